@@ -38,6 +38,11 @@
 
 #define BUDGET_MESSAGE_MIN 512 /* least room for a message */
 
+/* Bytes before the parts of a message and of a part, and where a part has its statement. */
+#define BUDGET_HEAD         (BOOK_HEAD + 68)
+#define BUDGET_PART         185
+#define BUDGET_AT_STATEMENT 73
+
 struct budget_policy {
 	uint64_t id; /* distinct; these three as struct book_name */
 	uint64_t check;

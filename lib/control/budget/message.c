@@ -39,13 +39,14 @@
 #include "budget/budget_private.h"
 #include "ledger/statement.h"
 
-#define HEAD     (BOOK_HEAD + 68)
-#define AT_TERMS (73 + LEDGER_STATEMENT_BYTES)
-#define PART     (AT_TERMS + 24)
+#define HEAD     BUDGET_HEAD
+#define AT_TERMS (BUDGET_AT_STATEMENT + LEDGER_STATEMENT_BYTES)
+#define PART     BUDGET_PART
 
 #define PARTIAL 32
 #define KNOWN   64
 
+_Static_assert(AT_TERMS + 24 == PART, "a part ends with its terms");
 _Static_assert(HEAD + PART <= BUDGET_MESSAGE_MIN, "a message has room for a part");
 
 static void write_header(const struct budget *b, const struct tree_header *header, uint8_t *at)
@@ -235,7 +236,7 @@ static bool one_limiter_speaks(struct budget *b, struct unit_account *a, unsigne
 {
 	enum book_doubt doubt = b->book.links[edge].doubt;
 
-	if (doubt == BOOK_TWICE)
+	if (doubt >= BOOK_RIVAL) /* see one_limiter_speaks() of rates */
 		quota_tell(a->quota, edge, false);
 	return doubt == BOOK_SURE || (doubt == BOOK_YOUNG && message->statement.epoch > 0);
 }

@@ -75,7 +75,7 @@ bool rate_is_unconfirmed(const struct rate_account *a, unsigned edge)
 	struct ledger_view view = ledger_view(a->ledger, edge);
 
 	return ledger_recovering(a->ledger) || view.in_flight > 0 ||
-	       (a->restored && !a->edges[edge].spoke) ||
+	       (a->restored && !a->edges[edge].spoke) || (a->waits && !view.confirmed) ||
 	       (view.locked > view.granted && view.locked != view.promised);
 }
 

@@ -117,8 +117,12 @@ static size_t write_entry(
 				(ledger_balance(a->ledger) < 0 ? DEBT : 0) |
 				asks.hops << HOPS_SHIFT;
 	ledger_state(a->ledger, edge, now_ns, &statement);
-	if (a->waits) /* an old record can promise amounts that others hold */
+	/* An old record promises amounts that others hold, and lacks later inheritances. */
+	if (a->waits) {
 		statement.promised = statement.granted;
+		if (statement.echo_epoch > 0)
+			statement.echo_stamp = 0; /* renews no lease */
+	}
 	if (c->book.links[edge].doubt == BOOK_TWICE)
 		statement.known_count = LEDGER_TWICE;
 	ledger_statement_write(&statement, at + CONSERVE_AT_STATEMENT);
@@ -258,7 +262,8 @@ static bool one_limiter_speaks(struct conserve *c, struct rate_account *a, unsig
 {
 	enum book_doubt doubt = c->book.links[edge].doubt;
 
-	if (doubt == BOOK_TWICE)
+	/* The answer does not confirm the sender's record, so that a start waits on. */
+	if (doubt >= BOOK_RIVAL)
 		rate_due(c, a, edge);
 	return doubt == BOOK_SURE || (doubt == BOOK_YOUNG && statement->epoch > 0);
 }
@@ -373,6 +378,9 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 	if (verdict == LEDGER_NEWS || verdict == LEDGER_HEARD)
 		digest_heard(c, a, edge, digest_entry(at));
 	believe_hints(c, a, edge, at, verdict);
+	/* A new store counts its starts from one again: the answer shows that. */
+	if (verdict == LEDGER_OLD && at[CONSERVE_AT_FLAGS] & ANSWER)
+		rate_due(c, a, edge);
 	if (verdict == LEDGER_NEWS && recovering)
 		rate_due_to_all(c, a); /* it has something else to say to everybody */
 	if (news)

@@ -70,13 +70,12 @@ static bool echo_is_new(const struct gossip *g, const struct peer *peer, uint32_
  * A datagram of a retired start with a higher counter than before was on its way, or that start is
  * alive. It is alive if it echoes a tick of ours that is later than its retirement.
  */
-static void note_rival(const struct gossip *g, struct peer *peer,
+static void note_rival(const struct gossip *g, struct peer *peer, struct peer_retired *retired,
 	const struct datagram_header *header, const struct datagram_body *body)
 {
-	if (!peer->replaced || header->epoch != peer->retired[0] ||
-		header->counter <= peer->retired_counter)
+	if (!peer->replaced || header->counter <= retired->counter)
 		return;
-	peer->retired_counter = header->counter;
+	retired->counter = header->counter;
 	peer->rival = true;
 	peer->rival_tick = g->tick;
 	if (proof_age(g, body) == UINT32_MAX || !serial_newer(body->echo_tick, peer->replaced_tick))
@@ -108,13 +107,15 @@ enum gossip_verdict proof_of_epoch(struct gossip *g, struct peer *peer,
 {
 	struct peer_claim claim = {
 		.epoch = header->epoch, .tick = body->tick, .speaks = seal_spoken(header)};
+	struct peer_retired *retired;
 
 	if (proof_is_believed(peer, header->epoch))
 		return GOSSIP_ACCEPTED;
 	if (header->epoch == 0 || header->counter == 0)
 		return GOSSIP_REPLAY;
-	if (peer_has_retired(peer, header->epoch)) {
-		note_rival(g, peer, header, body);
+	retired = peer_find_retired(peer, header->epoch);
+	if (retired) {
+		note_rival(g, peer, retired, header, body);
 		return GOSSIP_REPLAY;
 	}
 	if (echo_is_new(g, peer, proof_age(g, body)))

@@ -26,12 +26,12 @@ bool peer_counter_fresh(struct peer *peer, uint64_t counter)
 	return true;
 }
 
-bool peer_has_retired(const struct peer *peer, uint64_t epoch)
+struct peer_retired *peer_find_retired(struct peer *peer, uint64_t epoch)
 {
 	for (unsigned i = 0; i < PEER_RETIRED; i++)
-		if (peer->retired[i] == epoch)
-			return true;
-	return false;
+		if (peer->retired[i].epoch == epoch)
+			return &peer->retired[i];
+	return NULL;
 }
 
 void peer_echoed(struct peer *peer, uint32_t tick)
@@ -130,7 +130,7 @@ const struct peer_claim *peer_next_claim(struct peer *peer, uint32_t tick, uint3
 static void retire_epoch(struct peer *peer)
 {
 	memmove(&peer->retired[1], peer->retired, sizeof(peer->retired) - sizeof(*peer->retired));
-	peer->retired[0] = peer->epoch;
+	peer->retired[0] = (struct peer_retired){peer->epoch, peer->counter};
 }
 
 void peer_believe(struct peer *peer, uint64_t epoch, uint32_t tick, uint64_t now_ns)
@@ -138,8 +138,8 @@ void peer_believe(struct peer *peer, uint64_t epoch, uint32_t tick, uint64_t now
 	if (peer->known && peer->epoch != epoch) {
 		peer->restarts += peer->proven;
 		retire_epoch(peer);
-		peer->retired_counter = peer->counter;
-		peer->replaced = peer->proven;
+		peer->replaced = peer->rival = peer->proven;
+		peer->rival_tick = peer->spoke_tick;
 	}
 	peer->known = true;
 	peer->epoch = epoch;

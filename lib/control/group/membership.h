@@ -46,6 +46,12 @@ struct peer_claim {
 	struct peer_speaks speaks;
 };
 
+/* An epoch that was believed before, and never is again. */
+struct peer_retired {
+	uint64_t epoch;   /* 0: none */
+	uint64_t counter; /* highest received */
+};
+
 struct peer {
 	uint32_t id; /* FNV-1a of its name */
 	bool known;  /* `epoch` is believed */
@@ -62,19 +68,18 @@ struct peer {
 	uint64_t counter; /* highest counter received directly */
 	uint64_t window;  /* bit i: counter - i was received */
 	bool has_echoed;
-	uint32_t echoed;                /* our newest tick that it has echoed, in whatever epoch */
-	uint64_t retired[PEER_RETIRED]; /* believed before, and never again; 0: none */
-	struct peer_claim claims[PEER_CLAIMS]; /* none is of the epoch that is believed */
-	uint8_t claim_turn;                    /* the claim that is echoed next, if there is one */
-	bool echo_claim;                       /* the next echo is of a claim */
-	struct peer_speaks speaks;             /* in the epoch that is believed */
+	uint32_t echoed; /* our newest tick that it has echoed, in whatever epoch */
+	struct peer_retired retired[PEER_RETIRED]; /* newest first */
+	struct peer_claim claims[PEER_CLAIMS];     /* none is of the epoch that is believed */
+	uint8_t claim_turn;        /* the claim that is echoed next, if there is one */
+	bool echo_claim;           /* the next echo is of a claim */
+	struct peer_speaks speaks; /* in the epoch that is believed */
 	uint32_t key;       /* name of the key that its last datagram was sealed with; 0: none */
 	uint8_t unreadable; /* a format that was said to be its and that we do not read; 0: none */
 	uint64_t restarts;  /* epochs believed after the first */
-	uint32_t replaced_tick;   /* ours, when the newest epoch was retired */
-	uint64_t retired_counter; /* highest counter received of that epoch */
-	uint32_t rival_tick;      /* ours, of the newest datagram of that epoch with a higher one */
-	uint32_t twice_tick;      /* the same, of one sent after it was retired */
+	uint32_t replaced_tick; /* ours, when the newest epoch was retired */
+	uint32_t rival_tick;    /* ours, of the newest datagram of a retired epoch */
+	uint32_t twice_tick;    /* the same, of one sent after it was retired */
 	bool replaced, rival, twice;
 	uint64_t other_epoch; /* another start of ours, in the newest echoes */
 	uint32_t other_tick;
@@ -91,8 +96,8 @@ static inline bool serial_newer(uint32_t a, uint32_t b)
 /* Takes note of a counter of the believed epoch; false when it is a replay or too old to tell. */
 bool peer_counter_fresh(struct peer *peer, uint64_t counter);
 
-/* Whether the epoch was believed before another, as far as is known. */
-bool peer_has_retired(const struct peer *peer, uint64_t epoch);
+/* The epoch, if it was believed before another as far as is known, or NULL. */
+struct peer_retired *peer_find_retired(struct peer *peer, uint64_t epoch);
 
 /* It has echoed a tick of ours, and was believed. */
 void peer_echoed(struct peer *peer, uint32_t tick);

@@ -63,17 +63,22 @@ bool quota_use(struct quota_node *q, uint64_t units)
 	return true;
 }
 
+/* Repetitions without a statement after which a start does not wait for a neighbour. */
+#define SILENT_REPEATS 4
+
 bool quota_waits(struct quota_node *q, uint64_t now_ns)
 {
-	bool all = true, denied = false;
+	bool all = true, speaks = false;
 
 	for (uint32_t i = 0; q->waits && i < q->params.n_edges; i++) {
 		struct ledger_view view = ledger_view(q->ledger, i);
 
 		all &= view.confirmed;
-		denied |= view.denies;
+		speaks |= view.denies ||
+			  (view.known && !view.confirmed &&
+				  now_ns - view.heard_ns < SILENT_REPEATS * q->params.repeat_ns);
 	}
-	if (all || (now_ns >= q->params.proof_until_ns && !denied))
+	if (all || (now_ns >= q->params.proof_until_ns && !speaks))
 		q->waits = false;
 	return q->waits;
 }

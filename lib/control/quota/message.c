@@ -24,8 +24,8 @@ static enum ledger_verdict hear_statement(
 	 * recovering as well says so as often as repeat_grants() has it: two who answered each
 	 * other would not stop.
 	 */
-	e->speak |= verdict == LEDGER_OLD && m->statement.epoch == 0 &&
-		    !ledger_recovering(q->ledger);
+	e->speak |= verdict == LEDGER_OLD && !ledger_recovering(q->ledger) &&
+		    (m->statement.epoch == 0 || m->parts & QUOTA_CONFIRM);
 	if (verdict == LEDGER_DENIED || verdict == LEDGER_TWIN)
 		q->denied = verdict;
 	/* The answer shows an old record to its sender. */
@@ -80,14 +80,15 @@ bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message 
 }
 
 /*
- * Whether a neighbour has not confirmed what it was granted; or may have granted us what we
- * confirmed, and forgot in a crash: it would not say so again by itself.
+ * Whether a neighbour has not confirmed what it was granted, or our record; or may have granted us
+ * what we confirmed, and forgot in a crash: it would not say so again by itself.
  */
 static bool is_to_confirm(const struct quota_node *q, uint32_t edge)
 {
 	struct ledger_view view = ledger_view(q->ledger, edge);
 
-	return view.in_flight > 0 || ledger_recovering(q->ledger) || (q->back && !view.known);
+	return view.in_flight > 0 || ledger_recovering(q->ledger) || (q->back && !view.known) ||
+	       (q->waits && !view.confirmed);
 }
 
 /* They are told again. */

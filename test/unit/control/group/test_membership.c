@@ -130,10 +130,10 @@ static void test_epochs_that_are_over(void **state)
 		peer_proven(&peer, 1);
 	}
 	assert_int_equal(peer.restarts, PEER_RETIRED + 1);
-	assert_false(peer_has_retired(&peer, 1));
+	assert_null(peer_find_retired(&peer, 1));
 	for (uint64_t e = 2; e <= PEER_RETIRED + 1; e++)
-		assert_true(peer_has_retired(&peer, e));
-	assert_false(peer_has_retired(&peer, PEER_RETIRED + 2));
+		assert_non_null(peer_find_retired(&peer, e));
+	assert_null(peer_find_retired(&peer, PEER_RETIRED + 2));
 }
 
 /* What it sent before its proof was for others, or for an earlier start of ours. */
