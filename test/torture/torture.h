@@ -16,7 +16,7 @@
  * ADAPTOR: conserved, with a burst that moves by itself. LEVELS: conserved, of a policy below
  * another, which lets it have now this part of its limit and now that. LOANS: conserved, and
  * limiters lend each other tokens. PERIODS: quota, by clocks
- * that are stepped.
+ * that are stepped. COPIES: all three, and a second machine with the name of a limiter.
  */
 enum torture_guarantee {
 	TORTURE_GDRL,
@@ -26,6 +26,7 @@ enum torture_guarantee {
 	TORTURE_LOANS,
 	TORTURE_QUOTA,
 	TORTURE_PERIODS,
+	TORTURE_COPIES,
 	TORTURE_GUARANTEES
 };
 
@@ -45,6 +46,7 @@ struct torture_result {
 	uint64_t memory_losses; /* without a memory */
 	uint64_t old_stores;    /* with a store of an earlier commit */
 	uint64_t flips;         /* bits of a neighbour's numbers */
+	uint64_t copies;        /* second machines of one name that started */
 	uint64_t stalls;        /* of one thread */
 	uint64_t deaths;        /* for good */
 	uint64_t loans;         /* accepted */
@@ -56,5 +58,6 @@ struct torture_result {
 void torture_rates(const struct torture_case *c, struct torture_result *result);
 void torture_quota(const struct torture_case *c, struct torture_result *result);
 void torture_periods(const struct torture_case *c, struct torture_result *result);
+void torture_copies(const struct torture_case *c, struct torture_result *result);
 
 #endif

@@ -19,17 +19,17 @@
 #define JOBS_MAX 64
 
 static const char *const names[] = {
-	"gdrl", "conserved", "adaptor", "levels", "loans", "quota", "periods"};
+	"gdrl", "conserved", "adaptor", "levels", "loans", "quota", "periods", "copies"};
 
 static const char usage_text[] =
 	"Usage: torture [OPTION]...\n"
 	"Limits that cannot be exceeded, while letters are lost, late and repeated, networks part,\n"
 	"limiters crash, restart and forget, disks fail and go back to an earlier commit, numbers\n"
-	"flip a bit, threads stand still, clocks run at their own pace and are stepped, and demands\n"
-	"and limits change. Checked at every event, exactly; and in the end\n"
+	"flip a bit, machines have one name, threads stand still, clocks run at their own pace and\n"
+	"are stepped, and demands and limits change. Checked at every event, exactly; and in the end\n"
 	"nothing is missing, and what may pass does.\n"
 	"\n"
-	"  --guarantee G  gdrl, conserved, adaptor, levels, loans, quota, periods or all (all)\n"
+	"  --guarantee G  gdrl, conserved, adaptor, levels, loans, quota, periods, copies or all (all)\n"
 	"  --seeds N      runs of each (100)\n"
 	"  --first SEED   the first seed (1)\n"
 	"  --minutes M    of virtual time, 2 to 1000 (10)\n"
@@ -53,7 +53,7 @@ struct options {
 /* Sums over a part of the seeds; and what the first violation was. */
 struct sums {
 	uint64_t runs, checks, lost, violations, moves, restarts, memory_losses, stalls, expired,
-		deaths, loans, old_stores, flips, errors;
+		deaths, loans, old_stores, flips, copies, errors;
 	uint64_t first_seed;
 	enum torture_guarantee first_guarantee;
 	char what[sizeof(((struct torture_result *)0)->what)];
@@ -70,7 +70,7 @@ static bool choose_guarantee(const char *text, void *options)
 	}
 	if (!found)
 		fprintf(stderr,
-			"--guarantee: \"%s\": expected gdrl, conserved, adaptor, levels, loans, quota, periods or all\n",
+			"--guarantee: \"%s\": expected gdrl, conserved, adaptor, levels, loans, quota, periods, copies or all\n",
 			text);
 	return found;
 }
@@ -104,6 +104,7 @@ static void sum_up(struct sums *sums, const struct torture_case *c, const struct
 	sums->memory_losses += r->memory_losses;
 	sums->old_stores += r->old_stores;
 	sums->flips += r->flips;
+	sums->copies += r->copies;
 	sums->stalls += r->stalls;
 	sums->expired += r->expired;
 	sums->deaths += r->deaths;
@@ -127,6 +128,9 @@ static void torture_one(const struct torture_case *c, struct torture_result *res
 		return;
 	case TORTURE_PERIODS:
 		torture_periods(c, result);
+		return;
+	case TORTURE_COPIES:
+		torture_copies(c, result);
 		return;
 	default:
 		torture_rates(c, result);
@@ -184,6 +188,7 @@ static void merge_sums(struct sums *all, const struct sums *part)
 	all->memory_losses += part->memory_losses;
 	all->old_stores += part->old_stores;
 	all->flips += part->flips;
+	all->copies += part->copies;
 	all->stalls += part->stalls;
 	all->expired += part->expired;
 	all->deaths += part->deaths;
@@ -227,7 +232,7 @@ static int run_torture_jobs(const struct options *o, struct sums *all)
 static json_t *torture_to_json(const struct options *o, const struct sums *sums)
 {
 	return json_pack(
-		"{s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+		"{s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 		"seeds", (json_int_t)o->seeds, "runs", (json_int_t)sums->runs, "violations",
 		(json_int_t)sums->violations, "first_violation_seed",
 		sums->violations ? json_integer((json_int_t)sums->first_seed) : json_null(),
@@ -236,7 +241,7 @@ static json_t *torture_to_json(const struct options *o, const struct sums *sums)
 		(json_int_t)sums->memory_losses, "stalls", (json_int_t)sums->stalls, "expired",
 		(json_int_t)sums->expired, "deaths", (json_int_t)sums->deaths, "loans",
 		(json_int_t)sums->loans, "old_stores", (json_int_t)sums->old_stores, "flips",
-		(json_int_t)sums->flips);
+		(json_int_t)sums->flips, "copies", (json_int_t)sums->copies);
 }
 
 static int report_torture(const struct options *o, const struct sums *sums)
@@ -244,14 +249,15 @@ static int report_torture(const struct options *o, const struct sums *sums)
 	int ret = 0;
 
 	if (!o->json || !output_is_standard(o->json))
-		printf("%llu runs, %llu violations, %llu lost; %llu checks, %llu moves, %llu restarts (%llu blank), %llu old stores, %llu flips, %llu deaths, %llu loans, %llu stalls (%llu limits ended by themselves)\n",
+		printf("%llu runs, %llu violations, %llu lost; %llu checks, %llu moves, %llu restarts (%llu blank), %llu old stores, %llu flips, %llu copies, %llu deaths, %llu loans, %llu stalls (%llu limits ended by themselves)\n",
 			(unsigned long long)sums->runs, (unsigned long long)sums->violations,
 			(unsigned long long)sums->lost, (unsigned long long)sums->checks,
 			(unsigned long long)sums->moves, (unsigned long long)sums->restarts,
 			(unsigned long long)sums->memory_losses,
 			(unsigned long long)sums->old_stores, (unsigned long long)sums->flips,
-			(unsigned long long)sums->deaths, (unsigned long long)sums->loans,
-			(unsigned long long)sums->stalls, (unsigned long long)sums->expired);
+			(unsigned long long)sums->copies, (unsigned long long)sums->deaths,
+			(unsigned long long)sums->loans, (unsigned long long)sums->stalls,
+			(unsigned long long)sums->expired);
 	if (o->json) {
 		json_t *json = torture_to_json(o, sums);
 

@@ -6,7 +6,9 @@
  * without the kernel calling them synchronised, and limiters crash and start meanwhile. Whenever
  * traffic uses units, all that were used in their period are within its total, and it has begun, by
  * a clock that nobody steps, but for EARLY_NS; and no limiter goes back to a former one. In the
- * end all clocks are right, and all limiters are in the period that it is.
+ * end all clocks are right, and all limiters are in the period that it is. A record can be an
+ * earlier one: then units that no neighbour has received a report of may be spent again. With
+ * damaged statements no limiter spends more than a total.
  *
  * What nobody could know is left out (budget/timekeeper.h): who starts by a clock that is far off
  * hears one that runs, and those who do at a time are no majority; and the kernel does not call a
@@ -16,24 +18,27 @@
 #include <string.h>
 
 #include "base/prng.h"
-#include "budget/budget.h"
+#include "base/wire.h"
+#include "budget/budget_private.h"
+#include "ledger/statement.h"
 #include "torture_run.h"
 #include "world/simnet.h"
 
-#define MS        UINT64_C(1000000)
-#define SECOND    (1000 * MS)
-#define BEGAN     (UINT64_C(1700000000) * SECOND) /* of the wall clock, when a run begins */
-#define PERIOD_NS (150 * SECOND)
-#define TIMEOUT   (4 * SECOND)
-#define LOOK_NS   (100 * MS)
-#define THINK     (200 * MS)
-#define RECORD    8192
-#define ROOM      1200
-#define POLICY    7    /* its id */
-#define MOST      5000 /* units of a limiter */
-#define CHUNK     64
-#define HEAL      4   /* of a run, the last part in so many */
-#define KEPT      512 /* periods of which it is known what was used */
+#define MS           UINT64_C(1000000)
+#define SECOND       (1000 * MS)
+#define BEGAN        (UINT64_C(1700000000) * SECOND) /* of the wall clock, when a run begins */
+#define PERIOD_NS    (150 * SECOND)
+#define TIMEOUT      (4 * SECOND)
+#define LOOK_NS      (100 * MS)
+#define THINK        (200 * MS)
+#define RECORD       8192
+#define ROOM         1200
+#define RECORD_COUNT (17 + 12 * sizeof(uint64_t)) /* where a record without a name has its count */
+#define POLICY       7                            /* its id */
+#define MOST         5000                         /* units of a limiter */
+#define CHUNK        64
+#define HEAL         4   /* of a run, the last part in so many */
+#define KEPT         512 /* periods of which it is known what was used */
 
 /*
  * A clock that is off by seconds may be believed: it is within TIME_SLACK_NS, or at one with the
@@ -65,6 +70,17 @@ struct period_box {
 	uint64_t period;
 	uint64_t control_wakes; /* a thread that stands still until then */
 	bool saving, recovering;
+	uint8_t past[RECORD]; /* an earlier record */
+	size_t past_len;
+	uint64_t past_period, past_count;
+	bool aged;      /* the box started with it, and is not past the periods that it had begun */
+	uint64_t begun; /* newest period in which the box has had units */
+	uint64_t opened;      /* newest period in which neighbours have confirmed an old record */
+	uint64_t spent[KEPT]; /* units that the box counts, by period */
+	struct later_count {
+		unsigned life;     /* 0: the neighbour had none */
+		uint64_t period;   /* the period of the neighbour */
+	} later[TORTURE_LIMITERS]; /* neighbours with a later count than the record's */
 };
 
 struct period_mail {
@@ -83,8 +99,11 @@ struct period_world {
 	struct period_box boxes[TORTURE_LIMITERS];
 	struct period_box *dead;    /* for good, or NULL */
 	uint64_t first, used[KEPT]; /* of periods from `first` on */
+	uint64_t unknown[KEPT];     /* units that may be spent again, see note_period_age() */
+	struct prng ager;
+	struct period_box *flips; /* a box that sends damaged numbers, or NULL */
 	unsigned n, loss;
-	bool forgets, calm;
+	bool forgets, ages, calm;
 };
 
 static uint64_t boot_ns(const struct period_world *w, const struct period_box *box)
@@ -136,6 +155,19 @@ static void send_period_mail(
 	simnet_carry(&w->net, from, to, w->events.now_ns + delay, mail->bytes, mail->len);
 }
 
+/* Damages one bit of a statement, at random times. */
+static void flip_bit(struct period_world *w, const struct period_box *box, struct period_mail *mail)
+{
+	size_t parts = mail->len > BUDGET_HEAD ? (mail->len - BUDGET_HEAD) / BUDGET_PART : 0, at;
+
+	if (box != w->flips || w->calm || parts == 0 || !prng_percent(&w->ager, 10))
+		return;
+	at = BUDGET_HEAD + prng_below(&w->ager, (unsigned)parts) * BUDGET_PART +
+	     BUDGET_AT_STATEMENT + prng_below(&w->ager, LEDGER_STATEMENT_BYTES);
+	mail->bytes[at] ^= (uint8_t)(1 << prng_below(&w->ager, 8));
+	w->result->flips++;
+}
+
 static void send_period_messages(struct period_world *w, struct period_box *box)
 {
 	unsigned self = (unsigned)(box - w->boxes), to;
@@ -143,6 +175,7 @@ static void send_period_messages(struct period_world *w, struct period_box *box)
 
 	while ((mail.len = budget_send(box->b, boot_ns(w, box), mail.bytes, ROOM, &to)) > 0) {
 		w->result->moves++;
+		flip_bit(w, box, &mail);
 		send_period_mail(w, self, to, &mail);
 	}
 }
@@ -173,9 +206,48 @@ static void save_period_box(struct period_world *w, struct period_box *box)
 	period_box_at(w, w->events.now_ns + takes, PERIOD_WRITTEN, box);
 }
 
+static const struct quota_node *quota_of(const struct period_box *box)
+{
+	return unit_at(box->b, 0)->quota;
+}
+
+/* True if a neighbour that had a later count than the record's is still in the box's period. */
+static bool has_witness(const struct period_world *w, const struct period_box *box, uint64_t period)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < w->n; i++)
+		any |= box->later[i].life && w->boxes[i].life == box->later[i].life &&
+		       box->later[i].period == period;
+	return any;
+}
+
+/* Checks that an old record is confirmed only if no neighbour had a later count. */
+static void note_period_age(struct period_world *w, struct period_box *box)
+{
+	struct quota_view view = budget_view(box->b, 0, boot_ns(w, box));
+	uint64_t i = view.period - w->first;
+
+	if (view.undated || view.recovering || view.waits || view.period < w->first || i >= KEPT)
+		return;
+	if (box->aged && budget_book(box->b)->closures > 0)
+		box->aged = false;
+	if (box->aged && view.period > box->opened && box->spent[i] > view.spent) {
+		w->unknown[i] += box->spent[i] - view.spent;
+		if (has_witness(w, box, view.period))
+			torture_complain(w->result, "an old record is not noticed");
+	}
+	box->opened = view.period;
+	box->spent[i] = view.spent;
+	box->aged &= view.period < box->begun;
+	if (view.period > box->begun)
+		box->begun = view.period;
+}
+
 static void follow_up_period(struct period_world *w, struct period_box *box)
 {
 	budget_tick(box->b, boot_ns(w, box));
+	note_period_age(w, box);
 	save_period_box(w, box);
 	send_period_messages(w, box);
 }
@@ -208,7 +280,11 @@ static void use_period_units(struct period_world *w, struct period_box *box)
 	}
 	box->credit -= units;
 	w->used[i] += units;
-	if (w->used[i] > w->total)
+	if (box->spent[i] > w->total)
+		torture_complain(w->result, "limiter %u: spent %llu of %llu",
+			(unsigned)(box - w->boxes), (unsigned long long)box->spent[i],
+			(unsigned long long)w->total);
+	if (w->used[i] > w->total + w->unknown[i] && !w->flips)
 		torture_complain(w->result, "period %llu: used %llu of %llu", (unsigned long long)i,
 			(unsigned long long)w->used[i], (unsigned long long)w->total);
 }
@@ -306,6 +382,8 @@ static int create_period_box(struct period_world *w, struct period_box *box)
 		.durable = true,
 		.epoch = ++w->epoch,
 		.identity = {.low = 1},
+		.word = (uint32_t)prng_next(&w->ager) | 1,
+		.proof_ns = w->ages ? UINT64_MAX / 2 : prng_within(&w->ager, SECOND),
 		.repeat_ns = 500 * MS,
 		.theta_ns = 40 * MS,
 		.memory_ns = 10 * SECOND,
@@ -323,7 +401,7 @@ static void start_period_box(struct period_world *w, struct period_box *box)
 	w->clocks[box - w->boxes] = prng_within(&w->prng, 1000 * SECOND);
 	box->life++;
 	box->saving = false;
-	box->credit = 0;
+	box->credit = box->opened = 0;
 	box->control_wakes = 0;
 	begin_by_clock(w, box);
 	ret = create_period_box(w, box);
@@ -347,25 +425,78 @@ static void restart_period_box(struct period_world *w, struct period_box *box)
 	start_period_box(w, box);
 }
 
-static void keep_coming_record(struct period_box *box)
+static void keep_coming_record(struct period_world *w, struct period_box *box)
 {
 	memcpy(box->record, box->coming, box->coming_len);
 	box->record_len = box->coming_len;
 	box->record_period = box->coming_period;
+	if (box->record_period == 0) {
+		box->past_len = 0;
+	} else if (w->ages && !box->aged && prng_percent(&w->ager, 5)) {
+		memcpy(box->past, box->record, box->record_len);
+		box->past_len = box->record_len;
+		box->past_period = box->record_period;
+		wire_get64(box->record + RECORD_COUNT, &box->past_count);
+	}
 }
 
-/* With the newest record, or none. */
+/* One at a time: two ends of an edge cannot detect that both are old. */
+static bool somebody_is_unknown(const struct period_world *w)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct period_box *box = &w->boxes[i];
+
+		any |= box->aged || box->recovering ||
+		       (box->b && budget_view(box->b, 0, 0).recovering);
+	}
+	return any;
+}
+
+static unsigned edge_back_to(const struct period_box *peer, unsigned self)
+{
+	return book_edge(budget_book(peer->b), self);
+}
+
+/* Starts the box with an earlier record, and notes the neighbours with a later count. */
+static void go_back(struct period_world *w, struct period_box *box)
+{
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct period_box *peer = &w->boxes[i];
+		bool known = peer != box && peer->b &&
+			     quota_edge(
+				     quota_of(peer), edge_back_to(peer, (unsigned)(box - w->boxes)))
+					     .count > box->past_count;
+
+		box->later[i] = (struct later_count){
+			known ? peer->life : 0, known ? quota_view(quota_of(peer), 0).period : 0};
+	}
+	memcpy(box->record, box->past, box->past_len);
+	box->record_len = box->past_len;
+	box->record_period = box->past_period;
+	box->aged = true;
+	w->result->old_stores++;
+}
+
+/* With the newest record, an earlier one, or none. */
 static void crash_period_box(struct period_world *w, struct period_box *box)
 {
+	bool alone;
+
 	if (box->saving && prng_percent(&w->prng, 50))
-		keep_coming_record(box);
+		keep_coming_record(w, box);
 	budget_destroy(box->b);
 	box->b = NULL;
 	box->life++;
-	if (box->record_len == 0 || (w->forgets && prng_percent(&w->prng, 10))) {
-		box->record_len = 0;
+	alone = !w->ages || !somebody_is_unknown(w);
+	if (box->record_len == 0 || (w->forgets && prng_percent(&w->prng, 10) && alone)) {
+		box->record_len = box->past_len = 0;
 		box->record_period = 0;
 		box->recovering = true;
+		box->aged = false;
+	} else if (box->past_len > 0 && alone && !w->calm && prng_percent(&w->ager, 50)) {
+		go_back(w, box);
 	}
 	box->least = box->record_period;
 	period_box_at(w,
@@ -521,7 +652,7 @@ static void period_box_event(void *world, void *object, uint64_t argument)
 		restart_period_box(w, box);
 		return;
 	case PERIOD_WRITTEN:
-		keep_coming_record(box);
+		keep_coming_record(w, box);
 		box->saving = box->recovering = false;
 		book_committed(budget_book(box->b));
 		break;
@@ -567,6 +698,7 @@ static void check_periods_end(struct period_world *w)
 static void populate_periods(struct period_world *w)
 {
 	w->forgets = prng_percent(&w->prng, 40);
+	w->ages = prng_percent(&w->ager, 50);
 	w->loss = prng_percent(&w->prng, 60) ? prng_below(&w->prng, 35) : 0;
 	w->total = w->n * (1 + prng_below(&w->prng, MOST));
 	w->first = period_at(BEGAN);
@@ -574,6 +706,8 @@ static void populate_periods(struct period_world *w)
 		w->ids[i] = 100 + i;
 	for (unsigned i = 0; i < w->n; i++)
 		start_period_box(w, &w->boxes[i]);
+	if (!w->ages && prng_percent(&w->ager, 20))
+		w->flips = &w->boxes[prng_below(&w->ager, w->n)];
 }
 
 void torture_periods(const struct torture_case *c, struct torture_result *result)
@@ -589,6 +723,7 @@ void torture_periods(const struct torture_case *c, struct torture_result *result
 	w->result = result;
 	w->net.events = &w->events;
 	w->net.receive = receive_period_mail;
+	prng_seed(&w->ager, c->seed ^ 0xa9e5);
 	w->end = c->minutes * 60 * SECOND;
 	w->calm_ns = w->end - w->end / HEAL;
 	prng_seed(&w->prng, c->seed);

@@ -232,6 +232,9 @@ static void use_units(struct quota_world *w, struct torture_quota_node *box)
 		return;
 	box->credit -= units;
 	w->used += units;
+	if (spent_now(box) > w->total)
+		torture_complain(w->result, "one spends %llu of %llu",
+			(unsigned long long)spent_now(box), (unsigned long long)w->total);
 	if (w->used > w->total + w->unknown && !w->flips)
 		torture_complain(w->result, "used %llu of %llu", (unsigned long long)w->used,
 			(unsigned long long)w->total);
