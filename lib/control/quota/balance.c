@@ -33,7 +33,7 @@ void quota_forfeit(struct quota_node *q)
 {
 	if (!q->params.recovering || ledger_recovering(q->ledger))
 		return;
-	q->params.recovering = false;
+	q->params.recovering = q->lost = false;
 	ledger_spend(q->ledger, ledger_free(q->ledger));
 }
 

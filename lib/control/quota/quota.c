@@ -288,7 +288,7 @@ int quota_period(struct quota_node *q, uint64_t period, uint64_t share, uint64_t
 		return -EINVAL;
 	next.period = period;
 	next.share = share;
-	next.recovering = (next.recovering && next.undated) || q->doubt;
+	next.recovering = (next.recovering && (next.undated || q->lost)) || q->doubt;
 	next.undated = false;
 	lp = ledger_params(&next);
 	err = ledger_create(&lp, now_ns, &ledger);
@@ -334,7 +334,7 @@ void quota_lose(struct quota_node *q)
 {
 	ledger_lose(q->ledger);
 	q->denied = LEDGER_HEARD;
-	q->params.recovering = true;
+	q->params.recovering = q->lost = true;
 	q->prepaid = q->drawn = q->committing = 0;
 	q->active = q->saving = q->waits = false;
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {

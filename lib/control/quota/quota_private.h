@@ -69,6 +69,7 @@ struct quota_node {
 	bool saving;
 	bool waits;                 /* see struct quota_view */
 	enum ledger_verdict denied; /* see quota_denied() */
+	bool lost;                  /* another start can have begun the next period here */
 	uint64_t sent_count;        /* newest count of a record in a message */
 	bool back;                  /* restored: what is not in the record the neighbours know, */
 	bool behind;                /* and it may have been in the next period before */
