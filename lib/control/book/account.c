@@ -166,6 +166,7 @@ int account_open(struct book *book, const void *policy, const struct book_record
 		return ret;
 	(*out)->gone = !policy;
 	(*out)->stored = record;
+	(*out)->born = !record && book->has_store;
 	ret = account_begin(book, *out, &name);
 	if (ret)
 		account_close(book, *out);

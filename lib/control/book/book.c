@@ -62,6 +62,7 @@ int book_open(struct book *book, const struct book_params *params)
 		.timeout_ns = params->timeout_ns,
 		.next_epoch = params->epoch << EPOCH_BITS,
 		.recovering = params->recovering,
+		.has_store = params->n_records > 0,
 		.identity = params->identity,
 		.word = params->word,
 	};

@@ -98,6 +98,7 @@ struct book_account {
 	size_t record_bytes;  /* the most that save() writes */
 	bool gone;            /* no policy has it any more; others may still hold something of it */
 	bool stored;          /* there may be a record of it */
+	bool born;            /* a store with other records had none: proof against it is its own */
 	bool saving, changed; /* in the round under way; among those that wait for one */
 	TAILQ_ENTRY(book_account) next_changed;
 };
@@ -185,6 +186,7 @@ struct book {
 	uint64_t fingerprint; /* of the edges */
 	uint64_t next_epoch;  /* for open() to take, and to raise */
 	bool recovering;
+	bool has_store; /* this start began with records */
 	struct book_identity identity;
 	uint32_t word;
 	uint64_t proof_until_ns;  /* end of waiting for silent neighbours; 0: no waiting */

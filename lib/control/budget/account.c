@@ -273,6 +273,13 @@ struct budget_period budget_account_period(const struct book_account *account)
 		.length = a->policy.period_length};
 }
 
+void unit_lose(struct budget *b, struct unit_account *a)
+{
+	quota_lose(a->quota);
+	a->marked = false;
+	unit_wake(b, a);
+}
+
 void unit_wake(struct budget *b, struct unit_account *a)
 {
 	a->next_ns = b->next_ns = 0;

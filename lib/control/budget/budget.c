@@ -215,13 +215,8 @@ void budget_ask(struct budget *b, unsigned policy, unsigned peer)
 void budget_lose(struct budget *b, enum book_closure closure)
 {
 	book_closes(&b->book, closure);
-	for (unsigned i = 0; i < b->book.n; i++) {
-		struct unit_account *a = unit_at(b, i);
-
-		quota_lose(a->quota);
-		a->marked = false;
-		unit_wake(b, a);
-	}
+	for (unsigned i = 0; i < b->book.n; i++)
+		unit_lose(b, unit_at(b, i));
 }
 
 uint64_t budget_total(const struct budget *b, unsigned policy)

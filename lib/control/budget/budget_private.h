@@ -147,6 +147,9 @@ int unit_period(struct budget *b, struct unit_account *account, uint64_t period,
 
 /* It may have something to say, and is to be ticked at once; or is ticked, too. */
 void unit_wake(struct budget *b, struct unit_account *account);
+
+/* Drops the record of the account, which recovers. */
+void unit_lose(struct budget *b, struct unit_account *account);
 void unit_tick(struct budget *b, struct unit_account *account, uint64_t now_ns);
 
 /* The tree has taken an edge, of which nothing is known, in or out. */

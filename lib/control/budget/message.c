@@ -278,7 +278,9 @@ static void hear_part(struct budget *b, unsigned edge, const struct tree_header 
 	if (!quota_hear(a->quota, edge, &message, now_ns))
 		book_invalid(&b->book, edge);
 	verdict = quota_denied(a->quota);
-	if (verdict != LEDGER_HEARD)
+	if (verdict == LEDGER_DENIED && a->book.born)
+		unit_lose(b, a);
+	else if (verdict != LEDGER_HEARD)
 		budget_lose(b, verdict == LEDGER_TWIN ? BOOK_NAME_TWICE : BOOK_OLDER_STORE);
 	unit_tick(b, a, now_ns);
 }

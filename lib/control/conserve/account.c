@@ -273,22 +273,24 @@ static int rate_open(struct book *book, const void *policy, const struct book_re
 	return 0;
 }
 
+void rate_lose(struct conserve *c, struct rate_account *a)
+{
+	ledger_lose(a->ledger);
+	a->lost = true;
+	a->marked = a->restored = a->waits = false;
+	for (unsigned e = 0; e < c->book.n_edges; e++)
+		a->edges[e].neighbour.fresh = false;
+	rate_due_to_all(c, a);
+	rate_stir(c, a);
+	rate_has_news(c, a);
+	book_changed(&c->book, &a->book);
+}
+
 void conserve_lose(struct conserve *c, enum book_closure closure)
 {
 	book_closes(&c->book, closure);
-	for (unsigned i = 0; i < c->book.n; i++) {
-		struct rate_account *a = rate_at(c, i);
-
-		ledger_lose(a->ledger);
-		a->lost = true;
-		a->marked = a->restored = a->waits = false;
-		for (unsigned e = 0; e < c->book.n_edges; e++)
-			a->edges[e].neighbour.fresh = false;
-		rate_due_to_all(c, a);
-		rate_stir(c, a);
-		rate_has_news(c, a);
-		book_changed(&c->book, &a->book);
-	}
+	for (unsigned i = 0; i < c->book.n; i++)
+		rate_lose(c, rate_at(c, i));
 }
 
 bool rate_waits(struct conserve *c, struct rate_account *a, uint64_t now_ns)

@@ -199,6 +199,9 @@ bool rate_move(struct conserve *c, struct rate_account *a, uint64_t now_ns);
 /* Ends the waiting if the time has come. Returns true if the account still waits. */
 bool rate_waits(struct conserve *c, struct rate_account *a, uint64_t now_ns);
 
+/* Drops the record of the account, which recovers. */
+void rate_lose(struct conserve *c, struct rate_account *a);
+
 /* What is stated of it beside the ledger's statement. */
 struct gdrl_statement rate_state(const struct conserve *c, const struct rate_account *a);
 

@@ -322,13 +322,17 @@ static bool terms_apart(
 
 /*
  * Counts a verdict on a statement, and commits what it has changed. Returns true if it has closed
- * all accounts.
+ * the account, or all.
  */
 static bool count_verdict(struct conserve *c, struct rate_account *a, unsigned edge,
 	uint64_t now_ns, enum ledger_verdict verdict)
 {
 	book_changed(&c->book, &a->book);
 	c->counters.verdicts[verdict]++;
+	if (verdict == LEDGER_DENIED && a->book.born) {
+		rate_lose(c, a);
+		return true;
+	}
 	if (verdict == LEDGER_DENIED || verdict == LEDGER_TWIN) {
 		conserve_lose(c, verdict == LEDGER_TWIN ? BOOK_NAME_TWICE : BOOK_OLDER_STORE);
 		return true;

@@ -504,6 +504,38 @@ static void test_kept_alive(void **state)
 	test_free(tape);
 }
 
+/*
+ * A limiter has forgotten a policy, restarts, and has it again, while its neighbours remember its
+ * shares. Only that policy recovers, and the other one goes on.
+ */
+static void test_forgotten(void **state)
+{
+	struct group *g = group_new(3, 2, 50);
+
+	(void)state;
+	g->params.word = 1;
+	g->params.proof_ns = 5 * TICK;
+	for (unsigned i = 0; i < g->n; i++)
+		start_conserve_node(g, i, false);
+	step_conserve_times(g, 20);
+	want_limit_at(g, 0, 0);
+	want_limit_at(g, 1, 1);
+	step_conserve_times(g, 60);
+	conserve_destroy(g->nodes[0].c);
+	g->params.word = 2;
+	start_conserve_node(g, 0, true); /* with the record of policy 0 */
+	want_limit_at(g, 0, 0);
+	want_limit_at(g, 1, 1);
+	for (unsigned k = 0; k < 100; k++) {
+		step_conserve_group(g);
+		assert_true(sum_usable(g, 1) <= LIMIT);
+		assert_true(k < 10 || limit_of(g, 0, 0) > LIMIT * 9 / 10);
+	}
+	assert_int_equal(conserve_book(g->nodes[0].c)->closures, 0);
+	assert_int_equal(sum_usable(g, 1), LIMIT);
+	group_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -521,6 +553,7 @@ int main(void)
 		cmocka_unit_test(test_learnt_identity),
 		cmocka_unit_test(test_recovering_without_identity),
 		cmocka_unit_test(test_kept_alive),
+		cmocka_unit_test(test_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
