@@ -35,6 +35,7 @@ struct copies_run {
 	struct torture_result *result;
 	unsigned tick, end, calm;         /* ticks */
 	unsigned turn, event;             /* ticks of the next ones */
+	unsigned greed;                   /* percent of ticks in which a limiter spends */
 	unsigned period_ticks;            /* 0: one period */
 	unsigned offset[COPIES_MOST + 1]; /* ticks by which a node begins a period late */
 	struct copies_store past;         /* an earlier store of limiter 0 */
@@ -151,7 +152,7 @@ static void cause_trouble(struct copies_run *r)
 	switch (prng_below(&w->prng, 6)) {
 	case 0:
 	case 1:
-		if (!copy && !r->away)
+		if (!copy && !r->away && !name_waits(r))
 			start_copy(r);
 		break;
 	case 2:
@@ -161,7 +162,7 @@ static void cause_trouble(struct copies_run *r)
 		}
 		break;
 	case 3:
-		if (!is_up(r, 0) && !r->away) {
+		if (!is_up(r, 0) && !r->away && !name_waits(r)) {
 			start(r, 0);
 		} else if (is_up(r, 0) && !r->away && (!copy || copies_closed(w, w->copy))) {
 			copies_stop(w, 0);
@@ -230,7 +231,7 @@ static void spend(struct copies_run *r, unsigned i)
 	view = view_of(r, i);
 	if (thirsty)
 		units = max_u64(view.prepaid + (uint64_t)(view.balance > 0 ? view.balance : 0), 1);
-	else if (r->tick > r->calm || !prng_percent(&w->prng, 5))
+	else if (r->tick > r->calm || !prng_percent(&w->prng, r->greed))
 		return;
 	if (limiter_spend(l, r->quota, units, w->now) == 0)
 		note_used(r, i, view.period, units);
@@ -298,6 +299,7 @@ static void begin(struct copies_run *r, const struct torture_case *c)
 	r->end = c->minutes * 60 * COPIES_SECOND;
 	r->calm = r->end - r->end / HEAL;
 	r->rates = r->quota = COPIES_KINDS;
+	r->greed = prng_percent(&prng, 50) ? 5 : 60;
 	r->total = n * (1 + prng_below(&prng, MOST));
 	r->period_ticks = prng_percent(&prng, 50) ? (20 + prng_below(&prng, 60)) * COPIES_SECOND
 						  : 0;
