@@ -63,9 +63,6 @@ bool quota_use(struct quota_node *q, uint64_t units)
 	return true;
 }
 
-/* Repetitions without a statement after which a start does not wait for a neighbour. */
-#define SILENT_REPEATS 4
-
 bool quota_waits(struct quota_node *q, uint64_t now_ns)
 {
 	bool all = true, speaks = false;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/math.h"
 #include "quota/quota_private.h"
 
 #define REACH_FIRST 2
@@ -290,6 +291,9 @@ int quota_period(struct quota_node *q, uint64_t period, uint64_t share, uint64_t
 	next.share = share;
 	next.recovering = (next.recovering && (next.undated || q->lost)) || q->doubt;
 	next.undated = false;
+	if (q->waits) /* another machine of our name can begin it, too */
+		next.proof_until_ns = max_u64(
+			next.proof_until_ns, now_ns + SILENT_REPEATS * next.repeat_ns);
 	lp = ledger_params(&next);
 	err = ledger_create(&lp, now_ns, &ledger);
 	if (err)

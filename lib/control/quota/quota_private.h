@@ -55,6 +55,9 @@ struct quota_edge {
 	uint64_t granted_ns; /* when we last said what is not confirmed */
 };
 
+/* Repetitions without a statement after which a start does not wait for a neighbour. */
+#define SILENT_REPEATS 4
+
 struct quota_node {
 	struct quota_params params;
 	struct ledger *ledger;
