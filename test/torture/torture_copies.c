@@ -11,8 +11,9 @@
  * In the end the copy is gone, the limit is in use again, and the last unit is spent.
  *
  * Cases without evidence are left out: a copy starts while all neighbours are up, and messages
- * reach it until its record is confirmed or denied. Neighbours have no report of units that the
- * previous machine used just before it stopped, so an older store can use them again.
+ * reach it until its record is confirmed or denied. An older store can use units again that the
+ * previous machine used just before it stopped, or after another machine had taken its place.
+ * Neighbours have no report of them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,9 @@ struct copies_run {
 	struct copies_store past;         /* an earlier store of limiter 0 */
 	unsigned rates, quota;            /* indices of the policies, or COPIES_KINDS */
 	uint64_t total, used[KEPT], allowed[KEPT];
-	uint64_t recent[REPORTS];         /* units that the name has used, by tick */
+	uint64_t recent[REPORTS]; /* units that the name has used, by tick */
+	uint64_t ignored[KEPT];   /* units of the machine that neighbours ignore, by period */
+	unsigned started;         /* machine of the name that started last */
 	const struct copies_node *newest; /* machine of the name that ran last */
 	double rest;                      /* largest sum of limits in the last ticks */
 	bool away;                        /* a neighbour is down */
@@ -96,8 +99,11 @@ static void start(struct copies_run *r, unsigned i)
 
 	if (has_quota(r))
 		w->policies[r->quota].period = period_of(r, i);
-	if ((i == 0 || i == w->copy) && r->newest != &w->nodes[i])
-		allow_again(r);
+	if (i == 0 || i == w->copy) {
+		if (r->newest != &w->nodes[i] || r->started != i)
+			allow_again(r);
+		r->started = i;
+	}
 	copies_start(w, i);
 	w->to_copy = i == w->copy || (w->to_copy && i != 0);
 	r->result->restarts++;
@@ -196,6 +202,19 @@ static void end_trouble(struct copies_run *r)
 			start(r, i);
 }
 
+/* A machine whose store was confirmed lacks the units of the one that neighbours ignore. */
+static void allow_ignored(struct copies_run *r)
+{
+	struct limiter_closure closure = {.waiting = 1};
+
+	if (is_up(r, r->started))
+		closure = limiter_closure(r->w.nodes[r->started].l, r->w.now);
+	for (unsigned p = 0; closure.waiting == 0 && !closure.closed && p < KEPT; p++) {
+		r->allowed[p] += r->ignored[p];
+		r->ignored[p] = 0;
+	}
+}
+
 static void turn_messages(struct copies_run *r)
 {
 	struct copies_world *w = &r->w;
@@ -209,7 +228,7 @@ static void turn_messages(struct copies_run *r)
 static void note_used(struct copies_run *r, unsigned i, uint64_t period, uint64_t units)
 {
 	if (i == 0 || i == r->w.copy)
-		r->recent[r->tick % REPORTS] += units;
+		*(i == r->started ? &r->recent[r->tick % REPORTS] : &r->ignored[period]) += units;
 	r->used[period] += units;
 	if (r->used[period] > r->total + r->allowed[period])
 		torture_complain(r->result, "period %llu: used %llu of %llu",
@@ -260,6 +279,7 @@ static void step(struct copies_run *r)
 		r->event = r->tick + 1 + prng_below(&w->prng, 8 * COPIES_SECOND);
 	}
 	turn_messages(r);
+	allow_ignored(r);
 	for (unsigned i = 0; has_quota(r) && i <= w->n; i++)
 		if (is_up(r, i))
 			spend(r, i);

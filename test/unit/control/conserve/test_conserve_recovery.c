@@ -536,6 +536,42 @@ static void test_forgotten(void **state)
 	group_free(g);
 }
 
+/*
+ * Limiter 0 is cut off. Its backup inherits the reserved amount, grants it to the third one, and
+ * restarts with an older record: its statements renew no lease.
+ */
+static void test_old_record_renews_no_lease(void **state)
+{
+	(void)state;
+	for (unsigned old = 1; old < 3; old++) {
+		struct group *g = group_new(3, 1, 100);
+		uint8_t record[RECORD];
+		size_t len;
+
+		g->params.word = 1;
+		g->params.proof_ns = 5 * TICK;
+		for (unsigned i = 0; i < g->n; i++)
+			start_conserve_node(g, i, false);
+		step_conserve_times(g, 20);
+		want_limit_at(g, 0, 0);
+		step_conserve_times(g, 60);
+		len = g->nodes[old].len;
+		memcpy(record, g->nodes[old].record, len);
+		g->nodes[0].cut = true;
+		want_limit_at(g, 0, 3 - old);
+		step_conserve_times(g, 60);
+		memcpy(g->nodes[old].record, record, len);
+		g->nodes[old].len = len;
+		conserve_destroy(g->nodes[old].c);
+		g->params.word = 2;
+		g->nodes[0].cut = false;
+		start_conserve_node(g, old, true);
+		step_conserve_times(g, 100); /* checks the sum */
+		assert_int_equal(sum_usable(g, 0), LIMIT);
+		group_free(g);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -554,6 +590,7 @@ int main(void)
 		cmocka_unit_test(test_recovering_without_identity),
 		cmocka_unit_test(test_kept_alive),
 		cmocka_unit_test(test_forgotten),
+		cmocka_unit_test(test_old_record_renews_no_lease),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
