@@ -186,7 +186,7 @@ struct book {
 	uint64_t fingerprint; /* of the edges */
 	uint64_t next_epoch;  /* for open() to take, and to raise */
 	bool recovering;
-	bool has_store; /* this start began with records */
+	bool has_store; /* there are or were records */
 	struct book_identity identity;
 	uint32_t word;
 	uint64_t proof_until_ns;  /* end of waiting for silent neighbours; 0: no waiting */

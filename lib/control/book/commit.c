@@ -71,6 +71,7 @@ static void end_commit_round(struct book *book, bool durable)
 			book->n_forgotten * sizeof(*book->forgotten));
 	}
 	book->n_forgetting = 0;
+	book->has_store |= durable;
 	for (; book->n_saving > 0; book->n_saving--) {
 		struct book_account *account = TAILQ_FIRST(&book->changed);
 

@@ -504,15 +504,38 @@ static void test_kept_alive(void **state)
 	test_free(tape);
 }
 
+static bool may_forget(void *context, const struct book_account *account)
+{
+	(void)context;
+	(void)account;
+	return true;
+}
+
+static void forget_and_add(struct group *g)
+{
+	struct conserve *c = g->nodes[0].c;
+
+	assert_int_equal(conserve_update(c, g->policies, 1, g->now), 0);
+	assert_int_equal(book_forget(conserve_book(c), may_forget, NULL), 1);
+	assert_int_equal(conserve_update(c, g->policies, 2, g->now), 0);
+}
+
+static void restart_without_record(struct group *g)
+{
+	conserve_destroy(g->nodes[0].c);
+	g->params.word = 2;
+	start_conserve_node(g, 0, true); /* with the record of policy 0 */
+}
+
 /*
- * A limiter has forgotten a policy, restarts, and has it again, while its neighbours remember its
- * shares. Only that policy recovers, and the other one goes on.
+ * A limiter forgets a policy and has it again, in the same start or the next, while its neighbours
+ * remember its shares. Only that policy recovers, and the other one goes on. In the same start it
+ * has its share until the first two answers, `late` ticks.
  */
-static void test_forgotten(void **state)
+static void check_forgotten(void (*forget)(struct group *g), unsigned late)
 {
 	struct group *g = group_new(3, 2, 50);
 
-	(void)state;
 	g->params.word = 1;
 	g->params.proof_ns = 5 * TICK;
 	for (unsigned i = 0; i < g->n; i++)
@@ -521,19 +544,24 @@ static void test_forgotten(void **state)
 	want_limit_at(g, 0, 0);
 	want_limit_at(g, 1, 1);
 	step_conserve_times(g, 60);
-	conserve_destroy(g->nodes[0].c);
-	g->params.word = 2;
-	start_conserve_node(g, 0, true); /* with the record of policy 0 */
+	forget(g);
 	want_limit_at(g, 0, 0);
 	want_limit_at(g, 1, 1);
 	for (unsigned k = 0; k < 100; k++) {
 		step_conserve_group(g);
-		assert_true(sum_usable(g, 1) <= LIMIT);
+		assert_true(k < late || sum_usable(g, 1) <= LIMIT);
 		assert_true(k < 10 || limit_of(g, 0, 0) > LIMIT * 9 / 10);
 	}
 	assert_int_equal(conserve_book(g->nodes[0].c)->closures, 0);
 	assert_int_equal(sum_usable(g, 1), LIMIT);
 	group_free(g);
+}
+
+static void test_forgotten(void **state)
+{
+	(void)state;
+	check_forgotten(restart_without_record, 0);
+	check_forgotten(forget_and_add, 2);
 }
 
 /*
