@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "base/prng.h"
 #include "quota_pair.h"
 
 static struct quota_node *restored_quota_node(const void *record, size_t len, uint64_t period)
@@ -328,6 +329,56 @@ static void test_undated(void **state)
 	quota_destroy(q);
 }
 
+#define PROOF_SEEDS 200
+
+/* Two starts that wait for each other confirm their records, also if first messages are lost. */
+static void test_proof_after_losses(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= PROOF_SEEDS; seed++) {
+		struct quota_node *nodes[2];
+		struct prng prng;
+
+		prng_seed(&prng, seed);
+		for (unsigned i = 0; i < 2; i++) {
+			struct quota_params params = {.share = 100,
+				.period = 1,
+				.n_edges = 1,
+				.epoch = 1,
+				.word = 1 + i,
+				.proof_until_ns = UINT64_MAX / 2,
+				.durable = true,
+				.theta_ns = THETA,
+				.memory_ns = SECOND,
+				.repeat_ns = SECOND};
+
+			assert_int_equal(quota_create(&params, SECOND, &nodes[i]), 0);
+			quota_link(nodes[i], 0, true, 100);
+		}
+		for (uint64_t now = SECOND; now < 20 * SECOND; now += 100 * MS)
+			for (unsigned i = 0; i < 2; i++) {
+				struct quota_message m;
+				uint32_t edge;
+
+				quota_tick(nodes[i], now);
+				if (quota_uncommitted(nodes[i])) {
+					uint8_t record[1024];
+					size_t len;
+
+					assert_int_equal(quota_save(nodes[i], record, &len), 0);
+					quota_committed(nodes[i]);
+				}
+				while (quota_next(nodes[i], now, &edge, &m))
+					if (now > 8 * SECOND || prng_percent(&prng, 50))
+						quota_hear(nodes[!i], 0, &m, now);
+			}
+		for (unsigned i = 0; i < 2; i++) {
+			assert_false(quota_view(nodes[i], 20 * SECOND).waits);
+			quota_destroy(nodes[i]);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -340,6 +391,7 @@ int main(void)
 		cmocka_unit_test(test_both_recovering),
 		cmocka_unit_test(test_recovering_for_long),
 		cmocka_unit_test(test_undated),
+		cmocka_unit_test(test_proof_after_losses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
