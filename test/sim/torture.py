@@ -25,6 +25,7 @@ FOUND = (("conserved", 33, 3), ("conserved", 52, 3), ("conserved", 6, 2), ("cons
          ("quota", 9000242, 3), ("copies", 2, 3), ("copies", 9, 3), ("copies", 76, 3),
          ("copies", 116, 3), ("copies", 9100091, 3), ("periods", 9000009, 3),
          ("copies", 11, 3), ("copies", 61, 3), ("copies", 91, 3), ("copies", 167, 3),
+         ("quota", 9300300, 3),
          ("gdrl", 2, 2), ("gdrl", 126, 3), ("gdrl", 1543, 3), ("quota", 7, 2), ("quota", 47, 3),
          ("periods", 45, 10), ("periods", 108, 10), ("periods", 160, 10))
 SEEDS = 5  # of many, which are the test of this name in a build directory

@@ -173,9 +173,9 @@ static bool life_is_denied(
 static enum ledger_verdict note_denial(
 	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {
-	if (e->denials == 0 || s->stamp > e->denied_stamp)
+	if (e->denials == 0 || s->stamp != e->denied_stamp)
 		e->denials++;
-	e->denied_stamp = max_u64(e->denied_stamp, s->stamp);
+	e->denied_stamp = s->stamp;
 	if (e->denials < DENIALS)
 		return LEDGER_INVALID;
 	l->denied_epoch = max_u64(s->echo_epoch, s->least_epoch);
