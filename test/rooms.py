@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 # Functions of the C library in whose place the house has its own, for who does not know of it.
-OF_THE_LIBRARY = ("setsockopt",)
+OF_THE_LIBRARY = ("bind", "setsockopt")
 HOUSE = ("app", "drivers", "lib", "tools", "test/torture")
 C_FILES = (".c", ".h")
 KERNELS = ".bpf.c"  # a program of the kernel's, which calls nobody's functions

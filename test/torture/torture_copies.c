@@ -67,13 +67,23 @@ static struct quota_view view_of(const struct copies_run *r, unsigned i)
 	return budget_view(limiter_budget(l), limiter_budget_index(l, r->quota), r->w.now);
 }
 
+/* True if a machine is up and an account of it waits for neighbours to confirm its store. */
+static bool node_waits(const struct copies_run *r, unsigned node)
+{
+	const struct limiter *l = r->w.nodes[node].l;
+	bool waits = l && has_quota(r) && view_of(r, node).waits;
+
+	if (l && r->rates < COPIES_KINDS)
+		waits |= conserve_view(
+			limiter_conserve(l), limiter_conserve_index(l, r->rates), r->w.now)
+				 .waits;
+	return waits;
+}
+
 /* True if a machine of the name waits for its neighbours to confirm its store. */
 static bool name_waits(const struct copies_run *r)
 {
-	const struct copies_world *w = &r->w;
-
-	return (is_up(r, 0) && limiter_closure(w->nodes[0].l, w->now).waiting > 0) ||
-	       (is_up(r, w->copy) && limiter_closure(w->nodes[w->copy].l, w->now).waiting > 0);
+	return node_waits(r, 0) || node_waits(r, r->w.copy);
 }
 
 static unsigned period_of(const struct copies_run *r, unsigned i)
@@ -205,11 +215,10 @@ static void end_trouble(struct copies_run *r)
 /* A machine whose store was confirmed lacks the units of the one that neighbours ignore. */
 static void allow_ignored(struct copies_run *r)
 {
-	struct limiter_closure closure = {.waiting = 1};
+	const struct limiter *l = r->w.nodes[r->started].l;
+	bool opens = l && !node_waits(r, r->started) && !limiter_closure(l, r->w.now).closed;
 
-	if (is_up(r, r->started))
-		closure = limiter_closure(r->w.nodes[r->started].l, r->w.now);
-	for (unsigned p = 0; closure.waiting == 0 && !closure.closed && p < KEPT; p++) {
+	for (unsigned p = 0; opens && p < KEPT; p++) {
 		r->allowed[p] += r->ignored[p];
 		r->ignored[p] = 0;
 	}

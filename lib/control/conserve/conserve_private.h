@@ -47,6 +47,7 @@ struct rate_edge {
 	bool in_debt;       /* that neighbour */
 	uint64_t sent_ns;
 	double sent_q;
+	bool hinted;             /* sent_q has changed since a digest had the account */
 	bool sent_asks;          /* the neighbour was asked for something */
 	uint64_t told, promised; /* granted and promised, as of the last commit */
 	/* Hashes of the last entries, and of the one that was sent without its hints. */

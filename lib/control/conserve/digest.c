@@ -183,6 +183,12 @@ static bool has_lease(const struct rate_account *a, unsigned edge)
 	return view.locked > view.granted || ledger_was_promised(a->ledger, edge);
 }
 
+/* True if the account is in use, or was: a lost entry leaves the neighbour with an old hint. */
+static bool has_hints(const struct rate_account *a, unsigned edge)
+{
+	return a->edges[edge].sent_q != 0 || a->edges[edge].hinted;
+}
+
 /* True if no message arrives: the neighbour is down. One that is up sends some in each lease. */
 static bool is_silent(const struct conserve *c, unsigned edge, uint64_t now_ns)
 {
@@ -207,7 +213,8 @@ static void tell_range(
 
 			if (since_ns > c->params.repeat_ns &&
 				(since_ns / SETTLED_LEASES > c->params.lease_ns || settled ||
-					has_lease(a, edge) || !is_settled(c, a, edge)))
+					has_hints(a, edge) || has_lease(a, edge) ||
+					!is_settled(c, a, edge)))
 				rate_stale(c, a, edge);
 		}
 }
@@ -221,6 +228,7 @@ static void repeat_range(struct conserve *c, unsigned edge, struct digest_range 
 		TAILQ_FOREACH(a, &c->buckets[b], next_in_bucket)
 		{
 			ledger_state_again(a->ledger, edge, now_ns, stamp);
+			a->edges[edge].hinted = false;
 		}
 }
 

@@ -107,6 +107,7 @@ static size_t write_entry(
 	if (ledger_is_mute(a->ledger))
 		return 0;
 	e->sent_ns = now_ns;
+	e->hinted |= e->sent_q != state.q;
 	e->sent_q = state.q;
 	e->sent_asks = asks.amount > 0;
 	if (asks.amount > 0)

@@ -32,10 +32,13 @@ static void world_queue(struct world *w, unsigned q)
 		       prng_next(&w->prng) % (UINT64_C(1) << (13 + prng_below(&w->prng, 23)));
 	uint64_t burst = 1500 + prng_below(&w->prng, 30000), at = prng_below(&w->prng, 100000);
 	double gap = 750 * 8e9 / (double)bps * (0.3 + 1.2 * prng_unit(&w->prng));
+	struct token_bucket_params params = {.rate_bps = bps, .burst_bytes = burst};
 	struct penalty_queue line;
 
 	queue_make(&w->queues[q], bps, burst, FOR_EVER, 0);
 	assert_int_equal(penalty_queue_init(&line, bps, burst), 0);
+	/* A queue has this rate, rounded up. */
+	assert_int_equal(token_bucket_profile_init(&line.profile, &params, PENALTY_HZ), 0);
 	w->sent[q] = w->left[q] = 0;
 	for (unsigned i = 0; i < PACKETS; i++) {
 		struct message *message = &w->messages[q][i];
