@@ -213,8 +213,8 @@ static void tell_range(
 
 			if (since_ns > c->params.repeat_ns &&
 				(since_ns / SETTLED_LEASES > c->params.lease_ns || settled ||
-					has_hints(a, edge) || has_lease(a, edge) ||
-					!is_settled(c, a, edge)))
+					(has_hints(a, edge) && since_ns * 2 > c->params.lease_ns) ||
+					has_lease(a, edge) || !is_settled(c, a, edge)))
 				rate_stale(c, a, edge);
 		}
 }
