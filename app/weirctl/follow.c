@@ -205,6 +205,15 @@ struct boxes follow_shown(const struct boxes *boxes)
 	return shown;
 }
 
+void follow_free(struct boxes *shown)
+{
+	for (unsigned i = 0; shown->each && i < shown->n; i++) {
+		json_decref(shown->each[i].document);
+		free(shown->each[i].why);
+	}
+	free(shown->each);
+}
+
 bool follow_take(struct follow *follow, struct boxes *shown, bool *news)
 {
 	bool all = true;

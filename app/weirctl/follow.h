@@ -35,6 +35,7 @@ unsigned follow_wait(struct follow *follow, int ms, bool keys);
  * Boxes to be shown, as many as are followed, with their names and nothing else. Freed by nobody.
  */
 struct boxes follow_shown(const struct boxes *boxes);
+void follow_free(struct boxes *shown);
 
 /*
  * Takes what has come since into them: documents, which are fresh, or why there is none and since

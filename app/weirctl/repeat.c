@@ -128,12 +128,15 @@ static int watch_on(struct watch *watch)
 int watch_boxes(struct boxes *boxes, const struct options *options)
 {
 	struct watch watch = {.options = options, .shown = follow_shown(boxes)};
+	int status = EXIT_FAILURE;
 
 	for (unsigned i = 0; i < boxes->n; i++)
 		boxes->each[i].options = options;
 	watch.follow = watch.shown.each ? follow_start(boxes, options, ask_command) : NULL;
 	if (watch.follow)
-		return watch_on(&watch);
-	fprintf(stderr, "weirctl: watch: %s\n", strerror(ENOMEM));
-	return EXIT_FAILURE;
+		status = watch_on(&watch);
+	else
+		fprintf(stderr, "weirctl: watch: %s\n", strerror(ENOMEM));
+	follow_free(&watch.shown);
+	return status;
 }

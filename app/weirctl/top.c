@@ -532,5 +532,6 @@ int top_run(const struct options *options)
 	if (top.follow)
 		status = top_loop(&top);
 	terminal_leave();
+	follow_free(&top.shown);
 	return status;
 }

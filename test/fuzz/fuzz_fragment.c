@@ -16,6 +16,7 @@
 #define HZ      UINT64_C(1000000000)
 #define PACKETS 64
 #define LEN     70
+#define PPPOE   8        /* bytes of its header, before IP */
 #define TICK    (HZ / 8) /* the table's is no longer */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -52,11 +53,11 @@ static void put_checksum(uint8_t *ip)
 	ip[11] = (uint8_t)~sum;
 }
 
-/* A UDP fragment of packet `number`: 4 pairs of addresses of either family, 8 identifications. */
-static uint32_t build_fragment(uint8_t *frame, unsigned number, unsigned piece, uint16_t port)
+/* A UDP fragment of packet `number`: 4 pairs of addresses of either family, 4 identifications. */
+static uint32_t build_ether(uint8_t *frame, unsigned number, unsigned piece, uint16_t port)
 {
 	const bool ipv6 = number & 1, more = piece + 1 < PIECES;
-	const uint8_t host = 1 + (number >> 1 & 3), id = number >> 3 & 7;
+	const uint8_t host = 1 + (number >> 1 & 3), id = number >> 3 & 3;
 
 	memset(frame, 0, LEN);
 	frame[12] = ipv6 ? 0x86 : 0x08;
@@ -80,6 +81,21 @@ static uint32_t build_fragment(uint8_t *frame, unsigned number, unsigned piece, 
 	frame[35] = port & 0xff;
 	put_checksum(frame + 14);
 	return LEN;
+}
+
+/* The same, in half of the packets in a session of PPPoE. */
+static uint32_t build_fragment(
+	uint8_t frame[LEN + PPPOE], unsigned number, unsigned piece, uint16_t port)
+{
+	const uint8_t header[] = {
+		0x88, 0x64, 0x11, 0, 0, 7, 0, (uint8_t)(30 + piece), 0, number & 1 ? 0x57 : 0x21};
+	uint32_t len = build_ether(frame, number, piece, port);
+
+	if (!(number & 32))
+		return len;
+	memmove(frame + 14 + PPPOE, frame + 14, len - 14);
+	memcpy(frame + 12, header, sizeof(header));
+	return len + PPPOE;
 }
 
 static void forget(struct model *known)
@@ -144,14 +160,16 @@ static void step_fragments(
 	const unsigned number = op[0] % (roomy ? FRAGMENT_WAYS : PACKETS), piece = op[1] % PIECES;
 	const uint16_t port = 1 + op[2] % 4;
 	struct model *known = &model[number];
-	uint8_t frame[LEN];
+	uint8_t frame[LEN + PPPOE];
 	struct packet packet;
+	uint32_t len;
 
 	if (known->used && now - known->time > FRAGMENT_SECONDS * HZ)
 		forget(known);
-	packet_parse(frame, build_fragment(frame, number, piece, port), &packet);
+	len = build_fragment(frame, number, piece, port);
+	packet_parse(frame, len, &packet);
 	check_fragment(packet.fragment == (piece ? PACKET_FRAGMENT_LATER : PACKET_FRAGMENT_FIRST));
-	fragments_ports(table, frame, LEN, now, &packet);
+	fragments_ports(table, frame, len, now, &packet);
 	if (piece == 0)
 		step_first(known, &packet, now, port, roomy);
 	else

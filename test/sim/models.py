@@ -353,7 +353,8 @@ def pause(seed):
         run = Run(seed, duration="40s", network={"delay": "1ms"}, traffic=[], **GROUP,
                   events=[{"at": "5s", "pause": "l2", "for": f"{seconds}s"}])
         others = run.summary["gossip"]["datagrams"] / (2 * 40 - seconds)  # a limiter and second
-        run.near("lost", run.summary["gossip"]["lost"], max(0, others * seconds - 256), 3)
+        # A peer that appears gets the settings again: some datagrams are not in this rate.
+        run.near("lost", run.summary["gossip"]["lost"], max(0, others * seconds - 256), 6)
 
 
 def gossip_is_lost(seed):

@@ -462,8 +462,8 @@ def tunnels(scene):
 
 
 def fragments(scene):
-    """All fragments go where the first one goes, in time and in order; others to the strictest
-    policy that they could be of."""
+    """Fragments belong to the policy of their first one if they follow it in order, without a gap
+    and soon. Others belong to the strictest policy that they could be of."""
     def parts(port, number):
         packet = IP(src="192.0.2.1", dst="10.0.0.9", id=number) / UDP(sport=9, dport=port)
         return [Ether(**MACS) / part
@@ -472,9 +472,11 @@ def fragments(scene):
     scene.configure([{"name": "dns", "limit": "1Gbit/s", "match": {"dst-port": 53}},
                      {"name": "rest", "limit": "500Mbit/s"}])
     named, other = ("dns", "", "pass", "conforms"), ("rest", "", "pass", "conforms")
-    check_table(scene, [(dns[0], 1, named), (web[0], 1, other), (dns[2], 2, named),
-                        (web[1], 3, other), (dns[1], 4000, named), (dns[1], 7000, other)])
-    check_table(scene, [(dns[1], 1, other), (dns[0], 2, named), (dns[2], 3, named)])
+    check_table(scene, [(dns[0], 1, named), (web[0], 1, other), (dns[1], 2, named),
+                        (web[1], 3, other), (dns[2], 1900, named), (dns[1], 1901, other)])
+    check_table(scene, [(dns[0], 1, named), (dns[2], 2, other), (dns[1], 3, other)])
+    check_table(scene, [(dns[1], 1, other), (dns[0], 2, named), (dns[1], 3, other)])
+    check_table(scene, [(dns[0], 1, named), (dns[1], 2500, other)])
 
 
 def every_action(scene):

@@ -669,13 +669,15 @@ static const struct step {
 	{"TCP goes on", TCP, ACK, 0, 1, 59, 0, VERDICT_PASS},
 };
 
-/* `data` are its addresses, eight bytes. */
+/* `data` is the header of IPv4, of which only protocol and addresses count. */
 static struct packet packet_of(const struct step *step, uint8_t *data)
 {
-	memcpy(data, (const uint32_t[]){step->hash, 0}, 8);
+	data[PACKET_IPV4_PROTO] = step->proto;
+	memcpy(data + PACKET_IPV4_SRC, (const uint32_t[]){step->hash, 0}, 8);
 	return (struct packet){
 		.family = step->proto ? PACKET_IPV4 : PACKET_OTHER,
 		.proto = step->proto,
+		.src_off = PACKET_IPV4_SRC,
 		.tcp_flags = step->tcp_flags,
 		.fragment = step->fragment & ((1 << UNKNOWN_SHIFT) - 1),
 		.unknown = step->fragment >> UNKNOWN_SHIFT,
@@ -695,7 +697,7 @@ static void test_flows(void **state)
 	lane_start(&lane, &policy, 0);
 	lane.state.other->profile.bucket.rate = 0;
 	for (unsigned i = 0; i < COUNT(story); i++) {
-		uint8_t data[8];
+		uint8_t data[PACKET_IPV4_SRC + 8] = {0};
 		struct packet packet = packet_of(&story[i], data);
 		uint64_t now = story[i].at * SECOND;
 		uint32_t cost = police_cost(&lane.state, &packet, data, 1000, now);
