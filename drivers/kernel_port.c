@@ -12,6 +12,7 @@
 #include <ifaddrs.h>
 #include <linux/ethtool.h>
 #include <linux/if_link.h>
+#include <linux/if_packet.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <netdb.h>
@@ -157,6 +158,21 @@ void kernel_state_restore(const char *name, const struct kernel_state *state)
 	switch_flags(name, IFF_UP | IFF_PROMISC | IFF_ALLMULTI, state->flags);
 	if (kernel_mtu(name, &mtu) == 0 && mtu != state->mtu)
 		ask_interface(name, SIOCSIFMTU, &request);
+}
+
+int kernel_promiscuous(const char *name)
+{
+	struct packet_mreq request = {
+		.mr_ifindex = (int)if_nametoindex(name), .mr_type = PACKET_MR_PROMISC};
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0), ret;
+
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof(request)) == 0)
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
 }
 
 static void take_kind(const struct rtattr *info, struct kernel_kin *kin)

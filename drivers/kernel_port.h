@@ -79,6 +79,12 @@ void kernel_state_restore(const char *name, const struct kernel_state *state);
  */
 int kernel_switch_link(const char *name, bool up);
 
+/*
+ * Makes it promiscuous for as long as the returned socket is open, also if the process is killed.
+ * Returns the socket or a negative errno.
+ */
+int kernel_promiscuous(const char *name);
+
 /* 0 or a negative errno: -ENODEV if there is none of that name. */
 int kernel_kin(const char *name, struct kernel_kin *kin);
 

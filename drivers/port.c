@@ -10,6 +10,7 @@
 
 #include <linux/bpf.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <rte_errno.h>
 #include <rte_ethdev.h>
@@ -312,7 +313,22 @@ static bool tells_time(const struct port *port)
 	       port_clock(port, &clock) == 0;
 }
 
-int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffers)
+/* An interface stays promiscuous after the process only if a program of the kernel needs it. */
+static int make_promiscuous(struct port *port, bool outlived)
+{
+	char name[IFNAMSIZ];
+	int ret;
+
+	if (!outlived && kernel_interface(port->config, name)) {
+		port->promiscuous = kernel_promiscuous(name);
+		return port->promiscuous < 0 ? port->promiscuous : 0;
+	}
+	ret = rte_eth_promiscuous_enable(port->id);
+	rte_eth_allmulticast_enable(port->id); /* implied by promiscuous where it is missing */
+	return ret;
+}
+
+int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffers, bool outlived)
 {
 	int ret;
 
@@ -334,10 +350,9 @@ int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffe
 		return complain_port(port, "cannot start", ret);
 	port->started = true;
 	port->timestamps = tells_time(port);
-	ret = rte_eth_promiscuous_enable(port->id);
+	ret = make_promiscuous(port, outlived);
 	if (ret && !(ret == -ENOTSUP && is_virtual(port)))
 		return complain_port(port, "cannot receive what is not addressed to it", ret);
-	rte_eth_allmulticast_enable(port->id); /* implied by promiscuous where it is missing */
 	forget_strangers(port);
 	return 0;
 }
@@ -385,6 +400,9 @@ void port_stop(struct port *port)
 			complain_port(port, "cannot stop", ret);
 	}
 	port->started = false;
+	if (port->promiscuous > 0)
+		close(port->promiscuous);
+	port->promiscuous = 0;
 	ret = rte_eth_dev_close(port->id);
 	if (ret)
 		complain_port(port, "cannot close", ret);

@@ -406,7 +406,7 @@ void wire_offloads_stop(struct wire_offloads *offloads, bool failed)
 	for (unsigned i = 0; i < offloads->n; i++) {
 		struct watched *w = &offloads->watched[i];
 
-		if (failed && w->inherited) {
+		if (failed ? w->inherited : port_has_programs(offloads->config, w->port)) {
 			remains = true;
 			continue;
 		}

@@ -39,8 +39,9 @@ typedef void (*wire_offloads_found)(void *context, unsigned port, const char *in
 int wire_offloads_foresee(const struct config *config, wire_offloads_found found, void *context);
 
 /*
- * Restores the features; after a failed start only those that it switched off, because the program
- * of an earlier process can still run. NULL does nothing.
+ * Restores the features, except those that a program of the kernel still needs. After a failed
+ * start it restores only those that it switched off, because the program of an earlier process can
+ * still run. The record keeps the others for the next start. NULL does nothing.
  */
 void wire_offloads_stop(struct wire_offloads *offloads, bool failed);
 

@@ -160,7 +160,8 @@ static int ports_start(struct instance *inst)
 		warn_few_queues(inst, wire);
 	}
 	for (unsigned i = 0; ret == 0 && i < config->n_ports; i++)
-		ret = port_start(&inst->ports[i], queues[i], held[i], config_buffers(config, i));
+		ret = port_start(&inst->ports[i], queues[i], held[i], config_buffers(config, i),
+			port_has_programs(config, i));
 	if (ret) {
 		bypasses_explain(inst);
 		ports_stop(inst);

@@ -262,6 +262,18 @@ static inline bool wire_has_programs(const struct config *config, const struct w
 	return wire_fail(config, wire) != FAIL_CLOSED || wire_has_plane(config, wire);
 }
 
+/* True if the wire of a port has such programs. They go on after a clean stop. */
+static inline bool port_has_programs(const struct config *config, unsigned port)
+{
+	for (unsigned i = 0; i < config->n_wires; i++) {
+		const struct wire *wire = &config->wires[i];
+
+		if ((wire->a == port || wire->b == port) && wire_has_programs(config, wire))
+			return true;
+	}
+	return false;
+}
+
 /* Whether any wire has such programs, and whether they decide packets. */
 static inline bool config_has_programs(const struct config *config)
 {

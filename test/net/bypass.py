@@ -185,6 +185,27 @@ def af_packet(scene):
     return lives(scene, "net_af_packet")
 
 
+def checksums(interface):
+    """True if the kernel leaves checksums to the device."""
+    lines = subprocess.run(["ethtool", "-k", interface], check=True, capture_output=True,
+                           text=True).stdout
+    return "tx-checksumming: on" in lines
+
+
+def left_fit(scene):
+    """A clean stop restores offloads only if no program of the wire continues."""
+    with wire(scene, "net_af_packet") as weir:
+        expect(checksums("ta"), "the cable has no offloads")
+        weir.start().stop()
+        expect(not checksums("ta"), "packets of this kernel get wrong checksums from now on")
+        weir.start().kill()
+        expect(not checksums("ta"), "it was killed")
+        weir.config["wires"][0] = {"name": "w", "a": "a", "b": "b"}
+        weir.write()
+        weir.start().stop()
+        expect(checksums("ta"), "the offloads are not restored when the program is gone")
+
+
 def stands_still(scene):
     """The lease detects a stalled process, which reports that later and serves the wire again."""
     with wire(scene, "net_af_xdp") as weir, Stream() as stream:
@@ -229,4 +250,4 @@ def refused(scene):
 
 
 if __name__ == "__main__":
-    box.main([af_xdp, af_packet, stands_still, refused], setup=setup)
+    box.main([af_xdp, af_packet, left_fit, stands_still, refused], setup=setup)

@@ -143,6 +143,29 @@ def merging_is_switched_off(scene):
         return f"{rate / 1e6:.1f} of {LIMIT / 1e6:g} Mbit/s"
 
 
+def promiscuity(interface):
+    """The number of users that need the interface to be promiscuous."""
+    return json.loads(run("ip", "-d", "-j", "link", "show", "dev", interface))[0]["promiscuity"]
+
+
+def promiscuous_while_it_runs(scene):
+    """An interface is promiscuous until the process ends, however it ends."""
+    words = []
+    for driver in ("net_af_packet", "net_af_xdp"):
+        with Ends():
+            made = box.wire(f"{driver}0,iface=a", f"{driver}1,iface=b") | POLICY
+            weir = scene.box(made, driver).start()
+            running = promiscuity("a")
+            weir.stop()
+            stopped = promiscuity("a")
+            weir.start().kill()
+            killed = promiscuity("a")
+            expect(running > 0 and stopped == 0 and killed == 0,
+                   f"{driver}: {running} while it runs, {stopped} after a stop, {killed} killed")
+            words.append(driver)
+    return ", ".join(words)
+
+
 def ignored_and_counted(scene):
     """If the offload is allowed, merged frames are dropped and counted, and an event reports it."""
     with Ends():
@@ -413,9 +436,10 @@ def taken_numbers(scene):
         weir.await_answer().stop()
 
 
-SCENARIOS = [fragments, taken_numbers, merging_is_switched_off, ignored_and_counted, refused,
-             switched_on_meanwhile, survives_a_crash, other_end_of_a_veth, not_permitted,
-             shared_with_the_kernel, link_follows, link_kept, mtu_refused]
+SCENARIOS = [fragments, taken_numbers, merging_is_switched_off, promiscuous_while_it_runs,
+             ignored_and_counted, refused, switched_on_meanwhile, survives_a_crash,
+             other_end_of_a_veth, not_permitted, shared_with_the_kernel, link_follows, link_kept,
+             mtu_refused]
 
 if __name__ == "__main__":
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
