@@ -83,7 +83,7 @@ static uint32_t build_ether(uint8_t *frame, unsigned number, unsigned piece, uin
 	return LEN;
 }
 
-/* The same, in half of the packets in a session of PPPoE. */
+/* A fragment as above, of half of the packets in a session of PPPoE. */
 static uint32_t build_fragment(
 	uint8_t frame[LEN + PPPOE], unsigned number, unsigned piece, uint16_t port)
 {
