@@ -4,7 +4,6 @@
 #include "kernel_missed.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include <linux/if_packet.h>
 #include <linux/if_xdp.h>

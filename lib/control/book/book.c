@@ -158,18 +158,6 @@ void book_close(struct book *book)
 	overlay_destroy(book->overlay);
 }
 
-const char *book_closure_name(enum book_closure closure)
-{
-	static const char *const names[BOOK_CLOSURES] = {
-		[BOOK_OPEN] = "open",
-		[BOOK_OLDER_STORE] = "older_store",
-		[BOOK_NAME_TWICE] = "name_twice",
-		[BOOK_IMPOSSIBLE] = "impossible_statement",
-	};
-
-	return names[closure];
-}
-
 void book_closes(struct book *book, enum book_closure closure)
 {
 	book->closes = closure;

@@ -71,9 +71,6 @@ enum book_closure {
 	BOOK_CLOSURES,
 };
 
-/* Returns "open", "older_store", "name_twice" or "impossible_statement". */
-const char *book_closure_name(enum book_closure closure);
-
 /* Identity of a policy by its name: two halves of a hash of 128 bits, and the text. */
 struct book_name {
 	uint64_t id;
