@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct model {
 	bool used, first, closed, whole;
 	unsigned next; /* piece */
-	uint64_t time; /* of the first, or of the one before it */
+	uint64_t time; /* when the first fragment came, or one before it */
 	uint16_t port;
 	/* When the newest first fragment came, whatever became of its packet, and its port. */
 	uint64_t newest;

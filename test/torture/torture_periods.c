@@ -26,7 +26,7 @@
 
 #define MS           UINT64_C(1000000)
 #define SECOND       (1000 * MS)
-#define BEGAN        (UINT64_C(1700000000) * SECOND) /* of the wall clock, when a run begins */
+#define BEGAN        (UINT64_C(1700000000) * SECOND) /* wall clock when a run begins */
 #define PERIOD_NS    (150 * SECOND)
 #define TIMEOUT      (4 * SECOND)
 #define LOOK_NS      (100 * MS)
@@ -37,7 +37,7 @@
 #define POLICY       7                            /* its id */
 #define MOST         5000                         /* units of a limiter */
 #define CHUNK        64
-#define HEAL         4   /* of a run, the last part in so many */
+#define HEAL         4   /* the last quarter of a run has no faults */
 #define KEPT         512 /* periods of which it is known what was used */
 
 /*

@@ -11,7 +11,7 @@
  * the first.
  *
  * A sender may try to have fragments charged by a first fragment that the receiver does not use
- * for them: the receiver drops it, or drops all that it has of a packet and begins anew. So a first
+ * for them: the receiver drops it, or drops all fragments of the packet and starts again. So a first
  * fragment lends its ports only
  * - if all stock receivers take it: its headers are without options, and a transport header is all
  *   there. In two tunnels, one in the other, it lends none;

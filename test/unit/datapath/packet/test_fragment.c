@@ -247,7 +247,7 @@ static void test_order(void **state)
 		expect_ports(rows[i].name, &packet, rows[i].known);
 		packet = see_other_first(table, 9);
 		assert_int_equal(packet.unparsed, UNPARSED_FRAGMENT_CONFLICT);
-		assert_int_equal(packet.unknown, 0); /* what it says is all there */
+		assert_int_equal(packet.unknown, 0); /* all its fields are there */
 		assert_int_equal(table->conflict, 1);
 		free(table);
 	}
