@@ -11,8 +11,8 @@
  * the first.
  *
  * A sender may try to have fragments charged by a first fragment that the receiver does not use
- * for them: the receiver drops it, or drops all fragments of the packet and starts again. So a first
- * fragment lends its ports only
+ * for them: the receiver drops it, or drops all fragments of the packet and starts again. So a
+ * first fragment lends its ports only
  * - if all stock receivers take it: its headers are without options, and a transport header is all
  *   there. In two tunnels, one in the other, it lends none;
  * - for FRAGMENT_LEND_S, less than any receiver waits;
