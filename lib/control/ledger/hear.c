@@ -134,10 +134,29 @@ static bool statement_is_valid(
 
 	if (s->granted < e->heard.granted)
 		return false;
-	if (s->epoch == e->heard.epoch && e->heard.word && s->word != e->heard.word)
-		return false;
 	return s->granted <= e->received ||
 	       l->balance - (__int128)taken + (s->granted - e->received) <= l->most;
+}
+
+/* Returns true if the statement is of a start from the same record as the one that we know. */
+static bool start_is_rival(const struct ledger_edge *e, const struct ledger_statement *s)
+{
+	return s->epoch == e->heard.epoch && e->heard.word && s->word != e->heard.word;
+}
+
+/* The second statement of a rival voids both starts, because each lacks what the other has done. */
+static enum ledger_verdict refuse_rival(
+	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
+{
+	bool again = e->rival.word == s->word && e->rival.stamp != s->stamp;
+
+	e->rival.word = s->word;
+	e->rival.stamp = s->stamp;
+	if (again && s->epoch < LEDGER_MOST && e->now.least_epoch <= s->epoch) {
+		e->now.least_epoch = s->epoch + 1;
+		l->dirty = true;
+	}
+	return LEDGER_INVALID;
 }
 
 /* Returns true if our record does not lead through the life that the neighbour echoes. */
@@ -275,6 +294,8 @@ enum ledger_verdict ledger_hear(
 		return recovering_hears(l, e, now_ns, s);
 	if (s->epoch == 0)
 		return recovering_asks(l, e, now_ns, s);
+	if (start_is_rival(e, s))
+		return refuse_rival(l, e, s);
 	if (statement_is_old(e, s))
 		return LEDGER_OLD;
 	if (life_is_denied(l, e, s))

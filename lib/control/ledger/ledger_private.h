@@ -54,8 +54,12 @@ struct ledger_edge {
 		uint64_t count;
 		uint32_t word; /* 0: none */
 	} life;                /* the neighbour's life that we echo */
-	uint64_t asked;        /* a new life replaces it after it echoes a later stamp */
-	bool closed;           /* while we are recovering: this edge has been told */
+	struct {
+		uint64_t stamp;
+		uint32_t word;
+	} rival;        /* newest statement of the heard epoch and another word */
+	uint64_t asked; /* a new life replaces it after it echoes a later stamp */
+	bool closed;    /* while we are recovering: this edge has been told */
 
 	bool confirmed;        /* see struct ledger_view */
 	unsigned denials;      /* statements against our life since the last valid one */

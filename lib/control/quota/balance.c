@@ -65,15 +65,18 @@ bool quota_use(struct quota_node *q, uint64_t units)
 
 bool quota_waits(struct quota_node *q, uint64_t now_ns)
 {
+	uint64_t patience_ns = SILENT_REPEATS * q->params.repeat_ns;
 	bool all = true, speaks = false;
 
 	for (uint32_t i = 0; q->waits && i < q->params.n_edges; i++) {
 		struct ledger_view view = ledger_view(q->ledger, i);
+		uint64_t later_ns = q->edges[i].later_ns;
 
 		all &= view.confirmed;
 		speaks |= view.denies ||
-			  (view.known && !view.confirmed &&
-				  now_ns - view.heard_ns < SILENT_REPEATS * q->params.repeat_ns);
+			  (view.known && !view.confirmed && now_ns - view.heard_ns < patience_ns);
+		/* It has ended our period, so that it cannot confirm or deny our record. */
+		speaks |= later_ns > 0 && now_ns - later_ns < patience_ns;
 	}
 	if (all || (now_ns >= q->params.proof_until_ns && !speaks))
 		q->waits = false;

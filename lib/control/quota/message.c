@@ -58,8 +58,13 @@ bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message 
 		q->invalid++;
 		return false;
 	}
-	if (m->period != q->params.period || q->params.undated)
+	if (m->period != q->params.period || q->params.undated) {
+		if (m->period > q->params.period)
+			e->later_ns = now_ns;
+		else if (m->period < q->params.period)
+			e->speak |= m->parts & QUOTA_CONFIRM; /* it must know that we are later */
 		return true;
+	}
 	verdict = hear_statement(q, edge, m, now_ns);
 	if (verdict == LEDGER_INVALID)
 		q->invalid++;

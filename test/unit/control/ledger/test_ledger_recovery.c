@@ -540,6 +540,53 @@ static void test_starts_without_exchange(void **state)
 	}
 }
 
+/*
+ * Two machines start from copies of one record, so that their starts have one epoch. The neighbour
+ * has received one of them, and refuses the other one until its record is lost; its clock can be
+ * earlier. One statement alone, or one that is repeated, proves nothing.
+ */
+static void test_two_starts_of_one_record(void **state)
+{
+	(void)state;
+	for (unsigned late = 0; late < 2; late++) {
+		struct ledger *a = numbered_start(NULL, 0, 0), *b, *copy;
+		struct ledger_params params = params_of(100, 1);
+		uint64_t now = BEGIN + S + late * S;
+		struct ledger_statement s;
+		uint8_t record[512];
+		size_t len;
+
+		params.word = OTHERS_WORD;
+		assert_int_equal(ledger_create(&params, BEGIN, &b), 0);
+		agree_on_edge(a, 0, b, 0, BEGIN);
+		end_start(a, record, &len);
+		copy = numbered_start(record, len, 1);
+		assert_int_equal(tell_other_ledger(copy, 0, b, 0, BEGIN + 3 * S / 2), LEDGER_HEARD);
+		save_test_ledger(b);
+		ledger_destroy(copy);
+
+		params = params_of(100, 1);
+		params.epoch = 2;
+		params.word = FIRST_WORD + STARTS + 1;
+		assert_int_equal(ledger_restore(&params, record, len, BEGIN, &a), 0);
+		save_test_ledger(a);
+		s = statement_of_edge(a, 0, now);
+		assert_int_equal(ledger_hear(b, 0, now, &s), LEDGER_INVALID);
+		assert_int_equal(ledger_hear(b, 0, now, &s), LEDGER_INVALID);
+		assert_false(ledger_uncommitted(b));
+		assert_int_equal(tell_other_ledger(a, 0, b, 0, now + 1), LEDGER_INVALID);
+		save_test_ledger(b);
+		assert_int_equal(tell_other_ledger(b, 0, a, 0, now + 1), LEDGER_INVALID);
+		assert_int_equal(tell_other_ledger(b, 0, a, 0, now + 2), LEDGER_DENIED);
+		ledger_lose(a);
+		agree_on_edge(a, 0, b, 0, now + S);
+		assert_false(ledger_recovering(a));
+		assert_int_equal(ledger_balance(a) + ledger_balance(b), 200);
+		ledger_destroy(a);
+		ledger_destroy(b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -559,6 +606,7 @@ int main(void)
 		cmocka_unit_test(test_recovering_most),
 		cmocka_unit_test(test_asked_again_after_a_start),
 		cmocka_unit_test(test_starts_without_exchange),
+		cmocka_unit_test(test_two_starts_of_one_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
