@@ -17,7 +17,8 @@ ALL = GUARANTEES + ("copies",)
 # In these something was missing in the end: faults outlasted the time to heal, debts were paid by
 # halves, what was asked for went in circles, or it was looked for at one moment only; or a share
 # was had twice, by a limiter that had forgotten that its period had begun, or whose old store
-# renewed a lease. In those of copies a copy passed a share next to its original.
+# renewed a lease. In those of copies a copy passed a share next to its original, or the original
+# was refused for ever, because a start of the copy had the same number.
 # Guarantee, seed, minutes.
 FOUND = (("conserved", 33, 3), ("conserved", 52, 3), ("conserved", 6, 2), ("conserved", 204109, 10),
          ("adaptor", 6, 3), ("adaptor", 13, 3), ("adaptor", 2098, 3), ("adaptor", 3453, 2),
@@ -25,6 +26,7 @@ FOUND = (("conserved", 33, 3), ("conserved", 52, 3), ("conserved", 6, 2), ("cons
          ("quota", 9000242, 3), ("copies", 2, 3), ("copies", 9, 3), ("copies", 76, 3),
          ("copies", 116, 3), ("copies", 9100091, 3), ("periods", 9000009, 3),
          ("copies", 11, 3), ("copies", 61, 3), ("copies", 91, 3), ("copies", 167, 3),
+         ("copies", 7500621, 10), ("copies", 7600413, 10), ("copies", 7600946, 10),
          ("quota", 9300300, 3),
          ("gdrl", 2, 2), ("gdrl", 126, 3), ("gdrl", 1543, 3), ("quota", 7, 2), ("quota", 47, 3),
          ("periods", 45, 10), ("periods", 108, 10), ("periods", 160, 10))

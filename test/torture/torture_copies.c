@@ -43,6 +43,7 @@ struct copies_run {
 	unsigned rates, quota;            /* indices of the policies, or COPIES_KINDS */
 	uint64_t total, used[KEPT], allowed[KEPT];
 	uint64_t recent[REPORTS]; /* units that the name has used, by tick */
+	uint64_t unknown[KEPT];   /* units that a machine had used just before it stopped */
 	uint64_t ignored[KEPT];   /* units of the machine that neighbours ignore, by period */
 	unsigned started;         /* machine of the name that started last */
 	const struct copies_node *newest; /* machine of the name that ran last */
@@ -93,14 +94,26 @@ static unsigned period_of(const struct copies_run *r, unsigned i)
 					: 1 + (r->tick - r->offset[i]) / r->period_ticks;
 }
 
+static void stop_name(struct copies_run *r, unsigned i)
+{
+	for (unsigned t = 0; i == r->started && t < REPORTS; t++) {
+		r->unknown[period_of(r, i)] += r->recent[t];
+		r->recent[t] = 0;
+	}
+	copies_stop(&r->w, i);
+}
+
 /* Another store of the name can lack units of which neighbours have received no report. */
 static void allow_again(struct copies_run *r)
 {
 	unsigned period = period_of(r, 0);
 
 	for (unsigned t = 0; t < REPORTS; t++)
-		r->allowed[period] += r->recent[t];
+		r->unknown[period] += r->recent[t];
 	memset(r->recent, 0, sizeof(r->recent));
+	for (unsigned p = 0; p < KEPT; p++)
+		r->allowed[p] += r->unknown[p];
+	memset(r->unknown, 0, sizeof(r->unknown));
 }
 
 static void start(struct copies_run *r, unsigned i)
@@ -112,6 +125,9 @@ static void start(struct copies_run *r, unsigned i)
 	if (i == 0 || i == w->copy) {
 		if (r->newest != &w->nodes[i] || r->started != i)
 			allow_again(r);
+		r->recent[r->tick % REPORTS] +=
+			r->unknown[period_of(r, i)]; /* its record has them */
+		memset(r->unknown, 0, sizeof(r->unknown));
 		r->started = i;
 	}
 	copies_start(w, i);
@@ -124,6 +140,9 @@ static void start_copy(struct copies_run *r)
 {
 	struct copies_store *store = &r->w.nodes[r->w.copy].store;
 
+	const struct copies_node *newest = r->newest;
+
+	r->newest = NULL; /* it continues from another store */
 	switch (prng_below(&r->w.prng, 6)) {
 	case 0:
 		memset(store, 0, sizeof(*store));
@@ -136,7 +155,8 @@ static void start_copy(struct copies_run *r)
 		r->result->old_stores++;
 		break;
 	case 3:
-		break; /* its own */
+		r->newest = newest; /* its own */
+		break;
 	default:
 		*store = r->w.nodes[0].store;
 	}
@@ -173,7 +193,7 @@ static void cause_trouble(struct copies_run *r)
 		break;
 	case 2:
 		if (copy) {
-			copies_stop(w, w->copy);
+			stop_name(r, w->copy);
 			w->to_copy = false;
 		}
 		break;
@@ -181,7 +201,7 @@ static void cause_trouble(struct copies_run *r)
 		if (!is_up(r, 0) && !r->away && !name_waits(r)) {
 			start(r, 0);
 		} else if (is_up(r, 0) && !r->away && (!copy || copies_closed(w, w->copy))) {
-			copies_stop(w, 0);
+			stop_name(r, 0);
 			w->to_copy = copy;
 		}
 		break;
@@ -202,9 +222,9 @@ static void end_trouble(struct copies_run *r)
 
 	w->loss = 0;
 	if (is_up(r, w->copy))
-		copies_stop(w, w->copy);
+		stop_name(r, w->copy);
 	if (is_up(r, 0))
-		copies_stop(w, 0);
+		stop_name(r, 0);
 	w->to_copy = false;
 	w->loaded = 0;
 	for (unsigned i = 0; i < w->n; i++)

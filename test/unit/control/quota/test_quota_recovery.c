@@ -379,6 +379,49 @@ static void test_proof_after_losses(void **state)
 	}
 }
 
+/*
+ * A start waits for a neighbour that has ended the start's period and cannot confirm its record,
+ * for as long as that neighbour answers; then a silent neighbour delays it no longer.
+ */
+static void test_neighbour_in_later_period(void **state)
+{
+	const struct quota_params params = {.share = 100,
+		.period = 1,
+		.n_edges = 1,
+		.epoch = 2,
+		.word = 1,
+		.proof_until_ns = 2 * SECOND,
+		.theta_ns = THETA,
+		.memory_ns = SECOND,
+		.repeat_ns = SECOND};
+	struct quota_node *late, *other = make_quota_node(100, false, 0, THETA, SECOND);
+	uint64_t now = SECOND;
+	unsigned answers = 0;
+
+	(void)state;
+	assert_int_equal(quota_create(&params, now, &late), 0);
+	quota_link(late, 0, true, 100);
+	assert_int_equal(quota_period(other, 2, 100, now), 0);
+	for (; now < 20 * SECOND; now += 100 * MS) {
+		struct quota_message m;
+		uint32_t edge;
+
+		quota_tick(late, now);
+		while (quota_next(late, now, &edge, &m))
+			assert_true(quota_hear(other, 0, &m, now));
+		while (quota_next(other, now, &edge, &m)) {
+			assert_true(quota_hear(late, 0, &m, now));
+			answers++;
+		}
+		assert_true(quota_view(late, now).waits);
+	}
+	assert_in_range(answers, 10, 25);
+	quota_tick(late, now + 5 * SECOND);
+	assert_false(quota_view(late, now + 5 * SECOND).waits);
+	quota_destroy(late);
+	quota_destroy(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -392,6 +435,7 @@ int main(void)
 		cmocka_unit_test(test_recovering_for_long),
 		cmocka_unit_test(test_undated),
 		cmocka_unit_test(test_proof_after_losses),
+		cmocka_unit_test(test_neighbour_in_later_period),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
