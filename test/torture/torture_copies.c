@@ -142,7 +142,7 @@ static void start_copy(struct copies_run *r)
 
 	const struct copies_node *newest = r->newest;
 
-	r->newest = NULL; /* it continues from another store */
+	r->newest = NULL; /* another store makes another machine */
 	switch (prng_below(&r->w.prng, 6)) {
 	case 0:
 		memset(store, 0, sizeof(*store));

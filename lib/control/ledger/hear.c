@@ -138,13 +138,13 @@ static bool statement_is_valid(
 	       l->balance - (__int128)taken + (s->granted - e->received) <= l->most;
 }
 
-/* Returns true if the statement is of a start from the same record as the one that we know. */
+/* Returns true if two starts of the neighbour have one epoch: they continue from one record. */
 static bool start_is_rival(const struct ledger_edge *e, const struct ledger_statement *s)
 {
 	return s->epoch == e->heard.epoch && e->heard.word && s->word != e->heard.word;
 }
 
-/* The second statement of a rival voids both starts, because each lacks what the other has done. */
+/* The second statement of a rival voids both starts: neither has the grants of the other. */
 static enum ledger_verdict refuse_rival(
 	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {

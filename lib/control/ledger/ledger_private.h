@@ -57,7 +57,7 @@ struct ledger_edge {
 	struct {
 		uint64_t stamp;
 		uint32_t word;
-	} rival;        /* newest statement of the heard epoch and another word */
+	} rival;        /* newest one with the current epoch and another word */
 	uint64_t asked; /* a new life replaces it after it echoes a later stamp */
 	bool closed;    /* while we are recovering: this edge has been told */
 

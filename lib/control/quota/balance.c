@@ -75,7 +75,7 @@ bool quota_waits(struct quota_node *q, uint64_t now_ns)
 		all &= view.confirmed;
 		speaks |= view.denies ||
 			  (view.known && !view.confirmed && now_ns - view.heard_ns < patience_ns);
-		/* It has ended our period, so that it cannot confirm or deny our record. */
+		/* A neighbour in a later period cannot confirm or deny our record. */
 		speaks |= later_ns > 0 && now_ns - later_ns < patience_ns;
 	}
 	if (all || (now_ns >= q->params.proof_until_ns && !speaks))

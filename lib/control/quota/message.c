@@ -62,7 +62,7 @@ bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message 
 		if (m->period > q->params.period)
 			e->later_ns = now_ns;
 		else if (m->period < q->params.period)
-			e->speak |= m->parts & QUOTA_CONFIRM; /* it must know that we are later */
+			e->speak |= m->parts & QUOTA_CONFIRM; /* show our later period */
 		return true;
 	}
 	verdict = hear_statement(q, edge, m, now_ns);

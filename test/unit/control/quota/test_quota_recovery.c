@@ -380,8 +380,8 @@ static void test_proof_after_losses(void **state)
 }
 
 /*
- * A start waits for a neighbour that has ended the start's period and cannot confirm its record,
- * for as long as that neighbour answers; then a silent neighbour delays it no longer.
+ * A start waits for a neighbour that has ended the start's period. That neighbour cannot confirm
+ * the record. The start waits until the neighbour is silent.
  */
 static void test_neighbour_in_later_period(void **state)
 {
