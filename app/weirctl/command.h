@@ -165,6 +165,7 @@ int peers_gather(struct source *source, const struct request *request, json_t **
 int peers_print(const json_t *document, struct view *view);
 int gossip_print(const json_t *document, struct view *view);
 int drops_print(const json_t *document, struct view *view);
+int balance_print(const json_t *document, struct view *view);
 int workers_print(const json_t *document, struct view *view);
 int process_print(const json_t *document, struct view *view);
 int ports_print(const json_t *document, struct view *view);

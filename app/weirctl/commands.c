@@ -70,6 +70,8 @@ const struct command commands[] = {
 		.asks = "/weir/gossip", .print = gossip_print},
 	{"drops", "", "packets that came in and did not leave", .example = "drops",
 		.asks = "/weir/drops", .print = drops_print},
+	{"balance", "", "whether each packet that came in left or is counted", .example = "balance",
+		.asks = "/weir/balance", .print = balance_print},
 	{"unparsed", "", "packets that were not understood", .example = "unparsed",
 		.asks = "/weir/unparsed", .print = drops_print},
 	{"workers", "", "what each worker has done", .example = "workers", .asks = "/weir/workers",

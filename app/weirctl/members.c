@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The commands that show one listing of the server: "peers", "gossip", "drops", "unparsed",
+ * The commands that show one listing of the server: "peers", "gossip", "drops", "balance", "unparsed",
  * "workers", "process", "ports".
  */
 #include "command.h"
@@ -107,6 +107,21 @@ static int print_counts(const json_t *counts, const char *name_head, const char 
 int drops_print(const json_t *document, struct view *view)
 {
 	return print_counts(document, "REASON", "PACKETS", false, view);
+}
+
+int balance_print(const json_t *document, struct view *view)
+{
+	static const struct field fields[] = {
+		{"received", "received", KIND_COUNT},
+		{"transmitted", "transmitted", KIND_COUNT},
+		{"dropped", "dropped", KIND_COUNT},
+		{"waiting", "waiting", KIND_COUNT},
+		{"missing", "missing", KIND_COUNT},
+		{"surplus", "surplus", KIND_COUNT | NONZERO},
+		{"in work at most", "in_work", KIND_COUNT},
+	};
+
+	return fields_detail(document, FIELDS(fields), view);
 }
 
 int gossip_print(const json_t *document, struct view *view)

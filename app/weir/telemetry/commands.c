@@ -52,6 +52,8 @@ const struct telemetry_command show_commands[] = {
 		TELEMETRY_READS},
 	{"/weir/drops", "Packets that came in and did not leave, by reason", show_drops,
 		TELEMETRY_ALONE, TELEMETRY_READS},
+	{"/weir/balance", "Received, transmitted, dropped and waiting packets, and the difference",
+		show_balance, TELEMETRY_ALONE, TELEMETRY_READS},
 	{"/weir/unparsed", "Packets that were not understood, by reason, whatever became of them",
 		show_unparsed, TELEMETRY_ALONE, TELEMETRY_READS},
 	{"/weir/workers", "What each worker lcore has done", show_workers, TELEMETRY_ALONE,

@@ -48,6 +48,7 @@ json_t *show_talkers_end(const char *params, void *context);
 json_t *show_talkers_read(const char *params, void *context);
 json_t *show_config(const char *params, void *context);
 json_t *show_delays(const char *params, void *context);
+json_t *show_balance(const char *params, void *context);
 json_t *show_drops(const char *params, void *context);
 json_t *show_explain(const char *params, void *context);
 json_t *show_etcd(const char *params, void *context);

@@ -5,6 +5,7 @@
  */
 #include "show.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "bypasses.h"
@@ -15,6 +16,7 @@
 #include "links.h"
 #include "policy/value.h"
 #include "log.h"
+#include "packet_balance.h"
 #include "reload.h"
 #include "watch.h"
 
@@ -93,6 +95,19 @@ static void alarm_links_down(const struct instance *inst, json_t *alarms)
 	}
 }
 
+static void alarm_balance(const struct instance *inst, json_t *alarms)
+{
+	const struct packet_balance balance = packet_balance(inst);
+
+	if (packet_balance_fails(&balance))
+		json_array_append_new(
+			alarms, json_sprintf("%" PRIu64
+					     " packets are %s: an error in Weir, please report it "
+					     "with the output of weirctl balance",
+					balance.missing + balance.surplus,
+					balance.missing ? "in no counter" : "in two counters"));
+}
+
 /* The file on disk does not say what runs, or a crash would lose what does. */
 static void alarm_kept(const struct instance *inst, json_t *alarms)
 {
@@ -138,6 +153,7 @@ static const struct {
 	{"gossip_unbound", alarm_unbound_gossip},
 	{"port_gone", alarm_gone_ports},
 	{"link_down", alarm_links_down},
+	{"packet_balance", alarm_balance},
 	{"peer_differs", alarm_peers_that_differ},
 	{"peer_unheard", alarm_peers_never_heard},
 	{"datagrams_refused", alarm_datagrams_refused},

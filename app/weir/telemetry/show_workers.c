@@ -10,6 +10,7 @@
 #include "bypasses.h"
 #include "links.h"
 #include "losses.h"
+#include "packet_balance.h"
 #include "queues.h"
 #include "busy.h"
 #include "packet/fragment.h"
@@ -50,6 +51,18 @@ json_t *show_drops(const char *params, void *context)
 		json_object_set_new(json, drop_reason_name(r), json_uint(totals.dropped[r]));
 	add_device_drops(json, inst);
 	return json;
+}
+
+json_t *show_balance(const char *params, void *context)
+{
+	const struct packet_balance balance = packet_balance(context);
+
+	(void)params;
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "received",
+		json_uint(balance.received), "transmitted", json_uint(balance.transmitted),
+		"dropped", json_uint(balance.dropped), "waiting", json_uint(balance.waiting),
+		"missing", json_uint(balance.missing), "surplus", json_uint(balance.surplus),
+		"in_work", json_uint(balance.in_work));
 }
 
 static json_t *unparsed_json(const uint64_t *counts)

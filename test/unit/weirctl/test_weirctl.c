@@ -646,6 +646,22 @@ static void drops(void **state)
 		"drops", rows, "REASON      PACKETS\nlimit            12\nnew reason        3\n");
 }
 
+/* A surplus is shown only if there is one. */
+static void balance(void **state)
+{
+	static const struct row rows[] = {
+		{"/weir/balance",
+			"{\"received\": 12, \"transmitted\": 9, \"dropped\": 2, \"waiting\": 1, "
+			"\"missing\": 0, \"surplus\": 0, \"in_work\": 128}",
+			0},
+		{0}};
+
+	(void)state;
+	assert_prints("balance", rows,
+		"received         12\ntransmitted      9\ndropped          2\n"
+		"waiting          1\nmissing          0\nin work at most  128\n");
+}
+
 /* --- rates and process ----------------------------------------------------------------------- */
 
 #define COLUMNS                                                                          \
@@ -1078,6 +1094,7 @@ int main(void)
 		cmocka_unit_test(totals_elsewhere),
 		cmocka_unit_test(gossip),
 		cmocka_unit_test(drops),
+		cmocka_unit_test(balance),
 		cmocka_unit_test(rates),
 		cmocka_unit_test(trials),
 		cmocka_unit_test(process),

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A packet moves from `received` to the queues of shaped policies, to the rings between workers,
+ * and to its end. Stages that are read in this order can have a packet twice, and never miss one:
+ * that is a lower bound of the missing packets. The opposite order gives one of the surplus.
+ */
+#include "packet_balance.h"
+
+#include <rte_ring.h>
+
+#include "instance.h"
+#include "base/counter.h"
+#include "rx_rings.h"
+#include "shape/shape.h"
+
+/* The burst in work, one from the rings, one from shaped policies, and one of reserve. */
+#define BURSTS_IN_WORK 4
+
+struct stages {
+	uint64_t received, shaped, rings, ended, transmitted;
+};
+
+static void read_received(const struct worker *worker, struct stages *stages)
+{
+	stages->received += counter_read(&worker->counters.rx_packets);
+}
+
+static void read_shaped(const struct worker *worker, struct stages *stages)
+{
+	stages->shaped += counter_read32(&shaper_counts(worker->shaper)->packets);
+}
+
+static void read_rings(const struct worker *worker, struct stages *stages)
+{
+	for (unsigned i = 0; i < worker->n_paths; i++) {
+		const struct rx_rings *rings = worker->paths[i].rings;
+
+		for (unsigned t = 0; rings && rings->owner == worker->index && t < rings->n_workers;
+			t++)
+			if (rings->back[t])
+				stages->rings += rte_ring_count(rings->back[t]);
+	}
+}
+
+static void read_ended(const struct worker *worker, struct stages *stages)
+{
+	uint64_t transmitted = counter_read(&worker->counters.tx_packets);
+
+	stages->transmitted += transmitted;
+	stages->ended += transmitted;
+	for (unsigned r = 0; r < DROP_REASONS; r++)
+		stages->ended += counter_read(&worker->counters.dropped[r]);
+}
+
+typedef void read_stage(const struct worker *worker, struct stages *stages);
+
+static read_stage *const along[] = {read_received, read_shaped, read_rings, read_ended};
+
+static struct stages read_stages(const struct instance *inst, bool backwards)
+{
+	const unsigned n = sizeof(along) / sizeof(*along);
+	struct stages stages = {0};
+
+	for (unsigned s = 0; s < n; s++)
+		for (unsigned w = 0; w < inst->config->n_workers; w++)
+			along[backwards ? n - 1 - s : s](&inst->workers[w], &stages);
+	return stages;
+}
+
+static uint64_t subtract_to_zero(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+struct packet_balance packet_balance(const struct instance *inst)
+{
+	struct stages first = read_stages(inst, false), last = read_stages(inst, true);
+
+	return (struct packet_balance){
+		.received = first.received,
+		.transmitted = first.transmitted,
+		.dropped = first.ended - first.transmitted,
+		.waiting = first.shaped + first.rings,
+		.missing = subtract_to_zero(
+			first.received, first.ended + first.shaped + first.rings),
+		.surplus = subtract_to_zero(last.ended + last.shaped + last.rings, last.received),
+		.in_work = (uint64_t)inst->config->n_workers * BURSTS_IN_WORK * BURST,
+	};
+}
