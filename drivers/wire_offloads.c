@@ -29,10 +29,11 @@ RTE_LOG_REGISTER(wire_offloads_logtype, weir.offloads, INFO);
 
 /* Which interface it matters at. */
 enum where {
-	AT_SOCKET, /* the port's, and what that stands on */
-	AT_XDP,    /* the port's */
-	AT_BOTH,   /* the port's, whatever the driver, and what that stands on */
-	AT_PEER,   /* a veth's other end */
+	AT_SOCKET,   /* the port's, and what that stands on */
+	AT_XDP,      /* the port's */
+	AT_BOTH,     /* the port's, whatever the driver, and what that stands on */
+	AT_PEER,     /* a veth's other end */
+	AT_XDP_PEER, /* a veth's other end, if the port has an XDP program */
 };
 
 struct breaking {
@@ -43,8 +44,8 @@ struct breaking {
 };
 
 /*
- * XDP programs see a packet before GRO does. They do not see a tag that was taken off; af_packet's
- * driver puts it back.
+ * XDP programs see a packet before GRO does. They do not see a tag that was taken off, or a
+ * tag of a sender that leaves it to its device; af_packet's driver puts it back.
  */
 static const struct breaking breaking[] = {
 	{"rx-gro", "gro", AT_SOCKET, false},
@@ -57,6 +58,8 @@ static const struct breaking breaking[] = {
 	{"tx-checksum-ipv4", "tx", AT_PEER, false},
 	{"tx-checksum-ipv6", "tx", AT_PEER, false},
 	{"tx-checksum-sctp", "tx-checksum-sctp", AT_PEER, false},
+	{"tx-vlan-hw-insert", "txvlan", AT_XDP_PEER, false},
+	{"tx-vlan-stag-hw-insert", "tx-vlan-stag-hw-insert", AT_XDP_PEER, false},
 };
 
 #define N_BREAKING (sizeof(breaking) / sizeof(breaking[0]))
@@ -83,7 +86,14 @@ struct wire_offloads {
 
 static bool matters_at(const struct breaking *b, enum where where)
 {
-	return b->where == where || (b->where == AT_BOTH && where != AT_PEER);
+	switch (b->where) {
+	case AT_BOTH:
+		return where == AT_SOCKET || where == AT_XDP;
+	case AT_PEER:
+		return where == AT_PEER || where == AT_XDP_PEER;
+	default:
+		return b->where == where;
+	}
 }
 
 static void watch_interface(struct wire_offloads *offloads, unsigned port, const char *interface,
@@ -104,8 +114,8 @@ static void warn_elsewhere(const struct port_config *port, const char *interface
 {
 	log_offloads(WARNING,
 		"ports.%s (%s): the other end of %s is in another network namespace: "
-		"\"ethtool -K INTERFACE tx off\" is due there, if a kernel sends by it",
-		port->name, port->device, interface);
+		"\"ethtool -K INTERFACE tx off%s\" is due there, if a kernel sends by it",
+		port->name, port->device, interface, port_is_af_xdp(port) ? " txvlan off" : "");
 }
 
 /* What is merged below a VLAN or the like has been merged when it comes up. */
@@ -113,6 +123,7 @@ static void watch_port(struct wire_offloads *offloads, unsigned i)
 {
 	const struct port_config *port = &offloads->config->ports[i];
 	char interface[IFNAMSIZ], other[IFNAMSIZ];
+	const enum where peer = port_is_af_xdp(port) ? AT_XDP_PEER : AT_PEER;
 	struct kernel_kin kin;
 	bool veth;
 
@@ -125,7 +136,7 @@ static void watch_port(struct wire_offloads *offloads, unsigned i)
 		if (veth && port->offloads != OFFLOADS_IGNORE && !offloads->only_looks)
 			warn_elsewhere(port, interface);
 	} else if (kin.link && kin.link != kin.index && if_indextoname((unsigned)kin.link, other)) {
-		watch_interface(offloads, i, other, kin.link, veth ? AT_PEER : AT_SOCKET);
+		watch_interface(offloads, i, other, kin.link, veth ? peer : AT_SOCKET);
 	}
 }
 

@@ -62,10 +62,11 @@ static int check_queues(const struct config *config, const struct port_config *p
 	if (queues.receive <= most)
 		return 0;
 	snprintf(place, sizeof(place), "ports.%s", port->name);
-	snprintf(found, sizeof(found),
-		"%s has %u receive queues, and both ports of a wire as many as the other, and no "
-		"more than the %u workers",
-		name, queues.receive, config->n_workers);
+	snprintf(found, sizeof(found), "%s has %u receive queues, and this wire can use %u: %s",
+		name, queues.receive, most,
+		most == config->n_workers
+			? "each needs a worker"
+			: "DPDK's driver uses combined queues of both ports, or one queue");
 	snprintf(remedy, sizeof(remedy), "ethtool -L %s %s %u", name,
 		queues.receive > queues.pairs ? "rx" : "combined", most);
 	complaint_tell(to, &(struct complaint){.place = place, .found = found, .remedy = remedy});

@@ -29,6 +29,7 @@ ENDS = (("weir-tl", "l", "a", LEFT), ("weir-tr", "r", "b", RIGHT))
 POLICY = {"policies": [{"name": "all", "match": {"direction": "a-to-b"},
                         "limit": f"{LIMIT / 1e6:g}Mbit/s", "allocator": "central"}]}
 UNPRIVILEGED = 65534
+PACKET_AUXDATA, TP_STATUS_VLAN_VALID = 8, 16
 SOL_PACKET, PACKET_FANOUT, PACKET_FANOUT_CPU = 263, 18, 2
 
 
@@ -255,6 +256,49 @@ def other_end_of_a_veth(scene):
         ip("link del dev tb")
 
 
+def tagged(sender, receiver):
+    """Sends a frame with a tag outside of its data. Returns it as it arrives, with its tag."""
+    sender.send(b"\2\0\0\0\0\1\2\0\0\0\0\2\x88\xb5" + bytes(60))
+    while True:
+        data, extra, _, _ = receiver.recvmsg(2048, 64)
+        status, _, _, _, _, tag, kind = struct.unpack("=IIIHHHH", extra[0][2][:20])
+        if status & TP_STATUS_VLAN_VALID:
+            data = data[:12] + struct.pack(">HH", kind, tag) + data[12:]
+        if data[12:14] in (b"\x88\xb5", b"\x81\x00"):
+            return data
+
+
+def tags_of_a_veth(scene):
+    """The other end leaves its tags to the device. Frames arrive tagged on each kind of port."""
+    words = []
+    for a, b in (("net_af_packet0,iface=a", "net_af_packet1,iface=b"),
+                 ("net_af_xdp0,iface=a", "net_af_xdp1,iface=b"), ("xdp:a", "xdp:b")):
+        kind = a.split(",", maxsplit=1)[0]
+        for end in ("ta", "tb"):
+            ip(f"link add name {end} type veth peer name {end[1]}")
+            ip(f"link set dev {end} up")
+            ip(f"link set dev {end[1]} up")
+            run("ethtool", "-K", end, "gro", "on")
+        run("tc", "qdisc", "add", "dev", "ta", "clsact")
+        run("tc", "filter", "add", "dev", "ta", "egress", "bpf", "da", "obj",
+            os.path.join(box.BUILD, "test", "net", "push_tag.bpf.o"), "sec", "tc")
+        try:
+            weir = scene.box(box.wire(a, b, policies=[{"name": "all", "limit": "1Gbit/s"}]),
+                             kind.replace(":", "-")).start()
+            with raw("ta") as sender, raw("tb") as receiver:
+                receiver.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
+                frame = tagged(sender, receiver)
+            expect(frame[12:18] == b"\x81\0\0\x64\x88\xb5", f"{kind}: {frame[:20].hex()}")
+            weir.stop()
+            words.append(kind)
+        finally:
+            for weir in scene.boxes:
+                weir.kill()
+            ip("link del dev ta")
+            ip("link del dev tb")
+    return ", ".join(words)
+
+
 def not_permitted(scene):
     """Without the right to switch the offload off, weir names the right and how to get it. ethtool
     is no remedy: promiscuous mode needs the same right.
@@ -438,8 +482,8 @@ def taken_numbers(scene):
 
 SCENARIOS = [fragments, taken_numbers, merging_is_switched_off, promiscuous_while_it_runs,
              ignored_and_counted, refused, switched_on_meanwhile, survives_a_crash,
-             other_end_of_a_veth, not_permitted, shared_with_the_kernel, link_follows, link_kept,
-             mtu_refused]
+             other_end_of_a_veth, tags_of_a_veth, not_permitted, shared_with_the_kernel,
+             link_follows, link_kept, mtu_refused]
 
 if __name__ == "__main__":
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
