@@ -85,6 +85,7 @@ class Round:
         config = box.wire(*PORTS[self.kind], self.mtu, workers=self.workers,
                           policies=self.policies())
         config["wires"][0]["distribute"] = self.distribute
+        config["eal"] = ["--no-huge", "-m", "1024", "--no-shconf"]
         return config
 
     def frame(self):

@@ -68,6 +68,9 @@ bool quota_waits(struct quota_node *q, uint64_t now_ns)
 	uint64_t patience_ns = SILENT_REPEATS * q->params.repeat_ns;
 	bool all = true, speaks = false;
 
+	/* Neighbours that do not answer a recovering start can be the reason to wait. */
+	if (ledger_recovering(q->ledger))
+		return q->waits;
 	for (uint32_t i = 0; q->waits && i < q->params.n_edges; i++) {
 		struct ledger_view view = ledger_view(q->ledger, i);
 		uint64_t later_ns = q->edges[i].later_ns;
