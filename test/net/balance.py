@@ -85,7 +85,8 @@ class Round:
         config = box.wire(*PORTS[self.kind], self.mtu, workers=self.workers,
                           policies=self.policies())
         config["wires"][0]["distribute"] = self.distribute
-        config["eal"] = ["--no-huge", "-m", "1024", "--no-shconf"]
+        for port in config["ports"].values():
+            port["buffers"] = 8192
         return config
 
     def frame(self):
