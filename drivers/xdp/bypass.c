@@ -518,23 +518,73 @@ int bypass_open(const struct config *config, const struct bypass_room *room,
 	return ret;
 }
 
-/* Pins are the last step: until then the kernel removes everything when the process ends. */
-static int pin_port(const struct bypass *bypass, struct bypass_port *port)
+static int pin_one(const struct bypass_port *port, enum pin pin, const char *path)
 {
 	const int fds[PINS] = {[PIN_COUNT] = bpf_map__fd(port->program->maps.counts),
 		[PIN_SOCKETS] = bpf_map__fd(port->program->maps.xsks_map),
 		[PIN_LINK] = port->link};
+
+	return bpf_obj_pin(fds[pin], path) ? -errno : 0;
+}
+
+/* Pins are the last step: until then the kernel removes everything when the process ends. */
+static int pin_port(const struct bypass *bypass, struct bypass_port *port)
+{
 	char path[BYPASS_PATH];
 
 	for (unsigned pin = 0; pin < PINS; pin++) {
+		int ret;
+
 		name_pin(bypass, pin, port->interface, path);
 		if (pin == PIN_LINK ? port->inherited : access(path, F_OK) == 0)
 			continue;
-		if (bpf_obj_pin(fds[pin], path))
-			return -errno;
+		ret = pin_one(port, pin, path);
+		if (ret)
+			return ret;
 		port->pinned[pin] = true;
 	}
 	return 0;
+}
+
+/* Returns the number of pins of a port that are missing, and pins them if it is to. */
+static int pin_missing(const struct bypass *bypass, const struct bypass_port *port, bool again)
+{
+	char path[BYPASS_PATH];
+	int missing = 0;
+
+	for (unsigned pin = 0; port->interface && pin < PINS; pin++) {
+		int ret;
+
+		name_pin(bypass, pin, port->interface, path);
+		if (access(path, F_OK) == 0)
+			continue;
+		ret = again ? pin_one(port, pin, path) : 0;
+		if (ret)
+			return ret;
+		missing++;
+	}
+	return missing;
+}
+
+int bypass_pin_again(struct bypass *bypass)
+{
+	bool whole = !bypass->plane || plane_is_whole(bypass->directory);
+	int missing = !whole, ret = 0;
+
+	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++)
+		missing += pin_missing(bypass, &bypass->ports[i], false);
+	if (missing == 0)
+		return 0;
+	if ((mkdir(BYPASS_DIRECTORY, 0700) && errno != EEXIST) ||
+		(mkdir(bypass->directory, 0700) && errno != EEXIST))
+		return -errno;
+	for (unsigned i = 0; ret >= 0 && i < CONFIG_PORTS_MAX; i++)
+		ret = pin_missing(bypass, &bypass->ports[i], true);
+	if (ret >= 0 && !whole)
+		ret = plane_keep_aside(bypass->plane, bypass->directory);
+	if (ret >= 0 && !whole)
+		ret = plane_keep(bypass->directory);
+	return ret < 0 ? ret : missing;
 }
 
 /* In place of the program that a former process has left: no packet sees neither. */

@@ -74,6 +74,12 @@ int bypass_take_over(struct bypass *bypass);
 int bypass_keep(struct bypass *bypass);
 void bypass_remove_left(const struct config *config);
 
+/*
+ * Pins the programs and maps again if their pins were removed after bypass_keep(). Without pins the
+ * programs end with the process. The number of missing pins, or a negative errno. Main thread.
+ */
+int bypass_pin_again(struct bypass *bypass);
+
 /* The kernel's data plane, see plane.h; NULL where no port is its. */
 struct plane *bypass_plane(const struct bypass *bypass);
 

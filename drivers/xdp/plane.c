@@ -84,6 +84,9 @@ static_assert(POLICE_TCP_ONLY == 1 << 3 && ACCOUNTING_L3 == 1 && ACCOUNTING_WIRE
 /* Where maps are kept, and where they are made ready: no interface's names. */
 #define KEPT       "plane"
 #define KEPT_ASIDE "plane-next"
+#define KEPT_MAPS  4
+
+static const char *const kept_names[KEPT_MAPS] = {"books", "lines", "buckets", "clock"};
 
 /* No packet takes as long, if the kernel does not say when all are over. */
 #define GRACE_NS 50000000
@@ -472,18 +475,27 @@ int plane_keep_aside(struct plane *plane, const char *directory)
 	char path[PATH_MAX];
 	int ret;
 
+	const struct shared_map *maps[KEPT_MAPS] = {
+		&plane->books, &plane->lines, &plane->buckets, &plane->clock};
+
 	plane_drop_aside(directory);
 	name_kept(directory, KEPT_ASIDE, "", path);
 	ret = mkdir(path, 0700) ? -errno : 0;
-	if (ret == 0)
-		ret = keep_map(&plane->books, directory, "books");
-	if (ret == 0)
-		ret = keep_map(&plane->lines, directory, "lines");
-	if (ret == 0)
-		ret = keep_map(&plane->buckets, directory, "buckets");
-	if (ret == 0)
-		ret = keep_map(&plane->clock, directory, "clock");
+	for (unsigned i = 0; ret == 0 && i < KEPT_MAPS; i++)
+		ret = keep_map(maps[i], directory, kept_names[i]);
 	return ret;
+}
+
+bool plane_is_whole(const char *directory)
+{
+	char path[PATH_MAX];
+
+	for (unsigned i = 0; i < KEPT_MAPS; i++) {
+		name_kept(directory, KEPT, kept_names[i], path);
+		if (access(path, F_OK))
+			return false;
+	}
+	return true;
 }
 
 /* Never some maps of one process and some of another: they change places all at once. */

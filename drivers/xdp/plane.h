@@ -128,6 +128,9 @@ void plane_drop_aside(const char *directory);
 
 /* Whether a name in that directory is of what is kept; and removes it, or another that is left. */
 bool plane_is_kept(const char *name);
+
+/* Returns true if all maps that plane_keep() kept are still there. */
+bool plane_is_whole(const char *directory);
 void plane_unkeep(const char *path);
 
 /* At CLOCK_BOOTTIME `ns` it is that tick, of hz a second. */

@@ -10,6 +10,7 @@ Runs in network and mount namespaces of its own. Usage: bypass.py [SCENARIO...].
 import contextlib
 import glob
 import os
+import random
 import signal
 import struct
 import subprocess
@@ -24,6 +25,7 @@ PINS = "/sys/fs/bpf/weir/box1/*"
 POLICIES = [{"name": "udp", "match": {"direction": "a-to-b"}, "limit": "1Gbit/s"}]
 AFTER_MS = 100  # default of "fail_after"
 RATE_S = 0.0005  # seconds between two packets
+PIN_ROUNDS = 4
 MANY_MS = 2000  # seconds of a gap that means a dead wire
 
 
@@ -249,5 +251,39 @@ def refused(scene):
         weir.start().stop()
 
 
+def removed(scene):
+    """Pins are removed at random: Weir pins them again, and the wire outlives the process."""
+    seed = int(os.environ.get("WEIR_SEED", "1"), 0)
+    draw, words = random.Random(seed), 0
+    config = box.wire("xdp:a", "xdp:b", policies=POLICIES)
+    config["wires"][0]["fail"] = "wire"
+    with box_between(scene, config) as weir:
+        weir.start()
+        pins = {pin for pattern in (PINS, f"{PINS}/*") for pin in glob.glob(pattern)
+                if os.path.isfile(pin)}
+        for _ in range(PIN_ROUNDS):
+            gone = draw.sample(sorted(pins), draw.randrange(1, len(pins) + 1))
+            for pin in gone:
+                os.unlink(pin)
+            if len(gone) == len(pins):
+                subprocess.run(["rm", "-r", os.path.dirname(PINS)], check=True)
+            words += len(gone)
+            wait_until(lambda: all(map(os.path.exists, pins)), f"seed {seed}: {gone} are missing")
+        expect("pins of the XDP programs were removed" in weir.log(), "no event")
+        with Stream() as stream:
+            stream.more(100)
+            gap = stream.gap_ms(weir.kill)
+        weir.start()
+        subprocess.run(["umount", "/sys/fs/bpf"], check=True)
+        try:
+            wait_until(lambda: weir.get("/weir/health")["active"]["pins_missing"] == 1, "no alarm")
+        finally:
+            subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
+        wait_until(lambda: weir.get("/weir/health")["active"]["pins_missing"] == 0, "it lasts")
+        weir.stop()
+        expect(all(map(os.path.exists, pins)), "they are not all back")
+    return f"{words} pins in {PIN_ROUNDS} rounds; killed: nothing for {gap:.0f} ms; seed {seed}"
+
+
 if __name__ == "__main__":
-    box.main([af_xdp, af_packet, left_fit, stands_still, refused], setup=setup)
+    box.main([af_xdp, af_packet, left_fit, stands_still, refused, removed], setup=setup)

@@ -27,6 +27,7 @@
 struct bypasses {
 	struct bypass *bypass;
 	uint64_t looked_ns;
+	int pins; /* negative errno of the last try to pin again, or 0 */
 	struct trouble open[CONFIG_PORTS_MAX];
 };
 
@@ -155,6 +156,22 @@ static void look_at_port(struct instance *inst, unsigned port, uint64_t now_ns)
 			now_ns, QUIET_NS));
 }
 
+static void look_at_pins(struct bypasses *bypasses)
+{
+	int before = bypasses->pins, missing = bypass_pin_again(bypasses->bypass);
+
+	bypasses->pins = missing < 0 ? missing : 0;
+	if (missing > 0)
+		event(PINS_RESTORED, event_count("pins", (uint64_t)missing));
+	else if (missing < 0 && before == 0)
+		event(PINS_MISSING, event_word("why", strerror(-missing)));
+}
+
+int bypasses_pins(const struct instance *inst)
+{
+	return inst->bypasses ? inst->bypasses->pins : 0;
+}
+
 uint64_t bypasses_next(const struct instance *inst)
 {
 	return inst->bypasses ? inst->bypasses->looked_ns + LOOK_NS : UINT64_MAX;
@@ -168,6 +185,7 @@ bool bypasses_run(struct instance *inst, uint64_t now_ns)
 		return false;
 	bypasses->looked_ns = now_ns;
 	kernel_lines_tell_time(inst);
+	look_at_pins(bypasses);
 	for (unsigned i = 0; i < inst->config->n_ports; i++)
 		if (bypass_has(bypasses->bypass, i))
 			look_at_port(inst, i, now_ns);

@@ -38,6 +38,9 @@ bool bypasses_run(struct instance *inst, uint64_t now_ns);
 /* Where a worker tells the kernel its turns, or NULL. */
 uint32_t *bypasses_beat(const struct instance *inst, unsigned worker);
 
+/* A negative errno while pins of the programs are missing and cannot be made again, or 0. */
+int bypasses_pins(const struct instance *inst);
+
 /* Whether packets of a port went past within the last seconds. */
 bool bypasses_are_used(const struct instance *inst, unsigned port);
 

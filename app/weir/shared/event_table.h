@@ -92,6 +92,10 @@
 		"{seconds:1} s")                                                                   \
 	X(PLANE_FAILED, ERROR, 20, PLANE_FAILED,                                                   \
 		"XDP data plane: the kernel did not take over its decisions: {why}")               \
+	X(PINS_MISSING, ERROR, 20, PINS_MISSING,                                                   \
+		"the XDP programs end with this process, because their pins were removed: {why}")  \
+	X(PINS_RESTORED, WARNING, 20, PINS_MISSING,                                                \
+		"{pins} pins of the XDP programs were removed while Weir ran: restored")           \
 	X(PLANE_OTHER_LAYOUT, WARNING, 0, PLANE_OTHER_LAYOUT,                                      \
 		"XDP data plane: the maps of the previous process have another layout; its "       \
 		"counts are lost, and each bucket begins empty")                                   \

@@ -95,6 +95,17 @@ static void alarm_links_down(const struct instance *inst, json_t *alarms)
 	}
 }
 
+static void alarm_pins(const struct instance *inst, json_t *alarms)
+{
+	int ret = bypasses_pins(inst);
+
+	if (ret)
+		json_array_append_new(alarms,
+			json_sprintf("the pins of the XDP programs are missing (%s): if Weir ends, "
+				     "no packet passes",
+				strerror(-ret)));
+}
+
 static void alarm_balance(const struct instance *inst, json_t *alarms)
 {
 	const struct packet_balance balance = packet_balance(inst);
@@ -154,6 +165,7 @@ static const struct {
 	{"port_gone", alarm_gone_ports},
 	{"link_down", alarm_links_down},
 	{"packet_balance", alarm_balance},
+	{"pins_missing", alarm_pins},
 	{"peer_differs", alarm_peers_that_differ},
 	{"peer_unheard", alarm_peers_never_heard},
 	{"datagrams_refused", alarm_datagrams_refused},
