@@ -105,6 +105,27 @@ int kernel_mtu(const char *name, unsigned *mtu)
 	return ret;
 }
 
+int kernel_set_mtu(const char *name, unsigned mtu)
+{
+	struct ifreq request = {.ifr_mtu = (int)mtu};
+
+	return ask_interface(name, SIOCSIFMTU, &request);
+}
+
+/* Its functions: tpacket_snd() of af_packet, and xdp_ok_fwd_dev() of XDP. */
+struct kernel_frames kernel_frames(const struct port_config *port, int index)
+{
+	char name[IFNAMSIZ];
+	struct ifreq request = {0};
+	unsigned mtu;
+
+	if (!if_indextoname((unsigned)index, name) || ask_interface(name, SIOCGIFFLAGS, &request) ||
+		!(request.ifr_flags & IFF_UP) || kernel_mtu(name, &mtu))
+		return (struct kernel_frames){0};
+	mtu += ETHER_LEN;
+	return (struct kernel_frames){port_is_af_xdp(port) ? mtu + VLAN_LEN : mtu, mtu + VLAN_LEN};
+}
+
 struct kernel_queues kernel_queues(const char *name)
 {
 	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
@@ -150,14 +171,44 @@ void kernel_state_read(const char *name, struct kernel_state *state)
 
 void kernel_state_restore(const char *name, const struct kernel_state *state)
 {
-	struct ifreq request = {.ifr_mtu = (int)state->mtu};
 	unsigned mtu = state->mtu;
 
 	if (!state->known)
 		return;
 	switch_flags(name, IFF_UP | IFF_PROMISC | IFF_ALLMULTI, state->flags);
 	if (kernel_mtu(name, &mtu) == 0 && mtu != state->mtu)
-		ask_interface(name, SIOCSIFMTU, &request);
+		kernel_set_mtu(name, state->mtu);
+}
+
+void kernel_restore_mtu(const char *name, const struct kernel_state *state)
+{
+	unsigned mtu = 0;
+
+	if (state->known && state->mtu_set && kernel_mtu(name, &mtu) == 0 && mtu == state->mtu_set)
+		kernel_set_mtu(name, state->mtu);
+}
+
+int kernel_raise_mtu(const char *name, const struct port_config *port, struct kernel_state *state)
+{
+	unsigned wanted = port_frame_max(port) - ETHER_LEN;
+	struct kernel_kin kin = {0};
+	int ret = 0;
+
+	if (state->mtu >= wanted)
+		return 0;
+	if (kernel_kin(name, &kin) == 0 && kin.mtu_max && kin.mtu_max < wanted)
+		wanted = kin.mtu_max;
+	if (wanted > state->mtu)
+		ret = kernel_set_mtu(name, wanted);
+	if (ret && state->mtu < port->mtu) {
+		wanted = port->mtu;
+		ret = kernel_set_mtu(name, wanted);
+	}
+	if (ret == 0 && wanted > state->mtu)
+		state->mtu_set = wanted;
+	if (state->mtu >= port->mtu)
+		return 0;
+	return ret == 0 && wanted < port->mtu ? -ERANGE : ret;
 }
 
 int kernel_promiscuous(const char *name)

@@ -11,10 +11,8 @@
 
 #include <net/if.h>
 
+#include "base/layer2.h"
 #include "policy/config.h"
-
-/* Ethernet header, two VLAN tags. */
-#define L2_OVERHEAD 22
 
 #define AF_PACKET_FRAME 2048 /* its default */
 
@@ -31,7 +29,7 @@ struct kernel_kin {
 /* Bytes of the longest frame that the MTU allows, without its FCS. */
 static inline unsigned port_frame_max(const struct port_config *port)
 {
-	return port->mtu + L2_OVERHEAD;
+	return port->mtu + LAYER2_MAX;
 }
 
 /*
@@ -61,17 +59,38 @@ unsigned port_twin(const struct config *config, unsigned port);
 /* Whether it is up and has a carrier; one that is gone is down. 0 or a negative errno. */
 int kernel_link(const char *name, bool *up);
 
-/* Its MTU in *mtu. 0 or a negative errno. */
+/* Its MTU in *mtu; and sets it. 0 or a negative errno. */
 int kernel_mtu(const char *name, unsigned *mtu);
+int kernel_set_mtu(const char *name, unsigned mtu);
+
+/*
+ * Bytes of the longest frames that the kernel sends now on the interface with this index, without
+ * FCS: any, and one with an 802.1Q tag (0x8100) as the outermost. 0 of an interface that is down
+ * or gone. A longer one it drops without a count.
+ */
+struct kernel_frames {
+	unsigned any, tagged;
+};
+struct kernel_frames kernel_frames(const struct port_config *port, int index);
 
 /* Settings of an interface that a start changes, and a failed start restores. */
 struct kernel_state {
 	bool known;
 	int flags;
-	unsigned mtu;
+	unsigned mtu, mtu_set; /* mtu_set: by the start; 0: it changed nothing */
 };
 void kernel_state_read(const char *name, struct kernel_state *state);
 void kernel_state_restore(const char *name, const struct kernel_state *state);
+
+/* At a stop: restores the MTU, unless it has been changed after the start. */
+void kernel_restore_mtu(const char *name, const struct kernel_state *state);
+
+/*
+ * Raises its MTU, so that it takes all frames of port_frame_max(), and records that. Where this is
+ * refused or above its maximum, it gets as much as it takes. 0 or a negative errno, if that is not
+ * even the port's MTU.
+ */
+int kernel_raise_mtu(const char *name, const struct port_config *port, struct kernel_state *state);
 
 /*
  * Takes it down, and its carrier with it, or brings it up. Waits for the kernel. 0 or a negative

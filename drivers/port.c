@@ -153,7 +153,8 @@ static uint64_t rss_types(const struct port *port)
 static uint32_t driver_mtu(const struct port *port)
 {
 	const struct port_abilities *can = &port->can;
-	uint32_t overhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN, mtu = port->config->mtu;
+	uint32_t overhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+	uint32_t mtu = port_frame_max(port->config) - RTE_ETHER_HDR_LEN;
 
 	if (can->mtu != UINT16_MAX && can->frame > can->mtu)
 		overhead = can->frame - can->mtu;
@@ -238,37 +239,27 @@ static bool is_virtual(const struct port *port)
 	return strncmp(port->config->device, "net_", strlen("net_")) == 0;
 }
 
-/* The kernel's own answer where there is one: DPDK's is what it was last asked for. */
-static int read_mtu(const struct port *port, unsigned *mtu)
+/* Raises the MTU to the configured one at least. A larger one that somebody has set stays. */
+static int raise_mtu(struct port *port)
 {
-	char name[IFNAMSIZ];
 	uint16_t known = 0;
-	int ret;
-
-	if (kernel_interface(port->config, name))
-		return kernel_mtu(name, mtu);
-	ret = rte_eth_dev_get_mtu(port->id, &known);
-	*mtu = known;
-	return ret;
-}
-
-/* Raises the MTU to what is configured; a larger one that somebody has set stays. */
-static int raise_mtu(const struct port *port)
-{
-	unsigned mtu = 0;
-	int ret = read_mtu(port, &mtu);
 	unsigned most = port->can.mtu == UINT16_MAX ? 0 : port->can.mtu;
 	char what[128], name[IFNAMSIZ];
+	bool of_kernel = kernel_interface(port->config, name);
+	unsigned mtu;
+	int ret = of_kernel ? 0 : rte_eth_dev_get_mtu(port->id, &known);
 
-	if (ret == 0 && mtu >= port->config->mtu)
-		return 0;
-	ret = rte_eth_dev_set_mtu(port->id, port->config->mtu);
+	mtu = of_kernel ? port->before.mtu : known;
+	if (of_kernel)
+		ret = kernel_raise_mtu(name, port->config, &port->before);
+	else if (ret || mtu < port->config->mtu)
+		ret = rte_eth_dev_set_mtu(port->id, port->config->mtu);
 	if (ret == 0 || (ret == -ENOTSUP && is_virtual(port)))
 		return 0;
 	snprintf(what, sizeof(what), "cannot set the MTU to %u, it is %u%s%.0u", port->config->mtu,
 		mtu, most ? ", and at most " : "", most);
 	complain_port(port, what, ret);
-	if (kernel_interface(port->config, name))
+	if (of_kernel)
 		fprintf(stderr, "weir: ports.%s: ip link set dev %s mtu %u\n", port->config->name,
 			name, port->config->mtu);
 	return ret;
@@ -408,12 +399,16 @@ void port_stop(struct port *port)
 		complain_port(port, "cannot close", ret);
 }
 
-void port_put_back(const struct port *port)
+void port_put_back(const struct port *port, bool failed)
 {
 	char name[IFNAMSIZ];
 
-	if (port->config && kernel_interface(port->config, name))
+	if (!port->config || !kernel_interface(port->config, name))
+		return;
+	if (failed)
 		kernel_state_restore(name, &port->before);
+	else
+		kernel_restore_mtu(name, &port->before);
 }
 
 unsigned port_free(struct port *port)

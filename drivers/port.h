@@ -88,8 +88,8 @@ int port_clock(const struct port *port, uint64_t *clock);
  */
 void port_stop(struct port *port);
 
-/* After that, of a start that has failed: gives the kernel's interface the state that it had. */
-void port_put_back(const struct port *port);
+/* After that: restores the interface's MTU; after a failed start, all settings of the interface. */
+void port_put_back(const struct port *port, bool failed);
 
 /*
  * Frees the pool; returns the number of mbufs that had not come back to it, less those that the

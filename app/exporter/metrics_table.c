@@ -132,7 +132,7 @@ const struct metric metrics[] = {
 	PORT("weir_port_kernel_unserved", COUNTER, "kernel_unserved",
 		"Packets lost because they needed a worker while the workers were away"),
 	PORT("weir_port_kernel_unsent", COUNTER, "kernel_unsent",
-		"Packets passed in the kernel that the driver of the other port did not transmit"),
+		"Packets that the other port did not transmit: down, gone, or its driver accepts no more"),
 	PORT("weir_port_received_packets", COUNTER, "stats.ipackets", "Packets received"),
 	PORT("weir_port_received_bytes", COUNTER, "stats.ibytes", "Bytes received"),
 	PORT("weir_port_sent_packets", COUNTER, "stats.opackets", "Packets transmitted"),

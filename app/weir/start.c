@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include <rte_cycles.h>
-#include <rte_ether.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_malloc.h>
 
 #include <sodium.h>
 
+#include "base/layer2.h"
 #include "base/time.h"
 #include "brain.h"
 #include "classify/classify.h"
@@ -29,6 +29,7 @@
 #include "rx_rings.h"
 #include "etcd_share.h"
 #include "eal.h"
+#include "lengths.h"
 #include "shape_in.h"
 #include "interfaces.h"
 #include "kernel_lines.h"
@@ -81,8 +82,8 @@ static void ports_stop(struct instance *inst)
 		return;
 	for (unsigned i = 0; i < inst->config->n_ports; i++) {
 		port_stop(&inst->ports[i]);
-		if (!inst->has_started)
-			port_put_back(&inst->ports[i]);
+		if (!inst->has_started || !port_has_programs(inst->config, i))
+			port_put_back(&inst->ports[i], !inst->has_started);
 	}
 	for (unsigned i = 0; i < inst->config->n_ports; i++) {
 		unsigned missing = port_free(&inst->ports[i]);
@@ -231,14 +232,14 @@ static void engine_memory_free(struct instance *inst)
 	free(inst->behind);
 }
 
-/* However it is accounted: Ethernet's header, two tags and what is on the wire beside a frame. */
+/* However it is accounted: with all of layer 2, and the bytes on the wire between frames. */
 static uint32_t largest_wire_frame(const struct config *config)
 {
 	uint32_t mtu = 0;
 
 	for (unsigned i = 0; i < config->n_ports; i++)
 		mtu = RTE_MAX(mtu, (uint32_t)config->ports[i].mtu);
-	return mtu + RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN + POLICE_WIRE;
+	return mtu + LAYER2_MAX + POLICE_WIRE;
 }
 
 static int shared_buckets_alloc(struct instance *inst)
@@ -341,11 +342,11 @@ static void paths_add(struct instance *inst, unsigned wire, uint16_t queue, stru
 	const struct port *b = &inst->ports[inst->config->wires[wire].b];
 
 	worker->paths[worker->n_paths++] = (struct path){a->id, b->id, queue, (uint16_t)wire,
-		DIRECTION_A_TO_B, a->rss, NULL, clock_of(inst, a), port_frame_max(a->config),
-		port_is_af_packet(a->config), 0};
+		DIRECTION_A_TO_B, a->rss, NULL, clock_of(inst, a), port_is_af_packet(a->config), 0,
+		0, 0};
 	worker->paths[worker->n_paths++] = (struct path){b->id, a->id, queue, (uint16_t)wire,
-		DIRECTION_B_TO_A, b->rss, NULL, clock_of(inst, b), port_frame_max(b->config),
-		port_is_af_packet(b->config), 0};
+		DIRECTION_B_TO_A, b->rss, NULL, clock_of(inst, b), port_is_af_packet(b->config), 0,
+		0, 0};
 }
 
 /* The last path of a worker becomes one of every worker's, by rings; they tell the flow's hash. */
@@ -603,6 +604,11 @@ static const struct task tasks[] = {
 		.fd = interfaces_fd,
 		.next_ns = interfaces_next,
 		.run = interfaces_run},
+	{.name = "lengths",
+		.fd = lengths_fd,
+		.read = lengths_read,
+		.next_ns = lengths_next,
+		.run = lengths_run},
 	{.name = "watch", .next_ns = watch_next, .run = watch_run},
 	{.name = "busy", .next_ns = busy_next, .run = busy_run},
 	{.name = "bypass", .next_ns = bypasses_next, .run = bypasses_run},
@@ -643,6 +649,7 @@ static const struct module {
 	{"busy", busy_start, busy_stop, NULL, false},
 	{"losses", losses_start, losses_stop, NULL, false},
 	{"memory", memory_start, memory_stop, NULL, true},
+	{"lengths", lengths_start, lengths_stop, NULL, false},
 	{"delays", delays_start, delays_stop, NULL, true},
 	{"ledger", commit_start, commit_stop, commit_settle, false},
 	{"limiter", brain_start, brain_stop, NULL, false},

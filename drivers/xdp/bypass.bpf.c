@@ -63,6 +63,9 @@ const volatile struct bypass_setup setup = {};
 /* Set by the last step of a start. Until then the port's packets are the host's, as before it. */
 volatile __u32 in_force;
 
+/* Bytes of the longest frame that the partner takes, as control has seen it; 0: it takes none. */
+volatile __u32 frame_max = 0xffffffff;
+
 static bool comes_round(__u32 worker, __u64 now)
 {
 	struct bypass_beat *beat = bpf_map_lookup_elem(&beats, &worker);
@@ -105,9 +108,30 @@ static __always_inline struct bypass_count *count_of_port(void)
 	return bpf_map_lookup_elem(&counts, &only);
 }
 
-static __always_inline int to_partner(void)
+/* The partner has none of its packets. */
+static int lose_unsent(struct bypass_count *count)
 {
-	return bpf_redirect_map(&partner, 0, XDP_DROP);
+	if (count)
+		count->unsent++;
+	return XDP_DROP;
+}
+
+/* An interface that is gone has left the map. */
+static __always_inline int to_partner(struct bypass_count *count)
+{
+	if (bpf_redirect_map(&partner, 0, XDP_DROP) == XDP_REDIRECT)
+		return XDP_REDIRECT;
+	return lose_unsent(count);
+}
+
+/* Bytes of the longest frame that the partner takes now. While Weir is away, the kernel has it. */
+static __always_inline __u32 partner_takes(struct xdp_md *ctx, bool served)
+{
+	__u32 mtu = 0;
+
+	if (served)
+		return frame_max;
+	return bpf_check_mtu(ctx, setup.partner, &mtu, 0, 0) < 0 ? 0 : mtu + ETHER_LEN + TAG_LEN;
 }
 
 static int go_past(struct xdp_md *ctx)
@@ -118,7 +142,7 @@ static int go_past(struct xdp_md *ctx)
 		count->packets++;
 		count->bytes += bpf_xdp_get_buff_len(ctx);
 	}
-	return to_partner();
+	return to_partner(count);
 }
 
 static int lose_packet(void)
@@ -143,7 +167,7 @@ static __always_inline int enact_verdict(enum plane_verdict verdict)
 	}
 	count->passed++;
 	count->unmatched += verdict == PLANE_UNMATCHED;
-	return to_partner();
+	return to_partner(count);
 }
 
 /* While nobody serves it. */
@@ -159,13 +183,17 @@ SEC("xdp.frags")
 int xsk_def_prog(struct xdp_md *ctx)
 {
 	enum plane_verdict verdict = PLANE_ASKS;
+	__u32 most;
 	bool served;
 
 	if (!in_force)
 		return XDP_PASS;
 	served = is_served(ctx->rx_queue_index);
+	most = partner_takes(ctx, served);
+	if (!most || (!served && bpf_xdp_get_buff_len(ctx) > most))
+		return lose_unsent(count_of_port());
 	if (setup.plane && (served || setup.fail == BYPASS_LAST_LIMITS)) {
-		verdict = plane_judge(ctx, &setup);
+		verdict = plane_judge(ctx, &setup, most);
 		if (verdict < PLANE_ASKS)
 			return enact_verdict(verdict);
 	}
@@ -182,7 +210,7 @@ struct net_device {
 	int ifindex;
 } __attribute__((preserve_access_index));
 
-/* What a driver does not send of that is nowhere to be seen but here. */
+/* No other place shows the packets that a driver does not send. */
 SEC("raw_tp/xdp_devmap_xmit")
 int see_unsent(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -195,6 +223,21 @@ int see_unsent(struct bpf_raw_tracepoint_args *ctx)
 	count = count_of_port();
 	if (count)
 		count->unsent += (__u64)drops;
+	return 0;
+}
+
+/*
+ * The kernel refuses a packet to an interface that is down, or whose MTU has just become smaller.
+ * It refuses those to sockets here, too, but counts them itself.
+ */
+SEC("raw_tp/xdp_redirect_err")
+int see_refused(struct bpf_raw_tracepoint_args *ctx)
+{
+	const struct net_device *from = (const struct net_device *)ctx->args[0];
+
+	if ((__u32)ctx->args[4] == BPF_MAP_TYPE_DEVMAP &&
+		BPF_CORE_READ(from, ifindex) == (int)setup.interface)
+		lose_unsent(count_of_port());
 	return 0;
 }
 

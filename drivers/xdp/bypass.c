@@ -39,7 +39,7 @@ static const char *const pin_names[PINS] = {"count", "sockets", "link"};
 
 struct bypass_port {
 	struct bypass_bpf *program;
-	struct bpf_link *unsent;
+	struct bpf_link *unsent, *refused;
 	struct bypass_past before;
 	int interface;  /* index; 0: the port has no program */
 	int link;       /* this process's, or what a former one has left; -1 */
@@ -165,6 +165,13 @@ static unsigned first_queue(const struct port_config *port)
 	return said ? (unsigned)strtoul(said + strlen(",start_queue="), NULL, 10) : 0;
 }
 
+static int index_of(const struct port_config *port)
+{
+	char name[IFNAMSIZ];
+
+	return kernel_interface(port, name) ? (int)if_nametoindex(name) : 0;
+}
+
 static void set_up(const struct opening *opening, struct bypass_bpf *program)
 {
 	static const uint32_t fails[] = {[FAIL_CLOSED] = BYPASS_CLOSED,
@@ -179,6 +186,7 @@ static void set_up(const struct opening *opening, struct bypass_bpf *program)
 		.lease_ns = wire->fail_after_ns,
 		.workers = config->n_workers,
 		.interface = (uint32_t)opening->bypass->ports[opening->port].interface,
+		.partner = (uint32_t)index_of(&config->ports[opening->partner]),
 		.sockets = port_is_af_xdp(&config->ports[opening->port]),
 		.fail = fails[wire_fail(config, wire)],
 		.plane = port_is_xdp(&config->ports[opening->port]),
@@ -354,13 +362,6 @@ static int tell_partner(const struct opening *opening, const struct bypass_port 
 		   : 0;
 }
 
-static int index_of(const struct port_config *port)
-{
-	char name[IFNAMSIZ];
-
-	return kernel_interface(port, name) ? (int)if_nametoindex(name) : 0;
-}
-
 static int open_port(const struct opening *opening)
 {
 	const struct config *config = opening->config;
@@ -378,6 +379,7 @@ static int open_port(const struct opening *opening)
 		return complain_of_port(opening, "the kernel does not take its program", ret, NULL);
 	/* Until the process ends. */
 	port->unsent = bpf_program__attach(port->program->progs.see_unsent);
+	port->refused = bpf_program__attach(port->program->progs.see_refused);
 	ret = tell_partner(opening, port, partner);
 	return ret ? ret : attach_program(opening, port);
 }
@@ -641,6 +643,7 @@ static void take_back(const struct bypass *bypass, struct bypass_port *port)
 static void close_port(struct bypass_port *port)
 {
 	bpf_link__destroy(port->unsent);
+	bpf_link__destroy(port->refused);
 	if (port->link >= 0)
 		close(port->link);
 	if (port->former >= 0)
@@ -683,6 +686,11 @@ void bypass_leave(struct bypass *bypass)
 {
 	for (unsigned i = 0; i < BYPASS_WORKERS; i++)
 		__atomic_store_n(&bypass->beats[i].leaves, 1, __ATOMIC_RELAXED);
+}
+
+void bypass_set_frame(struct bypass *bypass, unsigned port, uint32_t bytes)
+{
+	__atomic_store_n(&bypass->ports[port].program->data->frame_max, bytes, __ATOMIC_RELAXED);
 }
 
 bool bypass_has(const struct bypass *bypass, unsigned port)

@@ -27,7 +27,7 @@ struct bypass_past {
 	/* What the kernel has decided: passed, of which no policy's; dropped. */
 	uint64_t passed, unmatched, dropped;
 	uint64_t unserved; /* and lost, as it was the workers', who were away */
-	uint64_t unsent;   /* lost of all these, as the other port's driver took no more */
+	uint64_t unsent;   /* lost because the other port did not send them */
 };
 
 /*
@@ -101,6 +101,9 @@ void bypass_leave(struct bypass *bypass);
 /* What has gone past of a port's packets since bypass_open(), and before. Asks the kernel. */
 struct bypass_past bypass_past(const struct bypass *bypass, unsigned port);
 struct bypass_past bypass_before(const struct bypass *bypass, unsigned port);
+
+/* Sets the bytes of the longest frame that a port's program sends to the other port. Control. */
+void bypass_set_frame(struct bypass *bypass, unsigned port, uint32_t bytes);
 
 /* Whether the port has such a program; whether one of an earlier process was there. */
 bool bypass_has(const struct bypass *bypass, unsigned port);

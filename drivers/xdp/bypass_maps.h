@@ -33,7 +33,7 @@ struct bypass_count {
 	/* What the kernel has decided: passed, of which no policy's; dropped; */
 	__u64 passed, unmatched, dropped;
 	__u64 unserved; /* and lost, as it was the workers', who were away */
-	__u64 unsent; /* of those that went past or passed, lost as the partner port took no more */
+	__u64 unsent;   /* lost because the partner port did not send them */
 };
 
 /* What becomes of packets while workers are away. */
@@ -43,8 +43,8 @@ enum { BYPASS_CLOSED, BYPASS_WIRE, BYPASS_LAST_LIMITS };
 struct bypass_setup {
 	__u64 lease_ns;
 	__u32 workers;
-	__u32 interface; /* index */
-	__u32 sockets;   /* AF_XDP takes the packets; else the stack passes them on */
+	__u32 interface, partner; /* index */
+	__u32 sockets;            /* AF_XDP takes the packets; else the stack passes them on */
 	__u32 fail;
 	__u32 plane;                  /* the kernel decides what it can, see plane.bpf.h: */
 	__u32 slots, wire, direction; /* of so many policies, of packets of this wire */

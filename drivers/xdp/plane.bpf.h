@@ -562,15 +562,15 @@ static __always_inline enum plane_verdict plane_of_nobody(
 	return facts->proto == PROTO_ICMPV6 ? PLANE_ASKS : PLANE_ASKS_ALONE;
 }
 
-/* What becomes of a packet. */
+/* What becomes of a packet. Workers count frames that are longer than `most` bytes. */
 static __always_inline enum plane_verdict plane_judge(
-	struct xdp_md *ctx, const volatile struct bypass_setup *setup)
+	struct xdp_md *ctx, const volatile struct bypass_setup *setup, __u32 most)
 {
 	struct plane_facts facts = {.wire = setup->wire, .direction = setup->direction};
 	__u32 only = 0, slot, slots = setup->slots;
 	void *table = bpf_map_lookup_elem(&plane_tables, &only);
 
-	if (!table || plane_parse(ctx, &facts) == PLANE_ASIDE)
+	if (!table || plane_parse(ctx, &facts) == PLANE_ASIDE || facts.len > most)
 		return ask_of_unknown();
 	if (setup->enters_tunnels && may_be_tunnel(&facts, setup->vxlan_port))
 		return ask_of_unknown();

@@ -16,6 +16,7 @@
 
 #include <netinet/in.h>
 
+#include "base/layer2.h"
 #include "policy/policy.h"
 
 #define CONFIG_DEVICE_MAX   256 /* a device string, with the terminator */
@@ -233,10 +234,10 @@ static inline bool port_is_af_xdp(const struct port_config *port)
 /*
  * A frame of AF_XDP is at most a page of 4096 bytes. DPDK spreads packet buffers over the channels
  * of memory: 61 cache lines, a prime, stay so with any number of them. DPDK takes 320 bytes for its
- * own, the kernel 256, and an Ethernet header with two VLAN tags and an FCS 26.
+ * own, the kernel 256, and layer 2 with an FCS the rest.
  */
 #define PORT_AF_XDP_BUFFER_MAX 3584 /* with the kernel's 256 bytes before a frame */
-#define PORT_AF_XDP_MTU_MAX    3302
+#define PORT_AF_XDP_MTU_MAX    (PORT_AF_XDP_BUFFER_MAX - 256 - 4 - LAYER2_MAX)
 
 static inline bool port_is_of_kernel(const struct port_config *port)
 {

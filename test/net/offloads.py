@@ -386,13 +386,16 @@ def mtu_refused(scene):
     """An interface that cannot have the MTU is an error with a command."""
     with Ends():
         wanted = config(mtu=9000)
+        ip("link add link a name v up type macvlan")
+        device = wanted["ports"]["a"]["device"]
+        wanted["ports"]["a"]["device"] = device.replace("iface=a", "iface=v")
         weir = scene.box(wanted)
         status, _, err = weir.run("-c", weir.config_path)
         expect(status == 1 and "cannot set the MTU to 9000, it is 1500" in err, err)
-        expect("ip link set dev a mtu 9000" in err, err)
-        for inner in ("a", "b"):
-            ip(f"link set dev {inner} mtu 9000")
-        weir.start().stop()
+        expect("ip link set dev v mtu 9000" in err, err)
+        ip("link del v")
+        wanted["ports"]["a"]["device"] = device
+        scene.box(wanted, "raised").start().stop()
         wanted["ports"]["b"]["mtu"] = 1500
         weir = scene.box(wanted, "uneven")
         status, _, err = weir.run("--check", weir.config_path)

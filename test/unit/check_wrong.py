@@ -425,7 +425,7 @@ SLIPS = [
      '"net_af_packet0,iface=x"}, "wan": {"device": "net_af_packet1,iface=x"',
      "another one than ports.lan stands on"),
     ("a large MTU of AF_XDP", r'"net_null0"', '"net_af_xdp0,iface=x", "mtu": 3303',
-     "expected at most 3302"),
+     "expected at most 3262"),
     ("large buffers of AF_XDP", r'"net_null0"', '"net_af_xdp0,iface=x", "buffer_size": 3585',
      "expected at most 3584"),
     ("trailing comma", r'("idle": "poll"),', r'\1,,', "a comma too many"),

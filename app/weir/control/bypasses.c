@@ -192,6 +192,12 @@ bool bypasses_run(struct instance *inst, uint64_t now_ns)
 	return false;
 }
 
+void bypasses_set_frame(const struct instance *inst, unsigned port, uint32_t bytes)
+{
+	if (inst->bypasses && bypass_has(inst->bypasses->bypass, port))
+		bypass_set_frame(inst->bypasses->bypass, port, bytes);
+}
+
 bool bypasses_are_used(const struct instance *inst, unsigned port)
 {
 	return inst->bypasses && inst->bypasses->open[port].lasts;

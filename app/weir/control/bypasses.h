@@ -41,6 +41,12 @@ uint32_t *bypasses_beat(const struct instance *inst, unsigned worker);
 /* A negative errno while pins of the programs are missing and cannot be made again, or 0. */
 int bypasses_pins(const struct instance *inst);
 
+/*
+ * Sets the bytes of the longest frame that a port's program sends to the other port; 0: none,
+ * because that is down or gone. Does nothing to a port without a program.
+ */
+void bypasses_set_frame(const struct instance *inst, unsigned port, uint32_t bytes);
+
 /* Whether packets of a port went past within the last seconds. */
 bool bypasses_are_used(const struct instance *inst, unsigned port);
 

@@ -8,11 +8,14 @@
 #include <time.h>
 
 #include <rte_ethdev.h>
+#include <rte_ether.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 #include <rte_pause.h>
 #include <rte_prefetch.h>
 
+#include "base/layer2.h"
+#include "base/wire.h"
 #include "classify/classify.h"
 #include "counted.h"
 #include "decide.h"
@@ -137,18 +140,38 @@ static bool is_truncated(const struct rx_burst *burst, uint16_t i)
 	return packet_ip_end(&packet, burst->frames.data[i]) > burst->len[i];
 }
 
-/* Why a frame cannot have been on the wire, or DROP_REASONS. */
+/* Returns true if the outermost tag is 802.1Q. */
+static bool is_tagged(const struct rx_burst *burst, uint16_t i)
+{
+	return burst->frames.len[i] >= ETHER_LEN &&
+	       read_be16(burst->frames.data[i] + ETHER_LEN - 2) == RTE_ETHER_TYPE_VLAN;
+}
+
+static inline uint32_t longest_of_path(const struct path *path)
+{
+	return __atomic_load_n(&path->frame_max, __ATOMIC_RELAXED);
+}
+
+static bool is_oversize(const struct path *path, const struct rx_burst *burst, uint16_t i)
+{
+	if (burst->len[i] <= longest_of_path(path))
+		return false;
+	return burst->len[i] > __atomic_load_n(&path->tagged_max, __ATOMIC_RELAXED) ||
+	       !is_tagged(burst, i);
+}
+
+/* The reason why a frame is not for this wire, or DROP_REASONS. */
 static enum drop_reason altered_frame(
 	const struct path *path, const struct rx_burst *burst, uint16_t i)
 {
-	if (burst->len[i] > path->frame_max)
+	if (is_oversize(path, burst, i))
 		return DROP_OVERSIZE;
 	return path->cuts && is_truncated(burst, i) ? DROP_TRUNCATED : DROP_REASONS;
 }
 
 /*
- * Frames that cannot have been on the wire: whatever has merged them, or cut them, has not been
- * asked to. What remains is gathered anew; returns how many.
+ * Drops frames that a device has merged or cut, and frames that are longer than the ports of the
+ * wire take. Gathers the others again; returns their number.
  */
 static __rte_noinline uint16_t drop_altered(
 	struct worker *w, const struct path *path, struct rx_burst *burst, uint16_t n)
@@ -387,7 +410,7 @@ static void finish_burst(struct worker *w, struct path *path, struct rx_burst *b
 	in_flight_fetch(next, IN_FLIGHT_SECOND);
 	if (unlikely(shows_flow(w, path)))
 		see_flow(path, burst);
-	if (unlikely(path->cuts || longest_of(burst->len, n) > path->frame_max)) {
+	if (unlikely(path->cuts || longest_of(burst->len, n) > longest_of_path(path))) {
 		n = drop_altered(w, path, burst, n);
 		if (n == 0)
 			return;

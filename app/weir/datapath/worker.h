@@ -62,8 +62,12 @@ struct path {
 	bool rx_hash;                  /* the device tells the flow's hash */
 	struct rx_rings *rings;        /* of a queue that several workers share; else NULL */
 	const struct nic_clock *clock; /* the device tells when packets came in; else NULL */
-	uint32_t frame_max;            /* bytes of the longest that its port's MTU allows */
 	bool cuts;                     /* the device may leave the end of a longer one away */
+	/*
+	 * Bytes of the longest frame that both ports take as they are now: of any, and of one with
+	 * an 802.1Q tag (0x8100) as the outermost. Control sets them (lengths.h): atomics only.
+	 */
+	uint32_t frame_max, tagged_max;
 	uint64_t flows; /* a bit for each hash of flows seen: see path_see(); atomics only */
 };
 

@@ -182,8 +182,8 @@ void check_twins(struct doctor *doctor)
 static void check_port_mtu(struct doctor *doctor, unsigned i, const char *interface)
 {
 	const struct port_config *port = &doctor->config->ports[i];
+	unsigned mtu = 0, wanted = port_frame_max(port) - ETHER_LEN;
 	struct kernel_kin kin;
-	unsigned mtu = 0;
 
 	if (kernel_kin(interface, &kin) || kernel_mtu(interface, &mtu))
 		return;
@@ -191,6 +191,8 @@ static void check_port_mtu(struct doctor *doctor, unsigned i, const char *interf
 		doctor, "ports.%s %s MTU %u, configured %u", port->name, interface, mtu, port->mtu);
 	if (mtu >= port->mtu)
 		return;
+	if (kin.mtu_max >= port->mtu && kin.mtu_max < wanted)
+		wanted = kin.mtu_max;
 	if (kin.mtu_max && kin.mtu_max < port->mtu)
 		find_port_problem(doctor, i, DOCTOR_FAIL,
 			doctor_words(doctor, "%s supports an MTU of at most %u, and \"mtu\" is %u",
@@ -199,9 +201,8 @@ static void check_port_mtu(struct doctor *doctor, unsigned i, const char *interf
 	else
 		find_port_problem(doctor, i, DOCTOR_WARN,
 			doctor_words(doctor, "%s has an MTU of %u; the start raises it to %u",
-				interface, mtu, port->mtu),
-			NULL,
-			doctor_words(doctor, "ip link set dev %s mtu %u", interface, port->mtu));
+				interface, mtu, wanted),
+			NULL, doctor_words(doctor, "ip link set dev %s mtu %u", interface, wanted));
 }
 
 void check_mtu(struct doctor *doctor)

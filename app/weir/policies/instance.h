@@ -31,6 +31,7 @@ struct brain;
 struct delays;
 struct tap_session;
 struct explainer;
+struct lengths;
 struct gossip_socket;
 struct bypasses;
 struct interfaces;
@@ -87,6 +88,7 @@ struct instance {
 	struct plane *plane;       /* of these: the kernel's data plane; NULL: there is none */
 	struct kernel_lines *kernel_lines; /* of that; or NULL */
 	struct interfaces *interfaces;     /* NULL: no port has one of the kernel's */
+	struct lengths *lengths;           /* the longest that ports take */
 	struct classifier *classifier;
 	unsigned *sourced; /* slots of the policies that have a meter for each source */
 	unsigned n_sourced, n_conserved; /* and behind those the conserved ones */

@@ -111,6 +111,11 @@
 	X(OFFLOADS_HANG, ERROR, 0, OFFLOADS_HANG,                                                  \
 		"the check of offloads does not return; they stay off until the end of the "       \
 		"next run")                                                                        \
+	X(FRAMES_LIMITED, WARNING, 20, FRAMES_LIMITED,                                             \
+		"port {port}: {interface} sends frames of at most {bytes} bytes; longer frames "   \
+		"are dropped as oversize: ip link set dev {interface} mtu {mtu}")                  \
+	X(FRAMES_WHOLE, INFO, 20, FRAMES_LIMITED,                                                  \
+		"port {port}: sends frames of {bytes} bytes again")                                \
 	X(FEW_QUEUES, WARNING, 0, FEW_QUEUES,                                                      \
 		"wire {wire}: queues for only {queues} of {workers} workers; set "                 \
 		"\"distribute\" to use all of them")                                               \

@@ -8,6 +8,7 @@
 #include "instance.h"
 #include "interfaces.h"
 #include "bypasses.h"
+#include "lengths.h"
 #include "links.h"
 #include "losses.h"
 #include "packet_balance.h"
@@ -187,7 +188,7 @@ static json_t *port_json(const struct instance *inst, unsigned i)
 	interfaces_at_work(inst, i, offloads, sizeof(offloads));
 	return json_pack(
 		"{s:s, s:s, s:i, s:s, s:o, s:o, s:i, s:i, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o}",
+		"s:o, s:o}",
 		"name", inst->config->ports[i].name, "device", inst->config->ports[i].device,
 		"port", (int)inst->port_ids[i], "link", link_word(link), "speed_mbps",
 		link_speed(link), "link_changes", json_uint(link->changes), "queues",
@@ -197,7 +198,7 @@ static json_t *port_json(const struct instance *inst, unsigned i)
 		"kernel_passed", json_uint(past.passed), "kernel_unmatched",
 		json_uint(past.unmatched), "kernel_dropped", json_uint(past.dropped),
 		"kernel_unserved", json_uint(past.unserved), "kernel_unsent",
-		json_uint(past.unsent));
+		json_uint(past.unsent), "frame_max", json_uint(lengths_max(inst, i)));
 }
 
 json_t *show_ports(const char *params, void *context)

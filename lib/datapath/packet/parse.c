@@ -5,18 +5,13 @@
 
 #include <stdbool.h>
 
+#include "base/layer2.h"
 #include "base/math.h"
 #include "base/wire.h"
 #include "packet/layers.h"
 #include "policy/policy.h"
 
-#define ETHER_LEN     14
-#define VLAN_LEN      4
-#define VLANS_MAX     4 /* twice what QinQ needs; a longer chain is nobody's network */
-#define LABEL_LEN     4
-#define LABELS_MAX    8      /* transport, protection, service, entropy: and as many again */
 #define LABEL_BOTTOM  2      /* where in a label the bottom-of-stack bit is */
-#define PPPOE_LEN     8      /* with the PPP protocol behind it */
 #define PPPOE_LENGTH  4      /* where that of its payload is */
 #define PPPOE_SESSION 0x1100 /* version 1, type 1, code 0 */
 #define IPV4_LEN      20

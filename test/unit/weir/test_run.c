@@ -32,6 +32,7 @@
 #include <jansson.h>
 #include <sodium.h>
 
+#include "base/layer2.h"
 #include "base/time.h"
 #include "config/load.h"
 #include "event.h"
@@ -507,7 +508,7 @@ static void test_largest_frame(void **state)
 		other.ports[0].mtu = rows[i][0];
 		other.ports[1].mtu = rows[i][1];
 		assert_int_equal(instance_prepare(&borrower, &other, inst.ports), 0);
-		assert_int_equal(borrower.engine.frame, rows[i][2] + 14 + 2 * 4 + POLICE_WIRE);
+		assert_int_equal(borrower.engine.frame, rows[i][2] + LAYER2_MAX + POLICE_WIRE);
 		expect_queues(&inst, 2);
 		instance_stop(&borrower);
 	}

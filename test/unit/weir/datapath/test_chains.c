@@ -18,6 +18,7 @@
 
 #include <sodium.h>
 
+#include "base/layer2.h"
 #include "config/load.h"
 #include "packet/parse.h"
 #include "shape/shape.h"
@@ -393,7 +394,7 @@ static void too_long(void **state)
 
 	(void)state;
 	for (unsigned more = 0; more < 2; more++) {
-		f.len = MTU + 22 + more;
+		f.len = MTU + LAYER2_MAX + more;
 		for (unsigned at = 0; at < f.len; at += 61) {
 			struct outcome out = send_chain(chain_of(&f, (unsigned[]){at, 0}));
 
@@ -407,7 +408,7 @@ static void too_long(void **state)
 /* Only the long one of a burst is lost, wherever it stands. */
 static void too_long_among_others(void **state)
 {
-	struct frame f = frame_v4(PASSED, 0), longer = {.len = MTU + 23};
+	struct frame f = frame_v4(PASSED, 0), longer = {.len = MTU + LAYER2_MAX + 1};
 
 	(void)state;
 	for (unsigned where = 0; where < BURST; where++) {

@@ -162,7 +162,7 @@ static void test_altered(void **state)
 		m.made.ip = rows[i].ip;
 		m.made.every = rows[i].every;
 		for (unsigned p = 0; p < m.worker->n_paths; p++) {
-			m.worker->paths[p].frame_max = 1518;
+			m.worker->paths[p].frame_max = m.worker->paths[p].tagged_max = 1518;
 			m.worker->paths[p].cuts = rows[i].cuts;
 		}
 		instance_world_turn(&m.w, 0);
@@ -193,7 +193,7 @@ static void test_altered_is_seen(void **state)
 	tap->reason = DROP_OVERSIZE;
 	m.worker->tap = tap;
 	for (unsigned p = 0; p < m.worker->n_paths; p++)
-		m.worker->paths[p].frame_max = 63;
+		m.worker->paths[p].frame_max = m.worker->paths[p].tagged_max = 63;
 	instance_world_turn(&m.w, 0);
 	assert_int_equal(m.worker->counters.dropped[DROP_OVERSIZE], 2 * BURST);
 	assert_int_equal(tap->n_taken, 2 * BURST);

@@ -106,7 +106,7 @@ static void test_mtu(void **state)
 	expect_findings(check_mtu, "");
 	set_mtu(1499);
 	expect_findings(
-		check_mtu, "warn|ports.a: lo|1499|raises|1500|remedy: ip link set dev lo mtu 1500");
+		check_mtu, "warn|ports.a: lo|1499|raises|1548|remedy: ip link set dev lo mtu 1548");
 }
 
 static void test_frames(void **state)

@@ -395,7 +395,7 @@ static void test_mtu(void **state)
 	expect_findings(check_mtu, "");
 	second->kin_error = 0;
 	second->kin.mtu_max = 0; /* unknown */
-	EXPECT_WARN(check_mtu, "ports.b: eth1|1500|raises|9000", "ip link set dev eth1 mtu 9000");
+	EXPECT_WARN(check_mtu, "ports.b: eth1|1500|raises|9048", "ip link set dev eth1 mtu 9048");
 }
 
 static void test_offloads(void **state)

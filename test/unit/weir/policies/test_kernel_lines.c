@@ -136,6 +136,11 @@ struct bypass_past bypass_past(const struct bypass *b, unsigned port)
 	return b->now;
 }
 
+void bypass_set_frame(struct bypass *b, unsigned port, uint32_t bytes)
+{
+	(void)b, (void)port, (void)bytes;
+}
+
 struct bypass_past bypass_before(const struct bypass *b, unsigned port)
 {
 	assert_true(b->past[port]);

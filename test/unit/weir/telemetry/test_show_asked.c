@@ -102,7 +102,7 @@ static void test_explain(void **state)
 		"{'policy': 'dst', 'direction': 'b-to-a', 'worker': 1, 'packet': {"
 		"'ethertype': 2048, 'vlans': [], 'vlan': null, 'l2_bytes': 14, '...': 0}, "
 		"'state': {'local_limit_bps': 8000000, 'local_burst_bytes': 3000, 'level': '*', "
-		"'level_shared': 2910, 'colour': null}, 'notes': [], '...': 0}");
+		"'level_shared': 2912, 'colour': null}, 'notes': [], '...': 0}");
 	/* Tags of all kinds, and frames that end within a header. */
 	explain(&w, ETHERNET "88a8012c9100f00781003fff0800" UDP_V4,
 		"{'packet': {'ethertype': 2048, 'vlans': [300, 7, 4095], '...': 0}, '...': 0}");

@@ -237,7 +237,7 @@ static const struct show_row after_proof[] = {
 	", 'link': 'DOWN', 'speed_mbps': 0, 'link_changes': 0, 'queues': 2, 'queues_used': 0, "  \
 	"'rss': true, 'offloads': '', 'missed': 0, 'past_packets': 0, 'past_bytes': 0, "         \
 	"'kernel_passed': 0, 'kernel_unmatched': 0, 'kernel_dropped': 0, 'kernel_unserved': 0, " \
-	"'kernel_unsent': 0}"
+	"'kernel_unsent': 0, 'frame_max': 1562}"
 
 static const struct show_row of_the_box[] = {
 	{"/weir/peers", NULL,
