@@ -17,6 +17,7 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
+#include "af_packet_tags.h"
 #include "kernel_port.h"
 #include "pci_card.h"
 
@@ -344,6 +345,8 @@ int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffe
 	ret = make_promiscuous(port, outlived);
 	if (ret && !(ret == -ENOTSUP && is_virtual(port)))
 		return complain_port(port, "cannot receive what is not addressed to it", ret);
+	if (port_is_af_packet(port->config) && af_packet_keep_tags(port->id, port->queues))
+		complain_port(port, "its outer 802.1ad tags become 802.1Q", -ENOTSUP);
 	forget_strangers(port);
 	return 0;
 }
