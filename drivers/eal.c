@@ -17,6 +17,7 @@
 #include "eal_args.h"
 #include "fanout.h"
 #include "kernel_port.h"
+#include "owner.h"
 #include "pci_card.h"
 #include "rights.h"
 
@@ -65,6 +66,27 @@ static int refuse_twins(const struct config *config)
 	return ret;
 }
 
+/* Two limiters at one interface send each frame twice, past every limit. */
+static int claim_interfaces(const struct config *config)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < config->n_ports; i++) {
+		char name[IFNAMSIZ], who[OWNER_WORDS];
+		unsigned index = kernel_interface(&config->ports[i], name) ? if_nametoindex(name)
+									   : 0;
+
+		if (index == 0 || owner_claim(index, who) != -EBUSY)
+			continue;
+		fprintf(stderr,
+			"weir: ports.%s (%s): %s has this interface: stop that weir, or use "
+			"another interface\n",
+			config->ports[i].name, config->ports[i].device, who);
+		ret = -EBUSY;
+	}
+	return ret;
+}
+
 /* EAL's own words are on stderr, but not what to do. */
 static void complain_eal(const struct config *config, int error)
 {
@@ -85,6 +107,8 @@ int eal_start(const struct config *config)
 		ret = refuse_twins(config);
 	if (ret == 0)
 		ret = rights_check(config);
+	if (ret == 0)
+		ret = claim_interfaces(config);
 	if (ret)
 		return ret;
 	eal_args_build(&args, config);
