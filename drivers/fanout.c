@@ -69,6 +69,11 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 	return join_group(fd, asked & ~DEFRAG);
 }
 
+void fanout_forget(void)
+{
+	n_groups = 0;
+}
+
 /* False of what is no packet socket, or in no group. */
 static bool socket_defragments(int fd)
 {

@@ -22,4 +22,10 @@
  */
 bool fanout_defragments(void);
 
+/*
+ * Forgets the groups of the ports that are open: before one is opened again, because its new group
+ * can have the same number. Main thread.
+ */
+void fanout_forget(void);
+
 #endif

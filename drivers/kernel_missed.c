@@ -3,7 +3,7 @@
  */
 #include "kernel_missed.h"
 
-#include <stdbool.h>
+#include <errno.h>
 
 #include <linux/if_packet.h>
 #include <linux/if_xdp.h>
@@ -74,6 +74,39 @@ static uint64_t read_missed(struct bound *socket)
 	if (getsockopt(socket->fd, SOL_PACKET, PACKET_STATISTICS, &packet, &len) == 0)
 		socket->missed += packet.tp_drops;
 	return socket->missed;
+}
+
+/* The kernel unbinds a socket whose interface is deleted or moved to another network namespace. */
+static bool is_unbound(const struct bound *socket)
+{
+	struct sockaddr_ll at = {0};
+	socklen_t len = sizeof(at);
+	int error = 0;
+
+	if (socket->family == AF_PACKET)
+		return getsockname(socket->fd, (struct sockaddr *)&at, &len) == 0 &&
+		       (unsigned)at.sll_ifindex != socket->interface;
+	len = sizeof(error);
+	return getsockopt(socket->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == ENETDOWN;
+}
+
+bool kernel_unbound(unsigned interface)
+{
+	for (unsigned i = 0; i < n_sockets; i++)
+		if (sockets[i].interface == interface &&
+			is_of_family(sockets[i].fd, sockets[i].family) && is_unbound(&sockets[i]))
+			return true;
+	return false;
+}
+
+void kernel_forget(unsigned interface)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < n_sockets; i++)
+		if (sockets[i].interface != interface)
+			sockets[kept++] = sockets[i];
+	n_sockets = kept;
 }
 
 uint64_t kernel_missed(unsigned interface)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets that the kernel drops because a socket of DPDK's drivers af_packet and af_xdp has no
- * room. The drivers do not count them. The sockets are theirs, so the program has a bind() of its
- * own, which libraries call too. It remembers these sockets.
+ * Sockets of DPDK's drivers af_packet and af_xdp: packets that the kernel drops because a socket
+ * has no room, and sockets that have lost their interface. The drivers report neither. The drivers
+ * open the sockets, so the program has a bind() of its own, which libraries call too. It remembers
+ * these sockets.
  */
 #ifndef WEIR_DRIVERS_KERNEL_MISSED_H
 #define WEIR_DRIVERS_KERNEL_MISSED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -15,5 +17,14 @@
  * thread calls this, as a read resets the count of the kernel.
  */
 uint64_t kernel_missed(unsigned interface);
+
+/*
+ * Returns true once a socket has lost this interface: it is deleted or was moved to another network
+ * namespace, even if it is back now. The same thread.
+ */
+bool kernel_unbound(unsigned interface);
+
+/* Forgets the sockets of an interface. The same thread, before their driver closes them. */
+void kernel_forget(unsigned interface);
 
 #endif

@@ -10,19 +10,26 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <linux/bpf.h>
 #include <linux/ethtool.h>
 #include <linux/if_link.h>
 #include <linux/if_packet.h>
+#include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* What af_packet adds to a frame in its ring (66 bytes, and less than 16 to align), or less. */
 #define AF_PACKET_HEADER 80
+
+/* Places of programs in Linux 6.6, which older headers lack. */
+#define TCX_INGRESS 46
+#define TCX_EGRESS  47
 
 #define REPLY_MAX 16384 /* an interface with many virtual functions says much */
 
@@ -113,13 +120,13 @@ int kernel_set_mtu(const char *name, unsigned mtu)
 }
 
 /* Its functions: tpacket_snd() of af_packet, and xdp_ok_fwd_dev() of XDP. */
-struct kernel_frames kernel_frames(const struct port_config *port, int index)
+struct kernel_frames kernel_frames(const struct port_config *port, unsigned index)
 {
 	char name[IFNAMSIZ];
 	struct ifreq request = {0};
 	unsigned mtu;
 
-	if (!if_indextoname((unsigned)index, name) || ask_interface(name, SIOCGIFFLAGS, &request) ||
+	if (!if_indextoname(index, name) || ask_interface(name, SIOCGIFFLAGS, &request) ||
 		!(request.ifr_flags & IFF_UP) || kernel_mtu(name, &mtu))
 		return (struct kernel_frames){0};
 	mtu += ETHER_LEN;
@@ -236,6 +243,15 @@ static void take_kind(const struct rtattr *info, struct kernel_kin *kin)
 				(const char *)RTA_DATA(a));
 }
 
+static void take_program(const struct rtattr *xdp, struct kernel_kin *kin)
+{
+	int left = (int)RTA_PAYLOAD(xdp);
+
+	for (const struct rtattr *a = RTA_DATA(xdp); RTA_OK(a, left); a = RTA_NEXT(a, left))
+		if (a->rta_type == IFLA_XDP_PROG_ID && RTA_PAYLOAD(a) >= sizeof(kin->program))
+			memcpy(&kin->program, RTA_DATA(a), sizeof(kin->program));
+}
+
 static void take_attribute(const struct rtattr *a, struct kernel_kin *kin)
 {
 	unsigned number = 0;
@@ -258,6 +274,9 @@ static void take_attribute(const struct rtattr *a, struct kernel_kin *kin)
 	case IFLA_LINKINFO:
 		take_kind(a, kin);
 		break;
+	case IFLA_XDP:
+		take_program(a, kin);
+		break;
 	default:
 		break;
 	}
@@ -279,6 +298,22 @@ static int take_reply(const struct nlmsghdr *reply, size_t len, struct kernel_ki
 	return 0;
 }
 
+/* Sends a request to the kernel. Returns the bytes of its reply or a negative errno. */
+static ssize_t ask_netlink(const void *request, size_t size, void *reply)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	ssize_t len = -1;
+
+	if (fd < 0)
+		return -errno;
+	if (send(fd, request, size, 0) == (ssize_t)size)
+		len = recv(fd, reply, REPLY_MAX, 0);
+	if (len < 0)
+		len = -errno;
+	close(fd);
+	return len;
+}
+
 int kernel_kin(const char *name, struct kernel_kin *kin)
 {
 	struct {
@@ -292,20 +327,44 @@ int kernel_kin(const char *name, struct kernel_kin *kin)
 		struct nlmsghdr head;
 		char bytes[REPLY_MAX];
 	} reply;
-	ssize_t len = -1;
-	int fd, ret;
+	ssize_t len;
 
 	*kin = (struct kernel_kin){0};
 	if (ask.link.ifi_index == 0)
 		return -ENODEV;
-	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	if (fd < 0)
-		return -errno;
-	if (send(fd, &ask, sizeof(ask), 0) == sizeof(ask))
-		len = recv(fd, &reply, sizeof(reply), 0);
-	ret = len < 0 ? -errno : take_reply(&reply.head, (size_t)len, kin);
-	close(fd);
-	return ret;
+	len = ask_netlink(&ask, sizeof(ask), &reply);
+	return len < 0 ? (int)len : take_reply(&reply.head, (size_t)len, kin);
+}
+
+static bool has_ingress_queue(unsigned interface)
+{
+	struct {
+		struct nlmsghdr head;
+		struct tcmsg queue;
+	} ask = {.head = {.nlmsg_len = sizeof(ask),
+			 .nlmsg_type = RTM_GETQDISC,
+			 .nlmsg_flags = NLM_F_REQUEST | NLM_F_ECHO | NLM_F_ACK},
+		.queue = {.tcm_ifindex = (int)interface, .tcm_parent = TC_H_INGRESS}};
+	union {
+		struct nlmsghdr head;
+		char bytes[REPLY_MAX];
+	} reply = {0};
+
+	/* Without a queue there is the acknowledgement alone. */
+	return ask_netlink(&ask, sizeof(ask), &reply) > 0 && reply.head.nlmsg_type == RTM_NEWQDISC;
+}
+
+static bool has_tcx_program(unsigned interface, unsigned where)
+{
+	union bpf_attr ask = {.query = {.target_fd = interface, .attach_type = where}};
+
+	return syscall(SYS_bpf, BPF_PROG_QUERY, &ask, sizeof(ask)) == 0 && ask.query.prog_cnt > 0;
+}
+
+bool kernel_has_filter(unsigned interface)
+{
+	return has_ingress_queue(interface) || has_tcx_program(interface, TCX_INGRESS) ||
+	       has_tcx_program(interface, TCX_EGRESS);
 }
 
 static bool is_link_local(const struct sockaddr *address)

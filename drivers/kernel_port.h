@@ -24,6 +24,7 @@ struct kernel_kin {
 	bool link_elsewhere;   /* and that is in another network namespace */
 	unsigned mtu_max;      /* 0: it does not say */
 	char master[IFNAMSIZ]; /* the bridge, bond or VRF that has it; "": none */
+	unsigned program;      /* ID of its XDP program; 0: none */
 };
 
 /* Bytes of the longest frame that the MTU allows, without its FCS. */
@@ -71,7 +72,7 @@ int kernel_set_mtu(const char *name, unsigned mtu);
 struct kernel_frames {
 	unsigned any, tagged;
 };
-struct kernel_frames kernel_frames(const struct port_config *port, int index);
+struct kernel_frames kernel_frames(const struct port_config *port, unsigned index);
 
 /* Settings of an interface that a start changes, and a failed start restores. */
 struct kernel_state {
@@ -106,6 +107,12 @@ int kernel_promiscuous(const char *name);
 
 /* 0 or a negative errno: -ENODEV if there is none of that name. */
 int kernel_kin(const char *name, struct kernel_kin *kin);
+
+/*
+ * Returns true if tc can alter or redirect its packets: an ingress or clsact queue, or a program of
+ * tcx.
+ */
+bool kernel_has_filter(unsigned interface);
 
 /*
  * Writes the first of its addresses, but for link-local ones of IPv6, which every interface has

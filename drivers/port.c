@@ -12,13 +12,18 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
 #include "af_packet_tags.h"
+#include "eal_args.h"
+#include "fanout.h"
+#include "kernel_missed.h"
 #include "kernel_port.h"
+#include "owner.h"
 #include "pci_card.h"
 
 #define DESCRIPTORS 1024
@@ -63,8 +68,10 @@ int port_probe(struct port *port, const struct port_config *config, uint16_t id)
 	int ret;
 
 	*port = (struct port){.config = config, .id = id};
-	if (kernel_interface(config, name))
+	if (kernel_interface(config, name)) {
+		port->interface = if_nametoindex(name);
 		kernel_state_read(name, &port->before);
+	}
 	ret = rte_eth_dev_info_get(id, &info);
 	if (ret)
 		return complain_port(port, "cannot read device information", ret);
@@ -246,7 +253,7 @@ static int raise_mtu(struct port *port)
 	uint16_t known = 0;
 	unsigned most = port->can.mtu == UINT16_MAX ? 0 : port->can.mtu;
 	char what[128], name[IFNAMSIZ];
-	bool of_kernel = kernel_interface(port->config, name);
+	bool of_kernel = port_interface(port, name);
 	unsigned mtu;
 	int ret = of_kernel ? 0 : rte_eth_dev_get_mtu(port->id, &known);
 
@@ -311,7 +318,7 @@ static int make_promiscuous(struct port *port, bool outlived)
 	char name[IFNAMSIZ];
 	int ret;
 
-	if (!outlived && kernel_interface(port->config, name)) {
+	if (!outlived && port_interface(port, name)) {
 		port->promiscuous = kernel_promiscuous(name);
 		return port->promiscuous < 0 ? port->promiscuous : 0;
 	}
@@ -320,15 +327,10 @@ static int make_promiscuous(struct port *port, bool outlived)
 	return ret;
 }
 
-int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffers, bool outlived)
+static int open_port(struct port *port, bool outlived)
 {
-	int ret;
+	int ret = configure_port(port);
 
-	port->queues = queues;
-	ret = create_port_pool(port, held, buffers);
-	if (ret)
-		return ret;
-	ret = configure_port(port);
 	if (ret)
 		return complain_port(port, "cannot configure", ret);
 	ret = setup_queues(port);
@@ -351,6 +353,20 @@ int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffe
 	return 0;
 }
 
+int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffers, bool outlived)
+{
+	int ret;
+
+	port->queues = queues;
+	ret = create_port_pool(port, held, buffers);
+	return ret ? ret : open_port(port, outlived);
+}
+
+bool port_interface(const struct port *port, char name[IFNAMSIZ])
+{
+	return port->interface && if_indextoname(port->interface, name);
+}
+
 int port_link(const struct port *port, bool *up, uint32_t *mbps)
 {
 	struct rte_eth_link link = {0};
@@ -361,11 +377,13 @@ int port_link(const struct port *port, bool *up, uint32_t *mbps)
 		return ret;
 	*mbps = link.link_speed;
 	*up = link.link_status == RTE_ETH_LINK_UP;
-	return kernel_interface(port->config, name) ? kernel_link(name, up) : 0;
+	return port_interface(port, name) ? kernel_link(name, up) : 0;
 }
 
 bool port_gone(const struct port *port)
 {
+	if (port->interface)
+		return kernel_unbound(port->interface);
 	if (port->card && pci_card_identity("", port->config->device) != port->card)
 		return true;
 	return rte_eth_dev_is_removed(port->id) == 1;
@@ -376,17 +394,15 @@ int port_switch_link(const struct port *port, bool up)
 	char name[IFNAMSIZ];
 
 	/* DPDK's drivers of these have no such call. */
-	if (kernel_interface(port->config, name))
+	if (port_interface(port, name))
 		return kernel_switch_link(name, up);
 	return up ? rte_eth_dev_set_link_up(port->id) : rte_eth_dev_set_link_down(port->id);
 }
 
-void port_stop(struct port *port)
+static void close_port(struct port *port)
 {
 	int ret;
 
-	if (!port->config)
-		return;
 	if (port->started) {
 		drain_port(port); /* ring-like devices keep it, and its mbufs belong to some pool */
 		ret = rte_eth_dev_stop(port->id);
@@ -397,16 +413,97 @@ void port_stop(struct port *port)
 	if (port->promiscuous > 0)
 		close(port->promiscuous);
 	port->promiscuous = 0;
-	ret = rte_eth_dev_close(port->id);
+	ret = rte_eth_dev_is_valid_port(port->id) ? rte_eth_dev_close(port->id) : 0;
 	if (ret)
 		complain_port(port, "cannot close", ret);
+}
+
+void port_stop(struct port *port)
+{
+	if (port->config)
+		close_port(port);
+}
+
+/* Leaves the mbufs in their pool. DPDK's own functions for a closed port write to the log. */
+static uint16_t receive_nothing(void *queue, struct rte_mbuf **mbufs, uint16_t n)
+{
+	(void)queue;
+	(void)mbufs;
+	(void)n;
+	return 0;
+}
+
+int port_parked(void)
+{
+	struct rte_eth_fp_ops *ops = &rte_eth_fp_ops[RTE_MAX_ETHPORTS - 1];
+
+	if (rte_eth_dev_is_valid_port(RTE_MAX_ETHPORTS - 1))
+		return -ENOSPC;
+	ops->rx_pkt_burst = receive_nothing;
+	ops->tx_pkt_burst = receive_nothing;
+	return RTE_MAX_ETHPORTS - 1;
+}
+
+bool port_can_reopen(const struct port *port)
+{
+	return port_is_af_packet(port->config) && port_parked() >= 0;
+}
+
+const char *port_when_gone(const struct port *port)
+{
+	if (!port->interface)
+		return "the port stays unused until a restart of weir, even with a new device";
+	return port_can_reopen(port) ? "weir opens the port again when the interface is back"
+				     : "weir exits for a restart when the interface is back";
+}
+
+/* Removes a virtual device, whose port is closed, and adds it again. 0 or a negative errno. */
+static int replace_device(const struct port_config *port, uint16_t *id)
+{
+	struct eal_args args = {0};
+	char name[CONFIG_DEVICE_MAX];
+	const char *device;
+	int ret = -ENOMEM;
+
+	eal_device_name(port, name);
+	eal_args_add_port(&args, port);
+	rte_eal_hotplug_remove("vdev", name); /* fails if the last attempt has removed it */
+	if (!args.failed) {
+		device = args.arg[0] + strlen("--vdev=") + strlen(name);
+		fanout_forget();
+		ret = rte_eal_hotplug_add("vdev", name, device + (*device == ','));
+	}
+	eal_args_free(&args);
+	return ret ? ret : rte_eth_dev_get_port_by_name(name, id);
+}
+
+int port_reopen(struct port *port)
+{
+	char name[IFNAMSIZ], who[OWNER_WORDS];
+	int ret;
+
+	kernel_interface(port->config, name);
+	kernel_forget(port->interface);
+	owner_release(port->interface);
+	close_port(port);
+	port->id = RTE_MAX_ETHPORTS; /* none, in case it cannot be opened */
+	port->interface = if_nametoindex(name);
+	if (port->interface == 0)
+		return -ENODEV;
+	kernel_state_read(name, &port->before);
+	ret = owner_claim(port->interface, who);
+	if (ret == -EBUSY)
+		fprintf(stderr, "weir: ports.%s: %s has %s\n", port->config->name, who, name);
+	if (ret == 0)
+		ret = replace_device(port->config, &port->id);
+	return ret ? ret : open_port(port, false);
 }
 
 void port_put_back(const struct port *port, bool failed)
 {
 	char name[IFNAMSIZ];
 
-	if (!port->config || !kernel_interface(port->config, name))
+	if (!port->config || !port_interface(port, name))
 		return;
 	if (failed)
 		kernel_state_restore(name, &port->before);

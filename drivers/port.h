@@ -25,6 +25,7 @@ struct port_abilities {
 
 struct port {
 	const struct port_config *config;
+	unsigned interface; /* the kernel's index of its interface; 0: none */
 	uint16_t id;
 	uint16_t queues_max; /* receive and transmit queue pairs that the device has */
 	uint16_t queues;     /* in use */
@@ -64,12 +65,40 @@ int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffe
 size_t port_pool_bytes(
 	const struct port_config *config, uint16_t queues, uint32_t buffers, size_t page);
 
+/*
+ * Writes the present name of its interface in the kernel. Returns false if it has none, or that is
+ * gone. Any thread.
+ */
+bool port_interface(const struct port *port, char name[IFNAMSIZ]);
+
+/*
+ * Returns the ID of a port that receives and transmits nothing. Workers use it while the real one
+ * is opened again. -ENOSPC: DPDK has no ID left for it.
+ */
+int port_parked(void);
+
+/*
+ * Returns true if port_reopen() can open the port. Memory that the driver of AF_XDP leaves behind
+ * stays in use until the process ends.
+ */
+bool port_can_reopen(const struct port *port);
+
+/* Describes the next step after the removal of a port's device, for events and alarms. */
+const char *port_when_gone(const struct port *port);
+
+/*
+ * Opens an af_packet port again at the interface that has its configured name now, with its packet
+ * buffers. No worker uses the port. Its ID can change, and its counters start at 0. 0 or a negative
+ * errno, some causes on stderr; after an error it can be called again. Main thread.
+ */
+int port_reopen(struct port *port);
+
 /* Whether the link is up, and its speed in Mbit/s. Returns 0 or a negative errno. Does not wait. */
 int port_link(const struct port *port, bool *up, uint32_t *mbps);
 
 /*
- * Whether its device was removed since it was probed: for good, as the driver knows nothing of one
- * that is at the same place now.
+ * Returns true once its device or kernel interface was removed. The driver never uses one in
+ * its place. Main thread.
  */
 bool port_gone(const struct port *port);
 

@@ -313,18 +313,23 @@ static void look_at_feature(struct wire_offloads *offloads, struct watched *w,
 static unsigned look_at_interface(
 	struct wire_offloads *offloads, unsigned from, struct findings *found)
 {
-	const char *interface = offloads->watched[from].interface;
+	const struct watched first = offloads->watched[from];
 	struct features features;
+	char name[IFNAMSIZ];
 	unsigned to = from;
 
 	*found = (struct findings){0};
 	/* What is gone has no features; whatever comes in its place is another one. */
-	if (features_read(interface, &features))
+	if (!if_indextoname((unsigned)first.index, name) || features_read(name, &features)) {
 		features = (struct features){0};
-	for (; to < offloads->n && strcmp(offloads->watched[to].interface, interface) == 0 &&
-		offloads->watched[to].port == offloads->watched[from].port;
-		to++)
+		memcpy(name, first.interface, sizeof(name));
+	}
+	for (; to < offloads->n && offloads->watched[to].index == first.index &&
+		offloads->watched[to].port == first.port;
+		to++) {
+		memcpy(offloads->watched[to].interface, name, sizeof(name)); /* the present one */
 		look_at_feature(offloads, &offloads->watched[to], &features, found);
+	}
 	return to;
 }
 
@@ -430,6 +435,21 @@ void wire_offloads_stop(struct wire_offloads *offloads, bool failed)
 	else
 		unlink(offloads->record);
 	free(offloads);
+}
+
+void wire_offloads_renew(struct wire_offloads *offloads, unsigned port, unsigned interface)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < offloads->n; i++)
+		if (offloads->watched[i].port == port &&
+			(unsigned)offloads->watched[i].index == interface)
+			return;
+	for (unsigned i = 0; i < offloads->n; i++)
+		if (offloads->watched[i].port != port)
+			offloads->watched[kept++] = offloads->watched[i];
+	offloads->n = kept;
+	watch_port(offloads, port);
 }
 
 bool wire_offloads_look(struct wire_offloads *offloads, char news[WIRE_OFFLOADS_NEWS])

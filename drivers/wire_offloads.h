@@ -46,6 +46,12 @@ int wire_offloads_foresee(const struct config *config, wire_offloads_found found
 void wire_offloads_stop(struct wire_offloads *offloads, bool failed);
 
 /*
+ * Another interface, of this index, has the configured name of a port whose own is gone: the next
+ * look is at that, and at its other end. Not during a look.
+ */
+void wire_offloads_renew(struct wire_offloads *offloads, unsigned port, unsigned interface);
+
+/*
  * Looks again, and does as at the start, but that nothing is refused. Waits for the kernel: a
  * thread of its own, one call at a time. Writes what is new of the first port that has any news,
  * one line without its end, and returns whether there was any: call again for the next.

@@ -552,7 +552,7 @@ IN_COMPANY = ("drawn", "quota", "reload", "reload_keys", "etcd", "weirctl", "kil
               "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",
               "ctl_live", "doctor", "manual", "timed", "page", "events", "flows", "decoys",
               "explain", "changes", "bypass", "plane", "plane_ledger", "import", "refusals",
-              "starts", "balance", "lengths")
+              "starts", "balance", "lengths", "interfaces")
 # Tests of two threads that share data, and of malformed input.
 SANITIZED = {
     "build-asan": {"hostile": ()},

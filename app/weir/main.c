@@ -36,7 +36,7 @@
 /* A configuration that was refused, as sysexits.h has it: to start again would be in vain. */
 #define EXIT_REFUSED 78
 
-/* What it names on this machine is not there or will not do: another start may find it. */
+/* Another start can find what is not there on this machine, or open an interface that is back. */
 #define EXIT_MACHINE 75
 
 /* Reason in the environment of a process that starts again with the last good configuration. */
@@ -101,7 +101,8 @@ static const char usage[] =
 	"Exit status: 0 done; 1 refused or failed, with the reason on standard error, or from\n"
 	"--doctor: something will fail; 2 wrong usage; from -c: 78 the configuration was refused,\n"
 	"and a restart is in vain; 75 a key, a password or a group that it names is not there or\n"
-	"will not do, and a restart may find it.\n";
+	"will not do, and a restart may find it; or an interface was removed and is back, and only\n"
+	"a restart can open it.\n";
 
 enum command {
 	COMMAND_NONE,
@@ -272,13 +273,14 @@ static int stop_instance(struct instance *inst)
 /* Until a signal ends it. */
 static int run_instance(struct instance *inst, int signal_fd, struct notify *notify)
 {
-	int number;
+	int number, ret;
 
 	log_startup(inst->config, inst->kept, notify);
 	number = instance_run(inst, signal_fd);
 	notify_stopping(notify, "stopping");
 	event(STOPPING, event_word("signal", strsignal(number)));
-	return stop_instance(inst);
+	ret = stop_instance(inst);
+	return ret == 0 && inst->restart ? -ERESTART : ret;
 }
 
 /* Packets flow from now on, where links are up. */
@@ -421,6 +423,8 @@ static int run_config(const struct options *options, struct config *config, stru
 	if (again)
 		start_last_good(options->argv, environment, &outcome, ret);
 	free(environment);
+	if (ret == -ERESTART)
+		return EXIT_MACHINE;
 	return ret && ret != -ECANCELED ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

@@ -4,50 +4,265 @@
 #include "interfaces.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <rte_ethdev.h>
 
 #include "base/time.h"
 #include "instance.h"
 #include "kernel_port.h"
 #include "event.h"
 #include "offload/offload.h"
+#include "links.h"
 #include "wire_offloads.h"
 
-#define PERIOD_NS   (5 * SECOND_NS)
-#define PATIENCE_MS 2000 /* with the kernel, at the stop */
-#define NEWS_MOST   8    /* of a look; what is more is said after the next */
+#define PERIOD_NS   (2 * SECOND_NS)
+#define GONE_NS     SECOND_NS /* a period while a port waits for its interface */
+#define GRACE_NS    MS_NS     /* between two looks whether workers have left a port */
+#define PATIENCE_MS 2000      /* with the kernel, at the stop */
+#define NEWS_MOST   8         /* of a look; what is more is said after the next */
 #define NAMES       128
 
+/* Others that have to do with the packets of an interface; "": none. */
+struct beside {
+	char name[IFNAMSIZ];
+	char master[IFNAMSIZ], address[INET6_ADDRSTRLEN], program[64];
+};
+
+/* A look at one port: control gives the first two, and the thread finds the others. */
+struct look {
+	unsigned interface;
+	bool gone;
+	unsigned back; /* index of the interface that has its name, once it is gone; 0: none */
+	bool filtered;
+	struct kernel_kin kin;
+	struct beside beside;
+};
+
 struct interfaces {
-	struct wire_offloads *offloads; /* the thread's while it looks */
+	struct wire_offloads *offloads; /* the thread's while it looks, and so are looks */
+	struct look looks[CONFIG_PORTS_MAX];
+	struct beside seen[CONFIG_PORTS_MAX];
+	unsigned own_program[CONFIG_PORTS_MAX]; /* ID of AF_XDP's; 0: not looked at yet */
+	int reopening;                          /* the port that workers leave; -1 */
+	uint64_t moment;                        /* see publisher_moment() */
 	struct offload thread;
 	struct offload_job job;
 	bool looking;
 	uint64_t next_ns;
 	unsigned n_news;
 	char news[NEWS_MOST][WIRE_OFFLOADS_NEWS];
-	char at_work[CONFIG_PORTS_MAX][NAMES]; /* as of the last look that has ended */
+	char at_work[CONFIG_PORTS_MAX][NAMES]; /* in the last look that has ended */
 };
 
-/*
- * The kernel's own stack gets every frame too: with an address it answers, and a bridge forwards a
- * second time.
- */
-static void warn_shared(const struct port_config *port)
+/* Any thread. The kernel's own stack gets every frame too: see the texts of the events. */
+static void look_beside(const struct port_config *port, struct look *look)
 {
-	char interface[IFNAMSIZ], address[INET6_ADDRSTRLEN];
-	struct kernel_kin kin;
+	char configured[IFNAMSIZ];
+	struct beside *beside = &look->beside;
+	unsigned again;
 
-	if (!kernel_interface(port, interface) || kernel_kin(interface, &kin))
+	*beside = (struct beside){0};
+	look->back = false;
+	if (!kernel_interface(port, configured))
 		return;
-	if (kin.master[0])
-		event(PORT_IN_BRIDGE, event_word("port", port->name),
-			event_word("interface", interface), event_word("master", kin.master));
-	if (kernel_address(interface, address, sizeof(address)))
-		event(PORT_HAS_ADDRESS, event_word("port", port->name),
-			event_word("interface", interface), event_word("address", address));
+	again = look->gone || !look->interface ? if_nametoindex(configured) : 0;
+	look->back = look->gone && again;
+	if (look->gone || !if_indextoname(again ? again : look->interface, beside->name) ||
+		kernel_kin(beside->name, &look->kin))
+		return;
+	memcpy(beside->master, look->kin.master, sizeof(beside->master));
+	kernel_address(beside->name, beside->address, sizeof(beside->address));
+	look->filtered = kernel_has_filter((unsigned)look->kin.index);
+}
+
+/* AF_XDP has a program, which cannot be another one than at the first look after the start. */
+static void name_program(struct interfaces *interfaces, const struct port_config *port, unsigned i)
+{
+	struct look *look = &interfaces->looks[i];
+	unsigned id = look->kin.program, *own = &interfaces->own_program[i];
+	char *program = look->beside.program;
+
+	if (!look->beside.name[0])
+		return;
+	if (port_is_af_xdp(port) && *own == 0)
+		*own = id;
+	if (id != *own && id)
+		snprintf(program, sizeof(look->beside.program), "the XDP program %u", id);
+	else if (id != *own)
+		snprintf(program, sizeof(look->beside.program), "no XDP program of Weir");
+	else if (look->filtered)
+		snprintf(program, sizeof(look->beside.program), "a filter of tc");
+}
+
+static bool is_new(const char *was, const char *is)
+{
+	return !was[0] && is[0];
+}
+
+static void say_changes(const char *port, const struct beside *was, const struct beside *is)
+{
+	const char *name = is->name[0] ? is->name : was->name;
+
+	if (is_new(was->master, is->master))
+		event(PORT_IN_BRIDGE, event_word("port", port), event_word("interface", name),
+			event_word("master", is->master));
+	if (is_new(is->master, was->master))
+		event(PORT_NOT_IN_BRIDGE, event_word("port", port), event_word("interface", name),
+			event_word("master", was->master));
+	if (is_new(was->address, is->address))
+		event(PORT_HAS_ADDRESS, event_word("port", port), event_word("interface", name),
+			event_word("address", is->address));
+	if (is_new(is->address, was->address))
+		event(PORT_NO_ADDRESS, event_word("port", port), event_word("interface", name),
+			event_word("address", was->address));
+	if (is_new(was->program, is->program))
+		event(PORT_HAS_PROGRAM, event_word("port", port), event_word("interface", name),
+			event_word("program", is->program));
+	if (is_new(is->program, was->program))
+		event(PORT_NO_PROGRAM, event_word("port", port), event_word("interface", name),
+			event_word("program", was->program));
+}
+
+const char *interfaces_name(const struct instance *inst, unsigned port)
+{
+	return inst->interfaces ? inst->interfaces->seen[port].name : "";
+}
+
+bool interfaces_renamed(const struct instance *inst, unsigned port, char configured[IFNAMSIZ])
+{
+	const char *name = interfaces_name(inst, port);
+
+	return name[0] && kernel_interface(&inst->config->ports[port], configured) &&
+	       strcmp(name, configured) != 0;
+}
+
+static void say_name(const struct instance *inst, unsigned i, const char *before)
+{
+	const char *port = inst->config->ports[i].name, *name = interfaces_name(inst, i);
+	char configured[IFNAMSIZ];
+
+	if (!name[0] || strcmp(before, name) == 0)
+		return;
+	if (interfaces_renamed(inst, i, configured))
+		event(PORT_RENAMED, event_word("port", port), event_word("before", configured),
+			event_word("interface", name));
+	else if (before[0])
+		event(PORT_NAMED, event_word("port", port), event_word("interface", name));
+}
+
+/* Reports changes since the look before. */
+static void compare_looks(struct instance *inst)
+{
+	struct interfaces *interfaces = inst->interfaces;
+	char before[IFNAMSIZ];
+
+	for (unsigned i = 0; i < inst->config->n_ports; i++) {
+		const struct port_config *port = &inst->config->ports[i];
+
+		name_program(interfaces, port, i);
+		say_changes(port->name, &interfaces->seen[i], &interfaces->looks[i].beside);
+		memcpy(before, interfaces->seen[i].name, sizeof(before));
+		interfaces->seen[i] = interfaces->looks[i].beside;
+		say_name(inst, i, before);
+	}
+}
+
+bool interfaces_altered(const struct instance *inst, unsigned port, char *text, size_t size)
+{
+	static const struct beside none;
+	const struct interfaces *interfaces = inst->interfaces;
+	const struct beside *seen = interfaces ? &interfaces->seen[port] : &none;
+	bool ignored = !interfaces || inst->config->ports[port].offloads == OFFLOADS_IGNORE;
+	const struct {
+		const char *kind, *name;
+	} found[] = {{"master ", seen->master}, {"address ", seen->address}, {"", seen->program},
+		{"offloads ", ignored ? "" : interfaces->at_work[port]}};
+	size_t at = (size_t)snprintf(text, size, "%s has", seen->name), nothing = at;
+
+	for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++)
+		if (found[i].name[0] && at < size)
+			at += (size_t)snprintf(text + at, size - at, "%s %s%s",
+				at > nothing ? "," : "", found[i].kind, found[i].name);
+	return at > nothing;
+}
+
+static uint16_t id_for_workers(const struct instance *inst, unsigned port)
+{
+	if (inst->interfaces->reopening == (int)port ||
+		!rte_eth_dev_is_valid_port(inst->ports[port].id))
+		return (uint16_t)port_parked();
+	return inst->ports[port].id;
+}
+
+/* Workers use these ports from their next turn on. */
+static void lead_workers(struct instance *inst)
+{
+	for (unsigned w = 0; w < inst->config->n_workers; w++)
+		for (unsigned i = 0; i < inst->workers[w].n_paths; i++) {
+			struct path *path = &inst->workers[w].paths[i];
+			const struct wire *wire = &inst->config->wires[path->wire];
+			bool from_a = path->direction == DIRECTION_A_TO_B;
+			uint16_t a = id_for_workers(inst, wire->a);
+			uint16_t b = id_for_workers(inst, wire->b);
+
+			__atomic_store_n(&path->rx_port, from_a ? a : b, __ATOMIC_RELAXED);
+			__atomic_store_n(&path->tx_port, from_a ? b : a, __ATOMIC_RELAXED);
+		}
+}
+
+static void begin_reopening(struct instance *inst, unsigned port)
+{
+	const char *name = inst->config->ports[port].name;
+
+	if (port_can_reopen(&inst->ports[port])) {
+		inst->interfaces->reopening = (int)port;
+		lead_workers(inst);
+		inst->interfaces->moment = publisher_moment(&inst->publisher);
+	} else if (!inst->restart) {
+		event(PORT_RESTART, event_word("port", name));
+		inst->restart = true;
+		kill(getpid(), SIGTERM); /* an ordinary stop with another exit status */
+	}
+}
+
+/* No worker uses the port. */
+static void end_reopening(struct instance *inst)
+{
+	unsigned port = (unsigned)inst->interfaces->reopening;
+	int ret = port_reopen(&inst->ports[port]);
+
+	inst->port_ids[port] = inst->ports[port].id;
+	inst->links->ports[port].gone = ret != 0;
+	if (ret)
+		event(PORT_NOT_BACK, event_word("port", inst->config->ports[port].name),
+			event_word("why", strerror(-ret)));
+	else
+		event(PORT_BACK, event_word("port", inst->config->ports[port].name));
+	inst->interfaces->reopening = -1;
+	lead_workers(inst);
+}
+
+/* One at a time. */
+static bool look_for_returned(struct instance *inst)
+{
+	bool gone = false;
+
+	if (!inst->links)
+		return false;
+
+	for (unsigned i = 0; i < inst->config->n_ports; i++) {
+		if (!inst->links->ports[i].gone)
+			continue;
+		if (inst->interfaces->looks[i].back && inst->interfaces->reopening < 0)
+			begin_reopening(inst, i);
+		gone = true;
+	}
+	return gone;
 }
 
 static void read_at_work(struct instance *inst)
@@ -59,10 +274,16 @@ static void read_at_work(struct instance *inst)
 }
 
 /* On the thread. */
-static void look_at_offloads(void *context)
+static void look_at_interfaces(void *context)
 {
-	struct interfaces *interfaces = context;
+	struct instance *inst = context;
+	struct interfaces *interfaces = inst->interfaces;
 
+	for (unsigned i = 0; i < inst->config->n_ports; i++) {
+		look_beside(&inst->config->ports[i], &interfaces->looks[i]);
+		if (interfaces->looks[i].back)
+			wire_offloads_renew(interfaces->offloads, i, interfaces->looks[i].back);
+	}
 	interfaces->n_news = 0;
 	while (interfaces->n_news < NEWS_MOST &&
 		wire_offloads_look(interfaces->offloads, interfaces->news[interfaces->n_news]))
@@ -76,11 +297,10 @@ int interfaces_start(struct instance *inst)
 
 	if (inst->borrowed)
 		return 0;
-	for (unsigned i = 0; i < inst->config->n_ports; i++)
-		warn_shared(&inst->config->ports[i]);
 	interfaces = calloc(1, sizeof(*interfaces));
 	if (!interfaces)
 		return -ENOMEM;
+	interfaces->reopening = -1;
 	ret = wire_offloads_start(inst->config, &interfaces->offloads);
 	if (ret == 0 && interfaces->offloads)
 		ret = offload_start(&interfaces->thread);
@@ -90,10 +310,15 @@ int interfaces_start(struct instance *inst)
 		return ret;
 	}
 	offload_name(&interfaces->thread, "weir-interfaces");
-	interfaces->job = (struct offload_job){.work = look_at_offloads, .context = interfaces};
+	interfaces->job = (struct offload_job){.work = look_at_interfaces, .context = inst};
 	interfaces->next_ns = control_now() + PERIOD_NS;
 	inst->interfaces = interfaces;
 	read_at_work(inst);
+	for (unsigned i = 0; i < inst->config->n_ports; i++) {
+		look_beside(&inst->config->ports[i], &interfaces->looks[i]);
+		interfaces->looks[i].kin.program = 0; /* the start replaces its own */
+	}
+	compare_looks(inst);
 	return 0;
 }
 
@@ -119,7 +344,33 @@ uint64_t interfaces_next(const struct instance *inst)
 {
 	const struct interfaces *interfaces = inst->interfaces;
 
+	if (interfaces && interfaces->reopening >= 0)
+		return control_now() + GRACE_NS;
 	return interfaces && !interfaces->looking ? interfaces->next_ns : UINT64_MAX;
+}
+
+static void begin_look(struct instance *inst)
+{
+	struct interfaces *interfaces = inst->interfaces;
+
+	for (unsigned i = 0; i < inst->config->n_ports; i++) {
+		interfaces->looks[i].interface = inst->ports[i].interface;
+		interfaces->looks[i].gone = inst->links && inst->links->ports[i].gone;
+	}
+	interfaces->looking = true;
+	offload_submit(&interfaces->thread, &interfaces->job);
+}
+
+static void end_look(struct instance *inst, uint64_t now_ns)
+{
+	struct interfaces *interfaces = inst->interfaces;
+
+	interfaces->looking = false;
+	for (unsigned i = 0; i < interfaces->n_news; i++)
+		event(OFFLOADS, event_word("said", interfaces->news[i]));
+	read_at_work(inst);
+	compare_looks(inst);
+	interfaces->next_ns = now_ns + (look_for_returned(inst) ? GONE_NS : PERIOD_NS);
 }
 
 bool interfaces_run(struct instance *inst, uint64_t now_ns)
@@ -128,17 +379,12 @@ bool interfaces_run(struct instance *inst, uint64_t now_ns)
 
 	if (!interfaces)
 		return false;
-	if (interfaces->looking && offload_collect(&interfaces->thread)) {
-		interfaces->looking = false;
-		for (unsigned i = 0; i < interfaces->n_news; i++)
-			event(OFFLOADS, event_word("said", interfaces->news[i]));
-		read_at_work(inst);
-		interfaces->next_ns = now_ns + PERIOD_NS;
-	}
-	if (!interfaces->looking && now_ns >= interfaces->next_ns) {
-		interfaces->looking = true;
-		offload_submit(&interfaces->thread, &interfaces->job);
-	}
+	if (interfaces->looking && offload_collect(&interfaces->thread))
+		end_look(inst, now_ns);
+	if (interfaces->reopening >= 0 && publisher_is_past(&inst->publisher, interfaces->moment))
+		end_reopening(inst);
+	if (!interfaces->looking && now_ns >= interfaces->next_ns)
+		begin_look(inst);
 	return false;
 }
 

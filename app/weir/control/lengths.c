@@ -24,7 +24,6 @@
 struct lengths {
 	int netlink; /* -1: only looks */
 	uint64_t next_ns;
-	int interfaces[CONFIG_PORTS_MAX]; /* index; 0: the port has none in the kernel */
 	uint32_t said[CONFIG_PORTS_MAX]; /* bytes, if the event has reported a limit; 0: no limit */
 	uint32_t most[CONFIG_PORTS_MAX]; /* bytes of the longest that it transmits; 0: down */
 };
@@ -53,7 +52,7 @@ static void say_limit(struct instance *inst, unsigned port, uint32_t most, uint3
 	uint32_t limit = most < wanted ? most : 0;
 	char name[IFNAMSIZ];
 
-	if (limit == inst->lengths->said[port] || !kernel_interface(config, name))
+	if (limit == inst->lengths->said[port] || !port_interface(&inst->ports[port], name))
 		return;
 	inst->lengths->said[port] = limit;
 	if (limit)
@@ -69,7 +68,7 @@ static void set_direction(
 	struct instance *inst, unsigned wire, enum direction direction, unsigned near, unsigned far)
 {
 	const struct port_config *ports = inst->config->ports;
-	int interface = inst->lengths->interfaces[far];
+	unsigned interface = inst->ports[far].interface;
 	uint32_t wanted = min_u32(port_frame_max(&ports[near]), port_frame_max(&ports[far]));
 	struct kernel_frames most = {wanted, wanted}, kernel = most;
 	bool up = true;
@@ -117,12 +116,6 @@ int lengths_start(struct instance *inst)
 	if (!inst->lengths)
 		return -ENOMEM;
 	inst->lengths->netlink = inst->borrowed ? -1 : open_netlink();
-	for (unsigned i = 0; i < inst->config->n_ports; i++) {
-		char name[IFNAMSIZ];
-
-		if (kernel_interface(&inst->config->ports[i], name))
-			inst->lengths->interfaces[i] = (int)if_nametoindex(name);
-	}
 	set_all(inst);
 	return 0;
 }
@@ -140,14 +133,14 @@ int lengths_fd(const struct instance *inst)
 	return inst->lengths->netlink;
 }
 
-static bool is_of_port(const struct lengths *lengths, const struct nlmsghdr *message)
+static bool is_of_port(const struct instance *inst, const struct nlmsghdr *message)
 {
 	const struct ifinfomsg *link = NLMSG_DATA(message);
 
 	if (message->nlmsg_len < NLMSG_LENGTH(sizeof(*link)))
 		return false;
-	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++)
-		if (lengths->interfaces[i] && lengths->interfaces[i] == link->ifi_index)
+	for (unsigned i = 0; i < inst->config->n_ports; i++)
+		if ((int)inst->ports[i].interface == link->ifi_index)
 			return true;
 	return false;
 }
@@ -164,7 +157,7 @@ void lengths_read(struct instance *inst)
 	size_t left = len > 0 ? (size_t)len : 0;
 
 	for (const struct nlmsghdr *m = &messages.head; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left))
-		changed |= is_of_port(inst->lengths, m);
+		changed |= is_of_port(inst, m);
 	if (changed)
 		set_all(inst);
 }

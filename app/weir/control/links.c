@@ -114,7 +114,7 @@ static void say_link(const char *port, bool up)
 		event(LINK_DOWN, event_word("port", port));
 }
 
-/* Marks a removed device. Weir has not set up a new device in its place and never uses it. */
+/* Marks a removed device. Nothing uses a new one in its place: see interfaces.h. */
 static bool is_gone(struct instance *inst, unsigned port)
 {
 	struct link_state *state = &inst->links->ports[port];
@@ -125,8 +125,14 @@ static bool is_gone(struct instance *inst, unsigned port)
 	state->changes += state->known && state->up;
 	state->up = false;
 	event(PORT_GONE, event_word("port", inst->config->ports[port].name),
-		event_word("device", inst->config->ports[port].device));
+		event_word("device", inst->config->ports[port].device),
+		event_word("next", port_when_gone(&inst->ports[port])));
 	return true;
+}
+
+const char *links_when_gone(const struct instance *inst, unsigned port)
+{
+	return port_when_gone(&inst->ports[port]);
 }
 
 static void watch_links(struct instance *inst)

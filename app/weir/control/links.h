@@ -20,7 +20,7 @@ struct port;
 
 struct link_state {
 	bool known, up;
-	bool gone; /* its device was removed: until a restart */
+	bool gone; /* its device was removed: until it is opened again, or a restart */
 	uint32_t speed_mbps;
 	uint64_t changes;
 	bool taken_down; /* by us, as the other end of its wire is down */
@@ -51,6 +51,9 @@ int links_start(struct instance *inst);
 
 /* Brings up what was taken down. */
 void links_stop(struct instance *inst);
+
+/* See port_when_gone(). */
+const char *links_when_gone(const struct instance *inst, unsigned port);
 
 /* What becomes readable when a link has been switched, or -1. */
 int links_fd(const struct instance *inst);

@@ -15,7 +15,6 @@
 #include "event.h"
 #include "gossip_socket.h"
 #include "kernel_missed.h"
-#include "kernel_port.h"
 #include "instance.h"
 #include "refusals.h"
 #include "totals.h"
@@ -98,10 +97,10 @@ uint64_t losses_missed(
 
 static void look_at_kernel(struct instance *inst, unsigned port)
 {
-	char interface[IFNAMSIZ];
+	unsigned interface = inst->ports[port].interface;
 
-	if (kernel_interface(&inst->config->ports[port], interface))
-		inst->losses->kernel_missed[port] = kernel_missed(if_nametoindex(interface));
+	if (interface)
+		inst->losses->kernel_missed[port] = kernel_missed(interface);
 }
 
 static void look_at_port(struct instance *inst, unsigned port, uint64_t now_ns)
@@ -110,7 +109,8 @@ static void look_at_port(struct instance *inst, unsigned port, uint64_t now_ns)
 	uint64_t counts[PORT_LOSSES];
 	char reason[CONFIG_NAME_MAX + 32];
 
-	if (rte_eth_stats_get(inst->port_ids[port], &stats))
+	if (!rte_eth_dev_is_valid_port(inst->port_ids[port]) ||
+		rte_eth_stats_get(inst->port_ids[port], &stats))
 		return;
 	look_at_kernel(inst, port);
 	counts[PORT_MISSED] = losses_missed(inst, port, &stats);

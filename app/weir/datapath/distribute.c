@@ -329,7 +329,7 @@ uint16_t distribute_receive(
 		*busy |= n > 0;
 		return n;
 	}
-	n = rte_eth_rx_burst(path->rx_port, path->queue, mbufs, BURST);
+	n = rte_eth_rx_burst(path_rx(path), path->queue, mbufs, BURST);
 	*busy |= n > 0;
 	if (*busy) /* though perhaps none of it is to be decided here */
 		worker_own(w)->idle_since = tick_now();

@@ -19,7 +19,8 @@
 
 uint16_t tx_try_send(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
-	uint16_t sent = rte_eth_tx_burst(path->tx_port, path->queue, mbufs, n);
+	uint16_t port = __atomic_load_n(&path->tx_port, __ATOMIC_RELAXED);
+	uint16_t sent = rte_eth_tx_burst(port, path->queue, mbufs, n);
 
 	counter_add(&w->counters.tx_packets, sent);
 	if (unlikely(path->rings != NULL))

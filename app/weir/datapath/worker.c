@@ -239,7 +239,7 @@ static inline uint16_t receive_burst(
 {
 	if (unlikely(path->rings != NULL))
 		return receive_shared(w, path, mbufs, busy);
-	return rte_eth_rx_burst(path->rx_port, path->queue, mbufs, BURST);
+	return rte_eth_rx_burst(path_rx(path), path->queue, mbufs, BURST);
 }
 
 /* Finds the policies of the n packets of a burst that has been gathered. */

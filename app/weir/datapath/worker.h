@@ -56,7 +56,8 @@ struct worker_counters {
 
 /* One direction of one queue of a wire. */
 struct path {
-	uint16_t rx_port, tx_port, queue;
+	uint16_t rx_port, tx_port; /* control, at any time: atomics only */
+	uint16_t queue;
 	uint16_t wire;
 	enum direction direction;
 	bool rx_hash;                  /* the device tells the flow's hash */
@@ -78,6 +79,11 @@ struct path {
 static inline void path_see(struct path *path, uint32_t hash)
 {
 	__atomic_store_n(&path->flows, path->flows | UINT64_C(1) << (hash >> 26), __ATOMIC_RELAXED);
+}
+
+static inline uint16_t path_rx(const struct path *path)
+{
+	return __atomic_load_n(&path->rx_port, __ATOMIC_RELAXED);
 }
 
 #define WORKER_OWN_BYTES 184

@@ -129,6 +129,7 @@ struct instance {
 	struct renewal renewal;     /* of the workers' limits that may end */
 	unsigned leaked;            /* mbufs that did not come back at the stop */
 	bool abandoned;             /* a worker did not end: what it may be at is left as it is */
+	bool restart;               /* the stop is for a start by the service manager */
 	bool left_behind;           /* a thread hangs that still knows of the configuration */
 };
 

@@ -71,9 +71,20 @@
 	/* Ports. */                                                                               \
 	X(LINK_DOWN, WARNING, 20, LINK_DOWN, "port {port}: link down")                             \
 	X(LINK_UP, INFO, 20, LINK_DOWN, "port {port}: link up")                                    \
-	X(PORT_GONE, ERROR, 0, PORT_GONE,                                                          \
-		"port {port}: {device} was removed; the port stays unused until a restart of "     \
-		"weir, even with a new device")                                                    \
+	X(PORT_GONE, ERROR, 20, PORT_GONE, "port {port}: {device} was removed; {next}")            \
+	X(PORT_BACK, INFO, 20, PORT_GONE,                                                          \
+		"port {port}: its interface is back; the port is open again")                      \
+	X(PORT_NOT_BACK, ERROR, 20, PORT_NOT_BACK,                                                 \
+		"port {port}: its interface is back, but the port cannot be opened: {why}; Weir "  \
+		"tries again each second")                                                         \
+	X(PORT_RESTART, ERROR, 20, PORT_RESTART,                                                   \
+		"port {port}: its interface is back; only a start can open a port of this kind: "  \
+		"the process exits with status 75")                                                \
+	X(PORT_RENAMED, WARNING, 20, PORT_RENAMED,                                                 \
+		"port {port}: interface {before} is named {interface} now; the port goes on, but " \
+		"a restart cannot find it")                                                        \
+	X(PORT_NAMED, INFO, 20, PORT_RENAMED,                                                      \
+		"port {port}: its interface is named {interface} again")                           \
 	X(LINK_TAKEN_DOWN, WARNING, 20, LINK_TAKEN_DOWN,                                           \
 		"port {port}: taken down because port {other} of wire {wire} has no link")         \
 	X(LINK_BROUGHT_UP, INFO, 20, LINK_TAKEN_DOWN, "port {port}: brought up again")             \
@@ -107,6 +118,15 @@
 	X(PORT_HAS_ADDRESS, WARNING, 20, PORT_HAS_ADDRESS,                                         \
 		"port {port}: {interface} has the address {address}: this machine answers "        \
 		"and routes packets of the wire: remove it (ip address flush dev {interface})")    \
+	X(PORT_NOT_IN_BRIDGE, INFO, 20, PORT_IN_BRIDGE,                                            \
+		"port {port}: {interface} no longer belongs to {master}")                          \
+	X(PORT_NO_ADDRESS, INFO, 20, PORT_HAS_ADDRESS,                                             \
+		"port {port}: {interface} no longer has the address {address}")                    \
+	X(PORT_HAS_PROGRAM, WARNING, 20, PORT_HAS_PROGRAM,                                         \
+		"port {port}: {interface} has {program}: packets can be altered or pass Weir by: " \
+		"find the owner (bpftool net show dev {interface})")                               \
+	X(PORT_NO_PROGRAM, INFO, 20, PORT_HAS_PROGRAM,                                             \
+		"port {port}: {interface} is without {program} again")                             \
 	X(OFFLOADS, WARNING, 20, OFFLOADS, "{said}")                                               \
 	X(OFFLOADS_HANG, ERROR, 0, OFFLOADS_HANG,                                                  \
 		"the check of offloads does not return; they stay off until the end of the "       \

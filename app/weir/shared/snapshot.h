@@ -3,9 +3,9 @@
  *
  * What all workers see alike, the tables of the classifier and what goes with them: one immutable
  * snapshot, exchanged by pointer, and used again only after every worker has passed a quiescent
- * state (rte_rcu_qsbr). What is a worker's own, its limits, it is told by limit_ring.h. Between
- * them these are the only ways from control to the packet path, and publish.c is the only one who
- * goes them.
+ * state (rte_rcu_qsbr). What is a worker's own, its limits, it is told by limit_ring.h. Only
+ * publish.c uses these two ways from control to the packet path. The third is the ports of a path,
+ * which interfaces.c changes while a port is opened again.
  *
  * A policy's line on each worker is ready before the classifier that leads packets to it is
  * published: publisher_publish() orders the one before the other.

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "gossip_socket.h"
 #include "instance.h"
+#include "interfaces.h"
 #include "kept.h"
 #include "links.h"
 #include "policy/value.h"
@@ -79,9 +80,33 @@ static void alarm_gone_ports(const struct instance *inst, json_t *alarms)
 	for (unsigned i = 0; i < inst->config->n_ports; i++)
 		if (inst->links->ports[i].gone)
 			json_array_append_new(alarms,
-				json_sprintf("port %s: %s was removed: out of use until a restart",
-					inst->config->ports[i].name,
-					inst->config->ports[i].device));
+				json_sprintf("port %s: %s was removed: %s",
+					inst->config->ports[i].name, inst->config->ports[i].device,
+					links_when_gone(inst, i)));
+}
+
+/* Something of this machine gets the packets of a port too, or can alter them. */
+static void alarm_altered_ports(const struct instance *inst, json_t *alarms)
+{
+	char text[256];
+
+	for (unsigned i = 0; i < inst->config->n_ports; i++)
+		if (interfaces_altered(inst, i, text, sizeof(text)))
+			json_array_append_new(alarms,
+				json_sprintf("port %s: %s", inst->config->ports[i].name, text));
+}
+
+static void alarm_renamed_ports(const struct instance *inst, json_t *alarms)
+{
+	char configured[IFNAMSIZ];
+
+	for (unsigned i = 0; i < inst->config->n_ports; i++)
+		if (interfaces_renamed(inst, i, configured))
+			json_array_append_new(alarms,
+				json_sprintf("port %s: %s is named %s now: a restart cannot find "
+					     "it",
+					inst->config->ports[i].name, configured,
+					interfaces_name(inst, i)));
 }
 
 static void alarm_links_down(const struct instance *inst, json_t *alarms)
@@ -163,6 +188,8 @@ static const struct {
 	{"wire_open", alarm_open_wires},
 	{"gossip_unbound", alarm_unbound_gossip},
 	{"port_gone", alarm_gone_ports},
+	{"port_altered", alarm_altered_ports},
+	{"port_renamed", alarm_renamed_ports},
 	{"link_down", alarm_links_down},
 	{"packet_balance", alarm_balance},
 	{"pins_missing", alarm_pins},

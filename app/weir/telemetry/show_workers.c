@@ -187,18 +187,19 @@ static json_t *port_json(const struct instance *inst, unsigned i)
 
 	interfaces_at_work(inst, i, offloads, sizeof(offloads));
 	return json_pack(
-		"{s:s, s:s, s:i, s:s, s:o, s:o, s:i, s:i, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:i, s:i, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
 		"s:o, s:o}",
 		"name", inst->config->ports[i].name, "device", inst->config->ports[i].device,
-		"port", (int)inst->port_ids[i], "link", link_word(link), "speed_mbps",
-		link_speed(link), "link_changes", json_uint(link->changes), "queues",
-		(int)inst->ports[i].queues, "queues_used", (int)queues_used(inst, i), "rss",
-		inst->ports[i].rss, "offloads", offloads, "missed", json_uint(port_missed(inst, i)),
-		"past_packets", json_uint(past.packets), "past_bytes", json_uint(past.bytes),
-		"kernel_passed", json_uint(past.passed), "kernel_unmatched",
-		json_uint(past.unmatched), "kernel_dropped", json_uint(past.dropped),
-		"kernel_unserved", json_uint(past.unserved), "kernel_unsent",
-		json_uint(past.unsent), "frame_max", json_uint(lengths_max(inst, i)));
+		"interface", interfaces_name(inst, i), "port", (int)inst->port_ids[i], "link",
+		link_word(link), "speed_mbps", link_speed(link), "link_changes",
+		json_uint(link->changes), "queues", (int)inst->ports[i].queues, "queues_used",
+		(int)queues_used(inst, i), "rss", inst->ports[i].rss, "offloads", offloads,
+		"missed", json_uint(port_missed(inst, i)), "past_packets", json_uint(past.packets),
+		"past_bytes", json_uint(past.bytes), "kernel_passed", json_uint(past.passed),
+		"kernel_unmatched", json_uint(past.unmatched), "kernel_dropped",
+		json_uint(past.dropped), "kernel_unserved", json_uint(past.unserved),
+		"kernel_unsent", json_uint(past.unsent), "frame_max",
+		json_uint(lengths_max(inst, i)));
 }
 
 json_t *show_ports(const char *params, void *context)

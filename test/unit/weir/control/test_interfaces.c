@@ -128,7 +128,7 @@ static void test_none(void **state)
 	expect_nothing(&inst);
 }
 
-/* One look, to its end: five seconds after the one before, and none meanwhile. */
+/* One look, to its end: two seconds after the one before, and none meanwhile. */
 static void look(struct instance *inst)
 {
 	struct pollfd fd = {.fd = interfaces_fd(inst), .events = POLLIN};
@@ -140,7 +140,7 @@ static void look(struct instance *inst)
 	assert_int_equal(interfaces_next(inst), UINT64_MAX);
 	assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
 	assert_false(interfaces_run(inst, due + 7));
-	assert_int_equal(interfaces_next(inst), due + 7 + 5 * SECOND_NS);
+	assert_int_equal(interfaces_next(inst), due + 7 + 2 * SECOND_NS);
 	assert_int_equal(poll(&fd, 1, 0), 0);
 }
 
@@ -161,7 +161,7 @@ static void test_looks(void **state)
 	assert_int_equal(count_said(began, "port_has_address", text, sizeof(text)), 1);
 	assert_non_null(strstr(text, "port b: lo has the address 10.9.8.7: "));
 	assert_int_equal(count_said(began, "port_in_bridge", text, sizeof(text)), 0);
-	assert_in_range(interfaces_next(&inst), now + 5 * SECOND_NS, control_now() + 5 * SECOND_NS);
+	assert_in_range(interfaces_next(&inst), now + 2 * SECOND_NS, control_now() + 2 * SECOND_NS);
 	interfaces_at_work(&inst, 1, names, sizeof(names));
 	assert_null(strstr(names, "gro"));
 	began = events_number();

@@ -233,7 +233,7 @@ static const struct show_row after_proof[] = {
 	"'fragment_nested': 0, 'fragment_malformed': 0, 'chain_long': 0, 'chain_cut': 0, " \
 	"'tunnel_fragment': 0, 'too_deep': 0}"
 #define PORT(name, number)                                                                       \
-	"{'name': '" name "', 'device': 'net_null" number "', 'port': " number                   \
+	"{'name': '" name "', 'device': 'net_null" number "', 'interface': '', 'port': " number  \
 	", 'link': 'DOWN', 'speed_mbps': 0, 'link_changes': 0, 'queues': 2, 'queues_used': 0, "  \
 	"'rss': true, 'offloads': '', 'missed': 0, 'past_packets': 0, 'past_bytes': 0, "         \
 	"'kernel_passed': 0, 'kernel_unmatched': 0, 'kernel_dropped': 0, 'kernel_unserved': 0, " \

@@ -214,8 +214,9 @@ static void expect_alarms(struct instance_world *w, const char *alarms)
 static void test_alarms(void **state)
 {
 #define PAST(port) "'port " port ": packets go straight to the other port, past every limit'"
-#define GONE(port, number) \
-	"'port " port ": net_null" number " was removed: out of use until a restart'"
+#define GONE(port, number)                                 \
+	"'port " port ": net_null" number " was removed: " \
+	"the port stays unused until a restart of weir, even with a new device'"
 	struct instance_world w;
 
 	(void)state;
