@@ -56,6 +56,27 @@ static inline bool fixed_window_conforms(
 	return true;
 }
 
+/* The window under way ends no earlier than one that began now. The state's one writer. */
+static inline void fixed_window_prolong(struct fixed_window *window, uint64_t now)
+{
+	window->start = now;
+}
+
+/*
+ * Makes `to` at least as strict as both: the units of the fuller window count until the later one
+ * ends. The states' one writer.
+ */
+static inline void fixed_window_join(struct fixed_window *to, const struct fixed_window *from,
+	const struct quota *quota, uint64_t now)
+{
+	if (fixed_window_idle(from, quota, now))
+		return;
+	if (fixed_window_idle(to, quota, now))
+		*to = *from;
+	to->used = from->used > to->used ? from->used : to->used;
+	to->start = (int64_t)(from->start - to->start) > 0 ? from->start : to->start;
+}
+
 /* The rest of what a row of meter/meters.h has. */
 
 static inline void fixed_window_change(

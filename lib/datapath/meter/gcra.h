@@ -162,6 +162,23 @@ static inline bool gcra_idle_now(const struct gcra *gcra, const struct gcra_now 
 	return (uint64_t)gcra_tokens(gcra, now) == now->burst;
 }
 
+/* Makes `to` the emptier bucket of both. The states' one writer. */
+static inline void gcra_join(
+	struct gcra *to, const struct gcra *from, const struct gcra_profile *profile, uint64_t now)
+{
+	struct gcra_now at = gcra_now(profile, now);
+
+	if (gcra_tokens(from, &at) < gcra_tokens(to, &at))
+		*to = *from;
+}
+
+/* A bucket has no window to prolong. */
+static inline void gcra_prolong(struct gcra *gcra, uint64_t now)
+{
+	(void)gcra;
+	(void)now;
+}
+
 static_assert(sizeof(struct gcra) == 8, "millions of them fit a table");
 static_assert(sizeof(struct gcra_profile) == 48, "as a token bucket's");
 

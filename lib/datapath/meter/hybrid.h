@@ -149,6 +149,55 @@ static inline bool hybrid_conforms(
 	return hybrid_conforms_bursty(hybrid, quota, now, cost);
 }
 
+/*
+ * The balance of a state with the even rate from now on. A window under way ends with the rest of
+ * its quota, as in hybrid_end_burst().
+ */
+static inline hybrid_balance_t hybrid_evened(
+	const struct hybrid *hybrid, const struct quota *quota, uint64_t now)
+{
+	int64_t left = (int64_t)quota->units - (int64_t)hybrid->low;
+	uint64_t remaining = hybrid->time + quota->window - now;
+
+	if (hybrid->smooth)
+		return hybrid_balance(hybrid, quota, now);
+	return (hybrid_balance_t)left * (int64_t)quota->window -
+	       (hybrid_balance_t)remaining * quota->units;
+}
+
+/* Does the same as fixed_window_prolong(). A balance has no window. The state's one writer. */
+static inline void hybrid_prolong(struct hybrid *hybrid, uint64_t now)
+{
+	hybrid->time = hybrid->smooth ? hybrid->time : now;
+}
+
+/*
+ * Makes `to` at least as strict as both. Two windows count as in fixed_window_join(). Otherwise the
+ * lower balance holds. The states' one writer.
+ */
+static inline void hybrid_join(
+	struct hybrid *to, const struct hybrid *from, const struct quota *quota, uint64_t now)
+{
+	hybrid_balance_t a, b;
+
+	if (hybrid_idle(from, quota, now))
+		return;
+	if (hybrid_idle(to, quota, now))
+		*to = *from;
+	if (!to->smooth && !from->smooth) {
+		to->low = from->low > to->low ? from->low : to->low;
+		to->time = (int64_t)(from->time - to->time) > 0 ? from->time : to->time;
+		return;
+	}
+	if ((int64_t)(now - to->time) < 0)
+		now = to->time;
+	if ((int64_t)(now - from->time) < 0)
+		now = from->time;
+	a = hybrid_evened(to, quota, now);
+	b = hybrid_evened(from, quota, now);
+	hybrid_set_smooth(to, a < b ? a : b, now);
+}
+
 static_assert(sizeof(struct hybrid) == 24, "as a token bucket");
 
 /* The rest of what a row of meter/meters.h has. */

@@ -44,6 +44,10 @@ enum meter_ability {
  *     PREFIX_change(state, profile, next, now)
  *     PREFIX_idle(state, profile, now)              whether it decides as a fresh one does, only
  *                                                   `per_source`
+ *     PREFIX_join(to, from, profile, now)           makes `to` at least as strict as both, only
+ *                                                   `per_source`
+ *     PREFIX_prolong(state, now)                    a window under way ends no earlier than one
+ *                                                   that begins now, only `per_source`
  */
 /* clang-format off */
 #define METERS_TO_CHOOSE(whole, per_source) \

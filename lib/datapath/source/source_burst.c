@@ -8,8 +8,9 @@
 #define AHEAD 12 /* lines on their way: no more than a core keeps count of */
 
 /*
- * What is common of newcomers: nobody who is at home in this line lives away, and there is room. If
- * not, NULL is said and nothing done. A newcomer's next packets in the burst find it here too.
+ * Admits the usual newcomer: no source of this home lives away, no shared meter is in use, and there
+ * is room. Otherwise returns NULL and does nothing. A newcomer's next packets in the burst find it
+ * here too.
  */
 static inline struct gcra *admit_newcomer(
 	const struct visit *visit, union source_line *home, uint32_t tag)
@@ -19,7 +20,7 @@ static inline struct gcra *admit_newcomer(
 
 	if (__builtin_expect(found != 0, 0))
 		return &home->gcra.state[__builtin_ctz(found)];
-	if (home->head.away)
+	if (home->head.away || table->shared_used || table->pressed)
 		return NULL;
 	room = source_find(home, 0);
 	room = room ? room : visit_idle_ways(visit, home) & ~(unsigned)home->head.guests;

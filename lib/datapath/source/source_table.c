@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a table does for newcomers, for sources away from home, and in its sweep.
+ * Newcomers, sources away from home, displaced sources and the sweep of a table.
  */
 #include "source/source_table.h"
 
@@ -31,10 +31,12 @@ static const struct kind_size kind_sizes[METER_KINDS] = {METERS(NO_SIZE, SIZE_OF
  */
 static const struct geometry {
 	uint8_t moves;
+	uint8_t shared; /* meters for each line: about one for each source of the capacity */
 	struct {
 		uint8_t ways, of;
 	} capacity;
-} geometries[SOURCE_WAYS_MAX + 1] = {[5] = {2, {4, 5}}, [3] = {3, {2, 3}}, [2] = {4, {2, 3}}};
+} geometries[SOURCE_WAYS_MAX + 1] = {
+	[5] = {2, 4, {4, 5}}, [3] = {3, 2, {2, 3}}, [2] = {4, 1, {2, 3}}};
 
 #define MEASURED(constant, member, prefix, meter, ...)                                    \
 	static_assert(SOURCE_WAYS(struct meter) == 5 || SOURCE_WAYS(struct meter) == 3 || \
@@ -65,11 +67,13 @@ static uint32_t lines_of(enum meter_kind kind, unsigned sources)
 
 size_t source_table_bytes(enum meter_kind kind, unsigned sources)
 {
-	size_t lines = lines_of(kind, sources);
+	size_t lines = lines_of(kind, sources), shared;
 
 	if (lines == 0)
 		return 0;
-	return sizeof(struct source_table) + lines * sizeof(union source_line) + SOURCE_LINE - 1;
+	shared = lines * geometry_of(kind)->shared;
+	return sizeof(struct source_table) + lines * sizeof(union source_line) +
+	       shared * (kind_sizes[kind].state + sizeof(uint16_t)) + SOURCE_LINE - 1;
 }
 
 struct source_table *source_table_init(
@@ -84,10 +88,14 @@ struct source_table *source_table_init(
 	if (n_lines == 0)
 		return NULL;
 	table = (struct source_table *)((uint8_t *)memory + gap);
-	memset(table, 0, sizeof(*table) + n_lines * sizeof(union source_line));
+	memset(table, 0, source_table_bytes(kind, sources) - (SOURCE_LINE - 1));
 	source_key_init(&table->key, secret);
 	table->lines = (union source_line *)(table + 1);
 	table->n_lines = n_lines;
+	table->n_shared = (uint64_t)n_lines * geometry->shared;
+	table->shared = table->lines + n_lines;
+	table->seen = (uint16_t *)((uint8_t *)table->shared +
+				   table->n_shared * kind_sizes[kind].state);
 	table->kind = (uint8_t)kind;
 	table->ways = (uint8_t)ways;
 	table->avx2 = burst_has_avx2();
@@ -270,38 +278,49 @@ static int search_room(const struct visit *visit, union source_line *home, union
 	return way;
 }
 
-/* How much a source matters to whoever wants its place: what it has used, and since when. */
+/* Use of a source, compared with that of others when one of them loses its place. */
 struct usage {
-	uint64_t used; /* units of its quota in this window */
+	uint64_t used; /* part of the burst, virtual time; or of the quota in this window, units */
 	uint64_t start;
 };
 
-static struct usage usage_of(
-	const struct source_table *table, union source_line *line, unsigned way)
+static struct usage usage_of(const struct visit *visit, union source_line *line, unsigned way)
 {
 	const struct fixed_window *window = &line->window.state[way];
 	const struct hybrid *hybrid = &line->hybrid.state[way];
+	int64_t tokens;
 
-	if (table->kind == METER_FIXED_WINDOW)
+	switch (visit->table->kind) {
+	case METER_GCRA:
+		tokens = gcra_tokens(&line->gcra.state[way], &visit->gcra);
+		return (struct usage){visit->gcra.burst - (uint64_t)tokens, visit->now};
+	case METER_FIXED_WINDOW:
 		return (struct usage){window->used, window->start};
-	return (struct usage){hybrid->smooth ? UINT64_MAX : hybrid->low, hybrid->time};
+	default:
+		return (struct usage){hybrid->smooth ? UINT64_MAX : hybrid->low, hybrid->time};
+	}
 }
 
-/* The quota, in a table of a kind that has one. */
-static const struct quota *quota_of(const struct visit *visit)
+/* The most that a source can use at a time, in units of usage_of(). */
+static uint64_t most_used(const struct visit *visit)
 {
-	return visit->table->kind == METER_FIXED_WINDOW ? &visit->profile->window
-							: &visit->profile->hybrid;
+	switch (visit->table->kind) {
+	case METER_GCRA:
+		return visit->gcra.burst;
+	case METER_FIXED_WINDOW:
+		return visit->profile->window.units;
+	default:
+		return visit->profile->hybrid.units;
+	}
 }
 
 /* The way in a line whose source has used less than *least, or as much and longer ago; or -1. */
-static int find_least_used(
-	const struct source_table *table, union source_line *line, struct usage *least)
+static int find_least_used(const struct visit *visit, union source_line *line, struct usage *least)
 {
 	int found = -1;
 
-	for (unsigned way = 0; way < table->ways; way++) {
-		const struct usage usage = usage_of(table, line, way);
+	for (unsigned way = 0; way < visit->table->ways; way++) {
+		const struct usage usage = usage_of(visit, line, way);
 
 		if (usage.used > least->used ||
 			(usage.used == least->used && (int64_t)(usage.start - least->start) >= 0))
@@ -312,69 +331,159 @@ static int find_least_used(
 	return found;
 }
 
+/* The shared meter of a source at home in this line. No secret: its home and tag are keyed. */
+static uint64_t find_shared(
+	const struct source_table *table, const union source_line *home, uint32_t tag)
+{
+	uint64_t word = (uint64_t)(home - table->lines) << 32 | tag;
+
+	return (word * UINT64_C(0x9e3779b97f4a7c15) >> 32) * table->n_shared >> 32;
+}
+
+static void *shared_state(const struct source_table *table, uint64_t i)
+{
+	return (uint8_t *)table->shared + i * kind_sizes[table->kind].state;
+}
+
+/* Never 0. */
+static uint16_t seen_of(uint32_t tag)
+{
+	return (uint16_t)(tag | 1);
+}
+
+/* Begins to use a shared meter that is not in use. */
+static void *use_shared(const struct visit *visit, uint64_t i, uint32_t tag)
+{
+	struct source_table *table = visit->table;
+	void *state = shared_state(table, i);
+
+	if (table->seen[i] == 0) {
+		start_meter(visit, state);
+		table->seen[i] = seen_of(tag);
+		table->shared_used++;
+	}
+	return state;
+}
+
+/* Frees a source's place. Its shared meter takes the state. */
+static void take_place(const struct visit *visit, union source_line *line, unsigned way)
+{
+	struct source_table *table = visit->table;
+	uint32_t tag = line->tag[way];
+	union source_line *home = line->head.guests >> way & 1 ? source_other(table, line, tag)
+							       : line;
+	void *state = use_shared(visit, find_shared(table, home, tag), tag);
+
+#define JOIN(constant, member, prefix, ...)                                                    \
+	case METER_##constant:                                                                 \
+		prefix##_join(                                                                 \
+			state, &line->member.state[way], &visit->profile->member, visit->now); \
+		break;
+	switch (table->kind) {
+		METERS(METER_SKIP, JOIN)
+	}
+#undef JOIN
+	leave_way(table, line, way);
+	visit_count(&table->stats.displaced, table->stats.displaced + 1);
+}
+
 /* Where a source with little used gives way, in one of two lines that are full; or -1. */
 static int displace_source(const struct visit *visit, union source_line *home,
 	union source_line *other, union source_line **line)
 {
-	struct source_table *table = visit->table;
-	struct usage least = {quota_of(visit)->units / 2, visit->now + 1};
+	struct usage least = {most_used(visit) / 2, visit->now + 1};
 	int way, other_way;
 
-	if (table->kind != METER_FIXED_WINDOW && table->kind != METER_HYBRID)
-		return -1;
 	*line = home;
-	way = find_least_used(table, home, &least);
-	other_way = find_least_used(table, other, &least);
+	way = find_least_used(visit, home, &least);
+	other_way = find_least_used(visit, other, &least);
 	if (other_way >= 0) {
 		*line = other;
 		way = other_way;
 	}
-	if (way < 0)
-		return -1;
-	leave_way(table, *line, (unsigned)way);
-	visit_count(&table->stats.displaced, table->stats.displaced + 1);
+	if (way >= 0)
+		take_place(visit, *line, (unsigned)way);
 	return way;
 }
 
-/* The meter of those without a place. */
-static void *overflow_state(const struct visit *visit, uint32_t tag)
+/*
+ * The shared meter of a packet without a place. It remembers the source of every second packet, or
+ * so: it would otherwise never find one of two sources that send in turn.
+ */
+static void *share_meter(const struct visit *visit, uint64_t shared, uint32_t tag)
 {
 	struct source_table *table = visit->table;
-	unsigned i = tag % SOURCE_OVERFLOWS;
-	void *state = &table->overflow[i];
+	uint32_t lot = (uint32_t)table->stats.overflows * UINT32_C(0x9e3779b1);
+	void *state = use_shared(visit, shared, tag);
 
-	if (!(table->overflow_live >> i & 1)) {
-		start_meter(visit, state);
-		table->overflow_live |= UINT64_C(1) << i;
-	}
+	if (lot >> 31)
+		table->seen[shared] = seen_of(tag);
 	visit_count(&table->stats.overflows, table->stats.overflows + 1);
 	return state;
 }
 
-/* A fresh meter for a source that has none, or else one of the shared. */
+/* The window of a shared meter began with another source: for this one it begins now. */
+static void prolong_window(const struct visit *visit, void *state)
+{
+#define PROLONG(constant, member, prefix, ...)       \
+	case METER_##constant:                       \
+		prefix##_prolong(state, visit->now); \
+		break;
+	switch (visit->table->kind) {
+		METERS(METER_SKIP, PROLONG)
+	}
+#undef PROLONG
+}
+
+/* Starts the meter of a place with the state of the source's shared meter, or a fresh one. */
+static void *start_place(
+	const struct visit *visit, union source_line *line, unsigned way, uint64_t shared)
+{
+	struct source_table *table = visit->table;
+	void *state = source_state(table->kind, line, way);
+
+	start_meter(visit, state);
+	if (table->seen[shared] && !meter_is_idle(visit, shared_state(table, shared))) {
+		memcpy(state, shared_state(table, shared), kind_sizes[table->kind].state);
+		prolong_window(visit, state);
+	}
+	visit_count(&table->stats.new_sources, table->stats.new_sources + 1);
+	return state;
+}
+
+/* A place for a newcomer, free or made so, in *line; or -1. */
+static int find_place(const struct visit *visit, union source_line *home, union source_line *other,
+	uint32_t tag, union source_line **line)
+{
+	int way = find_vacancy(visit, *line = home, tag);
+
+	if (way < 0)
+		way = find_vacancy(visit, *line = other, tag);
+	if (way < 0)
+		way = search_room(visit, home, other, line);
+	if (way < 0)
+		visit->table->pressed = true;
+	return way;
+}
+
+/* Returns the meter of a new place, or the shared one. */
 static void *admit_source(
 	const struct visit *visit, union source_line *home, union source_line *other, uint32_t tag)
 {
 	struct source_table *table = visit->table;
+	uint64_t shared = find_shared(table, home, tag);
+	bool known = table->seen[shared] == seen_of(tag);
 	union source_line *line = home;
-	int way = find_vacancy(visit, home, tag);
-	void *state;
+	int way = -1;
 
-	if (way < 0) {
-		line = other;
-		way = find_vacancy(visit, other, tag);
-	}
-	if (way < 0)
-		way = search_room(visit, home, other, &line);
-	if (way < 0)
+	if (known || !table->pressed)
+		way = find_place(visit, home, other, tag, &line);
+	if (way < 0 && known)
 		way = displace_source(visit, home, other, &line);
 	if (way < 0)
-		return overflow_state(visit, tag);
+		return share_meter(visit, shared, tag);
 	take_way(table, line, (unsigned)way, tag, line != home);
-	state = source_state(table->kind, line, (unsigned)way);
-	start_meter(visit, state);
-	visit_count(&table->stats.new_sources, table->stats.new_sources + 1);
-	return state;
+	return start_place(visit, line, (unsigned)way, shared);
 }
 
 /*
@@ -417,7 +526,12 @@ static void *state_away(const struct visit *visit, union source_line *home, uint
 
 bool visit_away(const struct visit *visit, union source_line *home, uint32_t tag, uint32_t cost)
 {
-	return state_conforms(visit, state_away(visit, home, tag), cost);
+	void *state = state_away(visit, home, tag);
+	bool conforms = state_conforms(visit, state, cost);
+
+	if (conforms && cost > 0 && state >= visit->table->shared)
+		prolong_window(visit, state);
+	return conforms;
 }
 
 struct gcra *source_table_meter(
@@ -447,21 +561,31 @@ static void sweep_line(const struct visit *visit, union source_line *line)
 	for (unsigned way = 0; way < table->ways; way++) {
 		if (line->tag[way] == 0)
 			continue;
-		if (meter_is_idle(visit, source_state(table->kind, line, way)))
-			leave_way(table, line, way);
-		else
+		if (!meter_is_idle(visit, source_state(table->kind, line, way)))
 			table->swept_busy++;
+		else if (!table->pressed)
+			leave_way(table, line, way);
 	}
 }
 
-static void complete_sweep(const struct visit *visit)
+/* The shared meters that are swept with a line. */
+static void sweep_shared(const struct visit *visit, uint32_t line)
 {
 	struct source_table *table = visit->table;
+	const unsigned n = geometry_of(table->kind)->shared;
 
-	for (unsigned i = 0; i < SOURCE_OVERFLOWS; i++)
-		if (table->overflow_live >> i & 1 && meter_is_idle(visit, &table->overflow[i]))
-			table->overflow_live &= ~(UINT64_C(1) << i);
+	for (uint64_t i = (uint64_t)line * n; i < (uint64_t)(line + 1) * n; i++)
+		if (table->seen[i] && meter_is_idle(visit, shared_state(table, i))) {
+			table->seen[i] = 0;
+			table->shared_used--;
+		}
+}
+
+static void complete_sweep(struct source_table *table)
+{
 	visit_count(&table->stats.sources, table->swept_busy);
+	table->pressed &= table->swept_busy > table->stats.capacity / 8 * 7 ||
+			  table->shared_used > table->n_shared / 8;
 	table->swept_busy = 0;
 	table->swept = 0;
 }
@@ -474,8 +598,10 @@ bool source_table_age(struct source_table *table, const union meter_profile *pro
 
 	for (; lines > 0; lines--) {
 		sweep_line(&visit, &table->lines[table->swept]);
+		if (table->shared_used)
+			sweep_shared(&visit, table->swept);
 		if (++table->swept == table->n_lines) {
-			complete_sweep(&visit);
+			complete_sweep(table);
 			completed = true;
 		}
 	}

@@ -24,18 +24,26 @@
  * five GCRA meters, so that a source costs 16 bytes with all slack. A newcomer is taken for another
  * source with a chance of 1e-9; then both share one limit until idle.
  *
- * With windows a source that sent one packet would be busy for hours, so that whoever forges
- * addresses could shut out all newcomers by a table full of them. Where there is no other place, a
- * newcomer has that of the source in its two lines which has used least of its quota, and of these
- * the oldest, if that is half of it or less. Who has been displaced is a newcomer with its next
- * packet and has its quota anew: a source passes what it should and half as much at most each
- * time, which takes as many strangers as there are places. Who has used more than half is never
- * displaced. GCRA has no need: what one packet has cost is earned back in no time, or is most of
- * a burst.
+ * When there is no place, a packet is charged to a shared meter: the one of many that its source's
+ * hash chooses. The sources of a shared meter together pass no more than one source.
  *
- * When there is no place, newcomers share overflow meters until there is one: each of these passes
- * no more than one source may, so that all pass no more than SOURCE_OVERFLOWS sources beyond those
- * with a place would. Several, so that a flood in a full table does not starve all newcomers.
+ * Forged addresses that send one packet each could fill a table whose meters stay busy for long:
+ * with windows, and with a GCRA at a slow rate. So once there is no place, a newcomer gets one with
+ * its second packet or a later one, because the shared meter remembers one of its last sources. A
+ * sweep ends this if an eighth of the capacity and seven of the shared meters are not in use. Until
+ * then it keeps the places of idle sources. If no place is free then, the newcomer gets the
+ * one of the source in both lines which has used least, at most half of its burst or quota.
+ *
+ * No source gains by a change of its meter. Every meter that takes over from another one, a place
+ * from a shared meter or a shared meter from a place, starts with the stricter state of both
+ * (PREFIX_join()). The window of a shared meter lasts from its last packet on (PREFIX_prolong()).
+ * So a source never passes more than with a meter of its own, whatever others send. Others can make
+ * its meter stricter: a source that gets a place can start without the part of the burst that
+ * others have used.
+ *
+ * A flood so shuts newcomers out of their burst when it spends all that the shared meters grant:
+ * rate times the number of shared meters. Sources with a place are not affected, and a newcomer has
+ * its own rate from its second packet on.
  *
  * All this holds while the profile does. When a burst or a quota is raised, the forgotten have it
  * at once, and those who are remembered when they have earned it.
@@ -57,8 +65,7 @@
 #include "meter/meter.h"
 #include "source/source_hash.h"
 
-#define SOURCE_LINE      64 /* bytes of a cache line */
-#define SOURCE_OVERFLOWS 64 /* meters for newcomers without a place; bits of a word */
+#define SOURCE_LINE 64 /* bytes of a cache line */
 
 /* What each line begins with, whatever its meters are. */
 struct source_head {
@@ -90,17 +97,11 @@ union source_line {
 
 static_assert(sizeof(union source_line) == SOURCE_LINE, "one line touched a packet");
 
-#define SOURCE_MEMBER(constant, member, prefix, meter, ...) struct meter member;
-union source_state {
-	METERS(METER_SKIP, SOURCE_MEMBER)
-};
-#undef SOURCE_MEMBER
-
 struct source_table_stats {
 	uint64_t sources;     /* busy, as of the last full sweep */
 	uint64_t capacity;    /* that can be busy at once */
-	uint64_t overflows;   /* packets metered by an overflow meter */
-	uint64_t displaced;   /* places that newcomers had of sources with little used */
+	uint64_t overflows;   /* packets metered by a shared meter */
+	uint64_t displaced;   /* places that newcomers took from sources with little used */
 	uint64_t new_sources; /* given a place, those that had been forgotten included */
 };
 
@@ -114,23 +115,26 @@ struct source_table {
 	uint8_t all_ways; /* a bit each */
 	bool avx2;        /* bursts are decided with it */
 	bool crowded;     /* so many live away that both lines are worth a prefetch */
+	void *shared;     /* meters of sources without a place */
+	uint16_t *seen;   /* part of the tag of one of their last sources; 0: not in use */
+	uint64_t n_shared;
 
 	/* Written for newcomers and by the sweep. */
 	struct source_table_stats stats __attribute__((aligned(SOURCE_LINE)));
-	uint64_t guests;        /* sources that live in their other line */
-	uint32_t search_gap;    /* newcomers that may pass between two searches for room */
-	uint32_t search_in;     /* of them, until the next */
-	uint64_t swept_busy;    /* seen by the sweep so far */
-	uint32_t swept;         /* line that the sweep looks at next */
-	uint64_t overflow_live; /* overflow meters in use, a bit each */
-	union source_state overflow[SOURCE_OVERFLOWS];
+	uint64_t guests;      /* sources that live in their other line */
+	uint32_t search_gap;  /* newcomers that may pass between two searches for room */
+	uint32_t search_in;   /* of them, until the next */
+	uint64_t swept_busy;  /* seen by the sweep so far */
+	uint32_t swept;       /* line that the sweep looks at next */
+	uint64_t shared_used; /* shared meters in use */
+	bool pressed;         /* a newcomer gets a place with its second packet only */
 };
 
 /*
- * Bytes of a table in which so many sources can be busy at once: 16 each with GCRA, 32 with a fixed
- * window, 48 with a hybrid. 0 if there is none: no sources, or a kind that is not METER_PER_SOURCE
- * (a token bucket is kept as a GCRA, its equivalent in 8 bytes; random drop has nothing to keep).
- * Any thread.
+ * Bytes of a table in which so many sources can be busy at once, with its shared meters: 26 each
+ * with GCRA, 50 with a fixed window, 68 with a hybrid. 0 if there is none: no sources, or a kind
+ * that is not METER_PER_SOURCE (a token bucket is kept as a GCRA, its equivalent in 8 bytes; random
+ * drop has nothing to keep). Any thread.
  */
 size_t source_table_bytes(enum meter_kind kind, unsigned sources);
 
