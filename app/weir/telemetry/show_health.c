@@ -212,6 +212,7 @@ static const struct {
 	{"wall_clock", alarm_wall_clock},
 	{"quota_spent", alarm_spent_totals},
 	{"overshoot", alarm_overshoots},
+	{"sources_full", alarm_full_sources},
 };
 
 /* Adds the texts of all alarms. Returns the number of each, by its name. */

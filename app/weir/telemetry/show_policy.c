@@ -295,6 +295,16 @@ void alarm_overshoots(const struct instance *inst, json_t *alarms)
 	}
 }
 
+void alarm_full_sources(const struct instance *inst, json_t *alarms)
+{
+	for (unsigned i = 0; i < inst->n_policies; i++)
+		if (engine_source_totals(&inst->engine, inst->slots.of[i]).full)
+			json_array_append_new(alarms,
+				json_sprintf("policy %s: its source table is full: new sources "
+					     "share meters, and a flood could refuse them",
+					inst->policies[i].name));
+}
+
 json_t *show_policy(const char *params, void *context)
 {
 	struct instance *inst = context;

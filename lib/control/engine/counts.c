@@ -125,6 +125,7 @@ struct source_table_stats engine_source_totals(const struct engine *engine, uint
 		totals.capacity += stats.capacity;
 		totals.overflows += stats.overflows;
 		totals.displaced += stats.displaced;
+		totals.full += stats.full;
 		totals.new_sources += stats.new_sources;
 	}
 	return totals;

@@ -8,9 +8,8 @@
 #define AHEAD 12 /* lines on their way: no more than a core keeps count of */
 
 /*
- * Admits the usual newcomer: no source of this home lives away, no shared meter is in use, and there
- * is room. Otherwise returns NULL and does nothing. A newcomer's next packets in the burst find it
- * here too.
+ * Admits a newcomer if no source of its home lives away, no shared meter is in use, and there is
+ * room. Otherwise returns NULL and does nothing. Its next packets in the burst find it here too.
  */
 static inline struct gcra *admit_newcomer(
 	const struct visit *visit, union source_line *home, uint32_t tag)
@@ -20,7 +19,7 @@ static inline struct gcra *admit_newcomer(
 
 	if (__builtin_expect(found != 0, 0))
 		return &home->gcra.state[__builtin_ctz(found)];
-	if (home->head.away || table->shared_used || table->pressed)
+	if (home->head.away || table->shared_used || table->stats.full)
 		return NULL;
 	room = source_find(home, 0);
 	room = room ? room : visit_idle_ways(visit, home) & ~(unsigned)home->head.guests;

@@ -462,7 +462,7 @@ static int find_place(const struct visit *visit, union source_line *home, union 
 	if (way < 0)
 		way = search_room(visit, home, other, line);
 	if (way < 0)
-		visit->table->pressed = true;
+		visit_count(&visit->table->stats.full, 1);
 	return way;
 }
 
@@ -476,7 +476,7 @@ static void *admit_source(
 	union source_line *line = home;
 	int way = -1;
 
-	if (known || !table->pressed)
+	if (known || !table->stats.full)
 		way = find_place(visit, home, other, tag, &line);
 	if (way < 0 && known)
 		way = displace_source(visit, home, other, &line);
@@ -563,7 +563,7 @@ static void sweep_line(const struct visit *visit, union source_line *line)
 			continue;
 		if (!meter_is_idle(visit, source_state(table->kind, line, way)))
 			table->swept_busy++;
-		else if (!table->pressed)
+		else if (!table->stats.full)
 			leave_way(table, line, way);
 	}
 }
@@ -584,8 +584,9 @@ static void sweep_shared(const struct visit *visit, uint32_t line)
 static void complete_sweep(struct source_table *table)
 {
 	visit_count(&table->stats.sources, table->swept_busy);
-	table->pressed &= table->swept_busy > table->stats.capacity / 8 * 7 ||
-			  table->shared_used > table->n_shared / 8;
+	if (table->swept_busy <= table->stats.capacity / 8 * 7 &&
+		table->shared_used <= table->n_shared / 8)
+		visit_count(&table->stats.full, 0);
 	table->swept_busy = 0;
 	table->swept = 0;
 }
@@ -614,6 +615,7 @@ void source_table_read_stats(const struct source_table *table, struct source_tab
 
 	stats->sources = __atomic_load_n(&from->sources, __ATOMIC_RELAXED);
 	stats->capacity = from->capacity;
+	stats->full = __atomic_load_n(&from->full, __ATOMIC_RELAXED);
 	stats->displaced = __atomic_load_n(&from->displaced, __ATOMIC_RELAXED);
 	stats->overflows = __atomic_load_n(&from->overflows, __ATOMIC_RELAXED);
 	stats->new_sources = __atomic_load_n(&from->new_sources, __ATOMIC_RELAXED);

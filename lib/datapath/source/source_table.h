@@ -102,6 +102,7 @@ struct source_table_stats {
 	uint64_t capacity;    /* that can be busy at once */
 	uint64_t overflows;   /* packets metered by a shared meter */
 	uint64_t displaced;   /* places that newcomers took from sources with little used */
+	uint64_t full;        /* 1: newcomers get a place with their second packet only */
 	uint64_t new_sources; /* given a place, those that had been forgotten included */
 };
 
@@ -127,7 +128,6 @@ struct source_table {
 	uint64_t swept_busy;  /* seen by the sweep so far */
 	uint32_t swept;       /* line that the sweep looks at next */
 	uint64_t shared_used; /* shared meters in use */
-	bool pressed;         /* a newcomer gets a place with its second packet only */
 };
 
 /*
