@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate/allocate.h"
 #include "config/describe.h"
 #include "config/load.h"
 #include "eal.h"
@@ -15,6 +16,8 @@
 #include "machine_errors.h"
 #include "policy/config.h"
 #include "secret/secret_file.h"
+
+#define SMALLEST_PACKET 28 /* bytes of layer 3: IPv4 and UDP without data */
 
 /* What is not there on this machine may be where the file is for: it is no error of the file. */
 static void relay_complaint(void *context, const struct complaint *complaint)
@@ -73,12 +76,47 @@ static void check_twins(const struct config *config, const struct complaint_sink
 	}
 }
 
+/* Returns true for a match of packets without IP: by wire, direction or VLAN alone, or of all. */
+static bool takes_other(const struct match *match)
+{
+	return !match->src.family && !match->dst.family && match->dscp == CONFIG_ANY &&
+	       match->proto == 0;
+}
+
+static bool drops_other(const struct policy *policy)
+{
+	bool takes = false;
+
+	for (unsigned i = 0; i < policy_n_matches(policy); i++)
+		takes |= takes_other(policy_match(policy, i));
+	return takes && policy->action != ACTION_COUNT && policy->action != ACTION_MARK;
+}
+
+/* Warnings that are only for --strict: many good configurations limit everything. */
+static void warn_of_protocols(const struct config *config, struct reader *reader)
+{
+	static const struct json_path policies = {.key = "policies"};
+
+	for (unsigned i = 0; i < config->n_policies; i++) {
+		struct json_path policy = {.parent = &policies, .index = i};
+
+		if (drops_other(&config->policies[i]))
+			reader_warn(reader, &policy,
+				"drops ARP, LACP, spanning tree, IS-IS and routing protocols "
+				"beyond its limit: set \"src\": [\"0.0.0.0/0\", \"::/0\"], and add "
+				"a policy for routing");
+	}
+}
+
 /* Files that the configuration names, and groups of this machine: reported where they are named. */
 static void check_machine(const struct config *config, struct reader *reader, void *context)
 {
 	const struct complaint_sink to = {relay_complaint, reader};
 
-	(void)context;
+	const struct check_options *options = context;
+
+	if (options && options->strict)
+		warn_of_protocols(config, reader);
 	machine_check(config, secret_checked_user(), &to);
 	files_check(reader, secret_checked_user(), false);
 	check_cpus(config, &to);
@@ -105,6 +143,25 @@ static void say_good(const char *file, const struct config *config, unsigned n_f
 	putchar('\n');
 }
 
+/* Returns the packets a second that use up all shared meters of a worker. */
+static double flood_of(const struct policy *policy, unsigned n_limiters)
+{
+	double part = policy->allocator == &allocator_static && n_limiters ? n_limiters : 1;
+	double least = policy->count == COUNT_BYTES ? SMALLEST_PACKET : 1;
+
+	return policy->sources * policy_rate(policy) / part / least;
+}
+
+static void say_floods(const struct config *config)
+{
+	for (unsigned i = 0; i < config->n_policies; i++)
+		if (config->policies[i].per_v4)
+			printf("policy %s: new sources lose their burst in a flood of more than "
+			       "%.0f packets a second from others\n",
+				config->policies[i].name,
+				flood_of(&config->policies[i], config->gossip.n_roster));
+}
+
 int check_config_file(const char *file, const struct check_options *options)
 {
 	struct diagnostics diagnostics;
@@ -113,6 +170,7 @@ int check_config_file(const char *file, const struct check_options *options)
 	struct config_load load = {.path = file,
 		.diagnostics = &diagnostics,
 		.also = check_machine,
+		.context = (void *)options,
 		.n_files = &n_files};
 	int ret;
 
@@ -127,6 +185,8 @@ int check_config_file(const char *file, const struct check_options *options)
 	}
 	if (ret == 0 && !options->quiet && !options->json)
 		say_good(file, config, n_files, &diagnostics);
+	if (ret == 0 && !options->quiet && !options->json)
+		say_floods(config);
 	config_free(config);
 	return ret;
 }

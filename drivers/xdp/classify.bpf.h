@@ -34,6 +34,8 @@
 #define IPV6_LEN  40
 #define PORTS_LEN 4
 
+#define PADDED_MOST 46 /* PACKET_PADDED_MOST */
+
 /* A packet on its way through the parser: `at` is `off` bytes behind its first. */
 struct plane_cursor {
 	void *at, *end;
@@ -90,6 +92,13 @@ static __always_inline __u32 least_of(__u32 a, __u32 b)
 	return a < b ? a : b;
 }
 
+/* packet_padding(), of a packet that is sound. */
+static __always_inline void note_padding(struct plane_facts *facts, __u32 packet_end)
+{
+	if (facts->len - facts->l2_len <= PADDED_MOST)
+		facts->padding = (__u8)(facts->len - packet_end);
+}
+
 static __always_inline enum plane_parsed parse_ipv4(
 	struct plane_cursor *cursor, struct plane_facts *facts)
 {
@@ -103,6 +112,7 @@ static __always_inline enum plane_parsed parse_ipv4(
 	if (ip[0] >> 4 != 4 || header < IPV4_LEN || cursor->off + header > packet_end ||
 		load_be16(ip + 6) & 0x3fff || ip[9] == 51) /* AH: ports are behind it */
 		return PLANE_ASIDE;
+	note_padding(facts, packet_end);
 	facts->family = FACTS_IPV4;
 	facts->dscp = ip[1] >> 2;
 	facts->proto = ip[9];
@@ -129,6 +139,7 @@ static __always_inline enum plane_parsed parse_ipv6(
 	__builtin_memcpy(facts->src, ip + 8, sizeof(facts->src));
 	__builtin_memcpy(facts->dst, ip + 24, sizeof(facts->dst));
 	packet_end = least_of(facts->len, cursor->off + IPV6_LEN + load_be16(ip + 4));
+	note_padding(facts, packet_end);
 	cursor->at += IPV6_LEN;
 	cursor->off += IPV6_LEN;
 	return parse_ports(cursor, packet_end, facts) ? PLANE_PARSED : PLANE_ASIDE;
@@ -163,6 +174,7 @@ static __always_inline enum plane_parsed plane_parse(struct xdp_md *ctx, struct 
 	facts->src_port = facts->dst_port = 0;
 	facts->family = facts->dscp = facts->proto = 0;
 	facts->l2_len = 0;
+	facts->padding = 0;
 	if (cursor.at + ETHER_LEN > cursor.end)
 		return PLANE_ASIDE;
 	type = load_be16(cursor.at + ETHER_LEN - 2);

@@ -393,7 +393,7 @@ __noinline int plane_sample(__u32 line, __u32 hash, __u64 bytes)
 static __always_inline __u32 plane_cost(__u32 owner, const struct plane_facts *facts)
 {
 	if (OWNER_ACCOUNT(owner) == ACCOUNT_L3)
-		return facts->len - facts->l2_len;
+		return facts->len - facts->l2_len - facts->padding;
 	return facts->len + (OWNER_ACCOUNT(owner) == ACCOUNT_WIRE ? WIRE_BYTES : 0);
 }
 

@@ -254,7 +254,7 @@ static void burst_make(struct rx_burst *burst, struct rte_mbuf *mbufs)
 		mbufs[i].hash.rss = (i + 1) * POLICE_WEYL;
 		burst->frames.data[i] = frame;
 		burst->frames.len[i] = sizeof(frame);
-		burst->frames.l2_len[i] = 14;
+		burst->frames.l2_len[i] = burst->frames.uncharged[i] = 14;
 	}
 }
 

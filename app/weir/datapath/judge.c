@@ -79,5 +79,5 @@ void judge_costs_alike(
 	const uint32_t more = accounting == ACCOUNTING_WIRE ? POLICE_WIRE : 0;
 
 	for (uint16_t i = 0; i < n; i++)
-		costs[i] = burst->len[i] - (burst->frames.l2_len[i] & l2) + more;
+		costs[i] = burst->len[i] - (burst->frames.uncharged[i] & l2) + more;
 }

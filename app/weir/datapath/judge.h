@@ -76,7 +76,7 @@ void judge_fetch_above(struct worker *worker, uint32_t slot);
 static inline uint32_t judge_bytes(
 	const struct policy_state *state, const struct rx_burst *burst, unsigned i)
 {
-	return police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
+	return police_bytes(state, burst->frames.uncharged[i], burst->len[i]);
 }
 
 /* All of n packets, a bit each. */

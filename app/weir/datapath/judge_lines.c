@@ -78,7 +78,7 @@ static void costs_of(uint32_t costs[][BURST], const struct rx_burst *burst)
 {
 	for (unsigned i = 0; i < BURST; i++) {
 		costs[ACCOUNTING_L2][i] = burst->len[i];
-		costs[ACCOUNTING_L3][i] = burst->len[i] - burst->frames.l2_len[i];
+		costs[ACCOUNTING_L3][i] = burst->len[i] - burst->frames.uncharged[i];
 		costs[ACCOUNTING_WIRE][i] = burst->len[i] + POLICE_WIRE;
 	}
 }

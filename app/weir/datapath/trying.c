@@ -20,7 +20,7 @@ void try_packet(struct worker *w, const struct policy_state *state, struct rx_bu
 
 	if (police_is_simple(trial))
 		police_try_bytes(trial, shared,
-			police_bytes(trial, burst->frames.l2_len[i], burst->len[i]), now);
+			police_bytes(trial, burst->frames.uncharged[i], burst->len[i]), now);
 	else
 		police_try(trial, shared, burst_packet(burst, i), burst->frames.data[i],
 			burst->len[i], now);

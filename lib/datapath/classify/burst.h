@@ -34,6 +34,7 @@ struct burst {
 
 	/* Addresses by family, and whose they are: of all packets in their order if in_order. */
 	bool in_order;
+	bool tall; /* no frame is short enough for padding; false: one might be */
 	unsigned n4, n6, n_other;
 	uint32_t addr4[BURST_MAX]; /* host order */
 	struct lpm6_addr addr6[BURST_MAX];
@@ -66,7 +67,10 @@ void classify_unparsed(struct burst *burst, uint64_t unparsed);
 
 struct facts facts_of(const struct burst *burst, unsigned i);
 
-/* Only the L2 lengths. */
-void l2_lengths(struct frames *frames, unsigned n);
+/* Fills in the bytes of n frames that are not of layer 3. `tall`: no frame is short. */
+void find_uncharged(struct frames *frames, unsigned n, bool tall);
+
+/* Fills in only the L2 lengths. Returns true if it sees that no frame is short. */
+bool l2_lengths(struct frames *frames, unsigned n);
 
 #endif

@@ -241,15 +241,18 @@ void classify_frames(const struct classifier *classifier, unsigned wire, enum di
 	table = first_table(&burst);
 	if (table == NULL && classifier->any_alike) {
 		classify_alike(classifier, burst.key, n, frames->policy);
-		if (classifier->wants_l2_len)
-			l2_lengths(frames, n);
-		else
+		if (!classifier->wants_l2_len) {
 			memset(frames->l2_len, 0, sizeof(frames->l2_len));
+			memset(frames->uncharged, 0, sizeof(frames->uncharged));
+			return;
+		}
+		find_uncharged(frames, n, l2_lengths(frames, n));
 		return;
 	}
 	burst.lines = frames->lines;
 	columns_of_frames(&burst, frames, side_of(&burst, table));
 	classify_stages(&burst, table);
+	find_uncharged(frames, n, burst.tall);
 	if (unlikely(frames->unparsed != 0)) {
 		classify_unparsed(&burst, frames->unparsed);
 		frames->refused = burst.refused;

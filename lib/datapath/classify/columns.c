@@ -96,16 +96,19 @@ static bool all_frames_plain(
 	struct burst *burst, struct frames *frames, unsigned l2, enum side side)
 {
 	const unsigned n = burst->n;
+	const uint32_t *len; /* NULL: long enough */
 
 	fill_l2(frames, l2);
+	burst->tall = all_hold(frames->len, n, l2 + PACKET_PADDED_MOST + 1);
+	len = burst->tall ? NULL : frames->len;
 	if (frames->data[0][l2] >> 4 == 4) {
 		burst->n4 = n;
-		return all_plain4(frames->data, frames->len, n, l2,
-			side == SIDE_DST ? IPV4_DST : IPV4_SRC, burst->addr4);
+		return all_plain4(frames->data, len, n, l2, side == SIDE_DST ? IPV4_DST : IPV4_SRC,
+			burst->addr4);
 	}
 	burst->n6 = n;
-	return all_plain6(frames->data, frames->len, n, l2, side == SIDE_DST ? IPV6_DST : IPV6_SRC,
-		burst->addr6);
+	return all_plain6(
+		frames->data, len, n, l2, side == SIDE_DST ? IPV6_DST : IPV6_SRC, burst->addr6);
 }
 
 /*
@@ -193,6 +196,7 @@ void columns_of_frames(struct burst *burst, struct frames *frames, enum side sid
 	burst->l2_len = frames->l2_len;
 	burst->parsed = 0;
 	burst->in_order = true;
+	burst->tall = false;
 	burst->n4 = 0;
 	burst->n6 = 0;
 	burst->n_other = 0;
@@ -202,6 +206,7 @@ void columns_of_frames(struct burst *burst, struct frames *frames, enum side sid
 		frames->plain = UINT64_MAX >> (FRAMES_MAX - burst->n);
 		return;
 	}
+	burst->tall = false;
 	frames->plain = ~frames->parsed;
 	burst->parsed = frames->parsed;
 	for (unsigned i = 0; i < burst->n; i++)
@@ -301,14 +306,47 @@ static bool all_untagged_ip(const struct frames *frames, unsigned n)
 	return different == 0 && is_untagged_ip(frames->data[0]);
 }
 
-void l2_lengths(struct frames *frames, unsigned n)
+bool l2_lengths(struct frames *frames, unsigned n)
 {
+	bool tall;
+
 	if (n == 0)
-		return;
+		return true;
 	fill_l2(frames, ETHER_LEN);
-	if (all_hold(frames->len, n, ETHER_LEN) && all_untagged_ip(frames, n))
-		return;
+	tall = all_hold(frames->len, n, ETHER_LEN + PACKET_PADDED_MOST + 1);
+	if ((tall || all_hold(frames->len, n, ETHER_LEN)) && all_untagged_ip(frames, n))
+		return tall;
 	for (unsigned i = 0; i < n; i++)
 		if (frames->len[i] < ETHER_LEN || !is_untagged_ip(frames->data[i]))
 			frames->l2_len[i] = frames_packet(frames, i)->l2_len;
+	return false;
+}
+
+static uint32_t padding_of(struct frames *frames, unsigned i)
+{
+	const uint8_t *data = frames->data[i];
+
+	if (frames->plain >> i & 1 || (frames->l2_len[i] == ETHER_LEN && is_untagged_ip(data)))
+		return packet_padding(data + frames->l2_len[i], frames->len[i] - frames->l2_len[i]);
+	return frames_packet(frames, i)->padding;
+}
+
+/* Returns true if Ethernet could have padded one of the frames. */
+static bool any_short(const struct frames *frames, unsigned n)
+{
+	uint32_t any = 0; /* its sign: a frame is short */
+
+	for (unsigned i = 0; i < n; i++)
+		any |= frames->len[i] - frames->l2_len[i] - (PACKET_PADDED_MOST + 1);
+	return any >> 31;
+}
+
+void find_uncharged(struct frames *frames, unsigned n, bool tall)
+{
+	memcpy(frames->uncharged, frames->l2_len, sizeof(frames->uncharged));
+	if (tall || !any_short(frames, n))
+		return;
+	for (unsigned i = 0; i < n; i++)
+		if (frames->len[i] - frames->l2_len[i] <= PACKET_PADDED_MOST)
+			frames->uncharged[i] += (uint16_t)padding_of(frames, i);
 }

@@ -29,6 +29,7 @@ struct frames {
 	uint32_t policy[FRAMES_MAX]; /* out: index of its policy, or CLASSIFY_NONE */
 	uint16_t
 		l2_len[FRAMES_MAX]; /* out: bytes before its L3 header; 0 if no policy wants them */
+	uint16_t uncharged[FRAMES_MAX]; /* out: l2_len and padding: no bytes of layer 3 */
 	uint64_t plain;  /* out: frames whose IP header is known to be behind l2_len, a bit each */
 	uint64_t parsed; /* frames whose packet[] is filled in, a bit each; */
 	uint64_t

@@ -62,7 +62,7 @@ static inline __attribute__((always_inline)) bool all_plain_ipv6(
 bool all_plain4(const uint8_t *const *data, const uint32_t *len, unsigned n, unsigned l2,
 	unsigned at, uint32_t *addr)
 {
-	if (!all_hold(len, n, l2 + IPV4_LEN))
+	if (len != NULL && !all_hold(len, n, l2 + IPV4_LEN))
 		return false;
 	return l2 == ETHER_LEN ? all_plain_ipv4(data, n, ETHER_LEN, at, addr)
 			       : all_plain_ipv4(data, n, TAGGED, at, addr);
@@ -71,7 +71,7 @@ bool all_plain4(const uint8_t *const *data, const uint32_t *len, unsigned n, uns
 bool all_plain6(const uint8_t *const *data, const uint32_t *len, unsigned n, unsigned l2,
 	unsigned at, struct lpm6_addr *addr)
 {
-	if (!all_hold(len, n, l2 + IPV6_LEN))
+	if (len != NULL && !all_hold(len, n, l2 + IPV6_LEN))
 		return false;
 	return l2 == ETHER_LEN ? all_plain_ipv6(data, n, ETHER_LEN, at, addr)
 			       : all_plain_ipv6(data, n, TAGGED, at, addr);

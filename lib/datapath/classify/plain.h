@@ -71,7 +71,7 @@ static inline uint32_t not_plain6(const uint8_t *data, unsigned l2)
 /*
  * Whether n frames, at least one, are all plain IPv4 behind l2 bytes, of which a tag is the first
  * one's; and if so, the 4 bytes `at` bytes behind those as words of the host. No branch on a frame.
- * Worker lcores.
+ * `len` is NULL if all frames have 46 bytes behind l2. Worker lcores.
  */
 bool all_plain4(const uint8_t *const *data, const uint32_t *len, unsigned n, unsigned l2,
 	unsigned at, uint32_t *addr);

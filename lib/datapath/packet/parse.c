@@ -457,6 +457,19 @@ uint32_t packet_ip_end(const struct packet *packet, const uint8_t *data)
 	return packet->l2_len + IPV6_LEN + read_be16(ip + 4);
 }
 
+uint32_t packet_padding(const uint8_t *ip, uint32_t there)
+{
+	uint32_t whole = there;
+
+	if (there > PACKET_PADDED_MOST)
+		return 0;
+	if (there >= IPV4_LEN && ip[0] >= V4_FIRST_MIN && ip[0] <= V4_FIRST_MAX)
+		whole = read_be16(ip + 2) >= (ip[0] & 0xf) * 4 ? read_be16(ip + 2) : there;
+	else if (there >= IPV6_LEN && ip[0] >> 4 == 6)
+		whole = ipv6_end(ip, 0, there);
+	return there - min_u32(whole, there);
+}
+
 void packet_parse(const uint8_t *data, uint32_t len, struct packet *out)
 {
 	uint16_t type;
@@ -472,6 +485,8 @@ void packet_parse(const uint8_t *data, uint32_t len, struct packet *out)
 	out->l2_len = ETHER_LEN;
 	if (!parse_ip(data, len, ETHER_LEN, type, out))
 		parse_tagged(data, len, ETHER_LEN, type, out);
+	if (out->family != PACKET_OTHER)
+		out->padding = (uint8_t)packet_padding(data + out->l2_len, len - out->l2_len);
 }
 
 const char *packet_unparsed_name(enum packet_unparsed reason)

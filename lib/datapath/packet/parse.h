@@ -71,6 +71,7 @@ struct packet {
 	uint8_t unknown;    /* PACKET_UNKNOWN_ bits; 0 where all is known that could be */
 	uint16_t id_off;    /* offset of a fragment's identification (IPv4: 2 bytes, IPv6: 4) */
 	uint16_t way_off;   /* in one tunnel: offset of the inner link layer or key, or 0 */
+	uint8_t padding;    /* packet_padding() behind the outermost IP packet */
 	uint32_t flow_hash; /* what the device told; 0 when it told nothing: packet_flow_hash() */
 };
 
@@ -90,6 +91,15 @@ void packet_parse(const uint8_t *data, uint32_t len, struct packet *out);
  * the packet was parsed from, and no tunnel was entered.
  */
 uint32_t packet_ip_end(const struct packet *packet, const uint8_t *data);
+
+#define PACKET_PADDED_MOST 46 /* bytes of the smallest payload of an Ethernet frame */
+
+/*
+ * Returns the bytes of Ethernet's padding behind an IP packet, if `there` bytes follow the L2
+ * header and are at most PACKET_PADDED_MOST. 0 without a sound IP header. A longer frame has no
+ * padding: the bytes behind its IP packet are data. Any lcore.
+ */
+uint32_t packet_padding(const uint8_t *ip, uint32_t there);
 
 /* As telemetry has it: "chain_long" and so on. Any thread. */
 const char *packet_unparsed_name(enum packet_unparsed reason);

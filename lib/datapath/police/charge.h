@@ -60,8 +60,8 @@ enum verdict police_charge_other(struct policy_state *state, const struct packet
 	const uint8_t *data, uint32_t cost, uint64_t now);
 
 /*
- * Bytes that a policy charges for a frame of frame_len bytes, l2_len of them before the L3 header,
- * as "accounting" says.
+ * Bytes that a policy charges for a frame of frame_len bytes by its "accounting". l2_len of them are
+ * not of layer 3: before the L3 header, or padding.
  */
 static inline uint32_t police_bytes(
 	const struct policy_state *state, uint32_t l2_len, uint32_t frame_len)
@@ -86,7 +86,7 @@ static inline uint32_t police_bytes(
 static inline uint32_t police_cost(const struct policy_state *state, const struct packet *packet,
 	const uint8_t *data, uint32_t frame_len, uint64_t now)
 {
-	uint32_t bytes = police_bytes(state, packet->l2_len, frame_len);
+	uint32_t bytes = police_bytes(state, packet->l2_len + packet->padding, frame_len);
 
 	if (__builtin_expect(!police_is_extended(state), 1))
 		return bytes;

@@ -380,10 +380,15 @@ static void random_frame(uint8_t *frame, unsigned bytes, bool ipv6, struct prng 
 static void take_packet(struct world *world, struct model *model, struct prng *prng, uint64_t now)
 {
 	uint8_t frame[FRAME_MAX], expected[FRAME_MAX], after[FRAME_MAX];
-	unsigned bytes = 62 + (unsigned)(prng_next(prng) % (FRAME_MAX - 61));
+	unsigned bytes = 62 + (unsigned)(prng_next(prng) % (FRAME_MAX - 61)), ip = bytes;
 	bool passes;
 
-	random_frame(frame, bytes, model->ipv6, prng);
+	if (prng_next(prng) % 4 == 0) { /* short, and perhaps padded */
+		ip = (model->ipv6 ? 54 : 46) + (unsigned)(prng_next(prng) % 8);
+		bytes = ip + (unsigned)(prng_next(prng) % 16);
+	}
+	memset(frame, 0xa5, sizeof(frame));
+	random_frame(frame, ip, model->ipv6, prng);
 	memcpy(expected, frame, bytes);
 	passes = model_passes(model, expected, bytes, now);
 	plane_tell_time(world->plane, 0, now, 0);

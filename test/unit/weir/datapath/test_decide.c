@@ -321,6 +321,7 @@ static void make_frame(struct prng *prng, uint8_t *frame, uint16_t len, bool tag
 static void make_packet(
 	struct bench *bench, struct sent *sent, struct prng *prng, unsigned i, uint32_t policy)
 {
+	struct packet packet;
 	const bool tagged = prng_below(prng, 4) == 0, is_ip = prng_below(prng, 16) != 0;
 	const uint16_t len = (uint16_t)(60 + prng_below(prng, 1455));
 	struct rte_mbuf *m = &sent->mbufs[i];
@@ -338,6 +339,8 @@ static void make_packet(
 	sent->burst.frames.policy[i] = policy;
 	sent->burst.frames.len[i] = len;
 	sent->burst.frames.l2_len[i] = tagged ? 18 : 14;
+	packet_parse(sent->copy[i], len, &packet);
+	sent->burst.frames.uncharged[i] = (uint16_t)(packet.l2_len + packet.padding);
 	/* As it is told of those that are, where the classifier has looked at their headers. */
 	if (is_ip && !sent->unlooked)
 		sent->burst.frames.plain |= UINT64_C(1) << i;
@@ -862,7 +865,7 @@ static void test_sampled_flow(void **state)
 		make_packet(bench, sent, &prng, 0, SAMPLED);
 		make_frame(&prng, sent->bytes[0], 100, false, true);
 		burst->frames.data[0] = sent->bytes[0];
-		burst->frames.l2_len[0] = 14;
+		burst->frames.l2_len[0] = burst->frames.uncharged[0] = 14;
 		sent->bytes[0][23] = rows[i].proto;
 		sent->mbufs[0].hash.rss = rss;
 		sent->mbufs[0].ol_flags = rows[i].told ? RTE_MBUF_F_RX_RSS_HASH : 0;
@@ -899,7 +902,7 @@ static void make_free_burst(
 		make_packet(bench, sent, &prng, i, policies[i]);
 		make_frame(&prng, sent->bytes[i], 500, false, true);
 		burst->frames.len[i] = 500;
-		burst->frames.l2_len[i] = 14;
+		burst->frames.l2_len[i] = burst->frames.uncharged[i] = 14;
 		bytes += 500 + POLICE_WIRE;
 		if (policies[i] != CLASSIFY_NONE)
 			own->view.kinds |= 1U << police_kind(&bench->here.states[policies[i]]);
