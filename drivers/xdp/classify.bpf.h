@@ -96,7 +96,7 @@ static __always_inline __u32 least_of(__u32 a, __u32 b)
 static __always_inline void note_padding(struct plane_facts *facts, __u32 packet_end)
 {
 	if (facts->len - facts->l2_len <= PADDED_MOST)
-		facts->padding = (__u8)(facts->len - packet_end);
+		facts->padding = facts->len - packet_end;
 }
 
 static __always_inline enum plane_parsed parse_ipv4(

@@ -29,7 +29,7 @@ struct plane_facts {
 	__u8 dscp;   /* 0 where there is no IP, as in struct packet */
 	__u8 proto;
 	__u8 direction;
-	__u8 padding; /* packet_padding() */
+	__u32 padding; /* packet_padding(); fills the struct, so that copies have no unknown byte */
 };
 
 #endif

@@ -76,8 +76,11 @@ void police_excerpt_settle(struct policy_state *copy, const struct police_beside
 	other = copy->other = moved_pointer(beside, copy->other);
 	other->sources = moved_pointer(beside, other->sources);
 	other->flows = moved_pointer(beside, other->flows);
-	if (other->sources)
+	if (other->sources) {
 		other->sources->lines = moved_pointer(beside, other->sources->lines);
+		other->sources->shared = moved_pointer(beside, other->sources->shared);
+		other->sources->seen = moved_pointer(beside, other->sources->seen);
+	}
 	if (police_is_quota(copy) && other->profile.credit.credit)
 		other->profile.credit.credit = beside->credit;
 	if (!police_is_shaped(copy))

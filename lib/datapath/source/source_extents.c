@@ -22,6 +22,30 @@ static void add_lines(const struct source_table *table, const union source_line 
 	}
 }
 
+static void add_shared(const struct source_table *table, const union source_line *home,
+	uint32_t tag, struct extents *extents)
+{
+	const unsigned bytes = source_table_state(table->kind);
+	uint64_t i = source_table_shared(table, home, tag);
+
+	extents_add(extents, (const uint8_t *)table->shared + i * bytes, bytes);
+	extents_add(extents, &table->seen[i], sizeof(table->seen[i]));
+}
+
+/* The shared meters of sources in a line that is full: one of them can lose its place. */
+static void add_displaced(
+	const struct source_table *table, const union source_line *line, struct extents *extents)
+{
+	for (unsigned way = 0; way < table->ways; way++) {
+		uint32_t tag = line->tag[way];
+		bool guest = line->head.guests >> way & 1;
+
+		if (tag != 0)
+			add_shared(
+				table, guest ? source_other(table, line, tag) : line, tag, extents);
+	}
+}
+
 void source_table_extents(const struct source_table *table, uint64_t hash, struct extents *extents)
 {
 	const union source_line *home = source_home(table, hash), *other;
@@ -39,4 +63,10 @@ void source_table_extents(const struct source_table *table, uint64_t hash, struc
 	add_lines(table, home, moves, extents);
 	if (other != home)
 		add_lines(table, other, moves, extents);
+	if (moves == 0)
+		return;
+	add_shared(table, home, tag, extents);
+	add_displaced(table, home, extents);
+	if (other != home)
+		add_displaced(table, other, extents);
 }

@@ -14,7 +14,7 @@
 
 /*
  * Adds the table's head and those lines that decide on a packet of the source with that hash: at
- * most 81 pieces. What is written beside them says nothing of the verdict. The table's worker.
+ * most 95 pieces. What is written beside them says nothing of the verdict. The table's worker.
  */
 void source_table_extents(const struct source_table *table, uint64_t hash, struct extents *extents);
 

@@ -331,13 +331,18 @@ static int find_least_used(const struct visit *visit, union source_line *line, s
 	return found;
 }
 
-/* The shared meter of a source at home in this line. No secret: its home and tag are keyed. */
-static uint64_t find_shared(
+/* No secret: the home and the tag are keyed. */
+uint64_t source_table_shared(
 	const struct source_table *table, const union source_line *home, uint32_t tag)
 {
 	uint64_t word = (uint64_t)(home - table->lines) << 32 | tag;
 
 	return (word * UINT64_C(0x9e3779b97f4a7c15) >> 32) * table->n_shared >> 32;
+}
+
+unsigned source_table_state(enum meter_kind kind)
+{
+	return kind_sizes[kind].state;
 }
 
 static void *shared_state(const struct source_table *table, uint64_t i)
@@ -372,7 +377,7 @@ static void take_place(const struct visit *visit, union source_line *line, unsig
 	uint32_t tag = line->tag[way];
 	union source_line *home = line->head.guests >> way & 1 ? source_other(table, line, tag)
 							       : line;
-	void *state = use_shared(visit, find_shared(table, home, tag), tag);
+	void *state = use_shared(visit, source_table_shared(table, home, tag), tag);
 
 #define JOIN(constant, member, prefix, ...)                                                    \
 	case METER_##constant:                                                                 \
@@ -471,7 +476,7 @@ static void *admit_source(
 	const struct visit *visit, union source_line *home, union source_line *other, uint32_t tag)
 {
 	struct source_table *table = visit->table;
-	uint64_t shared = find_shared(table, home, tag);
+	uint64_t shared = source_table_shared(table, home, tag);
 	bool known = table->seen[shared] == seen_of(tag);
 	union source_line *line = home;
 	int way = -1;

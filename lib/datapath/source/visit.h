@@ -56,6 +56,11 @@ static inline void visit_count(uint64_t *counter, uint64_t value)
 /* Other sources that one newcomer may cause to move, in a table of that kind. */
 unsigned source_table_moves(enum meter_kind kind);
 
+/* Bytes of a meter, and the index of the shared meter of a source with this home and tag. */
+unsigned source_table_state(enum meter_kind kind);
+uint64_t source_table_shared(
+	const struct source_table *table, const union source_line *home, uint32_t tag);
+
 /* Meters a packet of a source that is not at home; returns whether it conforms. */
 bool visit_away(const struct visit *visit, union source_line *home, uint32_t tag, uint32_t cost);
 

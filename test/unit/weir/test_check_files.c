@@ -24,9 +24,9 @@
 	"{" more "'limiter': 'test', 'workers': [0, 1], 'idle': 'sleep', 'ports': {" \
 	"'a': {'device': 'net_null0'}, 'b': {'device': 'net_null1'}}, "              \
 	"'wires': [{'name': 'w', 'a': 'a', 'b': 'b'}], 'policies': [" policies "]}"
-#define GOOD   "{'name': 'a', 'match': {'vlan': 1}, 'limit': '1Gbit/s'}"
+#define GOOD   "{'name': 'a', 'match': {'vlan': 1, 'proto': 'udp'}, 'limit': '1Gbit/s'}"
 #define OTHER  "{'name': 'b', 'match': {'vlan': 2}, 'limit': '1Gbit/s'}"
-#define WARNED "{'name': 'a', 'match': [{'vlan': 1}, {'vlan': 1}], 'limit': '1Gbit/s'}"
+#define WARNED "{'name': 'a', 'match': [{'proto': 'udp'}, {'proto': 'udp'}], 'limit': '1Gbit/s'}"
 #define WRONG  "{'name': 'a', 'match': {'vlan': 1}, 'limit': '1Gbit'}"
 #define KEYED                                                                   \
 	"'gossip': {'listen': '127.0.0.1:7946', 'key_file': 'key', 'roster': [" \
