@@ -59,7 +59,7 @@ static void describe_owner(pid_t pid, char who[OWNER_WORDS])
 		fclose(in);
 	}
 	for (size_t i = 0; i + 1 < len; i++)
-		if (command[i] == '\0')
+		if (command[i] >= 0 && command[i] < ' ') /* the ends of arguments, and controls */
 			command[i] = ' ';
 	snprintf(who, OWNER_WORDS, "pid %d (%s)", pid, command);
 }

@@ -27,7 +27,7 @@ FOUND = (("conserved", 33, 3), ("conserved", 52, 3), ("conserved", 6, 2), ("cons
          ("copies", 116, 3), ("copies", 9100091, 3), ("periods", 9000009, 3),
          ("copies", 11, 3), ("copies", 61, 3), ("copies", 91, 3), ("copies", 167, 3),
          ("copies", 7500621, 10), ("copies", 7600413, 10), ("copies", 7600946, 10),
-         ("copies", 7510770, 10),
+         ("copies", 7510770, 10), ("copies", 7511496, 10), ("copies", 7512738, 10),
          ("quota", 9300300, 3),
          ("gdrl", 2, 2), ("gdrl", 126, 3), ("gdrl", 1543, 3), ("quota", 7, 2), ("quota", 47, 3),
          ("periods", 45, 10), ("periods", 108, 10), ("periods", 160, 10))

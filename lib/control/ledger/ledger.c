@@ -93,7 +93,25 @@ void ledger_continue(struct ledger *l, const struct ledger *former)
 	l->saved_count = former->saved_count;
 	l->epoch = max_u64(l->epoch, former->epoch);
 	l->mute = former->mute;
+	l->ahead_ns = former->ahead_ns;
 	memcpy(l->lives, former->lives, sizeof(l->lives));
+	for (uint32_t i = 0; i < l->n_edges && i < former->n_edges; i++) {
+		const struct ledger_edge *from = &former->edges[i];
+		struct ledger_edge *e = &l->edges[i];
+
+		e->said = from->said;
+		e->asked = from->asked;
+		e->life = from->life;
+		e->now.least_epoch = from->now.least_epoch;
+		e->saved.least_epoch = from->saved.least_epoch;
+		e->committed.least_epoch = from->committed.least_epoch;
+		if (from->heard.epoch == 0)
+			continue; /* recovering: its next statement has all */
+		e->heard.epoch = from->heard.epoch;
+		e->heard.stamp = from->heard.stamp;
+		e->heard.word = from->heard.word;
+		e->heard.count = from->heard.count;
+	}
 }
 
 uint64_t ledger_count(const struct ledger *l)

@@ -129,7 +129,10 @@ bool ledger_is_mute(const struct ledger *l);
  */
 void ledger_lose(struct ledger *l);
 
-/* Continues the lives and counts of a former ledger of this limiter, without its amounts. */
+/*
+ * Continues the lives and counts of a former ledger of this limiter, on both sides of each edge,
+ * without the amounts. The first call on a new ledger.
+ */
 void ledger_continue(struct ledger *l, const struct ledger *former);
 
 /*

@@ -99,20 +99,21 @@ static bool is_to_confirm(const struct quota_node *q, uint32_t edge)
 /* They are told again. */
 static uint64_t repeat_grants(struct quota_node *q, uint64_t now_ns)
 {
+	uint64_t repeat_ns = q->params.repeat_ns / (q->waits ? WAITING_REPEATS : 1);
 	uint64_t next = UINT64_MAX;
 
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
 		struct quota_edge *e = &q->edges[i];
-		uint64_t at = e->granted_ns + q->params.repeat_ns;
+		uint64_t at = e->granted_ns + repeat_ns;
 
 		if (!is_to_confirm(q, i))
 			continue;
 		if (e->speak || e->due) {
-			at = now_ns + q->params.repeat_ns; /* it is told now */
+			at = now_ns + repeat_ns; /* it is told now */
 		} else if (now_ns >= at) {
 			e->due |= QUOTA_CONFIRM;
 			e->granted_ns = now_ns;
-			at = now_ns + q->params.repeat_ns;
+			at = now_ns + repeat_ns;
 		}
 		if (at < next)
 			next = at;

@@ -59,6 +59,9 @@ struct quota_edge {
 /* Repetitions without a statement after which a start does not wait for a neighbour. */
 #define SILENT_REPEATS 4
 
+/* Factor of repetitions by a waiting start, so that few lost messages cannot end the waiting. */
+#define WAITING_REPEATS 8
+
 struct quota_node {
 	struct quota_params params;
 	struct ledger *ledger;

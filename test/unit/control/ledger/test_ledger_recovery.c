@@ -587,6 +587,50 @@ static void test_two_starts_of_one_record(void **state)
 	}
 }
 
+static struct ledger *next_period(struct ledger *former, uint32_t word)
+{
+	struct ledger_params params = params_of(100, 1);
+	struct ledger *l;
+
+	params.word = word;
+	assert_int_equal(ledger_create(&params, BEGIN, &l), 0);
+	ledger_continue(l, former);
+	ledger_destroy(former);
+	save_test_ledger(l);
+	return l;
+}
+
+/*
+ * A ledger keeps the last start of a neighbour in a new period, before any message. The neighbour
+ * goes on. A start from an empty store is denied.
+ */
+static void test_start_in_new_period(void **state)
+{
+	(void)state;
+	for (unsigned empty = 0; empty < 2; empty++) {
+		struct ledger *a = numbered_start(NULL, 0, 5), *b;
+		struct ledger_params params = params_of(100, 1);
+
+		params.word = OTHERS_WORD;
+		assert_int_equal(ledger_create(&params, BEGIN, &b), 0);
+		agree_on_edge(a, 0, b, 0, BEGIN);
+		b = next_period(b, OTHERS_WORD);
+		a = next_period(a, FIRST_WORD + 5);
+		if (empty) {
+			ledger_destroy(a);
+			a = numbered_start(NULL, 0, 0);
+		}
+		assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + S),
+			empty ? LEDGER_OLD : LEDGER_HEARD);
+		assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + S),
+			empty ? LEDGER_INVALID : LEDGER_HEARD);
+		assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + S),
+			empty ? LEDGER_DENIED : LEDGER_HEARD);
+		ledger_destroy(a);
+		ledger_destroy(b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -607,6 +651,7 @@ int main(void)
 		cmocka_unit_test(test_asked_again_after_a_start),
 		cmocka_unit_test(test_starts_without_exchange),
 		cmocka_unit_test(test_two_starts_of_one_record),
+		cmocka_unit_test(test_start_in_new_period),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
