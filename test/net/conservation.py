@@ -278,9 +278,23 @@ def l2_len(frame):
     return at
 
 
+def padding(frame):
+    """Bytes of Ethernet's padding after a short IP packet."""
+    l2 = l2_len(frame)
+    packet, kind = frame[l2:], frame[l2 - 2:l2]
+    end = len(packet)
+    labelled = frame[l2 - 6:l2 - 4] == b"\x88\x47"
+    if len(packet) >= 20 and (labelled or kind == b"\x08\0") and packet[0] >> 4 == 4:
+        length = struct.unpack(">H", packet[2:4])[0]
+        end = length if length >= 4 * (packet[0] & 15) >= 20 else end
+    elif len(packet) >= 40 and (labelled or kind == b"\x86\xdd") and packet[0] >> 4 == 6:
+        end = 40 + struct.unpack(">H", packet[4:6])[0]
+    return max(len(packet) - end, 0) if len(packet) <= 46 else 0
+
+
 def charge(frame, accounting):
     """Bytes that a policy charges."""
-    return len(frame) + {"l2": 0, "wire": 24, "l3": -l2_len(frame)}[accounting]
+    return len(frame) + {"l2": 0, "wire": 24, "l3": -l2_len(frame) - padding(frame)}[accounting]
 
 
 def matched_and_within(scene):
