@@ -286,13 +286,14 @@ struct usage {
 
 static struct usage usage_of(const struct visit *visit, union source_line *line, unsigned way)
 {
-	const struct fixed_window *window = &line->window.state[way];
-	const struct hybrid *hybrid = &line->hybrid.state[way];
+	const void *state = source_state(visit->table->kind, line, way);
+	const struct fixed_window *window = state;
+	const struct hybrid *hybrid = state;
 	int64_t tokens;
 
 	switch (visit->table->kind) {
 	case METER_GCRA:
-		tokens = gcra_tokens(&line->gcra.state[way], &visit->gcra);
+		tokens = gcra_tokens(state, &visit->gcra);
 		return (struct usage){visit->gcra.burst - (uint64_t)tokens, visit->now};
 	case METER_FIXED_WINDOW:
 		return (struct usage){window->used, window->start};
