@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <dirent.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -169,7 +170,28 @@ int eal_find_ports(const struct config *config, uint16_t ids[CONFIG_PORTS_MAX])
 	return ret;
 }
 
+/* Removes files that EAL leaves in its directory; the next start needs none of them. */
+static void remove_left_files(const char *path)
+{
+	static const char *const left[] = {"config", "fbarray_", "hugepage_info", "mp_socket"};
+	DIR *directory = opendir(path);
+	const struct dirent *entry;
+
+	while (directory && (entry = readdir(directory)))
+		for (size_t i = 0; i < RTE_DIM(left); i++)
+			if (strncmp(entry->d_name, left[i], strlen(left[i])) == 0)
+				unlinkat(dirfd(directory), entry->d_name, 0);
+	if (directory)
+		closedir(directory);
+	rmdir(path);
+}
+
 void eal_stop(void)
 {
+	char *path = strdup(rte_eal_get_runtime_dir());
+
 	rte_eal_cleanup();
+	if (path)
+		remove_left_files(path);
+	free(path);
 }

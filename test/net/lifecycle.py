@@ -629,11 +629,25 @@ def other_devices(scene):
     return ", ".join(words)
 
 
+def nothing_left(scene):
+    """A stop leaves no file of DPDK. The files of a crash do not disturb the next start."""
+    weir = scene.box(box.wire("net_null0", "net_null1", eal=["--no-huge", "-m", "256"]) | POLICY)
+    where = scene.path("dpdk")
+    for ends in (weir.kill, weir.stop, weir.stop):
+        weir.start()
+        files = [os.path.join(at, name) for at, _, names in os.walk(where) for name in names]
+        expect(any("fbarray" in name for name in files), f"it uses {files}")
+        ends()
+        left = [at for at, _, _ in os.walk(where)][1:]
+        expect(bool(left) == (ends == weir.kill), f"after {ends.__name__}: {left}")
+    return f"{len(files)} files while it runs"
+
+
 SCENARIOS = [usage, new_ledger, refused_configuration, missing_device, nothing_to_forward,
              missing_cpu, signals_at_any_moment, crash_and_restart, key_files, stock_client,
              many_clients, af_packet_jumbo, distributed, af_xdp, af_xdp_of_its_unit,
              late_workers, link_state, stop_waits_for_no_file, strangers_stay_out,
-             idle_costs_little, other_devices]
+             idle_costs_little, other_devices, nothing_left]
 
 if __name__ == "__main__":
     sys.path.insert(0, HERE)
