@@ -179,6 +179,7 @@ static void start_eal(const struct options *o)
 	snprintf(prefix, sizeof(prefix), "--file-prefix=bench%d", (int)getpid());
 	if (rte_eal_init(n, (char **)(uintptr_t)args) < 0)
 		die("EAL: %s", rte_strerror(rte_errno));
+	rmdir(rte_eal_get_runtime_dir()); /* empty: no process shares the memory */
 	events_configure(&(struct log_config){.level = LEVEL_WARNING});
 }
 
