@@ -25,7 +25,7 @@ from bypass import cable, setup
 from lifecycle import raw
 from reload import reloaded
 
-ROUNDS = int(os.environ.get("WEIR_ROUNDS", "8"))
+ROUNDS = int(os.environ.get("WEIR_ROUNDS", "40" if "WEIR_ALL_SEEDS" in os.environ else "6"))
 SEED = int(os.environ.get("WEIR_SEED", "1"), 0)
 FRAMES = 3000           # a round
 BATCHES = (1, 8, 64, 700)

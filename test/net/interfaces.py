@@ -22,7 +22,7 @@ from box import expect, ip, wait_until
 from lifecycle import cable, raw
 
 SEED = int(os.environ.get("WEIR_SEED", "1"))
-STEPS = int(os.environ.get("WEIR_STEPS", "9"))
+STEPS = int(os.environ.get("WEIR_STEPS", "9" if "WEIR_ALL_SEEDS" in os.environ else "5"))
 KINDS = {"af_packet": "net_af_packet{},iface={}", "af_xdp": "net_af_xdp{},iface={}",
          "xdp": "xdp:{1}"}
 FRAMES = 5
