@@ -470,7 +470,7 @@ LONG = {
     "budget_world": ["test/sim/test_budget_world", "1", "1000"],
 }
 # Scripts that run fewer seeds or figures without WEIR_ALL_SEEDS.
-FEWER = ("brokers", "figures", "sweep")
+FEWER = ("sim/brokers", "sim/figures", "sim/sweep", "net/balance", "net/interfaces")
 
 
 # Releases that debian.py tries, each in a chroot.
@@ -518,7 +518,7 @@ def long_tests(wanted, result):
     commands["build/hierarchy"] = [*PYTHON, os.path.join(ROOT, "test", "sim", "hierarchy.py"),
                                    "--seeds", "20"]
     for name in FEWER:
-        commands[f"sim/{name}"] = [*PYTHON, os.path.join(ROOT, "test", "sim", f"{name}.py")]
+        commands[name] = [*PYTHON, os.path.join(ROOT, "test", f"{name}.py")]
     for name, command in commands.items():
         if not wanted(name):
             continue
