@@ -110,6 +110,7 @@ void node_limits_in_force(struct sim *sim, unsigned p)
 		f->most_bps = max_u64(f->most_bps, policy->limit_bps);
 		f->burst = max_u64(f->burst, policy->burst_bytes);
 	}
+	f->most_ever = fmax(f->most_ever, f->most);
 	record_in_force(sim, p, f->most);
 }
 

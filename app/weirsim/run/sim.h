@@ -32,7 +32,7 @@ struct enforced {
 
 /* Limits and bursts of a policy in the files of the limiters. */
 struct in_force {
-	double most;              /* bytes per second: the largest limit now */
+	double most, most_ever;   /* bytes per second: the largest limit now, and in the run */
 	uint64_t least_bps;       /* the smallest one */
 	uint64_t most_bps, burst; /* the largest since all debts of a lower limit were paid */
 };
