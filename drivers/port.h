@@ -51,8 +51,8 @@ uint16_t port_queues(struct port *port, uint16_t wanted);
 /*
  * Configures the port with that many queue pairs (at most queues_max), promiscuous, with scatter,
  * multi-segment transmission and RSS where the device has them, and starts it. What it receives on
- * each queue may lie in `held` packet buffers for longer than a burst; and there are so many more,
- * whatever the queues, for what is on its way or waits. If `outlived`, a kernel program continues
+ * each queue may lie in `held` packet buffers for longer than a burst. `buffers` more
+ * are for packets in transit or in queues of policies. If `outlived`, a kernel program continues
  * after a stop, and the interface stays promiscuous. Returns 0 or a negative errno, the cause on
  * stderr.
  */

@@ -562,7 +562,7 @@ static __always_inline enum plane_verdict plane_of_nobody(
 	return facts->proto == PROTO_ICMPV6 ? PLANE_ASKS : PLANE_ASKS_ALONE;
 }
 
-/* What becomes of a packet. Workers count frames that are longer than `most` bytes. */
+/* Returns the verdict on a packet. Workers count frames that are longer than `most` bytes. */
 static __always_inline enum plane_verdict plane_judge(
 	struct xdp_md *ctx, const volatile struct bypass_setup *setup, __u32 most)
 {

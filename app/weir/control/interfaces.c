@@ -24,7 +24,7 @@
 #define GONE_NS     SECOND_NS /* a period while a port waits for its interface */
 #define GRACE_NS    MS_NS     /* between two looks whether workers have left a port */
 #define PATIENCE_MS 2000      /* with the kernel, at the stop */
-#define NEWS_MOST   8         /* of a look; what is more is said after the next */
+#define NEWS_MOST   8         /* of a look; the next look reports the others */
 #define NAMES       128
 
 /* Others that have to do with the packets of an interface; "": none. */
@@ -67,7 +67,7 @@ static void look_beside(const struct port_config *port, struct look *look)
 	unsigned again;
 
 	*beside = (struct beside){0};
-	look->back = false;
+	look->back = 0;
 	if (!kernel_interface(port, configured))
 		return;
 	again = look->gone || !look->interface ? if_nametoindex(configured) : 0;
@@ -254,7 +254,6 @@ static bool look_for_returned(struct instance *inst)
 
 	if (!inst->links)
 		return false;
-
 	for (unsigned i = 0; i < inst->config->n_ports; i++) {
 		if (!inst->links->ports[i].gone)
 			continue;

@@ -3,7 +3,7 @@
  *
  * What all workers see alike, the tables of the classifier and what goes with them: one immutable
  * snapshot, exchanged by pointer, and used again only after every worker has passed a quiescent
- * state (rte_rcu_qsbr). What is a worker's own, its limits, it is told by limit_ring.h. Only
+ * state (rte_rcu_qsbr). Each worker receives its own limits by limit_ring.h. Only
  * publish.c uses these two ways from control to the packet path. The third is the ports of a path,
  * which interfaces.c changes while a port is opened again.
  *

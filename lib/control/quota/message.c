@@ -109,7 +109,7 @@ static uint64_t repeat_grants(struct quota_node *q, uint64_t now_ns)
 		if (!is_to_confirm(q, i))
 			continue;
 		if (e->speak || e->due) {
-			at = now_ns + repeat_ns; /* it is told now */
+			at = now_ns + repeat_ns; /* a message is due now */
 		} else if (now_ns >= at) {
 			e->due |= QUOTA_CONFIRM;
 			e->granted_ns = now_ns;

@@ -124,7 +124,7 @@ struct source_table {
 	struct source_table_stats stats __attribute__((aligned(SOURCE_LINE)));
 	uint64_t guests;      /* sources that live in their other line */
 	uint32_t search_gap;  /* newcomers that may pass between two searches for room */
-	uint32_t search_in;   /* of them, until the next */
+	uint32_t search_in;   /* newcomers until the next search */
 	uint64_t swept_busy;  /* seen by the sweep so far */
 	uint32_t swept;       /* line that the sweep looks at next */
 	uint64_t shared_used; /* shared meters in use */
