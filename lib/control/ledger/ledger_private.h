@@ -59,7 +59,11 @@ struct ledger_edge {
 		uint32_t word;
 	} rival;        /* newest one with the current epoch and another word */
 	uint64_t asked; /* a new life replaces it after it echoes a later stamp */
-	bool closed;    /* while we are recovering: this edge has been told */
+	struct ledger_answer {
+		uint64_t epoch, granted, received;
+		bool given;
+	} answer;    /* newest one to our recovery */
+	bool closed; /* while we are recovering: two answers were equal */
 
 	bool confirmed;        /* see struct ledger_view */
 	unsigned denials;      /* statements against our life since the last valid one */

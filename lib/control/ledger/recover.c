@@ -8,6 +8,11 @@
  * own counters, crossed over: what was on its way back then is nowhere else, and never arrives.
  * When all edges are closed its balance follows from them.
  *
+ * It takes two answers to close an edge, because one can be damaged and a ledger without memory has
+ * nothing to compare it with. The whole limit is no bound: it can have been larger before. Both must
+ * name the same `received`; of `granted` the smaller one counts, and the rest is received after the
+ * recovery, by the usual rules.
+ *
  * Two recovering neighbours tell each other zeros, or what the one has already been told of this
  * edge.
  */
@@ -94,7 +99,7 @@ static bool ask_louder(struct ledger *l, const struct ledger_statement *s)
 		return false;
 	l->epoch = known + 1;
 	for (uint32_t i = 0; i < l->n_edges; i++)
-		l->edges[i].closed = false;
+		l->edges[i].closed = l->edges[i].answer.given = false;
 	return true;
 }
 
@@ -103,8 +108,23 @@ static bool answers_recovering(const struct ledger *l, const struct ledger_state
 	return s->echo_epoch == 0 && s->echo_stamp == l->epoch && s->least_epoch == l->epoch;
 }
 
+/*
+ * Returns true if the former answer has the same `received`; then *granted is the smaller of both.
+ * A recovering neighbour has one stamp only, so that a repeated answer of it counts as two.
+ */
+static bool answer_is_confirmed(
+	struct ledger_edge *e, const struct ledger_statement *s, uint64_t *granted)
+{
+	const struct ledger_answer former = e->answer;
+
+	e->answer = (struct ledger_answer){
+		.epoch = s->epoch, .granted = s->granted, .received = s->received, .given = true};
+	*granted = min_u64(former.granted, s->granted);
+	return former.given && former.epoch == s->epoch && former.received == s->received;
+}
+
 /* The neighbour's counters, crossed over. */
-static void edge_closed(struct ledger_edge *e, const struct ledger_statement *s)
+static void edge_closed(struct ledger_edge *e, const struct ledger_statement *s, uint64_t granted)
 {
 	struct ledger_terms terms = {
 		.granted = s->received,
@@ -114,8 +134,8 @@ static void edge_closed(struct ledger_edge *e, const struct ledger_statement *s)
 
 	edge_commit_all(e, &terms);
 	e->locked = s->received;
-	e->received = s->granted;
-	e->heard.granted = s->granted;
+	e->received = granted;
+	e->heard.granted = granted;
 	e->heard.received = s->received;
 	e->heard.promised = 0;
 	e->heard.echoed = false;
@@ -148,6 +168,7 @@ enum ledger_verdict recovering_hears(
 	struct ledger *l, struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s)
 {
 	enum ledger_verdict verdict = LEDGER_HEARD;
+	uint64_t granted;
 
 	if (ask_louder(l, s))
 		verdict = LEDGER_NEWS;
@@ -166,10 +187,8 @@ enum ledger_verdict recovering_hears(
 		e->heard.at_ns = now_ns;
 		e->heard.known = true;
 	}
-	if (e->closed) {
-		e->received = e->heard.granted = max_u64(e->received, s->granted);
+	if (e->closed || !answer_is_confirmed(e, s, &granted))
 		return verdict;
-	}
-	edge_closed(e, s);
+	edge_closed(e, s, granted);
 	return recovering_ends(l) ? LEDGER_NEWS : verdict;
 }
