@@ -199,6 +199,8 @@ static void act_on_ledger(struct ledger *l, struct input *in, uint64_t now, uint
 	case 9:
 		if (next_ledger_byte(in) % 8 == 0)
 			ledger_lose(l);
+		else
+			ledger_loss_committed(l);
 		break;
 	case 10:
 		ledger_raise_most(l, next_ledger_number(in) % LEDGER_MOST);

@@ -384,6 +384,8 @@ static void unit_committed(struct book *book, struct book_account *account, bool
 	struct unit_account *a = (struct unit_account *)account;
 
 	a->marked &= durable;
+	if (a->marked)
+		quota_loss_committed(a->quota);
 	if (durable)
 		quota_committed(a->quota);
 	else

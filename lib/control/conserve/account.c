@@ -393,6 +393,10 @@ static void rate_committed(struct book *book, struct book_account *account, bool
 	rate_stir((struct conserve *)book, a);
 	rate_has_news((struct conserve *)book, a);
 	a->marked &= durable;
+	if (a->marked) {
+		ledger_loss_committed(a->ledger);
+		rate_due_to_all((struct conserve *)book, a);
+	}
 	if (durable) {
 		ledger_committed(a->ledger);
 		rate_announce((struct conserve *)book, a);

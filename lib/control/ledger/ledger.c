@@ -75,7 +75,8 @@ void ledger_lose(struct ledger *l)
 	l->balance = 0;
 	l->spent = 0;
 	l->epoch = max_u64(l->epoch, l->denied_epoch) + 1;
-	l->mute = l->saving = l->dirty = false;
+	l->mute = l->word != 0;
+	l->saving = l->dirty = false;
 	for (uint32_t i = 0; i < l->n_edges; i++) {
 		struct ledger_edge *e = &l->edges[i],
 				   lost = {.said = e->said, .heard = e->heard, .life = e->life};
@@ -85,6 +86,12 @@ void ledger_lose(struct ledger *l)
 			e->committed.least_epoch;
 		*e = lost;
 	}
+}
+
+void ledger_loss_committed(struct ledger *l)
+{
+	if (l->recovering)
+		l->mute = false;
 }
 
 void ledger_continue(struct ledger *l, const struct ledger *former)

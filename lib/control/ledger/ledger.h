@@ -118,16 +118,20 @@ uint64_t ledger_count(const struct ledger *l);
 bool ledger_recovering(const struct ledger *l);
 
 /*
- * Returns true from the start until its first record is durable. Until then ledger_state() must not
- * be called, so that each life that neighbours receive is in a record. Always false without a word.
+ * Returns true from the start until its first record is durable, and from ledger_lose() until
+ * ledger_loss_committed(). Until then ledger_state() must not be called, so that each life that
+ * neighbours receive is in a record. Always false without a word.
  */
 bool ledger_is_mute(const struct ledger *l);
 
 /*
  * Drops the record, which is old or used by another limiter: the ledger recovers as if it had
- * none. Has no effect while it is recovering.
+ * none. Has no effect while it is recovering. Call ledger_loss_committed() when no later start can
+ * restore the record. An earlier question would close the edges of the neighbours, and drop
+ * their proof that the record is old.
  */
 void ledger_lose(struct ledger *l);
+void ledger_loss_committed(struct ledger *l);
 
 /*
  * Continues the lives and counts of a former ledger of this limiter, on both sides of each edge,

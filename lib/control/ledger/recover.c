@@ -9,9 +9,9 @@
  * When all edges are closed its balance follows from them.
  *
  * It takes two answers to close an edge, because one can be damaged and a ledger without memory has
- * nothing to compare it with. The whole limit is no bound: it can have been larger before. Both must
- * name the same `received`; of `granted` the smaller one counts, and the rest is received after the
- * recovery, by the usual rules.
+ * nothing to compare it with. The whole limit is no bound: it can have been larger before. Both
+ * must name the same `received`; of `granted` the smaller one counts, and the rest is received
+ * after the recovery, by the usual rules.
  *
  * Two recovering neighbours tell each other zeros, or what the one has already been told of this
  * edge.

@@ -345,6 +345,13 @@ void quota_lose(struct quota_node *q)
 		q->edges[i].uncommitted = q->edges[i].saving = false;
 		q->edges[i].speak = true;
 	}
+	if (!q->params.durable)
+		quota_loss_committed(q);
+}
+
+void quota_loss_committed(struct quota_node *q)
+{
+	ledger_loss_committed(q->ledger);
 }
 
 void quota_raise_total(struct quota_node *q, uint64_t total)

@@ -158,8 +158,13 @@ bool quota_hear(
  */
 enum ledger_verdict quota_denied(const struct quota_node *q);
 
-/* Drops the record: the node recovers, and counts the units that it held as spent. */
+/*
+ * Drops the record: the node recovers, and counts the units that it held as spent. A durable one
+ * has no messages until quota_loss_committed(), which is due when no later start can restore the
+ * record.
+ */
 void quota_lose(struct quota_node *q);
+void quota_loss_committed(struct quota_node *q);
 
 /* Raises the bound of a balance, see ledger_raise_most(). */
 void quota_raise_total(struct quota_node *q, uint64_t total);

@@ -281,7 +281,7 @@ static enum ledger_verdict hear_answers(
 
 /*
  * One of the first two answers has a flipped bit. The recovery ends nevertheless, and after it the
- * ledger has what the neighbour has granted and received.
+ * counters of the ledger equal those of the neighbour.
  */
 static void test_damaged_answer(void **state_)
 {
@@ -642,6 +642,11 @@ static void test_two_starts_of_one_record(void **state)
 		assert_int_equal(tell_other_ledger(b, 0, a, 0, now + 1), LEDGER_INVALID);
 		assert_int_equal(tell_other_ledger(b, 0, a, 0, now + 2), LEDGER_DENIED);
 		ledger_lose(a);
+		assert_true(ledger_is_mute(a));
+		ledger_committed(a); /* a record that was begun before */
+		assert_true(ledger_is_mute(a));
+		ledger_loss_committed(a);
+		assert_false(ledger_is_mute(a));
 		agree_on_edge(a, 0, b, 0, now + S);
 		assert_false(ledger_recovering(a));
 		assert_int_equal(ledger_balance(a) + ledger_balance(b), 200);
