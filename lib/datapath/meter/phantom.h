@@ -620,8 +620,8 @@ static inline void phantom_owe(struct phantom *p, struct phantom_class *class,
  * Whether units of a flow that phantom_asks() about will be refused, if a look is enough to know:
  * nothing that is earned is due to be served, and the class of the flow is its own, or would be
  * shared, as none of its set is free. Where classes press most packets are refused, and so most
- * read no more than this, and change nothing. Masks, and one question; false says nothing. Anybody
- * who may read the state.
+ * read no more than this, and change nothing. Masks, and two questions; false says nothing. Any
+ * thread that may read the state.
  */
 static inline bool phantom_refuses(const struct phantom *p, uint32_t hash,
 	const struct token_bucket *bucket, const struct token_bucket_profile *profile,
@@ -631,20 +631,19 @@ static inline bool phantom_refuses(const struct phantom *p, uint32_t hash,
 	const struct phantom_class *classes = &p->classes[phantom_set(p, mixed)], *class;
 	uint64_t earned = bucket->tokens - p->seen, waits = p->left + (earned >> PHANTOM_TOKEN);
 	uint64_t least = UINT64_MAX, any = 0;
-	unsigned at = mixed >> 20 & (PHANTOM_WAYS - 1);
-	bool own, none_free;
+	unsigned own = 0;
 
-	for (unsigned i = PHANTOM_WAYS; i-- > 0;) {
+	for (unsigned i = 0; i < PHANTOM_WAYS; i++)
+		own |= (unsigned)(classes[i].flow == hash) << i;
+	for (unsigned i = 0; !own && i < PHANTOM_WAYS; i++) {
 		uint64_t queue = classes[i].end - p->time;
 
-		at = classes[i].flow == hash ? i : at;
 		least = queue < least ? queue : least;
 		any |= queue;
 	}
-	class = &classes[at];
-	own = class->flow == hash;
-	none_free = (any < phantom_span(p)) & (waits < p->turn) & (waits < least * p->weight);
-	return (cost != 0) & (earned < p->room) & (own | none_free) &
+	class = &classes[own ? (unsigned)__builtin_ctz(own) : mixed >> 20 & (PHANTOM_WAYS - 1)];
+	own |= (any < phantom_span(p)) & (waits < p->turn) & (waits < least * p->weight);
+	return (cost != 0) & (earned < p->room) & (own != 0) &
 	       (bucket->tokens < phantom_needs(p, class, bucket->tokens, profile, cost));
 }
 
