@@ -551,8 +551,8 @@ IN_COMPANY = ("drawn", "quota", "reload", "reload_keys", "etcd", "weirctl", "kil
               "stuck", "trial", "shadow",
               "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",
               "ctl_live", "doctor", "manual", "timed", "page", "events", "flows", "decoys",
-              "explain", "changes", "bypass", "plane", "plane_ledger", "import", "refusals",
-              "starts", "balance", "lengths", "interfaces")
+              "explain", "changes", "bypass", "plane", "plane_counts", "plane_ledger", "import",
+              "refusals", "starts", "balance", "lengths", "interfaces")
 # Tests of two threads that share data, and of malformed input.
 SANITIZED = {
     "build-asan": {"hostile": ()},

@@ -56,6 +56,7 @@ struct bypass {
 	int beats_fd;
 	struct plane *plane; /* NULL: the kernel decides no packets */
 	bool made_top;       /* BYPASS_DIRECTORY was not there */
+	bool swapped;        /* the pins of the plane are this process's */
 	bool stays;          /* the start is over: the programs outlive the process */
 };
 
@@ -477,7 +478,7 @@ void bypass_remove_left(const struct config *config)
 /* What may fail of keeping them fails here, before anything is taken from a former process. */
 static int keep_aside(struct bypass *bypass, const struct complaint_sink *to)
 {
-	int ret = plane_keep_aside(bypass->plane, bypass->directory);
+	int ret = plane_keep_aside(bypass->plane);
 	char found[BYPASS_PATH + 64];
 
 	if (ret == 0)
@@ -570,7 +571,7 @@ static int pin_missing(const struct bypass *bypass, const struct bypass_port *po
 
 int bypass_pin_again(struct bypass *bypass)
 {
-	bool whole = !bypass->plane || plane_is_whole(bypass->directory);
+	bool whole = !bypass->plane || plane_is_whole(bypass->plane);
 	int missing = !whole, ret = 0;
 
 	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++)
@@ -583,9 +584,7 @@ int bypass_pin_again(struct bypass *bypass)
 	for (unsigned i = 0; ret >= 0 && i < CONFIG_PORTS_MAX; i++)
 		ret = pin_missing(bypass, &bypass->ports[i], true);
 	if (ret >= 0 && !whole)
-		ret = plane_keep_aside(bypass->plane, bypass->directory);
-	if (ret >= 0 && !whole)
-		ret = plane_keep(bypass->directory);
+		ret = plane_keep(bypass->plane);
 	return ret < 0 ? ret : missing;
 }
 
@@ -601,23 +600,21 @@ static int put_in_force(struct bypass_port *port)
 	return 0;
 }
 
+/*
+ * The pins change before any program does: whichever programs are attached if this process is
+ * killed, the pins list the maps of all of them.
+ */
 int bypass_take_over(struct bypass *bypass)
 {
-	int ret = 0;
+	int ret = bypass->plane ? plane_swap(bypass->plane) : 0;
 
+	bypass->swapped = bypass->plane && ret == 0;
 	for (unsigned i = 0; ret == 0 && i < CONFIG_PORTS_MAX; i++)
 		if (bypass->ports[i].interface)
 			ret = pin_port(bypass, &bypass->ports[i]);
 	for (unsigned i = 0; ret == 0 && i < CONFIG_PORTS_MAX; i++)
 		if (bypass->ports[i].interface)
 			ret = put_in_force(&bypass->ports[i]);
-	return ret;
-}
-
-int bypass_keep(struct bypass *bypass)
-{
-	int ret = bypass->plane ? plane_keep(bypass->directory) : 0;
-
 	bypass->stays = ret == 0;
 	if (ret == 0)
 		remove_others(bypass, NULL);
@@ -656,6 +653,17 @@ struct plane *bypass_plane(const struct bypass *bypass)
 	return bypass->plane;
 }
 
+/* After a failed start: pins as before, unless a program of this process has counted packets. */
+static void swap_back(const struct bypass *bypass)
+{
+	bool counted = false;
+
+	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++)
+		counted |= bypass->ports[i].updated;
+	if (bypass->swapped && !counted)
+		(void)plane_swap(bypass->plane);
+}
+
 void bypass_close(struct bypass *bypass)
 {
 	if (!bypass)
@@ -667,8 +675,10 @@ void bypass_close(struct bypass *bypass)
 			take_back(bypass, &bypass->ports[i]);
 		close_port(&bypass->ports[i]);
 	}
+	if (!bypass->stays)
+		swap_back(bypass);
 	if (bypass->plane)
-		plane_drop_aside(bypass->directory);
+		plane_drop_aside(bypass->plane);
 	if (!bypass->stays)
 		rmdir(bypass->directory); /* if it is empty */
 	if (!bypass->stays && bypass->made_top)

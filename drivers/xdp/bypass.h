@@ -60,23 +60,19 @@ int bypass_open(const struct config *config, const struct bypass_room *room,
 	const struct complaint_sink *to, struct bypass **bypass);
 
 /*
- * The last step of a start. Pins the programs and puts them in force, in place of those that
- * earlier processes have left: each packet meets one of them. After it bypass_before() is known.
- * 0 or a negative errno. Main thread.
+ * The last step of a start. Pins the programs and the state of the XDP data plane for the next
+ * process. Puts the programs in force, in place of those that earlier processes have left: each
+ * packet meets one of them. Then removes programs that earlier processes of this limiter have left
+ * at other ports. After it bypass_before() is known. 0 or a negative errno. Main thread.
+ * bypass_remove_left() does that removal if no wire has a program.
  */
 int bypass_take_over(struct bypass *bypass);
-
-/*
- * Immediately after that: keeps the state of the XDP data plane for the next process, and removes
- * programs that earlier processes of this limiter have left at other ports. If no wire has a
- * program, bypass_remove_left() does that. As above.
- */
-int bypass_keep(struct bypass *bypass);
 void bypass_remove_left(const struct config *config);
 
 /*
- * Pins the programs and maps again if their pins were removed after bypass_keep(). Without pins the
- * programs end with the process. The number of missing pins, or a negative errno. Main thread.
+ * Pins the programs and maps again if their pins were removed after bypass_take_over(). Without
+ * pins the programs end with the process. The number of missing pins, or a negative errno. Main
+ * thread.
  */
 int bypass_pin_again(struct bypass *bypass);
 
@@ -84,8 +80,8 @@ int bypass_pin_again(struct bypass *bypass);
 struct plane *bypass_plane(const struct bypass *bypass);
 
 /*
- * Lets go of them: they stay, and the packets go to the partner port. Without bypass_keep() before,
- * the start has failed: all that it has attached and pinned is taken back.
+ * Lets go of them: they stay, and the packets go to the partner port. Without bypass_take_over()
+ * before, the start has failed: all that it has attached and pinned is taken back.
  */
 void bypass_close(struct bypass *bypass);
 

@@ -115,8 +115,7 @@ static uint32_t sum_turns(int beats)
 	return sum;
 }
 
-/* The map of that name of a program: a descriptor, or -1. */
-static int open_map(uint32_t program, const char *name)
+int bypass_open_map(uint32_t program, const char *name)
 {
 	uint32_t ids[MAPS_MOST], bytes = sizeof(struct bpf_prog_info);
 	struct bpf_prog_info info = {.nr_map_ids = MAPS_MOST, .map_ids = (uint64_t)(uintptr_t)ids};
@@ -144,7 +143,7 @@ static int open_map(uint32_t program, const char *name)
 static bool is_served(uint32_t program)
 {
 	const struct timespec round = {.tv_nsec = ROUND_NS};
-	int beats = open_map(program, "beats");
+	int beats = bypass_open_map(program, "beats");
 	uint32_t before;
 
 	if (beats < 0)

@@ -22,4 +22,7 @@ void bypass_name_directory(const char *limiter, char path[BYPASS_PATH]);
  */
 int bypass_open_link(const char *path, int *interface, uint32_t *program);
 
+/* Opens the map of that name of a program. Returns a descriptor or -1. */
+int bypass_open_map(uint32_t program, const char *name);
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "plane.h"
+#include "plane_inside.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -81,161 +81,45 @@ static_assert(TOKEN_BYTE == 24 && TOKEN_SHIFT - GCRA_SHIFT == 48 && GCRA_SHIFT =
 static_assert(SHARED_BUCKET_SECOND == 40 && SHARED_BUCKET_AHEAD == 1 << 20, "");
 static_assert(POLICE_TCP_ONLY == 1 << 3 && ACCOUNTING_L3 == 1 && ACCOUNTING_WIRE == 2, "");
 
-/* Where maps are kept, and where they are made ready: no interface's names. */
-#define KEPT       "plane"
 #define KEPT_ASIDE "plane-next"
-#define KEPT_MAPS  4
-
-static const char *const kept_names[KEPT_MAPS] = {"books", "lines", "buckets", "clock"};
 
 /* No packet takes as long, if the kernel does not say when all are over. */
 #define GRACE_NS 50000000
 
-/* A map that is shared with the kernel. */
-struct shared_map {
-	int fd;
-	void *memory;
-	size_t bytes;
-};
-
-/* What outlives the process, and the next one adopts. */
-struct kept_maps {
-	struct shared_map lines, buckets, books, clock;
-	unsigned slots;
-};
-
-struct plane {
-	unsigned slots, cpus;
-	struct shared_map lines, buckets, books, samples, clock;
-	struct kept_maps former;
-	bool former_differs; /* a former process has left maps of another layout */
-	int tables;          /* the map of the one classifier in force, that is one of: */
-	struct shared_map classifiers[2];
-	uint32_t room; /* lines of each */
-	unsigned spare;
-};
-
-/* Pages, as the kernel has them. */
-static int map_memory(struct shared_map *shared, size_t value, size_t entries)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	shared->bytes = (value * entries + page - 1) / page * page;
-	shared->memory = mmap(
-		NULL, shared->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared->fd, 0);
-	if (shared->memory == MAP_FAILED)
-		shared->memory = NULL;
-	return shared->memory ? 0 : -errno;
-}
-
-static void unmap_shared(struct shared_map *shared)
-{
-	if (shared->memory)
-		munmap(shared->memory, shared->bytes);
-	shared->memory = NULL;
-}
-
-static void name_kept(
-	const char *directory, const char *where, const char *what, char path[PATH_MAX])
-{
-	snprintf(path, PATH_MAX, "%s/%s/%s", directory, where, what);
-}
-
-/*
- * A map that a former process has left, if its name and the size of its values are ours; returns
- * its entries, or 0.
- */
-static unsigned open_kept(const char *directory, const char *what, const char *name, size_t value,
-	struct shared_map *shared)
-{
-	struct bpf_map_info info = {0};
-	uint32_t bytes = sizeof(info);
-	char path[PATH_MAX];
-
-	name_kept(directory, KEPT, what, path);
-	shared->fd = bpf_obj_get(path);
-	if (shared->fd < 0 || bpf_obj_get_info_by_fd(shared->fd, &info, &bytes) ||
-		strcmp(info.name, name) != 0 || info.value_size != value ||
-		map_memory(shared, value, info.max_entries))
-		return 0;
-	return info.max_entries;
-}
-
-static void close_kept(struct shared_map *shared)
-{
-	unmap_shared(shared);
-	if (shared->fd >= 0)
-		close(shared->fd);
-	shared->fd = -1;
-}
-
-void plane_forget_former(struct plane *plane)
-{
-	close_kept(&plane->former.clock);
-	close_kept(&plane->former.lines);
-	close_kept(&plane->former.buckets);
-	close_kept(&plane->former.books);
-	plane->former.slots = 0;
-}
-
-/* Opens all of it, or nothing if a part has another layout. */
-static void open_former(struct plane *plane, const char *directory)
-{
-	struct kept_maps *former = &plane->former;
-	unsigned lines, buckets;
-
-	former->slots = open_kept(
-		directory, "books", PLANE_LAYOUT, sizeof(struct plane_book), &former->books);
-	lines = open_kept(
-		directory, "lines", "plane_lines", sizeof(struct plane_line), &former->lines);
-	buckets = open_kept(directory, "buckets", "plane_buckets", sizeof(struct plane_bucket),
-		&former->buckets);
-	if (former->slots > 0 && lines == (uint64_t)former->slots * plane->cpus &&
-		buckets >= former->slots &&
-		open_kept(directory, "clock", "plane_clocks", sizeof(struct plane_clock),
-			&former->clock) == 1)
-		return;
-	plane->former_differs = former->books.fd >= 0;
-	plane_forget_former(plane);
-}
-
-bool plane_former_differs(const struct plane *plane)
-{
-	return plane->former_differs;
-}
-
-static int make_books(struct plane *plane)
+static int make_books(struct plane *plane, struct shared_map *books)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 
-	plane->books.fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, PLANE_LAYOUT, sizeof(uint32_t),
+	books->fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, PLANE_LAYOUT, sizeof(uint32_t),
 		sizeof(struct plane_book), plane->slots, &opts);
-	if (plane->books.fd < 0)
+	if (books->fd < 0)
 		return -errno;
-	return map_memory(&plane->books, sizeof(struct plane_book), plane->slots);
+	return plane_map_memory(books, sizeof(struct plane_book), plane->slots);
 }
 
 int plane_create(unsigned slots, uint32_t lines, const char *directory, struct plane **plane)
 {
 	const struct shared_map none = {.fd = -1};
-	int cpus = libbpf_num_possible_cpus();
+	int cpus = libbpf_num_possible_cpus(), ret;
 
 	*plane = calloc(1, sizeof(**plane));
 	if (!*plane)
 		return -ENOMEM;
-	**plane = (struct plane){.slots = slots,
+	**plane = (struct plane){.directory = directory,
+		.slots = slots,
 		.cpus = cpus > 0 ? (unsigned)cpus : 1,
 		.lines = none,
 		.buckets = none,
 		.books = none,
+		.next_books = none,
 		.samples = none,
 		.clock = none,
-		.former = {none, none, none, none, 0},
 		.tables = -1,
 		.classifiers = {none, none},
 		.room = lines};
-	open_former(*plane, directory);
-	return make_books(*plane);
+	plane_open_former(*plane);
+	ret = make_books(*plane, &(*plane)->books);
+	return ret ? ret : make_books(*plane, &(*plane)->next_books);
 }
 
 static int size_map(struct bpf_map *map, const struct shared_map *shared, size_t entries)
@@ -258,8 +142,9 @@ static int make_classifiers(struct plane *plane)
 
 		table->fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "plane_table", sizeof(uint32_t),
 			sizeof(struct classify_line), plane->room, &opts);
-		ret = table->fd < 0 ? -errno
-				    : map_memory(table, sizeof(struct classify_line), plane->room);
+		ret = table->fd < 0
+			      ? -errno
+			      : plane_map_memory(table, sizeof(struct classify_line), plane->room);
 	}
 	return ret;
 }
@@ -292,7 +177,7 @@ int plane_share(struct plane *plane, struct bypass_bpf *program)
 static int map_shared(struct shared_map *shared, const struct bpf_map *map)
 {
 	shared->fd = bpf_map__fd(map);
-	return map_memory(shared, bpf_map__value_size(map), bpf_map__max_entries(map));
+	return plane_map_memory(shared, bpf_map__value_size(map), bpf_map__max_entries(map));
 }
 
 int plane_map(struct plane *plane, struct bypass_bpf *program)
@@ -314,131 +199,21 @@ void plane_destroy(struct plane *plane)
 {
 	if (!plane)
 		return;
-	close_kept(&plane->classifiers[0]);
-	close_kept(&plane->classifiers[1]);
-	plane_forget_former(plane);
-	close_kept(&plane->books);
-	unmap_shared(&plane->lines);
-	unmap_shared(&plane->buckets);
-	unmap_shared(&plane->samples);
-	unmap_shared(&plane->clock);
+	plane_close_map(&plane->classifiers[0]);
+	plane_close_map(&plane->classifiers[1]);
+	plane_close_former(plane);
+	plane_close_map(&plane->books);
+	plane_close_map(&plane->next_books);
+	plane_unmap(&plane->lines);
+	plane_unmap(&plane->buckets);
+	plane_unmap(&plane->samples);
+	plane_unmap(&plane->clock);
 	free(plane);
-}
-
-/* What the CPUs have counted, and still hold; packets in the 32 bits that a line has. */
-static void add_lines(const struct plane *plane, unsigned slot, struct plane_former *former)
-{
-	const struct plane_line *lines = plane->former.lines.memory;
-
-	for (unsigned cpu = 0; cpu < plane->cpus; cpu++) {
-		const struct plane_line *line = &lines[(size_t)cpu * plane->former.slots + slot];
-		uint32_t dropped = counter_read32(&line->dropped_packets);
-		uint64_t dropped_bytes = counter_read((const uint64_t *)&line->dropped_bytes);
-
-		former->book.dropped_packets += dropped;
-		former->book.dropped_bytes += dropped_bytes;
-		former->book.over_packets += counter_read((const uint64_t *)&line->over_packets);
-		former->book.over_bytes += counter_read((const uint64_t *)&line->over_bytes);
-		former->book.passed_packets += counter_read32(&line->packets) - dropped;
-		former->book.passed_bytes += counter_read((const uint64_t *)&line->bytes) -
-					     dropped_bytes;
-		former->held += line->tokens >> TOKEN_BYTE;
-	}
-}
-
-int plane_look_back(const struct plane *plane, unsigned i, struct plane_former *former)
-{
-	const struct plane_book *books = plane->former.books.memory;
-
-	if (i >= plane->former.slots)
-		return -ENOENT;
-	*former = (struct plane_former){.book = books[i]};
-	former->book.name[sizeof(former->book.name) - 1] = '\0';
-	if (former->book.name[0] != '\0')
-		add_lines(plane, i, former);
-	return 0;
-}
-
-/* tick_of_kernel() of the former programs. */
-static uint64_t former_tick(const struct plane_clock *clock)
-{
-	const struct plane_time *from = &clock->times[clock->written & 1];
-	struct timespec now;
-	uint64_t elapsed;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	elapsed = (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec - from->ns;
-	return from->ticks +
-	       (uint64_t)(((unsigned __int128)elapsed * from->rate) >> PLANE_CLOCK_SHIFT);
-}
-
-/* look_at_lease() of them: where their clock stands for the bucket. */
-static uint64_t former_slowed(const struct plane *plane, unsigned i)
-{
-	const struct plane_line *lines = plane->former.lines.memory;
-	const struct plane_clock *clock = plane->former.clock.memory;
-	struct expiry lease = {.until = clock->until, .span = clock->span};
-	uint64_t tick = former_tick(clock);
-	uint8_t ending = lines[i].terms & PLANE_ENDING;
-
-	if (lines[i].terms & PLANE_SOFT)
-		lease = (struct expiry){.until = clock->member_until, .span = clock->member_span};
-	if (ending == 0 || !expiry_is_past(&lease, tick))
-		return tick;
-	return expiry_slowed(lease.until, tick, ending);
-}
-
-/* As shared_bucket_take(): what it has is divided by 2^shift, and it then has so much less. */
-static uint64_t take_part(
-	struct shared_bucket *shared, unsigned shift, uint64_t less, uint64_t tick)
-{
-	const struct shared_bucket_profile profile = shared_bucket_read(shared);
-	const struct gcra_profile limit = shared_bucket_limit(&profile);
-	const struct gcra_now instant = gcra_now(&limit, tick);
-	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED), left, units;
-
-	do {
-		int64_t tokens = gcra_tokens(&(struct gcra){seen}, &instant);
-
-		units = tokens > 0 ? (uint64_t)tokens >> (GCRA_SHIFT + shift) : 0;
-		left = instant.at - (uint64_t)tokens + ((units + less) << GCRA_SHIFT);
-	} while (!__atomic_compare_exchange_n(
-		&shared->state.allow_at, &seen, left, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	return units;
-}
-
-/* Its process is no more: nobody else writes limits there. */
-uint64_t plane_take_half(struct plane *plane, unsigned i, uint64_t rate)
-{
-	struct shared_bucket *shared = (struct shared_bucket *)plane->former.buckets.memory + i;
-	struct shared_bucket_profile profile = shared_bucket_read(shared);
-	uint64_t tick = former_slowed(plane, i);
-
-	if (profile.rate > rate) {
-		profile.rate = rate;
-		shared_bucket_change(shared, &profile, tick);
-	}
-	return take_part(shared, 1, 0, tick);
-}
-
-uint64_t plane_take_all(struct plane *plane, unsigned i)
-{
-	struct shared_bucket *buckets = plane->former.buckets.memory;
-
-	return take_part(&buckets[i], 0, SHARED_BUCKET_AHEAD, former_slowed(plane, i));
 }
 
 struct plane_book *plane_book(struct plane *plane, uint32_t slot)
 {
 	return (struct plane_book *)plane->books.memory + slot;
-}
-
-static int keep_map(const struct shared_map *shared, const char *directory, const char *what)
-{
-	char path[PATH_MAX];
-
-	name_kept(directory, KEPT_ASIDE, what, path);
-	return bpf_obj_pin(shared->fd, path) ? -errno : 0;
 }
 
 void plane_unkeep(const char *path)
@@ -459,39 +234,60 @@ void plane_unkeep(const char *path)
 
 bool plane_is_kept(const char *name)
 {
-	return strcmp(name, KEPT) == 0;
+	return strcmp(name, PLANE_KEPT) == 0;
 }
 
-void plane_drop_aside(const char *directory)
+static void name_directory(const struct plane *plane, const char *name, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%s/%s", plane->directory, name);
+}
+
+void plane_drop_aside(const struct plane *plane)
 {
 	char path[PATH_MAX];
 
-	name_kept(directory, KEPT_ASIDE, "", path);
+	name_directory(plane, KEPT_ASIDE, path);
 	plane_unkeep(path);
 }
 
-int plane_keep_aside(struct plane *plane, const char *directory)
+static int keep_map(const struct plane *plane, int fd, enum plane_kept map, unsigned generation)
 {
+	char path[PATH_MAX];
+
+	plane_name_kept(plane, KEPT_ASIDE, map, generation, path);
+	return bpf_obj_pin(fd, path) ? -errno : 0;
+}
+
+/* Its own maps, and as further generations those whose counts can still grow. */
+int plane_keep_aside(const struct plane *plane)
+{
+	const int own[KEPT_MAPS] = {
+		plane->books.fd, plane->lines.fd, plane->buckets.fd, plane->clock.fd};
+	unsigned n = 1;
 	char path[PATH_MAX];
 	int ret;
 
-	const struct shared_map *maps[KEPT_MAPS] = {
-		&plane->books, &plane->lines, &plane->buckets, &plane->clock};
-
-	plane_drop_aside(directory);
-	name_kept(directory, KEPT_ASIDE, "", path);
+	plane_drop_aside(plane);
+	name_directory(plane, KEPT_ASIDE, path);
 	ret = mkdir(path, 0700) ? -errno : 0;
 	for (unsigned i = 0; ret == 0 && i < KEPT_MAPS; i++)
-		ret = keep_map(maps[i], directory, kept_names[i]);
+		ret = keep_map(plane, own[i], i, 0);
+	for (unsigned k = 0; k < plane->n_former; k++) {
+		if (!plane->former[k].current)
+			continue;
+		for (unsigned i = 0; ret == 0 && i < KEPT_MAPS; i++)
+			ret = keep_map(plane, plane->former[k].maps[i].fd, i, n);
+		n++;
+	}
 	return ret;
 }
 
-bool plane_is_whole(const char *directory)
+bool plane_is_whole(const struct plane *plane)
 {
 	char path[PATH_MAX];
 
 	for (unsigned i = 0; i < KEPT_MAPS; i++) {
-		name_kept(directory, KEPT, kept_names[i], path);
+		plane_name_kept(plane, PLANE_KEPT, i, 0, path);
 		if (access(path, F_OK))
 			return false;
 	}
@@ -499,18 +295,59 @@ bool plane_is_whole(const char *directory)
 }
 
 /* Never some maps of one process and some of another: they change places all at once. */
-int plane_keep(const char *directory)
+int plane_swap(const struct plane *plane)
 {
 	char aside[PATH_MAX], kept[PATH_MAX];
-	int ret = 0;
 
-	name_kept(directory, KEPT_ASIDE, "", aside);
-	name_kept(directory, KEPT, "", kept);
-	if (renameat2(AT_FDCWD, aside, AT_FDCWD, kept, RENAME_EXCHANGE))
-		ret = errno == ENOENT && rename(aside, kept) == 0 ? 0 : -errno;
+	name_directory(plane, KEPT_ASIDE, aside);
+	name_directory(plane, PLANE_KEPT, kept);
+	if (renameat2(AT_FDCWD, aside, AT_FDCWD, kept, RENAME_EXCHANGE) == 0)
+		return 0;
+	if (errno == ENOENT && (rename(aside, kept) == 0 || rename(kept, aside) == 0))
+		return 0;
+	return -errno;
+}
+
+int plane_keep(const struct plane *plane)
+{
+	int ret = plane_keep_aside(plane);
+
 	if (ret == 0)
-		plane_drop_aside(directory);
+		ret = plane_swap(plane);
+	plane_drop_aside(plane);
 	return ret;
+}
+
+static void exchange_books(struct plane *plane)
+{
+	const struct shared_map books = plane->books;
+
+	plane->books = plane->next_books;
+	plane->next_books = books;
+}
+
+void plane_begin_books(struct plane *plane)
+{
+	if (plane->n_former == 0)
+		return;
+	memcpy(plane->next_books.memory, plane->books.memory, plane->books.bytes);
+	exchange_books(plane);
+}
+
+void plane_forget_former(struct plane *plane)
+{
+	unsigned n = plane->n_former;
+	int ret;
+
+	if (n == 0)
+		return;
+	plane->n_former = 0;
+	ret = plane_keep(plane);
+	plane->n_former = n;
+	if (ret == 0)
+		plane_close_former(plane);
+	else
+		exchange_books(plane);
 }
 
 /* Programs run where the kernel's grace periods wait for them. */

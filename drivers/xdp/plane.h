@@ -36,14 +36,15 @@ struct plane_book {
 struct plane_former {
 	struct plane_book book; /* and what it has counted by now */
 	uint64_t held;          /* units that its CPUs have taken of its bucket, and not spent */
+	bool current;           /* its program can still be attached, and count */
 };
 
 /*
- * Room for policies in so many slots, and for classifiers of so many lines; what a former process
- * has left in the directory can be adopted, until plane_keep(). The maps are made by the first
- * program that plane_share() is told of, before it is loaded, and are those of all. plane_map()
- * after each has been loaded. Return 0 or a negative errno; plane_destroy() is due in either case.
- * Main thread.
+ * Room for policies in so many slots, and for classifiers of so many lines. The maps that previous
+ * processes have left in the directory can be adopted, until plane_forget_former(). The maps are
+ * made by the first program that plane_share() is told of, before it is loaded, and are those of
+ * all. plane_map() after each has been loaded. The directory's name has to last. Return 0 or a
+ * negative errno; plane_destroy() is due in either case. Main thread.
  */
 int plane_create(unsigned slots, uint32_t lines, const char *directory, struct plane **plane);
 int plane_share(struct plane *plane, struct bypass_bpf *program);
@@ -89,13 +90,19 @@ struct expiry *plane_membership(struct plane *plane);
 void plane_leave_unknown(struct plane *plane, bool never);
 
 /*
- * What a former process has left of the policy in its i-th slot; nothing, with an empty name, where
- * that is nobody's. -ENOENT behind its last slot, or where there is none.
+ * Reads the state that previous processes have left of the policy in the i-th slot of all their
+ * generations; nothing, with an empty name, if the slot has no policy. -ENOENT behind the last one.
+ * A generation has the maps of one process. Several exist if starts were killed during a takeover.
+ * The current ones, so many, have a program that is attached, or are the last one.
  */
 int plane_look_back(const struct plane *plane, unsigned i, struct plane_former *former);
+unsigned plane_n_current(const struct plane *plane);
 
-/* Returns true if a former process has left maps of another layout, which cannot be read. */
-bool plane_former_differs(const struct plane *plane);
+/*
+ * Returns the reason why maps of a previous process were not adopted, as words after "the maps":
+ * another layout, or a value that no process can have written. NULL: all were adopted.
+ */
+const char *plane_refused(const struct plane *plane);
 
 /*
  * Takes out of the bucket there, which its programs may still draw from, half of what it has, and
@@ -106,7 +113,12 @@ bool plane_former_differs(const struct plane *plane);
 uint64_t plane_take_half(struct plane *plane, unsigned i, uint64_t rate);
 uint64_t plane_take_all(struct plane *plane, unsigned i);
 
-/* It is of no use any more. */
+/*
+ * From plane_begin_books() on plane_book() leads to a copy of all books, for the counts of the
+ * current generations. plane_forget_former() pins it, without these generations. Until then, and if
+ * the kernel refuses that, the pins lead to these generations and to the books without them.
+ */
+void plane_begin_books(struct plane *plane);
 void plane_forget_former(struct plane *plane);
 
 /* A slot's book, which is its owner's to write. */
@@ -119,19 +131,21 @@ struct plane_book *plane_book(struct plane *plane, uint32_t slot);
 void plane_await_former(void);
 
 /*
- * Leaves all this in the directory for the next process: aside, and then at one stroke in place of
- * what is there; or not, if it has not come to that. 0 or a negative errno.
+ * Pins for the next process: aside, its own maps and the current generations; then both exchanged
+ * in one step for those that are there. A second exchange takes the first one back. plane_keep()
+ * does both and removes the old pins. 0 or a negative errno.
  */
-int plane_keep_aside(struct plane *plane, const char *directory);
-int plane_keep(const char *directory);
-void plane_drop_aside(const char *directory);
+int plane_keep_aside(const struct plane *plane);
+int plane_swap(const struct plane *plane);
+void plane_drop_aside(const struct plane *plane);
+int plane_keep(const struct plane *plane);
 
 /* Whether a name in that directory is of what is kept; and removes it, or another that is left. */
 bool plane_is_kept(const char *name);
+void plane_unkeep(const char *path);
 
 /* Returns true if all maps that plane_keep() kept are still there. */
-bool plane_is_whole(const char *directory);
-void plane_unkeep(const char *path);
+bool plane_is_whole(const struct plane *plane);
 
 /* At CLOCK_BOOTTIME `ns` it is that tick, of hz a second. */
 void plane_tell_time(struct plane *plane, uint64_t ns, uint64_t tick, uint64_t hz);

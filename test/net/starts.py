@@ -73,7 +73,9 @@ def state(scene):
     features = [subprocess.run(["ethtool", "-k", link["ifname"]], capture_output=True, text=True,
                                check=False).stdout for link in links]
     pins = sorted(pin for pin in glob.glob("/sys/fs/bpf/**", recursive=True)
-                  if not pin.startswith("/sys/fs/bpf/xdp"))  # libxdp's directory
+                  if not pin.startswith("/sys/fs/bpf/xdp")  # libxdp's directory
+                  # maps of a program that a failed start has replaced
+                  and not re.search(r"/plane/\w+-\d+$", pin))
     files = sorted(name for name in os.listdir(scene.directory) if not (
         name.endswith((".log", ".json")) or name.startswith(("dpdk", "store"))))
     return {"links": links, "features": features, "pins": pins, "files": files}

@@ -106,8 +106,6 @@ int bypasses_take_over(struct instance *inst)
 	}
 	kernel_lines_adopt(inst);
 	ret = bypass_take_over(inst->bypasses->bypass);
-	if (ret == 0)
-		ret = bypass_keep(inst->bypasses->bypass);
 	if (ret) {
 		event(PLANE_FAILED, event_word("why", strerror(-ret)));
 		return ret;

@@ -26,9 +26,7 @@ struct kernel_lines {
 	uint32_t *sample_of; /* by slot, or PLANE_UNSAMPLED */
 	uint32_t *free;      /* samples that no policy has */
 	uint8_t *ending;     /* by slot: what ends of its present limit, or of the next */
-	uint8_t *counted;    /* by slot: the last round of counts that it was in */
-	uint8_t counting;    /* such a round */
-	uint64_t *whole;     /* by slot: the rate of a bucket that earns half of it, or 0 */
+	uint64_t *whole;     /* by slot: the rate of a bucket that earns a part of it, or 0 */
 	uint8_t *soft;       /* and for workers, of what may be exceeded, else 0; atomics only */
 	unsigned n_free;
 };
@@ -235,9 +233,7 @@ static int make_lines(struct instance *inst)
 	lines->ending = calloc(inst->slots.capacity, sizeof(*lines->ending));
 	lines->soft = calloc(inst->slots.capacity, sizeof(*lines->soft));
 	lines->whole = calloc(inst->slots.capacity, sizeof(*lines->whole));
-	lines->counted = calloc(inst->slots.capacity, sizeof(*lines->counted));
-	if (!lines->sample_of || !lines->free || !lines->ending || !lines->soft || !lines->whole ||
-		!lines->counted)
+	if (!lines->sample_of || !lines->free || !lines->ending || !lines->soft || !lines->whole)
 		return -ENOMEM;
 	memset(lines->sample_of, 0xff, inst->slots.capacity * sizeof(*lines->sample_of));
 	for (uint32_t i = 0; i < PLANE_SAMPLES; i++)
@@ -276,7 +272,6 @@ void kernel_lines_stop(struct instance *inst)
 	free(inst->kernel_lines->ending);
 	free(inst->kernel_lines->soft);
 	free(inst->kernel_lines->whole);
-	free(inst->kernel_lines->counted);
 	free(inst->kernel_lines);
 	inst->kernel_lines = NULL;
 }
@@ -423,15 +418,7 @@ static void carry_book(struct instance *inst, uint32_t slot)
 
 static void adopt_counts(struct instance *inst, const struct inherited *inherited)
 {
-	struct plane_book *book = plane_book(inst->plane, inherited->slot), sum = {0};
-	struct kernel_lines *lines = inst->kernel_lines;
-
-	memcpy(sum.name, book->name, sizeof(sum.name));
-	if (lines->counted[inherited->slot] == lines->counting)
-		sum = *book;
-	lines->counted[inherited->slot] = lines->counting;
-	add_book(&sum, &inherited->former.book);
-	*book = sum;
+	add_book(plane_book(inst->plane, inherited->slot), &inherited->former.book);
 	carry_book(inst, inherited->slot);
 }
 
@@ -445,6 +432,12 @@ static void empty_bucket(struct instance *inst, uint32_t slot, uint64_t now)
 		inst->engine.workers[w].states[slot].bucket.tokens = 0;
 }
 
+/* The part of a limit for each bucket that can be drawn from until the takeover is settled. */
+static uint64_t part_of(const struct instance *inst, uint64_t rate)
+{
+	return rate / (plane_n_current(inst->plane) + 1);
+}
+
 /* Before the policy's first namesake is adopted: one that was just moving has two. */
 static void begin_inheriting(struct instance *inst, uint32_t slot)
 {
@@ -454,25 +447,28 @@ static void begin_inheriting(struct instance *inst, uint32_t slot)
 	if (*whole)
 		return;
 	*whole = shared_bucket_read(shared).rate;
-	set_rate(shared, *whole / 2, now);
+	set_rate(shared, part_of(inst, *whole), now);
 	empty_bucket(inst, slot, now);
 }
 
 /*
  * Until it is settled two buckets are drawn from: each has half of what there is, and earns half of
  * the limit. So both together never pass more than one, neither refuses for want of the other, and
- * if this process ends here each goes on with that.
+ * if this process ends here each goes on with that. Starts that were killed leave more buckets,
+ * and each earns a smaller part. A generation that is not current only has counts, and all of them.
  */
 static void adopt_policy(struct instance *inst, const struct inherited *inherited)
 {
 	uint32_t slot = inherited->slot;
 
-	adopt_counts(inst, inherited);
-	if (!inst->engine.slots[slot].kernel)
+	if (!inherited->former.current)
+		adopt_counts(inst, inherited);
+	if (!inherited->former.current || !inst->engine.slots[slot].kernel)
 		return;
 	begin_inheriting(inst, slot);
 	give_units(inst, slot,
-		plane_take_half(inst->plane, inherited->i, inst->kernel_lines->whole[slot] / 2));
+		plane_take_half(
+			inst->plane, inherited->i, part_of(inst, inst->kernel_lines->whole[slot])));
 }
 
 /* The former programs are there no more. */
@@ -481,7 +477,7 @@ static void settle_policy(struct instance *inst, const struct inherited *inherit
 	struct shared_bucket *shared = &inst->engine.shared_buckets[inherited->slot];
 	uint64_t *whole = &inst->kernel_lines->whole[inherited->slot];
 
-	if (!inst->engine.slots[inherited->slot].kernel)
+	if (!inherited->former.current || !inst->engine.slots[inherited->slot].kernel)
 		return;
 	give_units(inst, inherited->slot, plane_take_all(inst->plane, inherited->i));
 	if (*whole)
@@ -491,17 +487,19 @@ static void settle_policy(struct instance *inst, const struct inherited *inherit
 
 static void close_policy(struct instance *inst, const struct inherited *inherited)
 {
+	if (!inherited->former.current)
+		return;
 	adopt_counts(inst, inherited);
 	if (inst->engine.slots[inherited->slot].kernel)
 		give_units(inst, inherited->slot, inherited->former.held);
 }
 
 /* Former programs may just have passed a burst of each policy, which cannot be read. */
-static void begin_empty(struct instance *inst)
+static void begin_empty(struct instance *inst, const char *why)
 {
 	uint64_t now = tick_now();
 
-	event(PLANE_OTHER_LAYOUT);
+	event(PLANE_NOT_INHERITED, event_word("why", why));
 	for (unsigned i = 0; i < inst->n_policies; i++)
 		if (inst->engine.slots[inst->slots.of[i]].kernel)
 			empty_bucket(inst, inst->slots.of[i], now);
@@ -511,10 +509,9 @@ void kernel_lines_adopt(struct instance *inst)
 {
 	if (!inst->plane)
 		return;
-	inst->kernel_lines->counting++;
 	each_inherited(inst, adopt_policy);
-	if (plane_former_differs(inst->plane))
-		begin_empty(inst);
+	if (plane_refused(inst->plane))
+		begin_empty(inst, plane_refused(inst->plane));
 }
 
 void kernel_lines_settle(struct instance *inst)
@@ -523,7 +520,7 @@ void kernel_lines_settle(struct instance *inst)
 		return;
 	each_inherited(inst, settle_policy);
 	plane_await_former();
-	inst->kernel_lines->counting++;
+	plane_begin_books(inst->plane);
 	each_inherited(inst, close_policy);
 	plane_forget_former(inst->plane);
 }

@@ -107,9 +107,9 @@
 		"the XDP programs end with this process, because their pins were removed: {why}")  \
 	X(PINS_RESTORED, WARNING, 20, PINS_MISSING,                                                \
 		"{pins} pins of the XDP programs were removed while Weir ran: restored")           \
-	X(PLANE_OTHER_LAYOUT, WARNING, 0, PLANE_OTHER_LAYOUT,                                      \
-		"XDP data plane: the maps of the previous process have another layout; its "       \
-		"counts are lost, and each bucket begins empty")                                   \
+	X(PLANE_NOT_INHERITED, WARNING, 0, PLANE_NOT_INHERITED,                                    \
+		"XDP data plane: maps of a previous process {why}; their counts are lost, and "    \
+		"each bucket begins empty")                                                        \
 	X(LINK_HANGS, ERROR, 0, LINK_HANGS,                                                        \
 		"a switch of a link does not return; a link that is down stays down")              \
 	X(PORT_IN_BRIDGE, WARNING, 20, PORT_IN_BRIDGE,                                             \

@@ -856,7 +856,7 @@ static void expect_other_layout(void)
 	assert_int_equal(bpf_obj_pin(fd, KEPT "/plane/books"), 0);
 	close(fd);
 	assert_int_equal(plane_create(SLOTS, LINES, KEPT, &next), 0);
-	assert_true(plane_former_differs(next));
+	assert_string_equal(plane_refused(next), "have another layout");
 	assert_int_equal(plane_look_back(next, 0, &former), -ENOENT);
 	plane_destroy(next);
 }
@@ -893,9 +893,8 @@ static void test_former(void **state)
 			&plane_buckets(world.plane)[SLOT].profiles[0],
 			expiry_slowed(at, now, expiry_ending(16, 1)));
 		rate = shared_bucket_read(&plane_buckets(world.plane)[SLOT]).rate;
-		assert_int_equal(plane_keep_aside(world.plane, KEPT), 0);
-		assert_int_equal(plane_keep(KEPT), 0);
-		assert_int_equal(plane_keep_aside(killed.plane, KEPT), 0);
+		assert_int_equal(plane_keep(world.plane), 0);
+		assert_int_equal(plane_keep_aside(killed.plane), 0);
 		assert_int_equal(access(KEPT "/plane-next/books", F_OK), 0);
 		assert_int_equal(plane_create(SLOTS, LINES, KEPT, &next), 0);
 		assert_int_equal(plane_look_back(next, SLOT, &former), 0);
@@ -912,9 +911,9 @@ static void test_former(void **state)
 			shared_bucket_read(&plane_buckets(world.plane)[SLOT]).rate, rate / 2);
 		(void)plane_take_all(next, SLOT);
 		assert_int_equal(pass_now(&world), 0);
-		plane_drop_aside(KEPT);
+		plane_drop_aside(world.plane);
 		assert_int_not_equal(access(KEPT "/plane-next", F_OK), 0);
-		assert_false(plane_former_differs(next));
+		assert_null(plane_refused(next));
 		plane_destroy(next);
 		expect_other_layout();
 		close_world(&killed);

@@ -46,10 +46,11 @@ struct plane {
 	struct flow_sample samples[CPUS][SAMPLES];
 	struct plane_book books[SLOTS];
 	struct plane_former former[FORMER];
+	unsigned generation[FORMER], renewed;
 	uint64_t there[FORMER]; /* bytes in its bucket */
 	uint64_t rate[FORMER];  /* rate that is left for the previous program */
 	unsigned n_former, awaited;
-	bool differs; /* former maps have another layout */
+	const char *refused; /* the fault of former maps */
 	bool unknown_never;
 	uint8_t ending[CPUS][SLOTS];
 	const struct policy *terms[CPUS][SLOTS];
@@ -68,8 +69,8 @@ struct bypass {
 	uint32_t beats[4];
 	bool past[2]; /* ports with a bypass */
 	struct bypass_past now, before;
-	unsigned room_slots, took_over, kept, left, closed, removed;
-	int open_error, take_over_error, keep_error;
+	unsigned room_slots, took_over, left, closed, removed;
+	int open_error, take_over_error;
 } bypass;
 
 int bypass_check(const struct config *config, const struct complaint_sink *to)
@@ -90,6 +91,8 @@ int bypass_open(const struct config *config, const struct bypass_room *room,
 
 int bypass_take_over(struct bypass *b)
 {
+	assert_int_equal(
+		plane.awaited, 0); /* the kept programs are settled, not the previous ones */
 	b->took_over++;
 	return b->take_over_error;
 }
@@ -98,14 +101,6 @@ int bypass_pin_again(struct bypass *b)
 {
 	(void)b;
 	return 0;
-}
-
-int bypass_keep(struct bypass *b)
-{
-	assert_int_equal(
-		plane.awaited, 0); /* the kept programs are settled, not the previous ones */
-	b->kept++;
-	return b->keep_error;
 }
 
 struct plane *bypass_plane(const struct bypass *b)
@@ -241,9 +236,24 @@ int plane_look_back(const struct plane *p, unsigned i, struct plane_former *form
 	return 0;
 }
 
-bool plane_former_differs(const struct plane *p)
+unsigned plane_n_current(const struct plane *p)
 {
-	return p->differs;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < p->n_former; i++)
+		n = p->former[i].current && p->generation[i] >= n ? p->generation[i] + 1 : n;
+	return n;
+}
+
+const char *plane_refused(const struct plane *p)
+{
+	return p->refused;
+}
+
+void plane_begin_books(struct plane *p)
+{
+	assert_true(p->awaited > 0); /* their counts stay from here on */
+	p->renewed++;
 }
 
 uint64_t plane_take_half(struct plane *p, unsigned i, uint64_t rate)
@@ -746,7 +756,8 @@ static void leave_former(unsigned i, const char *name, uint64_t units, uint64_t 
 {
 	struct plane_former *former = &plane.former[i];
 
-	*former = (struct plane_former){.held = held};
+	*former = (struct plane_former){.held = held, .current = true};
+	plane.generation[i] = 0;
 	strcpy(former->book.name, name);
 	former->book.passed_packets = 1;
 	former->book.passed_bytes = 2;
@@ -808,7 +819,7 @@ static void test_adopt(void **state)
 	check_earned(&inst, slot, since_of(&inst, slot), 500);
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
 		assert_int_equal(plane.lines[cpu][slot].bucket.tokens, 0);
-	check_inherited(&inst, slot, 1);
+	check_inherited(&inst, slot, 0); /* its program can still count */
 	assert_int_equal(plane.there[1], 10000);
 	assert_int_equal(plane.rate[1], rate / 2);
 	assert_int_equal(rate_of(&inst, slot), rate / 2);
@@ -838,7 +849,7 @@ static void test_other_layout(void **state)
 	open_plane(&inst, &config, SOFT);
 	slot = slot_of(&inst, 0);
 	rate = rate_of(&inst, slot);
-	plane.differs = true;
+	plane.refused = "have another layout";
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
 		plane.lines[cpu][slot].bucket.tokens = 1 << 20;
 	assert_true(level_of(&inst, slot) > 10000);
@@ -848,7 +859,7 @@ static void test_other_layout(void **state)
 		assert_int_equal(plane.lines[cpu][slot].bucket.tokens, 0);
 	kernel_lines_settle(&inst);
 	assert_int_equal(rate_of(&inst, slot), rate);
-	plane.differs = false;
+	plane.refused = NULL;
 	close_plane(&inst, config);
 }
 
@@ -867,17 +878,52 @@ static void test_adopt_two(void **state)
 	leave_former(0, "soft", 2000, 10);
 	leave_former(1, "nobody", 1000, 1000);
 	leave_former(2, "soft", 4000, 20);
-	for (unsigned i = 0; i < 2; i++) {
-		kernel_lines_adopt(&inst);
-		check_inherited(&inst, slot, 2);
-		assert_int_equal(rate_of(&inst, slot), rate / 2);
-	}
+	kernel_lines_adopt(&inst);
+	check_inherited(&inst, slot, 0);
+	assert_int_equal(rate_of(&inst, slot), rate / 2);
 	kernel_lines_settle(&inst);
 	check_inherited(&inst, slot, 2);
 	assert_int_equal(rate_of(&inst, slot), rate);
 	assert_in_range(level_of(&inst, slot), 6030, 6030 + 5000);
 	kernel_lines_settle(&inst);
 	assert_int_equal(rate_of(&inst, slot), rate);
+	close_plane(&inst, config);
+}
+
+/*
+ * Starts that were killed left three generations. Each that has a program earns a third, like this
+ * process. The one without a program only has counts, which are in the books before the takeover.
+ */
+static void test_adopt_generations(void **state)
+{
+	struct instance inst;
+	struct config *config;
+	uint64_t rate;
+	uint32_t slot;
+
+	(void)state;
+	open_plane(&inst, &config, SOFT);
+	slot = slot_of(&inst, 0);
+	rate = rate_of(&inst, slot);
+	for (unsigned i = 0; i < FORMER; i++) {
+		leave_former(i, "soft", 3000, 100);
+		plane.generation[i] = i;
+		plane.former[i].current = i < 2;
+	}
+	kernel_lines_adopt(&inst);
+	check_inherited(&inst, slot, 1);
+	assert_int_equal(rate_of(&inst, slot), rate / 3);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(plane.there[i], 1500);
+		assert_int_equal(plane.rate[i], rate / 3);
+	}
+	assert_int_equal(plane.there[2], 3000);
+	kernel_lines_settle(&inst);
+	assert_int_equal(plane.renewed, 1);
+	check_inherited(&inst, slot, 3);
+	assert_int_equal(rate_of(&inst, slot), rate);
+	assert_in_range(level_of(&inst, slot), 6200, 6200 + 5000);
+	assert_int_equal(plane.there[2], 3000);
 	close_plane(&inst, config);
 }
 
@@ -949,20 +995,15 @@ static void test_take_over(void **state)
 	assert_int_equal(bypasses_take_over(&inst), 0);
 	assert_int_equal(events_number() - since, 0);
 	assert_int_equal(bypass.took_over, 1);
-	assert_int_equal(bypass.kept, 1);
 	assert_int_equal(plane.awaited, 1);
+	plane.awaited = 0;
 	leave_former(0, "soft", 2000, 10);
 	bypass.take_over_error = -EPERM;
 	assert_int_equal(bypasses_take_over(&inst), -EPERM);
 	assert_int_equal(events_number() - since, 1);
-	assert_int_equal(bypass.kept, 1);
 	assert_int_equal(plane.there[0], 1000); /* the previous programs continue */
+	assert_int_equal(plane.awaited, 0);
 	bypass.take_over_error = 0;
-	bypass.keep_error = -EIO;
-	plane.awaited = 0;
-	assert_int_equal(bypasses_take_over(&inst), -EIO);
-	assert_int_equal(events_number() - since, 2);
-	bypass.keep_error = 0;
 	close_plane(&inst, config);
 }
 
@@ -1180,6 +1221,7 @@ int main(void)
 		cmocka_unit_test_setup(test_adopt, forget_before),
 		cmocka_unit_test_setup(test_other_layout, forget_before),
 		cmocka_unit_test_setup(test_adopt_two, forget_before),
+		cmocka_unit_test_setup(test_adopt_generations, forget_before),
 		cmocka_unit_test_setup(test_adopt_at_most, forget_before),
 		cmocka_unit_test_setup(test_moves, forget_before),
 		cmocka_unit_test_setup(test_take_over, forget_before),
