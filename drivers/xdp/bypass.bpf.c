@@ -53,7 +53,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, BYPASS_COUNTS);
 	__type(key, __u32);
 	__type(value, struct bypass_count);
 } counts SEC(".maps");
@@ -103,9 +103,9 @@ static bool is_served(__u32 queue)
 
 static __always_inline struct bypass_count *count_of_port(void)
 {
-	__u32 only = 0;
+	__u32 key = BYPASS_COUNTED;
 
-	return bpf_map_lookup_elem(&counts, &only);
+	return bpf_map_lookup_elem(&counts, &key);
 }
 
 /* The partner has none of its packets. */

@@ -31,6 +31,7 @@
 #define BEATS_BYTES (BYPASS_WORKERS * sizeof(struct bypass_beat))
 
 static_assert(CONFIG_WORKERS_MAX <= BYPASS_WORKERS, "each worker has a line");
+static_assert(sizeof(struct bypass_past) == sizeof(struct bypass_count), "the same words");
 
 /* Pins of a port: those that this process has made go with a start that fails. */
 enum pin { PIN_COUNT, PIN_SOCKETS, PIN_LINK, PINS };
@@ -40,10 +41,10 @@ static const char *const pin_names[PINS] = {"count", "sockets", "link"};
 struct bypass_port {
 	struct bypass_bpf *program;
 	struct bpf_link *unsent, *refused;
-	struct bypass_past before;
-	int interface;  /* index; 0: the port has no program */
-	int link;       /* this process's, or what a former one has left; -1 */
-	int former;     /* that one's program, to put back; -1 */
+	struct bypass_past base, before; /* counted when this process took over; since the last */
+	int interface;                   /* index; 0: the port has no program */
+	int link;                        /* this process's, or what a former one has left; -1 */
+	int former;                      /* that one's program, to put back; -1 */
 	bool inherited; /* the link is a former process's: see bypass_take_over() */
 	bool updated;   /* and leads to this one's program */
 	bool pinned[PINS];
@@ -121,41 +122,45 @@ static int make_directory(const struct opening *opening)
 	return 0;
 }
 
-static struct bypass_past sum_counts(const struct bypass_bpf *program)
+/* Adds one count to another, or with -1 takes it away. */
+static void add_count(struct bypass_past *sum, const void *count, uint64_t sign)
+{
+	uint64_t *words = &sum->packets;
+	const uint64_t *more = count;
+
+	for (size_t i = 0; i < sizeof(*sum) / sizeof(*words); i++)
+		words[i] += sign * more[i];
+}
+
+static struct bypass_past sum_counts(const struct bypass_bpf *program, uint32_t key)
 {
 	int cpus = libbpf_num_possible_cpus(), fd = bpf_map__fd(program->maps.counts);
 	struct bypass_past past = {0};
 	struct bypass_count *each;
-	uint32_t only = 0;
 
 	each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
-	if (each && bpf_map_lookup_elem(fd, &only, each) == 0) {
-		for (int i = 0; i < cpus; i++) {
-			past.packets += each[i].packets;
-			past.bytes += each[i].bytes;
-			past.passed += each[i].passed;
-			past.unmatched += each[i].unmatched;
-			past.dropped += each[i].dropped;
-			past.unserved += each[i].unserved;
-			past.unsent += each[i].unsent;
-		}
-	}
+	if (each && bpf_map_lookup_elem(fd, &key, each) == 0)
+		for (int i = 0; i < cpus; i++)
+			add_count(&past, &each[i], 1);
 	free(each);
 	return past;
 }
 
-/* What the programs before this one have counted; from here on it is this one's. */
-static struct bypass_past take_counts(const struct bypass_bpf *program)
+/* Finds the counts since the last process that has done this, and from now on. */
+static void take_counts(struct bypass_port *port)
 {
-	struct bypass_past past = sum_counts(program);
-	int cpus = libbpf_num_possible_cpus();
-	struct bypass_count *none = cpus > 0 ? calloc((size_t)cpus, sizeof(*none)) : NULL;
-	uint32_t only = 0;
+	struct bypass_past reported = sum_counts(port->program, BYPASS_REPORTED);
+	int cpus = libbpf_num_possible_cpus(), fd = bpf_map__fd(port->program->maps.counts);
+	struct bypass_past *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+	uint32_t key = BYPASS_REPORTED;
 
-	if (none)
-		bpf_map_update_elem(bpf_map__fd(program->maps.counts), &only, none, BPF_ANY);
-	free(none);
-	return past;
+	port->before = port->base = sum_counts(port->program, BYPASS_COUNTED);
+	add_count(&port->before, &reported, (uint64_t)-1);
+	if (each) {
+		each[0] = port->base;
+		bpf_map_update_elem(fd, &key, each, BPF_ANY);
+	}
+	free(each);
 }
 
 /* The queue of the interface that is the port's first. */
@@ -204,7 +209,22 @@ static void set_up(const struct opening *opening, struct bypass_bpf *program)
 							  q - first, config->n_workers);
 }
 
-/* A map that a former process has left under that name, in place of one of its own. */
+/* Returns true if a map is of the kind and the size that a program expects. */
+static bool map_fits(const struct bpf_map *map, int fd)
+{
+	struct bpf_map_info info = {0};
+	uint32_t bytes = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(fd, &info, &bytes) == 0 && info.type == bpf_map__type(map) &&
+	       info.key_size == bpf_map__key_size(map) &&
+	       info.value_size == bpf_map__value_size(map) &&
+	       info.max_entries == bpf_map__max_entries(map);
+}
+
+/*
+ * A map that a former process has left under that name, in place of one of its own. The pin of one
+ * that does not fit is removed.
+ */
 static int inherit_map(
 	const struct bypass *bypass, enum pin pin, int interface, struct bpf_map *map)
 {
@@ -215,7 +235,10 @@ static int inherit_map(
 	fd = bpf_obj_get(path);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	ret = bpf_map__reuse_fd(map, fd);
+	if (map_fits(map, fd))
+		ret = bpf_map__reuse_fd(map, fd);
+	else
+		ret = unlink(path) ? -errno : 0;
 	close(fd);
 	return ret;
 }
@@ -591,7 +614,6 @@ int bypass_pin_again(struct bypass *bypass)
 /* In place of the program that a former process has left: no packet sees neither. */
 static int put_in_force(struct bypass_port *port)
 {
-	port->before = take_counts(port->program);
 	port->program->bss->in_force = 1;
 	if (port->inherited && bpf_link_update(port->link,
 				       bpf_program__fd(port->program->progs.xsk_def_prog), NULL))
@@ -615,6 +637,9 @@ int bypass_take_over(struct bypass *bypass)
 	for (unsigned i = 0; ret == 0 && i < CONFIG_PORTS_MAX; i++)
 		if (bypass->ports[i].interface)
 			ret = put_in_force(&bypass->ports[i]);
+	for (unsigned i = 0; ret == 0 && i < CONFIG_PORTS_MAX; i++)
+		if (bypass->ports[i].interface)
+			take_counts(&bypass->ports[i]);
 	bypass->stays = ret == 0;
 	if (ret == 0)
 		remove_others(bypass, NULL);
@@ -710,7 +735,10 @@ bool bypass_has(const struct bypass *bypass, unsigned port)
 
 struct bypass_past bypass_past(const struct bypass *bypass, unsigned port)
 {
-	return sum_counts(bypass->ports[port].program);
+	struct bypass_past past = sum_counts(bypass->ports[port].program, BYPASS_COUNTED);
+
+	add_count(&past, &bypass->ports[port].base, (uint64_t)-1);
+	return past;
 }
 
 struct bypass_past bypass_before(const struct bypass *bypass, unsigned port)

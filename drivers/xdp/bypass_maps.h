@@ -27,6 +27,12 @@ struct bypass_seen {
 	__u64 at_ns;
 };
 
+/*
+ * The values in the map of counts. It outlives its program, and nothing in it is ever set back:
+ * a process only writes the counts that it has found and reported.
+ */
+enum { BYPASS_COUNTED, BYPASS_REPORTED, BYPASS_COUNTS };
+
 /* What a CPU has done with packets of a port. */
 struct bypass_count {
 	__u64 packets, bytes; /* that went past */

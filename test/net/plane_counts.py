@@ -9,8 +9,11 @@ Without --all, starts are killed at a sample of the steps. WEIR_SEED changes the
 """
 
 import contextlib
+import json
 import os
 import random
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -147,6 +150,8 @@ def compare(weir, traffic, what):
                    f"{name} dropped": traffic.sent[name] - traffic.got[name]}
     wanted = {key: [count, count * LENGTH] for key, count in wanted.items()}
     wait_until(lambda: found() == wanted, lambda: f"{what}: {found()}, not {wanted}", 5)
+    for port, name in (("a", "drops"), ("b", "marks"), ("c", "drops"), ("d", "marks")):
+        expect(2 * decided(port) == traffic.sent[name], f"{what}: port {port}: {decided(port)}")
     traffic.goes.set()
 
 
@@ -164,6 +169,16 @@ def two_wires(scene):
     finally:
         for name in ("tc", "td"):
             subprocess.run(["ip", "link", "del", "dev", name], capture_output=True, check=False)
+
+
+def decided(interface):
+    """Packets of a port that the kernel has decided, in the map that all its programs share."""
+    pin = f"{os.path.dirname(PINS)}/count-{socket.if_nametoindex(interface)}"
+    dump = subprocess.run(["bpftool", "-j", "map", "dump", "pinned", pin], check=True,
+                          capture_output=True, text=True).stdout
+    values = [bytes(int(byte, 16) for byte in cpu["value"])
+              for cpu in json.loads(dump)[0]["values"]]
+    return sum(sum(struct.unpack_from("<QxxxxxxxxQ", value, 16)) for value in values)
 
 
 def counts(scene):
