@@ -49,7 +49,6 @@ struct loss_watch {
 	uint64_t looked_ns;
 	struct trouble dropped[RTE_DIM(reasons)];
 	struct trouble ports[CONFIG_PORTS_MAX][PORT_LOSSES];
-	uint64_t kernel_missed[CONFIG_PORTS_MAX];
 	struct trouble refused;
 	uint64_t verdicts[GOSSIP_VERDICTS + 1]; /* when that began; the last: of wrong sources */
 };
@@ -92,15 +91,9 @@ static void look_at_loss(
 uint64_t losses_missed(
 	const struct instance *inst, unsigned port, const struct rte_eth_stats *stats)
 {
-	return stats->imissed + (inst->losses ? inst->losses->kernel_missed[port] : 0);
-}
-
-static void look_at_kernel(struct instance *inst, unsigned port)
-{
 	unsigned interface = inst->ports[port].interface;
 
-	if (interface)
-		inst->losses->kernel_missed[port] = kernel_missed(interface);
+	return stats->imissed + (interface ? kernel_missed(interface) : 0);
 }
 
 static void look_at_port(struct instance *inst, unsigned port, uint64_t now_ns)
@@ -112,7 +105,6 @@ static void look_at_port(struct instance *inst, unsigned port, uint64_t now_ns)
 	if (!rte_eth_dev_is_valid_port(inst->port_ids[port]) ||
 		rte_eth_stats_get(inst->port_ids[port], &stats))
 		return;
-	look_at_kernel(inst, port);
 	counts[PORT_MISSED] = losses_missed(inst, port, &stats);
 	counts[PORT_NO_BUFFER] = stats.rx_nombuf;
 	counts[PORT_RX_ERRORS] = stats.ierrors;

@@ -18,10 +18,7 @@ void losses_stop(struct instance *inst);
 uint64_t losses_next(const struct instance *inst);
 bool losses_run(struct instance *inst, uint64_t now_ns);
 
-/*
- * Packets that a port lost because a worker came too late, by the device and by the kernel, of
- * whose own drops it is up to a second old.
- */
+/* Packets that a port lost because a worker came too late, by the device and by the kernel. */
 struct rte_eth_stats;
 uint64_t losses_missed(
 	const struct instance *inst, unsigned port, const struct rte_eth_stats *stats);
