@@ -341,12 +341,22 @@ static void paths_add(struct instance *inst, unsigned wire, uint16_t queue, stru
 	const struct port *a = &inst->ports[inst->config->wires[wire].a];
 	const struct port *b = &inst->ports[inst->config->wires[wire].b];
 
-	worker->paths[worker->n_paths++] = (struct path){a->id, b->id, queue, (uint16_t)wire,
-		DIRECTION_A_TO_B, a->rss, NULL, clock_of(inst, a), port_is_af_packet(a->config), 0,
-		0, 0};
-	worker->paths[worker->n_paths++] = (struct path){b->id, a->id, queue, (uint16_t)wire,
-		DIRECTION_B_TO_A, b->rss, NULL, clock_of(inst, b), port_is_af_packet(b->config), 0,
-		0, 0};
+	worker->paths[worker->n_paths++] = (struct path){.rx_port = a->id,
+		.tx_port = b->id,
+		.queue = queue,
+		.wire = (uint16_t)wire,
+		.direction = DIRECTION_A_TO_B,
+		.rx_hash = a->rss,
+		.clock = clock_of(inst, a),
+		.cuts = port_is_af_packet(a->config)};
+	worker->paths[worker->n_paths++] = (struct path){.rx_port = b->id,
+		.tx_port = a->id,
+		.queue = queue,
+		.wire = (uint16_t)wire,
+		.direction = DIRECTION_B_TO_A,
+		.rx_hash = b->rss,
+		.clock = clock_of(inst, b),
+		.cuts = port_is_af_packet(b->config)};
 }
 
 /* The last path of a worker becomes one of every worker's, by rings; they tell the flow's hash. */

@@ -120,8 +120,19 @@ int balance_print(const json_t *document, struct view *view)
 		{"surplus", "surplus", KIND_COUNT | NONZERO},
 		{"in work at most", "in_work", KIND_COUNT},
 	};
+	static const struct field wire_fields[] = {
+		{"WIRE", "wire", KIND_TEXT},
+		{"RECEIVED", "received", KIND_COUNT},
+		{"TRANSMITTED", "transmitted", KIND_COUNT},
+		{"DROPPED", "dropped", KIND_COUNT},
+		{"WAITING", "waiting", KIND_COUNT},
+		{"MISSING", "missing", KIND_COUNT},
+	};
+	int ret = fields_detail(document, FIELDS(fields), view);
 
-	return fields_detail(document, FIELDS(fields), view);
+	if (ret)
+		return ret;
+	return fields_list(json_object_get(document, "wires"), FIELDS(wire_fields), view);
 }
 
 int gossip_print(const json_t *document, struct view *view)

@@ -127,6 +127,7 @@ static struct worker *worker_make(
 	struct worker *w = alloc_huge(sizeof(*w));
 	struct flow_sample *samples = alloc_huge(n_policies * sizeof(*samples));
 
+	w->paths = alloc_huge(sizeof(*w->paths));
 	worker_own(w)->view.kinds = 1U << kind;
 	worker_own(w)->eights = police_has_eights();
 	w->policies = alloc_huge(n_policies * sizeof(*w->policies));

@@ -44,15 +44,16 @@ static uint16_t split_passed_dropped(
 
 /* Those that wait are not to be dropped: the others close up. */
 static __rte_noinline void leave_held(
-	struct rte_mbuf **dropped, uint64_t passes, uint64_t held, uint16_t n)
+	struct worker *w, const struct rx_burst *burst, struct rte_mbuf **dropped, uint64_t passes)
 {
 	unsigned from = 0, to = 0;
 
-	for (unsigned i = 0; i < n; i++) {
+	counter_add(&w->paths[burst->path].counters.waiting, burst->n_held);
+	for (unsigned i = 0; i < burst->n; i++) {
 		if (passes >> i & 1)
 			continue;
 		dropped[to] = dropped[from++];
-		to += !(held >> i & 1);
+		to += !(burst->held >> i & 1);
 	}
 }
 
@@ -61,10 +62,11 @@ static __rte_noinline void count_refused(struct worker *w, struct rx_burst *burs
 {
 	uint64_t refused = burst->frames.refused;
 	unsigned unparsed = (unsigned)__builtin_popcountll(refused & burst->frames.unparsed);
+	struct path *path = &w->paths[burst->path];
 
 	burst->n_refused = (uint16_t)__builtin_popcountll(refused);
-	counter_add(&w->counters.dropped[DROP_UNPARSED], unparsed);
-	counter_add(&w->counters.dropped[DROP_UNMATCHED], burst->n_refused - unparsed);
+	worker_drops(w, path, DROP_UNPARSED, unparsed);
+	worker_drops(w, path, DROP_UNMATCHED, burst->n_refused - unparsed);
 }
 
 /* Whatever became of them. */
@@ -209,6 +211,17 @@ static uint64_t charge_burst(struct worker *w, struct rx_burst *burst, uint16_t 
 	return judge ? judge->charge_alike(w, burst, n, now) : charge_each(w, burst, n, now);
 }
 
+/* Counts n dropped packets by reason, except those of the shaper and of count_refused(). */
+static inline void count_dropped(struct worker *w, const struct rx_burst *burst, unsigned n)
+{
+	struct path *path = &w->paths[burst->path];
+
+	worker_drops(w, path, DROP_LIMIT,
+		n - burst->unmarkable - burst->unpaid - burst->refused - burst->n_refused);
+	worker_drops(w, path, DROP_QUOTA, burst->unpaid);
+	worker_drops(w, path, DROP_UNMARKABLE, burst->unmarkable);
+}
+
 uint16_t decide(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now,
 	struct rte_mbuf **dropped)
 {
@@ -226,13 +239,10 @@ uint16_t decide(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t n
 	passes = ~charge_burst(w, burst, n, now) & judge_all(n) & ~burst->frames.refused;
 	n_pass = split_passed_dropped(burst->mbufs, passes, n, dropped);
 	if (unlikely(burst->n_held))
-		leave_held(dropped, passes, burst->held, n);
-	counter_add(&w->counters.dropped[DROP_LIMIT], n - n_pass - burst->unmarkable -
-							      burst->unpaid - burst->refused -
-							      burst->n_held - burst->n_refused);
+		leave_held(w, burst, dropped, passes);
+	if (n_pass + burst->n_held < n)
+		count_dropped(w, burst, n - n_pass - burst->n_held);
 	if (unlikely(burst->frames.unparsed))
 		count_unparsed(w, burst, n);
-	counter_add(&w->counters.dropped[DROP_QUOTA], burst->unpaid);
-	counter_add(&w->counters.dropped[DROP_UNMARKABLE], burst->unmarkable);
 	return n_pass;
 }

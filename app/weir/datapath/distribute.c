@@ -114,7 +114,7 @@ static void note_stop(struct rx_rings *rings)
 }
 
 /* As much of a ring as the device takes; returns how many. */
-static unsigned collect_patiently(struct worker *w, const struct path *path, struct rte_ring *back)
+static unsigned collect_patiently(struct worker *w, struct path *path, struct rte_ring *back)
 {
 	struct rte_mbuf *mbufs[BURST];
 	unsigned n = rte_ring_dequeue_burst_start(back, (void **)mbufs, BURST, NULL);
@@ -128,7 +128,7 @@ static unsigned collect_patiently(struct worker *w, const struct path *path, str
 	return n;
 }
 
-static unsigned collect_returned(struct worker *w, const struct path *path, unsigned from)
+static unsigned collect_returned(struct worker *w, struct path *path, unsigned from)
 {
 	struct rte_ring *back = path->rings->back[from];
 	struct rte_mbuf *mbufs[BURST];
@@ -156,7 +156,7 @@ static unsigned next_worker_index(const struct rx_rings *rings, unsigned i)
 	return i;
 }
 
-static bool collect_path(struct worker *w, const struct path *path)
+static bool collect_path(struct worker *w, struct path *path)
 {
 	struct rx_rings *rings = path->rings;
 	unsigned first = next_worker_index(rings, rings->first), n = 0;
@@ -176,7 +176,7 @@ bool distribute_collect(struct worker *w)
 	bool any = false;
 
 	for (unsigned i = 0; i < w->n_paths; i++) {
-		const struct path *path = &w->paths[i];
+		struct path *path = &w->paths[i];
 
 		if (path->rings && rx_rings_owned(path->rings, w->index))
 			any |= collect_path(w, path);
@@ -184,7 +184,7 @@ bool distribute_collect(struct worker *w)
 	return any;
 }
 
-void distribute_drop(struct worker *w, const struct path *path)
+void distribute_drop(struct worker *w, struct path *path)
 {
 	struct rte_mbuf *mbufs[BURST];
 
@@ -194,7 +194,7 @@ void distribute_drop(struct worker *w, const struct path *path)
 
 		while (back &&
 			(n = rte_ring_sc_dequeue_burst(back, (void **)mbufs, BURST, NULL)) > 0) {
-			counter_add(&w->counters.dropped[DROP_TX_FULL], n);
+			worker_drops(w, path, DROP_TX_FULL, n);
 			drop_all(mbufs, n);
 		}
 	}
@@ -270,7 +270,7 @@ static __rte_noinline void reroute_stuck(struct worker *w, const struct path *pa
 
 /* Sorts a burst by worker, in order; leaves the owner's part in mbufs and returns its length. */
 static uint16_t distribute_burst(
-	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+	struct worker *w, struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
 	uint16_t counts[CONFIG_WORKERS_MAX + 1] = {0}, ends[CONFIG_WORKERS_MAX + 1];
 	uint16_t own = 0, lost = 0;
@@ -302,18 +302,18 @@ static uint16_t distribute_burst(
 			own = counts[t];
 			memcpy(mbufs, part, own * sizeof(*mbufs));
 		} else {
-			lost += tx_hand_over(w, path->rings->out[t], part, counts[t]);
+			lost += tx_hand_over(w, path, path->rings->out[t], part, counts[t]);
 		}
 	}
 	/*
 	 * The worker that decides a packet counts it as received; if nobody does, it is still ours.
 	 */
-	counter_add(&w->counters.rx_packets, lost);
+	worker_receives(w, path, lost);
 	return own;
 }
 
 uint16_t distribute_receive(
-	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, bool *busy)
+	struct worker *w, struct path *path, struct rte_mbuf **mbufs, bool *busy)
 {
 	struct rx_rings *rings = path->rings;
 	uint16_t n;
@@ -336,7 +336,7 @@ uint16_t distribute_receive(
 	return n ? distribute_burst(w, path, mbufs, n) : 0;
 }
 
-void distribute_end(struct worker *w, const struct path *path)
+void distribute_end(struct worker *w, struct path *path)
 {
 	struct steering *steering = path->rings->steering;
 	struct rte_mbuf *mbufs[BURST];
@@ -347,9 +347,9 @@ void distribute_end(struct worker *w, const struct path *path)
 		return;
 	strict = steering->migration.reta && steering->migration.reta->strict;
 	while ((n = migration_flush(&steering->migration, (void **)mbufs, BURST)) > 0) {
-		counter_add(&w->counters.rx_packets, n); /* nobody else will */
+		worker_receives(w, path, n); /* nobody else will */
 		if (strict) {
-			counter_add(&w->counters.dropped[DROP_STOPPED], n);
+			worker_drops(w, path, DROP_STOPPED, n);
 			drop_all(mbufs, n);
 		} else {
 			tx_send(w, path, mbufs, (uint16_t)n);

@@ -47,7 +47,7 @@ void rx_rings_destroy(struct rx_rings *rings);
  * comes with the hash of its flow. *busy is set if anything moved. The path's worker.
  */
 uint16_t distribute_receive(
-	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, bool *busy);
+	struct worker *worker, struct path *path, struct rte_mbuf **mbufs, bool *busy);
 
 /*
  * Sends on, of the queues that are the worker's own, what the others have given back, with another
@@ -56,7 +56,7 @@ uint16_t distribute_receive(
 bool distribute_collect(struct worker *worker);
 
 /* Drops and counts what lies there still, as the device takes no more. Its owner. */
-void distribute_drop(struct worker *worker, const struct path *path);
+void distribute_drop(struct worker *worker, struct path *path);
 
 /* Whether anything lies there still. Its owner. */
 bool distribute_waits(const struct path *path);
@@ -65,6 +65,6 @@ bool distribute_waits(const struct path *path);
  * Sends, of a path with rings, what its owner has kept back, when the others have come to their
  * end; of a conserved limit that is dropped, as nobody has charged it. The owner.
  */
-void distribute_end(struct worker *worker, const struct path *path);
+void distribute_end(struct worker *worker, struct path *path);
 
 #endif

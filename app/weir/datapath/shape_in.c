@@ -75,11 +75,11 @@ void shape_in_stamp_all(struct rte_mbuf **mbufs, uint16_t n, const struct nic_cl
 	}
 }
 
-static enum shape_verdict shape_in_refuse(
-	struct worker *w, struct policy_state *state, uint32_t cost, enum shape_verdict why)
+static enum shape_verdict shape_in_refuse(struct worker *w, struct policy_state *state,
+	const struct held *held, enum shape_verdict why)
 {
-	shaped_counts_refusal(state, cost, (enum drop_reason)why);
-	counter_add(&w->counters.dropped[why], 1);
+	shaped_counts_refusal(state, held->cost, (enum drop_reason)why);
+	worker_drops(w, &w->paths[held->path], (enum drop_reason)why, 1);
 	return why;
 }
 
@@ -100,7 +100,7 @@ enum shape_verdict shape_in_arrive(
 	else if (shaped_is_strict(shape))
 		verdict = SHAPE_STOPPED;
 	if (verdict > SHAPE_WAITS)
-		return shape_in_refuse(w, state, held->cost, verdict);
+		return shape_in_refuse(w, state, held, verdict);
 	shaped_counts_arrival(state, held->cost);
 	if (verdict == SHAPE_WAITS) {
 		shaped_waits(shape, held->cost);

@@ -63,7 +63,8 @@ static void drop_departing(struct worker *w, struct leaving *leaving, struct sha
 	struct policy_state *state, enum drop_reason why)
 {
 	shaped_counts_drop(state, packet->cost, why);
-	counter_add(&w->counters.dropped[why], 1);
+	counter_add(&w->paths[packet->path].counters.waiting, -UINT64_C(1));
+	worker_drops(w, &w->paths[packet->path], why, 1);
 	leaving->dropped[leaving->n_dropped++] = shape_in_mbuf(packet);
 }
 
@@ -148,7 +149,7 @@ static void take_all(struct worker *w, struct leaving *leaving, struct shape_pac
 }
 
 /* The packets of the first one's path, in order; the others close up. */
-static uint16_t next_path(struct leaving *leaving, struct rte_mbuf **mbufs)
+static uint16_t next_path(struct worker *w, struct leaving *leaving, struct rte_mbuf **mbufs)
 {
 	uint16_t path = leaving->paths[0], n = 0, rest = 0;
 
@@ -161,6 +162,7 @@ static uint16_t next_path(struct leaving *leaving, struct rte_mbuf **mbufs)
 		leaving->paths[rest++] = leaving->paths[i];
 	}
 	leaving->n = rest;
+	counter_add(&w->paths[path].counters.waiting, -(uint64_t)n);
 	return n;
 }
 
@@ -169,9 +171,9 @@ static void send_departing(struct worker *w, struct leaving *leaving)
 	struct rte_mbuf *mbufs[BURST];
 
 	while (leaving->n > 0) {
-		const struct path *path = &w->paths[leaving->paths[0]];
+		struct path *path = &w->paths[leaving->paths[0]];
 
-		tx_pass_on(w, path, mbufs, next_path(leaving, mbufs));
+		tx_pass_on(w, path, mbufs, next_path(w, leaving, mbufs));
 	}
 }
 
@@ -214,8 +216,7 @@ static bool seems_down(const struct worker *w, const struct path *path, struct s
  * Sends packets as the path takes them, until it has taken none for too long: that is so if it
  * takes none even after it has been judged. Between two steps here any time may go by.
  */
-static void send_patiently(
-	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+static void send_patiently(struct worker *w, struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
 	struct stall stall = stall_now(path);
 	uint16_t sent = 0;
@@ -241,9 +242,9 @@ static void send_all_patiently(struct worker *w, struct leaving *leaving)
 	struct rte_mbuf *mbufs[BURST];
 
 	while (leaving->n > 0) {
-		const struct path *path = &w->paths[leaving->paths[0]];
+		struct path *path = &w->paths[leaving->paths[0]];
 
-		send_patiently(w, path, mbufs, next_path(leaving, mbufs));
+		send_patiently(w, path, mbufs, next_path(w, leaving, mbufs));
 	}
 }
 

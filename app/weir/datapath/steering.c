@@ -246,21 +246,21 @@ static void locate_headers(struct frames *frames, uint32_t *whole, const struct 
 }
 
 /* A packet of a placed policy: its worker, or n_workers if it is not to go to any yet. */
-static uint8_t bucket_to_worker(struct steering *steering, struct worker *w, struct reta *reta,
-	struct rte_mbuf *m, uint8_t bucket, uint16_t *lost)
+static uint8_t bucket_to_worker(struct steering *steering, struct worker *w, struct path *path,
+	struct reta *reta, struct rte_mbuf *m, uint8_t bucket, uint16_t *lost)
 {
 	reta_count(reta, bucket, m->pkt_len);
 	if (likely(!migration_keeps(&steering->migration, reta, bucket)))
 		return reta_worker(reta, bucket);
 	if (!migration_keep(&steering->migration, m, bucket)) {
-		counter_add(&w->counters.dropped[DROP_RING_FULL], 1);
+		worker_drops(w, path, DROP_RING_FULL, 1);
 		rte_pktmbuf_free(m);
 		++*lost;
 	}
 	return (uint8_t)steering->migration.n_peers;
 }
 
-void steering_show(struct steering *steering, struct worker *w, const struct path *path,
+void steering_show(struct steering *steering, struct worker *w, struct path *path,
 	struct rte_mbuf **mbufs, uint16_t n, uint8_t *targets, uint16_t *counts, uint16_t *lost)
 {
 	uint32_t whole[FRAMES_MAX];
@@ -273,7 +273,7 @@ void steering_show(struct steering *steering, struct worker *w, const struct pat
 		struct reta *reta = slot == CLASSIFY_NONE ? NULL : steering->entries[slot].reta;
 
 		if (reta)
-			targets[i] = bucket_to_worker(steering, w, reta, mbufs[i],
+			targets[i] = bucket_to_worker(steering, w, path, reta, mbufs[i],
 				reta_bucket(&reta->reta_target->key, frames_packet(&frames, i),
 					frames.data[i]),
 				lost);

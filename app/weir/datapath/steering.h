@@ -100,7 +100,7 @@ bool steering_turn(struct steering *steering, const struct worker *worker, struc
  * nobody's, as it is kept back or has found no room, n_workers; *lost is how many of these are
  * dropped and counted.
  */
-void steering_show(struct steering *steering, struct worker *worker, const struct path *path,
+void steering_show(struct steering *steering, struct worker *worker, struct path *path,
 	struct rte_mbuf **mbufs, uint16_t n, uint8_t *targets, uint16_t *counts, uint16_t *lost);
 
 #endif

@@ -17,46 +17,48 @@
 #include "worker.h"
 #include "tick.h"
 
-uint16_t tx_try_send(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+uint16_t tx_try_send(struct worker *w, struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
 	uint16_t port = __atomic_load_n(&path->tx_port, __ATOMIC_RELAXED);
 	uint16_t sent = rte_eth_tx_burst(port, path->queue, mbufs, n);
 
 	counter_add(&w->counters.tx_packets, sent);
+	counter_add(&path->counters.tx_packets, sent);
 	if (unlikely(path->rings != NULL))
 		rx_rings_move(path->rings, sent);
 	return sent;
 }
 
-void tx_send(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+void tx_send(struct worker *w, struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
 	uint16_t sent = n ? tx_try_send(w, path, mbufs, n) : 0;
 
 	if (unlikely(sent < n)) {
 		tap_dropped(w, (uint16_t)(path - w->paths), mbufs + sent, n - sent, DROP_TX_FULL,
 			tick_now());
-		counter_add(&w->counters.dropped[DROP_TX_FULL], n - sent);
+		worker_drops(w, path, DROP_TX_FULL, n - sent);
 		drop_all(mbufs + sent, n - sent);
 	}
 }
 
-uint16_t tx_hand_over(struct worker *w, struct rte_ring *ring, struct rte_mbuf **mbufs, uint16_t n)
+uint16_t tx_hand_over(struct worker *w, struct path *path, struct rte_ring *ring,
+	struct rte_mbuf **mbufs, uint16_t n)
 {
 	uint16_t taken = (uint16_t)rte_ring_sp_enqueue_burst(ring, (void *const *)mbufs, n, NULL);
 
 	if (unlikely(taken < n)) {
-		counter_add(&w->counters.dropped[DROP_RING_FULL], n - taken);
+		worker_drops(w, path, DROP_RING_FULL, n - taken);
 		drop_all(mbufs + taken, n - taken);
 	}
 	return n - taken;
 }
 
-void tx_pass_on(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+void tx_pass_on(struct worker *w, struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
 	if (likely(rx_rings_owned(path->rings, w->index)))
 		tx_send(w, path, mbufs, n);
 	else
-		tx_hand_over(w, path->rings->back[w->index], mbufs, n);
+		tx_hand_over(w, path, path->rings->back[w->index], mbufs, n);
 }
 
 static uint16_t try_give_back(
@@ -69,8 +71,7 @@ static uint16_t try_give_back(
 	return (uint16_t)rte_ring_sp_enqueue_burst(back, (void *const *)mbufs, n, NULL);
 }
 
-uint16_t tx_try_pass_on(
-	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+uint16_t tx_try_pass_on(struct worker *w, struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
 	if (!rx_rings_owned(path->rings, w->index))
 		return try_give_back(w, path->rings, mbufs, n);

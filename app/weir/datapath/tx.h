@@ -20,25 +20,23 @@ struct worker;
  * dropped and counted by the first; the second, which wants at least one, leaves that to the
  * caller: it returns how many, from the first, have gone.
  */
-void tx_send(struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
-uint16_t tx_try_send(
-	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
+void tx_send(struct worker *worker, struct path *path, struct rte_mbuf **mbufs, uint16_t n);
+uint16_t tx_try_send(struct worker *worker, struct path *path, struct rte_mbuf **mbufs, uint16_t n);
 
 /*
- * Puts packets into a ring to another worker; returns how many were dropped and counted, as it took
- * no more.
+ * Puts packets of a path into a ring to another worker; returns how many were dropped and counted,
+ * as it took no more.
  */
-uint16_t tx_hand_over(
-	struct worker *worker, struct rte_ring *ring, struct rte_mbuf **mbufs, uint16_t n);
+uint16_t tx_hand_over(struct worker *worker, struct path *path, struct rte_ring *ring,
+	struct rte_mbuf **mbufs, uint16_t n);
 
 /*
  * Packets that are decided leave by a path, whoever owns its queue. What finds no room is dropped
  * and counted by the first; the second is for packets that leave outside of their time, and
  * returns how many, from the first, have gone. The owner sends those on as the device takes them.
  */
-void tx_pass_on(
-	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
+void tx_pass_on(struct worker *worker, struct path *path, struct rte_mbuf **mbufs, uint16_t n);
 uint16_t tx_try_pass_on(
-	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
+	struct worker *worker, struct path *path, struct rte_mbuf **mbufs, uint16_t n);
 
 #endif

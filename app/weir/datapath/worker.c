@@ -174,7 +174,7 @@ static enum drop_reason altered_frame(
  * wire take. Gathers the others again; returns their number.
  */
 static __rte_noinline uint16_t drop_altered(
-	struct worker *w, const struct path *path, struct rx_burst *burst, uint16_t n)
+	struct worker *w, struct path *path, struct rx_burst *burst, uint16_t n)
 {
 	struct rte_mbuf *dropped[BURST];
 	uint16_t kept = 0, longer = 0, cut = 0;
@@ -194,8 +194,8 @@ static __rte_noinline uint16_t drop_altered(
 	}
 	if (kept == n)
 		return n;
-	counter_add(&w->counters.dropped[DROP_OVERSIZE], longer);
-	counter_add(&w->counters.dropped[DROP_TRUNCATED], cut);
+	worker_drops(w, path, DROP_OVERSIZE, longer);
+	worker_drops(w, path, DROP_TRUNCATED, cut);
 	drop_all(dropped, longer + cut);
 	gather_frames(burst, kept);
 	return kept;
@@ -219,7 +219,7 @@ static bool is_timed(uint64_t burst)
 
 /* An owner hands out what comes, and sends what came back: that is timed as bursts are. */
 static __rte_noinline uint16_t receive_shared(
-	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, bool *busy)
+	struct worker *w, struct path *path, struct rte_mbuf **mbufs, bool *busy)
 {
 	bool owned = rx_rings_owned(path->rings, w->index);
 	bool timed = owned && is_timed(w->counters.handings);
@@ -235,7 +235,7 @@ static __rte_noinline uint16_t receive_shared(
 }
 
 static inline uint16_t receive_burst(
-	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, bool *busy)
+	struct worker *w, struct path *path, struct rte_mbuf **mbufs, bool *busy)
 {
 	if (unlikely(path->rings != NULL))
 		return receive_shared(w, path, mbufs, busy);
@@ -404,7 +404,7 @@ static void finish_burst(struct worker *w, struct path *path, struct rx_burst *b
 	struct tap *tap;
 
 	expire_look(w, now);
-	counter_add(&w->counters.rx_packets, n);
+	worker_receives(w, path, n);
 	burst->frames.tunnels = w->tunnels;
 	gather_frames(burst, n);
 	in_flight_fetch(next, IN_FLIGHT_SECOND);
@@ -677,7 +677,7 @@ static bool shares_queues(const struct worker *w, bool now)
 static void drop_untransmitted(struct worker *w)
 {
 	for (unsigned i = 0; i < w->n_paths; i++) {
-		const struct path *path = &w->paths[i];
+		struct path *path = &w->paths[i];
 
 		if (path->rings && rx_rings_owned(path->rings, w->index))
 			distribute_drop(w, path);

@@ -13,6 +13,7 @@
 
 #include <rte_common.h>
 
+#include "base/counter.h"
 #include "base/expiry.h"
 #include "drop/drop_reason.h"
 #include "flow/flow_sample.h"
@@ -54,6 +55,13 @@ struct worker_counters {
 	uint64_t handing_cycles, handings;
 };
 
+/* Packets of one path on one worker. */
+struct path_counters {
+	uint64_t rx_packets, tx_packets;
+	uint64_t dropped[DROP_REASONS];
+	uint64_t waiting; /* now, in queues of shaped policies */
+};
+
 /* One direction of one queue of a wire. */
 struct path {
 	uint16_t rx_port, tx_port; /* control, at any time: atomics only */
@@ -70,6 +78,7 @@ struct path {
 	 */
 	uint32_t frame_max, tagged_max;
 	uint64_t flows; /* a bit for each hash of flows seen: see path_see(); atomics only */
+	struct path_counters counters; /* written by the worker, read by any thread */
 };
 
 /*
@@ -141,6 +150,20 @@ struct worker {
 	/* the worker's own, and no business of control's: see worker_own.h */
 	uint8_t own[WORKER_OWN_BYTES] __attribute__((aligned(WORKER_OWN_ALIGN)));
 } __rte_cache_aligned;
+
+/* Count n packets of one of the worker's paths. The worker's own thread. */
+static inline void worker_receives(struct worker *worker, struct path *path, uint64_t n)
+{
+	counter_add(&worker->counters.rx_packets, n);
+	counter_add(&path->counters.rx_packets, n);
+}
+
+static inline void worker_drops(
+	struct worker *worker, struct path *path, enum drop_reason why, uint64_t n)
+{
+	counter_add(&worker->counters.dropped[why], n);
+	counter_add(&path->counters.dropped[why], n);
+}
 
 /*
  * What a policy on this worker that police_is_shaped() has: what it has beside its line. Any

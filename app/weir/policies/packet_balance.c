@@ -7,64 +7,83 @@
  */
 #include "packet_balance.h"
 
+#include <string.h>
+
 #include <rte_ring.h>
 
 #include "instance.h"
 #include "base/counter.h"
 #include "rx_rings.h"
-#include "shape/shape.h"
 
 /* The burst in work, one from the rings, one from shaped policies, and one of reserve. */
 #define BURSTS_IN_WORK 4
 
 struct stages {
 	uint64_t received, shaped, rings, ended, transmitted;
+	uint64_t dropped[DROP_REASONS];
 };
 
-static void read_received(const struct worker *worker, struct stages *stages)
+static void read_received(
+	const struct worker *worker, const struct path *path, struct stages *stages)
 {
-	stages->received += counter_read(&worker->counters.rx_packets);
+	(void)worker;
+	stages->received += counter_read(&path->counters.rx_packets);
 }
 
-static void read_shaped(const struct worker *worker, struct stages *stages)
+static void read_shaped(const struct worker *worker, const struct path *path, struct stages *stages)
 {
-	stages->shaped += counter_read32(&shaper_counts(worker->shaper)->packets);
+	(void)worker;
+	stages->shaped += counter_read(&path->counters.waiting);
 }
 
-static void read_rings(const struct worker *worker, struct stages *stages)
+static void read_rings(const struct worker *worker, const struct path *path, struct stages *stages)
 {
-	for (unsigned i = 0; i < worker->n_paths; i++) {
-		const struct rx_rings *rings = worker->paths[i].rings;
+	const struct rx_rings *rings = path->rings;
 
-		for (unsigned t = 0; rings && rings->owner == worker->index && t < rings->n_workers;
-			t++)
-			if (rings->back[t])
-				stages->rings += rte_ring_count(rings->back[t]);
+	for (unsigned t = 0; rings && rings->owner == worker->index && t < rings->n_workers; t++)
+		if (rings->back[t])
+			stages->rings += rte_ring_count(rings->back[t]);
+}
+
+static void read_ended(const struct worker *worker, const struct path *path, struct stages *stages)
+{
+	uint64_t transmitted = counter_read(&path->counters.tx_packets);
+
+	(void)worker;
+	stages->transmitted += transmitted;
+	stages->ended += transmitted;
+	for (unsigned r = 0; r < DROP_REASONS; r++) {
+		uint64_t dropped = counter_read(&path->counters.dropped[r]);
+
+		stages->dropped[r] += dropped;
+		stages->ended += dropped;
 	}
 }
 
-static void read_ended(const struct worker *worker, struct stages *stages)
-{
-	uint64_t transmitted = counter_read(&worker->counters.tx_packets);
+typedef void stage_reader(
+	const struct worker *worker, const struct path *path, struct stages *stages);
 
-	stages->transmitted += transmitted;
-	stages->ended += transmitted;
-	for (unsigned r = 0; r < DROP_REASONS; r++)
-		stages->ended += counter_read(&worker->counters.dropped[r]);
+static stage_reader *const along[] = {read_received, read_shaped, read_rings, read_ended};
+
+static void read_stage(
+	const struct instance *inst, unsigned wire, stage_reader *read, struct stages *stages)
+{
+	for (unsigned w = 0; w < inst->config->n_workers; w++) {
+		const struct worker *worker = &inst->workers[w];
+
+		for (unsigned p = 0; p < worker->n_paths; p++)
+			if (wire == PACKET_BALANCE_ALL || worker->paths[p].wire == wire)
+				read(worker, &worker->paths[p], stages);
+	}
 }
 
-typedef void read_stage(const struct worker *worker, struct stages *stages);
-
-static read_stage *const along[] = {read_received, read_shaped, read_rings, read_ended};
-
-static struct stages read_stages(const struct instance *inst, bool backwards)
+static struct stages read_stages(const struct instance *inst, unsigned wire, bool backwards)
 {
 	const unsigned n = sizeof(along) / sizeof(*along);
 	struct stages stages = {0};
 
 	for (unsigned s = 0; s < n; s++)
-		for (unsigned w = 0; w < inst->config->n_workers; w++)
-			along[backwards ? n - 1 - s : s](&inst->workers[w], &stages);
+		read_stage(inst, wire, along[backwards ? n - 1 - s : s], &stages);
 	return stages;
 }
 
@@ -73,11 +92,10 @@ static uint64_t subtract_to_zero(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-struct packet_balance packet_balance(const struct instance *inst)
+struct packet_balance packet_balance(const struct instance *inst, unsigned wire)
 {
-	struct stages first = read_stages(inst, false), last = read_stages(inst, true);
-
-	return (struct packet_balance){
+	struct stages first = read_stages(inst, wire, false), last = read_stages(inst, wire, true);
+	struct packet_balance balance = {
 		.received = first.received,
 		.transmitted = first.transmitted,
 		.dropped = first.ended - first.transmitted,
@@ -87,4 +105,7 @@ struct packet_balance packet_balance(const struct instance *inst)
 		.surplus = subtract_to_zero(last.ended + last.shaped + last.rings, last.received),
 		.in_work = (uint64_t)inst->config->n_workers * BURSTS_IN_WORK * BURST,
 	};
+
+	memcpy(balance.reasons, first.dropped, sizeof(balance.reasons));
+	return balance;
 }

@@ -133,15 +133,18 @@ static void alarm_pins(const struct instance *inst, json_t *alarms)
 
 static void alarm_balance(const struct instance *inst, json_t *alarms)
 {
-	const struct packet_balance balance = packet_balance(inst);
+	for (unsigned i = 0; i < inst->config->n_wires; i++) {
+		const struct packet_balance balance = packet_balance(inst, i);
 
-	if (packet_balance_fails(&balance))
-		json_array_append_new(
-			alarms, json_sprintf("%" PRIu64
+		if (packet_balance_fails(&balance))
+			json_array_append_new(alarms,
+				json_sprintf("wire %s: %" PRIu64
 					     " packets are %s: an error in Weir, please report it "
-					     "with the output of weirctl balance",
+					     "with the output of weirctl balance --json",
+					inst->config->wires[i].name,
 					balance.missing + balance.surplus,
 					balance.missing ? "in no counter" : "in two counters"));
+	}
 }
 
 /* The file on disk does not say what runs, or a crash would lose what does. */

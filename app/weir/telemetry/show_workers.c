@@ -41,29 +41,55 @@ static void add_device_drops(json_t *json, const struct instance *inst)
 	json_object_set_new(json, "tx_errors", json_uint(tx_errors));
 }
 
+static json_t *drops_json(const uint64_t *counts)
+{
+	json_t *json = json_object();
+
+	for (unsigned r = 0; r < DROP_REASONS; r++)
+		json_object_set_new(json, drop_reason_name(r), json_uint(counter_read(&counts[r])));
+	return json;
+}
+
 json_t *show_drops(const char *params, void *context)
 {
 	const struct instance *inst = context;
-	struct worker_counters totals = instance_worker_totals(inst);
-	json_t *json = json_object();
+	const struct worker_counters totals = instance_worker_totals(inst);
+	json_t *json = drops_json(totals.dropped);
 
 	(void)params;
-	for (unsigned r = 0; r < DROP_REASONS; r++)
-		json_object_set_new(json, drop_reason_name(r), json_uint(totals.dropped[r]));
 	add_device_drops(json, inst);
+	return json;
+}
+
+#define FIELD(member) SHOW_FIELD(packet_balance, COUNTER, member)
+static const struct show_field balance_fields[] = {FIELD(received), FIELD(transmitted),
+	FIELD(dropped), FIELD(waiting), FIELD(missing), FIELD(surplus), FIELD(in_work), {0}};
+#undef FIELD
+
+static json_t *balance_json(const struct instance *inst, unsigned wire)
+{
+	const struct packet_balance balance = packet_balance(inst, wire);
+	json_t *json = json_object();
+
+	show_fields(json, balance_fields, &balance, NULL);
+	json_object_set_new(json, "reasons", drops_json(balance.reasons));
 	return json;
 }
 
 json_t *show_balance(const char *params, void *context)
 {
-	const struct packet_balance balance = packet_balance(context);
+	const struct instance *inst = context;
+	json_t *json = balance_json(inst, PACKET_BALANCE_ALL), *wires = json_array();
 
 	(void)params;
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "received",
-		json_uint(balance.received), "transmitted", json_uint(balance.transmitted),
-		"dropped", json_uint(balance.dropped), "waiting", json_uint(balance.waiting),
-		"missing", json_uint(balance.missing), "surplus", json_uint(balance.surplus),
-		"in_work", json_uint(balance.in_work));
+	for (unsigned i = 0; i < inst->config->n_wires; i++) {
+		json_t *wire = balance_json(inst, i);
+
+		json_object_set_new(wire, "wire", json_string(inst->config->wires[i].name));
+		json_array_append_new(wires, wire);
+	}
+	json_object_set_new(json, "wires", wires);
+	return json;
 }
 
 static json_t *unparsed_json(const uint64_t *counts)
@@ -126,17 +152,14 @@ static json_t *worker_json(struct instance *inst, unsigned i)
 {
 	const struct worker *worker = &inst->workers[i];
 	const struct worker_counters *c = &worker->counters;
-	json_t *json, *dropped = json_object();
+	json_t *json;
 
-	for (unsigned r = 0; r < DROP_REASONS; r++)
-		json_object_set_new(
-			dropped, drop_reason_name(r), json_uint(counter_read(&c->dropped[r])));
 	json = json_pack("{s:i, s:i, s:s, s:i}", "lcore", (int)worker->lcore, "cpu",
 		(int)worker->cpu, "idle", worker->idle == IDLE_POLL ? "poll" : "sleep", "paths",
 		(int)worker->n_paths);
 	add_turns(json, inst, i);
 	show_fields(json, packets_fields, c, NULL);
-	json_object_set_new(json, "dropped", dropped);
+	json_object_set_new(json, "dropped", drops_json(c->dropped));
 	json_object_set_new(json, "unparsed", unparsed_json(c->unparsed));
 	json_object_set_new(json, "fragments", show_fragments(worker));
 	show_fields(json, turns_fields, c, NULL);

@@ -652,14 +652,18 @@ static void balance(void **state)
 	static const struct row rows[] = {
 		{"/weir/balance",
 			"{\"received\": 12, \"transmitted\": 9, \"dropped\": 2, \"waiting\": 1, "
-			"\"missing\": 0, \"surplus\": 0, \"in_work\": 128}",
+			"\"missing\": 0, \"surplus\": 0, \"in_work\": 128, \"wires\": "
+			"[{\"wire\": \"w\", \"received\": 12, \"transmitted\": 9, "
+			"\"dropped\": 2, \"waiting\": 1, \"missing\": 0}]}",
 			0},
 		{0}};
 
 	(void)state;
 	assert_prints("balance", rows,
 		"received         12\ntransmitted      9\ndropped          2\n"
-		"waiting          1\nmissing          0\nin work at most  128\n");
+		"waiting          1\nmissing          0\nin work at most  128\n\n"
+		"WIRE  RECEIVED  TRANSMITTED  DROPPED  WAITING  MISSING\n"
+		"w           12            9        2        1        0\n");
 }
 
 /* --- rates and process ----------------------------------------------------------------------- */

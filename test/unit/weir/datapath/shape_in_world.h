@@ -18,6 +18,7 @@
 #include <rte_mbuf.h>
 
 #include "clock.h"
+#include "packet_balance.h"
 #include "policy_txn.h"
 #include "tick.h"
 
@@ -160,6 +161,8 @@ static inline void check_sums(struct instance_world *w)
 	assert_int_equal(totals.passed_packets, wire_left());
 	assert_int_equal(totals.dropped_packets, instance_dropped(w));
 	assert_int_equal(instance_waiting_now(w).units, waits * INSTANCE_BYTES);
+	assert_int_equal(packet_balance(&w->inst, 0).waiting, waits);
+	assert_int_equal(packet_balance(&w->inst, 0).dropped, instance_dropped(w));
 }
 
 static inline void turn_all_workers(struct instance_world *w, unsigned n)

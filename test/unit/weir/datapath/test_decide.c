@@ -166,6 +166,7 @@ struct side {
 /* A worker, and the same policies for who asks one by one. */
 struct bench {
 	struct worker worker;
+	struct path path;
 	struct side here, there;
 	struct flow_sample *samples[POLICIES];
 	uint8_t ending[POLICIES];      /* parts of limits, as the worker has them */
@@ -261,6 +262,7 @@ static struct bench *bench_open(bool borrows)
 	memset(bench, 0, sizeof(*bench));
 	side_open(&bench->here, borrows);
 	side_open(&bench->there, borrows);
+	bench->worker.paths = &bench->path;
 	bench->worker.policies = bench->here.states;
 	bench->worker.shared_buckets = borrows ? bench->here.shared_buckets : NULL;
 	bench->worker.samples = bench->samples;

@@ -232,7 +232,7 @@ static void open_wire(struct test_wire *wire)
 
 static void close_wire(struct test_wire *wire)
 {
-	const struct path *path = &wire->world.path;
+	struct path *path = &wire->world.path;
 
 	assert_int_equal(rte_eth_remove_rx_callback(path->rx_port, path->queue, wire->rx), 0);
 	assert_int_equal(rte_eth_remove_tx_callback(path->tx_port, path->queue, wire->tx), 0);
@@ -263,8 +263,8 @@ static void test_receives(void **state)
 		bool busy = false, other = true;
 
 		new_packets(&wire, mbufs, rows[i]);
-		assert_int_equal(tx_hand_over(&wire.world.workers[0], wire.world.path.rings->out[1],
-					 mbufs, rows[i]),
+		assert_int_equal(tx_hand_over(&wire.world.workers[0], &wire.world.path,
+					 wire.world.path.rings->out[1], mbufs, rows[i]),
 			0);
 		assert_int_equal(distribute_receive(w, &wire.world.path, mbufs, &busy), rows[i]);
 		assert_int_equal(busy, rows[i] > 0);
@@ -544,7 +544,7 @@ static void test_rings_give_back(void **state)
 	for (unsigned worker = 1; worker < WORKERS; worker++) {
 		give_back_of(&wire, worker, BURST + 1);
 		new_packets(&wire, mbufs, 5);
-		assert_int_equal(tx_hand_over(&wire.world.workers[0],
+		assert_int_equal(tx_hand_over(&wire.world.workers[0], &wire.world.path,
 					 wire.world.path.rings->out[worker], mbufs, 5),
 			0);
 	}
@@ -653,7 +653,7 @@ static void test_ring_is_full(void **state)
 	}
 	while (given(&wire.world, 1) < RX_RING_PACKETS - 1) {
 		new_packets(&wire, mbufs, 1);
-		tx_hand_over(owner, wire.world.path.rings->out[1], mbufs, 1);
+		tx_hand_over(owner, &wire.world.path, wire.world.path.rings->out[1], mbufs, 1);
 	}
 	before = free_buffers(&wire);
 	rte_pktmbuf_free_bulk(mbufs, receive_flows(&wire, mbufs));

@@ -311,7 +311,7 @@ static void expect_captured(struct world *world, const struct headed *row, uint3
 /* All that comes to the first port is such. */
 static const struct rte_eth_rxtx_callback *begin_headed(struct world *world, struct headed *row)
 {
-	const struct path *path = &world->worker->paths[0];
+	struct path *path = &world->worker->paths[0];
 	const struct rte_eth_rxtx_callback *made = rte_eth_add_rx_callback(
 		path->rx_port, path->queue, make_headed, row);
 
@@ -322,7 +322,7 @@ static const struct rte_eth_rxtx_callback *begin_headed(struct world *world, str
 
 static void end_headed(struct world *world, const struct rte_eth_rxtx_callback *made)
 {
-	const struct path *path = &world->worker->paths[0];
+	struct path *path = &world->worker->paths[0];
 
 	assert_int_equal(rte_eth_remove_rx_callback(path->rx_port, path->queue, made), 0);
 }

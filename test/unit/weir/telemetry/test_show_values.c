@@ -142,6 +142,50 @@ static void test_workers(void **state)
 	instance_world_close(&w);
 }
 
+/* The balance of a wire has its paths alone; an alarm names the wire. */
+static void test_balance(void **state)
+{
+	static const char of_wire[] = "{'wire': 'w', 'received': 400, 'transmitted': 240, "
+				      "'dropped': 56, 'waiting': 40, 'missing': 64, 'surplus': 0, "
+				      "'in_work': 256, 'reasons': {'limit': 4, '...': 0}}";
+	struct path_counters *c;
+	struct instance_world w;
+	json_t *reply;
+
+	(void)state;
+	instance_world_open(&w, "");
+	for (unsigned k = 1; k <= 2 * INSTANCE_WORKERS; k++) {
+		struct path *path = &w.inst.workers[(k - 1) / 2].paths[(k - 1) % 2];
+
+		path->wire = (k - 1) % 2;
+		c = &path->counters;
+		c->rx_packets = UINT64_C(100) * k;
+		c->tx_packets = UINT64_C(60) * k;
+		c->waiting = UINT64_C(10) * k;
+		for (unsigned r = 0; r < DROP_REASONS; r++)
+			c->dropped[r] = k;
+	}
+	reply = show_ask(&w, "/weir/balance", NULL);
+	assert_int_equal(number_at(reply, "received", NULL), 1000);
+	assert_int_equal(number_at(reply, "missing", NULL), 160);
+	assert_int_equal(number_at(reply, "stopped", "reasons"), 10);
+	show_expect(json_incref(json_array_get(json_object_get(reply, "wires"), 0)), of_wire);
+	json_decref(reply);
+	show_expect(show_ask(&w, "/weir/health", NULL), "{'alarms': [], '...': 0}");
+	w.inst.workers[1].paths[0].counters.rx_packets += 200;
+	show_expect(show_ask(&w, "/weir/health", NULL),
+		"{'alarms': ['wire w: 264 packets are in no counter: an error in Weir, please "
+		"report it with the output of weirctl balance --json'], '...': 0}");
+	c->rx_packets = 0;
+	w.inst.workers[1].paths[0].counters.rx_packets = 0;
+	reply = show_ask(&w, "/weir/balance", NULL);
+	assert_int_equal(
+		number_at(json_array_get(json_object_get(reply, "wires"), 0), "surplus", NULL),
+		236);
+	json_decref(reply);
+	instance_world_close(&w);
+}
+
 /* So many of a worker's packets have waited so long. */
 static void add_waits(struct instance_world *w, unsigned worker, unsigned ms, unsigned n)
 {
@@ -621,6 +665,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_balance),
 		cmocka_unit_test(test_delays),
 		cmocka_unit_test(test_lateness),
 		cmocka_unit_test(test_gossip),
