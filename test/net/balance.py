@@ -3,21 +3,26 @@
 # Copyright (c) 2026 The Weir authors
 """Each packet that enters leaves or is counted: received = transmitted + dropped by reason.
 
-A round is a start with a random kind of port and number of workers. It has phases with random
-policies, frames, and events while the frames come: the far link goes down and up, the process
-stands still. The kernel is the oracle: it counts the packets on the interfaces of both sides. At
-the end of a phase nothing waits, and the sums are exact.
+A round is a start with random ports, wires and workers. Its phases have random policies and frames.
+There are events among the frames: a far link goes down and up, policies change, the process stands
+still, or it is killed and started again. The kernel is the oracle: it counts the packets on the
+interfaces of both sides. At the end of a phase nothing waits, and the sums are exact for each wire.
+Rounds run in several network namespaces at a time.
 
-    balance.py [SCENARIO]        WEIR_SEED=N: another seed; WEIR_ROUNDS=N: so many rounds
+    balance.py [SCENARIO]   WEIR_SEED=N: another seed; WEIR_ROUNDS=N: so many rounds;
+                            WEIR_JOBS=N: so many at a time
 """
 
+import concurrent.futures
 import os
 import random
 import shutil
 import signal
 import struct
 import subprocess
+import threading
 import time
+import traceback
 
 import box
 from box import expect, ip, wait_until
@@ -25,29 +30,34 @@ from bypass import cable, setup
 from lifecycle import raw
 from reload import reloaded
 
-ROUNDS = int(os.environ.get("WEIR_ROUNDS", "200" if "WEIR_ALL_SEEDS" in os.environ else "3"))
+LONG = "WEIR_ALL_SEEDS" in os.environ
+ROUNDS = int(os.environ.get("WEIR_ROUNDS", "500" if LONG else "3"))
 SEED = int(os.environ.get("WEIR_SEED", "1"), 0)
-PHASES = 6              # a round
-FRAMES = 700            # a phase, or some more
+JOBS = int(os.environ.get("WEIR_JOBS", "3"))
+PHASES = 20 if LONG else 8    # a round
+FRAMES = (50, 300, 700)  # a phase, or some more
 BATCHES = (1, 8, 64, 700)
-PORTS = {"af_packet": ("net_af_packet0,iface=a", "net_af_packet1,iface=b"),
-         "af_xdp": ("net_af_xdp0,iface=a", "net_af_xdp1,iface=b"),
-         "xdp": ("xdp:a", "xdp:b")}
-CAUSES = ("tx_dropped", "tx_errors")  # drops by the kernel while a link is down
-REST_S = 1.2             # the kernel's drops at sockets are read once a second
-LOOK_S = .05
+STALLED = (100, 2000)   # frames while the process stands still
+UNSERVED = 100          # frames while there is no process
+STARTING = 300          # frames during a start
+PORTS = {"af_packet": "net_af_packet{},iface={}", "af_xdp": "net_af_xdp{},iface={}",
+         "xdp": "xdp:{1}"}
+REST_S = .5             # for interfaces, when workers have found nothing
+LOOK_S = .02
+SHOWN = 1000            # phases between two lines about the progress
+
+# Columns of /proc/net/dev; the kernel drops frames in the last two while a link is down.
+RX_PACKETS, TX_ERRORS, TX_DROPPED = 1, 10, 11
+DEVICE = ("imissed", "ierrors", "oerrors", "rx_nombuf")  # drops in /ethdev/stats
+PROGRAM = ("kernel_dropped", "kernel_unsent", "kernel_unserved")  # drops in /weir/ports
+DECIDED = ("kernel_passed", "past_packets") + PROGRAM
 
 
-COLUMNS = {"rx_packets": 1, "tx_errors": 10, "tx_dropped": 11}
-
-
-def counter(interface, name):
-    """One of the kernel's counters of an interface."""
+def interfaces():
+    """The kernel's counters of all interfaces."""
     with open("/proc/net/dev", encoding="ascii") as file:
-        for line in file:
-            if line.split(":")[0].strip() == interface:
-                return int(line.split(":")[1].split()[COLUMNS[name]])
-    raise AssertionError(f"there is no interface {interface}")
+        rows = [line.split(":") for line in file if ":" in line]
+    return {name.strip(): [int(word) for word in row.split()] for name, row in rows}
 
 
 class Round:
@@ -60,7 +70,9 @@ class Round:
         self.workers = [0, 1] if self.draw.randrange(2) else [0]
         self.distribute = len(self.workers) > 1 and self.draw.randrange(2) > 0
         self.mtu = self.draw.choice((1500, 1500, 1500, 2000))
-        self.words, self.phase = set(), 0
+        self.wires = self.draw.choice(("ab", "ab", "abcd"))
+        self.words, self.phase, self.socks = set(), 0, []
+        self.late = False       # packets may still be in a ring of the kernel after "link"
 
     def policies(self):
         """Policies of random actions for parts of the traffic."""
@@ -75,19 +87,21 @@ class Round:
             elif kind == 1:
                 policy |= {"action": "count"}
             elif kind == 2:
-                policy |= {"action": "shape", "shape": {"delay": "200ms"}}
+                delay = self.draw.choice(("20ms", "200ms"))
+                policy |= {"action": "shape", "shape": {"delay": delay}}
             elif kind == 3:
                 policy |= {"per": "src", "sources": 1024}
             out.append(policy)
         return out
 
     def config(self):
-        """A wire with these."""
-        config = box.wire(*PORTS[self.kind], self.mtu, workers=self.workers,
-                          policies=self.policies())
-        config["wires"][0]["distribute"] = self.distribute
-        for port in config["ports"].values():
-            port["buffers"] = 8192
+        """Wires with these."""
+        config = box.wire("", "", workers=self.workers, policies=self.policies())
+        config["ports"] = {port: {"device": PORTS[self.kind].format(i, port), "mtu": self.mtu,
+                                  "buffers": 4096} for i, port in enumerate(self.wires)}
+        config["wires"] = [{"name": a + b, "a": a, "b": b, "distribute": self.distribute,
+                            "default": self.draw.choice(("pass", "pass", "pass", "drop"))}
+                           for a, b in zip(self.wires[::2], self.wires[1::2])]
         return config
 
     def frame(self):
@@ -109,7 +123,7 @@ class Round:
 
     def link(self, _):
         """A far end goes down, and later comes up."""
-        end = self.draw.choice(("ta", "tb"))
+        end = f"t{self.draw.choice(self.wires)}"
         ip(f"link set dev {end} down")
         time.sleep(self.draw.choice((0, .01, .3)))
         ip(f"link set dev {end} up")
@@ -121,34 +135,66 @@ class Round:
     def stall(self, weir):
         """The process stands still while frames come."""
         weir.process.send_signal(signal.SIGSTOP)
-        self.send(2000)
+        self.send(self.draw.choice(STALLED))
         weir.process.send_signal(signal.SIGCONT)
+
+    def kill(self, weir):
+        """The process is killed amid frames; the books of the next one begin at zero."""
+        comes = self.draw.randrange(2) and threading.Thread(target=self.send, args=(STARTING, .01))
+        weir.kill()
+        self.send(UNSERVED)
+        self.settle_kernel()
+        began = self.outside()
+        weir.spawn()
+        if comes:
+            comes.start()
+        weir.await_answer()
+        if comes:
+            comes.join()
+        self.links_up(weir)
+        now = self.settle(weir, exact=not comes, before=began)
+        for wire, sums in now.items():
+            taken = sums["received"] + sums["decided"] + sums["missed"]
+            expect(sums["left"] - self.first[wire]["left"]
+                   <= sums["entered"] - self.first[wire]["entered"], f"{self}: too many left")
+            expect(taken <= sums["entered"] - began[wire]["entered"],
+                   f"{self}: {wire}: counts of the killed process: {sums} after {began[wire]}")
+        self.before, self.late = now, False
 
     # Play ----------------------------------------------------------------------------------------
 
-    def send(self, n):
+    def send(self, n, pause=0):
         """Frames in either direction; the kernel may refuse one while the link is down."""
-        sock = self.socks[self.draw.randrange(2)]
+        sock = self.draw.choice(self.socks)
         batch = [self.frame() for _ in range(min(n, 50))]
         for i in range(n):
             try:
                 sock.send(batch[i % len(batch)])
             except OSError:
                 pass
+            if pause and i % 10 == 0:
+                time.sleep(pause)
+
+    def links_up(self, weir):
+        """Waits for all links."""
+        wait_until(lambda: all(p["link"] == "UP" for p in weir.get("/weir/ports")), "links are up")
 
     def phases(self, scene):
-        """Frames and events in each phase; then all has come to rest. Yields the sums."""
-        for end in ("ta", "tb"):
-            cable(end, end[1])
-            ip(f"link set dev {end} mtu {self.mtu}")
-            ip(f"link set dev {end[1]} mtu {self.mtu}")
+        """Frames and events in each phase; then all has come to rest. Yields after each."""
+        for port in self.wires:
+            cable(f"t{port}", port)
+            for end in (port, f"t{port}"):
+                ip(f"link set dev {end} mtu {self.mtu}")
         weir = scene.box(self.config(), f"r{self.number}").start()
-        wait_until(lambda: all(p["link"] == "UP" for p in weir.get("/weir/ports")), "links are up")
-        before = self.outside()
-        self.socks = [raw("ta"), raw("tb")]
+        self.links_up(weir)
+        self.first = self.before = self.read(weir)
+        self.socks = [raw(f"t{port}") for port in self.wires]
         for self.phase in range(PHASES):
-            sent, events = 0, self.draw.choices((self.link, self.stall, self.change, None), k=2)
-            while sent < FRAMES:
+            self.words &= {"link"} if self.late else set()
+            sent, total = 0, self.draw.choice(FRAMES)
+            events = self.draw.choices((self.link, self.stall, self.change, self.kill, None),
+                                       (4, 4, 4, 1, 4), k=2)
+            while sent < total:
                 n = self.draw.choice(BATCHES)
                 self.send(n)
                 sent += n
@@ -157,98 +203,155 @@ class Round:
                 if event:
                     self.words.add(event.__name__)
                     event(weir)
-            self.settle(weir, before)
-            yield weir, self.since(before)
+            now = self.settle(weir)
+            self.check(weir, now)
+            yield
+            self.remember(now)
             self.change(weir)
         for sock in self.socks:
             sock.close()
+        weir.stop()
 
-    def since(self, before):
-        """The kernel's sums since the start."""
-        return {key: count - before[key] for key, count in self.outside().items()}
+    def remember(self, now):
+        """The sums of exact wires begin again. Without a carrier a socket's ring keeps frames, so
+        the other sums can become exact later."""
+        missing = self.missing(now)
+        self.before = {wire: self.before[wire] if missing[wire] else now[wire] for wire in now}
+        self.late = any(missing.values())
 
-    def settle(self, weir, before):
-        """Waits until the sums are exact at two looks, or no counter moves."""
-        seen, exact, moved = None, 0, time.monotonic()
+    def settle_kernel(self):
+        """Waits until the interfaces count no more."""
+        seen = None
+        while seen != (seen := self.outside()):
+            time.sleep(LOOK_S)
+
+    def settle(self, weir, exact=True, before=None):
+        """Waits until the sums are exact at two looks, or no counter moves. Returns them."""
+        seen, n, moved, polled = None, 0, time.monotonic(), []
         deadline = moved + box.PATIENCE_S
         while time.monotonic() < deadline:
-            now = (weir.get("/weir/drops"), weir.get("/weir/balance"), self.since(before),
-                   self.in_kernel(weir))
-            exact = exact + 1 if now[1]["waiting"] == 0 and self.missing(*now) == 0 else 0
+            now, polls = self.read(weir), [w["empty_polls"] for w in weir.get("/weir/workers")]
+            rests = all(sums["waiting"] == 0 for sums in now.values())
+            n = n + 1 if exact and rests and not any(self.missing(now, before).values()) else 0
             if now != seen:
-                seen, moved = now, time.monotonic()
-            if exact == 2 or (now[1]["waiting"] == 0 and time.monotonic() > moved + REST_S):
-                return
+                seen, moved, polled = now, time.monotonic(), polls
+            idle = all(poll >= first + 2 for first, poll in zip(polled, polls))
+            if n == 2 or (rests and idle and time.monotonic() > moved + REST_S):
+                return now
             time.sleep(LOOK_S)
-        expect(False, f"{self}: no rest: {seen}")
+        raise AssertionError(f"{self}: no rest: {seen}")
 
-    @staticmethod
-    def missing(drops, balance, outside, kernel):
-        """Packets that are in no counter of Weir, or that its workers have in two."""
-        lost = sum(drops.values()) + sum(kernel.values())
-        return outside["entered"] - outside["left"] - lost or \
-            balance["received"] - balance["transmitted"] - balance["dropped"]
+    def outside(self):
+        """The kernel's counters of the interfaces of each wire."""
+        rows = interfaces()
+        return {a + b: {"entered": rows[a][RX_PACKETS] + rows[b][RX_PACKETS],
+                        "left": rows[f"t{a}"][RX_PACKETS] + rows[f"t{b}"][RX_PACKETS],
+                        "refused": sum(rows[port][column] for port in (a, b)
+                                       for column in (TX_ERRORS, TX_DROPPED))}
+                for a, b in zip(self.wires[::2], self.wires[1::2])}
 
-    @staticmethod
-    def outside():
-        """Sums of the kernel's counters of the interfaces."""
-        out = {"entered": counter("a", "rx_packets") + counter("b", "rx_packets"),
-               "left": counter("ta", "rx_packets") + counter("tb", "rx_packets"),
-               "refused": 0}
-        for port in "ab":
-            out["refused"] += sum(counter(port, name) for name in CAUSES)
+    def read(self, weir):
+        """All sums of each wire; the interfaces are read last."""
+        ports = {port["name"]: port for port in weir.get("/weir/ports")}
+        balance = weir.get("/weir/balance")
+        wires = {wire["wire"]: wire for wire in balance["wires"]}
+        devices = {name: weir.get(f"/ethdev/stats,{port['port']}") for name, port in ports.items()}
+        out = self.outside()
+        for name, sums in out.items():
+            wire = wires[name]
+            sums |= {key: wire[key] for key in ("received", "transmitted", "dropped", "waiting")}
+            sums["missed"] = sum(ports[port]["missed"] for port in name)
+            sums["device"] = sum(devices[port][key] for port in name for key in DEVICE[1:])
+            sums["program"] = sum(ports[port][key] for port in name for key in PROGRAM)
+            sums["decided"] = sum(ports[port][key] for port in name for key in DECIDED)
         return out
 
-    @staticmethod
-    def in_kernel(weir):
-        """Packets that the programs of the ports dropped or did not send."""
-        ports = weir.get("/weir/ports")
-        return {key: sum(port[key] for port in ports) for key in ("kernel_dropped",
-                                                                  "kernel_unsent")}
+    def since(self, now, before=None):
+        """Sums of each wire since then."""
+        before = before or self.before
+        return {wire: {key: n - before[wire].get(key, 0) for key, n in sums.items()}
+                for wire, sums in now.items()}
 
-    def check(self, weir, outside):
+    def missing(self, now, before=None):
+        """Packets of each wire that are in no counter, or below 0 in two."""
+        return {wire: sums["received"] - sums["transmitted"] - sums["dropped"] or
+                sums["entered"] - sums["left"] - sums["dropped"] - sums["missed"]
+                - sums["device"] - sums["program"]
+                for wire, sums in self.since(now, before).items()}
+
+    def check(self, weir, now):
         """The sums."""
-        drops, balance = weir.get("/weir/drops"), weir.get("/weir/balance")
-        kernel, health = self.in_kernel(weir), weir.get("/weir/health")
-        sums = f"{self}\n  {outside}\n  dropped {({k: v for k, v in drops.items() if v})}" \
-               f"\n  kernel {kernel}\n  {balance}"
-        expect(balance["missing"] == balance["surplus"] == 0, f"the box: {sums}")
-        expect(balance["received"] == balance["transmitted"] + balance["dropped"], f"box: {sums}")
-        expect(health["active"]["packet_balance"] == 0, f"alarm: {sums}")
-        missing = self.missing(drops, balance, outside, kernel)
-        # Without a carrier the kernel drops transmitted packets, some of them without a count.
-        unsent = max(balance["transmitted"] - outside["left"], 0) + outside["refused"]
-        most = unsent if "link" in self.words else 0
-        expect(0 <= missing <= most, f"{missing} packets are in no counter: {sums}")
-        return outside["entered"]
+        balance, drops = weir.get("/weir/balance"), weir.get("/weir/drops")
+        workers, health = weir.get("/weir/workers"), weir.get("/weir/health")
+        words = f"{self}\n  {self.since(now)}\n  dropped " \
+                f"{({key: n for key, n in drops.items() if n})}\n  {balance}"
+        expect(health["active"]["packet_balance"] == 0, f"alarm: {words}")
+        for part in (balance, *balance["wires"]):
+            expect(part["missing"] == part["surplus"] == part["waiting"] == 0, f"rest: {words}")
+            expect(part["received"] == part["transmitted"] + part["dropped"]
+                   and part["dropped"] == sum(part["reasons"].values()), f"sum: {words}")
+        for key, name in (("received", "rx_packets"), ("transmitted", "tx_packets")):
+            expect(balance[key] == sum(wire[key] for wire in balance["wires"])
+                   == sum(worker[name] for worker in workers), f"{key}: {words}")
+        for reason, n in balance["reasons"].items():
+            expect(n == drops[reason] == sum(wire["reasons"][reason] for wire in balance["wires"]),
+                   f"{reason}: {words}")
+        for wire, missing in self.missing(now).items():
+            sums = self.since(now)[wire]
+            # Without a carrier the kernel drops transmitted packets, some of them without a count.
+            unsent = max(sums["transmitted"] - sums["left"], 0) + sums["refused"]
+            most = unsent if "link" in self.words else 0
+            expect(0 <= missing <= most, f"{missing} packets of {wire} are in no counter: {words}")
 
     def __str__(self):
         return f"round {self.number}.{self.phase} of seed {SEED}: {self.kind}, " \
-               f"{len(self.workers)} workers" \
+               f"{len(self.workers)} workers, wires {self.wires}" \
                f"{', distributed' if self.distribute else ''}, MTU {self.mtu}, " \
                f"{' '.join(sorted(self.words)) or 'no events'}"
 
 
-def rounds(scene):
+def enter():
+    """A process of its own for some of the rounds."""
+    box.die_with_parent()
+    setup()
+
+
+def play(number):
+    """A round: returns its kind, the phases that balanced, and a failure or None."""
+    now, scene, phases = Round(number), box.Scene(), 0
+    try:
+        for _ in now.phases(scene):
+            phases += 1
+        return now.kind, phases, None
+    except Exception:  # the other rounds are worth playing
+        scene.show_logs()
+        return now.kind, phases, f"{now}: {traceback.format_exc()}"
+    finally:
+        scene.close()
+        for port in now.wires:
+            subprocess.run(["ip", "link", "del", "dev", f"t{port}"], capture_output=True,
+                           check=False)
+        shutil.rmtree("/sys/fs/bpf/weir", ignore_errors=True)
+
+
+def rounds(_):
     """All of them."""
-    packets, kinds = 0, set()
-    for number in range(ROUNDS):
-        now = Round(number)
-        try:
-            for weir, outside in now.phases(scene):
-                entered = now.check(weir, outside)
-            weir.stop()
-            packets += entered
-        finally:
-            for weir in scene.boxes:
-                weir.kill()
-            for name in ("ta", "tb"):
-                subprocess.run(["ip", "link", "del", "dev", name], capture_output=True,
-                               check=False)
-            shutil.rmtree("/sys/fs/bpf/weir", ignore_errors=True)
-        kinds.add(now.kind)
-    return f"{ROUNDS} rounds of {PHASES} phases, {packets} packets, {', '.join(sorted(kinds))}; " \
-           f"seed {SEED}"
+    phases, kinds, failed = 0, set(), []
+    pool = concurrent.futures.ProcessPoolExecutor(JOBS, initializer=enter)
+    try:
+        for kind, n, failure in pool.map(play, range(ROUNDS)):
+            if phases // SHOWN != (phases + n) // SHOWN:
+                print(f"  {phases + n} phases, {len(failed)} failed", flush=True)
+            phases += n
+            kinds.add(kind)
+            if failure:
+                failed.append(failure)
+                print(failure, flush=True)
+    finally:
+        pool.shutdown(cancel_futures=True)
+    words = f"{ROUNDS} rounds, {phases} phases, {', '.join(sorted(kinds))}; seed {SEED}"
+    expect(not failed, f"{len(failed)} rounds failed: {words}\n{''.join(failed[:3])}")
+    return words
 
 
 if __name__ == "__main__":
