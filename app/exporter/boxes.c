@@ -21,7 +21,7 @@ struct asked {
 	const struct looked_at *looked_at;
 	pthread_t thread;
 	bool begun;
-	json_t *document;
+	struct metrics_of *of;
 };
 
 static double seconds_now(void)
@@ -48,16 +48,19 @@ static void *ask_box(void *arg)
 	struct asked *asked = arg;
 	double began = seconds_now();
 	struct client client;
+	json_t *document = NULL;
 	int ret = client_open_until(&client, asked->path, asked->patience_ms);
 
 	if (ret == 0) {
-		ret = gather(&client.source, asked->most, asked->looked_at, &asked->document);
+		ret = gather(&client.source, asked->most, asked->looked_at, &document,
+			&asked->of->policies);
 		client_close(&client);
 	}
-	if (!asked->document)
-		asked->document = json_object();
-	json_object_set_new(asked->document, "up", json_boolean(ret == 0));
-	json_object_set_new(asked->document, "took_s", json_real(seconds_now() - began));
+	if (!document)
+		document = json_object();
+	json_object_set_new(document, "up", json_boolean(ret == 0));
+	json_object_set_new(document, "took_s", json_real(seconds_now() - began));
+	asked->of->document = document;
 	return NULL;
 }
 
@@ -70,16 +73,17 @@ static void ask_all(const struct boxes_options *options, const struct looked_at 
 		asked[i] = (struct asked){.path = paths[i],
 			.patience_ms = options->patience_ms,
 			.most = &options->most,
-			.looked_at = looked_at};
-		asked[i].begun = pthread_create(&asked[i].thread, NULL, ask_box, &asked[i]) == 0;
+			.looked_at = looked_at,
+			.of = &boxes->of[i]};
 		name_of_socket(paths[i], boxes->names[i], sizeof(boxes->names[i]));
+		boxes->of[i].limiter = boxes->names[i];
+		asked[i].begun = pthread_create(&asked[i].thread, NULL, ask_box, &asked[i]) == 0;
 	}
 	for (unsigned i = 0; i < n; i++) {
 		if (asked[i].begun)
 			pthread_join(asked[i].thread, NULL);
 		else
-			asked[i].document = json_pack("{s:b}", "up", 0);
-		boxes->of[i] = (struct metrics_of){boxes->names[i], asked[i].document};
+			boxes->of[i].document = json_pack("{s:b}", "up", 0);
 	}
 	boxes->n = n;
 }
@@ -108,9 +112,21 @@ void boxes_free(struct boxes *boxes)
 {
 	if (!boxes)
 		return;
-	for (unsigned i = 0; i < boxes->n; i++)
+	boxes->freed = true;
+	if (boxes->readers)
+		return;
+	for (unsigned i = 0; i < boxes->n; i++) {
 		json_decref((json_t *)boxes->of[i].document);
+		policy_pages_free(&boxes->of[i].policies);
+	}
 	free(boxes);
+}
+
+void boxes_leave(struct boxes *boxes)
+{
+	boxes->readers--;
+	if (boxes->freed)
+		boxes_free(boxes);
 }
 
 const char *boxes_ambiguous(const struct boxes_options *options)

@@ -25,6 +25,8 @@ struct boxes {
 	struct metrics_of of[BOXES_MOST]; /* names are in names[] */
 	char names[BOXES_MOST][108];
 	unsigned n;
+	unsigned readers; /* each of which calls boxes_leave(); one thread */
+	bool freed;       /* the last reader frees it */
 };
 
 /*
@@ -33,6 +35,9 @@ struct boxes {
  */
 struct boxes *boxes_ask(const struct boxes_options *options, const struct looked_at *looked_at);
 void boxes_free(struct boxes *boxes);
+
+/* Undoes ++boxes->readers. */
+void boxes_leave(struct boxes *boxes);
 
 /* Whether two of the sockets would have one name; that, or NULL. */
 const char *boxes_ambiguous(const struct boxes_options *options);

@@ -3,18 +3,17 @@
  */
 #include "deltas.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "gather.h"
 
 #define NO_POLICY "no policy"
 
 /* What is known of one name in this reading. */
 struct reading {
 	const char *name, *count;
-	const json_t *limit, *total;
+	double limit, total; /* NAN: none */
 	enum netflow_status status;
 	struct delta_counts passed, dropped;
 };
@@ -55,18 +54,16 @@ static void print_scaled(char *text, size_t room, double value, const char *unit
 static void print_limit(char *text, size_t room, const struct reading *reading)
 {
 	bool bytes = reading->count && strcmp(reading->count, "bytes") == 0;
-	double limit = json_number_value(reading->limit);
 	char total[NETFLOW_DESCRIPTION + 1];
 
 	if (!reading->count)
 		snprintf(text, room, NO_POLICY);
-	else if (json_is_number(reading->limit) && bytes)
-		print_scaled(text, room, limit * 8, "bit/s");
-	else if (json_is_number(reading->limit))
-		snprintf(text, room, "%.4g %.8s/s", limit, reading->count);
-	else if (json_is_number(reading->total)) {
-		print_scaled(
-			total, sizeof(total), json_number_value(reading->total), bytes ? "B" : "");
+	else if (!isnan(reading->limit) && bytes)
+		print_scaled(text, room, reading->limit * 8, "bit/s");
+	else if (!isnan(reading->limit))
+		snprintf(text, room, "%.4g %.8s/s", reading->limit, reading->count);
+	else if (!isnan(reading->total)) {
+		print_scaled(total, sizeof(total), reading->total, bytes ? "B" : "");
 		snprintf(text, room, "total %.12s", total);
 	} else {
 		snprintf(text, room, "no limit");
@@ -171,56 +168,57 @@ struct delta_columns {
 	size_t passed_packets, passed_units, dropped_packets, dropped_units;
 };
 
-static uint64_t count_at(const json_t *row, size_t column)
+static uint64_t count_at(const struct policy_page *page, size_t row, size_t column)
 {
-	json_int_t value = json_integer_value(json_array_get(row, column));
+	const char *value = policy_value(page, row, column);
 
-	return value > 0 ? (uint64_t)value : 0;
+	return value && *value != '-' && *value != '"' ? strtoull(value, NULL, 10) : 0;
 }
 
 /* What a policy drops is what its meter or, of one that is shaped, its queue does not take. */
-static void read_policy(
-	struct reading *reading, const json_t *row, const struct delta_columns *columns)
+static void read_policy(struct reading *reading, const struct policy_page *page, size_t row,
+	const struct delta_columns *columns)
 {
 	*reading = (struct reading){
-		.name = json_string_value(json_array_get(row, columns->name)),
-		.count = json_string_value(json_array_get(row, columns->count)),
-		.limit = json_array_get(row, columns->limit),
-		.total = json_array_get(row, columns->total),
-		.status = json_is_number(json_array_get(row, columns->waiting))
-				  ? NETFLOW_DROPPED_QUEUE
-				  : NETFLOW_DROPPED_POLICER,
-		.passed = {count_at(row, columns->passed_packets),
-			count_at(row, columns->passed_units)},
-		.dropped = {count_at(row, columns->dropped_packets),
-			count_at(row, columns->dropped_units)},
+		.name = policy_text(page, row, columns->name),
+		.count = policy_text(page, row, columns->count),
+		.limit = policy_number(page, row, columns->limit),
+		.total = policy_number(page, row, columns->total),
+		.status = isnan(policy_number(page, row, columns->waiting))
+				  ? NETFLOW_DROPPED_POLICER
+				  : NETFLOW_DROPPED_QUEUE,
+		.passed = {count_at(page, row, columns->passed_packets),
+			count_at(page, row, columns->passed_units)},
+		.dropped = {count_at(page, row, columns->dropped_packets),
+			count_at(page, row, columns->dropped_units)},
 	};
 	if (unit_of(reading->count) == NETFLOW_NOTHING)
 		reading->passed.units = reading->dropped.units = 0;
 }
 
-static void read_policies(struct deltas *deltas, const json_t *document, bool restarted)
+static void read_policies(
+	struct deltas *deltas, const struct policy_pages *policies, bool restarted)
 {
 	const struct delta_columns columns = {
-		.name = gather_column(document, "name"),
-		.count = gather_column(document, "count"),
-		.limit = gather_column(document, "limit_per_s"),
-		.total = gather_column(document, "total_units"),
-		.waiting = gather_column(document, "waiting_packets"),
-		.passed_packets = gather_column(document, "passed_packets"),
-		.passed_units = gather_column(document, "passed_units"),
-		.dropped_packets = gather_column(document, "dropped_packets"),
-		.dropped_units = gather_column(document, "dropped_units"),
+		.name = policy_column(policies, "name"),
+		.count = policy_column(policies, "count"),
+		.limit = policy_column(policies, "limit_per_s"),
+		.total = policy_column(policies, "total_units"),
+		.waiting = policy_column(policies, "waiting_packets"),
+		.passed_packets = policy_column(policies, "passed_packets"),
+		.passed_units = policy_column(policies, "passed_units"),
+		.dropped_packets = policy_column(policies, "dropped_packets"),
+		.dropped_units = policy_column(policies, "dropped_units"),
 	};
 	struct reading reading;
-	const json_t *row;
-	size_t i;
+	size_t guess = 0;
 
-	json_array_foreach (json_object_get(document, "policies"), i, row) {
-		read_policy(&reading, row, &columns);
-		if (reading.name && reading.count)
-			take_reading(deltas, &reading, i, restarted);
-	}
+	for (const struct policy_page *page = policies->first; page; page = page->next)
+		for (size_t i = 0; i < page->n; i++, guess++) {
+			read_policy(&reading, page, i, &columns);
+			if (reading.name && reading.count)
+				take_reading(deltas, &reading, guess, restarted);
+		}
 }
 
 static uint64_t dropped_by(const json_t *document, const char *reason)
@@ -282,10 +280,10 @@ static void forget_gone(struct deltas *deltas)
 	deltas->n = kept;
 }
 
-void deltas_read(struct deltas *deltas, const json_t *document, bool restarted)
+void deltas_read(struct deltas *deltas, const struct metrics_of *of, bool restarted)
 {
 	bool whole = json_integer_value(json_object_get(
-			     json_object_get(document, "left_out"), "policies")) <= 0;
+			     json_object_get(of->document, "left_out"), "policies")) <= 0;
 
 	if (!deltas->index)
 		deltas->index = json_object();
@@ -293,8 +291,8 @@ void deltas_read(struct deltas *deltas, const json_t *document, bool restarted)
 		deltas->deltas[i].read = false;
 		deltas->deltas[i].passed = deltas->deltas[i].dropped = (struct delta_counts){0, 0};
 	}
-	read_policies(deltas, document, restarted);
-	read_others(deltas, document, restarted);
+	read_policies(deltas, &of->policies, restarted);
+	read_others(deltas, of->document, restarted);
 	if (whole)
 		forget_gone(deltas);
 	deltas->begun = true;

@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 
+#include "metrics.h"
 #include "netflow/netflow.h"
 
 struct delta_counts {
@@ -41,11 +42,11 @@ struct deltas {
 };
 
 /*
- * Reads a limiter's document (gather.h), which has policies. What is read of it first has no
+ * Reads the answers of a limiter, with its policies. What is read of it first has no
  * differences, since nobody knows over which time; of a limiter that has restarted since the last
  * reading all are since then.
  */
-void deltas_read(struct deltas *deltas, const json_t *document, bool restarted);
+void deltas_read(struct deltas *deltas, const struct metrics_of *of, bool restarted);
 void deltas_free(struct deltas *deltas);
 
 #endif

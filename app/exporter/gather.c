@@ -99,72 +99,82 @@ static int add_peers(struct source *source, json_t *document, unsigned most)
 	return ret == -ENOENT ? 0 : ret;
 }
 
-/* The page's rows, of which the document has no more than it may. */
-static int take_rows(json_t *document, const json_t *page, unsigned most)
+static int request_page(struct source *source, json_int_t start)
 {
-	const json_t *rows = json_object_get(page, "policies"), *row;
-	json_t *all = json_object_get(document, "policies");
-	size_t i;
+	char request[48];
 
-	if (!json_is_array(rows) || !json_is_array(json_object_get(page, "columns")))
+	snprintf(request, sizeof(request), "/weir/policy_stats,%lld", (long long)start);
+	return source->send(source, request);
+}
+
+static int receive_page(struct source *source, json_t **head, const char **rows)
+{
+	const char *text;
+	int ret = source->receive(source, &text);
+
+	*head = NULL;
+	return ret ? ret : policy_answer_read(text, head, rows);
+}
+
+/* Returns 0, 1 if the page is of another generation than the first, or -EBADMSG. */
+static int check_page(json_t *document, const json_t *head, json_int_t start, json_int_t next)
+{
+	json_t *generation = json_object_get(head, "generation");
+
+	if (next && next <= start) /* it would be followed for ever */
 		return -EBADMSG;
-	json_object_set(document, "columns", json_object_get(page, "columns"));
-	json_array_append_new(json_object_get(document, "pages"),
-		json_pack("{s:o, s:O?}", "rows", json_integer((json_int_t)json_array_size(rows)),
-			"at_ms", json_object_get(page, "at_ms")));
-	json_array_foreach (rows, i, row)
-		if (json_array_size(all) < most)
-			json_array_append(all, (json_t *)row);
+	if (start)
+		return !json_equal(json_object_get(document, "generation"), generation);
+	json_object_set(document, "generation", generation);
+	json_object_set(document, "at_ms", json_object_get(head, "at_ms"));
 	return 0;
 }
 
-static int get_stats(struct source *source, json_int_t start, json_t **page)
+/*
+ * All pages of one generation: 0, 1 if that has changed meanwhile, or a negative errno. The limiter
+ * makes a page while the previous one is read here.
+ */
+static int add_pages(
+	struct source *source, json_t *document, struct policy_pages *policies, unsigned most)
 {
-	char text[24];
+	json_int_t start, next = 0, total = 0;
+	int ret = request_page(source, 0);
+	bool more = ret == 0;
 
-	snprintf(text, sizeof(text), "%lld", (long long)start);
-	return source_get_of(source, "/weir/policy_stats", text, page);
-}
+	policy_pages_free(policies);
+	policies->whole = true;
+	while (ret == 0 && more) {
+		const char *rows;
+		json_t *head;
 
-/* All pages of one generation: 0, 1 if that has changed meanwhile, or a negative errno. */
-static int add_pages(struct source *source, json_t *document, unsigned most)
-{
-	json_int_t next = 0, generation = 0, before, total;
-	json_t *page;
-	int ret;
-
-	json_object_set_new(document, "policies", json_array());
-	json_object_set_new(document, "pages", json_array());
-	do {
-		before = next;
-		ret = get_stats(source, before, &page);
-		if (ret)
-			return ret;
-		ret = take_rows(document, page, most);
-		next = json_integer_value(json_object_get(page, "next"));
-		total = json_integer_value(json_object_get(page, "total"));
-		if (before == 0)
-			generation = json_integer_value(json_object_get(page, "generation"));
-		else if (generation != json_integer_value(json_object_get(page, "generation")))
-			ret = 1;
-		json_decref(page);
-		if (ret == 0 && next && next <= before) /* it would be followed for ever */
-			ret = -EBADMSG;
-	} while (ret == 0 && next && json_array_size(json_object_get(document, "policies")) < most);
-	json_object_set_new(json_object_get(document, "left_out"), "policies",
-		json_integer(total -
-			     (json_int_t)json_array_size(json_object_get(document, "policies"))));
+		start = next;
+		ret = receive_page(source, &head, &rows);
+		next = json_integer_value(json_object_get(head, "next"));
+		total = json_integer_value(json_object_get(head, "total"));
+		if (ret == 0)
+			ret = check_page(document, head, start, next);
+		more = ret == 0 && next && next < most;
+		if (more)
+			ret = request_page(source, next);
+		if (ret == 0)
+			ret = policy_pages_add(policies, head, rows, most - policies->n);
+		json_decref(head);
+	}
+	if (ret >= 0)
+		json_object_set_new(json_object_get(document, "left_out"), "policies",
+			json_integer(total - (json_int_t)policies->n));
 	return ret;
 }
 
-static int add_policies(struct source *source, json_t *document, unsigned most)
+static int add_policies(
+	struct source *source, json_t *document, struct policy_pages *policies, unsigned most)
 {
 	int ret = 1;
 
 	for (unsigned i = 0; ret == 1 && i < TRIES; i++)
-		ret = add_pages(source, document, most);
+		ret = add_pages(source, document, policies, most);
 	if (ret == 1) { /* rather none than some twice */
-		json_object_del(document, "policies");
+		policy_pages_free(policies);
 		json_object_set_new(json_object_get(document, "left_out"), "policies",
 			json_incref(
 				json_object_get(json_object_get(document, "config"), "policies")));
@@ -188,19 +198,8 @@ static int add_shares(struct source *source, json_t *document, const struct look
 	return ret;
 }
 
-size_t gather_column(const json_t *document, const char *name)
-{
-	const json_t *column;
-	size_t i;
-
-	json_array_foreach (json_object_get(document, "columns"), i, column)
-		if (json_is_string(column) && strcmp(json_string_value(column), name) == 0)
-			return i;
-	return SIZE_MAX;
-}
-
 int gather(struct source *source, const struct gather_most *most, const struct looked_at *looked_at,
-	json_t **document)
+	json_t **document, struct policy_pages *policies)
 {
 	static const struct {
 		const char *key, *request;
@@ -224,12 +223,13 @@ int gather(struct source *source, const struct gather_most *most, const struct l
 	if (ret == 0)
 		ret = add_peers(source, *document, most->peers);
 	if (ret == 0)
-		ret = add_policies(source, *document, most->policies);
+		ret = add_policies(source, *document, policies, most->policies);
 	if (ret == 0)
 		ret = add_shares(source, *document, looked_at);
 	if (ret == 0)
 		return 0;
 	json_decref(*document);
+	policy_pages_free(policies);
 	*document = NULL;
 	return ret;
 }

@@ -3,14 +3,14 @@
  *
  * What a limiter answers, in one document: "process", "config", "health", "drops", "unparsed",
  * "gossip", "ledger" and "workers" as the commands of these names say; "ports" with their "stats"
- * and whether they are "up"; "peers", without ourselves, with whether they are "alive"; "columns" of
- * the rows in "policies"; "pages": of each that they came in its "rows" and "at_ms"; how many
- * policies and peers were "left_out"; and "shares", by name, of the policies that are looked at.
+ * and whether they are "up"; "peers", without ourselves, with whether they are "alive"; how many
+ * policies and peers were "left_out"; "at_ms" of the first page of policies; and "shares", by name, of the policies that are looked at.
  */
 #ifndef WEIR_EXPORTER_GATHER_H
 #define WEIR_EXPORTER_GATHER_H
 
 #include "ask/source.h"
+#include "policy_pages.h"
 
 /* At most so many of a kind: each is a label. */
 struct gather_most {
@@ -25,11 +25,11 @@ struct looked_at {
 	unsigned n;
 };
 
-/* 0 and the document, or what a source says; what an older limiter does not know is not there. */
+/*
+ * 0, the document and the policies, which begin as all zero; or what a source says, and neither.
+ * What an older limiter does not know is not there.
+ */
 int gather(struct source *source, const struct gather_most *most, const struct looked_at *looked_at,
-	json_t **document);
-
-/* Where rows have that column; SIZE_MAX: nowhere. */
-size_t gather_column(const json_t *document, const char *name);
+	json_t **document, struct policy_pages *policies);
 
 #endif

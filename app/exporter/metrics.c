@@ -4,10 +4,10 @@
 #include "metrics.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ask/member.h"
-#include "gather.h"
 
 static const char *const suffixes[] = {
 	[METRIC_GAUGE] = "", [METRIC_COUNTER] = "_total", [METRIC_INFO] = "_info"};
@@ -118,62 +118,130 @@ static void write_members(
 		write_sample(text, metric, limiter, name, value);
 }
 
-static void write_policies(
-	struct text *text, const struct metric *metric, const char *limiter, const json_t *document)
+/* Returns the value that is a sample, or NULL. */
+static const char *sample_of(const struct metrics_cursor *cursor, size_t row)
 {
-	size_t name = gather_column(document, "name"), count = gather_column(document, "count");
-	size_t value = gather_column(document, metric->value), i;
-	const json_t *row;
+	const struct metric *metric = cursor->metric;
+	const char *value = policy_value(cursor->page, row, cursor->value_at);
+	const char *count = policy_text(cursor->page, row, cursor->count_at);
 
-	json_array_foreach (json_object_get(document, "policies"), i, row) {
-		const char *policy = json_string_value(json_array_get(row, name));
-		const char *counts = json_string_value(json_array_get(row, count));
-
-		if (policy && (!metric->count || (counts && strcmp(counts, metric->count) == 0)))
-			write_sample(text, metric, limiter, policy, json_array_get(row, value));
-	}
+	if (!value || (*value == '"') != (metric->type == METRIC_INFO))
+		return NULL;
+	return !metric->count || (count && strcmp(count, metric->count) == 0) ? value : NULL;
 }
 
-static void write_of(struct text *text, const struct metric *metric, const struct metrics_of *of)
+static void write_policy_value(struct text *text, const struct metric *metric, const char *value)
 {
-	const json_t *at = metric->at ? member_at(of->document, metric->at) : NULL;
-
-	switch (metric->of) {
-	case METRIC_OF_LIMITER:
-		if (at)
-			write_sample(text, metric, of->limiter, json_string_value(at), at);
-		break;
-	case METRIC_OF_MEMBERS:
-		write_members(text, metric, of->limiter, at);
-		break;
-	case METRIC_OF_EACH:
-		write_each(text, metric, of->limiter, at);
-		break;
-	case METRIC_OF_POLICY:
-		write_policies(text, metric, of->limiter, of->document);
-		break;
+	if (metric->type == METRIC_INFO) {
+		write_label(text, metric->value, value + 1);
+		text_add(text, "\"} 1\n", 5);
+		return;
 	}
+	text_add(text, "\"} ", 3);
+	if (strpbrk(value, ".eE"))
+		text_print(text, "%.15g", strtod(value, NULL));
+	else
+		text_add(text, value, strlen(value));
+	text_add(text, "\n", 1);
+}
+
+/* Writes a page. All samples of a metric and limiter begin with the same words. */
+static void write_page(struct metrics_cursor *cursor, struct text *text)
+{
+	struct text words = {0};
+
+	begin_sample(&words, cursor->metric, cursor->of[cursor->limiter].limiter, "");
+	for (size_t i = 0; i < cursor->page->n; i++) {
+		const char *policy = policy_text(cursor->page, i, cursor->name_at);
+		const char *value = sample_of(cursor, i);
+
+		if (!policy || !value)
+			continue;
+		if (!cursor->headed)
+			write_head(text, cursor->format, cursor->metric);
+		cursor->headed = true;
+		text_add(text, words.bytes, words.length);
+		text_label(text, policy);
+		write_policy_value(text, cursor->metric, value);
+	}
+	text->failed |= words.failed;
+	free(words.bytes);
 }
 
 /* A metric that no limiter has is not spoken of. */
-static void write_metric(struct text *text, enum text_format format, const struct metric *metric,
-	const struct metrics_of *of, size_t n)
+static void write_limiter(struct metrics_cursor *cursor, struct text *text)
 {
+	const struct metrics_of *of = &cursor->of[cursor->limiter];
+	const struct metric *metric = cursor->metric;
+	const json_t *at = member_at(of->document, metric->at);
 	size_t before = text->length, head;
 
-	write_head(text, format, metric);
+	if (!at)
+		return;
+	if (!cursor->headed)
+		write_head(text, cursor->format, metric);
 	head = text->length;
-	for (size_t i = 0; i < n; i++)
-		write_of(text, metric, &of[i]);
-	if (text->length == head)
+	if (metric->of == METRIC_OF_MEMBERS)
+		write_members(text, metric, of->limiter, at);
+	else if (metric->of == METRIC_OF_EACH)
+		write_each(text, metric, of->limiter, at);
+	else
+		write_sample(text, metric, of->limiter, json_string_value(at), at);
+	cursor->headed |= text->length > head;
+	if (!cursor->headed)
 		text_cut(text, before);
 }
 
-void metrics_write(
-	struct text *text, enum text_format format, const struct metrics_of *of, size_t n)
+/* --- the text, part by part ------------------------------------------------------------------- */
+
+/* Most columns are null for all policies, and then no page is visited. */
+static void find_page(struct metrics_cursor *cursor)
 {
-	for (const struct metric *metric = metrics; metric->name; metric++)
-		write_metric(text, format, metric, of, n);
-	if (format == TEXT_OPENMETRICS)
-		text_print(text, "# EOF\n");
+	const struct policy_pages *policies = &cursor->of[cursor->limiter].policies;
+
+	cursor->page = NULL;
+	if (cursor->limiter == cursor->n || cursor->metric->of != METRIC_OF_POLICY)
+		return;
+	cursor->name_at = policy_column(policies, "name");
+	cursor->count_at = policy_column(policies, "count");
+	cursor->value_at = policy_column(policies, cursor->metric->value);
+	if (policies->has >> cursor->value_at % 64 & 1)
+		cursor->page = policies->first;
+}
+
+static void next_limiter(struct metrics_cursor *cursor)
+{
+	if (++cursor->limiter >= cursor->n) {
+		cursor->limiter = 0;
+		cursor->headed = false;
+		cursor->metric++;
+	}
+	find_page(cursor);
+}
+
+void metrics_begin(struct metrics_cursor *cursor, enum text_format format,
+	const struct metrics_of *of, size_t n)
+{
+	*cursor = (struct metrics_cursor){.format = format, .of = of, .n = n, .metric = metrics};
+}
+
+bool metrics_next(struct metrics_cursor *cursor, struct text *text)
+{
+	if (cursor->over)
+		return false;
+	cursor->over = cursor->n == 0 || !cursor->metric->name;
+	if (cursor->over) {
+		if (cursor->format == TEXT_OPENMETRICS)
+			text_print(text, "# EOF\n");
+	} else if (cursor->page) {
+		write_page(cursor, text);
+		cursor->page = cursor->page->next;
+		if (!cursor->page)
+			next_limiter(cursor);
+	} else {
+		if (cursor->metric->of != METRIC_OF_POLICY)
+			write_limiter(cursor, text);
+		next_limiter(cursor);
+	}
+	return true;
 }

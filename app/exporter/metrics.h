@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "policy_pages.h"
 #include "text.h"
 
 enum metric_type {
@@ -33,7 +34,7 @@ struct metric {
 	const char *value; /* what of each member, or which column; NULL: itself */
 	const char *label; /* beside the limiter's; NULL: none */
 	const char *count; /* only of policies that count these; NULL: all */
-	double scale;      /* 0: none */
+	double scale;      /* 0: none; not of policies */
 	const char *help;
 };
 
@@ -50,10 +51,27 @@ extern const struct metric metrics[];
 struct metrics_of {
 	const char *limiter;
 	const json_t *document;
+	struct policy_pages policies;
 };
 
-/* Writes all metrics of n limiters. */
-void metrics_write(
-	struct text *text, enum text_format format, const struct metrics_of *of, size_t n);
+/* A place in the text of all metrics of n limiters, which have to stay. */
+struct metrics_cursor {
+	enum text_format format;
+	const struct metrics_of *of;
+	size_t n, limiter;
+	const struct metric *metric;
+	bool headed, over;
+	const struct policy_page *page; /* NULL: no policies */
+	size_t name_at, count_at, value_at;
+};
+
+void metrics_begin(struct metrics_cursor *cursor, enum text_format format,
+	const struct metrics_of *of, size_t n);
+
+/*
+ * Adds the next part, at most of one page of policies. All samples of a metric follow each other,
+ * so each metric visits all pages. Returns false at the end, without a change.
+ */
+bool metrics_next(struct metrics_cursor *cursor, struct text *text);
 
 #endif

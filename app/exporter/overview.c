@@ -36,8 +36,7 @@ static const json_t *document_before(
 
 static double document_ms(const json_t *document)
 {
-	const json_t *page = json_array_get(json_object_get(document, "pages"), 0);
-	const json_t *at_ms = json_object_get(page, "at_ms");
+	const json_t *at_ms = json_object_get(document, "at_ms");
 
 	return json_is_number(at_ms) ? json_number_value(at_ms) : NAN;
 }

@@ -15,10 +15,11 @@
 /* Policies that are held back: as many as a reader takes in. */
 #define HELD_MOST 10
 
-/* What was gathered once. */
+/* What was gathered once; its rows are read for the first viewer. */
 struct gathering {
 	struct boxes *boxes;
 	struct rows rows[BOXES_MOST];
+	bool read;
 };
 
 /* A policy at all limiters together. */
@@ -41,6 +42,14 @@ static void forget_gathering(struct gathering *gathering)
 		rows_free(&gathering->rows[i]);
 	boxes_free(gathering->boxes);
 	gathering->boxes = NULL;
+	gathering->read = false;
+}
+
+static void read_gathering(struct gathering *gathering)
+{
+	for (unsigned i = 0; !gathering->read && gathering->boxes && i < gathering->boxes->n; i++)
+		rows_read(&gathering->rows[i], &gathering->boxes->of[i].policies);
+	gathering->read = true;
 }
 
 static void forget_tallies(struct picture *picture)
@@ -74,11 +83,9 @@ void picture_take(struct picture *picture, struct boxes *boxes)
 	picture_forget(picture);
 	picture->before = picture->now;
 	picture->now = (struct gathering){.boxes = boxes};
-	for (unsigned i = 0; i < boxes->n; i++)
-		rows_read(&picture->now.rows[i], boxes->of[i].document);
 }
 
-const struct boxes *picture_boxes(const struct picture *picture)
+struct boxes *picture_boxes(const struct picture *picture)
 {
 	return picture->now.boxes;
 }
@@ -172,6 +179,8 @@ static void tally_all(struct picture *picture)
 	if (picture->tallied || !boxes)
 		return;
 	picture->tallied = true;
+	read_gathering(&picture->now);
+	read_gathering(&picture->before);
 	for (unsigned i = 0; i < boxes->n; i++)
 		n += picture->now.rows[i].n;
 	picture->tallies = calloc(n + 1, sizeof(*picture->tallies));
@@ -454,6 +463,7 @@ json_t *picture_policy(struct picture *picture, const char *name)
 	json_t *limiters = json_array(), *told = json_array(), *json = json_null();
 	size_t guess = 0;
 
+	tally_all(picture);
 	for (unsigned i = 0; name && boxes && i < boxes->n; i++) {
 		const struct row *row = rows_find(&picture->now.rows[i], name, guess);
 

@@ -24,7 +24,7 @@ void picture_free(struct picture *picture);
 void picture_take(struct picture *picture, struct boxes *boxes);
 
 /* What was taken last, or NULL. Borrowed. */
-const struct boxes *picture_boxes(const struct picture *picture);
+struct boxes *picture_boxes(const struct picture *picture);
 
 /* Forgets all but that: there are no rates until something else is taken. */
 void picture_forget(struct picture *picture);

@@ -276,7 +276,7 @@ static bool has_restarted(const struct turn *turn, const json_t *document)
 	       json_number_value(uptime) * 1000 < (double)since_ms;
 }
 
-static void take_limiter(struct turn *turn, const json_t *document, uint64_t took_ms)
+static void take_limiter(struct turn *turn, const struct metrics_of *of, uint64_t took_ms)
 {
 	struct source_limiter *limiter = turn->limiter;
 
@@ -284,7 +284,7 @@ static void take_limiter(struct turn *turn, const json_t *document, uint64_t too
 										 : turn->end_ms;
 	if (turn->end_ms < limiter->stream.boot_ms) /* the wall's clock was set back */
 		limiter->stream.boot_ms = turn->end_ms - turn->end_ms % 1000;
-	deltas_read(&limiter->deltas, document, has_restarted(turn, document));
+	deltas_read(&limiter->deltas, of, has_restarted(turn, of->document));
 	begin_datagram(turn);
 	tell_templates(turn);
 	tell_deltas(turn);
@@ -294,10 +294,9 @@ static void take_limiter(struct turn *turn, const json_t *document, uint64_t too
 }
 
 /* Whether there is a whole answer; in the midst of a reload there are no policies. */
-static bool has_answered(const json_t *document)
+static bool has_answered(const struct metrics_of *of)
 {
-	return json_is_true(json_object_get(document, "up")) &&
-	       json_is_array(json_object_get(document, "policies"));
+	return json_is_true(json_object_get(of->document, "up")) && of->policies.whole;
 }
 
 void records_take(struct records *records, const struct boxes *boxes,
@@ -312,11 +311,11 @@ void records_take(struct records *records, const struct boxes *boxes,
 			.end_ms = began->wall_ms + took_ms,
 			.steady_ms = began->steady_ms};
 
-		if (!has_answered(document))
+		if (!has_answered(&boxes->of[i]))
 			continue;
 		turn.limiter = find_limiter(records, boxes, boxes->of[i].limiter, began->wall_ms);
 		if (turn.limiter)
-			take_limiter(&turn, document, took_ms);
+			take_limiter(&turn, &boxes->of[i], took_ms);
 	}
 }
 

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gather.h"
-
 #define NUMBERS (sizeof(numbers) / sizeof(*numbers))
 
 static const struct {
@@ -42,20 +40,17 @@ struct row_columns {
 	size_t name, count, parent, exceeding, of[NUMBERS];
 };
 
-static double number_or_nan(const json_t *value)
+static bool read_row(struct row *row, const struct policy_page *page, size_t i,
+	const struct row_columns *columns)
 {
-	return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-static bool read_row(struct row *row, const json_t *values, const struct row_columns *columns)
-{
-	row->name = json_string_value(json_array_get(values, columns->name));
-	row->count = json_string_value(json_array_get(values, columns->count));
-	row->parent = json_string_value(json_array_get(values, columns->parent));
-	row->exceeding = json_string_value(json_array_get(values, columns->exceeding));
-	for (size_t i = 0; i < NUMBERS; i++)
-		*(double *)((char *)row + numbers[i].offset) = number_or_nan(
-			json_array_get(values, columns->of[i]));
+	row->name = policy_text(page, i, columns->name);
+	row->count = policy_text(page, i, columns->count);
+	row->parent = policy_text(page, i, columns->parent);
+	row->exceeding = policy_text(page, i, columns->exceeding);
+	row->at_ms = page->at_ms;
+	for (size_t k = 0; k < NUMBERS; k++)
+		*(double *)((char *)row + numbers[k].offset) = policy_number(
+			page, i, columns->of[k]);
 	return row->name && row->count;
 }
 
@@ -82,39 +77,20 @@ double row_may_here(const struct row *row)
 	return isnan(row->local_peak) ? row->share : row->local_peak;
 }
 
-/* Each page of rows was told at a time of its own. */
-static void read_times(struct rows *rows, const json_t *pages)
+void rows_read(struct rows *rows, const struct policy_pages *policies)
 {
-	const json_t *page;
-	size_t p, i = 0;
-
-	json_array_foreach (pages, p, page) {
-		json_int_t n = json_integer_value(json_object_get(page, "rows"));
-		double at_ms = number_or_nan(json_object_get(page, "at_ms"));
-
-		for (; n > 0 && i < rows->n; n--)
-			rows->rows[i++].at_ms = at_ms;
-	}
-}
-
-void rows_read(struct rows *rows, const json_t *document)
-{
-	const json_t *policies = json_object_get(document, "policies"), *values;
-	struct row_columns columns = {gather_column(document, "name"),
-		gather_column(document, "count"), gather_column(document, "parent"),
-		gather_column(document, "exceeding"), {0}};
-	size_t i;
+	struct row_columns columns = {policy_column(policies, "name"),
+		policy_column(policies, "count"), policy_column(policies, "parent"),
+		policy_column(policies, "exceeding"), {0}};
 
 	for (size_t k = 0; k < NUMBERS; k++)
-		columns.of[k] = gather_column(document, numbers[k].column);
-	*rows = (struct rows){calloc(json_array_size(policies) + 1, sizeof(*rows->rows)), 0, NULL};
-	json_array_foreach (policies, i, values) {
-		if (!rows->rows || !read_row(&rows->rows[i], values, &columns))
-			break; /* it would not be what it says */
-		rows->rows[i].at_ms = NAN;
-		rows->n++;
-	}
-	read_times(rows, json_object_get(document, "pages"));
+		columns.of[k] = policy_column(policies, numbers[k].column);
+	*rows = (struct rows){calloc(policies->n + 1, sizeof(*rows->rows)), 0, NULL};
+	for (const struct policy_page *page = policies->first; rows->rows && page;
+		page = page->next)
+		for (size_t i = 0; i < page->n; i++, rows->n++)
+			if (!read_row(&rows->rows[rows->n], page, i, &columns))
+				return; /* it would not be what it says */
 }
 
 void rows_free(struct rows *rows)

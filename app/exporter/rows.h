@@ -11,9 +11,11 @@
 
 #include <jansson.h>
 
+#include "policy_pages.h"
+
 /* One policy; NAN is what does not apply. Units are what it counts, rates are units a second. */
 struct row {
-	const char *name, *count;       /* borrowed from the document */
+	const char *name, *count;       /* borrowed from the pages */
 	const char *parent, *exceeding; /* the same; NULL: none */
 	double at_ms;
 	double limit, share, bound, demand, global_demand;
@@ -44,8 +46,8 @@ struct row_rates {
 double row_may(const struct row *row);
 double row_may_here(const struct row *row);
 
-/* Reads a document, which has to stay. Nothing is read without memory. */
-void rows_read(struct rows *rows, const json_t *document);
+/* Reads the policies, which have to stay. Nothing is read without memory. */
+void rows_read(struct rows *rows, const struct policy_pages *policies);
 void rows_free(struct rows *rows);
 
 /* The row of that name, soonest found where the guess is right; NULL: none. */

@@ -76,9 +76,23 @@ static void add_escaped(struct text *text, const char *words, bool quotes)
 	}
 }
 
+/* Returns true if nothing of it is escaped, as in most names. */
+static bool is_plain(const char *value)
+{
+	while (*value >= ' ' && *value <= '~' && *value != '"' && *value != '\\')
+		value++;
+	return *value == '\0';
+}
+
 void text_label(struct text *text, const char *value)
 {
-	char *words = printable_copy(value, "\\u");
+	char *words;
+
+	if (is_plain(value)) {
+		text_add(text, value, strlen(value));
+		return;
+	}
+	words = printable_copy(value, "\\u");
 
 	text->failed |= words == NULL;
 	add_escaped(text, words ? words : "", true);

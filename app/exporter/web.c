@@ -24,14 +24,14 @@
 #include "text.h"
 #include "viewers.h"
 
-#define HEADERS_MOST 8192 /* bytes of a connection's memory */
-#define IDLE_S       15   /* a connection on which nothing moves is closed */
+#define CONNECTION_BYTES 32768 /* for headers, and then for each chunk of an answer */
+#define IDLE_S           15    /* a connection on which nothing moves is closed */
 
 /* From a connection's begin, or its last answer, to the end of the next: however slowly it goes. */
 #define REQUEST_MS 30000
 
-/* Answers that slow readers may make us keep, of some ten megabytes each, before one has to end. */
-#define ANSWERS_MOST 8
+/* Rounds that slow readers can hold, with 150 bytes a policy each, before the oldest one ends. */
+#define ROUNDS_MOST 8
 
 /* Within this time all get what one has asked for: what clients cost a limiter has a bound. */
 #define FRESH_MS 500
@@ -52,8 +52,7 @@ struct web {
 	unsigned interval_ms; /* between two events of the page */
 	struct MHD_Daemon *daemon;
 	struct slot slots[SLOTS_ALL];
-	struct MHD_Response *answers[2]; /* by format, as of asked_ms; NULL: not made */
-	unsigned kept;                   /* answers that somebody still reads */
+	unsigned kept; /* rounds whose metrics somebody reads */
 	struct asker *asker;
 	bool asking;
 	struct picture *picture;
@@ -73,27 +72,54 @@ static uint64_t ms_now(void)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
+/* The metrics of a round on their way to one reader. */
 struct answer {
 	struct web *web;
-	char *bytes;
+	struct boxes *boxes;
+	struct metrics_cursor cursor;
+	struct text part; /* made and not yet sent from `sent` on */
+	size_t sent;
 };
 
 static void forget_answer(void *arg)
 {
 	struct answer *answer = arg;
 
-	answer->web->kept--;
-	free(answer->bytes);
+	answer->web->kept -= answer->boxes->readers == 1;
+	boxes_leave(answer->boxes);
+	free(answer->part.bytes);
 	free(answer);
 }
 
-static void drop_answers(struct web *web)
+/* Makes the next part when the previous one has been sent: false at the end. */
+static bool next_part(struct answer *answer)
 {
-	for (unsigned i = 0; i < 2; i++) {
-		if (web->answers[i])
-			MHD_destroy_response(web->answers[i]);
-		web->answers[i] = NULL;
+	text_cut(&answer->part, 0);
+	answer->sent = 0;
+	return metrics_next(&answer->cursor, &answer->part);
+}
+
+/* Called by the daemon whenever the client has room. */
+static ssize_t read_answer(void *arg, uint64_t at, char *bytes, size_t most)
+{
+	struct answer *answer = arg;
+	struct text *part = &answer->part;
+	size_t n = 0;
+
+	(void)at;
+	while (n < most && (answer->sent < part->length || next_part(answer))) {
+		size_t left = part->length - answer->sent, fits = most - n;
+
+		if (left > fits)
+			left = fits;
+		if (left)
+			memcpy(bytes + n, part->bytes + answer->sent, left);
+		answer->sent += left;
+		n += left;
 	}
+	if (part->failed) /* the client sees that the text is not whole */
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	return n ? (ssize_t)n : MHD_CONTENT_READER_END_OF_STREAM;
 }
 
 /* A page that is open has all asked in its time, and that is for everybody. */
@@ -147,7 +173,6 @@ static void end_round(struct web *web)
 
 	web->asking = false;
 	web->asked_ms = boxes ? ms_now() : 0;
-	drop_answers(web);
 	if (boxes) {
 		reporter_note(web->reporter, boxes);
 		picture_take(web->picture, boxes);
@@ -164,23 +189,22 @@ static void end_round(struct web *web)
 /* NULL without memory. */
 static struct MHD_Response *make_answer(struct web *web, enum text_format format)
 {
-	const struct boxes *boxes = picture_boxes(web->picture);
-	struct answer *answer = malloc(sizeof(*answer));
-	struct MHD_Response *response = NULL;
-	struct text text = {0};
+	struct boxes *boxes = picture_boxes(web->picture);
+	struct answer *answer = calloc(1, sizeof(*answer));
+	struct MHD_Response *response;
 
-	metrics_write(&text, format, boxes->of, boxes->n);
-	if (answer && !text.failed) {
-		*answer = (struct answer){web, text.bytes};
-		response = MHD_create_response_from_buffer_with_free_callback_cls(
-			text.length, text.bytes, forget_answer, answer);
-	}
+	if (!answer)
+		return NULL;
+	response = MHD_create_response_from_callback(
+		MHD_SIZE_UNKNOWN, CONNECTION_BYTES, read_answer, answer, forget_answer);
 	if (!response) {
-		free(text.bytes);
 		free(answer);
 		return NULL;
 	}
-	web->kept++;
+	answer->web = web;
+	answer->boxes = boxes;
+	metrics_begin(&answer->cursor, format, boxes->of, boxes->n);
+	web->kept += boxes->readers++ == 0;
 	MHD_add_response_header(
 		response, MHD_HTTP_HEADER_CONTENT_TYPE, accept_content_type(format));
 	MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT);
@@ -256,17 +280,21 @@ static enum MHD_Result answer_metrics(
 {
 	enum text_format format = accept_format(
 		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT));
+	const struct boxes *boxes = picture_boxes(web->picture);
+	struct MHD_Response *response = NULL;
+	bool is_new;
 
 	if (!waited && !is_fresh(web))
 		return wait_for_round(web, connection);
-	if (!web->answers[format] && web->kept >= ANSWERS_MOST)
+	is_new = boxes && !boxes->readers;
+	if (is_new && web->kept >= ROUNDS_MOST)
 		end_oldest_readers(web);
-	if (!web->answers[format] && web->kept < 2 * ANSWERS_MOST && web->asked_ms)
-		web->answers[format] = make_answer(web, format);
-	if (!web->answers[format])
+	if (web->asked_ms && boxes && !(is_new && web->kept >= 2 * ROUNDS_MOST))
+		response = make_answer(web, format);
+	if (!response)
 		return answer_words(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
 			"too many slow readers, or no memory\n");
-	return MHD_queue_response(connection, MHD_HTTP_OK, web->answers[format]);
+	return send_response(connection, MHD_HTTP_OK, response);
 }
 
 static enum MHD_Result answer_events(struct web *web, struct MHD_Connection *connection)
@@ -445,7 +473,7 @@ static struct MHD_Daemon *start_daemon(struct web *web, int fd)
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
 		answer_request, web, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned)SLOTS_ALL, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_MOST,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_NOTIFY_CONNECTION, note_connection, web, MHD_OPTION_NOTIFY_COMPLETED,
 		note_answered, web, MHD_OPTION_END);
 }
@@ -536,6 +564,5 @@ void web_close(struct web *web)
 		if (web->slots[i].waits)
 			resume_waiting(&web->slots[i]);
 	MHD_stop_daemon(web->daemon);
-	drop_answers(web);
 	free_web(web);
 }

@@ -209,7 +209,7 @@ def requests(scene):
             status, headers, text = one.ask(method, path)
             expect(status == want, f"{method} {path}: {status}")
             expect(want != 405 or headers["Allow"] == "GET, HEAD", str(headers))
-            expect(method != "HEAD" or (not text and int(headers["Content-Length"]) > 1000), text)
+            expect(method != "HEAD" or not text, text)
         expect(one.ask(path="/" + "x" * 60000)[0] in (400, 414), "an endless path")
     for wrong in (("--listen", "somewhere"), ("--listen", "::1:80"), ("--timeout", "0"), ("word",),
                   ("-s", "/a/x.sock", "-s", "/b/x.sock"), ("--max-policies", "-1")):
@@ -426,7 +426,7 @@ def ten_thousand(scene):
         late = weir.get("/weir/health")["control"]["stalls"] - stalls
         drops = sum(weir.get("/weir/drops").values())
         expect(drops == 0, f"{drops} packets dropped")
-        expect(one.memory() < 400 << 20, f"{one.memory()} bytes")
+        expect(one.memory() < 40 << 20, f"{one.memory()} bytes")
         times.sort()
         return (f"{times[len(times) // 2]:.2f} s (longest {times[-1]:.2f}), {size / 1e6:.1f} MB, "
                 f"{one.memory() >> 20} MiB; control's longest turn for it {turn:.2f} ms, "

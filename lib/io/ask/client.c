@@ -116,22 +116,43 @@ static ssize_t send_request(struct client *client, const char *request)
 	return n;
 }
 
+/* Sets the rest of the time of all answers together. */
+static int renew_patience(const struct client *client)
+{
+	if (client->until_s == 0)
+		return 0;
+	return set_patience(client->fd, client->patience_s, client->until_s);
+}
+
+static int send_to_server(struct source *source, const char *request)
+{
+	struct client *client = (struct client *)source;
+	int ret = renew_patience(client);
+
+	if (ret || send_request(client, request) >= 0)
+		return ret;
+	return errno == EPIPE ? -ECONNRESET : errno == EAGAIN ? -ETIMEDOUT : -errno;
+}
+
+static int receive_from_server(struct source *source, const char **text)
+{
+	struct client *client = (struct client *)source;
+	int ret = renew_patience(client);
+	ssize_t n = ret ? ret : receive_reply(client);
+
+	*text = client->reply;
+	return n < 0 ? (int)n : 0;
+}
+
 static int ask_server(struct source *source, const char *request, json_t **value)
 {
 	struct client *client = (struct client *)source;
 	json_t *reply;
-	ssize_t n;
-	int ret;
+	int ret = send_to_server(source, request);
 
 	*value = NULL;
-	ret = client->until_s > 0 ? set_patience(client->fd, client->patience_s, client->until_s)
-				  : 0;
-	if (ret)
-		return ret;
-	n = send_request(client, request);
-	if (n < 0)
-		return errno == EPIPE ? -ECONNRESET : errno == EAGAIN ? -ETIMEDOUT : -errno;
-	ret = parse_reply(client, &reply);
+	if (ret == 0)
+		ret = parse_reply(client, &reply);
 	if (ret)
 		return ret;
 	ret = take_value(reply, request, value);
@@ -213,8 +234,11 @@ static int open_client(struct client *client, const char *path, double patience_
 {
 	int ret;
 
-	*client = (struct client){
-		.source = {.ask = ask_server, .pause = sleep_ms, .ask_with = ask_server_with},
+	*client = (struct client){.source = {.ask = ask_server,
+					  .ask_with = ask_server_with,
+					  .send = send_to_server,
+					  .receive = receive_from_server,
+					  .pause = sleep_ms},
 		.given = -1,
 		.taken = -1,
 		.patience_s = patience_s,

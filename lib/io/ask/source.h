@@ -17,6 +17,13 @@ struct source {
 	 */
 	int (*ask)(struct source *source, const char *request, json_t **value);
 
+	/*
+	 * Two halves of one question, for work between them: send() requests, receive() waits for
+	 * the reply, whose text stays until the next one. Errors are the same. NULL: none.
+	 */
+	int (*send)(struct source *source, const char *request);
+	int (*receive)(struct source *source, const char **text);
+
 	/* Lets so much time pass, or less if a signal came; returns how many seconds it was. */
 	double (*pause)(struct source *source, unsigned ms);
 

@@ -6,11 +6,13 @@
 #include "check.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "accept.h"
+#include "answer_of.h"
 #include "gather.h"
 #include "host.h"
 #include "metrics.h"
@@ -21,6 +23,7 @@
 /* A limiter of some policies, two a page, that is reloaded for so many pages. */
 struct world {
 	struct source source;
+	char request[64], *reply; /* the last ones */
 	unsigned policies, peers, reloads, asked;
 	int error; /* /weir/policy_stats returns it */
 };
@@ -84,15 +87,54 @@ static int world_ask(struct source *source, const char *request, json_t **value)
 	return 0;
 }
 
-static json_t *gathered(struct world *world, unsigned policies, unsigned peers)
+/* A second request before the reply to the first would be lost. */
+static int world_send(struct source *source, const char *request)
+{
+	struct world *world = (struct world *)source;
+
+	assert_string_equal(world->request, "");
+	snprintf(world->request, sizeof(world->request), "%s", request);
+	return 0;
+}
+
+static int world_receive(struct source *source, const char **text)
+{
+	struct world *world = (struct world *)source;
+	json_t *value;
+	int ret = world_ask(source, world->request, &value);
+
+	world->request[0] = '\0';
+	if (ret)
+		return ret;
+	free(world->reply);
+	*text = world->reply = answer_of(json_is_null(value) ? NULL : value);
+	json_decref(value);
+	return 0;
+}
+
+static int gather_world(
+	struct world *world, unsigned policies, unsigned peers, struct metrics_of *of)
 {
 	const struct gather_most most = {policies, peers};
 	const struct looked_at nothing = {0};
 	json_t *document;
+	int ret;
 
-	world->source.ask = world_ask;
-	assert_int_equal(gather(&world->source, &most, &nothing, &document), 0);
-	return document;
+	world->source = (struct source){
+		.ask = world_ask, .send = world_send, .receive = world_receive};
+	*of = (struct metrics_of){.limiter = "l"};
+	ret = gather(&world->source, &most, &nothing, &document, &of->policies);
+	of->document = document;
+	assert_string_equal(world->request, "");
+	free(world->reply);
+	world->reply = NULL;
+	return ret;
+}
+
+static void forget(struct metrics_of *of)
+{
+	json_decref((json_t *)of->document);
+	policy_pages_free(&of->policies);
 }
 
 static size_t size_of(const json_t *document, const char *key)
@@ -100,81 +142,93 @@ static size_t size_of(const json_t *document, const char *key)
 	return json_array_size(json_object_get(document, key));
 }
 
-static json_int_t left_out(const json_t *document, const char *key)
+static json_int_t left_out_of(const json_t *document, const char *key)
 {
 	return json_integer_value(json_object_get(json_object_get(document, "left_out"), key));
+}
+
+/* Checks how many policies are there, and that the first ones are. */
+static void assert_policies(const struct metrics_of *of, unsigned n, unsigned left_out)
+{
+	unsigned seen = 0;
+	char name[16];
+
+	for (const struct policy_page *page = of->policies.first; page; page = page->next)
+		for (size_t i = 0; i < page->n; i++) {
+			snprintf(name, sizeof(name), "p%u", seen++);
+			assert_string_equal(policy_text(page, i, 0), name);
+		}
+	assert_int_equal(seen, n);
+	assert_int_equal(of->policies.n, n);
+	assert_int_equal(left_out_of(of->document, "policies"), left_out);
 }
 
 /* The exporter counts the policies and peers above the caps and does not request them. */
 static void test_caps(void **state)
 {
-	struct world world = {.policies = 7, .peers = 3};
-	json_t *document = gathered(&world, 100, 100);
+	static const struct {
+		unsigned policies, peers; /* caps */
+		unsigned policies_there, peers_there, asked;
+	} rows[] = {{UINT_MAX, 100, 7, 3, 8 + 2 + 1 + 4}, {3, 1, 3, 1, 8 + 2 + 1 + 2},
+		{0, 0, 0, 0, 8 + 2 + 1 + 1}};
 
 	(void)state;
-	assert_int_equal(size_of(document, "policies"), 7);
-	assert_int_equal(size_of(document, "peers"), 3);
-	assert_int_equal(left_out(document, "policies") + left_out(document, "peers"), 0);
-	json_decref(document);
-	world.asked = 0;
-	document = gathered(&world, 3, 1);
-	assert_int_equal(size_of(document, "policies"), 3);
-	assert_int_equal(left_out(document, "policies"), 4);
-	assert_int_equal(size_of(document, "peers"), 1);
-	assert_int_equal(left_out(document, "peers"), 2);
-	assert_int_equal(world.asked, 8 + 2 + 1 + 2);
-	json_decref(document);
-	document = gathered(&world, 0, 0);
-	assert_int_equal(size_of(document, "policies"), 0);
-	assert_int_equal(left_out(document, "policies"), 7);
-	json_decref(document);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world world = {.policies = 7, .peers = 3};
+		struct metrics_of of;
+
+		assert_int_equal(gather_world(&world, rows[i].policies, rows[i].peers, &of), 0);
+		assert_policies(&of, rows[i].policies_there, 7 - rows[i].policies_there);
+		assert_true(of.policies.whole);
+		assert_int_equal(size_of(of.document, "peers"), rows[i].peers_there);
+		assert_int_equal(left_out_of(of.document, "peers"), 3 - rows[i].peers_there);
+		assert_int_equal(world.asked, rows[i].asked);
+		forget(&of);
+	}
 }
 
 /* A reload between pages: they are read again, and if it goes on no policy comes twice. */
 static void test_reloads(void **state)
 {
 	struct world world = {.policies = 5, .reloads = 2};
-	json_t *document = gathered(&world, 100, 100);
+	struct metrics_of of;
 
 	(void)state;
-	assert_int_equal(size_of(document, "policies"), 5);
-	assert_int_equal(left_out(document, "policies"), 0);
-	json_decref(document);
+	assert_int_equal(gather_world(&world, 100, 100, &of), 0);
+	assert_policies(&of, 5, 0);
+	forget(&of);
 	world.reloads = 100;
-	document = gathered(&world, 100, 100);
-	assert_int_equal(size_of(document, "policies"), 0);
-	assert_int_equal(left_out(document, "policies"), 5);
-	json_decref(document);
+	assert_int_equal(gather_world(&world, 100, 100, &of), 0);
+	assert_policies(&of, 0, 5);
+	assert_false(of.policies.whole);
+	forget(&of);
 }
 
 static void test_no_answer(void **state)
 {
-	const struct gather_most most = {10, 10};
-	struct world world = {.source.ask = world_ask, .error = -ETIMEDOUT};
-	const struct looked_at nothing = {0};
-	json_t *document;
+	struct world world = {.error = -ETIMEDOUT};
+	struct metrics_of of;
 
 	(void)state;
-	assert_int_equal(gather(&world.source, &most, &nothing, &document), -ETIMEDOUT);
-	assert_null(document);
+	assert_int_equal(gather_world(&world, 10, 10, &of), -ETIMEDOUT);
+	assert_null(of.document);
 	world.policies = 1;
 	world.error = -ENOENT; /* an older limiter */
-	document = gathered(&world, 10, 10);
-	assert_int_equal(size_of(document, "ports"), 1);
-	json_decref(document);
+	assert_int_equal(gather_world(&world, 10, 10, &of), 0);
+	assert_int_equal(size_of(of.document, "ports"), 1);
+	forget(&of);
 }
 
 static char *written(enum text_format format, const char *limiter, const char *document)
 {
 	json_t *json = json_loads(document, 0, NULL);
-	const struct metrics_of of = {limiter, json};
-	struct text text = {0};
+	struct metrics_of of = {limiter, json, policies_of(json)};
+	char *text;
 
 	assert_non_null(json);
-	metrics_write(&text, format, &of, 1);
-	assert_false(text.failed);
-	json_decref(json);
-	return text.bytes;
+	text = text_of(format, &of, 1);
+	forget(&of);
+	return text;
 }
 
 /* Removes the lines with help, which are free text, after a check of their form. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer_of.h"
 #include "picture.h"
 
 #define COLUMNS                                                                                \
@@ -37,17 +38,20 @@ static struct boxes *boxes_of(unsigned n, const char *const *documents)
 
 	assert_non_null(boxes);
 	for (unsigned i = 0; i < n; i++) {
+		json_t *document = document_of(documents[i]);
+
 		snprintf(boxes->names[i], sizeof(boxes->names[i]), "box%u", i);
-		boxes->of[i] = (struct metrics_of){boxes->names[i], document_of(documents[i])};
+		boxes->of[i] = (struct metrics_of){
+			boxes->names[i], document, policies_of(document)};
 	}
 	boxes->n = n;
 	return boxes;
 }
 
 /* A limiter of policies' rows at a time. */
-#define LIMITER(name, at, rows)                                                              \
-	"{'up': true, 'process': {'limiter': '" name "'}, " COLUMNS "'pages': [{'rows': 9, " \
-	"'at_ms': " at "}], 'policies': [" rows "]}"
+#define LIMITER(name, at, rows)                                                    \
+	"{'up': true, 'process': {'limiter': '" name "'}, " COLUMNS "'at_ms': " at \
+	", 'policies': [" rows "]}"
 
 static double number_at(const json_t *json, const char *key)
 {
@@ -178,7 +182,7 @@ static void test_restart(void **state)
 static void test_nonsense(void **state)
 {
 	static const char *const odd[] = {"{'up': true, " COLUMNS "'policies': [[1, 2], ['x']], "
-					  "'pages': [{'rows': 99, 'at_ms': 'x'}, 7], 'drops': {"
+					  "'at_ms': 'x', 'drops': {"
 					  "'limit': 'many'}, 'workers': 3, 'peers': [4, {}]}",
 		"{'up': true, 'policies': {'a': 1}, 'columns': 5}", "[]"};
 	struct picture *picture = picture_new();
@@ -199,7 +203,7 @@ static void test_told(void **state)
 {
 	static const char *const one[] = {
 		"{'up': true, 'process': {'limiter': 'one'}, " COLUMNS
-		"'pages': [{'rows': 1, 'at_ms': 1}], 'policies': [" A_NOW "], 'shares': {'a': "
+		"'at_ms': 1, 'policies': [" A_NOW "], 'shares': {'a': "
 		"{'limiters': [{'name': 'one', 'self': true, 'demand_bps': 8000, 'weight': 1}, "
 		"{'name': 'two', 'self': false, 'demand_bps': 16000, 'weight': 3}, "
 		"{'name': 'gone', 'self': false}]}}}"};

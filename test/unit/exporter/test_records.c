@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer_of.h"
 #include "base/wire.h"
 #include "records.h"
 
@@ -169,6 +170,13 @@ static json_t *world_document(const struct world *world)
 	return document;
 }
 
+static struct metrics_of world_limiter(const char *name, const struct world *world)
+{
+	json_t *document = world_document(world);
+
+	return (struct metrics_of){name, document, policies_of(document)};
+}
+
 /* Asks limiters of these names after so many seconds. */
 static void take_worlds(struct records *records, struct collector *collector, double at_s,
 	const struct world *worlds, unsigned n)
@@ -181,7 +189,7 @@ static void take_worlds(struct records *records, struct collector *collector, do
 
 	assert_non_null(boxes);
 	for (unsigned i = 0; i < n; i++)
-		boxes->of[i] = (struct metrics_of){names[i], world_document(&worlds[i])};
+		boxes->of[i] = world_limiter(names[i], &worlds[i]);
 	boxes->n = n;
 	records_take(records, boxes, &began, &sink);
 	boxes_free(boxes);
@@ -498,9 +506,10 @@ static void test_clock_back(void **state)
 	(void)state;
 	take(scene, 0, &world);
 	world.passed++;
-	boxes.of[0] = (struct metrics_of){"box1", world_document(&world)};
+	boxes.of[0] = world_limiter("box1", &world);
 	records_take(scene->records, &boxes, &(struct records_time){BEGAN - 3600000, 15000}, &sink);
 	json_decref((json_t *)boxes.of[0].document);
+	policy_pages_free(&boxes.of[0].policies);
 	assert_told(&scene->collector, "p0", 1, 0);
 	assert_int_equal(scene->collector.start_ms, BEGAN - 3600000 + 250);
 	assert_int_equal(scene->collector.end_ms, BEGAN - 3600000 + 250);

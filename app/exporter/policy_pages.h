@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The policies of one limiter in a compact form: a list of pages, as /weir/policy_stats sent them.
+ * Stores the texts of the values that are not null, about 150 bytes a policy. A page has less than
+ * 64 KiB of them, because a reply has at most 16 KiB. One thread.
+ */
+#ifndef WEIR_EXPORTER_POLICY_PAGES_H
+#define WEIR_EXPORTER_POLICY_PAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+struct policy_page {
+	struct policy_page *next;
+	double at_ms;      /* time of the limiter; NAN: unknown */
+	size_t n, columns; /* rows, and columns of each */
+	uint16_t at[];     /* by row and column: offset of a value after the last row; 0: null */
+};
+
+/* Begins as all zero. */
+struct policy_pages {
+	struct policy_page *first, *last;
+	json_t *columns;
+	uint64_t has; /* bit c % 64 is set if some row has a value in column c */
+	size_t n;     /* rows */
+	bool whole;   /* all pages are of one generation */
+};
+
+/*
+ * Reads the compact text of a reply up to the values of "policies", its last member: *rows begins
+ * there, and *head has the other members. Returns 0; or -ENOENT (null), -EBADMSG or -ENOMEM, and
+ * *head is NULL. Apart from reading the rows, so that the next page can be requested before.
+ */
+int policy_answer_read(const char *text, json_t **head, const char **rows);
+
+/* Adds at most `most` rows, as a page. Returns 0, -EBADMSG or -ENOMEM. */
+int policy_pages_add(struct policy_pages *pages, const json_t *head, const char *rows, size_t most);
+
+/* Leaves `pages` as all zero. */
+void policy_pages_free(struct policy_pages *pages);
+
+/* Index of the column for the functions below; SIZE_MAX: none. */
+size_t policy_column(const struct policy_pages *pages, const char *name);
+
+/* A value as JSON without the closing quote of a string; NULL: none. */
+const char *policy_value(const struct policy_page *page, size_t row, size_t column);
+
+/* A value that is a string, otherwise NULL; one that is a number, otherwise NAN. */
+const char *policy_text(const struct policy_page *page, size_t row, size_t column);
+double policy_number(const struct policy_page *page, size_t row, size_t column);
+
+#endif
