@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,6 @@
 #define DIRECTORY   "/run/weir"
 #define PATIENCE_MS 4000
 #define INTERVAL_MS 1000
-#define POLICIES    20000
 #define PEERS       1024
 #define VERSION     9
 #define REPORT_S    10
@@ -43,8 +43,8 @@ static const char usage[] =
 	"                             Without it: addresses, localhost and the machine's name\n"
 	"      --timeout MS           how long a limiter may take to answer; without it 4000\n"
 	"      --interval MS          of the page, from one look to the next; without it 1000\n"
-	"      --max-policies N       metrics of the first N policies only; without it 20000\n"
-	"      --max-peers N          likewise of peers; without it 1024\n"
+	"      --max-policies N       metrics of the first N policies only; without it all\n"
+	"      --max-peers N          metrics of the first N peers only; without it 1024\n"
 	"      --netflow ADDRESS:PORT send flow records of what policies pass and drop to a\n"
 	"                             collector of NetFlow or IPFIX\n"
 	"      --netflow-version N    9, or 10 for IPFIX; without it 9\n"
@@ -251,7 +251,7 @@ int main(int argc, char **argv)
 		.reporter = {NULL, VERSION, REPORT_S, REFRESH_S},
 		.boxes = {.directory = DIRECTORY,
 			.patience_ms = PATIENCE_MS,
-			.most = {POLICIES, PEERS}}};
+			.most = {UINT_MAX, PEERS}}};
 
 	if (!parse_exporter_options(argc, argv, &options)) {
 		fputs("weir-exporter: --help says what there is\n", stderr);

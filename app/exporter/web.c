@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,8 +17,10 @@
 #include <unistd.h>
 
 #include "accept.h"
+#include "ask/member.h"
 #include "asker.h"
 #include "listen.h"
+#include "overview.h"
 #include "page.h"
 #include "picture.h"
 #include "slots.h"
@@ -166,6 +169,33 @@ static void end_connection(struct slot *slot)
 	slot->state = SLOT_ENDING;
 }
 
+/* Policies above --max-policies; others are left out for one scrape, during a reload. */
+static json_int_t policies_above(const struct metrics_of *of)
+{
+	return of->policies.whole ? json_integer_value(member_at(of->document, "left_out.policies"))
+				  : 0;
+}
+
+static void log_policies_above(const struct web *web, const struct boxes *boxes)
+{
+	const struct boxes *before = picture_boxes(web->picture);
+
+	for (unsigned i = 0; i < boxes->n; i++) {
+		const struct metrics_of *of = &boxes->of[i];
+		unsigned then = overview_find(before, of->limiter, i);
+		json_int_t above = policies_above(of);
+
+		if (above == 0 ||
+			(then != BOXES_MOST && above == policies_above(&before->of[then])))
+			continue;
+		fprintf(stderr,
+			"weir-exporter: %s: %lld policies have no metrics (policies=%lld "
+			"max_policies=%u)\n",
+			of->limiter, (long long)above, (long long)above + (long long)of->policies.n,
+			web->options.most.policies);
+	}
+}
+
 /* What the round has found is for those who wait for it, and for those who look at the page. */
 static void end_round(struct web *web)
 {
@@ -174,6 +204,7 @@ static void end_round(struct web *web)
 	web->asking = false;
 	web->asked_ms = boxes ? ms_now() : 0;
 	if (boxes) {
+		log_policies_above(web, boxes);
 		reporter_note(web->reporter, boxes);
 		picture_take(web->picture, boxes);
 	}

@@ -33,7 +33,7 @@ OPEN = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.
 FRESH_S = 0.6  # an answer may be half a second old
 SCRAPE_S = 10  # Prometheus's scrape_timeout
 SAID_MOST = 4000
-MANY, SCRAPES = 10000, 10
+MANY, SCRAPES, ALL = 10000, 10, 60000
 SAMPLE = re.compile(r'^(\w+)\{(.*)\} (\S+)$', re.M)
 LABEL = re.compile(r'(\w+)="((?:\\.|[^"\\])*)"')
 
@@ -442,6 +442,30 @@ def caps(scene):
         expect(sum(key[0] == "weir_policy_passed_packets_total" for key in got) == 200, "the cap")
         expect(got["weir_policies_left_out", "limiter", "box1"] == 100, "left out")
         expect(got["weir_policies", "limiter", "box1"] == 300, "policies")
+        one.metrics()
+        one.said.seek(0)
+        said = re.findall("box1: 100 policies have no metrics.*", one.said.read())
+        expect(said == ["box1: 100 policies have no metrics (policies=300 max_policies=200)"],
+               f"log lines: {said}")
+
+
+def all_policies(scene):
+    """By default no policy is left out, and the exporter needs less memory than its text."""
+    weir = scene.box(box.wire("net_ring0", "net_ring1",
+                              policies=[policy(i) for i in range(ALL)])).start()
+    with exporter("-s", weir.socket) as one, contextlib.ExitStack() as slow:
+        begin_slowly(slow, one, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        for _ in range(3):
+            time.sleep(FRESH_S)
+            status, headers, text = one.ask()
+            expect(status == 200 and headers["Transfer-Encoding"] == "chunked", str(headers))
+        passed = re.findall(r'^weir_policy_passed_packets_total.*"customer-(\d+)"} 0$', text, re.M)
+        expect(passed == [str(i) for i in range(ALL)], f"{len(passed)} policies")
+        expect('weir_policies_left_out{limiter="box1"} 0\n' in text, "left out")
+        expect(one.memory() < len(text), f"{one.memory()} bytes for a text of {len(text)}")
+        one.said.seek(0)
+        expect("have no metrics" not in one.said.read(), "a log line without a reason")
+        return f"{len(text) / 1e6:.1f} MB, {one.memory() >> 20} MiB"
 
 
 def expressions(value):
@@ -544,5 +568,6 @@ if __name__ == "__main__":
         print(f"skipped: {EXPORTER} is not built")
         sys.exit(box.SKIP)
     box.main([numbers, requests, hosts, limiters_that_end, slow_limiter, slow_clients,
-              slow_ones_end, viewers, ten_thousand, caps, names, rules, peaks, dpdks_exporter],
+              slow_ones_end, viewers, ten_thousand, caps,
+              all_policies, names, rules, peaks, dpdks_exporter],
              box.enter_netns)
