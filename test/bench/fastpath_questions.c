@@ -197,6 +197,42 @@ static void ask_policies(struct lab *lab)
 	prefixes_free(&many);
 }
 
+/* Few policies, so that a burst has several packets of one policy: uniform traffic, and Zipf's. */
+static void ask_few(struct lab *lab)
+{
+	static const struct {
+		const char *full, *library;
+		unsigned policies;
+		enum drawing draw;
+	} rows[] = {{"full_2", "library_2", 2, DRAW_UNIFORM},
+		{"full_4", "library_4", 4, DRAW_UNIFORM},
+		{"full_20", "library_20", 20, DRAW_UNIFORM},
+		{"full_200", "library_200", 200, DRAW_UNIFORM},
+		{"full_200_zipf", "library_200_zipf", 200, DRAW_ZIPF}};
+	struct stage stage = {.lab = lab};
+	struct prefixes few[RTE_DIM(rows)], some;
+
+	add_contender(&stage, "io", io_contender(lab->ports, NULL));
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		const struct traffic *packets;
+
+		prefixes_make(&few[i], rows[i].policies);
+		packets = add_traffic(&stage, &few[i], FRAME_V4, rows[i].draw);
+		add_contender(&stage, rows[i].full,
+			instance_contender("", usual_instance(lab, &few[i]), packets));
+		add_contender(&stage, rows[i].library,
+			library_contender(lab->ports, packets, &few[i], 0));
+	}
+	prefixes_make(&some, lab->policies);
+	add_contender(&stage, "full_10k",
+		instance_contender("", usual_instance(lab, &some),
+			add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM)));
+	ask_question(&stage, "few");
+	for (unsigned i = 0; i < RTE_DIM(rows); i++)
+		prefixes_free(&few[i]);
+	prefixes_free(&some);
+}
+
 /* A share of the policies is over its limit. */
 static void ask_drops(struct lab *lab)
 {
@@ -797,6 +833,7 @@ static void ask_scale(struct lab *lab)
 const struct question questions[] = {
 	{"bare", ask_bare},
 	{"policies", ask_policies},
+	{"few", ask_few},
 	{"drops", ask_drops},
 	{"loans", ask_loans},
 	{"phantom", ask_phantom},

@@ -23,8 +23,8 @@ import report  # noqa: E402
 TINY = ["--rounds", "3", "--slice-us", "300", "--long-us", "3000", "--settle-ms", "150",
         "--policies", "60", "--pressed-bps", "4000000", "--scale", "300",
         "--packets", "4096", "--cold", "1024"]
-QUESTIONS = ["policies", "drops", "ipv6", "hostile", "cold", "observed", "updates", "workers",
-             "peers", "scale", "phantom", "shape", "bare", "latency"]
+QUESTIONS = ["policies", "few", "drops", "ipv6", "hostile", "cold", "observed", "updates",
+             "workers", "peers", "scale", "phantom", "shape", "bare", "latency"]
 # What must be dropped, by contender; of all others nothing.
 DROPPED = {"full_10": 0.1, "full_33": 1 / 3, "full_50": 0.5, "full_90": 0.9, "full_100": 1,
            "library_33": 1 / 3, "library_50": 0.5, "all_over": 1}

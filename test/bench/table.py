@@ -17,6 +17,7 @@ Of time, and so another in each run; arguments are the program's own:
     control-loop [--quick]       a limiter's control of many policies
     demo [OPTION...]             what tools/demo says at its end (as root)
     distribute [ROUNDS]          one queue for several workers
+    few [OPTION...]              the whole way of a packet where there are few policies
     phantom POLICIES... [OPTION...]
                                  the whole way of a packet of the meter phantom
     plane [POLICIES [ROUNDS]]    what the kernel's data plane is told, until it has it (as root)
@@ -37,7 +38,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(ROOT, os.environ.get("WEIR_BUILD") or "build")
 sys.path[:0] = [os.path.join(ROOT, "tools", "benchmark"), os.path.join(ROOT, "tools")]
 
-from keys import cycles_of, ratios_of  # noqa: E402 (needs the path above)
+from keys import FEW, cycles_of, ratios_of  # noqa: E402 (needs the path above)
 from measure import fastpath  # noqa: E402
 from report import markdown_table  # noqa: E402
 from testbed.measure import jain  # noqa: E402
@@ -243,6 +244,18 @@ def phantom(*words):
                            "where the device tells no hash", "dropped"], rows)
 
 
+def few(*words):
+    """Few policies against the library and against many policies, in the same rounds."""
+    measured = fastpath(BUILD, ["few"], False, words)["questions"]
+    cycles, ratios = cycles_of(measured)["contenders"]["few"], ratios_of(measured)
+    cell = "{median:.2f} ({p10:.2f} to {p90:.2f})".format
+    rows = [[what, *(cell(**cycles[f"{who}_{name}"]) for who in ("full", "library")),
+             *(cell(**ratios[f"few_{name}_vs_{other}"]) for other in ("library", "10k"))]
+            for name, what in FEW.items()]
+    return markdown_table(["", "Weir, cycles", "`rte_lpm` and `rte_meter`, cycles",
+                           "`few_…_vs_library`", "`few_…_vs_10k`"], rows)
+
+
 def shape(*words):
     """Three questions to both ways to wait."""
     lines = said_by("test/bench/bench_shape", *words)
@@ -269,8 +282,8 @@ def shape(*words):
 
 
 TABLES = {"estimators": estimators, "push-sum": push_sum, "split": split, "unlike": unlike,
-          "control-loop": control_loop, "demo": demo, "distribute": distribute, "phantom": phantom,
-          "plane": plane, "reserve": reserve, "shape": shape}
+          "control-loop": control_loop, "demo": demo, "distribute": distribute, "few": few,
+          "phantom": phantom, "plane": plane, "reserve": reserve, "shape": shape}
 
 
 def main(argv):

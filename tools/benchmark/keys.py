@@ -103,6 +103,14 @@ KEYS = (
         "rte_sched's enqueue and dequeue, 4,096 pipes, against Weir"),
 )
 
+# Contenders with few policies, so that a burst has several packets of one policy.
+FEW = {"2": "2 policies", "4": "4 policies", "20": "20 policies", "200": "200 policies",
+       "200_zipf": "200 policies, traffic distributed by Zipf's law"}
+KEYS += tuple(Key(f"few_{name}_vs_library", "few", f"full_{name}", f"library_{name}", 0.85,
+                  f"{words}, against rte_lpm and rte_meter") for name, words in FEW.items())
+KEYS += tuple(Key(f"few_{name}_vs_10k", "few", f"full_{name}", "full_10k", 1.0,
+                  f"{words}, against 10,000 policies") for name, words in FEW.items())
+
 # Each is compared with the usual traffic to 10,000 policies, in the same rounds.
 HOSTILE = {
     "one_policy": "all packets to one policy", "all_distinct": "each packet to a different policy",
