@@ -468,6 +468,7 @@ LONG = {
     "group_reload": ["test/sim/test_group", "1000", "1000", "state", "reload"],
     "torture": ["test/torture/torture", "--seeds", "1000"],
     "budget_world": ["test/sim/test_budget_world", "1", "1000"],
+    "few_policies": ["test/unit/test_few_policies"],
 }
 # Scripts that run fewer seeds or figures without WEIR_ALL_SEEDS.
 FEWER = ("sim/brokers", "sim/figures", "sim/sweep", "net/balance", "net/interfaces")

@@ -127,21 +127,16 @@ static __rte_always_inline uint64_t charge_lines(struct worker *w, struct rx_bur
 
 /* charge_lines() where the CPU charges eight at a time; limits have not ended. */
 static uint64_t charge_eights(struct worker *w, struct rx_burst *burst,
-	const struct judge_lines *lines, uint16_t n, uint64_t now, enum loan loan)
+	const struct judge_lines *lines, const struct police_eights *packets, uint64_t now)
 {
-	const struct police_eights packets = {
-		.states = lines->states,
-		.policies = burst->frames.policy,
-		.costs = {lines->costs[0], lines->costs[1], lines->costs[2]},
-		.none = CLASSIFY_NONE,
-		.lends = loan == LOAN_SHARED,
-	};
+	enum loan loan = packets->lends ? LOAN_SHARED : LOAN_NONE;
+	uint16_t n = burst->n;
 	uint64_t drops = 0;
 
 	for (unsigned at = 0; at < n;) {
 		uint64_t left = 0;
 
-		at = police_charge_eights(&packets, at, n, now, &drops, &left);
+		at = police_charge_eights(packets, at, n, now, &drops, &left);
 		if (left == 0) { /* these are no whole eight */
 			left = judge_all(n) & -(UINT64_C(1) << at);
 			at = n;
@@ -153,6 +148,21 @@ static uint64_t charge_eights(struct worker *w, struct rx_burst *burst,
 		}
 	}
 	return drops;
+}
+
+/* Returns true if charging eight at a time pays: at most one eight has a repeated policy. */
+static bool find_eights(struct police_eights *packets, const struct judge_lines *lines,
+	const struct rx_burst *burst, enum loan loan)
+{
+	*packets = (struct police_eights){
+		.states = lines->states,
+		.policies = burst->frames.policy,
+		.costs = {lines->costs[0], lines->costs[1], lines->costs[2]},
+		.none = CLASSIFY_NONE,
+		.lends = loan == LOAN_SHARED,
+	};
+	packets->repeated = police_find_repeated(packets, burst->n);
+	return (packets->repeated & (packets->repeated - 1)) == 0;
 }
 
 unsigned judge_lines_find(struct judge_lines *lines, struct worker *w, const struct rx_burst *burst,
@@ -176,11 +186,12 @@ uint64_t judge_lines_charge(
 {
 	enum loan loan = loan_of(w);
 	uint16_t n = burst->n;
+	struct police_eights packets;
 
 	if (unlikely(loan == LOAN_ENDED))
 		return charge_lines(w, burst, lines, n, now, LOAN_ENDED);
-	if (worker_own(w)->eights)
-		return charge_eights(w, burst, lines, n, now, loan);
+	if (worker_own(w)->eights && find_eights(&packets, lines, burst, loan))
+		return charge_eights(w, burst, lines, &packets, now);
 	if (loan == LOAN_SHARED)
 		return charge_lines(w, burst, lines, n, now, LOAN_SHARED);
 	return charge_lines(w, burst, lines, n, now, LOAN_NONE);

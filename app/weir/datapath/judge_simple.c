@@ -5,6 +5,7 @@
  */
 #include "judge.h"
 
+#include "judge_groups.h"
 #include "judge_lend.h"
 #include "judge_lines.h"
 
@@ -12,8 +13,12 @@ static uint64_t charge_simple(
 	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
 {
 	struct judge_lines lines;
-	unsigned unmatched = judge_lines_find(&lines, w, burst, packets, now);
+	unsigned unmatched;
+	uint64_t drops;
 
+	if (judge_groups_pay(burst) && judge_groups_charge(w, burst, packets, now, &drops))
+		return drops;
+	unmatched = judge_lines_find(&lines, w, burst, packets, now);
 	counter_add(&w->counters.unmatched_packets, unmatched - burst->n_refused);
 	return judge_lines_charge(&lines, w, burst, now);
 }

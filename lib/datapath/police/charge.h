@@ -130,6 +130,22 @@ static inline struct police_costs police_sum_costs(const uint32_t *costs, unsign
 }
 
 /*
+ * Charges n packets that cost `sum` bytes and arrived at `now`, and counts them, if there are
+ * tokens for all. Returns false, and has only refilled the bucket, if there are not. The state's
+ * one writer.
+ */
+static inline bool police_pass_all(
+	struct policy_state *state, uint32_t n, uint64_t sum, uint64_t now)
+{
+	token_bucket_refill(&state->bucket, &state->limit, now);
+	if (state->bucket.tokens < sum << TOKEN_BYTE)
+		return false;
+	state->bucket.tokens -= sum << TOKEN_BYTE;
+	police_count(state, n, sum, 0, 0);
+	return true;
+}
+
+/*
  * The verdicts of police_charge_simple() for n packets (at most 64) that arrived at `now`, one by
  * one: a bit each, 1 for those that pass. Bucket and counters are read and written once. If all
  * packets pass, or none can, they are not compared one by one. *all: police_sum_costs() of them.
@@ -140,13 +156,9 @@ static inline uint64_t police_charge_burst(struct policy_state *state, const uin
 	uint64_t sum = all->sum, passed_bytes = 0, passes = 0, tokens;
 	uint32_t least = all->least;
 
-	token_bucket_refill(&state->bucket, &state->limit, now);
-	tokens = state->bucket.tokens;
-	if (tokens >= sum << TOKEN_BYTE) {
-		state->bucket.tokens = tokens - (sum << TOKEN_BYTE);
-		police_count(state, n, sum, 0, 0);
+	if (police_pass_all(state, n, sum, now))
 		return n ? UINT64_MAX >> (64 - n) : 0;
-	}
+	tokens = state->bucket.tokens;
 	if (tokens < (uint64_t)least << TOKEN_BYTE) {
 		police_count(state, n, sum, n, sum);
 		return 0;

@@ -105,6 +105,18 @@ INLINE __mmask8 find_repeated(const struct police_eights *packets, unsigned from
 	return _mm256_mask_cmpneq_epi32_mask(some, policies, _mm256_set1_epi32((int)packets->none));
 }
 
+/* Returns true if find_repeated() finds any: compares each with the four after it, in a ring. */
+INLINE bool has_repeated(const uint32_t *policies, __m256i none)
+{
+	__m256i all = _mm256_loadu_si256((const __m256i *)policies);
+	__m256i one = _mm256_cmpeq_epi32(all, _mm256_alignr_epi32(all, all, 1));
+	__m256i two = _mm256_cmpeq_epi32(all, _mm256_alignr_epi32(all, all, 2));
+	__m256i three = _mm256_cmpeq_epi32(all, _mm256_alignr_epi32(all, all, 3));
+	__m256i four = _mm256_cmpeq_epi32(all, _mm256_alignr_epi32(all, all, 4));
+
+	return !_mm256_testc_si256(_mm256_cmpeq_epi32(all, none), one | two | three | four);
+}
+
 INLINE __m512i read_costs(const struct police_eights *packets, enum accounting by, unsigned from)
 {
 	return _mm512_cvtepu32_epi64(
@@ -193,11 +205,12 @@ INLINE __mmask8 charge_eight(
 {
 	struct policy_state *const *lines = packets->states + from;
 	struct policy_state spare, *others[POLICE_EIGHT];
-	__mmask8 over, repeated = find_repeated(packets, from);
+	__mmask8 over, repeated = 0;
 	struct eight_columns was, is;
 	__m512i elapsed;
 
-	if (__builtin_expect(repeated != 0, 0)) {
+	if (__builtin_expect(packets->repeated >> from / POLICE_EIGHT & 1, 0)) {
+		repeated = find_repeated(packets, from);
 		spare = (struct policy_state){0};
 		spare_repeated(others, lines, repeated, &spare);
 		lines = others;
@@ -230,6 +243,16 @@ TARGET unsigned police_charge_eights(const struct police_eights *packets, unsign
 	return from;
 }
 
+TARGET uint32_t police_find_repeated(const struct police_eights *packets, unsigned n)
+{
+	const __m256i none = _mm256_set1_epi32((int)packets->none);
+	uint32_t found = 0;
+
+	for (unsigned end = n & -(unsigned)POLICE_EIGHT; end; end -= POLICE_EIGHT)
+		found = 2 * found + has_repeated(packets->policies + end - POLICE_EIGHT, none);
+	return found;
+}
+
 /*
  * CPUs of before VBMI2 (Ice Lake, Zen 4) lower their clock for a while where such vectors are
  * multiplied, whatever else they do meanwhile.
@@ -252,6 +275,13 @@ unsigned police_charge_eights(const struct police_eights *packets, unsigned from
 	(void)over;
 	(void)left;
 	return from;
+}
+
+uint32_t police_find_repeated(const struct police_eights *packets, unsigned n)
+{
+	(void)packets;
+	(void)n;
+	return 0;
 }
 
 bool police_has_eights(void)

@@ -89,8 +89,9 @@ static void make_burst(struct world *w, struct prng *prng, const struct row *row
 		for (unsigned by = 0; by <= ACCOUNTING_WIRE; by++)
 			w->costs[by][i] = prng_below(prng, 65536);
 	}
-	w->packets = (struct police_eights){
-		w->states, w->policies, {w->costs[0], w->costs[1], w->costs[2]}, NONE, row->lends};
+	w->packets = (struct police_eights){w->states, w->policies,
+		{w->costs[0], w->costs[1], w->costs[2]}, NONE, row->lends, 0};
+	w->packets.repeated = police_find_repeated(&w->packets, w->n);
 }
 
 static uint32_t cost_of(const struct world *w, const struct policy_state *state, unsigned i)
@@ -214,6 +215,7 @@ static void test_how_far(void **state)
 		w->policies[i] = i;
 		w->states[i] = &w->here[i];
 	}
+	w->packets.repeated = police_find_repeated(&w->packets, 64);
 	assert_int_equal(police_charge_eights(&w->packets, 8, 15, NOW, &over, &left), 8);
 	assert_int_equal(police_charge_eights(&w->packets, 8, 31, NOW, &over, &left), 24);
 	assert_int_equal(left, 0);
@@ -221,6 +223,9 @@ static void test_how_far(void **state)
 		assert_int_equal(w->here[i].packets - w->there[i].packets, i >= 8 && i < 24);
 	w->policies[33] = 32;
 	w->states[33] = &w->here[32];
+	assert_int_equal(police_find_repeated(&w->packets, 39), 0);
+	w->packets.repeated = police_find_repeated(&w->packets, 64);
+	assert_int_equal(w->packets.repeated, 1 << 32 / POLICE_EIGHT);
 	assert_int_equal(police_charge_eights(&w->packets, 24, 64, NOW, &over, &left), 40);
 	assert_int_equal(left, UINT64_C(1) << 33);
 	assert_int_equal(w->here[40].packets, w->there[40].packets);
