@@ -54,6 +54,7 @@ struct row {
 
 struct world {
 	struct worker worker;
+	struct path path;
 	struct side here, there;
 	struct frame frames[FRAMES];
 	struct flow_sample samples[LINES];
@@ -400,6 +401,7 @@ static struct world *open_world(struct prng *prng, const struct row *row, bool e
 
 	memset(w, 0, sizeof(*w));
 	w->now = UINT64_C(1) << 40;
+	w->worker.paths = &w->path;
 	w->worker.policies = w->here.states;
 	w->worker.shared_buckets = row->loans ? w->here.shared : NULL;
 	w->worker.samples = samples;
