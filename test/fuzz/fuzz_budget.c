@@ -184,7 +184,7 @@ static void act_on_budget(struct budget *b, struct input *in, uint64_t now)
 		break;
 	case 7:
 		if (next_budget_byte(in) % 16 == 0)
-			budget_lose(b, BOOK_OLDER_STORE);
+			budget_lose(b, BOOK_OLDER_STORE, now);
 		break;
 	default:
 		budget_clock(b, some_wall_ns(in), policy, now);

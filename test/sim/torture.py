@@ -18,9 +18,10 @@ ALL = GUARANTEES + ("copies",)
 # halves, what was asked for went in circles, or it was looked for at one moment only; or a share
 # was had twice, by a limiter that had forgotten that its period had begun, or whose old store
 # renewed a lease. In those of copies a copy passed a share next to its original, or the original
-# was refused for ever, because a start of the copy had the same number. In the last two a limiter
-# without memory accepted one damaged answer, and one started with its old record again after
-# neighbours had forgotten the proof.
+# was refused for ever, because a start of the copy had the same number. In the last three a limiter
+# without memory accepted one damaged answer. Another one started with its old record again after
+# neighbours had forgotten the proof. The third one lost an old record shortly before a period that
+# its previous start had already begun.
 # Guarantee, seed, minutes.
 FOUND = (("conserved", 33, 3), ("conserved", 52, 3), ("conserved", 6, 2), ("conserved", 204109, 10),
          ("adaptor", 6, 3), ("adaptor", 13, 3), ("adaptor", 2098, 3), ("adaptor", 3453, 2),
@@ -34,7 +35,7 @@ FOUND = (("conserved", 33, 3), ("conserved", 52, 3), ("conserved", 6, 2), ("cons
          ("gdrl", 2, 2), ("gdrl", 126, 3), ("gdrl", 1543, 3), ("quota", 7, 2), ("quota", 47, 3),
          ("periods", 45, 10), ("periods", 108, 10), ("periods", 160, 10),
          ("periods", 8300815, 10),
-         ("periods", 8500188, 10))
+         ("periods", 8500188, 10), ("periods", 8503755, 10))
 SEEDS = 5  # of many, which are the test of this name in a build directory
 
 

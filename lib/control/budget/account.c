@@ -273,10 +273,12 @@ struct budget_period budget_account_period(const struct book_account *account)
 		.length = a->policy.period_length};
 }
 
-void unit_lose(struct budget *b, struct unit_account *a)
+/* The start that wrote the newest record may have begun the next period. */
+void unit_lose(struct budget *b, struct unit_account *a, uint64_t now_ns)
 {
 	quota_lose(a->quota);
 	a->marked = false;
+	a->doubt_ns = now_ns + TIME_DOUBT_NS;
 	unit_wake(b, a);
 }
 

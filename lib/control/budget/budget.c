@@ -212,11 +212,11 @@ void budget_ask(struct budget *b, unsigned policy, unsigned peer)
 	unit_wake(b, a);
 }
 
-void budget_lose(struct budget *b, enum book_closure closure)
+void budget_lose(struct budget *b, enum book_closure closure, uint64_t now_ns)
 {
 	book_closes(&b->book, closure);
 	for (unsigned i = 0; i < b->book.n; i++)
-		unit_lose(b, unit_at(b, i));
+		unit_lose(b, unit_at(b, i), now_ns);
 }
 
 uint64_t budget_total(const struct budget *b, unsigned policy)

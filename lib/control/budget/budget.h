@@ -139,7 +139,7 @@ const struct timekeeper *budget_timekeeper(const struct budget *b);
 void budget_ask(struct budget *b, unsigned policy, unsigned peer);
 
 /* Drops the records of all accounts, and their prefetched units: see quota_lose(). */
-void budget_lose(struct budget *b, enum book_closure closure);
+void budget_lose(struct budget *b, enum book_closure closure, uint64_t now_ns);
 
 /* The total that is in force: the least of those that neighbours go by, too. */
 uint64_t budget_total(const struct budget *b, unsigned policy);

@@ -149,7 +149,7 @@ int unit_period(struct budget *b, struct unit_account *account, uint64_t period,
 void unit_wake(struct budget *b, struct unit_account *account);
 
 /* Drops the record of the account, which recovers. */
-void unit_lose(struct budget *b, struct unit_account *account);
+void unit_lose(struct budget *b, struct unit_account *account, uint64_t now_ns);
 void unit_tick(struct budget *b, struct unit_account *account, uint64_t now_ns);
 
 /* The tree has taken an edge, of which nothing is known, in or out. */

@@ -279,9 +279,9 @@ static void hear_part(struct budget *b, unsigned edge, const struct tree_header 
 		book_invalid(&b->book, edge);
 	verdict = quota_denied(a->quota);
 	if (verdict == LEDGER_DENIED && a->book.born)
-		unit_lose(b, a);
+		unit_lose(b, a, now_ns);
 	else if (verdict != LEDGER_HEARD)
-		budget_lose(b, verdict == LEDGER_TWIN ? BOOK_NAME_TWICE : BOOK_OLDER_STORE);
+		budget_lose(b, verdict == LEDGER_TWIN ? BOOK_NAME_TWICE : BOOK_OLDER_STORE, now_ns);
 	unit_tick(b, a, now_ns);
 }
 

@@ -70,12 +70,13 @@ void accounts_index(struct limiter *l)
 /* Time without another limiter of our name after which the accounts recover, in timeouts. */
 #define HELD_TIMEOUTS 10
 
-static void lose_accounts(struct limiter *l, enum book_closure reason, bool rates, bool units)
+static void lose_accounts(
+	struct limiter *l, enum book_closure reason, bool rates, bool units, uint64_t now_ns)
 {
 	if (l->conserve && rates)
 		conserve_lose(l->conserve, reason);
 	if (l->budget && units)
-		budget_lose(l->budget, reason);
+		budget_lose(l->budget, reason, now_ns);
 }
 
 static uint64_t count_closures(const struct limiter *l)
@@ -104,7 +105,7 @@ static void follow_closure(struct limiter *l, uint64_t now_ns)
 	l->closure.reason = by_rates ? rates->closes : (units ? units : rates)->closes;
 	l->closure.at_ns = now_ns;
 	if (rates && units)
-		lose_accounts(l, l->closure.reason, !by_rates, by_rates);
+		lose_accounts(l, l->closure.reason, !by_rates, by_rates, now_ns);
 	l->closures = count_closures(l);
 }
 
@@ -115,7 +116,7 @@ void accounts_watch_names(struct limiter *l, uint64_t now_ns)
 	if (!l->conserve && !l->budget)
 		return;
 	if (usurped && !l->closure.held) {
-		lose_accounts(l, BOOK_NAME_TWICE, true, !l->conserve);
+		lose_accounts(l, BOOK_NAME_TWICE, true, !l->conserve, now_ns);
 		l->closure.held = true;
 		limiter_rates_refresh(l, now_ns);
 	}
