@@ -99,34 +99,34 @@ static int add_peers(struct source *source, json_t *document, unsigned most)
 	return ret == -ENOENT ? 0 : ret;
 }
 
+#define PAGE_COMMAND "/weir/policy_stats"
+
 static int request_page(struct source *source, json_int_t start)
 {
 	char request[48];
 
-	snprintf(request, sizeof(request), "/weir/policy_stats,%lld", (long long)start);
+	snprintf(request, sizeof(request), PAGE_COMMAND ",%lld", (long long)start);
 	return source->send(source, request);
 }
 
-static int receive_page(struct source *source, json_t **head, const char **rows)
+static int receive_page(struct source *source, json_t **page)
 {
-	const char *text;
-	int ret = source->receive(source, &text);
+	int ret = source->receive(source, PAGE_COMMAND, page);
 
-	*head = NULL;
-	return ret ? ret : policy_answer_read(text, head, rows);
+	return ret == 0 && json_is_null(*page) ? -ENOENT : ret;
 }
 
 /* Returns 0, 1 if the page is of another generation than the first, or -EBADMSG. */
-static int check_page(json_t *document, const json_t *head, json_int_t start, json_int_t next)
+static int check_page(json_t *document, const json_t *page, json_int_t start, json_int_t next)
 {
-	json_t *generation = json_object_get(head, "generation");
+	json_t *generation = json_object_get(page, "generation");
 
 	if (next && next <= start) /* it would be followed for ever */
 		return -EBADMSG;
 	if (start)
 		return !json_equal(json_object_get(document, "generation"), generation);
 	json_object_set(document, "generation", generation);
-	json_object_set(document, "at_ms", json_object_get(head, "at_ms"));
+	json_object_set(document, "at_ms", json_object_get(page, "at_ms"));
 	return 0;
 }
 
@@ -144,21 +144,20 @@ static int add_pages(
 	policy_pages_free(policies);
 	policies->whole = true;
 	while (ret == 0 && more) {
-		const char *rows;
-		json_t *head;
+		json_t *page;
 
 		start = next;
-		ret = receive_page(source, &head, &rows);
-		next = json_integer_value(json_object_get(head, "next"));
-		total = json_integer_value(json_object_get(head, "total"));
+		ret = receive_page(source, &page);
+		next = json_integer_value(json_object_get(page, "next"));
+		total = json_integer_value(json_object_get(page, "total"));
 		if (ret == 0)
-			ret = check_page(document, head, start, next);
+			ret = check_page(document, page, start, next);
 		more = ret == 0 && next && next < most;
 		if (more)
 			ret = request_page(source, next);
 		if (ret == 0)
-			ret = policy_pages_add(policies, head, rows, most - policies->n);
-		json_decref(head);
+			ret = policy_pages_add(policies, page, most - policies->n);
+		json_decref(page);
 	}
 	if (ret >= 0)
 		json_object_set_new(json_object_get(document, "left_out"), "policies",

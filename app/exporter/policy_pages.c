@@ -5,146 +5,93 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMAND "/weir/policy_stats"
-#define ROWS    "\"policies\":["
+/* Room for the values of a page, from offset 1 on: 0 is null. */
+#define VALUES_MOST (UINT16_MAX + 1)
 
-int policy_answer_read(const char *text, json_t **head, const char **rows)
+/* Writes the text of a value that is not null. Returns its bytes with the end, or 0. */
+static size_t put_value(char *to, size_t room, const json_t *value)
 {
-	const char *found = strstr(text, ROWS);
-	size_t n = found ? (size_t)(found - text) + strlen(ROWS) : 0;
-	char *copy = strndup(text, n + strlen("]}}"));
-	json_t *answer;
-	int ret = 0;
+	int n = -1;
 
-	*head = NULL;
-	if (!copy)
-		return -ENOMEM;
-	if (found)
-		memcpy(copy + n, "]}}", strlen(copy + n));
-	answer = json_loads(found ? copy : text, JSON_REJECT_DUPLICATES, NULL);
-	free(copy);
-	*rows = text + n;
-	*head = json_incref(json_object_get(answer, COMMAND));
-	json_decref(answer);
-	if (json_is_null(*head))
-		ret = -ENOENT;
-	else if (!found || !json_is_array(json_object_get(*head, "columns")))
-		ret = -EBADMSG;
-	if (ret) {
-		json_decref(*head);
-		*head = NULL;
-	}
-	return ret;
+	if (json_is_string(value))
+		n = snprintf(to, room, "\"%s", json_string_value(value));
+	else if (json_is_integer(value))
+		n = snprintf(to, room, "%lld", (long long)json_integer_value(value));
+	else if (json_is_real(value))
+		n = snprintf(to, room, "%.17g", json_real_value(value));
+	return n < 0 || (size_t)n >= room ? 0 : (size_t)n + 1;
 }
 
-/* Returns bytes up to the closing quote of a string, or 0; *plain: without escapes. */
-static size_t string_length(const char *text, bool *plain)
-{
-	size_t n = 1;
-
-	for (*plain = true; text[n] != '"'; n++) {
-		*plain &= text[n] >= ' ' && text[n] <= '~' && text[n] != '\\';
-		if (!text[n] || (text[n] == '\\' && !text[++n]))
-			return 0;
-	}
-	return n;
-}
-
-/* Copies a value that is not null. Returns the end of its text, or NULL. */
-static const char *copy_value(char *to, const char *text)
-{
-	bool plain = true, quoted = *text == '"';
-	size_t n = quoted ? string_length(text, &plain) : strspn(text, "-+.0123456789eE");
-	json_t *string = plain ? NULL : json_loadb(text, n + 1, JSON_DECODE_ANY, NULL);
-
-	if (n == 0 || (!plain && !string))
-		return NULL;
-	memcpy(to, text, n);
-	to[n] = '\0';
-	if (string) /* is no longer than its escapes */
-		memcpy(to + 1, json_string_value(string), json_string_length(string) + 1);
-	json_decref(string);
-	return text + n + quoted;
-}
-
-/* Reads a row from after its bracket; *used bytes of the values are taken. Its end, or NULL. */
-static const char *read_row(struct policy_pages *pages, struct policy_page *page, char *values,
-	size_t *used, const char *text)
+/* Adds a row. Returns false if it is malformed or its values have no room. */
+static bool add_row(struct policy_pages *pages, struct policy_page *page, char *values,
+	size_t *used, const json_t *row)
 {
 	uint16_t *at = &page->at[page->n * page->columns];
+	const json_t *value;
+	size_t i;
 
+	if (!json_is_array(row) || json_array_size(row) > page->columns)
+		return false;
 	memset(at, 0, page->columns * sizeof(*at));
-	for (size_t i = 0; *text != ']'; i++) {
-		bool null = strncmp(text, "null", 4) == 0;
+	json_array_foreach (row, i, value) {
+		size_t n = 0;
 
-		if (i == page->columns || *used > UINT16_MAX)
-			return NULL;
-		if (!null) {
-			at[i] = (uint16_t)*used;
-			pages->has |= UINT64_C(1) << i % 64;
-		}
-		text = null ? text + 4 : copy_value(values + *used, text);
-		if (!text || (*text != ',' && *text != ']'))
-			return NULL;
-		text += *text == ',';
-		*used += null ? 0 : strlen(values + *used) + 1;
+		if (json_is_null(value))
+			continue;
+		n = put_value(values + *used, VALUES_MOST - *used, value);
+		if (n == 0)
+			return false;
+		at[i] = (uint16_t)*used;
+		pages->has |= UINT64_C(1) << i % 64;
+		*used += n;
 	}
 	page->n++;
-	return text + 1;
+	return true;
 }
 
-static bool read_rows(struct policy_pages *pages, struct policy_page *page, char *values,
-	size_t *used, const char *text, size_t most)
+static int add_rows(struct policy_pages *pages, struct policy_page *page, char *values,
+	size_t *used, const json_t *rows)
 {
-	while (*text == '[' && page->n < most) {
-		text = read_row(pages, page, values, used, text + 1);
-		if (!text || (*text != ',' && *text != ']'))
-			return false;
-		text += *text == ',';
-	}
-	return *text == ']' || page->n == most;
+	size_t most = page->n;
+
+	page->n = 0;
+	while (page->n < most)
+		if (!add_row(pages, page, values, used, json_array_get(rows, page->n)))
+			return -EBADMSG;
+	return 0;
 }
 
-/* Returns a page with room for all rows: their offsets, and their values at *values. */
-static struct policy_page *new_page(const json_t *head, const char *rows, char **values)
+int policy_pages_add(struct policy_pages *pages, const json_t *reply, size_t most)
 {
-	const json_t *at_ms = json_object_get(head, "at_ms");
-	size_t columns = json_array_size(json_object_get(head, "columns")), n = 0;
-	struct policy_page *page;
-
-	for (const char *at = rows; (at = strchr(at, '[')); at++)
-		n += columns;
-	page = malloc(sizeof(*page) + n * sizeof(*page->at) + strlen(rows) + 2);
-	if (!page)
-		return NULL;
-	*page = (struct policy_page){.columns = columns,
-		.at_ms = json_is_number(at_ms) ? json_number_value(at_ms) : NAN};
-	*values = (char *)&page->at[n];
-	return page;
-}
-
-int policy_pages_add(struct policy_pages *pages, const json_t *head, const char *rows, size_t most)
-{
-	size_t used = 1; /* offset 0 is null */
+	const json_t *rows = json_object_get(reply, "policies"), *at_ms;
+	json_t *columns = json_object_get(reply, "columns");
+	size_t n = json_array_size(rows), width = json_array_size(columns), used = 1;
+	struct policy_page *page, *fitted;
 	char *values;
-	struct policy_page *page = new_page(head, rows, &values), *fitted;
-	uint16_t *end;
 
+	if (!json_is_array(rows) || !json_is_array(columns))
+		return -EBADMSG;
+	n = n < most ? n : most;
+	page = malloc(sizeof(*page) + n * width * sizeof(*page->at) + VALUES_MOST);
 	if (!page)
 		return -ENOMEM;
-	if (!read_rows(pages, page, values, &used, rows, most)) {
+	at_ms = json_object_get(reply, "at_ms");
+	*page = (struct policy_page){.columns = width,
+		.n = n,
+		.at_ms = json_is_number(at_ms) ? json_number_value(at_ms) : NAN};
+	values = (char *)&page->at[n * width];
+	if (add_rows(pages, page, values, &used, rows)) {
 		free(page);
 		return -EBADMSG;
 	}
-	end = &page->at[page->n * page->columns];
-	memmove(end, values, used);
-	fitted = realloc(page, (size_t)((char *)end - (char *)page) + used);
+	fitted = realloc(page, (size_t)(values - (char *)page) + used);
 	page = fitted ? fitted : page;
 	if (!pages->columns)
-		pages->columns = json_incref(json_object_get(head, "columns"));
+		pages->columns = json_incref(columns);
 	if (pages->last)
 		pages->last->next = page;
 	else

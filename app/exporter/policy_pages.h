@@ -31,14 +31,10 @@ struct policy_pages {
 };
 
 /*
- * Reads the compact text of a reply up to the values of "policies", its last member: *rows begins
- * there, and *head has the other members. Returns 0; or -ENOENT (null), -EBADMSG or -ENOMEM, and
- * *head is NULL. Apart from reading the rows, so that the next page can be requested before.
+ * Adds a page, the value of a reply, with at most `most` of its rows. Returns 0, -EBADMSG (also
+ * for a value that is not null, a string or a number, or is too long) or -ENOMEM.
  */
-int policy_answer_read(const char *text, json_t **head, const char **rows);
-
-/* Adds at most `most` rows, as a page. Returns 0, -EBADMSG or -ENOMEM. */
-int policy_pages_add(struct policy_pages *pages, const json_t *head, const char *rows, size_t most);
+int policy_pages_add(struct policy_pages *pages, const json_t *reply, size_t most);
 
 /* Leaves `pages` as all zero. */
 void policy_pages_free(struct policy_pages *pages);
@@ -46,7 +42,7 @@ void policy_pages_free(struct policy_pages *pages);
 /* Index of the column for the functions below; SIZE_MAX: none. */
 size_t policy_column(const struct policy_pages *pages, const char *name);
 
-/* A value as JSON without the closing quote of a string; NULL: none. */
+/* The text of a value, of a string after a quote; NULL: none. */
 const char *policy_value(const struct policy_page *page, size_t row, size_t column);
 
 /* A value that is a string, otherwise NULL; one that is a number, otherwise NAN. */

@@ -130,8 +130,7 @@ class Limiter:
             client.send(b'{"version":"Weir 0","pid":1,"max_output_len":1048576}')
             while request := client.recv(4096).decode():
                 name, _, params = request.partition(",")
-                client.send(json.dumps({name: self.answer(name, params)},
-                                       separators=(",", ":")).encode())
+                client.send(json.dumps({name: self.answer(name, params)}).encode())
 
     def answer(self, name, params):
         """The value that weir would send."""

@@ -134,21 +134,11 @@ static int send_to_server(struct source *source, const char *request)
 	return errno == EPIPE ? -ECONNRESET : errno == EAGAIN ? -ETIMEDOUT : -errno;
 }
 
-static int receive_from_server(struct source *source, const char **text)
+static int receive_from_server(struct source *source, const char *request, json_t **value)
 {
 	struct client *client = (struct client *)source;
 	int ret = renew_patience(client);
-	ssize_t n = ret ? ret : receive_reply(client);
-
-	*text = client->reply;
-	return n < 0 ? (int)n : 0;
-}
-
-static int ask_server(struct source *source, const char *request, json_t **value)
-{
-	struct client *client = (struct client *)source;
 	json_t *reply;
-	int ret = send_to_server(source, request);
 
 	*value = NULL;
 	if (ret == 0)
@@ -158,6 +148,14 @@ static int ask_server(struct source *source, const char *request, json_t **value
 	ret = take_value(reply, request, value);
 	json_decref(reply);
 	return ret;
+}
+
+static int ask_server(struct source *source, const char *request, json_t **value)
+{
+	int ret = send_to_server(source, request);
+
+	*value = NULL;
+	return ret ? ret : receive_from_server(source, request, value);
 }
 
 static int ask_server_with(

@@ -18,11 +18,11 @@ struct source {
 	int (*ask)(struct source *source, const char *request, json_t **value);
 
 	/*
-	 * Two halves of one question, for work between them: send() requests, receive() waits for
-	 * the reply, whose text stays until the next one. Errors are the same. NULL: none.
+	 * The two halves of a question, with the same outcomes, for work between them: send()
+	 * requests, receive() waits for the reply to the same request. NULL: none.
 	 */
 	int (*send)(struct source *source, const char *request);
-	int (*receive)(struct source *source, const char **text);
+	int (*receive)(struct source *source, const char *request, json_t **value);
 
 	/* Lets so much time pass, or less if a signal came; returns how many seconds it was. */
 	double (*pause)(struct source *source, unsigned ms);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A page of policies as the text that a limiter sends, and the metrics of limiters as one text.
+ * The policies of one page, and the metrics of limiters as one text.
  */
 #ifndef WEIR_TEST_ANSWER_OF_H
 #define WEIR_TEST_ANSWER_OF_H
@@ -15,36 +15,12 @@
 
 #define PART_MOST 65536 /* bytes */
 
-/* Returns the reply with that page, whose "policies" come last; null for NULL. For free(). */
-static inline char *answer_of(const json_t *page)
-{
-	json_t *copy = page ? json_copy((json_t *)page) : json_null();
-	json_t *rows = json_incref(json_object_get(copy, "policies")), *reply;
-	char *text;
-
-	json_object_del(copy, "policies");
-	if (rows)
-		json_object_set_new(copy, "policies", rows);
-	reply = json_pack("{s:o}", "/weir/policy_stats", copy);
-	text = json_dumps(reply, JSON_COMPACT);
-	json_decref(reply);
-	assert_non_null(text);
-	return text;
-}
-
 /* Returns the policies of a document, which has "columns", "policies" and "at_ms" of one page. */
 static inline struct policy_pages policies_of(const json_t *document)
 {
 	struct policy_pages policies = {0};
-	char *text = answer_of(document);
-	const char *rows;
-	json_t *head;
 
-	if (policy_answer_read(text, &head, &rows) == 0 &&
-		policy_pages_add(&policies, head, rows, SIZE_MAX) == 0)
-		policies.whole = true;
-	json_decref(head);
-	free(text);
+	policies.whole = policy_pages_add(&policies, document, SIZE_MAX) == 0;
 	return policies;
 }
 

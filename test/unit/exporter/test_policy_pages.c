@@ -45,11 +45,9 @@ static json_t *random_value(struct prng *prng, const char *column, unsigned row)
 static void add_random_page(
 	struct prng *prng, const json_t *columns, struct policy_pages *policies, json_t *all)
 {
-	json_t *page = json_pack("{s:O, s:[]}", "columns", columns, "policies"), *column, *head;
+	json_t *page = json_pack("{s:O, s:[]}", "columns", columns, "policies"), *column;
 	json_t *rows = json_object_get(page, "policies");
 	unsigned n = (unsigned)prng_below(prng, 40);
-	const char *at;
-	char *text;
 	size_t i;
 
 	for (unsigned k = 0; k < n; k++) {
@@ -61,12 +59,8 @@ static void add_random_page(
 		json_array_append(rows, row);
 		json_array_append_new(all, row);
 	}
-	text = answer_of(page);
-	assert_int_equal(policy_answer_read(text, &head, &at), 0);
-	assert_int_equal(policy_pages_add(policies, head, at, SIZE_MAX), 0);
-	json_decref(head);
+	assert_int_equal(policy_pages_add(policies, page, SIZE_MAX), 0);
 	json_decref(page);
-	free(text);
 }
 
 static const json_t *value_at(const json_t *columns, const json_t *row, const char *name)
@@ -157,45 +151,56 @@ static void check_generated(struct prng *prng)
 	}
 }
 
-static int read_answer(const char *text)
+static int read_page(const char *text, size_t most, size_t *n)
 {
 	struct policy_pages policies = {0};
-	const char *rows;
-	json_t *head;
-	int ret = policy_answer_read(text, &head, &rows);
+	json_t *page = json_loads(text, JSON_DECODE_ANY, NULL);
+	int ret = policy_pages_add(&policies, page, most);
 
-	if (ret == 0)
-		ret = policy_pages_add(&policies, head, rows, SIZE_MAX);
-	json_decref(head);
+	*n = policies.n;
+	json_decref(page);
 	policy_pages_free(&policies);
 	return ret;
 }
 
-/* A cut or changed reply is an error, without a read beyond its end. */
 static void test_malformed(void **state)
 {
-	static const char good[] = "{\"/weir/policy_stats\":{\"columns\":[1,2,3,4,5],"
-				   "\"policies\":[[\"a\\\"\",\"bytes\",-1,2.5e3,null],[]]}}";
-	static const char *const bad[] = {"", "null", "{}", "[", "{\"/weir/policy_stats\":3}",
-		"{\"/weir/policy_stats\":{\"policies\":[]}}",
-		"{\"/weir/policy_stats\":{\"columns\":[],\"policies\":[[1]]}}",
-		"{\"/weir/policy_stats\":{\"columns\":[1],\"policies\":[[true]]}}",
-		"{\"/weir/policy_stats\":{\"columns\":[1],\"policies\":[[1,]}}",
-		"{\"/weir/policy_stats\":{\"columns\":[1],\"policies\":[[1 2]]}}",
-		"{\"/weir/policy_stats\":{\"columns\":[1],\"policies\":[[inf]]}}",
-		"{\"/weir/policy_stats\":{\"columns\":[1],\"policies\":[[0x1]]}}",
-		"{\"/weir/policy_stats\":{\"columns\":[1],\"policies\":[[\"\\ud800\"]]}}"};
-	const size_t rows_end = strlen(good) - strlen("]}}") + 1;
+	static const char good[] =
+		"{\"columns\":[1,2,3,4],\"policies\":[[\"a\",-1,2.5e3,null],[]]}";
+	static const char *const bad[] = {"null", "3", "{}", "{\"policies\":[]}",
+		"{\"columns\":[]}", "{\"columns\":3,\"policies\":[]}",
+		"{\"columns\":[],\"policies\":[[1]]}", "{\"columns\":[1],\"policies\":[[true]]}",
+		"{\"columns\":[1],\"policies\":[[[]]]}", "{\"columns\":[1],\"policies\":[{}]}"};
+	size_t n;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		assert_int_not_equal(read_answer(bad[i]), 0);
-	assert_int_equal(read_answer("{\"/weir/policy_stats\":null}"), -ENOENT);
-	for (size_t n = 0; n <= strlen(good); n++) {
-		char *cut = strndup(good, n); /* no byte more, for sanitizers */
+		assert_int_equal(read_page(bad[i], SIZE_MAX, &n), -EBADMSG);
+	for (size_t most = 0; most < 4; most++) {
+		assert_int_equal(read_page(good, most, &n), 0);
+		assert_int_equal(n, most < 2 ? most : 2);
+	}
+}
 
-		assert_int_equal(read_answer(cut) == 0, n >= rows_end);
-		free(cut);
+/* A page has room for all values that a limiter sends, and never more. */
+static void test_long(void **state)
+{
+	(void)state;
+	for (size_t length = UINT16_MAX - 9; length <= UINT16_MAX + 9; length++) {
+		char *name = malloc(length + 1);
+		json_t *page;
+		struct policy_pages policies = {0};
+
+		memset(name, 'x', length);
+		name[length] = '\0';
+		page = json_pack("{s:[s], s:[[s]]}", "columns", "name", "policies", name);
+		assert_int_equal(policy_pages_add(&policies, page, SIZE_MAX),
+			length <= UINT16_MAX - 2 ? 0 : -EBADMSG);
+		if (policies.n)
+			assert_string_equal(policy_text(policies.first, 0, 0), name);
+		policy_pages_free(&policies);
+		json_decref(page);
+		free(name);
 	}
 }
 
@@ -217,6 +222,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_generated),
 		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
