@@ -553,7 +553,7 @@ IN_COMPANY = ("drawn", "quota", "reload", "reload_keys", "etcd", "weirctl", "kil
               "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",
               "ctl_live", "doctor", "manual", "timed", "page", "events", "flows", "decoys",
               "explain", "changes", "bypass", "plane", "plane_counts", "plane_ledger", "import",
-              "refusals", "starts", "balance", "lengths", "interfaces")
+              "refusals", "starts", "balance", "lengths", "interfaces", "planes")
 # Tests of two threads that share data, and of malformed input.
 SANITIZED = {
     "build-asan": {"hostile": ()},
