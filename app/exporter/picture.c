@@ -15,7 +15,7 @@
 /* Policies that are held back: as many as a reader takes in. */
 #define HELD_MOST 10
 
-/* What was gathered once; its rows are read for the first viewer. */
+/* One reading of all limiters. Its rows are parsed for the first viewer only. */
 struct gathering {
 	struct boxes *boxes;
 	struct rows rows[BOXES_MOST];

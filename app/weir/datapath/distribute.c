@@ -347,7 +347,7 @@ void distribute_end(struct worker *w, struct path *path)
 		return;
 	strict = steering->migration.reta && steering->migration.reta->strict;
 	while ((n = migration_flush(&steering->migration, (void **)mbufs, BURST)) > 0) {
-		worker_receives(w, path, n); /* nobody else will */
+		worker_receives(w, path, n); /* no other worker counts them */
 		if (strict) {
 			worker_drops(w, path, DROP_STOPPED, n);
 			drop_all(mbufs, n);
