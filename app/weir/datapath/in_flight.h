@@ -24,19 +24,22 @@
 /* Packets of a burst behind which there are likely more. */
 #define IN_FLIGHT_LEAST (BURST / 2)
 
-struct in_flight {
-	struct rte_mbuf *mbufs[2][BURST]; /* of the burst that waits, and for the next */
-	struct path *path;                /* by which it came */
-	uint16_t n;                       /* packets that wait; 0: nobody does */
-	uint16_t least; /* that are left waiting: IN_FLIGHT_LEAST, but for who measures */
-	uint8_t at;     /* where in mbufs[] */
-} __rte_cache_aligned;
+/* Packets, and where their headers are: in_flight_fetch_headers() fills in the latter. */
+struct in_flight_burst {
+	struct rte_mbuf *mbufs[BURST];
+	const uint8_t *data[BURST]; /* first byte of each frame */
+	uint32_t len[BURST];        /* bytes there */
+	uint32_t segments;          /* all bits of the frames' numbers of segments */
+};
 
-/* Where the next burst is received. */
-static inline struct rte_mbuf **in_flight_room(struct in_flight *flight)
-{
-	return flight->mbufs[!flight->at];
-}
+struct in_flight {
+	struct in_flight_burst bursts[2]; /* the burst that waits, and room for the next */
+	struct path *path;                /* by which it came */
+	uint16_t n;                       /* packets that wait; 0: none do */
+	uint16_t
+		least; /* of packets that are left waiting: IN_FLIGHT_LEAST, except in a benchmark */
+	uint8_t at;    /* which of bursts[] waits */
+} __rte_cache_aligned;
 
 /*
  * What was received while another burst is to be worked on comes from memory in four parts, each
@@ -45,44 +48,70 @@ static inline struct rte_mbuf **in_flight_room(struct in_flight *flight)
  * works on nothing. Half a burst is less, and has come when the next part is asked for.
  */
 struct in_flight_next {
-	struct rte_mbuf *const *mbufs;
+	struct in_flight_burst *burst;
 	uint16_t n; /* 0: there is none */
 };
 
+/* Where the next burst is received. */
+static inline struct in_flight_next in_flight_room(struct in_flight *flight)
+{
+	struct in_flight_burst *burst = &flight->bursts[!flight->at];
+
+	burst->segments = 0;
+	return (struct in_flight_next){.burst = burst};
+}
+
 enum in_flight_half { IN_FLIGHT_FIRST, IN_FLIGHT_SECOND };
 
-static inline struct in_flight_next in_flight_half(
+/* The packets of one half, from `first` up to `end`. */
+struct in_flight_part {
+	uint16_t first, end;
+};
+
+static inline struct in_flight_part in_flight_part(
 	const struct in_flight_next *next, enum in_flight_half which)
 {
-	const uint16_t first = next->n / 2;
+	const uint16_t half = next->n / 2;
 
 	if (which == IN_FLIGHT_FIRST)
-		return (struct in_flight_next){next->mbufs, first};
-	return (struct in_flight_next){next->mbufs + first, (uint16_t)(next->n - first)};
+		return (struct in_flight_part){0, half};
+	return (struct in_flight_part){half, next->n};
 }
 
 /* Begins to fetch what in_flight_fetch_headers() reads. */
 static inline void in_flight_fetch(const struct in_flight_next *next, enum in_flight_half which)
 {
-	const struct in_flight_next half = in_flight_half(next, which);
+	const struct in_flight_part part = in_flight_part(next, which);
 
 #pragma GCC unroll 4
-	for (size_t i = 0; i < half.n; i++)
-		rte_prefetch0(half.mbufs[i]);
+	for (size_t i = part.first; i < part.end; i++)
+		rte_prefetch0(next->burst->mbufs[i]);
 }
 
-/* Begins to fetch the headers of packets. */
+/* Begins to fetch the headers of packets, and notes where they are. */
 static inline void in_flight_fetch_headers(
 	const struct in_flight_next *next, enum in_flight_half which)
 {
-	const struct in_flight_next half = in_flight_half(next, which);
+	const struct in_flight_part part = in_flight_part(next, which);
+	struct in_flight_burst *burst = next->burst;
+	uint32_t segments = 0;
 
+	if (next->n == 0)
+		return;
 #pragma GCC unroll 4
-	for (size_t i = 0; i < half.n; i++)
-		rte_prefetch0(rte_pktmbuf_mtod(half.mbufs[i], const uint8_t *));
+	for (size_t i = part.first; i < part.end; i++) {
+		const struct rte_mbuf *m = burst->mbufs[i];
+		const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
+
+		rte_prefetch0(data);
+		burst->data[i] = data;
+		burst->len[i] = m->data_len;
+		segments |= m->nb_segs;
+	}
+	burst->segments |= segments;
 }
 
-/* The n packets in its room wait from now on; nobody else does. */
+/* The n packets in its room, whose headers are being fetched, wait from now on; no others do. */
 static inline void in_flight_put(struct in_flight *flight, struct path *path, uint16_t n)
 {
 	flight->at = !flight->at;

@@ -111,23 +111,32 @@ static __rte_noinline void gather_chains(struct rx_burst *burst, uint16_t n)
 	burst->len = burst->whole;
 }
 
-/* Where the frames are, all of which are being fetched when the first is read. */
-static inline void gather_frames(struct rx_burst *burst, uint16_t n)
+/* Notes where the frames are. */
+static void gather_frames(struct rx_burst *burst, uint16_t n)
 {
 	uint32_t segments = 0;
 
-#pragma GCC unroll 4
-	for (size_t i = 0; i < n; i++) {
-		const struct rte_mbuf *m = burst->mbufs[i];
-		const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
-
-		rte_prefetch0(data);
-		burst->frames.data[i] = data;
-		burst->frames.len[i] = m->data_len;
-		segments |= m->nb_segs;
+	for (uint16_t i = 0; i < n; i++) {
+		burst->frames.data[i] = rte_pktmbuf_mtod(burst->mbufs[i], const uint8_t *);
+		burst->frames.len[i] = burst->mbufs[i]->data_len;
+		segments |= burst->mbufs[i]->nb_segs;
 	}
 	burst->len = burst->frames.len;
 	if (unlikely(segments != 1))
+		gather_chains(burst, n);
+}
+
+/*
+ * gather_frames() by what was noted while the headers were fetched. Copies all of it, because a few
+ * wide stores cost less than to count the packets.
+ */
+static inline void take_noted(
+	struct rx_burst *burst, const struct in_flight_burst *noted, uint16_t n)
+{
+	memcpy(burst->frames.data, noted->data, sizeof(noted->data));
+	memcpy(burst->frames.len, noted->len, sizeof(noted->len));
+	burst->len = burst->frames.len;
+	if (unlikely(noted->segments != 1))
 		gather_chains(burst, n);
 }
 
@@ -392,11 +401,11 @@ static inline bool shows_flow(const struct worker *w, const struct path *path)
 }
 
 /*
- * All that is done with the n packets of burst->mbufs, one at least, whose headers are here; of
- * `next`, whose first mbufs are on their way, the rest begins to be fetched between the stages.
+ * All that is done with the n packets of a burst, one at least, whose headers are here; of `next`,
+ * whose first mbufs are on their way, the rest begins to be fetched between the stages.
  */
 static void finish_burst(struct worker *w, struct path *path, struct rx_burst *burst, uint16_t n,
-	const struct in_flight_next *next)
+	struct in_flight_burst *noted, const struct in_flight_next *next)
 {
 	struct rte_mbuf *dropped[BURST];
 	uint64_t now = tick_now();
@@ -405,15 +414,19 @@ static void finish_burst(struct worker *w, struct path *path, struct rx_burst *b
 
 	expire_look(w, now);
 	worker_receives(w, path, n);
+	burst->mbufs = noted->mbufs;
 	burst->frames.tunnels = w->tunnels;
-	gather_frames(burst, n);
+	take_noted(burst, noted, n);
 	in_flight_fetch(next, IN_FLIGHT_SECOND);
 	if (unlikely(shows_flow(w, path)))
 		see_flow(path, burst);
 	if (unlikely(path->cuts || longest_of(burst->len, n) > longest_of_path(path))) {
 		n = drop_altered(w, path, burst, n);
-		if (n == 0)
+		if (n == 0) {
+			in_flight_fetch_headers(next, IN_FLIGHT_FIRST);
+			in_flight_fetch_headers(next, IN_FLIGHT_SECOND);
 			return;
+		}
 	}
 	tap = __atomic_load_n(&w->tap, __ATOMIC_ACQUIRE);
 	if (unlikely(tap != NULL)) {
@@ -446,12 +459,11 @@ static bool finish_in_flight(
 	if (n == 0)
 		return false;
 	flight->n = 0;
-	burst->mbufs = flight->mbufs[flight->at];
-	finish_burst(w, flight->path, burst, n, next);
+	finish_burst(w, flight->path, burst, n, &flight->bursts[flight->at], next);
 	return true;
 }
 
-/* All that is left to fetch where no other burst is worked on; timed as those are. */
+/* Fetches the rest where no other burst is worked on; timed like a burst. */
 static void fetch_rest(struct worker *w, const struct in_flight_next *next)
 {
 	bool timed = is_timed(w->counters.bursts);
@@ -472,25 +484,23 @@ static void fetch_rest(struct worker *w, const struct in_flight_next *next)
  */
 static bool forward_path(struct worker *w, struct path *path, struct rx_burst *burst)
 {
-	struct rte_mbuf **mbufs = in_flight_room(w->in_flight);
-	struct in_flight_next next = {.mbufs = mbufs};
+	struct in_flight_next next = in_flight_room(w->in_flight), none = {.n = 0};
 	bool busy = false, worked;
-	uint16_t n = receive_burst(w, path, mbufs, &busy);
+	uint16_t n = receive_burst(w, path, next.burst->mbufs, &busy);
+	bool waits = n >= w->in_flight->least && !path->rings;
 
-	if (n >= w->in_flight->least && !path->rings)
-		next.n = n;
+	next.n = waits ? n : 0;
 	in_flight_fetch(&next, IN_FLIGHT_FIRST);
 	worked = finish_in_flight(w, burst, &next);
 	if (n == 0)
 		return busy || worked;
-	if (next.n) {
-		if (!worked)
-			fetch_rest(w, &next);
+	next.n = n;
+	if (!waits || !worked)
+		fetch_rest(w, &next);
+	if (waits)
 		in_flight_put(w->in_flight, path, n);
-		return true;
-	}
-	burst->mbufs = mbufs;
-	finish_burst(w, path, burst, n, &next);
+	else
+		finish_burst(w, path, burst, n, next.burst, &none);
 	return true;
 }
 
@@ -617,7 +627,7 @@ void worker_begin(struct worker *w)
 
 void worker_finish(struct worker *w)
 {
-	const struct in_flight_next none = {.mbufs = in_flight_room(w->in_flight)};
+	const struct in_flight_next none = {.n = 0};
 	struct rx_burst burst;
 
 	finish_in_flight(w, &burst, &none);
