@@ -81,16 +81,6 @@ static __rte_noinline void count_unparsed(struct worker *w, struct rx_burst *bur
 	}
 }
 
-/* Whether there is no packet without a policy. */
-static bool have_policies(const uint32_t *policies, uint16_t n)
-{
-	uint32_t any = 0;
-
-	for (uint16_t i = 0; i < n; i++)
-		any |= policies[i];
-	return any >> 31 == 0; /* of which CLASSIFY_NONE has all */
-}
-
 /* Whether policies are of one kind, and have no trials to be made. */
 static bool is_of_one_kind(const struct worker *w, const uint32_t *policies, uint16_t n)
 {
@@ -112,7 +102,7 @@ static void divide_burst(
 	struct worker *w, struct rx_burst *burst, uint64_t *packets, uint16_t n, uint64_t now)
 {
 	const uint32_t *policies = burst->frames.policy;
-	const bool all = have_policies(policies, n);
+	const bool all = !burst->unmatched;
 
 	for (uint16_t i = 0; i < n; i++)
 		if (all || policies[i] != CLASSIFY_NONE)
@@ -176,12 +166,17 @@ static uint64_t charge_each(struct worker *w, struct rx_burst *burst, uint16_t n
 	return charge_divided(w, burst, n, now);
 }
 
-static bool all_same_policy(const uint32_t *policies, uint16_t n)
+/* Returns true if all packets are of one policy. Notes whether some have none. */
+static bool all_same_policy(struct rx_burst *burst, uint16_t n)
 {
-	uint32_t different = 0;
+	const uint32_t *policies = burst->frames.policy;
+	uint32_t different = 0, any = 0;
 
-	for (uint16_t i = 0; i < n; i++)
+	for (uint16_t i = 0; i < n; i++) {
 		different |= policies[i] ^ policies[0];
+		any |= policies[i];
+	}
+	burst->unmatched = any >> 31; /* of which CLASSIFY_NONE has all */
 	return different == 0;
 }
 
@@ -201,7 +196,7 @@ static uint64_t charge_burst(struct worker *w, struct rx_burst *burst, uint16_t 
 {
 	const struct judge *judge;
 
-	if (!all_same_policy(burst->frames.policy, n) || burst->frames.refused)
+	if (!all_same_policy(burst, n) || burst->frames.refused)
 		return charge_each(w, burst, n, now);
 	if (burst->frames.policy[0] == CLASSIFY_NONE) {
 		counter_add(&w->counters.unmatched_packets, n);

@@ -36,6 +36,7 @@ struct rx_burst {
 	const uint32_t *len; /* of the whole frame: what is in frames, or whole[] */
 	struct frames frames;
 	bool rx_hash;        /* mbufs may have a flow's hash */
+	bool unmatched;      /* some packets have no policy */
 	uint16_t unmarkable; /* of those that do not pass */
 	uint16_t unpaid;     /* likewise: by policies with a total */
 	uint16_t refused;    /* likewise: as too many wait already */

@@ -85,6 +85,16 @@ static inline uint64_t judge_all(unsigned n)
 	return UINT64_MAX >> (64 - n);
 }
 
+/* Returns those of a burst's packets, a bit each, that have a policy. */
+static inline uint64_t judge_matched(const struct rx_burst *burst, uint64_t packets)
+{
+	if (likely(!burst->unmatched))
+		return packets;
+	for (unsigned i = 0; i < burst->n; i++)
+		packets &= ~((uint64_t)(burst->frames.policy[i] == CLASSIFY_NONE) << i);
+	return packets;
+}
+
 /*
  * Notes a packet that its policy would sample, if the worker's bound allows, and begins to fetch
  * what will be written for it.

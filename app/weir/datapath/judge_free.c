@@ -206,14 +206,16 @@ static __rte_always_inline void charge_above(struct worker *w, struct rx_burst *
 static uint64_t charge_free(struct worker *w, struct rx_burst *burst, const struct above *above,
 	uint64_t packets, uint64_t now)
 {
+	uint64_t drops, matched = judge_matched(burst, packets);
 	struct judge_lines lines;
-	unsigned unmatched = judge_lines_find(&lines, w, burst, packets, now);
 	uint32_t costs[BURST];
-	uint64_t drops;
 
-	if (unlikely(unmatched))
-		counter_add(&w->counters.unmatched_packets, unmatched - burst->n_refused);
-	drops = judge_lines_charge(&lines, w, burst, now) & packets;
+	if (unlikely(matched != packets))
+		counter_add(&w->counters.unmatched_packets,
+			(unsigned)__builtin_popcountll(packets & ~matched) - burst->n_refused);
+	judge_lines_find(&lines, w, burst, matched, now);
+	if (!judge_lines_charge_eights(w, burst, matched, now, &drops))
+		drops = judge_lines_charge(&lines, w, burst, now) & packets;
 	for (unsigned i = 0; i < burst->n; i++)
 		costs[i] = lines.costs[police_accounting(lines.states[i])][i];
 	for (unsigned k = 0; k < above->n; k++)

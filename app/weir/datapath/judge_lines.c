@@ -10,6 +10,8 @@
 #include "police/eights.h"
 #include "trying.h"
 
+static_assert(POLICE_NONE == CLASSIFY_NONE, "eights have the numbers of frames");
+
 /* How plain policies come by their tokens: earned, or borrowed, also by a limit that has ended. */
 enum loan { LOAN_NONE, LOAN_SHARED, LOAN_ENDED };
 
@@ -39,38 +41,24 @@ static __rte_always_inline uint64_t charge_plain(struct worker *w, struct policy
 	return police_over(state, bytes, now);
 }
 
-/*
- * Begins to fetch the lines of packets' policies, and says where they are; of packets that are not
- * these, or have no policy, `none`. Returns how many of these have none.
- */
-static unsigned states_of(struct policy_state *states[], struct worker *w,
-	const struct rx_burst *burst, uint64_t packets, uint16_t n, struct policy_state *none)
+/* Begins to fetch the lines of packets' policies; in the place of all other lines is `none`. */
+static void states_of(struct policy_state *states[], struct worker *w, const struct rx_burst *burst,
+	uint64_t matched, struct policy_state *none)
 {
 	const uint32_t *policies = burst->frames.policy;
 	struct policy_state *first = w->policies;
-	unsigned unmatched = 0;
+	uint16_t n = burst->n;
 
-	if (unlikely(packets != judge_all(n))) {
-		for (uint16_t i = 0; i < n; i++) {
-			bool mine = packets >> i & 1;
-
-			states[i] = mine && policies[i] != CLASSIFY_NONE ? &first[policies[i]]
-									 : none;
-			unmatched += mine && policies[i] == CLASSIFY_NONE;
-		}
-		return unmatched;
+	if (unlikely(matched != judge_all(n))) {
+		for (uint16_t i = 0; i < n; i++)
+			states[i] = matched >> i & 1 ? &first[policies[i]] : none;
+		return;
 	}
 #pragma GCC unroll 4
 	for (size_t i = 0; i < n; i++) {
-		if (unlikely(policies[i] == CLASSIFY_NONE)) {
-			states[i] = none;
-			unmatched++;
-			continue;
-		}
 		states[i] = &first[policies[i]];
 		rte_prefetch0(states[i]);
 	}
-	return unmatched;
 }
 
 /* police_bytes() of every packet by every accounting: with vectors, where one by one would ask. */
@@ -103,13 +91,10 @@ static uint64_t reverse_bits(uint64_t bits)
 	return __builtin_bswap64(bits);
 }
 
-/* One packet: all ones if it does not pass, else 0. */
-static __rte_always_inline uint64_t charge_line(struct worker *w, struct rx_burst *burst,
-	const struct judge_lines *lines, size_t i, uint64_t now, enum loan loan)
+/* Charges one packet. Returns all ones if it does not pass, else 0. */
+static __rte_always_inline uint64_t charge_line(struct worker *w, struct rx_burst *burst, size_t i,
+	struct policy_state *state, uint32_t cost, uint64_t now, enum loan loan)
 {
-	struct policy_state *state = lines->states[i];
-	uint32_t cost = lines->costs[police_accounting(state)][i];
-
 	if (unlikely(police_is_slow(state)))
 		look_aside(w, burst, (unsigned)i, cost, now);
 	return charge_plain(w, state, burst->frames.policy[i], cost, now, loan);
@@ -120,65 +105,26 @@ static __rte_always_inline uint64_t charge_lines(struct worker *w, struct rx_bur
 {
 	uint64_t drops = 0; /* that of the last one lowest */
 
-	for (size_t i = 0; i < n; i++)
-		drops = 2 * drops - charge_line(w, burst, lines, i, now, loan);
+	for (size_t i = 0; i < n; i++) {
+		struct policy_state *state = lines->states[i];
+		uint32_t cost = lines->costs[police_accounting(state)][i];
+
+		drops = 2 * drops - charge_line(w, burst, i, state, cost, now, loan);
+	}
 	return reverse_bits(drops) >> (64 - n);
 }
 
-/* charge_lines() where the CPU charges eight at a time; limits have not ended. */
-static uint64_t charge_eights(struct worker *w, struct rx_burst *burst,
-	const struct judge_lines *lines, const struct police_eights *packets, uint64_t now)
+void judge_lines_find(struct judge_lines *lines, struct worker *w, const struct rx_burst *burst,
+	uint64_t matched, uint64_t now)
 {
-	enum loan loan = packets->lends ? LOAN_SHARED : LOAN_NONE;
-	uint16_t n = burst->n;
-	uint64_t drops = 0;
-
-	for (unsigned at = 0; at < n;) {
-		uint64_t left = 0;
-
-		at = police_charge_eights(packets, at, n, now, &drops, &left);
-		if (left == 0) { /* these are no whole eight */
-			left = judge_all(n) & -(UINT64_C(1) << at);
-			at = n;
-		}
-		for (; left; left &= left - 1) {
-			unsigned i = (unsigned)__builtin_ctzll(left);
-
-			drops |= charge_line(w, burst, lines, i, now, loan) & UINT64_C(1) << i;
-		}
-	}
-	return drops;
-}
-
-/* Returns true if charging eight at a time pays: at most one eight has a repeated policy. */
-static bool find_eights(struct police_eights *packets, const struct judge_lines *lines,
-	const struct rx_burst *burst, enum loan loan)
-{
-	*packets = (struct police_eights){
-		.states = lines->states,
-		.policies = burst->frames.policy,
-		.costs = {lines->costs[0], lines->costs[1], lines->costs[2]},
-		.none = CLASSIFY_NONE,
-		.lends = loan == LOAN_SHARED,
-	};
-	packets->repeated = police_find_repeated(packets, burst->n);
-	return (packets->repeated & (packets->repeated - 1)) == 0;
-}
-
-unsigned judge_lines_find(struct judge_lines *lines, struct worker *w, const struct rx_burst *burst,
-	uint64_t packets, uint64_t now)
-{
-	unsigned unmatched;
-
 	lines->none = (struct policy_state){
 		.bucket.tokens = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
 		.bucket.fraction = police_owner(POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L2),
 		.bucket.last = now,
 		.limit.burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
 	};
-	unmatched = states_of(lines->states, w, burst, packets, burst->n, &lines->none);
+	states_of(lines->states, w, burst, matched, &lines->none);
 	costs_of(lines->costs, burst); /* meanwhile the lines are on their way */
-	return unmatched;
 }
 
 uint64_t judge_lines_charge(
@@ -186,13 +132,60 @@ uint64_t judge_lines_charge(
 {
 	enum loan loan = loan_of(w);
 	uint16_t n = burst->n;
-	struct police_eights packets;
 
 	if (unlikely(loan == LOAN_ENDED))
 		return charge_lines(w, burst, lines, n, now, LOAN_ENDED);
-	if (worker_own(w)->eights && find_eights(&packets, lines, burst, loan))
-		return charge_eights(w, burst, lines, &packets, now);
 	if (loan == LOAN_SHARED)
 		return charge_lines(w, burst, lines, n, now, LOAN_SHARED);
 	return charge_lines(w, burst, lines, n, now, LOAN_NONE);
+}
+
+/* Charges packets that are left by eights. Returns those that do not pass, a bit each. */
+static __rte_noinline uint64_t charge_left(
+	struct worker *w, struct rx_burst *burst, uint64_t left, uint64_t now, enum loan loan)
+{
+	uint64_t drops = 0;
+
+	for (; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left);
+		struct policy_state *state = judge_policy(w, burst, i);
+		uint32_t cost = judge_bytes(state, burst, i);
+
+		drops |= charge_line(w, burst, i, state, cost, now, loan) & (left & -left);
+	}
+	return drops;
+}
+
+bool judge_lines_charge_eights(
+	struct worker *w, struct rx_burst *burst, uint64_t matched, uint64_t now, uint64_t *drops)
+{
+	enum loan loan = loan_of(w);
+	struct police_eights packets = {
+		.lines = w->policies,
+		.policies = burst->frames.policy,
+		.len = burst->len,
+		.uncharged = burst->frames.uncharged,
+		.which = matched,
+		.lends = loan == LOAN_SHARED,
+	};
+	uint16_t n = burst->n;
+
+	if (!worker_own(w)->eights || unlikely(loan == LOAN_ENDED))
+		return false;
+	packets.repeated = police_find_repeated(burst->frames.policy, n);
+	if (packets.repeated & (packets.repeated - 1))
+		return false;
+	*drops = 0;
+	for (unsigned at = 0; at < n;) {
+		uint64_t left = 0;
+
+		at = police_charge_eights(&packets, at, n, now, drops, &left);
+		if (left == 0) { /* these are no whole eight */
+			left = at < n ? matched & -(UINT64_C(1) << at) : 0;
+			at = n;
+		}
+		if (left)
+			*drops |= charge_left(w, burst, left, now, loan);
+	}
+	return true;
 }

@@ -18,14 +18,22 @@ struct judge_lines {
 };
 
 /*
- * Begins to fetch the lines of packets' policies, a bit each, which are plain or none, and says
- * where they are and what they cost. Returns how many of these have no policy.
+ * Begins to fetch the lines of packets' policies, and notes where they are and what the packets
+ * cost. `matched`: the packets to charge, a bit each; they have plain policies.
  */
-unsigned judge_lines_find(struct judge_lines *lines, struct worker *worker,
-	const struct rx_burst *burst, uint64_t packets, uint64_t now);
+void judge_lines_find(struct judge_lines *lines, struct worker *worker,
+	const struct rx_burst *burst, uint64_t matched, uint64_t now);
 
 /* Charges, samples and counts them; which of all do not pass, a bit each. */
 uint64_t judge_lines_charge(
 	struct judge_lines *lines, struct worker *worker, struct rx_burst *burst, uint64_t now);
+
+/*
+ * Charges, samples and counts packets like judge_lines_charge(), eight at a time. Sets *drops to
+ * those that do not pass, a bit each. Returns false, and has done nothing, if the CPU cannot, if
+ * it does not pay because more than one eight repeats a policy, or if limits have ended.
+ */
+bool judge_lines_charge_eights(struct worker *worker, struct rx_burst *burst, uint64_t matched,
+	uint64_t now, uint64_t *drops);
 
 #endif

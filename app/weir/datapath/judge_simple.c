@@ -13,13 +13,17 @@ static uint64_t charge_simple(
 	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
 {
 	struct judge_lines lines;
-	unsigned unmatched;
-	uint64_t drops;
+	uint64_t drops, matched;
 
 	if (judge_groups_pay(burst) && judge_groups_charge(w, burst, packets, now, &drops))
 		return drops;
-	unmatched = judge_lines_find(&lines, w, burst, packets, now);
-	counter_add(&w->counters.unmatched_packets, unmatched - burst->n_refused);
+	matched = judge_matched(burst, packets);
+	if (unlikely(matched != packets))
+		counter_add(&w->counters.unmatched_packets,
+			(unsigned)__builtin_popcountll(packets & ~matched) - burst->n_refused);
+	if (judge_lines_charge_eights(w, burst, matched, now, &drops))
+		return drops;
+	judge_lines_find(&lines, w, burst, matched, now);
 	return judge_lines_charge(&lines, w, burst, now);
 }
 

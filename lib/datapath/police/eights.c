@@ -10,6 +10,7 @@
  */
 #include "police/eights.h"
 
+#include "police/charge.h"
 #include "police/sample.h"
 
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
@@ -21,6 +22,7 @@
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
 #define HALF (CACHE_LINE / 2)
+#define ALL  ((1 << POLICE_EIGHT) - 1)
 
 /* The words of eight lines, a vector each. */
 struct eight_columns {
@@ -37,6 +39,7 @@ static_assert(offsetof(struct policy_state, bytes) == HALF + 8, "likewise");
 static_assert(offsetof(struct policy_state, dropped_bytes) == HALF + 16, "likewise");
 static_assert(offsetof(struct policy_state, packets) == HALF + 24, "likewise");
 static_assert(offsetof(struct policy_state, dropped_packets) == HALF + 28, "likewise");
+static_assert(ACCOUNTING_L2 == 0 && (ACCOUNTING_L3 & ACCOUNTING_WIRE) == 0, "each has a bit");
 
 INLINE __m512i words_of(uint64_t word)
 {
@@ -96,46 +99,41 @@ INLINE void write_columns(struct policy_state *const lines[POLICE_EIGHT], size_t
 }
 
 /* Those before which there is one of the same policy. */
-INLINE __mmask8 find_repeated(const struct police_eights *packets, unsigned from)
+INLINE __mmask8 find_repeated(const uint32_t *policies)
 {
-	__m256i policies = _mm256_loadu_si256((const __m256i *)(packets->policies + from));
-	__m256i earlier = _mm256_conflict_epi32(policies);
-	__mmask8 some = _mm256_test_epi32_mask(earlier, earlier);
+	__m256i earlier = _mm256_conflict_epi32(_mm256_loadu_si256((const __m256i *)policies));
 
-	return _mm256_mask_cmpneq_epi32_mask(some, policies, _mm256_set1_epi32((int)packets->none));
+	return _mm256_test_epi32_mask(earlier, earlier);
 }
 
-/* Returns true if find_repeated() finds any: compares each with the four after it, in a ring. */
-INLINE bool has_repeated(const uint32_t *policies, __m256i none)
+/* Returns true if a policy is repeated: compares each with the four after it, in a ring. */
+INLINE bool has_repeated(const uint32_t *policies)
 {
 	__m256i all = _mm256_loadu_si256((const __m256i *)policies);
 	__m256i one = _mm256_cmpeq_epi32(all, _mm256_alignr_epi32(all, all, 1));
 	__m256i two = _mm256_cmpeq_epi32(all, _mm256_alignr_epi32(all, all, 2));
 	__m256i three = _mm256_cmpeq_epi32(all, _mm256_alignr_epi32(all, all, 3));
 	__m256i four = _mm256_cmpeq_epi32(all, _mm256_alignr_epi32(all, all, 4));
+	__m256i none = _mm256_cmpeq_epi32(all, _mm256_set1_epi32((int)POLICE_NONE));
 
-	return !_mm256_testc_si256(_mm256_cmpeq_epi32(all, none), one | two | three | four);
+	return !_mm256_testc_si256(none, one | two | three | four);
 }
 
-INLINE __m512i read_costs(const struct police_eights *packets, enum accounting by, unsigned from)
-{
-	return _mm512_cvtepu32_epi64(
-		_mm256_loadu_si256((const __m256i *)(packets->costs[by] + from)));
-}
-
-/* What each packet's policy charges for it. */
+/* police_bytes() */
 INLINE __m512i find_costs(
 	const struct police_eights *packets, const struct eight_columns *was, unsigned from)
 {
-	__m512i accounting = _mm512_srli_epi64(_mm512_slli_epi64(was->fraction, 32), 60);
-	__m512i costs = read_costs(packets, ACCOUNTING_L2, from);
+	__m512i len = _mm512_cvtepu32_epi64(
+		_mm256_loadu_si256((const __m256i *)(packets->len + from)));
+	__m512i uncharged = _mm512_cvtepu16_epi64(
+		_mm_loadu_si128((const __m128i *)(packets->uncharged + from)));
+	__mmask8 l3 = _mm512_test_epi64_mask(
+		was->fraction, words_of((uint64_t)ACCOUNTING_L3 << POLICE_ACCOUNTING_SHIFT));
+	__mmask8 wire = _mm512_test_epi64_mask(
+		was->fraction, words_of((uint64_t)ACCOUNTING_WIRE << POLICE_ACCOUNTING_SHIFT));
 
-	costs = _mm512_mask_mov_epi64(costs,
-		_mm512_cmpeq_epi64_mask(accounting, words_of(ACCOUNTING_L3)),
-		read_costs(packets, ACCOUNTING_L3, from));
-	return _mm512_mask_mov_epi64(costs,
-		_mm512_cmpeq_epi64_mask(accounting, words_of(ACCOUNTING_WIRE)),
-		read_costs(packets, ACCOUNTING_WIRE, from));
+	len = _mm512_mask_sub_epi64(len, l3, len, uncharged);
+	return _mm512_mask_add_epi64(len, wire, len, words_of(POLICE_WIRE));
 }
 
 /* police_is_slow() */
@@ -191,30 +189,33 @@ INLINE void keep_left(struct eight_columns *is, const struct eight_columns *was,
 	is->packets = _mm512_mask_mov_epi64(is->packets, left, was->packets);
 }
 
-/* Lines that are there twice are written once: in the place of the others is `spare`. */
-static __attribute__((noinline)) void spare_repeated(struct policy_state **lines,
-	struct policy_state *const *states, unsigned repeated, struct policy_state *spare)
+/* The lines of eight packets; in the place of those that are not `written` is `spare`. */
+static __attribute__((noinline)) void spare_lines(struct policy_state **lines,
+	const struct police_eights *packets, unsigned from, unsigned written,
+	struct policy_state *spare)
 {
+	*spare = (struct policy_state){0};
 	for (unsigned i = 0; i < POLICE_EIGHT; i++)
-		lines[i] = repeated >> i & 1 ? spare : states[i];
+		lines[i] = written >> i & 1 ? packets->lines + packets->policies[from + i] : spare;
 }
 
 /* Eight packets: those that do not conform, and in *left those that were left. */
 INLINE __mmask8 charge_eight(
 	const struct police_eights *packets, unsigned from, uint64_t now, __mmask8 *left)
 {
-	struct policy_state *const *lines = packets->states + from;
-	struct policy_state spare, *others[POLICE_EIGHT];
-	__mmask8 over, repeated = 0;
+	__mmask8 over, which = (__mmask8)(packets->which >> from), repeated = 0, written;
+	struct policy_state spare, *lines[POLICE_EIGHT];
 	struct eight_columns was, is;
 	__m512i elapsed;
 
-	if (__builtin_expect(packets->repeated >> from / POLICE_EIGHT & 1, 0)) {
-		repeated = find_repeated(packets, from);
-		spare = (struct policy_state){0};
-		spare_repeated(others, lines, repeated, &spare);
-		lines = others;
-	}
+	if (__builtin_expect(packets->repeated >> from / POLICE_EIGHT & 1, 0))
+		repeated = find_repeated(packets->policies + from);
+	written = which & (__mmask8)~repeated;
+	if (__builtin_expect(written != ALL, 0))
+		spare_lines(lines, packets, from, written, &spare);
+	else
+		for (unsigned i = 0; i < POLICE_EIGHT; i++)
+			lines[i] = packets->lines + packets->policies[from + i];
 	read_columns(lines, 0, &was.tokens, &was.fraction, &was.last, &was.rate);
 	read_columns(lines, HALF, &was.burst, &was.bytes, &was.dropped_bytes, &was.packets);
 	elapsed = _mm512_sub_epi64(words_of(now), was.last);
@@ -224,10 +225,12 @@ INLINE __mmask8 charge_eight(
 	over = charge(&is, find_costs(packets, &was, from));
 	if (packets->lends)
 		*left |= over;
-	keep_left(&is, &was, *left);
+	*left &= which;
+	if (__builtin_expect(*left != 0, 0))
+		keep_left(&is, &was, *left);
 	write_columns(lines, 0, is.tokens, is.fraction, is.last, is.rate);
 	write_columns(lines, HALF, is.burst, is.bytes, is.dropped_bytes, is.packets);
-	return over & (__mmask8) ~*left;
+	return over & which & (__mmask8) ~*left;
 }
 
 TARGET unsigned police_charge_eights(const struct police_eights *packets, unsigned from, unsigned n,
@@ -243,13 +246,12 @@ TARGET unsigned police_charge_eights(const struct police_eights *packets, unsign
 	return from;
 }
 
-TARGET uint32_t police_find_repeated(const struct police_eights *packets, unsigned n)
+TARGET uint32_t police_find_repeated(const uint32_t *policies, unsigned n)
 {
-	const __m256i none = _mm256_set1_epi32((int)packets->none);
 	uint32_t found = 0;
 
 	for (unsigned end = n & -(unsigned)POLICE_EIGHT; end; end -= POLICE_EIGHT)
-		found = 2 * found + has_repeated(packets->policies + end - POLICE_EIGHT, none);
+		found = 2 * found + has_repeated(policies + end - POLICE_EIGHT);
 	return found;
 }
 
@@ -277,9 +279,9 @@ unsigned police_charge_eights(const struct police_eights *packets, unsigned from
 	return from;
 }
 
-uint32_t police_find_repeated(const struct police_eights *packets, unsigned n)
+uint32_t police_find_repeated(const uint32_t *policies, unsigned n)
 {
-	(void)packets;
+	(void)policies;
 	(void)n;
 	return 0;
 }

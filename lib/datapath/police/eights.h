@@ -14,25 +14,28 @@
 #include "police/policy_state.h"
 
 #define POLICE_EIGHT 8
+#define POLICE_NONE  UINT32_MAX /* number of no policy */
 
 /* Packets in their order, the first of them at the pointers. */
 struct police_eights {
-	struct policy_state *const *states; /* of their policies, whose lines are best on the way */
-	const uint32_t *policies;           /* a number for each, by which equal ones are known */
-	const uint32_t *costs[ACCOUNTING_WIRE + 1]; /* what they cost by each accounting */
-	uint32_t none;     /* number of no policy: its state is one that nobody reads afterwards */
-	bool lends;        /* a packet for which there are no tokens is left: they may be lent */
-	uint32_t repeated; /* eights, a bit each: from police_find_repeated() */
+	struct policy_state *lines; /* of all policies, by number */
+	const uint32_t *policies;   /* number of each packet's policy */
+	const uint32_t *len;        /* bytes of each frame, */
+	const uint16_t *uncharged;  /* and those of them that are not of layer 3 */
+	uint64_t which;             /* packets to charge, a bit each; their policies are plain */
+	uint32_t repeated;          /* eights, a bit each: from police_find_repeated() */
+	bool lends; /* a packet without tokens is left, because it may borrow them */
 };
 
 /*
- * Charges n packets that arrived at `now`, and counts them, from number `from` on, which begins an
- * eight: up to the first eight of which some are left to the caller, or as many as are whole
- * eights. Those that are left are untouched: before them are others of their policy, or more is due
- * than to charge them (police_is_slow()), or they are lent to, or were looked at last a second ago.
- * Sets a bit in *over for each that does not conform, and one in *left for each that is left.
- * Returns the number to go on from, once those have been charged, in their order. The states' one
- * writer, on a CPU that police_has_eights().
+ * Charges those of n packets that are to be charged, which arrived at `now`, and counts them. It
+ * begins with packet `from`, the first of an eight, and ends after the first eight of which it
+ * leaves packets to the caller, or after the last whole eight. It leaves a packet, and its line as
+ * it was, if an earlier packet of the eight has the same policy, if police_is_slow(), if it may
+ * borrow, or if the line was last charged 2^32 ticks ago or more. Sets a bit in *over for each
+ * packet that does not conform, and in *left for each packet that it leaves. Returns the number to
+ * go on from after those have been charged, in their order. The states' one writer, on a CPU that
+ * police_has_eights().
  */
 unsigned police_charge_eights(const struct police_eights *packets, unsigned from, unsigned n,
 	uint64_t now, uint64_t *over, uint64_t *left);
@@ -42,7 +45,7 @@ unsigned police_charge_eights(const struct police_eights *packets, unsigned from
  * packet is charged alone, by stores of 8 bytes, and the next eight with its line has to wait for
  * them. On a CPU that police_has_eights().
  */
-uint32_t police_find_repeated(const struct police_eights *packets, unsigned n);
+uint32_t police_find_repeated(const uint32_t *policies, unsigned n);
 
 /* Whether this CPU can, and does not slow down for it. Any thread. */
 bool police_has_eights(void);

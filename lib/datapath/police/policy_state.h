@@ -62,6 +62,8 @@ static_assert(POLICE_FLAG_BITS <= 7, "as police_owner() has room for");
 #define POLICE_SHIFT_MAX 15
 #define POLICE_UNSAMPLED (POLICE_SHIFT_MAX + 1)
 
+#define POLICE_ACCOUNTING_SHIFT 28
+
 /* Counters of packets that passed and did not conform. */
 struct police_over {
 	uint64_t packets, bytes;
@@ -174,7 +176,7 @@ static inline uint32_t police_owner(unsigned flags, unsigned shift, enum account
 	bool plain = (flags & ~(POLICE_TCP_ONLY | POLICE_BELOW)) == POLICE_SIMPLE;
 	uint32_t aside = plain ? UINT32_C(0x8000) >> shift : UINT16_MAX;
 
-	return (uint32_t)accounting << 28 | flags << 21 | shift << 16 | aside;
+	return (uint32_t)accounting << POLICE_ACCOUNTING_SHIFT | flags << 21 | shift << 16 | aside;
 }
 
 static inline unsigned police_owner_flags(uint32_t owner)
@@ -194,7 +196,7 @@ static inline unsigned police_shift(const struct policy_state *state)
 
 static inline enum accounting police_accounting(const struct policy_state *state)
 {
-	return (enum accounting)(token_bucket_owner(&state->bucket) >> 28);
+	return (enum accounting)(token_bucket_owner(&state->bucket) >> POLICE_ACCOUNTING_SHIFT);
 }
 
 /* Which line of the policy's trials has the one that counts now; 0: there is none. Anybody. */

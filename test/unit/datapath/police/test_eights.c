@@ -18,13 +18,12 @@
 #define POLICIES 64
 #define PACKETS  64
 #define BURSTS   4000
-#define NONE     UINT32_MAX
 #define NOW      (UINT64_C(1) << 40)
 
 struct world {
-	struct policy_state here[POLICIES], there[POLICIES], none;
-	struct policy_state *states[PACKETS];
-	uint32_t policies[PACKETS], costs[ACCOUNTING_WIRE + 1][PACKETS];
+	struct policy_state here[POLICIES], there[POLICIES];
+	uint32_t policies[PACKETS], len[PACKETS];
+	uint16_t uncharged[PACKETS];
 	struct police_eights packets;
 	unsigned n;
 };
@@ -34,6 +33,7 @@ struct row {
 	const char *name;
 	unsigned policies;  /* that they are of */
 	unsigned none;      /* of 8 packets have none */
+	unsigned other;     /* of 8 packets have one, but are not to be charged */
 	bool sampled, late; /* some policies are, or some lines were last looked at long ago */
 	bool lends;
 };
@@ -72,41 +72,48 @@ static struct policy_state random_line(struct prng *prng, const struct row *row)
 
 static void make_burst(struct world *w, struct prng *prng, const struct row *row)
 {
-	w->none = (struct policy_state){
-		.bucket.tokens = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
-		.bucket.fraction = police_owner(POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L2),
-		.bucket.last = NOW,
-		.limit.burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
-	};
+	uint64_t which = 0;
+
 	for (unsigned i = 0; i < POLICIES; i++)
 		w->here[i] = w->there[i] = random_line(prng, row);
 	w->n = 1 + prng_below(prng, PACKETS);
 	for (unsigned i = 0; i < w->n; i++) {
 		bool none = prng_below(prng, 8) < row->none;
 
-		w->policies[i] = none ? NONE : prng_below(prng, row->policies);
-		w->states[i] = none ? &w->none : &w->here[w->policies[i]];
-		for (unsigned by = 0; by <= ACCOUNTING_WIRE; by++)
-			w->costs[by][i] = prng_below(prng, 65536);
+		w->policies[i] = none ? POLICE_NONE : prng_below(prng, row->policies);
+		w->len[i] = prng_below(prng, 65536);
+		w->uncharged[i] = (uint16_t)prng_below(prng, (w->len[i] < 64 ? w->len[i] : 64) + 1);
+		if (!none && prng_below(prng, 8) >= row->other)
+			which |= UINT64_C(1) << i;
 	}
-	w->packets = (struct police_eights){w->states, w->policies,
-		{w->costs[0], w->costs[1], w->costs[2]}, NONE, row->lends, 0};
-	w->packets.repeated = police_find_repeated(&w->packets, w->n);
+	w->packets = (struct police_eights){
+		.lines = w->here,
+		.policies = w->policies,
+		.len = w->len,
+		.uncharged = w->uncharged,
+		.which = which,
+		.repeated = police_find_repeated(w->policies, w->n),
+		.lends = row->lends,
+	};
 }
 
 static uint32_t cost_of(const struct world *w, const struct policy_state *state, unsigned i)
 {
-	return w->costs[police_accounting(state)][i];
+	return police_bytes(state, w->uncharged[i], w->len[i]);
 }
 
 /* Whether a packet's eight may leave it, as the line is before that. */
-static bool may_be_left(const struct world *w, unsigned i)
+static bool may_be_left(struct world *w, unsigned i)
 {
-	struct policy_state *state = w->states[i], line = *state;
+	struct policy_state *state, line;
 
+	if (!(w->packets.which >> i & 1))
+		return false;
 	for (unsigned k = i & ~7U; k < i; k++)
-		if (w->policies[k] != NONE && w->policies[k] == w->policies[i])
+		if (w->policies[k] == w->policies[i])
 			return true;
+	state = &w->here[w->policies[i]];
+	line = *state;
 	if (police_is_slow(state) || (NOW - state->bucket.last) >> 32)
 		return true;
 	return w->packets.lends && police_over(&line, cost_of(w, state, i), NOW);
@@ -127,19 +134,19 @@ static uint64_t charge_eight_here(struct world *w, unsigned at, unsigned *n_left
 	*n_left += (unsigned)__builtin_popcountll(left);
 	for (; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
-		struct policy_state *state = w->states[i];
+		struct policy_state *state = &w->here[w->policies[i]];
 
 		over |= police_over(state, cost_of(w, state, i), NOW) & UINT64_C(1) << i;
 	}
 	return over;
 }
 
-/* Whether a packet is refused, which nobody does that has no policy. */
+/* Whether a packet is charged and does not conform. */
 static bool charge_there(struct world *w, unsigned i)
 {
 	struct policy_state *state;
 
-	if (w->policies[i] == NONE)
+	if (!(w->packets.which >> i & 1))
 		return false;
 	state = &w->there[w->policies[i]];
 	return police_over(state, cost_of(w, state, i), NOW);
@@ -170,14 +177,24 @@ static struct world *open_world(void)
 static void test_one_by_one(void **state)
 {
 	static const struct row rows[] = {
-		{"all different, mostly", POLICIES, 0, false, false, false},
-		{"one", 1, 0, false, false, false},
-		{"few, and none", 6, 3, false, false, false},
-		{"none", 1, 8, false, false, false},
-		{"sampled", POLICIES, 1, true, false, false},
-		{"looked at last long ago, or in what is to come", POLICIES, 1, false, true, false},
-		{"lent to", POLICIES, 1, false, false, true},
-		{"all of it", 16, 2, true, true, true},
+		{.name = "all different, mostly", .policies = POLICIES},
+		{.name = "one", .policies = 1},
+		{.name = "few, and none", .policies = 6, .none = 3},
+		{.name = "none", .policies = 1, .none = 8},
+		{.name = "others beside them", .policies = POLICIES, .none = 1, .other = 3},
+		{.name = "sampled", .policies = POLICIES, .none = 1, .sampled = true},
+		{.name = "looked at last long ago, or in what is to come",
+			.policies = POLICIES,
+			.none = 1,
+			.late = true},
+		{.name = "lent to", .policies = POLICIES, .none = 1, .lends = true},
+		{.name = "all of it",
+			.policies = 16,
+			.none = 2,
+			.other = 1,
+			.sampled = true,
+			.late = true,
+			.lends = true},
 	};
 	const char *text = getenv("WEIR_SEED");
 	uint64_t seed = text ? strtoull(text, NULL, 0) : 0xe1647;
@@ -211,20 +228,18 @@ static void test_how_far(void **state)
 	(void)state;
 	prng_seed(&prng, 1);
 	make_burst(w, &prng, &row);
-	for (unsigned i = 0; i < PACKETS; i++) {
+	for (unsigned i = 0; i < PACKETS; i++)
 		w->policies[i] = i;
-		w->states[i] = &w->here[i];
-	}
-	w->packets.repeated = police_find_repeated(&w->packets, 64);
+	w->packets.which = UINT64_MAX;
+	w->packets.repeated = police_find_repeated(w->policies, 64);
 	assert_int_equal(police_charge_eights(&w->packets, 8, 15, NOW, &over, &left), 8);
 	assert_int_equal(police_charge_eights(&w->packets, 8, 31, NOW, &over, &left), 24);
 	assert_int_equal(left, 0);
 	for (unsigned i = 0; i < PACKETS; i++)
 		assert_int_equal(w->here[i].packets - w->there[i].packets, i >= 8 && i < 24);
 	w->policies[33] = 32;
-	w->states[33] = &w->here[32];
-	assert_int_equal(police_find_repeated(&w->packets, 39), 0);
-	w->packets.repeated = police_find_repeated(&w->packets, 64);
+	assert_int_equal(police_find_repeated(w->policies, 39), 0);
+	w->packets.repeated = police_find_repeated(w->policies, 64);
 	assert_int_equal(w->packets.repeated, 1 << 32 / POLICE_EIGHT);
 	assert_int_equal(police_charge_eights(&w->packets, 24, 64, NOW, &over, &left), 40);
 	assert_int_equal(left, UINT64_C(1) << 33);

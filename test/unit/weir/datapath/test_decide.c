@@ -906,6 +906,7 @@ static void make_free_burst(
 		burst->frames.len[i] = 500;
 		burst->frames.l2_len[i] = burst->frames.uncharged[i] = 14;
 		bytes += 500 + POLICE_WIRE;
+		burst->unmatched |= policies[i] == CLASSIFY_NONE;
 		if (policies[i] != CLASSIFY_NONE)
 			own->view.kinds |= 1U << police_kind(&bench->here.states[policies[i]]);
 	}
