@@ -291,6 +291,7 @@ static void run_read(struct bench *bench)
 
 static void run_frames(struct bench *bench)
 {
+	bench->frames.wide = classify_has_wide();
 	classify_frames(bench->classifier, 0, DIRECTION_A_TO_B, &bench->frames, BURST);
 	bench->sum += bench->frames.policy[0];
 }

@@ -273,12 +273,18 @@ struct contender instance_contender(
 
 /* ---- without the vectors that this CPU may have ---- */
 
+static void set_vectors(struct worker *worker, bool eights, bool wide)
+{
+	worker_own(worker)->eights = eights;
+	worker_own(worker)->wide = wide;
+}
+
 static void begin_portable(void *self)
 {
 	struct bench_instance *bench = self;
 
 	for (unsigned i = 0; i < bench->config->n_workers; i++)
-		worker_own(&bench->inst.workers[i])->eights = false;
+		set_vectors(&bench->inst.workers[i], false, false);
 	bench_instance_begin(self);
 }
 
@@ -288,7 +294,7 @@ static void end_portable(void *self)
 
 	bench_instance_end(self);
 	for (unsigned i = 0; i < bench->config->n_workers; i++)
-		worker_own(&bench->inst.workers[i])->eights = police_has_eights();
+		set_vectors(&bench->inst.workers[i], police_has_eights(), classify_has_wide());
 }
 
 struct contender portable_contender(struct bench_instance *bench, const struct traffic *traffic)
@@ -321,6 +327,7 @@ static void classify_path(struct classify *self, const struct path *path)
 		self->frames.data[i] = rte_pktmbuf_mtod(mbufs[i], const uint8_t *);
 		self->frames.len[i] = mbufs[i]->data_len;
 	}
+	self->frames.wide = classify_has_wide();
 	classify_frames(classifier, path->wire, path->direction, &self->frames, n);
 	sent = rte_eth_tx_burst(path->tx_port, path->queue, mbufs, n);
 	rte_pktmbuf_free_bulk(mbufs + sent, n - sent);

@@ -249,6 +249,7 @@ static void check_frames(const struct classifier *classifier, const struct world
 {
 	uint64_t refused;
 
+	frames->wide = classify_has_wide();
 	classify_frames(classifier, 0, DIRECTION_A_TO_B, frames, n);
 	refused = frames->refused;
 	for (unsigned i = 0; i < n; i++) {

@@ -92,6 +92,7 @@ static void find_policy(const struct worker *w, struct specimen *s)
 	frames->fragments = specimen_fragments(s);
 	frames->now = s->now;
 	frames->lines = NULL;
+	frames->wide = false;
 	frames->data[0] = s->frame;
 	frames->len[0] = s->len;
 	frames->whole = frames->len;

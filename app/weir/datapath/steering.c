@@ -243,6 +243,7 @@ static void locate_headers(struct frames *frames, uint32_t *whole, const struct 
 	frames->fragments = __atomic_load_n(&steering->fragments, __ATOMIC_ACQUIRE);
 	frames->now = tick_now();
 	frames->lines = NULL;
+	frames->wide = worker_own_const(w)->wide;
 }
 
 /* A packet of a placed policy: its worker, or n_workers if it is not to go to any yet. */

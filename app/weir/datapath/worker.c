@@ -260,6 +260,7 @@ static __rte_always_inline void look_up_burst(
 	burst->frames.whole = burst->len;
 	burst->frames.now = now;
 	burst->frames.lines = w->policies;
+	burst->frames.wide = worker_own(w)->wide;
 	burst->path = (uint16_t)(path - w->paths);
 	if (unlikely(path->clock && worker_own(w)->view.kinds >> POLICE_SHAPED & 1) && !path->rings)
 		shape_in_stamp_all(burst->mbufs, n, path->clock, now, w->ticks_per_us);

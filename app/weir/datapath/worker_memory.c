@@ -9,6 +9,7 @@
 
 #include <sodium.h>
 
+#include "classify/frames.h"
 #include "packet/fragment.h"
 #include "in_flight.h"
 #include "rx_rings.h"
@@ -88,6 +89,7 @@ int worker_init(struct worker *w, unsigned n_policies, unsigned used, uint32_t w
 		lines * sizeof(*w->policies), used * sizeof(*w->policies), socket_of(w));
 	w->samples = pages_alloc(lines * sizeof(*w->samples), 0, SOCKET_ID_ANY);
 	worker_own(w)->eights = police_has_eights();
+	worker_own(w)->wide = classify_has_wide();
 	sample_bound_init(&worker_own(w)->bound, SAMPLES_PER_WORKER_S, tick_hz());
 	w->ticks_per_us = RTE_MAX(tick_hz() / 1000000, UINT64_C(1));
 	w->ending = pages_alloc(lines * sizeof(*w->ending), 0, SOCKET_ID_ANY);

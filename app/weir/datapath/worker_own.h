@@ -20,6 +20,7 @@ struct worker_own {
 	unsigned tried;       /* of its `trials` that are made */
 	bool empties;         /* has begun with them, by what was due */
 	bool eights;          /* its CPU charges eight packets at a time, see police/eights.h */
+	bool wide;            /* its CPU classify_has_wide() */
 	bool patient;         /* what leaves outside of its time waits for room in the ring */
 	struct sample_bound bound;
 	uint64_t idle_since; /* tick of the last packet */

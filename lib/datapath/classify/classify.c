@@ -12,6 +12,7 @@
 
 #include "classify/burst.h"
 #include "classify/starts.h"
+#include "classify/wide.h"
 #include "packet/of_link.h"
 
 static bool port_in(uint16_t port, struct port_range range)
@@ -169,6 +170,7 @@ static void begin_burst(struct burst *burst, const struct classifier *classifier
 	burst->n = n;
 	burst->policies = policies;
 	burst->lines = NULL;
+	burst->wide = false;
 	burst->refused = 0;
 }
 
@@ -250,6 +252,7 @@ void classify_frames(const struct classifier *classifier, unsigned wire, enum di
 		return;
 	}
 	burst.lines = frames->lines;
+	burst.wide = frames->wide && n % WIDE_STEP == 0;
 	columns_of_frames(&burst, frames, side_of(&burst, table));
 	classify_stages(&burst, table);
 	find_uncharged(frames, n, burst.tall);

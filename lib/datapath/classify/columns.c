@@ -10,6 +10,7 @@
 
 #include "classify/burst.h"
 #include "classify/plain.h"
+#include "classify/wide.h"
 
 #define PORTS_LEN 4
 
@@ -103,6 +104,8 @@ static bool all_frames_plain(
 	len = burst->tall ? NULL : frames->len;
 	if (frames->data[0][l2] >> 4 == 4) {
 		burst->n4 = n;
+		if (burst->wide && burst->tall && l2 == ETHER_LEN && side == SIDE_DST)
+			return wide_plain4(frames->data, n, burst->addr4);
 		return all_plain4(frames->data, len, n, l2, side == SIDE_DST ? IPV4_DST : IPV4_SRC,
 			burst->addr4);
 	}

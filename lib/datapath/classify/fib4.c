@@ -14,14 +14,11 @@
 #include <rte_malloc.h>
 #include <rte_prefetch.h>
 
-#include "classify/classify.h"
-
 #if defined(__SSSE3__) && !defined(FIB4_PORTABLE)
 #include <tmmintrin.h>
 #define FIB4_VECTOR 1
 #endif
 
-#define BLOCK_BITS 16
 #define TABLE_BITS 8
 #define TABLE_SIZE (UINT32_C(1) << TABLE_BITS)
 
@@ -213,14 +210,6 @@ static inline uint32_t range_of_word(const struct fib_ranges *ranges, fib_words 
 }
 #endif
 
-/* Begins to fetch the line of an answer; of one that has none, the first. */
-static inline void fetch_line(const char *lines, uint32_t answer)
-{
-	const uint32_t none = (uint32_t)((int32_t)answer >> 31);
-
-	rte_prefetch0(lines + (size_t)(answer & ~none) * CLASSIFY_LINE);
-}
-
 /*
  * The answers of LANES addresses by the ranges where they go on; or where some do not, what they
  * have. Returns all bits of them.
@@ -241,7 +230,7 @@ static inline __attribute__((always_inline)) uint32_t search_places(const struct
 			answer = leads_further(entry) ? answer : entry;
 		answers[at + k] = answer;
 		if (lines)
-			fetch_line(lines, answer);
+			fib4_fetch_line(lines, answer);
 		all |= answer;
 	}
 	return all;
@@ -338,11 +327,11 @@ static uint32_t search_blocks(const struct fib4 *fib, const uint32_t *addr, unsi
 
 #pragma GCC unroll 4
 	for (size_t i = 0; i < n; i++)
-		rte_prefetch0(&fib->entries[addr[i] >> BLOCK_BITS]);
+		rte_prefetch0(&fib->entries[addr[i] >> FIB4_BLOCK_BITS]);
 #pragma GCC unroll 4
 	for (size_t i = 0; i < n; i++)
-		step.entries[i] = fib->entries[addr[i] >> BLOCK_BITS];
-	return search_entries(fib, &step, addr, n, BLOCK_BITS, lines, answers);
+		step.entries[i] = fib->entries[addr[i] >> FIB4_BLOCK_BITS];
+	return search_entries(fib, &step, addr, n, FIB4_BLOCK_BITS, lines, answers);
 }
 
 uint32_t fib4_lookup(const struct fib4 *fib, const uint32_t *addr, unsigned n, const void *lines,
@@ -495,7 +484,8 @@ static size_t fib4_build_units(struct fib4 *fib, const struct fib_range *ranges)
 		.fib = fib, .range = ranges, .n_units = FIB4_BLOCKS / FIB4_UNIT_WORDS};
 
 	for (uint64_t block = 0; block < FIB4_BLOCKS; block++) {
-		const uint32_t entry = build_entry(&builder, block << BLOCK_BITS, BLOCK_BITS);
+		const uint32_t entry = build_entry(
+			&builder, block << FIB4_BLOCK_BITS, FIB4_BLOCK_BITS);
 
 		if (fib != NULL)
 			fib->entries[block] = entry;

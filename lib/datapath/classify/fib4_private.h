@@ -10,9 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rte_prefetch.h>
+
+#include "classify/classify.h"
 #include "classify/fib4.h"
 
-#define FIB4_BLOCKS     (UINT32_C(1) << 16)
+#define FIB4_BLOCK_BITS 16
+#define FIB4_BLOCKS     (UINT32_C(1) << FIB4_BLOCK_BITS)
 #define FIB4_UNIT_WORDS 4
 #define FIB4_FEW        16 /* ranges that are asked one after the other */
 
@@ -39,5 +43,13 @@ struct fib4 {
 	size_t n_units;                                  /* of entries */
 	uint32_t entries[] __attribute__((aligned(64))); /* the first of which are of all blocks */
 };
+
+/* Begins to fetch the line of an answer; of one that has none, the first. */
+static inline void fib4_fetch_line(const char *lines, uint32_t answer)
+{
+	const uint32_t none = (uint32_t)((int32_t)answer >> 31);
+
+	rte_prefetch0(lines + (size_t)(answer & ~none) * CLASSIFY_LINE);
+}
 
 #endif

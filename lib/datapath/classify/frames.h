@@ -8,6 +8,7 @@
 #ifndef WEIR_CLASSIFY_FRAMES_H
 #define WEIR_CLASSIFY_FRAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "classify/classify.h"
@@ -21,6 +22,7 @@ struct frames {
 	const struct tunnels *tunnels; /* in: what is inside is classified; or NULL */
 	struct fragments *fragments;   /* in: where ports matter; or NULL */
 	uint64_t now;                  /* in: ticks, for fragments */
+	bool wide;                     /* in: the CPU classify_has_wide() */
 	const void *lines;             /* in: CLASSIFY_LINE bytes of each policy, or NULL: they may
 					    begin to be fetched as it is found */
 	const uint8_t *data[FRAMES_MAX]; /* in: first byte of each frame */
@@ -47,6 +49,12 @@ struct frames {
  */
 void classify_frames(const struct classifier *classifier, unsigned wire, enum direction direction,
 	struct frames *frames, unsigned n);
+
+/*
+ * Returns true if this CPU has vectors of 512 bits that classify_frames() gains by. The result is
+ * the same without. Any thread.
+ */
+bool classify_has_wide(void);
 
 /* The rest of frames_parse(), for those of which packet_parse() does not say all. */
 void frames_look_further(struct frames *frames, unsigned i);

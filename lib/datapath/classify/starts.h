@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "classify/burst.h"
+#include "classify/fib4_private.h"
+#include "classify/wide.h"
 
 static inline bool rule_names_source(const struct rule *rule, const struct facts *facts)
 {
@@ -40,6 +42,12 @@ static inline void scatter_starts(
 static inline uint32_t lookup_starts4(
 	const struct burst *burst, const struct table *table, uint32_t *starts)
 {
+	uint32_t all;
+
+	if (table->v4 != NULL && burst->wide && burst->n4 % WIDE_STEP == 0 &&
+		table->v4->n_few == 0 &&
+		wide_lookup4(table->v4, burst->addr4, burst->n4, burst->lines, starts, &all))
+		return all;
 	if (table->v4 != NULL)
 		return fib4_lookup(table->v4, burst->addr4, burst->n4, burst->lines, starts);
 	fill_starts(starts, burst->n4, table->root4);

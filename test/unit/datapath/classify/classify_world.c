@@ -227,6 +227,7 @@ void copy_frames(const struct frame *from, unsigned n, struct frames *to)
 	to->tunnels = NULL;
 	to->fragments = NULL;
 	to->lines = NULL;
+	to->wide = false;
 	for (unsigned i = 0; i < n; i++) {
 		uint8_t *copy = malloc(from[i].len);
 
@@ -276,6 +277,12 @@ void classify_both(const char *name, const struct classifier *classifier, unsign
 	struct frames frames;
 
 	copy_frames(sent, n, &frames);
+	if (classify_has_wide()) {
+		frames.wide = true;
+		classify_frames(classifier, wire, direction, &frames, n);
+		check_policies(name, sent, n, &frames, expect);
+		frames.wide = false;
+	}
 	classify_frames(classifier, wire, direction, &frames, n);
 	check_policies(name, sent, n, &frames, expect);
 	for (unsigned i = 0; i < n; i++) {

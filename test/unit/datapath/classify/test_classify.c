@@ -281,6 +281,7 @@ static void check_parsed(const struct classifier *classifier, const struct tunne
 
 	copy_frames(sent, n, &frames);
 	frames.tunnels = tunnels;
+	frames.wide = classify_has_wide();
 	classify_frames(classifier, 0, DIRECTION_A_TO_B, &frames, n);
 	if (frames.parsed != (uint64_t)parsed << (n - 1))
 		fail_msg("form %d, protocol %u: parsed %#" PRIx64 " of %u", sent[n - 1].form,

@@ -207,6 +207,7 @@ static void check_drops(const struct classifier *classifier, const struct world 
 
 	random_frames(world->rows, world->n, world->wide, sent, n);
 	copy_frames(sent, n, &frames);
+	frames.wide = classify_has_wide();
 	classify_frames(classifier, wire, DIRECTION_A_TO_B, &frames, n);
 	for (unsigned i = 0; i < n; i++) {
 		const bool is = frames.refused >> i & 1,
@@ -262,6 +263,7 @@ static void test_l2_lengths(void **state)
 		for (unsigned round = 0; round < ROUNDS(200); round++) {
 			random_frames(policies, n_policies, false, sent, BURST);
 			copy_frames(sent, BURST, &frames);
+			frames.wide = classify_has_wide();
 			classify_frames(classifier, 0, DIRECTION_A_TO_B, &frames, BURST);
 			for (unsigned i = 0; i < BURST; i++)
 				assert_int_equal(frames.l2_len[i], sent[i].l2_len);

@@ -15,13 +15,17 @@
 #include <rte_eal.h>
 
 #include "base/prng.h"
-#include "classify/fib4.h"
+#include "classify/fib4_private.h"
+#include "classify/frames.h"
+#include "classify/wide.h"
 
 #define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
 #define MANY      3000
 #define OTHERWISE UINT32_MAX
 #define ENOUGH    (3 * FIB4_BURST_MAX * (FIB4_BURST_MAX + 1) / 2) /* addresses of a set */
 #define CROWD     20                                              /* more ranges than are few */
+
+static unsigned n_wide; /* bursts that were looked up by wide_lookup4(), too */
 
 struct set {
 	struct lpm_prefix prefix[MANY];
@@ -105,6 +109,24 @@ static uint32_t interesting_address(const struct set *set, struct prng *prng, un
 	}
 }
 
+/* The same by vectors of 512 bits, as far as they know. */
+static void check_wide(
+	const struct fib4 *fib, const uint32_t *addr, unsigned n, const uint32_t *answers)
+{
+	static const char lines[1];
+	uint32_t wide[FIB4_BURST_MAX], all, high = 0;
+
+	if (!classify_has_wide() || n % WIDE_STEP || fib->n_few)
+		return;
+	if (!wide_lookup4(fib, addr, n, n % 3 ? NULL : lines, wide, &all))
+		return;
+	assert_memory_equal(wide, answers, n * sizeof(wide[0]));
+	for (unsigned i = 0; i < n; i++)
+		high |= answers[i] >> 31;
+	assert_int_equal(all >> 31, high);
+	n_wide++;
+}
+
 static void check_burst(
 	const struct fib4 *fib, const struct set *set, const uint32_t *addr, unsigned n)
 {
@@ -120,6 +142,7 @@ static void check_burst(
 		high |= want >> 31;
 	}
 	assert_int_equal(got >> 31, high);
+	check_wide(fib, addr, n, answers);
 }
 
 /* Bursts of all sizes, a few times. */
@@ -325,6 +348,16 @@ static int stop_eal(void **state)
 	return rte_eal_cleanup();
 }
 
+/* The vectors are compared with, where the CPU has them. */
+static void test_wide(void **state)
+{
+	(void)state;
+	print_message("%u bursts were also looked at by vectors of 512 bits\n", n_wide);
+	if (!classify_has_wide())
+		skip();
+	assert_true(n_wide > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +368,7 @@ int main(void)
 		cmocka_unit_test(test_nested),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_wide),
 	};
 
 	return cmocka_run_group_tests(tests, start_eal, stop_eal);

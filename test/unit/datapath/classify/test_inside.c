@@ -95,6 +95,7 @@ static void check_burst(const struct classifier *classifier, const struct tunnel
 	memset(&frames, 0xa5, sizeof(frames));
 	frames.tunnels = tunnels;
 	frames.fragments = NULL;
+	frames.wide = classify_has_wide();
 	for (unsigned i = 0; i < BURST; i++) {
 		build_frame(cases[(first + i * step) % COUNT(cases)].layers, &built[i]);
 		frames.data[i] = built[i].bytes;

@@ -89,7 +89,7 @@ static void check_burst(const struct classifier *classifier, const struct policy
 	unsigned n = 1 + below(BURST);
 	struct packet packet;
 
-	frames = (struct frames){0};
+	frames = (struct frames){.wide = classify_has_wide()};
 	for (unsigned i = 0; i < n; i++) {
 		if (i == 0 || !one_in(2))
 			draw_frame(&drawn[i]);

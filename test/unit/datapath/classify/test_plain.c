@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "base/prng.h"
+#include "classify/frames.h"
 #include "classify/plain.h"
+#include "classify/wide.h"
 
 #define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
 #define FRAMES     64
@@ -24,6 +26,8 @@ struct sent {
 	const uint8_t *data[FRAMES];
 	uint32_t len[FRAMES];
 };
+
+static unsigned n_wide; /* bursts that were looked at by wide_plain4(), too */
 
 static const uint16_t tags[] = {ETHERTYPE_VLAN, ETHERTYPE_QINQ, ETHERTYPE_9100};
 
@@ -105,6 +109,20 @@ static void check_addresses(
 	}
 }
 
+/* The same by vectors of 512 bits, which are asked only of frames that are long enough. */
+static void check_wide(const struct sent *sent, const uint32_t *addr4, bool expect)
+{
+	uint32_t wide[FRAMES];
+
+	if (!classify_has_wide() || sent->v6 || sent->l2 != ETHER_LEN || sent->n % WIDE_STEP ||
+		!all_hold(sent->len, sent->n, ETHER_LEN + IPV4_LEN))
+		return;
+	assert_int_equal(wide_plain4(sent->data, sent->n, wide), expect);
+	if (expect)
+		assert_memory_equal(wide, addr4, sent->n * sizeof(wide[0]));
+	n_wide++;
+}
+
 /* Both of the burst and of each frame alone, which has any tag. */
 static void check_plain_burst(const struct sent *sent)
 {
@@ -124,6 +142,7 @@ static void check_plain_burst(const struct sent *sent)
 	if (all_plain(sent, addr4, addr6) != expect)
 		fail_msg("%u of IPv%u behind %u: expected %d", sent->n, sent->v6 ? 6 : 4, sent->l2,
 			expect);
+	check_wide(sent, addr4, expect);
 	if (expect)
 		check_addresses(sent, addr4, addr6);
 }
@@ -178,7 +197,7 @@ static void test_total_length(void **state)
 
 	(void)state;
 	prng_seed(&prng, 1);
-	make_burst(&prng, &sent, 2, ETHER_LEN, false);
+	make_burst(&prng, &sent, WIDE_STEP, ETHER_LEN, false);
 	for (unsigned t = 0; t < COUNT(totals); t++)
 		for (unsigned o = 0; o < COUNT(others) * COUNT(others); o++) {
 			uint8_t *ip = sent.bytes[1] + ETHER_LEN;
@@ -204,12 +223,23 @@ static void test_next_headers(void **state)
 	}
 }
 
+/* The vectors are compared with, where the CPU has them. */
+static void test_wide(void **state)
+{
+	(void)state;
+	print_message("%u bursts were also looked at by vectors of 512 bits\n", n_wide);
+	if (!classify_has_wide())
+		skip();
+	assert_true(n_wide > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_other),
 		cmocka_unit_test(test_total_length),
 		cmocka_unit_test(test_next_headers),
+		cmocka_unit_test(test_wide),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
