@@ -36,9 +36,8 @@ struct in_flight {
 	struct in_flight_burst bursts[2]; /* the burst that waits, and room for the next */
 	struct path *path;                /* by which it came */
 	uint16_t n;                       /* packets that wait; 0: none do */
-	uint16_t
-		least; /* of packets that are left waiting: IN_FLIGHT_LEAST, except in a benchmark */
-	uint8_t at;    /* which of bursts[] waits */
+	uint16_t least; /* packets that may wait: IN_FLIGHT_LEAST, or what a benchmark sets */
+	uint8_t at;     /* which of bursts[] waits */
 } __rte_cache_aligned;
 
 /*

@@ -18,8 +18,8 @@ struct judge_lines {
 };
 
 /*
- * Begins to fetch the lines of packets' policies, and notes where they are and what the packets
- * cost. `matched`: the packets to charge, a bit each; they have plain policies.
+ * Begins to fetch the lines of packets' policies, and notes their places and the costs of the
+ * packets. `matched`: the packets to charge, a bit each; they have plain policies.
  */
 void judge_lines_find(struct judge_lines *lines, struct worker *worker,
 	const struct rx_burst *burst, uint64_t matched, uint64_t now);

@@ -127,7 +127,7 @@ static void gather_frames(struct rx_burst *burst, uint16_t n)
 }
 
 /*
- * gather_frames() by what was noted while the headers were fetched. Copies all of it, because a few
+ * gather_frames() from the notes of in_flight_fetch_headers(). Copies all of them, because a few
  * wide stores cost less than to count the packets.
  */
 static inline void take_noted(

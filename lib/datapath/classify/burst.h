@@ -22,8 +22,8 @@ struct burst {
 	uint64_t key; /* wire and direction */
 	unsigned n;
 	uint32_t *policies; /* starts on the way */
-	const void *lines;  /* as frames have it, */
-	bool wide;          /* likewise */
+	const void *lines;  /* as frames have it */
+	bool wide;          /* frames->wide, and the burst has whole WIDE_STEPs */
 	uint64_t refused;   /* those that are not to pass, a bit each */
 
 	/* A packet is known by its parse, if its bit is set, or is a plain frame. */

@@ -16,15 +16,15 @@
 	__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx512vbmi2,avx512bitalg")))
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
-/* What is read of a frame: from the EtherType to behind the destination address. */
+/* Bytes that are read of a frame: from the EtherType to behind the destination address. */
 #define WINDOW      32
 #define WINDOW_FROM (ETHER_LEN - 2)
 
 static_assert(WINDOW_FROM + WINDOW <= ETHER_LEN + PACKET_PADDED_MOST + 1, "all frames have that");
 
 /*
- * The windows of two frames. Of each, words 0 to 2 and 4 are the EtherType, version and TOS, total
- * length and fragment, and words 8 and 9 the destination address, as the host has them.
+ * The windows of two frames, in the byte order of the host. Words 0 to 2 and 4 of a window are the
+ * EtherType, version and TOS, total length and fragment. Words 8 and 9 are the destination address.
  */
 INLINE __m512i windows_of(const uint8_t *a, const uint8_t *b)
 {
@@ -59,9 +59,9 @@ INLINE __m512i addresses_of(const __m512i *windows)
 
 TARGET bool wide_plain4(const uint8_t *const *data, unsigned n, uint32_t *addr)
 {
-	/* In each half: what words 0 to 3 are in plain IPv4, and which of their bits are asked. */
+	/* Words of plain IPv4, and the bits of them that are compared. */
 	const __m512i plain = _mm512_set4_epi64(0, 0, 0, 0x45000800);
-	const __m512i asked = _mm512_set4_epi64(0, 0, V4_FRAGMENT, 0xff00ffff);
+	const __m512i compared = _mm512_set4_epi64(0, 0, V4_FRAGMENT, 0xff00ffff);
 	__m512i least = _mm512_set1_epi16(-1), other = _mm512_setzero_si512();
 	__mmask32 lengths = 1U << 2 | 1U << 18;
 
@@ -76,7 +76,7 @@ TARGET bool wide_plain4(const uint8_t *const *data, unsigned n, uint32_t *addr)
 		}
 		_mm512_storeu_si512(addr + i, addresses_of(windows));
 	}
-	return _mm512_test_epi64_mask(other, asked) == 0 &&
+	return _mm512_test_epi64_mask(other, compared) == 0 &&
 	       _mm512_mask_cmplt_epu16_mask(lengths, least, _mm512_set1_epi16(IPV4_LEN)) == 0;
 }
 

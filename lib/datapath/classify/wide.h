@@ -23,8 +23,8 @@ bool wide_plain4(const uint8_t *const *data, unsigned n, uint32_t *addr);
 
 /*
  * fib4_lookup() of n addresses, a multiple of WIDE_STEP, in a fib4 that has blocks. Sets *all to
- * the word that fib4_lookup() returns. Returns false if an address leads to a table: then the
- * answers are not known. Worker lcores, on such a CPU.
+ * the word that fib4_lookup() returns. Returns false if an address leads to a table, and has
+ * no answers then. Worker lcores, on such a CPU.
  */
 bool wide_lookup4(const struct fib4 *fib, const uint32_t *addr, unsigned n, const void *lines,
 	uint32_t *answers, uint32_t *all);

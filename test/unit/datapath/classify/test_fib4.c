@@ -109,7 +109,7 @@ static uint32_t interesting_address(const struct set *set, struct prng *prng, un
 	}
 }
 
-/* The same by vectors of 512 bits, as far as they know. */
+/* Compares with the vectors of 512 bits. */
 static void check_wide(
 	const struct fib4 *fib, const uint32_t *addr, unsigned n, const uint32_t *answers)
 {

@@ -109,7 +109,7 @@ static void check_addresses(
 	}
 }
 
-/* The same by vectors of 512 bits, which are asked only of frames that are long enough. */
+/* Compares with the vectors of 512 bits, which take only frames that are long enough. */
 static void check_wide(const struct sent *sent, const uint32_t *addr4, bool expect)
 {
 	uint32_t wide[FRAMES];

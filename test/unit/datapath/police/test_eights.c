@@ -33,7 +33,7 @@ struct row {
 	const char *name;
 	unsigned policies;  /* that they are of */
 	unsigned none;      /* of 8 packets have none */
-	unsigned other;     /* of 8 packets have one, but are not to be charged */
+	unsigned other;     /* packets of 8 that are not to be charged, though they have one */
 	bool sampled, late; /* some policies are, or some lines were last looked at long ago */
 	bool lends;
 };
