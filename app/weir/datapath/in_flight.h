@@ -36,7 +36,7 @@ struct in_flight {
 	struct in_flight_burst bursts[2]; /* the burst that waits, and room for the next */
 	struct path *path;                /* by which it came */
 	uint16_t n;                       /* packets that wait; 0: none do */
-	uint16_t least; /* packets that may wait: IN_FLIGHT_LEAST, or what a benchmark sets */
+	uint16_t least; /* packets that may wait: IN_FLIGHT_LEAST, unless a benchmark sets it */
 	uint8_t at;     /* which of bursts[] waits */
 } __rte_cache_aligned;
 
