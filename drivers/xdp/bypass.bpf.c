@@ -43,14 +43,6 @@ struct {
 	__type(value, struct bypass_beat);
 } beats SEC(".maps");
 
-/* Written by whichever CPU has a packet: the worst of that is a lease that is renewed twice. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, BYPASS_WORKERS);
-	__type(key, __u32);
-	__type(value, struct bypass_seen);
-} seen SEC(".maps");
-
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, BYPASS_COUNTS);
@@ -66,21 +58,25 @@ volatile __u32 in_force;
 /* Bytes of the longest frame that the partner takes, as control has seen it; 0: it takes none. */
 volatile __u32 frame_max = 0xffffffff;
 
+/* Each CPU with a packet writes it. Two CPUs at a time can only renew a lease twice. */
+volatile struct bypass_seen seen[BYPASS_WORKERS];
+
 static bool comes_round(__u32 worker, __u64 now)
 {
-	struct bypass_beat *beat = bpf_map_lookup_elem(&beats, &worker);
-	struct bypass_seen *last = bpf_map_lookup_elem(&seen, &worker);
+	const struct bypass_beat *beat = bpf_map_lookup_elem(&beats, &worker);
+	volatile struct bypass_seen *last;
 	__u32 turn;
 
-	if (!beat || !last || *(volatile __u32 *)&beat->leaves)
+	if (!beat || worker >= BYPASS_WORKERS || *(volatile __u32 *)&beat->leaves)
 		return false;
+	last = &seen[worker];
 	turn = *(volatile __u32 *)&beat->turn;
 	if (turn != last->turn) {
-		last->at_ns = now;
+		last->at = now;
 		last->turn = turn;
 		return true;
 	}
-	return now - last->at_ns <= setup.lease_ns;
+	return now - last->at <= setup.lease;
 }
 
 /* A flow's packets may be any worker's, where the socket spreads them. */
@@ -92,9 +88,10 @@ static bool all_come_round(__u64 now)
 	return true;
 }
 
+/* The kernel's coarse clock advances with the jiffies, and reading it is a call. */
 static bool is_served(__u32 queue)
 {
-	__u64 now = bpf_ktime_get_coarse_ns();
+	__u64 now = bpf_jiffies64();
 
 	if (!setup.sockets)
 		return all_come_round(now);

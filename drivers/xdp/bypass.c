@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <linux/if_link.h>
 #include <sys/mman.h>
@@ -19,6 +20,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/math.h"
+#include "base/time.h"
 #include "bypass_check.h"
 #include "bypass_maps.h"
 #include "kernel_port.h"
@@ -178,6 +180,15 @@ static int index_of(const struct port_config *port)
 	return kernel_interface(port, name) ? (int)if_nametoindex(name) : 0;
 }
 
+/* Returns how many whole jiffies a time has. The coarse clock advances by one at a time. */
+static uint64_t jiffies_of(uint64_t ns)
+{
+	struct timespec jiffy = {0};
+
+	clock_getres(CLOCK_MONOTONIC_COARSE, &jiffy);
+	return ns / ((uint64_t)jiffy.tv_sec * SECOND_NS + (uint64_t)jiffy.tv_nsec);
+}
+
 static void set_up(const struct opening *opening, struct bypass_bpf *program)
 {
 	static const uint32_t fails[] = {[FAIL_CLOSED] = BYPASS_CLOSED,
@@ -189,7 +200,7 @@ static void set_up(const struct opening *opening, struct bypass_bpf *program)
 	unsigned first;
 
 	*setup = (struct bypass_setup){
-		.lease_ns = wire->fail_after_ns,
+		.lease = jiffies_of(wire->fail_after_ns),
 		.workers = config->n_workers,
 		.interface = (uint32_t)opening->bypass->ports[opening->port].interface,
 		.partner = (uint32_t)index_of(&config->ports[opening->partner]),

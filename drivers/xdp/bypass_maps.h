@@ -24,7 +24,7 @@ struct bypass_beat {
 /* The last turn of a worker that a program knows of, and when it saw it. */
 struct bypass_seen {
 	__u32 turn;
-	__u64 at_ns;
+	__u64 at; /* jiffies */
 };
 
 /*
@@ -47,7 +47,7 @@ enum { BYPASS_CLOSED, BYPASS_WIRE, BYPASS_LAST_LIMITS };
 
 /* Known when a program is loaded. */
 struct bypass_setup {
-	__u64 lease_ns;
+	__u64 lease; /* jiffies */
 	__u32 workers;
 	__u32 interface, partner; /* index */
 	__u32 sockets;            /* AF_XDP takes the packets; else the stack passes them on */
