@@ -175,19 +175,21 @@ static __always_inline __s64 tokens_there(const struct plane_now *now, __u64 all
 	return (__s64)(tokens + now->second < now->burst + now->second ? tokens : now->burst);
 }
 
-/* The workers' tick. False while control writes how to find it again and again. */
-static __always_inline bool tick_of_kernel(__u64 *tick)
+static __always_inline volatile struct plane_clock *find_clock(void)
 {
-	__u32 only = 0, seen;
-	volatile struct plane_clock *clock = bpf_map_lookup_elem(&plane_clocks, &only);
+	__u32 only = 0;
 
-	if (!clock)
-		return false;
+	return bpf_map_lookup_elem(&plane_clocks, &only);
+}
+
+/* The workers' tick. False while control writes how to find it again and again. */
+static __always_inline bool tick_of_kernel(volatile struct plane_clock *clock, __u64 *tick)
+{
 	for (int i = 0; i < READ_TRIES; i++) {
+		__u32 seen = clock->written;
 		volatile struct plane_time *from;
 		__u64 elapsed, ticks;
 
-		seen = clock->written;
 		from = &clock->times[seen & 1];
 		elapsed = bpf_ktime_get_boot_ns() - from->ns;
 		ticks = ((elapsed >> 32) * from->rate << (32 - PLANE_CLOCK_SHIFT)) +
@@ -244,17 +246,13 @@ static __always_inline __u64 least_burst(__u32 terms)
  * up for that. False where the clock has been set back, so that nobody can tell, of a limit that
  * is never exceeded.
  */
-static __always_inline bool look_at_lease(
+static __always_inline bool look_at_lease(volatile struct plane_clock *clock,
 	const struct plane_line *line, __u64 *now, struct plane_end *end)
 {
-	__u32 only = 0;
-	volatile struct plane_clock *clock = bpf_map_lookup_elem(&plane_clocks, &only);
 	__u32 terms = *(volatile __u32 *)&line->terms, soft = terms & PLANE_SOFT;
 	__u64 until, since;
 	__u8 ending = terms & PLANE_ENDING;
 
-	if (!clock)
-		return false;
 	until = soft ? clock->member_until : clock->until;
 	since = *now - until;
 	*end = (struct plane_end){0};
@@ -327,17 +325,17 @@ static __always_inline __u64 take_from(volatile struct plane_bucket *bucket,
  * For a line, from the bucket of its slot, out of line: a quantum is many packets. Gives up where
  * others always come first, which refuses a packet and never passes one too many.
  */
-__noinline __u64 plane_draw(__u32 line, __u32 slot, __u64 units)
+__noinline __u64 plane_draw(const struct plane_line *line, __u32 slot, __u64 units)
 {
 	volatile struct plane_bucket *bucket = bpf_map_lookup_elem(&plane_buckets, &slot);
-	const struct plane_line *mine = bpf_map_lookup_elem(&plane_lines, &line);
+	volatile struct plane_clock *clock = find_clock();
 	struct plane_profile profile;
 	struct plane_now instant;
 	struct plane_end end;
 	__u64 now;
 
-	if (!bucket || !mine || !tick_of_kernel(&now) || !look_at_lease(mine, &now, &end) ||
-		!read_profile(bucket, &profile))
+	if (!line || !bucket || !clock || !tick_of_kernel(clock, &now) ||
+		!look_at_lease(clock, line, &now, &end) || !read_profile(bucket, &profile))
 		return 0;
 	instant = plane_instant(&profile, now, end.behind);
 	if (end.parts && !trim_bucket(bucket, &instant, &end))
@@ -398,14 +396,13 @@ static __always_inline __u32 plane_cost(__u32 owner, const struct plane_facts *f
 }
 
 /* police_borrow() and the meter: whether so many bytes, or parts of a packet, conform. */
-static __always_inline bool plane_conforms(
-	struct plane_line *line, __u32 at, __u32 slot, __u64 parts)
+static __always_inline bool plane_conforms(struct plane_line *line, __u32 slot, __u64 parts)
 {
 	__u64 held = line->tokens >> TOKEN_BYTE;
 	bool conforms;
 
 	if (held < parts)
-		held += plane_draw(at, slot, parts - held);
+		held += plane_draw(line, slot, parts - held);
 	conforms = held >= parts;
 	line->tokens = (held - (conforms ? parts : 0)) << TOKEN_BYTE;
 	return conforms;
@@ -496,8 +493,7 @@ static __always_inline enum plane_verdict plane_enact(
 
 static __always_inline enum plane_verdict ask_of_unknown(void)
 {
-	__u32 only = 0;
-	const struct plane_clock *clock = bpf_map_lookup_elem(&plane_clocks, &only);
+	const volatile struct plane_clock *clock = find_clock();
 
 	return clock && clock->all_soft ? PLANE_ASKS : PLANE_ASKS_ALONE;
 }
@@ -523,7 +519,7 @@ static __always_inline enum plane_verdict plane_police(
 		plane_sample(
 			place - PLANE_SAMPLED, flow_hash(facts), (__u64)cost << OWNER_SHIFT(owner));
 	conforms = plane_conforms(
-		line, at, slot, (__u64)cost << (terms >> PLANE_UNIT_SHIFT & PLANE_UNIT_MASK));
+		line, slot, (__u64)cost << (terms >> PLANE_UNIT_SHIFT & PLANE_UNIT_MASK));
 	return plane_enact(line, cost, conforms, !conforms && passes_over(ctx, facts, terms));
 }
 
