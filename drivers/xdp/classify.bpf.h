@@ -400,18 +400,32 @@ static long follow_rule(__u32 step, void *context)
 	return 0;
 }
 
-/* Follows a start to a policy, or to LINES_NONE. */
-static __always_inline __u32 follow_start(struct chain *chain, __u32 start)
+/*
+ * Follows a start to a policy, or to LINES_NONE. The chain is made here, because most starts are
+ * policies themselves.
+ */
+static __always_inline __u32 follow_start(void *lines, const struct lines_header *header,
+	const struct plane_facts *facts, __u32 start)
 {
+	struct chain chain;
+
 	if (!start_leads_to_rule(start))
 		return start;
-	chain->start = start;
-	bpf_loop(RULES_FOLLOWED, follow_rule, chain, 0);
-	return start_leads_to_rule(chain->start) ? LINES_ASIDE : chain->start;
+	chain = (struct chain){
+		.lines = lines,
+		.key = facts_key(facts),
+		.src = {facts->src[0], facts->src[1]},
+		.rules = header->rules - header->first_rule,
+		.start = start,
+		.src_port = facts->src_port,
+		.dst_port = facts->dst_port,
+	};
+	bpf_loop(RULES_FOLLOWED, follow_rule, &chain, 0);
+	return start_leads_to_rule(chain.start) ? LINES_ASIDE : chain.start;
 }
 
-static __always_inline __u32 classify_address(void *lines, const struct lines_table *table,
-	const struct plane_facts *facts, const __u64 *addr, struct chain *chain)
+static __always_inline __u32 classify_address(void *lines, const struct lines_header *header,
+	const struct lines_table *table, const struct plane_facts *facts, const __u64 *addr)
 {
 	__u32 start = LINES_NONE;
 
@@ -421,7 +435,7 @@ static __always_inline __u32 classify_address(void *lines, const struct lines_ta
 		start = search_ipv4(lines, table, addr[0]);
 	else if (facts->family == FACTS_IPV6)
 		start = search_ipv6(lines, table, addr);
-	return follow_start(chain, start);
+	return follow_start(lines, header, facts, start);
 }
 
 static __always_inline __u32 start_of_vlan(
@@ -437,23 +451,16 @@ static __always_inline __u32 start_of_vlan(
 static __always_inline __u32 lines_classify(void *lines, const struct plane_facts *facts)
 {
 	const struct lines_header *header = line_at(lines, 0);
-	struct chain chain = {
-		.lines = lines,
-		.key = facts_key(facts),
-		.src = {facts->src[0], facts->src[1]},
-		.src_port = facts->src_port,
-		.dst_port = facts->dst_port,
-	};
 	__u32 answer;
 
 	if (!header || header->version != LINES_VERSION)
 		return LINES_ASIDE;
-	chain.rules = header->rules - header->first_rule;
-	answer = classify_address(lines, &header->dst, facts, facts->dst, &chain);
+	answer = classify_address(lines, header, &header->dst, facts, facts->dst);
 	if (answer == LINES_NONE)
-		answer = classify_address(lines, &header->src, facts, facts->src, &chain);
+		answer = classify_address(lines, header, &header->src, facts, facts->src);
 	if (answer == LINES_NONE)
-		answer = follow_start(&chain, start_of_vlan(lines, header, facts->vlan));
+		answer = follow_start(
+			lines, header, facts, start_of_vlan(lines, header, facts->vlan));
 	return answer;
 }
 
