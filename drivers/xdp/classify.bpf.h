@@ -136,8 +136,10 @@ static __always_inline enum plane_parsed parse_ipv6(
 	facts->family = FACTS_IPV6;
 	facts->dscp = load_be16(ip) >> 6 & 0x3f;
 	facts->proto = ip[6];
-	__builtin_memcpy(facts->src, ip + 8, sizeof(facts->src));
-	__builtin_memcpy(facts->dst, ip + 24, sizeof(facts->dst));
+	facts->src[0] = *(const __u64 *)(ip + 8); /* memcpy() would go byte by byte */
+	facts->src[1] = *(const __u64 *)(ip + 16);
+	facts->dst[0] = *(const __u64 *)(ip + 24);
+	facts->dst[1] = *(const __u64 *)(ip + 32);
 	packet_end = least_of(facts->len, cursor->off + IPV6_LEN + load_be16(ip + 4));
 	note_padding(facts, packet_end);
 	cursor->at += IPV6_LEN;

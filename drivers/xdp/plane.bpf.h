@@ -533,17 +533,24 @@ static __always_inline bool may_be_tunnel(const struct plane_facts *facts, __u32
 
 #define PROTO_ICMPV6 58
 
-/* By its addresses: see packet/of_link.h, which also knows neighbour discovery between others. */
+/* fe80::/10 */
+static __always_inline bool is_of_link6(__u32 first)
+{
+	return (first & bpf_htonl(0xffc00000)) == bpf_htonl(0xfe800000);
+}
+
+/*
+ * By its addresses: see packet/of_link.h, which also knows neighbour discovery between others.
+ * They are compared as words, because a compiler that sees their bytes keeps each byte apart.
+ */
 static __always_inline bool is_of_link(const struct plane_facts *facts)
 {
-	const __u8 *src = (const __u8 *)facts->src, *dst = (const __u8 *)facts->dst;
+	__u32 src = *(const __u32 *)facts->src, dst = *(const __u32 *)facts->dst;
 
-	if (facts->family == FACTS_IPV4)
-		return (dst[0] == 224 && dst[1] == 0 && dst[2] == 0) ||
-		       (dst[0] & dst[1] & dst[2] & dst[3]) == 0xff;
-	return (dst[0] == 0xff && (dst[1] & 0x0f) == 2) ||
-	       (dst[0] == 0xfe && (dst[1] & 0xc0) == 0x80) ||
-	       (src[0] == 0xfe && (src[1] & 0xc0) == 0x80);
+	if (facts->family == FACTS_IPV4) /* 224.0.0.0/24 */
+		return (dst & bpf_htonl(0xffffff00)) == bpf_htonl(0xe0000000) || ~dst == 0;
+	return (dst & bpf_htonl(0xff0f0000)) == bpf_htonl(0xff020000) || is_of_link6(dst) ||
+	       is_of_link6(src);
 }
 
 /*
