@@ -31,6 +31,8 @@
 #include "flow/flow_sample.h"
 #include "meter/shared_bucket.h"
 #include "packet/mark.h"
+#include "packet/of_link.h"
+#include "packet/parse.h"
 #include "police/borrow.h"
 #include "police/charge.h"
 #include "police/expire.h"
@@ -54,6 +56,8 @@
 #define TRIALS    120
 #define SPAN      (4 * TICKS_HZ)
 #define PACKETS   600
+#define LEASE     10 /* jiffies */
+#define LEASES    5
 #define VERIFIED  100000 /* instructions that the verifier may have to follow */
 
 static bool may_load;
@@ -1095,6 +1099,8 @@ static void test_empty(void **state)
 	}
 }
 
+#define LINK_FRAMES 20000
+
 enum { UDP4, OSPF, BROADCAST, UDP6, LOCAL6, PING6, NOT_IP, FRAMES };
 
 static void make_of_nobody(uint8_t *frame, unsigned which)
@@ -1165,6 +1171,113 @@ static void test_of_nobody(void **state)
 	}
 }
 
+/* Writes an address of a link, and flips up to two of its first bits. */
+static void random_address(struct prng *prng, uint8_t *addr, bool ipv6)
+{
+	static const uint8_t of_links[2][4][4] = {
+		{{224, 0, 0, 5}, {255, 255, 255, 255}, {224, 0, 0, 0}, {224, 0, 0, 255}},
+		{{0xff, 0x02}, {0xff, 0xf2, 1, 2}, {0xfe, 0x80}, {0xfe, 0xbf, 0xff, 0xff}}};
+
+	memcpy(addr, of_links[ipv6][prng_next(prng) % 4], 4);
+	for (unsigned n = (unsigned)(prng_next(prng) % 3); n > 0; n--) {
+		unsigned bit = (unsigned)(prng_next(prng) % 32);
+
+		addr[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+}
+
+/* The program recognises packets of the link by the bits of their addresses, like workers. */
+static void test_link_addresses(void **state)
+{
+	struct bypass_setup setup = served;
+	struct classifier *classifier = NULL;
+	static const struct policy other = {
+		.match = {.wire = CONFIG_ANY, .vlan = CONFIG_ANY, .dscp = CONFIG_ANY, .proto = 89}};
+	unsigned seen[2] = {0};
+	struct world world;
+	struct prng prng;
+
+	(void)state;
+	need_kernel();
+	prng_seed(&prng, seed);
+	open_world(&world, &setup);
+	assert_int_equal(classifier_create(&other, 1, -1, &classifier), 0);
+	classifier_set_drops(classifier, 1);
+	assert_int_equal(plane_publish(world.plane, classifier), 0);
+	for (unsigned i = 0; i < LINK_FRAMES; i++) {
+		bool ipv6 = i % 2, of_link;
+		uint8_t frame[FRAME_MAX];
+		const unsigned l2 = ipv6 ? make_udp6(frame, 100) : make_udp(frame, 100, i % 4);
+		struct packet packet;
+
+		random_address(&prng, frame + l2 + (ipv6 ? 24 : 16), ipv6);
+		if (ipv6 && prng_next(&prng) % 2) {
+			memcpy(frame + l2 + 8, frame + l2 + 24, 4);
+			memset(frame + l2 + 24, 0, 4);
+		}
+		packet_parse(frame, 100, &packet);
+		of_link = packet_is_of_link(&packet, frame);
+		seen[of_link]++;
+		assert_int_equal(
+			run_frame(&world, frame, 100, 1), of_link ? XDP_REDIRECT : XDP_PASS);
+	}
+	assert_in_range(seen[true], LINK_FRAMES / 8, LINK_FRAMES - LINK_FRAMES / 8);
+	classifier_destroy(classifier);
+	close_world(&world);
+}
+
+/* Jiffies, by the coarse clock, which advances with them. */
+static uint64_t jiffies_now(void)
+{
+	struct timespec now, jiffy;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	clock_getres(CLOCK_MONOTONIC_COARSE, &jiffy);
+	return ((uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec) / (uint64_t)jiffy.tv_nsec;
+}
+
+/*
+ * A worker counts as there for a lease after the program has seen a new turn of it, and not longer.
+ * Readings of the clock before and after a packet bound its time; one jiffy is for their rounding.
+ */
+static void test_lease(void **state)
+{
+	const struct bypass_setup setup = {.plane = 1,
+		.slots = SLOTS,
+		.direction = 1,
+		.workers = 1,
+		.lease = LEASE,
+		.fail = BYPASS_CLOSED};
+	uint8_t frame[FRAME_MAX];
+	struct world world;
+
+	(void)state;
+	need_kernel();
+	make_udp(frame, 100, false);
+	open_world(&world, &setup);
+	set_kind(world.plane, SOFT); /* a worker's, and without a limit here */
+	for (uint32_t turn = 1; turn <= LEASES; turn++) {
+		const struct bypass_beat beat = {.turn = turn};
+		uint64_t begun = jiffies_now(), seen, before, after;
+		uint32_t first = 0, answer;
+
+		assert_int_equal(bpf_map_update_elem(bpf_map__fd(world.program->maps.beats), &first,
+					 &beat, BPF_ANY),
+			0);
+		assert_int_equal(run_frame(&world, frame, 100, 1), XDP_PASS);
+		seen = jiffies_now();
+		do {
+			before = jiffies_now();
+			answer = run_frame(&world, frame, 100, 1);
+			after = jiffies_now();
+			if (after - begun < LEASE)
+				assert_int_equal(answer, XDP_PASS);
+		} while (answer == XDP_PASS && before <= seen + LEASE + 1);
+		assert_int_equal(answer, XDP_DROP);
+	}
+	close_world(&world);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -1180,6 +1293,8 @@ int main(void)
 		cmocka_unit_test(test_unserved),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_of_nobody),
+		cmocka_unit_test(test_link_addresses),
+		cmocka_unit_test(test_lease),
 	};
 
 	return cmocka_run_group_tests(tests, start_test, stop_eal);
