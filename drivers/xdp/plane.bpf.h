@@ -565,6 +565,15 @@ static __always_inline enum plane_verdict plane_of_nobody(
 	return facts->proto == PROTO_ICMPV6 ? PLANE_ASKS : PLANE_ASKS_ALONE;
 }
 
+/*
+ * Makes the compiler keep an object in memory. It would spread the facts of a packet over the
+ * stack, and each way through the parser would then write each of them there.
+ */
+static __always_inline void keep_in_memory(const void *object)
+{
+	__asm__ volatile("" : : "r"(object) : "memory");
+}
+
 /* Returns the verdict on a packet. Workers count frames that are longer than `most` bytes. */
 static __always_inline enum plane_verdict plane_judge(
 	struct xdp_md *ctx, const volatile struct bypass_setup *setup, __u32 most)
@@ -575,6 +584,7 @@ static __always_inline enum plane_verdict plane_judge(
 
 	if (!table || plane_parse(ctx, &facts) == PLANE_ASIDE || facts.len > most)
 		return ask_of_unknown();
+	keep_in_memory(&facts);
 	if (setup->enters_tunnels && may_be_tunnel(&facts, setup->vxlan_port))
 		return ask_of_unknown();
 	slot = lines_classify(table, &facts);
