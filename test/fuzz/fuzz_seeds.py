@@ -225,7 +225,8 @@ def probe():
 def telemetry():
     """Requests."""
     for text in ("/", "/help", "/help,/fuzz/echo", "/info", "/fuzz/echo", "/fuzz/echo,a,b",
-                 "/fuzz/echo,\xe9", "/fuzz/grow," + "x" * 300, "/weir/telemetry", "/ethdev/list",
+                 "/fuzz/echo,\xe9", "/fuzz/grow," + "x" * 300, "/fuzz/text", "/fuzz/text,7",
+                 "/fuzz/text," + "x" * 1300, "/weir/telemetry", "/ethdev/list",
                  "/ethdev/stats,0", "/ethdev/xstats,0", "/ethdev/info,0", "/ethdev/link_status,0",
                  "/ethdev/stats,x", "/unknown\x1b[2J", "x" * 4200,
                  "/ethdev/xstats,0,hide_zero=true",

@@ -38,10 +38,29 @@ static json_t *fuzz_grow(const char *params, void *context)
 	return list;
 }
 
+/* Gives a number for each byte of the parameter as text, past the longest reply. */
+static json_t *fuzz_text(const char *params, void *context)
+{
+	size_t n = params != NULL ? strlen(params) : 0;
+	char *text = malloc(2 + 16 * n);
+
+	(void)context;
+	if (text == NULL || n == 0) {
+		free(text);
+		return telemetry_give_text(server, NULL);
+	}
+	text[0] = '[';
+	for (size_t i = 0; i < n; i++)
+		sprintf(text + 1 + 16 * i, "%15u,", (unsigned)(uint8_t)params[i]);
+	text[16 * n] = ']';
+	return telemetry_give_text(server, text);
+}
+
 static const struct telemetry_command fuzz_commands[] = {
 	{"/fuzz/echo", "Returns its parameter", fuzz_echo, TELEMETRY_PARAMS, TELEMETRY_READS},
 	{"/fuzz/grow", "Returns its parameter many times", fuzz_grow, TELEMETRY_PARAMS,
 		TELEMETRY_CHANGES},
+	{"/fuzz/text", "Returns its bytes as text", fuzz_text, TELEMETRY_PARAMS, TELEMETRY_READS},
 	{0},
 };
 static const struct telemetry_command *const tables[] = {fuzz_commands, telemetry_ethdev};

@@ -218,12 +218,8 @@ typedef json_t *(*show_item)(const void *context, unsigned index);
 json_t *show_page(const char *what, const char *params, unsigned total, unsigned most,
 	show_item item, const void *context);
 
-/*
- * As show_page(), and of no more items than fit into so many bytes of text: at least one, so that
- * pages lead on.
- */
-json_t *show_page_within(const char *what, const char *params, unsigned total, unsigned most,
-	size_t bytes, show_item item, const void *context);
+/* Reads the first index of a page: 0 if params are absent. Returns false for all but digits. */
+bool show_start(const char *params, unsigned *start);
 
 /* A whole number that is there; false for anything but digits. */
 bool show_index(const char *params, unsigned *index);

@@ -17,9 +17,6 @@
 #include "policy/names.h"
 #include "policy/units.h"
 
-/* {"total":4294967295,"start":4294967295,"next":4294967295,"":[]}, but for what it is of. */
-#define PAGE_FRAME 64
-
 /* Bytes per second, as everybody says it: whole bit/s. */
 static json_t *json_bits_per_s(double bytes_per_second)
 {
@@ -27,8 +24,7 @@ static json_t *json_bits_per_s(double bytes_per_second)
 		(json_int_t)(bytes_per_second * 8 + (bytes_per_second < 0 ? -0.5 : 0.5)));
 }
 
-/* A page's first index: absent is 0; false for anything but digits, which is no page. */
-static bool parse_start(const char *params, unsigned *start)
+bool show_start(const char *params, unsigned *start)
 {
 	unsigned long value;
 	char *end;
@@ -59,7 +55,7 @@ json_t *show_page(const char *what, const char *params, unsigned total, unsigned
 	json_t *items;
 	unsigned start;
 
-	if (!parse_start(params, &start))
+	if (!show_start(params, &start))
 		return NULL;
 	items = json_array();
 	for (unsigned i = start; i < total && i - start < most; i++)
@@ -67,34 +63,9 @@ json_t *show_page(const char *what, const char *params, unsigned total, unsigned
 	return page_json(what, items, start, total);
 }
 
-json_t *show_page_within(const char *what, const char *params, unsigned total, unsigned most,
-	size_t bytes, show_item item, const void *context)
-{
-	json_t *items, *next;
-	unsigned start;
-
-	if (!parse_start(params, &start))
-		return NULL;
-	items = json_array();
-	bytes -= RTE_MIN(bytes, PAGE_FRAME + strlen(what));
-	for (unsigned i = start; i < total && i - start < most; i++) {
-		size_t length;
-
-		next = item(context, i);
-		length = telemetry_length(next) + 1; /* and the comma */
-		if (length > bytes && i > start) {
-			json_decref(next);
-			break;
-		}
-		json_array_append_new(items, next);
-		bytes -= RTE_MIN(bytes, length);
-	}
-	return page_json(what, items, start, total);
-}
-
 bool show_index(const char *params, unsigned *index)
 {
-	return params && parse_start(params, index);
+	return params && show_start(params, index);
 }
 
 json_t *show_names(const char *what, const char *params, const struct instance *inst,
@@ -103,7 +74,7 @@ json_t *show_names(const char *what, const char *params, const struct instance *
 	unsigned start, total = 0;
 	json_t *names;
 
-	if (!parse_start(params, &start))
+	if (!show_start(params, &start))
 		return NULL;
 	names = json_array();
 	for (unsigned i = 0; i < inst->n_policies; i++) {

@@ -114,17 +114,14 @@ json_t *telemetry_greeting(void)
 		"max_output_len", TELEMETRY_MAX_OUTPUT);
 }
 
-/* 15 digits, because the 17 that a double may need turn 0.1 into 0.10000000000000001. */
-#define TEXT_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(15) | JSON_ENCODE_ANY)
-
 char *telemetry_text(const json_t *value)
 {
-	return json_dumps(value, TEXT_FLAGS);
+	return json_dumps(value, TELEMETRY_TEXT_FLAGS);
 }
 
 size_t telemetry_length(const json_t *value)
 {
-	return json_dumpb(value, NULL, 0, TEXT_FLAGS);
+	return json_dumpb(value, NULL, 0, TELEMETRY_TEXT_FLAGS);
 }
 
 /* {"key": value}, or {"key": null}; takes over the value. */
@@ -136,6 +133,22 @@ static char *wrap_in_object(const char *key, json_t *value)
 	if (json_object_set_new(object, key, value != NULL ? value : json_null()) == 0)
 		text = telemetry_text(object);
 	json_decref(object);
+	return text;
+}
+
+/* Does this for a value that is a text already; takes over the text. */
+static char *wrap_text(const char *key, char *value)
+{
+	const char *const parts[] = {"{\"", key, "\":", value, "}"};
+	size_t bytes = 1;
+	char *text, *at;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		bytes += strlen(parts[i]);
+	text = at = malloc(bytes);
+	for (size_t i = 0; text && i < sizeof(parts) / sizeof(*parts); i++)
+		at = stpcpy(at, parts[i]);
+	free(value);
 	return text;
 }
 
@@ -190,7 +203,16 @@ static json_t *call_handler(const struct telemetry_server *server,
 	return command->handler(params, context);
 }
 
-struct telemetry_reply telemetry_reply(const struct telemetry_server *server,
+/* Takes over the value, or the text that the handler gave. */
+static char *take_reply(struct telemetry_server *server, const char *key, json_t *value)
+{
+	char *given = server->text;
+
+	server->text = NULL;
+	return given ? wrap_text(key, given) : wrap_in_object(key, value);
+}
+
+struct telemetry_reply telemetry_reply(struct telemetry_server *server,
 	const struct telemetry_peer *peer, const char *request, size_t len)
 {
 	char copy[TELEMETRY_MAX_REQUEST + 1];
@@ -211,8 +233,8 @@ struct telemetry_reply telemetry_reply(const struct telemetry_server *server,
 		value = telemetry_denial(peer, &server->options.operators);
 	else if (command != NULL)
 		value = call_handler(server, command, is_builtin, params);
-	reply.null = value == NULL;
-	reply.text = wrap_in_object(command != NULL ? command->path : key, value);
+	reply.null = value == NULL && server->text == NULL;
+	reply.text = take_reply(server, command != NULL ? command->path : key, value);
 	reply.oversize = reply.text != NULL && strlen(reply.text) > TELEMETRY_MAX_OUTPUT;
 	if (reply.text == NULL || reply.oversize) {
 		free(reply.text);
@@ -222,7 +244,7 @@ struct telemetry_reply telemetry_reply(const struct telemetry_server *server,
 	return reply;
 }
 
-char *telemetry_answer(const struct telemetry_server *server, const char *request, size_t len)
+char *telemetry_answer(struct telemetry_server *server, const char *request, size_t len)
 {
 	const struct telemetry_peer self = {.uid = geteuid(), .may_change = true};
 

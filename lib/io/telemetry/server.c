@@ -105,6 +105,20 @@ void telemetry_give_descriptor(struct telemetry_server *server, int fd)
 		server->given = fd;
 }
 
+json_t *telemetry_give_text(struct telemetry_server *server, char *text)
+{
+	json_t *value = NULL;
+
+	if (server != NULL) {
+		server->text = text;
+		return NULL;
+	}
+	if (text != NULL)
+		value = json_loads(text, JSON_DECODE_ANY, NULL);
+	free(text);
+	return value;
+}
+
 /* Whoever asks all the time fills no log. */
 static void note_denied(struct telemetry_server *server, uid_t uid, const char *command)
 {

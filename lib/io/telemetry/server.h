@@ -104,7 +104,7 @@ void telemetry_serve(struct telemetry_server *server);
  * Answers one request of somebody who may change things: the text of the reply (free() it), never
  * NULL unless out of memory.
  */
-char *telemetry_answer(const struct telemetry_server *server, const char *request, size_t len);
+char *telemetry_answer(struct telemetry_server *server, const char *request, size_t len);
 
 /* Within a handler: whoever has asked; ourselves where nobody is connected, or without a server. */
 uid_t telemetry_asker(const struct telemetry_server *server);
@@ -117,6 +117,13 @@ uid_t telemetry_asker(const struct telemetry_server *server);
 struct telemetry_peer telemetry_caller(const struct telemetry_server *server);
 int telemetry_take_descriptor(struct telemetry_server *server);
 void telemetry_give_descriptor(struct telemetry_server *server, int fd);
+
+/*
+ * For a handler with a large reply: gives the value as JSON text instead (telemetry/json_text.h).
+ * Takes over the text, for free(); NULL is a null reply. Returns the result for the handler to
+ * return. Without a server (NULL) that is the parsed value.
+ */
+json_t *telemetry_give_text(struct telemetry_server *server, char *text);
 
 /* Bytes that a value takes in a reply. */
 size_t telemetry_length(const json_t *value);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the three files of the telemetry server share: socket.c owns the path, server.c the
- * clients, protocol.c the meaning of a request. Nobody else includes this.
+ * Shared by the files of the telemetry server: socket.c owns the path, server.c the clients,
+ * protocol.c the meaning of a request, json_text.c the text of large replies. Nobody else includes
+ * this.
  */
 #ifndef WEIR_TELEMETRY_TELEMETRY_SERVER_H
 #define WEIR_TELEMETRY_TELEMETRY_SERVER_H
@@ -38,6 +39,7 @@ struct telemetry_server {
 	struct telemetry_options options;
 	int listener;
 	int taken, given; /* descriptors that came with it, and go with its reply; or -1 */
+	char *text;       /* given by the handler as the value of the reply; or NULL */
 	int spare; /* given up to accept and close a client when no descriptor is left; or -1 */
 	unsigned n_clients;
 	unsigned first; /* of the clients, whose turn it is before all others */
@@ -57,11 +59,14 @@ struct telemetry_reply {
 };
 
 /* Looks the request up and renders what its handler returns. Counts nothing. */
-struct telemetry_reply telemetry_reply(const struct telemetry_server *server,
+struct telemetry_reply telemetry_reply(struct telemetry_server *server,
 	const struct telemetry_peer *peer, const char *request, size_t len);
 
 /* The value of /info, which is also what a new client is greeted with. */
 json_t *telemetry_greeting(void);
+
+/* 15 digits, because the 17 that a double may need turn 0.1 into 0.10000000000000001. */
+#define TELEMETRY_TEXT_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(15) | JSON_ENCODE_ANY)
 
 /* The text of a value as it goes on the wire: free() it, NULL if it cannot be written. */
 char *telemetry_text(const json_t *value);

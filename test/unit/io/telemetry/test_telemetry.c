@@ -378,6 +378,47 @@ static void test_no_descriptors_left(void **state)
 	close(served);
 }
 
+/* --- replies as text ------------------------------------------------------------------------ */
+
+static json_t *test_text(const char *params, void *context)
+{
+	(void)context;
+	return telemetry_give_text(server, params ? strdup(params) : NULL);
+}
+
+/* A text is the value of its own reply only, has the same limit, and is null without any. */
+static void test_texts(void **state)
+{
+	static const struct telemetry_command commands[] = {
+		{"/test/text", "Returns JSON", test_text, TELEMETRY_PARAMS, TELEMETRY_READS},
+		{"/test/real", "Returns a tenth", test_real, TELEMETRY_PARAMS, TELEMETRY_READS},
+		{0},
+	};
+	static const struct telemetry_command *const only[] = {commands};
+	const struct telemetry_options options = {.path = path,
+		.tables = only,
+		.n_tables = 1,
+		.now_ns = test_clock,
+		.budget_ns = BUDGET_NS};
+	char *text = calloc(1, TELEMETRY_MAX_OUTPUT);
+	json_t *value;
+
+	(void)state;
+	assert_int_equal(telemetry_listen(&options, &server), 0);
+	expect_answer("/test/text,{\"a\":[1,2]}", "{\"/test/text\":{\"a\":[1,2]}}");
+	expect_answer("/test/real", "{\"/test/real\":0.1}");
+	expect_answer("/test/text", "{\"/test/text\":null}");
+	assert_null(telemetry_give_text(server, memset(text, '7', TELEMETRY_MAX_OUTPUT - 1)));
+	expect_answer("/test/real", "{\"/test/real\":null}");
+	expect_answer("/test/real", "{\"/test/real\":0.1}");
+	value = telemetry_give_text(NULL, strdup("[1]"));
+	assert_int_equal(json_array_size(value), 1);
+	json_decref(value);
+	assert_null(telemetry_give_text(NULL, NULL));
+	telemetry_close(server);
+	server = NULL;
+}
+
 /* --- descriptors ---------------------------------------------------------------------------- */
 
 static struct {
@@ -562,6 +603,7 @@ int main(void)
 		INLINE(test_info),
 		INLINE(test_greeting),
 		INLINE(test_largest_reply),
+		PLACE(test_texts),
 		PLACE(test_descriptors),
 		INLINE(test_descriptors_of_nobody),
 		INLINE(test_one_request_a_call),
