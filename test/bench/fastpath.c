@@ -43,6 +43,7 @@ static const char usage[] =
 	"  --scale N            of the largest boxes (100000)\n"
 	"  --packets N          until traffic repeats, a power of two (1048576)\n"
 	"  --cold N             packets in rings (from the size of the L3 cache)\n"
+	"  --cached N           packets in the rings of \"cached\" (16384)\n"
 	"  --cpus WORKER,OTHER  what measures; control and the second worker (1,0)\n"
 	"  --long-us N          of a slice in which the control loop runs (200000)\n"
 	"  --directory DIR      for sockets and keys (/tmp)\n"
@@ -53,7 +54,7 @@ static const char usage[] =
 struct options {
 	const char *json, *only, *directory;
 	unsigned rounds, slice_us, policies, scale, packets, cold, memory, settle_ms, long_us, huge;
-	unsigned pressed_bps, turns;
+	unsigned pressed_bps, turns, cached;
 	unsigned cpu[2];
 };
 
@@ -108,6 +109,7 @@ static bool parse_number(struct options *o, int opt)
 		{'s', &o->scale, 1, 1000000},
 		{'n', &o->packets, 1024, 1u << 24},
 		{'c', &o->cold, 128, COLD_MAX},
+		{'a', &o->cached, 128, COLD_MAX},
 		{'l', &o->long_us, 100, 10000000},
 		{'t', &o->settle_ms, 0, 60000},
 		{'m', &o->memory, 64, 1u << 20},
@@ -134,6 +136,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{"scale", required_argument, NULL, 's'},
 		{"packets", required_argument, NULL, 'n'},
 		{"cold", required_argument, NULL, 'c'},
+		{"cached", required_argument, NULL, 'a'},
 		{"cpus", required_argument, NULL, 'C'},
 		{"long-us", required_argument, NULL, 'l'},
 		{"directory", required_argument, NULL, 'd'},
@@ -223,11 +226,12 @@ static bool is_question_wanted(const struct options *o, const char *name)
 
 static void write_results(const struct lab *lab, const struct options *o)
 {
-	json_t *all = json_pack("{s:s, s:s, s:I, s:b, s:O, s:i, s:i, s:i, s:i, s:i, s:O, s:O}",
+	json_t *all = json_pack("{s:s, s:s, s:I, s:b, s:O, s:i, s:i, s:i, s:i, s:i, s:i, s:O, s:O}",
 		"weir", WEIR_VERSION, "dpdk", rte_version(), "tsc_hz", (json_int_t)rte_get_tsc_hz(),
 		"huge", (int)o->huge, "pages", lab->pages, "rounds", (int)o->rounds, "slice_us",
 		(int)o->slice_us, "policies", (int)o->policies, "scale", (int)o->scale, "cold",
-		(int)lab->cold, "questions", lab->questions, "once", lab->once);
+		(int)lab->cold, "cached", (int)lab->cached, "questions", lab->questions, "once",
+		lab->once);
 
 	if (!all || json_dump_file(all, o->json, JSON_INDENT(1)))
 		die("%s: cannot be written", o->json);
@@ -247,6 +251,7 @@ static void run_fastpath(const struct options *o)
 		.scale = o->scale,
 		.cpu = {o->cpu[0], o->cpu[1]},
 		.cold = cold_of(o),
+		.cached = o->cached & ~1u,
 		.directory = o->directory,
 		.null = open_ports(o),
 		.pages = pages_measure(),
@@ -274,6 +279,7 @@ int main(int argc, char **argv)
 		.pressed_bps = 8000,
 		.scale = 100000,
 		.packets = 1 << 20,
+		.cached = 16384,
 		.memory = 2048,
 		.settle_ms = 2500,
 		.long_us = 200000,

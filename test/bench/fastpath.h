@@ -99,6 +99,14 @@ void stand_in_attach(
 	const struct port *ports, unsigned n_ports, const struct traffic *traffic, unsigned at);
 void stand_in_detach(const struct port *ports, unsigned n_ports);
 
+/*
+ * A stand-in for packets that go round in rings: a transmit callback stores the next addresses in
+ * each packet that is sent. No near cache has the packet any more when it comes back.
+ */
+void stand_in_attach_send(
+	const struct port *ports, unsigned n_ports, const struct traffic *traffic, unsigned at);
+void stand_in_detach_send(const struct port *ports, unsigned n_ports);
+
 /* ---- contenders ---- */
 
 /* A thread that turns beside the measuring one. Zeroed before use. */
@@ -116,6 +124,7 @@ struct contender {
 	const struct port *ports;
 	unsigned n_ports;
 	const struct traffic *traffic; /* of the stand-in; NULL: none */
+	bool on_send;                  /* the stand-in writes packets that are sent */
 	/* A burst in each direction. */
 	void (*turn)(void *self);
 	/* Packets received and dropped so far. */
@@ -261,7 +270,7 @@ struct lab {
 	unsigned policies, scale; /* of most boxes; of the largest */
 	unsigned pressed_bps;     /* limit of each policy that flows press on */
 	unsigned cpu[2];
-	unsigned cold;               /* buffers in the rings */
+	unsigned cold, cached;       /* buffers in the rings of these questions */
 	const char *directory;       /* for sockets and keys */
 	struct bench_instance *null; /* holds the ports of net_null */
 	const struct port *ports;    /* of two wires, a queue for each of two workers */

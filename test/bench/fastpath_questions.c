@@ -473,24 +473,28 @@ static void ask_hostile(struct lab *lab)
 	prefixes_free(&one);
 }
 
-/* ---- cold packets ---- */
+/* ---- packets in rings ---- */
 
-struct cold {
+/* Two ports on two rings, and a box that has brought them up. */
+struct rings {
+	const char *name;
+	unsigned n; /* buffers in both */
 	struct rte_ring *ring[2];
 	struct rte_mempool *pool;
 	struct bench_instance *bench;
 };
 
-/* Rings that give back what they are given, more buffers in them than caches hold. */
-static void cold_fill(struct cold *cold, const struct traffic *packets, unsigned n)
+/* The rings give back the buffers that they are given. */
+static void rings_fill(struct rings *rings, const struct traffic *packets)
 {
+	unsigned n = rings->n;
 	struct rte_mbuf **mbufs = need(n * sizeof(*mbufs));
 	struct prng prng;
 
-	cold->pool = rte_pktmbuf_pool_create(
-		"cold", n, 0, 0, RTE_PKTMBUF_HEADROOM + 2 * FRAME_BYTES, (int)rte_socket_id());
-	if (!cold->pool || rte_pktmbuf_alloc_bulk(cold->pool, mbufs, n))
-		die("no memory for %u cold buffers", n);
+	rings->pool = rte_pktmbuf_pool_create(
+		rings->name, n, 0, 0, RTE_PKTMBUF_HEADROOM + 2 * FRAME_BYTES, (int)rte_socket_id());
+	if (!rings->pool || rte_pktmbuf_alloc_bulk(rings->pool, mbufs, n))
+		die("no memory for %u buffers in rings", n);
 	prng_seed(&prng, 3);
 	/* Not one after another in memory, as no pool in use is. */
 	for (unsigned i = n - 1; i > 0; i--) {
@@ -502,52 +506,60 @@ static void cold_fill(struct cold *cold, const struct traffic *packets, unsigned
 	}
 	for (unsigned i = 0; i < n; i++) {
 		traffic_frame(packets, i & (packets->n - 1), mbufs[i]);
-		if (rte_ring_enqueue(cold->ring[i % 2], mbufs[i]))
+		if (rte_ring_enqueue(rings->ring[i % 2], mbufs[i]))
 			die("a ring is full");
 	}
 	free(mbufs);
 }
 
-static void cold_empty(struct cold *cold)
+static void rings_close(struct rings *rings)
 {
 	for (unsigned k = 0; k < 2; k++) {
 		void *mbuf;
 
-		while (rte_ring_dequeue(cold->ring[k], &mbuf) == 0)
+		while (rte_ring_dequeue(rings->ring[k], &mbuf) == 0)
 			rte_pktmbuf_free(mbuf);
 	}
-	if (!rte_mempool_full(cold->pool))
-		die("cold buffers are missing");
+	if (!rte_mempool_full(rings->pool))
+		die("buffers of the rings are missing");
+	bench_instance_close(rings->bench);
+	rte_mempool_free(rings->pool);
 }
 
-static void cold_open(struct cold *cold, struct lab *lab, const struct prefixes *prefixes)
+static struct rings rings_open(
+	struct lab *lab, const char *name, const struct prefixes *prefixes, unsigned n)
 {
-	static const char *const devices[] = {"net_ring_cold0", "net_ring_cold1"};
+	struct rings rings = {.name = name, .n = n};
 	struct instance_params params = params_of(lab, prefixes);
-	char name[16];
+	char device[2][32];
+	const char *const devices[] = {device[0], device[1]};
 
 	for (unsigned k = 0; k < 2; k++) {
-		snprintf(name, sizeof(name), "cold%u", k);
-		cold->ring[k] = rte_ring_create(name, rte_align32pow2(lab->cold + 1),
-			(int)rte_socket_id(), RING_F_SP_ENQ | RING_F_SC_DEQ);
-		if (!cold->ring[k] || rte_eth_from_ring(cold->ring[k]) < 0)
-			die("no ring of %u buffers", lab->cold);
+		char ring[16];
+
+		snprintf(ring, sizeof(ring), "%s%u", name, k);
+		snprintf(device[k], sizeof(device[k]), "net_ring_%s", ring);
+		rings.ring[k] = rte_ring_create(ring, rte_align32pow2(n + 1), (int)rte_socket_id(),
+			RING_F_SP_ENQ | RING_F_SC_DEQ);
+		if (!rings.ring[k] || rte_eth_from_ring(rings.ring[k]) < 0)
+			die("no ring of %u buffers", n);
 	}
 	params.ports = NULL; /* its own */
 	params.devices = devices;
-	cold->bench = bench_instance_open(&params);
+	rings.bench = bench_instance_open(&params);
+	return rings;
 }
 
 static void ask_cold(struct lab *lab)
 {
 	struct stage stage = {.lab = lab};
-	struct cold cold;
+	struct rings cold;
 	struct prefixes some;
 	const struct port *ports;
 
 	prefixes_make(&some, lab->policies);
-	cold_open(&cold, lab, &some);
-	cold_fill(&cold, add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM), lab->cold);
+	cold = rings_open(lab, "cold", &some, lab->cold);
+	rings_fill(&cold, add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM));
 	ports = cold.bench->inst.ports;
 	add_contender(&stage, "io", io_contender(ports, NULL));
 	add_contender(&stage, "mac", mac_contender(ports, NULL));
@@ -555,10 +567,61 @@ static void ask_cold(struct lab *lab)
 	add_contender(&stage, "portable_10k", portable_contender(cold.bench, NULL));
 	add_contender(&stage, "library_10k", library_contender(ports, NULL, &some, 0));
 	ask_question(&stage, "cold");
-	cold_empty(&cold);
-	bench_instance_close(cold.bench);
-	rte_mempool_free(cold.pool);
+	rings_close(&cold);
 	prefixes_free(&some);
+}
+
+/* A contender of packets that get their addresses when they are sent. */
+static struct contender *add_cached(
+	struct stage *stage, const char *name, struct contender contender)
+{
+	struct contender *added = add_contender(stage, name, contender);
+
+	added->on_send = true;
+	return added;
+}
+
+/*
+ * Packets from rings that fit in a cache. A card with access to the cache delivers them like that:
+ * in the second or third cache, and with other addresses each time.
+ */
+static void ask_cached(struct lab *lab)
+{
+	static const struct {
+		const char *ring, *full, *library;
+	} rows[] = {{"few", "full_few", "library_few"}, {"some", "full_10k", "library_10k"},
+		{"many", "full_100k", "library_100k"}};
+	const unsigned policies[RTE_DIM(rows)] = {10, lab->policies, lab->scale};
+	struct stage stage = {.lab = lab};
+	struct prefixes prefixes[RTE_DIM(rows)];
+	struct rings rings[RTE_DIM(rows)];
+	const struct traffic *packets[RTE_DIM(rows)];
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct bench_instance *bench;
+		const struct port *ports;
+
+		prefixes_make(&prefixes[i], policies[i]);
+		rings[i] = rings_open(lab, rows[i].ring, &prefixes[i], lab->cached);
+		packets[i] = add_traffic(&stage, &prefixes[i], FRAME_V4, DRAW_UNIFORM);
+		rings_fill(&rings[i], packets[i]);
+		bench = rings[i].bench;
+		ports = bench->inst.ports;
+		add_cached(&stage, rows[i].full, instance_contender("", bench, packets[i]))->close =
+			NULL;
+		add_cached(&stage, rows[i].library,
+			library_contender(ports, packets[i], &prefixes[i], 0));
+		if (i != 1)
+			continue;
+		add_contender(&stage, "io", io_contender(ports, NULL));
+		add_cached(&stage, "io_with_headers", io_contender(ports, packets[i]));
+		add_cached(&stage, "portable_10k", portable_contender(bench, packets[i]));
+	}
+	ask_question(&stage, "cached");
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		rings_close(&rings[i]);
+		prefixes_free(&prefixes[i]);
+	}
 }
 
 static void ask_waits(struct lab *lab)
@@ -840,6 +903,7 @@ const struct question questions[] = {
 	{"shape", ask_shape},
 	{"ipv6", ask_ipv6},
 	{"hostile", ask_hostile},
+	{"cached", ask_cached},
 	{"cold", ask_cold},
 	{"latency", ask_waits},
 	{"observed", ask_observed},

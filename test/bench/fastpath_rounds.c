@@ -52,6 +52,10 @@ static void attach_traffic(const struct contender *c, unsigned round)
 
 	if (!c->traffic)
 		return;
+	if (c->on_send) {
+		stand_in_attach_send(c->ports, c->n_ports, c->traffic, round * 37 * TURN_PACKETS);
+		return;
+	}
 	if (c->traffic->serial != worn)
 		for (unsigned p = 0; p < c->n_ports; p++)
 			traffic_headers(c->traffic, c->ports[p].pool);
@@ -62,7 +66,9 @@ static void attach_traffic(const struct contender *c, unsigned round)
 
 static void detach_traffic(const struct contender *c)
 {
-	if (c->traffic)
+	if (c->traffic && c->on_send)
+		stand_in_detach_send(c->ports, c->n_ports);
+	else if (c->traffic)
 		stand_in_detach(c->ports, c->n_ports);
 }
 

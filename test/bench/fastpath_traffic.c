@@ -369,6 +369,12 @@ static uint16_t stand_in6(uint16_t port __rte_unused, uint16_t queue __rte_unuse
 	return stand_in(param, true, mbufs, n);
 }
 
+static uint16_t stand_in_send(uint16_t port __rte_unused, uint16_t queue __rte_unused,
+	struct rte_mbuf *mbufs[], uint16_t n, void *param)
+{
+	return stand_in(param, false, mbufs, n);
+}
+
 static uint16_t stand_in_short(uint16_t port __rte_unused, uint16_t queue __rte_unused,
 	struct rte_mbuf *mbufs[], uint16_t n, uint16_t max __rte_unused, void *param)
 {
@@ -397,6 +403,17 @@ static uint16_t stand_in_hashed(uint16_t port __rte_unused, uint16_t queue __rte
 	return stand_in(s, false, mbufs, n);
 }
 
+/* Each queue has its own part of the stream. */
+static struct stand_in *stand_in_begin(
+	unsigned p, uint16_t q, const struct traffic *traffic, unsigned at)
+{
+	struct stand_in *s = &stand_ins[p][q];
+
+	s->traffic = traffic;
+	s->at = at + (2 * p + q) * (traffic->n / (2 * PORTS_MAX));
+	return s;
+}
+
 void stand_in_attach(
 	const struct port *ports, unsigned n_ports, const struct traffic *traffic, unsigned at)
 {
@@ -407,11 +424,8 @@ void stand_in_attach(
 
 	for (unsigned p = 0; p < n_ports; p++)
 		for (uint16_t q = 0; q < RTE_MIN(ports[p].queues, 2); q++) {
-			struct stand_in *s = &stand_ins[p][q];
+			struct stand_in *s = stand_in_begin(p, q, traffic, at);
 
-			/* Each queue has its own part of the stream. */
-			s->traffic = traffic;
-			s->at = at + (2 * p + q) * (traffic->n / (2 * PORTS_MAX));
 			s->callback = rte_eth_add_rx_callback(ports[p].id, q, callback, s);
 			if (!s->callback)
 				die("no receive callback");
@@ -428,4 +442,25 @@ void stand_in_detach(const struct port *ports, unsigned n_ports)
 			/* Nobody receives now. */
 			rte_free((void *)(uintptr_t)s->callback);
 		}
+}
+
+void stand_in_attach_send(
+	const struct port *ports, unsigned n_ports, const struct traffic *traffic, unsigned at)
+{
+	for (unsigned p = 0; p < n_ports; p++) {
+		struct stand_in *s = stand_in_begin(p, 0, traffic, at);
+
+		s->callback = rte_eth_add_tx_callback(ports[p].id, 0, stand_in_send, s);
+		if (!s->callback)
+			die("no transmit callback");
+	}
+}
+
+void stand_in_detach_send(const struct port *ports, unsigned n_ports)
+{
+	for (unsigned p = 0; p < n_ports; p++) {
+		rte_eth_remove_tx_callback(ports[p].id, 0, stand_ins[p][0].callback);
+		/* No thread sends now. */
+		rte_free((void *)(uintptr_t)stand_ins[p][0].callback);
+	}
 }

@@ -22,8 +22,8 @@ import report  # noqa: E402
 
 TINY = ["--rounds", "3", "--slice-us", "300", "--long-us", "3000", "--settle-ms", "150",
         "--policies", "60", "--pressed-bps", "4000000", "--scale", "300",
-        "--packets", "4096", "--cold", "1024"]
-QUESTIONS = ["policies", "few", "drops", "ipv6", "hostile", "cold", "observed", "updates",
+        "--packets", "4096", "--cold", "1024", "--cached", "512"]
+QUESTIONS = ["policies", "few", "drops", "ipv6", "hostile", "cached", "cold", "observed", "updates",
              "workers", "peers", "scale", "phantom", "shape", "bare", "latency"]
 # What must be dropped, by contender; of all others nothing.
 DROPPED = {"full_10": 0.1, "full_33": 1 / 3, "full_50": 0.5, "full_90": 0.9, "full_100": 1,
@@ -41,7 +41,7 @@ def expect(condition, what):
 
 def check_numbers(name, found):
     """Spreads are numbers that a measurement may have: a difference may be less than nothing."""
-    least = -math.inf if name.startswith("waits_") else 0
+    least = -math.inf if name.startswith("waits_") or "own_" in name else 0
     expect(all(math.isfinite(value) and value > least for value in found.values())
            and found["p10"] <= found["median"] <= found["p90"], f"{name}: {found}")
 

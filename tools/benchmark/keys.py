@@ -15,7 +15,10 @@ def spread(values):
 
 
 class Key(typing.NamedTuple):
-    """A ratio of two contenders: cycles a packet within a round, divided round by round."""
+    """A ratio of two contenders: cycles a packet within a round, divided round by round.
+
+    With a base, the cycles of that contender are subtracted from both first.
+    """
     name: str
     question: str
     over: str  # contender of the numerator
@@ -23,6 +26,7 @@ class Key(typing.NamedTuple):
     target: typing.Optional[float]
     words: str
     least: bool = False  # the target is a floor, not a ceiling
+    base: str = ""  # contender whose cycles both include
 
 
 KEYS = (
@@ -103,6 +107,45 @@ KEYS = (
         "rte_sched's enqueue and dequeue, 4,096 pipes, against Weir"),
 )
 
+# Own cost: cycles without those of forwarding the same packets, as a part of the library's own
+# cost. For packets in net_null's buffers (first cache), in rings that fit in a cache, in no cache.
+KEYS += tuple(Key(name, question, over, under, target, words, base=base)
+              for name, question, over, under, base, target, words in (
+    ("own_10k", "policies", "full_10k", "library_10k", "io_with_headers", 0.55,
+     "own cost of 10,000 policies, as a part of the library's"),
+    ("own_portable", "policies", "portable_10k", "library_10k", "io_with_headers", 0.65,
+     "the same without this CPU's vector instructions"),
+    ("own_1", "policies", "full_1", "library_10k", "io_with_headers", 0.35,
+     "own cost of one policy, as a part of the library's of 10,000"),
+    ("own_100k", "policies", "full_100k", "library_100k", "io_with_headers", 0.60,
+     "own cost of 100,000 policies, as a part of the library's"),
+    ("cached_own_few", "cached", "full_few", "library_few", "io_with_headers", None,
+     "packets from a ring, own cost of 10 policies, as a part of the library's"),
+    ("cached_own_10k", "cached", "full_10k", "library_10k", "io_with_headers", None,
+     "the same, 10,000 policies"),
+    ("cached_own_portable", "cached", "portable_10k", "library_10k", "io_with_headers", None,
+     "the same without this CPU's vector instructions"),
+    ("cached_own_100k", "cached", "full_100k", "library_100k", "io_with_headers", None,
+     "the same, 100,000 policies"),
+    ("cold_own_10k", "cold", "full_10k", "library_10k", "mac", None,
+     "packets in no cache, own cost beyond swapping MAC addresses, as a part of the library's"),
+))
+
+# Packets from rings of 16,384, as a card with access to the cache delivers them.
+KEYS += tuple(Key(f"cached_{name}", "cached", over, under, target, words)
+              for name, over, under, target, words in (
+    ("full_vs_library", "full_10k", "library_10k", 0.70,
+     "packets from a ring, 10,000 policies against the library"),
+    ("portable_vs_library", "portable_10k", "library_10k", None,
+     "the same without this CPU's vector instructions"),
+    ("full_few_vs_library", "full_few", "library_few", None, "the same, 10 policies"),
+    ("full_100k_vs_library", "full_100k", "library_100k", None, "the same, 100,000 policies"),
+    ("full_10k_vs_io_with_headers", "full_10k", "io_with_headers", None,
+     "packets from a ring, 10,000 policies against forwarding them"),
+    ("full_100k_vs_10k", "full_100k", "full_10k", None,
+     "packets from a ring, 100,000 policies against 10,000"),
+))
+
 # Contenders with few policies, so that a burst has several packets of one policy.
 FEW = {"2": "2 policies", "4": "4 policies", "20": "20 policies", "200": "200 policies",
        "200_zipf": "200 policies, traffic distributed by Zipf's law"}
@@ -152,9 +195,10 @@ FIGURES = (
 )
 
 
-def ratio(cycles, over, under):
+def ratio(cycles, over, under, base=""):
     """The ratio of each round."""
-    return [a / b for a, b in zip(cycles[over], cycles[under])]
+    less = cycles[base] if base else [0] * len(cycles[over])
+    return [(a - c) / (b - c) for a, b, c in zip(cycles[over], cycles[under], less)]
 
 
 def ratios_of(questions):
@@ -162,9 +206,9 @@ def ratios_of(questions):
     found = {}
     for key in KEYS:
         contenders = questions.get(key.question, {})
-        if key.over in contenders and key.under in contenders:
+        if {key.over, key.under} <= set(contenders):
             cycles = {name: one["cycles"] for name, one in contenders.items()}
-            found[key.name] = spread(ratio(cycles, key.over, key.under))
+            found[key.name] = spread(ratio(cycles, key.over, key.under, key.base))
     if "drops" in questions:
         cycles = {name: one["cycles"] for name, one in questions["drops"].items()}
         rows = [spread(ratio(cycles, name, WORST_DROP.under)) for name in DROPS]

@@ -36,6 +36,12 @@ PICTURES = {
         ("fragments", "all fragments", True), ("options", "IPv4 options", True),
         ("smallest", "smallest packets", True), ("all_over", "100 % exceed the limit", True),
         ("source_scan", "a scan over sources", True))),
+    "cached": ("Cost of a packet from a ring that fits in a cache", (
+        ("io", "io forwarding", False), ("io_with_headers", "the same, headers written", False),
+        ("full_few", "Weir, 10 policies", True), ("full_10k", "Weir, 10,000 policies", True),
+        ("full_100k", "Weir, 100,000 policies", True),
+        ("library_10k", "rte_lpm + rte_meter, 10,000", False),
+        ("library_100k", "rte_lpm + rte_meter, 100,000", False))),
     "cold": ("Cost of a packet that is in no cache", (
         ("io", "io forwarding", False), ("mac", "MAC addresses swapped", False),
         ("full_10k", "Weir, 10,000 policies", True),
@@ -221,7 +227,7 @@ def pictures(result):
         contenders = result["cycles"]["contenders"].get(name)
         if contenders:
             bars = [Bar(label, contenders[key], ours) for key, label, ours in rows]
-            packets = "rings" if name == "cold" else "net_null, 64 bytes"
+            packets = "rings" if name in ("cached", "cold") else "net_null, 64 bytes"
             note = f"median over the rounds; line: p10 to p90; {packets}, one worker"
             drawn[name] = bar_picture(title, note, "TSC cycles a packet", bars)
     return drawn
