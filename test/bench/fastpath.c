@@ -38,6 +38,8 @@ static const char usage[] =
 	"  --rounds N           rounds of each question (31)\n"
 	"  --slice-us N         of each contender in a round (20000)\n"
 	"  --turns N            so many turns of it instead, for those who count instructions\n"
+	"  --step NAME,...      count the instructions of these contenders in --turns (all: each)\n"
+	"  --portable           no vector instructions that only some CPUs have\n"
 	"  --policies N         of most boxes (10000)\n"
 	"  --pressed-bps N      limit of each that is pressed on (8000)\n"
 	"  --scale N            of the largest boxes (100000)\n"
@@ -52,9 +54,9 @@ static const char usage[] =
 	"  --huge               on hugepages\n";
 
 struct options {
-	const char *json, *only, *directory;
+	const char *json, *only, *directory, *step;
 	unsigned rounds, slice_us, policies, scale, packets, cold, memory, settle_ms, long_us, huge;
-	unsigned pressed_bps, turns, cached;
+	unsigned pressed_bps, turns, cached, portable;
 	unsigned cpu[2];
 };
 
@@ -143,6 +145,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{"settle-ms", required_argument, NULL, 't'},
 		{"memory", required_argument, NULL, 'm'},
 		{"huge", no_argument, NULL, 'H'},
+		{"step", required_argument, NULL, 'S'},
+		{"portable", no_argument, NULL, 'P'},
 		{0},
 	};
 	int opt;
@@ -158,11 +162,17 @@ static void parse_options(int argc, char **argv, struct options *o)
 			parse_cpus(optarg, o->cpu);
 		else if (opt == 'H')
 			o->huge = 1;
+		else if (opt == 'S')
+			o->step = optarg;
+		else if (opt == 'P')
+			o->portable = 1;
 		else if (!parse_number(o, opt))
 			die("see the usage:\n%s", usage);
 	}
 	if (optind != argc || !o->json)
 		die("see the usage:\n%s", usage);
+	if (o->step && !o->turns)
+		die("--step: expected --turns N too");
 	if (o->packets & (o->packets - 1))
 		die("--packets %u: expected a power of two", o->packets);
 }
@@ -210,28 +220,28 @@ static struct bench_instance *open_ports(const struct options *o)
 	return bench_instance_open(&params);
 }
 
-static bool is_question_wanted(const struct options *o, const char *name)
+bool is_named(const char *names, const char *name)
 {
 	size_t len = strlen(name);
-	const char *at = o->only;
 
-	while (at) {
-		if (strncmp(at, name, len) == 0 && (at[len] == ',' || at[len] == '\0'))
+	while (names) {
+		if (strncmp(names, name, len) == 0 && (names[len] == ',' || names[len] == '\0'))
 			return true;
-		at = strchr(at, ',');
-		at += at != NULL;
+		names = strchr(names, ',');
+		names += names != NULL;
 	}
-	return !o->only;
+	return false;
 }
 
 static void write_results(const struct lab *lab, const struct options *o)
 {
-	json_t *all = json_pack("{s:s, s:s, s:I, s:b, s:O, s:i, s:i, s:i, s:i, s:i, s:i, s:O, s:O}",
-		"weir", WEIR_VERSION, "dpdk", rte_version(), "tsc_hz", (json_int_t)rte_get_tsc_hz(),
-		"huge", (int)o->huge, "pages", lab->pages, "rounds", (int)o->rounds, "slice_us",
-		(int)o->slice_us, "policies", (int)o->policies, "scale", (int)o->scale, "cold",
-		(int)lab->cold, "cached", (int)lab->cached, "questions", lab->questions, "once",
-		lab->once);
+	json_t *all = json_pack(
+		"{s:s, s:s, s:I, s:b, s:b, s:O, s:i, s:i, s:i, s:i, s:i, s:i, s:O, s:O}", "weir",
+		WEIR_VERSION, "dpdk", rte_version(), "tsc_hz", (json_int_t)rte_get_tsc_hz(), "huge",
+		(int)o->huge, "vectors", (int)(bench_has_vectors() && !o->portable), "pages",
+		lab->pages, "rounds", (int)o->rounds, "slice_us", (int)o->slice_us, "policies",
+		(int)o->policies, "scale", (int)o->scale, "cold", (int)lab->cold, "cached",
+		(int)lab->cached, "questions", lab->questions, "once", lab->once);
 
 	if (!all || json_dump_file(all, o->json, JSON_INDENT(1)))
 		die("%s: cannot be written", o->json);
@@ -243,6 +253,7 @@ static void run_fastpath(const struct options *o)
 	struct lab lab = {.rounds = o->rounds,
 		.slice = rte_get_tsc_hz() / 1000000 * o->slice_us,
 		.turns = o->turns,
+		.step = o->step,
 		.settle_ms = o->settle_ms,
 		.long_us = o->long_us,
 		.n_traffic = o->packets,
@@ -260,7 +271,7 @@ static void run_fastpath(const struct options *o)
 
 	lab.ports = lab.null->inst.ports;
 	for (const struct question *q = questions; q->name; q++)
-		if (is_question_wanted(o, q->name)) {
+		if (!o->only || is_named(o->only, q->name)) {
 			fprintf(stderr, "fastpath: %s ...\n", q->name);
 			q->ask(&lab);
 		}
@@ -290,6 +301,8 @@ int main(int argc, char **argv)
 	if (sodium_init() < 0)
 		die("libsodium does not start");
 	start_eal(&options);
+	if (options.portable)
+		bench_instance_portable();
 	run_fastpath(&options);
 	rte_eal_cleanup();
 	return 0;

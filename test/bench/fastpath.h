@@ -32,6 +32,9 @@
 /* Prints why, as printf does, and ends the program. */
 __attribute__((noreturn, format(printf, 1, 2))) void die(const char *format, ...);
 
+/* Returns true if a list with commas has the name. */
+bool is_named(const char *names, const char *name);
+
 /* Zeroed memory, or the end. */
 void *need(size_t bytes);
 
@@ -140,7 +143,7 @@ struct contender {
 
 	/* results */
 	double *cycles; /* a packet, in each round */
-	uint64_t received, dropped;
+	uint64_t received, dropped, steps;
 };
 
 /* Bare forwarding, and what others build on it (fastpath_peers.c). */
@@ -218,6 +221,12 @@ void bench_instance_end(void *self);
 struct contender instance_contender(
 	const char *name, struct bench_instance *bench, const struct traffic *traffic);
 
+/* All boxes from now on use no instructions that only some CPUs have. */
+void bench_instance_portable(void);
+
+/* Returns true if this CPU has instructions that only some CPUs have, and Weir uses them. */
+bool bench_has_vectors(void);
+
 /* A box without what only some CPUs have, which another contender prepares and closes. */
 struct contender portable_contender(struct bench_instance *bench, const struct traffic *traffic);
 
@@ -262,8 +271,9 @@ json_t *pages_measure(void);
 
 struct lab {
 	unsigned rounds;
-	uint64_t slice; /* ticks */
-	unsigned turns; /* instead, if it is not 0 */
+	uint64_t slice;   /* ticks */
+	unsigned turns;   /* instead, if it is not 0 */
+	const char *step; /* contenders whose instructions count, "all", or NULL */
 	unsigned settle_ms;
 	unsigned long_us;         /* of slices in which the control loop ticks a few times */
 	unsigned n_traffic;       /* packets until a stream repeats */
@@ -279,6 +289,17 @@ struct lab {
 
 /* So many turns of a contender, for those who count its instructions. */
 void counted_turns(const struct contender *c, unsigned n);
+
+/* ---- instructions (fastpath_steps.c) ---- */
+
+/* Between these, this thread has a clock that goes in the same way in every run. */
+void steps_begin(void);
+void steps_end(void);
+
+/* Instructions of n turns, between the two. */
+uint64_t steps_of_turns(const struct contender *c, unsigned n);
+
+/* ---- rounds, continued (fastpath_rounds.c) ---- */
 
 /*
  * The contenders of a question take turns, in both orders; then they are closed and their cycles

@@ -153,6 +153,28 @@ double cpu_seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+static bool portable;
+
+void bench_instance_portable(void)
+{
+	portable = true;
+}
+
+bool bench_has_vectors(void)
+{
+	return police_has_eights() && classify_has_wide();
+}
+
+static void use_vectors(struct bench_instance *bench, bool use)
+{
+	for (unsigned i = 0; i < bench->config->n_workers; i++) {
+		struct worker_own *own = worker_own(&bench->inst.workers[i]);
+
+		own->eights = use && police_has_eights();
+		own->wide = use && classify_has_wide();
+	}
+}
+
 struct bench_instance *bench_instance_open(const struct instance_params *params)
 {
 	struct bench_instance *bench = need(sizeof(*bench));
@@ -171,6 +193,7 @@ struct bench_instance *bench_instance_open(const struct instance_params *params)
 	bench->prepare_s = cpu_seconds() - began;
 	if (ret)
 		die("a box of %u policies does not come up: %s", params->policies, strerror(-ret));
+	use_vectors(bench, !portable);
 	return bench;
 }
 
@@ -273,28 +296,16 @@ struct contender instance_contender(
 
 /* ---- without the vectors that this CPU may have ---- */
 
-static void set_vectors(struct worker *worker, bool eights, bool wide)
-{
-	worker_own(worker)->eights = eights;
-	worker_own(worker)->wide = wide;
-}
-
 static void begin_portable(void *self)
 {
-	struct bench_instance *bench = self;
-
-	for (unsigned i = 0; i < bench->config->n_workers; i++)
-		set_vectors(&bench->inst.workers[i], false, false);
 	bench_instance_begin(self);
+	use_vectors(self, false);
 }
 
 static void end_portable(void *self)
 {
-	struct bench_instance *bench = self;
-
 	bench_instance_end(self);
-	for (unsigned i = 0; i < bench->config->n_workers; i++)
-		set_vectors(&bench->inst.workers[i], police_has_eights(), classify_has_wide());
+	use_vectors(self, !portable);
 }
 
 struct contender portable_contender(struct bench_instance *bench, const struct traffic *traffic)
@@ -327,7 +338,7 @@ static void classify_path(struct classify *self, const struct path *path)
 		self->frames.data[i] = rte_pktmbuf_mtod(mbufs[i], const uint8_t *);
 		self->frames.len[i] = mbufs[i]->data_len;
 	}
-	self->frames.wide = classify_has_wide();
+	self->frames.wide = !portable && classify_has_wide();
 	classify_frames(classifier, path->wire, path->direction, &self->frames, n);
 	sent = rte_eth_tx_burst(path->tx_port, path->queue, mbufs, n);
 	rte_pktmbuf_free_bulk(mbufs + sent, n - sent);

@@ -37,9 +37,11 @@ __attribute__((noinline)) void counted_turns(const struct contender *c, unsigned
 }
 
 /* A slice of time, or of turns if these are what is counted. */
-static void spend_slice(const struct lab *lab, const struct contender *c, uint64_t ticks)
+static void spend_slice(const struct lab *lab, struct contender *c, uint64_t ticks)
 {
-	if (lab->turns)
+	if (lab->step && (is_named(lab->step, c->name) || is_named(lab->step, "all")))
+		c->steps += steps_of_turns(c, lab->turns);
+	else if (lab->turns)
 		counted_turns(c, lab->turns);
 	else
 		run_turns(c, ticks);
@@ -74,6 +76,8 @@ static void detach_traffic(const struct contender *c)
 
 static void commit_contender(const struct lab *lab, struct contender *c)
 {
+	if (lab->step)
+		return; /* control has a thread of its own */
 	attach_traffic(c, 0);
 	if (c->commit) {
 		c->commit(c->self, lab->settle_ms);
@@ -124,6 +128,8 @@ static void time_slice(const struct lab *lab, struct contender *c, unsigned roun
 	uint64_t received, dropped, received_then, dropped_then;
 
 	attach_traffic(c, round);
+	if (lab->step)
+		steps_begin();
 	if (c->begin)
 		c->begin(c->self);
 	run_turns(c, ticks / WARM_PART);
@@ -134,6 +140,8 @@ static void time_slice(const struct lab *lab, struct contender *c, unsigned roun
 	c->counted(c->self, &received, &dropped);
 	if (c->end)
 		c->end(c->self);
+	if (lab->step)
+		steps_end();
 	detach_traffic(c);
 	received -= received_then;
 	if (received == 0)
@@ -149,8 +157,9 @@ static json_t *result_of(const struct lab *lab, const struct contender *c)
 
 	for (unsigned r = 0; r < lab->rounds; r++)
 		json_array_append_new(cycles, json_real(c->cycles[r]));
-	return json_pack("{s:o, s:f, s:I}", "cycles", cycles, "dropped",
-		(double)c->dropped / (double)c->received, "packets", (json_int_t)c->received);
+	return json_pack("{s:o, s:f, s:I, s:I}", "cycles", cycles, "dropped",
+		(double)c->dropped / (double)c->received, "packets", (json_int_t)c->received,
+		"instructions", (json_int_t)c->steps);
 }
 
 void lab_ask(struct lab *lab, const char *question, struct contender *contenders, unsigned n)

@@ -1,14 +1,23 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Counts the instructions of a packet with callgrind, and prints a table in Markdown.
+"""Counts the instructions of a packet, and prints a table in Markdown.
 
-    instructions.py [--policies N] [--turns N] [--question NAME,...] [--only CONTENDER,...]
+    instructions.py --native portable|vectors [--policies N] [--turns N] [--question NAME,...]
+                    [--only CONTENDER,...]
+    instructions.py [the same options]
 
 Unlike cycles, instructions are the same in every run of the same program, even on a busy machine.
-Callgrind does not support AVX-512, so they are those of the workers' portable path. They depend on
-the compiler and DPDK. With --for, the program compares both and ends with 77 if one differs.
-Sampling of flows depends on the clock, so the last digits change for contenders that sample.
+They depend on the compiler and DPDK. With --for, the program compares both and ends with 77 if one
+differs.
+
+With --native, the CPU itself counts. It traps after each instruction, and the program's clock goes
+in the same way in every run. "portable" leaves out the instructions that only some CPUs have. Its
+counts are the same on every x86-64 CPU. "vectors" needs such a CPU and ends with 77 on others. A
+trap takes a microsecond, in a guest up to 100.
+
+Without it, callgrind counts. It does not support AVX-512, so the counts are those of the portable
+path. Its clock is real: a busy machine adds instructions to rows in which a clock brings work.
 """
 
 import argparse
@@ -24,6 +33,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
 SKIP = 77
+TURNS = {"native": 2, "callgrind": 200}
+# The C library chooses its functions by the CPU; these are the ones that each CPU has.
+PLAIN = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512VL,-AVX512F,-AVX2,-AVX,-SSSE3,-ERMS,-FSRM",
+         "LD_BIND_NOW": "1"}
 # Descriptions of the contenders.
 WORDS = {
     "io": "bare forwarding",
@@ -38,6 +51,7 @@ WORDS = {
     "unmatched": "packets that match no policy",
     "phantom_1": "flows that share a limit (`phantom`), one policy",
     "bucket_1": "one policy, no flow is sampled",
+    "phantom_10k": "the same, many policies",
     "source_scan": "a meter for each source, each packet from a new one",
     "plan_scan": "the same within a plan within a link",
 }
@@ -60,21 +74,40 @@ def toolchain():
     return f"{version}, DPDK {dpdk}"
 
 
-def callgrind(options, folder):
-    """Runs the fast path's program. Only the counts of packets in its results have a use here."""
-    results, out = os.path.join(folder, "results.json"), os.path.join(folder, "out")
-    command = ["valgrind", "--quiet", "--tool=callgrind", "--toggle-collect=counted_turns",
-               "--dump-after=counted_turns", f"--callgrind-out-file={out}",
-               os.path.join(BUILD, "test", "bench", "fastpath"), "--json", results,
+def fastpath(options, folder, before=(), after=(), env=None):
+    """Runs the fast path's program, perhaps under another one, and returns its results."""
+    results = os.path.join(folder, "results.json")
+    command = [*before, os.path.join(BUILD, "test", "bench", "fastpath"), "--json", results,
                "--only", options.question, "--rounds", "1", "--slice-us", "1000",
                "--settle-ms", "0", "--turns", str(options.turns), "--memory", "512",
                "--policies", str(options.policies), "--scale", str(10 * options.policies),
-               "--packets", "65536", "--cpus", cpus(), "--directory", folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+               "--packets", "65536", "--cpus", cpus(), "--directory", folder, *after]
+    done = subprocess.run(command, capture_output=True, text=True, check=False,
+                          env=os.environ | (env or {}))
     if done.returncode:
         complain(f"{' '.join(command)}: ended with {done.returncode}: {done.stderr[-2000:]}")
     with open(results, encoding="utf-8") as file:
-        return json.load(file)["questions"]
+        return json.load(file)
+
+
+def callgrind(options, folder):
+    """Returns the results under callgrind. Only the numbers of packets in them have a use."""
+    command = ["valgrind", "--quiet", "--tool=callgrind", "--toggle-collect=counted_turns",
+               "--dump-after=counted_turns", f"--callgrind-out-file={folder}/out"]
+    return fastpath(options, folder, before=command)["questions"]
+
+
+def native(options):
+    """Returns [(contender, instructions a packet)], or None if the CPU lacks the instructions."""
+    after = ["--step", options.only or "all"]
+    if options.native == "portable":
+        after.append("--portable")
+    with tempfile.TemporaryDirectory(prefix="weir-instructions-") as folder:
+        found = fastpath(options, folder, after=after, env=PLAIN)
+    if found["vectors"] != (options.native == "vectors"):
+        return None
+    return [(name, one["instructions"] / one["packets"])
+            for question in found["questions"].values() for name, one in question.items()]
 
 
 def cpus():
@@ -119,18 +152,22 @@ def parse_arguments(argv):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--question", default="policies", help="questions of the fast path's program (policies)")
+    add("--native", choices=("portable", "vectors"), help="count with the CPU's trap flag")
     add("--policies", type=int, default=1000, metavar="N", help="policies if there are many (1000)")
-    add("--turns", type=int, default=200, metavar="N", help="bursts to count (200)")
+    add("--turns", type=int, metavar="N",
+        help="turns of two bursts to count (2 with --native, otherwise 200)")
     add("--only", default="", metavar="CONTENDER,...", help="rows of the table")
     add("--for", dest="toolchain", default="", metavar="COMPILER, DPDK",
         help="expected compiler and DPDK; end with 77 if the build has others")
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    options.turns = options.turns or TURNS["native" if options.native else "callgrind"]
+    return options
 
 
 def main(argv):
     """Prints the table; returns the exit status."""
     options = parse_arguments(argv)
-    if not shutil.which("valgrind"):
+    if not options.native and not shutil.which("valgrind"):
         print("valgrind: not found, install the package valgrind", file=sys.stderr)
         return SKIP
     here = toolchain()
@@ -138,7 +175,12 @@ def main(argv):
         print(f"--for: found a build with {here}, expected {options.toolchain}",
               file=sys.stderr)
         return SKIP
-    measured = dict(reversed(measure(options)))  # keeps the first of each name
+    rows = native(options) if options.native else measure(options)
+    if rows is None:
+        print("--native vectors: this CPU has no vector instructions that Weir uses",
+              file=sys.stderr)
+        return SKIP
+    measured = dict(reversed(rows))  # keeps the first of each name
     print("| contender | | instructions a packet |\n|---|---|---|")
     for name in options.only.split(",") if options.only else reversed(measured):
         print(f"| `{shown_name(name, options.policies)}` | {WORDS.get(name, '')} | "
