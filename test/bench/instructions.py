@@ -71,7 +71,7 @@ def toolchain():
                              check=False).stdout.split("\n", maxsplit=1)[0]
     dpdk = subprocess.run(["pkg-config", "--modversion", "libdpdk"], capture_output=True,
                           text=True, check=False).stdout.strip()
-    return f"{version}, DPDK {dpdk}"
+    return f"{re.sub('^cc ', 'gcc ', version)}, DPDK {dpdk}"  # two names of one compiler
 
 
 def fastpath(options, folder, before=(), after=(), env=None):
