@@ -51,7 +51,7 @@ WORDS = {
     "unmatched": "packets that match no policy",
     "phantom_1": "flows that share a limit (`phantom`), one policy",
     "bucket_1": "one policy, no flow is sampled",
-    "phantom_10k": "the same, many policies",
+    "phantom_10k": "flows that share a limit (`phantom`), many policies",
     "source_scan": "a meter for each source, each packet from a new one",
     "plan_scan": "the same within a plan within a link",
 }
