@@ -41,7 +41,6 @@ static const char usage[] =
 	"  --step NAME,...      count the instructions of these contenders in --turns (all: each)\n"
 	"  --portable           no vector instructions that only some CPUs have\n"
 	"  --policies N         of most boxes (10000)\n"
-	"  --pressed-bps N      limit of each that is pressed on (8000)\n"
 	"  --scale N            of the largest boxes (100000)\n"
 	"  --packets N          until traffic repeats, a power of two (1048576)\n"
 	"  --cold N             packets in rings (from the size of the L3 cache)\n"
@@ -56,7 +55,7 @@ static const char usage[] =
 struct options {
 	const char *json, *only, *directory, *step;
 	unsigned rounds, slice_us, policies, scale, packets, cold, memory, settle_ms, long_us, huge;
-	unsigned pressed_bps, turns, cached, portable;
+	unsigned turns, cached, portable;
 	unsigned cpu[2];
 };
 
@@ -107,7 +106,6 @@ static bool parse_number(struct options *o, int opt)
 		{'u', &o->slice_us, 100, 10000000},
 		{'T', &o->turns, 1, 1u << 20},
 		{'p', &o->policies, 1, 1000000},
-		{'b', &o->pressed_bps, 1000, 1u << 31},
 		{'s', &o->scale, 1, 1000000},
 		{'n', &o->packets, 1024, 1u << 24},
 		{'c', &o->cold, 128, COLD_MAX},
@@ -134,7 +132,6 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{"slice-us", required_argument, NULL, 'u'},
 		{"turns", required_argument, NULL, 'T'},
 		{"policies", required_argument, NULL, 'p'},
-		{"pressed-bps", required_argument, NULL, 'b'},
 		{"scale", required_argument, NULL, 's'},
 		{"packets", required_argument, NULL, 'n'},
 		{"cold", required_argument, NULL, 'c'},
@@ -258,7 +255,6 @@ static void run_fastpath(const struct options *o)
 		.long_us = o->long_us,
 		.n_traffic = o->packets,
 		.policies = o->policies,
-		.pressed_bps = o->pressed_bps,
 		.scale = o->scale,
 		.cpu = {o->cpu[0], o->cpu[1]},
 		.cold = cold_of(o),
@@ -287,7 +283,6 @@ int main(int argc, char **argv)
 	struct options options = {.rounds = 31,
 		.slice_us = 20000,
 		.policies = 10000,
-		.pressed_bps = 8000,
 		.scale = 100000,
 		.packets = 1 << 20,
 		.cached = 16384,

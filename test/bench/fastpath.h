@@ -134,6 +134,8 @@ struct contender {
 	void (*counted)(const void *self, uint64_t *received, uint64_t *dropped);
 	/* Runs it for a while before it counts, however it gets into its stride; NULL: just so. */
 	void (*commit)(void *self, unsigned ms);
+	/* After a slice in which it dropped this share of the packets; NULL: nothing. */
+	void (*adapt)(void *self, double dropped);
 	/* Around each of its slices; either may be NULL. */
 	void (*begin)(void *self);
 	void (*end)(void *self);
@@ -204,6 +206,8 @@ struct bench_instance {
 	struct beside beside;  /* the second worker, if launched */
 	bool launched;         /* the second worker turns too, on its lcore */
 	bool stop;
+	double pressed;           /* limit of each policy that is pressed on, bytes a second */
+	double lacking;           /* sum over the slices of the share that it did not drop */
 	double load_s, prepare_s; /* of CPU: to read the configuration, to set up the box */
 };
 
@@ -235,6 +239,14 @@ struct contender classify_contender(struct bench_instance *bench, const struct t
 
 /* The configuration of a box as text; free() it. */
 char *config_text(const struct instance_params *params, size_t *len);
+
+/* ---- pressure (fastpath_pressure.c) ---- */
+
+/* Part of the packets that a pressed box drops. */
+#define PRESSED_SHARE 0.5
+
+/* A box with one worker whose limits follow its rate, so that it drops that share. */
+struct contender pressed_contender(struct bench_instance *bench, const struct traffic *traffic);
 
 /* ---- what happens around a box (fastpath_around.c) ---- */
 
@@ -278,7 +290,6 @@ struct lab {
 	unsigned long_us;         /* of slices in which the control loop ticks a few times */
 	unsigned n_traffic;       /* packets until a stream repeats */
 	unsigned policies, scale; /* of most boxes; of the largest */
-	unsigned pressed_bps;     /* limit of each policy that flows press on */
 	unsigned cpu[2];
 	unsigned cold, cached;       /* buffers in the rings of these questions */
 	const char *directory;       /* for sockets and keys */

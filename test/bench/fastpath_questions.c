@@ -136,6 +136,11 @@ static struct contender same_instance_again(
 	return contender;
 }
 
+static unsigned longer_slices(const struct lab *lab)
+{
+	return (unsigned)(rte_get_tsc_hz() / 1000000 * lab->long_us / lab->slice) + 1;
+}
+
 /* For who wants to know whether our io is what others call so. */
 static void ask_bare(struct lab *lab)
 {
@@ -291,9 +296,7 @@ static void ask_phantom(struct lab *lab)
 	struct stage stage = {.lab = lab};
 	struct prefixes one, some;
 	const struct traffic *to_one, *to_some;
-	char pressed[32];
 
-	snprintf(pressed, sizeof(pressed), "%ubit/s", lab->pressed_bps);
 	prefixes_make(&one, 1);
 	prefixes_make(&some, lab->policies);
 	to_one = add_traffic(&stage, &one, FRAME_HASHED, DRAW_UNIFORM);
@@ -302,15 +305,18 @@ static void ask_phantom(struct lab *lab)
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		struct instance_params params = params_of(lab, rows[i].one ? &one : &some);
 		const struct traffic *packets = rows[i].one ? to_one : to_some;
+		struct bench_instance *bench;
 
 		params.allocator = "static";
 		params.meter = rows[i].meter;
-		params.limit = rows[i].pressed ? pressed : NULL;
-		params.burst = rows[i].pressed ? "4kB" : NULL;
-		add_contender(&stage, rows[i].name,
-			instance_contender("",
-				set_rx_hash(bench_instance_open(&params), rows[i].hashes),
-				packets));
+		params.limit = rows[i].pressed ? "1Gbit/s" : NULL; /* at first */
+		params.burst = rows[i].pressed ? "2kB" : NULL;
+		bench = set_rx_hash(bench_instance_open(&params), rows[i].hashes);
+		if (rows[i].pressed)
+			add_contender(&stage, rows[i].name, pressed_contender(bench, packets))
+				->longer = longer_slices(lab);
+		else
+			add_contender(&stage, rows[i].name, instance_contender("", bench, packets));
 	}
 	ask_question(&stage, "phantom");
 	prefixes_free(&one);
@@ -640,11 +646,6 @@ static void ask_waits(struct lab *lab)
 }
 
 /* ---- what happens around ---- */
-
-static unsigned longer_slices(const struct lab *lab)
-{
-	return (unsigned)(rte_get_tsc_hz() / 1000000 * lab->long_us / lab->slice) + 1;
-}
 
 /* Everything that watches, beside a bucket that nobody looks at. */
 static void ask_observed(struct lab *lab)

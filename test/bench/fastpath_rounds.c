@@ -148,6 +148,8 @@ static void time_slice(const struct lab *lab, struct contender *c, unsigned roun
 		die("%s received nothing", c->name);
 	c->received += received;
 	c->dropped += dropped - dropped_then;
+	if (c->adapt && !lab->step)
+		c->adapt(c->self, (double)(dropped - dropped_then) / (double)received);
 	c->cycles[round] = (ended - began) / (double)received;
 }
 

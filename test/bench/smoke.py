@@ -21,15 +21,14 @@ import measure  # noqa: E402
 import report  # noqa: E402
 
 TINY = ["--rounds", "3", "--slice-us", "300", "--long-us", "3000", "--settle-ms", "150",
-        "--policies", "60", "--pressed-bps", "4000000", "--scale", "300",
+        "--policies", "60", "--scale", "300",
         "--packets", "4096", "--cold", "1024", "--cached", "512"]
 QUESTIONS = ["policies", "few", "drops", "ipv6", "hostile", "cached", "cold", "observed", "updates",
              "workers", "peers", "scale", "phantom", "shape", "bare", "latency"]
 # What must be dropped, by contender; of all others nothing.
 DROPPED = {"full_10": 0.1, "full_33": 1 / 3, "full_50": 0.5, "full_90": 0.9, "full_100": 1,
            "library_33": 1 / 3, "library_50": 0.5, "all_over": 1}
-# Offered what this machine can send and limited in bit/s: how much of it nobody knows, but that
-# some passes and some does not, and that who shares tokens takes what a bucket does, of as many.
+# The limits follow the rate of each, so each drops about half. Rounds are few and short here.
 PACED = ("bucket_10k_pressed", "phantom_10k_pressed")
 
 
@@ -52,9 +51,8 @@ def check_dropped(questions):
         for name, one in contenders.items():
             wanted = DROPPED.get(name, 0)
             if name in PACED:
-                bucket = contenders[PACED[0]]["dropped"]
-                expect(0 < one["dropped"] < min(1, bucket + 0.1),
-                       f"{question}: {name} drops {one['dropped']:.3f}, a bucket {bucket:.3f}")
+                expect(0.25 < one["dropped"] < 0.75,
+                       f"{question}: {name} drops {one['dropped']:.3f}, not about a half")
             elif name != "rte_sched":  # its queues may be full
                 expect(abs(one["dropped"] - wanted) < 0.05,
                        f"{question}: {name} drops {one['dropped']:.3f}, not {wanted:.3f}")

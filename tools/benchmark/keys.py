@@ -69,7 +69,7 @@ KEYS = (
     Key("phantom_10k_vs_bucket", "phantom", "phantom_10k", "bucket_10k", 1.3,
         "the same, 10,000 policies"),
     Key("phantom_10k_pressed_vs_bucket", "phantom", "phantom_10k_pressed", "bucket_10k_pressed",
-        1.3, "the same, a large part of the packets dropped"),
+        1.3, "the same, half of the packets dropped"),
     Key("phantom_1_unhashed_vs_bucket", "phantom", "unhashed_1", "bucket_1", None,
         "one policy, a device that delivers no hash"),
     Key("phantom_10k_unhashed_vs_bucket", "phantom", "unhashed_10k", "bucket_10k", None,

@@ -75,6 +75,13 @@ def verdict(value, target, least=False):
     return f"{'≥' if least else '≤'} {target:g}: {'reached' if reached else 'not reached'}"
 
 
+def dropped_words(result, key):
+    """The shares that both contenders of a ratio dropped, if they did."""
+    contenders = result["cycles"].get("contenders", {}).get(key.question, {})
+    shares = [contenders.get(name, {}).get("dropped", 0) for name in (key.over, key.under)]
+    return " ({:.1%} dropped, against {:.1%})".format(*shares) if max(shares) > 0.001 else ""
+
+
 def ratio_rows(result):
     """Yields (key, figure, verdict, words) of each measured ratio."""
     ratios = dict(result["ratios"])
@@ -82,7 +89,7 @@ def ratio_rows(result):
         spread = ratios.pop(key.name, None)
         if spread:
             yield (key.name, cell(spread), verdict(spread["median"], key.target, key.least),
-                   key.words)
+                   key.words + dropped_words(result, key))
     targets = {"per_source_vs_line": (1.10, "a meter for each source, against one cache line")}
     for name, spread in ratios.items():
         target, words = targets.get(name, (None, ""))
