@@ -17,6 +17,8 @@ Of time, and so another in each run; arguments are the program's own:
     control-loop [--quick]       a limiter's control of many policies
     demo [OPTION...]             what tools/demo says at its end (as root)
     distribute [ROUNDS]          one queue for several workers
+    own [OPTION...]              Weir's own cost of a packet as a part of the library's
+    sizing [OPTION...]           CPUs by speed, packet size and number of policies
     few [OPTION...]              the whole way of a packet where there are few policies
     phantom POLICIES... [OPTION...]
                                  the whole way of a packet of the meter phantom
@@ -38,9 +40,10 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(ROOT, os.environ.get("WEIR_BUILD") or "build")
 sys.path[:0] = [os.path.join(ROOT, "tools", "benchmark"), os.path.join(ROOT, "tools")]
 
-from keys import FEW, cycles_of, ratios_of  # noqa: E402 (needs the path above)
-from measure import fastpath  # noqa: E402
-from report import markdown_table  # noqa: E402
+import machine  # noqa: E402 (needs the path above)
+from keys import FEW, cycles_of, ratios_of  # noqa: E402
+from measure import MEMORY_MB, fastpath  # noqa: E402
+from report import CARD, markdown_table, pages_words, ratio_table, sizing_table  # noqa: E402
 from testbed.measure import jain  # noqa: E402
 
 NUMBER = r"(-?[\d.]+)"
@@ -256,6 +259,38 @@ def few(*words):
                            "`few_…_vs_library`", "`few_…_vs_10k`"], rows)
 
 
+def on_this_machine(questions, words):
+    """Runs the questions, on hugepages if there is memory for them."""
+    with machine.hugepages(MEMORY_MB) as huge:
+        return fastpath(BUILD, questions, huge, ["--slice-us", "5000", *words])
+
+
+def machine_line(measured):
+    """Describes the machine in a line."""
+    return (f"{machine.cpu_model()}, L2 {machine.cache(2)}, L3 {machine.cache(3)}, TSC "
+            f"{measured['tsc_hz'] / 1e9:.2f} GHz, {pages_words(measured)}.\n\n")
+
+
+def own(*words):
+    """Keys own_* and cached_*, in the form of the table of all figures."""
+    measured = on_this_machine(["policies", "cached", "cold"], words)
+    ratios = {name: one for name, one in ratios_of(measured["questions"]).items()
+              if "own_" in name or name.startswith("cached_") or name == "full_vs_library"}
+    return machine_line(measured) + ratio_table({"ratios": ratios, "figures": {}, "cycles": {}})
+
+
+def sizing(*words):
+    """CPUs, from the cost of packets that a card with access to the cache delivers."""
+    measured = on_this_machine(["cached"], words)
+    contenders = cycles_of(measured["questions"])["contenders"]["cached"]
+    costs = ", ".join(f"{contenders[name]['median']:.0f} with {policies}" for name, policies in
+                      (("full_few", "10 policies"), ("full_10k", "10,000"),
+                       ("full_100k", "100,000")))
+    return (machine_line(measured)
+            + f"A packet from a ring takes {costs} (cycles). {CARD} are added for a card.\n\n"
+            + sizing_table(measured["tsc_hz"], contenders))
+
+
 def shape(*words):
     """Three questions to both ways to wait."""
     lines = said_by("test/bench/bench_shape", *words)
@@ -283,6 +318,7 @@ def shape(*words):
 
 TABLES = {"estimators": estimators, "push-sum": push_sum, "split": split, "unlike": unlike,
           "control-loop": control_loop, "demo": demo, "distribute": distribute, "few": few,
+          "own": own, "sizing": sizing,
           "phantom": phantom, "plane": plane, "reserve": reserve, "shape": shape}
 
 
