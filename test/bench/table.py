@@ -275,7 +275,7 @@ def own(*words):
     """Keys own_* and cached_*, in the form of the table of all figures."""
     measured = on_this_machine(["policies", "cached", "cold"], words)
     ratios = {name: one for name, one in ratios_of(measured["questions"]).items()
-              if "own_" in name or name.startswith("cached_") or name == "full_vs_library"}
+              if "own_" in name or name.startswith("cached_")}
     return machine_line(measured) + ratio_table({"ratios": ratios, "figures": {}, "cycles": {}})
 
 
