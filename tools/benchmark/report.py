@@ -127,7 +127,7 @@ def machine_words(result):
     kind = "virtual" if machine["virtual"] else "real"
     return (f"{machine['cpus']} {kind} CPUs {machine['cpu']}, L2 {machine['l2']}, L3 "
             f"{machine['l3']}, TSC {run['tsc_hz'] / 1e9:.2f} GHz, {run['dpdk']}, "
-            f"{pages_words(run)}; {run['rounds']} rounds of "
+            f"{pages_words(run)}. {run['rounds']} rounds of "
             f"{run['slice_us'] / 1e3:g} ms; load {machine['load']:.1f} at the start. "
             f"Measured at commit `{machine['commit']}`.")
 
