@@ -209,7 +209,10 @@ static char *take_reply(struct telemetry_server *server, const char *key, json_t
 	char *given = server->text;
 
 	server->text = NULL;
-	return given ? wrap_text(key, given) : wrap_in_object(key, value);
+	if (!given)
+		return wrap_in_object(key, value);
+	json_decref(value);
+	return wrap_text(key, given);
 }
 
 struct telemetry_reply telemetry_reply(struct telemetry_server *server,
