@@ -120,12 +120,12 @@ def address(rng, size, near):
     return bytes((number >> i % 4 * 2 & 3) * 0x41 for i in range(size))
 
 
-def addressed(rng, v6, near):
-    """A frame whose addresses policies can have."""
+def addressed(rng, v6, near, tags=((0x8100, 1),)):
+    """A frame whose addresses policies can have; with tags if it is near."""
     packet = bytearray(udp6(bytes(2)) if v6 else udp4(bytes(2), dport=rng.randint(1, 5)))
     at, size = (8, 16) if v6 else (12, 4)
     packet[at:at + 2 * size] = address(rng, size, near) + address(rng, size, near)
-    return ethernet(bytes(packet), tags=near and ((0x8100, 1),) or ())
+    return ethernet(bytes(packet), tags=near and tags or ())
 
 
 def classify():
@@ -143,8 +143,11 @@ def classify():
         if case > 4:
             some += [addressed(rng, not v6, 0), *frames()][:60 - len(some)]
             rng.shuffle(some)
-        yield (bytes((n - 1 + 40 * (case % 3),)) + b"".join(map(bytes, rows))
-               + b"".join(frame[:64].ljust(64, b"\0") for frame in some))
+        head = bytes((n - 1 + 40 * (case % 3),)) + b"".join(map(bytes, rows))
+        yield head + b"".join(frame[:64].ljust(64, b"\0") for frame in some)
+        if not v6:  # bursts of plain IPv4, which are looked up by vectors
+            plain = [addressed(rng, v6, near, ()) for _ in range(rng.choice((16, 32)))]
+            yield head + b"".join(frame[:64].ljust(64, b"\0") for frame in plain)
 
 
 def pcap(order, nano, link, packets):
