@@ -176,7 +176,7 @@ static bool all_same_policy(struct rx_burst *burst, uint16_t n)
 		different |= policies[i] ^ policies[0];
 		any |= policies[i];
 	}
-	burst->unmatched = any >> 31; /* of which CLASSIFY_NONE has all */
+	burst->unmatched = any >> 31; /* CLASSIFY_NONE has all bits */
 	return different == 0;
 }
 

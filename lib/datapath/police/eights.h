@@ -18,7 +18,7 @@
 
 /* Packets in their order, the first of them at the pointers. */
 struct police_eights {
-	struct policy_state *lines; /* of all policies, by number */
+	struct policy_state *lines; /* the line of each policy, by number */
 	const uint32_t *policies;   /* number of each packet's policy */
 	const uint32_t *len;        /* bytes of each frame, */
 	const uint16_t *uncharged;  /* and those of them that are not of layer 3 */
