@@ -54,7 +54,7 @@ static void put_limit(struct json_text *row, const struct policy *policy, double
 	put_rate(row, policy, policy->limit_bps == 0 ? NAN : rate);
 }
 
-/* Nobody is told of what neither allocators nor parents ask for. */
+/* Returns true if peers know of this policy: its allocator or a parent needs the demand. */
 static bool is_heard(const struct policy_now *now)
 {
 	return policy_is_told_of(now->inst->policies, now->index);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Shared by the files of the telemetry server: socket.c owns the path, server.c the clients,
- * protocol.c the meaning of a request, json_text.c the text of large replies. Nobody else includes
- * this.
+ * protocol.c the meaning of a request, json_text.c the text of large replies. Other rooms do not
+ * include this.
  */
 #ifndef WEIR_TELEMETRY_TELEMETRY_SERVER_H
 #define WEIR_TELEMETRY_TELEMETRY_SERVER_H

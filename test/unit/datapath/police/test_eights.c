@@ -141,7 +141,7 @@ static uint64_t charge_eight_here(struct world *w, unsigned at, unsigned *n_left
 	return over;
 }
 
-/* Whether a packet is charged and does not conform. */
+/* Returns true if a packet is charged and does not conform. */
 static bool charge_there(struct world *w, unsigned i)
 {
 	struct policy_state *state;
