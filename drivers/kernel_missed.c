@@ -19,6 +19,7 @@
 static struct bound {
 	int fd, family;
 	unsigned interface;
+	unsigned queue;  /* AF_XDP */
 	uint64_t missed; /* af_packet: up to the last look */
 } sockets[SOCKETS_MOST];
 static unsigned n_sockets;
@@ -46,6 +47,7 @@ int bind(int fd, const struct sockaddr *address, socklen_t len)
 		add_socket(&socket);
 	} else if (ret == 0 && socket.family == AF_XDP) {
 		socket.interface = ((const struct sockaddr_xdp *)address)->sxdp_ifindex;
+		socket.queue = ((const struct sockaddr_xdp *)address)->sxdp_queue_id;
 		add_socket(&socket);
 	}
 	return (int)ret;
@@ -97,6 +99,15 @@ bool kernel_unbound(unsigned interface)
 			is_of_family(sockets[i].fd, sockets[i].family) && is_unbound(&sockets[i]))
 			return true;
 	return false;
+}
+
+int kernel_xdp_socket(unsigned interface, unsigned queue)
+{
+	for (unsigned i = 0; i < n_sockets; i++)
+		if (sockets[i].family == AF_XDP && sockets[i].interface == interface &&
+			sockets[i].queue == queue && is_of_family(sockets[i].fd, AF_XDP))
+			return sockets[i].fd;
+	return -1;
 }
 
 void kernel_forget(unsigned interface)

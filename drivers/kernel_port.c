@@ -50,6 +50,13 @@ bool af_packet_fits(const struct port_config *port)
 	return af_packet_frame(port) >= port_frame_max(port) + AF_PACKET_HEADER;
 }
 
+unsigned af_xdp_first_queue(const struct port_config *port)
+{
+	const char *start = strstr(port->device, ",start_queue=");
+
+	return start ? (unsigned)strtoul(start + strlen(",start_queue="), NULL, 10) : 0;
+}
+
 bool kernel_interface(const struct port_config *port, char name[IFNAMSIZ])
 {
 	const char *key = port_is_xdp(port) ? "xdp:" : "iface=";

@@ -42,6 +42,9 @@ unsigned af_packet_frame(const struct port_config *port);
 /* Whether what its arguments name holds a frame of the MTU. */
 bool af_packet_fits(const struct port_config *port);
 
+/* Returns the queue of the interface that is queue 0 of an AF_XDP port. */
+unsigned af_xdp_first_queue(const struct port_config *port);
+
 /* Its receive queues, and those that DPDK's driver of AF_XDP knows of; at least one of each. */
 struct kernel_queues {
 	unsigned receive, pairs;

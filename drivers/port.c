@@ -362,6 +362,13 @@ int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffe
 	return ret ? ret : open_port(port, outlived);
 }
 
+int port_socket(const struct port *port, uint16_t queue)
+{
+	if (!port_is_af_xdp(port->config) || port->interface == 0)
+		return -1;
+	return kernel_xdp_socket(port->interface, af_xdp_first_queue(port->config) + queue);
+}
+
 bool port_interface(const struct port *port, char name[IFNAMSIZ])
 {
 	return port->interface && if_indextoname(port->interface, name);

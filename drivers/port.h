@@ -72,6 +72,12 @@ size_t port_pool_bytes(
 bool port_interface(const struct port *port, char name[IFNAMSIZ]);
 
 /*
+ * Returns a descriptor that is readable while a queue of a started port has packets, or -1. Only
+ * AF_XDP ports have one. port_stop() closes it. Main thread.
+ */
+int port_socket(const struct port *port, uint16_t queue);
+
+/*
  * Returns the ID of a port that receives and transmits nothing. Workers use it while the real one
  * is opened again. -ENOSPC: DPDK has no ID left for it.
  */

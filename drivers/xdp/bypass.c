@@ -165,14 +165,6 @@ static void take_counts(struct bypass_port *port)
 	free(each);
 }
 
-/* The queue of the interface that is the port's first. */
-static unsigned first_queue(const struct port_config *port)
-{
-	const char *said = strstr(port->device, ",start_queue=");
-
-	return said ? (unsigned)strtoul(said + strlen(",start_queue="), NULL, 10) : 0;
-}
-
 static int index_of(const struct port_config *port)
 {
 	char name[IFNAMSIZ];
@@ -213,7 +205,7 @@ static void set_up(const struct opening *opening, struct bypass_bpf *program)
 		.vxlan_port = config->tunnels.vxlan_port,
 		.direction = opening->port == wire->a ? DIRECTION_A_TO_B : DIRECTION_B_TO_A,
 	};
-	first = first_queue(&config->ports[opening->port]);
+	first = af_xdp_first_queue(&config->ports[opening->port]);
 	for (unsigned q = 0; q < BYPASS_QUEUES; q++)
 		setup->worker_of[q] = q < first ? BYPASS_WORKERS
 						: (uint8_t)wire_queue_owner(opening->wire,
