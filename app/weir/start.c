@@ -67,6 +67,9 @@
 /* How soon it is looked whether workers have seen what a reload has changed. */
 #define RELOAD_REST_NS MS_NS
 
+/* Tasks that look once a second cause no turn of their own while others do. */
+#define SLACK_NS (SECOND_NS / 10)
+
 /* How long the stop waits for disks and files, while packets flow. */
 #define SETTLE_S 2
 
@@ -620,11 +623,14 @@ static const struct task tasks[] = {
 		.next_ns = lengths_next,
 		.run = lengths_run},
 	{.name = "watch", .next_ns = watch_next, .run = watch_run},
-	{.name = "busy", .next_ns = busy_next, .run = busy_run},
-	{.name = "bypass", .next_ns = bypasses_next, .run = bypasses_run},
-	{.name = "losses", .next_ns = losses_next, .run = losses_run},
-	{.name = "queues", .next_ns = queues_next, .run = queues_run},
-	{.name = "totals watch", .next_ns = watch_totals_next, .run = watch_totals},
+	{.name = "busy", .next_ns = busy_next, .slack_ns = SLACK_NS, .run = busy_run},
+	{.name = "bypass", .next_ns = bypasses_next, .slack_ns = SLACK_NS, .run = bypasses_run},
+	{.name = "losses", .next_ns = losses_next, .slack_ns = SLACK_NS, .run = losses_run},
+	{.name = "queues", .next_ns = queues_next, .slack_ns = SLACK_NS, .run = queues_run},
+	{.name = "totals watch",
+		.next_ns = watch_totals_next,
+		.slack_ns = SLACK_NS,
+		.run = watch_totals},
 	{.name = "events", .next_ns = events_due, .run = events_turn},
 };
 

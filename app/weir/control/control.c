@@ -25,13 +25,17 @@ static unsigned list_files(
 	return 1 + n + telemetry_pollfds(inst->telemetry, fds + 1 + n);
 }
 
+/* The time of the next turn. */
 static uint64_t first_due_task(const struct instance *inst, const struct task *tasks, unsigned n)
 {
 	uint64_t next = UINT64_MAX;
 
-	for (unsigned i = 0; i < n; i++)
-		if (tasks[i].next_ns)
-			next = RTE_MIN(next, tasks[i].next_ns(inst));
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t due = tasks[i].next_ns ? tasks[i].next_ns(inst) : UINT64_MAX;
+
+		if (due < next)
+			next = RTE_MIN(next, due + tasks[i].slack_ns);
+	}
 	return next;
 }
 

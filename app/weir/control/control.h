@@ -23,6 +23,9 @@ struct task {
 	/* When it has something to do that nobody tells; UINT64_MAX: never. */
 	uint64_t (*next_ns)(const struct instance *inst);
 
+	/* After that it waits for a turn that another task causes, but not for longer than this. */
+	uint64_t slack_ns;
+
 	/* What `fd` says has come. */
 	void (*read)(struct instance *inst);
 

@@ -20,18 +20,22 @@
 #include "instance.h"
 #include "telemetry/server.h"
 
+#define SLACK_NS (20 * MS_NS)
+
 static struct world {
 	struct instance inst;
 	int signals[2], file[2];
-	char told[256];  /* a letter for each thing that was done */
-	uint64_t due_ns; /* of the second task */
-	uint64_t ran_ns; /* what the tasks were told the time is */
-	uint64_t period; /* by which it is due again */
-	unsigned turns;  /* of the second task */
-	unsigned end;    /* after so many */
-	unsigned news;   /* bit i: at turn i there are some */
+	char told[256];       /* a letter for each thing that was done */
+	uint64_t due_ns;      /* of the second task */
+	uint64_t ran_ns;      /* what the tasks were told the time is */
+	uint64_t period;      /* by which it is due again */
+	unsigned turns;       /* of the second task */
+	unsigned end;         /* after so many */
+	unsigned news;        /* bit i: at turn i there are some */
+	uint64_t lazy_ns;     /* when the fifth task is due */
+	uint64_t lazy_period; /* by which it is due again */
+	unsigned lazy_runs;   /* turns in which it was due */
 	uid_t hung_up;
-
 } world;
 
 static void note(const char *what)
@@ -111,11 +115,31 @@ static void hang_up_third(struct instance *inst, uid_t uid)
 	note("h");
 }
 
+static uint64_t lazy_next(const struct instance *inst)
+{
+	(void)inst;
+	return world.lazy_ns;
+}
+
+static bool run_lazy(struct instance *inst, uint64_t now_ns)
+{
+	(void)inst;
+	if (now_ns < world.lazy_ns)
+		return false;
+	world.lazy_runs++;
+	world.lazy_ns = now_ns + world.lazy_period;
+	return false;
+}
+
 static const struct task tasks[] = {
 	{.name = "first", .fd = first_fd, .read = read_first, .tell = tell_first},
 	{.name = "second", .next_ns = second_next, .run = run_second},
 	{.name = "third", .next_ns = much_later, .tell = tell_third, .hang_up = hang_up_third},
 	{.name = "fourth", .tell = tell_fourth},
+	{.name = "fifth",
+		.next_ns = lazy_next,
+		.slack_ns = SLACK_NS,
+		.run = run_lazy},
 };
 #define N_TASKS (sizeof(tasks) / sizeof(tasks[0]))
 
@@ -143,7 +167,7 @@ static int set_up(void **state)
 	(void)state;
 	memset(&world, 0, sizeof(world));
 	snprintf(path, sizeof(path), "/tmp/weir-control-%d.sock", (int)getpid());
-	world.due_ns = UINT64_MAX;
+	world.due_ns = world.lazy_ns = UINT64_MAX;
 	return pipe(world.signals) || pipe(world.file) ||
 	       telemetry_listen(&options, &world.inst.telemetry);
 }
@@ -228,6 +252,33 @@ static void test_overdue(void **state)
 	assert_string_equal(world.told, ".");
 }
 
+/* A task with slack comes with the turns of another, and causes none of its own. */
+static void test_slack(void **state)
+{
+	(void)state;
+	world.due_ns = world.lazy_ns = control_now() + MS_NS;
+	world.lazy_period = MS_NS;
+	world.period = 3 * MS_NS;
+	world.end = 5;
+	assert_int_equal(run_loop(), SIGTERM);
+	assert_int_equal(world.lazy_runs, world.end);
+	assert_string_equal(world.told, ".....");
+}
+
+/* If no other task has a turn, it waits for its slack. */
+static void test_slack_alone(void **state)
+{
+	uint64_t due = control_now() + MS_NS;
+
+	(void)state;
+	world.lazy_ns = due;
+	world.lazy_period = SECOND_NS;
+	world.end = 1;
+	assert_int_equal(run_loop(), SIGTERM);
+	assert_int_equal(world.lazy_runs, 1);
+	assert_true(world.ran_ns >= due + SLACK_NS);
+}
+
 /* News are told in the turn they are of, by the first behind who tells, and once. */
 static void test_news(void **state)
 {
@@ -275,6 +326,8 @@ int main(void)
 		loop_test(test_files),
 		loop_test(test_due),
 		loop_test(test_overdue),
+		loop_test(test_slack),
+		loop_test(test_slack_alone),
 		loop_test(test_news),
 		loop_test(test_client),
 	};
