@@ -77,7 +77,7 @@ const struct metric metrics[] = {
 	GAUGES("weir_alarm", "health.active", "alarm",
 		"Active alarms of a kind; the manual has the kinds"),
 	ONE("weir_control_stalls", COUNTER, "health.control.stalls",
-		"Stalls of the control thread for more than 60 ms"),
+		"Stalls of the control thread: it was more than 45 ms late"),
 	ONE("weir_control_busy_seconds", COUNTER, "process.control.busy_s",
 		"CPU time of the control thread"),
 	ONE("weir_log_lines_lost", COUNTER, "health.log_lines_lost",

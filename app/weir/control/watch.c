@@ -14,6 +14,8 @@
 #include "notify/notify.h"
 #include "stuck.h"
 
+static const struct watch_pace fast = {15 * MS_NS, 15 * MS_NS}, slow = {40 * MS_NS, 60 * MS_NS};
+
 /* Shortest time between two lines of a thread, so that a machine with few CPUs fills no log. */
 #define SAY_NS (10 * SECOND_NS)
 
@@ -50,9 +52,17 @@ void watch_stop(struct instance *inst)
 	inst->watch = NULL;
 }
 
+struct watch_pace watch_pace(const struct config *config)
+{
+	for (unsigned i = 0; i < config->n_wires; i++)
+		if (config->wires[i].distribute)
+			return fast;
+	return slow;
+}
+
 uint64_t watch_next(const struct instance *inst)
 {
-	return inst->watch->seen_ns + WATCH_PERIOD_NS;
+	return inst->watch->seen_ns + watch_pace(inst->config).most_ns;
 }
 
 uint64_t watch_standing(const struct instance *inst, unsigned worker, uint64_t now_ns)
@@ -174,12 +184,13 @@ static bool all_came_round(const struct instance *inst)
 
 bool watch_run(struct instance *inst, uint64_t now_ns)
 {
+	struct watch_pace pace = watch_pace(inst->config);
 	uint64_t before = inst->watch->seen_ns;
 
-	if (before && now_ns - before < WATCH_PERIOD_NS)
+	if (before && now_ns - before < pace.least_ns)
 		return false;
 	inst->watch->seen_ns = now_ns;
-	if (before && now_ns - before > WATCH_GAP_NS) {
+	if (before && now_ns - before > pace.most_ns + WATCH_LATE_NS) {
 		if (all_came_round(inst)) /* the machine is slow, but all workers run */
 			notify_alive(inst->notify, now_ns);
 		forgive_workers(inst, now_ns, now_ns - before);

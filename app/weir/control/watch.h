@@ -16,16 +16,24 @@
 
 #include "base/time.h"
 
+struct config;
 struct instance;
 
-/* From a stall's begin to its being seen: two to three of these. */
-#define WATCH_PERIOD_NS (15 * MS_NS)
+/*
+ * Times between two checks. A stall is seen after two to three of them. Only on a wire with
+ * "distribute" do other workers take the packets of a stalled one, which needs fast checks.
+ * Otherwise a check can wait for a wake-up that control has anyway.
+ */
+struct watch_pace {
+	uint64_t least_ns, most_ns;
+};
+struct watch_pace watch_pace(const struct config *config);
 
 /* A worker that has stood for so long is given nothing any more that others can take. */
 #define WATCH_BY_FAR_NS (200 * MS_NS)
 
-/* Longer than this between two looks, and control has stood still itself. */
-#define WATCH_GAP_NS (4 * WATCH_PERIOD_NS)
+/* If a check comes later than this, control has stalled itself. */
+#define WATCH_LATE_NS (45 * MS_NS)
 
 /* What has come of one thread; control reads and writes. */
 struct watch_stalls {

@@ -17,8 +17,12 @@
 
 #define POLICY "{'name': 'p', 'limit': '8Mbit/s', 'match': {}}"
 
+/* The tests run at both paces. `period` is the longest time between two checks, in ns. */
+static bool is_fast;
+static uint64_t period;
+
 /* Checks until a worker is stalled for long. */
-#define BY_FAR ((WATCH_BY_FAR_NS + WATCH_PERIOD_NS - 1) / WATCH_PERIOD_NS)
+#define BY_FAR ((WATCH_BY_FAR_NS + period - 1) / period)
 
 static uint64_t now_ns;
 
@@ -54,13 +58,20 @@ static void look_again(struct instance_world *w, unsigned periods, bool first, b
 		instance_world_turn(w, 0);
 	if (second)
 		instance_world_turn(w, 1);
-	now_ns += periods * WATCH_PERIOD_NS;
+	now_ns += periods * period;
 	assert_false(watch_run(&w->inst, now_ns));
+}
+
+static void open_paced(struct instance_world *w)
+{
+	instance_world_open(w, POLICY);
+	w->config->wires[0].distribute = is_fast;
+	period = watch_pace(w->config).most_ns;
 }
 
 static void open_watched(struct instance_world *w)
 {
-	instance_world_open(w, POLICY);
+	open_paced(w);
 	now_ns = SECOND_NS;
 	look_again(w, 1, true, true);
 	assert_int_equal(w->inst.stuck.now, 0);
@@ -76,7 +87,7 @@ static void test_one_of_two(void **state)
 	assert_int_equal(w.inst.stuck.now, 0); /* a turn can end just before the first check */
 	look_again(&w, 1, true, false);
 	assert_int_equal(w.inst.stuck.now, 1 << 1);
-	assert_int_equal(watch_standing(&w.inst, 1, now_ns), 2 * WATCH_PERIOD_NS);
+	assert_int_equal(watch_standing(&w.inst, 1, now_ns), 2 * period);
 	assert_int_equal(watch_standing(&w.inst, 0, now_ns), 0);
 	assert_int_equal(w.inst.stuck.by_far, 0);
 	for (unsigned i = 3; i < BY_FAR; i++)
@@ -87,8 +98,7 @@ static void test_one_of_two(void **state)
 	look_again(&w, 1, true, true);
 	assert_int_equal(w.inst.stuck.now | w.inst.stuck.by_far, 0);
 	assert_int_equal(watch_worker_stalls(&w.inst, 1).n, 1);
-	assert_int_equal(
-		watch_worker_stalls(&w.inst, 1).longest_ns, (BY_FAR + 1) * WATCH_PERIOD_NS);
+	assert_int_equal(watch_worker_stalls(&w.inst, 1).longest_ns, (BY_FAR + 1) * period);
 	assert_int_equal(watch_worker_stalls(&w.inst, 0).n, 0);
 	instance_world_close(&w);
 }
@@ -99,14 +109,14 @@ static void test_before_the_first_turn(void **state)
 	struct instance_world w;
 
 	(void)state;
-	instance_world_open(&w, POLICY);
+	open_paced(&w);
 	now_ns = 1000 * SECOND_NS;
 	look_again(&w, 1, true, false);
 	look_again(&w, 1, true, false);
 	assert_int_equal(w.inst.stuck.now, 0);
 	look_again(&w, 1, true, false);
 	assert_int_equal(w.inst.stuck.now, 1 << 1);
-	assert_int_equal(watch_standing(&w.inst, 1, now_ns), 2 * WATCH_PERIOD_NS);
+	assert_int_equal(watch_standing(&w.inst, 1, now_ns), 2 * period);
 	instance_world_close(&w);
 }
 
@@ -118,11 +128,34 @@ static void test_looks_in_between(void **state)
 	(void)state;
 	open_watched(&w);
 	for (unsigned i = 0; i < 10; i++) {
-		now_ns += WATCH_PERIOD_NS / 20;
+		now_ns += period / 20;
 		assert_false(watch_run(&w.inst, now_ns));
 	}
 	assert_int_equal(w.inst.stuck.now, 0);
-	assert_int_equal(watch_next(&w.inst), SECOND_NS + 2 * WATCH_PERIOD_NS);
+	assert_int_equal(watch_next(&w.inst), SECOND_NS + 2 * period);
+	instance_world_close(&w);
+}
+
+/* A check comes with any turn of control after the least time, and is due after the longest. */
+static void test_early_checks(void **state)
+{
+	struct instance_world w;
+	struct watch_pace pace;
+
+	(void)state;
+	open_watched(&w);
+	pace = watch_pace(w.config);
+	for (unsigned i = 1; i < 4; i++) {
+		uint64_t due = now_ns + pace.most_ns, early = now_ns + pace.least_ns;
+
+		assert_int_equal(watch_next(&w.inst), due);
+		assert_false(watch_run(&w.inst, early - 1));
+		assert_int_equal(watch_next(&w.inst), due);
+		assert_int_equal(w.inst.stuck.now, i > 2 ? 3 : 0);
+		assert_false(watch_run(&w.inst, now_ns = early));
+		assert_int_equal(watch_next(&w.inst), early + pace.most_ns);
+		assert_int_equal(w.inst.stuck.now, i >= 2 ? 3 : 0);
+	}
 	instance_world_close(&w);
 }
 
@@ -137,14 +170,14 @@ static void test_control_itself(void **state)
 	look_again(&w, 100, false, false);
 	assert_int_equal(w.inst.stuck.now, 0);
 	assert_int_equal(watch_control_stalls(&w.inst).n, 1);
-	assert_int_equal(watch_control_stalls(&w.inst).longest_ns, 100 * WATCH_PERIOD_NS);
+	assert_int_equal(watch_control_stalls(&w.inst).longest_ns, 100 * period);
 	look_again(&w, 1, true, false);
 	assert_int_equal(w.inst.stuck.now, 0);
 	look_again(&w, 1, true, false);
 	assert_int_equal(w.inst.stuck.now, 1 << 1);
 	look_again(&w, 100, false, false); /* still without a turn */
 	assert_int_equal(w.inst.stuck.now, 1 << 1);
-	look_again(&w, 4, false, true);
+	look_again(&w, 1, false, true);
 	assert_int_equal(watch_control_stalls(&w.inst).n, 2);
 	assert_int_equal(w.inst.stuck.now, 0);
 	look_again(&w, 1, false, true);
@@ -172,13 +205,14 @@ static void test_watchdog(void **state)
 {
 	struct instance_world w;
 	struct manager manager;
-	uint64_t period_us = WATCH_PERIOD_NS / US_NS;
+	uint64_t period_us;
 	char us[16];
 
 	(void)state;
+	open_watched(&w);
+	period_us = period / US_NS;
 	snprintf(us, sizeof(us), "%d", (int)(40 * period_us)); /* a feed each ten looks */
 	manager_open(&manager, false, us);
-	open_watched(&w);
 	assert_int_equal(notify_open(&w.inst.notify), 0);
 	assert_int_equal(feeds(&w, &manager, 100, 1, true), 10);
 	assert_true(feeds(&w, &manager, 2, 1, false) <= 1); /* undecided at the first check */
@@ -229,6 +263,16 @@ static const char *said_since(uint64_t since)
 	return lines;
 }
 
+/* The line of an event of a worker that has stood for so many periods. */
+static const char *line_of(const char *event, unsigned worker, unsigned periods)
+{
+	static char line[64];
+
+	snprintf(line, sizeof(line), "%s %u %u %g\n", event, worker, worker,
+		(double)(periods * period) / MS_NS);
+	return line;
+}
+
 /* Any worker that is stalled for control.watchdog ends the process. */
 static void test_process_ends(void **state)
 {
@@ -242,7 +286,7 @@ static void test_process_ends(void **state)
 		uint64_t since;
 
 		open_watched(&w);
-		w.config->watchdog_ns = PERIODS * WATCH_PERIOD_NS;
+		w.config->watchdog_ns = PERIODS * period;
 		for (unsigned i = 1; i < PERIODS; i++)
 			assert_false(look_ends(&w, 1, first, second));
 		since = events_number();
@@ -254,7 +298,7 @@ static void test_process_ends(void **state)
 	}
 	/* A worker that runs in time does not, and without the key no worker does. */
 	open_watched(&w);
-	w.config->watchdog_ns = PERIODS * WATCH_PERIOD_NS;
+	w.config->watchdog_ns = PERIODS * period;
 	for (unsigned i = 1; i < PERIODS; i++)
 		assert_false(look_ends(&w, 1, true, false));
 	for (unsigned i = 0; i < PERIODS; i++)
@@ -280,13 +324,13 @@ static void test_stalls_are_said(void **state)
 	look_again(&w, 1, true, false);
 	assert_string_equal(said_since(since), "");
 	look_again(&w, 1, true, false);
-	assert_string_equal(said_since(since), "worker_stuck 1 1 30\n");
+	assert_string_equal(said_since(since), line_of("worker_stuck", 1, 2));
 	assert_string_equal(manager_hear(&manager), "STATUS=running; worker 1 (CPU 1) stalled");
 	since = events_number();
 	look_again(&w, 1, true, false);
 	assert_string_equal(said_since(since), "");
 	look_again(&w, 1, true, true);
-	assert_string_equal(said_since(since), "worker_came_round 1 1 60\n");
+	assert_string_equal(said_since(since), line_of("worker_came_round", 1, 4));
 	assert_string_equal(manager_hear(&manager), "STATUS=running; worker 1 (CPU 1) runs again");
 	/* The next stall comes too early: it is counted, without an event. */
 	since = events_number();
@@ -299,7 +343,7 @@ static void test_stalls_are_said(void **state)
 	/* The other worker has its own limit. */
 	for (unsigned i = 0; i < 2; i++)
 		look_again(&w, 1, false, true);
-	assert_string_equal(said_since(since), "worker_stuck 0 0 30\n");
+	assert_string_equal(said_since(since), line_of("worker_stuck", 0, 2));
 	look_again(&w, 1, true, true);
 	/* After ten seconds another event is possible. */
 	since = events_number();
@@ -307,9 +351,9 @@ static void test_stalls_are_said(void **state)
 		look_again(&w, 1, true, true);
 	for (unsigned i = 0; i < 2; i++)
 		look_again(&w, 1, true, false);
-	assert_string_equal(said_since(since), "worker_stuck 1 1 30\n");
+	assert_string_equal(said_since(since), line_of("worker_stuck", 1, 2));
 	assert_int_equal(watch_worker_stalls(&w.inst, 1).n, 3);
-	assert_int_equal(watch_worker_stalls(&w.inst, 1).longest_ns, 4 * WATCH_PERIOD_NS);
+	assert_int_equal(watch_worker_stalls(&w.inst, 1).longest_ns, 4 * period);
 	notify_close(w.inst.notify);
 	w.inst.notify = NULL;
 	instance_world_close(&w);
@@ -319,13 +363,13 @@ static void test_stalls_are_said(void **state)
 /* A gap of control is counted. A gap of a second is an event. */
 static void test_control_is_late(void **state)
 {
-	static const struct {
+	const struct {
 		uint64_t gap_ns;
 		unsigned n; /* count since the beginning */
 		const char *said;
 	} rows[] = {
-		{WATCH_GAP_NS, 0, ""},
-		{WATCH_GAP_NS + 1, 1, ""},
+		{period + WATCH_LATE_NS, 0, ""},
+		{period + WATCH_LATE_NS + 1, 1, ""},
 		{SECOND_NS - 1, 2, ""},
 		{SECOND_NS, 3, "control_late 1\n"},
 		{2500 * MS_NS, 4, "control_late 2.5\n"},
@@ -375,17 +419,29 @@ static void test_stand_in(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	const struct CMUnitTest paced[] = {
 		cmocka_unit_test(test_one_of_two),
 		cmocka_unit_test(test_before_the_first_turn),
 		cmocka_unit_test(test_looks_in_between),
+		cmocka_unit_test(test_early_checks),
 		cmocka_unit_test(test_control_itself),
-		cmocka_unit_test(test_stand_in),
 		cmocka_unit_test(test_watchdog),
+	};
+	/* More events of a kind in a minute would be held back. */
+	const struct CMUnitTest others[] = {
+		cmocka_unit_test(test_stand_in),
 		cmocka_unit_test(test_process_ends),
 		cmocka_unit_test(test_stalls_are_said),
 		cmocka_unit_test(test_control_is_late),
 	};
+	int failed;
 
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+	if (instance_world_start(NULL))
+		return 1;
+	is_fast = true;
+	failed = cmocka_run_group_tests_name("others", others, NULL, NULL);
+	failed += cmocka_run_group_tests_name("fast", paced, NULL, NULL);
+	is_fast = false;
+	failed += cmocka_run_group_tests_name("slow", paced, NULL, NULL);
+	return instance_world_stop(NULL) ? 1 : failed;
 }

@@ -101,19 +101,22 @@ static void look(struct instance_world *w, uint64_t after_ns, bool first, bool s
 static void test_stalls(void **state)
 {
 	struct instance_world w;
+	uint64_t period;
 
 	(void)state;
 	instance_world_open(&w, POLICY);
+	w.config->wires[0].distribute = true;
+	period = watch_pace(w.config).most_ns;
 	look(&w, SECOND_NS, true, true);
 	look(&w, 2500 * MS_NS, true, true);
 	show_expect(show_ask(&w, "/weir/health", NULL),
 		"{'control': {'stalls': 1, 'longest_stall_ms': 2500.0}, '...': 0}");
 	for (unsigned i = 0; i < 3; i++)
-		look(&w, WATCH_PERIOD_NS, true, i == 0);
+		look(&w, period, true, i == 0);
 	show_expect(show_ask(&w, "/weir/workers", NULL),
 		"[" STANDING("false", "0.0", "0", "0.0") ", " STANDING(
 			"true", "30.0", "1", "0.0") "]");
-	look(&w, WATCH_PERIOD_NS, true, true);
+	look(&w, period, true, true);
 	show_expect(show_ask(&w, "/weir/workers", NULL),
 		"[" STANDING("false", "0.0", "0", "0.0") ", " STANDING(
 			"false", "0.0", "1", "45.0") "]");
