@@ -58,6 +58,7 @@
 #include "timed.h"
 #include "show_explain.h"
 #include "tap_session.h"
+#include "waits.h"
 #include "watch.h"
 #include "watch_totals.h"
 #include "attach.h"
@@ -503,6 +504,7 @@ static void wait_for_workers(struct instance *inst)
 	uint64_t began = control_now();
 
 	__atomic_store_n(&inst->stop, true, __ATOMIC_RELAXED);
+	waits_wake(inst);
 	for (unsigned i = 0; i < inst->config->n_workers; i++) {
 		const struct worker *worker = &inst->workers[i];
 
@@ -632,6 +634,7 @@ static const struct task tasks[] = {
 		.slack_ns = SLACK_NS,
 		.run = watch_totals},
 	{.name = "events", .next_ns = events_due, .run = events_turn},
+	{.name = "waits", .rest = waits_wake},
 };
 
 /* Whoever is asked there gives up at once, but a look-up of names may take its time. */
@@ -665,6 +668,7 @@ static const struct module {
 	{"busy", busy_start, busy_stop, NULL, false},
 	{"losses", losses_start, losses_stop, NULL, false},
 	{"memory", memory_start, memory_stop, NULL, true},
+	{"waits", waits_start, waits_stop, NULL, true},
 	{"lengths", lengths_start, lengths_stop, NULL, false},
 	{"delays", delays_start, delays_stop, NULL, true},
 	{"ledger", commit_start, commit_stop, commit_settle, false},

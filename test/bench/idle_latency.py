@@ -5,8 +5,8 @@
 
     idle_latency.py [--packets 300]
 
-A frame goes in after a random pause of 1 to 40 ms and is timed on the other side, over af_packet
-and veth pairs in a network namespace of its own. The same without a box is the floor.
+A frame goes in after a random pause of 1 to 40 ms and is timed on the other side. It takes veth
+pairs in a network namespace of its own, with af_packet or AF_XDP. Without a box it is the floor.
 """
 
 import argparse
@@ -45,11 +45,11 @@ def row(name, found, cpu=None):
             f"{cpu * 100:.1f} % of a core" if cpu is not None else ""]
 
 
-def through(idle, packets):
-    """The row of a box with that idle behaviour."""
+def through(driver, idle, packets):
+    """The row of a box with that driver and idle behaviour."""
     scene = box.Scene()
     try:
-        with lifecycle.box_between_cables(scene, "net_af_packet", 1500, idle=idle) as weir:
+        with lifecycle.box_between_cables(scene, driver, 1500, idle=idle) as weir:
             source, target = lifecycle.raw("ta"), lifecycle.raw("tb")
             pid, began = weir.process.pid, time.monotonic()
             before = lifecycle.cpu_seconds(pid)
@@ -57,7 +57,7 @@ def through(idle, packets):
             cpu = (lifecycle.cpu_seconds(pid) - before) / (time.monotonic() - began)
             source.close()
             target.close()
-            return row(f"`{idle}`", found, cpu)
+            return row(f"`{driver}`, `{idle}`", found, cpu)
     finally:
         scene.close()
 
@@ -71,7 +71,8 @@ def main():
     lifecycle.cable("ta", "tb")
     rows = [row("no box", times(lifecycle.raw("ta"), lifecycle.raw("tb"), packets))]
     box.ip("link del dev ta")
-    rows += [through(idle, packets) for idle in ("poll", "sleep")]
+    rows += [through(driver, idle, packets)
+             for driver in ("net_af_packet", "net_af_xdp") for idle in ("poll", "sleep")]
     print(markdown_table(["", "median", "99 %", "most", "CPU with a packet every 20 ms"], rows))
 
 

@@ -27,6 +27,7 @@ import time
 from unittest import mock
 
 import box
+import threads
 from box import Skip, expect, ip, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -39,6 +40,7 @@ SO_RCVBUFFORCE = 33
 REFUSED = 78  # what a service manager need not try again
 NOT_HERE = 75  # and what it may, for this machine lacks something
 STARTS = 4  # in each of which they are heard or not, by chance
+PPOLL = {"x86_64": 271, "aarch64": 73}  # the number of the call
 CROSSINGS = 18  # frames that box_between_cables() sends
 
 
@@ -419,6 +421,28 @@ def af_xdp(scene):
         pass
 
 
+def descriptors_waited_at(pid, tid):
+    """The number of descriptors that a thread waits at in ppoll(), or 0."""
+    with open(f"/proc/{pid}/task/{tid}/syscall", encoding="ascii") as syscall:
+        fields = syscall.read().split()
+    return int(fields[2], 16) if fields[0] == str(PPOLL[os.uname().machine]) else 0
+
+
+def af_xdp_waits(scene):
+    """An idle worker waits at the socket of each port and for control, and packets pass."""
+    if os.uname().machine not in PPOLL:
+        raise Skip("the number of ppoll() is not known here")
+    with box_between_cables(scene, "net_af_xdp", 1500, idle="sleep") as weir, \
+            raw("ta") as ta, raw("tb") as tb:
+        pid = weir.process.pid
+        tid = threads.worker(pid, 0)
+        for serial in range(20):
+            wait_until(lambda: descriptors_waited_at(pid, tid) == 3, "the worker does not wait")
+            frame = udp_frame(1000, serial)
+            ends = (ta, tb) if serial % 2 else (tb, ta)
+            expect(crossing(frame, *ends) == frame, f"packet {serial}")
+
+
 def capabilities(name):
     """Those that a file of config/systemd gives."""
     with open(os.path.join(box.ROOT, "config", "systemd", name), encoding="ascii") as file:
@@ -645,9 +669,9 @@ def nothing_left(scene):
 
 SCENARIOS = [usage, new_ledger, refused_configuration, missing_device, nothing_to_forward,
              missing_cpu, signals_at_any_moment, crash_and_restart, key_files, stock_client,
-             many_clients, af_packet_jumbo, distributed, af_xdp, af_xdp_of_its_unit,
-             late_workers, link_state, stop_waits_for_no_file, strangers_stay_out,
-             idle_costs_little, other_devices, nothing_left]
+             many_clients, af_packet_jumbo, distributed, af_xdp, af_xdp_waits,
+             af_xdp_of_its_unit, late_workers, link_state, stop_waits_for_no_file,
+             strangers_stay_out, idle_costs_little, other_devices, nothing_left]
 
 if __name__ == "__main__":
     sys.path.insert(0, HERE)

@@ -35,6 +35,9 @@ struct task {
 	/* At a turn in which a task before it had news. */
 	void (*tell)(struct instance *inst);
 
+	/* Called last before the loop waits. Clients have their answers. */
+	void (*rest)(struct instance *inst);
+
 	/* SIGHUP has come, of a process of that user. */
 	void (*hang_up)(struct instance *inst, uid_t uid);
 };

@@ -20,6 +20,12 @@
 #define SLEEP_DEEP_NS UINT64_C(4000000)
 #define DEEP_SHARE    256 /* of the quiet time, beyond the millisecond */
 
+/*
+ * A worker that can wait for packets (rx_wait.h) pauses only while the wire has been quiet for less
+ * than this. At a higher rate of packets, a pause collects several of them for one wake-up.
+ */
+#define WAIT_AFTER_NS UINT64_C(500000)
+
 /* Nanoseconds, after so many in which nothing came. The worker. */
 static inline uint64_t idle_sleep_ns(uint64_t quiet_ns)
 {

@@ -26,6 +26,7 @@
 #include "leases_end.h"
 #include "shape_in.h"
 #include "rx_rings.h"
+#include "rx_wait.h"
 #include "police/charge.h"
 #include "police/sample.h"
 #include "police/extended.h"
@@ -546,37 +547,6 @@ static void catch_up(struct worker *w)
 		;
 }
 
-/* Not beyond when a packet is due that waits. */
-static uint64_t sleep_ns(const struct worker *w)
-{
-	uint64_t now = tick_now(), quiet = now - worker_own_const(w)->idle_since;
-	uint64_t ns = idle_sleep_ns(quiet / w->ticks_per_us * 1000);
-
-	if (shaper_waits(w->shaper)) {
-		uint64_t due = shaper_next(w->shaper, now) - now;
-
-		ns = RTE_MIN(ns, due / w->ticks_per_us * 1000);
-	}
-	return ns;
-}
-
-static void sleep_when_idle(struct worker *w)
-{
-	uint64_t ns = w->idle == IDLE_POLL ? 0 : sleep_ns(w);
-	struct timespec ts = {.tv_nsec = (long)ns};
-
-	if (ns < SLEEP_LEAST_NS) {
-		rte_pause();
-		return;
-	}
-	/* Offline while asleep, so that control never waits for a sleeper. */
-	rte_rcu_qsbr_thread_offline(w->publisher->rcu, w->index);
-	nanosleep(&ts, NULL);
-	rte_rcu_qsbr_thread_online(w->publisher->rcu, w->index);
-	catch_up(w);
-	counter_add(&w->counters.sleeps, 1);
-}
-
 /* The next policy of those that have a table of sources, a little. */
 static void age_source_table(struct worker *w)
 {
@@ -584,6 +554,106 @@ static void age_source_table(struct worker *w)
 	uint32_t policy = own->view.sourced[own->aged++ % own->view.n_sourced];
 
 	policy_state_age(&w->policies[policy], tick_now(), AGE_LINES);
+}
+
+/* Nanoseconds since the last packet, at this tick. */
+static uint64_t quiet_ns(const struct worker *w, uint64_t now)
+{
+	return (now - worker_own_const(w)->idle_since) / w->ticks_per_us * 1000;
+}
+
+/* Not beyond when a packet is due that waits. */
+static uint64_t until_due(const struct worker *w, uint64_t now, uint64_t ns)
+{
+	uint64_t due;
+
+	if (!shaper_waits(w->shaper))
+		return ns;
+	due = shaper_next(w->shaper, now) - now;
+	return RTE_MIN(ns, due / w->ticks_per_us * 1000);
+}
+
+/* Returns true if the worker must take something that control has published. Both threads. */
+static bool has_news(const struct worker *w)
+{
+	return !limit_ring_is_taken(&w->limit_ring) ||
+	       publisher_current(w->publisher)->generation !=
+		       __atomic_load_n(&w->generation, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&w->asked, __ATOMIC_RELAXED) != NULL ||
+	       __atomic_load_n(w->stop, __ATOMIC_RELAXED);
+}
+
+void worker_wake(const struct worker *w)
+{
+	if (w->wait && rx_wait_is_announced(w->wait) && has_news(w))
+		rx_wait_end(w->wait);
+}
+
+/* Offline while asleep, so that control never waits for a sleeper. */
+static void fall_asleep(struct worker *w)
+{
+	rte_rcu_qsbr_thread_offline(w->publisher->rcu, w->index);
+}
+
+static void wake_up(struct worker *w)
+{
+	rte_rcu_qsbr_thread_online(w->publisher->rcu, w->index);
+	catch_up(w);
+	counter_add(&w->counters.sleeps, 1);
+}
+
+static void pause_for(struct worker *w, uint64_t ns)
+{
+	struct timespec ts = {.tv_nsec = (long)ns};
+
+	fall_asleep(w);
+	nanosleep(&ts, NULL);
+	wake_up(w);
+}
+
+/* Sweeps the tables of sources as often as the pauses of the same time would. */
+static void age_after_wait(struct worker *w, uint64_t ns)
+{
+	if (worker_own(w)->view.n_sourced == 0)
+		return;
+	for (uint64_t pauses = ns / SLEEP_DEEP_NS; pauses > 0; pauses--)
+		age_source_table(w);
+}
+
+static void wait_for_packets(struct worker *w, uint64_t ns)
+{
+	bool undisturbed;
+
+	rx_wait_announce(w->wait);
+	if (has_news(w)) {
+		rx_wait_cancel(w->wait);
+		return;
+	}
+	fall_asleep(w);
+	undisturbed = rx_wait(w->wait, ns);
+	wake_up(w);
+	if (undisturbed)
+		age_after_wait(w, ns);
+}
+
+static void sleep_when_idle(struct worker *w)
+{
+	uint64_t now, quiet, longest, ns;
+
+	if (w->idle == IDLE_POLL) {
+		rte_pause();
+		return;
+	}
+	now = tick_now();
+	quiet = quiet_ns(w, now);
+	longest = quiet < WAIT_AFTER_NS ? 0 : rx_wait_longest(w->wait);
+	ns = until_due(w, now, longest ? longest : idle_sleep_ns(quiet));
+	if (ns < SLEEP_LEAST_NS)
+		rte_pause();
+	else if (longest)
+		wait_for_packets(w, ns);
+	else
+		pause_for(w, ns);
 }
 
 /*

@@ -26,6 +26,7 @@
 
 struct in_flight;
 struct rx_rings;
+struct rx_wait;
 struct nic_clock;
 struct shared_bucket;
 struct shaper;
@@ -135,6 +136,7 @@ struct worker {
 	const struct expiry *membership;
 	const uint8_t *soft_ending;
 	struct limit_ring limit_ring;
+	struct rx_wait *wait;        /* where it sleeps, see rx_wait.h; NULL: it pauses */
 	struct in_flight *in_flight; /* the worker's: a burst that waits, see in_flight.h */
 	struct shaper *shaper;       /* the worker's, but for shaper_counts() */
 	unsigned delay_unit;         /* see delay_unit() */
@@ -198,6 +200,12 @@ int worker_change_policy(struct worker *worker, const struct policy *policy);
 
 /* Frees the line of a policy that the worker cannot come by any more, or never could. */
 void worker_remove_policy(struct worker *worker, uint32_t slot);
+
+/*
+ * Wakes the worker if it waits and there is something to take without a packet: limits, a snapshot,
+ * a specimen, or the stop. Does nothing for a worker that only pauses. Control.
+ */
+void worker_wake(const struct worker *worker);
 
 /* Body of the lcore, for rte_eal_remote_launch(); arg is a struct worker. Runs until *stop. */
 int worker_run(void *arg);

@@ -110,7 +110,7 @@ bool limit_ring_is_taken(const struct limit_ring *limit_ring)
 
 uint32_t limit_ring_mark(const struct limit_ring *limit_ring)
 {
-	return limit_ring->ring->prod.tail;
+	return __atomic_load_n(&limit_ring->ring->prod.tail, __ATOMIC_ACQUIRE);
 }
 
 bool limit_ring_taken(const struct limit_ring *limit_ring, uint32_t mark)

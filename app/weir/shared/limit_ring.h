@@ -51,7 +51,7 @@ bool limit_ring_send(struct limit_ring *limit_ring, const struct limit_profile *
 uint32_t limit_ring_mark(const struct limit_ring *limit_ring);
 bool limit_ring_taken(const struct limit_ring *limit_ring, uint32_t mark);
 
-/* Control: whether the worker has taken all that has been sent. */
+/* Returns true if the worker has taken all that has been sent. Control or the worker. */
 bool limit_ring_is_taken(const struct limit_ring *limit_ring);
 
 /* Control: the worker is told of a policy again, though nothing has changed. */

@@ -35,6 +35,7 @@ static struct world {
 	uint64_t lazy_ns;     /* when the fifth task is due */
 	uint64_t lazy_period; /* by which it is due again */
 	unsigned lazy_runs;   /* turns in which it was due */
+	unsigned rests;       /* calls for the fifth task */
 	uid_t hung_up;
 } world;
 
@@ -131,6 +132,12 @@ static bool run_lazy(struct instance *inst, uint64_t now_ns)
 	return false;
 }
 
+static void rest_fifth(struct instance *inst)
+{
+	assert_ptr_equal(inst, &world.inst);
+	world.rests++;
+}
+
 static const struct task tasks[] = {
 	{.name = "first", .fd = first_fd, .read = read_first, .tell = tell_first},
 	{.name = "second", .next_ns = second_next, .run = run_second},
@@ -139,7 +146,8 @@ static const struct task tasks[] = {
 	{.name = "fifth",
 		.next_ns = lazy_next,
 		.slack_ns = SLACK_NS,
-		.run = run_lazy},
+		.run = run_lazy,
+		.rest = rest_fifth},
 };
 #define N_TASKS (sizeof(tasks) / sizeof(tasks[0]))
 
@@ -279,6 +287,17 @@ static void test_slack_alone(void **state)
 	assert_true(world.ran_ns >= due + SLACK_NS);
 }
 
+/* The loop calls it before each wait, and so after the clients of the turn before. */
+static void test_rest(void **state)
+{
+	(void)state;
+	world.due_ns = 1;
+	world.period = 1;
+	world.end = 7;
+	assert_int_equal(run_loop(), SIGTERM);
+	assert_int_equal(world.rests, world.turns + 1); /* the last wait ends by the signal */
+}
+
 /* News are told in the turn they are of, by the first behind who tells, and once. */
 static void test_news(void **state)
 {
@@ -328,6 +347,7 @@ int main(void)
 		loop_test(test_overdue),
 		loop_test(test_slack),
 		loop_test(test_slack_alone),
+		loop_test(test_rest),
 		loop_test(test_news),
 		loop_test(test_client),
 	};

@@ -7,7 +7,9 @@
 #include "instance_world.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -36,6 +38,8 @@
 #include "policy/kind.h"
 #include "policy/trial.h"
 #include "rx_rings.h"
+#include "rx_wait.h"
+#include "specimen.h"
 #include "steering.h"
 #include "shape/shape.h"
 #include "tap.h"
@@ -416,6 +420,231 @@ static void test_told_asleep(void **state)
 	close_made(&m);
 }
 
+#define LONGEST_NS    (25 * MS_NS)
+#define KERNEL_SIGSET 8 /* bytes */
+
+/* Publications of control while a worker waits. */
+enum publishing {
+	PUBLISH_NOTHING,
+	PUBLISH_LIMIT,
+	PUBLISH_SNAPSHOT,
+	PUBLISH_SPECIMEN,
+	PUBLISH_STOP,
+	PUBLISHINGS
+};
+
+/* The last wait of the worker, if `on`. It returns after control has called worker_wake(). */
+static struct {
+	bool on, called;
+	uint64_t ns;
+	struct made_world *m;
+	enum publishing what;
+	uint64_t rate;
+	bool woken; /* control has ended the wait */
+	struct specimen specimen;
+} wait_of;
+
+static void publish_limit(struct worker *w)
+{
+	struct limit_profile profile = {.policy = wait_of.m->w.inst.slots.of[0],
+		.kind = METER_TOKEN_BUCKET,
+		.sample_shift = POLICE_UNSAMPLED};
+
+	profile.meter.bucket.rate = ++wait_of.rate;
+	assert_true(limit_ring_send(&w->limit_ring, &profile));
+}
+
+static void publish_snapshot(struct publisher *publisher)
+{
+	struct snapshot *next = publisher_take(publisher);
+	uint64_t generation;
+
+	assert_non_null(next);
+	generation = next->generation;
+	*next = *publisher->current;
+	next->next = NULL;
+	next->generation = generation;
+	publisher_publish(publisher, next);
+}
+
+static void publish_something(enum publishing what)
+{
+	struct worker *w = wait_of.m->worker;
+
+	switch (what) {
+	case PUBLISH_LIMIT:
+		publish_limit(w);
+		break;
+	case PUBLISH_SNAPSHOT:
+		publish_snapshot(&wait_of.m->w.inst.publisher);
+		break;
+	case PUBLISH_SPECIMEN:
+		wait_of.specimen = (struct specimen){.len = PLAIN_FRAME};
+		specimen_ask(w, &wait_of.specimen);
+		break;
+	case PUBLISH_STOP:
+		wait_of.m->w.inst.stop = true;
+		break;
+	default:
+		break;
+	}
+}
+
+int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *most, const sigset_t *signals)
+{
+	struct timespec left = *most; /* the kernel writes to it */
+
+	if (!wait_of.on)
+		return (int)syscall(SYS_ppoll, fds, n, &left, signals, KERNEL_SIGSET);
+	wait_of.called = true;
+	wait_of.ns = (uint64_t)most->tv_sec * SECOND_NS + (uint64_t)most->tv_nsec;
+	assert_true(sleeps_now(wait_of.m->worker)); /* quiescent */
+	publish_something(wait_of.what);
+	worker_wake(wait_of.m->worker);
+	wait_of.woken = !rx_wait_is_announced(wait_of.m->worker->wait);
+	left = (struct timespec){0};
+	return (int)syscall(SYS_ppoll, fds, n, &left, signals, KERNEL_SIGSET);
+}
+
+static void open_waiting(struct made_world *m, const char *policies, int sockets[2])
+{
+	open_made(m, policies);
+	m->made.n = 0;
+	assert_int_equal(pipe(sockets), 0);
+	assert_int_equal(rx_wait_create(sockets, 1, LONGEST_NS, &m->worker->wait), 0);
+	memset(&wait_of, 0, sizeof(wait_of));
+	wait_of.m = m;
+	wait_of.on = nap.on = true;
+}
+
+static void close_waiting(struct made_world *m, int sockets[2])
+{
+	wait_of.on = nap.on = false;
+	rx_wait_destroy(m->worker->wait);
+	m->worker->wait = NULL;
+	close(sockets[0]);
+	if (sockets[1] >= 0)
+		close(sockets[1]);
+	close_made(m);
+}
+
+/* A worker pauses up to a time without packets and then waits. After a failure it pauses again. */
+static void test_waits_when_quiet(void **state)
+{
+	unsigned waits = 0, pauses = 0;
+	struct made_world m;
+	int sockets[2];
+
+	(void)state;
+	open_waiting(&m, POLICY, sockets);
+	for (unsigned i = 0; i < ROUNDS(2000); i++) {
+		uint64_t quiet = (uint64_t)random() % (UINT64_C(1) << random() % 36), after;
+
+		wait_of.called = false;
+		nap.ns = 0;
+		turn_after(&m, quiet);
+		after = quiet_so_far(&m);
+		assert_int_not_equal(wait_of.called, nap.ns > 0);
+		if (quiet >= WAIT_AFTER_NS + 1000) { /* a tick's rounding */
+			assert_true(wait_of.called);
+			assert_int_equal(wait_of.ns, LONGEST_NS);
+		} else if (after < WAIT_AFTER_NS) {
+			assert_false(wait_of.called);
+		}
+		waits += wait_of.called;
+		pauses += nap.ns > 0;
+		assert_int_equal(m.worker->counters.sleeps, waits + pauses);
+	}
+	assert_true(waits > 0 && pauses > 0);
+	close(sockets[1]);
+	sockets[1] = -1;
+	turn_after(&m, SECOND_NS);
+	for (unsigned i = 0; i < 10; i++) {
+		wait_of.called = false;
+		turn_after(&m, SECOND_NS);
+		assert_false(wait_of.called);
+	}
+	close_waiting(&m, sockets);
+}
+
+#define COUNTED                                                                  \
+	"{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '100Gbit/s', " \
+	"'action': 'count'}"
+
+/* Control ends a wait for each thing that the worker must take, and only then. */
+static void test_control_ends_a_wait(void **state)
+{
+	struct made_world m;
+	const struct policy_state *line;
+	int sockets[2];
+
+	(void)state;
+	open_waiting(&m, COUNTED, sockets);
+	line = &m.worker->policies[m.w.inst.slots.of[0]];
+	for (unsigned i = 0; i < ROUNDS(800); i++) {
+		wait_of.what = i == 0 ? PUBLISH_NOTHING : (enum publishing)(random() % PUBLISHINGS);
+		wait_of.called = false;
+		turn_after(&m, SECOND_NS);
+		assert_true(wait_of.called);
+		assert_int_equal(wait_of.woken, wait_of.what != PUBLISH_NOTHING);
+		assert_true(limit_ring_is_taken(&m.worker->limit_ring));
+		if (wait_of.what == PUBLISH_LIMIT)
+			assert_int_equal(line->other->profile.bucket.rate, wait_of.rate);
+		m.w.inst.stop = false;
+		wait_of.what = PUBLISH_NOTHING;
+		turn_after(&m, SECOND_NS);
+		assert_int_equal(worker_own_const(m.worker)->view.generation,
+			m.w.inst.publisher.current->generation);
+		assert_null(m.worker->asked);
+		assert_false(wait_of.woken);
+	}
+	close_waiting(&m, sockets);
+}
+
+/* A worker that finds something published after its announcement does not wait. */
+static void test_published_before_a_wait(void **state)
+{
+	struct made_world m;
+	int sockets[2];
+
+	(void)state;
+	open_waiting(&m, POLICY, sockets);
+	m.w.inst.stop = true; /* the loop looks before its turn, which is under way */
+	turn_after(&m, SECOND_NS);
+	assert_false(wait_of.called);
+	assert_false(rx_wait_is_announced(m.worker->wait));
+	m.w.inst.stop = false;
+	turn_after(&m, SECOND_NS);
+	assert_true(wait_of.called);
+	close_waiting(&m, sockets);
+}
+
+/* A packet of a queue leaves when it is due, as with pauses. */
+static void test_waits_until_due(void **state)
+{
+	struct made_world m;
+	uint64_t sent, longest = 0;
+	int sockets[2];
+
+	(void)state;
+	open_waiting(&m,
+		"{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '400kbit/s', "
+		"'burst': '100B', 'action': 'shape', 'shape': {'delay': '10s'}}",
+		sockets);
+	m.made.n = BURST;
+	instance_world_turn(&m.w, 0);
+	instance_world_turn(&m.w, 0);
+	m.made.n = 0;
+	sent = m.worker->counters.tx_packets;
+	while (m.worker->counters.tx_packets < sent + RESTS) {
+		turn_after(&m, 3600 * SECOND_NS);
+		longest = RTE_MAX(wait_of.ns, longest);
+	}
+	assert_true(wait_of.called);
+	assert_true(longest < 2 * MS_NS); /* a packet takes about one at this limit */
+	close_waiting(&m, sockets);
+}
+
 /* As long as a policy asks for ports, later fragments go the way of their first one. */
 static void test_fragments(void **state)
 {
@@ -597,6 +826,10 @@ int main(void)
 		cmocka_unit_test(test_rests),
 		cmocka_unit_test(test_wakes_when_due),
 		cmocka_unit_test(test_told_asleep),
+		cmocka_unit_test(test_waits_when_quiet),
+		cmocka_unit_test(test_control_ends_a_wait),
+		cmocka_unit_test(test_published_before_a_wait),
+		cmocka_unit_test(test_waits_until_due),
 		cmocka_unit_test(test_fragments),
 		cmocka_unit_test(test_own_secrets),
 		cmocka_unit_test(test_bytes),
