@@ -61,8 +61,9 @@ TESTED = {
     "build": lambda test: True,
     "build-asan": lambda test: test not in ("rooms", "schema", "documents", "installed",
                                              "hardening", "layout"),
-    "build-tsan": lambda test: test in ("limit_ring", "offload", "reload", "shared_bucket_change",
-                                        "snapshot", "store", "telemetry_threads"),
+    "build-tsan": lambda test: test in ("limit_ring", "offload", "reload", "rx_wait",
+                                        "shared_bucket_change", "snapshot", "store",
+                                        "telemetry_threads"),
     "build-clang": lambda test: False,
 }
 # Simulations that can run when a directory is built, the longest first.
