@@ -18,6 +18,7 @@
 #include "base/time.h"
 #include "check_files.h"
 #include "clock.h"
+#include "config/key_table.h"
 #include "config/load.h"
 #include "doctor.h"
 #include "eal.h"
@@ -54,7 +55,7 @@ static const char usage[] =
 	"       --describe CONFIG | --doctor [--json] CONFIG |\n"
 	"       --new-ledger [IDENTITY] CONFIG | --accept-ledger CONFIG |\n"
 	"       --new-key [FILE] | --new-identity FILE |\n"
-	"       --public-key FILE | --events | --version | --help\n"
+	"       --public-key FILE | --events | --keys | --version | --help\n"
 	"\n"
 	"A rate limiter that enforces one limit together with its peers.\n"
 	"\n"
@@ -95,6 +96,7 @@ static const char usage[] =
 	"      --public-key FILE\n"
 	"                       write the public key of such a file again\n"
 	"      --events         write what it may say while it runs, as a table\n"
+	"      --keys           print the keys of a configuration, a line of JSON each\n"
 	"      --version        write the version\n"
 	"  -h, --help           write this\n"
 	"\n"
@@ -116,6 +118,7 @@ enum command {
 	COMMAND_IDENTITY,
 	COMMAND_PUBLIC,
 	COMMAND_EVENTS,
+	COMMAND_KEYS,
 	COMMAND_VERSION,
 	COMMAND_HELP
 };
@@ -165,11 +168,12 @@ static int parse_weir_options(int argc, char **argv, struct options *options)
 		{"new-identity", required_argument, NULL, 'd'},
 		{"public-key", required_argument, NULL, 'p'},
 		{"events", no_argument, NULL, 'E'},
+		{"keys", no_argument, NULL, 'K'},
 		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	static const char messages[] = "ckeolandpEVh";
+	static const char messages[] = "ckeolandpEKVh";
 	bool asked;
 	int opt;
 
@@ -526,6 +530,9 @@ int main(int argc, char **argv)
 		break;
 	case COMMAND_EVENTS:
 		events_describe(stdout);
+		break;
+	case COMMAND_KEYS:
+		ret = config_print_keys(stdout);
 		break;
 	case COMMAND_VERSION:
 		printf("weir %s (%s)\n", WEIR_VERSION, rte_version());

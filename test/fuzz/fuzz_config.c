@@ -238,7 +238,7 @@ static int parse_group(const char *text, size_t size, FILE *err)
 
 	if (rc < 0)
 		return rc;
-	group_init(&group);
+	group_init(&reader, &group);
 	read_keys(&reader, NULL, reader.root, group_keys, &group);
 	group_check(&reader, &group, 1 + size % 3);
 	rc = reader_finish(&reader);

@@ -538,7 +538,7 @@ static int read_scenario(struct reader *reader, struct scenario **out)
 
 	reader->no_memory |= s == NULL;
 	if (s) {
-		scenario_init(s);
+		scenario_init(reader, s);
 		read_keys(reader, NULL, reader->root, scenario_keys, s);
 	}
 	if (s && json_is_object(reader->root))

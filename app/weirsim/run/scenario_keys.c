@@ -432,14 +432,14 @@ const struct key scenario_keys[] = {
 	{0},
 };
 
-void scenario_init(struct scenario *scenario)
+void scenario_init(struct reader *reader, struct scenario *scenario)
 {
 	*scenario = (struct scenario){.name = "scenario",
 		.seed = 1,
 		.interval_ns = 100000000,
 		.n_workers = 1,
 		.commit_ns = 2000000};
-	group_init(&scenario->group);
+	group_init(reader, &scenario->group);
 	ledger_init(&scenario->ledger);
 	network_init(&scenario->network);
 }

@@ -23,7 +23,7 @@ void read_pair(
 #define EXPECTED_BETWEEN "two arrays of limiters such as [[\"l1\"], [\"l2\", \"l3\"]]"
 
 /* Defaults. */
-void scenario_init(struct scenario *scenario);
+void scenario_init(struct reader *reader, struct scenario *scenario);
 
 /* Numbers of the summary that a scenario may expect something of. */
 bool summary_has(const char *name);

@@ -61,10 +61,19 @@ static void read_weights(struct reader *reader, const struct json_path *path, js
 	}
 }
 
-static const struct key class_keys[] = {
-	{"by", read_choice, KEY_FIELD(struct classes_config, by), .detail = bys, .required = true},
-	{"n", read_number, KEY_FIELD(struct classes_config, n)},
-	{"weights", read_weights, KEY_FIELD(struct classes_config, weights)},
+const struct key class_keys[] = {
+	KEY("by", read_choice, KEY_PART, KEY_FIELD(struct classes_config, by), REQUIRED,
+		"the class of a packet: its flow (addresses, protocol and ports), or its DSCP",
+		.detail = bys),
+	KEY("n", read_number, KEY_PART, KEY_FIELD(struct classes_config, n), UNSET("64"),
+		"recently active flows that are distinguished at a time; more flows share classes. "
+		"Only with `\"by\": \"flow\"`",
+		.form = "power-of-two"),
+	KEY("weights", read_weights, KEY_PART, KEY_FIELD(struct classes_config, weights),
+		UNSET("1 each"),
+		"a class of weight 4 gets four times the part of one of weight 1. Only with "
+		"`\"by\": \"dscp\"`",
+		.form = "weights"),
 	{0},
 };
 

@@ -62,7 +62,8 @@ static void read_dscp_colours(struct reader *reader, const struct json_path *pat
 }
 
 static const struct key mark_keys[] = {
-	{"mark", read_mark, KEY_FIELD(struct colour_action, mark), .required = true},
+	KEY("mark", read_mark, KEY_PART, KEY_FIELD(struct colour_action, mark), REQUIRED,
+		"mark of a packet that passes with this colour", .form = "mark"),
 	{0},
 };
 
@@ -91,16 +92,28 @@ static bool same_colours(const struct key *key, const void *a, const void *b)
 }
 
 const struct key colour_keys[] = {
-	{"aware", read_bool, .change = POLICY_TERMS, .same = same_colours,
-		KEY_FIELD(struct policy, colours.aware)},
-	{"dscp", read_dscp_colours, .change = POLICY_TERMS, .same = same_colours,
-		KEY_FIELD(struct policy, colours.of_dscp)},
-	{"green", read_colour_action, .change = POLICY_TERMS, .same = same_colours,
-		KEY_FIELD(struct policy, colours.actions[COLOUR_GREEN])},
-	{"yellow", read_colour_action, .change = POLICY_TERMS, .same = same_colours,
-		KEY_FIELD(struct policy, colours.actions[COLOUR_YELLOW])},
-	{"red", read_colour_action, .change = POLICY_TERMS, .same = same_colours,
-		KEY_FIELD(struct policy, colours.actions[COLOUR_RED])},
+	KEY("aware", read_bool, POLICY_TERMS, KEY_FIELD(struct policy, colours.aware),
+		DEFAULT("false"),
+		"true: no packet gets a better colour than it arrived with. False: all packets "
+		"arrive as green (*colour-blind*)",
+		.same = same_colours),
+	KEY("dscp", read_dscp_colours, POLICY_TERMS, KEY_FIELD(struct policy, colours.of_dscp),
+		UNSET("AFx1 green, AFx2 yellow, AFx3 red, all others green"),
+		"the colours that packets arrive with; unlisted DSCPs keep the default. Only with "
+		"`\"aware\": true`",
+		.same = same_colours, .form = "dscp-colours"),
+	KEY("green", read_colour_action, POLICY_TERMS,
+		KEY_FIELD(struct policy, colours.actions[COLOUR_GREEN]), DEFAULT("\"pass\""),
+		"action for green packets", .same = same_colours, .form = "colour-action",
+		.keys = mark_keys),
+	KEY("yellow", read_colour_action, POLICY_TERMS,
+		KEY_FIELD(struct policy, colours.actions[COLOUR_YELLOW]), DEFAULT("\"pass\""),
+		"action for yellow packets", .same = same_colours, .form = "colour-action",
+		.keys = mark_keys),
+	KEY("red", read_colour_action, POLICY_TERMS,
+		KEY_FIELD(struct policy, colours.actions[COLOUR_RED]), DEFAULT("\"drop\""),
+		"action for red packets", .same = same_colours, .form = "colour-action",
+		.keys = mark_keys),
 	{0},
 };
 
@@ -115,15 +128,20 @@ static void refuse_rate(struct reader *reader, const struct json_path *path, jso
 		"\"meter\": \"srtcm\"");
 }
 
-static const struct key rated_keys[] = {
-	{"limit", read_limit, KEY_FIELD(struct policy, limit_bps), .required = true},
-	{"burst", read_policy_burst, KEY_FIELD(struct policy, burst_bytes)},
+const struct key rated_keys[] = {
+	KEY("limit", read_limit, KEY_PART, KEY_FIELD(struct policy, limit_bps), REQUIRED,
+		"the second rate, in the unit of the policy's `limit`", .form = "limit"),
+	KEY("burst", read_policy_burst, KEY_PART, KEY_FIELD(struct policy, burst_bytes),
+		UNSET("[the default](#burst) for this limit"), "the second burst", .form = "burst"),
 	{0},
 };
 
 const struct key spilt_keys[] = {
-	{"limit", refuse_rate, KEY_FIELD(struct policy, limit_bps)},
-	{"burst", read_policy_burst, KEY_FIELD(struct policy, burst_bytes), .required = true},
+	KEY("limit", refuse_rate, KEY_PART, KEY_FIELD(struct policy, limit_bps), UNSET("none"),
+		"not with `srtcm`, which fills this bucket with the unused part of the limit",
+		.form = "limit"),
+	KEY("burst", read_policy_burst, KEY_PART, KEY_FIELD(struct policy, burst_bytes), REQUIRED,
+		"the second burst", .form = "burst"),
 	{0},
 };
 

@@ -3,7 +3,9 @@
  */
 #include "config/group.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "config/check.h"
 #include "config/keys.h"
@@ -11,7 +13,7 @@
 #include "config/value_keys.h"
 #include "policy/matches.h"
 
-#define TUNING_KEYS_MAX 16 /* with the end of the table */
+#define SIMULATED_KEYS_MAX 16 /* with the end of the table */
 
 static const struct list policy_list = {
 	.keys = policy_keys,
@@ -28,10 +30,10 @@ static const struct key policies_key = {
 	.detail = &policy_list,
 };
 
-void group_init(struct group *group)
+void group_init(struct reader *reader, struct group *group)
 {
 	*group = (struct group){0};
-	gossip_config_init(&group->gossip);
+	keys_preset(reader, gossip_keys, &group->gossip);
 }
 
 void read_group_policies(struct reader *reader, const struct json_path *path, json_t *value,
@@ -49,14 +51,19 @@ void read_group_gossip(struct reader *reader, const struct json_path *path, json
 {
 	const struct vocabulary *vocabulary = reader->vocabulary;
 	struct group *group = key_field(key, base);
-	struct key keys[TUNING_KEYS_MAX] = {0};
+	struct key keys[SIMULATED_KEYS_MAX] = {0};
+	unsigned n = 0;
 
-	for (unsigned i = 0; gossip_tuning_keys[i].name != NULL && i < TUNING_KEYS_MAX - 1; i++) {
-		keys[i] = gossip_tuning_keys[i];
-		if (strcmp(keys[i].name, "estimator") == 0) {
-			keys[i].read = read_marked_choice;
-			keys[i].detail = simulated_estimators;
+	for (const struct key *row = gossip_keys; row->name != NULL; row++) {
+		if (!row->simulated)
+			continue;
+		assert(n < SIMULATED_KEYS_MAX - 1);
+		keys[n] = *row;
+		if (strcmp(row->name, "estimator") == 0) {
+			keys[n].read = read_marked_choice;
+			keys[n].detail = simulated_estimators;
 		}
+		n++;
 	}
 	reader->vocabulary = &config_vocabulary;
 	read_keys(reader, path, value, keys, &group->gossip);

@@ -23,7 +23,7 @@ struct group {
 };
 
 /* Defaults, for when a key is missing. */
-void group_init(struct group *group);
+void group_init(struct reader *reader, struct group *group);
 
 /* "policies" and "gossip" (branching and all that follows it in doc/operate/configuration.md). */
 void read_group_policies(struct reader *reader, const struct json_path *path, json_t *value,

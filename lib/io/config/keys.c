@@ -3,7 +3,6 @@
  *
  * The keys of the box and of its group (those of a policy: policy_keys.c), one table an object, and
  * the readers of values that only Weir has.
- * doc/operate/configuration.md and config/weir.schema.json say the same for people and for editors.
  */
 #include "config/keys.h"
 
@@ -151,24 +150,37 @@ static const struct choice offloads_modes[] = {
 };
 
 static const struct key port_keys[] = {
-	{"device", read_device, .change = KEY_FIXED, KEY_FIELD(struct port_config, device),
+	KEY("device", read_device, KEY_FIXED, KEY_FIELD(struct port_config, device), REQUIRED,
+		"the device, see below",
 		.expected = "a PCI address such as \"0000:03:00.0\", a virtual device such as "
 			    "\"net_af_packet0,iface=eth1\" or an interface such as \"xdp:eth1\"",
-		.required = true},
-	{"mtu", read_integer, .change = KEY_FIXED, KEY_FIELD(struct port_config, mtu),
-		.detail = &(const struct integer_range){64, 16000}},
-	{"buffers", read_count, .change = KEY_FIXED, KEY_FIELD(struct port_config, buffers),
+		.form = "device"),
+	KEY("mtu", read_integer, KEY_FIXED, KEY_FIELD(struct port_config, mtu), DEFAULT("1500"),
+		"the largest layer-3 packet, in bytes. A longer frame is dropped, see below",
+		.detail = &(const struct integer_range){64, 16000}),
+	KEY("buffers", read_count, KEY_FIXED, KEY_FIELD(struct port_config, buffers),
+		UNSET("for the shaped policies, 16384 to 65536; 4096 without any"),
+		"packet buffers in addition to those in its queues, see below",
 		.expected = "a number such as 20000 or \"2M\"",
 		.detail = &(const struct quantity_range){units_parse_count, 4096, 100000000,
-			"4096 to 100M", "packet buffers"}},
-	{"buffer_size", read_integer, .change = KEY_FIXED,
-		KEY_FIELD(struct port_config, buffer_size),
-		.detail = &(const struct integer_range){2048, 16384}},
-	{"queues", read_integer, .change = KEY_FIXED, KEY_FIELD(struct port_config, queues),
-		.detail = &(const struct integer_range){1, CONFIG_WORKERS_MAX}},
-	{"offloads", read_choice, .change = KEY_FIXED, KEY_FIELD(struct port_config, offloads),
-		.detail = offloads_modes},
-	{"generic", read_bool, .change = KEY_FIXED, KEY_FIELD(struct port_config, generic)},
+			"4096 to 100M", "packet buffers"}),
+	KEY("buffer_size", read_integer, KEY_FIXED, KEY_FIELD(struct port_config, buffer_size),
+		UNSET("2048; a frame of the `mtu` if the device cannot fill several buffers"),
+		"bytes of a frame in one packet buffer. A longer frame takes several buffers",
+		.detail = &(const struct integer_range){2048, 16384}),
+	KEY("queues", read_integer, KEY_FIXED, KEY_FIELD(struct port_config, queues),
+		UNSET("one for each worker, if the device has them"),
+		"the largest number of receive queues to use. Not with a device `xdp:…`",
+		.detail = &(const struct integer_range){1, CONFIG_WORKERS_MAX}),
+	KEY("offloads", read_choice, KEY_FIXED, KEY_FIELD(struct port_config, offloads),
+		DEFAULT("\"fix\""),
+		"treatment of kernel offloads that alter packets of an `af_packet` or `af_xdp` "
+		"port, see [Kernel interfaces](#kernel-interfaces)",
+		.detail = offloads_modes),
+	KEY("generic", read_bool, KEY_FIXED, KEY_FIELD(struct port_config, generic),
+		DEFAULT("false"),
+		"only with a device `xdp:…`: generic XDP, which every driver has and which is "
+		"slower ([kernel.md](kernel.md#what-it-needs)). Both ports of a wire, or none"),
 	{0},
 };
 
@@ -219,11 +231,6 @@ static void read_port_configs(struct reader *reader, const struct json_path *pat
 	}
 }
 
-static void port_init(void *element)
-{
-	((struct port_config *)element)->mtu = 1500;
-}
-
 static void read_port_name(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -262,29 +269,38 @@ static const struct choice fail_modes[] = {
 };
 
 static const struct key wire_keys[] = {
-	{"name", read_name, .change = KEY_FIXED, KEY_FIELD(struct wire, name), .required = true},
-	{"a", read_port_name, .change = KEY_FIXED, KEY_FIELD(struct wire, a), .required = true},
-	{"b", read_port_name, .change = KEY_FIXED, KEY_FIELD(struct wire, b), .required = true},
-	{"distribute", read_bool, .change = KEY_FIXED, KEY_FIELD(struct wire, distribute)},
-	{"link", read_choice, .change = KEY_FIXED, KEY_FIELD(struct wire, link),
-		.detail = link_modes},
-	{"default", read_otherwise, .change = KEY_LIVE, KEY_FIELD(struct wire, otherwise)},
-	{"fail", read_choice, .change = KEY_FIXED, KEY_FIELD(struct wire, fail),
-		.detail = fail_modes},
-	{"fail_after", read_quantity, .change = KEY_FIXED, KEY_FIELD(struct wire, fail_after_ns),
+	KEY("name", read_name, KEY_FIXED, KEY_FIELD(struct wire, name), REQUIRED, "a unique name"),
+	KEY("a", read_port_name, KEY_FIXED, KEY_FIELD(struct wire, a), REQUIRED, "one end",
+		.form = "port-name"),
+	KEY("b", read_port_name, KEY_FIXED, KEY_FIELD(struct wire, b), REQUIRED,
+		"the other end, another port", .form = "port-name"),
+	KEY("distribute", read_bool, KEY_FIXED, KEY_FIELD(struct wire, distribute),
+		DEFAULT("false"),
+		"true: all workers share the flows, even if the ports have fewer queues than there "
+		"are workers"),
+	KEY("link", read_choice, KEY_FIXED, KEY_FIELD(struct wire, link), DEFAULT("\"keep\""),
+		"`\"follow\"`: if one end loses its link, Weir takes the other one down, so that "
+		"routers on both sides notice",
+		.detail = link_modes),
+	KEY("default", read_otherwise, KEY_LIVE, KEY_FIELD(struct wire, otherwise),
+		DEFAULT("\"pass\""), "treatment of packets that match no policy",
+		.form = "default-action", .keys = otherwise_keys),
+	KEY("fail", read_choice, KEY_FIXED, KEY_FIELD(struct wire, fail),
+		UNSET("`\"last-limits\"` for ports `xdp:…`, otherwise `\"closed\"`"),
+		"treatment of packets while Weir is down, see below", .detail = fail_modes),
+	KEY("fail_after", read_quantity, KEY_FIXED, KEY_FIELD(struct wire, fail_after_ns),
+		DEFAULT("\"100ms\""),
+		"a worker that has not run its loop for this time counts as down. Only with "
+		"`\"fail\": \"wire\"` or ports `xdp:…`",
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 20 * MS_NS,
-			10 * SECOND_NS, "20ms to 10s", "ns"}},
+			10 * SECOND_NS, "20ms to 10s", "ns"}),
 	{0},
 };
 
-/* Five beats of a worker that is scheduled as others are, and more. */
-#define FAIL_AFTER_NS (100 * MS_NS)
-
 static void wire_init(void *element)
 {
-	*(struct wire *)element = (struct wire){
-		.a = PORT_REFUSED, .b = PORT_REFUSED, .fail_after_ns = FAIL_AFTER_NS};
+	*(struct wire *)element = (struct wire){.a = PORT_REFUSED, .b = PORT_REFUSED};
 }
 
 static const struct choice idles[] = {
@@ -300,18 +316,28 @@ static const struct choice on_refusals[] = {
 };
 
 static const struct key control_keys[] = {
-	{"socket", read_text, .change = KEY_FIXED, KEY_FIELD(struct config, control_socket),
-		.expected = "a path"},
-	{"group", read_text, .change = KEY_LIVE, KEY_FIELD(struct config, control_group),
-		.expected = "the name of a group"},
-	{"operators", read_text, .change = KEY_LIVE, KEY_FIELD(struct config, control_operators),
-		.expected = "the name of a group"},
-	{"cpu", read_integer, .change = KEY_FIXED, KEY_FIELD(struct config, control_cpu),
-		.detail = &(const struct integer_range){0, CPU_MAX}},
-	{"watchdog", read_quantity, .change = KEY_FIXED, KEY_FIELD(struct config, watchdog_ns),
+	KEY("socket", read_text, KEY_FIXED, KEY_FIELD(struct config, control_socket),
+		UNSET("`/run/weir/LIMITER.sock`"), "Unix socket of the telemetry",
+		.expected = "a path"),
+	KEY("group", read_text, KEY_LIVE, KEY_FIELD(struct config, control_group),
+		UNSET("`operators`, or the group that Weir runs as"),
+		"group of the socket's file, whose members can read "
+		"([access](telemetry.md#who-may-ask))",
+		.expected = "the name of a group"),
+	KEY("operators", read_text, KEY_LIVE, KEY_FIELD(struct config, control_operators),
+		UNSET("none"),
+		"group whose members can also give commands that change something, see below",
+		.expected = "the name of a group"),
+	KEY("cpu", read_integer, KEY_FIXED, KEY_FIELD(struct config, control_cpu), DEFAULT("0"),
+		"CPU of the control thread", .detail = &(const struct integer_range){0, CPU_MAX}),
+	KEY("watchdog", read_quantity, KEY_FIXED, KEY_FIELD(struct config, watchdog_ns),
+		UNSET("none"),
+		"a worker that has not run its loop for this time ends the process by SIGABRT. Its "
+		"supervisor then starts it again ([stalled "
+		"workers](telemetry.md#a-worker-that-is-stuck))",
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 500000000, 3600000000000,
-			"500ms to 3600s", "ns"}},
+			"500ms to 3600s", "ns"}),
 	{0},
 };
 
@@ -330,14 +356,17 @@ static const struct choice log_formats[] = {
 };
 
 static const struct key log_keys[] = {
-	{"level", read_choice, .change = KEY_LIVE, KEY_FIELD(struct log_config, level),
-		.detail = log_levels},
-	{"format", read_choice, .change = KEY_LIVE, KEY_FIELD(struct log_config, format),
-		.detail = log_formats},
+	KEY("level", read_choice, KEY_LIVE, KEY_FIELD(struct log_config, level),
+		DEFAULT("\"info\""),
+		"the lowest severity in the log. If the beginning of a problem was logged, its end "
+		"is logged too",
+		.detail = log_levels),
+	KEY("format", read_choice, KEY_LIVE, KEY_FIELD(struct log_config, format),
+		DEFAULT("\"text\""), "format of a line on standard error", .detail = log_formats),
 	{0},
 };
 
-/* What is wrong with an address that is a name, or an IPv6 one whose port could be part of it. */
+/* Explains an address that is a name, or an IPv6 address whose port could be a part of it. */
 static const char *address_remedy(const char *text)
 {
 	if (text == NULL)
@@ -464,14 +493,17 @@ static bool same_sealing(const struct key *key, const void *a, const void *b)
 }
 
 static const struct key peer_keys[] = {
-	{"name", read_name, .change = KEY_FIXED, KEY_FIELD(struct peer_config, name),
-		.required = true},
-	{"address", read_peer_address, .change = KEY_FIXED, .same = same_address,
-		KEY_FIELD(struct peer_config, address),
+	KEY("name", read_name, KEY_FIXED, KEY_FIELD(struct peer_config, name), REQUIRED,
+		"name of the limiter, unique in the group"),
+	KEY("address", read_peer_address, KEY_FIXED, KEY_FIELD(struct peer_config, address),
+		REQUIRED, "address and port to which the other limiters send", .same = same_address,
 		.detail = &(const size_t){offsetof(struct peer_config, address_len)},
-		.required = true},
-	{"public_key", read_public_key, .change = KEY_LIVE,
-		KEY_FIELD(struct peer_config, public_key)},
+		.form = "address"),
+	KEY("public_key", read_public_key, KEY_LIVE, KEY_FIELD(struct peer_config, public_key),
+		UNSET("none"),
+		"public key that `weir --new-identity` prints. Required for all limiters with "
+		"`identity_file`",
+		.form = "public-key"),
 	{0},
 };
 
@@ -535,62 +567,80 @@ static const struct choice source_choices[] = {
 };
 
 const struct key gossip_keys[] = {
-	{"listen", read_address, .change = KEY_FIXED, .same = same_address,
-		KEY_FIELD(struct gossip_config, listen),
-		.detail = &(const size_t){offsetof(struct gossip_config, listen_len)}},
-	{"roster", read_list, .change = KEY_ELEMENTS, KEY_FIELD(struct gossip_config, roster),
+	KEY("listen", read_address, KEY_FIXED, KEY_FIELD(struct gossip_config, listen),
+		UNSET("this limiter's in `roster`"),
+		"local address for datagrams. `\"0.0.0.0:7946\"` and `\"[::]:7946\"` are allowed. "
+		"While no interface has it, packets pass and an alarm shows it",
+		.same = same_address,
+		.detail = &(const size_t){offsetof(struct gossip_config, listen_len)},
+		.form = "address"),
+	KEY("roster", read_list, KEY_ELEMENTS, KEY_FIELD(struct gossip_config, roster), REQUIRED,
+		"all limiters of the group, including this one",
 		.expected = "an array of the limiters of the group, this one included",
-		.detail = &roster_list, .required = true},
-	{"key_file", read_key_file, .change = KEY_FIXED, .same = same_sealing,
-		KEY_FIELD(struct gossip_config, key_files[0]), .expected = "a path"},
-	{"key_files", read_key_files, .change = KEY_LIVE,
+		.detail = &roster_list),
+	KEY("key_file", read_key_file, KEY_FIXED, KEY_FIELD(struct gossip_config, key_files[0]),
+		UNSET("none"), "the key that seals gossip, see below", .same = same_sealing,
+		.expected = "a path", .form = "text"),
+	KEY("key_files", read_key_files, KEY_LIVE, NO_FIELD, UNSET("none"),
+		"instead of `key_file`, while a group [changes its key](#another-key): the first "
+		"key seals, both open",
 		.expected = "an array of 1 or 2 paths: of the key that seals, and of one that only "
-			    "opens"},
-	{"identity_file", read_text, .change = KEY_LIVE,
-		KEY_FIELD(struct gossip_config, identity_file), .expected = "a path"},
-	{"identities", read_choice, .change = KEY_LIVE, KEY_FIELD(struct gossip_config, identities),
-		.detail = identity_choices},
-	{"insecure", read_bool, .change = KEY_FIXED, KEY_FIELD(struct gossip_config, insecure)},
-	{"sources", read_choice, .change = KEY_FIXED, KEY_FIELD(struct gossip_config, sources),
-		.detail = source_choices},
-	{"differs_alarm", read_quantity, .change = KEY_LIVE,
-		KEY_FIELD(struct gossip_config, differs_alarm_ns), .expected = EXPECTED_TIME,
+			    "opens",
+		.form = "paths"),
+	KEY("identity_file", read_text, KEY_LIVE, KEY_FIELD(struct gossip_config, identity_file),
+		UNSET("none"),
+		"this limiter's own secret, see [Identities](#identities). Every limiter of the "
+		"roster then has a `public_key`",
+		.expected = "a path"),
+	KEY("identities", read_choice, KEY_LIVE, KEY_FIELD(struct gossip_config, identities),
+		DEFAULT("\"required\""),
+		"`optional`: Weir also accepts limiters without a proof of identity, while a group "
+		"gets its identities. Only with `identity_file`",
+		.detail = identity_choices),
+	KEY("insecure", read_bool, KEY_FIXED, KEY_FIELD(struct gossip_config, insecure),
+		DEFAULT("false"),
+		"true: gossip without a key, with a warning. Not together with a key"),
+	KEY("sources", read_choice, KEY_FIXED, KEY_FIELD(struct gossip_config, sources),
+		DEFAULT("\"roster\""), "accepted source addresses of datagrams, see below",
+		.detail = source_choices),
+	KEY("differs_alarm", read_quantity, KEY_LIVE,
+		KEY_FIELD(struct gossip_config, differs_alarm_ns), DEFAULT("\"60s\""),
+		"a [config mismatch](guarantees.md#config-mismatch) that lasts longer is an alarm "
+		"in `/weir/health`. A reload changes this key",
+		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 1000000000,
-			86400000000000, "1s to 24h", "ns"}},
-	{"overshoot_alarm", read_real, .change = KEY_FIXED,
-		KEY_FIELD(struct gossip_config, overshoot_alarm),
-		.detail = &(const struct real_range){0, 100, .below = false}},
-	/* From here on what a simulated group has too: see gossip_tuning_keys. */
-	{"branching", read_integer, .change = KEY_FIXED, KEY_FIELD(struct gossip_config, branching),
-		.detail = &(const struct integer_range){1, 64}},
-	{"timeout", read_quantity, .change = KEY_FIXED, KEY_FIELD(struct gossip_config, timeout_ns),
+			86400000000000, "1s to 24h", "ns"}),
+	KEY("overshoot_alarm", read_real, KEY_FIXED,
+		KEY_FIELD(struct gossip_config, overshoot_alarm), DEFAULT("0.5"),
+		"a part of each soft limit: an [alarm](symptoms.md#the-group-exceeds-a-limit) if "
+		"the group may enforce so much more than the limit for 10 s. 0: no alarm",
+		.detail = &(const struct real_range){0, 100, .below = false}),
+	KEY("branching", read_integer, KEY_FIXED, KEY_FIELD(struct gossip_config, branching),
+		DEFAULT("3"), "peers that receive a message in each estimate interval",
+		.detail = &(const struct integer_range){1, 64}, .simulated = true),
+	KEY("timeout", read_quantity, KEY_FIXED, KEY_FIELD(struct gossip_config, timeout_ns),
+		DEFAULT("\"1s\""), "a peer without messages for this time is lost, see below",
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 100000000, 3600000000000,
-			"100ms to 3600s", "ns"}},
-	{"datagram", read_quantity, .change = KEY_FIXED,
-		KEY_FIELD(struct gossip_config, datagram_max), .expected = EXPECTED_SIZE,
+			"100ms to 3600s", "ns"},
+		.simulated = true),
+	KEY("datagram", read_quantity, KEY_FIXED, KEY_FIELD(struct gossip_config, datagram_max),
+		DEFAULT("\"1200B\""), "largest UDP payload. With a quota at least 582B",
+		.expected = EXPECTED_SIZE,
 		.detail = &(const struct quantity_range){units_parse_size, 256, 8972,
-			"256B to 8972B", "B"}},
-	{"estimator", read_estimator, .change = KEY_FIXED,
-		KEY_FIELD(struct gossip_config, estimator), .detail = estimators},
-	{"loans", read_marked_choice, .change = KEY_FIXED, .same = same_loans,
-		KEY_FIELD(struct gossip_config, loans), .detail = loan_choices},
+			"256B to 8972B", "B"},
+		.simulated = true),
+	KEY("estimator", read_estimator, KEY_FIXED, KEY_FIELD(struct gossip_config, estimator),
+		UNSET("`\"state\"` up to 64 limiters, `\"tree\"` above"),
+		"method for the sums over the group, see [Estimators](#estimators)",
+		.detail = estimators, .form = "choice", .simulated = true),
+	KEY("loans", read_marked_choice, KEY_FIXED, KEY_FIELD(struct gossip_config, loans),
+		UNSET("`\"soft\"` with `state`, otherwise `\"none\"`"),
+		"limits whose unused tokens the limiters lend each other, see [Token "
+		"loans](../design/loans.md). Only with `state`",
+		.same = same_loans, .detail = loan_choices, .simulated = true),
 	{0},
 };
-
-/* Skips the rows of the listener, the roster, the keys, the sources and the alarms. */
-const struct key *const gossip_tuning_keys = &gossip_keys[10];
-
-void gossip_config_init(struct gossip_config *gossip)
-{
-	*gossip = (struct gossip_config){
-		.differs_alarm_ns = 60 * SECOND_NS,
-		.overshoot_alarm = 0.5,
-		.branching = 3,
-		.timeout_ns = SECOND_NS,
-		.datagram_max = 1200,
-	};
-}
 
 static const struct choice tunnels_classify[] = {
 	{"outer", TUNNELS_OUTER},
@@ -606,10 +656,14 @@ static const struct choice unparsed_actions[] = {
 };
 
 static const struct key tunnels_keys[] = {
-	{"classify", read_marked_choice, .change = KEY_FIXED, KEY_FIELD(struct tunnels, classify),
-		.detail = tunnels_classify},
-	{"vxlan-port", read_integer, .change = KEY_FIXED, KEY_FIELD(struct tunnels, vxlan_port),
-		.detail = &(const struct integer_range){1, UINT16_MAX}},
+	KEY("classify", read_marked_choice, KEY_FIXED, KEY_FIELD(struct tunnels, classify),
+		DEFAULT("\"outer\""),
+		"the headers whose addresses, protocol and ports decide the policy and the flow of "
+		"a tunnel's packet",
+		.detail = tunnels_classify),
+	KEY("vxlan-port", read_integer, KEY_FIXED, KEY_FIELD(struct tunnels, vxlan_port),
+		DEFAULT("4789"), "UDP destination port of VXLAN. Only with `\"inner\"`",
+		.detail = &(const struct integer_range){1, UINT16_MAX}),
 	{0},
 };
 
@@ -618,7 +672,6 @@ static const struct list port_list = {
 	.size = sizeof(struct port_config),
 	.count_offset = offsetof(struct config, n_ports),
 	.max = CONFIG_PORTS_MAX,
-	.init = port_init,
 	.named = true,
 };
 
@@ -641,7 +694,7 @@ static const struct list policy_list = {
 #define QUOTE_(x) #x
 #define QUOTE(x)  QUOTE_(x)
 
-/* Only files can include others, and what they include is here already. */
+/* Only files can include others. Their content is already in the document. */
 static void read_include_key(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -649,36 +702,63 @@ static void read_include_key(struct reader *reader, const struct json_path *path
 	(void)key;
 	(void)base;
 	if (reader->joined == NULL)
-		reader_expected(reader, path, "none in what is read from no file");
+		reader_expected(reader, path, "no \"include\" in a document that is not a file");
 }
 
 const struct key config_keys[] = {
-	{"include", read_include_key, .change = KEY_LIVE, .required = false},
-	{"limiter", read_name, .change = KEY_FIXED, KEY_FIELD(struct config, limiter),
-		.required = true},
-	{"eal", read_eal, .change = KEY_FIXED, .same = same_eal, KEY_FIELD(struct config, eal),
-		.expected = "an array of at most " QUOTE(CONFIG_EAL_ARGS) " strings"},
-	{"ports", read_port_configs, .change = KEY_ELEMENTS, KEY_FIELD(struct config, ports),
-		.detail = &port_list, .expected = "an object of ports by name"},
-	{"wires", read_list, .change = KEY_ELEMENTS, KEY_FIELD(struct config, wires),
-		.detail = &wire_list, .expected = "an array of wires"},
-	{"workers", read_workers, .change = KEY_FIXED, .same = same_workers,
-		KEY_FIELD(struct config, workers),
+	KEY("include", read_include_key, KEY_LIVE, NO_FIELD, UNSET("none"),
+		"more files, see [Several files](#several-files)", .form = "include"),
+	KEY("limiter", read_name, KEY_FIXED, KEY_FIELD(struct config, limiter), REQUIRED,
+		"this limiter. If there is `gossip`, a name in `gossip.roster`"),
+	KEY("eal", read_eal, KEY_FIXED, KEY_FIELD(struct config, eal), DEFAULT("[]"),
+		"extra arguments for DPDK's EAL, see below", .same = same_eal,
+		.expected = "an array of at most " QUOTE(CONFIG_EAL_ARGS) " strings",
+		.form = "arguments"),
+	KEY("ports", read_port_configs, KEY_ELEMENTS, KEY_FIELD(struct config, ports),
+		UNSET("none"), "see [Ports and wires](#ports-and-wires)", .detail = &port_list,
+		.expected = "an object of ports by name", .form = "ports", .keys = port_keys),
+	KEY("wires", read_list, KEY_ELEMENTS, KEY_FIELD(struct config, wires), UNSET("none"),
+		"see [Ports and wires](#ports-and-wires). Warning if there is none: Weir forwards "
+		"nothing",
+		.detail = &wire_list, .expected = "an array of wires"),
+	KEY("workers", read_workers, KEY_FIXED, KEY_FIELD(struct config, workers), DEFAULT("[1]"),
+		"a worker thread for each number, on that CPU. Each once, unless `idle` is "
+		"`\"sleep\"`",
+		.same = same_workers,
 		.expected = "an array of 1 to " QUOTE(
-			CONFIG_WORKERS_MAX) " CPU numbers, or a list such as \"2-5,8\""},
-	{"idle", read_choice, .change = KEY_FIXED, KEY_FIELD(struct config, idle), .detail = idles},
-	{"on_refused", read_choice, .change = KEY_LIVE, KEY_FIELD(struct config, on_refused),
-		.detail = on_refusals},
-	{"shadow", read_bool, .change = KEY_LIVE, KEY_FIELD(struct config, shadow)},
-	{"shape", read_object, .detail = box_shape_keys},
-	{"control", read_object, .detail = control_keys},
-	{"log", read_object, KEY_FIELD(struct config, log), .detail = log_keys},
-	{"gossip", read_object, KEY_FIELD(struct config, gossip), .detail = gossip_keys},
-	{"ledger", read_object, KEY_FIELD(struct config, ledger), .detail = ledger_keys},
-	{"tunnels", read_object, KEY_FIELD(struct config, tunnels), .detail = tunnels_keys},
-	{"unparsed", read_choice, .change = KEY_FIXED, KEY_FIELD(struct config, unparsed),
-		.detail = unparsed_actions},
-	{"policies", read_list, .change = KEY_LIVE, KEY_FIELD(struct config, policies),
-		.detail = &policy_list, .expected = "an array of policies"},
+			CONFIG_WORKERS_MAX) " CPU numbers, or a list such as \"2-5,8\"",
+		.form = "cpus"),
+	KEY("idle", read_choice, KEY_FIXED, KEY_FIELD(struct config, idle), DEFAULT("\"poll\""),
+		"behaviour of a worker without packets", .detail = idles),
+	KEY("on_refused", read_choice, KEY_LIVE, KEY_FIELD(struct config, on_refused),
+		DEFAULT("\"last-good\""),
+		"behaviour of a start with a rejected file: [run the last good "
+		"configuration](changes.md#a-start-whose-file-is-refused), or stop. The key in the "
+		"last good configuration counts",
+		.detail = on_refusals),
+	KEY("shadow", read_bool, KEY_LIVE, KEY_FIELD(struct config, shadow), DEFAULT("false"),
+		"true: policies only count, and Weir enforces nothing, see [Shadow](#shadow). "
+		"`weir --shadow` overrides the file"),
+	KEY("shape", read_object, KEY_PART, NO_FIELD, UNSET("`{\"pool\": \"50%\"}`"),
+		"waiting packets of all policies", .detail = box_shape_keys),
+	KEY("control", read_object, KEY_PART, NO_FIELD, UNSET("see there"),
+		"see [Control](#control)", .detail = control_keys),
+	KEY("log", read_object, KEY_PART, KEY_FIELD(struct config, log), UNSET("see there"),
+		"see [Log](#log)", .detail = log_keys),
+	KEY("gossip", read_object, KEY_PART, KEY_FIELD(struct config, gossip), UNSET("none: alone"),
+		"see [Gossip](#gossip). Without it this limiter is the whole group",
+		.detail = gossip_keys),
+	KEY("ledger", read_object, KEY_PART, KEY_FIELD(struct config, ledger), UNSET("see there"),
+		"see [Ledger](#ledger). It matters only for hard limits and quotas",
+		.detail = ledger_keys),
+	KEY("tunnels", read_object, KEY_PART, KEY_FIELD(struct config, tunnels), UNSET("see there"),
+		"see [headers](#what-of-a-packet-is-looked-at)", .detail = tunnels_keys),
+	KEY("unparsed", read_choice, KEY_FIXED, KEY_FIELD(struct config, unparsed),
+		DEFAULT("\"strict\""),
+		"treatment of [packets that Weir cannot parse](#what-is-not-understood)",
+		.detail = unparsed_actions),
+	KEY("policies", read_list, KEY_LIVE, KEY_FIELD(struct config, policies), UNSET("none"),
+		"see [Policies](#policies). Warning if there is none: everything passes",
+		.detail = &policy_list, .expected = "an array of policies"),
 	{0},
 };

@@ -15,10 +15,33 @@
 #define EXPECTED_TIME "a time such as \"50ms\""
 
 /*
+ * A row of a table of keys. Each argument is a column, so a row without one does not compile:
+ *
+ *	KEY(name, reader, effect of another value, field, default, meaning, columns of the reader…)
+ *
+ * The default of a key without one is REQUIRED. keys_preset() stores the value of DEFAULT().
+ * UNSET() describes a default that depends on other keys, or that no field stores. CALLED() is the
+ * same for a reader that is called without a value too.
+ *
+ * tools/keys generates config/weir.schema.json and the tables of doc/operate/configuration.md.
+ */
+#define KEY(name_, read_, change_, field_, unset_, help_, ...)                                  \
+	{                                                                                       \
+		.name = name_, .read = read_, .change = change_, .help = help_, field_, unset_, \
+		##__VA_ARGS__                                                                   \
+	}
+#define REQUIRED      .required = true
+#define DEFAULT(json) .preset = json
+#define UNSET(words)  .usual = words
+#define CALLED(words) .required = true, .usual = words
+#define NO_FIELD      .offset = 0
+
+/*
  * Effect of another value at a reload: struct key's `change` (compare.h). Each row has one, except
  * an object, whose own rows have it. Keys of a policy have values of enum policy_change.
  */
 enum key_change {
+	KEY_PART = 0, /* a row of the object's rows, or of the key that holds the object, decides */
 	KEY_FIXED = 16,    /* refused: only a restart changes it */
 	KEY_LIVE = 32,     /* in force when the reload ends */
 	KEY_ELEMENTS = 64, /* a list whose elements are compared in their order */
@@ -27,24 +50,21 @@ enum key_change {
 /* Keys of a struct config. */
 extern const struct key config_keys[];
 
-/* Keys of a struct gossip_config: all, and those that do not need a network to mean something. */
+/* Keys of a struct gossip_config. */
 extern const struct key gossip_keys[];
-extern const struct key *const gossip_tuning_keys;
 
 /* Choices of "estimator" in a simulated group. */
 extern const struct choice simulated_estimators[];
-void gossip_config_init(struct gossip_config *gossip);
 
 /* Keys of a struct policy. */
 extern const struct key policy_keys[];
-void policy_init(void *policy);
+void policy_init(void *policy); /* values without a key */
 
 /*
  * Keys of a struct ledger_config. Edges name limiters of "gossip", which is looked up in the
  * document.
  */
 extern const struct key ledger_keys[];
-void ledger_config_init(struct ledger_config *ledger);
 
 /*
  * Keys of a policy that is never exceeded (guarantee_keys.c). read_total() wants to hear of a total
@@ -62,20 +82,22 @@ void read_period(struct reader *reader, const struct json_path *path, json_t *va
 extern const struct key shape_keys[];
 extern const struct key slo_keys[];
 extern const struct key box_shape_keys[];
-void shape_config_init(struct shape_config *shape);
 
-/* Reads a policy's "classes" (class_keys.c). */
+/* Keys of "classes" and their reader (class_keys.c). */
+extern const struct key class_keys[];
 void read_classes(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
 /* "colours" of a policy; and its "peak", or "excess" (colour_keys.c). */
 extern const struct key colour_keys[];
+extern const struct key rated_keys[];
 extern const struct key spilt_keys[];
 void colours_config_init(struct colours_config *colours_config);
 void read_second(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
-/* Reads a policy's "schedule" (schedule_keys.c). */
+/* Keys of a policy's "schedule" and their reader (schedule_keys.c). */
+extern const struct key schedule_keys[];
 void read_schedule(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
@@ -91,16 +113,17 @@ void read_parent(struct reader *reader, const struct json_path *path, json_t *va
 void read_guaranteed(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
-/* Reads a wire's "default" (otherwise_keys.c). */
+/* Keys of a wire's "default" and their reader (otherwise_keys.c). */
+extern const struct key otherwise_keys[];
 void read_otherwise(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
-/* Reads a policy's "match" (match_keys.c). */
+/* Keys of a policy's "match" and their reader (match_keys.c). */
+extern const struct key match_keys[];
 void read_matches(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
 /* Keys of a policy whose sources are given to workers (place_keys.c). */
 extern const struct key place_keys[];
-void place_config_init(struct place_config *place);
 
 #endif

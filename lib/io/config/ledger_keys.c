@@ -14,11 +14,10 @@
 #include "json/suggest.h"
 #include "policy/units.h"
 
-#define STORE_PATH_MAX    4000 /* leaves room below PATH_MAX for the names of a store's files */
-#define DEGREE_MAX        64
-#define DRIFT_DEFAULT_PPM 1000 /* NTP slews by up to 500, and quartz is off by some tens */
-#define DRIFT_MAX_PPM     100000
-#define PROMISE_DEFAULT   50
+#define STORE_PATH_MAX 4000 /* leaves room below PATH_MAX for the names of a store's files */
+#define STORE_FIELD    .offset = offsetof(struct ledger_config, store), .size = STORE_PATH_MAX
+#define DEGREE_MAX     64
+#define DRIFT_MAX_PPM  100000
 
 #define EXPECTED_EDGE "two limiters of \"gossip\".\"roster\", such as [\"ams-1\", \"fra-1\"]"
 
@@ -137,10 +136,12 @@ static const struct list edge_list = {
 };
 
 static const struct key overlay_keys[] = {
-	{"degree", read_integer, KEY_FIELD(struct ledger_config, degree),
-		.detail = &(const struct integer_range){2, DEGREE_MAX}},
-	{"edges", read_ledger_edges, KEY_FIELD(struct ledger_config, edges), .detail = &edge_list,
-		.expected = "an array of pairs of limiters"},
+	KEY("degree", read_integer, KEY_PART, KEY_FIELD(struct ledger_config, degree),
+		UNSET("none"), "neighbours of each limiter in a random graph",
+		.detail = &(const struct integer_range){2, DEGREE_MAX}),
+	KEY("edges", read_ledger_edges, KEY_PART, KEY_FIELD(struct ledger_config, edges),
+		UNSET("none"), "pairs of limiters that exchange shares", .detail = &edge_list,
+		.expected = "an array of pairs of limiters", .form = "edges"),
 	{0},
 };
 
@@ -183,8 +184,9 @@ static bool same_overlay(const struct key *key, const void *a, const void *b)
 }
 
 static const struct key tree_keys[] = {
-	{"degree", read_integer, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, tree_degree),
-		.detail = &(const struct integer_range){2, DEGREE_MAX}},
+	KEY("degree", read_integer, KEY_FIXED, KEY_FIELD(struct ledger_config, tree_degree),
+		UNSET("4"), "largest number of neighbours of a limiter in the tree of quotas",
+		.detail = &(const struct integer_range){2, DEGREE_MAX}),
 	{0},
 };
 
@@ -296,48 +298,66 @@ static void read_prefix(struct reader *reader, const struct json_path *path, jso
 #define QUOTE(x)  QUOTE_(x)
 
 static const struct key etcd_keys[] = {
-	{"endpoints", read_endpoints, .change = KEY_FIXED, .same = same_endpoints,
-		.expected = "an array of 1 to " QUOTE(CONFIG_ETCD_MAX) " URLs", .required = true},
-	{"prefix", read_prefix, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, etcd_prefix),
-		.expected = "where keys begin, such as \"/weir\","},
-	{"ca", read_text, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, etcd_ca),
-		.expected = "a path"},
-	{"cert", read_text, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, etcd_cert),
-		.expected = "a path"},
-	{"key", read_text, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, etcd_key),
-		.expected = "a path"},
-	{"user", read_text, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, etcd_user),
-		.expected = "a user"},
-	{"password_file", read_text, .change = KEY_FIXED,
-		KEY_FIELD(struct ledger_config, etcd_password_file), .expected = "a path"},
-	{"insecure", read_bool, .change = KEY_FIXED,
-		KEY_FIELD(struct ledger_config, etcd_insecure)},
+	KEY("endpoints", read_endpoints, KEY_FIXED, NO_FIELD, REQUIRED,
+		"a host and a port: `\"https://192.0.2.1:2379\"`. Weir tries them one after the "
+		"other",
+		.same = same_endpoints,
+		.expected = "an array of 1 to " QUOTE(CONFIG_ETCD_MAX) " URLs",
+		.form = "endpoints"),
+	KEY("prefix", read_prefix, KEY_FIXED, KEY_FIELD(struct ledger_config, etcd_prefix),
+		DEFAULT("\"/weir\""), "beginning of the keys in etcd, without `/` at the end",
+		.expected = "where keys begin, such as \"/weir\",", .form = "etcd-prefix"),
+	KEY("ca", read_text, KEY_FIXED, KEY_FIELD(struct ledger_config, etcd_ca),
+		UNSET("the system's"),
+		"certificates that verify the servers, see below. Only with https",
+		.expected = "a path"),
+	KEY("cert", read_text, KEY_FIXED, KEY_FIELD(struct ledger_config, etcd_cert), UNSET("none"),
+		"this limiter's certificate. Only with https and `key`", .expected = "a path"),
+	KEY("key", read_text, KEY_FIXED, KEY_FIELD(struct ledger_config, etcd_key), UNSET("none"),
+		"its private key. Only with https and `cert`", .expected = "a path"),
+	KEY("user", read_text, KEY_FIXED, KEY_FIELD(struct ledger_config, etcd_user),
+		UNSET("no login"), "user name for the login to etcd. Only with `password_file`",
+		.expected = "a user"),
+	KEY("password_file", read_text, KEY_FIXED,
+		KEY_FIELD(struct ledger_config, etcd_password_file), UNSET("none"),
+		"file with that user's password, in one line of at most 255 bytes. Only with `user`",
+		.expected = "a path"),
+	KEY("insecure", read_bool, KEY_FIXED, KEY_FIELD(struct ledger_config, etcd_insecure),
+		DEFAULT("false"), "true: allows `http` to other machines, with a warning"),
 	{0},
 };
 
 const struct key ledger_keys[] = {
-	{"store", read_text, .change = KEY_FIXED, .offset = offsetof(struct ledger_config, store),
-		.size = STORE_PATH_MAX, .expected = "a path"},
-	{"lease", read_quantity, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, lease_ns),
+	KEY("store", read_text, KEY_FIXED, STORE_FIELD, UNSET("`/var/lib/weir/LIMITER`"),
+		"directory for the records that must survive a crash, see below",
+		.expected = "a path"),
+	KEY("lease", read_quantity, KEY_FIXED, KEY_FIELD(struct ledger_config, lease_ns),
+		UNSET("`\"5s\"`, or twice the timeout of gossip if that is more"),
+		"time for which a limiter uses its reserved share without messages from its backup "
+		"neighbour, see below",
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 200000000,
-			24 * 3600 * SECOND_NS, "200ms to 24h", "ns"}},
-	{"promise", read_integer, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, promise),
-		.detail = &(const struct integer_range){0, 100}},
-	{"drift", read_integer, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, drift_ppm),
-		.detail = &(const struct integer_range){0, DRIFT_MAX_PPM}},
-	{"overlay", read_ledger_overlay, .change = KEY_FIXED, .same = same_overlay,
-		.expected = "\"ring\", {\"degree\": N} or {\"edges\": [[\"A\", \"B\"], ...]}"},
-	{"tree", read_object, .detail = tree_keys},
-	{"etcd", read_object, .detail = etcd_keys},
+			24 * 3600 * SECOND_NS, "200ms to 24h", "ns"}),
+	KEY("promise", read_integer, KEY_FIXED, KEY_FIELD(struct ledger_config, promise),
+		DEFAULT("50"),
+		"percent of a limiter's share that its backup neighbour can take when this limiter "
+		"is lost, see below",
+		.detail = &(const struct integer_range){0, 100}),
+	KEY("drift", read_integer, KEY_FIXED, KEY_FIELD(struct ledger_config, drift_ppm),
+		DEFAULT("1000"),
+		"largest error of clock rates for leases, in parts per million. NTP slews by up to "
+		"500",
+		.detail = &(const struct integer_range){0, DRIFT_MAX_PPM}),
+	KEY("overlay", read_ledger_overlay, KEY_FIXED, NO_FIELD,
+		UNSET("all pairs up to 16 limiters, a random graph above"),
+		"the neighbours that exchange shares ([which graph](../design/gdrl.md#which-graph))",
+		.same = same_overlay,
+		.expected = "\"ring\", {\"degree\": N} or {\"edges\": [[\"A\", \"B\"], ...]}",
+		.form = "overlay", .keys = overlay_keys),
+	KEY("tree", read_object, KEY_PART, NO_FIELD, UNSET("4"),
+		"largest number of neighbours of a limiter in the tree of quotas",
+		.detail = tree_keys),
+	KEY("etcd", read_object, KEY_PART, NO_FIELD, UNSET("none"),
+		"limiters draw quotas from etcd, see below", .detail = etcd_keys),
 	{0},
 };
-
-void ledger_config_init(struct ledger_config *ledger)
-{
-	*ledger = (struct ledger_config){
-		.drift_ppm = DRIFT_DEFAULT_PPM,
-		.promise = PROMISE_DEFAULT,
-		.etcd_prefix = "/weir",
-	};
-}

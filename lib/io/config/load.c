@@ -19,25 +19,7 @@
 #include "policy/matches.h"
 #include "policy/shadow.h"
 
-#define VXLAN_PORT 4789 /* IANA's */
-#define SHAPE_POOL 0.5
 #define READS_MOST 5
-
-static struct config *config_new(void)
-{
-	struct config *config = calloc(1, sizeof(*config));
-
-	if (config == NULL)
-		return NULL;
-	config->workers[0] = 1;
-	config->n_workers = 1;
-	gossip_config_init(&config->gossip);
-	ledger_config_init(&config->ledger);
-	config->tunnels.vxlan_port = VXLAN_PORT;
-	config->shape_pool = SHAPE_POOL;
-	config->log.level = LEVEL_INFO;
-	return config;
-}
 
 void config_free(struct config *config)
 {
@@ -68,12 +50,14 @@ void config_complain(void *context, const struct complaint *complaint)
 /* Reads, completes and checks a document; leaves the reader open. */
 static struct config *read_config(struct reader *reader, const struct config *running)
 {
-	struct config *config = config_new();
+	struct config *config = calloc(1, sizeof(*config));
 
 	reader->vocabulary = &config_vocabulary;
 	reader->no_memory |= config == NULL;
-	if (config != NULL)
+	if (config != NULL) {
+		keys_preset(reader, config_keys, config);
 		read_keys(reader, NULL, reader->root, config_keys, config);
+	}
 	if (!reader->no_memory && json_is_object(reader->root)) {
 		config_complete(reader, config);
 		config_check(reader, config);

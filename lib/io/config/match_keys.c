@@ -179,18 +179,30 @@ static void read_destinations(struct reader *reader, const struct json_path *pat
 	read_prefixes(reader, path, value, key, &((struct match_parts *)base)->dst, base);
 }
 
-static const struct key match_keys[] = {
-	{"wire", read_wire_name, KEY_FIELD(struct match_parts, match.wire)},
-	{"direction", read_choice, KEY_FIELD(struct match_parts, match.direction),
-		.detail = directions},
-	{"src", read_sources, KEY_FIELD(struct match_parts, match.src)},
-	{"dst", read_destinations, KEY_FIELD(struct match_parts, match.dst)},
-	{"vlan", read_integer, KEY_FIELD(struct match_parts, match.vlan),
-		.detail = &(const struct integer_range){0, 4094}},
-	{"dscp", read_dscp, KEY_FIELD(struct match_parts, match.dscp)},
-	{"proto", read_proto, KEY_FIELD(struct match_parts, match.proto)},
-	{"src-port", read_port_range, KEY_FIELD(struct match_parts, match.src_port)},
-	{"dst-port", read_port_range, KEY_FIELD(struct match_parts, match.dst_port)},
+const struct key match_keys[] = {
+	KEY("wire", read_wire_name, KEY_PART, KEY_FIELD(struct match_parts, match.wire),
+		UNSET("any"), "the wire of the packet", .form = "wire-name"),
+	KEY("direction", read_choice, KEY_PART, KEY_FIELD(struct match_parts, match.direction),
+		UNSET("any"), "from port `a` of the wire to port `b`, or back",
+		.detail = directions),
+	KEY("src", read_sources, KEY_PART, KEY_FIELD(struct match_parts, match.src), UNSET("any"),
+		"source address: in one of these", .form = "prefixes"),
+	KEY("dst", read_destinations, KEY_PART, KEY_FIELD(struct match_parts, match.dst),
+		UNSET("any"), "destination address: in one of these. The same family as `src`",
+		.form = "prefixes"),
+	KEY("vlan", read_integer, KEY_PART, KEY_FIELD(struct match_parts, match.vlan), UNSET("any"),
+		"outermost VLAN", .detail = &(const struct integer_range){0, 4094}),
+	KEY("dscp", read_dscp, KEY_PART, KEY_FIELD(struct match_parts, match.dscp), UNSET("any"),
+		"DSCP of the outermost IP header", .form = "dscp"),
+	KEY("proto", read_proto, KEY_PART, KEY_FIELD(struct match_parts, match.proto), UNSET("any"),
+		"transport protocol, also after IPv6 extension headers", .form = "protocol"),
+	KEY("src-port", read_port_range, KEY_PART, KEY_FIELD(struct match_parts, match.src_port),
+		UNSET("any"),
+		"source port. Without `proto`, of any protocol with ports; not with a `proto` "
+		"without ports",
+		.form = "port-range"),
+	KEY("dst-port", read_port_range, KEY_PART, KEY_FIELD(struct match_parts, match.dst_port),
+		UNSET("any"), "destination port, with the same rules", .form = "port-range"),
 	{0},
 };
 

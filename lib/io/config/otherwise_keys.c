@@ -19,8 +19,9 @@ static const struct choice otherwise_choices[] = {
 	{0},
 };
 
-static const struct key otherwise_keys[] = {
-	{"policy", read_name, KEY_FIELD(struct wire, otherwise_policy), .required = true},
+const struct key otherwise_keys[] = {
+	KEY("policy", read_name, KEY_PART, KEY_FIELD(struct wire, otherwise_policy), REQUIRED,
+		"policy that gets the packets without a policy"),
 	{0},
 };
 

@@ -33,28 +33,30 @@ static void read_place_key(struct reader *reader, const struct json_path *path, 
 }
 
 const struct key place_keys[] = {
-	{"key", read_place_key, .change = POLICY_TERMS, KEY_FIELD(struct policy, place.key)},
-	{"round", read_quantity, .change = POLICY_TERMS, KEY_FIELD(struct policy, place.round_ns),
+	KEY("key", read_place_key, POLICY_TERMS, KEY_FIELD(struct policy, place.key),
+		UNSET("each source alone"),
+		"sources of one prefix send at the same time, so each worker gets a part of them. "
+		"N as below",
+		.form = "source-prefix"),
+	KEY("round", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, place.round_ns),
+		DEFAULT("\"1s\""),
+		"time between two evaluations of the last decision. Until 1000 packets have "
+		"arrived, up to ten times that",
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 100 * MS_NS,
-			60 * SECOND_NS, "100ms to 60s", "ns"}},
-	{"concentrate", read_bool, .change = POLICY_TERMS,
-		KEY_FIELD(struct policy, place.concentrate)},
-	{"max-min", read_bool, .change = POLICY_TERMS, KEY_FIELD(struct policy, place.max_min)},
-	{"correlate", read_bool, .change = POLICY_TERMS, KEY_FIELD(struct policy, place.correlate)},
+			60 * SECOND_NS, "100ms to 60s", "ns"}),
+	KEY("concentrate", read_bool, POLICY_TERMS, KEY_FIELD(struct policy, place.concentrate),
+		DEFAULT("true"),
+		"true: the fewest workers that keep the objective. False: always all workers"),
+	KEY("max-min", read_bool, POLICY_TERMS, KEY_FIELD(struct policy, place.max_min),
+		DEFAULT("true"),
+		"true: the smallest part of a worker is as large as possible. False: all workers "
+		"have equal total loads"),
+	KEY("correlate", read_bool, POLICY_TERMS, KEY_FIELD(struct policy, place.correlate),
+		DEFAULT("true"),
+		"true: sources of one `key` go to different workers. False: to random ones"),
 	{0},
 };
-
-void place_config_init(struct place_config *place)
-{
-	*place = (struct place_config){
-		.key = {SOURCE_V4_BITS, SOURCE_V6_BITS},
-		.round_ns = SECOND_NS,
-		.concentrate = true,
-		.max_min = true,
-		.correlate = true,
-	};
-}
 
 void place_check(struct reader *reader, const struct json_path *path)
 {

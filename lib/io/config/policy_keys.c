@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The keys of a policy. doc/operate/configuration.md and config/weir.schema.json have them for
- * people and for editors.
+ * The keys of a policy.
  */
 #include <errno.h>
 #include <string.h>
@@ -97,12 +96,22 @@ static const struct choice actions[] = {
 
 /* Keys of a trial, read as those of a policy that counts the same. */
 static const struct key trial_keys[] = {
-	{"limit", read_limit, KEY_FIELD(struct policy, limit_bps)},
-	{"burst", read_policy_burst, KEY_FIELD(struct policy, burst_bytes)},
-	{"meter", read_marked_choice, KEY_FIELD(struct policy, meter), .detail = meters},
-	{"window", read_quantity, KEY_FIELD(struct policy, window_ns), .expected = EXPECTED_TIME,
-		.detail = &window_range},
-	{"classes", read_classes, KEY_FIELD(struct policy, classes)},
+	KEY("limit", read_limit, KEY_PART, KEY_FIELD(struct policy, limit_bps),
+		UNSET("the policy's"), "the limit of the trial", .form = "limit"),
+	KEY("burst", read_policy_burst, KEY_PART, KEY_FIELD(struct policy, burst_bytes),
+		UNSET("the policy's `burst` if the file sets it, otherwise the default for the limit of the trial"),
+		"the burst of the trial", .form = "burst"),
+	KEY("meter", read_marked_choice, KEY_PART, KEY_FIELD(struct policy, meter),
+		UNSET("the policy's"),
+		"for a hard limit `\"token-bucket\"`, `\"gcra\"` or `\"phantom\"`; with `shape` "
+		"`\"token-bucket\"`",
+		.detail = meters),
+	KEY("window", read_quantity, KEY_PART, KEY_FIELD(struct policy, window_ns),
+		UNSET("the policy's"), "only with `\"fixed-window\"` and `\"hybrid\"`",
+		.expected = EXPECTED_TIME, .detail = &window_range),
+	KEY("classes", read_classes, KEY_PART, KEY_FIELD(struct policy, classes),
+		UNSET("the policy's"), "only with `\"phantom\"`", .form = "object",
+		.keys = class_keys),
 	{0},
 };
 
@@ -203,91 +212,163 @@ static bool same_trial(const struct key *key, const void *a, const void *b)
 }
 
 const struct key policy_keys[] = {
-	{"name", read_name, .change = POLICY_ADDED, KEY_FIELD(struct policy, name),
-		.required = true},
-	{"match", read_matches, .change = POLICY_MATCH, .same = same_match, .required = true},
-	{"count", read_marked_choice, .change = POLICY_ANEW, KEY_FIELD(struct policy, count),
-		.detail = counts},
-	{"allocator", read_allocator, .change = POLICY_ANEW, KEY_FIELD(struct policy, allocator)},
-	{"limit", read_limit, .change = POLICY_TERMS, .same = same_limit,
-		KEY_FIELD(struct policy, limit_bps), .required = true},
-	{"parent", read_parent, .change = POLICY_TERMS, .same = same_parentage,
-		KEY_FIELD(struct policy, parent)},
-	{"weight", read_integer, .change = POLICY_TERMS, KEY_FIELD(struct policy, weight),
-		.detail = &(const struct integer_range){1, POLICY_WEIGHT_MOST}},
-	{"guaranteed", read_guaranteed, .change = POLICY_TERMS,
-		KEY_FIELD(struct policy, guaranteed_bps)},
-	{"total", read_total, .change = POLICY_TERMS, KEY_FIELD(struct policy, total),
-		.required = true},
-	{"period", read_period, .change = POLICY_ANEW, .same = same_period,
-		KEY_FIELD(struct policy, period)},
-	{"guarantee", read_marked_choice, .change = POLICY_ANEW,
-		KEY_FIELD(struct policy, guarantee), .detail = guarantees},
-	{"indicator", read_indicator, .change = POLICY_TERMS, KEY_FIELD(struct policy, indicator)},
-	{"eta", read_real, .change = POLICY_TERMS, KEY_FIELD(struct policy, eta),
-		.detail = &(const struct real_range){0, 1e12, .below = false}},
-	{"meter", read_marked_choice, .change = POLICY_ANEW, KEY_FIELD(struct policy, meter),
-		.detail = meters},
-	{"classes", read_classes, .change = POLICY_ANEW, KEY_FIELD(struct policy, classes)},
-	{"colours", read_object, .detail = colour_keys},
-	{"peak", read_second, .change = POLICY_TERMS, .same = same_second,
-		KEY_FIELD(struct policy, colours.second)},
-	{"excess", read_second, .change = POLICY_TERMS, .same = same_second,
-		KEY_FIELD(struct policy, colours.second), .detail = spilt_keys},
-	{"window", read_quantity, .change = POLICY_TERMS, KEY_FIELD(struct policy, window_ns),
-		.expected = EXPECTED_TIME, .detail = &window_range},
-	{"burst", read_policy_burst, .change = POLICY_TERMS, KEY_FIELD(struct policy, burst_bytes)},
-	{"schedule", read_schedule, .change = POLICY_TERMS, .same = same_schedule,
-		KEY_FIELD(struct policy, schedule)},
-	{"per", read_per, .change = POLICY_ANEW, .same = same_per,
-		KEY_FIELD(struct policy, per_v4)},
-	{"sources", read_integer, .change = POLICY_ANEW, KEY_FIELD(struct policy, sources),
-		.detail = &(const struct integer_range){1024, 16777216}},
-	{"weigh", read_choice, .change = POLICY_TERMS, KEY_FIELD(struct policy, weigh_tcp_only),
-		.detail = weighs},
-	{"action", read_marked_choice, .change = POLICY_TERMS, KEY_FIELD(struct policy, action),
-		.detail = actions},
-	{"mark", read_mark, .change = POLICY_TERMS, KEY_FIELD(struct policy, mark)},
-	{"shape", read_object, .detail = shape_keys},
-	{"slo", read_object, .detail = slo_keys},
-	{"place", read_object, .detail = place_keys},
-	{"accounting", read_choice, .change = POLICY_TERMS, KEY_FIELD(struct policy, accounting),
-		.detail = accountings},
-	{"trial", read_trial, .change = POLICY_TERMS, .same = same_trial,
-		KEY_FIELD(struct policy, trial)},
-	{"interval", read_quantity, .change = POLICY_TERMS, KEY_FIELD(struct policy, interval_ns),
+	KEY("name", read_name, POLICY_ADDED, KEY_FIELD(struct policy, name), REQUIRED,
+		"a unique name, the same in all files of the group"),
+	KEY("match", read_matches, POLICY_MATCH, NO_FIELD, CALLED("everything"),
+		"the packets of the policy, see [Match](#match). No two policies can have the same "
+		"one",
+		.same = same_match, .form = "matches", .keys = match_keys),
+	KEY("count", read_marked_choice, POLICY_ANEW, KEY_FIELD(struct policy, count),
+		DEFAULT("\"bytes\""), "the unit of the limit, see below", .detail = counts),
+	KEY("allocator", read_allocator, POLICY_ANEW, KEY_FIELD(struct policy, allocator),
+		UNSET("`\"fps\"` in a group, otherwise `\"central\"`"),
+		"the rule that divides the limit, see below", .form = "allocator"),
+	KEY("limit", read_limit, POLICY_TERMS, KEY_FIELD(struct policy, limit_bps),
+		CALLED("required, except for `quota`"),
+		"the limit of all limiters together. For `quota`, see below", .same = same_limit,
+		.form = "limit"),
+	KEY("parent", read_parent, POLICY_TERMS, KEY_FIELD(struct policy, parent), UNSET("none"),
+		"a policy that its packets are charged to as well", .same = same_parentage,
+		.form = "policy-name"),
+	KEY("weight", read_integer, POLICY_TERMS, KEY_FIELD(struct policy, weight), DEFAULT("1"),
+		"its part, compared with other children of its parent, of the rate that is not "
+		"guaranteed. Only with a `parent` that has a rate, directly or above it",
+		.detail = &(const struct integer_range){1, POLICY_WEIGHT_MOST}),
+	KEY("guaranteed", read_guaranteed, POLICY_TERMS, KEY_FIELD(struct policy, guaranteed_bps),
+		UNSET("none; for a parent the sum of its children's"),
+		"the part of its parent's limit that it gets before others. Only with such a "
+		"`parent` too",
+		.form = "guaranteed"),
+	KEY("total", read_total, POLICY_TERMS, KEY_FIELD(struct policy, total),
+		CALLED("required for `quota`"),
+		"the quota: the amount for a period, for all limiters together. Only with `quota`",
+		.form = "total"),
+	KEY("period", read_period, POLICY_ANEW, KEY_FIELD(struct policy, period),
+		DEFAULT("\"none\""),
+		"the time after which the quota begins again, see [Guarantees](#guarantees). Only "
+		"with `quota`",
+		.same = same_period, .form = "period"),
+	KEY("guarantee", read_marked_choice, POLICY_ANEW, KEY_FIELD(struct policy, guarantee),
+		UNSET("`\"soft\"`; with `gdrl` `\"conserved\"`"),
+		"`\"conserved\"` is a hard limit, see [Guarantees](#guarantees). Not with `quota`",
+		.detail = guarantees),
+	KEY("indicator", read_indicator, POLICY_TERMS, KEY_FIELD(struct policy, indicator),
+		UNSET("`\"spare\"`"),
+		"the value that `gdrl` makes equal at all limiters ([which "
+		"one](../design/gdrl.md#which-indicator)). Only with `gdrl`",
+		.form = "indicator"),
+	KEY("eta", read_real, POLICY_TERMS, KEY_FIELD(struct policy, eta), DEFAULT("0"),
+		"bytes a second that move for a difference of 1 in the indicator. 0 and too large "
+		"values mean the largest stable rate. Only with `gdrl`",
+		.detail = &(const struct real_range){0, 1e12, .below = false}),
+	KEY("meter", read_marked_choice, POLICY_ANEW, KEY_FIELD(struct policy, meter),
+		UNSET("`\"token-bucket\"`; with `grd` `\"random-drop\"`"),
+		"the algorithm that measures conformance, see below. Not with `quota`",
+		.detail = meters),
+	KEY("classes", read_classes, POLICY_ANEW, KEY_FIELD(struct policy, classes),
+		UNSET("`{\"by\": \"flow\"}`"),
+		"the parties that share the limit, see [Classes](#classes). Only with `phantom`",
+		.form = "object", .keys = class_keys),
+	KEY("colours", read_object, KEY_PART, NO_FIELD, UNSET("see there"),
+		"the action for each colour, see [Colours](#colours). Only with `srtcm`, `trtcm` "
+		"and `trtcm-4115`",
+		.detail = colour_keys),
+	KEY("peak", read_second, POLICY_TERMS, KEY_FIELD(struct policy, colours.second),
+		UNSET("required"),
+		"the most that can pass in all, see [Colours](#colours). Only with `trtcm`",
+		.same = same_second, .form = "object", .keys = rated_keys),
+	KEY("excess", read_second, POLICY_TERMS, KEY_FIELD(struct policy, colours.second),
+		UNSET("required for `trtcm-4115`; for `srtcm` the `burst`"),
+		"the amount that can pass in addition to the limit, see [Colours](#colours). Only "
+		"with `trtcm-4115` and `srtcm`",
+		.same = same_second, .detail = spilt_keys, .form = "object", .keys = rated_keys),
+	KEY("window", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, window_ns),
+		UNSET("the unit of time of `limit` if it counts packets or flows (`\"100/min\"`: a minute), otherwise required"),
+		"the time in which limit × window can pass. Only with `fixed-window` and `hybrid`; "
+		"a whole number of packets or flows",
+		.expected = EXPECTED_TIME, .detail = &window_range),
+	KEY("burst", read_policy_burst, POLICY_TERMS, KEY_FIELD(struct policy, burst_bytes),
+		UNSET("[250 ms of the limit](#burst)"),
+		"the amount that can pass immediately above the rate, for all limiters together. "
+		"Only with `token-bucket`, `gcra`, `phantom`, a meter of colours, or a quota with "
+		"a `limit`",
+		.form = "burst"),
+	KEY("schedule", read_schedule, POLICY_TERMS, KEY_FIELD(struct policy, schedule),
+		UNSET("none"),
+		"other limits by weekday and [time of day](#times-of-day). Not with `quota`",
+		.same = same_schedule, .form = "object", .keys = schedule_keys),
+	KEY("per", read_per, POLICY_ANEW, KEY_FIELD(struct policy, per_v4),
+		UNSET("none: one limit for all"), "each source gets the limit, see below",
+		.same = same_per, .form = "sources"),
+	KEY("sources", read_integer, POLICY_ANEW, KEY_FIELD(struct policy, sources), UNSET("65536"),
+		"sources that a worker can distinguish at a time, about 26 bytes each. Only with "
+		"`per`",
+		.detail = &(const struct integer_range){1024, 16777216}),
+	KEY("weigh", read_choice, POLICY_TERMS, KEY_FIELD(struct policy, weigh_tcp_only),
+		DEFAULT("\"all\""), "the flows that `fps` compares, see below. Only with `fps`",
+		.detail = weighs),
+	KEY("action", read_marked_choice, POLICY_TERMS, KEY_FIELD(struct policy, action),
+		DEFAULT("\"drop\""),
+		"treatment of exceeding packets, see below. Not with meters of colours",
+		.detail = actions),
+	KEY("mark", read_mark, POLICY_TERMS, KEY_FIELD(struct policy, mark), DEFAULT("\"ecn\""),
+		"the mark. Only with `\"action\": \"mark\"`", .form = "mark"),
+	KEY("shape", read_object, KEY_PART, NO_FIELD, UNSET("see there"),
+		"details of the queue, see [Shape](#shape). Only with `\"action\": \"shape\"`",
+		.detail = shape_keys),
+	KEY("slo", read_object, KEY_PART, NO_FIELD, UNSET("none"),
+		"objective for telemetry, and for wires with `distribute` ([Place](#place)): 99 % "
+		"of the packets wait at most this long. Only with `\"action\": \"shape\"`",
+		.detail = slo_keys),
+	KEY("place", read_object, KEY_PART, NO_FIELD, UNSET("see there"),
+		"placement of sources, see [Place](#place). Only with `slo`", .detail = place_keys),
+	KEY("accounting", read_choice, POLICY_TERMS, KEY_FIELD(struct policy, accounting),
+		DEFAULT("\"l3\""),
+		"the bytes of a packet that are charged, see below. Only with `\"count\": "
+		"\"bytes\"`",
+		.detail = accountings),
+	KEY("trial", read_trial, POLICY_TERMS, KEY_FIELD(struct policy, trial), UNSET("none"),
+		"another limit, burst or meter that is counted next to the enforced one, see "
+		"[Trial](#trial). Not with `gtb`, `grd` and `quota`",
+		.same = same_trial, .form = "object", .keys = trial_keys),
+	KEY("interval", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, interval_ns),
+		DEFAULT("\"50ms\""),
+		"estimate interval: the time between two divisions of the limit",
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 10 * MS_NS, SECOND_NS,
-			"10ms to 1s", "ns"}},
+			"10ms to 1s", "ns"}),
 	/* The share of an old value that is kept: 1 would ignore all new values. */
-	{"ewma", read_real, .change = POLICY_TERMS, KEY_FIELD(struct policy, keep_per_second),
-		.detail = &(const struct real_range){0, 1, .below = true}},
-	{"history", read_quantity, .change = POLICY_TERMS, KEY_FIELD(struct policy, history_ns),
+	KEY("ewma", read_real, POLICY_TERMS, KEY_FIELD(struct policy, keep_per_second),
+		DEFAULT("0.1"),
+		"part of an old value of the demand that remains after a second. 0 keeps nothing; "
+		"near 1 is smooth and slow",
+		.detail = &(const struct real_range){0, 1, .below = true}),
+	KEY("history", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, history_ns),
+		DEFAULT("\"10s\""),
+		"the time over which `adaptor` looks back: 2 to 64 times `step`. Only with "
+		"`adaptor`",
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 200000000,
-			3600 * SECOND_NS, "200ms to 1h", "ns"}},
-	{"step", read_quantity, .change = POLICY_TERMS, KEY_FIELD(struct policy, step_ns),
+			3600 * SECOND_NS, "200ms to 1h", "ns"}),
+	KEY("step", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, step_ns),
+		DEFAULT("\"1s\""),
+		"the step in which `adaptor` removes old values: at least `interval`. Only with "
+		"`adaptor`",
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 100000000,
-			600 * SECOND_NS, "100ms to 600s", "ns"}},
+			600 * SECOND_NS, "100ms to 600s", "ns"}),
 	{0},
 };
 
 void policy_init(void *element)
 {
-	*(struct policy *)element = (struct policy){
+	struct policy *policy = element;
+
+	*policy = (struct policy){
 		.match = {.wire = WIRE_REFUSED, .vlan = CONFIG_ANY, .dscp = CONFIG_ANY},
 		.meter = METER_DEFAULT,
-		.mark = MARK_ECN,
-		.accounting = ACCOUNTING_L3,
-		.interval_ns = 50 * 1000 * 1000,
-		.keep_per_second = 0.1,
-		.history_ns = 10 * SECOND_NS,
-		.step_ns = SECOND_NS,
 		.parent = POLICY_NO_PARENT,
-		.weight = 1,
+		.place.key = {SOURCE_V4_BITS, SOURCE_V6_BITS},
 	};
-	colours_config_init(&((struct policy *)element)->colours);
-	shape_config_init(&((struct policy *)element)->shape);
-	place_config_init(&((struct policy *)element)->place);
+	colours_config_init(&policy->colours);
 }

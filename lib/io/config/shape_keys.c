@@ -49,31 +49,45 @@ static void read_queue(struct reader *reader, const struct json_path *path, json
 }
 
 const struct key shape_keys[] = {
-	{"delay", read_quantity, .change = POLICY_TERMS, KEY_FIELD(struct policy, shape.delay_ns),
+	KEY("delay", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, shape.delay_ns),
+		DEFAULT("\"100ms\""),
+		"longest wait of a packet: the queue accepts only the amount that leaves in this "
+		"time at the limit",
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, MS_NS, 10 * SECOND_NS,
-			"1ms to 10s", "ns"}},
-	{"queue", read_queue, .change = POLICY_TERMS, KEY_FIELD(struct policy, shape.bytes)},
-	{"drop", read_marked_choice, .change = POLICY_TERMS, KEY_FIELD(struct policy, shape.drop),
-		.detail = drops},
-	{"target", read_quantity, .change = POLICY_TERMS, KEY_FIELD(struct policy, shape.target_ns),
+			"1ms to 10s", "ns"}),
+	KEY("queue", read_queue, POLICY_TERMS, KEY_FIELD(struct policy, shape.bytes),
+		UNSET("by `delay`"), "bound on the waiting amount, for any delay, see below",
+		.form = "queue"),
+	KEY("drop", read_marked_choice, POLICY_TERMS, KEY_FIELD(struct policy, shape.drop),
+		DEFAULT("\"tail\""),
+		"`tail` drops packets that find the queue full. `codel` also drops after packets "
+		"have waited too long for a while (RFC 8289)",
+		.detail = drops),
+	KEY("target", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, shape.target_ns),
+		DEFAULT("\"5ms\""),
+		"wait that packets should not exceed: less than `interval` and `delay`. Only with "
+		"`codel`",
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, MS_NS / 10, SECOND_NS,
-			"100us to 1s", "ns"}},
-	{"interval", read_quantity, .change = POLICY_TERMS,
-		KEY_FIELD(struct policy, shape.interval_ns), .expected = EXPECTED_TIME,
+			"100us to 1s", "ns"}),
+	KEY("interval", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, shape.interval_ns),
+		DEFAULT("\"100ms\""),
+		"time for which they can wait longer, about a round trip. Only with `codel`",
+		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, MS_NS, 10 * SECOND_NS,
-			"1ms to 10s", "ns"}},
-	{"ecn", read_bool, .change = POLICY_TERMS, KEY_FIELD(struct policy, shape.ecn)},
+			"1ms to 10s", "ns"}),
+	KEY("ecn", read_bool, POLICY_TERMS, KEY_FIELD(struct policy, shape.ecn), DEFAULT("false"),
+		"true: CoDel marks packets whose sender supports ECN, and drops the others. Only "
+		"with `codel`"),
 	{0},
 };
 
 const struct key slo_keys[] = {
-	{"p99", read_quantity, .change = POLICY_TERMS, KEY_FIELD(struct policy, slo_p99_ns),
-		.expected = EXPECTED_TIME,
+	KEY("p99", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, slo_p99_ns), REQUIRED,
+		"99 % of the packets wait at most this long", .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 1000, 10 * SECOND_NS,
-			"1us to 10s", "ns"},
-		.required = true},
+			"1us to 10s", "ns"}),
 	{0},
 };
 
@@ -103,15 +117,9 @@ static void read_pool(struct reader *reader, const struct json_path *path, json_
 }
 
 const struct key box_shape_keys[] = {
-	{"pool", read_pool, .change = KEY_FIXED, KEY_FIELD(struct config, shape_pool)},
+	KEY("pool", read_pool, KEY_FIXED, KEY_FIELD(struct config, shape_pool), DEFAULT("\"50%\""),
+		"the share of the `buffers` of each port that waiting packets of `\"action\": "
+		"\"shape\"` can use",
+		.form = "percent"),
 	{0},
 };
-
-void shape_config_init(struct shape_config *shape)
-{
-	*shape = (struct shape_config){
-		.delay_ns = 100 * MS_NS,
-		.target_ns = 5 * MS_NS,
-		.interval_ns = 100 * MS_NS,
-	};
-}

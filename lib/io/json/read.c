@@ -98,6 +98,28 @@ void read_keys(struct reader *reader, const struct json_path *path, json_t *valu
 	}
 }
 
+static void preset_key(struct reader *reader, const struct key *key, void *base)
+{
+	const struct json_path at = {.key = key->name};
+	json_t *value = json_loads(key->preset, JSON_DECODE_ANY, NULL);
+
+	if (value != NULL)
+		key->read(reader, &at, value, key, base);
+	else
+		reader->no_memory = true;
+	json_decref(value);
+}
+
+void keys_preset(struct reader *reader, const struct key *keys, void *base)
+{
+	for (const struct key *key = keys; key->name != NULL; key++) {
+		if (key->read == read_object)
+			keys_preset(reader, key->detail, key_field(key, base));
+		else if (key->preset != NULL)
+			preset_key(reader, key, base);
+	}
+}
+
 void *key_field(const struct key *key, const void *base)
 {
 	return (char *)(uintptr_t)base + key->offset;
@@ -129,6 +151,20 @@ void read_object(struct reader *reader, const struct json_path *path, json_t *va
 	read_keys(reader, path, value, key->detail, key_field(key, base));
 }
 
+/* Sets the first element, and copies it, because to read the defaults again takes long. */
+static void preset_elements(
+	struct reader *reader, const struct list *list, char *elements, size_t n)
+{
+	if (n == 0)
+		return;
+	if (list->init != NULL)
+		list->init(elements);
+	if (list->keys != NULL)
+		keys_preset(reader, list->keys, elements);
+	for (size_t i = 1; i < n; i++)
+		memcpy(elements + i * list->size, elements, list->size);
+}
+
 void *list_allocate(struct reader *reader, const struct json_path *path, const struct key *key,
 	void *base, size_t n)
 {
@@ -147,8 +183,7 @@ void *list_allocate(struct reader *reader, const struct json_path *path, const s
 	}
 	memcpy(key_field(key, base), &elements, sizeof(elements));
 	memcpy((char *)base + list->count_offset, &count, sizeof(count));
-	for (size_t i = 0; i < n && list->init != NULL; i++)
-		list->init((char *)elements + i * list->size);
+	preset_elements(reader, list, elements, n);
 	return elements;
 }
 

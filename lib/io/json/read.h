@@ -93,6 +93,13 @@ struct key {
 	unsigned change;      /* effect of another value on a running program */
 	/* Returns true if both structs have the same value. NULL: compares the field's bytes. */
 	bool (*same)(const struct key *key, const void *a, const void *b);
+	/* For keys_preset(), and for programs that print the table. */
+	const char *preset;     /* default, as JSON; NULL: the field stays as it is */
+	const char *usual;      /* default in words; NULL: see preset and required */
+	const char *help;       /* meaning, in Markdown without a full stop */
+	const char *form;       /* type, if the reader is not in this header */
+	const struct key *keys; /* keys of the object or of an element that such a reader reads */
+	bool simulated;         /* a simulated group has this key too */
 };
 
 #define KEY_FIELD(type, member) \
@@ -157,6 +164,12 @@ void read_remark(struct reader *reader, const struct json_path *path, const json
 void read_keys(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *keys, void *base);
 
+/*
+ * Sets the fields of all keys that have a default, also in objects of read_object(). A default that
+ * its own reader rejects is an error of the document.
+ */
+void keys_preset(struct reader *reader, const struct key *keys, void *base);
+
 /* Returns true if both structs have the same value of the key. */
 bool key_is_same(const struct key *key, const void *a, const void *b);
 
@@ -173,7 +186,7 @@ struct list {
 	size_t size;                 /* bytes of an element */
 	size_t count_offset;         /* offset in base of the unsigned that counts them */
 	unsigned max;                /* elements */
-	void (*init)(void *element); /* sets the defaults; NULL: zeroes */
+	void (*init)(void *element); /* fields without a default in `keys`; NULL: zeroes */
 	bool named; /* an object, whose keys are names: the first field of an element */
 };
 

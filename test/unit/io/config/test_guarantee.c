@@ -371,7 +371,7 @@ static void test_group(void **state)
 
 	(void)state;
 	assert_int_equal(reader_parse(&reader, text, strlen(text), "s.json", stderr), 0);
-	group_init(&group);
+	group_init(&reader, &group);
 	read_keys(&reader, NULL, reader.root, group_keys, &group);
 	group_check(&reader, &group, 4);
 	assert_int_equal(reader_finish(&reader), 0);

@@ -339,7 +339,7 @@ static void test_from_memory(void **state)
 {
 	static const struct config_case cases[] = {
 		{DOC(", 'include': 'x.json'"),
-			"w.json:1: include: 'x.json': expected none in what is read from no file\n"},
+			"w.json:1: include: 'x.json': expected no 'include' in a document that is not a file\n"},
 		{0},
 	};
 

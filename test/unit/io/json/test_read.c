@@ -71,7 +71,7 @@ static char *with_quotes(const char *text)
 static int read_play(struct reader *reader, struct play *play)
 {
 	*play = (struct play){0};
-	group_init(&play->group);
+	group_init(reader, &play->group);
 	read_keys(reader, NULL, reader->root, play_keys, play);
 	group_check(reader, &play->group, play->limiters);
 	return reader_finish(reader);
