@@ -168,20 +168,29 @@ class Schema:
 
 
 class Vocabulary:
-    """The tables of lib/io/config/synonyms.c: place → key → words."""
+    """The words of other tools in the rows of the tables: place → key → words."""
 
-    def __init__(self, root):
-        text = (root / "lib/io/config/synonyms.c").read_text(encoding="utf-8")
-        text = re.sub(r'"\s*\n\s*"', "", text)
-        tables = {name: dict(re.findall(r'\{"([^"]+)", "([^"]*)"\}', body)) for name, body in
-                  re.findall(r"vocabulary_entry (\w+)\[\] = \{(.*?)\n\};", text, re.S)}
-        rows = re.findall(r'\{"([^"]*)", (\w+), (?:"([^"]*)"|NULL)\}', text)
-        self.objects = {place: {key: words.split() for key, words in tables[table].items()}
-                        for place, table, heading in rows if heading}
-        self.headings = {place: heading for place, _, heading in rows if heading}
-        self.values = {place: {value: words.split() for value, words in tables[table].items()}
-                       for place, table, heading in rows if not heading}
-        self.manual = re.search(r'#define MANUAL "([^"]+)"', text).group(1)
+    def __init__(self, program, schema):
+        done = subprocess.run([program, "--keys"], capture_output=True, check=True, text=True,
+                              timeout=PATIENCE_S)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        places = {plain_place(place): place for place in schema.keys}
+        self.objects, self.values, self.headings = {}, {}, {}
+        for row in rows:
+            above, _, key = row["path"].rpartition(".")
+            place = places[above]
+            self.objects.setdefault(place, {})[key] = row["also"].split()
+            if "values_also" in row:
+                self.values[f"{place}.{key}" if place else key] = {
+                    value: words.split() for value, words in row["values_also"].items()}
+            if "heading" in row:
+                self.headings[row["path"]] = row["heading"]
+        self.manual = "doc/operate/configuration.md"
+
+
+def plain_place(place):
+    """A place without the marks of arrays and names."""
+    return place.replace("[]", "").replace(".NAME", "")
 
 
 def table_faults(root, schema, vocabulary):
@@ -612,7 +621,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=1, help="misspellings of each kind and key")
     options = parser.parse_args()
     chance = random.Random(options.seed)
-    schema, vocabulary = Schema(options.root), Vocabulary(options.root)
+    schema = Schema(options.root)
+    vocabulary = Vocabulary(options.weir, schema)
     weir = Weir(options.weir)
     faults = itertools.chain(
         table_faults(options.root, schema, vocabulary),

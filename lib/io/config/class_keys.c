@@ -7,6 +7,7 @@
 
 #include "config/check.h"
 #include "config/keys.h"
+#include "json/vocabulary.h"
 
 #define CLASSES_DEFAULT 64
 
@@ -61,19 +62,25 @@ static void read_weights(struct reader *reader, const struct json_path *path, js
 	}
 }
 
+static const struct vocabulary_entry by_values[] = {
+	{"flow", "tuple 5tuple fivetuple connection"},
+	{"dscp", "tos class diffserv"},
+	{0},
+};
+
 const struct key class_keys[] = {
 	KEY("by", read_choice, KEY_PART, KEY_FIELD(struct classes_config, by), REQUIRED,
 		"the class of a packet: its flow (addresses, protocol and ports), or its DSCP",
-		.detail = bys),
+		"key type hash classifier mode", .detail = bys, .value_words = by_values),
 	KEY("n", read_number, KEY_PART, KEY_FIELD(struct classes_config, n), UNSET("64"),
 		"recently active flows that are distinguished at a time; more flows share classes. "
 		"Only with `\"by\": \"flow\"`",
-		.form = "power-of-two"),
+		"count number queues buckets size flows", .form = "power-of-two"),
 	KEY("weights", read_weights, KEY_PART, KEY_FIELD(struct classes_config, weights),
 		UNSET("1 each"),
 		"a class of weight 4 gets four times the part of one of weight 1. Only with "
 		"`\"by\": \"dscp\"`",
-		.form = "weights"),
+		"shares quantum priorities ratios dscp", .form = "weights"),
 	{0},
 };
 

@@ -9,6 +9,7 @@
 #include "base/math.h"
 #include "config/check.h"
 #include "config/keys.h"
+#include "json/vocabulary.h"
 #include "policy/kind.h"
 #include "policy/schedule.h"
 #include "policy/units.h"
@@ -61,9 +62,17 @@ static void read_dscp_colours(struct reader *reader, const struct json_path *pat
 	}
 }
 
+static const struct vocabulary_entry colour_action_values[] = {
+	{"pass", "accept allow permit transmit"},
+	{"drop", "deny discard"},
+	{"count", "monitor"},
+	{0},
+};
+
 static const struct key mark_keys[] = {
 	KEY("mark", read_mark, KEY_PART, KEY_FIELD(struct colour_action, mark), REQUIRED,
-		"mark of a packet that passes with this colour", .form = "mark"),
+		"mark of a packet that passes with this colour", "dscp setdscp remark tos",
+		.form = "mark"),
 	{0},
 };
 
@@ -96,24 +105,27 @@ const struct key colour_keys[] = {
 		DEFAULT("false"),
 		"true: no packet gets a better colour than it arrived with. False: all packets "
 		"arrive as green (*colour-blind*)",
-		.same = same_colours),
+		"coloraware colouraware colormode mode", .same = same_colours),
 	KEY("dscp", read_dscp_colours, POLICY_TERMS, KEY_FIELD(struct policy, colours.of_dscp),
 		UNSET("AFx1 green, AFx2 yellow, AFx3 red, all others green"),
 		"the colours that packets arrive with; unlisted DSCPs keep the default. Only with "
 		"`\"aware\": true`",
-		.same = same_colours, .form = "dscp-colours"),
+		"map dscpmap classes codepoints", .same = same_colours, .form = "dscp-colours"),
 	KEY("green", read_colour_action, POLICY_TERMS,
 		KEY_FIELD(struct policy, colours.actions[COLOUR_GREEN]), DEFAULT("\"pass\""),
-		"action for green packets", .same = same_colours, .form = "colour-action",
-		.keys = mark_keys),
+		"action for green packets", "conform conforming conformaction ok committed",
+		.same = same_colours, .form = "colour-action", .keys = mark_keys,
+		.value_words = colour_action_values),
 	KEY("yellow", read_colour_action, POLICY_TERMS,
 		KEY_FIELD(struct policy, colours.actions[COLOUR_YELLOW]), DEFAULT("\"pass\""),
-		"action for yellow packets", .same = same_colours, .form = "colour-action",
-		.keys = mark_keys),
+		"action for yellow packets", "exceed exceeding exceedaction amber",
+		.same = same_colours, .form = "colour-action", .keys = mark_keys,
+		.value_words = colour_action_values),
 	KEY("red", read_colour_action, POLICY_TERMS,
 		KEY_FIELD(struct policy, colours.actions[COLOUR_RED]), DEFAULT("\"drop\""),
-		"action for red packets", .same = same_colours, .form = "colour-action",
-		.keys = mark_keys),
+		"action for red packets", "violate violating violateaction nonconforming",
+		.same = same_colours, .form = "colour-action", .keys = mark_keys,
+		.value_words = colour_action_values),
 	{0},
 };
 
@@ -130,18 +142,20 @@ static void refuse_rate(struct reader *reader, const struct json_path *path, jso
 
 const struct key rated_keys[] = {
 	KEY("limit", read_limit, KEY_PART, KEY_FIELD(struct policy, limit_bps), REQUIRED,
-		"the second rate, in the unit of the policy's `limit`", .form = "limit"),
+		"the second rate, in the unit of the policy's `limit`",
+		"rate pir bandwidth speed cir eir maxrate peakrate", .form = "limit"),
 	KEY("burst", read_policy_burst, KEY_PART, KEY_FIELD(struct policy, burst_bytes),
-		UNSET("[the default](#burst) for this limit"), "the second burst", .form = "burst"),
+		UNSET("[the default](#burst) for this limit"), "the second burst",
+		"pbs ebs bucket burstsize depth", .form = "burst"),
 	{0},
 };
 
 const struct key spilt_keys[] = {
 	KEY("limit", refuse_rate, KEY_PART, KEY_FIELD(struct policy, limit_bps), UNSET("none"),
 		"not with `srtcm`, which fills this bucket with the unused part of the limit",
-		.form = "limit"),
+		"rate pir bandwidth speed cir eir maxrate peakrate", .form = "limit"),
 	KEY("burst", read_policy_burst, KEY_PART, KEY_FIELD(struct policy, burst_bytes), REQUIRED,
-		"the second burst", .form = "burst"),
+		"the second burst", "pbs ebs bucket burstsize depth", .form = "burst"),
 	{0},
 };
 

@@ -9,7 +9,6 @@
 
 #include "config/check.h"
 #include "config/keys.h"
-#include "config/synonyms.h"
 #include "config/value_keys.h"
 #include "policy/matches.h"
 

@@ -15,6 +15,7 @@
 #include "allocate/gdrl.h"
 #include "config/keys.h"
 #include "config/value_keys.h"
+#include "json/vocabulary.h"
 #include "policy/units.h"
 
 #define PATH_MOST 256
@@ -104,11 +105,18 @@ static void add_names(json_t *row, const struct key *key)
 		json_object_set_new(row, "names", json_string(gdrl_indicator_names()));
 }
 
-static const struct key *keys_inside(const struct key *key)
+static void add_words(json_t *row, const struct key *key)
 {
-	if (key->read == read_object)
-		return key->detail;
-	return key->read == read_list ? ((const struct list *)key->detail)->keys : key->keys;
+	const struct vocabulary_entry *entry = key->value_words;
+	json_t *words = entry != NULL ? json_object() : NULL;
+
+	json_object_set_new(row, "also", json_string(key->also));
+	if (key->heading != NULL)
+		json_object_set_new(row, "heading", json_string(key->heading));
+	for (; entry != NULL && entry->name != NULL; entry++)
+		json_object_set_new(words, entry->name, json_string(entry->words));
+	if (words != NULL)
+		json_object_set_new(row, "values_also", words);
 }
 
 static int print_row(const struct key *key, const char *path, FILE *out)
@@ -128,6 +136,7 @@ static int print_row(const struct key *key, const char *path, FILE *out)
 	if (change_word(key) != NULL)
 		json_object_set_new(row, "reload", json_string(change_word(key)));
 	add_names(row, key);
+	add_words(row, key);
 	rc = json_dumpf(row, out, JSON_COMPACT | JSON_SORT_KEYS);
 	fputc('\n', out);
 	json_decref(row);
@@ -137,7 +146,7 @@ static int print_row(const struct key *key, const char *path, FILE *out)
 static int print_rows(const struct key *keys, const char *above, FILE *out)
 {
 	for (const struct key *key = keys; key->name != NULL; key++) {
-		const struct key *inside = keys_inside(key);
+		const struct key *inside = key_inside(key);
 		char path[PATH_MOST];
 		int rc;
 

@@ -17,7 +17,7 @@
 /*
  * A row of a table of keys. Each argument is a column, so a row without one does not compile:
  *
- *	KEY(name, reader, effect of another value, field, default, meaning, columns of the reader…)
+ *	KEY(name, reader, effect of another value, field, default, meaning, words of other tools, …)
  *
  * The default of a key without one is REQUIRED. keys_preset() stores the value of DEFAULT().
  * UNSET() describes a default that depends on other keys, or that no field stores. CALLED() is the
@@ -25,10 +25,10 @@
  *
  * tools/keys generates config/weir.schema.json and the tables of doc/operate/configuration.md.
  */
-#define KEY(name_, read_, change_, field_, unset_, help_, ...)                                  \
-	{                                                                                       \
-		.name = name_, .read = read_, .change = change_, .help = help_, field_, unset_, \
-		##__VA_ARGS__                                                                   \
+#define KEY(name_, read_, change_, field_, unset_, help_, also_, ...)                          \
+	{                                                                                      \
+		.name = name_, .read = read_, .change = change_, .help = help_, .also = also_, \
+		field_, unset_, ##__VA_ARGS__                                                  \
 	}
 #define REQUIRED      .required = true
 #define DEFAULT(json) .preset = json
@@ -47,10 +47,17 @@ enum key_change {
 	KEY_ELEMENTS = 64, /* a list whose elements are compared in their order */
 };
 
-/* Keys of a struct config. */
+/* Keys of a struct config, and the words of their values. */
 extern const struct key config_keys[];
+extern const struct vocabulary config_vocabulary;
 
-/* Keys of a struct gossip_config. */
+/* Ports by name and wires (port_keys.c). */
+extern const struct key port_keys[];
+extern const struct list port_list, wire_list;
+void read_port_configs(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+/* Keys of a struct gossip_config (gossip_keys.c). */
 extern const struct key gossip_keys[];
 
 /* Choices of "estimator" in a simulated group. */

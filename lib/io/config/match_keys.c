@@ -10,6 +10,7 @@
 
 #include "config/check.h"
 #include "config/keys.h"
+#include "json/vocabulary.h"
 #include "config/lists.h"
 #include "config/value_keys.h"
 #include "json/suggest.h"
@@ -179,30 +180,44 @@ static void read_destinations(struct reader *reader, const struct json_path *pat
 	read_prefixes(reader, path, value, key, &((struct match_parts *)base)->dst, base);
 }
 
+static const struct vocabulary_entry direction_values[] = {
+	{"a-to-b", "ab forward"},
+	{"b-to-a", "ba reverse"},
+	{0},
+};
+
 const struct key match_keys[] = {
 	KEY("wire", read_wire_name, KEY_PART, KEY_FIELD(struct match_parts, match.wire),
-		UNSET("any"), "the wire of the packet", .form = "wire-name"),
+		UNSET("any"), "the wire of the packet", "link interface port circuit oif iif",
+		.form = "wire-name"),
 	KEY("direction", read_choice, KEY_PART, KEY_FIELD(struct match_parts, match.direction),
 		UNSET("any"), "from port `a` of the wire to port `b`, or back",
-		.detail = directions),
+		"dir way flow inout updown", .detail = directions, .value_words = direction_values),
 	KEY("src", read_sources, KEY_PART, KEY_FIELD(struct match_parts, match.src), UNSET("any"),
-		"source address: in one of these", .form = "prefixes"),
+		"source address: in one of these",
+		"source cidr prefix saddr srcip sourceaddress from srcaddress ip subnet sourceip",
+		.form = "prefixes", .common = true),
 	KEY("dst", read_destinations, KEY_PART, KEY_FIELD(struct match_parts, match.dst),
 		UNSET("any"), "destination address: in one of these. The same family as `src`",
-		.form = "prefixes"),
+		"destination cidr prefix daddr dstip destinationaddress to dstaddress ip subnet destinationip",
+		.form = "prefixes", .common = true),
 	KEY("vlan", read_integer, KEY_PART, KEY_FIELD(struct match_parts, match.vlan), UNSET("any"),
-		"outermost VLAN", .detail = &(const struct integer_range){0, 4094}),
+		"outermost VLAN", "vid vlanid tag dot1q",
+		.detail = &(const struct integer_range){0, 4094}),
 	KEY("dscp", read_dscp, KEY_PART, KEY_FIELD(struct match_parts, match.dscp), UNSET("any"),
-		"DSCP of the outermost IP header", .form = "dscp"),
+		"DSCP of the outermost IP header", "tos trafficclass qos diffserv codepoint",
+		.form = "dscp"),
 	KEY("proto", read_proto, KEY_PART, KEY_FIELD(struct match_parts, match.proto), UNSET("any"),
-		"transport protocol, also after IPv6 extension headers", .form = "protocol"),
+		"transport protocol, also after IPv6 extension headers",
+		"protocol ipprotocol l4proto nexthdr ipproto", .form = "protocol", .common = true),
 	KEY("src-port", read_port_range, KEY_PART, KEY_FIELD(struct match_parts, match.src_port),
 		UNSET("any"),
 		"source port. Without `proto`, of any protocol with ports; not with a `proto` "
 		"without ports",
-		.form = "port-range"),
+		"sport port sourceport fromport", .form = "port-range", .common = true),
 	KEY("dst-port", read_port_range, KEY_PART, KEY_FIELD(struct match_parts, match.dst_port),
-		UNSET("any"), "destination port, with the same rules", .form = "port-range"),
+		UNSET("any"), "destination port, with the same rules",
+		"dport port destinationport toport", .form = "port-range", .common = true),
 	{0},
 };
 

@@ -21,7 +21,7 @@ static const struct choice otherwise_choices[] = {
 
 const struct key otherwise_keys[] = {
 	KEY("policy", read_name, KEY_PART, KEY_FIELD(struct wire, otherwise_policy), REQUIRED,
-		"policy that gets the packets without a policy"),
+		"policy that gets the packets without a policy", "name rule class"),
 	{0},
 };
 

@@ -37,24 +37,27 @@ const struct key place_keys[] = {
 		UNSET("each source alone"),
 		"sources of one prefix send at the same time, so each worker gets a part of them. "
 		"N as below",
-		.form = "source-prefix"),
+		"mask prefix groupby hash", .form = "source-prefix"),
 	KEY("round", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, place.round_ns),
 		DEFAULT("\"1s\""),
 		"time between two evaluations of the last decision. Until 1000 packets have "
 		"arrived, up to ten times that",
-		.expected = EXPECTED_TIME,
+		"interval period every rebalance", .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 100 * MS_NS,
 			60 * SECOND_NS, "100ms to 60s", "ns"}),
 	KEY("concentrate", read_bool, POLICY_TERMS, KEY_FIELD(struct policy, place.concentrate),
 		DEFAULT("true"),
-		"true: the fewest workers that keep the objective. False: always all workers"),
+		"true: the fewest workers that keep the objective. False: always all workers",
+		"pack consolidate fewest binpack"),
 	KEY("max-min", read_bool, POLICY_TERMS, KEY_FIELD(struct policy, place.max_min),
 		DEFAULT("true"),
 		"true: the smallest part of a worker is as large as possible. False: all workers "
-		"have equal total loads"),
+		"have equal total loads",
+		"fair fairness maxminfair"),
 	KEY("correlate", read_bool, POLICY_TERMS, KEY_FIELD(struct policy, place.correlate),
 		DEFAULT("true"),
-		"true: sources of one `key` go to different workers. False: to random ones"),
+		"true: sources of one `key` go to different workers. False: to random ones",
+		"antiaffinity burstcorrelation spread"),
 	{0},
 };
 

@@ -38,25 +38,26 @@ static void read_time_of_day(struct reader *reader, const struct json_path *path
 
 static const struct key entry_keys[] = {
 	KEY("days", read_days, KEY_PART, KEY_FIELD(struct entry_reading, entry.days),
-		UNSET("`\"daily\"`"), "the days on which the entry begins", .form = "days"),
+		UNSET("`\"daily\"`"), "the days on which the entry begins", "weekdays dow weekday",
+		.form = "days"),
 	KEY("from", read_time_of_day, KEY_PART, KEY_FIELD(struct entry_reading, entry.from_s),
 		REQUIRED,
 		"begin and end, without `to` itself. If `to` is not later than `from`, it is on "
 		"the next day",
-		.form = "time-of-day"),
+		"start begin since starttime", .form = "time-of-day"),
 	KEY("to", read_time_of_day, KEY_PART, KEY_FIELD(struct entry_reading, entry.to_s), REQUIRED,
 		"begin and end, without `to` itself. If `to` is not later than `from`, it is on "
 		"the next day",
-		.form = "time-of-day"),
+		"end until stop till endtime", .form = "time-of-day"),
 	KEY("limit", read_limit, KEY_PART, KEY_FIELD(struct entry_reading, policy.limit_bps),
 		REQUIRED,
 		"the limit at that time. With `\"guarantee\": \"conserved\"` a number in the unit "
 		"of time of the policy's own limit",
-		.form = "limit"),
+		"rate bandwidth speed cir maxrate", .form = "limit"),
 	KEY("burst", read_policy_burst, KEY_PART,
 		KEY_FIELD(struct entry_reading, policy.burst_bytes),
 		UNSET("the policy's if the file sets it, otherwise [the default](#burst) for this limit"),
-		"the burst at that time", .form = "burst"),
+		"the burst at that time", "bucket cbs burstsize depth", .form = "burst"),
 	{0},
 };
 
@@ -138,9 +139,10 @@ static void read_zone(struct reader *reader, const struct json_path *path, json_
 const struct key schedule_keys[] = {
 	KEY("zone", read_zone, KEY_PART, NO_FIELD, REQUIRED,
 		"IANA name of the time zone: `Europe/Berlin`, `UTC`. The same at all limiters",
-		.form = "zone"),
+		"timezone tz tzname location", .form = "zone"),
 	KEY("entries", read_entries, KEY_PART, NO_FIELD, REQUIRED,
-		"times and their limits, see below", .form = "entries", .keys = entry_keys),
+		"times and their limits, see below", "times rules hours list ranges slots",
+		.form = "entries", .keys = entry_keys, .array = true),
 	{0},
 };
 

@@ -10,6 +10,7 @@
 #include "config/check.h"
 #include "base/time.h"
 #include "config/keys.h"
+#include "json/vocabulary.h"
 #include "policy/units.h"
 
 #define POOL_MIN 1 /* percent */
@@ -48,44 +49,53 @@ static void read_queue(struct reader *reader, const struct json_path *path, json
 		read_count(reader, path, value, &count_queue, base);
 }
 
+static const struct vocabulary_entry drop_values[] = {
+	{"tail", "fifo taildrop droptail"},
+	{"codel", "fqcodel aqm"},
+	{0},
+};
+
 const struct key shape_keys[] = {
 	KEY("delay", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, shape.delay_ns),
 		DEFAULT("\"100ms\""),
 		"longest wait of a packet: the queue accepts only the amount that leaves in this "
 		"time at the limit",
-		.expected = EXPECTED_TIME,
+		"latency maxdelay maxlatency wait buffer", .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, MS_NS, 10 * SECOND_NS,
 			"1ms to 10s", "ns"}),
 	KEY("queue", read_queue, POLICY_TERMS, KEY_FIELD(struct policy, shape.bytes),
 		UNSET("by `delay`"), "bound on the waiting amount, for any delay, see below",
-		.form = "queue"),
+		"limit depth queuesize qlen queuelimit backlog", .form = "queue"),
 	KEY("drop", read_marked_choice, POLICY_TERMS, KEY_FIELD(struct policy, shape.drop),
 		DEFAULT("\"tail\""),
 		"`tail` drops packets that find the queue full. `codel` also drops after packets "
 		"have waited too long for a while (RFC 8289)",
-		.detail = drops),
+		"aqm dropper algorithm discipline discard", .detail = drops,
+		.value_words = drop_values),
 	KEY("target", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, shape.target_ns),
 		DEFAULT("\"5ms\""),
 		"wait that packets should not exceed: less than `interval` and `delay`. Only with "
 		"`codel`",
-		.expected = EXPECTED_TIME,
+		"codeltarget sojourn goal", .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, MS_NS / 10, SECOND_NS,
 			"100us to 1s", "ns"}),
 	KEY("interval", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, shape.interval_ns),
 		DEFAULT("\"100ms\""),
 		"time for which they can wait longer, about a round trip. Only with `codel`",
-		.expected = EXPECTED_TIME,
+		"codelinterval period window", .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, MS_NS, 10 * SECOND_NS,
 			"1ms to 10s", "ns"}),
 	KEY("ecn", read_bool, POLICY_TERMS, KEY_FIELD(struct policy, shape.ecn), DEFAULT("false"),
 		"true: CoDel marks packets whose sender supports ECN, and drops the others. Only "
-		"with `codel`"),
+		"with `codel`",
+		"marking congestion cemark"),
 	{0},
 };
 
 const struct key slo_keys[] = {
 	KEY("p99", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, slo_p99_ns), REQUIRED,
-		"99 % of the packets wait at most this long", .expected = EXPECTED_TIME,
+		"99 % of the packets wait at most this long",
+		"latency delay percentile target tail", .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 1000, 10 * SECOND_NS,
 			"1us to 10s", "ns"}),
 	{0},
@@ -120,6 +130,6 @@ const struct key box_shape_keys[] = {
 	KEY("pool", read_pool, KEY_FIXED, KEY_FIELD(struct config, shape_pool), DEFAULT("\"50%\""),
 		"the share of the `buffers` of each port that waiting packets of `\"action\": "
 		"\"shape\"` can use",
-		.form = "percent"),
+		"buffers memory share bufferpool", .form = "percent"),
 	{0},
 };

@@ -120,6 +120,13 @@ void keys_preset(struct reader *reader, const struct key *keys, void *base)
 	}
 }
 
+const struct key *key_inside(const struct key *key)
+{
+	if (key->read == read_object)
+		return key->detail;
+	return key->read == read_list ? ((const struct list *)key->detail)->keys : key->keys;
+}
+
 void *key_field(const struct key *key, const void *base)
 {
 	return (char *)(uintptr_t)base + key->offset;

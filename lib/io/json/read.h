@@ -36,6 +36,7 @@ struct document;
 struct line_lists;
 struct seen;
 struct vocabulary;
+struct vocabulary_entry;
 
 struct reader {
 	struct diagnostics *diagnostics;
@@ -100,6 +101,13 @@ struct key {
 	const char *form;       /* type, if the reader is not in this header */
 	const struct key *keys; /* keys of the object or of an element that such a reader reads */
 	bool simulated;         /* a simulated group has this key too */
+	/* For suggestions, see json/vocabulary.h. */
+	const char *also;                           /* words of other tools for the key */
+	const struct vocabulary_entry *value_words; /* words for its values; NULL: none */
+	const char *heading; /* in the manual, of the object inside; NULL: that of this object */
+	bool array;          /* `keys` are those of an element, not of an object */
+	bool named;          /* `keys` are those of a member, whose key is a name */
+	bool common;         /* one of the keys that an object has most often */
 };
 
 #define KEY_FIELD(type, member) \
@@ -172,6 +180,9 @@ void keys_preset(struct reader *reader, const struct key *keys, void *base);
 
 /* Returns true if both structs have the same value of the key. */
 bool key_is_same(const struct key *key, const void *a, const void *b);
+
+/* The table of the object that the key holds, or of each element; NULL: none. */
+const struct key *key_inside(const struct key *key);
 
 /* The field of a key. */
 void *key_field(const struct key *key, const void *base);

@@ -10,7 +10,9 @@
 #include "json/vocabulary.h"
 
 #define CANDIDATES_MOST 5   /* suggestions in a message */
-#define PLACE_MAX       256 /* bytes of an object's place */
+#define PLACE_MAX       64  /* bytes of an object's place */
+#define PATH_MAX_BYTES  256 /* bytes of a path in a document */
+#define OBJECTS_MAX     48  /* objects that have keys */
 #define WORD_MAX        64  /* bytes of a key that is compared */
 #define DISTANT_MIN     5   /* characters of a word that is suggested after two mistakes */
 #define ELSEWHERE_MIN   4   /* characters of another object's key that is suggested after one */
@@ -34,9 +36,19 @@ enum rank {
 #define ABOVE 16
 #define APART 32
 
+/*
+ * An object of the vocabulary. The place is a path such as "policies[].match": [] stands for any
+ * index, NAME for any key, and an array of such objects has the same place.
+ */
+struct object {
+	char place[PLACE_MAX];
+	const struct key *keys;
+	const char *heading;
+};
+
 struct candidate {
 	const char *key;
-	const struct vocabulary_object *object; /* its other object; NULL: this one */
+	const struct object *object; /* its other object; NULL: this one */
 	enum rank rank;
 	unsigned distance; /* from this object to its object */
 };
@@ -45,9 +57,10 @@ struct key_search {
 	const struct reader *reader;
 	const struct key *keys;
 	const char *word;
-	char plain[WORD_MAX];  /* the word in the form in which words are compared */
-	char place[PLACE_MAX]; /* path of the object */
-	const struct vocabulary_object *object; /* its words; NULL: none */
+	char plain[WORD_MAX];               /* the word in the form in which words are compared */
+	struct object objects[OBJECTS_MAX]; /* all that have keys */
+	unsigned n_objects;
+	const struct object *object; /* the one with the unknown key; NULL: not in the vocabulary */
 	struct candidate best[CANDIDATES_MOST]; /* the surest first */
 	unsigned n;
 };
@@ -95,13 +108,13 @@ static bool has_near_word(const char *words, const char *plain)
 }
 
 /* Returns whether a part of the word, such as "rate" of "max_rate", is the key or means it. */
-static bool has_part(const struct vocabulary_entry *entry, const char *word)
+static bool has_part(const struct key *key, const char *word)
 {
 	char part[WORD_MAX], name[WORD_MAX];
 
-	make_plain(entry->name, strlen(entry->name), name);
+	make_plain(key->name, strlen(key->name), name);
 	while ((word = next_word(word, "_-. ", part)) != NULL)
-		if (strlen(part) > 2 && (strcmp(part, name) == 0 || has_word(entry->words, part)))
+		if (strlen(part) > 2 && (strcmp(part, name) == 0 || has_word(key->also, part)))
 			return true;
 	return false;
 }
@@ -123,17 +136,16 @@ static enum rank rank_spelling(const char *key, const char *plain)
 	return distance == 2 && strlen(name) >= DISTANT_MIN ? RANK_DISTANT : RANK_NONE;
 }
 
-/* Ranks an entry of the vocabulary by the meaning of the word. */
-static enum rank rank_meaning(
-	const struct vocabulary_entry *entry, const char *word, const char *plain)
+/* Ranks a key by the meaning of the word. */
+static enum rank rank_meaning(const struct key *key, const char *word, const char *plain)
 {
-	if (*plain == '\0')
+	if (*plain == '\0' || key->also == NULL)
 		return RANK_NONE;
-	if (has_word(entry->words, plain))
+	if (has_word(key->also, plain))
 		return RANK_SYNONYM;
-	if (has_near_word(entry->words, plain))
+	if (has_near_word(key->also, plain))
 		return RANK_NEAR_SYNONYM;
-	return has_part(entry, word) ? RANK_PART : RANK_NONE;
+	return has_part(key, word) ? RANK_PART : RANK_NONE;
 }
 
 static bool is_surer(const struct candidate *a, const struct candidate *b)
@@ -173,25 +185,15 @@ static void add_candidate(struct key_search *search, struct candidate candidate)
 	search->n++;
 }
 
-static bool has_key(const struct key *keys, const char *name)
-{
-	while (keys->name != NULL && strcmp(keys->name, name) != 0)
-		keys++;
-	return keys->name != NULL;
-}
-
 static void offer_own(struct key_search *search)
 {
-	const struct vocabulary_entry *entry = search->object ? search->object->entries : NULL;
-
-	for (const struct key *key = search->keys; key->name != NULL; key++)
+	for (const struct key *key = search->keys; key->name != NULL; key++) {
 		add_candidate(search, (struct candidate){.key = key->name,
 					      .rank = rank_spelling(key->name, search->plain)});
-	for (; entry != NULL && entry->name != NULL; entry++)
-		if (has_key(search->keys, entry->name))
-			add_candidate(search,
-				(struct candidate){.key = entry->name,
-					.rank = rank_meaning(entry, search->word, search->plain)});
+		add_candidate(
+			search, (struct candidate){.key = key->name,
+					.rank = rank_meaning(key, search->word, search->plain)});
+	}
 }
 
 /* Returns whether `inner` is a place below `outer`, which is "" for the root. */
@@ -222,17 +224,16 @@ static unsigned distance_of(const char *place, const char *own)
 
 /* Ranks a key of another object. Synonyms count only in objects around or inside this one. */
 static enum rank rank_elsewhere(
-	const struct vocabulary_entry *entry, const struct key_search *search, bool is_related)
+	const struct key *key, const struct key_search *search, bool is_related)
 {
-	switch (rank_spelling(entry->name, search->plain)) {
+	switch (rank_spelling(key->name, search->plain)) {
 	case RANK_SAME:
 		return is_related ? RANK_ELSEWHERE : RANK_APART;
 	case RANK_NEAR:
-		return is_related && strlen(entry->name) >= ELSEWHERE_MIN ? RANK_NEAR_ELSEWHERE
-									  : RANK_NONE;
+		return is_related && strlen(key->name) >= ELSEWHERE_MIN ? RANK_NEAR_ELSEWHERE
+									: RANK_NONE;
 	default:
-		return is_related && rank_meaning(entry, search->word, search->plain) ==
-					       RANK_SYNONYM
+		return is_related && rank_meaning(key, search->word, search->plain) == RANK_SYNONYM
 			       ? RANK_MEANT_ELSEWHERE
 			       : RANK_NONE;
 	}
@@ -240,21 +241,20 @@ static enum rank rank_elsewhere(
 
 static void offer_elsewhere(struct key_search *search)
 {
-	const struct vocabulary_object *object = search->reader->vocabulary->objects;
-
-	for (; object->place != NULL; object++) {
+	for (unsigned i = 0; i < search->n_objects; i++) {
+		const struct object *object = &search->objects[i];
 		unsigned distance = distance_of(object->place, search->object->place);
 
-		for (const struct vocabulary_entry *entry = object->entries;
-			object != search->object && entry->name != NULL; entry++)
+		for (const struct key *key = object->keys;
+			object != search->object && key->name != NULL; key++)
 			add_candidate(search,
-				(struct candidate){entry->name, object,
-					rank_elsewhere(entry, search, distance < APART), distance});
+				(struct candidate){key->name, object,
+					rank_elsewhere(key, search, distance < APART), distance});
 	}
 }
 
 /* The path of an object as a vocabulary has it; "" if it is too long for one. */
-static void print_place(const struct json_path *path, char place[PLACE_MAX])
+static void print_place(const struct json_path *path, char place[PATH_MAX_BYTES])
 {
 	size_t len;
 
@@ -264,9 +264,9 @@ static void print_place(const struct json_path *path, char place[PLACE_MAX])
 	print_place(path->parent, place);
 	len = strlen(place);
 	if (path->key == NULL)
-		snprintf(place + len, PLACE_MAX - len, "[]");
+		snprintf(place + len, PATH_MAX_BYTES - len, "[]");
 	else
-		snprintf(place + len, PLACE_MAX - len, "%s%s", len > 0 ? "." : "", path->key);
+		snprintf(place + len, PATH_MAX_BYTES - len, "%s%s", len > 0 ? "." : "", path->key);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -294,23 +294,54 @@ static bool is_place(const char *pattern, const char *place)
 	return *pattern == '\0';
 }
 
-static const struct vocabulary_object *find_object(
-	const struct vocabulary_object *objects, const char *place)
+static const struct object *find_object(const struct key_search *search, const char *place)
 {
-	for (; objects->place != NULL; objects++)
-		if (is_place(objects->place, place))
-			return objects;
+	for (unsigned i = 0; i < search->n_objects; i++)
+		if (is_place(search->objects[i].place, place))
+			return &search->objects[i];
 	return NULL;
+}
+
+/* Adds the object at a place, and the objects inside. */
+static void add_objects(
+	struct key_search *search, const char *place, const struct key *keys, const char *heading)
+{
+	struct object *object = &search->objects[search->n_objects];
+
+	if (search->n_objects == OBJECTS_MAX)
+		return;
+	search->n_objects++;
+	*object = (struct object){.keys = keys, .heading = heading};
+	snprintf(object->place, sizeof(object->place), "%s", place);
+	for (const struct key *key = keys; key->name != NULL; key++) {
+		bool array = key->array || key->read == read_list;
+		char inside[PLACE_MAX];
+
+		if (key_inside(key) == NULL)
+			continue;
+		snprintf(inside, sizeof(inside), "%.40s%s%s%s", place, *place != '\0' ? "." : "",
+			key->name,
+			array        ? "[]"
+			: key->named ? ".NAME"
+				     : "");
+		add_objects(search, inside, key_inside(key),
+			key->heading != NULL ? key->heading : heading);
+	}
 }
 
 static void begin_search(struct key_search *search, const struct reader *reader,
 	const struct json_path *path, const struct key *keys)
 {
+	const struct vocabulary *vocabulary = reader->vocabulary;
+	char place[PATH_MAX_BYTES];
+
 	*search = (struct key_search){.reader = reader, .keys = keys, .word = path->key};
 	make_plain(path->key, strlen(path->key), search->plain);
-	print_place(path->parent, search->place);
-	if (reader->vocabulary != NULL)
-		search->object = find_object(reader->vocabulary->objects, search->place);
+	print_place(path->parent, place);
+	if (vocabulary == NULL)
+		return;
+	add_objects(search, "", vocabulary->keys, vocabulary->heading);
+	search->object = find_object(search, place);
 }
 
 /* Returns the last rank that a message names together with the surest. */
@@ -410,16 +441,13 @@ static void print_manual(const struct key_search *search, FILE *out)
 /* Writes the keys that the object has most often. */
 static void print_common(const struct key_search *search, FILE *out)
 {
-	const struct vocabulary_entry *entry = search->object ? search->object->entries : NULL;
-	const struct key *key = search->keys;
 	const char *names[CANDIDATES_MOST];
 	unsigned n = 0;
 
-	for (; entry != NULL && entry->name != NULL && n < CANDIDATES_MOST; entry++)
-		if (has_key(search->keys, entry->name))
-			names[n++] = entry->name;
-	for (; search->object == NULL && key->name != NULL && n < CANDIDATES_MOST; key++)
-		names[n++] = key->name;
+	for (unsigned common = 0; common < 2; common++)
+		for (const struct key *key = search->keys; key->name != NULL; key++)
+			if (n < CANDIDATES_MOST && key->common == (common == 0))
+				names[n++] = key->name;
 	fputs(n > 1 ? "a key such as " : "the key ", out);
 	for (unsigned i = 0; i < n; i++)
 		fprintf(out, "%s\"%s\"", i == 0 ? "" : i + 1 < n ? ", " : " or ", names[i]);
@@ -476,16 +504,21 @@ void report_unknown_key(struct reader *reader, const struct json_path *path, con
 const char *reader_meant(
 	const struct reader *reader, const struct json_path *path, const char *text)
 {
-	const struct vocabulary_object *object = NULL;
-	char place[PLACE_MAX], plain[WORD_MAX];
+	const struct vocabulary_entry *entry = NULL;
+	const struct key *keys = NULL;
+	struct key_search search;
+	char plain[WORD_MAX];
 
-	print_place(path, place);
+	if (reader->vocabulary == NULL)
+		return NULL;
+	begin_search(&search, reader, path, NULL);
+	keys = search.object != NULL ? search.object->keys : NULL;
+	for (; keys != NULL && keys->name != NULL; keys++)
+		if (same_word(keys->name, path->key))
+			entry = keys->value_words;
 	make_plain(text, strlen(text), plain);
-	if (reader->vocabulary != NULL && *plain != '\0')
-		object = find_object(reader->vocabulary->values, place);
-	for (const struct vocabulary_entry *entry = object ? object->entries : NULL;
-		entry != NULL && entry->name != NULL; entry++)
-		if (has_word(entry->words, plain))
+	for (; entry != NULL && entry->name != NULL; entry++)
+		if (*plain != '\0' && has_word(entry->words, plain))
 			return entry->name;
 	return NULL;
 }
