@@ -23,7 +23,7 @@
 
 #define STANDARD_INPUT "<stdin>"
 
-/* Reads to the end, also of a pipe, whose size nobody knows before. Leaves room for a NUL. */
+/* Reads to the end, also of a pipe, whose size is not known before. Adds a NUL. */
 static int read_whole_file(int fd, char **text, size_t *len)
 {
 	size_t size = 0;
@@ -42,8 +42,11 @@ static int read_whole_file(int fd, char **text, size_t *len)
 		n = read(fd, *text + *len, size - *len - 1);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : 0;
+		if (n < 0)
+			return -errno;
+		(*text)[*len + (size_t)n] = '\0';
+		if (n == 0)
+			return 0;
 		*len += (size_t)n;
 		if (*len > READER_FILE_MAX)
 			return -EFBIG;
