@@ -18,8 +18,8 @@
 #include "policy/config.h"
 #include "policy/kind.h"
 #include "config/group.h"
-#include "json/comments.h"
 #include "json/locate.h"
+#include "json/scan.h"
 #include "json/slips.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -159,6 +159,28 @@ static void check_places(
 	}
 }
 
+/* The tokens of any bytes are in order, and only blanks are between them. */
+static void check_tokens(const char *text, size_t len, bool comments)
+{
+	struct json_scan scan = {.text = text, .len = len, .comments = comments};
+	struct json_token token;
+	size_t at = 0;
+	bool more;
+
+	do {
+		more = json_scan_next(&scan, &token);
+		for (; at < token.begin; at++) {
+			if (text[at] == '\0' || strchr(" \t\r\n", text[at]) == NULL)
+				abort();
+		}
+		if (at > token.begin || token.end > len || more != (token.end > token.begin))
+			abort();
+		at = token.end;
+	} while (more);
+	if (at != len)
+		abort();
+}
+
 /* Blanks alone come from comments, and what is no JSON is explained within its bounds. */
 static void check_text(const uint8_t *data, size_t size)
 {
@@ -172,6 +194,7 @@ static void check_text(const uint8_t *data, size_t size)
 		return;
 	memcpy(text, data, size);
 	text[size] = '\0';
+	check_tokens(text, size, size % 2 == 0);
 	if (json_blank_comments(text, size) == size) {
 		for (size_t i = 0; i < size; i++) {
 			if (text[i] != (char)data[i] && text[i] != ' ')

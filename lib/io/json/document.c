@@ -16,9 +16,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "json/comments.h"
 #include "json/locate.h"
 #include "json/read.h"
+#include "json/scan.h"
 #include "json/slips.h"
 
 #define STANDARD_INPUT "<stdin>"
@@ -138,6 +138,20 @@ int document_blank(struct document *document, struct diagnostics *d)
 	return 0;
 }
 
+/* Sets errno to ENOMEM without memory. Another error has a place. */
+static json_t *parse_text(struct document *document, json_error_t *error)
+{
+	json_t *root;
+
+	errno = 0;
+	root = json_loadb(
+		document->text, document->len, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, error);
+	document->duplicates = root == NULL && json_error_code(error) == json_error_duplicate_key;
+	if (document->duplicates)
+		root = json_loadb(document->text, document->len, JSON_DECODE_ANY, error);
+	return root;
+}
+
 static int parse_document(struct document *document, struct diagnostics *d)
 {
 	struct slip slip = {0};
@@ -151,8 +165,7 @@ static int parse_document(struct document *document, struct diagnostics *d)
 					   .expected = "a JSON object"});
 		return -EINVAL;
 	}
-	errno = 0;
-	document->root = json_loadb(document->text, document->len, JSON_DECODE_ANY, &error);
+	document->root = parse_text(document, &error);
 	if (document->root != NULL && !slip_of_nul(document->text, document->len, &slip))
 		return 0;
 	if (document->root != NULL) {

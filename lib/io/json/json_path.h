@@ -45,12 +45,4 @@ json_t *json_path_find(json_t *root, const struct json_path *path);
 /* One line of printable ASCII for a message: `"10Mbit"`, `3`, `an array`; NULL is `missing`. */
 void json_print_found(const json_t *value, FILE *out);
 
-typedef void (*json_duplicate_fn)(const struct json_path *path, void *context);
-
-/*
- * Calls found for every key that stands again in its object, in the order of the text. The text
- * must be valid JSON (a parser took it) without NUL characters. Returns 0 or -ENOMEM.
- */
-int json_find_duplicates(const char *text, size_t len, json_duplicate_fn found, void *context);
-
 #endif

@@ -3,98 +3,88 @@
  */
 #include "json/locate.h"
 
+#include <errno.h>
 #include <string.h>
 
-#include "json/escape.h"
+#include "json/scan.h"
 
-#define BLANKS " \t\r\n"
+#define DEPTH_MAX 2048 /* JSON_PARSER_MAX_DEPTH of jansson */
 
-/* Each of these takes a place in valid JSON, and returns one behind it. */
-static const char *past_blanks(const char *at)
+static bool is_plain(const char *text, const struct json_token *string)
 {
-	return at + strspn(at, BLANKS);
+	return string->closed &&
+	       memchr(text + string->begin, '\\', string->end - string->begin) == NULL;
 }
 
-static const char *past_string(const char *at)
+/* Returns the text of a string, a new reference, or NULL. */
+static json_t *decode_string(const char *text, const struct json_token *string)
 {
-	for (at++; *at != '"'; at++)
-		at += *at == '\\';
-	return at + 1;
+	size_t len = string->end - string->begin;
+
+	return is_plain(text, string)
+		       ? json_stringn_nocheck(text + string->begin + 1, len - 2)
+		       : json_loadb(text + string->begin, len, JSON_DECODE_ANY, NULL);
 }
 
-static const char *past_value(const char *at)
+static bool is_key(const char *text, const struct json_token *token, const char *key)
 {
-	size_t depth = 0;
+	size_t len = strlen(key);
+	json_t *string;
+	bool same;
 
-	do {
-		if (*at == '"') {
-			at = past_string(at);
-		} else if (*at == '{' || *at == '[') {
-			depth++;
-			at++;
-		} else if (*at == '}' || *at == ']') {
-			depth--;
-			at++;
-		} else if (depth == 0) {
-			return at + strcspn(at, BLANKS ",]}");
-		} else {
-			at += strcspn(at, "\"{[}]");
-		}
-	} while (depth > 0);
-	return at;
+	if (token->kind != TOKEN_STRING)
+		return false;
+	if (is_plain(text, token))
+		return token->end - token->begin == len + 2 &&
+		       memcmp(text + token->begin + 1, key, len) == 0;
+	string = decode_string(text, token);
+	same = string != NULL && strcmp(json_string_value(string), key) == 0;
+	json_decref(string);
+	return same;
 }
 
-/* The member's value; NULL: there is none. */
-static const char *find_member(const char *object, const char *key, bool first)
+/* Replaces a container by its value at the step. Returns false if there is none. */
+static bool find_step(const char *text, size_t len, const struct json_path *step, bool first,
+	struct json_token *token)
 {
-	const char *at = past_blanks(object + 1), *found = NULL;
+	struct json_scan scan = {.text = text, .len = len, .at = token->end, .depth = 1};
+	bool is_object = step->key != NULL, found = false;
+	struct json_token key, value;
 
-	while (*at == '"' && !(first && found != NULL)) {
-		bool same = json_escaped_equals(at, key);
-
-		at = past_blanks(past_string(at));
-		at = past_blanks(at + 1); /* the colon */
-		if (same)
-			found = at;
-		at = past_blanks(past_value(at));
-		if (*at == ',')
-			at = past_blanks(at + 1);
+	if (token->kind != TOKEN_OPEN || text[token->begin] != (is_object ? '{' : '['))
+		return false;
+	for (size_t i = 0; json_scan_member(&scan, 1, &key, &value); i++) {
+		if (is_object ? !is_key(text, &key, step->key) : i != step->index)
+			continue;
+		*token = value;
+		found = true;
+		if (first || !is_object)
+			break;
 	}
 	return found;
 }
 
-static const char *find_element(const char *array, size_t index)
+/* Returns the value at a path, or the innermost container on the way to it. */
+static struct json_token find_value(
+	const char *text, size_t len, const struct json_path *path, bool first, bool *exact)
 {
-	const char *at = past_blanks(array + 1);
+	struct json_scan scan = {.text = text, .len = len};
+	struct json_token token;
 
-	for (; *at != ']' && index > 0; index--) {
-		at = past_blanks(past_value(at));
-		if (*at == ',')
-			at = past_blanks(at + 1);
+	*exact = true;
+	if (path == NULL) {
+		json_scan_next(&scan, &token);
+		return token;
 	}
-	return *at != ']' ? at : NULL;
-}
-
-static const char *find_value(
-	const char *text, const struct json_path *path, bool first, bool *exact)
-{
-	const char *parent, *found = NULL;
-
-	if (path == NULL)
-		return past_blanks(text);
-	parent = find_value(text, path->parent, first, exact);
-	if (*exact && path->key != NULL && *parent == '{')
-		found = find_member(parent, path->key, first);
-	else if (*exact && path->key == NULL && *parent == '[')
-		found = find_element(parent, path->index);
-	*exact = found != NULL;
-	return found != NULL ? found : parent;
+	token = find_value(text, len, path->parent, first, exact);
+	*exact = *exact && find_step(text, len, path, first, &token);
+	return token;
 }
 
 size_t json_locate(const char *text, const struct json_path *path, bool *exact)
 {
-	bool is_it = true;
-	size_t offset = (size_t)(find_value(text, path, false, &is_it) - text);
+	bool is_it;
+	size_t offset = find_value(text, strlen(text), path, false, &is_it).begin;
 
 	if (exact != NULL)
 		*exact = is_it;
@@ -103,9 +93,52 @@ size_t json_locate(const char *text, const struct json_path *path, bool *exact)
 
 size_t json_locate_first(const char *text, const struct json_path *path)
 {
-	bool exact = true;
+	bool exact;
 
-	return (size_t)(find_value(text, path, true, &exact) - text);
+	return find_value(text, strlen(text), path, true, &exact).begin;
+}
+
+struct duplicates {
+	struct json_scan scan;
+	json_duplicate_fn found;
+	void *context;
+};
+
+/* Searches a container whose content has this depth, and those in it. 0 or -ENOMEM. */
+static int search_container(struct duplicates *d, const struct json_path *parent, size_t depth)
+{
+	json_t *keys = json_object();
+	struct json_path step = {.parent = parent};
+	int rc = keys != NULL ? 0 : -ENOMEM;
+	struct json_token key, value;
+
+	for (; rc == 0 && json_scan_member(&d->scan, depth, &key, &value); step.index++) {
+		json_t *name = NULL;
+
+		if (key.kind != TOKEN_END) {
+			name = decode_string(d->scan.text, &key);
+			step.key = json_string_value(name);
+			if (json_object_get(keys, step.key) != NULL)
+				d->found(&step, d->context);
+			else if (json_object_set(keys, step.key, name) < 0)
+				rc = -ENOMEM;
+		}
+		if (rc == 0 && value.kind == TOKEN_OPEN && depth < DEPTH_MAX)
+			rc = search_container(d, &step, depth + 1);
+		json_decref(name);
+	}
+	json_decref(keys);
+	return rc;
+}
+
+int json_find_duplicates(const char *text, size_t len, json_duplicate_fn found, void *context)
+{
+	struct duplicates d = {
+		.scan = {.text = text, .len = len}, .found = found, .context = context};
+	struct json_token root;
+
+	json_scan_next(&d.scan, &root);
+	return root.kind == TOKEN_OPEN ? search_container(&d, NULL, root.depth + 1) : 0;
 }
 
 struct json_line json_line_at(const char *text, size_t len, size_t offset)

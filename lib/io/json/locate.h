@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Where in the text of a document a value stands, which the parser does not keep. The text is
- * looked through again for each question: only what is wrong is asked for, and of that not much.
- * Pure; any thread.
+ * Places in the text of a document, which the parser does not keep: of values, of duplicate keys
+ * and of lines. Each call searches the text again, because only messages need it. The text is valid
+ * JSON without NUL characters and comments; the search of another text ends, too. Pure; any thread.
  */
 #ifndef WEIR_JSON_LOCATE_H
 #define WEIR_JSON_LOCATE_H
@@ -14,14 +14,22 @@
 #include "json/json_path.h"
 
 /*
- * The offset of the value at the path, of the last one if a key stands several times, or of the
- * innermost container on the way to it that there is. The text is valid JSON (a parser took it)
- * without NUL characters, with a NUL after it. `exact`, unless NULL: whether it is the value.
+ * Returns the offset of the value at the path, of the last one if there are duplicate keys, or of
+ * the innermost container on the way to it that exists. A NUL ends the text. Stores in `exact`,
+ * unless NULL, if it is the value.
  */
 size_t json_locate(const char *text, const struct json_path *path, bool *exact);
 
-/* As json_locate(), but the first one if a key stands several times. */
+/* Like json_locate(), of the first one if there are duplicate keys. */
 size_t json_locate_first(const char *text, const struct json_path *path);
+
+typedef void (*json_duplicate_fn)(const struct json_path *path, void *context);
+
+/*
+ * Calls found for every key that its object has already, in the order of the text. The path lasts
+ * for the call. Returns 0 or -ENOMEM.
+ */
+int json_find_duplicates(const char *text, size_t len, json_duplicate_fn found, void *context);
 
 struct json_line {
 	unsigned line;    /* from 1 */
@@ -30,6 +38,7 @@ struct json_line {
 	size_t len;
 };
 
+/* Returns the line of an offset. An offset beyond the text counts as its end. */
 struct json_line json_line_at(const char *text, size_t len, size_t offset);
 
 #endif

@@ -27,8 +27,8 @@
 #include "json/json_path.h"
 
 /*
- * Bytes of a file: a bound for files without an end. While it is read, a document takes about ten
- * times its size: as text, in jansson's tree and in the scanner for duplicates.
+ * Bytes of a file: a bound for files without an end. A document takes about twelve times its size:
+ * as text and in jansson's tree.
  */
 #define READER_FILE_MAX (256U << 20)
 

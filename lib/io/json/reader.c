@@ -13,6 +13,7 @@
 #include "json/document.h"
 #include "json/json_place.h"
 #include "json/line_place.h"
+#include "json/locate.h"
 #include "json/seen.h"
 
 static char *print_words(const char *format, va_list args)
@@ -248,7 +249,8 @@ void reader_check_duplicates(struct reader *reader)
 {
 	const struct document *document = &reader->documents[reader->n_documents - 1];
 
-	if (json_find_duplicates(document->text, document->len, report_duplicate, reader) < 0)
+	if (document->duplicates &&
+		json_find_duplicates(document->text, document->len, report_duplicate, reader) < 0)
 		reader->no_memory = true;
 }
 
@@ -274,8 +276,7 @@ static int begin_reader(struct reader *reader, struct document *first, int rc)
 	reader->root = json_incref(first->root);
 	if (first->state.st_mode != 0)
 		reader->no_memory |= seen_note(&reader->seen, first->name, &first->state) < 0;
-	if (first->text != NULL)
-		reader_check_duplicates(reader);
+	reader_check_duplicates(reader);
 	return 0;
 }
 

@@ -9,23 +9,20 @@
 #include <string.h>
 
 #include "json/locate.h"
+#include "json/scan.h"
 
 #define DEPTH_MAX 2048 /* JSON_PARSER_MAX_DEPTH of jansson */
 #define MARK      7    /* characters of a mark that a merge leaves */
 
 enum expects { EXPECTS_KEY, EXPECTS_COLON, EXPECTS_VALUE, EXPECTS_COMMA };
 
-struct token {
-	size_t start, end;
-};
-
 /* Where in the grammar the parser was: all tokens before the last are as they should be. */
 struct walk {
 	const char *text;
 	size_t len;
-	struct token last, former;  /* where none was before it: of no length */
-	enum expects expects;       /* of the last */
-	size_t open[DEPTH_MAX + 1]; /* offsets of the brackets that are open */
+	struct json_token last, former; /* TOKEN_END: there is none */
+	enum expects expects;           /* of the last */
+	size_t open[DEPTH_MAX + 1];     /* offsets of the brackets that are open */
 	unsigned depth;
 };
 
@@ -79,45 +76,28 @@ bool slip_of_nul(const char *text, size_t len, struct slip *slip)
 	return true;
 }
 
-/* Behind the token, which has one character at least. */
-static size_t token_end(const char *text, size_t at, size_t len)
-{
-	if (text[at] == '"') {
-		for (at++; at < len && text[at] != '"' && text[at] != '\n'; at++)
-			at += text[at] == '\\' && at + 1 < len && text[at + 1] != '\n';
-		return at < len && text[at] == '"' ? at + 1 : at;
-	}
-	if (strchr("{}[]:,", text[at]) && text[at])
-		return at + 1;
-	while (at < len && !(text[at] && strchr("{}[]:,\" \t\r\n", text[at])))
-		at++;
-	return at;
-}
-
 static bool in_object(const struct walk *w)
 {
 	return w->depth > 0 && w->text[w->open[w->depth - 1]] == '{';
 }
 
-/* What is to come after the last token, which was as it should be. */
+/* Sets what has to come after the last token, which was as it should be. */
 static void take_token(struct walk *w)
 {
-	switch (w->text[w->last.start]) {
-	case '{':
-	case '[':
+	switch (w->last.kind) {
+	case TOKEN_OPEN:
 		if (w->depth <= DEPTH_MAX)
-			w->open[w->depth++] = w->last.start;
+			w->open[w->depth++] = w->last.begin;
 		w->expects = in_object(w) ? EXPECTS_KEY : EXPECTS_VALUE;
 		return;
-	case '}':
-	case ']':
+	case TOKEN_CLOSE:
 		w->depth -= w->depth > 0;
 		w->expects = EXPECTS_COMMA;
 		return;
-	case ',':
+	case TOKEN_COMMA:
 		w->expects = in_object(w) ? EXPECTS_KEY : EXPECTS_VALUE;
 		return;
-	case ':':
+	case TOKEN_COLON:
 		w->expects = EXPECTS_VALUE;
 		return;
 	default:
@@ -128,29 +108,28 @@ static void take_token(struct walk *w)
 /* To the last token that begins before the parser's position, or at its start. */
 static void walk_to(struct walk *w, size_t position)
 {
-	size_t at = 0;
+	struct json_scan scan = {.text = w->text, .len = w->len};
+	struct json_token token;
 
-	while (true) {
-		while (at < w->len && w->text[at] && strchr(" \t\r\n", w->text[at]))
-			at++;
-		if (at >= w->len || (at >= position && w->last.end > 0))
-			return;
-		if (w->last.end > 0)
+	while (json_scan_next(&scan, &token)) {
+		if (w->last.kind != TOKEN_END) {
+			if (token.begin >= position)
+				return;
 			take_token(w);
+		}
 		w->former = w->last;
-		w->last = (struct token){at, token_end(w->text, at, w->len)};
-		at = w->last.end;
+		w->last = token;
 	}
 }
 
 static bool is_mark(const struct walk *w)
 {
 	static const char *const marks[] = {"<<<<<<<", "=======", ">>>>>>>", "|||||||"};
-	const char *at = w->text + w->last.start;
+	const char *at = w->text + w->last.begin;
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-		if (begins_with(at, w->len - w->last.start, marks[i], MARK) &&
-			(w->last.start == 0 || at[-1] == '\n'))
+		if (begins_with(at, w->len - w->last.begin, marks[i], MARK) &&
+			(w->last.begin == 0 || at[-1] == '\n'))
 			return true;
 	}
 	return false;
@@ -161,57 +140,45 @@ static unsigned line_of(const struct walk *w, size_t offset)
 	return json_line_at(w->text, w->len, offset).line;
 }
 
-static char former_char(const struct walk *w)
+/* A bracket or a comma where a key has no value yet. */
+static bool explain_key_alone(const struct walk *w, struct slip *slip)
 {
-	return w->former.end > 0 ? w->text[w->former.start] : '\0';
+	bool colon = w->former.kind == TOKEN_COLON;
+
+	if (colon || w->expects == EXPECTS_COLON)
+		say_slip(slip, w->last.begin,
+			colon ? "write a value before it" : "write a colon and a value",
+			"a key without a value");
+	return colon || w->expects == EXPECTS_COLON;
 }
 
 /* A bracket that closes what it should not, or too early. */
 static void explain_closing(const struct walk *w, struct slip *slip)
 {
-	char c = w->text[w->last.start], former = former_char(w);
-	size_t at = w->last.start;
+	char c = w->text[w->last.begin];
 
 	if (w->depth == 0)
-		say_slip(slip, at, NULL, "a \"%c\" without one that opens", c);
-	else if (former == ',')
-		say_slip(slip, w->former.start, "take the comma away",
+		say_slip(slip, w->last.begin, NULL, "a \"%c\" without one that opens", c);
+	else if (w->former.kind == TOKEN_COMMA)
+		say_slip(slip, w->former.begin, "take the comma away",
 			"a trailing comma, before \"%c\"", c);
-	else if (former == ':')
-		say_slip(slip, at, "write a value before it", "a key without a value");
-	else if (w->expects == EXPECTS_COLON)
-		say_slip(slip, at, "write a colon and a value", "a key without a value");
-	else
-		say_slip(slip, at, NULL, "a \"%c\" for the \"%c\" of line %u", c,
+	else if (!explain_key_alone(w, slip))
+		say_slip(slip, w->last.begin, NULL, "a \"%c\" for the \"%c\" of line %u", c,
 			w->text[w->open[w->depth - 1]], line_of(w, w->open[w->depth - 1]));
 }
 
 static void explain_comma(const struct walk *w, struct slip *slip)
 {
-	if (former_char(w) == ',' || former_char(w) == '{' || former_char(w) == '[')
-		say_slip(slip, w->last.start, "take it away", "a comma too many");
-	else if (former_char(w) == ':')
-		say_slip(slip, w->last.start, "write a value before it", "a key without a value");
-	else if (w->expects == EXPECTS_COLON)
-		say_slip(slip, w->last.start, "write a colon and a value", "a key without a value");
-	else
-		say_slip(slip, w->last.start, NULL, "a comma after the end");
-}
-
-/* Whether the last token, a string, ends with a quote that is not in it. */
-static bool is_closed(const struct walk *w)
-{
-	size_t at = w->last.start + 1;
-
-	while (at + 1 < w->last.end)
-		at += w->text[at] == '\\' ? 2 : 1;
-	return at + 1 == w->last.end && w->text[at] == '"';
+	if (w->former.kind == TOKEN_COMMA || w->former.kind == TOKEN_OPEN)
+		say_slip(slip, w->last.begin, "take it away", "a comma too many");
+	else if (!explain_key_alone(w, slip))
+		say_slip(slip, w->last.begin, NULL, "a comma after the end");
 }
 
 /* The first byte in a string that may not be there. */
 static bool explain_string(const struct walk *w, struct slip *slip)
 {
-	for (size_t at = w->last.start + 1; at < w->last.end; at++) {
+	for (size_t at = w->last.begin + 1; at < w->last.end; at++) {
 		unsigned char c = (unsigned char)w->text[at];
 
 		if (c == '\\' && at + 1 < w->last.end && strchr("\"\\/bfnrtu", w->text[at + 1])) {
@@ -226,9 +193,9 @@ static bool explain_string(const struct walk *w, struct slip *slip)
 			return true;
 		}
 	}
-	if (is_closed(w))
+	if (w->last.closed)
 		return false;
-	say_slip(slip, w->last.start, "write a \" at its end",
+	say_slip(slip, w->last.begin, "write a \" at its end",
 		"a text that its line does not close");
 	return true;
 }
@@ -236,13 +203,13 @@ static bool explain_string(const struct walk *w, struct slip *slip)
 static bool is_word(const struct walk *w, const char *words)
 {
 	char word[16];
-	size_t n = w->last.end - w->last.start;
+	size_t n = w->last.end - w->last.begin;
 
 	if (n >= sizeof(word) - 2)
 		return false;
 	word[0] = ' ';
 	for (size_t i = 0; i < n; i++)
-		word[i + 1] = (char)tolower((unsigned char)w->text[w->last.start + i]);
+		word[i + 1] = (char)tolower((unsigned char)w->text[w->last.begin + i]);
 	word[n + 1] = ' ';
 	word[n + 2] = '\0';
 	return strstr(words, word) != NULL;
@@ -251,30 +218,26 @@ static bool is_word(const struct walk *w, const char *words)
 /* A word where a key or a value is to be. */
 static void explain_word(const struct walk *w, struct slip *slip)
 {
-	const char *at = w->text + w->last.start;
+	const char *at = w->text + w->last.begin, *quotes = "write it in \"double quotes\"";
 	unsigned char next = at[0] != '\0' ? (unsigned char)at[1] : '\0';
+	size_t n = w->last.end - w->last.begin, start = w->last.begin;
 
-	if (w->text[w->last.end - 1] == ';')
+	if (at[n - 1] == ';')
 		say_slip(slip, w->last.end - 1, "write a comma", "a semicolon");
 	else if (w->expects == EXPECTS_KEY)
-		say_slip(slip, w->last.start, "write it in \"double quotes\"",
-			"a key without double quotes");
+		say_slip(slip, start, quotes, "a key without double quotes");
 	else if (is_word(w, " true false yes no on off "))
-		say_slip(slip, w->last.start, "write true or false", "a word that is no JSON");
+		say_slip(slip, start, "write true or false", "a word that is no JSON");
 	else if (is_word(w, " none nil null undefined nan inf infinity "))
-		say_slip(slip, w->last.start, "leave the key out", "a word that is no JSON");
-	else if (isdigit((unsigned char)at[0]) && w->last.end - w->last.start > 1 &&
-		 strspn(at, "0123456789") == w->last.end - w->last.start)
-		say_slip(slip, w->last.start, "take the zero away", "a number that begins with 0");
+		say_slip(slip, start, "leave the key out", "a word that is no JSON");
+	else if (n > 1 && strspn(at, "0123456789") == n)
+		say_slip(slip, start, "take the zero away", "a number that begins with 0");
 	else if (isdigit((unsigned char)at[0]))
-		say_slip(slip, w->last.start, "write it in \"double quotes\"",
-			"a number with more behind it, and no double quotes");
+		say_slip(slip, start, quotes, "a number with more behind it, and no double quotes");
 	else if (strchr("+-.", at[0]) && (isdigit(next) || next == '.'))
-		say_slip(slip, w->last.start, "write it as 0.5, 1 or -1",
-			"a number in another form");
+		say_slip(slip, start, "write it as 0.5, 1 or -1", "a number in another form");
 	else
-		say_slip(slip, w->last.start, "write it in \"double quotes\"",
-			"a text without double quotes");
+		say_slip(slip, start, quotes, "a text without double quotes");
 }
 
 /* Characters that are not what they look like, or are of another language. */
@@ -300,13 +263,13 @@ static bool explain_character(const struct walk *w, struct slip *slip)
 		{"=", "an equals sign", "write a colon"},
 		{"/", "a slash that begins no comment", "write // or /* */"},
 	};
-	size_t left = w->len - w->last.start;
+	size_t left = w->len - w->last.begin;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (!begins_with(
-			    w->text + w->last.start, left, rows[i].bytes, strlen(rows[i].bytes)))
+			    w->text + w->last.begin, left, rows[i].bytes, strlen(rows[i].bytes)))
 			continue;
-		say_slip(slip, w->last.start, rows[i].remedy, "%s", rows[i].found);
+		say_slip(slip, w->last.begin, rows[i].remedy, "%s", rows[i].found);
 		return true;
 	}
 	return false;
@@ -314,40 +277,39 @@ static bool explain_character(const struct walk *w, struct slip *slip)
 
 static void explain_token(const struct walk *w, struct slip *slip)
 {
-	char c = w->text[w->last.start];
+	const struct json_token *last = &w->last;
+	bool text = last->kind == TOKEN_STRING;
 
 	if (is_mark(w))
-		say_slip(slip, w->last.start, "resolve the conflict", "a mark that a merge left");
-	else if (explain_character(w, slip))
+		say_slip(slip, last->begin, "resolve the conflict", "a mark that a merge left");
+	else if (explain_character(w, slip) || (text && explain_string(w, slip)))
 		return;
-	else if (c == '"' && explain_string(w, slip))
-		return;
-	else if (c == '"' && (w->expects == EXPECTS_KEY || w->expects == EXPECTS_VALUE))
-		say_slip(slip, w->last.start, "write \\uXXXX with four digits, or a pair of them",
+	else if (text && (w->expects == EXPECTS_KEY || w->expects == EXPECTS_VALUE))
+		say_slip(slip, last->begin, "write \\uXXXX with four digits, or a pair of them",
 			"an escape that is no character");
-	else if (c == '}' || c == ']')
+	else if (last->kind == TOKEN_CLOSE)
 		explain_closing(w, slip);
-	else if (c == ',')
+	else if (last->kind == TOKEN_COMMA)
 		explain_comma(w, slip);
 	else if (w->expects == EXPECTS_COLON)
 		say_slip(slip, w->former.end, "write a colon",
 			"a colon that is missing after a key");
-	else if (w->expects == EXPECTS_COMMA && c != ':')
+	else if (w->expects == EXPECTS_COMMA && last->kind != TOKEN_COLON)
 		say_slip(slip, w->former.end, "write a comma", "a comma that is missing");
-	else if (c == ':')
-		say_slip(slip, w->last.start, NULL, "a colon that follows no key");
-	else if (w->expects == EXPECTS_KEY && (c == '{' || c == '['))
-		say_slip(slip, w->last.start, "write a key and a colon before it",
-			"a \"%c\" without a key", c);
+	else if (last->kind == TOKEN_COLON)
+		say_slip(slip, last->begin, NULL, "a colon that follows no key");
+	else if (w->expects == EXPECTS_KEY && last->kind == TOKEN_OPEN)
+		say_slip(slip, last->begin, "write a key and a colon before it",
+			"a \"%c\" without a key", w->text[last->begin]);
 	else
 		explain_word(w, slip);
 }
 
 static void explain_end(const struct walk *w, struct slip *slip)
 {
-	if (w->last.end > 0 && w->text[w->last.start] == '"' && !is_closed(w))
+	if (w->last.kind == TOKEN_STRING && !w->last.closed)
 		say_slip(
-			slip, w->last.start, "write a \" at its end", "a text that nothing closes");
+			slip, w->last.begin, "write a \" at its end", "a text that nothing closes");
 	else if (w->depth > 0 || w->last.end > 0)
 		say_slip(slip, w->last.end, NULL,
 			"the end of the file, but the \"%c\" of line %u is open",
@@ -374,20 +336,20 @@ void slip_explain(const char *text, size_t len, const json_error_t *error, struc
 		say_slip(slip, position, "save the file as UTF-8", "a byte that is no UTF-8");
 		return;
 	case json_error_stack_overflow:
-		say_slip(slip, w.last.start, NULL, "more than %d brackets open", DEPTH_MAX);
+		say_slip(slip, w.last.begin, NULL, "more than %d brackets open", DEPTH_MAX);
 		return;
 	case json_error_numeric_overflow:
-		say_slip(slip, w.last.start, NULL, "a number that is too large");
+		say_slip(slip, w.last.begin, NULL, "a number that is too large");
 		return;
 	case json_error_null_character:
 	case json_error_null_byte_in_key:
-		say_slip(slip, w.last.start, NULL, "a NUL character in a text");
+		say_slip(slip, w.last.begin, NULL, "a NUL character in a text");
 		return;
 	case json_error_end_of_input_expected:
 		if (is_mark(&w) || explain_character(&w, slip))
 			explain_token(&w, slip);
 		else
-			say_slip(slip, w.last.start, NULL, "more after the end of the document");
+			say_slip(slip, w.last.begin, NULL, "more after the end of the document");
 		return;
 	default:
 		explain_token(&w, slip);

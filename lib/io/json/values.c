@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "json/document.h"
+#include "json/scan.h"
 #include "json/slips.h"
 
 #define BLANKS " \t\r\n"
@@ -43,23 +44,19 @@ static int add_line(struct line_count *count, size_t at)
 	return json_array_append_new(count->lines, json_integer(count->line)) < 0 ? -ENOMEM : 0;
 }
 
-/* Replaces the lines: each element of the array at the offset gets one. */
-static int add_element_lines(struct line_count *count, size_t at, size_t n)
+/* Replaces the lines: each element of the array at an offset gets one. 0 or -ENOMEM. */
+static int add_element_lines(struct line_count *count, const struct document *document, size_t at)
 {
-	if (json_array_clear(count->lines) < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		json_error_t error;
+	struct json_scan scan = {
+		.text = document->text, .len = document->len, .at = at + 1, .depth = 1};
+	struct json_token key, value;
+	int rc = json_array_clear(count->lines) < 0 ? -ENOMEM : 0;
 
-		at += 1 + strspn(count->text + at + 1, BLANKS); /* the bracket or the comma */
-		if (add_line(count, at) < 0)
-			return -ENOMEM;
-		json_decref(json_loads(
-			count->text + at, JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &error));
-		at += (size_t)error.position;
-		at += strspn(count->text + at, BLANKS);
-	}
-	return 0;
+	count->at = 0;
+	count->line = 1;
+	while (rc == 0 && json_scan_member(&scan, 1, &key, &value))
+		rc = add_line(count, value.begin);
+	return rc;
 }
 
 static int parse_values(
@@ -86,11 +83,8 @@ static int parse_values(
 		at += (size_t)error.position;
 		at += strspn(text + at, BLANKS);
 	}
-	if (lines != NULL && json_array_size(values) == 1 && text[first] == '[') {
-		count.at = 0;
-		count.line = 1;
-		return add_element_lines(&count, first, json_array_size(json_array_get(values, 0)));
-	}
+	if (lines != NULL && json_array_size(values) == 1 && text[first] == '[')
+		return add_element_lines(&count, document, first);
 	return 0;
 }
 
