@@ -10,51 +10,39 @@
 #include <string.h>
 #include <strings.h>
 
+#include "json/scan.h"
+
 #define BLANKS " \t\r\n"
 
 /* Shorter words of a file are no secrets, and longer runs of digits no identities. */
 #define WORD_LEAST 6
 #define HEX_LEAST  40
 
-/* A JSON string that begins here, quotes and all: its length; 0: there is none that ends. */
-static size_t string_length(const char *text)
+/* Returns true if a token is the name of a member, and moves the scan from its end to the value. */
+static bool skip_colon(struct json_scan *scan, const struct json_token *name)
 {
-	size_t n = 1;
+	struct json_token colon;
 
-	if (*text != '"')
-		return 0;
-	while (text[n] && text[n] != '"' && text[n] != '\n')
-		n += text[n] == '\\' && text[n + 1] ? 2 : 1;
-	return text[n] == '"' ? n + 1 : 0;
+	if (name->kind != TOKEN_STRING || !name->closed || !json_scan_next(scan, &colon))
+		return false;
+	scan->at += strspn(scan->text + scan->at, BLANKS);
+	return colon.kind == TOKEN_COLON;
 }
 
-/* Where the value of a member begins whose name begins here: bytes; 0: it is no name. */
-static size_t value_offset(const char *text, size_t *name)
+/* Returns the end of the value at the scan. A string without an end ends with its line. */
+static size_t find_end(struct json_scan scan)
 {
-	size_t at;
+	size_t begin = scan.at;
+	struct json_token token;
 
-	*name = string_length(text);
-	if (!*name)
-		return 0;
-	at = *name + strspn(text + *name, BLANKS);
-	if (text[at] != ':')
-		return 0;
-	at++;
-	return at + strspn(text + at, BLANKS);
-}
-
-/* A scalar, or a list to its end. */
-static size_t value_length(const char *text)
-{
-	size_t n = 0;
-
-	if (*text == '"')
-		return string_length(text);
-	if (*text != '[' && *text != '{')
-		return strcspn(text, ",]}" BLANKS);
-	while (text[n] && text[n] != ']' && text[n] != '}')
-		n += text[n] == '"' && string_length(text + n) ? string_length(text + n) : 1;
-	return text[n] ? n + 1 : n;
+	json_scan_next(&scan, &token);
+	if (token.kind == TOKEN_STRING)
+		return token.end;
+	if (token.kind != TOKEN_OPEN)
+		return begin + strcspn(scan.text + begin, ",]}" BLANKS);
+	while (scan.depth > 0 && json_scan_next(&scan, &token))
+		;
+	return scan.at;
 }
 
 /* Whether a name, with its quotes, has the word somewhere. */
@@ -115,47 +103,52 @@ static size_t userinfo_length(const char *text)
 	return text[3 + n] == '@' ? n : 0;
 }
 
-/* Writes one thing, and returns how many bytes of the text it was. */
-static size_t redact_one(const char *text, bool begins, const json_t *secrets, FILE *out)
+/* Writes one thing, and moves the scan behind it. */
+static void redact_one(struct json_scan *scan, bool begins, const json_t *secrets, FILE *out)
 {
-	size_t n = secret_length(text, secrets), name, value;
+	const char *text = scan->text + scan->at;
+	size_t n = secret_length(text, secrets);
+	struct json_scan value = *scan;
+	struct json_token name;
 
 	if (n == 0 && begins) {
 		n = strspn(text, "0123456789abcdefABCDEF");
 		n = n >= HEX_LEAST ? n : 0;
 	}
+	scan->at += n;
 	if (n) {
 		fputs(REDACTED, out);
-		return n;
+		return;
 	}
 	n = userinfo_length(text);
 	if (n) {
 		fputs("://" REDACTED, out);
-		return n + 3;
+		scan->at += n + 3;
+		return;
 	}
-	value = value_offset(text, &name);
-	if (value && is_secret_name(text, name)) {
-		fprintf(out, "%.*s\"%s\"", (int)value, text, REDACTED);
-		return value + value_length(text + value);
+	if (*text == '"' && json_scan_next(&value, &name) && skip_colon(&value, &name) &&
+		is_secret_name(text, name.end - name.begin)) {
+		fprintf(out, "%.*s\"%s\"", (int)(value.at - scan->at), text, REDACTED);
+		scan->at = find_end(value);
+		return;
 	}
 	fputc(*text, out);
-	return 1;
+	scan->at++;
 }
 
 char *redact_text(const char *text, const json_t *secrets)
 {
+	struct json_scan scan = {.text = text, .len = strlen(text)};
 	char *copy = NULL;
 	size_t size;
 	FILE *out = open_memstream(&copy, &size);
-	bool begins = true;
 
 	if (!out)
 		return NULL;
-	while (*text) {
-		size_t n = redact_one(text, begins, secrets, out);
+	while (scan.at < scan.len) {
+		bool begins = scan.at == 0 || !isalnum((unsigned char)text[scan.at - 1]);
 
-		begins = !isalnum((unsigned char)text[n - 1]);
-		text += n;
+		redact_one(&scan, begins, secrets, out);
 	}
 	if (fclose(out)) {
 		free(copy);
@@ -165,14 +158,17 @@ char *redact_text(const char *text, const json_t *secrets)
 }
 
 /* Adds a string, or each of a list; what JSON escapes no path has. */
-static void add_strings(json_t *array, const char *text, size_t len)
+static void add_strings(json_t *array, struct json_scan scan)
 {
-	for (size_t at = 0; at < len;) {
-		size_t n = string_length(text + at);
+	struct json_token token;
 
-		if (n > 2)
-			json_array_append_new(array, json_stringn(text + at + 1, n - 2));
-		at += n ? n : 1;
+	scan.depth = 0;
+	while (json_scan_next(&scan, &token)) {
+		if (token.kind == TOKEN_STRING && token.closed && token.end - token.begin > 2)
+			json_array_append_new(array, json_stringn(scan.text + token.begin + 1,
+							     token.end - token.begin - 2));
+		if (scan.depth == 0)
+			return;
 	}
 }
 
@@ -180,14 +176,15 @@ typedef bool (*is_wanted)(const char *name, size_t len, const char *word);
 
 static json_t *values_of(const char *text, is_wanted wanted, const char *word)
 {
+	struct json_scan scan = {.text = text, .len = strlen(text)}, ahead;
 	json_t *array = json_array();
+	struct json_token token;
 
-	while (*text) {
-		size_t name, value = value_offset(text, &name);
-
-		if (value && wanted(text, name, word))
-			add_strings(array, text + value, value_length(text + value));
-		text += name ? name : 1;
+	while (json_scan_next(&scan, &token)) {
+		ahead = scan;
+		if (skip_colon(&ahead, &token) &&
+			wanted(text + token.begin, token.end - token.begin, word))
+			add_strings(array, ahead);
 	}
 	return array;
 }
