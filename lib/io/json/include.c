@@ -14,7 +14,6 @@
 #include "json/copy.h"
 #include "json/document.h"
 #include "json/json_place.h"
-#include "json/locate.h"
 #include "json/seen.h"
 
 #define FILES_MAX 4096
@@ -26,50 +25,36 @@ struct includes {
 	size_t bytes;
 };
 
-/* Something about the file that an element names, there; a warning if nothing is expected. */
+/* Reports the file that an element names, at its element. A warning if nothing is expected. */
 static void report_include(struct includes *in, unsigned from, const struct json_path *path,
 	const char *found, const char *expected, const char *remedy)
 {
-	const struct document *document = &in->reader->documents[from];
-	size_t offset = json_locate(document->text, path, NULL), size;
-	char *place = NULL;
-	FILE *out;
-
 	bool warning = expected == NULL;
+	struct json_place place;
 
 	in->reader->errors += !warning;
 	if (!diagnostics_count(in->reader->diagnostics, warning))
 		return;
-	out = path != NULL ? open_memstream(&place, &size) : NULL;
-	if (out != NULL) {
-		json_path_print(path, out);
-		fclose(out);
-	}
+	place = json_place_in(&in->reader->documents[from], path);
 	diagnostic_write(in->reader->diagnostics,
 		&(struct diagnostic){.warning = warning,
 			.text = warning ? "no file in it is called *.json, so nothing is included"
 					: NULL,
-			.file = document->name,
-			.line = json_line_at(document->text, document->len, offset).line,
-			.path = place,
-			.place = place,
+			.file = place.file,
+			.line = place.line,
+			.path = place.path,
+			.place = place.path,
 			.found = found,
 			.expected = expected,
 			.remedy = remedy});
-	free(place);
+	json_place_free(&place);
 }
 
 static void report_value(struct includes *in, unsigned from, const struct json_path *path,
 	const json_t *value, const char *expected)
 {
-	char *found = NULL;
-	size_t size;
-	FILE *out = open_memstream(&found, &size);
+	char *found = json_found_text(value);
 
-	if (out != NULL) {
-		json_print_found(value, out);
-		fclose(out);
-	}
 	report_include(in, from, path, found, expected, NULL);
 	free(found);
 }

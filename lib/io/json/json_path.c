@@ -50,6 +50,19 @@ void json_print_found(const json_t *value, FILE *out)
 		print_scalar(value, out);
 }
 
+char *json_found_text(const json_t *value)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (out == NULL)
+		return NULL;
+	json_print_found(value, out);
+	fclose(out);
+	return text;
+}
+
 static bool is_word(const char *key)
 {
 	size_t len = strlen(key);

@@ -45,4 +45,7 @@ json_t *json_path_find(json_t *root, const struct json_path *path);
 /* One line of printable ASCII for a message: `"10Mbit"`, `3`, `an array`; NULL is `missing`. */
 void json_print_found(const json_t *value, FILE *out);
 
+/* Returns this line for free(), or NULL without memory. */
+char *json_found_text(const json_t *value);
+
 #endif

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json/line_place.h"
 #include "json/locate.h"
 
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
@@ -164,20 +163,35 @@ static struct json_place place_of_steps(
 	return place;
 }
 
-/* Returns the file and line of an element, if an array on the way is a list of lines. */
-static struct line_place line_of_steps(
-	const struct reader *reader, const struct json_path *steps, size_t n)
+void line_lists_free(struct reader *reader)
 {
-	struct line_place place = {0};
-	json_t *value = reader->root;
+	struct line_lists *lists = reader->lists;
 
-	for (size_t i = 0; i < n && place.file == NULL; i++) {
-		if (steps[i].key == NULL)
-			place = line_list_place(reader, value, steps[i].index);
-		value = steps[i].key != NULL ? json_object_get(value, steps[i].key)
-					     : json_array_get(value, steps[i].index);
+	for (size_t i = 0; lists != NULL && i < lists->n; i++) {
+		free(lists->all[i].file);
+		json_decref(lists->all[i].array);
+		free(lists->all[i].lines);
 	}
-	return place;
+	if (lists != NULL) {
+		free(lists->all);
+		json_decref(lists->by_file);
+	}
+	free(lists);
+	reader->lists = NULL;
+}
+
+/* Sets the file and the line of an element, if the array is a list of lines. */
+static void place_in_list(
+	struct json_place *place, const struct reader *reader, const json_t *array, size_t index)
+{
+	const struct line_lists *lists = reader->lists;
+
+	for (size_t i = 0; lists != NULL && i < lists->n; i++) {
+		if (lists->all[i].array == array && index < json_array_size(array)) {
+			place->file = lists->all[i].file;
+			place->line = lists->all[i].lines[index];
+		}
+	}
 }
 
 struct json_place json_place_of(const struct reader *reader, const struct json_path *path)
@@ -185,15 +199,14 @@ struct json_place json_place_of(const struct reader *reader, const struct json_p
 	size_t n = count_steps(path);
 	struct json_path *steps = copy_steps(path, n);
 	struct json_place place = {.file = reader->documents[0].name};
-	struct line_place line;
 
 	if (steps == NULL)
 		return place;
-	line = line_of_steps(reader, steps, n);
 	place = place_of_steps(find_document(reader, steps, n), steps, n);
-	if (line.file != NULL) {
-		place.file = line.file;
-		place.line = line.line;
+	for (; path != NULL; path = path->parent) {
+		if (path->key == NULL)
+			place_in_list(&place, reader, json_path_find(reader->root, path->parent),
+				path->index);
 	}
 	free(steps);
 	return place;

@@ -6,6 +6,8 @@
 #ifndef WEIR_JSON_JSON_PLACE_H
 #define WEIR_JSON_JSON_PLACE_H
 
+#include <sys/stat.h>
+
 #include "json/document.h"
 #include "json/read.h"
 
@@ -24,6 +26,24 @@ void json_place_free(struct json_place *place);
 
 /* The name of the file that a path leads into. */
 const char *json_file_of(const struct reader *reader, const struct json_path *path);
+
+/* A file with one element of an array in each line. */
+struct line_list {
+	char *file;
+	struct stat state;
+	json_t *array;
+	unsigned *lines; /* line numbers of the array's elements */
+};
+
+struct line_lists {
+	struct line_list *all;
+	size_t n, room;
+	json_t *by_file; /* the index of each file; null: it was refused */
+	size_t bytes;
+};
+
+/* Frees the lists of a reader, if it has any. */
+void line_lists_free(struct reader *reader);
 
 /* `text` as a path relative to the file `from`, for free(). NULL without memory. */
 char *path_beside(const char *from, const char *text);

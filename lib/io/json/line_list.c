@@ -13,7 +13,6 @@
 
 #include "json/document.h"
 #include "json/json_place.h"
-#include "json/line_place.h"
 #include "json/seen.h"
 
 #define BLANKS    " \t\r\f\v"

@@ -12,7 +12,6 @@
 
 #include "json/document.h"
 #include "json/json_place.h"
-#include "json/line_place.h"
 #include "json/locate.h"
 #include "json/seen.h"
 
@@ -21,19 +20,6 @@ static char *print_words(const char *format, va_list args)
 	char *text;
 
 	return vasprintf(&text, format, args) >= 0 ? text : NULL;
-}
-
-static char *found_words(const json_t *value)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (out == NULL)
-		return NULL;
-	json_print_found(value, out);
-	fclose(out);
-	return text;
 }
 
 /*
@@ -82,7 +68,7 @@ static void diagnose_expected(struct reader *reader, const struct json_path *pat
 
 	if (!count_error(reader))
 		return;
-	found = found_words(json_path_find(reader->root, path));
+	found = json_found_text(json_path_find(reader->root, path));
 	expected = print_words(format, args);
 	diagnose_at(reader, path, path,
 		&(struct diagnostic){.found = found, .expected = expected, .remedy = remedy});
@@ -141,7 +127,7 @@ void reader_warn(struct reader *reader, const struct json_path *path, const char
 	if (!diagnostics_count(reader->diagnostics, true))
 		return;
 	if (!json_is_object(value))
-		found = found_words(value);
+		found = json_found_text(value);
 	va_start(args, format);
 	text = print_words(format, args);
 	va_end(args);
@@ -158,7 +144,7 @@ void reader_requires(struct reader *reader, const struct json_path *path, const 
 
 	if (!count_error(reader))
 		return;
-	found = found_words(json_path_find(reader->root, path));
+	found = json_found_text(json_path_find(reader->root, path));
 	va_start(args, format);
 	need = print_words(format, args);
 	va_end(args);
@@ -191,7 +177,7 @@ void reader_excludes(struct reader *reader, const struct json_path *path, const 
 
 	if (!count_error(reader))
 		return;
-	found = found_words(value);
+	found = json_found_text(value);
 	key = found != NULL ? key_words(path->key, value, found) : NULL;
 	va_start(args, format);
 	other = print_words(format, args);
