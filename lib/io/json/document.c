@@ -113,13 +113,6 @@ void document_report_slip(
 				   .source = shown ? &source : NULL});
 }
 
-static bool text_is_blank(const char *text, size_t len)
-{
-	while (len > 0 && strchr(" \t\r\n", text[len - 1]) != NULL && text[len - 1] != '\0')
-		len--;
-	return len == 0;
-}
-
 /* The caret is at bytes, of which the comments have been blanked out. */
 int document_blank(struct document *document, struct diagnostics *d)
 {
@@ -154,12 +147,13 @@ static json_t *parse_text(struct document *document, json_error_t *error)
 
 static int parse_document(struct document *document, struct diagnostics *d)
 {
+	struct json_scan scan = {.text = document->text, .len = document->len};
 	struct slip slip = {0};
 	json_error_t error;
 
 	if (document_blank(document, d) < 0)
 		return -EINVAL;
-	if (text_is_blank(document->text, document->len)) {
+	if (!json_scan_next(&scan, &(struct json_token){0})) {
 		report_document(d, &(struct diagnostic){.file = document->name,
 					   .found = "empty",
 					   .expected = "a JSON object"});

@@ -59,11 +59,6 @@ static void report_value(struct includes *in, unsigned from, const struct json_p
 	free(found);
 }
 
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
-}
-
 /* The elements of the list of a document come behind those that there are. */
 static void join_list(struct includes *in, unsigned index, json_t *list)
 {
@@ -142,7 +137,9 @@ static int append_document(struct includes *in, const struct document *document)
 static bool is_read(const struct includes *in, const struct stat *state)
 {
 	for (unsigned i = 0; i < in->reader->n_documents; i++) {
-		if (same_file(&in->reader->documents[i].state, state))
+		const struct stat *other = &in->reader->documents[i].state;
+
+		if (other->st_ino == state->st_ino && other->st_dev == state->st_dev)
 			return true;
 	}
 	return false;
