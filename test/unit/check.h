@@ -32,6 +32,31 @@
 #define ROUNDS(n) (n)
 #endif
 
+/*
+ * A test of this program, which runs its tests in the order of their lines. `before` and `after`
+ * have cmocka's type CMFixtureFunction or are NULL.
+ */
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+#define TEST_WITH(name, before, after)                                                      \
+	static void name(void **state);                                                     \
+	__attribute__((constructor)) static void name##_add(void)                           \
+	{                                                                                   \
+		add_test(&(struct CMUnitTest){#name, name, before, after, NULL}, __LINE__); \
+	}                                                                                   \
+	static void name(__attribute__((unused)) void **state)
+
+/* Sets the functions that are called before the first test and after the last one. */
+#define TEST_GROUP(before, after)                                     \
+	__attribute__((constructor)) static void set_test_group(void) \
+	{                                                             \
+		set_test_fixtures(before, after);                     \
+	}
+
+void add_test(const struct CMUnitTest *test, unsigned line);
+void set_test_fixtures(CMFixtureFunction before, CMFixtureFunction after);
+/* Runs all tests; returns the number of failed tests. Called by main(). */
+int run_all_tests(void);
+
 /* Within a tolerance, saying both numbers when not. */
 #define assert_near(got, want, tolerance)                                                      \
 	do {                                                                                   \

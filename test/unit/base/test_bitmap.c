@@ -23,11 +23,10 @@ static void expect_alike(const uint64_t *bits, const bool *set, unsigned n)
 	}
 }
 
-static void test_random_sets(void **state)
+TEST(test_random_sets)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned n = 0; n < BITS; n++) {
 		uint64_t bits[BITS / 64 + 1];
@@ -45,13 +44,4 @@ static void test_random_sets(void **state)
 		}
 		expect_alike(bits, set, n);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_sets),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

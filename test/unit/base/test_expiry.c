@@ -11,11 +11,10 @@
 #define SPAN 1000
 
 /* What is left is never more than what is promised to nobody, and less by a 255th at most. */
-static void parts_are_rounded_down(void **state)
+TEST(parts_are_rounded_down)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (int i = 0; i < 100000; i++) {
 		uint64_t limit = 1 + (prng_next(&prng) >> 2 >> prng_below(&prng, 62));
@@ -34,9 +33,8 @@ static void parts_are_rounded_down(void **state)
 	assert_int_equal(expiry_left(UINT64_MAX, EXPIRY_PARTS), 0);
 }
 
-static void slowed_clock_goes_at_what_is_left(void **state)
+TEST(slowed_clock_goes_at_what_is_left)
 {
-	(void)state;
 	assert_int_equal(expiry_slowed(1000, 1000, 100), 1000);
 	assert_int_equal(expiry_slowed(1000, 1255, 0), 1255);
 	assert_int_equal(expiry_slowed(1000, 1255, 155), 1100);
@@ -44,7 +42,7 @@ static void slowed_clock_goes_at_what_is_left(void **state)
 	assert_int_equal(expiry_slowed(1000, 900, 155), 900); /* not before it began */
 }
 
-static void end_is_exclusive_and_a_clock_set_back_is_past(void **state)
+TEST(end_is_exclusive_and_a_clock_set_back_is_past)
 {
 	static const struct {
 		uint64_t until, span, now;
@@ -62,7 +60,6 @@ static void end_is_exclusive_and_a_clock_set_back_is_past(void **state)
 		{0, UINT64_MAX, UINT64_MAX, false},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct expiry expiry;
 
@@ -73,11 +70,10 @@ static void end_is_exclusive_and_a_clock_set_back_is_past(void **state)
 }
 
 /* Once the worker has seen the end control cannot move it as if nothing had been. */
-static void worker_and_control_agree_on_the_end(void **state)
+TEST(worker_and_control_agree_on_the_end)
 {
 	struct expiry expiry;
 
-	(void)state;
 	expiry_init(&expiry, 5000, SPAN);
 	assert_int_equal(expiry_see(&expiry, 4999), 0);
 	assert_int_equal(expiry_until(&expiry), 5000);
@@ -93,26 +89,12 @@ static void worker_and_control_agree_on_the_end(void **state)
 	assert_int_equal(expiry_see(&expiry, 100), 100); /* a clock that was set back: since now */
 }
 
-static void end_moves_forward_at_once_and_back_when_all_is_taken(void **state)
+TEST(end_moves_forward_at_once_and_back_when_all_is_taken)
 {
-	(void)state;
 	assert_int_equal(expiry_next(5000, 4000, false), 4000);
 	assert_int_equal(expiry_next(5000, 4000, true), 4000);
 	assert_int_equal(expiry_next(5000, 6000, false), 5000);
 	assert_int_equal(expiry_next(5000, 6000, true), 6000);
 	assert_int_equal(expiry_next(0, 6000, false), 0);
 	assert_int_equal(expiry_next(0, 6000, true), 6000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parts_are_rounded_down),
-		cmocka_unit_test(slowed_clock_goes_at_what_is_left),
-		cmocka_unit_test(end_is_exclusive_and_a_clock_set_back_is_past),
-		cmocka_unit_test(worker_and_control_agree_on_the_end),
-		cmocka_unit_test(end_moves_forward_at_once_and_back_when_all_is_taken),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,12 +6,11 @@
 #include "base/extents.h"
 
 /* As many as there is room for; one more is said, and not added. */
-static void test_room(void **state)
+TEST(test_room)
 {
 	static const char bytes[EXTENTS_MAX + 1];
 	struct extents extents = {0};
 
-	(void)state;
 	for (unsigned i = 0; i < EXTENTS_MAX; i++) {
 		extents_add(&extents, &bytes[i], 100 + i);
 		assert_int_equal(extents.n, i + 1);
@@ -27,11 +26,10 @@ static void test_room(void **state)
 }
 
 /* A length of 32 bits at most; what is longer is said, and others may come yet. */
-static void test_length(void **state)
+TEST(test_length)
 {
 	struct extents extents = {0};
 
-	(void)state;
 	extents_add(&extents, &extents, UINT32_MAX);
 	assert_false(extents.overflow);
 	assert_int_equal(extents.of[0].bytes, UINT32_MAX);
@@ -43,14 +41,4 @@ static void test_length(void **state)
 	assert_ptr_equal(extents.of[1].at, state);
 	assert_int_equal(extents.of[1].bytes, 3);
 	assert_true(extents.overflow);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_length),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

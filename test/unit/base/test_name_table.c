@@ -30,13 +30,12 @@ static void expect_all(const struct name_table *table, const uint32_t *list)
 	assert_int_equal(name_table_find(table, "nobody"), NAME_NONE);
 }
 
-static void like_a_list(void **state)
+TEST(like_a_list)
 {
 	uint32_t list[NAMES];
 	struct name_table *table;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	memset(list, 0xff, sizeof(list));
 	assert_int_equal(name_table_create(0, &table), 0);
@@ -54,11 +53,10 @@ static void like_a_list(void **state)
 }
 
 /* They come and go for ever in a table that has room for a few: it ends each search. */
-static void come_and_go(void **state)
+TEST(come_and_go)
 {
 	struct name_table *table;
 
-	(void)state;
 	assert_int_equal(name_table_create(4, &table), 0);
 	for (unsigned i = 0; i < TURNS; i++) {
 		const char *name = names[i % NAMES];
@@ -79,12 +77,4 @@ static int make_names(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(like_a_list),
-		cmocka_unit_test(come_and_go),
-	};
-
-	return cmocka_run_group_tests(tests, make_names, NULL);
-}
+TEST_GROUP(make_names, NULL)

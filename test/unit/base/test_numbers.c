@@ -14,20 +14,19 @@
 #include "base/prng.h"
 #include "base/wire.h"
 
-static void test_splitmix64(void **state)
+TEST(test_splitmix64)
 {
 	static const uint64_t numbers[] = {6457827717110365317U, 3203168211198807973U,
 		9817491932198370423U, 4593380528125082431U, 16408922859458223821U};
 	uint64_t seed = 1234567, upper = 1234567;
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
 		assert_int_equal(splitmix64_next(&seed), numbers[i]);
 		assert_int_equal(splitmix64_short(&upper) >> 33, numbers[i] >> 33);
 	}
 }
 
-static void test_xoshiro256(void **state)
+TEST(test_xoshiro256)
 {
 	static const uint64_t numbers[] = {11520, 0, 1509978240, 1215971899390074240,
 		1216172134540287360, 607988272756665600, 16172922978634559625U, 8476171486693032832,
@@ -35,7 +34,6 @@ static void test_xoshiro256(void **state)
 	struct prng prng = {{1, 2, 3, 4}};
 	uint64_t seed = 1234567;
 
-	(void)state;
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(prng_next(&prng), numbers[i]);
 	prng_seed(&prng, 1234567);
@@ -53,11 +51,10 @@ static struct prng prng_before(uint64_t number)
 	return (struct prng){{1, s, 3, 4}};
 }
 
-static void test_units(void **state)
+TEST(test_units)
 {
 	struct prng prng = prng_before(UINT64_MAX);
 
-	(void)state;
 	assert_true(prng_unit(&prng) == 1 - DBL_EPSILON / 2);
 	prng = prng_before(0);
 	assert_true(prng_unit(&prng) == 0);
@@ -69,7 +66,7 @@ static void test_units(void **state)
 	assert_int_equal(prng_within(&prng, 1000), 500);
 }
 
-static void test_below(void **state)
+TEST(test_below)
 {
 	static const struct {
 		uint32_t bound;
@@ -85,7 +82,6 @@ static void test_below(void **state)
 	};
 	struct prng prng, next;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		prng = prng_before(rows[i].number << 32);
 		assert_int_equal(prng_below(&prng, rows[i].bound), rows[i].result);
@@ -104,12 +100,11 @@ static void test_below(void **state)
 	assert_memory_equal(&prng, &next, sizeof(prng));
 }
 
-static void test_percent(void **state)
+TEST(test_percent)
 {
 	unsigned hits = 0;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned i = 0; i < 100000; i++) {
 		assert_false(prng_percent(&prng, 0));
@@ -120,7 +115,7 @@ static void test_percent(void **state)
 }
 
 /* Fowler, Noll and Vo's, of texts that they give. */
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		const char *text;
@@ -132,7 +127,6 @@ static void test_names(void **state)
 		{"foobar", 0xbf9cf968, UINT64_C(0x85944171f73967e8)},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t hash = HASH64_BASIS;
 
@@ -146,7 +140,7 @@ static void test_names(void **state)
 }
 
 /* Numbers of each width lie one after the other, the highest byte first. */
-static void test_wire(void **state)
+TEST(test_wire)
 {
 	static const uint8_t expected[] = {0x01, 0x23, 0x01, 0x23, 0x45, 0x67, 0x01, 0x23, 0x45,
 		0x67, 0x89, 0xab, 0xcd, 0xef, 0xc0, 0x45, 0, 0, 0, 0, 0, 0, 0xff};
@@ -157,7 +151,6 @@ static void test_wire(void **state)
 	uint32_t n32;
 	uint16_t n16;
 
-	(void)state;
 	memset(buf, 0xff, sizeof(buf));
 	to = wire_put64(wire_put32(wire_put16(to, 0x0123), 0x01234567), 0x0123456789abcdef);
 	to = wire_put_double(to, -42);
@@ -183,12 +176,11 @@ static void test_wire(void **state)
 }
 
 /* What is counted in 32 bits is folded into 64, also where it has begun anew meanwhile. */
-static void test_counters(void **state)
+TEST(test_counters)
 {
 	uint32_t counter = 0;
 	uint64_t total = 0, wide = UINT32_MAX;
 
-	(void)state;
 	counter_add32(&counter, 7);
 	assert_int_equal(counter_read32(&counter), 7);
 	assert_int_equal(counter_fold(&total, &counter), 7);
@@ -200,20 +192,4 @@ static void test_counters(void **state)
 	assert_int_equal(total, UINT64_C(0xffffffff) + 10);
 	counter_add(&wide, 10);
 	assert_int_equal(counter_read(&wide), UINT64_C(0xffffffff) + 10);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_splitmix64),
-		cmocka_unit_test(test_xoshiro256),
-		cmocka_unit_test(test_units),
-		cmocka_unit_test(test_below),
-		cmocka_unit_test(test_percent),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_wire),
-		cmocka_unit_test(test_counters),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static bool send_word(struct collector *collector, const char *word)
 }
 
 /* What a port with nobody behind it says costs the datagram before, and none that comes then. */
-static void test_comes_back(void **state)
+TEST(test_comes_back)
 {
 	struct collector collector;
 	struct pollfd refused = {.events = 0};
@@ -60,7 +60,6 @@ static void test_comes_back(void **state)
 	int fd = listen_at(0, address, sizeof(address));
 	unsigned port;
 
-	(void)state;
 	assert_int_equal(sscanf(address, "127.0.0.1:%u", &port), 1);
 	assert_int_equal(collector_open(&collector, address), 0);
 	assert_int_equal(collector_room(&collector), NETFLOW_MOST);
@@ -80,11 +79,10 @@ static void test_comes_back(void **state)
 }
 
 /* Where no way leads nothing is sent, and it is looked for again. */
-static void test_no_way(void **state)
+TEST(test_no_way)
 {
 	struct collector collector;
 
-	(void)state;
 	assert_int_equal(collector_open(&collector, "255.255.255.255:2055"), 0); /* a broadcast */
 	assert_int_equal(collector_room(&collector), NETFLOW_LEAST);
 	assert_false(send_word(&collector, "one"));
@@ -95,13 +93,12 @@ static void test_no_way(void **state)
 	collector_close(&collector);
 }
 
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
 	static const char *const wrong[] = {"", ":2055", "127.0.0.1", "127.0.0.1:", "::1:2055",
 		"localhost:2055", "[::1]", "127.0.0.1:http", "127.0.0.1:70000"};
 	struct collector collector;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
 		if (collector_open(&collector, wrong[i]) != -EINVAL)
 			fail_msg("%s", wrong[i]);
@@ -109,15 +106,4 @@ static void test_addresses(void **state)
 	collector_close(&collector);
 	assert_int_equal(collector_open(&collector, "192.0.2.1:2055"), 0);
 	collector_close(&collector);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_comes_back),
-		cmocka_unit_test(test_no_way),
-		cmocka_unit_test(test_addresses),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -157,7 +157,7 @@ static void assert_policies(const struct metrics_of *of, unsigned n, unsigned le
 }
 
 /* The exporter counts the policies and peers above the caps and does not request them. */
-static void test_caps(void **state)
+TEST(test_caps)
 {
 	static const struct {
 		unsigned policies, peers; /* caps */
@@ -165,7 +165,6 @@ static void test_caps(void **state)
 	} rows[] = {{UINT_MAX, 100, 7, 3, 8 + 2 + 1 + 4}, {3, 1, 3, 1, 8 + 2 + 1 + 2},
 		{0, 0, 0, 0, 8 + 2 + 1 + 1}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct world world = {.policies = 7, .peers = 3};
 		struct metrics_of of;
@@ -181,12 +180,11 @@ static void test_caps(void **state)
 }
 
 /* A reload between pages: they are read again, and if it goes on no policy comes twice. */
-static void test_reloads(void **state)
+TEST(test_reloads)
 {
 	struct world world = {.policies = 5, .reloads = 2};
 	struct metrics_of of;
 
-	(void)state;
 	assert_int_equal(gather_world(&world, 100, 100, &of), 0);
 	assert_policies(&of, 5, 0);
 	forget(&of);
@@ -197,12 +195,11 @@ static void test_reloads(void **state)
 	forget(&of);
 }
 
-static void test_no_answer(void **state)
+TEST(test_no_answer)
 {
 	struct world world = {.error = -ETIMEDOUT};
 	struct metrics_of of;
 
-	(void)state;
 	assert_int_equal(gather_world(&world, 10, 10, &of), -ETIMEDOUT);
 	assert_null(of.document);
 	world.policies = 1;
@@ -242,7 +239,7 @@ static void remove_help(char *text)
 }
 
 /* Compares samples in both formats byte for byte. */
-static void test_formats(void **state)
+TEST(test_formats)
 {
 	static const char document[] =
 		"{\"up\": true, \"took_s\": 0.25, \"process\": {\"version\": \"9\"}, "
@@ -255,7 +252,6 @@ static void test_formats(void **state)
 	char *old = written(TEXT_PROMETHEUS, "l\"\\\n", document);
 	char *open = written(TEXT_OPENMETRICS, "l", document);
 
-	(void)state;
 	assert_int_equal(strncmp(old, "# HELP weir_up ", 15), 0);
 	remove_help(old);
 	assert_int_equal(strncmp(old, first, strlen(first)), 0);
@@ -279,14 +275,13 @@ static void test_formats(void **state)
 }
 
 /* A policy has only the metrics of the unit that it counts. */
-static void test_policies(void **state)
+TEST(test_policies)
 {
 	static const char document[] =
 		"{" COLUMNS ", \"policies\": [[\"p\", \"bytes\", 125000, 4, 400], "
 		"[\"q\", \"packets\", 1.667, 5, 5], [\"r\", \"flows\", null, 6, 7]]}";
 	char *text = written(TEXT_PROMETHEUS, "l", document);
 
-	(void)state;
 	remove_help(text);
 	assert_string_equal(text,
 		"# TYPE weir_policy_limit_bytes_per_second gauge\n"
@@ -305,7 +300,7 @@ static void test_policies(void **state)
 }
 
 /* A child policy has the name of its parent as a second label. Old limiters report no parent. */
-static void test_parents(void **state)
+TEST(test_parents)
 {
 	static const struct {
 		const char *document, *samples;
@@ -317,7 +312,6 @@ static void test_parents(void **state)
 			"weir_policy_parent_info{limiter=\"l\",policy=\"p\",parent=\"top\"} 1\n"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char *text = written(TEXT_PROMETHEUS, "l", rows[i].document);
 
@@ -328,11 +322,10 @@ static void test_parents(void **state)
 	}
 }
 
-static void test_help_is_escaped(void **state)
+TEST(test_help_is_escaped)
 {
 	struct text old = {0}, open = {0};
 
-	(void)state;
 	text_help(&old, "a \"b\" \\ \n", TEXT_PROMETHEUS);
 	text_help(&open, "a \"b\" \\ \n", TEXT_OPENMETRICS);
 	assert_string_equal(old.bytes, "a \"b\" \\\\ \\n");
@@ -341,7 +334,7 @@ static void test_help_is_escaped(void **state)
 	free(open.bytes);
 }
 
-static void test_accept(void **state)
+TEST(test_accept)
 {
 	static const struct {
 		const char *header;
@@ -371,7 +364,6 @@ static void test_accept(void **state)
 	};
 	char longest[6000];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (accept_format(cases[i].header) != cases[i].want)
 			fail_msg("%s", cases[i].header);
@@ -381,7 +373,7 @@ static void test_accept(void **state)
 }
 
 /* Names are whole and unique, and the kind of value is in the right place. */
-static void test_hosts(void **state)
+TEST(test_hosts)
 {
 	static const struct host_names names = {
 		.names = {"edge.example.net", "weir."}, .n = 2, .machine = "Edge-ams-1"};
@@ -396,7 +388,6 @@ static void test_hosts(void **state)
 		"edge-ams-1 ", "edge.example.net/"};
 	char longest[600];
 
-	(void)state;
 	assert_true(host_allowed(&names, NULL));
 	for (unsigned i = 0; i < sizeof(ours) / sizeof(*ours); i++)
 		if (!host_allowed(&names, ours[i]))
@@ -414,9 +405,8 @@ static void test_hosts(void **state)
 	assert_true(host_name_valid("a.b") && !host_name_valid("a:1") && !host_name_valid(""));
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
-	(void)state;
 	for (const struct metric *metric = metrics; metric->name; metric++) {
 		assert_memory_equal(metric->name, "weir_", 5);
 		assert_int_equal(
@@ -427,22 +417,4 @@ static void test_table(void **state)
 		for (const struct metric *other = metrics; other < metric; other++)
 			assert_string_not_equal(metric->name, other->name);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_caps),
-		cmocka_unit_test(test_reloads),
-		cmocka_unit_test(test_no_answer),
-		cmocka_unit_test(test_formats),
-		cmocka_unit_test(test_policies),
-		cmocka_unit_test(test_parents),
-		cmocka_unit_test(test_help_is_escaped),
-		cmocka_unit_test(test_accept),
-		cmocka_unit_test(test_hosts),
-		cmocka_unit_test(test_table),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

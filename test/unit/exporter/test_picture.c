@@ -79,7 +79,7 @@ static const char *name_of(const json_t *json)
 #define A2_NOW  "['a', 'bytes', 1000, 400, 100, 50, 1, 0, 0, 0, null, null, null]"
 
 /* Rates are over the time between what the limiter itself says, also where rows have moved. */
-static void test_rates(void **state)
+TEST(test_rates)
 {
 	static const char *const then[] = {
 		LIMITER("one", "1000", A_THEN ", " B_THEN), LIMITER("two", "77000", A2_THEN)};
@@ -88,7 +88,6 @@ static void test_rates(void **state)
 	struct picture *picture = picture_new();
 	json_t *json, *limiters;
 
-	(void)state;
 	picture_take(picture, boxes_of(2, then));
 	assert_false(picture_has_rates(picture));
 	json = picture_policy(picture, "a");
@@ -117,7 +116,7 @@ static void test_rates(void **state)
 }
 
 /* What drops most comes first, and drops of all limiters count together. */
-static void test_held(void **state)
+TEST(test_held)
 {
 	static const char *const then[] = {
 		LIMITER("one", "1000", A_THEN ", " B_THEN), LIMITER("two", "77000", A2_THEN)};
@@ -126,7 +125,6 @@ static void test_held(void **state)
 	struct picture *picture = picture_new();
 	json_t *group, *held, *found;
 
-	(void)state;
 	assert_null(picture_choice(picture));
 	picture_take(picture, boxes_of(2, then));
 	assert_false(picture_is_dropping(picture, "b"));
@@ -154,7 +152,7 @@ static void test_held(void **state)
 }
 
 /* A limiter that starts anew has no rates for once, and one that does not answer none at all. */
-static void test_restart(void **state)
+TEST(test_restart)
 {
 	static const char *const then[] = {LIMITER("one", "1000", A_NOW), LIMITER("two", "1", "")};
 	static const char *const now[] = {
@@ -162,7 +160,6 @@ static void test_restart(void **state)
 	struct picture *picture = picture_new();
 	json_t *json, *group;
 
-	(void)state;
 	picture_take(picture, boxes_of(2, then));
 	picture_take(picture, boxes_of(2, now));
 	json = picture_policy(picture, "a");
@@ -179,7 +176,7 @@ static void test_restart(void **state)
 }
 
 /* Rows that are not what they should be are none, and nothing else is read of them. */
-static void test_nonsense(void **state)
+TEST(test_nonsense)
 {
 	static const char *const odd[] = {"{'up': true, " COLUMNS "'policies': [[1, 2], ['x']], "
 					  "'at_ms': 'x', 'drops': {"
@@ -188,7 +185,6 @@ static void test_nonsense(void **state)
 	struct picture *picture = picture_new();
 	json_t *group;
 
-	(void)state;
 	picture_take(picture, boxes_of(3, odd));
 	picture_take(picture, boxes_of(3, odd));
 	group = picture_group(picture);
@@ -199,7 +195,7 @@ static void test_nonsense(void **state)
 }
 
 /* Limiters that cannot be asked have what a peer tells of them; those that can have none of it. */
-static void test_told(void **state)
+TEST(test_told)
 {
 	static const char *const one[] = {
 		"{'up': true, 'process': {'limiter': 'one'}, " COLUMNS
@@ -210,7 +206,6 @@ static void test_told(void **state)
 	struct picture *picture = picture_new();
 	json_t *json, *told;
 
-	(void)state;
 	picture_take(picture, boxes_of(1, one));
 	json = picture_policy(picture, "a");
 	told = json_object_get(json, "told");
@@ -222,17 +217,4 @@ static void test_told(void **state)
 	check_null(json_array_get(told, 1), "about");
 	json_decref(json);
 	picture_free(picture);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rates),
-		cmocka_unit_test(test_held),
-		cmocka_unit_test(test_restart),
-		cmocka_unit_test(test_nonsense),
-		cmocka_unit_test(test_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

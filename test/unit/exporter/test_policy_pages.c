@@ -163,7 +163,7 @@ static int read_page(const char *text, size_t most, size_t *n)
 	return ret;
 }
 
-static void test_malformed(void **state)
+TEST(test_malformed)
 {
 	static const char good[] =
 		"{\"columns\":[1,2,3,4],\"policies\":[[\"a\",-1,2.5e3,null],[]]}";
@@ -173,7 +173,6 @@ static void test_malformed(void **state)
 		"{\"columns\":[1],\"policies\":[[[]]]}", "{\"columns\":[1],\"policies\":[{}]}"};
 	size_t n;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		assert_int_equal(read_page(bad[i], SIZE_MAX, &n), -EBADMSG);
 	for (size_t most = 0; most < 4; most++) {
@@ -183,9 +182,8 @@ static void test_malformed(void **state)
 }
 
 /* A page has room for all values that a limiter sends, and never more. */
-static void test_long(void **state)
+TEST(test_long)
 {
-	(void)state;
 	for (size_t length = UINT16_MAX - 9; length <= UINT16_MAX + 9; length++) {
 		char *name = malloc(length + 1);
 		json_t *page;
@@ -204,26 +202,14 @@ static void test_long(void **state)
 	}
 }
 
-static void test_generated(void **state)
+TEST(test_generated)
 {
 	const char *text = getenv("WEIR_SEED");
 	const uint64_t seed = text ? strtoull(text, NULL, 0) : 0x9a6e5;
 	struct prng prng;
 
-	(void)state;
 	print_message("seed %#" PRIx64 " (WEIR_SEED changes it)\n", seed);
 	prng_seed(&prng, seed);
 	for (unsigned i = 0; i < ROUNDS(400); i++)
 		check_generated(&prng);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_generated),
-		cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_long),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

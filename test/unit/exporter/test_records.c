@@ -246,12 +246,11 @@ static void end_scene(struct scene *scene)
 /* --- what is told ----------------------------------------------------------------------------- */
 
 /* The first reading tells templates and who it is alone; then differences, with their time. */
-static void test_differences(void **state)
+TEST(test_differences)
 {
 	struct scene *scene = new_scene();
 	struct world world = usual;
 
-	(void)state;
 	take(scene, 0, &world);
 	assert_int_equal(scene->collector.datagrams, 1);
 	assert_int_equal(scene->collector.records, 0);
@@ -280,11 +279,10 @@ static void test_differences(void **state)
 }
 
 /* Nothing is sent of what counts nothing, but for templates now and then. */
-static void test_idle(void **state)
+TEST(test_idle)
 {
 	struct scene *scene = new_scene();
 
-	(void)state;
 	for (unsigned s = 0; s <= 120; s += 10)
 		take(scene, s, &usual);
 	assert_int_equal(scene->collector.datagrams, 3);
@@ -294,12 +292,11 @@ static void test_idle(void **state)
 }
 
 /* What a limiter has counted since it has restarted, whatever its counters say. */
-static void test_restart(void **state)
+TEST(test_restart)
 {
 	struct scene *scene = new_scene();
 	struct world world = usual;
 
-	(void)state;
 	take(scene, 0, &world);
 	world.passed = 2; /* fewer than before */
 	world.dropped = 3;
@@ -315,12 +312,11 @@ static void test_restart(void **state)
 }
 
 /* One that does not answer, or is reloaded meanwhile: what it has counted is told when it does. */
-static void test_silence(void **state)
+TEST(test_silence)
 {
 	struct scene *scene = new_scene();
 	struct world world = usual;
 
-	(void)state;
 	take(scene, 0, &world);
 	world.passed = 11;
 	world.down = true;
@@ -341,12 +337,11 @@ static void test_silence(void **state)
 }
 
 /* A policy that was not there has begun since; where some are left out it may have been there. */
-static void test_new_policies(void **state)
+TEST(test_new_policies)
 {
 	struct scene *scene = new_scene();
 	struct world world = usual;
 
-	(void)state;
 	take(scene, 0, &world);
 	world.n = 3;
 	take(scene, 10, &world);
@@ -368,12 +363,11 @@ static void test_new_policies(void **state)
 }
 
 /* A name is told with the first record, when its limit is another one, and after a while. */
-static void test_names(void **state)
+TEST(test_names)
 {
 	struct scene *scene = new_scene();
 	struct world world = usual;
 
-	(void)state;
 	take(scene, 0, &world);
 	for (unsigned s = 10; s <= 60; s += 10) {
 		world.passed++;
@@ -394,7 +388,7 @@ static void test_names(void **state)
 }
 
 /* The limit in words, and which drops are a queue's. */
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	static const struct {
 		const char *count, *limit, *waiting, *want;
@@ -409,7 +403,6 @@ static void test_limits(void **state)
 		{"flows", "1000", "5", "1000 flows/s", 139},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct scene *scene = new_scene();
 		struct world world = usual;
@@ -429,13 +422,12 @@ static void test_limits(void **state)
 }
 
 /* Domains of their own, and one number for a policy of all. */
-static void test_limiters(void **state)
+TEST(test_limiters)
 {
 	struct scene *scene = new_scene();
 	struct world worlds[] = {usual, usual, usual};
 	struct records_counts counts[BOXES_MOST];
 
-	(void)state;
 	take_worlds(scene->records, &scene->collector, 0, worlds, 3);
 	for (unsigned i = 0; i < 3; i++)
 		worlds[i].passed += i + 1;
@@ -453,12 +445,11 @@ static void test_limiters(void **state)
 }
 
 /* Many have numbers of their own, and datagrams are no longer than the path takes. */
-static void test_many(void **state)
+TEST(test_many)
 {
 	struct scene *scene = new_scene();
 	struct world world = usual;
 
-	(void)state;
 	world.n = 1000;
 	take(scene, 0, &world);
 	world.passed++;
@@ -473,13 +464,12 @@ static void test_many(void **state)
 }
 
 /* What could not be sent is counted, and missing to who looks at the sequence; it goes on. */
-static void test_deaf(void **state)
+TEST(test_deaf)
 {
 	struct scene *scene = new_scene();
 	struct world world = usual;
 	struct records_counts counts[BOXES_MOST];
 
-	(void)state;
 	take(scene, 0, &world);
 	scene->collector.deaf = true;
 	world.passed++;
@@ -496,14 +486,13 @@ static void test_deaf(void **state)
 }
 
 /* Somebody sets the clock back: no record ends before it begins. */
-static void test_clock_back(void **state)
+TEST(test_clock_back)
 {
 	struct scene *scene = new_scene();
 	struct world world = usual;
 	const struct records_sink sink = {take_datagram, &scene->collector, 700};
 	struct boxes boxes = {.n = 1};
 
-	(void)state;
 	take(scene, 0, &world);
 	world.passed++;
 	boxes.of[0] = world_limiter("box1", &world);
@@ -517,13 +506,12 @@ static void test_clock_back(void **state)
 }
 
 /* Names of any length, and not only of letters that everybody has. */
-static void test_strange_names(void **state)
+TEST(test_strange_names)
 {
 	struct scene *scene = new_scene();
 	struct world world = usual;
 	char longest[300];
 
-	(void)state;
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
 	world.n = 1;
@@ -537,24 +525,4 @@ static void test_strange_names(void **state)
 	assert_int_equal(scene->collector.n_told, 2);
 	assert_int_equal(strlen(scene->collector.told[0].name), 63);
 	end_scene(scene);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_differences),
-		cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_restart),
-		cmocka_unit_test(test_silence),
-		cmocka_unit_test(test_new_policies),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_limiters),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_deaf),
-		cmocka_unit_test(test_clock_back),
-		cmocka_unit_test(test_strange_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static uint64_t key_of(const char *text)
 	return slot_address((const struct sockaddr *)&six);
 }
 
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
 	static const struct {
 		const char *one, *other;
@@ -48,7 +48,6 @@ static void test_addresses(void **state)
 		{"::2", "::1", false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if ((key_of(rows[i].one) == key_of(rows[i].other)) != rows[i].same)
 			fail_msg("%s and %s", rows[i].one, rows[i].other);
@@ -130,9 +129,8 @@ static void move_one(struct slot *slot, const struct slot *slots, struct prng *p
 	slot->since_ms = now;
 }
 
-static void test_crowds(void **state)
+TEST(test_crowds)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 8; seed++) {
 		struct slot slots[SLOTS_ALL] = {0};
 		uint64_t keys[ADDRESSES] = {key_of("127.0.0.1")}, now = 1000;
@@ -154,9 +152,8 @@ static void test_crowds(void **state)
 }
 
 /* A quick client gets through with any number of slow ones at the same address. */
-static void test_scraper(void **state)
+TEST(test_scraper)
 {
-	(void)state;
 	for (enum slot_state crowd = SLOT_ASKS; crowd <= SLOT_ANSWERED; crowd++) {
 		struct slot slots[SLOTS_ALL] = {0}, *scraper;
 		uint64_t here = key_of("127.0.0.1");
@@ -175,15 +172,4 @@ static void test_scraper(void **state)
 			admit(slots, here, 1001 + i);
 		assert_true(scraper->state == SLOT_WAITS && scraper->since_ms == 1000);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_crowds),
-		cmocka_unit_test(test_scraper),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

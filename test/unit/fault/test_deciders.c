@@ -224,18 +224,13 @@ static const struct fault_subject subjects[] = {
 	{.name = "engine", .run = make_engine, .kinds = FAULT_MEMORY, .at_least = 10},
 };
 
-static void test_deciders(void **state)
+TEST(test_deciders)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(subjects) / sizeof(*subjects); i++)
 		fault_try(&subjects[i]);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_deciders),
-	};
-
-	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+	return sodium_init() < 0 ? 1 : run_all_tests();
 }

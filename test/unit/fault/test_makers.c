@@ -462,9 +462,8 @@ static const struct fault_subject subjects[] = {
 	{.name = "roster", .run = roster, .kinds = BOTH},
 };
 
-static void test_makers(void **state)
+TEST(test_makers)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(subjects) / sizeof(*subjects); i++)
 		fault_try(&subjects[i]);
 }
@@ -521,11 +520,4 @@ static int teardown(void **state)
 	return system(command);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_makers),
-	};
-
-	return cmocka_run_group_tests_name("makers", tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

@@ -24,13 +24,12 @@ static bool is_told(const struct config *config, const char *argument)
 }
 
 /* No file of a hugepage outlives its process, unless the operator says something about them. */
-static void names_of_pages(void **state)
+TEST(names_of_pages)
 {
 	static const char *const others[] = {"--no-huge", "--in-memory", "--huge-unlink=existing",
 		"--huge-unlink", "--single-file-segments"};
 	struct config *config = calloc(1, sizeof(*config));
 
-	(void)state;
 	assert_non_null(config);
 	strcpy(config->limiter, "me");
 	config->n_eal = 1;
@@ -45,11 +44,4 @@ static void names_of_pages(void **state)
 		assert_false(is_told(config, "--huge-unlink=always"));
 	}
 	free(config);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(names_of_pages)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,11 +67,10 @@ static void take_card(void)
 	assert_int_equal(rmdir(path), 0);
 }
 
-static void identity(void **state)
+TEST(identity)
 {
 	uint64_t card;
 
-	(void)state;
 	assert_int_equal(pci_card_identity(root, CARD), 0);
 	put_card(NULL);
 	card = pci_card_identity(root, CARD);
@@ -96,7 +95,7 @@ static void expect_advice(const char *device, const char *words)
 	free(text);
 }
 
-static void advice(void **state)
+TEST(advice)
 {
 	static const struct {
 		const char *driver, *words;
@@ -109,7 +108,6 @@ static void advice(void **state)
 		{"../drivers/igb_uio", ""},
 	};
 
-	(void)state;
 	expect_advice("net_null0", "");
 	expect_advice("xdp:eth1", "");
 	expect_advice(CARD ",x=1", ": there is no card at " CARD " (lspci -D lists them)");
@@ -120,12 +118,4 @@ static void advice(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(identity),
-		cmocka_unit_test(advice),
-	};
-
-	return cmocka_run_group_tests(tests, begin, end);
-}
+TEST_GROUP(begin, end)

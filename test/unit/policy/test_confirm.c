@@ -61,11 +61,10 @@ static int64_t do_step(struct confirm *confirm, const struct step *step)
 	}
 }
 
-static void each_step(void **state)
+TEST(each_step)
 {
 	struct confirm confirm = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
 		int64_t got = do_step(&confirm, &steps[i]);
 
@@ -75,11 +74,4 @@ static void each_step(void **state)
 				(unsigned long long)confirm.running,
 				(unsigned long long)confirm.good);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(each_step)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

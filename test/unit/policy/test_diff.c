@@ -3,6 +3,8 @@
  *
  * Two configurations of one limiter: what may change while packets flow, key by key.
  */
+#include "check.h"
+
 #include <unistd.h>
 
 #include "config_cases.h"
@@ -69,7 +71,7 @@ static void refuse_change(const char *a, const char *b, const char *place)
 }
 
 /* A file beside a limiter that runs: the line of what cannot change, as of any other error. */
-static void test_lines(void **state)
+TEST(test_lines)
 {
 	static const char before[] = "{'limiter': 'me', 'ports': {'a.b': {'device': 'net_null0'}}, "
 				     "'gossip': {'roster': [" GROUP2 "], 'insecure': true}}";
@@ -91,7 +93,6 @@ static void test_lines(void **state)
 	struct config *running = load_config(before), *config;
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *text = with_quotes(cases[i].after), *messages = NULL;
@@ -121,7 +122,7 @@ static void test_lines(void **state)
 #define ONES "1111111111111111111111111111111111111111111111111111111111111111"
 
 /* Files of keys, and who everybody is, may be others from one reload to the next. */
-static void test_keys_may_change(void **state)
+TEST(test_keys_may_change)
 {
 	static const char *const documents[] = {
 		LIMITER("'gossip': {'roster': [" GROUP2 "], 'key_file': '/k'}, ", ""),
@@ -136,7 +137,6 @@ static void test_keys_may_change(void **state)
 	};
 	const unsigned n = sizeof(documents) / sizeof(documents[0]);
 
-	(void)state;
 	for (unsigned i = 0; i < n * n; i++) {
 		struct config *old = load_config(documents[i / n]);
 		struct config *config = load_config(documents[i % n]);
@@ -150,7 +150,7 @@ static void test_keys_may_change(void **state)
 	}
 }
 
-static void test_fixed(void **state)
+TEST(test_fixed)
 {
 	static const struct {
 		const char *document, *place;
@@ -243,7 +243,6 @@ static void test_fixed(void **state)
 		{ETCD("'https://e'], 'insecure': true"), "insecure"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		refuse_change(LIMITER(KEYS, ""), cases[i].document, cases[i].place);
 	refuse_change(LIMITER(KEYS "'ledger': {'overlay': {'edges': [['me', 'you']]}}, ", ""),
@@ -321,14 +320,13 @@ static void check_table(const char *above, const struct key *keys)
 }
 
 /* A key without an effect of a reload would be ignored. */
-static void test_each_row(void **state)
+TEST(test_each_row)
 {
-	(void)state;
 	check_table("", config_keys);
 }
 
 /* Each part of what is fixed is, by itself. */
-static void test_fixed_parts(void **state)
+TEST(test_fixed_parts)
 {
 	static const struct {
 		const char *a, *b, *place;
@@ -358,7 +356,6 @@ static void test_fixed_parts(void **state)
 			"gossip.roster[0].address"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		refuse_change(cases[i].a, cases[i].b, cases[i].place);
 }
@@ -382,7 +379,7 @@ static struct config_diff *diff_of(const char *a, const char *b)
 #define SPREAD(members) SHAPED("") ", 'slo': {'p99': '1ms'}, 'place': {" members "}"
 
 /* One key of one policy, and what that is. */
-static void test_keys(void **state)
+TEST(test_keys)
 {
 	static const struct {
 		const char *before, *after;
@@ -464,7 +461,6 @@ static void test_keys(void **state)
 			POLICY_MATCH | POLICY_TERMS | POLICY_ANEW},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		for (int back = 0; back < 2; back++) {
 			char documents[2][512];
@@ -492,14 +488,13 @@ static void test_keys(void **state)
 #define P(name, rate, vlan) "{'name': '" name "', 'limit': '" rate "', 'match': {'vlan': " vlan "}}"
 
 /* By name, whatever their order. */
-static void test_names(void **state)
+TEST(test_names)
 {
 	struct config_diff *diff = diff_of(POLICIES(P("a", "1Mbit/s", "1") "," P(
 						   "b", "2Mbit/s", "2") "," P("c", "3Mbit/s", "3")),
 		POLICIES(P("d", "1Mbit/s", "1") "," P("c", "3Mbit/s", "3") "," P(
 			"a", "9Mbit/s", "4")));
 
-	(void)state;
 	assert_int_equal(diff->n, 3);
 	assert_int_equal(diff->from[0], POLICY_NEW);
 	assert_int_equal(diff->from[1], 2);
@@ -518,7 +513,7 @@ static void test_names(void **state)
 }
 
 /* Whether two matches have packets in common; each way. */
-static void test_overlaps(void **state)
+TEST(test_overlaps)
 {
 	static const struct {
 		const char *a, *b;
@@ -553,7 +548,6 @@ static void test_overlaps(void **state)
 		{"'proto': 'tcp'", "'dst': '10.0.0.0/8'", true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char documents[2][1024];
 		struct config *configs[2];
@@ -575,7 +569,7 @@ static void test_overlaps(void **state)
 }
 
 /* Whether placed policies are held up by so much: up to a number of pairs it is looked at. */
-static void test_retargets(void **state)
+TEST(test_retargets)
 {
 #define PLACED(vlan)                                                              \
 	"{'name': 'a" vlan "', 'limit': '1Mbit/s', 'match': {'vlan': " vlan "}, " \
@@ -611,7 +605,6 @@ static void test_retargets(void **state)
 		{P("a", "1Mbit/s", "4") ", " BESIDE("3"), BESIDE("3"), 99, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		static const bool keeps[] = {true, true, true, true};
 		char documents[2][2048];
@@ -630,21 +623,4 @@ static void test_retargets(void **state)
 		config_free(old);
 		config_free(new);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_row),
-		cmocka_unit_test(test_fixed),
-		cmocka_unit_test(test_fixed_parts),
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_keys_may_change),
-		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_overlaps),
-		cmocka_unit_test(test_retargets),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,12 +47,11 @@ static unsigned count_equal(uint64_t *words)
 	return n;
 }
 
-static void test_million(void **state)
+TEST(test_million)
 {
 	uint64_t *ids = test_calloc(MILLION, sizeof(*ids));
 	uint64_t *checks = test_calloc(MILLION, sizeof(*checks));
 
-	(void)state;
 	for (unsigned i = 0; i < MILLION; i++) {
 		struct policy policy = {.allocator = &allocator_fps};
 		struct policy_key key;
@@ -69,17 +68,16 @@ static void test_million(void **state)
 }
 
 /* The two that FNV-1a of 32 bits merged. */
-static void test_known_pair(void **state)
+TEST(test_known_pair)
 {
 	struct policy a = {.name = "sub-bc124dc7", .allocator = &allocator_fps}, b = a;
 
-	(void)state;
 	snprintf(b.name, sizeof(b.name), "sub-43061219");
 	assert_true(policy_key(&a).id != policy_key(&b).id);
 	assert_true(policy_key(&a).check != policy_key(&b).check);
 }
 
-static void test_one_file(void **state)
+TEST(test_one_file)
 {
 	static const struct config_case cases[] = {
 		{POLICIES("{'name': 'a', 'limit': '1Mbit/s', 'match': {'vlan': 1}}, "
@@ -89,7 +87,6 @@ static void test_one_file(void **state)
 		{0},
 	};
 
-	(void)state;
 	mask = 0;
 	run_cases(cases);
 	mask = UINT64_MAX;
@@ -97,13 +94,7 @@ static void test_one_file(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_million),
-		cmocka_unit_test(test_known_pair),
-		cmocka_unit_test(test_one_file),
-	};
-
 	if (sodium_init() < 0)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests();
 }

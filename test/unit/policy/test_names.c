@@ -41,23 +41,21 @@ static void check_all_found(unsigned n, const char *format)
 	free(policies);
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
-	(void)state;
 	for (unsigned n = 0; n < 70; n++)
 		check_all_found(n, "p%u");
 	check_all_found(MANY, "customer-%u");
 }
 
 /* Names that all begin at the last of the eight places: the search goes on at the first. */
-static void test_one_place(void **state)
+TEST(test_one_place)
 {
 	struct policy policies[4] = {0};
 	struct policy_names *names;
 	char name[CONFIG_NAME_MAX];
 	unsigned n = 0;
 
-	(void)state;
 	for (unsigned i = 0; n < 4; i++) {
 		snprintf(name, sizeof(name), "n%u", i);
 		if ((name_hash(name) & 7) == 7)
@@ -68,14 +66,4 @@ static void test_one_place(void **state)
 		assert_int_equal(policy_names_find(names, policies[i].name), i);
 	assert_int_equal(policy_names_find(names, policies[3].name), 3);
 	policy_names_destroy(names);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_one_place),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

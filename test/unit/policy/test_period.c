@@ -3,15 +3,10 @@
  *
  * Periods of quotas, second by second around their ends, against a calendar that counts days.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+#include "check.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "allocate/allocate.h"
 #include "policy/kind.h"
@@ -32,11 +27,10 @@ static struct policy quota_policy(enum period period, uint64_t period_ns)
 	};
 }
 
-static void test_none(void **state)
+TEST(test_none)
 {
 	struct policy policy = quota_policy(PERIOD_NONE, 0);
 
-	(void)state;
 	assert_int_equal(period_number(&policy, -1), 1);
 	assert_int_equal(period_number(&policy, 0), 1);
 	assert_int_equal(period_number(&policy, INT64_MAX), 1);
@@ -44,7 +38,7 @@ static void test_none(void **state)
 	assert_true(period_ends(&policy, 1) == PERIOD_NEVER);
 }
 
-static void test_fixed(void **state)
+TEST(test_fixed)
 {
 	static const struct {
 		uint64_t period_ns;
@@ -66,7 +60,6 @@ static void test_fixed(void **state)
 		{24 * HOUR, INT64_MIN, 1},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct policy policy = quota_policy(PERIOD_FIXED, rows[i].period_ns);
 		int64_t length = (int64_t)(rows[i].period_ns / 1000000000);
@@ -84,7 +77,7 @@ static void test_fixed(void **state)
 }
 
 /* The first second of a month, by `date -u -d YYYY-MM-01 +%s`. */
-static void test_month(void **state)
+TEST(test_month)
 {
 	static const struct {
 		int64_t begins;
@@ -101,7 +94,6 @@ static void test_month(void **state)
 	};
 	struct policy policy = quota_policy(PERIOD_MONTH, 0);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t number = rows[i].number;
 
@@ -122,13 +114,12 @@ static bool is_leap(unsigned year)
 }
 
 /* Every day of 830 years, two rounds of the calendar. */
-static void test_every_day(void **state)
+TEST(test_every_day)
 {
 	static const unsigned lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	struct policy policy = quota_policy(PERIOD_MONTH, 0);
 	int64_t day = 0;
 
-	(void)state;
 	for (unsigned year = 1970; year < 2800; year++) {
 		for (unsigned month = 1; month <= 12; month++) {
 			unsigned days = lengths[month - 1] + (month == 2 && is_leap(year));
@@ -147,14 +138,13 @@ static void test_every_day(void **state)
 }
 
 /* Another numbering is another budget, and nothing else is. */
-static void test_quota_key(void **state)
+TEST(test_quota_key)
 {
 	struct policy none = quota_policy(PERIOD_NONE, 0), month = quota_policy(PERIOD_MONTH, 0);
 	struct policy day = quota_policy(PERIOD_FIXED, 24 * HOUR),
 		      week = quota_policy(PERIOD_FIXED, 168 * HOUR);
 	struct policy other = day, more = day, rate = {.name = "p", .allocator = &allocator_fps};
 
-	(void)state;
 	strcpy(other.name, "q");
 	more.total = 5;
 	more.limit_bps = 8000;
@@ -167,30 +157,15 @@ static void test_quota_key(void **state)
 	assert_int_equal(policy_key(&day).id, policy_key(&more).id);
 }
 
-static void test_budget_name(void **state)
+TEST(test_budget_name)
 {
 	struct policy none = quota_policy(PERIOD_NONE, 0), month = quota_policy(PERIOD_MONTH, 0);
 	struct policy longest = quota_policy(PERIOD_FIXED, 8784 * HOUR);
 	char text[BUDGET_NAME_MAX];
 
-	(void)state;
 	memset(longest.name, 'x', CONFIG_NAME_MAX - 1);
 	assert_string_equal(budget_name(&none, text, sizeof(text)), "p");
 	assert_string_equal(budget_name(&month, text, sizeof(text)), "p:month");
 	budget_name(&longest, text, sizeof(text));
 	assert_string_equal(text + CONFIG_NAME_MAX - 1, ":31622400s");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_fixed),
-		cmocka_unit_test(test_month),
-		cmocka_unit_test(test_every_day),
-		cmocka_unit_test(test_quota_key),
-		cmocka_unit_test(test_budget_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,12 +4,14 @@
  * Policies of a configuration: each key, and keys against each other, in pairs of just accepted and
  * just refused.
  */
+#include "check.h"
+
 #include "config_cases.h"
 
 #include "config/load.h"
 #include "policy/kind.h"
 
-static void test_policy(void **state)
+TEST(test_policy)
 {
 #define LIMIT(text) POLICY(", 'limit': " text)
 	static const struct config_case cases[] = {
@@ -83,11 +85,10 @@ static void test_policy(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_match(void **state)
+TEST(test_match)
 {
 #define DST_REFUSED(text)                                                                   \
 	{                                                                                   \
@@ -224,11 +225,10 @@ static void test_match(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_policies(void **state)
+TEST(test_policies)
 {
 #define P(name, members) "{'name': '" name "', 'limit': '10Mbit/s'" members "}"
 #define PM(name, match)  P(name, ", 'match': {" match "}")
@@ -271,12 +271,11 @@ static void test_policies(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
 /* A limit of packets or flows is a number per time, wherever "count" stands. */
-static void test_count(void **state)
+TEST(test_count)
 {
 #define COUNTED(what, members) POLICY(", 'count': '" what "', " members)
 #define EXPECTED_COUNT_RATE \
@@ -367,11 +366,10 @@ static void test_count(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_meter(void **state)
+TEST(test_meter)
 {
 #define METER(name)          LIMITED(", 'meter': '" name "'")
 #define WINDOW(name, window) LIMITED(", 'meter': '" name "', 'window': '" window "'")
@@ -447,12 +445,11 @@ static void test_meter(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
 /* Meters that fit an allocator. */
-static void test_allocators(void **state)
+TEST(test_allocators)
 {
 #define IN_GROUP(members)                                                                   \
 	"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2 \
@@ -513,12 +510,11 @@ static void test_allocators(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
 /* How far back the one looks that divides by the past. */
-static void test_history(void **state)
+TEST(test_history)
 {
 #define ADAPTOR(members) IN_GROUP(", 'allocator': 'adaptor'" members)
 	static const struct config_case cases[] = {
@@ -550,11 +546,10 @@ static void test_history(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_per(void **state)
+TEST(test_per)
 {
 #define PER(per)     LIMITED(", 'per': " per)
 #define EXPECTED_PER "expected 'src', or 'src/N' with N from 1 to 128 bits\n"
@@ -612,11 +607,10 @@ static void test_per(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_action(void **state)
+TEST(test_action)
 {
 #define MARK(mark) LIMITED(", 'action': 'mark', 'mark': " mark)
 	static const struct config_case cases[] = {
@@ -643,16 +637,14 @@ static void test_action(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_new_defaults(void **state)
+TEST(test_new_defaults)
 {
 	struct config *config = must_parse(LIMITED(""));
 	const struct policy *policy = &config->policies[0];
 
-	(void)state;
 	assert_int_equal(policy->count, COUNT_BYTES);
 	assert_int_equal(policy->meter, METER_TOKEN_BUCKET);
 	assert_int_equal(policy->window_ns, 0);
@@ -677,7 +669,7 @@ static void test_new_defaults(void **state)
 	config_free(config);
 }
 
-static void test_new_values(void **state)
+TEST(test_new_values)
 {
 	struct config *config = must_parse(
 		POLICY(", 'mark': 10, 'action': 'mark', 'sources': 2000000, 'per': 'src/24', "
@@ -685,7 +677,6 @@ static void test_new_values(void **state)
 		       "'flows'"));
 	const struct policy *policy = &config->policies[0];
 
-	(void)state;
 	assert_int_equal(policy->count, COUNT_FLOWS);
 	assert_int_equal(policy->limit_bps, 4800);
 	assert_int_equal(policy->limit_s, 60);
@@ -709,7 +700,7 @@ static void test_new_values(void **state)
 }
 
 /* The time that a limit is written in is its window, where none is given. */
-static void test_window_as_written(void **state)
+TEST(test_window_as_written)
 {
 	static const struct {
 		const char *members;
@@ -724,7 +715,6 @@ static void test_window_as_written(void **state)
 		{", 'limit': '100/min', 'count': 'flows', 'meter': 'hybrid', 'window': '6s'", 6},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char text[1024];
 		struct config *config;
@@ -739,7 +729,7 @@ static void test_window_as_written(void **state)
 }
 
 /* The other family has the size for one host. */
-static void test_per_bits(void **state)
+TEST(test_per_bits)
 {
 	static const struct {
 		const char *per;
@@ -755,7 +745,6 @@ static void test_per_bits(void **state)
 		{"src/128", 32, 128},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct config *config;
 		char document[512];
@@ -795,7 +784,7 @@ static const char *needs_of(enum meter_kind kind)
 /*
  * Each meter is accepted with the keys of its row and refused with all others.
  */
-static void test_meter_by_its_row(void **state)
+TEST(test_meter_by_its_row)
 {
 	static const struct {
 		const char *members;
@@ -810,7 +799,6 @@ static void test_meter_by_its_row(void **state)
 		{", 'guarantee': 'conserved'", METER_CONSERVED},
 	};
 
-	(void)state;
 	for (enum meter_kind kind = 0; kind < METER_CREDIT; kind++) {
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 			unsigned abilities = rows[i].abilities;
@@ -828,7 +816,7 @@ static void test_meter_by_its_row(void **state)
 }
 
 /* Waiting packets have a time each, except with one of these settings. */
-static void test_timed(void **state)
+TEST(test_timed)
 {
 	static const struct {
 		const char *members;
@@ -845,7 +833,6 @@ static void test_timed(void **state)
 		{", 'limit': '10Mbit/s', 'parent': 'top', 'action': 'shape'", false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char document[512];
 		struct config *config;
@@ -859,27 +846,4 @@ static void test_timed(void **state)
 			fail_msg("%s", rows[i].members);
 		config_free(config);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_policy),
-		cmocka_unit_test(test_match),
-		cmocka_unit_test(test_policies),
-		cmocka_unit_test(test_count),
-		cmocka_unit_test(test_meter),
-		cmocka_unit_test(test_allocators),
-		cmocka_unit_test(test_history),
-		cmocka_unit_test(test_per),
-		cmocka_unit_test(test_window_as_written),
-		cmocka_unit_test(test_per_bits),
-		cmocka_unit_test(test_action),
-		cmocka_unit_test(test_new_defaults),
-		cmocka_unit_test(test_new_values),
-		cmocka_unit_test(test_meter_by_its_row),
-		cmocka_unit_test(test_timed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,15 +4,10 @@
  * Which limit it is, just before, at and after each change: by weekday, over midnight and the
  * week's end, where clocks are changed, on a leap day; against a model that looks each minute.
  */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "check.h"
 
-#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
 
 #include "made_zone.h"
 #include "policy/schedule.h"
@@ -87,9 +82,8 @@ static const struct row rows[] = {
 	{"UTC0", {ENTRY(ALL, AT(8, 0) + 5, AT(8, 0) + 6)}, 1, 1795420805, NONE, 0, 1795420806},
 };
 
-static void test_changes(void **state)
+TEST(test_changes)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct zone *zone = zone_by(rows[i].rule);
 		struct schedule_entry entries[3];
@@ -147,12 +141,11 @@ static void check_year(const struct schedule *schedule)
 	}
 }
 
-static void test_model(void **state)
+TEST(test_model)
 {
 	static const char *const rules[] = {
 		BERLIN, "AEST-10AEDT,M10.1.0,M4.1.0/3", "<+0545>-5:45", "EST5EDT,M3.2.0,M11.1.0"};
 
-	(void)state;
 	srand(7);
 	for (unsigned k = 0; k < 12; k++) {
 		struct zone *zone = zone_by(rules[k % 4]);
@@ -178,13 +171,12 @@ static void test_model(void **state)
 	}
 }
 
-static void test_never(void **state)
+TEST(test_never)
 {
 	struct zone *zone = zone_by(BERLIN);
 	struct schedule_entry always[] = {ENTRY(ALL, 0, AT(24, 0))};
 	struct schedule schedule;
 
-	(void)state;
 	fill_schedule(&schedule, zone, always, 1);
 	assert_int_equal(schedule_arrange(&schedule, NULL), 0);
 	assert_int_equal(schedule_at(&schedule, 1774746000).entry, 0);
@@ -198,7 +190,7 @@ static void test_never(void **state)
 	zone_free(zone);
 }
 
-static void test_clashes(void **state)
+TEST(test_clashes)
 {
 	static const struct {
 		struct schedule_entry entries[3];
@@ -214,7 +206,6 @@ static void test_clashes(void **state)
 			{0, 1, AT(1, 0)}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		struct schedule_entry entries[3];
 		struct schedule schedule;
@@ -243,7 +234,7 @@ static uint64_t digest(struct schedule_entry *entries, const uint64_t *limits, u
 }
 
 /* What means the same is the same, however it is written; and nothing else is. */
-static void test_same(void **state)
+TEST(test_same)
 {
 	struct schedule_entry once[] = {ENTRY(ALL, AT(8, 0), AT(18, 0))};
 	struct schedule_entry parts[] = {ENTRY(ALL, AT(12, 0), AT(18, 0)),
@@ -251,7 +242,6 @@ static void test_same(void **state)
 	struct schedule_entry later[] = {ENTRY(ALL, AT(8, 1), AT(18, 0))};
 	const uint64_t same[] = {8000, 8000, 8000}, other[] = {8000, 16000, 8000};
 
-	(void)state;
 	assert_true(digest(once, same, 1) == digest(parts, same, 3));
 	assert_true(digest(once, same, 1) != digest(parts, other, 3));
 	assert_true(digest(once, same, 1) != digest(later, same, 1));
@@ -260,7 +250,7 @@ static void test_same(void **state)
 	assert_true(schedule_equal(NULL, NULL));
 }
 
-static void test_days(void **state)
+TEST(test_days)
 {
 	static const struct {
 		const char *text;
@@ -270,7 +260,6 @@ static void test_days(void **state)
 		{"", -1}, {"mon,", -1}, {",mon", -1}, {"mon-", -1}, {"monday", -1}, {"mon fri", -1},
 		{"weekdays", -1}, {"mon--fri", -1}, {"mon-fri-sun", -1}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		uint8_t days = 0;
 		int ret = schedule_parse_days(texts[i].text, &days);
@@ -280,7 +269,7 @@ static void test_days(void **state)
 	}
 }
 
-static void test_times(void **state)
+TEST(test_times)
 {
 	static const struct {
 		const char *text;
@@ -290,7 +279,6 @@ static void test_times(void **state)
 		{"08:00:60", -1}, {"0800", -1}, {"", -1}, {"08:00pm", -1}, {"25:00", -1},
 		{"08:00:", -1}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		uint32_t time = 0;
 		int ret = schedule_parse_time(texts[i].text, &time);
@@ -298,19 +286,4 @@ static void test_times(void **state)
 		if ((ret == 0) != (texts[i].time >= 0) || (ret == 0 && time != texts[i].time))
 			fail_msg("\"%s\": %d, %u", texts[i].text, ret, time);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_model),
-		cmocka_unit_test(test_never),
-		cmocka_unit_test(test_clashes),
-		cmocka_unit_test(test_same),
-		cmocka_unit_test(test_days),
-		cmocka_unit_test(test_times),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
  *
  * What is left of a configuration that enforces nothing: all but what it does to packets.
  */
+#include "check.h"
+
 #include "config_cases.h"
 
 #include "config/load.h"
@@ -39,13 +41,12 @@ static struct config *load(const char *document)
 }
 
 /* 8 Mbit/s are 1 MB/s: 10 ms of it are 10 kB, and half and twice of it as much. */
-static void test_policies(void **state)
+TEST(test_policies)
 {
 	struct config *own = load(BOX ALL_POLICIES),
 		      *shadow = load(BOX "'shadow': true, " ALL_POLICIES);
 	const struct policy *a = own->policies, *b = shadow->policies;
 
-	(void)state;
 	assert_false(own->shadow);
 	assert_true(shadow->shadow);
 	assert_int_equal(a[DROPS].action, ACTION_DROP);
@@ -68,7 +69,7 @@ static void test_policies(void **state)
 	config_free(shadow);
 }
 
-static void test_unparsed(void **state)
+TEST(test_unparsed)
 {
 	static const struct {
 		const char *document;
@@ -81,7 +82,6 @@ static void test_unparsed(void **state)
 		{BOX "'shadow': true}", UNPARSED_STRICT},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct config *config = load(cases[i].document);
 
@@ -91,7 +91,7 @@ static void test_unparsed(void **state)
 }
 
 /* What the command line has said no file takes back: neither the first nor a later one. */
-static void test_forced(void **state)
+TEST(test_forced)
 {
 	struct config *running = load(BOX ALL_POLICIES),
 		      *twice = load(BOX "'shadow': true, " ALL_POLICIES);
@@ -99,7 +99,6 @@ static void test_forced(void **state)
 	json_t *document = json_loads(text, 0, NULL);
 	struct config *later;
 
-	(void)state;
 	config_force_shadow(running);
 	config_force_shadow(twice);
 	assert_int_equal(running->policies[DROPS].action, ACTION_COUNT);
@@ -118,15 +117,4 @@ static void test_forced(void **state)
 	config_free(twice);
 	json_decref(document);
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_policies),
-		cmocka_unit_test(test_unparsed),
-		cmocka_unit_test(test_forced),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

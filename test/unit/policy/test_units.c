@@ -3,15 +3,10 @@
  *
  * Quantities: pairs of just read and just refused, and every formatted text reads back.
  */
+#include "check.h"
+
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 #include "base/hash.h"
 #include "policy/units.h"
@@ -38,7 +33,7 @@ static void run_cases(units_parser parse, const struct parse_case *cases)
 	}
 }
 
-static void test_rate(void **state)
+TEST(test_rate)
 {
 	static const struct parse_case cases[] = {
 		{"1bit/s", 0, 1},
@@ -92,11 +87,10 @@ static void test_rate(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(units_parse_rate, cases);
 }
 
-static void test_size(void **state)
+TEST(test_size)
 {
 	static const struct parse_case cases[] = {
 		{"1500B", 0, 1500},
@@ -125,11 +119,10 @@ static void test_size(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(units_parse_size, cases);
 }
 
-static void test_time(void **state)
+TEST(test_time)
 {
 	static const struct parse_case cases[] = {
 		{"1ns", 0, 1},
@@ -152,11 +145,10 @@ static void test_time(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(units_parse_time, cases);
 }
 
-static void test_count(void **state)
+TEST(test_count)
 {
 	static const struct parse_case cases[] = {
 		{"100", 0, 100},
@@ -178,12 +170,11 @@ static void test_count(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(units_parse_count, cases);
 }
 
 /* In eighths, of the time as written. */
-static void test_count_rate(void **state)
+TEST(test_count_rate)
 {
 	static const struct {
 		const char *text;
@@ -232,7 +223,6 @@ static void test_count_rate(void **state)
 		{"/d", -EINVAL, 0, 0, NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *again = cases[i].again ? cases[i].again : cases[i].text;
 		char text[UNITS_TEXT_MAX];
@@ -252,11 +242,10 @@ static void test_count_rate(void **state)
 }
 
 /* An even part is told to a thousandth, and no part is told as more than it is. */
-static void test_count_part(void **state)
+TEST(test_count_part)
 {
 	char text[UNITS_TEXT_MAX];
 
-	(void)state;
 	assert_string_equal(units_format_count_part(40, 60, 10, text, sizeof(text)), "0.5/min");
 	assert_string_equal(units_format_count_part(800, 60, 3, text, sizeof(text)), "33.333/min");
 	assert_string_equal(units_format_count_part(8, 86400, 10, text, sizeof(text)), "0.1/d");
@@ -264,7 +253,7 @@ static void test_count_part(void **state)
 }
 
 /* What is named instead of a rate that is not exact is exact, and in the same time. */
-static void test_nearest(void **state)
+TEST(test_nearest)
 {
 	static const struct {
 		const char *text, *nearest;
@@ -280,7 +269,6 @@ static void test_nearest(void **state)
 		{"9007199254740993.1/s", "1G/s"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char nearest[UNITS_TEXT_MAX];
 		uint64_t eighths;
@@ -336,9 +324,8 @@ static const struct {
 	{units_format_count, units_parse_count, 2000000, "2M"},
 };
 
-static void test_format(void **state)
+TEST(test_format)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		char text[UNITS_TEXT_MAX];
 		uint64_t back;
@@ -351,29 +338,11 @@ static void test_format(void **state)
 }
 
 /* The published test vectors of 32-bit FNV-1a, and a pair that is known to collide. */
-static void test_name_hash(void **state)
+TEST(test_name_hash)
 {
-	(void)state;
 	assert_int_equal(name_hash(""), 0x811c9dc5);
 	assert_int_equal(name_hash("a"), 0xe40c292c);
 	assert_int_equal(name_hash("foobar"), 0xbf9cf968);
 	assert_int_equal(name_hash("costarring"), name_hash("liquid"));
 	assert_int_not_equal(name_hash("costarring"), name_hash("liquic"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rate),
-		cmocka_unit_test(test_size),
-		cmocka_unit_test(test_time),
-		cmocka_unit_test(test_count),
-		cmocka_unit_test(test_count_rate),
-		cmocka_unit_test(test_count_part),
-		cmocka_unit_test(test_nearest),
-		cmocka_unit_test(test_format),
-		cmocka_unit_test(test_name_hash),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,12 +17,11 @@
 #define X63         "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const char *const good[] = {"a", "Z", "0", "_", ".", "-", "a-B_c.9", X63};
 	static const char *const bad[] = {"", X63 "x", "a b", "a/b", "a,b", "\xc3\xa9", "a\n"};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(good); i++)
 		if (!name_valid(good[i]))
 			fail_msg("\"%s\" is refused", good[i]);
@@ -31,7 +30,7 @@ static void test_names(void **state)
 			fail_msg("\"%s\" is taken", bad[i]);
 }
 
-static void test_devices(void **state)
+TEST(test_devices)
 {
 	static const char *const good[] = {"0000:03:00.0", "abcd:EF:1f.7", "10000:01:00.0",
 		"00000001:01:00.0", "0000:03:00.0,a=1,b=2", "0000:03:00.0,", "net_null0",
@@ -44,7 +43,6 @@ static void test_devices(void **state)
 		"net_null0,iface=\x7f", "net_null0,iface=\t", "net_null.0"};
 	char text[CONFIG_DEVICE_MAX + 2];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(good); i++)
 		if (!device_valid(good[i]))
 			fail_msg("\"%s\" is refused", good[i]);
@@ -62,7 +60,7 @@ static void test_devices(void **state)
 	assert_int_equal(device_id_length("net_null0"), 9);
 }
 
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
 	static const struct {
 		const char *text;
@@ -109,7 +107,6 @@ static void test_addresses(void **state)
 		{"", .format = ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const char *expected = rows[i].format ? rows[i].format : rows[i].text;
 		struct sockaddr_storage address, zeroed = {0};
@@ -135,7 +132,7 @@ static void test_addresses(void **state)
 	}
 }
 
-static void test_prefixes(void **state)
+TEST(test_prefixes)
 {
 	static const struct {
 		const char *text;
@@ -175,7 +172,6 @@ static void test_prefixes(void **state)
 	const struct prefix any = {0};
 	char text[PREFIX_TEXT_MAX];
 
-	(void)state;
 	assert_string_equal(prefix_format(&any, text, sizeof(text)), "any");
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct prefix prefix = {.family = 99};
@@ -191,7 +187,7 @@ static void test_prefixes(void **state)
 	}
 }
 
-static void test_ports(void **state)
+TEST(test_ports)
 {
 	static const struct {
 		const char *text;
@@ -223,7 +219,6 @@ static void test_ports(void **state)
 	const struct port_range any = {0};
 	char text[PORTS_TEXT_MAX];
 
-	(void)state;
 	assert_string_equal(port_range_format(&any, text, sizeof(text)), "any");
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct port_range range = {99, 98};
@@ -239,7 +234,7 @@ static void test_ports(void **state)
 	}
 }
 
-static void test_cpu_lists(void **state)
+TEST(test_cpu_lists)
 {
 	static const struct {
 		const char *text;
@@ -273,7 +268,6 @@ static void test_cpu_lists(void **state)
 		{"99999999999999999999", -EINVAL, {0}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		unsigned cpus[4] = {0};
 		int n = cpu_list_parse(rows[i].text, 9, cpus, 4);
@@ -286,7 +280,7 @@ static void test_cpu_lists(void **state)
 }
 
 /* Names are those of RFC 2474, 2597, 3246, 5865 and 8622. */
-static void test_dscps(void **state)
+TEST(test_dscps)
 {
 	static const struct {
 		const char *text;
@@ -327,13 +321,12 @@ static void test_dscps(void **state)
 		{"46", -EINVAL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
 		if (dscp_parse(rows[i].text) != rows[i].dscp)
 			fail_msg("\"%s\": %d", rows[i].text, dscp_parse(rows[i].text));
 }
 
-static void test_sources(void **state)
+TEST(test_sources)
 {
 	static const struct {
 		const char *text;
@@ -357,7 +350,6 @@ static void test_sources(void **state)
 		{"dst", -EINVAL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		unsigned bits = 999;
 		int ret = source_parse(rows[i].text, &bits);
@@ -369,7 +361,7 @@ static void test_sources(void **state)
 }
 
 /* Numbers of IANA, and each its name. */
-static void test_protocols(void **state)
+TEST(test_protocols)
 {
 	static const struct {
 		const char *name;
@@ -386,7 +378,6 @@ static void test_protocols(void **state)
 		{"udplite", 136},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_int_equal(proto_number(rows[i].name), rows[i].number);
 		assert_string_equal(proto_name(rows[i].number), rows[i].name);
@@ -401,21 +392,4 @@ static void test_protocols(void **state)
 	assert_string_equal(accounting_name(ACCOUNTING_L2), "l2");
 	assert_string_equal(accounting_name(ACCOUNTING_L3), "l3");
 	assert_string_equal(accounting_name(ACCOUNTING_WIRE), "wire");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_devices),
-		cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_prefixes),
-		cmocka_unit_test(test_ports),
-		cmocka_unit_test(test_cpu_lists),
-		cmocka_unit_test(test_dscps),
-		cmocka_unit_test(test_sources),
-		cmocka_unit_test(test_protocols),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

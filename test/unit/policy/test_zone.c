@@ -4,22 +4,17 @@
  * Time zones: names, files that are none, and rules at and around their turns. What tzdata has is
  * compared with another reader of it by check_zones.py.
  */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "check.h"
 
-#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
 
 #include "made_zone.h"
 #include "policy/zone_rule.h"
 
 #define HOUR 3600
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const char *const good[] = {"UTC", "Europe/Berlin", "America/Argentina/Ushuaia",
 		"Etc/GMT+3", "America/Port-au-Prince", "EST5EDT"};
@@ -27,7 +22,6 @@ static void test_names(void **state)
 		"Europe//Berlin", "Europe/", "Europe Berlin", ".", "a.b",
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
 		assert_true(zone_name_valid(good[i]));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
@@ -65,9 +59,8 @@ static const struct rule_row rule_rows[] = {
 	{"AAA0BBB,J365/0,J100/0", 4007750400, 0, HOUR, 4016386800},
 };
 
-static void test_rules(void **state)
+TEST(test_rules)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rule_rows) / sizeof(*rule_rows); i++) {
 		const struct rule_row *row = &rule_rows[i];
 		struct zone_rule rule;
@@ -88,12 +81,11 @@ static void test_rules(void **state)
 }
 
 /* All year round: what one year ends the next one begins, at the same moment. */
-static void test_always_summer(void **state)
+TEST(test_always_summer)
 {
 	struct zone_rule rule;
 	int64_t until;
 
-	(void)state;
 	assert_int_equal(zone_rule_parse("XXX3EDT4,0/0,J365/23", &rule), 0);
 	for (int64_t at = 1767225600 - 200000; at < 1767225600 + 200000; at += 1800)
 		assert_int_equal(zone_rule_at(&rule, at, &until), -4 * HOUR);
@@ -102,7 +94,7 @@ static void test_always_summer(void **state)
 	assert_true(until == ZONE_NEVER);
 }
 
-static void test_no_rules(void **state)
+TEST(test_no_rules)
 {
 	static const char *const bad[] = {"", "CE-1", "CET", "CET-25", "<+03-3", "CET-1CEST",
 		"CET-1CEST,M3.5.0", "CET-1CEST,M3.5.0,M10.5.0/3x", "CET-1CEST,M13.5.0,M10.5.0",
@@ -111,19 +103,17 @@ static void test_no_rules(void **state)
 		"CET-1:00:00:00"};
 	struct zone_rule rule;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		if (zone_rule_parse(bad[i], &rule) != -EINVAL)
 			fail_msg("%s is taken", bad[i]);
 }
 
-static void test_file(void **state)
+TEST(test_file)
 {
 	struct made_zone made = make_zone("CET-1CEST,M3.5.0,M10.5.0/3", 1000000, 3208, HOUR);
 	struct zone_span span;
 	struct zone *zone;
 
-	(void)state;
 	assert_int_equal(zone_parse(made.bytes, made.len, "Europe/Berlin", &zone), 0);
 	assert_string_equal(zone_name(zone), "Europe/Berlin");
 	span = zone_at(zone, 999999);
@@ -140,7 +130,7 @@ static void test_file(void **state)
 }
 
 /* A time as it is shown: by its zone's clocks, or in UTC; "-" beyond all years. */
-static void test_format(void **state)
+TEST(test_format)
 {
 	static const struct {
 		const char *rule;
@@ -158,7 +148,6 @@ static void test_format(void **state)
 		{"XXX11", -11 * HOUR, 1795397122, "2026-11-22T14:25:22-11:00"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		char text[ZONE_TEXT_MAX];
 		struct zone *zone = NULL;
@@ -187,9 +176,8 @@ static uint64_t digest_of(const char *name, const char *rule)
 }
 
 /* Two boxes with different years of tzdata are told apart by what it says of the years to come. */
-static void test_digest(void **state)
+TEST(test_digest)
 {
-	(void)state;
 	assert_true(digest_of("A", "CET-1") == digest_of("A", "CET-1"));
 	assert_true(digest_of("A", "CET-1") != digest_of("B", "CET-1"));
 	assert_true(digest_of("A", "CET-1") != digest_of("A", "CET-1CEST,M3.5.0,M10.5.0/3"));
@@ -197,12 +185,11 @@ static void test_digest(void **state)
 }
 
 /* Each byte is cut off in turn, and each is another one: no harm, and never a zone from nothing. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
 	struct made_zone made = make_zone("CET-1CEST,M3.5.0,M10.5.0/3", 1000000, 3208, HOUR);
 	struct zone *zone;
 
-	(void)state;
 	for (size_t len = 0; len < made.len; len++) {
 		uint8_t *copy = malloc(len + 1); /* so that what reads beyond it is found */
 
@@ -224,31 +211,13 @@ static void test_damaged(void **state)
 }
 
 /* Leap seconds would be in all times; the count is in the second header, behind the first block. */
-static void test_leap_seconds(void **state)
+TEST(test_leap_seconds)
 {
 	struct made_zone made = make_zone("CET-1", 1000000, 0, HOUR);
 	struct zone *zone;
 
-	(void)state;
 	assert_int_equal(zone_parse(made.bytes, made.len, "x", &zone), 0);
 	zone_free(zone);
 	wire_put32(made.bytes + 44 + 10 + 28, 1);
 	assert_int_equal(zone_parse(made.bytes, made.len, "x", &zone), -EINVAL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_always_summer),
-		cmocka_unit_test(test_no_rules),
-		cmocka_unit_test(test_file),
-		cmocka_unit_test(test_format),
-		cmocka_unit_test(test_digest),
-		cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_leap_seconds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

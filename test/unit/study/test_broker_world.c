@@ -26,9 +26,8 @@ static const struct broker_traffic kinds[] = {
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 /* By time; as much as was asked for; at the rate that was, and members of a group together. */
-static void test_trace(void **state)
+TEST(test_trace)
 {
-	(void)state;
 	for (unsigned i = 0; i < KINDS; i++) {
 		const struct broker_traffic *t = &kinds[i];
 		struct broker_trace trace;
@@ -67,9 +66,8 @@ static double trace_waiting_units(
 }
 
 /* Section VI: just so deep that one of 100 may wait, and not an eighth of a message less. */
-static void test_burst(void **state)
+TEST(test_burst)
 {
-	(void)state;
 	for (unsigned i = 0; i < KINDS; i++) {
 		const struct broker_traffic *t = &kinds[i];
 		uint64_t limit = (uint64_t)(1.1 * broker_rate(t) * BROKER_MESSAGE), burst;
@@ -84,11 +82,10 @@ static void test_burst(void **state)
 }
 
 /* The calibration: a bit above 60,000 messages a second, and more in batches. */
-static void test_capacity(void **state)
+TEST(test_capacity)
 {
 	double one = broker_capacity(1), ten = broker_capacity(10);
 
-	(void)state;
 	assert_true(one > 55000 && one < 61000);
 	assert_true(ten > one);
 }
@@ -107,13 +104,12 @@ static void run_broker_case(const struct broker_case *c, enum broker_method meth
 }
 
 /* One broker holds what fits its bucket; all of them make it wait. And again the same. */
-static void test_split_costs(void **state)
+TEST(test_split_costs)
 {
 	struct broker_case c = {
 		.traffic = {false, 1000, 10, 1, 1, 0, 100000}, .loads = {1000, 0, 0, 0, 0, 0}};
 	struct broker_outcome one, six, again;
 
-	(void)state;
 	run_broker_case(&c, BROKER_LB, 1, &one);
 	run_broker_case(&c, BROKER_LB, 6, &six);
 	run_broker_case(&c, BROKER_LB, 6, &again);
@@ -126,12 +122,11 @@ static void test_split_costs(void **state)
 }
 
 /* Groups that send at once, in parts: whose parts are by group do not wait, others do. */
-static void test_groups(void **state)
+TEST(test_groups)
 {
 	struct broker_case c = {.traffic = {true, 600, 10, 10, 30, 0, 100000}};
 	struct broker_outcome apart, lot;
 
-	(void)state;
 	run_broker_case(&c, BROKER_SRTM, 5, &apart);
 	run_broker_case(&c, BROKER_MAX_MIN, 5, &lot);
 	assert_true(apart.measured.worst < lot.measured.worst);
@@ -140,12 +135,11 @@ static void test_groups(void **state)
 }
 
 /* What else a broker does is in the way. */
-static void test_others(void **state)
+TEST(test_others)
 {
 	struct broker_case c = {.traffic = {false, 1000, 10, 1, 1, 0, 100000}};
 	struct broker_outcome idle, busy;
 
-	(void)state;
 	run_broker_case(&c, BROKER_LB, 1, &idle);
 	for (unsigned i = 0; i < BROKERS; i++)
 		c.loads[i] = 70000;
@@ -158,7 +152,7 @@ static void test_others(void **state)
  * What needs no round is right, whatever is sent: not as in any figure. Whoever was sure and wrong
  * is on other brokers in the end.
  */
-static void test_sure_is_right(void **state)
+TEST(test_sure_is_right)
 {
 	static const struct broker_traffic traffics[] = {
 		{false, 500, 10, 10, 15, 0, 100000},
@@ -172,7 +166,6 @@ static void test_sure_is_right(void **state)
 	};
 	unsigned untried = 0, mistaken = 0, runs = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(traffics) / sizeof(traffics[0]); i++) {
 		struct broker_case c = {.traffic = traffics[i]};
 		double capacity = broker_capacity(traffics[i].batch);
@@ -194,19 +187,4 @@ static void test_sure_is_right(void **state)
 	}
 	assert_true(untried >= runs / 2);
 	assert_true(mistaken <= 1 + untried / 20);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trace),
-		cmocka_unit_test(test_burst),
-		cmocka_unit_test(test_capacity),
-		cmocka_unit_test(test_split_costs),
-		cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_others),
-		cmocka_unit_test(test_sure_is_right),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

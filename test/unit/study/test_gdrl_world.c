@@ -42,11 +42,10 @@ static unsigned slots_to_settle(struct gdrl_case c, uint64_t seed, const char *w
  * The answer, not only that all are alike: with known demands everybody's spare capacity is the
  * same part of what the demands leave, but for rounding, which is 1/eta on each edge.
  */
-static void test_ring_without_noise(void **state)
+TEST(test_ring_without_noise)
 {
 	struct gdrl_world *w;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct gdrl_case c = ring;
 
@@ -62,22 +61,20 @@ static void test_ring_without_noise(void **state)
 }
 
 /* Figures 3 and 4. */
-static void test_ring(void **state)
+TEST(test_ring)
 {
 	struct gdrl_case c = ring;
 
-	(void)state;
 	c.alpha = 1e-3;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		assert_true(slots_to_settle(c, seed, "ring") < 100);
 }
 
 /* Figures 5 and 6: after an abrupt change of known demands it has to settle anew. */
-static void test_changes(void **state)
+TEST(test_changes)
 {
 	struct gdrl_run run = {.c = ring, .name = "changes"};
 
-	(void)state;
 	run.c.period = 1000;
 	run.c.steps = 4000;
 	assert_int_equal(gdrl_run(&run), 0);
@@ -91,7 +88,7 @@ static void test_changes(void **state)
 }
 
 /* Statements late, lost, and limiters that act when they like (theorem 2 and beyond). */
-static void test_bad_networks(void **state)
+TEST(test_bad_networks)
 {
 	static const struct {
 		const char *what;
@@ -106,7 +103,6 @@ static void test_bad_networks(void **state)
 		{"all of it, many edges", 8, 20, 2500, 0.5, 0.5},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 			struct gdrl_case c = ring;
@@ -122,11 +118,10 @@ static void test_bad_networks(void **state)
 }
 
 /* A statement that is late is a step that is late, and no more than that. */
-static void test_delay_slows(void **state)
+TEST(test_delay_slows)
 {
 	unsigned before = 0;
 
-	(void)state;
 	for (unsigned delay = 0; delay <= 64; delay = delay ? 4 * delay : 1) {
 		struct gdrl_case c = ring;
 		unsigned stays;
@@ -140,12 +135,11 @@ static void test_delay_slows(void **state)
 }
 
 /* What is lost is only late: when the network is silent long enough all is where it belongs. */
-static void test_nothing_is_lost(void **state)
+TEST(test_nothing_is_lost)
 {
 	struct gdrl_case c = ring;
 	struct gdrl_world *w;
 
-	(void)state;
 	c.loss = 0.5;
 	c.delay = 3;
 	c.steps = 20000;
@@ -158,7 +152,7 @@ static void test_nothing_is_lost(void **state)
 	gdrl_world_destroy(w);
 }
 
-static void test_indicators(void **state)
+TEST(test_indicators)
 {
 	static const struct {
 		const struct gdrl_indicator *indicator;
@@ -166,7 +160,6 @@ static void test_indicators(void **state)
 	} rows[] = {{&gdrl_utilisation, 0.1}, {&gdrl_utilisation, -0.2}, {&gdrl_loss, -0.3},
 		{&gdrl_drops, -0.1}, {&gdrl_delay, 0.1}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (unsigned degree = 2; degree <= 4; degree += 2)
 			for (uint64_t seed = 1; seed <= ROUNDS(3); seed++) {
@@ -183,11 +176,10 @@ static void test_indicators(void **state)
 			}
 }
 
-static void test_same_seed_same_numbers(void **state)
+TEST(test_same_seed_same_numbers)
 {
 	struct gdrl_run runs[3];
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		runs[i] = (struct gdrl_run){.c = ring, .name = "twice"};
 		runs[i].c.steps = 300;
@@ -201,20 +193,4 @@ static void test_same_seed_same_numbers(void **state)
 	assert_memory_not_equal(runs[0].jain, runs[2].jain, 301 * sizeof(double));
 	for (unsigned i = 0; i < 3; i++)
 		gdrl_run_free(&runs[i]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ring_without_noise),
-		cmocka_unit_test(test_ring),
-		cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_bad_networks),
-		cmocka_unit_test(test_delay_slows),
-		cmocka_unit_test(test_nothing_is_lost),
-		cmocka_unit_test(test_indicators),
-		cmocka_unit_test(test_same_seed_same_numbers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,11 +28,10 @@ static double tail_by_terms(double load, double x)
 	}
 }
 
-static void test_tail(void **state)
+TEST(test_tail)
 {
 	static const double loads[] = {0.1, 0.5, 0.8, 0.9, 0.98};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
 		assert_near(penalty_md1_tail(loads[i], -0.5), 1, 0);
 		assert_near(penalty_md1_tail(loads[i], 0), loads[i], 1e-12);
@@ -44,12 +43,11 @@ static void test_tail(void **state)
 	}
 }
 
-static void test_excess(void **state)
+TEST(test_excess)
 {
 	static const double loads[] = {0.3, 0.9};
 	const double step = 1.0 / 512; /* the tail breaks at whole numbers, which are met */
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
 		double mean = loads[i] / (2 * (1 - loads[i])), integral = 0;
 
@@ -65,9 +63,8 @@ static void test_excess(void **state)
 }
 
 /* Formula (1) is what it is for a depth of one packet, and not less than that for any other. */
-static void test_paper_is_above(void **state)
+TEST(test_paper_is_above)
 {
-	(void)state;
 	for (double load = 0.1; load < 0.99; load += 0.1) {
 		struct penalty_bucket b = {.load = load, .rate = 10000, .depth = 1, .batch = 1};
 
@@ -79,7 +76,7 @@ static void test_paper_is_above(void **state)
 }
 
 /* A byte a tick: just at the tick, in line, and with a burst after a pause. */
-static void test_line(void **state)
+TEST(test_line)
 {
 	static const struct {
 		uint64_t now, leaves;
@@ -96,7 +93,6 @@ static void test_line(void **state)
 	};
 	struct penalty_queue queue;
 
-	(void)state;
 	assert_int_equal(penalty_queue_init(&queue, 8 * PENALTY_HZ, 2000), 0);
 	for (unsigned i = 0; i < sizeof(packets) / sizeof(packets[0]); i++)
 		assert_int_equal(penalty_queue_leave(&queue, packets[i].now, packets[i].bytes),
@@ -105,9 +101,8 @@ static void test_line(void **state)
 }
 
 /* The bucket of lib/datapath/meter, asked at each tick, lets a packet pass then and not before. */
-static void test_first_tick(void **state)
+TEST(test_first_tick)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++) {
 		struct token_bucket bucket = {0};
 		struct penalty_queue queue;
@@ -257,12 +252,11 @@ static void check_sums(const struct world *w)
  * no room for a tick's tokens above a packet's. But where two parts can let packets pass at all, it
  * has room for two packets, and a tick's tokens are less than one.
  */
-static void test_split_never_helps(void **state)
+TEST(test_split_never_helps)
 {
 	unsigned worse = 0, rounds = ROUNDS(4000);
 	struct world w;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= rounds; seed++) {
 		make_buckets(&w, seed);
 		make_packets(&w);
@@ -283,12 +277,11 @@ static void test_split_never_helps(void **state)
 }
 
 /* The premise is a token each: a large packet that is out of the way of small ones is a gain. */
-static void test_sizes_matter(void **state)
+TEST(test_sizes_matter)
 {
 	struct penalty_queue one, parts[2];
 	uint64_t whole = 0, split = 0;
 
-	(void)state;
 	assert_int_equal(penalty_queue_init(&one, 8 * PENALTY_HZ, 2000), 0);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(penalty_queue_init(&parts[i], 4 * PENALTY_HZ, 1000), 0);
@@ -320,12 +313,11 @@ static void run_seeds(struct penalty_row *row, const struct penalty_case *c, uns
 }
 
 /* The simulation's means are the exact formula's, within what their own spread allows. */
-static void test_simulation_is_the_formula(void **state)
+TEST(test_simulation_is_the_formula)
 {
 	static const unsigned parts[] = {2, 4, 8};
 	static struct penalty_row row;
 
-	(void)state;
 	for (unsigned kind = 0; kind < PENALTY_ARRIVALS; kind++)
 		for (unsigned i = 0; i < 3; i++) {
 			struct penalty_case c = usual;
@@ -344,13 +336,12 @@ static void test_simulation_is_the_formula(void **state)
 }
 
 /* A batch of 3 does not deal 2 parts the same each time; one of 2 to 4 parts is 1 or none. */
-static void test_where_formulas_apply(void **state)
+TEST(test_where_formulas_apply)
 {
 	static const struct {
 		unsigned batch, parts, of_part; /* 0: they do not */
 	} cases[] = {{3, 2, 0}, {3, 3, 1}, {3, 1, 3}, {2, 4, 1}, {8, 4, 2}, {8, 5, 0}, {1, 7, 1}};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct penalty_case c = usual;
 		struct penalty_bucket part;
@@ -364,14 +355,13 @@ static void test_where_formulas_apply(void **state)
 }
 
 /* Batches of 10, far apart, and a bucket of one packet: they wait for 0 to 9 times its tokens. */
-static void test_quantiles(void **state)
+TEST(test_quantiles)
 {
 	static const double shares[] = {0.05, 0.15, 0.55, 0.95};
 	static struct penalty_row row;
 	struct penalty_case c = usual;
 	unsigned __int128 total;
 
-	(void)state;
 	c.arrivals = PENALTY_BATCH;
 	c.batch = 10;
 	c.burst_bytes = c.packet_bytes;
@@ -387,22 +377,4 @@ static void test_quantiles(void **state)
 	assert_near(row.mean, 4.5e5, 1e3);
 	assert_near((double)total / (double)c.packets, 4.5e5, 1e3);
 	assert_near(penalty_error(&row), 0, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tail),
-		cmocka_unit_test(test_excess),
-		cmocka_unit_test(test_paper_is_above),
-		cmocka_unit_test(test_line),
-		cmocka_unit_test(test_first_tick),
-		cmocka_unit_test(test_split_never_helps),
-		cmocka_unit_test(test_sizes_matter),
-		cmocka_unit_test(test_simulation_is_the_formula),
-		cmocka_unit_test(test_where_formulas_apply),
-		cmocka_unit_test(test_quantiles),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,9 +110,8 @@ static void expect_checked(
 #define TWICE "file:1: warning: policies[0] \"a\".match[1]: the policy has it twice\n"
 
 /* One that is good: what it is of goes to standard output, unless nobody wants to know. */
-static void test_good(void **state)
+TEST(test_good)
 {
-	(void)state;
 	put_file("file", FILE_OF("", GOOD));
 	expect_checked((struct check_options){0}, 0, "file: good: " TOTALS "1\n", "");
 	expect_checked((struct check_options){.strict = true}, 0, "file: good: " TOTALS "1\n", "");
@@ -126,21 +125,19 @@ static void test_good(void **state)
 }
 
 /* How many files it is made of, if it is more than one. */
-static void test_included(void **state)
+TEST(test_included)
 {
-	(void)state;
 	put_file("part", "{'policies': [" OTHER "]}");
 	put_file("file", FILE_OF("'include': 'part', ", GOOD));
 	expect_checked((struct check_options){0}, 0, "file: good: " TOTALS "2, files 2\n", "");
 }
 
 /* A warning is said and counted, and refuses where that is wanted: then it is always said. */
-static void test_warned(void **state)
+TEST(test_warned)
 {
 	static const char refused[] = "file: refused: warnings are errors with --strict\n";
 	char both[256];
 
-	(void)state;
 	snprintf(both, sizeof(both), TWICE "%s", refused);
 	put_file("file", FILE_OF("", WARNED));
 	expect_checked(
@@ -159,9 +156,8 @@ static void test_warned(void **state)
 	}
 }
 
-static void test_wrong(void **state)
+TEST(test_wrong)
 {
-	(void)state;
 	put_file("file", FILE_OF("", WRONG));
 	for (unsigned quiet = 0; quiet < 2; quiet++) {
 		const struct check_options options = {.quiet = quiet};
@@ -188,9 +184,8 @@ static void test_wrong(void **state)
 	"fail: weir --new-key key\n"
 
 /* A key that is not here may be where the file is for; one that will not do is an error of it. */
-static void test_machine(void **state)
+TEST(test_machine)
 {
-	(void)state;
 	put_file("file", FILE_OF(KEYED, GOOD));
 	unlink("key");
 	assert_int_equal(run_on("file", &(struct check_options){0}), 0);
@@ -208,14 +203,13 @@ static void test_machine(void **state)
 }
 
 /* In words it is what the configuration is, and then what EAL is given. */
-static void test_described(void **state)
+TEST(test_described)
 {
 	struct config *config = NULL;
 	char *text;
 	size_t size, of_config;
 	FILE *words = open_memstream(&text, &size);
 
-	(void)state;
 	assert_non_null(words);
 	put_file("file", FILE_OF("", GOOD));
 	assert_int_equal(config_load("file", words, &config), 0);
@@ -262,12 +256,11 @@ static bool change_one(const char *name, mode_t *mode, struct prng *prng)
 }
 
 /* --check warns of the files of an author, because a start refuses them. */
-static void test_trusted(void **state)
+TEST(test_trusted)
 {
 	struct prng prng;
 	unsigned refused = 0;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	put_file("part", "{'policies': [" OTHER "]}");
 	assert_int_equal(mkdir("parts", 0700), 0);
@@ -323,17 +316,4 @@ static int end(void **state)
 	return system(command);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),
-		cmocka_unit_test(test_included),
-		cmocka_unit_test(test_warned),
-		cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_machine),
-		cmocka_unit_test(test_described),
-		cmocka_unit_test(test_trusted),
-	};
-
-	return cmocka_run_group_tests_name("check_files", tests, begin, end);
-}
+TEST_GROUP(begin, end)

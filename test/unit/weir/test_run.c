@@ -300,7 +300,7 @@ static void *operate(void *argument)
 }
 
 /* The limiter answers, reloads at SIGHUP, and releases everything at its end. */
-static void test_run(void **state)
+TEST(test_run)
 {
 	struct operator operator= {.pair = next_pair};
 	struct config *config = make_config("", "");
@@ -310,7 +310,6 @@ static void test_run(void **state)
 	struct stat st;
 	char path[64];
 
-	(void)state;
 	snprintf(operator.file, sizeof(operator.file), "%s/file", top);
 	write_file(&operator, FIRST);
 	assert_int_equal(pipe(operator.signals), 0);
@@ -365,13 +364,12 @@ static void expect_refused(struct config *config, int error, const char *module)
 }
 
 /* Workers that already run end again. */
-static void test_no_socket(void **state)
+TEST(test_no_socket)
 {
 	uint64_t began = events_number();
 	struct config *config = make_config("", "");
 	char text[sizeof(config->control_socket) + 128], file[64];
 
-	(void)state;
 	snprintf(file, sizeof(file), "%s/plain", top);
 	close(creat(file, 0600));
 	snprintf(config->control_socket, sizeof(config->control_socket), "%s/sock", file);
@@ -382,24 +380,22 @@ static void test_no_socket(void **state)
 	unlink(file);
 }
 
-static void test_no_group(void **state)
+TEST(test_no_group)
 {
 	struct config *config = make_config("", "");
 	unsigned n;
 	uint64_t began = events_number();
 
-	(void)state;
 	snprintf(config->control_group, sizeof(config->control_group), "nobody-of-this-name");
 	expect_refused(config, -ENOENT, "telemetry");
 	said_since(began, "socket_failed", &n);
 	assert_int_equal(n, 0);
 }
 
-static void test_no_port(void **state)
+TEST(test_no_port)
 {
 	struct config *config = make_config("", "");
 
-	(void)state;
 	strcpy(config->ports[1].device, "net_null99");
 	next_pair--;
 	expect_refused(config, -ENODEV, NULL);
@@ -408,9 +404,8 @@ static void test_no_port(void **state)
 /*
  * Any port fails to open: the start returns its error and closes the other ports.
  */
-static void test_port_refused(void **state)
+TEST(test_port_refused)
 {
-	(void)state;
 	for (unsigned refused = 0; refused < 2; refused++) {
 		struct config *config = make_config("", "");
 		char names[2][RTE_MEMPOOL_NAMESIZE], devices[2][32];
@@ -436,9 +431,8 @@ static void test_port_refused(void **state)
 }
 
 /* A port without information fails the start too, and the earlier ports are closed. */
-static void test_port_silent(void **state)
+TEST(test_port_silent)
 {
-	(void)state;
 	for (unsigned asked = 0; asked < 2; asked++) {
 		struct config *config = make_config("", "");
 		uint16_t ids[2];
@@ -461,12 +455,11 @@ static void test_port_silent(void **state)
 }
 
 /* The start fails without room for its fields in every packet buffer. */
-static void test_no_room_in_buffers(void **state)
+TEST(test_no_room_in_buffers)
 {
 	static const int errors[] = {[FIELD] = ENOENT, [FLAG] = ENOSPC, [TIME] = EPERM};
 	struct config *config = make_config("", "");
 
-	(void)state;
 	for (registers.refused = FIELD; registers.refused <= TIME; registers.refused++) {
 		struct instance inst;
 
@@ -491,14 +484,13 @@ static void expect_queues(const struct instance *inst, uint16_t n)
 }
 
 /* The size of a frame on the wire is that of the port with the largest MTU. */
-static void test_largest_frame(void **state)
+TEST(test_largest_frame)
 {
 	static const uint16_t rows[][3] = {
 		{1500, 9000, 9000}, {9000, 1500, 9000}, {1500, 1500, 1500}, {0, 0, 0}};
 	struct config *config = make_config("", ""), other = *config;
 	struct instance inst;
 
-	(void)state;
 	assert_int_equal(instance_prepare(&inst, config, NULL), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct instance borrower;
@@ -518,13 +510,12 @@ static void test_largest_frame(void **state)
 }
 
 /* An event reports a wire with too few queues, unless "distribute" is set. */
-static void test_few_queues(void **state)
+TEST(test_few_queues)
 {
 	struct config *config = make_config(", 'queues': 1", "");
 	uint64_t began = events_number();
 	struct instance inst;
 
-	(void)state;
 	assert_int_equal(instance_prepare(&inst, config, NULL), 0);
 	expect_said(began, "few_queues", "wire w", "1 of 2 workers", "set \"distribute\"");
 	assert_int_equal(inst.workers[0].n_paths, 2);
@@ -536,14 +527,13 @@ static void test_few_queues(void **state)
 	config_free(config);
 }
 
-static void test_distributed(void **state)
+TEST(test_distributed)
 {
 	struct config *config = make_config(", 'queues': 1", ", 'distribute': true");
 	uint64_t began = events_number();
 	struct instance inst;
 	unsigned n;
 
-	(void)state;
 	assert_int_equal(instance_prepare(&inst, config, NULL), 0);
 	said_since(began, "few_queues", &n);
 	assert_int_equal(n, 0);
@@ -566,13 +556,12 @@ static void test_distributed(void **state)
 }
 
 /* An event names the port of a missing buffer. */
-static void test_missing_buffer(void **state)
+TEST(test_missing_buffer)
 {
 	struct config *config = make_config("", "");
 	uint64_t began = events_number();
 	struct instance inst;
 
-	(void)state;
 	assert_int_equal(instance_prepare(&inst, config, NULL), 0);
 	expect_queues(&inst, 2);
 	assert_non_null(rte_pktmbuf_alloc(inst.ports[1].pool));
@@ -596,13 +585,15 @@ static int hold_lcore(void *argument)
 	return 0;
 }
 
-/* The stop waits a second and a half, then leaves the worker and its memory alone. */
-static void test_abandoned(void **state)
+/*
+ * The stop waits a second and a half, then leaves the worker and its memory alone. This test is the
+ * last one, because it leaves a limiter behind.
+ */
+TEST(test_abandoned)
 {
 	static struct instance inst;
 	uint64_t began = events_number(), took;
 
-	(void)state;
 	assert_int_equal(rte_eal_remote_launch(hold_lcore, NULL, 1), 0);
 	fake_time(20 * MS_NS);
 	took = fake.now_ns;
@@ -642,17 +633,4 @@ static int end(void **state)
 	return rte_eal_cleanup();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_run), cmocka_unit_test(test_no_socket),
-		cmocka_unit_test(test_no_group), cmocka_unit_test(test_no_port),
-		cmocka_unit_test(test_port_refused), cmocka_unit_test(test_port_silent),
-		cmocka_unit_test(test_no_room_in_buffers), cmocka_unit_test(test_largest_frame),
-		cmocka_unit_test(test_few_queues), cmocka_unit_test(test_distributed),
-		cmocka_unit_test(test_missing_buffer),
-		cmocka_unit_test(test_abandoned), /* leaves a limiter behind */
-	};
-
-	return cmocka_run_group_tests_name("run", tests, begin, end);
-}
+TEST_GROUP(begin, end)

@@ -91,11 +91,10 @@ static void unlink_all(const char *directory)
 	assert_int_equal(system(command), 0);
 }
 
-static void test_start(void **state)
+TEST(test_start)
 {
 	char store[40];
 
-	(void)state;
 	strcpy(top, "/tmp/weir-start-XXXXXX");
 	assert_non_null(mkdtemp(top));
 	snprintf(store, sizeof(store), "%s/store", top);
@@ -143,11 +142,10 @@ static int keep(const void *argument)
 	return rc;
 }
 
-static void test_state(void **state)
+TEST(test_state)
 {
 	char directory[] = "/tmp/weir-start-XXXXXX";
 
-	(void)state;
 	fault_take_json(); /* not before: what events have said is kept */
 	assert_non_null(mkdtemp(directory));
 	fault_try(&(struct fault_subject){.name = "state",
@@ -159,13 +157,4 @@ static void test_state(void **state)
 	unlink_all(directory);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_start),
-		cmocka_unit_test(test_state),
-	};
-
-	return cmocka_run_group_tests_name(
-		"start", tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

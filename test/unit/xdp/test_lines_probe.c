@@ -312,12 +312,11 @@ static void check_policies(
 	free(joins);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
 	static const unsigned sizes[] = {0, 1, 2, 8, 30, 100};
 	struct flavour flavour;
 
-	(void)state;
 	need_probe();
 	classify_world_seed(seed);
 	for (unsigned round = 0; round < ROUNDS(480); round++) {
@@ -352,7 +351,7 @@ struct between {
 };
 
 /* Under labels and in sessions there is IP, and a fifth tag may hide it. */
-static void test_between(void **state)
+TEST(test_between)
 {
 	static const struct between all[] = {
 		{"nothing", {0}, 0, true},
@@ -372,7 +371,6 @@ static void test_between(void **state)
 	struct classifier *classifier = NULL;
 	struct frame frame;
 
-	(void)state;
 	need_probe();
 	classify_world_seed(seed);
 	assert_int_equal(classifier_create(&policy, 1, -1, &classifier), 0);
@@ -416,7 +414,7 @@ static bool check_segments(const struct classifier *classifier, const struct fra
 	return true;
 }
 
-static void test_segments(void **state)
+TEST(test_segments)
 {
 	const struct flavour flavour = {.dst = true, .v4 = true, .v6 = true, .ports = true};
 	struct classifier *classifier = NULL;
@@ -424,7 +422,6 @@ static void test_segments(void **state)
 	struct frame frames[BURST];
 	bool any_short = false;
 
-	(void)state;
 	need_probe();
 	classify_world_seed(seed);
 	for (unsigned i = 0; i < BURST; i++)
@@ -546,11 +543,10 @@ static void check_list(uint8_t family, unsigned n, unsigned n_addresses)
 	free(policies);
 }
 
-static void test_lists(void **state)
+TEST(test_lists)
 {
 	static const unsigned sizes[] = {1, 2, 7, 8, 20, 300, 3000};
 
-	(void)state;
 	need_probe();
 	classify_world_seed(seed);
 	for (unsigned i = 0; i < COUNT(sizes); i++) {
@@ -574,11 +570,10 @@ static void check_row(const struct row *row, const char *what, uint32_t want)
 }
 
 /* As many rules as are followed, and one more. */
-static void test_long_chain(void **state)
+TEST(test_long_chain)
 {
 	const struct row last = {.dst = "10.0.0.1", .proto = 6, .sport = {9, 9}, .dport = {64, 64}};
 
-	(void)state;
 	need_probe();
 	for (unsigned n = 63; n <= 65; n++) {
 		struct policy policies[65];
@@ -596,7 +591,7 @@ static void test_long_chain(void **state)
 }
 
 /* What is not as it is written is no policy of anybody: a worker knows it. */
-static void test_broken_lines(void **state)
+TEST(test_broken_lines)
 {
 	const struct policy policies[] = {make_policy(&(struct row){.dst = "2001:db8::/32"}),
 		make_policy(&(struct row){.dst = "10.0.0.0/8", .proto = 6}),
@@ -608,7 +603,6 @@ static void test_broken_lines(void **state)
 	struct lines_header *header;
 	struct lines_bucket *bucket;
 
-	(void)state;
 	need_probe();
 	assert_int_equal(classifier_create(policies, COUNT(policies), -1, &classifier), 0);
 	publish_lines(classifier, true);
@@ -627,12 +621,11 @@ static void test_broken_lines(void **state)
 	classifier_destroy(classifier);
 }
 
-static void test_verified(void **state)
+TEST(test_verified)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info);
 
-	(void)state;
 	need_probe();
 	assert_int_equal(
 		bpf_obj_get_info_by_fd(bpf_program__fd(loaded->progs.probe_frame), &info, &size),
@@ -641,17 +634,4 @@ static void test_verified(void **state)
 	assert_true(info.verified_insns < VERIFIED_MAX);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_verified),
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_lists),
-		cmocka_unit_test(test_between),
-		cmocka_unit_test(test_segments),
-		cmocka_unit_test(test_long_chain),
-		cmocka_unit_test(test_broken_lines),
-	};
-
-	return cmocka_run_group_tests(tests, load_probe, unload_probe);
-}
+TEST_GROUP(load_probe, unload_probe)

@@ -473,11 +473,10 @@ static void play_trial(struct world *world, struct prng *prng)
 }
 
 /* Also where time has gone on for years, or begins at nothing. */
-static void test_as_workers(void **state)
+TEST(test_as_workers)
 {
 	struct world world;
 
-	(void)state;
 	need_kernel();
 	open_world(&world, &served);
 	for (unsigned i = 0; i < TRIALS; i++) {
@@ -490,13 +489,12 @@ static void test_as_workers(void **state)
 	close_world(&world);
 }
 
-static void test_verified(void **state)
+TEST(test_verified)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t bytes = sizeof(info);
 	struct world world;
 
-	(void)state;
 	need_kernel();
 	open_world(&world, &served);
 	assert_int_equal(bpf_obj_get_info_by_fd(
@@ -598,14 +596,13 @@ static void sleep_ns(uint64_t ns)
 }
 
 /* The whole burst, quanta included, and what the rate grants: never more. */
-static void test_together(void **state)
+TEST(test_together)
 {
 	struct sender senders[SENDERS];
 	struct world world;
 	uint64_t began, passed, most;
 	bool stop = false;
 
-	(void)state;
 	need_kernel();
 	open_world(&world, &served);
 	began = boot_ns();
@@ -693,9 +690,8 @@ static void settle_with(unsigned n_senders)
 	close_world(&world);
 }
 
-static void test_settled(void **state)
+TEST(test_settled)
 {
-	(void)state;
 	need_kernel();
 	for (unsigned n = 1; n <= SENDERS; n++)
 		settle_with(n);
@@ -740,7 +736,7 @@ static uint64_t pass_for(struct world *world, uint64_t from, unsigned seconds)
  * The Nth part of a soft limit passes when it has ended, also of so many limiters that nothing of a
  * small burst would be left to a full-sized frame.
  */
-static void test_soft_end(void **state)
+TEST(test_soft_end)
 {
 	static const struct {
 		enum counting count;
@@ -759,7 +755,6 @@ static void test_soft_end(void **state)
 	const uint64_t at = UINT64_C(1) << 50;
 	struct world world;
 
-	(void)state;
 	need_kernel();
 	open_world(&world, &served);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -787,7 +782,7 @@ static void test_soft_end(void **state)
  * Nth part passes whoever has packets. A worker that goes by its own clock, as one that has not
  * looked yet, has what it takes, and CPUs do not take that for something of long ago.
  */
-static void test_two_clocks(void **state)
+TEST(test_two_clocks)
 {
 	static const uint64_t since_s[] = {0, 100, 1000, 1200, 2400, 100000, 3000000};
 	const struct token_bucket_params params = {.rate_bps = 8000000, .burst_bytes = 20000};
@@ -795,7 +790,6 @@ static void test_two_clocks(void **state)
 	const struct policy policy = {.burst_bytes = 20000, .allocator = &divides_evenly};
 	struct world world;
 
-	(void)state;
 	need_kernel();
 	open_world(&world, &served);
 	for (unsigned i = 0; i < 2 * sizeof(since_s) / sizeof(since_s[0]); i++) {
@@ -870,14 +864,13 @@ static void expect_other_layout(void)
  * own is now and whether a limit has ended: they go on with the half that they are left, of the
  * limit as well. And what one has made ready that was killed before its stroke is not believed.
  */
-static void test_former(void **state)
+TEST(test_former)
 {
 	static const uint64_t ago_s[] = {0, 10, 3000};
 	const struct token_bucket_params params = {.rate_bps = 800000, .burst_bytes = 20000};
 	const struct policy policy = {.burst_bytes = 20000, .allocator = &divides_evenly};
 	const uint64_t at = UINT64_C(1) << 50;
 
-	(void)state;
 	need_kernel();
 	make_kept();
 	for (unsigned i = 0; i < sizeof(ago_s) / sizeof(ago_s[0]); i++) {
@@ -927,14 +920,13 @@ static void test_former(void **state)
 }
 
 /* A process that is killed while it tells the time leaves the one before. */
-static void test_half_told(void **state)
+TEST(test_half_told)
 {
 	uint8_t frame[FRAME_MAX];
 	struct plane_clock *clock;
 	struct world world;
 	uint64_t end;
 
-	(void)state;
 	need_kernel();
 	open_world(&world, &served);
 	begin_limit(world.plane, 800000, 10000, boot_ns()); /* one in 3 ms */
@@ -963,7 +955,7 @@ static uint32_t table_in_force(const struct world *world)
 }
 
 /* What does not fit leaves packets to workers, and what fits comes into force again. */
-static void test_room(void **state)
+TEST(test_room)
 {
 	static struct policy policies[2 * LINES];
 	struct classifier *large = NULL;
@@ -971,7 +963,6 @@ static void test_room(void **state)
 	struct world world;
 	uint32_t before;
 
-	(void)state;
 	need_kernel();
 	open_world(&world, &served);
 	begin_limit(world.plane, RATE_BPS, DEPTH, boot_ns());
@@ -1022,7 +1013,7 @@ static uint32_t run_kind(const struct world *world, unsigned kind)
 }
 
 /* Its worker does not come round. */
-static void test_unserved(void **state)
+TEST(test_unserved)
 {
 	static const struct {
 		uint32_t fail, answers[KINDS];
@@ -1034,7 +1025,6 @@ static void test_unserved(void **state)
 			{XDP_REDIRECT, XDP_REDIRECT, XDP_DROP, XDP_REDIRECT, XDP_DROP}},
 	};
 
-	(void)state;
 	need_kernel();
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct bypass_setup away = served;
@@ -1065,12 +1055,11 @@ static void test_unserved(void **state)
  * A program before its start is over leaves packets to the host. Without a classifier, and with
  * lines that were never written, packets are workers', and lost while these are away.
  */
-static void test_empty(void **state)
+TEST(test_empty)
 {
 	static const uint32_t fails[] = {BYPASS_CLOSED, BYPASS_WIRE, BYPASS_LAST_LIMITS};
 	uint8_t frame[100];
 
-	(void)state;
 	need_kernel();
 	make_udp(frame, sizeof(frame), false);
 	for (unsigned i = 0; i < 3; i++) {
@@ -1123,7 +1112,7 @@ static void make_of_nobody(uint8_t *frame, unsigned which)
  * What no policy takes, on a wire that drops that: it is the workers', and lost while they are
  * away; but for what is the link's own, or may be.
  */
-static void test_of_nobody(void **state)
+TEST(test_of_nobody)
 {
 	static const struct {
 		uint32_t drops;
@@ -1146,7 +1135,6 @@ static void test_of_nobody(void **state)
 	static const struct policy other = {
 		.match = {.wire = CONFIG_ANY, .vlan = CONFIG_ANY, .dscp = CONFIG_ANY, .proto = 89}};
 
-	(void)state;
 	need_kernel();
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct classifier *classifier = NULL;
@@ -1187,7 +1175,7 @@ static void random_address(struct prng *prng, uint8_t *addr, bool ipv6)
 }
 
 /* The program recognises packets of the link by the bits of their addresses, like workers. */
-static void test_link_addresses(void **state)
+TEST(test_link_addresses)
 {
 	struct bypass_setup setup = served;
 	struct classifier *classifier = NULL;
@@ -1197,7 +1185,6 @@ static void test_link_addresses(void **state)
 	struct world world;
 	struct prng prng;
 
-	(void)state;
 	need_kernel();
 	prng_seed(&prng, seed);
 	open_world(&world, &setup);
@@ -1240,7 +1227,7 @@ static uint64_t jiffies_now(void)
  * A worker counts as there for a lease after the program has seen a new turn of it, and not longer.
  * Readings of the clock before and after a packet bound its time; one jiffy is for their rounding.
  */
-static void test_lease(void **state)
+TEST(test_lease)
 {
 	const struct bypass_setup setup = {.plane = 1,
 		.slots = SLOTS,
@@ -1251,7 +1238,6 @@ static void test_lease(void **state)
 	uint8_t frame[FRAME_MAX];
 	struct world world;
 
-	(void)state;
 	need_kernel();
 	make_udp(frame, 100, false);
 	open_world(&world, &setup);
@@ -1278,24 +1264,4 @@ static void test_lease(void **state)
 	close_world(&world);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_as_workers),
-		cmocka_unit_test(test_verified),
-		cmocka_unit_test(test_together),
-		cmocka_unit_test(test_settled),
-		cmocka_unit_test(test_soft_end),
-		cmocka_unit_test(test_two_clocks),
-		cmocka_unit_test(test_former),
-		cmocka_unit_test(test_half_told),
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_unserved),
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_of_nobody),
-		cmocka_unit_test(test_link_addresses),
-		cmocka_unit_test(test_lease),
-	};
-
-	return cmocka_run_group_tests(tests, start_test, stop_eal);
-}
+TEST_GROUP(start_test, stop_eal)

@@ -245,13 +245,12 @@ static void check_inherited(struct plane *next, const struct left *left, unsigne
 }
 
 /* Without garbage every generation is inherited, with it exactly the possible ones. */
-static void test_garbage(void **state)
+TEST(test_garbage)
 {
 	struct left left[GENERATIONS];
 	unsigned n_refused = 0;
 	struct prng prng;
 
-	(void)state;
 	if (!may_create)
 		skip();
 	prng_seed(&prng, seed);
@@ -305,11 +304,4 @@ static int start_test(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_garbage),
-	};
-
-	return cmocka_run_group_tests(tests, start_test, NULL);
-}
+TEST_GROUP(start_test, NULL)

@@ -250,11 +250,10 @@ static bool sees_just(
 	       difference.since_ns >= 100 * SECOND_NS && difference.since_ns <= g->now;
 }
 
-static void test_each_thing(void **state)
+TEST(test_each_thing)
 {
 	struct group *g = agree_group(20, 1);
 
-	(void)state;
 	agree_run(g, SOON);
 	for (unsigned i = 0; i < NODES; i++)
 		assert_int_equal(differences(g, i), 0);
@@ -281,12 +280,11 @@ static void test_each_thing(void **state)
 }
 
 /* A leaf's policies are more than a message has room for: each of them is told nevertheless. */
-static void test_full_leaf(void **state)
+TEST(test_full_leaf)
 {
 	const unsigned n = 300, behind[] = {0, 60, 150, 299};
 	struct group *g = agree_group(n, 4);
 
-	(void)state;
 	for (unsigned i = 0; i < NODES; i++) {
 		for (unsigned p = 0; p < n; p++)
 			g->told[i].policies[p].id = p;
@@ -309,12 +307,11 @@ static void test_full_leaf(void **state)
 }
 
 /* A policy that only one has; the others know it by its id alone. */
-static void test_presence(void **state)
+TEST(test_presence)
 {
 	struct group *g = agree_group(20, 2);
 	struct agree_difference difference;
 
-	(void)state;
 	g->told[1].n--;
 	tell_agree_again(g, 1);
 	agree_run(g, 3 * SECOND_NS);
@@ -326,11 +323,10 @@ static void test_presence(void **state)
 }
 
 /* In another order they are the policies that they were, and what differs has the new numbers. */
-static void test_other_order(void **state)
+TEST(test_other_order)
 {
 	struct group *g = agree_group(20, 9);
 
-	(void)state;
 	g->told[1].values[7][2]++;
 	tell_agree_again(g, 1);
 	agree_run(g, SOON);
@@ -349,11 +345,10 @@ static void test_other_order(void **state)
 }
 
 /* What is nothing here, or not known, is not compared. */
-static void test_unknown_group_value(void **state)
+TEST(test_unknown_group_value)
 {
 	struct group *g = agree_group(3, 3);
 
-	(void)state;
 	g->told[1].group[1] = 0;
 	tell_agree_again(g, 1);
 	agree_run(g, SOON);
@@ -363,12 +358,11 @@ static void test_unknown_group_value(void **state)
 }
 
 /* Since when is since the first, whatever else comes to differ; a restart does not end it. */
-static void test_since(void **state)
+TEST(test_since)
 {
 	struct group *g = agree_group(3, 4);
 	uint64_t since;
 
-	(void)state;
 	agree_run(g, SOON);
 	g->told[0].group[2] = 5;
 	tell_agree_again(g, 0);
@@ -399,11 +393,10 @@ static void clocks_that(struct group *g, uint64_t ahead_ns, bool differ)
 }
 
 /* Compared where both have use for it; so far apart as messages may be under way is not apart. */
-static void test_clocks(void **state)
+TEST(test_clocks)
 {
 	struct group *g = agree_group(3, 8);
 
-	(void)state;
 	g->clocks = true;
 	for (unsigned i = 0; i < NODES; i++)
 		agree_start(g, i);
@@ -463,7 +456,7 @@ static unsigned hear_one_summary(struct agree *const pair[2], uint64_t *now)
 }
 
 /* It takes two summaries in a row, with none between that agrees, or says no time. */
-static void test_clocks_are_sure(void **state)
+TEST(test_clocks_are_sure)
 {
 	static const struct {
 		bool compared, apart, differs;
@@ -472,7 +465,6 @@ static void test_clocks_are_sure(void **state)
 	struct agree *pair[2] = {make_clocked(0), make_clocked(1)};
 	uint64_t now = 100 * SECOND_NS;
 
-	(void)state;
 	set_clock(pair[0], true, 0, now);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		set_clock(pair[1], rows[i].compared, rows[i].apart ? 3 * SECOND_NS : 0, now);
@@ -520,7 +512,7 @@ static size_t summary_to(struct agree *a, unsigned peer, uint64_t now, uint8_t *
 }
 
 /* Things have their names, in any order; who compares others of a policy is not compared by it. */
-static void test_names_of_things(void **state)
+TEST(test_names_of_things)
 {
 	static const char *const turned[GROUP] = {"timeout", "overlay", "lease", "roster"};
 	static const char *const others[THINGS] = {"limit", "burst", "count", "allocator", "sort"};
@@ -536,7 +528,6 @@ static void test_names_of_things(void **state)
 	uint8_t buf[ROOM];
 	size_t len;
 
-	(void)state;
 	agree_watch(same, 0, true);
 	agree_watch(other, 0, true);
 	assert_int_equal(agree_set(other, group, &policy, 1, now), 0);
@@ -563,7 +554,7 @@ static void test_names_of_things(void **state)
 }
 
 /* Those watched and those who have spoken, by their index; one that is watched no more is not. */
-static void test_who_is_told(void **state)
+TEST(test_who_is_told)
 {
 	static const uint64_t group[GROUP] = {1, 2, 3, 4};
 	uint64_t now = 100 * SECOND_NS;
@@ -573,7 +564,6 @@ static void test_who_is_told(void **state)
 	unsigned to;
 	size_t len;
 
-	(void)state;
 	agree_watch(a, 2, true);
 	agree_watch(a, 4, false);
 	assert_int_equal(agree_next(a, 0), 5);
@@ -606,7 +596,7 @@ static void test_who_is_told(void **state)
 }
 
 /* A peer that starts later lost the first summary. The answer to its own is one, once a start. */
-static void test_a_late_start(void **state)
+TEST(test_a_late_start)
 {
 	static const uint64_t group[GROUP] = {1, 2, 3, 4};
 	uint64_t now = 100 * SECOND_NS;
@@ -614,7 +604,6 @@ static void test_a_late_start(void **state)
 	uint8_t lost[ROOM], buf[ROOM];
 	unsigned to;
 
-	(void)state;
 	agree_watch(a, 0, true);
 	summary_to(a, 0, now, lost);
 	for (unsigned start = 0; start < 2; start++) {
@@ -636,7 +625,7 @@ static void test_a_late_start(void **state)
 }
 
 /* What was said before a change, and comes behind it, is not believed; of the same one it is. */
-static void test_overtaken(void **state)
+TEST(test_overtaken)
 {
 	static const uint64_t group[GROUP] = {1, 2, 3, 4}, changed[GROUP] = {1, 2, 3, 5};
 	static const uint64_t values[THINGS] = {1, 2, 3, 4, 5};
@@ -647,7 +636,6 @@ static void test_overtaken(void **state)
 	uint8_t before[ROOM], behind[ROOM];
 	size_t len;
 
-	(void)state;
 	agree_watch(other, 0, true);
 	len = summary_to(other, 0, now, before);
 	assert_int_equal(agree_set(other, changed, &policy, 1, now), 0);
@@ -681,7 +669,7 @@ static size_t write_two(uint8_t *buf, const uint8_t *head, uint16_t leaf, const 
 }
 
 /* Ids are of the leaf and in the range that are told, and ascend, or nothing is believed. */
-static void test_sections(void **state)
+TEST(test_sections)
 {
 	static const uint64_t group[GROUP] = {1, 2, 3, 4}, values[THINGS] = {6, 5, 4, 3, 2};
 	static const struct agree_policy policy = {9, values};
@@ -707,7 +695,6 @@ static void test_sections(void **state)
 	uint8_t summary[ROOM], buf[ROOM];
 	size_t len;
 
-	(void)state;
 	agree_watch(other, 0, true);
 	assert_int_equal(agree_set(other, group, &policy, 1, now), 0);
 	len = summary_to(other, 0, now, summary);
@@ -803,9 +790,8 @@ static void one_lossy_round(uint64_t seed)
 	agree_group_free(g);
 }
 
-static void test_lossy_networks(void **state)
+TEST(test_lossy_networks)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(100); seed++)
 		one_lossy_round(seed);
 }
@@ -878,11 +864,10 @@ static void check_those_present(const struct coming *c, unsigned i, unsigned pee
 }
 
 /* So many that several of a leaf differ, each in its way, and one after the other does not. */
-static void test_coming_and_going(void **state)
+TEST(test_coming_and_going)
 {
 	struct coming *c = test_calloc(1, sizeof(*c));
 
-	(void)state;
 	c->g = agree_group(COMING, 10);
 	c->g->loss = 10;
 	for (unsigned round = 0; round < 8; round++) {
@@ -926,9 +911,8 @@ static void many_policies(unsigned n, unsigned apart, uint64_t within_ns)
 	agree_group_free(g);
 }
 
-static void test_many_policies(void **state)
+TEST(test_many_policies)
 {
-	(void)state;
 	many_policies(10000, 10000, SOON);
 	many_policies(10000, 100, SOON);
 	many_policies(10000, 1, SOON);
@@ -972,7 +956,7 @@ static void hear_of_many(struct agree *a, uint64_t now)
  * A group of many, who all differ from one: he says so much in a tick to all, and so much in 50 ms
  * to each; and none waits while others are told again and again.
  */
-static void test_many_peers(void **state)
+TEST(test_many_peers)
 {
 	static const uint64_t group[GROUP] = {7, 7, 7, 7}, values[THINGS] = {1, 2, 3, 4, 6};
 	static const struct agree_policy policy = {9, values};
@@ -988,7 +972,6 @@ static void test_many_peers(void **state)
 	struct agree *a;
 	uint8_t buf[ROOM];
 
-	(void)state;
 	assert_int_equal(agree_create(&params, &a), 0);
 	for (unsigned i = 1; i <= MANY; i++)
 		agree_watch(a, i, true);
@@ -1018,11 +1001,10 @@ static void test_many_peers(void **state)
 }
 
 /* More than is remembered: what is not named is said to be. */
-static void test_more_than_kept(void **state)
+TEST(test_more_than_kept)
 {
 	struct group *g = agree_group(AGREE_KEPT + 4000, 6);
 
-	(void)state;
 	for (unsigned p = 0; p < g->told[0].n; p++)
 		g->told[0].values[p][0]++;
 	tell_agree_again(g, 0);
@@ -1058,14 +1040,13 @@ static void refuse_kinds(struct agree *a, unsigned from, uint64_t now, uint8_t *
 }
 
 /* What makes no sense changes nothing, and what is cut short is refused at every length. */
-static void test_malformed_messages(void **state)
+TEST(test_malformed_messages)
 {
 	struct group *g = agree_group(20, 7);
 	uint8_t buf[ROOM + 1] = {0};
 	unsigned to, parts = 0;
 	size_t len;
 
-	(void)state;
 	agree_run(g, SOON);
 	g->told[0].values[3][0]++;
 	tell_agree_again(g, 0);
@@ -1105,11 +1086,10 @@ static void test_malformed_messages(void **state)
 }
 
 /* In less room less is said, or nothing, but nothing that is not understood. */
-static void test_small_rooms(void **state)
+TEST(test_small_rooms)
 {
 	struct group *g = agree_group(20, 11);
 
-	(void)state;
 	agree_run(g, SOON);
 	g->told[2].values[7][1]++;
 	tell_agree_again(g, 2);
@@ -1121,7 +1101,7 @@ static void test_small_rooms(void **state)
 }
 
 /* Neither before there is anything to compare, nor of more things than there is room for. */
-static void test_bad_params(void **state)
+TEST(test_bad_params)
 {
 	const char *names[AGREE_GROUP_MOST];
 	struct agree_params good = {.n = 2,
@@ -1136,7 +1116,6 @@ static void test_bad_params(void **state)
 	struct agree *a;
 	unsigned to;
 
-	(void)state;
 	for (unsigned t = 0; t < AGREE_GROUP_MOST; t++)
 		names[t] = "thing";
 	bad[0].self = 2;
@@ -1151,33 +1130,4 @@ static void test_bad_params(void **state)
 	assert_int_equal(agree_send(a, 9 * SECOND_NS, buf, ROOM, &to), 0);
 	assert_int_equal(agree_hear(a, 1, 0, buf, 31), -EBADMSG); /* a summary of no things */
 	agree_destroy(a);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_thing),
-		cmocka_unit_test(test_full_leaf),
-		cmocka_unit_test(test_presence),
-		cmocka_unit_test(test_other_order),
-		cmocka_unit_test(test_unknown_group_value),
-		cmocka_unit_test(test_since),
-		cmocka_unit_test(test_clocks),
-		cmocka_unit_test(test_clocks_are_sure),
-		cmocka_unit_test(test_names_of_things),
-		cmocka_unit_test(test_who_is_told),
-		cmocka_unit_test(test_a_late_start),
-		cmocka_unit_test(test_overtaken),
-		cmocka_unit_test(test_sections),
-		cmocka_unit_test(test_lossy_networks),
-		cmocka_unit_test(test_coming_and_going),
-		cmocka_unit_test(test_many_policies),
-		cmocka_unit_test(test_many_peers),
-		cmocka_unit_test(test_more_than_kept),
-		cmocka_unit_test(test_malformed_messages),
-		cmocka_unit_test(test_small_rooms),
-		cmocka_unit_test(test_bad_params),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

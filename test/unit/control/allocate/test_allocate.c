@@ -60,9 +60,8 @@ static struct allocate_output run_until_steady(
 	return out;
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
-	(void)state;
 	assert_string_equal(allocator_find("fps")->name, "fps");
 	assert_string_equal(allocator_find("static")->name, "static");
 	assert_string_equal(allocator_find("central")->name, "central");
@@ -72,24 +71,22 @@ static void test_table(void **state)
 	assert_false(allocator_find("fps")->alone);
 }
 
-static void test_reference_allocators(void **state)
+TEST(test_reference_allocators)
 {
 	struct situation s = {.n = 4, .lost = 2, .demand = 5 * LIMIT, .dropped = true, .flows = 3};
 	struct allocate_state st = {0};
 
-	(void)state;
 	assert_near(run_allocator(&st, "static", &s).local_limit, LIMIT / 4, 1e-6);
 	st = (struct allocate_state){0};
 	assert_near(run_allocator(&st, "central", &s).local_limit, LIMIT, 1e-6);
 }
 
 /* Drop probability by the formula, and the same limit as a share of the demand. */
-static void test_reference_drop(void **state)
+TEST(test_reference_drop)
 {
 	struct situation s = {.n = 4, .demand = 2 * LIMIT, .dropped = true};
 	struct allocate_state st = {0};
 
-	(void)state;
 	run_allocator(&st, "central", &s);
 	assert_near(st.drop, 0.5, 1e-12);
 	run_allocator(&st, "static", &s);
@@ -102,7 +99,7 @@ static void test_reference_drop(void **state)
 	assert_true(allocate_drop(100, 100) == 0);
 }
 
-static void test_gtb(void **state)
+TEST(test_gtb)
 {
 	static const struct {
 		unsigned n, lost;
@@ -117,7 +114,6 @@ static void test_gtb(void **state)
 		{4, 2, 0.75, 0, 0.25},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct allocate_state st = {0};
 		struct situation s = {.n = rows[i].n,
@@ -132,7 +128,7 @@ static void test_gtb(void **state)
 	assert_true(allocator_find("gtb")->whole_burst);
 }
 
-static void test_grd(void **state)
+TEST(test_grd)
 {
 	static const struct {
 		unsigned n, lost;
@@ -148,7 +144,6 @@ static void test_grd(void **state)
 		{3, 0, 0, 0, 1.0 / 3, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		unsigned present = rows[i].n - rows[i].lost;
 		struct allocate_state st = {0};
@@ -165,7 +160,7 @@ static void test_grd(void **state)
 }
 
 /* A byte an hour is a demand, and what exceeds the limit by a thousandth is held back. */
-static void test_regimes(void **state)
+TEST(test_regimes)
 {
 	static const char *const names[] = {
 		"central", "static", "gtb", "grd", "adaptor", "gdrl", "quota"};
@@ -180,7 +175,6 @@ static void test_regimes(void **state)
 		{1.001 * LIMIT, true, ALLOCATE_UNBOTTLENECKED},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 			struct situation s = {
@@ -194,24 +188,22 @@ static void test_regimes(void **state)
 		}
 }
 
-static void test_fps_all_idle(void **state)
+TEST(test_fps_all_idle)
 {
 	struct situation s = {.n = 4};
 	struct allocate_state st = {0};
 
-	(void)state;
 	assert_near(run_until_steady(&st, "fps", &s).local_limit, LIMIT / 4, 1e-6);
 	s.lost = 3;
 	assert_near(run_until_steady(&st, "fps", &s).local_limit, LIMIT / 4, 1e-6);
 	assert_int_equal(st.regime, ALLOCATE_IDLE);
 }
 
-static void test_fps_lone_limiter(void **state)
+TEST(test_fps_lone_limiter)
 {
 	struct situation s = {.n = 1, .flows = 3, .demand = 2 * LIMIT, .dropped = true};
 	struct allocate_state st = {0};
 
-	(void)state;
 	assert_near(run_until_steady(&st, "fps", &s).local_limit, LIMIT, 1e-6);
 	s.demand = LIMIT / 10; /* bottlenecked, and nobody else: all the room there is */
 	s.dropped = false;
@@ -219,34 +211,31 @@ static void test_fps_lone_limiter(void **state)
 }
 
 /* First of the group to have demand: the others idle, with weight 0. */
-static void test_fps_first_limiter(void **state)
+TEST(test_fps_first_limiter)
 {
 	struct situation s = {.n = 3, .flows = 2, .demand = 2 * LIMIT, .dropped = true};
 	struct allocate_state st = {0};
 	struct allocate_output out = run_allocator(&st, "fps", &s);
 
-	(void)state;
 	assert_near(out.local_limit, LIMIT - 2 * SHARED_BUCKET(3), 1);
 	assert_true(out.weight > 0); /* or the next to come would have no unit to be compared in */
 	assert_near(run_until_steady(&st, "fps", &s).weight, 2, 1e-6);
 }
 
 /* Silent peers: full partition ends at limit/N, whatever the demand. */
-static void test_fps_full_partition(void **state)
+TEST(test_fps_full_partition)
 {
 	struct situation s = {.n = 5, .lost = 4, .flows = 9, .demand = 3 * LIMIT, .dropped = true};
 	struct allocate_state st = {0};
 
-	(void)state;
 	assert_near(run_until_steady(&st, "fps", &s).local_limit, LIMIT / 5, 1e-6);
 	s.lost = 2; /* and each lost peer takes its part with it */
 	s.remote_weight = 9;
 	assert_near(run_until_steady(&st, "fps", &s).local_limit, LIMIT * 3 / 5 / 2, LIMIT * 0.01);
 }
 
-static void test_fps_weight_is_a_flow_count(void **state)
+TEST(test_fps_weight_is_a_flow_count)
 {
-	(void)state;
 	for (unsigned flows = 1; flows <= 32; flows++) {
 		struct situation s = {.n = 2,
 			.flows = flows,
@@ -265,7 +254,7 @@ static void test_fps_weight_is_a_flow_count(void **state)
 }
 
 /* A demand's first interval is bottlenecked: it gets its rate and some room, not a flow's share. */
-static void test_fps_first_interval(void **state)
+TEST(test_fps_first_interval)
 {
 	struct situation idle = {.n = 2, .remote_weight = 7, .remote_demand = LIMIT};
 	struct situation first = {.n = 2,
@@ -277,7 +266,6 @@ static void test_fps_first_interval(void **state)
 	struct allocate_state st = {0};
 	struct allocate_output out = run_until_steady(&st, "fps", &idle);
 
-	(void)state;
 	assert_near(out.local_limit, SHARED_BUCKET(2), 1);
 	out = run_allocator(&st, "fps", &first);
 	assert_int_equal(st.regime, ALLOCATE_BOTTLENECKED);
@@ -287,7 +275,7 @@ static void test_fps_first_interval(void **state)
 	assert_int_equal(st.regime, ALLOCATE_UNBOTTLENECKED);
 }
 
-static void test_fps_demand_above_the_limit_at_once(void **state)
+TEST(test_fps_demand_above_the_limit_at_once)
 {
 	struct situation s = {.n = 2,
 		.remote_weight = 7,
@@ -298,14 +286,13 @@ static void test_fps_demand_above_the_limit_at_once(void **state)
 	struct allocate_state st = {0};
 	struct allocate_output out = run_allocator(&st, "fps", &s);
 
-	(void)state;
 	/* Nothing sampled and no evidence of competition: a weight of one flow at most. */
 	assert_true(out.weight > 0 && out.weight <= 1);
 	assert_true(out.local_limit < 0.9 * LIMIT);
 }
 
 /* Under-used: the local limit follows the demand, with room, and a recovering sawtooth does not. */
-static void test_fps_bottlenecked(void **state)
+TEST(test_fps_bottlenecked)
 {
 	struct situation s = {.n = 2,
 		.remote_weight = 3,
@@ -315,7 +302,6 @@ static void test_fps_bottlenecked(void **state)
 	struct allocate_state st = {0};
 	double limit = run_until_steady(&st, "fps", &s).local_limit;
 
-	(void)state;
 	assert_int_equal(st.regime, ALLOCATE_BOTTLENECKED);
 	assert_true(limit >= 1.05 * s.demand && limit <= 1.2 * s.demand);
 
@@ -326,11 +312,10 @@ static void test_fps_bottlenecked(void **state)
 }
 
 /* Drops hold the limit for as long as the pressure lasts: 0.4 s × ln 2. */
-static void test_fps_remembers_drops(void **state)
+TEST(test_fps_remembers_drops)
 {
 	static const double parts[] = {0.96, 0.6, 0.3};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		struct situation s = {.n = 2,
 			.remote_weight = 3,
@@ -373,7 +358,7 @@ static double run_drops(struct allocate_state *st, double interval, const char *
 }
 
 /* The part of the time in which the bucket is empty, and the room that it is worth. */
-static void test_fps_pressure(void **state)
+TEST(test_fps_pressure)
 {
 	static const struct {
 		double interval;
@@ -392,7 +377,6 @@ static void test_fps_pressure(void **state)
 		{0.5, ".x", 1},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct allocate_state st = {0};
 
@@ -405,7 +389,7 @@ static void test_fps_pressure(void **state)
  * A demand that is dropped from always, now and then, or never: a limiter that drops at each tenth
  * interval has little more room than one that drops at none.
  */
-static void test_fps_room_goes_by_pressure(void **state)
+TEST(test_fps_room_goes_by_pressure)
 {
 	static const struct {
 		const char *drops;
@@ -417,7 +401,6 @@ static void test_fps_room_goes_by_pressure(void **state)
 		{"xxxxxxxxxx", 1.59, 1.61},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct allocate_state st = {0};
 		double limit;
@@ -432,11 +415,10 @@ static void test_fps_room_goes_by_pressure(void **state)
 }
 
 /* With a bucket that is empty more than half of the time a limit does not fall. */
-static void test_fps_pressed_keeps_its_limit(void **state)
+TEST(test_fps_pressed_keeps_its_limit)
 {
 	struct allocate_state st = {0};
 
-	(void)state;
 	run_drops(&st, DT, ".xxxxx"); /* 1 - 0.875^5 = 0.49 */
 	st.local_limit = 0.6 * LIMIT;
 	assert_true(run_drops(&st, 0.001, "x") < 0.35 * LIMIT);
@@ -446,12 +428,11 @@ static void test_fps_pressed_keeps_its_limit(void **state)
 }
 
 /* Whoever has idled, or has just begun, has no pressure: his first interval shows a rate alone. */
-static void test_fps_idle_has_no_pressure(void **state)
+TEST(test_fps_idle_has_no_pressure)
 {
 	struct situation idle = {.n = 2, .remote_weight = 3, .remote_demand = LIMIT};
 	struct allocate_state st = {0};
 
-	(void)state;
 	run_drops(&st, DT, "xxxxxxxxxx");
 	run_until_steady(&st, "fps", &idle);
 	assert_true(st.pressure == 0);
@@ -490,9 +471,8 @@ static double pressure_of_silence(double old_part, unsigned n)
 }
 
 /* Old flows that are silent wait for a timer, which is no evidence; short requests have ended. */
-static void test_fps_silence_of_old_flows(void **state)
+TEST(test_fps_silence_of_old_flows)
 {
-	(void)state;
 	assert_near(pressure_of_silence(1, 30), pressure_of_silence(1, 0), 1e-12);
 	assert_near(pressure_of_silence(0, 20), pow(1 - DT / 0.4, 20), 0.01);
 	assert_near(pressure_of_silence(0.5, 20), pow(1 - DT / 0.8, 20), 0.01);
@@ -502,7 +482,7 @@ static void test_fps_silence_of_old_flows(void **state)
  * Seven flows that have all lost everything, and for so long that the limit has followed them down:
  * with the first drop they compete again, as one flow at least.
  */
-static void test_fps_losers_are_not_locked_out(void **state)
+TEST(test_fps_losers_are_not_locked_out)
 {
 	double flow[7] = {2000, 0, 0, 0, 0, 0, 60000};
 	struct allocate_state st = {.regime = ALLOCATE_UNBOTTLENECKED,
@@ -522,7 +502,6 @@ static void test_fps_losers_are_not_locked_out(void **state)
 		.n_flows = 7};
 	struct allocate_output out;
 
-	(void)state;
 	for (int i = 0; i < 40; i++)
 		allocator_find("fps")->allocate(&st, &in, &out);
 	assert_true(out.local_limit < 0.03 * LIMIT);
@@ -562,9 +541,8 @@ static double weight_of_flow(double part)
 }
 
 /* One drop makes a flow of a limiter only if a flow there uses a third of a flow's rate. */
-static void test_fps_unit_goes_by_use(void **state)
+TEST(test_fps_unit_goes_by_use)
 {
-	(void)state;
 	assert_near(weight_of_flow(0.9), 1, 1e-9);
 	assert_near(weight_of_flow(0.4), 1, 1e-9);
 	assert_near(weight_of_flow(0.1), 0.3, 1e-9);
@@ -572,7 +550,7 @@ static void test_fps_unit_goes_by_use(void **state)
 }
 
 /* Many flows held back elsewhere and one that is not: growth is bounded by what is asked for. */
-static void test_fps_grows_with_the_demand(void **state)
+TEST(test_fps_grows_with_the_demand)
 {
 	struct situation s = {.n = 2,
 		.remote_weight = 3,
@@ -582,7 +560,6 @@ static void test_fps_grows_with_the_demand(void **state)
 	struct allocate_state st = {0};
 	double limit = run_until_steady(&st, "fps", &s).local_limit;
 
-	(void)state;
 	s.dropped = true;
 	s.demand = 1.05 * limit;
 	for (int i = 0; i < 10; i++)
@@ -592,7 +569,7 @@ static void test_fps_grows_with_the_demand(void **state)
 }
 
 /* One flow has it all for a second: the weight gives little; when the flows are even again, all. */
-static void test_fps_weight_falls_slowly(void **state)
+TEST(test_fps_weight_falls_slowly)
 {
 	struct situation seven = {.n = 2,
 		.flows = 7,
@@ -603,7 +580,6 @@ static void test_fps_weight_falls_slowly(void **state)
 	struct situation one = seven;
 	struct allocate_state st = {0};
 
-	(void)state;
 	one.flows = 1;
 	run_until_steady(&st, "fps", &seven);
 	for (int i = 0; i < 20; i++)
@@ -616,7 +592,7 @@ static void test_fps_weight_falls_slowly(void **state)
 	assert_near(st.weight, 1, 1e-3);
 }
 
-static void test_fps_demand_that_ends(void **state)
+TEST(test_fps_demand_that_ends)
 {
 	struct situation s = {.n = 2,
 		.remote_weight = 3,
@@ -626,7 +602,6 @@ static void test_fps_demand_that_ends(void **state)
 		.dropped = true};
 	struct allocate_state st = {0};
 
-	(void)state;
 	run_until_steady(&st, "fps", &s);
 	s = (struct situation){.n = 2, .remote_weight = 3, .remote_demand = LIMIT / 2};
 	assert_near(run_until_steady(&st, "fps", &s).local_limit, SHARED_BUCKET(2), 1);
@@ -636,7 +611,7 @@ static void test_fps_demand_that_ends(void **state)
 /*
  * The appendix of the paper: the right allocation is a fixed point, with bottlenecked flows beside.
  */
-static void test_fps_fixed_point(void **state)
+TEST(test_fps_fixed_point)
 {
 	double flow[8] = {0};
 	double local = 0.55 * LIMIT, small = 0.05 * LIMIT, large = (local - 4 * small) / 3;
@@ -654,7 +629,6 @@ static void test_fps_fixed_point(void **state)
 	struct allocate_state st = {0};
 	struct allocate_output out;
 
-	(void)state;
 	for (int i = 0; i < 7; i++)
 		flow[i] = i < 3 ? large : small;
 	/* The other limiter's flows get the same rate: its weight in flows. */
@@ -666,13 +640,12 @@ static void test_fps_fixed_point(void **state)
 }
 
 /* Noisy rates: the count must not depend on how many there are, as it does with the largest. */
-static void test_fps_noise_is_no_bias(void **state)
+TEST(test_fps_noise_is_no_bias)
 {
 	double count[2] = {0};
 	const unsigned flows[2] = {3, 7};
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 11);
 	for (int k = 0; k < 2; k++)
 		for (int round = 0; round < 20000; round++) {
@@ -698,7 +671,7 @@ static void test_fps_noise_is_no_bias(void **state)
 }
 
 /* A parent is where its children may pass it, whatever flows there are. */
-static void test_parent(void **state)
+TEST(test_parent)
 {
 	struct allocate_input in = {.interval_s = DT,
 		.keep = pow(0.1, DT),
@@ -714,7 +687,6 @@ static void test_parent(void **state)
 	struct allocate_state s = {0};
 	struct allocate_output out;
 
-	(void)state;
 	allocator_fps.allocate(&s, &in, &out);
 	assert_near(out.weight, 0.3 * LIMIT, 1e-6);
 	assert_near(out.local_limit, SHARED_BUCKET(2) + 0.75 * 0.99 * LIMIT, 1e-6);
@@ -727,40 +699,4 @@ static void test_parent(void **state)
 	in.demand = 0;
 	allocator_fps.allocate(&s, &in, &out);
 	assert_int_equal(s.regime, ALLOCATE_IDLE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_parent),
-		cmocka_unit_test(test_reference_allocators),
-		cmocka_unit_test(test_reference_drop),
-		cmocka_unit_test(test_gtb),
-		cmocka_unit_test(test_grd),
-		cmocka_unit_test(test_regimes),
-		cmocka_unit_test(test_fps_all_idle),
-		cmocka_unit_test(test_fps_lone_limiter),
-		cmocka_unit_test(test_fps_first_limiter),
-		cmocka_unit_test(test_fps_full_partition),
-		cmocka_unit_test(test_fps_weight_is_a_flow_count),
-		cmocka_unit_test(test_fps_first_interval),
-		cmocka_unit_test(test_fps_demand_above_the_limit_at_once),
-		cmocka_unit_test(test_fps_bottlenecked),
-		cmocka_unit_test(test_fps_remembers_drops),
-		cmocka_unit_test(test_fps_pressure),
-		cmocka_unit_test(test_fps_room_goes_by_pressure),
-		cmocka_unit_test(test_fps_pressed_keeps_its_limit),
-		cmocka_unit_test(test_fps_idle_has_no_pressure),
-		cmocka_unit_test(test_fps_silence_of_old_flows),
-		cmocka_unit_test(test_fps_losers_are_not_locked_out),
-		cmocka_unit_test(test_fps_unit_goes_by_use),
-		cmocka_unit_test(test_fps_grows_with_the_demand),
-		cmocka_unit_test(test_fps_weight_falls_slowly),
-		cmocka_unit_test(test_fps_demand_that_ends),
-		cmocka_unit_test(test_fps_fixed_point),
-		cmocka_unit_test(test_fps_noise_is_no_bias),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

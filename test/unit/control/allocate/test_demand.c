@@ -9,11 +9,10 @@
 #include "allocate/demand.h"
 
 /* p is what is left of an old value after one second, in one step or in twenty. */
-static void test_keep_is_per_second(void **state)
+TEST(test_keep_is_per_second)
 {
 	static const double p[] = {0.1, 0.5, 0.75, 0.999};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(p) / sizeof(p[0]); i++) {
 		double left = 1;
 
@@ -25,12 +24,11 @@ static void test_keep_is_per_second(void **state)
 	assert_true(demand_keep(0, 0.05) == 0);
 }
 
-static void test_step_response(void **state)
+TEST(test_step_response)
 {
 	double keep = demand_keep(0.1, 0.05);
 	struct demand d = {0};
 
-	(void)state;
 	for (int i = 0; i < 2000; i++)
 		demand_add(&d, 1000, keep);
 	assert_near(d.rate, 1000, 1e-6);
@@ -39,11 +37,10 @@ static void test_step_response(void **state)
 	assert_near(d.rate, 100, 1e-6); /* one second later: p of the old value */
 }
 
-static void test_starts_from_its_samples(void **state)
+TEST(test_starts_from_its_samples)
 {
 	struct demand d = {0};
 
-	(void)state;
 	demand_add(&d, 500, 0.9);
 	assert_near(d.rate, 500, 1e-9);
 	demand_add(&d, 500, 0.9);
@@ -59,14 +56,13 @@ static uint64_t flow_slot_word(uint64_t tag, uint64_t bytes)
 	return tag << FLOW_COUNT_BITS | bytes;
 }
 
-static void test_flow_rates(void **state)
+TEST(test_flow_rates)
 {
 	uint64_t slots[FLOW_SLOTS] = {0};
 	double out[FLOW_SLOTS];
 	struct flow_rates *rates = test_calloc(1, sizeof(*rates));
 	const struct steady_memory slow = {.keep = 0.9, .slow = 0.9}, none = {0};
 
-	(void)state;
 	assert_int_equal(flow_rates_add(rates, slots, 0.05, &none, out), 0);
 	slots[3] = flow_slot_word(9, 5000);
 	slots[8] = flow_slot_word(4, FLOW_COUNT_MASK - 99);
@@ -88,7 +84,7 @@ static void test_flow_rates(void **state)
  * Flows that take turns with a slot between two readings: no more is read than they sent. Read as
  * a wrapped count, what one of them had before would make it faster than any network.
  */
-static void test_slot_borrowed_and_back(void **state)
+TEST(test_slot_borrowed_and_back)
 {
 	const double interval_s = 0.05;
 	struct flow_rates *rates = test_calloc(1, sizeof(*rates));
@@ -97,7 +93,6 @@ static void test_slot_borrowed_and_back(void **state)
 	struct prng prng;
 	unsigned back = 0;
 
-	(void)state;
 	prng_seed(&prng, 7);
 	for (unsigned k = 0; k < 20000; k++) {
 		uint64_t before = sample->slot[3], sent = 0;
@@ -119,14 +114,13 @@ static void test_slot_borrowed_and_back(void **state)
 }
 
 /* A flow that says nothing is no evidence, though it has its slot; with its next byte it is. */
-static void test_silent_flows(void **state)
+TEST(test_silent_flows)
 {
 	uint64_t slots[FLOW_SLOTS] = {flow_slot_word(1, 1000), flow_slot_word(2, 1000)};
 	double out[FLOW_SLOTS];
 	const struct steady_memory memory = {.keep = 0.5, .slow = 0.9};
 	struct flow_rates *rates = test_calloc(1, sizeof(*rates));
 
-	(void)state;
 	for (unsigned k = 0; k < 20; k++) {
 		assert_int_equal(flow_rates_add(rates, slots, 0.05, &memory, out), 2);
 		slots[1] += 100;
@@ -151,13 +145,12 @@ static struct steady_memory memory_of(double quick_s, double slow_s, double tell
 }
 
 /* A sawtooth is remembered as its mean; a change is followed as by the quick filter. */
-static void test_steady_rate(void **state)
+TEST(test_steady_rate)
 {
 	struct steady_memory memory = memory_of(0.43, 1.7, 0);
 	struct steady_rate rate = {0};
 	double least = INFINITY, most = 0;
 
-	(void)state;
 	for (unsigned k = 0; k < 400; k++) {
 		double value = demand_steady(&rate, 700 + 600.0 * (k % 10) / 9, &memory);
 
@@ -178,11 +171,10 @@ static void test_steady_rate(void **state)
  * Oracle: the number of packets sent. Packets come at random times, 2 to 2,000 a second. A rate
  * that remembers 40 packets has a standard deviation of 1 / sqrt(80) of its mean, as an EWMA has.
  */
-static void test_steady_rate_of_few_packets(void **state)
+TEST(test_steady_rate_of_few_packets)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 11);
 	for (double packets_s = 2; packets_s <= 2000; packets_s *= 10) {
 		struct steady_memory memory = memory_of(0.43, fmax(1.7, 40 / packets_s), 8 / 0.43);
@@ -210,31 +202,13 @@ static void test_steady_rate_of_few_packets(void **state)
 }
 
 /* A flow counts for little until it has shown itself. After that it has the mean since it began. */
-static void test_steady_rate_begins(void **state)
+TEST(test_steady_rate_begins)
 {
 	struct steady_memory memory = memory_of(0.43, 20, 8 / 0.43);
 	struct steady_rate rate = {0};
 
-	(void)state;
 	assert_true(demand_steady(&rate, 20, &memory) < 2.5);
 	for (unsigned k = 0; k < 60; k++)
 		demand_steady(&rate, k % 10 ? 0 : 20, &memory);
 	assert_near(rate.rate, 2, 0.4);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keep_is_per_second),
-		cmocka_unit_test(test_step_response),
-		cmocka_unit_test(test_starts_from_its_samples),
-		cmocka_unit_test(test_flow_rates),
-		cmocka_unit_test(test_slot_borrowed_and_back),
-		cmocka_unit_test(test_silent_flows),
-		cmocka_unit_test(test_steady_rate),
-		cmocka_unit_test(test_steady_rate_of_few_packets),
-		cmocka_unit_test(test_steady_rate_begins),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

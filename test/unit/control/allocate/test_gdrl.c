@@ -23,7 +23,7 @@ static const char *const names[] = {"spare", "utilisation", "loss", "drops", "de
 
 #define N_NAMES (sizeof(names) / sizeof(names[0]))
 
-static void test_indicators(void **state)
+TEST(test_indicators)
 {
 	static const struct {
 		const char *name;
@@ -44,7 +44,6 @@ static void test_indicators(void **state)
 		{"delay", 5e6, 3e6, 20.2, 1e5},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct gdrl_indicator *indicator = gdrl_indicator_find(rows[i].name);
 		struct gdrl_measure m = gdrl_measure_of(rows[i].demand, rows[i].capacity);
@@ -58,7 +57,7 @@ static void test_indicators(void **state)
 }
 
 /* With few packets nothing is divided by a rate below the least, and no more than that is. */
-static void test_few(void **state)
+TEST(test_few)
 {
 	static const struct {
 		const char *name;
@@ -73,7 +72,6 @@ static void test_few(void **state)
 		{"loss", 0.5, 0, 1, 0.5, 1},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct gdrl_indicator *indicator = gdrl_indicator_find(rows[i].name);
 		struct gdrl_measure m = gdrl_measure_of(rows[i].demand, rows[i].capacity);
@@ -84,11 +82,10 @@ static void test_few(void **state)
 	}
 }
 
-static void test_measured(void **state)
+TEST(test_measured)
 {
 	struct gdrl_measure m = gdrl_measure_of(3e6, 5e6);
 
-	(void)state;
 	m.dropped = 6e5; /* bursts: drops below capacity */
 	assert_near(gdrl_loss.value(&m), 0.2, 1e-12);
 	assert_near(gdrl_drops.value(&m), 6e5, 0);
@@ -105,9 +102,8 @@ static void test_measured(void **state)
 }
 
 /* Decreasing and convex, g is its inverse, and the slope is that of g: by differences. */
-static void test_assumption_1(void **state)
+TEST(test_assumption_1)
 {
-	(void)state;
 	for (size_t i = 0; i < N_NAMES; i++) {
 		const struct gdrl_indicator *f = gdrl_indicator_find(names[i]);
 		double demand = 3e6, last = INFINITY, fall = INFINITY;
@@ -143,7 +139,7 @@ struct row {
 		.heard = {Q, GAIN}, .fresh = true, .in_use = true \
 	}
 
-static void test_step(void **state)
+TEST(test_step)
 {
 	static const struct row rows[] = {
 		/* 1/2d of what they are apart; nothing to who is better off, or as well */
@@ -169,7 +165,6 @@ static void test_step(void **state)
 			{0, 0, 0}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct row row = rows[i];
 		struct gdrl_self self = {.indicator = &gdrl_spare,
@@ -188,7 +183,7 @@ static void test_step(void **state)
 }
 
 /* A statement is used once; it waits while the last grant is under way. */
-static void test_once(void **state)
+TEST(test_once)
 {
 	struct gdrl_statement says = {0, 0.25};
 	struct gdrl_neighbour other = {.in_use = true};
@@ -199,7 +194,6 @@ static void test_once(void **state)
 		.free = 5000000};
 	uint64_t amount;
 
-	(void)state;
 	assert_int_equal(gdrl_step(&self, &other, 1, &amount), 0);
 	assert_true(gdrl_hear(&other, &says));
 	assert_int_equal(gdrl_step(&self, &other, 1, &amount), 500000);
@@ -211,13 +205,12 @@ static void test_once(void **state)
 	assert_int_equal(gdrl_step(&self, &other, 1, &amount), 500000);
 }
 
-static void test_nonsense_is_not_heard(void **state)
+TEST(test_nonsense_is_not_heard)
 {
 	static const struct gdrl_statement rows[] = {
 		{NAN, 1}, {INFINITY, 1}, {1, NAN}, {1, INFINITY}, {1, 0}, {1, -1}};
 	struct gdrl_neighbour other = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_false(gdrl_hear(&other, &rows[i]));
 	assert_false(other.fresh);
@@ -293,9 +286,8 @@ static void indicator_range(const struct gdrl_indicator *f, const double *demand
  * Step 1 of the proof: the least indicator never falls and the largest never rises, whatever the
  * demands, for every indicator; and in the end they are one.
  */
-static void test_range_shrinks(void **state)
+TEST(test_range_shrinks)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		const struct gdrl_indicator *f = gdrl_indicator_find(names[seed % N_NAMES]);
 		double demand[GROUP], capacity[GROUP], least, most, first;
@@ -327,7 +319,7 @@ static void test_range_shrinks(void **state)
 }
 
 /* What is stated: half of what the slope allows, for all neighbours together. */
-static void test_state(void **state)
+TEST(test_state)
 {
 	static const struct {
 		const char *name;
@@ -340,7 +332,6 @@ static void test_state(void **state)
 		{"loss", 3, 0, 3e6 / 6},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct gdrl_self self = {.indicator = gdrl_indicator_find(rows[i].name),
 			.measure = gdrl_measure_of(3e6, 5e6),
@@ -356,9 +347,8 @@ static void test_state(void **state)
  * One limiter that is badly off, and neighbours that have nobody else: each could give the half of
  * what it has above it, but all together must not make it the best off.
  */
-static void test_many_give_to_one(void **state)
+TEST(test_many_give_to_one)
 {
-	(void)state;
 	for (size_t i = 0; i < N_NAMES; i++) {
 		const struct gdrl_indicator *f = gdrl_indicator_find(names[i]);
 		struct gdrl_self hub = {
@@ -382,22 +372,4 @@ static void test_many_give_to_one(void **state)
 				f->value(&hub.measure), amount, f->value(&leaf.measure), least,
 				most);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_indicators),
-		cmocka_unit_test(test_few),
-		cmocka_unit_test(test_measured),
-		cmocka_unit_test(test_assumption_1),
-		cmocka_unit_test(test_step),
-		cmocka_unit_test(test_once),
-		cmocka_unit_test(test_nonsense_is_not_heard),
-		cmocka_unit_test(test_range_shrinks),
-		cmocka_unit_test(test_state),
-		cmocka_unit_test(test_many_give_to_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,9 +41,8 @@ static void check_shares(struct share_claim *claims, unsigned n, double capacity
 	}
 #define SHARES(capacity, n, ...) check_shares(claims, n, capacity, __VA_ARGS__)
 
-static void test_by_hand(void **state)
+TEST(test_by_hand)
 {
-	(void)state;
 	{ /* Both want all: halves, and by weight. */
 		struct share_claim claims[] = {CLAIM(0, 1, 100, 100), CLAIM(0, 1, 100, 100)};
 
@@ -163,11 +162,10 @@ static struct share_claim random_claim(struct prng *prng, double capacity)
 	};
 }
 
-static void test_reference(void **state)
+TEST(test_reference)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 18);
 	for (unsigned round = 0; round < ROUNDS(TREES); round++) {
 		unsigned n = 1 + (unsigned)(prng_next(&prng) % 12);
@@ -239,11 +237,10 @@ static void reference_tree(
 		reference_tree(nodes, before, n, (int)child[i]);
 }
 
-static void test_trees(void **state)
+TEST(test_trees)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 2018);
 	for (unsigned round = 0; round < ROUNDS(TREES); round++) {
 		struct hierarchy_node nodes[NODES_MOST], expected[NODES_MOST], before[NODES_MOST];
@@ -266,7 +263,7 @@ static void test_trees(void **state)
 }
 
 /* In any order of nodes. */
-static void test_order(void **state)
+TEST(test_order)
 {
 	struct hierarchy_node nodes[] = {
 		{.parent = 2, .limit = 100, .weight = 1, .demand = 100, .share = 100},
@@ -277,7 +274,6 @@ static void test_order(void **state)
 	};
 	struct hierarchy *hierarchy;
 
-	(void)state;
 	assert_int_equal(hierarchy_create(nodes, 5, &hierarchy), 0);
 	hierarchy_share(hierarchy, nodes);
 	assert_float_equal(nodes[3].share, 80, 1e-9);
@@ -292,13 +288,12 @@ static void test_order(void **state)
 }
 
 /* A child that asks for nearly all of its share leaves nothing of it to others. */
-static void test_held(void **state)
+TEST(test_held)
 {
 	static const struct {
 		double part, claims; /* of a share of 50 */
 	} rows[] = {{0.5, 25}, {0.92, 46}, {0.95, 48.75}, {0.98, 50}, {1, 50}, {2, 50}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct hierarchy_node nodes[] = {
 			{.parent = HIERARCHY_ROOT, .limit = 100, .weight = 1, .share = 100},
@@ -320,7 +315,7 @@ static void test_held(void **state)
 }
 
 /* Each asks, smoothed, for what it wants or a bit more than it gets; from any shares on. */
-static void test_settles(void **state)
+TEST(test_settles)
 {
 	static const double wants[] = {1e9, 20, 1e9, 8, 0}, weights[] = {1, 1, 2, 3, 1};
 	static const double settled[] = {24, 20, 48, 8, 0};
@@ -329,7 +324,6 @@ static void test_settles(void **state)
 	struct hierarchy *hierarchy;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 5);
 	for (unsigned round = 0; round < 100; round++) {
 		for (unsigned i = 0; i < 5; i++)
@@ -350,18 +344,4 @@ static void test_settles(void **state)
 			assert_float_equal(fmin(wants[i], nodes[i + 1].share), settled[i], 0.01);
 		hierarchy_destroy(hierarchy);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_hand),
-		cmocka_unit_test(test_reference),
-		cmocka_unit_test(test_trees),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_held),
-		cmocka_unit_test(test_settles),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

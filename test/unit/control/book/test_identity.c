@@ -11,7 +11,7 @@
 
 #define KIND 7
 
-static void test_written(void **state)
+TEST(test_written)
 {
 	static const struct {
 		struct book_identity identity;
@@ -24,7 +24,6 @@ static void test_written(void **state)
 		{{UINT64_MAX, UINT64_MAX}, "ffffffffffffffffffffffffffffffff"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct book_identity read = {0};
 		char text[BOOK_IDENTITY_TEXT];
@@ -36,7 +35,7 @@ static void test_written(void **state)
 	}
 }
 
-static void test_typed(void **state)
+TEST(test_typed)
 {
 	static const char *const bad[] = {"", "0", "0000000000000000000000000000001",
 		"000000000000000000000000000000001", "00000000000000000000000000000000",
@@ -45,7 +44,6 @@ static void test_typed(void **state)
 		" 0000000000000000000000000000001", "0000000000000001 000000000000000"};
 	struct book_identity identity;
 
-	(void)state;
 	assert_true(book_identity_read("0123456789abcdefABCDEFabcdef0019", &identity));
 	assert_int_equal(identity.high, UINT64_C(0x0123456789abcdef));
 	assert_int_equal(identity.low, UINT64_C(0xabcdefabcdef0019));
@@ -54,9 +52,8 @@ static void test_typed(void **state)
 			fail_msg("\"%s\" is taken", bad[i]);
 }
 
-static void test_compared(void **state)
+TEST(test_compared)
 {
-	(void)state;
 	assert_false(book_identity_known((struct book_identity){0, 0}));
 	assert_true(book_identity_known((struct book_identity){0, 1}));
 	assert_true(book_identity_known((struct book_identity){1, 0}));
@@ -82,7 +79,7 @@ static int hear_identity(struct book *book, unsigned edge, struct book_identity 
  * A book without an identity takes that which all neighbours say that know it, once each has
  * spoken; and then believes nobody who says another.
  */
-static void test_heard(void **state)
+TEST(test_heard)
 {
 	static const struct {
 		struct book_identity says[3], is;
@@ -98,7 +95,6 @@ static void test_heard(void **state)
 	};
 	const struct book_identity another = {5, 5};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct book_link links[3] = {0};
 		struct book book = {.links = links, .n_edges = 3};
@@ -113,16 +109,4 @@ static void test_heard(void **state)
 		assert_int_equal(links[1].foreign, 1);
 		assert_int_equal(links[0].foreign + links[2].foreign, 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_heard),
-		cmocka_unit_test(test_written),
-		cmocka_unit_test(test_typed),
-		cmocka_unit_test(test_compared),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

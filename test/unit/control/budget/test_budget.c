@@ -12,7 +12,7 @@
 
 #include "budget_group.h"
 
-static void test_params(void **state)
+TEST(test_params)
 {
 	uint32_t twice[] = {5, 5}, ids[] = {5, 6};
 	struct budget_policy policies[] = {{.id = 1}, {.id = 1}};
@@ -29,7 +29,6 @@ static void test_params(void **state)
 	struct budget_params bad[] = {good, good, good, good, good, good};
 	struct budget *b;
 
-	(void)state;
 	bad[0].self = 2;
 	bad[1].epoch = 0;
 	bad[2].ids = twice;
@@ -43,11 +42,10 @@ static void test_params(void **state)
 }
 
 /* One tree, of the right shape; and of the shares, not one unit too many. */
-static void test_tree(void **state)
+TEST(test_tree)
 {
 	static const unsigned sizes[] = {1, 2, 3, 16, 24};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
 		struct group *g = group_new(sizes[k], 1, false);
 		unsigned ends = 0, roots = 0;
@@ -70,12 +68,11 @@ static void test_tree(void **state)
 }
 
 /* The dead leave; those that are left are a tree, also without the root, and one again later. */
-static void test_dead(void **state)
+TEST(test_dead)
 {
 	struct group *g = group_new(6, 1, false);
 	unsigned root;
 
-	(void)state;
 	run_budget_group(g, 10 * TIMEOUT);
 	root = budget_root(g->nodes[0].b);
 	g->nodes[root].cut = true;
@@ -94,7 +91,7 @@ static void test_dead(void **state)
 }
 
 /* A parent that goes on speaking, but of a root whose number stands still, as in a loop. */
-static void test_stale(void **state)
+TEST(test_stale)
 {
 	struct group *g = group_new(2, 1, false);
 	struct budget *child;
@@ -102,7 +99,6 @@ static void test_stale(void **state)
 	uint8_t buf[ROOM];
 	size_t len;
 
-	(void)state;
 	run_budget_group(g, 10 * TIMEOUT);
 	root = budget_root(g->nodes[0].b);
 	child = g->nodes[1 - root].b;
@@ -123,12 +119,11 @@ static void test_stale(void **state)
 	group_free(g);
 }
 
-static void test_period(void **state)
+TEST(test_period)
 {
 	struct group *g = group_new(4, 2, false);
 	uint64_t old;
 
-	(void)state;
 	run_budget_group(g, 4 * TIMEOUT);
 	old = take_budget_units(g, 0, PERIODIC, 900);
 	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 7, g->now), -EINVAL);
@@ -144,11 +139,10 @@ static void test_period(void **state)
 }
 
 /* More, and less; and a total that nobody can have is refused. */
-static void test_top_up(void **state)
+TEST(test_top_up)
 {
 	struct group *g = group_new(3, 1, false);
 
-	(void)state;
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, UINT64_MAX), TOTAL);
 	update_budget_group(g, 1, TOTAL + 500);
@@ -163,12 +157,11 @@ static void test_top_up(void **state)
 }
 
 /* A policy that comes later is of the tree as it is: on every edge, before anybody has spoken. */
-static void test_later_policy(void **state)
+TEST(test_later_policy)
 {
 	struct group *g = group_new(5, 1, false);
 	unsigned most = 0;
 
-	(void)state;
 	run_budget_group(g, 10 * TIMEOUT);
 	g->n_policies = 2;
 	for (unsigned i = 0; i < g->n; i++) {
@@ -188,11 +181,10 @@ static void test_later_policy(void **state)
 }
 
 /* A policy that goes spends nothing, gives what it has, and comes back where it was. */
-static void test_gone(void **state)
+TEST(test_gone)
 {
 	struct group *g = group_new(3, 1, false);
 
-	(void)state;
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, 100), 100);
 	assert_int_equal(budget_update(g->nodes[0].b, NULL, 0, g->now), 0);
@@ -204,11 +196,10 @@ static void test_gone(void **state)
 }
 
 /* What is given back is there again, for others too, and after a crash once it is saved. */
-static void test_refund(void **state)
+TEST(test_refund)
 {
 	struct group *g = group_new(3, 1, true);
 
-	(void)state;
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, 600), 600);
 	budget_refund(g->nodes[0].b, PREPAID, 150);
@@ -223,11 +214,10 @@ static void test_refund(void **state)
 }
 
 /* The sum of what was drawn counts, however often it is said. */
-static void test_drawn(void **state)
+TEST(test_drawn)
 {
 	struct group *g = group_new(3, 3, true);
 
-	(void)state;
 	run_budget_group(g, 4 * TIMEOUT);
 	/* Nobody is thought to hold what nobody has said that he holds. */
 	assert_true(budget_node_view(g, 0, DRAWN).remaining <= 3);
@@ -255,13 +245,12 @@ static void test_drawn(void **state)
 }
 
 /* What was given and not confirmed; when to call again; and units ahead as another chunk says. */
-static void test_on_its_way(void **state)
+TEST(test_on_its_way)
 {
 	struct group *g = group_new(2, 1, true);
 	struct budget *b = g->nodes[1].b;
 	uint64_t next, had;
 
-	(void)state;
 	run_budget_group(g, 4 * TIMEOUT);
 	next = budget_tick(b, g->now);
 	assert_true(next > g->now);
@@ -279,11 +268,10 @@ static void test_on_its_way(void **state)
 	group_free(g);
 }
 
-static void test_chunk(void **state)
+TEST(test_chunk)
 {
 	struct group *g = group_new(1, 1, true);
 
-	(void)state;
 	for (unsigned chunk = CHUNK; chunk <= 32; chunk *= 2) {
 		g->policies[PREPAID].chunk = chunk;
 		assert_int_equal(budget_update(g->nodes[0].b, g->policies, 1, g->now), 0);
@@ -297,24 +285,4 @@ static void test_chunk(void **state)
 		assert_true(budget_node_view(g, 0, PREPAID).prepaid >= chunk / 2);
 	}
 	group_free(g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_params),
-		cmocka_unit_test(test_tree),
-		cmocka_unit_test(test_dead),
-		cmocka_unit_test(test_stale),
-		cmocka_unit_test(test_period),
-		cmocka_unit_test(test_top_up),
-		cmocka_unit_test(test_later_policy),
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_refund),
-		cmocka_unit_test(test_drawn),
-		cmocka_unit_test(test_on_its_way),
-		cmocka_unit_test(test_chunk),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

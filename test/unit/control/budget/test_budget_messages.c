@@ -14,7 +14,7 @@
 #include "budget_group.h"
 
 /* All that is for one neighbour is in one message; a message that is cut or altered is none. */
-static void test_messages(void **state)
+TEST(test_messages)
 {
 	struct group *g = group_new(2, 3, false);
 	uint64_t messages;
@@ -23,7 +23,6 @@ static void test_messages(void **state)
 	unsigned to;
 	size_t len;
 
-	(void)state;
 	run_budget_group(g, 4 * TIMEOUT);
 	messages = budget_counters(g->nodes[0].b)->messages_sent;
 	balance = budget_node_view(g, 1, PREPAID).balance;
@@ -51,7 +50,7 @@ static void test_messages(void **state)
 }
 
 /* What no limiter says in the head of a message, and what it may say at the most. */
-static void test_heads(void **state)
+TEST(test_heads)
 {
 	static const struct {
 		unsigned at; /* where the field is */
@@ -73,7 +72,6 @@ static void test_heads(void **state)
 		{84, TIME_GRADES, -EBADMSG},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct group *g = group_new(2, 1, false);
 		uint8_t buf[ROOM];
@@ -99,7 +97,7 @@ static void test_heads(void **state)
  * counts at once, an eighth of what is longer. Each is answered once, not before it was sent, and
  * by nobody who waited longer than it took; other starts' messages are not ours.
  */
-static void test_round_trips(void **state)
+TEST(test_round_trips)
 {
 	enum { TOOK = 50 };
 	static const struct {
@@ -116,7 +114,6 @@ static void test_round_trips(void **state)
 		{-1, 0, 0, 0},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct group *g = group_new(2, 1, false);
 		uint8_t asked[ROOM], answer[ROOM];
@@ -156,7 +153,7 @@ static void test_round_trips(void **state)
  * By what total one goes that hears another one, or that it is divided among more limiters; and
  * where another unit is counted, that is not believed.
  */
-static void test_terms_of_parts(void **state)
+TEST(test_terms_of_parts)
 {
 	static const struct {
 		uint64_t total, unit, n, want;
@@ -170,7 +167,6 @@ static void test_terms_of_parts(void **state)
 		{600, 1, 3, TOTAL},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct group *g = group_new(2, 1, false);
 		uint8_t buf[ROOM], *part = buf + 85;
@@ -191,13 +187,12 @@ static void test_terms_of_parts(void **state)
 }
 
 /* Without loss all that is sent is heard, and counted as that. */
-static void test_counts(void **state)
+TEST(test_counts)
 {
 	struct group *g = group_new(2, 1, false);
 	const struct budget_counters *a = budget_counters(g->nodes[0].b);
 	const struct budget_counters *b = budget_counters(g->nodes[1].b);
 
-	(void)state;
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, 900), 900);
 	run_budget_group(g, 5 * MS);
@@ -213,12 +208,11 @@ static void test_counts(void **state)
 }
 
 /* In peace a tree costs what tree.c says: few messages, and no messages. */
-static void test_peace(void **state)
+TEST(test_peace)
 {
 	struct group *g = group_new(5, 1, false);
 	uint64_t messages = 0, parts = 0;
 
-	(void)state;
 	run_budget_group(g, 20 * TIMEOUT);
 	for (unsigned i = 0; i < 5; i++) {
 		messages -= budget_counters(g->nodes[i].b)->messages_sent;
@@ -249,12 +243,11 @@ static void all_believe(const struct group *g, uint64_t left)
  * A limiter that spends nothing, and asks for nothing, hears how much is left too: after a burst
  * elsewhere, and of another total. Then all is still.
  */
-static void test_news(void **state)
+TEST(test_news)
 {
 	struct group *g = group_new(5, 1, true);
 	uint64_t spent;
 
-	(void)state;
 	run_budget_group(g, 4 * TIMEOUT);
 	spent = take_budget_units(g, 0, PREPAID, 400);
 	run_budget_group(g, 2 * SECOND);
@@ -279,13 +272,12 @@ static void test_news(void **state)
 }
 
 /* What is heard once more is not answered, however often: only what is new may have to be. */
-static void test_repeated(void **state)
+TEST(test_repeated)
 {
 	struct group *g = group_new(2, 1, false);
 	uint8_t buf[ROOM];
 	unsigned to, heard = 0;
 
-	(void)state;
 	g->tape = test_calloc(TAPE, sizeof(*g->tape));
 	run_budget_group(g, 10 * TIMEOUT);
 	for (unsigned i = 0; i < g->taped; i++) {
@@ -305,13 +297,12 @@ static void test_repeated(void **state)
 }
 
 /* Neighbours tell each other the time: one that starts with a wrong clock goes by theirs. */
-static void test_time(void **state)
+TEST(test_time)
 {
 	struct group *g = group_new(3, 1, false);
 	const uint64_t wall = UINT64_C(1700000000) * SECOND, wrong = wall + 86400 * SECOND;
 	uint64_t time_ns;
 
-	(void)state;
 	g->nodes[2].cut = true;
 	for (unsigned k = 0; k < TIMEOUT / MS; k++) {
 		for (unsigned i = 0; i < 2; i++)
@@ -363,11 +354,10 @@ static void run_all_totals(struct group *g, unsigned policy, uint64_t total)
 }
 
 /* Limiters with totals of 1 and 10: together they pass the lower, however that has come about. */
-static void test_least_total(void **state)
+TEST(test_least_total)
 {
 	struct group *g = group_new(3, 2, false);
 
-	(void)state;
 	run_budget_group(g, 10 * TIMEOUT);
 	retell_node(g, 0, PREPAID, 10 * TOTAL, 0);
 	run_all_totals(g, PREPAID, TOTAL);
@@ -394,12 +384,11 @@ static void test_least_total(void **state)
 }
 
 /* What is drawn elsewhere is no part of a total: whatever that is said to be, it stays. */
-static void test_least_total_drawn(void **state)
+TEST(test_least_total_drawn)
 {
 	static const uint64_t totals[] = {TOTAL / 2, TOTAL, 10 * TOTAL, TOTAL};
 	struct group *g = group_new(2, 3, false);
 
-	(void)state;
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 60, g->now), 0);
 	assert_int_equal(budget_set_share(g->nodes[1].b, DRAWN, 40, g->now), 0);
@@ -424,11 +413,10 @@ static void expect_totals_of_others(struct group *g, uint64_t total)
 }
 
 /* A limiter that is told another total, or none, says so at once, though nobody asks. */
-static void test_retold_at_once(void **state)
+TEST(test_retold_at_once)
 {
 	struct group *g = group_new(3, 1, false);
 
-	(void)state;
 	run_budget_group(g, 10 * TIMEOUT);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, 1), 1);
 	retell_node(g, 0, PREPAID, TOTAL / 2, 0);
@@ -443,11 +431,10 @@ static void test_retold_at_once(void **state)
 }
 
 /* Those that start with different totals learn it when they are asked, or speak. */
-static void test_total_after_start(void **state)
+TEST(test_total_after_start)
 {
 	struct group *g = group_new(2, 1, false);
 
-	(void)state;
 	g->policies[PREPAID].total = 10 * TOTAL;
 	restart_budget_node(g, 1, false);
 	run_budget_group(g, 10 * TIMEOUT);
@@ -464,12 +451,11 @@ static void test_total_after_start(void **state)
 }
 
 /* What is counted differs: neither believes the other, nothing moves, and then all does again. */
-static void test_terms_apart(void **state)
+TEST(test_terms_apart)
 {
 	struct group *g = group_new(2, 1, false);
 	uint64_t took, parts;
 
-	(void)state;
 	run_budget_group(g, 10 * TIMEOUT);
 	retell_node(g, 1, PREPAID, TOTAL, 77);
 	run_budget_group(g, 4 * TIMEOUT);
@@ -489,12 +475,11 @@ static void test_terms_apart(void **state)
 }
 
 /* One after the other misses the news of another total, and is asked. */
-static void test_terms_missed(void **state)
+TEST(test_terms_missed)
 {
 	struct group *g = group_new(3, 1, true);
 	uint64_t parts;
 
-	(void)state;
 	run_budget_group(g, 10 * TIMEOUT);
 	for (unsigned round = 0; round < 20; round++) {
 		uint64_t total = TOTAL * (1 + round % 3);
@@ -539,12 +524,11 @@ static const struct message *last_posted(const struct group *g, unsigned from, u
  * A neighbour of other terms is asked for its own now and then; and at once when there is a change
  * at either, however lately it was asked.
  */
-static void test_asked_at_once(void **state)
+TEST(test_asked_at_once)
 {
 	struct group *g = group_new(2, 1, false);
 	unsigned since;
 
-	(void)state;
 	run_budget_group(g, 10 * TIMEOUT);
 	g->tape = test_calloc(TAPE, sizeof(*g->tape));
 	for (unsigned change = 1; change <= 3; change++) {
@@ -577,28 +561,4 @@ static void test_asked_at_once(void **state)
 	}
 	test_free(g->tape);
 	group_free(g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_heads),
-		cmocka_unit_test(test_round_trips),
-		cmocka_unit_test(test_terms_of_parts),
-		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_peace),
-		cmocka_unit_test(test_news),
-		cmocka_unit_test(test_repeated),
-		cmocka_unit_test(test_time),
-		cmocka_unit_test(test_least_total),
-		cmocka_unit_test(test_least_total_drawn),
-		cmocka_unit_test(test_retold_at_once),
-		cmocka_unit_test(test_total_after_start),
-		cmocka_unit_test(test_terms_apart),
-		cmocka_unit_test(test_terms_missed),
-		cmocka_unit_test(test_asked_at_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

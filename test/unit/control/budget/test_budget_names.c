@@ -326,33 +326,21 @@ static uint64_t run_history(
 }
 
 /* Ids of few bits collide in a configuration, in a history and between limiters: never merged. */
-static void test_narrow(void **state)
+TEST(test_narrow)
 {
 	unsigned refused = 0, starts = 0;
 	uint64_t collided = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 40; seed++)
 		collided += run_history(2 + seed % 4, seed, &refused, &starts);
 	assert_true(refused > 100 && starts > 10 && collided > 100);
 }
 
-static void test_wide(void **state)
+TEST(test_wide)
 {
 	unsigned refused = 0, starts = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 10; seed++)
 		assert_int_equal(run_history(64, seed, &refused, &starts), 0);
 	assert_int_equal(refused + starts, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_narrow),
-		cmocka_unit_test(test_wide),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

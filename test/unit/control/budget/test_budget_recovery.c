@@ -14,12 +14,11 @@
 #include "budget_group.h"
 
 /* A crash costs what was saved as spent ahead, and nothing that was spent comes back. */
-static void test_restart(void **state)
+TEST(test_restart)
 {
 	struct group *g = group_new(4, 2, true);
 	uint64_t got, more, spent;
 
-	(void)state;
 	run_budget_group(g, 4 * TIMEOUT);
 	got = take_budget_units(g, 1, PREPAID, 500);
 	assert_int_equal(got, 500);
@@ -39,12 +38,11 @@ static void test_restart(void **state)
 }
 
 /* A failed save is as if it had not been; the units are had later. */
-static void test_disk(void **state)
+TEST(test_disk)
 {
 	struct group *g = group_new(1, 1, true);
 	struct budget *b = g->nodes[0].b;
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(budget_spend(b, PREPAID, 5, g->now), -EAGAIN);
 		assert_true(book_unsaved(budget_book(b)));
@@ -65,12 +63,11 @@ static int keep_one(void *context, uint64_t id, const void *record, size_t len)
 }
 
 /* A round may be a part of all: each has its turn, also when others come and go meanwhile. */
-static void test_rounds(void **state)
+TEST(test_rounds)
 {
 	struct group *g = group_new(1, 2, true);
 	struct node *node = &g->nodes[0];
 
-	(void)state;
 	assert_int_equal(budget_spend(node->b, PREPAID, 5, g->now), -EAGAIN);
 	assert_int_equal(budget_spend(node->b, PERIODIC, 5, g->now), -EAGAIN);
 	assert_int_equal(book_save(budget_book(node->b), keep_one, node), 0);
@@ -87,11 +84,10 @@ static void test_rounds(void **state)
 }
 
 /* One that knows nothing holds nothing, and has spent all; also if it crashes again before. */
-static void test_recovering(void **state)
+TEST(test_recovering)
 {
 	struct group *g = group_new(3, 2, true);
 
-	(void)state;
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, 700), 700);
 	crash_budget_node(g, 0);
@@ -119,11 +115,10 @@ static void test_recovering(void **state)
 }
 
 /* A new disk knows nothing of how often the limiter was started before. */
-static void test_new_disk(void **state)
+TEST(test_new_disk)
 {
 	struct group *g = group_new(3, 1, true);
 
-	(void)state;
 	for (unsigned starts = 0; starts < 3; starts++) {
 		run_budget_group(g, 4 * TIMEOUT);
 		assert_int_equal(take_budget_units(g, 0, PREPAID, 100), 100);
@@ -141,11 +136,10 @@ static void test_new_disk(void **state)
 }
 
 /* All at once, as a group without a disk: they answer each other, and nobody has anything. */
-static void test_all_recovering(void **state)
+TEST(test_all_recovering)
 {
 	struct group *g = group_new(3, 2, true);
 
-	(void)state;
 	for (unsigned i = 0; i < g->n; i++) {
 		crash_budget_node(g, i);
 		assert_int_equal(create_budget_node(g, i, true), 0);
@@ -158,13 +152,12 @@ static void test_all_recovering(void **state)
 }
 
 /* A record of others' edges, or that has been altered, is refused. */
-static void test_records(void **state)
+TEST(test_records)
 {
 	struct group *g = group_new(3, 1, true);
 	uint8_t *total = g->nodes[0].records[PREPAID] + 17; /* behind edges and name */
 	size_t len;
 
-	(void)state;
 	run_budget_group(g, TIMEOUT);
 	crash_budget_node(g, 0);
 	g->nodes[0].records[PREPAID][0] ^= 1;
@@ -194,13 +187,12 @@ static void test_records(void **state)
  * which the one has given nearly all to the other, is played to both of them. None of it is
  * believed, no more is spent than there is, and who asks still gets.
  */
-static void test_former_life(void **state)
+TEST(test_former_life)
 {
 	struct message *tape = test_calloc(TAPE, sizeof(*tape));
 	struct group *g = group_new(2, 1, false);
 	uint64_t spent[2] = {0};
 
-	(void)state;
 	g->tape = tape;
 	for (unsigned i = 0; i < 2; i++)
 		g->nodes[i].epoch = 5;
@@ -237,12 +229,11 @@ static void test_former_life(void **state)
 }
 
 /* One that has lost its memory, and with it the identity, learns it and waits for its part. */
-static void test_learnt_identity(void **state)
+TEST(test_learnt_identity)
 {
 	struct group *g = group_new(3, 1, true);
 	struct book_identity ours = g->identity;
 
-	(void)state;
 	run_budget_group(g, 4 * TIMEOUT);
 	crash_budget_node(g, 2);
 	g->identity = (struct book_identity){0};
@@ -278,11 +269,10 @@ static void set_undated(struct group *g)
 }
 
 /* A limiter that does not know what time it is: nothing new is held, and nothing is forgotten. */
-static void test_undated(void **state)
+TEST(test_undated)
 {
 	struct group *g = group_new(2, 2, true);
 
-	(void)state;
 	set_undated(g);
 	for (unsigned i = 0; i < 2; i++)
 		restart_budget_node(g, i, false);
@@ -311,11 +301,10 @@ static void test_undated(void **state)
  * One without a memory has lost that of the period that it is, once it knows which: what it held
  * there may have been spent.
  */
-static void test_undated_recovering(void **state)
+TEST(test_undated_recovering)
 {
 	struct group *g = group_new(2, 2, true);
 
-	(void)state;
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_int_equal(take_budget_units(g, 0, PERIODIC, 800), 800);
 	run_budget_group(g, TIMEOUT);
@@ -336,11 +325,10 @@ static void test_undated_recovering(void **state)
  * A limiter loses its memory just after a period has begun, and goes by a time that is a little
  * earlier then: when that period begins again it has lost it, too, also after another restart.
  */
-static void test_turns_again_recovering(void **state)
+TEST(test_turns_again_recovering)
 {
 	struct group *g = group_new(2, 3, true);
 
-	(void)state;
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 8, g->now), 0);
 	assert_int_equal(budget_period(g->nodes[0].b, DRAWN, 8, g->now), 0);
@@ -366,11 +354,10 @@ static void test_turns_again_recovering(void **state)
 }
 
 /* What was drawn for it of that period may have been spent, too. */
-static void test_undated_drawn(void **state)
+TEST(test_undated_drawn)
 {
 	struct group *g = group_new(1, 3, true);
 
-	(void)state;
 	set_undated(g);
 	restart_budget_node(g, 0, true);
 	run_budget_group(g, TIMEOUT);
@@ -387,11 +374,10 @@ static void test_undated_drawn(void **state)
 }
 
 /* Alone there is nobody to ask: all of the period's share may have been spent. */
-static void test_undated_alone(void **state)
+TEST(test_undated_alone)
 {
 	struct group *g = group_new(1, 2, true);
 
-	(void)state;
 	set_undated(g);
 	restart_budget_node(g, 0, true);
 	run_budget_group(g, TIMEOUT);
@@ -401,26 +387,4 @@ static void test_undated_alone(void **state)
 	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 8, g->now), 0);
 	assert_int_equal(take_budget_units(g, 0, PERIODIC, UINT64_MAX), TOTAL);
 	group_free(g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_restart),
-		cmocka_unit_test(test_disk),
-		cmocka_unit_test(test_rounds),
-		cmocka_unit_test(test_recovering),
-		cmocka_unit_test(test_new_disk),
-		cmocka_unit_test(test_all_recovering),
-		cmocka_unit_test(test_records),
-		cmocka_unit_test(test_former_life),
-		cmocka_unit_test(test_learnt_identity),
-		cmocka_unit_test(test_undated),
-		cmocka_unit_test(test_undated_recovering),
-		cmocka_unit_test(test_turns_again_recovering),
-		cmocka_unit_test(test_undated_drawn),
-		cmocka_unit_test(test_undated_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static struct timekeeper begin_alone(bool synchronised)
 }
 
 /* Alone, after an hour, the wall is stepped, and may come back; seconds are believed, no more. */
-static void test_steps(void **state)
+TEST(test_steps)
 {
 	static const struct {
 		int64_t step_ns;
@@ -70,7 +70,6 @@ static void test_steps(void **state)
 		{-56 * (int64_t)YEAR, false}, /* 1970 */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct timekeeper c = begin_alone(true);
 
@@ -90,11 +89,10 @@ static void test_steps(void **state)
 }
 
 /* A wall 1,000 years ahead or whatever a register holds: nothing overflows. */
-static void test_extremes(void **state)
+TEST(test_extremes)
 {
 	static const uint64_t walls[] = {0, 1, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(walls) / sizeof(walls[0]); i++) {
 		struct timekeeper c = begin_alone(true);
 		struct time_reading reading = reading_at(HOUR, 0, true);
@@ -107,13 +105,12 @@ static void test_extremes(void **state)
 }
 
 /* A server that makes the wall creep, by steps that are each believed, gets no further. */
-static void test_creep(void **state)
+TEST(test_creep)
 {
 	struct timekeeper c = begin_alone(true);
 	int64_t step_ns = 0;
 	uint64_t since;
 
-	(void)state;
 	for (since = SECOND; since < DAY; since += SECOND) {
 		look_alone(&c, since, step_ns + (int64_t)(20 * MS), true);
 		if (c.reason == TIME_AGREES)
@@ -124,12 +121,11 @@ static void test_creep(void **state)
 }
 
 /* A clock that is slewed by 500 ppm for a month is believed; so is one that has slept. */
-static void test_slew_and_sleep(void **state)
+TEST(test_slew_and_sleep)
 {
 	struct timekeeper c = begin_alone(false);
 	uint64_t since;
 
-	(void)state;
 	for (since = 0; since < 30 * DAY; since += 10 * SECOND) {
 		look_alone(&c, since, -(int64_t)(since / 2000), false);
 		assert_int_equal(c.reason, TIME_AGREES);
@@ -140,12 +136,11 @@ static void test_slew_and_sleep(void **state)
 }
 
 /* Looks every millisecond earn what a look an hour does. */
-static void test_allowance(void **state)
+TEST(test_allowance)
 {
 	struct timekeeper often = begin_alone(true), seldom = begin_alone(true);
 	int64_t most = (int64_t)TIME_MOST_NS;
 
-	(void)state;
 	look_alone(&often, 1, (int64_t)TIME_SLACK_NS, true); /* it is used up */
 	look_alone(&seldom, 1, (int64_t)TIME_SLACK_NS, true);
 	for (uint64_t since = 2; since < 999 * SECOND; since += 777777)
@@ -163,11 +158,10 @@ static void test_allowance(void **state)
 }
 
 /* A box whose clock is set right by NTP after Weir has started; and only that once. */
-static void test_first_synchronised(void **state)
+TEST(test_first_synchronised)
 {
 	struct timekeeper c = begin_alone(false);
 
-	(void)state;
 	look_alone(&c, SECOND, (int64_t)DAY, false);
 	assert_int_equal(c.reason, TIME_STEPPED);
 	look_alone(&c, 2 * SECOND, (int64_t)DAY, true);
@@ -197,7 +191,7 @@ static void fill_words(
 }
 
 /* A limiter whose wall was stepped by a day, and what living neighbours say. */
-static void test_majority(void **state)
+TEST(test_majority)
 {
 	static const struct {
 		const char *name;
@@ -222,7 +216,6 @@ static void test_majority(void **state)
 		{"2 that have begun and 1 that runs", 3, {{B, 7}, {B, 7}, {H, 0}}, 0, TIME_STEPPED},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct timekeeper c = begin_alone(true);
 		struct time_reading reading = reading_at(HOUR, (int64_t)DAY, true);
@@ -239,7 +232,7 @@ static void test_majority(void **state)
 }
 
 /* A wall that nobody has stepped is outvoted by nobody, but by those who know better. */
-static void test_outvoted(void **state)
+TEST(test_outvoted)
 {
 	static const struct {
 		bool sure;
@@ -253,7 +246,6 @@ static void test_outvoted(void **state)
 		{false, {{H, 0}, {S, 5}, {H, 0}}, 0, TIME_AGREES},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct timekeeper c = begin_alone(rows[i].sure);
 		struct time_reading reading = reading_at(HOUR, 0, false);
@@ -269,7 +261,7 @@ static void test_outvoted(void **state)
 }
 
 /* At the start: hours by which the wall is wrong, what is remembered, and who says what. */
-static void test_start(void **state)
+TEST(test_start)
 {
 	static const struct {
 		const char *name;
@@ -311,7 +303,6 @@ static void test_start(void **state)
 			TIME_BEFORE},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct time_reading reading = reading_at(rows[i].waited ? WAIT : WAIT / 2,
 			rows[i].wall * (int64_t)HOUR, rows[i].synchronised);
@@ -402,27 +393,8 @@ static void play_group(uint64_t seed)
 	}
 }
 
-static void test_group(void **state)
+TEST(test_group)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(300); seed++)
 		play_group(seed);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_extremes),
-		cmocka_unit_test(test_creep),
-		cmocka_unit_test(test_slew_and_sleep),
-		cmocka_unit_test(test_allowance),
-		cmocka_unit_test(test_first_synchronised),
-		cmocka_unit_test(test_majority),
-		cmocka_unit_test(test_outvoted),
-		cmocka_unit_test(test_start),
-		cmocka_unit_test(test_group),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

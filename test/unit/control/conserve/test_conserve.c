@@ -16,19 +16,18 @@
 /* Statements to one neighbour: eight messages of them. */
 #define TOLD_A_TICK (8 * ((ROOM - BOOK_HEAD) / CONSERVE_ENTRY))
 
-static void test_shares(void **state)
+TEST(test_shares)
 {
 	uint32_t ids[] = {30, 10, 20};
 	struct overlay_params roster = {.ids = ids, .n = 3};
 
-	(void)state;
 	assert_int_equal(conserve_share(&roster, 0, 11), 3);
 	assert_int_equal(conserve_share(&roster, 1, 11), 4);
 	assert_int_equal(conserve_share(&roster, 2, 11), 4);
 	assert_int_equal(conserve_share(&roster, 2, 9), 3);
 }
 
-static void test_params(void **state)
+TEST(test_params)
 {
 	uint32_t ids[] = {30, 10};
 	struct conserve_policy policy = {.id = 1, .limit = LEDGER_MOST};
@@ -46,7 +45,6 @@ static void test_params(void **state)
 	struct conserve_params bad[] = {good, good, good, good, good, good, good};
 	struct conserve *c;
 
-	(void)state;
 	bad[0].overlay.n = 0;
 	bad[1].self = 2;
 	bad[2].epoch = 0;
@@ -67,11 +65,10 @@ static void test_params(void **state)
 }
 
 /* Where all are neighbours, a target is met in two steps, and several givers do not give twice. */
-static void test_mesh(void **state)
+TEST(test_mesh)
 {
 	struct group *g = group_started(5, 1, 0);
 
-	(void)state;
 	step_conserve_times(g, 10);
 	assert_int_equal(sum_usable(g, 0), LIMIT);
 	want_limit_at(g, 0, 2);
@@ -86,12 +83,11 @@ static void test_mesh(void **state)
 }
 
 /* Two in need, three who have too much: each gets what he misses. */
-static void test_mesh_parts(void **state)
+TEST(test_mesh_parts)
 {
 	static const double targets[] = {0.35, 0.45, 0.1, 0.05, 0.05};
 	struct group *g = group_started(5, 1, 0);
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++)
 		conserve_target(g->nodes[i].c, 0, targets[i] * (double)LIMIT);
 	step_conserve_times(g, 3);
@@ -101,7 +97,7 @@ static void test_mesh_parts(void **state)
 }
 
 /* One step of three with a megabyte each; each quantity is a sum of few powers of two. */
-static void test_mesh_exact(void **state)
+TEST(test_mesh_exact)
 {
 	static const struct {
 		double targets[3];      /* in megabytes */
@@ -117,7 +113,6 @@ static void test_mesh_exact(void **state)
 		{{1, 1, 1}, {1, 1, 1}, {0, 0, 0}},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct group *g = group_new(3, 1, 0);
 
@@ -137,9 +132,8 @@ static void test_mesh_exact(void **state)
 }
 
 /* What is smaller than a 256th of an equal part, and one, is not moved. */
-static void test_grain(void **state)
+TEST(test_grain)
 {
-	(void)state;
 	for (unsigned missing = 10; missing <= 11; missing++) {
 		struct group *g = group_new(2, 1, 0);
 
@@ -154,11 +148,10 @@ static void test_grain(void **state)
 	}
 }
 
-static void test_sparse(void **state)
+TEST(test_sparse)
 {
 	struct group *g = group_new(24, 1, 0);
 
-	(void)state;
 	g->params.overlay.degree = 4;
 	g->params.overlay.spares = 1;
 	for (unsigned i = 0; i < g->n; i++)
@@ -171,12 +164,11 @@ static void test_sparse(void **state)
 	group_free(g);
 }
 
-static void test_indicator(void **state)
+TEST(test_indicator)
 {
 	static const double demands[] = {100000, 200000, 300000};
 	struct group *g = group_new(3, 1, 0);
 
-	(void)state;
 	g->policies[0].indicator = &gdrl_utilisation;
 	for (unsigned i = 0; i < 3; i++) {
 		struct gdrl_measure m = {.demand = demands[i], .dropped = -1, .packet = 1000};
@@ -192,14 +184,13 @@ static void test_indicator(void **state)
 }
 
 /* By another indicator nobody is given anything before he has said what he has by that. */
-static void test_another_indicator(void **state)
+TEST(test_another_indicator)
 {
 	struct gdrl_measure m = {.demand = 100000, .dropped = -1, .packet = 1000};
 	struct group *g = group_new(2, 1, 0);
 	struct conserve_policy other;
 	uint64_t limit;
 
-	(void)state;
 	g->policies[0].indicator = &gdrl_utilisation;
 	for (unsigned i = 0; i < 2; i++) {
 		start_conserve_node(g, i, false);
@@ -224,13 +215,12 @@ static void test_another_indicator(void **state)
 }
 
 /* What is told to nobody before it is committed does not arrive; what failed is tried again. */
-static void test_committing(void **state)
+TEST(test_committing)
 {
 	struct group *g = group_started(2, 1, 0);
 	struct conserve *giver = g->nodes[0].c, *taker = g->nodes[1].c;
 	uint64_t before;
 
-	(void)state;
 	step_conserve_times(g, 3);
 	want_limit_at(g, 0, 1);
 	conserve_tick(taker, g->now += TICK);
@@ -276,13 +266,12 @@ static int keep_some(void *context, uint64_t id, const void *record, size_t len)
 }
 
 /* A round may be a part of all: what has changed again meanwhile waits behind the others. */
-static void test_rounds(void **state)
+TEST(test_rounds)
 {
 	struct group *g = group_started(2, 10, 0);
 	struct conserve *c = g->nodes[0].c;
 	struct slow_disk disk = {.most = 4};
 
-	(void)state;
 	for (unsigned round = 1; round <= 3; round++) {
 		assert_int_equal(book_save(conserve_book(c), keep_some, &disk), 0);
 		assert_int_equal(disk.n, round < 3 ? 4 * round : 11);
@@ -298,13 +287,12 @@ static void test_rounds(void **state)
 }
 
 /* Others come and go during a round: those that it was for are committed by its end, no others. */
-static void test_update_in_a_round(void **state)
+TEST(test_update_in_a_round)
 {
 	struct group *g = group_started(2, 10, 0);
 	struct conserve *c = g->nodes[0].c;
 	struct slow_disk disk = {.most = 4};
 
-	(void)state;
 	assert_int_equal(book_save(conserve_book(c), keep_some, &disk), 0);
 	assert_int_equal(conserve_update(c, g->policies + 3, 5, g->now), 0); /* 4 to 8 */
 	assert_int_equal(book_save(conserve_book(c), keep_some, &disk), -EBUSY);
@@ -328,11 +316,10 @@ static int full_disk(void *context, uint64_t id, const void *record, size_t len)
 	return -ENOSPC;
 }
 
-static void test_disk(void **state)
+TEST(test_disk)
 {
 	struct group *g = group_started(2, 2, 0);
 
-	(void)state;
 	assert_int_equal(book_save(conserve_book(g->nodes[0].c), full_disk, NULL), -ENOSPC);
 	assert_true(book_unsaved(conserve_book(g->nodes[0].c)));
 	assert_int_equal(
@@ -346,11 +333,10 @@ static void test_disk(void **state)
 }
 
 /* One without neighbours has all, whatever it would promise. */
-static void test_alone(void **state)
+TEST(test_alone)
 {
 	struct group *g = group_started(1, 1, 50);
 
-	(void)state;
 	assert_int_equal(conserve_edges(g->nodes[0].c), 0);
 	step_conserve_times(g, 5);
 	assert_int_equal(limit_of(g, 0, 0), LIMIT);
@@ -358,13 +344,12 @@ static void test_alone(void **state)
 }
 
 /* What an operator sees of a policy and of a neighbour that is silent. */
-static void test_views(void **state)
+TEST(test_views)
 {
 	struct group *g = group_started(2, 1, 50);
 	struct conserve_view view;
 	uint64_t until;
 
-	(void)state;
 	assert_true(edge_of(g, 0, 0).alive);
 	assert_int_equal(edge_of(g, 0, 0).peer, 1);
 	g->nodes[1].cut = true;
@@ -385,12 +370,11 @@ static void test_views(void **state)
 }
 
 /* News is told once, and again when there is more; and messages are counted at both ends. */
-static void test_news_and_counts(void **state)
+TEST(test_news_and_counts)
 {
 	struct group *g = group_started(2, 1, 0);
 	uint64_t sent = 0, heard = 0;
 
-	(void)state;
 	step_conserve_times(g, 5);
 	for (unsigned who = 0; who < 2; who++) {
 		while (conserve_next_news(g->nodes[who].c) == 0)
@@ -414,11 +398,10 @@ static void test_news_and_counts(void **state)
 }
 
 /* More policies than fit into a message: all get through, and messages have their bound. */
-static void test_many(void **state)
+TEST(test_many)
 {
 	struct group *g = group_started(3, POLICIES, 0);
 
-	(void)state;
 	for (unsigned p = 0; p < POLICIES; p++)
 		want_limit_at(g, p, p % 3);
 	step_conserve_times(g, 8);
@@ -431,13 +414,12 @@ static void test_many(void **state)
 }
 
 /* At rest there is a digest a quarter of a lease, no statement, and nothing to save. */
-static void test_rest(void **state)
+TEST(test_rest)
 {
 	struct group *g = group_started(3, 1, 50);
 	struct conserve_counters before;
 	const struct conserve_counters *after = conserve_counters(g->nodes[0].c);
 
-	(void)state;
 	step_conserve_times(g, 60);
 	before = *after;
 	for (unsigned k = 0; k < 10 * LEASE / TICK; k++) {
@@ -452,9 +434,8 @@ static void test_rest(void **state)
 }
 
 /* A settled group renews leases of four ticks or more in time, also if a tick loses messages. */
-static void test_renewals(void **state)
+TEST(test_renewals)
 {
-	(void)state;
 	for (uint64_t lease = 4 * TICK; lease <= 12 * TICK; lease += TICK / 4) {
 		struct group *g = group_new(3, 1, 100);
 
@@ -479,9 +460,8 @@ static void test_renewals(void **state)
  * A lost hint is sent again: the next digest shows that the neighbour has another one. At rest no
  * statement is sent, also after losses.
  */
-static void test_lost_hints(void **state)
+TEST(test_lost_hints)
 {
-	(void)state;
 	for (unsigned seed = 1; seed <= 40; seed++) {
 		struct group *g = group_started(2 + seed % 3, POLICIES, seed % 2 ? 50 : 0);
 		unsigned who[POLICIES] = {0};
@@ -577,9 +557,8 @@ static void check_all_known(const struct group *g)
 }
 
 /* Each policy settles after two statements to each neighbour: before and after the commit. */
-static void test_settling(void **state)
+TEST(test_settling)
 {
-	(void)state;
 	for (unsigned seed = 1; seed <= 6; seed++) {
 		struct conserve_policy *policies;
 		unsigned n = 300 * seed, limiters = 2 + seed % 3;
@@ -594,9 +573,8 @@ static void test_settling(void **state)
 }
 
 /* A lost statement is sent again, also if other accounts of its bucket never settle meanwhile. */
-static void test_settling_after_losses(void **state)
+TEST(test_settling_after_losses)
 {
-	(void)state;
 	for (unsigned seed = 1; seed <= 20; seed++) {
 		struct conserve_policy *policies;
 		struct group *g = make_crowd(
@@ -614,13 +592,12 @@ static void test_settling_after_losses(void **state)
 }
 
 /* A promise stays usable while another account of its bucket never settles. */
-static void test_lease_in_unsettled_bucket(void **state)
+TEST(test_lease_in_unsettled_bucket)
 {
 	const unsigned n = 16; /* one bucket */
 	struct conserve_policy *policies, *other;
 	struct group *g = make_crowd(2, n, 50, &policies);
 
-	(void)state;
 	other = test_calloc(n, sizeof(*other));
 	memcpy(other, policies, n * sizeof(*other));
 	other[n - 1].terms++;
@@ -638,13 +615,12 @@ static void test_lease_in_unsettled_bucket(void **state)
 }
 
 /* No statement is sent again to a neighbour that is down, and it gets all when it is back. */
-static void test_silent_neighbour(void **state)
+TEST(test_silent_neighbour)
 {
 	const unsigned n = 2000;
 	struct conserve_policy *policies;
 	struct group *g = make_crowd(3, n, 0, &policies);
 
-	(void)state;
 	g->nodes[2].cut = true;
 	conserve_destroy(g->nodes[2].c);
 	g->nodes[2].c = NULL;
@@ -659,13 +635,12 @@ static void test_silent_neighbour(void **state)
 }
 
 /* One that has lost its memory recovers all accounts, of which it has more than fit into a tick. */
-static void test_recovering_crowd(void **state)
+TEST(test_recovering_crowd)
 {
 	const unsigned n = 2000;
 	struct conserve_policy *policies;
 	struct group *g = make_crowd(3, n, 0, &policies);
 
-	(void)state;
 	settle(g, 15);
 	conserve_destroy(g->nodes[2].c);
 	g->params.recovering = true;
@@ -686,14 +661,13 @@ static void test_recovering_crowd(void **state)
  * Where there is more than can be told within a lease nobody promises what would be of use to
  * nobody.
  */
-static void test_crowd(void **state)
+TEST(test_crowd)
 {
 	unsigned n = LEASE / TICK * TOLD_A_TICK + 1;
 	struct conserve_policy *policies;
 	struct group *g = make_crowd(2, n, 50, &policies);
 	uint64_t usable = 0;
 
-	(void)state;
 	step_conserve_times(g, 3 * LEASE / TICK);
 	for (unsigned p = 0; p < n; p++)
 		usable += sum_usable(g, p);
@@ -703,14 +677,13 @@ static void test_crowd(void **state)
 }
 
 /* What is news does not wait for its turn among the many that have none. */
-static void test_news_first(void **state)
+TEST(test_news_first)
 {
 	const unsigned n = 1000, of = 700;
 	struct conserve_policy *policies;
 	struct group *g = make_crowd(2, n, 0, &policies);
 	unsigned heard = n;
 
-	(void)state;
 	conserve_target(g->nodes[0].c, of, (double)LIMIT);
 	conserve_target(g->nodes[1].c, of, (double)LIMIT);
 	step_conserve_times(
@@ -727,13 +700,12 @@ static void test_news_first(void **state)
 	test_free(policies);
 }
 
-static void test_bad_messages(void **state)
+TEST(test_bad_messages)
 {
 	struct group *g = group_started(2, 1, 0);
 	struct conserve *c = g->nodes[0].c;
 	uint8_t buf[ROOM];
 
-	(void)state;
 	book_write_head(conserve_book(c), CONSERVE_MESSAGE, buf);
 	memset(buf + BOOK_HEAD, 0, ROOM - BOOK_HEAD);
 	assert_int_equal(conserve_hear(c, 1, g->now, buf, 0), -EBADMSG);
@@ -750,11 +722,10 @@ static void test_bad_messages(void **state)
 }
 
 /* Buckets: together no more than the burst, whatever each is of the limit. */
-static void test_bursts(void **state)
+TEST(test_bursts)
 {
 	struct group *g = group_started(7, 1, 0);
 
-	(void)state;
 	for (uint64_t burst = 1; burst < 100000; burst = burst * 3 + 1) {
 		uint64_t all = 0;
 
@@ -765,41 +736,4 @@ static void test_bursts(void **state)
 	assert_int_equal(conserve_burst(g->nodes[0].c, 0, 5000, LIMIT), 5000);
 	assert_int_equal(conserve_burst(g->nodes[0].c, 0, 5000, 0), 0);
 	group_free(g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shares),
-		cmocka_unit_test(test_params),
-		cmocka_unit_test(test_mesh),
-		cmocka_unit_test(test_mesh_parts),
-		cmocka_unit_test(test_mesh_exact),
-		cmocka_unit_test(test_grain),
-		cmocka_unit_test(test_sparse),
-		cmocka_unit_test(test_indicator),
-		cmocka_unit_test(test_another_indicator),
-		cmocka_unit_test(test_committing),
-		cmocka_unit_test(test_rounds),
-		cmocka_unit_test(test_update_in_a_round),
-		cmocka_unit_test(test_disk),
-		cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_views),
-		cmocka_unit_test(test_news_and_counts),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_settling),
-		cmocka_unit_test(test_settling_after_losses),
-		cmocka_unit_test(test_lease_in_unsettled_bucket),
-		cmocka_unit_test(test_silent_neighbour),
-		cmocka_unit_test(test_recovering_crowd),
-		cmocka_unit_test(test_crowd),
-		cmocka_unit_test(test_news_first),
-		cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_renewals),
-		cmocka_unit_test(test_lost_hints),
-		cmocka_unit_test(test_bad_messages),
-		cmocka_unit_test(test_bursts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

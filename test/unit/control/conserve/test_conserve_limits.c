@@ -18,12 +18,11 @@
 #define ASKED       100000
 
 /* Another limit: debts are paid, and nothing is missing in the end. */
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	struct group *g = group_started(4, 1, 0);
 	uint64_t limits[] = {LIMIT, LIMIT * 3, LIMIT / 5, LIMIT};
 
-	(void)state;
 	want_limit_at(g, 0, 2);
 	step_conserve_times(g, 5);
 	for (unsigned k = 1; k < 4; k++) {
@@ -81,9 +80,8 @@ static struct group *ring_in_debt(uint64_t limit, unsigned rich)
  * neighbour for half, the rest of their debts would be halved again and again, the more often the
  * larger it was.
  */
-static void test_debts_of_neighbours(void **state)
+TEST(test_debts_of_neighbours)
 {
-	(void)state;
 	for (uint64_t limit = LIMIT; limit < LIMIT * 100000000; limit *= 10000) {
 		struct group *g = ring_in_debt(limit, 3);
 
@@ -102,11 +100,10 @@ static void test_debts_of_neighbours(void **state)
  * Where all are neighbours each pays its part of what one owes, by what it holds: all together pay
  * about what is owed, and what is left over is little.
  */
-static void test_debts_in_a_mesh(void **state)
+TEST(test_debts_in_a_mesh)
 {
 	struct group *g = group_started(5, 1, 0);
 
-	(void)state;
 	for (unsigned i = 0; i < g->n; i++)
 		conserve_target(g->nodes[i].c, 0, i < 2 ? (double)LIMIT / 2 : 0);
 	step_conserve_times(g, 10);
@@ -130,7 +127,7 @@ static void test_debts_in_a_mesh(void **state)
  * of another limit too, but nothing where other terms hold; each ask is paid once, and none of
  * somebody who has fallen silent.
  */
-static void test_asks_paid(void **state)
+TEST(test_asks_paid)
 {
 	static const struct {
 		uint64_t fall; /* of each share: below half of a floor, or below nothing */
@@ -146,7 +143,6 @@ static void test_asks_paid(void **state)
 		{1500, 0, 7, 0, 0},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct conserve_policy policy = {.id = 1, .limit = 1000000 - 5 * rows[k].fall};
 		struct group *g = group_new(5, 1, 0);
@@ -176,12 +172,11 @@ static void test_asks_paid(void **state)
 }
 
 /* Where a debt is more than what is free, that is paid at once; the rest is promised yet. */
-static void test_debt_beyond_what_is_free(void **state)
+TEST(test_debt_beyond_what_is_free)
 {
 	struct group *g = group_new(2, 1, 50);
 	uint64_t free;
 
-	(void)state;
 	g->policies[0].limit = 1000000;
 	for (unsigned i = 0; i < 2; i++)
 		start_conserve_node(g, i, false);
@@ -198,11 +193,10 @@ static void test_debt_beyond_what_is_free(void **state)
 }
 
 /* A debt of one is paid. */
-static void test_least_debt(void **state)
+TEST(test_least_debt)
 {
 	struct group *g = group_new(2, 1, 0);
 
-	(void)state;
 	g->policies[0].limit = 1000;
 	for (unsigned i = 0; i < 2; i++)
 		start_conserve_node(g, i, false);
@@ -226,9 +220,8 @@ static void test_least_debt(void **state)
  * not turn back, so a few times as many are enough for any limit; else a floor's worth is paid in
  * two steps, which takes hundreds.
  */
-static void test_debts_far_away(void **state)
+TEST(test_debts_far_away)
 {
-	(void)state;
 	for (uint64_t limit = LIMIT; limit < LIMIT * 100000000; limit *= 10000) {
 		struct group *g = ring_in_debt(limit, 3);
 
@@ -321,9 +314,8 @@ static void check_payment_waits(struct group *g, unsigned from, unsigned needy, 
  * An ask is relayed for a little less than it was for, and goes no further than anybody is away, so
  * that none goes in a circle for long; where all are neighbours it is not relayed.
  */
-static void test_asks_end(void **state)
+TEST(test_asks_end)
 {
-	(void)state;
 	for (int hops = 0; hops <= 4; hops++) {
 		struct group *g = group_new(4, 1, 0);
 		struct asked got = {0};
@@ -357,11 +349,10 @@ static void test_asks_end(void **state)
 }
 
 /* Two neighbours that do not ask themselves are asked for one half each. */
-static void test_debt_is_divided(void **state)
+TEST(test_debt_is_divided)
 {
 	struct group *g = group_new(4, 1, 0);
 
-	(void)state;
 	g->params.overlay.shape = OVERLAY_RING;
 	g->policies[0].limit = 1000000;
 	for (unsigned i = 0; i < g->n; i++) {
@@ -391,9 +382,8 @@ static bool told_otherwise(const struct group *g, unsigned i, unsigned edge)
  * With leases that differ the one would go on using what the other has inherited: so nothing is
  * promised, and in no partition, however long, anything is exceeded.
  */
-static void test_other_lease(void **state)
+TEST(test_other_lease)
 {
-	(void)state;
 	for (unsigned longer = 0; longer < 2; longer++) {
 		struct group *g = group_new(2, 1, 50);
 
@@ -416,11 +406,10 @@ static void test_other_lease(void **state)
 }
 
 /* All go by the least that is said, also while whoever said it is silent; debts are paid. */
-static void test_other_limit(void **state)
+TEST(test_other_limit)
 {
 	struct group *g = group_started(3, 1, 50);
 
-	(void)state;
 	want_limit_at(g, 0, 0);
 	step_conserve_times(g, 20);
 	assert_true(limit_of(g, 0, 0) > LIMIT * 9 / 10);
@@ -479,9 +468,8 @@ static struct group *raised_without_one(uint64_t raised)
  * told. So it keeps a raise back for ever, until it comes back, with its record or as another one
  * without a memory under its name: either way nothing is missing then.
  */
-static void test_raise_waits_for_the_dead(void **state)
+TEST(test_raise_waits_for_the_dead)
 {
-	(void)state;
 	for (unsigned remembers = 0; remembers < 2; remembers++) {
 		struct group *g = raised_without_one(LIMIT * 3);
 
@@ -499,7 +487,7 @@ static void test_raise_waits_for_the_dead(void **state)
  * Without it in the roster the others begin another ledger: no record of the old one fits, and the
  * whole new limit is theirs, also when the dead comes back and speaks as it did.
  */
-static void test_roster_without_the_dead(void **state)
+TEST(test_roster_without_the_dead)
 {
 	struct group *g = raised_without_one(LIMIT * 3);
 	struct book_record record = {1, g->nodes[0].record, g->nodes[0].len};
@@ -508,7 +496,6 @@ static void test_roster_without_the_dead(void **state)
 	uint8_t buf[ROOM];
 	unsigned to;
 
-	(void)state;
 	start_conserve_node(g, 2, true);
 	dead = g->nodes[2].c;
 	g->nodes[2].c = NULL;
@@ -535,12 +522,11 @@ static void test_roster_without_the_dead(void **state)
 }
 
 /* The limits and bursts of these differ from the first, and nobody has more than the lowest. */
-static void test_other_limit_from_the_first(void **state)
+TEST(test_other_limit_from_the_first)
 {
 	struct group *g = group_new(2, 1, 0);
 	uint64_t all = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		g->policies[0].limit = i ? LIMIT * 10 : LIMIT;
 		g->policies[0].burst = i ? 50000 : 10000;
@@ -556,7 +542,7 @@ static void test_other_limit_from_the_first(void **state)
 }
 
 /* Where only the bursts differ, all divide the smallest, and somebody who has none says nothing. */
-static void test_other_burst(void **state)
+TEST(test_other_burst)
 {
 	static const struct {
 		uint64_t own, peer, each;
@@ -567,7 +553,6 @@ static void test_other_burst(void **state)
 		{10000, 0, 5000},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct group *g = group_started(2, 1, 0);
 
@@ -592,13 +577,12 @@ static uint64_t believed_by(const struct group *g, unsigned i)
 }
 
 /* What else differs: nothing moves while it does, and everything when it does not. */
-static void test_other_terms(void **state)
+TEST(test_other_terms)
 {
 	struct group *g = group_started(2, 1, 0);
 	struct conserve_policy other = {.id = 1, .limit = LIMIT, .terms = 7};
 	uint64_t believed;
 
-	(void)state;
 	step_conserve_times(g, 5);
 	assert_int_equal(conserve_update(g->nodes[1].c, &other, 1, g->now), 0);
 	believed = believed_by(g, 0);
@@ -621,11 +605,10 @@ static void test_other_terms(void **state)
 }
 
 /* One that is gone keeps nothing: no floor, and no demand. */
-static void test_gone_keeps_nothing(void **state)
+TEST(test_gone_keeps_nothing)
 {
 	struct group *g = group_started(2, 1, 0);
 
-	(void)state;
 	want_limit_at(g, 0, 0);
 	step_conserve_times(g, 5); /* or else it is forgotten */
 	assert_int_equal(conserve_update(g->nodes[0].c, NULL, 0, g->now), 0);
@@ -636,12 +619,11 @@ static void test_gone_keeps_nothing(void **state)
 }
 
 /* One that is gone gives what it has, and what it has given is not made again when it returns. */
-static void test_gone(void **state)
+TEST(test_gone)
 {
 	struct group *g = group_started(3, 2, 0);
 	struct conserve_policy other = {.id = 7, .limit = 500};
 
-	(void)state;
 	want_limit_at(g, 0, 1);
 	step_conserve_times(g, 5);
 	assert_int_equal(conserve_update(g->nodes[0].c, &other, 1, g->now), 0);
@@ -658,12 +640,11 @@ static void test_gone(void **state)
 }
 
 /* One that nothing was given of is forgotten; when it comes back its statements are no old ones. */
-static void test_back_from_nothing(void **state)
+TEST(test_back_from_nothing)
 {
 	struct group *g = group_started(2, 1, 0);
 	struct conserve_policy other = {.id = 7, .limit = 500};
 
-	(void)state;
 	step_conserve_times(g, 5);
 	assert_int_equal(conserve_update(g->nodes[0].c, &other, 1, g->now), 0);
 	assert_int_equal(conserve_book(g->nodes[0].c)->n, 1);
@@ -675,44 +656,15 @@ static void test_back_from_nothing(void **state)
 	group_free(g);
 }
 
-static void test_update_refused(void **state)
+TEST(test_update_refused)
 {
 	struct group *g = group_started(2, 2, 0);
 	struct conserve_policy twice[] = {{.id = 9, .limit = 5}, {.id = 9, .limit = 5}};
 	struct conserve_policy most = {.id = 1, .limit = LEDGER_MOST + 1};
 
-	(void)state;
 	assert_int_equal(conserve_update(g->nodes[0].c, twice, 2, g->now), -EINVAL);
 	assert_int_equal(conserve_update(g->nodes[0].c, &most, 1, g->now), -EINVAL);
 	step_conserve_times(g, 2);
 	assert_int_equal(sum_usable(g, 1), LIMIT);
 	group_free(g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_debts_of_neighbours),
-		cmocka_unit_test(test_debts_in_a_mesh),
-		cmocka_unit_test(test_asks_paid),
-		cmocka_unit_test(test_debt_beyond_what_is_free),
-		cmocka_unit_test(test_least_debt),
-		cmocka_unit_test(test_debts_far_away),
-		cmocka_unit_test(test_asks_end),
-		cmocka_unit_test(test_debt_is_divided),
-		cmocka_unit_test(test_other_lease),
-		cmocka_unit_test(test_other_limit),
-		cmocka_unit_test(test_raise_waits_for_the_dead),
-		cmocka_unit_test(test_roster_without_the_dead),
-		cmocka_unit_test(test_other_limit_from_the_first),
-		cmocka_unit_test(test_other_burst),
-		cmocka_unit_test(test_other_terms),
-		cmocka_unit_test(test_gone_keeps_nothing),
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_back_from_nothing),
-		cmocka_unit_test(test_update_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,13 +17,12 @@
 
 /* The friend of one that dies takes what was promised, no sooner than the lease has ended, and
  * gives it back. */
-static void test_friend(void **state)
+TEST(test_friend)
 {
 	struct group *g = group_started(3, 1, 50);
 	uint64_t before = 0, after = 0;
 	unsigned dead = 1;
 
-	(void)state;
 	step_conserve_times(g, 20);
 	assert_true(conserve_view(g->nodes[dead].c, 0, g->now).promised > 0);
 	g->nodes[dead].cut = true;
@@ -47,11 +46,10 @@ static void test_friend(void **state)
 }
 
 /* A promise is in the way of what is to be given, and makes way. */
-static void test_promise_moves(void **state)
+TEST(test_promise_moves)
 {
 	struct group *g = group_started(4, 1, 100);
 
-	(void)state;
 	step_conserve_times(g, 20);
 	assert_true(conserve_view(g->nodes[0].c, 0, g->now).free < LIMIT / 4 / 10);
 	want_limit_at(g, 0, 3);
@@ -62,7 +60,7 @@ static void test_promise_moves(void **state)
 }
 
 /* Half of what is above the floor, and made anew only when a sixteenth of the balance is apart. */
-static void test_promise_is_made_anew(void **state)
+TEST(test_promise_is_made_anew)
 {
 	const uint64_t share = 1 << 20, floor = share / 100;
 	static const struct {
@@ -73,7 +71,6 @@ static void test_promise_is_made_anew(void **state)
 		{1 << 18, true},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct group *g = group_new(2, 1, 50);
 		uint64_t left = share - rows[k].gives;
@@ -96,12 +93,11 @@ static void test_promise_is_made_anew(void **state)
 }
 
 /* A little is given as well where all is promised. */
-static void test_promise_makes_way_for_a_little(void **state)
+TEST(test_promise_makes_way_for_a_little)
 {
 	const uint64_t share = 1 << 20, little = 1 << 15;
 	struct group *g = group_new(2, 1, 100);
 
-	(void)state;
 	g->policies[0].limit = 2 * share;
 	for (unsigned i = 0; i < 2; i++)
 		start_conserve_node(g, i, false);
@@ -118,13 +114,12 @@ static void test_promise_makes_way_for_a_little(void **state)
  * Where less is free than two are to have, each is given its part of that; the rest is promised to
  * nobody, and when nobody misses anything any more the promise is what it was.
  */
-static void test_promise_in_the_way(void **state)
+TEST(test_promise_in_the_way)
 {
 	const double share = 1 << 20, floor = (1 << 20) / 100;
 	struct group *g = group_new(3, 1, 50);
 	uint64_t free, granted, held;
 
-	(void)state;
 	g->policies[0].limit = UINT64_C(3) << 20;
 	for (unsigned i = 0; i < 3; i++)
 		start_conserve_node(g, i, false);
@@ -152,7 +147,7 @@ static void test_promise_in_the_way(void **state)
  * The heir of the only other one: it takes what it was promised, once, and says so at once; and it
  * gives that back, whatever it could use.
  */
-static void test_heir(void **state)
+TEST(test_heir)
 {
 	struct group *g = group_started(2, 1, 50);
 	struct conserve *heir = g->nodes[0].c;
@@ -160,7 +155,6 @@ static void test_heir(void **state)
 	uint64_t promised, left;
 	unsigned to;
 
-	(void)state;
 	step_conserve_times(g, 20);
 	promised = promised_by(g, 1);
 	left = limit_of(g, 0, 0) - promised_by(g, 0);
@@ -186,12 +180,11 @@ static void test_heir(void **state)
 	group_free(g);
 }
 
-static void test_restart(void **state)
+TEST(test_restart)
 {
 	struct group *g = group_started(3, 1, 0);
 	uint64_t held;
 
-	(void)state;
 	want_limit_at(g, 0, 1);
 	step_conserve_times(g, 5);
 	held = limit_of(g, 1, 0);
@@ -216,14 +209,13 @@ static void test_restart(void **state)
 	group_free(g);
 }
 
-static void test_other_edges(void **state)
+TEST(test_other_edges)
 {
 	struct group *g = group_started(3, 1, 0);
 	struct book_record record = {1, g->nodes[0].record, 0};
 	struct conserve_params params = g->params;
 	struct conserve *c;
 
-	(void)state;
 	step_conserve_times(g, 3);
 	record.len = g->nodes[0].len;
 	params.records = &record;
@@ -245,11 +237,10 @@ static void test_other_edges(void **state)
  * it stays so when its policy leaves and comes back. Else it would have its share for the second
  * time.
  */
-static void test_recovering_again(void **state)
+TEST(test_recovering_again)
 {
 	struct group *g = group_started(3, 2, 0);
 
-	(void)state;
 	want_limit_at(g, 0, 1);
 	step_conserve_times(g, 5); /* what the first ones have goes to the second */
 	conserve_destroy(g->nodes[0].c);
@@ -325,12 +316,11 @@ static void begin_next_life(struct group *g)
  * All limiters begin anew with the names, policies and key of before, and somebody plays them what
  * was said in their former life: epochs and amounts are higher than any of this one.
  */
-static void test_former_life(void **state)
+TEST(test_former_life)
 {
 	struct tape *tape = test_calloc(1, sizeof(*tape));
 	struct group *g = group_new(2, 1, 50);
 
-	(void)state;
 	g->epoch = 2;
 	for (unsigned i = 0; i < 2; i++)
 		start_conserve_node(g, i, false);
@@ -367,12 +357,11 @@ static void test_former_life(void **state)
 }
 
 /* One that never heard of the new life goes on with the old one: nothing moves, and both know. */
-static void test_left_behind(void **state)
+TEST(test_left_behind)
 {
 	struct group *g = group_started(3, 1, 0);
 	const struct book *behind, *other;
 
-	(void)state;
 	g->params.identity.low++;
 	for (unsigned i = 0; i < 2; i++) {
 		conserve_destroy(g->nodes[i].c);
@@ -402,7 +391,7 @@ static void test_left_behind(void **state)
  * one is silent, or two say different ones, it does not; and one that has lost its memory, too, is
  * no hindrance.
  */
-static void test_learnt_identity(void **state)
+TEST(test_learnt_identity)
 {
 	const struct book_identity ours = {7, 8}, others = {7, 9}, none = {0};
 	const struct {
@@ -417,7 +406,6 @@ static void test_learnt_identity(void **state)
 		{none, none, true, none},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct group *g = group_new(3, 1, 0);
 		struct book *book;
@@ -444,12 +432,11 @@ static void test_learnt_identity(void **state)
 }
 
 /* With neighbours that know it one that has lost its memory comes back to its part of the limit. */
-static void test_recovering_without_identity(void **state)
+TEST(test_recovering_without_identity)
 {
 	struct group *g = group_started(3, 1, 0);
 	struct conserve_params params = g->params;
 
-	(void)state;
 	want_limit_at(g, 0, 2);
 	step_conserve_times(g, 50);
 	conserve_destroy(g->nodes[2].c);
@@ -483,13 +470,12 @@ static void test_recovering_without_identity(void **state)
 }
 
 /* Old statements, however many, do not keep a neighbour alive that is dead. */
-static void test_kept_alive(void **state)
+TEST(test_kept_alive)
 {
 	struct tape *tape = test_calloc(1, sizeof(*tape));
 	struct group *g = group_started(2, 1, 0);
 	const struct book *book = conserve_book(g->nodes[0].c);
 
-	(void)state;
 	want_limit_at(g, 0, 0);
 	for (unsigned i = 0; i < 20; i++)
 		step_recorded(g, tape);
@@ -557,9 +543,8 @@ static void check_forgotten(void (*forget)(struct group *g), unsigned late)
 	group_free(g);
 }
 
-static void test_forgotten(void **state)
+TEST(test_forgotten)
 {
-	(void)state;
 	check_forgotten(restart_without_record, 0);
 	check_forgotten(forget_and_add, 2);
 }
@@ -568,9 +553,8 @@ static void test_forgotten(void **state)
  * Limiter 0 is cut off. Its backup inherits the reserved amount, grants it to the third one, and
  * restarts with an older record: its statements renew no lease.
  */
-static void test_old_record_renews_no_lease(void **state)
+TEST(test_old_record_renews_no_lease)
 {
-	(void)state;
 	for (unsigned old = 1; old < 3; old++) {
 		struct group *g = group_new(3, 1, 100);
 		uint8_t record[RECORD];
@@ -598,28 +582,4 @@ static void test_old_record_renews_no_lease(void **state)
 		assert_int_equal(sum_usable(g, 0), LIMIT);
 		group_free(g);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_friend),
-		cmocka_unit_test(test_promise_moves),
-		cmocka_unit_test(test_promise_is_made_anew),
-		cmocka_unit_test(test_promise_makes_way_for_a_little),
-		cmocka_unit_test(test_promise_in_the_way),
-		cmocka_unit_test(test_heir),
-		cmocka_unit_test(test_restart),
-		cmocka_unit_test(test_other_edges),
-		cmocka_unit_test(test_recovering_again),
-		cmocka_unit_test(test_former_life),
-		cmocka_unit_test(test_left_behind),
-		cmocka_unit_test(test_learnt_identity),
-		cmocka_unit_test(test_recovering_without_identity),
-		cmocka_unit_test(test_kept_alive),
-		cmocka_unit_test(test_forgotten),
-		cmocka_unit_test(test_old_record_renews_no_lease),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

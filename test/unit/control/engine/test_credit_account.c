@@ -121,9 +121,8 @@ static uint64_t use_up(struct world *w, unsigned packets, unsigned looks)
 	return paid;
 }
 
-static void test_all_of_it_and_no_more(void **state)
+TEST(test_all_of_it_and_no_more)
 {
-	(void)state;
 	for (unsigned durable = 0; durable < 2; durable++) {
 		struct quota_view view;
 		struct world w;
@@ -148,9 +147,8 @@ static void check_spent(const struct world *w, uint64_t paid)
 }
 
 /* The rate is that of packets: there is none before them, however much lies ready. */
-static void test_rate_is_of_packets(void **state)
+TEST(test_rate_is_of_packets)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 16; seed++) {
 		uint64_t paid = 0, begun;
 		double rate;
@@ -178,11 +176,10 @@ static void test_rate_is_of_packets(void **state)
 }
 
 /* With a disk nothing is there before it has been kept, and then it is there at once. */
-static void test_waits_for_the_disk(void **state)
+TEST(test_waits_for_the_disk)
 {
 	struct world w;
 
-	(void)state;
 	world_open(&w, PERIOD_NONE, true);
 	assert_true(look(&w).asked);
 	assert_int_equal(credit_left(&w.credit), 0);
@@ -200,11 +197,10 @@ static void test_waits_for_the_disk(void **state)
  * Where nobody has wanted anything for so long that what was asked for is forgone, as much is asked
  * for again as lies ready for who begins.
  */
-static void test_asks_anew(void **state)
+TEST(test_asks_anew)
 {
 	struct world w;
 
-	(void)state;
 	world_open(&w, PERIOD_NONE, true);
 	for (unsigned i = 0; i < SECOND_NS / CREDIT_LOOK_NS; i++)
 		look(&w);
@@ -215,13 +211,12 @@ static void test_asks_anew(void **state)
 	world_close(&w);
 }
 
-static void test_period_turns(void **state)
+TEST(test_period_turns)
 {
 	struct credit_news news;
 	struct world w;
 	uint64_t left;
 
-	(void)state;
 	world_open(&w, PERIOD_FIXED, false);
 	assert_in_range(use_up(&w, 20, 2000), TOTAL - PACKET + 1, TOTAL);
 	credit_put(&w.credit, 2 * PACKET); /* so that something is void */
@@ -240,11 +235,10 @@ static void test_period_turns(void **state)
 }
 
 /* What lies there for nobody goes back, where most of what is here is in hand. */
-static void test_parks(void **state)
+TEST(test_parks)
 {
 	struct world w;
 
-	(void)state;
 	world_open(&w, PERIOD_NONE, false);
 	use_up(&w, 20, 2000);
 	credit_account_return(&w.account, &w.owner);
@@ -273,12 +267,11 @@ static void test_parks(void **state)
 }
 
 /* All workers together may hold a 65536th of the total; another total has another quantum. */
-static void test_quantum(void **state)
+TEST(test_quantum)
 {
 	struct limit_profile profile = {0};
 	struct world w;
 
-	(void)state;
 	world_open(&w, PERIOD_NONE, false);
 	credit_account_join(&w.account, &profile);
 	assert_ptr_equal(profile.meter.credit.credit, &w.credit);
@@ -295,7 +288,7 @@ static void test_quantum(void **state)
 }
 
 /* What lies ready for who begins: what all workers may hold, some packets, or a chunk. */
-static void test_least(void **state)
+TEST(test_least)
 {
 	static const struct {
 		enum counting count;
@@ -311,7 +304,6 @@ static void test_least(void **state)
 		{COUNT_FLOWS, UINT64_C(1) << 40, 129, 129},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct world w;
 
@@ -326,13 +318,12 @@ static void test_least(void **state)
 }
 
 /* Whatever lay in that memory before: no worker finds units that nobody has put there. */
-static void test_states_begin_empty(void **state)
+TEST(test_states_begin_empty)
 {
 	const unsigned n_slots = 3;
 	struct credit_states states;
 	struct engine engine = {0};
 
-	(void)state;
 	assert_int_equal(credit_states_alloc(&states, &engine, n_slots), 0);
 	for (unsigned i = 0; i <= n_slots; i++) {
 		assert_int_equal(credit_left(&states.credits[i]), 0);
@@ -370,7 +361,7 @@ static void open_totals(struct world *w, struct policy *policies, unsigned n)
 }
 
 /* A slot's profile gets the credit of its account, and that of a slot without one gets none. */
-static void test_states_join(void **state)
+TEST(test_states_join)
 {
 	enum { SLOTS = 3 };
 	struct policy policies[SLOTS];
@@ -378,7 +369,6 @@ static void test_states_join(void **state)
 	struct engine engine = {0};
 	struct world w;
 
-	(void)state;
 	open_totals(&w, policies, SLOTS);
 	assert_int_equal(credit_states_alloc(&states, &engine, SLOTS), 0);
 	assert_ptr_equal(engine.driver.context, &states);
@@ -417,22 +407,4 @@ static void test_states_join(void **state)
 	credit_states_free(&states);
 	assert_null(states.credits);
 	assert_null(states.accounts);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_of_it_and_no_more),
-		cmocka_unit_test(test_rate_is_of_packets),
-		cmocka_unit_test(test_waits_for_the_disk),
-		cmocka_unit_test(test_asks_anew),
-		cmocka_unit_test(test_period_turns),
-		cmocka_unit_test(test_parks),
-		cmocka_unit_test(test_quantum),
-		cmocka_unit_test(test_least),
-		cmocka_unit_test(test_states_begin_empty),
-		cmocka_unit_test(test_states_join),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

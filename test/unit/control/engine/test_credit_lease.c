@@ -17,7 +17,7 @@
 #define LEAST  UINT64_C(1000)
 #define PLENTY (UINT64_C(1) << 40)
 
-static void test_first(void **state)
+TEST(test_first)
 {
 	static const struct {
 		uint64_t held, wanted;
@@ -39,7 +39,6 @@ static void test_first(void **state)
 		{PLENTY, 1500, true, 1500},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct credit_lease lease;
 		uint64_t units;
@@ -73,11 +72,10 @@ static uint64_t run_lease_at_rate(
 }
 
 /* A tenth of a second's, whatever the rate; it is there soon, and gone when packets are. */
-static void test_follows_the_rate(void **state)
+TEST(test_follows_the_rate)
 {
 	static const uint64_t rates[] = {100000, 1250000, 125000000, 12500000000};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		const uint64_t rate = rates[i], tenth = rate / 10;
 		struct credit_lease lease;
@@ -101,11 +99,10 @@ static void test_follows_the_rate(void **state)
 }
 
 /* Refusals because nothing is held here do not make it larger: nobody is helped by that. */
-static void test_no_boost_of_nothing(void **state)
+TEST(test_no_boost_of_nothing)
 {
 	struct credit_lease lease;
 
-	(void)state;
 	credit_lease_init(&lease, LEAST, 0);
 	for (uint64_t i = 1; i < 1000; i++) {
 		credit_lease_look(&lease, 0, 1500, i * LOOK);
@@ -117,12 +114,11 @@ static void test_no_boost_of_nothing(void **state)
 }
 
 /* The last of a total comes in parts, ever smaller ones, until packets do not fit: all of it. */
-static void test_to_the_end(void **state)
+TEST(test_to_the_end)
 {
 	uint64_t held = 1000000, looks = 0;
 	struct credit_lease lease;
 
-	(void)state;
 	credit_lease_init(&lease, LEAST, 0);
 	for (uint64_t now = LOOK; held >= 1000; now += LOOK, looks++) {
 		uint64_t left = lease.left % 1000, units;
@@ -138,11 +134,10 @@ static void test_to_the_end(void **state)
 }
 
 /* Half of what it should be is not worth asking for more. */
-static void test_not_for_a_trifle(void **state)
+TEST(test_not_for_a_trifle)
 {
 	struct credit_lease lease;
 
-	(void)state;
 	credit_lease_init(&lease, LEAST, 0);
 	credit_lease_fill(&lease, LEAST);
 	credit_lease_look(&lease, LEAST / 2, 0, 1000000000 * MS); /* at no rate worth speaking of */
@@ -154,7 +149,7 @@ static void test_not_for_a_trifle(void **state)
 }
 
 /* Twice as much for who found it empty that was full enough; a sixteenth less when nobody does. */
-static void test_boost(void **state)
+TEST(test_boost)
 {
 	static const struct {
 		uint64_t filled, boosted, faded;
@@ -164,7 +159,6 @@ static void test_boost(void **state)
 		{LEAST / 2 - 1, LEAST, LEAST},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct credit_lease lease;
 
@@ -178,11 +172,10 @@ static void test_boost(void **state)
 }
 
 /* A rate that grows is followed at once; half of a fall is seen after half a second. */
-static void test_rate_falls(void **state)
+TEST(test_rate_falls)
 {
 	struct credit_lease lease;
 
-	(void)state;
 	credit_lease_init(&lease, LEAST, 0);
 	credit_lease_fill(&lease, 1000000);
 	credit_lease_look(&lease, 0, 0, 1000 * MS);
@@ -192,19 +185,4 @@ static void test_rate_falls(void **state)
 	credit_lease_fill(&lease, 450000);
 	credit_lease_look(&lease, 0, 0, 2000 * MS);
 	assert_int_equal(credit_lease_units(&lease, PLENTY, false), 900000 / 10);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first),
-		cmocka_unit_test(test_follows_the_rate),
-		cmocka_unit_test(test_no_boost_of_nothing),
-		cmocka_unit_test(test_to_the_end),
-		cmocka_unit_test(test_not_for_a_trifle),
-		cmocka_unit_test(test_boost),
-		cmocka_unit_test(test_rate_falls),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

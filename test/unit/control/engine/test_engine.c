@@ -93,7 +93,7 @@ static uint64_t offer_packets(struct world *w, uint64_t from_s, unsigned seconds
 /*
  * One worker, a shared bucket of several, and what several divide: the limit and the burst, once.
  */
-static void test_one_limit(void **state)
+TEST(test_one_limit)
 {
 	static const struct {
 		unsigned workers;
@@ -105,7 +105,6 @@ static void test_one_limit(void **state)
 		{WORKERS, METER_GCRA},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct world w;
 
@@ -119,11 +118,10 @@ static void test_one_limit(void **state)
 }
 
 /* With the burst spent, or held, a policy begins with nothing. */
-static void test_begins(void **state)
+TEST(test_begins)
 {
 	struct world w;
 
-	(void)state;
 	world_open(&w, WORKERS, METER_TOKEN_BUCKET);
 	assert_int_equal(engine_begin(&w.engine, &w.limit, 0, 0, true), 0);
 	for (unsigned i = 0; i < WORKERS; i++)
@@ -133,13 +131,12 @@ static void test_begins(void **state)
 }
 
 /* What passed and what did not is all that came, and news once. */
-static void test_totals(void **state)
+TEST(test_totals)
 {
 	struct policy_totals totals;
 	struct world w;
 	uint64_t passed;
 
-	(void)state;
 	world_open(&w, WORKERS, METER_TOKEN_BUCKET);
 	passed = offer_packets(&w, 0, 5);
 	assert_true(engine_totals(&w.engine, 0, &totals));
@@ -152,12 +149,11 @@ static void test_totals(void **state)
 }
 
 /* The worker that has all the demand has all but the floor of what is divided, and that is news. */
-static void test_measures(void **state)
+TEST(test_measures)
 {
 	struct limiter_sample sample;
 	struct world w;
 
-	(void)state;
 	world_open(&w, 2, METER_GCRA);
 	for (unsigned i = 0; i < 1000; i++)
 		engine_passes(&w, 0, i * SECOND / 1000);
@@ -174,14 +170,13 @@ static void test_measures(void **state)
 }
 
 /* What each worker has sampled of flows is in the measurement, in the worker's own place. */
-static void test_measures_flows(void **state)
+TEST(test_measures_flows)
 {
 	const struct packet packet = {.family = PACKET_IPV4, .proto = 17};
 	struct limiter_sample sample;
 	unsigned seen = 0;
 	struct world w;
 
-	(void)state;
 	world_open(&w, 2, METER_GCRA);
 	for (unsigned i = 0; i < 2000; i++) {
 		uint8_t data[64];
@@ -210,7 +205,7 @@ static void test_measures_flows(void **state)
 }
 
 /* The second packet waits for its tokens, and all who wait are counted as such until they leave. */
-static void test_waits(void **state)
+TEST(test_waits)
 {
 	static const uint8_t data[64];
 	const struct packet packet = {.family = PACKET_IPV4, .proto = 17};
@@ -218,7 +213,6 @@ static void test_waits(void **state)
 	struct policy_totals totals;
 	struct world w;
 
-	(void)state;
 	world_make(&w, METER_TOKEN_BUCKET);
 	w.policy.action = ACTION_SHAPE;
 	w.policy.shape.delay_ns = SECOND;
@@ -259,11 +253,10 @@ static enum shape_verdict arrive_at(struct world *w, struct shape_packet *packet
 }
 
 /* Ticks begin anew: a queue takes nothing until it is told so, then goes on as if just spent. */
-static void test_ticks_begin_anew(void **state)
+TEST(test_ticks_begin_anew)
 {
 	const uint64_t before = 100 * SECOND;
 
-	(void)state;
 	for (unsigned workers = 1; workers <= WORKERS; workers += WORKERS - 1) {
 		struct shape_packet packets[8], *out[8];
 		struct shaper *shaper;
@@ -309,7 +302,7 @@ static uint64_t passes_at(struct world *w, uint64_t now)
  * is what the rest has granted since, and of the rest of the burst. It is so whether the shared
  * bucket began with that limit or was told of it, for nobody but those who were told of an end.
  */
-static void test_ended(void **state)
+TEST(test_ended)
 {
 	static const struct {
 		uint8_t ending;
@@ -324,7 +317,6 @@ static void test_ended(void **state)
 		{204, SECOND, 0.2 * BURST},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
 		bool told = i % 2;
 		uint64_t now = 10 * SECOND;
@@ -360,7 +352,7 @@ static void test_ended(void **state)
  * How many samples policies may take is thought over after a second, and before that once they have
  * wanted more than there are.
  */
-static void test_samples_shared(void **state)
+TEST(test_samples_shared)
 {
 	static const struct {
 		uint64_t after_ns;
@@ -374,7 +366,6 @@ static void test_samples_shared(void **state)
 		{5 * SECOND, 0, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct world w;
 		double most;
@@ -415,14 +406,13 @@ static void tell_profile(void *context, unsigned worker, const struct limit_prof
  * A driver's workers are all told, and nothing else changes. Each begins with its own profile, and
  * is told one that is made once, as all have the same part; those that borrow have nothing to join.
  */
-static void test_driver(void **state)
+TEST(test_driver)
 {
 	static const struct {
 		enum meter_kind meter;
 		unsigned joined;
 	} rows[] = {{METER_TOKEN_BUCKET, 0}, {METER_GCRA, WORKERS + 1}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct policy_state before;
 		struct world w;
@@ -439,33 +429,13 @@ static void test_driver(void **state)
 }
 
 /* A rate that no meter can express leaves the old one in force. */
-static void test_out_of_range(void **state)
+TEST(test_out_of_range)
 {
 	struct world w;
 
-	(void)state;
 	world_open(&w, WORKERS, METER_TOKEN_BUCKET);
 	w.limit.view.local_limit = 1e15;
 	assert_int_equal(engine_enforce(&w.engine, &w.limit, 0), -ERANGE);
 	assert_near(offer_packets(&w, 0, 10), 10 * RATE + BURST, WORKERS * BYTES);
 	world_close(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_limit),
-		cmocka_unit_test(test_begins),
-		cmocka_unit_test(test_totals),
-		cmocka_unit_test(test_measures),
-		cmocka_unit_test(test_measures_flows),
-		cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_ticks_begin_anew),
-		cmocka_unit_test(test_ended),
-		cmocka_unit_test(test_samples_shared),
-		cmocka_unit_test(test_driver),
-		cmocka_unit_test(test_out_of_range),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,7 +54,7 @@ static const struct limiter_view whole = {
 	.limit = 1000000, .local_limit = 1000000, .local_burst = 100000, .demand = 1};
 
 /* What a worker's part comes to, in the meter's own words. */
-static void test_parts(void **state)
+TEST(test_parts)
 {
 	static const struct {
 		const char *name;
@@ -98,7 +98,6 @@ static void test_parts(void **state)
 			0, 0.25, {METER_FIXED_WINDOW, 8000000, 0, 0, SECOND, 0, 0, 0}},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct policy policy = policy_of(rows[i].meter, rows[i].count, rows[i].per_source);
 		struct limiter_view view = {
@@ -125,7 +124,7 @@ static void test_parts(void **state)
  * A worker's part of the second bucket: of its rate as of the limit, of its burst as of the burst,
  * unless the limit is another one; a peak is no less than what it is the peak of.
  */
-static void test_second_bucket(void **state)
+TEST(test_second_bucket)
 {
 	static const struct {
 		enum meter_kind meter;
@@ -147,7 +146,6 @@ static void test_second_bucket(void **state)
 		{METER_SRTCM, 0, 80000, 0, 1e6, 0, 8000},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct policy policy = policy_of(rows[i].meter, COUNT_BYTES, false);
 		const struct limiter_view view = {
@@ -171,11 +169,10 @@ static void test_second_bucket(void **state)
 }
 
 /* What the brain is told of what is counted, and in which time. */
-static void test_units(void **state)
+TEST(test_units)
 {
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_BYTES, false);
 
-	(void)state;
 	assert_int_equal(limit_profile_policy(&policy, 0).packet, 0);
 	policy.count = COUNT_PACKETS;
 	policy.limit_s = 60;
@@ -186,14 +183,13 @@ static void test_units(void **state)
 }
 
 /* What a line says that no limit changes. */
-static void test_what_is_configured(void **state)
+TEST(test_what_is_configured)
 {
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_PACKETS, true);
 	const struct policy_start start = {.hz = GHZ};
 	struct limit_profile profile;
 	struct policy_state line;
 
-	(void)state;
 	policy.action = ACTION_MARK;
 	policy.mark = 46;
 	policy.per_v4 = 24;
@@ -225,23 +221,21 @@ static void test_what_is_configured(void **state)
 	assert_int_equal(police_bytes(&line, 18, 118), 142);
 }
 
-static void test_out_of_range(void **state)
+TEST(test_out_of_range)
 {
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_BYTES, false);
 	struct limit_profile profile;
 
-	(void)state;
 	assert_int_equal(make_test_profile(&profile, &policy, &whole, 1, 0), -ERANGE);
 	assert_int_equal(make_test_profile(&profile, &policy, &whole, 1, 1000), -ERANGE);
 }
 
 /* What the brain is told of guarantees. */
-static void test_guarantees(void **state)
+TEST(test_guarantees)
 {
 	struct policy quota = policy_of(METER_CREDIT, COUNT_BYTES, false), conserved, soft;
 	struct limiter_policy brain;
 
-	(void)state;
 	soft = conserved = quota;
 	soft.allocator = allocator_find("fps");
 	soft.meter = METER_TOKEN_BUCKET;
@@ -278,12 +272,11 @@ static void test_guarantees(void **state)
 }
 
 /* Parts of what is conserved add up, however small they are; all are token buckets. */
-static void test_conserved_parts(void **state)
+TEST(test_conserved_parts)
 {
 	static const enum counting counts[] = {COUNT_BYTES, COUNT_PACKETS, COUNT_FLOWS};
 	static const enum meter_kind meters[] = {METER_TOKEN_BUCKET, METER_GCRA};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(counts) * COUNT(meters); i++) {
 		struct policy policy = policy_of(
 			meters[i % COUNT(meters)], counts[i / COUNT(meters)], false);
@@ -298,11 +291,10 @@ static void test_conserved_parts(void **state)
 	}
 }
 
-static void test_burst_floor(void **state)
+TEST(test_burst_floor)
 {
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_BYTES, false);
 
-	(void)state;
 	assert_int_equal(limit_profile_policy(&policy, 0).burst_floor, 0); /* the brain's own */
 	policy.count = COUNT_PACKETS;
 	assert_int_equal(limit_profile_policy(&policy, 0).burst_floor, 6);
@@ -317,13 +309,12 @@ static void test_burst_floor(void **state)
 }
 
 /* How often to sample is for those that are sampled. */
-static void test_sample_shift(void **state)
+TEST(test_sample_shift)
 {
 	static const struct sampling some = {.shift = 3};
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_BYTES, false);
 	struct limit_profile profile;
 
-	(void)state;
 	assert_int_equal(limit_profile_init(&profile, &policy, 0, &whole, &some, 1, GHZ), 0);
 	assert_int_equal(profile.sample_shift, POLICE_UNSAMPLED);
 	policy.allocator = allocator_find("fps");
@@ -332,13 +323,12 @@ static void test_sample_shift(void **state)
 }
 
 /* A limit that a worker is told changes its line from then on, and not for the past. */
-static void test_limit_is_not_for_the_past(void **state)
+TEST(test_limit_is_not_for_the_past)
 {
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_BYTES, false);
 	struct limiter_view view = {.local_limit = 1000, .local_burst = 100000};
 	const struct policy_start start = {.hz = GHZ};
 
-	(void)state;
 	for (unsigned plain = 0; plain < 2; plain++) {
 		struct limit_profile slow, fast;
 		struct policy_state line;
@@ -367,7 +357,7 @@ static void test_limit_is_not_for_the_past(void **state)
 	}
 }
 
-static void test_sampling(void **state)
+TEST(test_sampling)
 {
 	static const struct {
 		uint64_t per_s;
@@ -379,7 +369,6 @@ static void test_sampling(void **state)
 		{1000000, 0, 9}, /* at once, and not a step an interval */
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++)
 		for (unsigned half = 1; half <= 4; half *= 4) {
 			struct sampling sampling = {(float)rows[i].per_s, rows[i].before};
@@ -393,13 +382,12 @@ static void test_sampling(void **state)
 }
 
 /* A load that comes from nothing is believed in its first interval; one that goes, in a while. */
-static void test_sampling_follows(void **state)
+TEST(test_sampling_follows)
 {
 	struct sampling sampling = {0};
 	struct sampling_budget budget;
 	unsigned intervals = 0;
 
-	(void)state;
 	sampling_budget_init(&budget, 1, 1);
 	sampling_adapt(&sampling, &budget, 50000, 0.05);
 	assert_int_equal(sampling.shift, 9); /* of a million a second: 1953 */
@@ -411,7 +399,7 @@ static void test_sampling_follows(void **state)
 }
 
 /* What comes by chance, a few packets an interval, changes nothing. */
-static void test_sampling_is_steady(void **state)
+TEST(test_sampling_is_steady)
 {
 	enum { INTERVALS = 4000, SETTLED = 200 };
 	struct sampling sampling = {0};
@@ -420,7 +408,6 @@ static void test_sampling_is_steady(void **state)
 	struct prng prng;
 	unsigned changes = 0;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	sampling_budget_init(&budget, 1, SAMPLES_PER_WORKER_S);
 	for (unsigned i = 0; i < INTERVALS; i++) {
@@ -438,7 +425,7 @@ static void test_sampling_is_steady(void **state)
 }
 
 /* Those who wake all at once are as many as there were thought to be. */
-static void test_sampling_begins_low(void **state)
+TEST(test_sampling_begins_low)
 {
 	static const struct {
 		unsigned workers, policies;
@@ -448,7 +435,6 @@ static void test_sampling_begins_low(void **state)
 		{1, SAMPLES_PER_WORKER_S / 1000, 1000}, {2, SAMPLES_PER_WORKER_S / 1000, 2000},
 		{1, SAMPLES_PER_WORKER_S, 1}, {1, 1000000, 0.5}};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct sampling_budget budget;
 
@@ -459,13 +445,12 @@ static void test_sampling_begins_low(void **state)
 }
 
 /* A round ends early when it has all been wanted, and what is allowed is less after it. */
-static void test_sampling_round_is_spent(void **state)
+TEST(test_sampling_round_is_spent)
 {
 	struct sampling samplings[100] = {0};
 	struct sampling_budget budget;
 	unsigned intervals = 0;
 
-	(void)state;
 	sampling_budget_init(&budget, 1, 1);
 	while (!sampling_budget_spent(&budget)) {
 		for (unsigned i = 0; i < COUNT(samplings); i++)
@@ -497,7 +482,7 @@ static double samples_of(struct sampling_budget *budget, struct sampling *sampli
 }
 
 /* Few policies have their 2000; many share what there is, the quiet ones before the busy. */
-static void test_sampling_budget(void **state)
+TEST(test_sampling_budget)
 {
 	enum { N = 10000 };
 	static struct sampling samplings[N];
@@ -505,7 +490,6 @@ static void test_sampling_budget(void **state)
 	struct sampling_budget budget;
 	double sum;
 
-	(void)state;
 	sampling_budget_init(&budget, 2, 1);
 	for (unsigned i = 0; i < 40; i++)
 		per_s[i] = 50000;
@@ -530,7 +514,7 @@ static void test_sampling_budget(void **state)
 }
 
 /* Only those that need memory get any, and it is enough: AddressSanitizer watches. */
-static void test_other(void **state)
+TEST(test_other)
 {
 	static const struct {
 		const char *allocator;
@@ -546,7 +530,6 @@ static void test_other(void **state)
 	};
 	const struct policy_start start = {.hz = GHZ, .secret = 1};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct policy policy = policy_of(
 			METER_TOKEN_BUCKET, rows[i].count, rows[i].per_source);
@@ -579,29 +562,4 @@ static void test_other(void **state)
 		}
 		free(memory);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_second_bucket),
-		cmocka_unit_test(test_units),
-		cmocka_unit_test(test_what_is_configured),
-		cmocka_unit_test(test_out_of_range),
-		cmocka_unit_test(test_guarantees),
-		cmocka_unit_test(test_conserved_parts),
-		cmocka_unit_test(test_burst_floor),
-		cmocka_unit_test(test_sample_shift),
-		cmocka_unit_test(test_limit_is_not_for_the_past),
-		cmocka_unit_test(test_sampling),
-		cmocka_unit_test(test_sampling_follows),
-		cmocka_unit_test(test_sampling_is_steady),
-		cmocka_unit_test(test_sampling_begins_low),
-		cmocka_unit_test(test_sampling_round_is_spent),
-		cmocka_unit_test(test_sampling_budget),
-		cmocka_unit_test(test_other),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,12 +109,11 @@ static enum verdict ask_through(struct levels_world *w, struct lineage_packet *a
 }
 
 /* From a policy upwards, whichever it is. */
-static void test_lineages(void **state)
+TEST(test_lineages)
 {
 	static const struct level drop[SLOTS];
 	struct levels_world w;
 
-	(void)state;
 	make_levels(&w, drop, 0);
 	for (unsigned k = 0; k < SLOTS; k++) {
 		struct lineage_slots from = engine_states_lineage(w.policies, lineage_of_client[k]);
@@ -136,7 +135,7 @@ static void test_lineages(void **state)
 	}
 
 /* A packet is refused, or let pass all the same; and what each level has then counted. */
-static void test_verdicts(void **state)
+TEST(test_verdicts)
 {
 	static const struct {
 		struct level levels[SLOTS];
@@ -164,7 +163,6 @@ static void test_verdicts(void **state)
 			1},
 	};
 
-	(void)state;
 	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
 		struct lineage_charge charge;
 		struct levels_world w;
@@ -195,7 +193,7 @@ static void test_verdicts(void **state)
 }
 
 /* Marks come between the question and the end; and whose doing it is. */
-static void test_asked(void **state)
+TEST(test_asked)
 {
 	static const struct {
 		struct level levels[SLOTS];
@@ -218,7 +216,6 @@ static void test_asked(void **state)
 			{VERDICT_DROP, VERDICT_DROP}, 2},
 	};
 
-	(void)state;
 	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
 		struct lineage_packet asked;
 		struct levels_world w;
@@ -252,11 +249,10 @@ static void test_asked(void **state)
 }
 
 /* Flows are sampled where packets are one's own, as if no other policy were above. */
-static void test_samples(void **state)
+TEST(test_samples)
 {
 	static const struct level drop[SLOTS];
 
-	(void)state;
 	for (unsigned shift = 0; shift < 3; shift++) {
 		struct lineage_charge charge;
 		struct levels_world w;
@@ -280,13 +276,12 @@ static void test_samples(void **state)
 }
 
 /* A policy whose flows nobody weighs has no sample, and none is missed. */
-static void test_unsampled(void **state)
+TEST(test_unsampled)
 {
 	static const struct level drop[SLOTS];
 	struct lineage_charge charge;
 	struct levels_world w;
 
-	(void)state;
 	open_levels(&w, 1, drop, SLOTS);
 	free(w.engine.workers[0].samples[CLIENT]);
 	w.engine.workers[0].samples[CLIENT] = NULL;
@@ -314,9 +309,8 @@ static void let_borrow(struct levels_world *w, unsigned k)
 }
 
 /* Whichever level is the narrow one: all of its burst passes, but what another worker holds. */
-static void test_borrowing(void **state)
+TEST(test_borrowing)
 {
-	(void)state;
 	for (unsigned narrow = 0; narrow < SLOTS; narrow++)
 		for (unsigned plain = 0; plain < 2; plain++) {
 			struct level levels[SLOTS] = {0};
@@ -347,18 +341,4 @@ static void test_borrowing(void **state)
 				quantum);
 			engine_states_free(&w.engine, SLOTS);
 		}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lineages),
-		cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_asked),
-		cmocka_unit_test(test_samples),
-		cmocka_unit_test(test_unsampled),
-		cmocka_unit_test(test_borrowing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,7 +75,7 @@ static void make_policies(struct policy *policies)
 		snprintf(policies[i].name, sizeof(policies[i].name), "p%u", i);
 }
 
-static void test_who_has_parts(void **state)
+TEST(test_who_has_parts)
 {
 	static const int dividers[SLOTS] = {POLICY_NO_PARENT, LINK, PLAN, LINK, LINK, LINK};
 	static const bool parts[SLOTS] = {false, true, false, false, true, true};
@@ -83,7 +83,6 @@ static void test_who_has_parts(void **state)
 	static const bool samples[SLOTS] = {false, true, false, false, true, true};
 	struct policy policies[SLOTS];
 
-	(void)state;
 	make_policies(policies);
 	for (unsigned i = 0; i < SLOTS; i++) {
 		assert_int_equal(policy_divider(policies, i), dividers[i]);
@@ -100,7 +99,7 @@ static void test_who_has_parts(void **state)
 	assert_false(policy_is_told_of(policies, PAGE));
 }
 
-static void test_what_the_brain_is_told(void **state)
+TEST(test_what_the_brain_is_told)
 {
 	static const struct {
 		bool child, own, waits;
@@ -121,7 +120,6 @@ static void test_what_the_brain_is_told(void **state)
 	struct limiter_policy *limits;
 	struct policy policies[SLOTS];
 
-	(void)state;
 	make_policies(policies);
 	limits = engine_limiter_policies(policies, SLOTS, LOANS_NONE, 0);
 	assert_non_null(limits);
@@ -184,13 +182,12 @@ static void expect_counts(struct below_world *w, unsigned slot, unsigned packets
 }
 
 /* Three packets of each subscriber, and ten of the plan; what it samples is what comes to it. */
-static void test_subscribers(void **state)
+TEST(test_subscribers)
 {
 	struct lineage_charge charge;
 	struct below_world w;
 	unsigned passed = 0;
 
-	(void)state;
 	open_world(&w, 1);
 	for (unsigned source = 1; source <= 3; source++)
 		for (unsigned i = 0; i < 5; i++) {
@@ -228,14 +225,13 @@ static enum shape_verdict arrive(
 }
 
 /* What passes at once and what leaves later is counted above as it leaves, and not before. */
-static void test_waits_below(void **state)
+TEST(test_waits_below)
 {
 	struct shape_packet packets[4], *out[4];
 	struct below_world w;
 	struct shaper *shaper;
 	unsigned n = 0;
 
-	(void)state;
 	open_world(&w, 1);
 	shaper = w.engine.workers[0].shaper;
 	state_of_slot(&w, LINK)->bucket.tokens = 2 * BYTES << TOKEN_BYTE;
@@ -256,13 +252,12 @@ static void test_waits_below(void **state)
 }
 
 /* A level that lets more pass counts that, of what waits, too. */
-static void test_waits_below_lax(void **state)
+TEST(test_waits_below_lax)
 {
 	static const struct policy_start start = {.hz = GHZ};
 	struct shape_packet packet;
 	struct below_world w;
 
-	(void)state;
 	open_world(&w, 1);
 	w.policies[LINK].action = ACTION_COUNT;
 	assert_int_equal(engine_states_add(&w.engine, 0, &w.limits[LINK], &start), 0);
@@ -276,13 +271,12 @@ static void test_waits_below_lax(void **state)
 }
 
 /* One bucket above, of which two workers' queues borrow: together they have it once. */
-static void test_workers_wait_below(void **state)
+TEST(test_workers_wait_below)
 {
 	struct shape_packet packets[40], *out[4];
 	unsigned passed = 0, left = 0;
 	struct below_world w;
 
-	(void)state;
 	open_world(&w, 2);
 	/* By its own limit the policy has more than enough. */
 	w.limits[MAIL].view.local_limit = 100 * RATE;
@@ -302,18 +296,4 @@ static void test_workers_wait_below(void **state)
 		state_of_slot(&w, LINK)->packets + w.engine.workers[1].states[LINK].packets,
 		passed + left);
 	engine_states_free(&w.engine, SLOTS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_who_has_parts),
-		cmocka_unit_test(test_what_the_brain_is_told),
-		cmocka_unit_test(test_subscribers),
-		cmocka_unit_test(test_waits_below),
-		cmocka_unit_test(test_waits_below_lax),
-		cmocka_unit_test(test_workers_wait_below),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

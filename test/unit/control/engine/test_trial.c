@@ -231,9 +231,8 @@ static void assert_totals_equal(const struct policy_totals *a, const struct poli
 	assert_int_equal(a->dropped_bytes, b->dropped_bytes);
 }
 
-static void a_trial_counts_what_a_policy_enforces(void **state)
+TEST(a_trial_counts_what_a_policy_enforces)
 {
-	(void)state;
 	for (size_t r = 0; r < sizeof(trial_rows) / sizeof(*trial_rows); r++) {
 		for (unsigned workers = 1; workers <= 3; workers += 2) {
 			struct policy_totals tried, enforced, own, plain;
@@ -257,13 +256,4 @@ static void a_trial_counts_what_a_policy_enforces(void **state)
 			engine_states_free(&w.engine, SLOTS);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_trial_counts_what_a_policy_enforces),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

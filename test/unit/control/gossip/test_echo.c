@@ -14,7 +14,7 @@
 #define TICK     (50 * MS)
 
 /* News in ticks 10 and 11 of a peer that has echoed up to 9; then these echoes. */
-static void test_verdicts(void **state)
+TEST(test_verdicts)
 {
 	static const struct {
 		const char *what;
@@ -34,7 +34,6 @@ static void test_verdicts(void **state)
 	};
 	static const uint32_t bases[] = {0, UINT32_MAX - 10, UINT32_MAX / 2};
 
-	(void)state;
 	for (unsigned b = 0; b < COUNT(bases); b++)
 		for (unsigned i = 0; i < COUNT(rows); i++) {
 			enum echo_verdict verdict = ECHO_WAIT;
@@ -54,11 +53,10 @@ static void test_verdicts(void **state)
 }
 
 /* What is gathered while other news waits has its own turn, and its own losses. */
-static void test_one_after_the_other(void **state)
+TEST(test_one_after_the_other)
 {
 	struct echo echo = {0};
 
-	(void)state;
 	echo_take(&echo, 9);
 	echo_gather(&echo, 10);
 	assert_true(echo_advance(&echo, 10));
@@ -132,11 +130,10 @@ static unsigned ticks_to_know(unsigned n, uint64_t delay_ns, unsigned lost, uint
 }
 
 /* Three ways (there in vain, there and back, there again), and a tick at each end of them. */
-static void test_lost_twice_is_told_again(void **state)
+TEST(test_lost_twice_is_told_again)
 {
 	static const uint64_t delays[] = {MS, 30 * MS, 70 * MS, 200 * MS};
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++)
 		for (unsigned n = 2; n <= 4; n++)
 			for (unsigned d = 0; d < COUNT(delays); d++)
@@ -160,9 +157,8 @@ static uint64_t bytes_of(struct world *w, unsigned ticks)
 }
 
 /* Without losses, what is told twice is not told again: no byte more than what news takes. */
-static void test_told_twice_and_no_more(void **state)
+TEST(test_told_twice_and_no_more)
 {
-	(void)state;
 	for (uint64_t delay = MS; delay < 300 * MS; delay += 33 * MS) {
 		uint64_t idle, told;
 		struct world w;
@@ -177,16 +173,4 @@ static void test_told_twice_and_no_more(void **state)
 				idle);
 		world_destroy(&w);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_one_after_the_other),
-		cmocka_unit_test(test_lost_twice_is_told_again),
-		cmocka_unit_test(test_told_twice_and_no_more),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,7 +128,7 @@ static uint64_t count_verdicts(const struct gossip *g, enum gossip_verdict verdi
 	return gossip_counters(g)->verdict[verdict];
 }
 
-static void test_codec_vector(void **state)
+TEST(test_codec_vector)
 {
 	/* Written out by hand from the format in datagram.h. */
 	static const uint8_t want[] = {
@@ -233,7 +233,6 @@ static void test_codec_vector(void **state)
 	uint8_t buf[sizeof(want)];
 	struct cursor cursor = {buf, buf + sizeof(buf), false};
 
-	(void)state;
 	datagram_write_header(&cursor, &header);
 	datagram_write_body(&cursor, &body);
 	datagram_write_record(&cursor, &record);
@@ -260,7 +259,7 @@ static void test_codec_vector(void **state)
  * The golden datagram of format 3, sealed by limiter l1 to l2 in a roster of three; made once with
  * libsodium by itself, from datagram.h and keyring.c. A change of it breaks every peer.
  */
-static void test_pair_vector(void **state)
+TEST(test_pair_vector)
 {
 	static const uint8_t header_want[DATAGRAM_HEADER] = {
 		0x03, 0x01, 0x03, 0x03,                         /* format, flags, newest, oldest */
@@ -284,7 +283,6 @@ static void test_pair_vector(void **state)
 	struct group group;
 	char hex[2 * sizeof(buf) + 1];
 
-	(void)state;
 	group_start(&group, 3, 1);
 	ring = one_key(group.roster, 0, &key);
 	header.sender = group.ids[0];
@@ -326,11 +324,10 @@ static void test_pair_vector(void **state)
 	group_stop(&group);
 }
 
-static void test_sums_agree(void **state)
+TEST(test_sums_agree)
 {
 	static const unsigned sizes[] = {1, 2, 3, 5, 10, 16};
 
-	(void)state;
 	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
 		unsigned n = sizes[s];
 		struct group group;
@@ -407,11 +404,10 @@ static void check_told(const struct gossip *g, unsigned self, unsigned policy)
 	}
 }
 
-static void test_sums_heal(void **state)
+TEST(test_sums_heal)
 {
 	static struct bad_network net;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++) {
 		struct group group;
 
@@ -443,11 +439,10 @@ static void test_sums_heal(void **state)
 }
 
 /* Random, small changes too arrive in the end, by the refresh. */
-static void test_small_changes_arrive(void **state)
+TEST(test_small_changes_arrive)
 {
 	struct group group;
 
-	(void)state;
 	group_start(&group, 2, 40);
 	for (unsigned p = 0; p < 40; p++)
 		gossip_set(group.g[0], p, 1000, 1);
@@ -502,14 +497,13 @@ static unsigned origin_after(const struct group *group, unsigned at, unsigned fr
 }
 
 /* Where nothing changes a datagram carries what is refreshed, and two of the others' ticks. */
-static void test_nothing_changes(void **state)
+TEST(test_nothing_changes)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	unsigned to, at = N_MAX;
 	struct group group;
 	size_t len;
 
-	(void)state;
 	start_plain_group(&group, 6, 2);
 	for (unsigned i = 0; i < 6; i++)
 		for (unsigned p = 0; p < 2; p++)
@@ -536,14 +530,13 @@ static void test_nothing_changes(void **state)
 }
 
 /* News of another is passed on for the three rounds in which a rumour spreads to six, and ends. */
-static void test_news_is_relayed(void **state)
+TEST(test_news_is_relayed)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	unsigned to, relayed = 0;
 	struct group group;
 	size_t len;
 
-	(void)state;
 	start_plain_group(&group, 6, 1);
 	for (unsigned i = 0; i < 6; i++)
 		gossip_set(group.g[i], 0, 1, 1);
@@ -567,14 +560,13 @@ static void test_news_is_relayed(void **state)
 	group_stop(&group);
 }
 
-static void test_never_above_the_mtu(void **state)
+TEST(test_never_above_the_mtu)
 {
 	struct group group;
 	uint8_t buf[DATAGRAM_MAX];
 	unsigned to, records = 0;
 	size_t len;
 
-	(void)state;
 	group_start(&group, 8, 64);
 	for (int t = 0; t < 60; t++) {
 		for (unsigned i = 0; i < 8; i++)
@@ -599,11 +591,10 @@ static void test_never_above_the_mtu(void **state)
 }
 
 /* A round is each of the others once, in an order that is drawn anew; it ends with a tick. */
-static void test_rounds(void **state)
+TEST(test_rounds)
 {
 	static const unsigned sizes[] = {8, 15, N_MAX};
 
-	(void)state;
 	for (unsigned s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
 		unsigned order[2][N_MAX] = {{0}}, peers = sizes[s] - 1, to;
 		uint8_t buf[DATAGRAM_MAX];
@@ -644,11 +635,10 @@ static bool never_arrives(void *context, unsigned from, unsigned to)
 	return false;
 }
 
-static void test_silence_both_ways(void **state)
+TEST(test_silence_both_ways)
 {
 	struct group group;
 
-	(void)state;
 	group_start(&group, 2, 1);
 	gossip_set(group.g[0], 0, 1, 3);
 	gossip_set(group.g[1], 0, 1, 7);
@@ -668,11 +658,10 @@ static void test_silence_both_ways(void **state)
 }
 
 /* The one that still hears must know that it is not heard. */
-static void test_silence_one_way(void **state)
+TEST(test_silence_one_way)
 {
 	struct group group;
 
-	(void)state;
 	group_start(&group, 2, 1);
 	gossip_set(group.g[0], 0, 1, 3);
 	gossip_set(group.g[1], 0, 1, 7);
@@ -693,11 +682,10 @@ static bool all_but_one_path(void *context, unsigned from, unsigned to)
 }
 
 /* In a larger group others carry the ticks of one whose own datagrams do not arrive. */
-static void test_hearsay_of_one_cut_off(void **state)
+TEST(test_hearsay_of_one_cut_off)
 {
 	struct group group;
 
-	(void)state;
 	group_start(&group, 10, 1);
 	for (unsigned i = 0; i < 10; i++)
 		gossip_set(group.g[i], 0, 1, 1);
@@ -710,11 +698,10 @@ static void test_hearsay_of_one_cut_off(void **state)
 	group_stop(&group);
 }
 
-static void test_restart(void **state)
+TEST(test_restart)
 {
 	struct group group;
 
-	(void)state;
 	group_start(&group, 3, 1);
 	for (unsigned i = 0; i < 3; i++)
 		gossip_set(group.g[i], 0, 1, i + 1);
@@ -752,14 +739,13 @@ static size_t capture_datagram(struct group *group, unsigned from, unsigned to, 
 	return 0;
 }
 
-static void test_each_verdict(void **state)
+TEST(test_each_verdict)
 {
 	uint8_t good[DATAGRAM_MAX], buf[DATAGRAM_MAX];
 	struct group group;
 	struct gossip *g;
 	size_t len;
 
-	(void)state;
 	group_start(&group, 3, 1);
 	for (unsigned i = 0; i < 3; i++)
 		gossip_set(group.g[i], 0, 1, i + 1);
@@ -821,13 +807,12 @@ static void test_each_verdict(void **state)
 }
 
 /* One that reads formats newer than ours is spoken to in ours. */
-static void test_newer_formats(void **state)
+TEST(test_newer_formats)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	struct group group;
 	size_t len;
 
-	(void)state;
 	start_plain_group(&group, 2, 1);
 	tick_gossip_times(&group, 4, always_arrives, NULL);
 	len = capture_datagram(&group, 0, 1, buf);
@@ -857,11 +842,10 @@ static enum gossip_verdict send_echo(
 }
 
 /* A start is proven by an echo within the timeout, of a tick that none before has echoed. */
-static void test_proof(void **state)
+TEST(test_proof)
 {
 	struct group group;
 
-	(void)state;
 	start_plain_group(&group, 2, 1);
 	for (unsigned t = 0; t < 30; t++)
 		gossip_tick(group.g[1], group.now);
@@ -892,12 +876,11 @@ static void prove_epochs(struct group *group, struct gossip *a, unsigned at_a, s
 }
 
 /* Messages come as they were written, from whom they say, to whom they are for, sealed or not. */
-static void test_messages(void **state)
+TEST(test_messages)
 {
 	uint8_t buf[1200], sent[1200];
 	struct group group;
 
-	(void)state;
 	group_start(&group, 3, 1);
 	for (int sealed = 0; sealed < 2; sealed++) {
 		struct gossip *from = make_gossip_member(&group, 2, 9, sealed ? &key : NULL);
@@ -937,7 +920,7 @@ static void test_messages(void **state)
 }
 
 /* Nothing of a body that makes no sense is taken, and floats that are no rates make none. */
-static void test_malformed(void **state)
+TEST(test_malformed)
 {
 	static const struct {
 		float demand, weight;
@@ -955,7 +938,6 @@ static void test_malformed(void **state)
 	const struct keyring *ring;
 	struct group group;
 
-	(void)state;
 	group_start(&group, 2, 1);
 	ring = gossip_keyring(group.g[1]);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -983,13 +965,12 @@ static void test_malformed(void **state)
 	group_stop(&group);
 }
 
-static void test_wrong_key_and_no_key(void **state)
+TEST(test_wrong_key_and_no_key)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	struct group group;
 	size_t len;
 
-	(void)state;
 	group_start(&group, 2, 1);
 	end_gossip_and_keys(group.g[1]);
 	group.g[1] = make_gossip_member(&group, 1, 55, &other_key);
@@ -1021,14 +1002,13 @@ static void test_wrong_key_and_no_key(void **state)
  * Datagrams recorded earlier: from before the receiver's restart, from before the sender's, and the
  * whole conversation again when the sender is dead.
  */
-static void test_recorded_datagrams(void **state)
+TEST(test_recorded_datagrams)
 {
 	enum { RECORDED = 40 };
 	static uint8_t tape[RECORDED][DATAGRAM_MAX];
 	size_t len[RECORDED];
 	struct group group;
 
-	(void)state;
 	group_start(&group, 2, 1);
 	gossip_set(group.g[0], 0, 1, 5);
 	gossip_set(group.g[1], 0, 1, 5);
@@ -1082,7 +1062,7 @@ static bool not_from_0_to_1(void *context, unsigned from, unsigned to)
  * What was said to an earlier start of ours by one that has not restarted: neither news from others
  * of that one, nor its own first datagram to us, makes it anything but a recording.
  */
-static void test_recorded_for_an_earlier_start(void **state)
+TEST(test_recorded_for_an_earlier_start)
 {
 	enum { RECORDED = 30 };
 	static uint8_t tape[RECORDED][DATAGRAM_MAX];
@@ -1090,7 +1070,6 @@ static void test_recorded_for_an_earlier_start(void **state)
 	struct group group;
 	uint8_t buf[DATAGRAM_MAX];
 
-	(void)state;
 	group_start(&group, 8, 1);
 	for (unsigned i = 0; i < 8; i++)
 		gossip_set(group.g[i], 0, 1, 5);
@@ -1120,7 +1099,7 @@ static void test_recorded_for_an_earlier_start(void **state)
 }
 
 /* A list of counters and what a window of REPLAY_WINDOW says of each. */
-static void test_replay_window(void **state)
+TEST(test_replay_window)
 {
 	static const struct {
 		uint64_t counter;
@@ -1163,17 +1142,15 @@ static void test_replay_window(void **state)
 	};
 	struct peer peer = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (peer_counter_fresh(&peer, cases[i].counter) != cases[i].fresh)
 			fail_msg("step %zu: counter %llu", i, (unsigned long long)cases[i].counter);
 }
 
-static void test_unknown_policies_are_counted(void **state)
+TEST(test_unknown_policies_are_counted)
 {
 	struct group group;
 
-	(void)state;
 	group_start(&group, 2, 2);
 	group.n_policies = 1;
 	end_gossip_and_keys(group.g[1]);
@@ -1188,7 +1165,7 @@ static void test_unknown_policies_are_counted(void **state)
 	group_stop(&group);
 }
 
-static void test_refused_parameters(void **state)
+TEST(test_refused_parameters)
 {
 	const uint64_t twice[3] = {1, 2, 1};
 	uint32_t ids[3] = {1, 2, 1};
@@ -1201,7 +1178,6 @@ static void test_refused_parameters(void **state)
 	struct gossip_params bad[8];
 	struct gossip *g;
 
-	(void)state;
 	assert_int_equal(roster_create(ids, 3, &same), -EINVAL);
 	assert_int_equal(roster_create(ids, 2, &roster), 0);
 	good.roster = roster;
@@ -1266,9 +1242,8 @@ static void check_reports(
 }
 
 /* Reports of any set of policies arrive, also after policies have other places. */
-static void test_reports(void **state)
+TEST(test_reports)
 {
-	(void)state;
 	for (unsigned seed = 1; seed <= 40; seed++) {
 		struct group group;
 		struct prng prng;
@@ -1313,33 +1288,5 @@ static void test_reports(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_codec_vector),
-		cmocka_unit_test(test_pair_vector),
-		cmocka_unit_test(test_sums_agree),
-		cmocka_unit_test(test_sums_heal),
-		cmocka_unit_test(test_small_changes_arrive),
-		cmocka_unit_test(test_nothing_changes),
-		cmocka_unit_test(test_news_is_relayed),
-		cmocka_unit_test(test_never_above_the_mtu),
-		cmocka_unit_test(test_rounds),
-		cmocka_unit_test(test_silence_both_ways),
-		cmocka_unit_test(test_silence_one_way),
-		cmocka_unit_test(test_hearsay_of_one_cut_off),
-		cmocka_unit_test(test_restart),
-		cmocka_unit_test(test_each_verdict),
-		cmocka_unit_test(test_newer_formats),
-		cmocka_unit_test(test_proof),
-		cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_wrong_key_and_no_key),
-		cmocka_unit_test(test_recorded_datagrams),
-		cmocka_unit_test(test_recorded_for_an_earlier_start),
-		cmocka_unit_test(test_replay_window),
-		cmocka_unit_test(test_unknown_policies_are_counted),
-		cmocka_unit_test(test_refused_parameters),
-		cmocka_unit_test(test_reports),
-	};
-
-	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+	return sodium_init() < 0 ? 1 : run_all_tests();
 }

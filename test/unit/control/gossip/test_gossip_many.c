@@ -124,11 +124,10 @@ static void meet_gossip_pair(struct pair *p)
 	assert_int_equal(gossip_alive(p->g[1]), 1);
 }
 
-static void test_all_are_told(void **state)
+TEST(test_all_are_told)
 {
 	struct pair *p = pair_create(MANY, MANY);
 
-	(void)state;
 	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
 	for (int t = 0; t < TURNS_FOR_ALL; t++)
@@ -143,12 +142,11 @@ static void test_all_are_told(void **state)
 }
 
 /* Each is said twice, so that a datagram lost in ten leaves one in a hundred for later. */
-static void test_told_twice(void **state)
+TEST(test_told_twice)
 {
 	struct pair *p = pair_create(MANY, MANY);
 	unsigned after;
 
-	(void)state;
 	meet_gossip_pair(p);
 	p->loss = 0.1;
 	set_all(p, 0, 1e6);
@@ -164,12 +162,11 @@ static void test_told_twice(void **state)
 }
 
 /* A small change waits for its turn to be refreshed, but comes, in 256 at the most. */
-static void test_refresh(void **state)
+TEST(test_refresh)
 {
 	static const unsigned sizes[] = {
 		2048, 2049, MANY}; /* eight of each turn suffice, or nine */
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct pair *p = pair_create(sizes[i], sizes[i]);
 		unsigned turns = 1;
@@ -189,11 +186,10 @@ static void test_refresh(void **state)
 }
 
 /* A peer that comes back, or has not been heard for long, is told all at once. */
-static void test_comes_back(void **state)
+TEST(test_comes_back)
 {
 	struct pair *p = pair_create(MANY, MANY);
 
-	(void)state;
 	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
 	for (int t = 0; t < 3 * TURNS_FOR_ALL; t++)
@@ -218,12 +214,11 @@ static void test_comes_back(void **state)
 }
 
 /* A peer that is given policies later has let go what was said of them, and is told again. */
-static void test_added_later(void **state)
+TEST(test_added_later)
 {
 	struct pair *p = pair_create(MANY, 10);
 	unsigned from[MANY];
 
-	(void)state;
 	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
 	set_all(p, 1, 0);
@@ -244,13 +239,12 @@ static void test_added_later(void **state)
 }
 
 /* What is still to be told when the policies change is told under the new indices. */
-static void test_changed_while_told(void **state)
+TEST(test_changed_while_told)
 {
 	struct pair *p = pair_create(MANY, MANY);
 	unsigned from[MANY];
 	uint64_t ids[MANY];
 
-	(void)state;
 	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
 	tick_gossip_pair(p);
@@ -267,13 +261,12 @@ static void test_changed_while_told(void **state)
 }
 
 /* Nothing of an update that is refused stays. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	struct pair *p = pair_create(20, 20);
 	unsigned from[3] = {0, 1, 2};
 	uint64_t ids[3] = {p->ids[0], p->ids[2], p->ids[1]};
 
-	(void)state;
 	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
 	tick_gossip_pair(p);
@@ -292,11 +285,10 @@ static void test_refused(void **state)
 }
 
 /* News is told once, of those of which there is any. */
-static void test_news(void **state)
+TEST(test_news)
 {
 	struct pair *p = pair_create(200, 200);
 
-	(void)state;
 	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
 	for (int t = 0; t < 10; t++)
@@ -326,11 +318,10 @@ static void expect_all_news(struct gossip *g, unsigned n)
 }
 
 /* All are told at first, and when a peer counts no more, or again. */
-static void test_all_news(void **state)
+TEST(test_all_news)
 {
 	static const unsigned sizes[] = {1, 63, 64, 65, 200};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct pair *p = pair_create(sizes[i], sizes[i]);
 
@@ -352,13 +343,12 @@ static void test_all_news(void **state)
 }
 
 /* A reload keeps what was not yet told, under the new indices, and adds nothing to it. */
-static void test_news_kept(void **state)
+TEST(test_news_kept)
 {
 	struct pair *p = pair_create(200, 200);
 	unsigned from[200];
 	uint64_t ids[200];
 
-	(void)state;
 	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
 	for (int t = 0; t < 10; t++)
@@ -382,18 +372,5 @@ static void test_news_kept(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_are_told),
-		cmocka_unit_test(test_told_twice),
-		cmocka_unit_test(test_refresh),
-		cmocka_unit_test(test_comes_back),
-		cmocka_unit_test(test_added_later),
-		cmocka_unit_test(test_changed_while_told),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_news),
-		cmocka_unit_test(test_all_news),
-		cmocka_unit_test(test_news_kept),
-	};
-
-	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+	return sodium_init() < 0 ? 1 : run_all_tests();
 }

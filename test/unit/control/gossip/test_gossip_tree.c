@@ -153,11 +153,10 @@ static void begin_tree_world(struct world *w, const struct world_params *params)
 	world_run(w, 2000 * MS + 4 * tree_crossing_time(w));
 }
 
-static void test_sums_agree(void **state)
+TEST(test_sums_agree)
 {
 	static const unsigned sizes[] = {1, 2, 3, 4, 5, 10, 40, 100};
 
-	(void)state;
 	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
 		for (unsigned b = 1; b <= 7; b += 3) {
 			struct world_params params = usual;
@@ -177,9 +176,8 @@ static void test_sums_agree(void **state)
  * Loss, repeats and reordering: exact once the last change has had its time. With twenty policies
  * a record that came to nothing waits for its turn, a few heartbeats, and may be lost again.
  */
-static void test_sums_heal(void **state)
+TEST(test_sums_heal)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(8); seed++) {
 		struct world_params params = usual;
 		struct world w;
@@ -203,12 +201,11 @@ static void test_sums_heal(void **state)
 }
 
 /* A change that matters is known everywhere in a tick and a delay an edge. */
-static void test_news_is_quick(void **state)
+TEST(test_news_is_quick)
 {
 	struct world_params params = usual;
 	struct world w;
 
-	(void)state;
 	params.n = 200;
 	begin_tree_world(&w, &params);
 	for (int i = 0; i < 20; i++) {
@@ -220,14 +217,13 @@ static void test_news_is_quick(void **state)
 }
 
 /* A change of 0.6 % of the total each tick is said each tick; one of 0.4 % rides on heartbeats. */
-static void test_small_changes_wait(void **state)
+TEST(test_small_changes_wait)
 {
 	static const struct {
 		double change;
 		unsigned sent;
 	} cases[] = {{4, 10 + 10}, {6, 10 + 40}};
 
-	(void)state;
 	for (size_t c = 0; c < 2; c++) {
 		struct world_params params = usual;
 		struct world w;
@@ -252,9 +248,8 @@ static void test_small_changes_wait(void **state)
 }
 
 /* That somebody is gone is said at once, even if nothing else changes by it. */
-static void test_counts_are_quick(void **state)
+TEST(test_counts_are_quick)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(8); seed++) {
 		struct world_params params = usual;
 		unsigned root, dead, other;
@@ -287,12 +282,11 @@ static bool cut_all(const struct world *w, unsigned from, unsigned to)
 }
 
 /* One of a hundred records is in a datagram that is lost: it is said again, before its turn. */
-static void test_lost_record_is_said_again(void **state)
+TEST(test_lost_record_is_said_again)
 {
 	struct world_params params = usual;
 	struct world w;
 
-	(void)state;
 	params.n = 2;
 	params.n_policies = 100;
 	begin_tree_world(&w, &params);
@@ -323,14 +317,13 @@ static size_t next_tree_datagram(struct world *w, unsigned from, uint8_t *buf)
 }
 
 /* What has been overtaken is old news. */
-static void test_overtaken(void **state)
+TEST(test_overtaken)
 {
 	uint8_t early[DATAGRAM_MAX], late[DATAGRAM_MAX];
 	struct world_params params = usual;
 	size_t early_len, late_len;
 	struct world w;
 
-	(void)state;
 	params.n = 2;
 	begin_tree_world(&w, &params);
 	world_set(&w, 0, 0, 100);
@@ -347,13 +340,12 @@ static void test_overtaken(void **state)
 }
 
 /* What one said before its restart is void with the first word of its new life. */
-static void test_restart_voids_at_once(void **state)
+TEST(test_restart_voids_at_once)
 {
 	struct world_params params = usual;
 	const struct peer *peer;
 	struct world w;
 
-	(void)state;
 	params.n = 2;
 	params.n_policies = 40;
 	begin_tree_world(&w, &params);
@@ -400,12 +392,11 @@ static void begin_move(struct move *m)
 }
 
 /* The leave of a child that moves is lost: it is said again when the old parent speaks. */
-static void test_lost_leave(void **state)
+TEST(test_lost_leave)
 {
 	struct move m;
 	struct world *w = &m.world;
 
-	(void)state;
 	begin_move(&m);
 	w->cut = cut_one_way;
 	w->cut_from = m.child;
@@ -422,13 +413,12 @@ static void test_lost_leave(void **state)
 }
 
 /* A parent that was left is not missed, also if it never answers to the leave. */
-static void test_left_for_good(void **state)
+TEST(test_left_for_good)
 {
 	struct move m;
 	struct world *w = &m.world;
 	struct gossip *child;
 
-	(void)state;
 	begin_move(&m);
 	child = w->nodes[m.child].gossip;
 	w->cut = cut_one_way;
@@ -442,12 +432,11 @@ static void test_left_for_good(void **state)
 }
 
 /* A leaf falls silent: counted until just before the timeout, by nobody in the stated time. */
-static void test_silence(void **state)
+TEST(test_silence)
 {
 	struct world w;
 	unsigned leaf, parent;
 
-	(void)state;
 	begin_tree_world(&w, &usual);
 	leaf = world_at(&w, 39);
 	parent = world_at(&w, 12);
@@ -467,12 +456,11 @@ static void test_silence(void **state)
 }
 
 /* A peer that has restarted and says nothing of a policy yet does not count for it. */
-static void test_restart_without_a_policy(void **state)
+TEST(test_restart_without_a_policy)
 {
 	static const unsigned positions[] = {0, 1, 5, 39};
 	struct world w;
 
-	(void)state;
 	begin_tree_world(&w, &usual);
 	for (size_t k = 0; k < sizeof(positions) / sizeof(positions[0]); k++) {
 		unsigned i = world_at(&w, positions[k]);
@@ -496,7 +484,7 @@ static void test_restart_without_a_policy(void **state)
 }
 
 /* Some die at once; the others know each other's sums again in the stated time; all come back. */
-static void test_crashes(void **state)
+TEST(test_crashes)
 {
 	static const struct {
 		unsigned n, dead[6];
@@ -509,7 +497,6 @@ static void test_crashes(void **state)
 		{6, {0, 2, 5, 7, 13, 1}}, /* a bad day */
 	};
 
-	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		struct watch watch = {.dead = cases[c].n};
 		struct world w;
@@ -551,9 +538,8 @@ static void test_crashes(void **state)
 }
 
 /* Crashes at random and with loss: the sums are right in the end, and never too large for long. */
-static void test_random_crashes(void **state)
+TEST(test_random_crashes)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(10); seed++) {
 		struct world_params params = usual;
 		struct world w;
@@ -609,9 +595,8 @@ static bool holds_together(const struct world *w, unsigned side)
 }
 
 /* Two halves: each knows its own sums, and that the other half is lost. */
-static void test_partitions(void **state)
+TEST(test_partitions)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(10); seed++) {
 		struct world_params params = usual;
 		struct world w;
@@ -634,11 +619,10 @@ static void test_partitions(void **state)
 }
 
 /* Everybody alone: nobody counts, and all come back. */
-static void test_isolation(void **state)
+TEST(test_isolation)
 {
 	struct world w;
 
-	(void)state;
 	begin_tree_world(&w, &usual);
 	for (unsigned i = 0; i < w.params.n; i++)
 		w.nodes[i].side = i;
@@ -654,7 +638,7 @@ static void test_isolation(void **state)
 }
 
 /* A path cut in one direction is no link; the child finds another parent, where there is one. */
-static void test_one_way_cuts(void **state)
+TEST(test_one_way_cuts)
 {
 	static const struct {
 		unsigned parent, child;
@@ -664,7 +648,6 @@ static void test_one_way_cuts(void **state)
 		{0, 1, false},               /* nobody else is above 1 */
 	};
 
-	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
 		for (int down = 0; down < 2; down++) {
 			unsigned parent, child, sums = 0;
@@ -695,7 +678,7 @@ static void test_one_way_cuts(void **state)
  * More orphans than one limiter has room for: it watches so many and no more, the others are
  * crowded out, and nobody counts what it should not.
  */
-static void test_crowd(void **state)
+TEST(test_crowd)
 {
 	struct world_params params = usual;
 	struct world w;
@@ -703,7 +686,6 @@ static void test_crowd(void **state)
 	struct watch watch = {0};
 	unsigned n_watched = 0;
 
-	(void)state;
 	params.n = 400;
 	params.branching = 7;
 	begin_tree_world(&w, &params);
@@ -731,7 +713,7 @@ static void test_crowd(void **state)
 }
 
 /* A limiter of another estimator is refused, by name. */
-static void test_other_estimator(void **state)
+TEST(test_other_estimator)
 {
 	struct world_params params = usual;
 	struct world trees, states;
@@ -739,7 +721,6 @@ static void test_other_estimator(void **state)
 	unsigned to;
 	size_t len;
 
-	(void)state;
 	params.n = 2;
 	world_create(&trees, &params);
 	params.estimator = GOSSIP_STATE;
@@ -752,7 +733,7 @@ static void test_other_estimator(void **state)
 	world_destroy(&states);
 }
 
-static void test_malformed(void **state)
+TEST(test_malformed)
 {
 	static const struct {
 		unsigned link, records, written, count, more;
@@ -773,7 +754,6 @@ static void test_malformed(void **state)
 	struct world_params params = usual;
 	struct world w;
 
-	(void)state;
 	params.n = 2;
 	world_create(&w, &params);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -802,28 +782,5 @@ static void test_malformed(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sums_agree),
-		cmocka_unit_test(test_sums_heal),
-		cmocka_unit_test(test_news_is_quick),
-		cmocka_unit_test(test_small_changes_wait),
-		cmocka_unit_test(test_counts_are_quick),
-		cmocka_unit_test(test_lost_record_is_said_again),
-		cmocka_unit_test(test_overtaken),
-		cmocka_unit_test(test_restart_voids_at_once),
-		cmocka_unit_test(test_lost_leave),
-		cmocka_unit_test(test_left_for_good),
-		cmocka_unit_test(test_silence),
-		cmocka_unit_test(test_restart_without_a_policy),
-		cmocka_unit_test(test_crashes),
-		cmocka_unit_test(test_random_crashes),
-		cmocka_unit_test(test_partitions),
-		cmocka_unit_test(test_isolation),
-		cmocka_unit_test(test_one_way_cuts),
-		cmocka_unit_test(test_crowd),
-		cmocka_unit_test(test_other_estimator),
-		cmocka_unit_test(test_malformed),
-	};
-
-	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+	return sodium_init() < 0 ? 1 : run_all_tests();
 }

@@ -129,12 +129,11 @@ static void run_and_expect_all(struct world *w, uint64_t ns)
 }
 
 /* One datagram to each, once, of a tick that is 19 months ahead. */
-static void test_a_tick_far_ahead(void **state)
+TEST(test_a_tick_far_ahead)
 {
 	struct world_params params = insider_params(GOSSIP_STATE, 1);
 	struct world w;
 
-	(void)state;
 	begin_group(&w, &params);
 	expect_truth(&w, 1e-6);
 	for (unsigned i = 0; i < LIAR; i++)
@@ -150,13 +149,12 @@ static void test_a_tick_far_ahead(void **state)
 }
 
 /* In every tick, of a tick that may be true: what it says itself comes through all the same. */
-static void test_a_direct_word_wins(void **state)
+TEST(test_a_direct_word_wins)
 {
 	struct world_params params = insider_params(GOSSIP_STATE, 2);
 	struct world w;
 	bool lied = false;
 
-	(void)state;
 	begin_group(&w, &params);
 	for (unsigned tick = 0; tick < 200; tick++) {
 		for (unsigned i = 0; i < LIAR; i++)
@@ -177,7 +175,7 @@ static void test_a_direct_word_wins(void **state)
 }
 
 /* A limiter knows best of itself, and of who speaks; of the others only their present start. */
-static void test_whom_words_are_on(void **state)
+TEST(test_whom_words_are_on)
 {
 	struct world_params params = insider_params(GOSSIP_STATE, 4);
 	static const struct {
@@ -188,7 +186,6 @@ static void test_whom_words_are_on(void **state)
 	struct gossip *g;
 	struct world w;
 
-	(void)state;
 	begin_group(&w, &params);
 	g = w.nodes[0].gossip;
 	before = gossip_sum(g, 0);
@@ -211,13 +208,12 @@ static void test_whom_words_are_on(void **state)
 }
 
 /* One that has never spoken is introduced by others, as some start, and is that one then. */
-static void test_introduced_by_others(void **state)
+TEST(test_introduced_by_others)
 {
 	struct world_params params = insider_params(GOSSIP_STATE, 5);
 	const struct peer *peer;
 	struct world w;
 
-	(void)state;
 	world_create(&w, &params);
 	world_crash(&w, VICTIM);
 	for (unsigned i = 0; i < N; i++)
@@ -242,13 +238,12 @@ static void test_introduced_by_others(void **state)
  * How far on another can be since it spoke: as many ticks as there may be in that time and in the
  * silence that is let pass, each as short as ours, or 10 ms.
  */
-static void test_how_far_on(void **state)
+TEST(test_how_far_on)
 {
 	static const struct {
 		uint64_t tick_ns, least_ns;
 	} rows[] = {{5 * MS, 5 * MS}, {10 * MS, 10 * MS}, {50 * MS, 10 * MS}};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct world_params params = insider_params(GOSSIP_STATE, 6);
 		struct datagram_section section = {.n_records = 1};
@@ -279,7 +274,7 @@ static void test_how_far_on(void **state)
 }
 
 /* Records of a version that their own datagram is not at yet, and of what no limiter can have. */
-static void test_records_that_cannot_be(void **state)
+TEST(test_records_that_cannot_be)
 {
 	struct world_params params = insider_params(GOSSIP_STATE, 3);
 	struct datagram_record records[2];
@@ -289,7 +284,6 @@ static void test_records_that_cannot_be(void **state)
 	struct cursor cursor;
 	struct world w;
 
-	(void)state;
 	begin_group(&w, &params);
 	before = gossip_sum(w.nodes[0].gossip, 0);
 	cursor = begin_lie(&w, 0, buf, &body);
@@ -408,25 +402,9 @@ static void run_lying_world(uint64_t seed, enum gossip_estimator estimator)
 	world_destroy(&w);
 }
 
-static void test_lying_worlds(void **state)
+TEST(test_lying_worlds)
 {
-	(void)state;
 	for (unsigned e = 0; e < GOSSIP_ESTIMATORS; e++)
 		for (uint64_t seed = 1; seed <= ROUNDS(WORLDS) / GOSSIP_ESTIMATORS; seed++)
 			run_lying_world(seed, (enum gossip_estimator)e);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_tick_far_ahead),
-		cmocka_unit_test(test_a_direct_word_wins),
-		cmocka_unit_test(test_whom_words_are_on),
-		cmocka_unit_test(test_introduced_by_others),
-		cmocka_unit_test(test_how_far_on),
-		cmocka_unit_test(test_records_that_cannot_be),
-		cmocka_unit_test(test_lying_worlds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,14 +189,13 @@ static const enum gossip_estimator all_estimators[] = {GOSSIP_STATE, GOSSIP_TREE
  * A key is added, takes over and is removed: in each round the limiters in any order, some ticks
  * between them. Every mix of two rounds on end comes up, and nothing is lost in any.
  */
-static void test_rotation(void **state)
+TEST(test_rotation)
 {
 	static const struct keys_step steps[] = {{old_key, NULL, false, false},
 		{old_key, new_key, false, false}, {new_key, old_key, false, false},
 		{new_key, NULL, false, false}};
 	static const unsigned orders[][N] = {{0, 1, 2}, {2, 0, 1}, {1, 2, 0}};
 
-	(void)state;
 	for (unsigned e = 0; e < GOSSIP_ESTIMATORS; e++)
 		for (unsigned o = 0; o < 3; o++) {
 			struct keyed_group *group = keyed_group_new(all_estimators[e], &steps[0]);
@@ -218,12 +217,11 @@ static void test_rotation(void **state)
 }
 
 /* A limiter that is started anew in the middle of it comes back as at any time. */
-static void test_rotation_with_restart(void **state)
+TEST(test_rotation_with_restart)
 {
 	static const struct keys_step old_new = {old_key, new_key, false, false},
 				      new_old = {new_key, old_key, false, false};
 
-	(void)state;
 	for (unsigned e = 0; e < GOSSIP_ESTIMATORS; e++) {
 		struct keyed_group *group = keyed_group_new(all_estimators[e], &old_new);
 
@@ -239,13 +237,12 @@ static void test_rotation_with_restart(void **state)
 }
 
 /* A limiter that leaves out a round is not understood, and it is said why. */
-static void test_rotation_too_fast(void **state)
+TEST(test_rotation_too_fast)
 {
 	static const struct keys_step before = {old_key, NULL, false, false},
 				      after = {new_key, NULL, false, false};
 	struct keyed_group *group = keyed_group_new(GOSSIP_STATE, &before);
 
-	(void)state;
 	tick_keyed(group, 20);
 	rekey(group, 0, &after);
 	tick_keyed(group, 60);
@@ -259,13 +256,12 @@ static void test_rotation_too_fast(void **state)
 }
 
 /* A group gets identities while it runs, and may change its key before, after or meanwhile. */
-static void test_identities_come(void **state)
+TEST(test_identities_come)
 {
 	static const struct keys_step steps[] = {{old_key, NULL, false, false},
 		{old_key, new_key, true, true}, {new_key, old_key, true, false},
 		{new_key, NULL, true, false}};
 
-	(void)state;
 	for (unsigned e = 0; e < GOSSIP_ESTIMATORS; e++) {
 		struct keyed_group *group = keyed_group_new(all_estimators[e], &steps[0]);
 
@@ -292,7 +288,7 @@ static void test_identities_come(void **state)
 }
 
 /* Every two have a key of their own, which both compute alike. */
-static void test_pairs(void **state)
+TEST(test_pairs)
 {
 	static const struct keys_step step = {old_key, new_key, true, true};
 	struct keyed_group *group = keyed_group_new(GOSSIP_STATE, &step);
@@ -301,7 +297,6 @@ static void test_pairs(void **state)
 	const uint8_t *seen[16];
 	unsigned n = 0;
 
-	(void)state;
 	assert_true(keyring_is_identity(group->rings[0], names[1]));
 	assert_false(keyring_is_identity(group->rings[0], names[0]));
 	assert_null(keyring_find(group->rings[0], 1, 0));
@@ -360,14 +355,13 @@ static enum gossip_verdict insider_says(struct keyed_group *group, const struct 
 	return verdict;
 }
 
-static void test_insider(void **state)
+TEST(test_insider)
 {
 	static const struct keys_step plain = {old_key, NULL, false, false},
 				      proven = {old_key, NULL, true, false},
 				      optional = {old_key, NULL, true, true};
 	struct keyed_group *group = keyed_group_new(GOSSIP_STATE, &plain);
 
-	(void)state;
 	assert_int_equal(insider_says(group, &plain), GOSSIP_UNPROVEN);
 	for (unsigned i = 0; i < N; i++)
 		rekey(group, i, &optional);
@@ -401,7 +395,7 @@ static void nonce_of(const uint8_t *buf, uint8_t nonce[24])
  * One machine that is resumed twice from one snapshot: both have the same epoch, counter and seed,
  * and tell the same peer of other things. No nonce of one is the other's, in either format.
  */
-static void test_nonces_of_a_copy(void **state)
+TEST(test_nonces_of_a_copy)
 {
 	enum { SENT = 200 };
 	static uint8_t nonces[2][SENT][24];
@@ -409,7 +403,6 @@ static void test_nonces_of_a_copy(void **state)
 	static const struct keys_step step = {old_key, NULL, false, false};
 	struct keyed_group *group = keyed_group_new(GOSSIP_STATE, &step);
 
-	(void)state;
 	for (unsigned copy = 0; copy < 2; copy++) {
 		struct gossip_params params = {.roster = group->roster,
 			.n_policies = 1,
@@ -444,7 +437,7 @@ static void test_nonces_of_a_copy(void **state)
 	keyed_group_free(group);
 }
 
-static void test_refused_keyrings(void **state)
+TEST(test_refused_keyrings)
 {
 	static const struct keys_step step = {old_key, NULL, true, false};
 	struct keyed_group *group = keyed_group_new(GOSSIP_STATE, &step);
@@ -458,7 +451,6 @@ static void test_refused_keyrings(void **state)
 	static const int want[5] = {-EINVAL, -EINVAL, -EEXIST, -EINVAL, -EINVAL};
 	struct keyring *ring = NULL;
 
-	(void)state;
 	memcpy(same[0], old_key, DATAGRAM_KEY);
 	memcpy(same[1], old_key, DATAGRAM_KEY);
 	assert_int_equal(keyring_create(&good, &ring), 0);
@@ -479,7 +471,7 @@ static void test_refused_keyrings(void **state)
 }
 
 /* What the kernel is told of the memory in which the keys lie. */
-static void test_not_dumped(void **state)
+TEST(test_not_dumped)
 {
 	static const struct keys_step step = {old_key, NULL, false, false};
 	struct keyed_group *group = keyed_group_new(GOSSIP_STATE, &step);
@@ -488,7 +480,6 @@ static void test_not_dumped(void **state)
 	bool inside = false, found = false;
 	char line[512];
 
-	(void)state;
 	assert_non_null(smaps);
 	while (fgets(line, sizeof(line), smaps)) {
 		uintptr_t from, to;
@@ -507,19 +498,7 @@ static void test_not_dumped(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_rotation),
-		cmocka_unit_test(test_rotation_with_restart),
-		cmocka_unit_test(test_rotation_too_fast),
-		cmocka_unit_test(test_identities_come),
-		cmocka_unit_test(test_insider),
-		cmocka_unit_test(test_nonces_of_a_copy),
-		cmocka_unit_test(test_refused_keyrings),
-		cmocka_unit_test(test_not_dumped),
-	};
-
 	if (sodium_init() < 0)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests();
 }

@@ -157,9 +157,8 @@ static const struct {
 };
 
 /* Two who have never heard of each other, by gossip or without: how soon messages arrive. */
-static void test_first_messages(void **state)
+TEST(test_first_messages)
 {
-	(void)state;
 	for (unsigned w = 0; w < sizeof(ways) / sizeof(*ways); w++) {
 		struct pair *p = pair_new(ways[w].estimator, ways[w].n, ways[w].gossips);
 
@@ -195,9 +194,8 @@ static void refuse_tape(struct pair *p)
 }
 
 /* The tape of a start, played to the same start, to later ones of the receiver and the sender. */
-static void test_recorded_messages(void **state)
+TEST(test_recorded_messages)
 {
-	(void)state;
 	for (unsigned w = 0; w < sizeof(ways) / sizeof(*ways); w++) {
 		struct pair *p = pair_new(ways[w].estimator, ways[w].n, ways[w].gossips);
 
@@ -225,12 +223,11 @@ static void test_recorded_messages(void **state)
 }
 
 /* However much is replayed, one answer a tick comes of it; and what is proven is not answered. */
-static void test_answers_are_few(void **state)
+TEST(test_answers_are_few)
 {
 	struct pair *p = pair_new(GOSSIP_STATE, 2, false);
 	unsigned answers = 0;
 
-	(void)state;
 	pair_ticks(p, 20, true);
 	for (unsigned t = 0; t < 50; t++)
 		answers += pair_tick(p, false);
@@ -255,12 +252,11 @@ static void test_answers_are_few(void **state)
 }
 
 /* A message that is late is delivered once, as long as the window has room for it. */
-static void test_late_messages(void **state)
+TEST(test_late_messages)
 {
 	struct pair *p = pair_new(GOSSIP_STATE, 2, false);
 	struct datagram late, later;
 
-	(void)state;
 	pair_ticks(p, 10, false);
 	late = message_from(p, 0);
 	later = message_from(p, 0);
@@ -278,12 +274,5 @@ static void test_late_messages(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_messages),
-		cmocka_unit_test(test_recorded_messages),
-		cmocka_unit_test(test_answers_are_few),
-		cmocka_unit_test(test_late_messages),
-	};
-
-	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+	return sodium_init() < 0 ? 1 : run_all_tests();
 }

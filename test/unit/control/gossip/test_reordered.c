@@ -123,9 +123,8 @@ static const struct world_params kinds[] = {
 };
 
 /* At once, by whichever estimator. */
-static void test_known(void **state)
+TEST(test_known)
 {
-	(void)state;
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 		struct group *g = make_group(&kinds[k]);
 
@@ -143,9 +142,8 @@ static void test_known(void **state)
 }
 
 /* Before anything is said, or while the first of it is. */
-static void test_early(void **state)
+TEST(test_early)
 {
-	(void)state;
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
 		for (uint64_t at_ns = 0; at_ns <= 4 * TICK; at_ns += TICK / 2) {
 			struct group *g = start_group(&kinds[k]);
@@ -163,9 +161,8 @@ static void test_early(void **state)
  * What a peer has yet to be told, has been told once, and may not have heard: nothing arrives for
  * the first while, in which there is a reload, or after it.
  */
-static void test_told_though_lost(void **state)
+TEST(test_told_though_lost)
 {
-	(void)state;
 	for (uint64_t lost_ns = 0; lost_ns <= 5 * TICK; lost_ns += TICK) {
 		for (uint64_t at_ns = 0; at_ns <= 10 * TICK; at_ns += TICK) {
 			struct group *g = make_group(&all_tell_all);
@@ -200,11 +197,10 @@ static bool by_one_alone(const struct world *world, unsigned from, unsigned to)
  * What is to be told of others: limiter 1 has a reload before it hears of it, between hearing and
  * telling it, or after that; and all is over before the others miss limiter 0.
  */
-static void test_relayed(void **state)
+TEST(test_relayed)
 {
 	static const struct world_params params = {.n = N, .branching = 2, .n_policies = 40};
 
-	(void)state;
 	for (uint64_t at_ns = 0; at_ns <= 5 * TICK; at_ns += TICK / 10) {
 		struct group *g = make_group(&params);
 
@@ -219,14 +215,13 @@ static void test_relayed(void **state)
 }
 
 /* A small change waits for its turn, and a larger one does not, by what was told of that policy. */
-static void test_changes(void **state)
+TEST(test_changes)
 {
 	static const struct {
 		double factor;
 		bool at_once;
 	} rows[] = {{1 + 1.0 / 128, false}, {1 + 1.0 / 32, true}, {1 - 1.0 / 32, true}};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct group *g = make_group(&all_tell_all);
 		unsigned known;
@@ -245,13 +240,5 @@ static void test_changes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_known),
-		cmocka_unit_test(test_early),
-		cmocka_unit_test(test_told_though_lost),
-		cmocka_unit_test(test_relayed),
-		cmocka_unit_test(test_changes),
-	};
-
-	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+	return sodium_init() < 0 ? 1 : run_all_tests();
 }

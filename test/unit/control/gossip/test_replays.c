@@ -199,9 +199,8 @@ static uint64_t rejoin_after_lives(
 	return took;
 }
 
-static void test_a_restart_under_replays(void **state)
+TEST(test_a_restart_under_replays)
 {
-	(void)state;
 	for (unsigned e = 0; e < GOSSIP_ESTIMATORS; e++)
 		for (unsigned n = 2; n <= 5; n += 3)
 			for (unsigned all = 0; all < 2; all++) {
@@ -250,9 +249,8 @@ static void run_replayed_world(uint64_t seed)
 	free(a);
 }
 
-static void test_replayed_worlds(void **state)
+TEST(test_replayed_worlds)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(WORLDS); seed++)
 		run_replayed_world(seed);
 	print_message("seeds 1 to %d\n", ROUNDS(WORLDS));
@@ -260,12 +258,7 @@ static void test_replayed_worlds(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_restart_under_replays),
-		cmocka_unit_test(test_replayed_worlds),
-	};
-
 	if (sodium_init() < 0)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests();
 }

@@ -10,7 +10,7 @@
 #include "gossip/tree_shape.h"
 #include "gossip/tree_table.h"
 
-static void test_shape(void **state)
+TEST(test_shape)
 {
 	static const struct {
 		unsigned position, b, n, first[6];
@@ -25,7 +25,6 @@ static void test_shape(void **state)
 		{4000000000, 2, 44, {1999999999, 999999999, 499999999, 249999999, 124999999}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		unsigned candidates[TREE_CANDIDATES];
 		unsigned n = tree_candidates(cases[i].position, cases[i].b, candidates);
@@ -46,11 +45,10 @@ static void test_shape(void **state)
 }
 
 /* Which entry makes room when the table is full, and for which. */
-static void test_table(void **state)
+TEST(test_table)
 {
 	struct tree_table table = {0};
 
-	(void)state;
 	assert_int_equal(table_create(&table, 3), 0);
 	for (unsigned position = 10; position < 40; position += 10) {
 		struct neighbour *e = table_add(&table, position, position, 0);
@@ -74,12 +72,11 @@ static void test_table(void **state)
 }
 
 /* Wherever in the table the highest is, it is what goes. */
-static void test_highest(void **state)
+TEST(test_highest)
 {
 	static const unsigned positions[][4] = {
 		{30, 10, 20, 15}, {10, 30, 20, 15}, {20, 10, 30, 15}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(positions) / sizeof(positions[0]); i++) {
 		struct tree_table table = {0};
 
@@ -94,15 +91,4 @@ static void test_highest(void **state)
 		assert_non_null(table_find(&table, 20));
 		table_destroy(&table);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shape),
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_highest),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

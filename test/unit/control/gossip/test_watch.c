@@ -125,15 +125,13 @@ static void come_and_go(enum gossip_estimator estimator)
 	free(w);
 }
 
-static void test_state(void **state)
+TEST(test_state)
 {
-	(void)state;
 	come_and_go(GOSSIP_STATE);
 }
 
-static void test_tree(void **state)
+TEST(test_tree)
 {
-	(void)state;
 	come_and_go(GOSSIP_TREE);
 }
 
@@ -158,22 +156,15 @@ static double looks_per_tick(unsigned n)
 	return (double)(after - before) / n / 40;
 }
 
-static void test_looks(void **state)
+TEST(test_looks)
 {
 	double few = looks_per_tick(50), many = looks_per_tick(800);
 
-	(void)state;
 	assert_true(few > 0);
 	assert_true(many < 1.25 * few);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_state),
-		cmocka_unit_test(test_tree),
-		cmocka_unit_test(test_looks),
-	};
-
-	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+	return sodium_init() < 0 ? 1 : run_all_tests();
 }

@@ -30,13 +30,12 @@ static uint64_t next_epoch(struct peer *peer, uint32_t tick)
 }
 
 /* Each is echoed once in a round of all, one that never was before all others. */
-static void test_claims_in_turn(void **state)
+TEST(test_claims_in_turn)
 {
 	struct peer peer = {0};
 	struct prng prng;
 	unsigned echoed[PEER_CLAIMS + 1] = {0};
 
-	(void)state;
 	prng_seed(&prng, 1);
 	assert_int_equal(next_epoch(&peer, 0), 0);
 	for (uint64_t e = 1; e < PEER_CLAIMS; e++)
@@ -55,12 +54,11 @@ static void test_claims_in_turn(void **state)
 }
 
 /* A flood of epochs takes the place of those that had their chance, and of no others. */
-static void test_claims_displaced(void **state)
+TEST(test_claims_displaced)
 {
 	struct peer peer = {0};
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	claim(&peer, 1, 0, &prng);
 	for (uint64_t e = 2; e < 1000; e++)
@@ -86,12 +84,11 @@ static void test_claims_displaced(void **state)
 }
 
 /* What nobody says any more is not echoed; while the peer counts, nor is what was refuted. */
-static void test_claims_that_end(void **state)
+TEST(test_claims_that_end)
 {
 	struct peer peer = {.alive = true};
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	claim(&peer, 1, 0, &prng);
 	assert_int_equal(next_epoch(&peer, 0), 1);
@@ -107,24 +104,22 @@ static void test_claims_that_end(void **state)
 }
 
 /* A recording does not put back what is to be echoed of a claim. */
-static void test_claims_newest_tick(void **state)
+TEST(test_claims_newest_tick)
 {
 	struct peer peer = {0};
 	struct prng prng;
 	struct peer_claim newer = {.epoch = 7, .tick = 50}, older = {.epoch = 7, .tick = 3};
 
-	(void)state;
 	prng_seed(&prng, 1);
 	peer_claim(&peer, &newer, 0, WAIT, &prng);
 	peer_claim(&peer, &older, 0, WAIT, &prng);
 	assert_int_equal(peer_next_claim(&peer, 0, WAIT)->tick, 50);
 }
 
-static void test_epochs_that_are_over(void **state)
+TEST(test_epochs_that_are_over)
 {
 	struct peer peer = {0};
 
-	(void)state;
 	for (uint64_t e = 1; e <= PEER_RETIRED + 2; e++) {
 		peer_believe(&peer, e, 0, 0);
 		peer_proven(&peer, 1);
@@ -137,11 +132,10 @@ static void test_epochs_that_are_over(void **state)
 }
 
 /* What it sent before its proof was for others, or for an earlier start of ours. */
-static void test_counters_begin_at_the_proof(void **state)
+TEST(test_counters_begin_at_the_proof)
 {
 	struct peer peer = {0};
 
-	(void)state;
 	peer_believe(&peer, 1, 0, 0);
 	peer_proven(&peer, 1000);
 	assert_false(peer_counter_fresh(&peer, 999));
@@ -153,11 +147,10 @@ static void test_counters_begin_at_the_proof(void **state)
 }
 
 /* What others tell of its tick is echoed only when it is silent, and gone with its next word. */
-static void test_its_own_word(void **state)
+TEST(test_its_own_word)
 {
 	struct peer peer = {0};
 
-	(void)state;
 	peer_believe(&peer, 1, 100, 1000);
 	peer_proven(&peer, 1);
 	peer_spoke(&peer, 100, 7, 1000);
@@ -173,11 +166,10 @@ static void test_its_own_word(void **state)
 	assert_int_equal(peer.heard_ns, 2000);
 }
 
-static void test_how_far_it_can_be(void **state)
+TEST(test_how_far_it_can_be)
 {
 	struct peer peer = {0};
 
-	(void)state;
 	peer_believe(&peer, 1, UINT32_MAX - 1, 1000);
 	assert_true(peer_can_be_at(&peer, 1U << 30, 1000, 0, 10)); /* nobody knows */
 	peer_proven(&peer, 1);
@@ -190,7 +182,7 @@ static void test_how_far_it_can_be(void **state)
 }
 
 /* It is heard, and confirms us, both within the timeout, or by a clock that is a little ahead. */
-static void test_who_counts(void **state)
+TEST(test_who_counts)
 {
 	static const struct {
 		uint64_t heard_ns, confirmed_ns;
@@ -203,7 +195,6 @@ static void test_who_counts(void **state)
 		{1001, 1050, true},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct peer peer = {.heard_ns = 1000}; /* as one begins */
 
@@ -223,11 +214,10 @@ static void test_who_counts(void **state)
 }
 
 /* The newest tick of ours, whatever comes late, and beyond the end of all numbers. */
-static void test_newest_echo(void **state)
+TEST(test_newest_echo)
 {
 	struct peer peer = {0};
 
-	(void)state;
 	peer_echoed(&peer, UINT32_MAX - 1);
 	assert_true(peer.has_echoed);
 	assert_int_equal(peer.echoed, UINT32_MAX - 1);
@@ -235,22 +225,4 @@ static void test_newest_echo(void **state)
 	assert_int_equal(peer.echoed, UINT32_MAX - 1);
 	peer_echoed(&peer, 1);
 	assert_int_equal(peer.echoed, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_claims_in_turn),
-		cmocka_unit_test(test_claims_displaced),
-		cmocka_unit_test(test_claims_that_end),
-		cmocka_unit_test(test_claims_newest_tick),
-		cmocka_unit_test(test_epochs_that_are_over),
-		cmocka_unit_test(test_counters_begin_at_the_proof),
-		cmocka_unit_test(test_its_own_word),
-		cmocka_unit_test(test_how_far_it_can_be),
-		cmocka_unit_test(test_who_counts),
-		cmocka_unit_test(test_newest_echo),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

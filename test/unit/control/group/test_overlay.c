@@ -70,9 +70,8 @@ static void check_degrees(const struct overlay *o, unsigned degree)
 	assert_int_equal(less, want * o->n % 2);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
-	(void)state;
 	for (unsigned n = 2; n <= N_MAX; n++)
 		for (unsigned d = 1; d <= 8; d++) {
 			struct overlay *o = make_test_overlay(OVERLAY_RANDOM, n, d, 2);
@@ -84,9 +83,8 @@ static void test_random(void **state)
 		}
 }
 
-static void test_ring(void **state)
+TEST(test_ring)
 {
-	(void)state;
 	for (unsigned n = 1; n <= N_MAX; n++) {
 		struct overlay *o = make_test_overlay(OVERLAY_RING, n, 0, n % 4);
 
@@ -104,12 +102,11 @@ static void test_ring(void **state)
 }
 
 /* Chords have left the pattern that they began with, and another roster has others. */
-static void test_chords_are_mixed(void **state)
+TEST(test_chords_are_mixed)
 {
 	struct overlay *o = make_test_overlay(OVERLAY_RANDOM, N_MAX, 4, 0), *other;
 	unsigned near = 0, same = 0;
 
-	(void)state;
 	other = make_test_overlay(OVERLAY_RANDOM, N_MAX - 1, 4, 0);
 	for (unsigned p = 0; p < N_MAX; p++)
 		for (unsigned k = 0; k < o->n_edges[p]; k++) {
@@ -139,12 +136,11 @@ static bool same_overlay(const struct overlay *a, const struct overlay *b)
 }
 
 /* The order in which a limiter has its roster is no matter; who is on it is. */
-static void test_same_at_all(void **state)
+TEST(test_same_at_all)
 {
 	uint32_t ids[N_MAX];
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned n = 3; n <= N_MAX; n += 7) {
 		struct overlay_params params = {
@@ -187,11 +183,10 @@ static void check_deaths(const struct overlay *o)
 		}
 }
 
-static void test_deaths(void **state)
+TEST(test_deaths)
 {
 	static const unsigned sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 25, 40, 100};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct overlay *o = make_test_overlay(OVERLAY_RING, sizes[i], 0, 2);
 
@@ -206,9 +201,8 @@ static void test_deaths(void **state)
 }
 
 /* Just as many side by side as there are spares, and just one more. */
-static void test_deaths_side_by_side(void **state)
+TEST(test_deaths_side_by_side)
 {
-	(void)state;
 	for (unsigned spares = 1; spares <= 5; spares++)
 		for (unsigned n = 3 * spares + 8; n < 40; n++) {
 			struct overlay *o = make_test_overlay(OVERLAY_RING, n, 0, spares);
@@ -226,13 +220,12 @@ static void test_deaths_side_by_side(void **state)
 		}
 }
 
-static void test_spares_rest(void **state)
+TEST(test_spares_rest)
 {
 	struct overlay *o = make_test_overlay(OVERLAY_RING, 9, 0, 1);
 	uint64_t dead = 1 << 4;
 	unsigned edge = overlay_edge_to(o, 3, 5);
 
-	(void)state;
 	assert_true(overlay_edges(o, 3)[edge].spare);
 	assert_false(overlay_in_use(o, 3, edge, NULL));
 	assert_true(overlay_in_use(o, 3, edge, &dead));
@@ -245,7 +238,7 @@ static void test_spares_rest(void **state)
 	overlay_destroy(o);
 }
 
-static void test_given(void **state)
+TEST(test_given)
 {
 	static const uint32_t ids[] = {40, 10, 30, 20};
 	static const struct {
@@ -263,7 +256,6 @@ static void test_given(void **state)
 		{{{0}}, 0, -ENOTCONN},
 	};
 
-	(void)state;
 	for (unsigned spares = 0; spares < 2; spares++)
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 			struct overlay_params params = {.shape = OVERLAY_GIVEN,
@@ -282,12 +274,11 @@ static void test_given(void **state)
 }
 
 /* A star whose middle dies has nothing but its spares. */
-static void test_given_repaired(void **state)
+TEST(test_given_repaired)
 {
 	static const uint32_t ids[] = {40, 10, 30, 20, 50};
 	static const struct overlay_pair pairs[] = {{40, 10}, {40, 20}, {40, 30}, {40, 50}};
 
-	(void)state;
 	for (unsigned spares = 0; spares < 3; spares++) {
 		struct overlay_params params = {.shape = OVERLAY_GIVEN,
 			.ids = ids,
@@ -307,13 +298,12 @@ static void test_given_repaired(void **state)
 	}
 }
 
-static void test_no_roster(void **state)
+TEST(test_no_roster)
 {
 	static const uint32_t twice[] = {7, 8, 7};
 	struct overlay_params params = {.shape = OVERLAY_RING, .ids = twice};
 	struct overlay *o;
 
-	(void)state;
 	assert_int_equal(overlay_create(&params, &o), -EINVAL);
 	assert_null(o);
 	params.n = 3;
@@ -323,22 +313,4 @@ static void test_no_roster(void **state)
 	assert_int_equal(overlay_position(o, 8), 1);
 	assert_int_equal(overlay_position(o, 9), 2);
 	overlay_destroy(o);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_ring),
-		cmocka_unit_test(test_chords_are_mixed),
-		cmocka_unit_test(test_same_at_all),
-		cmocka_unit_test(test_deaths),
-		cmocka_unit_test(test_deaths_side_by_side),
-		cmocka_unit_test(test_spares_rest),
-		cmocka_unit_test(test_given),
-		cmocka_unit_test(test_given_repaired),
-		cmocka_unit_test(test_no_roster),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 #include "ledger/statement.h"
 #include "ledger_pair.h"
 
-static void test_params_at_their_limits(void **state_)
+TEST(test_params_at_their_limits)
 {
 	static const struct {
 		struct ledger_params params;
@@ -34,7 +34,6 @@ static void test_params_at_their_limits(void **state_)
 		{{.friend = LEDGER_NOBODY, .epoch = 1, .lease_ns = LEDGER_MOST + 1}, -EINVAL},
 	};
 
-	(void)state_;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ledger *l = NULL;
 
@@ -44,11 +43,10 @@ static void test_params_at_their_limits(void **state_)
 	}
 }
 
-static void test_grant_just_what_is_free(void **state_)
+TEST(test_grant_just_what_is_free)
 {
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 
-	(void)state_;
 	assert_int_equal(ledger_grant(a, 0, 101), -EDQUOT);
 	assert_int_equal(ledger_promise(a, 101), -EDQUOT);
 	assert_int_equal(ledger_promise(a, 40), 0);
@@ -67,11 +65,10 @@ static void test_grant_just_what_is_free(void **state_)
 	ledger_destroy(b);
 }
 
-static void test_spend(void **state_)
+TEST(test_spend)
 {
 	struct ledger *a = ledger_of(100, 0);
 
-	(void)state_;
 	assert_int_equal(ledger_spend(a, 101), -EDQUOT);
 	assert_int_equal(ledger_spend(a, 100), 0);
 	assert_int_equal(ledger_spent(a), 100);
@@ -88,11 +85,10 @@ static void test_spend(void **state_)
 }
 
 /* What was spent and not used is held again, and may be granted; no more than that. */
-static void test_refund(void **state_)
+TEST(test_refund)
 {
 	struct ledger *a = ledger_of(100, 1);
 
-	(void)state_;
 	assert_int_equal(ledger_spend(a, 60), 0);
 	assert_int_equal(ledger_refund(a, 61), -EINVAL);
 	assert_int_equal(ledger_save(a, NULL, NULL), 0);
@@ -112,11 +108,10 @@ static void test_refund(void **state_)
 }
 
 /* Nothing is told before it is committed, and what comes in between waits for the next. */
-static void test_commit_order(void **state_)
+TEST(test_commit_order)
 {
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 
-	(void)state_;
 	save_test_ledger(a);
 	assert_false(ledger_uncommitted(a));
 	assert_int_equal(ledger_grant(a, 0, 10), 0);
@@ -145,7 +140,7 @@ static void test_commit_order(void **state_)
 }
 
 /* What b is told after it has heard of 10 granted and 30 promised, and has granted 5 back. */
-static void test_verdicts(void **state_)
+TEST(test_verdicts)
 {
 	const struct ledger_statement heard = {.epoch = 7,
 		.stamp = 1000,
@@ -186,7 +181,6 @@ static void test_verdicts(void **state_)
 		{"blank, later", {.epoch = -7, .stamp = -992}, LEDGER_NEWS},
 	};
 
-	(void)state_;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ledger *b = ledger_of(100, 1);
 		struct ledger_statement s = heard;
@@ -216,11 +210,10 @@ static void test_verdicts(void **state_)
 	}
 }
 
-static void test_counters_end(void **state_)
+TEST(test_counters_end)
 {
 	struct ledger *a = ledger_of(LEDGER_MOST, 1), *b = ledger_of(0, 1);
 
-	(void)state_;
 	assert_int_equal(ledger_grant(a, 0, LEDGER_MOST), 0);
 	agree_on_edge(a, 0, b, 0, BEGIN + S);
 	assert_int_equal(ledger_balance(b), LEDGER_MOST);
@@ -237,11 +230,10 @@ static void test_counters_end(void **state_)
 }
 
 /* More than the most is held by nobody, whoever would give it. */
-static void test_no_more_than_the_most(void **state_)
+TEST(test_no_more_than_the_most)
 {
 	struct ledger *a = ledger_of(10, 1), *b = ledger_of(LEDGER_MOST - 9, 1);
 
-	(void)state_;
 	assert_int_equal(ledger_grant(a, 0, 10), 0);
 	save_test_ledger(a);
 	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + S), LEDGER_INVALID);
@@ -253,11 +245,10 @@ static void test_no_more_than_the_most(void **state_)
 	ledger_destroy(b);
 }
 
-static void test_debt(void **state_)
+TEST(test_debt)
 {
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(100, 1);
 
-	(void)state_;
 	assert_int_equal(ledger_grant(a, 0, 80), 0);
 	assert_int_equal(ledger_promise(a, 20), 0);
 	assert_int_equal(ledger_set_share(a, 30), 0);
@@ -278,7 +269,7 @@ static void test_debt(void **state_)
 }
 
 /* A record as it lies on disks: who can read it today can read it for good. */
-static void test_stored_record(void **state_)
+TEST(test_stored_record)
 {
 	static const uint64_t words[] = {
 		UINT64_C(0x576569724c656401), 1, 100, 7, 88, 7, /* "WeirLed" and a version, 1 */
@@ -291,7 +282,6 @@ static void test_stored_record(void **state_)
 	uint64_t sum = HASH64_BASIS;
 	size_t len;
 
-	(void)state_;
 	for (size_t i = 0; i < sizeof(stored); i++)
 		stored[i] = (uint8_t)(words[i / 8] >> (56 - 8 * (i % 8)));
 	params.epoch++;
@@ -309,14 +299,13 @@ static void test_stored_record(void **state_)
 }
 
 /* What a restart may go by: all but what neighbours have said. */
-static void test_record(void **state_)
+TEST(test_record)
 {
 	struct ledger_params params = params_of(1, 1);
 	struct ledger *a, *b, *again;
 	uint8_t record[512], altered[512];
 	size_t len;
 
-	(void)state_;
 	promised_pair(&a, &b, 70);
 	assert_int_equal(ledger_grant(b, 0, 0), 0);
 	ledger_inherit(b, 0, BEGIN + S + patience_of_lease());
@@ -365,7 +354,7 @@ static void test_record(void **state_)
 }
 
 /* The sum is right, and something else is not: what could not have been written is not read. */
-static void test_record_makes_sense(void **state_)
+TEST(test_record_makes_sense)
 {
 	enum { VERSION, EDGES, SHARE, SPENT, BALANCE, EPOCH, MOST, COUNT, WORD, LIVES };
 	enum { GRANTED = LIVES + 24, PROMISED, LOCKED, RECEIVED, INHERITED, LEAST };
@@ -425,7 +414,6 @@ static void test_record_makes_sense(void **state_)
 		{"one more", false, {{ITS_COUNT, LEDGER_MOST + 1}}},
 	};
 
-	(void)state_;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct ledger_params params = params_of(100, 1);
 		uint64_t words[SUM + 1], sum = HASH64_BASIS;
@@ -452,7 +440,7 @@ static void test_record_makes_sense(void **state_)
 	}
 }
 
-static void test_statement_bytes(void **state_)
+TEST(test_statement_bytes)
 {
 	const struct ledger_statement s = {
 		0x0102030405060708, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0x0b0c0d0e, 15};
@@ -486,7 +474,6 @@ static void test_statement_bytes(void **state_)
 	uint8_t buf[LEDGER_STATEMENT_BYTES + 1];
 	struct ledger_statement got;
 
-	(void)state_;
 	ledger_statement_write(&s, buf);
 	for (uint8_t i = 0; i < 8; i++)
 		assert_int_equal(buf[i], i + 1);
@@ -506,9 +493,8 @@ static void test_statement_bytes(void **state_)
 }
 
 /* What was to be saved, and was not, has been promised to nobody. */
-static void test_save_that_failed(void **state_)
+TEST(test_save_that_failed)
 {
-	(void)state_;
 	for (uint32_t friend = 0; friend < 2; friend ++) {
 		struct ledger_params params = params_of(100, 2);
 		struct ledger *a;
@@ -530,12 +516,11 @@ static void test_save_that_failed(void **state_)
 }
 
 /* What is on its way, and whose word has come after which start. */
-static void test_in_flight_and_echoed(void **state_)
+TEST(test_in_flight_and_echoed)
 {
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 	struct ledger_statement s;
 
-	(void)state_;
 	s = statement_of_edge(b, 0, BEGIN);
 	assert_false(ledger_is_echoed(a, &s));
 	assert_int_equal(ledger_grant(a, 0, 10), 0);
@@ -556,11 +541,10 @@ static void test_in_flight_and_echoed(void **state_)
 }
 
 /* The last unit is there as any other, and whatever changes is to be saved. */
-static void test_single_units(void **state_)
+TEST(test_single_units)
 {
 	struct ledger *a = ledger_of(3, 1);
 
-	(void)state_;
 	assert_true(ledger_uncommitted(a)); /* that there is one */
 	save_test_ledger(a);
 	assert_int_equal(ledger_spend(a, 0), 0);
@@ -600,11 +584,10 @@ static void test_single_units(void **state_)
 }
 
 /* Units that come in over an edge, for one that has spent as many as it can count. */
-static void test_spent_counter_ends(void **state_)
+TEST(test_spent_counter_ends)
 {
 	struct ledger *a = ledger_of(LEDGER_MOST, 1), *b = ledger_of(10, 1);
 
-	(void)state_;
 	assert_int_equal(ledger_spend(a, LEDGER_MOST), 0);
 	assert_int_equal(ledger_grant(b, 0, 10), 0);
 	agree_on_edge(a, 0, b, 0, BEGIN + S);
@@ -623,14 +606,13 @@ static void test_spent_counter_ends(void **state_)
 }
 
 /* One damaged bit of a neighbour's counter gives no more than the whole, also as an inheritance. */
-static void test_most(void **state_)
+TEST(test_most)
 {
 	struct ledger_params params = params_of(500, 1);
 	struct ledger *a, *b = ledger_of(500, 1);
 	struct ledger_statement s;
 	uint64_t stamp = BEGIN;
 
-	(void)state_;
 	params.most = 1000;
 	for (unsigned bit = 0; bit < 62; bit++) {
 		uint64_t amount = UINT64_C(1) << bit;
@@ -657,30 +639,4 @@ static void test_most(void **state_)
 		ledger_destroy(a);
 	}
 	ledger_destroy(b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_params_at_their_limits),
-		cmocka_unit_test(test_grant_just_what_is_free),
-		cmocka_unit_test(test_spend),
-		cmocka_unit_test(test_refund),
-		cmocka_unit_test(test_commit_order),
-		cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_counters_end),
-		cmocka_unit_test(test_no_more_than_the_most),
-		cmocka_unit_test(test_debt),
-		cmocka_unit_test(test_stored_record),
-		cmocka_unit_test(test_record),
-		cmocka_unit_test(test_record_makes_sense),
-		cmocka_unit_test(test_statement_bytes),
-		cmocka_unit_test(test_save_that_failed),
-		cmocka_unit_test(test_in_flight_and_echoed),
-		cmocka_unit_test(test_single_units),
-		cmocka_unit_test(test_most),
-		cmocka_unit_test(test_spent_counter_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,13 +11,12 @@
 #include "ledger_pair.h"
 
 /* The lease ends to the nanosecond, counted from the stamp and not from when it was heard. */
-static void test_lease_at_the_promiser(void **state_)
+TEST(test_lease_at_the_promiser)
 {
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 	struct ledger_statement echo;
 	uint64_t until;
 
-	(void)state_;
 	assert_int_equal(ledger_usable(a, BEGIN, &until), 100);
 	assert_true(until == UINT64_MAX);
 	assert_int_equal(ledger_promise(a, 70), 0);
@@ -41,14 +40,13 @@ static void test_lease_at_the_promiser(void **state_)
 }
 
 /* Where the clock stands, stamps go on and leases do not. */
-static void test_clock_that_stands(void **state_)
+TEST(test_clock_that_stands)
 {
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 	struct ledger_statement s = statement_of_edge(a, 0, BEGIN),
 				t = statement_of_edge(a, 0, BEGIN);
 	uint64_t until;
 
-	(void)state_;
 	assert_true(t.stamp > s.stamp);
 	assert_int_equal(ledger_promise(a, 1), 0);
 	ledger_hear(b, 0, BEGIN, &t);
@@ -59,11 +57,10 @@ static void test_clock_that_stands(void **state_)
 	ledger_destroy(b);
 }
 
-static void test_inheriting_just_in_time(void **state_)
+TEST(test_inheriting_just_in_time)
 {
 	struct ledger *a, *b;
 
-	(void)state_;
 	promised_pair(&a, &b, 70);
 	assert_int_equal(ledger_inheritable(b, 0, BEGIN + S + patience_of_lease() - 1), 0);
 	assert_int_equal(ledger_inherit(b, 0, BEGIN + S + patience_of_lease() - 1), 0);
@@ -94,12 +91,11 @@ static void test_inheriting_just_in_time(void **state_)
 }
 
 /* Old statements keep nobody alive. */
-static void test_repeats_are_no_sign_of_life(void **state_)
+TEST(test_repeats_are_no_sign_of_life)
 {
 	struct ledger *a, *b;
 	struct ledger_statement s;
 
-	(void)state_;
 	promised_pair(&a, &b, 70);
 	s = statement_of_edge(a, 0, BEGIN + S + 1);
 	ledger_hear(b, 0, BEGIN + S, &s);
@@ -110,14 +106,13 @@ static void test_repeats_are_no_sign_of_life(void **state_)
 }
 
 /* A promise is gone by if it was made to this start of ours. */
-static void test_promise_to_an_earlier_start(void **state_)
+TEST(test_promise_to_an_earlier_start)
 {
 	struct ledger *a, *b, *again;
 	struct ledger_params params = params_of(0, 1);
 	uint8_t record[512];
 	size_t len;
 
-	(void)state_;
 	promised_pair(&a, &b, 70);
 	assert_int_equal(ledger_save(b, record, &len), 0);
 	params.epoch++;
@@ -133,12 +128,11 @@ static void test_promise_to_an_earlier_start(void **state_)
 }
 
 /* Less is promised when the friend has said so, of the right statement; not before. */
-static void test_promise_taken_back(void **state_)
+TEST(test_promise_taken_back)
 {
 	struct ledger *a, *b;
 	struct ledger_statement old, echo;
 
-	(void)state_;
 	promised_pair(&a, &b, 70);
 	old = statement_of_edge(b, 0, BEGIN + 2 * S); /* echoes the statement with 70 */
 	assert_int_equal(ledger_hear(a, 0, BEGIN + 2 * S, &old), LEDGER_NEWS);
@@ -159,12 +153,11 @@ static void test_promise_taken_back(void **state_)
 	ledger_destroy(b);
 }
 
-static void test_nobody_to_promise(void **state_)
+TEST(test_nobody_to_promise)
 {
 	struct ledger_params params = params_of(100, 1);
 	struct ledger *a;
 
-	(void)state_;
 	params.friend = LEDGER_NOBODY;
 	assert_int_equal(ledger_create(&params, BEGIN, &a), 0);
 	assert_int_equal(ledger_promise(a, 0), -ENOENT);
@@ -175,13 +168,12 @@ static void test_nobody_to_promise(void **state_)
  * A statement that does not echo our present epoch, or a recovering one, leaves no promise to go
  * by.
  */
-static void test_promise_is_void(void **state_)
+TEST(test_promise_is_void)
 {
 	struct ledger_statement later = {
 		.epoch = 7, .stamp = BEGIN + 2 * S, .promised = 70, .echo_epoch = 6, .count = 9};
 	struct ledger *a, *b;
 
-	(void)state_;
 	promised_pair(&a, &b, 70);
 	assert_int_equal(ledger_hear(b, 0, BEGIN + 2 * S, &later), LEDGER_HEARD);
 	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 99 * S), 0);
@@ -197,12 +189,11 @@ static void test_promise_is_void(void **state_)
 }
 
 /* Neither a lease nor a lock goes by what was echoed of an earlier start. */
-static void test_promiser_restarts(void **state_)
+TEST(test_promiser_restarts)
 {
 	struct ledger_statement echo;
 	struct ledger *a, *b;
 
-	(void)state_;
 	promised_pair(&a, &b, 70);
 	assert_int_equal(ledger_promise(a, 10), 0);
 	a = restarted_ledger(a, 8);
@@ -221,11 +212,10 @@ static void test_promiser_restarts(void **state_)
 }
 
 /* What was told once may have arrived, echoed or not: it is free when less has been echoed. */
-static void test_promise_told_once(void **state_)
+TEST(test_promise_told_once)
 {
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 
-	(void)state_;
 	assert_int_equal(ledger_promise(a, 70), 0);
 	save_test_ledger(a);
 	statement_of_edge(a, 0, BEGIN + S); /* lost, or late */
@@ -243,12 +233,11 @@ static void test_promise_told_once(void **state_)
 }
 
 /* A friend takes what is promised beyond what was granted, and the one who promised books that. */
-static void test_inherited_beyond_grants(void **state_)
+TEST(test_inherited_beyond_grants)
 {
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 	uint64_t late = BEGIN + S + patience_of_lease();
 
-	(void)state_;
 	tell_other_ledger(b, 0, a, 0, BEGIN);
 	assert_true(ledger_view(a, 0).known);
 	assert_int_equal(ledger_grant(a, 0, 20), 0);
@@ -279,11 +268,10 @@ static void test_inherited_beyond_grants(void **state_)
 }
 
 /* No more is taken than can be held; of what was received before only the rest counts. */
-static void test_room_for_more(void **state_)
+TEST(test_room_for_more)
 {
 	struct ledger *a = ledger_of(200, 1), *b = ledger_of(LEDGER_MOST - 40, 1);
 
-	(void)state_;
 	tell_other_ledger(b, 0, a, 0, BEGIN);
 	assert_int_equal(ledger_grant(a, 0, 10), 0);
 	agree_on_edge(a, 0, b, 0, BEGIN + S);
@@ -327,12 +315,11 @@ static struct ledger *promise_over_a_start(
  * Earlier best friends may still go by what each was promised: it is not free, the next is promised
  * of the rest alone, and when the share falls all together are promised no more than there is.
  */
-static void test_other_friends(void **state_)
+TEST(test_other_friends)
 {
 	struct ledger *a = ledger_of(100, 3);
 	uint64_t before[3], sum = 0;
 
-	(void)state_;
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(ledger_grant(a, i, 5), 0);
 	assert_int_equal(ledger_promise(a, 30), 0);
@@ -365,12 +352,11 @@ static void test_other_friends(void **state_)
 }
 
 /* What is used falls with the lease of an edge that something is promised over; not of another. */
-static void test_first_lease_that_ends(void **state_)
+TEST(test_first_lease_that_ends)
 {
 	struct ledger *a = ledger_of(100, 2), *b[2] = {ledger_of(0, 1), ledger_of(0, 1)};
 	uint64_t until;
 
-	(void)state_;
 	assert_int_equal(ledger_promise(a, 70), 0);
 	save_test_ledger(a);
 	for (uint32_t i = 0; i < 2; i++) {
@@ -388,7 +374,7 @@ static void test_first_lease_that_ends(void **state_)
 }
 
 /* How long a friend waits, rounded up to the nanosecond: on a fast clock, for a slow one. */
-static void test_patience(void **state_)
+TEST(test_patience)
 {
 	static const struct {
 		uint64_t lease;
@@ -404,7 +390,6 @@ static void test_patience(void **state_)
 		{0, 999999, 0},
 	};
 
-	(void)state_;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct ledger_params params = params_of(100, 1);
 		struct ledger *a, *b;
@@ -424,27 +409,4 @@ static void test_patience(void **state_)
 		ledger_destroy(a);
 		ledger_destroy(b);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lease_at_the_promiser),
-		cmocka_unit_test(test_clock_that_stands),
-		cmocka_unit_test(test_inheriting_just_in_time),
-		cmocka_unit_test(test_repeats_are_no_sign_of_life),
-		cmocka_unit_test(test_promise_to_an_earlier_start),
-		cmocka_unit_test(test_promise_taken_back),
-		cmocka_unit_test(test_nobody_to_promise),
-		cmocka_unit_test(test_promise_is_void),
-		cmocka_unit_test(test_promiser_restarts),
-		cmocka_unit_test(test_promise_told_once),
-		cmocka_unit_test(test_inherited_beyond_grants),
-		cmocka_unit_test(test_room_for_more),
-		cmocka_unit_test(test_other_friends),
-		cmocka_unit_test(test_first_lease_that_ends),
-		cmocka_unit_test(test_patience),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

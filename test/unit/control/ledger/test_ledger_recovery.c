@@ -19,9 +19,8 @@
 #define N_EDGES 4
 
 /* A lost memory is regained from 1 to 4 neighbours, with what was on its way either way. */
-static void test_recovering(void **state_)
+TEST(test_recovering)
 {
-	(void)state_;
 	for (uint32_t n = 1; n <= N_EDGES; n++) {
 		struct ledger *lost = ledger_of(100, n), *other[N_EDGES];
 		struct ledger_statement late[N_EDGES];
@@ -81,11 +80,10 @@ static void test_recovering(void **state_)
 	}
 }
 
-static void test_recovering_without_neighbours(void **state_)
+TEST(test_recovering_without_neighbours)
 {
 	struct ledger *l = recovering_of(42, 0, 3);
 
-	(void)state_;
 	assert_false(ledger_recovering(l));
 	assert_int_equal(ledger_balance(l), 42);
 	ledger_destroy(l);
@@ -95,11 +93,10 @@ static void test_recovering_without_neighbours(void **state_)
  * Neighbours that all begin recovering, as those that never know whether there was an earlier
  * start.
  */
-static void test_all_recovering(void **state_)
+TEST(test_all_recovering)
 {
 	struct ledger *a = recovering_of(100, 1, 3), *b = recovering_of(50, 1, 9);
 
-	(void)state_;
 	agree_on_edge(a, 0, b, 0, BEGIN + S);
 	assert_false(ledger_recovering(a));
 	assert_false(ledger_recovering(b));
@@ -110,11 +107,10 @@ static void test_all_recovering(void **state_)
 }
 
 /* Its clock was set back: it asks louder until it is heard. */
-static void test_recovering_with_an_early_epoch(void **state_)
+TEST(test_recovering_with_an_early_epoch)
 {
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(50, 1);
 
-	(void)state_;
 	assert_int_equal(ledger_grant(b, 0, 10), 0);
 	agree_on_edge(a, 0, b, 0, BEGIN + S);
 	ledger_destroy(b);
@@ -130,11 +126,10 @@ static void test_recovering_with_an_early_epoch(void **state_)
 }
 
 /* A friend that forgets may have inherited and passed on: it is granted what it was promised. */
-static void test_recovering_friend(void **state_)
+TEST(test_recovering_friend)
 {
 	struct ledger *a, *b;
 
-	(void)state_;
 	promised_pair(&a, &b, 70);
 	ledger_destroy(b);
 	b = recovering_of(0, 1, 9);
@@ -147,11 +142,10 @@ static void test_recovering_friend(void **state_)
 }
 
 /* A neighbour that has forgotten all is one that has spoken, in its first word. */
-static void test_known_by_asking(void **state_)
+TEST(test_known_by_asking)
 {
 	struct ledger *a = ledger_of(100, 1), *b = recovering_of(0, 1, 9);
 
-	(void)state_;
 	assert_false(ledger_view(a, 0).known);
 	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + S), LEDGER_NEWS);
 	assert_true(ledger_view(a, 0).known);
@@ -164,12 +158,11 @@ static void test_known_by_asking(void **state_)
  * A friend that forgets is granted the most that it may go by, though less is promised by now, on
  * top of what it had. What is promised to it next is not used before it has said that it hears.
  */
-static void test_forgetful_friend(void **state_)
+TEST(test_forgetful_friend)
 {
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 	uint64_t until;
 
-	(void)state_;
 	tell_other_ledger(b, 0, a, 0, BEGIN);
 	assert_int_equal(ledger_grant(a, 0, 20), 0);
 	assert_int_equal(ledger_promise(a, 50), 0);
@@ -199,13 +192,12 @@ static void test_forgetful_friend(void **state_)
 }
 
 /* One that was inherited from and has forgotten all knows of it again, and cannot take it back. */
-static void test_forgetful_promiser(void **state_)
+TEST(test_forgetful_promiser)
 {
 	struct ledger *a = ledger_of(40, 1), *b = ledger_of(0, 1);
 	uint64_t late = BEGIN + S + patience_of_lease();
 	struct ledger_statement said;
 
-	(void)state_;
 	tell_other_ledger(b, 0, a, 0, BEGIN);
 	assert_int_equal(ledger_promise(a, 30), 0);
 	save_test_ledger(a);
@@ -247,12 +239,11 @@ static void test_forgetful_promiser(void **state_)
 }
 
 /* Both lose their memory; what the one had said before is refused, also after a restart. */
-static void test_refused_for_good(void **state_)
+TEST(test_refused_for_good)
 {
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 	struct ledger_statement late;
 
-	(void)state_;
 	assert_int_equal(ledger_grant(a, 0, 50), 0);
 	save_test_ledger(a);
 	late = statement_of_edge(a, 0, BEGIN + S);
@@ -283,13 +274,12 @@ static enum ledger_verdict hear_answers(
  * One of the first two answers has a flipped bit. The recovery ends nevertheless, and after it the
  * counters of the ledger equal those of the neighbour.
  */
-static void test_damaged_answer(void **state_)
+TEST(test_damaged_answer)
 {
 	const char *text = getenv("WEIR_SEED");
 	const uint64_t seed = text ? strtoull(text, NULL, 0) : 1;
 	struct prng prng;
 
-	(void)state_;
 	print_message("seed %" PRIu64 " (WEIR_SEED changes it)\n", seed);
 	prng_seed(&prng, seed);
 	for (unsigned round = 0; round < 20000; round++) {
@@ -324,13 +314,12 @@ static void test_damaged_answer(void **state_)
 }
 
 /* An answer to another start of ours closes nothing. */
-static void test_answer_to_another_start(void **state_)
+TEST(test_answer_to_another_start)
 {
 	struct ledger_statement answer = {
 		.epoch = 7, .stamp = 1, .echo_stamp = 8, .least_epoch = 8};
 	struct ledger *b = recovering_of(50, 1, 9);
 
-	(void)state_;
 	ledger_hear(b, 0, BEGIN, &answer);
 	assert_true(ledger_recovering(b));
 	answer.echo_stamp = answer.least_epoch = 9;
@@ -343,13 +332,12 @@ static void test_answer_to_another_start(void **state_)
  * Two statements with a later start of ours prove that the record is old. A repeated one counts
  * once, and a valid one in between resets the count.
  */
-static void test_epoch_that_others_expect(void **state_)
+TEST(test_epoch_that_others_expect)
 {
 	static const struct ledger_statement good = {.epoch = 1, .stamp = 3};
 	struct ledger *a = ledger_of(100, 1);
 	struct ledger_statement s = {.epoch = 1, .stamp = 1, .least_epoch = 8};
 
-	(void)state_;
 	save_test_ledger(a);
 	assert_int_equal(ledger_hear(a, 0, BEGIN, &s), LEDGER_INVALID);
 	assert_int_equal(ledger_hear(a, 0, BEGIN, &s), LEDGER_INVALID);
@@ -370,7 +358,7 @@ static void test_epoch_that_others_expect(void **state_)
 }
 
 /* What one that is recovering under epoch 9 makes of a neighbour's word. */
-static void test_recovering_hears(void **state_)
+TEST(test_recovering_hears)
 {
 	static const struct ledger_statement answer = {.epoch = 1,
 		.stamp = 1000,
@@ -401,7 +389,6 @@ static void test_recovering_hears(void **state_)
 		{"the last one", 0, 0, LEDGER_MOST, false, 9},
 	};
 
-	(void)state_;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct ledger *lost = recovering_of(100, 2, 9);
 		struct ledger_statement s = answer;
@@ -427,9 +414,8 @@ static void test_recovering_hears(void **state_)
 }
 
 /* An edge that was closed under one epoch is closed again under a larger one; then all begins. */
-static void test_recovering_louder(void **state_)
+TEST(test_recovering_louder)
 {
-	(void)state_;
 	for (uint32_t first = 0; first < 2; first++) {
 		struct ledger_statement s = {.epoch = 5,
 			.stamp = 1000,
@@ -474,12 +460,11 @@ static void test_recovering_louder(void **state_)
 }
 
 /* Its balance is what it follows to be, where that can be held; else it does not begin. */
-static void test_recovering_most(void **state_)
+TEST(test_recovering_most)
 {
 	struct ledger_statement s = {.epoch = 5, .stamp = 1000, .echo_stamp = 9, .least_epoch = 9};
 	struct ledger *l;
 
-	(void)state_;
 	s.granted = s.promised = 10;
 	for (unsigned more = 0; more <= 1; more++) {
 		l = recovering_of(LEDGER_MOST - 10 + more, 1, 9);
@@ -503,7 +488,7 @@ static void test_recovering_most(void **state_)
 }
 
 /* One that answered, and starts again from its record, answers alike and gives nothing twice. */
-static void test_asked_again_after_a_start(void **state_)
+TEST(test_asked_again_after_a_start)
 {
 	struct ledger_params params = params_of(100, 1);
 	struct ledger *a, *b, *again;
@@ -511,7 +496,6 @@ static void test_asked_again_after_a_start(void **state_)
 	uint8_t record[512];
 	size_t len;
 
-	(void)state_;
 	promised_pair(&a, &b, 70);
 	ledger_destroy(b);
 	b = recovering_of(0, 1, 9);
@@ -571,9 +555,8 @@ static void end_start(struct ledger *l, uint8_t record[512], size_t *len)
  * A limiter starts several times without an exchange. The neighbour then echoes an ancestor of the
  * newest record, and that is no proof against it. After an exchange the first record is old.
  */
-static void test_starts_without_exchange(void **state)
+TEST(test_starts_without_exchange)
 {
-	(void)state;
 	for (unsigned n = 1; n <= STARTS; n++) {
 		struct ledger_params params = params_of(100, 1);
 		struct ledger *a = numbered_start(NULL, 0, 0), *b;
@@ -608,9 +591,8 @@ static void test_starts_without_exchange(void **state)
  * has received one of them, and refuses the other one until its record is lost; its clock can be
  * earlier. One statement alone, or one that is repeated, proves nothing.
  */
-static void test_two_starts_of_one_record(void **state)
+TEST(test_two_starts_of_one_record)
 {
-	(void)state;
 	for (unsigned late = 0; late < 2; late++) {
 		struct ledger *a = numbered_start(NULL, 0, 0), *b, *copy;
 		struct ledger_params params = params_of(100, 1);
@@ -672,9 +654,8 @@ static struct ledger *next_period(struct ledger *former, uint32_t word)
  * A ledger keeps the last start of a neighbour in a new period, before any message. The neighbour
  * goes on. A start from an empty store is denied.
  */
-static void test_start_in_new_period(void **state)
+TEST(test_start_in_new_period)
 {
-	(void)state;
 	for (unsigned empty = 0; empty < 2; empty++) {
 		struct ledger *a = numbered_start(NULL, 0, 5), *b;
 		struct ledger_params params = params_of(100, 1);
@@ -697,31 +678,4 @@ static void test_start_in_new_period(void **state)
 		ledger_destroy(a);
 		ledger_destroy(b);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_recovering),
-		cmocka_unit_test(test_recovering_without_neighbours),
-		cmocka_unit_test(test_all_recovering),
-		cmocka_unit_test(test_recovering_with_an_early_epoch),
-		cmocka_unit_test(test_recovering_friend),
-		cmocka_unit_test(test_known_by_asking),
-		cmocka_unit_test(test_forgetful_friend),
-		cmocka_unit_test(test_forgetful_promiser),
-		cmocka_unit_test(test_refused_for_good),
-		cmocka_unit_test(test_answer_to_another_start),
-		cmocka_unit_test(test_damaged_answer),
-		cmocka_unit_test(test_epoch_that_others_expect),
-		cmocka_unit_test(test_recovering_hears),
-		cmocka_unit_test(test_recovering_louder),
-		cmocka_unit_test(test_recovering_most),
-		cmocka_unit_test(test_asked_again_after_a_start),
-		cmocka_unit_test(test_starts_without_exchange),
-		cmocka_unit_test(test_two_starts_of_one_record),
-		cmocka_unit_test(test_start_in_new_period),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

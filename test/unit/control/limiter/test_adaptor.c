@@ -22,12 +22,11 @@
 #define LEAST  9084.0 /* of a bucket, unless a policy says otherwise */
 #define N      3
 
-static void test_history_slides(void **state)
+TEST(test_history_slides)
 {
 	uint64_t now = 7 * SECOND + 310 * MS; /* not at the beginning of a step, nor ever at one */
 	struct history *h = history_create(10 * SECOND, SECOND, now);
 
-	(void)state;
 	assert_non_null(h);
 	assert_near(history_rate(h, now), 0, 0);
 	/*
@@ -55,11 +54,10 @@ static void test_history_slides(void **state)
 }
 
 /* What is added after a long silence is not added to what was in that place before it. */
-static void test_history_gaps(void **state)
+TEST(test_history_gaps)
 {
 	static const uint64_t gaps[] = {1, 2, 9, 10, 11, 19, 20, 21, 1000};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++) {
 		struct history *h = history_create(10 * SECOND, SECOND, 0);
 		uint64_t now = SECOND / 2, kept = gaps[i] < 10 ? 1000 : 0;
@@ -88,11 +86,10 @@ static double bytes_after(const struct added *a, double time)
 }
 
 /* A history is no longer than it says, whatever is added when: against a list of all. */
-static void test_history_random(void **state)
+TEST(test_history_random)
 {
 	struct prng prng;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++) {
 		unsigned steps = 2 + (unsigned)(seed % 20), n = 0;
 		uint64_t now = seed * 977 * MS;
@@ -125,7 +122,7 @@ static void test_history_random(void **state)
 	}
 }
 
-static void test_history_bounds(void **state)
+TEST(test_history_bounds)
 {
 	static const unsigned rows[][2] = {{0, HISTORY_STEPS_MIN}, {1, HISTORY_STEPS_MIN},
 		{HISTORY_STEPS_MIN, HISTORY_STEPS_MIN},
@@ -134,7 +131,6 @@ static void test_history_bounds(void **state)
 		{HISTORY_STEPS_MAX, HISTORY_STEPS_MAX}, {HISTORY_STEPS_MAX + 1, HISTORY_STEPS_MAX},
 		{10000, HISTORY_STEPS_MAX}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct history *h = history_create(rows[i][0] * SECOND, SECOND, 0);
 
@@ -143,7 +139,7 @@ static void test_history_bounds(void **state)
 	}
 }
 
-static void test_backlog(void **state)
+TEST(test_backlog)
 {
 	static const struct {
 		double before, arrived, left, want;
@@ -153,7 +149,6 @@ static void test_backlog(void **state)
 		{50, 5000, 100, 1000}, /* no more than one bucket would have taken */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_near(backlog_after(rows[i].before, rows[i].arrived, rows[i].left, 1000),
 			rows[i].want, 0);
@@ -171,7 +166,7 @@ static struct allocate_state answer_from_zero(const struct allocate_input *in)
 	return state;
 }
 
-static void test_divides_both(void **state)
+TEST(test_divides_both)
 {
 	const double rate = (1 - ALLOCATE_FLOOR) * LIMIT, floor = ALLOCATE_FLOOR * LIMIT / 2;
 	const double burst = (double)BURST - 2 * LEAST;
@@ -189,7 +184,6 @@ static void test_divides_both(void **state)
 		{0, 50000, 5000, 50000, 0, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct allocate_input in = {.n = 2,
 			.limit = LIMIT,
@@ -206,7 +200,7 @@ static void test_divides_both(void **state)
 	}
 }
 
-static void test_all_idle_or_lost(void **state)
+TEST(test_all_idle_or_lost)
 {
 	static const struct {
 		unsigned n, lost;
@@ -220,7 +214,6 @@ static void test_all_idle_or_lost(void **state)
 		{4, 2, 0, 0.25},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct allocate_input in = {.n = rows[i].n,
 			.lost = rows[i].lost,
@@ -236,13 +229,12 @@ static void test_all_idle_or_lost(void **state)
 }
 
 /* What lets flows pass stays everywhere, but of a burst that is small no more than half. */
-static void test_small_burst(void **state)
+TEST(test_small_burst)
 {
 	static const struct {
 		double burst, idle; /* what an idle one of two has */
 	} rows[] = {{4 * LEAST, LEAST}, {4 * LEAST - 4, LEAST - 1}, {LEAST, LEAST / 4.0}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct allocate_input in = {.n = 2,
 			.limit = LIMIT,
@@ -262,11 +254,10 @@ static void test_small_burst(void **state)
 }
 
 /* Both are inside their totals, and nobody is below the floor, whoever has what. */
-static void test_adds_up(void **state)
+TEST(test_adds_up)
 {
 	struct prng prng;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(500); seed++) {
 		double demand[8], backlog[8], demands = 0, backlogs = 0, rates = 0, bursts = 0;
 		unsigned n = 1 + (unsigned)(seed % 8);
@@ -475,11 +466,10 @@ static void run_adaptor_group(
 
 static const bool smooth[N];
 
-static void test_starts_with_equal_parts(void **state)
+TEST(test_starts_with_equal_parts)
 {
 	struct group *g = group_new("adaptor");
 
-	(void)state;
 	assert_near(adaptor_view(g, 0).local_limit, LIMIT / N, 1e-6);
 	assert_int_equal(adaptor_view(g, 0).local_burst, BURST / N);
 	run_adaptor_group(g, 20, (const double[N]){0}, smooth);
@@ -488,14 +478,13 @@ static void test_starts_with_equal_parts(void **state)
 	group_free(g);
 }
 
-static void test_load_moves(void **state)
+TEST(test_load_moves)
 {
 	static const double before[N] = {0.6 * LIMIT, 0.2 * LIMIT, 0};
 	static const double after[N] = {0.2 * LIMIT, 0.6 * LIMIT, 0};
 	struct group *g = group_new("adaptor");
 	double floor = ALLOCATE_FLOOR * LIMIT / N, rest = (1 - ALLOCATE_FLOOR) * LIMIT;
 
-	(void)state;
 	run_adaptor_group(g, 15, before, smooth);
 	assert_near(adaptor_view(g, 0).local_limit, floor + 0.75 * rest, 0.01 * LIMIT);
 	assert_near(adaptor_view(g, 1).local_limit, floor + 0.25 * rest, 0.01 * LIMIT);
@@ -512,13 +501,12 @@ static void test_load_moves(void **state)
 }
 
 /* Where two have the same rate the one whose traffic comes at once gets the burst. */
-static void test_burst_goes_where_bursts_are(void **state)
+TEST(test_burst_goes_where_bursts_are)
 {
 	static const double rates[N] = {0.1 * LIMIT, 0.1 * LIMIT, 0};
 	static const bool batch[N] = {true, false, false};
 	struct group *g = group_new("adaptor");
 
-	(void)state;
 	run_adaptor_group(g, 15, rates, batch);
 	assert_near(adaptor_view(g, 0).local_limit, adaptor_view(g, 1).local_limit, 0.1 * LIMIT);
 	assert_true(adaptor_view(g, 0).local_limit >= adaptor_view(g, 1).local_limit);
@@ -535,12 +523,11 @@ static void test_burst_goes_where_bursts_are(void **state)
 }
 
 /* A burst that control cannot see in its counts still shows by what it costs. */
-static void test_drops_are_evidence(void **state)
+TEST(test_drops_are_evidence)
 {
 	static const double rates[N] = {0.3 * LIMIT, 0.3 * LIMIT, 0};
 	struct group *g = group_new("adaptor");
 
-	(void)state;
 	for (unsigned k = 0; k < 20 * 20; k++) {
 		g->dropped[0]++;
 		g->now += TICK;
@@ -556,12 +543,11 @@ static void test_drops_are_evidence(void **state)
 }
 
 /* Where packets wait, what waited counts, and counts for more than the bucket is deep. */
-static void test_what_waits_counts(void **state)
+TEST(test_what_waits_counts)
 {
 	static const double rates[N] = {0.3 * LIMIT, 0.3 * LIMIT, 0};
 	struct group *g = group_new("adaptor");
 
-	(void)state;
 	g->waits[1] = 50000;
 	run_adaptor_group(g, 15, rates, smooth);
 	assert_true(adaptor_view(g, 1).weight > 50000);
@@ -570,12 +556,11 @@ static void test_what_waits_counts(void **state)
 }
 
 /* A peer that is gone takes a part of both, and comes back to both. */
-static void test_lost_peer(void **state)
+TEST(test_lost_peer)
 {
 	static const double rates[N] = {0.3 * LIMIT, 0.3 * LIMIT, 0.3 * LIMIT};
 	struct group *g = group_new("adaptor");
 
-	(void)state;
 	run_adaptor_group(g, 12, rates, smooth);
 	limiter_destroy(g->l[2]);
 	g->l[2] = NULL;
@@ -600,12 +585,11 @@ static void test_lost_peer(void **state)
 }
 
 /* The other estimators carry the same two figures. */
-static void test_estimators(void **state)
+TEST(test_estimators)
 {
 	static const double rates[N] = {0.1 * LIMIT, 0.6 * LIMIT, 0};
 	static const bool batch[N] = {true, false, false};
 
-	(void)state;
 	for (int e = 0; e < GOSSIP_ESTIMATORS; e++) {
 		struct group *g = group_with("adaptor", (enum gossip_estimator)e);
 
@@ -639,11 +623,10 @@ static double lost_of(const char *allocator)
 	return lost / sent;
 }
 
-static void test_loses_less_than_fixed_parts(void **state)
+TEST(test_loses_less_than_fixed_parts)
 {
 	double fixed = lost_of("static"), adapted = lost_of("adaptor");
 
-	(void)state;
 	assert_true(fixed > 0.4); /* two thirds of what exceeds the third part */
 	if (adapted > fixed / 2)
 		fail_msg("lost %g with static, %g with adaptor", fixed, adapted);
@@ -716,11 +699,10 @@ static double mean_wait(const char *allocator)
 	return waited / packets;
 }
 
-static void test_waits_less_than_with_fixed_parts(void **state)
+TEST(test_waits_less_than_with_fixed_parts)
 {
 	double fixed = mean_wait("static"), fps = mean_wait("fps"), adapted = mean_wait("adaptor");
 
-	(void)state;
 	assert_true(fixed > 0.01);
 	if (adapted > fixed / 4 || adapted > fps / 4)
 		fail_msg("%g ms with static, %g with fps, %g with adaptor", 1e3 * fixed, 1e3 * fps,
@@ -730,12 +712,11 @@ static void test_waits_less_than_with_fixed_parts(void **state)
 }
 
 /* One that has been asleep for long has forgotten: idles change no answer. */
-static void test_skips_idle(void **state)
+TEST(test_skips_idle)
 {
 	static const double rates[N] = {0.6 * LIMIT, 0, 0}, none[N];
 	struct group *g = group_new("adaptor");
 
-	(void)state;
 	run_adaptor_group(g, 5, rates, smooth);
 	assert_true(adaptor_view(g, 0).local_limit > 0.9 * LIMIT);
 	run_adaptor_group(g, 30, none, smooth);
@@ -748,7 +729,7 @@ static void test_skips_idle(void **state)
 }
 
 /* Another limit or burst is shared as the former one was; another history is learnt anew. */
-static void test_update(void **state)
+TEST(test_update)
 {
 	static const double rates[N] = {0.6 * LIMIT, 0.1 * LIMIT, 0};
 	static const bool batch[N] = {false, true, false};
@@ -757,7 +738,6 @@ static void test_update(void **state)
 	struct limiter_view before, after;
 	const unsigned from = 0;
 
-	(void)state;
 	run_adaptor_group(g, 12, rates, batch);
 	before = adaptor_view(g, 1);
 	assert_int_equal(limiter_update(g->l[1], &policy, 1, &from, g->now), 0);
@@ -784,7 +764,7 @@ static void test_update(void **state)
 }
 
 /* After a time without a burst there is no part of it to go on with: each has the same. */
-static void test_burst_anew(void **state)
+TEST(test_burst_anew)
 {
 	static const double rates[N] = {0.6 * LIMIT, 0.1 * LIMIT, 0};
 	struct group *g = group_new("adaptor");
@@ -792,7 +772,6 @@ static void test_burst_anew(void **state)
 	double limit;
 	const unsigned from = 0;
 
-	(void)state;
 	run_adaptor_group(g, 12, rates, smooth);
 	limit = adaptor_view(g, 1).local_limit;
 	policy.burst_bytes = 0;
@@ -806,7 +785,7 @@ static void test_burst_anew(void **state)
 }
 
 /* Another allocator knows nothing of the past, and nothing of it keeps the policy awake. */
-static void test_other_allocator(void **state)
+TEST(test_other_allocator)
 {
 	static const double rates[N] = {2 * LIMIT, 2 * LIMIT, 2 * LIMIT}, none[N];
 	const struct limiter_policy adaptor = policy_of("adaptor");
@@ -815,7 +794,6 @@ static void test_other_allocator(void **state)
 	const unsigned from = 0;
 	unsigned measured[N];
 
-	(void)state;
 	fixed.keep_per_second = 0.01;
 	run_adaptor_group(g, 12, rates, smooth); /* the virtual queue is as long as it can be */
 	for (unsigned i = 0; i < N; i++)
@@ -833,34 +811,4 @@ static void test_other_allocator(void **state)
 		assert_int_equal(adaptor_view(g, i).local_burst, BURST / N);
 	}
 	group_free(g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_history_slides),
-		cmocka_unit_test(test_history_gaps),
-		cmocka_unit_test(test_history_random),
-		cmocka_unit_test(test_history_bounds),
-		cmocka_unit_test(test_backlog),
-		cmocka_unit_test(test_divides_both),
-		cmocka_unit_test(test_all_idle_or_lost),
-		cmocka_unit_test(test_small_burst),
-		cmocka_unit_test(test_adds_up),
-		cmocka_unit_test(test_starts_with_equal_parts),
-		cmocka_unit_test(test_load_moves),
-		cmocka_unit_test(test_burst_goes_where_bursts_are),
-		cmocka_unit_test(test_drops_are_evidence),
-		cmocka_unit_test(test_what_waits_counts),
-		cmocka_unit_test(test_lost_peer),
-		cmocka_unit_test(test_estimators),
-		cmocka_unit_test(test_loses_less_than_fixed_parts),
-		cmocka_unit_test(test_waits_less_than_with_fixed_parts),
-		cmocka_unit_test(test_skips_idle),
-		cmocka_unit_test(test_update),
-		cmocka_unit_test(test_burst_anew),
-		cmocka_unit_test(test_other_allocator),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

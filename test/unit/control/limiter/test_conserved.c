@@ -218,12 +218,11 @@ static double sum_of(const struct group *g, unsigned policy)
 	return sum;
 }
 
-static void test_follows_fps(void **state)
+TEST(test_follows_fps)
 {
 	struct group *g = group_new(POLICIES);
 	uint64_t all = LIMIT / 8 * TICK / (1000 * MS);
 
-	(void)state;
 	for (unsigned p = 0; p < POLICIES; p++)
 		assert_near(conserved_local_limit(g, 0, p), LIMIT / 8.0 / N, 1);
 	g->demand[2][FPS] = g->demand[2][SOFT] = all;
@@ -255,12 +254,11 @@ static double part_after_packet(struct group *g, bool is_lost, unsigned ticks)
 }
 
 /* A site whose packets are all lost keeps a bucket of a packet or two, for a minute. */
-static void test_starving_site_keeps_a_packet(void **state)
+TEST(test_starving_site_keeps_a_packet)
 {
 	struct group *g = group_new(POLICIES);
 	unsigned minute = 60000 * MS / TICK;
 
-	(void)state;
 	g->demand[2][FPS] = LIMIT / 8 * TICK / (1000 * MS);
 	step_conserved_times(g, 200, POLICIES);
 	assert_true(part_after_packet(g, false, 200) < 0.005);
@@ -275,11 +273,10 @@ static void test_starving_site_keeps_a_packet(void **state)
 }
 
 /* What is not committed has left here and is nowhere else. */
-static void test_stuck_disk(void **state)
+TEST(test_stuck_disk)
 {
 	struct group *g = group_new(POLICIES);
 
-	(void)state;
 	step_conserved_times(g, 20, POLICIES);
 	g->stuck[0] = true;
 	g->demand[2][FPS] = LIMIT / 8 * TICK / (1000 * MS);
@@ -293,13 +290,12 @@ static void test_stuck_disk(void **state)
 }
 
 /* A lease ends between two ticks: limiter_next() says when, and the limit falls then. */
-static void test_lease(void **state)
+TEST(test_lease)
 {
 	struct group *g = group_new(POLICIES);
 	bool falls = false;
 	double before;
 
-	(void)state;
 	step_conserved_times(g, 40, POLICIES);
 	g->cut[1] = true;
 	before = conserved_local_limit(g, 1, FPS);
@@ -320,13 +316,12 @@ static void test_lease(void **state)
 }
 
 /* What is said to end is what is gone when all leases have: rounded up, in 255ths. */
-static void test_ending(void **state)
+TEST(test_ending)
 {
 	struct group *g = group_new(POLICIES);
 	struct limiter_view soft, before, after;
 	double left;
 
-	(void)state;
 	step_conserved_times(g, 40, POLICIES);
 	limiter_view(g->l[1], FPS, &before);
 	limiter_view(g->l[1], SOFT, &soft);
@@ -365,7 +360,7 @@ static int keep_record(
 }
 
 /* A ledger that comes with the first policies that need one; its records are read once. */
-static void test_given_ledger(void **state)
+TEST(test_given_ledger)
 {
 	static const unsigned added[] = {SOFT, LIMITER_ADDED, LIMITER_ADDED, LIMITER_ADDED},
 			      same[] = {SOFT, FPS, GDRL, ADAPTOR};
@@ -375,7 +370,6 @@ static void test_given_ledger(void **state)
 	struct kept *kept = test_calloc(1, sizeof(*kept));
 	double holds;
 
-	(void)state;
 	fill_conserved_policies(policies);
 	g->stuck[1] = true;
 	step_conserved_times(g, 40, POLICIES);
@@ -411,7 +405,7 @@ static uint64_t sum_inherited(const struct group *g, unsigned silent)
  * Whose clock may be slow by the drift goes on for so much longer, and whoever inherits waits for
  * it on a clock that may be as fast: no sooner than that, and not much later.
  */
-static void test_drift(void **state)
+TEST(test_drift)
 {
 	static const struct {
 		uint32_t ppm;
@@ -419,7 +413,6 @@ static void test_drift(void **state)
 	} rows[] = {{0, LEASE}, {100, LEASE + LEASE / 5000}, {200000, LEASE * 12 / 8},
 		{500000, 3 * LEASE}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct group *g = group_of_drift(FPS + 1, rows[i].ppm);
 		uint64_t cut_ns, took;
@@ -442,12 +435,11 @@ static void test_drift(void **state)
  * One that comes back without what it knew holds nothing until all of its neighbours have said what
  * it has; one that knows of no earlier start has its share at once.
  */
-static void test_recovering(void **state)
+TEST(test_recovering)
 {
 	struct group *g = group_new(POLICIES);
 	struct limiter_ledger ledger = test_ledger(100);
 
-	(void)state;
 	g->demand[1][FPS] = LIMIT / 8 * TICK / (1000 * MS);
 	step_conserved_times(g, 100, POLICIES);
 	assert_true(conserved_local_limit(g, 1, FPS) > LIMIT / 8.0 * 0.9);
@@ -465,14 +457,13 @@ static void test_recovering(void **state)
 	group_free(g);
 }
 
-static void test_reload(void **state)
+TEST(test_reload)
 {
 	static const unsigned from[] = {GDRL, SOFT, ADAPTOR, FPS};
 	struct group *g = group_new(POLICIES);
 	struct limiter_policy old[POLICIES], new[POLICIES];
 	double before;
 
-	(void)state;
 	g->demand[2][FPS] = LIMIT / 8 * TICK / (1000 * MS);
 	step_conserved_times(g, 100, POLICIES);
 	fill_conserved_policies(old);
@@ -499,12 +490,11 @@ static uint64_t sum_of_bursts(const struct group *g)
 }
 
 /* Rate and burst go their own ways, and back; check_sums() adds both up after every tick. */
-static void test_burst_moves(void **state)
+TEST(test_burst_moves)
 {
 	struct group *g = group_new(POLICIES);
 	uint64_t all = LIMIT / 8 * TICK / (1000 * MS);
 
-	(void)state;
 	assert_int_equal(sum_of_bursts(g), BURST);
 	assert_true(burst_of(g, 0) >= BURST / N);
 	g->demand[0][ADAPTOR] = all * 6 / 10; /* smooth */
@@ -530,12 +520,11 @@ static void test_burst_moves(void **state)
 }
 
 /* A burst that cannot be committed is out of use here, and nowhere else. */
-static void test_burst_is_under_way(void **state)
+TEST(test_burst_is_under_way)
 {
 	struct group *g = group_new(POLICIES);
 	uint64_t all = LIMIT / 8 * TICK / (1000 * MS);
 
-	(void)state;
 	step_conserved_times(g, 20, POLICIES);
 	g->stuck[0] = true;
 	for (unsigned k = 0; k < 100; k++) {
@@ -552,13 +541,12 @@ static void test_burst_is_under_way(void **state)
 }
 
 /* Another burst is that of all when all know of it; meanwhile less, or as much as before. */
-static void test_other_burst(void **state)
+TEST(test_other_burst)
 {
 	static const unsigned from[] = {SOFT, FPS, GDRL, ADAPTOR};
 	struct group *g = group_new(POLICIES);
 	struct limiter_policy policies[POLICIES];
 
-	(void)state;
 	fill_conserved_policies(policies);
 	policies[ADAPTOR].burst_bytes = BURST / 2;
 	for (unsigned i = 0; i < N; i++) {
@@ -578,11 +566,10 @@ static void test_other_burst(void **state)
 }
 
 /* Without a conserved policy there is neither ledger nor message. */
-static void test_soft(void **state)
+TEST(test_soft)
 {
 	struct group *g = group_new(1);
 
-	(void)state;
 	step_conserved_times(g, 100, 1);
 	assert_int_equal(g->messages, 0);
 	assert_null(limiter_conserve(g->l[0]));
@@ -592,7 +579,7 @@ static void test_soft(void **state)
 }
 
 /* The edges over which rates move are those of the overlay that was given. */
-static void test_given_overlay(void **state)
+TEST(test_given_overlay)
 {
 	static const struct overlay_pair path[] = {{11, 7}, {7, 13}, {13, 5}};
 	static const struct {
@@ -604,7 +591,6 @@ static void test_given_overlay(void **state)
 		{{.shape = OVERLAY_GIVEN, .pairs = path, .n_pairs = 3}, {1, 2, 2, 1}},
 	};
 
-	(void)state;
 	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
 		struct group *g = group_new(0);
 
@@ -625,7 +611,7 @@ static void test_given_overlay(void **state)
 }
 
 /* What nobody confirms is said again with every tick of the policies, and no sooner. */
-static void test_repeats(void **state)
+TEST(test_repeats)
 {
 	struct group *g = group_new(0);
 	struct limiter_ledger ledger = test_ledger(100);
@@ -634,7 +620,6 @@ static void test_repeats(void **state)
 	uint8_t buf[BUFFER];
 	unsigned to;
 
-	(void)state;
 	ledger.recovering = true;
 	l = limiter_new(g, 0, POLICIES, &ledger);
 	counters = conserve_counters(limiter_conserve(l));
@@ -653,27 +638,4 @@ static void test_repeats(void **state)
 	}
 	limiter_destroy(l);
 	group_free(g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_follows_fps),
-		cmocka_unit_test(test_starving_site_keeps_a_packet),
-		cmocka_unit_test(test_stuck_disk),
-		cmocka_unit_test(test_lease),
-		cmocka_unit_test(test_ending),
-		cmocka_unit_test(test_given_ledger),
-		cmocka_unit_test(test_drift),
-		cmocka_unit_test(test_recovering),
-		cmocka_unit_test(test_reload),
-		cmocka_unit_test(test_burst_moves),
-		cmocka_unit_test(test_burst_is_under_way),
-		cmocka_unit_test(test_other_burst),
-		cmocka_unit_test(test_soft),
-		cmocka_unit_test(test_given_overlay),
-		cmocka_unit_test(test_repeats),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,11 +66,10 @@ static void run_copy(struct copies_world *w, bool with_record)
 	assert_true(copies_limit(w, 0) > LIMIT * 0.9);
 }
 
-static void test_copies(void **state)
+TEST(test_copies)
 {
 	struct copies_world w;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		begin_names_world(&w, seed);
 		run_copy(&w, seed % 2);
@@ -79,11 +78,10 @@ static void test_copies(void **state)
 }
 
 /* Restarts with the newest record are no second limiter, and close nothing. */
-static void test_restarts(void **state)
+TEST(test_restarts)
 {
 	struct copies_world w;
 
-	(void)state;
 	begin_names_world(&w, 1);
 	for (unsigned k = 2; k < 12; k++) {
 		copies_stop(&w, 0);
@@ -97,14 +95,4 @@ static void test_restarts(void **state)
 		}
 	}
 	copies_end(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_restarts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

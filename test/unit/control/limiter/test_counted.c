@@ -203,11 +203,10 @@ static uint64_t take_all_counted(struct group *g, unsigned i, unsigned policy, u
 }
 
 /* Two budgets, by their policies' indices; one period after the other. */
-static void test_spend(void **state)
+TEST(test_spend)
 {
 	struct group *g = group_new();
 
-	(void)state;
 	assert_int_equal(limiter_budget_index(g->l[1], SOFT), LIMITER_ADDED);
 	assert_int_equal(limiter_budget_index(g->l[1], CONSERVED), LIMITER_ADDED);
 	assert_int_equal(limiter_budget_index(g->l[1], MONTHLY), 1);
@@ -226,13 +225,12 @@ static void test_spend(void **state)
 }
 
 /* The limit that is for later is limit/N, or nothing. */
-static void test_limit(void **state)
+TEST(test_limit)
 {
 	struct group *g = group_new();
 	static const unsigned same[] = {SOFT, PREPAID, CONSERVED, MONTHLY};
 	struct limiter_view view;
 
-	(void)state;
 	run_counted_group(g, 1000 * MS);
 	limiter_view(g->l[0], PREPAID, &view);
 	assert_true(view.local_limit == 0 && view.local_burst == 0);
@@ -247,12 +245,11 @@ static void test_limit(void **state)
 }
 
 /* Neighbours that say nothing at all are lost, also of policies that nobody says anything of. */
-static void test_lost(void **state)
+TEST(test_lost)
 {
 	struct group *g = group_new();
 	struct limiter_view view;
 
-	(void)state;
 	for (unsigned p = 0; p < POLICIES; p++) {
 		limiter_view(g->l[0], p, &view);
 		assert_int_equal(view.lost, N - 1);
@@ -273,12 +270,11 @@ static void test_lost(void **state)
 }
 
 /* With a disk: after a crash what was spent is spent, of either kind of record. */
-static void test_restart(void **state)
+TEST(test_restart)
 {
 	struct group *g = group_new();
 	uint64_t got;
 
-	(void)state;
 	run_counted_group(g, 1000 * MS);
 	got = take_counted_units(g, 0, PREPAID, TOTAL / 2, 100);
 	assert_true(got >= TOTAL / 2);
@@ -292,11 +288,10 @@ static void test_restart(void **state)
 }
 
 /* A disk that fails: nothing that needs it passes, and later it does. */
-static void test_failing_disk(void **state)
+TEST(test_failing_disk)
 {
 	struct group *g = group_new();
 
-	(void)state;
 	run_counted_group(g, 1000 * MS);
 	g->failing = true;
 	assert_int_equal(take_counted_units(g, 0, MONTHLY, 2000, 2000), 0);
@@ -328,25 +323,23 @@ static void want_in_vain(uint64_t began, uint8_t said[WAITS])
 }
 
 /* Those who wait for units do not go on at once: each start has luck of its own. */
-static void test_waits_apart(void **state)
+TEST(test_waits_apart)
 {
 	uint8_t first[WAITS] = {0}, second[WAITS] = {0};
 
-	(void)state;
 	want_in_vain(1000 * TICK, first);
 	want_in_vain(3000 * TICK, second);
 	assert_memory_not_equal(first, second, WAITS);
 }
 
 /* Another order, another total; and a budget that is none any more. */
-static void test_reload(void **state)
+TEST(test_reload)
 {
 	static const unsigned from[] = {MONTHLY, SOFT, PREPAID, CONSERVED};
 	struct group *g = group_new();
 	struct limiter_policy new[POLICIES];
 	struct quota_view view;
 
-	(void)state;
 	run_counted_group(g, 1000 * MS);
 	assert_int_equal(take_counted_units(g, 1, MONTHLY, 500, 500), 500);
 	for (unsigned i = 0; i < POLICIES; i++)
@@ -392,12 +385,11 @@ static void run_counted_others(struct group *g)
 }
 
 /* What is saved of rates and of units is so together, or not at all: then it is tried again. */
-static void test_both_or_neither(void **state)
+TEST(test_both_or_neither)
 {
 	struct group *g = group_new();
 	unsigned rates = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 400; i++) {
 		limiter_spend(g->l[0], PREPAID, 100, g->now);
 		limiter_spend(g->l[0], MONTHLY, 100, g->now);
@@ -409,20 +401,4 @@ static void test_both_or_neither(void **state)
 	assert_int_equal(limiter_save(g->l[0], NULL, NULL), -EBUSY);
 	limiter_committed(g->l[0], g->now);
 	group_free(g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spend),
-		cmocka_unit_test(test_both_or_neither),
-		cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_restart),
-		cmocka_unit_test(test_failing_disk),
-		cmocka_unit_test(test_waits_apart),
-		cmocka_unit_test(test_reload),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -213,13 +213,12 @@ static double locals_of(const struct world *w, unsigned level)
 		.parent = -1, .limit = LIMIT \
 	}
 
-static void test_lone_limiter(void **state)
+TEST(test_lone_limiter)
 {
 	struct world w = {
 		.levels = {ROOT, {.parent = 0, .limit = LIMIT, .weight = 2, .offered = {2e6}},
 			{.parent = 0, .limit = LIMIT, .offered = {2e6}}}};
 
-	(void)state;
 	start_world(&w, 1, "central");
 	run_world(&w, 3);
 	assert_near(passed_of(&w, 1), 2.0 / 3, 0.01);
@@ -240,14 +239,13 @@ static void test_lone_limiter(void **state)
 	end_world(&w);
 }
 
-static void test_guaranteed(void **state)
+TEST(test_guaranteed)
 {
 	struct world w = {
 		.levels = {ROOT, {.parent = 0, .limit = LIMIT, .guaranteed = 4e5, .offered = {2e6}},
 			{.parent = 0, .limit = 5e5, .weight = 2, .offered = {2e6}},
 			{.parent = 0, .limit = LIMIT, .offered = {0}}}};
 
-	(void)state;
 	start_world(&w, 1, "central");
 	run_world(&w, 3);
 	assert_near(passed_of(&w, 1), 0.6, 0.01);
@@ -262,7 +260,7 @@ static void test_guaranteed(void **state)
  * Shares are of the group: one customer at one limiter, another at another, and a third at both;
  * and the parent is where they are.
  */
-static void test_group(void **state)
+TEST(test_group)
 {
 	struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT, .weight = 2},
 				  {.parent = 0, .limit = LIMIT},
@@ -270,7 +268,6 @@ static void test_group(void **state)
 				  {.parent = 1, .limit = LIMIT, .offered = {5e5, 2e6}},
 				  {.parent = 2, .limit = LIMIT, .offered = {0, 2e6}}}};
 
-	(void)state;
 	start_world(&w, 2, "fps");
 	run_world(&w, 10);
 	for (unsigned i = 3; i < 6; i++)
@@ -296,14 +293,13 @@ static void test_group(void **state)
 }
 
 /* A conserved child has a part of what its ledger holds, at each limiter; and so has a parent. */
-static void test_conserved(void **state)
+TEST(test_conserved)
 {
 	struct world w = {
 		.levels = {ROOT, {.parent = 0, .limit = 8e5, .weight = 1, .offered = {2e6, 1e6}},
 			{.parent = 0, .limit = 8e5, .weight = 3, .offered = {1e6, 0}}},
 		.n = 3};
 
-	(void)state;
 	make_policies(&w, "fps");
 	w.policies[0].guarantee = w.policies[1].guarantee = LIMITER_CONSERVED;
 	start_world(&w, 2, NULL);
@@ -320,14 +316,13 @@ static void test_conserved(void **state)
 }
 
 /* Other parents, weights and places in the list, while it runs. */
-static void test_update(void **state)
+TEST(test_update)
 {
 	struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT, .offered = {2e6}},
 				  {.parent = 0, .limit = LIMIT, .offered = {2e6}}}};
 	static const unsigned same[] = {0, 1, 2};
 	struct limiter_policy other[3];
 
-	(void)state;
 	start_world(&w, 1, "central");
 	run_world(&w, 2);
 	assert_near(passed_of(&w, 1), 0.5, 0.01);
@@ -358,12 +353,11 @@ static void test_update(void **state)
 }
 
 /* A child of an idle limiter is told of its share though nobody asks anything of it. */
-static void test_idle(void **state)
+TEST(test_idle)
 {
 	struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT, .offered = {0, 0}},
 				  {.parent = 0, .limit = LIMIT, .offered = {0, 0}}}};
 
-	(void)state;
 	start_world(&w, 2, "fps");
 	run_world(&w, 10);
 	assert_near(share_of(&w.boxes[0], 1), LIMIT, 1e-6);
@@ -386,7 +380,7 @@ static double claim_of(const struct box *box, unsigned level)
 }
 
 /* What waits somewhere does not come to what is above, which asks for it as if it did. */
-static void test_waiting(void **state)
+TEST(test_waiting)
 {
 	enum { NOWHERE = 3, MIDDLE = 1, LEAF = 2 };
 	static const struct {
@@ -401,7 +395,6 @@ static void test_waiting(void **state)
 		{LEAF, LEAF, 4e5, 4e5},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT},
 					  {.parent = 1, .limit = LIMIT}},
@@ -443,11 +436,10 @@ static double claims_after(struct world *w, unsigned ticks, bool lost)
 }
 
 /* Half of the room to grow, as often as it loses packets, by a mean over 400 ms. */
-static void test_claims_room(void **state)
+TEST(test_claims_room)
 {
 	struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT}}};
 
-	(void)state;
 	start_world(&w, 1, "central");
 	assert_near(claims_after(&w, 400, false), 4e5, 1);
 	assert_near(local_of(&w.boxes[0], 1), LIMIT, 1);
@@ -458,13 +450,12 @@ static void test_claims_room(void **state)
 }
 
 /* A parent's own packets at one limiter, and a child's at the other: it is divided by both. */
-static void test_own_packets(void **state)
+TEST(test_own_packets)
 {
 	struct world w = {.levels = {{.parent = -1, .limit = LIMIT, .offered = {0, 2e5}},
 				  {.parent = 0, .limit = LIMIT, .offered = {6e5, 0}}},
 		.n = 2};
 
-	(void)state;
 	make_policies(&w, "fps");
 	w.policies[0].own = true;
 	start_world(&w, 2, NULL);
@@ -484,13 +475,12 @@ static double share_beside(struct world *w, double offered)
 }
 
 /* One that is idle is told of another share by a sixteenth, not of less. */
-static void test_idle_share(void **state)
+TEST(test_idle_share)
 {
 	struct world w = {
 		.levels = {ROOT, {.parent = 0, .limit = LIMIT}, {.parent = 0, .limit = LIMIT}}};
 	double share;
 
-	(void)state;
 	start_world(&w, 1, "central");
 	assert_near(share_beside(&w, 0), LIMIT, 0);
 	assert_near(share_beside(&w, 6e4), LIMIT, 0);
@@ -499,22 +489,4 @@ static void test_idle_share(void **state)
 	assert_near(share_beside(&w, 4e4), share, 0);
 	assert_true(share_beside(&w, 0) >= share * 17 / 16);
 	end_world(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lone_limiter),
-		cmocka_unit_test(test_guaranteed),
-		cmocka_unit_test(test_group),
-		cmocka_unit_test(test_conserved),
-		cmocka_unit_test(test_update),
-		cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_waiting),
-		cmocka_unit_test(test_claims_room),
-		cmocka_unit_test(test_own_packets),
-		cmocka_unit_test(test_idle_share),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

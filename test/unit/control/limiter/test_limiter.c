@@ -112,12 +112,11 @@ static void exchange_datagrams(struct limiter *from, struct limiter *const *grou
 			limiter_receive(group[to], now, buf, len);
 }
 
-static void test_starts_at_its_part(void **state)
+TEST(test_starts_at_its_part)
 {
 	struct limiter *l = make_test_limiter(0, 3, "fps", 0);
 	struct limiter_view view;
 
-	(void)state;
 	assert_near(local_limit(l, 0), LIMIT / 3, 1e-6);
 	limiter_view(l, 0, &view);
 	assert_int_equal(view.local_burst, BURST / 3);
@@ -127,12 +126,11 @@ static void test_starts_at_its_part(void **state)
 	limiter_destroy(l);
 }
 
-static void test_ticks_when_due(void **state)
+TEST(test_ticks_when_due)
 {
 	struct limiter *l = make_test_limiter(0, 1, "central", 1000 * MS);
 	struct source s = {0};
 
-	(void)state;
 	assert_int_equal(limiter_next(l), 1050 * MS);
 	limiter_tick(l, 1050 * MS - 1, measure_test_source, &s);
 	assert_int_equal(s.asked, 0);
@@ -155,13 +153,12 @@ static void test_ticks_when_due(void **state)
 }
 
 /* A late tick divides by the time that has passed, not by the interval. */
-static void test_late_tick_measures_right(void **state)
+TEST(test_late_tick_measures_right)
 {
 	struct limiter *l = make_test_limiter(0, 1, "fps", 0);
 	struct source s = {0};
 	struct limiter_view view;
 
-	(void)state;
 	add_flow_traffic(&s, 0, 100000, false);
 	limiter_tick(l, 200 * MS, measure_test_source, &s);
 	limiter_view(l, 0, &view);
@@ -170,13 +167,12 @@ static void test_late_tick_measures_right(void **state)
 }
 
 /* Counters that run backwards are no demand, and what comes after is one again. */
-static void test_backwards_is_nothing(void **state)
+TEST(test_backwards_is_nothing)
 {
 	struct limiter *l = make_test_limiter(0, 1, "fps", 0);
 	struct source s = {0};
 	struct limiter_view view;
 
-	(void)state;
 	add_flow_traffic(&s, 0, 100000, false);
 	limiter_tick(l, 100 * MS, measure_test_source, &s);
 	s.arrived -= 50000;
@@ -191,12 +187,11 @@ static void test_backwards_is_nothing(void **state)
 }
 
 /* Alone in a roster of two: limit/N, and it stays there. */
-static void test_alone_in_a_group(void **state)
+TEST(test_alone_in_a_group)
 {
 	struct limiter *l = make_test_limiter(0, 2, "fps", 0), *group[2] = {l, NULL};
 	struct source s = {0};
 
-	(void)state;
 	for (uint64_t now = 50; now <= 5000; now += 50) {
 		add_flow_traffic(&s, now / 50 % 4, 200000, true);
 		limiter_tick(l, now * MS, measure_test_source, &s);
@@ -207,12 +202,11 @@ static void test_alone_in_a_group(void **state)
 }
 
 /* At first all are told; and of those that stay as they are none is told again. */
-static void test_tells_what_changes(void **state)
+TEST(test_tells_what_changes)
 {
 	struct limiter *l = make_test_limiter(0, 2, "static", 0);
 	struct source s = {0};
 
-	(void)state;
 	assert_int_equal(limiter_next_change(l, 0), 0);
 	assert_int_equal(limiter_next_change(l, 1), 1);
 	limiter_tick(l, 100 * MS, measure_test_source, &s);
@@ -252,7 +246,7 @@ static void expect_first_told(struct limiter *l, const char *what)
 }
 
 /* A policy that is replaced by one like it goes on; whatever else it has, it is told. */
-static void test_replaced(void **state)
+TEST(test_replaced)
 {
 #define FIELD(field)                                           \
 	{                                                      \
@@ -272,7 +266,6 @@ static void test_replaced(void **state)
 	struct limiter *l = make_test_limiter(0, 2, "static", 0);
 	struct limiter_policy usual[2], other;
 
-	(void)state;
 	fill_two_policies(usual, "static");
 	usual[0].parent = 6;
 	update_first(l, NULL);
@@ -343,11 +336,10 @@ static double sum_of_limits(const struct pair *p)
 	return local_limit(p->l[0], 0) + local_limit(p->l[1], 0);
 }
 
-static void test_three_to_seven(void **state)
+TEST(test_three_to_seven)
 {
 	struct pair p;
 
-	(void)state;
 	pair_start(&p, "fps");
 	pair_run(&p, 10000, true);
 	assert_near(local_limit(p.l[0], 0) / LIMIT, 0.3, 0.01);
@@ -360,11 +352,10 @@ static void test_three_to_seven(void **state)
 }
 
 /* Cut: each ends at limit/N in the stated time, and comes back when the cut heals. */
-static void test_cut_and_heal(void **state)
+TEST(test_cut_and_heal)
 {
 	struct pair p;
 
-	(void)state;
 	pair_start(&p, "fps");
 	pair_run(&p, 5000, true);
 	pair_run(&p, 1100, false);
@@ -376,11 +367,10 @@ static void test_cut_and_heal(void **state)
 }
 
 /* One dies and returns: limit/N until it has heard, then its share; the sum is never far above. */
-static void test_restart_is_gentle(void **state)
+TEST(test_restart_is_gentle)
 {
 	struct pair p;
 
-	(void)state;
 	pair_start(&p, "fps");
 	pair_run(&p, 5000, true);
 	limiter_destroy(p.l[1]);
@@ -398,12 +388,11 @@ static void test_restart_is_gentle(void **state)
 	pair_stop(&p);
 }
 
-static void test_burst_follows_the_share(void **state)
+TEST(test_burst_follows_the_share)
 {
 	struct limiter_view a, b;
 	struct pair p;
 
-	(void)state;
 	pair_start(&p, "fps");
 	pair_run(&p, 10000, true);
 	limiter_view(p.l[0], 0, &a);
@@ -415,19 +404,5 @@ static void test_burst_follows_the_share(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_starts_at_its_part),
-		cmocka_unit_test(test_ticks_when_due),
-		cmocka_unit_test(test_late_tick_measures_right),
-		cmocka_unit_test(test_backwards_is_nothing),
-		cmocka_unit_test(test_alone_in_a_group),
-		cmocka_unit_test(test_tells_what_changes),
-		cmocka_unit_test(test_replaced),
-		cmocka_unit_test(test_three_to_seven),
-		cmocka_unit_test(test_cut_and_heal),
-		cmocka_unit_test(test_restart_is_gentle),
-		cmocka_unit_test(test_burst_follows_the_share),
-	};
-
-	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+	return sodium_init() < 0 ? 1 : run_all_tests();
 }

@@ -212,9 +212,8 @@ static void compare_many_groups(
 }
 
 /* Whoever idles wakes in time, and decides as if it never had. */
-static void test_skips_idle(void **state)
+TEST(test_skips_idle)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct group *active = group_create(seed, N, false);
 		struct group *skips_idle = group_create(seed, N, true);
@@ -244,13 +243,12 @@ static void quiet_tick(struct group *g)
 }
 
 /* With nothing to do a limiter measures nothing; a byte is seen in the very next tick. */
-static void test_idle(void **state)
+TEST(test_idle)
 {
 	struct group *g = group_create(1, N, true);
 	struct node *node = &g->nodes[0];
 	uint64_t measured;
 
-	(void)state;
 	for (unsigned t = 0; t < 100; t++)
 		quiet_tick(g);
 	measured = node->measured;
@@ -279,11 +277,10 @@ static void send_some(struct group *g, unsigned i, unsigned id, uint64_t bytes)
 }
 
 /* The time that was slept through is time since the last drop, of a policy without a memory too. */
-static void test_time_in_sleep(void **state)
+TEST(test_time_in_sleep)
 {
 	struct group *groups[2] = {group_create(1, N, false), group_create(1, N, true)};
 
-	(void)state;
 	for (unsigned t = 0; t < 100; t++) {
 		for (int k = 0; k < 2; k++) {
 			if (t < 40 || t >= 55) {
@@ -304,11 +301,10 @@ static void test_time_in_sleep(void **state)
  * A policy that sleeps hears of it when a peer is lost, and when it is back: its part of the limit
  * goes, and comes again when the others have had the time to give it up.
  */
-static void test_lost_in_sleep(void **state)
+TEST(test_lost_in_sleep)
 {
 	struct group *groups[2] = {group_create(1, N, false), group_create(1, N, true)};
 
-	(void)state;
 	for (unsigned t = 0; t < 300; t++) {
 		for (int k = 0; k < 2; k++) {
 			groups[k]->n = t >= 100 && t < 200 ? N - 1 : N;
@@ -325,12 +321,11 @@ static void test_lost_in_sleep(void **state)
 }
 
 /* What a reader of changes is told is what has changed. */
-static void test_changes(void **state)
+TEST(test_changes)
 {
 	struct group *g = group_create(3, N, true);
 	double told[POLICIES];
 
-	(void)state;
 	for (unsigned t = 0; t < 2000; t++) {
 		struct limiter *l = g->nodes[0].limiter;
 
@@ -374,9 +369,8 @@ static void shuffle_policies(struct prng *prng, unsigned *of)
 }
 
 /* A reload that changes nothing but perhaps the order changes not one bit of what follows. */
-static void test_reload_of_the_same(void **state)
+TEST(test_reload_of_the_same)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 2 * SEEDS; seed++) {
 		struct group *left = group_create(seed, N, seed % 2);
 		struct group *reloaded = group_create(seed, N, seed % 2);
@@ -418,11 +412,10 @@ static void run_pair(struct group *g, unsigned ticks)
  * One of two lets a policy go: it is not lost to the other, which gets all. It comes back: half of
  * the limit at most until it knows better, and the two share again.
  */
-static void test_removed_and_added(void **state)
+TEST(test_removed_and_added)
 {
 	static const unsigned with[] = {0, 4}, without[] = {4};
 
-	(void)state;
 	for (int skips_idle = 0; skips_idle < 2; skips_idle++) {
 		struct group *g = group_create(1, 2, skips_idle);
 		double sum;
@@ -450,12 +443,11 @@ static void test_removed_and_added(void **state)
 }
 
 /* A policy that nobody else has yet gets 1/N, and its share when the others have it too. */
-static void test_rolled_out(void **state)
+TEST(test_rolled_out)
 {
 	static const unsigned with[] = {4, 0}, without[] = {4};
 	struct group *g = group_create(2, 2, true);
 
-	(void)state;
 	reload_many_node(g, 0, 1, without);
 	reload_many_node(g, 1, 1, without);
 	run_pair(g, 0);
@@ -481,7 +473,7 @@ static void test_rolled_out(void **state)
 }
 
 /* Another limit counts at once, in the proportion that there was; another allocator begins anew. */
-static void test_changed(void **state)
+TEST(test_changed)
 {
 	static const unsigned of[] = {0, 1};
 	struct limiter_policy policies[2] = {policy_of(0), policy_of(1)};
@@ -489,7 +481,6 @@ static void test_changed(void **state)
 	const unsigned from[] = {0, 1}, wrong[] = {1, 0};
 	double before;
 
-	(void)state;
 	reload_many_node(g, 0, 2, of);
 	run_pair(g, 100);
 	before = view_of(g, 0, 0).local_limit;
@@ -505,14 +496,13 @@ static void test_changed(void **state)
 }
 
 /* A reload changes a policy that sleeps; what then arrives is of the last interval. */
-static void test_changed_in_sleep(void **state)
+TEST(test_changed_in_sleep)
 {
 	static const unsigned from[] = {0};
 	struct limiter_policy policy = policy_of(0);
 	struct group *g = group_create(1, N, true);
 	struct node *node = &g->nodes[0];
 
-	(void)state;
 	for (unsigned i = 0; i < N; i++)
 		reload_many_node(g, i, 1, from);
 	for (unsigned t = 0; t < 100; t++)
@@ -528,7 +518,7 @@ static void test_changed_in_sleep(void **state)
 }
 
 /* The beat is that of the shortest interval, and begins at once. */
-static void test_other_interval(void **state)
+TEST(test_other_interval)
 {
 	struct limiter_policy policy = policy_of(0);
 	struct group *g = group_create(1, 2, false);
@@ -536,7 +526,6 @@ static void test_other_interval(void **state)
 	const unsigned from[] = {0};
 	uint64_t next = limiter_next(l);
 
-	(void)state;
 	assert_int_equal(next, g->now + INTERVAL);
 	policy.interval_ns = 10 * MS;
 	assert_int_equal(limiter_update(l, &policy, 1, from, g->now), 0);
@@ -550,19 +539,5 @@ static void test_other_interval(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_skips_idle),
-		cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_time_in_sleep),
-		cmocka_unit_test(test_lost_in_sleep),
-		cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_reload_of_the_same),
-		cmocka_unit_test(test_removed_and_added),
-		cmocka_unit_test(test_rolled_out),
-		cmocka_unit_test(test_changed),
-		cmocka_unit_test(test_changed_in_sleep),
-		cmocka_unit_test(test_other_interval),
-	};
-
-	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+	return sodium_init() < 0 ? 1 : run_all_tests();
 }

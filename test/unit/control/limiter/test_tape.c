@@ -262,11 +262,10 @@ static uint64_t delivered(const struct group *g)
 }
 
 /* In each life the load goes from one to the next, and then all restart amid the recordings. */
-static void test_former_lives(void **state)
+TEST(test_former_lives)
 {
 	struct group *g = group_new();
 
-	(void)state;
 	for (unsigned life = 0; life < LIVES; life++) {
 		struct limiter_view view;
 
@@ -292,11 +291,10 @@ static void test_former_lives(void **state)
 }
 
 /* Peers count again, and messages are delivered, soon after a start. */
-static void test_restart(void **state)
+TEST(test_restart)
 {
 	struct group *g = group_new();
 
-	(void)state;
 	begin_life(g);
 	step_group_for(g, 2000 * MS);
 	for (unsigned round = 0; round < 30; round++) {
@@ -314,14 +312,4 @@ static void test_restart(void **state)
 		assert_true(delivered(g) > before);
 	}
 	group_free(g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_former_lives),
-		cmocka_unit_test(test_restart),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

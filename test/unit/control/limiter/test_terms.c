@@ -325,9 +325,8 @@ static void check_those_alike(const struct group *g, const struct kind *kind)
 		fail_msg("%s: between two who were told alike", kind->name);
 }
 
-static void test_each_kind(void **state)
+TEST(test_each_kind)
 {
-	(void)state;
 	for (unsigned loss = 0; loss <= 20; loss += 20)
 		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
 			struct group g = {.loss = loss};
@@ -348,12 +347,11 @@ static void test_each_kind(void **state)
 }
 
 /* Edges say nothing by the order in which they are given. */
-static void test_edges_alike(void **state)
+TEST(test_edges_alike)
 {
 	static const struct kind kind = {.tell = tell_edges_round_7, .usual = tell_edges_by_7};
 	struct group g = {.loss = 0};
 
-	(void)state;
 	prng_seed(&g.prng, 1);
 	start_terms(&g, &kind);
 	run_terms(&g, SOON);
@@ -364,9 +362,8 @@ static void test_edges_alike(void **state)
 }
 
 /* At no time, with loss, where all were told alike. */
-static void test_no_kind(void **state)
+TEST(test_no_kind)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(20); seed++) {
 		struct group g = {.loss = (unsigned)seed};
 
@@ -386,14 +383,13 @@ static void test_no_kind(void **state)
 }
 
 /* Told 8 and 80 Mbit/s, after a while and ever after all have together 8. */
-static void test_lowest_limit(void **state)
+TEST(test_lowest_limit)
 {
 	static const struct kind kind = {"limit", CONSERVED, tell_limit, NULL};
 	struct group g = {0};
 	uint64_t bursts = 0;
 	double sum = 0;
 
-	(void)state;
 	prng_seed(&g.prng, 1);
 	start_terms(&g, &kind);
 	run_terms(&g, SOON);
@@ -470,9 +466,8 @@ static void change_by_time(struct group *g, uint64_t seed, uint64_t from_bps, ui
 	assert_near(sum_of_limits(g, SOFT, &bursts), (double)to_bps / 8, 10);
 }
 
-static void test_times_of_day(void **state)
+TEST(test_times_of_day)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(20); seed++) {
 		struct group g = {.loss = seed % 2 ? 0 : (unsigned)seed % 20};
 
@@ -497,7 +492,7 @@ TELLS(tell_total_alone, tell_one_policy(told, TOTAL))
 TELLS(tell_no_identity, told->params.ledger.identity = (struct book_identity){0})
 
 /* A limiter that has no ledger yet learns which one is the group's, whatever it is a ledger of. */
-static void test_learnt(void **state)
+TEST(test_learnt)
 {
 	static const struct kind learns[] = {
 		{"conserved and total", -1, tell_no_identity, NULL},
@@ -505,7 +500,6 @@ static void test_learnt(void **state)
 		{"total", -1, tell_no_identity, tell_total_alone},
 	};
 
-	(void)state;
 	for (unsigned k = 0; k < sizeof(learns) / sizeof(learns[0]); k++) {
 		struct group g = {.loss = 0};
 
@@ -545,7 +539,7 @@ static void tell_lower(struct told *told)
 }
 
 /* One that counts otherwise does not say what others may have; one that counts alike does. */
-static void test_other_units(void **state)
+TEST(test_other_units)
 {
 	static const struct {
 		tell_fn tell;
@@ -557,7 +551,6 @@ static void test_other_units(void **state)
 		{tell_lower_on_the_wire, 2e6 / 3},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		const struct kind kind = {"limit", CONSERVED, rows[k].tell, NULL};
 		struct limiter_view view;
@@ -577,14 +570,13 @@ static void test_other_units(void **state)
 }
 
 /* One counts four limiters, and three do not know of the fourth: none has more than a fourth. */
-static void test_other_roster(void **state)
+TEST(test_other_roster)
 {
 	static const struct kind kind = {"roster", -1, tell_roster, NULL};
 	struct group g = {0};
 	uint64_t bursts;
 	double sum;
 
-	(void)state;
 	prng_seed(&g.prng, 1);
 	start_terms(&g, &kind);
 	run_terms(&g, SOON);
@@ -599,12 +591,11 @@ TELLS(tell_limit_and_total, tell_soft_limit(told); tell_total(told))
  * Told different totals, all go by the lowest soon, though no unit is spent, and whatever else they
  * were told differently.
  */
-static void test_lowest_total(void **state)
+TEST(test_lowest_total)
 {
 	static const struct kind rows[] = {
 		{"total", TOTAL, tell_total, NULL}, {"both", TOTAL, tell_limit_and_total, NULL}};
 
-	(void)state;
 	for (unsigned k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct group g = {0};
 
@@ -620,13 +611,12 @@ static void test_lowest_total(void **state)
 }
 
 /* A neighbour of another ledger is seen to be that, by both; of the same one none is. */
-static void test_foreign_neighbour(void **state)
+TEST(test_foreign_neighbour)
 {
 	static const struct kind kind = {"identity of the ledger", -1, tell_identity, NULL};
 	struct limiter_neighbour neighbour;
 	struct group g = {0};
 
-	(void)state;
 	prng_seed(&g.prng, 1);
 	start_terms(&g, &kind);
 	run_terms(&g, SOON);
@@ -645,22 +635,4 @@ static void test_foreign_neighbour(void **state)
 			assert_int_equal(neighbour.invalid, 0);
 		}
 	end_terms(&g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_kind),
-		cmocka_unit_test(test_edges_alike),
-		cmocka_unit_test(test_no_kind),
-		cmocka_unit_test(test_lowest_limit),
-		cmocka_unit_test(test_times_of_day),
-		cmocka_unit_test(test_other_units),
-		cmocka_unit_test(test_other_roster),
-		cmocka_unit_test(test_learnt),
-		cmocka_unit_test(test_lowest_total),
-		cmocka_unit_test(test_foreign_neighbour),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -360,14 +360,13 @@ static void run_seed(uint64_t seed, struct world *w)
 	end_world(w);
 }
 
-static void test_group_stays_within_one_bucket(void **state)
+TEST(test_group_stays_within_one_bucket)
 {
 	const char *option = getenv("WEIR_LOAN_SEEDS");
 	unsigned seeds = option ? (unsigned)atoi(option) : ROUNDS(60);
 	uint64_t given = 0, lost = 0;
 	struct world *w = malloc(sizeof(*w));
 
-	(void)state;
 	assert_non_null(w);
 	for (unsigned seed = 1; seed <= seeds; seed++) {
 		run_seed(seed, w);
@@ -381,12 +380,11 @@ static void test_group_stays_within_one_bucket(void **state)
 }
 
 /* One busy site and three idle ones pass as much as one bucket; without loans, a quarter. */
-static void test_unused_tokens_are_used(void **state)
+TEST(test_unused_tokens_are_used)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	uint64_t steps = STEPS;
 
-	(void)state;
 	assert_non_null(w);
 	w->n = 4;
 	w->delay_ns = 10 * STEP_NS;
@@ -410,11 +408,10 @@ static void test_unused_tokens_are_used(void **state)
 }
 
 /* While all buckets are more than half full there is no message. */
-static void test_silent_without_need(void **state)
+TEST(test_silent_without_need)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
-	(void)state;
 	assert_non_null(w);
 	w->n = 5;
 	w->delay_ns = STEP_NS;
@@ -433,11 +430,10 @@ static void test_silent_without_need(void **state)
 }
 
 /* A peer that gossip reports as busy gets no request, however short the limiter is. */
-static void test_requests_only_peers_with_spare(void **state)
+TEST(test_requests_only_peers_with_spare)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
-	(void)state;
 	assert_non_null(w);
 	w->n = 3;
 	prng_seed(&w->prng, 3);
@@ -544,7 +540,7 @@ static uint64_t offer_overflown(struct world *w, unsigned from, uint32_t number)
 }
 
 /* An offer counts once, and only for the start and the number of the newest request. */
-static void test_offers_count_once(void **state)
+TEST(test_offers_count_once)
 {
 	static const struct {
 		bool restarts, late,
@@ -553,7 +549,6 @@ static void test_offers_count_once(void **state)
 	} cases[] = {{false, false, false, 10000}, {true, false, true, 0}, {false, true, true, 0},
 		{false, true, false, 0}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct world *w = new_trio();
 		uint32_t session = w->sites[1].session;
@@ -579,12 +574,11 @@ static void test_offers_count_once(void **state)
 }
 
 /* A peer offers far more than the limit in each round trip. A limiter borrows no more than it. */
-static void test_lies_are_limited(void **state)
+TEST(test_lies_are_limited)
 {
 	const uint64_t limit = 3000, seconds = 10;
 	struct world *w = new_trio();
 
-	(void)state;
 	for (uint64_t k = 0; k < seconds * 100; k++) {
 		struct loan_bucket bucket = {0, 20000, 0, limit};
 		unsigned peer;
@@ -608,13 +602,12 @@ static void test_lies_are_limited(void **state)
  * A peer that never answers costs less and less time, so a limiter borrows from others. When the
  * peer answers again, it gets as many requests as before.
  */
-static void test_silent_peer(void **state)
+TEST(test_silent_peer)
 {
 	const uint64_t minute = 60 * SECOND_NS;
 	struct world *w = new_trio();
 	unsigned requests[2][3] = {0};
 
-	(void)state;
 	for (unsigned answers = 0; answers < 2; answers++) {
 		uint64_t end_ns = w->now_ns + 5 * minute;
 
@@ -644,12 +637,11 @@ static void test_silent_peer(void **state)
 }
 
 /* Tokens that a bucket has been given are no room for the next overflow. */
-static void test_room_counts_once(void **state)
+TEST(test_room_counts_once)
 {
 	struct world *w = new_trio();
 	unsigned first, second;
 
-	(void)state;
 	/* An overflow of 10,001 bytes, and 12,000 bytes of room. */
 	set_level(w, 8000);
 	first = request_someone(w);
@@ -666,12 +658,11 @@ static void test_room_counts_once(void **state)
 }
 
 /* A bucket that may have filled since the last report has less room. */
-static void test_refill_is_no_room(void **state)
+TEST(test_refill_is_no_room)
 {
 	struct world *w = new_trio();
 	unsigned peer;
 
-	(void)state;
 	loan_level(
 		w->sites[1].loan, 0, &(struct loan_bucket){8000, 20000, 500000, LIMIT}, w->now_ns);
 	peer = request_someone(w);
@@ -705,14 +696,13 @@ static void lend_5000(struct world *w, uint32_t number)
 }
 
 /* Bytes that a borrower has lent itself, before its request or after, may still be under way. */
-static void test_lent_bytes_are_no_room(void **state)
+TEST(test_lent_bytes_are_no_room)
 {
 	static const struct {
 		unsigned before, after;
 		uint64_t given;
 	} cases[] = {{0, 0, 10000}, {1, 0, 6998}, {6, 0, 6998}, {0, 1, 0}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct world *w = new_trio();
 		unsigned peer;
@@ -738,7 +728,7 @@ static void test_lent_bytes_are_no_room(void **state)
 }
 
 /* A lender answers each number of a session once, and an old number never. */
-static void test_repeated_requests_take_once(void **state)
+TEST(test_repeated_requests_take_once)
 {
 	static const struct {
 		uint32_t session, number;
@@ -750,7 +740,6 @@ static void test_repeated_requests_take_once(void **state)
 	struct loan_calls calls;
 	unsigned to;
 
-	(void)state;
 	assert_non_null(w);
 	w->n = 2;
 	prng_seed(&w->prng, 7);
@@ -772,14 +761,13 @@ static void test_repeated_requests_take_once(void **state)
 }
 
 /* Any change of a message's length is found; no bytes crash the reader. */
-static void test_malformed(void **state)
+TEST(test_malformed)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	uint8_t buf[LOAN_MESSAGE_MAX] = {0};
 	struct loan_calls calls;
 	size_t len;
 
-	(void)state;
 	assert_non_null(w);
 	w->n = 2;
 	prng_seed(&w->prng, 4);
@@ -806,7 +794,7 @@ static void test_malformed(void **state)
 }
 
 /* Messages keep to the room that they have; without room for one policy there is none. */
-static void test_room_of_messages(void **state)
+TEST(test_room_of_messages)
 {
 	static const struct {
 		size_t room, len;
@@ -817,7 +805,6 @@ static void test_room_of_messages(void **state)
 	struct loan_calls calls = calls_of(&w.sites[0]);
 	struct loan_params params = {.n = 2, .policies = ids, .n_policies = 40};
 
-	(void)state;
 	w.sites[0].world = &w;
 	w.sites[1].rate = 1000;
 	for (uint32_t i = 0; i < params.n_policies; i++)
@@ -837,7 +824,7 @@ static void test_room_of_messages(void **state)
 }
 
 /* A reload keeps the totals of the policies that stay, and forgets which were short. */
-static void test_update(void **state)
+TEST(test_update)
 {
 	const uint64_t ids[] = {1, 2}, next[] = {3, 2}, same[] = {4, 4};
 	const unsigned from[] = {UINT32_MAX, 1};
@@ -854,7 +841,6 @@ static void test_update(void **state)
 	struct loan *loan;
 	unsigned to;
 
-	(void)state;
 	assert_non_null(w);
 	w->n = 2;
 	w->sites[0] = (struct site){
@@ -882,7 +868,7 @@ static void test_update(void **state)
 }
 
 /* An offer for the order of policies before a reload is lost, and not taken for another policy. */
-static void test_update_drops_offers(void **state)
+TEST(test_update_drops_offers)
 {
 	const uint64_t ids[] = {1, 2}, swapped[] = {2, 1};
 	const unsigned from[] = {1, 0};
@@ -899,7 +885,6 @@ static void test_update_drops_offers(void **state)
 	struct loan *loan;
 	unsigned to;
 
-	(void)state;
 	assert_non_null(w);
 	w->n = 2;
 	w->sites[0] = (struct site){.world = w, .burst = 10000 * NANO};
@@ -927,7 +912,7 @@ static void test_update_drops_offers(void **state)
  * A lender keeps half of its burst, or its use in a round trip if that is more. It declines if the
  * borrower would give up more than half.
  */
-static void test_lender_keeps(void **state)
+TEST(test_lender_keeps)
 {
 	static const struct {
 		uint64_t demand, room;
@@ -942,7 +927,6 @@ static void test_lender_keeps(void **state)
 	struct world *w = calloc(1, sizeof(*w));
 	uint8_t buf[LOAN_MESSAGE_MAX];
 
-	(void)state;
 	assert_non_null(w);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct loan_calls calls = calls_of(&w->sites[0]);
@@ -965,28 +949,4 @@ static void test_lender_keeps(void **state)
 		end_world(w);
 	}
 	free(w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_group_stays_within_one_bucket),
-		cmocka_unit_test(test_unused_tokens_are_used),
-		cmocka_unit_test(test_silent_without_need),
-		cmocka_unit_test(test_requests_only_peers_with_spare),
-		cmocka_unit_test(test_offers_count_once),
-		cmocka_unit_test(test_lies_are_limited),
-		cmocka_unit_test(test_silent_peer),
-		cmocka_unit_test(test_room_counts_once),
-		cmocka_unit_test(test_refill_is_no_room),
-		cmocka_unit_test(test_lent_bytes_are_no_room),
-		cmocka_unit_test(test_repeated_requests_take_once),
-		cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_room_of_messages),
-		cmocka_unit_test(test_update),
-		cmocka_unit_test(test_update_drops_offers),
-		cmocka_unit_test(test_lender_keeps),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -479,14 +479,13 @@ static void run_seed(uint64_t seed, struct world *w)
 	assert_int_equal(w->lost, 0);
 }
 
-static void test_hard_limits_hold(void **state)
+TEST(test_hard_limits_hold)
 {
 	const char *option = getenv("WEIR_LOAN_SEEDS");
 	unsigned seeds = option ? (unsigned)atoi(option) : ROUNDS(60);
 	struct world *w = malloc(sizeof(*w));
 	uint64_t loans = 0;
 
-	(void)state;
 	assert_non_null(w);
 	for (unsigned seed = 1; seed <= seeds; seed++) {
 		run_seed(seed, w);
@@ -494,11 +493,4 @@ static void test_hard_limits_hold(void **state)
 	}
 	assert_true(loans > 3 * seeds);
 	free(w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_hard_limits_hold)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

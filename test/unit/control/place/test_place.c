@@ -59,7 +59,7 @@ static void world_close(struct world *w)
 	placer_free(&w->placer);
 }
 
-static void test_fewest(void **state)
+TEST(test_fewest)
 {
 	static const struct {
 		double rooms[4]; /* of 1000 */
@@ -73,7 +73,6 @@ static void test_fewest(void **state)
 		{{2000, 2000, 2000, 2000}, 1},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct world w;
 
@@ -91,7 +90,7 @@ static void test_fewest(void **state)
 }
 
 /* Thousand sources over all of three brokers; rates within a source of what they should be. */
-static void test_quotas(void **state)
+TEST(test_quotas)
 {
 	static const struct {
 		double loads[3], capacity;
@@ -104,7 +103,6 @@ static void test_quotas(void **state)
 		{{100, 100, 550}, 600, {475, 475, 50}, {483, 483, 33}},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
 		const double *want = i % 2 ? cases[i / 2].max_min : cases[i / 2].equal;
 		double sum = 0;
@@ -131,9 +129,8 @@ static void test_quotas(void **state)
 }
 
 /* Each broker has its part of every group, within one; by lot, some have none. */
-static void test_groups_are_split(void **state)
+TEST(test_groups_are_split)
 {
-	(void)state;
 	for (unsigned group = 2; group <= 30; group++) {
 		unsigned k = 2 + group % 5, uneven = 0;
 		struct world w;
@@ -222,11 +219,10 @@ static void check_placement(const struct world *w, int err)
 }
 
 /* Whatever is asked: sums are exact, nobody is above his capacity, and nobody is lost. */
-static void test_any(void **state)
+TEST(test_any)
 {
 	unsigned refused = 0, crowded = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(2000); seed++) {
 		struct world w;
 		int err;
@@ -273,7 +269,7 @@ static double simulated_delay(
 	return (double)bin / BINS;
 }
 
-static void test_predicts_tokens(void **state)
+TEST(test_predicts_tokens)
 {
 	static const struct {
 		unsigned batch;
@@ -281,7 +277,6 @@ static void test_predicts_tokens(void **state)
 		uint64_t messages; /* of the burst */
 	} cases[] = {{1, 0.9, 3}, {1, 0.9, 12}, {1, 0.8, 5}, {10, 0.9, 100}, {5, 0.7, 20}};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct place_delay delay;
 		struct world w;
@@ -359,11 +354,10 @@ static void world_of_groups(struct world *w, unsigned members, unsigned k, doubl
 }
 
 /* What chance adds where bursts are split unevenly: as a rule, and but for one of a hundred. */
-static void test_predicts_uneven_bursts(void **state)
+TEST(test_predicts_uneven_bursts)
 {
 	unsigned longer = 0, much = 0, trials = ROUNDS(400);
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= trials; seed++) {
 		struct place_delay delay;
 		double whole, part, wait;
@@ -382,9 +376,8 @@ static void test_predicts_uneven_bursts(void **state)
 }
 
 /* And where every group is split evenly it adds nothing. */
-static void test_predicts_even_bursts(void **state)
+TEST(test_predicts_even_bursts)
 {
-	(void)state;
 	for (unsigned k = 2; k <= MEMBERS; k++) {
 		struct place_delay delay;
 		struct world w;
@@ -401,11 +394,10 @@ static void test_predicts_even_bursts(void **state)
 }
 
 /* A limit that is the load but for rounding promises no end of waiting, and is no endless loop. */
-static void test_predicts_full_load(void **state)
+TEST(test_predicts_full_load)
 {
 	static const double batches[] = {4900, 700, 1500, 64};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(batches) / sizeof(batches[0]); i++)
 		for (unsigned n = 1; n <= 100; n++) {
 			struct place_delay delay;
@@ -427,13 +419,12 @@ static void test_predicts_full_load(void **state)
 }
 
 /* Poisson messages before a server, no tokens to wait for: the M/D/1 queue's own quantiles. */
-static void test_predicts_service(void **state)
+TEST(test_predicts_service)
 {
 	static const struct {
 		double load, p99; /* in services; Erlang's distribution */
 	} cases[] = {{0.5, 4.3}, {0.8, 11.3}, {0.9, 22.8}};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct place_delay delay;
 		struct world w;
@@ -460,14 +451,13 @@ static void test_predicts_service(void **state)
 }
 
 /* What is nobody's doing is in all that is predicted, but for what is waited for tokens alone. */
-static void test_predicts_constant(void **state)
+TEST(test_predicts_constant)
 {
 	static const struct {
 		double backlog, load; /* of messages */
 		bool known;           /* what it is not above */
 	} rows[] = {{0, 0, false}, {24, 0, true}, {24, 1, false}};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct place_delay none, some;
 		double bound, worst;
@@ -504,9 +494,8 @@ static void test_predicts_constant(void **state)
 }
 
 /* Proposition 1, as predicted: more brokers never wait less for tokens. */
-static void test_more_brokers_wait_longer(void **state)
+TEST(test_more_brokers_wait_longer)
 {
-	(void)state;
 	for (unsigned way = 0; way < 2; way++) {
 		double last = 0;
 		struct world w;
@@ -552,11 +541,10 @@ static double best_of(struct world *w, uint64_t seed)
 }
 
 /* No placing is predicted to do better than can be, and the best does half as well. */
-static void test_bound(void **state)
+TEST(test_bound)
 {
 	static const double speeds[] = {940, 400, 250}; /* of 900: one broker, three, four */
 
-	(void)state;
 	for (unsigned i = 0; i < 7 * sizeof(speeds) / sizeof(speeds[0]); i++) {
 		unsigned rate = 300 + i % 7 * 100;
 		double bound, best, speed = speeds[i / 7];
@@ -584,9 +572,8 @@ static void test_bound(void **state)
 }
 
 /* Nothing is known of arrivals that are not at random, not alone, or not of one size. */
-static void test_no_bound(void **state)
+TEST(test_no_bound)
 {
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		struct world w;
 
@@ -603,7 +590,7 @@ static void test_no_bound(void **state)
 }
 
 /* Others' load at the brokers makes the bound no smaller, but larger where it comes in bursts. */
-static void test_bound_with_load(void **state)
+TEST(test_bound_with_load)
 {
 	static const struct {
 		double load, batch; /* of messages */
@@ -611,7 +598,6 @@ static void test_bound_with_load(void **state)
 	} rows[] = {{0, 0, false}, {0, 100, false}, {100, 0, false}, {100, 100, true}};
 	double alone = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct world w;
 		double bound;
@@ -633,13 +619,12 @@ static void test_bound_with_load(void **state)
 }
 
 /* The smallest part waits longest by rates, and no longer than the others when balanced. */
-static void test_balance(void **state)
+TEST(test_balance)
 {
 	struct place_delay small, large;
 	struct world w;
 	double longest;
 
-	(void)state;
 	world_init(&w, 500, 2);
 	w.problem.aggregate.backlog = 24 * MESSAGE;
 	w.problem.aggregate.burst = 26 * MESSAGE;
@@ -666,7 +651,7 @@ static void test_balance(void **state)
  * Sources on brokers by hand, one each; the parts in proportion to the rates, but of the burst at
  * least what the largest packet needs: out of what nobody has, then of the largest.
  */
-static void test_split(void **state)
+TEST(test_split)
 {
 	static const struct {
 		unsigned n;
@@ -693,7 +678,6 @@ static void test_split(void **state)
 		{3, {500, 490, 10}, 1000, 1000, 100, false, 0, {500, 490, 10}, {410, 490, 100}},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct world w;
 
@@ -721,7 +705,7 @@ static void test_split(void **state)
 }
 
 /* One that is above the objective gives up a part of its sources, if there is one that is not. */
-static void test_shed(void **state)
+TEST(test_shed)
 {
 	static const struct {
 		uint32_t sources[3];
@@ -739,7 +723,6 @@ static void test_shed(void **state)
 		{{1, 0, 1}, {0.1, 0.2, 0.2}, true, {1000, 1000, 10 + 92}},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct place_broker brokers[3];
 		struct placement placement = {0};
@@ -757,12 +740,11 @@ static void test_shed(void **state)
 }
 
 /* All parts of the principles, each once, but with the one that stays. */
-static void test_fewer_principles(void **state)
+TEST(test_fewer_principles)
 {
 	static const unsigned all[] = {PLACE_ALL, PLACE_PAPER, PLACE_ALL & ~PLACE_CONCENTRATE,
 		PLACE_CONCENTRATE | PLACE_BALANCED, PLACE_CONCENTRATE, 0};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
 		unsigned some = all[k], seen = 1, count = 1, parts = 1;
 
@@ -825,22 +807,20 @@ static double wait_of_bursts(unsigned n)
  * Bursts of one size are one, however many other sizes came between; and of another size they are
  * what they are: who sends bursts waits no shorter where others send as well.
  */
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
 	double apart = wait_of_sizes(true);
 
-	(void)state;
 	assert_true(apart > 0.01);
 	assert_near(apart, wait_of_sizes(false), 1e-9);
 	assert_true(wait_of_bursts(1) > 0.01);
 	assert_true(wait_of_bursts(2) > wait_of_bursts(1));
 }
 
-static void test_no_sense(void **state)
+TEST(test_no_sense)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w, 3, 1);
 	w.problem.sources = w.sources;
 	w.problem.brokers = w.brokers;
@@ -874,7 +854,7 @@ static void test_no_sense(void **state)
 	assert_int_equal(placer_init(&w.placer, &w.problem), -EINVAL);
 }
 
-static void test_no_sense_recorded(void **state)
+TEST(test_no_sense_recorded)
 {
 	static const struct {
 		struct place_arrival arrivals[2];
@@ -888,7 +868,6 @@ static void test_no_sense_recorded(void **state)
 		{{{1, 1, 0}, {0.5, 1, 2}}, -EINVAL},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		const struct place_record record = {rows[k].arrivals, 2};
 		struct world w;
@@ -901,33 +880,4 @@ static void test_no_sense_recorded(void **state)
 		if (rows[k].ret == 0)
 			world_close(&w);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fewest),
-		cmocka_unit_test(test_quotas),
-		cmocka_unit_test(test_groups_are_split),
-		cmocka_unit_test(test_any),
-		cmocka_unit_test(test_predicts_tokens),
-		cmocka_unit_test(test_predicts_uneven_bursts),
-		cmocka_unit_test(test_predicts_even_bursts),
-		cmocka_unit_test(test_predicts_full_load),
-		cmocka_unit_test(test_predicts_service),
-		cmocka_unit_test(test_predicts_constant),
-		cmocka_unit_test(test_more_brokers_wait_longer),
-		cmocka_unit_test(test_bound),
-		cmocka_unit_test(test_no_bound),
-		cmocka_unit_test(test_bound_with_load),
-		cmocka_unit_test(test_balance),
-		cmocka_unit_test(test_split),
-		cmocka_unit_test(test_shed),
-		cmocka_unit_test(test_fewer_principles),
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_no_sense),
-		cmocka_unit_test(test_no_sense_recorded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

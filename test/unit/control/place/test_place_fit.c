@@ -88,9 +88,8 @@ static void world_close(struct world *w)
 }
 
 /* One that can do what it says: one round, one broker. */
-static void test_at_once(void **state)
+TEST(test_at_once)
 {
-	(void)state;
 	for (enum place_way way = PLACE_SEARCH; way <= PLACE_PREDICT; way++) {
 		struct world w = {.able = {1000, 1000, 1000}};
 
@@ -107,11 +106,10 @@ static void test_at_once(void **state)
  * Each is able to do 440 of 900: the search leaves the first with a number between 352 and 440, by
  * bisection of 200 sources, then the second; and the third gets the rest, at one look each.
  */
-static void test_search(void **state)
+TEST(test_search)
 {
 	struct world w = {.able = {440, 440, 440, 440}};
 
-	(void)state;
 	world_open(&w, 4, 900);
 	assert_int_equal(run_fit_to_end(&w, PLACE_SEARCH), PLACE_SETTLED);
 	assert_int_equal(w.fit.trial.used, 3);
@@ -130,12 +128,11 @@ static void test_search(void **state)
 }
 
 /* What a broker keeps is of every group alike. */
-static void test_search_keeps_groups_split(void **state)
+TEST(test_search_keeps_groups_split)
 {
 	struct world w = {.able = {440, 440, 440, 440}};
 	unsigned of_group[SOURCES / 10] = {0};
 
-	(void)state;
 	world_open(&w, 4, 900);
 	run_fit_to_end(&w, PLACE_SEARCH);
 	for (unsigned i = 0; i < SOURCES; i++)
@@ -146,11 +143,10 @@ static void test_search_keeps_groups_split(void **state)
 }
 
 /* More brokers than was predicted, when one round says so; not many. */
-static void test_prediction_is_corrected(void **state)
+TEST(test_prediction_is_corrected)
 {
 	struct world w = {.able = {440, 440, 440, 440}};
 
-	(void)state;
 	world_open(&w, 4, 900);
 	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_SETTLED);
 	assert_int_equal(w.fit.trial.used, 3);
@@ -159,11 +155,10 @@ static void test_prediction_is_corrected(void **state)
 }
 
 /* One of two is twice as slow as predicted: both stay, and it has less. */
-static void test_the_same_share_otherwise(void **state)
+TEST(test_the_same_share_otherwise)
 {
 	struct world w = {.slower = {1, 2}};
 
-	(void)state;
 	world_open(&w, 2, 36000);
 	w.problem.aggregate.limit = 100000;
 	for (unsigned i = 0; i < SOURCES; i++)
@@ -190,11 +185,10 @@ static void sure_open(struct world *w)
 	w->problem.aggregate.backlog = 300;
 }
 
-static void test_sure(void **state)
+TEST(test_sure)
 {
 	struct world w = {.able = {2000, 2000, 2000, 2000}};
 
-	(void)state;
 	sure_open(&w);
 	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_SETTLED);
 	assert_int_equal(w.fit.trial.used, 2);
@@ -217,13 +211,12 @@ static void test_sure(void **state)
 }
 
 /* What was sure, and was wrong, is as a trial that failed. */
-static void test_sure_and_wrong(void **state)
+TEST(test_sure_and_wrong)
 {
 	struct world w = {.able = {400, 400, 400, 400}};
 	enum place_fit_state end;
 	double p99[PLACE_BROKERS];
 
-	(void)state;
 	sure_open(&w);
 	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_SETTLED);
 	assert_int_equal(w.fit.measured, 0);
@@ -237,11 +230,10 @@ static void test_sure_and_wrong(void **state)
 }
 
 /* Where sources have no room, as many are placed as have; without a trial. */
-static void test_no_room(void **state)
+TEST(test_no_room)
 {
 	struct world w = {.able = {1000, 1000}};
 
-	(void)state;
 	world_open(&w, 2, 3000);
 	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_EXHAUSTED);
 	assert_int_equal(w.fit.measured, 0);
@@ -250,13 +242,12 @@ static void test_no_room(void **state)
 }
 
 /* Nor is room overlooked when what was placed so is measured, and is too slow. */
-static void test_no_room_and_slow(void **state)
+TEST(test_no_room_and_slow)
 {
 	struct world w = {.able = {100, 100}};
 	uint32_t at[SOURCES];
 	double p99[PLACE_BROKERS];
 
-	(void)state;
 	world_open(&w, 2, 3000);
 	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_EXHAUSTED);
 	memcpy(at, w.fit.trial.at, sizeof(at));
@@ -268,11 +259,10 @@ static void test_no_room_and_slow(void **state)
 }
 
 /* Nobody is able: the nearest is kept, and all sources with it. */
-static void test_never_within(void **state)
+TEST(test_never_within)
 {
 	struct world w = {.able = {100, 100, 100, 100}};
 
-	(void)state;
 	world_open(&w, 4, 900);
 	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_EXHAUSTED);
 	assert_int_equal(w.fit.trial.nowhere, 0);
@@ -288,11 +278,10 @@ static void test_never_within(void **state)
 }
 
 /* Any abilities: it ends, within the objective if it says so. */
-static void test_any(void **state)
+TEST(test_any)
 {
 	unsigned committed = 0, exhausted = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++) {
 		for (enum place_way way = PLACE_SEARCH; way <= PLACE_PREDICT; way++) {
 			struct world w = {.seed = seed};
@@ -318,23 +307,4 @@ static void test_any(void **state)
 		}
 	}
 	assert_true(committed > 0 && exhausted > 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_at_once),
-		cmocka_unit_test(test_search),
-		cmocka_unit_test(test_search_keeps_groups_split),
-		cmocka_unit_test(test_prediction_is_corrected),
-		cmocka_unit_test(test_the_same_share_otherwise),
-		cmocka_unit_test(test_sure),
-		cmocka_unit_test(test_sure_and_wrong),
-		cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_no_room_and_slow),
-		cmocka_unit_test(test_never_within),
-		cmocka_unit_test(test_any),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

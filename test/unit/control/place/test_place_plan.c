@@ -161,11 +161,10 @@ static double planned_worst(const struct world *w, struct placement *placement)
 }
 
 /* Exactly: no tolerance. And whatever is switched off, it is not predicted to be better. */
-static void test_never_worse(void **state)
+TEST(test_never_worse)
 {
 	unsigned by_others = 0, finite = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(300); seed++) {
 		struct world w;
 		uint32_t at[SOURCES];
@@ -191,11 +190,10 @@ static void test_never_worse(void **state)
 	assert_true(by_others > 0); /* or it says nothing */
 }
 
-static void test_no_switch_helps(void **state)
+TEST(test_no_switch_helps)
 {
 	static const unsigned switches[] = {PLACE_MAX_MIN, PLACE_CORRELATED, PLACE_BALANCED};
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(100); seed++)
 		for (unsigned i = 0; i < 3; i++) {
 			struct world w;
@@ -215,7 +213,7 @@ static void test_no_switch_helps(void **state)
 }
 
 /* All parts of some principles, each once; how many brokers there may be stays. */
-static void test_fewer_principles(void **state)
+TEST(test_fewer_principles)
 {
 	static const struct {
 		unsigned all, parts;
@@ -228,7 +226,6 @@ static void test_fewer_principles(void **state)
 		{PLACE_ALL & ~(unsigned)PLACE_CONCENTRATE, 8},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		unsigned some = cases[i].all, n = 0, seen = 0;
 
@@ -245,29 +242,16 @@ static void test_fewer_principles(void **state)
 }
 
 /* No room: as many are placed as have, whatever principles are tried. */
-static void test_no_room(void **state)
+TEST(test_no_room)
 {
 	struct world w;
 	uint32_t at[SOURCES];
 	struct placement placement = {.at = at};
 
-	(void)state;
 	world_draw(&w, 7);
 	w.problem.n_brokers = 1;
 	w.brokers[0].capacity = w.brokers[0].load + w.placer.rate / 2;
 	assert_int_equal(place_plan(&w.placer, &placement), 0);
 	assert_true(placement.nowhere > 0 && placement.nowhere < w.problem.n_sources);
 	placer_free(&w.placer);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_never_worse),
-		cmocka_unit_test(test_no_switch_helps),
-		cmocka_unit_test(test_fewer_principles),
-		cmocka_unit_test(test_no_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

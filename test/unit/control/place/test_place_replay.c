@@ -116,11 +116,10 @@ static double played_delay(const struct world *w, uint32_t broker)
 	return least;
 }
 
-static void test_as_a_bucket(void **state)
+TEST(test_as_a_bucket)
 {
 	unsigned waited = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 6; seed++) {
 		struct world w;
 
@@ -144,9 +143,8 @@ static void test_as_a_bucket(void **state)
 }
 
 /* Each broker has its turn among any sources that follow one another. */
-static void test_neighbours_are_apart(void **state)
+TEST(test_neighbours_are_apart)
 {
-	(void)state;
 	for (unsigned n = 2; n <= 4; n++) {
 		struct world w;
 
@@ -175,11 +173,10 @@ static double worst_on(struct world *w)
 }
 
 /* So four parts wait hardly longer than the whole; those who do not know the phases do. */
-static void test_phases_are_worth_it(void **state)
+TEST(test_phases_are_worth_it)
 {
 	double known = 0, unknown = 0, whole = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 10; seed++) {
 		struct world w;
 
@@ -198,12 +195,11 @@ static void test_phases_are_worth_it(void **state)
 }
 
 /* What comes at random is not played again. */
-static void test_random_has_no_record(void **state)
+TEST(test_random_has_no_record)
 {
 	struct place_delay with, without;
 	struct world w;
 
-	(void)state;
 	world_init(&w, 3, 2, 2);
 	for (unsigned i = 0; i < SOURCES; i++)
 		w.sources[i].period = 0;
@@ -218,12 +214,11 @@ static void test_random_has_no_record(void **state)
 }
 
 /* A counted backlog scales what a record is worth: one that is twice as large as it says. */
-static void test_backlog_scales(void **state)
+TEST(test_backlog_scales)
 {
 	struct place_delay alone, counted;
 	struct world w;
 
-	(void)state;
 	world_init(&w, 5, 3, 1);
 	world_open(&w);
 	place_predict(&w.placer, &w.placement, 0, &alone);
@@ -237,14 +232,13 @@ static void test_backlog_scales(void **state)
 }
 
 /* Whatever its clock began with. */
-static void test_any_clock(void **state)
+TEST(test_any_clock)
 {
 	static const double begins[] = {1e6 + PERIOD / 3, 1e6 + PERIOD / 2, 1e6 + PERIOD / 4, -1e6};
 	struct place_delay want, delay;
 	uint32_t at[SOURCES];
 	struct world w;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
 		world_init(&w, 7, 2, 2);
 		for (unsigned j = 0; j < 2; j++) {
@@ -268,11 +262,10 @@ static void test_any_clock(void **state)
 	}
 }
 
-static void test_no_sense(void **state)
+TEST(test_no_sense)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w, 1, 1, 1);
 	w.arrivals[7].source = SOURCES;
 	assert_int_equal(placer_init(&w.placer, &w.problem), -EINVAL);
@@ -285,19 +278,4 @@ static void test_no_sense(void **state)
 	w.arrivals[7].at = w.arrivals[6].at;
 	assert_int_equal(placer_init(&w.placer, &w.problem), 0);
 	placer_free(&w.placer);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_as_a_bucket),
-		cmocka_unit_test(test_neighbours_are_apart),
-		cmocka_unit_test(test_phases_are_worth_it),
-		cmocka_unit_test(test_random_has_no_record),
-		cmocka_unit_test(test_backlog_scales),
-		cmocka_unit_test(test_any_clock),
-		cmocka_unit_test(test_no_sense),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

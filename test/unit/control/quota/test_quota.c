@@ -15,7 +15,7 @@
 #include "quota/spend_rate.h"
 #include "quota_pair.h"
 
-static void test_divide(void **state)
+TEST(test_divide)
 {
 	static const struct {
 		uint64_t pool, weights[4], want[4];
@@ -29,7 +29,6 @@ static void test_divide(void **state)
 			{LEDGER_MOST / 2, 0, LEDGER_MOST / 2, 0}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t parts[4];
 
@@ -39,11 +38,10 @@ static void test_divide(void **state)
 }
 
 /* Any pool and weights: the sum is exact, and no part is a unit or more away. */
-static void test_divide_exactly(void **state)
+TEST(test_divide_exactly)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 7);
 	for (unsigned round = 0; round < 2000; round++) {
 		uint64_t pool = prng_next(&prng) >> (2 + prng_below(&prng, 60)), sum = 0;
@@ -67,12 +65,11 @@ static void test_divide_exactly(void **state)
 }
 
 /* From the beginning on, and after a change within a few half-lives. */
-static void test_pace(void **state)
+TEST(test_pace)
 {
 	struct pace pace = {0};
 	uint64_t now = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++)
 		pace_spend(&pace, 10, now += 10 * MS, SECOND);
 	assert_near((double)pace_rate(&pace, now, SECOND), 1e6, 0.02e6);
@@ -87,7 +84,7 @@ static void test_pace(void **state)
 	assert_near(pace.typical, 30, 0.1);
 }
 
-static void test_params(void **state)
+TEST(test_params)
 {
 	static const struct quota_params bad[] = {
 		{.epoch = 1, .theta_ns = 0, .memory_ns = 1, .repeat_ns = 1},
@@ -102,17 +99,15 @@ static void test_params(void **state)
 	};
 	struct quota_node *q;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(quota_create(&bad[i], 0, &q), -EINVAL);
 }
 
 /* The last unit and not one more; asking takes two messages. */
-static void test_last_unit(void **state)
+TEST(test_last_unit)
 {
 	struct pair p = pair_of(10, 90);
 
-	(void)state;
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
 	talk_quota_pair(&p, false);
 	assert_int_equal(p.messages, 2);
@@ -134,13 +129,12 @@ static void test_last_unit(void **state)
 }
 
 /* Below the threshold, before there is too little, units are asked for; not above it. */
-static void test_threshold(void **state)
+TEST(test_threshold)
 {
 	struct pair p = pair_of(1000, 1000);
 	struct quota_view view;
 	uint64_t before = 1000;
 
-	(void)state;
 	while (p.messages == 0) {
 		before = (uint64_t)quota_view(p.a, p.now).balance;
 		assert_int_equal(quota_spend(p.a, 20, p.now), 0);
@@ -159,12 +153,11 @@ static void test_threshold(void **state)
 /*
  * What is left is divided by rate: a node that spends nothing keeps nothing that it does not need.
  */
-static void test_by_rate(void **state)
+TEST(test_by_rate)
 {
 	struct pair p = pair_of(4000, 4000);
 	double a, b;
 
-	(void)state;
 	for (unsigned i = 0; i < 190; i++) {
 		quota_spend(p.a, 30, p.now);
 		quota_spend(p.b, 10, p.now);
@@ -183,12 +176,11 @@ static void test_by_rate(void **state)
 }
 
 /* A neighbour that is silent is asked twice, and given up; when it is back it is asked again. */
-static void test_silence(void **state)
+TEST(test_silence)
 {
 	struct pair p = pair_of(10, 90);
 	uint64_t began = p.now;
 
-	(void)state;
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
 	while (quota_spend(p.a, 40, p.now) == -EAGAIN && p.now - began < SECOND) {
 		tick_quota(p.a, p.now);
@@ -206,12 +198,11 @@ static void test_silence(void **state)
 }
 
 /* A node that has got what it asked for asks again as soon as it needs more: nothing has failed. */
-static void test_asks_again(void **state)
+TEST(test_asks_again)
 {
 	struct pair p = pair_of(10, 1000000);
 	uint64_t need = 20, began;
 
-	(void)state;
 	for (unsigned i = 0; i < 10; i++, need *= 3) {
 		for (began = p.now; quota_spend(p.a, need, p.now) == -EAGAIN;) {
 			assert_true(p.now - began < THETA);
@@ -226,11 +217,10 @@ static void test_asks_again(void **state)
  * A neighbour that was away for long is asked within seconds once it is back, however slow the
  * group is.
  */
-static void test_long_absence(void **state)
+TEST(test_long_absence)
 {
 	static const uint64_t thetas[] = {THETA, 50 * MS, 500 * MS};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(thetas) / sizeof(thetas[0]); i++) {
 		struct pair p = slow_pair_of(10, 90, thetas[i]);
 		uint64_t end = p.now + 3600 * SECOND;
@@ -253,12 +243,11 @@ static void test_long_absence(void **state)
 }
 
 /* Where an answer takes long one that does not come is not asked for the oftener. */
-static void test_slow_absence(void **state)
+TEST(test_slow_absence)
 {
 	const uint64_t theta = 10 * SECOND, hour = 3600 * SECOND;
 	struct pair p = slow_pair_of(10, 90, theta);
 
-	(void)state;
 	for (uint64_t end = p.now + hour; p.now < end;) {
 		quota_spend(p.a, 40, p.now);
 		tick_quota(p.a, p.now += 10 * MS);
@@ -270,11 +259,10 @@ static void test_slow_absence(void **state)
 }
 
 /* More for one is news for the other, which has been told that there is nothing. */
-static void test_top_up(void **state)
+TEST(test_top_up)
 {
 	struct pair p = pair_of(10, 0);
 
-	(void)state;
 	while (quota_spend(p.b, 10, p.now) == -EAGAIN)
 		talk_quota_pair(&p, false);
 	while (quota_spend(p.b, 5, p.now) == -EAGAIN)
@@ -296,11 +284,10 @@ static void test_top_up(void **state)
 }
 
 /* A refusal ends with a top-up after a top-up, also with a small one: others are asked again. */
-static void test_small_top_up(void **state)
+TEST(test_small_top_up)
 {
 	struct pair p = pair_of(10, 0);
 
-	(void)state;
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
 	talk_quota_pair(&p, false);
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EDQUOT);
@@ -313,13 +300,12 @@ static void test_small_top_up(void **state)
 }
 
 /* Units of a period that has ended, on their way, are nobody's; each period has its total. */
-static void test_periods(void **state)
+TEST(test_periods)
 {
 	struct pair p = pair_of(10, 90);
 	struct quota_message m;
 	uint32_t edge;
 
-	(void)state;
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
 	assert_true(quota_next(p.a, p.now, &edge, &m));
 	assert_true(quota_hear(p.b, 0, &m, p.now));
@@ -344,12 +330,11 @@ static void test_periods(void **state)
 }
 
 /* What was asked over an edge that leaves the tree is not waited for. */
-static void test_unlink(void **state)
+TEST(test_unlink)
 {
 	struct pair p = pair_of(10, 90);
 	struct quota_message m;
 
-	(void)state;
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
 	assert_true(quota_next_to(p.a, p.now, 0, &m));
 	assert_false(quota_next_to(p.a, p.now, 0, &m));
@@ -378,7 +363,7 @@ static void send_around_loop(struct quota_node *q[LOOP], unsigned i, uint64_t no
 }
 
 /* Each asks the next, around a loop, and waits for itself: every round ends nevertheless. */
-static void test_loop(void **state)
+TEST(test_loop)
 {
 	struct quota_params params = {
 		.share = 5,
@@ -391,7 +376,6 @@ static void test_loop(void **state)
 	uint64_t rounds[LOOP] = {0}, since[LOOP], now = SECOND;
 	struct quota_node *q[LOOP];
 
-	(void)state;
 	for (unsigned i = 0; i < LOOP; i++) {
 		params.seed = i;
 		since[i] = now;
@@ -418,13 +402,12 @@ static void test_loop(void **state)
 		quota_destroy(q[i]);
 }
 
-static void test_nonsense(void **state)
+TEST(test_nonsense)
 {
 	struct pair p = pair_of(10, 90);
 	struct quota_message m, good;
 	uint32_t edge;
 
-	(void)state;
 	quota_spend(p.a, 40, p.now);
 	assert_true(quota_next(p.a, p.now, &edge, &good));
 	m = good;
@@ -446,7 +429,7 @@ static void test_nonsense(void **state)
 }
 
 /* As much as a ledger counts may be said of anything, and not one more. */
-static void test_nonsense_numbers(void **state)
+TEST(test_nonsense_numbers)
 {
 	static const struct quota_message rows[] = {
 		{.need = LEDGER_MOST},
@@ -463,7 +446,6 @@ static void test_nonsense_numbers(void **state)
 		{.parts = QUOTA_PARTS + 1},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct quota_node *q = make_quota_node(100, false, 0, THETA, SECOND);
 		struct quota_message m = rows[k];
@@ -474,30 +456,4 @@ static void test_nonsense_numbers(void **state)
 		assert_int_equal(quota_view(q, SECOND).invalid, k >= 6);
 		quota_destroy(q);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_divide),
-		cmocka_unit_test(test_divide_exactly),
-		cmocka_unit_test(test_pace),
-		cmocka_unit_test(test_params),
-		cmocka_unit_test(test_last_unit),
-		cmocka_unit_test(test_threshold),
-		cmocka_unit_test(test_by_rate),
-		cmocka_unit_test(test_silence),
-		cmocka_unit_test(test_asks_again),
-		cmocka_unit_test(test_long_absence),
-		cmocka_unit_test(test_slow_absence),
-		cmocka_unit_test(test_top_up),
-		cmocka_unit_test(test_small_top_up),
-		cmocka_unit_test(test_periods),
-		cmocka_unit_test(test_unlink),
-		cmocka_unit_test(test_loop),
-		cmocka_unit_test(test_nonsense),
-		cmocka_unit_test(test_nonsense_numbers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

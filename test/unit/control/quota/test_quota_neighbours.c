@@ -73,9 +73,8 @@ static void talk_star(struct star *s, uint64_t ns)
  * Whoever hears that there are too few hears also whether somebody was not asked, or did not
  * answer, or says so of others: only if all were heard is there nothing to wait for.
  */
-static void test_partial(void **state)
+TEST(test_partial)
 {
-	(void)state;
 	for (unsigned row = 0; row < 16; row++) {
 		struct star s = star_of(10);
 		bool whole = row == 0;
@@ -99,14 +98,13 @@ static void test_partial(void **state)
  * Too few for a hub's traffic and a neighbour's, which both wait: the neighbour has what it needs
  * if that can be had, and else the hub does not give what it needs itself.
  */
-static void test_most_modest(void **state)
+TEST(test_most_modest)
 {
 	static const struct {
 		uint64_t hub, spoke;
 		bool served;
 	} rows[] = {{12, 15, false}, {11, 100, false}, {100, 8, true}, {12, 8, true}};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct star s = star_of(10);
 		bool served = false;
@@ -124,11 +122,10 @@ static void test_most_modest(void **state)
 }
 
 /* Each who was told that there is nothing is told when there is something, though nobody asks. */
-static void test_news_of_units(void **state)
+TEST(test_news_of_units)
 {
 	struct star s = star_of(0);
 
-	(void)state;
 	for (unsigned i = 0; i < SPOKES; i++)
 		assert_int_equal(quota_spend(s.spokes[i], 1, s.now), -EAGAIN);
 	talk_star(&s, 1000 * MS);
@@ -188,7 +185,7 @@ static struct quota_message told_to(struct quota_node *q, uint32_t edge, uint64_
 }
 
 /* A neighbour is told what is here and behind the others; it is no guess if all have said it. */
-static void test_told_of_all_others(void **state)
+TEST(test_told_of_all_others)
 {
 	static const struct {
 		bool heard[3], known[3], unlinked; /* that is the last one */
@@ -205,7 +202,6 @@ static void test_told_of_all_others(void **state)
 		{{0, 1, 1}, {0, 1, 1}, true, 100 + 40, 4000, true},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct quota_node *q = make_quota_middle(100, 1000);
 		struct quota_message m;
@@ -225,12 +221,11 @@ static void test_told_of_all_others(void **state)
 }
 
 /* What is left of the total, and how fast all spend it; they have spent since they said it. */
-static void test_remaining(void **state)
+TEST(test_remaining)
 {
 	struct quota_node *q = make_quota_middle(100, 0);
 	struct quota_view view;
 
-	(void)state;
 	hear_of_units(q, 0, 40, 7000, true, SECOND);
 	hear_of_units(q, 1, 10, 6000, true, SECOND);
 	view = quota_view(q, SECOND);
@@ -246,13 +241,12 @@ static void test_remaining(void **state)
 }
 
 /* All have their turn; and of a period that has ended nothing is thought any more. */
-static void test_turns(void **state)
+TEST(test_turns)
 {
 	struct quota_node *q = make_quota_middle(100, 0);
 	struct quota_message m;
 	uint32_t edge;
 
-	(void)state;
 	for (uint32_t i = 0; i < 7; i++) {
 		for (uint32_t k = 0; k < 3; k++)
 			quota_tell(q, k, false);
@@ -269,11 +263,10 @@ static void test_turns(void **state)
 }
 
 /* Half of one's part by rate of all that was heard of is asked for. */
-static void test_part_by_rate(void **state)
+TEST(test_part_by_rate)
 {
 	const uint64_t many = 1000000000;
 
-	(void)state;
 	for (uint32_t heard = 1; heard <= 3; heard++) {
 		struct quota_node *q = make_quota_middle(1000, many);
 		uint64_t now = 2 * SECOND, pace = 0;
@@ -295,7 +288,7 @@ static void test_part_by_rate(void **state)
 }
 
 /* News is an eighth more or less units, a quarter more of the rate, or that much less. */
-static void test_news_by_amount(void **state)
+TEST(test_news_by_amount)
 {
 	static const struct {
 		uint64_t told_held, told_pace, seconds, held, pace;
@@ -324,7 +317,6 @@ static void test_news_by_amount(void **state)
 		{800, 4000, 300, 0, 4000, false},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct quota_node *q = make_quota_middle(0, 0);
 		uint64_t later = SECOND + rows[k].seconds * SECOND;
@@ -344,7 +336,7 @@ static void test_news_by_amount(void **state)
 }
 
 /* One that has been told nothing guesses that all is as it was; else it is told. */
-static void test_news_for_a_stranger(void **state)
+TEST(test_news_for_a_stranger)
 {
 	static const struct {
 		uint64_t guess;    /* of what is behind another edge */
@@ -360,7 +352,6 @@ static void test_news_for_a_stranger(void **state)
 		{0, 2, 0, false, false}, /* of no neighbour's */
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct quota_node *q = make_quota_middle(100, 0);
 		uint64_t now = 200 * SECOND; /* a hundred half-lives */
@@ -384,12 +375,11 @@ static void test_news_for_a_stranger(void **state)
 }
 
 /* Nor is a top-up news, which everybody has. */
-static void test_no_news_of_a_top_up(void **state)
+TEST(test_no_news_of_a_top_up)
 {
 	struct quota_node *q = make_quota_middle(100, 0);
 	struct quota_message m;
 
-	(void)state;
 	assert_int_equal(quota_set_share(q, 300, SECOND), 0);
 	assert_false(quota_refresh(q, SECOND));
 	assert_false(quota_next_to(q, SECOND, 0, &m));
@@ -400,9 +390,8 @@ static void test_no_news_of_a_top_up(void **state)
  * A neighbour that has said that it has nothing is not asked, until that is old; when it says that
  * it has something it is asked at once, and a refusal ends.
  */
-static void test_dry_neighbour(void **state)
+TEST(test_dry_neighbour)
 {
-	(void)state;
 	for (unsigned row = 0; row < 3; row++) {
 		struct pair p = pair_of(10, 0);
 		struct quota_message m;
@@ -450,7 +439,7 @@ static void hear_request(struct quota_node *q, uint32_t edge, uint64_t need, uin
  * One neighbour, and too few units: it has what its traffic waits for first, and of the rest its
  * part by rate; where no traffic waits, all that is not needed here.
  */
-static void test_short_for_one(void **state)
+TEST(test_short_for_one)
 {
 	static const struct {
 		uint64_t need, urgent;
@@ -466,7 +455,6 @@ static void test_short_for_one(void **state)
 		{30, 20, false, 40},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct quota_node *q = make_quota_middle(50, 0);
 		struct quota_message m = {.period = 1,
@@ -490,7 +478,7 @@ static void test_short_for_one(void **state)
  * Two neighbours whose traffic waits, and too few units: the more modest one has what it needs, and
  * the other what is left. Who is heard to have units may have what the other misses.
  */
-static void test_short_for_two(void **state)
+TEST(test_short_for_two)
 {
 	static const struct {
 		uint64_t first, second, held; /* by the first */
@@ -502,7 +490,6 @@ static void test_short_for_two(void **state)
 		{11, 12, 0, 10, 0},
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		struct quota_node *q = make_quota_middle(10, 1000);
 		struct quota_message m;
@@ -546,13 +533,12 @@ static void ask_and_hear(struct quota_node *q, uint64_t *now, uint64_t took_ns)
  * One that does not answer is asked again after twice the time that answers took of late, and given
  * up after six times: longer at once, and shorter by an eighth of the difference.
  */
-static void test_time_of_answers(void **state)
+TEST(test_time_of_answers)
 {
 	struct quota_node *q = make_quota_node(0, false, 0, 4 * MS, SECOND);
 	uint64_t now = SECOND;
 	struct quota_message m;
 
-	(void)state;
 	ask_and_hear(q, &now, 80 * MS);
 	ask_and_hear(q, &now, 0);
 	assert_int_equal(quota_tick(q, now), now + 160 * MS);
@@ -586,26 +572,4 @@ static void test_time_of_answers(void **state)
 	ask_and_hear(q, &now, 0);
 	assert_int_equal(quota_tick(q, now), now + 2 * 72 * MS);
 	quota_destroy(q);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_partial),
-		cmocka_unit_test(test_most_modest),
-		cmocka_unit_test(test_news_of_units),
-		cmocka_unit_test(test_told_of_all_others),
-		cmocka_unit_test(test_remaining),
-		cmocka_unit_test(test_turns),
-		cmocka_unit_test(test_part_by_rate),
-		cmocka_unit_test(test_news_by_amount),
-		cmocka_unit_test(test_news_for_a_stranger),
-		cmocka_unit_test(test_no_news_of_a_top_up),
-		cmocka_unit_test(test_dry_neighbour),
-		cmocka_unit_test(test_short_for_one),
-		cmocka_unit_test(test_short_for_two),
-		cmocka_unit_test(test_time_of_answers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ static struct quota_node *restored_quota_node(const void *record, size_t len, ui
  * crash: the neighbour does not say them again by itself, and is asked, once that period has begun
  * again.
  */
-static void test_crash_in_new_period(void **state)
+TEST(test_crash_in_new_period)
 {
 	struct pair p = {.a = make_quota_node(100, true, 16, THETA, SECOND),
 		.b = make_quota_node(90, false, 0, THETA, SECOND),
@@ -45,7 +45,6 @@ static void test_crash_in_new_period(void **state)
 	char record[4096];
 	size_t len;
 
-	(void)state;
 	assert_int_equal(quota_spend(p.a, 1, p.now), -EAGAIN);
 	assert_int_equal(quota_save(p.a, record, &len), 0);
 	/* As it lies on disks: who can read it today can read it for good. */
@@ -74,14 +73,13 @@ static void test_crash_in_new_period(void **state)
 }
 
 /* With a disk nothing is used before a record says that it is spent; a crash forgets none of it. */
-static void test_durable(void **state)
+TEST(test_durable)
 {
 	struct quota_node *q = make_quota_node(100, true, 16, THETA, SECOND);
 	char record[4096];
 	uint64_t used = 0;
 	size_t len;
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(quota_spend(q, 1, SECOND), -EAGAIN);
 	for (unsigned i = 0; i < 20; i++) {
@@ -110,13 +108,12 @@ static void test_durable(void **state)
 }
 
 /* Units that passed and were not used are free again, and no more than have passed. */
-static void test_refund(void **state)
+TEST(test_refund)
 {
 	struct quota_node *q = make_quota_node(100, true, 16, THETA, SECOND);
 	char record[4096];
 	size_t len;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(quota_spend(q, 30, SECOND), i == 0 ? -EAGAIN : 0);
 		assert_int_equal(quota_save(q, record, &len), 0);
@@ -141,13 +138,12 @@ static void test_refund(void **state)
 }
 
 /* A record that did not become durable: nothing may be used, and the next one has it all. */
-static void test_save_failed(void **state)
+TEST(test_save_failed)
 {
 	struct quota_node *q = make_quota_node(100, true, 16, THETA, SECOND);
 	char record[4096];
 	size_t len;
 
-	(void)state;
 	assert_int_equal(quota_spend(q, 30, SECOND), -EAGAIN);
 	assert_int_equal(quota_save(q, record, &len), 0);
 	quota_save_failed(q);
@@ -161,7 +157,7 @@ static void test_save_failed(void **state)
 }
 
 /* What is given is told when a record of it is durable, not before that: also the second try. */
-static void test_save_of_grant_failed(void **state)
+TEST(test_save_of_grant_failed)
 {
 	struct pair p = {.a = make_quota_node(0, false, 0, THETA, SECOND),
 		.b = make_quota_node(90, true, 16, THETA, SECOND),
@@ -170,7 +166,6 @@ static void test_save_of_grant_failed(void **state)
 	char record[4096];
 	size_t len;
 
-	(void)state;
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
 	assert_true(quota_next_to(p.a, p.now, 0, &m));
 	assert_true(quota_hear(p.b, 0, &m, p.now));
@@ -192,13 +187,12 @@ static void test_save_of_grant_failed(void **state)
 }
 
 /* What is saved as spent ahead of traffic is still here, wherever its record is. */
-static void test_units_ahead(void **state)
+TEST(test_units_ahead)
 {
 	struct quota_node *q = make_quota_node(100, true, 0, THETA, SECOND);
 	char record[4096];
 	size_t len;
 
-	(void)state;
 	quota_link(q, 0, false, 0);
 	for (unsigned units = 30; units <= 40; units += 10) {
 		assert_int_equal(quota_spend(q, units, SECOND), -EAGAIN);
@@ -242,7 +236,7 @@ static void save_quota_node(struct quota_node *q)
 }
 
 /* Two that have lost their memory tell each other, although neither has anything to save. */
-static void test_both_recovering(void **state)
+TEST(test_both_recovering)
 {
 	struct quota_params params = {
 		.share = 50,
@@ -256,7 +250,6 @@ static void test_both_recovering(void **state)
 	};
 	struct pair p = {.now = SECOND};
 
-	(void)state;
 	assert_int_equal(quota_create(&params, p.now, &p.a), 0);
 	assert_int_equal(quota_create(&params, p.now, &p.b), 0);
 	for (unsigned i = 0; i < 10; i++) {
@@ -271,7 +264,7 @@ static void test_both_recovering(void **state)
 }
 
 /* Two that stay recovering, as somebody else is silent, do not answer each other for ever. */
-static void test_recovering_for_long(void **state)
+TEST(test_recovering_for_long)
 {
 	struct quota_params params = {
 		.share = 50,
@@ -285,7 +278,6 @@ static void test_recovering_for_long(void **state)
 	struct quota_message m;
 	struct pair p = {.now = SECOND};
 
-	(void)state;
 	assert_int_equal(quota_create(&params, p.now, &p.a), 0);
 	assert_int_equal(quota_create(&params, p.now, &p.b), 0);
 	for (; p.now < 2 * SECOND; p.now += MS) {
@@ -300,7 +292,7 @@ static void test_recovering_for_long(void **state)
 }
 
 /* Its period is not known: nothing is held, nor heard; a memory that is lost stays so after it. */
-static void test_undated(void **state)
+TEST(test_undated)
 {
 	struct quota_params params = {.share = 100,
 		.undated = true,
@@ -312,7 +304,6 @@ static void test_undated(void **state)
 	struct quota_message message = {.statement = {.epoch = 9, .stamp = 1}};
 	struct quota_node *q;
 
-	(void)state;
 	assert_int_equal(quota_create(&params, SECOND, &q), 0);
 	assert_int_equal(quota_spend(q, 1, SECOND), -EAGAIN);
 	assert_int_equal(quota_set_share(q, 200, SECOND), 0);
@@ -332,9 +323,8 @@ static void test_undated(void **state)
 #define PROOF_SEEDS 200
 
 /* Two starts that wait for each other confirm their records, also if first messages are lost. */
-static void test_proof_after_losses(void **state)
+TEST(test_proof_after_losses)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= PROOF_SEEDS; seed++) {
 		struct quota_node *nodes[2];
 		struct prng prng;
@@ -383,7 +373,7 @@ static void test_proof_after_losses(void **state)
  * A start waits for a neighbour that has ended the start's period. That neighbour cannot confirm
  * the record. The start waits until the neighbour is silent.
  */
-static void test_neighbour_in_later_period(void **state)
+TEST(test_neighbour_in_later_period)
 {
 	const struct quota_params params = {.share = 100,
 		.period = 1,
@@ -398,7 +388,6 @@ static void test_neighbour_in_later_period(void **state)
 	uint64_t now = SECOND;
 	unsigned answers = 0;
 
-	(void)state;
 	assert_int_equal(quota_create(&params, now, &late), 0);
 	quota_link(late, 0, true, 100);
 	assert_int_equal(quota_period(other, 2, 100, now), 0);
@@ -420,23 +409,4 @@ static void test_neighbour_in_later_period(void **state)
 	assert_false(quota_view(late, now + 5 * SECOND).waits);
 	quota_destroy(late);
 	quota_destroy(other);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_crash_in_new_period),
-		cmocka_unit_test(test_durable),
-		cmocka_unit_test(test_refund),
-		cmocka_unit_test(test_save_failed),
-		cmocka_unit_test(test_save_of_grant_failed),
-		cmocka_unit_test(test_units_ahead),
-		cmocka_unit_test(test_both_recovering),
-		cmocka_unit_test(test_recovering_for_long),
-		cmocka_unit_test(test_undated),
-		cmocka_unit_test(test_proof_after_losses),
-		cmocka_unit_test(test_neighbour_in_later_period),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

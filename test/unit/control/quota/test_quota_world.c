@@ -346,34 +346,20 @@ static void run_quota_world(uint64_t seed, uint64_t periods, bool memory_losses)
 	world_free(w);
 }
 
-static void test_faults(void **state)
+TEST(test_faults)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(SEEDS); seed++)
 		run_quota_world(seed, 1, false);
 }
 
-static void test_periods(void **state)
+TEST(test_periods)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(SEEDS / 3); seed++)
 		run_quota_world(1000 + seed, PERIODS, false);
 }
 
-static void test_recovering(void **state)
+TEST(test_recovering)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(SEEDS); seed++)
 		run_quota_world(2000 + seed, 1, true);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_periods),
-		cmocka_unit_test(test_recovering),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,13 +99,12 @@ static void assert_tally(const struct tally *tally, const char *what)
 }
 
 /* For each of the largest, those in the middle and the smallest, over all seeds. */
-static void estimates_have_no_bias(void **state)
+TEST(estimates_have_no_bias)
 {
 	static const uint32_t looked_at[] = {0, 1, 2, 10, 40, 199};
 	struct tally packets[6] = {{0}}, bytes[6] = {{0}}, shares[6] = {{0}}, dropped[6] = {{0}};
 	struct talker top[SENDERS];
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(160); seed++) {
 		struct talkers *talkers = talkers_create(1024, seed);
 		struct exact exact;
@@ -147,13 +146,12 @@ static void estimates_have_no_bias(void **state)
 }
 
 /* Where every packet is taken there is nothing to be unsure of. */
-static void all_of_them_are_exact(void **state)
+TEST(all_of_them_are_exact)
 {
 	struct talkers *talkers = talkers_create(16, 1);
 	struct talker top[4];
 	double margin;
 
-	(void)state;
 	for (unsigned i = 0; i < 40; i++)
 		add_packet(talkers, i % 4 == 0, 100, 1, i % 8 == 0);
 	assert_int_equal(talkers_top(talkers, top, 4), 2);
@@ -170,13 +168,12 @@ static void all_of_them_are_exact(void **state)
 }
 
 /* Three samples say little, and say so. */
-static void few_samples_are_wide(void **state)
+TEST(few_samples_are_wide)
 {
 	struct talkers *talkers = talkers_create(16, 1);
 	struct talker one, top[2];
 	double margin, share;
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		add_packet(talkers, 1, 100, 1024, true);
 	assert_int_equal(talkers_top(talkers, &one, 1), 1);
@@ -204,7 +201,7 @@ static void assert_score(double margin, double variance, double unit)
 }
 
 /* Five small samples of one, two of them dropped, each for four; and 20 large ones of others. */
-static void margins_are_scores(void **state)
+TEST(margins_are_scores)
 {
 	struct talkers *talkers = talkers_create(16, 1);
 	const double n = 5 * 4 / 3.0; /* samples that would be as sure of a part */
@@ -212,7 +209,6 @@ static void margins_are_scores(void **state)
 	const struct talker *all;
 	struct talker top[2];
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++)
 		add_packet(talkers, 1, 100, 4, i < 2);
 	for (unsigned i = 0; i < 20; i++)
@@ -249,7 +245,7 @@ static void margins_are_scores(void **state)
  * A million made-up senders, each with a packet: who sends much is there, and nobody is said to
  * have sent more than he has, or less than that by more than what is missed.
  */
-static void spoofed_senders_take_no_memory(void **state)
+TEST(spoofed_senders_take_no_memory)
 {
 	enum { CAPACITY = 256, LARGE = 5, SPOOFED = 1000000 };
 	struct talkers *talkers = talkers_create(CAPACITY, 3);
@@ -258,7 +254,6 @@ static void spoofed_senders_take_no_memory(void **state)
 	struct prng prng;
 	size_t n;
 
-	(void)state;
 	prng_seed(&prng, 5);
 	for (uint32_t i = 0; i < SPOOFED; i++) {
 		uint32_t large = prng_below(&prng, 20);
@@ -311,21 +306,19 @@ static void least_gives_way(bool comes_first)
 	talkers_free(talkers);
 }
 
-static void the_least_gives_way(void **state)
+TEST(the_least_gives_way)
 {
-	(void)state;
 	least_gives_way(true);
 	least_gives_way(false);
 }
 
 /* The order, ties by key, fewer than there are, and whose samples have several tags. */
-static void order_and_tags(void **state)
+TEST(order_and_tags)
 {
 	struct talkers *talkers = talkers_create(8, 9);
 	struct talkers_sample sample = {.key = key_of(2), .bytes = 100, .weight = 2, .tag = 5};
 	struct talker top[8];
 
-	(void)state;
 	assert_int_equal(talkers_top(talkers, top, 8), 0);
 	talkers_add(talkers, &sample);
 	sample.tag = 6;
@@ -341,19 +334,4 @@ static void order_and_tags(void **state)
 	assert_true(top[1].tags && top[1].tag == 5 && !top[0].tags);
 	assert_int_equal(top[1].samples, 2);
 	talkers_free(talkers);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(estimates_have_no_bias),
-		cmocka_unit_test(all_of_them_are_exact),
-		cmocka_unit_test(few_samples_are_wide),
-		cmocka_unit_test(margins_are_scores),
-		cmocka_unit_test(spoofed_senders_take_no_memory),
-		cmocka_unit_test(the_least_gives_way),
-		cmocka_unit_test(order_and_tags),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,9 +154,8 @@ static void try_packet(const struct classifier *classifier, const struct policy 
 			classify_candidate(&question, &policies[got].match), CANDIDATE_NONE);
 }
 
-static void random_questions(void **state)
+TEST(random_questions)
 {
-	(void)state;
 	classify_world_seed(11);
 	for (unsigned round = 0; round < ROUNDS_N; round++) {
 		struct policy policies[POLICIES];
@@ -175,7 +174,7 @@ static void random_questions(void **state)
 }
 
 /* One address says of which family the other is. */
-static void other_address(void **state)
+TEST(other_address)
 {
 	static const struct {
 		const char *dst, *src, *named_dst, *named_src;
@@ -193,7 +192,6 @@ static void other_address(void **state)
 		{"10.0.0.0/8", "192.0.2.2/32", "10.1.0.0/16", "192.0.2.0/24", CANDIDATE_SOME},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		const struct match asked = make_policy(
 			&(struct row){.used = true, .dst = rows[i].dst, .src = rows[i].src})
@@ -209,7 +207,7 @@ static void other_address(void **state)
 }
 
 /* Also the first port is one; what is not said may be any. */
-static void ports(void **state)
+TEST(ports)
 {
 	static const struct {
 		uint16_t asked;
@@ -226,7 +224,6 @@ static void ports(void **state)
 		{1, {0, 0}, CANDIDATE_ALL},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++)
 		for (unsigned source = 0; source <= 1; source++) {
 			struct row ask = {.used = true, .proto = 17}, name = ask;
@@ -243,7 +240,7 @@ static void ports(void **state)
 }
 
 /* Prefixes around and within the one that is asked about; ties; both families. */
-static void prefixes(void **state)
+TEST(prefixes)
 {
 	static const struct {
 		const char *asked, *named;
@@ -266,7 +263,6 @@ static void prefixes(void **state)
 		{"2001:db8:1::/48", "0.0.0.0/0", CANDIDATE_NONE},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		const struct match asked =
 			make_policy(&(struct row){.used = true, .dst = rows[i].asked}).match;
@@ -278,14 +274,4 @@ static void prefixes(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(prefixes),
-		cmocka_unit_test(other_address),
-		cmocka_unit_test(ports),
-		cmocka_unit_test(random_questions),
-	};
-
-	return cmocka_run_group_tests(tests, start_eal, stop_eal);
-}
+TEST_GROUP(start_eal, stop_eal)

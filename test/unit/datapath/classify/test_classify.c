@@ -266,9 +266,8 @@ static const struct scenario scenarios[] = {
 				A_TO_B)}},
 };
 
-static void test_scenarios(void **state)
+TEST(test_scenarios)
 {
-	(void)state;
 	for (unsigned i = 0; i < COUNT(scenarios); i++)
 		check_scenario(&scenarios[i]);
 }
@@ -290,7 +289,7 @@ static void check_parsed(const struct classifier *classifier, const struct tunne
 }
 
 /* What the parser knows more of, or might, it is asked about; what is plain it is not. */
-static void test_who_is_parsed(void **state)
+TEST(test_who_is_parsed)
 {
 	static const struct {
 		enum form form;
@@ -324,7 +323,6 @@ static void test_who_is_parsed(void **state)
 	struct classifier *classifier = NULL;
 	struct frame sent[2];
 
-	(void)state;
 	assert_int_equal(classifier_create(&policy, 1, -1, &classifier), 0);
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		make_frame(
@@ -345,12 +343,4 @@ static void test_who_is_parsed(void **state)
 	classifier_destroy(classifier);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scenarios),
-		cmocka_unit_test(test_who_is_parsed),
-	};
-
-	return cmocka_run_group_tests(tests, start_eal, stop_eal);
-}
+TEST_GROUP(start_eal, stop_eal)

@@ -167,13 +167,12 @@ static void check_random(
 }
 
 /* A failure is repeated with the seed that is printed before it. */
-static void test_random(void **state)
+TEST(test_random)
 {
 	const char *text = getenv("WEIR_SEED");
 	const uint64_t seed = text != NULL ? strtoull(text, NULL, 0) : 0x5eed0002;
 	struct flavour flavour;
 
-	(void)state;
 	print_message("seed %#" PRIx64 " (WEIR_SEED changes it)\n", seed);
 	classify_world_seed(seed);
 	for (unsigned round = 0; round < ROUNDS(200); round++) {
@@ -223,11 +222,10 @@ static void check_drops(const struct classifier *classifier, const struct world 
 }
 
 /* Wires that drop what no policy takes, whatever the policies and the form of a burst. */
-static void test_drops(void **state)
+TEST(test_drops)
 {
 	unsigned refused = 0;
 
-	(void)state;
 	for (unsigned round = 0; round < ROUNDS(200); round++) {
 		const struct flavour flavour = random_flavour();
 		const uint32_t wires = random_next() % 8;
@@ -248,7 +246,7 @@ static void test_drops(void **state)
 }
 
 /* The L2 lengths are there if a policy charges without them, whatever else is asked. */
-static void test_l2_lengths(void **state)
+TEST(test_l2_lengths)
 {
 	struct policy policies[] = {make_policy(&(struct row){.used = true}),
 		make_policy(&(struct row){.dst = "10.0.0.0/8"})};
@@ -256,7 +254,6 @@ static void test_l2_lengths(void **state)
 	struct frame sent[BURST];
 	struct frames frames;
 
-	(void)state;
 	policies[0].accounting = ACCOUNTING_L3;
 	for (unsigned n_policies = 1; n_policies <= COUNT(policies); n_policies++) {
 		assert_int_equal(classifier_create(policies, n_policies, -1, &classifier), 0);
@@ -273,13 +270,4 @@ static void test_l2_lengths(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_drops),
-		cmocka_unit_test(test_l2_lengths),
-	};
-
-	return cmocka_run_group_tests(tests, start_eal, stop_eal);
-}
+TEST_GROUP(start_eal, stop_eal)

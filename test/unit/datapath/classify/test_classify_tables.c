@@ -14,13 +14,12 @@
 #include <rte_malloc.h>
 
 /* Prefixes that share nothing below 24 bits need as many groups of slots as there are of them. */
-static void test_scattered_prefixes(void **state)
+TEST(test_scattered_prefixes)
 {
 	enum { N = 2000 };
 	struct policy *policies = calloc(N, sizeof(*policies));
 	struct classifier *classifier = NULL;
 
-	(void)state;
 	assert_non_null(policies);
 	classify_world_seed(7);
 	for (unsigned i = 0; i < N; i++) {
@@ -59,13 +58,12 @@ static uint32_t policy_of(const struct classifier *classifier, uint8_t group, ui
 }
 
 /* As many groups of slots as there is room for, and in each a prefix that ends with its group. */
-static void test_full_groups(void **state)
+TEST(test_full_groups)
 {
 	static const unsigned counts[] = {1, 63, 64, 65, 128};
 	struct policy policies[128];
 	struct classifier *classifier = NULL;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(policies); i++) {
 		policies[i] = make_policy(&(struct row){.dst = "10.0.0.128/25"});
 		policies[i].match.dst.addr[2] = i;
@@ -89,7 +87,7 @@ static void check_one(const struct classifier *classifier, const char *dst, int 
 }
 
 /* As during a reload: the new one is built beside the old one, which goes away later. */
-static void test_two_at_once(void **state)
+TEST(test_two_at_once)
 {
 	const struct policy old[] = {make_policy(&(struct row){.dst = "10.0.0.0/8"}),
 		make_policy(&(struct row){.dst = "2001:db8::/32"})};
@@ -97,7 +95,6 @@ static void test_two_at_once(void **state)
 		make_policy(&(struct row){.dst = "10.0.0.0/9"})};
 	struct classifier *first = NULL, *second = NULL;
 
-	(void)state;
 	assert_int_equal(classifier_create(old, 2, -1, &first), 0);
 	assert_int_equal(classifier_create(new, 2, -1, &second), 0);
 	check_one(first, "10.128.0.0", 0);
@@ -111,7 +108,7 @@ static void test_two_at_once(void **state)
 /*
  * What it answers is the caller's; who wins is decided by the order of the policies all the same.
  */
-static void test_answers(void **state)
+TEST(test_answers)
 {
 	struct policy policies[] = {make_policy(&(struct row){.dst = "10.0.0.0/8"}),
 		make_policy(&(struct row){.dst = "10.0.0.0/9", .direction = DIRECTION_A_TO_B}),
@@ -124,7 +121,6 @@ static void test_answers(void **state)
 		.expect = 7};
 	struct classifier *classifier = NULL;
 
-	(void)state;
 	assert_int_equal(classifier_create_as(policies, answers, 3, -1, &classifier), 0);
 	check_one(classifier, "10.128.0.0", 7);
 	check_one(classifier, "10.127.0.0", 5);
@@ -166,7 +162,7 @@ static void *build_some(void *arg)
 }
 
 /* Nothing is left of those built by two other threads at once, and lookups here go on. */
-static void test_built_aside(void **state)
+TEST(test_built_aside)
 {
 	struct policy used = make_policy(&(struct row){.dst = "10.0.0.0/23"});
 	struct policy other = make_policy(&(struct row){.dst = "10.0.0.1/32"});
@@ -175,7 +171,6 @@ static void test_built_aside(void **state)
 	pthread_t threads[2];
 	void *failed;
 
-	(void)state;
 	assert_int_equal(classifier_create(&used, 1, -1, &classifier), 0);
 	before = count_table_allocs();
 	for (unsigned i = 0; i < COUNT(threads); i++)
@@ -238,7 +233,7 @@ static void fill_memory(const struct policy *policies, unsigned n_policies, size
 	assert_int_equal(count_table_allocs(), before);
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
 	const struct policy v4[] = {make_policy(&(struct row){.dst = "10.0.0.0/8"}),
 		make_policy(&(struct row){.vlan = NAMED(1)})};
@@ -248,34 +243,19 @@ static void test_out_of_memory(void **state)
 		make_policy(&(struct row){.src = "10.0.0.0/8"}),
 		make_policy(&(struct row){.src = "2001:db8::/32"})};
 
-	(void)state;
 	fill_memory(v4, COUNT(v4), 1 << 12);
 	fill_memory(v6, COUNT(v6), 1 << 12);
 	fill_memory(all, COUNT(all), 1 << 12);
 }
 
-static void test_too_many(void **state)
+TEST(test_too_many)
 {
 	const struct policy policy = make_policy(&(struct row){.used = true});
 	struct classifier *classifier = NULL;
 
-	(void)state;
 	assert_int_equal(classifier_create(&policy, (1u << 21) + 1, -1, &classifier), -E2BIG);
 	assert_null(classifier);
 	classifier_destroy(NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scattered_prefixes),
-		cmocka_unit_test(test_full_groups),
-		cmocka_unit_test(test_two_at_once),
-		cmocka_unit_test(test_built_aside),
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_too_many),
-	};
-
-	return cmocka_run_group_tests(tests, start_eal, stop_eal);
-}
+TEST_GROUP(start_eal, stop_eal)

@@ -186,7 +186,7 @@ static uint64_t seed_of_run(void)
 	return seed;
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
 	/* Within a prefix, of lengths from and to; and of how many answers. */
 	static const struct {
@@ -206,7 +206,6 @@ static void test_random(void **state)
 	static struct set set;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, seed_of_run());
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		set.n = 0;
@@ -224,12 +223,11 @@ static void test_random(void **state)
 }
 
 /* As many ranges in a block as fit side by side, one fewer, and one more. */
-static void test_full_blocks(void **state)
+TEST(test_full_blocks)
 {
 	static struct set set;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned n = 1; n <= 12; n++)
 		for (unsigned touching = 0; touching < 2; touching++) {
@@ -245,12 +243,11 @@ static void test_full_blocks(void **state)
 }
 
 /* More and more ranges of all addresses: at first few, and then more; to the very last, or not. */
-static void test_few(void **state)
+TEST(test_few)
 {
 	static struct set set;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned n = 0; n <= CROWD; n++)
 		for (unsigned last = 0; last < 2; last++) {
@@ -265,12 +262,11 @@ static void test_few(void **state)
 }
 
 /* Two ranges that meet at any address: also where the highest bit of one is another. */
-static void test_halves(void **state)
+TEST(test_halves)
 {
 	static struct set set;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned length = 1; length <= 32; length++)
 		for (unsigned upper = 0; upper < 2; upper++) {
@@ -281,12 +277,11 @@ static void test_halves(void **state)
 }
 
 /* 32 prefixes, each in the one before; at one edge of it, and then at the other. */
-static void test_nested(void **state)
+TEST(test_nested)
 {
 	static struct set set;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned upper = 0; upper < 2; upper++) {
 		set.n = 0;
@@ -297,12 +292,11 @@ static void test_nested(void **state)
 }
 
 /* Chains of rules, whose upper bits are set, and prefixes that say "nothing". */
-static void test_answers(void **state)
+TEST(test_answers)
 {
 	static struct set set;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	set.n = 0;
 	add_test_prefix(&set, 0x0a000000, 8, 7);
@@ -313,13 +307,12 @@ static void test_answers(void **state)
 	check_alone_and_not(&set, &prng);
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
 	static struct set set;
 	struct fib4 *fib, *made[4096];
 	unsigned n = 0;
 
-	(void)state;
 	set.n = 0;
 	for (uint32_t k = 0; k < CROWD; k++)
 		add_test_prefix(&set, 0x0a000000 + (k << 17), 16, k);
@@ -349,27 +342,12 @@ static int stop_eal(void **state)
 }
 
 /* The vectors are compared with, where the CPU has them. */
-static void test_wide(void **state)
+TEST(test_wide)
 {
-	(void)state;
 	print_message("%u bursts were also looked at by vectors of 512 bits\n", n_wide);
 	if (!classify_has_wide())
 		skip();
 	assert_true(n_wide > 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_full_blocks),
-		cmocka_unit_test(test_few),
-		cmocka_unit_test(test_halves),
-		cmocka_unit_test(test_nested),
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_wide),
-	};
-
-	return cmocka_run_group_tests(tests, start_eal, stop_eal);
-}
+TEST_GROUP(start_eal, stop_eal)

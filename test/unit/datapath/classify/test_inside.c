@@ -5,6 +5,8 @@
  * fragments. All ways through the classifier: bursts of one kind, which it would rather not parse,
  * and mixed ones.
  */
+#include "check.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,12 +115,11 @@ static void check_burst(const struct classifier *classifier, const struct tunnel
 	}
 }
 
-static void test_tunnels(void **state)
+TEST(test_tunnels)
 {
 	const struct tunnels tunnels = {.classify = TUNNELS_INNER, .vxlan_port = VXLAN};
 	struct classifier *classifier = make_classifier();
 
-	(void)state;
 	for (unsigned first = 0; first < COUNT(cases); first++)
 		for (unsigned step = 0; step < 4; step++) {
 			check_burst(classifier, NULL, first, step);
@@ -131,7 +132,7 @@ static void test_tunnels(void **state)
  * A later fragment is charged as its first. Without one it is charged to the stricter of the two
  * that it could be of, or as without ports, or it is refused.
  */
-static void test_fragments(void **state)
+TEST(test_fragments)
 {
 	static const layer layers[][LAYERS_MAX] = {
 		{OUTER, {V4, UDP, 0, 0x0020}, {PAYLOAD, 64}, {PATCH, 19, 7}},
@@ -149,7 +150,6 @@ static void test_fragments(void **state)
 	static struct frames frames;
 	struct frame built[4];
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		build_frame(layers[i], &built[i]);
 		put_checksum(built[i].bytes, 14);
@@ -192,12 +192,4 @@ static int stop_eal(void **state)
 	return rte_eal_cleanup();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tunnels),
-		cmocka_unit_test(test_fragments),
-	};
-
-	return cmocka_run_group_tests(tests, start_eal, stop_eal);
-}
+TEST_GROUP(start_eal, stop_eal)

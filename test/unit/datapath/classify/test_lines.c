@@ -49,11 +49,10 @@ static const struct lines_header *header_of(const struct written *written)
 	return (const struct lines_header *)written->lines;
 }
 
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
 	struct written written = write_rows(NULL, 0);
 
-	(void)state;
 	assert_int_equal(written.n, 1);
 	assert_int_equal(header_of(&written)->version, LINES_VERSION);
 	assert_int_equal(header_of(&written)->any, LINES_NONE);
@@ -81,12 +80,11 @@ static const struct row all_parts[] = {
 };
 
 /* Parts lie one behind the other, and all of them count. */
-static void test_parts(void **state)
+TEST(test_parts)
 {
 	struct written written = write_rows(all_parts, COUNT(all_parts));
 	const struct lines_header *header = header_of(&written);
 
-	(void)state;
 	assert_int_equal(header->dst.v4, 1);
 	assert_int_equal(header->dst.few, 0);
 	assert_int_equal(header->dst.v6, 0);
@@ -105,13 +103,12 @@ static void test_parts(void **state)
 }
 
 /* Only from the first rule with a condition to the last: others are answers themselves. */
-static void test_rules(void **state)
+TEST(test_rules)
 {
 	struct written written = write_rows(all_parts, COUNT(all_parts));
 	const struct lines_header *header = header_of(&written);
 	const struct lines_rule *rule = (const void *)&written.lines[header->rules];
 
-	(void)state;
 	assert_int_equal(rule[0].policy, 2);
 	assert_int_equal(rule[1].policy, 3);
 	assert_int_equal(rule[0].next, 1);
@@ -119,12 +116,11 @@ static void test_rules(void **state)
 }
 
 /* Few ranges: where each begins, and behind the last one nothing does. */
-static void test_few(void **state)
+TEST(test_few)
 {
 	struct written written = write_rows(all_parts, COUNT(all_parts));
 	const struct lines_few *few = (const void *)&written.lines[header_of(&written)->src.v4];
 
-	(void)state;
 	assert_int_equal(few->first[0], 0);
 	assert_int_equal(few->first[1], 0x0a000000);
 	assert_int_equal(few->first[2], 0x0b000000);
@@ -136,11 +132,10 @@ static void test_few(void **state)
 	free_written(&written);
 }
 
-static void test_no_room(void **state)
+TEST(test_no_room)
 {
 	struct written written = write_rows(all_parts, COUNT(all_parts));
 
-	(void)state;
 	memset(written.lines, 0x5a, sizeof(*written.lines));
 	assert_int_equal(
 		classifier_lines_write(written.classifier, written.lines, written.n - 1), -ENOSPC);
@@ -150,12 +145,11 @@ static void test_no_room(void **state)
 }
 
 /* Every line is written whole, and none behind them. */
-static void test_extent(void **state)
+TEST(test_extent)
 {
 	struct written first = write_rows(all_parts, COUNT(all_parts));
 	struct classify_line *again = malloc(first.n * sizeof(*again));
 
-	(void)state;
 	assert_non_null(again);
 	memset(again, 0xff, first.n * sizeof(*again));
 	assert_int_equal(classifier_lines_write(first.classifier, again, first.n), 0);
@@ -167,16 +161,4 @@ static void test_extent(void **state)
 	free_written(&first);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_few),
-		cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_extent),
-	};
-
-	return cmocka_run_group_tests(tests, start_eal, stop_eal);
-}
+TEST_GROUP(start_eal, stop_eal)

@@ -127,9 +127,8 @@ static void check_answers(const struct set *set, unsigned n)
 	lpm6_destroy(lpm);
 }
 
-static void test_answers(void **state)
+TEST(test_answers)
 {
-	(void)state;
 	classify_world_seed(0x5eed0012);
 	for (unsigned n = 1; n <= 1000; n = n * 3 + 1)
 		for (enum kind kind = SITES; kind <= NESTED; kind++) {
@@ -170,9 +169,8 @@ static void check_chains(const struct set *set, double bytes_max)
 	lpm6_destroy(lpm);
 }
 
-static void test_chains(void **state)
+TEST(test_chains)
 {
-	(void)state;
 	classify_world_seed(0x5eed0013);
 	for (unsigned n = 1000; n <= ROUNDS(1000000); n *= 10)
 		for (enum kind kind = SITES; kind <= HOSTS; kind++) {
@@ -184,12 +182,11 @@ static void test_chains(void **state)
 }
 
 /* Two tables of one set are the same, whatever was built before. */
-static void test_same_again(void **state)
+TEST(test_same_again)
 {
 	struct lpm6 *first, *second;
 	struct set set;
 
-	(void)state;
 	classify_world_seed(0x5eed0014);
 	set = make_set(NESTED, ROUNDS(20000));
 	first = create_table(&set);
@@ -202,13 +199,4 @@ static void test_same_again(void **state)
 	free(set.prefix);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_chains),
-		cmocka_unit_test(test_same_again),
-	};
-
-	return cmocka_run_group_tests(tests, start_eal, stop_eal);
-}
+TEST_GROUP(start_eal, stop_eal)

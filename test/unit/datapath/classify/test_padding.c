@@ -108,7 +108,7 @@ static void check_burst(const struct classifier *classifier, const struct policy
 	}
 }
 
-static void test_charges_of_layer_3(void **state)
+TEST(test_charges_of_layer_3)
 {
 	/* One policy takes all without a look at addresses, the other one by a prefix. */
 	static const struct row rows[] = {{.used = true}, {.used = true, .dst = "0.0.0.0/1"}};
@@ -117,7 +117,6 @@ static void test_charges_of_layer_3(void **state)
 	const char *text = getenv("WEIR_SEED");
 	uint64_t seed = text ? strtoull(text, NULL, 0) : 1;
 
-	(void)state;
 	print_message("seed %lu (WEIR_SEED changes it)\n", seed);
 	classify_world_seed(seed);
 	for (size_t k = 0; k < COUNT(rows); k++) {
@@ -133,9 +132,4 @@ static void test_charges_of_layer_3(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_charges_of_layer_3)};
-
-	return cmocka_run_group_tests(tests, start_eal, stop_eal);
-}
+TEST_GROUP(start_eal, stop_eal)

@@ -173,12 +173,11 @@ static uint64_t seed_of_run(void)
 	return seed;
 }
 
-static void test_one_other(void **state)
+TEST(test_one_other)
 {
 	static struct sent sent;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, seed_of_run());
 	for (unsigned n = 1; n <= FRAMES; n++)
 		for (unsigned form = 0; form < 4; form++) {
@@ -188,14 +187,13 @@ static void test_one_other(void **state)
 }
 
 /* The words whose neighbours could carry into one another: total length, with TOS and ID. */
-static void test_total_length(void **state)
+TEST(test_total_length)
 {
 	static const uint16_t totals[] = {0, 19, 20, 21, 0xff, 0x100, 0x113, 0x8000, 0xffff};
 	static const uint16_t others[] = {0, 1, 0xff, 0x8000, 0xffff};
 	static struct sent sent;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	make_burst(&prng, &sent, WIDE_STEP, ETHER_LEN, false);
 	for (unsigned t = 0; t < COUNT(totals); t++)
@@ -209,12 +207,11 @@ static void test_total_length(void **state)
 		}
 }
 
-static void test_next_headers(void **state)
+TEST(test_next_headers)
 {
 	static struct sent sent;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	make_burst(&prng, &sent, 3, ETHER_LEN, true);
 	for (unsigned next = 0; next < 256; next++) {
@@ -224,23 +221,10 @@ static void test_next_headers(void **state)
 }
 
 /* The vectors are compared with, where the CPU has them. */
-static void test_wide(void **state)
+TEST(test_wide)
 {
-	(void)state;
 	print_message("%u bursts were also looked at by vectors of 512 bits\n", n_wide);
 	if (!classify_has_wide())
 		skip();
 	assert_true(n_wide > 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_other),
-		cmocka_unit_test(test_total_length),
-		cmocka_unit_test(test_next_headers),
-		cmocka_unit_test(test_wide),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

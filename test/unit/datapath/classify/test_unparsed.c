@@ -214,9 +214,8 @@ static void check_world(struct prng *prng, uint64_t seed)
 	classifier_destroy(classifier);
 }
 
-static void test_strictest(void **state)
+TEST(test_strictest)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(WORLDS); seed++) {
 		struct prng prng;
 
@@ -226,7 +225,7 @@ static void test_strictest(void **state)
 }
 
 /* What decides between two policies of one port each, of packets whose ports are not known. */
-static void test_order_of_strictness(void **state)
+TEST(test_order_of_strictness)
 {
 	static const struct {
 		const char *name;
@@ -262,7 +261,6 @@ static void test_order_of_strictness(void **state)
 			POLICY(.total = 86400 * 30, .limit_bps = 33), true},
 	};
 
-	(void)state;
 	for (unsigned swap = 0; swap < 2; swap++)
 		for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 			struct policy policies[2];
@@ -298,7 +296,7 @@ static void test_order_of_strictness(void **state)
  * What is above a policy makes it strict, and takes no packet itself unless it has a match: those
  * of other ports are nobody's.
  */
-static void test_levels(void **state)
+TEST(test_levels)
 {
 	struct policy policies[3] = {any_policy(), any_policy(), any_policy()};
 	const uint8_t addresses[8] = {0};
@@ -314,7 +312,6 @@ static void test_levels(void **state)
 	struct classifier *classifier;
 	uint32_t got[2];
 
-	(void)state;
 	policies[0].limit_bps = 8000;
 	policies[0].children = 1;
 	policies[1].parent = 0;
@@ -334,7 +331,7 @@ static void test_levels(void **state)
 }
 
 /* A packet of which not even the address is known, and one that contradicts another. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	struct policy policies[1] = {any_policy()};
 	const uint8_t addresses[8] = {0};
@@ -351,7 +348,6 @@ static void test_refused(void **state)
 	struct classifier *classifier;
 	uint32_t got[2];
 
-	(void)state;
 	for (unsigned vlan = 7; vlan < 9; vlan++) {
 		policies[0].match.vlan = (int)vlan;
 		assert_int_equal(classifier_create(policies, 1, -1, &classifier), 0);
@@ -371,14 +367,4 @@ static void test_refused(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_strictest),
-		cmocka_unit_test(test_order_of_strictness),
-		cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests_name("unparsed", tests, start_eal, stop_eal);
-}
+TEST_GROUP(start_eal, stop_eal)

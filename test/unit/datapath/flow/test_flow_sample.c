@@ -16,11 +16,10 @@ static uint64_t count_of(const struct flow_sample *s)
 	return flow_slot_count(flow_slot_read(s, SLOT));
 }
 
-static void test_counts_its_holder(void **state)
+TEST(test_counts_its_holder)
 {
 	struct flow_sample s = {0};
 
-	(void)state;
 	flow_sample_add(&s, FLOW(1), 1500);
 	flow_sample_add(&s, FLOW(1), 500);
 	assert_int_equal(count_of(&s), 2000);
@@ -32,9 +31,8 @@ static void test_counts_its_holder(void **state)
 }
 
 /* A holder with v votes survives v packets of others, and not one more. */
-static void test_displacement(void **state)
+TEST(test_displacement)
 {
-	(void)state;
 	for (unsigned votes = 1; votes <= FLOW_SCORE_MAX + 3; votes++) {
 		unsigned saved = votes < FLOW_SCORE_MAX ? votes : FLOW_SCORE_MAX;
 		struct flow_sample s = {0};
@@ -51,13 +49,12 @@ static void test_displacement(void **state)
 }
 
 /* An ended flow gives way to the one that goes on; a large one is not driven out by small ones. */
-static void test_the_large_stays(void **state)
+TEST(test_the_large_stays)
 {
 	struct flow_sample s = {0};
 	struct prng prng;
 	unsigned held = 0;
 
-	(void)state;
 	prng_seed(&prng, 3);
 	for (int i = 0; i < 100; i++)
 		flow_sample_add(&s, FLOW(1), 1500);
@@ -70,36 +67,21 @@ static void test_the_large_stays(void **state)
 	assert_true(held > 9500);
 }
 
-static void test_tag_of_zero_is_not_free(void **state)
+TEST(test_tag_of_zero_is_not_free)
 {
 	struct flow_sample s = {0};
 
-	(void)state;
 	flow_sample_add(&s, SLOT, 1);
 	assert_true(flow_slot_read(&s, SLOT) != 0);
 	assert_int_equal(count_of(&s), 1);
 }
 
-static void test_count_wraps_in_its_bits(void **state)
+TEST(test_count_wraps_in_its_bits)
 {
 	struct flow_sample s = {0};
 
-	(void)state;
 	flow_sample_add(&s, FLOW(1), FLOW_COUNT_MASK);
 	flow_sample_add(&s, FLOW(1), 11);
 	assert_int_equal(count_of(&s), 10);
 	assert_int_equal(flow_slot_tag(flow_slot_read(&s, SLOT)), flow_tag(FLOW(1)));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counts_its_holder),
-		cmocka_unit_test(test_displacement),
-		cmocka_unit_test(test_the_large_stays),
-		cmocka_unit_test(test_tag_of_zero_is_not_free),
-		cmocka_unit_test(test_count_wraps_in_its_bits),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,14 +19,13 @@ static struct new_flows *table_of(unsigned entries, uint64_t hz)
 	return flows;
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
 	static const struct {
 		unsigned entries;
 		size_t lines;
 	} cases[] = {{0, 1}, {1, 1}, {8, 1}, {9, 2}, {65536, 8192}, {65537, 16384}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(new_flows_bytes(cases[i].entries),
 			sizeof(struct new_flows) + 64 * cases[i].lines);
@@ -35,11 +34,10 @@ static void test_sizes(void **state)
 }
 
 /* Known for 30 seconds after it was last seen, on any clock; a refused flow stays new. */
-static void test_how_long(void **state)
+TEST(test_how_long)
 {
 	static const uint64_t hz[] = {1000, GHZ, 2499999999, 5 * GHZ};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(hz) / sizeof(hz[0]); i++) {
 		for (uint64_t now = hz[i] / 7; now < 100 * hz[i]; now += hz[i] * 10 / 3) {
 			struct new_flows *flows = table_of(64, hz[i]);
@@ -62,12 +60,11 @@ static void test_how_long(void **state)
 }
 
 /* Every hash is somebody, 0 too, and in an empty table nobody is known. */
-static void test_any_hash(void **state)
+TEST(test_any_hash)
 {
 	struct new_flows *flows = table_of(4096, GHZ);
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	assert_false(new_flows_known(flows, 0, 0));
 	new_flows_remember(flows, 0, 0);
@@ -83,12 +80,11 @@ static void test_any_hash(void **state)
 }
 
 /* In a full set the one longest unseen gives way: not the first in, and not one seen since. */
-static void test_who_gives_way(void **state)
+TEST(test_who_gives_way)
 {
 	struct new_flows *flows = table_of(1, GHZ);
 	uint64_t now = GHZ;
 
-	(void)state;
 	for (uint32_t hash = 1; hash <= NEW_FLOW_WAYS; hash++, now += GHZ)
 		new_flows_remember(flows, hash, now);
 	assert_true(new_flows_known(flows, 1, now));
@@ -102,12 +98,11 @@ static void test_who_gives_way(void **state)
 }
 
 /* A flow that begins anew takes its own entry, not another's as well. */
-static void test_one_entry_a_flow(void **state)
+TEST(test_one_entry_a_flow)
 {
 	struct new_flows *flows = table_of(1, GHZ);
 	uint64_t now = 40 * GHZ;
 
-	(void)state;
 	new_flows_remember(flows, 1, 0);
 	for (uint32_t hash = 2; hash <= NEW_FLOW_WAYS; hash++)
 		new_flows_remember(flows, hash, now);
@@ -123,7 +118,7 @@ static void test_one_entry_a_flow(void **state)
  * Half full, hardly anyone is forgotten, though all hashes agree in the bits that chose the queue;
  * and a flood of once seen flows does not drive out those that keep speaking.
  */
-static void test_flood(void **state)
+TEST(test_flood)
 {
 	enum { ENTRIES = 8192, SPEAKERS = 500 };
 	struct new_flows *flows = table_of(ENTRIES, GHZ);
@@ -132,7 +127,6 @@ static void test_flood(void **state)
 	struct prng prng;
 	uint64_t now = 0;
 
-	(void)state;
 	prng_seed(&prng, 2);
 	for (unsigned i = 0; i < ENTRIES / 2; i++) {
 		hash[i] = (uint32_t)prng_next(&prng) << 7 | 3;
@@ -155,18 +149,4 @@ static void test_flood(void **state)
 	}
 	assert_in_range(forgotten, 0, SPEAKERS * 60 / 1000);
 	free(flows);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_how_long),
-		cmocka_unit_test(test_any_hash),
-		cmocka_unit_test(test_who_gives_way),
-		cmocka_unit_test(test_one_entry_a_flow),
-		cmocka_unit_test(test_flood),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

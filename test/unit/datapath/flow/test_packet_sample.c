@@ -51,13 +51,12 @@ static void offer_traffic(struct packet_sample *sample, const struct traffic *tr
 }
 
 /* Over many seeds the mean error of each sum is none, and its variance what is said of it. */
-static void nobody_is_preferred(void **state)
+TEST(nobody_is_preferred)
 {
 	static const struct traffic cases[] = {
 		{1, 300}, {1, 30000}, {32, 10}, {32, 1000}, {32, 200000}, {7, 5000}};
 	const unsigned seeds = ROUNDS(200);
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		double all = 0, firsts = 0, said = 0, off = 0, said_firsts = 0;
 
@@ -83,14 +82,13 @@ static void nobody_is_preferred(void **state)
 }
 
 /* Up to what was asked for all are taken, and stand for themselves. */
-static void few_are_all_taken(void **state)
+TEST(few_are_all_taken)
 {
 	const struct traffic slow = {4, 100};
 	struct packet_sample sample;
 	struct outcome o = {0};
 	uint64_t now = 1;
 
-	(void)state;
 	packet_sample_init(&sample, SEED, PER_S, HZ, now);
 	offer_traffic(&sample, &slow, &now, 5, &o);
 	assert_near((double)o.taken, o.all, 0);
@@ -99,11 +97,10 @@ static void few_are_all_taken(void **state)
 }
 
 /* About so many a second; and of a flood no more at once than a few rounds. */
-static void many_are_bounded(void **state)
+TEST(many_are_bounded)
 {
 	static const double rates[] = {100, 3000, 50000, 450000};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
 		const struct traffic traffic = {BURST, rates[i]};
 		struct packet_sample sample;
@@ -119,14 +116,13 @@ static void many_are_bounded(void **state)
 }
 
 /* After a flood it is soon back with the few that come then. */
-static void a_flood_is_forgotten(void **state)
+TEST(a_flood_is_forgotten)
 {
 	const struct traffic flood = {BURST, 400000}, few = {1, 200};
 	struct packet_sample sample;
 	struct outcome before = {0}, settles = {0}, then = {0};
 	uint64_t now = 1;
 
-	(void)state;
 	packet_sample_init(&sample, SEED, PER_S, HZ, now);
 	offer_traffic(&sample, &flood, &now, 0.5, &before);
 	assert_true(sample.shift > 8);
@@ -137,13 +133,12 @@ static void a_flood_is_forgotten(void **state)
 }
 
 /* Only candidates are taken, and of none there is none. */
-static void only_candidates(void **state)
+TEST(only_candidates)
 {
 	const uint64_t some = UINT64_C(0x8000000100010010);
 	struct packet_sample sample;
 	unsigned shift;
 
-	(void)state;
 	packet_sample_init(&sample, SEED, PER_S, HZ, 0);
 	assert_int_equal(packet_sample_take(&sample, 0, 0, &shift), 0);
 	assert_true(packet_sample_take(&sample, some, 0, &shift) == some);
@@ -151,17 +146,4 @@ static void only_candidates(void **state)
 	for (unsigned i = 0; i < 10000; i++)
 		assert_true((packet_sample_take(&sample, some, 1, &shift) & ~some) == 0);
 	assert_true(shift > 3);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_is_preferred),
-		cmocka_unit_test(few_are_all_taken),
-		cmocka_unit_test(many_are_bounded),
-		cmocka_unit_test(a_flood_is_forgotten),
-		cmocka_unit_test(only_candidates),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

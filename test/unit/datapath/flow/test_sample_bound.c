@@ -39,11 +39,10 @@ static struct outcome offer_candidates(
 }
 
 /* Below the bound all are taken; above it no more than it says, and they stand for all. */
-static void test_bound(void **state)
+TEST(test_bound)
 {
 	static const double rates[] = {10, 999 / (1 + RANDOM), 1500, 5000, 100000, 1000000};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		struct sample_bound bound;
 		struct outcome outcome;
@@ -69,12 +68,11 @@ static void test_bound(void **state)
 }
 
 /* A flood is bounded from its first packets on: each doubling costs a round. */
-static void test_flood_is_bounded_at_once(void **state)
+TEST(test_flood_is_bounded_at_once)
 {
 	struct sample_bound bound;
 	uint64_t now = 1, taken = 0;
 
-	(void)state;
 	sample_bound_init(&bound, PER_S, HZ);
 	for (unsigned i = 0; i < 100000; i++, now += HZ / 1000000) /* a tenth of a second */
 		if (sample_bound_takes(&bound, now)) {
@@ -86,12 +84,11 @@ static void test_flood_is_bounded_at_once(void **state)
 }
 
 /* A quiet policy after a flood of others has its samples back with a few candidates. */
-static void test_quiet_after_flood(void **state)
+TEST(test_quiet_after_flood)
 {
 	struct sample_bound bound = {0};
 	uint64_t now = 100 * HZ;
 
-	(void)state;
 	sample_bound_init(&bound, PER_S, HZ);
 	bound.shift = BOUND_SHIFT_MAX;
 	bound.began = now;
@@ -111,12 +108,11 @@ static void test_quiet_after_flood(void **state)
 }
 
 /* What came before a pause is of another round. */
-static void test_pause_begins_a_round(void **state)
+TEST(test_pause_begins_a_round)
 {
 	struct sample_bound bound;
 	uint64_t now = 4 * LEAST + 1;
 
-	(void)state;
 	sample_bound_init(&bound, PER_S, HZ);
 	for (unsigned i = 1; i < BOUND_ROUND; i++)
 		assert_int_equal(sample_bound_took(&bound, 0), 0);
@@ -129,9 +125,8 @@ static void test_pause_begins_a_round(void **state)
 }
 
 /* Policies whose candidates come in turns are all seen, whatever their number. */
-static void test_turns_are_all_seen(void **state)
+TEST(test_turns_are_all_seen)
 {
-	(void)state;
 	for (unsigned n = 2; n <= 64; n++) {
 		uint32_t seen[64] = {0};
 		struct sample_bound bound;
@@ -144,17 +139,4 @@ static void test_turns_are_all_seen(void **state)
 			if (seen[i] < 70 || seen[i] > 130)
 				fail_msg("%u of %u: %u of 800, not a hundred", i, n, seen[i]);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bound),
-		cmocka_unit_test(test_flood_is_bounded_at_once),
-		cmocka_unit_test(test_quiet_after_flood),
-		cmocka_unit_test(test_pause_begins_a_round),
-		cmocka_unit_test(test_turns_are_all_seen),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -269,9 +269,8 @@ static void compare_of_seed(
 }
 
 /* All meters, colour-blind and aware: no packet has another colour than the model says. */
-static void test_exact(void **state)
+TEST(test_exact)
 {
-	(void)state;
 	for (size_t i = 0; i < MODES; i++) {
 		struct tally tally = {0};
 		uint64_t seed = first_seed;
@@ -339,11 +338,10 @@ static enum colour literal_packet(struct literal *l, uint64_t b, enum colour pre
 }
 
 /* A byte of committed tokens a tick, and of those beside it as many as there are. */
-static void test_token_by_token(void **state)
+TEST(test_token_by_token)
 {
 	static const struct rates rates = {8 * GHZ, 2000, 24 * GHZ, 5000};
 
-	(void)state;
 	for (size_t m = 0; m < MODES; m++) {
 		struct literal literal = {modes[m].kind, rates.cbs, rates.pbs, rates.cbs, rates.pbs,
 			(unsigned)(rates.pir / rates.cir)};
@@ -367,7 +365,7 @@ static void test_token_by_token(void **state)
 }
 
 /* Pairs of what just has a colour and just has not, of full buckets. */
-static void test_pairs(void **state)
+TEST(test_pairs)
 {
 	static const struct rates rates = {8 * GHZ, 1000, 16 * GHZ, 1500};
 	static const struct {
@@ -396,7 +394,6 @@ static void test_pairs(void **state)
 			{COLOUR_RED, COLOUR_RED, COLOUR_RED}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct meters meters;
 
@@ -412,14 +409,13 @@ static void test_pairs(void **state)
 }
 
 /* What a smaller burst leaves no room for is not spilt, and a larger one is not filled by it. */
-static void test_change(void **state)
+TEST(test_change)
 {
 	static const struct rates rates = {8 * GHZ, 1000, 0, 600}, small = {8 * GHZ, 100, 0, 600};
 	struct colour_profile next = colour_profile_of(METER_SRTCM, &small, GHZ);
 	struct colour_profile back = colour_profile_of(METER_SRTCM, &rates, GHZ);
 	struct meters m;
 
-	(void)state;
 	meters_begin(&m, METER_SRTCM, &rates, GHZ, 0);
 	assert_int_equal(meters_packet(&m, 0, 600, COLOUR_YELLOW), COLOUR_YELLOW);
 	colours_change(METER_SRTCM, &m.committed, &m.second, &m.profile, &next, 0);
@@ -433,12 +429,11 @@ static void test_change(void **state)
 }
 
 /* A clock that steps back credits nothing; one that has been set back goes on from there. */
-static void test_clock(void **state)
+TEST(test_clock)
 {
 	static const struct rates rates = {8 * GHZ, 1000, 8 * GHZ, 1000};
 	const uint64_t late = 100 * GHZ;
 
-	(void)state;
 	for (size_t i = 0; i < MODES; i++) {
 		struct meters m;
 
@@ -454,7 +449,7 @@ static void test_clock(void **state)
 }
 
 /* Either bucket of a profile tells it from another; that of srtcm has no rate. */
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	static const struct rates base = {8000, 1000, 16000, 3000};
 	static const struct rates others[] = {
@@ -467,7 +462,6 @@ static void test_limits(void **state)
 	struct meter_params params = {.kind = METER_TRTCM, .rate_bps = too_fast.pir, .burst = 1000};
 	struct colour_profile profile;
 
-	(void)state;
 	for (size_t i = 0; i < MODES; i++)
 		for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
 			union meter_profile a = {
@@ -484,18 +478,9 @@ static void test_limits(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact),
-		cmocka_unit_test(test_token_by_token),
-		cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_change),
-		cmocka_unit_test(test_clock),
-		cmocka_unit_test(test_limits),
-	};
-
 	if (argc > 1)
 		first_seed = strtoull(argv[1], NULL, 0);
 	if (argc > 2)
 		n_packets = strtoull(argv[2], NULL, 0);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests();
 }

@@ -16,7 +16,7 @@
 #define GHZ     UINT64_C(1000000000)
 #define ROWS(t) (sizeof(t) / sizeof((t)[0]))
 
-static void test_take(void **state)
+TEST(test_take)
 {
 	static const struct {
 		uint64_t left;
@@ -39,7 +39,6 @@ static void test_take(void **state)
 		{CREDIT_MOST - 1, UINT16_MAX, UINT16_MAX, CREDIT_MOST, 100, 0, CREDIT_MOST},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		struct credit credit;
 		uint64_t taken;
@@ -56,11 +55,10 @@ static void test_take(void **state)
 }
 
 /* The largest need is what control hears of, and once. */
-static void test_wanted(void **state)
+TEST(test_wanted)
 {
 	struct credit credit;
 
-	(void)state;
 	credit = (struct credit){0};
 	assert_int_equal(credit_take(&credit, 0, 70, 0), 0);
 	assert_int_equal(credit_take(&credit, 0, 1500, 0), 0);
@@ -71,11 +69,10 @@ static void test_wanted(void **state)
 	assert_int_equal(credit_wanted(&credit), 60);
 }
 
-static void test_turn(void **state)
+TEST(test_turn)
 {
 	struct credit credit;
 
-	(void)state;
 	credit = (struct credit){0};
 	credit_turn(&credit, UINT16_MAX);
 	credit_put(&credit, CREDIT_MOST);
@@ -101,7 +98,7 @@ static struct credit_profile profile_of(uint64_t burst, struct credit *credit, u
 }
 
 /* First what is held, then what can be taken, then the fallback, then nothing. */
-static void test_order(void **state)
+TEST(test_order)
 {
 	static const struct {
 		uint64_t now;
@@ -131,7 +128,6 @@ static void test_order(void **state)
 	struct credit_cache hand;
 	struct credit credit;
 
-	(void)state;
 	credit = (struct credit){0};
 	credit_put(&credit, 1000);
 	profile = profile_of(120, &credit, 40);
@@ -149,25 +145,23 @@ static void test_order(void **state)
 }
 
 /* No limit beside the total: not a byte, however long nothing passes. */
-static void test_no_fallback(void **state)
+TEST(test_no_fallback)
 {
 	struct credit_profile profile = profile_of(0, NULL, 0);
 	struct credit_cache hand;
 
-	(void)state;
 	credit_cache_init(&hand, &profile, 0);
 	assert_int_equal(credit_charge(&hand, &profile, UINT64_C(1) << 60, 1), CREDIT_REFUSES);
 	assert_int_equal(credit_charge(&hand, &profile, UINT64_C(1) << 60, 0), CREDIT_PAYS);
 }
 
 /* What is held when the period turns is used, but not given back; what is taken then, is. */
-static void test_period(void **state)
+TEST(test_period)
 {
 	struct credit_profile profile, next;
 	struct credit_cache hand;
 	struct credit credit;
 
-	(void)state;
 	credit = (struct credit){0};
 	credit_put(&credit, 1000);
 	profile = profile_of(0, &credit, 100);
@@ -206,7 +200,7 @@ static void test_period(void **state)
 }
 
 /* The fallback earns at the rate of its time, whatever is held beside it. */
-static void test_fallback_changes(void **state)
+TEST(test_fallback_changes)
 {
 	const struct meter_params slow = {.kind = METER_CREDIT, .rate_bps = 8 * GHZ, .burst = 100};
 	struct meter_params fast = slow;
@@ -214,7 +208,6 @@ static void test_fallback_changes(void **state)
 	union meter meter = {0};
 	struct credit credit;
 
-	(void)state;
 	fast.rate_bps *= 10;
 	assert_int_equal(meter_profile_init(&profile, &slow, GHZ), 0);
 	assert_int_equal(meter_profile_init(&next, &fast, GHZ), 0);
@@ -234,11 +227,10 @@ static void test_fallback_changes(void **state)
 }
 
 /* What control has to tell a worker of. */
-static void test_news(void **state)
+TEST(test_news)
 {
 	union meter_profile profile = {.credit = profile_of(100, NULL, 0)}, next = profile;
 
-	(void)state;
 	assert_true(meter_profile_equal(METER_CREDIT, &profile, &next));
 	next.credit.generation = 1;
 	assert_false(meter_profile_equal(METER_CREDIT, &profile, &next));
@@ -279,7 +271,7 @@ static void *spend_credit_thread(void *arg)
 }
 
 /* Several workers, and control that puts in and looks: to the unit. */
-static void test_race(void **state)
+TEST(test_race)
 {
 	enum { TAKERS = 3 };
 	const uint64_t seed = 3;
@@ -289,7 +281,6 @@ static void test_race(void **state)
 	struct prng prng;
 	bool stop = false;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	credit = (struct credit){0};
 	for (unsigned i = 0; i < TAKERS; i++) {
@@ -322,12 +313,11 @@ static void test_race(void **state)
 }
 
 /* To look says what to charge would, takes nothing, and says what is wanted as that does. */
-static void test_look(void **state)
+TEST(test_look)
 {
 	unsigned seen[CREDIT_FALLBACK + 1] = {0};
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 7);
 	for (unsigned i = 0; i < 20000; i++) {
 		const struct token_bucket_params params = {
@@ -361,22 +351,4 @@ static void test_look(void **state)
 	}
 	for (unsigned v = 0; v <= CREDIT_FALLBACK; v++)
 		assert_true(seen[v] > 1000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_take),
-		cmocka_unit_test(test_wanted),
-		cmocka_unit_test(test_turn),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_no_fallback),
-		cmocka_unit_test(test_period),
-		cmocka_unit_test(test_fallback_changes),
-		cmocka_unit_test(test_news),
-		cmocka_unit_test(test_look),
-		cmocka_unit_test(test_race),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

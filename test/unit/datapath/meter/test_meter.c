@@ -217,24 +217,21 @@ static void check_linear(uint64_t seed, enum meter_kind kind, bool changes)
 	}
 }
 
-static void test_token_bucket_is_linear(void **state)
+TEST(test_token_bucket_is_linear)
 {
-	(void)state;
 	FOR_EACH_SEED(seed)
 	check_linear(seed, METER_TOKEN_BUCKET, false);
 }
 
-static void test_token_bucket_is_linear_over_changes(void **state)
+TEST(test_token_bucket_is_linear_over_changes)
 {
-	(void)state;
 	FOR_EACH_SEED(seed)
 	check_linear(seed, METER_TOKEN_BUCKET, true);
 }
 
 /* A limit in parts of its unit is one of so many times as many: in either kind of bucket. */
-static void test_parts_of_units(void **state)
+TEST(test_parts_of_units)
 {
-	(void)state;
 	for (unsigned bits = 0; bits <= 32; bits++) {
 		uint64_t most = TOKEN_BUCKET_MAX_BURST >> bits;
 		struct token_bucket_params parts = {.rate_bps = 200,
@@ -262,26 +259,23 @@ static void test_parts_of_units(void **state)
 	}
 }
 
-static void test_gcra_is_linear(void **state)
+TEST(test_gcra_is_linear)
 {
-	(void)state;
 	FOR_EACH_SEED(seed)
 	check_linear(seed, METER_GCRA, false);
 }
 
-static void test_gcra_is_linear_over_changes(void **state)
+TEST(test_gcra_is_linear_over_changes)
 {
-	(void)state;
 	FOR_EACH_SEED(seed)
 	check_linear(seed, METER_GCRA, true);
 }
 
 /* Packet by packet, tokens of both differ by less than virtual time resolves. */
-static void test_gcra_is_a_token_bucket(void **state)
+TEST(test_gcra_is_a_token_bucket)
 {
 	const int64_t resolution = (INT64_C(1) << TOKEN_SHIFT) / 256;
 
-	(void)state;
 	FOR_EACH_SEED(seed)
 	{
 		struct meter_params params;
@@ -327,11 +321,10 @@ static void test_gcra_is_a_token_bucket(void **state)
 }
 
 /* A bucket that fills and drains in turn, against one that is filled tick by tick. */
-static void test_drain_tick_by_tick(void **state)
+TEST(test_drain_tick_by_tick)
 {
 	const uint64_t hz = 1 << 20; /* so that rates are exact */
 
-	(void)state;
 	FOR_EACH_SEED(seed)
 	{
 		struct token_bucket_params params = {.burst_bytes = 3000};
@@ -420,9 +413,8 @@ static uint32_t window_cost(struct prng *prng, uint64_t left)
 	return (uint32_t)random_magnitude(prng, 1 << prng_below(prng, 16));
 }
 
-static void test_fixed_window(void **state)
+TEST(test_fixed_window)
 {
-	(void)state;
 	FOR_EACH_SEED(seed)
 	{
 		struct windowed model = {.n = 0};
@@ -503,9 +495,8 @@ static bool finch_allows(struct finch *c, const struct quota *q, uint64_t now)
 	return false;
 }
 
-static void test_hybrid_is_finchs(void **state)
+TEST(test_hybrid_is_finchs)
 {
-	(void)state;
 	FOR_EACH_SEED(seed)
 	{
 		struct finch client = {.mode = NEW};
@@ -625,9 +616,8 @@ static void check_hybrid(uint64_t seed)
 	}
 }
 
-static void test_hybrid_of_any_cost(void **state)
+TEST(test_hybrid_of_any_cost)
 {
-	(void)state;
 	FOR_EACH_SEED(seed)
 	check_hybrid(seed);
 }
@@ -711,9 +701,8 @@ static void check_changes(uint64_t seed, enum meter_kind kind)
 	}
 }
 
-static void test_changes_neither_burst_nor_block(void **state)
+TEST(test_changes_neither_burst_nor_block)
 {
-	(void)state;
 	FOR_EACH_SEED(seed)
 	for (enum meter_kind kind = 0; kind < METER_RANDOM_DROP; kind++)
 		check_changes(seed, kind);
@@ -759,9 +748,8 @@ static unsigned check_idle(uint64_t seed, enum meter_kind kind)
 	return idle;
 }
 
-static void test_idle_is_as_good_as_fresh(void **state)
+TEST(test_idle_is_as_good_as_fresh)
 {
-	(void)state;
 	for (enum meter_kind kind = 0; kind < METER_RANDOM_DROP; kind++) {
 		unsigned idle = 0;
 
@@ -774,24 +762,9 @@ static void test_idle_is_as_good_as_fresh(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_token_bucket_is_linear),
-		cmocka_unit_test(test_token_bucket_is_linear_over_changes),
-		cmocka_unit_test(test_parts_of_units),
-		cmocka_unit_test(test_gcra_is_linear),
-		cmocka_unit_test(test_gcra_is_linear_over_changes),
-		cmocka_unit_test(test_gcra_is_a_token_bucket),
-		cmocka_unit_test(test_drain_tick_by_tick),
-		cmocka_unit_test(test_fixed_window),
-		cmocka_unit_test(test_hybrid_is_finchs),
-		cmocka_unit_test(test_hybrid_of_any_cost),
-		cmocka_unit_test(test_changes_neither_burst_nor_block),
-		cmocka_unit_test(test_idle_is_as_good_as_fresh),
-	};
-
 	if (argc > 1)
 		first_seed = strtoull(argv[1], NULL, 0);
 	if (argc > 2)
 		n_seeds = strtoull(argv[2], NULL, 0);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests();
 }

@@ -39,9 +39,8 @@ static union meter_profile limit_of(enum meter_kind kind, uint64_t units)
 	return profile_of(&params, GHZ);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-	(void)state;
 	for (enum meter_kind kind = 0; kind < METER_KINDS; kind++)
 		for (enum meter_kind other = 0; other < kind; other++)
 			assert_string_not_equal(meter_name(kind), meter_name(other));
@@ -59,11 +58,10 @@ static void test_names(void **state)
 }
 
 /* A limit is a depth, a quota in a window, or a chance. Nobody has the abilities of no kind. */
-static void test_abilities(void **state)
+TEST(test_abilities)
 {
 	const unsigned limits[] = {METER_BURST, METER_WINDOW, METER_AT_RANDOM};
 
-	(void)state;
 	for (enum meter_kind kind = 0; kind < METER_KINDS; kind++) {
 		unsigned n = 0;
 
@@ -82,7 +80,7 @@ static void test_abilities(void **state)
 	assert_false(meter_can(255, ~0u));
 }
 
-static void test_params_at_their_limits(void **state)
+TEST(test_params_at_their_limits)
 {
 	static const struct {
 		struct meter_params params;
@@ -117,7 +115,6 @@ static void test_params_at_their_limits(void **state)
 		{{METER_KINDS, 8000, 0, 1500, MS, 0, 0, 0}, GHZ, -EINVAL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(cases); i++) {
 		union meter_profile profile;
 		int got = meter_profile_init(&profile, &cases[i].params, cases[i].hz);
@@ -127,7 +124,7 @@ static void test_params_at_their_limits(void **state)
 	}
 }
 
-static void test_quotas(void **state)
+TEST(test_quotas)
 {
 	static const struct {
 		uint64_t bps, window_ns, hz, units, ticks;
@@ -139,7 +136,6 @@ static void test_quotas(void **state)
 		{8000, 1, 2500000000, 1, 3}, /* a window is not shorter than it says */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(cases); i++) {
 		struct quota quota;
 
@@ -151,11 +147,10 @@ static void test_quotas(void **state)
 }
 
 /* A change of any one parameter that the kind reads is seen, and a succession is none. */
-static void test_equal(void **state)
+TEST(test_equal)
 {
 	const struct meter_params base = {METER_TOKEN_BUCKET, 8 * GHZ, 0, 1000, MS, 0.5, 0, 0};
 
-	(void)state;
 	for (enum meter_kind kind = 0; kind < METER_KINDS; kind++) {
 		const struct {
 			struct meter_params params;
@@ -183,9 +178,8 @@ static void test_equal(void **state)
 }
 
 /* A cost of 0 conforms and takes nothing; a bucket leaves its owner's word alone. */
-static void test_owner_and_no_cost(void **state)
+TEST(test_owner_and_no_cost)
 {
-	(void)state;
 	for (enum meter_kind kind = 0; kind < METER_KINDS; kind++) {
 		union meter_profile profile = limit_of(kind, 30);
 		union meter meter = {0};
@@ -224,7 +218,7 @@ static void check_steps(enum meter_kind kind, const struct step *steps, size_t n
 			fail_msg("%s, row %zu", meter_name(kind), i);
 }
 
-static void test_gcra_pairs(void **state)
+TEST(test_gcra_pairs)
 {
 	static const struct step steps[] = {
 		{1000, 101, false},
@@ -245,12 +239,11 @@ static void test_gcra_pairs(void **state)
 		{UINT64_C(1) << 50, 1, false},
 	};
 
-	(void)state;
 	check_steps(METER_GCRA, steps, ROWS(steps));
 	check_steps(METER_TOKEN_BUCKET, steps, ROWS(steps));
 }
 
-static void test_fixed_window_pairs(void **state)
+TEST(test_fixed_window_pairs)
 {
 	static const struct step steps[] = {
 		{1050, 101, false}, /* no packet that is refused begins a window */
@@ -268,11 +261,10 @@ static void test_fixed_window_pairs(void **state)
 		{UINT64_C(1) << 62, 100, true},
 	};
 
-	(void)state;
 	check_steps(METER_FIXED_WINDOW, steps, ROWS(steps));
 }
 
-static void test_hybrid_pairs(void **state)
+TEST(test_hybrid_pairs)
 {
 	static const struct step steps[] = {
 		{1000, 60, true},
@@ -299,7 +291,6 @@ static void test_hybrid_pairs(void **state)
 		{UINT64_C(1) << 62, 60, true},
 	};
 
-	(void)state;
 	check_steps(METER_HYBRID, steps, ROWS(steps));
 }
 
@@ -340,11 +331,10 @@ static uint64_t until_refused(
 	return first;
 }
 
-static void test_finchs_formula(void **state)
+TEST(test_finchs_formula)
 {
 	static const uint64_t tenths[] = {11, 12, 13, 14, 15, 18, 20, 30, 40, 50, 60, 70, 100};
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(tenths); i++) {
 		for (uint64_t q = 1; q < 300; q += 7) {
 			uint64_t a = tenths[i], in_window;
@@ -365,7 +355,7 @@ static void test_finchs_formula(void **state)
 }
 
 /* Bytes that a backlog gets through a GCRA whose profile is replaced every 50 ms, against 1 ppm. */
-static void test_gcra_long_term(void **state)
+TEST(test_gcra_long_term)
 {
 	static const struct {
 		uint64_t bps, seconds;
@@ -378,7 +368,6 @@ static void test_gcra_long_term(void **state)
 	};
 	static const uint64_t hz[] = {GHZ, 2500000000, 3693249999, 5 * GHZ};
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(cases); i++) {
 		for (size_t h = 0; h < ROWS(hz); h++) {
 			struct meter_params params = {
@@ -410,7 +399,7 @@ static void test_gcra_long_term(void **state)
 }
 
 /* A bucket keeps what it earned in the time that a profile before held. */
-static void test_gcra_succession(void **state)
+TEST(test_gcra_succession)
 {
 	const struct meter_params slow = {METER_GCRA, 8 * GHZ / 128, 0, 10000, 0, 0, 0, 0};
 	const struct meter_params fast = {METER_GCRA, 8 * GHZ, 0, 10000, 0, 0, 0, 0};
@@ -419,7 +408,6 @@ static void test_gcra_succession(void **state)
 	const enum meter_kind kind = METER_GCRA;
 	union meter m = {0};
 
-	(void)state;
 	p = profile_of(&slow, GHZ);
 	meter_init(kind, &m, &p, 0, 0);
 	assert_true(meter_conforms(kind, &m, &p, 0, 10000));
@@ -451,7 +439,7 @@ static inline void gcra_age(struct gcra *gcra, const struct gcra_profile *profil
 }
 
 /* A state that slept while virtual time wrapped never blocks for long, nor passes too much. */
-static void test_gcra_wraps(void **state)
+TEST(test_gcra_wraps)
 {
 	const struct meter_params params = {METER_GCRA, 400 * GHZ, 0, 1 << 20, 0, 0, 0, 0};
 	union meter_profile p = profile_of(&params, GHZ);
@@ -459,7 +447,6 @@ static void test_gcra_wraps(void **state)
 	const uint64_t wrap = (UINT64_C(1) << 56) / GHZ * unit_ticks;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned i = 0; i < 1000; i++) {
 		uint64_t gap = wrap - 2 * GHZ + prng_next(&prng) % (4 * GHZ), now = 1 + gap;
@@ -479,12 +466,11 @@ static void test_gcra_wraps(void **state)
 }
 
 /* Another clock, or a profile that succeeds nobody: a burst, and the limit from then on. */
-static void test_gcra_of_another_clock(void **state)
+TEST(test_gcra_of_another_clock)
 {
 	union meter_profile p = limit_of(METER_GCRA, 1000000), slow = limit_of(METER_GCRA, 1000);
 	union meter m = {0};
 
-	(void)state;
 	meter_init(METER_GCRA, &m, &p, 3600 * GHZ, 0);
 	assert_true(meter_conforms(METER_GCRA, &m, &p, 3600 * GHZ, 100000));
 	assert_false(meter_conforms(METER_GCRA, &m, &p, 3600 * GHZ - GHZ + 1000, 1));
@@ -496,13 +482,12 @@ static void test_gcra_of_another_clock(void **state)
 }
 
 /* A quota that changes in its window. */
-static void test_quota_changes(void **state)
+TEST(test_quota_changes)
 {
 	static const enum meter_kind kinds[] = {METER_FIXED_WINDOW, METER_HYBRID};
 	const struct meter_params large = {.rate_bps = 8 * GHZ, .window_ns = 100};
 	const struct meter_params small = {.rate_bps = 4 * GHZ, .window_ns = 100};
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(kinds); i++) {
 		enum meter_kind kind = kinds[i];
 		struct meter_params params = large;
@@ -531,9 +516,8 @@ static void test_quota_changes(void **state)
 }
 
 /* A clock that is back makes no meter idle that was not. */
-static void test_idle_when_the_clock_is_back(void **state)
+TEST(test_idle_when_the_clock_is_back)
 {
-	(void)state;
 	for (enum meter_kind kind = 0; kind < METER_RANDOM_DROP; kind++) {
 		union meter_profile p = limit_of(kind, 30);
 		union meter m = {0};
@@ -549,13 +533,12 @@ static void test_idle_when_the_clock_is_back(void **state)
 }
 
 /* Never is never, also for the smallest random number, and always is always. */
-static void test_random_drop_at_its_ends(void **state)
+TEST(test_random_drop_at_its_ends)
 {
 	const uint64_t zero = -UINT64_C(0x9e3779b97f4a7c15); /* the first of splitmix64 is 0 */
 	struct random_drop_profile never, always, hardly;
 	struct random_drop drop;
 
-	(void)state;
 	assert_int_equal(random_drop_profile_init(&never, 0), 0);
 	assert_int_equal(random_drop_profile_init(&always, 1), 0);
 	assert_int_equal(random_drop_profile_init(&hardly, 0x1p-32), 0);
@@ -570,12 +553,11 @@ static void test_random_drop_at_its_ends(void **state)
 	}
 }
 
-static void test_random_drop(void **state)
+TEST(test_random_drop)
 {
 	static const double probabilities[] = {0, 1e-3, 0.1, 0.5, 0.9, 1};
 	enum { N = 200000 };
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(probabilities); i++) {
 		double p = probabilities[i], sigma = sqrt(N * p * (1 - p));
 		struct meter_params params = {METER_RANDOM_DROP, 0, 0, 0, 0, p, 0, 0};
@@ -600,30 +582,4 @@ static void test_random_drop(void **state)
 		assert_int_equal(again, 0);
 		assert_true(meter_idle(METER_RANDOM_DROP, &m, &profile, N));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_abilities),
-		cmocka_unit_test(test_params_at_their_limits),
-		cmocka_unit_test(test_quotas),
-		cmocka_unit_test(test_equal),
-		cmocka_unit_test(test_owner_and_no_cost),
-		cmocka_unit_test(test_gcra_pairs),
-		cmocka_unit_test(test_fixed_window_pairs),
-		cmocka_unit_test(test_hybrid_pairs),
-		cmocka_unit_test(test_finchs_formula),
-		cmocka_unit_test(test_gcra_long_term),
-		cmocka_unit_test(test_gcra_succession),
-		cmocka_unit_test(test_gcra_wraps),
-		cmocka_unit_test(test_gcra_of_another_clock),
-		cmocka_unit_test(test_quota_changes),
-		cmocka_unit_test(test_idle_when_the_clock_is_back),
-		cmocka_unit_test(test_random_drop_at_its_ends),
-		cmocka_unit_test(test_random_drop),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

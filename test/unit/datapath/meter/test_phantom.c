@@ -4,11 +4,10 @@
 #include "phantom_world.h"
 
 /* Just conforming and just not, at a unit a tick. */
-static void test_pairs(void **state)
+TEST(test_pairs)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 8 * GHZ, 16000, CLASSES, NULL, 1000);
 	world_wait(&w, 0);
 	/* A class without a queue may have all that is there. */
@@ -41,11 +40,10 @@ static void test_pairs(void **state)
 }
 
 /* What is taken of the free part is nobody's; what is taken below it joins a queue. */
-static void test_free_part(void **state)
+TEST(test_free_part)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 8 * GHZ, 16000, CLASSES, NULL, 1000);
 	world_wait(&w, 0);
 	assert_true(world_send(&w, 0, 1999));
@@ -76,11 +74,10 @@ static void test_free_part(void **state)
 }
 
 /* Nobody asks for a while: the queues that were then are forgotten, whoever looks next. */
-static void test_forgotten(void **state)
+TEST(test_forgotten)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 8 * GHZ, 16000, CLASSES, NULL, 0);
 	world_wait(&w, 0);
 	assert_true(world_send(&w, 0, 9000));
@@ -121,7 +118,7 @@ static double phantom_waiting(const struct world *world)
  * service that waits, 4 slots' length at most; and, each, but for a slot of its weight that it is
  * ahead, or all of theirs that the others are.
  */
-static void test_random(void **state)
+TEST(test_random)
 {
 	static const struct {
 		uint64_t bps, burst;
@@ -134,7 +131,6 @@ static void test_random(void **state)
 		{64000, 20000, 32, 100},
 	};
 
-	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		uint64_t seed = 11 + c, frame_ticks = 8 * GHZ * FRAME / cases[c].bps;
 		uint8_t weights[64];
@@ -203,7 +199,7 @@ static void fill_max_min(
 }
 
 /* Classes that offer different loads, each at a constant rate: the parts are max-min fair. */
-static void test_shares(void **state)
+TEST(test_shares)
 {
 	static const struct {
 		double asks[CLASSES]; /* of the limit */
@@ -220,7 +216,6 @@ static void test_shares(void **state)
 	const uint64_t bps = 10000000, burst = 75000;
 	const double seconds = 60, rate = (double)bps / 8;
 
-	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		double due[CLASSES] = {0}, asks[CLASSES] = {0}, parts[CLASSES] = {0}, all = 0;
 		uint8_t weights[CLASSES];
@@ -259,11 +254,10 @@ static void test_shares(void **state)
 }
 
 /* However many are backlogged, all of the rate passes: only a full bucket loses tokens. */
-static void test_full_rate(void **state)
+TEST(test_full_rate)
 {
 	static const uint64_t bursts[] = {6000, 20000, 75000, 1000000};
 
-	(void)state;
 	for (size_t b = 0; b < sizeof(bursts) / sizeof(bursts[0]); b++) {
 		for (unsigned n = 1; n <= 64; n *= 2) {
 			double passed = 0;
@@ -290,12 +284,11 @@ static void test_full_rate(void **state)
 }
 
 /* One comes when another has had all for long: it has its half at once. */
-static void test_newcomer(void **state)
+TEST(test_newcomer)
 {
 	struct world w;
 	double had;
 
-	(void)state;
 	world_begin(&w, 10000000, 75000, CLASSES, NULL, 0);
 	while (w.now < 10 * GHZ) {
 		world_wait(&w, 100000);
@@ -346,9 +339,8 @@ static void crowd_classes(struct world *w, struct prng *prng, unsigned n)
  * The bound: of classes that are backlogged together none has had more than another, by weight, but
  * for the free part, once, and a slot each.
  */
-static void test_free_bound(void **state)
+TEST(test_free_bound)
 {
-	(void)state;
 	for (uint64_t seed = 0; seed < 40; seed++) {
 		uint8_t weights[CLASSES];
 		struct prng prng;
@@ -388,13 +380,12 @@ static void change_phantom_limit(struct world *world, uint64_t bps, uint64_t bur
 }
 
 /* Limits come and go: the bound holds, nobody is stuck, and each has his part again. */
-static void test_changes(void **state)
+TEST(test_changes)
 {
 	const uint64_t seed = 5;
 	struct prng prng;
 	struct world w;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	world_begin(&w, 10000000, 75000, CLASSES, NULL, UINT64_MAX - GHZ);
 	for (unsigned round = 0; round < 2000; round++) {
@@ -425,11 +416,10 @@ static void test_changes(void **state)
  * A burst is cut to where there is something in its free part, though somebody has a queue and less
  * is earned than is worth serving: at the next look nobody has one.
  */
-static void test_cut(void **state)
+TEST(test_cut)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, GHZ, 100000, CLASSES, NULL, 0);
 	world_press(&w);
 	assert_true(world_send(&w, 0, 3000));
@@ -442,14 +432,13 @@ static void test_cut(void **state)
 }
 
 /* Sorted anew at any time, and into slots of any length, the books are what they were. */
-static void test_sorted(void **state)
+TEST(test_sorted)
 {
 	const uint64_t seed = 8;
 	uint8_t weights[CLASSES];
 	struct prng prng;
 	struct world w;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	for (unsigned i = 0; i < CLASSES; i++)
 		weights[i] = (uint8_t)(1 + prng_below(&prng, 5));
@@ -471,12 +460,11 @@ static void test_sorted(void **state)
 }
 
 /* Slots are as fine as the burst asks for, and reach as far as a queue does. */
-static void test_reach(void **state)
+TEST(test_reach)
 {
 	struct phantom_class *class;
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 10000000, 75000, CLASSES, NULL, 0);
 	world_wait(&w, 0);
 	assert_true(slot_of(&w) <= 75000.0 / 31);
@@ -498,12 +486,11 @@ static void test_reach(void **state)
 }
 
 /* The longest slots hold the sums of the heaviest classes. */
-static void test_widest(void **state)
+TEST(test_widest)
 {
 	uint8_t weights[PHANTOM_DSCPS];
 	struct world w;
 
-	(void)state;
 	memset(weights, PHANTOM_WEIGHT_MAX, sizeof(weights));
 	world_begin(&w, 8 * GHZ, PHANTOM_BURST_MAX, PHANTOM_DSCPS, weights, 0);
 	world_wait(&w, 0);
@@ -520,11 +507,10 @@ static void test_widest(void **state)
 }
 
 /* Taking the tokens away takes no queue away. */
-static void test_emptied(void **state)
+TEST(test_emptied)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 8 * GHZ, 10000, CLASSES, NULL, 0);
 	world_wait(&w, 0);
 	world_press(&w);
@@ -538,12 +524,11 @@ static void test_emptied(void **state)
 }
 
 /* What ended half an age ago is past, and not a queue to come. */
-static void test_age(void **state)
+TEST(test_age)
 {
 	const uint32_t cost = UINT32_MAX;
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 8 * GHZ, (uint64_t)cost + 1, CLASSES, NULL, 0);
 	for (unsigned i = 0; i < 20000000 && w.phantom->aged == 0; i++) {
 		world_wait(&w, (uint64_t)cost + 1 - (i % 2));
@@ -554,27 +539,4 @@ static void test_age(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		assert_true(w.phantom->classes[i].end > PHANTOM_AGE / 2);
 	world_end(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_free_part),
-		cmocka_unit_test(test_forgotten),
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_shares),
-		cmocka_unit_test(test_full_rate),
-		cmocka_unit_test(test_newcomer),
-		cmocka_unit_test(test_free_bound),
-		cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_sorted),
-		cmocka_unit_test(test_reach),
-		cmocka_unit_test(test_widest),
-		cmocka_unit_test(test_emptied),
-		cmocka_unit_test(test_age),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

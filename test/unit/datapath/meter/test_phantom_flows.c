@@ -12,13 +12,12 @@ static struct phantom_class *of_flow(struct world *w, uint32_t hash)
 }
 
 /* Each flow has a class of its own while its set has a free one; a fifth shares. */
-static void test_flows(void **state)
+TEST(test_flows)
 {
 	struct phantom_class *seen[PHANTOM_WAYS], *class;
 	uint32_t hashes[PHANTOM_WAYS], hash = 0;
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 8 * GHZ, 100000, CLASSES, NULL, 0);
 	world_wait(&w, 0);
 	world_press(&w);
@@ -54,14 +53,13 @@ static void test_flows(void **state)
 }
 
 /* How many of so many flows share a class, at most. */
-static void test_few_share(void **state)
+TEST(test_few_share)
 {
 	static const struct {
 		unsigned classes, flows, most_percent;
 	} cases[] = {{64, 10, 1}, {64, 32, 6}, {256, 100, 4}, {1024, 256, 2}};
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 3);
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		unsigned shared = 0;
@@ -110,7 +108,7 @@ static bool flow_sends(struct world *w, uint32_t hash, bool *shares)
  * Flows of one packet each, beside one that takes all the rest: their queues are gone at once, and
  * so hardly any is put into a class that is another's.
  */
-static void test_churn(void **state)
+TEST(test_churn)
 {
 	const uint64_t seed = 21, ticks = 8 * FRAME, flows_per_s = 5000, most_percent = 6;
 	unsigned flows = 0, shared = 0, refused = 0;
@@ -118,7 +116,6 @@ static void test_churn(void **state)
 	struct prng prng;
 	struct world w;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	world_begin(&w, GHZ, 12500000, 64, NULL, 0);
 	for (uint64_t next = 0; w.now < 2 * GHZ;) {
@@ -142,12 +139,11 @@ static void test_churn(void **state)
 }
 
 /* All but one end: after the time that their queues take it has what a class alone may have. */
-static void test_ended(void **state)
+TEST(test_ended)
 {
 	static const unsigned ns[] = {16, 64, 256, 1024};
 	const uint64_t burst_ticks = GHZ / 10;
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(ns) / sizeof(ns[0]); k++) {
 		double least = 1;
 		struct world w;
@@ -193,14 +189,13 @@ static bool all_classes_stay(const struct world *w, unsigned set)
  * Nobody looks again at classes that are taken unless there may be one that is not: never where one
  * would be, and seldom where none is.
  */
-static void test_look_again(void **state)
+TEST(test_look_again)
 {
 	const uint64_t seed = 34;
 	unsigned ends = 0, stays = 0, vain = 0;
 	struct prng prng;
 	struct world w;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	world_begin(&w, GHZ, 50000, CLASSES, NULL, 0);
 	for (unsigned i = 0; i < 200000; i++) {
@@ -263,12 +258,11 @@ static bool look_is_right(struct world *w, uint32_t hash, uint32_t cost)
  * Most of what is refused is refused at a look, be it of flows that stay or of those that come for
  * a packet.
  */
-static void test_refused_at_a_look(void **state)
+TEST(test_refused_at_a_look)
 {
 	static const unsigned flows[] = {4, 12, 40, 1000000};
 	const unsigned least_percent = 90;
 
-	(void)state;
 	for (size_t c = 0; c < sizeof(flows) / sizeof(flows[0]); c++) {
 		const uint64_t seed = 55 + c;
 		unsigned refused = 0, looked = 0;
@@ -314,7 +308,7 @@ static uint32_t hash_of_set(const struct world *w, unsigned set, uint32_t hash)
  * All of a set have long queues, and one elsewhere ends so soon that what waits to be served may
  * end its slot: then what it gives back might end others, and a look knows nothing of a new flow.
  */
-static void test_slot_is_over(void **state)
+TEST(test_slot_is_over)
 {
 	const uint32_t cost = 15000;
 	uint32_t hash = 0, elsewhere;
@@ -322,7 +316,6 @@ static void test_slot_is_over(void **state)
 	bool shares;
 	struct world w;
 
-	(void)state;
 	world_begin(&w, GHZ, 40000, CLASSES, NULL, 0);
 	world_press(&w);
 	elsewhere = hash_of_set(&w, 2, 0);
@@ -352,19 +345,4 @@ static void test_slot_is_over(void **state)
 	}
 	assert_true(known > 0 && unknown > 0);
 	world_end(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_flows),
-		cmocka_unit_test(test_few_share),
-		cmocka_unit_test(test_churn),
-		cmocka_unit_test(test_ended),
-		cmocka_unit_test(test_look_again),
-		cmocka_unit_test(test_refused_at_a_look),
-		cmocka_unit_test(test_slot_is_over),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static void shared_bucket_make(
 }
 
 /* What is there is booked at once; what is not, if it comes in time: just, and not just. */
-static void test_within(void **state)
+TEST(test_within)
 {
 	static const struct {
 		uint64_t bps, at, need, ticks;
@@ -70,7 +70,6 @@ static void test_within(void **state)
 		{0, GHZ, 0, 0, true, 0},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		uint64_t start = UINT64_C(1) << (20 + i), seen;
 		struct shared_bucket_booking booking = {7, 7, 7};
@@ -91,12 +90,11 @@ static void test_within(void **state)
 }
 
 /* One after the other: each stands behind all that has been booked before. */
-static void test_order(void **state)
+TEST(test_order)
 {
 	struct shared_bucket_booking booking;
 	struct shared_bucket shared;
 
-	(void)state;
 	shared_bucket_make(&shared, 8 * GHZ, 1000, 0);
 	for (unsigned i = 0; i < 100; i++) {
 		assert_true(shared_bucket_book_within(
@@ -109,9 +107,8 @@ static void test_order(void **state)
 }
 
 /* As shared_bucket_book(), which is told by how much virtual time it may be ahead. */
-static void test_same(void **state)
+TEST(test_same)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(400); seed++) {
 		struct shared_bucket one, other;
 		struct prng prng;
@@ -147,13 +144,12 @@ static void test_same(void **state)
 }
 
 /* Another limit holds for what is booked from then on; what had been booked keeps its units. */
-static void test_change(void **state)
+TEST(test_change)
 {
 	struct shared_bucket_profile slower = limit_of(4 * GHZ, 1000), none = limit_of(0, 1000);
 	struct shared_bucket_booking booking;
 	struct shared_bucket shared;
 
-	(void)state;
 	shared_bucket_make(&shared, 8 * GHZ, 1000, 0);
 	assert_true(shared_bucket_book_within(&shared, 0, 0, 3000, 10000, 10000, &booking));
 	shared_bucket_change(&shared, &slower, 500);
@@ -192,13 +188,12 @@ static void *booker_run(void *context)
 	return NULL;
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
 	static uint8_t booked[WORKERS][WORKERS * EACH];
 	struct booker bookers[WORKERS];
 	struct shared_bucket shared;
 
-	(void)state;
 	memset(booked, 0, sizeof(booked));
 	shared_bucket_make(&shared, 8 * GHZ, 1000, 0);
 	shared_bucket_spend(&shared);
@@ -219,17 +214,4 @@ static void test_threads(void **state)
 		if (times != 1)
 			fail_msg("unit %u is booked %u times", unit, times);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_within),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_same),
-		cmocka_unit_test(test_change),
-		cmocka_unit_test(test_threads),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,13 +28,12 @@ static struct shared_bucket_profile limit_of(uint64_t bps, uint64_t burst)
 }
 
 /* Control may stand still between any two words that it writes: what is in force is whole. */
-static void test_halfway(void **state)
+TEST(test_halfway)
 {
 	struct shared_bucket_profile slow = limit_of(GHZ, 8000), fast = limit_of(8 * GHZ, 9000);
 	struct shared_bucket_profile seen, junk = {.start_low = 7, .rate = 7, .burst = 7};
 	struct shared_bucket shared;
 
-	(void)state;
 	shared_bucket_init(&shared, &slow, 0);
 	shared.profiles[1] = junk; /* half of it is written */
 	seen = shared_bucket_read(&shared);
@@ -121,14 +120,13 @@ static bool all_have(const uint64_t *const *counts, uint64_t many)
 	return true;
 }
 
-static void test_never_torn(void **state)
+TEST(test_never_torn)
 {
 	struct shared_bucket_profile profile = numbered(0);
 	struct reader readers[WORKERS] = {0};
 	const uint64_t *seen[WORKERS];
 	struct shared_bucket shared;
 
-	(void)state;
 	shared_bucket_init(&shared, &profile, 0);
 	for (unsigned i = 0; i < WORKERS; i++) {
 		readers[i].shared = &shared;
@@ -202,9 +200,8 @@ static tokens_t play_changes(struct shared_bucket *shared, uint64_t seed,
 }
 
 /* What is there after all of it is what was granted less what was taken: not a unit twice. */
-static void test_sum(void **state)
+TEST(test_sum)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++) {
 		/* A burst that is never full, so that nothing runs over. */
 		struct shared_bucket_profile profile = limit_of(8 * GHZ, UINT64_C(1) << 38);
@@ -259,12 +256,11 @@ static void shared_bucket_hold(struct shared_bucket *shared, struct shared_bucke
 }
 
 /* A copy is of the limit in force, wherever that is, and of what memory it is made in. */
-static void test_copied(void **state)
+TEST(test_copied)
 {
 	struct shared_bucket_profile slow = limit_of(GHZ, 8000), fast = limit_of(8 * GHZ, 9000);
 	struct shared_bucket shared, copy;
 
-	(void)state;
 	for (unsigned written = 0; written < 4; written++) {
 		shared_bucket_init(&shared, &slow, 0);
 		shared.profiles[(written & 1) ^ 1] = fast;
@@ -286,11 +282,10 @@ static void test_copied(void **state)
 }
 
 /* The tick from which on so much is there, and a tick or two before it is not. */
-static void test_has(void **state)
+TEST(test_has)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned i = 0; i < ROUNDS(200000); i++) {
 		/* From 256 bit/s to what moves virtual time by many a tick. */
@@ -320,11 +315,10 @@ static void test_has(void **state)
 	}
 }
 
-static void test_has_never(void **state)
+TEST(test_has_never)
 {
 	struct shared_bucket shared;
 
-	(void)state;
 	shared_bucket_hold(&shared, limit_of(0, 1000), 0, 256, 4000);
 	assert_int_equal(shared_bucket_has(&shared, 4000, 256), 4000);
 	assert_int_equal(shared_bucket_has(&shared, 4000, 257), 4000 + (UINT64_C(1) << 62));
@@ -368,9 +362,8 @@ static const struct {
 	{0, 50, 1000, 100, 50},
 };
 
-static void test_begins(void **state)
+TEST(test_begins)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof(turns) / sizeof(*turns); i++) {
 		uint64_t told = turns[i].told ? NOW - turns[i].told : 0, begins;
 		struct shared_bucket shared;
@@ -384,12 +377,11 @@ static void test_begins(void **state)
 }
 
 /* The change itself is then, or when it has to be; a limit of an eighth of a unit a tick. */
-static void test_change_begins(void **state)
+TEST(test_change_begins)
 {
 	static const uint64_t most[] = {0, 1, 40, 50, 99, 100, 101, 150, 1000};
 	struct shared_bucket_profile next = limit_of(GHZ, 1000), seen;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(turns) / sizeof(*turns) * 9; i++) {
 		unsigned row = i / 9;
 		uint64_t told = turns[row].told ? NOW - turns[row].told : 0, ticks = most[i % 9];
@@ -411,20 +403,4 @@ static void test_change_begins(void **state)
 		if (tokens_at(&shared, begins) != (tokens > -ahead ? tokens : -ahead))
 			fail_msg("row %u, %" PRIu64 " ticks", row, ticks);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_halfway),
-		cmocka_unit_test(test_never_torn),
-		cmocka_unit_test(test_sum),
-		cmocka_unit_test(test_copied),
-		cmocka_unit_test(test_has),
-		cmocka_unit_test(test_has_never),
-		cmocka_unit_test(test_begins),
-		cmocka_unit_test(test_change_begins),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

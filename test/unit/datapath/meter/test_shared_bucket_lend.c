@@ -21,11 +21,10 @@ static void start_bucket(struct shared_bucket *bucket, uint64_t bps, uint64_t bu
 	shared_bucket_init(bucket, &profile, 0);
 }
 
-static void test_lend(void **state)
+TEST(test_lend)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned seed = 0; seed < ROUNDS(200); seed++) {
 		struct shared_bucket bucket;
@@ -50,11 +49,10 @@ static void test_lend(void **state)
 	}
 }
 
-static void test_give(void **state)
+TEST(test_give)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 2);
 	for (unsigned seed = 0; seed < ROUNDS(200); seed++) {
 		struct shared_bucket bucket;
@@ -79,12 +77,11 @@ static void test_give(void **state)
 }
 
 /* A worker that has taken units since the state was seen makes a loan fail, at any later time. */
-static void test_give_after_a_take(void **state)
+TEST(test_give_after_a_take)
 {
 	struct shared_bucket bucket;
 	uint64_t seen, units = 1000;
 
-	(void)state;
 	start_bucket(&bucket, 8000, 100000);
 	assert_true(shared_bucket_take(&bucket, 0, 50000) > 0);
 	seen = shared_bucket_seen(&bucket);
@@ -93,12 +90,4 @@ static void test_give_after_a_take(void **state)
 	units = 1000;
 	assert_true(shared_bucket_give(&bucket, shared_bucket_seen(&bucket), 0, &units));
 	assert_int_equal(units, 1000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_lend), cmocka_unit_test(test_give),
-		cmocka_unit_test(test_give_after_a_take)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

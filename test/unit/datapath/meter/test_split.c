@@ -27,7 +27,7 @@ static struct shared_bucket_profile profile_of(uint64_t bps, uint64_t burst, uns
 	return profile_of_frames(bps, burst, n, FRAME);
 }
 
-static void test_shared_bucket_profiles(void **state)
+TEST(test_shared_bucket_profiles)
 {
 	static const struct {
 		uint64_t bps, burst;
@@ -47,7 +47,6 @@ static void test_shared_bucket_profiles(void **state)
 		{1000000, 6 * MTU, 2, 0, 0, 0}, /* of packets */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct shared_bucket_profile p = profile_of_frames(
 			cases[i].bps, cases[i].burst, cases[i].n, cases[i].frame);
@@ -61,7 +60,7 @@ static void test_shared_bucket_profiles(void **state)
 	}
 }
 
-static void test_shared_bucket_out_of_range(void **state)
+TEST(test_shared_bucket_out_of_range)
 {
 	struct token_bucket_params fast = {.rate_bps = 2000 * GHZ, .burst_bytes = 1 << 20};
 	struct token_bucket_params deep = {
@@ -69,7 +68,6 @@ static void test_shared_bucket_out_of_range(void **state)
 	struct token_bucket_params packets = {.rate_bps = 8000, .burst_bytes = 1 << 20};
 	struct shared_bucket_profile p;
 
-	(void)state;
 	assert_int_equal(shared_bucket_profile_init(&p, &fast, 2, FRAME, GHZ), -ERANGE);
 	assert_int_equal(shared_bucket_profile_init(&p, &deep, 2, FRAME, GHZ), -ERANGE);
 	assert_int_equal(shared_bucket_profile_init(&p, &packets, 2, 0, GHZ), 0);
@@ -78,13 +76,12 @@ static void test_shared_bucket_out_of_range(void **state)
 }
 
 /* Without quanta, at 1 byte a tick: just conforming and just not, whichever worker asks. */
-static void test_shared_bucket_pairs(void **state)
+TEST(test_shared_bucket_pairs)
 {
 	struct shared_bucket_profile p = profile_of(8 * GHZ, 1500, 2);
 	uint64_t held[2] = {0};
 	struct shared_bucket r;
 
-	(void)state;
 	shared_bucket_init(&r, &p, 1000);
 	assert_false(shared_bucket_conforms(&r, &held[0], 1000, 1501));
 	assert_true(shared_bucket_conforms(&r, &held[0], 1000, 1000));
@@ -101,13 +98,12 @@ static void test_shared_bucket_pairs(void **state)
 }
 
 /* A quantum comes with the first packet, as long as there is one. */
-static void test_shared_bucket_quanta(void **state)
+TEST(test_shared_bucket_quanta)
 {
 	struct shared_bucket_profile p = profile_of(8 * GHZ, 1 << 24, 2);
 	uint64_t left = (p.burst >> GCRA_SHIFT) - 11500;
 	struct shared_bucket r;
 
-	(void)state;
 	assert_int_equal(p.quantum, 10000);
 	shared_bucket_init(&r, &p, 0);
 	assert_int_equal(shared_bucket_take(&r, 0, 1500), 11500);
@@ -136,9 +132,8 @@ static unsigned grants_of(uint64_t tokens)
 }
 
 /* Below a packet nobody wins, with the least beside it everybody, and in between lots decide. */
-static void test_shared_bucket_lots(void **state)
+TEST(test_shared_bucket_lots)
 {
-	(void)state;
 	assert_int_equal(grants_of(1499), 0);
 	assert_in_range(grants_of(1500 + 10000 / 4), 240, 260);
 	assert_in_range(grants_of(1500 + 10000 / 2), 490, 510);
@@ -146,13 +141,12 @@ static void test_shared_bucket_lots(void **state)
 }
 
 /* Tokens outlive a change of limit; the old rate holds before it and the new one after. */
-static void test_shared_bucket_succession(void **state)
+TEST(test_shared_bucket_succession)
 {
 	struct shared_bucket_profile slow = profile_of(GHZ, 8000, 2),
 				     fast = profile_of(8 * GHZ, 8000, 2);
 	struct shared_bucket r;
 
-	(void)state;
 	shared_bucket_init(&r, &slow, 0);
 	assert_int_equal(shared_bucket_take(&r, 0, 8000), 8000);
 	assert_false(shared_bucket_profile_equal(&slow, &fast));
@@ -170,13 +164,12 @@ static void test_shared_bucket_succession(void **state)
 }
 
 /* A larger burst that comes after a long rest finds what the smaller one could hold. */
-static void test_shared_bucket_raised(void **state)
+TEST(test_shared_bucket_raised)
 {
 	struct shared_bucket_profile small = profile_of_frames(8 * GHZ, 8000, 2, 0);
 	struct shared_bucket_profile large = profile_of_frames(8 * GHZ, 16000, 2, 0);
 	struct shared_bucket r;
 
-	(void)state;
 	shared_bucket_init(&r, &small, 0);
 	shared_bucket_change(&r, &large, 1000000);
 	assert_int_equal(shared_bucket_take(&r, 1000000, 8001), 0);
@@ -203,7 +196,7 @@ static uint64_t booked_for(struct shared_bucket *shared, uint64_t now)
  * What is booked takes as long at another rate, up or down, as it did at its own; and what has been
  * booked beyond what may be, as a change was made, no longer than that.
  */
-static void test_shared_bucket_booked(void **state)
+TEST(test_shared_bucket_booked)
 {
 	static const struct {
 		uint64_t from_bps, to_bps, ticks, after;
@@ -217,7 +210,6 @@ static void test_shared_bucket_booked(void **state)
 		{1000000000, 1000000, 0, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct shared_bucket_profile from = profile_of(rows[i].from_bps, 0, 2);
 		struct shared_bucket_profile to = profile_of(rows[i].to_bps, 0, 2);
@@ -236,13 +228,12 @@ static void test_shared_bucket_booked(void **state)
 	}
 }
 
-static void test_shared_bucket_clock_behind(void **state)
+TEST(test_shared_bucket_clock_behind)
 {
 	struct shared_bucket_profile p = profile_of(8 * GHZ, 8000, 2);
 	const uint64_t now = UINT64_C(1) << 50, second = UINT64_C(1) << SHARED_BUCKET_SECOND;
 	struct shared_bucket r;
 
-	(void)state;
 	shared_bucket_init(&r, &p, 0);
 	assert_int_equal(shared_bucket_take(&r, now, 8000), 8000);
 	assert_int_equal(shared_bucket_take(&r, now - 1, 1), 0);
@@ -254,14 +245,13 @@ static void test_shared_bucket_clock_behind(void **state)
  * The smallest burst that is usual, and small packets below the limit: the line is written once in
  * five of them. The largest packet passes whenever it would through one bucket that is full.
  */
-static void test_shared_bucket_small(void **state)
+TEST(test_shared_bucket_small)
 {
 	struct shared_bucket_profile p = profile_of_frames(8 * GHZ, 6 * MTU, 2, MTU);
 	uint64_t held[2] = {0}, now = 0, before;
 	unsigned takes = 0;
 	struct shared_bucket r;
 
-	(void)state;
 	shared_bucket_init(&r, &p, 0);
 	for (unsigned i = 0; i < 10000; i++) {
 		before = r.state.allow_at;
@@ -278,12 +268,11 @@ static void test_shared_bucket_small(void **state)
 }
 
 /* Workers of random loads in random places never show more than one bucket (r, b). */
-static void test_shared_bucket_bound(void **state)
+TEST(test_shared_bucket_bound)
 {
 	const uint64_t seed = 7;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	for (unsigned round = 0; round < 200; round++) {
 		uint32_t frame = prng_below(&prng, 2) ? MTU : FRAME;
@@ -328,14 +317,13 @@ static void *take_all(void *arg)
 }
 
 /* Threads that take at once get all that the limit grants, and not a byte twice. */
-static void test_shared_bucket_threads(void **state)
+TEST(test_shared_bucket_threads)
 {
 	struct shared_bucket_profile p = profile_of(8 * GHZ, 1 << 20, 4);
 	uint64_t depth = p.burst >> GCRA_SHIFT, taken = 0;
 	struct taker takers[4];
 	struct shared_bucket r;
 
-	(void)state;
 	p.least = 0;
 	shared_bucket_init(&r, &p, 0);
 	for (unsigned i = 0; i < 4; i++) {
@@ -349,12 +337,11 @@ static void test_shared_bucket_threads(void **state)
 	assert_in_range(taken, depth + 1000000 - 100 - 10, depth + 1000000);
 }
 
-static void test_shares_follow(void **state)
+TEST(test_shares_follow)
 {
 	struct share shares[4] = {{0}};
 	double parts[4], keep = shares_keep(0.005), sum = 0;
 
-	(void)state;
 	shares_divide(shares, 4, parts); /* nobody has demand */
 	for (unsigned i = 0; i < 4; i++)
 		assert_near(parts[i], 0.25, 1e-9);
@@ -383,13 +370,12 @@ static void test_shares_follow(void **state)
 }
 
 /* Whatever the demands, all parts together are never more than the whole. */
-static void test_shares_sum(void **state)
+TEST(test_shares_sum)
 {
 	const uint64_t seed = 11;
 	struct share shares[64];
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	for (unsigned round = 0; round < 20000; round++) {
 		unsigned n = 1 + prng_below(&prng, 64);
@@ -424,14 +410,13 @@ static struct world_params world_of(uint64_t bps, uint64_t burst, unsigned n, en
 }
 
 /* Traffics that heed nobody: throughput within 1 % of the limit, the bound exact. */
-static void test_shared_bucket_as_one_bucket(void **state)
+TEST(test_shared_bucket_as_one_bucket)
 {
 	static const struct {
 		uint64_t bps, burst;
 	} limits[] = {{1000000, 9084}, {10000000, 62500}, {100000000, 62500}, {100000000, 625000}};
 	struct world_result results[JUDGES];
 
-	(void)state;
 	for (unsigned t = 0; t < TRAFFIC_TCP; t++)
 		for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
 			for (unsigned n = 2; n <= 8; n *= 2) {
@@ -449,24 +434,22 @@ static void test_shared_bucket_as_one_bucket(void **state)
 }
 
 /* What a flow gets through does not hang on how many packets its worker has. */
-static void test_shared_bucket_beside_an_elephant(void **state)
+TEST(test_shared_bucket_beside_an_elephant)
 {
 	struct world_params p = world_of(10 * GHZ, 6250000, 8, TRAFFIC_ELEPHANT);
 	struct world_result results[JUDGES];
 
-	(void)state;
 	p.ticks /= 8;
 	world_run(&p, results);
 	assert_true(world_unfair(&p, results, JUDGE_SHARED_BUCKET) < 0.05);
 }
 
 /* TCP fills the limit through a shared bucket as it does through one bucket. */
-static void test_shared_bucket_tcp(void **state)
+TEST(test_shared_bucket_tcp)
 {
 	struct world_params p = world_of(100000000, 625000, 8, TRAFFIC_TCP);
 	struct world_result results[JUDGES];
 
-	(void)state;
 	p.ticks *= 4;
 	p.flows = 6; /* two workers have none at least */
 	world_run(&p, results);
@@ -475,29 +458,4 @@ static void test_shared_bucket_tcp(void **state)
 		world_jain(&p, &results[JUDGE_ONE]), 0.05);
 	/* What the shared bucket is for: of even parts, those without flows are lost. */
 	assert_true(world_lost(&p, results, JUDGE_EVEN) > 0.2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shared_bucket_profiles),
-		cmocka_unit_test(test_shared_bucket_out_of_range),
-		cmocka_unit_test(test_shared_bucket_pairs),
-		cmocka_unit_test(test_shared_bucket_quanta),
-		cmocka_unit_test(test_shared_bucket_lots),
-		cmocka_unit_test(test_shared_bucket_succession),
-		cmocka_unit_test(test_shared_bucket_raised),
-		cmocka_unit_test(test_shared_bucket_clock_behind),
-		cmocka_unit_test(test_shared_bucket_small),
-		cmocka_unit_test(test_shared_bucket_bound),
-		cmocka_unit_test(test_shared_bucket_threads),
-		cmocka_unit_test(test_shared_bucket_booked),
-		cmocka_unit_test(test_shares_follow),
-		cmocka_unit_test(test_shares_sum),
-		cmocka_unit_test(test_shared_bucket_as_one_bucket),
-		cmocka_unit_test(test_shared_bucket_beside_an_elephant),
-		cmocka_unit_test(test_shared_bucket_tcp),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

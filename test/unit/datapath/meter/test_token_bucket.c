@@ -19,7 +19,7 @@ static struct token_bucket_profile profile_of(uint64_t bps, uint64_t burst, uint
 	return profile;
 }
 
-static void test_params_at_their_limits(void **state)
+TEST(test_params_at_their_limits)
 {
 	static const struct {
 		uint64_t bps, burst, hz;
@@ -43,7 +43,6 @@ static void test_params_at_their_limits(void **state)
 		{1, 1, GHZ, -ERANGE, 33},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct token_bucket_params params = {
 			.rate_bps = cases[i].bps,
@@ -58,12 +57,11 @@ static void test_params_at_their_limits(void **state)
 }
 
 /* Just conforming and just not, at 1 byte a tick. */
-static void test_pairs(void **state)
+TEST(test_pairs)
 {
 	struct token_bucket_profile p = profile_of(8 * GHZ, 1500, GHZ);
 	struct token_bucket b = {0};
 
-	(void)state;
 	token_bucket_init(&b, &p, 1000);
 	assert_false(token_bucket_conforms(&b, &p, 1000, 1501));
 	assert_true(token_bucket_conforms(&b, &p, 1000, 1500));
@@ -80,12 +78,11 @@ static void test_pairs(void **state)
 	assert_true(token_bucket_conforms(&b, &p, 1000000, 1500));
 }
 
-static void test_clock_that_steps_back(void **state)
+TEST(test_clock_that_steps_back)
 {
 	struct token_bucket_profile p = profile_of(8 * GHZ, 1500, GHZ);
 	struct token_bucket b = {0};
 
-	(void)state;
 	token_bucket_init(&b, &p, 5000);
 	assert_true(token_bucket_conforms(&b, &p, 5000, 1500));
 	assert_false(token_bucket_conforms(&b, &p, 4000, 1));
@@ -93,12 +90,11 @@ static void test_clock_that_steps_back(void **state)
 	assert_true(token_bucket_conforms(&b, &p, 5001, 1));
 }
 
-static void test_counter_that_wraps(void **state)
+TEST(test_counter_that_wraps)
 {
 	struct token_bucket_profile p = profile_of(8 * GHZ, 1500, GHZ);
 	struct token_bucket b = {0};
 
-	(void)state;
 	token_bucket_init(&b, &p, UINT64_MAX - 9);
 	assert_true(token_bucket_conforms(&b, &p, UINT64_MAX - 9, 1500));
 	assert_true(token_bucket_conforms(&b, &p, 90, 100)); /* 100 ticks later */
@@ -106,13 +102,12 @@ static void test_counter_that_wraps(void **state)
 }
 
 /* A year without a packet neither overflows nor overfills. */
-static void test_long_gap(void **state)
+TEST(test_long_gap)
 {
 	struct token_bucket_profile p = profile_of(400 * GHZ, 1 << 20, 5 * GHZ);
 	struct token_bucket b = {0};
 	uint64_t year = 5 * GHZ * 3600 * 24 * 366;
 
-	(void)state;
 	token_bucket_init(&b, &p, 1);
 	assert_true(token_bucket_conforms(&b, &p, 1, 1 << 20));
 	assert_false(token_bucket_conforms(&b, &p, 1 + year, (1 << 20) + 1));
@@ -138,7 +133,7 @@ static uint64_t backlog_passed(const struct token_bucket_profile *p, uint32_t by
 }
 
 /* Promise 1: at most r·t + b, at least that minus one packet; 1 ppm from 8 kbit/s to 400 Gbit/s. */
-static void test_exact_over_any_rate(void **state)
+TEST(test_exact_over_any_rate)
 {
 	static const struct {
 		uint64_t bps;
@@ -157,7 +152,6 @@ static void test_exact_over_any_rate(void **state)
 	static const uint64_t hz[] = {GHZ, 2500000000, 3693249999};
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		for (size_t h = 0; h < 3; h++) {
@@ -177,7 +171,7 @@ static void test_exact_over_any_rate(void **state)
 }
 
 /* Random packets at random times: no window passes more than r·t + b. */
-static void test_every_window(void **state)
+TEST(test_every_window)
 {
 	enum { N = 600 };
 	struct token_bucket_profile p = profile_of(8 * GHZ, 3000, GHZ);
@@ -185,7 +179,6 @@ static void test_every_window(void **state)
 	struct token_bucket b = {0};
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 7);
 	token_bucket_init(&b, &p, 0);
 	for (int i = 0; i < N; i++) {
@@ -201,12 +194,11 @@ static void test_every_window(void **state)
 }
 
 /* However often a bucket is looked at, it has what it would have at one look; of any rate. */
-static void test_looks_cost_nothing(void **state)
+TEST(test_looks_cost_nothing)
 {
 	const uint64_t seed = 3;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	for (unsigned i = 0; i < 2000; i++) {
 		uint64_t bps = 1 + prng_next(&prng) % (UINT64_C(1) << (10 + i % 29)), now = 0;
@@ -225,13 +217,12 @@ static void test_looks_cost_nothing(void **state)
 }
 
 /* The longest gap at the highest rate, and what a full bucket of the largest size takes. */
-static void test_nothing_overflows(void **state)
+TEST(test_nothing_overflows)
 {
 	struct token_bucket_profile p = {
 		.rate = INT64_MAX, .burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE};
 	struct token_bucket b = {.fraction = (uint64_t)UINT32_MAX << TOKEN_OWNER};
 
-	(void)state;
 	token_bucket_refill(&b, &p, INT64_MAX);
 	assert_true(b.tokens == p.burst && b.fraction == 0);
 	token_bucket_refill(&b, &p, UINT64_MAX - 1);
@@ -246,25 +237,23 @@ static void test_nothing_overflows(void **state)
 }
 
 /* Where the lower half of a product and the fraction run over, the upper half has it. */
-static void test_carry(void **state)
+TEST(test_carry)
 {
 	struct token_bucket_profile p = {.rate = 0x5555555555555555, .burst = UINT64_C(1) << 62};
 	struct token_bucket b = {.fraction = UINT64_C(1) << TOKEN_OWNER};
 
-	(void)state;
 	token_bucket_refill(&b, &p, 3); /* 2^64 - 1 and 1 */
 	assert_true(token_bucket_level(&b) == (tokens_t)1 << 64);
 }
 
 /* Where the short way of a refill ends, the long one goes on; the owner's bits stay on both. */
-static void test_ways_of_a_refill(void **state)
+TEST(test_ways_of_a_refill)
 {
 	static const uint64_t gaps[] = {0, 1, UINT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 33};
 	static const uint64_t bursts[] = {1, UINT64_C(1) << 40, UINT64_C(1) << 63};
 	const uint64_t seed = 9;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	for (unsigned i = 0; i < 30000; i++) {
 		struct token_bucket_profile p = {
@@ -289,12 +278,11 @@ static void test_ways_of_a_refill(void **state)
 }
 
 /* A full bucket keeps no fraction above its burst. */
-static void test_full_is_the_burst(void **state)
+TEST(test_full_is_the_burst)
 {
 	struct token_bucket_profile p = {.rate = 3, .burst = 1};
 	struct token_bucket b = {.tokens = 0, .fraction = 0};
 
-	(void)state;
 	token_bucket_refill(&b, &p, UINT64_C(1) << TOKEN_FRACTION);
 	assert_true(b.tokens == 1 && b.fraction == 0);
 	b = (struct token_bucket){
@@ -304,13 +292,12 @@ static void test_full_is_the_burst(void **state)
 }
 
 /* Time before a change is credited at the rate of that time, and the rest at the new one. */
-static void test_change(void **state)
+TEST(test_change)
 {
 	struct token_bucket_profile slow = profile_of(8 * GHZ / 100, 10000, GHZ), p = slow;
 	struct token_bucket_profile fast = profile_of(8 * GHZ, 10000, GHZ);
 	struct token_bucket b = {0};
 
-	(void)state;
 	token_bucket_init(&b, &slow, 0);
 	assert_true(token_bucket_conforms(&b, &p, 0, 10000));
 	token_bucket_change(&b, &p, &fast, 10000);
@@ -326,13 +313,12 @@ static void test_change(void **state)
 }
 
 /* A smaller burst takes effect at once, and a larger one gives nothing away. */
-static void test_other_burst(void **state)
+TEST(test_other_burst)
 {
 	struct token_bucket_profile large = profile_of(8000, 10000, GHZ), p = large;
 	struct token_bucket_profile small = profile_of(8000, 1000, GHZ);
 	struct token_bucket b = {0};
 
-	(void)state;
 	token_bucket_init(&b, &p, 0);
 	token_bucket_change(&b, &p, &small, 0);
 	token_bucket_change(&b, &p, &large, 0);
@@ -357,14 +343,13 @@ static bool conforms_drained(struct token_bucket *bucket,
 }
 
 /* Others take a byte a tick. */
-static void test_drain(void **state)
+TEST(test_drain)
 {
 	struct token_bucket_params both = {
 		.rate_bps = 8000, .burst_bytes = 1500, .drain_bps = 8000};
 	struct token_bucket_profile p = drain_of(8 * GHZ, 1500);
 	struct token_bucket b = {0};
 
-	(void)state;
 	token_bucket_init(&b, &p, 0);
 	assert_false(conforms_drained(&b, &p, 500, 1001));
 	assert_true(conforms_drained(&b, &p, 500, 600));
@@ -381,14 +366,13 @@ static void test_drain(void **state)
 }
 
 /* A smaller burst takes what is above it, whatever time has passed. */
-static void test_drain_cuts(void **state)
+TEST(test_drain_cuts)
 {
 	static const struct {
 		uint64_t now;
 		uint32_t left;
 	} rows[] = {{0, 400}, {1100, 400}, {1101, 399}, {1500, 0}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct token_bucket_profile p = drain_of(8 * GHZ, 1500),
 					    cut = drain_of(8 * GHZ, 400);
@@ -401,7 +385,7 @@ static void test_drain_cuts(void **state)
 }
 
 /* What a bucket of 5000 bytes has at tick 2000, quiet since 0, when a rate changed at 1000. */
-static void test_drain_changes(void **state)
+TEST(test_drain_changes)
 {
 	static const struct {
 		int before, after; /* bytes in 10 ticks */
@@ -415,7 +399,6 @@ static void test_drain_changes(void **state)
 		{-100, 10, 0 + 1000},     /* empty in between */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct token_bucket_profile p[2];
 		struct token_bucket b = {0};
@@ -439,7 +422,7 @@ static void test_drain_changes(void **state)
  * A clock that is a little back, as another core's may be, earns nothing until it has come there
  * again; one that was set back earns from then on, and has not earned what it had not.
  */
-static void test_clock_set_back(void **state)
+TEST(test_clock_set_back)
 {
 	const struct token_bucket_params params = {.rate_bps = 8000000, .burst_bytes = 10000};
 	static const struct {
@@ -451,7 +434,6 @@ static void test_clock_set_back(void **state)
 		{UINT64_C(1) << 50, UINT64_C(1) << 49, UINT64_C(10000000000), 10000},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t now = rows[i].last - rows[i].back;
 		struct token_bucket_profile profile;
@@ -464,30 +446,4 @@ static void test_clock_set_back(void **state)
 		token_bucket_refill(&bucket, &profile, now + rows[i].after);
 		assert_int_equal(bucket.tokens >> TOKEN_BYTE, rows[i].tokens);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_params_at_their_limits),
-		cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_clock_that_steps_back),
-		cmocka_unit_test(test_counter_that_wraps),
-		cmocka_unit_test(test_long_gap),
-		cmocka_unit_test(test_exact_over_any_rate),
-		cmocka_unit_test(test_every_window),
-		cmocka_unit_test(test_looks_cost_nothing),
-		cmocka_unit_test(test_nothing_overflows),
-		cmocka_unit_test(test_carry),
-		cmocka_unit_test(test_ways_of_a_refill),
-		cmocka_unit_test(test_full_is_the_burst),
-		cmocka_unit_test(test_change),
-		cmocka_unit_test(test_other_burst),
-		cmocka_unit_test(test_drain),
-		cmocka_unit_test(test_drain_cuts),
-		cmocka_unit_test(test_drain_changes),
-		cmocka_unit_test(test_clock_set_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

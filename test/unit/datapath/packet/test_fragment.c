@@ -3,6 +3,8 @@
  *
  * Which fragments find the ports of their first, on a fake clock; what a flood can displace.
  */
+#include "check.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +78,7 @@ static void expect_ports(const char *name, const struct packet *packet, bool kno
 }
 
 /* What belongs to the first fragment before it, and what differs in one thing. */
-static void test_belongs(void **state)
+TEST(test_belongs)
 {
 	static const struct {
 		const char *name;
@@ -141,7 +143,6 @@ static void test_belongs(void **state)
 	};
 	struct packet first, later;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct fragments *table = table_new(SECRET);
 
@@ -163,14 +164,13 @@ static void test_belongs(void **state)
 }
 
 /* A flow has one hash, whether its packets are whole or in pieces. */
-static void test_hash(void **state)
+TEST(test_hash)
 {
 	const layer whole[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 64}};
 	struct fragments *table = table_new(SECRET);
 	struct packet packet;
 	struct frame frame;
 
-	(void)state;
 	build_frame(whole, &frame);
 	packet_parse(frame.bytes, frame.len, &packet);
 	see_fragment(table, first4, 0);
@@ -194,11 +194,10 @@ static bool lends_after(uint64_t hz, double seconds)
 }
 
 /* At every clock rate, on both sides of the line, and when the clock stepped back. */
-static void test_time(void **state)
+TEST(test_time)
 {
 	static const uint64_t rates[] = {1000000000, 2499998000, 3700000000};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rates); i++) {
 		assert_true(lends_after(rates[i], FRAGMENT_LEND_S));
 		assert_false(lends_after(rates[i], FRAGMENT_LEND_S + 0.25));
@@ -216,7 +215,7 @@ static struct packet see_other_first(struct fragments *table, uint64_t now)
 }
 
 /* Ports go to those that follow in order, and to none after anything else of the packet. */
-static void test_order(void **state)
+TEST(test_order)
 {
 	static const layer malformed[LAYERS_MAX] = {
 		{ETHER, T_IPV4}, {V4, UDP, 0, 0x2010}, {PAYLOAD, 3}};
@@ -233,7 +232,6 @@ static void test_order(void **state)
 		{"after one that no receiver takes", NULL, malformed, false},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct fragments *table = table_new(SECRET);
 		struct packet packet;
@@ -254,12 +252,11 @@ static void test_order(void **state)
 }
 
 /* With its last bytes a packet ends; what comes then is of another. */
-static void test_whole(void **state)
+TEST(test_whole)
 {
 	struct fragments *table = table_new(SECRET);
 	struct packet packet;
 
-	(void)state;
 	see_fragment(table, first4, 5);
 	packet = see_fragment(table, last4, 6);
 	expect_ports("the end", &packet, true);
@@ -311,13 +308,12 @@ static unsigned line_of(const struct fragments *table)
 }
 
 /* Packets between two hosts, any number of them, stay in their lines; the newest are known. */
-static void test_one_pair(void **state)
+TEST(test_one_pair)
 {
 	struct fragments *table = table_new(SECRET);
 	unsigned sets, entries, known = 0;
 	struct frame first, later;
 
-	(void)state;
 	build_frame(first4, &first);
 	build_frame(last4, &later);
 	for (uint32_t id = 0; id < 65536; id++) {
@@ -362,14 +358,13 @@ static void find_line_mates(uint32_t *ids, unsigned count)
  * Packets whose last fragments come first, as many as a line holds, end with their firsts; what
  * comes then under the same identification is of another packet.
  */
-static void test_reversed(void **state)
+TEST(test_reversed)
 {
 	struct fragments *table = table_new(SECRET);
 	uint32_t ids[FRAGMENT_WAYS];
 	struct frame first, later;
 	struct packet packet;
 
-	(void)state;
 	find_line_mates(ids, FRAGMENT_WAYS);
 	build_frame(first4, &first);
 	build_frame(last4, &later);
@@ -391,13 +386,12 @@ static void test_reversed(void **state)
 }
 
 /* In a full line the oldest goes. */
-static void test_oldest_goes(void **state)
+TEST(test_oldest_goes)
 {
 	struct fragments *table = table_new(SECRET);
 	uint32_t ids[FRAGMENT_WAYS + 1];
 	struct frame first, later;
 
-	(void)state;
 	build_frame(first4, &first);
 	build_frame(last4, &later);
 	find_line_mates(ids, FRAGMENT_WAYS + 1);
@@ -414,7 +408,7 @@ static void test_oldest_goes(void **state)
 }
 
 /* A flood between two hosts leaves others' packets alone, but for those of the same lines. */
-static void test_flood_of_one_pair(void **state)
+TEST(test_flood_of_one_pair)
 {
 	enum { OTHERS = 1000 };
 	const uint64_t seed = 0x5eed0003;
@@ -424,7 +418,6 @@ static void test_flood_of_one_pair(void **state)
 	unsigned lost = 0;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	build_frame(first4, &first);
 	build_frame(last4, &later);
@@ -449,7 +442,7 @@ static void test_flood_of_one_pair(void **state)
 }
 
 /* Forged addresses fill the table evenly: none of its lines is left, none gets many. */
-static void test_spread(void **state)
+TEST(test_spread)
 {
 	const uint64_t seed = 0x5eed0004;
 	struct fragments *table = table_new(SECRET);
@@ -457,7 +450,6 @@ static void test_spread(void **state)
 	struct frame first;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	build_frame(first4, &first);
 	for (unsigned i = 0; i < FRAGMENT_SETS; i++) {
@@ -473,11 +465,10 @@ static void test_spread(void **state)
 }
 
 /* Where a packet goes is a secret. */
-static void test_secret(void **state)
+TEST(test_secret)
 {
 	unsigned same = 0;
 
-	(void)state;
 	for (uint64_t secret = 1; secret <= 16; secret++) {
 		struct fragments *one = table_new(secret), *other = table_new(secret + 16);
 
@@ -492,7 +483,7 @@ static void test_secret(void **state)
 }
 
 /* A burst in which the later fragment is asked for as frames_packet() says. */
-static void test_frames(void **state)
+TEST(test_frames)
 {
 	const layer inside[2][LAYERS_MAX] = {
 		{{ETHER, T_IPV4}, {V4, IPIP}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 64}},
@@ -504,7 +495,6 @@ static void test_frames(void **state)
 	struct frames frames = {.tunnels = &tunnels, .fragments = table, .now = 1};
 	struct frame built[2];
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		build_frame(inside[i], &built[i]);
 		put_checksum(built[i].bytes, inner_l3);
@@ -525,24 +515,4 @@ static void test_frames(void **state)
 	frames.tunnels = NULL;
 	assert_int_equal(frames_packet(&frames, 1)->proto, IPIP);
 	free(table);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_belongs),
-		cmocka_unit_test(test_hash),
-		cmocka_unit_test(test_time),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_one_pair),
-		cmocka_unit_test(test_reversed),
-		cmocka_unit_test(test_oldest_goes),
-		cmocka_unit_test(test_flood_of_one_pair),
-		cmocka_unit_test(test_spread),
-		cmocka_unit_test(test_secret),
-		cmocka_unit_test(test_frames),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,11 +136,10 @@ static void check_case(unsigned i, int version, bool tagged, struct prng *prng)
 		fail_msg("case %u, IPv%d: the frame is not as expected", i, version);
 }
 
-static void test_cases(void **state)
+TEST(test_cases)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned i = 0; i < COUNT(cases); i++)
 		for (unsigned variant = 0; variant < 4; variant++)
@@ -148,14 +147,13 @@ static void test_cases(void **state)
 }
 
 /* Options are part of the checksum and of nothing else. */
-static void test_options(void **state)
+TEST(test_options)
 {
 	enum { HEADER = 60 };
 	uint8_t frame[FRAME];
 	struct prng prng;
 	unsigned l3;
 
-	(void)state;
 	prng_seed(&prng, 2);
 	l3 = build_marked_frame(frame, 4, false, 10, ECT0, &prng);
 	frame[l3] = 0x4f;
@@ -167,7 +165,7 @@ static void test_options(void **state)
 }
 
 /* Not IP; and IP whose header does not lie within the bytes given, on both sides of the line. */
-static void test_unmarkable(void **state)
+TEST(test_unmarkable)
 {
 	static const struct {
 		int version;
@@ -189,7 +187,6 @@ static void test_unmarkable(void **state)
 	};
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 3);
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		uint8_t frame[FRAME], before[FRAME];
@@ -208,12 +205,11 @@ static void test_unmarkable(void **state)
 }
 
 /* Every way from one byte to another, in random headers; the checksum as if made anew. */
-static void test_checksum_everywhere(void **state)
+TEST(test_checksum_everywhere)
 {
 	const uint64_t seed = 4;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	for (unsigned tos = 0; tos < 256; tos++)
 		for (int mark = MARK_ECN; mark < 64; mark++) {
@@ -230,12 +226,11 @@ static void test_checksum_everywhere(void **state)
  * The two zeros of one's complement: headers whose checksum is 0 before or after, where a careless
  * update writes 0xffff; and a checksum of 0xffff, which a receiver takes for 0.
  */
-static void test_checksum_zeros(void **state)
+TEST(test_checksum_zeros)
 {
 	unsigned before_zero = 0, after_zero = 0, before_ones = 0;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 5);
 	for (unsigned i = 0; i < 3000; i++) {
 		uint8_t frame[FRAME], dscp = prng_below(&prng, 64), mark = prng_below(&prng, 64);
@@ -268,11 +263,10 @@ static void test_checksum_zeros(void **state)
 }
 
 /* A damaged header is not repaired: the receiver still finds it out. */
-static void test_wrong_stays_wrong(void **state)
+TEST(test_wrong_stays_wrong)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 6);
 	for (unsigned i = 0; i < 2000; i++) {
 		uint8_t frame[FRAME];
@@ -290,11 +284,10 @@ static void test_wrong_stays_wrong(void **state)
 }
 
 /* What is said of a mark for ECN is what becomes of one, whatever the header has, however long. */
-static void test_understood(void **state)
+TEST(test_understood)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 7);
 	for (unsigned i = 0; i < 256 * 4; i++) {
 		uint8_t frame[FRAME];
@@ -310,19 +303,4 @@ static void test_understood(void **state)
 		assert_int_equal(mark_understood(frame, len, &packet),
 			mark_frame(frame, len, &packet, MARK_ECN));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),
-		cmocka_unit_test(test_options),
-		cmocka_unit_test(test_unmarkable),
-		cmocka_unit_test(test_checksum_everywhere),
-		cmocka_unit_test(test_checksum_zeros),
-		cmocka_unit_test(test_wrong_stays_wrong),
-		cmocka_unit_test(test_understood),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
  *
  * What the ends of a link say to each other, in pairs of what is just that and what is just not.
  */
+#include "check.h"
+
 #include <string.h>
 
 #include "frame_layers.h"
@@ -83,9 +85,8 @@ static const struct {
 		false},
 };
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct packet packet;
 		struct frame frame;
@@ -98,7 +99,7 @@ static void test_rows(void **state)
 }
 
 /* A tunnel goes wherever its own addresses say. */
-static void test_inside(void **state)
+TEST(test_inside)
 {
 	static const layer layers[] = {
 		{ETHER, T_IPV4}, {V4, IPIP}, {V4, UDP}, {PAYLOAD, 20}, {END}};
@@ -106,7 +107,6 @@ static void test_inside(void **state)
 	struct packet packet;
 	struct frame frame;
 
-	(void)state;
 	build_frame(layers, &frame);
 	memcpy(frame.bytes + DST4 + 20, (const uint8_t[]){224, 0, 0, 5}, 4);
 	packet_parse(frame.bytes, frame.len, &packet);
@@ -115,14 +115,4 @@ static void test_inside(void **state)
 	assert_false(packet_is_of_link(&packet, frame.bytes));
 	memcpy(frame.bytes + DST4, (const uint8_t[]){224, 0, 0, 5}, 4);
 	assert_true(packet_is_of_link(&packet, frame.bytes));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_inside),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

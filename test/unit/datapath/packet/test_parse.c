@@ -4,17 +4,12 @@
  * Frames are put together from layers, parsed whole and cut at every length. Every parse works on
  * a heap copy of exactly the bytes it may read, so that AddressSanitizer sees any it may not.
  */
+#include "check.h"
+
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "frame_layers.h"
 
@@ -297,12 +292,11 @@ static void expect_ports(const char *name, const struct packet *packet, const ui
 		fail_msg("%s: ports %u and %u", name, packet->src_port, packet->dst_port);
 }
 
-static void test_fields(void **state)
+TEST(test_fields)
 {
 	struct packet packet;
 	struct frame frame;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		build_frame(cases[i].layers, &frame);
 		packet = parse_exactly(frame.bytes, frame.len);
@@ -367,12 +361,11 @@ static void check_cut(const struct packet *cut, const struct packet *whole)
 	}
 }
 
-static void test_cut_everywhere(void **state)
+TEST(test_cut_everywhere)
 {
 	struct packet cut, whole;
 	struct frame frame;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		build_frame(cases[i].layers, &frame);
 		whole = parse_exactly(frame.bytes, frame.len);
@@ -385,7 +378,7 @@ static void test_cut_everywhere(void **state)
 }
 
 /* Where exactly knowledge begins, on both sides of each line. */
-static void test_cut_exactly(void **state)
+TEST(test_cut_exactly)
 {
 	static const struct {
 		unsigned kind, len;
@@ -420,7 +413,6 @@ static void test_cut_exactly(void **state)
 	struct frame frame;
 	char name[32];
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		build_frame(rows[i].kind == 4 ? v4 : rows[i].kind == 44 ? v4_option : v6, &frame);
 		packet = parse_exactly(frame.bytes, rows[i].len);
@@ -430,7 +422,7 @@ static void test_cut_exactly(void **state)
 }
 
 /* The flags are there when their byte is: in the frame, in the packet, in what is looked at. */
-static void test_tcp_flags(void **state)
+TEST(test_tcp_flags)
 {
 	enum { FLAGS = PATTERN + TCP_FLAGS };
 	static const struct {
@@ -463,7 +455,6 @@ static void test_tcp_flags(void **state)
 	struct packet packet;
 	struct frame frame;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		build_frame(rows[i].layers, &frame);
 		packet = parse_exactly(frame.bytes, frame.len - rows[i].cut);
@@ -473,9 +464,8 @@ static void test_tcp_flags(void **state)
 	}
 }
 
-static void test_ecn(void **state)
+TEST(test_ecn)
 {
-	(void)state;
 	for (unsigned ecn = 0; ecn < 4; ecn++) {
 		const layer v4[LAYERS_MAX] = {
 			{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 20}, {PATCH, 15, DSCP_EF << 2 | ecn}};
@@ -490,13 +480,12 @@ static void test_ecn(void **state)
 }
 
 /* A cut header leaves a hash of what is known: the same for all ports. */
-static void test_cut_hash(void **state)
+TEST(test_cut_hash)
 {
 	const layer layers[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 20}};
 	struct packet whole, cut, bare;
 	struct frame frame;
 
-	(void)state;
 	build_frame(layers, &frame);
 	whole = parse_exactly(frame.bytes, frame.len);
 	cut = parse_exactly(frame.bytes, 34);
@@ -505,14 +494,13 @@ static void test_cut_hash(void **state)
 	assert_int_not_equal(cut.flow_hash, whole.flow_hash);
 }
 
-static void test_long_frame(void **state)
+TEST(test_long_frame)
 {
 	const layer layers[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 500}};
 	static uint8_t bytes[PARSE_BYTES_MAX];
 	struct packet packet, shorter;
 	struct frame frame;
 
-	(void)state;
 	build_frame(layers, &frame);
 	memcpy(bytes, frame.bytes, frame.len);
 	packet = parse_exactly(bytes, 9000);
@@ -522,7 +510,7 @@ static void test_long_frame(void **state)
 	assert_memory_equal(&packet, &shorter, sizeof(packet));
 }
 
-static void test_fragments_hash_alike(void **state)
+TEST(test_fragments_hash_alike)
 {
 	const layer v4[][LAYERS_MAX] = {
 		{{ETHER, T_IPV4}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 64}},
@@ -537,7 +525,6 @@ static void test_fragments_hash_alike(void **state)
 	const layer whole[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 64}};
 	const layer tcp[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, TCP, 0, 1}, {PAYLOAD, 64}};
 
-	(void)state;
 	for (unsigned i = 1; i < COUNT(v4); i++) {
 		assert_int_equal(parse_layers(v4[i]).flow_hash, parse_layers(v4[0]).flow_hash);
 		assert_int_equal(parse_layers(v6[i]).flow_hash, parse_layers(v6[0]).flow_hash);
@@ -563,14 +550,13 @@ static void check_hash_bytes(const layer *layers, unsigned len, const uint8_t *t
 	}
 }
 
-static void test_hash_bytes(void **state)
+TEST(test_hash_bytes)
 {
 	const layer v4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 40}};
 	const layer v6[LAYERS_MAX] = {{ETHER, T_IPV6}, {V6, UDP}, {PAYLOAD, 40}};
 	const layer arp[LAYERS_MAX] = {{ETHER, T_ARP}, {PAYLOAD, 46}};
 	uint8_t tuple[100];
 
-	(void)state;
 	memset(tuple, 0, sizeof(tuple));
 	memset(tuple, 1, 14);
 	check_hash_bytes(arp, 60, tuple);
@@ -590,18 +576,17 @@ static void test_hash_bytes(void **state)
 	check_hash_bytes(v6, 90, tuple);
 }
 
-static void test_hash_ignores_tags(void **state)
+TEST(test_hash_ignores_tags)
 {
 	const layer plain[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0}, {PAYLOAD, 40}};
 	const layer tagged[LAYERS_MAX] = {
 		{ETHER, T_VLAN}, {TAG, 5, T_IPV4}, {V4, UDP, 3}, {PAYLOAD, 40}};
 
-	(void)state;
 	assert_int_equal(parse_layers(plain).flow_hash, parse_layers(tagged).flow_hash);
 }
 
 /* Whether the first four bytes of a transport header are ports depends on the protocol. */
-static void test_hash_ports(void **state)
+TEST(test_hash_ports)
 {
 	static const struct {
 		unsigned proto;
@@ -610,7 +595,6 @@ static void test_hash_ports(void **state)
 		{ICMP, false}, {GRE, false}, {ESP, false}};
 	uint32_t one, other;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		const layer v4[][LAYERS_MAX] = {
 			{{ETHER, T_IPV4}, {V4, rows[i].proto}, {PAYLOAD, 20}},
@@ -624,7 +608,7 @@ static void test_hash_ports(void **state)
 }
 
 /* Where the IP packet of a frame ends, by its own word; of a jumbogram, and of none, it is 0. */
-static void test_ip_end(void **state)
+TEST(test_ip_end)
 {
 	enum { HOP_BY_HOP = 0 };
 	static const struct {
@@ -645,7 +629,6 @@ static void test_ip_end(void **state)
 		{PACKET_OTHER, 14, 0, HOP_BY_HOP, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct packet packet = {
 			.family = rows[i].family, .l2_len = (uint8_t)rows[i].l2_len};
@@ -661,13 +644,12 @@ static void test_ip_end(void **state)
 	}
 }
 
-static void test_runts(void **state)
+TEST(test_runts)
 {
 	const uint8_t zeros[14] = {0};
 	struct packet packet;
 	uint32_t hashes[14];
 
-	(void)state;
 	for (unsigned len = 0; len < 14; len++) {
 		packet = parse_exactly(zeros, len);
 		expect_fields("runt", &packet, &(struct packet)OTHER(len, NO_TAG));
@@ -739,13 +721,12 @@ static void check_sequence(const char *what, const layer *layers, unsigned high,
 	check_collisions(what, hashes);
 }
 
-static void test_hash_spreads(void **state)
+TEST(test_hash_spreads)
 {
 	const layer v4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 40}};
 	const layer v6[LAYERS_MAX] = {{ETHER, T_IPV6}, {V6, UDP}, {PAYLOAD, 40}};
 	const layer arp[LAYERS_MAX] = {{ETHER, T_ARP}, {PAYLOAD, 46}};
 
-	(void)state;
 	check_sequence("v4 source ports", v4, 34, 35);
 	check_sequence("v4 destination ports", v4, 36, 37);
 	check_sequence("v4 both ports", v4, 35, 37);
@@ -795,12 +776,11 @@ static void check_avalanche(const layer *layers, unsigned from, unsigned to)
 	}
 }
 
-static void test_hash_avalanche(void **state)
+TEST(test_hash_avalanche)
 {
 	const layer v4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 40}};
 	const layer v6[LAYERS_MAX] = {{ETHER, T_IPV6}, {V6, UDP}, {PAYLOAD, 40}};
 
-	(void)state;
 	check_avalanche(v4, 26, 38);
 	check_avalanche(v6, 22, 58);
 }
@@ -814,7 +794,7 @@ static uint64_t random_next(uint64_t *state)
 }
 
 /* The cases with a few bytes changed, cut anywhere. */
-static void test_mutations(void **state)
+TEST(test_mutations)
 {
 	const uint64_t seed = 0x5eed0001;
 	uint64_t random = seed;
@@ -822,7 +802,6 @@ static void test_mutations(void **state)
 	struct frame frame;
 	unsigned len;
 
-	(void)state;
 	print_message("seed %#" PRIx64 "\n", seed);
 	for (unsigned i = 0; i < 300000; i++) {
 		build_frame(cases[i % COUNT(cases)].layers, &frame);
@@ -870,7 +849,7 @@ static void test_mutations(void **state)
 #define ALL   PACKET_UNKNOWN_TRANSPORT
 
 /* Why a packet is not understood, and what is not known of it, on both sides of each line. */
-static void test_unparsed(void **state)
+TEST(test_unparsed)
 {
 	static const struct {
 		const char *name;
@@ -932,7 +911,6 @@ static void test_unparsed(void **state)
 			UNPARSED_TOO_DEEP, ALL | PACKET_UNKNOWN_ADDRESS},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct packet packet = parse_layers(rows[i].layers);
 
@@ -943,9 +921,8 @@ static void test_unparsed(void **state)
 }
 
 /* So many extension headers are followed, and not one more. */
-static void test_longest_chain(void **state)
+TEST(test_longest_chain)
 {
-	(void)state;
 	for (unsigned n = 63; n <= 65; n++) {
 		const layer layers[LAYERS_MAX] = {
 			{ETHER, T_IPV6}, {V6, DEST}, {PAYLOAD, 8 * n + 8}};
@@ -962,30 +939,4 @@ static void test_longest_chain(void **state)
 		assert_int_equal(packet.unknown, n < 65 ? 0 : PACKET_UNKNOWN_TRANSPORT);
 		assert_int_equal(packet.proto, n < 65 ? UDP : 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_unparsed),
-		cmocka_unit_test(test_longest_chain),
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_cut_everywhere),
-		cmocka_unit_test(test_cut_exactly),
-		cmocka_unit_test(test_tcp_flags),
-		cmocka_unit_test(test_ecn),
-		cmocka_unit_test(test_cut_hash),
-		cmocka_unit_test(test_long_frame),
-		cmocka_unit_test(test_fragments_hash_alike),
-		cmocka_unit_test(test_hash_bytes),
-		cmocka_unit_test(test_hash_ignores_tags),
-		cmocka_unit_test(test_hash_ports),
-		cmocka_unit_test(test_ip_end),
-		cmocka_unit_test(test_runts),
-		cmocka_unit_test(test_hash_spreads),
-		cmocka_unit_test(test_hash_avalanche),
-		cmocka_unit_test(test_mutations),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
  * What packet_enter_tunnels() finds inside, and what it leaves as it was outside. Every parse works
  * on a heap copy of exactly the bytes it may read, so that AddressSanitizer sees any it may not.
  */
+#include "check.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,12 +198,11 @@ static struct packet enter_exactly(const uint8_t *bytes, uint32_t len, const str
 	return packet;
 }
 
-static void test_fields(void **state)
+TEST(test_fields)
 {
 	struct packet packet;
 	struct frame frame;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		build_frame(cases[i].layers, &frame);
 		packet = enter_exactly(frame.bytes, frame.len, &tunnels);
@@ -215,12 +216,11 @@ static bool same_addresses(const struct packet *a, const struct packet *b)
 }
 
 /* A cut frame is what it is outside, or part of what it is inside: nothing else. */
-static void test_cut_everywhere(void **state)
+TEST(test_cut_everywhere)
 {
 	struct packet cut, whole, outside;
 	struct frame frame;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		build_frame(cases[i].layers, &frame);
 		whole = enter_exactly(frame.bytes, frame.len, &tunnels);
@@ -242,7 +242,7 @@ static void test_cut_everywhere(void **state)
 }
 
 /* Each line of what may be looked at, from both sides: ports of the inner packet. */
-static void test_cut_exactly(void **state)
+TEST(test_cut_exactly)
 {
 	static const layer gre[LAYERS_MAX] = {
 		OUTER4(GRE), {GRE_HEADER, 0xb000, T_IPV4}, {V4, UDP}, {PAYLOAD, 8}};
@@ -264,7 +264,6 @@ static void test_cut_exactly(void **state)
 	struct packet packet;
 	struct frame frame;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		build_frame(rows[i].layers, &frame);
 		packet = enter_exactly(frame.bytes, rows[i].len, &tunnels);
@@ -273,7 +272,7 @@ static void test_cut_exactly(void **state)
 }
 
 /* Ports and flags are those of inside, and no others are left behind. */
-static void test_transport(void **state)
+TEST(test_transport)
 {
 	const layer tcp[LAYERS_MAX] = {OUTER4(UDP), {UDP_HEADER, VXLAN}, {VXLAN_HEADER, 8},
 		{ETHER, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}};
@@ -282,7 +281,6 @@ static void test_transport(void **state)
 	struct packet packet;
 	struct frame frame;
 
-	(void)state;
 	build_frame(tcp, &frame);
 	packet = enter_exactly(frame.bytes, frame.len, &tunnels);
 	assert_int_equal(packet.src_port, PATTERN << 8 | (PATTERN + 1));
@@ -293,7 +291,7 @@ static void test_transport(void **state)
 	assert_int_equal(packet.src_port | packet.dst_port | packet.tcp_flags, 0);
 }
 
-static void test_port(void **state)
+TEST(test_port)
 {
 	const layer layers[LAYERS_MAX] = {OUTER4(UDP), {UDP_HEADER, 8472}, {VXLAN_HEADER, 8},
 		{ETHER, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}};
@@ -301,7 +299,6 @@ static void test_port(void **state)
 	struct packet packet;
 	struct frame frame;
 
-	(void)state;
 	build_frame(layers, &frame);
 	packet = enter_exactly(frame.bytes, frame.len, &linux_of_old);
 	assert_int_equal(packet.src_off, 76);
@@ -310,7 +307,7 @@ static void test_port(void **state)
 }
 
 /* The flow is the one inside: the hash is that of the bare packet, whatever is around it. */
-static void test_hash(void **state)
+TEST(test_hash)
 {
 	static const layer bare[LAYERS_MAX] = {OUTER4(UDP), {PAYLOAD, 20}};
 	static const layer around[][LAYERS_MAX] = {
@@ -323,7 +320,6 @@ static void test_hash(void **state)
 	struct frame frame;
 	uint32_t want;
 
-	(void)state;
 	build_frame(bare, &frame);
 	want = enter_exactly(frame.bytes, frame.len, &tunnels).flow_hash;
 	for (unsigned i = 0; i < COUNT(around); i++) {
@@ -338,7 +334,7 @@ static void test_hash(void **state)
 }
 
 /* A mark goes to the outermost header, also where the inner one is of the other family. */
-static void test_mark(void **state)
+TEST(test_mark)
 {
 	static const struct {
 		layer layers[LAYERS_MAX];
@@ -354,7 +350,6 @@ static void test_mark(void **state)
 	struct frame frame, before;
 	struct packet packet;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++)
 		for (unsigned ecn = 0; ecn < 2; ecn++) {
 			build_frame(rows[i].layers, &frame);
@@ -371,7 +366,7 @@ static void test_mark(void **state)
 }
 
 /* The cases with a few bytes changed, cut anywhere: offsets stay inside, ASan sees the rest. */
-static void test_mutations(void **state)
+TEST(test_mutations)
 {
 	const uint64_t seed = 0x5eed0002;
 	struct packet packet;
@@ -379,7 +374,6 @@ static void test_mutations(void **state)
 	struct prng prng;
 	unsigned len;
 
-	(void)state;
 	print_message("seed %#" PRIx64 "\n", seed);
 	prng_seed(&prng, seed);
 	for (unsigned i = 0; i < 200000; i++) {
@@ -397,7 +391,7 @@ static void test_mutations(void **state)
 }
 
 /* A piece of a tunnel's packet: no address inside is known, and what else is not stays so. */
-static void test_doubt(void **state)
+TEST(test_doubt)
 {
 	static const struct {
 		uint8_t proto;
@@ -417,7 +411,6 @@ static void test_doubt(void **state)
 		{0, 0, PACKET_UNKNOWN_TRANSPORT, true},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows) * 4; i++) {
 		bool fragment = i & 1, unparsed = i & 2, doubted;
 		struct packet packet = {.proto = rows[i / 4].proto,
@@ -434,21 +427,4 @@ static void test_doubt(void **state)
 		assert_int_equal(packet.unparsed,
 			doubted && !unparsed ? UNPARSED_TUNNEL_FRAGMENT : before.unparsed);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_cut_everywhere),
-		cmocka_unit_test(test_cut_exactly),
-		cmocka_unit_test(test_transport),
-		cmocka_unit_test(test_port),
-		cmocka_unit_test(test_hash),
-		cmocka_unit_test(test_mark),
-		cmocka_unit_test(test_mutations),
-		cmocka_unit_test(test_doubt),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

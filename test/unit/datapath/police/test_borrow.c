@@ -51,11 +51,10 @@ static bool lend_passes(struct box *box, unsigned worker, uint64_t now, uint32_t
 }
 
 /* A bucket that is too small for quanta: just conforming and just not, on either worker. */
-static void test_pairs(void **state)
+TEST(test_pairs)
 {
 	struct box box = box_of(3000);
 
-	(void)state;
 	open_shared_bucket(&box);
 	assert_int_equal(box.profile.quantum, 0);
 	assert_false(lend_passes(&box, 0, 0, 3001));
@@ -74,13 +73,12 @@ static void test_pairs(void **state)
 }
 
 /* At the start and after a rest all that one bucket would let through at once, does pass. */
-static void test_whole_burst(void **state)
+TEST(test_whole_burst)
 {
 	const uint64_t burst = 1 << 20;
 	struct box box = box_of(burst);
 	uint64_t passed = 0;
 
-	(void)state;
 	open_shared_bucket(&box);
 	assert_true(box.profile.quantum > 0);
 	for (unsigned i = 0; i < 3000; i++)
@@ -89,11 +87,10 @@ static void test_whole_burst(void **state)
 }
 
 /* What one asks for in a burst that cannot be had at one go is had packet by packet. */
-static void test_more_than_there_is(void **state)
+TEST(test_more_than_there_is)
 {
 	struct box box = box_of(3000);
 
-	(void)state;
 	open_shared_bucket(&box);
 	assert_false(police_borrow(&box.workers[0], &box.shared, 3500, 0));
 	assert_int_equal(box.workers[0].bucket.tokens, 0);
@@ -105,12 +102,11 @@ static void test_more_than_there_is(void **state)
 }
 
 /* Two workers, random loads: never more than the bucket (r, b) that they share. */
-static void test_bound(void **state)
+TEST(test_bound)
 {
 	const uint64_t seed = 5;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	for (unsigned round = 0; round < 200; round++) {
 		uint32_t frame = prng_below(&prng, 2) ? MTU : FRAME;
@@ -136,13 +132,12 @@ static void test_bound(void **state)
 }
 
 /* What begins spent has nothing at first, and then what it earns and no more. */
-static void test_spent(void **state)
+TEST(test_spent)
 {
 	const uint64_t burst = 1 << 20;
 	struct box box = box_of(burst);
 	uint64_t passed = 0;
 
-	(void)state;
 	open_shared_bucket(&box);
 	shared_bucket_spend(&box.shared);
 	for (unsigned w = 0; w < 2; w++) {
@@ -154,17 +149,4 @@ static void test_spent(void **state)
 	for (uint64_t now = 0; now <= 500000; now += 100)
 		passed += lend_passes(&box, now & 1, now, 1000) ? 1000 : 0;
 	assert_in_range(passed, 500000 - 2 * (1000 + box.profile.least), 500000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_whole_burst),
-		cmocka_unit_test(test_more_than_there_is),
-		cmocka_unit_test(test_bound),
-		cmocka_unit_test(test_spent),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
  *
  * A policy that its classes share: from "classes" in a configuration to verdicts.
  */
+#include "check.h"
+
 #include "config_cases.h"
 
 #include "config/describe.h"
@@ -20,7 +22,7 @@
 #define CLASSES(members) PHANTOM(", 'classes': {" members "}")
 #define EXPECTED_N       "expected a power of two from 16 to 1024\n"
 
-static void test_keys(void **state)
+TEST(test_keys)
 {
 	static const struct config_case cases[] = {
 		{PHANTOM(""), ""},
@@ -75,11 +77,10 @@ static void test_keys(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	struct config *config = must_parse(
 		POLICIES("{'name': 'a', 'limit': '1Mbit/s', 'meter': 'phantom', 'match': {'vlan': "
@@ -88,7 +89,6 @@ static void test_defaults(void **state)
 	const struct classes_config *a = &config->policies[0].classes;
 	const struct classes_config *b = &config->policies[1].classes;
 
-	(void)state;
 	assert_int_equal(a->by, CLASSES_BY_FLOW);
 	assert_int_equal(a->n, 64);
 	assert_int_equal(b->by, CLASSES_BY_DSCP);
@@ -99,7 +99,7 @@ static void test_defaults(void **state)
 }
 
 /* Other classes have other counts: the policy restarts. */
-static void test_diff(void **state)
+TEST(test_diff)
 {
 	static const struct {
 		const char *from, *to;
@@ -113,7 +113,6 @@ static void test_diff(void **state)
 		{CLASSES("'by': 'dscp', 'weights': {'1': 1}"), CLASSES("'by': 'dscp'"), 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct config *from = must_parse(cases[i].from), *to = must_parse(cases[i].to);
 		struct config_diff *diff;
@@ -126,7 +125,7 @@ static void test_diff(void **state)
 	}
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
 	static const struct {
 		const char *document, *words;
@@ -137,7 +136,6 @@ static void test_words(void **state)
 			"of weight 4\n"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct config *config = must_parse(cases[i].document);
 		char *text = NULL;
@@ -211,7 +209,7 @@ static void compete_one_second(struct lane *lane, uint64_t now, unsigned passed[
 	}
 }
 
-static void test_verdicts(void **state)
+TEST(test_verdicts)
 {
 	static const struct {
 		const char *document;
@@ -225,7 +223,6 @@ static void test_verdicts(void **state)
 		{PHANTOM(", 'guarantee': 'conserved'"), 500, 500},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct limit_profile profile;
 		unsigned passed[2];
@@ -251,11 +248,10 @@ static void test_verdicts(void **state)
 }
 
 /* Flows with a queue count while they send, and not after a time without packets. */
-static void test_backlogged(void **state)
+TEST(test_backlogged)
 {
 	static const char *const documents[] = {PHANTOM(""), PHANTOM(", 'action': 'count'")};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(documents) / sizeof(documents[0]); i++) {
 		unsigned passed[2];
 		struct lane lane;
@@ -278,11 +274,10 @@ static void test_backlogged(void **state)
 }
 
 /* After the burst no class passes anything immediately, and later its earned share. */
-static void test_spent(void **state)
+TEST(test_spent)
 {
 	struct lane lane;
 
-	(void)state;
 	lane_start(&lane, PHANTOM(""));
 	policy_state_spend(&lane.state, GHZ);
 	assert_int_equal(send_one(&lane, 1, 0, GHZ), VERDICT_DROP);
@@ -293,12 +288,11 @@ static void test_spent(void **state)
 }
 
 /* Flows in one burst: each passes a little, and all are counted. */
-static void test_flows_at_once(void **state)
+TEST(test_flows_at_once)
 {
 	static const uint32_t bytes[] = {1000, 400, 400, 300}, hashes[] = {1, 2, 3, 4};
 	struct lane lane;
 
-	(void)state;
 	lane_start(&lane, PHANTOM(""));
 	assert_int_equal(police_charge_flows(&lane.state, bytes, hashes, 4, GHZ), 0xf);
 	assert_int_equal(lane.state.dropped_packets, 0);
@@ -310,20 +304,4 @@ static void test_flows_at_once(void **state)
 	assert_int_equal(lane.state.dropped_packets, 6);
 	assert_int_equal(police_dropped_bytes(&lane.state), 3500);
 	lane_stop(&lane);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_diff),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_backlogged),
-		cmocka_unit_test(test_spent),
-		cmocka_unit_test(test_flows_at_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

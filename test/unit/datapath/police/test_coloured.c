@@ -33,7 +33,7 @@
 #define COLOURS_(members) TRTCM(", 'colours': {" members "}")
 #define ALL3              "'srtcm', 'trtcm' or 'trtcm-4115'\n"
 
-static void test_keys(void **state)
+TEST(test_keys)
 {
 	static const struct config_case cases[] = {
 		{TRTCM(""), ""},
@@ -128,11 +128,10 @@ static void test_keys(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	struct config *config = must_parse(POLICIES(
 		"{'name': 'a', 'limit': '10Mbit/s', 'meter': 'srtcm', 'match': {'vlan': 1}},"
@@ -143,7 +142,6 @@ static void test_defaults(void **state)
 		" {'af12': 'red', 'cs1': 'yellow'}, 'red': {'mark': 'cs1'}}}"));
 	const struct policy *a = &config->policies[0], *b = a + 1, *c = a + 2;
 
-	(void)state;
 	assert_int_equal(a->colours.second.burst_bytes, a->burst_bytes);
 	assert_int_equal(a->burst_bytes, 312500);                 /* like that of a token bucket */
 	assert_int_equal(b->colours.second.burst_bytes, 2000000); /* no less than the burst */
@@ -168,7 +166,7 @@ static void test_defaults(void **state)
 }
 
 /* The counters of a policy continue, and so do its buckets if the colours stay. */
-static void test_diff(void **state)
+TEST(test_diff)
 {
 	static const struct {
 		const char *from, *to;
@@ -189,7 +187,6 @@ static void test_diff(void **state)
 		{LIMITED(""), SRTCM(""), POLICY_ANEW | POLICY_TERMS, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct config *from = must_parse(cases[i].from), *to = must_parse(cases[i].to);
 		struct config_diff *diff;
@@ -205,7 +202,7 @@ static void test_diff(void **state)
 	}
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
 	static const struct {
 		const char *document, *words;
@@ -225,7 +222,6 @@ static void test_words(void **state)
 		{SRTCM(""), "  yellow: *unused, burst 312.5kB; passes\n"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct config *config = must_parse(cases[i].document);
 		char *text = NULL;
@@ -242,13 +238,12 @@ static void test_words(void **state)
 }
 
 /* In shadow no packet is dropped or marked; green packets stay as they are. */
-static void test_shadow(void **state)
+TEST(test_shadow)
 {
 	struct config *config = must_parse(
 		COLOURS_("'green': {'mark': 10}, 'yellow': {'mark': 'ecn'}, 'red': 'drop'"));
 	const struct policy *policy = &config->policies[0];
 
-	(void)state;
 	config_enter_shadow(config);
 	assert_int_equal(policy->colours.actions[COLOUR_GREEN].action, ACTION_PASS);
 	assert_int_equal(policy->colours.actions[COLOUR_YELLOW].action, ACTION_COUNT);
@@ -312,7 +307,7 @@ static enum verdict lane_police(
 }
 
 /* One packet of each colour: its verdict, mark and counters. */
-static void test_actions(void **state)
+TEST(test_actions)
 {
 #define SMALL \
 	", 'burst': '2kB', 'match': {'proto': 'udp'}, 'peak': {'limit': '10Mbit/s', 'burst': '4kB'}"
@@ -340,7 +335,6 @@ static void test_actions(void **state)
 	};
 	static const uint32_t bytes[COLOURS] = {2000, 1000, 1500};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct policy_state *s;
 		struct coloured *coloured;
@@ -369,7 +363,7 @@ static void test_actions(void **state)
 }
 
 /* With "aware" a packet keeps its colour or gets a worse one. */
-static void test_aware(void **state)
+TEST(test_aware)
 {
 #define AWARE(aware) LIMITED(METER("trtcm") SMALL ", 'colours': {'aware': " aware "}")
 	static const struct {
@@ -380,7 +374,6 @@ static void test_aware(void **state)
 	struct lane aware, blind;
 	int mark;
 
-	(void)state;
 	lane_start(&aware, AWARE("true"));
 	lane_start(&blind, AWARE("false"));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -394,7 +387,7 @@ static void test_aware(void **state)
 }
 
 /* Another limit, none for a while, and all spent: both buckets follow. */
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	struct lane lane;
 	struct limiter_view view;
@@ -402,7 +395,6 @@ static void test_limits(void **state)
 	const struct policy *policy;
 	int mark;
 
-	(void)state;
 	lane_start(&lane, ACTS(""));
 	policy = &lane.config->policies[0];
 	policy_state_spend(&lane.state, 0);
@@ -423,7 +415,7 @@ static void test_limits(void **state)
 }
 
 /* `explain` uses a copy of all state that decides a packet. */
-static void test_excerpt(void **state)
+TEST(test_excerpt)
 {
 	const struct packet packet = {.family = PACKET_IPV4};
 	struct extents extents = {0};
@@ -434,7 +426,6 @@ static void test_excerpt(void **state)
 	size_t bytes;
 	int mark;
 
-	(void)state;
 	lane_start(&lane, ACTS("'red': {'mark': 'cs1'}"));
 	(void)lane_police(&lane, 2000, 0, true, 0, &mark);
 	bytes = policy_extended_bytes(&lane.config->policies[0]);
@@ -457,7 +448,7 @@ static void test_excerpt(void **state)
 }
 
 /* A limiter has the same share of the peak as of the limit, and so does each worker. */
-static void test_parts(void **state)
+TEST(test_parts)
 {
 	static const struct {
 		const char *document;
@@ -481,7 +472,6 @@ static void test_parts(void **state)
 			0.5, 0.5, 312500, 156250, 250000, 25000},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct config *config = must_parse(rows[i].document);
 		const struct policy *policy = &config->policies[0];
@@ -507,7 +497,7 @@ static void test_parts(void **state)
 }
 
 /* A limit of one packet an hour, and a peak of very many a second: each by units of its own. */
-static void test_far_apart(void **state)
+TEST(test_far_apart)
 {
 	struct config *config = must_parse(POLICY(METER(
 		"trtcm") ", 'count': 'packets', 'limit': '1/h', 'peak': {'limit': '100k/s'}"));
@@ -515,7 +505,6 @@ static void test_far_apart(void **state)
 	struct limiter_view view = view_of(policy, 1);
 	struct limit_profile profile;
 
-	(void)state;
 	assert_int_equal(
 		limit_profile_init(&profile, policy, 0, &view, &every, 1, UINT64_C(1) << 30), 0);
 	assert_near((double)profile.meter.trtcm.second.rate /
@@ -627,13 +616,12 @@ static void offer_packets(struct limiters *l, uint64_t now)
  * within the limit and its burst. The peak is soft: its shares follow those of the limit, so here
  * only the rounding of bursts can exceed it.
  */
-static void test_conserved(void **state)
+TEST(test_conserved)
 {
 	struct config *config = must_parse(LIMITED(METER(
 		"trtcm") ", 'accounting': 'l2', 'guarantee': 'conserved', 'match': {'proto': 'udp'}, 'burst': "
 			 "'60kB', 'peak': {'limit': '20Mbit/s', 'burst': '150kB'}"));
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		uint64_t now = 0, steps = 20000, green_room = BURST, room = DEEP * 2, before = 0;
 		struct policy_totals totals = {0};
@@ -734,11 +722,10 @@ static uint64_t send_of_crowd(struct crowd *c)
 }
 
 /* Divided by demand over workers, also where flows move between them: all of both rates is used. */
-static void test_workers(void **state)
+TEST(test_workers)
 {
 	struct config *config = must_parse(TRTCM(", 'accounting': 'l2'"));
 
-	(void)state;
 	for (unsigned workers = 1; workers <= 8; workers *= 2) {
 		struct policy_totals before, after;
 		struct crowd c;
@@ -765,33 +752,10 @@ static void test_workers(void **state)
 }
 
 /* Yellow packets pass, and they count as demand beyond the limit. */
-static void test_evidence(void **state)
+TEST(test_evidence)
 {
 	struct policy_totals totals = {
 		.dropped_packets = 1, .over_packets = 10, .beyond_packets = 100};
 
-	(void)state;
 	assert_int_equal(policy_totals_evidence(&totals), 111);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_diff),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_shadow),
-		cmocka_unit_test(test_actions),
-		cmocka_unit_test(test_aware),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_excerpt),
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_far_apart),
-		cmocka_unit_test(test_conserved),
-		cmocka_unit_test(test_workers),
-		cmocka_unit_test(test_evidence),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -240,24 +240,12 @@ static void check_all(void (*check)(struct scene *scene, uint64_t seed, unsigned
 	}
 }
 
-static void test_conforming(void **state)
+TEST(test_conforming)
 {
-	(void)state;
 	check_all(check_conforming);
 }
 
-static void test_above(void **state)
+TEST(test_above)
 {
-	(void)state;
 	check_all(check_above);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_conforming),
-		cmocka_unit_test(test_above),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,7 +174,7 @@ static struct world *open_world(void)
 	return w;
 }
 
-static void test_one_by_one(void **state)
+TEST(test_one_by_one)
 {
 	static const struct row rows[] = {
 		{.name = "all different, mostly", .policies = POLICIES},
@@ -201,7 +201,6 @@ static void test_one_by_one(void **state)
 	struct world *w = open_world();
 	struct prng prng;
 
-	(void)state;
 	print_message("seed %#" PRIx64 " (WEIR_SEED changes it)\n", seed);
 	prng_seed(&prng, seed);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -218,14 +217,13 @@ static void test_one_by_one(void **state)
 }
 
 /* A call goes on until somebody is left, and leaves what is no whole eight alone. */
-static void test_how_far(void **state)
+TEST(test_how_far)
 {
 	static const struct row row = {.policies = POLICIES};
 	struct world *w = open_world();
 	uint64_t over = 0, left = 0;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	make_burst(w, &prng, &row);
 	for (unsigned i = 0; i < PACKETS; i++)
@@ -249,14 +247,9 @@ static void test_how_far(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_by_one),
-		cmocka_unit_test(test_how_far),
-	};
-
 	if (!police_has_eights()) {
 		print_message("this CPU does not charge eight at a time\n");
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests();
 }

@@ -117,7 +117,7 @@ static void run_lane(const struct policy *policy, uint64_t seed, const char *wha
 		}                                                                             \
 	}
 
-static void each_meter_keeps_to_what_is_left(void **state)
+TEST(each_meter_keeps_to_what_is_left)
 {
 	static const struct {
 		const char *what;
@@ -133,7 +133,6 @@ static void each_meter_keeps_to_what_is_left(void **state)
 		{"and an excess", {.meter = METER_TRTCM_4115, .colours = GREEN_ALONE}},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (uint64_t seed = 1; seed <= 20; seed++) {
 			struct policy policy = rows[i].policy;
@@ -212,12 +211,11 @@ static void expect_between(
 }
 
 /* All have seen the end; then control tells them again, and nothing is there that has not come. */
-static void shared_bucket_goes_slower_and_goes_on(void **state)
+TEST(shared_bucket_goes_slower_and_goes_on)
 {
 	uint64_t back = ENDS + 2 * GHZ, left = AFTER * 2;
 	struct shared_bucket_profile profile = shared_profile();
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 20; seed++) {
 		struct sharing s;
 		uint64_t at;
@@ -236,9 +234,8 @@ static void shared_bucket_goes_slower_and_goes_on(void **state)
 }
 
 /* However far apart the two clocks are, what one has taken is not there for the other. */
-static void slow_worker_knows_what_is_taken(void **state)
+TEST(slow_worker_knows_what_is_taken)
 {
-	(void)state;
 	for (unsigned bit = 30; bit < 62; bit++) {
 		uint64_t now = ENDS + (UINT64_C(1) << bit);
 		struct sharing s;
@@ -253,9 +250,8 @@ static void slow_worker_knows_what_is_taken(void **state)
 }
 
 /* One worker alone has been away: the others have all of the limit, and it has less of it. */
-static void slow_worker_takes_from_nobody_else(void **state)
+TEST(slow_worker_takes_from_nobody_else)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 20; seed++) {
 		struct sharing s;
 		uint64_t passed, all = 0;
@@ -273,13 +269,12 @@ static void slow_worker_takes_from_nobody_else(void **state)
 }
 
 /* The clock is set back: the bucket goes on from there, without what it had or what it missed. */
-static void shared_bucket_restarts(void **state)
+TEST(shared_bucket_restarts)
 {
 	struct shared_bucket_profile profile = shared_profile();
 	uint64_t passed;
 	struct sharing s;
 
-	(void)state;
 	sharing_start(&s, 1);
 	(void)draw_until(&s, 7, false, 1000 * GHZ, 1001 * GHZ);
 	shared_bucket_change_since(&s.shared, &profile, 1001 * GHZ, 1001 * GHZ);
@@ -293,12 +288,11 @@ static void shared_bucket_restarts(void **state)
  * At its end all that is left is borrowed, and no unit more: in bytes, and in parts of packets.
  * What a bucket holds already is asked of nobody.
  */
-static void test_borrow_what_is_left(void **state)
+TEST(test_borrow_what_is_left)
 {
 	const struct police_end end = {.from = ENDS, .ending = ending()};
 	uint64_t left = expiry_left(BURST << GCRA_SHIFT, ending()) >> GCRA_SHIFT;
 
-	(void)state;
 	assert_in_range(left, 2, BURST - 1);
 	for (unsigned bits = 0; bits <= 3; bits++) {
 		uint64_t most = left >> bits, held = 5;
@@ -338,11 +332,10 @@ static void test_borrow_what_is_left(void **state)
 }
 
 /* What earned nothing earns nothing then, and what drains does not. */
-static void test_nothing_left_of_nothing(void **state)
+TEST(test_nothing_left_of_nothing)
 {
 	static const int64_t rates[] = {-1000, -1, 0};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		struct policy_state plain = {.limit = {rates[i], BURST << TOKEN_BYTE},
 			.bucket.fraction = police_owner(
@@ -355,7 +348,7 @@ static void test_nothing_left_of_nothing(void **state)
 }
 
 /* What a shared bucket holds back at its end: two full frames, or packets, in parts of its own. */
-static void test_least_of_a_burst(void **state)
+TEST(test_least_of_a_burst)
 {
 	static const struct {
 		bool borrows;
@@ -371,7 +364,6 @@ static void test_least_of_a_burst(void **state)
 	};
 	struct policy_state plain = {0};
 
-	(void)state;
 	token_bucket_set_owner(
 		&plain.bucket, police_owner(POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L3));
 	assert_int_equal(police_burst_least(&plain), 9084);
@@ -386,11 +378,10 @@ static void test_least_of_a_burst(void **state)
 }
 
 /* A meter that is not what such a policy may have goes on as it was; a GCRA goes slower. */
-static void test_other_meters(void **state)
+TEST(test_other_meters)
 {
 	static const uint64_t seconds = 10;
 
-	(void)state;
 	for (unsigned gcra = 0; gcra < 2; gcra++) {
 		struct policy policy = {.meter = gcra ? METER_GCRA : METER_FIXED_WINDOW,
 			.limit_bps = RATE * 8,
@@ -412,21 +403,4 @@ static void test_other_meters(void **state)
 			assert_in_range(passed, RATE * seconds - LARGE, RATE * seconds);
 		free(lane.memory);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_meter_keeps_to_what_is_left),
-		cmocka_unit_test(shared_bucket_goes_slower_and_goes_on),
-		cmocka_unit_test(slow_worker_takes_from_nobody_else),
-		cmocka_unit_test(slow_worker_knows_what_is_taken),
-		cmocka_unit_test(shared_bucket_restarts),
-		cmocka_unit_test(test_borrow_what_is_left),
-		cmocka_unit_test(test_nothing_left_of_nothing),
-		cmocka_unit_test(test_least_of_a_burst),
-		cmocka_unit_test(test_other_meters),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,11 +90,10 @@ static unsigned count_distinct(uint32_t *hashes, unsigned n)
 static const unsigned families[] = {PACKET_IPV4, PACKET_IPV6};
 
 /* 500 of 2^32: a pair of them is alike once in 34,000 keys, and these are four. */
-static void test_crafted_are_told_apart(void **state)
+TEST(test_crafted_are_told_apart)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned f = 0; f < 2; f++) {
 		uint32_t alike[FLOWS], keyed[2][FLOWS];
@@ -119,9 +118,8 @@ static void test_crafted_are_told_apart(void **state)
 }
 
 /* All of the flow's identity matters, and nothing of what the device has told. */
-static void test_what_makes_a_flow(void **state)
+TEST(test_what_makes_a_flow)
 {
-	(void)state;
 	for (unsigned f = 0; f < 2; f++) {
 		struct crafted flow = {.packet = {.family = (uint8_t)families[f], .proto = UDP}};
 		unsigned bytes = f == 0 ? V4 : V6;
@@ -149,13 +147,12 @@ static void test_what_makes_a_flow(void **state)
 }
 
 /* Each costs one, also where a device says that they are one. */
-static void test_crafted_are_counted(void **state)
+TEST(test_crafted_are_counted)
 {
 	static const struct sampling every = {0};
 	static const uint32_t told[] = {0, 0xdeadbeef};
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 2);
 	for (unsigned i = 0; i < 2; i++) {
 		struct policy policy = {.limit_bps = 8 * FLOWS,
@@ -187,15 +184,4 @@ static void test_crafted_are_counted(void **state)
 		assert_int_equal(cost, FLOWS);
 		free(memory);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_crafted_are_told_apart),
-		cmocka_unit_test(test_what_makes_a_flow),
-		cmocka_unit_test(test_crafted_are_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,12 +130,11 @@ static void check_counts(struct world *w, uint64_t now)
 	}
 }
 
-static void test_against_model(void **state)
+TEST(test_against_model)
 {
 	struct prng prng;
 	unsigned passed = 0, dropped = 0, marked = 0;
 
-	(void)state;
 	prng_seed(&prng, 18);
 	for (unsigned round = 0; round < 2000; round++) {
 		uint64_t now = 0;
@@ -172,13 +171,12 @@ static void test_against_model(void **state)
 }
 
 /* A packet that was to be marked and cannot be is refused where it would have been marked. */
-static void test_unmarkable(void **state)
+TEST(test_unmarkable)
 {
 	struct policy_extended other = {.action = ACTION_MARK};
 	struct policy_state leaf = {.limit.burst = TOKENS}, link = {.other = &other}, top = leaf;
 	struct lineage l = {.levels = {&leaf, &link, &top}, .n = 3};
 
-	(void)state;
 	token_bucket_set_owner(&leaf.bucket, police_owner(POLICE_SIMPLE, 0, ACCOUNTING_L2));
 	token_bucket_set_owner(&top.bucket, police_owner(POLICE_SIMPLE, 0, ACCOUNTING_L2));
 	leaf.bucket.tokens = top.bucket.tokens = TOKENS;
@@ -194,12 +192,11 @@ static void test_unmarkable(void **state)
 }
 
 /* What three levels say of a packet that each has just enough for, in parts, or not quite. */
-static void test_each_answer(void **state)
+TEST(test_each_answer)
 {
 	static const enum action actions[] = {ACTION_DROP, ACTION_MARK, ACTION_COUNT};
 	enum { CHOICES = 6, COST = 3, BITS = 4 };
 
-	(void)state;
 	for (unsigned i = 0; i < CHOICES * CHOICES * CHOICES; i++) {
 		const unsigned choices[] = {
 			i % CHOICES, i / CHOICES % CHOICES, i / CHOICES / CHOICES};
@@ -261,26 +258,13 @@ static void test_each_answer(void **state)
 }
 
 /* Several at once that a plain level has the tokens for. */
-static void test_several_pass(void **state)
+TEST(test_several_pass)
 {
 	struct policy_state level = {.bucket.tokens = TOKENS, .packets = 3, .bytes = 50};
 
-	(void)state;
 	lineage_pass_plain(&level, 2, 900);
 	assert_int_equal(level.packets, 5);
 	assert_int_equal(level.bytes, 950);
 	assert_int_equal(level.bucket.tokens, UINT64_C(100) << TOKEN_BYTE);
 	assert_int_equal(level.dropped_packets, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_against_model),
-		cmocka_unit_test(test_unmarkable),
-		cmocka_unit_test(test_each_answer),
-		cmocka_unit_test(test_several_pass),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

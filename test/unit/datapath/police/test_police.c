@@ -99,7 +99,7 @@ static void expect_counters(const struct lane *lane, const uint64_t *want)
 
 #define assert_counters(lane, ...) expect_counters((lane), (const uint64_t[6]){__VA_ARGS__})
 
-static void test_cost_of_bytes_and_packets(void **state)
+TEST(test_cost_of_bytes_and_packets)
 {
 	static const struct {
 		enum counting count;
@@ -119,7 +119,6 @@ static void test_cost_of_bytes_and_packets(void **state)
 		{COUNT_PACKETS, ACCOUNTING_L3, 9, 9, 1},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct packet packet = {.l2_len = rows[i].l2_len};
 		struct policy policy = defaults;
@@ -140,12 +139,11 @@ static void test_cost_of_bytes_and_packets(void **state)
 }
 
 /* Which policies take the short way: nothing else may. */
-static void test_plain(void **state)
+TEST(test_plain)
 {
 	struct policy policy = defaults;
 	struct lane lane;
 
-	(void)state;
 	for (unsigned i = 0; i < 9; i++) {
 		policy = defaults;
 		policy.allocator = allocator_find(i == 7 ? "gtb" : i == 8 ? "quota" : "central");
@@ -163,13 +161,12 @@ static void test_plain(void **state)
 }
 
 /* Spent: nothing passes now, and what does later has been earned since. */
-static void test_spent(void **state)
+TEST(test_spent)
 {
 	static const enum meter_kind kinds[] = {
 		METER_TOKEN_BUCKET, METER_GCRA, METER_FIXED_WINDOW, METER_HYBRID};
 	const struct packet packet = {.l2_len = 0};
 
-	(void)state;
 	for (unsigned i = 0; i < 2 * COUNT(kinds); i++) {
 		struct policy policy = defaults;
 		struct lane lane;
@@ -191,11 +188,10 @@ static void test_spent(void **state)
 }
 
 /* A placed policy keeps what leads its sources to workers, too. */
-static void test_placed_lasts(void **state)
+TEST(test_placed_lasts)
 {
 	struct policy placed = defaults, next[7];
 
-	(void)state;
 	placed.allocator = allocator_find("static");
 	placed.action = ACTION_SHAPE;
 	placed.slo_p99_ns = 1000000;
@@ -216,11 +212,10 @@ static void test_placed_lasts(void **state)
 }
 
 /* What a line says once for all, and what it does not. */
-static void test_lasts(void **state)
+TEST(test_lasts)
 {
 	struct policy own = defaults, next[6];
 
-	(void)state;
 	own.allocator = allocator_find("fps");
 	for (unsigned i = 0; i < COUNT(next); i++)
 		next[i] = own;
@@ -246,7 +241,7 @@ static void test_lasts(void **state)
 }
 
 /* The short way and the long one are the same way. */
-static void test_ways_agree(void **state)
+TEST(test_ways_agree)
 {
 	const uint64_t seed = 11;
 	struct lane shorter, longer;
@@ -254,7 +249,6 @@ static void test_ways_agree(void **state)
 	struct prng prng;
 	uint64_t now = 5, dropped = 0;
 
-	(void)state;
 	policy.burst_bytes = 3000;
 	policy.limit_bps = BPS * 1000000;
 	policy.accounting = ACCOUNTING_L3;
@@ -284,7 +278,7 @@ static void test_ways_agree(void **state)
 }
 
 /* A burst at once is its packets one by one: verdicts, counters, tokens, samples. */
-static void test_bursts_are_packets(void **state)
+TEST(test_bursts_are_packets)
 {
 	const uint64_t seed = 14;
 	unsigned all = 0, none = 0, some = 0, exact = 0;
@@ -293,7 +287,6 @@ static void test_bursts_are_packets(void **state)
 	struct prng prng;
 	uint64_t now = 5;
 
-	(void)state;
 	policy.burst_bytes = 60000;
 	policy.limit_bps = BPS * 100000000;
 	policy.allocator = allocator_find("fps");
@@ -335,12 +328,11 @@ static void test_bursts_are_packets(void **state)
 }
 
 /* Counters of 32 bits wrap, and the totals go on. */
-static void test_totals(void **state)
+TEST(test_totals)
 {
 	uint64_t total = UINT32_MAX - 1, before = total;
 	uint32_t counter = UINT32_MAX - 1;
 
-	(void)state;
 	for (unsigned i = 0; i < 10; i++) {
 		counter_add32(&counter, UINT32_C(0x90000000) + i);
 		before += UINT32_C(0x90000000) + i;
@@ -350,7 +342,7 @@ static void test_totals(void **state)
 }
 
 /* What passed is what was not dropped, and never goes back, whenever a worker is looked at. */
-static void test_passed(void **state)
+TEST(test_passed)
 {
 	static const struct {
 		uint32_t packets, dropped_packets;
@@ -366,7 +358,6 @@ static void test_passed(void **state)
 	struct police_totals totals = {0};
 	uint64_t packets = 0, bytes = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(looks); i++) {
 		const struct policy_state line = {
 			.packets = looks[i].packets,
@@ -385,9 +376,8 @@ static void test_passed(void **state)
 }
 
 /* What is more than charged is set aside: all that is not plain, and else what is sampled. */
-static void test_aside(void **state)
+TEST(test_aside)
 {
-	(void)state;
 	for (unsigned shift = 0; shift <= POLICE_UNSAMPLED; shift++)
 		for (unsigned plain = 0; plain < 2; plain++) {
 			struct policy_state line = {
@@ -411,11 +401,10 @@ static void test_aside(void **state)
 }
 
 /* Each kind of meter is asked, with its own profile and state. */
-static void test_every_kind(void **state)
+TEST(test_every_kind)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 12);
 	for (unsigned kind = 0; kind < METER_KINDS; kind++) {
 		struct policy policy = defaults;
@@ -457,14 +446,13 @@ static void test_every_kind(void **state)
 	}
 }
 
-static void test_random_drop_of_all_and_nothing(void **state)
+TEST(test_random_drop_of_all_and_nothing)
 {
 	struct policy policy = defaults;
 	struct packet packet = {0};
 	struct limiter_view view = {.local_limit = 0, .drop = 1};
 	struct lane lane;
 
-	(void)state;
 	policy.meter = METER_RANDOM_DROP;
 	lane_start(&lane, &policy, 0);
 	for (unsigned i = 0; i < 1000; i++)
@@ -478,7 +466,7 @@ static void test_random_drop_of_all_and_nothing(void **state)
 }
 
 /* What happens beyond the limit, and where it is counted. A bucket of 10 packets of 100 bytes. */
-static void test_actions(void **state)
+TEST(test_actions)
 {
 	static const struct {
 		enum action action;
@@ -493,7 +481,6 @@ static void test_actions(void **state)
 	};
 	struct packet packet = {0};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct policy policy = defaults;
 		struct lane lane;
@@ -528,7 +515,7 @@ static void lane_join(struct lane *lane, struct credit *credit, uint16_t generat
 }
 
 /* A total of 1000, beside it a bucket of 300, in packets of 100: 13 pass, then the action. */
-static void test_total(void **state)
+TEST(test_total)
 {
 	static const struct {
 		enum action action;
@@ -543,7 +530,6 @@ static void test_total(void **state)
 	};
 	struct packet packet = {0};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct policy policy = defaults;
 		struct credit credit;
@@ -577,14 +563,13 @@ static void test_total(void **state)
 }
 
 /* Without a limit beside it not a packet more; and a period takes with it what nobody has used. */
-static void test_total_alone(void **state)
+TEST(test_total_alone)
 {
 	struct policy policy = defaults;
 	struct packet packet = {0};
 	struct credit credit;
 	struct lane lane;
 
-	(void)state;
 	policy.allocator = allocator_find("quota");
 	policy.limit_bps = 0;
 	policy.burst_bytes = 100000; /* of no limit */
@@ -684,12 +669,11 @@ static struct packet packet_of(const struct step *step, uint8_t *data)
 	};
 }
 
-static void test_flows(void **state)
+TEST(test_flows)
 {
 	struct policy policy = defaults;
 	struct lane lane;
 
-	(void)state;
 	policy.count = COUNT_FLOWS;
 	policy.limit_bps = 1; /* an eighth of a flow a second: 7 in this story of a minute */
 	policy.burst_bytes = 10;
@@ -713,7 +697,7 @@ static void test_flows(void **state)
 }
 
 /* A flow that passes marked, or in shadow mode, has begun; one that could not be marked has not. */
-static void test_flows_over_the_limit(void **state)
+TEST(test_flows_over_the_limit)
 {
 	static const struct {
 		enum action action;
@@ -721,7 +705,6 @@ static void test_flows_over_the_limit(void **state)
 		uint32_t cost_after;
 	} rows[] = {{ACTION_COUNT, false, 0}, {ACTION_MARK, true, 0}, {ACTION_MARK, false, 1}};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct policy policy = defaults;
 		struct packet first = {.family = PACKET_IPV4, .proto = UDP, .src_port = 77};
@@ -755,7 +738,7 @@ static struct packet packet_from(uint8_t *data, unsigned family, const char *add
 }
 
 /* Every source has its own limit of 10; what makes a source is in the policy. */
-static void test_sources(void **state)
+TEST(test_sources)
 {
 	static const struct {
 		uint8_t per_v4, per_v6, family;
@@ -774,7 +757,6 @@ static void test_sources(void **state)
 		{32, 63, 6, "abcdefgaijklmnop", "abcdefgcijklmnop", false},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct policy policy = defaults;
 		uint8_t data[2][64];
@@ -804,7 +786,7 @@ static void test_sources(void **state)
 }
 
 /* Every meter that may be a source's; each source gets what a private one would give. */
-static void test_sources_of_every_kind(void **state)
+TEST(test_sources_of_every_kind)
 {
 	static const enum meter_kind kinds[] = {
 		METER_TOKEN_BUCKET, METER_GCRA, METER_FIXED_WINDOW, METER_HYBRID};
@@ -812,7 +794,6 @@ static void test_sources_of_every_kind(void **state)
 	const uint64_t seed = 13;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	for (unsigned k = 0; k < COUNT(kinds); k++) {
 		struct policy policy = defaults;
@@ -860,7 +841,7 @@ static struct policy_state sampled_policy(unsigned shift, uint32_t flags, uint32
 }
 
 /* Samples stand for all, TCP alone if so wanted; none, if none are wanted. */
-static void test_sample(void **state)
+TEST(test_sample)
 {
 	static const struct {
 		unsigned shift;
@@ -870,7 +851,6 @@ static void test_sample(void **state)
 		{3, POLICE_TCP_ONLY, 0.25}};
 	enum { N = 200000, COST = 100 };
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct policy_state line = sampled_policy(rows[i].shift, rows[i].flags, 0);
 		struct flow_sample sample = {0};
@@ -900,13 +880,12 @@ static void test_sample(void **state)
  * Traffic in step with anything: of the packets that come every m-th (of a flow that alternates
  * with m - 1 others) as large a part is sampled as of all, wherever the count began.
  */
-static void test_sample_does_not_beat(void **state)
+TEST(test_sample_does_not_beat)
 {
 	enum { EXPECTED = 250, PERIODS = 150 };
 	const uint64_t seed = 15;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	for (unsigned shift = 1; shift < 10; shift += 2)
 		for (unsigned m = 1; m <= PERIODS; m += m < 36 ? 1 : 19) {
@@ -923,33 +902,4 @@ static void test_sample_does_not_beat(void **state)
 					fail_msg("seed %" PRIu64 ", 1 in %u: %u of phase %u of %u",
 						seed, 1u << shift, of[k], k, m);
 		}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cost_of_bytes_and_packets),
-		cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_spent),
-		cmocka_unit_test(test_lasts),
-		cmocka_unit_test(test_placed_lasts),
-		cmocka_unit_test(test_ways_agree),
-		cmocka_unit_test(test_bursts_are_packets),
-		cmocka_unit_test(test_totals),
-		cmocka_unit_test(test_passed),
-		cmocka_unit_test(test_aside),
-		cmocka_unit_test(test_every_kind),
-		cmocka_unit_test(test_random_drop_of_all_and_nothing),
-		cmocka_unit_test(test_actions),
-		cmocka_unit_test(test_total),
-		cmocka_unit_test(test_total_alone),
-		cmocka_unit_test(test_flows),
-		cmocka_unit_test(test_flows_over_the_limit),
-		cmocka_unit_test(test_sources),
-		cmocka_unit_test(test_sources_of_every_kind),
-		cmocka_unit_test(test_sample),
-		cmocka_unit_test(test_sample_does_not_beat),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

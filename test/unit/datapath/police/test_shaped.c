@@ -84,12 +84,11 @@ static bool goes_as(const struct lane *a, const struct lane *b)
 }
 
 /* Whatever is changed of it alone: the queue is as if it had begun with that. */
-static void test_each_term_alone(void **state)
+TEST(test_each_term_alone)
 {
 	struct shaper *shaper = make_shaper();
 	enum { TERMS = 8 };
 
-	(void)state;
 	for (unsigned i = 0; i < TERMS; i++) {
 		uint64_t limit_bps = i == 7 ? 2 * 8 * MS : 8 * MS;
 		struct shape_config other = usual;
@@ -115,12 +114,11 @@ static void test_each_term_alone(void **state)
 }
 
 /* Arrivals, those that are refused, and those that had waited and are dropped: each once. */
-static void test_counts_of_shaped(void **state)
+TEST(test_counts_of_shaped)
 {
 	const struct policy_shape *shape;
 	struct lane lane;
 
-	(void)state;
 	lane_start(&lane, &usual, 8 * MS);
 	shape = police_shape(lane.state.other);
 	shaped_counts_arrival(&lane.state, 100);
@@ -152,9 +150,8 @@ static void test_counts_of_shaped(void **state)
 }
 
 /* Where the bucket of a queue is spent nothing passes at once. */
-static void test_shaped_spent(void **state)
+TEST(test_shaped_spent)
 {
-	(void)state;
 	for (int spent = 0; spent < 2; spent++) {
 		struct shaper *shaper = make_shaper();
 		struct shape_packet packet = {0};
@@ -169,15 +166,4 @@ static void test_shaped_spent(void **state)
 		free(lane.memory);
 		free(shaper);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_term_alone),
-		cmocka_unit_test(test_counts_of_shaped),
-		cmocka_unit_test(test_shaped_spent),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

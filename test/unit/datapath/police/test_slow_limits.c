@@ -99,7 +99,7 @@ static uint64_t seconds_of(const struct policy *policy, double packets)
 	return (uint64_t)fmin(packets / policy_rate(policy), (double)(3650 * DAY_S));
 }
 
-static void test_buckets(void **state)
+TEST(test_buckets)
 {
 	static const struct {
 		enum meter_kind meter;
@@ -112,7 +112,6 @@ static void test_buckets(void **state)
 	};
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (size_t k = 0; k < COUNT(rows); k++) {
 		for (size_t i = 0; i < COUNT(limits); i++) {
@@ -127,12 +126,11 @@ static void test_buckets(void **state)
 }
 
 /* Two months, of those that pass the most. */
-static void test_months(void **state)
+TEST(test_months)
 {
 	static const char *const rows[] = {"100/min", "10k/h"};
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 3);
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct policy policy = policy_of(rows[i], METER_TOKEN_BUCKET, false);
@@ -143,13 +141,12 @@ static void test_months(void **state)
 }
 
 /* The parts of several limiters are one limit, also where each is less than one a day. */
-static void test_parts(void **state)
+TEST(test_parts)
 {
 	static const double rows[][MOST] = {
 		{0.25, 0.25, 0.25, 0.25}, {0.1, 0.2, 0.3, 0.4}, {0.97, 0.01, 0.01, 0.01}};
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 2);
 	for (size_t k = 0; k < COUNT(rows); k++) {
 		for (size_t i = 0; i < COUNT(limits); i++) {
@@ -162,9 +159,8 @@ static void test_parts(void **state)
 }
 
 /* Just not yet, and just so: what the burst has left is nothing, and one more takes 1/rate. */
-static void test_next(void **state)
+TEST(test_next)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(limits); i++) {
 		for (size_t k = 0; k < COUNT(clocks); k++) {
 			struct policy policy = policy_of(limits[i], METER_TOKEN_BUCKET, false);
@@ -186,11 +182,10 @@ static void test_next(void **state)
 }
 
 /* 100/min is a hundred in a minute, from the first packet on, and none more until it is over. */
-static void test_windows(void **state)
+TEST(test_windows)
 {
 	static const enum meter_kind kinds[] = {METER_FIXED_WINDOW, METER_HYBRID};
 
-	(void)state;
 	for (size_t k = 0; k < COUNT(kinds); k++) {
 		for (size_t i = 0; i < COUNT(limits); i++) {
 			for (unsigned per = 0; per < 2; per++) {
@@ -212,12 +207,11 @@ static void test_windows(void **state)
 }
 
 /* What is left beside a total that is spent. */
-static void test_beside_a_total(void **state)
+TEST(test_beside_a_total)
 {
 	struct policy policy = policy_of("6/h", METER_CREDIT, false);
 	struct one_limit part;
 
-	(void)state;
 	policy.allocator = allocator_find("quota");
 	one_limit_begin(&part, &policy, policy_rate(&policy), GHZ);
 	for (unsigned j = 0; j < policy.burst_bytes; j++)
@@ -229,7 +223,7 @@ static void test_beside_a_total(void **state)
 }
 
 /* Bytes are as they were; a burst that is large leaves fewer bits, and a fast limit needs none. */
-static void test_bits(void **state)
+TEST(test_bits)
 {
 	static const struct {
 		const char *limit;
@@ -248,7 +242,6 @@ static void test_bits(void **state)
 	};
 	struct policy policy;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct one_limit part;
 
@@ -269,11 +262,10 @@ static void test_bits(void **state)
 }
 
 /* A worker whose packets are counted in other parts begins anew. */
-static void test_states_that_last(void **state)
+TEST(test_states_that_last)
 {
 	struct policy slow = policy_of("100/min", METER_TOKEN_BUCKET, false), other = slow;
 
-	(void)state;
 	other.limit_s = 3600;
 	assert_true(policy_state_lasts(&slow, &other));
 	other = policy_of("1M/s", METER_TOKEN_BUCKET, false);
@@ -281,30 +273,12 @@ static void test_states_that_last(void **state)
 }
 
 /* A ledger of units a minute is none of units an hour; what is not conserved has no ledger. */
-static void test_ledgers(void **state)
+TEST(test_ledgers)
 {
 	struct policy minute = policy_of("100/min", METER_TOKEN_BUCKET, false), hour = minute;
 
-	(void)state;
 	hour.limit_s = 3600;
 	assert_int_equal(policy_key(&minute).id, policy_key(&hour).id);
 	minute.guarantee = hour.guarantee = GUARANTEE_CONSERVED;
 	assert_int_not_equal(policy_key(&minute).id, policy_key(&hour).id);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_buckets),
-		cmocka_unit_test(test_months),
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_next),
-		cmocka_unit_test(test_windows),
-		cmocka_unit_test(test_beside_a_total),
-		cmocka_unit_test(test_bits),
-		cmocka_unit_test(test_states_that_last),
-		cmocka_unit_test(test_ledgers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

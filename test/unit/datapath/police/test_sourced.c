@@ -207,9 +207,8 @@ static void run_burst(struct lane *alone, struct lane *together, const struct ar
 	}
 }
 
-static void test_together_as_alone(void **state)
+TEST(test_together_as_alone)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 4; seed++) {
 		struct lane alone, together;
 		uint64_t now = GHZ, dropped = 0, over = 0;
@@ -243,7 +242,7 @@ static void test_together_as_alone(void **state)
 }
 
 /* Packets of one policy are counted at one go: as many as there are, and no others. */
-static void test_counted_alike(void **state)
+TEST(test_counted_alike)
 {
 	static const struct {
 		unsigned n;
@@ -260,7 +259,6 @@ static void test_counted_alike(void **state)
 	};
 	struct sourced sourced;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct policy_state line = {0};
 
@@ -276,14 +274,4 @@ static void test_counted_alike(void **state)
 		assert_int_equal(line.dropped_packets, rows[i].dropped_packets);
 		assert_int_equal(line.dropped_bytes, rows[i].dropped_bytes);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_together_as_alone),
-		cmocka_unit_test(test_counted_alike),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,8 @@
 #include "shape/delay.h"
 
 /* Each bin ends where the next one begins, and none is wider than an eighth of what is in it. */
-static void test_bins(void **state)
+TEST(test_bins)
 {
-	(void)state;
 	for (unsigned unit = 0; unit < 12; unit += 3)
 		for (unsigned i = 0; i + 1 < DELAY_BINS; i++) {
 			uint64_t end = delay_bin_end(i, unit);
@@ -28,11 +27,10 @@ static void test_bins(void **state)
 }
 
 /* From well below a microsecond to half a minute, on any clock. */
-static void test_range(void **state)
+TEST(test_range)
 {
 	static const uint64_t hz[] = {1000000, 390625000, 1000000000, 2500000000, 5000000000};
 
-	(void)state;
 	assert_int_equal(delay_unit(hz[0]), 0);
 	for (unsigned i = 1; i < sizeof(hz) / sizeof(hz[0]); i++) {
 		unsigned unit = delay_unit(hz[i]);
@@ -50,7 +48,7 @@ static int compare_delays(const void *a, const void *b)
 }
 
 /* Beside all delays, sorted: no less, and at most an eighth more. Two writers. */
-static void test_quantiles(void **state)
+TEST(test_quantiles)
 {
 	enum { N = 20000, UNIT = 7 };
 	static const double shares[] = {0.001, 0.5, 0.95, 0.99, 0.999, 1};
@@ -58,7 +56,6 @@ static void test_quantiles(void **state)
 	const uint64_t seed = 4;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	for (unsigned round = 0; round < 20; round++) {
 		struct delay_bins bins[2] = {0};
@@ -86,12 +83,11 @@ static void test_quantiles(void **state)
 }
 
 /* A writer's counts wrap; its reader's do not. And nothing has no quantiles. */
-static void test_wrap(void **state)
+TEST(test_wrap)
 {
 	struct delay_bins bins = {0};
 	struct delay_sum sum = {0};
 
-	(void)state;
 	assert_int_equal(delay_quantile(&sum, 0.5, 0), 0);
 	bins.bins[9] = UINT32_MAX;
 	delay_fold(&sum, &bins);
@@ -99,16 +95,4 @@ static void test_wrap(void **state)
 		delay_add(&bins, 0, delay_bin_end(9, 0));
 	delay_fold(&sum, &bins);
 	assert_int_equal(delay_count(&sum), UINT64_C(0x100000002));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bins),
-		cmocka_unit_test(test_range),
-		cmocka_unit_test(test_quantiles),
-		cmocka_unit_test(test_wrap),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

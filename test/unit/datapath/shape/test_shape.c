@@ -136,11 +136,10 @@ static uint64_t world_next(struct world *w, uint64_t now)
 }
 
 /* Fetched at every tick at which something is due, each packet leaves at its very tick. */
-static void test_every_tick(void **state)
+TEST(test_every_tick)
 {
 	static struct world w;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(400); seed++) {
 		uint64_t now = 0;
 
@@ -155,11 +154,10 @@ static void test_every_tick(void **state)
 }
 
 /* Fetched now and then, what has left is what was due: no less, and nothing early. */
-static void test_now_and_then(void **state)
+TEST(test_now_and_then)
 {
 	static struct world w;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(400); seed++) {
 		uint64_t now = 0;
 
@@ -185,7 +183,7 @@ static void test_now_and_then(void **state)
  * Packets that conform as they arrive, and are looked at all at once: nobody waits. If arrivals
  * were the time of the look most would.
  */
-static void test_artificial_batch(void **state)
+TEST(test_artificial_batch)
 {
 	enum { N = 1000 };
 	static struct shape_packet packets[N];
@@ -193,7 +191,6 @@ static void test_artificial_batch(void **state)
 	struct shape_queue queue;
 	unsigned waited[2] = {0};
 
-	(void)state;
 	for (unsigned look = 0; look < 2; look++) {
 		uint64_t now = 10 * MS;
 
@@ -228,13 +225,12 @@ static uint64_t tick_of(uint64_t units, uint64_t rate)
  * To the tick at any rate: at some a division tells it, at others a product, and next to where that
  * changes both. Some rates divide what a packet costs, so that the last of it comes with a tick.
  */
-static void test_every_rate(void **state)
+TEST(test_every_rate)
 {
 	enum { N = 40 };
 	struct shape_packet packets[N], *out[OUT];
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 3);
 	for (unsigned i = 0; i < (63 - 26) * 8; i++) {
 		unsigned bits = 26 + i / 8;
@@ -272,16 +268,4 @@ static void test_every_rate(void **state)
 		}
 		free(shaper);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_tick),
-		cmocka_unit_test(test_now_and_then),
-		cmocka_unit_test(test_artificial_batch),
-		cmocka_unit_test(test_every_rate),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,12 +180,11 @@ static void drive(struct world *w, uint64_t gap)
 	check_passed(w);
 }
 
-static void test_parent_is_kept(void **state)
+TEST(test_parent_is_kept)
 {
 	static struct world w;
 	const struct shape_params params = {.delay = 20 * MS, .below = true};
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(40); seed++) {
 		world_open(&w, seed, &params, PARENT, NULL);
 		drive(&w, 25000); /* twice the parent's rate */
@@ -201,12 +200,11 @@ static void test_parent_is_kept(void **state)
 }
 
 /* As long as the parent has more than all of them, it changes nothing. */
-static void test_wide_parent(void **state)
+TEST(test_wide_parent)
 {
 	static struct world below, alone;
 	struct shape_params params = {.delay = 20 * MS};
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(20); seed++) {
 		world_open(&alone, seed, &params, PARENT / 20, NULL);
 		params.below = true;
@@ -229,13 +227,12 @@ static void test_wide_parent(void **state)
 }
 
 /* What CoDel drops, the parent has back. */
-static void test_codel_gives_back(void **state)
+TEST(test_codel_gives_back)
 {
 	static struct world w;
 	const struct shape_params params = {
 		.delay = 100 * MS, .codel = true, .target = MS, .interval = 10 * MS, .below = true};
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(20); seed++) {
 		world_open(&w, seed, &params, PARENT, NULL);
 		drive(&w, 25000);
@@ -245,7 +242,7 @@ static void test_codel_gives_back(void **state)
 }
 
 /* Several workers' queues before one bucket, of which a worker's are below a parent. */
-static void test_shared_and_below(void **state)
+TEST(test_shared_and_below)
 {
 	static struct world w;
 	const struct shape_params params = {.delay = 20 * MS, .below = true};
@@ -253,7 +250,6 @@ static void test_shared_and_below(void **state)
 	struct shared_bucket_profile profile;
 	struct shared_bucket shared;
 
-	(void)state;
 	assert_int_equal(shared_bucket_profile_init(&profile, &limit, QUEUES, 0, GHZ), 0);
 	for (uint64_t seed = 1; seed <= ROUNDS(20); seed++) {
 		shared_bucket_init(&shared, &profile, 0);
@@ -265,13 +261,12 @@ static void test_shared_and_below(void **state)
 }
 
 /* A parent that takes nothing: what waits is dropped when its patience ends, and no sooner. */
-static void test_closed(void **state)
+TEST(test_closed)
 {
 	static struct world w;
 	const struct shape_params params = {.delay = 20 * MS, .below = true};
 	uint64_t end;
 
-	(void)state;
 	world_open(&w, 1, &params, PARENT, NULL);
 	w.parent.closed = true;
 	for (unsigned i = 0; i < 3; i++)
@@ -290,13 +285,12 @@ static void test_closed(void **state)
 }
 
 /* Another limit of its own while the parent keeps it waiting: nothing leaves unasked. */
-static void test_limit_changes_below(void **state)
+TEST(test_limit_changes_below)
 {
 	static struct world w;
 	const struct shape_params params = {.delay = 20 * MS, .below = true};
 	struct token_bucket_profile wide = profile_of(2 * PARENT, BURST);
 
-	(void)state;
 	world_open(&w, 1, &params, PARENT, NULL);
 	w.parent.closed = true;
 	for (unsigned i = 0; i < 3; i++)
@@ -310,18 +304,4 @@ static void test_limit_changes_below(void **state)
 	world_run(&w, 5 * MS, 10 * MS);
 	assert_int_equal(w.left, 3);
 	world_close(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parent_is_kept),
-		cmocka_unit_test(test_wide_parent),
-		cmocka_unit_test(test_codel_gives_back),
-		cmocka_unit_test(test_shared_and_below),
-		cmocka_unit_test(test_closed),
-		cmocka_unit_test(test_limit_changes_below),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,28 +210,25 @@ static void one_bucket(uint64_t seed, uint64_t bps, uint32_t most)
 	world_free(&w);
 }
 
-static void test_one_bucket(void **state)
+TEST(test_one_bucket)
 {
 	static const uint64_t rates[] = {80000000, 8 * GHZ, 100 * GHZ, 333333333};
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++)
 		one_bucket(seed, rates[seed % 4], PACKETS);
 }
 
-static void test_pool_full(void **state)
+TEST(test_pool_full)
 {
 	static const uint64_t rates[] = {80000000, 8 * GHZ, 64 * GHZ, 333333333};
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++)
 		one_bucket(seed, rates[seed % 4], 1 + seed % 7);
 }
 
 /* What would be due just when it may, or a tick later, is refused before it has booked. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
-	(void)state;
 	for (unsigned pool_full = 0; pool_full < 2; pool_full++) {
 		for (uint32_t cost = 6495; cost < 6506; cost++) {
 			struct shape_params params = {.delay = 6400, .timed = true};
@@ -263,13 +260,12 @@ static void test_refused(void **state)
 }
 
 /* Another limit, of which the queue has not been told yet: nothing is early. */
-static void test_pending(void **state)
+TEST(test_pending)
 {
 	struct shared_bucket_profile slower = shared_bucket_of(4 * GHZ, BURST);
 	struct token_bucket_profile limit = profile_of(4 * GHZ, BURST);
 	static struct world w;
 
-	(void)state;
 	world_make(&w, 8, 8 * GHZ, PACKETS);
 	shared_bucket_spend(&w.shared);
 	shared_bucket_change(&w.shared, &slower, w.now);
@@ -343,12 +339,11 @@ static uint64_t flaps_run(struct flaps *flaps, uint64_t high, uint64_t low, unsi
 }
 
 /* Limits that change faster than what waits leaves: each lets through what it has granted. */
-static void test_flaps(void **state)
+TEST(test_flaps)
 {
 	static const uint64_t low[] = {0, 50000, 500000, 5000000, 9000000};
 	static struct flaps flaps;
 
-	(void)state;
 	for (unsigned i = 0; i < 3 * sizeof(low) / sizeof(*low); i++) {
 		uint64_t granted = (10000000 + low[i / 3]) / 2 * 4 / 8000, sent;
 
@@ -357,17 +352,4 @@ static void test_flaps(void **state)
 		if (sent * 100 < granted * 95 || sent * 100 > granted * 107)
 			fail_msg("row %u: %" PRIu64 " of %" PRIu64, i, sent, granted);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_bucket),
-		cmocka_unit_test(test_pool_full),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_pending),
-		cmocka_unit_test(test_flaps),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

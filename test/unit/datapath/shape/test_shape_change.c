@@ -90,11 +90,10 @@ static void world_make(struct world *w, uint64_t seed)
  * Under limits that come and go, and are 0 for a while, packets leave as they would from one bucket
  * that is told at the same ticks; however rarely they are fetched.
  */
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	static struct world w;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(300); seed++) {
 		struct shaper *shaper = shaper_make(PACKETS, 0);
 		struct shape_params params = {.delay = FOR_EVER, .units = 1 << 30};
@@ -145,13 +144,12 @@ static void test_limits(void **state)
 }
 
 /* A packet that costs more than the burst leaves when all its tokens have come; not before. */
-static void test_larger_than_burst(void **state)
+TEST(test_larger_than_burst)
 {
 	struct shaper *shaper = shaper_make(10, 0);
 	struct shape_packet packets[3], *out[2];
 	struct shape_queue queue;
 
-	(void)state;
 	queue_make(&queue, 8 * GHZ, 1000, FOR_EVER, 0); /* a byte a tick */
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[0], 1000, 0), SHAPE_PASSES);
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[1], 2500, 0), SHAPE_WAITS);
@@ -164,7 +162,7 @@ static void test_larger_than_burst(void **state)
 }
 
 /* What has come for one keeps, however much more than the burst it is, when the limit changes. */
-static void test_larger_than_burst_meanwhile(void **state)
+TEST(test_larger_than_burst_meanwhile)
 {
 	static const struct {
 		uint64_t at, bps, due; /* a tick, a limit from then on, and a tick */
@@ -178,7 +176,6 @@ static void test_larger_than_burst_meanwhile(void **state)
 		{1, 80 * GHZ, 251},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct token_bucket_profile next = profile_of(rows[i].bps, 1000);
 		struct shaper *shaper = shaper_make(10, 0);
@@ -199,11 +196,10 @@ static void test_larger_than_burst_meanwhile(void **state)
 }
 
 /* As much as leaves within the delay may wait, and not a unit more; or less, if that is said. */
-static void test_room(void **state)
+TEST(test_room)
 {
 	static const uint64_t units[] = {0, 600};
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct shape_params params = {.delay = 1000, .units = units[i]};
 		struct token_bucket_profile limit = profile_of(8 * GHZ, 1500);
@@ -231,7 +227,7 @@ static void test_room(void **state)
 }
 
 /* The first packet in line waits, however little room there is, if it does not do so for long. */
-static void test_first(void **state)
+TEST(test_first)
 {
 	struct token_bucket_profile limit = profile_of(8 * GHZ, 1500);
 	struct shape_params params = {.delay = 64};
@@ -239,7 +235,6 @@ static void test_first(void **state)
 	struct shape_packet packet, *out;
 	struct shape_queue queue;
 
-	(void)state;
 	shape_queue_init(&queue, &params, &limit, NULL, 0);
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packet, 1500, 0), SHAPE_PASSES);
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packet, 1500, 1434), SHAPE_FULL);
@@ -251,13 +246,12 @@ static void test_first(void **state)
 	free(shaper);
 }
 
-static void test_crowd(void **state)
+TEST(test_crowd)
 {
 	struct shaper *shaper = shaper_make(3, 0);
 	struct shape_packet packets[5], *out[4];
 	struct shape_queue queues[2];
 
-	(void)state;
 	for (unsigned q = 0; q < 2; q++) {
 		queue_make(&queues[q], 8 * GHZ, 1500, FOR_EVER, 0);
 		shape_queue_spend(&queues[q]);
@@ -282,9 +276,8 @@ static void test_crowd(void **state)
  * While there is no limit as many units as the burst wait for one: for as long as they may, to the
  * tick, and come out late, in order. Or they leave, if one comes in time.
  */
-static void test_no_limit(void **state)
+TEST(test_no_limit)
 {
-	(void)state;
 	for (unsigned comes = 0; comes < 2; comes++) {
 		struct token_bucket_profile none = profile_of(0, 1500),
 					    some = profile_of(8 * GHZ, 1500);
@@ -324,7 +317,7 @@ static void test_no_limit(void **state)
 }
 
 /* Others drain the bucket: nothing leaves, and the tokens go. */
-static void test_drain(void **state)
+TEST(test_drain)
 {
 	struct token_bucket_params params = {.burst_bytes = 1500, .drain_bps = 8 * GHZ};
 	struct shaper *shaper = shaper_make(10, 0);
@@ -332,7 +325,6 @@ static void test_drain(void **state)
 	struct shape_packet packets[2], *out[2];
 	struct shape_queue queue;
 
-	(void)state;
 	assert_int_equal(token_bucket_profile_init(&drain, &params, GHZ), 0);
 	queue_make(&queue, 8 * GHZ, 1500, FOR_EVER, 0);
 	shape_limit(shaper, &queue, &drain, 0);
@@ -346,7 +338,7 @@ static void test_drain(void **state)
 }
 
 /* Other parameters hold for what waits already. */
-static void test_params(void **state)
+TEST(test_params)
 {
 	struct token_bucket_profile limit = profile_of(8 * GHZ, 1500);
 	struct shape_params params = {.delay = 6400};
@@ -354,7 +346,6 @@ static void test_params(void **state)
 	struct shape_packet packets[4], *out[4];
 	struct shape_queue queue;
 
-	(void)state;
 	shape_queue_init(&queue, &params, &limit, NULL, 0);
 	shape_queue_spend(&queue);
 	for (unsigned i = 0; i < 3; i++)
@@ -372,13 +363,12 @@ static void test_params(void **state)
 }
 
 /* Some are taken out, in order and for nothing; the others leave as if they had not been there. */
-static void test_flush(void **state)
+TEST(test_flush)
 {
 	struct shaper *shaper = shaper_make(10, 0);
 	struct shape_packet packets[6], *out[6];
 	struct shape_queue queue;
 
-	(void)state;
 	queue_make(&queue, 8 * GHZ, 1500, FOR_EVER, 0);
 	shape_queue_spend(&queue);
 	for (unsigned i = 0; i < 6; i++)
@@ -402,13 +392,12 @@ static void test_flush(void **state)
 }
 
 /* What comes to a copy goes behind the copy of the last one, and the original stays as it was. */
-static void test_excerpt(void **state)
+TEST(test_excerpt)
 {
 	struct shaper *shaper = shaper_make(10, 0);
 	struct shape_packet packet, last, next;
 	struct shape_queue queue, copy;
 
-	(void)state;
 	queue_make(&queue, 8 * GHZ, 1000, FOR_EVER, 0);
 	shape_queue_spend(&queue);
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packet, 1000, 0), SHAPE_WAITS);
@@ -422,7 +411,7 @@ static void test_excerpt(void **state)
 }
 
 /* A flush empties all queues, whatever is due. */
-static void test_flush_all(void **state)
+TEST(test_flush_all)
 {
 	enum { N = 200, EACH = 5 };
 	static struct shape_packet packets[N][EACH];
@@ -431,7 +420,6 @@ static void test_flush_all(void **state)
 	unsigned left[N] = {0}, n, all = 0;
 	struct shape_packet *out[OUT];
 
-	(void)state;
 	for (unsigned q = 0; q < N; q++) {
 		queue_make(&queues[q], UINT64_C(8000) << q % 20, 1500, FOR_EVER, 0);
 		shape_queue_spend(&queues[q]);
@@ -448,24 +436,4 @@ static void test_flush_all(void **state)
 	}
 	assert_int_equal(all, N * EACH);
 	free(shaper);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_larger_than_burst),
-		cmocka_unit_test(test_larger_than_burst_meanwhile),
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_first),
-		cmocka_unit_test(test_crowd),
-		cmocka_unit_test(test_no_limit),
-		cmocka_unit_test(test_drain),
-		cmocka_unit_test(test_params),
-		cmocka_unit_test(test_flush),
-		cmocka_unit_test(test_excerpt),
-		cmocka_unit_test(test_flush_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,18 +114,17 @@ static void set_back(bool timed, bool shared, uint64_t from, uint64_t back)
 	free(w);
 }
 
-static void test_set_back(void **state)
+TEST(test_set_back)
 {
 	const uint64_t backs[] = {TOKEN_BACK + 10 * MS, GHZ * 60, GHZ * 86400};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(backs) / sizeof(backs[0]); i++)
 		for (unsigned kind = 0; kind < 4; kind++)
 			set_back(kind & 1, kind & 2, GHZ * 86400 * 2, backs[i]);
 }
 
 /* A little: nothing is thrown over, and all goes on when the clock has come there again. */
-static void test_a_little(void **state)
+TEST(test_a_little)
 {
 	for (unsigned kind = 0; kind < 4; kind++) {
 		struct clock_world *w = malloc(sizeof(*w));
@@ -145,12 +144,11 @@ static void test_a_little(void **state)
 }
 
 /* What waits where nothing comes out, as there is no limit, waits on, and leaves under the next. */
-static void test_no_limit(void **state)
+TEST(test_no_limit)
 {
 	struct clock_world *w = malloc(sizeof(*w));
 	const uint64_t from = GHZ * 86400, now = GHZ;
 
-	(void)state;
 	assert_non_null(w);
 	clock_world_make(w, false, false, from);
 	clock_world_run(w, from, MS);
@@ -169,15 +167,4 @@ static void test_no_limit(void **state)
 	assert_false(shaper_waits(w->shaper));
 	free(w->shaper);
 	free(w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_set_back),
-		cmocka_unit_test(test_a_little),
-		cmocka_unit_test(test_no_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,14 +16,13 @@ static struct shape_codel codel_make(void)
 }
 
 /* All packets wait for too long: drops come at an interval over the square root of their count. */
-static void test_pace(void **state)
+TEST(test_pace)
 {
 	enum { DROPS = 1000 };
 	struct shape_codel codel = codel_make();
 	double due = INTERVAL; /* after the first packet, at 0 */
 	unsigned drops = 0;
 
-	(void)state;
 	for (uint64_t now = 0; drops < DROPS; now += MS / 10) {
 		if (!codel_drops(&codel, now, TARGET, true))
 			continue;
@@ -36,11 +35,10 @@ static void test_pace(void **state)
 }
 
 /* Just below the target, for less than an interval, or with nobody behind: none. */
-static void test_none(void **state)
+TEST(test_none)
 {
 	struct shape_codel codel = codel_make();
 
-	(void)state;
 	for (uint64_t now = 0; now < 5 * GHZ; now += MS)
 		assert_false(codel_drops(&codel, now, TARGET - 1, true));
 	for (uint64_t now = 5 * GHZ; now < 10 * GHZ; now += MS)
@@ -50,9 +48,8 @@ static void test_none(void **state)
 }
 
 /* After a pause it goes on where it was if that is not long ago, and else from the beginning. */
-static void test_memory(void **state)
+TEST(test_memory)
 {
-	(void)state;
 	for (unsigned late = 0; late < 2; late++) {
 		struct shape_codel codel = codel_make();
 		uint64_t now = 0;
@@ -115,12 +112,11 @@ static struct result run_overload(unsigned load, bool codel, bool ecn)
 }
 
 /* Under a load that does not yield, drops become so frequent that the queue is short again. */
-static void test_overload(void **state)
+TEST(test_overload)
 {
 	struct result tail = run_overload(1050, false, false),
 		      codel = run_overload(1050, true, false);
 
-	(void)state;
 	assert_int_equal(tail.dropped, 0);
 	assert_true(tail.last > 900 * MS);
 	assert_true(codel.last < 3 * TARGET + INTERVAL);
@@ -130,36 +126,20 @@ static void test_overload(void **state)
 	assert_near(codel.left, 20000, 20);
 }
 
-static void test_no_overload(void **state)
+TEST(test_no_overload)
 {
 	struct result codel = run_overload(999, true, false);
 
-	(void)state;
 	assert_int_equal(codel.dropped, 0);
 	assert_int_equal(codel.marked, 0);
 }
 
 /* What can be marked is, as often as it would be dropped, and leaves. */
-static void test_marks(void **state)
+TEST(test_marks)
 {
 	struct result ecn = run_overload(1050, true, true);
 
-	(void)state;
 	assert_int_equal(ecn.dropped, 0);
 	assert_true(ecn.marked > 500);
 	assert_near(ecn.left, 20000, 20);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pace),
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_overload),
-		cmocka_unit_test(test_no_overload),
-		cmocka_unit_test(test_marks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,25 +64,22 @@ static void random_world(uint64_t seed, uint32_t most, bool flush)
 	world_free(&w);
 }
 
-static void test_leave(void **state)
+TEST(test_leave)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++)
 		random_world(seed, STEPS * BATCH, false);
 }
 
 /* There is little room, of which what has been taken out has a share until its slot is over. */
-static void test_little_room(void **state)
+TEST(test_little_room)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++)
 		random_world(seed, 1 + seed % 60, false);
 }
 
 /* After a flush all goes on, whatever was taken out. */
-static void test_flush(void **state)
+TEST(test_flush)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++)
 		random_world(seed, seed % 2 ? STEPS * BATCH : 1 + seed % 60, true);
 }
@@ -145,7 +142,7 @@ static void pair_free(struct pair *pair)
  * All that may wait does, and is taken out, and nobody releases as nothing waits: a second later
  * there is room for as many, which may wait.
  */
-static void test_nobody_releases(void **state)
+TEST(test_nobody_releases)
 {
 	enum { N = 50 };
 	static struct shape_packet packets[2][N];
@@ -153,7 +150,6 @@ static void test_nobody_releases(void **state)
 	struct pair pair;
 	const struct shape_whose whose = {pair_whose, &pair};
 
-	(void)state;
 	pair_make(&pair, N);
 	for (unsigned i = 0; i < N; i++)
 		assert_int_equal(pair_arrive(&pair, 0, &packets[0][i], 10000, 0), SHAPE_WAITS);
@@ -176,12 +172,11 @@ static void test_nobody_releases(void **state)
 }
 
 /* However often a queue leaves and others come, beside one that stays: entries do not run out. */
-static void test_again_and_again(void **state)
+TEST(test_again_and_again)
 {
 	enum { N = 40, ALL = 2 * N };
 	static struct shape_packet packets[2][N];
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(40); seed++) {
 		struct shape_params params = {.delay = GHZ / SHAPE_TIMED_PARTS, .timed = true};
 		struct token_bucket_profile limit = profile_of(8 * GHZ, 1);
@@ -218,7 +213,7 @@ static void test_again_and_again(void **state)
  * Places that have been left stay taken until the slot is over in which another packet waits: no
  * more wait there than may in all, however often a queue leaves. Then there is room again.
  */
-static void test_places(void **state)
+TEST(test_places)
 {
 	enum { N = 30, ROUNDS_EACH = 50 };
 	static struct shape_packet packets[N], stays;
@@ -228,7 +223,6 @@ static void test_places(void **state)
 	const struct shape_whose whose = {pair_whose, &pair};
 	struct shape_packet *out[N];
 
-	(void)state;
 	pair_make(&pair, N);
 	for (unsigned again = 0; again < 4; again++) {
 		uint64_t now = again * GHZ;
@@ -251,18 +245,4 @@ static void test_places(void **state)
 		assert_ptr_equal(out[0], &stays);
 	}
 	pair_free(&pair);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_leave),
-		cmocka_unit_test(test_little_room),
-		cmocka_unit_test(test_flush),
-		cmocka_unit_test(test_nobody_releases),
-		cmocka_unit_test(test_again_and_again),
-		cmocka_unit_test(test_places),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,11 +90,10 @@ static double world_depth(const struct world *w, double rate)
 }
 
 /* One worker alone has what one bucket gives, to the byte's 2^-8 by which virtual time is cut. */
-static void test_alone(void **state)
+TEST(test_alone)
 {
 	static struct world w;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(40); seed++) {
 		struct token_bucket_profile profile = profile_of(RATE, BURST);
 		struct token_bucket bucket = {0};
@@ -140,11 +139,10 @@ static void test_alone(void **state)
  * All have more than there is; each looks as often as it likes, one of them rarely. Nothing passes
  * above the limit, nothing of it is lost, and those that look at least once a packet get the same.
  */
-static void test_backlog(void **state)
+TEST(test_backlog)
 {
 	static struct world w;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(40); seed++) {
 		static const unsigned often[WORKERS] = {100, 30, 10, 3};
 		unsigned sent[WORKERS] = {0};
@@ -185,11 +183,10 @@ static void test_backlog(void **state)
 }
 
 /* A limit that falls to nothing and comes back, while every worker has booked: nothing above it. */
-static void test_limit_falls(void **state)
+TEST(test_limit_falls)
 {
 	static struct world w;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(40); seed++) {
 		unsigned sent[WORKERS] = {0};
 		uint64_t bps = RATE;
@@ -228,13 +225,12 @@ static void test_limit_falls(void **state)
 }
 
 /* A limit that has fallen, of which the worker has not been told yet: nothing is early. */
-static void test_pending(void **state)
+TEST(test_pending)
 {
 	struct shared_bucket_profile slower = shared_bucket_of(RATE / 2, BURST);
 	static struct world w;
 	struct shape_packet *out;
 
-	(void)state;
 	world_make(&w, 0, RATE, FOR_EVER);
 	shared_bucket_spend(&w.shared);
 	/* 100 us at the former limit, of which half is over: 150 in all. */
@@ -251,13 +247,12 @@ static void test_pending(void **state)
  * What a packet that was dropped has left over pays for the next one; but where that lies ahead the
  * next one has to wait, and may only if there is room, and if it is not too far.
  */
-static void test_left_over(void **state)
+TEST(test_left_over)
 {
 	static struct world w;
 	struct shape_packet *out, more[4];
 	struct shape_queue *queue;
 
-	(void)state;
 	world_make(&w, 0, RATE, 5 * MS);
 	free(w.shapers[0]);
 	w.shapers[0] = shaper_make(1, 0);
@@ -286,7 +281,7 @@ static void test_left_over(void **state)
 }
 
 /* One that is too late before anything could be booked for it has nothing to leave. */
-static void test_nothing_left_over(void **state)
+TEST(test_nothing_left_over)
 {
 	struct shared_bucket_profile slower = shared_bucket_of(RATE / 2, BURST);
 	struct token_bucket_profile limit = profile_of(RATE / 2, BURST);
@@ -295,7 +290,6 @@ static void test_nothing_left_over(void **state)
 	static struct world w;
 	uint64_t point;
 
-	(void)state;
 	world_make(&w, 0, RATE, 5 * MS);
 	queue = &w.queues[0];
 	shared_bucket_spend(&w.shared);
@@ -357,11 +351,10 @@ static void check_ended(struct world *w, unsigned workers, uint64_t seed)
 			seed, left);
 }
 
-static void test_ended(void **state)
+TEST(test_ended)
 {
 	static struct world w;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(20); seed++) {
 		world_make(&w, seed, RATE, FOR_EVER);
 		check_ended(&w, WORKERS, seed);
@@ -374,13 +367,12 @@ static void test_ended(void **state)
 }
 
 /* The next limit that is told is the whole one again. */
-static void test_told_after_the_end(void **state)
+TEST(test_told_after_the_end)
 {
 	struct token_bucket_profile limit = profile_of(RATE, BURST);
 	static struct world w;
 	struct shape_packet *out;
 
-	(void)state;
 	world_make(&w, 0, RATE, FOR_EVER);
 	shared_bucket_spend(&w.shared);
 	assert_int_equal(shape_world_arrive(w.shapers[0], &w.queues[0], &w.packets[0][0], 1000, 0),
@@ -390,20 +382,4 @@ static void test_told_after_the_end(void **state)
 	shape_limit(w.shapers[0], &w.queues[0], &limit, 10 * MS);
 	assert_int_equal(shaper_release(w.shapers[0], 10 * MS, &out, 1), 1);
 	world_free(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_backlog),
-		cmocka_unit_test(test_limit_falls),
-		cmocka_unit_test(test_pending),
-		cmocka_unit_test(test_left_over),
-		cmocka_unit_test(test_nothing_left_over),
-		cmocka_unit_test(test_ended),
-		cmocka_unit_test(test_told_after_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

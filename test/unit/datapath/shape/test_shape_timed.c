@@ -78,9 +78,8 @@ static bool passes_all(struct one *one, uint64_t units, uint64_t now)
 }
 
 /* All of the burst passes, and a unit more does not: at once, and after a long time. */
-static void test_burst(void **state)
+TEST(test_burst)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
 		for (unsigned k = 0; k < 4; k++) {
 			uint64_t burst = limits[i].burst, now = k / 2 ? UINT64_C(1) << 55 : 0;
@@ -98,9 +97,8 @@ static void test_burst(void **state)
 }
 
 /* After a burst a packet passes at the tick at which its tokens are there, and not before. */
-static void test_tick(void **state)
+TEST(test_tick)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
 		for (uint64_t cost = 1; cost <= limits[i].burst && cost < UINT32_MAX;
 			cost = cost * 3 + 1) {
@@ -128,11 +126,10 @@ static void test_tick(void **state)
 }
 
 /* Where a token lacks at a tick, the least part of a unit, the packet is due at the next one. */
-static void test_never_early(void **state)
+TEST(test_never_early)
 {
 	unsigned found = 0;
 
-	(void)state;
 	for (uint32_t cost = 1; cost < 384; cost++) {
 		for (unsigned ticks = 3; ticks < 100; ticks += 2) {
 			tokens_t tokens = ((tokens_t)cost << TOKEN_SHIFT) - 1;
@@ -154,12 +151,11 @@ static void test_never_early(void **state)
 }
 
 /* A packet that costs more than the burst is due when all its tokens have come; not before. */
-static void test_larger_than_burst(void **state)
+TEST(test_larger_than_burst)
 {
 	struct shape_packet packets[3], *out[3];
 	struct one one;
 
-	(void)state;
 	one_make(&one, GHZ, 8 * GHZ, 1000, 0, 0); /* a byte a tick */
 	assert_int_equal(one_arrive(&one, &packets[0], 100000, 0), SHAPE_WAITS);
 	assert_int_equal(one.queue.edt.last, 99000);
@@ -176,12 +172,11 @@ static void test_larger_than_burst(void **state)
 }
 
 /* Packets larger than the burst that are refused, as they would wait for too long, pass later. */
-static void test_larger_for_long(void **state)
+TEST(test_larger_for_long)
 {
 	struct one one;
 	unsigned left = 0;
 
-	(void)state;
 	one_make(&one, GHZ, 50000, 15, 0, 0);
 	for (unsigned ms = 0; ms < 60000; ms++) {
 		struct shape_packet packet, *out;
@@ -198,12 +193,11 @@ static void test_larger_for_long(void **state)
  * one lets nothing through in its time that may wait for so long; and where units are bounded the
  * few that wait for it leave no room to others.
  */
-static void test_flaps(void **state)
+TEST(test_flaps)
 {
 	static const uint64_t low[] = {0, 50000, 100000, 200000, 500000, 5000000};
 	static struct shape_packet packets[4096];
 
-	(void)state;
 	for (unsigned i = 0; i < 3 * sizeof(low) / sizeof(*low); i++) {
 		uint64_t high = 10000000, step = 50 * MS << i % 3, granted, sent = 0;
 		uint64_t bps = low[i / 3], times = 4000 / (step / MS);
@@ -233,9 +227,8 @@ static void test_flaps(void **state)
 }
 
 /* As many units as are said wait, whatever the rate; and one more does not. */
-static void test_units(void **state)
+TEST(test_units)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
 		uint64_t rate = (uint64_t)limit_of(limits[i].bps, 1, limits[i].hz).rate;
 		/* What waits is told by ticks: a unit more is one, or more. */
@@ -260,7 +253,7 @@ static void test_units(void **state)
 }
 
 /* It waits for as long as it may, and a 64th; not a tick longer. What changes is the next one's. */
-static void test_delay(void **state)
+TEST(test_delay)
 {
 	struct shape_params params = {.delay = 6400, .timed = true};
 	struct token_bucket_profile limit = profile_of(8 * GHZ, 1500);
@@ -268,7 +261,6 @@ static void test_delay(void **state)
 	struct shaper *shaper = shaper_make(10, 0);
 	struct shape_queue queue;
 
-	(void)state;
 	shape_queue_init(&queue, &params, &limit, NULL, 0);
 	shape_queue_spend(&queue);
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[0], 6501, 0), SHAPE_FULL);
@@ -293,12 +285,11 @@ static void test_delay(void **state)
 }
 
 /* What would conform waits behind what is due and has not been released: in order, and in time. */
-static void test_behind(void **state)
+TEST(test_behind)
 {
 	struct shape_packet packets[4], *out[4];
 	struct one one;
 
-	(void)state;
 	one_make(&one, GHZ, 8 * GHZ, 1000, 0, 0);
 	assert_int_equal(one_arrive(&one, &packets[0], 1000, 0), SHAPE_PASSES);
 	assert_int_equal(one_arrive(&one, &packets[0], 100, 0), SHAPE_WAITS);
@@ -320,13 +311,12 @@ static void test_behind(void **state)
 }
 
 /* Tokens are kept under a limit at which they would have taken longer than the clock goes. */
-static void test_deep(void **state)
+TEST(test_deep)
 {
 	static const int64_t rates[] = {EXACT_RATE_LEAST, 3 * EXACT_RATE_LEAST / 2,
 		INT64_C(1) << 31, INT64_C(1) << 32, INT64_C(3) << 31, INT64_C(1) << 33};
 	uint64_t burst = (UINT64_C(1) << 39) - 1;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
 		struct token_bucket_profile slow = {rates[i], burst << TOKEN_BYTE};
 		struct shape_packet packet;
@@ -343,12 +333,11 @@ static void test_deep(void **state)
  * A limit that lets nothing pass: what waits leaves when it was told to, and nothing comes behind
  * it. Raised again the bucket has what it had, as of when the last one leaves.
  */
-static void test_closed(void **state)
+TEST(test_closed)
 {
 	static const int64_t none[] = {0, -1, INT64_MIN + 1, EXACT_RATE_LEAST - 1};
 	struct token_bucket_profile again = profile_of(8 * GHZ, 1500);
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(none) / sizeof(*none); i++) {
 		struct token_bucket_profile limit = {none[i], again.burst};
 		struct shape_packet packets[3], *out[3];
@@ -373,12 +362,11 @@ static void test_closed(void **state)
 }
 
 /* Each packet that is released is counted by how late it is, one that comes out earlier is not. */
-static void test_lateness(void **state)
+TEST(test_lateness)
 {
 	static const uint64_t late[] = {SLOT_MAX, 5000, 100000, 100 * MS};
 	struct one one;
 
-	(void)state;
 	one_make(&one, GHZ, 8 * GHZ, 1, 0, 0);
 	for (unsigned i = 0; i < sizeof(late) / sizeof(*late); i++) {
 		const struct shaper_counts *counts = shaper_counts(one.shaper);
@@ -402,9 +390,8 @@ static void test_lateness(void **state)
 }
 
 /* Polled at every tick one leaves when its slot is over: none early, and a slot late at most. */
-static void test_every_tick(void **state)
+TEST(test_every_tick)
 {
-	(void)state;
 	for (uint32_t cost = 1; cost < 3 * SLOT_MAX; cost += 61) {
 		struct shape_packet packet, *out;
 		struct one one;
@@ -425,12 +412,11 @@ static void test_every_tick(void **state)
  * for what one of them fills a call with, and for a slot, and one more as that is left when it is
  * over.
  */
-static void test_both_kinds(void **state)
+TEST(test_both_kinds)
 {
 	enum { N = 300 };
 	static struct shape_packet packets[2][N];
 
-	(void)state;
 	for (unsigned room = 1; room < 20; room++) {
 		struct shaper *shaper = shaper_make(2 * N, 0);
 		struct shape_packet *out[20];
@@ -492,48 +478,20 @@ static void random_world(uint64_t seed, uint32_t most, bool changes)
 	world_free(&w);
 }
 
-static void test_exact(void **state)
+TEST(test_exact)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(400); seed++)
 		random_world(seed, STEPS * BATCH, false);
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(400); seed++)
 		random_world(seed, STEPS * BATCH, true);
 }
 
-static void test_pool_full(void **state)
+TEST(test_pool_full)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++)
 		random_world(seed, 1 + seed % 20, seed % 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_burst),
-		cmocka_unit_test(test_tick),
-		cmocka_unit_test(test_never_early),
-		cmocka_unit_test(test_larger_than_burst),
-		cmocka_unit_test(test_larger_for_long),
-		cmocka_unit_test(test_flaps),
-		cmocka_unit_test(test_units),
-		cmocka_unit_test(test_delay),
-		cmocka_unit_test(test_behind),
-		cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_closed),
-		cmocka_unit_test(test_lateness),
-		cmocka_unit_test(test_every_tick),
-		cmocka_unit_test(test_both_kinds),
-		cmocka_unit_test(test_exact),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_pool_full),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

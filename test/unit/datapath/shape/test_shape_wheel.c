@@ -19,14 +19,13 @@ static unsigned next_departure(struct shaper *shaper, uint64_t *now, struct shap
 }
 
 /* At 8 kbit/s a packet takes 1.5 s, which is beyond the wheel's horizon. */
-static void test_horizon(void **state)
+TEST(test_horizon)
 {
 	struct shaper *shaper = shaper_make(10, 0);
 	struct shape_packet packets[4], *out;
 	struct shape_queue queue;
 	uint64_t now = 0;
 
-	(void)state;
 	queue_make(&queue, 8000, 1500, FOR_EVER, 0);
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[0], 1500, 0), SHAPE_PASSES);
 	for (unsigned i = 1; i < 4; i++)
@@ -45,7 +44,7 @@ static void test_horizon(void **state)
 }
 
 /* One queue more on the wheel than there may be packets would be too many for its memory. */
-static void test_memory(void **state)
+TEST(test_memory)
 {
 	size_t bytes = shaper_bytes(1);
 	char *memory = aligned_alloc(64, bytes + 64);
@@ -54,7 +53,6 @@ static void test_memory(void **state)
 	struct shape_queue queue;
 	uint64_t now = 0;
 
-	(void)state;
 	assert_non_null(memory);
 	memset(memory, 0, bytes + 64);
 	shaper_init(shaper, GHZ, 1, 0);
@@ -98,12 +96,11 @@ static void record_departures(uint64_t seed, uint64_t start, uint64_t *left, uns
 }
 
 /* A clock that wraps on the way is as good as any. */
-static void test_clock_that_wraps(void **state)
+TEST(test_clock_that_wraps)
 {
 	enum { N = 3000 };
 	static uint64_t left[2][N];
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(40); seed++) {
 		record_departures(seed, 0, left[0], N);
 		record_departures(seed, -(seed * MS + seed), left[1], N);
@@ -114,7 +111,7 @@ static void test_clock_that_wraps(void **state)
 }
 
 /* A queue with ten thousand packets that are due at once does not keep another from leaving. */
-static void test_turns(void **state)
+TEST(test_turns)
 {
 	enum { N = 10000 };
 	struct shape_packet *packets = calloc(N + 1, sizeof(*packets)), *out[OUT];
@@ -123,7 +120,6 @@ static void test_turns(void **state)
 	unsigned before = 0, n;
 	bool out_yet = false;
 
-	(void)state;
 	assert_non_null(packets);
 	queue_make(&many, 800 * GHZ, 1, FOR_EVER, 0); /* 100 bytes a tick */
 	queue_make(&one, 8 * GHZ, 1, FOR_EVER, 0);
@@ -146,7 +142,7 @@ static void test_turns(void **state)
 }
 
 /* Queues that were due long ago come as they were due, those of an earlier slot first. */
-static void test_earliest_first(void **state)
+TEST(test_earliest_first)
 {
 	enum { N = 200 };
 	struct shaper *shaper = shaper_make(2 * N, 0);
@@ -155,7 +151,6 @@ static void test_earliest_first(void **state)
 	uint64_t last = 0;
 	unsigned n = 0;
 
-	(void)state;
 	for (unsigned q = 0; q < 2; q++) {
 		queue_make(&queues[q], (q + 1) * 800000000, 100, FOR_EVER, 0);
 		shape_queue_spend(&queues[q]);
@@ -180,7 +175,7 @@ static void test_earliest_first(void **state)
  * To a slot, which is no more than half a microsecond: of the lengths that it may have, where they
  * are the longest. A queue that has much that is due does not come before what another has earlier.
  */
-static void test_earliest_slot_first(void **state)
+TEST(test_earliest_slot_first)
 {
 	enum { QUEUES = 5, N = 400, HZ = 1 << 30, HALF_US = HZ / 2000000 };
 	size_t bytes = shaper_bytes(QUEUES * N);
@@ -190,7 +185,6 @@ static void test_earliest_slot_first(void **state)
 	struct shape_queue queues[QUEUES];
 	struct shape_packet *out[OUT];
 
-	(void)state;
 	assert_non_null(shaper);
 	for (unsigned room = 1; room <= OUT; room++) {
 		uint64_t last = 0;
@@ -234,7 +228,7 @@ static void test_earliest_slot_first(void **state)
  * As many queues as a box may have, all of them due within little time: nothing is early, all come
  * out, and none late by more than what a slot and the room in each call account for.
  */
-static void test_many_queues(void **state)
+TEST(test_many_queues)
 {
 	enum { N = 100000, STEP = 1000, ROOM = 40 };
 	struct shape_queue *queues = aligned_alloc(64, N * sizeof(*queues));
@@ -244,7 +238,6 @@ static void test_many_queues(void **state)
 	unsigned left = 0;
 	struct prng prng;
 
-	(void)state;
 	assert_non_null(queues);
 	assert_non_null(packets);
 	prng_seed(&prng, 5);
@@ -274,14 +267,13 @@ static void test_many_queues(void **state)
 }
 
 /* Any of the queues of a slot may leave the wheel, or be filed anew: the others stay. */
-static void test_off_the_wheel(void **state)
+TEST(test_off_the_wheel)
 {
 	enum { N = 100 };
 	static struct shape_queue queues[N];
 	static struct shape_packet packets[N];
 	struct token_bucket_profile faster = profile_of(80000000, 1500);
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++) {
 		struct shaper *shaper = shaper_make(N, 0);
 		struct shape_packet *out[N];
@@ -315,13 +307,12 @@ static void test_off_the_wheel(void **state)
 }
 
 /* Jumbo frames in several buffers leave less room for others. */
-static void test_hold(void **state)
+TEST(test_hold)
 {
 	struct shaper *shaper = shaper_make(3, 0);
 	struct shape_packet packets[4], *out[3];
 	struct shape_queue queue;
 
-	(void)state;
 	queue_make(&queue, 8000000, 1000, FOR_EVER, 0);
 	shape_queue_spend(&queue);
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[0], 1000, 0), SHAPE_WAITS);
@@ -335,21 +326,4 @@ static void test_hold(void **state)
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[3], 1000, 0), SHAPE_POOL_FULL);
 	assert_int_equal(shape_flush(shaper, &queue, out, 3), 3);
 	free(shaper);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_horizon),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_clock_that_wraps),
-		cmocka_unit_test(test_turns),
-		cmocka_unit_test(test_earliest_first),
-		cmocka_unit_test(test_earliest_slot_first),
-		cmocka_unit_test(test_many_queues),
-		cmocka_unit_test(test_off_the_wheel),
-		cmocka_unit_test(test_hold),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,7 +135,7 @@ static int open_with(const char *greeting)
 	return ret;
 }
 
-static void test_greetings(void **state)
+TEST(test_greetings)
 {
 	static const struct {
 		const char *greeting;
@@ -158,7 +158,6 @@ static void test_greetings(void **state)
 	};
 	char text[GREETING_MAX + 2];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (open_with(rows[i].greeting) != rows[i].ret)
 			fail_msg("%s: not %d", rows[i].greeting, rows[i].ret);
@@ -189,7 +188,7 @@ static int ask_for(const char *greeting, const char *request, const char *reply,
 	return ret;
 }
 
-static void test_replies(void **state)
+TEST(test_replies)
 {
 	static const struct {
 		const char *request, *reply;
@@ -214,7 +213,6 @@ static void test_replies(void **state)
 		{"/weir/a", NULL, -ECONNRESET, NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char *value;
 		int ret = ask_for(GREETING, rows[i].request, rows[i].reply, &value);
@@ -228,11 +226,10 @@ static void test_replies(void **state)
 }
 
 /* As long as was announced is well, and one byte more is not. */
-static void test_length(void **state)
+TEST(test_length)
 {
 	static const unsigned rooms[] = {20, 2000, REPLY_MAX / 8};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
 		char greeting[64], *reply = test_malloc(rooms[i] + 2), *value;
 
@@ -248,14 +245,13 @@ static void test_length(void **state)
 }
 
 /* One after the other, on one connection; then it is gone. */
-static void test_several(void **state)
+TEST(test_several)
 {
 	struct server s = {.says = {GREETING, "{\"/a\":1}", "{\"/b\":2}", "{\"/a\":3}"}};
 	const char *requests[] = {"/a", "/b,x", "/a"};
 	struct client client;
 	json_t *value;
 
-	(void)state;
 	start_server(&s);
 	assert_int_equal(client_open_until(&client, path, PATIENT_MS), 0);
 	assert_int_equal(json_integer_value(json_object_get(client.greeting, "pid")), 7);
@@ -272,13 +268,12 @@ static void test_several(void **state)
 }
 
 /* Whether it does not accept, does not greet, or does not answer before the time is over. */
-static void test_late(void **state)
+TEST(test_late)
 {
 	struct server idle = {.idle = true}, s = {.says = {GREETING, "{\"/a\":1}"}};
 	struct client client;
 	json_t *value;
 
-	(void)state;
 	start_server(&idle);
 	/* The first that is not accepted waits for a greeting, and the next for its turn. */
 	for (unsigned i = 0; i < 3; i++)
@@ -294,13 +289,12 @@ static void test_late(void **state)
 	assert_string_equal(s.asked[0], "");
 }
 
-static void test_nobody(void **state)
+TEST(test_nobody)
 {
 	char long_path[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
 	struct server s = {.idle = true};
 	struct client client;
 
-	(void)state;
 	start_server(&s);
 	stop_server(&s);
 	assert_int_equal(client_open(&client, path), -ECONNREFUSED);
@@ -314,13 +308,12 @@ static void test_nobody(void **state)
 }
 
 /* A pause takes as long as was asked for at least, and says so. */
-static void test_pause(void **state)
+TEST(test_pause)
 {
 	struct server s = {.says = {GREETING}};
 	struct client client;
 	double passed;
 
-	(void)state;
 	start_server(&s);
 	assert_int_equal(client_open(&client, path), 0);
 	passed = client.source.pause(&client.source, 1020);
@@ -344,7 +337,7 @@ static bool is_over(int reading)
 }
 
 /* Descriptors go along with a question and an answer, once; none is left open, nor lost. */
-static void test_descriptors(void **state)
+TEST(test_descriptors)
 {
 	struct server s = {
 		.says = {GREETING, "{\"/a\":1}", "{\"/b\":2}", "{\"/c\":3}"}, .gives = true};
@@ -352,7 +345,6 @@ static void test_descriptors(void **state)
 	struct client client;
 	json_t *value;
 
-	(void)state;
 	make_pipe(greets);
 	make_pipe(answers);
 	make_pipe(asks);
@@ -416,20 +408,18 @@ static void check_unasked(bool twice)
 	close(unasked[0]);
 }
 
-static void test_no_descriptor(void **state)
+TEST(test_no_descriptor)
 {
-	(void)state;
 	check_unasked(false);
 	check_unasked(true);
 }
 
 /* A wait of so long, and no longer. */
-static void test_patience(void **state)
+TEST(test_patience)
 {
 	struct server idle = {.idle = true};
 	struct client client;
 
-	(void)state;
 	start_server(&idle);
 	assert_int_equal(client_open_patient(&client, path, 0.02), -ETIMEDOUT);
 	assert_int_equal(client_open_patient(&client, path, -1), -ETIMEDOUT);
@@ -454,13 +444,12 @@ static void expect_waits(const struct client *client, unsigned least_ms, unsigne
 	}
 }
 
-static void test_waits(void **state)
+TEST(test_waits)
 {
 	static const unsigned waits_ms[] = {60000, 60250};
 	struct server s = {.says = {GREETING}};
 	struct client client;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(waits_ms) / sizeof(waits_ms[0]); i++) {
 		start_server(&s);
 		assert_int_equal(client_open_patient(&client, path, waits_ms[i] / 1e3), 0);
@@ -481,7 +470,7 @@ static void test_waits(void **state)
 }
 
 /* A question that no socket takes: there is no waiting for its answer. */
-static void test_long_question(void **state)
+TEST(test_long_question)
 {
 	struct server s = {.says = {GREETING, "{\"/a\":1}"}};
 	size_t len = 16 << 20;
@@ -489,7 +478,6 @@ static void test_long_question(void **state)
 	struct client client;
 	json_t *value;
 
-	(void)state;
 	memset(question, 'x', len);
 	question[len] = '\0';
 	start_server(&s);
@@ -517,22 +505,4 @@ static int remove_home(void **state)
 	return rmdir(home);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_greetings),
-		cmocka_unit_test(test_replies),
-		cmocka_unit_test(test_length),
-		cmocka_unit_test(test_several),
-		cmocka_unit_test(test_late),
-		cmocka_unit_test(test_nobody),
-		cmocka_unit_test(test_pause),
-		cmocka_unit_test(test_descriptors),
-		cmocka_unit_test(test_no_descriptor),
-		cmocka_unit_test(test_patience),
-		cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_long_question),
-	};
-
-	return cmocka_run_group_tests(tests, make_home, remove_home);
-}
+TEST_GROUP(make_home, remove_home)

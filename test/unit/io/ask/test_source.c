@@ -89,9 +89,8 @@ static void assert_value(json_t *got, const char *want)
 	json_decref(got);
 }
 
-static void each_listing(void **state)
+TEST(each_listing)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(listings) / sizeof(*listings); i++) {
 		struct script script = {{.ask = answer}, listings[i].asked};
 		json_t *listing;
@@ -124,9 +123,8 @@ static const struct {
 	{9, {{"/weir/policies", NULL, -ECONNRESET}}, -ECONNRESET, NULL},
 };
 
-static void of_each(void **state)
+TEST(of_each)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++) {
 		struct script script = {{.ask = answer}, each[i].asked};
 		json_t *array;
@@ -138,28 +136,26 @@ static void of_each(void **state)
 	}
 }
 
-static void of_each_listed(void **state)
+TEST(of_each_listed)
 {
 	static const struct answered asked[] = {
 		{"/q", "{'of':['a','b']}", 0}, {"/q,a", "1", 0}, {"/q,b", "2", 0}, {0}};
 	struct script script = {{.ask = answer}, asked};
 	json_t *array;
 
-	(void)state;
 	assert_int_equal(source_each_listed(&script.source, "/q", "of", &array), 0);
 	assert_null(script.next->request);
 	assert_value(array, "[1,2]");
 }
 
 /* What is longer than a request may be is none that there is. */
-static void longest_request(void **state)
+TEST(longest_request)
 {
 	char name[4096], request[4096];
 	const struct answered asked[] = {{request, "1", 0}, {0}};
 	struct script script = {{.ask = answer}, asked};
 	json_t *value;
 
-	(void)state;
 	memset(name, 'x', sizeof(name));
 	name[4092] = '\0';
 	memcpy(request, "/q,", 3);
@@ -170,16 +166,4 @@ static void longest_request(void **state)
 	name[4093] = '\0';
 	assert_int_equal(source_get_of(&script.source, "/q", name, &value), -ENOENT);
 	assert_null(value);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_listing),
-		cmocka_unit_test(of_each),
-		cmocka_unit_test(of_each_listed),
-		cmocka_unit_test(longest_request),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

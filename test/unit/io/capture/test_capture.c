@@ -412,11 +412,10 @@ static void build_sample_capture(const struct sample *sample, bool big, struct m
 	assert_int_equal(c->n, count_expected(sample));
 }
 
-static void test_samples(void **state)
+TEST(test_samples)
 {
 	struct made c;
 
-	(void)state;
 	for (unsigned i = 0; i < 2 * COUNT(samples); i++) {
 		build_sample_capture(&samples[i / 2], i % 2, &c);
 		if (read_all(&samples[i / 2], c.bytes, c.len, c.n) != 0)
@@ -448,11 +447,10 @@ static bool is_capture_boundary(const struct made *c, size_t at)
 	return next == at && described;
 }
 
-static void test_cut_at_every_byte(void **state)
+TEST(test_cut_at_every_byte)
 {
 	struct made c;
 
-	(void)state;
 	for (unsigned i = 0; i < 2 * COUNT(samples); i++) {
 		const struct sample *sample = &samples[i / 2];
 
@@ -470,14 +468,13 @@ static void test_cut_at_every_byte(void **state)
 }
 
 /* Every byte at three other values: whatever comes out, it is within the bounds. */
-static void test_any_byte_damaged(void **state)
+TEST(test_any_byte_damaged)
 {
 	static const uint8_t flips[] = {0xff, 0x01, 0x80};
 	struct capture_packet got;
 	struct made c;
 	struct opened o;
 
-	(void)state;
 	for (unsigned i = 0; i < 2 * COUNT(samples); i++) {
 		build_sample_capture(&samples[i / 2], i % 2, &c);
 		for (size_t at = 0; at < 3 * c.len; at++) {
@@ -506,7 +503,7 @@ struct time_case {
 	uint64_t time_ns;
 };
 
-static void test_resolutions(void **state)
+TEST(test_resolutions)
 {
 	static const struct time_case cases[] = {
 		{0, 0, 7, 1, 7000},
@@ -534,7 +531,6 @@ static void test_resolutions(void **state)
 	struct capture_packet got;
 	struct opened o;
 
-	(void)state;
 	for (unsigned i = 0; i < 2 * COUNT(cases); i++) {
 		const struct time_case *t = &cases[i / 2];
 		struct made c = {.big = i % 2};
@@ -609,12 +605,11 @@ static const struct damage damages[] = {
 	{"sections of other byte orders", build_mixed_orders, 0, SHB, 2, "packet 3: "},
 };
 
-static void test_damage(void **state)
+TEST(test_damage)
 {
 	struct capture_packet got;
 	struct opened o;
 
-	(void)state;
 	for (unsigned i = 0; i < 2 * COUNT(damages); i++) {
 		const struct damage *d = &damages[i / 2];
 		struct made c = {.big = i % 2};
@@ -631,7 +626,7 @@ static void test_damage(void **state)
 	}
 }
 
-static void test_not_a_capture(void **state)
+TEST(test_not_a_capture)
 {
 	static const struct {
 		const char *bytes;
@@ -645,7 +640,6 @@ static void test_not_a_capture(void **state)
 	struct capture_packet got;
 	struct opened o;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		open_bytes(&o, (const uint8_t *)cases[i].bytes, strlen(cases[i].bytes));
 		assert_int_equal(capture_next(&o.capture, &got), cases[i].want);
@@ -657,31 +651,15 @@ static void test_not_a_capture(void **state)
 }
 
 /* A directory can be opened but not read. */
-static void test_read_error(void **state)
+TEST(test_read_error)
 {
 	FILE *file = fopen("/", "rb");
 	struct capture_packet got;
 	struct capture capture;
 
-	(void)state;
 	assert_non_null(file);
 	capture_init(&capture, file);
 	assert_int_equal(capture_next(&capture, &got), -EIO);
 	assert_non_null(strstr(capture_error(&capture), "Is a directory"));
 	capture_free(&capture);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_samples),
-		cmocka_unit_test(test_cut_at_every_byte),
-		cmocka_unit_test(test_any_byte_damaged),
-		cmocka_unit_test(test_resolutions),
-		cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_not_a_capture),
-		cmocka_unit_test(test_read_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,19 +34,18 @@ static struct frame frame_of(int link, uint32_t captured, uint32_t on_wire)
 	return frame;
 }
 
-static void test_supported(void **state)
+TEST(test_supported)
 {
 	static const int known[] = {DLT_EN10MB, DLT_RAW, DLT_IPV4, DLT_IPV6, RAW_OF_OPENBSD};
 	static const int unknown[] = {DLT_NULL, DLT_LINUX_SLL, DLT_PPP, DLT_IEEE802_11, 13, 15, -1};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		assert_true(link_supported(known[i]));
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
 		assert_false(link_supported(unknown[i]));
 }
 
-static void test_ethernet(void **state)
+TEST(test_ethernet)
 {
 	static const struct {
 		uint32_t captured, bytes, in_frame;
@@ -60,7 +59,6 @@ static void test_ethernet(void **state)
 		{FRAME_BYTES + 1, FRAME_BYTES + 1, FRAME_BYTES, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct frame frame = frame_of(DLT_EN10MB, rows[i].captured, rows[i].bytes);
 
@@ -73,7 +71,7 @@ static void test_ethernet(void **state)
 	}
 }
 
-static void test_raw(void **state)
+TEST(test_raw)
 {
 	static const int links[] = {DLT_RAW, DLT_IPV4, DLT_IPV6, RAW_OF_OPENBSD};
 	static const struct {
@@ -83,7 +81,6 @@ static void test_raw(void **state)
 		{0x05, 0}};
 	static const uint8_t zero[12];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
 		for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 			struct frame frame;
@@ -101,11 +98,10 @@ static void test_raw(void **state)
 }
 
 /* Nothing captured: the header ends before the type. And no more than there is room for. */
-static void test_raw_ends(void **state)
+TEST(test_raw_ends)
 {
 	struct frame frame;
 
-	(void)state;
 	bytes[0] = 0x45;
 	frame = frame_of(DLT_RAW, 0, 20);
 	assert_int_equal(frame.captured, 12);
@@ -116,16 +112,4 @@ static void test_raw_ends(void **state)
 	assert_int_equal(frame.bytes, FRAME_BYTES + 14);
 	assert_false(frame.cut);
 	assert_memory_equal(frame.data + 14, bytes, FRAME_BYTES - 14);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_supported),
-		cmocka_unit_test(test_ethernet),
-		cmocka_unit_test(test_raw),
-		cmocka_unit_test(test_raw_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

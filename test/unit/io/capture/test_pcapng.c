@@ -43,7 +43,7 @@ static char *written_text(size_t *size)
 	return text;
 }
 
-static void libpcap_reads_it(void **state)
+TEST(libpcap_reads_it)
 {
 	size_t size;
 	char *text = written_text(&size);
@@ -51,7 +51,6 @@ static void libpcap_reads_it(void **state)
 	struct capture_packet packet;
 	struct capture capture;
 
-	(void)state;
 	capture_init(&capture, file);
 	for (unsigned i = 0; i < PACKETS; i++) {
 		if (capture_next(&capture, &packet) != 1)
@@ -104,13 +103,12 @@ static const char *option_of(const char *at, const char *end, uint16_t wanted, u
 	}
 }
 
-static void blocks_are_strict(void **state)
+TEST(blocks_are_strict)
 {
 	size_t size;
 	char *text = written_text(&size), *at = text, *end = text + size;
 	unsigned packets = 0, interfaces = 0;
 
-	(void)state;
 	while (at < end) {
 		uint32_t type = u32_at(at), bytes = u32_at(at + 4), captured;
 		const char *value, *last = at + bytes - 4;
@@ -147,12 +145,7 @@ static void blocks_are_strict(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(libpcap_reads_it),
-		cmocka_unit_test(blocks_are_strict),
-	};
-
 	for (unsigned i = 0; i < sizeof(frame); i++)
 		frame[i] = (uint8_t)i;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests();
 }

@@ -113,9 +113,8 @@ static const struct edit_row single_edits[] = {
 		"[{'name':'c','parent':'q'}]", ""},
 };
 
-static void each_edit(void **state)
+TEST(each_edit)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(single_edits) / sizeof(*single_edits); i++) {
 		const struct edit_row *row = &single_edits[i];
 		json_t *json = configuration(row->before), *edit;
@@ -205,9 +204,8 @@ static int apply_edits(json_t *json, const json_t *edits, char **said)
 	return rc;
 }
 
-static void each_transaction(void **state)
+TEST(each_transaction)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(transactions) / sizeof(*transactions); i++) {
 		json_t *edits = configuration(transactions[i].edits), *json = configuration(ABC);
 		json_t *before = json_deep_copy(json), *policies;
@@ -229,13 +227,12 @@ static void each_transaction(void **state)
 }
 
 /* The first mistakes are printed, then the number of the others. */
-static void many_mistakes(void **state)
+TEST(many_mistakes)
 {
 	json_t *edits = json_array(), *json = configuration(ABC);
 	char *said;
 	unsigned lines = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 25; i++)
 		json_array_append_new(edits, json_pack("{s:s, s:s}", "do", "remove", "name", "x"));
 	assert_int_equal(apply_edits(json, edits, &said), -EINVAL);
@@ -253,13 +250,12 @@ static void many_mistakes(void **state)
 #define MANY 50000
 
 /* The time of many edits does not grow with their square, and the order stays. */
-static void many_edits(void **state)
+TEST(many_edits)
 {
 	json_t *edits = json_array(), *list = json_array(), *json, *singles = json_array();
 	char *said, name[16];
 	size_t n;
 
-	(void)state;
 	for (unsigned i = 0; i < MANY; i++) {
 		static const char *const verbs[] = {"set", "remove", "add"};
 
@@ -332,9 +328,8 @@ static const struct carry_row carries[] = {
 		"{'idle':'poll','policies':[{'name':'a'}]}", "a", ""},
 };
 
-static void each_carry(void **state)
+TEST(each_carry)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(carries) / sizeof(*carries); i++) {
 		const struct carry_row *row = &carries[i];
 		json_t *was = configuration(row->was), *runs = configuration(row->runs);
@@ -369,7 +364,7 @@ static void each_carry(void **state)
 }
 
 /* A policy that was added and removed leaves nothing; one of the file keeps its previous value. */
-static void forgotten(void **state)
+TEST(forgotten)
 {
 	static const struct {
 		const char *singles, *policies, *left;
@@ -385,7 +380,6 @@ static void forgotten(void **state)
 		{"[]", "[]", "[]"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		json_t *document = configuration(rows[i].singles);
 		json_t *json = configuration(rows[i].policies);
@@ -417,9 +411,8 @@ static const char *const differences[][3] = {
 		"[{'policy':null,'key':'gossip','old':{'roster':[1]},'new':'x'}]"},
 };
 
-static void each_difference(void **state)
+TEST(each_difference)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(differences) / sizeof(*differences); i++) {
 		json_t *before = configuration(differences[i][0]);
 		json_t *now = configuration(differences[i][1]);
@@ -457,11 +450,10 @@ static json_t *nested(unsigned depth, int value)
 }
 
 /* Keys have a largest depth and length; deeper members count as one value. */
-static void deep_differences(void **state)
+TEST(deep_differences)
 {
 	char name[300], shown[sizeof(name) + 2];
 
-	(void)state;
 	for (unsigned depth = 1; depth <= 20; depth++) {
 		json_t *before = nested(depth, 1), *now = nested(depth, 2), *rest, *got;
 		size_t n;
@@ -497,13 +489,12 @@ static void deep_differences(void **state)
 	}
 }
 
-static void digests(void **state)
+TEST(digests)
 {
 	static const char *const texts[] = {
 		"{'a':1,'b':[1,2]}", "{'b':[1,2],'a':1}", "{'a':1,'b':[2,1]}", "{'a':2,'b':[1,2]}"};
 	char of[4][CHANGE_DIGEST_MAX];
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		json_t *json = configuration(texts[i]);
 
@@ -517,21 +508,4 @@ static void digests(void **state)
 	assert_string_equal(of[0], of[1]);
 	assert_string_not_equal(of[0], of[2]);
 	assert_string_not_equal(of[0], of[3]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_edit),
-		cmocka_unit_test(each_transaction),
-		cmocka_unit_test(many_mistakes),
-		cmocka_unit_test(many_edits),
-		cmocka_unit_test(each_carry),
-		cmocka_unit_test(forgotten),
-		cmocka_unit_test(each_difference),
-		cmocka_unit_test(deep_differences),
-		cmocka_unit_test(digests),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,12 +106,11 @@ static void keep_good(struct keep *keep, int value)
 	assert_int_equal(keep_confirm(keep, number), 0);
 }
 
-static void newest_is_good(void **state)
+TEST_WITH(newest_is_good, setup, teardown)
 {
 	struct keep *keep = open_keep(), *other;
 	uint64_t number, second;
 
-	(void)state;
 	assert_int_equal(good_value(keep), 0);
 	assert_int_equal(keep_unconfirmed(keep), 0);
 	keep_good(keep, 1);
@@ -145,7 +144,7 @@ static void make_file(const char *name)
 }
 
 /* Each has a number above all others, of both kinds; what is named in another way has none. */
-static void numbers_ascend(void **state)
+TEST_WITH(numbers_ascend, setup, teardown)
 {
 	static const char *const others[] = {"99.good.json", "0000000099.good.json~",
 		"0000000099.good", "+000000099.good.json", " 000000099.good.json",
@@ -153,7 +152,6 @@ static void numbers_ascend(void **state)
 	struct keep *keep = open_keep();
 	uint64_t number;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		make_file(others[i]);
 	assert_int_equal(keep_good_below(keep, UINT64_MAX), 0);
@@ -177,13 +175,12 @@ static void numbers_ascend(void **state)
 	keep_close(keep);
 }
 
-static void oldest_go(void **state)
+TEST_WITH(oldest_go, setup, teardown)
 {
 	struct keep *keep = open_keep();
 	uint64_t number = UINT64_MAX;
 	unsigned n = 0;
 
-	(void)state;
 	for (int i = 1; i <= 3 * KEEP_MOST; i++)
 		keep_good(keep, i);
 	assert_int_equal(good_value(keep), 3 * KEEP_MOST);
@@ -194,14 +191,13 @@ static void oldest_go(void **state)
 }
 
 /* What a disk has lost of the newest: each byte cut off, or another than it was. */
-static void damage_is_seen(void **state)
+TEST_WITH(damage_is_seen, setup, teardown)
 {
 	struct keep *keep = open_keep();
 	char path[128], text[1024];
 	ssize_t len;
 	int fd;
 
-	(void)state;
 	keep_good(keep, 1);
 	keep_good(keep, 2);
 	snprintf(path, sizeof(path), "%s/%010d.good.json", directory, 2);
@@ -243,7 +239,7 @@ static void write_record(uint64_t number, const char *body)
 }
 
 /* What is whole, and yet no record: each part of one is asked for. */
-static void no_record(void **state)
+TEST_WITH(no_record, setup, teardown)
 {
 	static const struct {
 		const char *body;
@@ -261,7 +257,6 @@ static void no_record(void **state)
 	};
 	struct keep *keep = open_keep();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct keep_record record;
 		int ret;
@@ -347,7 +342,7 @@ static void check_after_kill(unsigned step, bool answered)
 	keep_close(keep);
 }
 
-static void each_kill(void **state)
+TEST_WITH(each_kill, setup, teardown)
 {
 	int status = 1;
 	unsigned step;
@@ -391,7 +386,7 @@ static void run_full(rlim_t bytes)
 	_exit(bytes || rc ? 0 : 2);
 }
 
-static void full_disk(void **state)
+TEST_WITH(full_disk, setup, teardown)
 {
 	struct keep *keep;
 
@@ -420,14 +415,13 @@ static void full_disk(void **state)
 }
 
 /* Where it cannot be seen which numbers there are none is taken: it may be that of another. */
-static void cannot_be_listed(void **state)
+TEST_WITH(cannot_be_listed, setup, teardown)
 {
 	struct keep *keep = open_keep();
 	struct rlimit all, none;
 	uint64_t number = 7;
 	int rc;
 
-	(void)state;
 	keep_good(keep, 10);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
 	none = all;
@@ -460,7 +454,7 @@ static json_int_t value_at(const json_t *lines, size_t i)
 }
 
 /* The group of the process may read what is kept, nobody else, and it alone may write. */
-static void who_may_read(void **state)
+TEST_WITH(who_may_read, setup, teardown)
 {
 	struct keep *keep;
 	mode_t old = umask(0);
@@ -469,7 +463,6 @@ static void who_may_read(void **state)
 	char path[128];
 	int fd;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/state", directory);
 	assert_int_equal(keep_open(path, NULL, &keep), 0);
 	assert_int_equal(stat(path, &st), 0);
@@ -489,7 +482,7 @@ static void who_may_read(void **state)
 }
 
 /* Bounded, and the last lines are there across files. */
-static void journal_turns(void **state)
+TEST_WITH(journal_turns, setup, teardown)
 {
 	struct keep *keep = open_keep();
 	const size_t pad = 1 << 19;
@@ -498,7 +491,6 @@ static void journal_turns(void **state)
 	char path[128];
 	struct stat st;
 
-	(void)state;
 	for (int i = 1; i <= n; i++)
 		add_number(keep, i, pad);
 	lines = journal_last(keep, 12);
@@ -517,13 +509,12 @@ static void journal_turns(void **state)
 }
 
 /* What is full and cannot make way says so, and loses none of what it has. */
-static void journal_cannot_turn(void **state)
+TEST_WITH(journal_cannot_turn, setup, teardown)
 {
 	struct keep *keep = open_keep();
 	json_t *line = json_pack("{s:i}", "value", JOURNAL_FILES), *lines;
 	char path[128];
 
-	(void)state;
 	for (int i = 1; i < JOURNAL_FILES; i++)
 		add_number(keep, i, JOURNAL_FILE_MOST);
 	snprintf(path, sizeof(path), "%s/history.%u.jsonl", directory, JOURNAL_FILES - 1);
@@ -544,11 +535,10 @@ static void journal_cannot_turn(void **state)
 }
 
 /* As many of the newest lines as are asked for, in their order, and no others. */
-static void journal_ends_with(void **state)
+TEST_WITH(journal_ends_with, setup, teardown)
 {
 	struct keep *keep = open_keep();
 
-	(void)state;
 	for (int i = 1; i <= 5; i++)
 		add_number(keep, i, 0);
 	for (size_t most = 0; most < 8; most++) {
@@ -563,14 +553,13 @@ static void journal_ends_with(void **state)
 	keep_close(keep);
 }
 
-static void journal_after_a_cut(void **state)
+TEST_WITH(journal_after_a_cut, setup, teardown)
 {
 	struct keep *keep = open_keep();
 	char path[128];
 	json_t *lines;
 	int fd;
 
-	(void)state;
 	add_number(keep, 1, 0);
 	snprintf(path, sizeof(path), "%s/history.jsonl", directory);
 	fd = open(path, O_WRONLY | O_APPEND);
@@ -586,12 +575,11 @@ static void journal_after_a_cut(void **state)
 }
 
 /* What a directory does not keep is not done, and is said not to be. */
-static void names_not_kept(void **state)
+TEST_WITH(names_not_kept, setup, teardown)
 {
 	struct keep *keep = open_keep();
 	uint64_t good, number = 7;
 
-	(void)state;
 	assert_int_equal(write_one(keep, 1, &good), 0);
 	no_sync = true;
 	assert_int_equal(keep_confirm(keep, good), -EIO);
@@ -607,39 +595,15 @@ static void names_not_kept(void **state)
 }
 
 /* Nor a line that is not on the disk. */
-static void journal_not_kept(void **state)
+TEST_WITH(journal_not_kept, setup, teardown)
 {
 	struct keep *keep = open_keep();
 	json_t *line = json_pack("{s:i}", "value", 1);
 
-	(void)state;
 	no_file_sync = true;
 	assert_int_equal(journal_add(keep, line), -EIO);
 	no_file_sync = false;
 	assert_int_equal(journal_add(keep, line), 0);
 	json_decref(line);
 	keep_close(keep);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(newest_is_good, setup, teardown),
-		cmocka_unit_test_setup_teardown(numbers_ascend, setup, teardown),
-		cmocka_unit_test_setup_teardown(oldest_go, setup, teardown),
-		cmocka_unit_test_setup_teardown(damage_is_seen, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_record, setup, teardown),
-		cmocka_unit_test_setup_teardown(each_kill, setup, teardown),
-		cmocka_unit_test_setup_teardown(full_disk, setup, teardown),
-		cmocka_unit_test_setup_teardown(cannot_be_listed, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_may_read, setup, teardown),
-		cmocka_unit_test_setup_teardown(journal_turns, setup, teardown),
-		cmocka_unit_test_setup_teardown(journal_cannot_turn, setup, teardown),
-		cmocka_unit_test_setup_teardown(journal_ends_with, setup, teardown),
-		cmocka_unit_test_setup_teardown(journal_after_a_cut, setup, teardown),
-		cmocka_unit_test_setup_teardown(names_not_kept, setup, teardown),
-		cmocka_unit_test_setup_teardown(journal_not_kept, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

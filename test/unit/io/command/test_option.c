@@ -61,7 +61,7 @@ static int parse(const struct option_set *of, const char *words, struct options 
 	return ret;
 }
 
-static void test_each_kind(void **state)
+TEST(test_each_kind)
 {
 	static const struct {
 		const char *words;
@@ -93,7 +93,6 @@ static void test_each_kind(void **state)
 		{"", EXIT_BAD, {0}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		const struct options *want = &lines[i].expected;
 		struct options got;
@@ -109,14 +108,13 @@ static void test_each_kind(void **state)
 	}
 }
 
-static void test_texts(void **state)
+TEST(test_texts)
 {
 	char *argv[] = {
 		(char[]){"do"}, (char[]){"--text"}, (char[]){"a b"}, (char[]){"file"}, NULL};
 	struct option_set none = set;
 	struct options options = {0};
 
-	(void)state;
 	assert_int_equal(option_parse(&set, 4, argv, &options), -1);
 	assert_string_equal(options.text, "a b");
 	assert_string_equal(options.argument, "file");
@@ -126,7 +124,7 @@ static void test_texts(void **state)
 	assert_int_equal(option_refuse(&set), EXIT_BAD);
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
 	static const struct {
 		const char *text;
@@ -136,7 +134,6 @@ static void test_numbers(void **state)
 		{"1,", 0, 0}, {",1", 0, 0}, {"0", 0, 0}, {"10", 0, 0}, {"1,x", 0, 0},
 		{"1;2", 0, 0}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		uint64_t out[4] = {0, 0, 0, 77};
 
@@ -174,7 +171,7 @@ static void expect_heard(FILE **stream, const char *expected)
 }
 
 /* What a user reads of a number, or of too many. */
-static void test_said(void **state)
+TEST(test_said)
 {
 	static const struct {
 		const char *text, *said;
@@ -186,7 +183,6 @@ static void test_said(void **state)
 		{"1,2,3,4", "--list: expected at most 3 numbers\n"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		uint64_t out[3];
 
@@ -197,7 +193,7 @@ static void test_said(void **state)
 }
 
 /* What a user reads of a whole line, and where. */
-static void test_lines_said(void **state)
+TEST(test_lines_said)
 {
 	static const struct {
 		const char *words, *out, *err;
@@ -209,7 +205,6 @@ static void test_lines_said(void **state)
 		{"f g", "", "expected one file; see test_option do --help\n"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		struct options options;
 
@@ -219,17 +214,4 @@ static void test_lines_said(void **state)
 		expect_heard(&stderr, lines[i].err);
 		expect_heard(&stdout, lines[i].out);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_kind),
-		cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_said),
-		cmocka_unit_test(test_lines_said),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

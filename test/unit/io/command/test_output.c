@@ -68,20 +68,18 @@ static int write_badly(const void *what, FILE *out)
 	return -EDOM;
 }
 
-static void test_standard(void **state)
+TEST(test_standard)
 {
-	(void)state;
 	assert_true(output_is_standard("-"));
 	assert_false(output_is_standard(NULL));
 	assert_false(output_is_standard(""));
 	assert_false(output_is_standard("--"));
 }
 
-static void test_flush(void **state)
+TEST(test_flush)
 {
 	FILE *full = fopen(FULL, "w"), *reader = fopen("/dev/null", "r"), *fine = tmpfile();
 
-	(void)state;
 	assert_non_null(full);
 	fputs("x", full);
 	assert_int_equal(output_flush(full), -ENOSPC);
@@ -95,12 +93,11 @@ static void test_flush(void **state)
 	fclose(fine);
 }
 
-static void test_write(void **state)
+TEST(test_write)
 {
 	char text[512], missing[80];
 	struct kept out, err;
 
-	(void)state;
 	assert_int_equal(output_write(path, write_word, "first"), 0);
 	check_file("first");
 	assert_int_equal(output_write(path, write_word, "2nd"), 0);
@@ -121,12 +118,11 @@ static void test_write(void **state)
 	assert_non_null(strstr(text, "/none/x: No such file or directory\n"));
 }
 
-static void test_members(void **state)
+TEST(test_members)
 {
 	json_t *json = json_object();
 	char *text;
 
-	(void)state;
 	output_number(json, "a", 1.5);
 	output_number(json, "b", INFINITY);
 	output_number(json, "c", NAN);
@@ -140,11 +136,10 @@ static void test_members(void **state)
 }
 
 /* With two blanks a level, and twelve digits. */
-static void test_json(void **state)
+TEST(test_json)
 {
 	json_t *json = json_object();
 
-	(void)state;
 	output_number(json, "a", 1.0 / 3.0);
 	assert_int_equal(output_write(path, output_json, json), 0);
 	check_file("{\n  \"a\": 0.333333333333\n}\n");
@@ -177,12 +172,11 @@ static int shown_result(
 	return ret;
 }
 
-static void test_result(void **state)
+TEST(test_result)
 {
 	struct output_forms forms = {.text = say_result, .json = json_of_result};
 	char text[512];
 
-	(void)state;
 	unlink(path);
 	assert_int_equal(shown_result(&forms, "x", NULL, text), 0);
 	assert_string_equal(text, "text of x\n");
@@ -197,7 +191,7 @@ static void test_result(void **state)
 	assert_string_equal(text, "{\n  \"y\": 0.667\n}\n");
 }
 
-static void test_result_fails(void **state)
+TEST(test_result_fails)
 {
 	const struct output_forms forms = {.text = say_result, .json = json_of_result};
 	char text[512], said[512];
@@ -207,7 +201,6 @@ static void test_result_fails(void **state)
 	int former = dup(STDOUT_FILENO);
 	FILE *nowhere = fopen(FULL, "w");
 
-	(void)state;
 	unlink(path);
 	assert_non_null(nowhere);
 	fflush(stdout);
@@ -246,17 +239,4 @@ static int remove_directory(void **state)
 	return rmdir(directory);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_standard),
-		cmocka_unit_test(test_flush),
-		cmocka_unit_test(test_write),
-		cmocka_unit_test(test_members),
-		cmocka_unit_test(test_json),
-		cmocka_unit_test(test_result),
-		cmocka_unit_test(test_result_fails),
-	};
-
-	return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+TEST_GROUP(make_directory, remove_directory)

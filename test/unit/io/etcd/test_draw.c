@@ -227,11 +227,10 @@ static void check_answer(const struct drawer *d, uint64_t total, uint64_t drawn,
 
 #define B "/weir/budgets/b/"
 
-static void test_drawn(void **state)
+TEST(test_drawn)
 {
 	struct drawer a = drawer_of("a", 10, 3), b = drawer_of("b", 1, 4);
 
-	(void)state;
 	begin_etcd();
 	draw_of(&a, 0);
 	check_answer(&a, TOTAL, 0, TOTAL);
@@ -256,13 +255,12 @@ static void test_drawn(void **state)
 }
 
 /* A total that an operator has set, raises or lowers; and what is none. */
-static void test_totals(void **state)
+TEST(test_totals)
 {
 	static const char *const bad[] = {"", "x", "1x", "-1", " 1", "18446744073709551616",
 		"99999999999999999999", "1\x01\x7f"};
 	struct drawer a = drawer_of("a", 1, 1);
 
-	(void)state;
 	begin_etcd();
 	put_key(B "total", "18446744073709551615");
 	draw_of(&a, 600);
@@ -293,14 +291,13 @@ static void test_totals(void **state)
 }
 
 /* The newest start of a name draws; an earlier one, or a copy, does not any more. */
-static void test_fenced(void **state)
+TEST(test_fenced)
 {
 	static const struct {
 		uint64_t epoch, lot;
 		bool fenced;
 	} rows[] = {{5, 1, true}, {4, 9, true}, {5, 3, true}, {6, 0, false}, {16, 0, false}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct drawer first = drawer_of("a", 5, 2);
 		struct drawer other = drawer_of("a", rows[i].epoch, rows[i].lot);
@@ -334,11 +331,10 @@ static void rival_draws(void)
 }
 
 /* Others draw between a look and a draw: it is looked again, for so many times. */
-static void test_races(void **state)
+TEST(test_races)
 {
 	static const unsigned times[] = {1, 7, 64, 65};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
 		struct drawer a = drawer_of("a", 1, 1), b = drawer_of("b", 1, 2);
 		bool lost = times[i] > 64;
@@ -372,11 +368,10 @@ static void lower_total(void)
 }
 
 /* What changes at the last moment is seen. */
-static void test_last_moment(void **state)
+TEST(test_last_moment)
 {
 	static void (*const changes[])(void) = {newer_start, lower_total};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct drawer a = drawer_of("a", 1, 1);
 
@@ -406,9 +401,8 @@ static void lose_one(void)
  * Whichever request or answer is lost: it is asked again, what was asked for is drawn once, and
  * what may have been drawn is known in the end.
  */
-static void test_lost(void **state)
+TEST(test_lost)
 {
-	(void)state;
 	for (unsigned how = REQUEST_LOST; how <= ANSWER_LOST; how++)
 		for (unsigned at = 0; at < 4; at++) {
 			struct drawer a = drawer_of("a", 1, 1);
@@ -432,11 +426,10 @@ static void test_lost(void **state)
 		}
 }
 
-static void test_rights(void **state)
+TEST(test_rights)
 {
 	struct drawer a = drawer_of("a", 1, 1);
 
-	(void)state;
 	begin_etcd();
 	etcd.fate = REQUEST_LOST;
 	etcd.error = -EPERM;
@@ -447,12 +440,11 @@ static void test_rights(void **state)
 }
 
 /* A restart knows nothing of what it has drawn, and finds it; a period begins with nothing. */
-static void test_after_restart(void **state)
+TEST(test_after_restart)
 {
 	struct drawer a = drawer_of("a", 1, 1), again = drawer_of("a", 2, 1);
 	struct etcd_draw what = {.budget = "b", .period = 8, .total = TOTAL, .units = 5};
 
-	(void)state;
 	begin_etcd();
 	assert_int_equal(draw_of(&a, 100), 0);
 	assert_int_equal(draw_of(&again, 7), 0);
@@ -465,24 +457,22 @@ static void test_after_restart(void **state)
 	check_answer(&again, TOTAL, TOTAL, 0);
 }
 
-static void test_given_up(void **state)
+TEST(test_given_up)
 {
 	struct drawer a = drawer_of("a", 1, 1);
 
-	(void)state;
 	begin_etcd();
 	etcd.given_up = true;
 	assert_int_equal(draw_of(&a, 1), -EAGAIN);
 	assert_string_equal(value_at(B "7/drawn"), "");
 }
 
-static void test_bad_names(void **state)
+TEST(test_bad_names)
 {
 	char name[DRAW_PREFIX_MAX + 1];
 	struct etcd_params params = {.prefix = name, .limiter = "a", .epoch = 1};
 	struct allocation_session session;
 
-	(void)state;
 	memset(name, 'x', sizeof(name));
 	name[DRAW_PREFIX_MAX] = '\0';
 	assert_int_equal(allocation_session_init(&session, NULL, &params, 1), -EINVAL);
@@ -512,20 +502,4 @@ static int end_etcd(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_drawn),
-		cmocka_unit_test(test_totals),
-		cmocka_unit_test(test_fenced),
-		cmocka_unit_test(test_races),
-		cmocka_unit_test(test_last_moment),
-		cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_rights),
-		cmocka_unit_test(test_after_restart),
-		cmocka_unit_test(test_given_up),
-		cmocka_unit_test(test_bad_names),
-	};
-
-	return cmocka_run_group_tests(tests, start_sodium, end_etcd);
-}
+TEST_GROUP(start_sodium, end_etcd)

@@ -145,12 +145,11 @@ static void expect_answer(struct etcd *etcd, const char *budget, uint64_t units,
 }
 
 /* In the order of asking, one draw of a budget at a time. */
-static void test_draws(void **state)
+TEST(test_draws)
 {
 	struct etcd *etcd = open_web();
 	struct etcd_answer answer;
 
-	(void)state;
 	assert_int_equal(etcd_answer(etcd, &answer), -EAGAIN);
 	hold_answers(true);
 	assert_int_equal(draw_of(etcd, "b", 5), 0);
@@ -170,12 +169,11 @@ static void test_draws(void **state)
 	assert_int_equal(web.closed, 1);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	struct etcd *etcd = open_web();
 	char name[ETCD_NAME_MAX + 1];
 
-	(void)state;
 	memset(name, 'x', sizeof(name));
 	name[ETCD_NAME_MAX] = '\0';
 	assert_int_equal(draw_of(etcd, name, 1), -EINVAL);
@@ -189,11 +187,10 @@ static void test_names(void **state)
 }
 
 /* What is under way is given up, and its answer not waited for. */
-static void test_closed(void **state)
+TEST(test_closed)
 {
 	struct etcd *etcd = open_web();
 
-	(void)state;
 	etcd_close(NULL);
 	assert_int_equal(web.given_up, 0);
 	hold_answers(true);
@@ -201,15 +198,4 @@ static void test_closed(void **state)
 	etcd_close(etcd);
 	assert_int_equal(web.given_up, 1);
 	assert_int_equal(web.closed, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_draws),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_closed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,25 +23,23 @@ static struct etcd_params good_params(void)
 		.timeout_ms = 100};
 }
 
-static void test_good(void **state)
+TEST(test_good)
 {
 	struct etcd_params params = good_params();
 	struct etcd *etcd = NULL;
 
-	(void)state;
 	assert_int_equal(etcd_open(&params, &etcd), 0);
 	assert_non_null(etcd);
 	etcd_close(etcd);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	/* More than libcurl takes of any text. */
 	const size_t much = 9 * 1000 * 1000;
 	char *path = malloc(much + 1);
 	struct etcd_params rows[7];
 
-	(void)state;
 	assert_non_null(path);
 	memset(path, 'x', much);
 	path[much] = '\0';
@@ -65,14 +63,4 @@ static void test_refused(void **state)
 		assert_null(etcd);
 	}
 	free(path);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -246,13 +246,12 @@ static void check_request(unsigned i, const char *path, const char *token, const
 	assert_false(request->expects);
 }
 
-static void test_answers(void **state)
+TEST(test_answers)
 {
 	char *longest = calloc(1, LONGEST + 1);
 	const char *answer;
 	size_t len;
 
-	(void)state;
 	assert_non_null(longest);
 	memset(longest, 'x', LONGEST);
 	begin_http("a", NULL, PATIENCE);
@@ -275,7 +274,7 @@ static void test_answers(void **state)
 }
 
 /* What each is told as, and in which words. */
-static void test_failures(void **state)
+TEST(test_failures)
 {
 	char *long_body = calloc(1, LONGEST + 2), *cut = calloc(1, 202);
 	const struct {
@@ -301,7 +300,6 @@ static void test_failures(void **state)
 		{404, cut, -EPROTO, "HTTP 404: yyyy"},
 	};
 
-	(void)state;
 	assert_non_null(long_body);
 	assert_non_null(cut);
 	memset(long_body, 'x', LONGEST + 1);
@@ -321,9 +319,8 @@ static void test_failures(void **state)
 	free(cut);
 }
 
-static void test_no_answer(void **state)
+TEST(test_no_answer)
 {
-	(void)state;
 	begin_http("a", NULL, 50);
 	lay_out(SILENCE, "");
 	serve_now();
@@ -332,9 +329,8 @@ static void test_no_answer(void **state)
 }
 
 /* One that is under way ends, long before its time; then nobody is asked. */
-static void test_given_up(void **state)
+TEST(test_given_up)
 {
-	(void)state;
 	begin_http("ab", NULL, PATIENCE);
 	lay_out(GIVE_UP, "");
 	serve_now();
@@ -347,7 +343,7 @@ static void test_given_up(void **state)
 }
 
 /* The one that answered is asked first; of several failures that which says most is told. */
-static void test_members(void **state)
+TEST(test_members)
 {
 	static const struct {
 		const char *members;
@@ -366,7 +362,6 @@ static void test_members(void **state)
 		{"-ab", {403, 0}, -EPERM},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		begin_http(rows[i].members, NULL, PATIENCE);
 		for (unsigned k = 0; k < 2 && rows[i].replies[k]; k++)
@@ -396,9 +391,8 @@ static void test_members(void **state)
 #define LOGIN_BODY "{\"name\":\"anna\",\"password\":\"secret\"}"
 
 /* First a token; another one when it is none any more, asked for without the old one. */
-static void test_token(void **state)
+TEST(test_token)
 {
-	(void)state;
 	begin_http("a", "anna", PATIENCE);
 	lay_out(200, TOKEN("first"));
 	lay_out(200, "");
@@ -422,9 +416,8 @@ static void test_token(void **state)
 }
 
 /* An etcd that knows no users is asked without, until it does. */
-static void test_open_etcd(void **state)
+TEST(test_open_etcd)
 {
-	(void)state;
 	begin_http("a", "anna", PATIENCE);
 	lay_out(400, "authentication is not enabled");
 	lay_out(200, "");
@@ -450,7 +443,7 @@ static void test_open_etcd(void **state)
 	end_http();
 }
 
-static void test_login_fails(void **state)
+TEST(test_login_fails)
 {
 	static const struct {
 		int status;
@@ -465,7 +458,6 @@ static void test_login_fails(void **state)
 		{200, "{}", -EPROTO},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		begin_http("a", "anna", PATIENCE);
 		lay_out(rows[i].status, rows[i].body);
@@ -485,9 +477,8 @@ static void test_login_fails(void **state)
 }
 
 /* The token that there was stays when the login fails. */
-static void test_login_lost(void **state)
+TEST(test_login_lost)
 {
-	(void)state;
 	begin_http("a", "anna", PATIENCE);
 	lay_out(200, TOKEN("first"));
 	lay_out(200, "");
@@ -504,11 +495,10 @@ static void test_login_lost(void **state)
 	end_http();
 }
 
-static void test_no_password(void **state)
+TEST(test_no_password)
 {
 	char *name = &password_file[strlen(password_file) - 1], last = *name;
 
-	(void)state;
 	*name = '!';
 	begin_http("a", "anna", PATIENCE);
 	serve_now();
@@ -519,13 +509,12 @@ static void test_no_password(void **state)
 }
 
 /* A URL that is longer than any. */
-static void test_long_path(void **state)
+TEST(test_long_path)
 {
 	char path[2048];
 	const char *answer;
 	size_t len;
 
-	(void)state;
 	memset(path, 'x', sizeof(path));
 	path[0] = '/';
 	path[sizeof(path) - 1] = '\0';
@@ -536,7 +525,7 @@ static void test_long_path(void **state)
 }
 
 /* Nothing but HTTP is spoken, even if somebody answers. */
-static void test_other_protocols(void **state)
+TEST(test_other_protocols)
 {
 	static const char *const schemes[] = {"ftp", "gopher", "telnet", "dict"};
 	char url[64];
@@ -544,7 +533,6 @@ static void test_other_protocols(void **state)
 	const struct etcd_params params = {
 		.endpoints = &endpoint, .n_endpoints = 1, .timeout_ms = PATIENCE};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
 		snprintf(url, sizeof(url), "%s://127.0.0.1:1", schemes[i]);
 		assert_int_equal(http_open(&params, &server.http), 0);
@@ -554,7 +542,7 @@ static void test_other_protocols(void **state)
 }
 
 /* A file that cannot be read is no reason to go on without it. */
-static void test_no_files(void **state)
+TEST(test_no_files)
 {
 	static const struct etcd_params rows[] = {
 		{.ca_file = "/nowhere/ca"}, {.cert_file = "/nowhere/cert"}};
@@ -563,7 +551,6 @@ static void test_no_files(void **state)
 	char url[64];
 	const char *endpoint = url;
 
-	(void)state;
 	assert_int_equal(listen(listener, 8), 0);
 	snprintf(url, sizeof(url), "https://127.0.0.1:%u", port);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -600,23 +587,4 @@ static int stop_curl(void **state)
 	return unlink(password_file);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_no_answer),
-		cmocka_unit_test(test_given_up),
-		cmocka_unit_test(test_members),
-		cmocka_unit_test(test_token),
-		cmocka_unit_test(test_open_etcd),
-		cmocka_unit_test(test_login_fails),
-		cmocka_unit_test(test_login_lost),
-		cmocka_unit_test(test_no_password),
-		cmocka_unit_test(test_long_path),
-		cmocka_unit_test(test_other_protocols),
-		cmocka_unit_test(test_no_files),
-	};
-
-	return cmocka_run_group_tests(tests, start_curl, stop_curl);
-}
+TEST_GROUP(start_curl, stop_curl)

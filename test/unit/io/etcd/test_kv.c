@@ -24,11 +24,10 @@ static void check_json(json_t *json, const char *expected)
 }
 
 /* Keys and values are of each length modulo three, as base64 has it. */
-static void test_parts(void **state)
+TEST(test_parts)
 {
 	const struct kv kv = {.value = "12", .revision = "41"};
 
-	(void)state;
 	check_json(kv_if_unchanged("a", &kv),
 		"{\"key\":\"YQ==\",\"target\":\"MOD\",\"result\":\"EQUAL\",\"mod_revision\":\"41\"}");
 	check_json(kv_if_equal("ab", "1"),
@@ -93,9 +92,8 @@ static const char *const refused[] = {
 	"",
 };
 
-static void test_understood(void **state)
+TEST(test_understood)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(understood) / sizeof(understood[0]); i++) {
 		const struct answer_row *row = &understood[i];
 		struct kv got = {.value = "before", .revision = "1"};
@@ -111,9 +109,8 @@ static void test_understood(void **state)
 	}
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		char why[ETCD_WHY_MAX] = "";
 		struct kv got;
@@ -126,7 +123,7 @@ static void test_refused(void **state)
 }
 
 /* Each has what its own response says, and all of them must have one. */
-static void test_several_keys(void **state)
+TEST(test_several_keys)
 {
 	static const char three[] = ANSWER(
 		FOUND("\"mod_revision\":\"7\",\"value\":\"MQ==\"") "," RANGE("") "," FOUND(
@@ -135,7 +132,6 @@ static void test_several_keys(void **state)
 	struct kv got[4];
 	bool held;
 
-	(void)state;
 	assert_int_equal(kv_read_answer(three, sizeof(three) - 1, &held, got, 3, why), 0);
 	assert_string_equal(got[0].value, "1");
 	assert_string_equal(got[0].revision, "7");
@@ -148,13 +144,12 @@ static void test_several_keys(void **state)
 }
 
 /* So much of an answer is shown that one can tell who spoke, and no more than there is. */
-static void test_what_is_shown(void **state)
+TEST(test_what_is_shown)
 {
 	char text[121], why[ETCD_WHY_MAX], expected[ETCD_WHY_MAX];
 	struct kv got;
 	bool held;
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	assert_int_equal(kv_read_answer(text, 3, &held, &got, 1, why), -EPROTO);
 	assert_string_equal(why, "not understood: xxx");
@@ -169,15 +164,4 @@ static int start_sodium(void **state)
 	return sodium_init() < 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_understood),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_several_keys),
-		cmocka_unit_test(test_what_is_shown),
-	};
-
-	return cmocka_run_group_tests(tests, start_sodium, NULL);
-}
+TEST_GROUP(start_sodium, NULL)

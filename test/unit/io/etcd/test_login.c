@@ -17,7 +17,7 @@
 #include "etcd/login.h"
 
 /* Bodies of etcd 3.4. */
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
 	static const struct {
 		long status;
@@ -39,7 +39,6 @@ static void test_refusals(void **state)
 		{503, "permission denied", LOGIN_FINE},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_int_equal(login_judge(rows[i].status, rows[i].body, strlen(rows[i].body)),
 			rows[i].verdict);
@@ -54,11 +53,10 @@ static void check_token(const char *answer, const char *expected)
 	assert_string_equal(token, expected);
 }
 
-static void test_tokens(void **state)
+TEST(test_tokens)
 {
 	char answer[LOGIN_TOKEN_MAX + 32], longest[LOGIN_TOKEN_MAX + 1];
 
-	(void)state;
 	check_token("{\"header\":{},\"token\":\"abc.12\"}", "abc.12");
 	check_token("{\"token\":\"\"}", "");
 	check_token("{\"token\":7}", "");
@@ -105,12 +103,11 @@ static void check_body(const void *content, size_t len, mode_t mode, const char 
 #define X255           X51 X51 X51 X51 X51
 #define BODY(password) "{\"name\":\"ed\\\"ge\",\"password\":\"" password "\"}"
 
-static void test_password_files(void **state)
+TEST(test_password_files)
 {
 	char most[300];
 	int fd = mkstemp(password_path);
 
-	(void)state;
 	close(fd);
 	check_body("secret\n", 7, 0600, BODY("secret"));
 	check_body("secret", 6, 0400, BODY("secret"));
@@ -130,11 +127,10 @@ static void test_password_files(void **state)
 	unlink(password_path);
 }
 
-static void test_what_is_no_file(void **state)
+TEST(test_what_is_no_file)
 {
 	char why[ETCD_WHY_MAX];
 
-	(void)state;
 	assert_null(login_body("u", "/nowhere/password", geteuid(), why));
 	assert_string_equal(why, "/nowhere/password: No such file or directory");
 	assert_null(login_body("u", "/tmp", geteuid(), why));
@@ -152,14 +148,4 @@ static int start_sodium(void **state)
 	return sodium_init() < 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_tokens),
-		cmocka_unit_test(test_password_files),
-		cmocka_unit_test(test_what_is_no_file),
-	};
-
-	return cmocka_run_group_tests(tests, start_sodium, NULL);
-}
+TEST_GROUP(start_sodium, NULL)

@@ -18,13 +18,12 @@ static const char *name_of(unsigned i, char name[ETCD_NAME_MAX])
 	return name;
 }
 
-static void test_many(void **state)
+TEST(test_many)
 {
 	struct asks asks = {0};
 	struct ask *at[MANY];
 	char name[ETCD_NAME_MAX];
 
-	(void)state;
 	for (unsigned i = 0; i < MANY; i++) {
 		at[i] = asks_find(&asks, name_of(i, name));
 		assert_non_null(at[i]);
@@ -47,12 +46,11 @@ static void test_many(void **state)
 }
 
 /* As many chains as are needed from the first name on. */
-static void test_first(void **state)
+TEST(test_first)
 {
 	struct asks asks = {0};
 	char name[ETCD_NAME_MAX];
 
-	(void)state;
 	asks_free(&asks);
 	for (unsigned i = 0; i < 17; i++) {
 		assert_non_null(asks_find(&asks, name_of(i, name)));
@@ -61,13 +59,12 @@ static void test_first(void **state)
 	asks_free(&asks);
 }
 
-static void test_longest(void **state)
+TEST(test_longest)
 {
 	struct asks asks = {0};
 	char name[ETCD_NAME_MAX];
 	struct ask *ask;
 
-	(void)state;
 	memset(name, 'x', sizeof(name));
 	name[sizeof(name) - 1] = '\0';
 	ask = asks_find(&asks, name);
@@ -77,15 +74,4 @@ static void test_longest(void **state)
 	name[sizeof(name) - 2] = 'y';
 	assert_ptr_not_equal(asks_find(&asks, name), ask);
 	asks_free(&asks);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_first),
-		cmocka_unit_test(test_longest),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

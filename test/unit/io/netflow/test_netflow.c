@@ -69,11 +69,10 @@ static const struct netflow_record flows = {.packets = 6,
 	.status = NETFLOW_DROPPED_QUEUE,
 	.application = 0xffffff};
 
-static void test_v9_templates(void **state)
+TEST(test_v9_templates)
 {
 	struct netflow netflow;
 
-	(void)state;
 	netflow_open(&netflow, NETFLOW_V9, DOMAIN, BEGAN);
 	netflow_begin(&netflow, NETFLOW_LEAST);
 	assert_true(netflow_add_templates(&netflow));
@@ -89,11 +88,10 @@ static void test_v9_templates(void **state)
 
 #define ZEROS_16 "00000000000000000000000000000000"
 
-static void test_v9_records(void **state)
+TEST(test_v9_records)
 {
 	struct netflow netflow;
 
-	(void)state;
 	netflow_open(&netflow, NETFLOW_V9, DOMAIN, BEGAN);
 	netflow_begin(&netflow, NETFLOW_MOST);
 	assert_true(netflow_add_domain(&netflow, "b1"));
@@ -117,11 +115,10 @@ static void test_v9_records(void **state)
 		"000000");
 }
 
-static void test_ipfix_templates(void **state)
+TEST(test_ipfix_templates)
 {
 	struct netflow netflow;
 
-	(void)state;
 	netflow_open(&netflow, NETFLOW_IPFIX, DOMAIN, BEGAN);
 	netflow_begin(&netflow, NETFLOW_LEAST);
 	assert_true(netflow_add_templates(&netflow));
@@ -135,11 +132,10 @@ static void test_ipfix_templates(void **state)
 		"0003 0014 0104 0002 0001 0095 0004 012c ffff 0000");
 }
 
-static void test_ipfix_records(void **state)
+TEST(test_ipfix_records)
 {
 	struct netflow netflow;
 
-	(void)state;
 	netflow_open(&netflow, NETFLOW_IPFIX, DOMAIN, BEGAN);
 	netflow_begin(&netflow, NETFLOW_MOST);
 	assert_true(netflow_add_domain(&netflow, "b1"));
@@ -165,7 +161,7 @@ static uint32_t sequence_of(const struct netflow *netflow)
 }
 
 /* One of version 9 counts datagrams, one of IPFIX the records before it, but no templates. */
-static void test_sequences(void **state)
+TEST(test_sequences)
 {
 	static const struct {
 		enum netflow_version version;
@@ -173,7 +169,6 @@ static void test_sequences(void **state)
 	} cases[] = {{NETFLOW_V9, {0, 1, 2}}, {NETFLOW_IPFIX, {0, 1, 3}}};
 	struct netflow netflow;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		netflow_open(&netflow, cases[i].version, DOMAIN, BEGAN);
 		for (unsigned k = 0; k < 3; k++) {
@@ -195,11 +190,10 @@ static void test_sequences(void **state)
 }
 
 /* A datagram is never longer than it may be, whatever is in it, and takes as much as goes. */
-static void test_room(void **state)
+TEST(test_room)
 {
 	struct netflow netflow;
 
-	(void)state;
 	for (unsigned version = NETFLOW_V9; version <= NETFLOW_IPFIX; version++)
 		for (size_t most = NETFLOW_LEAST; most <= NETFLOW_MOST; most++) {
 			unsigned n = 0;
@@ -227,11 +221,10 @@ static void assert_text(const char *text, size_t most, const char *want)
 }
 
 /* What is told is UTF-8 that is printed, and not cut within a character. */
-static void test_texts(void **state)
+TEST(test_texts)
 {
 	char longest[200];
 
-	(void)state;
 	assert_text("", 8, "");
 	assert_text("caf\xc3\xa9", 8, "caf\xc3\xa9");
 	assert_text("caf\xc3\xa9", 5, "caf\xc3\xa9");
@@ -249,12 +242,11 @@ static void test_texts(void **state)
 }
 
 /* However long a name, its field ends in a zero, or after what it has said. */
-static void test_long_names(void **state)
+TEST(test_long_names)
 {
 	struct netflow netflow;
 	char longest[200];
 
-	(void)state;
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
 	netflow_open(&netflow, NETFLOW_V9, DOMAIN, BEGAN);
@@ -268,20 +260,4 @@ static void test_long_names(void **state)
 	assert_int_equal(netflow_end(&netflow, ENDED), 16 + 4 + 4 + 64 + 32);
 	assert_int_equal(netflow.bytes[16 + 4 + 4], 63);
 	assert_int_equal(netflow.bytes[16 + 4 + 4 + 64], 31);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_v9_templates),
-		cmocka_unit_test(test_v9_records),
-		cmocka_unit_test(test_ipfix_templates),
-		cmocka_unit_test(test_ipfix_records),
-		cmocka_unit_test(test_sequences),
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_long_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,11 +24,10 @@
 
 #define WATCHDOG_US "4000000"
 
-static void test_nobody(void **state)
+TEST(test_nobody)
 {
 	struct notify *notify;
 
-	(void)state;
 	unsetenv("NOTIFY_SOCKET");
 	assert_int_equal(notify_open(&notify), 0);
 	assert_null(notify);
@@ -40,7 +39,7 @@ static void test_nobody(void **state)
 	notify_close(notify);
 }
 
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
 	char longer[128];
 	const struct {
@@ -56,7 +55,6 @@ static void test_addresses(void **state)
 	};
 	struct notify *notify;
 
-	(void)state;
 	memset(longer, '/', sizeof(longer));
 	longer[sizeof(longer) - 1] = '\0';
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -68,12 +66,11 @@ static void test_addresses(void **state)
 }
 
 /* The manager is still named then, for whoever tries again. */
-static void test_no_descriptors(void **state)
+TEST(test_no_descriptors)
 {
 	struct rlimit before, none = {0};
 	struct notify *notify;
 
-	(void)state;
 	setenv("NOTIFY_SOCKET", "@weir-nobody", 1);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none.rlim_max = before.rlim_max;
@@ -124,21 +121,19 @@ static void go_through_states(bool abstract)
 	manager_close(&manager);
 }
 
-static void test_states(void **state)
+TEST(test_states)
 {
-	(void)state;
 	go_through_states(false);
 	go_through_states(true);
 }
 
 /* A manager that takes nothing for a while holds nobody up, and hears the last state then. */
-static void test_no_room(void **state)
+TEST(test_no_room)
 {
 	struct manager manager;
 	struct notify *notify;
 	const char *last = NULL, *text;
 
-	(void)state;
 	manager_open(&manager, false, NULL);
 	assert_int_equal(notify_open(&notify), 0);
 	for (unsigned i = 0; i < 10000; i++)
@@ -159,12 +154,11 @@ static void test_no_room(void **state)
 }
 
 /* What nobody will ever take is not kept. */
-static void test_gone(void **state)
+TEST(test_gone)
 {
 	struct manager manager;
 	struct notify *notify;
 
-	(void)state;
 	manager_open(&manager, false, WATCHDOG_US);
 	assert_int_equal(notify_open(&notify), 0);
 	manager_close(&manager);
@@ -174,13 +168,12 @@ static void test_gone(void **state)
 	notify_close(notify);
 }
 
-static void test_watchdog(void **state)
+TEST(test_watchdog)
 {
 	struct manager manager;
 	struct notify *notify;
 	unsigned fed = 0;
 
-	(void)state;
 	manager_open(&manager, false, WATCHDOG_US);
 	assert_int_equal(notify_open(&notify), 0);
 	assert_null(getenv("WATCHDOG_USEC"));
@@ -201,7 +194,7 @@ static void test_watchdog(void **state)
 }
 
 /* A watchdog that is another's, or is none. */
-static void test_no_watchdog(void **state)
+TEST(test_no_watchdog)
 {
 	static const struct {
 		const char *us, *pid;
@@ -218,7 +211,6 @@ static void test_no_watchdog(void **state)
 		{"99999999999999999999999", NULL, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		char pid[16];
 		struct manager manager;
@@ -235,20 +227,4 @@ static void test_no_watchdog(void **state)
 		notify_close(notify);
 		manager_close(&manager);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody),
-		cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_no_descriptors),
-		cmocka_unit_test(test_states),
-		cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_watchdog),
-		cmocka_unit_test(test_no_watchdog),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,13 +45,12 @@ static bool is_readable(const struct offload *offload, int timeout_ms)
 }
 
 /* In order, each once, and the descriptor says whether there are more. */
-static void test_jobs_are_done_in_order(void **state)
+TEST(test_jobs_are_done_in_order)
 {
 	static struct task tasks[JOBS];
 	struct offload offload;
 	unsigned done = 0;
 
-	(void)state;
 	assert_int_equal(offload_start(&offload), 0);
 	assert_false(is_readable(&offload, 0));
 	assert_null(offload_collect(&offload));
@@ -80,14 +79,13 @@ static int next_descriptor(void)
 	return fd;
 }
 
-static void test_stop_does_the_rest(void **state)
+TEST(test_stop_does_the_rest)
 {
 	static struct task tasks[JOBS];
 	struct offload offload;
 	unsigned done = 0;
 	int next = next_descriptor();
 
-	(void)state;
 	assert_int_equal(offload_start(&offload), 0);
 	submit_tasks(&offload, tasks, &done);
 	assert_true(offload_stop(&offload, LIMIT_MS));
@@ -109,12 +107,11 @@ static void hang_on_pipe(void *context)
 }
 
 /* Work that hangs is left behind, and may still come to its end. */
-static void test_hung_work_is_left_behind(void **state)
+TEST(test_hung_work_is_left_behind)
 {
 	static struct offload offload; /* which stays */
 	static struct offload_job job = {.work = hang_on_pipe};
 
-	(void)state;
 	assert_int_equal(pipe(pipe_ends), 0);
 	assert_int_equal(offload_start(&offload), 0);
 	offload_submit(&offload, &job);
@@ -126,13 +123,12 @@ static void test_hung_work_is_left_behind(void **state)
 }
 
 /* A job that is done does not bring along those that were submitted after it. */
-static void test_others_are_not_done(void **state)
+TEST(test_others_are_not_done)
 {
 	struct offload_job jobs[] = {{.work = hang_on_pipe, .context = &jobs[0]},
 		{.work = hang_on_pipe, .context = &jobs[1]}};
 	struct offload offload;
 
-	(void)state;
 	assert_int_equal(pipe(pipe_ends), 0);
 	assert_int_equal(offload_start(&offload), 0);
 	offload_submit(&offload, &jobs[0]);
@@ -156,12 +152,11 @@ static void leave_error(void *context)
 }
 
 /* An error that work, or whoever collects it, has left is no matter. */
-static void test_errors_left(void **state)
+TEST(test_errors_left)
 {
 	struct offload_job job = {.work = leave_error};
 	struct offload offload;
 
-	(void)state;
 	assert_int_equal(offload_start(&offload), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		errno = EINTR;
@@ -188,7 +183,7 @@ static void look_around(void *context)
 }
 
 /* Signals are for other threads, and work that takes long has no priority, whoever starts it. */
-static void test_thread(void **state)
+TEST(test_thread)
 {
 	const struct sched_param none = {0};
 	struct surroundings around;
@@ -196,7 +191,6 @@ static void test_thread(void **state)
 	struct offload offload;
 	sigset_t mine;
 
-	(void)state;
 	assert_int_equal(sched_setscheduler(0, SCHED_BATCH, &none), 0);
 	assert_int_equal(offload_start(&offload), 0);
 	assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &none), 0);
@@ -209,18 +203,4 @@ static void test_thread(void **state)
 	assert_int_equal(sigismember(&around.blocked, SIGTERM), 1);
 	pthread_sigmask(SIG_SETMASK, NULL, &mine);
 	assert_int_equal(sigismember(&mine, SIGXFSZ), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_jobs_are_done_in_order),
-		cmocka_unit_test(test_stop_does_the_rest),
-		cmocka_unit_test(test_hung_work_is_left_behind),
-		cmocka_unit_test(test_others_are_not_done),
-		cmocka_unit_test(test_errors_left),
-		cmocka_unit_test(test_thread),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

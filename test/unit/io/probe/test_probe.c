@@ -39,7 +39,7 @@ static int tuple_of(const char *text, struct probe_packet *probe, char *why)
 	return ret;
 }
 
-static void tuples(void **state)
+TEST(tuples)
 {
 	static const struct {
 		const char *text;
@@ -88,7 +88,6 @@ static void tuples(void **state)
 			{.family = 6, .proto = 50, .l2_len = 14, .vlan = PARSE_NO_VLAN}, 1514},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct packet *want = &rows[i].packet;
 		struct probe_packet probe;
@@ -113,7 +112,7 @@ static void tuples(void **state)
 }
 
 /* A frame as it would be on a wire, with every header whole. */
-static void whole_frames(void **state)
+TEST(whole_frames)
 {
 	static const struct {
 		const char *text, *request;
@@ -135,7 +134,6 @@ static void whole_frames(void **state)
 							"450000140000000040328e81c0000201c6336402"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		char request[PROBE_REQUEST], why[PROBE_WHY];
 		struct probe_packet probe;
@@ -147,7 +145,7 @@ static void whole_frames(void **state)
 }
 
 /* The least and the most of each number; a number more is refused below. */
-static void ends_of_numbers(void **state)
+TEST(ends_of_numbers)
 {
 	static const struct {
 		const char *text;
@@ -178,7 +176,6 @@ static void ends_of_numbers(void **state)
 	struct probe_packet probe;
 	char why[PROBE_WHY] = "";
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct packet *want = &rows[i].packet;
 		struct packet got;
@@ -206,7 +203,7 @@ static void ends_of_numbers(void **state)
 	assert_string_equal(probe.wire, "w");
 }
 
-static void refused_tuples(void **state)
+TEST(refused_tuples)
 {
 	static const struct {
 		const char *text, *why;
@@ -240,7 +237,6 @@ static void refused_tuples(void **state)
 		{"10.0.0.1 10.0.0.2 tcp 1 2 colour=red", "word: \"colour=red\": expected vlan="},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct probe_packet probe;
 		char why[PROBE_WHY] = "";
@@ -251,12 +247,11 @@ static void refused_tuples(void **state)
 	}
 }
 
-static void requests_come_back(void **state)
+TEST(requests_come_back)
 {
 	struct probe_packet probe, again;
 	char text[PROBE_REQUEST], why[PROBE_WHY];
 
-	(void)state;
 	probe_init(&probe);
 	strcpy(probe.wire, "inside");
 	probe.direction = DIRECTION_B_TO_A;
@@ -277,12 +272,11 @@ static void requests_come_back(void **state)
 }
 
 /* A request has room for any packet, or is not written at all. */
-static void requests_have_room(void **state)
+TEST(requests_have_room)
 {
 	struct probe_packet probe;
 	char text[PROBE_REQUEST] = "";
 
-	(void)state;
 	probe_init(&probe);
 	assert_false(probe_format(&probe, text, sizeof(text) - 1));
 	probe.bytes = PROBE_FRAME + 1;
@@ -294,7 +288,7 @@ static void requests_have_room(void **state)
 	assert_string_equal(text, "wire=w length=0 hex=");
 }
 
-static void refused_requests(void **state)
+TEST(refused_requests)
 {
 	static const struct {
 		const char *text, *why;
@@ -320,7 +314,6 @@ static void refused_requests(void **state)
 	struct probe_packet probe;
 	char why[PROBE_WHY], text[2 * PROBE_FRAME + 16];
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		why[0] = '\0';
 		assert_int_equal(probe_parse(rows[i].text, &probe, why), -EINVAL);
@@ -334,19 +327,4 @@ static void refused_requests(void **state)
 	text[4 + 2 * PROBE_FRAME + 2] = '\0';
 	assert_int_equal(probe_parse(text, &probe, why), -EINVAL);
 	assert_string_equal(why, "hex: \"00\": expected at most 1900 bytes; use length= for more");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tuples),
-		cmocka_unit_test(whole_frames),
-		cmocka_unit_test(ends_of_numbers),
-		cmocka_unit_test(refused_tuples),
-		cmocka_unit_test(requests_come_back),
-		cmocka_unit_test(requests_have_room),
-		cmocka_unit_test(refused_requests),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

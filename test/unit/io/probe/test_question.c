@@ -31,9 +31,8 @@ static void check_where(const char *text, unsigned family, unsigned length, unsi
 }
 
 /* A field without a word matches anything. */
-static void test_where(void **state)
+TEST(test_where)
 {
-	(void)state;
 	check_where("192.0.2.1", 4, 32, 192);
 	check_where("192.0.2.0/24", 4, 24, 192);
 	check_where("2001:db8::1", 6, 128, 0x20);
@@ -48,9 +47,8 @@ static void test_where(void **state)
 	assert_string_equal(question.wire, "");
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
-	(void)state;
 	assert_int_equal(ask_words("::1", "proto=udp", NULL), 0);
 	assert_int_equal(question.match.proto, 17);
 	assert_int_equal(ask_words("::1", "proto=1", NULL), 0);
@@ -76,9 +74,8 @@ static void test_numbers(void **state)
 	assert_int_equal(question.match.dscp, 0);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-	(void)state;
 	assert_int_equal(ask_words("::1", "wire=north", "direction=a-to-b"), 0);
 	assert_string_equal(question.wire, "north");
 	assert_int_equal(question.match.direction, DIRECTION_A_TO_B);
@@ -93,7 +90,7 @@ static void test_words(void **state)
 #define ADDRESS   "an address, or a prefix without host bits"
 #define DIRECTION "a-to-b or b-to-a"
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct {
 		const char *where, *word, *why;
@@ -128,7 +125,6 @@ static void test_refused(void **state)
 			"direction="},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_int_equal(ask_words(rows[i].where, rows[i].word, NULL), -EINVAL);
 		assert_string_equal(why, rows[i].why);
@@ -140,16 +136,4 @@ static void test_refused(void **state)
 	assert_string_equal(why, "address: \"x\": expected " ADDRESS);
 	assert_int_equal(probe_question(&question, NULL, 0, why), -EINVAL);
 	assert_string_equal(why, "missing ADDRESS: expected an address or a prefix");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_where),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,22 +103,20 @@ static void check_refused(int error, const char *expected)
 	assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1); /* once */
 }
 
-static void test_plain(void **state)
+TEST(test_plain)
 {
 	struct keyring *keyring = (struct keyring *)&gossip;
 
-	(void)state;
 	begin_gossip(0, false);
 	assert_int_equal(load_keys(&keyring), 0);
 	assert_null(keyring);
 	assert_string_equal(said, "");
 }
 
-static void test_loaded(void **state)
+TEST(test_loaded)
 {
 	uint8_t key[SECRET_BYTES];
 
-	(void)state;
 	for (unsigned n = 1; n <= 2; n++)
 		for (unsigned identity = 0; identity < 3; identity++) {
 			struct keyring *keyring = NULL;
@@ -143,12 +141,11 @@ static void test_loaded(void **state)
 		}
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	char text[512], hex[2 * SECRET_BYTES + 1], path[4096];
 	uint8_t public_key[SECRET_BYTES];
 
-	(void)state;
 	begin_gossip(1, false);
 	unlink(path_in("one", path));
 	check_refused(-ENOENT, "gossip.key_file: ");
@@ -181,11 +178,10 @@ static void test_refused(void **state)
 	check_refused(-EINVAL, "gossip.roster: a public_key that is no X25519 key\n");
 }
 
-static void test_roster(void **state)
+TEST(test_roster)
 {
 	struct roster *made = NULL;
 
-	(void)state;
 	begin_gossip(0, false);
 	assert_int_equal(group_keys_roster(&gossip, &made), 0);
 	for (unsigned i = 0; i < MEMBERS; i++)
@@ -231,12 +227,11 @@ static void check_hex(const char *line)
 	assert_true(strspn(line, line + SECRET_DIGITS - 1) < SECRET_DIGITS);
 }
 
-static void test_new_key(void **state)
+TEST(test_new_key)
 {
 	char path[4096], first[128], second[128], nothing[128];
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(printed_line(group_keys_new, NULL, first, sizeof(first)), 0);
 	assert_int_equal(printed_line(group_keys_new, NULL, second, sizeof(second)), 0);
 	check_hex(first);
@@ -256,12 +251,11 @@ static void test_new_key(void **state)
 }
 
 /* What is printed is the public key of what is in the file, then and later. */
-static void test_new_identity(void **state)
+TEST(test_new_identity)
 {
 	char path[4096], line[128], again[128], text[128], hex[SECRET_DIGITS + 1];
 	uint8_t secret[SECRET_BYTES], public_key[SECRET_BYTES];
 
-	(void)state;
 	path_in("mine", path);
 	assert_int_equal(printed_line(group_keys_new_identity, path, line, sizeof(line)), 0);
 	check_hex(line);
@@ -303,16 +297,4 @@ static int remove_directory(void **state)
 	return rmdir(directory);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_loaded),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_roster),
-		cmocka_unit_test(test_new_key),
-		cmocka_unit_test(test_new_identity),
-	};
-
-	return cmocka_run_group_tests(tests, start_directory, remove_directory);
-}
+TEST_GROUP(start_directory, remove_directory)

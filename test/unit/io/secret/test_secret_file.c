@@ -96,7 +96,7 @@ static int remove_directory(void **state)
 	return system(command);
 }
 
-static void test_contents(void **state)
+TEST(test_contents)
 {
 	static const struct {
 		const char *text;
@@ -113,7 +113,6 @@ static void test_contents(void **state)
 	};
 	const char *path = path_in("contents");
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		put_file(path, cases[i].text, 0600);
 		if (cases[i].want)
@@ -123,12 +122,11 @@ static void test_contents(void **state)
 	}
 }
 
-static void test_modes(void **state)
+TEST(test_modes)
 {
 	static const mode_t bad[] = {0640, 0604, 0620, 0602, 0610, 0601, 0666};
 	const char *path = path_in("modes");
 
-	(void)state;
 	put_file(path, GOOD_LINE, 0400);
 	assert_int_equal(read_it(path), 0);
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -137,11 +135,10 @@ static void test_modes(void **state)
 	}
 }
 
-static void test_owner(void **state)
+TEST(test_owner)
 {
 	const char *path = path_in("owner");
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	put_file(path, GOOD_LINE, 0600);
@@ -158,11 +155,10 @@ static void test_owner(void **state)
 }
 
 /* By root, who only looks: files of the user that runs it, and of nobody else. */
-static void test_owner_checked(void **state)
+TEST(test_owner_checked)
 {
 	const char *path = path_in("checked");
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	put_file(path, GOOD_LINE, 0600);
@@ -180,7 +176,7 @@ static void test_owner_checked(void **state)
 	assert_int_equal(chown(directory, 0, 0), 0);
 }
 
-static void test_directories(void **state)
+TEST(test_directories)
 {
 	static const struct {
 		mode_t mode;
@@ -197,7 +193,6 @@ static void test_directories(void **state)
 	};
 	char outer[96], inner[112], path[128], words[512];
 
-	(void)state;
 	snprintf(outer, sizeof(outer), "%s/outer", directory);
 	snprintf(inner, sizeof(inner), "%s/inner", outer);
 	snprintf(path, sizeof(path), "%s/key", inner);
@@ -228,12 +223,11 @@ static void test_directories(void **state)
 }
 
 /* Whoever may change a link chooses the key, wherever it leads. */
-static void test_links(void **state)
+TEST(test_links)
 {
 	char where[96], link[128];
 	const char *key = path_in("linked");
 
-	(void)state;
 	put_file(key, GOOD_LINE, 0600);
 	snprintf(where, sizeof(where), "%s/links", directory);
 	snprintf(link, sizeof(link), "%s/key", where);
@@ -244,7 +238,7 @@ static void test_links(void **state)
 	assert_refused(link, -EPERM, "others may write to");
 }
 
-static void test_no_files(void **state)
+TEST(test_no_files)
 {
 	const char *path = path_in("fifo");
 	uint8_t secret[SECRET_BYTES];
@@ -252,7 +246,6 @@ static void test_no_files(void **state)
 	const struct complaint_sink to = complaint_sink_of(err);
 	const struct secret_file identity = {"gossip.identity_file", "/nowhere", geteuid(), &to};
 
-	(void)state;
 	assert_refused("/nowhere/at/all", -ENOENT, "No such file");
 	assert_string_equal(said, "gossip.key_file: /nowhere/at/all: No such file or directory: "
 				  "expected a file of one key: weir --new-key /nowhere/at/all\n");
@@ -266,7 +259,7 @@ static void test_no_files(void **state)
 	assert_refused(path, -EINVAL, "no regular file");
 }
 
-static void test_written(void **state)
+TEST(test_written)
 {
 	uint8_t secret[SECRET_BYTES];
 	const char *path = path_in("written");
@@ -280,7 +273,6 @@ static void test_written(void **state)
 	struct stat st;
 	FILE *err;
 
-	(void)state;
 	close(descriptor);
 	memset(secret, 0x5a, sizeof(secret));
 	assert_int_equal(secret_file_write(&file, secret), 0);
@@ -309,7 +301,7 @@ static void test_written(void **state)
 }
 
 /* What the disk has no room for is not there, and is said not to be. */
-static void test_no_room(void **state)
+TEST(test_no_room)
 {
 	FILE *err = fmemopen(said, sizeof(said), "w");
 	const struct complaint_sink to = complaint_sink_of(err);
@@ -319,7 +311,6 @@ static void test_no_room(void **state)
 	struct stat st;
 	int ret;
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
 	few = (struct rlimit){SECRET_DIGITS, all.rlim_max};
@@ -332,19 +323,4 @@ static void test_no_room(void **state)
 	assert_int_equal(stat(file.path, &st), -1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_contents),
-		cmocka_unit_test(test_modes),
-		cmocka_unit_test(test_owner),
-		cmocka_unit_test(test_owner_checked),
-		cmocka_unit_test(test_directories),
-		cmocka_unit_test(test_links),
-		cmocka_unit_test(test_no_files),
-		cmocka_unit_test(test_written),
-		cmocka_unit_test(test_no_room),
-	};
-
-	return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+TEST_GROUP(make_directory, remove_directory)

@@ -160,11 +160,10 @@ static void restore_copy(struct life *life, unsigned i, unsigned *refused)
 	assert_int_equal(store_look(life->dir), 0);
 }
 
-static void test_histories(void **state)
+TEST(test_histories)
 {
 	unsigned refused = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(6); seed++) {
 		struct life life;
 		struct prng prng;
@@ -190,14 +189,13 @@ static void test_histories(void **state)
 }
 
 /* An operator's word makes an older store, or one of another machine, good; nothing else does. */
-static void test_accepted(void **state)
+TEST(test_accepted)
 {
 	struct life life = begin_life("accepted");
 	struct store *store = NULL;
 	struct prng prng;
 	uint64_t epoch;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	copy_store(life.dir, life.copy[0]); /* made by a version without owners */
 	run_start(&life, &prng);
@@ -227,14 +225,13 @@ static void test_accepted(void **state)
 }
 
 /* A sentinel that is missing, damaged or not writable costs its protection, and no start. */
-static void test_lost_sentinel(void **state)
+TEST(test_lost_sentinel)
 {
 	struct life life = begin_life("lost");
 	struct store *store;
 	char path[80];
 	uint64_t epoch;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s.sentinel", life.dir);
 	for (unsigned i = 0; i < 4; i++) {
 		assert_int_equal(store_open(life.dir, &store, &epoch), 0);
@@ -251,7 +248,7 @@ static void test_lost_sentinel(void **state)
 }
 
 /* Files of a store are exchanged or written while it is open: closed until they are back. */
-static void test_exchanged(void **state)
+TEST(test_exchanged)
 {
 	static const struct {
 		const char *change; /* uses the store and an older copy */
@@ -265,7 +262,6 @@ static void test_exchanged(void **state)
 		{"mv %s/records %.0s$0/r2 && mkfifo $0/records", -EMEDIUMTYPE},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char name[24], now[80], text[300], command[512];
 		struct store *store;
@@ -308,14 +304,4 @@ static int remove_top(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_histories),
-		cmocka_unit_test(test_accepted),
-		cmocka_unit_test(test_lost_sentinel),
-		cmocka_unit_test(test_exchanged),
-	};
-
-	return cmocka_run_group_tests(tests, make_top, remove_top);
-}
+TEST_GROUP(make_top, remove_top)

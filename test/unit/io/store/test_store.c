@@ -94,13 +94,12 @@ static void assert_records(struct store *store, uint8_t kind, const char *want)
 	assert_string_equal(line, want);
 }
 
-static void test_starts_are_counted(void **state)
+TEST(test_starts_are_counted)
 {
 	struct place p = make_store_place("starts");
 	struct store *store = NULL;
 	uint64_t epoch = 77;
 
-	(void)state;
 	assert_int_equal(store_open(p.dir, &store, &epoch), -ENOENT);
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), -EEXIST);
@@ -118,13 +117,12 @@ static void test_starts_are_counted(void **state)
 }
 
 /* What began recovering stays so: records of policies that it does not have may have been lost. */
-static void test_recovering(void **state)
+TEST(test_recovering)
 {
 	struct place p = make_store_place("blank");
 	struct store *store;
 	uint64_t epoch;
 
-	(void)state;
 	assert_int_equal(store_open_recovering(p.dir, 0, &store, &epoch), -ETIME);
 	assert_int_equal(
 		store_open_recovering(p.dir, STORE_CLOCK_LEAST_S - 1, &store, &epoch), -ETIME);
@@ -144,13 +142,12 @@ static void test_recovering(void **state)
 }
 
 /* Whoever may write a directory, and not read it, can have a store in it. */
-static void test_unreadable_parent(void **state)
+TEST(test_unreadable_parent)
 {
 	struct place parent = make_store_place("unread"), p = make_store_place("unread/store");
 	int status;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(mkdir(parent.dir, 0700), 0);
 	assert_int_equal(chmod(parent.dir, 0300), 0);
 	assert_int_equal(chmod(top, 0711), 0);
@@ -169,7 +166,7 @@ static void test_unreadable_parent(void **state)
 }
 
 /* A directory that is there and empty is no store, nor is one with half of a store. */
-static void test_directory(void **state)
+TEST(test_directory)
 {
 	struct place p = make_store_place("directory"), deep = make_store_place("none/deep");
 	struct store *store = NULL;
@@ -177,7 +174,6 @@ static void test_directory(void **state)
 	uint64_t epoch;
 	int fd;
 
-	(void)state;
 	assert_int_equal(mkdir(p.dir, 0700), 0);
 	assert_int_equal(store_look(p.dir), -ENOENT);
 	assert_int_equal(store_open(p.dir, &store, &epoch), -ENOENT);
@@ -195,12 +191,11 @@ static void test_directory(void **state)
 	assert_int_equal(store_create("/dev/null", (struct store_identity){0, 1}), -ENOTDIR);
 }
 
-static void test_records(void **state)
+TEST(test_records)
 {
 	struct place p = make_store_place("records");
 	struct store *store;
 
-	(void)state;
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
 	assert_records(store, KIND, "");
@@ -235,13 +230,12 @@ static int refuse_second(void *context, uint64_t id, const void *record, size_t 
 	return ++*(int *)context == 2 ? -EDOM : 1;
 }
 
-static void test_each_stops(void **state)
+TEST(test_each_stops)
 {
 	struct place p = make_store_place("stops");
 	struct store *store;
 	int calls = 0;
 
-	(void)state;
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
 	for (uint32_t id = 0; id < 4; id++)
@@ -253,13 +247,12 @@ static void test_each_stops(void **state)
 }
 
 /* One commit at a time, of which the end is told once; close waits for what was handed over. */
-static void test_ends_are_told_once(void **state)
+TEST(test_ends_are_told_once)
 {
 	struct place p = make_store_place("ends");
 	struct store *store;
 	struct pollfd fd;
 
-	(void)state;
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
 	fd = (struct pollfd){.fd = store_fd(store), .events = POLLIN};
@@ -280,7 +273,7 @@ static void test_ends_are_told_once(void **state)
 }
 
 /* In one process and in another; also for those that would make a new one. */
-static void test_one_owner(void **state)
+TEST(test_one_owner)
 {
 	struct place p = make_store_place("owner");
 	struct store *store, *other = NULL;
@@ -288,7 +281,6 @@ static void test_one_owner(void **state)
 	int status;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
 	assert_int_equal(store_look(p.dir), -EBUSY);
@@ -350,7 +342,7 @@ static void assert_model(struct store *store, struct model *model)
 }
 
 /* Some megabytes, in commits of any size, each several times anew. */
-static void test_grows(void **state)
+TEST(test_grows)
 {
 	static struct model model = {.seed = 1};
 	struct place p = make_store_place("grows");
@@ -358,7 +350,6 @@ static void test_grows(void **state)
 	struct store *store;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, model.seed);
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	for (uint64_t start = 1; start < 4; start++) {
@@ -478,7 +469,7 @@ static uint64_t crash_store_child(
 	return rounds.round;
 }
 
-static void test_sigkill(void **state)
+TEST(test_sigkill)
 {
 	struct told *told = mmap(
 		NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -488,7 +479,6 @@ static void test_sigkill(void **state)
 	unsigned crashes = ROUNDS(120), opens = 0;
 	struct prng prng;
 
-	(void)state;
 	assert_ptr_not_equal(told, MAP_FAILED);
 	prng_seed(&prng, seed);
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
@@ -521,14 +511,13 @@ static void limit_files(rlim_t bytes)
 }
 
 /* Neither a page nor a block: it says so, has what it had, and goes on when there is room. */
-static void test_full_disk(void **state)
+TEST(test_full_disk)
 {
 	static uint8_t large[1 << 20];
 	struct place p = make_store_place("full"), other = make_store_place("full-new");
 	struct store *store, *none = NULL;
 	uint64_t epoch;
 
-	(void)state;
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
 	put_text(store, KIND, 1, "before");
@@ -574,13 +563,12 @@ static int records_descriptor(const struct place *p)
 }
 
 /* The journal is written and the file cannot be, nor can it be rolled back: the store survives. */
-static void test_file_fails(void **state)
+TEST(test_file_fails)
 {
 	struct place p = make_store_place("fails");
 	struct store *store;
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 
-	(void)state;
 	assert_true(full >= 0);
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
@@ -598,12 +586,11 @@ static void test_file_fails(void **state)
 	close(full);
 }
 
-static void test_removed(void **state)
+TEST(test_removed)
 {
 	struct place p = make_store_place("removed");
 	struct store *store;
 
-	(void)state;
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
 	put_text(store, KIND, 1, "one");
@@ -649,12 +636,11 @@ static void assert_damaged(const struct place *p)
 	assert_int_equal(store_create(p->dir, (struct store_identity){0, 1}), -EEXIST);
 }
 
-static void test_cut_off(void **state)
+TEST(test_cut_off)
 {
 	struct place p = make_store_place("cut");
 	size_t size;
 
-	(void)state;
 	make_some(&p, "ledger");
 	size = size_of(&p);
 	assert_true(size >= (512 << 10));
@@ -690,14 +676,13 @@ static int count_record(void *context, uint64_t id, const void *record, size_t l
 }
 
 /* Pages of zeros, one at a time: what a file system may leave after a power failure. */
-static void test_zeroed_pages(void **state)
+TEST(test_zeroed_pages)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct place p = make_store_place("zeros");
 	unsigned refused = 0, i;
 	uint8_t *zeros = calloc(1, page);
 
-	(void)state;
 	assert_non_null(zeros);
 	make_some(&p, "ledger");
 	for (i = 0; i < size_of(&p) / page; i++) {
@@ -748,12 +733,11 @@ static size_t find_in_file(const struct place *p, const char *text, size_t from)
 }
 
 /* One byte of a record, everywhere that it stands. */
-static void test_changed_record(void **state)
+TEST(test_changed_record)
 {
 	struct place p = make_store_place("changed");
 	size_t at = 0;
 
-	(void)state;
 	make_some(&p, "ledger");
 	store_close(open_test_store(&p, 2));
 	while ((at = find_in_file(&p, "ledger", at + 1)) != 0)
@@ -772,7 +756,7 @@ static void change_by_sql(const struct place *p, const char *sql)
 }
 
 /* Nothing is wrong with the file but that a record is missing, or another's, or was another. */
-static void test_changed_content(void **state)
+TEST(test_changed_content)
 {
 	static const char *const changes[] = {
 		"DELETE FROM records WHERE kind = 1 AND id = 0",
@@ -790,7 +774,6 @@ static void test_changed_content(void **state)
 		"PRAGMA application_id = 7",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 		char name[32];
 		struct place p;
@@ -805,14 +788,13 @@ static void test_changed_content(void **state)
 }
 
 /* What a later version has made is refused by that name, and stays as it is. */
-static void test_later_version(void **state)
+TEST(test_later_version)
 {
 	struct place p = make_store_place("later");
 	const struct store_identity other = {3, 4};
 	struct store *store = NULL;
 	uint64_t epoch;
 
-	(void)state;
 	make_some(&p, "ledger");
 	change_by_sql(&p, "PRAGMA user_version = 4");
 	for (int i = 0; i < 2; i++) {
@@ -836,13 +818,12 @@ static const char version_1[] =
 	"INSERT INTO records VALUES (8589934599, x'756E697473');";
 
 /* Its records have no names, so it is refused, and stays as it is. */
-static void test_earlier_version(void **state)
+TEST(test_earlier_version)
 {
 	struct place p = make_store_place("earlier");
 	struct store *store = NULL;
 	uint64_t epoch;
 
-	(void)state;
 	assert_int_equal(mkdir(p.dir, 0700), 0);
 	change_by_sql(&p, version_1);
 	for (int version = 1; version < 3; version++) {
@@ -854,13 +835,12 @@ static void test_earlier_version(void **state)
 }
 
 /* It is there from the first start on; one that began without gets it with a commit. */
-static void test_identity(void **state)
+TEST(test_identity)
 {
 	struct place p = make_store_place("identity"), lost = make_store_place("identity-lost");
 	struct store *store = NULL;
 	uint64_t epoch;
 
-	(void)state;
 	assert_int_equal(store_create(p.dir, (struct store_identity){11, 12}), 0);
 	for (unsigned start = 1; start < 3; start++) {
 		store = open_test_store(&p, start);
@@ -887,12 +867,11 @@ static void test_identity(void **state)
 }
 
 /* What the head says of the file, in the bytes of it. */
-static void test_changed_head(void **state)
+TEST(test_changed_head)
 {
 	struct place p = make_store_place("head");
 	size_t at;
 
-	(void)state;
 	make_some(&p, "ledger");
 	at = find_in_file(&p, "Weir", 0);
 	assert_true(at > 0);
@@ -921,12 +900,11 @@ static void leave_journal(const struct place *p)
 }
 
 /* A journal is of one file: of another one it would make neither, so a new store begins without. */
-static void test_journal_of_another(void **state)
+TEST(test_journal_of_another)
 {
 	struct place p = make_store_place("journal");
 	struct store *store;
 
-	(void)state;
 	make_some(&p, "ledger");
 	leave_journal(&p);
 	store = open_test_store(&p, 0);
@@ -940,25 +918,23 @@ static void test_journal_of_another(void **state)
 }
 
 /* Nobody but its owner reads it, whatever the directory says. */
-static void test_mode(void **state)
+TEST(test_mode)
 {
 	struct place p = make_store_place("mode");
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(mkdir(p.dir, 0755), 0);
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	assert_int_equal(stat(p.file, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 }
 
-static void test_other_file(void **state)
+TEST(test_other_file)
 {
 	static const char text[] = "# notes\n";
 	struct place p = make_store_place("other");
 	uint8_t bytes[4096];
 
-	(void)state;
 	make_some(&p, "ledger");
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)text[i % (sizeof(text) - 1)];
@@ -982,34 +958,4 @@ static int remove_top(void **state)
 	return system(command);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_starts_are_counted),
-		cmocka_unit_test(test_recovering),
-		cmocka_unit_test(test_directory),
-		cmocka_unit_test(test_unreadable_parent),
-		cmocka_unit_test(test_records),
-		cmocka_unit_test(test_each_stops),
-		cmocka_unit_test(test_ends_are_told_once),
-		cmocka_unit_test(test_one_owner),
-		cmocka_unit_test(test_grows),
-		cmocka_unit_test(test_sigkill),
-		cmocka_unit_test(test_full_disk),
-		cmocka_unit_test(test_file_fails),
-		cmocka_unit_test(test_removed),
-		cmocka_unit_test(test_cut_off),
-		cmocka_unit_test(test_zeroed_pages),
-		cmocka_unit_test(test_changed_record),
-		cmocka_unit_test(test_changed_content),
-		cmocka_unit_test(test_later_version),
-		cmocka_unit_test(test_earlier_version),
-		cmocka_unit_test(test_identity),
-		cmocka_unit_test(test_changed_head),
-		cmocka_unit_test(test_journal_of_another),
-		cmocka_unit_test(test_mode),
-		cmocka_unit_test(test_other_file),
-	};
-
-	return cmocka_run_group_tests(tests, make_top, remove_top);
-}
+TEST_GROUP(make_top, remove_top)

@@ -208,13 +208,12 @@ static bool pair_may_change(const struct user *user, const struct telemetry_grou
 	return peer.may_change;
 }
 
-static void test_credentials(void **state)
+TEST(test_credentials)
 {
 	gid_t many[MANY_GROUPS];
 	const struct user crowd = {NOBODY, NOBODY, many, MANY_GROUPS}, root = {0, 0, NULL, 0},
 			  roots_group = {NOBODY, 0, NULL, 0};
 
-	(void)state;
 	only_root_can();
 	for (unsigned i = 0; i < MANY_GROUPS; i++)
 		many[i] = 60000 + i;
@@ -239,13 +238,12 @@ static void expect_self(const struct telemetry_peer *peer)
 }
 
 /* Over a socket it is whom the kernel names; without one it is the process itself. */
-static void test_caller(void **state)
+TEST(test_caller)
 {
 	struct telemetry_peer nobody = telemetry_caller(NULL), idle;
 	char *text;
 	int fd;
 
-	(void)state;
 	listen_for(&no_group, &no_group);
 	expect_self(&nobody);
 	assert_int_equal(telemetry_asker(NULL), getuid());
@@ -268,11 +266,10 @@ static void test_caller(void **state)
 }
 
 /* A limiter that does not run as root obeys its own user, root, and no other. */
-static void test_own_user(void **state)
+TEST(test_own_user)
 {
 	int own[2], other[2];
 
-	(void)state;
 	only_root_can();
 	become(&(struct user){NOBODY - 1, NOBODY, NULL, 0});
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, other), 0);
@@ -289,12 +286,11 @@ static void test_own_user(void **state)
 	close(other[1]);
 }
 
-static void test_no_credentials(void **state)
+TEST(test_no_credentials)
 {
 	struct telemetry_peer peer = telemetry_peer(-1, &operators);
 	int fds[2];
 
-	(void)state;
 	assert_false(peer.may_change);
 	assert_int_equal(peer.uid, (uid_t)-1);
 	assert_int_equal(peer.gid, (gid_t)-1);
@@ -304,11 +300,10 @@ static void test_no_credentials(void **state)
 	close(fds[1]);
 }
 
-static void test_group_names(void **state)
+TEST(test_group_names)
 {
 	struct telemetry_group group = {0};
 
-	(void)state;
 	assert_int_equal(telemetry_group_find("root", &group), 0);
 	assert_int_equal(group.gid, 0);
 	assert_string_equal(group.name, "root");
@@ -341,11 +336,10 @@ static void check_user(const struct user *user, const char *request, const char 
 	"\"needs\":\"" needs "\"}}"
 #define BY_GROUP "uid 0 or 0, or a member of group \\\"operators\\\" (control.operators)"
 
-static void test_readers_read(void **state)
+TEST(test_readers_read)
 {
 	struct stat file;
 
-	(void)state;
 	only_root_can();
 	listen_for(&readers, &operators);
 	assert_int_equal(stat(path, &file), 0);
@@ -368,9 +362,8 @@ static void test_readers_read(void **state)
 	stop_listening();
 }
 
-static void test_operators_change(void **state)
+TEST(test_operators_change)
 {
-	(void)state;
 	only_root_can();
 	listen_for(&readers, &operators);
 	check_user(&supplementary, "/test/change", "{\"/test/change\":true}");
@@ -382,9 +375,8 @@ static void test_operators_change(void **state)
 	stop_listening();
 }
 
-static void test_nobody_is_named(void **state)
+TEST(test_nobody_is_named)
 {
-	(void)state;
 	only_root_can();
 	listen_for(&readers, &no_group);
 	check_user(&supplementary, "/test/change",
@@ -422,13 +414,12 @@ static int connect_as(const struct user *user)
 }
 
 /* Other groups apply to the socket's file and to clients that are connected. */
-static void test_other_groups(void **state)
+TEST(test_other_groups)
 {
 	struct telemetry_group group = no_group, who = no_group;
 	struct stat file;
 	int root, reading, changing;
 
-	(void)state;
 	only_root_can();
 	listen_for(&readers, &operators);
 	root = new_client();
@@ -467,9 +458,8 @@ static void test_other_groups(void **state)
 }
 
 /* A line at once, and one in a second, which counts those between. */
-static void test_denied_are_told(void **state)
+TEST(test_denied_are_told)
 {
-	(void)state;
 	only_root_can();
 	listen_for(&readers, &no_group);
 	denied_lines = denied_in_all = 0;
@@ -522,12 +512,11 @@ static void close_all(void)
 }
 
 /* Whatever a command costs: a turn takes the budget and one command at most, and all get theirs. */
-static void test_turns_are_bounded(void **state)
+TEST(test_turns_are_bounded)
 {
 	static const uint64_t costs[] = {
 		0, 1, BUDGET_NS / 64, BUDGET_NS / 10, BUDGET_NS - 1, BUDGET_NS, 5 * BUDGET_NS};
 
-	(void)state;
 	for (size_t c = 0; c < sizeof(costs) / sizeof(costs[0]); c++) {
 		unsigned least = UINT32_MAX, most = 0;
 
@@ -553,9 +542,8 @@ static void test_turns_are_bounded(void **state)
 }
 
 /* Clients that leave and come back do not get before those who wait. */
-static void test_leaving_wins_nothing(void **state)
+TEST(test_leaving_wins_nothing)
 {
-	(void)state;
 	listen_for(&no_group, &no_group);
 	connect_all();
 	cost_ns = BUDGET_NS; /* one request a turn */
@@ -579,12 +567,11 @@ static void test_leaving_wins_nothing(void **state)
 }
 
 /* One more is let in each turn, also while all others ask for the dearest. */
-static void test_newcomers_come_in(void **state)
+TEST(test_newcomers_come_in)
 {
 	char reply[TELEMETRY_MAX_OUTPUT + 1];
 	int busy[8], late[8];
 
-	(void)state;
 	listen_for(&no_group, &no_group);
 	for (unsigned i = 0; i < 8; i++)
 		busy[i] = new_client();
@@ -604,25 +591,4 @@ static void test_newcomers_come_in(void **state)
 	}
 	assert_int_equal(statistic("longest_turn_ms"), 6);
 	stop_listening();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_credentials),
-		cmocka_unit_test(test_caller),
-		cmocka_unit_test(test_own_user),
-		cmocka_unit_test(test_no_credentials),
-		cmocka_unit_test(test_group_names),
-		cmocka_unit_test(test_readers_read),
-		cmocka_unit_test(test_operators_change),
-		cmocka_unit_test(test_other_groups),
-		cmocka_unit_test(test_denied_are_told),
-		cmocka_unit_test(test_nobody_is_named),
-		cmocka_unit_test(test_turns_are_bounded),
-		cmocka_unit_test(test_leaving_wins_nothing),
-		cmocka_unit_test(test_newcomers_come_in),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,9 +117,8 @@ static json_t *add_all(struct json_text *text)
 	return object;
 }
 
-static void test_like_a_tree(void **state)
+TEST(test_like_a_tree)
 {
-	(void)state;
 	for (long seed = 0; seed < ROUNDS(20000); seed++) {
 		char bytes[TEXT_MOST];
 		struct json_text text = json_text_in(bytes, sizeof(bytes));
@@ -141,9 +140,8 @@ static void test_like_a_tree(void **state)
 }
 
 /* In every room that is too short the text is full, and no byte after it changes. */
-static void test_full(void **state)
+TEST(test_full)
 {
-	(void)state;
 	for (long seed = 0; seed < ROUNDS(400); seed++) {
 		char bytes[TEXT_MOST], whole[TEXT_MOST];
 		struct json_text text = json_text_in(whole, sizeof(whole));
@@ -164,14 +162,4 @@ static void test_full(void **state)
 				assert_memory_equal(bytes, whole, n);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_like_a_tree),
-		cmocka_unit_test(test_full),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

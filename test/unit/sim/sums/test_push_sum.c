@@ -56,7 +56,7 @@ static void expect_right(const struct world *w, double tolerance)
 }
 
 /* Nothing is lost, repeated perhaps and overtaken: the sums become exact, changes included. */
-static void test_conserved(void **state)
+TEST(test_conserved)
 {
 	static const struct {
 		unsigned n, policies;
@@ -69,7 +69,6 @@ static void test_conserved(void **state)
 		{12, 150, &estimator_push_sum, 0}, /* two datagrams full */
 	};
 
-	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		struct world_params params = usual;
 		struct world w;
@@ -141,7 +140,7 @@ static enum gossip_verdict deliver_push_datagram(
  * Some of `sent` datagrams with shares arrive, in an order. The receiver then holds its own mass
  * and theirs, times their factors.
  */
-static void test_compensation(void **state)
+TEST(test_compensation)
 {
 	enum { MOST = 12 };
 	static const struct {
@@ -160,7 +159,6 @@ static void test_compensation(void **state)
 		{false, 4, 4, {1, 1, 3, 3}, {1, 0, 1, 0}},
 	};
 
-	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		static uint8_t buf[MOST][DATAGRAM_MAX];
 		struct world_params params = usual;
@@ -195,7 +193,7 @@ static void test_compensation(void **state)
 }
 
 /* A long outage does not come back as a flood. */
-static void test_compensation_is_bounded(void **state)
+TEST(test_compensation_is_bounded)
 {
 	struct world_params params = usual;
 	uint8_t buf[DATAGRAM_MAX], other[DATAGRAM_MAX];
@@ -203,7 +201,6 @@ static void test_compensation_is_bounded(void **state)
 	struct world w;
 	size_t len = 0;
 
-	(void)state;
 	params.n = 2;
 	params.branching = 1;
 	params.timeout_ns = 3600 * UINT64_C(1000000000);
@@ -223,11 +220,10 @@ static void test_compensation_is_bounded(void **state)
 }
 
 /* After a crash or a restart of a limiter the masses of all begin again. */
-static void test_restart_and_loss(void **state)
+TEST(test_restart_and_loss)
 {
 	struct world w;
 
-	(void)state;
 	begin_push_world(&w, &usual);
 	world_set(&w, 7, 0, 500);
 	world_run(&w, 200 * TICK);
@@ -246,9 +242,8 @@ static void test_restart_and_loss(void **state)
 }
 
 /* Any limiters crash, even all except one: none of their values count. */
-static void test_any_loss(void **state)
+TEST(test_any_loss)
 {
-	(void)state;
 	for (unsigned n = 2; n <= 3; n++)
 		for (unsigned gone = 0; gone < n; gone++) {
 			struct world_params params = usual;
@@ -276,11 +271,10 @@ static void test_any_loss(void **state)
 		}
 }
 
-static void test_partition(void **state)
+TEST(test_partition)
 {
 	struct world w;
 
-	(void)state;
 	begin_push_world(&w, &usual);
 	for (unsigned i = 0; i < w.params.n; i++)
 		w.nodes[i].side = i % 3 == 0;
@@ -302,9 +296,8 @@ static void test_partition(void **state)
 }
 
 /* The network loses, repeats and reorders datagrams: the sums become exact nevertheless. */
-static void test_flow_updating(void **state)
+TEST(test_flow_updating)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(8); seed++) {
 		struct world_params params = usual;
 		struct prng prng;
@@ -369,11 +362,10 @@ static double error_under(double loss, bool compensate, uint64_t seed, double *m
 }
 
 /* Figures for a document; and the order that there must be among them. */
-static void test_losses(void **state)
+TEST(test_losses)
 {
 	static const double losses[] = {0, 0.01, 0.05};
 
-	(void)state;
 	for (size_t k = 0; k < 3; k++) {
 		double error[2] = {0}, most[2] = {0}, m;
 
@@ -394,9 +386,8 @@ static void test_losses(void **state)
 }
 
 /* Masses that wear away, or are blown up, are replaced before they are no numbers any more. */
-static void test_worn_masses(void **state)
+TEST(test_worn_masses)
 {
-	(void)state;
 	for (int compensate = 0; compensate < 2; compensate++) {
 		struct world_params params = usual;
 		struct world w;
@@ -422,7 +413,7 @@ static void test_worn_masses(void **state)
 	}
 }
 
-static void test_malformed(void **state)
+TEST(test_malformed)
 {
 	static const struct {
 		unsigned records, written, more;
@@ -442,7 +433,6 @@ static void test_malformed(void **state)
 	struct world_params params = usual;
 	struct world w;
 
-	(void)state;
 	params.n = 2;
 	world_create(&w, &params);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -504,7 +494,7 @@ static double sum_of(double a, const struct sums_share *taken, double b)
 }
 
 /* A share that cannot be is left out, and its teller named; the next of the datagram is taken. */
-static void test_implausible_shares(void **state)
+TEST(test_implausible_shares)
 {
 	static const double most = 1e6; /* one limiter of two */
 	static const struct {
@@ -522,7 +512,6 @@ static void test_implausible_shares(void **state)
 		{0.5F, 70, 2000001, false, false, false},
 	};
 
-	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		struct sums_share kept[2], told[2], held[2], odd;
 		uint8_t buf[DATAGRAM_MAX], other[DATAGRAM_MAX];
@@ -580,14 +569,13 @@ static void test_implausible_shares(void **state)
  * Policies are added, withdrawn and moved. The others lose no mass. An added policy begins with a
  * push weight of 1. A withdrawn one is still handed on, because others have a part of it.
  */
-static void test_other_policies(void **state)
+TEST(test_other_policies)
 {
 	enum { LIMITERS = 3, ADDED = 0x77777777 };
 	static const unsigned from[] = {GOSSIP_ADDED, 2, 0};
 	struct world_params params = usual;
 	struct world w;
 
-	(void)state;
 	params.n = LIMITERS;
 	params.n_policies = 3;
 	params.branching = 2;
@@ -630,7 +618,7 @@ static void test_other_policies(void **state)
 }
 
 /* A policy without a value is still sent, because a mass of it can be with others. */
-static void test_withdrawn_is_said(void **state)
+TEST(test_withdrawn_is_said)
 {
 	static const unsigned from[] = {1};
 	struct world_params params = usual;
@@ -640,7 +628,6 @@ static void test_withdrawn_is_said(void **state)
 	double push;
 	size_t len;
 
-	(void)state;
 	params.n = 2;
 	params.n_policies = 2;
 	params.branching = 1;
@@ -663,7 +650,7 @@ static void test_withdrawn_is_said(void **state)
  * One timeout for each tick of a round of all peers. In a tree one timeout, and a tick for each
  * edge to the root and down again.
  */
-static void test_timeout(void **state)
+TEST(test_timeout)
 {
 	static const struct {
 		const struct estimator *study;
@@ -682,7 +669,6 @@ static void test_timeout(void **state)
 		{NULL, GOSSIP_TREE, 1, 3, 1, 0},
 	};
 
-	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		struct world_params params = usual;
 		struct world w;
@@ -699,12 +685,11 @@ static void test_timeout(void **state)
 }
 
 /* A share without room is not written at all. */
-static void test_room(void **state)
+TEST(test_room)
 {
 	const struct sums_share share = {0x01020304, 1, 2, 3};
 	uint8_t buf[21] = {0}, none[21] = {0};
 
-	(void)state;
 	for (size_t room = 0; room <= 20; room++) {
 		struct cursor cursor = {buf, buf + room, false};
 
@@ -734,13 +719,12 @@ static void write_head(struct cursor *cursor)
 }
 
 /* A header and a body, whose numbers are of two, four and eight bytes. */
-static void test_room_of_head(void **state)
+TEST(test_room_of_head)
 {
 	uint8_t whole[200], buf[200], none[200];
 	struct cursor all = {whole, whole + sizeof(whole), false};
 	size_t len;
 
-	(void)state;
 	memset(none, 0xaa, sizeof(none));
 	write_head(&all);
 	assert_false(all.failed);
@@ -761,24 +745,5 @@ static void test_room_of_head(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_conserved),
-		cmocka_unit_test(test_compensation),
-		cmocka_unit_test(test_compensation_is_bounded),
-		cmocka_unit_test(test_restart_and_loss),
-		cmocka_unit_test(test_any_loss),
-		cmocka_unit_test(test_partition),
-		cmocka_unit_test(test_flow_updating),
-		cmocka_unit_test(test_losses),
-		cmocka_unit_test(test_worn_masses),
-		cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_implausible_shares),
-		cmocka_unit_test(test_other_policies),
-		cmocka_unit_test(test_withdrawn_is_said),
-		cmocka_unit_test(test_timeout),
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_room_of_head),
-	};
-
-	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+	return sodium_init() < 0 ? 1 : run_all_tests();
 }

@@ -55,7 +55,7 @@ static unsigned data_between(const struct net *net, uint64_t from_ns, uint64_t t
 	return n;
 }
 
-static void test_params(void **state)
+TEST(test_params)
 {
 	static const struct {
 		struct conn_params params;
@@ -71,17 +71,15 @@ static void test_params(void **state)
 	};
 	struct conn conn;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(conn_init(&conn, &cases[i].params, 0), cases[i].want);
 }
 
-static void test_bytes_of_a_segment(void **state)
+TEST(test_bytes_of_a_segment)
 {
 	struct conn_params tcp = params_of(TRANSPORT_CUBIC, 0), quic = params_of(TRANSPORT_QUIC, 0);
 	struct segment full = {.len = MSS}, ack = {.is_ack = true}, syn = {.syn = true};
 
-	(void)state;
 	assert_int_equal(segment_bytes(&tcp, &full), 1500);
 	assert_int_equal(segment_bytes(&tcp, &ack), 52);
 	assert_int_equal(segment_bytes(&tcp, &syn), 60);
@@ -91,11 +89,10 @@ static void test_bytes_of_a_segment(void **state)
 	assert_int_equal(segment_bytes(&quic, &ack), 20 + 8 + 28 + 6);
 }
 
-static void test_handshake(void **state)
+TEST(test_handshake)
 {
 	struct net_params p = {.delay_ns = DELAY};
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct net *net = net_of(&p, all[i], 1000000);
 
@@ -114,11 +111,10 @@ static void test_handshake(void **state)
 }
 
 /* Both ends are open: nobody asks again, nor answers, when that would have been due. */
-static void test_handshake_ends(void **state)
+TEST(test_handshake_ends)
 {
 	struct net_params p = {.delay_ns = DELAY};
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct net *net = net_of(&p, all[i], MSS);
 		unsigned n;
@@ -132,7 +128,7 @@ static void test_handshake_ends(void **state)
 }
 
 /* Lost SYNs and SYN-ACKs are sent again after 1, 2, 4 s; the window starts at one after two. */
-static void test_handshake_with_loss(void **state)
+TEST(test_handshake_with_loss)
 {
 	static const struct {
 		unsigned syns, synacks;
@@ -140,7 +136,6 @@ static void test_handshake_with_loss(void **state)
 		unsigned window;
 	} cases[] = {{1, 0, 1, 10}, {2, 0, 3, 1}, {3, 0, 7, 1}, {0, 1, 1, 10}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct net_params p = {
 			.delay_ns = DELAY,
@@ -159,11 +154,10 @@ static void test_handshake_with_loss(void **state)
 	}
 }
 
-static void test_slow_start_doubles(void **state)
+TEST(test_slow_start_doubles)
 {
 	struct net_params p = {.delay_ns = DELAY};
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct net *net = net_of(&p, all[i], ENDLESS);
 
@@ -179,14 +173,13 @@ static void test_slow_start_doubles(void **state)
 }
 
 /* The first sixteen acknowledgements come for each segment, then for every second. */
-static void test_acknowledges_every_second(void **state)
+TEST(test_acknowledges_every_second)
 {
 	struct net_params p = {.delay_ns = DELAY, .rate_bps = 10000000, .queue = 1000};
 	struct net *net = net_of(&p, TRANSPORT_NEWRENO, ENDLESS);
 	unsigned acks = 0;
 	uint64_t delivered;
 
-	(void)state;
 	net_run(net, SECOND);
 	delivered = stats_of(net)->delivered / MSS;
 	for (unsigned i = 0; i < net->n_log; i++)
@@ -197,7 +190,7 @@ static void test_acknowledges_every_second(void **state)
 }
 
 /* One segment more than full pairs, after the quick ones: its acknowledgement waits. */
-static void test_delayed_acknowledgement(void **state)
+TEST(test_delayed_acknowledgement)
 {
 	static const struct {
 		enum transport transport;
@@ -208,7 +201,6 @@ static void test_delayed_acknowledgement(void **state)
 		{TRANSPORT_QUIC, 25 * MS, 25 * MS},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct net_params p = {.delay_ns = DELAY};
 		struct net *net = net_of(&p, cases[i].transport, ENDLESS);
@@ -246,7 +238,7 @@ static void test_delayed_acknowledgement(void **state)
 }
 
 /* Losses in one window, by number of the data segment; all are repaired without a timeout. */
-static void test_losses_in_a_window(void **state)
+TEST(test_losses_in_a_window)
 {
 	static const struct {
 		uint32_t drop[5];
@@ -260,7 +252,6 @@ static void test_losses_in_a_window(void **state)
 		{{71, 80, 91, 104, 119}, 5},
 	};
 
-	(void)state;
 	for (size_t t = 0; t < 3; t++) {
 		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 			struct net_params p = {
@@ -281,7 +272,7 @@ static void test_losses_in_a_window(void **state)
 }
 
 /* After one loss the window is what the algorithm says, once. */
-static void test_window_after_a_loss(void **state)
+TEST(test_window_after_a_loss)
 {
 	static const uint32_t drop[] = {50};
 	static const struct {
@@ -290,7 +281,6 @@ static void test_window_after_a_loss(void **state)
 	} cases[] = {{TRANSPORT_NEWRENO, 0.5}, {TRANSPORT_CUBIC, 0.7}};
 	struct net_params p = {.delay_ns = DELAY, .drop = drop, .n_drop = 1};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct net *net = net_of(&p, cases[i].transport, ENDLESS);
 		const struct tcp_sender *t = &net->conns[0].tcp.sender;
@@ -313,12 +303,11 @@ static void test_window_after_a_loss(void **state)
 }
 
 /* The retransmission is lost as well: seen by time, without a timeout. */
-static void test_lost_retransmission(void **state)
+TEST(test_lost_retransmission)
 {
 	/* After 10, 20 and 40 segments number 75 is in a window of 80. */
 	uint32_t drop[2] = {75, 0};
 
-	(void)state;
 	for (size_t t = 0; t < 3; t++) {
 		struct net_params p = {.delay_ns = DELAY, .drop = drop, .n_drop = 1};
 		struct net *net = net_of(&p, all[t], 400 * MSS);
@@ -348,11 +337,10 @@ static void test_lost_retransmission(void **state)
 }
 
 /* The tail of a transfer is lost: a probe finds out, sooner than a timeout would. */
-static void test_tail_loss(void **state)
+TEST(test_tail_loss)
 {
 	static const uint32_t drop[] = {25, 26, 27, 28, 29};
 
-	(void)state;
 	for (size_t t = 0; t < 2; t++) {
 		for (unsigned n = 1; n <= 5; n++) {
 			struct net_params p = {
@@ -383,14 +371,13 @@ static void test_tail_loss(void **state)
 }
 
 /* Everything is lost from some time on: a probe, then timeouts that double up to two minutes. */
-static void test_back_off(void **state)
+TEST(test_back_off)
 {
 	struct net_params p = {.delay_ns = DELAY, .cut_ns = 2 * RTT};
 	struct net *net = net_of(&p, TRANSPORT_NEWRENO, ENDLESS);
 	uint64_t rto_ns = RTT + 200 * MS, last_ns = 0;
 	unsigned n = 0;
 
-	(void)state;
 	net_run(net, 1000 * SECOND);
 	for (unsigned i = 0; i < net->n_log; i++) {
 		const struct net_sent *s = &net->log[i];
@@ -413,14 +400,13 @@ static void test_back_off(void **state)
 }
 
 /* QUIC sends probes, of new data, that double from the first on. */
-static void test_quic_probes(void **state)
+TEST(test_quic_probes)
 {
 	struct net_params p = {.delay_ns = DELAY, .cut_ns = 2 * RTT};
 	struct net *net = net_of(&p, TRANSPORT_QUIC, ENDLESS);
 	uint64_t last_ns = 0, last_gap_ns = 0;
 	unsigned n = 0;
 
-	(void)state;
 	net_run(net, 60 * SECOND);
 	for (unsigned i = 0; i < net->n_log; i++) {
 		const struct net_sent *s = &net->log[i];
@@ -441,12 +427,11 @@ static void test_quic_probes(void **state)
 }
 
 /* When all of a long time was lost, QUIC starts again from two packets. */
-static void test_persistent_congestion(void **state)
+TEST(test_persistent_congestion)
 {
 	static const uint32_t runs[][2] = {{30, 73}, {60, 63}};
 	uint32_t drop[128];
 
-	(void)state;
 	for (size_t k = 0; k < 2; k++) {
 		struct net_params p = {.delay_ns = DELAY, .drop = drop};
 		struct net *net;
@@ -471,13 +456,12 @@ static void test_persistent_congestion(void **state)
 }
 
 /* No number is used twice, and each byte is sent again until it is there. */
-static void test_quic_numbers(void **state)
+TEST(test_quic_numbers)
 {
 	struct net_params p = {.delay_ns = DELAY, .loss = 0.1, .seed = 5};
 	struct net *net = net_of(&p, TRANSPORT_QUIC, 1000 * MSS);
 	uint64_t next = 0;
 
-	(void)state;
 	assert_true(net_finish(net, 100 * SECOND));
 	for (unsigned i = 0; i < net->n_log; i++)
 		if (net->log[i].segment.len)
@@ -487,9 +471,8 @@ static void test_quic_numbers(void **state)
 }
 
 /* A segment that is late by less than a quarter of the round trip, or by two others. */
-static void test_reordering(void **state)
+TEST(test_reordering)
 {
-	(void)state;
 	for (size_t t = 0; t < 3; t++) {
 		/* A queue keeps segments apart, 1.2 ms each. */
 		struct net_params p = {
@@ -521,9 +504,8 @@ static void test_reordering(void **state)
 	}
 }
 
-static void test_lost_acknowledgements(void **state)
+TEST(test_lost_acknowledgements)
 {
-	(void)state;
 	for (size_t t = 0; t < 3; t++) {
 		struct net_params p = {.delay_ns = DELAY, .ack_loss = 0.3, .seed = 3};
 		struct net *net = net_of(&p, all[t], 2000 * MSS);
@@ -536,12 +518,11 @@ static void test_lost_acknowledgements(void **state)
 	}
 }
 
-static void test_receive_window(void **state)
+TEST(test_receive_window)
 {
 	static const uint32_t drop[] = {25};
 	struct net_params p = {.delay_ns = DELAY, .drop = drop, .n_drop = 1};
 
-	(void)state;
 	for (size_t t = 0; t < 3; t++) {
 		struct conn_params params = params_of(all[t], 500 * MSS);
 		struct net *net;
@@ -569,7 +550,7 @@ static void test_receive_window(void **state)
 }
 
 /* A timeout that only a pause of the path caused is taken back (F-RTO or timestamps). */
-static void test_spurious_timeout(void **state)
+TEST(test_spurious_timeout)
 {
 	struct net_params p = {
 		.delay_ns = DELAY,
@@ -580,7 +561,6 @@ static void test_spurious_timeout(void **state)
 	const struct tcp_sender *t = &net->conns[0].tcp.sender;
 	uint32_t before;
 
-	(void)state;
 	net_run(net, p.pause_ns);
 	before = t->window.cwnd;
 	net_run(net, p.resume_ns - MS);
@@ -594,7 +574,7 @@ static void test_spurious_timeout(void **state)
 }
 
 /* After a pause of the sender the window is halved for each timeout of it, down to ten. */
-static void test_idle_restart(void **state)
+TEST(test_idle_restart)
 {
 	struct net_params p = {.delay_ns = DELAY};
 	struct net *net = net_of(&p, TRANSPORT_NEWRENO, 310 * MSS);
@@ -603,7 +583,6 @@ static void test_idle_restart(void **state)
 	struct segment out;
 	unsigned n = 0;
 
-	(void)state;
 	assert_true(net_finish(net, SECOND));
 	before = conn->tcp.sender.window.cwnd;
 	total = conn->stream.total;
@@ -616,12 +595,11 @@ static void test_idle_restart(void **state)
 	net_destroy(net);
 }
 
-static void test_stop(void **state)
+TEST(test_stop)
 {
 	static const uint32_t drop[] = {40, 41, 42};
 	struct net_params p = {.delay_ns = DELAY, .drop = drop, .n_drop = 3};
 
-	(void)state;
 	for (size_t t = 0; t < 3; t++) {
 		struct net *net = net_of(&p, all[t], ENDLESS);
 		uint64_t most;
@@ -639,12 +617,11 @@ static void test_stop(void **state)
 }
 
 /* Stopped before it was open: nothing is asked any more. */
-static void test_stop_at_once(void **state)
+TEST(test_stop_at_once)
 {
 	struct net_params p = {.delay_ns = DELAY, .drop_syns = 1000};
 	struct net *net = net_of(&p, TRANSPORT_CUBIC, ENDLESS);
 
-	(void)state;
 	net_run(net, 10 * MS);
 	conn_stop(&net->conns[0], net->now_ns);
 	assert_true(conn_done(&net->conns[0]));
@@ -654,14 +631,13 @@ static void test_stop_at_once(void **state)
 }
 
 /* The most recent block comes first; three at most; what came twice before all. */
-static void test_sack_blocks(void **state)
+TEST(test_sack_blocks)
 {
 	struct conn_params params = params_of(TRANSPORT_NEWRENO, ENDLESS);
 	static const uint64_t arrive[] = {2, 4, 6, 8, 4};
 	struct segment out = {0}, in = {.len = MSS};
 	struct conn conn;
 
-	(void)state;
 	params.handshake = false;
 	conn_init(&conn, &params, 0);
 	for (size_t i = 0; i < 5; i++) {
@@ -688,36 +664,4 @@ static void test_sack_blocks(void **state)
 	assert_true(conn_send(&conn, CONN_RECEIVER, MS, &out));
 	assert_int_equal(out.ack, 5 * MSS);
 	assert_int_equal(out.n_sacks, 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_params),
-		cmocka_unit_test(test_bytes_of_a_segment),
-		cmocka_unit_test(test_handshake),
-		cmocka_unit_test(test_handshake_ends),
-		cmocka_unit_test(test_handshake_with_loss),
-		cmocka_unit_test(test_slow_start_doubles),
-		cmocka_unit_test(test_acknowledges_every_second),
-		cmocka_unit_test(test_delayed_acknowledgement),
-		cmocka_unit_test(test_losses_in_a_window),
-		cmocka_unit_test(test_window_after_a_loss),
-		cmocka_unit_test(test_lost_retransmission),
-		cmocka_unit_test(test_tail_loss),
-		cmocka_unit_test(test_back_off),
-		cmocka_unit_test(test_quic_probes),
-		cmocka_unit_test(test_persistent_congestion),
-		cmocka_unit_test(test_quic_numbers),
-		cmocka_unit_test(test_reordering),
-		cmocka_unit_test(test_lost_acknowledgements),
-		cmocka_unit_test(test_receive_window),
-		cmocka_unit_test(test_spurious_timeout),
-		cmocka_unit_test(test_idle_restart),
-		cmocka_unit_test(test_stop),
-		cmocka_unit_test(test_stop_at_once),
-		cmocka_unit_test(test_sack_blocks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,9 +69,8 @@ static uint64_t draw_rate(uint64_t seed)
 }
 
 /* Alone at a link with a buffer: the link is used, and at most two products are in flight. */
-static void test_alone_at_a_queue(void **state)
+TEST(test_alone_at_a_queue)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(8); seed++) {
 		struct run r;
 
@@ -90,9 +89,8 @@ static void test_alone_at_a_queue(void **state)
 }
 
 /* A policer: the rate is used, and it sends up to a quarter more for as long as it likes. */
-static void test_alone_at_a_policer(void **state)
+TEST(test_alone_at_a_policer)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(8); seed++) {
 		struct run r;
 
@@ -107,11 +105,10 @@ static void test_alone_at_a_policer(void **state)
 }
 
 /* One in twenty is lost by chance: it uses the link, where NewReno's window would be five. */
-static void test_loss_does_not_slow_it(void **state)
+TEST(test_loss_does_not_slow_it)
 {
 	struct run r;
 
-	(void)state;
 	draw_path(&r, 1, 20000000);
 	r.p.delay_ns = 20 * MS;
 	r.p.rate_bps = 20000000;
@@ -123,13 +120,12 @@ static void test_loss_does_not_slow_it(void **state)
 }
 
 /* In startup the bandwidth doubles in each round: after n round trips 10 × 2^n segments. */
-static void test_startup_doubles(void **state)
+TEST(test_startup_doubles)
 {
 	const struct conn_params params = {TRANSPORT_BBR, MSS, 0, WIDE, true, 0, false};
 	struct net_params p = {.delay_ns = 50 * MS, .rate_bps = 400000000, .queue = 5000};
 	struct net *net = net_create(&p, &params, 1);
 
-	(void)state;
 	for (unsigned n = 2; n < 7; n++) {
 		double sent;
 
@@ -138,16 +134,4 @@ static void test_startup_doubles(void **state)
 		assert_in_range((uint64_t)sent, 5U << n, 40U << n);
 	}
 	net_destroy(net);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone_at_a_queue),
-		cmocka_unit_test(test_alone_at_a_policer),
-		cmocka_unit_test(test_loss_does_not_slow_it),
-		cmocka_unit_test(test_startup_doubles),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

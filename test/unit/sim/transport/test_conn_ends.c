@@ -13,13 +13,12 @@
 #define N      (sizeof(rows) / sizeof(rows[0]))
 
 /* A SYN without an answer: again after 1, 2, 4 s and so on, up to 64, for ever. */
-static void test_syn_back_off(void **state)
+TEST(test_syn_back_off)
 {
 	struct handshake h;
 	struct segment out;
 	uint64_t now_ns = 0, wait_ns = SECOND;
 
-	(void)state;
 	handshake_init(&h, true, 0);
 	for (unsigned i = 0; i < 300; i++) {
 		struct handshake_end *e = &h.end[CONN_SENDER];
@@ -44,11 +43,10 @@ static void test_syn_back_off(void **state)
 }
 
 /* The timers of one machine run out together, on the grid of its clock. */
-static void test_syn_clock(void **state)
+TEST(test_syn_clock)
 {
 	struct segment out;
 
-	(void)state;
 	for (uint64_t clock_ns = 0; clock_ns < 3 * MS; clock_ns += MS) {
 		struct handshake h;
 
@@ -72,13 +70,12 @@ static bool hears(struct handshake *h, enum conn_end end, uint64_t now_ns, bool 
 }
 
 /* The other's word opens an end; asked again, it says it again. */
-static void test_three_ways(void **state)
+TEST(test_three_ways)
 {
 	struct handshake h;
 	struct segment out;
 	uint64_t rtt_ns;
 
-	(void)state;
 	handshake_init(&h, true, 0);
 	handshake_send(&h, CONN_SENDER, MS, &out);
 	/* What is of no use: the receiver's own kind, and data before anything was said. */
@@ -117,13 +114,12 @@ static void test_three_ways(void **state)
 }
 
 /* An echo of nothing, or of what is yet to be, is no round trip. */
-static void test_no_round_trip(void **state)
+TEST(test_no_round_trip)
 {
 	static const struct {
 		uint64_t echo_ns, rtt_ns;
 	} rows[] = {{0, 0}, {1, 50 * MS - 1}, {50 * MS, 0}, {50 * MS + 1, 0}, {UINT64_MAX, 0}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct handshake h;
 		struct segment out;
@@ -137,13 +133,12 @@ static void test_no_round_trip(void **state)
 }
 
 /* Open from the start: nobody asks, and a SYN-ACK out of nowhere is not answered. */
-static void test_no_handshake(void **state)
+TEST(test_no_handshake)
 {
 	struct handshake h;
 	struct segment out;
 	uint64_t rtt_ns;
 
-	(void)state;
 	handshake_init(&h, false, 0);
 	for (int end = CONN_SENDER; end <= CONN_RECEIVER; end++) {
 		assert_true(h.end[end].open);
@@ -154,7 +149,7 @@ static void test_no_handshake(void **state)
 }
 
 /* Bytes as segments: the last one may be short. */
-static void test_stream_segments(void **state)
+TEST(test_stream_segments)
 {
 	static const struct {
 		uint64_t bytes;
@@ -162,7 +157,6 @@ static void test_stream_segments(void **state)
 	} rows[] = {{1, 1, 1}, {999, 1, 999}, {1000, 1, 1000}, {1001, 2, 1}, {2999, 3, 999},
 		{3000, 3, 1000}, {0, STREAM_ENDLESS, 1000}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct conn_params params = {.mss = MSS, .bytes = rows[i].bytes, .window = 64000};
 		struct segment out;
@@ -187,7 +181,7 @@ static void test_stream_segments(void **state)
 }
 
 /* A stream of 2,500 bytes by a window of 2,100, or 2,000 for what is full. */
-static void test_stream_window(void **state)
+TEST(test_stream_window)
 {
 	static const struct {
 		uint32_t window, una, seg;
@@ -202,7 +196,6 @@ static void test_stream_window(void **state)
 		{1499, 1, 2, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct conn_params params = {.mss = MSS, .bytes = 2500, .window = rows[i].window};
 		struct stream s;
@@ -213,7 +206,7 @@ static void test_stream_window(void **state)
 }
 
 /* What a byte's place says of segments. */
-static void test_stream_places(void **state)
+TEST(test_stream_places)
 {
 	static const struct {
 		uint64_t byte;
@@ -223,7 +216,6 @@ static void test_stream_places(void **state)
 	struct conn_params params = {.mss = MSS, .bytes = 2500, .window = 64000};
 	struct stream s;
 
-	(void)state;
 	assert_int_equal(stream_init(&s, &params), 0);
 	for (size_t i = 0; i < N; i++) {
 		assert_int_equal(stream_below(&s, rows[i].byte), rows[i].below);
@@ -238,7 +230,7 @@ static void test_stream_places(void **state)
 }
 
 /* Two ranges above base, [10, 20) and [30, 40); then [from, to). */
-static void test_ranges_by_hand(void **state)
+TEST(test_ranges_by_hand)
 {
 	static const struct {
 		uint64_t from, to;
@@ -268,7 +260,6 @@ static void test_ranges_by_hand(void **state)
 		{41, 50, RANGES_NEW, 100, 3, {110, 120}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct ranges r = {.base = 100, .n = 2, .at = {{10, 20}, {30, 40}}};
 
@@ -284,11 +275,10 @@ static void test_ranges_by_hand(void **state)
 }
 
 /* Full: what would be one range more is refused, and what touches one is not. */
-static void test_ranges_full(void **state)
+TEST(test_ranges_full)
 {
 	struct ranges r = {.base = 7};
 
-	(void)state;
 	assert_int_equal(ranges_add(&r, 2, 7), RANGES_HAD);
 	assert_int_equal(ranges_add(&r, 6, 8), RANGES_NEW);
 	ranges_skip_hole(&r); /* there is none */
@@ -346,7 +336,7 @@ static unsigned tcp_quick_acks(struct listener *l, uint64_t now_ns)
 }
 
 /* As many quick ones as half of the window holds, two at least and sixteen at most. */
-static void test_quick_acks(void **state)
+TEST(test_quick_acks)
 {
 	static const struct {
 		uint32_t window;
@@ -354,7 +344,6 @@ static void test_quick_acks(void **state)
 	} rows[] = {
 		{1000, 2}, {4000, 2}, {5999, 2}, {6000, 3}, {31999, 15}, {32000, 16}, {64000, 16}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct listener l = begin_listening(rows[i].window, 0);
 
@@ -366,7 +355,7 @@ static void test_quick_acks(void **state)
 }
 
 /* Gap after gap between lone segments: how long the answer to the last may wait. */
-static void test_ack_patience(void **state)
+TEST(test_ack_patience)
 {
 	static const struct {
 		uint64_t rtt_ns, gaps_ms[3];
@@ -383,7 +372,6 @@ static void test_ack_patience(void **state)
 		{0, {39, 48, 50}, 88, 40},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct listener l = begin_listening(64000, rows[i].rtt_ns);
 		uint64_t now_ns = SECOND, least;
@@ -405,14 +393,13 @@ static void test_ack_patience(void **state)
 }
 
 /* After waiting in vain: twice as long, up to the timeout; after a longer silence, not at all. */
-static void test_ack_in_vain(void **state)
+TEST(test_ack_in_vain)
 {
 	static const uint64_t patience_ms[] = {80, 160, 320, 399, 399};
 	struct listener l = begin_listening(64000, 133 * MS);
 	uint64_t now_ns = SECOND;
 	struct segment out;
 
-	(void)state;
 	assert_int_equal(tcp_quick_acks(&l, now_ns), 16);
 	for (size_t i = 0; i < 5; i++) {
 		now_ns = l.tcp.ack_ns;
@@ -438,14 +425,13 @@ static void test_ack_in_vain(void **state)
 }
 
 /* A second small segment brings the answer forward only if that is due soon. */
-static void test_ack_due_soon(void **state)
+TEST(test_ack_due_soon)
 {
 	static const struct {
 		uint64_t gap_ms;
 		bool at_once;
 	} rows[] = {{1, false}, {10, false}, {39, true}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct listener l = begin_listening(64000, 300 * MS);
 		uint64_t now_ns = SECOND, due_ns;
@@ -464,7 +450,7 @@ static void test_ack_due_soon(void **state)
 
 /* What came twice is answered at once, and so are the next ones; and what is beyond the window
  * never came. */
-static void test_tcp_what_counts(void **state)
+TEST(test_tcp_what_counts)
 {
 	static const struct {
 		uint64_t seq;
@@ -476,7 +462,6 @@ static void test_tcp_what_counts(void **state)
 	uint64_t before;
 	struct segment out;
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct listener narrow = begin_listening(4000, 0);
 
@@ -500,7 +485,7 @@ static void test_tcp_what_counts(void **state)
 }
 
 /* Blocks that have become one are told once, and of the others those that grew last. */
-static void test_tcp_blocks_join(void **state)
+TEST(test_tcp_blocks_join)
 {
 	static const struct {
 		uint64_t seg;
@@ -521,7 +506,6 @@ static void test_tcp_blocks_join(void **state)
 	};
 	struct listener l = begin_listening(64000, 0);
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct segment out;
 
@@ -535,12 +519,11 @@ static void test_tcp_blocks_join(void **state)
 }
 
 /* A range too many is not kept, which is said at once. */
-static void test_tcp_ranges_full(void **state)
+TEST(test_tcp_ranges_full)
 {
 	struct listener l = begin_listening(1000000, 0);
 	struct segment out;
 
-	(void)state;
 	for (uint64_t i = 1; i <= RANGES_MAX; i++)
 		assert_true(tcp_hears(&l, MS, 2 * i * MSS, MSS, &out));
 	assert_true(tcp_hears(&l, MS, 100 * MSS, MSS, &out));
@@ -561,12 +544,11 @@ static bool quic_hears(struct listener *l, uint64_t now_ns, uint64_t number, uin
 }
 
 /* A packet in turn waits 25 ms for another; the echo is of the largest, with its wait. */
-static void test_quic_ack_delay(void **state)
+TEST(test_quic_ack_delay)
 {
 	struct listener l = begin_listening(64000, 0);
 	struct segment out;
 
-	(void)state;
 	assert_false(quic_hears(&l, 100 * MS, 0, 0, MSS, &out));
 	assert_int_equal(l.quic.ack_ns, 125 * MS);
 	quic_receiver_expire(&l.quic, 125 * MS - 1);
@@ -596,7 +578,7 @@ static void test_quic_ack_delay(void **state)
 }
 
 /* What comes twice, or from beyond the window, is not heard of. */
-static void test_quic_what_counts(void **state)
+TEST(test_quic_what_counts)
 {
 	static const struct {
 		uint64_t number, offset;
@@ -617,7 +599,6 @@ static void test_quic_what_counts(void **state)
 		{UINT32_MAX, 1000, 1000, true, 2000},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct listener l = begin_listening(4000, 0);
 		struct segment out;
@@ -632,24 +613,22 @@ static void test_quic_what_counts(void **state)
 }
 
 /* The end of the data is told at once. */
-static void test_quic_fin(void **state)
+TEST(test_quic_fin)
 {
 	struct listener l = begin_listening(4000, 0);
 	struct segment in = {.len = 10, .fin = true, .sent_ns = MS}, out;
 
-	(void)state;
 	quic_receiver_receive(&l.quic, &l.stream, 2 * MS, &in);
 	assert_true(quic_receiver_send(&l.quic, 2 * MS, &out));
 }
 
 /* Four ranges at most, the latest first; the oldest is what is below all holes. */
-static void test_quic_blocks(void **state)
+TEST(test_quic_blocks)
 {
 	static const uint64_t numbers[] = {0, 2, 4, 6, 8};
 	struct listener l = begin_listening(64000, 0);
 	struct segment out;
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++) {
 		quic_hears(&l, MS, numbers[i], i * MSS, MSS, &out);
 		if (i == 0)
@@ -663,12 +642,11 @@ static void test_quic_blocks(void **state)
 }
 
 /* One hole too many: what is below it is not spoken of any more, and above it all is. */
-static void test_quic_floor(void **state)
+TEST(test_quic_floor)
 {
 	struct listener l = begin_listening(64000, 0);
 	struct segment out;
 
-	(void)state;
 	quic_hears(&l, MS, 0, 0, MSS, &out);
 	for (uint64_t i = 1; i <= RANGES_MAX + 1; i++)
 		quic_hears(&l, MS, 10 * i, 0, MSS, &out);
@@ -684,7 +662,7 @@ static void test_quic_floor(void **state)
 }
 
 /* As IP packets: whichever the transport, SYNs and answers with up to four ranges. */
-static void test_bytes_of_kinds(void **state)
+TEST(test_bytes_of_kinds)
 {
 	static const struct {
 		struct segment segment;
@@ -702,40 +680,8 @@ static void test_bytes_of_kinds(void **state)
 	struct conn_params tcp = {.transport = TRANSPORT_NEWRENO};
 	struct conn_params quic = {.transport = TRANSPORT_QUIC};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		assert_int_equal(segment_bytes(&tcp, &rows[i].segment), rows[i].tcp);
 		assert_int_equal(segment_bytes(&quic, &rows[i].segment), rows[i].quic);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_syn_back_off),
-		cmocka_unit_test(test_syn_clock),
-		cmocka_unit_test(test_three_ways),
-		cmocka_unit_test(test_no_round_trip),
-		cmocka_unit_test(test_no_handshake),
-		cmocka_unit_test(test_stream_segments),
-		cmocka_unit_test(test_stream_window),
-		cmocka_unit_test(test_stream_places),
-		cmocka_unit_test(test_ranges_by_hand),
-		cmocka_unit_test(test_ranges_full),
-		cmocka_unit_test(test_quick_acks),
-		cmocka_unit_test(test_ack_patience),
-		cmocka_unit_test(test_ack_in_vain),
-		cmocka_unit_test(test_ack_due_soon),
-		cmocka_unit_test(test_tcp_what_counts),
-		cmocka_unit_test(test_tcp_blocks_join),
-		cmocka_unit_test(test_tcp_ranges_full),
-		cmocka_unit_test(test_quic_ack_delay),
-		cmocka_unit_test(test_quic_what_counts),
-		cmocka_unit_test(test_quic_fin),
-		cmocka_unit_test(test_quic_blocks),
-		cmocka_unit_test(test_quic_floor),
-		cmocka_unit_test(test_bytes_of_kinds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,12 +43,11 @@ static double window_under_loss(enum transport transport, double p, uint64_t del
  * and is halved at each loss is sqrt(3 / 2p) on average. It knows neither timeouts nor that two
  * losses in one window halve it once.
  */
-static void test_square_root_law(void **state)
+TEST(test_square_root_law)
 {
 	/* The last ones take the longest. */
 	static const double losses[] = {0.02, 0.01, 0.005, 0.002, 0.001};
 
-	(void)state;
 	for (size_t t = 0; t < 3; t += 2) {
 		for (size_t i = 0; i < ROUNDS(5); i++) {
 			double want = sqrt(1.5 / losses[i]);
@@ -63,13 +62,12 @@ static void test_square_root_law(void **state)
 
 /* CUBIC where it is not NewReno: RFC 9438's average window, (C (4 - 0.3) / 1.2)^(1/4) RTT^(3/4)
  * / p^(3/4), when that is the larger. */
-static void test_cubic_law(void **state)
+TEST(test_cubic_law)
 {
 	double rtt = 0.2, p = 0.0005;
 	double want = pow(0.4 * 3.7 / 1.2, 0.25) * pow(rtt, 0.75) / pow(p, 0.75);
 	double got = window_under_loss(TRANSPORT_CUBIC, p, 100 * MS);
 
-	(void)state;
 	if (getenv("CONN_FIGURES"))
 		printf("cubic: %.2f, law %.2f\n", got, want);
 	assert_near(got / want, 1, 0.2);
@@ -127,11 +125,10 @@ static void print_flow_figure(const char *what, enum transport transport, const 
 }
 
 /* Two connections, the second ten seconds later, get the same in the end. */
-static void test_two_at_a_queue(void **state)
+TEST(test_two_at_a_queue)
 {
 	struct net_params np = {.delay_ns = DELAY, .rate_bps = 10000000, .queue = 40, .seed = 1};
 
-	(void)state;
 	for (size_t t = 0; t < 3; t++) {
 		struct share s = share_of(&np, all[t], 2, 10 * SECOND, 60, 300);
 
@@ -142,7 +139,7 @@ static void test_two_at_a_queue(void **state)
 }
 
 /* Ten connections through a policer that has no queue: windows of three and four segments. */
-static void test_ten_at_a_policer(void **state)
+TEST(test_ten_at_a_policer)
 {
 	struct net_params np = {
 		.delay_ns = DELAY,
@@ -151,7 +148,6 @@ static void test_ten_at_a_policer(void **state)
 		.seed = 1,
 	};
 
-	(void)state;
 	for (size_t t = 0; t < 3; t++) {
 		struct share s = share_of(&np, all[t], 10, 13 * MS, 20, 220);
 
@@ -166,7 +162,7 @@ static void test_ten_at_a_policer(void **state)
  * Five hundred share 5 Mbit/s: less than a segment a round trip each, so they live on timeouts. On
  * one host they time out together, and who comes first then, comes first again: a few have it all.
  */
-static void test_crowd_at_a_policer(void **state)
+TEST(test_crowd_at_a_policer)
 {
 	struct net_params np = {
 		.delay_ns = DELAY,
@@ -175,7 +171,6 @@ static void test_crowd_at_a_policer(void **state)
 		.seed = 1,
 	};
 
-	(void)state;
 	for (size_t t = 0; t < 2; t++) {
 		struct share hosts, host;
 
@@ -238,9 +233,8 @@ static void check_bad_run(struct net *net, enum transport transport, uint64_t se
 			(unsigned long long)bytes, (unsigned long long)s->bytes);
 }
 
-static void test_always_completes(void **state)
+TEST(test_always_completes)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++) {
 		for (size_t t = 0; t < (seed % 3 ? 3 : 5); t++) {
 			struct net *net = bad_run(all[t], seed);
@@ -258,9 +252,8 @@ static bool same_sent(const struct net_sent *a, const struct net_sent *b)
 }
 
 /* Two runs with one seed are alike. */
-static void test_determinism(void **state)
+TEST(test_determinism)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(20); seed++) {
 		for (size_t t = 0; t < 5; t++) {
 			struct net *a = bad_run(all[t], seed), *b = bad_run(all[t], seed);
@@ -321,9 +314,8 @@ static struct segment random_segment(struct prng *prng, uint64_t near, uint64_t 
 }
 
 /* Whatever is told, by whoever: both ends stay in order, and keep to the receive window. */
-static void test_nonsense_is_survived(void **state)
+TEST(test_nonsense_is_survived)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(100); seed++) {
 		struct conn_params params = params_of(all[seed % 5], 0);
 		struct conn conn;
@@ -366,20 +358,4 @@ static void test_nonsense_is_survived(void **state)
 			}
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_square_root_law),
-		cmocka_unit_test(test_cubic_law),
-		cmocka_unit_test(test_two_at_a_queue),
-		cmocka_unit_test(test_ten_at_a_policer),
-		cmocka_unit_test(test_crowd_at_a_policer),
-		cmocka_unit_test(test_always_completes),
-		cmocka_unit_test(test_determinism),
-		cmocka_unit_test(test_nonsense_is_survived),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 #define N  (sizeof(rows) / sizeof(rows[0]))
 
 /* Slow start ends at the threshold, to the segment; what is left over counts for what follows. */
-static void test_slow_start_ends(void **state)
+TEST(test_slow_start_ends)
 {
 	static const struct {
 		uint32_t cwnd, ssthresh;
@@ -31,7 +31,6 @@ static void test_slow_start_ends(void **state)
 		{12, 12, false, 12, 5, 12, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct window w;
 
@@ -46,7 +45,7 @@ static void test_slow_start_ends(void **state)
 	}
 }
 
-static void test_increase(void **state)
+TEST(test_increase)
 {
 	static const struct {
 		uint32_t credit, pace, acked, cwnd, left;
@@ -62,7 +61,6 @@ static void test_increase(void **state)
 		{39, 10, 13, 22, 3},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct window w = {.cwnd = 20, .credit = rows[i].credit};
 
@@ -73,7 +71,7 @@ static void test_increase(void **state)
 }
 
 /* Whether a window of ten is all used is looked at once a round trip, unless it is just now. */
-static void test_window_use(void **state)
+TEST(test_window_use)
 {
 	static const struct {
 		struct window w;
@@ -89,7 +87,6 @@ static void test_window_use(void **state)
 		{{.limited = true, .used = 6, .used_until = 50}, 11, 40, 53, true, 13, 53},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct window w = rows[i].w;
 
@@ -102,7 +99,7 @@ static void test_window_use(void **state)
 }
 
 /* Halved for each timeout that has passed wholly; the threshold remembers three quarters. */
-static void test_restart(void **state)
+TEST(test_restart)
 {
 	static const struct {
 		uint32_t cwnd, ssthresh;
@@ -120,7 +117,6 @@ static void test_restart(void **state)
 		{10, 2, 9000, 10, 8},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct window w = {.cwnd = rows[i].cwnd, .ssthresh = rows[i].ssthresh};
 
@@ -131,14 +127,13 @@ static void test_restart(void **state)
 }
 
 /* beta is a half, or 717/1024, and two segments the least. */
-static void test_reduced(void **state)
+TEST(test_reduced)
 {
 	static const struct {
 		uint32_t cwnd, newreno, cubic;
 	} rows[] = {{1, 2, 2}, {2, 2, 2}, {3, 2, 2}, {4, 2, 2}, {5, 2, 3}, {6, 3, 4}, {7, 3, 4},
 		{10, 5, 7}, {100, 50, 70}, {1000, 500, 700}, {100000, 50000, 70019}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct window a, b;
 
@@ -154,13 +149,12 @@ static void test_reduced(void **state)
 }
 
 /* Fast convergence is for who lost below the last maximum, not at it. */
-static void test_cubic_maximum(void **state)
+TEST(test_cubic_maximum)
 {
 	static const struct {
 		uint32_t cwnd, max;
 	} rows[] = {{101, 101}, {100, 100}, {99, 84}, {50, 42}, {3, 2}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct window w;
 
@@ -186,7 +180,7 @@ static uint32_t cubic_pace(const struct window *w, double start_s, double now_s,
 	return pace < 2 ? 2 : (uint32_t)pace;
 }
 
-static void test_cubic_pace(void **state)
+TEST(test_cubic_pace)
 {
 	static const struct {
 		uint32_t cwnd, max, rtt_us;
@@ -194,7 +188,6 @@ static void test_cubic_pace(void **state)
 		{3, 4, 1000}, {90, 80, 40000}, {50, 50, 40000}, {2, 9, 500000},
 		{100, 500, 0}}; /* K is ten seconds */
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct window w;
 
@@ -217,12 +210,11 @@ static void test_cubic_pace(void **state)
 }
 
 /* The pace stays for 28 ms as long as the window does. */
-static void test_cubic_pace_stays(void **state)
+TEST(test_cubic_pace_stays)
 {
 	struct window w;
 	uint32_t first;
 
-	(void)state;
 	window_init(&w, &cubic);
 	w.cwnd = 100;
 	w.cubic.max = 100;
@@ -248,11 +240,10 @@ static void test_cubic_pace_stays(void **state)
 }
 
 /* A path of which nothing is known: one in twenty at least. After an hour: as fast as may be. */
-static void test_cubic_bounds(void **state)
+TEST(test_cubic_bounds)
 {
 	struct window w;
 
-	(void)state;
 	window_init(&w, &cubic);
 	w.cwnd = 30;
 	w.growth->avoid(&w, 0, MS);
@@ -274,7 +265,7 @@ static void test_cubic_bounds(void **state)
 }
 
 /* W(t) is right for windows of any size, for 17 minutes. */
-static void test_cubic_range(void **state)
+TEST(test_cubic_range)
 {
 	static const struct {
 		uint32_t cwnd, seconds, pace;
@@ -285,7 +276,6 @@ static void test_cubic_range(void **state)
 		{1600000000, 1200, 3},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct window w;
 
@@ -308,13 +298,12 @@ static void test_cubic_range(void **state)
 }
 
 /* NewReno's window, of 8 (1 + beta) / 3 (1 - beta) eighths for one more, is the least. */
-static void test_cubic_as_newreno(void **state)
+TEST(test_cubic_as_newreno)
 {
 	static const struct {
 		uint32_t acked, reno, pace;
 	} rows[] = {{30, 16, 1600}, {31, 17, 16}, {60, 17, 16}, {61, 18, 8}, {91, 19, 5}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct window w;
 
@@ -330,11 +319,10 @@ static void test_cubic_as_newreno(void **state)
 }
 
 /* What is acknowledged between two looks counts at the second. */
-static void test_cubic_newreno_counts(void **state)
+TEST(test_cubic_newreno_counts)
 {
 	struct window w;
 
-	(void)state;
 	window_init(&w, &cubic);
 	w.cwnd = w.cubic.max = 16;
 	w.growth->avoid(&w, 10, MS);
@@ -354,7 +342,7 @@ static void test_cubic_newreno_counts(void **state)
 }
 
 /* RFC 6298 as Linux has it: a smoothed eighth, a deviation's quarter, 200 ms the least of it. */
-static void test_timeout_steps(void **state)
+TEST(test_timeout_steps)
 {
 	static const struct {
 		uint32_t us, una, next, smoothed, timeout;
@@ -372,7 +360,6 @@ static void test_timeout_steps(void **state)
 	};
 	struct rtt r = {0};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		rtt_sample(&r, rows[i].us, rows[i].una, rows[i].next);
 		if (rtt_smoothed(&r) != rows[i].smoothed || rtt_timeout(&r) != rows[i].timeout)
@@ -382,7 +369,7 @@ static void test_timeout_steps(void **state)
 }
 
 /* A round trip that is shorter moves the deviation an eighth as far. */
-static void test_second_sample(void **state)
+TEST(test_second_sample)
 {
 	static const struct {
 		uint32_t first, second, smoothed, timeout;
@@ -394,7 +381,6 @@ static void test_second_sample(void **state)
 		{300000, 250000, 293750, 293750 + 600000},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct rtt r = {0};
 
@@ -405,7 +391,7 @@ static void test_second_sample(void **state)
 	}
 }
 
-static void test_first_sample(void **state)
+TEST(test_first_sample)
 {
 	static const struct {
 		uint32_t us, smoothed, timeout;
@@ -420,7 +406,6 @@ static void test_first_sample(void **state)
 		{UINT32_MAX, 1u << 27, 120000000},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct rtt r = {0};
 
@@ -430,40 +415,15 @@ static void test_first_sample(void **state)
 	}
 }
 
-static void test_least_round_trip(void **state)
+TEST(test_least_round_trip)
 {
 	static const struct {
 		uint32_t us, want;
 	} rows[] = {{70, 70}, {71, 70}, {50, 50}, {0, 1}, {3, 1}};
 	struct rtt r = {0};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		rtt_sample_least(&r, rows[i].us);
 		assert_int_equal(r.least, rows[i].want);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_slow_start_ends),
-		cmocka_unit_test(test_increase),
-		cmocka_unit_test(test_window_use),
-		cmocka_unit_test(test_restart),
-		cmocka_unit_test(test_reduced),
-		cmocka_unit_test(test_cubic_maximum),
-		cmocka_unit_test(test_cubic_pace),
-		cmocka_unit_test(test_cubic_pace_stays),
-		cmocka_unit_test(test_cubic_bounds),
-		cmocka_unit_test(test_cubic_range),
-		cmocka_unit_test(test_cubic_as_newreno),
-		cmocka_unit_test(test_cubic_newreno_counts),
-		cmocka_unit_test(test_timeout_steps),
-		cmocka_unit_test(test_second_sample),
-		cmocka_unit_test(test_first_sample),
-		cmocka_unit_test(test_least_round_trip),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

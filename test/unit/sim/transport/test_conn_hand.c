@@ -74,7 +74,7 @@ static bool taken_back(const struct conn *conn)
 }
 
 /* A recovery is taken back when the answer is to what was sent before it (Eifel). */
-static void test_spurious_recovery(void **state)
+TEST(test_spurious_recovery)
 {
 	const uint64_t t = MS + RTT;
 	static const struct {
@@ -82,7 +82,6 @@ static void test_spurious_recovery(void **state)
 		bool spurious;
 	} cases[] = {{MS + RTT, false}, {MS + RTT - 1, true}, {MS, true}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct conn conn = in_recovery(t);
 		uint32_t next = conn.tcp.sender.board.next;
@@ -96,12 +95,11 @@ static void test_spurious_recovery(void **state)
 }
 
 /* Or when the receiver says, even later, that it has got twice all that was sent again. */
-static void test_recovery_taken_back_later(void **state)
+TEST(test_recovery_taken_back_later)
 {
 	const uint64_t t = MS + RTT;
 	struct conn conn = in_recovery(t);
 
-	(void)state;
 	answer_with_ack(&conn, t + RTT, t, conn.tcp.sender.board.next, 0, 0);
 	drain_conn(&conn, t + RTT, NULL);
 	assert_int_equal(conn.tcp.sender.window.ssthresh, 5);
@@ -110,12 +108,11 @@ static void test_recovery_taken_back_later(void **state)
 }
 
 /* A part that was never thought lost, delivered late, is reordering: patience from then on. */
-static void test_late_original(void **state)
+TEST(test_late_original)
 {
 	struct conn conn = open_conn(TRANSPORT_NEWRENO, 0);
 	const struct rack *rack = &conn.tcp.sender.rack;
 
-	(void)state;
 	drain_conn(&conn, MS, NULL);
 	answer_with_ack(&conn, MS + RTT, MS, 0, 2, 4);
 	assert_false(rack->reordered);
@@ -151,7 +148,7 @@ static struct conn in_loss(uint64_t *now_ns)
 }
 
 /* F-RTO: after the first answer two new segments are sent; what they bring decides. */
-static void test_forward_rto(void **state)
+TEST(test_forward_rto)
 {
 	static const struct {
 		uint64_t from, to;
@@ -161,7 +158,6 @@ static void test_forward_rto(void **state)
 		{5, 6, true},    /* one that was sent once before: nothing was lost */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t t, first = 0;
 		struct conn conn = in_loss(&t);
@@ -182,12 +178,11 @@ static void test_forward_rto(void **state)
 }
 
 /* Without anything new to send there is no asking. */
-static void test_forward_rto_without_new(void **state)
+TEST(test_forward_rto_without_new)
 {
 	uint64_t t, first = 0;
 	struct conn conn = in_loss(&t);
 
-	(void)state;
 	conn_stop(&conn, t);
 	answer_with_ack(&conn, t + RTT, t, 1, 0, 0);
 	assert_int_equal(drain_conn(&conn, t + RTT, &first), 2);
@@ -195,9 +190,8 @@ static void test_forward_rto_without_new(void **state)
 }
 
 /* The threshold falls once for one loss, however many timeouts; again after progress. */
-static void test_threshold_after_timeouts(void **state)
+TEST(test_threshold_after_timeouts)
 {
-	(void)state;
 	for (unsigned progress = 0; progress < 2; progress++) {
 		uint64_t t;
 		struct conn conn = in_loss(&t);
@@ -214,9 +208,8 @@ static void test_threshold_after_timeouts(void **state)
 }
 
 /* A loss that the probe repaired costs half of the window, as another would; a delay does not. */
-static void test_probe_that_repairs(void **state)
+TEST(test_probe_that_repairs)
 {
-	(void)state;
 	for (unsigned twice = 0; twice < 2; twice++) {
 		struct conn conn = open_conn(TRANSPORT_NEWRENO, 10);
 		uint64_t t, first;
@@ -251,13 +244,12 @@ static uint64_t beyond_quick(struct conn *conn, uint64_t now_ns)
 }
 
 /* A hole that is filled is told at once, however small; and the echo is of the first segment. */
-static void test_what_the_receiver_tells(void **state)
+TEST(test_what_the_receiver_tells)
 {
 	struct conn conn = open_conn(TRANSPORT_NEWRENO, 0);
 	uint64_t next = beyond_quick(&conn, MS);
 	struct segment in = {.seq = next + 200, .len = 100, .sent_ns = 2 * MS}, out;
 
-	(void)state;
 	conn_receive(&conn, CONN_RECEIVER, 2 * MS, &in);
 	assert_true(conn_send(&conn, CONN_RECEIVER, 2 * MS, &out));
 	assert_int_equal(out.ack, next);
@@ -287,12 +279,11 @@ static void quic_packet(struct conn *conn, uint64_t number)
 }
 
 /* A gap is told at once; a packet in turn waits for another. */
-static void test_quic_tells_of_gaps(void **state)
+TEST(test_quic_tells_of_gaps)
 {
 	struct conn conn = open_conn(TRANSPORT_QUIC, 0);
 	struct segment out;
 
-	(void)state;
 	quic_packet(&conn, 0);
 	assert_false(conn_send(&conn, CONN_RECEIVER, MS, &out));
 	quic_packet(&conn, 1);
@@ -306,13 +297,12 @@ static void test_quic_tells_of_gaps(void **state)
 }
 
 /* More holes than can be kept: never is told that a number came which did not. */
-static void test_quic_forgets_holes(void **state)
+TEST(test_quic_forgets_holes)
 {
 	struct conn conn = open_conn(TRANSPORT_QUIC, 0);
 	const struct quic_receiver *r = &conn.quic.receiver;
 	struct segment out;
 
-	(void)state;
 	/* The data has come before, so that its own holes do not stand in the way. */
 	for (uint64_t n = 0; n < 200; n += 2) {
 		struct segment in = {.seq = n, .offset = n / 2 * MSS, .len = MSS};
@@ -336,14 +326,13 @@ static void test_quic_forgets_holes(void **state)
 }
 
 /* What was never sent cannot be acknowledged. */
-static void test_quic_ignores_the_unsent(void **state)
+TEST(test_quic_ignores_the_unsent)
 {
 	static const struct {
 		uint64_t to;
 		uint32_t una;
 	} cases[] = {{10, 10}, {11, 0}, {(UINT64_C(1) << 32) + 10, 0}};
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct conn conn = open_conn(TRANSPORT_QUIC, 0);
 		struct segment in = {.is_ack = true, .n_sacks = 1, .echo_ns = MS};
@@ -353,23 +342,4 @@ static void test_quic_ignores_the_unsent(void **state)
 		conn_receive(&conn, CONN_SENDER, MS + RTT, &in);
 		assert_int_equal(conn.quic.sender.board.una, cases[i].una);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spurious_recovery),
-		cmocka_unit_test(test_recovery_taken_back_later),
-		cmocka_unit_test(test_late_original),
-		cmocka_unit_test(test_forward_rto),
-		cmocka_unit_test(test_forward_rto_without_new),
-		cmocka_unit_test(test_threshold_after_timeouts),
-		cmocka_unit_test(test_probe_that_repairs),
-		cmocka_unit_test(test_what_the_receiver_tells),
-		cmocka_unit_test(test_quic_tells_of_gaps),
-		cmocka_unit_test(test_quic_forgets_holes),
-		cmocka_unit_test(test_quic_ignores_the_unsent),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,9 +37,8 @@ static struct net *net_of(const struct net_params *p, size_t s, uint64_t bytes)
 }
 
 /* New data carries the sender's ECT. Retransmissions, handshakes and acknowledgements never do. */
-static void test_capable_packets(void **state)
+TEST(test_capable_packets)
 {
-	(void)state;
 	for (size_t s = 0; s < SENDERS; s++) {
 		struct net_params p = {.delay_ns = 10 * MS, .loss = 0.02, .mark = 0.02, .seed = s};
 		struct net *net = net_of(&p, s, 2000 * MSS);
@@ -80,11 +79,10 @@ static double window_under_marks(size_t s, double p, uint64_t seed)
 }
 
 /* NewReno takes marks as losses: the law of the square root (Mathis et al. 1997). */
-static void test_classic_law(void **state)
+TEST(test_classic_law)
 {
 	static const double marks[] = {0.01, 0.003, 0.001};
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++)
 		assert_near(window_under_marks(4, marks[i], i + 1) * sqrt(marks[i] / 1.5), 1, 0.15);
 }
@@ -93,11 +91,10 @@ static void test_classic_law(void **state)
  * DCTCP: alpha is p, and a reduction by alpha / 2 of W lasts a round trip without growth. From its
  * end to the next mark 1 / p segments are acknowledged: W grows by 1 / p W. So W is sqrt(2) / p.
  */
-static void test_scalable_law(void **state)
+TEST(test_scalable_law)
 {
 	static const double marks[] = {0.05, 0.02, 0.01, 0.005};
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		double got = window_under_marks(6, marks[i], i + 1) * marks[i];
 
@@ -108,9 +105,8 @@ static void test_scalable_law(void **state)
 }
 
 /* All data of some round trips is marked: a window is halved once in each, and not more often. */
-static void test_once_a_window(void **state)
+TEST(test_once_a_window)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(60); seed++) {
 		struct prng prng;
 		struct net_params p = {.seed = seed};
@@ -145,7 +141,7 @@ static void test_once_a_window(void **state)
 }
 
 /* alpha moves a sixteenth of the way to the share of marks in each window (RFC 8257). */
-static void test_alpha(void **state)
+TEST(test_alpha)
 {
 	struct net_params p = {.delay_ns = 50 * MS,
 		.mark_from_ns = 3 * SECOND,
@@ -154,7 +150,6 @@ static void test_alpha(void **state)
 	const struct ecn *ecn = &net->conns[0].tcp.sender.ecn;
 	double alpha;
 
-	(void)state;
 	net->params[0].window = 200 * MSS; /* slow start ends at the receiver's window */
 	net_run(net, 3 * SECOND);
 	alpha = ecn->alpha;
@@ -162,17 +157,4 @@ static void test_alpha(void **state)
 	net_run(net, 4600 * MS);
 	assert_near(log(1 - ecn->alpha) - log(1 - alpha), 16 * log(15.0 / 16), 0.2);
 	net_destroy(net);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_capable_packets),
-		cmocka_unit_test(test_classic_law),
-		cmocka_unit_test(test_scalable_law),
-		cmocka_unit_test(test_once_a_window),
-		cmocka_unit_test(test_alpha),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,12 +92,11 @@ static void mark_some(struct board *b, struct board_model *m, struct prng *prng,
 	board_settle(b);
 }
 
-static void test_board(void **state)
+TEST(test_board)
 {
 	static struct board_model m;
 	unsigned refused = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 200; seed++) {
 		struct board b = {.exact = seed % 2};
 		uint32_t serial = 1, now_us = 1, highest;
@@ -135,12 +134,11 @@ static void test_board(void **state)
 }
 
 /* What was sent in a row at once is one span, and is one again when its marks are the same. */
-static void test_board_joins(void **state)
+TEST(test_board_joins)
 {
 	struct board b = {0};
 	unsigned first, last;
 
-	(void)state;
 	for (uint32_t i = 0; i < 100; i++)
 		assert_true(board_append(&b, 1 + i, 7));
 	assert_int_equal(b.n, 1);
@@ -157,9 +155,8 @@ static void test_board_joins(void **state)
 }
 
 /* Sending does not stop for want of spans while neighbours are alike, whatever their times. */
-static void test_board_has_room(void **state)
+TEST(test_board_has_room)
 {
-	(void)state;
 	for (int exact = 0; exact < 2; exact++) {
 		struct board b = {.exact = exact};
 
@@ -189,11 +186,10 @@ static void fill_board(struct board *b, uint32_t again)
 }
 
 /* For want of spans those two are joined, as if all were of the later sending. */
-static void test_board_squeezes(void **state)
+TEST(test_board_squeezes)
 {
 	static const uint32_t serials[] = {0, 5000, 221}; /* of the other the last is 221 */
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		uint32_t again = serials[i];
 		struct board b = {0};
@@ -220,11 +216,10 @@ static void test_board_squeezes(void **state)
 }
 
 /* A timeout condemns the first segment, and the others that have had a round trip's time. */
-static void test_timeout_spares_the_young(void **state)
+TEST(test_timeout_spares_the_young)
 {
 	static struct tcp_sender t;
 
-	(void)state;
 	tcp_sender_init(&t, TRANSPORT_NEWRENO, 0);
 	t.rack.rtt_us = 40000;
 	for (uint32_t i = 0; i < 3; i++)
@@ -245,11 +240,10 @@ static void test_timeout_spares_the_young(void **state)
 }
 
 /* What a path is believed to reorder by, and how long is waited for that, have an end. */
-static void test_rack_at_most(void **state)
+TEST(test_rack_at_most)
 {
 	static struct tcp_sender t;
 
-	(void)state;
 	tcp_sender_init(&t, TRANSPORT_NEWRENO, 0);
 	t.rack.steps = 1;
 	for (unsigned i = 2; i < 1000; i++) {
@@ -267,12 +261,11 @@ static void test_rack_at_most(void **state)
 }
 
 /* Late is not later: what was sent first but comes last says nothing of what was sent between. */
-static void test_rack_goes_forward(void **state)
+TEST(test_rack_goes_forward)
 {
 	static struct tcp_sender t;
 	struct span span = {.sent_us = 1000};
 
-	(void)state;
 	tcp_sender_init(&t, TRANSPORT_NEWRENO, 0);
 	rack_delivered(&t, &span, 7, 41000);
 	rack_delivered(&t, &span, 5, 42000);
@@ -286,11 +279,10 @@ static void test_rack_goes_forward(void **state)
 	assert_int_equal(t.rack.serial, 9);
 }
 
-static void test_ranges(void **state)
+TEST(test_ranges)
 {
 	unsigned full = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 300; seed++) {
 		static bool had[MODEL];
 		struct ranges r = {0};
@@ -332,7 +324,7 @@ static void test_ranges(void **state)
 }
 
 /* Never early, and as late as the wheel's level allows, for each phase of the clock. */
-static void test_ticks(void **state)
+TEST(test_ticks)
 {
 	static const struct {
 		uint64_t wait_ns, step_ns;
@@ -349,7 +341,6 @@ static void test_ticks(void **state)
 	};
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t most = 0;
@@ -369,11 +360,10 @@ static void test_ticks(void **state)
 	}
 }
 
-static void test_round_trip_time(void **state)
+TEST(test_round_trip_time)
 {
 	struct rtt r = {0};
 
-	(void)state;
 	assert_int_equal(rtt_timeout(&r), 1000000); /* RFC 6298, section 2.1 */
 	rtt_sample(&r, 40000, 0, 0);
 	assert_int_equal(rtt_timeout(&r), 240000); /* the minimum is of the deviation */
@@ -407,12 +397,11 @@ static void round_trip(struct window *w, uint64_t *now_ns, uint64_t rtt_ns)
 	*now_ns += rtt_ns;
 }
 
-static void test_newreno(void **state)
+TEST(test_newreno)
 {
 	struct window w;
 	uint64_t now_ns = 1;
 
-	(void)state;
 	window_init(&w, &newreno);
 	for (uint32_t want = 10; want < 1000; want *= 2) {
 		assert_int_equal(w.cwnd, want);
@@ -440,11 +429,10 @@ static void test_newreno(void **state)
 }
 
 /* RFC 9438, section 4.2: W(t) = C (t - K)^3 + W_max, K = cbrt((W_max - cwnd) / C). */
-static void test_cubic_follows_its_formula(void **state)
+TEST(test_cubic_follows_its_formula)
 {
 	static const uint32_t from[] = {1000, 400, 4000};
 
-	(void)state;
 	for (size_t k = 0; k < 3; k++) {
 		const uint64_t rtt_ns = 100 * MS;
 		uint64_t start_ns = 5000 * MS, now_ns = start_ns;
@@ -470,12 +458,11 @@ static void test_cubic_follows_its_formula(void **state)
 }
 
 /* Where the formula is slower than a NewReno of the same average, it is that NewReno. */
-static void test_cubic_keeps_up(void **state)
+TEST(test_cubic_keeps_up)
 {
 	uint64_t now_ns = 1;
 	struct window w;
 
-	(void)state;
 	window_init(&w, &cubic);
 	w.least_rtt_us = 10000;
 	w.cwnd = 50;
@@ -488,11 +475,10 @@ static void test_cubic_keeps_up(void **state)
 }
 
 /* Lost below the last maximum: the next one is aimed at lower. */
-static void test_cubic_converges_fast(void **state)
+TEST(test_cubic_converges_fast)
 {
 	struct window w;
 
-	(void)state;
 	window_init(&w, &cubic);
 	w.cwnd = 1000;
 	w.cwnd = w.growth->reduce(&w, 1);
@@ -504,26 +490,4 @@ static void test_cubic_converges_fast(void **state)
 	assert_int_equal(w.cubic.max, 0);
 	w.cwnd = 2;
 	assert_int_equal(w.growth->reduce(&w, 1), 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_board),
-		cmocka_unit_test(test_board_joins),
-		cmocka_unit_test(test_board_has_room),
-		cmocka_unit_test(test_board_squeezes),
-		cmocka_unit_test(test_timeout_spares_the_young),
-		cmocka_unit_test(test_rack_at_most),
-		cmocka_unit_test(test_rack_goes_forward),
-		cmocka_unit_test(test_ranges),
-		cmocka_unit_test(test_ticks),
-		cmocka_unit_test(test_round_trip_time),
-		cmocka_unit_test(test_newreno),
-		cmocka_unit_test(test_cubic_follows_its_formula),
-		cmocka_unit_test(test_cubic_keeps_up),
-		cmocka_unit_test(test_cubic_converges_fast),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

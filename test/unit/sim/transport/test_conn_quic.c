@@ -66,14 +66,13 @@ static void hear_ack(
 }
 
 /* Ten packets, or as many as 14,720 bytes hold, or two (section 7.2). */
-static void test_initial_window(void **state)
+TEST(test_initial_window)
 {
 	static const struct {
 		uint32_t mss;
 		uint64_t cwnd;
 	} rows[] = {{100, 1000}, {1472, 14720}, {1473, 14720}, {7360, 14720}, {7361, 14722}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct quic_sender q;
 
@@ -84,7 +83,7 @@ static void test_initial_window(void **state)
 }
 
 /* Section 5.3: 100 ms and half of it, then a sample less the delay, if that may be. */
-static void test_round_trips(void **state)
+TEST(test_round_trips)
 {
 	static const struct {
 		uint32_t first_us;
@@ -103,7 +102,6 @@ static void test_round_trips(void **state)
 		{0, 0, 0, 1, 0, 1},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct talker t = begin_talking(0, rows[i].first_us);
 
@@ -116,11 +114,10 @@ static void test_round_trips(void **state)
 }
 
 /* Only the largest number, newly acknowledged, gives a round trip time. */
-static void test_round_trip_of_largest(void **state)
+TEST(test_round_trip_of_largest)
 {
 	struct talker t = begin_talking(0, 100000);
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(talk(&t, (uint64_t)i * MS), i);
 	hear_ack(&t, 102 * MS, 100 * MS, 2, 3);
@@ -136,7 +133,7 @@ static void test_round_trip_of_largest(void **state)
 }
 
 /* Section 6.2.1: smoothed, four deviations or 1 ms, and 25 ms; a second when nothing is known. */
-static void test_probe_timeout(void **state)
+TEST(test_probe_timeout)
 {
 	static const struct {
 		uint32_t smoothed_us, deviation_us;
@@ -144,7 +141,6 @@ static void test_probe_timeout(void **state)
 	} rows[] = {{0, 0, 1000000}, {100000, 50000, 325000}, {100000, 251, 126004},
 		{100000, 250, 126000}, {100000, 249, 126000}, {1, 0, 26001}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct talker t = begin_talking(0, 0);
 		uint64_t now_ns = 5 * MS;
@@ -173,7 +169,7 @@ static void test_probe_timeout(void **state)
 }
 
 /* A probe carries what is lost, or else something new, or else the oldest that is out. */
-static void test_probe_carries(void **state)
+TEST(test_probe_carries)
 {
 	static const struct {
 		unsigned segments;
@@ -187,7 +183,6 @@ static void test_probe_carries(void **state)
 		{5, true, true, 1},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct talker t = begin_talking(rows[i].segments, 100000);
 
@@ -207,14 +202,13 @@ static void test_probe_carries(void **state)
 }
 
 /* Section 6.1.1: lost is what was sent three numbers before one that has come. */
-static void test_packet_threshold(void **state)
+TEST(test_packet_threshold)
 {
 	static const struct {
 		unsigned from, to, lost;
 	} rows[] = {{0, 1, 0}, {1, 2, 0}, {2, 3, 0}, {3, 4, 1}, {4, 5, 2}, {9, 10, 7}, {1, 4, 1},
 		{0, 4, 0}, {1, 10, 1}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct talker t = begin_talking(0, 100000);
 
@@ -228,7 +222,7 @@ static void test_packet_threshold(void **state)
 }
 
 /* Section 6.1.2: or 9/8 of a round trip ago, the longer of the latest and the smoothed. */
-static void test_time_threshold(void **state)
+TEST(test_time_threshold)
 {
 	static const struct {
 		uint32_t first_us;
@@ -251,7 +245,6 @@ static void test_time_threshold(void **state)
 		{100, 100, 900, 2, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct talker t = begin_talking(0, rows[i].first_us);
 		uint64_t now_ns = 1000 * MS, sent_ns = now_ns;
@@ -276,12 +269,11 @@ static void test_time_threshold(void **state)
 }
 
 /* The timer of a loss is not put off by sending. */
-static void test_loss_timer_stays(void **state)
+TEST(test_loss_timer_stays)
 {
 	struct talker t = begin_talking(0, 100000);
 	uint64_t timer_ns;
 
-	(void)state;
 	for (int k = 0; k < 3; k++)
 		assert_int_equal(talk(&t, MS), k);
 	hear_ack(&t, 101 * MS, 100 * MS, 2, 3);
@@ -305,11 +297,10 @@ static void test_loss_timer_stays(void **state)
 }
 
 /* What is thought lost and comes need not be sent again. */
-static void test_late_arrival(void **state)
+TEST(test_late_arrival)
 {
 	struct talker t = begin_talking(10, 100000);
 
-	(void)state;
 	assert_int_equal(talk_all(&t, MS), 10);
 	hear_ack(&t, 101 * MS, 100 * MS, 5, 10);
 	assert_int_equal(t.q.board.lost, 5);
@@ -328,7 +319,7 @@ static void test_late_arrival(void **state)
 }
 
 /* Section 7.3: slow start, recovery, and a segment a round trip; a window falls to two at least. */
-static void test_quic_window(void **state)
+TEST(test_quic_window)
 {
 	static const struct {
 		uint64_t cwnd, ssthresh;
@@ -352,7 +343,6 @@ static void test_quic_window(void **state)
 		{12000, 10000, 1, false, 4, 5, 6000, 6000},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct talker t = begin_talking(0, 100000);
 
@@ -371,14 +361,13 @@ static void test_quic_window(void **state)
 }
 
 /* As many as the window has room for whole; what is lost or has come is not in it. */
-static void test_quic_room(void **state)
+TEST(test_quic_room)
 {
 	static const struct {
 		uint64_t cwnd;
 		unsigned sent;
 	} rows[] = {{999, 0}, {1000, 1}, {1999, 1}, {2000, 2}, {5500, 5}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct talker t = begin_talking(0, 100000);
 
@@ -392,7 +381,7 @@ static void test_quic_room(void **state)
 }
 
 /* Section 7.6: nothing of what was sent for more than three probes' time has come. */
-static void test_silent_time(void **state)
+TEST(test_silent_time)
 {
 	/* After two samples: 100 + 4 · 28.125 + 25 ms, thrice. */
 	static const struct {
@@ -402,7 +391,6 @@ static void test_silent_time(void **state)
 	} rows[] = {{712500, false, 5000}, {712501, false, 2000}, {2000000, false, 2000},
 		{2000000, true, 5000}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct talker t = begin_talking(0, 100000);
 		uint64_t now_ns = 1000 * MS;
@@ -433,7 +421,7 @@ static void test_silent_time(void **state)
 }
 
 /* No acknowledgement, of nothing, of what is not sent yet, or of what is known: nothing changes. */
-static void test_quic_no_news(void **state)
+TEST(test_quic_no_news)
 {
 	static const struct {
 		bool is_ack;
@@ -441,7 +429,6 @@ static void test_quic_no_news(void **state)
 	} rows[] = {{false, 0, 9}, {true, 3, 3}, {true, 4, 3}, {true, 0, 11}, {true, 0, 1},
 		{true, 10, 11}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct talker t = begin_talking(0, 100000);
 		struct segment in = {.is_ack = rows[i].is_ack, .n_sacks = 1, .echo_ns = MS};
@@ -458,25 +445,4 @@ static void test_quic_no_news(void **state)
 		assert_int_equal(t.q.probes, 3);
 		assert_int_equal(t.q.latest_us, 100000);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_initial_window),
-		cmocka_unit_test(test_round_trips),
-		cmocka_unit_test(test_round_trip_of_largest),
-		cmocka_unit_test(test_probe_timeout),
-		cmocka_unit_test(test_probe_carries),
-		cmocka_unit_test(test_packet_threshold),
-		cmocka_unit_test(test_time_threshold),
-		cmocka_unit_test(test_loss_timer_stays),
-		cmocka_unit_test(test_late_arrival),
-		cmocka_unit_test(test_quic_window),
-		cmocka_unit_test(test_quic_room),
-		cmocka_unit_test(test_silent_time),
-		cmocka_unit_test(test_quic_no_news),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static void tcp_hear(struct tcp_talker *k, uint64_t now_ns, uint64_t echo_ns, ui
 }
 
 /* Proportional rate reduction with the slow-start reduction bound (RFC 6937, section 3). */
-static void test_rate_reduction(void **state)
+TEST(test_rate_reduction)
 {
 	static const struct {
 		uint32_t in_flight, ssthresh, prior, prr_delivered, prr_out;
@@ -91,7 +91,6 @@ static void test_rate_reduction(void **state)
 		{3, 10, 0, 5, 1, {.delivered = 2}, 77},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_sender t;
 
@@ -110,7 +109,7 @@ static void test_rate_reduction(void **state)
 }
 
 /* Outside of recovery the window grows with what is in order, or on a path that reorders. */
-static void test_growth_by_news(void **state)
+TEST(test_growth_by_news)
 {
 	static const struct {
 		enum tcp_state state;
@@ -126,7 +125,6 @@ static void test_growth_by_news(void **state)
 		{TCP_DISORDER, 4, {.delivered = 2}, 10},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_sender t;
 
@@ -142,7 +140,7 @@ static void test_growth_by_news(void **state)
 }
 
 /* A timeout lowers the threshold once a window, and starts from what is under way and one. */
-static void test_timeout_threshold(void **state)
+TEST(test_timeout_threshold)
 {
 	static const struct {
 		enum tcp_state state;
@@ -158,7 +156,6 @@ static void test_timeout_threshold(void **state)
 		{TCP_LOSS, 9, false, true, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_talker k = begin_tcp(0);
 		struct tcp_sender *t = &k.t;
@@ -186,7 +183,7 @@ static void test_timeout_threshold(void **state)
 }
 
 /* Four segments, of which the last has come 40 ms after it was sent: 70 ms after the first was. */
-static void test_rack_waits(void **state)
+TEST(test_rack_waits)
 {
 	static const struct {
 		enum tcp_state state;
@@ -210,7 +207,6 @@ static void test_rack_waits(void **state)
 	};
 	static const uint32_t sent_us[] = {0, 15000, 25000, 30000};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct news news = {0};
 		struct tcp_sender t;
@@ -238,7 +234,7 @@ static void test_rack_waits(void **state)
 }
 
 /* What was sent again is lost again when something that was sent later has come. */
-static void test_rack_lost_again(void **state)
+TEST(test_rack_lost_again)
 {
 	static const struct {
 		uint32_t serial, marks, lost, resent;
@@ -250,7 +246,6 @@ static void test_rack_lost_again(void **state)
 		{8, 0, 2, 0, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct news news = {0};
 		struct tcp_sender t;
@@ -270,7 +265,7 @@ static void test_rack_lost_again(void **state)
 }
 
 /* What comes twice adds a step once a round trip, which sixteen recoveries take back. */
-static void test_rack_steps(void **state)
+TEST(test_rack_steps)
 {
 	static const struct {
 		uint8_t steps, keep;
@@ -286,7 +281,6 @@ static void test_rack_steps(void **state)
 		{4, 0, false, 5, 1, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_sender t;
 
@@ -306,7 +300,7 @@ static void test_rack_steps(void **state)
 }
 
 /* The timeout, from now or, when another timer ran, from when the first segment was sent. */
-static void test_rto_timer(void **state)
+TEST(test_rto_timer)
 {
 	static const struct {
 		enum tcp_timer timer;
@@ -323,7 +317,6 @@ static void test_rto_timer(void **state)
 		{TCP_TIMER_RTO, 0, 100, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_sender t;
 
@@ -342,7 +335,7 @@ static void test_rto_timer(void **state)
 }
 
 /* Section 7.2 of RFC 8985: two round trips; with one segment out also the delay of its answer. */
-static void test_probe_timer(void **state)
+TEST(test_probe_timer)
 {
 	static const struct {
 		enum tcp_state state;
@@ -363,7 +356,6 @@ static void test_probe_timer(void **state)
 		{TCP_OPEN, 0, 100000, 900000, true, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_sender t;
 
@@ -383,7 +375,7 @@ static void test_probe_timer(void **state)
 }
 
 /* Segments at 0, 10 and 20 ms; what an answer at 70 ms says of the round trip. */
-static void test_which_round_trip(void **state)
+TEST(test_which_round_trip)
 {
 	static const struct {
 		uint64_t echo_ms, ack, from, to;
@@ -397,7 +389,6 @@ static void test_which_round_trip(void **state)
 		{0, 1, 2, 3, 70000, 70000},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_talker k = begin_tcp(0);
 
@@ -411,14 +402,13 @@ static void test_which_round_trip(void **state)
 }
 
 /* Once it was sent twice, only the timestamp says which sending is answered (RFC 7323). */
-static void test_round_trip_of_repeated(void **state)
+TEST(test_round_trip_of_repeated)
 {
 	static const struct {
 		uint64_t echo_ns;
 		uint32_t smoothed_us; /* 0: none is known */
 	} rows[] = {{0, 0}, {2000 * MS, 60000}, {MS, 2059000}, {2060 * MS, 1}, {2061 * MS, 0}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_talker k = begin_tcp(1);
 
@@ -432,14 +422,13 @@ static void test_round_trip_of_repeated(void **state)
 }
 
 /* What is acknowledged was sent, and not acknowledged before. */
-static void test_tcp_no_news(void **state)
+TEST(test_tcp_no_news)
 {
 	static const struct {
 		bool is_ack;
 		uint64_t ack;
 	} rows[] = {{false, 5}, {true, 1}, {true, 11}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_talker k = begin_tcp(0);
 		struct segment in = {.is_ack = rows[i].is_ack, .ack = rows[i].ack * MSS};
@@ -459,7 +448,7 @@ static void test_tcp_no_news(void **state)
 }
 
 /* What the handshake told: a round trip, and a window of one when SYNs were lost twice. */
-static void test_tcp_opens(void **state)
+TEST(test_tcp_opens)
 {
 	static const struct {
 		unsigned tries;
@@ -467,7 +456,6 @@ static void test_tcp_opens(void **state)
 	} rows[] = {{1, 40000, 10, 240000}, {2, 40000, 10, 240000}, {3, 40000, 1, 240000},
 		{1, 0, 10, 1000000}, {3, 0, 1, 1000000}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_sender t;
 
@@ -480,7 +468,7 @@ static void test_tcp_opens(void **state)
 }
 
 /* A recovery begins with a clean account, and no probe is open any more. */
-static void test_recovery_begins(void **state)
+TEST(test_recovery_begins)
 {
 	static const struct {
 		enum tcp_state state;
@@ -493,7 +481,6 @@ static void test_recovery_begins(void **state)
 		{TCP_RECOVERY, 2, 2},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_talker k = begin_tcp(0);
 
@@ -519,12 +506,11 @@ static void test_recovery_begins(void **state)
 }
 
 /* Timeouts double up to two minutes; nothing runs out before its time, or with nothing out. */
-static void test_rto_doubles(void **state)
+TEST(test_rto_doubles)
 {
 	struct tcp_talker k = begin_tcp(1);
 	uint32_t want = 450000;
 
-	(void)state;
 	tcp_sender_open(&k.t, 1, 150000);
 	assert_int_equal(tcp_talk(&k, MS), 0);
 	tcp_timer_start(&k.t, TCP_TIMER_RTO, MS, k.t.rto_us);
@@ -550,7 +536,7 @@ static void test_rto_doubles(void **state)
 }
 
 /* An answer sooner than the path allows says nothing where there was an earlier sending. */
-static void test_rack_too_soon(void **state)
+TEST(test_rack_too_soon)
 {
 	static const struct {
 		uint32_t marks, rtt_us;
@@ -558,7 +544,6 @@ static void test_rack_too_soon(void **state)
 	} rows[] = {{0, 39999, true}, {SEG_RESENT, 39999, false}, {SEG_REPEATED, 39999, false},
 		{SEG_RESENT, 40000, true}, {SEG_REPEATED, 40000, true}, {SEG_LOST, 39999, true}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct span span = {.marks = rows[i].marks, .sent_us = 1000};
 		struct tcp_sender t;
@@ -572,14 +557,13 @@ static void test_rack_too_soon(void **state)
 }
 
 /* A timeout leaves what has come; but if the first of all had come, the receiver took it back. */
-static void test_timeout_and_sacked(void **state)
+TEST(test_timeout_and_sacked)
 {
 	static const struct {
 		unsigned from, to;
 		uint32_t lost, sacked;
 	} rows[] = {{1, 3, 8, 2}, {9, 10, 9, 1}, {0, 1, 10, 0}, {0, 10, 10, 0}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_talker k = begin_tcp(0);
 		unsigned first, last;
@@ -597,7 +581,7 @@ static void test_timeout_and_sacked(void **state)
 }
 
 /* Ten were sent, two acknowledged: what blocks say, and whether one is of what came twice. */
-static void test_blocks(void **state)
+TEST(test_blocks)
 {
 	static const struct {
 		struct range a, b;
@@ -622,7 +606,6 @@ static void test_blocks(void **state)
 		{{5, 7}, {4, 6}, 3, 7, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_talker k = begin_tcp(0);
 		struct segment in = {.is_ack = true, .ack = 2 * MSS, .n_sacks = 2};
@@ -640,7 +623,7 @@ static void test_blocks(void **state)
 }
 
 /* What became of a loss probe that ended at 8 (RFC 8985, section 7.4). */
-static void test_probe_outcome(void **state)
+TEST(test_probe_outcome)
 {
 	static const struct {
 		bool resent;
@@ -660,7 +643,6 @@ static void test_probe_outcome(void **state)
 		{false, 5, 9, 0, 0, false, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_talker k = begin_tcp(0);
 
@@ -677,14 +659,13 @@ static void test_probe_outcome(void **state)
 }
 
 /* Data that was sent before the first segment puts its timer off; what came later does not. */
-static void test_sack_and_timer(void **state)
+TEST(test_sack_and_timer)
 {
 	static const struct {
 		uint32_t first_us; /* sent */
 		bool off;
 	} rows[] = {{1000, false}, {1999, false}, {2000, false}, {2001, true}, {50000, true}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_talker k = begin_tcp(0);
 
@@ -701,14 +682,13 @@ static void test_sack_and_timer(void **state)
 }
 
 /* A pause of more than a timeout, with nothing under way, halves the window. */
-static void test_tcp_idle(void **state)
+TEST(test_tcp_idle)
 {
 	static const struct {
 		uint64_t acked, quiet_us;
 		uint32_t cwnd;
 	} rows[] = {{10, 240000, 20}, {10, 240001, 10}, {9, 240001, 19}, {9, 900000, 19}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_talker k = begin_tcp(0);
 
@@ -724,12 +704,11 @@ static void test_tcp_idle(void **state)
 }
 
 /* What is lost is sent again, oldest first; the first of them starts the timer again. */
-static void test_what_is_sent_again(void **state)
+TEST(test_what_is_sent_again)
 {
 	struct tcp_talker k = begin_tcp(0);
 	uint64_t timer_ns;
 
-	(void)state;
 	assert_int_equal(tcp_talk_all(&k, MS), 10);
 	tcp_hear(&k, 41 * MS, MS, 0, 3, 9);
 	assert_int_equal(k.t.state, TCP_RECOVERY);
@@ -762,14 +741,13 @@ static void test_what_is_sent_again(void **state)
 }
 
 /* After a timeout all has come, by the second sending, or by the first: that was for nothing. */
-static void test_after_a_timeout(void **state)
+TEST(test_after_a_timeout)
 {
 	static const struct {
 		uint64_t echo_ns;
 		bool spurious;
 	} rows[] = {{900 * MS, false}, {899 * MS, true}, {MS, true}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_talker k = begin_tcp(0);
 		struct tcp_sender *t = &k.t;
@@ -794,7 +772,7 @@ static void test_after_a_timeout(void **state)
 }
 
 /* F-RTO (RFC 5682, section 3): new data is out, and what comes says whether the timeout was. */
-static void test_new_data_answers(void **state)
+TEST(test_new_data_answers)
 {
 	static const struct {
 		struct news news;
@@ -809,7 +787,6 @@ static void test_new_data_answers(void **state)
 		{{.sacked = true, .twice = true, .delivered = 1}, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_talker k = begin_tcp(0);
 		struct news news = rows[i].news;
@@ -826,14 +803,13 @@ static void test_new_data_answers(void **state)
 }
 
 /* Before that: the first answer asks for new data, if there is any, where it is not to all. */
-static void test_new_data_first(void **state)
+TEST(test_new_data_first)
 {
 	static const struct {
 		uint64_t segments;
 		bool advanced, asks, open;
 	} rows[] = {{0, true, true, true}, {10, true, false, false}, {0, false, false, true}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_talker k = begin_tcp(rows[i].segments);
 		struct news news = {.advanced = rows[i].advanced};
@@ -848,12 +824,11 @@ static void test_new_data_first(void **state)
 }
 
 /* When a timeout proves spurious, what was lost by the news before it is found lost once more. */
-static void test_lost_all_the_same(void **state)
+TEST(test_lost_all_the_same)
 {
 	struct tcp_talker k = begin_tcp(0);
 	struct news news = {.original = true};
 
-	(void)state;
 	assert_int_equal(tcp_talk_all(&k, MS), 10);
 	tcp_hear(&k, 41 * MS, MS, 0, 3, 9);
 	assert_int_equal(k.t.board.lost, 3);
@@ -867,12 +842,11 @@ static void test_lost_all_the_same(void **state)
 }
 
 /* What may only be late is waited for; then it is lost, without a timeout. */
-static void test_reorder_timer(void **state)
+TEST(test_reorder_timer)
 {
 	struct tcp_talker k = begin_tcp(4);
 	uint64_t due_ns;
 
-	(void)state;
 	for (int n = 0; n < 4; n++)
 		assert_int_equal(tcp_talk(&k, MS), n);
 	tcp_hear(&k, 41 * MS, MS, 0, 2, 3);
@@ -894,7 +868,7 @@ static void test_reorder_timer(void **state)
 }
 
 /* The probe's timer: one segment whatever the window says, then the timeout; one at a time. */
-static void test_probe_is_sent(void **state)
+TEST(test_probe_is_sent)
 {
 	static const struct {
 		uint64_t segments;
@@ -902,7 +876,6 @@ static void test_probe_is_sent(void **state)
 		int64_t want;
 	} rows[] = {{0, false, 10}, {10, false, 9}, {0, true, -1}};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_talker k = begin_tcp(rows[i].segments);
 
@@ -927,7 +900,7 @@ static void test_probe_is_sent(void **state)
 }
 
 /* Three were sent again since segment 5: of those, what came twice is told one by one. */
-static void test_superfluous(void **state)
+TEST(test_superfluous)
 {
 	static const struct {
 		bool armed;
@@ -941,7 +914,6 @@ static void test_superfluous(void **state)
 		{false, 3, 8, 5, 6, 3}, {true, -1, 8, 5, 6, -1}, /* none was */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_talker k = begin_tcp(0);
 
@@ -955,7 +927,7 @@ static void test_superfluous(void **state)
 }
 
 /* By how many segments a path reorders: from the late one to the highest that has come. */
-static void test_how_far_reordered(void **state)
+TEST(test_how_far_reordered)
 {
 	static const struct {
 		uint64_t ack, from, to;
@@ -971,7 +943,6 @@ static void test_how_far_reordered(void **state)
 		{0, 4, 5, 3, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct tcp_talker k = begin_tcp(8);
 
@@ -981,41 +952,4 @@ static void test_how_far_reordered(void **state)
 		assert_int_equal(k.t.rack.reordered, rows[i].reordered);
 		assert_int_equal(k.t.rack.reordering, rows[i].reordering);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rate_reduction),
-		cmocka_unit_test(test_growth_by_news),
-		cmocka_unit_test(test_timeout_threshold),
-		cmocka_unit_test(test_rack_waits),
-		cmocka_unit_test(test_rack_lost_again),
-		cmocka_unit_test(test_rack_steps),
-		cmocka_unit_test(test_rto_timer),
-		cmocka_unit_test(test_probe_timer),
-		cmocka_unit_test(test_which_round_trip),
-		cmocka_unit_test(test_round_trip_of_repeated),
-		cmocka_unit_test(test_tcp_no_news),
-		cmocka_unit_test(test_tcp_opens),
-		cmocka_unit_test(test_recovery_begins),
-		cmocka_unit_test(test_rto_doubles),
-		cmocka_unit_test(test_rack_too_soon),
-		cmocka_unit_test(test_timeout_and_sacked),
-		cmocka_unit_test(test_blocks),
-		cmocka_unit_test(test_probe_outcome),
-		cmocka_unit_test(test_sack_and_timer),
-		cmocka_unit_test(test_tcp_idle),
-		cmocka_unit_test(test_what_is_sent_again),
-		cmocka_unit_test(test_after_a_timeout),
-		cmocka_unit_test(test_new_data_answers),
-		cmocka_unit_test(test_new_data_first),
-		cmocka_unit_test(test_lost_all_the_same),
-		cmocka_unit_test(test_reorder_timer),
-		cmocka_unit_test(test_probe_is_sent),
-		cmocka_unit_test(test_superfluous),
-		cmocka_unit_test(test_how_far_reordered),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,11 +25,10 @@ static void put_disk_text(struct disk *disk, unsigned kind, uint64_t id, const c
 	assert_int_equal(disk_write(disk, kind, id, text, strlen(text) + 1), 0);
 }
 
-static void test_commit(void **state)
+TEST(test_commit)
 {
 	struct disk disk = {0};
 
-	(void)state;
 	put_disk_text(&disk, RATES, 1, "one");
 	put_disk_text(&disk, UNITS, 1, "units");
 	assert_null(find_durable_text(&disk, RATES, 1));
@@ -46,11 +45,10 @@ static void test_commit(void **state)
 }
 
 /* What was written twice before it is committed is there once, as it was last. */
-static void test_twice(void **state)
+TEST(test_twice)
 {
 	struct disk disk = {0};
 
-	(void)state;
 	put_disk_text(&disk, RATES, 1, "old");
 	put_disk_text(&disk, RATES, 1, "new");
 	assert_int_equal(disk_commit(&disk), 0);
@@ -59,11 +57,10 @@ static void test_twice(void **state)
 	disk_free(&disk);
 }
 
-static void test_crash(void **state)
+TEST(test_crash)
 {
 	struct disk disk = {0};
 
-	(void)state;
 	put_disk_text(&disk, RATES, 1, "kept");
 	assert_int_equal(disk_commit(&disk), 0);
 	put_disk_text(&disk, RATES, 1, "lost");
@@ -73,15 +70,4 @@ static void test_crash(void **state)
 	assert_int_equal(disk.durable.n, 1);
 	assert_string_equal(find_durable_text(&disk, RATES, 1), "kept");
 	disk_free(&disk);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_commit),
-		cmocka_unit_test(test_twice),
-		cmocka_unit_test(test_crash),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,13 +16,12 @@ static void ignore_event(void *world, void *object, uint64_t argument)
 	(void)argument;
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
 	static const uint64_t arguments[] = {2, 4, 1, 3};
 	struct events events = {0};
 	struct event event;
 
-	(void)state;
 	assert_false(events_take(&events, UINT64_MAX, &event));
 	assert_int_equal(events_at(&events, 5, ignore_event, NULL, 1), 0);
 	assert_int_equal(events_at(&events, 3, ignore_event, NULL, 2), 0);
@@ -65,7 +64,7 @@ static void log_event(void *world, void *object, uint64_t argument)
 }
 
 /* Up to a time, with it, or up to an error; what is added for the past happens now. */
-static void test_run(void **state)
+TEST(test_run)
 {
 	static const struct {
 		bool newest_first;
@@ -81,7 +80,6 @@ static void test_run(void **state)
 		{true, 8, 100, 6, {5, 5, 5, 7, 7, 9}, {8, 21, 20, 31, 30, 2}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct run_log log = {.events.newest_first = rows[i].newest_first};
 		int object;
@@ -105,13 +103,12 @@ static void test_run(void **state)
 #define MANY 20000
 
 /* Against a list that is sorted: adds and takes in any order, with many equal times. */
-static void test_many(void **state)
+TEST(test_many)
 {
 	struct events events = {0};
 	struct prng prng;
 	uint64_t last_at = 0, last_order = 0, taken = 0;
 
-	(void)state;
 	prng_seed(&prng, 7);
 	for (unsigned i = 0; i < MANY; i++) {
 		struct event event;
@@ -132,15 +129,4 @@ static void test_many(void **state)
 	}
 	assert_int_equal(taken, MANY);
 	events_free(&events);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_run),
-		cmocka_unit_test(test_many),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

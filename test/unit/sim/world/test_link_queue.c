@@ -9,7 +9,7 @@
 #define MBIT UINT64_C(1000000)
 
 /* An idle link takes any packet; a busy one what its room has left, to the byte. */
-static void test_room(void **state)
+TEST(test_room)
 {
 	/* 8 Mbit/s is a byte a microsecond. */
 	static const struct {
@@ -26,7 +26,6 @@ static void test_room(void **state)
 	};
 	struct link_queue queue = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t left = link_queue_pass(
 			&queue, rows[i].now_us * 1000, rows[i].bytes, 8 * MBIT, 1000);
@@ -36,11 +35,10 @@ static void test_room(void **state)
 }
 
 /* A link that is never idle is neither faster nor slower than its rate, whatever its packets. */
-static void test_exact(void **state)
+TEST(test_exact)
 {
 	static const uint64_t rates[] = {1000, 7 * MBIT, 400000 * MBIT, 399999999999};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		struct link_queue queue = {0};
 		struct prng prng;
@@ -56,14 +54,4 @@ static void test_exact(void **state)
 		assert_int_equal(
 			left, (uint64_t)((unsigned __int128)bytes * 8000000000 / rates[i]));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_exact),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@
  * 50 ms with a spread of 4 ms; in ms, from the distributions' formulas. A mean of n draws may be
  * off by so many sigma / sqrt(n), a count of them by as many times sqrt(n PART (1 - PART)).
  */
-static void test_distributions(void **state)
+TEST(test_distributions)
 {
 	static const struct {
 		enum delay_kind kind;
@@ -35,7 +35,6 @@ static void test_distributions(void **state)
 			56.530531} /* 4 sqrt(5); 6 ((1 - PART)^-0.4 - 1) more */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct network network = {
 			.kind = rows[i].kind, .delay_ns = 50000000, .spread_ns = 4000000};
@@ -64,13 +63,12 @@ static void test_distributions(void **state)
 }
 
 /* No delay is negative, however wide the distribution is. */
-static void test_never_negative(void **state)
+TEST(test_never_negative)
 {
 	struct network network = {.kind = DELAY_NORMAL, .delay_ns = 1000000, .spread_ns = 10000000};
 	struct prng prng;
 	unsigned none = 0;
 
-	(void)state;
 	prng_seed(&prng, SEED);
 	for (unsigned k = 0; k < 10000; k++) {
 		uint64_t delay = network_delay(&network, &prng);
@@ -129,7 +127,7 @@ static void check_totals(const struct arrivals *w, unsigned sent, unsigned lost)
 	assert_int_equal(w->net.totals.lost_bytes, 36 * lost);
 }
 
-static void test_carried(void **state)
+TEST(test_carried)
 {
 	static const struct {
 		struct network link;
@@ -147,7 +145,6 @@ static void test_carried(void **state)
 		{{.delay_ns = 50, .rate_bps = 8000000, .queue_bytes = 100}, 1, 36050},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct link_queue *out = calloc(4, sizeof(*out));
 		struct arrivals w;
@@ -172,12 +169,11 @@ static void test_carried(void **state)
 }
 
 /* Behind a bottleneck one waits for the other, and what does not fit is lost. */
-static void test_bottleneck(void **state)
+TEST(test_bottleneck)
 {
 	const struct network link = {.delay_ns = 50, .rate_bps = 8000000, .queue_bytes = 72};
 	struct arrivals w;
 
-	(void)state;
 	begin_world(&w, calloc(4, sizeof(struct link_queue)), NULL);
 	for (unsigned i = 0; i < 3; i++)
 		send_eight(&w, &link, 3);
@@ -192,13 +188,12 @@ static void test_bottleneck(void **state)
 }
 
 /* Before it is sent, or while it is under way; or nobody is there. */
-static void test_parted(void **state)
+TEST(test_parted)
 {
 	const struct network link = {.delay_ns = 50};
 	uint32_t side[4] = {0, 0, 1, 0};
 	struct arrivals w;
 
-	(void)state;
 	begin_world(&w, NULL, side);
 	assert_true(simnet_joins(&w.net, 1, 3));
 	assert_false(simnet_joins(&w.net, 1, 2));
@@ -218,17 +213,4 @@ static void test_parted(void **state)
 	send_eight(&w, &link, 3); /* is still under way at the end */
 	simnet_free(&w.net);
 	events_free(&w.events);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_distributions),
-		cmocka_unit_test(test_never_negative),
-		cmocka_unit_test(test_carried),
-		cmocka_unit_test(test_bottleneck),
-		cmocka_unit_test(test_parted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -201,11 +201,10 @@ static double local_limit(const struct instance *inst)
 }
 
 /* A stalled peer is lost after the timeout. It is active again when it continues. */
-static void test_peers(void **state)
+TEST(test_peers)
 {
 	struct pair pair;
 
-	(void)state;
 	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("8Gbit/s"));
 	pass_time(&pair, 2 * SECOND_NS, true);
 	expect_both(&pair, "peer_heard peer", "peer_heard test");
@@ -226,11 +225,10 @@ static void test_peers(void **state)
 }
 
 /* The loss of one peer causes no event of another peer. */
-static void test_third_peer(void **state)
+TEST(test_third_peer)
 {
 	struct pair pair;
 
-	(void)state;
 	open_group(&pair, ", {'name': 'third', 'address': '127.5.3.85:7946'}", LIMIT("8Gbit/s"),
 		LIMIT("8Gbit/s"));
 	pass_time(&pair, 4 * SECOND_NS + SECOND_NS / 2, true);
@@ -246,12 +244,11 @@ static void test_third_peer(void **state)
 }
 
 /* A missing key file is an error, and the preparation leaves nothing allocated. */
-static void test_not_started(void **state)
+TEST(test_not_started)
 {
 	char *more = group_of("");
 	struct pair pair = {0};
 
-	(void)state;
 	pair.config = instance_world_config(more, LIMIT("8Gbit/s"));
 	pair.config->gossip.n_key_files = 1;
 	strcpy(pair.config->gossip.key_files[0], "/none/of/them");
@@ -263,12 +260,11 @@ static void test_not_started(void **state)
 }
 
 /* Both limiters report a config mismatch once, and once that it has ended. */
-static void test_differing(void **state)
+TEST(test_differing)
 {
 	struct pair pair;
 	char *more = group_of("");
 
-	(void)state;
 	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("16Gbit/s"));
 	pass_time(&pair, 6 * SECOND_NS, true);
 	expect_both(&pair, "peer_heard peer", "peer_heard test");
@@ -285,7 +281,7 @@ static void test_differing(void **state)
 }
 
 /* Both sides name the differing keys of a policy, and the policies that only one side has. */
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		const char *ours, *theirs, *here, *there;
@@ -307,7 +303,6 @@ static void test_names(void **state)
 	char here[512], there[512];
 	struct pair pair;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		open_pair(&pair, rows[i].ours, rows[i].theirs);
 		pass_time(&pair, 5 * SECOND_NS, true);
@@ -321,7 +316,7 @@ static void test_names(void **state)
 }
 
 /* The datagram of an unknown sender is counted for no peer. */
-static void test_stranger(void **state)
+TEST(test_stranger)
 {
 	const uint8_t datagram[64] = {99}; /* a version without a format */
 	char *group = group_of(""), *more;
@@ -330,7 +325,6 @@ static void test_stranger(void **state)
 	struct instance_world w;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	(void)state;
 	now_ns = 1000 * SECOND_NS;
 	assert_true(asprintf(&more, "'gossip': {'sources': 'any', %s",
 			    group + strlen("'gossip': {")) > 0);
@@ -356,13 +350,12 @@ static void test_stranger(void **state)
 }
 
 /* A difference of the group that a reload cannot change is reported too. */
-static void test_group_differs(void **state)
+TEST(test_group_differs)
 {
 	struct differs differs;
 	struct pair pair;
 	char *more = group_of("");
 
-	(void)state;
 	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("8Gbit/s"));
 	close_other(&pair);
 	pair.config = instance_world_config(more, LIMIT("8Gbit/s"));
@@ -448,13 +441,12 @@ static void fill_bucket(const struct instance *inst)
 }
 
 /* A jump of the TSC is an event. Buckets start again only if it was set back. */
-static void test_clocks(void **state)
+TEST(test_clocks)
 {
 	struct pair pair;
 	struct instance *inst = &pair.w.inst;
 	struct tsc_clock *clock = &inst->clock;
 
-	(void)state;
 	open_pair(&pair, LIMIT("8Mbit/s"), LIMIT("8Mbit/s"));
 	pass_time(&pair, 3 * SECOND_NS, false);
 	fill_bucket(inst);
@@ -475,13 +467,12 @@ static void test_clocks(void **state)
 }
 
 /* All limits get a better measurement of the TSC rate. */
-static void test_refined(void **state)
+TEST(test_refined)
 {
 	struct pair pair;
 	struct instance *inst = &pair.w.inst;
 	uint64_t rate;
 
-	(void)state;
 	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("8Gbit/s"));
 	pass_time(&pair, STEP_NS, false);
 	inst->clock.first.ns -= 10 * SECOND_NS; /* makes the new measurement the right one */
@@ -501,7 +492,7 @@ static void test_refined(void **state)
 }
 
 /* A tick reads the times that packets waited before the counts of workers reach 2^32. */
-static void test_delays_seen(void **state)
+TEST(test_delays_seen)
 {
 	const char *waits = "{'name': 'waits', 'match': {'direction': 'a-to-b'}, "
 			    "'limit': '8Mbit/s', 'action': 'shape'}";
@@ -509,7 +500,6 @@ static void test_delays_seen(void **state)
 	struct instance *inst = &pair.w.inst;
 	uint32_t slot;
 
-	(void)state;
 	open_pair(&pair, waits, waits);
 	slot = inst->slots.of[0];
 	worker_shape(&inst->workers[1], slot)->delay.bins[7] = 5;
@@ -524,12 +514,11 @@ static uint64_t next_work(const struct instance *inst)
 }
 
 /* Pending limits are published between ticks. The loop wakes for them after a minimum pause. */
-static void test_rest(void **state)
+TEST(test_rest)
 {
 	struct pair pair;
 	struct instance *inst = &pair.w.inst;
 
-	(void)state;
 	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("8Gbit/s"));
 	pass_time(&pair, 2 * SECOND_NS, true);
 	now_ns = brain_next(inst);
@@ -549,7 +538,7 @@ static void test_rest(void **state)
 }
 
 /* Control looks at buckets while there is traffic, if any policy lends tokens. */
-static void test_looks(void **state)
+TEST(test_looks)
 {
 #define LENDS(limit, more) \
 	"{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '" limit "'" more "}"
@@ -563,7 +552,6 @@ static void test_looks(void **state)
 		{LENDS("8Gbit/s", ", 'allocator': 'static'") ", " NAMED("q", "7"), true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct pair pair;
 
@@ -595,14 +583,13 @@ static void post(const struct pair *pair, int fd, const uint8_t *datagram, size_
 }
 
 /* A rejected datagram is counted for the peer of its source address, by its kind only. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	uint8_t datagram[DATAGRAM_MIN] = {0};
 	const struct refusal *refusal;
 	struct pair pair;
 	int fd;
 
-	(void)state;
 	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("8Gbit/s"));
 	close_other(&pair);
 	fd = socket_of(&pair.w.config->gossip.roster[1]);
@@ -637,13 +624,12 @@ static uint64_t count_messages(const struct instance *inst)
 }
 
 /* Limits that a message changed are published immediately, the rest later. */
-static void test_messages(void **state)
+TEST(test_messages)
 {
 	struct pair pair;
 	struct instance *inst = &pair.w.inst;
 	bool told = false;
 
-	(void)state;
 	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("16Gbit/s"));
 	pass_time(&pair, SECOND_NS, true);
 	for (unsigned i = 0; i < 400; i++) {
@@ -661,25 +647,4 @@ static void test_messages(void **state)
 	close_pair(&pair);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peers),
-		cmocka_unit_test(test_third_peer),
-		cmocka_unit_test(test_not_started),
-		cmocka_unit_test(test_differing),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_stranger),
-		cmocka_unit_test(test_group_differs),
-		cmocka_unit_test(test_clocks),
-		cmocka_unit_test(test_refined),
-		cmocka_unit_test(test_delays_seen),
-		cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_looks),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_messages),
-	};
-
-	return cmocka_run_group_tests_name(
-		"brain", tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -32,13 +32,12 @@ static uint64_t first_look(struct instance_world *w)
 	return now;
 }
 
-static void test_worker(void **state)
+TEST(test_worker)
 {
 	struct worker_counters *counters;
 	struct instance_world w;
 	uint64_t now, hz, before;
 
-	(void)state;
 	instance_world_open(&w, POLICY);
 	hz = w.inst.clock.hz;
 	counters = &w.inst.workers[1].counters;
@@ -82,12 +81,11 @@ static uint64_t spin_ms(unsigned ms)
 }
 
 /* Here this thread is control. */
-static void test_control(void **state)
+TEST(test_control)
 {
 	struct instance_world w;
 	uint64_t now, before, spun, began = control_now();
 
-	(void)state;
 	instance_world_open(&w, POLICY);
 	assert_in_range(busy_next(&w.inst), began + BUSY_PERIOD_NS, control_now() + BUSY_PERIOD_NS);
 	now = first_look(&w);
@@ -101,12 +99,4 @@ static void test_control(void **state)
 	instance_world_close(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_worker),
-		cmocka_unit_test(test_control),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -197,11 +197,10 @@ static int run_loop(void)
 }
 
 /* Either signal ends it before a task has its turn; others are told, of whom they came. */
-static void test_signals(void **state)
+TEST_WITH(test_signals, set_up, tear_down)
 {
 	static const int ends[] = {SIGTERM, SIGINT};
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		send_signal(ends[i], 0);
 		assert_int_equal(run_loop(), ends[i]);
@@ -215,9 +214,8 @@ static void test_signals(void **state)
 }
 
 /* A signal that is not whole is none. */
-static void test_half_signal(void **state)
+TEST_WITH(test_half_signal, set_up, tear_down)
 {
-	(void)state;
 	assert_int_equal(write(world.signals[1], "xyz", 3), 3);
 	world.end = 1;
 	assert_int_equal(run_loop(), SIGTERM);
@@ -225,9 +223,8 @@ static void test_half_signal(void **state)
 }
 
 /* What has come is read, once for each turn, and nothing where there is nothing. */
-static void test_files(void **state)
+TEST_WITH(test_files, set_up, tear_down)
 {
-	(void)state;
 	assert_int_equal(write(world.file[1], "ab", 2), 2);
 	world.end = 2;
 	assert_int_equal(run_loop(), SIGTERM);
@@ -235,11 +232,10 @@ static void test_files(void **state)
 }
 
 /* Tasks have turns when one is due, and not before: the loop sleeps until then. */
-static void test_due(void **state)
+TEST_WITH(test_due, set_up, tear_down)
 {
 	uint64_t began = control_now(), due = began + 5 * MS_NS;
 
-	(void)state;
 	world.due_ns = due;
 	world.period = 3 * MS_NS;
 	world.end = 3;
@@ -251,9 +247,8 @@ static void test_due(void **state)
 }
 
 /* What is due already does not sleep, and makes each turn one. */
-static void test_overdue(void **state)
+TEST_WITH(test_overdue, set_up, tear_down)
 {
-	(void)state;
 	world.due_ns = 1;
 	world.end = 1;
 	assert_int_equal(run_loop(), SIGTERM);
@@ -261,9 +256,8 @@ static void test_overdue(void **state)
 }
 
 /* A task with slack comes with the turns of another, and causes none of its own. */
-static void test_slack(void **state)
+TEST_WITH(test_slack, set_up, tear_down)
 {
-	(void)state;
 	world.due_ns = world.lazy_ns = control_now() + MS_NS;
 	world.lazy_period = MS_NS;
 	world.period = 3 * MS_NS;
@@ -274,11 +268,10 @@ static void test_slack(void **state)
 }
 
 /* If no other task has a turn, it waits for its slack. */
-static void test_slack_alone(void **state)
+TEST_WITH(test_slack_alone, set_up, tear_down)
 {
 	uint64_t due = control_now() + MS_NS;
 
-	(void)state;
 	world.lazy_ns = due;
 	world.lazy_period = SECOND_NS;
 	world.end = 1;
@@ -288,9 +281,8 @@ static void test_slack_alone(void **state)
 }
 
 /* The loop calls it before each wait, and so after the clients of the turn before. */
-static void test_rest(void **state)
+TEST_WITH(test_rest, set_up, tear_down)
 {
-	(void)state;
 	world.due_ns = 1;
 	world.period = 1;
 	world.end = 7;
@@ -299,9 +291,8 @@ static void test_rest(void **state)
 }
 
 /* News are told in the turn they are of, by the first behind who tells, and once. */
-static void test_news(void **state)
+TEST_WITH(test_news, set_up, tear_down)
 {
-	(void)state;
 	world.due_ns = 1;
 	world.period = 1;
 	world.end = 4;
@@ -311,14 +302,13 @@ static void test_news(void **state)
 }
 
 /* A client is answered after the tasks of the turn in which it asks. */
-static void test_client(void **state)
+TEST_WITH(test_client, set_up, tear_down)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	int client = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 	char reply[4096];
 	ssize_t len;
 
-	(void)state;
 	snprintf(at.sun_path, sizeof(at.sun_path), "/tmp/weir-control-%d.sock", (int)getpid());
 	assert_int_equal(connect(client, (struct sockaddr *)&at, sizeof(at)), 0);
 	assert_int_equal(send(client, "/it,7", 5, 0), 5);
@@ -333,24 +323,4 @@ static void test_client(void **state)
 	reply[len] = '\0';
 	assert_string_equal(reply, "{\"/it\":\"well\"}");
 	close(client);
-}
-
-#define loop_test(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		loop_test(test_signals),
-		loop_test(test_half_signal),
-		loop_test(test_files),
-		loop_test(test_due),
-		loop_test(test_overdue),
-		loop_test(test_slack),
-		loop_test(test_slack_alone),
-		loop_test(test_rest),
-		loop_test(test_news),
-		loop_test(test_client),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,14 +183,13 @@ static const char *source_of_box(struct box *box)
 }
 
 /* Others expect what the roster says, whatever route the kernel would choose. */
-static void test_source(void **state)
+TEST(test_source)
 {
 	static const char *const six[LIMITERS] = {"[::1]:1", "[::1]:9", "[::1]:9", "[::1]:9"};
 	static const char *const away[LIMITERS] = {
 		"192.0.2.1:1", "127.0.0.3:9", "127.0.0.4:9", "127.0.0.5:9"};
 	struct box box;
 
-	(void)state;
 	make_roster(&box, four);
 	open_socket(&box, "0.0.0.0:9");
 	assert_true(box.socket->pins);
@@ -217,11 +216,10 @@ static void test_source(void **state)
 }
 
 /* Others may see it at another port than it listens at: who else has that here does not matter. */
-static void test_port_taken(void **state)
+TEST(test_port_taken)
 {
 	static const char *const rows[][2] = {{"127.0.0.2:9", "0.0.0.0:9"}, {"[::1]:9", "[::]:9"}};
 
-	(void)state;
 	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
 		const char *const roster[LIMITERS] = {
 			rows[r][0], rows[r][0], rows[r][0], rows[r][0]};
@@ -260,7 +258,7 @@ static unsigned await_datagrams(struct box *box)
 }
 
 /* Whose it is decides by its address; what names nobody is gossip's to count. */
-static void test_whose(void **state)
+TEST(test_whose)
 {
 	static const struct {
 		unsigned named, from;
@@ -279,7 +277,6 @@ static void test_whose(void **state)
 	struct box box;
 	size_t len;
 
-	(void)state;
 	make_roster(&box, four);
 	open_socket(&box, "0.0.0.0:9");
 	assert_int_equal(gossip_socket_read(box.socket), 0);
@@ -305,14 +302,13 @@ static void test_whose(void **state)
 }
 
 /* IPv6 has words that an address of one's own shares with others. */
-static void test_whose_ipv6(void **state)
+TEST(test_whose_ipv6)
 {
 	static const char *const six[LIMITERS] = {
 		"[::1]:1", "[::1]:9", "[2001:db8::1]:7", "[::1]:9"};
 	struct box box = {0};
 	size_t len;
 
-	(void)state;
 	box.config = (struct gossip_config){.roster = box.roster, .n_roster = LIMITERS};
 	for (unsigned i = 0; i < LIMITERS; i++) {
 		snprintf(box.roster[i].name, sizeof(box.roster[i].name), "limiter%u", i);
@@ -341,13 +337,12 @@ static void test_whose_ipv6(void **state)
 }
 
 /* All that came is read, a batch at a time, each as it was sent. */
-static void test_batches(void **state)
+TEST(test_batches)
 {
 	const unsigned n = GOSSIP_SOCKET_BATCH + 10;
 	struct box box;
 	size_t len;
 
-	(void)state;
 	make_roster(&box, four);
 	open_socket(&box, "0.0.0.0:9");
 	for (unsigned i = 0; i < n; i++)
@@ -367,7 +362,7 @@ static void test_batches(void **state)
 }
 
 /* Strangers cost control nothing, unless any address will do. */
-static void test_strangers(void **state)
+TEST(test_strangers)
 {
 	for (unsigned any = 0; any < 2; any++) {
 		struct sockaddr_storage at;
@@ -414,13 +409,12 @@ static unsigned events_since(uint64_t number, const char *name)
 }
 
 /* What cannot be sent is counted; said once, until all could be for a while. */
-static void test_errors(void **state)
+TEST(test_errors)
 {
 	uint64_t began = events_number();
 	struct box box;
 	uint8_t *large = test_calloc(1, 70000);
 
-	(void)state;
 	make_roster(&box, four);
 	open_socket(&box, "0.0.0.0:9");
 	for (unsigned i = 0; i < 3; i++)
@@ -445,7 +439,7 @@ static void test_errors(void **state)
 }
 
 /* An error that others have made ends one call, and one that stays the reading; so does nothing. */
-static void test_errors_of_reading(void **state)
+TEST(test_errors_of_reading)
 {
 	static const struct {
 		int error;
@@ -460,7 +454,6 @@ static void test_errors_of_reading(void **state)
 	};
 	struct box box;
 
-	(void)state;
 	make_roster(&box, four);
 	open_socket(&box, "127.0.0.2:9");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -484,12 +477,11 @@ static void test_errors_of_reading(void **state)
 }
 
 /* A port that nobody listens on is no trouble: the limiter there is not up. */
-static void test_nobody_listens(void **state)
+TEST(test_nobody_listens)
 {
 	uint64_t began = events_number();
 	struct box box;
 
-	(void)state;
 	make_roster(&box, four);
 	open_socket(&box, "0.0.0.0:9");
 	close(box.peers[1]);
@@ -505,11 +497,10 @@ static void test_nobody_listens(void **state)
 }
 
 /* A limiter alone has no socket, nor has one that listens nowhere. */
-static void test_alone(void **state)
+TEST(test_alone)
 {
 	struct box box;
 
-	(void)state;
 	make_roster(&box, four);
 	set_address("0.0.0.0:9", &box.config.listen, &box.config.listen_len);
 	box.config.n_roster = 1;
@@ -539,7 +530,7 @@ static bool sends(struct box *box)
 }
 
 /* An address that is taken is refused, as a try foretells; one that is not there can come later. */
-static void test_not_bound(void **state)
+TEST(test_not_bound)
 {
 	uint64_t began = events_number();
 	struct sockaddr_storage at;
@@ -547,7 +538,6 @@ static void test_not_bound(void **state)
 	socklen_t len;
 	int taken;
 
-	(void)state;
 	make_roster(&box, four);
 	set_address("127.0.0.2:9", &at, &len);
 	taken = socket_at(&at, len);
@@ -599,7 +589,7 @@ static const char *said_since(uint64_t number, const char *name)
 #define WANTED (128 * (1200 + 512))
 
 /* Room for as many datagrams as there may be is asked for, and it is said where there is less. */
-static void test_room(void **state)
+TEST(test_room)
 {
 	static const struct {
 		bool force;
@@ -618,7 +608,6 @@ static void test_room(void **state)
 		{true, -1, ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		uint64_t began = events_number();
 		struct box box;
@@ -637,12 +626,11 @@ static void test_room(void **state)
 }
 
 /* Without a filter strangers are kept out all the same, later; it is said why there is none. */
-static void test_no_filter(void **state)
+TEST(test_no_filter)
 {
 	uint64_t began = events_number();
 	struct box box;
 
-	(void)state;
 	make_roster(&box, four);
 	kernel.filter = true;
 	open_socket(&box, "0.0.0.0:9");
@@ -654,12 +642,11 @@ static void test_no_filter(void **state)
 	close_box(&box);
 }
 
-static void test_no_socket(void **state)
+TEST(test_no_socket)
 {
 	uint64_t began = events_number();
 	struct box box;
 
-	(void)state;
 	make_roster(&box, four);
 	set_address("127.0.0.2:9", &box.config.listen, &box.config.listen_len);
 	kernel.socket = true;
@@ -670,26 +657,4 @@ static void test_no_socket(void **state)
 	assert_string_equal(said_since(began, "gossip_not_bound"),
 		"gossip.listen: cannot bind 127.0.0.2:0: Too many open files");
 	close_box(&box);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_source),
-		cmocka_unit_test(test_port_taken),
-		cmocka_unit_test(test_whose),
-		cmocka_unit_test(test_whose_ipv6),
-		cmocka_unit_test(test_batches),
-		cmocka_unit_test(test_strangers),
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_errors_of_reading),
-		cmocka_unit_test(test_nobody_listens),
-		cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_not_bound),
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_no_filter),
-		cmocka_unit_test(test_no_socket),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,11 +114,10 @@ static void expect_nothing(struct instance *inst)
 }
 
 /* Without a port of the kernel's there is nothing to look at, nor on those of another box. */
-static void test_none(void **state)
+TEST(test_none)
 {
 	struct instance inst = {.config = &config};
 
-	(void)state;
 	stand_on(NULL);
 	assert_int_equal(interfaces_start(&inst), 0);
 	expect_nothing(&inst);
@@ -145,13 +144,12 @@ static void look(struct instance *inst)
 }
 
 /* An address is said at the start; and an offload that is switched on later, once. */
-static void test_looks(void **state)
+TEST(test_looks)
 {
 	struct instance inst = {.config = &config};
 	uint64_t began = events_number(), now = control_now();
 	char text[256], names[128];
 
-	(void)state;
 	if (!alone)
 		skip();
 	stand_on("net_af_packet0,iface=lo");
@@ -183,13 +181,12 @@ static void test_looks(void **state)
 }
 
 /* What is said of each of several ports is said. */
-static void test_both(void **state)
+TEST(test_both)
 {
 	struct instance inst = {.config = &config};
 	uint64_t began;
 	char text[256];
 
-	(void)state;
 	if (!alone)
 		skip();
 	stand_on("net_af_packet0,iface=lo");
@@ -205,13 +202,12 @@ static void test_both(void **state)
 }
 
 /* Whoever else gets the frames of an interface is named, where the kernel knows it at all. */
-static void test_in_bridge(void **state)
+TEST(test_in_bridge)
 {
 	struct instance inst = {.config = &config};
 	uint64_t began = events_number();
 	char text[256];
 
-	(void)state;
 	if (!alone)
 		skip();
 	stand_on("net_af_packet0,iface=lo");
@@ -234,14 +230,13 @@ static void test_in_bridge(void **state)
 }
 
 /* Without a thread there is nothing; one that does not end keeps what it is at. */
-static void test_thread(void **state)
+TEST(test_thread)
 {
 	struct instance inst = {.config = &config};
 	uint64_t began = events_number();
 	struct interfaces *interfaces;
 	char text[256];
 
-	(void)state;
 	if (!alone)
 		skip();
 	stand_on("net_af_packet0,iface=lo");
@@ -275,16 +270,10 @@ static int end(void **state)
 	return rmdir(directory);
 }
 
+TEST_GROUP(begin, end)
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_looks),
-		cmocka_unit_test(test_both),
-		cmocka_unit_test(test_in_bridge),
-		cmocka_unit_test(test_thread),
-	};
-
 	alone = loopback_alone();
-	return cmocka_run_group_tests(tests, begin, end);
+	return run_all_tests();
 }

@@ -42,9 +42,8 @@ static void run_for(struct cables *c, uint64_t ns)
 	}
 }
 
-static void loss_is_passed_on(void **state)
+TEST(loss_is_passed_on)
 {
-	(void)state;
 	for (unsigned end = 0; end < 2; end++) {
 		struct cables c;
 
@@ -63,11 +62,10 @@ static void loss_is_passed_on(void **state)
 	}
 }
 
-static void short_losses_are_not(void **state)
+TEST(short_losses_are_not)
 {
 	struct cables c;
 
-	(void)state;
 	begin(&c);
 	run_for(&c, SECOND_NS);
 	for (unsigned i = 0; i < 20; i++) {
@@ -91,11 +89,10 @@ static void short_losses_are_not(void **state)
 }
 
 /* A link that has just been brought up negotiates for seconds: it is not lost meanwhile. */
-static void slow_links_do_not_flap(void **state)
+TEST(slow_links_do_not_flap)
 {
 	struct cables c;
 
-	(void)state;
 	begin(&c);
 	run_for(&c, SECOND_NS);
 	c.plugged[0] = false;
@@ -112,11 +109,10 @@ static void slow_links_do_not_flap(void **state)
 }
 
 /* Nor are all that a start brings up; but one that stays away is. */
-static void slow_at_the_start(void **state)
+TEST(slow_at_the_start)
 {
 	struct cables c;
 
-	(void)state;
 	begin(&c);
 	c.plugged[0] = false;
 	run_for(&c, LINK_FOLLOW_GRACE_NS - STEP);
@@ -127,11 +123,10 @@ static void slow_at_the_start(void **state)
 }
 
 /* Whatever happened, both are up when both cables have been in for long enough. */
-static void never_stuck(void **state)
+TEST(never_stuck)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 7);
 	for (unsigned run = 0; run < 200; run++) {
 		struct cables c;
@@ -152,7 +147,7 @@ static void never_stuck(void **state)
 }
 
 /* An end that stays up whatever it is told is told again at once, and then ever more rarely. */
-static void told_in_vain(void **state)
+TEST(told_in_vain)
 {
 	static const uint64_t seconds[] = {0, 0, 1, 3, 7, 15, 31, 63, 127, 191, 255};
 	const bool up[2] = {false, true};
@@ -161,7 +156,6 @@ static void told_in_vain(void **state)
 	struct link_follow follow;
 	unsigned told = 0;
 
-	(void)state;
 	link_follow_begin(&follow, now - LINK_FOLLOW_GRACE_NS);
 	for (; told < sizeof(seconds) / sizeof(seconds[0]); now += STEP) {
 		enum link_act act = link_follow_turn(&follow, up, now, &end);
@@ -183,18 +177,4 @@ static void told_in_vain(void **state)
 		now += LINK_FOLLOW_DOWN_NS;
 		assert_int_equal(link_follow_turn(&follow, up, now, &end), LINK_TAKE_DOWN);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(loss_is_passed_on),
-		cmocka_unit_test(short_losses_are_not),
-		cmocka_unit_test(slow_links_do_not_flap),
-		cmocka_unit_test(slow_at_the_start),
-		cmocka_unit_test(never_stuck),
-		cmocka_unit_test(told_in_vain),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,9 +143,8 @@ static void run_for(uint64_t ns)
 	}
 }
 
-static void follows(void **state)
+TEST(follows)
 {
-	(void)state;
 	run_for(SECOND_NS);
 	assert_true(link_up(0) && link_up(1));
 	assert_true(links_next(&inst) != UINT64_MAX);
@@ -164,9 +163,8 @@ static void follows(void **state)
 }
 
 /* The end brings up the links that Weir took down, and leaves the others down. */
-static void left_as_it_was(void **state)
+TEST(left_as_it_was)
 {
-	(void)state;
 	assert_int_equal(rte_eth_dev_set_link_down(inst.ports[0].id), 0);
 	run_for(SECOND_NS);
 	assert_false(link_up(1));
@@ -227,20 +225,18 @@ static void read_clock_of(unsigned port)
 	inst.ports[port].timestamps = false;
 }
 
-static void reads_clocks(void **state)
+TEST(reads_clocks)
 {
-	(void)state;
 	read_clock_of(0);
 	read_clock_of(1);
 }
 
 /* Changes of a link count from the first reading. */
-static void counts_changes(void **state)
+TEST(counts_changes)
 {
 	const struct link_state *port = &inst.links->ports[0];
 	uint64_t changes;
 
-	(void)state;
 	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
 	assert_true(port->known && port->up);
 	changes = port->changes;
@@ -274,12 +270,11 @@ static unsigned said_gone(uint64_t since)
 }
 
 /* A different device is at the address of the port. Weir does not use it. */
-static void removed(void **state)
+TEST(removed)
 {
 	struct link_state *port = &inst.links->ports[0];
 	uint64_t since = events_number(), changes = port->changes;
 
-	(void)state;
 	assert_true(port->up && !port->gone);
 	inst.ports[0].card = 7;
 	run_for(SECOND_NS);
@@ -332,11 +327,10 @@ static void expect_lines(uint64_t since, const char *expected)
 }
 
 /* Events report the lost end and the other end, for both ends. */
-static void says_what_it_does(void **state)
+TEST_WITH(says_what_it_does, wait_long, NULL)
 {
 	uint64_t since;
 
-	(void)state;
 	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
 	assert_true(link_up(0) && link_up(1));
 	for (unsigned lost = 0; lost < 2; lost++) {
@@ -354,11 +348,10 @@ static void says_what_it_does(void **state)
 }
 
 /* An event names a link that cannot be switched and the reason. At the start it is an error. */
-static void cannot_be_switched(void **state)
+TEST_WITH(cannot_be_switched, wait_long, NULL)
 {
 	uint64_t since;
 
-	(void)state;
 	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
 	for (unsigned i = 0; i < 2; i++) {
 		char words[128];
@@ -390,12 +383,11 @@ static void cannot_be_switched(void **state)
 }
 
 /* During a switch of a port its link is not read, and no other port is switched. */
-static void one_at_a_time(void **state)
+TEST(one_at_a_time)
 {
 	const struct link_state *port = &inst.links->ports[1];
 	unsigned before;
 
-	(void)state;
 	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
 	assert_true(link_up(0) && link_up(1));
 	before = switches[1];
@@ -422,9 +414,8 @@ static void one_at_a_time(void **state)
 }
 
 /* Only wires with "link": "follow" are switched. Others never are, also not at the start. */
-static void others_do_not_follow(void **state)
+TEST(others_do_not_follow)
 {
-	(void)state;
 	assert_int_equal(rte_eth_dev_set_link_down(inst.ports[2].id), 0);
 	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
 	assert_true(link_up(3));
@@ -440,12 +431,11 @@ static void others_do_not_follow(void **state)
 }
 
 /* A port that does not report its link keeps its last state. */
-static void does_not_say(void **state)
+TEST(does_not_say)
 {
 	const struct link_state *port = &inst.links->ports[0];
 	uint64_t changes = port->changes;
 
-	(void)state;
 	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
 	assert_true(port->up && port->known);
 	silent_port = &inst.ports[0];
@@ -462,13 +452,12 @@ static void does_not_say(void **state)
 }
 
 /* The end does not wait for a device whose switch does not return. */
-static void never_ends(void **state)
+TEST_WITH(never_ends, wait_long, NULL)
 {
 	struct links *links = inst.links;
 	uint64_t since = events_number();
 	json_t *said;
 
-	(void)state;
 	endless = true;
 	links_stop(&inst);
 	endless = false;
@@ -485,21 +474,4 @@ static void never_ends(void **state)
 	run_for(SECOND_NS);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(follows),
-		cmocka_unit_test(counts_changes),
-		cmocka_unit_test(removed),
-		cmocka_unit_test(reads_clocks),
-		cmocka_unit_test_setup(says_what_it_does, wait_long),
-		cmocka_unit_test_setup(cannot_be_switched, wait_long),
-		cmocka_unit_test(one_at_a_time),
-		cmocka_unit_test(others_do_not_follow),
-		cmocka_unit_test(does_not_say),
-		cmocka_unit_test_setup(never_ends, wait_long),
-		cmocka_unit_test(left_as_it_was),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
-}
+TEST_GROUP(start, stop)

@@ -77,7 +77,7 @@ static uint64_t said_count(uint64_t number, const char *key)
 }
 
 /* Each reason that no policy causes has its own events. Drops of a policy have none. */
-static void test_packets(void **state)
+TEST_WITH(test_packets, wait_long, NULL)
 {
 	static const struct {
 		enum drop_reason reason;
@@ -88,7 +88,6 @@ static void test_packets(void **state)
 	uint64_t now = 1000 * SECOND_NS, since;
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open_more(&w, GROUP, POLICY);
 	assert_false(losses_run(&w.inst, now));
 	assert_int_equal(losses_next(&w.inst), now + SECOND_NS);
@@ -134,7 +133,7 @@ static void expect_drops(uint64_t *since, const char *name, const char *reason, 
 }
 
 /* Each counter of each port has its own events, which name the port. */
-static void test_ports(void **state)
+TEST_WITH(test_ports, wait_long, NULL)
 {
 	static const struct {
 		unsigned port;
@@ -153,7 +152,6 @@ static void test_ports(void **state)
 	uint64_t now = 1000 * SECOND_NS, since;
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open_more(&w, GROUP, POLICY);
 	assert_false(losses_run(&w.inst, now));
 	since = events_number();
@@ -191,7 +189,7 @@ static void test_ports(void **state)
 }
 
 /* Each verdict that rejects a datagram is in the event with its number, and no usual verdict is. */
-static void test_verdicts(void **state)
+TEST_WITH(test_verdicts, wait_long, NULL)
 {
 	static const enum gossip_verdict usual[] = {GOSSIP_ACCEPTED, GOSSIP_UNPROVEN, GOSSIP_SELF,
 		GOSSIP_REPLAY, GOSSIP_NO_ROOM, GOSSIP_MESSAGE};
@@ -237,14 +235,13 @@ static void test_verdicts(void **state)
 }
 
 /* A list of verdicts that is too long for the event is cut off. */
-static void test_many_verdicts(void **state)
+TEST_WITH(test_many_verdicts, wait_long, NULL)
 {
 	uint64_t now = 1000 * SECOND_NS, since, *verdicts;
 	struct instance_world w;
 	const char *words;
 	json_t *said;
 
-	(void)state;
 	instance_world_open_more(&w, GROUP, POLICY);
 	verdicts = ((struct gossip_counters *)(uintptr_t)gossip_counters(
 			    limiter_gossip(w.inst.limiter)))
@@ -265,12 +262,11 @@ static void test_many_verdicts(void **state)
 }
 
 /* Both events count the datagrams since the beginning. */
-static void test_datagrams(void **state)
+TEST_WITH(test_datagrams, wait_long, NULL)
 {
 	uint64_t now = 1000 * SECOND_NS, since;
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open_more(&w, GROUP, POLICY);
 	assert_false(losses_run(&w.inst, now));
 	since = events_number();
@@ -290,13 +286,12 @@ static void test_datagrams(void **state)
 }
 
 /* A peer has five seconds to send a message: four, and the timeout of gossip. */
-static void test_unheard(void **state)
+TEST_WITH(test_unheard, wait_long, NULL)
 {
 	struct instance_world w;
 	struct differs differs;
 	uint64_t now = 1000 * SECOND_NS;
 
-	(void)state;
 	instance_world_open_more(&w, GROUP, POLICY);
 	w.inst.hears_since_ns = now;
 	assert_false(differs_unheard(&w.inst, 1, now + 5 * SECOND_NS - 1));
@@ -315,7 +310,7 @@ static void test_unheard(void **state)
 }
 
 /* Unreadable datagrams over one second, the last at most five seconds ago, are the reason. */
-static void test_refused(void **state)
+TEST_WITH(test_refused, wait_long, NULL)
 {
 	static const struct {
 		unsigned verdict;
@@ -331,7 +326,6 @@ static void test_refused(void **state)
 	struct instance_world w;
 	struct differs differs;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const uint64_t first = 1000 * SECOND_NS, last = first + SECOND_NS;
 
@@ -354,17 +348,4 @@ static void test_refused(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_packets, wait_long),
-		cmocka_unit_test_setup(test_ports, wait_long),
-		cmocka_unit_test_setup(test_verdicts, wait_long),
-		cmocka_unit_test_setup(test_many_verdicts, wait_long),
-		cmocka_unit_test_setup(test_datagrams, wait_long),
-		cmocka_unit_test_setup(test_unheard, wait_long),
-		cmocka_unit_test_setup(test_refused, wait_long),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

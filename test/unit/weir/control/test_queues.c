@@ -23,7 +23,7 @@ static void see_flows(struct instance_world *w, unsigned worker, unsigned flows)
 	}
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
 	static const struct {
 		const char *name;
@@ -39,7 +39,6 @@ static void test_rows(void **state)
 	};
 	uint64_t now = 1000 * SECOND_NS;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct instance_world w;
 		uint64_t since;
@@ -60,13 +59,12 @@ static void test_rows(void **state)
 }
 
 /* A look each second, not sooner; and of a port with one queue there is nothing to say. */
-static void test_looks(void **state)
+TEST(test_looks)
 {
 	const uint64_t now = 1000 * SECOND_NS;
 	struct instance_world w;
 	uint64_t since;
 
-	(void)state;
 	instance_world_open(&w, "");
 	assert_false(queues_run(&w.inst, now));
 	since = events_number();
@@ -84,12 +82,11 @@ static void test_looks(void **state)
 	instance_world_close(&w);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
 	struct instance_world w;
 	json_t *said;
 
-	(void)state;
 	instance_world_open(&w, "");
 	see_flows(&w, 0, 63);
 	assert_false(queues_run(&w.inst, 1000 * SECOND_NS));
@@ -104,11 +101,10 @@ static void test_words(void **state)
 }
 
 /* Frames of one flow make one bit, whoever sees them. */
-static void test_seen_by_workers(void **state)
+TEST(test_seen_by_workers)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, "");
 	assert_int_equal(queues_used(&w.inst, 0), 0);
 	instance_world_turn(&w, 1);
@@ -123,11 +119,10 @@ static void test_seen_by_workers(void **state)
 }
 
 /* Packets of neighbours make as many as chance gives so many flows: 40.5 on average. */
-static void test_bits(void **state)
+TEST(test_bits)
 {
 	struct path path = {.flows = 0};
 
-	(void)state;
 	for (uint8_t i = 0; i < 64; i++) {
 		const uint8_t frame[34] = {[12] = 8,
 			[14] = 0x45,
@@ -145,15 +140,4 @@ static void test_bits(void **state)
 	assert_in_range(__builtin_popcountll(path.flows), 30, 52);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_looks),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_seen_by_workers),
-		cmocka_unit_test(test_bits),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -79,9 +79,8 @@ static void one_roster_of_sources(uint64_t seed)
 	test_free(config.roster);
 }
 
-static void test_sources(void **state)
+TEST(test_sources)
 {
-	(void)state;
 	for (uint64_t seed = 0; seed < ROUNDS(10); seed++)
 		one_roster_of_sources(seed);
 }
@@ -94,12 +93,11 @@ static uint64_t refused_since(struct refusals *refusals, uint64_t spoke_ns, uint
 }
 
 /* The first since the limiter was heard itself, of those that are not far from each other. */
-static void test_refused_since(void **state)
+TEST(test_refused_since)
 {
 	struct gossip_config config = {.n_roster = 2};
 	struct refusals *refusals;
 
-	(void)state;
 	config.roster = test_calloc(2, sizeof(*config.roster));
 	set_address(&config.roster[0], "10.0.0.1:1");
 	set_address(&config.roster[1], "10.0.0.2:1");
@@ -123,23 +121,11 @@ static void test_refused_since(void **state)
 }
 
 /* What is overtaken, repeated or of another estimator says nothing of keys. */
-static void test_counted(void **state)
+TEST(test_counted)
 {
-	(void)state;
 	assert_true(refusals_count(GOSSIP_FORGED) && refusals_count(GOSSIP_NO_KEY));
 	assert_true(refusals_count(GOSSIP_UNSEALED) && refusals_count(GOSSIP_VERSION));
 	assert_true(refusals_count(REFUSED_SOURCE) && refusals_count(GOSSIP_VERSION));
 	assert_false(refusals_count(GOSSIP_ACCEPTED) || refusals_count(GOSSIP_MESSAGE));
 	assert_false(refusals_count(GOSSIP_REPLAY) || refusals_count(GOSSIP_ESTIMATOR));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sources),
-		cmocka_unit_test(test_refused_since),
-		cmocka_unit_test(test_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,12 +139,11 @@ static void check_roster(struct prng *prng, bool v6, unsigned n, unsigned values
 	}
 }
 
-static void test_random_rosters(void **state)
+TEST(test_random_rosters)
 {
 	static const unsigned sizes4[] = {2, 3, 5, 9, 40, 300}, sizes6[] = {2, 3, 5, 9, 40, 90};
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned values = 2; values < 4; values++)
 		for (unsigned i = 0; i < 6; i++) {
@@ -153,13 +152,12 @@ static void test_random_rosters(void **state)
 		}
 }
 
-static void test_refused_rosters(void **state)
+TEST(test_refused_rosters)
 {
 	static struct peer_config roster[1000];
 	static struct sock_filter code[SOURCE_FILTER_MOST];
 	struct gossip_config gossip = {.roster = roster, .n_roster = 1000};
 
-	(void)state;
 	gossip.listen.ss_family = AF_INET;
 	for (uint32_t i = 0; i < 1000; i++)
 		put_address(&roster[i].address, false, (const uint8_t *)&i);
@@ -185,7 +183,7 @@ static int socket_at(const char *text, struct sockaddr_in *at)
 }
 
 /* The kernel's own judgement: all of 127.0.0.0/8 is this machine. */
-static void test_in_the_kernel(void **state)
+TEST(test_in_the_kernel)
 {
 	static struct peer_config roster[100];
 	static struct sock_filter code[SOURCE_FILTER_MOST];
@@ -195,7 +193,6 @@ static void test_in_the_kernel(void **state)
 	char text[32], buf[8];
 	int fd = socket_at("127.0.0.1", &own);
 
-	(void)state;
 	gossip.listen.ss_family = AF_INET;
 	for (unsigned i = 0; i < 100; i++) {
 		snprintf(text, sizeof(text), "127.0.1.%u", 2 * i + 1);
@@ -218,15 +215,4 @@ static void test_in_the_kernel(void **state)
 		close(from);
 	}
 	close(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_rosters),
-		cmocka_unit_test(test_refused_rosters),
-		cmocka_unit_test(test_in_the_kernel),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

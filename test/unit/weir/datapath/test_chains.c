@@ -310,9 +310,8 @@ static void cut_to_crumbs(struct frame f)
 		}                                                                                \
 	} while (0)
 
-static void passed_and_charged(void **state)
+TEST(passed_and_charged)
 {
-	(void)state;
 	EACH_FRAME(PASSED, {
 		struct outcome whole = send_chain(chain_of(&f, (unsigned[]){0}));
 
@@ -325,9 +324,8 @@ static void passed_and_charged(void **state)
 }
 
 /* The bucket's one packet is gone before anything is compared. */
-static void dropped(void **state)
+TEST(dropped)
 {
-	(void)state;
 	EACH_FRAME(DROPPED, {
 		(void)send_chain(chain_of(&f, (unsigned[]){0}));
 		cut_everywhere(DROPPED, f, false);
@@ -335,9 +333,8 @@ static void dropped(void **state)
 	});
 }
 
-static void marked(void **state)
+TEST(marked)
 {
-	(void)state;
 	for (unsigned policy = DSCP_MARKED; policy <= ECN_MARKED; policy++)
 		EACH_FRAME(policy, {
 			struct outcome first = send_chain(chain_of(&f, (unsigned[]){0}));
@@ -349,9 +346,8 @@ static void marked(void **state)
 		});
 }
 
-static void made_to_wait(void **state)
+TEST(made_to_wait)
 {
-	(void)state;
 	EACH_FRAME(SHAPED, {
 		struct outcome whole = send_chain(chain_of(&f, (unsigned[]){0}));
 
@@ -362,13 +358,12 @@ static void made_to_wait(void **state)
 }
 
 /* As many as the bucket does not hold wait, in chains, and all of them come out whole. */
-static void many_wait(void **state)
+TEST(many_wait)
 {
 	struct frame f = frame_v4(SHAPED, 0);
 	struct rte_mbuf *chains[BURST], *m;
 	unsigned n = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < BURST; i++)
 		chains[i] = chain_of(&f, (unsigned[]){1 + i, 40 + i, 0});
 	assert_int_equal(rte_eth_tx_burst(inst.ports[0].id, 0, chains, BURST), BURST);
@@ -388,11 +383,10 @@ static void many_wait(void **state)
 }
 
 /* A chain is as long as all its segments: the longest that may be passes, a byte more does not. */
-static void too_long(void **state)
+TEST(too_long)
 {
 	struct frame f = {.bytes = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xcc}};
 
-	(void)state;
 	for (unsigned more = 0; more < 2; more++) {
 		f.len = MTU + LAYER2_MAX + more;
 		for (unsigned at = 0; at < f.len; at += 61) {
@@ -406,11 +400,10 @@ static void too_long(void **state)
 }
 
 /* Only the long one of a burst is lost, wherever it stands. */
-static void too_long_among_others(void **state)
+TEST(too_long_among_others)
 {
 	struct frame f = frame_v4(PASSED, 0), longer = {.len = MTU + LAYER2_MAX + 1};
 
-	(void)state;
 	for (unsigned where = 0; where < BURST; where++) {
 		struct rte_mbuf *burst[BURST], *m;
 		struct outcome before = {0}, after = {0};
@@ -439,11 +432,10 @@ static void too_long_among_others(void **state)
 }
 
 /* A port that may cut frames has those dropped whose IP packet goes on where they end. */
-static void truncated(void **state)
+TEST(truncated)
 {
 	struct worker *w = &inst.workers[0];
 
-	(void)state;
 	for (unsigned i = 0; i < w->n_paths; i++)
 		w->paths[i].cuts = true;
 	EACH_FRAME(PASSED, {
@@ -467,18 +459,4 @@ static void truncated(void **state)
 		w->paths[i].cuts = false;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(passed_and_charged),
-		cmocka_unit_test(dropped),
-		cmocka_unit_test(marked),
-		cmocka_unit_test(made_to_wait),
-		cmocka_unit_test(many_wait),
-		cmocka_unit_test(too_long),
-		cmocka_unit_test(too_long_among_others),
-		cmocka_unit_test(truncated),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
-}
+TEST_GROUP(start, stop)

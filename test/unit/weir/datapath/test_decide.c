@@ -669,7 +669,7 @@ static uint64_t seed_of_run(void)
 	return seed;
 }
 
-static void test_one_by_one(void **state)
+TEST(test_one_by_one)
 {
 	static const struct row rows[] = {
 		{"nothing dropped", LAX, LAX, 0, false, false, GO_ON},
@@ -740,7 +740,6 @@ static void test_one_by_one(void **state)
 	};
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, seed_of_run());
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		check_row(&rows[i], false, &prng);
@@ -750,14 +749,13 @@ static void test_one_by_one(void **state)
 }
 
 /* A burst that the bucket has no tokens for, whoever it is of: nobody looks into its packets. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	const uint64_t tokens = UINT64_C(59) << TOKEN_BYTE; /* the least packet has 60 */
 	struct bench *bench = bench_open(false);
 	struct sent *sent = calloc(1, sizeof(*sent));
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, seed_of_run());
 	sent->n = BURST;
 	for (unsigned i = 0; i < sent->n; i++)
@@ -805,12 +803,11 @@ static void expect_refused(unsigned there, bool levels)
 }
 
 /* What is refused before a policy is asked: by why, and no packet without a policy either. */
-static void test_of_nobody(void **state)
+TEST(test_of_nobody)
 {
 	static const unsigned there[] = {
 		1U << POLICE_SIMPLE, 1U << POLICE_SIMPLE | 1U << POLICE_OTHER};
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++)
 		expect_refused(there[i / 2], i % 2);
 }
@@ -835,7 +832,7 @@ static void sample_all(struct bench *bench, bool tcp_only)
 }
 
 /* The flow of what is sampled is the device's, if it tells one and nobody looks at the packet. */
-static void test_sampled_flow(void **state)
+TEST(test_sampled_flow)
 {
 	static const struct {
 		bool tells, told, tcp_only;
@@ -856,7 +853,6 @@ static void test_sampled_flow(void **state)
 	struct bench *bench = bench_open(false);
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct rx_burst *burst = &sent->burst;
@@ -917,7 +913,7 @@ static void make_free_burst(
 }
 
 /* Which packets are charged before all others: nobody above refuses any, or is asked by others. */
-static void test_what_is_free(void **state)
+TEST(test_what_is_free)
 {
 	static const struct {
 		unsigned policies[3], short_of;
@@ -938,7 +934,6 @@ static void test_what_is_free(void **state)
 	};
 	struct sent *sent = aligned_alloc(CACHE_LINE, sizeof(*sent));
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct bench *bench = bench_open(false);
 		uint64_t drops = 0, all = judge_all(3);
@@ -953,7 +948,7 @@ static void test_what_is_free(void **state)
 }
 
 /* And of those whose sources have meters: not what is marked, or passes all the same. */
-static void test_free_sources(void **state)
+TEST(test_free_sources)
 {
 	static const struct {
 		unsigned policies[3], short_of;
@@ -966,7 +961,6 @@ static void test_free_sources(void **state)
 	};
 	struct sent *sent = aligned_alloc(CACHE_LINE, sizeof(*sent));
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct bench *bench = bench_open(false);
 		struct rx_burst *burst = &sent->burst;
@@ -985,7 +979,7 @@ static void test_free_sources(void **state)
 }
 
 /* A burst of one policy is charged at one go, or nothing has been done. */
-static void test_free_alike(void **state)
+TEST(test_free_alike)
 {
 	static const struct {
 		unsigned policy, short_of;
@@ -1004,7 +998,6 @@ static void test_free_alike(void **state)
 	};
 	struct sent *sent = aligned_alloc(CACHE_LINE, sizeof(*sent));
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const unsigned policies[3] = {rows[i].policy, rows[i].policy, rows[i].policy};
 		struct bench *bench = bench_open(false);
@@ -1017,19 +1010,4 @@ static void test_free_alike(void **state)
 		bench_close(bench);
 	}
 	free(sent);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_by_one),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_of_nobody),
-		cmocka_unit_test(test_sampled_flow),
-		cmocka_unit_test(test_what_is_free),
-		cmocka_unit_test(test_free_sources),
-		cmocka_unit_test(test_free_alike),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,12 +95,11 @@ static unsigned open_of_another(struct world *world)
 	return 0;
 }
 
-static void test_one_is_stuck(void **state)
+TEST(test_one_is_stuck)
 {
 	struct world world;
 	unsigned target, n, others = 0;
 
-	(void)state;
 	target = open_of_another(&world);
 	n = given(&world, target);
 	assert_int_equal(n, BURST);
@@ -124,12 +123,11 @@ static void test_one_is_stuck(void **state)
 }
 
 /* A ring that fills up is as good as a long time. */
-static void test_ring_fills_up(void **state)
+TEST(test_ring_fills_up)
 {
 	struct world world;
 	unsigned target;
 
-	(void)state;
 	target = open_of_another(&world);
 	world.stuck.now = UINT64_C(1) << target;
 	for (unsigned i = 0; i < 2 * RX_RING_PACKETS / BURST; i++)
@@ -140,12 +138,11 @@ static void test_ring_fills_up(void **state)
 }
 
 /* All but the owner: he decides what comes, for as long as it lasts. */
-static void test_all_others_are_stuck(void **state)
+TEST(test_all_others_are_stuck)
 {
 	struct world world;
 	unsigned before;
 
-	(void)state;
 	open_of_another(&world);
 	world.stuck.now = ((UINT64_C(1) << WORKERS) - 1) & ~(UINT64_C(1) << world.owner);
 	world.stuck.by_far = world.stuck.now;
@@ -250,13 +247,12 @@ static void new_packets(const struct test_wire *wire, struct rte_mbuf **mbufs, u
 }
 
 /* A worker takes what its ring has, and has been busy if that is one packet or more. */
-static void test_receives(void **state)
+TEST(test_receives)
 {
 	static const uint16_t rows[] = {0, 1, 2, BURST};
 	struct rte_mbuf *mbufs[BURST];
 	struct test_wire wire;
 
-	(void)state;
 	open_wire(&wire);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct worker *w = &wire.world.workers[1];
@@ -276,7 +272,7 @@ static void test_receives(void **state)
 }
 
 /* What was kept back of sources that move to the owner is his to decide, before anything new. */
-static void test_kept_for_owner(void **state)
+TEST(test_kept_for_owner)
 {
 	struct rte_mbuf *mbufs[3], *own[BURST];
 	struct reta_target target;
@@ -285,7 +281,6 @@ static void test_kept_for_owner(void **state)
 	bool busy = false;
 	struct reta reta;
 
-	(void)state;
 	open_wire(&wire);
 	steering = wire.world.path.rings->steering;
 	reta_target_init(&target, &(struct place_key){24, 64}, 0);
@@ -306,7 +301,7 @@ static void test_kept_for_owner(void **state)
 }
 
 /* An owner has been busy if one packet has come, or one was given back, and else he has not. */
-static void test_owner_is_busy(void **state)
+TEST(test_owner_is_busy)
 {
 	static const struct {
 		uint16_t brings;
@@ -315,7 +310,6 @@ static void test_owner_is_busy(void **state)
 	struct rte_mbuf *mbufs[BURST];
 	struct test_wire wire;
 
-	(void)state;
 	open_wire(&wire);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct worker *owner = &wire.world.workers[0];
@@ -366,12 +360,11 @@ static void collect(struct test_wire *wire, uint16_t takes, unsigned left, unsig
  * What left its queue outside of its time is there until the wire takes it; behind it nothing is.
  * Wherever the ring's counters are, which go round at 2^32.
  */
-static void test_patient(void **state)
+TEST(test_patient)
 {
 	static const uint32_t at[] = {0, 1, 2, 5, RX_RING_PACKETS, INT32_MAX - 1, INT32_MAX,
 		UINT32_C(1) << 31, UINT32_MAX - 3, UINT32_MAX - 2, UINT32_MAX - 1, UINT32_MAX};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
 		struct test_wire wire;
 		struct rte_ring *back;
@@ -398,12 +391,11 @@ static void test_patient(void **state)
 }
 
 /* A wire that takes nothing for long is down: nothing waits for it until it takes packets again. */
-static void test_patience_ends(void **state)
+TEST(test_patience_ends)
 {
 	struct test_wire wire;
 	struct rx_rings *rings;
 
-	(void)state;
 	open_wire(&wire);
 	rings = wire.world.path.rings;
 	give_back(&wire, 2, 1);
@@ -443,7 +435,7 @@ static void give_back_of(struct test_wire *wire, unsigned worker, uint16_t n)
 }
 
 /* What was given back and has no wire any more is lost, whoever gave it. */
-static void test_drop(void **state)
+TEST(test_drop)
 {
 	static const uint16_t given[] = {1, BURST - 1, BURST, 2 * BURST + 3};
 	struct test_wire wire;
@@ -451,7 +443,6 @@ static void test_drop(void **state)
 	uint64_t lost = 0;
 	unsigned before;
 
-	(void)state;
 	open_wire(&wire);
 	owner = &wire.world.workers[0];
 	before = free_buffers(&wire);
@@ -475,7 +466,7 @@ static void test_drop(void **state)
 }
 
 /* What a wire does not take is lost, and somebody who captures sees that. */
-static void test_lost_is_seen(void **state)
+TEST(test_lost_is_seen)
 {
 	struct rte_mbuf *mbufs[4];
 	struct tap_record *record;
@@ -485,7 +476,6 @@ static void test_lost_is_seen(void **state)
 	unsigned before;
 	struct tap *tap;
 
-	(void)state;
 	open_wire(&wire);
 	owner = &wire.world.workers[0];
 	paths[0] = paths[1] = wire.world.path;
@@ -529,13 +519,12 @@ static void test_lost_is_seen(void **state)
 }
 
 /* Buffers that lie in rings are there again when these have gone. */
-static void test_rings_give_back(void **state)
+TEST(test_rings_give_back)
 {
 	struct rte_mbuf *mbufs[BURST];
 	struct test_wire wire;
 	unsigned before;
 
-	(void)state;
 	assert_int_equal(rx_rings_mbufs(1), 1024);
 	assert_int_equal(rx_rings_mbufs(2), 1024 + 2 * RX_RING_PACKETS);
 	assert_int_equal(rx_rings_mbufs(4), 1024 + 6 * RX_RING_PACKETS);
@@ -625,25 +614,23 @@ static void expect_sorted(unsigned owner, uint16_t brings)
 }
 
 /* Whoever owns the queue: each worker has its flows in their order, and nobody another's. */
-static void test_sorts(void **state)
+TEST(test_sorts)
 {
 	static const uint16_t rows[] = {1, 2, 3, 4, BURST};
 
-	(void)state;
 	for (unsigned owner = 0; owner < WORKERS; owner++)
 		for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 			expect_sorted(owner, rows[i]);
 }
 
 /* What a full ring does not take is the owner's: received, and lost; the others have theirs. */
-static void test_ring_is_full(void **state)
+TEST(test_ring_is_full)
 {
 	struct rte_mbuf *mbufs[BURST];
 	struct test_wire wire;
 	struct worker *owner;
 	unsigned parts[WORKERS], before;
 
-	(void)state;
 	open_flows(&wire, 2);
 	owner = &wire.world.workers[2];
 	rte_pktmbuf_free_bulk(mbufs, receive_flows(&wire, mbufs));
@@ -702,12 +689,11 @@ static void expect_stamps(struct test_wire *wire, bool stamped, const struct nic
 	assert_int_equal(all, BURST);
 }
 
-static void test_stamps(void **state)
+TEST(test_stamps)
 {
 	struct nic_clock clock = {.relation = {NIC_TIME, 0, UINT64_C(1) << 32}};
 	struct test_wire wire;
 
-	(void)state;
 	open_flows(&wire, 1);
 	wire.timed = true;
 	wire.world.workers[1].ticks_per_us = tick_hz(); /* as long ago as may be */
@@ -722,7 +708,7 @@ static void test_stamps(void **state)
 /* --- whose turn it is ------------------------------------------------------------------------- */
 
 /* At each look another worker is the first, and never the owner, who would have two turns. */
-static void test_turns(void **state)
+TEST(test_turns)
 {
 	static const struct {
 		unsigned owner;
@@ -734,7 +720,6 @@ static void test_turns(void **state)
 		{3, {{1, 2, 0}, {2, 0, 1}, {0, 1, 2}, {1, 2, 0}, {2, 0, 1}}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct rte_mbuf *mbuf;
 		struct test_wire wire;
@@ -765,13 +750,12 @@ static void test_turns(void **state)
 }
 
 /* Only of the queues that are the worker's, wherever they are among its paths. */
-static void test_collects_its_own(void **state)
+TEST(test_collects_its_own)
 {
 	struct test_wire wire;
 	struct path paths[3];
 	struct worker *owner;
 
-	(void)state;
 	open_wire(&wire);
 	owner = &wire.world.workers[0];
 	paths[0] = paths[1] = paths[2] = wire.world.path;
@@ -804,9 +788,8 @@ static int make_rings(const void *argument)
 	return ret;
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-	(void)state;
 	for (unsigned owner = 0; owner < WORKERS; owner++)
 		fault_try(&(struct fault_subject){.name = "rings",
 			.run = make_rings,
@@ -815,27 +798,4 @@ static void test_refused(void **state)
 			.at_least = 1 + 2 * (WORKERS - 1)});
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_is_stuck),
-		cmocka_unit_test(test_ring_fills_up),
-		cmocka_unit_test(test_all_others_are_stuck),
-		cmocka_unit_test(test_receives),
-		cmocka_unit_test(test_kept_for_owner),
-		cmocka_unit_test(test_owner_is_busy),
-		cmocka_unit_test(test_patient),
-		cmocka_unit_test(test_patience_ends),
-		cmocka_unit_test(test_drop),
-		cmocka_unit_test(test_lost_is_seen),
-		cmocka_unit_test(test_rings_give_back),
-		cmocka_unit_test(test_sorts),
-		cmocka_unit_test(test_ring_is_full),
-		cmocka_unit_test(test_stamps),
-		cmocka_unit_test(test_turns),
-		cmocka_unit_test(test_collects_its_own),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

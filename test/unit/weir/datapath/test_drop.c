@@ -82,11 +82,10 @@ static void check_burst(enum odd odd, unsigned at, unsigned n)
 	check_pool(pools[1]);
 }
 
-static void test_every_place(void **state)
+TEST(test_every_place)
 {
 	static const unsigned sizes[] = {1, 2, 31, MANY};
 
-	(void)state;
 	for (enum odd odd = NONE; odd < ODD; odd++)
 		for (unsigned s = 0; s < RTE_DIM(sizes); s++)
 			for (unsigned at = 0; at < sizes[s]; at++)
@@ -115,11 +114,4 @@ static int stop_eal(void **state)
 	return rte_eal_cleanup();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_place),
-	};
-
-	return cmocka_run_group_tests(tests, start_eal, stop_eal);
-}
+TEST_GROUP(start_eal, stop_eal)

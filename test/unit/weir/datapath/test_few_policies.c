@@ -441,7 +441,7 @@ static void check_row(const struct row *row, bool eights, uint64_t packets, stru
 	free(w);
 }
 
-static void test_each_in_turn(void **state)
+TEST(test_each_in_turn)
 {
 	static const struct row rows[] = {
 		{.name = "plain"},
@@ -459,7 +459,6 @@ static void test_each_in_turn(void **state)
 	uint64_t packets = getenv("WEIR_ALL_SEEDS") ? ALL_PACKETS : ROUNDS(SOME_PACKETS);
 	struct prng prng;
 
-	(void)state;
 	print_message("seed %#" PRIx64 " (WEIR_SEED changes it)\n", seed);
 	prng_seed(&prng, seed);
 	packets /= COUNT(rows) * (1 + has_eights);
@@ -468,13 +467,4 @@ static void test_each_in_turn(void **state)
 		if (has_eights)
 			check_row(&rows[i], true, packets, &prng);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_in_turn),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

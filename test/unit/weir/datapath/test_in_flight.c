@@ -163,13 +163,12 @@ static void reload(const char *policies)
 }
 
 /* Bursts of any size, in both directions: one after the other, and never more than one waits. */
-static void in_order(void **state)
+TEST(in_order)
 {
 	struct worker *w = &inst.workers[0];
 	struct flow flow = {0};
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 7);
 	for (unsigned round = 0; round < 20000; round++) {
 		uint64_t rx;
@@ -199,14 +198,13 @@ static void in_order(void **state)
 }
 
 /* One burst in 16 is timed, in both its halves, and stands for the others. */
-static void timed_by_lot(void **state)
+TEST(timed_by_lot)
 {
 	struct worker *w = &inst.workers[0];
 	uint64_t before = w->counters.busy_cycles, bursts = w->counters.bursts, began = tick_now();
 	struct flow flow = {0};
 	uint64_t busy;
 
-	(void)state;
 	for (unsigned i = 0; i < 1600; i++) {
 		send_frames(&flow, B, BURST);
 		worker_turn(w);
@@ -234,9 +232,8 @@ static void expect_leaving(unsigned side, unsigned n, unsigned now, unsigned the
 }
 
 /* What comes by the first queue is finished by a look at the second, and else by the next turn. */
-static void waits_for_a_look(void **state)
+TEST(waits_for_a_look)
 {
-	(void)state;
 	for (unsigned n = 1; n <= BURST; n++) {
 		bool waits = n >= IN_FLIGHT_LEAST;
 
@@ -248,14 +245,13 @@ static void waits_for_a_look(void **state)
 }
 
 /* What has not been asked for a policy is decided by those of the time when it is. */
-static void belongs_to_the_newest(void **state)
+TEST(belongs_to_the_newest)
 {
 	struct worker *w = &inst.workers[0];
 	struct flow flow = {0};
 	struct policy_txn *x;
 	uint64_t dropped = dropped_so_far();
 
-	(void)state;
 	send_frames(&flow, B, BURST);
 	worker_turn(w);
 	assert_int_equal(w->in_flight->n, BURST);
@@ -274,7 +270,7 @@ static void belongs_to_the_newest(void **state)
 }
 
 /* Policies change midway, again and again: whoever comes in leaves in order, or is counted. */
-static void while_policies_change(void **state)
+TEST(while_policies_change)
 {
 	static const char *const policies[] = {OPEN, HALF,
 		HALF ","
@@ -285,7 +281,6 @@ static void while_policies_change(void **state)
 	uint64_t dropped = dropped_so_far();
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 8);
 	for (unsigned round = 0; round < 3000; round++) {
 		if (round % 30 == 15)
@@ -310,12 +305,11 @@ static void while_policies_change(void **state)
 }
 
 /* A worker that ends leaves nothing behind. */
-static void leaves_at_the_end(void **state)
+TEST(leaves_at_the_end)
 {
 	struct worker *w = &inst.workers[0];
 	struct flow flow = {0};
 
-	(void)state;
 	send_frames(&flow, B, BURST);
 	worker_turn(w);
 	assert_int_equal(take_frames(&flow, B), 0);
@@ -325,9 +319,8 @@ static void leaves_at_the_end(void **state)
 }
 
 /* However many packets there are, each is in one of the halves, in order. */
-static void in_halves(void **state)
+TEST(in_halves)
 {
-	(void)state;
 	for (uint16_t n = 0; n <= BURST; n++) {
 		const struct in_flight_next next = {.n = n};
 		struct in_flight_part first = in_flight_part(&next, IN_FLIGHT_FIRST);
@@ -341,17 +334,4 @@ static void in_halves(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(in_halves),
-		cmocka_unit_test(in_order),
-		cmocka_unit_test(timed_by_lot),
-		cmocka_unit_test(waits_for_a_look),
-		cmocka_unit_test(belongs_to_the_newest),
-		cmocka_unit_test(while_policies_change),
-		cmocka_unit_test(leaves_at_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
-}
+TEST_GROUP(start, stop)

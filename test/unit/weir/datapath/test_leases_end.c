@@ -108,11 +108,10 @@ static void note_profiles(const struct world *world, union meter_profile *before
 }
 
 /* One that was told too late ends at once, and no other. */
-static void test_told(void **state)
+TEST(test_told)
 {
 	static const unsigned rows[] = {PACKETS, GCRA, SHAPED, PLAIN};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		union meter_profile before[POLICIES];
 		struct world world;
@@ -132,12 +131,11 @@ static void test_told(void **state)
 }
 
 /* All that are conserved, if they have ended; those that may be exceeded are not of them. */
-static void test_added(void **state)
+TEST(test_added)
 {
 	union meter_profile before[POLICIES];
 	struct world world;
 
-	(void)state;
 	open_world(&world);
 	note_profiles(&world, before);
 	worker_own(world.worker)->ended = 0;
@@ -150,14 +148,13 @@ static void test_added(void **state)
 }
 
 /* The end is seen once, until control has answered; just before it nothing happens. */
-static void test_seen(void **state)
+TEST(test_seen)
 {
 	const uint64_t span = 3600 * tick_hz();
 	union meter_profile before[POLICIES];
 	uint64_t until, now = tick_now();
 	struct world world;
 
-	(void)state;
 	open_world(&world);
 	note_profiles(&world, before);
 	until = now + 1000;
@@ -181,7 +178,7 @@ static void test_seen(void **state)
 }
 
 /* The membership's end slows what may be exceeded, and is no end by a clock that was set back. */
-static void test_membership(void **state)
+TEST(test_membership)
 {
 	static const struct {
 		int64_t until, now;
@@ -196,7 +193,6 @@ static void test_membership(void **state)
 	struct world world;
 	struct expiry membership;
 
-	(void)state;
 	open_world(&world);
 	world.worker->membership = &membership;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -210,14 +206,4 @@ static void test_membership(void **state)
 	close_world(&world);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_told),
-		cmocka_unit_test(test_added),
-		cmocka_unit_test(test_seen),
-		cmocka_unit_test(test_membership),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -34,12 +34,11 @@ static void run_migration_to_end(struct migration_world *world)
 	migration_world_check(world);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
 	struct migration_world world;
 	uint64_t moved = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(400); seed++) {
 		unsigned sources = 1 + (unsigned)(seed * 37 % MIGRATION_SOURCES);
 
@@ -60,11 +59,10 @@ static void test_random(void **state)
 }
 
 /* What is kept back is bounded: a move that takes too long is called off, and nothing is lost. */
-static void test_called_off(void **state)
+TEST(test_called_off)
 {
 	struct migration_world world;
 
-	(void)state;
 	migration_world_open(&world, 1);
 	world.workers[0].stuck = true;
 	mix_migration_steps(&world, 400, 8, RETA_SIZE);
@@ -88,13 +86,12 @@ static void test_called_off(void **state)
 }
 
 /* A worker that does not come round is not waited for, and what was kept back goes elsewhere. */
-static void test_stuck(void **state)
+TEST(test_stuck)
 {
 	struct migration_world world;
 	void *own[MIGRATION_BURST];
 	struct stuck stuck = {0};
 
-	(void)state;
 	migration_world_open(&world, 1);
 	world.migration.stuck = &stuck;
 	world.workers[0].waited = 1; /* and does not leave */
@@ -133,11 +130,10 @@ static void too_much(struct migration_world *world, unsigned bucket)
 }
 
 /* One bucket that alone is too much, always: the others move. */
-static void test_too_much_alone(void **state)
+TEST(test_too_much_alone)
 {
 	struct migration_world world;
 
-	(void)state;
 	migration_world_open(&world, 1);
 	world.workers[0].waited = 1; /* and does not leave */
 	reta_target_set(&world.reta_target, 0, 2);
@@ -153,11 +149,10 @@ static void test_too_much_alone(void **state)
 }
 
 /* The look-out for what moves next goes on behind the bucket that was too much, wherever it is. */
-static void test_after_too_much(void **state)
+TEST(test_after_too_much)
 {
 	static const unsigned buckets[] = {0, 1, 63, 64, 65, 127, 128, 191, 192, 254, 255};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(buckets) / sizeof(*buckets); i++) {
 		unsigned alone = buckets[i], behind = (alone + 9) % RETA_SIZE;
 		struct migration_world world;
@@ -177,13 +172,12 @@ static void test_after_too_much(void **state)
 }
 
 /* Step by step: just not, and just. */
-static void test_steps(void **state)
+TEST(test_steps)
 {
 	struct migration_world world;
 	struct fake_worker *from = &world.workers[0];
 	struct migration *migration = &world.migration;
 
-	(void)state;
 	migration_world_open(&world, 1);
 	from->stuck = true;
 	migration_world_turn(&world, 32, RETA_SIZE);
@@ -233,11 +227,10 @@ static void test_steps(void **state)
 }
 
 /* The owner's own sources wait for his own queue alone. */
-static void test_own(void **state)
+TEST(test_own)
 {
 	struct migration_world world;
 
-	(void)state;
 	migration_world_open(&world, 1);
 	for (unsigned i = 0; i < RETA_SIZE; i++)
 		reta_target_set(&world.reta_target, i, MIGRATION_OWNER);
@@ -257,12 +250,11 @@ static void test_own(void **state)
 }
 
 /* Nobody wants anything: nothing begins; and an owner who stops gets back what he kept. */
-static void test_begin_and_flush(void **state)
+TEST(test_begin_and_flush)
 {
 	struct migration_world world;
 	void *packets[4];
 
-	(void)state;
 	migration_world_open(&world, 1);
 	assert_false(migration_begin(&world.migration, &world.reta));
 	assert_false(migration_keeps(&world.migration, &world.reta, 5));
@@ -313,7 +305,7 @@ static void skip_steps(struct migration_world *world)
 }
 
 /* Twice as many may move at once after each move; half as many after one that was too much. */
-static void test_most(void **state)
+TEST(test_most)
 {
 	static const struct {
 		unsigned most, wanted, moving;
@@ -335,7 +327,6 @@ static void test_most(void **state)
 	};
 	const unsigned room = MIGRATION_KEEPS - 64; /* more, and a burst might find none */
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct migration_world world;
 		struct migration *migration = &world.migration;
@@ -362,12 +353,11 @@ static void test_most(void **state)
 }
 
 /* Those of one worker move, and the others' when these have. */
-static void test_from_one_worker(void **state)
+TEST(test_from_one_worker)
 {
 	struct migration_world world;
 	struct migration *migration = &world.migration;
 
-	(void)state;
 	migration_world_open(&world, 1);
 	reta_set(&world.reta, 2, 3);
 	for (unsigned b = 1; b <= 3; b++)
@@ -385,14 +375,13 @@ static void test_from_one_worker(void **state)
 }
 
 /* What is to be the owner's own is given as much at a time as he has room for, in order. */
-static void test_gives_own(void **state)
+TEST(test_gives_own)
 {
 	static const unsigned given[] = {2, 2, 1, 0};
 	struct migration_world world;
 	void *own[2];
 	unsigned n = 0;
 
-	(void)state;
 	migration_world_open(&world, 1);
 	reta_target_set(&world.reta_target, 0, MIGRATION_OWNER);
 	assert_true(migration_begin(&world.migration, &world.reta));
@@ -412,23 +401,4 @@ static void test_gives_own(void **state)
 	assert_int_equal(world.migration.called_off, 0);
 	assert_int_equal(world.migration.moved, 1);
 	migration_world_close(&world);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_called_off),
-		cmocka_unit_test(test_stuck),
-		cmocka_unit_test(test_too_much_alone),
-		cmocka_unit_test(test_after_too_much),
-		cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_own),
-		cmocka_unit_test(test_begin_and_flush),
-		cmocka_unit_test(test_most),
-		cmocka_unit_test(test_from_one_worker),
-		cmocka_unit_test(test_gives_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

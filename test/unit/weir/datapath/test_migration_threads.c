@@ -53,24 +53,14 @@ static void run_migration_threads(struct migration_world *world)
 			pthread_join(threads[i], NULL);
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
 	static struct migration_world world;
 
-	(void)state;
 	migration_world_open(&world, 1);
 	run_migration_threads(&world);
 	migration_world_check(&world);
 	assert_int_equal(world.n_lost, 0);
 	assert_true(world.migration.moved > 0);
 	migration_world_close(&world);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_threads),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -514,12 +514,11 @@ static void world_delete(struct world *world)
 	test_free(world);
 }
 
-static void random_packets(void **state)
+TEST(random_packets)
 {
 	struct world *world = world_new(1);
 	unsigned reasons = 0, verdicts = 0;
 
-	(void)state;
 	for (unsigned set = 0; set < SETS; set++) {
 		write_policies(world, set % 4 == 3);
 		world_open(world, set, world->policies);
@@ -542,7 +541,7 @@ static void random_packets(void **state)
 }
 
 /* Tables of sources that are full, where newcomers look for room and find none. */
-static void crowds(void **state)
+TEST(crowds)
 {
 	static const char *const policies[] = {
 		"{'name': 'crowd', 'match': {}, 'limit': '8kbit/s', 'burst': '2kB', 'per': 'src', "
@@ -554,7 +553,6 @@ static void crowds(void **state)
 	};
 	struct world *world = world_new(2);
 
-	(void)state;
 	for (unsigned set = 0; set < 3; set++) {
 		struct source_table_stats stats;
 
@@ -570,13 +568,12 @@ static void crowds(void **state)
 }
 
 /* The worker answers in its turn; before, the question can be taken back. */
-static void asked_and_withdrawn(void **state)
+TEST(asked_and_withdrawn)
 {
 	struct world *world = world_new(3);
 	struct specimen *s = world->specimen;
 	struct worker *w;
 
-	(void)state;
 	world_open(world, 0, "{'name': 'p', 'match': {}, 'limit': '8Mbit/s'}");
 	w = &world->w.inst.workers[1];
 	make_frame(world);
@@ -597,13 +594,12 @@ static void asked_and_withdrawn(void **state)
 }
 
 /* What a worker's limits have come to by now is looked at first: they may have ended meanwhile. */
-static void leases_that_ended(void **state)
+TEST(leases_that_ended)
 {
 	static const struct {
 		bool over, heard_over;
 	} rows[] = {{false, false}, {true, false}, {false, true}, {true, true}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct world *world = world_new(4);
 		struct specimen *s = world->specimen;
@@ -681,7 +677,7 @@ static int rehearse_it(const void *context)
 }
 
 /* A policy of any kind: without memory it is not rehearsed, and nothing of it stays. */
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	static const char *const policies[] = {
 		"{'name': 'p', 'match': {}, 'limit': '8Mbit/s'}",
@@ -693,7 +689,6 @@ static void no_memory(void **state)
 		"'limit': '8kbit/s', 'per': 'src', 'sources': 1024}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(policies) / sizeof(*policies); i++) {
 		struct world *world = world_new(5);
 		struct question question = {.world = world};
@@ -722,15 +717,4 @@ static void no_memory(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_packets),
-		cmocka_unit_test(crowds),
-		cmocka_unit_test(no_memory),
-		cmocka_unit_test(asked_and_withdrawn),
-		cmocka_unit_test(leases_that_ended),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
-}
+TEST_GROUP(start, stop)

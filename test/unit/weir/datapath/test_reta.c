@@ -46,7 +46,7 @@ static uint8_t bucket_of_ipv6(const struct place_key *key, uint64_t subnet, uint
 }
 
 /* Sources of a group in a row have a bucket of their own each, one after the other. */
-static void test_group(void **state)
+TEST(test_group)
 {
 	static const struct {
 		struct place_key key;
@@ -63,7 +63,6 @@ static void test_group(void **state)
 		{{23, 64}, 0x0a000200, 1, 256},
 	};
 
-	(void)state;
 	for (unsigned c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		uint8_t first = bucket_of_ipv4(&cases[c].key, cases[c].first);
 
@@ -78,11 +77,10 @@ static void test_group(void **state)
 }
 
 /* Groups begin anywhere, so do sources without a group: no bucket has many more than others. */
-static void test_spread(void **state)
+TEST(test_spread)
 {
 	static const struct place_key keys[] = {{24, 64}, ALONE};
 
-	(void)state;
 	for (unsigned k = 0; k < 2; k++) {
 		unsigned counts4[RETA_SIZE] = {0}, counts6[RETA_SIZE] = {0};
 
@@ -98,14 +96,13 @@ static void test_spread(void **state)
 }
 
 /* What else a packet says does not matter; and what is not IP has an address, too. */
-static void test_source_alone(void **state)
+TEST(test_source_alone)
 {
 	const struct place_key key = ALONE;
 	uint8_t frame[64] = {0}, other[64] = {0};
 	struct packet packet = make_ipv4_packet(frame, 0x0a000001), arp = {.l2_len = 14};
 	unsigned differ = 0;
 
-	(void)state;
 	memcpy(other, frame, sizeof(other));
 	memset(other + 30, 0xff, 20); /* destination and ports */
 	packet.dst_port = 53;
@@ -121,12 +118,11 @@ static void test_source_alone(void **state)
 	assert_int_equal(reta_bucket(&key, &arp, frame), reta_bucket(&key, &arp, other));
 }
 
-static void test_tables(void **state)
+TEST(test_tables)
 {
 	static struct reta_target reta_target;
 	static struct reta reta;
 
-	(void)state;
 	reta_target_init(&reta_target, &(struct place_key){24, 64}, 3);
 	reta_target_set(&reta_target, 17, 1);
 	memset(&reta, 0xff, sizeof(reta)); /* as of another that was there */
@@ -139,16 +135,4 @@ static void test_tables(void **state)
 	reta_count(&reta, 17, 50);
 	assert_int_equal(counter_read(&reta.packets[17]), 2);
 	assert_int_equal(counter_read(&reta.bytes[17]), 150);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_group),
-		cmocka_unit_test(test_spread),
-		cmocka_unit_test(test_source_alone),
-		cmocka_unit_test(test_tables),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

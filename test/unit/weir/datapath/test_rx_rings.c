@@ -4,12 +4,9 @@
  * Which worker a flow has where workers share a queue: one that its sender cannot choose, and the
  * same for all that is of it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "check.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include <rte_mbuf.h>
 
@@ -52,14 +49,13 @@ static uint8_t worker_of(const struct rx_rings *rings, const uint8_t *frame, uin
 }
 
 /* UDP from ports that the sender has chosen so that all are one worker's under the first secret. */
-static void test_nobody_aims(void **state)
+TEST(test_nobody_aims)
 {
 	uint8_t frame[46] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 32, 0, 0, 0, 0,
 		64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2};
 	const struct rx_rings known = rings_with(1), secret = rings_with(2);
 	unsigned aimed = 0, counts[WORKERS] = {0};
 
-	(void)state;
 	for (unsigned port = 0; aimed < FLOWS && port < UINT16_MAX; port++) {
 		frame[34] = (uint8_t)(port >> 8);
 		frame[35] = (uint8_t)port;
@@ -74,7 +70,7 @@ static void test_nobody_aims(void **state)
 }
 
 /* A packet's fragments, of which only the first shows what is behind its options. */
-static void test_fragments_together(void **state)
+TEST(test_fragments_together)
 {
 	uint8_t first[78] = {[12] = 0x86,
 		0xdd,
@@ -98,7 +94,6 @@ static void test_fragments_together(void **state)
 	uint8_t later[78];
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned i = 0; i < 64; i++) {
 		struct rx_rings rings = rings_with(prng_next(&prng));
@@ -112,7 +107,7 @@ static void test_fragments_together(void **state)
 }
 
 /* What the device tells is not asked for again, and what is told here stays with the packet. */
-static void test_hash_is_kept(void **state)
+TEST(test_hash_is_kept)
 {
 	static const uint8_t frame[60] = {[12] = 8, 0, 0x45, [23] = 17};
 	const struct rx_rings rings = rings_with(3);
@@ -120,20 +115,8 @@ static void test_hash_is_kept(void **state)
 	struct rte_mbuf *m = put_frame(&buffer, frame, sizeof(frame));
 	uint32_t hash = rx_rings_flow_hash(&rings, m, false);
 
-	(void)state;
 	assert_true(m->ol_flags & RTE_MBUF_F_RX_RSS_HASH);
 	assert_int_equal(m->hash.rss, hash);
 	m->hash.rss = ~hash;
 	assert_int_equal(rx_rings_flow_hash(&rings, m, true), ~hash);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody_aims),
-		cmocka_unit_test(test_fragments_together),
-		cmocka_unit_test(test_hash_is_kept),
-	};
-
-	return cmocka_run_group_tests_name("rx_rings", tests, NULL, NULL);
 }

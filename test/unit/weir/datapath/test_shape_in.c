@@ -82,12 +82,11 @@ static const struct rte_eth_rxtx_callback *stamp_from(uint64_t apart_ns)
 	return stamps;
 }
 
-static void test_waits_and_leaves(void **state)
+TEST(test_waits_and_leaves)
 {
 	struct delays_totals totals;
 	struct instance_world w;
 
-	(void)state;
 	open_wire(&w, "",
 		"{'name': 'p', 'limit': '8Mbit/s', 'burst': '100B', "
 		"'match': {'direction': 'a-to-b'}, 'action': 'shape'}");
@@ -123,12 +122,11 @@ static json_t *shown_slo(struct instance_world *w, json_t **p99, json_t **met)
 }
 
 /* As long as nothing has left nobody knows. */
-static void test_slo(void **state)
+TEST(test_slo)
 {
 	struct instance_world w;
 	json_t *json, *p99, *met;
 
-	(void)state;
 	open_wire(&w, "",
 		"{'name': 'p', 'limit': '8Mbit/s', 'burst': '100B', "
 		"'match': {'direction': 'a-to-b'}, 'action': 'shape', 'slo': {'p99': '10s'}}");
@@ -153,11 +151,10 @@ static void test_slo(void **state)
 }
 
 /* By bytes as configured, on each worker, and not by time. */
-static void test_queue_full(void **state)
+TEST(test_queue_full)
 {
 	struct instance_world w;
 
-	(void)state;
 	open_wire(&w, "",
 		"{'name': 'p', " SLOW ", 'action': 'shape', "
 		"'shape': {'delay': '10s', 'queue': '500B'}}");
@@ -174,11 +171,10 @@ static void test_queue_full(void **state)
 }
 
 /* All policies together wait in no more buffers than there are for them. */
-static void test_pool_full(void **state)
+TEST(test_pool_full)
 {
 	struct instance_world w;
 
-	(void)state;
 	open_wire(&w, "'shape': {'pool': '1%'}, ",
 		"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
 	/* 16384 buffers at least, of which 163 may: 81 on each worker. */
@@ -192,12 +188,11 @@ static void test_pool_full(void **state)
 }
 
 /* Packets that do not wait are not held up by those that do. */
-static void test_beside(void **state)
+TEST(test_beside)
 {
 	struct policy_totals totals;
 	struct instance_world w;
 
-	(void)state;
 	open_wire(&w, "",
 		"{'name': 'p', " SLOW ", 'action': 'shape'}, "
 		"{'name': 'q', 'limit': '400Gbit/s', 'burst': '1GiB', "
@@ -214,7 +209,7 @@ static void test_beside(void **state)
  * What waits in a policy that is removed, or that does something else now, leaves before anything
  * that comes after, and none of it is dropped. Until a worker has come by, its slot stays.
  */
-static void test_policy_leaves(void **state)
+TEST(test_policy_leaves)
 {
 	static const char *const after[] = {
 		"",
@@ -227,7 +222,6 @@ static void test_policy_leaves(void **state)
 		"'allocator': 'static'}",
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
 		struct instance_world w;
 		struct policy_txn *x;
@@ -323,7 +317,7 @@ static void check_delay_window(struct instance_world *w, uint64_t packets)
 }
 
 /* What was counted in a slot that a policy leaves is its own still: meanwhile, after it, and on. */
-static void test_counts_move(void **state)
+TEST(test_counts_move)
 {
 #define MOVES(more)                                                          \
 	"{'name': 'p', " SLOW ", 'action': 'shape', 'slo': {'p99': '1us'}, " \
@@ -335,7 +329,6 @@ static void test_counts_move(void **state)
 	struct instance_world w;
 	uint64_t came_before;
 
-	(void)state;
 	open_wire(&w, "", MOVES(""));
 	turn_all_workers(&w, 4);
 	counts = shown_counts(&w);
@@ -362,13 +355,12 @@ static void test_counts_move(void **state)
 }
 
 /* Bins of 32 bits have gone round since a worker began. */
-static void test_lateness(void **state)
+TEST(test_lateness)
 {
 	struct shaper_counts *counts;
 	struct instance_world w;
 	json_t *json;
 
-	(void)state;
 	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape'}");
 	counts = (struct shaper_counts *)(uintptr_t)shaper_counts(w.inst.workers[1].shaper);
 	counts->lateness.bins[120] = UINT32_MAX;
@@ -383,13 +375,12 @@ static void test_lateness(void **state)
 }
 
 /* What waits has arrived, also in a slot that its policy has left: it is no demand to ask twice. */
-static void test_arrived_once(void **state)
+TEST(test_arrived_once)
 {
 	struct instance_world w;
 	struct policy_txn *x;
 	uint64_t before;
 
-	(void)state;
 	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
 	turn_all_workers(&w, 2);
 	before = arrived_bytes_now(&w);
@@ -416,13 +407,12 @@ static uint64_t held_back(struct instance_world *w)
 }
 
 /* Nor is anything held back anew, or less than before, when its former slot is gone. */
-static void test_held_back_once(void **state)
+TEST(test_held_back_once)
 {
 	struct instance_world w;
 	struct policy_txn *x;
 	uint64_t before;
 
-	(void)state;
 	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
 	turn_all_workers(&w, 2);
 	x = begin_reload(&w,
@@ -446,13 +436,12 @@ static void test_held_back_once(void **state)
 }
 
 /* A higher limit is that of what waits already; a lower one too. */
-static void test_limit_changes(void **state)
+TEST(test_limit_changes)
 {
 	struct policy_txn *x;
 	struct instance_world w;
 	unsigned before;
 
-	(void)state;
 	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
 	turn_all_workers(&w, 2);
 	before = wire_left();
@@ -507,13 +496,12 @@ static void model_turn(struct model *m, uint64_t now, unsigned packets)
 }
 
 /* Both workers together are one bucket: no more leaves, and no less, as they hold no part of it. */
-static void test_one_bucket(void **state)
+TEST(test_one_bucket)
 {
 	struct instance_world w;
 	uint64_t before = control_now();
 	struct model least = {.tokens = 50000};
 
-	(void)state;
 	open_wire(&w, "",
 		"{'name': 'p', 'limit': '16Mbit/s', 'burst': '50kB', "
 		"'match': {'direction': 'a-to-b'}, 'action': 'shape', "
@@ -537,14 +525,13 @@ static void test_one_bucket(void **state)
  * and all pass at once. Without stamps, or if they came closer, most of them wait. (A packet's
  * tokens come in 50 us, or a little more, as rates are rounded.)
  */
-static void test_batches(void **state)
+TEST(test_batches)
 {
 	static const struct {
 		uint64_t apart_ns;
 		bool stamped, passes;
 	} rows[] = {{60000, true, true}, {25000, true, false}, {60000, false, false}};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct instance_world w;
 		struct worker *worker;
@@ -571,12 +558,11 @@ static void test_batches(void **state)
 }
 
 /* As the box stops all that waits leaves: before the last counts are read. */
-static void test_stop(void **state)
+TEST(test_stop)
 {
 	struct instance_world w;
 	uint64_t waited = 0;
 
-	(void)state;
 	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
 	turn_all_workers(&w, 3);
 	assert_true(instance_waiting_now(&w).packets > 100);
@@ -595,7 +581,7 @@ static void test_stop(void **state)
 }
 
 /* A reload finds the pools of the start, which its own policies would have had larger. */
-static void test_pools_of_the_start(void **state)
+TEST(test_pools_of_the_start)
 {
 #define RATE(rate)                                               \
 	"{'name': 'p', 'limit': '" rate "', 'action': 'shape', " \
@@ -610,7 +596,6 @@ static void test_pools_of_the_start(void **state)
 	};
 	struct instance_world w;
 
-	(void)state;
 	open_wire(&w, "", RATE("1Mbit/s"));
 	assert_int_equal(config_waiting(w.config), 4096);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -663,7 +648,7 @@ static void end_strictly(struct instance_world *w, const char *after)
  * Nothing of a conserved limit leaves without its tokens: however its queue ends, what waits there
  * is dropped, and what still comes while that of another policy leaves.
  */
-static void test_conserved(void **state)
+TEST(test_conserved)
 {
 #define BOTH(name, more)                                                         \
 	"{'name': '" name "', " SLOW ", 'guarantee': 'conserved', "              \
@@ -674,7 +659,6 @@ static void test_conserved(void **state)
 		NULL, "", BOTH("p", ", 'accounting': 'l2'"), BOTH("r", "")};
 	char more[64];
 
-	(void)state;
 	with_store(more, sizeof(more));
 	for (unsigned i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
 		unsigned came_before[INSTANCE_WORKERS], left_before[INSTANCE_WORKERS];
@@ -718,11 +702,10 @@ static void end_in_order(struct instance_world *w)
  * What has its tokens by now leaves with them, also when more of it is due than in a turn, and its
  * queue ends.
  */
-static void test_due_leave(void **state)
+TEST(test_due_leave)
 {
 	char more[64];
 
-	(void)state;
 	with_store(more, sizeof(more));
 	for (unsigned stops = 0; stops < 2; stops++) {
 		unsigned came_before[INSTANCE_WORKERS], left_before[INSTANCE_WORKERS];
@@ -795,7 +778,7 @@ static uint16_t count_marks(
 }
 
 /* What leaves above the limit of a level that marks is marked as it leaves, or else stays. */
-static void test_level_above(void **state)
+TEST(test_level_above)
 {
 	static const struct {
 		const char *more;
@@ -803,7 +786,6 @@ static void test_level_above(void **state)
 	} rows[] = {{"", true, false}, {", 'action': 'mark'", true, true},
 		{", 'action': 'mark'", false, false}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct rte_eth_rxtx_callback *rx, *tx;
 		uint64_t began = control_now();
@@ -838,7 +820,7 @@ static void test_level_above(void **state)
 }
 
 /* What leaves without its levels having been asked takes what is there, and is counted. */
-static void test_level_unasked(void **state)
+TEST(test_level_unasked)
 {
 	static const struct {
 		uint64_t tokens, left;
@@ -857,7 +839,6 @@ static void test_level_unasked(void **state)
 	struct policy_state *up, *top;
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w,
 		"{'name': 'top', 'limit': '8kbit/s', 'burst': '2kB'}, "
 		"{'name': 'up', 'parent': 'top', 'limit': '8kbit/s', 'burst': '2kB'}, "
@@ -904,14 +885,13 @@ static uint16_t stamp(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, ui
 }
 
 /* A queue's time is its packets', which only grows, and is never that of a clock ahead of ours. */
-static void test_arrival(void **state)
+TEST(test_arrival)
 {
 	const struct rte_eth_rxtx_callback *stamps;
 	const struct policy_shape *shape;
 	struct instance_world w;
 	uint64_t at, before;
 
-	(void)state;
 	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
 	shape = police_shape(w.inst.workers[0].policies[w.inst.slots.of[0]].other);
 	stamps = rte_eth_add_rx_callback(wire.a, 0, stamp, &at);
@@ -940,7 +920,7 @@ static void test_arrival(void **state)
 #define NIC_NOW UINT64_C(7000000000)
 
 /* What the device says of a packet is believed for a second, and where its clock is known. */
-static void test_stamps_of_device(void **state)
+TEST(test_stamps_of_device)
 {
 	enum { TICKS_PER_US = 3, MOST = 3000000, NOW = 2000000000 };
 	static const struct {
@@ -960,7 +940,6 @@ static void test_stamps_of_device(void **state)
 	struct rte_mbuf *mbufs[sizeof(rows) / sizeof(rows[0])];
 	const unsigned n = sizeof(rows) / sizeof(rows[0]);
 
-	(void)state;
 	assert_int_equal(rte_pktmbuf_alloc_bulk(instance_world_ports()[0].pool, mbufs, n), 0);
 	for (unsigned known = 0; known < 2; known++) {
 		const struct nic_clock clock = {
@@ -986,31 +965,4 @@ static void test_stamps_of_device(void **state)
 	rte_pktmbuf_free_bulk(mbufs, n);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_waits_and_leaves),
-		cmocka_unit_test(test_slo),
-		cmocka_unit_test(test_queue_full),
-		cmocka_unit_test(test_pool_full),
-		cmocka_unit_test(test_beside),
-		cmocka_unit_test(test_policy_leaves),
-		cmocka_unit_test(test_counts_move),
-		cmocka_unit_test(test_lateness),
-		cmocka_unit_test(test_arrived_once),
-		cmocka_unit_test(test_held_back_once),
-		cmocka_unit_test(test_limit_changes),
-		cmocka_unit_test(test_one_bucket),
-		cmocka_unit_test(test_batches),
-		cmocka_unit_test(test_stop),
-		cmocka_unit_test(test_conserved),
-		cmocka_unit_test(test_pools_of_the_start),
-		cmocka_unit_test(test_due_leave),
-		cmocka_unit_test(test_level_above),
-		cmocka_unit_test(test_level_unasked),
-		cmocka_unit_test(test_arrival),
-		cmocka_unit_test(test_stamps_of_device),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

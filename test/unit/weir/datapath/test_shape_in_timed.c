@@ -114,11 +114,10 @@ static void send_due(struct instance_world *w)
 }
 
 /* A limit of a few packets a second is none that could be timed: its burst passes all the same. */
-static void test_few_packets(void **state)
+TEST(test_few_packets)
 {
 	struct instance_world w;
 
-	(void)state;
 	open_wire(&w, "",
 		"{'name': 'p', 'limit': '1/s', 'burst': 5, 'count': 'packets', "
 		"'action': 'shape', " MATCH "}");
@@ -152,13 +151,12 @@ static void follow_backlog(struct instance_world *w, struct backlog *backlog)
  * Over any time from the start no more leaves than the limit grants, of both workers together; and
  * no less, as long as some wait. No more wait than leave in the delay.
  */
-static void test_on_time(void **state)
+TEST(test_on_time)
 {
 	struct backlog backlog;
 	struct instance_world w;
 	uint64_t began;
 
-	(void)state;
 	open_wire(&w, "", TIMED("p", "8Mbit/s"));
 	assert_true(is_timed(&w));
 	began = control_now();
@@ -194,14 +192,13 @@ static unsigned left_since(const unsigned came_before[])
  * pass, soon, as many as the new limit grants, not more, and not none for as long as what had been
  * booked would have taken.
  */
-static void test_lowered(void **state)
+TEST(test_lowered)
 {
 	unsigned came_before[INSTANCE_WORKERS], waited;
 	uint64_t since, most;
 	struct instance_world w;
 	struct policy_txn *x;
 
-	(void)state;
 	open_wire(&w, "", TIMED("p", "8Mbit/s"));
 	fill_until_waiting(&w, 1500);
 	x = begin_reload(&w, TIMED("p", "40kbit/s"));
@@ -223,14 +220,13 @@ static void test_lowered(void **state)
 }
 
 /* A higher one likewise: behind what waits. */
-static void test_raised(void **state)
+TEST(test_raised)
 {
 	struct instance_world w;
 	struct policy_txn *x;
 	uint64_t since;
 	unsigned before;
 
-	(void)state;
 	open_wire(&w, "", TIMED("p", "80kbit/s"));
 	fill_until_waiting(&w, 20);
 	before = wire_left();
@@ -249,7 +245,7 @@ static void test_raised(void **state)
 }
 
 /* Up and down by any factor, with packets that wait all the time. */
-static void test_any_limits(void **state)
+TEST(test_any_limits)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS(16); seed++) {
 		static const char *const files[] = {TIMED("p", "80kbit/s"), TIMED("p", "2Mbit/s"),
@@ -296,9 +292,8 @@ static const struct {
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 /* From any to any: in order, and nothing is lost, and the counts go on. */
-static void test_becomes(void **state)
+TEST(test_becomes)
 {
-	(void)state;
 	for (unsigned from = 0; from < KINDS - 1; from++) {
 		struct instance_world w;
 		uint64_t late;
@@ -328,14 +323,13 @@ static void test_becomes(void **state)
  * To one that is never exceeded, and back: of the former all that waits leaves, of the other none
  * without its tokens. Both begin anew.
  */
-static void test_conserved(void **state)
+TEST(test_conserved)
 {
 	static const char *const conserved = SHAPED(
 		"p", "8Mbit/s", ", 'guarantee': 'conserved', " DELAY);
 	struct instance_world w;
 	char more[64];
 
-	(void)state;
 	with_store(more, sizeof(more));
 	open_wire(&w, more, conserved);
 	for (unsigned i = 0; i < 3; i++) {
@@ -364,13 +358,12 @@ static void test_conserved(void **state)
 }
 
 /* Removed: all leaves, until a worker has come by its slot stays, and what comes after passes. */
-static void test_removed(void **state)
+TEST(test_removed)
 {
 	struct instance_world w;
 	struct policy_txn *x;
 	uint32_t slot;
 
-	(void)state;
 	open_wire(&w, "", TIMED("p", "8Mbit/s"));
 	fill_until_waiting(&w, 1000);
 	slot = w.inst.slots.of[0];
@@ -393,7 +386,7 @@ static void test_removed(void **state)
 }
 
 /* A slot that a policy has left, with packets in it, is another's: and then one's more. */
-static void test_slot_again(void **state)
+TEST(test_slot_again)
 {
 	static const char *const files[] = {TIMED("p", "8Mbit/s"), TIMED("q", "4Mbit/s"),
 		SHAPED("r", "8Mbit/s", ", 'shape': {'delay': '10s'}"), TIMED("s", "8Mbit/s")};
@@ -401,7 +394,6 @@ static void test_slot_again(void **state)
 	uint32_t slot = SLOT_NONE, before;
 	struct instance_world w;
 
-	(void)state;
 	open_wire(&w, "", files[0]);
 	for (unsigned i = 1; i <= 3 * n; i++) {
 		fill_until_waiting(&w, 200);
@@ -421,12 +413,11 @@ static void test_slot_again(void **state)
  * As many as may wait do, and leave before their time: they have no place then that keeps others
  * from waiting.
  */
-static void test_room_again(void **state)
+TEST(test_room_again)
 {
 	struct instance_world w;
 	uint64_t began;
 
-	(void)state;
 	/* 81 on each worker; and of these none is due for a while. */
 	open_wire(&w, "'shape': {'pool': '1%'}, ", TIMED("p", "700kbit/s"));
 	for (unsigned i = 0; i < 5; i++) {
@@ -443,7 +434,7 @@ static void test_room_again(void **state)
 }
 
 /* What leaves takes nothing along that stays, whoever has been in its slot before. */
-static void test_others_stay(void **state)
+TEST(test_others_stay)
 {
 #define OTHER                                                                            \
 	", {'name': 'o', 'limit': '8Mbit/s', 'burst': '100B', 'action': 'shape', " DELAY \
@@ -452,7 +443,6 @@ static void test_others_stay(void **state)
 	uint64_t since;
 	unsigned before;
 
-	(void)state;
 	open_wire(&w, "", TIMED("p", "8Mbit/s"));
 	fill_until_waiting(&w, 200);
 	for (unsigned i = 0; i < 4; i++) {
@@ -474,7 +464,7 @@ static void test_others_stay(void **state)
 }
 
 /* What is timed leaves beside what is not; and all of it is sent, but what is never exceeded. */
-static void test_leave_together(void **state)
+TEST(test_leave_together)
 {
 #define BOTH                                                                         \
 	TIMED("p", "8Mbit/s")                                                        \
@@ -482,7 +472,6 @@ static void test_leave_together(void **state)
 	"'match': {'direction': 'b-to-a'}, 'shape': {'delay': '10s'}}"
 	static const char *const after[] = {"", SHAPED("r", "8Mbit/s", ""), TIMED("q", "8Mbit/s")};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
 		struct instance_world w;
 		struct policy_txn *x;
@@ -504,9 +493,8 @@ static void test_leave_together(void **state)
 }
 
 /* As the box stops: also in the middle of a reload, of which one worker has heard. */
-static void test_stop(void **state)
+TEST(test_stop)
 {
-	(void)state;
 	for (unsigned reloads = 0; reloads < 2; reloads++) {
 		struct policy_txn *x = NULL;
 		struct instance_world w;
@@ -530,23 +518,4 @@ static void test_stop(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_on_time),
-		cmocka_unit_test(test_few_packets),
-		cmocka_unit_test(test_lowered),
-		cmocka_unit_test(test_raised),
-		cmocka_unit_test(test_any_limits),
-		cmocka_unit_test(test_becomes),
-		cmocka_unit_test(test_conserved),
-		cmocka_unit_test(test_removed),
-		cmocka_unit_test(test_slot_again),
-		cmocka_unit_test(test_room_again),
-		cmocka_unit_test(test_others_stay),
-		cmocka_unit_test(test_leave_together),
-		cmocka_unit_test(test_stop),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

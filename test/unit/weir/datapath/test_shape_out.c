@@ -300,7 +300,7 @@ static bool is_patient(const struct patience_row *row)
  * More than a ring holds leaves by another worker: who has no CPU for a while is waited for, but
  * not for ever; and not one who looks and whose wire takes nothing, of anybody's.
  */
-static void test_patience(void **state)
+TEST(test_patience)
 {
 	static const struct patience_row rows[] = {
 		{0, 0, 0, 900, false, true},
@@ -310,7 +310,6 @@ static void test_patience(void **state)
 		{0, 1500, 1500, 5000, false, true},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		unsigned tries = 0;
 
@@ -321,13 +320,12 @@ static void test_patience(void **state)
 }
 
 /* A counter that was set back: all that waits leaves, as nobody knows its time any more. */
-static void test_set_back(void **state)
+TEST(test_set_back)
 {
 	struct instance_world w;
 	struct worker *worker;
 	uint64_t now, before;
 
-	(void)state;
 	open_wire(&w, "80kbit/s");
 	worker = &w.inst.workers[0];
 	fill_worker_queue(&w, 0, 200); /* more than one burst */
@@ -346,11 +344,10 @@ static void test_set_back(void **state)
 }
 
 /* A worker that had no CPU between two tries finds that the wire is up. */
-static void test_no_cpu(void **state)
+TEST(test_no_cpu)
 {
 	struct instance_world w;
 
-	(void)state;
 	open_wire(&w, "80kbit/s");
 	fill_worker_queue(&w, 0, 200);
 	watch_wire(&w);
@@ -373,13 +370,12 @@ static void give_back(struct worker *w, struct path *path, unsigned bursts)
 }
 
 /* Whoever waits for a slow wire has his part of it. */
-static void test_takes_turns(void **state)
+TEST(test_takes_turns)
 {
 	static struct worker third = {.index = 2};
 	struct instance_world w;
 	struct rx_rings *rings;
 
-	(void)state;
 	open_wire(&w, "80kbit/s");
 	watch_wire(&w);
 	rings = share_first_queue(&w, 3);
@@ -408,13 +404,12 @@ static void *worker_thread(void *worker)
 }
 
 /* The owner of a queue ends when all is on its way, in however many steps. */
-static void test_land(void **state)
+TEST(test_land)
 {
 	struct worker *workers;
 	struct instance_world w;
 	pthread_t thread;
 
-	(void)state;
 	open_wire(&w, "8Mbit/s");
 	fill_worker_queue(&w, 1, 4500);
 	watch_wire(&w);
@@ -506,7 +501,7 @@ static enum shape_verdict arrive(struct worker *w, uint32_t slot, struct rte_mbu
 }
 
 /* CoDel's marks are made in bytes that are ours alone; what cannot be marked is dropped. */
-static void test_codel_marks(void **state)
+TEST(test_codel_marks)
 {
 	struct rte_mbuf *mbufs[N_DEPARTING], *others[N_DEPARTING] = {NULL};
 	const struct rte_eth_rxtx_callback *callback;
@@ -518,7 +513,6 @@ static void test_codel_marks(void **state)
 	uint64_t sent;
 	uint32_t slot;
 
-	(void)state;
 	open_wire(&w, "8kbit/s");
 	w.pieces--; /* one callback */
 	worker = &w.inst.workers[0];
@@ -583,16 +577,4 @@ static void test_codel_marks(void **state)
 	instance_world_close(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_patience),
-		cmocka_unit_test(test_set_back),
-		cmocka_unit_test(test_no_cpu),
-		cmocka_unit_test(test_takes_turns),
-		cmocka_unit_test(test_land),
-		cmocka_unit_test(test_codel_marks),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

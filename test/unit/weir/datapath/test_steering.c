@@ -69,12 +69,11 @@ static void pass_ring_packet(struct rte_ring *ring)
 }
 
 /* Another classifier: until what was handed out by the former one is through, step by step. */
-static void test_drain(void **state)
+TEST(test_drain)
 {
 	struct world world;
 	struct rte_ring *out, *back;
 
-	(void)state;
 	open_world(&world);
 	out = world.rings->out[1];
 	back = world.rings->back[1];
@@ -97,11 +96,10 @@ static void test_drain(void **state)
 }
 
 /* A worker that does not come round holds nobody up. */
-static void test_drain_past_the_stuck(void **state)
+TEST(test_drain_past_the_stuck)
 {
 	struct world world;
 
-	(void)state;
 	open_world(&world);
 	assert_int_equal(rte_ring_sp_enqueue(world.rings->out[1], &world), 0);
 	worker_own(&world.workers[0])->view.retargeted = 1;
@@ -120,7 +118,7 @@ static bool owner_turn(struct world *world)
 }
 
 /* The last placed policy leaves meanwhile; much later there is another one. */
-static void test_drain_after_the_last(void **state)
+TEST(test_drain_after_the_last)
 {
 	for (unsigned step = 0; step < 3; step++) {
 		struct world world;
@@ -160,11 +158,10 @@ static void test_drain_after_the_last(void **state)
 }
 
 /* Yet another classifier meanwhile: everybody has to go by that one. */
-static void test_drain_again(void **state)
+TEST(test_drain_again)
 {
 	struct world world;
 
-	(void)state;
 	open_world(&world);
 	worker_own(&world.workers[0])->view.retargeted = world.workers[1].generation = 1;
 	assert_true(turn_steering(&world));
@@ -181,11 +178,10 @@ static void test_drain_again(void **state)
 }
 
 /* What moves does not hold that up: it stays where it was, and is asked for again. */
-static void test_drain_ends_moves(void **state)
+TEST(test_drain_ends_moves)
 {
 	struct world world;
 
-	(void)state;
 	open_world(&world);
 	reta_target_set(&world.reta_target, 7, 0);
 	assert_true(steering_ask(world.steering, SLOT));
@@ -219,14 +215,13 @@ static void turn_steering_times(struct world *world)
 }
 
 /* Packets for a bucket that moves come faster than its next worker takes them: giving ends. */
-static void test_giving_ends(void **state)
+TEST(test_giving_ends)
 {
 	struct world world;
 	struct migration *migration;
 	struct rte_ring *out;
 	unsigned i;
 
-	(void)state;
 	open_world(&world);
 	migration = &world.steering->migration;
 	out = world.rings->out[1];
@@ -257,11 +252,10 @@ static void test_giving_ends(void **state)
 	close_world(&world);
 }
 
-static void test_asked(void **state)
+TEST(test_asked)
 {
 	struct world world;
 
-	(void)state;
 	open_world(&world);
 	reta_target_set(&world.reta_target, 7, 0);
 	turn_steering_times(&world);
@@ -277,11 +271,10 @@ static void test_asked(void **state)
 }
 
 /* Nothing moves of a policy that leaves, nor where there is none. */
-static void test_leaving(void **state)
+TEST(test_leaving)
 {
 	struct world world;
 
-	(void)state;
 	open_world(&world);
 	reta_target_set(&world.reta_target, 7, 0);
 	steering_leave(world.steering, SLOT);
@@ -298,11 +291,10 @@ static void test_leaving(void **state)
 }
 
 /* Nor of one that goes at once, which may be asked for still. */
-static void test_removed(void **state)
+TEST(test_removed)
 {
 	struct world world;
 
-	(void)state;
 	open_world(&world);
 	reta_target_set(&world.reta_target, 7, 0);
 	assert_true(steering_ask(world.steering, SLOT));
@@ -313,13 +305,12 @@ static void test_removed(void **state)
 }
 
 /* What is kept back at the end goes where it came from. */
-static void test_end_keeping(void **state)
+TEST(test_end_keeping)
 {
 	static const unsigned rows[] = {1, BURST, BURST + 1};
 	struct rte_mempool *pool = instance_world_ports()[0].pool;
 	unsigned before = rte_mempool_avail_count(pool);
 
-	(void)state;
 	for (unsigned row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
 		struct world world;
 
@@ -361,7 +352,7 @@ static uint8_t make_shown(const struct world *world, struct rte_mbuf *m, uint8_t
 }
 
 /* A placed policy's packet goes to its bucket's worker, and waits while that moves, or is lost. */
-static void test_show(void **state)
+TEST(test_show)
 {
 	static const uint8_t nets[N_SHOWN] = {1, 1, 2, 0};
 	struct rte_mbuf *mbufs[N_SHOWN];
@@ -372,7 +363,6 @@ static void test_show(void **state)
 	struct path path;
 	unsigned before;
 
-	(void)state;
 	instance_world_open(&w,
 		"{'name': 'placed', 'match': {'src': '10.1.0.0/16'}, 'limit': '1Gbit/s'}, "
 		"{'name': 'other', 'match': {'src': '10.2.0.0/16'}, 'limit': '1Gbit/s'}");
@@ -431,12 +421,11 @@ static void test_show(void **state)
 }
 
 /* What finds no room is said again later. */
-static void test_many_asks(void **state)
+TEST(test_many_asks)
 {
 	struct world world;
 	unsigned n = 0;
 
-	(void)state;
 	open_world(&world);
 	while (steering_ask(world.steering, SLOT))
 		n++;
@@ -447,22 +436,4 @@ static void test_many_asks(void **state)
 	close_world(&world);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_drain),
-		cmocka_unit_test(test_drain_past_the_stuck),
-		cmocka_unit_test(test_drain_after_the_last),
-		cmocka_unit_test(test_drain_again),
-		cmocka_unit_test(test_drain_ends_moves),
-		cmocka_unit_test(test_giving_ends),
-		cmocka_unit_test(test_asked),
-		cmocka_unit_test(test_leaving),
-		cmocka_unit_test(test_removed),
-		cmocka_unit_test(test_end_keeping),
-		cmocka_unit_test(test_show),
-		cmocka_unit_test(test_many_asks),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -88,13 +88,12 @@ static struct seen read_all(struct world *world)
 	return seen;
 }
 
-static void all_is_seen(void **state)
+TEST(all_is_seen)
 {
 	struct world *world = world_new();
 	const struct worker_counters *c = &world->worker->counters;
 	struct seen seen;
 
-	(void)state;
 	put_tap(world, 0, false);
 	for (unsigned i = 0; i < 4; i++)
 		instance_world_turn(&world->w, 0);
@@ -109,12 +108,11 @@ static void all_is_seen(void **state)
 	world_free(world);
 }
 
-static void only_what_is_wanted(void **state)
+TEST(only_what_is_wanted)
 {
 	struct world *world = world_new();
 	struct seen seen;
 
-	(void)state;
 	put_tap(world, 0, true);
 	world->tap->reason = DROP_LIMIT;
 	instance_world_turn(&world->w, 0);
@@ -132,13 +130,12 @@ static void only_what_is_wanted(void **state)
 }
 
 /* A ring that nobody reads loses what does not fit, and no packet does. */
-static void full_ring_and_rate(void **state)
+TEST(full_ring_and_rate)
 {
 	struct world *world = world_new();
 	const struct worker_counters *c = &world->worker->counters;
 	uint64_t sum;
 
-	(void)state;
 	put_tap(world, 0, true);
 	for (unsigned i = 0; i < 4; i++)
 		instance_world_turn(&world->w, 0);
@@ -166,12 +163,11 @@ static unsigned buffers_out(const struct world *world)
 }
 
 /* All of a burst that do not wait are sent or freed, once, and those that wait are not. */
-static void what_waits_stays(void **state)
+TEST(what_waits_stays)
 {
 	struct world *world = world_new_of(SHAPED);
 	unsigned before = buffers_out(world);
 
-	(void)state;
 	put_tap(world, 0, false);
 	for (unsigned i = 0; i < 8; i++) {
 		instance_world_turn(&world->w, 0);
@@ -184,12 +180,11 @@ static void what_waits_stays(void **state)
 }
 
 /* So many a second, of which a tenth at once; but one at least, however few they are. */
-static void rates(void **state)
+TEST(rates)
 {
 	const uint64_t hz = tick_hz(), later = 1000 * hz;
 	struct tap *tap = tap_create(0, 5000, false, 100, hz);
 
-	(void)state;
 	assert_non_null(tap);
 	tap->until = 2 * later;
 	for (uint64_t now = later; now <= later + 100 * hz; now += 50 * hz) {
@@ -213,13 +208,12 @@ static void rates(void **state)
 }
 
 /* Those that wait are neither sent nor dropped, and are the shaper's. */
-static void what_waits(void **state)
+TEST(what_waits)
 {
 	struct world *world = world_new_of(SHAPED);
 	const struct worker_counters *c = &world->worker->counters;
 	struct seen seen;
 
-	(void)state;
 	put_tap(world, 0, false);
 	for (unsigned i = 0; i < 3; i++)
 		instance_world_turn(&world->w, 0);
@@ -231,11 +225,10 @@ static void what_waits(void **state)
 	world_free(world);
 }
 
-static void ends_by_itself(void **state)
+TEST(ends_by_itself)
 {
 	struct world *world = world_new();
 
-	(void)state;
 	put_tap(world, 0, false);
 	world->tap->until = tick_now();
 	instance_world_turn(&world->w, 0);
@@ -328,7 +321,7 @@ static void end_headed(struct world *world, const struct rte_eth_rxtx_callback *
 }
 
 /* Headers end where the transport's do, and nothing that a customer has written is shown. */
-static void headers_only(void **state)
+TEST(headers_only)
 {
 	static struct headed rows[] = {
 		{"UDP", 0x0800, 0, 17, 0xee, 200, L4 + 8},
@@ -348,7 +341,6 @@ static void headers_only(void **state)
 		{"what is no IP, and short", 0x88b5, 0, 6, 0xf0, 60, 60},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct world *world = world_new();
 		const struct rte_eth_rxtx_callback *made = begin_headed(world, &rows[i]);
@@ -366,7 +358,7 @@ static void headers_only(void **state)
 }
 
 /* What a policy does to packets that are too many, but for dropping them. */
-static void what_passes_marked(void **state)
+TEST(what_passes_marked)
 {
 	static const struct {
 		const char *policy;
@@ -395,7 +387,6 @@ static void what_passes_marked(void **state)
 
 	static struct headed udp = {"UDP", 0x0800, 0, 17, 0xee, 200, 0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct world *world = world_new_of(rows[i].policy);
 		const struct rte_eth_rxtx_callback *made = begin_headed(world, &udp);
@@ -439,7 +430,7 @@ static struct rte_mbuf *two_pieces(struct world *world, uint16_t first, uint16_t
 }
 
 /* As many bytes as are wanted and there are, wherever they lie; all else is what was said. */
-static void bytes_of_pieces(void **state)
+TEST(bytes_of_pieces)
 {
 	static const struct {
 		bool whole;
@@ -460,7 +451,6 @@ static void bytes_of_pieces(void **state)
 		.tick = 7, .slot = 3, .verdict = TAP_DROP, .reason = DROP_LIMIT, .path = 5};
 	struct world *world = world_new();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct rte_mbuf *m = two_pieces(world, rows[i].first, rows[i].second);
 
@@ -481,7 +471,7 @@ static void bytes_of_pieces(void **state)
 }
 
 /* All that is asked of a packet must be so of it; what is not asked may be anything. */
-static void each_that_is_wanted(void **state)
+TEST(each_that_is_wanted)
 {
 	static const struct {
 		uint32_t slot;
@@ -508,7 +498,6 @@ static void each_that_is_wanted(void **state)
 	struct world *world = world_new();
 	struct rte_mbuf *m = two_pieces(world, 60, 4);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		for (unsigned k = 0; k < 3; k++) {
 			put_tap(world, 0, false);
@@ -525,7 +514,7 @@ static void each_that_is_wanted(void **state)
 }
 
 /* What a child gets, those above it get, too; and not the other way round. */
-static void asked_for_parents(void **state)
+TEST(asked_for_parents)
 {
 	static const uint32_t parents[] = {SLOT_NONE, 0, 1, 2, 0};
 	static const struct {
@@ -541,7 +530,6 @@ static void asked_for_parents(void **state)
 		{TAP_ANY, parents, {true, true, true, true, true}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct tap tap = {.slot = rows[i].asked, .parents = rows[i].parents};
 
@@ -552,12 +540,11 @@ static void asked_for_parents(void **state)
 }
 
 /* One is in the way of another of its worker and number; and each verdict has a name. */
-static void names(void **state)
+TEST(names)
 {
 	static const char *const verdicts[TAP_VERDICTS] = {"pass", "drop", "mark", "count", "wait"};
 	struct tap *tap = tap_create(0, 7000, false, 0, 1000), *others[2];
 
-	(void)state;
 	assert_non_null(tap);
 	for (unsigned i = 0; i < 2; i++) {
 		others[i] = tap_create(i, 7000 + !i, false, 0, 1000);
@@ -577,7 +564,7 @@ static void names(void **state)
 }
 
 /* To the tick: how much was saved, and what of it is there. */
-static void paces(void **state)
+TEST(paces)
 {
 	/* At 1000 ticks a second, of which 10 are taken: one each 100 ticks, and one is saved. */
 	static const struct {
@@ -599,7 +586,6 @@ static void paces(void **state)
 	struct rte_mbuf *m = two_pieces(world, 60, 4);
 	struct tap *tap = tap_create(0, 8000, false, 10, 1000);
 
-	(void)state;
 	assert_non_null(tap);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct tap_record what = {.tick = rows[i].tick, .slot = CLASSIFY_NONE};
@@ -615,7 +601,7 @@ static void paces(void **state)
 }
 
 /* All of them, whenever; until nobody has read what a ring has room for. */
-static void no_pace(void **state)
+TEST(no_pace)
 {
 	static const struct {
 		bool whole;
@@ -624,7 +610,6 @@ static void no_pace(void **state)
 	struct world *world = world_new();
 	struct rte_mbuf *m = two_pieces(world, 60, 4);
 
-	(void)state;
 	for (unsigned row = 0; row < 2; row++) {
 		struct tap *tap = tap_create(0, 9000 + row, rows[row].whole, 0, 1000);
 		struct tap_record what = {.slot = CLASSIFY_NONE, .tick = 1000000};
@@ -642,25 +627,4 @@ static void no_pace(void **state)
 	world_free(world);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bytes_of_pieces),
-		cmocka_unit_test(each_that_is_wanted),
-		cmocka_unit_test(asked_for_parents),
-		cmocka_unit_test(names),
-		cmocka_unit_test(paces),
-		cmocka_unit_test(no_pace),
-		cmocka_unit_test(all_is_seen),
-		cmocka_unit_test(only_what_is_wanted),
-		cmocka_unit_test(full_ring_and_rate),
-		cmocka_unit_test(rates),
-		cmocka_unit_test(what_waits),
-		cmocka_unit_test(what_waits_stays),
-		cmocka_unit_test(what_passes_marked),
-		cmocka_unit_test(ends_by_itself),
-		cmocka_unit_test(headers_only),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

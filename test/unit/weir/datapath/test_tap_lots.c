@@ -87,12 +87,11 @@ static unsigned draw_all(struct world *world)
 	return world->lots.n;
 }
 
-static void told_of_each_kind(void **state)
+TEST(told_of_each_kind)
 {
 	struct world *world = world_new(TAP_ANY);
 	const struct tap_lot *v4, *v6, *other;
 
-	(void)state;
 	assert_int_equal(draw_all(world), BURST);
 	v4 = &world->lots.each[0];
 	v6 = &world->lots.each[1];
@@ -122,7 +121,7 @@ static void told_of_each_kind(void **state)
 	world_free(world);
 }
 
-static void only_what_is_wanted(void **state)
+TEST(only_what_is_wanted)
 {
 	static const struct {
 		uint32_t slot;
@@ -130,7 +129,6 @@ static void only_what_is_wanted(void **state)
 	} cases[] = {{POLICY, BURST / 2}, {TAP_NO_POLICY, BURST / 2}, {TAP_UNPARSED, 1},
 		{POLICY + 1, 0}};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct world *world = world_new(cases[i].slot);
 
@@ -141,7 +139,7 @@ static void only_what_is_wanted(void **state)
 }
 
 /* By where a packet is found afterwards; and what does not fit is lost, and counted. */
-static void what_became_of_them(void **state)
+TEST(what_became_of_them)
 {
 	struct world *world = world_new(TAP_ANY);
 	struct rte_mbuf *passing[] = {&world->mbufs[1], &world->mbufs[4]},
@@ -149,7 +147,6 @@ static void what_became_of_them(void **state)
 	unsigned passed = 0, drops = 0, waits = 0, n = 0;
 	struct tap_lot lot;
 
-	(void)state;
 	draw_all(world);
 	tap_lots_take(world->tap, &world->lots, passing, 2, dropped, 1);
 	for (; tap_lots_read(world->tap, &lot); n++) {
@@ -173,11 +170,10 @@ static void what_became_of_them(void **state)
 }
 
 /* Those of a burst that is not full; more of them than these are of another burst. */
-static void only_of_the_burst(void **state)
+TEST(only_of_the_burst)
 {
 	static const unsigned rows[] = {1, 2, BURST - 1, BURST};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct world *world = world_new(TAP_ANY);
 
@@ -195,7 +191,7 @@ static void only_of_the_burst(void **state)
 }
 
 /* What is too short for an Ethernet header has no addresses, and no type. */
-static void too_short(void **state)
+TEST(too_short)
 {
 	static const uint8_t none[16];
 	static const struct {
@@ -203,7 +199,6 @@ static void too_short(void **state)
 		bool told;
 	} rows[] = {{0, false}, {13, false}, {14, true}, {15, true}};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct world *world = world_new(TAP_ANY);
 		const struct tap_lot *lot = &world->lots.each[2];
@@ -220,11 +215,10 @@ static void too_short(void **state)
 }
 
 /* One is in the way of another of its worker and number. */
-static void one_of_a_name(void **state)
+TEST(one_of_a_name)
 {
 	struct tap *tap = tap_lots_create(1, 7000, 5, 1000, tick_hz()), *others[2];
 
-	(void)state;
 	assert_non_null(tap);
 	for (unsigned i = 0; i < 2; i++) {
 		others[i] = tap_lots_create(i, 7000 + i, 5, 1000, tick_hz());
@@ -242,28 +236,14 @@ static void one_of_a_name(void **state)
 }
 
 /* At its end it takes nothing, and counts nothing. */
-static void ends_by_itself(void **state)
+TEST(ends_by_itself)
 {
 	struct world *world = world_new(TAP_ANY);
 
-	(void)state;
 	world->tap->until = world->burst->frames.now;
 	assert_int_equal(draw_all(world), 0);
 	assert_int_equal(world->tap->n_examined, 0);
 	world_free(world);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(told_of_each_kind),
-		cmocka_unit_test(only_what_is_wanted),
-		cmocka_unit_test(only_of_the_burst),
-		cmocka_unit_test(too_short),
-		cmocka_unit_test(one_of_a_name),
-		cmocka_unit_test(what_became_of_them),
-		cmocka_unit_test(ends_by_itself),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -145,15 +145,14 @@ static const char *ask(struct paper *paper, void (*check)(struct doctor *doctor)
 /* Asserts all findings, see assert_findings(). */
 #define assert_text(paper, check, want) assert_findings(ask(paper, check), want)
 
-static void lists(void **state)
+TEST(lists)
 {
-	(void)state;
 	assert_true(cpu_list_has("0-3,8", 0) && cpu_list_has("0-3,8", 3) && cpu_list_has("8", 8));
 	assert_false(cpu_list_has("0-3,8", 4) || cpu_list_has("0-3,8", 9) || cpu_list_has("", 0));
 	assert_false(cpu_list_has("(null)", 0));
 }
 
-static void isolation(void **state)
+TEST_WITH(isolation, set_up, tear_down)
 {
 	struct paper *paper = *state;
 
@@ -167,7 +166,7 @@ static void isolation(void **state)
 	assert_well(paper, check_cpus_isolated);
 }
 
-static void siblings(void **state)
+TEST_WITH(siblings, set_up, tear_down)
 {
 	struct paper *paper = *state;
 
@@ -179,7 +178,7 @@ static void siblings(void **state)
 	assert_says(paper, check_cpus_shared, "warn", "workers[1]: worker 0");
 }
 
-static void far_from_the_card(void **state)
+TEST_WITH(far_from_the_card, set_up, tear_down)
 {
 	struct paper *paper = *state;
 
@@ -203,7 +202,7 @@ static void far_from_the_card(void **state)
 	"|remedy: lscpu -e"
 
 /* Finds each pair of a worker and a card on different nodes. */
-static void far_from_some_cards(void **state)
+TEST_WITH(far_from_some_cards, set_up, tear_down)
 {
 	struct paper *paper = *state;
 
@@ -228,7 +227,7 @@ static void far_from_some_cards(void **state)
 }
 
 /* Three workers: one finding for each pair. */
-static void several_siblings(void **state)
+TEST_WITH(several_siblings, set_up, tear_down)
 {
 	struct paper *paper = *state;
 
@@ -242,7 +241,7 @@ static void several_siblings(void **state)
 	assert_int_equal(paper->doctor.n[DOCTOR_WARN], 3);
 }
 
-static void several_that_are_not_isolated(void **state)
+TEST_WITH(several_that_are_not_isolated, set_up, tear_down)
 {
 	struct paper *paper = *state;
 
@@ -257,7 +256,7 @@ static void several_that_are_not_isolated(void **state)
 }
 
 /* A path that is too long names no file, and not the file of a shorter path. */
-static void paths_that_are_too_long(void **state)
+TEST_WITH(paths_that_are_too_long, set_up, tear_down)
 {
 	struct paper *paper = *state;
 	char name[MACHINE_PATH + 2], line[16];
@@ -277,7 +276,7 @@ static void paths_that_are_too_long(void **state)
 }
 
 /* The finding lists the CPUs of this machine. */
-static void cpus_that_are_not_there(void **state)
+TEST_WITH(cpus_that_are_not_there, set_up, tear_down)
 {
 	struct paper *paper = *state;
 
@@ -303,7 +302,7 @@ static void left_behind(struct paper *paper, off_t bytes)
 	close(fd);
 }
 
-static void hugepages(void **state)
+TEST_WITH(hugepages, set_up, tear_down)
 {
 	struct paper *paper = *state;
 
@@ -373,7 +372,7 @@ static const char *explain(struct paper *paper, bool ran_out)
 }
 
 /* The explanation after a start without memory. */
-static void few_at_a_start(void **state)
+TEST_WITH(few_at_a_start, set_up, tear_down)
 {
 	struct paper *paper = *state;
 
@@ -413,7 +412,7 @@ static void few_at_a_start(void **state)
 		explain(paper, true), "weir: eal: EAL is given 8 MB without hugepages: expected"));
 }
 
-static void memory(void **state)
+TEST_WITH(memory, set_up, tear_down)
 {
 	struct paper *paper = *state;
 
@@ -440,7 +439,7 @@ static void memory(void **state)
 }
 
 /* Each policy takes memory at each worker, in addition to the packets. */
-static void many_policies(void **state)
+TEST_WITH(many_policies, set_up, tear_down)
 {
 	const uint64_t need = (UINT64_C(3) << 20) * sizeof(struct policy_state);
 	struct paper *paper = *state;
@@ -462,7 +461,7 @@ static void many_policies(void **state)
 }
 
 /* A valid NUMA node of a card needs free hugepages. */
-static void nodes_without_pages(void **state)
+TEST_WITH(nodes_without_pages, set_up, tear_down)
 {
 	static const struct {
 		const char *node;
@@ -491,7 +490,7 @@ static void nodes_without_pages(void **state)
 	assert_well(paper, check_hugepages);
 }
 
-static void cards(void **state)
+TEST_WITH(cards, set_up, tear_down)
 {
 	struct paper *paper = *state;
 
@@ -513,7 +512,7 @@ static void cards(void **state)
 	assert_well(paper, check_pci);
 }
 
-static void rights(void **state)
+TEST_WITH(rights, set_up, tear_down)
 {
 	struct paper *paper = *state;
 
@@ -540,7 +539,7 @@ static void rights(void **state)
 #define LACKS(capability) "FAIL|user %u lacks " capability "|XDP programs|remedy: |systemd"
 
 /* XDP programs of wires need two rights, and CAP_SYS_ADMIN grants both. */
-static void rights_of_wires(void **state)
+TEST_WITH(rights_of_wires, set_up, tear_down)
 {
 	static const struct {
 		const char *effective;
@@ -574,7 +573,7 @@ static void rights_of_wires(void **state)
 	}
 }
 
-static void locked_memory(void **state)
+TEST_WITH(locked_memory, set_up, tear_down)
 {
 	struct paper *paper = *state;
 	struct rlimit usual, little;
@@ -594,30 +593,4 @@ static void locked_memory(void **state)
 	put(paper, "/proc/self/status", "CapEff:\t0000000000207000\n");
 	assert_well(paper, check_rights);
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &usual), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lists),
-		cmocka_unit_test_setup_teardown(isolation, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(siblings, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(far_from_the_card, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(far_from_some_cards, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(several_siblings, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(several_that_are_not_isolated, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(paths_that_are_too_long, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(cpus_that_are_not_there, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(hugepages, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(few_at_a_start, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(memory, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(many_policies, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(nodes_without_pages, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(cards, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(rights, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(rights_of_wires, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(locked_memory, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,11 +68,10 @@ static void set_mtu(int mtu)
 	set_interface(SIOCSIFMTU, &ifr);
 }
 
-static void test_interfaces(void **state)
+TEST_WITH(test_interfaces, set_up, tear_down)
 {
 	struct ifreq up = {.ifr_flags = IFF_UP}, down = {0};
 
-	(void)state;
 	if (!alone)
 		skip();
 	expect_findings(check_interfaces, "");
@@ -87,18 +86,16 @@ static void test_interfaces(void **state)
 	set_interface(SIOCSIFFLAGS, &down);
 }
 
-static void test_no_interface(void **state)
+TEST_WITH(test_no_interface, set_up, tear_down)
 {
-	(void)state;
 	stand_on(0, "net_af_packet0,iface=weirnone");
 	expect_findings(
 		check_interfaces, "FAIL|ports.a: weirnone: |no such interface|remedy: ip -br link");
 	expect_findings(check_mtu, "");
 }
 
-static void test_mtu(void **state)
+TEST_WITH(test_mtu, set_up, tear_down)
 {
-	(void)state;
 	if (!alone)
 		skip();
 	stand_on(0, LOOPBACK);
@@ -109,18 +106,16 @@ static void test_mtu(void **state)
 		check_mtu, "warn|ports.a: lo|1499|raises|1548|remedy: ip link set dev lo mtu 1548");
 }
 
-static void test_frames(void **state)
+TEST_WITH(test_frames, set_up, tear_down)
 {
-	(void)state;
 	stand_on(1, "net_af_packet0,iface=weirnone,framesz=1024");
 	expect_findings(check_mtu, "FAIL|ports.b: |framesz|mtu|remedy: remove framesz");
 	stand_on(1, "net_af_packet0,iface=weirnone,framesz=4096");
 	expect_findings(check_mtu, "");
 }
 
-static void test_twins(void **state)
+TEST_WITH(test_twins, set_up, tear_down)
 {
-	(void)state;
 	expect_findings(check_twins, "");
 	stand_on(0, LOOPBACK);
 	stand_on(1, "net_af_packet1,iface=lo");
@@ -131,16 +126,14 @@ static void test_twins(void **state)
 }
 
 /* A card that the machine lacks. */
-static void test_no_card(void **state)
+TEST_WITH(test_no_card, set_up, tear_down)
 {
-	(void)state;
 	stand_on(1, "0000:03:00.0");
 	expect_findings(check_pci, "FAIL|ports.b: |no PCI device 0000:03:00.0|remedy: lspci -D ");
 }
 
-static void test_no_cpu(void **state)
+TEST_WITH(test_no_cpu, set_up, tear_down)
 {
-	(void)state;
 	expect_findings(check_cpus_exist, "");
 	patient.config.n_workers = 2;
 	patient.config.workers[1] = 4095;
@@ -152,20 +145,8 @@ static void test_no_cpu(void **state)
 	expect_findings(check_eal, "unseen|not tried|CPUs");
 }
 
-#define patient_test(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		patient_test(test_interfaces),
-		patient_test(test_no_interface),
-		patient_test(test_mtu),
-		patient_test(test_frames),
-		patient_test(test_twins),
-		patient_test(test_no_card),
-		patient_test(test_no_cpu),
-	};
-
 	alone = loopback_alone();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests();
 }

@@ -119,7 +119,7 @@ static void configure_store(struct place *place, const char *name)
 	configure(place, place->more);
 }
 
-static void the_store(void **state)
+TEST_WITH(the_store, set_up, tear_down)
 {
 	struct place *place = *state;
 	struct store *store;
@@ -149,7 +149,7 @@ static void configure_socket(struct place *place, const char *name)
 	configure(place, place->more);
 }
 
-static void the_control_socket(void **state)
+TEST_WITH(the_control_socket, set_up, tear_down)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct place *place = *state;
@@ -184,7 +184,7 @@ static void configure_listen(struct place *place, const char *address)
 	configure(place, place->more);
 }
 
-static void the_address(void **state)
+TEST_WITH(the_address, set_up, tear_down)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET};
 	socklen_t len = sizeof(address);
@@ -209,7 +209,7 @@ static void the_address(void **state)
 	assert_says(place, check_listen, "warn", "[2001:db8::1]:7946");
 }
 
-static void groups(void **state)
+TEST_WITH(groups, set_up, tear_down)
 {
 	struct place *place = *state;
 
@@ -229,7 +229,7 @@ static void groups(void **state)
 	assert_well(place, check_groups);
 }
 
-static void secrets(void **state)
+TEST_WITH(secrets, set_up, tear_down)
 {
 	struct place *place = *state;
 
@@ -250,7 +250,7 @@ static void secrets(void **state)
 }
 
 /* Asserts the order of the checks, the last line and the number of failures. */
-static void the_report(void **state)
+TEST_WITH(the_report, set_up, tear_down)
 {
 	static const char *const order[] = {"cpus", "cpu-share", "cpu-noise", "numa", "clock",
 		"hugepages", "memory", "pci", "interface", "twins", "mtu", "offloads", "rights",
@@ -285,18 +285,4 @@ static void the_report(void **state)
 	assert_null(strstr(place->text, "pci"));
 	assert_null(strstr(place->text, "ok      socket"));
 	assert_non_null(strstr(place->text, "\nf.json: not fit: "));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_store, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_control_socket, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_address, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(groups, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(secrets, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_report, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -316,9 +316,8 @@ static void expect_findings(void (*check)(struct doctor *doctor), const char *wa
 
 #define NO_CPU(place, cpu) "FAIL|" place ": |no CPU " cpu "|remedy: lscpu -e"
 
-static void test_cpus(void **state)
+TEST_WITH(test_cpus, set_up, tear_down)
 {
-	(void)state;
 	told.cpus = 1 << 0 | 1 << 11;
 	expect_findings(
 		check_cpus_exist, NO_CPU("workers[0]", "10") "\n" NO_CPU("workers[2]", "12"));
@@ -328,9 +327,8 @@ static void test_cpus(void **state)
 	expect_findings(check_cpus_exist, "");
 }
 
-static void test_clock(void **state)
+TEST_WITH(test_clock, set_up, tear_down)
 {
-	(void)state;
 	expect_findings(check_clock, "");
 	told.doubt = "the TSC stops in deep sleep";
 	EXPECT_WARN(check_clock, "the TSC stops in deep sleep|expected ",
@@ -340,11 +338,10 @@ static void test_clock(void **state)
 
 /* ---- interfaces of the kernel */
 
-static void test_interfaces(void **state)
+TEST_WITH(test_interfaces, set_up, tear_down)
 {
 	struct test_interface *second = &told.interfaces[1];
 
-	(void)state;
 	expect_findings(check_interfaces, "");
 	strcpy(second->kin.master, "br7");
 	EXPECT_WARN(check_interfaces, "ports.b: eth1|br7", "ip link set eth1 nomaster");
@@ -371,11 +368,10 @@ static void test_interfaces(void **state)
 }
 
 /* An MTU that is too small is raised, if the interface takes that; each port has its own. */
-static void test_mtu(void **state)
+TEST_WITH(test_mtu, set_up, tear_down)
 {
 	struct test_interface *second = &told.interfaces[1];
 
-	(void)state;
 	expect_findings(check_mtu, "");
 	patient.ports[1].mtu = 9000;
 	second->kin.mtu_max = 9000;
@@ -398,9 +394,8 @@ static void test_mtu(void **state)
 	EXPECT_WARN(check_mtu, "ports.b: eth1|1500|raises|9048", "ip link set dev eth1 mtu 9048");
 }
 
-static void test_offloads(void **state)
+TEST_WITH(test_offloads, set_up, tear_down)
 {
-	(void)state;
 	expect_findings(check_offloads, "");
 	assert_non_null(strstr(patient.doctor.facts, "ports.a eth0: no"));
 	told.offloads[0].fixable = true;
@@ -427,11 +422,10 @@ static void test_offloads(void **state)
 
 /* ---- a card whose VFIO group belongs to another user */
 
-static void test_vfio(void **state)
+TEST_WITH(test_vfio, set_up, tear_down)
 {
 	char command[512], words[512], file[64];
 
-	(void)state;
 	strcpy(patient.root, "/tmp/weir-doctor-XXXXXX");
 	assert_non_null(mkdtemp(patient.root));
 	snprintf(command, sizeof(command),
@@ -461,9 +455,8 @@ static void test_vfio(void **state)
 
 #define UNTRIED "unseen|not tried"
 
-static void test_eal_untried(void **state)
+TEST_WITH(test_eal_untried, set_up, tear_down)
 {
-	(void)state;
 	told.trial_error = -ENOTSUP;
 	expect_findings(check_eal, UNTRIED "|--vdev|--legacy-mem");
 	told.trial_text = "weir: no room for it\n";
@@ -477,9 +470,8 @@ static void test_eal_untried(void **state)
 }
 
 /* Each device that fails has its own finding; EAL's lines about it are left out. */
-static void test_eal_devices(void **state)
+TEST_WITH(test_eal_devices, set_up, tear_down)
 {
-	(void)state;
 	told.trial_text = "EAL: Driver cannot attach the device (net_x)\n"
 			  "weir: ports.a: net_x0 does not come up\n"
 			  "weir: something else\n"
@@ -493,11 +485,10 @@ static void test_eal_devices(void **state)
 	assert_int_equal(told.refusals_asked, 0);
 }
 
-static void test_eal_refuses(void **state)
+TEST_WITH(test_eal_refuses, set_up, tear_down)
 {
 	char first[] = "--first", second[] = "--second";
 
-	(void)state;
 	patient.config.eal[0] = first;
 	patient.config.eal[1] = second;
 	patient.config.n_eal = 2;
@@ -526,11 +517,10 @@ static void test_eal_refuses(void **state)
 }
 
 /* The remedy names each of two conflicting arguments, with the value that belongs to one. */
-static void test_eal_conflict(void **state)
+TEST_WITH(test_eal_conflict, set_up, tear_down)
 {
 	static const char *const words[] = {"--no-huge", "--in-memory", "-m", "640"};
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++)
 		patient.config.eal[i] = strdup(words[i]);
 	patient.config.n_eal = 4;
@@ -549,11 +539,10 @@ static void test_eal_conflict(void **state)
 }
 
 /* Many lines are cut at the end of the room. */
-static void test_eal_says_much(void **state)
+TEST_WITH(test_eal_says_much, set_up, tear_down)
 {
 	char text[2048] = "", expected[2048], joined[1024] = ": ";
 
-	(void)state;
 	for (unsigned i = 0; i < 32; i++) {
 		char line[64];
 
@@ -571,9 +560,8 @@ static void test_eal_says_much(void **state)
 	assert_non_null(strstr(patient.text, expected));
 }
 
-static void test_eal_runs_already(void **state)
+TEST_WITH(test_eal_runs_already, set_up, tear_down)
 {
-	(void)state;
 	expect_findings(check_eal, "");
 	told.no_memory = true;
 	told.runs_already = true;
@@ -585,11 +573,10 @@ static void test_eal_runs_already(void **state)
 /* ---- files, sockets and groups */
 
 /* A file for etcd that cannot be read is a warning, because weir starts without it. */
-static void test_tls_files(void **state)
+TEST_WITH(test_tls_files, set_up, tear_down)
 {
 	struct ledger_config *ledger = &patient.config.ledger;
 
-	(void)state;
 	expect_findings(check_secrets, "");
 	told.paths[0] = (struct test_path){.path = "/tls/none", .used = ENOENT};
 	told.paths[1] = (struct test_path){.path = "/tls/fine"};
@@ -609,7 +596,7 @@ static void test_tls_files(void **state)
 		check_secrets, "ledger.etcd.key: /tls/none: Permission denied", "ls -l /tls/none");
 }
 
-static void test_groups(void **state)
+TEST_WITH(test_groups, set_up, tear_down)
 {
 	static const struct {
 		uid_t user;
@@ -629,7 +616,6 @@ static void test_groups(void **state)
 		{1000, 5, 72, 3, false},
 	};
 
-	(void)state;
 	told.groups[0] = 69;
 	told.groups[1] = 70;
 	told.groups[2] = 71;
@@ -659,9 +645,8 @@ static void listen_at(const char *address)
 	assert_int_equal(address_parse(address, &gossip->listen, &gossip->listen_len), 0);
 }
 
-static void test_listen(void **state)
+TEST_WITH(test_listen, set_up, tear_down)
 {
-	(void)state;
 	listen_at("[2001:db8::7]:7946");
 	expect_findings(check_listen, "");
 	told.listen_error = -EADDRNOTAVAIL;
@@ -678,9 +663,8 @@ static void test_listen(void **state)
 		"ip -br address; ip address add 192.0.2.1 dev INTERFACE");
 }
 
-static void test_socket(void **state)
+TEST_WITH(test_socket, set_up, tear_down)
 {
-	(void)state;
 	strcpy(patient.config.control_socket, "/run/weir/it/socket");
 	expect_findings(check_socket, "");
 	told.socket_error = -EADDRINUSE;
@@ -705,11 +689,10 @@ static void test_socket(void **state)
 
 /* ---- the ledger's store */
 
-static void test_no_store(void **state)
+TEST_WITH(test_no_store, set_up, tear_down)
 {
 	static const char store[] = "/led/ger/store//";
 
-	(void)state;
 	told.store_error = -ENOENT;
 	told.paths[0] = (struct test_path){.path = store, .seen = ENOENT, .used = ENOENT};
 	told.paths[1] = (struct test_path){.path = "/led/ger/", .used = EACCES};
@@ -734,9 +717,8 @@ static void test_no_store(void **state)
 }
 
 /* The store is in the working directory or in the root directory. */
-static void test_store_without_directory(void **state)
+TEST_WITH(test_store_without_directory, set_up, tear_down)
 {
-	(void)state;
 	patient.config.n_policies = 1;
 	told.store_error = -ENOENT;
 	told.paths[1] = (struct test_path){.path = ".", .used = EACCES};
@@ -752,9 +734,8 @@ static void test_store_without_directory(void **state)
 	EXPECT_FAIL(check_ledger, "ledger.store: /: Permission denied|missing", "chown USER /");
 }
 
-static void test_store_refused(void **state)
+TEST_WITH(test_store_refused, set_up, tear_down)
 {
-	(void)state;
 	patient.config.n_policies = 1;
 	strcpy(patient.config.ledger.store, "/store");
 	told.paths[0] = (struct test_path){.path = "/store"};
@@ -766,7 +747,7 @@ static void test_store_refused(void **state)
 }
 
 /* A warning comes if the file system has less room than a new store and its journal need. */
-static void test_store_room(void **state)
+TEST_WITH(test_store_room, set_up, tear_down)
 {
 	static const struct {
 		fsblkcnt_t blocks;
@@ -785,7 +766,6 @@ static void test_store_room(void **state)
 		{255, 10, 0, 0, -1, false},
 	};
 
-	(void)state;
 	patient.config.n_policies = 1;
 	strcpy(patient.config.ledger.store, "/led/store");
 	told.paths[0] = (struct test_path){.path = "/led/store"};
@@ -948,7 +928,7 @@ static void assert_row(const json_t *row, char **text)
 }
 
 /* Every "ok" row has facts, every problem has a remedy, and both forms agree. */
-static void test_random_machines(void **state)
+TEST_WITH(test_random_machines, set_up, tear_down)
 {
 	for (unsigned round = 0; round < ROUNDS(200); round++) {
 		char *json, *text, *rest, *json_rest, *line;
@@ -977,35 +957,4 @@ static void test_random_machines(void **state)
 		free(json);
 		free(text);
 	}
-}
-
-#define patient_test(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		patient_test(test_cpus),
-		patient_test(test_clock),
-		patient_test(test_interfaces),
-		patient_test(test_mtu),
-		patient_test(test_offloads),
-		patient_test(test_vfio),
-		patient_test(test_eal_untried),
-		patient_test(test_eal_devices),
-		patient_test(test_eal_refuses),
-		patient_test(test_eal_conflict),
-		patient_test(test_eal_says_much),
-		patient_test(test_eal_runs_already),
-		patient_test(test_tls_files),
-		patient_test(test_groups),
-		patient_test(test_listen),
-		patient_test(test_socket),
-		patient_test(test_no_store),
-		patient_test(test_store_without_directory),
-		patient_test(test_store_refused),
-		patient_test(test_store_room),
-		patient_test(test_random_machines),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

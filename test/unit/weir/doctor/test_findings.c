@@ -51,9 +51,8 @@ static const struct {
 };
 
 /* One line for each finding, without the members that are NULL. */
-static void test_forms(void **state)
+TEST(test_forms)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		for (unsigned json = 0; json < 2; json++) {
 			struct sheet sheet;
@@ -70,11 +69,10 @@ static void test_forms(void **state)
 		}
 }
 
-static void test_not_text(void **state)
+TEST(test_not_text)
 {
 	struct sheet sheet;
 
-	(void)state;
 	begin_sheet(&sheet, true);
 	doctor_find(&sheet.doctor, &(struct finding){.place = "p", .found = "\xff"});
 	expect_written(&sheet,
@@ -82,7 +80,7 @@ static void test_not_text(void **state)
 }
 
 /* Failures make a machine unfit, warnings do not. */
-static void test_sum(void **state)
+TEST(test_sum)
 {
 	static const struct {
 		unsigned fail, warn;
@@ -94,7 +92,6 @@ static void test_sum(void **state)
 			"{\"file\":\"f.json\",\"fit\":false,\"fail\":2,\"warn\":3,\"unseen\":0}\n"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++)
 		for (unsigned json = 0; json < 2; json++) {
 			struct sheet sheet;
@@ -108,7 +105,7 @@ static void test_sum(void **state)
 }
 
 /* Log lines become findings with a place and without the name of the program. */
-static void test_lines(void **state)
+TEST(test_lines)
 {
 	static const struct {
 		const char *text, *only, *written;
@@ -123,7 +120,6 @@ static void test_lines(void **state)
 		{"weir: \n", NULL, ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char *text = strdup(cases[i].text);
 		struct sheet sheet;
@@ -137,12 +133,11 @@ static void test_lines(void **state)
 }
 
 /* Texts stay valid until the finding is written; a text without room is "". */
-static void test_words(void **state)
+TEST(test_words)
 {
 	struct doctor *doctor = calloc(1, sizeof(*doctor));
 	const char *one = doctor_words(doctor, "%d", 12), *two = doctor_words(doctor, "%s", "ab");
 
-	(void)state;
 	assert_string_equal(one, "12");
 	assert_string_equal(two, "ab");
 	assert_int_equal(doctor->words_at, 6);
@@ -156,17 +151,4 @@ static void test_words(void **state)
 	assert_string_equal(doctor_plural(1), "");
 	assert_string_equal(doctor_plural(2), "s");
 	free(doctor);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forms),
-		cmocka_unit_test(test_not_text),
-		cmocka_unit_test(test_sum),
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_words),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

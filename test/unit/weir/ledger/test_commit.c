@@ -62,21 +62,19 @@ static void check_nothing_is_told_before(const char *policy)
  * Nothing is sent before it is durable, for a limit that all workers share and for one with a part
  * for each worker.
  */
-static void test_nothing_is_told_before(void **state)
+TEST(test_nothing_is_told_before)
 {
-	(void)state;
 	check_nothing_is_told_before(MOVED);
 	check_nothing_is_told_before(CHARGED);
 }
 
 /* Both together never use more than the limit, and finally they use all of it. */
-static void test_the_limit_moves(void **state)
+TEST(test_the_limit_moves)
 {
 	uint64_t end = control_now() + PATIENCE;
 	struct instance_world w;
 	struct commit_peer peer;
 
-	(void)state;
 	open_group(&w, &peer);
 	peer.wants = 4 * LIMIT;
 	disk.result = 0;
@@ -96,7 +94,7 @@ static void test_the_limit_moves(void **state)
 #define NOT_SAVED "/nowhere/weir: cannot be saved: No space left on device: "
 
 /* The disk fails: nothing is sent, packets pass, and a later attempt follows. */
-static void test_a_disk_that_fails(void **state)
+TEST(test_a_disk_that_fails)
 {
 	uint64_t end, passed, before, since;
 	struct instance_world w;
@@ -104,7 +102,6 @@ static void test_a_disk_that_fails(void **state)
 	unsigned commits;
 	double has;
 
-	(void)state;
 	open_group(&w, &peer);
 	has = limiter_local_limit(peer.limiter);
 	disk.result = -ENOSPC;
@@ -153,13 +150,12 @@ static void test_a_disk_that_fails(void **state)
 }
 
 /* The store rejects the records. All are handed over again, as after a failure of the disk. */
-static void test_a_store_that_refuses(void **state)
+TEST(test_a_store_that_refuses)
 {
 	static const struct {
 		int put, commit;
 	} rows[] = {{-ENOSPC, 0}, {0, -ENOSPC}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct instance_world w;
 		struct commit_peer peer;
@@ -196,14 +192,13 @@ static void test_a_store_that_refuses(void **state)
 }
 
 /* The disk hangs at the stop. The stop waits once and sends no new request. */
-static void test_a_disk_that_hangs_at_the_stop(void **state)
+TEST(test_a_disk_that_hangs_at_the_stop)
 {
 	struct instance_world w;
 	struct commit_peer peer;
 	struct timespec until;
 	unsigned commits;
 
-	(void)state;
 	open_group(&w, &peer);
 	assert_true(view_of_commit(&w).committing);
 	commits = disk.commits;
@@ -249,7 +244,7 @@ static void until_uncommitted(struct instance_world *w, struct commit_peer *peer
 }
 
 /* The stop waits for the round that is under way, and then saves the later changes. */
-static void test_a_disk_at_the_stop(void **state)
+TEST(test_a_disk_at_the_stop)
 {
 	struct timespec until = ahead(PATIENCE / SECOND_NS);
 	uint64_t since = events_number();
@@ -257,7 +252,6 @@ static void test_a_disk_at_the_stop(void **state)
 	struct commit_peer peer;
 	unsigned commits;
 
-	(void)state;
 	open_group(&w, &peer);
 	commits = disk.commits;
 	assert_false(view_of_commit(&w).saved);
@@ -312,7 +306,7 @@ static void test_a_disk_at_the_stop(void **state)
 }
 
 /* Without changes the disk gets no request. A limiter can have no store. */
-static void test_nothing_to_save_at_the_stop(void **state)
+TEST(test_nothing_to_save_at_the_stop)
 {
 	const struct timespec until = {0};
 	uint64_t since = events_number();
@@ -320,7 +314,6 @@ static void test_nothing_to_save_at_the_stop(void **state)
 	struct commit_peer peer;
 	unsigned commits;
 
-	(void)state;
 	open_group(&w, &peer);
 	while (view_of_commit(&w).committing)
 		end_round(&w);
@@ -376,7 +369,7 @@ static void until_enforced(struct instance_world *w)
  * Control hands over as many records as it has time for, and the rest in the next round. The stop
  * has no further round.
  */
-static void test_many_records(void **state)
+TEST(test_many_records)
 {
 	static const struct {
 		unsigned totals, rounds[3];
@@ -388,7 +381,6 @@ static void test_many_records(void **state)
 	struct timespec until = ahead(0);
 	struct instance_world w;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		open_totals(&w, rows[i].totals);
 		for (unsigned round = 0; rows[i].rounds[round]; round++) {
@@ -406,18 +398,4 @@ static void test_many_records(void **state)
 	instance_world_close(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_is_told_before),
-		cmocka_unit_test(test_the_limit_moves),
-		cmocka_unit_test(test_a_disk_that_fails),
-		cmocka_unit_test(test_a_store_that_refuses),
-		cmocka_unit_test(test_a_disk_that_hangs_at_the_stop),
-		cmocka_unit_test(test_a_disk_at_the_stop),
-		cmocka_unit_test(test_nothing_to_save_at_the_stop),
-		cmocka_unit_test(test_many_records),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -23,14 +23,13 @@
  * A restart keeps the amounts that were given away, and uses the rest when its neighbour has
  * confirmed the record. Without a store a limiter holds nothing.
  */
-static void test_it_begins_where_it_ended(void **state)
+TEST(test_it_begins_where_it_ended)
 {
 	uint64_t end = control_now() + PATIENCE;
 	struct instance_world w;
 	struct commit_peer peer;
 	double held;
 
-	(void)state;
 	open_group(&w, &peer);
 	disk.result = 0;
 	for (double has = limiter_local_limit(peer.limiter);
@@ -74,11 +73,10 @@ static void test_it_begins_where_it_ended(void **state)
 }
 
 /* A quota without records passes nothing, and the view reports that. */
-static void test_totals_may_be_recovering(void **state)
+TEST(test_totals_may_be_recovering)
 {
 	struct instance_world w;
 
-	(void)state;
 	for (unsigned exists = 0; exists < 2; exists++) {
 		disk_new();
 		disk.exists = exists > 0;
@@ -112,13 +110,12 @@ static int reload_policies(struct instance_world *w, const char *policies, char 
 }
 
 /* A reload with the first policy that needs a ledger opens the store, or is refused. */
-static void test_reload_opens_the_store(void **state)
+TEST(test_reload_opens_the_store)
 {
 	struct commit_view view;
 	struct instance_world w;
 	char *words;
 
-	(void)state;
 	disk_new();
 	disk.exists = false;
 	instance_world_open_more(&w, ALONE, SOFT);
@@ -143,12 +140,11 @@ static void test_reload_opens_the_store(void **state)
 }
 
 /* A preparation that is abandoned leaves the store closed. */
-static void test_a_store_for_nothing(void **state)
+TEST(test_a_store_for_nothing)
 {
 	struct policy_txn *x;
 	struct instance_world w;
 
-	(void)state;
 	disk_new();
 	disk.exists = false;
 	instance_world_open_more(&w, ALONE, SOFT);
@@ -161,7 +157,7 @@ static void test_a_store_for_nothing(void **state)
 	instance_world_close(&w);
 }
 
-static void test_stores_that_do_not_open(void **state)
+TEST(test_stores_that_do_not_open)
 {
 	static const struct policy soft = {.allocator = &allocator_fps};
 	static const struct policy cap = {
@@ -174,7 +170,6 @@ static void test_stores_that_do_not_open(void **state)
 	char text[EVENT_TEXT];
 	uint64_t first;
 
-	(void)state;
 	disk_new();
 	for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		uint64_t since = events_number();
@@ -221,7 +216,7 @@ static void test_stores_that_do_not_open(void **state)
 }
 
 /* The limiter gets the configured values and the contents of the store. */
-static void test_what_the_limiter_has(void **state)
+TEST(test_what_the_limiter_has)
 {
 	static struct peer_config roster[] = {{.name = "x"}, {.name = "y"}, {.name = "z"}};
 	static struct overlay_pair_config edges[] = {{0, 2}, {1, 0}};
@@ -237,7 +232,6 @@ static void test_what_the_limiter_has(void **state)
 		{false, 2, OVERLAY_GIVEN},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct config config = {
 			.gossip = {.roster = roster, .n_roster = 3, .timeout_ns = 17},
@@ -316,7 +310,7 @@ static void assert_last_number(const char *key, int value)
 }
 
 /* Both have different identities: nothing moves, and at most one line a minute reports it. */
-static void test_another_ledger(void **state)
+TEST(test_another_ledger)
 {
 	struct ledger_watch *watch = ledger_watch_new(2), *common = ledger_watch_new(2);
 	struct limiter_neighbour neighbour;
@@ -326,7 +320,6 @@ static void test_another_ledger(void **state)
 	struct book *book;
 	double has;
 
-	(void)state;
 	disk_new();
 	disk.identity.low = 2;
 	open_instance(&w, MOVED);
@@ -392,13 +385,12 @@ static void until_named(struct instance_world *w, struct commit_peer *peer, bool
 }
 
 /* A limiter without records keeps the identity of its neighbour. */
-static void test_identity_is_kept(void **state)
+TEST(test_identity_is_kept)
 {
 	struct instance_world w;
 	struct commit_peer peer;
 	uint64_t since;
 
-	(void)state;
 	disk_new();
 	disk.exists = false;
 	since = events_number();
@@ -426,13 +418,12 @@ static void test_identity_is_kept(void **state)
 }
 
 /* One event reports that all records of the neighbours arrived, and it is not too early. */
-static void test_when_all_is_known(void **state)
+TEST(test_when_all_is_known)
 {
 	uint64_t since = events_number(), end = control_now() + PATIENCE;
 	struct instance_world w;
 	struct commit_peer peer;
 
-	(void)state;
 	disk_new();
 	disk.exists = false;
 	open_instance(&w, MOVED);
@@ -457,7 +448,7 @@ static void test_when_all_is_known(void **state)
 }
 
 /* Unusable records are reported as damaged, if there are any. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
 	static const struct policy soft = {.allocator = &allocator_fps};
 	static const struct config config = {.ledger = {.store = "/nowhere/weir"}};
@@ -467,7 +458,6 @@ static void test_damaged(void **state)
 		unsigned said;
 	} rows[] = {{4, -EINVAL, 1}, {4, 0, 0}, {4, -ENOMEM, 0}, {0, -EINVAL, 0}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct instance inst = {.config = &config, .policies = &soft, .n_policies = 1};
 		uint64_t since = events_number();
@@ -487,20 +477,4 @@ static void test_damaged(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_it_begins_where_it_ended),
-		cmocka_unit_test(test_totals_may_be_recovering),
-		cmocka_unit_test(test_reload_opens_the_store),
-		cmocka_unit_test(test_a_store_for_nothing),
-		cmocka_unit_test(test_stores_that_do_not_open),
-		cmocka_unit_test(test_what_the_limiter_has),
-		cmocka_unit_test(test_another_ledger),
-		cmocka_unit_test(test_identity_is_kept),
-		cmocka_unit_test(test_when_all_is_known),
-		cmocka_unit_test(test_damaged),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

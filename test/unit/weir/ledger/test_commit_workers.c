@@ -96,9 +96,8 @@ static void check_limits_end(const char *policy)
 	instance_world_close(&w);
 }
 
-static void test_limits_end_without_control(void **state)
+TEST(test_limits_end_without_control)
 {
-	(void)state;
 	check_limits_end(STEADY);
 	check_limits_end(STEADY_COUNTED);
 	check_limits_end(STEADY_SHAPED);
@@ -155,9 +154,8 @@ static void check_told_after_end(const char *policy)
 	instance_world_close(&w);
 }
 
-static void test_told_after_end(void **state)
+TEST(test_told_after_end)
 {
-	(void)state;
 	check_told_after_end(STEADY);
 	check_told_after_end(STEADY_COUNTED);
 	check_told_after_end(STEADY_SHAPED);
@@ -165,13 +163,12 @@ static void test_told_after_end(void **state)
 }
 
 /* A worker that was away is not believed to have taken what lies in its ring. */
-static void test_limits_are_renewed_when_taken(void **state)
+TEST(test_limits_are_renewed_when_taken)
 {
 	struct instance_world w;
 	struct expiry *expiry;
 	uint64_t until;
 
-	(void)state;
 	disk_new();
 	disk.exists = true;
 	instance_world_open_more(&w, ALONE, STEADY);
@@ -194,7 +191,7 @@ static void test_limits_are_renewed_when_taken(void **state)
 }
 
 /* A soft one passes its burst at once; what is conserved has to earn it, after a reload too. */
-static void test_buckets_begin_empty(void **state)
+TEST(test_buckets_begin_empty)
 {
 	static const char *const conserved[] = {
 		CAP(FEW ", 'allocator': 'static'"),
@@ -204,7 +201,6 @@ static void test_buckets_begin_empty(void **state)
 	};
 	struct instance_world w;
 
-	(void)state;
 	disk_new();
 	instance_world_open_more(&w, ALONE, SOFT);
 	instance_world_turn_all(&w);
@@ -246,12 +242,11 @@ static void demand_at_first(struct instance_world *w)
 }
 
 /* Parts of a soft limit follow demand; those of a conserved one add up at any time. */
-static void test_parts_never_change(void **state)
+TEST(test_parts_never_change)
 {
 	struct instance_world w;
 	double even;
 
-	(void)state;
 	disk_new();
 	instance_world_open_more(&w, ALONE, CAP(", 'limit': '8Mbit/s', 'action': 'count'"));
 	even = worker_earns_bps(&w, 0);
@@ -270,11 +265,10 @@ static void test_parts_never_change(void **state)
 }
 
 /* A worker that held some would keep them when the limit goes elsewhere. */
-static void test_workers_hold_nothing(void **state)
+TEST(test_workers_hold_nothing)
 {
 	struct instance_world w;
 
-	(void)state;
 	disk_new();
 	instance_world_open_more(&w, ALONE, CAP(", 'limit': '100Gbit/s', 'burst': '1GB'"));
 	usleep(1000);
@@ -286,12 +280,11 @@ static void test_workers_hold_nothing(void **state)
 }
 
 /* One that begins anew earns nothing before the last worker has left its former line. */
-static void test_no_line_earns_beside_another(void **state)
+TEST(test_no_line_earns_beside_another)
 {
 	struct policy_txn *x;
 	struct instance_world w;
 
-	(void)state;
 	disk_new();
 	instance_world_open_more(&w, ALONE, CAP(", 'limit': '8Mbit/s'"));
 	instance_world_write(&w, CAP(", 'limit': '8Mbit/s', 'action': 'count'"));
@@ -315,7 +308,7 @@ static void test_no_line_earns_beside_another(void **state)
 #define MESSAGES 40 /* more than a worker takes in a turn */
 
 /* A worker that was quiescent, but has limits left to take, does not obey yet. */
-static void test_all_messages_are_taken(void **state)
+TEST(test_all_messages_are_taken)
 {
 	struct limit_profile profile = {
 		.kind = METER_TOKEN_BUCKET, .sample_shift = POLICE_UNSAMPLED};
@@ -323,7 +316,6 @@ static void test_all_messages_are_taken(void **state)
 	struct instance_world w;
 	unsigned turns = 0;
 
-	(void)state;
 	disk_new();
 	instance_world_open_more(&w, ALONE, CAP(", 'limit': '8Mbit/s', 'action': 'count'"));
 	profile.policy = w.inst.slots.of[0];
@@ -341,18 +333,4 @@ static void test_all_messages_are_taken(void **state)
 	instance_world_close(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_limits_end_without_control),
-		cmocka_unit_test(test_told_after_end),
-		cmocka_unit_test(test_limits_are_renewed_when_taken),
-		cmocka_unit_test(test_buckets_begin_empty),
-		cmocka_unit_test(test_parts_never_change),
-		cmocka_unit_test(test_workers_hold_nothing),
-		cmocka_unit_test(test_no_line_earns_beside_another),
-		cmocka_unit_test(test_all_messages_are_taken),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

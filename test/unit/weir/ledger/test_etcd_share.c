@@ -273,13 +273,12 @@ static void end_share(void)
 	assert_int_equal(fake.closed, closed + opened);
 }
 
-static void test_without(void **state)
+TEST(test_without)
 {
 	struct budget_shares none = {0};
 	struct etcd_share_view view;
 	struct budget_share_view share;
 
-	(void)state;
 	begin_share(1);
 	end_share();
 	config.ledger.n_etcd = 0;
@@ -355,13 +354,12 @@ static void check_password_of(const char *path, uid_t user, const char *remedy, 
 }
 
 /* What is wrong with the file, and the command that mends it, where one does. */
-static void test_password(void **state)
+TEST(test_password)
 {
 	char path[] = "/tmp/weir-etcd-share-XXXXXX", remedy[128];
 	int fd = mkstemp(path);
 	uid_t mine = geteuid();
 
-	(void)state;
 	assert_true(fd >= 0);
 	begin_share(1);
 	strcpy(config.ledger.etcd_user, "anna");
@@ -395,11 +393,10 @@ static void test_password(void **state)
 }
 
 /* It is tried again, ever more rarely, and said once. */
-static void test_open_later(void **state)
+TEST(test_open_later)
 {
 	static const unsigned waits_ms[] = {250, 500, 1000, 2000, 4000, 4000};
 
-	(void)state;
 	begin_share(1);
 	fake.store = false;
 	assert_true(etcd_share_next(&inst) == 0);
@@ -427,11 +424,10 @@ static void test_open_later(void **state)
 }
 
 /* At its start it asks what it has drawn: one budget until etcd answers, then all. */
-static void test_first_answers(void **state)
+TEST(test_first_answers)
 {
 	struct budget_share_view view;
 
-	(void)state;
 	begin_share(3);
 	assert_false(look_now());
 	assert_int_equal(fake.n_draws, 1);
@@ -474,11 +470,10 @@ static void test_first_answers(void **state)
 	end_share();
 }
 
-static void test_logged_in(void **state)
+TEST(test_logged_in)
 {
 	struct etcd_share_view view;
 
-	(void)state;
 	begin_share(1);
 	look_now();
 	for (unsigned i = 0; i < 2; i++) {
@@ -495,7 +490,7 @@ static void test_logged_in(void **state)
 }
 
 /* What is drawn for the group by its root, and nothing by others or of a limiter that recovers. */
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
 	static const struct {
 		uint64_t pace, remaining, chunk, units;
@@ -514,7 +509,6 @@ static void test_sizes(void **state)
 		{.chunk = CHUNK, .absent = true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		begin_known();
 		policies[0].chunk = rows[i].chunk;
@@ -536,9 +530,8 @@ static void test_sizes(void **state)
 }
 
 /* The total in force and what is left bound it, and where there is nothing it waits. */
-static void test_dry(void **state)
+TEST(test_dry)
 {
-	(void)state;
 	begin_known();
 	fake.views[0].remaining = 0;
 	look_later(50 * MS_NS);
@@ -569,7 +562,7 @@ static void test_dry(void **state)
 }
 
 /* Traffic that waits has units drawn here, sooner by a root; then it goes on for a while. */
-static void test_waits(void **state)
+TEST(test_waits)
 {
 	for (unsigned root = 0; root < 2; root++) {
 		uint64_t patience = (root ? 100 : 1000) * MS_NS;
@@ -605,9 +598,8 @@ static void test_waits(void **state)
 	}
 }
 
-static void test_alone(void **state)
+TEST(test_alone)
 {
-	(void)state;
 	begin_known();
 	fake.root = false;
 	fake.views[0].waiting = true;
@@ -631,14 +623,13 @@ static void test_alone(void **state)
 }
 
 /* What is known gets old: in ten seconds, or later where many would ask. */
-static void test_refresh(void **state)
+TEST(test_refresh)
 {
 	static const struct {
 		unsigned roster;
 		uint64_t ns;
 	} rows[] = {{3, 10 * SECOND_NS}, {500, 10 * SECOND_NS}, {501, 501 * 20 * MS_NS}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		begin_known();
 		config.gossip.n_roster = rows[i].roster;
@@ -658,7 +649,7 @@ static void test_refresh(void **state)
 }
 
 /* What concerns one budget: it is said, and that one is asked later. */
-static void test_budget_errors(void **state)
+TEST(test_budget_errors)
 {
 	static const struct {
 		int result;
@@ -666,7 +657,6 @@ static void test_budget_errors(void **state)
 		bool said;
 	} rows[] = {{-EAGAIN, 50, false}, {-EPERM, 5000, true}, {-EPROTO, 5000, true}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char why[32], fields[64];
 
@@ -699,9 +689,8 @@ static void test_budget_errors(void **state)
 }
 
 /* No more than so many lines of the log. */
-static void test_errors_said(void **state)
+TEST(test_errors_said)
 {
-	(void)state;
 	begin_known();
 	fake.views[0].remaining = 0;
 	for (unsigned i = 0; i < 70; i++) {
@@ -715,11 +704,10 @@ static void test_errors_said(void **state)
 }
 
 /* While etcd is away one is asked now and then. */
-static void test_away(void **state)
+TEST(test_away)
 {
 	static const unsigned waits_ms[] = {250, 500, 1000, 2000, 4000, 4000};
 
-	(void)state;
 	begin_known();
 	fake.views[0].remaining = 0;
 	look_later(50 * MS_NS);
@@ -752,9 +740,8 @@ static void test_away(void **state)
 }
 
 /* For good, and said once: by what it was before. */
-static void test_fenced(void **state)
+TEST(test_fenced)
 {
-	(void)state;
 	for (unsigned connected = 0; connected < 2; connected++) {
 		begin_share(1);
 		look_now();
@@ -784,9 +771,8 @@ static void test_fenced(void **state)
 }
 
 /* Units that came just before are news all the same. */
-static void test_fenced_after_units(void **state)
+TEST(test_fenced_after_units)
 {
-	(void)state;
 	begin_share(2);
 	look_now();
 	answer_units(0, TOTAL, 300, TOTAL);
@@ -802,9 +788,8 @@ static void test_fenced_after_units(void **state)
 }
 
 /* Eight at a time, and each budget its turn to be first. */
-static void test_at_a_time(void **state)
+TEST(test_at_a_time)
 {
-	(void)state;
 	begin_share(POLICIES);
 	look_now();
 	answer_units(0, TOTAL, 0, TOTAL);
@@ -823,14 +808,13 @@ static void test_at_a_time(void **state)
 }
 
 /* A draw that is not taken: asked later, unless the one before is under way. */
-static void test_not_asked(void **state)
+TEST(test_not_asked)
 {
 	static const struct {
 		int error;
 		bool asked;
 	} rows[] = {{0, true}, {-EBUSY, true}, {-EINVAL, false}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		begin_share(1);
 		fake.draw_error = rows[i].error;
@@ -846,9 +830,8 @@ static void test_not_asked(void **state)
 }
 
 /* What the brain does not take is said, and asked about again. */
-static void test_not_taken(void **state)
+TEST(test_not_taken)
 {
-	(void)state;
 	begin_share(1);
 	look_now();
 	answer_units(0, TOTAL, 300, TOTAL);
@@ -865,11 +848,10 @@ static void test_not_taken(void **state)
 }
 
 /* A look that takes long is repeated later. */
-static void test_look_part(void **state)
+TEST(test_look_part)
 {
 	uint64_t at;
 
-	(void)state;
 	begin_known();
 	fake.now += 50 * MS_NS;
 	at = fake.now;
@@ -880,13 +862,12 @@ static void test_look_part(void **state)
 }
 
 /* A reload: who stays keeps what is known of it, by its name. */
-static void test_exchange(void **state)
+TEST(test_exchange)
 {
 	struct policy others[2];
 	struct budget_shares shares;
 	struct budget_share_view view;
 
-	(void)state;
 	begin_share(2);
 	look_now();
 	answer_units(0, TOTAL, 300, TOTAL);
@@ -916,32 +897,4 @@ static void test_exchange(void **state)
 	strcpy(others[0].name, "p0");
 	assert_false(etcd_share_budget_of(&inst, 0, &view));
 	end_share();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_without),
-		cmocka_unit_test(test_password),
-		cmocka_unit_test(test_open_later),
-		cmocka_unit_test(test_first_answers),
-		cmocka_unit_test(test_logged_in),
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_dry),
-		cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_refresh),
-		cmocka_unit_test(test_budget_errors),
-		cmocka_unit_test(test_errors_said),
-		cmocka_unit_test(test_away),
-		cmocka_unit_test(test_fenced),
-		cmocka_unit_test(test_fenced_after_units),
-		cmocka_unit_test(test_at_a_time),
-		cmocka_unit_test(test_not_asked),
-		cmocka_unit_test(test_not_taken),
-		cmocka_unit_test(test_look_part),
-		cmocka_unit_test(test_exchange),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

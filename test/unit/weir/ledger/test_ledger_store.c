@@ -57,11 +57,10 @@ static void expect_record(const struct limiter_record *record, unsigned rates)
 }
 
 /* All records of both kinds are there, each once, until they are forgotten. */
-static void test_records(void **state)
+TEST(test_records)
 {
 	static const unsigned rows[][2] = {{1, 0}, {0, 1}, {16, 1}, {KIND_MOST, KIND_MOST}};
 
-	(void)state;
 	for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
 		unsigned n = rows[row][0] + rows[row][1];
 		bool seen[2 * KIND_MOST] = {0};
@@ -91,12 +90,11 @@ static void test_records(void **state)
 }
 
 /* Where there is none one is made for who says so, and remembers how it began. */
-static void test_none(void **state)
+TEST(test_none)
 {
 	static const struct ledger_store closed;
 	struct ledger_store opened, other;
 
-	(void)state;
 	snprintf(directory, sizeof(directory), "%s/none", top);
 	memset(&opened, 0xff, sizeof(opened));
 	assert_int_equal(ledger_store_open(directory, false, &opened), -ENOENT);
@@ -113,7 +111,7 @@ static void test_none(void **state)
 	}
 }
 
-static void test_reasons(void **state)
+TEST(test_reasons)
 {
 	static const struct {
 		int error;
@@ -139,7 +137,6 @@ static void test_reasons(void **state)
 		{-EFBIG, "File too large ", "LimitFSIZE="},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *reason = ledger_store_reason(rows[i].error);
 
@@ -168,13 +165,4 @@ static int end(void **state)
 	return system(command);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_records),
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_reasons),
-	};
-
-	return cmocka_run_group_tests(tests, begin, end);
-}
+TEST_GROUP(begin, end)

@@ -85,7 +85,7 @@ static int make(struct place *place, int (*by)(const struct config *, const char
 	return ret;
 }
 
-static void test_new(void **state)
+TEST_WITH(test_new, set_up, tear_down)
 {
 	struct place *place = *state;
 	char said[1024], again[1024];
@@ -113,7 +113,7 @@ static void test_new(void **state)
 	assert_string_not_equal(strstr(said, "empty ledger "), strstr(again, "empty ledger "));
 }
 
-static void test_typed(void **state)
+TEST_WITH(test_typed, set_up, tear_down)
 {
 	struct place *place = *state;
 	struct store_identity identity;
@@ -137,7 +137,7 @@ static void test_typed(void **state)
 	store_close(store);
 }
 
-static void test_no_place(void **state)
+TEST_WITH(test_no_place, set_up, tear_down)
 {
 	struct place *place = *state;
 	char said[1024];
@@ -150,7 +150,7 @@ static void test_no_place(void **state)
 }
 
 /* A name without a folder is in the one of whoever types it. */
-static void test_here(void **state)
+TEST_WITH(test_here, set_up, tear_down)
 {
 	struct place *place = *state;
 	char said[1024], path[64];
@@ -161,16 +161,4 @@ static void test_here(void **state)
 	assert_int_equal(chdir("/"), 0);
 	snprintf(path, sizeof(path), "%s/here", place->top);
 	assert_int_equal(store_look(path), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_new, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_typed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_no_place, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_here, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 #define PACKET UINT64_C(6000)
 #define PACE   UINT64_C(1000) /* of one unit a second */
 
-static void test_stock(void **state)
+TEST(test_stock)
 {
 	static const struct {
 		uint64_t total, left, pace, stock;
@@ -38,7 +38,6 @@ static void test_stock(void **state)
 		{0, 0, 0, PACKET},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct etcd_share_need need = {
 			.total = rows[i].total,
@@ -54,7 +53,7 @@ static void test_stock(void **state)
 }
 
 /* What is missing, once a quarter of the stock is. */
-static void test_when(void **state)
+TEST(test_when)
 {
 	static const struct {
 		uint64_t held, units;
@@ -67,7 +66,6 @@ static void test_when(void **state)
 		{UINT64_MAX, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct etcd_share_need need = {
 			.total = TOTAL,
@@ -84,7 +82,7 @@ static void test_when(void **state)
 }
 
 /* A group that spends all that it draws comes to the end, in so many draws and no more. */
-static void test_to_the_end(void **state)
+TEST(test_to_the_end)
 {
 	struct etcd_share_need need = {.total = TOTAL,
 		.left = TOTAL,
@@ -93,7 +91,6 @@ static void test_to_the_end(void **state)
 		.packet = PACKET};
 	unsigned draws = 0;
 
-	(void)state;
 	for (; need.left > 0; draws++) {
 		uint64_t units = share_size(&need);
 
@@ -102,15 +99,4 @@ static void test_to_the_end(void **state)
 		need.left -= units < need.left ? units : need.left;
 	}
 	assert_in_range(draws, 100, 150);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stock),
-		cmocka_unit_test(test_when),
-		cmocka_unit_test(test_to_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

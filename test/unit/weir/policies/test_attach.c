@@ -82,7 +82,7 @@ static const struct policy_part *const parts[] = {&first, &idle, &last, NULL};
 static struct instance inst = {.parts = parts};
 
 /* A step that may fail is taken by each part that has it; nobody is asked after one that fails. */
-static void test_steps_that_fail(void **state)
+TEST(test_steps_that_fail)
 {
 	static const struct {
 		int first, last, ret;
@@ -95,7 +95,6 @@ static void test_steps_that_fail(void **state)
 	};
 	const struct policy policy = {.name = "p"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		first_says = rows[i].first;
 		last_says = rows[i].last;
@@ -112,9 +111,8 @@ static void test_steps_that_fail(void **state)
 }
 
 /* A slot is done when all are that have something to end. */
-static void test_done(void **state)
+TEST(test_done)
 {
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		first_done = i & 1;
 		last_done = i & 2;
@@ -125,7 +123,7 @@ static void test_done(void **state)
 static const uint32_t slots[N] = {4, 0, 6, 3, 2};
 
 /* Those with a meter for each source come first, and behind them those that are conserved. */
-static void test_slots_per_source(void **state)
+TEST(test_slots_per_source)
 {
 	const struct policy policies[N] = {
 		{.per_v4 = 32},
@@ -137,7 +135,6 @@ static void test_slots_per_source(void **state)
 	static const unsigned want[] = {4, 6, 0, 2};
 	unsigned n_sourced, n_conserved, *listed;
 
-	(void)state;
 	listed = slots_per_source(policies, slots, N, &n_sourced, &n_conserved);
 	assert_non_null(listed);
 	assert_int_equal(n_sourced, 2);
@@ -151,12 +148,11 @@ static void test_slots_per_source(void **state)
 }
 
 /* Parents by slot, and none of slots that nobody has; no table where nobody has a parent. */
-static void test_slots_of_parents(void **state)
+TEST(test_slots_of_parents)
 {
 	struct policy policies[N] = {{.above = 0}};
 	uint32_t *parents = NULL;
 
-	(void)state;
 	policies[0].parent = 1;
 	policies[2].parent = 1;
 	policies[4].parent = 2;
@@ -169,16 +165,4 @@ static void test_slots_of_parents(void **state)
 	for (unsigned slot = 0; slot < 8; slot++)
 		assert_int_equal(parents[slot], slot == 6 ? 0 : slot == 2 ? 6 : SLOT_NONE);
 	free(parents);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_steps_that_fail),
-		cmocka_unit_test(test_done),
-		cmocka_unit_test(test_slots_per_source),
-		cmocka_unit_test(test_slots_of_parents),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

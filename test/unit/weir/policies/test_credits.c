@@ -120,14 +120,13 @@ static void turn_until_filled(struct world *world)
  * A period that a reload began is valid for the credit too, for any wall clock. Only the bytes at
  * workers still pass from the previous period, and nothing is given back.
  */
-static void test_credit_follows(void **state)
+TEST(test_credit_follows)
 {
 	struct world *world = world_new();
 	struct instance *inst = &world->w.inst;
 	uint64_t before, since, held;
 	json_t *said;
 
-	(void)state;
 	turn_until_filled(world);
 	held = credits_held(inst, 0);
 	since = events_number();
@@ -157,11 +156,10 @@ static void test_credit_follows(void **state)
 }
 
 /* A reload removes a quota and the next one adds it again. Its bytes exist only once. */
-static void test_there_and_back(void **state)
+TEST(test_there_and_back)
 {
 	struct world *world = world_new();
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		turn_until_filled(world);
 		for (unsigned n = 0; n < 100; n++)
@@ -180,13 +178,12 @@ static void test_there_and_back(void **state)
 }
 
 /* A new credit gets one chunk before the first packet. */
-static void test_ready(void **state)
+TEST(test_ready)
 {
 	struct world *world = world_new();
 	struct instance *inst = &world->w.inst;
 	uint64_t end = control_now() + 20 * SECOND, held;
 
-	(void)state;
 	for (;;) {
 		inst->credits->next_ns = 0;
 		credits_look(inst, control_now());
@@ -230,12 +227,11 @@ static void fill_all(struct world *world)
  * Any one of several quotas is removed: its bytes go back, the bytes of the others stay, and
  * control still serves the others.
  */
-static void test_one_leaves(void **state)
+TEST(test_one_leaves)
 {
 	static const char *const rest[] = {IDLE("b", "12") ", " IDLE("c", "13"),
 		IDLE("a", "11") ", " IDLE("c", "13"), IDLE("a", "11") ", " IDLE("b", "12")};
 
-	(void)state;
 	for (unsigned leaves = 0; leaves < 3; leaves++) {
 		struct world *world = world_of(THREE);
 		struct instance *inst = &world->w.inst;
@@ -281,7 +277,7 @@ static void test_one_leaves(void **state)
 }
 
 /* A policy that moves keeps its credit, and the bytes at workers come back. */
-static void test_moves(void **state)
+TEST(test_moves)
 {
 	static const char elsewhere[] =
 		"{'name': 'day', 'match': {'direction': 'a-to-b'}, 'allocator': 'quota', "
@@ -292,7 +288,6 @@ static void test_moves(void **state)
 	struct policy_txn *x;
 	uint32_t from;
 
-	(void)state;
 	turn_until_filled(world);
 	for (unsigned i = 0; i < 50; i++)
 		turn_prepaid_instance(world);
@@ -321,14 +316,13 @@ static void test_moves(void **state)
 }
 
 /* The view of the quota of a policy, which is empty without a quota. */
-static void test_budget_of(void **state)
+TEST(test_budget_of)
 {
 	struct world *world = world_of(IDLE("a", "11") ", " SOFT ", " IDLE("c", "13"));
 	const struct instance *inst = &world->w.inst;
 	static const struct quota_view none;
 	struct quota_view view, expected;
 
-	(void)state;
 	fill_all(world);
 	for (unsigned i = 0; i < 3; i += 2) {
 		view = none;
@@ -345,16 +339,4 @@ static void test_budget_of(void **state)
 	world_free(world);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ready),
-		cmocka_unit_test(test_credit_follows),
-		cmocka_unit_test(test_there_and_back),
-		cmocka_unit_test(test_one_leaves),
-		cmocka_unit_test(test_moves),
-		cmocka_unit_test(test_budget_of),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

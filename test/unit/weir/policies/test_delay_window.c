@@ -74,12 +74,11 @@ static void check_delay_window(
 	assert_int_equal(delay_count(&sum), sum.bins[BIN]);
 }
 
-static void test_windows(void **state)
+TEST(test_windows)
 {
 	static struct history h;
 	struct prng prng;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++) {
 		prng_seed(&prng, seed);
 		begin_delay_history(&h, prng_next(&prng) >> 40);
@@ -93,14 +92,13 @@ static void test_windows(void **state)
 }
 
 /* Looked at to the nanosecond in time, a window is as long as it says, and has what came in it. */
-static void test_to_the_nanosecond(void **state)
+TEST(test_to_the_nanosecond)
 {
 	static const unsigned steps[] = {2, 12}; /* of five seconds, in a window */
 	struct delay_window delay_window;
 	struct delay_sum total = {0}, sum;
 	uint64_t now = 7 * SECOND;
 
-	(void)state;
 	delay_window_init(&delay_window, &total, now);
 	for (unsigned i = 1; i <= 60; i++) {
 		total.bins[BIN]++; /* just after the mark */
@@ -122,12 +120,11 @@ static void test_to_the_nanosecond(void **state)
 }
 
 /* Nobody has looked for long: the windows are longer, and say so. */
-static void test_late_looks(void **state)
+TEST(test_late_looks)
 {
 	static struct history h;
 	struct delay_sum sum;
 
-	(void)state;
 	begin_delay_history(&h, 7);
 	for (unsigned i = 0; i < 10; i++)
 		pass_time_packets(&h, 100 * SECOND, 1);
@@ -140,12 +137,11 @@ static void test_late_looks(void **state)
 }
 
 /* A long time without packets is empty, and not what was before it. */
-static void test_quiet(void **state)
+TEST(test_quiet)
 {
 	static struct history h;
 	struct delay_sum sum;
 
-	(void)state;
 	begin_delay_history(&h, 0);
 	for (unsigned i = 0; i < 100; i++)
 		pass_time_packets(&h, SECOND, 10);
@@ -162,11 +158,10 @@ static void test_quiet(void **state)
 }
 
 /* More packets than 32 bits count, in all though not in a window. */
-static void test_many(void **state)
+TEST(test_many)
 {
 	static struct history h;
 
-	(void)state;
 	begin_delay_history(&h, UINT32_MAX - UINT64_C(100000000));
 	for (unsigned i = 0; i < 500; i++) {
 		pass_time_packets(&h, SECOND, 20000000);
@@ -174,17 +169,4 @@ static void test_many(void **state)
 		check_delay_window(&h, DELAY_WINDOW_60S, SECOND);
 	}
 	assert_true(h.total.bins[BIN] > 2 * (uint64_t)UINT32_MAX);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_windows),
-		cmocka_unit_test(test_to_the_nanosecond),
-		cmocka_unit_test(test_late_looks),
-		cmocka_unit_test(test_quiet),
-		cmocka_unit_test(test_many),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,12 +79,11 @@ static struct delays_totals totals_of(struct instance_world *w, unsigned policy)
 }
 
 /* Workers' counters are added up, and a bin that comes round has not begun anew. */
-static void test_totals(void **state)
+TEST(test_totals)
 {
 	struct delays_totals totals;
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, WAITS("waits", "") ", " DROPS);
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
 		struct policy_shape *shape = shape_of(&w, i, 0);
@@ -113,12 +112,11 @@ static void test_totals(void **state)
 }
 
 /* A tick looks at some policies in turn, and so at each in a while. */
-static void test_looked_at(void **state)
+TEST(test_looked_at)
 {
 	enum { MANY = 150, LOOKS = 64 };
 	struct instance_world w;
 
-	(void)state;
 	open_many(&w, MANY, "");
 	for (unsigned i = 0; i < MANY; i++)
 		shape_of(&w, 0, i)->delay.bins[0] = 1;
@@ -147,7 +145,7 @@ static unsigned marked(const struct instance_world *w, unsigned times)
 }
 
 /* What has an objective is looked at within a second, as many at a time as have become due. */
-static void test_marked(void **state)
+TEST(test_marked)
 {
 	static const struct {
 		uint64_t after_ns; /* since the last look */
@@ -162,7 +160,6 @@ static void test_marked(void **state)
 	struct instance_world w;
 	uint64_t now;
 
-	(void)state;
 	open_many(&w, N, OBJECTIVE);
 	now = delays_window(&w.inst, slot_of(&w, N - 1))->windows[DELAY_WINDOW_10S].ns[0];
 	delays_look(&w.inst, now); /* too early for all: a mark is due in 5 s */
@@ -180,14 +177,13 @@ static void test_marked(void **state)
 }
 
 /* A policy that moves to another slot takes with it what it has counted. */
-static void test_moved(void **state)
+TEST(test_moved)
 {
 	struct delays_totals totals;
 	struct instance_world w;
 	struct policy_txn *x;
 	uint32_t former;
 
-	(void)state;
 	instance_world_open(&w, WAITS("waits", OBJECTIVE));
 	former = slot_of(&w, 0);
 	shape_of(&w, 1, 0)->waited = 7;
@@ -218,12 +214,11 @@ static void test_moved(void **state)
 }
 
 /* What packets waited before there was an objective is held against none. */
-static void test_new_objective(void **state)
+TEST(test_new_objective)
 {
 	const struct delay_window *window;
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, WAITS("waits", ""));
 	assert_null(delays_window(&w.inst, slot_of(&w, 0)));
 	shape_of(&w, 0, 0)->delay.bins[5] = 2;
@@ -240,15 +235,4 @@ static void test_new_objective(void **state)
 	instance_world_close(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_totals),
-		cmocka_unit_test(test_looked_at),
-		cmocka_unit_test(test_marked),
-		cmocka_unit_test(test_moved),
-		cmocka_unit_test(test_new_objective),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -8,11 +8,10 @@
 #define SLOTS 130
 
 /* However often a slot is marked or cleared, it is in the set once or not at all. */
-static void test_set(void **state)
+TEST(test_set)
 {
 	struct dirty dirty;
 
-	(void)state;
 	assert_int_equal(dirty_init(&dirty, SLOTS), 0);
 	assert_true(dirty_is_empty(&dirty));
 	dirty_clear(&dirty, 5);
@@ -30,12 +29,11 @@ static void test_set(void **state)
 }
 
 /* A slot that is marked again and again does not keep others from their turn. */
-static void test_turns(void **state)
+TEST(test_turns)
 {
 	struct dirty dirty;
 	unsigned told[3] = {0};
 
-	(void)state;
 	assert_int_equal(dirty_init(&dirty, SLOTS), 0);
 	for (unsigned i = 0; i < 30; i++) {
 		uint32_t slot;
@@ -49,14 +47,4 @@ static void test_turns(void **state)
 	for (unsigned n = 0; n < 3; n++)
 		assert_int_equal(told[n], 10);
 	dirty_free(&dirty);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_set),
-		cmocka_unit_test(test_turns),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

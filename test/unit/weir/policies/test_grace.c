@@ -42,12 +42,11 @@ static void be_quiescent_all(struct instance_world *w)
 		be_quiescent(w, i);
 }
 
-static void test_taken(void **state)
+TEST(test_taken)
 {
 	struct instance_world w;
 	struct grace grace;
 
-	(void)state;
 	for (unsigned late = 0; late < INSTANCE_WORKERS; late++) {
 		instance_world_open(&w, POLICY);
 		for (unsigned i = 1; i <= MESSAGES; i++)
@@ -77,12 +76,11 @@ static void test_taken(void **state)
 }
 
 /* A worker that still empties the queues of the snapshot before is waited for, quiescent or not. */
-static void test_snapshot(void **state)
+TEST(test_snapshot)
 {
 	struct instance_world w;
 	struct grace grace;
 
-	(void)state;
 	for (unsigned late = 0; late < INSTANCE_WORKERS; late++) {
 		uint64_t generation;
 
@@ -110,12 +108,4 @@ static void test_snapshot(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_taken),
-		cmocka_unit_test(test_snapshot),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

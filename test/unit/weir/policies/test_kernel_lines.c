@@ -400,12 +400,11 @@ static uint64_t place_of(unsigned cpu, uint32_t slot)
 }
 
 /* A policy with a trial has lines, but workers decide it, with a trial from the start or later. */
-static void test_trial(void **state)
+TEST_WITH(test_trial, forget_before, NULL)
 {
 	struct config *config, *untried = config_of("", SOFT);
 	struct instance inst;
 
-	(void)state;
 	open_plane(&inst, &config, TRIED ", " EVEN);
 	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
 		assert_int_equal(place_of(cpu, slot_of(&inst, 0)), PLANE_WORKERS);
@@ -425,7 +424,7 @@ static void test_trial(void **state)
 }
 
 /* While workers are away, the plane drops their packets of an enforced hard limit. */
-static void test_never(void **state)
+TEST_WITH(test_never, forget_before, NULL)
 {
 	static const struct {
 		enum guarantee guarantee;
@@ -439,7 +438,6 @@ static void test_never(void **state)
 	struct instance inst;
 	struct config *config;
 
-	(void)state;
 	open_plane(&inst, &config, TRIED);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		config->policies[0].guarantee = rows[i].guarantee;
@@ -456,12 +454,11 @@ static void test_never(void **state)
 }
 
 /* The CPUs decide a policy with one bucket, which has a line, a book and terms. Workers shape. */
-static void test_who_decides(void **state)
+TEST_WITH(test_who_decides, forget_before, NULL)
 {
 	struct instance inst;
 	struct config *config;
 
-	(void)state;
 	open_plane(&inst, &config, SOFT ", " WAITS ", " COUNTS);
 	assert_ptr_equal(plane.published, inst.classifier);
 	assert_false(plane.unknown_never);
@@ -484,7 +481,7 @@ static void test_who_decides(void **state)
 }
 
 /* Before the limit of a slot changes, each CPU respects the earlier end of both limits. */
-static void test_ending(void **state)
+TEST_WITH(test_ending, forget_before, NULL)
 {
 	const struct limiter_view view = {.limit = 1000, .local_limit = 1000, .ending = 20};
 	struct limit_profile told = {0};
@@ -492,7 +489,6 @@ static void test_ending(void **state)
 	struct config *config;
 	uint32_t slot;
 
-	(void)state;
 	open_plane(&inst, &config, SOFT ", " WAITS);
 	told.policy = slot = slot_of(&inst, 0);
 	config->policies[0].guarantee = GUARANTEE_CONSERVED;
@@ -514,13 +510,12 @@ static void test_ending(void **state)
 }
 
 /* A change of the sampling updates only the sampling in a line. */
-static void test_sampled(void **state)
+TEST_WITH(test_sampled, forget_before, NULL)
 {
 	struct instance inst;
 	struct config *config;
 	uint32_t slot;
 
-	(void)state;
 	open_plane(&inst, &config, SOFT);
 	slot = slot_of(&inst, 0);
 	for (uint8_t shift = 2; shift <= POLICE_UNSAMPLED; shift++) {
@@ -537,7 +532,7 @@ static void test_sampled(void **state)
 }
 
 /* A soft limit ends at 1/N if it is above that and the peers divide it differently. */
-static void test_soft_ending(void **state)
+TEST_WITH(test_soft_ending, forget_before, NULL)
 {
 	static const struct {
 		unsigned policy;
@@ -564,7 +559,6 @@ static void test_soft_ending(void **state)
 	struct instance inst;
 	struct config *config;
 
-	(void)state;
 	open_of_two(&inst, &config, SOFT ", " EVEN);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct limiter_view view = {
@@ -582,13 +576,12 @@ static void test_soft_ending(void **state)
 }
 
 /* The share lasts while the peers count this limiter as active after its last message. */
-static void test_membership(void **state)
+TEST_WITH(test_membership, forget_before, NULL)
 {
 	struct instance inst;
 	struct config *config;
 	uint64_t ticks, lease;
 
-	(void)state;
 	open_of_two(&inst, &config, SOFT);
 	lease = plane.lease.until;
 	assert_int_equal(plane.membership.until, 0);
@@ -614,13 +607,12 @@ static bool speaks(struct instance *inst)
 }
 
 /* A message that did not leave the socket does not count, for example with the interface down. */
-static void test_unspoken(void **state)
+TEST_WITH(test_unspoken, forget_before, NULL)
 {
 	struct instance inst;
 	struct config *config;
 	int fd;
 
-	(void)state;
 	open_of_two(&inst, &config, SOFT);
 	fd = inst.gossip->fd;
 	inst.gossip->fd = -1;
@@ -632,13 +624,12 @@ static void test_unspoken(void **state)
 }
 
 /* A limiter that is alone stays active. */
-static void test_alone(void **state)
+TEST_WITH(test_alone, forget_before, NULL)
 {
 	const struct limiter_view view = {.limit = 1000, .local_limit = 1000};
 	struct instance inst;
 	struct config *config;
 
-	(void)state;
 	open_plane(&inst, &config, SOFT);
 	kernel_lines_spoke(&inst, 1000);
 	assert_true(plane.membership.span == UINT64_MAX);
@@ -688,14 +679,13 @@ static uint64_t conform_in_turn(struct instance *inst, unsigned worker)
 }
 
 /* Workers use the bucket of the CPUs for each action. A lease ends for both. */
-static void test_workers_borrow(void **state)
+TEST_WITH(test_workers_borrow, forget_before, NULL)
 {
 	static const struct {
 		const char *policy;
 		bool ended; /* the unreserved share is 0 */
 	} rows[] = {{SLOW("drop"), false}, {SLOW("count"), false}, {SLOW("count"), true}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		uint64_t began = tick_now(), conform, earned;
 		struct instance inst;
@@ -724,14 +714,13 @@ static bool conform_later(struct instance *inst)
 }
 
 /* Only control stalls for longer than the timeout of the peers. Workers slow down like CPUs. */
-static void test_workers_unheard(void **state)
+TEST_WITH(test_workers_unheard, forget_before, NULL)
 {
 	const struct limiter_view view = {.limit = 1000, .local_limit = 125000};
 	uint64_t now = tick_now();
 	struct instance inst;
 	struct config *config;
 
-	(void)state;
 	open_of_two(&inst, &config, SLOW("drop"));
 	assert_true(conform_later(&inst));
 	plane.membership.until = now;
@@ -798,14 +787,13 @@ static uint64_t since_of(const struct instance *inst, uint32_t slot)
  * of the limit. Then it gets the rest, the bytes of the previous CPUs and the books. A policy
  * without a namesake, or one that workers decide, keeps its state.
  */
-static void test_adopt(void **state)
+TEST_WITH(test_adopt, forget_before, NULL)
 {
 	struct instance inst;
 	struct config *config;
 	uint64_t rate;
 	uint32_t slot;
 
-	(void)state;
 	open_plane(&inst, &config, WAITS ", " SOFT);
 	slot = slot_of(&inst, 1);
 	rate = rate_of(&inst, slot);
@@ -838,14 +826,13 @@ static void test_adopt(void **state)
 }
 
 /* Maps of another layout cannot be read: a burst might have just passed, so none is there. */
-static void test_other_layout(void **state)
+TEST_WITH(test_other_layout, forget_before, NULL)
 {
 	struct instance inst;
 	struct config *config;
 	uint64_t rate;
 	uint32_t slot;
 
-	(void)state;
 	open_plane(&inst, &config, SOFT);
 	slot = slot_of(&inst, 0);
 	rate = rate_of(&inst, slot);
@@ -864,14 +851,13 @@ static void test_other_layout(void **state)
 }
 
 /* An interrupted reload left two policies of one name. The policy inherits from both. */
-static void test_adopt_two(void **state)
+TEST_WITH(test_adopt_two, forget_before, NULL)
 {
 	struct instance inst;
 	struct config *config;
 	uint64_t rate;
 	uint32_t slot;
 
-	(void)state;
 	open_plane(&inst, &config, SOFT);
 	slot = slot_of(&inst, 0);
 	rate = rate_of(&inst, slot);
@@ -894,14 +880,13 @@ static void test_adopt_two(void **state)
  * Starts that were killed left three generations. Each that has a program earns a third, like this
  * process. The one without a program only has counts, which are in the books before the takeover.
  */
-static void test_adopt_generations(void **state)
+TEST_WITH(test_adopt_generations, forget_before, NULL)
 {
 	struct instance inst;
 	struct config *config;
 	uint64_t rate;
 	uint32_t slot;
 
-	(void)state;
 	open_plane(&inst, &config, SOFT);
 	slot = slot_of(&inst, 0);
 	rate = rate_of(&inst, slot);
@@ -928,13 +913,12 @@ static void test_adopt_generations(void **state)
 }
 
 /* A policy inherits at most one burst, because its limit can be lower now. */
-static void test_adopt_at_most(void **state)
+TEST_WITH(test_adopt_at_most, forget_before, NULL)
 {
 	const struct shared_bucket *shared;
 	struct instance inst;
 	struct config *config;
 
-	(void)state;
 	open_plane(&inst, &config, SOFT);
 	leave_former(0, "soft", 1000000, 0);
 	kernel_lines_adopt(&inst);
@@ -947,13 +931,12 @@ static void test_adopt_at_most(void **state)
 }
 
 /* The counts of the CPUs move to the new slot once, whether CPUs or workers decide there. */
-static void test_moves(void **state)
+TEST_WITH(test_moves, forget_before, NULL)
 {
 	struct instance inst;
 	struct config *config;
 	uint32_t from, to;
 
-	(void)state;
 	open_plane(&inst, &config, SOFT ", " WAITS ", " EVEN);
 	from = slot_of(&inst, 0);
 	for (unsigned i = 1; i < 3; i++) {
@@ -983,13 +966,12 @@ static void test_moves(void **state)
 }
 
 /* The module exchanges and keeps programs, and an event reports their errors. */
-static void test_take_over(void **state)
+TEST_WITH(test_take_over, forget_before, NULL)
 {
 	struct instance inst;
 	struct config *config;
 	uint64_t since;
 
-	(void)state;
 	open_plane(&inst, &config, SOFT);
 	since = events_number();
 	assert_int_equal(bypasses_take_over(&inst), 0);
@@ -1028,7 +1010,7 @@ static void expect_number(uint64_t number, const char *key, double value)
 }
 
 /* An event reports a classifier that does not fit or that the kernel refuses. */
-static void test_publish_fails(void **state)
+TEST_WITH(test_publish_fails, forget_before, NULL)
 {
 	static const struct {
 		int error;
@@ -1042,7 +1024,6 @@ static void test_publish_fails(void **state)
 	struct instance inst;
 	struct config *config;
 
-	(void)state;
 	open_plane(&inst, &config, SOFT);
 	for (unsigned i = 0; i < 3; i++) {
 		uint64_t since = events_number();
@@ -1057,12 +1038,11 @@ static void test_publish_fails(void **state)
 }
 
 /* A program that cannot be loaded fails the start and leaves nothing behind. */
-static void test_not_opened(void **state)
+TEST_WITH(test_not_opened, forget_before, NULL)
 {
 	struct config *config = config_of("", SOFT);
 	struct instance inst = {0};
 
-	(void)state;
 	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null0", ""), 0);
 	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null1", ""), 0);
 	bypass.open_error = -EPERM;
@@ -1088,7 +1068,7 @@ static void run_bypasses(struct instance *inst, uint64_t now_ns, unsigned events
  * The TSC stopped, was set back, or is ahead: the kernel gets the new time first. Nothing waits for
  * the bytes that its CPUs took by the old time, and a hard limit passes nothing in between.
  */
-static void test_clock(void **state)
+TEST_WITH(test_clock, forget_before, NULL)
 {
 	static const struct {
 		int64_t ns, ticks; /* shift of the last reading */
@@ -1102,7 +1082,6 @@ static void test_clock(void **state)
 		{0, INT64_C(1) << 50, GUARANTEE_CONSERVED, true},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct shared_bucket *shared;
 		struct instance inst;
@@ -1133,7 +1112,7 @@ static void test_clock(void **state)
 }
 
 /* Bypassing packets have an event at their beginning, and one after three seconds without any. */
-static void test_past(void **state)
+TEST_WITH(test_past, forget_before, NULL)
 {
 	const uint64_t at = 1000 * SECOND_NS;
 	struct instance inst;
@@ -1141,7 +1120,6 @@ static void test_past(void **state)
 	uint64_t since = events_number();
 	int told;
 
-	(void)state;
 	bypass.past[0] = true;
 	bypass.before = (struct bypass_past){.packets = 7, .bytes = 70};
 	open_plane(&inst, &config, SOFT);
@@ -1204,32 +1182,4 @@ static int stop_eal(void **state)
 	return rte_eal_cleanup();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_who_decides, forget_before),
-		cmocka_unit_test_setup(test_trial, forget_before),
-		cmocka_unit_test_setup(test_never, forget_before),
-		cmocka_unit_test_setup(test_ending, forget_before),
-		cmocka_unit_test_setup(test_sampled, forget_before),
-		cmocka_unit_test_setup(test_soft_ending, forget_before),
-		cmocka_unit_test_setup(test_membership, forget_before),
-		cmocka_unit_test_setup(test_unspoken, forget_before),
-		cmocka_unit_test_setup(test_alone, forget_before),
-		cmocka_unit_test_setup(test_workers_borrow, forget_before),
-		cmocka_unit_test_setup(test_workers_unheard, forget_before),
-		cmocka_unit_test_setup(test_adopt, forget_before),
-		cmocka_unit_test_setup(test_other_layout, forget_before),
-		cmocka_unit_test_setup(test_adopt_two, forget_before),
-		cmocka_unit_test_setup(test_adopt_generations, forget_before),
-		cmocka_unit_test_setup(test_adopt_at_most, forget_before),
-		cmocka_unit_test_setup(test_moves, forget_before),
-		cmocka_unit_test_setup(test_take_over, forget_before),
-		cmocka_unit_test_setup(test_not_opened, forget_before),
-		cmocka_unit_test_setup(test_publish_fails, forget_before),
-		cmocka_unit_test_setup(test_clock, forget_before),
-		cmocka_unit_test_setup(test_past, forget_before),
-	};
-
-	return cmocka_run_group_tests(tests, start_eal, stop_eal);
-}
+TEST_GROUP(start_eal, stop_eal)

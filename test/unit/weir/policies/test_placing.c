@@ -89,11 +89,10 @@ static unsigned step_until_round(struct world *world, bool measures)
 }
 
 /* A round is measured nevertheless, after some rounds' time; and again, and owners are asked. */
-static void test_never_arriving(void **state)
+TEST(test_never_arriving)
 {
 	struct world world;
 
-	(void)state;
 	open_world(&world);
 	for (unsigned i = 0; i < 3; i++) {
 		unsigned asked = rte_ring_count(world.placing->rings[0].steering->asks);
@@ -106,11 +105,10 @@ static void test_never_arriving(void **state)
 }
 
 /* At once, when the policy has changed. */
-static void test_changed(void **state)
+TEST(test_changed)
 {
 	struct world world;
 
-	(void)state;
 	open_world(&world);
 	placing_part.change(&world.inst.inst, 0);
 	assert_int_equal(step_until_round(&world, true), 1);
@@ -133,12 +131,11 @@ static unsigned count_due(const struct instance *inst, uint64_t now)
 #define PLACED_OF(name, dst, more) OF(name, dst, ", 'action': 'shape', 'slo': {'p99': '50ms'}" more)
 
 /* However many are due: control has others to look after. The next is due at once. */
-static void test_one_at_a_time(void **state)
+TEST(test_one_at_a_time)
 {
 	struct world world;
 	struct instance *inst = &world.inst.inst;
 
-	(void)state;
 	open_lane(&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF(
 				  "b", "10.0.1.0/24", "") ", " PLACED_OF("c", "10.0.2.0/24", ""));
 	for (unsigned left = 3; left > 0; left--) {
@@ -163,12 +160,11 @@ static bool is_wanted_at(const struct instance *inst, unsigned policy, unsigned 
 }
 
 /* A policy begins where the fewest buckets of all are wanted: at the owner, if that is all one. */
-static void test_begins_at(void **state)
+TEST(test_begins_at)
 {
 	struct world world;
 	struct instance *inst = &world.inst.inst;
 
-	(void)state;
 	open_lane(&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF(
 				  "b", "10.0.1.0/24", "") ", " PLACED_OF("c", "10.0.2.0/24", ""));
 	assert_true(is_wanted_at(inst, 0, 0));
@@ -185,12 +181,11 @@ static void test_begins_at(void **state)
 }
 
 /* What the owner's time goes to beside what he decides. */
-static void test_handing(void **state)
+TEST(test_handing)
 {
 	struct world world;
 	const struct worker_counters *counters;
 
-	(void)state;
 	open_lane(&world, PLACED);
 	counters = &world.inst.inst.workers[0].counters;
 	world.placing = world.inst.inst.placings->first;
@@ -208,7 +203,7 @@ static void test_handing(void **state)
 }
 
 /* What each of its buckets took in a round, and what a packet costs whom. */
-static void test_measures(void **state)
+TEST(test_measures)
 {
 	struct world world;
 	struct instance *inst = &world.inst.inst;
@@ -217,7 +212,6 @@ static void test_measures(void **state)
 	struct reta *reta;
 	double seconds;
 
-	(void)state;
 	open_lane(&world, PLACED);
 	placing = inst->placings->first;
 	placings_look(inst, ROUND); /* the first round begins */
@@ -268,7 +262,7 @@ static double told_s(unsigned ms)
 }
 
 /* What packets waited in a round is told of that alone, for each worker by itself. */
-static void test_measures_delays(void **state)
+TEST(test_measures_delays)
 {
 	static const unsigned waited_ms[][INSTANCE_WORKERS] = {{40, 2}, {5, 30}, {1, 1}};
 	static const unsigned reach_ms[][INSTANCE_WORKERS] = {{20, 1}, {2, 10}, {1, 1}};
@@ -277,7 +271,6 @@ static void test_measures_delays(void **state)
 	struct instance *inst = &world.inst.inst;
 	struct placing *placing;
 
-	(void)state;
 	open_lane(&world, PLACED);
 	placing = inst->placings->first;
 	for (unsigned w = 0; w < INSTANCE_WORKERS; w++) { /* before the first round */
@@ -316,14 +309,13 @@ static void test_measures_delays(void **state)
 }
 
 /* A worker that misses the objective by its own doing has buckets taken away. */
-static void test_wanted_elsewhere(void **state)
+TEST(test_wanted_elsewhere)
 {
 	struct world world;
 	struct instance *inst = &world.inst.inst;
 	struct placing *placing;
 	unsigned there = 0;
 
-	(void)state;
 	open_lane(&world, PLACED);
 	placing = inst->placings->first;
 	placings_look(inst, ROUND);
@@ -354,14 +346,13 @@ static void test_wanted_elsewhere(void **state)
 }
 
 /* A policy beyond so many is not placed, and is there nevertheless; the log says so once. */
-static void test_no_room(void **state)
+TEST(test_no_room)
 {
 	struct world world;
 	struct instance *inst = &world.inst.inst;
 	uint64_t first;
 	json_t *said;
 
-	(void)state;
 	open_lane(&world, PLACED_OF("a", "10.0.0.0/24", "") ", " OF("b", "10.0.1.0/24", ""));
 	placing_part.remove(inst, inst->slots.of[0]);
 	assert_null(inst->placings->first);
@@ -405,9 +396,8 @@ static unsigned count_placings(const struct instance *inst)
 }
 
 /* One that leaves is looked at no more, whichever it is; and is not done while it moves. */
-static void test_leaves(void **state)
+TEST(test_leaves)
 {
-	(void)state;
 	for (unsigned leaves = 0; leaves < 3; leaves++) {
 		struct world world;
 		struct instance *inst = &world.inst.inst;
@@ -460,7 +450,7 @@ static void new_frames(const struct world *world, struct rte_mbuf *mbufs[SHOWN])
  * Packets of a bucket that moves are kept back, in order, until there is no room; then they are
  * lost. Those of others go where they went.
  */
-static void test_kept_while_there_is_room(void **state)
+TEST(test_kept_while_there_is_room)
 {
 	struct world world;
 	struct instance *inst = &world.inst.inst;
@@ -473,7 +463,6 @@ static void test_kept_while_there_is_room(void **state)
 	struct reta *reta;
 	unsigned free;
 
-	(void)state;
 	open_lane(&world, PLACED);
 	owner = &inst->workers[0];
 	placing = inst->placings->first;
@@ -516,7 +505,7 @@ static void test_kept_while_there_is_room(void **state)
 }
 
 /* What is of no placed policy goes by the hash of its flow, and counts in no bucket. */
-static void test_not_placed(void **state)
+TEST(test_not_placed)
 {
 	struct world world;
 	struct instance *inst = &world.inst.inst;
@@ -526,7 +515,6 @@ static void test_not_placed(void **state)
 	uint8_t targets[BURST];
 	unsigned worker;
 
-	(void)state;
 	open_lane(&world, PLACED_OF("a", "10.0.0.0/24", ""));
 	owner = &inst->workers[0];
 	new_frames(&world, mbufs);
@@ -546,11 +534,10 @@ static void test_not_placed(void **state)
 }
 
 /* A round of fewer than a thousand packets says nothing, and goes on; but not for ever. */
-static void test_few_packets(void **state)
+TEST(test_few_packets)
 {
 	static const uint64_t packets[] = {999, 1000};
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct world world;
 		struct placing *placing;
@@ -585,12 +572,11 @@ static struct policy_txn *prepare_placing(struct world *world, const char *polic
 }
 
 /* Those that leave take nobody's place. */
-static void test_room(void **state)
+TEST(test_room)
 {
 	struct world world;
 	struct policy_txn *x;
 
-	(void)state;
 	open_lane(&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF("b", "10.0.1.0/24", ""));
 	x = prepare_placing(
 		&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF("c", "10.0.2.0/24", ""));
@@ -607,14 +593,13 @@ static void test_room(void **state)
 }
 
 /* From the change on one that leaves has no rounds, though workers have not seen it yet. */
-static void test_no_rounds_once_it_leaves(void **state)
+TEST(test_no_rounds_once_it_leaves)
 {
 	struct world world;
 	const struct instance *inst = &world.inst.inst;
 	const struct placing *first;
 	struct policy_txn *x;
 
-	(void)state;
 	open_lane(&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF("b", "10.0.1.0/24", ""));
 	assert_non_null(inst->placings->first);
 	assert_non_null(inst->placings->first->next);
@@ -633,7 +618,7 @@ static void test_no_rounds_once_it_leaves(void **state)
 }
 
 /* Owners take nothing in for some turns where packets change their buckets: else not. */
-static void test_retargets(void **state)
+TEST(test_retargets)
 {
 #define A(more)            PLACED_OF("a", "10.0.0.0/24", more)
 #define B(dst, more)       OF("b", dst, more)
@@ -659,7 +644,6 @@ static void test_retargets(void **state)
 		{OF("a", "10.0.0.0/24", "") ", " B("10.1.0.0/16", ""), true},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct world world;
 		const struct publisher *publisher = &world.inst.inst.publisher;
@@ -704,7 +688,7 @@ static uint16_t make_first_fragments(uint16_t port, uint16_t queue, struct rte_m
 }
 
 /* The owner looks at what comes twice, and counts it once. */
-static void test_fragments(void **state)
+TEST(test_fragments)
 {
 #define FRAGMENTED                                                                        \
 	"{'name': 'p', 'match': {'proto': 'udp', 'dst-port': '53'}, 'limit': '1Gbit/s', " \
@@ -716,7 +700,6 @@ static void test_fragments(void **state)
 	uint64_t expected;
 	uint16_t port;
 
-	(void)state;
 	open_lane(&world, "");
 	owner = &world.inst.inst.workers[0];
 	port = owner->paths[0].rx_port;
@@ -741,11 +724,10 @@ static void test_fragments(void **state)
 }
 
 /* What the owner keeps back at the stop nobody has decided: soft ones leave. */
-static void test_kept_back(void **state)
+TEST(test_kept_back)
 {
 	static const enum guarantee guarantees[] = {GUARANTEE_SOFT, GUARANTEE_CONSERVED};
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct rte_mbuf *mbufs[4];
 		struct world world;
@@ -774,14 +756,13 @@ static void test_kept_back(void **state)
 }
 
 /* What has left a worker's queue is counted where the owner of the wire's queue looks. */
-static void test_left(void **state)
+TEST(test_left)
 {
 	struct world world;
 	const struct instance *inst = &world.inst.inst;
 	const struct placing *placing;
 	uint64_t left = 0;
 
-	(void)state;
 	open_lane(&world, PLACED);
 	placing = inst->placings->first;
 	for (unsigned w = 0; w < INSTANCE_WORKERS; w++) {
@@ -802,11 +783,10 @@ static void test_left(void **state)
 }
 
 /* Rings that workers share go once, whoever owns them, and in whichever direction. */
-static void test_rings_go(void **state)
+TEST(test_rings_go)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, PLACED);
 	for (unsigned i = 0; i < 2; i++) {
 		struct rx_rings *rings = rx_rings_create(i, INSTANCE_WORKERS, 1);
@@ -833,12 +813,11 @@ static int prepare_placed(const void *argument)
 }
 
 /* One that memory is refused, at any place, says so, and goes again. */
-static void test_without_memory(void **state)
+TEST(test_without_memory)
 {
 	struct instance_world w;
 	struct rx_rings *rings = rx_rings_create(0, INSTANCE_WORKERS, 1);
 
-	(void)state;
 	instance_world_open(&w, PLACED);
 	assert_non_null(rings);
 	assert_int_equal(rx_rings_open(rings, w.inst.workers, w.inst.slots.capacity), 0);
@@ -852,31 +831,4 @@ static void test_without_memory(void **state)
 	instance_world_close(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_never_arriving),
-		cmocka_unit_test(test_changed),
-		cmocka_unit_test(test_one_at_a_time),
-		cmocka_unit_test(test_begins_at),
-		cmocka_unit_test(test_handing),
-		cmocka_unit_test(test_measures),
-		cmocka_unit_test(test_measures_delays),
-		cmocka_unit_test(test_wanted_elsewhere),
-		cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_leaves),
-		cmocka_unit_test(test_kept_while_there_is_room),
-		cmocka_unit_test(test_not_placed),
-		cmocka_unit_test(test_few_packets),
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_no_rounds_once_it_leaves),
-		cmocka_unit_test(test_retargets),
-		cmocka_unit_test(test_fragments),
-		cmocka_unit_test(test_kept_back),
-		cmocka_unit_test(test_left),
-		cmocka_unit_test(test_rings_go),
-		cmocka_unit_test(test_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

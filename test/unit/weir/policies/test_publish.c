@@ -42,12 +42,11 @@ static void quiescent_all(struct instance_world *w)
 		rte_rcu_qsbr_quiescent(w->inst.publisher.rcu, i);
 }
 
-static void test_only_what_changed(void **state)
+TEST(test_only_what_changed)
 {
 	struct limit_profile last;
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, RESERVED ", " DIVIDED);
 	publish_all_later(&w.inst);
 	assert_true(publish_rest(&w.inst));
@@ -66,12 +65,11 @@ static void test_only_what_changed(void **state)
 }
 
 /* A slot that has lost its policy is not told of any more. */
-static void test_never(void **state)
+TEST(test_never)
 {
 	struct limit_profile last;
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, RESERVED);
 	change_sampling(&w, 0, 7);
 	publish_never(&w.inst, w.inst.slots.of[0]);
@@ -81,12 +79,11 @@ static void test_never(void **state)
 }
 
 /* After the TSC was set back all of them are told again, and what is shared begins anew. */
-static void test_anew(void **state)
+TEST(test_anew)
 {
 	struct limit_profile last;
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, DIVIDED ", " RESERVED);
 	publish_all_later(&w.inst);
 	assert_true(publish_rest(&w.inst));
@@ -111,12 +108,11 @@ static void fill_limit_ring_ring(struct limit_ring *limit_ring, uint32_t slot)
 }
 
 /* A worker that does not look finds later what is true then, once; the other is not held up. */
-static void test_full_ring(void **state)
+TEST(test_full_ring)
 {
 	struct limit_profile last;
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, DIVIDED);
 	fill_limit_ring_ring(&w.inst.workers[1].limit_ring, w.inst.slots.of[0]);
 	change_sampling(&w, 0, 5);
@@ -138,12 +134,11 @@ static void test_full_ring(void **state)
  * The first worker stands still while limits change, more than its ring holds: the other is told
  * each at once, and the first is told those of the end when it goes on.
  */
-static void test_behind(void **state)
+TEST(test_behind)
 {
 	struct limit_profile last;
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, DIVIDED ", " RESERVED);
 	fill_limit_ring_ring(&w.inst.workers[0].limit_ring, w.inst.slots.of[0]);
 	for (uint8_t shift = 1; shift <= 15; shift++) {
@@ -193,13 +188,12 @@ static double rate_of(const struct instance_world *w, unsigned policy)
 }
 
 /* A shared bucket's limit changes at once, and again, whoever stands still in a turn. */
-static void test_shared_buckets_wait_for_nobody(void **state)
+TEST(test_shared_buckets_wait_for_nobody)
 {
 	struct shared_bucket_profile seen[3];
 	struct shared_bucket *shared;
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, RESERVED);
 	shared = &w.inst.engine.shared_buckets[w.inst.slots.of[0]];
 	quiescent_all(&w);
@@ -215,7 +209,7 @@ static void test_shared_buckets_wait_for_nobody(void **state)
 }
 
 /* What the workers together are given is no more than the limit. */
-static void test_parts(void **state)
+TEST(test_parts)
 {
 	struct limit_profile alone, parts;
 	struct limiter_view view;
@@ -223,7 +217,6 @@ static void test_parts(void **state)
 	unsigned __int128 sum = 0;
 	uint32_t slot;
 
-	(void)state;
 	instance_world_open(&w, DIVIDED);
 	slot = w.inst.slots.of[0];
 	limiter_view(w.inst.limiter, 0, &view);
@@ -242,17 +235,4 @@ static void test_parts(void **state)
 	instance_world_close(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_only_what_changed),
-		cmocka_unit_test(test_never),
-		cmocka_unit_test(test_anew),
-		cmocka_unit_test(test_full_ring),
-		cmocka_unit_test(test_behind),
-		cmocka_unit_test(test_shared_buckets_wait_for_nobody),
-		cmocka_unit_test(test_parts),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

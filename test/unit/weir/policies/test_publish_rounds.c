@@ -102,11 +102,10 @@ static void expect_nothing(struct instance *inst)
 }
 
 /* What was told already is not told again. */
-static void test_told_once(void **state)
+TEST(test_told_once)
 {
 	struct instance inst;
 
-	(void)state;
 	open_instance(&inst, 20, 1, "fps");
 	publish_all_later(&inst);
 	assert_true(publish_rest(&inst));
@@ -121,11 +120,10 @@ static void test_told_once(void **state)
 }
 
 /* More than a ring holds: in order, and what waits is told as it is by then. */
-static void test_rounds(void **state)
+TEST(test_rounds)
 {
 	struct instance inst;
 
-	(void)state;
 	open_instance(&inst, MANY, 1, "fps");
 	sample_all(&inst, 3);
 	assert_false(publish_rest(&inst));
@@ -149,11 +147,10 @@ static void test_rounds(void **state)
 }
 
 /* Nothing is told of a policy that is gone. */
-static void test_never(void **state)
+TEST(test_never)
 {
 	struct instance inst;
 
-	(void)state;
 	open_instance(&inst, 3, 1, "fps");
 	sample_all(&inst, 4);
 	dirty_clear(&inst.dirty, 0);
@@ -165,11 +162,10 @@ static void test_never(void **state)
 }
 
 /* All shared buckets change at once, and again, whoever of the workers stands still in a turn. */
-static void test_shared_buckets_wait_for_nobody(void **state)
+TEST(test_shared_buckets_wait_for_nobody)
 {
 	struct instance inst;
 
-	(void)state;
 	open_instance(&inst, 10, 2, "static");
 	for (unsigned w = 0; w < 2; w++)
 		worker_begin(&inst.workers[w]);
@@ -210,14 +206,13 @@ static bool is_zero(const struct flow_sample *sample)
 }
 
 /* Nobody's sample is another's, and each begins empty, whoever had it before. */
-static void test_samples(void **state)
+TEST(test_samples)
 {
 	const uint64_t seed = 5;
 	struct worker *worker;
 	struct prng prng;
 	struct instance inst;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	open_instance(&inst, 1, 1, "fps");
 	worker = &inst.workers[0];
@@ -245,13 +240,12 @@ static void test_samples(void **state)
 }
 
 /* What is given back is given again: a box that reloads all day does not grow. */
-static void test_samples_return(void **state)
+TEST(test_samples_return)
 {
 	struct sample_chunk *chunks;
 	struct worker *worker;
 	struct instance inst;
 
-	(void)state;
 	open_instance(&inst, 1, 1, "fps");
 	worker = &inst.workers[0];
 	for (unsigned turn = 0; turn < 10; turn++) {
@@ -270,11 +264,10 @@ static void test_samples_return(void **state)
 }
 
 /* Policies that are not sampled have none. */
-static void test_no_samples(void **state)
+TEST(test_no_samples)
 {
 	struct instance inst;
 
-	(void)state;
 	open_instance(&inst, 100, 1, "static");
 	for (unsigned i = 0; i < 100; i++)
 		assert_null(inst.workers[0].samples[i]);
@@ -296,14 +289,13 @@ static size_t resident_pages(void *memory, size_t bytes)
 }
 
 /* All zero, all writable, and memory only where it was written to, or full pages are in use. */
-static void test_pages(void **state)
+TEST(test_pages)
 {
 	static const struct {
 		size_t bytes, used;
 	} rows[] = {{0, 0}, {1, 1}, {4096, 64}, {PAGES_HUGE - 1, 0}, {PAGES_HUGE + 1, 0},
 		{3 * PAGES_HUGE, PAGES_HUGE - 1}, {5 * PAGES_HUGE, 2 * PAGES_HUGE + 64}};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		uint8_t *memory = pages_alloc(rows[i].bytes, rows[i].used, SOCKET_ID_ANY);
 
@@ -352,18 +344,4 @@ static int stop_eal(void **state)
 	return rte_eal_cleanup();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_told_once),
-		cmocka_unit_test(test_rounds),
-		cmocka_unit_test(test_never),
-		cmocka_unit_test(test_shared_buckets_wait_for_nobody),
-		cmocka_unit_test(test_samples),
-		cmocka_unit_test(test_samples_return),
-		cmocka_unit_test(test_no_samples),
-		cmocka_unit_test(test_pages),
-	};
-
-	return cmocka_run_group_tests(tests, start_eal, stop_eal);
-}
+TEST_GROUP(start_eal, stop_eal)

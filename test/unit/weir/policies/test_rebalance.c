@@ -115,11 +115,10 @@ static bool keeps_objective(const struct instance *inst)
 	return true;
 }
 
-static void test_one_is_enough(void **state)
+TEST(test_one_is_enough)
 {
 	struct instance inst;
 
-	(void)state;
 	open_instance(&inst, PLACE_PAPER, true);
 	assert_int_equal(inst.rebalance.used, 1);
 	assert_int_equal(inst.rebalance.wanted[100], 2);
@@ -130,11 +129,10 @@ static void test_one_is_enough(void **state)
 }
 
 /* Where workers are not to be few, all begin. */
-static void test_begins_apart(void **state)
+TEST(test_begins_apart)
 {
 	struct instance inst;
 
-	(void)state;
 	open_instance(&inst, PLACE_MAX_MIN | PLACE_CORRELATED, true);
 	assert_int_equal(inst.rebalance.used, WORKERS);
 	for (unsigned i = 0; i < RETA_SIZE; i++)
@@ -143,14 +141,13 @@ static void test_begins_apart(void **state)
 }
 
 /* As many as there must be, and what is found in how many rounds. */
-static void test_spreads(void **state)
+TEST(test_spreads)
 {
 	static const struct {
 		double rate;
 		unsigned least, most;
 	} cases[] = {{90e6, 2, 2}, {100e6, 2, 2}, {160e6, 3, 3}, {250e6, 4, 4}};
 
-	(void)state;
 	for (unsigned c = 0; c < 4; c++) {
 		for (uint64_t seed = 1; seed <= 20; seed++) {
 			struct instance inst;
@@ -190,11 +187,10 @@ static void expect_room(const struct rebalance *rebalance)
 }
 
 /* Nobody is left out when there is too much for all; and nothing flaps. */
-static void test_too_much(void **state)
+TEST(test_too_much)
 {
 	struct instance inst;
 
-	(void)state;
 	open_instance(&inst, PLACE_PAPER, true);
 	make_bucket_load(&inst, 900e6, RETA_SIZE, 1);
 	assert_true(rounds_to_settle(&inst, 8) <= 4);
@@ -205,12 +201,11 @@ static void test_too_much(void **state)
 }
 
 /* When all do what they can it is not tried again for ten rounds. */
-static void test_rests(void **state)
+TEST(test_rests)
 {
 	struct rebalance_params params;
 	struct instance inst;
 
-	(void)state;
 	open_instance(&inst, PLACE_PAPER, true);
 	make_bucket_load(&inst, 900e6, RETA_SIZE, 1);
 	while (inst.rebalance.state != REBALANCE_FULL) {
@@ -237,12 +232,11 @@ static void test_rests(void **state)
 }
 
 /* Buckets without packets are dealt out too, as who sends next may come by them. */
-static void test_idle_buckets(void **state)
+TEST(test_idle_buckets)
 {
 	unsigned idle[WORKERS] = {0};
 	struct instance inst;
 
-	(void)state;
 	open_instance(&inst, PLACE_PAPER, true);
 	make_bucket_load(&inst, 150e6, RETA_SIZE / 4, 1);
 	rounds_to_settle(&inst, 20);
@@ -256,7 +250,7 @@ static void test_idle_buckets(void **state)
 }
 
 /* What one worker is seen to add, and whether it is blamed for that. */
-static void test_blame(void **state)
+TEST(test_blame)
 {
 	static const struct {
 		uint64_t packets;
@@ -273,7 +267,6 @@ static void test_blame(void **state)
 		{299, 1.1, 0.51, REBALANCE_QUIET, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct rebalance_seen seen = {.batch = BATCH};
 		struct instance inst;
@@ -314,11 +307,10 @@ static int spread(const void *argument)
 	return 0;
 }
 
-static void test_without_memory(void **state)
+TEST(test_without_memory)
 {
 	static const double rates[] = {100e6, 900e6};
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++)
 		fault_try(&(struct fault_subject){.name = "spread",
 			.run = spread,
@@ -329,12 +321,11 @@ static void test_without_memory(void **state)
 }
 
 /* Back together when there is less to do, but not at once; and at the edge, neither way. */
-static void test_gathers(void **state)
+TEST(test_gathers)
 {
 	struct instance inst;
 	unsigned rounds;
 
-	(void)state;
 	open_instance(&inst, PLACE_PAPER, true);
 	make_bucket_load(&inst, 200e6, RETA_SIZE, 1);
 	rounds_to_settle(&inst, 20);
@@ -357,13 +348,12 @@ static void test_gathers(void **state)
 }
 
 /* A worker that comes back in vain is tried ever less often. */
-static void test_patience(void **state)
+TEST(test_patience)
 {
 	struct rebalance_params params;
 	struct instance inst;
 	unsigned changes[2] = {0};
 
-	(void)state;
 	open_instance(&inst, PLACE_PAPER, true);
 	inst.hidden = 1; /* twice what is counted */
 	make_bucket_load(&inst, 50e6, RETA_SIZE, 1);
@@ -381,11 +371,10 @@ static void test_patience(void **state)
 }
 
 /* Waiting for tokens is no worker's fault; and is no excuse for one. */
-static void test_tokens(void **state)
+TEST(test_tokens)
 {
 	struct instance inst;
 
-	(void)state;
 	open_instance(&inst, PLACE_PAPER, true);
 	make_bucket_load(&inst, 60e6, RETA_SIZE, 1);
 	inst.tokens = 5e-3;
@@ -400,11 +389,10 @@ static void test_tokens(void **state)
 	rebalance_free(&inst.rebalance);
 }
 
-static void test_others(void **state)
+TEST(test_others)
 {
 	struct instance inst;
 
-	(void)state;
 	open_instance(&inst, PLACE_PAPER, true);
 	inst.others[2] = 99e6; /* where it begins */
 	inst.others[0] = 65e6;
@@ -416,11 +404,10 @@ static void test_others(void **state)
 }
 
 /* A worker that owns a queue and hands out what is others' has less time for its own. */
-static void test_owner(void **state)
+TEST(test_owner)
 {
 	struct instance inst;
 
-	(void)state;
 	open_instance(&inst, PLACE_PAPER, true);
 	inst.handing = 0.9;
 	make_bucket_load(&inst, 30e6, RETA_SIZE, 1);
@@ -447,12 +434,11 @@ static unsigned worst_run(const struct instance *inst, unsigned run)
 	return worst;
 }
 
-static void test_switches(void **state)
+TEST(test_switches)
 {
 	struct instance inst;
 	struct rebalance_params params = {WORKERS, PLACE_PAPER, true, SLO};
 
-	(void)state;
 	open_instance(&inst, PLACE_PAPER, true);
 	make_bucket_load(&inst, 100e6, RETA_SIZE, 1);
 	rounds_to_settle(&inst, 20);
@@ -477,12 +463,11 @@ static void test_switches(void **state)
 }
 
 /* A trial that is under way ends when something else is wanted. */
-static void test_switches_in_a_trial(void **state)
+TEST(test_switches_in_a_trial)
 {
 	const struct rebalance_params params = {WORKERS, PLACE_PAPER, true, 2 * SLO};
 	struct instance inst;
 
-	(void)state;
 	open_instance(&inst, PLACE_PAPER, true);
 	inst.hidden = 1;
 	make_bucket_load(&inst, 120e6, RETA_SIZE, 1);
@@ -501,11 +486,10 @@ static void test_switches_in_a_trial(void **state)
  * Workers' total loads are equal. Max-min would have the policy's parts equal, for the sake of a
  * bucket that is split; here there is none, what the others do counts, and it stands back.
  */
-static void test_equal_totals(void **state)
+TEST(test_equal_totals)
 {
 	struct instance inst;
 
-	(void)state;
 	for (unsigned k = 0; k < 2; k++) {
 		double least = 1e12, most = 0;
 
@@ -527,11 +511,10 @@ static void test_equal_totals(void **state)
 }
 
 /* Too little to tell anything from. */
-static void test_quiet(void **state)
+TEST(test_quiet)
 {
 	struct instance inst;
 
-	(void)state;
 	open_instance(&inst, PLACE_PAPER, true);
 	inst.tokens = 1;
 	make_bucket_load(&inst, 0.9e6, RETA_SIZE, 1);
@@ -551,11 +534,10 @@ static void test_quiet(void **state)
 }
 
 /* Packets of all workers tell something, whichever has them. */
-static void test_not_quiet(void **state)
+TEST(test_not_quiet)
 {
 	const struct rebalance_params params = {WORKERS, PLACE_PAPER, true, SLO};
 
-	(void)state;
 	for (unsigned first = 0; first < WORKERS; first++) {
 		struct instance inst = {0};
 
@@ -565,30 +547,4 @@ static void test_not_quiet(void **state)
 		assert_int_equal(inst.rebalance.state, REBALANCE_SETTLED);
 		rebalance_free(&inst.rebalance);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_is_enough),
-		cmocka_unit_test(test_begins_apart),
-		cmocka_unit_test(test_spreads),
-		cmocka_unit_test(test_too_much),
-		cmocka_unit_test(test_rests),
-		cmocka_unit_test(test_idle_buckets),
-		cmocka_unit_test(test_blame),
-		cmocka_unit_test(test_without_memory),
-		cmocka_unit_test(test_gathers),
-		cmocka_unit_test(test_patience),
-		cmocka_unit_test(test_tokens),
-		cmocka_unit_test(test_others),
-		cmocka_unit_test(test_owner),
-		cmocka_unit_test(test_switches),
-		cmocka_unit_test(test_switches_in_a_trial),
-		cmocka_unit_test(test_equal_totals),
-		cmocka_unit_test(test_quiet),
-		cmocka_unit_test(test_not_quiet),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,14 +104,13 @@ static void close_world(struct world *world)
 }
 
 /* A lease from now on, for all; nothing ends where there is none, or no store. */
-static void test_start(void **state)
+TEST(test_start)
 {
 	struct world world;
 	struct ledger_config *ledger;
 	struct renewal *renewal;
 	uint64_t before, after;
 
-	(void)state;
 	open_world(&world);
 	renewal = &world.inst->renewal;
 	ledger = &world.w.config->ledger;
@@ -154,7 +153,7 @@ static void test_start(void **state)
 }
 
 /* No limit holds longer than the first that ends; one whose end was seen is not touched. */
-static void test_shorten(void **state)
+TEST(test_shorten)
 {
 	static const uint64_t left_ns[] = {10 * LEASE, LEASE / 3, 1000, 0};
 	static const uint64_t holds_ns[] = {LEASE - LEASE / 1000, LEASE / 3 - LEASE / 3000, 999, 0};
@@ -162,7 +161,6 @@ static void test_shorten(void **state)
 	struct expiry *expiry;
 	uint64_t before, after;
 
-	(void)state;
 	open_world(&world);
 	for (size_t i = 0; i < sizeof(left_ns) / sizeof(*left_ns); i++) {
 		renewal_start(world.inst);
@@ -194,14 +192,13 @@ static void test_shorten(void **state)
 }
 
 /* Limits hold until the first of all ends, for who has taken all that he was told. */
-static void test_renews(void **state)
+TEST(test_renews)
 {
 	struct world world;
 	struct renewal *renewal;
 	struct expiry *first, *second;
 	uint64_t before, after, ahead;
 
-	(void)state;
 	open_world(&world);
 	renewal = &world.inst->renewal;
 	first = &world.inst->workers[0].expiry;
@@ -252,14 +249,13 @@ static void expect_event(
 }
 
 /* One that has seen the end is told all again, and said to have once. */
-static void test_worker_ended(void **state)
+TEST(test_worker_ended)
 {
 	struct world world;
 	struct renewal *renewal;
 	struct expiry *second;
 	uint64_t first;
 
-	(void)state;
 	open_world(&world);
 	renewal = &world.inst->renewal;
 	second = &world.inst->workers[1].expiry;
@@ -293,7 +289,7 @@ static void test_worker_ended(void **state)
 }
 
 /* Control that comes too late says so, and since when shared buckets have gone by the rest. */
-static void test_late(void **state)
+TEST(test_late)
 {
 	struct world world;
 	struct renewal *renewal;
@@ -301,7 +297,6 @@ static void test_late(void **state)
 	uint64_t first, until;
 	unsigned a, b;
 
-	(void)state;
 	open_world(&world);
 	renewal = &world.inst->renewal;
 	slots = world.inst->engine.slots;
@@ -334,14 +329,13 @@ static void test_late(void **state)
 }
 
 /* The kernel's CPUs tell nobody that theirs have ended: control sees it, and tells all again. */
-static void test_kernel_ended(void **state)
+TEST(test_kernel_ended)
 {
 	struct world world;
 	struct renewal *renewal;
 	struct engine_slot *slot;
 	uint64_t over;
 
-	(void)state;
 	open_world(&world);
 	renewal = &world.inst->renewal;
 	slot = &world.inst->engine.slots[world.inst->slots.of[1]];
@@ -367,16 +361,4 @@ static void test_kernel_ended(void **state)
 	close_world(&world);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_start),
-		cmocka_unit_test(test_shorten),
-		cmocka_unit_test(test_renews),
-		cmocka_unit_test(test_worker_ended),
-		cmocka_unit_test(test_late),
-		cmocka_unit_test(test_kernel_ended),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

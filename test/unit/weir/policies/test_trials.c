@@ -61,13 +61,12 @@ static unsigned count_heap(void)
 }
 
 /* A line that nobody needs any more is freed, and none that somebody does. */
-static void test_freed(void **state)
+TEST(test_freed)
 {
 	unsigned without, with;
 	struct instance_world w;
 	struct policy_txn *x;
 
-	(void)state;
 	instance_world_open(&w, SOURCES(""));
 	without = count_heap();
 	take_policies(&w, SOURCES(TRIAL("8kbit/s")));
@@ -98,13 +97,12 @@ static void test_freed(void **state)
 }
 
 /* Also of a policy that never comes, and of a change that a stop of the box comes before. */
-static void test_freed_early(void **state)
+TEST(test_freed_early)
 {
 	struct instance_world w;
 	struct policy_txn *x;
 	unsigned before = count_heap(), without;
 
-	(void)state;
 	instance_world_open(&w, MINE(""));
 	without = count_heap();
 	x = prepare_policies(&w, MINE("") ", " SOURCES(TRIAL("8kbit/s")));
@@ -131,14 +129,13 @@ static struct trial_now seen_after(struct instance_world *w, unsigned turns)
 }
 
 /* Counts and ages begin anew with a change, and go on where another policy changes. */
-static void test_counted(void **state)
+TEST(test_counted)
 {
 	const unsigned turns = 8, packets = turns * INSTANCE_WORKERS * INSTANCE_BURST;
 	uint64_t began_ns;
 	struct instance_world w;
 	struct trial_now now;
 
-	(void)state;
 	instance_world_open(&w, MINE(""));
 	assert_false(trials_look(&w.inst, 0, &now));
 	began_ns = control_now();
@@ -163,12 +160,11 @@ static void test_counted(void **state)
 }
 
 /* A trial that is there from the start counts what each worker has. */
-static void test_from_the_start(void **state)
+TEST(test_from_the_start)
 {
 	struct instance_world w;
 	struct trial_now now;
 
-	(void)state;
 	instance_world_open(&w, MINE(TRIAL("8Gbit/s")));
 	for (unsigned worker = 0; worker < INSTANCE_WORKERS; worker++) {
 		instance_world_turn(&w, worker);
@@ -180,7 +176,7 @@ static void test_from_the_start(void **state)
 }
 
 /* Only what stays in its slot and has another trial is a change, and whichever way it changes. */
-static void test_listed(void **state)
+TEST(test_listed)
 {
 	static const struct {
 		const char *former, *next;
@@ -194,7 +190,6 @@ static void test_listed(void **state)
 		{MINE(""), MINE(", 'burst': '9MB'"), 0, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct trial_change changes[4];
 		struct instance_world w;
@@ -216,7 +211,7 @@ static void test_listed(void **state)
 }
 
 /* A trial counts each packet once, by its own bucket, of whatever kind its policy is. */
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
 	static const struct {
 		unsigned passed; /* of a burst */
@@ -233,7 +228,6 @@ static void test_kinds(void **state)
 		     "{'limit': '8kbit/s', 'burst': '900B'}"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct instance_world w;
 		struct trial_now now;
@@ -249,6 +243,34 @@ static void test_kinds(void **state)
 		assert_int_equal(now.totals.passed_packets, rows[i].passed);
 		instance_world_close(&w);
 	}
+}
+
+/* All is told anew: of policies and of their trials, and of no others. */
+TEST(test_told_anew)
+{
+	struct instance_world w;
+	struct engine_slot *slots;
+	uint32_t first, second, trial, n;
+
+	instance_world_open(&w, MINE("") ", " SOURCES(TRIAL("8kbit/s")));
+	for (unsigned i = 0; i < 4; i++) {
+		publish_rest(&w.inst);
+		instance_world_turn_all(&w);
+	}
+	slots = w.inst.engine.slots;
+	n = w.inst.slots.capacity;
+	first = w.inst.slots.of[0];
+	second = w.inst.slots.of[1];
+	assert_int_equal(slots[second].trial, 1);
+	trial = trial_slot(second, 1, n);
+	for (uint32_t i = 0; i < trial_lines(n); i++)
+		slots[i].restarts = false;
+	assert_true(dirty_is_empty(&w.inst.dirty));
+	publish_anew(&w.inst);
+	assert_int_equal(w.inst.dirty.n, 2);
+	for (uint32_t i = 0; i < trial_lines(n); i++)
+		assert_int_equal(slots[i].restarts, i == first || i == second || i == trial);
+	instance_world_close(&w);
 }
 
 /* Each other frame is of VLAN 1. */
@@ -269,15 +291,17 @@ static uint16_t tag_every_other(uint16_t port, uint16_t queue, struct rte_mbuf *
 	return n;
 }
 
-/* Where a burst is of several policies each trial counts what is of its own. */
-static void test_in_one_burst(void **state)
+/*
+ * In a burst of several policies each trial counts its own packets. This test is the last one,
+ * because its tags remain in packet buffers.
+ */
+TEST(test_in_one_burst)
 {
 	static const char *const kinds[] = {
 		"'count': 'packets', 'limit': '1G/min'", "'limit': '10Gbit/s'"};
 	static const char *const trials[] = {"'trial': {'limit': '1/min', 'burst': 10}",
 		"'trial': {'limit': '8kbit/s', 'burst': '600B'}"};
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		const struct rte_eth_rxtx_callback *callback;
 		const struct path *path;
@@ -312,45 +336,4 @@ static void test_in_one_burst(void **state)
 	}
 }
 
-/* All is told anew: of policies and of their trials, and of no others. */
-static void test_told_anew(void **state)
-{
-	struct instance_world w;
-	struct engine_slot *slots;
-	uint32_t first, second, trial, n;
-
-	(void)state;
-	instance_world_open(&w, MINE("") ", " SOURCES(TRIAL("8kbit/s")));
-	for (unsigned i = 0; i < 4; i++) {
-		publish_rest(&w.inst);
-		instance_world_turn_all(&w);
-	}
-	slots = w.inst.engine.slots;
-	n = w.inst.slots.capacity;
-	first = w.inst.slots.of[0];
-	second = w.inst.slots.of[1];
-	assert_int_equal(slots[second].trial, 1);
-	trial = trial_slot(second, 1, n);
-	for (uint32_t i = 0; i < trial_lines(n); i++)
-		slots[i].restarts = false;
-	assert_true(dirty_is_empty(&w.inst.dirty));
-	publish_anew(&w.inst);
-	assert_int_equal(w.inst.dirty.n, 2);
-	for (uint32_t i = 0; i < trial_lines(n); i++)
-		assert_int_equal(slots[i].restarts, i == first || i == second || i == trial);
-	instance_world_close(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_freed), cmocka_unit_test(test_freed_early),
-		cmocka_unit_test(test_counted), cmocka_unit_test(test_from_the_start),
-		cmocka_unit_test(test_listed), cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_told_anew),
-		cmocka_unit_test(
-			test_in_one_burst), /* whose tags may be found in buffers after it */
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

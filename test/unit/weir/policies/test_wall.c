@@ -83,11 +83,10 @@ static void look_at_wall(unsigned slow, uint64_t slow_ns)
 }
 
 /* A reading that took a millisecond is no pair of times: another one is, but not for ever. */
-static void test_reads(void **state)
+TEST(test_reads)
 {
 	static const unsigned slow[] = {0, 1, READINGS - 1};
 
-	(void)state;
 	memset(&told, 0, sizeof(told));
 	for (size_t i = 0; i < sizeof(slow) / sizeof(*slow); i++) {
 		look_at_wall(slow[i], MS_NS);
@@ -102,7 +101,7 @@ static void test_reads(void **state)
 }
 
 /* Whether the kernel knows that somebody has set it. */
-static void test_synchronised(void **state)
+TEST(test_synchronised)
 {
 	static const struct {
 		int kernel;
@@ -110,7 +109,6 @@ static void test_synchronised(void **state)
 	} rows[] = {{TIME_OK, true}, {TIME_INS, true}, {TIME_WAIT, true}, {TIME_ERROR, false},
 		{-1, false}};
 
-	(void)state;
 	memset(&told, 0, sizeof(told));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		told.kernel = rows[i].kernel;
@@ -121,7 +119,7 @@ static void test_synchronised(void **state)
 }
 
 /* Once when it changes, which way it is: how far a wall clock is behind is no negative number. */
-static void test_says(void **state)
+TEST(test_says)
 {
 	static const struct {
 		enum time_reason reason;
@@ -136,7 +134,6 @@ static void test_says(void **state)
 		{TIME_OUTVOTED, "clock_outvoted", -61.5},
 	};
 
-	(void)state;
 	memset(&told, 0, sizeof(told));
 	told.keeper.apart_ns = -(int64_t)(61 * SECOND_NS + SECOND_NS / 2);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -160,15 +157,4 @@ static void test_says(void **state)
 			json_number_value(json_object_get(said, "seconds")), rows[i].seconds, 1e-9);
 		json_decref(said);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reads),
-		cmocka_unit_test(test_synchronised),
-		cmocka_unit_test(test_says),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

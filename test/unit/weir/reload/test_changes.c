@@ -43,14 +43,13 @@ static void expect_done(const struct kept_world *k, uint64_t since, const char *
 }
 
 /* Changes one policy. The history has the author, the kind, the time and the previous value. */
-static void test_one_policy(void **state)
+TEST(test_one_policy)
 {
 	struct change_request request = limit_of("2Gbit/s");
 	struct kept_world k;
 	const json_t *changed;
 	uint64_t since;
 
-	(void)state;
 	open_kept(&k);
 	since = events_number();
 	expect_words(&k, "the file");
@@ -99,12 +98,11 @@ static void expect_change(const struct kept_world *k, const char *old, const cha
 }
 
 /* Long values are left out of the list, and so are changes after the first ones. */
-static void test_large_changes(void **state)
+TEST(test_large_changes)
 {
 	char policies[4096] = A("1Gbit/s");
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	reload_to(&k, A("1Gbit/s") ", " LONG);
 	expect_change(&k, "", "...");
@@ -138,13 +136,12 @@ static void add_policy(char *policies, size_t room, unsigned bytes)
 }
 
 /* The outcome of a change is in memory until so many others have ended. */
-static void test_outcomes(void **state)
+TEST(test_outcomes)
 {
 	struct change_request request;
 	uint64_t first, wrong;
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	request = limit_of("2Gbit/s");
 	assert_int_equal(change(&k, &request), 0);
@@ -171,13 +168,12 @@ static void test_outcomes(void **state)
 }
 
 /* A value of the largest length is listed, and one byte more is not. */
-static void test_longest_value(void **state)
+TEST(test_longest_value)
 {
 	char policies[2048];
 	struct kept_world k;
 	const json_t *added;
 
-	(void)state;
 	open_kept(&k);
 	add_policy(policies, sizeof(policies), 512);
 	reload_to(&k, policies);
@@ -214,13 +210,12 @@ static void expect_edits(
 }
 
 /* Several policies are others together: one record, one line of the history, one step back. */
-static void test_many_policies(void **state)
+TEST(test_many_policies)
 {
 	struct change_request back = request_of(CHANGE_ROLLBACK);
 	struct kept_world k;
 	uint64_t running;
 
-	(void)state;
 	open_kept(&k);
 	expect_edits(&k, "[" ADD_B("1Gbit/s") "," SET("a", "2Gbit/s") "," SET("b", "3Gbit/s") "]",
 		1, 0, 1);
@@ -257,11 +252,10 @@ static void test_many_policies(void **state)
 }
 
 /* Edits that restore the policies of the file make it the file again, also in replies. */
-static void test_file_restored(void **state)
+TEST(test_file_restored)
 {
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	expect_edits(&k, "[" SET("a", "2Gbit/s") "]", 0, 0, 1);
 	assert_true(kept_differs(k.w.inst.kept));
@@ -272,7 +266,7 @@ static void test_file_restored(void **state)
 }
 
 /* One mistake among good edits: nothing has changed, on disk or in force. */
-static void test_many_refused(void **state)
+TEST(test_many_refused)
 {
 	static const struct {
 		const char *edits, *said;
@@ -287,7 +281,6 @@ static void test_many_refused(void **state)
 	};
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t running = k.w.inst.kept->confirm.running;
@@ -306,13 +299,12 @@ static void test_many_refused(void **state)
 }
 
 /* The digest is that of the file at its last reading, however often it is written. */
-static void test_file_again(void **state)
+TEST(test_file_again)
 {
 	static const char *const files[] = {A("7Gbit/s"), A("8Gbit/s"), A("7Gbit/s")};
 	char digests[3][CHANGE_DIGEST_MAX];
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	for (unsigned i = 0; i < 3; i++) {
 		struct change_request again = limit_of("9Gbit/s");
@@ -334,14 +326,13 @@ static void test_file_again(void **state)
 }
 
 /* The digest of a rejected file is recorded, too. */
-static void test_file_refused(void **state)
+TEST(test_file_refused)
 {
 	struct change_request request = request_of(CHANGE_RELOAD);
 	char good[CHANGE_DIGEST_MAX];
 	const char *noted;
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	expect_edits(&k, "[" SET("a", "2Gbit/s") "]", 0, 0, 1);
 	noted = json_string_value(json_object_get(k.w.inst.kept->about, "file_digest"));
@@ -356,7 +347,7 @@ static void test_file_refused(void **state)
 }
 
 /* A rejected change has no effect, and the log reports it. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct {
 		const char *edit, *said;
@@ -369,7 +360,6 @@ static void test_refused(void **state)
 	struct change_request request;
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		request = edit_of(rows[i].edit);
@@ -396,7 +386,7 @@ static void test_refused(void **state)
 }
 
 /* Users have their name, or their number without a name; no user, no name. */
-static void test_requesters(void **state)
+TEST(test_requesters)
 {
 	static const struct {
 		int64_t uid;
@@ -407,7 +397,6 @@ static void test_requesters(void **state)
 		{-1, NULL, NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		json_t *line = history_line("what", rows[i].uid, 7, 8);
 		const char *user = json_string_value(json_object_get(line, "user"));
@@ -427,13 +416,12 @@ static void test_requesters(void **state)
 }
 
 /* A whole configuration in memory that no process can alter during the reading. */
-static void test_apply(void **state)
+TEST(test_apply)
 {
 	struct change_request request = request_of(CHANGE_APPLY);
 	struct kept_world k;
 	char *text;
 
-	(void)state;
 	open_kept(&k);
 	instance_world_write(&k.w, A("5Gbit/s") ", " B);
 	text = text_of_file(&k);
@@ -461,7 +449,7 @@ static void test_apply(void **state)
 }
 
 /* A change in force logs its doubts as warnings. */
-static void test_warned(void **state)
+TEST(test_warned)
 {
 	struct change_request request = edit_of(
 		"{\"do\":\"set\",\"name\":\"a\",\"keys\":{\"burst\":\"2kB\"}}");
@@ -470,7 +458,6 @@ static void test_warned(void **state)
 	struct kept_world k;
 	unsigned n = 0;
 
-	(void)state;
 	open_kept(&k);
 	assert_int_equal(change(&k, &request), 0);
 	assert_int_equal(times_said(since, text), 1);
@@ -499,14 +486,13 @@ static unsigned count_rows(uint64_t since, const char *event)
 }
 
 /* A warning that stays over changes of others is logged once, and once when it has ended. */
-static void test_standing_warning(void **state)
+TEST(test_standing_warning)
 {
 	struct change_request request = edit_of(
 		"{\"do\":\"set\",\"name\":\"a\",\"keys\":{\"burst\":\"2kB\"}}");
 	uint64_t since = events_number();
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	reload_to(&k, A("1Gbit/s") ", " B);
 	assert_int_equal(change(&k, &request), 0);
@@ -527,12 +513,11 @@ static void test_standing_warning(void **state)
 }
 
 /* Single changes remain at a reload, except if the file has another policy of that name. */
-static void test_carried(void **state)
+TEST(test_carried)
 {
 	struct change_request request = limit_of("2Gbit/s");
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	assert_int_equal(change(&k, &request), 0);
 	reload_to(&k, A("1Gbit/s") ", " B);
@@ -558,12 +543,11 @@ static void test_carried(void **state)
 #define BELOW_A "{'name': 'b', 'match': {'vlan': 2}, 'limit': '1Gbit/s', 'parent': 'a'}"
 
 /* A file that is valid alone, but not with the single changes, has no effect. */
-static void test_carried_wrong(void **state)
+TEST(test_carried_wrong)
 {
 	struct change_request request = edit_of("{\"do\":\"remove\",\"name\":\"a\"}");
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	reload_to(&k, A("1Gbit/s") ", " B);
 	assert_int_equal(change(&k, &request), 0);
@@ -578,7 +562,7 @@ static void test_carried_wrong(void **state)
 }
 
 /* A request must have a sealed descriptor with the right content; otherwise the error has both. */
-static void test_sent_wrong(void **state)
+TEST(test_sent_wrong)
 {
 	static const struct {
 		enum change_kind kind;
@@ -607,7 +591,6 @@ static void test_sent_wrong(void **state)
 	};
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct change_request request = request_of(rows[i].kind);
@@ -623,11 +606,10 @@ static void test_sent_wrong(void **state)
 }
 
 /* A request of the largest size, and one byte more, which is not read. */
-static void test_sent_large(void **state)
+TEST(test_sent_large)
 {
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	for (unsigned more = 0; more < 2; more++) {
 		struct change_request request = request_of(CHANGE_APPLY);
@@ -643,12 +625,11 @@ static void test_sent_large(void **state)
 }
 
 /* Changes of policies may be sent as a file, too. */
-static void test_sent_policy(void **state)
+TEST(test_sent_policy)
 {
 	struct change_request request = request_of(CHANGE_POLICY);
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	request.fd = sealed(SET("a", "2Gbit/s"), F_SEAL_SHRINK | F_SEAL_WRITE);
 	assert_int_equal(change(&k, &request), 0);
@@ -658,14 +639,13 @@ static void test_sent_policy(void **state)
 }
 
 /* The history has the first bytes of the messages. */
-static void test_long_messages(void **state)
+TEST(test_long_messages)
 {
 	char text[8192] = "[" SET("a", "2Gbit/s");
 	struct change_request request;
 	struct kept_world k;
 	const char *kept;
 
-	(void)state;
 	open_kept(&k);
 	for (unsigned i = 0; i < 20; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
@@ -682,30 +662,4 @@ static void test_long_messages(void **state)
 	close_kept(&k);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_policy),
-		cmocka_unit_test(test_large_changes),
-		cmocka_unit_test(test_outcomes),
-		cmocka_unit_test(test_longest_value),
-		cmocka_unit_test(test_many_policies),
-		cmocka_unit_test(test_file_restored),
-		cmocka_unit_test(test_many_refused),
-		cmocka_unit_test(test_file_again),
-		cmocka_unit_test(test_file_refused),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_requesters),
-		cmocka_unit_test(test_apply),
-		cmocka_unit_test(test_warned),
-		cmocka_unit_test(test_standing_warning),
-		cmocka_unit_test(test_carried),
-		cmocka_unit_test(test_carried_wrong),
-		cmocka_unit_test(test_sent_wrong),
-		cmocka_unit_test(test_sent_large),
-		cmocka_unit_test(test_sent_policy),
-		cmocka_unit_test(test_long_messages),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -19,13 +19,12 @@
 #include "event.h"
 #include "kept_world.h"
 
-static void test_nothing_is_kept(void **state)
+TEST(test_nothing_is_kept)
 {
 	struct change_request request = limit_of("2Gbit/s");
 	struct instance_world w;
 	uint64_t serial;
 
-	(void)state;
 	instance_world_open(&w, A("1Gbit/s"));
 	w.file[0] = '/';
 	w.inst.file = w.file;
@@ -35,12 +34,11 @@ static void test_nothing_is_kept(void **state)
 }
 
 /* A start runs the present file with the earlier single changes. */
-static void test_starts(void **state)
+TEST(test_starts)
 {
 	struct change_request request = limit_of("2Gbit/s");
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	assert_int_equal(change(&k, &request), 0);
 	forget(&k);
@@ -71,7 +69,7 @@ static void test_starts(void **state)
 }
 
 /* A directory is one limiter's; another one runs, and keeps nothing. */
-static void test_two_of_one_directory(void **state)
+TEST(test_two_of_one_directory)
 {
 	struct kept *other;
 	struct kept_world k;
@@ -79,7 +77,6 @@ static void test_two_of_one_directory(void **state)
 	size_t size;
 	FILE *err = open_memstream(&said, &size);
 
-	(void)state;
 	open_kept(&k);
 	assert_int_equal(kept_open(k.directory, err, &other), 0);
 	fclose(err);
@@ -111,13 +108,12 @@ static void apply(struct kept_world *k, const char *text)
  * A change without a difference makes no record, because sixteen of them would remove all others.
  * Each of these makes one: another configuration, another file, or another single change.
  */
-static void test_kept_already(void **state)
+TEST(test_kept_already)
 {
 	struct change_request request;
 	struct kept_world k;
 	char *text;
 
-	(void)state;
 	open_kept(&k);
 	reload_to(&k, A("1Gbit/s"));
 	expect_number(&k, 1);
@@ -158,14 +154,13 @@ static unsigned refusals_said(uint64_t since, const char *what)
  * The directory is gone. A reload is in force with a warning that it is not kept; changes that
  * would exist only in memory are rejected.
  */
-static void test_directory_is_gone(void **state)
+TEST(test_directory_is_gone)
 {
 	uint64_t since = events_number();
 	struct change_request request;
 	struct kept_world k;
 	char command[64], *text;
 
-	(void)state;
 	open_kept(&k);
 	text = text_of_file(&k);
 	snprintf(command, sizeof(command), "rm -r %s", k.directory);
@@ -201,14 +196,13 @@ static void test_directory_is_gone(void **state)
  * Only a record finds no room. The reload and the health of the limiter report the reason until it
  * is kept.
  */
-static void test_record_has_no_place(void **state)
+TEST(test_record_has_no_place)
 {
 	struct change_request request = request_of(CHANGE_RELOAD);
 	uint64_t since = events_number();
 	struct kept_world k;
 	char path[96], text[128];
 
-	(void)state;
 	open_kept(&k);
 	snprintf(path, sizeof(path), "%s/new", k.directory);
 	assert_int_equal(mkdir(path, 0700), 0); /* where records are written */
@@ -233,12 +227,11 @@ static void test_record_has_no_place(void **state)
 }
 
 /* A damaged record is skipped for the newest valid one below it. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
 	struct change_request request;
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	request = limit_of("2Gbit/s");
 	assert_int_equal(change(&k, &request), 0);
@@ -267,12 +260,11 @@ static void test_damaged(void **state)
  * Without a readable record of the running configuration, the file is used and a warning reports
  * it.
  */
-static void test_carried_unknown(void **state)
+TEST(test_carried_unknown)
 {
 	struct change_request request = limit_of("2Gbit/s");
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	assert_int_equal(change(&k, &request), 0);
 	k.w.inst.kept->configuration_of = 0; /* like after a start */
@@ -288,11 +280,10 @@ static void test_carried_unknown(void **state)
 }
 
 /* With "on_refused": "stop" the limiter ends with the reason, and runs no earlier configuration. */
-static void test_stops_when_refused(void **state)
+TEST(test_stops_when_refused)
 {
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	k.w.more = "'on_refused': 'stop', ";
 	reload_to(&k, A("2Gbit/s"));
@@ -329,9 +320,8 @@ static void expect_kept_words(
 #define OTHER "\"digest\": \"1\", \"file_digest\": \"2\""
 #define MADE  "\"what\": \"apply\", \"at\": \"2026\""
 
-static void test_words(void **state)
+TEST(test_words)
 {
-	(void)state;
 	expect_kept_words(NULL, NULL, 255, false, "the file");
 	expect_kept_words("{" MADE ", " SAME "}", NULL, 255, false, "the file");
 	expect_kept_words("{" MADE ", " SAME ", \"singles\": [1, 2]}", NULL, 255, false,
@@ -352,11 +342,10 @@ static void test_words(void **state)
 }
 
 /* The newest lines are in memory, the oldest of them first. */
-static void test_history(void **state)
+TEST(test_history)
 {
 	struct kept kept = {.history = json_array()};
 
-	(void)state;
 	for (unsigned i = 0; i < KEPT_HISTORY + 2; i++) {
 		kept_remember(&kept, json_integer(i));
 		assert_int_equal(
@@ -375,7 +364,7 @@ static void test_history(void **state)
 	"'127.9.9.8:7946'}]}, "
 
 /* Without a state directory the file runs, or nothing does, with the reason on `err`. */
-static void test_unkept(void **state)
+TEST(test_unkept)
 {
 	static const struct {
 		const char *more, *policies;
@@ -389,7 +378,6 @@ static void test_unkept(void **state)
 	};
 	struct kept_world k = {0};
 
-	(void)state;
 	instance_world_open(&k.w, A("1Gbit/s"));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		FILE *err = open_memstream(&k.said, &k.size);
@@ -418,12 +406,11 @@ static void test_unkept(void **state)
 }
 
 /* A key that is not there is the file's fault, and the last good one's as well if that names it. */
-static void test_key_is_gone(void **state)
+TEST(test_key_is_gone)
 {
 	char refused[160];
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	reload_to(&k, A("2Gbit/s"));
 	forget(&k);
@@ -467,11 +454,10 @@ static void record(struct kept_world *k, const char *more, const char *policies)
 }
 
 /* If the record of the running configuration is invalid on this machine, only the file runs. */
-static void test_record_will_not_do(void **state)
+TEST(test_record_will_not_do)
 {
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	record(&k, KEYLESS, A("2Gbit/s"));
 	forget(&k);
@@ -527,13 +513,12 @@ static void open_unkept(struct kept_world *k, char path[96])
  * changes until a record succeeds. A rejected change in between makes no record, and no reply
  * reports one.
  */
-static void test_running_is_not_kept(void **state)
+TEST(test_running_is_not_kept)
 {
 	struct change_request request;
 	struct kept_world k;
 	char path[96];
 
-	(void)state;
 	open_unkept(&k, path);
 	reload_unkept(&k, 2);
 	request = edit_of("{\"do\":\"remove\",\"name\":\"none\"}");
@@ -556,13 +541,12 @@ static void test_running_is_not_kept(void **state)
 }
 
 /* The next change of one policy keeps the rest as well. */
-static void test_edit_of_what_is_not_kept(void **state)
+TEST(test_edit_of_what_is_not_kept)
 {
 	struct change_request request;
 	struct kept_world k;
 	char path[96];
 
-	(void)state;
 	open_unkept(&k, path);
 	assert_int_equal(rmdir(path), 0);
 	request = limit_of("3Gbit/s");
@@ -576,13 +560,12 @@ static void test_edit_of_what_is_not_kept(void **state)
 }
 
 /* A rollback leads to the last record. */
-static void test_back_from_what_is_not_kept(void **state)
+TEST(test_back_from_what_is_not_kept)
 {
 	struct change_request request = request_of(CHANGE_ROLLBACK);
 	struct kept_world k;
 	char path[96];
 
-	(void)state;
 	open_unkept(&k, path);
 	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(change(&k, &request), 0);
@@ -591,27 +574,4 @@ static void test_back_from_what_is_not_kept(void **state)
 	close_kept(&k);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_is_kept),
-		cmocka_unit_test(test_starts),
-		cmocka_unit_test(test_two_of_one_directory),
-		cmocka_unit_test(test_kept_already),
-		cmocka_unit_test(test_directory_is_gone),
-		cmocka_unit_test(test_record_has_no_place),
-		cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_carried_unknown),
-		cmocka_unit_test(test_stops_when_refused),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_history),
-		cmocka_unit_test(test_unkept),
-		cmocka_unit_test(test_key_is_gone),
-		cmocka_unit_test(test_record_will_not_do),
-		cmocka_unit_test(test_running_is_not_kept),
-		cmocka_unit_test(test_edit_of_what_is_not_kept),
-		cmocka_unit_test(test_back_from_what_is_not_kept),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -13,12 +13,11 @@
 #include "kept_world.h"
 
 /* Back to the previous configuration, to an older one, and forward again. */
-static void test_rollback(void **state)
+TEST(test_rollback)
 {
 	struct change_request request = limit_of("2Gbit/s");
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	assert_int_equal(change(&k, &request), 0);
 	request = limit_of("3Gbit/s");
@@ -38,13 +37,12 @@ static void test_rollback(void **state)
 }
 
 /* A change without a confirmation is undone, and until then no other is accepted. */
-static void test_undone(void **state)
+TEST(test_undone)
 {
 	struct change_request request = limit_of("2Gbit/s");
 	struct confirm *confirm;
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	confirm = &k.w.inst.kept->confirm;
 	assert_true(reload_due_ns(&k.w.inst) == UINT64_MAX);
@@ -69,12 +67,11 @@ static void test_undone(void **state)
 }
 
 /* A confirmation makes it the last good one; a rollback undoes it. */
-static void test_confirmed(void **state)
+TEST(test_confirmed)
 {
 	struct change_request request = limit_of("2Gbit/s");
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	request.within_ns = 3600 * SECOND_NS;
 	assert_int_equal(change(&k, &request), 0);
@@ -99,12 +96,11 @@ static void test_confirmed(void **state)
 }
 
 /* A process that ends meanwhile has not confirmed it. */
-static void test_ends_unconfirmed(void **state)
+TEST(test_ends_unconfirmed)
 {
 	struct change_request request = limit_of("2Gbit/s");
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	request.within_ns = 3600 * SECOND_NS;
 	assert_int_equal(change(&k, &request), 0);
@@ -117,12 +113,11 @@ static void test_ends_unconfirmed(void **state)
 }
 
 /* A rollback to a configuration that is not kept, and one to a damaged record. */
-static void test_nothing_to_go_back_to(void **state)
+TEST(test_nothing_to_go_back_to)
 {
 	struct change_request request = request_of(CHANGE_ROLLBACK);
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	expect_refused(&k, &request, "nothing to roll back to: ");
 	request.number = 99;
@@ -142,14 +137,13 @@ static void test_nothing_to_go_back_to(void **state)
 }
 
 /* A failed undo is repeated after ten seconds; the change stays in force until then. */
-static void test_undone_later(void **state)
+TEST(test_undone_later)
 {
 	struct change_request request = limit_of("2Gbit/s");
 	struct confirm *confirm;
 	struct kept_world k;
 	uint64_t now;
 
-	(void)state;
 	open_kept(&k);
 	confirm = &k.w.inst.kept->confirm;
 	request.within_ns = 3600 * SECOND_NS;
@@ -176,12 +170,11 @@ static void test_undone_later(void **state)
 }
 
 /* During a trial only its confirmation or its end is accepted, and other changes get a reason. */
-static void test_waits_for_word(void **state)
+TEST(test_waits_for_word)
 {
 	struct change_request request = limit_of("2Gbit/s");
 	struct kept_world k;
 
-	(void)state;
 	open_kept(&k);
 	request.within_ns = 3600 * SECOND_NS;
 	assert_int_equal(change(&k, &request), 0);
@@ -195,17 +188,4 @@ static void test_waits_for_word(void **state)
 	close_kept(&k);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rollback),
-		cmocka_unit_test(test_undone),
-		cmocka_unit_test(test_confirmed),
-		cmocka_unit_test(test_ends_unconfirmed),
-		cmocka_unit_test(test_nothing_to_go_back_to),
-		cmocka_unit_test(test_undone_later),
-		cmocka_unit_test(test_waits_for_word),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -260,12 +260,11 @@ static const struct timespec long_ago = {0};
 /* ---- the stop */
 
 /* With nothing under way, or nothing to read, there is nothing to wait for. */
-static void test_nothing_to_settle(void **state)
+TEST(test_nothing_to_settle)
 {
 	struct hang_world h;
 	struct reload *reload;
 
-	(void)state;
 	open_hanging(&h);
 	reload = h.w.inst.reload;
 	h.w.inst.reload = NULL;
@@ -283,12 +282,11 @@ static void test_nothing_to_settle(void **state)
 }
 
 /* One that comes to its end in time is waited for, once. */
-static void test_in_time(void **state)
+TEST(test_in_time)
 {
 	struct timespec until;
 	struct hang_world h;
 
-	(void)state;
 	open_hanging(&h);
 	begin_reading(&h);
 	clock_gettime(CLOCK_MONOTONIC, &until);
@@ -305,12 +303,11 @@ static void test_in_time(void **state)
 static void *left[2]; /* what threads keep that were given up; here it is none's leak */
 
 /* A file that hangs is given up, and what is read of it after all is not put in force. */
-static void test_file_hangs(void **state)
+TEST(test_file_hangs)
 {
 	struct hang_world h;
 	int fd;
 
-	(void)state;
 	open_hanging(&h);
 	turn_gate(AT_FILE);
 	begin_reading(&h);
@@ -332,11 +329,10 @@ static void test_file_hangs(void **state)
 }
 
 /* What computes comes to its end, and is waited for by the stop, however long it takes. */
-static void test_computes(void **state)
+TEST(test_computes)
 {
 	struct hang_world h;
 
-	(void)state;
 	open_hanging(&h);
 	turn_gate(AT_POLICIES);
 	begin_reading(&h);
@@ -353,13 +349,12 @@ static void test_computes(void **state)
 }
 
 /* A directory that hangs is another thing to be said; what runs is in force. */
-static void test_directory_hangs(void **state)
+TEST(test_directory_hangs)
 {
 	struct config *loaded;
 	struct hang_world h;
 	int fd;
 
-	(void)state;
 	open_keeping(&h);
 	turn_gate(AT_DIRECTORY);
 	begin_reading(&h);
@@ -389,11 +384,10 @@ static void test_directory_hangs(void **state)
 #define NO_THREAD "reload: no thread: Resource temporarily unavailable"
 
 /* That it cannot be read is said, and nothing is under way. */
-static void test_no_thread(void **state)
+TEST(test_no_thread)
 {
 	struct hang_world h;
 
-	(void)state;
 	open_hanging(&h);
 	threads_had = 0;
 	begin_reading(&h);
@@ -412,12 +406,11 @@ static void test_no_thread(void **state)
 }
 
 /* Nor can it be saved: it is in force all the same, and that is told at once. */
-static void test_no_thread_to_save(void **state)
+TEST(test_no_thread_to_save)
 {
 	const struct reload_outcome *last;
 	struct hang_world h;
 
-	(void)state;
 	open_keeping(&h);
 	threads_had = 1; /* which reads */
 	begin_reading(&h);
@@ -436,11 +429,10 @@ static void test_no_thread_to_save(void **state)
 }
 
 /* Control frees by itself what there is no thread to free. */
-static void test_no_thread_to_clear(void **state)
+TEST(test_no_thread_to_clear)
 {
 	struct hang_world h;
 
-	(void)state;
 	open_keeping(&h);
 	threads_had = 2; /* which read and save */
 	begin_reading(&h);
@@ -461,19 +453,4 @@ static void test_no_thread_to_clear(void **state)
 	close_hanging(&h);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_to_settle),
-		cmocka_unit_test(test_in_time),
-		cmocka_unit_test(test_file_hangs),
-		cmocka_unit_test(test_computes),
-		cmocka_unit_test(test_directory_hangs),
-		cmocka_unit_test(test_no_thread),
-		cmocka_unit_test(test_no_thread_to_save),
-		cmocka_unit_test(test_no_thread_to_clear),
-	};
-
-	return cmocka_run_group_tests_name(
-		"hangs", tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

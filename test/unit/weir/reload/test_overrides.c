@@ -3,21 +3,16 @@
  *
  * Overrides: what a list does at its ends, and what comes back from the disk.
  */
+#include "check.h"
+
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "fault.h"
 #include "overrides.h"
@@ -38,13 +33,12 @@ static void put(struct overrides *overrides, const char *policy, int64_t until)
 	assert_int_equal(overrides_put(overrides, &override), 0);
 }
 
-static void test_list(void **state)
+TEST(test_list)
 {
 	struct overrides overrides = {0};
 	struct override more;
 	char name[16];
 
-	(void)state;
 	put(&overrides, "a", 100);
 	put(&overrides, "b", 200);
 	put(&overrides, "a", 300); /* in the place of the first */
@@ -91,7 +85,7 @@ static void unlink_all(const char *folder)
 	assert_int_equal(system(command), 0);
 }
 
-static void test_disk(void **state)
+TEST(test_disk)
 {
 	static const char *const damaged[] = {"", "{", "[]", "{\"overrides\": 3}",
 		"{\"overrides\": [{\"policy\": \"a\"}]}",
@@ -100,7 +94,6 @@ static void test_disk(void **state)
 	char top[] = "/tmp/weir-overrides-XXXXXX", folder[64];
 	struct overrides overrides = {0}, back = {.n = 3};
 
-	(void)state;
 	assert_non_null(mkdtemp(top));
 	snprintf(folder, sizeof(folder), "%s/store", top);
 	assert_int_equal(overrides_load(folder, &back), 0); /* there is none yet */
@@ -140,7 +133,7 @@ static void write_overrides(const char *folder, unsigned n, unsigned name, unsig
 }
 
 /* As many and as long as they may be, and one more. */
-static void test_most(void **state)
+TEST(test_most)
 {
 	enum {
 		NAME = sizeof(((struct override *)0)->policy),
@@ -159,7 +152,6 @@ static void test_most(void **state)
 	};
 	char folder[] = "/tmp/weir-overrides-XXXXXX";
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct overrides back;
@@ -176,7 +168,7 @@ static void test_most(void **state)
 }
 
 /* What stands in the way of the file is said, and the one of before stays. */
-static void test_in_the_way(void **state)
+TEST(test_in_the_way)
 {
 	static const struct {
 		const char *before, *after; /* commands, in the folder */
@@ -195,7 +187,6 @@ static void test_in_the_way(void **state)
 	struct overrides overrides = {0}, back;
 	struct stat file;
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	put(&overrides, "a", 100);
 	assert_int_equal(overrides_save(folder, &overrides), 0);
@@ -217,25 +208,23 @@ static void test_in_the_way(void **state)
 	unlink_all(folder);
 }
 
-static void test_too_long(void **state)
+TEST(test_too_long)
 {
 	static char folder[8192];
 	struct overrides back = {.n = 1};
 
-	(void)state;
 	memset(folder, 'x', sizeof(folder) - 1);
 	assert_int_equal(overrides_load(folder, &back), -ENAMETOOLONG);
 	assert_int_equal(back.n, 0);
 }
 
 /* A disk that is full in the midst of it. */
-static void test_full(void **state)
+TEST(test_full)
 {
 	char folder[] = "/tmp/weir-overrides-XXXXXX";
 	struct overrides overrides = {0}, back;
 	struct rlimit usual, little;
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	put(&overrides, "a", 100);
 	assert_int_equal(overrides_save(folder, &overrides), 0);
@@ -296,13 +285,12 @@ static int save(const void *argument)
 }
 
 /* Whatever is refused while they are saved or loaded is said. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	char top[] = "/tmp/weir-overrides-XXXXXX";
 	struct overrides overrides = {0};
 	struct kept_overrides kept = {.overrides = &overrides};
 
-	(void)state;
 	assert_non_null(mkdtemp(top));
 	put(&overrides, "a", 100);
 	put(&overrides, "b", 100);
@@ -326,19 +314,4 @@ static void test_refused(void **state)
 		.kinds = FAULT_MEMORY,
 		.at_least = 12});
 	unlink_all(top);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list),
-		cmocka_unit_test(test_disk),
-		cmocka_unit_test(test_most),
-		cmocka_unit_test(test_in_the_way),
-		cmocka_unit_test(test_too_long),
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,7 +91,7 @@ static unsigned count_heap_allocs(void)
 	return stats.alloc_count;
 }
 
-static void test_refused_leaves_nothing(void **state)
+TEST(test_refused_leaves_nothing)
 {
 	static const struct {
 		const char *policies, *words;
@@ -105,7 +105,6 @@ static void test_refused_leaves_nothing(void **state)
 	};
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, MINE("") ", " OTHER(1));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		unsigned before = count_heap_allocs();
@@ -128,13 +127,12 @@ static void test_refused_leaves_nothing(void **state)
 }
 
 /* What was made aside goes again when nothing comes of it. */
-static void test_prepared_in_vain(void **state)
+TEST(test_prepared_in_vain)
 {
 	struct instance_world w;
 	struct policy_txn *x;
 	unsigned before;
 
-	(void)state;
 	instance_world_open(&w, MINE(""));
 	before = count_heap_allocs();
 	x = prepare_policies(&w, MINE(", 'action': 'count'") ", " SOURCES(1) ", " SOURCES(2));
@@ -147,7 +145,7 @@ static void test_prepared_in_vain(void **state)
 	instance_world_close(&w);
 }
 
-static void test_what_is_empty(void **state)
+TEST(test_what_is_empty)
 {
 	static const struct {
 		const char *policies;
@@ -161,7 +159,6 @@ static void test_what_is_empty(void **state)
 	};
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, MINE("") ", " OTHER(1));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct policy_txn *x = prepare_policies(&w, cases[i].policies);
@@ -177,12 +174,11 @@ static void test_what_is_empty(void **state)
 }
 
 /* Nothing is dropped from now on, which changes none of the policies: they count alone anyway. */
-static void test_shadow_is_a_change(void **state)
+TEST(test_shadow_is_a_change)
 {
 	struct instance_world w;
 	struct policy_txn *x;
 
-	(void)state;
 	instance_world_open(&w, MINE(", 'action': 'count'"));
 	for (unsigned shadow = 0; shadow < 2; shadow++) {
 		w.more = shadow ? "'shadow': true, " : "";
@@ -213,13 +209,12 @@ static void make_quiescent(struct instance_world *w, unsigned worker)
 }
 
 /* First every ring has been taken, then every worker is quiescent; in that order. */
-static void test_when_a_slot_is_free(void **state)
+TEST(test_when_a_slot_is_free)
 {
 	struct instance_world w;
 	struct policy_txn *x;
 	uint32_t left;
 
-	(void)state;
 	instance_world_open(&w, MINE("") ", " OTHER(1));
 	left = w.inst.slots.of[1];
 	send_message(&w, 1, left, 3);
@@ -258,14 +253,13 @@ static void turn_with(struct instance_world *w, unsigned worker, struct snapshot
 }
 
 /* A policy that moves keeps its counts, whichever of its two lines a packet comes by. */
-static void test_counts_follow(void **state)
+TEST(test_counts_follow)
 {
 	struct instance_world w;
 	struct snapshot *former;
 	struct policy_txn *x;
 	uint32_t left;
 
-	(void)state;
 	instance_world_open(&w, MINE(""));
 	instance_world_turn_all(&w);
 	left = w.inst.slots.of[0];
@@ -305,7 +299,7 @@ static bool policy_moves(struct instance_world *w, const char *name, const char 
 }
 
 /* Its line knows where those above it are: it moves when one of these does, or is another. */
-static void test_lineages_move(void **state)
+TEST(test_lineages_move)
 {
 	static const struct {
 		const char *name, *before, *after;
@@ -331,7 +325,6 @@ static void test_lineages_move(void **state)
 	};
 	struct instance_world w;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		instance_world_open(&w, rows[i].before);
 		if (policy_moves(&w, rows[i].name, rows[i].after) != rows[i].moves)
@@ -342,12 +335,11 @@ static void test_lineages_move(void **state)
 }
 
 /* Names are those in force: of the former policies until the commit, then of the new ones. */
-static void test_names_follow(void **state)
+TEST(test_names_follow)
 {
 	struct instance_world w;
 	struct policy_txn *x;
 
-	(void)state;
 	instance_world_open(&w, MINE("") ", " OTHER(1));
 	assert_int_equal(policy_names_find(w.inst.names, "o1"), 1);
 	x = prepare_policies(&w, OTHER(1) ", " OTHER(2));
@@ -374,14 +366,13 @@ static void expect_removed(uint64_t since, uint64_t passed)
 }
 
 /* What a policy counted that is removed is kept in a sum, with what came to it until the end. */
-static void test_gone_is_counted(void **state)
+TEST(test_gone_is_counted)
 {
 	struct snapshot *former;
 	struct instance_world w;
 	struct policy_txn *x;
 	uint64_t said;
 
-	(void)state;
 	instance_world_open(&w, MINE(""));
 	instance_world_turn(&w, 0);
 	former = w.inst.publisher.current;
@@ -415,7 +406,7 @@ static uint64_t sum_passed(struct instance_world *w)
 }
 
 /* A packet is one, however many levels have counted it, and whichever of them goes first. */
-static void test_gone_levels(void **state)
+TEST(test_gone_levels)
 {
 #define TOP(more) "{'name': 'top', 'limit': '20Gbit/s'" more "}"
 	static const char *const left[] = {
@@ -423,7 +414,6 @@ static void test_gone_levels(void **state)
 		TOP(", 'match': {'vlan': 1}"), OTHER(1)};
 	struct instance_world w;
 
-	(void)state;
 	for (size_t first = 0; first < sizeof(left) / sizeof(left[0]); first++) {
 		instance_world_open(&w, OTHER(1));
 		policy_txn_policies(&w, TOP("") ", " MINE(", 'parent': 'top'"));
@@ -439,7 +429,7 @@ static void test_gone_levels(void **state)
 }
 
 /* A burst's worth that was spent is not there again after a move; for a new policy it is. */
-static void test_bursts(void **state)
+TEST(test_bursts)
 {
 	static const struct {
 		const char *policies;
@@ -450,7 +440,6 @@ static void test_bursts(void **state)
 		{"{'name': 'new', 'match': {'direction': 'a-to-b'}" FEW "}", INSTANCE_BURST},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct policy_totals before, after;
 		struct instance_world w;
@@ -475,7 +464,7 @@ static void test_bursts(void **state)
 }
 
 /* Hundreds leave nothing behind. */
-static void test_nothing_is_kept(void **state)
+TEST(test_nothing_is_kept)
 {
 	static const char *const turns[] = {MINE("") ", " SOURCES(1),
 		MINE(", 'action': 'count'") ", " OTHER(1) ", " SOURCES(2), OTHER(1), ""};
@@ -483,7 +472,6 @@ static void test_nothing_is_kept(void **state)
 	unsigned held = 0, generations = 0;
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, turns[0]);
 	for (unsigned i = 1; i <= 50 * TURNS; i++) {
 		policy_txn_policies(&w, turns[i % TURNS]);
@@ -527,7 +515,7 @@ static const char *text_of_event(uint64_t number)
 }
 
 /* The last counts of those that had packets are said, of 64 at most, and how many more it were. */
-static void test_removed_are_said(void **state)
+TEST(test_removed_are_said)
 {
 	static const struct {
 		unsigned counted, said;
@@ -540,7 +528,6 @@ static void test_removed_are_said(void **state)
 	};
 	char *policies = many_policies(1, 72), text[256];
 
-	(void)state;
 	for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
 		uint64_t since, packets = 0;
 		struct instance_world w;
@@ -579,14 +566,13 @@ static void test_removed_are_said(void **state)
 }
 
 /* Those that go and those that come have to have room side by side. */
-static void test_room(void **state)
+TEST(test_room)
 {
 	struct instance_world w;
 	struct policy_txn *x;
 	char *policies, *words, text[160];
 	unsigned room;
 
-	(void)state;
 	instance_world_open(&w, MINE("") ", " OTHER(4000));
 	room = w.inst.slots.capacity;
 	policies = many_policies(1, room - 1);
@@ -607,14 +593,13 @@ static void test_room(void **state)
 }
 
 /* What comes to its end after the stop has given it up touches nothing of the box. */
-static void test_given_up(void **state)
+TEST(test_given_up)
 {
 	struct instance_world w;
 	struct policy_txn *x;
 	unsigned before;
 	char *words;
 
-	(void)state;
 	instance_world_open(&w, MINE(""));
 	before = count_heap_allocs();
 	instance_world_write(&w, MINE(", 'action': 'count'") ", " OTHER(1));
@@ -648,7 +633,7 @@ static bool refuses_unparsed(const struct instance_world *w)
 }
 
 /* What is to become of packets that are not understood holds whatever policies there are. */
-static void test_unparsed(void **state)
+TEST(test_unparsed)
 {
 	static const struct {
 		const char *more;
@@ -659,7 +644,6 @@ static void test_unparsed(void **state)
 		{"'unparsed': 'drop', 'shadow': true, ", false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct instance_world w;
 
@@ -691,13 +675,12 @@ static void let_file_drop(const struct instance_world *w)
 }
 
 /* The default of a wire is another by a reload, of which it may be all. */
-static void test_drops(void **state)
+TEST(test_drops)
 {
 	struct instance_world w;
 	struct policy_txn *x;
 	char *words;
 
-	(void)state;
 	instance_world_open(&w, MINE(""));
 	for (unsigned i = 0; i < 2; i++) {
 		const uint32_t drops = i == 0; /* a bit of the wire */
@@ -723,7 +706,7 @@ static void test_drops(void **state)
 #define LATE "'shape': {'delay': '5s'}"
 
 /* Queues are emptied first that are timed, and last those of limits that nobody may exceed. */
-static void test_order_of_leaving(void **state)
+TEST(test_order_of_leaving)
 {
 	static const unsigned order[] = {2, 5, 1, 4, 0, 3};
 	const struct snapshot *current;
@@ -731,7 +714,6 @@ static void test_order_of_leaving(void **state)
 	struct policy_txn *x;
 	uint32_t slots[6];
 
-	(void)state;
 	instance_world_open(
 		&w, SHAPED("held", "1", "1Gbit/s", SOON) ", " SHAPED(
 			    "late", "2", "1Gbit/s", LATE) ", " SHAPED("timed", "3", "1Gbit/s",
@@ -752,28 +734,4 @@ static void test_order_of_leaving(void **state)
 	instance_world_close(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused_leaves_nothing),
-		cmocka_unit_test(test_prepared_in_vain),
-		cmocka_unit_test(test_lineages_move),
-		cmocka_unit_test(test_what_is_empty),
-		cmocka_unit_test(test_shadow_is_a_change),
-		cmocka_unit_test(test_when_a_slot_is_free),
-		cmocka_unit_test(test_counts_follow),
-		cmocka_unit_test(test_names_follow),
-		cmocka_unit_test(test_gone_is_counted),
-		cmocka_unit_test(test_gone_levels),
-		cmocka_unit_test(test_bursts),
-		cmocka_unit_test(test_nothing_is_kept),
-		cmocka_unit_test(test_removed_are_said),
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_given_up),
-		cmocka_unit_test(test_unparsed),
-		cmocka_unit_test(test_drops),
-		cmocka_unit_test(test_order_of_leaving),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

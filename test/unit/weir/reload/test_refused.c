@@ -150,11 +150,10 @@ static void unlink_all(const char *directory)
 }
 
 /* What is made aside goes again, wherever it comes to an end. */
-static void test_prepared(void **state)
+TEST(test_prepared)
 {
 	char store[] = "/tmp/weir-refused-XXXXXX";
 
-	(void)state;
 	make_store(store);
 	for (size_t i = 0; i < sizeof(exchanges) / sizeof(*exchanges); i++) {
 		open_world(exchanges[i].before, exchanges[i].store ? store : "");
@@ -228,9 +227,8 @@ static int commit(const void *argument)
 	return rc;
 }
 
-static void test_committed(void **state)
+TEST(test_committed)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(exchanges) / sizeof(*exchanges); i++) {
 		const struct exchanged exchanged = {exchanges[i].before, exchanges[i].after, NULL};
 
@@ -367,7 +365,7 @@ static int read_in_vain(const void *argument)
 	return rc == -EBADMSG ? -ENOMEM : rc;
 }
 
-static void test_read(void **state)
+TEST(test_read)
 {
 	static const struct asked rows[] = {
 		{"reload", CHANGE_RELOAD, NULL, 2, -EINVAL},
@@ -377,7 +375,6 @@ static void test_read(void **state)
 	};
 	struct kept_box box;
 
-	(void)state;
 	open_box(&box);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		fault_try(&(struct fault_subject){.name = rows[i].name,
@@ -420,7 +417,7 @@ static int choose(const void *argument)
 	return rc;
 }
 
-static void test_chosen(void **state)
+TEST(test_chosen)
 {
 	static const struct {
 		const char *name, *policies;
@@ -431,7 +428,6 @@ static void test_chosen(void **state)
 	};
 	struct kept_box box;
 
-	(void)state;
 	open_box(&box);
 	kept_close(box.kept);
 	box.kept = world.inst.kept = NULL;
@@ -449,14 +445,4 @@ static void test_chosen(void **state)
 	close_box(&box);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_prepared),
-		cmocka_unit_test(test_committed),
-		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_chosen),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

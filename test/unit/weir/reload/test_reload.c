@@ -59,11 +59,10 @@ static uint64_t current_generation(const struct instance_world *w)
 	return w->inst.publisher.current->generation;
 }
 
-static void test_no_file(void **state)
+TEST_WITH(test_no_file, wait_long, NULL)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, A("1Gbit/s"));
 	assert_null(reload_request(&w.inst, "test", 0));
 	assert_int_equal(reload_fd(&w.inst), -1);
@@ -73,12 +72,11 @@ static void test_no_file(void **state)
 	instance_world_close(&w);
 }
 
-static void test_from_request_to_end(void **state)
+TEST_WITH(test_from_request_to_end, wait_long, NULL)
 {
 	const struct reload_outcome *last;
 	struct instance_world w;
 
-	(void)state;
 	open_with_file(&w);
 	last = reload_last(&w.inst);
 	assert_false(last->known);
@@ -101,11 +99,10 @@ static void test_from_request_to_end(void **state)
 }
 
 /* All requests during a reload cause one further reload, which reads the file again. */
-static void test_asked_meanwhile(void **state)
+TEST_WITH(test_asked_meanwhile, wait_long, NULL)
 {
 	struct instance_world w;
 
-	(void)state;
 	open_with_file(&w);
 	instance_world_write(&w, A("2Gbit/s"));
 	assert_string_equal(reload_request(&w.inst, "test", 0), "started");
@@ -125,11 +122,10 @@ static void test_asked_meanwhile(void **state)
 }
 
 /* A worker is stalled. The others use the new configuration, and the state names that worker. */
-static void test_held_up(void **state)
+TEST_WITH(test_held_up, wait_long, NULL)
 {
 	struct instance_world w;
 
-	(void)state;
 	open_with_file(&w);
 	stuck_mark(&w.inst.stuck.now, 1, true);
 	instance_world_write(&w, A("2Gbit/s") ", " B);
@@ -158,12 +154,11 @@ static void test_held_up(void **state)
 	instance_world_close(&w);
 }
 
-static void test_refused(void **state)
+TEST_WITH(test_refused, wait_long, NULL)
 {
 	const struct reload_outcome *last;
 	struct instance_world w;
 
-	(void)state;
 	open_with_file(&w);
 	last = reload_last(&w.inst);
 	instance_world_write(&w, A("2Gbit/s") ", {'name': 'x', 'limit': '1Gbit'}");
@@ -187,11 +182,10 @@ static void test_refused(void **state)
 }
 
 /* A stop during reading, after it or during the commit releases everything. */
-static void test_cut_short(void **state)
+TEST_WITH(test_cut_short, wait_long, NULL)
 {
 	struct instance_world w;
 
-	(void)state;
 	for (unsigned cut = 0; cut < 3; cut++) {
 		struct pollfd fd = {.events = POLLIN};
 
@@ -221,12 +215,11 @@ static void expect_told(struct manager *manager, const char *words)
 }
 
 /* The service manager shows the running configuration, or the refusal of the last reload. */
-static void test_manager_is_told(void **state)
+TEST_WITH(test_manager_is_told, wait_long, NULL)
 {
 	struct instance_world w;
 	struct manager manager;
 
-	(void)state;
 	manager_open(&manager, false, NULL);
 	open_with_file(&w);
 	assert_int_equal(notify_open(&w.inst.notify), 0);
@@ -286,12 +279,11 @@ static void expect_event(uint64_t since, const char *name, const char *expected)
 }
 
 /* An event reports each request, its user and its state. */
-static void test_asking_is_said(void **state)
+TEST_WITH(test_asking_is_said, wait_long, NULL)
 {
 	struct instance_world w;
 	uint64_t since;
 
-	(void)state;
 	instance_world_open(&w, A("1Gbit/s"));
 	since = events_number();
 	assert_null(reload_request(&w.inst, "SIGHUP", 4000000001));
@@ -319,13 +311,12 @@ static void test_asking_is_said(void **state)
 }
 
 /* A worker that is stalled for long causes one event in a reload, and one when it runs. */
-static void test_waiting_is_said(void **state)
+TEST_WITH(test_waiting_is_said, wait_long, NULL)
 {
 	struct instance_world w;
 	char expected[EVENT_TEXT];
 	uint64_t since;
 
-	(void)state;
 	open_with_file(&w);
 	for (unsigned worker = 0; worker < 2; worker++) {
 		snprintf(expected, sizeof(expected), "reload: |worker %u (CPU %u) is stalled",
@@ -365,14 +356,13 @@ static void test_waiting_is_said(void **state)
 #define STAY        P(0, "1Gbit/s") ", " P(1, "1Gbit/s") ", " P(2, "1Gbit/s") ", " P(3, "1Gbit/s")
 
 /* The counts of added, removed, changed and unchanged policies are right in each place. */
-static void test_numbers(void **state)
+TEST_WITH(test_numbers, wait_long, NULL)
 {
 	const struct reload_outcome *last;
 	struct instance_world w;
 	uint64_t since;
 	json_t *said;
 
-	(void)state;
 	instance_world_open(
 		&w, STAY ", " P(4, "1Gbit/s") ", " P(5, "1Gbit/s") ", " P(6, "1Gbit/s"));
 	w.inst.file = w.file;
@@ -405,7 +395,7 @@ static void test_numbers(void **state)
 }
 
 /* The name of the client is kept, also of one without a name. */
-static void test_who_asked(void **state)
+TEST_WITH(test_who_asked, wait_long, NULL)
 {
 	static const struct {
 		int64_t uid;
@@ -413,7 +403,6 @@ static void test_who_asked(void **state)
 	} rows[] = {{0, "root (uid 0)"}, {4000000001, "uid 4000000001"}, {-1, "nobody"}};
 	struct instance_world w;
 
-	(void)state;
 	open_with_file(&w);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct change_request request = {
@@ -451,7 +440,7 @@ static unsigned count_lines(const char *text)
 }
 
 /* The log has at most twenty errors and a line about more. A client gets all of them. */
-static void test_many_mistakes(void **state)
+TEST_WITH(test_many_mistakes, wait_long, NULL)
 {
 	static const struct {
 		unsigned mistakes, said;
@@ -464,7 +453,6 @@ static void test_many_mistakes(void **state)
 	char text[EVENT_TEXT], refused[EVENT_TEXT];
 	struct instance_world w;
 
-	(void)state;
 	open_with_file(&w);
 	snprintf(refused, sizeof(refused), "reload: %s refused|nothing has changed|root (uid 0)",
 		w.file);
@@ -495,13 +483,12 @@ static void test_many_mistakes(void **state)
 }
 
 /* A doubt is a warning, and the file is in force. */
-static void test_warned(void **state)
+TEST_WITH(test_warned, wait_long, NULL)
 {
 	char text[EVENT_TEXT];
 	struct instance_world w;
 	uint64_t since;
 
-	(void)state;
 	open_with_file(&w);
 	instance_world_write(&w,
 		A("2Gbit/s") ", {'name': 'b', 'match': [{'vlan': 2}, {'vlan': 2}], 'limit': '1Gbit/s'}");
@@ -519,12 +506,11 @@ static void test_warned(void **state)
 }
 
 /* A pipe is not opened, because without a writer that might never end. */
-static void test_no_plain_file(void **state)
+TEST_WITH(test_no_plain_file, wait_long, NULL)
 {
 	struct instance_world w;
 	char text[128];
 
-	(void)state;
 	open_with_file(&w);
 	unlink(w.file);
 	assert_int_equal(mkfifo(w.file, 0600), 0);
@@ -543,7 +529,7 @@ static void test_no_plain_file(void **state)
 }
 
 /* An event reports the beginning and the end of shadow, and none reports an unchanged state. */
-static void test_shadow(void **state)
+TEST_WITH(test_shadow, wait_long, NULL)
 {
 	static const struct {
 		const char *more, *policies;
@@ -559,7 +545,6 @@ static void test_shadow(void **state)
 	};
 	struct instance_world w;
 
-	(void)state;
 	open_with_file(&w);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		uint64_t since = events_number();
@@ -578,7 +563,7 @@ static void test_shadow(void **state)
 }
 
 /* The log has the level and the format of the file in force. A refused file changes neither. */
-static void test_log_level(void **state)
+TEST_WITH(test_log_level, wait_long, NULL)
 {
 	static const struct {
 		const char *more, *policies;
@@ -592,7 +577,6 @@ static void test_log_level(void **state)
 	};
 	struct instance_world w;
 
-	(void)state;
 	open_with_file(&w);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		w.more = rows[i].more;
@@ -671,14 +655,13 @@ static void reload_keys(struct keyed *k, const char *policies, const char *one, 
 }
 
 /* An event names the key that seals, and a second accepted key. */
-static void test_keys(void **state)
+TEST_WITH(test_keys, wait_long, NULL)
 {
 	struct keyed k = {.top = "/tmp/weir-reload-XXXXXX", .alarm_s = 60};
 	char both[128], one[128], command[64];
 	uint32_t first, second;
 	uint64_t since;
 
-	(void)state;
 	assert_non_null(mkdtemp(k.top));
 	put_key(&k, "one", 0xa1);
 	put_key(&k, "two", 0xa2);
@@ -724,27 +707,4 @@ static void test_keys(void **state)
 	assert_int_equal(system(command), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_no_file, wait_long),
-		cmocka_unit_test_setup(test_from_request_to_end, wait_long),
-		cmocka_unit_test_setup(test_asked_meanwhile, wait_long),
-		cmocka_unit_test_setup(test_held_up, wait_long),
-		cmocka_unit_test_setup(test_refused, wait_long),
-		cmocka_unit_test_setup(test_cut_short, wait_long),
-		cmocka_unit_test_setup(test_manager_is_told, wait_long),
-		cmocka_unit_test_setup(test_asking_is_said, wait_long),
-		cmocka_unit_test_setup(test_waiting_is_said, wait_long),
-		cmocka_unit_test_setup(test_numbers, wait_long),
-		cmocka_unit_test_setup(test_who_asked, wait_long),
-		cmocka_unit_test_setup(test_many_mistakes, wait_long),
-		cmocka_unit_test_setup(test_warned, wait_long),
-		cmocka_unit_test_setup(test_no_plain_file, wait_long),
-		cmocka_unit_test_setup(test_shadow, wait_long),
-		cmocka_unit_test_setup(test_log_level, wait_long),
-		cmocka_unit_test_setup(test_keys, wait_long),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

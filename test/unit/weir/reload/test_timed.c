@@ -147,13 +147,12 @@ static int64_t in(int64_t seconds)
 	return (int64_t)time(NULL) + seconds;
 }
 
-static void test_schedule(void **state)
+TEST_WITH(test_schedule, wait_long, NULL)
 {
 	uint64_t began = control_now();
 	struct timed_world t;
 	struct timed_view view;
 
-	(void)state;
 	open_timed(&t);
 	assert_int_equal(timed_count(&t.w.inst), 1);
 	assert_int_equal(timed_policy(&t.w.inst, 0), 1);
@@ -177,13 +176,12 @@ static void test_schedule(void **state)
 }
 
 /* An override is in force once it is on the disk, over the schedule, until it is taken back. */
-static void test_override(void **state)
+TEST_WITH(test_override, wait_long, NULL)
 {
 	struct override override = override_of("plain", "{\"limit\": \"5Mbit/s\"}", in(3600));
 	struct timed_world t;
 	struct timed_view view;
 
-	(void)state;
 	open_timed(&t);
 	assert_int_equal(timed_fd(&t.w.inst), -1);
 	assert_int_equal(timed_last_request(&t.w.inst).number, 0);
@@ -213,13 +211,12 @@ static void test_override(void **state)
 	close_timed(&t);
 }
 
-static void test_over_a_start(void **state)
+TEST_WITH(test_over_a_start, wait_long, NULL)
 {
 	struct override override = override_of("plain", "{\"limit\": \"5Mbit/s\"}", in(3600));
 	struct overrides list;
 	struct timed_world t;
 
-	(void)state;
 	open_timed(&t);
 	assert_string_equal(give(&t, &override), "");
 	await_saved(&t);
@@ -241,13 +238,12 @@ static void test_over_a_start(void **state)
 }
 
 /* An override ends by itself, and is removed. */
-static void test_ends(void **state)
+TEST_WITH(test_ends, wait_long, NULL)
 {
 	struct override override = override_of("plain", "{\"limit\": \"5Mbit/s\"}", in(2));
 	const struct timespec moment = {.tv_nsec = 50 * MS_NS};
 	struct timed_world t;
 
-	(void)state;
 	open_timed(&t);
 	assert_string_equal(give(&t, &override), "");
 	await_saved(&t);
@@ -262,7 +258,7 @@ static void test_ends(void **state)
 	close_timed(&t);
 }
 
-static void test_refused(void **state)
+TEST_WITH(test_refused, wait_long, NULL)
 {
 	static const struct {
 		const char *policy, *terms;
@@ -277,7 +273,6 @@ static void test_refused(void **state)
 	};
 	struct timed_world t;
 
-	(void)state;
 	open_timed(&t);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct override override = override_of(
@@ -359,9 +354,8 @@ static const char *give_of_group(bool peer, const char *policy)
 #define TOTAL_REFUSAL "policy \"total\" cannot have an override: it has a quota: change "
 
 /* One limiter of a group cannot override a hard limit, and none can override a quota. */
-static void test_refused_kinds(void **state)
+TEST_WITH(test_refused_kinds, wait_long, NULL)
 {
-	(void)state;
 	assert_string_equal(give_of_group(true, "plain"), "");
 	assert_string_equal(give_of_group(false, "firm"), "");
 	assert_non_null(strstr(give_of_group(true, "firm"), FIRM_REFUSAL));
@@ -381,7 +375,7 @@ static uint64_t told_of(struct timed_world *t, unsigned policy)
 }
 
 /* Any other number in it is another limit; the same one is the same, until when so ever. */
-static void test_told(void **state)
+TEST_WITH(test_told, wait_long, NULL)
 {
 	static const struct {
 		const char *policy, *terms;
@@ -397,7 +391,6 @@ static void test_told(void **state)
 	uint64_t told[ROWS];
 	struct timed_world t;
 
-	(void)state;
 	open_timed(&t);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(told_of(&t, i), 0);
@@ -455,13 +448,12 @@ static const char *said_of(struct timed_world *t, const struct override *given, 
 #define HOUR     INT64_C(3600)
 
 /* The log has the user of each override, then the limit in force, its reason and its end. */
-static void test_said(void **state)
+TEST_WITH(test_said, wait_long, NULL)
 {
 	struct override override = override_of(
 		"plain", "{\"limit\": \"5Mbit/s\"}", MIDNIGHT + 9 * HOUR);
 	struct timed_world t;
 
-	(void)state;
 	wall_s = MIDNIGHT + 8 * HOUR;
 	open_timed(&t);
 	assert_string_equal(said_of(&t, &override, NULL),
@@ -503,7 +495,7 @@ static void test_said(void **state)
 	"'20:00', 'limit': '2Mbit/s'}]}}"
 
 /* A limit changes at its second, and a correction of the clock does not change it back. */
-static void test_turns(void **state)
+TEST_WITH(test_turns, wait_long, NULL)
 {
 	static const struct {
 		int64_t at;
@@ -526,7 +518,6 @@ static void test_turns(void **state)
 	};
 	struct timed_world t = {.w.more = ""};
 
-	(void)state;
 	wall_s = MIDNIGHT + 7 * HOUR;
 	instance_world_open(&t.w, PLAIN ", " HALF);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -548,7 +539,7 @@ static void test_turns(void **state)
 }
 
 /* The next look is at the next change of a limit, or earlier to compare the clocks. */
-static void test_looks(void **state)
+TEST_WITH(test_looks, wait_long, NULL)
 {
 	static const struct {
 		uint64_t before_ns, in_ns;
@@ -562,7 +553,6 @@ static void test_looks(void **state)
 	struct timed_world t = {.w.more = ""};
 	const int64_t turn_s = MIDNIGHT + 8 * HOUR;
 
-	(void)state;
 	wall_s = turn_s - 1;
 	instance_world_open(&t.w, PLAIN ", " HALF);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -579,14 +569,13 @@ static void test_looks(void **state)
 }
 
 /* Time passes between the plan of a change, its start, and the next look. */
-static void test_turns_meanwhile(void **state)
+TEST_WITH(test_turns_meanwhile, wait_long, NULL)
 {
 	struct timed_world t = {.w.more = ""};
 	struct limiter_policy limits[2] = {0};
 	struct instance *inst = &t.w.inst;
 	struct timed_list *list = NULL;
 
-	(void)state;
 	wall_s = MIDNIGHT + 36500 * 24 * HOUR + 8 * HOUR - 1; /* far from control's clock */
 	instance_world_open(&t.w, PLAIN ", " HALF);
 	assert_false(timed_run(inst, timed_next(inst)));
@@ -602,13 +591,12 @@ static void test_turns_meanwhile(void **state)
 }
 
 /* An operator's limit holds until its second, and then is forgotten. */
-static void test_override_ends(void **state)
+TEST_WITH(test_override_ends, wait_long, NULL)
 {
 	struct override override = override_of(
 		"plain", "{\"limit\": \"5Mbit/s\"}", MIDNIGHT + HOUR);
 	struct timed_world t;
 
-	(void)state;
 	wall_s = MIDNIGHT;
 	open_timed(&t);
 	override.until = MIDNIGHT;
@@ -629,14 +617,13 @@ static void test_override_ends(void **state)
 }
 
 /* There may be so many; one more is refused, and one in the place of another is not. */
-static void test_as_many_as_there_may_be(void **state)
+TEST_WITH(test_as_many_as_there_may_be, wait_long, NULL)
 {
 	struct override override = override_of("daily", "{\"limit\": \"5Mbit/s\"}", in(3600));
 	struct overrides list = {0};
 	struct timed_world t;
 	char name[16];
 
-	(void)state;
 	open_timed(&t);
 	instance_world_close(&t.w);
 	for (unsigned i = 0; i < OVERRIDES_MOST; i++) {
@@ -666,14 +653,13 @@ static void test_as_many_as_there_may_be(void **state)
 }
 
 /* An unreadable list has no effect, and the log reports it. */
-static void test_list_damaged(void **state)
+TEST_WITH(test_list_damaged, wait_long, NULL)
 {
 	char path[128], text[256];
 	struct timed_world t;
 	uint64_t since;
 	FILE *file;
 
-	(void)state;
 	open_timed(&t);
 	instance_world_close(&t.w);
 	assert_int_equal(overrides_save(t.store, &(struct overrides){0}), 0);
@@ -698,24 +684,4 @@ static void test_list_damaged(void **state)
 	close_timed(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_schedule, wait_long),
-		cmocka_unit_test_setup(test_override, wait_long),
-		cmocka_unit_test_setup(test_over_a_start, wait_long),
-		cmocka_unit_test_setup(test_ends, wait_long),
-		cmocka_unit_test_setup(test_refused, wait_long),
-		cmocka_unit_test_setup(test_refused_kinds, wait_long),
-		cmocka_unit_test_setup(test_told, wait_long),
-		cmocka_unit_test_setup(test_said, wait_long),
-		cmocka_unit_test_setup(test_turns, wait_long),
-		cmocka_unit_test_setup(test_looks, wait_long),
-		cmocka_unit_test_setup(test_turns_meanwhile, wait_long),
-		cmocka_unit_test_setup(test_override_ends, wait_long),
-		cmocka_unit_test_setup(test_as_many_as_there_may_be, wait_long),
-		cmocka_unit_test_setup(test_list_damaged, wait_long),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

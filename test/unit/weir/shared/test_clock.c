@@ -107,11 +107,10 @@ static void expect_rate(const char *what, const struct clocks *c, double hz, dou
 }
 
 /* A rate that creeps, as with temperature and NTP, is followed; a look that is late is none. */
-static void test_rate_is_refined(void **state)
+TEST(test_rate_is_refined)
 {
 	static const double ppm[] = {0, 10, -10, 100, -100, 400, -400};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(ppm) / sizeof(ppm[0]); i++) {
 		struct clocks c;
 
@@ -125,7 +124,7 @@ static void test_rate_is_refined(void **state)
 }
 
 /* One jump is one event; the rate is not what the jump has made of it, then or later. */
-static void test_jumps(void **state)
+TEST(test_jumps)
 {
 	static const struct {
 		const char *what;
@@ -146,7 +145,6 @@ static void test_jumps(void **state)
 		{"it wraps", 0, 0, UINT64_MAX - 90 * HZ, false, false},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		bool jumps = rows[i].ticks || rows[i].ns || rows[i].reset;
 		struct clocks c;
@@ -174,7 +172,7 @@ static void test_jumps(void **state)
  * Two looks in the same tick, or in the same nanosecond, are none; a single tick back is one, also
  * while what the rate is now is being found out.
  */
-static void test_a_tick_back(void **state)
+TEST(test_a_tick_back)
 {
 	static const struct {
 		int64_t ticks;
@@ -188,7 +186,6 @@ static void test_a_tick_back(void **state)
 		{-1, 100, TSC_SET_BACK},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (unsigned doubted = 0; doubted < 2; doubted++) {
 			unsigned back = rows[i].news == TSC_SET_BACK;
@@ -211,11 +208,10 @@ static void test_a_tick_back(void **state)
 }
 
 /* A machine at another host: the old rate until two measurements agree, then the new one. */
-static void test_another_rate(void **state)
+TEST(test_another_rate)
 {
 	struct clocks c;
 
-	(void)state;
 	clocks_start(&c, 77);
 	assert_int_equal(run(&c, 60 * SECOND_NS), 0);
 	c.hz = 2.4e9;
@@ -230,11 +226,10 @@ static void test_another_rate(void **state)
 }
 
 /* It jumps again while it is being measured: nothing that lies across a jump is believed. */
-static void test_jumps_in_a_row(void **state)
+TEST(test_jumps_in_a_row)
 {
 	struct clocks c;
 
-	(void)state;
 	clocks_start(&c, 77);
 	assert_int_equal(run(&c, 60 * SECOND_NS), 0);
 	for (unsigned i = 0; i < 5; i++) {
@@ -248,12 +243,11 @@ static void test_jumps_in_a_row(void **state)
 }
 
 /* The first estimate is of the time since a start began, which need not be waited for again. */
-static void first_estimate(void **state)
+TEST(first_estimate)
 {
 	struct tsc_reading from = tsc_clock_read();
 	struct tsc_clock clock;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) { /* that is too short a time at first, and then is not */
 		tsc_clock_start(&clock, &from);
 		assert_int_equal(clock.first.ns, from.ns);
@@ -283,11 +277,10 @@ static void begin_even(struct tsc_clock *clock)
 }
 
 /* How far off a look may be: as a rate that is believed makes it, and as tight as both are. */
-static void test_edge_of_a_jump(void **state)
+TEST(test_edge_of_a_jump)
 {
 	static const uint64_t steps[] = {0, 999999, 1000000, 50 * MS_NS};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
 		for (int sign = -1; sign <= 1; sign += 2) {
 			int64_t most = (int64_t)(steps[i] / 1000000 * TSC_BELIEVED_PPM) + 50200;
@@ -307,11 +300,10 @@ static void test_edge_of_a_jump(void **state)
 }
 
 /* A rate is measured after 150 ms, then after three times as long, and believed if it is near. */
-static void test_edge_of_a_rate(void **state)
+TEST(test_edge_of_a_rate)
 {
 	const int64_t near = EVEN / 1000000 * TSC_BELIEVED_PPM;
 
-	(void)state;
 	for (int sign = -1; sign <= 1; sign += 2) {
 		struct tsc_clock clock;
 
@@ -335,11 +327,10 @@ static void test_edge_of_a_rate(void **state)
 }
 
 /* After a jump two seconds are measured, each of them to its end; they must agree. */
-static void test_edge_of_anew(void **state)
+TEST(test_edge_of_anew)
 {
 	struct tsc_clock clock;
 
-	(void)state;
 	begin_even(&clock);
 	assert_int_equal(take(&clock, MS_NS, (int64_t)SECOND_NS), TSC_JUMPED);
 	assert_int_equal(take(&clock, MS_NS + SECOND_NS - 1, (int64_t)SECOND_NS), TSC_SAME);
@@ -355,13 +346,12 @@ static void test_edge_of_anew(void **state)
 }
 
 /* A jump between the two seconds begins with the first of them again. */
-static void test_anew_after_another(void **state)
+TEST(test_anew_after_another)
 {
 	const int64_t ahead = (int64_t)SECOND_NS, further = 5 * ahead;
 	const uint64_t again = SECOND_NS + 3 * MS_NS;
 	struct tsc_clock clock;
 
-	(void)state;
 	begin_even(&clock);
 	assert_int_equal(take(&clock, MS_NS, ahead), TSC_JUMPED);
 	assert_int_equal(take(&clock, MS_NS + SECOND_NS, ahead), TSC_SAME);
@@ -376,12 +366,11 @@ static void test_anew_after_another(void **state)
 }
 
 /* Two seconds that do not agree are measured once more, from the second one. */
-static void test_anew_until_they_agree(void **state)
+TEST(test_anew_until_they_agree)
 {
 	const int64_t ahead = (int64_t)SECOND_NS, off = EVEN / 1000000 * TSC_BELIEVED_PPM;
 	struct tsc_clock clock;
 
-	(void)state;
 	begin_even(&clock);
 	assert_int_equal(take(&clock, MS_NS, ahead), TSC_JUMPED);
 	assert_int_equal(take(&clock, MS_NS + SECOND_NS, ahead), TSC_SAME);
@@ -394,11 +383,10 @@ static void test_anew_until_they_agree(void **state)
 }
 
 /* While it stands still there is no rate to believe. */
-static void test_stands_still(void **state)
+TEST(test_stands_still)
 {
 	struct tsc_clock clock;
 
-	(void)state;
 	begin_even(&clock);
 	assert_int_equal(take(&clock, MS_NS, (int64_t)SECOND_NS), TSC_JUMPED);
 	for (uint64_t s = 1; s < 10; s++) {
@@ -412,11 +400,10 @@ static void test_stands_still(void **state)
 }
 
 /* A jump that no number has room for is the largest. */
-static void test_far_jumps(void **state)
+TEST(test_far_jumps)
 {
 	const struct tsc_reading first = {UINT64_C(1) << 63, FIRST, 100};
 
-	(void)state;
 	for (unsigned back = 0; back < 2; back++) {
 		struct tsc_reading now = {back ? 1 : first.tsc + INT64_MAX, FIRST + MS_NS, 100};
 		struct tsc_clock clock;
@@ -428,11 +415,10 @@ static void test_far_jumps(void **state)
 }
 
 /* The tightest of several readings counts, and of those the first; it is of the middle. */
-static void test_tightest(void **state)
+TEST(test_tightest)
 {
 	struct tsc_reading got;
 
-	(void)state;
 	for (unsigned tight = 0; tight < 16; tight++) {
 		memset(&machine, 0, sizeof(machine));
 		machine.on = true;
@@ -449,13 +435,12 @@ static void test_tightest(void **state)
 }
 
 /* Only what is left of 50 ms is waited for. */
-static void test_rest(void **state)
+TEST(test_rest)
 {
 	static const struct {
 		uint64_t ago_ns, slept_ns;
 	} rows[] = {{0, 50 * MS_NS}, {49 * MS_NS, MS_NS}, {50 * MS_NS - 1, 1}, {50 * MS_NS, 0}};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct tsc_reading from = {1, 9 * SECOND_NS, 100};
 		struct tsc_clock clock;
@@ -478,7 +463,7 @@ static void test_rest(void **state)
 #define STEADY "processor\t: 0\nflags\t\t: fpu tsc nonstop_tsc sse\n"
 #define STOPPY "processor\t: 0\nflags\t\t: fpu tsc sse\n"
 
-static void test_doubt(void **state)
+TEST(test_doubt)
 {
 	static const struct {
 		const char *cpuinfo, *clocksource, *doubt;
@@ -499,7 +484,6 @@ static void test_doubt(void **state)
 		{NULL, NULL, NULL},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *doubt;
 
@@ -509,28 +493,4 @@ static void test_doubt(void **state)
 		if (!doubt != !rows[i].doubt || (doubt && strcmp(doubt, rows[i].doubt) != 0))
 			fail_msg("row %u: %s", i, doubt ? doubt : "no doubt");
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(first_estimate),
-		cmocka_unit_test(test_rate_is_refined),
-		cmocka_unit_test(test_jumps),
-		cmocka_unit_test(test_a_tick_back),
-		cmocka_unit_test(test_another_rate),
-		cmocka_unit_test(test_jumps_in_a_row),
-		cmocka_unit_test(test_edge_of_a_jump),
-		cmocka_unit_test(test_edge_of_a_rate),
-		cmocka_unit_test(test_edge_of_anew),
-		cmocka_unit_test(test_anew_after_another),
-		cmocka_unit_test(test_anew_until_they_agree),
-		cmocka_unit_test(test_stands_still),
-		cmocka_unit_test(test_far_jumps),
-		cmocka_unit_test(test_tightest),
-		cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_doubt),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

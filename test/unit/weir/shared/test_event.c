@@ -44,7 +44,7 @@ int clock_gettime(clockid_t id, struct timespec *now)
 
 /* --- the text -------------------------------------------------------------------------------- */
 
-static void test_fill(void **state)
+TEST(test_fill)
 {
 	static const struct event_field fields[] = {
 		{.name = "who", .kind = EVENT_WORD, .word = "me"},
@@ -72,7 +72,6 @@ static void test_fill(void **state)
 	};
 	char text[EVENT_TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		event_fill(text, rows[i].template, fields);
 		assert_string_equal(text, rows[i].want);
@@ -80,14 +79,13 @@ static void test_fill(void **state)
 }
 
 /* A text of any length ends in the buffer, and its beginning is complete. */
-static void test_fill_long(void **state)
+TEST(test_fill_long)
 {
 	static char word[3 * EVENT_TEXT], template[3 * EVENT_TEXT];
 	const struct event_field fields[] = {event_word("w", word), {0}};
 	char text[EVENT_TEXT];
 	json_t *value;
 
-	(void)state;
 	memset(word, 'x', sizeof(word) - 1);
 	event_fill(text, "{w}|{w} {w} end", fields);
 	assert_int_equal(strspn(text, "x"), WORD_MOST);
@@ -106,7 +104,7 @@ static void test_fill_long(void **state)
 
 /* --- how often ------------------------------------------------------------------------------- */
 
-static void test_window(void **state)
+TEST(test_window)
 {
 	const uint64_t t = 77 * SECOND, end = t + EVENT_WINDOW_NS;
 	/* Lines with a limit of 2: time, admission, and number of suppressed lines. */
@@ -122,7 +120,6 @@ static void test_window(void **state)
 	};
 	struct event_window window = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		assert_int_equal(
 			event_window_admit(&window, 2, t + rows[i].after), rows[i].admitted);
@@ -140,7 +137,7 @@ static void test_window(void **state)
 
 /* --- when a trouble begins and ends ----------------------------------------------------------- */
 
-static void test_trouble(void **state)
+TEST(test_trouble)
 {
 	/* Checks of a trouble that ends after 5 s without a new case. */
 	static const struct {
@@ -162,7 +159,6 @@ static void test_trouble(void **state)
 	};
 	struct trouble trouble = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		assert_int_equal(
 			trouble_look(&trouble, rows[i].count, rows[i].at_s * SECOND, 5 * SECOND),
@@ -171,7 +167,7 @@ static void test_trouble(void **state)
 	}
 }
 
-static void test_total(void **state)
+TEST(test_total)
 {
 	const uint64_t total = 65536 * 1000, spent = 1000 + 1500, near = total / 10;
 	const struct {
@@ -192,7 +188,6 @@ static void test_total(void **state)
 		{TOTAL_SPENT_ALL, total, TOTAL_PLENTY},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_int_equal(
 			total_level(rows[i].before, rows[i].left, total, 1500), rows[i].level);
@@ -253,11 +248,10 @@ static void lose_peer(const char *name)
 	event(PEER_LOST, event_word("peer", name), event_count("limiters", 3));
 }
 
-static void test_text_lines(void **state)
+TEST_WITH(test_text_lines, wait_long, NULL)
 {
 	char *text;
 
-	(void)state;
 	open_log(LEVEL_INFO, FORMAT_TEXT);
 	lose_peer("fra");
 	event(PEER_HEARD, event_word("peer", "fra"));
@@ -271,13 +265,12 @@ static void test_text_lines(void **state)
 	free(text);
 }
 
-static void test_json_lines(void **state)
+TEST_WITH(test_json_lines, wait_long, NULL)
 {
 	uint64_t number = events_number();
 	json_t *object, *kept;
 	char *text;
 
-	(void)state;
 	open_log(LEVEL_INFO, FORMAT_JSON);
 	event(PEER_LOST, event_word("peer", "a\"b\n"), event_count("limiters", 3));
 	text = close_log(1);
@@ -300,14 +293,13 @@ static void test_json_lines(void **state)
 }
 
 /* A level that shows the beginning shows the end too, although the end is only info. */
-static void test_levels(void **state)
+TEST_WITH(test_levels, wait_long, NULL)
 {
 	static const struct {
 		enum log_level level;
 		unsigned lines;
 	} rows[] = {{LEVEL_ERROR, 1}, {LEVEL_WARNING, 3}, {LEVEL_INFO, 4}, {LEVEL_DEBUG, 4}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		open_log(rows[i].level, FORMAT_TEXT);
 		event(LINK_HANGS);
@@ -319,12 +311,11 @@ static void test_levels(void **state)
 }
 
 /* The log has 50 lines of a trouble and its end, then the number of the others and the last. */
-static void test_held(void **state)
+TEST_WITH(test_held, wait_long, NULL)
 {
 	const char *held, *last;
 	char *text;
 
-	(void)state;
 	open_log(LEVEL_INFO, FORMAT_TEXT);
 	for (unsigned i = 0; i < 25; i++) {
 		lose_peer("fra");
@@ -354,11 +345,10 @@ static void test_held(void **state)
 }
 
 /* The next event reports the suppressed lines before a review, and so does the end. */
-static void test_held_until_said(void **state)
+TEST_WITH(test_held_until_said, wait_long, NULL)
 {
 	char *text;
 
-	(void)state;
 	open_log(LEVEL_INFO, FORMAT_TEXT);
 	for (unsigned i = 0; i < 51; i++)
 		lose_peer("fra");
@@ -372,12 +362,11 @@ static void test_held_until_said(void **state)
 }
 
 /* Lines of EAL and drivers are in the log once, with their level. */
-static void test_lines_of_others(void **state)
+TEST_WITH(test_lines_of_others, wait_long, NULL)
 {
 	int type = rte_log_register_type_and_pick_level("test.event", RTE_LOG_DEBUG);
 	char *text;
 
-	(void)state;
 	assert_true(type >= 0);
 	rte_log_set_global_level(RTE_LOG_DEBUG);
 	open_log(LEVEL_WARNING, FORMAT_JSON);
@@ -397,7 +386,7 @@ static void test_lines_of_others(void **state)
 }
 
 /* DPDK has the levels of syslog. The log has fewer. */
-static void test_levels_of_others(void **state)
+TEST_WITH(test_levels_of_others, wait_long, NULL)
 {
 	static const struct {
 		uint32_t level;
@@ -414,7 +403,6 @@ static void test_levels_of_others(void **state)
 	};
 	int type = rte_log_register_type_and_pick_level("test.level", RTE_LOG_DEBUG);
 
-	(void)state;
 	assert_true(type >= 0);
 	rte_log_set_global_level(RTE_LOG_DEBUG);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -445,12 +433,11 @@ static void set_journal(FILE *of)
 }
 
 /* Only journald gets priorities. JOURNAL_STREAM shows that it is the reader. */
-static void test_priorities(void **state)
+TEST_WITH(test_priorities, wait_long, NULL)
 {
 	static const struct log_config config = {.level = LEVEL_INFO};
 	char *text;
 
-	(void)state;
 	for (unsigned ours = 0; ours < 2; ours++) {
 		FILE *another = tmpfile();
 
@@ -473,11 +460,10 @@ static void test_priorities(void **state)
 
 /* --- events in memory ------------------------------------------------------------------------- */
 
-static void test_kept(void **state)
+TEST_WITH(test_kept, wait_long, NULL)
 {
 	uint64_t first = events_number();
 
-	(void)state;
 	open_log(LEVEL_INFO, FORMAT_TEXT);
 	for (unsigned i = 0; i < EVENTS_KEPT + 10; i++)
 		event(PERIOD_BEGINS, event_word("policy", "p"), event_count("period", i),
@@ -497,7 +483,7 @@ static void test_kept(void **state)
 }
 
 /* Random events, most of them of one row. Each row keeps its last ones, in their order. */
-static void test_kept_of_each(void **state)
+TEST_WITH(test_kept_of_each, wait_long, NULL)
 {
 	static const enum event_id rare[] = {EVENT_RUNS, EVENT_LAST_GOOD, EVENT_STOPPING,
 		EVENT_TSC_DOUBTED, EVENT_SHADOW_ENDED, EVENT_RELOAD_HANGS, EVENT_LINK_HANGS};
@@ -507,7 +493,6 @@ static void test_kept_of_each(void **state)
 	struct prng prng;
 	json_t *object;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	open_log(LEVEL_INFO, FORMAT_TEXT);
 	for (unsigned i = 0; i < 8 * EVENTS_KEPT; i++) {
@@ -585,12 +570,11 @@ static char *say_too_much(enum log_format format, uint64_t *lost)
 }
 
 /* A line in the usual format has the number of missing lines. */
-static void test_lines_lost(void **state)
+TEST_WITH(test_lines_lost, wait_long, NULL)
 {
 	uint64_t lost, said = 0, taken = 0;
 	char *text, *line, *rest;
 
-	(void)state;
 	text = say_too_much(FORMAT_TEXT, &lost);
 	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		unsigned long n;
@@ -609,12 +593,11 @@ static void test_lines_lost(void **state)
 	free(text);
 }
 
-static void test_lines_lost_of_json(void **state)
+TEST_WITH(test_lines_lost_of_json, wait_long, NULL)
 {
 	uint64_t lost, said = 0, taken = 0;
 	char *text, *line, *rest, words[128];
 
-	(void)state;
 	text = say_too_much(FORMAT_JSON, &lost);
 	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
@@ -641,29 +624,4 @@ static void test_lines_lost_of_json(void **state)
 	assert_int_equal(said, lost);
 	assert_int_equal(taken + lost, UNTAKEN);
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fill),
-		cmocka_unit_test(test_fill_long),
-		cmocka_unit_test(test_window),
-		cmocka_unit_test(test_trouble),
-		cmocka_unit_test(test_total),
-		cmocka_unit_test_setup(test_text_lines, wait_long),
-		cmocka_unit_test_setup(test_lines_lost, wait_long),
-		cmocka_unit_test_setup(test_lines_lost_of_json, wait_long),
-		cmocka_unit_test_setup(test_json_lines, wait_long),
-		cmocka_unit_test_setup(test_levels, wait_long),
-		cmocka_unit_test_setup(test_held, wait_long),
-		cmocka_unit_test_setup(test_held_until_said, wait_long),
-		cmocka_unit_test_setup(test_lines_of_others, wait_long),
-		cmocka_unit_test_setup(test_levels_of_others, wait_long),
-		cmocka_unit_test_setup(test_priorities, wait_long),
-		cmocka_unit_test_setup(test_kept, wait_long),
-		cmocka_unit_test_setup(test_kept_of_each, wait_long),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,12 +61,11 @@ static void expect_nothing(struct limit_ring *limit_ring)
 	assert_int_equal(limit_ring_take(limit_ring, got, 4), 0);
 }
 
-static void test_only_news_is_sent(void **state)
+TEST(test_only_news_is_sent)
 {
 	struct limit_profile first = make_marked_limit(3, 100), shift = make_marked_limit(3, 101);
 	struct limit_ring limit_ring;
 
-	(void)state;
 	assert_int_equal(limit_ring_init(&limit_ring, POLICIES), 0);
 	limit_ring_begin(&limit_ring, &first);
 	expect_nothing(&limit_ring);
@@ -90,7 +89,7 @@ static void test_only_news_is_sent(void **state)
 }
 
 /* A rate, a burst or a shift that is another one by a bit, and also where two are exchanged. */
-static void test_every_bit(void **state)
+TEST(test_every_bit)
 {
 	struct limit_profile first = {.kind = METER_TOKEN_BUCKET,
 		.meter.bucket = {.rate = 1 << 20, .burst = 1 << 21},
@@ -98,7 +97,6 @@ static void test_every_bit(void **state)
 	struct limit_profile got, next = first;
 	struct limit_ring limit_ring;
 
-	(void)state;
 	assert_int_equal(limit_ring_init(&limit_ring, 1), 0);
 	limit_ring_begin(&limit_ring, &first);
 	for (unsigned bit = 0; bit < 64 + 64 + 5; bit++) {
@@ -122,7 +120,7 @@ static void test_every_bit(void **state)
 }
 
 /* Each kind of meter is told apart by what its limits differ in. */
-static void test_every_kind(void **state)
+TEST(test_every_kind)
 {
 	const struct meter_params params = {.rate_bps = 8000000,
 		.burst = 1000,
@@ -131,7 +129,6 @@ static void test_every_kind(void **state)
 	struct meter_params other = params;
 	struct limit_ring limit_ring;
 
-	(void)state;
 	other.rate_bps *= 2;
 	other.drop_probability *= 2;
 	assert_int_equal(limit_ring_init(&limit_ring, METER_KINDS), 0);
@@ -153,14 +150,13 @@ static void test_every_kind(void **state)
 }
 
 /* Each term of what waits is news by itself, and so is when a conserved limit ends. */
-static void test_every_term(void **state)
+TEST(test_every_term)
 {
 	const struct limit_profile first = {.kind = METER_TOKEN_BUCKET, .shaped = true};
 	struct limit_profile rows[] = {first, first, first, first, first, first, first}, got;
 	const size_t n = sizeof(rows) / sizeof(rows[0]);
 	struct limit_ring limit_ring;
 
-	(void)state;
 	rows[0].shape.terms.units = 1;
 	rows[1].shape.terms.delay_us = 1;
 	rows[2].shape.terms.target_us = 1;
@@ -180,13 +176,12 @@ static void test_every_term(void **state)
 }
 
 /* What does not fit is not said, and so is news again when there is room; as it is by then. */
-static void test_full(void **state)
+TEST(test_full)
 {
 	struct limit_profile got;
 	uint32_t sent = 0;
 	struct limit_ring limit_ring;
 
-	(void)state;
 	assert_int_equal(limit_ring_init(&limit_ring, POLICIES), 0);
 	while (limit_ring_marked_limit(&limit_ring, sent, 1))
 		sent++;
@@ -203,11 +198,10 @@ static void test_full(void **state)
 	limit_ring_free(&limit_ring);
 }
 
-static void test_few_policies(void **state)
+TEST(test_few_policies)
 {
 	struct limit_ring limit_ring;
 
-	(void)state;
 	for (unsigned n = 0; n < 5; n++) {
 		assert_int_equal(limit_ring_init(&limit_ring, n), 0);
 		for (uint64_t round = 1; round < 20; round++)
@@ -221,13 +215,12 @@ static void test_few_policies(void **state)
 }
 
 /* All that was sent before a mark has been taken: not less, and nothing of what came later. */
-static void test_mark(void **state)
+TEST(test_mark)
 {
 	struct limit_profile got;
 	uint64_t value = 0;
 	struct limit_ring limit_ring;
 
-	(void)state;
 	assert_int_equal(limit_ring_init(&limit_ring, 3), 0);
 	assert_true(limit_ring_taken(&limit_ring, limit_ring_mark(&limit_ring)));
 	for (unsigned round = 0; round < 10; round++) { /* around the ring, and around again */
@@ -284,7 +277,7 @@ static void *limit_ring_reader_thread(void *arg)
 }
 
 /* Limits change all the time and some find no room; in the end the worker knows the last of all. */
-static void test_race(void **state)
+TEST(test_race)
 {
 	enum { CHANGES = 2000000 };
 	static struct race race;
@@ -293,7 +286,6 @@ static void test_race(void **state)
 	struct prng prng;
 	pthread_t thread;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	assert_int_equal(limit_ring_init(&race.limit_ring, POLICIES), 0);
 	assert_int_equal(pthread_create(&thread, NULL, limit_ring_reader_thread, &race), 0);
@@ -322,20 +314,4 @@ static void test_race(void **state)
 	assert_memory_equal(race.limits, wanted, sizeof(wanted));
 	print_message("%" PRIu64 " taken, %" PRIu64 " had to wait\n", race.taken, refused);
 	limit_ring_free(&race.limit_ring);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_only_news_is_sent),
-		cmocka_unit_test(test_every_bit),
-		cmocka_unit_test(test_every_kind),
-		cmocka_unit_test(test_every_term),
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_few_policies),
-		cmocka_unit_test(test_mark),
-		cmocka_unit_test(test_race),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,14 +141,13 @@ static uint64_t count_whole(const char *text, uint64_t *lost)
 	return whole;
 }
 
-static void test_reader_stands_still(void **state)
+TEST(test_reader_stands_still)
 {
 	int ends[2];
 	pthread_t reader;
 	struct reader r = {0};
 	uint64_t before = log_lost(), lost;
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(log_open(ends[1], NULL), 0);
 	for (unsigned i = 0; i < LINES; i++)
@@ -165,7 +164,7 @@ static void test_reader_stands_still(void **state)
 	close(ends[0]);
 }
 
-static void test_writers_at_once(void **state)
+TEST(test_writers_at_once)
 {
 	static char names[WRITERS][8] = {"one", "two", "three", "four"};
 	int ends[2];
@@ -173,7 +172,6 @@ static void test_writers_at_once(void **state)
 	struct reader r = {0};
 	uint64_t before = log_lost(), lost;
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	r.fd = ends[0];
 	pthread_create(&reader, NULL, read_to_end, &r);
@@ -215,11 +213,10 @@ static bool has_thread(const char *name)
 }
 
 /* It has a name of its own, for who looks at the process. */
-static void test_thread(void **state)
+TEST(test_thread)
 {
 	int ends[2];
 
-	(void)state;
 	assert_false(has_thread("weir-log"));
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(log_open(ends[1], NULL), 0);
@@ -230,12 +227,11 @@ static void test_thread(void **state)
 	close(ends[1]);
 }
 
-static void test_nobody_reads(void **state)
+TEST(test_nobody_reads)
 {
 	int ends[2];
 	uint64_t before = log_lost();
 
-	(void)state;
 	signal(SIGPIPE, SIG_IGN);
 	assert_int_equal(pipe(ends), 0);
 	close(ends[0]);
@@ -260,13 +256,12 @@ static void expect_text(int fd, const char *want)
 }
 
 /* A line is written when it is said, and not with the next one; also one without a letter. */
-static void test_at_once(void **state)
+TEST(test_at_once)
 {
 	static const char *const lines[] = {"", "weir: a line", ""};
 	int ends[2];
 	char text[64];
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(log_open(ends[1], NULL), 0);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
@@ -345,15 +340,14 @@ static void expect_full(bool journal)
 	unsetenv("JOURNAL_STREAM");
 }
 
-static void test_full(void **state)
+TEST(test_full)
 {
-	(void)state;
 	expect_full(false);
 	expect_full(true);
 }
 
 /* It is journald's socket if both numbers are those of the file. */
-static void test_journal(void **state)
+TEST(test_journal)
 {
 	static const struct {
 		const char *format;
@@ -367,7 +361,6 @@ static void test_journal(void **state)
 		{"", 0, 0, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct stat stat;
 		int ends[2];
@@ -390,13 +383,12 @@ static void test_journal(void **state)
 }
 
 /* What others write becomes lines, with the priority that they have; the end of all ends one. */
-static void test_others(void **state)
+TEST(test_others)
 {
 	static char word[LINE_MOST + 3], want[2 * LINE_MOST];
 	FILE *before = stderr;
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	be_journal(ends[1]);
 	memset(word, 'w', sizeof(word) - 1);
@@ -421,7 +413,7 @@ static void test_others(void **state)
 }
 
 /* Without a thread or a stream it is not open: what is said goes where it always went. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct {
 		int ret;
@@ -434,7 +426,6 @@ static void test_refused(void **state)
 	};
 	FILE *before = stderr;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		char *text;
 		size_t size;
@@ -460,33 +451,14 @@ static void test_refused(void **state)
  * The last: its thread stays behind, as at the end of a process whose log nobody takes; also where
  * the wall clock is set back by an hour while it is waited for.
  */
-static void test_end_with_full_pipe(void **state)
+TEST(test_end_with_full_pipe)
 {
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(log_open(ends[1], NULL), 0);
 	for (unsigned i = 0; i < LINES; i++)
 		log_info("control, line %u of it", i);
 	ahead_s = HOUR_S;
 	log_close(0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reader_stands_still),
-		cmocka_unit_test(test_writers_at_once),
-		cmocka_unit_test(test_thread),
-		cmocka_unit_test(test_nobody_reads),
-		cmocka_unit_test(test_at_once),
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_journal),
-		cmocka_unit_test(test_others),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_end_with_full_pipe),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static void read_at(
 	nic_clock_read(clock, nic_at(tick, nic_hz, from), tick - before, tick + after);
 }
 
-static void test_exact(void **state)
+TEST(test_exact)
 {
 	static const struct {
 		uint64_t hz, from;
@@ -45,7 +45,6 @@ static void test_exact(void **state)
 	uint64_t seed = 0x41c;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, seed);
 	for (unsigned r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
 		struct nic_clock clock = {0};
@@ -70,12 +69,11 @@ static void test_exact(void **state)
 	}
 }
 
-static void test_nonsense(void **state)
+TEST(test_nonsense)
 {
 	const struct nic_relation relation = {
 		.nic = 1000000, .tsc = 5000000, .rate = UINT64_C(2) << 32};
 
-	(void)state;
 	/* Two ticks for each of the device's. */
 	assert_int_equal(nic_clock_tick(&relation, 1000100, 5000300, 1000), 5000200);
 	assert_int_equal(nic_clock_tick(&relation, 999900, 5000300, 1000), 4999800);
@@ -89,12 +87,11 @@ static void test_nonsense(void **state)
 }
 
 /* A reading that was interrupted says nothing; a clock that is set begins anew. */
-static void test_readings(void **state)
+TEST(test_readings)
 {
 	struct nic_clock clock = {0};
 	struct nic_relation relation;
 
-	(void)state;
 	nic_clock_read(&clock, 1000, 10000, 10010);
 	assert_false(nic_clock_relation(&clock, &relation));
 	nic_clock_read(&clock, 2000, 12000, 12000 + NIC_CLOCK_APART + 1);
@@ -118,15 +115,4 @@ static void test_readings(void **state)
 	/* While it is written nobody goes by it. */
 	clock.turn++;
 	assert_false(nic_clock_relation(&clock, &relation));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact),
-		cmocka_unit_test(test_nonsense),
-		cmocka_unit_test(test_readings),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

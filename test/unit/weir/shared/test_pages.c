@@ -198,9 +198,8 @@ static void expect_row(size_t i, const uint8_t *memory)
 }
 
 /* Reserved pages for what is used, as far as there are some; and the kernel's for what is not. */
-static void test_huge(void **state)
+TEST(test_huge)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		uint8_t *memory;
 
@@ -220,11 +219,10 @@ static void test_huge(void **state)
 }
 
 /* No bytes are a page, too; without address space there is nothing to be freed. */
-static void test_none(void **state)
+TEST(test_none)
 {
 	void *memory;
 
-	(void)state;
 	memset(&kernel, 0, sizeof(kernel));
 	memory = pages_alloc(0, 0, SOCKET_ID_ANY);
 	assert_int_equal(kernel.mapped, H);
@@ -238,7 +236,7 @@ static void test_none(void **state)
 }
 
 /* All of it is wished for from the node, and each huge page, where there are several nodes. */
-static void test_nodes(void **state)
+TEST(test_nodes)
 {
 	static const struct {
 		int socket;
@@ -252,7 +250,6 @@ static void test_nodes(void **state)
 		{RTE_MAX_NUMA_NODES, 2, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
 		uint8_t *memory;
 
@@ -272,15 +269,4 @@ static void test_nodes(void **state)
 		pages_free(memory, 3 * H);
 		assert_int_equal(kernel.mapped, 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_huge),
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_nodes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

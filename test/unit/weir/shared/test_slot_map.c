@@ -23,11 +23,10 @@ static uint32_t *plan_test_slots(const struct slot_map *slots, const unsigned *k
 	return of;
 }
 
-static void test_first(void **state)
+TEST(test_first)
 {
 	struct slot_map slots;
 
-	(void)state;
 	assert_int_equal(slot_map_init(&slots, 3, 5), 0);
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_int_equal(slots.of[i], i);
@@ -43,13 +42,12 @@ static void test_first(void **state)
 }
 
 /* Where there was none, the first one has the first slot. */
-static void test_first_of_all(void **state)
+TEST(test_first_of_all)
 {
 	const unsigned anew[] = {SLOT_ANEW, SLOT_ANEW, SLOT_ANEW};
 	struct slot_map slots;
 	uint32_t of[3];
 
-	(void)state;
 	assert_int_equal(slot_map_init(&slots, 0, 2), 0);
 	assert_int_equal(slots.policy[0], SLOT_FREE);
 	assert_int_equal(slot_map_plan(&slots, anew, 2, of), 0);
@@ -63,13 +61,12 @@ static void test_first_of_all(void **state)
  * A policy that stays keeps its slot wherever it stands; a slot that is left is not given away
  * before its time.
  */
-static void test_left(void **state)
+TEST(test_left)
 {
 	const unsigned one_stays[] = {SLOT_ANEW, 2, SLOT_ANEW}, all_anew[] = {SLOT_ANEW, SLOT_ANEW};
 	uint32_t none[2];
 	struct slot_map slots;
 
-	(void)state;
 	assert_int_equal(slot_map_init(&slots, 3, 5), 0);
 	slot_map_commit(&slots, plan_test_slots(&slots, one_stays, 3), 3);
 	assert_int_equal(slots.of[0], 3);
@@ -87,12 +84,11 @@ static void test_left(void **state)
 }
 
 /* A plan is only a plan. */
-static void test_plan_changes_nothing(void **state)
+TEST(test_plan_changes_nothing)
 {
 	const unsigned anew[] = {SLOT_ANEW, 0};
 	struct slot_map slots;
 
-	(void)state;
 	assert_int_equal(slot_map_init(&slots, 1, 2), 0);
 	for (int i = 0; i < 3; i++) {
 		uint32_t *of = plan_test_slots(&slots, anew, 2);
@@ -186,9 +182,8 @@ static void reload_slots(struct world *w)
 	w->n = n;
 }
 
-static void test_many_reloads(void **state)
+TEST(test_many_reloads)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 20; seed++) {
 		struct world w = {.n = 10, .next = 10};
 
@@ -210,14 +205,6 @@ static void test_many_reloads(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first),
-		cmocka_unit_test(test_first_of_all),
-		cmocka_unit_test(test_left),
-		cmocka_unit_test(test_plan_changes_nothing),
-		cmocka_unit_test(test_many_reloads),
-	};
-
 	mallopt(M_PERTURB, 0xa5); /* memory is not zero by luck */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests();
 }

@@ -85,11 +85,10 @@ static void stop_readers_online(struct publisher *publisher, unsigned online)
 	assert_null(publisher->current);
 }
 
-static void test_newest_is_current(void **state)
+TEST(test_newest_is_current)
 {
 	struct publisher publisher;
 
-	(void)state;
 	start_readers_online(&publisher, 0);
 	assert_null(publisher_current(&publisher));
 	for (uint64_t i = 1; i <= 5; i++) {
@@ -102,12 +101,11 @@ static void test_newest_is_current(void **state)
 }
 
 /* What is new has nothing in it that nobody has put there. */
-static void test_new_is_zero(void **state)
+TEST(test_new_is_zero)
 {
 	struct publisher publisher;
 	struct snapshot zero, *taken;
 
-	(void)state;
 	memset(&zero, 0, sizeof(zero));
 	start_readers_online(&publisher, 0);
 	taken = publisher_take(&publisher);
@@ -121,12 +119,11 @@ static void test_new_is_zero(void **state)
 }
 
 /* One worker of three holds a snapshot: it stays, and so does all that was published since. */
-static void test_held_is_untouched(void **state)
+TEST(test_held_is_untouched)
 {
 	struct publisher publisher;
 	const struct snapshot *held;
 
-	(void)state;
 	start_readers_online(&publisher, WORKERS);
 	publish_next(&publisher);
 	held = publisher_current(&publisher);
@@ -143,11 +140,10 @@ static void test_held_is_untouched(void **state)
 	stop_readers_online(&publisher, WORKERS);
 }
 
-static void test_memory_is_bounded(void **state)
+TEST(test_memory_is_bounded)
 {
 	struct publisher publisher;
 
-	(void)state;
 	start_readers_online(&publisher, WORKERS);
 	for (unsigned i = 0; i < 1000; i++) {
 		publish_next(&publisher);
@@ -159,11 +155,10 @@ static void test_memory_is_bounded(void **state)
 }
 
 /* A worker that sleeps says so, and control does not wait for it. */
-static void test_sleeper_blocks_nobody(void **state)
+TEST(test_sleeper_blocks_nobody)
 {
 	struct publisher publisher;
 
-	(void)state;
 	start_readers_online(&publisher, WORKERS);
 	publish_next(&publisher);
 	rte_rcu_qsbr_thread_offline(publisher.rcu, 1);
@@ -182,11 +177,10 @@ static void test_sleeper_blocks_nobody(void **state)
 	stop_readers_online(&publisher, WORKERS);
 }
 
-static void test_never_started_blocks_nobody(void **state)
+TEST(test_never_started_blocks_nobody)
 {
 	struct publisher publisher;
 
-	(void)state;
 	start_readers_online(&publisher, 0);
 	for (unsigned i = 0; i < 100; i++)
 		publish_next(&publisher);
@@ -277,13 +271,12 @@ static unsigned publish_for(struct publisher *publisher, double duration)
 	return most;
 }
 
-static void test_race(void **state)
+TEST(test_race)
 {
 	static struct race race;
 	struct reader readers[WORKERS];
 	unsigned most;
 
-	(void)state;
 	start_readers_online(&race.publisher, 0);
 	publish_next(&race.publisher);
 	for (unsigned i = 0; i < WORKERS; i++) {
@@ -310,16 +303,6 @@ static void test_race(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_newest_is_current),
-		cmocka_unit_test(test_new_is_zero),
-		cmocka_unit_test(test_held_is_untouched),
-		cmocka_unit_test(test_memory_is_bounded),
-		cmocka_unit_test(test_sleeper_blocks_nobody),
-		cmocka_unit_test(test_never_started_blocks_nobody),
-		cmocka_unit_test(test_race),
-	};
-
 	mallopt(M_PERTURB, 0xa5); /* memory is not zero by luck */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests();
 }

@@ -8,7 +8,7 @@
 #include "meter/gcra.h"
 #include "tick.h"
 
-static void test_shift(void **state)
+TEST(test_shift)
 {
 	static const struct {
 		uint64_t hz;
@@ -24,31 +24,19 @@ static void test_shift(void **state)
 		{UINT64_MAX, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_int_equal(tick_shift_of(rows[i].hz), rows[i].shift);
 }
 
 /* 400 Gbit/s are a limit on each of them. */
-static void test_rate(void **state)
+TEST(test_rate)
 {
 	const struct token_bucket_params params = {
 		.rate_bps = UINT64_C(400000000000), .burst_bytes = 1 << 20};
 
-	(void)state;
 	for (uint64_t hz = 1000000; hz < UINT64_C(8000000000); hz += 999983) {
 		struct gcra_profile profile;
 
 		assert_int_equal(gcra_profile_init(&profile, &params, hz << tick_shift_of(hz)), 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shift),
-		cmocka_unit_test(test_rate),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

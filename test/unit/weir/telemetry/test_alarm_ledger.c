@@ -158,12 +158,11 @@ static void expect_alarms(json_t *health)
 	free(texts);
 }
 
-static void test_combinations(void **state)
+TEST(test_combinations)
 {
 	struct instance_world w;
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	on = true;
@@ -179,11 +178,4 @@ static void test_combinations(void **state)
 	instance_world_close(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_combinations),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -251,18 +251,12 @@ static void run_alarms(uint64_t seed)
 	instance_world_close(&w);
 }
 
-static void test_drawn_groups(void **state)
+TEST(test_drawn_groups)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(16); seed++)
 		run_alarms(seed);
 	print_message("%u alarms: %u fell below, %u idled\n", n_raised, n_fell, n_idled);
 	assert_true(n_raised > ROUNDS(100) && n_fell > ROUNDS(20) && n_idled > ROUNDS(20));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_drawn_groups)};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -189,12 +189,11 @@ static void check_still_answers(void)
 	close(fd);
 }
 
-static void test_hostile_clients(void **state)
+TEST(test_hostile_clients)
 {
 	const char *asked = getenv("WEIR_TEST_REQUESTS"), *seed = getenv("WEIR_TEST_SEED");
 	uint64_t most = asked ? strtoull(asked, NULL, 0) : REQUESTS;
 
-	(void)state;
 	lot = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
 	print_message("WEIR_TEST_SEED=%llu\n", (unsigned long long)lot);
 	for (unsigned i = 0; i < TELEMETRY_MAX_CLIENTS; i++)
@@ -234,9 +233,8 @@ static void print_cost(const char *path_asked, const char *parameter)
 }
 
 /* Prints, for people: a machine that is busy would fail any threshold. */
-static void test_costs(void **state)
+TEST(test_costs)
 {
-	(void)state;
 	for (const struct telemetry_command *row = show_commands; row->path; row++) {
 		print_cost(row->path, "");
 		print_cost(row->path, ",last");
@@ -275,12 +273,4 @@ static int close_hostile_world(void **state)
 	return instance_world_stop(state);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hostile_clients),
-		cmocka_unit_test(test_costs),
-	};
-
-	return cmocka_run_group_tests(tests, open_hostile_world, close_hostile_world);
-}
+TEST_GROUP(open_hostile_world, close_hostile_world)

@@ -68,11 +68,10 @@ static void check_text(json_t *json, const char *expected)
 	json_decref(json);
 }
 
-static void test_pages(void **state)
+TEST(test_pages)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	check_text(ask_command(&w, "/weir/policies", NULL),
 		"{\"total\":3,\"start\":0,\"next\":null,\"policies\":[\"first\",\"waits\",\"last\"]}");
@@ -93,13 +92,12 @@ static void test_pages(void **state)
 	instance_world_close(&w);
 }
 
-static void test_next_page(void **state)
+TEST(test_next_page)
 {
 	char policies[8192] = "";
 	struct instance_world w;
 	json_t *json;
 
-	(void)state;
 	for (unsigned i = 0; i <= TELEMETRY_PAGE; i++)
 		sprintf(policies + strlen(policies),
 			"%s{'name': 'p%u', 'match': {'src': '10.0.0.%u/32'}, 'limit': '1Mbit/s'}",
@@ -115,7 +113,7 @@ static void test_next_page(void **state)
 }
 
 /* A reply has a limited number of messages, and marks that there are more. */
-static void test_messages_end(void **state)
+TEST(test_messages_end)
 {
 	static char policies[32768];
 	struct instance_world w;
@@ -123,7 +121,6 @@ static void test_messages_end(void **state)
 	size_t bytes = 0, n;
 	json_t *json, *messages;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	w.inst.file = w.file;
 	assert_int_equal(reload_start(&w.inst), 0);
@@ -153,12 +150,11 @@ static void test_messages_end(void **state)
 	instance_world_close(&w);
 }
 
-static void test_keys(void **state)
+TEST(test_keys)
 {
 	struct instance_world w;
 	json_t *json;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	w.inst.workers[1].counters.empty_polls = 5;
 	json = ask_command(&w, "/weir/workers", NULL);
@@ -219,12 +215,11 @@ static json_t *cell(json_t *page, size_t row, const char *column)
 }
 
 /* A row has the values of /weir/policy for the same policy. */
-static void test_policy_stats(void **state)
+TEST(test_policy_stats)
 {
 	struct instance_world w;
 	json_t *page, *policy;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	instance_world_turn_all(&w);
 	page = ask_command(&w, "/weir/policy_stats", NULL);
@@ -264,13 +259,12 @@ static void test_policy_stats(void **state)
 	"{'name': 'last', 'match': {'direction': 'b-to-a'}, 'limit': '100/min', 'count': 'packets'}"
 
 /* Counts of a trial in both replies; null for a policy without a trial. */
-static void test_trial(void **state)
+TEST(test_trial)
 {
 	struct instance_world w;
 	json_t *page, *policy, *trial, *other;
 	json_int_t passed, dropped;
 
-	(void)state;
 	instance_world_open(&w, TRYING);
 	instance_world_turn_all(&w);
 	page = ask_command(&w, "/weir/policy_stats", NULL);
@@ -311,14 +305,13 @@ static void test_trial(void **state)
 	"{'name': 'soft', 'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s', 'allocator': 'fps'}"
 
 /* The limiter has its measurements, and a peer without messages only its name. */
-static void test_shares(void **state)
+TEST(test_shares)
 {
 	unsigned id = (unsigned)getpid();
 	static char group[512];
 	struct instance_world w;
 	json_t *page;
 
-	(void)state;
 	snprintf(group, sizeof(group), GROUP, 1 + id / 256 % 254, id % 256);
 	instance_world_open_more(&w, group, SHARED);
 	page = ask_command(&w, "/weir/shares", "soft");
@@ -339,13 +332,12 @@ static void test_shares(void **state)
 }
 
 /* Values of a quota are those of /weir/quota. */
-static void test_totals(void **state)
+TEST(test_totals)
 {
 	char directory[] = "/tmp/weir-show-XXXXXX", more[128], command[64];
 	struct instance_world w;
 	json_t *page, *quota;
 
-	(void)state;
 	assert_non_null(mkdtemp(directory));
 	snprintf(more, sizeof(more), "'ledger': {'store': '%s/store'}, ", directory);
 	snprintf(command, sizeof(command), "%s/store", directory);
@@ -369,14 +361,13 @@ static void test_totals(void **state)
 }
 
 /* Pages are as long as a reply may be, and together have each policy once. */
-static void test_stats_fit(void **state)
+TEST(test_stats_fit)
 {
 	static char policies[64 * 1024];
 	struct instance_world w;
 	unsigned seen = 0, pages = 0;
 	json_int_t next = 0;
 
-	(void)state;
 	policies[0] = '\0';
 	for (unsigned i = 0; i < 250; i++)
 		sprintf(policies + strlen(policies),
@@ -404,13 +395,12 @@ static void test_stats_fit(void **state)
 }
 
 /* The share is of the time between two looks, and never more than the whole. */
-static void test_load(void **state)
+TEST(test_load)
 {
 	struct instance_world w;
 	uint64_t now = control_now();
 	json_t *json;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	json = ask_command(&w, "/weir/process", NULL);
 	assert_true(json_is_null(json_object_get(
@@ -451,13 +441,12 @@ static void check_cpus(json_t *info)
 }
 
 /* Commands that exporters of DPDK's own telemetry use. */
-static void test_eal(void **state)
+TEST(test_eal)
 {
 	struct instance_world w;
 	json_t *list, *json;
 	char index[8];
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	list = ask_command(&w, "/eal/lcore/list", NULL);
 	sprintf(index, "%d", (int)json_integer_value(json_array_get(list, 0)));
@@ -490,7 +479,7 @@ struct sample {
 #define FIELD(kind, member) SHOW_FIELD(sample, kind, member)
 
 /* Each kind of a member, of a policy that counts packets in a minute and of one in bytes. */
-static void test_fields(void **state)
+TEST(test_fields)
 {
 	static const struct show_field table[] = {FIELD(NUMBER, number),
 		SHOW_FIELD_AS("counted", sample, COUNTER, number),
@@ -501,7 +490,6 @@ static void test_fields(void **state)
 	const struct sample sample = {2500000, 90, 1500, 7, "word", 0.5, true};
 	json_t *json = json_object();
 
-	(void)state;
 	show_fields(json, table, &sample, &minute);
 	check_text(json, "{\"number\":2500000,\"counted\":2500000,\"ms\":2.5,\"flag\":true,"
 			 "\"text\":\"word\",\"units\":7,\"rate_per_s\":0.5,\"thousands_per_s\":1.5,"
@@ -512,22 +500,4 @@ static void test_fields(void **state)
 		json, "{\"units_bytes\":7,\"rate_bps\":4,\"thousands_bps\":12,\"part_bps\":720}");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_next_page),
-		cmocka_unit_test(test_messages_end),
-		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_policy_stats),
-		cmocka_unit_test(test_shares),
-		cmocka_unit_test(test_totals),
-		cmocka_unit_test(test_trial),
-		cmocka_unit_test(test_stats_fit),
-		cmocka_unit_test(test_load),
-		cmocka_unit_test(test_eal),
-		cmocka_unit_test(test_fields),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -78,11 +78,10 @@ static void explain(struct instance_world *w, const char *question, const char *
 #define NO_IP     "no IP: only policies that name no address, DSCP, protocol or port can take it"
 #define UNLIMITED "'charged': null, 'count': null"
 
-static void test_explain(void **state)
+TEST(test_explain)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	assert_null(show_ask(&w, "/weir/explain", NULL));
 	assert_null(show_ask(&w, "/weir/explain", "1"));
@@ -134,11 +133,10 @@ static void test_explain(void **state)
 }
 
 /* A packet that its policy has tokens for, and the one above it has not; and one that both have. */
-static void test_explain_levels(void **state)
+TEST(test_explain_levels)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w,
 		"{'name': 'link', 'limit': '8kbit/s', 'burst': '1kB'}, "
 		"{'name': 'client', 'parent': 'link', 'match': {'dst': '10.1.0.0/16'}, "
@@ -155,7 +153,7 @@ static void test_explain_levels(void **state)
 #define OWN "'limit': '8kbit/s', 'burst': '20kB'"
 
 /* The parent has no room, or the quota has nothing left for any limiter. */
-static void test_explain_over_above(void **state)
+TEST(test_explain_over_above)
 {
 	static const struct {
 		const char *above, *own, *answer;
@@ -186,7 +184,6 @@ static void test_explain_over_above(void **state)
 			"'link, which the policy is below, has no room for it'], '...': 0}"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		char top[] = "/tmp/weir-show-XXXXXX", store[64], more[128], policies[512];
 		struct instance_world w;
@@ -219,7 +216,7 @@ static void test_explain_over_above(void **state)
 	"{'verdict': '" verdict "', 'reason': '" reason "', 'notes': [" notes "], '...': 0}"
 
 /* If several levels have no room, one is responsible, and the notes name the others. */
-static void test_explain_several(void **state)
+TEST(test_explain_several)
 {
 	static const struct {
 		const char *link, *mid, *own, *answer;
@@ -248,7 +245,6 @@ static void test_explain_several(void **state)
 		{WIDE, LACKS("count"), WAITS, SAYS("wait", "waits", "")},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		struct instance_world w;
 		char policies[1024];
@@ -263,7 +259,7 @@ static void test_explain_several(void **state)
 	}
 }
 
-static void test_explain_refused(void **state)
+TEST(test_explain_refused)
 {
 	static const struct show_row rows[] = {
 		{"/weir/explain", "wire=none " ETHERNET,
@@ -277,7 +273,6 @@ static void test_explain_refused(void **state)
 	};
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	EXPECT(&w, rows);
 	close_asked(&w);
@@ -285,7 +280,7 @@ static void test_explain_refused(void **state)
 
 #define TEN_VLANS " vlan=1 vlan=1 vlan=1 vlan=1 vlan=1 vlan=1 vlan=1 vlan=1 vlan=1  vlan=1"
 
-static void test_match(void **state)
+TEST(test_match)
 {
 	static const struct show_row rows[] = {
 		{"/weir/match", NULL, NULL},
@@ -313,14 +308,13 @@ static void test_match(void **state)
 	};
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	EXPECT(&w, rows);
 	close_asked(&w);
 }
 
 /* Matches are counted through all policies: each that has to do with it is a row. */
-static void test_match_several(void **state)
+TEST(test_match_several)
 {
 #define ROW(policy, match) "{'policy': '" policy "', 'match': {" match ", '...': 0}, '...': 0}"
 	static const struct show_row rows[] = {
@@ -342,7 +336,6 @@ static void test_match_several(void **state)
 #undef ROW
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w,
 		"{'name': 'many', 'match': [{'dst': ['10.1.0.0/16', '2001:db8::/32']}, {'src': "
 		"'10.1.2.0/24'}], 'limit': '8Mbit/s', 'burst': '64kB'}, {'name': 'one', 'match': "
@@ -352,7 +345,7 @@ static void test_match_several(void **state)
 }
 
 /* A policy without a match takes no packets, and a page does not end there. */
-static void test_match_parents(void **state)
+TEST(test_match_parents)
 {
 	static const struct show_row rows[] = {
 		{"/weir/match", "0 10.9.2.3", "{'next': null, 'policies': [], '...': 0}"},
@@ -365,7 +358,6 @@ static void test_match_parents(void **state)
 	};
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w,
 		"{'name': 'a', 'parent': 'link', 'match': {'dst': '10.1.0.0/16', 'dscp': 1}, "
 		"'limit': '1Mbit/s'}, {'name': 'link', 'limit': '8Mbit/s'}, "
@@ -376,13 +368,12 @@ static void test_match_parents(void **state)
 }
 
 /* A page has forty at most, and the next one the rest. */
-static void test_match_pages(void **state)
+TEST(test_match_pages)
 {
 	char policies[45 * 96] = "";
 	struct instance_world w;
 	json_t *reply;
 
-	(void)state;
 	for (unsigned i = 0; i < 45; i++)
 		sprintf(policies + strlen(policies),
 			"%s{'name': 'p%u', 'match': {'vlan': %u}, 'limit': '8Mbit/s'}",
@@ -405,7 +396,7 @@ static void test_match_pages(void **state)
 #define UNKNOWN_WORD "{'refused': '*expected policy=, reason=, count=, seconds=, rate= or whole*'}"
 
 /* A capture has a number, sends each packet one time, and ends after `count`; another must wait. */
-static void test_capture(void **state)
+TEST(test_capture)
 {
 	static const struct show_row refused[] = {
 		{"/weir/capture", "bogus", UNKNOWN_WORD},
@@ -435,7 +426,6 @@ static void test_capture(void **state)
 	struct instance_world w;
 	json_t *reply;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	EXPECT(&w, refused);
 	show_expect(show_ask(&w, "/weir/capture_read", "1"),
@@ -464,11 +454,10 @@ static void test_capture(void **state)
 }
 
 /* A capture ends without a client that reads it. */
-static void test_capture_lease(void **state)
+TEST(test_capture_lease)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	w.inst.clock.hz = tick_hz() / 100; /* so that seconds are hundredths */
 	json_decref(show_ask(&w, "/weir/capture", ""));
@@ -491,7 +480,7 @@ static void test_capture_lease(void **state)
 /* A name of the largest length. */
 #define LONG "a-name-that-is-as-long-as-names-may-be-and-therefore-takes-room"
 
-static void test_override(void **state)
+TEST(test_override)
 {
 	static const struct show_row rows[] = {
 		{"/weir/override", "dst,limt=5", "{'refused': [" WORDS "]}"},
@@ -524,7 +513,6 @@ static void test_override(void **state)
 	struct pollfd fd = {.events = POLLIN};
 	struct instance_world w;
 
-	(void)state;
 	assert_non_null(mkdtemp(top));
 	snprintf(more, sizeof(more), "'ledger': {'store': '%s/store'}, ", top);
 	instance_world_open_more(&w, more,
@@ -557,7 +545,7 @@ static void test_override(void **state)
 
 #define NO_STATE "{'refused': '*started without --state*', 'busy': false}"
 
-static void test_changes_refused(void **state)
+TEST(test_changes_refused)
 {
 	static const struct show_row rows[] = {
 		{"/weir/apply", NULL, NO_STATE},
@@ -590,7 +578,6 @@ static void test_changes_refused(void **state)
 	json_t *said;
 	char text[256];
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	began = events_number();
 	EXPECT(&w, rows);
@@ -616,11 +603,10 @@ static int ask_to_explain(const void *argument)
 }
 
 /* A question for which there is no memory has no answer, and nothing is left of it. */
-static void test_explain_without_memory(void **state)
+TEST(test_explain_without_memory)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	fault_try(&(struct fault_subject){.name = "explain",
 		.run = ask_to_explain,
@@ -630,24 +616,4 @@ static void test_explain_without_memory(void **state)
 	instance_world_close(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_explain),
-		cmocka_unit_test(test_explain_without_memory),
-		cmocka_unit_test(test_explain_levels),
-		cmocka_unit_test(test_explain_over_above),
-		cmocka_unit_test(test_explain_several),
-		cmocka_unit_test(test_explain_refused),
-		cmocka_unit_test(test_match),
-		cmocka_unit_test(test_match_several),
-		cmocka_unit_test(test_match_parents),
-		cmocka_unit_test(test_match_pages),
-		cmocka_unit_test(test_capture),
-		cmocka_unit_test(test_capture_lease),
-		cmocka_unit_test(test_override),
-		cmocka_unit_test(test_changes_refused),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

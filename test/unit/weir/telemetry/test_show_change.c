@@ -38,7 +38,7 @@ static void expect_of_file(const struct show_row *rows, size_t n)
 #define EXPECT_OF_FILE(rows) expect_of_file(rows, sizeof(rows) / sizeof((rows)[0]))
 
 /* Without a state directory there is nothing to show, and the file alone can be in force. */
-static void test_nothing_is_kept(void **state)
+TEST(test_nothing_is_kept)
 {
 	static const struct show_row rows[] = {
 		{"/weir/change", NULL,
@@ -54,7 +54,6 @@ static void test_nothing_is_kept(void **state)
 		{"/weir/rollback", "7", UNKEPT},
 	};
 
-	(void)state;
 	EXPECT_OF_FILE(rows);
 }
 
@@ -63,7 +62,7 @@ static void test_nothing_is_kept(void **state)
 #define NO_OBJECT  "{'refused': '*expected an edit, or an array of them*'}"
 
 /* A parameter that is no number or no object is rejected at the start. */
-static void test_parameters(void **state)
+TEST(test_parameters)
 {
 	static const struct show_row rows[] = {
 		{"/weir/apply", "86401", NO_SECONDS},
@@ -83,7 +82,6 @@ static void test_parameters(void **state)
 		{"/weir/policy_change", "{\"a\": 1, \"a\": 2}", NO_OBJECT},
 	};
 
-	(void)state;
 	EXPECT_OF_FILE(rows);
 }
 
@@ -98,7 +96,7 @@ static json_t *made_up_about(unsigned singles)
 }
 
 /* The running configuration with all members, and one page of many names. */
-static void test_runs(void **state)
+TEST(test_runs)
 {
 	char directory[] = "/state", refused[] = "one\ntwo\n", trouble[] = "no space";
 	struct kept kept = {.directory = directory,
@@ -109,7 +107,6 @@ static void test_runs(void **state)
 	char expected[512];
 	json_t *reply;
 
-	(void)state;
 	instance_world_open(&w, POLICY);
 	w.inst.file = w.file;
 	w.inst.kept = &kept;
@@ -164,7 +161,7 @@ static json_t *history_of(unsigned n, size_t size)
 }
 
 /* Pages of it, the newest first: each line once, and one at least, however long it is. */
-static void test_history(void **state)
+TEST(test_history)
 {
 	static const struct {
 		unsigned n;
@@ -175,7 +172,6 @@ static void test_history(void **state)
 	struct kept kept = {.running_file = -1};
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, POLICY);
 	w.inst.kept = &kept;
 	for (size_t r = 0; r < sizeof(rows) / sizeof(*rows); r++) {
@@ -234,14 +230,13 @@ static void settle(struct instance_world *w)
 #define EDIT(limit) "{\"do\":\"set\",\"name\":\"a\",\"keys\":{\"limit\":\"" limit "\"}}"
 
 /* Changes that are begun, and why others are not; the first was to write down the start. */
-static void test_changes(void **state)
+TEST(test_changes)
 {
 	char directory[] = "/tmp/weir-show-change-XXXXXX", command[64];
 	struct config *config;
 	struct instance_world w;
 	struct kept *kept;
 
-	(void)state;
 	assert_non_null(mkdtemp(directory));
 	instance_world_open(&w, POLICY);
 	assert_int_equal(kept_open(directory, stderr, &kept), 0);
@@ -286,16 +281,4 @@ static void test_changes(void **state)
 	assert_int_equal(system(command), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_is_kept),
-		cmocka_unit_test(test_parameters),
-		cmocka_unit_test(test_runs),
-		cmocka_unit_test(test_history),
-		cmocka_unit_test(test_changes),
-	};
-
-	return cmocka_run_group_tests_name(
-		"show change", tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

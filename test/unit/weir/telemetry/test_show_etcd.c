@@ -49,11 +49,10 @@ uint64_t __wrap_control_now(void)
 	return 100 * SECOND_NS;
 }
 
-static void test_not_configured(void **state)
+TEST(test_not_configured)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	share.configured = false;
 	assert_null(show_etcd(NULL, &w.inst));
@@ -61,11 +60,10 @@ static void test_not_configured(void **state)
 }
 
 /* Amounts are there when they have been told, in what the policy counts. */
-static void test_budgets(void **state)
+TEST(test_budgets)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}, {'name': 'q', 'match': "
 				"{'vlan': 2}, 'limit': '1/s', 'count': 'packets'}");
 	share.configured = true;
@@ -95,7 +93,7 @@ static void test_budgets(void **state)
 	instance_world_close(&w);
 }
 
-static void test_states(void **state)
+TEST(test_states)
 {
 	static const struct {
 		enum etcd_share_state state;
@@ -112,7 +110,6 @@ static void test_states(void **state)
 	};
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	share.configured = true;
 	share.budgets[1].policy = 0; /* there is no other one */
@@ -125,13 +122,12 @@ static void test_states(void **state)
 }
 
 /* Where it is, and as whom, is what the configuration says. */
-static void test_place(void **state)
+TEST(test_place)
 {
 	static char one[] = "https://one:2379", two[] = "https://two:2379";
 	struct instance_world w;
 	struct ledger_config *ledger;
 
-	(void)state;
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	ledger = &w.config->ledger;
 	ledger->n_etcd = 2;
@@ -148,14 +144,4 @@ static void test_place(void **state)
 	instance_world_close(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_not_configured),
-		cmocka_unit_test(test_budgets),
-		cmocka_unit_test(test_states),
-		cmocka_unit_test(test_place),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

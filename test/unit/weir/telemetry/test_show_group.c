@@ -80,7 +80,7 @@ static void expect_length(
 }
 
 /* Each page has as many as it may, the last one the rest, and there is none behind it. */
-static void test_pages(void **state)
+TEST(test_pages)
 {
 	static const struct show_row rows[] = {
 		{"/weir/peers", NULL, "{'total': 40, 'start': 0, 'next': 13, '...': 0}"},
@@ -97,7 +97,6 @@ static void test_pages(void **state)
 	};
 	struct instance_world w;
 
-	(void)state;
 	open_group(&w, LIMITERS, HELD);
 	EXPECT(&w, rows);
 	expect_length(&w, "/weir/peers", NULL, "peers", 13);
@@ -108,7 +107,7 @@ static void test_pages(void **state)
 }
 
 /* The longest name is one, and what is longer names nobody: nor does what stands behind it. */
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct show_row rows[] = {
 		{"/weir/ledger", LONG, "{'name': '" LONG "', '...': 0}"},
@@ -124,7 +123,6 @@ static void test_names(void **state)
 	};
 	struct instance_world w;
 
-	(void)state;
 	open_group(&w, 2,
 		"{'name': '" LONG "', 'limit': '8Mbit/s', 'burst': '60kB', 'allocator': 'fps', "
 		"'guarantee': 'conserved'}, {'name': 'soft', 'match': {'vlan': 7}, 'limit': "
@@ -135,12 +133,11 @@ static void test_names(void **state)
 }
 
 /* Each thing that is known of a peer, under its name. */
-static void test_peer(void **state)
+TEST(test_peer)
 {
 	struct instance_world w;
 	struct peer *peer;
 
-	(void)state;
 	open_group(&w, 3, HELD);
 	peer = (struct peer *)(uintptr_t)gossip_peer(limiter_gossip(w.inst.limiter), 2);
 	peer->known = true;
@@ -169,12 +166,11 @@ static void test_peer(void **state)
 }
 
 /* One that has colons stands in brackets. */
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
 	struct peer_config was, *to;
 	struct instance_world w;
 
-	(void)state;
 	open_group(&w, 2, HELD);
 	to = &w.config->gossip.roster[1];
 	was = *to;
@@ -188,15 +184,4 @@ static void test_addresses(void **state)
 	close_group(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_peer),
-		cmocka_unit_test(test_addresses),
-	};
-
-	return cmocka_run_group_tests_name(
-		"show group", tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -49,12 +49,11 @@ static double number_of(struct instance_world *w, const char *path, const char *
 }
 
 /* For how long it runs, and how much of that each lcore was busy: control is this thread. */
-static void test_busy(void **state)
+TEST(test_busy)
 {
 	struct instance_world w;
 	double busy;
 
-	(void)state;
 	instance_world_open(&w, POLICY);
 	w.inst.clock.hz = 2 * SECOND_NS;
 	w.inst.workers[0].counters.busy_cycles = 5000;
@@ -98,12 +97,11 @@ static void look(struct instance_world *w, uint64_t after_ns, bool first, bool s
 	", 'longest_stall_ms': " longest ", '...': 0}"
 
 /* How often each thread stood still, how long at most, and whether it does now. */
-static void test_stalls(void **state)
+TEST(test_stalls)
 {
 	struct instance_world w;
 	uint64_t period;
 
-	(void)state;
 	instance_world_open(&w, POLICY);
 	w.config->wires[0].distribute = true;
 	period = watch_pace(w.config).most_ns;
@@ -123,12 +121,11 @@ static void test_stalls(void **state)
 	instance_world_close(&w);
 }
 
-static void test_idle(void **state)
+TEST(test_idle)
 {
 	enum idle was;
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, POLICY);
 	was = w.inst.workers[1].idle;
 	w.inst.workers[1].idle = IDLE_POLL;
@@ -139,11 +136,10 @@ static void test_idle(void **state)
 	instance_world_close(&w);
 }
 
-static void test_links(void **state)
+TEST(test_links)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, POLICY);
 	w.inst.links->ports[0] = (struct link_state){
 		.up = true, .speed_mbps = RTE_ETH_SPEED_NUM_UNKNOWN, .changes = 3};
@@ -190,13 +186,12 @@ static void check_zone(const struct rte_memzone *zone, void *context)
 }
 
 /* Each zone of EAL's, and the pages that it is in. */
-static void test_zones(void **state)
+TEST(test_zones)
 {
 	struct instance_world w;
 	struct zones zones = {&w, 0};
 	json_t *list;
 
-	(void)state;
 	instance_world_open(&w, POLICY);
 	rte_memzone_walk(check_zone, &zones);
 	assert_true(zones.n > 1);
@@ -209,16 +204,4 @@ static void test_zones(void **state)
 	instance_world_close(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_busy),
-		cmocka_unit_test(test_stalls),
-		cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_links),
-		cmocka_unit_test(test_zones),
-	};
-
-	return cmocka_run_group_tests_name(
-		"show machine", tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

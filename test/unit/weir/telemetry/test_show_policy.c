@@ -315,11 +315,10 @@ static void end_proof(struct instance_world *w)
 		;
 }
 
-static void test_each_kind(void **state)
+TEST(test_each_kind)
 {
 	struct instance_world w;
 
-	(void)state;
 	open_all(&w, GROUP, POLICIES);
 	EXPECT(&w, of_policies);
 	EXPECT(&w, of_ledgers);
@@ -330,12 +329,11 @@ static void test_each_kind(void **state)
 }
 
 /* A worker's counters are in its own reply, and in those of all. */
-static void test_counters(void **state)
+TEST(test_counters)
 {
 	struct worker_counters *c;
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, "{'name': 'p', 'match': {'vlan': 1}, 'limit': '1Mbit/s'}");
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
 		c = &w.inst.workers[i].counters;
@@ -366,11 +364,10 @@ static void test_counters(void **state)
 }
 
 /* Classes that have a queue are counted over all workers. */
-static void test_backlogged(void **state)
+TEST(test_backlogged)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w,
 		"{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s', 'burst': '30kB', 'meter': "
 		"'phantom', 'classes': {'by': 'flow', 'n': 16}}");
@@ -384,13 +381,12 @@ static void test_backlogged(void **state)
 }
 
 /* Another limit that is tried: its terms, and what it would have done. */
-static void test_tried(void **state)
+TEST(test_tried)
 {
 	struct instance_world w;
 	json_t *reply;
 	double age_s;
 
-	(void)state;
 	instance_world_open_more(&w, GROUP,
 		"{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s', 'trial': {'limit': "
 		"'16Mbit/s', 'burst': '20kB'}}, {'name': 'q', 'match': {'vlan': 2}, 'limit': "
@@ -410,7 +406,7 @@ static void test_tried(void **state)
 }
 
 /* What budgets have counted, and by which clock periods go. */
-static void test_budget_counters(void **state)
+TEST(test_budget_counters)
 {
 	struct budget_counters *c;
 	struct timekeeper *keeper;
@@ -418,7 +414,6 @@ static void test_budget_counters(void **state)
 	json_t *reply;
 	double ms;
 
-	(void)state;
 	open_all(&w, "", "{'name': 'total', 'allocator': 'quota', 'total': '1GB'}");
 	c = (struct budget_counters *)(uintptr_t)budget_counters(limiter_budget(w.inst.limiter));
 	*c = (struct budget_counters){.messages_sent = 1,
@@ -459,11 +454,10 @@ static void test_budget_counters(void **state)
 #define HEALTH "'active': '*', 'control': '*', 'log_lines_lost': 0, 'tsc': '*'"
 
 /* A total counts as spent when a thousandth is left; how many, and the first, is said. */
-static void test_spent(void **state)
+TEST(test_spent)
 {
 	struct instance_world w;
 
-	(void)state;
 	open_all(&w, "", TOTALS);
 	show_expect(show_ask(&w, "/weir/health", NULL),
 		"{'alarms': [], 'totals_spent': 0, " HEALTH "}");
@@ -542,7 +536,7 @@ static json_t *numbers_of(struct instance_world *w, const char *policy)
 #define BOUND "'bound_per_s': '*', 'estimate_per_s': '*', 'peers_unheard': 1"
 #define FPS   "'global_demand_per_s': 0, 'peers_lost': 1, 'allocator': 'fps', " BOUND
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
 	static const char *const rows[] = {
 		"{'name': 'plain', " COUNTED(1) BYTES RATE FPS ", 'exceeding': 'drop'}",
@@ -574,7 +568,6 @@ static void test_numbers(void **state)
 	double now_ms;
 	char number[8];
 
-	(void)state;
 	open_all(&w, GROUP, NUMBERED);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		snprintf(number, sizeof(number), "%u", i);
@@ -602,11 +595,10 @@ static void test_numbers(void **state)
 }
 
 /* What somebody is to be woken for. */
-static void test_alarms(void **state)
+TEST(test_alarms)
 {
 	struct instance_world w;
 
-	(void)state;
 	open_all(&w, "", "{'name': 'held', 'limit': '1Mbit/s', 'guarantee': 'conserved'}");
 	w.inst.clock.doubted = true;
 	w.inst.clock.jumped_ns = 1500000;
@@ -635,7 +627,7 @@ static void test_alarms(void **state)
 }
 
 /* The rate up to which packets pass, by meter and by actions of colours, and beyond. */
-static void test_peaks(void **state)
+TEST(test_peaks)
 {
 	static const struct {
 		const char *keys, *shown;
@@ -653,7 +645,6 @@ static void test_peaks(void **state)
 		{"'action': 'mark', 'mark': 'af12'", "'exceeding': 'mark'"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		char policy[256], expected[256];
 		struct instance_world w;
@@ -668,19 +659,4 @@ static void test_peaks(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_kind),
-		cmocka_unit_test(test_counters),
-		cmocka_unit_test(test_backlogged),
-		cmocka_unit_test(test_tried),
-		cmocka_unit_test(test_budget_counters),
-		cmocka_unit_test(test_spent),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_peaks),
-		cmocka_unit_test(test_alarms),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

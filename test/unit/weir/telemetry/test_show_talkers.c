@@ -139,14 +139,13 @@ static uint64_t sum_of(struct instance_world *w, size_t offset)
 
 #define SUM(w, member) ((double)sum_of((w), offsetof(struct worker_counters, member)))
 
-static void rows_stand_for_all(void **state)
+TEST(rows_stand_for_all)
 {
 	struct instance_world w;
 	struct seen seen = {0};
 	char number[24];
 	double off;
 
-	(void)state;
 	instance_world_open(&w, POLICY);
 	begin(&w, NULL, number);
 	run_turns(&w, number, &seen);
@@ -161,11 +160,10 @@ static void rows_stand_for_all(void **state)
 	close_world(&w);
 }
 
-static void those_that_are_wanted(void **state)
+TEST(those_that_are_wanted)
 {
 	static const char *const wishes[] = {"policy=p seconds=60", "policy=-", "unparsed"};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		struct instance_world w;
 		struct seen seen = {0};
@@ -188,13 +186,12 @@ static void those_that_are_wanted(void **state)
 }
 
 /* A worker with queued packets reports them; samples do not change its work. */
-static void what_waits(void **state)
+TEST(what_waits)
 {
 	struct instance_world w;
 	struct seen seen = {0};
 	char number[24];
 
-	(void)state;
 	instance_world_open(&w, SHAPED);
 	begin(&w, "policy=p", number);
 	run_turns(&w, number, &seen);
@@ -204,7 +201,7 @@ static void what_waits(void **state)
 }
 
 /* A page is full even if only one worker has samples; columns have the fields of the frame. */
-static void all_of_one_worker(void **state)
+TEST(all_of_one_worker)
 {
 	static const char *const values[] = {"policy", "\"p\"", "bytes", "64", "vlan", "null",
 		"ethertype", "null", "source", "\"00:00:00:00:00:00\"", "destination",
@@ -215,7 +212,6 @@ static void all_of_one_worker(void **state)
 	char number[24];
 	json_t *page, *row;
 
-	(void)state;
 	instance_world_open(&w, POLICY);
 	begin(&w, "policy=p", number);
 	instance_world_turn(&w, 1);
@@ -241,13 +237,12 @@ static void all_of_one_worker(void **state)
 }
 
 /* One at a time, with captures; and after its end another one, when workers have left it. */
-static void one_at_a_time(void **state)
+TEST(one_at_a_time)
 {
 	struct instance_world w;
 	struct seen seen = {0};
 	char number[24], other[24];
 
-	(void)state;
 	instance_world_open(&w, POLICY);
 	begin(&w, "rate=100", number);
 	assert_says(&w, "/weir/talkers", NULL, "busy", NULL);
@@ -277,12 +272,11 @@ static void one_at_a_time(void **state)
 	close_world(&w);
 }
 
-static void wishes_that_make_no_sense(void **state)
+TEST(wishes_that_make_no_sense)
 {
 	struct instance_world w;
 	char number[24];
 
-	(void)state;
 	instance_world_open(&w, POLICY);
 	assert_says(&w, "/weir/talkers", "policy=q", "refused",
 		"policy \"q\": no such policy: see \"weirctl policies\"");
@@ -305,13 +299,12 @@ static void wishes_that_make_no_sense(void **state)
 }
 
 /* Rows that do not fit into a reply come in the next one, and none is lost. */
-static void more_than_a_reply(void **state)
+TEST(more_than_a_reply)
 {
 	struct instance_world w;
 	size_t rows = 0, pages = 0, n;
 	char number[24];
 
-	(void)state;
 	instance_world_open(&w, POLICY);
 	begin(&w, "policy=-", number);
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) /* every packet */
@@ -335,17 +328,4 @@ static void more_than_a_reply(void **state)
 	close_world(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_stand_for_all),
-		cmocka_unit_test(those_that_are_wanted),
-		cmocka_unit_test(what_waits),
-		cmocka_unit_test(all_of_one_worker),
-		cmocka_unit_test(one_at_a_time),
-		cmocka_unit_test(wishes_that_make_no_sense),
-		cmocka_unit_test(more_than_a_reply),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -66,13 +66,12 @@ static void expect_wanted(struct instance_world *w, const char *wish, uint32_t s
 	end_session(w);
 }
 
-static void test_wanted(void **state)
+TEST(test_wanted)
 {
 	static const char *const verdicts[] = {"pass", "drop", "mark", "count", "wait"};
 	struct instance_world w;
 	char wish[64];
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	expect_wanted(&w, NULL, ANY, ANY, ANY);
 	expect_wanted(&w, "policy=q", w.inst.slots.of[1], ANY, ANY);
@@ -113,11 +112,10 @@ static double round_of(struct instance_world *w, const char *wish)
 }
 
 /* Where nobody says how many, it is a thousand of each worker, and two of all by lot. */
-static void test_rates(void **state)
+TEST(test_rates)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	w.inst.clock.hz = 1000000000;
 	assert_int_equal(pace_of(&w, NULL), 1000000);
@@ -144,12 +142,11 @@ static void count_in_taps(struct instance_world *w)
 }
 
 /* What all workers have counted is said together. */
-static void test_counts(void **state)
+TEST(test_counts)
 {
 	struct instance_world w;
 	const char *number;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	number = begin(&w, "/weir/capture", NULL);
 	count_in_taps(&w);
@@ -167,12 +164,11 @@ static void test_counts(void **state)
 }
 
 /* It is over when its seconds are, and no sooner; without any it is not. */
-static void test_seconds(void **state)
+TEST(test_seconds)
 {
 	struct instance_world w;
 	const char *number;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	number = begin(&w, "/weir/talkers", NULL); /* which has five */
 	now_ns += 1500 * MS_NS;
@@ -199,13 +195,12 @@ static void test_seconds(void **state)
 }
 
 /* Each worker goes on with it for three seconds after it was read. */
-static void test_lease(void **state)
+TEST(test_lease)
 {
 	static const char *const paths[][2] = {
 		{"/weir/capture", "/weir/capture_read"}, {"/weir/talkers", "/weir/talkers_read"}};
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	for (unsigned k = 0; k < 2; k++) {
 		const char *number = begin(&w, paths[k][0], "seconds=60");
@@ -223,12 +218,11 @@ static void test_lease(void **state)
 }
 
 /* As many as were asked for are told, of all workers in turn, and then it is over. */
-static void test_wanted_number(void **state)
+TEST(test_wanted_number)
 {
 	struct instance_world w;
 	const char *number;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	number = begin(&w, "/weir/capture", "count=3 policy=q");
 	instance_world_turn_all(&w);
@@ -263,29 +257,14 @@ static void expect_full(struct instance_world *w, const char *wish, size_t most)
 	end_session(w);
 }
 
-static void test_full(void **state)
+TEST(test_full)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, POLICIES);
 	expect_full(&w, "rate=100000", TAP_HEADERS);
 	expect_full(&w, "rate=100000 whole", TAP_WHOLE);
 	instance_world_close(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wanted),
-		cmocka_unit_test(test_rates),
-		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_seconds),
-		cmocka_unit_test(test_lease),
-		cmocka_unit_test(test_wanted_number),
-		cmocka_unit_test(test_full),
-	};
-
-	return cmocka_run_group_tests_name(
-		"show taps", tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

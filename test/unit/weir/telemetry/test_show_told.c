@@ -211,7 +211,7 @@ static void expect_alarms(struct instance_world *w, const char *alarms)
 }
 
 /* Each worker and each port has its own. */
-static void test_alarms(void **state)
+TEST(test_alarms)
 {
 #define PAST(port) "'port " port ": packets go straight to the other port, past every limit'"
 #define GONE(port, number)                                 \
@@ -219,7 +219,6 @@ static void test_alarms(void **state)
 	"the port stays unused until a restart of weir, even with a new device'"
 	struct instance_world w;
 
-	(void)state;
 	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
 	w.config->workers[0] = 5;
 	w.config->workers[1] = 6;
@@ -257,12 +256,11 @@ static void test_alarms(void **state)
 }
 
 /* The outcome of the last reload, and an alarm while it is a refusal. */
-static void test_last_reload(void **state)
+TEST(test_last_reload)
 {
 	char messages[] = "f.json:3: limit: no\nf.json:4: nor this\n";
 	struct instance_world w;
 
-	(void)state;
 	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
 	told.reload = (struct reload_outcome){.error = -EINVAL,
 		.when = {.tv_sec = 1000000000},
@@ -290,11 +288,10 @@ static void test_last_reload(void **state)
 }
 
 /* Lines of 100 bytes with their overhead; a reply has room for 60. */
-static void test_many_messages(void **state)
+TEST(test_many_messages)
 {
 	char text[61 * 93 + 1] = "";
 
-	(void)state;
 	for (unsigned i = 0; i < 61; i++) {
 		memset(text + strlen(text), 'a' + (int)(i % 26), 92);
 		strcat(text, i < 60 ? "\n" : "");
@@ -317,11 +314,10 @@ static void test_many_messages(void **state)
 }
 
 /* A request for a reload has its user, and the reply has the worker that it waits for. */
-static void test_reload_asked(void **state)
+TEST(test_reload_asked)
 {
 	struct instance_world w;
 
-	(void)state;
 	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
 	assert_null(show_ask(&w, "/weir/reload", NULL));
 	told.reload_answer = "queued";
@@ -339,7 +335,7 @@ static void test_reload_asked(void **state)
 	close_told(&w);
 }
 
-static void test_change_refused(void **state)
+TEST(test_change_refused)
 {
 	static const struct {
 		int error;
@@ -357,7 +353,6 @@ static void test_change_refused(void **state)
 	};
 	struct instance_world w;
 
-	(void)state;
 	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		told.change_error = rows[i].error;
@@ -375,11 +370,10 @@ static void test_change_refused(void **state)
 }
 
 /* Peers with another configuration, each with the difference and its time. */
-static void test_peers_differ(void **state)
+TEST(test_peers_differ)
 {
 	struct instance_world w;
 
-	(void)state;
 	open_told(&w, GROUP, "{'name': 'p', 'limit': '1Mbit/s'}");
 	w.inst.differs_alarm_ns = 5 * SECOND_NS;
 	told.differs[2] = (struct differs){
@@ -415,7 +409,7 @@ static void test_peers_differ(void **state)
 }
 
 /* The ledger of a neighbour, peers without a watcher, and names of keys. */
-static void test_peers(void **state)
+TEST(test_peers)
 {
 	static const struct {
 		struct limiter_neighbour neighbour;
@@ -437,7 +431,6 @@ static void test_peers(void **state)
 	struct instance_world w;
 	json_t *reply;
 
-	(void)state;
 	open_told(&w, GROUP, "{'name': 'p', 'limit': '1Mbit/s'}");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		told.neighbour = rows[i].neighbour;
@@ -471,11 +464,10 @@ static void test_peers(void **state)
 }
 
 /* The demand of each limiter of the group, if it was received. */
-static void test_shares(void **state)
+TEST(test_shares)
 {
 	struct instance_world w;
 
-	(void)state;
 	open_told(&w, GROUP,
 		"{'name': 'p', 'limit': '1Mbit/s'}, "
 		"{'name': 'q', 'match': {'vlan': 7}, 'limit': '1Mbit/s'}");
@@ -500,11 +492,10 @@ static void expect_state(struct instance_world *w, const char *expected)
 }
 
 /* The worst that is true of a ledger. */
-static void test_ledger_state(void **state)
+TEST(test_ledger_state)
 {
 	struct instance_world w;
 
-	(void)state;
 	open_told(&w, GROUP, HELD);
 	told.kept = true;
 	told.commit = (struct commit_view){.directory = "/d",
@@ -553,12 +544,11 @@ static void test_ledger_state(void **state)
 }
 
 /* Units of a limit are shown by its time, those of a burst as they are; each under its name. */
-static void test_ledger_policy(void **state)
+TEST(test_ledger_policy)
 {
 	struct instance_world w;
 	json_t *reply;
 
-	(void)state;
 	open_told(&w, GROUP, HELD);
 	told.limit = (struct conserve_view){.share = 60,
 		.balance = -120,
@@ -624,7 +614,7 @@ static void test_ledger_policy(void **state)
 }
 
 /* Words about the wall clock while periods use another clock. */
-static void test_wall_clock(void **state)
+TEST(test_wall_clock)
 {
 	static const struct {
 		enum time_reason reason;
@@ -643,7 +633,6 @@ static void test_wall_clock(void **state)
 	};
 	struct instance_world w;
 
-	(void)state;
 	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		told.keeper.reason = rows[i].reason;
@@ -657,11 +646,10 @@ static void test_wall_clock(void **state)
 }
 
 /* The rest of a drawn quota is that of the group and of etcd, and at most the whole. */
-static void test_drawn(void **state)
+TEST(test_drawn)
 {
 	struct instance_world w;
 
-	(void)state;
 	open_told(&w, "", "{'name': 'day', 'allocator': 'quota', 'total': '1GB'}");
 	told.quota = (struct quota_view){.remaining = 400, .spent = 10, .pace = 2000};
 	show_expect(show_ask(&w, "/weir/quota", "day"),
@@ -696,7 +684,7 @@ static void test_drawn(void **state)
 }
 
 /* When a period ends, by the clock that periods go by. */
-static void test_period_ends(void **state)
+TEST(test_period_ends)
 {
 	static const struct {
 		uint64_t wall_s, period;
@@ -715,7 +703,6 @@ static void test_period_ends(void **state)
 			"{'period_number': null, 'period_ends_in_s': null, '...': 0}"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct instance_world w;
 
@@ -753,7 +740,7 @@ static json_t *explained(struct instance_world *w, const char *question)
 }
 
 /* Why a packet passes or does not, in one word. */
-static void test_explain_reasons(void **state)
+TEST(test_explain_reasons)
 {
 	static const struct {
 		const char *question, *expected;
@@ -780,7 +767,6 @@ static void test_explain_reasons(void **state)
 	};
 	struct instance_world w;
 
-	(void)state;
 	open_told(&w, "",
 		"{'name': 'waits', 'match': {'vlan': 1}, 'limit': '8kbit/s', 'burst': '600B', "
 		"'action': 'shape', 'shape': {'delay': '10s'}}, "
@@ -800,12 +786,11 @@ static void test_explain_reasons(void **state)
 }
 
 /* One question at a time, and not sooner than a moment after the one before. */
-static void test_explain_gap(void **state)
+TEST(test_explain_gap)
 {
 	static const char busy[] = "{'busy': true}";
 	struct instance_world w;
 
-	(void)state;
 	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
 	told.made_up = false;
 	show_expect(show_ask(&w, "/weir/explain", UDP("")), "{'asked': 1}");
@@ -853,13 +838,12 @@ static void finish_policies(struct instance_world *w, struct policy_txn *x)
 }
 
 /* A verdict from old policies is not sent. */
-static void test_explain_stale(void **state)
+TEST(test_explain_stale)
 {
 #define P "{'name': 'p', 'limit': '1Mbit/s'}"
 	struct instance_world w;
 	struct policy_txn *x;
 
-	(void)state;
 	open_told(&w, "", P);
 	told.made_up = false;
 	show_expect(show_ask(&w, "/weir/explain", UDP("")), "{'asked': 1}");
@@ -882,12 +866,11 @@ static void test_explain_stale(void **state)
 }
 
 /* Only the device's hash can give the class of a flow. */
-static void test_explain_hash(void **state)
+TEST(test_explain_hash)
 {
 #define HASHED "'*depends on the device\\u0027s hash*'"
 	struct instance_world w;
 
-	(void)state;
 	open_told(&w, "",
 		"{'name': 'flowed', 'match': {'vlan': 1}, 'limit': '8Mbit/s', 'burst': '30kB', "
 		"'meter': 'phantom', 'classes': {'by': 'flow', 'n': 16}}, "
@@ -908,12 +891,11 @@ static void test_explain_hash(void **state)
 }
 
 /* A capture is rejected if a worker cannot have a tap; the next one can start immediately. */
-static void test_no_taps(void **state)
+TEST(test_no_taps)
 {
 	static const char refused[] = "{'refused': 'there is no memory for it'}";
 	struct instance_world w;
 
-	(void)state;
 	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
 	for (told.taps = 0; told.taps < INSTANCE_WORKERS; told.taps++) {
 		show_expect(show_ask(&w, "/weir/capture", NULL), refused);
@@ -987,8 +969,11 @@ static unsigned family_of(const json_t *row)
 	return family;
 }
 
-/* Rows have the sender and its packets, by the addresses in them. */
-static void test_talker_rows(void **state)
+/*
+ * Rows have the sender and its packets, by the addresses in them. This test is the last one,
+ * because its frames remain in packet buffers.
+ */
+TEST(test_talker_rows)
 {
 	const struct rte_eth_rxtx_callback *callback;
 	const struct path *path;
@@ -997,7 +982,6 @@ static void test_talker_rows(void **state)
 	char number[24];
 	json_t *reply;
 
-	(void)state;
 	open_told(&w, "", "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s'}");
 	w.pieces++; /* DPDK keeps a callback that is removed */
 	path = &w.inst.workers[0].paths[0];
@@ -1026,21 +1010,4 @@ static void test_talker_rows(void **state)
 	close_told(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alarms), cmocka_unit_test(test_last_reload),
-		cmocka_unit_test(test_many_messages), cmocka_unit_test(test_reload_asked),
-		cmocka_unit_test(test_change_refused), cmocka_unit_test(test_peers_differ),
-		cmocka_unit_test(test_peers), cmocka_unit_test(test_shares),
-		cmocka_unit_test(test_ledger_state), cmocka_unit_test(test_ledger_policy),
-		cmocka_unit_test(test_wall_clock), cmocka_unit_test(test_drawn),
-		cmocka_unit_test(test_period_ends), cmocka_unit_test(test_explain_reasons),
-		cmocka_unit_test(test_explain_gap), cmocka_unit_test(test_explain_stale),
-		cmocka_unit_test(test_explain_hash), cmocka_unit_test(test_no_taps),
-		cmocka_unit_test(
-			test_talker_rows), /* whose frames may be found in buffers after it */
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

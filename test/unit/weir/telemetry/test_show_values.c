@@ -68,11 +68,10 @@ static void assert_delay_us(double got, double us)
 		fail_msg("%f us, expected %f", got, us);
 }
 
-static void test_devices(void **state)
+TEST(test_devices)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	show_expect(show_ask(&w, "/weir/drops", NULL),
 		"{'rx_missed': 300, 'rx_no_buffer': 3000, 'rx_errors': 30000, "
@@ -91,7 +90,7 @@ static void test_devices(void **state)
 	instance_world_close(&w);
 }
 
-static void test_workers(void **state)
+TEST(test_workers)
 {
 	static const char *const drops[] = {"limit", "quota", "unmarkable", "unparsed", "unmatched",
 		"tx_full", "ring_full", "oversize", "truncated", "queue_full", "pool_full", "codel",
@@ -101,7 +100,6 @@ static void test_workers(void **state)
 	struct instance_world w;
 	json_t *reply, *worker;
 
-	(void)state;
 	instance_world_open(&w,
 		"{'name': 'p', 'match': {'proto': 'udp', 'dst-port': 53}, 'limit': '60/min', "
 		"'count': 'packets'}");
@@ -143,7 +141,7 @@ static void test_workers(void **state)
 }
 
 /* The balance of a wire has its paths alone; an alarm names the wire. */
-static void test_balance(void **state)
+TEST(test_balance)
 {
 	static const char of_wire[] = "{'wire': 'w', 'received': 400, 'transmitted': 240, "
 				      "'dropped': 56, 'waiting': 40, 'missing': 64, 'surplus': 0, "
@@ -152,7 +150,6 @@ static void test_balance(void **state)
 	struct instance_world w;
 	json_t *reply;
 
-	(void)state;
 	instance_world_open(&w, "");
 	for (unsigned k = 1; k <= 2 * INSTANCE_WORKERS; k++) {
 		struct path *path = &w.inst.workers[(k - 1) / 2].paths[(k - 1) % 2];
@@ -231,12 +228,11 @@ static void check_bins(const json_t *reply, unsigned n)
 }
 
 /* How long packets have waited, over all workers; and whether that is what was promised. */
-static void test_delays(void **state)
+TEST(test_delays)
 {
 	struct instance_world w;
 	json_t *reply, *slo;
 
-	(void)state;
 	instance_world_open(&w, "{'name': 'p', 'match': {'vlan': 9}, 'limit': '8Mbit/s', "
 				"'action': 'shape', 'shape': {'delay': '50ms'}, "
 				"'slo': {'p99': '5ms'}}");
@@ -277,13 +273,12 @@ static void test_delays(void **state)
 }
 
 /* By how much each worker is late to let packets go. */
-static void test_lateness(void **state)
+TEST(test_lateness)
 {
 	struct shaper_counts *counts;
 	struct instance_world w;
 	json_t *reply, *worker;
 
-	(void)state;
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s', 'action': 'shape', "
 				"'shape': {'delay': '50ms'}}");
 	counts = (struct shaper_counts *)(uintptr_t)shaper_counts(w.inst.workers[1].shaper);
@@ -321,14 +316,13 @@ static void expect_alarm_of_peers(struct instance_world *w, uint64_t alarm_ns, b
 }
 
 /* What gossip has counted, of what comes and goes; and since when a peer is not believed. */
-static void test_gossip(void **state)
+TEST(test_gossip)
 {
 	struct gossip_counters *c;
 	struct instance_world w;
 	json_t *reply, *peer;
 	uint64_t now;
 
-	(void)state;
 	instance_world_open_more(&w, GROUP, "{'name': 'p', 'limit': '1Mbit/s'}");
 	c = (struct gossip_counters *)(uintptr_t)gossip_counters(limiter_gossip(w.inst.limiter));
 	c->sent = 2;
@@ -362,7 +356,7 @@ static void test_gossip(void **state)
 }
 
 /* Where a policy's sources are, and what was measured of each worker in the last round. */
-static void test_placement(void **state)
+TEST(test_placement)
 {
 	struct placing *placing;
 	struct instance_world w;
@@ -370,7 +364,6 @@ static void test_placement(void **state)
 	unsigned there = 0;
 	json_t *reply;
 
-	(void)state;
 	instance_world_open(&w,
 		"{'name': 'p', 'limit': '1Mbit/s', 'action': 'shape', "
 		""
@@ -416,14 +409,13 @@ static void test_placement(void **state)
 }
 
 /* What each thread takes of a CPU, and the process of memory. */
-static void test_process(void **state)
+TEST(test_process)
 {
 	struct instance_world w;
 	json_t *reply, *pool;
 	uint64_t began;
 	size_t i;
 
-	(void)state;
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	show_expect(show_ask(&w, "/weir/process", NULL),
 		"{'limiter': 'test', 'share_of_s': 1.0, 'workers': [{'busy_share': null, "
@@ -462,7 +454,7 @@ static void test_process(void **state)
 }
 
 /* One page after the other is all that is kept, each once and in its order. */
-static void test_events(void **state)
+TEST(test_events)
 {
 	const unsigned n = 300;
 	uint64_t began = events_number(), at;
@@ -471,7 +463,6 @@ static void test_events(void **state)
 	json_t *reply;
 	char first[32];
 
-	(void)state;
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	began = events_number();
 	for (unsigned i = 0; i < n; i++)
@@ -515,12 +506,11 @@ static void test_events(void **state)
 }
 
 /* What has been said lately is kept: who asks for what is gone is told all of that. */
-static void test_events_gone(void **state)
+TEST(test_events_gone)
 {
 	const uint64_t began = events_number();
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	while (events_number() < began + 2 * EVENTS_KEPT)
 		event(GOSSIP_BUFFER_SMALL, event_count("bytes", events_number()),
@@ -542,7 +532,7 @@ static void test_events_gone(void **state)
 }
 
 /* What is not kept, or not what the file says, is an alarm for as long as it is so. */
-static void test_kept(void **state)
+TEST(test_kept)
 {
 	char refused[] = "w.json:3: limit: no\nw.json:4: nor this\n", trouble[] = "no space";
 	char directory[] = "/state";
@@ -551,7 +541,6 @@ static void test_kept(void **state)
 	json_t *reply;
 	const char *alarm;
 
-	(void)state;
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	w.inst.file = w.file;
 	w.inst.kept = &kept;
@@ -597,7 +586,7 @@ static json_int_t first_row_at(const json_t *page, const char *name)
 }
 
 /* What a policy counted in a place that it has left is its own, each number under its name. */
-static void test_before(void **state)
+TEST(test_before)
 {
 	static const struct policy_totals before = {.passed_packets = 1,
 		.passed_bytes = 2,
@@ -619,7 +608,6 @@ static void test_before(void **state)
 	struct instance_world w;
 	json_t *page;
 
-	(void)state;
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	w.inst.carried_over[w.inst.slots.of[0]].before = before;
 	show_expect(show_ask(&w, "/weir/policy", "p"),
@@ -646,11 +634,10 @@ static void test_before(void **state)
 }
 
 /* What policies that are gone by now have counted is not lost. */
-static void test_gone(void **state)
+TEST(test_gone)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	w.inst.gone.passed_packets = 5;
 	w.inst.gone.dropped_packets = 6;
@@ -660,23 +647,4 @@ static void test_gone(void **state)
 	instance_world_close(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_devices),
-		cmocka_unit_test(test_workers),
-		cmocka_unit_test(test_balance),
-		cmocka_unit_test(test_delays),
-		cmocka_unit_test(test_lateness),
-		cmocka_unit_test(test_gossip),
-		cmocka_unit_test(test_placement),
-		cmocka_unit_test(test_process),
-		cmocka_unit_test(test_events),
-		cmocka_unit_test(test_events_gone),
-		cmocka_unit_test(test_kept),
-		cmocka_unit_test(test_before),
-		cmocka_unit_test(test_gone),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

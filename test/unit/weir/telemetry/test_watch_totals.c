@@ -35,7 +35,7 @@ static void expect_event(uint64_t number, const char *name, const char *policy)
 	json_decref(row);
 }
 
-static void test_each_level(void **state)
+TEST(test_each_level)
 {
 	static const struct {
 		uint64_t one, two; /* totals, of which GIGA is left; 0: as before */
@@ -59,7 +59,6 @@ static void test_each_level(void **state)
 	struct instance_world w;
 	uint64_t now = 100 * SECOND_NS, number;
 
-	(void)state;
 	assert_non_null(mkdtemp(directory));
 	snprintf(store, sizeof(store), "%s/store", directory);
 	snprintf(more, sizeof(more), "'ledger': {'store': '%s'}, ", store);
@@ -91,23 +90,14 @@ static void test_each_level(void **state)
 }
 
 /* A box without a total is never looked at. */
-static void test_none(void **state)
+TEST(test_none)
 {
 	struct instance_world w;
 
-	(void)state;
 	instance_world_open(&w, "{'name': 'none', 'limit': '1Mbit/s'}");
 	assert_true(watch_totals_next(&w.inst) == UINT64_MAX);
 	assert_false(watch_totals(&w.inst, 100 * SECOND_NS));
 	instance_world_close(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_level),
-		cmocka_unit_test(test_none),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

@@ -24,12 +24,11 @@ static int parse_scenario_text(const char *text, char *said, struct scenario **o
 	return ret;
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	struct scenario *s;
 	char said[1024];
 
-	(void)state;
 	assert_int_equal(parse_scenario_text("{" BASE "," TRAFFIC "}", said, &s), 0);
 	assert_int_equal(s->n_limiters, 2);
 	assert_string_equal(s->limiters[1].name, "l2");
@@ -45,14 +44,13 @@ static void test_defaults(void **state)
 }
 
 /* Virtual time has no time of day, for any policy. */
-static void test_no_schedules(void **state)
+TEST(test_no_schedules)
 {
 	static const char other[] = "{\"name\":\"q\",\"limit\":\"1Mbit/s\",\"match\":{\"vlan\":1}}";
 	static const char one[] =
 		"{\"name\":\"p\",\"limit\":\"1Mbit/s\",\"schedule\":{\"zone\":\"UTC\","
 		"\"entries\":[{\"from\":\"08:00\",\"to\":\"18:00\",\"limit\":\"2Mbit/s\"}]}}";
 
-	(void)state;
 	for (unsigned at = 0; at < 2; at++) {
 		char said[1024], text[1024], place[64];
 		struct scenario *s;
@@ -67,12 +65,11 @@ static void test_no_schedules(void **state)
 	}
 }
 
-static void test_ledger(void **state)
+TEST(test_ledger)
 {
 	struct scenario *s;
 	char said[1024];
 
-	(void)state;
 	assert_int_equal(parse_scenario_text("{" BASE "," TRAFFIC "}", said, &s), 0);
 	assert_int_equal(s->commit_ns, 2000000);
 	assert_int_equal(s->n_workers, 1);
@@ -103,12 +100,11 @@ static void test_ledger(void **state)
 	scenario_free(s);
 }
 
-static void test_everything(void **state)
+TEST(test_everything)
 {
 	struct scenario *s;
 	char said[1024];
 
-	(void)state;
 	assert_int_equal(
 		parse_scenario_text(
 			"{\"name\":\"x\",\"seed\":7,\"duration\":\"20s\",\"warmup\":\"2s\","
@@ -158,12 +154,11 @@ static void test_everything(void **state)
 	"\"quota\"" members "}]," TRAFFIC more "}"
 
 /* Totals have the keys that a configuration's have. */
-static void test_totals(void **state)
+TEST(test_totals)
 {
 	struct scenario *s;
 	char said[1024];
 
-	(void)state;
 	assert_int_equal(parse_scenario_text(WITH_TOTAL(",\"total\":\"5M\",\"count\":\"packets\","
 							"\"period\":\"24h\",\"limit\":\"10/s\"",
 						     ",\"expect\":{\"spent_ratio\":[0,1]},"
@@ -179,7 +174,7 @@ static void test_totals(void **state)
 }
 
 /* Wrong scenarios, and the places in their messages. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct {
 		const char *text, *said;
@@ -288,7 +283,6 @@ static void test_refused(void **state)
 		{"{" BASE "," TRAFFIC ",\"expect\":{\"jain\":[1,0]}}", "expect.jain: an array"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char said[1024] = "";
 		struct scenario *s;
@@ -298,18 +292,4 @@ static void test_refused(void **state)
 		if (!strstr(said, rows[i].said))
 			fail_msg("%s\nsaid %s\nnot %s", rows[i].text, said, rows[i].said);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_everything),
-		cmocka_unit_test(test_no_schedules),
-		cmocka_unit_test(test_ledger),
-		cmocka_unit_test(test_totals),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
