@@ -3,8 +3,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-
 #define TESTS_MAX 128
 
 static struct CMUnitTest tests[TESTS_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * cmocka wants its own includes first, in this order.
+ * Includes, constants and macros of all tests. cmocka needs its own includes first, in this order.
  */
 #ifndef WEIR_TEST_CHECK_H
 #define WEIR_TEST_CHECK_H
@@ -14,7 +14,24 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Test cases and stubs do not use all of their parameters. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* Elements of an array. */
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Times in ns, and ticks of a clock of 1 GHz. */
+#define MS     UINT64_C(1000000)
+#define SECOND (1000 * MS)
+#define GHZ    SECOND
 
 /*
  * Seeds or rounds of a property test: an eighth where a sanitizer makes each take several times as
@@ -43,7 +60,7 @@
 	{                                                                                   \
 		add_test(&(struct CMUnitTest){#name, name, before, after, NULL}, __LINE__); \
 	}                                                                                   \
-	static void name(__attribute__((unused)) void **state)
+	static void name(void **state)
 
 /* Sets the functions that are called before the first test and after the last one. */
 #define TEST_GROUP(before, after)                                     \

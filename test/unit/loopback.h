@@ -9,9 +9,6 @@
 #include "check.h"
 
 #include <sched.h>
-#include <stdbool.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <arpa/inet.h>
 #include <net/if.h>

@@ -3,8 +3,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include "base/bitmap.h"
 #include "base/prng.h"
 
@@ -32,7 +30,7 @@ TEST(test_random_sets)
 		uint64_t bits[BITS / 64 + 1];
 		bool set[BITS];
 
-		assert_in_range(bitmap_words(n), 1, sizeof(bits) / sizeof(*bits));
+		assert_in_range(bitmap_words(n), 1, COUNT(bits));
 		memset(bits, n % 2 ? 0xff : 0, sizeof(bits)); /* of odd ones all, and beyond too */
 		memset(set, n % 2, sizeof(set));
 		expect_alike(bits, set, n);

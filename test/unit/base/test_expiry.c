@@ -60,7 +60,7 @@ TEST(end_is_exclusive_and_a_clock_set_back_is_past)
 		{0, UINT64_MAX, UINT64_MAX, false},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct expiry expiry;
 
 		expiry_init(&expiry, rows[i].until, rows[i].span);

@@ -5,9 +5,6 @@
  */
 #include "check.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/name_table.h"
 #include "base/prng.h"
 
@@ -71,7 +68,6 @@ TEST(come_and_go)
 
 static int make_names(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < NAMES; i++)
 		snprintf(names[i], sizeof(names[i]), "p%u", i);
 	return 0;

@@ -7,7 +7,6 @@
 #include "check.h"
 
 #include <float.h>
-#include <string.h>
 
 #include "base/counter.h"
 #include "base/hash.h"
@@ -82,7 +81,7 @@ TEST(test_below)
 	};
 	struct prng prng, next;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		prng = prng_before(rows[i].number << 32);
 		assert_int_equal(prng_below(&prng, rows[i].bound), rows[i].result);
 	}
@@ -127,7 +126,7 @@ TEST(test_names)
 		{"foobar", 0xbf9cf968, UINT64_C(0x85944171f73967e8)},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		uint64_t hash = HASH64_BASIS;
 
 		for (const char *at = rows[i].text; *at; at++)

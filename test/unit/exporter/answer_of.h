@@ -8,9 +8,6 @@
 
 #include "check.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "metrics.h"
 
 #define PART_MOST 65536 /* bytes */

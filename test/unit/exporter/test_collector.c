@@ -5,15 +5,11 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "collector.h"
 #include "netflow/netflow.h"
@@ -99,7 +95,7 @@ TEST(test_addresses)
 		"localhost:2055", "[::1]", "127.0.0.1:http", "127.0.0.1:70000"};
 	struct collector collector;
 
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+	for (size_t i = 0; i < COUNT(wrong); i++)
 		if (collector_open(&collector, wrong[i]) != -EINVAL)
 			fail_msg("%s", wrong[i]);
 	assert_int_equal(collector_open(&collector, "[2001:db8::1]:2055"), 0);

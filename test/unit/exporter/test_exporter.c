@@ -5,11 +5,7 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "accept.h"
 #include "answer_of.h"
@@ -165,7 +161,7 @@ TEST(test_caps)
 	} rows[] = {{UINT_MAX, 100, 7, 3, 8 + 2 + 1 + 4}, {3, 1, 3, 1, 8 + 2 + 1 + 2},
 		{0, 0, 0, 0, 8 + 2 + 1 + 1}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct world world = {.policies = 7, .peers = 3};
 		struct metrics_of of;
 
@@ -312,7 +308,7 @@ TEST(test_parents)
 			"weir_policy_parent_info{limiter=\"l\",policy=\"p\",parent=\"top\"} 1\n"},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char *text = written(TEXT_PROMETHEUS, "l", rows[i].document);
 
 		if (text)
@@ -364,7 +360,7 @@ TEST(test_accept)
 	};
 	char longest[6000];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+	for (size_t i = 0; i < COUNT(cases); i++)
 		if (accept_format(cases[i].header) != cases[i].want)
 			fail_msg("%s", cases[i].header);
 	memset(longest, 'a', sizeof(longest) - 1);
@@ -389,10 +385,10 @@ TEST(test_hosts)
 	char longest[600];
 
 	assert_true(host_allowed(&names, NULL));
-	for (unsigned i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+	for (unsigned i = 0; i < COUNT(ours); i++)
 		if (!host_allowed(&names, ours[i]))
 			fail_msg("\"%s\" is refused", ours[i]);
-	for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
+	for (unsigned i = 0; i < COUNT(others); i++)
 		if (host_allowed(&names, others[i]))
 			fail_msg("\"%s\" is allowed", others[i]);
 	memset(longest, 'a', sizeof(longest));

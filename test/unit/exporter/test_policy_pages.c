@@ -5,11 +5,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "answer_of.h"
 #include "base/prng.h"
 #include "metrics.h"
@@ -19,7 +14,7 @@
 static const char *const random_columns[] = {"name", "count", "limit_per_s", "local_limit_per_s",
 	"peers_lost", "passed_packets", "passed_units", "dropped_units", "waiting_packets",
 	"parent", "exceeding", "unknown", "demand_per_s", "red_units"};
-#define RANDOM_COLUMNS (sizeof(random_columns) / sizeof(*random_columns))
+#define RANDOM_COLUMNS (COUNT(random_columns))
 
 static json_t *random_value(struct prng *prng, const char *column, unsigned row)
 {
@@ -173,7 +168,7 @@ TEST(test_malformed)
 		"{\"columns\":[1],\"policies\":[[[]]]}", "{\"columns\":[1],\"policies\":[{}]}"};
 	size_t n;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_int_equal(read_page(bad[i], SIZE_MAX, &n), -EBADMSG);
 	for (size_t most = 0; most < 4; most++) {
 		assert_int_equal(read_page(good, most, &n), 0);

@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "answer_of.h"
 #include "base/wire.h"
 #include "records.h"
@@ -86,7 +82,7 @@ static unsigned take_set(
 		collector->templates += set == 0 ? 3 : 1;
 		return set == 0 ? 3 : 1;
 	}
-	assert_true(set - 256 < sizeof(bytes) / sizeof(*bytes) && collector->templates >= 5);
+	assert_true(set - 256 < COUNT(bytes) && collector->templates >= 5);
 	for (size_t each = bytes[set - 256]; n >= each; n -= each, at += each, records++)
 		if (set == 260)
 			memcpy(collector->limiter, at + 4, sizeof(collector->limiter));
@@ -403,7 +399,7 @@ TEST(test_limits)
 		{"flows", "1000", "5", "1000 flows/s", 139},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct scene *scene = new_scene();
 		struct world world = usual;
 

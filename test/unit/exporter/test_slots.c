@@ -6,9 +6,6 @@
  */
 #include "check.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
@@ -48,7 +45,7 @@ TEST(test_addresses)
 		{"::2", "::1", false},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		if ((key_of(rows[i].one) == key_of(rows[i].other)) != rows[i].same)
 			fail_msg("%s and %s", rows[i].one, rows[i].other);
 	assert_true(slot_is_loopback(key_of("::1")) && !slot_is_loopback(key_of("192.0.2.1")));

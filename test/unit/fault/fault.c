@@ -206,7 +206,6 @@ int __wrap_vasprintf(char **text, const char *format, va_list args)
 int __wrap___vasprintf_chk(char **text, int flag, const char *format, va_list args);
 int __wrap___vasprintf_chk(char **text, int flag, const char *format, va_list args)
 {
-	(void)flag;
 	return print_text(text, "vasprintf", CALLER, format, args);
 }
 
@@ -216,7 +215,6 @@ int __wrap___asprintf_chk(char **text, int flag, const char *format, ...)
 	va_list args;
 	int len;
 
-	(void)flag;
 	va_start(args, format);
 	len = print_text(text, "asprintf", CALLER, format, args);
 	va_end(args);

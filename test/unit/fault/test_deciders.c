@@ -23,7 +23,6 @@
 
 #define NODES    4
 #define POLICIES 3
-#define GHZ      UINT64_C(1000000000)
 #define UNSAID   8 /* what is to be said to peers is made again with the next tick */
 
 static int make_hierarchy(const void *argument)
@@ -34,7 +33,6 @@ static int make_hierarchy(const void *argument)
 	struct hierarchy *hierarchy;
 	int rc = hierarchy_create(nodes, 3, &hierarchy);
 
-	(void)argument;
 	assert_true((rc == 0) == (hierarchy != NULL));
 	hierarchy_destroy(hierarchy);
 	return rc;
@@ -166,7 +164,6 @@ static int make_engine(const void *argument)
 	struct engine engine = {0};
 	int rc = engine_states_alloc(&engine, 2, POLICIES);
 
-	(void)argument;
 	for (unsigned p = 0; p < POLICIES; p++)
 		policies[p] = (struct policy){.limit_bps = 8000000,
 			.burst_bytes = 100000,

@@ -170,7 +170,6 @@ static int differ(const void *argument)
 	struct config_diff *diff = NULL;
 	int rc = config_diff(before, after, "w.json", nowhere, &diff);
 
-	(void)argument;
 	if (rc == 0)
 		assert_int_equal(diff->added, 4);
 	config_diff_free(diff);
@@ -326,7 +325,6 @@ static int requests(const void *argument)
 	char name[ETCD_NAME_MAX];
 	unsigned n = 0;
 
-	(void)argument;
 	do {
 		snprintf(name, sizeof(name), "budget-%u", n);
 		ask = asks_find(&asks, name);
@@ -345,7 +343,6 @@ static int offload(const void *argument)
 	struct offload offload;
 	int rc = offload_start(&offload);
 
-	(void)argument;
 	if (rc == 0)
 		assert_true(offload_stop(&offload, 60000));
 	return rc;
@@ -355,7 +352,6 @@ static int talkers(const void *argument)
 {
 	struct talkers *talkers = talkers_create(100, 1);
 
-	(void)argument;
 	talkers_free(talkers);
 	return talkers ? 0 : -ENOMEM;
 }
@@ -381,7 +377,6 @@ static int roster(const void *argument)
 	struct roster *roster = NULL;
 	int rc = group_keys_roster(&before->gossip, &roster);
 
-	(void)argument;
 	roster_destroy(roster);
 	return rc;
 }
@@ -480,7 +475,6 @@ static struct config *config_of(const char *text)
 
 static int setup(void **state)
 {
-	(void)state;
 	fault_take_json();
 	/* And libcurl's, of which the first to ask for it says where it is from. */
 	if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, free, realloc, strdup, calloc))
@@ -511,7 +505,6 @@ static int teardown(void **state)
 {
 	char command[64];
 
-	(void)state;
 	config_free(before);
 	config_free(after);
 	fclose(nowhere);

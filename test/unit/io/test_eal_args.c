@@ -5,9 +5,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "eal_args.h"
 
 static bool is_told(const struct config *config, const char *argument)
@@ -35,7 +32,7 @@ TEST(names_of_pages)
 	config->n_eal = 1;
 	config->eal[0] = (char[]){"-m"};
 	assert_true(is_told(config, "--huge-unlink=always"));
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+	for (size_t i = 0; i < COUNT(others); i++) {
 		char argument[32];
 
 		snprintf(argument, sizeof(argument), "%s", others[i]);

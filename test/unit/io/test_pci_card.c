@@ -5,10 +5,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <sys/stat.h>
 
 #include "pci_card.h"
@@ -30,10 +26,9 @@ static int begin(void **state)
 	static const char *const parts[] = {
 		"/sys", "/sys/bus", "/sys/bus/pci", "/sys/bus/pci/devices"};
 
-	(void)state;
 	if (!mkdtemp(root))
 		return -1;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+	for (size_t i = 0; i < COUNT(parts); i++)
 		make(parts[i]);
 	return 0;
 }
@@ -42,7 +37,6 @@ static int end(void **state)
 {
 	char command[64];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	return system(command);
 }
@@ -111,7 +105,7 @@ TEST(advice)
 	expect_advice("net_null0", "");
 	expect_advice("xdp:eth1", "");
 	expect_advice(CARD ",x=1", ": there is no card at " CARD " (lspci -D lists them)");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		put_card(rows[i].driver);
 		expect_advice(CARD ",x=1", rows[i].words);
 		take_card();

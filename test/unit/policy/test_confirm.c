@@ -3,8 +3,6 @@
  */
 #include "policy/confirm.h"
 
-#include <errno.h>
-
 #include "check.h"
 
 enum what { CHANGE, ACCEPT, DUE, UNDO, LEFT, MAY };
@@ -65,7 +63,7 @@ TEST(each_step)
 {
 	struct confirm confirm = {0};
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+	for (size_t i = 0; i < COUNT(steps); i++) {
 		int64_t got = do_step(&confirm, &steps[i]);
 
 		if (got != steps[i].want || confirm.running != steps[i].running ||

@@ -5,8 +5,6 @@
  */
 #include "check.h"
 
-#include <unistd.h>
-
 #include "config_cases.h"
 
 #include "config/compare.h"
@@ -94,7 +92,7 @@ TEST(test_lines)
 	int fd = mkstemp(path);
 
 	assert_true(fd >= 0);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		char *text = with_quotes(cases[i].after), *messages = NULL;
 		size_t size;
 		FILE *err = open_memstream(&messages, &size);
@@ -135,7 +133,7 @@ TEST(test_keys_may_change)
 			"'identity_file': '/j', 'identities': 'optional'}, ",
 			""),
 	};
-	const unsigned n = sizeof(documents) / sizeof(documents[0]);
+	const unsigned n = COUNT(documents);
 
 	for (unsigned i = 0; i < n * n; i++) {
 		struct config *old = load_config(documents[i / n]);
@@ -243,7 +241,7 @@ TEST(test_fixed)
 		{ETCD("'https://e'], 'insecure': true"), "insecure"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < COUNT(cases); i++)
 		refuse_change(LIMITER(KEYS, ""), cases[i].document, cases[i].place);
 	refuse_change(LIMITER(KEYS "'ledger': {'overlay': {'edges': [['me', 'you']]}}, ", ""),
 		LIMITER(KEYS "'ledger': {'overlay': {'edges': [['you', 'me']]}}, ", ""),
@@ -255,7 +253,7 @@ TEST(test_fixed)
 		LIMITER(THREE "'ledger': {'overlay': {'edges': [['me', 'you'], ['me', 'they']]}}, ",
 			""),
 		"ledger.overlay");
-	for (size_t i = 0; i < sizeof(etcds) / sizeof(etcds[0]); i++) {
+	for (size_t i = 0; i < COUNT(etcds); i++) {
 		char place[64];
 
 		snprintf(place, sizeof(place), "ledger.etcd.%s", etcds[i].key);
@@ -356,7 +354,7 @@ TEST(test_fixed_parts)
 			"gossip.roster[0].address"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < COUNT(cases); i++)
 		refuse_change(cases[i].a, cases[i].b, cases[i].place);
 }
 
@@ -461,7 +459,7 @@ TEST(test_keys)
 			POLICY_MATCH | POLICY_TERMS | POLICY_ANEW},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		for (int back = 0; back < 2; back++) {
 			char documents[2][512];
 			struct config_diff *diff;
@@ -548,7 +546,7 @@ TEST(test_overlaps)
 		{"'proto': 'tcp'", "'dst': '10.0.0.0/8'", true},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char documents[2][1024];
 		struct config *configs[2];
 		const char *members[] = {rows[i].a, rows[i].b};
@@ -605,7 +603,7 @@ TEST(test_retargets)
 		{P("a", "1Mbit/s", "4") ", " BESIDE("3"), BESIDE("3"), 99, false},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		static const bool keeps[] = {true, true, true, true};
 		char documents[2][2048];
 		struct config *old, *new;

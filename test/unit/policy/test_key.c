@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <sodium.h>
 
 #include "config_cases.h"

@@ -5,10 +5,6 @@
  */
 #include "check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/hash.h"
 #include "policy/names.h"
 

@@ -5,9 +5,6 @@
  */
 #include "check.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "allocate/allocate.h"
 #include "policy/kind.h"
 #include "policy/key.h"
@@ -60,7 +57,7 @@ TEST(test_fixed)
 		{24 * HOUR, INT64_MIN, 1},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct policy policy = quota_policy(PERIOD_FIXED, rows[i].period_ns);
 		int64_t length = (int64_t)(rows[i].period_ns / 1000000000);
 		uint64_t number = period_number(&policy, rows[i].unix_s);
@@ -94,7 +91,7 @@ TEST(test_month)
 	};
 	struct policy policy = quota_policy(PERIOD_MONTH, 0);
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		uint64_t number = rows[i].number;
 
 		if (period_number(&policy, rows[i].begins) != number ||

@@ -715,7 +715,7 @@ TEST(test_window_as_written)
 		{", 'limit': '100/min', 'count': 'flows', 'meter': 'hybrid', 'window': '6s'", 6},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char text[1024];
 		struct config *config;
 
@@ -745,7 +745,7 @@ TEST(test_per_bits)
 		{"src/128", 32, 128},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *config;
 		char document[512];
 
@@ -800,7 +800,7 @@ TEST(test_meter_by_its_row)
 	};
 
 	for (enum meter_kind kind = 0; kind < METER_CREDIT; kind++) {
-		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		for (size_t i = 0; i < COUNT(rows); i++) {
 			unsigned abilities = rows[i].abilities;
 			bool kept = abilities == METER_PER_SOURCE && kind == METER_TOKEN_BUCKET;
 			char document[512];
@@ -833,7 +833,7 @@ TEST(test_timed)
 		{", 'limit': '10Mbit/s', 'parent': 'top', 'action': 'shape'", false},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char document[512];
 		struct config *config;
 

@@ -6,9 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "made_zone.h"
 #include "policy/schedule.h"
 
@@ -84,7 +81,7 @@ static const struct row rows[] = {
 
 TEST(test_changes)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct zone *zone = zone_by(rows[i].rule);
 		struct schedule_entry entries[3];
 		struct schedule schedule;
@@ -206,7 +203,7 @@ TEST(test_clashes)
 			{0, 1, AT(1, 0)}},
 	};
 
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+	for (size_t i = 0; i < COUNT(wrong); i++) {
 		struct schedule_entry entries[3];
 		struct schedule schedule;
 		struct schedule_clash clash;
@@ -260,7 +257,7 @@ TEST(test_days)
 		{"", -1}, {"mon,", -1}, {",mon", -1}, {"mon-", -1}, {"monday", -1}, {"mon fri", -1},
 		{"weekdays", -1}, {"mon--fri", -1}, {"mon-fri-sun", -1}};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+	for (size_t i = 0; i < COUNT(texts); i++) {
 		uint8_t days = 0;
 		int ret = schedule_parse_days(texts[i].text, &days);
 
@@ -279,7 +276,7 @@ TEST(test_times)
 		{"08:00:60", -1}, {"0800", -1}, {"", -1}, {"08:00pm", -1}, {"25:00", -1},
 		{"08:00:", -1}};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+	for (size_t i = 0; i < COUNT(texts); i++) {
 		uint32_t time = 0;
 		int ret = schedule_parse_time(texts[i].text, &time);
 

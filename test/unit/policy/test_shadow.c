@@ -82,7 +82,7 @@ TEST(test_unparsed)
 		{BOX "'shadow': true}", UNPARSED_STRICT},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *config = load(cases[i].document);
 
 		assert_int_equal(config_unparsed(config), cases[i].action);

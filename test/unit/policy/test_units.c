@@ -5,9 +5,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <inttypes.h>
-
 #include "base/hash.h"
 #include "policy/units.h"
 
@@ -223,7 +220,7 @@ TEST(test_count_rate)
 		{"/d", -EINVAL, 0, 0, NULL},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		const char *again = cases[i].again ? cases[i].again : cases[i].text;
 		char text[UNITS_TEXT_MAX];
 		uint64_t eighths = 77;
@@ -269,7 +266,7 @@ TEST(test_nearest)
 		{"9007199254740993.1/s", "1G/s"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		char nearest[UNITS_TEXT_MAX];
 		uint64_t eighths;
 		uint32_t seconds;
@@ -326,7 +323,7 @@ static const struct {
 
 TEST(test_format)
 {
-	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+	for (size_t i = 0; i < COUNT(formats); i++) {
 		char text[UNITS_TEXT_MAX];
 		uint64_t back;
 

@@ -7,15 +7,11 @@
 #include "check.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "policy/config.h"
 #include "policy/value.h"
 
-#define X63         "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
+#define X63 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 
 TEST(test_names)
 {

@@ -6,9 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "made_zone.h"
 #include "policy/zone_rule.h"
 
@@ -22,9 +19,9 @@ TEST(test_names)
 		"Europe//Berlin", "Europe/", "Europe Berlin", ".", "a.b",
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
 
-	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+	for (size_t i = 0; i < COUNT(good); i++)
 		assert_true(zone_name_valid(good[i]));
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		if (zone_name_valid(bad[i]))
 			fail_msg("%s is taken", bad[i]);
 }
@@ -61,7 +58,7 @@ static const struct rule_row rule_rows[] = {
 
 TEST(test_rules)
 {
-	for (size_t i = 0; i < sizeof(rule_rows) / sizeof(*rule_rows); i++) {
+	for (size_t i = 0; i < COUNT(rule_rows); i++) {
 		const struct rule_row *row = &rule_rows[i];
 		struct zone_rule rule;
 		int64_t until, before, here, after;
@@ -103,7 +100,7 @@ TEST(test_no_rules)
 		"CET-1:00:00:00"};
 	struct zone_rule rule;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		if (zone_rule_parse(bad[i], &rule) != -EINVAL)
 			fail_msg("%s is taken", bad[i]);
 }
@@ -148,7 +145,7 @@ TEST(test_format)
 		{"XXX11", -11 * HOUR, 1795397122, "2026-11-22T14:25:22-11:00"},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char text[ZONE_TEXT_MAX];
 		struct zone *zone = NULL;
 

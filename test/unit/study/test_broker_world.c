@@ -6,13 +6,6 @@
  */
 #include "check.h"
 
-#include <math.h>
-
-#include <inttypes.h>
-
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "broker_run.h"
 
 static const struct broker_traffic kinds[] = {
@@ -23,7 +16,7 @@ static const struct broker_traffic kinds[] = {
 	{true, 100, 10, 1, 30, 0.016, 20000},
 };
 
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define KINDS (COUNT(kinds))
 
 /* By time; as much as was asked for; at the rate that was, and members of a group together. */
 TEST(test_trace)
@@ -166,7 +159,7 @@ TEST(test_sure_is_right)
 	};
 	unsigned untried = 0, mistaken = 0, runs = 0;
 
-	for (unsigned i = 0; i < sizeof(traffics) / sizeof(traffics[0]); i++) {
+	for (unsigned i = 0; i < COUNT(traffics); i++) {
 		struct broker_case c = {.traffic = traffics[i]};
 		double capacity = broker_capacity(traffics[i].batch);
 

@@ -6,8 +6,6 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-
 #include "gdrl_run.h"
 
 #define SEEDS ROUNDS(12)
@@ -103,7 +101,7 @@ TEST(test_bad_networks)
 		{"all of it, many edges", 8, 20, 2500, 0.5, 0.5},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 			struct gdrl_case c = ring;
 
@@ -160,7 +158,7 @@ TEST(test_indicators)
 	} rows[] = {{&gdrl_utilisation, 0.1}, {&gdrl_utilisation, -0.2}, {&gdrl_loss, -0.3},
 		{&gdrl_drops, -0.1}, {&gdrl_delay, 0.1}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		for (unsigned degree = 2; degree <= 4; degree += 2)
 			for (uint64_t seed = 1; seed <= ROUNDS(3); seed++) {
 				struct gdrl_case c = ring;

@@ -6,9 +6,6 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "base/prng.h"
 #include "penalty_queue.h"
 #include "penalty_run.h"
@@ -32,7 +29,7 @@ TEST(test_tail)
 {
 	static const double loads[] = {0.1, 0.5, 0.8, 0.9, 0.98};
 
-	for (unsigned i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
+	for (unsigned i = 0; i < COUNT(loads); i++) {
 		assert_near(penalty_md1_tail(loads[i], -0.5), 1, 0);
 		assert_near(penalty_md1_tail(loads[i], 0), loads[i], 1e-12);
 		for (double x = 0.3; x < 30; x += 0.7) {
@@ -48,7 +45,7 @@ TEST(test_excess)
 	static const double loads[] = {0.3, 0.9};
 	const double step = 1.0 / 512; /* the tail breaks at whole numbers, which are met */
 
-	for (unsigned i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
+	for (unsigned i = 0; i < COUNT(loads); i++) {
 		double mean = loads[i] / (2 * (1 - loads[i])), integral = 0;
 
 		assert_near(penalty_md1_excess(loads[i], 0), mean, 1e-9);
@@ -94,7 +91,7 @@ TEST(test_line)
 	struct penalty_queue queue;
 
 	assert_int_equal(penalty_queue_init(&queue, 8 * PENALTY_HZ, 2000), 0);
-	for (unsigned i = 0; i < sizeof(packets) / sizeof(packets[0]); i++)
+	for (unsigned i = 0; i < COUNT(packets); i++)
 		assert_int_equal(penalty_queue_leave(&queue, packets[i].now, packets[i].bytes),
 			packets[i].leaves);
 	assert_int_equal(penalty_queue_init(&queue, 1024 * PENALTY_HZ, 2000), -ERANGE);
@@ -342,7 +339,7 @@ TEST(test_where_formulas_apply)
 		unsigned batch, parts, of_part; /* 0: they do not */
 	} cases[] = {{3, 2, 0}, {3, 3, 1}, {3, 1, 3}, {2, 4, 1}, {8, 4, 2}, {8, 5, 0}, {1, 7, 1}};
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct penalty_case c = usual;
 		struct penalty_bucket part;
 
@@ -369,7 +366,7 @@ TEST(test_quantiles)
 	row = (struct penalty_row){.parts = 1};
 	assert_int_equal(penalty_parts(&c), 1);
 	assert_int_equal(penalty_run(&row, &c, 1, &total), 0);
-	for (unsigned i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+	for (unsigned i = 0; i < COUNT(shares); i++) {
 		double want = floor(shares[i] * 10) * 1e5;
 
 		assert_near(penalty_quantile(&row, shares[i]), want, want / 512 + 0.5);

@@ -3,10 +3,6 @@
  */
 #include "instance_world.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <rte_eal.h>
 #include <rte_malloc.h>
 
@@ -52,9 +48,7 @@ int instance_world_start(void **state)
 		"--no-shconf", "--log-level=1", "--lcores=(0-2)@0", "--vdev=net_null0",
 		"--vdev=net_null1"};
 
-	(void)state;
-	if (sodium_init() < 0 ||
-		rte_eal_init((int)(sizeof(args) / sizeof(args[0])), (char **)(uintptr_t)args) < 0)
+	if (sodium_init() < 0 || rte_eal_init((int)(COUNT(args)), (char **)(uintptr_t)args) < 0)
 		return -1;
 	ports_config = instance_world_config("", "");
 	return instance_prepare(&ports, ports_config, NULL);
@@ -62,7 +56,6 @@ int instance_world_start(void **state)
 
 int instance_world_stop(void **state)
 {
-	(void)state;
 	instance_stop(&ports);
 	config_free(ports_config);
 	return rte_eal_cleanup();

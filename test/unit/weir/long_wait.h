@@ -24,7 +24,6 @@ uint64_t __wrap_control_now(void)
 /* The setup of each test. */
 static int wait_long(void **state)
 {
-	(void)state;
 	later_ns += 1000 * SECOND_NS;
 	return 0;
 }

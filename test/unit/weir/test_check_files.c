@@ -5,12 +5,8 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <sodium.h>
 
@@ -270,7 +266,7 @@ TEST(test_trusted)
 	put_file("store/records-journal", "");
 	put_file("file", FILE_OF("'include': ['part', 'parts'], ", HARD));
 	for (unsigned round = 0; round < ROUNDS(80); round++) {
-		const unsigned at = prng_below(&prng, sizeof(trusted) / sizeof(trusted[0]));
+		const unsigned at = prng_below(&prng, COUNT(trusted));
 		const char *name = trusted[at].name;
 		mode_t mode = trusted[at].type;
 		bool ours = change_one(name, &mode, &prng);
@@ -302,7 +298,6 @@ TEST(test_trusted)
 
 static int begin(void **state)
 {
-	(void)state;
 	strcpy(top, "/tmp/weir-check-XXXXXX");
 	return sodium_init() < 0 || !mkdtemp(top) || chdir(top);
 }
@@ -311,7 +306,6 @@ static int end(void **state)
 {
 	char command[64];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -r %s", top);
 	return system(command);
 }

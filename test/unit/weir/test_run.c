@@ -6,14 +6,10 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -43,8 +39,8 @@
 
 #define PAIRS 11 /* pairs of ports; a closed port is gone, so each limiter needs a new pair */
 
-#define FIRST  "{'name': 'first', 'match': {'vlan': 1}, 'limit': '1Mbit/s'}"
-#define SECOND "{'name': 'second', 'match': {'vlan': 2}, 'limit': '1Mbit/s'}"
+#define FIRST         "{'name': 'first', 'match': {'vlan': 1}, 'limit': '1Mbit/s'}"
+#define SECOND_POLICY "{'name': 'second', 'match': {'vlan': 2}, 'limit': '1Mbit/s'}"
 
 /* Time to wait for other threads. They usually need milliseconds. */
 #define TRIES    3000
@@ -290,7 +286,7 @@ static void *operate(void *argument)
 
 	for (unsigned i = 0; i < TRIES && !operator->running; i++, nanosleep(&moment, NULL))
 		operator->running = is_running(1) && is_running(2);
-	write_file(operator, FIRST ", " SECOND);
+	write_file(operator, FIRST ", " SECOND_POLICY);
 	send_signal(operator, SIGHUP);
 	for (unsigned i = 0; i < TRIES && !operator->reloaded; i++, nanosleep(&moment, NULL))
 		operator->reloaded = has_changed(client);
@@ -492,7 +488,7 @@ TEST(test_largest_frame)
 	struct instance inst;
 
 	assert_int_equal(instance_prepare(&inst, config, NULL), 0);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct instance borrower;
 
 		other.n_ports = rows[i][2] ? config->n_ports : 0;
@@ -579,7 +575,6 @@ static int hold_lcore(void *argument)
 {
 	const struct timespec moment = {.tv_nsec = MS_NS};
 
-	(void)argument;
 	while (!__atomic_load_n(&released, __ATOMIC_RELAXED))
 		nanosleep(&moment, NULL);
 	return 0;
@@ -617,7 +612,6 @@ static int begin(void **state)
 		"--no-telemetry", "--no-shconf", "--log-level=1", "--lcores=(0-2)@0"};
 	int n = 9;
 
-	(void)state;
 	strcpy(top, "/tmp/weir-run-XXXXXX");
 	for (unsigned i = 0; i < 2 * PAIRS + 4; i++) {
 		snprintf(vdevs[i], sizeof(vdevs[i]), "--vdev=net_null%u,no-rx=1", i);
@@ -628,7 +622,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	rmdir(top);
 	return rte_eal_cleanup();
 }

@@ -6,11 +6,6 @@
  */
 #include "instance_world.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "fault.h"
 #include "config/load.h"
 #include "event.h"
@@ -99,7 +94,7 @@ TEST(test_start)
 	assert_non_null(mkdtemp(top));
 	snprintf(store, sizeof(store), "%s/store", top);
 	assert_int_equal(store_create(store, (struct store_identity){0}), 0);
-	for (size_t i = 0; i < sizeof(boxes) / sizeof(*boxes); i++) {
+	for (size_t i = 0; i < COUNT(boxes); i++) {
 		const struct box *box = &boxes[i];
 		struct config *config;
 		char *more;

@@ -8,19 +8,14 @@
  */
 #include "classify_world.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <linux/bpf.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -757,7 +752,7 @@ TEST(test_soft_end)
 
 	need_kernel();
 	open_world(&world, &served);
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct policy policy = {.count = rows[i].count, .allocator = &divides_evenly};
 		uint64_t unit = rows[i].count == COUNT_BYTES ? FRAME_MAX : 1, passed, part;
 		struct token_bucket_params params = {
@@ -792,7 +787,7 @@ TEST(test_two_clocks)
 
 	need_kernel();
 	open_world(&world, &served);
-	for (unsigned i = 0; i < 2 * sizeof(since_s) / sizeof(since_s[0]); i++) {
+	for (unsigned i = 0; i < 2 * COUNT(since_s); i++) {
 		const struct police_end end = {at, POLICE_LEAST_BYTES, expiry_ending(2, 1)};
 		uint64_t from = at + since_s[i / 2] * SECOND_NS, passed = 0, worker = 0;
 		struct shared_bucket *shared = &plane_buckets(world.plane)[SLOT];
@@ -873,7 +868,7 @@ TEST(test_former)
 
 	need_kernel();
 	make_kept();
-	for (unsigned i = 0; i < sizeof(ago_s) / sizeof(ago_s[0]); i++) {
+	for (unsigned i = 0; i < COUNT(ago_s); i++) {
 		struct plane_former former;
 		struct plane *next;
 		struct world world, killed;
@@ -1026,7 +1021,7 @@ TEST(test_unserved)
 	};
 
 	need_kernel();
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct bypass_setup away = served;
 		struct world world;
 
@@ -1136,7 +1131,7 @@ TEST(test_of_nobody)
 		.match = {.wire = CONFIG_ANY, .vlan = CONFIG_ANY, .dscp = CONFIG_ANY, .proto = 89}};
 
 	need_kernel();
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct classifier *classifier = NULL;
 		struct bypass_setup setup = served;
 		struct world world;

@@ -7,17 +7,12 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -290,7 +285,6 @@ TEST(test_garbage)
 /* A BPF file system of this process's own. */
 static int start_test(void **state)
 {
-	(void)state;
 	if (getenv("WEIR_SEED"))
 		seed = strtoull(getenv("WEIR_SEED"), NULL, 0);
 	cpus = (unsigned)libbpf_num_possible_cpus();

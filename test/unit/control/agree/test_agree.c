@@ -6,11 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "agree/agree.h"
 #include "base/prng.h"
 #include "base/time.h"
@@ -68,7 +63,7 @@ static uint64_t digest_of_shown(const struct group *g, unsigned i)
 		struct agree_peer_view view = agree_peer(g->a[i], peer);
 		uint64_t words[] = {peer, view.heard, view.n, view.more, view.since_ns};
 
-		for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
+		for (size_t w = 0; w < COUNT(words); w++)
 			digest = (digest ^ words[w]) * UINT64_C(0x9e3779b97f4a7c15);
 		for (unsigned k = 0; k < view.n; k++) {
 			struct agree_difference d = agree_difference(g->a[i], peer, k);
@@ -293,7 +288,7 @@ TEST(test_full_leaf)
 	agree_run(g, SOON);
 	for (unsigned i = 0; i < NODES; i++)
 		assert_int_equal(differences(g, i), 0);
-	for (unsigned k = 0; k < sizeof(behind) / sizeof(behind[0]); k++) {
+	for (unsigned k = 0; k < COUNT(behind); k++) {
 		g->told[2].values[behind[k]][1]++;
 		tell_agree_again(g, 2);
 		agree_run(g, SOON);
@@ -466,7 +461,7 @@ TEST(test_clocks_are_sure)
 	uint64_t now = 100 * SECOND_NS;
 
 	set_clock(pair[0], true, 0, now);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		set_clock(pair[1], rows[i].compared, rows[i].apart ? 3 * SECOND_NS : 0, now);
 		assert_int_equal(hear_one_summary(pair, &now), rows[i].differs);
 	}
@@ -699,7 +694,7 @@ TEST(test_sections)
 	assert_int_equal(agree_set(other, group, &policy, 1, now), 0);
 	len = summary_to(other, 0, now, summary);
 	assert_int_equal(agree_hear(a, 1, now, summary, len), 0);
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		len = write_two(buf, summary, rows[i].leaf, rows[i].range, rows[i].ids);
 		assert_int_equal(agree_peer(a, 1).n, 0);
 		assert_int_equal(agree_hear(a, 1, now, buf, len), rows[i].expected);
@@ -1122,7 +1117,7 @@ TEST(test_bad_params)
 	bad[1].epoch = 0;
 	bad[2].n_policy++;
 	bad[3].n_group++;
-	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (unsigned i = 0; i < COUNT(bad); i++)
 		assert_int_equal(agree_create(&bad[i], &a), -EINVAL);
 	assert_int_equal(agree_create(&good, &a), 0);
 	agree_watch(a, 1, true);

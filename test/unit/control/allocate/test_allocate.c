@@ -3,8 +3,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include "allocate/allocate.h"
 #include "base/prng.h"
 
@@ -114,7 +112,7 @@ TEST(test_gtb)
 		{4, 2, 0.75, 0, 0.25},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct allocate_state st = {0};
 		struct situation s = {.n = rows[i].n,
 			.lost = rows[i].lost,
@@ -144,7 +142,7 @@ TEST(test_grd)
 		{3, 0, 0, 0, 1.0 / 3, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		unsigned present = rows[i].n - rows[i].lost;
 		struct allocate_state st = {0};
 		struct situation s = {.n = rows[i].n,
@@ -175,8 +173,8 @@ TEST(test_regimes)
 		{1.001 * LIMIT, true, ALLOCATE_UNBOTTLENECKED},
 	};
 
-	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t k = 0; k < COUNT(names); k++)
+		for (size_t i = 0; i < COUNT(rows); i++) {
 			struct situation s = {
 				.n = 1, .demand = rows[i].demand, .dropped = rows[i].dropped};
 			struct allocate_state st = {0};
@@ -316,7 +314,7 @@ TEST(test_fps_remembers_drops)
 {
 	static const double parts[] = {0.96, 0.6, 0.3};
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+	for (size_t i = 0; i < COUNT(parts); i++) {
 		struct situation s = {.n = 2,
 			.remote_weight = 3,
 			.remote_demand = LIMIT,
@@ -377,7 +375,7 @@ TEST(test_fps_pressure)
 		{0.5, ".x", 1},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct allocate_state st = {0};
 
 		run_drops(&st, cases[i].interval, cases[i].drops);
@@ -401,7 +399,7 @@ TEST(test_fps_room_goes_by_pressure)
 		{"xxxxxxxxxx", 1.59, 1.61},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct allocate_state st = {0};
 		double limit;
 

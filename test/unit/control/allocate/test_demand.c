@@ -3,8 +3,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include "base/prng.h"
 #include "allocate/demand.h"
 
@@ -13,7 +11,7 @@ TEST(test_keep_is_per_second)
 {
 	static const double p[] = {0.1, 0.5, 0.75, 0.999};
 
-	for (size_t i = 0; i < sizeof(p) / sizeof(p[0]); i++) {
+	for (size_t i = 0; i < COUNT(p); i++) {
 		double left = 1;
 
 		for (int k = 0; k < 20; k++)

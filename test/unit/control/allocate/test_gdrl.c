@@ -5,9 +5,6 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdbool.h>
-
 #include "allocate/gdrl.h"
 #include "base/prng.h"
 
@@ -21,7 +18,7 @@ static struct gdrl_measure gdrl_measure_of(double demand, double capacity)
 
 static const char *const names[] = {"spare", "utilisation", "loss", "drops", "delay"};
 
-#define N_NAMES (sizeof(names) / sizeof(names[0]))
+#define N_NAMES (COUNT(names))
 
 TEST(test_indicators)
 {
@@ -44,7 +41,7 @@ TEST(test_indicators)
 		{"delay", 5e6, 3e6, 20.2, 1e5},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct gdrl_indicator *indicator = gdrl_indicator_find(rows[i].name);
 		struct gdrl_measure m = gdrl_measure_of(rows[i].demand, rows[i].capacity);
 
@@ -72,7 +69,7 @@ TEST(test_few)
 		{"loss", 0.5, 0, 1, 0.5, 1},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct gdrl_indicator *indicator = gdrl_indicator_find(rows[i].name);
 		struct gdrl_measure m = gdrl_measure_of(rows[i].demand, rows[i].capacity);
 
@@ -165,7 +162,7 @@ TEST(test_step)
 			{0, 0, 0}},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct row row = rows[i];
 		struct gdrl_self self = {.indicator = &gdrl_spare,
 			.measure = gdrl_measure_of(row.demand, row.capacity),
@@ -211,7 +208,7 @@ TEST(test_nonsense_is_not_heard)
 		{NAN, 1}, {INFINITY, 1}, {1, NAN}, {1, INFINITY}, {1, 0}, {1, -1}};
 	struct gdrl_neighbour other = {0};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_false(gdrl_hear(&other, &rows[i]));
 	assert_false(other.fresh);
 	/* What is a number, however large, breaks nothing. */
@@ -332,7 +329,7 @@ TEST(test_state)
 		{"loss", 3, 0, 3e6 / 6},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct gdrl_self self = {.indicator = gdrl_indicator_find(rows[i].name),
 			.measure = gdrl_measure_of(3e6, 5e6),
 			.degree = rows[i].degree};

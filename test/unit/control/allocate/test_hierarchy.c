@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "allocate/hierarchy.h"
 #include "base/prng.h"
 
@@ -294,7 +290,7 @@ TEST(test_held)
 		double part, claims; /* of a share of 50 */
 	} rows[] = {{0.5, 25}, {0.92, 46}, {0.95, 48.75}, {0.98, 50}, {1, 50}, {2, 50}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct hierarchy_node nodes[] = {
 			{.parent = HIERARCHY_ROOT, .limit = 100, .weight = 1, .share = 100},
 			{.parent = 0,

@@ -5,8 +5,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-
 #include "book/book.h"
 
 #define KIND 7
@@ -24,7 +22,7 @@ TEST(test_written)
 		{{UINT64_MAX, UINT64_MAX}, "ffffffffffffffffffffffffffffffff"},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct book_identity read = {0};
 		char text[BOOK_IDENTITY_TEXT];
 
@@ -47,7 +45,7 @@ TEST(test_typed)
 	assert_true(book_identity_read("0123456789abcdefABCDEFabcdef0019", &identity));
 	assert_int_equal(identity.high, UINT64_C(0x0123456789abcdef));
 	assert_int_equal(identity.low, UINT64_C(0xabcdefabcdef0019));
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		if (book_identity_read(bad[i], &identity))
 			fail_msg("\"%s\" is taken", bad[i]);
 }
@@ -95,7 +93,7 @@ TEST(test_heard)
 	};
 	const struct book_identity another = {5, 5};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct book_link links[3] = {0};
 		struct book book = {.links = links, .n_edges = 3};
 		for (unsigned e = 0; e < 3; e++)

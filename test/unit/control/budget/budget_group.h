@@ -8,16 +8,10 @@
 
 #include "check.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <string.h>
-
 #include "budget/budget.h"
 
 #define N_MAX    24
 #define POLICIES 3
-#define MS       UINT64_C(1000000)
-#define SECOND   (1000 * MS)
 #define TIMEOUT  (400 * MS)
 #define TOTAL    UINT64_C(1003)
 #define CHUNK    8

@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <string.h>
-
 #include "budget_group.h"
 
 TEST(test_params)
@@ -35,7 +31,7 @@ TEST(test_params)
 	bad[3].n_policies = 2;
 	bad[4].timeout_ns = 0;
 	bad[5].epoch = UINT64_C(1) << 42;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_int_equal(budget_create(&bad[i], 0, &b), -EINVAL);
 	assert_int_equal(budget_create(&good, 0, &b), 0);
 	budget_destroy(b);
@@ -46,7 +42,7 @@ TEST(test_tree)
 {
 	static const unsigned sizes[] = {1, 2, 3, 16, 24};
 
-	for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+	for (size_t k = 0; k < COUNT(sizes); k++) {
 		struct group *g = group_new(sizes[k], 1, false);
 		unsigned ends = 0, roots = 0;
 

@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/wire.h"
 #include "budget_group.h"
 
@@ -72,7 +68,7 @@ TEST(test_heads)
 		{84, TIME_GRADES, -EBADMSG},
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct group *g = group_new(2, 1, false);
 		uint8_t buf[ROOM];
 		unsigned to;
@@ -114,7 +110,7 @@ TEST(test_round_trips)
 		{-1, 0, 0, 0},
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct group *g = group_new(2, 1, false);
 		uint8_t asked[ROOM], answer[ROOM];
 		uint64_t before, epoch, stamp, said, want;
@@ -167,7 +163,7 @@ TEST(test_terms_of_parts)
 		{600, 1, 3, TOTAL},
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct group *g = group_new(2, 1, false);
 		uint8_t buf[ROOM], *part = buf + 85;
 		unsigned to;
@@ -392,7 +388,7 @@ TEST(test_least_total_drawn)
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 60, g->now), 0);
 	assert_int_equal(budget_set_share(g->nodes[1].b, DRAWN, 40, g->now), 0);
-	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals); i++) {
+	for (size_t i = 0; i < COUNT(totals); i++) {
 		uint64_t least = totals[i] < TOTAL ? totals[i] : TOTAL;
 
 		retell_node(g, 1, DRAWN, totals[i], 0);

@@ -6,18 +6,12 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/hash.h"
 #include "base/prng.h"
 #include "budget/budget_private.h"
 
 #define N      2
 #define NAMES  24
-#define MS     UINT64_C(1000000)
 #define ROOM   600
 #define RECORD 1024
 #define QUEUE  256
@@ -244,8 +238,6 @@ static void spend_some(struct world *w, unsigned i)
 
 static bool of_any(void *context, const struct book_account *account)
 {
-	(void)context;
-	(void)account;
 	return true;
 }
 

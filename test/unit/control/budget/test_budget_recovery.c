@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/wire.h"
 #include "budget_group.h"
 

@@ -9,14 +9,12 @@
 #include "base/prng.h"
 #include "budget/timekeeper.h"
 
-#define MS     UINT64_C(1000000)
-#define SECOND (1000 * MS)
-#define HOUR   (3600 * SECOND)
-#define DAY    (24 * HOUR)
-#define YEAR   (365 * DAY)
-#define NOW    (56 * YEAR) /* since 1970 */
-#define BOOT   (3 * DAY)
-#define WAIT   (2 * SECOND)
+#define HOUR (3600 * SECOND)
+#define DAY  (24 * HOUR)
+#define YEAR (365 * DAY)
+#define NOW  (56 * YEAR) /* since 1970 */
+#define BOOT (3 * DAY)
+#define WAIT (2 * SECOND)
 
 #define GROUP_MOST 7
 
@@ -70,7 +68,7 @@ TEST(test_steps)
 		{-56 * (int64_t)YEAR, false}, /* 1970 */
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct timekeeper c = begin_alone(true);
 
 		look_alone(&c, HOUR, rows[i].step_ns, true);
@@ -93,7 +91,7 @@ TEST(test_extremes)
 {
 	static const uint64_t walls[] = {0, 1, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX};
 
-	for (size_t i = 0; i < sizeof(walls) / sizeof(walls[0]); i++) {
+	for (size_t i = 0; i < COUNT(walls); i++) {
 		struct timekeeper c = begin_alone(true);
 		struct time_reading reading = reading_at(HOUR, 0, true);
 
@@ -216,7 +214,7 @@ TEST(test_majority)
 		{"2 that have begun and 1 that runs", 3, {{B, 7}, {B, 7}, {H, 0}}, 0, TIME_STEPPED},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct timekeeper c = begin_alone(true);
 		struct time_reading reading = reading_at(HOUR, (int64_t)DAY, true);
 		struct time_word words[5];
@@ -246,7 +244,7 @@ TEST(test_outvoted)
 		{false, {{H, 0}, {S, 5}, {H, 0}}, 0, TIME_AGREES},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct timekeeper c = begin_alone(rows[i].sure);
 		struct time_reading reading = reading_at(HOUR, 0, false);
 		struct time_word words[3];
@@ -303,7 +301,7 @@ TEST(test_start)
 			TIME_BEFORE},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct time_reading reading = reading_at(rows[i].waited ? WAIT : WAIT / 2,
 			rows[i].wall * (int64_t)HOUR, rows[i].synchronised);
 		struct time_word words[4];

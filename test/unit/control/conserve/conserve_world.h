@@ -9,15 +9,11 @@
 
 #include "check.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "conserve/conserve.h"
 
 #define N_MAX    24
 #define POLICIES 40
-#define MS       UINT64_C(1000000)
 #define TICK     (100 * MS)
 #define LEASE    (2000 * MS)
 #define LIMIT    UINT64_C(1000003)

@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/wire.h"
 #include "conserve_world.h"
 
@@ -52,7 +48,7 @@ TEST(test_params)
 	bad[4].lease_ns = 0;
 	bad[5].drift_ppm = 1000000;
 	bad[6].promise = 101;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_int_equal(conserve_create(&bad[i], 0, &c), -EINVAL);
 	assert_int_equal(conserve_create(&good, 0, &c), 0);
 	conserve_destroy(c);
@@ -113,7 +109,7 @@ TEST(test_mesh_exact)
 		{{1, 1, 1}, {1, 1, 1}, {0, 0, 0}},
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct group *g = group_new(3, 1, 0);
 
 		g->policies[0].limit = UINT64_C(3) << 20;

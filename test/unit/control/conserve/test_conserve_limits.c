@@ -6,9 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdbool.h>
-
 #include "base/wire.h"
 #include "conserve_world.h"
 
@@ -143,7 +140,7 @@ TEST(test_asks_paid)
 		{1500, 0, 7, 0, 0},
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct conserve_policy policy = {.id = 1, .limit = 1000000 - 5 * rows[k].fall};
 		struct group *g = group_new(5, 1, 0);
 		struct conserve *c;
@@ -553,7 +550,7 @@ TEST(test_other_burst)
 		{10000, 0, 5000},
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct group *g = group_started(2, 1, 0);
 
 		tell_limit(g, 0, LIMIT, rows[k].own);

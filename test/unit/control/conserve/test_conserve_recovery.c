@@ -7,9 +7,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdbool.h>
-
 #include "conserve_world.h"
 
 /* Messages that a network remembers at most. */
@@ -71,7 +68,7 @@ TEST(test_promise_is_made_anew)
 		{1 << 18, true},
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct group *g = group_new(2, 1, 50);
 		uint64_t left = share - rows[k].gives;
 
@@ -406,7 +403,7 @@ TEST(test_learnt_identity)
 		{none, none, true, none},
 	};
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct group *g = group_new(3, 1, 0);
 		struct book *book;
 		uint8_t head[BOOK_HEAD];
@@ -492,8 +489,6 @@ TEST(test_kept_alive)
 
 static bool may_forget(void *context, const struct book_account *account)
 {
-	(void)context;
-	(void)account;
 	return true;
 }
 

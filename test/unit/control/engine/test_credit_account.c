@@ -7,10 +7,6 @@
  */
 #include "check.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "allocate/allocate.h"
 #include "base/prng.h"
 #include "base/time.h"
@@ -304,7 +300,7 @@ TEST(test_least)
 		{COUNT_FLOWS, UINT64_C(1) << 40, 129, 129},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct world w;
 
 		world_open(&w, PERIOD_NONE, false);

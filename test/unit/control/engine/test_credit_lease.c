@@ -6,13 +6,9 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdbool.h>
-
 #include "base/prng.h"
 #include "engine/credit_lease.h"
 
-#define MS     UINT64_C(1000000)
 #define LOOK   (5 * MS)
 #define LEAST  UINT64_C(1000)
 #define PLENTY (UINT64_C(1) << 40)
@@ -39,7 +35,7 @@ TEST(test_first)
 		{PLENTY, 1500, true, 1500},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct credit_lease lease;
 		uint64_t units;
 
@@ -76,7 +72,7 @@ TEST(test_follows_the_rate)
 {
 	static const uint64_t rates[] = {100000, 1250000, 125000000, 12500000000};
 
-	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+	for (size_t i = 0; i < COUNT(rates); i++) {
 		const uint64_t rate = rates[i], tenth = rate / 10;
 		struct credit_lease lease;
 		uint64_t now = LOOK, refused;
@@ -159,7 +155,7 @@ TEST(test_boost)
 		{LEAST / 2 - 1, LEAST, LEAST},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct credit_lease lease;
 
 		credit_lease_init(&lease, LEAST, 0);

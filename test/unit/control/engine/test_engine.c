@@ -5,16 +5,11 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "allocate/allocate.h"
 #include "engine/counts.h"
 #include "engine/states.h"
 #include "police/borrow.h"
 
-#define GHZ     UINT64_C(1000000000)
-#define SECOND  GHZ
 #define BYTES   1000   /* of a packet */
 #define RATE    100000 /* bytes a second */
 #define BURST   20000
@@ -105,7 +100,7 @@ TEST(test_one_limit)
 		{WORKERS, METER_GCRA},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct world w;
 
 		world_open(&w, rows[i].workers, rows[i].meter);
@@ -317,7 +312,7 @@ TEST(test_ended)
 		{204, SECOND, 0.2 * BURST},
 	};
 
-	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < 2 * COUNT(rows); i++) {
 		bool told = i % 2;
 		uint64_t now = 10 * SECOND;
 		struct world w;
@@ -366,7 +361,7 @@ TEST(test_samples_shared)
 		{5 * SECOND, 0, true},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct world w;
 		double most;
 
@@ -413,7 +408,7 @@ TEST(test_driver)
 		unsigned joined;
 	} rows[] = {{METER_TOKEN_BUCKET, 0}, {METER_GCRA, WORKERS + 1}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct policy_state before;
 		struct world w;
 

@@ -5,11 +5,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-
 #include "allocate/allocate.h"
 #include "base/prng.h"
 #include "flow/new_flow.h"
@@ -21,10 +16,6 @@
 #include "policy/period.h"
 #include "source/source_table.h"
 #include "datapath/meter/meter_checks.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define GHZ      UINT64_C(1000000000)
-#define SECOND   GHZ
 
 static struct policy policy_of(enum meter_kind meter, enum counting count, bool per_source)
 {

@@ -5,8 +5,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-
 #include "allocate/allocate.h"
 #include "engine/counts.h"
 #include "engine/states.h"
@@ -14,7 +12,6 @@
 #include "police/lineage.h"
 #include "police/sample.h"
 
-#define GHZ     UINT64_C(1000000000)
 #define BYTES   1000 /* of a packet, with its Ethernet header */
 #define COST    (BYTES - 14)
 #define RATE    1000000 /* bytes a second */
@@ -163,7 +160,7 @@ TEST(test_verdicts)
 			1},
 	};
 
-	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+	for (size_t r = 0; r < COUNT(rows); r++) {
 		struct lineage_charge charge;
 		struct levels_world w;
 
@@ -216,7 +213,7 @@ TEST(test_asked)
 			{VERDICT_DROP, VERDICT_DROP}, 2},
 	};
 
-	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+	for (size_t r = 0; r < COUNT(rows); r++) {
 		struct lineage_packet asked;
 		struct levels_world w;
 		bool refuses;

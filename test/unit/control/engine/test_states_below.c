@@ -6,9 +6,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "allocate/allocate.h"
 #include "engine/counts.h"
 #include "engine/states.h"
@@ -16,10 +13,8 @@
 #include "police/shaped.h"
 #include "policy/kind.h"
 
-#define GHZ    UINT64_C(1000000000)
-#define SECOND GHZ
-#define BYTES  UINT64_C(1000)
-#define RATE   1000000 /* bytes a second */
+#define BYTES UINT64_C(1000)
+#define RATE  1000000 /* bytes a second */
 
 /*
  * link: of which plan and page have parts

@@ -7,8 +7,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include "allocate/allocate.h"
 #include "base/prng.h"
 #include "base/time.h"
@@ -219,7 +217,7 @@ static void offer_alike(struct trial_world *w)
 		(void)send_to(w, worker, ENFORCING, &sent);
 		w->now += prng_below(&w->prng, 2 * HZ / 2500);
 		if (i % 500 == 499)
-			look(w, parts[i / 500 % (sizeof(parts) / sizeof(*parts))]);
+			look(w, parts[i / 500 % (COUNT(parts))]);
 	}
 }
 
@@ -233,7 +231,7 @@ static void assert_totals_equal(const struct policy_totals *a, const struct poli
 
 TEST(a_trial_counts_what_a_policy_enforces)
 {
-	for (size_t r = 0; r < sizeof(trial_rows) / sizeof(*trial_rows); r++) {
+	for (size_t r = 0; r < COUNT(trial_rows); r++) {
 		for (unsigned workers = 1; workers <= 3; workers += 2) {
 			struct policy_totals tried, enforced, own, plain;
 			struct trial_world w;

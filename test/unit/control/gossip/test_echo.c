@@ -5,13 +5,10 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-
 #include "gossip/echo.h"
 #include "gossip_world.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define TICK     (50 * MS)
+#define TICK (50 * MS)
 
 /* News in ticks 10 and 11 of a peer that has echoed up to 9; then these echoes. */
 TEST(test_verdicts)

@@ -3,11 +3,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <sodium.h>
 
 #include "base/hash.h"
@@ -16,7 +11,6 @@
 #include "gossip/gossip.h"
 #include "one_key.h"
 
-#define MS      UINT64_C(1000000)
 #define TICK    (50 * MS)
 #define TIMEOUT (1000 * MS)
 #define N_MAX   16
@@ -96,7 +90,6 @@ typedef bool (*path)(void *context, unsigned from, unsigned to);
 
 static bool always_arrives(void *context, unsigned from, unsigned to)
 {
-	(void)context;
 	return from != to;
 }
 
@@ -328,7 +321,7 @@ TEST(test_sums_agree)
 {
 	static const unsigned sizes[] = {1, 2, 3, 5, 10, 16};
 
-	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+	for (size_t s = 0; s < COUNT(sizes); s++) {
 		unsigned n = sizes[s];
 		struct group group;
 
@@ -595,7 +588,7 @@ TEST(test_rounds)
 {
 	static const unsigned sizes[] = {8, 15, N_MAX};
 
-	for (unsigned s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+	for (unsigned s = 0; s < COUNT(sizes); s++) {
 		unsigned order[2][N_MAX] = {{0}}, peers = sizes[s] - 1, to;
 		uint8_t buf[DATAGRAM_MAX];
 		struct group group;
@@ -622,16 +615,11 @@ TEST(test_rounds)
 
 static bool one_way(void *context, unsigned from, unsigned to)
 {
-	(void)context;
-	(void)to;
 	return from != 0;
 }
 
 static bool never_arrives(void *context, unsigned from, unsigned to)
 {
-	(void)context;
-	(void)from;
-	(void)to;
 	return false;
 }
 
@@ -677,7 +665,6 @@ TEST(test_silence_one_way)
 
 static bool all_but_one_path(void *context, unsigned from, unsigned to)
 {
-	(void)context;
 	return from != 0 || to != 1;
 }
 
@@ -940,7 +927,7 @@ TEST(test_malformed)
 
 	group_start(&group, 2, 1);
 	ring = gossip_keyring(group.g[1]);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		uint8_t buf[200];
 		struct cursor cursor = {buf, buf + sizeof(buf), false};
 		struct datagram_header header = {.version = DATAGRAM_VERSION,
@@ -1054,7 +1041,6 @@ TEST(test_recorded_datagrams)
 
 static bool not_from_0_to_1(void *context, unsigned from, unsigned to)
 {
-	(void)context;
 	return from != to && !(from == 0 && to == 1);
 }
 
@@ -1142,7 +1128,7 @@ TEST(test_replay_window)
 	};
 	struct peer peer = {0};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < COUNT(cases); i++)
 		if (peer_counter_fresh(&peer, cases[i].counter) != cases[i].fresh)
 			fail_msg("step %zu: counter %llu", i, (unsigned long long)cases[i].counter);
 }

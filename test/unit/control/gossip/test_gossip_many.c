@@ -5,16 +5,11 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <sodium.h>
 
 #include "base/prng.h"
 #include "gossip/gossip.h"
 
-#define MS            UINT64_C(1000000)
 #define TICK          (50 * MS)
 #define MANY          3000
 #define DATAGRAM      1200
@@ -167,7 +162,7 @@ TEST(test_refresh)
 	static const unsigned sizes[] = {
 		2048, 2049, MANY}; /* eight of each turn suffice, or nine */
 
-	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (unsigned i = 0; i < COUNT(sizes); i++) {
 		struct pair *p = pair_create(sizes[i], sizes[i]);
 		unsigned turns = 1;
 
@@ -322,7 +317,7 @@ TEST(test_all_news)
 {
 	static const unsigned sizes[] = {1, 63, 64, 65, 200};
 
-	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (unsigned i = 0; i < COUNT(sizes); i++) {
 		struct pair *p = pair_create(sizes[i], sizes[i]);
 
 		expect_all_news(p->g[0], sizes[i]);

@@ -6,9 +6,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <sodium.h>
 
 #include "gossip/tree_shape.h"
@@ -157,7 +154,7 @@ TEST(test_sums_agree)
 {
 	static const unsigned sizes[] = {1, 2, 3, 4, 5, 10, 40, 100};
 
-	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+	for (size_t s = 0; s < COUNT(sizes); s++)
 		for (unsigned b = 1; b <= 7; b += 3) {
 			struct world_params params = usual;
 			struct world w;
@@ -275,9 +272,6 @@ TEST(test_counts_are_quick)
 
 static bool cut_all(const struct world *w, unsigned from, unsigned to)
 {
-	(void)w;
-	(void)from;
-	(void)to;
 	return true;
 }
 
@@ -462,7 +456,7 @@ TEST(test_restart_without_a_policy)
 	struct world w;
 
 	begin_tree_world(&w, &usual);
-	for (size_t k = 0; k < sizeof(positions) / sizeof(positions[0]); k++) {
+	for (size_t k = 0; k < COUNT(positions); k++) {
 		unsigned i = world_at(&w, positions[k]);
 
 		world_crash(&w, i);
@@ -497,7 +491,7 @@ TEST(test_crashes)
 		{6, {0, 2, 5, 7, 13, 1}}, /* a bad day */
 	};
 
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < COUNT(cases); c++) {
 		struct watch watch = {.dead = cases[c].n};
 		struct world w;
 
@@ -648,7 +642,7 @@ TEST(test_one_way_cuts)
 		{0, 1, false},               /* nobody else is above 1 */
 	};
 
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
+	for (size_t c = 0; c < COUNT(cases); c++)
 		for (int down = 0; down < 2; down++) {
 			unsigned parent, child, sums = 0;
 			struct world w;
@@ -756,7 +750,7 @@ TEST(test_malformed)
 
 	params.n = 2;
 	world_create(&w, &params);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		uint8_t buf[200] = {0};
 		struct cursor cursor = {buf, buf + sizeof(buf), false};
 		struct datagram_header header = {.version = DATAGRAM_VERSION,

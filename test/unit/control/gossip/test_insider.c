@@ -6,8 +6,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include "gossip_world.h"
 
 #define N       5
@@ -189,7 +187,7 @@ TEST(test_whom_words_are_on)
 	begin_group(&w, &params);
 	g = w.nodes[0].gossip;
 	before = gossip_sum(g, 0);
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		const struct peer *peer = gossip_peer(g, rows[i].origin);
 		struct datagram_section section = {w.roster->ids[rows[i].origin],
 			peer->epoch + rows[i].epochs_on, peer->tick + 1, 1};
@@ -244,7 +242,7 @@ TEST(test_how_far_on)
 		uint64_t tick_ns, least_ns;
 	} rows[] = {{5 * MS, 5 * MS}, {10 * MS, 10 * MS}, {50 * MS, 10 * MS}};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct world_params params = insider_params(GOSSIP_STATE, 6);
 		struct datagram_section section = {.n_records = 1};
 		const struct peer *victim;

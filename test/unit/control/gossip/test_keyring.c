@@ -6,16 +6,10 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <sodium.h>
 
 #include "gossip/gossip.h"
 
-#define MS   UINT64_C(1000000)
 #define TICK (50 * MS)
 #define ROOM 1200
 #define N    3

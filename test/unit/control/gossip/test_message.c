@@ -5,14 +5,11 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include <sodium.h>
 
 #include "gossip/gossip.h"
 #include "one_key.h"
 
-#define MS      UINT64_C(1000000)
 #define TICK    (50 * MS)
 #define ROOM    1200
 #define MANY    24 /* a roster in which not all are neighbours in the tree */
@@ -159,7 +156,7 @@ static const struct {
 /* Two who have never heard of each other, by gossip or without: how soon messages arrive. */
 TEST(test_first_messages)
 {
-	for (unsigned w = 0; w < sizeof(ways) / sizeof(*ways); w++) {
+	for (unsigned w = 0; w < COUNT(ways); w++) {
 		struct pair *p = pair_new(ways[w].estimator, ways[w].n, ways[w].gossips);
 
 		pair_ticks(p, REACHES, false);
@@ -196,7 +193,7 @@ static void refuse_tape(struct pair *p)
 /* The tape of a start, played to the same start, to later ones of the receiver and the sender. */
 TEST(test_recorded_messages)
 {
-	for (unsigned w = 0; w < sizeof(ways) / sizeof(*ways); w++) {
+	for (unsigned w = 0; w < COUNT(ways); w++) {
 		struct pair *p = pair_new(ways[w].estimator, ways[w].n, ways[w].gossips);
 
 		pair_ticks(p, 20, false);

@@ -6,8 +6,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include <sodium.h>
 
 #include "gossip_world.h"
@@ -125,7 +123,7 @@ static const struct world_params kinds[] = {
 /* At once, by whichever estimator. */
 TEST(test_known)
 {
-	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+	for (size_t k = 0; k < COUNT(kinds); k++) {
 		struct group *g = make_group(&kinds[k]);
 
 		for (unsigned i = 0; i < kinds[k].n; i++) {
@@ -144,7 +142,7 @@ TEST(test_known)
 /* Before anything is said, or while the first of it is. */
 TEST(test_early)
 {
-	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+	for (size_t k = 0; k < COUNT(kinds); k++)
 		for (uint64_t at_ns = 0; at_ns <= 4 * TICK; at_ns += TICK / 2) {
 			struct group *g = start_group(&kinds[k]);
 
@@ -189,7 +187,6 @@ TEST(test_told_though_lost)
 /* Limiter 0 speaks to none but limiter 1. */
 static bool by_one_alone(const struct world *world, unsigned from, unsigned to)
 {
-	(void)world;
 	return from == 0 && to != 1;
 }
 
@@ -222,7 +219,7 @@ TEST(test_changes)
 		bool at_once;
 	} rows[] = {{1 + 1.0 / 128, false}, {1 + 1.0 / 32, true}, {1 - 1.0 / 32, true}};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct group *g = make_group(&all_tell_all);
 		unsigned known;
 

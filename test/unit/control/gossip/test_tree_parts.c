@@ -5,8 +5,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-
 #include "gossip/tree_shape.h"
 #include "gossip/tree_table.h"
 
@@ -25,7 +23,7 @@ TEST(test_shape)
 		{4000000000, 2, 44, {1999999999, 999999999, 499999999, 249999999, 124999999}},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		unsigned candidates[TREE_CANDIDATES];
 		unsigned n = tree_candidates(cases[i].position, cases[i].b, candidates);
 
@@ -77,7 +75,7 @@ TEST(test_highest)
 	static const unsigned positions[][4] = {
 		{30, 10, 20, 15}, {10, 30, 20, 15}, {20, 10, 30, 15}};
 
-	for (size_t i = 0; i < sizeof(positions) / sizeof(positions[0]); i++) {
+	for (size_t i = 0; i < COUNT(positions); i++) {
 		struct tree_table table = {0};
 
 		assert_int_equal(table_create(&table, 3), 0);

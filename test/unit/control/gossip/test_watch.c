@@ -7,9 +7,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <sodium.h>
 
 #include "gossip_world.h"

@@ -195,7 +195,7 @@ TEST(test_who_counts)
 		{1001, 1050, true},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct peer peer = {.heard_ns = 1000}; /* as one begins */
 
 		peer_confirmed(&peer, 1000);

@@ -3,10 +3,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/bitmap.h"
 #include "base/prng.h"
 #include "group/overlay.h"
@@ -187,7 +183,7 @@ TEST(test_deaths)
 {
 	static const unsigned sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 25, 40, 100};
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (size_t i = 0; i < COUNT(sizes); i++) {
 		struct overlay *o = make_test_overlay(OVERLAY_RING, sizes[i], 0, 2);
 
 		check_deaths(o);
@@ -257,7 +253,7 @@ TEST(test_given)
 	};
 
 	for (unsigned spares = 0; spares < 2; spares++)
-		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		for (size_t i = 0; i < COUNT(rows); i++) {
 			struct overlay_params params = {.shape = OVERLAY_GIVEN,
 				.ids = ids,
 				.n = 4,

@@ -8,8 +8,6 @@
 
 #include "check.h"
 
-#include <stdbool.h>
-
 #include "ledger/ledger.h"
 
 #define S     UINT64_C(1000000000)

@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/hash.h"
 #include "ledger/statement.h"
 #include "ledger_pair.h"
@@ -34,7 +30,7 @@ TEST(test_params_at_their_limits)
 		{{.friend = LEDGER_NOBODY, .epoch = 1, .lease_ns = LEDGER_MOST + 1}, -EINVAL},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ledger *l = NULL;
 
 		if (ledger_create(&cases[i].params, 0, &l) != cases[i].ret)
@@ -181,7 +177,7 @@ TEST(test_verdicts)
 		{"blank, later", {.epoch = -7, .stamp = -992}, LEDGER_NEWS},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ledger *b = ledger_of(100, 1);
 		struct ledger_statement s = heard;
 		const struct ledger_statement *d = &cases[i].change;
@@ -414,7 +410,7 @@ TEST(test_record_makes_sense)
 		{"one more", false, {{ITS_COUNT, LEDGER_MOST + 1}}},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct ledger_params params = params_of(100, 1);
 		uint64_t words[SUM + 1], sum = HASH64_BASIS;
 		uint8_t record[sizeof(words)];
@@ -485,7 +481,7 @@ TEST(test_statement_bytes)
 	assert_memory_equal(&got, &s, sizeof(s));
 	assert_int_equal(ledger_statement_read(&got, buf, LEDGER_STATEMENT_BYTES - 1), -EBADMSG);
 	assert_int_equal(ledger_statement_read(&got, buf, LEDGER_STATEMENT_BYTES + 1), -EBADMSG);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		ledger_statement_write(&cases[i].s, buf);
 		if (ledger_statement_read(&got, buf, LEDGER_STATEMENT_BYTES) != cases[i].ret)
 			fail_msg("case %zu", i);

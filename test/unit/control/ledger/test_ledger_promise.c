@@ -6,8 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-
 #include "ledger_pair.h"
 
 /* The lease ends to the nanosecond, counted from the stamp and not from when it was heard. */
@@ -390,7 +388,7 @@ TEST(test_patience)
 		{0, 999999, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct ledger_params params = params_of(100, 1);
 		struct ledger *a, *b;
 

@@ -6,12 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/math.h"
 #include "base/prng.h"
 #include "ledger_pair.h"
@@ -389,7 +383,7 @@ TEST(test_recovering_hears)
 		{"the last one", 0, 0, LEDGER_MOST, false, 9},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct ledger *lost = recovering_of(100, 2, 9);
 		struct ledger_statement s = answer;
 		enum ledger_verdict verdict;

@@ -5,22 +5,16 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "allocate/history.h"
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
 
-#define MS     UINT64_C(1000000)
-#define SECOND (1000 * MS)
-#define TICK   (50 * MS)
-#define LIMIT  1000000.0 /* bytes per second */
-#define BURST  UINT64_C(200000)
-#define LEAST  9084.0 /* of a bucket, unless a policy says otherwise */
-#define N      3
+#define TICK  (50 * MS)
+#define LIMIT 1000000.0 /* bytes per second */
+#define BURST UINT64_C(200000)
+#define LEAST 9084.0 /* of a bucket, unless a policy says otherwise */
+#define N     3
 
 TEST(test_history_slides)
 {
@@ -58,7 +52,7 @@ TEST(test_history_gaps)
 {
 	static const uint64_t gaps[] = {1, 2, 9, 10, 11, 19, 20, 21, 1000};
 
-	for (size_t i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++) {
+	for (size_t i = 0; i < COUNT(gaps); i++) {
 		struct history *h = history_create(10 * SECOND, SECOND, 0);
 		uint64_t now = SECOND / 2, kept = gaps[i] < 10 ? 1000 : 0;
 
@@ -131,7 +125,7 @@ TEST(test_history_bounds)
 		{HISTORY_STEPS_MAX, HISTORY_STEPS_MAX}, {HISTORY_STEPS_MAX + 1, HISTORY_STEPS_MAX},
 		{10000, HISTORY_STEPS_MAX}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct history *h = history_create(rows[i][0] * SECOND, SECOND, 0);
 
 		assert_int_equal(h->n, rows[i][1]);
@@ -149,7 +143,7 @@ TEST(test_backlog)
 		{50, 5000, 100, 1000}, /* no more than one bucket would have taken */
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_near(backlog_after(rows[i].before, rows[i].arrived, rows[i].left, 1000),
 			rows[i].want, 0);
 }
@@ -184,7 +178,7 @@ TEST(test_divides_both)
 		{0, 50000, 5000, 50000, 0, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct allocate_input in = {.n = 2,
 			.limit = LIMIT,
 			.burst = (double)BURST,
@@ -214,7 +208,7 @@ TEST(test_all_idle_or_lost)
 		{4, 2, 0, 0.25},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct allocate_input in = {.n = rows[i].n,
 			.lost = rows[i].lost,
 			.limit = LIMIT,
@@ -235,7 +229,7 @@ TEST(test_small_burst)
 		double burst, idle; /* what an idle one of two has */
 	} rows[] = {{4 * LEAST, LEAST}, {4 * LEAST - 4, LEAST - 1}, {LEAST, LEAST / 4.0}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct allocate_input in = {.n = 2,
 			.limit = LIMIT,
 			.burst = rows[i].burst,

@@ -5,15 +5,10 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
 
 #define N      4
-#define MS     UINT64_C(1000000)
 #define TICK   (50 * MS)
 #define LIMIT  UINT64_C(8000000) /* bit/s */
 #define BURST  UINT64_C(100001)
@@ -413,7 +408,7 @@ TEST(test_drift)
 	} rows[] = {{0, LEASE}, {100, LEASE + LEASE / 5000}, {200000, LEASE * 12 / 8},
 		{500000, 3 * LEASE}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct group *g = group_of_drift(FPS + 1, rows[i].ppm);
 		uint64_t cut_ns, took;
 
@@ -591,7 +586,7 @@ TEST(test_given_overlay)
 		{{.shape = OVERLAY_GIVEN, .pairs = path, .n_pairs = 3}, {1, 2, 2, 1}},
 	};
 
-	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+	for (size_t r = 0; r < COUNT(rows); r++) {
 		struct group *g = group_new(0);
 
 		for (unsigned i = 0; i < N; i++) {

@@ -6,8 +6,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include "copies_world.h"
 
 #define N     3

@@ -5,15 +5,10 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
 
 #define N      4
-#define MS     UINT64_C(1000000)
 #define TICK   (50 * MS)
 #define STEP   (5 * MS)
 #define LIMIT  UINT64_C(8000000) /* bit/s */
@@ -124,7 +119,6 @@ static void measure_counted(void *context, unsigned policy, struct limiter_sampl
 {
 	struct group *g = context;
 
-	(void)policy;
 	*sample = (struct limiter_sample){.slots = g->slots};
 }
 

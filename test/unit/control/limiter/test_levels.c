@@ -6,15 +6,10 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <math.h>
-#include <string.h>
-
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
 
 #define TICK        UINT64_C(50000000)
-#define SECOND      UINT64_C(1000000000)
 #define BOXES_MOST  3
 #define LEVELS_MOST 6
 #define LIMIT       1e6 /* bytes per second, of the root */
@@ -395,7 +390,7 @@ TEST(test_waiting)
 		{LEAF, LEAF, 4e5, 4e5},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT},
 					  {.parent = 1, .limit = LIMIT}},
 			.n = 3};

@@ -3,16 +3,11 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stddef.h>
-#include <string.h>
-
 #include <sodium.h>
 
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
 
-#define MS    UINT64_C(1000000)
 #define LIMIT 1250000.0
 #define BURST UINT64_C(75000)
 
@@ -271,7 +266,7 @@ TEST(test_replaced)
 	update_first(l, NULL);
 	while (limiter_next_change(l, 0) < 2) {
 	}
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+	for (size_t i = 0; i < COUNT(fields); i++) {
 		other = usual[0];
 		((uint8_t *)&other)[fields[i].at] ^= 1;
 		update_first(l, NULL);

@@ -7,19 +7,12 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <sodium.h>
 
 #include "base/prng.h"
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
 
-#define MS       UINT64_C(1000000)
 #define INTERVAL (50 * MS)
 #define LIMIT    1250000.0
 #define N        3

@@ -8,15 +8,12 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include "base/prng.h"
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
 
 #define N       3
 #define LIVES   10
-#define MS      UINT64_C(1000000)
 #define TICK    (50 * MS)
 #define TIMEOUT (500 * MS)
 #define LIMIT   UINT64_C(8000000) /* bit/s */
@@ -154,7 +151,6 @@ static int keep_record(
 	struct record *to =
 		&((struct node *)context)->records[kind == LIMITER_RATES ? CAP : PREPAID];
 
-	(void)id;
 	assert_true(len <= RECORD);
 	to->len = len;
 	memcpy(to->at, record, len);
@@ -173,7 +169,6 @@ static void measure_load(void *context, unsigned policy, struct limiter_sample *
 
 static void measure_nothing(void *context, unsigned policy, struct limiter_sample *sample)
 {
-	(void)policy;
 	*sample = (struct limiter_sample){.slots = ((struct group *)context)->slots};
 }
 

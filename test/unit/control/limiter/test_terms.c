@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "base/time.h"
 #include "flow/flow_sample.h"
@@ -328,7 +324,7 @@ static void check_those_alike(const struct group *g, const struct kind *kind)
 TEST(test_each_kind)
 {
 	for (unsigned loss = 0; loss <= 20; loss += 20)
-		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+		for (size_t k = 0; k < COUNT(kinds); k++) {
 			struct group g = {.loss = loss};
 
 			prng_seed(&g.prng, k);
@@ -343,7 +339,7 @@ TEST(test_each_kind)
 			check_those_alike(&g, &kinds[k]);
 			end_terms(&g);
 		}
-	print_message("%zu kinds\n", sizeof(kinds) / sizeof(*kinds));
+	print_message("%zu kinds\n", COUNT(kinds));
 }
 
 /* Edges say nothing by the order in which they are given. */
@@ -500,7 +496,7 @@ TEST(test_learnt)
 		{"total", -1, tell_no_identity, tell_total_alone},
 	};
 
-	for (unsigned k = 0; k < sizeof(learns) / sizeof(learns[0]); k++) {
+	for (unsigned k = 0; k < COUNT(learns); k++) {
 		struct group g = {.loss = 0};
 
 		prng_seed(&g.prng, 1 + k);
@@ -551,7 +547,7 @@ TEST(test_other_units)
 		{tell_lower_on_the_wire, 2e6 / 3},
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		const struct kind kind = {"limit", CONSERVED, rows[k].tell, NULL};
 		struct limiter_view view;
 		struct group g = {0};
@@ -596,7 +592,7 @@ TEST(test_lowest_total)
 	static const struct kind rows[] = {
 		{"total", TOTAL, tell_total, NULL}, {"both", TOTAL, tell_limit_and_total, NULL}};
 
-	for (unsigned k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (unsigned k = 0; k < COUNT(rows); k++) {
 		struct group g = {0};
 
 		prng_seed(&g.prng, 1);

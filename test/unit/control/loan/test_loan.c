@@ -10,11 +10,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "base/time.h"
 #include "loan/loan.h"
@@ -80,7 +75,6 @@ static uint64_t site_spare(void *context, unsigned policy, unsigned peer)
 {
 	const struct site *site = context, *other = &site->world->sites[peer];
 
-	(void)policy;
 	return other->rate > other->demand ? other->rate - other->demand : 0;
 }
 
@@ -88,7 +82,6 @@ static struct loan_lender site_lender(void *context, unsigned policy)
 {
 	struct site *site = context;
 
-	(void)policy;
 	refill(site);
 	return (struct loan_lender){
 		{(uint64_t)(site->tokens / NANO), (uint64_t)(site->burst / NANO), site->rate, 0},
@@ -100,7 +93,6 @@ static struct loan_taken site_take(void *context, unsigned policy, uint64_t keep
 	struct site *site = context;
 	uint64_t level, room, bytes = 0;
 
-	(void)policy;
 	refill(site);
 	level = (uint64_t)(site->tokens / NANO);
 	room = (uint64_t)((site->burst - site->tokens) / NANO);
@@ -116,8 +108,6 @@ static uint64_t site_give(void *context, unsigned policy, uint64_t bytes, uint64
 	struct site *site = context;
 	uint64_t room;
 
-	(void)policy;
-	(void)until_ns;
 	refill(site);
 	room = (uint64_t)((site->burst - site->tokens) / NANO);
 	bytes = bytes < room ? bytes : room;
@@ -549,7 +539,7 @@ TEST(test_offers_count_once)
 	} cases[] = {{false, false, false, 10000}, {true, false, true, 0}, {false, true, true, 0},
 		{false, true, false, 0}};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct world *w = new_trio();
 		uint32_t session = w->sites[1].session;
 		unsigned peer;
@@ -703,7 +693,7 @@ TEST(test_lent_bytes_are_no_room)
 		uint64_t given;
 	} cases[] = {{0, 0, 10000}, {1, 0, 6998}, {6, 0, 6998}, {0, 1, 0}};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct world *w = new_trio();
 		unsigned peer;
 
@@ -747,7 +737,7 @@ TEST(test_repeated_requests_take_once)
 	w->sites[0].burst = w->sites[1].burst = 1000000 * NANO;
 	begin_world(w);
 	calls = calls_of(&w->sites[0]);
-	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+	for (size_t i = 0; i < COUNT(requests); i++) {
 		uint64_t before = w->taken;
 		size_t len = write_request(buf, requests[i].session, requests[i].number);
 
@@ -809,7 +799,7 @@ TEST(test_room_of_messages)
 	w.sites[1].rate = 1000;
 	for (uint32_t i = 0; i < params.n_policies; i++)
 		ids[i] = i;
-	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+	for (size_t k = 0; k < COUNT(cases); k++) {
 		uint8_t buf[LOAN_MESSAGE_MAX];
 		struct loan *loan;
 		unsigned peer;
@@ -928,7 +918,7 @@ TEST(test_lender_keeps)
 	uint8_t buf[LOAN_MESSAGE_MAX];
 
 	assert_non_null(w);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct loan_calls calls = calls_of(&w->sites[0]);
 		unsigned to;
 

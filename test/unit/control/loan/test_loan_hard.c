@@ -11,10 +11,6 @@
  */
 #include "check.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/math.h"
 #include "base/prng.h"
 #include "base/time.h"
@@ -128,7 +124,6 @@ static uint64_t site_spare(void *context, unsigned policy, unsigned peer)
 {
 	const struct site *site = context;
 
-	(void)policy;
 	return site->world->step + REST_STEPS < STEPS ? 1 + peer : 0;
 }
 
@@ -137,7 +132,6 @@ static struct loan_lender site_lender(void *context, unsigned policy)
 	struct site *site = context;
 	uint64_t now = site_clock(site), ends_ns = now + site->world->lease_ns;
 
-	(void)policy;
 	refill(site);
 	if (site->promised > 0)
 		ends_ns = min_u64(ends_ns, site->lease_ns);
@@ -152,7 +146,6 @@ static struct loan_taken site_take(void *context, unsigned policy, uint64_t keep
 	uint64_t level;
 	struct loan_taken taken = {.rate = 1};
 
-	(void)policy;
 	refill(site);
 	level = (uint64_t)(site->tokens / NANO);
 	taken.bytes = level > keep ? min_u64(level - keep, most) : 0;
@@ -169,7 +162,6 @@ static uint64_t site_give(void *context, unsigned policy, uint64_t bytes, uint64
 	struct world *w = site->world;
 	uint64_t ends_ns = site->promised > 0 ? site->lease_ns : UINT64_MAX;
 
-	(void)policy;
 	refill(site);
 	if (until_ns == UINT64_MAX || site_clock(site) >= min_u64(until_ns, ends_ns))
 		return 0;

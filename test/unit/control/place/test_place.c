@@ -6,11 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "penalty_queue.h"
 #include "place/predict.h"
@@ -73,7 +68,7 @@ TEST(test_fewest)
 		{{2000, 2000, 2000, 2000}, 1},
 	};
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct world w;
 
 		world_init(&w, 100, 4);
@@ -103,7 +98,7 @@ TEST(test_quotas)
 		{{100, 100, 550}, 600, {475, 475, 50}, {483, 483, 33}},
 	};
 
-	for (unsigned i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < 2 * COUNT(cases); i++) {
 		const double *want = i % 2 ? cases[i / 2].max_min : cases[i / 2].equal;
 		double sum = 0;
 		struct world w;
@@ -277,7 +272,7 @@ TEST(test_predicts_tokens)
 		uint64_t messages; /* of the burst */
 	} cases[] = {{1, 0.9, 3}, {1, 0.9, 12}, {1, 0.8, 5}, {10, 0.9, 100}, {5, 0.7, 20}};
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct place_delay delay;
 		struct world w;
 		double want;
@@ -398,7 +393,7 @@ TEST(test_predicts_full_load)
 {
 	static const double batches[] = {4900, 700, 1500, 64};
 
-	for (unsigned i = 0; i < sizeof(batches) / sizeof(batches[0]); i++)
+	for (unsigned i = 0; i < COUNT(batches); i++)
 		for (unsigned n = 1; n <= 100; n++) {
 			struct place_delay delay;
 			struct world w;
@@ -425,7 +420,7 @@ TEST(test_predicts_service)
 		double load, p99; /* in services; Erlang's distribution */
 	} cases[] = {{0.5, 4.3}, {0.8, 11.3}, {0.9, 22.8}};
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct place_delay delay;
 		struct world w;
 
@@ -458,7 +453,7 @@ TEST(test_predicts_constant)
 		bool known;           /* what it is not above */
 	} rows[] = {{0, 0, false}, {24, 0, true}, {24, 1, false}};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct place_delay none, some;
 		double bound, worst;
 		struct world w;
@@ -545,7 +540,7 @@ TEST(test_bound)
 {
 	static const double speeds[] = {940, 400, 250}; /* of 900: one broker, three, four */
 
-	for (unsigned i = 0; i < 7 * sizeof(speeds) / sizeof(speeds[0]); i++) {
+	for (unsigned i = 0; i < 7 * COUNT(speeds); i++) {
 		unsigned rate = 300 + i % 7 * 100;
 		double bound, best, speed = speeds[i / 7];
 		struct world w;
@@ -598,7 +593,7 @@ TEST(test_bound_with_load)
 	} rows[] = {{0, 0, false}, {0, 100, false}, {100, 0, false}, {100, 100, true}};
 	double alone = 0;
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct world w;
 		double bound;
 
@@ -678,7 +673,7 @@ TEST(test_split)
 		{3, {500, 490, 10}, 1000, 1000, 100, false, 0, {500, 490, 10}, {410, 490, 100}},
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct world w;
 
 		world_init(&w, rows[k].n, 3);
@@ -723,7 +718,7 @@ TEST(test_shed)
 		{{1, 0, 1}, {0.1, 0.2, 0.2}, true, {1000, 1000, 10 + 92}},
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct place_broker brokers[3];
 		struct placement placement = {0};
 
@@ -745,7 +740,7 @@ TEST(test_fewer_principles)
 	static const unsigned all[] = {PLACE_ALL, PLACE_PAPER, PLACE_ALL & ~PLACE_CONCENTRATE,
 		PLACE_CONCENTRATE | PLACE_BALANCED, PLACE_CONCENTRATE, 0};
 
-	for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
+	for (size_t k = 0; k < COUNT(all); k++) {
 		unsigned some = all[k], seen = 1, count = 1, parts = 1;
 
 		for (unsigned bit = PLACE_MAX_MIN; bit <= PLACE_BALANCED; bit *= 2)
@@ -868,7 +863,7 @@ TEST(test_no_sense_recorded)
 		{{{1, 1, 0}, {0.5, 1, 2}}, -EINVAL},
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		const struct place_record record = {rows[k].arrivals, 2};
 		struct world w;
 

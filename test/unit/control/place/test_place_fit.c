@@ -5,9 +5,6 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "place/fit.h"
 #include "place/predict.h"

@@ -5,10 +5,6 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "place/plan.h"
 #include "place/predict.h"
@@ -226,7 +222,7 @@ TEST(test_fewer_principles)
 		{PLACE_ALL & ~(unsigned)PLACE_CONCENTRATE, 8},
 	};
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		unsigned some = cases[i].all, n = 0, seen = 0;
 
 		do {

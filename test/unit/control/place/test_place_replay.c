@@ -6,12 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "penalty_queue.h"
 #include "place/predict.h"
@@ -239,7 +233,7 @@ TEST(test_any_clock)
 	uint32_t at[SOURCES];
 	struct world w;
 
-	for (unsigned i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+	for (unsigned i = 0; i < COUNT(begins); i++) {
 		world_init(&w, 7, 2, 2);
 		for (unsigned j = 0; j < 2; j++) {
 			w.brokers[j].speed = w.brokers[j].capacity;

@@ -8,13 +8,9 @@
 
 #include "check.h"
 
-#include <stdbool.h>
-
 #include "quota/quota.h"
 
-#define MS     UINT64_C(1000000)
-#define SECOND (1000 * MS)
-#define THETA  (4 * MS)
+#define THETA (4 * MS)
 
 /* Two limiters and the edge between them. */
 struct pair {

@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdbool.h>
-
 #include "base/prng.h"
 #include "quota/divide.h"
 #include "quota/spend_rate.h"
@@ -29,7 +25,7 @@ TEST(test_divide)
 			{LEDGER_MOST / 2, 0, LEDGER_MOST / 2, 0}},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		uint64_t parts[4];
 
 		quota_divide(cases[i].pool, cases[i].weights, 4, parts);
@@ -99,7 +95,7 @@ TEST(test_params)
 	};
 	struct quota_node *q;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_int_equal(quota_create(&bad[i], 0, &q), -EINVAL);
 }
 
@@ -221,7 +217,7 @@ TEST(test_long_absence)
 {
 	static const uint64_t thetas[] = {THETA, 50 * MS, 500 * MS};
 
-	for (size_t i = 0; i < sizeof(thetas) / sizeof(thetas[0]); i++) {
+	for (size_t i = 0; i < COUNT(thetas); i++) {
 		struct pair p = slow_pair_of(10, 90, thetas[i]);
 		uint64_t end = p.now + 3600 * SECOND;
 
@@ -446,7 +442,7 @@ TEST(test_nonsense_numbers)
 		{.parts = QUOTA_PARTS + 1},
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct quota_node *q = make_quota_node(100, false, 0, THETA, SECOND);
 		struct quota_message m = rows[k];
 

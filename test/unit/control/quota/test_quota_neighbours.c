@@ -6,9 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdbool.h>
-
 #include "quota_pair.h"
 
 /* A hub and its neighbours, which it believes to have units: one asks it, the others are asked. */
@@ -105,7 +102,7 @@ TEST(test_most_modest)
 		bool served;
 	} rows[] = {{12, 15, false}, {11, 100, false}, {100, 8, true}, {12, 8, true}};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct star s = star_of(10);
 		bool served = false;
 
@@ -202,7 +199,7 @@ TEST(test_told_of_all_others)
 		{{0, 1, 1}, {0, 1, 1}, true, 100 + 40, 4000, true},
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct quota_node *q = make_quota_middle(100, 1000);
 		struct quota_message m;
 
@@ -317,7 +314,7 @@ TEST(test_news_by_amount)
 		{800, 4000, 300, 0, 4000, false},
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct quota_node *q = make_quota_middle(0, 0);
 		uint64_t later = SECOND + rows[k].seconds * SECOND;
 		struct quota_message m;
@@ -352,7 +349,7 @@ TEST(test_news_for_a_stranger)
 		{0, 2, 0, false, false}, /* of no neighbour's */
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct quota_node *q = make_quota_middle(100, 0);
 		uint64_t now = 200 * SECOND; /* a hundred half-lives */
 		struct quota_message m;
@@ -455,7 +452,7 @@ TEST(test_short_for_one)
 		{30, 20, false, 40},
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct quota_node *q = make_quota_middle(50, 0);
 		struct quota_message m = {.period = 1,
 			.parts = QUOTA_REQUEST,
@@ -490,7 +487,7 @@ TEST(test_short_for_two)
 		{11, 12, 0, 10, 0},
 	};
 
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < COUNT(rows); k++) {
 		struct quota_node *q = make_quota_middle(10, 1000);
 		struct quota_message m;
 

@@ -6,9 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdbool.h>
-
 #include "base/prng.h"
 #include "quota_pair.h"
 

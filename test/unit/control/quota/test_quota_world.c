@@ -8,16 +8,10 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "quota/quota.h"
 
 #define NODES    9
-#define MS       UINT64_C(1000000)
 #define STEP     (MS / 4)
 #define TRANSITS 4096
 #define PERIODS  4

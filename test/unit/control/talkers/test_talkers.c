@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "flow/packet_sample.h"
 #include "talkers/talkers.h"

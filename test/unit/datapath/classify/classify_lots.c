@@ -3,8 +3,6 @@
  */
 #include "classify_lots.h"
 
-#include <string.h>
-
 /* Few bits are ever set, and those near where prefixes end, so that most prefixes nest. */
 static void random_address(uint8_t family, bool wide, uint8_t *addr)
 {

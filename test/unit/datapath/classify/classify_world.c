@@ -3,9 +3,6 @@
  */
 #include "classify_world.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <arpa/inet.h>
 
 #include <rte_eal.h>
@@ -319,12 +316,10 @@ int start_eal(void **state)
 		(char[]){"512"}, (char[]){"--no-pci"}, (char[]){"--no-telemetry"},
 		(char[]){"--no-shconf"}, (char[]){"--log-level=1"}, (char[]){"-l"}, (char[]){"0"}};
 
-	(void)state;
 	return rte_eal_init(COUNT(args), args) < 0 ? -1 : 0;
 }
 
 int stop_eal(void **state)
 {
-	(void)state;
 	return rte_eal_cleanup();
 }

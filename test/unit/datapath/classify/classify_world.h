@@ -10,11 +10,8 @@
 
 #include "check.h"
 
-#include <stdbool.h>
-
 #include "classify/frames.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define BURST    64
 #define NAMED(n) ((n) + 1) /* so that 0, left out, is "any" */
 #define NOTHING  (-1)

@@ -8,8 +8,6 @@
  */
 #include "classify_world.h"
 
-#include <string.h>
-
 #include "classify/candidates.h"
 
 #define POLICIES 24

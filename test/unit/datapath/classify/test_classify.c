@@ -5,8 +5,6 @@
  */
 #include "classify_world.h"
 
-#include <inttypes.h>
-
 #define ROWS_MAX 12
 
 struct scenario {

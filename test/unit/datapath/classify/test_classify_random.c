@@ -6,10 +6,6 @@
  */
 #include "classify_lots.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "packet/of_link.h"
 
 /* The reference: whether one policy matches one packet, and which of two goes first. */

@@ -6,9 +6,6 @@
  */
 #include "classify_world.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include <pthread.h>
 
 #include <rte_malloc.h>

@@ -7,10 +7,6 @@
 #include "check.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <rte_eal.h>
 
@@ -19,7 +15,6 @@
 #include "classify/frames.h"
 #include "classify/wide.h"
 
-#define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
 #define MANY      3000
 #define OTHERWISE UINT32_MAX
 #define ENOUGH    (3 * FIB4_BURST_MAX * (FIB4_BURST_MAX + 1) / 2) /* addresses of a set */
@@ -331,13 +326,11 @@ static int start_eal(void **state)
 		(char[]){"-m"}, (char[]){"64"}, (char[]){"--no-pci"}, (char[]){"--no-telemetry"},
 		(char[]){"--log-level=1"}, (char[]){"-l"}, (char[]){"0"}};
 
-	(void)state;
 	return rte_eal_init(COUNT(args), args) < 0 ? -1 : 0;
 }
 
 static int stop_eal(void **state)
 {
-	(void)state;
 	return rte_eal_cleanup();
 }
 

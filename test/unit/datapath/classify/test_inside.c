@@ -7,9 +7,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <rte_eal.h>
 
 #include "classify/frames.h"
@@ -182,13 +179,11 @@ static int start_eal(void **state)
 		(char[]){"512"}, (char[]){"--no-pci"}, (char[]){"--no-telemetry"},
 		(char[]){"--no-shconf"}, (char[]){"--log-level=1"}, (char[]){"-l"}, (char[]){"0"}};
 
-	(void)state;
 	return rte_eal_init(COUNT(args), args) < 0 ? -1 : 0;
 }
 
 static int stop_eal(void **state)
 {
-	(void)state;
 	return rte_eal_cleanup();
 }
 

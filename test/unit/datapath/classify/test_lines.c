@@ -6,10 +6,6 @@
  */
 #include "classify_world.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "classify/lines.h"
 
 #define BEHIND 8 /* lines that are nobody's */

@@ -6,10 +6,6 @@
  */
 #include "classify_world.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "classify/lpm6.h"
 
 #define OTHERWISE UINT32_MAX

@@ -6,9 +6,6 @@
  */
 #include "classify_world.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "police/charge.h"
 
 #define ROOM   256

@@ -6,16 +6,11 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "classify/frames.h"
 #include "classify/plain.h"
 #include "classify/wide.h"
 
-#define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
 #define FRAMES     64
 #define FRAME_SIZE (TAGGED + IPV6_LEN + 8)
 

@@ -4,10 +4,6 @@
  * Packets that are not understood: the policy that a walk over all policies finds, in the order of
  * precedence and by the strictness that classify.h defines, is the classifier's.
  */
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/prng.h"
 #include "classify_world.h"
@@ -110,7 +106,7 @@ static bool precedes(const struct policy *policies, uint32_t a, uint32_t b)
 			y->dst_port.first ? y->dst_port.first - y->dst_port.last : -UINT16_MAX},
 	};
 
-	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+	for (unsigned i = 0; i < COUNT(keys); i++)
 		if (keys[i][0] != keys[i][1])
 			return keys[i][0] > keys[i][1];
 	return a < b;
@@ -262,7 +258,7 @@ TEST(test_order_of_strictness)
 	};
 
 	for (unsigned swap = 0; swap < 2; swap++)
-		for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		for (unsigned i = 0; i < COUNT(rows); i++) {
 			struct policy policies[2];
 			const uint8_t addresses[8] = {0};
 			const uint8_t *data = addresses;

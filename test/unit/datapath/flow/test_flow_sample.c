@@ -3,8 +3,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include "base/prng.h"
 #include "flow/flow_sample.h"
 

@@ -3,12 +3,8 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-
 #include "base/prng.h"
 #include "flow/new_flow.h"
-
-#define GHZ UINT64_C(1000000000)
 
 static struct new_flows *table_of(unsigned entries, uint64_t hz)
 {
@@ -26,7 +22,7 @@ TEST(test_sizes)
 		size_t lines;
 	} cases[] = {{0, 1}, {1, 1}, {8, 1}, {9, 2}, {65536, 8192}, {65537, 16384}};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < COUNT(cases); i++)
 		assert_int_equal(new_flows_bytes(cases[i].entries),
 			sizeof(struct new_flows) + 64 * cases[i].lines);
 	assert_int_equal(new_flows_bytes(UINT32_MAX),
@@ -38,7 +34,7 @@ TEST(test_how_long)
 {
 	static const uint64_t hz[] = {1000, GHZ, 2499999999, 5 * GHZ};
 
-	for (size_t i = 0; i < sizeof(hz) / sizeof(hz[0]); i++) {
+	for (size_t i = 0; i < COUNT(hz); i++) {
 		for (uint64_t now = hz[i] / 7; now < 100 * hz[i]; now += hz[i] * 10 / 3) {
 			struct new_flows *flows = table_of(64, hz[i]);
 			uint64_t then = now;

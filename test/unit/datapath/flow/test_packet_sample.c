@@ -6,8 +6,6 @@
  */
 #include "check.h"
 
-#include <math.h>
-
 #include "base/prng.h"
 #include "flow/packet_sample.h"
 
@@ -57,7 +55,7 @@ TEST(nobody_is_preferred)
 		{1, 300}, {1, 30000}, {32, 10}, {32, 1000}, {32, 200000}, {7, 5000}};
 	const unsigned seeds = ROUNDS(200);
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		double all = 0, firsts = 0, said = 0, off = 0, said_firsts = 0;
 
 		for (unsigned seed = 0; seed < seeds; seed++) {
@@ -101,7 +99,7 @@ TEST(many_are_bounded)
 {
 	static const double rates[] = {100, 3000, 50000, 450000};
 
-	for (unsigned i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+	for (unsigned i = 0; i < COUNT(rates); i++) {
 		const struct traffic traffic = {BURST, rates[i]};
 		struct packet_sample sample;
 		struct outcome first = {0}, then = {0};

@@ -3,8 +3,6 @@
  */
 #include "check.h"
 
-#include <math.h>
-
 #include "base/prng.h"
 #include "flow/sample_bound.h"
 
@@ -43,7 +41,7 @@ TEST(test_bound)
 {
 	static const double rates[] = {10, 999 / (1 + RANDOM), 1500, 5000, 100000, 1000000};
 
-	for (unsigned i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rates); i++) {
 		struct sample_bound bound;
 		struct outcome outcome;
 		struct prng prng;

@@ -9,15 +9,9 @@
 
 #include "check.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "meter/phantom.h"
 
-#define GHZ     UINT64_C(1000000000)
 #define CLASSES 16
 #define FRAME   1500
 

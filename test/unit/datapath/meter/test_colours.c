@@ -8,15 +8,9 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/prng.h"
 #include "meter/meter.h"
 #include "datapath/meter/meter_checks.h"
-
-#define GHZ UINT64_C(1000000000)
 
 typedef __int128 wide_t;
 
@@ -38,7 +32,7 @@ static const struct {
 	{"trtcm-4115, aware", METER_TRTCM_4115, true},
 };
 
-#define MODES (sizeof(modes) / sizeof(modes[0]))
+#define MODES (COUNT(modes))
 
 /* What is configured. */
 struct rates {
@@ -217,7 +211,7 @@ static uint64_t random_counter(struct prng *prng)
 	static const uint64_t hz[] = {
 		1 << 30, UINT64_C(1) << 31, UINT64_C(1) << 32, GHZ, 2500000000, 3693249999};
 
-	return hz[prng_below(prng, sizeof(hz) / sizeof(hz[0]))];
+	return hz[prng_below(prng, COUNT(hz))];
 }
 
 static void compare_of_seed(
@@ -394,7 +388,7 @@ TEST(test_pairs)
 			{COLOUR_RED, COLOUR_RED, COLOUR_RED}},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct meters meters;
 
 		meters_begin(&meters, rows[i].kind, &rates, GHZ, 0);
@@ -463,7 +457,7 @@ TEST(test_limits)
 	struct colour_profile profile;
 
 	for (size_t i = 0; i < MODES; i++)
-		for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
+		for (size_t k = 0; k < COUNT(others); k++) {
 			union meter_profile a = {
 				.trtcm = colour_profile_of(modes[i].kind, &base, GHZ)};
 			union meter_profile b = {

@@ -5,16 +5,13 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <stdbool.h>
 
 #include "base/prng.h"
 #include "meter/meter.h"
 #include "datapath/meter/meter_checks.h"
 
-#define GHZ     UINT64_C(1000000000)
-#define ROWS(t) (sizeof(t) / sizeof((t)[0]))
+#define ROWS(t) (COUNT(t))
 
 TEST(test_take)
 {

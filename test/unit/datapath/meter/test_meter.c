@@ -7,14 +7,10 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "base/prng.h"
 #include "meter/meter.h"
 #include "datapath/meter/meter_checks.h"
 
-#define GHZ    UINT64_C(1000000000)
 #define EVENTS 120 /* packets of one seed */
 
 static uint64_t first_seed = 1, n_seeds = 400;

@@ -6,16 +6,11 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include "base/prng.h"
 #include "meter/meter.h"
 #include "datapath/meter/meter_checks.h"
 
-#define GHZ UINT64_C(1000000000)
-#define MS  UINT64_C(1000000) /* in ns, and in ticks of 1 GHz */
-
-#define ROWS(table) (sizeof(table) / sizeof((table)[0]))
+#define ROWS(table) (COUNT(table))
 
 static union meter_profile profile_of(const struct meter_params *params, uint64_t hz)
 {

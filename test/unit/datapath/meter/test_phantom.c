@@ -131,7 +131,7 @@ TEST(test_random)
 		{64000, 20000, 32, 100},
 	};
 
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < COUNT(cases); c++) {
 		uint64_t seed = 11 + c, frame_ticks = 8 * GHZ * FRAME / cases[c].bps;
 		uint8_t weights[64];
 		struct prng prng;
@@ -216,7 +216,7 @@ TEST(test_shares)
 	const uint64_t bps = 10000000, burst = 75000;
 	const double seconds = 60, rate = (double)bps / 8;
 
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < COUNT(cases); c++) {
 		double due[CLASSES] = {0}, asks[CLASSES] = {0}, parts[CLASSES] = {0}, all = 0;
 		uint8_t weights[CLASSES];
 		struct prng prng;
@@ -258,7 +258,7 @@ TEST(test_full_rate)
 {
 	static const uint64_t bursts[] = {6000, 20000, 75000, 1000000};
 
-	for (size_t b = 0; b < sizeof(bursts) / sizeof(bursts[0]); b++) {
+	for (size_t b = 0; b < COUNT(bursts); b++) {
 		for (unsigned n = 1; n <= 64; n *= 2) {
 			double passed = 0;
 			struct prng prng;

@@ -61,7 +61,7 @@ TEST(test_few_share)
 	struct prng prng;
 
 	prng_seed(&prng, 3);
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < COUNT(cases); c++) {
 		unsigned shared = 0;
 
 		for (unsigned round = 0; round < 100; round++) {
@@ -144,7 +144,7 @@ TEST(test_ended)
 	static const unsigned ns[] = {16, 64, 256, 1024};
 	const uint64_t burst_ticks = GHZ / 10;
 
-	for (size_t k = 0; k < sizeof(ns) / sizeof(ns[0]); k++) {
+	for (size_t k = 0; k < COUNT(ns); k++) {
 		double least = 1;
 		struct world w;
 
@@ -263,7 +263,7 @@ TEST(test_refused_at_a_look)
 	static const unsigned flows[] = {4, 12, 40, 1000000};
 	const unsigned least_percent = 90;
 
-	for (size_t c = 0; c < sizeof(flows) / sizeof(flows[0]); c++) {
+	for (size_t c = 0; c < COUNT(flows); c++) {
 		const uint64_t seed = 55 + c;
 		unsigned refused = 0, looked = 0;
 		struct prng prng;

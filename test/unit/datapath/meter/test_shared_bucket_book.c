@@ -6,14 +6,11 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <string.h>
 
 #include "base/prng.h"
 #include "meter/shared_bucket.h"
 
-#define GHZ     UINT64_C(1000000000)
 #define WORKERS 4
 #define UNIT    (UINT64_C(1) << GCRA_SHIFT) /* of virtual time */
 
@@ -70,7 +67,7 @@ TEST(test_within)
 		{0, GHZ, 0, 0, true, 0},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		uint64_t start = UINT64_C(1) << (20 + i), seen;
 		struct shared_bucket_booking booking = {7, 7, 7};
 		struct shared_bucket shared;

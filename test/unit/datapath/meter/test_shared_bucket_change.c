@@ -6,15 +6,12 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
-#include <string.h>
 
 #include "base/prng.h"
 #include "meter/shared_bucket.h"
 
-#define GHZ     UINT64_C(1000000000)
 #define WORKERS 3
 #define CHANGES ROUNDS(20000)
 
@@ -364,7 +361,7 @@ static const struct {
 
 TEST(test_begins)
 {
-	for (unsigned i = 0; i < sizeof(turns) / sizeof(*turns); i++) {
+	for (unsigned i = 0; i < COUNT(turns); i++) {
 		uint64_t told = turns[i].told ? NOW - turns[i].told : 0, begins;
 		struct shared_bucket shared;
 
@@ -382,7 +379,7 @@ TEST(test_change_begins)
 	static const uint64_t most[] = {0, 1, 40, 50, 99, 100, 101, 150, 1000};
 	struct shared_bucket_profile next = limit_of(GHZ, 1000), seen;
 
-	for (unsigned i = 0; i < sizeof(turns) / sizeof(*turns) * 9; i++) {
+	for (unsigned i = 0; i < COUNT(turns) * 9; i++) {
 		unsigned row = i / 9;
 		uint64_t told = turns[row].told ? NOW - turns[row].told : 0, ticks = most[i % 9];
 		uint64_t begins;

@@ -8,7 +8,6 @@
 #include "base/prng.h"
 #include "split_world.h"
 
-#define GHZ   UINT64_C(1000000000)
 #define FRAME 9000 /* of jumbos, bytes */
 #define MTU   1500
 
@@ -47,7 +46,7 @@ TEST(test_shared_bucket_profiles)
 		{1000000, 6 * MTU, 2, 0, 0, 0}, /* of packets */
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct shared_bucket_profile p = profile_of_frames(
 			cases[i].bps, cases[i].burst, cases[i].n, cases[i].frame);
 
@@ -210,7 +209,7 @@ TEST(test_shared_bucket_booked)
 		{1000000000, 1000000, 0, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct shared_bucket_profile from = profile_of(rows[i].from_bps, 0, 2);
 		struct shared_bucket_profile to = profile_of(rows[i].to_bps, 0, 2);
 		struct shared_bucket r;
@@ -418,7 +417,7 @@ TEST(test_shared_bucket_as_one_bucket)
 	struct world_result results[JUDGES];
 
 	for (unsigned t = 0; t < TRAFFIC_TCP; t++)
-		for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		for (unsigned i = 0; i < COUNT(limits); i++)
 			for (unsigned n = 2; n <= 8; n *= 2) {
 				struct world_params p = world_of(
 					limits[i].bps, limits[i].burst, n, (enum traffic)t);

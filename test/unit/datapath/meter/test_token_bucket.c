@@ -3,12 +3,8 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-
 #include "base/prng.h"
 #include "meter/token_bucket.h"
-
-#define GHZ UINT64_C(1000000000)
 
 static struct token_bucket_profile profile_of(uint64_t bps, uint64_t burst, uint64_t hz)
 {
@@ -43,7 +39,7 @@ TEST(test_params_at_their_limits)
 		{1, 1, GHZ, -ERANGE, 33},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct token_bucket_params params = {
 			.rate_bps = cases[i].bps,
 			.burst_bytes = cases[i].burst,
@@ -153,7 +149,7 @@ TEST(test_exact_over_any_rate)
 	struct prng prng;
 
 	prng_seed(&prng, 1);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		for (size_t h = 0; h < 3; h++) {
 			uint64_t ticks = (uint64_t)(cases[i].seconds * (double)hz[h]);
 			uint64_t burst = 200000000; /* never full again: polls may be far apart */
@@ -373,7 +369,7 @@ TEST(test_drain_cuts)
 		uint32_t left;
 	} rows[] = {{0, 400}, {1100, 400}, {1101, 399}, {1500, 0}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct token_bucket_profile p = drain_of(8 * GHZ, 1500),
 					    cut = drain_of(8 * GHZ, 400);
 		struct token_bucket b = {0};
@@ -399,7 +395,7 @@ TEST(test_drain_changes)
 		{-100, 10, 0 + 1000},     /* empty in between */
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct token_bucket_profile p[2];
 		struct token_bucket b = {0};
 
@@ -434,7 +430,7 @@ TEST(test_clock_set_back)
 		{UINT64_C(1) << 50, UINT64_C(1) << 49, UINT64_C(10000000000), 10000},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		uint64_t now = rows[i].last - rows[i].back;
 		struct token_bucket_profile profile;
 		struct token_bucket bucket = {.last = rows[i].last};

@@ -6,18 +6,11 @@
 #ifndef WEIR_TEST_FRAME_LAYERS_H
 #define WEIR_TEST_FRAME_LAYERS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "check.h"
 
 #include "packet/parse.h"
 
 #define LAYERS_MAX 14
-#define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
 
 enum { HOP = 0, ICMP = 1, TCP = 6, UDP = 17, DCCP = 33, ROUTING = 43, FRAGMENT = 44, GRE = 47 };
 enum { ESP = 50, AH = 51, NO_NEXT = 59, DEST = 60, MOBILITY = 135, SCTP = 132, UDP_LITE = 136 };

@@ -5,10 +5,6 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "packet/fragment.h"
 #include "classify/frames.h"

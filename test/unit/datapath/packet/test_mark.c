@@ -6,16 +6,9 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "packet/mark.h"
 #include "policy/policy.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { NOT_ECT = 0, ECT1 = 1, ECT0 = 2, CE = 3 };
 enum { ETHER = 14, TAG = 4, V4 = 20, V6 = 40, CHECKSUM = 10, FRAME = 120 };

@@ -5,8 +5,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include "frame_layers.h"
 #include "packet/of_link.h"
 #include "packet/tunnel.h"

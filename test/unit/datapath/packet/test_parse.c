@@ -6,11 +6,6 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "frame_layers.h"
 
 struct parse_case {
@@ -629,7 +624,7 @@ TEST(test_ip_end)
 		{PACKET_OTHER, 14, 0, HOP_BY_HOP, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct packet packet = {
 			.family = rows[i].family, .l2_len = (uint8_t)rows[i].l2_len};
 		uint8_t frame[64] = {0}, *ip = frame + rows[i].l2_len;

@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "packet/tunnel.h"
 #include "frame_layers.h"
@@ -411,7 +407,7 @@ TEST(test_doubt)
 		{0, 0, PACKET_UNKNOWN_TRANSPORT, true},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows) * 4; i++) {
+	for (unsigned i = 0; i < COUNT(rows) * 4; i++) {
 		bool fragment = i & 1, unparsed = i & 2, doubted;
 		struct packet packet = {.proto = rows[i / 4].proto,
 			.dst_port = rows[i / 4].port,

@@ -8,8 +8,6 @@
 
 #include "check.h"
 
-#include <stdlib.h>
-
 #include "engine/profile.h"
 #include "police/charge.h"
 #include "police/extended.h"

@@ -8,7 +8,6 @@
 #include "police/borrow.h"
 #include "police/extended.h"
 
-#define GHZ   UINT64_C(1000000000)
 #define FRAME 9000
 #define MTU   1500
 

@@ -14,7 +14,6 @@
 #include "engine/profile.h"
 #include "config/compare.h"
 
-#define GHZ   UINT64_C(1000000000)
 #define FRAME 1014    /* bytes: 1000 of L3 */
 #define LIMIT 1000000 /* bytes a second */
 
@@ -113,7 +112,7 @@ TEST(test_diff)
 		{CLASSES("'by': 'dscp', 'weights': {'1': 1}"), CLASSES("'by': 'dscp'"), 0},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *from = must_parse(cases[i].from), *to = must_parse(cases[i].to);
 		struct config_diff *diff;
 
@@ -136,7 +135,7 @@ TEST(test_words)
 			"of weight 4\n"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *config = must_parse(cases[i].document);
 		char *text = NULL;
 		size_t size;
@@ -223,7 +222,7 @@ TEST(test_verdicts)
 		{PHANTOM(", 'guarantee': 'conserved'"), 500, 500},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct limit_profile profile;
 		unsigned passed[2];
 		struct lane lane;
@@ -252,7 +251,7 @@ TEST(test_backlogged)
 {
 	static const char *const documents[] = {PHANTOM(""), PHANTOM(", 'action': 'count'")};
 
-	for (size_t i = 0; i < sizeof(documents) / sizeof(documents[0]); i++) {
+	for (size_t i = 0; i < COUNT(documents); i++) {
 		unsigned passed[2];
 		struct lane lane;
 

@@ -7,8 +7,6 @@
 #include "check.h"
 #include "config_cases.h"
 
-#include <inttypes.h>
-
 #include "base/prng.h"
 #include "config/describe.h"
 #include "config/load.h"
@@ -22,8 +20,6 @@
 #include "config/compare.h"
 #include "policy/kind.h"
 #include "policy/shadow.h"
-
-#define GHZ UINT64_C(1000000000)
 
 #define AT                "w.json:1: policies[0] 'p'*"
 #define METER(meter)      ", 'meter': '" meter "'"
@@ -187,7 +183,7 @@ TEST(test_diff)
 		{LIMITED(""), SRTCM(""), POLICY_ANEW | POLICY_TERMS, false},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *from = must_parse(cases[i].from), *to = must_parse(cases[i].to);
 		struct config_diff *diff;
 
@@ -222,7 +218,7 @@ TEST(test_words)
 		{SRTCM(""), "  yellow: *unused, burst 312.5kB; passes\n"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *config = must_parse(cases[i].document);
 		char *text = NULL;
 		size_t len = 0;
@@ -335,7 +331,7 @@ TEST(test_actions)
 	};
 	static const uint32_t bytes[COLOURS] = {2000, 1000, 1500};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct policy_state *s;
 		struct coloured *coloured;
 		struct lane lane;
@@ -376,7 +372,7 @@ TEST(test_aware)
 
 	lane_start(&aware, AWARE("true"));
 	lane_start(&blind, AWARE("false"));
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		(void)lane_police(&aware, 100, rows[i].dscp, true, i * GHZ, &mark);
 		(void)lane_police(&blind, 100, rows[i].dscp, true, i * GHZ, &mark);
 		assert_int_equal(police_coloured(aware.state.other)->colour, rows[i].want);
@@ -472,7 +468,7 @@ TEST(test_parts)
 			0.5, 0.5, 312500, 156250, 250000, 25000},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct config *config = must_parse(rows[i].document);
 		const struct policy *policy = &config->policies[0];
 		struct limiter_view view = view_of(policy, rows[i].part);

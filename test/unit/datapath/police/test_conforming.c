@@ -9,15 +9,12 @@
 #include "check.h"
 #include "one_limit.h"
 
-#include <inttypes.h>
-
 #include "allocate/allocate.h"
 #include "base/math.h"
 #include "base/prng.h"
 #include "policy/kind.h"
 #include "source/source_table.h"
 
-#define GHZ     UINT64_C(1000000000)
 #define SEEDS   ROUNDS(1200)
 #define PACKETS 2000
 
@@ -83,7 +80,7 @@ static const struct {
 	{METER_TRTCM_4115, false, false},
 };
 
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define KINDS (COUNT(kinds))
 
 struct scene {
 	struct policy policy;
@@ -150,7 +147,7 @@ static void draw_scene(struct scene *scene, uint64_t seed, unsigned kind)
 		.limit_s = policy->limit_s,
 		.burst_bytes = policy->burst_bytes,
 	};
-	scene->hz = clocks[prng_below(&scene->prng, sizeof(clocks) / sizeof(clocks[0]))];
+	scene->hz = clocks[prng_below(&scene->prng, COUNT(clocks))];
 }
 
 static void scene_fail(const struct scene *scene, uint64_t seed, unsigned kind, const char *what)

@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "police/charge.h"
 #include "police/eights.h"
@@ -203,7 +199,7 @@ TEST(test_one_by_one)
 
 	print_message("seed %#" PRIx64 " (WEIR_SEED changes it)\n", seed);
 	prng_seed(&prng, seed);
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		unsigned n = 0, n_left = 0;
 
 		for (unsigned burst = 0; burst < BURSTS; burst++) {

@@ -6,9 +6,6 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "allocate/allocate.h"
 #include "base/prng.h"
 #include "engine/profile.h"
@@ -17,7 +14,6 @@
 #include "police/expire.h"
 #include "police/extended.h"
 
-#define GHZ    UINT64_C(1000000000)
 #define RATE   UINT64_C(1000000) /* bytes a second */
 #define BURST  UINT64_C(50000)
 #define AFTER  UINT64_C(300000) /* what is promised to nobody */
@@ -133,7 +129,7 @@ TEST(each_meter_keeps_to_what_is_left)
 		{"and an excess", {.meter = METER_TRTCM_4115, .colours = GREEN_ALONE}},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (unsigned i = 0; i < COUNT(rows); i++)
 		for (uint64_t seed = 1; seed <= 20; seed++) {
 			struct policy policy = rows[i].policy;
 
@@ -336,7 +332,7 @@ TEST(test_nothing_left_of_nothing)
 {
 	static const int64_t rates[] = {-1000, -1, 0};
 
-	for (unsigned i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rates); i++) {
 		struct policy_state plain = {.limit = {rates[i], BURST << TOKEN_BYTE},
 			.bucket.fraction = police_owner(
 				POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L2)};
@@ -367,7 +363,7 @@ TEST(test_least_of_a_burst)
 	token_bucket_set_owner(
 		&plain.bucket, police_owner(POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L3));
 	assert_int_equal(police_burst_least(&plain), 9084);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct policy_extended other = {.borrows = rows[i].borrows,
 			.count = rows[i].count,
 			.unit_bits = rows[i].unit_bits};

@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "allocate/allocate.h"
 #include "base/prng.h"
 #include "police/charge.h"
@@ -17,8 +13,6 @@
 #include "police/extended.h"
 #include "engine/profile.h"
 #include "source/source_hash.h"
-
-#define GHZ UINT64_C(1000000000)
 
 enum { UDP = 17, FLOWS = 500, V4 = 8, V6 = 32 };
 

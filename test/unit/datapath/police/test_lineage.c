@@ -6,9 +6,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "police/lineage.h"
 

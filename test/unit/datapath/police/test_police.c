@@ -6,11 +6,6 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "allocate/allocate.h"
 #include "base/prng.h"
 #include "police/extended.h"
@@ -20,10 +15,7 @@
 #include "engine/profile.h"
 #include "policy/kind.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define GHZ      UINT64_C(1000000000)
-#define SECOND   GHZ
-#define BPS      UINT64_C(8) /* a unit a second */
+#define BPS UINT64_C(8) /* a unit a second */
 
 enum { ICMP = 1, TCP = 6, UDP = 17, SCTP = 132 };
 enum { FIN = 0x01, SYN = 0x02, RST = 0x04, ACK = 0x10, ECE_CWR = 0xc0 };

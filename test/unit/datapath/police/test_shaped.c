@@ -5,17 +5,12 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "allocate/allocate.h"
 #include "engine/profile.h"
 #include "police/extended.h"
 #include "police/shaped.h"
 #include "policy/policy.h"
 
-#define GHZ UINT64_C(1000000000)
-#define MS  UINT64_C(1000000) /* ns, and ticks */
 #define NOW (7 * GHZ)
 
 struct lane {

@@ -7,9 +7,6 @@
 #include "check.h"
 #include "one_limit.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "allocate/allocate.h"
 #include "base/prng.h"
 #include "policy/key.h"
@@ -17,10 +14,8 @@
 #include "policy/units.h"
 #include "source/source_table.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define GHZ      UINT64_C(1000000000)
-#define DAY_S    UINT64_C(86400)
-#define MOST     4 /* parts */
+#define DAY_S UINT64_C(86400)
+#define MOST  4 /* parts */
 
 static const char *const limits[] = {
 	"100/min", "5/min", "1/min", "7/h", "10k/h", "1000/h", "1/d", "13/d", "100k/min", "1/s"};

@@ -6,19 +6,12 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "allocate/allocate.h"
 #include "base/prng.h"
 #include "police/charge.h"
 #include "police/extended.h"
 #include "engine/profile.h"
 #include "police/sourced.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define GHZ      UINT64_C(1000000000)
 
 enum { TCP = 6, UDP = 17, SOURCES = 200, BURSTS = 400 };
 

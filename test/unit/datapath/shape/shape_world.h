@@ -8,15 +8,9 @@
 
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "shape/shape.h"
 
-#define GHZ      UINT64_C(1000000000)
-#define MS       UINT64_C(1000000)
 #define SLOT_MAX 4096 /* ticks of a slot are no more */
 #define FOR_EVER (UINT64_C(1) << 44)
 #define OUT      64

@@ -3,10 +3,6 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "shape/delay.h"
 
@@ -32,7 +28,7 @@ TEST(test_range)
 	static const uint64_t hz[] = {1000000, 390625000, 1000000000, 2500000000, 5000000000};
 
 	assert_int_equal(delay_unit(hz[0]), 0);
-	for (unsigned i = 1; i < sizeof(hz) / sizeof(hz[0]); i++) {
+	for (unsigned i = 1; i < COUNT(hz); i++) {
 		unsigned unit = delay_unit(hz[i]);
 
 		assert_true((double)delay_bin_end(0, unit) / (double)hz[i] < 0.25e-6);
@@ -70,7 +66,7 @@ TEST(test_quantiles)
 		delay_merge(&sums[0], &sums[1]);
 		assert_int_equal(delay_count(&sums[0]), N);
 		qsort(ticks, N, sizeof(ticks[0]), compare_delays);
-		for (unsigned s = 0; s < sizeof(shares) / sizeof(shares[0]); s++) {
+		for (unsigned s = 0; s < COUNT(shares); s++) {
 			uint64_t want = ticks[(unsigned)ceil(shares[s] * N) - 1];
 			uint64_t got = delay_quantile(&sums[0], shares[s], UNIT);
 

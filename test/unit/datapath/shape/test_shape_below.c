@@ -43,7 +43,6 @@ static bool parent_take(
 {
 	struct parent *parent = context;
 
-	(void)queue;
 	parent->asked++;
 	parent->last = packet;
 	if (parent->closed ||
@@ -59,7 +58,6 @@ static void parent_give(void *context, struct shape_queue *queue, struct shape_p
 {
 	struct parent *parent = context;
 
-	(void)queue;
 	assert_ptr_equal(packet, parent->last);
 	parent->bucket.tokens += (uint64_t)packet->cost << TOKEN_BYTE;
 	parent->given += packet->cost;

@@ -344,7 +344,7 @@ TEST(test_flaps)
 	static const uint64_t low[] = {0, 50000, 500000, 5000000, 9000000};
 	static struct flaps flaps;
 
-	for (unsigned i = 0; i < 3 * sizeof(low) / sizeof(*low); i++) {
+	for (unsigned i = 0; i < 3 * COUNT(low); i++) {
 		uint64_t granted = (10000000 + low[i / 3]) / 2 * 4 / 8000, sent;
 
 		memset(&flaps, 0, sizeof(flaps));

@@ -176,7 +176,7 @@ TEST(test_larger_than_burst_meanwhile)
 		{1, 80 * GHZ, 251},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct token_bucket_profile next = profile_of(rows[i].bps, 1000);
 		struct shaper *shaper = shaper_make(10, 0);
 		struct shape_packet packet, *out;

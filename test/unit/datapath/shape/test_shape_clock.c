@@ -118,7 +118,7 @@ TEST(test_set_back)
 {
 	const uint64_t backs[] = {TOKEN_BACK + 10 * MS, GHZ * 60, GHZ * 86400};
 
-	for (unsigned i = 0; i < sizeof(backs) / sizeof(backs[0]); i++)
+	for (unsigned i = 0; i < COUNT(backs); i++)
 		for (unsigned kind = 0; kind < 4; kind++)
 			set_back(kind & 1, kind & 2, GHZ * 86400 * 2, backs[i]);
 }

@@ -80,7 +80,7 @@ static bool passes_all(struct one *one, uint64_t units, uint64_t now)
 /* All of the burst passes, and a unit more does not: at once, and after a long time. */
 TEST(test_burst)
 {
-	for (unsigned i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+	for (unsigned i = 0; i < COUNT(limits); i++) {
 		for (unsigned k = 0; k < 4; k++) {
 			uint64_t burst = limits[i].burst, now = k / 2 ? UINT64_C(1) << 55 : 0;
 			struct shape_packet packet;
@@ -99,7 +99,7 @@ TEST(test_burst)
 /* After a burst a packet passes at the tick at which its tokens are there, and not before. */
 TEST(test_tick)
 {
-	for (unsigned i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+	for (unsigned i = 0; i < COUNT(limits); i++) {
 		for (uint64_t cost = 1; cost <= limits[i].burst && cost < UINT32_MAX;
 			cost = cost * 3 + 1) {
 			uint64_t burst = limits[i].burst, start = cost % 2 ? 0 : -1000 - cost;
@@ -198,7 +198,7 @@ TEST(test_flaps)
 	static const uint64_t low[] = {0, 50000, 100000, 200000, 500000, 5000000};
 	static struct shape_packet packets[4096];
 
-	for (unsigned i = 0; i < 3 * sizeof(low) / sizeof(*low); i++) {
+	for (unsigned i = 0; i < 3 * COUNT(low); i++) {
 		uint64_t high = 10000000, step = 50 * MS << i % 3, granted, sent = 0;
 		uint64_t bps = low[i / 3], times = 4000 / (step / MS);
 		struct one one;
@@ -229,7 +229,7 @@ TEST(test_flaps)
 /* As many units as are said wait, whatever the rate; and one more does not. */
 TEST(test_units)
 {
-	for (unsigned i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+	for (unsigned i = 0; i < COUNT(limits); i++) {
 		uint64_t rate = (uint64_t)limit_of(limits[i].bps, 1, limits[i].hz).rate;
 		/* What waits is told by ticks: a unit more is one, or more. */
 		uint32_t more = (uint32_t)(rate >> TOKEN_SHIFT) + 1;
@@ -317,7 +317,7 @@ TEST(test_deep)
 		INT64_C(1) << 31, INT64_C(1) << 32, INT64_C(3) << 31, INT64_C(1) << 33};
 	uint64_t burst = (UINT64_C(1) << 39) - 1;
 
-	for (unsigned i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+	for (unsigned i = 0; i < COUNT(rates); i++) {
 		struct token_bucket_profile slow = {rates[i], burst << TOKEN_BYTE};
 		struct shape_packet packet;
 		struct one one;
@@ -338,7 +338,7 @@ TEST(test_closed)
 	static const int64_t none[] = {0, -1, INT64_MIN + 1, EXACT_RATE_LEAST - 1};
 	struct token_bucket_profile again = profile_of(8 * GHZ, 1500);
 
-	for (unsigned i = 0; i < sizeof(none) / sizeof(*none); i++) {
+	for (unsigned i = 0; i < COUNT(none); i++) {
 		struct token_bucket_profile limit = {none[i], again.burst};
 		struct shape_packet packets[3], *out[3];
 		struct one one;
@@ -368,7 +368,7 @@ TEST(test_lateness)
 	struct one one;
 
 	one_make(&one, GHZ, 8 * GHZ, 1, 0, 0);
-	for (unsigned i = 0; i < sizeof(late) / sizeof(*late); i++) {
+	for (unsigned i = 0; i < COUNT(late); i++) {
 		const struct shaper_counts *counts = shaper_counts(one.shaper);
 		uint64_t now = (i + 1) * GHZ;
 		unsigned bin = delay_bin(late[i], counts->lateness_unit);

@@ -3,13 +3,8 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-
 #include "base/prng.h"
 #include "source/source_burst.h"
-
-#define GHZ UINT64_C(1000000000)
-#define MS  UINT64_C(1000000) /* ticks */
 
 #define RATE   8000000 /* bit/s: one byte a microsecond */
 #define BURST  3000
@@ -18,7 +13,7 @@
 
 static const enum meter_kind kinds[] = {METER_GCRA, METER_FIXED_WINDOW, METER_HYBRID};
 
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define KINDS (COUNT(kinds))
 
 /* Holds BURST bytes; rate 0 is busy for ever once it has sent anything. */
 static union meter_profile profile_of(enum meter_kind kind, uint64_t rate_bps)
@@ -148,8 +143,7 @@ static void test_sizes(void **state)
 		{METER_GCRA, 0, 0},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		size_t bytes = source_table_bytes(cases[i].kind, cases[i].sources);
 
 		assert_true((double)bytes <= cases[i].bytes * cases[i].sources);
@@ -162,7 +156,6 @@ static void test_sizes(void **state)
 /* What a meter's row says of it. */
 static void test_kinds_of_tables(void **state)
 {
-	(void)state;
 	for (enum meter_kind kind = 0; kind < METER_KINDS; kind++)
 		assert_int_equal(
 			source_table_bytes(kind, 1000) > 0, meter_can(kind, METER_PER_SOURCE));
@@ -176,7 +169,6 @@ static void test_memory_is_the_callers(void **state)
 	union meter_profile profile = profile_of(METER_GCRA, 0);
 	uint8_t *memory = malloc(bytes + 3 * FENCE);
 
-	(void)state;
 	assert_non_null(memory);
 	for (unsigned gap = 0; gap < FENCE; gap++) {
 		uint8_t *at = memory + FENCE + gap;
@@ -281,7 +273,6 @@ static void test_verdicts_of_a_meter_a_source(void **state)
 		{2000, 2000, 6000, 0, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < KINDS * 2 * SEEDS; i++) {
 		enum meter_kind kind = kinds[i % KINDS];
 		size_t c = i / KINDS % 2;
@@ -313,7 +304,6 @@ static void test_capacity(void **state)
 {
 	static const double at_least[] = {0.9, 0.84, 0.74}; /* of all ways, by kind */
 
-	(void)state;
 	for (size_t i = 0; i < KINDS * SEEDS; i++) {
 		enum meter_kind kind = kinds[i % KINDS];
 		uint64_t seed = i / KINDS;
@@ -355,8 +345,7 @@ static void test_flood(void **state)
 		{METER_GCRA, CLIENTS, 1000, true},
 	};
 
-	(void)state;
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < COUNT(cases); c++) {
 		union meter_profile profile = profile_of(cases[c].kind, RATE);
 		struct source_table *quiet = table_of(cases[c].kind, 4000, 1);
 		struct source_table *flooded = table_of(cases[c].kind, 4000, 1);
@@ -398,7 +387,6 @@ static void test_forged_sources(void **state)
 {
 	enum { REGULARS = 500, FORGED = 60000, CLIENTS = 1000, SENT = 20, LATE = 2000000 };
 
-	(void)state;
 	for (size_t k = 0; k < KINDS; k++) {
 		union meter_profile profile = profile_of(kinds[k], 0); /* BURST in a long window */
 		struct source_table *table = table_of(kinds[k], 10000, k);
@@ -436,7 +424,6 @@ static void test_forged_sources(void **state)
 /* Sources that lose their places again and again never pass more than the burst. */
 static void test_displaced_are_remembered(void **state)
 {
-	(void)state;
 	for (size_t k = 0; k < KINDS; k++) {
 		union meter_profile profile = profile_of(kinds[k], 0);
 		struct source_table *table = table_of(kinds[k], 1000, k);
@@ -560,7 +547,6 @@ static void test_drawn_floods(void **state)
 	const char *text = getenv("WEIR_SEED");
 	const uint64_t first = text ? strtoull(text, NULL, 0) : 1;
 
-	(void)state;
 	print_message("seeds from %lu (WEIR_SEED changes it)\n", first);
 	for (uint64_t seed = first; seed < first + ROUNDS(40); seed++) {
 		struct flood flood;
@@ -581,7 +567,6 @@ static void test_drawn_floods(void **state)
 /* Places of sources that have become idle are places again, swept or not. */
 static void test_idle_give_way(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < KINDS * 2; i++) {
 		enum meter_kind kind = kinds[i % KINDS];
 		bool swept = i / KINDS;
@@ -620,7 +605,6 @@ static void test_guests_go_home(void **state)
 	struct source_table *table = table_of(METER_GCRA, 1000, 1);
 	unsigned used, guests;
 
-	(void)state;
 	for (uint32_t source = 0; source < 1000; source++)
 		source_conforms(table, &profile, source, GHZ, source % 2 ? BURST : 1000);
 	count_table_lines(table, &used, &guests);
@@ -657,7 +641,6 @@ static void test_full_table(void **state)
 {
 	enum { NEWCOMERS = 3200 * SOURCE_BURST };
 
-	(void)state;
 	for (size_t k = 0; k < KINDS; k++) {
 		enum meter_kind kind = kinds[k];
 		union meter_profile profile = profile_of(kind, RATE);
@@ -702,7 +685,6 @@ static void test_searches_become_rare(void **state)
 	struct source_table *table = table_of(METER_GCRA, 1000, 3);
 	unsigned used, guests, gap = 0;
 
-	(void)state;
 	for (uint32_t source = 0; source < 50000; source++) {
 		source_conforms(table, &profile, source, source, BURST);
 		source_conforms(table, &profile, source, source, BURST);
@@ -723,7 +705,6 @@ static void test_idle_are_seldom_forgotten(void **state)
 	union meter_profile profile = profile_of(METER_GCRA, RATE);
 	struct source_table *table = table_of(METER_GCRA, SOURCES, 3);
 
-	(void)state;
 	for (unsigned round = 0; round < ROUNDS; round++)
 		for (uint32_t source = 0; source < SOURCES; source++)
 			source_conforms(table, &profile, source, GHZ + round * MS + source, 1);
@@ -743,7 +724,6 @@ static uint64_t hash_at(const struct source_table *table, uint32_t line, uint32_
 /* What looks like a tag in the meters of a kind with fewer ways is none. */
 static void test_state_is_no_tag(void **state)
 {
-	(void)state;
 	for (size_t k = 0; k < KINDS; k++) {
 		union meter_profile profile = profile_of(kinds[k], 0);
 		struct source_table *table = table_of(kinds[k], 100, 1);
@@ -794,7 +774,6 @@ static void test_guest_and_resident(void **state)
 	struct source_table *table = table_of(METER_GCRA, 100, 1);
 	unsigned used, guests;
 
-	(void)state;
 	assert_true(conforms_hash(table, &profile, hash_at(table, other, tag), 1, BURST));
 	for (uint32_t i = 0; i < table->ways + 1u; i++)
 		conforms_hash(table, &profile, hash_at(table, 0, crowd + i), 1, 1);
@@ -823,7 +802,6 @@ static uint64_t conforms_elsewhere(struct source_table *table, const union meter
 /* As many as there are numbers of packets, of few sources: each has its place, once. */
 static void test_newcomers_of_a_burst(void **state)
 {
-	(void)state;
 	for (unsigned n = 0; n <= SOURCE_BURST; n++) {
 		union meter_profile profile = profile_of(METER_GCRA, 0);
 		struct source_table *table = table_of(METER_GCRA, 100, n);
@@ -857,7 +835,6 @@ static void test_bursts_agree(void **state)
 {
 	enum { SOURCES = 500, BURSTS = ROUNDS(20000) };
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		union meter_profile profile = profile_of(METER_GCRA, RATE);
 		struct source_table *a = table_of(METER_GCRA, SOURCES, seed);
@@ -898,7 +875,6 @@ static void test_meters_agree(void **state)
 {
 	enum { SOURCES = 300, PACKETS = ROUNDS(60000) };
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		union meter_profile profile = profile_of(METER_GCRA, RATE);
 		struct source_table *a = table_of(METER_GCRA, SOURCES, seed);
@@ -943,9 +919,8 @@ static void test_prefixes(void **state)
 	uint8_t addr[16];
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 5);
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < COUNT(cases); c++) {
 		unsigned family = cases[c].family, bits = cases[c].bits;
 		uint64_t hash;
 
@@ -970,7 +945,6 @@ static void test_families(void **state)
 		{[10] = 255, 255, 192, 0, 2, 1}, {[4] = 192, 0, 2, 1}};
 	struct source_table *table = table_of(METER_GCRA, 1, 9);
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++)
 		for (unsigned j = 0; j < 5; j++)
 			assert_int_not_equal(source_hash(table, v4[i], 4, 32),
@@ -987,7 +961,6 @@ static void test_secret(void **state)
 	struct source_table *again = table_of(METER_GCRA, 4 * N, 1);
 	unsigned homes = 0, tags = 0;
 
-	(void)state;
 	for (uint32_t source = 0; source < N; source++) {
 		uint64_t x = hash_of(a, source), y = hash_of(b, source);
 
@@ -1027,7 +1000,6 @@ static void test_spread(void **state)
 	uint8_t(*addr)[16] = calloc(N, 16);
 	struct source_table *table = table_of(METER_GCRA, 1, 12);
 
-	(void)state;
 	assert_non_null(addr);
 	for (unsigned family = 4; family <= 6; family += 2) {
 		for (unsigned at = 0; at + 1 < (family == 4 ? 4u : 16u); at++) {

@@ -5,15 +5,10 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "ask/client.h"
 
@@ -158,7 +153,7 @@ TEST(test_greetings)
 	};
 	char text[GREETING_MAX + 2];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		if (open_with(rows[i].greeting) != rows[i].ret)
 			fail_msg("%s: not %d", rows[i].greeting, rows[i].ret);
 	snprintf(text, sizeof(text), "%-*s", GREETING_MAX, GREETING);
@@ -213,7 +208,7 @@ TEST(test_replies)
 		{"/weir/a", NULL, -ECONNRESET, NULL},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char *value;
 		int ret = ask_for(GREETING, rows[i].request, rows[i].reply, &value);
 
@@ -230,7 +225,7 @@ TEST(test_length)
 {
 	static const unsigned rooms[] = {20, 2000, REPLY_MAX / 8};
 
-	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
+	for (size_t i = 0; i < COUNT(rooms); i++) {
 		char greeting[64], *reply = test_malloc(rooms[i] + 2), *value;
 
 		snprintf(greeting, sizeof(greeting), "{\"max_output_len\":%u}", rooms[i]);
@@ -450,7 +445,7 @@ TEST(test_waits)
 	struct server s = {.says = {GREETING}};
 	struct client client;
 
-	for (size_t i = 0; i < sizeof(waits_ms) / sizeof(waits_ms[0]); i++) {
+	for (size_t i = 0; i < COUNT(waits_ms); i++) {
 		start_server(&s);
 		assert_int_equal(client_open_patient(&client, path, waits_ms[i] / 1e3), 0);
 		expect_waits(&client, waits_ms[i], waits_ms[i]);
@@ -491,7 +486,6 @@ TEST(test_long_question)
 
 static int make_home(void **state)
 {
-	(void)state;
 	if (!mkdtemp(home))
 		return -1;
 	snprintf(path, sizeof(path), "%s/socket", home);
@@ -500,7 +494,6 @@ static int make_home(void **state)
 
 static int remove_home(void **state)
 {
-	(void)state;
 	unlink(path);
 	return rmdir(home);
 }

@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/source.h"
 
 struct answered {
@@ -91,7 +87,7 @@ static void assert_value(json_t *got, const char *want)
 
 TEST(each_listing)
 {
-	for (size_t i = 0; i < sizeof(listings) / sizeof(*listings); i++) {
+	for (size_t i = 0; i < COUNT(listings); i++) {
 		struct script script = {{.ask = answer}, listings[i].asked};
 		json_t *listing;
 		int ret = source_list(&script.source, ALL, listings[i].name, "n", &listing);
@@ -125,7 +121,7 @@ static const struct {
 
 TEST(of_each)
 {
-	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++) {
+	for (size_t i = 0; i < COUNT(each); i++) {
 		struct script script = {{.ask = answer}, each[i].asked};
 		json_t *array;
 

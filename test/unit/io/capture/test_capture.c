@@ -7,21 +7,13 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <pcap/dlt.h>
 
 #include "capture/capture.h"
 
-#define COUNT(a)    (sizeof(a) / sizeof((a)[0]))
 #define PACKETS_MAX 8
 #define FILE_MAX    4096
 
-#define SECOND   UINT64_C(1000000000)
 #define US       0xa1b2c3d4
 #define NS       0xa1b23c4d
 #define SHB      0x0a0d0d0a

@@ -5,8 +5,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include <pcap/dlt.h>
 
 #include "capture/link.h"
@@ -39,9 +37,9 @@ TEST(test_supported)
 	static const int known[] = {DLT_EN10MB, DLT_RAW, DLT_IPV4, DLT_IPV6, RAW_OF_OPENBSD};
 	static const int unknown[] = {DLT_NULL, DLT_LINUX_SLL, DLT_PPP, DLT_IEEE802_11, 13, 15, -1};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (size_t i = 0; i < COUNT(known); i++)
 		assert_true(link_supported(known[i]));
-	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+	for (size_t i = 0; i < COUNT(unknown); i++)
 		assert_false(link_supported(unknown[i]));
 }
 
@@ -59,7 +57,7 @@ TEST(test_ethernet)
 		{FRAME_BYTES + 1, FRAME_BYTES + 1, FRAME_BYTES, false},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct frame frame = frame_of(DLT_EN10MB, rows[i].captured, rows[i].bytes);
 
 		assert_int_equal(frame.bytes, rows[i].bytes);
@@ -81,8 +79,8 @@ TEST(test_raw)
 		{0x05, 0}};
 	static const uint8_t zero[12];
 
-	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
-		for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t i = 0; i < COUNT(links); i++)
+		for (size_t k = 0; k < COUNT(rows); k++) {
 			struct frame frame;
 
 			bytes[0] = rows[k].first;

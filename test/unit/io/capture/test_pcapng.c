@@ -6,9 +6,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "capture/capture.h"
 #include "capture/pcapng.h"
 

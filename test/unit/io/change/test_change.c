@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "change/between.h"
 #include "change/edit.h"
 #include "change/singles.h"
@@ -115,7 +111,7 @@ static const struct edit_row single_edits[] = {
 
 TEST(each_edit)
 {
-	for (size_t i = 0; i < sizeof(single_edits) / sizeof(*single_edits); i++) {
+	for (size_t i = 0; i < COUNT(single_edits); i++) {
 		const struct edit_row *row = &single_edits[i];
 		json_t *json = configuration(row->before), *edit;
 		char *said = NULL;
@@ -206,7 +202,7 @@ static int apply_edits(json_t *json, const json_t *edits, char **said)
 
 TEST(each_transaction)
 {
-	for (size_t i = 0; i < sizeof(transactions) / sizeof(*transactions); i++) {
+	for (size_t i = 0; i < COUNT(transactions); i++) {
 		json_t *edits = configuration(transactions[i].edits), *json = configuration(ABC);
 		json_t *before = json_deep_copy(json), *policies;
 		char *said;
@@ -330,7 +326,7 @@ static const struct carry_row carries[] = {
 
 TEST(each_carry)
 {
-	for (size_t i = 0; i < sizeof(carries) / sizeof(*carries); i++) {
+	for (size_t i = 0; i < COUNT(carries); i++) {
 		const struct carry_row *row = &carries[i];
 		json_t *was = configuration(row->was), *runs = configuration(row->runs);
 		json_t *file = configuration(row->file), *singles = json_array(), *single;
@@ -380,7 +376,7 @@ TEST(forgotten)
 		{"[]", "[]", "[]"},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		json_t *document = configuration(rows[i].singles);
 		json_t *json = configuration(rows[i].policies);
 
@@ -413,7 +409,7 @@ static const char *const differences[][3] = {
 
 TEST(each_difference)
 {
-	for (size_t i = 0; i < sizeof(differences) / sizeof(*differences); i++) {
+	for (size_t i = 0; i < COUNT(differences); i++) {
 		json_t *before = configuration(differences[i][0]);
 		json_t *now = configuration(differences[i][1]);
 		json_t *want = configuration(differences[i][2]);

@@ -6,16 +6,12 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <sodium.h>
 
@@ -28,22 +24,17 @@ static char directory[64];
 
 static int setup(void **state)
 {
-	(void)state;
 	snprintf(directory, sizeof(directory), "/tmp/weir-keep-XXXXXX");
 	return mkdtemp(directory) ? 0 : -1;
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-	(void)st;
-	(void)type;
-	(void)ftw;
 	return remove(path);
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	return nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -152,7 +143,7 @@ TEST_WITH(numbers_ascend, setup, teardown)
 	struct keep *keep = open_keep();
 	uint64_t number;
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+	for (size_t i = 0; i < COUNT(others); i++)
 		make_file(others[i]);
 	assert_int_equal(keep_good_below(keep, UINT64_MAX), 0);
 	assert_int_equal(write_one(keep, 1, &number), 0);
@@ -257,7 +248,7 @@ TEST_WITH(no_record, setup, teardown)
 	};
 	struct keep *keep = open_keep();
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct keep_record record;
 		int ret;
 
@@ -277,7 +268,6 @@ static unsigned steps_left;
 
 static void die_at_step(void *context)
 {
-	(void)context;
 	if (steps_left-- == 0)
 		_exit(1);
 }

@@ -6,9 +6,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "command/option.h"
 
 struct options {
@@ -39,7 +36,7 @@ static const struct option_set set = {
 	.command = "do",
 	.usage = "usage\n",
 	.rows = rows,
-	.n = sizeof(rows) / sizeof(rows[0]),
+	.n = COUNT(rows),
 	.expected = "expected one file",
 	.argument = true,
 	.argument_at = offsetof(struct options, argument),
@@ -93,7 +90,7 @@ TEST(test_each_kind)
 		{"", EXIT_BAD, {0}},
 	};
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+	for (size_t i = 0; i < COUNT(lines); i++) {
 		const struct options *want = &lines[i].expected;
 		struct options got;
 
@@ -134,7 +131,7 @@ TEST(test_numbers)
 		{"1,", 0, 0}, {",1", 0, 0}, {"0", 0, 0}, {"10", 0, 0}, {"1,x", 0, 0},
 		{"1;2", 0, 0}};
 
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+	for (size_t i = 0; i < COUNT(lists); i++) {
 		uint64_t out[4] = {0, 0, 0, 77};
 
 		assert_int_equal(option_numbers("list", lists[i].text, 1, 9, out, 3), lists[i].n);
@@ -183,7 +180,7 @@ TEST(test_said)
 		{"1,2,3,4", "--list: expected at most 3 numbers\n"},
 	};
 
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+	for (size_t i = 0; i < COUNT(lists); i++) {
 		uint64_t out[3];
 
 		hear(&stderr);
@@ -205,7 +202,7 @@ TEST(test_lines_said)
 		{"f g", "", "expected one file; see test_option do --help\n"},
 	};
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+	for (size_t i = 0; i < COUNT(lines); i++) {
 		struct options options;
 
 		hear(&stdout);

@@ -6,12 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <unistd.h>
-
 #include "command/output.h"
 
 #define FULL "/dev/full"
@@ -225,7 +219,6 @@ TEST(test_result_fails)
 
 static int make_directory(void **state)
 {
-	(void)state;
 	if (!mkdtemp(directory))
 		return -1;
 	snprintf(path, sizeof(path), "%s/file", directory);
@@ -234,7 +227,6 @@ static int make_directory(void **state)
 
 static int remove_directory(void **state)
 {
-	(void)state;
 	unlink(path);
 	return rmdir(directory);
 }

@@ -7,11 +7,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <jansson.h>
 #include <sodium.h>
 
@@ -152,7 +147,6 @@ int http_post(struct http *http, const char *path, const char *body, const char 
 {
 	enum fate fate;
 
-	(void)http;
 	assert_string_equal(path, "/v3/kv/txn");
 	etcd.posts++;
 	if (etcd.before)
@@ -171,13 +165,11 @@ int http_post(struct http *http, const char *path, const char *body, const char 
 
 bool http_given_up(const struct http *http)
 {
-	(void)http;
 	return etcd.given_up;
 }
 
 bool http_logged_in(const struct http *http)
 {
-	(void)http;
 	return true;
 }
 
@@ -271,7 +263,7 @@ TEST(test_totals)
 	put_key(B "total", "0601");
 	draw_of(&a, 2);
 	check_answer(&a, 601, 601, 0);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		put_key(B "total", bad[i]);
 		assert_int_equal(draw_of(&a, 1), -EPROTO);
 		assert_non_null(strstr(a.answer.why, "/weir/budgets/b/total: \""));
@@ -298,7 +290,7 @@ TEST(test_fenced)
 		bool fenced;
 	} rows[] = {{5, 1, true}, {4, 9, true}, {5, 3, true}, {6, 0, false}, {16, 0, false}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct drawer first = drawer_of("a", 5, 2);
 		struct drawer other = drawer_of("a", rows[i].epoch, rows[i].lot);
 		struct drawer *one = rows[i].fenced ? &other : &first;
@@ -335,7 +327,7 @@ TEST(test_races)
 {
 	static const unsigned times[] = {1, 7, 64, 65};
 
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+	for (size_t i = 0; i < COUNT(times); i++) {
 		struct drawer a = drawer_of("a", 1, 1), b = drawer_of("b", 1, 2);
 		bool lost = times[i] > 64;
 
@@ -491,13 +483,11 @@ TEST(test_bad_names)
 
 static int start_sodium(void **state)
 {
-	(void)state;
 	return sodium_init() < 0;
 }
 
 static int end_etcd(void **state)
 {
-	(void)state;
 	begin_etcd();
 	return 0;
 }

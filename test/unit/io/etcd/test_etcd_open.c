@@ -5,10 +5,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "etcd/etcd.h"
 
 static const char *const endpoints[] = {"http://127.0.0.1:1/"};

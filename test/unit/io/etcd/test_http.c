@@ -6,15 +6,11 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <curl/curl.h>
 #include <sodium.h>
@@ -91,7 +87,6 @@ static void read_request(int fd, struct request *request)
 
 static void on_broken_pipe(int number)
 {
-	(void)number;
 }
 
 /* What a signal does is the whole process's, so a request leaves it alone. */
@@ -130,7 +125,6 @@ static void *serve_requests(void *context)
 {
 	unsigned next = 0;
 
-	(void)context;
 	while (next < server.n) {
 		int fd = accept(server.listener, NULL, NULL);
 
@@ -304,7 +298,7 @@ TEST(test_failures)
 	assert_non_null(cut);
 	memset(long_body, 'x', LONGEST + 1);
 	memset(cut, 'y', 201);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		begin_http("a", NULL, PATIENCE);
 		lay_out(rows[i].status, rows[i].body);
 		serve_now();
@@ -362,7 +356,7 @@ TEST(test_members)
 		{"-ab", {403, 0}, -EPERM},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		begin_http(rows[i].members, NULL, PATIENCE);
 		for (unsigned k = 0; k < 2 && rows[i].replies[k]; k++)
 			lay_out(rows[i].replies[k], "x");
@@ -458,7 +452,7 @@ TEST(test_login_fails)
 		{200, "{}", -EPROTO},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		begin_http("a", "anna", PATIENCE);
 		lay_out(rows[i].status, rows[i].body);
 		serve_now();
@@ -533,7 +527,7 @@ TEST(test_other_protocols)
 	const struct etcd_params params = {
 		.endpoints = &endpoint, .n_endpoints = 1, .timeout_ms = PATIENCE};
 
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+	for (size_t i = 0; i < COUNT(schemes); i++) {
 		snprintf(url, sizeof(url), "%s://127.0.0.1:1", schemes[i]);
 		assert_int_equal(http_open(&params, &server.http), 0);
 		assert_int_equal(post_any(), -EPROTO);
@@ -553,7 +547,7 @@ TEST(test_no_files)
 
 	assert_int_equal(listen(listener, 8), 0);
 	snprintf(url, sizeof(url), "https://127.0.0.1:%u", port);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct etcd_params params = rows[i];
 
 		params.endpoints = &endpoint;
@@ -571,7 +565,6 @@ static int start_curl(void **state)
 {
 	int fd = mkstemp(password_file);
 
-	(void)state;
 	if (signal(SIGPIPE, on_broken_pipe) == SIG_ERR)
 		return -1;
 	if (fd < 0 || write(fd, "secret\n", 7) != 7)
@@ -582,7 +575,6 @@ static int start_curl(void **state)
 
 static int stop_curl(void **state)
 {
-	(void)state;
 	curl_global_cleanup();
 	return unlink(password_file);
 }

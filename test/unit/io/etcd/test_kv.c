@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <sodium.h>
 
 #include "etcd/kv.h"
@@ -94,7 +90,7 @@ static const char *const refused[] = {
 
 TEST(test_understood)
 {
-	for (size_t i = 0; i < sizeof(understood) / sizeof(understood[0]); i++) {
+	for (size_t i = 0; i < COUNT(understood); i++) {
 		const struct answer_row *row = &understood[i];
 		struct kv got = {.value = "before", .revision = "1"};
 		char why[ETCD_WHY_MAX] = "";
@@ -111,7 +107,7 @@ TEST(test_understood)
 
 TEST(test_refused)
 {
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	for (size_t i = 0; i < COUNT(refused); i++) {
 		char why[ETCD_WHY_MAX] = "";
 		struct kv got;
 		bool held;
@@ -160,7 +156,6 @@ TEST(test_what_is_shown)
 
 static int start_sodium(void **state)
 {
-	(void)state;
 	return sodium_init() < 0;
 }
 

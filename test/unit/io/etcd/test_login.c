@@ -5,12 +5,7 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <sodium.h>
 
@@ -39,7 +34,7 @@ TEST(test_refusals)
 		{503, "permission denied", LOGIN_FINE},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_int_equal(login_judge(rows[i].status, rows[i].body, strlen(rows[i].body)),
 			rows[i].verdict);
 	assert_int_equal(login_judge(400, "invalid auth token", 17), LOGIN_FINE);
@@ -144,7 +139,6 @@ TEST(test_what_is_no_file)
 
 static int start_sodium(void **state)
 {
-	(void)state;
 	return sodium_init() < 0;
 }
 

@@ -5,9 +5,6 @@
  */
 #include "check.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "etcd/request_table.h"
 
 #define MANY 1000

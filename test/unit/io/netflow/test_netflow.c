@@ -6,7 +6,6 @@
 #include "check.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #include "netflow/netflow.h"
 #include "netflow/netflow_text.h"

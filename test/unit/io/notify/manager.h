@@ -8,15 +8,8 @@
 
 #include "check.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 struct manager {
 	int fd;

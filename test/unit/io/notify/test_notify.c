@@ -6,17 +6,12 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "base/time.h"
 #include "manager.h"
@@ -57,7 +52,7 @@ TEST(test_addresses)
 
 	memset(longer, '/', sizeof(longer));
 	longer[sizeof(longer) - 1] = '\0';
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		setenv("NOTIFY_SOCKET", rows[i].socket, 1);
 		assert_int_equal(notify_open(&notify), rows[i].ret);
 		assert_null(notify);
@@ -211,7 +206,7 @@ TEST(test_no_watchdog)
 		{"99999999999999999999999", NULL, false},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char pid[16];
 		struct manager manager;
 		struct notify *notify;

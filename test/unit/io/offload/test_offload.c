@@ -3,11 +3,9 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include "offload/offload.h"
 
@@ -102,7 +100,6 @@ static void hang_on_pipe(void *context)
 {
 	char byte;
 
-	(void)context;
 	__atomic_store_n(&hung_done, read(pipe_ends[0], &byte, 1) == 1, __ATOMIC_RELEASE);
 }
 
@@ -147,7 +144,6 @@ TEST(test_others_are_not_done)
 
 static void leave_error(void *context)
 {
-	(void)context;
 	errno = EINTR;
 }
 

@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "packet/parse.h"
 #include "probe/probe.h"
 
@@ -88,7 +84,7 @@ TEST(tuples)
 			{.family = 6, .proto = 50, .l2_len = 14, .vlan = PARSE_NO_VLAN}, 1514},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		const struct packet *want = &rows[i].packet;
 		struct probe_packet probe;
 		struct packet got;
@@ -134,7 +130,7 @@ TEST(whole_frames)
 							"450000140000000040328e81c0000201c6336402"},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		char request[PROBE_REQUEST], why[PROBE_WHY];
 		struct probe_packet probe;
 
@@ -176,7 +172,7 @@ TEST(ends_of_numbers)
 	struct probe_packet probe;
 	char why[PROBE_WHY] = "";
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		const struct packet *want = &rows[i].packet;
 		struct packet got;
 
@@ -237,7 +233,7 @@ TEST(refused_tuples)
 		{"10.0.0.1 10.0.0.2 tcp 1 2 colour=red", "word: \"colour=red\": expected vlan="},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct probe_packet probe;
 		char why[PROBE_WHY] = "";
 
@@ -314,7 +310,7 @@ TEST(refused_requests)
 	struct probe_packet probe;
 	char why[PROBE_WHY], text[2 * PROBE_FRAME + 16];
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		why[0] = '\0';
 		assert_int_equal(probe_parse(rows[i].text, &probe, why), -EINVAL);
 		assert_string_equal(why, rows[i].why);

@@ -5,9 +5,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "probe/question.h"
 
 static struct probe_question question;
@@ -125,7 +122,7 @@ TEST(test_refused)
 			"direction="},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_int_equal(ask_words(rows[i].where, rows[i].word, NULL), -EINVAL);
 		assert_string_equal(why, rows[i].why);
 	}

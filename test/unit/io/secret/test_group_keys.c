@@ -6,13 +6,8 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <sodium.h>
 
@@ -282,7 +277,6 @@ TEST(test_new_identity)
 
 static int start_directory(void **state)
 {
-	(void)state;
 	return sodium_init() < 0 || !mkdtemp(directory);
 }
 
@@ -291,8 +285,7 @@ static int remove_directory(void **state)
 	static const char *const names[] = {"one", "two", "identity"};
 	char path[4096];
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < COUNT(names); i++)
 		unlink(path_in(names[i], path));
 	return rmdir(directory);
 }

@@ -6,15 +6,11 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <sodium.h>
 
@@ -82,7 +78,6 @@ static void assert_refused(const char *path, int want, const char *words)
 
 static int make_directory(void **state)
 {
-	(void)state;
 	snprintf(directory, sizeof(directory), "/tmp/test_secret_XXXXXX");
 	return mkdtemp(directory) ? 0 : -1;
 }
@@ -91,7 +86,6 @@ static int remove_directory(void **state)
 {
 	char command[128];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -r %s", directory);
 	return system(command);
 }
@@ -113,7 +107,7 @@ TEST(test_contents)
 	};
 	const char *path = path_in("contents");
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		put_file(path, cases[i].text, 0600);
 		if (cases[i].want)
 			assert_refused(path, cases[i].want, "64 hexadecimal digits");
@@ -129,7 +123,7 @@ TEST(test_modes)
 
 	put_file(path, GOOD_LINE, 0400);
 	assert_int_equal(read_it(path), 0);
-	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (unsigned i = 0; i < COUNT(bad); i++) {
 		put_file(path, GOOD_LINE, bad[i]);
 		assert_refused(path, -EPERM, "chmod 600");
 	}
@@ -200,7 +194,7 @@ TEST(test_directories)
 	assert_int_equal(mkdir(inner, 0700), 0);
 	put_file(path, GOOD_LINE, 0600);
 	for (unsigned above = 0; above < 2; above++)
-		for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (unsigned i = 0; i < COUNT(cases); i++) {
 			const char *at = above ? outer : inner;
 
 			if (cases[i].owner != 0 && geteuid() != 0)

@@ -8,16 +8,11 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <sqlite3.h>
 
@@ -262,7 +257,7 @@ TEST(test_exchanged)
 		{"mv %s/records %.0s$0/r2 && mkfifo $0/records", -EMEDIUMTYPE},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char name[24], now[80], text[300], command[512];
 		struct store *store;
 		struct life life;
@@ -293,13 +288,11 @@ TEST(test_exchanged)
 
 static int make_top(void **state)
 {
-	(void)state;
 	return mkdtemp(top) ? 0 : -1;
 }
 
 static int remove_top(void **state)
 {
-	(void)state;
 	run_shell("rm -rf %s%s", top, "");
 	return 0;
 }

@@ -6,12 +6,8 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <fcntl.h>
@@ -19,7 +15,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <sqlite3.h>
 
@@ -668,7 +663,6 @@ static void overwrite_file(const struct place *p, size_t at, const void *bytes, 
 
 static int count_record(void *context, uint64_t id, const void *record, size_t len)
 {
-	(void)id;
 	assert_int_equal(len, 6);
 	assert_memory_equal(record, "ledger", 6);
 	++*(unsigned *)context;
@@ -774,7 +768,7 @@ TEST(test_changed_content)
 		"PRAGMA application_id = 7",
 	};
 
-	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+	for (size_t i = 0; i < COUNT(changes); i++) {
 		char name[32];
 		struct place p;
 
@@ -945,7 +939,6 @@ TEST(test_other_file)
 
 static int make_top(void **state)
 {
-	(void)state;
 	return mkdtemp(top) ? 0 : -1;
 }
 
@@ -953,7 +946,6 @@ static int remove_top(void **state)
 {
 	char command[64];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf %s", top);
 	return system(command);
 }

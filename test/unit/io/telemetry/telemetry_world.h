@@ -9,13 +9,9 @@
 
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "telemetry/server.h"
 
@@ -32,13 +28,11 @@ static struct telemetry_server *server;
 
 static inline json_t *test_echo(const char *params, void *context)
 {
-	(void)context;
 	return params != NULL ? json_string(params) : NULL;
 }
 
 static inline json_t *test_context(const char *params, void *context)
 {
-	(void)params;
 	return json_integer(*(int *)context);
 }
 
@@ -49,7 +43,6 @@ static inline json_t *test_sized(const char *params, void *context)
 	char *text = malloc(len);
 	json_t *value;
 
-	(void)context;
 	memset(text, 'x', len);
 	value = json_stringn(text, len);
 	free(text);
@@ -58,8 +51,6 @@ static inline json_t *test_sized(const char *params, void *context)
 
 static inline json_t *test_real(const char *params, void *context)
 {
-	(void)params;
-	(void)context;
 	return json_real(0.1);
 }
 
@@ -114,7 +105,6 @@ static inline int listen_at(const char *where, struct telemetry_server **out)
 
 static inline int new_home(void **state)
 {
-	(void)state;
 	strcpy(home, "/tmp/weir-telemetry-XXXXXX");
 	assert_non_null(mkdtemp(home));
 	snprintf(path, sizeof(path), "%s/run/dpdk_telemetry.v2", home);
@@ -125,7 +115,6 @@ static inline int remove_home(void **state)
 {
 	char command[128];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf %s", home);
 	return system(command);
 }

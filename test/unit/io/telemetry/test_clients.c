@@ -6,16 +6,11 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "telemetry/server.h"
 
@@ -41,8 +36,6 @@ static uid_t asker;
 
 static json_t *take_time(const char *params, void *context)
 {
-	(void)params;
-	(void)context;
 	caller = telemetry_caller(server);
 	asker = telemetry_asker(server);
 	time_now += cost_ns;
@@ -51,8 +44,6 @@ static json_t *take_time(const char *params, void *context)
 
 static json_t *change_something(const char *params, void *context)
 {
-	(void)params;
-	(void)context;
 	changes++;
 	return json_true();
 }
@@ -517,7 +508,7 @@ TEST(test_turns_are_bounded)
 	static const uint64_t costs[] = {
 		0, 1, BUDGET_NS / 64, BUDGET_NS / 10, BUDGET_NS - 1, BUDGET_NS, 5 * BUDGET_NS};
 
-	for (size_t c = 0; c < sizeof(costs) / sizeof(costs[0]); c++) {
+	for (size_t c = 0; c < COUNT(costs); c++) {
 		unsigned least = UINT32_MAX, most = 0;
 
 		listen_for(&no_group, &no_group);

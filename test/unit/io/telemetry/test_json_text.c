@@ -9,8 +9,6 @@
 #include "check.h"
 
 #include <float.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "telemetry/telemetry_server.h"
 
@@ -29,7 +27,7 @@ static int64_t random_integer(void)
 		0, 1, -1, 9, 10, 99, 100, -10, INT64_MAX, INT64_MIN, INT64_MIN + 1};
 
 	if (lrand48() % 4 == 0)
-		return ends[(size_t)lrand48() % (sizeof(ends) / sizeof(*ends))];
+		return ends[(size_t)lrand48() % (COUNT(ends))];
 	return (int64_t)(random_bits() >> lrand48() % 64);
 }
 
@@ -41,7 +39,7 @@ static double random_real(void)
 
 	switch (lrand48() % 4) {
 	case 0:
-		return ends[(size_t)lrand48() % (sizeof(ends) / sizeof(*ends))];
+		return ends[(size_t)lrand48() % (COUNT(ends))];
 	case 1:
 		return (double)random_integer();
 	case 2:

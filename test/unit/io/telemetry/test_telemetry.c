@@ -40,7 +40,6 @@ static json_int_t telemetry_statistic(const char *name)
 
 static void test_requests(void **state)
 {
-	(void)state;
 	expect_answer("/test/echo,a,b", "{\"/test/echo\":\"a,b\"}");
 	expect_answer("/test/echo,", "{\"/test/echo\":null}");
 	expect_answer("/test/echo", "{\"/test/echo\":null}");
@@ -59,7 +58,6 @@ static void test_malformed_requests(void **state)
 {
 	char big[5000];
 
-	(void)state;
 	expect_answer("", "{\"\":null}");
 	expect_answer(",", "{\"\":null}");
 	expect_answer(",/info", "{\"\":null}");
@@ -80,7 +78,6 @@ static void test_malformed_requests(void **state)
 
 static void test_line_ends_are_ignored(void **state)
 {
-	(void)state;
 	expect_answer("/test/echo,1\r\n", "{\"/test/echo\":\"1\"}");
 	expect_answer_n("/test/echo,1", 13, "{\"/test/echo\":\"1\"}");
 	expect_answer("/nope\n", NULL_NOPE);
@@ -94,8 +91,7 @@ static void test_list(void **state)
 		"/test/context", "/test/sized", "/test/real", "/ethdev/list", "/ethdev/stats",
 		"/ethdev/xstats", "/ethdev/info", "/ethdev/link_status"};
 
-	(void)state;
-	assert_int_equal(json_array_size(list), sizeof(expected) / sizeof(*expected));
+	assert_int_equal(json_array_size(list), COUNT(expected));
 	for (size_t i = 0; i < json_array_size(list); i++)
 		assert_string_equal(json_string_value(json_array_get(list, i)), expected[i]);
 	json_decref(list);
@@ -103,7 +99,6 @@ static void test_list(void **state)
 
 static void test_help(void **state)
 {
-	(void)state;
 	expect_answer("/help", "{\"/help\":\"Returns help text for a command. "
 			       "Parameters: string command\"}");
 	expect_answer("/help,", "{\"/help\":\"Returns help text for a command. "
@@ -117,7 +112,6 @@ static void test_info(void **state)
 {
 	char expected[256];
 
-	(void)state;
 	snprintf(expected, sizeof(expected),
 		"{\"/info\":{\"version\":\"Weir " WEIR_VERSION "\",\"pid\":%d,"
 		"\"max_output_len\":16384}}",
@@ -130,7 +124,6 @@ static void test_greeting(void **state)
 	char expected[256];
 	int fd = try_connect();
 
-	(void)state;
 	telemetry_serve(server);
 	snprintf(expected, sizeof(expected),
 		"{\"version\":\"Weir " WEIR_VERSION "\",\"pid\":%d,\"max_output_len\":16384}",
@@ -144,7 +137,6 @@ static void test_largest_reply(void **state)
 	char reply[TELEMETRY_MAX_OUTPUT + 1];
 	int fd = connect_inline();
 
-	(void)state;
 	send_request(fd, "/test/sized,16384");
 	telemetry_serve(server);
 	assert_int_equal(receive_test_reply(fd, reply), TELEMETRY_MAX_OUTPUT);
@@ -165,7 +157,6 @@ static void test_one_request_a_call(void **state)
 	int flooder = connect_inline();
 	int other = connect_inline();
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		send_request(flooder, "/test/context");
 	send_request(other, "/test/context");
@@ -187,7 +178,6 @@ static void test_nothing_to_do(void **state)
 	struct pollfd fds[TELEMETRY_MAX_FDS];
 	int fd = connect_inline();
 
-	(void)state;
 	telemetry_serve(server);
 	assert_int_equal(telemetry_pollfds(server, fds), 2);
 	assert_int_equal(poll(fds, 2, 0), 0);
@@ -202,7 +192,6 @@ static void test_empty_message_is_not_the_end(void **state)
 {
 	int fd = connect_inline();
 
-	(void)state;
 	send_bytes(fd, "", 0);
 	telemetry_serve(server);
 	expect_reply(fd, "{\"\":null}");
@@ -221,7 +210,6 @@ static void test_last_request_of_a_half_closed_client(void **state)
 {
 	int fd = connect_inline();
 
-	(void)state;
 	send_request(fd, "/nope");
 	shutdown(fd, SHUT_WR);
 	telemetry_serve(server);
@@ -235,7 +223,6 @@ static void test_long_messages(void **state)
 	static char big[100000];
 	int fd = connect_inline();
 
-	(void)state;
 	memset(big, ',', sizeof(big));
 	memcpy(big, "/test/echo", 10);
 	send_bytes(fd, big, sizeof(big));
@@ -257,7 +244,6 @@ static void test_client_limit(void **state)
 	struct pollfd watch[TELEMETRY_MAX_FDS];
 	int extra;
 
-	(void)state;
 	for (int i = 0; i < TELEMETRY_MAX_CLIENTS; i++)
 		fds[i] = connect_inline();
 	extra = try_connect();
@@ -304,7 +290,6 @@ static void test_leaving_disturbs_nobody(void **state)
 {
 	int fds[10];
 
-	(void)state;
 	for (int i = 0; i < 10; i++)
 		fds[i] = connect_inline();
 	for (int i = 0; i < 10; i += 3)
@@ -321,7 +306,6 @@ static void test_client_gone_before_its_reply(void **state)
 {
 	int fd = connect_inline();
 
-	(void)state;
 	send_request(fd, "/nope");
 	close(fd);
 	telemetry_serve(server); /* a SIGPIPE would end the test */
@@ -335,7 +319,6 @@ static void test_slow_reader(void **state)
 	int other = connect_inline();
 	int sent = 0;
 
-	(void)state;
 	/* Each is served at once, so that only the unread replies pile up. */
 	for (; send(slow, "/nope", 5, MSG_NOSIGNAL | MSG_DONTWAIT) == 5 && sent < 100000; sent++) {
 		send_request(other, "/nope");
@@ -357,7 +340,6 @@ static void test_no_descriptors_left(void **state)
 	int waiting = try_connect();
 	int lowest = dup(0);
 
-	(void)state;
 	close(lowest);
 	getrlimit(RLIMIT_NOFILE, &before);
 	none = before;
@@ -382,7 +364,6 @@ static void test_no_descriptors_left(void **state)
 
 static json_t *test_text(const char *params, void *context)
 {
-	(void)context;
 	return telemetry_give_text(server, params ? strdup(params) : NULL);
 }
 
@@ -403,7 +384,6 @@ static void test_texts(void **state)
 	char *text = calloc(1, TELEMETRY_MAX_OUTPUT);
 	json_t *value;
 
-	(void)state;
 	assert_int_equal(telemetry_listen(&options, &server), 0);
 	expect_answer("/test/text,{\"a\":[1,2]}", "{\"/test/text\":{\"a\":[1,2]}}");
 	expect_answer("/test/real", "{\"/test/real\":0.1}");
@@ -428,8 +408,6 @@ static struct {
 
 static json_t *test_pass(const char *params, void *context)
 {
-	(void)params;
-	(void)context;
 	if (!passing.leaves)
 		passing.took = telemetry_take_descriptor(server);
 	if (passing.gives >= 0)
@@ -508,7 +486,6 @@ static void test_descriptors(void **state)
 		.budget_ns = BUDGET_NS};
 	int fd, ends[2], got;
 
-	(void)state;
 	assert_int_equal(telemetry_listen(&options, &server), 0);
 	assert_int_equal(telemetry_take_descriptor(NULL), -1);
 	assert_int_equal(telemetry_take_descriptor(server), -1);
@@ -578,8 +555,7 @@ static void test_descriptors_of_nobody(void **state)
 	};
 	int fd = connect_inline(), ends[2];
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
 		send_beside(fd, rows[i].request, ends[1], rows[i].n);
 		telemetry_serve(server);

@@ -31,7 +31,6 @@ static void test_permissions(void **state)
 	pid_t child;
 	int status;
 
-	(void)state;
 	assert_int_equal(stat(path, &file), 0);
 	assert_true(S_ISSOCK(file.st_mode));
 	assert_int_equal(file.st_mode & 07777, 0660);
@@ -57,7 +56,6 @@ static void test_dead_owner_is_replaced(void **state)
 	pid_t child = fork();
 	int status;
 
-	(void)state;
 	if (child == 0)
 		_exit(listen_at(path, &mine) == 0 ? 0 : 1);
 	waitpid(child, &status, 0);
@@ -77,7 +75,6 @@ static void test_live_owner_is_not(void **state)
 	struct telemetry_server *second = (void *)1;
 	int fd;
 
-	(void)state;
 	assert_int_equal(telemetry_look(path), -EADDRINUSE);
 	assert_int_equal(listen_at(path, &second), -EADDRINUSE);
 	assert_null(second);
@@ -95,7 +92,6 @@ static void test_full_queue_is_alive(void **state)
 	int fds[2 * TELEMETRY_MAX_CLIENTS];
 	int n = 0;
 
-	(void)state;
 	for (; n < 2 * TELEMETRY_MAX_CLIENTS; n++) {
 		struct sockaddr_un address = {.sun_family = AF_UNIX};
 
@@ -116,7 +112,6 @@ static void test_other_socket_type_is_alive(void **state)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/stream", home);
 	strcpy(address.sun_path, path);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
@@ -172,10 +167,9 @@ static void test_directory_of_another(void **state)
 		int rc;
 	} rows[] = {{0777, 0}, {0755, -EACCES}, {0776, -EACCES}, {0774, -EACCES}};
 
-	(void)state;
 	if (getuid() != 0)
 		skip();
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_int_equal(chmod(home, rows[i].mode), 0);
 		snprintf(path, sizeof(path), "%s/socket", home);
 		assert_int_equal(as_stranger(telemetry_look, path), rows[i].rc);
@@ -191,7 +185,6 @@ static void test_other_files_are_left_alone(void **state)
 {
 	FILE *file;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/precious", home);
 	file = fopen(path, "w");
 	fputs("data", file);
@@ -207,7 +200,6 @@ static void test_bad_paths(void **state)
 {
 	char longest[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
 
-	(void)state;
 	server = (void *)1;
 	assert_int_equal(telemetry_look(""), -EINVAL);
 	assert_int_equal(listen_at("", &server), -EINVAL);
@@ -243,7 +235,6 @@ static void test_no_descriptors_to_listen(void **state)
 	struct rlimit before, few;
 	int lowest = dup(0);
 
-	(void)state;
 	close(lowest);
 	snprintf(path, sizeof(path), "%s/socket", home);
 	getrlimit(RLIMIT_NOFILE, &before);
@@ -318,7 +309,6 @@ static void expect_to_wait_for(const char *directory, const char *socket_path)
 
 static void test_directory_is_locked(void **state)
 {
-	(void)state;
 	snprintf(path, sizeof(path), "%s/socket", home);
 	expect_to_wait_for(home, path);
 	assert_int_equal(listen_at(path, &server), 0);
@@ -329,7 +319,6 @@ static void test_relative_path(void **state)
 {
 	char *before = getcwd(NULL, 0);
 
-	(void)state;
 	assert_int_equal(chdir(home), 0);
 	expect_to_wait_for(".", "bare");
 	assert_int_equal(telemetry_look("bare"), 0);
@@ -349,7 +338,6 @@ static void test_in_root(void **state)
 {
 	char *before = getcwd(NULL, 0);
 
-	(void)state;
 	if (getuid() != 0)
 		skip();
 	assert_int_equal(chmod(home, 0777), 0);
@@ -364,7 +352,6 @@ static void test_only_our_file_is_removed(void **state)
 {
 	char moved[128];
 
-	(void)state;
 	assert_int_equal(listen_at(path, &server), 0);
 	snprintf(moved, sizeof(moved), "%s.moved", path);
 	assert_int_equal(rename(path, moved), 0);
@@ -413,7 +400,6 @@ static void run_race(char outcomes[RACERS])
 /* The winner of a round leaves a stale file for the next one. */
 static void test_start_race(void **state)
 {
-	(void)state;
 	for (int round = 0; round < RACES; round++) {
 		char outcomes[RACERS + 1] = "";
 		int winners = 0;

@@ -30,7 +30,6 @@ static void *serve_until_stopped(void *arg)
 {
 	struct pollfd fds[TELEMETRY_MAX_FDS];
 
-	(void)arg;
 	while (!atomic_load(&stop))
 		if (poll(fds, telemetry_pollfds(server, fds), 10) > 0)
 			telemetry_serve(server);
@@ -86,7 +85,6 @@ static void test_everyone_gets_their_own(void **state)
 {
 	pthread_t clients[MANY_CLIENTS];
 
-	(void)state;
 	for (long i = 0; i < MANY_CLIENTS; i++)
 		assert_int_equal(
 			pthread_create(&clients[i], NULL, one_of_many, (void *)(intptr_t)i), 0);
@@ -113,7 +111,7 @@ static size_t random_request(char *request, size_t max)
 		"/ethdev/stats,", "/ethdev/stats,1", "/ethdev/xstats,0,hide_zero=true,from=3",
 		"/ethdev/info,0", "/ethdev/link_status,1", "/ethdev/list,", "/weir/telemetry",
 		"{\"\"}", ""};
-	const char *start = starts[random_below(sizeof(starts) / sizeof(*starts))];
+	const char *start = starts[random_below(COUNT(starts))];
 	size_t len = strlen(start);
 	size_t more = random_below(50) == 0 ? random_below((uint32_t)max - 64) : random_below(24);
 
@@ -146,7 +144,6 @@ static void test_random_requests(void **state)
 	const char *seed = getenv("WEIR_TEST_SEED");
 	int fd = connect_threaded();
 
-	(void)state;
 	random_state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
 	print_message("WEIR_TEST_SEED=%llu\n", (unsigned long long)random_state);
 	for (int i = 0; i < RANDOM_ASKS; i++) {
@@ -196,10 +193,9 @@ static void test_port_ids(void **state)
 		"/ethdev/stats", "/ethdev/xstats", "/ethdev/info", "/ethdev/link_status"};
 	char request[64], expected[64];
 
-	(void)state;
-	for (size_t c = 0; c < sizeof(commands) / sizeof(*commands); c++) {
+	for (size_t c = 0; c < COUNT(commands); c++) {
 		snprintf(expected, sizeof(expected), "{\"%s\":null}", commands[c]);
-		for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		for (size_t i = 0; i < COUNT(bad); i++) {
 			snprintf(request, sizeof(request), "%s%s", commands[c], bad[i]);
 			expect_answer(request, expected);
 		}
@@ -214,7 +210,6 @@ static void test_port_ids(void **state)
 
 static void test_port_stats(void **state)
 {
-	(void)state;
 	expect_answer("/ethdev/stats,0",
 		"{\"/ethdev/stats\":{\"ipackets\":0,\"opackets\":0,\"ibytes\":0,\"obytes\":0,"
 		"\"imissed\":0,\"ierrors\":0,\"oerrors\":0,\"rx_nombuf\":0,"
@@ -230,7 +225,6 @@ static void test_port_counts(void **state)
 	json_t *stats = ask_telemetry("/ethdev/stats,1", "/ethdev/stats");
 	json_t *queues = json_object_get(stats, "q_ipackets");
 
-	(void)state;
 	assert_int_equal(n, 8);
 	rte_pktmbuf_free_bulk(packets, n);
 	assert_int_equal(json_integer_value(json_object_get(stats, "ipackets")), 8);
@@ -244,7 +238,6 @@ static void test_port_counts(void **state)
 
 static void test_port_xstats(void **state)
 {
-	(void)state;
 	expect_answer("/ethdev/xstats,0",
 		"{\"/ethdev/xstats\":{\"rx_good_packets\":0,\"tx_good_packets\":0,"
 		"\"rx_good_bytes\":0,\"tx_good_bytes\":0,\"rx_missed_errors\":0,\"rx_errors\":0,"
@@ -266,7 +259,6 @@ static void test_port_xstats(void **state)
 
 static void test_port_link(void **state)
 {
-	(void)state;
 	expect_answer("/ethdev/link_status,0",
 		"{\"/ethdev/link_status\":{\"status\":\"UP\",\"speed\":10000,"
 		"\"duplex\":\"full-duplex\"}}");
@@ -295,7 +287,6 @@ static struct rte_eth_rxq_info queue_says;
 /* In place of ethdev's. */
 int rte_eth_rx_queue_info_get(uint16_t port, uint16_t queue, struct rte_eth_rxq_info *info)
 {
-	(void)queue;
 	if (port != 1)
 		return -ENOTSUP;
 	info->mp = queue_says.mp;
@@ -314,7 +305,6 @@ static void expect_queue_info(json_int_t scattered, json_int_t room)
 
 static void test_queue_info(void **state)
 {
-	(void)state;
 	queue_says = (struct rte_eth_rxq_info){.scattered_rx = 1};
 	expect_queue_info(1, 0);
 	queue_says = (struct rte_eth_rxq_info){.mp = pool};
@@ -333,14 +323,13 @@ static void test_port_info(void **state)
 		{"tx_offloads", 0}, {"ethdev_rss_hf", 0}, {"rx_mbuf_size_min", 0}};
 	json_t *info = ask_telemetry("/ethdev/info,0", "/ethdev/info");
 
-	(void)state;
 	rte_eth_promiscuous_enable(0);
 	rte_eth_allmulticast_enable(0);
 	assert_string_equal(json_string_value(json_object_get(info, "name")), "net_null0");
 	assert_int_equal(json_string_length(json_object_get(info, "mac_addr")), 17);
-	assert_int_equal(json_object_size(info), sizeof(rows) / sizeof(*rows) + 2);
+	assert_int_equal(json_object_size(info), COUNT(rows) + 2);
 	json_decref(info);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		expect_port_info(rows[i].key, rows[i].value);
 	assert_int_equal(rte_eth_dev_stop(0), 0);
 	expect_port_info("dev_started", 0);
@@ -356,7 +345,6 @@ static void test_stock_client(void **state)
 	char command[512];
 	int status;
 
-	(void)state;
 	snprintf(command, sizeof(command),
 		"s=$(dirname %s)/../../../net/stock_client.py; test -e $s || exit 77; "
 		"command -v python3 >/dev/null || exit 77; exec python3 $s %s",
@@ -374,7 +362,7 @@ static void start_eal(void)
 		"--no-telemetry", "--no-shconf", "--log-level", "error", "--vdev", "net_null0",
 		"--vdev", "net_null1", "-l", "0", NULL};
 
-	if (rte_eal_init(sizeof(args) / sizeof(*args) - 1, (char **)(uintptr_t)args) < 0) {
+	if (rte_eal_init(COUNT(args) - 1, (char **)(uintptr_t)args) < 0) {
 		fprintf(stderr, "no EAL: %s\n", rte_strerror(rte_errno));
 		exit(77);
 	}

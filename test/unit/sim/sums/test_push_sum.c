@@ -6,8 +6,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include <sodium.h>
 
 #include "gossip_world.h"
@@ -69,7 +67,7 @@ TEST(test_conserved)
 		{12, 150, &estimator_push_sum, 0}, /* two datagrams full */
 	};
 
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < COUNT(cases); c++) {
 		struct world_params params = usual;
 		struct world w;
 
@@ -159,7 +157,7 @@ TEST(test_compensation)
 		{false, 4, 4, {1, 1, 3, 3}, {1, 0, 1, 0}},
 	};
 
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < COUNT(cases); c++) {
 		static uint8_t buf[MOST][DATAGRAM_MAX];
 		struct world_params params = usual;
 		double push[MOST], held, want, kept;
@@ -435,7 +433,7 @@ TEST(test_malformed)
 
 	params.n = 2;
 	world_create(&w, &params);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		uint8_t buf[200] = {0};
 		struct cursor cursor = {buf, buf + sizeof(buf), false};
 		struct datagram_header header = {.version = DATAGRAM_VERSION,
@@ -512,7 +510,7 @@ TEST(test_implausible_shares)
 		{0.5F, 70, 2000001, false, false, false},
 	};
 
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < COUNT(cases); c++) {
 		struct sums_share kept[2], told[2], held[2], odd;
 		uint8_t buf[DATAGRAM_MAX], other[DATAGRAM_MAX];
 		const struct gossip_counters *counters;
@@ -669,7 +667,7 @@ TEST(test_timeout)
 		{NULL, GOSSIP_TREE, 1, 3, 1, 0},
 	};
 
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < COUNT(cases); c++) {
 		struct world_params params = usual;
 		struct world w;
 

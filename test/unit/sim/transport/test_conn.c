@@ -71,7 +71,7 @@ TEST(test_params)
 	};
 	struct conn conn;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < COUNT(cases); i++)
 		assert_int_equal(conn_init(&conn, &cases[i].params, 0), cases[i].want);
 }
 
@@ -136,7 +136,7 @@ TEST(test_handshake_with_loss)
 		unsigned window;
 	} cases[] = {{1, 0, 1, 10}, {2, 0, 3, 1}, {3, 0, 7, 1}, {0, 1, 1, 10}};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct net_params p = {
 			.delay_ns = DELAY,
 			.drop_syns = cases[i].syns,
@@ -253,7 +253,7 @@ TEST(test_losses_in_a_window)
 	};
 
 	for (size_t t = 0; t < 3; t++) {
-		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (size_t i = 0; i < COUNT(cases); i++) {
 			struct net_params p = {
 				.delay_ns = DELAY,
 				.drop = cases[i].drop,

@@ -3,7 +3,6 @@
  *
  * BBR against arithmetic: a queue and a policer of drawn rates and round trips, random loss.
  */
-#include <math.h>
 
 #include "check.h"
 

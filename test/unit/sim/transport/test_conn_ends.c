@@ -7,10 +7,8 @@
 
 #include "transport/conn_state.h"
 
-#define MS     UINT64_C(1000000)
-#define SECOND (1000 * MS)
-#define MSS    1000
-#define N      (sizeof(rows) / sizeof(rows[0]))
+#define MSS 1000
+#define N   (COUNT(rows))
 
 /* A SYN without an answer: again after 1, 2, 4 s and so on, up to 64, for ever. */
 TEST(test_syn_back_off)

@@ -9,8 +9,7 @@
 #include "transport/rtt.h"
 #include "transport/window.h"
 
-#define MS UINT64_C(1000000)
-#define N  (sizeof(rows) / sizeof(rows[0]))
+#define N (COUNT(rows))
 
 /* Slow start ends at the threshold, to the segment; what is left over counts for what follows. */
 TEST(test_slow_start_ends)

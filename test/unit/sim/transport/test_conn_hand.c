@@ -7,7 +7,6 @@
 
 #include "transport/conn_state.h"
 
-#define MS   UINT64_C(1000000)
 #define MSS  1448
 #define RTT  (40 * MS)
 #define WIDE (64u << 20)
@@ -82,7 +81,7 @@ TEST(test_spurious_recovery)
 		bool spurious;
 	} cases[] = {{MS + RTT, false}, {MS + RTT - 1, true}, {MS, true}};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct conn conn = in_recovery(t);
 		uint32_t next = conn.tcp.sender.board.next;
 
@@ -158,7 +157,7 @@ TEST(test_forward_rto)
 		{5, 6, true},    /* one that was sent once before: nothing was lost */
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		uint64_t t, first = 0;
 		struct conn conn = in_loss(&t);
 

@@ -3,7 +3,6 @@
  *
  * ECN-capable senders (RFC 3168, RFC 8257): which packets carry ECT, and the reaction to marks.
  */
-#include <math.h>
 
 #include "check.h"
 
@@ -26,7 +25,7 @@ static const struct {
 	{TRANSPORT_DCTCP, false, ECT_1},
 };
 
-#define SENDERS (sizeof(senders) / sizeof(senders[0]))
+#define SENDERS (COUNT(senders))
 
 static struct net *net_of(const struct net_params *p, size_t s, uint64_t bytes)
 {

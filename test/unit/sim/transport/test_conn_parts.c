@@ -6,8 +6,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include "base/prng.h"
 #include "transport/board.h"
 #include "transport/ranges.h"
@@ -16,7 +14,6 @@
 #include "transport/ticks.h"
 #include "transport/window.h"
 
-#define MS    UINT64_C(1000000)
 #define MODEL 4096
 
 /* Each segment's marks and sending, by its number. */
@@ -342,7 +339,7 @@ TEST(test_ticks)
 	struct prng prng;
 
 	prng_seed(&prng, 1);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		uint64_t most = 0;
 
 		for (unsigned k = 0; k < 1000; k++) {

@@ -6,14 +6,11 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-
 #include "transport/quic.h"
 
 #define US  UINT64_C(1000)
-#define MS  UINT64_C(1000000)
 #define MSS 1000
-#define N   (sizeof(rows) / sizeof(rows[0]))
+#define N   (COUNT(rows))
 
 struct talker {
 	struct stream stream;

@@ -10,9 +10,8 @@
 #include "transport/ticks.h"
 
 #define US  UINT64_C(1000)
-#define MS  UINT64_C(1000000)
 #define MSS 1000
-#define N   (sizeof(rows) / sizeof(rows[0]))
+#define N   (COUNT(rows))
 
 struct tcp_talker {
 	struct stream stream;

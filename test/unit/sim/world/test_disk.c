@@ -3,8 +3,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include "world/disk.h"
 
 enum { RATES = 1, UNITS = 2 }; /* kinds of records */

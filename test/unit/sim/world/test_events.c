@@ -3,17 +3,11 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "world/events.h"
 
 static void ignore_event(void *world, void *object, uint64_t argument)
 {
-	(void)world;
-	(void)object;
-	(void)argument;
 }
 
 TEST(test_order)
@@ -80,7 +74,7 @@ TEST(test_run)
 		{true, 8, 100, 6, {5, 5, 5, 7, 7, 9}, {8, 21, 20, 31, 30, 2}},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct run_log log = {.events.newest_first = rows[i].newest_first};
 		int object;
 

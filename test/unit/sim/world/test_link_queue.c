@@ -26,7 +26,7 @@ TEST(test_room)
 	};
 	struct link_queue queue = {0};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		uint64_t left = link_queue_pass(
 			&queue, rows[i].now_us * 1000, rows[i].bytes, 8 * MBIT, 1000);
 
@@ -39,7 +39,7 @@ TEST(test_exact)
 {
 	static const uint64_t rates[] = {1000, 7 * MBIT, 400000 * MBIT, 399999999999};
 
-	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+	for (size_t i = 0; i < COUNT(rates); i++) {
 		struct link_queue queue = {0};
 		struct prng prng;
 		uint64_t bytes = 0, left = 0;

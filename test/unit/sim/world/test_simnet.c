@@ -3,18 +3,14 @@
  */
 #include "check.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "world/simnet.h"
 
-#define DRAWS  1000000
-#define SEED   11
-#define SIGMAS 5
-#define MS     1e6
-#define PART   0.841344746 /* of a normal distribution: below mean and deviation together */
+#define DRAWS    1000000
+#define SEED     11
+#define SIGMAS   5
+#define NS_IN_MS 1e6
+#define PART     0.841344746 /* of a normal distribution: below mean and deviation together */
 
 /*
  * Least, mean, standard deviation, and what a part of PART is below, of every kind of delay of
@@ -35,7 +31,7 @@ TEST(test_distributions)
 			56.530531} /* 4 sqrt(5); 6 ((1 - PART)^-0.4 - 1) more */
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct network network = {
 			.kind = rows[i].kind, .delay_ns = 50000000, .spread_ns = 4000000};
 		double sum = 0, off;
@@ -44,7 +40,7 @@ TEST(test_distributions)
 
 		prng_seed(&prng, SEED);
 		for (unsigned k = 0; k < DRAWS; k++) {
-			double delay = (double)network_delay(&network, &prng) / MS;
+			double delay = (double)network_delay(&network, &prng) / NS_IN_MS;
 
 			assert_true(delay >= rows[i].least);
 			sum += delay;
@@ -52,7 +48,7 @@ TEST(test_distributions)
 		}
 		off = fabs(sum / DRAWS - rows[i].mean);
 		/* Nanoseconds are rounded down. */
-		if (off > SIGMAS * rows[i].sigma / sqrt(DRAWS) + 1 / MS)
+		if (off > SIGMAS * rows[i].sigma / sqrt(DRAWS) + 1 / NS_IN_MS)
 			fail_msg("seed %d: mean of kind %d is off by %g ms", SEED, rows[i].kind,
 				off);
 		off = fabs(below - DRAWS * PART);
@@ -145,7 +141,7 @@ TEST(test_carried)
 		{{.delay_ns = 50, .rate_bps = 8000000, .queue_bytes = 100}, 1, 36050},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct link_queue *out = calloc(4, sizeof(*out));
 		struct arrivals w;
 

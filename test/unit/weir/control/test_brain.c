@@ -5,12 +5,6 @@
  */
 #include "instance_world.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -303,7 +297,7 @@ TEST(test_names)
 	char here[512], there[512];
 	struct pair pair;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		open_pair(&pair, rows[i].ours, rows[i].theirs);
 		pass_time(&pair, 5 * SECOND_NS, true);
 		expect_both(&pair, "peer_heard peer", "peer_heard test");
@@ -552,7 +546,7 @@ TEST(test_looks)
 		{LENDS("8Gbit/s", ", 'allocator': 'static'") ", " NAMED("q", "7"), true},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct pair pair;
 
 		open_pair(&pair, rows[i].policies, rows[i].policies);

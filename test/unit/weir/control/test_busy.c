@@ -5,7 +5,6 @@
  */
 #include "check.h"
 
-#include <math.h>
 #include <time.h>
 
 #include "base/counter.h"

@@ -7,9 +7,6 @@
 #include "check.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -61,26 +58,22 @@ static void read_first(struct instance *inst)
 {
 	char c;
 
-	(void)inst;
 	assert_int_equal(read(world.file[0], &c, 1), 1);
 	note("r");
 }
 
 static uint64_t second_next(const struct instance *inst)
 {
-	(void)inst;
 	return world.due_ns;
 }
 
 static uint64_t much_later(const struct instance *inst)
 {
-	(void)inst;
 	return UINT64_MAX;
 }
 
 static bool run_second(struct instance *inst, uint64_t now_ns)
 {
-	(void)inst;
 	world.ran_ns = now_ns;
 	world.turns++;
 	note(".");
@@ -93,19 +86,16 @@ static bool run_second(struct instance *inst, uint64_t now_ns)
 
 static void tell_first(struct instance *inst)
 {
-	(void)inst;
 	note("1");
 }
 
 static void tell_third(struct instance *inst)
 {
-	(void)inst;
 	note("3");
 }
 
 static void tell_fourth(struct instance *inst)
 {
-	(void)inst;
 	note("4");
 }
 
@@ -149,7 +139,7 @@ static const struct task tasks[] = {
 		.run = run_lazy,
 		.rest = rest_fifth},
 };
-#define N_TASKS (sizeof(tasks) / sizeof(tasks[0]))
+#define N_TASKS (COUNT(tasks))
 
 static json_t *answer_client(const char *params, void *context)
 {
@@ -172,7 +162,6 @@ static int set_up(void **state)
 		.now_ns = control_now,
 		.budget_ns = SECOND_NS};
 
-	(void)state;
 	memset(&world, 0, sizeof(world));
 	snprintf(path, sizeof(path), "/tmp/weir-control-%d.sock", (int)getpid());
 	world.due_ns = world.lazy_ns = UINT64_MAX;
@@ -182,7 +171,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	telemetry_close(world.inst.telemetry);
 	for (unsigned i = 0; i < 2; i++) {
 		close(world.signals[i]);

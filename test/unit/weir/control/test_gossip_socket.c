@@ -6,15 +6,10 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
@@ -220,7 +215,7 @@ TEST(test_port_taken)
 {
 	static const char *const rows[][2] = {{"127.0.0.2:9", "0.0.0.0:9"}, {"[::1]:9", "[::]:9"}};
 
-	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+	for (size_t r = 0; r < COUNT(rows); r++) {
 		const char *const roster[LIMITERS] = {
 			rows[r][0], rows[r][0], rows[r][0], rows[r][0]};
 		struct box box;
@@ -280,7 +275,7 @@ TEST(test_whose)
 	make_roster(&box, four);
 	open_socket(&box, "0.0.0.0:9");
 	assert_int_equal(gossip_socket_read(box.socket), 0);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const uint8_t *datagram;
 
 		post_as(&box, rows[i].named, box.peers[rows[i].from], rows[i].len);
@@ -456,7 +451,7 @@ TEST(test_errors_of_reading)
 
 	make_roster(&box, four);
 	open_socket(&box, "127.0.0.2:9");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_int_equal(
 			sendto(box.peers[1], "text", 4, 0, (struct sockaddr *)&box.config.listen,
 				box.config.listen_len),
@@ -608,7 +603,7 @@ TEST(test_room)
 		{true, -1, ""},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		uint64_t began = events_number();
 		struct box box;
 

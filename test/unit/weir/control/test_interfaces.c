@@ -6,9 +6,7 @@
  */
 #include "loopback.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
@@ -260,13 +258,11 @@ TEST(test_thread)
 
 static int begin(void **state)
 {
-	(void)state;
 	return !mkdtemp(directory);
 }
 
 static int end(void **state)
 {
-	(void)state;
 	return rmdir(directory);
 }
 

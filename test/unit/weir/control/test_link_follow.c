@@ -157,7 +157,7 @@ TEST(told_in_vain)
 	unsigned told = 0;
 
 	link_follow_begin(&follow, now - LINK_FOLLOW_GRACE_NS);
-	for (; told < sizeof(seconds) / sizeof(seconds[0]); now += STEP) {
+	for (; told < COUNT(seconds); now += STEP) {
 		enum link_act act = link_follow_turn(&follow, up, now, &end);
 
 		if (act == LINK_LEAVE)

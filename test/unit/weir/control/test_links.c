@@ -6,10 +6,7 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <semaphore.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <rte_eal.h>
@@ -99,13 +96,11 @@ static int start(void **state)
 		"--vdev=net_ring1", "--vdev=net_ring2", "--vdev=net_ring3"};
 	char json[sizeof(text)];
 
-	(void)state;
 	memcpy(json, text, sizeof(text));
 	for (char *c = json; *c; c++)
 		if (*c == '\'')
 			*c = '"';
-	if (sodium_init() < 0 ||
-		rte_eal_init((int)(sizeof(args) / sizeof(args[0])), (char **)(uintptr_t)args) < 0)
+	if (sodium_init() < 0 || rte_eal_init((int)(COUNT(args)), (char **)(uintptr_t)args) < 0)
 		return -1;
 	if (config_parse(json, strlen(json), "links", stderr, &config) ||
 		instance_prepare(&inst, config, NULL))
@@ -116,7 +111,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-	(void)state;
 	instance_stop(&inst);
 	config_free(config);
 	return rte_eal_cleanup();
@@ -292,7 +286,6 @@ TEST(removed)
 
 static int wait_long(void **state)
 {
-	(void)state;
 	later_ns += 1000 * SECOND_NS;
 	now = control_now();
 	return 0;

@@ -7,9 +7,6 @@
 #include "instance_world.h"
 #include "long_wait.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include <rte_ethdev.h>
 
 #include "base/time.h"
@@ -92,7 +89,7 @@ TEST_WITH(test_packets, wait_long, NULL)
 	assert_false(losses_run(&w.inst, now));
 	assert_int_equal(losses_next(&w.inst), now + SECOND_NS);
 	since = events_number();
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		w.inst.workers[0].counters.dropped[rows[i].reason] += 2;
 		w.inst.workers[1].counters.dropped[rows[i].reason] += 3;
 		assert_false(losses_run(&w.inst, now + SECOND_NS - 1)); /* too early */
@@ -155,7 +152,7 @@ TEST_WITH(test_ports, wait_long, NULL)
 	instance_world_open_more(&w, GROUP, POLICY);
 	assert_false(losses_run(&w.inst, now));
 	since = events_number();
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		char *stats = (char *)&devices[w.inst.port_ids[rows[i].port]].stats;
 		uint64_t *counter = (uint64_t *)(uintptr_t)(stats + rows[i].counter);
 
@@ -206,11 +203,11 @@ TEST_WITH(test_verdicts, wait_long, NULL)
 			   ->verdict;
 	assert_false(losses_run(&w.inst, now));
 	since = events_number();
-	for (unsigned i = 0; i < sizeof(usual) / sizeof(*usual); i++)
+	for (unsigned i = 0; i < COUNT(usual); i++)
 		verdicts[usual[i]] += 3;
 	assert_false(losses_run(&w.inst, now += SECOND_NS));
 	expect_said(&since, NULL, NULL, NULL);
-	for (unsigned i = 0; i < sizeof(strange) / sizeof(*strange); i++) {
+	for (unsigned i = 0; i < COUNT(strange); i++) {
 		verdicts[strange[i]] += 3 + i;
 		snprintf(words, sizeof(words), "%s %u", gossip_verdict_name(strange[i]), 3 + i);
 		assert_false(losses_run(&w.inst, now += SECOND_NS));
@@ -326,7 +323,7 @@ TEST_WITH(test_refused, wait_long, NULL)
 	struct instance_world w;
 	struct differs differs;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const uint64_t first = 1000 * SECOND_NS, last = first + SECOND_NS;
 
 		instance_world_open_more(&w, GROUP, POLICY);

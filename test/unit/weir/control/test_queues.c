@@ -5,8 +5,6 @@
  */
 #include "instance_world.h"
 
-#include <string.h>
-
 #include "base/time.h"
 #include "event.h"
 #include "packet/parse.h"
@@ -39,7 +37,7 @@ TEST(test_rows)
 	};
 	uint64_t now = 1000 * SECOND_NS;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct instance_world w;
 		uint64_t since;
 

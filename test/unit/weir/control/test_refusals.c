@@ -5,9 +5,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <arpa/inet.h>
 
 #include "base/prng.h"

@@ -6,13 +6,8 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <arpa/inet.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/prng.h"
 #include "source_filter.h"

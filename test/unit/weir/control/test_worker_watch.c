@@ -253,7 +253,7 @@ static const char *said_since(uint64_t since)
 		json_t *said = events_get(since);
 
 		strcat(lines, json_string_value(json_object_get(said, "event")));
-		for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		for (unsigned i = 0; i < COUNT(keys); i++)
 			if (json_object_get(said, keys[i]))
 				sprintf(lines + strlen(lines), " %g",
 					json_number_value(json_object_get(said, keys[i])));
@@ -379,7 +379,7 @@ static void test_control_is_late(void **state)
 
 	(void)state;
 	open_watched(&w);
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		uint64_t since = events_number();
 
 		instance_world_turn_all(&w);
@@ -407,7 +407,7 @@ static void test_stand_in(void **state)
 	};
 
 	(void)state;
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		uint64_t got = 0;
 
 		for (uint64_t hash = 0; hash <= UINT32_MAX; hash += 1 << 20)

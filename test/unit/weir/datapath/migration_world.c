@@ -7,9 +7,6 @@
 
 #include "migration_world.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static struct rte_ring *ring_open(void)
 {
 	size_t bytes = (size_t)rte_ring_get_memsize(MIGRATION_LANE);

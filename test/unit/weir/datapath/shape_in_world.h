@@ -10,8 +10,6 @@
 #include "instance_world.h"
 
 #include <ftw.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <rte_ethdev.h>
@@ -42,9 +40,6 @@ static struct {
 static inline uint16_t number_packets(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs,
 	uint16_t n, uint16_t most, void *context)
 {
-	(void)port;
-	(void)most;
-	(void)context;
 	for (uint16_t i = 0; i < n; i++)
 		*rte_pktmbuf_mtod_offset(mbufs[i], uint32_t *, NUMBER) = wire.came[queue]++;
 	return n;
@@ -53,8 +48,6 @@ static inline uint16_t number_packets(uint16_t port, uint16_t queue, struct rte_
 static inline uint16_t see_sent_packets(
 	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, void *context)
 {
-	(void)port;
-	(void)context;
 	for (uint16_t i = 0; i < n; i++) {
 		assert_true(wire.n_left[queue] < SEEN);
 		wire.left[queue][wire.n_left[queue]++] = *rte_pktmbuf_mtod_offset(
@@ -214,9 +207,6 @@ static char store[32];
 
 static inline int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *at)
 {
-	(void)stat;
-	(void)kind;
-	(void)at;
 	return remove(path);
 }
 

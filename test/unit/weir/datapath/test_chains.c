@@ -8,8 +8,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <rte_eal.h>
@@ -67,13 +65,11 @@ static int start(void **state)
 		"--vdev=net_ring1"};
 	char json[sizeof(text)];
 
-	(void)state;
 	memcpy(json, text, sizeof(text));
 	for (char *c = json; *c; c++)
 		if (*c == '\'')
 			*c = '"';
-	if (sodium_init() < 0 ||
-		rte_eal_init((int)(sizeof(args) / sizeof(args[0])), (char **)(uintptr_t)args) < 0 ||
+	if (sodium_init() < 0 || rte_eal_init((int)(COUNT(args)), (char **)(uintptr_t)args) < 0 ||
 		config_parse(json, strlen(json), "chains", stderr, &config) ||
 		instance_prepare(&inst, config, NULL))
 		return -1;
@@ -83,7 +79,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-	(void)state;
 	worker_end(&inst.workers[0]);
 	instance_stop(&inst);
 	config_free(config);

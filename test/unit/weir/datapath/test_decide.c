@@ -6,10 +6,6 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "allocate/allocate.h"
@@ -29,8 +25,6 @@
 #include "police/extended.h"
 #include "engine/profile.h"
 
-#define COUNT(a)    (sizeof(a) / sizeof((a)[0]))
-#define GHZ         UINT64_C(1000000000)
 #define FRAME_MAX   1600
 #define BURSTS      400
 #define MANY_BYTES  (UINT64_C(1) << 30)

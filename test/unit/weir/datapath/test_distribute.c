@@ -7,10 +7,6 @@
  */
 #include "instance_world.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
@@ -185,9 +181,6 @@ static uint16_t bring(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, ui
 	const struct test_wire *wire = context;
 	uint16_t left = RTE_MIN(n, wire->brings);
 
-	(void)port;
-	(void)queue;
-	(void)most;
 	rte_pktmbuf_free_bulk(mbufs + left, n - left);
 	for (uint16_t i = 0; wire->flows && i < left; i++)
 		number_flow(mbufs[i], i, wire->timed);
@@ -200,8 +193,6 @@ static uint16_t take(
 	struct test_wire *wire = context;
 	uint16_t taken = RTE_MIN(n, wire->takes);
 
-	(void)port;
-	(void)queue;
 	for (uint16_t i = 0; i < taken; i++)
 		wire->taken[wire->n_taken++ % sizeof(wire->taken)] = *rte_pktmbuf_mtod(
 			mbufs[i], uint8_t *);
@@ -254,7 +245,7 @@ TEST(test_receives)
 	struct test_wire wire;
 
 	open_wire(&wire);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct worker *w = &wire.world.workers[1];
 		bool busy = false, other = true;
 
@@ -311,7 +302,7 @@ TEST(test_owner_is_busy)
 	struct test_wire wire;
 
 	open_wire(&wire);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct worker *owner = &wire.world.workers[0];
 		bool any = rows[i].brings || rows[i].returned, busy = false;
 		uint64_t sent = owner->counters.tx_packets, began = tick_now();
@@ -365,7 +356,7 @@ TEST(test_patient)
 	static const uint32_t at[] = {0, 1, 2, 5, RX_RING_PACKETS, INT32_MAX - 1, INT32_MAX,
 		UINT32_C(1) << 31, UINT32_MAX - 3, UINT32_MAX - 2, UINT32_MAX - 1, UINT32_MAX};
 
-	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
+	for (size_t i = 0; i < COUNT(at); i++) {
 		struct test_wire wire;
 		struct rte_ring *back;
 
@@ -447,7 +438,7 @@ TEST(test_drop)
 	owner = &wire.world.workers[0];
 	before = free_buffers(&wire);
 	assert_false(distribute_waits(&wire.world.path));
-	for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++)
+	for (size_t i = 0; i < COUNT(given); i++)
 		for (unsigned worker = 1; worker < WORKERS; worker++) {
 			give_back_of(&wire, worker, given[i]);
 			assert_true(distribute_waits(&wire.world.path));
@@ -619,7 +610,7 @@ TEST(test_sorts)
 	static const uint16_t rows[] = {1, 2, 3, 4, BURST};
 
 	for (unsigned owner = 0; owner < WORKERS; owner++)
-		for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		for (size_t i = 0; i < COUNT(rows); i++)
 			expect_sorted(owner, rows[i]);
 }
 
@@ -720,7 +711,7 @@ TEST(test_turns)
 		{3, {{1, 2, 0}, {2, 0, 1}, {0, 1, 2}, {1, 2, 0}, {2, 0, 1}}},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct rte_mbuf *mbuf;
 		struct test_wire wire;
 		struct worker *owner;

@@ -98,7 +98,6 @@ static int start_eal(void **state)
 		(char[]){"-m"}, (char[]){"64"}, (char[]){"--no-pci"}, (char[]){"--no-telemetry"},
 		(char[]){"--log-level=1"}, (char[]){"-l"}, (char[]){"0"}};
 
-	(void)state;
 	if (rte_eal_init(RTE_DIM(args), args) < 0)
 		return -1;
 	pools[0] = rte_pktmbuf_pool_create("most", BUFFERS, 0, 0, 256, SOCKET_ID_ANY);
@@ -108,7 +107,6 @@ static int start_eal(void **state)
 
 static int stop_eal(void **state)
 {
-	(void)state;
 	rte_mempool_free(pools[0]);
 	rte_mempool_free(pools[1]);
 	return rte_eal_cleanup();

@@ -7,11 +7,6 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "judge.h"
 #include "police/borrow.h"
@@ -23,8 +18,6 @@
 #include "slot_map.h"
 #include "worker_own.h"
 
-#define COUNT(a)     (sizeof(a) / sizeof((a)[0]))
-#define GHZ          UINT64_C(1000000000)
 #define FRAMES       256
 #define FRAME_MAX    1600
 #define BURSTS       256 /* until all lines begin with others */

@@ -7,9 +7,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <rte_eal.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
@@ -71,9 +68,7 @@ static int start(void **state)
 	const char *args[] = {"flight", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry",
 		"--no-shconf", "--log-level=1", "--lcores=(0-1)@0"};
 
-	(void)state;
-	if (sodium_init() < 0 ||
-		rte_eal_init((int)(sizeof(args) / sizeof(args[0])), (char **)(uintptr_t)args) < 0)
+	if (sodium_init() < 0 || rte_eal_init((int)(COUNT(args)), (char **)(uintptr_t)args) < 0)
 		return -1;
 	for (unsigned k = 0; k < SIDES; k++) {
 		in[k] = rte_ring_create(names[k], RING, SOCKET_ID_ANY, 0);
@@ -93,7 +88,6 @@ static int stop(void **state)
 {
 	struct config *loaded = inst.loaded;
 
-	(void)state;
 	worker_end(&inst.workers[0]);
 	instance_stop(&inst);
 	if (loaded != config)

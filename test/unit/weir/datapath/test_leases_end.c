@@ -6,10 +6,6 @@
  */
 #include "instance_world.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/expiry.h"
 #include "leases_end.h"
 #include "police/extended.h"
@@ -112,7 +108,7 @@ TEST(test_told)
 {
 	static const unsigned rows[] = {PACKETS, GCRA, SHAPED, PLAIN};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		union meter_profile before[POLICIES];
 		struct world world;
 		uint32_t slot;
@@ -195,7 +191,7 @@ TEST(test_membership)
 
 	open_world(&world);
 	world.worker->membership = &membership;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		expiry_init(&membership, (uint64_t)rows[i].until, rows[i].span);
 		worker_own(world.worker)->unheard = 77;
 		expire_membership(world.worker, (uint64_t)rows[i].now);

@@ -6,8 +6,6 @@
  */
 #include "migration_world.h"
 
-#include <string.h>
-
 #include "stuck.h"
 
 /* A lot says which worker does something next, and in which phase. */
@@ -153,7 +151,7 @@ TEST(test_after_too_much)
 {
 	static const unsigned buckets[] = {0, 1, 63, 64, 65, 127, 128, 191, 192, 254, 255};
 
-	for (size_t i = 0; i < sizeof(buckets) / sizeof(*buckets); i++) {
+	for (size_t i = 0; i < COUNT(buckets); i++) {
 		unsigned alone = buckets[i], behind = (alone + 9) % RETA_SIZE;
 		struct migration_world world;
 
@@ -327,7 +325,7 @@ TEST(test_most)
 	};
 	const unsigned room = MIGRATION_KEEPS - 64; /* more, and a burst might find none */
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct migration_world world;
 		struct migration *migration = &world.migration;
 
@@ -390,7 +388,7 @@ TEST(test_gives_own)
 	assert_int_equal(migration_give(&world.migration, own, 2), 0); /* they are to come first */
 	skip_steps(&world);
 	migration_call_off(&world.migration); /* too late */
-	for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++) {
+	for (size_t i = 0; i < COUNT(given); i++) {
 		assert_int_equal(migration_give(&world.migration, own, 2), given[i]);
 		for (unsigned k = 0; k < given[i]; k++)
 			assert_ptr_equal(own[k], &world.packets[n++]);

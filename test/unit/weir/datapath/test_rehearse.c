@@ -6,11 +6,6 @@
  */
 #include "instance_world.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <rte_cycles.h>
 #include <rte_mbuf.h>
 
@@ -36,7 +31,6 @@
 #define SETS     20
 #define POLICIES 14
 #define FRAME    2000
-#define SECOND   UINT64_C(1000000000)
 
 struct world {
 	struct instance_world w;
@@ -124,8 +118,8 @@ static const char *const low_kinds[] = {
 	 "{'delay': '300ms', 'drop': 'codel', 'target': '1ms', 'interval': '10ms'}"),
 };
 
-#define KINDS     (sizeof(kinds) / sizeof(*kinds))
-#define LOW_KINDS (sizeof(low_kinds) / sizeof(*low_kinds))
+#define KINDS     (COUNT(kinds))
+#define LOW_KINDS (COUNT(low_kinds))
 
 /* Some of all that a match may name, of few addresses; no two are alike. */
 static void write_match(struct prng *prng, unsigned i, char *text, size_t room)
@@ -600,7 +594,7 @@ TEST(leases_that_ended)
 		bool over, heard_over;
 	} rows[] = {{false, false}, {true, false}, {false, true}, {true, true}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct world *world = world_new(4);
 		struct specimen *s = world->specimen;
 		const struct worker_own *own = (const struct worker_own *)s->own;
@@ -689,7 +683,7 @@ TEST(no_memory)
 		"'limit': '8kbit/s', 'per': 'src', 'sources': 1024}",
 	};
 
-	for (size_t i = 0; i < sizeof(policies) / sizeof(*policies); i++) {
+	for (size_t i = 0; i < COUNT(policies); i++) {
 		struct world *world = world_new(5);
 		struct question question = {.world = world};
 		unsigned last = i > 2;

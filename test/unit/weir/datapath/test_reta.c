@@ -5,8 +5,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include "reta.h"
 
 #define ALONE           \
@@ -63,7 +61,7 @@ TEST(test_group)
 		{{23, 64}, 0x0a000200, 1, 256},
 	};
 
-	for (unsigned c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (unsigned c = 0; c < COUNT(cases); c++) {
 		uint8_t first = bucket_of_ipv4(&cases[c].key, cases[c].first);
 
 		for (unsigned i = 0; i < cases[c].n; i++)

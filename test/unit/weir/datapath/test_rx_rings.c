@@ -6,8 +6,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include <rte_mbuf.h>
 
 #include "base/prng.h"

@@ -7,8 +7,6 @@
  */
 #include "shape_in_world.h"
 
-#include <stdlib.h>
-
 #include "clock.h"
 #include "config/buffers.h"
 #include "delays.h"
@@ -44,10 +42,6 @@ static uint16_t stamp_in_ring(uint16_t port, uint16_t queue, struct rte_mbuf **m
 {
 	uint64_t now = control_now();
 
-	(void)port;
-	(void)queue;
-	(void)most;
-	(void)context;
 	for (uint16_t i = 0; i < n && nic.apart_ns; i++) {
 		*RTE_MBUF_DYNFIELD(
 			mbufs[i], shape_in_nic_offset, uint64_t *) = now - (n - i) * nic.apart_ns;
@@ -222,7 +216,7 @@ TEST(test_policy_leaves)
 		"'allocator': 'static'}",
 	};
 
-	for (unsigned i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
+	for (unsigned i = 0; i < COUNT(after); i++) {
 		struct instance_world w;
 		struct policy_txn *x;
 		uint32_t slot;
@@ -333,7 +327,7 @@ TEST(test_counts_move)
 	turn_all_workers(&w, 4);
 	counts = shown_counts(&w);
 	assert_true(counts.waited > 50 && counts.left > 0 && counts.full > 0);
-	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+	for (unsigned i = 0; i < COUNT(files); i++) {
 		uint32_t from = w.inst.slots.of[0];
 
 		x = begin_reload(&w, files[i]);
@@ -532,7 +526,7 @@ TEST(test_batches)
 		bool stamped, passes;
 	} rows[] = {{60000, true, true}, {25000, true, false}, {60000, false, false}};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct instance_world w;
 		struct worker *worker;
 		const struct rte_eth_rxtx_callback *stamps;
@@ -598,7 +592,7 @@ TEST(test_pools_of_the_start)
 
 	open_wire(&w, "", RATE("1Mbit/s"));
 	assert_int_equal(config_waiting(w.config), 4096);
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct policy_txn *x;
 		char *words;
 		size_t size;
@@ -660,7 +654,7 @@ TEST(test_conserved)
 	char more[64];
 
 	with_store(more, sizeof(more));
-	for (unsigned i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
+	for (unsigned i = 0; i < COUNT(after); i++) {
 		unsigned came_before[INSTANCE_WORKERS], left_before[INSTANCE_WORKERS];
 		struct instance_world w;
 		uint64_t waits, began = control_now(), tokens;
@@ -748,10 +742,6 @@ static uint16_t make_markable(uint16_t port, uint16_t queue, struct rte_mbuf **m
 {
 	static const uint8_t head[] = {8, 0, 0x45, 2, 0, 50, 0, 0, 0x40, 0, 64, 17};
 
-	(void)port;
-	(void)queue;
-	(void)most;
-	(void)context;
 	for (uint16_t i = 0; i < n; i++) {
 		uint8_t *at = rte_pktmbuf_mtod_offset(mbufs[i], uint8_t *, 12);
 
@@ -765,9 +755,6 @@ static uint16_t make_markable(uint16_t port, uint16_t queue, struct rte_mbuf **m
 static uint16_t count_marks(
 	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, void *context)
 {
-	(void)port;
-	(void)queue;
-	(void)context;
 	for (uint16_t i = 0; i < n; i++) {
 		bool marked = *rte_pktmbuf_mtod_offset(mbufs[i], uint8_t *, 15) == 3;
 
@@ -786,7 +773,7 @@ TEST(test_level_above)
 	} rows[] = {{"", true, false}, {", 'action': 'mark'", true, true},
 		{", 'action': 'mark'", false, false}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct rte_eth_rxtx_callback *rx, *tx;
 		uint64_t began = control_now();
 		struct instance_world w;
@@ -848,7 +835,7 @@ TEST(test_level_unasked)
 	up = &w.inst.workers[0].policies[w.inst.slots.of[1]];
 	shape = worker_shape(&w.inst.workers[0], w.inst.slots.of[2]);
 	assert_true(police_is_simple(up) && police_is_simple(top));
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		up->bucket.tokens = rows[i].tokens;
 		top->bucket.tokens = much;
 		shape_above_leave(&w.inst.workers[0], shape, &packet, rows[i].asked);
@@ -866,7 +853,7 @@ TEST(test_level_unasked)
 	shape_above_give(&w.inst.workers[0], shape, &packet);
 	assert_int_equal(up->bucket.tokens, UINT64_C(160) << TOKEN_BYTE);
 	assert_int_equal(top->bucket.tokens, much + 2 * cost); /* its own bit is another */
-	assert_int_equal(up->packets, sizeof(rows) / sizeof(*rows));
+	assert_int_equal(up->packets, COUNT(rows));
 	instance_world_close(&w);
 }
 
@@ -876,9 +863,6 @@ TEST(test_level_unasked)
 static uint16_t stamp(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
 	uint16_t most, void *context)
 {
-	(void)port;
-	(void)queue;
-	(void)most;
 	for (uint16_t i = 0; i < n; i++)
 		shape_in_stamp(mbufs[i], *(const uint64_t *)context);
 	return n;
@@ -937,8 +921,8 @@ TEST(test_stamps_of_device)
 		{false, true, 5, false, 0},
 		{true, false, 5, false, 0},
 	};
-	struct rte_mbuf *mbufs[sizeof(rows) / sizeof(rows[0])];
-	const unsigned n = sizeof(rows) / sizeof(rows[0]);
+	struct rte_mbuf *mbufs[COUNT(rows)];
+	const unsigned n = COUNT(rows);
 
 	assert_int_equal(rte_pktmbuf_alloc_bulk(instance_world_ports()[0].pool, mbufs, n), 0);
 	for (unsigned known = 0; known < 2; known++) {

@@ -7,8 +7,6 @@
  */
 #include "shape_in_world.h"
 
-#include <inttypes.h>
-
 #include "base/prng.h"
 #include "clock.h"
 #include "police/shaped.h"
@@ -289,7 +287,7 @@ static const struct {
 	{PASSES, false, false},
 };
 
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define KINDS (COUNT(kinds))
 
 /* From any to any: in order, and nothing is lost, and the counts go on. */
 TEST(test_becomes)
@@ -390,7 +388,7 @@ TEST(test_slot_again)
 {
 	static const char *const files[] = {TIMED("p", "8Mbit/s"), TIMED("q", "4Mbit/s"),
 		SHAPED("r", "8Mbit/s", ", 'shape': {'delay': '10s'}"), TIMED("s", "8Mbit/s")};
-	unsigned again = 0, n = sizeof(files) / sizeof(files[0]);
+	unsigned again = 0, n = COUNT(files);
 	uint32_t slot = SLOT_NONE, before;
 	struct instance_world w;
 
@@ -472,7 +470,7 @@ TEST(test_leave_together)
 	"'match': {'direction': 'b-to-a'}, 'shape': {'delay': '10s'}}"
 	static const char *const after[] = {"", SHAPED("r", "8Mbit/s", ""), TIMED("q", "8Mbit/s")};
 
-	for (unsigned i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
+	for (unsigned i = 0; i < COUNT(after); i++) {
 		struct instance_world w;
 		struct policy_txn *x;
 		unsigned came_before[INSTANCE_WORKERS];

@@ -8,7 +8,6 @@
 #include "instance_world.h"
 
 #include <pthread.h>
-#include <string.h>
 #include <time.h>
 
 #include <rte_ethdev.h>
@@ -50,11 +49,6 @@ static void wait_ms(unsigned ms)
 static uint16_t number_wire_packets(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs,
 	uint16_t n, uint16_t most, void *context)
 {
-	(void)port;
-	(void)queue;
-	(void)mbufs;
-	(void)most;
-	(void)context;
 	__atomic_add_fetch(&wire.came, n, __ATOMIC_RELAXED);
 	return n;
 }
@@ -95,10 +89,6 @@ static uint16_t packets_taken(uint16_t n)
 static uint16_t take_wire_packets(
 	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, void *context)
 {
-	(void)port;
-	(void)queue;
-	(void)mbufs;
-	(void)context;
 	n = packets_taken(n);
 	__atomic_add_fetch(&wire.left, n, __ATOMIC_RELAXED);
 	return n;
@@ -310,7 +300,7 @@ TEST(test_patience)
 		{0, 1500, 1500, 5000, false, true},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		unsigned tries = 0;
 
 		print_message("row %u\n", i);
@@ -453,16 +443,13 @@ static const struct departing departing[] = {
 	{.leaves = true},
 };
 
-#define N_DEPARTING (sizeof(departing) / sizeof(*departing))
+#define N_DEPARTING (COUNT(departing))
 
 static uint8_t left_ecn[N_DEPARTING]; /* by the number in a frame; UINT8_MAX: it has not left */
 
 static uint16_t note_ecn(
 	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, void *context)
 {
-	(void)port;
-	(void)queue;
-	(void)context;
 	for (uint16_t i = 0; i < n; i++) {
 		const uint8_t *frame = rte_pktmbuf_mtod(mbufs[i], const uint8_t *);
 

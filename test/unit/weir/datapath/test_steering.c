@@ -6,8 +6,6 @@
  */
 #include "instance_world.h"
 
-#include <string.h>
-
 #include "stuck.h"
 
 #include <rte_mbuf.h>
@@ -311,7 +309,7 @@ TEST(test_end_keeping)
 	struct rte_mempool *pool = instance_world_ports()[0].pool;
 	unsigned before = rte_mempool_avail_count(pool);
 
-	for (unsigned row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+	for (unsigned row = 0; row < COUNT(rows); row++) {
 		struct world world;
 
 		open_world(&world);

@@ -6,9 +6,6 @@
  */
 #include "instance_world.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
@@ -261,9 +258,6 @@ static uint16_t make_headed(uint16_t port, uint16_t queue, struct rte_mbuf **mbu
 {
 	const struct headed *row = context;
 
-	(void)port;
-	(void)queue;
-	(void)most;
 	for (uint16_t i = 0; i < n; i++) {
 		uint8_t *data = rte_pktmbuf_mtod(mbufs[i], uint8_t *);
 
@@ -341,7 +335,7 @@ TEST(headers_only)
 		{"what is no IP, and short", 0x88b5, 0, 6, 0xf0, 60, 60},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct world *world = world_new();
 		const struct rte_eth_rxtx_callback *made = begin_headed(world, &rows[i]);
 
@@ -387,7 +381,7 @@ TEST(what_passes_marked)
 
 	static struct headed udp = {"UDP", 0x0800, 0, 17, 0xee, 200, 0};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct world *world = world_new_of(rows[i].policy);
 		const struct rte_eth_rxtx_callback *made = begin_headed(world, &udp);
 		uint64_t n[TAP_VERDICTS] = {0}, over;
@@ -451,7 +445,7 @@ TEST(bytes_of_pieces)
 		.tick = 7, .slot = 3, .verdict = TAP_DROP, .reason = DROP_LIMIT, .path = 5};
 	struct world *world = world_new();
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct rte_mbuf *m = two_pieces(world, rows[i].first, rows[i].second);
 
 		put_tap(world, 0, rows[i].whole);
@@ -498,7 +492,7 @@ TEST(each_that_is_wanted)
 	struct world *world = world_new();
 	struct rte_mbuf *m = two_pieces(world, 60, 4);
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		for (unsigned k = 0; k < 3; k++) {
 			put_tap(world, 0, false);
 			world->tap->slot = rows[i].slot;
@@ -530,7 +524,7 @@ TEST(asked_for_parents)
 		{TAP_ANY, parents, {true, true, true, true, true}},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct tap tap = {.slot = rows[i].asked, .parents = rows[i].parents};
 
 		for (uint32_t slot = 0; slot < 5; slot++)
@@ -587,7 +581,7 @@ TEST(paces)
 	struct tap *tap = tap_create(0, 8000, false, 10, 1000);
 
 	assert_non_null(tap);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct tap_record what = {.tick = rows[i].tick, .slot = CLASSIFY_NONE};
 		uint64_t limited = tap->n_limited;
 

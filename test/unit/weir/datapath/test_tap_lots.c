@@ -5,9 +5,6 @@
  */
 #include "instance_world.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <rte_mbuf.h>
 
 #include "classify/classify.h"

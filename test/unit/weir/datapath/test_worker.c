@@ -137,7 +137,7 @@ static void close_made(struct made_world *m)
 }
 
 /* Longer than a frame can be, or cut off: dropped and counted, and nothing else of the burst is. */
-static void test_altered(void **state)
+TEST(test_altered)
 {
 	static const struct {
 		uint16_t frame, ip, every;
@@ -155,8 +155,7 @@ static void test_altered(void **state)
 		{66, 53, 1, true, 0, BURST},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct worker_counters *c;
 		struct made_world m;
 
@@ -183,12 +182,11 @@ static void test_altered(void **state)
 }
 
 /* What somebody captures has those, too, with their reasons. */
-static void test_altered_is_seen(void **state)
+TEST(test_altered_is_seen)
 {
 	struct made_world m;
 	struct tap *tap;
 
-	(void)state;
 	open_made(&m, POLICY);
 	tap = tap_create(0, 1000, false, 0, tick_hz());
 	assert_non_null(tap);
@@ -207,13 +205,12 @@ static void test_altered_is_seen(void **state)
 }
 
 /* A turn in which nothing comes is counted, and slept after; not one in which something did. */
-static void test_idle(void **state)
+TEST(test_idle)
 {
 	const struct worker_counters *c;
 	struct made_world m;
 	uint64_t turn;
 
-	(void)state;
 	open_made(&m, POLICY);
 	c = &m.worker->counters;
 	turn = m.worker->turn;
@@ -245,7 +242,7 @@ static void test_idle(void **state)
  * A packet after a pause waits at most half as long again, and never more than a millisecond, or
  * four after a second; and however quiet it is, a box does not wake up more often than it must.
  */
-static void test_sleeps(void **state)
+TEST(test_sleeps)
 {
 	static const struct {
 		uint64_t quiet_ns, sleep_ns;
@@ -265,8 +262,7 @@ static void test_sleeps(void **state)
 		{UINT64_MAX, 4 * MS_NS},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_int_equal(idle_sleep_ns(rows[i].quiet_ns), rows[i].sleep_ns);
 	for (uint64_t quiet = 1; quiet < 4 * SECOND_NS; quiet += 1 + quiet / 64)
 		assert_true(idle_sleep_ns(quiet) <= idle_sleep_ns(quiet + 1 + quiet / 64));
@@ -304,17 +300,16 @@ static uint64_t quiet_so_far(const struct made_world *m)
 }
 
 /* And so it does, by its own clock. */
-static void test_rests(void **state)
+TEST(test_rests)
 {
 	static const uint64_t quiet[] = {0, MS_NS, 4 * SECOND_NS};
 	struct made_world m;
 	uint64_t least;
 
-	(void)state;
 	open_made(&m, POLICY);
 	m.made.n = 0;
 	nap.on = true;
-	for (size_t i = 0; i < sizeof(quiet) / sizeof(*quiet); i++) {
+	for (size_t i = 0; i < COUNT(quiet); i++) {
 		nap.ns = 0;
 		turn_after(&m, quiet[i]);
 		least = idle_sleep_ns(quiet[i] - RTE_MIN(quiet[i], 1000u)); /* a tick's rounding */
@@ -326,12 +321,11 @@ static void test_rests(void **state)
 }
 
 /* However quiet the wire is, a packet that waits here leaves when it is due: one a millisecond. */
-static void test_wakes_when_due(void **state)
+TEST(test_wakes_when_due)
 {
 	struct made_world m;
 	uint64_t sent, longest = 0;
 
-	(void)state;
 	open_made(&m, "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '400kbit/s', "
 		      "'burst': '100B', 'action': 'shape', 'shape': {'delay': '10s'}}");
 	instance_world_turn(&m.w, 0);
@@ -400,14 +394,13 @@ static bool is_told_asleep(struct made_world *m, struct teller *teller)
 }
 
 /* Control does not wait for a sleeper, and who wakes goes by all that he was told meanwhile. */
-static void test_told_asleep(void **state)
+TEST(test_told_asleep)
 {
 	const struct policy_state *line;
 	struct made_world m;
 	struct teller teller;
 	unsigned tries = 0;
 
-	(void)state;
 	open_made(&m, "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '100Gbit/s', "
 		      "'action': 'count'}");
 	m.made.n = 0;
@@ -529,13 +522,12 @@ static void close_waiting(struct made_world *m, int sockets[2])
 }
 
 /* A worker pauses up to a time without packets and then waits. After a failure it pauses again. */
-static void test_waits_when_quiet(void **state)
+TEST(test_waits_when_quiet)
 {
 	unsigned waits = 0, pauses = 0;
 	struct made_world m;
 	int sockets[2];
 
-	(void)state;
 	open_waiting(&m, POLICY, sockets);
 	for (unsigned i = 0; i < ROUNDS(2000); i++) {
 		uint64_t quiet = (uint64_t)random() % (UINT64_C(1) << random() % 36), after;
@@ -572,13 +564,12 @@ static void test_waits_when_quiet(void **state)
 	"'action': 'count'}"
 
 /* Control ends a wait for each thing that the worker must take, and only then. */
-static void test_control_ends_a_wait(void **state)
+TEST(test_control_ends_a_wait)
 {
 	struct made_world m;
 	const struct policy_state *line;
 	int sockets[2];
 
-	(void)state;
 	open_waiting(&m, COUNTED, sockets);
 	line = &m.worker->policies[m.w.inst.slots.of[0]];
 	for (unsigned i = 0; i < ROUNDS(800); i++) {
@@ -602,12 +593,11 @@ static void test_control_ends_a_wait(void **state)
 }
 
 /* A worker that finds something published after its announcement does not wait. */
-static void test_published_before_a_wait(void **state)
+TEST(test_published_before_a_wait)
 {
 	struct made_world m;
 	int sockets[2];
 
-	(void)state;
 	open_waiting(&m, POLICY, sockets);
 	m.w.inst.stop = true; /* the loop looks before its turn, which is under way */
 	turn_after(&m, SECOND_NS);
@@ -620,13 +610,12 @@ static void test_published_before_a_wait(void **state)
 }
 
 /* A packet of a queue leaves when it is due, as with pauses. */
-static void test_waits_until_due(void **state)
+TEST(test_waits_until_due)
 {
 	struct made_world m;
 	uint64_t sent, longest = 0;
 	int sockets[2];
 
-	(void)state;
 	open_waiting(&m,
 		"{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '400kbit/s', "
 		"'burst': '100B', 'action': 'shape', 'shape': {'delay': '10s'}}",
@@ -646,11 +635,10 @@ static void test_waits_until_due(void **state)
 }
 
 /* As long as a policy asks for ports, later fragments go the way of their first one. */
-static void test_fragments(void **state)
+TEST(test_fragments)
 {
 	struct made_world m;
 
-	(void)state;
 	open_made(&m,
 		"{'name': 'p', 'match': {'proto': 'udp', 'dst-port': '53'}, 'limit': '100Gbit/s'}");
 	assert_non_null(m.worker->fragments);
@@ -674,7 +662,7 @@ static void test_fragments(void **state)
  * What a worker drops at random, and which sources share a place, cannot be told from another
  * worker, nor from another start.
  */
-static void test_own_secrets(void **state)
+TEST(test_own_secrets)
 {
 	static const char policies[] =
 		"{'name': 'random', 'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s', "
@@ -685,7 +673,6 @@ static void test_own_secrets(void **state)
 	struct source_key keys[2][INSTANCE_WORKERS];
 	struct instance_world w;
 
-	(void)state;
 	for (unsigned start = 0; start < 2; start++) {
 		instance_world_open(&w, policies);
 		for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
@@ -704,7 +691,7 @@ static void test_own_secrets(void **state)
 }
 
 /* What all policies take beside their lines, and their trials; and what waits. */
-static void test_bytes(void **state)
+TEST(test_bytes)
 {
 #define TABLE(name, vlan, sources, more)                                         \
 	"{'name': '" name "', 'match': {'vlan': " vlan "}, 'limit': '1Gbit/s', " \
@@ -714,7 +701,6 @@ static void test_bytes(void **state)
 	struct policy trial;
 	size_t sum;
 
-	(void)state;
 	instance_world_open(&w,
 		TABLE("a", "1", "1024", "") ", " TABLE("b", "2", "4096",
 			", 'trial': {'limit': '1Mbit/s'}") ", "
@@ -774,7 +760,7 @@ static int add_and_remove(const void *argument)
 	return ret;
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
 	struct config *config = instance_world_config("",
 		"{'name': 'plain', 'match': {'vlan': 1}, 'limit': '1Mbit/s'}, "
@@ -783,7 +769,6 @@ static void test_no_memory(void **state)
 		"'sources': 1024, 'allocator': 'static'}, "
 		"{'name': 'samples', 'match': {'vlan': 3}, 'limit': '1Mbit/s', 'allocator': 'fps'}");
 
-	(void)state;
 	for (unsigned i = 0; i < config->n_policies; i++)
 		fault_try(&(struct fault_subject){.name = config->policies[i].name,
 			.run = add_and_remove,
@@ -794,12 +779,11 @@ static void test_no_memory(void **state)
 }
 
 /* It is said whose tables there is no memory for, how much, and where. */
-static void test_no_memory_is_said(void **state)
+TEST(test_no_memory_is_said)
 {
 	uint64_t since = events_number();
 	json_t *said;
 
-	(void)state;
 	for (said = NULL; !said && since-- > 1;) {
 		said = events_get(since);
 		if (said && strcmp(json_string_value(json_object_get(said, "event")),
@@ -816,26 +800,4 @@ static void test_no_memory_is_said(void **state)
 	json_decref(said);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_altered),
-		cmocka_unit_test(test_altered_is_seen),
-		cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_sleeps),
-		cmocka_unit_test(test_rests),
-		cmocka_unit_test(test_wakes_when_due),
-		cmocka_unit_test(test_told_asleep),
-		cmocka_unit_test(test_waits_when_quiet),
-		cmocka_unit_test(test_control_ends_a_wait),
-		cmocka_unit_test(test_published_before_a_wait),
-		cmocka_unit_test(test_waits_until_due),
-		cmocka_unit_test(test_fragments),
-		cmocka_unit_test(test_own_secrets),
-		cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_no_memory_is_said),
-	};
-
-	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
-}
+TEST_GROUP(instance_world_start, instance_world_stop)

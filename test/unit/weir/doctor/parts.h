@@ -8,9 +8,6 @@
 
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* Cuts the next finding off the text: its line and the lines of its remedy, which are indented. */
 static inline char *next_finding(char **text)
 {

@@ -6,15 +6,11 @@
 #include "parts.h"
 
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "checks.h"
 #include "doctor.h"
@@ -103,9 +99,6 @@ static int set_up(void **state)
 
 static int remove_it(const char *path, const struct stat *st, int type, struct FTW *at)
 {
-	(void)st;
-	(void)type;
-	(void)at;
 	return remove(path);
 }
 
@@ -474,7 +467,7 @@ TEST_WITH(nodes_without_pages, set_up, tear_down)
 	put(paper, "/proc/self/mounts", "nodev /dev/hugepages hugetlbfs rw 0 0\n");
 	put(paper, PAGES "/nr_hugepages", "512\n");
 	put(paper, PAGES "/free_hugepages", "512\n");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		put(paper, DEVICE "/numa_node", rows[i].node);
 		if (!rows[i].said) {
 			assert_well(paper, check_hugepages);
@@ -562,7 +555,7 @@ TEST_WITH(rights_of_wires, set_up, tear_down)
 	paper->config.n_wires = 2;
 	for (unsigned fails = 0; fails < 2; fails++) {
 		wires[1].fail = fails ? FAIL_WIRE : FAIL_CLOSED;
-		for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		for (size_t i = 0; i < COUNT(rows); i++) {
 			snprintf(status, sizeof(status), "CapEff:\t%s\n", rows[i].effective);
 			put(paper, "/proc/self/status", status);
 			snprintf(text, sizeof(text), "%s%s%s", rows[i].bpf ? bpf : "",

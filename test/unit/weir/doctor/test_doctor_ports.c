@@ -6,8 +6,6 @@
  */
 #include "loopback.h"
 
-#include <stdlib.h>
-
 #include "checks.h"
 #include "parts.h"
 
@@ -25,7 +23,6 @@ static bool alone; /* in a new network namespace */
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&patient, 0, sizeof(patient));
 	for (unsigned i = 0; i < 2; i++) {
 		snprintf(patient.ports[i].name, sizeof(patient.ports[i].name), "%c", 'a' + i);
@@ -38,7 +35,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	free(patient.text);
 	return 0;
 }

@@ -5,15 +5,10 @@
  */
 #include "parts.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <sodium.h>
 
@@ -267,7 +262,7 @@ TEST_WITH(the_report, set_up, tear_down)
 	fclose(place->doctor.out);
 	assert_true(failing >= 2);
 	at = place->text;
-	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+	for (size_t i = 0; i < COUNT(order); i++) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "\"check\":\"%s\"", order[i]);

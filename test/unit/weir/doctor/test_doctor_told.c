@@ -6,16 +6,11 @@
  */
 #include "parts.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <jansson.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "checks.h"
 #include "doctor.h"
@@ -76,7 +71,7 @@ int __real_access(const char *path, int mode);
 int __wrap_access(const char *path, int mode);
 int __wrap_access(const char *path, int mode)
 {
-	for (size_t i = 0; i < sizeof(told.paths) / sizeof(*told.paths); i++) {
+	for (size_t i = 0; i < COUNT(told.paths); i++) {
 		const struct test_path *row = &told.paths[i];
 
 		if (!row->path || strcmp(row->path, path) != 0)
@@ -91,7 +86,7 @@ int __wrap_access(const char *path, int mode)
 
 static const struct test_interface *interface_told(const char *name)
 {
-	for (size_t i = 0; i < sizeof(told.interfaces) / sizeof(*told.interfaces); i++)
+	for (size_t i = 0; i < COUNT(told.interfaces); i++)
 		if (told.interfaces[i].name && strcmp(told.interfaces[i].name, name) == 0)
 			return &told.interfaces[i];
 	fail_msg("nothing is told of %s", name);
@@ -133,7 +128,7 @@ int __wrap_wire_offloads_foresee(
 int __wrap_wire_offloads_foresee(
 	const struct config *config, wire_offloads_found found, void *context)
 {
-	for (size_t i = 0; i < sizeof(told.offloads) / sizeof(*told.offloads); i++)
+	for (size_t i = 0; i < COUNT(told.offloads); i++)
 		if (told.offloads[i].names &&
 			(!told.offloads[i].fixable ||
 				config->ports[told.offloads[i].port].offloads == OFFLOADS_IGNORE))
@@ -161,7 +156,6 @@ int __wrap_eal_trial(const struct config *config, FILE *err)
 unsigned __wrap_eal_trial_refused(const struct config *config);
 unsigned __wrap_eal_trial_refused(const struct config *config)
 {
-	(void)config;
 	told.refusals_asked++;
 	return told.refused;
 }
@@ -169,7 +163,6 @@ unsigned __wrap_eal_trial_refused(const struct config *config)
 bool __wrap_eal_runs_already(const struct config *config);
 bool __wrap_eal_runs_already(const struct config *config)
 {
-	(void)config;
 	return told.runs_already;
 }
 
@@ -182,21 +175,18 @@ const char *__wrap_tsc_clock_doubt(void)
 int __wrap_gossip_socket_try(const struct gossip_config *config);
 int __wrap_gossip_socket_try(const struct gossip_config *config)
 {
-	(void)config;
 	return told.listen_error;
 }
 
 int __wrap_telemetry_look(const char *path);
 int __wrap_telemetry_look(const char *path)
 {
-	(void)path;
 	return told.socket_error;
 }
 
 int __wrap_store_look(const char *directory);
 int __wrap_store_look(const char *directory)
 {
-	(void)directory;
 	return told.store_error;
 }
 
@@ -211,8 +201,6 @@ int __wrap_socket_groups_find(const struct config *config, struct telemetry_opti
 int __wrap_socket_groups_find(const struct config *config, struct telemetry_options *options,
 	const struct complaint_sink *to)
 {
-	(void)config;
-	(void)to;
 	options->group = told.socket_group;
 	return told.groups_error;
 }
@@ -220,7 +208,6 @@ int __wrap_socket_groups_find(const struct config *config, struct telemetry_opti
 int __wrap_statvfs64(const char *path, struct statvfs *fs);
 int __wrap_statvfs64(const char *path, struct statvfs *fs)
 {
-	(void)path;
 	*fs = told.fs;
 	return told.fs_error;
 }
@@ -266,7 +253,6 @@ static struct patient {
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&patient, 0, sizeof(patient));
 	memset(&told, 0, sizeof(told));
 	told.trial_text = "";
@@ -291,7 +277,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	free(patient.text);
 	return 0;
 }
@@ -619,7 +604,7 @@ TEST_WITH(test_groups, set_up, tear_down)
 	told.groups[0] = 69;
 	told.groups[1] = 70;
 	told.groups[2] = 71;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		told.user = rows[i].user;
 		told.group = rows[i].group;
 		told.n_groups = rows[i].n;
@@ -769,7 +754,7 @@ TEST_WITH(test_store_room, set_up, tear_down)
 	patient.config.n_policies = 1;
 	strcpy(patient.config.ledger.store, "/led/store");
 	told.paths[0] = (struct test_path){.path = "/led/store"};
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		told.fs = (struct statvfs){.f_bsize = 65536,
 			.f_frsize = 4096,
 			.f_blocks = 1 << 20,

@@ -5,9 +5,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "findings.h"
 
 struct sheet {
@@ -53,7 +50,7 @@ static const struct {
 /* One line for each finding, without the members that are NULL. */
 TEST(test_forms)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		for (unsigned json = 0; json < 2; json++) {
 			struct sheet sheet;
 
@@ -92,7 +89,7 @@ TEST(test_sum)
 			"{\"file\":\"f.json\",\"fit\":false,\"fail\":2,\"warn\":3,\"unseen\":0}\n"},
 	};
 
-	for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++)
+	for (size_t i = 0; i < COUNT(sums); i++)
 		for (unsigned json = 0; json < 2; json++) {
 			struct sheet sheet;
 
@@ -120,7 +117,7 @@ TEST(test_lines)
 		{"weir: \n", NULL, ""},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		char *text = strdup(cases[i].text);
 		struct sheet sheet;
 

@@ -3,10 +3,6 @@
  */
 #include "commit_world.h"
 
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <sys/eventfd.h>
 
 #include <rte_common.h>
@@ -58,31 +54,26 @@ int store_open_recovering(
 
 bool store_recovering(const struct store *s)
 {
-	(void)s;
 	return disk.recovering;
 }
 
 int store_sentinel_error(const struct store *s)
 {
-	(void)s;
 	return disk.sentinel_error;
 }
 
 bool store_sentinel_missing(const struct store *s)
 {
-	(void)s;
 	return disk.sentinel_missing;
 }
 
 struct store_identity store_identity(const struct store *s)
 {
-	(void)s;
 	return disk.identity;
 }
 
 int store_set_identity(struct store *s, struct store_identity identity)
 {
-	(void)s;
 	if (disk.identity_error)
 		return disk.identity_error;
 	disk.identity = identity;
@@ -101,13 +92,11 @@ void store_close(struct store *s)
 int store_each(struct store *s, uint8_t kind,
 	int (*each)(void *context, uint64_t id, const void *record, size_t len), void *context)
 {
-	(void)s;
 	return disk.len && kind == disk.kind ? each(context, disk.id, disk.record, disk.len) : 0;
 }
 
 int store_put(struct store *s, uint8_t kind, uint64_t id, const void *record, size_t len)
 {
-	(void)s;
 	if (disk.put_error)
 		return disk.put_error;
 	assert_true(len <= sizeof(disk.record));
@@ -122,13 +111,11 @@ int store_put(struct store *s, uint8_t kind, uint64_t id, const void *record, si
 
 void store_discard(struct store *s)
 {
-	(void)s;
 	disk.put = 0;
 }
 
 int store_commit(struct store *s)
 {
-	(void)s;
 	assert_false(disk.writing);
 	assert_true(disk.put > 0);
 	if (disk.commit_error)
@@ -142,13 +129,11 @@ int store_commit(struct store *s)
 
 int store_fd(const struct store *s)
 {
-	(void)s;
 	return disk.fd;
 }
 
 int store_result(struct store *s)
 {
-	(void)s;
 	if (!disk.writing || disk.result == -EAGAIN)
 		return -EAGAIN;
 	disk.writing = false;
@@ -220,7 +205,6 @@ static void measure_peer(void *context, unsigned policy, struct limiter_sample *
 	struct commit_peer *peer = context;
 	uint64_t now = control_now();
 
-	(void)policy;
 	peer->arrived += (double)(now - peer->until_ns) / 1e9 * peer->wants;
 	peer->until_ns = now;
 	*sample = (struct limiter_sample){
@@ -229,7 +213,6 @@ static void measure_peer(void *context, unsigned policy, struct limiter_sample *
 
 static void measure_instance(void *context, unsigned policy, struct limiter_sample *sample)
 {
-	(void)policy;
 	*sample = (struct limiter_sample){.slots = ((struct commit_peer *)context)->slots};
 }
 

@@ -12,7 +12,6 @@
 #include "commit.h"
 #include "store/store.h"
 
-#define MS       UINT64_C(1000000)
 #define PATIENCE (20000 * MS)
 #define LIMIT    1000000.0 /* bytes per second */
 

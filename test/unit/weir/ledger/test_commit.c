@@ -6,8 +6,6 @@
  */
 #include "commit_world.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include <sys/eventfd.h>
@@ -156,7 +154,7 @@ TEST(test_a_store_that_refuses)
 		int put, commit;
 	} rows[] = {{-ENOSPC, 0}, {0, -ENOSPC}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct instance_world w;
 		struct commit_peer peer;
 		uint64_t before, since;
@@ -381,7 +379,7 @@ TEST(test_many_records)
 	struct timespec until = ahead(0);
 	struct instance_world w;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		open_totals(&w, rows[i].totals);
 		for (unsigned round = 0; rows[i].rounds[round]; round++) {
 			commit_advance(&w.inst);

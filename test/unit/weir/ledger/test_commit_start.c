@@ -6,10 +6,6 @@
  */
 #include "commit_world.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/hash.h"
 #include "clock.h"
 #include "event.h"
@@ -171,7 +167,7 @@ TEST(test_stores_that_do_not_open)
 	uint64_t first;
 
 	disk_new();
-	for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+	for (unsigned i = 0; i < COUNT(errors); i++) {
 		uint64_t since = events_number();
 
 		disk.open_error = errors[i];
@@ -232,7 +228,7 @@ TEST(test_what_the_limiter_has)
 		{false, 2, OVERLAY_GIVEN},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct config config = {
 			.gossip = {.roster = roster, .n_roster = 3, .timeout_ns = 17},
 			.ledger = {.store = "/nowhere/weir",
@@ -458,7 +454,7 @@ TEST(test_damaged)
 		unsigned said;
 	} rows[] = {{4, -EINVAL, 1}, {4, 0, 0}, {4, -ENOMEM, 0}, {0, -EINVAL, 0}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct instance inst = {.config = &config, .policies = &soft, .n_policies = 1};
 		uint64_t since = events_number();
 

@@ -6,9 +6,6 @@
  */
 #include "commit_world.h"
 
-#include <inttypes.h>
-#include <unistd.h>
-
 #include "clock.h"
 #include "grace.h"
 #include "meter/shares.h"
@@ -206,7 +203,7 @@ TEST(test_buckets_begin_empty)
 	instance_world_turn_all(&w);
 	assert_int_equal(instance_world_totals(&w, 0).passed_packets, 2 * INSTANCE_BURST);
 	instance_world_close(&w);
-	for (unsigned i = 0; i < sizeof(conserved) / sizeof(conserved[0]); i++) {
+	for (unsigned i = 0; i < COUNT(conserved); i++) {
 		struct policy_totals totals;
 
 		instance_world_open_more(&w, ALONE, conserved[i]);

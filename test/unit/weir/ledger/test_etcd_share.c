@@ -6,12 +6,7 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/time.h"
 #include "clock.h"
@@ -91,19 +86,16 @@ bool instance_budget(const struct instance *i, unsigned policy, struct quota_vie
 
 const struct budget *limiter_budget(const struct limiter *limiter)
 {
-	(void)limiter;
 	return NULL;
 }
 
 bool budget_is_root(const struct budget *b)
 {
-	(void)b;
 	return fake.root;
 }
 
 int limiter_set_share(struct limiter *limiter, unsigned policy, uint64_t share, uint64_t now_ns)
 {
-	(void)limiter;
 	fake.shares++;
 	fake.share_policy = policy;
 	fake.share = share;
@@ -133,7 +125,6 @@ int etcd_open(const struct etcd_params *params, struct etcd **out)
 
 int etcd_password_check(const char *file, uid_t user, char why[ETCD_WHY_MAX])
 {
-	(void)user;
 	snprintf(why, ETCD_WHY_MAX, "no use of %.100s", file);
 	return fake.password_error;
 }
@@ -404,7 +395,7 @@ TEST(test_open_later)
 	check_event(1, EVENT_ETCD_AWAY, "why=No such file or directory;");
 	fake.store = true;
 	fake.open_error = -EINVAL;
-	for (size_t i = 0; i < sizeof(waits_ms) / sizeof(waits_ms[0]); i++) {
+	for (size_t i = 0; i < COUNT(waits_ms); i++) {
 		check_state(DRAW_AWAY, i ? strerror(EINVAL) : strerror(ENOENT));
 		assert_false(look_later(waits_ms[i] * MS_NS - 1));
 		fake.open_error = i == 5 ? 0 : -EINVAL;
@@ -509,7 +500,7 @@ TEST(test_sizes)
 		{.chunk = CHUNK, .absent = true},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		begin_known();
 		policies[0].chunk = rows[i].chunk;
 		policies[0].count = rows[i].packets ? COUNT_PACKETS : COUNT_BYTES;
@@ -630,7 +621,7 @@ TEST(test_refresh)
 		uint64_t ns;
 	} rows[] = {{3, 10 * SECOND_NS}, {500, 10 * SECOND_NS}, {501, 501 * 20 * MS_NS}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		begin_known();
 		config.gossip.n_roster = rows[i].roster;
 		look_later(rows[i].ns - 1);
@@ -657,7 +648,7 @@ TEST(test_budget_errors)
 		bool said;
 	} rows[] = {{-EAGAIN, 50, false}, {-EPERM, 5000, true}, {-EPROTO, 5000, true}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char why[32], fields[64];
 
 		begin_known();
@@ -711,7 +702,7 @@ TEST(test_away)
 	begin_known();
 	fake.views[0].remaining = 0;
 	look_later(50 * MS_NS);
-	for (size_t i = 0; i < sizeof(waits_ms) / sizeof(waits_ms[0]); i++) {
+	for (size_t i = 0; i < COUNT(waits_ms); i++) {
 		assert_int_equal(fake.n_draws, 1 + i);
 		add_answer(0, i % 2 ? -ETIMEDOUT : -ENETUNREACH);
 		assert_false(look_now());
@@ -815,7 +806,7 @@ TEST(test_not_asked)
 		bool asked;
 	} rows[] = {{0, true}, {-EBUSY, true}, {-EINVAL, false}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		begin_share(1);
 		fake.draw_error = rows[i].error;
 		look_now();

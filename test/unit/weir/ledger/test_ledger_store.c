@@ -6,11 +6,7 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ledger_store.h"
 #include "store/store.h"
@@ -61,7 +57,7 @@ TEST(test_records)
 {
 	static const unsigned rows[][2] = {{1, 0}, {0, 1}, {16, 1}, {KIND_MOST, KIND_MOST}};
 
-	for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+	for (size_t row = 0; row < COUNT(rows); row++) {
 		unsigned n = rows[row][0] + rows[row][1];
 		bool seen[2 * KIND_MOST] = {0};
 		struct ledger_store opened;
@@ -137,7 +133,7 @@ TEST(test_reasons)
 		{-EFBIG, "File too large ", "LimitFSIZE="},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const char *reason = ledger_store_reason(rows[i].error);
 
 		if (strncmp(reason, rows[i].words, strlen(rows[i].words)) != 0 ||
@@ -151,7 +147,6 @@ TEST(test_reasons)
 
 static int begin(void **state)
 {
-	(void)state;
 	strcpy(top, "/tmp/weir-ledger-XXXXXX");
 	return mkdtemp(top) ? 0 : -1;
 }
@@ -160,7 +155,6 @@ static int end(void **state)
 {
 	char command[64];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -r %s", top);
 	return system(command);
 }

@@ -5,14 +5,9 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <sodium.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "allocate/allocate.h"
 #include "book/book.h"

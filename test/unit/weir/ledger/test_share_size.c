@@ -6,8 +6,6 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-
 #include "share_size.h"
 
 #define TOTAL  UINT64_C(100000000)
@@ -38,7 +36,7 @@ TEST(test_stock)
 		{0, 0, 0, PACKET},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct etcd_share_need need = {
 			.total = rows[i].total,
 			.left = rows[i].left,
@@ -66,7 +64,7 @@ TEST(test_when)
 		{UINT64_MAX, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct etcd_share_need need = {
 			.total = TOTAL,
 			.left = TOTAL,

@@ -6,9 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "attach.h"
 #include "instance.h"
 #include "parts.h"
@@ -53,14 +50,12 @@ static int prepare_move_last(struct instance *inst, uint32_t from, uint32_t to)
 
 static bool is_first_done(const struct instance *inst, uint32_t slot)
 {
-	(void)inst;
 	assert_int_equal(slot, 7);
 	return first_done;
 }
 
 static bool is_last_done(const struct instance *inst, uint32_t slot)
 {
-	(void)inst;
 	assert_int_equal(slot, 7);
 	return last_done;
 }
@@ -95,7 +90,7 @@ TEST(test_steps_that_fail)
 	};
 	const struct policy policy = {.name = "p"};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		first_says = rows[i].first;
 		last_says = rows[i].last;
 		taken = 0;

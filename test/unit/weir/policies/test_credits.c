@@ -6,11 +6,6 @@
  */
 #include "check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "instance_world.h"
 #include "clock.h"
 #include "event.h"
@@ -20,8 +15,7 @@
 #include "commit.h"
 #include "store/store.h"
 
-#define SECOND UINT64_C(1000000000)
-#define TOTAL  UINT64_C(1000000000)
+#define TOTAL UINT64_C(1000000000)
 #define DAILY                                                             \
 	"{'name': 'day', 'match': {'direction': 'a-to-b'}, 'allocator': " \
 	"'quota', 'total': '1GB', 'period': '24h'}"

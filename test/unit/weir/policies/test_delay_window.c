@@ -5,15 +5,11 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "delay_window.h"
 
-#define SECOND UINT64_C(1000000000)
-#define STEPS  3000
-#define BIN    100
+#define STEPS 3000
+#define BIN   100
 
 static const uint64_t lengths[DELAY_WINDOW_WINDOWS] = {10 * SECOND, 60 * SECOND};
 

@@ -6,8 +6,6 @@
  */
 #include "instance_world.h"
 
-#include <stdlib.h>
-
 #include "base/time.h"
 #include "clock.h"
 #include "delays.h"
@@ -166,7 +164,7 @@ TEST(test_marked)
 	assert_int_equal(marked(&w, 0), N);
 	now += 6 * SECOND_NS;
 	w.inst.delays->marked_ns = now;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		now += rows[i].after_ns;
 		delays_look(&w.inst, now);
 		assert_int_equal(marked(&w, 1), rows[i].marked);

@@ -6,8 +6,6 @@
  */
 #include "instance_world.h"
 
-#include <string.h>
-
 #include "grace.h"
 #include "limit_ring.h"
 

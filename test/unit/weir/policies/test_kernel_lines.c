@@ -7,10 +7,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <rte_dev.h>
 #include <rte_eal.h>
 
@@ -99,13 +95,11 @@ int bypass_take_over(struct bypass *b)
 
 int bypass_pin_again(struct bypass *b)
 {
-	(void)b;
 	return 0;
 }
 
 struct plane *bypass_plane(const struct bypass *b)
 {
-	(void)b;
 	return &plane;
 }
 
@@ -154,20 +148,17 @@ bool bypass_is_inherited(const struct bypass *b, unsigned port)
 
 bool bypass_find_own(const struct config *config, unsigned port, bool *served)
 {
-	(void)config;
 	*served = port == 0;
 	return true;
 }
 
 void bypass_remove_left(const struct config *config)
 {
-	(void)config;
 	bypass.removed++;
 }
 
 unsigned plane_cpus(const struct plane *p)
 {
-	(void)p;
 	return CPUS;
 }
 
@@ -382,7 +373,6 @@ static void close_plane(struct instance *inst, struct config *config)
 
 static int forget_before(void **state)
 {
-	(void)state;
 	memset(&plane, 0, sizeof(plane));
 	memset(&bypass, 0, sizeof(bypass));
 	return 0;
@@ -439,7 +429,7 @@ TEST_WITH(test_never, forget_before, NULL)
 	struct config *config;
 
 	open_plane(&inst, &config, TRIED);
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		config->policies[0].guarantee = rows[i].guarantee;
 		config->policies[0].action = rows[i].action;
 		kernel_part.change(&inst, 0);
@@ -560,7 +550,7 @@ TEST_WITH(test_soft_ending, forget_before, NULL)
 	struct config *config;
 
 	open_of_two(&inst, &config, SOFT ", " EVEN);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct limiter_view view = {
 			.limit = rows[i].limit, .local_limit = rows[i].local, .ending = 77};
 		const struct limit_profile told = {.policy = slot_of(&inst, rows[i].policy)};
@@ -686,7 +676,7 @@ TEST_WITH(test_workers_borrow, forget_before, NULL)
 		bool ended; /* the unreserved share is 0 */
 	} rows[] = {{SLOW("drop"), false}, {SLOW("count"), false}, {SLOW("count"), true}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		uint64_t began = tick_now(), conform, earned;
 		struct instance inst;
 		struct config *config;
@@ -1082,7 +1072,7 @@ TEST_WITH(test_clock, forget_before, NULL)
 		{0, INT64_C(1) << 50, GUARANTEE_CONSERVED, true},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct shared_bucket *shared;
 		struct instance inst;
 		struct config *config;
@@ -1170,15 +1160,13 @@ static int start_eal(void **state)
 	const char *args[] = {"test", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry",
 		"--no-shconf", "--log-level=1", "--lcores=(0-2)@0"};
 
-	(void)state;
 	if (sodium_init() < 0)
 		return -1;
-	return rte_eal_init((int)(sizeof(args) / sizeof(args[0])), (char **)(uintptr_t)args) < 0;
+	return rte_eal_init((int)(COUNT(args)), (char **)(uintptr_t)args) < 0;
 }
 
 static int stop_eal(void **state)
 {
-	(void)state;
 	return rte_eal_cleanup();
 }
 

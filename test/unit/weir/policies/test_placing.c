@@ -6,7 +6,6 @@
  */
 #include "instance_world.h"
 
-#include <string.h>
 #include <time.h>
 
 #include <rte_ethdev.h>
@@ -644,7 +643,7 @@ TEST(test_retargets)
 		{OF("a", "10.0.0.0/24", "") ", " B("10.1.0.0/16", ""), true},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct world world;
 		const struct publisher *publisher = &world.inst.inst.publisher;
 		struct policy_txn *x;
@@ -678,10 +677,6 @@ static uint16_t make_first_fragments(uint16_t port, uint16_t queue, struct rte_m
 		2,                         /* IPv4 */
 		0, 9, 0, 53, 0, 30, 0, 0}; /* UDP */
 
-	(void)port;
-	(void)queue;
-	(void)most;
-	(void)context;
 	for (uint16_t i = 0; i < n; i++)
 		memcpy(rte_pktmbuf_mtod(mbufs[i], uint8_t *), headers, sizeof(headers));
 	return n;

@@ -6,8 +6,6 @@
  */
 #include "instance_world.h"
 
-#include <stdlib.h>
-
 #include "limit_ring.h"
 #include "publish.h"
 

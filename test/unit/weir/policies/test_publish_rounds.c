@@ -6,11 +6,6 @@
  */
 #include "check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <sys/mman.h>
 
 #include <rte_eal.h>
@@ -24,8 +19,7 @@
 #include "police/extended.h"
 #include "publish.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define MANY     5000 /* more than a ring holds */
+#define MANY 5000 /* more than a ring holds */
 
 /* Has the ports which all others borrow, as those of a box go with it. */
 static struct instance holder;
@@ -329,7 +323,6 @@ static int start_eal(void **state)
 		(char[]){"--lcores=0@0,1@0,2@0"}, (char[]){"--main-lcore=0"},
 		(char[]){"--vdev=net_null0"}, (char[]){"--vdev=net_null1"}};
 
-	(void)state;
 	if (sodium_init() < 0)
 		return -1;
 	if (rte_eal_init(COUNT(args), args) < 0)
@@ -339,7 +332,6 @@ static int start_eal(void **state)
 
 static int stop_eal(void **state)
 {
-	(void)state;
 	close_instance(&holder);
 	return rte_eal_cleanup();
 }

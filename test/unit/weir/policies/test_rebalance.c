@@ -6,8 +6,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include "base/prng.h"
 #include "fault.h"
 #include "rebalance.h"
@@ -267,7 +265,7 @@ TEST(test_blame)
 		{299, 1.1, 0.51, REBALANCE_QUIET, false},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct rebalance_seen seen = {.batch = BATCH};
 		struct instance inst;
 

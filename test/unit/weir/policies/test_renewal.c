@@ -6,10 +6,6 @@
  */
 #include "instance_world.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/expiry.h"
 #include "base/time.h"
 #include "clock.h"
@@ -42,14 +38,12 @@ uint64_t __wrap_control_now(void)
 struct expiry *__wrap_kernel_lines_lease(const struct instance *inst);
 struct expiry *__wrap_kernel_lines_lease(const struct instance *inst)
 {
-	(void)inst;
 	return has_kernel ? &kernel : NULL;
 }
 
 uint64_t __wrap_limiter_lease_ends(const struct limiter *limiter);
 uint64_t __wrap_limiter_lease_ends(const struct limiter *limiter)
 {
-	(void)limiter;
 	return lease_ends;
 }
 
@@ -162,7 +156,7 @@ TEST(test_shorten)
 	uint64_t before, after;
 
 	open_world(&world);
-	for (size_t i = 0; i < sizeof(left_ns) / sizeof(*left_ns); i++) {
+	for (size_t i = 0; i < COUNT(left_ns); i++) {
 		renewal_start(world.inst);
 		lease_ends = NOW + left_ns[i];
 		expiry = &world.inst->workers[0].expiry;

@@ -6,9 +6,6 @@
  */
 #include "instance_world.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
@@ -190,7 +187,7 @@ TEST(test_listed)
 		{MINE(""), MINE(", 'burst': '9MB'"), 0, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct trial_change changes[4];
 		struct instance_world w;
 		struct policy_txn *x;
@@ -228,7 +225,7 @@ TEST(test_kinds)
 		     "{'limit': '8kbit/s', 'burst': '900B'}"},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct instance_world w;
 		struct trial_now now;
 		char policy[256];
@@ -277,10 +274,6 @@ TEST(test_told_anew)
 static uint16_t tag_every_other(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
 	uint16_t most, void *context)
 {
-	(void)port;
-	(void)queue;
-	(void)most;
-	(void)context;
 	for (uint16_t i = 0; i < n; i++) {
 		uint8_t *frame = rte_pktmbuf_mtod(mbufs[i], uint8_t *);
 

@@ -5,8 +5,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include <sys/timex.h>
 #include <time.h>
 
@@ -56,7 +54,6 @@ bool __wrap_limiter_clock(
 bool __wrap_limiter_clock(
 	struct limiter *limiter, uint64_t wall_ns, bool synchronised, uint64_t now_ns)
 {
-	(void)limiter;
 	told.looks++;
 	told.wall_ns = wall_ns;
 	told.synchronised = synchronised;
@@ -67,7 +64,6 @@ bool __wrap_limiter_clock(
 const struct timekeeper *__wrap_limiter_timekeeper(const struct limiter *limiter);
 const struct timekeeper *__wrap_limiter_timekeeper(const struct limiter *limiter)
 {
-	(void)limiter;
 	return &told.keeper;
 }
 
@@ -88,7 +84,7 @@ TEST(test_reads)
 	static const unsigned slow[] = {0, 1, READINGS - 1};
 
 	memset(&told, 0, sizeof(told));
-	for (size_t i = 0; i < sizeof(slow) / sizeof(*slow); i++) {
+	for (size_t i = 0; i < COUNT(slow); i++) {
 		look_at_wall(slow[i], MS_NS);
 		assert_int_equal(told.looks, 1);
 		assert_int_equal(told.readings, slow[i] + 1);
@@ -110,7 +106,7 @@ TEST(test_synchronised)
 		{-1, false}};
 
 	memset(&told, 0, sizeof(told));
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		told.kernel = rows[i].kernel;
 		look_at_wall(0, 0);
 		assert_int_equal(told.looks, 1);
@@ -136,7 +132,7 @@ TEST(test_says)
 
 	memset(&told, 0, sizeof(told));
 	told.keeper.apart_ns = -(int64_t)(61 * SECOND_NS + SECOND_NS / 2);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		uint64_t first = events_number();
 		json_t *said;
 

@@ -6,12 +6,7 @@
  */
 #include "instance_world.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/time.h"
 #include "event.h"
@@ -282,7 +277,7 @@ TEST(test_many_refused)
 	struct kept_world k;
 
 	open_kept(&k);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		uint64_t running = k.w.inst.kept->confirm.running;
 		struct change_request request = edit_of(rows[i].edits);
 
@@ -361,7 +356,7 @@ TEST(test_refused)
 	struct kept_world k;
 
 	open_kept(&k);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		request = edit_of(rows[i].edit);
 		assert_true(change(&k, &request) < 0);
 		assert_non_null(strstr(reload_last_change(&k.w.inst)->messages, rows[i].said));
@@ -397,7 +392,7 @@ TEST(test_requesters)
 		{-1, NULL, NULL},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		json_t *line = history_line("what", rows[i].uid, 7, 8);
 		const char *user = json_string_value(json_object_get(line, "user"));
 		char name[REQUESTER_BYTES];
@@ -592,7 +587,7 @@ TEST(test_sent_wrong)
 	struct kept_world k;
 
 	open_kept(&k);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct change_request request = request_of(rows[i].kind);
 
 		request.fd = sealed(rows[i].text, rows[i].seals);

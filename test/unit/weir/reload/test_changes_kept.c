@@ -6,13 +6,8 @@
  */
 #include "instance_world.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "change/keep.h"
 #include "config/load.h"
@@ -379,7 +374,7 @@ TEST(test_unkept)
 	struct kept_world k = {0};
 
 	instance_world_open(&k.w, A("1Gbit/s"));
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		FILE *err = open_memstream(&k.said, &k.size);
 		struct kept *kept = (struct kept *)&k;
 

@@ -5,9 +5,6 @@
  */
 #include "instance_world.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #include "base/time.h"
 #include "clock.h"
 #include "kept_world.h"

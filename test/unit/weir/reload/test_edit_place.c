@@ -5,9 +5,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "edit_place.h"
 
 #define ONE  "with this change: "
@@ -76,7 +73,7 @@ TEST(each_row)
 {
 	json_t *document = json_loads(POLICIES, 0, NULL);
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		json_t *edits = json_loads(rows[i].edits, 0, NULL);
 		char *placed = NULL;
 		size_t size;

@@ -7,13 +7,9 @@
  */
 #include "instance_world.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "change.h"
 #include "config/load.h"

@@ -5,14 +5,9 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "fault.h"
 #include "overrides.h"
@@ -106,7 +101,7 @@ TEST(test_disk)
 	assert_int_equal(overrides_find(&back, "a")->until, INT64_C(1) << 40);
 	assert_int_equal(overrides_find(&back, "b")->uid, 7);
 	assert_string_equal(overrides_find(&back, "b")->terms, "{\"limit\":\"5Mbit/s\"}");
-	for (size_t i = 0; i < sizeof(damaged) / sizeof(*damaged); i++) {
+	for (size_t i = 0; i < COUNT(damaged); i++) {
 		write_text(folder, damaged[i]);
 		assert_int_equal(overrides_load(folder, &back), -EBADMSG);
 	}
@@ -153,7 +148,7 @@ TEST(test_most)
 	char folder[] = "/tmp/weir-overrides-XXXXXX";
 
 	assert_non_null(mkdtemp(folder));
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct overrides back;
 
 		write_overrides(folder, rows[i].n, rows[i].name, rows[i].terms);
@@ -190,7 +185,7 @@ TEST(test_in_the_way)
 	assert_non_null(mkdtemp(folder));
 	put(&overrides, "a", 100);
 	assert_int_equal(overrides_save(folder, &overrides), 0);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(command, sizeof(command), "cd %s && %s", folder, rows[i].before);
 		assert_int_equal(system(command), 0);
 		assert_int_equal(overrides_load(folder, &back), rows[i].load);

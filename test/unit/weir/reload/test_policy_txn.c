@@ -7,10 +7,6 @@
  */
 #include "instance_world.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <rte_malloc.h>
 
 #include "classify/classify.h"
@@ -106,7 +102,7 @@ TEST(test_refused_leaves_nothing)
 	struct instance_world w;
 
 	instance_world_open(&w, MINE("") ", " OTHER(1));
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		unsigned before = count_heap_allocs();
 		struct policy_txn *x = NULL;
 		char *words;
@@ -160,7 +156,7 @@ TEST(test_what_is_empty)
 	struct instance_world w;
 
 	instance_world_open(&w, MINE("") ", " OTHER(1));
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct policy_txn *x = prepare_policies(&w, cases[i].policies);
 		const struct config_diff *diff = policy_txn_diff(x);
 
@@ -325,7 +321,7 @@ TEST(test_lineages_move)
 	};
 	struct instance_world w;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		instance_world_open(&w, rows[i].before);
 		if (policy_moves(&w, rows[i].name, rows[i].after) != rows[i].moves)
 			fail_msg("row %zu: %s %s", i, rows[i].name,
@@ -414,11 +410,11 @@ TEST(test_gone_levels)
 		TOP(", 'match': {'vlan': 1}"), OTHER(1)};
 	struct instance_world w;
 
-	for (size_t first = 0; first < sizeof(left) / sizeof(left[0]); first++) {
+	for (size_t first = 0; first < COUNT(left); first++) {
 		instance_world_open(&w, OTHER(1));
 		policy_txn_policies(&w, TOP("") ", " MINE(", 'parent': 'top'"));
 		instance_world_turn_all(&w);
-		for (size_t i = first; i < sizeof(left) / sizeof(left[0]); i++) {
+		for (size_t i = first; i < COUNT(left); i++) {
 			policy_txn_policies(&w, left[i]);
 			assert_int_equal(
 				sum_passed(&w), instance_worker_totals(&w.inst).rx_packets);
@@ -440,7 +436,7 @@ TEST(test_bursts)
 		{"{'name': 'new', 'match': {'direction': 'a-to-b'}" FEW "}", INSTANCE_BURST},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct policy_totals before, after;
 		struct instance_world w;
 		struct policy_txn *x;
@@ -468,7 +464,7 @@ TEST(test_nothing_is_kept)
 {
 	static const char *const turns[] = {MINE("") ", " SOURCES(1),
 		MINE(", 'action': 'count'") ", " OTHER(1) ", " SOURCES(2), OTHER(1), ""};
-	enum { TURNS = sizeof(turns) / sizeof(turns[0]) };
+	enum { TURNS = COUNT(turns) };
 	unsigned held = 0, generations = 0;
 	struct instance_world w;
 
@@ -528,7 +524,7 @@ TEST(test_removed_are_said)
 	};
 	char *policies = many_policies(1, 72), text[256];
 
-	for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+	for (size_t row = 0; row < COUNT(rows); row++) {
 		uint64_t since, packets = 0;
 		struct instance_world w;
 		struct policy_txn *x;
@@ -644,7 +640,7 @@ TEST(test_unparsed)
 		{"'unparsed': 'drop', 'shadow': true, ", false},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct instance_world w;
 
 		instance_world_open_more(&w, rows[i].more, MINE(""));

@@ -6,13 +6,9 @@
  */
 #include "instance_world.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "change.h"
 #include "clock.h"
@@ -89,7 +85,6 @@ static int prepare_in_vain(const void *argument)
 	struct policy_txn *x = NULL;
 	int rc = prepare(&x);
 
-	(void)argument;
 	assert_int_equal(slots_free(), world.inst.slots.capacity - world.inst.n_policies);
 	policy_txn_free(x);
 	return rc;
@@ -155,7 +150,7 @@ TEST(test_prepared)
 	char store[] = "/tmp/weir-refused-XXXXXX";
 
 	make_store(store);
-	for (size_t i = 0; i < sizeof(exchanges) / sizeof(*exchanges); i++) {
+	for (size_t i = 0; i < COUNT(exchanges); i++) {
 		open_world(exchanges[i].before, exchanges[i].store ? store : "");
 		instance_world_write(&world, exchanges[i].after);
 		fault_try(&(struct fault_subject){.name = exchanges[i].name,
@@ -229,7 +224,7 @@ static int commit(const void *argument)
 
 TEST(test_committed)
 {
-	for (size_t i = 0; i < sizeof(exchanges) / sizeof(*exchanges); i++) {
+	for (size_t i = 0; i < COUNT(exchanges); i++) {
 		const struct exchanged exchanged = {exchanges[i].before, exchanges[i].after, NULL};
 
 		if (exchanges[i].store) /* a box of its own has that address */
@@ -376,7 +371,7 @@ TEST(test_read)
 	struct kept_box box;
 
 	open_box(&box);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		fault_try(&(struct fault_subject){.name = rows[i].name,
 			.run = read_in_vain,
 			.argument = &rows[i],
@@ -431,7 +426,7 @@ TEST(test_chosen)
 	open_box(&box);
 	kept_close(box.kept);
 	box.kept = world.inst.kept = NULL;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		instance_world_write(&world, rows[i].policies);
 		fault_try(&(struct fault_subject){.name = rows[i].name,
 			.run = choose,

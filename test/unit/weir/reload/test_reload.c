@@ -8,11 +8,7 @@
 #include "instance_world.h"
 #include "long_wait.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <sys/stat.h>
 
@@ -404,7 +400,7 @@ TEST_WITH(test_who_asked, wait_long, NULL)
 	struct instance_world w;
 
 	open_with_file(&w);
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		const struct change_request request = {
 			.kind = CHANGE_RELOAD, .uid = rows[i].uid, .gid = -1, .pid = -1, .fd = -1};
 
@@ -456,7 +452,7 @@ TEST_WITH(test_many_mistakes, wait_long, NULL)
 	open_with_file(&w);
 	snprintf(refused, sizeof(refused), "reload: %s refused|nothing has changed|root (uid 0)",
 		w.file);
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		const struct reload_outcome *last = reload_last(&w.inst);
 		uint64_t since = events_number();
 
@@ -546,7 +542,7 @@ TEST_WITH(test_shadow, wait_long, NULL)
 	struct instance_world w;
 
 	open_with_file(&w);
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		uint64_t since = events_number();
 
 		w.more = rows[i].more;
@@ -578,7 +574,7 @@ TEST_WITH(test_log_level, wait_long, NULL)
 	struct instance_world w;
 
 	open_with_file(&w);
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		w.more = rows[i].more;
 		instance_world_write(&w, rows[i].policies);
 		reload_request(&w.inst, "test", 0);

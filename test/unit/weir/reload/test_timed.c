@@ -8,10 +8,7 @@
 #include "long_wait.h"
 
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/time.h"
 #include "brain.h"
@@ -274,7 +271,7 @@ TEST_WITH(test_refused, wait_long, NULL)
 	struct timed_world t;
 
 	open_timed(&t);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct override override = override_of(
 			rows[i].policy, rows[i].terms, in(rows[i].lasts));
 		const char *said = give(&t, &override);
@@ -387,7 +384,7 @@ TEST_WITH(test_told, wait_long, NULL)
 		{"count", "{\"limit\": \"120/min\"}", 2},
 		{"count", "{\"limit\": \"120/h\"}", 2},
 	};
-	enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+	enum { ROWS = COUNT(rows) };
 	uint64_t told[ROWS];
 	struct timed_world t;
 
@@ -520,7 +517,7 @@ TEST_WITH(test_turns, wait_long, NULL)
 
 	wall_s = MIDNIGHT + 7 * HOUR;
 	instance_world_open(&t.w, PLAIN ", " HALF);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct timed_view view;
 		uint64_t since = events_number(), began = control_now();
 
@@ -555,7 +552,7 @@ TEST_WITH(test_looks, wait_long, NULL)
 
 	wall_s = turn_s - 1;
 	instance_world_open(&t.w, PLAIN ", " HALF);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		uint64_t began = control_now();
 
 		exact_ns = (uint64_t)turn_s * SECOND_NS - rows[i].before_ns;

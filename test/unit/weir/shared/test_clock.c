@@ -5,12 +5,8 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/time.h"
 #include "clock.h"
@@ -111,7 +107,7 @@ TEST(test_rate_is_refined)
 {
 	static const double ppm[] = {0, 10, -10, 100, -100, 400, -400};
 
-	for (unsigned i = 0; i < sizeof(ppm) / sizeof(ppm[0]); i++) {
+	for (unsigned i = 0; i < COUNT(ppm); i++) {
 		struct clocks c;
 
 		clocks_start(&c, 12345);
@@ -145,7 +141,7 @@ TEST(test_jumps)
 		{"it wraps", 0, 0, UINT64_MAX - 90 * HZ, false, false},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		bool jumps = rows[i].ticks || rows[i].ns || rows[i].reset;
 		struct clocks c;
 		enum tsc_news news;
@@ -186,7 +182,7 @@ TEST(test_a_tick_back)
 		{-1, 100, TSC_SET_BACK},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (unsigned i = 0; i < COUNT(rows); i++)
 		for (unsigned doubted = 0; doubted < 2; doubted++) {
 			unsigned back = rows[i].news == TSC_SET_BACK;
 			struct tsc_reading now;
@@ -281,7 +277,7 @@ TEST(test_edge_of_a_jump)
 {
 	static const uint64_t steps[] = {0, 999999, 1000000, 50 * MS_NS};
 
-	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+	for (unsigned i = 0; i < COUNT(steps); i++)
 		for (int sign = -1; sign <= 1; sign += 2) {
 			int64_t most = (int64_t)(steps[i] / 1000000 * TSC_BELIEVED_PPM) + 50200;
 			struct tsc_clock clock;
@@ -441,7 +437,7 @@ TEST(test_rest)
 		uint64_t ago_ns, slept_ns;
 	} rows[] = {{0, 50 * MS_NS}, {49 * MS_NS, MS_NS}, {50 * MS_NS - 1, 1}, {50 * MS_NS, 0}};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct tsc_reading from = {1, 9 * SECOND_NS, 100};
 		struct tsc_clock clock;
 
@@ -484,7 +480,7 @@ TEST(test_doubt)
 		{NULL, NULL, NULL},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		const char *doubt;
 
 		cpuinfo = rows[i].cpuinfo;

@@ -6,14 +6,10 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <jansson.h>
 #include <rte_log.h>
@@ -22,8 +18,6 @@
 #include "event.h"
 #include "log.h"
 #include "trouble.h"
-
-#define SECOND UINT64_C(1000000000)
 
 #define WORD_MOST 1499 /* letters of a word, as in event_text.c */
 
@@ -72,7 +66,7 @@ TEST(test_fill)
 	};
 	char text[EVENT_TEXT];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		event_fill(text, rows[i].template, fields);
 		assert_string_equal(text, rows[i].want);
 	}
@@ -120,7 +114,7 @@ TEST(test_window)
 	};
 	struct event_window window = {0};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_int_equal(
 			event_window_admit(&window, 2, t + rows[i].after), rows[i].admitted);
 		assert_int_equal(window.held, rows[i].held);
@@ -159,7 +153,7 @@ TEST(test_trouble)
 	};
 	struct trouble trouble = {0};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_int_equal(
 			trouble_look(&trouble, rows[i].count, rows[i].at_s * SECOND, 5 * SECOND),
 			rows[i].news);
@@ -188,7 +182,7 @@ TEST(test_total)
 		{TOTAL_SPENT_ALL, total, TOTAL_PLENTY},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_int_equal(
 			total_level(rows[i].before, rows[i].left, total, 1500), rows[i].level);
 }
@@ -238,7 +232,6 @@ static unsigned count_of(const char *text, const char *words)
 /* Starts a new window for each test. */
 static int wait_long(void **state)
 {
-	(void)state;
 	boot_ns += 1000 * SECOND;
 	return 0;
 }
@@ -300,7 +293,7 @@ TEST_WITH(test_levels, wait_long, NULL)
 		unsigned lines;
 	} rows[] = {{LEVEL_ERROR, 1}, {LEVEL_WARNING, 3}, {LEVEL_INFO, 4}, {LEVEL_DEBUG, 4}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		open_log(rows[i].level, FORMAT_TEXT);
 		event(LINK_HANGS);
 		event(STOPPED);
@@ -405,7 +398,7 @@ TEST_WITH(test_levels_of_others, wait_long, NULL)
 
 	assert_true(type >= 0);
 	rte_log_set_global_level(RTE_LOG_DEBUG);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		json_t *object;
 		char *text;
 

@@ -6,11 +6,8 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <stdlib.h>
 
 #include "base/prng.h"
 #include "limit_ring.h"
@@ -154,7 +151,7 @@ TEST(test_every_term)
 {
 	const struct limit_profile first = {.kind = METER_TOKEN_BUCKET, .shaped = true};
 	struct limit_profile rows[] = {first, first, first, first, first, first, first}, got;
-	const size_t n = sizeof(rows) / sizeof(rows[0]);
+	const size_t n = COUNT(rows);
 	struct limit_ring limit_ring;
 
 	rows[0].shape.terms.units = 1;

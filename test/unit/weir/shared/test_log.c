@@ -7,20 +7,12 @@
 #include "check.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
-
-#include <unistd.h>
 
 #include <rte_log.h>
 
@@ -264,7 +256,7 @@ TEST(test_at_once)
 
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(log_open(ends[1], NULL), 0);
-	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+	for (size_t i = 0; i < COUNT(lines); i++) {
 		size_t len = strlen(lines[i]) + 1, n = 0;
 
 		log_write(6, lines[i]);
@@ -361,7 +353,7 @@ TEST(test_journal)
 		{"", 0, 0, false},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct stat stat;
 		int ends[2];
 		char text[64];
@@ -426,7 +418,7 @@ TEST(test_refused)
 	};
 	FILE *before = stderr;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char *text;
 		size_t size;
 		FILE *said = open_memstream(&text, &size);

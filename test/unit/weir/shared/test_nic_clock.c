@@ -6,16 +6,11 @@
  */
 #include "check.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/prng.h"
 #include "nic_clock.h"
 
 #define HZ     UINT64_C(2445430000)
 #define JITTER 2000 /* ticks: most that lies between a reading's two ticks */
-#define SECOND HZ
 
 /* The device's clock at a tick: of another rate, and from somewhere else. */
 static uint64_t nic_at(uint64_t tick, uint64_t nic_hz, uint64_t from)
@@ -46,13 +41,13 @@ TEST(test_exact)
 	struct prng prng;
 
 	prng_seed(&prng, seed);
-	for (unsigned r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+	for (unsigned r = 0; r < COUNT(rows); r++) {
 		struct nic_clock clock = {0};
 		struct nic_relation relation;
-		uint64_t tick = SECOND;
+		uint64_t tick = HZ;
 
-		for (unsigned i = 0; i < 400; i++, tick += SECOND / 4) {
-			uint64_t came = tick - prng_next(&prng) % (SECOND / 100), want, got;
+		for (unsigned i = 0; i < 400; i++, tick += HZ / 4) {
+			uint64_t came = tick - prng_next(&prng) % (HZ / 100), want, got;
 
 			read_at(&clock, &prng, tick, rows[r].hz, rows[r].from);
 			assert_int_equal(nic_clock_relation(&clock, &relation), i > 0);
@@ -60,7 +55,7 @@ TEST(test_exact)
 				continue;
 			want = came;
 			got = nic_clock_tick(&relation, nic_at(came, rows[r].hz, rows[r].from),
-				tick + JITTER, SECOND);
+				tick + JITTER, HZ);
 			/* Half a bracket, what the slope is off by, a tick of the device. */
 			if (llabs((int64_t)(got - want)) > JITTER + (int64_t)(HZ / rows[r].hz) + 1)
 				fail_msg("seed %" PRIx64 ", row %u: off by %" PRId64, seed, r,

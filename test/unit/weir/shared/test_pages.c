@@ -6,13 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include <linux/mempolicy.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -200,7 +193,7 @@ static void expect_row(size_t i, const uint8_t *memory)
 /* Reserved pages for what is used, as far as there are some; and the kernel's for what is not. */
 TEST(test_huge)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		uint8_t *memory;
 
 		memset(&kernel, 0, sizeof(kernel));
@@ -250,7 +243,7 @@ TEST(test_nodes)
 		{RTE_MAX_NUMA_NODES, 2, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
+	for (size_t i = 0; i < COUNT(nodes); i++) {
 		uint8_t *memory;
 
 		memset(&kernel, 0, sizeof(kernel));

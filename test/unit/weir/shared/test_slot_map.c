@@ -6,11 +6,7 @@
  */
 #include "check.h"
 
-#include <errno.h>
 #include <malloc.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/prng.h"
 #include "slot_map.h"

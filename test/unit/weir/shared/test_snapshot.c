@@ -11,8 +11,6 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <string.h>
 #include <time.h>
 
 #include "snapshot.h"

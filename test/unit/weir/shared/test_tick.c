@@ -24,7 +24,7 @@ TEST(test_shift)
 		{UINT64_MAX, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_int_equal(tick_shift_of(rows[i].hz), rows[i].shift);
 }
 

@@ -3,9 +3,6 @@
  */
 #include "show_world.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "show.h"
 
 json_t *show_ask(struct instance_world *w, const char *path, const char *params)

@@ -6,9 +6,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "base/prng.h"
 #include "commit.h"
 #include "etcd_share.h"
@@ -29,7 +26,6 @@ static bool on; /* false while the world opens and closes */
 bool __wrap_commit_view(const struct instance *inst, struct commit_view *view);
 bool __wrap_commit_view(const struct instance *inst, struct commit_view *view)
 {
-	(void)inst;
 	*view = state_of.commit;
 	return on;
 }
@@ -69,7 +65,6 @@ bool __wrap_commit_disputes(const struct instance *inst, unsigned peer)
 bool __wrap_losses_refused(const struct instance *inst, char text[LOSSES_VERDICTS]);
 bool __wrap_losses_refused(const struct instance *inst, char text[LOSSES_VERDICTS])
 {
-	(void)inst;
 	snprintf(text, LOSSES_VERDICTS, "replay 397");
 	return state_of.refused;
 }
@@ -77,7 +72,6 @@ bool __wrap_losses_refused(const struct instance *inst, char text[LOSSES_VERDICT
 bool __wrap_etcd_share_view(const struct instance *inst, struct etcd_share_view *view);
 bool __wrap_etcd_share_view(const struct instance *inst, struct etcd_share_view *view)
 {
-	(void)inst;
 	*view = (struct etcd_share_view){.state = state_of.etcd, .why = "because"};
 	return on;
 }
@@ -85,7 +79,6 @@ bool __wrap_etcd_share_view(const struct instance *inst, struct etcd_share_view 
 unsigned __wrap_etcd_share_budgets(const struct instance *inst);
 unsigned __wrap_etcd_share_budgets(const struct instance *inst)
 {
-	(void)inst;
 	return on;
 }
 
@@ -144,7 +137,7 @@ static void expect_alarms(json_t *health)
 	json_int_t sum = 0, expected = 0;
 	const char *name;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		number = json_object_get(active, rows[i].name);
 		if (!number || (json_integer_value(number) > 0) != rows[i].active ||
 			!strstr(texts, rows[i].words) == rows[i].active)

@@ -7,9 +7,6 @@
  */
 #include "show_world.h"
 
-#include <string.h>
-#include <unistd.h>
-
 #include "base/prng.h"
 #include "base/time.h"
 #include "flow/flow_sample.h"
@@ -71,7 +68,6 @@ struct timed_view __wrap_timed_of(const struct instance *inst, unsigned policy)
 {
 	struct timed_view view = {.terms = {.limit_s = 1, .burst_bytes = 100000}};
 
-	(void)inst;
 	view.terms.limit_bps = (uint64_t)(drawn[policy].rate * 8);
 	return view;
 }
@@ -91,7 +87,6 @@ struct gossip_enforced __wrap_gossip_enforced(const struct gossip *gossip, unsig
 	struct policy_drawn *p = &drawn[policy];
 	double bound = sum_of(p->reported), estimate = sum_of(p->newest);
 
-	(void)gossip;
 	if (ticking) {
 		assert_false(p->compared);
 		p->compared = true;
@@ -105,7 +100,6 @@ static void measure_drawn(void *context, unsigned policy, struct limiter_sample 
 {
 	static const uint64_t none[LINES * FLOW_SLOTS];
 
-	(void)context;
 	drawn[policy].measured = true;
 	*sample = (struct limiter_sample){.arrived_bytes = drawn[policy].arrived, .slots = none};
 }

@@ -9,14 +9,10 @@
  * WEIR_TEST_SEED=N repeats a run, WEIR_TEST_REQUESTS=N sends so many requests, and with
  * WEIR_TEST_POLICIES=N there are so many policies more, for what each command then takes.
  */
-#include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "instance_world.h"
 #include "clock.h"
@@ -92,7 +88,7 @@ static const char *any_command(void)
 		n_ethdev++;
 	switch (draw_below(4)) {
 	case 0:
-		return builtin[draw_below(sizeof(builtin) / sizeof(builtin[0]))];
+		return builtin[draw_below(COUNT(builtin))];
 	case 1:
 		return telemetry_ethdev[draw_below(n_ethdev)].path;
 	default:
@@ -106,7 +102,7 @@ static const char *any_parameter(void)
 		",last", ",0", ",1", ",4294967295", ",4294967296", ",-1", ",first,0", ",first,99",
 		",0,hide_zero=true,from=3", ",/weir/policy", ",%s%n", ",\xff\xfe", ",first\n"};
 
-	return some[draw_below(sizeof(some) / sizeof(some[0]))];
+	return some[draw_below(COUNT(some))];
 }
 
 static size_t any_request(char *request)

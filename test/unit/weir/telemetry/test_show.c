@@ -5,13 +5,7 @@
  */
 #include "check.h"
 
-#include <math.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <unistd.h>
 
 #include <rte_lcore.h>
 

@@ -5,10 +5,7 @@
  * packet, the policies of an address, captures, overrides, other configurations.
  */
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/time.h"
 #include "clock.h"
@@ -33,7 +30,7 @@
 	"'action': 'shape', 'shape': {'delay': '5ms'}}, "                               \
 	"{'name': 'v6', 'match': {'dst': '2001:db8::/32'}, 'limit': '60/min', 'count': 'packets'}"
 
-#define EXPECT(w, rows) show_expect_rows(w, rows, sizeof(rows) / sizeof((rows)[0]))
+#define EXPECT(w, rows) show_expect_rows(w, rows, COUNT(rows))
 
 /* Frees the open request, like the end of the process. */
 static void close_asked(struct instance_world *w)
@@ -519,7 +516,7 @@ TEST(test_override)
 		POLICIES ", {'name': 'daily', 'limit': '1Mbit/s', 'schedule': {'zone': 'UTC', "
 			 "'entries': [{'from': '00:00', 'to': '24:00', 'limit': '2Mbit/s'}]}}");
 	json_decref(show_ask(&w, "/weir/limits", NULL));
-	for (size_t i = 0; i + 1 < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i + 1 < COUNT(rows); i++)
 		show_expect_rows(&w, &rows[i], 1);
 	fd.fd = timed_fd(&w.inst);
 	assert_int_equal(poll(&fd, 1, 60000), 1);

@@ -5,9 +5,6 @@
  * keep nothing, a made-up state, or their own.
  */
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/time.h"
 #include "config/load.h"
@@ -19,7 +16,7 @@
 #define PATIENCE_MS 60000
 #define ROUNDS_MOST 100
 
-#define EXPECT(w, rows) show_expect_rows(w, rows, sizeof(rows) / sizeof((rows)[0]))
+#define EXPECT(w, rows) show_expect_rows(w, rows, COUNT(rows))
 
 #define UNKEPT "{'refused': '*started without --state*', 'busy': false}"
 
@@ -35,7 +32,7 @@ static void expect_of_file(const struct show_row *rows, size_t n)
 	instance_world_close(&w);
 }
 
-#define EXPECT_OF_FILE(rows) expect_of_file(rows, sizeof(rows) / sizeof((rows)[0]))
+#define EXPECT_OF_FILE(rows) expect_of_file(rows, COUNT(rows))
 
 /* Without a state directory there is nothing to show, and the file alone can be in force. */
 TEST(test_nothing_is_kept)
@@ -174,7 +171,7 @@ TEST(test_history)
 
 	instance_world_open(&w, POLICY);
 	w.inst.kept = &kept;
-	for (size_t r = 0; r < sizeof(rows) / sizeof(*rows); r++) {
+	for (size_t r = 0; r < COUNT(rows); r++) {
 		unsigned seen = 0, pages = 0;
 		char params[24] = "0";
 		const json_t *next;

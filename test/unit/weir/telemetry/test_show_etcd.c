@@ -5,9 +5,6 @@
  */
 #include "show_world.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "base/time.h"
 #include "etcd_share.h"
 #include "show.h"
@@ -26,20 +23,17 @@ uint64_t __wrap_control_now(void);
 
 bool __wrap_etcd_share_view(const struct instance *inst, struct etcd_share_view *view)
 {
-	(void)inst;
 	*view = share.view;
 	return share.configured;
 }
 
 unsigned __wrap_etcd_share_budgets(const struct instance *inst)
 {
-	(void)inst;
 	return 2;
 }
 
 struct budget_share_view __wrap_etcd_share_budget(const struct instance *inst, unsigned i)
 {
-	(void)inst;
 	assert_in_range(i, 0, 1);
 	return share.budgets[i];
 }
@@ -113,7 +107,7 @@ TEST(test_states)
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	share.configured = true;
 	share.budgets[1].policy = 0; /* there is no other one */
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		share.view = (struct etcd_share_view){
 			rows[i].state, rows[i].logged_in, rows[i].why};
 		show_expect(show_etcd(NULL, &w.inst), rows[i].shown);

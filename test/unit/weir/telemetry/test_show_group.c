@@ -5,10 +5,6 @@
  */
 #include "show_world.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/time.h"
 #include "instance.h"
 #include "policy/value.h"
@@ -26,7 +22,7 @@
 	"{'name': 'soft', 'match': {'vlan': 7}, 'limit': '8Mbit/s', 'allocator': 'fps'}, "      \
 	"{'name': 'alone', 'match': {'vlan': 8}, 'limit': '8Mbit/s', 'allocator': 'static'}"
 
-#define EXPECT(w, rows) show_expect_rows(w, rows, sizeof(rows) / sizeof((rows)[0]))
+#define EXPECT(w, rows) show_expect_rows(w, rows, COUNT(rows))
 
 uint64_t __wrap_control_now(void);
 

@@ -6,8 +6,6 @@
  */
 #include "show_world.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <rte_ethdev.h>

@@ -4,9 +4,6 @@
  * What is said of policies of each kind, of what they hold and share, and of the group: whole
  * replies, each from a row of a table.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "show.h"
@@ -296,11 +293,10 @@ static void close_all(struct instance_world *w)
 	assert_int_equal(system(command), 0);
 }
 
-#define EXPECT(w, rows) show_expect_rows(w, rows, sizeof(rows) / sizeof((rows)[0]))
+#define EXPECT(w, rows) show_expect_rows(w, rows, COUNT(rows))
 
 static void measure_nothing(void *context, unsigned policy, struct limiter_sample *sample)
 {
-	(void)policy;
 	*sample = (struct limiter_sample){.slots = context};
 }
 
@@ -569,7 +565,7 @@ TEST(test_numbers)
 	char number[8];
 
 	open_all(&w, GROUP, NUMBERED);
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		snprintf(number, sizeof(number), "%u", i);
 		count_as_numbers(&w, i);
 		show_expect(numbers_of(&w, number), rows[i]);
@@ -645,7 +641,7 @@ TEST(test_peaks)
 		{"'action': 'mark', 'mark': 'af12'", "'exceeding': 'mark'"},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char policy[256], expected[256];
 		struct instance_world w;
 

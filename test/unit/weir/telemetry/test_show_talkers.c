@@ -6,9 +6,6 @@
  */
 #include "instance_world.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/counter.h"
 #include "show.h"
 #include "tap.h"
@@ -217,7 +214,7 @@ TEST(all_of_one_worker)
 	instance_world_turn(&w, 1);
 	page = ask_command(&w, "/weir/talkers_read", number);
 	row = json_array_get(json_object_get(page, "packets"), 0);
-	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i += 2) {
+	for (size_t i = 0; i < COUNT(values); i += 2) {
 		char *text = json_dumps(
 			json_array_get(row, column_of(page, values[i])), JSON_ENCODE_ANY);
 

@@ -6,8 +6,6 @@
  */
 #include "show_world.h"
 
-#include <string.h>
-
 #include "base/time.h"
 #include "show.h"
 #include "tap.h"

@@ -6,11 +6,6 @@
  */
 #include "show_world.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
@@ -354,7 +349,7 @@ TEST(test_change_refused)
 	struct instance_world w;
 
 	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		told.change_error = rows[i].error;
 		show_expect(show_ask(&w, "/weir/confirm", NULL), rows[i].expected);
 		assert_int_equal(told.asked.kind, CHANGE_CONFIRM);
@@ -432,7 +427,7 @@ TEST(test_peers)
 	json_t *reply;
 
 	open_told(&w, GROUP, "{'name': 'p', 'limit': '1Mbit/s'}");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		told.neighbour = rows[i].neighbour;
 		told.is_edge = rows[i].edge;
 		reply = show_ask(&w, "/weir/peers", "2");
@@ -634,7 +629,7 @@ TEST(test_wall_clock)
 	struct instance_world w;
 
 	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		told.keeper.reason = rows[i].reason;
 		told.keeper.apart_ns = -(int64_t)(61 * SECOND_NS);
 		expect_alarms(&w, rows[i].expected);
@@ -703,7 +698,7 @@ TEST(test_period_ends)
 			"{'period_number': null, 'period_ends_in_s': null, '...': 0}"},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct instance_world w;
 
 		open_told(&w, "",
@@ -779,7 +774,7 @@ TEST(test_explain_reasons)
 		"'limit': '8kbit/s', 'burst': '600B', 'action': 'count'}, "
 		"{'name': 'total', 'match': {'vlan': 5}, 'allocator': 'quota', 'total': '1GB'}");
 	told.made_up = false;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		show_expect(explained(&w, rows[i].question), rows[i].expected);
 	explain_stop(&w.inst);
 	close_told(&w);
@@ -929,10 +924,6 @@ static uint16_t make_families(uint16_t port, uint16_t queue, struct rte_mbuf **m
 		0, 0, 2, 0, 8, 0, 80};
 	static const uint8_t macs[] = {10, 11, 12, 13, 14, 15, 2, 3, 4, 5, 6, 7, 0x12, 0x34};
 
-	(void)port;
-	(void)queue;
-	(void)most;
-	(void)context;
 	for (uint16_t i = 0; i < n; i++) {
 		uint8_t *frame = rte_pktmbuf_mtod(mbufs[i], uint8_t *);
 

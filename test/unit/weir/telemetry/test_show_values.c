@@ -6,11 +6,6 @@
  */
 #include "show_world.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <rte_ethdev.h>
 #include <rte_mempool.h>
 
@@ -310,7 +305,7 @@ static void expect_alarm_of_peers(struct instance_world *w, uint64_t alarm_ns, b
 	w->inst.differs_alarm_ns = alarm_ns;
 	alarm_peers_that_differ(&w->inst, alarms);
 	assert_int_equal(json_array_size(alarms), expected);
-	for (size_t i = 0; expected && i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; expected && i < COUNT(words); i++)
 		assert_non_null(strstr(json_string_value(json_array_get(alarms, 0)), words[i]));
 	json_decref(alarms);
 }

@@ -6,9 +6,6 @@
  */
 #include "instance_world.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <jansson.h>
 
 #include "base/time.h"
@@ -65,7 +62,7 @@ TEST(test_each_level)
 	assert_int_equal(store_create(store, (struct store_identity){0, 1}), 0);
 	instance_world_open_more(&w, more, POLICIES);
 	number = events_number();
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		w.config->policies[1].total = rows[i].one ? rows[i].one
 							  : w.config->policies[1].total;
 		w.config->policies[2].total = rows[i].two ? rows[i].two

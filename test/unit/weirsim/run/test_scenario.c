@@ -3,10 +3,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "policy/kind.h"
 #include "scenario.h"
 
@@ -283,7 +279,7 @@ TEST(test_refused)
 		{"{" BASE "," TRAFFIC ",\"expect\":{\"jain\":[1,0]}}", "expect.jain: an array"},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char said[1024] = "";
 		struct scenario *s;
 
