@@ -26,7 +26,7 @@ import time
 import debian
 from debian import Failed, call, step
 
-PACKAGES = ("weir", "weir-exporter", "weir-tools")
+PACKAGES = ("weir", "weir-exporter", "weir-import", "weir-tools")
 FORMER, LATER = "0.1.0~1", "0.1.0~2"
 PATIENCE_S = 120
 NAME = "edge"
@@ -146,14 +146,14 @@ class Machine:
 def installs(machine):
     """Users, files and nothing that runs."""
     machine.do("apt-get", "-qq", "-y", "--no-install-recommends", "install",
-               *(f"/debs/{name}_{FORMER}_{arch()}.deb" for name in PACKAGES))
+               *package_files(FORMER))
     machine.do("id", "weir")
     expect("weir-read" in machine.do("id", "-nG", "weir"), "weir is not of weir-read")
     for path in ("/etc/weir", "/run/weir", "/usr/share/man/man8/weir.8.gz",
                  "/usr/share/doc/weir/operate/install.md", "/usr/share/doc/weir/examples"):
         machine.do("test", "-e", path)
     expect(machine.run("pgrep", "-x", "weir")[0] == 1, "it runs unasked")
-    for program in ("weir", "weirctl", "weirsim", "weir-exporter"):
+    for program in ("weir", "weirctl", "weirsim", "weir-exporter", "weir-import"):
         machine.do(program, "--version")
     machine.do("systemd-analyze", "verify", "--man=no", f"{UNIT}.service")
 
@@ -324,8 +324,7 @@ def replaced(machine, version):
     """Another version: what runs goes on until somebody restarts it."""
     pid = machine.show("MainPID")
     output = machine.do("apt-get", "-qq", "-y", "--allow-downgrades", "install",
-                        *(f"/debs/{name}_{version}_{arch()}.deb"
-                          for name in PACKAGES))
+                        *package_files(version))
     expect(f"restart one after the other: {UNIT}.service" in output, output)
     expect(machine.do("dpkg-query", "-W", "-f", "${Version}", "weir") == version, "no new version")
     expect(machine.show("MainPID") == pid, "it was restarted unasked")
@@ -399,7 +398,13 @@ def prepare(top):
     call(*env, "apt-get", "-qq", "-y", "--no-install-recommends", "install", "systemd",
          "systemd-sysv", "dbus", "iproute2", "procps", **quiet)
     call(*env, "apt-get", "-qq", "-y", "--no-install-recommends", "--download-only", "install",
-         *(f"/debs/{name}_{FORMER}_{arch()}.deb" for name in PACKAGES), **quiet)
+         *package_files(FORMER), **quiet)
+
+
+def package_files(version):
+    """The files of all packages, of which one is for every architecture."""
+    return [f"/debs/{name}_{version}_{'all' if name == 'weir-import' else arch()}.deb"
+            for name in PACKAGES]
 
 
 def arch():

@@ -21,12 +21,13 @@ PROGRAMS = {
     "weirctl": ("8", "app/weirctl/ctl_options.c", "app/weirctl/commands.c"),
     "weirsim": ("1", "app/weirsim/main.c"),
     "weir-exporter": ("8", "app/exporter/main.c"),
+    "weir-import": ("8", "app/import/weir_import/options.py"),
 }
 EXPOSED = 2.5  # at most, as systemd-analyze security counts
 
 
 def tables(root, paths):
-    """The names of commands and of long options in tables of C."""
+    """The names of commands and of long options in tables of C, or of Python."""
     commands, options = [], []
     for path in paths:
         text = (root / path).read_text(encoding="utf-8")
@@ -38,6 +39,7 @@ def tables(root, paths):
             commands += re.findall(r'^\t\{"([a-z][\w-]*)", "', body, re.M)
         for body in re.findall(r"^\} commands\[\] = \{.*?^\};", text, re.M | re.S):
             commands += re.findall(r'^\t\{"([a-z][\w-]*)", "', body, re.M)
+        options += ["--" + name for name in re.findall(r'^    Row\("([a-z-]+)"', text, re.M)]
     return commands, options
 
 
@@ -105,6 +107,8 @@ def check_completion(build):
                           (("weirctl", "peers", ""), {"names+peers"}),
                           (("weirctl", "watch", "quota", ""), {"names+policies"}),
                           (("weirctl", "drops", "--js"), {"--json"}),
+                          (("weir-import", "--net"), {"--network"}),
+                          (("weir-import", "fl"), {"flowspec"}),
                           (("weir", "--new-i"), {"--new-identity"}),
                           (("weir", "-c", "et"), {"etc"}),
                           (("weirsim", "ru"), {"run"}),

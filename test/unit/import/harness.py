@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""The tests of weir-import: its modules, their cases, and random numbers with a seed."""
+
+import json
+import os
+import pathlib
+import random
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[2] / "app" / "import"))
+SEED = int(os.environ.get("WEIR_SEED", "1"))
+ROUNDS = int(os.environ.get("WEIR_ROUNDS", "400"))  # rounds that each random test has
+
+
+def cases(name):
+    """Returns the rows of a table of cases."""
+    return json.loads((HERE / "cases" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+class Test(unittest.TestCase):
+    """A test with random rounds."""
+
+    def rounds(self, count=ROUNDS):
+        """Yields a generator for each round; a failure names its seed."""
+        for seed in range(SEED, SEED + count):
+            with self.subTest(seed=seed):
+                yield random.Random(seed)
+
+    def each(self, name):
+        """Yields the rows of a table; a failure names its row."""
+        for number, row in enumerate(cases(name)):
+            with self.subTest(table=name, row=number):
+                yield row
