@@ -276,11 +276,6 @@ static int send_placed(struct source *source, const json_t *edit, const char *pa
 	return ret;
 }
 
-int make_edit(struct source *source, const json_t *edit, json_t **document)
-{
-	return send_placed(source, edit, NULL, NULL, document);
-}
-
 /* Returns the edit that the words stand for. NULL: they are wrong, which is reported. */
 static json_t *edit_of_words(const struct request *request)
 {

@@ -14,7 +14,6 @@
 #include "view.h"
 
 struct options;
-struct import_text;
 
 /* What of a limiter's a word may name. */
 enum names {
@@ -34,13 +33,10 @@ enum {
 	OPTION_WITHIN = 64,
 	OPTION_CAPTURE = 128,
 	OPTION_TALKERS = 256,
-	OPTION_IMPORT = 512,
-	OPTION_FORGET = 1024,
+	OPTION_FORGET = 512,
 };
 
 #define THRESHOLDS_MAX 32
-
-#define REMOVALS_USUAL 10 /* percent */
 
 /* "losing=100", as it was written, of --warning or --critical. */
 struct threshold {
@@ -63,11 +59,7 @@ struct request {
 	unsigned for_s;           /* how long they are heard; 0: as the limiter likes */
 	unsigned long top;        /* how many of them; 0: some */
 	bool unmatched, unparsed; /* those alone */
-	const char *direction, *prefix, *parent_prefix, *network,
-		*family; /* of an import; or NULL */
-	bool flat, skip_bad, print, keep, all_unused;
-	unsigned removals; /* percent of its policies that an import may remove without a word */
-	const struct import_text *imported; /* what is imported, once it is read */
+	bool all_unused;
 	bool follow;
 	struct threshold thresholds[THRESHOLDS_MAX];
 	unsigned n_thresholds;
@@ -223,9 +215,6 @@ int diff_print(const json_t *document, struct view *view);
 int names_gather(struct source *source, const struct request *request, json_t **document);
 int names_print(const json_t *document, struct view *view);
 bool names_check(const struct request *request);
-
-bool import_check(const struct request *request);
-int import_run(const struct options *options);
 
 bool top_check(const struct request *request);
 int top_run(const struct options *options);

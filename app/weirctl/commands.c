@@ -150,14 +150,6 @@ const struct command commands[] = {
 		.example = "apply /etc/weir/edge-ams-1.json --confirm-within 60s", .wants = true,
 		.changes = true, .takes_a_while = true, .options = OPTION_WITHIN,
 		.gather = apply_gather, .print = change_print, .refused = change_refused},
-	{"import", "csv FILE | flowspec", "policies of a list, or of a BGP speaker",
-		.more = "csv: FILE (- is standard input) names subscribers, a line each, or is "
-			"LibreQoS's ShapedDevices.csv; policies of its prefix are those in it then, "
-			"in one change, and nothing else is touched. flowspec: on standard input is "
-			"JSON of exabgp or GoBGP, until it ends; rules that are withdrawn go.",
-		.example = "import csv subscribers.csv --direction download --prefix isp-",
-		.many = true, .changes = true, .options = OPTION_IMPORT, .absent = NOT_KEPT,
-		.check = import_check, .run = import_run},
 	{"confirm", "", "what was applied stays", .example = "confirm", .changes = true,
 		.gather = confirm_gather, .print = change_print, .refused = change_refused},
 	{"rollback", "[N]", "what was before, or number N, is back", .example = "rollback",

@@ -51,19 +51,6 @@ const struct option_help option_rows[] = {
 	{"top", required_argument, 0, "N", "how many are shown (10)", OPTION_TALKERS},
 	{"unmatched", no_argument, 0, NULL, "packets that match no policy", OPTION_TALKERS},
 	{"unparsed", no_argument, 0, NULL, "packets that cannot be parsed", OPTION_TALKERS},
-	{"direction", required_argument, 0, "D", "download or upload", OPTION_IMPORT},
-	{"prefix", required_argument, 0, "PREFIX", "prefix of the policies of this import",
-		OPTION_IMPORT},
-	{"parents", required_argument, 0, "PREFIX", "prefix of parents from elsewhere",
-		OPTION_IMPORT},
-	{"network", required_argument, 0, "FILE", "LibreQoS's network.json", OPTION_IMPORT},
-	{"flat", no_argument, 0, NULL, "ignore parents", OPTION_IMPORT},
-	{"skip-bad", no_argument, 0, NULL, "leave out wrong lines, with a warning", OPTION_IMPORT},
-	{"print", no_argument, 0, NULL, "write the policies, and send nothing", OPTION_IMPORT},
-	{"allow-removals", optional_argument, 0, "[=SHARE]",
-		"remove more than 10% of its policies, or up to SHARE", OPTION_IMPORT},
-	{"keep", no_argument, 0, NULL, "rules stay when their speaker ends", OPTION_IMPORT},
-	{"family", required_argument, 0, "F", "rules of ipv4 or of ipv6 alone", OPTION_IMPORT},
 	{"all-unused", no_argument, 0, NULL, "forget all unused records", OPTION_FORGET},
 	{0},
 };
@@ -165,43 +152,6 @@ static bool take_talkers(struct request *request, const char *name, const char *
 	return true;
 }
 
-/* "25%", or all without a value. */
-static bool take_removals(const char *text, unsigned *percent)
-{
-	char *end;
-	unsigned long share = text ? strtoul(text, &end, 10) : 100;
-
-	if (text && (*text < '0' || *text > '9' || strcmp(end, "%") != 0 || share > 100))
-		return refuse_argument(text, "expected a share from 0% to 100%");
-	*percent = (unsigned)share;
-	return true;
-}
-
-static bool take_import(struct request *request, const char *name, const char *value)
-{
-	if (strcmp(name, "direction") == 0)
-		request->direction = value;
-	else if (strcmp(name, "prefix") == 0)
-		request->prefix = value;
-	else if (strcmp(name, "parents") == 0)
-		request->parent_prefix = value;
-	else if (strcmp(name, "network") == 0)
-		request->network = value;
-	else if (strcmp(name, "family") == 0)
-		request->family = value;
-	else if (strcmp(name, "flat") == 0)
-		request->flat = true;
-	else if (strcmp(name, "skip-bad") == 0)
-		request->skip_bad = true;
-	else if (strcmp(name, "print") == 0)
-		request->print = true;
-	else if (strcmp(name, "allow-removals") == 0)
-		return take_removals(value, &request->removals);
-	else
-		request->keep = true;
-	return true;
-}
-
 /* Takes one option; options without a letter are found by their names. */
 static bool take_option(struct options *options, const struct option_help *row, const char *value)
 {
@@ -224,8 +174,6 @@ static bool take_option(struct options *options, const struct option_help *row, 
 		return take_capture(request, name, value);
 	if (row->of == OPTION_TALKERS)
 		return take_talkers(request, name, value);
-	if (row->of == OPTION_IMPORT)
-		return take_import(request, name, value);
 	if (row->of == OPTION_THRESHOLD)
 		return take_threshold(request, value, name[0] == 'c');
 	if (row->of == OPTION_FORGET)
@@ -380,10 +328,8 @@ bool options_parse(int argc, char **argv, const struct command *all, struct opti
 {
 	unsigned special = 0;
 
-	*options = (struct options){.all = all,
-		.timeout_s = TIMEOUT_S,
-		.request.interval_s = INTERVAL_S,
-		.request.removals = REMOVALS_USUAL};
+	*options = (struct options){
+		.all = all, .timeout_s = TIMEOUT_S, .request.interval_s = INTERVAL_S};
 	if (!parse_options(argc, argv, options, &special))
 		return false;
 	for (unsigned i = 1; i < options->n_boxes; i++)

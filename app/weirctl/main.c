@@ -12,6 +12,7 @@
 #include "exits.h"
 #include "help.h"
 #include "ctl_options.h"
+#include "moved.h"
 #include "terminal.h"
 #include "repeat.h"
 
@@ -42,8 +43,10 @@ static int run_command(const struct options *options)
 int main(int argc, char **argv)
 {
 	struct options options;
-	int status = EXIT_SUCCESS;
+	int status = EXIT_SUCCESS, at;
 
+	if (import_is_called(argc, argv, &at))
+		return import_moved(argc, argv, at);
 	setlocale(LC_CTYPE, "C.UTF-8"); /* what servers send, wherever this runs */
 	if (!options_parse(argc, argv, commands, &options)) {
 		help_usage(options.command, stderr);

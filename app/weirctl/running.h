@@ -14,11 +14,4 @@
  */
 int ask_running(struct source *source, json_t **running);
 
-/*
- * Asks for an edit of a policy (change/edit.h), or an array of them that are made at once or not at
- * all, and waits: what came of it, as /weir/change says, or the refusal in its place. 0, or what
- * source.h says; -ESTALE: how it ended is not told, as another change has ended since.
- */
-int make_edit(struct source *source, const json_t *edit, json_t **document);
-
 #endif

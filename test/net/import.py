@@ -3,7 +3,7 @@
 # Copyright (c) 2026 The Weir authors
 """Policies that come from elsewhere: a list of subscribers as CSV, and a BGP speaker's flow rules.
 
-    exabgp ──BGP, loopback── exabgp ──JSON── weirctl import flowspec ──▶ weir
+    exabgp ──BGP, loopback── exabgp ──JSON── weir-import flowspec ──▶ weir
 
 Runs in a network namespace of its own; the speakers are of Debian's package python3-exabgp, which
 tools/setup unpacks. Without it that scenario is skipped.
@@ -22,12 +22,13 @@ import time
 
 import box
 from box import expect, wait_until
-from changes import CTL, change, ctl, edit, keeping, limits, running
+from changes import change, ctl, edit, keeping, limits, running
 from reload import RINGS, Receiver, Wire, counted, frame, policy
 
 UNPACKED = os.path.join(box.ROOT, "build-unpacked", "usr")
 EXABGP = ["/usr/bin/python3", "-B", os.path.join(UNPACKED, "sbin", "python3-exabgp")]
 MODULES = {"PYTHONPATH": os.path.join(UNPACKED, "lib", "python3", "dist-packages")}
+IMPORT = os.path.join(box.BUILD, "app", "import", "weir-import")
 PORT = 1790
 SEED = int(os.environ.get("WEIR_SEED", "1"))
 K, M = 1000, 1000000
@@ -39,6 +40,15 @@ def written(scene, name, text, encoding="utf-8"):
     with open(path, "w", encoding=encoding, newline="") as out:
         out.write(text)
     return path
+
+
+def imported(weir, *words, fails=""):
+    """The output of weir-import; with `fails` it has to fail with that text."""
+    done = subprocess.run([IMPORT, "-s", weir.socket, *words], capture_output=True, text=True,
+                          check=False, timeout=box.PATIENCE_S, stdin=subprocess.DEVNULL)
+    expect((done.returncode != 0) == bool(fails) and fails in done.stderr,
+           f"weir-import {' '.join(words)}: {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout
 
 
 def serial(weir):
@@ -74,7 +84,7 @@ def csv(scene):
     change(weir)
     first = written(scene, "list.csv", LIST)
     download = ("--direction", "download", "--prefix", "isp-")
-    said = ctl(weir, "import", "csv", first, *download)
+    said = imported(weir, "csv", first, *download)
     expect("added      3" in said, said)
     expect(limits(weir, "isp-1001", "isp-1002", "isp-1003", "own") ==
            [10 * M, 20 * M, 5 * M, 7 * M], "in force")
@@ -83,25 +93,25 @@ def csv(scene):
         "name": "isp-1001", "match": {"dst": ["192.0.2.1/32", "2001:db8:1::/48"]},
         "limit": "10Mbit/s", "guaranteed": "2Mbit/s", "parent": "link"}, f"{kept['isp-1001']}")
     before = serial(weir)
-    said = ctl(weir, "import", "csv", first, *download)
+    said = imported(weir, "csv", first, *download)
     expect("unchanged  3" in said and serial(weir) == before, f"again: {said}")
     other = LIST.replace("20Mbit/s", "30Mbit/s").replace("1003", "1004")
     again = written(scene, "again.csv", other)
-    said = ctl(weir, "import", "csv", again, *download)
+    said = imported(weir, "csv", again, *download)
     expect(limits(weir, "isp-1001", "isp-1002", "isp-1003", "isp-1004", "own") ==
            [10 * M, 30 * M, None, 5 * M, 7 * M], said)
     expect(serial(weir) == before + 1, "one change")
     # Mistakes: all are told, and nothing has changed; what weir refuses has its line, too.
     bad = LIST.replace("10Mbit/s", "ten").replace("192.0.2.3", "192.0.2.3/24")
     bad = written(scene, "bad.csv", bad)
-    ctl(weir, "import", "csv", bad, *download,
+    imported(weir, "csv", bad, *download,
         fails='bad.csv:2: limit: "ten": expected 8kbit/s to 400Gbit/s')
-    ctl(weir, "import", "csv", bad, *download,
+    imported(weir, "csv", bad, *download,
         fails='bad.csv:4: addresses: "192.0.2.3/24": expected')
-    ctl(weir, "import", "csv", written(scene, "orphan.csv", LIST.replace("link,\r", "lnk,\r")),
+    imported(weir, "csv", written(scene, "orphan.csv", LIST.replace("link,\r", "lnk,\r")),
         *download, fails='orphan.csv:3: parent: "lnk": expected the name of another policy')
     twin = written(scene, "twin.csv", LIST.replace("192.0.2.3", "192.0.2.1"))
-    ctl(weir, "import", "csv", twin, *download, fails='twin.csv:4: ')
+    imported(weir, "csv", twin, *download, fails='twin.csv:4: ')
     expect(serial(weir) == before + 2, "what is refused by the list itself is not sent")
     expect(limits(weir, "isp-1002", "isp-1004") == [30 * M, 5 * M], "as they were")
     libreqos(scene, weir, download)
@@ -111,8 +121,8 @@ def csv(scene):
 def libreqos(scene, weir, download):
     """ShapedDevices.csv as it stands, both ways; and as a file that a configuration includes."""
     shaped = written(scene, "ShapedDevices.csv", "\ufeff" + LIBREQOS)
-    ctl(weir, "import", "csv", shaped, "--direction", "upload", "--prefix", "lq-up-")
-    ctl(weir, "import", "csv", shaped, "--direction", "download", "--prefix", "lq-down-")
+    imported(weir, "csv", shaped, "--direction", "upload", "--prefix", "lq-up-")
+    imported(weir, "csv", shaped, "--direction", "download", "--prefix", "lq-down-")
     kept = {one["name"]: one for one in running(weir)["policies"]}
     expect(kept["lq-down-1"] == {
         "name": "lq-down-1", "note": "968 Circle St., Gurnee, IL", "limit": "155Mbit/s",
@@ -124,14 +134,14 @@ def libreqos(scene, weir, download):
            f"{kept['lq-up-7_b']}")
     expect(limits(weir, "isp-1001", "own") == [10 * M, 7 * M], "another list's")
     ten = written(scene, "ten.csv", LIBREQOS.replace(",155,", ",ten,"))
-    ctl(weir, "import", "csv", ten, *download,
+    imported(weir, "csv", ten, *download,
         fails='ten.csv:3: Download Max Mbps: "ten": expected')
     # Its nodes, too, of which those become policies that circuits are below of.
     nodes = written(scene, "network.json", json.dumps({"Site": {
         "downloadBandwidthMbps": 800, "uploadBandwidthMbps": 100, "children": {
             name: {"downloadBandwidthMbps": 300, "uploadBandwidthMbps": 50}
             for name in ("AP_A", "AP_B")}}}))
-    ctl(weir, "import", "csv", shaped, "--direction", "download", "--prefix", "lq-down-",
+    imported(weir, "csv", shaped, "--direction", "download", "--prefix", "lq-down-",
         "--network", nodes)
     kept = {one["name"]: one for one in running(weir)["policies"]}
     expect(kept["lq-down-1"]["parent"] == "lq-down-AP_A" and "lq-down-AP_B" not in kept and
@@ -139,7 +149,7 @@ def libreqos(scene, weir, download):
                                     "parent": "lq-down-Site"}, f"{kept}")
     # As a file, that a configuration includes.
     with open(shaped, encoding="utf-8") as text:
-        done = subprocess.run([CTL, "import", "csv", "-", *download, "--flat", "--print"],
+        done = subprocess.run([IMPORT, "csv", "-", *download, "--flat", "--print"],
                               stdin=text, capture_output=True, text=True, check=False,
                               timeout=box.PATIENCE_S)
     expect(done.returncode == 0, done.stderr)
@@ -171,7 +181,7 @@ def cut(scene):
         gone = len(had - set(names))
         good = share == 100 or bool(names) and (gone <= 1 or 100 * gone <= share * len(had))
         done = subprocess.run(
-            [CTL, "-s", weir.socket, "import", "csv", "-", "--direction", "download", "--prefix",
+            [IMPORT, "-s", weir.socket, "csv", "-", "--direction", "download", "--prefix",
              "isp-", *option], input=customers(names), capture_output=True, text=True, check=False)
         expect((done.returncode == 0) == good, f"turn {turn}: {len(had)} policies, {gone} removed, "
                f"{share} %: {done.returncode} {done.stdout}{done.stderr}")
@@ -196,7 +206,7 @@ def printed(scene):
             parent = f"n{rng.randrange(n + 1)}" if i and rng.random() < 0.8 else ""
             rows.append(f"n{i},{address},{rng.choice((4, 9))}Mbit/s,{parent},")
         text = "name,addresses,limit,parent,guaranteed\n" + "\n".join(rows) + "\n"
-        done = subprocess.run([CTL, "import", "csv", "-", "--direction", "download", "--prefix",
+        done = subprocess.run([IMPORT, "csv", "-", "--direction", "download", "--prefix",
                                "p-", "--print"], input=text, capture_output=True, text=True,
                               check=False)
         if done.returncode:
@@ -275,12 +285,12 @@ class Speaker:
 
 
 class Session:
-    """Two of them: one says what is written into a file, the other has weirctl for a process."""
+    """Two of them: one announces the lines of a file, the other runs weir-import."""
 
     def __init__(self, scene, weir, *options):
         self.feed = scene.path("feed")
         os.mkfifo(self.feed)
-        command = " ".join([CTL, "-s", weir.socket, "import", "flowspec", *options])
+        command = " ".join([IMPORT, "-s", weir.socket, "flowspec", *options])
         hears = ("api { processes [ weir ]; neighbor-changes; receive { parsed; update; } }")
         self.hears = Speaker(scene, "hears", "127.0.0.2", LISTENS.format(command=command) +
                              NEIGHBOR.format(peer="127.0.0.1", local="127.0.0.2", more=hears))
@@ -314,7 +324,8 @@ def session(scene, weir, *options):
     try:
         yield both
     except Exception:
-        print(f"--- exabgp and weirctl:\n{both.hears.log()[-3000:]}{both.speaks.log()[-2000:]}---")
+        print(f"--- exabgp and weir-import:\n{both.hears.log()[-3000:]}"
+              f"{both.speaks.log()[-2000:]}---")
         raise
     finally:
         both.close()
@@ -440,7 +451,7 @@ def survives(weir, bgp, words):
 
 
 def killed(weir, bgp):
-    """A weirctl that dies is started again, and is told of no rule that it knew: they stay, until
+    """A follower that dies is started again, and receives no rule that it had: they stay, until
     they are withdrawn, or until a peer has told all that it has."""
     before = len(rules(weir))
     pids = subprocess.run(["pgrep", "-P", str(bgp.hears.process.pid)], capture_output=True,
@@ -504,7 +515,7 @@ def gobgp(scene):
                    "gobgpd answers")
         monitor = spawn(client, "monitor", "global", "rib", "-a", "ipv4-flowspec", "-j",
                         "--current", stdout=subprocess.PIPE)
-        importer = spawn(CTL, "-s", weir.socket, "import", "flowspec", "--family", "ipv4",
+        importer = spawn(IMPORT, "-s", weir.socket, "flowspec", "--family", "ipv4",
                          stdin=monitor.stdout)
         monitor.stdout.close()
         wait_until(lambda: [rule["limit"] for rule in rules(weir).values()] == ["1Mbit/s"],
@@ -538,7 +549,7 @@ def kept(weir):
     for rate, limit, options in (("125000", ["1Mbit/s"], ["--keep"]),
                                  ("250000", ["2Mbit/s"], ["--keep"]), (None, [], [])):
         text = LINE.replace("RATE", rate) + "\n" if rate else ""
-        done = subprocess.run([CTL, "-s", weir.socket, "import", "flowspec", *options],
+        done = subprocess.run([IMPORT, "-s", weir.socket, "flowspec", *options],
                               input=text, text=True, check=False, timeout=box.PATIENCE_S)
         expect(done.returncode == 0, f"{options}: {done.returncode}")
         found = [rule["limit"] for rule in rules(weir).values()]
@@ -571,7 +582,7 @@ def one_hangs(scene):
     hung, other = boxes
     words = [word for weir in boxes for word in ("-s", weir.socket)]
     hung.process.send_signal(signal.SIGSTOP)
-    with subprocess.Popen([CTL, *words, "--timeout", str(2 * box.PATIENCE_S), "import", "flowspec"],
+    with subprocess.Popen([IMPORT, *words, "--timeout", str(2 * box.PATIENCE_S), "flowspec"],
                           stdin=subprocess.PIPE, text=True,
                           preexec_fn=box.die_with_parent) as importer:
         try:
@@ -600,8 +611,8 @@ def announced(peer, address, verb="announce"):
 
 @contextlib.contextmanager
 def importing(weir, *options):
-    """A weirctl that is told lines by say(), and is killed in the end."""
-    with subprocess.Popen([CTL, "-s", weir.socket, "import", "flowspec", *options], text=True,
+    """A follower that reads the lines of say(), and is killed in the end."""
+    with subprocess.Popen([IMPORT, "-s", weir.socket, "flowspec", *options], text=True,
                           stdin=subprocess.PIPE, stderr=subprocess.PIPE,
                           preexec_fn=box.die_with_parent) as importer:
         def say(*lines):
@@ -683,5 +694,7 @@ def no_room(scene):
 SCENARIOS = [csv, cut, printed, flowspec, gobgp, two_peers, no_room, one_hangs]
 
 if __name__ == "__main__":
+    # `weir --check` judges lists that are printed.
+    os.environ["PATH"] = os.pathsep.join((os.path.dirname(box.WEIR), os.environ["PATH"]))
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     box.main(SCENARIOS, setup=box.enter_netns)

@@ -30,6 +30,7 @@ import box
 from box import expect, wait_until
 
 CTL = os.path.join(box.BUILD, "app", "weirctl", "weirctl")
+IMPORT = os.path.join(box.BUILD, "app", "import", "weir-import")
 RINGS = box.wire("net_ring0", "net_ring1")
 SEEDS = (1, 2, 3)  # default seeds
 RUNS = 300  # mistakes per seed
@@ -66,12 +67,13 @@ def options():
 @dataclasses.dataclass
 class Mistake:
     """An invocation that must fail."""
-    words: list  # after weirctl
+    words: list  # after the program
     wrong: tuple  # texts that the message must contain
     text: str = ""  # standard input
     line: str = ""  # FILE:LINE, at the start of a message
     file: str = ""  # a file that does not exist: a sentence of errno and its name are enough
     lists: bool = False  # the user's own file has a list of policies
+    program: str = CTL
 
 
 def policies_of(rng):
@@ -352,7 +354,7 @@ class Maker:
         command = self.rng.choice(["drops", "peers", "workers", "ports", "gossip", "status"])
         word = slip(self.rng, command)
         missing = self.rng.choice([("apply", "FILE"), ("diff", "FILE"), ("watch", "COMMAND"),
-                                   ("names", "policies|peers"), ("import", "csv")])
+                                   ("names", "policies|peers")])
         return self.rng.choice([
             Mistake([word], (word,)),
             Mistake(["help", word], (word,)),
@@ -367,18 +369,18 @@ class Maker:
             Mistake([missing[0]], missing)])
 
     def lists(self):
-        """`weirctl import`."""
+        """`weir-import`."""
         gone, word = self.scene.path("gone.csv"), slip(self.rng, "download")
         text = "name,ipv4,download,upload\nbob,10.77.0.1,fast,5Mbit/s\n"
         path = self.write("list.csv", text)
         return self.rng.choice([
-            Mistake(["import", "csv", gone, "--direction", "download"], (gone,), file=gone),
-            Mistake(["import", "csv", path, "--direction", word], (word,)),
-            Mistake(["import", "csv", path], ("--direction",)),
-            Mistake(["import", "csv"], ("csv",)),
-            Mistake(["import", word], (word,)),
-            Mistake(["import", "csv", path, "--direction", "upload", "--prefix", "a b"],
-                    ("a b",))])
+            Mistake(["csv", gone, "--direction", "download"], (gone,), file=gone, program=IMPORT),
+            Mistake(["csv", path, "--direction", word], (word,), program=IMPORT),
+            Mistake(["csv", path], ("--direction",), program=IMPORT),
+            Mistake(["csv"], ("csv",), program=IMPORT),
+            Mistake([word], (word,), program=IMPORT),
+            Mistake(["csv", path, "--direction", "upload", "--prefix", "a b"], ("a b",),
+                    program=IMPORT)])
 
     def any(self):
         """One mistake of a random kind; the first two kinds are more frequent."""
@@ -413,9 +415,9 @@ def faults(mistake, done):
     return found
 
 
-def run_ctl(weir, words, text=""):
-    """Runs weirctl against the limiter."""
-    return subprocess.run([CTL, "-s", weir.socket, *words], capture_output=True, text=True,
+def run_ctl(weir, words, text="", program=CTL):
+    """Runs weirctl, or another program, against the limiter."""
+    return subprocess.run([program, "-s", weir.socket, *words], capture_output=True, text=True,
                           input=text, check=False, timeout=box.PATIENCE_S)
 
 
@@ -458,10 +460,11 @@ def play_seed(scene, seed, runs):
     broken = []
     for number in range(runs):
         mistake = maker.any()
-        done = run_ctl(weir, mistake.words, mistake.text)
+        done = run_ctl(weir, mistake.words, mistake.text, mistake.program)
         found = faults(mistake, done)
         if found:
-            broken.append(f"seed {seed}, mistake {number}: weirctl {' '.join(mistake.words)}\n"
+            broken.append(f"seed {seed}, mistake {number}: {os.path.basename(mistake.program)} "
+                          f"{' '.join(mistake.words)}\n"
                           f"{mistake.text}{done.stdout}{done.stderr}" +
                           "".join(f"  -> {one}\n" for one in found))
     expect(weir.get("/weir/change")["runs"]["number"] == before, f"seed {seed}: it has changed")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Random files of LibreQoS: weirctl import makes the policies of the model, and weir takes them."""
+"""Random files of LibreQoS: weir-import makes the policies of the model, and weir takes them."""
 
 import json
 import os
@@ -149,7 +149,7 @@ def model(circuits):
 
 
 def imported(policies):
-    """The policies that weirctl has written, in the same form."""
+    """The policies that weir-import has written, in the same form."""
     found = {}
     for one in policies:
         match = one.get("match", {}).get("dst", one.get("match", {}).get("src", []))
@@ -159,7 +159,7 @@ def imported(policies):
     return found
 
 
-def check_files(seed, weir, weirctl, directory):
+def check_files(seed, weir, importer, directory):
     """One pair of files."""
     rng = random.Random(seed)
     nodes = tree(rng)
@@ -176,13 +176,13 @@ def check_files(seed, weir, weirctl, directory):
         out.write("\n".join([COLUMNS.format(rng.choice(["", " Mbps"])), *lines, ""]))
     with open(network, "w", encoding="utf-8") as out:
         json.dump({node.name: node.written() for node in nodes if not node.above}, out)
-    words = [weirctl, "import", "csv", listed, "--network", network, "--direction", way,
+    words = [importer, "csv", listed, "--network", network, "--direction", way,
              "--prefix", "t-", "--print"]
     bad = [one for one in circuits if one.bad]
     strict = subprocess.run(words, capture_output=True, text=True, check=False)
     wrong = bad or any(one.twin for one in circuits)
     expect((strict.returncode != 0) == bool(wrong), f"seed {seed}: {strict.stderr}")
-    expect(all(line.startswith((listed, network, "weirctl: ")) or line.startswith("and ")
+    expect(all(line.startswith((listed, network, "weir-import: ")) or line.startswith("and ")
                for line in strict.stderr.splitlines()), f"seed {seed}: {strict.stderr}")
     done = subprocess.run([*words, "--skip-bad"], capture_output=True, text=True, check=False)
     expect(done.returncode == 0, f"seed {seed}: {done.stderr}")
@@ -203,6 +203,8 @@ def check_files(seed, weir, weirctl, directory):
 
 
 if __name__ == "__main__":
+    # `weir --check` judges lists that are printed.
+    os.environ["PATH"] = os.pathsep.join((os.path.dirname(sys.argv[1]), os.environ["PATH"]))
     for number in SEEDS:
         with tempfile.TemporaryDirectory() as place:
             check_files(number, *sys.argv[1:], place)

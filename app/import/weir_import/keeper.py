@@ -213,7 +213,7 @@ class _Kept(threading.Thread):
             else:
                 self._say_trouble(error.code)
                 self.limiter.close()
-                self._pace = Pace()  # it can start again with more room
+                self._pace = Pace()  # after a restart there can be more room
                 pause_s = RETRY_S
         self._due_s = time.monotonic() + pause_s
         return good

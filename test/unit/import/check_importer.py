@@ -3,7 +3,7 @@
 # Copyright (c) 2026 The Weir authors
 """The program weir-import with limiters that answer, refuse, hang, end and start again.
 
-Usage: check_importer.py PROGRAM VERSION
+Usage: check_importer.py PROGRAM VERSION WEIRCTL
 """
 
 import json
@@ -21,7 +21,7 @@ from harness import Test
 
 from weir_import.announcements import words_of
 
-PROGRAM, VERSION = sys.argv[1:3]
+PROGRAM, VERSION, WEIRCTL = sys.argv[1:4]
 PATIENCE_S = 60  # for an event that takes a second on an idle machine
 LIST = "name,addresses,limit\n1,192.0.2.1,1Mbit/s\n2,192.0.2.2,2Mbit/s\n"
 CSV = ("csv", "-", "--direction", "download", "--prefix", "p-")
@@ -122,6 +122,41 @@ class CommandLine(Program):
         self.assertIn("--allow-removals[=SHARE]", out)
         self.assertEqual(self.run_with("csv", "-h")[0], out)
         self.assertEqual(self.run_with("--version")[0], f"weir-import {VERSION}\n")
+
+
+class Moved(Program):
+    """The command of earlier releases."""
+
+    def call(self, *words, path):
+        """Calls weirctl with this PATH."""
+        return subprocess.run([WEIRCTL, *words], input=LIST, capture_output=True, text=True,
+                              check=False, env={**os.environ, "PATH": path}, timeout=PATIENCE_S)
+
+    def test_moved(self):
+        """`weirctl import` names the program and runs it, with the options before and after."""
+        limiter = self.limiter()
+        path = os.pathsep.join((os.path.dirname(PROGRAM), os.environ["PATH"]))
+        for words in (["-s", limiter.path, "import", *CSV], ["import", *CSV, "-s", limiter.path],
+                      ["--timeout", "9", "-s" + limiter.path, "import", "--flat", *CSV]):
+            done = self.call(*words, path=path)
+            self.assertEqual((done.returncode, done.stderr), (
+                0, "weirctl: import: the program weir-import replaces this command\n"))
+            self.assertIn("prefix     p-\n", done.stdout)
+        done = self.call("import", path=path)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("weir-import: nothing: expected csv FILE, or flowspec", done.stderr)
+
+    def test_absent(self):
+        """Without the program, the status is that of wrong usage."""
+        done = self.call("import", *CSV, path=self.folder)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("weirctl: install the package weir-import\n", done.stderr)
+
+    def test_other_words(self):
+        """The word has another meaning behind a command or an option."""
+        limiter = self.limiter()
+        for words in (["-s", "import", "status"], ["-s", limiter.path, "policy", "import"]):
+            self.assertNotIn("weir-import", self.call(*words, path=self.folder).stderr)
 
 
 class Lists(Program):
