@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a limiter runs, and changes of its policies.
+ * The configuration that a limiter runs.
  */
 #ifndef WEIR_WEIRCTL_RUNNING_H
 #define WEIR_WEIRCTL_RUNNING_H

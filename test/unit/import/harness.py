@@ -12,7 +12,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[2] / "app" / "import"))
 SEED = int(os.environ.get("WEIR_SEED", "1"))
-ROUNDS = int(os.environ.get("WEIR_ROUNDS", "400"))  # rounds that each random test has
+ROUNDS = int(os.environ.get("WEIR_ROUNDS", "400"))  # rounds of a random test
 
 
 def cases(name):
@@ -23,9 +23,9 @@ def cases(name):
 class Test(unittest.TestCase):
     """A test with random rounds."""
 
-    def rounds(self, count=ROUNDS):
-        """Yields a generator for each round; a failure names its seed."""
-        for seed in range(SEED, SEED + count):
+    def rounds(self, part=1.0):
+        """Yields a generator for each round, or a part of them; a failure names its seed."""
+        for seed in range(SEED, SEED + round(ROUNDS * part)):
             with self.subTest(seed=seed):
                 yield random.Random(seed)
 

@@ -4,6 +4,8 @@
 
 import json
 
+from harness import cases
+
 NODES = ["N0", "N1", "N2", "AP 1", "AP/1", "Site", "é", "n1"]
 JUNK = ["", "x", "10Mbps", "-1", "9" * 70, "Jürgen", "a b", "\x1b[2J", "ä" * 40, "0bit/s", "1e3",
         "400.1Gbit/s", "7999bit/s", "0.0079", "1.0000005", " pad ", "DROP", "l4", "+5", "1001",
@@ -146,14 +148,28 @@ def gobgp(rng):
                   {"type": rng.choice([14, 14, 15]), "afi": 1 + ipv6, "safi": 133}]}]
 
 
+SESSIONS = [lines for _, lines in cases("sessions")]
+
+
+def damage(rng, line):
+    """Returns a line, now and then with another byte in it."""
+    if rng.random() < 0.05:
+        at = rng.randrange(len(line))
+        line = line[:at] + bytes([rng.randrange(256)]) + line[at + 1:]
+    return line.replace(b"\n", b" ")
+
+
+def recorded(rng):
+    """Returns lines that real speakers have written, in any order, some of them broken."""
+    lines = rng.choice(SESSIONS) + rng.choice(SESSIONS)
+    return [damage(rng, json.dumps(line).encode()) for line in rng.sample(lines, len(lines))]
+
+
 def session(rng):
     """Returns lines of a speaker, some of them broken."""
     rules = [(ipv6, rule(rng, ipv6)) for ipv6 in rng.choices([False, True], k=4)]
     lines = []
     for _ in range(rng.randrange(1, 16)):
-        line = json.dumps(gobgp(rng) if rng.random() < 0.2 else exabgp(rng, rules)).encode()
-        if rng.random() < 0.05:
-            at = rng.randrange(len(line))
-            line = line[:at] + bytes([rng.randrange(256)]) + line[at + 1:]
-        lines.append(line.replace(b"\n", b" "))
+        line = gobgp(rng) if rng.random() < 0.2 else exabgp(rng, rules)
+        lines.append(damage(rng, json.dumps(line).encode()))
     return lines
