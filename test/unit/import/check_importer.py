@@ -45,6 +45,8 @@ WRONG_USAGE = (
     ([*CSV, "--allow-removals=101%"], "101%: expected a share from 0% to 100%"),
     ([*CSV, "-s", "a", "-n", "b"], "-s, -n: either of them, or a group (-g) with both"),
     (["flowspec", "x"], "x: expected nothing after flowspec"),
+    (["flowspec", "--allow-removals"],
+     "flowspec: expected no option but --prefix, --family and --keep"),
     (["flowspec", "--flat"], "flowspec: expected no option but --prefix, --family and --keep"),
     (["flowspec", "--family", "ipv5"], "ipv5: expected --family ipv4 or ipv6"),
 )
@@ -120,7 +122,8 @@ class CommandLine(Program):
         """Help and version."""
         out, _ = self.run_with("--help")
         self.assertIn("--allow-removals[=SHARE]", out)
-        self.assertEqual(self.run_with("csv", "-h")[0], out)
+        for words in (["csv", "-h"], ["-hs/x", "csv"]):
+            self.assertEqual(self.run_with(*words)[0], out)
         self.assertEqual(self.run_with("--version")[0], f"weir-import {VERSION}\n")
 
 
@@ -397,6 +400,7 @@ class Follower(Program):
         process = self.follow("-s", limiter.path)
         process.stdin.write(b"".join(map(announce, range(8))))
         self.has(limiter, 7)
+        self.assertLess(limiter.requests.count("/weir/running"), 3)  # halves, in one look
         process.stdin.write(announce(9))
         self.has(limiter, 8)
         self.assertEqual(self.ends(process).count("refuses flowspec-192.0.2.3_32-"), 1)
