@@ -146,8 +146,9 @@ static int print_row(const struct key *key, const char *path, FILE *out)
 static int print_rows(const struct key *keys, const char *above, FILE *out)
 {
 	for (const struct key *key = keys; key->name != NULL; key++) {
-		const struct key *inside = key_inside(key);
 		char path[PATH_MOST];
+		bool is_array;
+		const struct key *inside = key_inside(key, &is_array);
 		int rc;
 
 		snprintf(path, sizeof(path), "%s%s%s", above, *above ? "." : "", key->name);

@@ -350,4 +350,5 @@ const struct vocabulary config_vocabulary = {
 	.manual = "doc/operate/configuration.md",
 	.heading = "The file",
 	.keys = config_keys,
+	.inside = key_inside,
 };

@@ -120,8 +120,9 @@ void keys_preset(struct reader *reader, const struct key *keys, void *base)
 	}
 }
 
-const struct key *key_inside(const struct key *key)
+const struct key *key_inside(const struct key *key, bool *is_array)
 {
+	*is_array = key->array || key->read == read_list;
 	if (key->read == read_object)
 		return key->detail;
 	return key->read == read_list ? ((const struct list *)key->detail)->keys : key->keys;

@@ -181,8 +181,8 @@ void keys_preset(struct reader *reader, const struct key *keys, void *base);
 /* Returns true if both structs have the same value of the key. */
 bool key_is_same(const struct key *key, const void *a, const void *b);
 
-/* The table of the object that the key holds, or of each element; NULL: none. */
-const struct key *key_inside(const struct key *key);
+/* The table of the object that the key holds, or of each element of an array; NULL: none. */
+const struct key *key_inside(const struct key *key, bool *is_array);
 
 /* The field of a key. */
 void *key_field(const struct key *key, const void *base);

@@ -306,6 +306,7 @@ static const struct object *find_object(const struct key_search *search, const c
 static void add_objects(
 	struct key_search *search, const char *place, const struct key *keys, const char *heading)
 {
+	const struct vocabulary *vocabulary = search->reader->vocabulary;
 	struct object *object = &search->objects[search->n_objects];
 
 	if (search->n_objects == OBJECTS_MAX)
@@ -314,18 +315,18 @@ static void add_objects(
 	*object = (struct object){.keys = keys, .heading = heading};
 	snprintf(object->place, sizeof(object->place), "%s", place);
 	for (const struct key *key = keys; key->name != NULL; key++) {
-		bool array = key->array || key->read == read_list;
 		char inside[PLACE_MAX];
+		bool is_array;
+		const struct key *rows = vocabulary->inside(key, &is_array);
 
-		if (key_inside(key) == NULL)
+		if (rows == NULL)
 			continue;
 		snprintf(inside, sizeof(inside), "%.40s%s%s%s", place, *place != '\0' ? "." : "",
 			key->name,
-			array        ? "[]"
+			is_array     ? "[]"
 			: key->named ? ".NAME"
 				     : "");
-		add_objects(search, inside, key_inside(key),
-			key->heading != NULL ? key->heading : heading);
+		add_objects(search, inside, rows, key->heading != NULL ? key->heading : heading);
 	}
 }
 
