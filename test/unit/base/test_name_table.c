@@ -4,9 +4,12 @@
  * Names that come, get another number and go, beside a plain list of them.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/name_table.h"
 #include "base/prng.h"
+
+END_POINTER(name_table_destroy, struct name_table *)
 
 #define NAMES 500
 #define TURNS 20000
@@ -52,7 +55,7 @@ TEST(like_a_list)
 /* They come and go for ever in a table that has room for a few: it ends each search. */
 TEST(come_and_go)
 {
-	struct name_table *table;
+	ENDED_BY(name_table_destroy_at) struct name_table *table;
 
 	assert_int_equal(name_table_create(4, &table), 0);
 	for (unsigned i = 0; i < TURNS; i++) {
@@ -63,7 +66,6 @@ TEST(come_and_go)
 		assert_int_equal(name_table_find(table, name), i);
 		assert_int_equal(name_table_set(table, name, NAME_NONE), 0);
 	}
-	name_table_destroy(table);
 }
 
 static int make_names(void **state)

@@ -4,6 +4,7 @@
  * A collector that is there, one that is not, and one that comes back; on loopback.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <poll.h>
 
@@ -50,7 +51,7 @@ static bool send_word(struct collector *collector, const char *word)
 /* What a port with nobody behind it says costs the datagram before, and none that comes then. */
 TEST(test_comes_back)
 {
-	struct collector collector;
+	ENDED_BY(collector_close) struct collector collector;
 	struct pollfd refused = {.events = 0};
 	char address[32];
 	int fd = listen_at(0, address, sizeof(address));
@@ -71,13 +72,12 @@ TEST(test_comes_back)
 	assert_true(send_word(&collector, "four"));
 	assert_received(fd, "four");
 	close(fd);
-	collector_close(&collector);
 }
 
 /* Where no way leads nothing is sent, and it is looked for again. */
 TEST(test_no_way)
 {
-	struct collector collector;
+	ENDED_BY(collector_close) struct collector collector;
 
 	assert_int_equal(collector_open(&collector, "255.255.255.255:2055"), 0); /* a broadcast */
 	assert_int_equal(collector_room(&collector), NETFLOW_LEAST);
@@ -85,15 +85,14 @@ TEST(test_no_way)
 	collector.address = "127.0.0.1:9";
 	assert_int_equal(collector_room(&collector), NETFLOW_MOST);
 	assert_true(collector.fd >= 0);
-	collector_close(&collector);
-	collector_close(&collector);
+	collector_close(&collector); /* can be called twice */
 }
 
 TEST(test_addresses)
 {
 	static const char *const wrong[] = {"", ":2055", "127.0.0.1", "127.0.0.1:", "::1:2055",
 		"localhost:2055", "[::1]", "127.0.0.1:http", "127.0.0.1:70000"};
-	struct collector collector;
+	ENDED_BY(collector_close) struct collector collector;
 
 	for (size_t i = 0; i < COUNT(wrong); i++)
 		if (collector_open(&collector, wrong[i]) != -EINVAL)
@@ -101,5 +100,4 @@ TEST(test_addresses)
 	assert_int_equal(collector_open(&collector, "[2001:db8::1]:2055"), 0);
 	collector_close(&collector);
 	assert_int_equal(collector_open(&collector, "192.0.2.1:2055"), 0);
-	collector_close(&collector);
 }

@@ -4,6 +4,7 @@
  * Turns the answers of a simulated limiter into the metrics text of the exporter.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <limits.h>
 
@@ -245,8 +246,8 @@ TEST(test_formats)
 		"[\"r\", \"flows\", null, 6, 7]]}";
 	static const char first[] = "# TYPE weir_up gauge\n"
 				    "weir_up{limiter=\"l\\\"\\\\\\\\u000a\"} 1\n";
-	char *old = written(TEXT_PROMETHEUS, "l\"\\\n", document);
-	char *open = written(TEXT_OPENMETRICS, "l", document);
+	ENDED_BY(free_at) char *old = written(TEXT_PROMETHEUS, "l\"\\\n", document);
+	ENDED_BY(free_at) char *open = written(TEXT_OPENMETRICS, "l", document);
 
 	assert_int_equal(strncmp(old, "# HELP weir_up ", 15), 0);
 	remove_help(old);
@@ -266,8 +267,6 @@ TEST(test_formats)
 	assert_non_null(strstr(open, "weir_peer_heard_seconds{limiter=\"l\",peer=\"b\"} 1.5\n"));
 	assert_non_null(strstr(open, "weir_peer_alive{limiter=\"l\",peer=\"b\"} 0\n"));
 	assert_string_equal(open + strlen(open) - 6, "# EOF\n");
-	free(old);
-	free(open);
 }
 
 /* A policy has only the metrics of the unit that it counts. */
@@ -276,7 +275,7 @@ TEST(test_policies)
 	static const char document[] =
 		"{" COLUMNS ", \"policies\": [[\"p\", \"bytes\", 125000, 4, 400], "
 		"[\"q\", \"packets\", 1.667, 5, 5], [\"r\", \"flows\", null, 6, 7]]}";
-	char *text = written(TEXT_PROMETHEUS, "l", document);
+	ENDED_BY(free_at) char *text = written(TEXT_PROMETHEUS, "l", document);
 
 	remove_help(text);
 	assert_string_equal(text,
@@ -292,7 +291,6 @@ TEST(test_policies)
 		"weir_policy_passed_bytes_total{limiter=\"l\",policy=\"p\"} 400\n"
 		"# TYPE weir_policy_passed_flows_total counter\n"
 		"weir_policy_passed_flows_total{limiter=\"l\",policy=\"r\"} 7\n");
-	free(text);
 }
 
 /* A child policy has the name of its parent as a second label. Old limiters report no parent. */

@@ -4,9 +4,12 @@
  * From two gatherings to what the page shows.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "answer_of.h"
 #include "picture.h"
+
+END_POINTER(picture_free, struct picture *)
 
 #define COLUMNS                                                                                \
 	"'columns': ['name', 'count', 'limit_per_s', 'local_limit_per_s', 'demand_per_s', "    \
@@ -81,7 +84,7 @@ TEST(test_rates)
 		LIMITER("one", "1000", A_THEN ", " B_THEN), LIMITER("two", "77000", A2_THEN)};
 	static const char *const now[] = {
 		LIMITER("one", "3000", B_NOW ", " A_NOW), LIMITER("two", "77500", A2_NOW)};
-	struct picture *picture = picture_new();
+	ENDED_BY(picture_free_at) struct picture *picture = picture_new();
 	json_t *json, *limiters;
 
 	picture_take(picture, boxes_of(2, then));
@@ -108,7 +111,6 @@ TEST(test_rates)
 	json = picture_policy(picture, "c");
 	assert_true(json_is_null(json));
 	json_decref(json);
-	picture_free(picture);
 }
 
 /* What drops most comes first, and drops of all limiters count together. */
@@ -118,7 +120,7 @@ TEST(test_held)
 		LIMITER("one", "1000", A_THEN ", " B_THEN), LIMITER("two", "77000", A2_THEN)};
 	static const char *const now[] = {
 		LIMITER("one", "3000", A_NOW ", " B_NOW), LIMITER("two", "77500", A2_NOW)};
-	struct picture *picture = picture_new();
+	ENDED_BY(picture_free_at) struct picture *picture = picture_new();
 	json_t *group, *held, *found;
 
 	assert_null(picture_choice(picture));
@@ -144,7 +146,6 @@ TEST(test_held)
 	json_decref(found);
 	picture_forget(picture);
 	assert_false(picture_has_rates(picture));
-	picture_free(picture);
 }
 
 /* A limiter that starts anew has no rates for once, and one that does not answer none at all. */
@@ -153,7 +154,7 @@ TEST(test_restart)
 	static const char *const then[] = {LIMITER("one", "1000", A_NOW), LIMITER("two", "1", "")};
 	static const char *const now[] = {
 		LIMITER("one", "3000", A_THEN), "{'up': false, 'took_s': 4}"};
-	struct picture *picture = picture_new();
+	ENDED_BY(picture_free_at) struct picture *picture = picture_new();
 	json_t *json, *group;
 
 	picture_take(picture, boxes_of(2, then));
@@ -168,7 +169,6 @@ TEST(test_restart)
 	assert_string_equal(name_of(json), "box1");
 	check_null(json, "rx_pps");
 	json_decref(group);
-	picture_free(picture);
 }
 
 /* Rows that are not what they should be are none, and nothing else is read of them. */
@@ -178,7 +178,7 @@ TEST(test_nonsense)
 					  "'at_ms': 'x', 'drops': {"
 					  "'limit': 'many'}, 'workers': 3, 'peers': [4, {}]}",
 		"{'up': true, 'policies': {'a': 1}, 'columns': 5}", "[]"};
-	struct picture *picture = picture_new();
+	ENDED_BY(picture_free_at) struct picture *picture = picture_new();
 	json_t *group;
 
 	picture_take(picture, boxes_of(3, odd));
@@ -187,7 +187,6 @@ TEST(test_nonsense)
 	assert_int_equal(json_array_size(json_object_get(group, "limiters")), 3);
 	assert_true(number_at(group, "policies") == 0);
 	json_decref(group);
-	picture_free(picture);
 }
 
 /* Limiters that cannot be asked have what a peer tells of them; those that can have none of it. */
@@ -199,7 +198,7 @@ TEST(test_told)
 		"{'limiters': [{'name': 'one', 'self': true, 'demand_bps': 8000, 'weight': 1}, "
 		"{'name': 'two', 'self': false, 'demand_bps': 16000, 'weight': 3}, "
 		"{'name': 'gone', 'self': false}]}}}"};
-	struct picture *picture = picture_new();
+	ENDED_BY(picture_free_at) struct picture *picture = picture_new();
 	json_t *json, *told;
 
 	picture_take(picture, boxes_of(1, one));
@@ -212,5 +211,4 @@ TEST(test_told)
 	assert_true(number_at(json_array_get(told, 0), "about") == 750);
 	check_null(json_array_get(told, 1), "about");
 	json_decref(json);
-	picture_free(picture);
 }

@@ -5,6 +5,7 @@
  * has counted, and nothing left out.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "answer_of.h"
 #include "base/wire.h"
@@ -239,12 +240,14 @@ static void end_scene(struct scene *scene)
 	free(scene);
 }
 
+END_POINTER(end_scene, struct scene *)
+
 /* --- what is told ----------------------------------------------------------------------------- */
 
 /* The first reading tells templates and who it is alone; then differences, with their time. */
 TEST(test_differences)
 {
-	struct scene *scene = new_scene();
+	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
 	struct world world = usual;
 
 	take(scene, 0, &world);
@@ -271,26 +274,24 @@ TEST(test_differences)
 	assert_int_equal(scene->collector.start_ms, BEGAN + 250);
 	assert_int_equal(scene->collector.end_ms, BEGAN + 10250);
 	assert_int_equal(scene->collector.records, 7);
-	end_scene(scene);
 }
 
 /* Nothing is sent of what counts nothing, but for templates now and then. */
 TEST(test_idle)
 {
-	struct scene *scene = new_scene();
+	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
 
 	for (unsigned s = 0; s <= 120; s += 10)
 		take(scene, s, &usual);
 	assert_int_equal(scene->collector.datagrams, 3);
 	assert_int_equal(scene->collector.templates, 15);
 	assert_int_equal(scene->collector.names + scene->collector.records, 0);
-	end_scene(scene);
 }
 
 /* What a limiter has counted since it has restarted, whatever its counters say. */
 TEST(test_restart)
 {
-	struct scene *scene = new_scene();
+	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
 	struct world world = usual;
 
 	take(scene, 0, &world);
@@ -304,13 +305,12 @@ TEST(test_restart)
 	take(scene, 20, &world);
 	assert_told(&scene->collector, "p0", 2 + 50, 3 + 9);
 	assert_told(&scene->collector, "p1", 2 * (2 + 50), 2 * (3 + 9));
-	end_scene(scene);
 }
 
 /* One that does not answer, or is reloaded meanwhile: what it has counted is told when it does. */
 TEST(test_silence)
 {
-	struct scene *scene = new_scene();
+	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
 	struct world world = usual;
 
 	take(scene, 0, &world);
@@ -329,13 +329,12 @@ TEST(test_silence)
 	assert_told(&scene->collector, "p1", 4, 0);
 	assert_told(&scene->collector, "p2", 36, 9);
 	assert_int_equal(scene->collector.start_ms, BEGAN + 250);
-	end_scene(scene);
 }
 
 /* A policy that was not there has begun since; where some are left out it may have been there. */
 TEST(test_new_policies)
 {
-	struct scene *scene = new_scene();
+	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
 	struct world world = usual;
 
 	take(scene, 0, &world);
@@ -355,13 +354,12 @@ TEST(test_new_policies)
 	assert_told(&scene->collector, "p1", 20, 6);
 	assert_told(&scene->collector, "p2", 60, 18);
 	assert_told(&scene->collector, "p0", 0, 0);
-	end_scene(scene);
 }
 
 /* A name is told with the first record, when its limit is another one, and after a while. */
 TEST(test_names)
 {
-	struct scene *scene = new_scene();
+	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
 	struct world world = usual;
 
 	take(scene, 0, &world);
@@ -380,7 +378,6 @@ TEST(test_names)
 	take(scene, 130, &world);
 	assert_int_equal(scene->collector.names, 6);
 	assert_int_equal(scene->collector.n_told, 2);
-	end_scene(scene);
 }
 
 /* The limit in words, and which drops are a queue's. */
@@ -420,7 +417,7 @@ TEST(test_limits)
 /* Domains of their own, and one number for a policy of all. */
 TEST(test_limiters)
 {
-	struct scene *scene = new_scene();
+	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
 	struct world worlds[] = {usual, usual, usual};
 	struct records_counts counts[BOXES_MOST];
 
@@ -437,13 +434,12 @@ TEST(test_limiters)
 		assert_int_equal(counts[i].datagrams, 2);
 		assert_int_not_equal(counts[i].domain, counts[(i + 1) % 3].domain);
 	}
-	end_scene(scene);
 }
 
 /* Many have numbers of their own, and datagrams are no longer than the path takes. */
 TEST(test_many)
 {
-	struct scene *scene = new_scene();
+	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
 	struct world world = usual;
 
 	world.n = 1000;
@@ -456,13 +452,12 @@ TEST(test_many)
 	assert_int_equal(scene->collector.sequence + 1, scene->collector.datagrams);
 	assert_in_range(scene->collector.longest, 700 - 104, 700);
 	assert_told(&scene->collector, "p999", 1000, 1000);
-	end_scene(scene);
 }
 
 /* What could not be sent is counted, and missing to who looks at the sequence; it goes on. */
 TEST(test_deaf)
 {
-	struct scene *scene = new_scene();
+	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
 	struct world world = usual;
 	struct records_counts counts[BOXES_MOST];
 
@@ -478,13 +473,12 @@ TEST(test_deaf)
 	assert_int_equal(records_counts(scene->records, counts), 1);
 	assert_int_equal(counts[0].failed, 1);
 	assert_int_equal(counts[0].datagrams, 2);
-	end_scene(scene);
 }
 
 /* Somebody sets the clock back: no record ends before it begins. */
 TEST(test_clock_back)
 {
-	struct scene *scene = new_scene();
+	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
 	struct world world = usual;
 	const struct records_sink sink = {take_datagram, &scene->collector, 700};
 	struct boxes boxes = {.n = 1};
@@ -498,13 +492,12 @@ TEST(test_clock_back)
 	assert_told(&scene->collector, "p0", 1, 0);
 	assert_int_equal(scene->collector.start_ms, BEGAN - 3600000 + 250);
 	assert_int_equal(scene->collector.end_ms, BEGAN - 3600000 + 250);
-	end_scene(scene);
 }
 
 /* Names of any length, and not only of letters that everybody has. */
 TEST(test_strange_names)
 {
-	struct scene *scene = new_scene();
+	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
 	struct world world = usual;
 	char longest[300];
 
@@ -520,5 +513,4 @@ TEST(test_strange_names)
 	assert_told(&scene->collector, "\xc3\xa9t\xc3\xa9", 11, 3);
 	assert_int_equal(scene->collector.n_told, 2);
 	assert_int_equal(strlen(scene->collector.told[0].name), 63);
-	end_scene(scene);
 }

@@ -4,6 +4,7 @@
  * What EAL is told beside what the operator says.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "eal_args.h"
 
@@ -25,7 +26,7 @@ TEST(names_of_pages)
 {
 	static const char *const others[] = {"--no-huge", "--in-memory", "--huge-unlink=existing",
 		"--huge-unlink", "--single-file-segments"};
-	struct config *config = calloc(1, sizeof(*config));
+	ENDED_BY(free_at) struct config *config = calloc(1, sizeof(*config));
 
 	assert_non_null(config);
 	strcpy(config->limiter, "me");
@@ -40,5 +41,4 @@ TEST(names_of_pages)
 		assert_true(is_told(config, argument));
 		assert_false(is_told(config, "--huge-unlink=always"));
 	}
-	free(config);
 }

@@ -4,6 +4,7 @@
  * PCI cards as a machine's sysfs has them, that of a machine which is made of directories.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <sys/stat.h>
 
@@ -79,14 +80,13 @@ TEST(identity)
 
 static void expect_advice(const char *device, const char *words)
 {
-	char *text = NULL;
+	ENDED_BY(free_at) char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
 	pci_card_advise(root, device, out);
 	fclose(out);
 	assert_string_equal(text, words);
-	free(text);
 }
 
 TEST(advice)

@@ -4,6 +4,7 @@
  * Two configurations of one limiter: what may change while packets flow, key by key.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "config_cases.h"
 
@@ -11,6 +12,8 @@
 #include "config/keys.h"
 #include "config/load.h"
 #include "policy/overlap.h"
+
+END_POINTER(config_diff_free, struct config_diff *)
 
 #define KEYS                                                                                    \
 	"'workers': [1], 'idle': 'poll', 'control': {'cpu': 0, 'socket': '/run/w'}, 'gossip': " \
@@ -36,10 +39,9 @@ static struct config *load_config(const char *document)
 
 static void accept_itself(const struct config *config)
 {
-	struct config_diff *diff;
+	ENDED_BY(config_diff_free_at) struct config_diff *diff;
 
 	assert_int_equal(config_diff(config, config, "w.json", stderr, &diff), 0);
-	config_diff_free(diff);
 }
 
 /* Both ways: the place that is named must be the same. Each is no change of itself. */
@@ -488,6 +490,7 @@ TEST(test_keys)
 /* By name, whatever their order. */
 TEST(test_names)
 {
+	ENDED_BY(config_diff_free_at)
 	struct config_diff *diff = diff_of(POLICIES(P("a", "1Mbit/s", "1") "," P(
 						   "b", "2Mbit/s", "2") "," P("c", "3Mbit/s", "3")),
 		POLICIES(P("d", "1Mbit/s", "1") "," P("c", "3Mbit/s", "3") "," P(
@@ -507,7 +510,6 @@ TEST(test_names)
 	diff = diff_of(POLICIES(P("a", "1Mbit/s", "1")), POLICIES(""));
 	assert_int_equal(diff->n, 0);
 	assert_int_equal(diff->removed, 1);
-	config_diff_free(diff);
 }
 
 /* Whether two matches have packets in common; each way. */

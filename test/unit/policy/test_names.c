@@ -4,9 +4,12 @@
  * Every policy is found by its name, and nothing by a name that is not there.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/hash.h"
 #include "policy/names.h"
+
+END_POINTER(policy_names_destroy, struct policy_names *)
 
 #define MANY 100000
 
@@ -22,8 +25,8 @@ static struct policy *name_policies(unsigned n, const char *format)
 
 static void check_all_found(unsigned n, const char *format)
 {
-	struct policy *policies = name_policies(n, format);
-	struct policy_names *names;
+	ENDED_BY(free_at) struct policy *policies = name_policies(n, format);
+	ENDED_BY(policy_names_destroy_at) struct policy_names *names;
 	char name[CONFIG_NAME_MAX];
 
 	assert_int_equal(policy_names_create(policies, n, &names), 0);
@@ -33,8 +36,6 @@ static void check_all_found(unsigned n, const char *format)
 	assert_int_equal(policy_names_find(names, name), n);
 	assert_int_equal(policy_names_find(names, ""), n);
 	assert_int_equal(policy_names_find(names, NULL), n);
-	policy_names_destroy(names);
-	free(policies);
 }
 
 TEST(test_numbers)
@@ -48,7 +49,7 @@ TEST(test_numbers)
 TEST(test_one_place)
 {
 	struct policy policies[4] = {0};
-	struct policy_names *names;
+	ENDED_BY(policy_names_destroy_at) struct policy_names *names;
 	char name[CONFIG_NAME_MAX];
 	unsigned n = 0;
 
@@ -61,5 +62,4 @@ TEST(test_one_place)
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(policy_names_find(names, policies[i].name), i);
 	assert_int_equal(policy_names_find(names, policies[3].name), 3);
-	policy_names_destroy(names);
 }

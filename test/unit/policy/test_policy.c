@@ -5,11 +5,14 @@
  * just refused.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "config_cases.h"
 
 #include "config/load.h"
 #include "policy/kind.h"
+
+END_POINTER(config_free, struct config *)
 
 TEST(test_policy)
 {
@@ -642,7 +645,7 @@ TEST(test_action)
 
 TEST(test_new_defaults)
 {
-	struct config *config = must_parse(LIMITED(""));
+	ENDED_BY(config_free_at) struct config *config = must_parse(LIMITED(""));
 	const struct policy *policy = &config->policies[0];
 
 	assert_int_equal(policy->count, COUNT_BYTES);
@@ -666,11 +669,11 @@ TEST(test_new_defaults)
 	config_free(config);
 	config = must_parse(IN_GROUP(", 'allocator': 'static'"));
 	assert_int_equal(config->policies[0].meter, METER_TOKEN_BUCKET);
-	config_free(config);
 }
 
 TEST(test_new_values)
 {
+	ENDED_BY(config_free_at)
 	struct config *config = must_parse(
 		POLICY(", 'mark': 10, 'action': 'mark', 'sources': 2000000, 'per': 'src/24', "
 		       "'window': '1min', 'meter': 'hybrid', 'limit': '600/min', 'count': "
@@ -696,7 +699,6 @@ TEST(test_new_values)
 	config_free(config);
 	config = must_parse(IN_GROUP(", 'weigh': 'tcp'"));
 	assert_true(config->policies[0].weigh_tcp_only);
-	config_free(config);
 }
 
 /* The time that a limit is written in is its window, where none is given. */

@@ -5,9 +5,12 @@
  * week's end, where clocks are changed, on a leap day; against a model that looks each minute.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "made_zone.h"
 #include "policy/schedule.h"
+
+END_POINTER(zone_free, struct zone *)
 
 #define BERLIN "CET-1CEST,M3.5.0,M10.5.0/3"
 #define NONE   SCHEDULE_NONE
@@ -170,7 +173,7 @@ TEST(test_model)
 
 TEST(test_never)
 {
-	struct zone *zone = zone_by(BERLIN);
+	ENDED_BY(zone_free_at) struct zone *zone = zone_by(BERLIN);
 	struct schedule_entry always[] = {ENTRY(ALL, 0, AT(24, 0))};
 	struct schedule schedule;
 
@@ -184,7 +187,6 @@ TEST(test_never)
 	assert_int_equal(schedule_at(&schedule, 1774746000).entry, NONE);
 	assert_true(schedule_at(&schedule, 1774746000).until == ZONE_NEVER);
 	free(schedule.turns);
-	zone_free(zone);
 }
 
 TEST(test_clashes)

@@ -4,6 +4,7 @@
  * What is left of a configuration that enforces nothing: all but what it does to packets.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "config_cases.h"
 
@@ -11,6 +12,8 @@
 #include "policy/schedule.h"
 #include "policy/shadow.h"
 #include "policy/trial.h"
+
+END_POINTER(config_free, struct config *)
 
 #define BOX "{'limiter': 'me', 'ports': {'a': {'device': 'net_null0'}}, "
 #define ALL_POLICIES                                                             \
@@ -43,6 +46,7 @@ static struct config *load(const char *document)
 /* 8 Mbit/s are 1 MB/s: 10 ms of it are 10 kB, and half and twice of it as much. */
 TEST(test_policies)
 {
+	ENDED_BY(config_free_at)
 	struct config *own = load(BOX ALL_POLICIES),
 		      *shadow = load(BOX "'shadow': true, " ALL_POLICIES);
 	const struct policy *a = own->policies, *b = shadow->policies;
@@ -65,8 +69,6 @@ TEST(test_policies)
 	assert_int_equal(b[WAITS].trial.burst_bytes, a[WAITS].trial.burst_bytes + 5000);
 	assert_int_equal(policy_trial(&b[WAITS]).burst_bytes, policy_trial(&a[WAITS]).burst_bytes);
 	assert_int_equal(b[FEW].burst_bytes, 5000 + 3000);
-	config_free(own);
-	config_free(shadow);
 }
 
 TEST(test_unparsed)
@@ -95,7 +97,7 @@ TEST(test_forced)
 {
 	struct config *running = load(BOX ALL_POLICIES),
 		      *twice = load(BOX "'shadow': true, " ALL_POLICIES);
-	char *text = with_quotes(BOX "'shadow': false, " ALL_POLICIES);
+	ENDED_BY(free_at) char *text = with_quotes(BOX "'shadow': false, " ALL_POLICIES);
 	json_t *document = json_loads(text, 0, NULL);
 	struct config *later;
 
@@ -116,5 +118,4 @@ TEST(test_forced)
 	config_free(running);
 	config_free(twice);
 	json_decref(document);
-	free(text);
 }

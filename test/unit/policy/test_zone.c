@@ -5,9 +5,12 @@
  * compared with another reader of it by check_zones.py.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "made_zone.h"
 #include "policy/zone_rule.h"
+
+END_POINTER(zone_free, struct zone *)
 
 #define HOUR 3600
 
@@ -109,7 +112,7 @@ TEST(test_file)
 {
 	struct made_zone made = make_zone("CET-1CEST,M3.5.0,M10.5.0/3", 1000000, 3208, HOUR);
 	struct zone_span span;
-	struct zone *zone;
+	ENDED_BY(zone_free_at) struct zone *zone;
 
 	assert_int_equal(zone_parse(made.bytes, made.len, "Europe/Berlin", &zone), 0);
 	assert_string_equal(zone_name(zone), "Europe/Berlin");
@@ -123,7 +126,6 @@ TEST(test_file)
 	assert_int_equal(span.until, 1774746000);
 	assert_int_equal(zone_at(zone, 1774746000).offset_s, 2 * HOUR);
 	assert_true(zone_at(zone, INT64_MAX - 1).until == ZONE_NEVER);
-	zone_free(zone);
 }
 
 /* A time as it is shown: by its zone's clocks, or in UTC; "-" beyond all years. */

@@ -5,6 +5,7 @@
  * comes to.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "broker_run.h"
 
@@ -86,14 +87,13 @@ TEST(test_capacity)
 static void run_broker_case(const struct broker_case *c, enum broker_method method, unsigned k,
 	struct broker_outcome *out)
 {
-	struct broker_world world;
+	ENDED_BY(broker_world_free) struct broker_world world;
 
 	assert_int_equal(broker_world_init(&world, c, 60000, 11), 0);
 	if (k > 0)
 		assert_int_equal(broker_run_on(&world, method, k, out), 0);
 	else
 		assert_int_equal(broker_run(&world, method, out), 0);
-	broker_world_free(&world);
 }
 
 /* One broker holds what fits its bucket; all of them make it wait. And again the same. */

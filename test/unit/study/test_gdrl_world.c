@@ -5,8 +5,11 @@
  * is there to the byte. Every failure names its seed.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "gdrl_run.h"
+
+END_POINTER(gdrl_world_destroy, struct gdrl_world *)
 
 #define SEEDS ROUNDS(12)
 
@@ -71,7 +74,7 @@ TEST(test_ring)
 /* Figures 5 and 6: after an abrupt change of known demands it has to settle anew. */
 TEST(test_changes)
 {
-	struct gdrl_run run = {.c = ring, .name = "changes"};
+	ENDED_BY(gdrl_run_free) struct gdrl_run run = {.c = ring, .name = "changes"};
 
 	run.c.period = 1000;
 	run.c.steps = 4000;
@@ -82,7 +85,6 @@ TEST(test_changes)
 	assert_in_range(run.changes[0].until, 10, 100);
 	assert_int_equal(run.changes[1].until, 0); /* slow, and tracked */
 	assert_true(run.stays < 2500);
-	gdrl_run_free(&run);
 }
 
 /* Statements late, lost, and limiters that act when they like (theorem 2 and beyond). */
@@ -136,7 +138,7 @@ TEST(test_delay_slows)
 TEST(test_nothing_is_lost)
 {
 	struct gdrl_case c = ring;
-	struct gdrl_world *w;
+	ENDED_BY(gdrl_world_destroy_at) struct gdrl_world *w;
 
 	c.loss = 0.5;
 	c.delay = 3;
@@ -147,7 +149,6 @@ TEST(test_nothing_is_lost)
 	assert_true(gdrl_world_totals(w).lost > 10000);
 	assert_true(gdrl_world_totals(w).in_flight > GDRL_UNIT / 100);
 	assert_true((uint64_t)gdrl_world_totals(w).held == gdrl_world_totals(w).limit);
-	gdrl_world_destroy(w);
 }
 
 TEST(test_indicators)

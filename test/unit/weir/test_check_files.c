@@ -4,6 +4,7 @@
  * What --check and --describe say of a file, where they say it, and what they return.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -202,7 +203,7 @@ TEST(test_machine)
 TEST(test_described)
 {
 	struct config *config = NULL;
-	char *text;
+	ENDED_BY(free_at) char *text;
 	size_t size, of_config;
 	FILE *words = open_memstream(&text, &size);
 
@@ -219,7 +220,6 @@ TEST(test_described)
 	assert_string_equal(out, text);
 	assert_string_equal(err, "");
 	config_free(config);
-	free(text);
 }
 
 #define NOBODY 65534

@@ -5,6 +5,7 @@
  * in the last steps of the start. The ports receive nothing, so workers sleep.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -36,6 +37,8 @@
 #include "shape_in.h"
 #include "start.h"
 #include "telemetry/server.h"
+
+END_POINTER(config_free, struct config *)
 
 #define PAIRS 11 /* pairs of ports; a closed port is gone, so each limiter needs a new pair */
 
@@ -247,12 +250,11 @@ static bool has_changed(int client)
 
 static void write_file(const struct operator* operator, const char * policies)
 {
-	char *text = text_of(operator->pair, "", "", policies);
+	ENDED_BY(free_at) char *text = text_of(operator->pair, "", "", policies);
 	FILE *file = fopen(operator->file, "w");
 
 	if (!file || fputs(text, file) < 0 || fclose(file))
 		abort();
-	free(text);
 }
 
 static void send_signal(const struct operator* operator, int number)
@@ -299,7 +301,7 @@ static void *operate(void *argument)
 TEST(test_run)
 {
 	struct operator operator= {.pair = next_pair};
-	struct config *config = make_config("", "");
+	ENDED_BY(config_free_at) struct config *config = make_config("", "");
 	uint64_t began = events_number();
 	struct config *loaded;
 	struct instance inst;
@@ -338,7 +340,6 @@ TEST(test_run)
 	close(operator.signals[0]);
 	close(operator.signals[1]);
 	unlink(operator.file);
-	config_free(config);
 }
 
 /* ---- limiters that do not start */
@@ -454,7 +455,7 @@ TEST(test_port_silent)
 TEST(test_no_room_in_buffers)
 {
 	static const int errors[] = {[FIELD] = ENOENT, [FLAG] = ENOSPC, [TIME] = EPERM};
-	struct config *config = make_config("", "");
+	ENDED_BY(config_free_at) struct config *config = make_config("", "");
 
 	for (registers.refused = FIELD; registers.refused <= TIME; registers.refused++) {
 		struct instance inst;
@@ -467,7 +468,6 @@ TEST(test_no_room_in_buffers)
 	registers.refused = NONE;
 	assert_int_equal(shape_in_register(), 0);
 	next_pair--;
-	config_free(config);
 }
 
 /* ---- limiters without threads */
@@ -508,7 +508,7 @@ TEST(test_largest_frame)
 /* An event reports a wire with too few queues, unless "distribute" is set. */
 TEST(test_few_queues)
 {
-	struct config *config = make_config(", 'queues': 1", "");
+	ENDED_BY(config_free_at) struct config *config = make_config(", 'queues': 1", "");
 	uint64_t began = events_number();
 	struct instance inst;
 
@@ -520,11 +520,11 @@ TEST(test_few_queues)
 	expect_queues(&inst, 1);
 	instance_stop(&inst);
 	assert_int_equal(inst.leaked, 0);
-	config_free(config);
 }
 
 TEST(test_distributed)
 {
+	ENDED_BY(config_free_at)
 	struct config *config = make_config(", 'queues': 1", ", 'distribute': true");
 	uint64_t began = events_number();
 	struct instance inst;
@@ -548,13 +548,12 @@ TEST(test_distributed)
 	assert_ptr_not_equal(inst.workers[0].paths[0].rings, inst.workers[0].paths[1].rings);
 	instance_stop(&inst);
 	assert_int_equal(inst.leaked, 0);
-	config_free(config);
 }
 
 /* An event names the port of a missing buffer. */
 TEST(test_missing_buffer)
 {
-	struct config *config = make_config("", "");
+	ENDED_BY(config_free_at) struct config *config = make_config("", "");
 	uint64_t began = events_number();
 	struct instance inst;
 
@@ -564,7 +563,6 @@ TEST(test_missing_buffer)
 	instance_stop(&inst);
 	assert_int_equal(inst.leaked, 1);
 	expect_said(began, "buffers_missing", "port b: 1 packet buffers");
-	config_free(config);
 }
 
 /* ---- a worker that does not end */

@@ -7,6 +7,7 @@
  * skipped.
  */
 #include "classify_world.h"
+#include "scope.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -39,6 +40,8 @@
 #include "plane_maps.h"
 
 #include "bypass.skel.h"
+
+END_POINTER(plane_destroy, struct plane *)
 
 #define BPF_FILES "/sys/fs/bpf"
 #define KEPT      BPF_FILES "/weir-test"
@@ -470,7 +473,7 @@ static void play_trial(struct world *world, struct prng *prng)
 /* Also where time has gone on for years, or begins at nothing. */
 TEST(test_as_workers)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 
 	need_kernel();
 	open_world(&world, &served);
@@ -481,14 +484,13 @@ TEST(test_as_workers)
 		print_message("seed %" PRIu64 "\n", seed + i);
 		play_trial(&world, &prng);
 	}
-	close_world(&world);
 }
 
 TEST(test_verified)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t bytes = sizeof(info);
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 
 	need_kernel();
 	open_world(&world, &served);
@@ -497,7 +499,6 @@ TEST(test_verified)
 		0);
 	print_message("%u instructions verified\n", info.verified_insns);
 	assert_in_range(info.verified_insns, 1, VERIFIED);
-	close_world(&world);
 }
 
 /* A CPU that sends as fast as it can. */
@@ -594,7 +595,7 @@ static void sleep_ns(uint64_t ns)
 TEST(test_together)
 {
 	struct sender senders[SENDERS];
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	uint64_t began, passed, most;
 	bool stop = false;
 
@@ -610,7 +611,6 @@ TEST(test_together)
 	passed = passed_bytes(world.plane);
 	print_message("%" PRIu64 " of %" PRIu64 " bytes\n", passed, most);
 	assert_in_range(passed, DEPTH / 2, most);
-	close_world(&world);
 }
 
 /* So little, and so deep, that a machine which others use, too, costs nothing. */
@@ -657,7 +657,7 @@ static void settle_with(unsigned n_senders)
 	uint64_t ns = (seconds ? strtoull(seconds, NULL, 10) : 1) * SECOND_NS;
 	struct sender senders[SENDERS];
 	struct reading from, to;
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	uint64_t began, granted, error;
 	bool stop = false;
 
@@ -682,7 +682,6 @@ static void settle_with(unsigned n_senders)
 	assert_in_range(to.bytes - from.bytes, granted - error, granted + error);
 	assert_true(to.bytes <= SETTLED_DEPTH + (to.at - began) * (SETTLED_BPS / 8) / SECOND_NS +
 					SETTLED_BPS / 8 / 10000);
-	close_world(&world);
 }
 
 TEST(test_settled)
@@ -748,7 +747,7 @@ TEST(test_soft_end)
 		{COUNT_PACKETS, 1000, 1, 50},
 	};
 	const uint64_t at = UINT64_C(1) << 50;
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 
 	need_kernel();
 	open_world(&world, &served);
@@ -769,7 +768,6 @@ TEST(test_soft_end)
 		print_message("row %u: %" PRIu64 " of %" PRIu64 "\n", i, passed, part);
 		assert_in_range(passed, part * 3 / 4, part + 10 * unit);
 	}
-	close_world(&world);
 }
 
 /*
@@ -783,7 +781,7 @@ TEST(test_two_clocks)
 	const struct token_bucket_params params = {.rate_bps = 8000000, .burst_bytes = 20000};
 	const uint64_t rate = params.rate_bps / 8, at = UINT64_C(1) << 50;
 	const struct policy policy = {.burst_bytes = 20000, .allocator = &divides_evenly};
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 
 	need_kernel();
 	open_world(&world, &served);
@@ -812,7 +810,6 @@ TEST(test_two_clocks)
 		assert_true(passed <= rate * ENDED_S / 2 + params.burst_bytes);
 		assert_true(!slows || passed >= rate * ENDED_S * 3 / 8);
 	}
-	close_world(&world);
 }
 
 /* A BPF file system of this process's own. */
@@ -842,7 +839,7 @@ static void expect_other_layout(void)
 	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "plane_books_0", sizeof(uint32_t),
 		sizeof(struct plane_book), SLOTS, &opts);
 	struct plane_former former;
-	struct plane *next;
+	ENDED_BY(plane_destroy_at) struct plane *next;
 
 	assert_true(fd >= 0);
 	assert_int_equal(unlink(KEPT "/plane/books"), 0);
@@ -851,7 +848,6 @@ static void expect_other_layout(void)
 	assert_int_equal(plane_create(SLOTS, LINES, KEPT, &next), 0);
 	assert_string_equal(plane_refused(next), "have another layout");
 	assert_int_equal(plane_look_back(next, 0, &former), -ENOENT);
-	plane_destroy(next);
 }
 
 /*
@@ -919,7 +915,7 @@ TEST(test_half_told)
 {
 	uint8_t frame[FRAME_MAX];
 	struct plane_clock *clock;
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	uint64_t end;
 
 	need_kernel();
@@ -937,7 +933,6 @@ TEST(test_half_told)
 	for (end = boot_ns() + 10 * SECOND_NS; run_frame(&world, frame, 300, 1) != XDP_REDIRECT;)
 		assert_true(boot_ns() < end);
 	munmap(clock, sizeof(*clock));
-	close_world(&world);
 }
 
 static uint32_t table_in_force(const struct world *world)
@@ -955,7 +950,7 @@ TEST(test_room)
 	static struct policy policies[2 * LINES];
 	struct classifier *large = NULL;
 	uint8_t frame[FRAME_MAX];
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	uint32_t before;
 
 	need_kernel();
@@ -982,7 +977,6 @@ TEST(test_room)
 	assert_int_not_equal(table_in_force(&world), before);
 	assert_int_equal(run_frame(&world, frame, 300, 1), XDP_REDIRECT);
 	classifier_destroy(large);
-	close_world(&world);
 }
 
 enum { HELD, SOFT, NEVER, UNKNOWN, UNKNOWN_NEVER, KINDS };
@@ -1177,7 +1171,7 @@ TEST(test_link_addresses)
 	static const struct policy other = {
 		.match = {.wire = CONFIG_ANY, .vlan = CONFIG_ANY, .dscp = CONFIG_ANY, .proto = 89}};
 	unsigned seen[2] = {0};
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	struct prng prng;
 
 	need_kernel();
@@ -1205,7 +1199,6 @@ TEST(test_link_addresses)
 	}
 	assert_in_range(seen[true], LINK_FRAMES / 8, LINK_FRAMES - LINK_FRAMES / 8);
 	classifier_destroy(classifier);
-	close_world(&world);
 }
 
 /* Jiffies, by the coarse clock, which advances with them. */
@@ -1231,7 +1224,7 @@ TEST(test_lease)
 		.lease = LEASE,
 		.fail = BYPASS_CLOSED};
 	uint8_t frame[FRAME_MAX];
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 
 	need_kernel();
 	make_udp(frame, 100, false);
@@ -1256,7 +1249,6 @@ TEST(test_lease)
 		} while (answer == XDP_PASS && before <= seen + LEASE + 1);
 		assert_int_equal(answer, XDP_DROP);
 	}
-	close_world(&world);
 }
 
 TEST_GROUP(start_test, stop_eal)

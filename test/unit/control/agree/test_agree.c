@@ -5,11 +5,14 @@
  * both sides within ten seconds, and what does not is never said to.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "agree/agree.h"
 #include "base/prng.h"
 #include "base/time.h"
 #include "base/wire.h"
+
+END_POINTER(agree_destroy, struct agree *)
 
 #define NODES  4
 #define THINGS 5
@@ -157,6 +160,8 @@ static void agree_group_free(struct group *g)
 	test_free(g);
 }
 
+END_POINTER(agree_group_free, struct group *)
+
 static void post(struct group *g, const uint8_t *buf, size_t len, unsigned from, unsigned to)
 {
 	struct flight *flight = &g->flights[g->n_flights];
@@ -247,7 +252,7 @@ static bool sees_just(
 
 TEST(test_each_thing)
 {
-	struct group *g = agree_group(20, 1);
+	ENDED_BY(agree_group_free_at) struct group *g = agree_group(20, 1);
 
 	agree_run(g, SOON);
 	for (unsigned i = 0; i < NODES; i++)
@@ -271,14 +276,13 @@ TEST(test_each_thing)
 		for (unsigned i = 0; i < NODES; i++)
 			assert_int_equal(differences(g, i), 0);
 	}
-	agree_group_free(g);
 }
 
 /* A leaf's policies are more than a message has room for: each of them is told nevertheless. */
 TEST(test_full_leaf)
 {
 	const unsigned n = 300, behind[] = {0, 60, 150, 299};
-	struct group *g = agree_group(n, 4);
+	ENDED_BY(agree_group_free_at) struct group *g = agree_group(n, 4);
 
 	for (unsigned i = 0; i < NODES; i++) {
 		for (unsigned p = 0; p < n; p++)
@@ -298,13 +302,12 @@ TEST(test_full_leaf)
 		tell_agree_again(g, 2);
 		agree_run(g, SOON);
 	}
-	agree_group_free(g);
 }
 
 /* A policy that only one has; the others know it by its id alone. */
 TEST(test_presence)
 {
-	struct group *g = agree_group(20, 2);
+	ENDED_BY(agree_group_free_at) struct group *g = agree_group(20, 2);
 	struct agree_difference difference;
 
 	g->told[1].n--;
@@ -314,13 +317,12 @@ TEST(test_presence)
 	assert_true(sees_just(g, 1, 0, AGREE_NOWHERE, AGREE_PRESENCE));
 	difference = agree_difference(g->a[1], 0, 0);
 	assert_int_equal(difference.id, g->told[0].policies[19].id);
-	agree_group_free(g);
 }
 
 /* In another order they are the policies that they were, and what differs has the new numbers. */
 TEST(test_other_order)
 {
-	struct group *g = agree_group(20, 9);
+	ENDED_BY(agree_group_free_at) struct group *g = agree_group(20, 9);
 
 	g->told[1].values[7][2]++;
 	tell_agree_again(g, 1);
@@ -336,26 +338,24 @@ TEST(test_other_order)
 	assert_true(sees_just(g, 0, 1, 12, 4));
 	agree_run(g, SOON);
 	assert_true(sees_just(g, 0, 1, 12, 4) && sees_just(g, 1, 0, 7, 4));
-	agree_group_free(g);
 }
 
 /* What is nothing here, or not known, is not compared. */
 TEST(test_unknown_group_value)
 {
-	struct group *g = agree_group(3, 3);
+	ENDED_BY(agree_group_free_at) struct group *g = agree_group(3, 3);
 
 	g->told[1].group[1] = 0;
 	tell_agree_again(g, 1);
 	agree_run(g, SOON);
 	for (unsigned i = 0; i < NODES; i++)
 		assert_int_equal(differences(g, i), 0);
-	agree_group_free(g);
 }
 
 /* Since when is since the first, whatever else comes to differ; a restart does not end it. */
 TEST(test_since)
 {
-	struct group *g = agree_group(3, 4);
+	ENDED_BY(agree_group_free_at) struct group *g = agree_group(3, 4);
 	uint64_t since;
 
 	agree_run(g, SOON);
@@ -368,7 +368,6 @@ TEST(test_since)
 	agree_start(g, 0);
 	agree_run(g, SOON);
 	assert_int_equal(agree_peer(g->a[1], 0).since_ns, since);
-	agree_group_free(g);
 }
 
 /* By so much limiter 2 is ahead of the others, modulo 2^64. */
@@ -390,7 +389,7 @@ static void clocks_that(struct group *g, uint64_t ahead_ns, bool differ)
 /* Compared where both have use for it; so far apart as messages may be under way is not apart. */
 TEST(test_clocks)
 {
-	struct group *g = agree_group(3, 8);
+	ENDED_BY(agree_group_free_at) struct group *g = agree_group(3, 8);
 
 	g->clocks = true;
 	for (unsigned i = 0; i < NODES; i++)
@@ -403,7 +402,6 @@ TEST(test_clocks)
 	tell_agree_again(g, 0);
 	agree_run(g, SECOND_NS);
 	assert_int_equal(differences(g, 0), 0);
-	agree_group_free(g);
 }
 
 /* One of two limiters, which compare clocks. */
@@ -515,8 +513,11 @@ TEST(test_names_of_things)
 	static const uint64_t values[THINGS] = {6, 5, 4, 3, 2};
 	static const struct agree_policy policy = {9, values};
 	uint64_t now = 100 * SECOND_NS;
+	ENDED_BY(agree_destroy_at)
 	struct agree *a = make_comparing(0, group_names, policy_names, group, now);
+	ENDED_BY(agree_destroy_at)
 	struct agree *same = make_comparing(1, turned, policy_names, as_turned, now);
+	ENDED_BY(agree_destroy_at)
 	struct agree *other = make_comparing(2, group_names, others, group, now);
 	struct agree_difference difference;
 	struct agree_peer_view view;
@@ -543,9 +544,6 @@ TEST(test_names_of_things)
 	assert_int_equal(difference.policy, AGREE_GROUP);
 	assert_int_equal(difference.things, AGREE_PRESENCE);
 	assert_int_equal(difference.since_ns, now + 8);
-	agree_destroy(a);
-	agree_destroy(same);
-	agree_destroy(other);
 }
 
 /* Those watched and those who have spoken, by their index; one that is watched no more is not. */
@@ -553,7 +551,9 @@ TEST(test_who_is_told)
 {
 	static const uint64_t group[GROUP] = {1, 2, 3, 4};
 	uint64_t now = 100 * SECOND_NS;
+	ENDED_BY(agree_destroy_at)
 	struct agree *a = make_comparing(2, group_names, policy_names, group, now);
+	ENDED_BY(agree_destroy_at)
 	struct agree *other = make_comparing(0, group_names, policy_names, group, now);
 	uint8_t buf[ROOM];
 	unsigned to;
@@ -586,8 +586,6 @@ TEST(test_who_is_told)
 	assert_true(agree_send(a, now + AGREE_PERIOD_NS, buf, ROOM, &to) > 0);
 	assert_int_equal(to, 1);
 	assert_int_equal(agree_send(a, now + AGREE_PERIOD_NS, buf, ROOM, &to), 0);
-	agree_destroy(a);
-	agree_destroy(other);
 }
 
 /* A peer that starts later lost the first summary. The answer to its own is one, once a start. */
@@ -595,6 +593,7 @@ TEST(test_a_late_start)
 {
 	static const uint64_t group[GROUP] = {1, 2, 3, 4};
 	uint64_t now = 100 * SECOND_NS;
+	ENDED_BY(agree_destroy_at)
 	struct agree *a = make_comparing(2, group_names, policy_names, group, now);
 	uint8_t lost[ROOM], buf[ROOM];
 	unsigned to;
@@ -616,7 +615,6 @@ TEST(test_a_late_start)
 		assert_int_equal(agree_send(a, now, buf, ROOM, &to), 0);
 		agree_destroy(other);
 	}
-	agree_destroy(a);
 }
 
 /* What was said before a change, and comes behind it, is not believed; of the same one it is. */
@@ -626,7 +624,9 @@ TEST(test_overtaken)
 	static const uint64_t values[THINGS] = {1, 2, 3, 4, 5};
 	static const struct agree_policy policy = {9, values};
 	uint64_t now = 100 * SECOND_NS;
+	ENDED_BY(agree_destroy_at)
 	struct agree *a = make_comparing(0, group_names, policy_names, group, now);
+	ENDED_BY(agree_destroy_at)
 	struct agree *other = make_comparing(1, group_names, policy_names, group, now);
 	uint8_t before[ROOM], behind[ROOM];
 	size_t len;
@@ -643,8 +643,6 @@ TEST(test_overtaken)
 	assert_int_equal(agree_hear(a, 1, now + 3, behind, len), 0);
 	assert_int_equal(agree_peer(a, 1).heard_ns, now + 3);
 	assert_int_equal(agree_peer(a, 1).since_ns, now + 1);
-	agree_destroy(a);
-	agree_destroy(other);
 }
 
 /* A message of one section, whose policies are two. */
@@ -685,7 +683,9 @@ TEST(test_sections)
 		{0, {low, high}, {low, high}, 0},
 	};
 	uint64_t now = 100 * SECOND_NS;
+	ENDED_BY(agree_destroy_at)
 	struct agree *a = make_comparing(0, group_names, policy_names, group, now);
+	ENDED_BY(agree_destroy_at)
 	struct agree *other = make_comparing(1, group_names, policy_names, group, now);
 	uint8_t summary[ROOM], buf[ROOM];
 	size_t len;
@@ -702,8 +702,6 @@ TEST(test_sections)
 	assert_int_equal(agree_peer(a, 1).n, 2);
 	assert_int_equal(agree_difference(a, 1, 0).id, low);
 	assert_int_equal(agree_difference(a, 1, 1).id, high);
-	agree_destroy(a);
-	agree_destroy(other);
 }
 
 static void change_something(struct group *g, unsigned i)
@@ -747,6 +745,7 @@ static void check_differences(const struct group *g, unsigned i, unsigned peer, 
 
 static void one_lossy_round(uint64_t seed)
 {
+	ENDED_BY(agree_group_free_at)
 	struct group *g = agree_group(200 + (unsigned)seed % 300, seed);
 
 	g->loss = (unsigned)(seed * 7 % 31);
@@ -782,7 +781,6 @@ static void one_lossy_round(uint64_t seed)
 	for (unsigned i = 0; i < NODES; i++)
 		if (differences(g, i))
 			fail_msg("seed %llu: not forgotten", (unsigned long long)seed);
-	agree_group_free(g);
 }
 
 TEST(test_lossy_networks)
@@ -881,7 +879,7 @@ TEST(test_coming_and_going)
 /* Bytes to one peer in 50 ms are bounded, and all is shown in time, even where all differs. */
 static void many_policies(unsigned n, unsigned apart, uint64_t within_ns)
 {
-	struct group *g = agree_group(n, 5);
+	ENDED_BY(agree_group_free_at) struct group *g = agree_group(n, 5);
 	uint64_t began;
 
 	agree_run(g, SOON);
@@ -903,7 +901,6 @@ static void many_policies(unsigned n, unsigned apart, uint64_t within_ns)
 		apart, (unsigned long long)((g->now - began) / MS_NS),
 		(unsigned long long)g->most_bytes);
 	assert_true(g->most_bytes <= 6 * 4 * ROOM); /* three pairs, both ways */
-	agree_group_free(g);
 }
 
 TEST(test_many_policies)
@@ -931,7 +928,7 @@ static void hear_of_many(struct agree *a, uint64_t now)
 		.clock = GROUP,
 		.policy_things = policy_names,
 		.n_policy = THINGS};
-	struct agree *other;
+	ENDED_BY(agree_destroy_at) struct agree *other;
 	uint8_t buf[ROOM];
 	unsigned peer;
 	size_t len;
@@ -944,7 +941,6 @@ static void hear_of_many(struct agree *a, uint64_t now)
 	assert_true(len > 0 && peer == 0);
 	for (unsigned i = 1; i <= MANY; i++)
 		assert_int_equal(agree_hear(a, i, now, buf, len), 0);
-	agree_destroy(other);
 }
 
 /*
@@ -964,7 +960,7 @@ TEST(test_many_peers)
 		.n_policy = THINGS};
 	uint64_t now = 100 * SECOND_NS;
 	unsigned told[MANY + 1] = {0}, least = UINT32_MAX, most = 0, peer;
-	struct agree *a;
+	ENDED_BY(agree_destroy_at) struct agree *a;
 	uint8_t buf[ROOM];
 
 	assert_int_equal(agree_create(&params, &a), 0);
@@ -992,13 +988,12 @@ TEST(test_many_peers)
 	}
 	print_message("messages to each: %u to %u\n", least, most);
 	assert_true(least > 0 && most <= 2 * least);
-	agree_destroy(a);
 }
 
 /* More than is remembered: what is not named is said to be. */
 TEST(test_more_than_kept)
 {
-	struct group *g = agree_group(AGREE_KEPT + 4000, 6);
+	ENDED_BY(agree_group_free_at) struct group *g = agree_group(AGREE_KEPT + 4000, 6);
 
 	for (unsigned p = 0; p < g->told[0].n; p++)
 		g->told[0].values[p][0]++;
@@ -1006,7 +1001,6 @@ TEST(test_more_than_kept)
 	agree_run(g, 6 * SOON);
 	assert_int_equal(agree_peer(g->a[1], 0).n, AGREE_KEPT);
 	assert_true(agree_peer(g->a[1], 0).more);
-	agree_group_free(g);
 }
 
 /* A section of no policies, of the leaf after the last one. */
@@ -1037,7 +1031,7 @@ static void refuse_kinds(struct agree *a, unsigned from, uint64_t now, uint8_t *
 /* What makes no sense changes nothing, and what is cut short is refused at every length. */
 TEST(test_malformed_messages)
 {
-	struct group *g = agree_group(20, 7);
+	ENDED_BY(agree_group_free_at) struct group *g = agree_group(20, 7);
 	uint8_t buf[ROOM + 1] = {0};
 	unsigned to, parts = 0;
 	size_t len;
@@ -1077,13 +1071,12 @@ TEST(test_malformed_messages)
 	}
 	assert_int_equal(parts, 15);
 	assert_true(sees_just(g, 0, 1, 3, 1) && sees_just(g, 1, 0, 3, 1));
-	agree_group_free(g);
 }
 
 /* In less room less is said, or nothing, but nothing that is not understood. */
 TEST(test_small_rooms)
 {
-	struct group *g = agree_group(20, 11);
+	ENDED_BY(agree_group_free_at) struct group *g = agree_group(20, 11);
 
 	agree_run(g, SOON);
 	g->told[2].values[7][1]++;
@@ -1092,7 +1085,6 @@ TEST(test_small_rooms)
 		agree_step(g);
 	agree_run(g, SOON);
 	assert_true(sees_just(g, 0, 2, 7, 2) && sees_just(g, 2, 0, 7, 2));
-	agree_group_free(g);
 }
 
 /* Neither before there is anything to compare, nor of more things than there is room for. */
@@ -1108,7 +1100,7 @@ TEST(test_bad_params)
 		.n_policy = AGREE_POLICY_MOST};
 	struct agree_params bad[] = {good, good, good, good};
 	uint8_t buf[ROOM] = {AGREE_MESSAGE};
-	struct agree *a;
+	ENDED_BY(agree_destroy_at) struct agree *a;
 	unsigned to;
 
 	for (unsigned t = 0; t < AGREE_GROUP_MOST; t++)
@@ -1124,5 +1116,4 @@ TEST(test_bad_params)
 	agree_tick(a, 9 * SECOND_NS);
 	assert_int_equal(agree_send(a, 9 * SECOND_NS, buf, ROOM, &to), 0);
 	assert_int_equal(agree_hear(a, 1, 0, buf, 31), -EBADMSG); /* a summary of no things */
-	agree_destroy(a);
 }

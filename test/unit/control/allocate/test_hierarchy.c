@@ -5,9 +5,12 @@
  * what it finds by the definition of max-min fairness; and where they lead who takes what it gets.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "allocate/hierarchy.h"
 #include "base/prng.h"
+
+END_POINTER(hierarchy_destroy, struct hierarchy *)
 
 #define NODES_MOST 64
 #define TREES      4000
@@ -268,7 +271,7 @@ TEST(test_order)
 		{.parent = HIERARCHY_ROOT, .limit = 80, .weight = 1, .demand = 100, .share = 80},
 		{.parent = 2, .limit = 100, .weight = 4, .demand = 0, .share = 100},
 	};
-	struct hierarchy *hierarchy;
+	ENDED_BY(hierarchy_destroy_at) struct hierarchy *hierarchy;
 
 	assert_int_equal(hierarchy_create(nodes, 5, &hierarchy), 0);
 	hierarchy_share(hierarchy, nodes);
@@ -280,7 +283,6 @@ TEST(test_order)
 	hierarchy_destroy(hierarchy);
 	assert_int_equal(hierarchy_create(nodes, 0, &hierarchy), 0);
 	hierarchy_share(hierarchy, nodes);
-	hierarchy_destroy(hierarchy);
 }
 
 /* A child that asks for nearly all of its share leaves nothing of it to others. */

@@ -5,8 +5,12 @@
  * are. The tree mends itself when limiters come and go.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "budget_group.h"
+
+END_POINTER(group_free, struct group *)
+END_POINTER(budget_destroy, struct budget *)
 
 TEST(test_params)
 {
@@ -23,7 +27,7 @@ TEST(test_params)
 		.memory_ns = 1,
 		.timeout_ns = 1};
 	struct budget_params bad[] = {good, good, good, good, good, good};
-	struct budget *b;
+	ENDED_BY(budget_destroy_at) struct budget *b;
 
 	bad[0].self = 2;
 	bad[1].epoch = 0;
@@ -34,7 +38,6 @@ TEST(test_params)
 	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_int_equal(budget_create(&bad[i], 0, &b), -EINVAL);
 	assert_int_equal(budget_create(&good, 0, &b), 0);
-	budget_destroy(b);
 }
 
 /* One tree, of the right shape; and of the shares, not one unit too many. */
@@ -66,7 +69,7 @@ TEST(test_tree)
 /* The dead leave; those that are left are a tree, also without the root, and one again later. */
 TEST(test_dead)
 {
-	struct group *g = group_new(6, 1, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(6, 1, false);
 	unsigned root;
 
 	run_budget_group(g, 10 * TIMEOUT);
@@ -83,13 +86,12 @@ TEST(test_dead)
 	for (unsigned i = 0; i < g->n; i++)
 		assert_int_equal(budget_root(g->nodes[i].b), root);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, UINT64_MAX), TOTAL);
-	group_free(g);
 }
 
 /* A parent that goes on speaking, but of a root whose number stands still, as in a loop. */
 TEST(test_stale)
 {
-	struct group *g = group_new(2, 1, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, false);
 	struct budget *child;
 	unsigned root, to;
 	uint8_t buf[ROOM];
@@ -112,12 +114,11 @@ TEST(test_stale)
 			assert_false(budget_is_root(child));
 	}
 	assert_true(budget_is_root(child));
-	group_free(g);
 }
 
 TEST(test_period)
 {
-	struct group *g = group_new(4, 2, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(4, 2, false);
 	uint64_t old;
 
 	run_budget_group(g, 4 * TIMEOUT);
@@ -131,13 +132,12 @@ TEST(test_period)
 	for (unsigned i = 1; i < 4; i++)
 		assert_int_equal(budget_period(g->nodes[i].b, PERIODIC, 8, g->now), 0);
 	assert_int_equal(take_budget_units(g, 2, PERIODIC, UINT64_MAX), TOTAL - (TOTAL + 3) / 4);
-	group_free(g);
 }
 
 /* More, and less; and a total that nobody can have is refused. */
 TEST(test_top_up)
 {
-	struct group *g = group_new(3, 1, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, false);
 
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, UINT64_MAX), TOTAL);
@@ -149,13 +149,12 @@ TEST(test_top_up)
 	g->policies[PREPAID].total = LEDGER_MOST + 1;
 	assert_int_equal(budget_update(g->nodes[0].b, g->policies, 1, g->now), -EINVAL);
 	assert_int_equal(budget_node_view(g, 0, PREPAID).balance, 0);
-	group_free(g);
 }
 
 /* A policy that comes later is of the tree as it is: on every edge, before anybody has spoken. */
 TEST(test_later_policy)
 {
-	struct group *g = group_new(5, 1, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(5, 1, false);
 	unsigned most = 0;
 
 	run_budget_group(g, 10 * TIMEOUT);
@@ -173,13 +172,12 @@ TEST(test_later_policy)
 	}
 	assert_true(most >= 2);
 	assert_int_equal(take_budget_units(g, 0, PERIODIC, UINT64_MAX), TOTAL);
-	group_free(g);
 }
 
 /* A policy that goes spends nothing, gives what it has, and comes back where it was. */
 TEST(test_gone)
 {
-	struct group *g = group_new(3, 1, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, false);
 
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, 100), 100);
@@ -188,13 +186,12 @@ TEST(test_gone)
 	update_budget_group(g, 1, TOTAL);
 	assert_int_equal(budget_node_view(g, 0, PREPAID).spent, 100);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, UINT64_MAX), 0);
-	group_free(g);
 }
 
 /* What is given back is there again, for others too, and after a crash once it is saved. */
 TEST(test_refund)
 {
-	struct group *g = group_new(3, 1, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, true);
 
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, 600), 600);
@@ -206,13 +203,12 @@ TEST(test_refund)
 	assert_int_equal(budget_node_view(g, 0, PREPAID).spent, 0);
 	assert_int_equal(group_units_held(g, PREPAID), TOTAL);
 	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), TOTAL);
-	group_free(g);
 }
 
 /* The sum of what was drawn counts, however often it is said. */
 TEST(test_drawn)
 {
-	struct group *g = group_new(3, 3, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(3, 3, true);
 
 	run_budget_group(g, 4 * TIMEOUT);
 	/* Nobody is thought to hold what nobody has said that he holds. */
@@ -237,13 +233,12 @@ TEST(test_drawn)
 	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 0);
 	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 95, g->now), 0);
 	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 5);
-	group_free(g);
 }
 
 /* What was given and not confirmed; when to call again; and units ahead as another chunk says. */
 TEST(test_on_its_way)
 {
-	struct group *g = group_new(2, 1, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, true);
 	struct budget *b = g->nodes[1].b;
 	uint64_t next, had;
 
@@ -261,12 +256,11 @@ TEST(test_on_its_way)
 		had - (uint64_t)budget_node_view(g, 1, PREPAID).balance);
 	assert_in_range(budget_in_flight(b, PREPAID), 1, had);
 	budget_destroy(NULL);
-	group_free(g);
 }
 
 TEST(test_chunk)
 {
-	struct group *g = group_new(1, 1, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(1, 1, true);
 
 	for (unsigned chunk = CHUNK; chunk <= 32; chunk *= 2) {
 		g->policies[PREPAID].chunk = chunk;
@@ -280,5 +274,4 @@ TEST(test_chunk)
 		}
 		assert_true(budget_node_view(g, 0, PREPAID).prepaid >= chunk / 2);
 	}
-	group_free(g);
 }

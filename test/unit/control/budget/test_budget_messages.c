@@ -5,14 +5,17 @@
  * peace. Where they are told different totals the least holds.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/wire.h"
 #include "budget_group.h"
 
+END_POINTER(group_free, struct group *)
+
 /* All that is for one neighbour is in one message; a message that is cut or altered is none. */
 TEST(test_messages)
 {
-	struct group *g = group_new(2, 3, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 3, false);
 	uint64_t messages;
 	int64_t balance;
 	uint8_t buf[ROOM];
@@ -42,7 +45,6 @@ TEST(test_messages)
 	assert_int_equal(budget_node_view(g, 1, PREPAID).balance, balance);
 	assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, len), 0);
 	assert_true(budget_node_view(g, 1, PREPAID).balance < balance);
-	group_free(g);
 }
 
 /* What no limiter says in the head of a message, and what it may say at the most. */
@@ -185,7 +187,7 @@ TEST(test_terms_of_parts)
 /* Without loss all that is sent is heard, and counted as that. */
 TEST(test_counts)
 {
-	struct group *g = group_new(2, 1, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, false);
 	const struct budget_counters *a = budget_counters(g->nodes[0].b);
 	const struct budget_counters *b = budget_counters(g->nodes[1].b);
 
@@ -200,13 +202,12 @@ TEST(test_counts)
 	assert_int_equal(b->parts_sent, a->parts_heard);
 	assert_int_equal(a->malformed + a->unknown + a->differing, 0);
 	assert_int_equal(a->relinked, 1);
-	group_free(g);
 }
 
 /* In peace a tree costs what tree.c says: few messages, and no messages. */
 TEST(test_peace)
 {
-	struct group *g = group_new(5, 1, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(5, 1, false);
 	uint64_t messages = 0, parts = 0;
 
 	run_budget_group(g, 20 * TIMEOUT);
@@ -223,7 +224,6 @@ TEST(test_peace)
 	/* Four edges of the tree, six others; and what waves bring before it is time. */
 	assert_in_range(messages, 10 * (4 * 2 * 4 + 6 * 2 * 2) * 9 / 10,
 		10 * (4 * 2 * 4 + 6 * 2 * 2) * 13 / 10);
-	group_free(g);
 }
 
 static void all_believe(const struct group *g, uint64_t left)
@@ -241,7 +241,7 @@ static void all_believe(const struct group *g, uint64_t left)
  */
 TEST(test_news)
 {
-	struct group *g = group_new(5, 1, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(5, 1, true);
 	uint64_t spent;
 
 	run_budget_group(g, 4 * TIMEOUT);
@@ -264,13 +264,12 @@ TEST(test_news)
 			    TOTAL - budget_node_view(g, i, PREPAID).spent);
 	run_budget_group(g, 10 * SECOND);
 	all_believe(g, TOTAL - spent);
-	group_free(g);
 }
 
 /* What is heard once more is not answered, however often: only what is new may have to be. */
 TEST(test_repeated)
 {
-	struct group *g = group_new(2, 1, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, false);
 	uint8_t buf[ROOM];
 	unsigned to, heard = 0;
 
@@ -289,13 +288,12 @@ TEST(test_repeated)
 	}
 	assert_true(heard > 10);
 	test_free(g->tape);
-	group_free(g);
 }
 
 /* Neighbours tell each other the time: one that starts with a wrong clock goes by theirs. */
 TEST(test_time)
 {
-	struct group *g = group_new(3, 1, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, false);
 	const uint64_t wall = UINT64_C(1700000000) * SECOND, wrong = wall + 86400 * SECOND;
 	uint64_t time_ns;
 
@@ -327,7 +325,6 @@ TEST(test_time)
 	budget_clock(g->nodes[2].b, wrong + g->now, true, g->now);
 	assert_true(timekeeper_time(budget_timekeeper(g->nodes[2].b), g->now, &time_ns));
 	assert_true(time_ns == wrong + g->now);
-	group_free(g);
 }
 
 /* One node has been told something else of a policy. */
@@ -352,7 +349,7 @@ static void run_all_totals(struct group *g, unsigned policy, uint64_t total)
 /* Limiters with totals of 1 and 10: together they pass the lower, however that has come about. */
 TEST(test_least_total)
 {
-	struct group *g = group_new(3, 2, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(3, 2, false);
 
 	run_budget_group(g, 10 * TIMEOUT);
 	retell_node(g, 0, PREPAID, 10 * TOTAL, 0);
@@ -376,14 +373,13 @@ TEST(test_least_total)
 	assert_int_equal(budget_total(g->nodes[0].b, PREPAID), 2 * TOTAL);
 	run_all_totals(g, PREPAID, 2 * TOTAL);
 	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), TOTAL);
-	group_free(g);
 }
 
 /* What is drawn elsewhere is no part of a total: whatever that is said to be, it stays. */
 TEST(test_least_total_drawn)
 {
 	static const uint64_t totals[] = {TOTAL / 2, TOTAL, 10 * TOTAL, TOTAL};
-	struct group *g = group_new(2, 3, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 3, false);
 
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 60, g->now), 0);
@@ -398,7 +394,6 @@ TEST(test_least_total_drawn)
 		assert_int_equal(group_units_held(g, PREPAID), TOTAL);
 	}
 	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 100);
-	group_free(g);
 }
 
 static void expect_totals_of_others(struct group *g, uint64_t total)
@@ -411,7 +406,7 @@ static void expect_totals_of_others(struct group *g, uint64_t total)
 /* A limiter that is told another total, or none, says so at once, though nobody asks. */
 TEST(test_retold_at_once)
 {
-	struct group *g = group_new(3, 1, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, false);
 
 	run_budget_group(g, 10 * TIMEOUT);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, 1), 1);
@@ -423,13 +418,12 @@ TEST(test_retold_at_once)
 	expect_totals_of_others(g, TOTAL / 3);
 	assert_int_equal(budget_update(g->nodes[0].b, NULL, 0, g->now), 0);
 	expect_totals_of_others(g, TOTAL);
-	group_free(g);
 }
 
 /* Those that start with different totals learn it when they are asked, or speak. */
 TEST(test_total_after_start)
 {
-	struct group *g = group_new(2, 1, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, false);
 
 	g->policies[PREPAID].total = 10 * TOTAL;
 	restart_budget_node(g, 1, false);
@@ -443,13 +437,12 @@ TEST(test_total_after_start)
 	run_budget_group(g, 10 * TIMEOUT);
 	assert_int_equal(budget_total(g->nodes[1].b, PREPAID), TOTAL);
 	assert_int_equal(take_budget_units(g, 1, PREPAID, 1), 0);
-	group_free(g);
 }
 
 /* What is counted differs: neither believes the other, nothing moves, and then all does again. */
 TEST(test_terms_apart)
 {
-	struct group *g = group_new(2, 1, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, false);
 	uint64_t took, parts;
 
 	run_budget_group(g, 10 * TIMEOUT);
@@ -467,13 +460,12 @@ TEST(test_terms_apart)
 	retell_node(g, 1, PREPAID, TOTAL, 0);
 	run_budget_group(g, 20 * TIMEOUT);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, UINT64_MAX), TOTAL - took);
-	group_free(g);
 }
 
 /* One after the other misses the news of another total, and is asked. */
 TEST(test_terms_missed)
 {
-	struct group *g = group_new(3, 1, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, true);
 	uint64_t parts;
 
 	run_budget_group(g, 10 * TIMEOUT);
@@ -492,7 +484,6 @@ TEST(test_terms_missed)
 	parts = budget_counters(g->nodes[0].b)->parts_sent;
 	run_budget_group(g, 20 * TIMEOUT);
 	assert_int_equal(budget_counters(g->nodes[0].b)->parts_sent, parts);
-	group_free(g);
 }
 
 /* Whether a message has a part, the first, and that asks to be answered. */
@@ -522,7 +513,7 @@ static const struct message *last_posted(const struct group *g, unsigned from, u
  */
 TEST(test_asked_at_once)
 {
-	struct group *g = group_new(2, 1, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, false);
 	unsigned since;
 
 	run_budget_group(g, 10 * TIMEOUT);
@@ -556,5 +547,4 @@ TEST(test_asked_at_once)
 		assert_in_range(parts, 8, 16);
 	}
 	test_free(g->tape);
-	group_free(g);
 }

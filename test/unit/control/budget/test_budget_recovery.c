@@ -5,14 +5,17 @@
  * knowing which period it is. Nothing that was spent comes back.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/wire.h"
 #include "budget_group.h"
 
+END_POINTER(group_free, struct group *)
+
 /* A crash costs what was saved as spent ahead, and nothing that was spent comes back. */
 TEST(test_restart)
 {
-	struct group *g = group_new(4, 2, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(4, 2, true);
 	uint64_t got, more, spent;
 
 	run_budget_group(g, 4 * TIMEOUT);
@@ -30,13 +33,12 @@ TEST(test_restart)
 	assert_int_equal(group_units_held(g, PREPAID) + (int64_t)spent, TOTAL);
 	more = take_budget_units(g, 1, PREPAID, UINT64_MAX);
 	assert_in_range(got + more, TOTAL - 2 * CHUNK, TOTAL);
-	group_free(g);
 }
 
 /* A failed save is as if it had not been; the units are had later. */
 TEST(test_disk)
 {
-	struct group *g = group_new(1, 1, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(1, 1, true);
 	struct budget *b = g->nodes[0].b;
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -49,7 +51,6 @@ TEST(test_disk)
 	book_committed(budget_book(b));
 	assert_int_equal(budget_spend(b, PREPAID, 5, g->now), 0);
 	assert_true(budget_node_view(g, 0, PREPAID).spent < 50);
-	group_free(g);
 }
 
 static int keep_one(void *context, uint64_t id, const void *record, size_t len)
@@ -61,7 +62,7 @@ static int keep_one(void *context, uint64_t id, const void *record, size_t len)
 /* A round may be a part of all: each has its turn, also when others come and go meanwhile. */
 TEST(test_rounds)
 {
-	struct group *g = group_new(1, 2, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(1, 2, true);
 	struct node *node = &g->nodes[0];
 
 	assert_int_equal(budget_spend(node->b, PREPAID, 5, g->now), -EAGAIN);
@@ -76,13 +77,12 @@ TEST(test_rounds)
 	assert_int_equal(budget_spend(node->b, 0, 5, g->now), 0);
 	assert_int_equal(budget_update(node->b, g->policies, 2, g->now), 0);
 	assert_int_equal(budget_spend(node->b, PREPAID, 5, g->now), 0);
-	group_free(g);
 }
 
 /* One that knows nothing holds nothing, and has spent all; also if it crashes again before. */
 TEST(test_recovering)
 {
-	struct group *g = group_new(3, 2, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(3, 2, true);
 
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, 700), 700);
@@ -107,13 +107,12 @@ TEST(test_recovering)
 	for (unsigned i = 0; i < g->n; i++)
 		assert_int_equal(budget_period(g->nodes[i].b, PERIODIC, 8, g->now), 0);
 	assert_int_equal(take_budget_units(g, 0, PERIODIC, UINT64_MAX), TOTAL);
-	group_free(g);
 }
 
 /* A new disk knows nothing of how often the limiter was started before. */
 TEST(test_new_disk)
 {
-	struct group *g = group_new(3, 1, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, true);
 
 	for (unsigned starts = 0; starts < 3; starts++) {
 		run_budget_group(g, 4 * TIMEOUT);
@@ -128,13 +127,12 @@ TEST(test_new_disk)
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_false(budget_node_view(g, 0, PREPAID).recovering);
 	assert_in_range(take_budget_units(g, 0, PREPAID, UINT64_MAX), 1, TOTAL - 300);
-	group_free(g);
 }
 
 /* All at once, as a group without a disk: they answer each other, and nobody has anything. */
 TEST(test_all_recovering)
 {
-	struct group *g = group_new(3, 2, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(3, 2, true);
 
 	for (unsigned i = 0; i < g->n; i++) {
 		crash_budget_node(g, i);
@@ -144,13 +142,12 @@ TEST(test_all_recovering)
 	for (unsigned i = 0; i < g->n; i++)
 		assert_false(budget_node_view(g, i, PREPAID).recovering);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, 1), 0);
-	group_free(g);
 }
 
 /* A record of others' edges, or that has been altered, is refused. */
 TEST(test_records)
 {
-	struct group *g = group_new(3, 1, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, true);
 	uint8_t *total = g->nodes[0].records[PREPAID] + 17; /* behind edges and name */
 	size_t len;
 
@@ -175,7 +172,6 @@ TEST(test_records)
 	g->n_policies = 0;
 	assert_int_equal(create_budget_node(g, 0, false), 0);
 	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), TOTAL);
-	group_free(g);
 }
 
 /*
@@ -186,7 +182,7 @@ TEST(test_records)
 TEST(test_former_life)
 {
 	struct message *tape = test_calloc(TAPE, sizeof(*tape));
-	struct group *g = group_new(2, 1, false);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, false);
 	uint64_t spent[2] = {0};
 
 	g->tape = tape;
@@ -221,13 +217,12 @@ TEST(test_former_life)
 		assert_true(budget_book(g->nodes[i].b)->links[0].foreign > 0);
 	}
 	test_free(tape);
-	group_free(g);
 }
 
 /* One that has lost its memory, and with it the identity, learns it and waits for its part. */
 TEST(test_learnt_identity)
 {
-	struct group *g = group_new(3, 1, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, true);
 	struct book_identity ours = g->identity;
 
 	run_budget_group(g, 4 * TIMEOUT);
@@ -252,7 +247,6 @@ TEST(test_learnt_identity)
 	assert_int_equal(budget_book(g->nodes[0].b)->links[0].foreign, 0);
 	g->queued = 0;
 	assert_in_range(take_budget_units(g, 2, PREPAID, TOTAL / 3), TOTAL / 3, TOTAL);
-	group_free(g);
 }
 
 static void set_undated(struct group *g)
@@ -267,7 +261,7 @@ static void set_undated(struct group *g)
 /* A limiter that does not know what time it is: nothing new is held, and nothing is forgotten. */
 TEST(test_undated)
 {
-	struct group *g = group_new(2, 2, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 2, true);
 
 	set_undated(g);
 	for (unsigned i = 0; i < 2; i++)
@@ -290,7 +284,6 @@ TEST(test_undated)
 	assert_in_range(take_budget_units(g, 0, PERIODIC, UINT64_MAX), 300 - 2 * CHUNK, 303);
 	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 7, g->now), -EINVAL);
 	assert_int_equal(take_budget_units(g, 0, PERIODIC, 1), 0);
-	group_free(g);
 }
 
 /*
@@ -299,7 +292,7 @@ TEST(test_undated)
  */
 TEST(test_undated_recovering)
 {
-	struct group *g = group_new(2, 2, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 2, true);
 
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_int_equal(take_budget_units(g, 0, PERIODIC, 800), 800);
@@ -314,7 +307,6 @@ TEST(test_undated_recovering)
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_false(budget_node_view(g, 0, PERIODIC).recovering);
 	assert_in_range(take_budget_units(g, 0, PERIODIC, UINT64_MAX), 0, TOTAL - 800);
-	group_free(g);
 }
 
 /*
@@ -323,7 +315,7 @@ TEST(test_undated_recovering)
  */
 TEST(test_turns_again_recovering)
 {
-	struct group *g = group_new(2, 3, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 3, true);
 
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 8, g->now), 0);
@@ -346,13 +338,12 @@ TEST(test_turns_again_recovering)
 	assert_in_range(take_budget_units(g, 0, PERIODIC, UINT64_MAX), 1, TOTAL - TOTAL / 2);
 	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 90, g->now), 0);
 	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 0);
-	group_free(g);
 }
 
 /* What was drawn for it of that period may have been spent, too. */
 TEST(test_undated_drawn)
 {
-	struct group *g = group_new(1, 3, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(1, 3, true);
 
 	set_undated(g);
 	restart_budget_node(g, 0, true);
@@ -366,13 +357,12 @@ TEST(test_undated_drawn)
 	assert_int_equal(budget_period(g->nodes[0].b, DRAWN, 8, g->now), 0);
 	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 90, g->now), 0);
 	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 90);
-	group_free(g);
 }
 
 /* Alone there is nobody to ask: all of the period's share may have been spent. */
 TEST(test_undated_alone)
 {
-	struct group *g = group_new(1, 2, true);
+	ENDED_BY(group_free_at) struct group *g = group_new(1, 2, true);
 
 	set_undated(g);
 	restart_budget_node(g, 0, true);
@@ -382,5 +372,4 @@ TEST(test_undated_alone)
 	g->now += TIME_DOUBT_NS;
 	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 8, g->now), 0);
 	assert_int_equal(take_budget_units(g, 0, PERIODIC, UINT64_MAX), TOTAL);
-	group_free(g);
 }

@@ -5,9 +5,12 @@
  * of it, in what order limiters say what, and what an operator sees.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/wire.h"
 #include "conserve_world.h"
+
+END_POINTER(group_free, struct group *)
 
 /* Statements to one neighbour: eight messages of them. */
 #define TOLD_A_TICK (8 * ((ROOM - BOOK_HEAD) / CONSERVE_ENTRY))
@@ -63,7 +66,7 @@ TEST(test_params)
 /* Where all are neighbours, a target is met in two steps, and several givers do not give twice. */
 TEST(test_mesh)
 {
-	struct group *g = group_started(5, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(5, 1, 0);
 
 	step_conserve_times(g, 10);
 	assert_int_equal(sum_usable(g, 0), LIMIT);
@@ -75,21 +78,19 @@ TEST(test_mesh)
 	step_conserve_times(g, 4);
 	assert_true(limit_of(g, 4, 0) > LIMIT * 98 / 100);
 	assert_int_equal(sum_usable(g, 0), LIMIT);
-	group_free(g);
 }
 
 /* Two in need, three who have too much: each gets what he misses. */
 TEST(test_mesh_parts)
 {
 	static const double targets[] = {0.35, 0.45, 0.1, 0.05, 0.05};
-	struct group *g = group_started(5, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(5, 1, 0);
 
 	for (unsigned i = 0; i < 5; i++)
 		conserve_target(g->nodes[i].c, 0, targets[i] * (double)LIMIT);
 	step_conserve_times(g, 3);
 	for (unsigned i = 0; i < 5; i++)
 		assert_near(limit_of(g, i, 0), targets[i] * (double)LIMIT, LIMIT / 5.0 / 50);
-	group_free(g);
 }
 
 /* One step of three with a megabyte each; each quantity is a sum of few powers of two. */
@@ -146,7 +147,7 @@ TEST(test_grain)
 
 TEST(test_sparse)
 {
-	struct group *g = group_new(24, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_new(24, 1, 0);
 
 	g->params.overlay.degree = 4;
 	g->params.overlay.spares = 1;
@@ -157,13 +158,12 @@ TEST(test_sparse)
 	/* All miss the same, or have nothing that they could give. */
 	assert_true(limit_of(g, 7, 0) > LIMIT * 3 / 4);
 	assert_int_equal(sum_usable(g, 0), LIMIT);
-	group_free(g);
 }
 
 TEST(test_indicator)
 {
 	static const double demands[] = {100000, 200000, 300000};
-	struct group *g = group_new(3, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, 0);
 
 	g->policies[0].indicator = &gdrl_utilisation;
 	for (unsigned i = 0; i < 3; i++) {
@@ -176,14 +176,13 @@ TEST(test_indicator)
 	for (unsigned i = 0; i < 3; i++)
 		assert_near((double)limit_of(g, i, 0), demands[i] * (double)LIMIT / 600000,
 			(double)LIMIT / 50);
-	group_free(g);
 }
 
 /* By another indicator nobody is given anything before he has said what he has by that. */
 TEST(test_another_indicator)
 {
 	struct gdrl_measure m = {.demand = 100000, .dropped = -1, .packet = 1000};
-	struct group *g = group_new(2, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, 0);
 	struct conserve_policy other;
 	uint64_t limit;
 
@@ -207,13 +206,12 @@ TEST(test_another_indicator)
 		for (unsigned i = 0; i < 2; i++)
 			conserve_tick(g->nodes[i].c, g->now += TICK);
 	assert_int_equal(limit_of(g, 0, 0), limit);
-	group_free(g);
 }
 
 /* What is told to nobody before it is committed does not arrive; what failed is tried again. */
 TEST(test_committing)
 {
-	struct group *g = group_started(2, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(2, 1, 0);
 	struct conserve *giver = g->nodes[0].c, *taker = g->nodes[1].c;
 	uint64_t before;
 
@@ -243,7 +241,6 @@ TEST(test_committing)
 	deliver_conserve(g, 0);
 	assert_true(limit_of(g, 1, 0) > LIMIT * 9 / 10);
 	assert_int_equal(sum_usable(g, 0), LIMIT);
-	group_free(g);
 }
 
 /* A disk that takes only so many records in a round, and what it has got. */
@@ -264,7 +261,7 @@ static int keep_some(void *context, uint64_t id, const void *record, size_t len)
 /* A round may be a part of all: what has changed again meanwhile waits behind the others. */
 TEST(test_rounds)
 {
-	struct group *g = group_started(2, 10, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(2, 10, 0);
 	struct conserve *c = g->nodes[0].c;
 	struct slow_disk disk = {.most = 4};
 
@@ -279,13 +276,12 @@ TEST(test_rounds)
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(disk.ids[i], i + 1);
 	assert_int_equal(disk.ids[10], 1);
-	group_free(g);
 }
 
 /* Others come and go during a round: those that it was for are committed by its end, no others. */
 TEST(test_update_in_a_round)
 {
-	struct group *g = group_started(2, 10, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(2, 10, 0);
 	struct conserve *c = g->nodes[0].c;
 	struct slow_disk disk = {.most = 4};
 
@@ -303,7 +299,6 @@ TEST(test_update_in_a_round)
 	step_conserve_times(g, 5);
 	for (unsigned p = 0; p < 10; p++)
 		assert_int_equal(sum_usable(g, p), LIMIT);
-	group_free(g);
 }
 
 static int full_disk(void *context, uint64_t id, const void *record, size_t len)
@@ -314,7 +309,7 @@ static int full_disk(void *context, uint64_t id, const void *record, size_t len)
 
 TEST(test_disk)
 {
-	struct group *g = group_started(2, 2, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(2, 2, 0);
 
 	assert_int_equal(book_save(conserve_book(g->nodes[0].c), full_disk, NULL), -ENOSPC);
 	assert_true(book_unsaved(conserve_book(g->nodes[0].c)));
@@ -325,24 +320,22 @@ TEST(test_disk)
 	assert_int_equal(
 		book_save(conserve_book(g->nodes[0].c), keep_conserve_record, &g->nodes[0]),
 		-EAGAIN);
-	group_free(g);
 }
 
 /* One without neighbours has all, whatever it would promise. */
 TEST(test_alone)
 {
-	struct group *g = group_started(1, 1, 50);
+	ENDED_BY(group_free_at) struct group *g = group_started(1, 1, 50);
 
 	assert_int_equal(conserve_edges(g->nodes[0].c), 0);
 	step_conserve_times(g, 5);
 	assert_int_equal(limit_of(g, 0, 0), LIMIT);
-	group_free(g);
 }
 
 /* What an operator sees of a policy and of a neighbour that is silent. */
 TEST(test_views)
 {
-	struct group *g = group_started(2, 1, 50);
+	ENDED_BY(group_free_at) struct group *g = group_started(2, 1, 50);
 	struct conserve_view view;
 	uint64_t until;
 
@@ -362,13 +355,12 @@ TEST(test_views)
 	assert_int_equal(view.promised, promised_by(g, 0));
 	assert_int_equal(view.share, conserve_share(&g->params.overlay, 0, LIMIT));
 	assert_int_equal(view.target, view.share);
-	group_free(g);
 }
 
 /* News is told once, and again when there is more; and messages are counted at both ends. */
 TEST(test_news_and_counts)
 {
-	struct group *g = group_started(2, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(2, 1, 0);
 	uint64_t sent = 0, heard = 0;
 
 	step_conserve_times(g, 5);
@@ -390,13 +382,12 @@ TEST(test_news_and_counts)
 	}
 	assert_true(sent > 10);
 	assert_int_equal(sent, heard);
-	group_free(g);
 }
 
 /* More policies than fit into a message: all get through, and messages have their bound. */
 TEST(test_many)
 {
-	struct group *g = group_started(3, POLICIES, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(3, POLICIES, 0);
 
 	for (unsigned p = 0; p < POLICIES; p++)
 		want_limit_at(g, p, p % 3);
@@ -406,13 +397,12 @@ TEST(test_many)
 		assert_true(limit_of(g, p % 3, p) > LIMIT * 98 / 100);
 	}
 	assert_true(g->longest > ROOM - CONSERVE_ENTRY);
-	group_free(g);
 }
 
 /* At rest there is a digest a quarter of a lease, no statement, and nothing to save. */
 TEST(test_rest)
 {
-	struct group *g = group_started(3, 1, 50);
+	ENDED_BY(group_free_at) struct group *g = group_started(3, 1, 50);
 	struct conserve_counters before;
 	const struct conserve_counters *after = conserve_counters(g->nodes[0].c);
 
@@ -426,7 +416,6 @@ TEST(test_rest)
 	assert_in_range(after->messages_sent - before.messages_sent, 2 * 40, 2 * 44);
 	assert_in_range(
 		after->verdicts[LEDGER_HEARD] - before.verdicts[LEDGER_HEARD], 2 * 40, 2 * 44);
-	group_free(g);
 }
 
 /* A settled group renews leases of four ticks or more in time, also if a tick loses messages. */
@@ -698,7 +687,7 @@ TEST(test_news_first)
 
 TEST(test_bad_messages)
 {
-	struct group *g = group_started(2, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(2, 1, 0);
 	struct conserve *c = g->nodes[0].c;
 	uint8_t buf[ROOM];
 
@@ -714,13 +703,12 @@ TEST(test_bad_messages)
 	buf[0] = CONSERVE_MESSAGE + 1;
 	assert_int_equal(conserve_hear(c, 1, g->now, buf, BOOK_HEAD), -EBADMSG);
 	assert_int_equal(conserve_counters(c)->malformed, 4);
-	group_free(g);
 }
 
 /* Buckets: together no more than the burst, whatever each is of the limit. */
 TEST(test_bursts)
 {
-	struct group *g = group_started(7, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(7, 1, 0);
 
 	for (uint64_t burst = 1; burst < 100000; burst = burst * 3 + 1) {
 		uint64_t all = 0;
@@ -731,5 +719,4 @@ TEST(test_bursts)
 	}
 	assert_int_equal(conserve_burst(g->nodes[0].c, 0, 5000, LIMIT), 5000);
 	assert_int_equal(conserve_burst(g->nodes[0].c, 0, 5000, 0), 0);
-	group_free(g);
 }

@@ -5,9 +5,12 @@
  * asks for what it owes and is paid; where limits differ no more than the least is usable.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/wire.h"
 #include "conserve_world.h"
+
+END_POINTER(group_free, struct group *)
 
 /* Where an entry of a message has its flags, and what is asked for. */
 #define ENTRY_FLAGS 16
@@ -17,7 +20,7 @@
 /* Another limit: debts are paid, and nothing is missing in the end. */
 TEST(test_limits)
 {
-	struct group *g = group_started(4, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(4, 1, 0);
 	uint64_t limits[] = {LIMIT, LIMIT * 3, LIMIT / 5, LIMIT};
 
 	want_limit_at(g, 0, 2);
@@ -32,7 +35,6 @@ TEST(test_limits)
 		g->policies[0].limit = limits[k];
 		assert_int_equal(sum_usable(g, 0), limits[k]);
 	}
-	group_free(g);
 }
 
 static void tell_limit(struct group *g, unsigned i, uint64_t limit, uint64_t burst)
@@ -99,7 +101,7 @@ TEST(test_debts_of_neighbours)
  */
 TEST(test_debts_in_a_mesh)
 {
-	struct group *g = group_started(5, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(5, 1, 0);
 
 	for (unsigned i = 0; i < g->n; i++)
 		conserve_target(g->nodes[i].c, 0, i < 2 ? (double)LIMIT / 2 : 0);
@@ -116,7 +118,6 @@ TEST(test_debts_in_a_mesh)
 	}
 	for (unsigned i = 2; i < g->n; i++)
 		assert_true(conserve_view(g->nodes[i].c, 0, g->now).balance >= 0);
-	group_free(g);
 }
 
 /*
@@ -171,7 +172,7 @@ TEST(test_asks_paid)
 /* Where a debt is more than what is free, that is paid at once; the rest is promised yet. */
 TEST(test_debt_beyond_what_is_free)
 {
-	struct group *g = group_new(2, 1, 50);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, 50);
 	uint64_t free;
 
 	g->policies[0].limit = 1000000;
@@ -186,13 +187,12 @@ TEST(test_debt_beyond_what_is_free)
 	assert_in_range(free, 1, sum_debts(g) - 1);
 	conserve_tick(g->nodes[0].c, g->now);
 	assert_int_equal(conserve_view(g->nodes[0].c, 0, g->now).in_flight, free);
-	group_free(g);
 }
 
 /* A debt of one is paid. */
 TEST(test_least_debt)
 {
-	struct group *g = group_new(2, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, 0);
 
 	g->policies[0].limit = 1000;
 	for (unsigned i = 0; i < 2; i++)
@@ -208,7 +208,6 @@ TEST(test_least_debt)
 	step_conserve_times(g, 5);
 	assert_int_equal(limit_of(g, 1, 0), 988 / 2 / 100); /* and then it has its floor */
 	assert_int_equal(sum_usable(g, 0), 988);
-	group_free(g);
 }
 
 /*
@@ -348,7 +347,7 @@ TEST(test_asks_end)
 /* Two neighbours that do not ask themselves are asked for one half each. */
 TEST(test_debt_is_divided)
 {
-	struct group *g = group_new(4, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_new(4, 1, 0);
 
 	g->params.overlay.shape = OVERLAY_RING;
 	g->policies[0].limit = 1000000;
@@ -367,7 +366,6 @@ TEST(test_debt_is_divided)
 		assert_true(speak(g, 0, peer, -1).amount == half);
 		tell_limit(g, 0, e ? 900000 : 900004, 0); /* it says it again */
 	}
-	group_free(g);
 }
 
 static bool told_otherwise(const struct group *g, unsigned i, unsigned edge)
@@ -405,7 +403,7 @@ TEST(test_other_lease)
 /* All go by the least that is said, also while whoever said it is silent; debts are paid. */
 TEST(test_other_limit)
 {
-	struct group *g = group_started(3, 1, 50);
+	ENDED_BY(group_free_at) struct group *g = group_started(3, 1, 50);
 
 	want_limit_at(g, 0, 0);
 	step_conserve_times(g, 20);
@@ -434,7 +432,6 @@ TEST(test_other_limit)
 	step_conserve_times(g, 20);
 	assert_true(sum_usable(g, 0) > LIMIT - 10);
 	assert_int_equal(conserve_view(g->nodes[1].c, 0, g->now).limit, LIMIT);
-	group_free(g);
 }
 
 /* Limiter 2 is dead, and the others are told of more: not of use, whatever they do. */
@@ -486,7 +483,7 @@ TEST(test_raise_waits_for_the_dead)
  */
 TEST(test_roster_without_the_dead)
 {
-	struct group *g = raised_without_one(LIMIT * 3);
+	ENDED_BY(group_free_at) struct group *g = raised_without_one(LIMIT * 3);
 	struct book_record record = {1, g->nodes[0].record, g->nodes[0].len};
 	struct conserve_params params = g->params;
 	struct conserve *dead, *c;
@@ -515,13 +512,12 @@ TEST(test_roster_without_the_dead)
 	assert_int_equal(sum_usable(g, 0), LIMIT * 3);
 	assert_true(limit_of(g, 1, 0) > LIMIT * 3 * 9 / 10);
 	conserve_destroy(dead);
-	group_free(g);
 }
 
 /* The limits and bursts of these differ from the first, and nobody has more than the lowest. */
 TEST(test_other_limit_from_the_first)
 {
-	struct group *g = group_new(2, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, 0);
 	uint64_t all = 0;
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -535,7 +531,6 @@ TEST(test_other_limit_from_the_first)
 		all += conserve_burst(g->nodes[i].c, 0, i ? 50000 : 10000, limit_of(g, i, 0));
 	/* Half of it, and of the other half the part that is usable of the higher limit. */
 	assert_true(all <= 10000 && all > 5400);
-	group_free(g);
 }
 
 /* Where only the bursts differ, all divide the smallest, and somebody who has none says nothing. */
@@ -576,7 +571,7 @@ static uint64_t believed_by(const struct group *g, unsigned i)
 /* What else differs: nothing moves while it does, and everything when it does not. */
 TEST(test_other_terms)
 {
-	struct group *g = group_started(2, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(2, 1, 0);
 	struct conserve_policy other = {.id = 1, .limit = LIMIT, .terms = 7};
 	uint64_t believed;
 
@@ -598,13 +593,12 @@ TEST(test_other_terms)
 	step_conserve_times(g, 60);
 	assert_true(limit_of(g, 1, 0) > LIMIT * 9 / 10);
 	assert_false(told_otherwise(g, 0, 0) || told_otherwise(g, 1, 0));
-	group_free(g);
 }
 
 /* One that is gone keeps nothing: no floor, and no demand. */
 TEST(test_gone_keeps_nothing)
 {
-	struct group *g = group_started(2, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(2, 1, 0);
 
 	want_limit_at(g, 0, 0);
 	step_conserve_times(g, 5); /* or else it is forgotten */
@@ -612,13 +606,12 @@ TEST(test_gone_keeps_nothing)
 	conserve_target(g->nodes[1].c, 0, (double)LIMIT);
 	step_conserve_times(g, 5);
 	assert_int_equal(conserve_limit(g->nodes[1].c, 0, g->now, NULL), LIMIT);
-	group_free(g);
 }
 
 /* One that is gone gives what it has, and what it has given is not made again when it returns. */
 TEST(test_gone)
 {
-	struct group *g = group_started(3, 2, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(3, 2, 0);
 	struct conserve_policy other = {.id = 7, .limit = 500};
 
 	want_limit_at(g, 0, 1);
@@ -633,13 +626,12 @@ TEST(test_gone)
 	assert_int_equal(sum_usable(g, 1), LIMIT);
 	assert_int_equal(conserve_update(g->nodes[0].c, &g->policies[1], 1, g->now), 0);
 	want_limit_at(g, 0, 1);
-	group_free(g);
 }
 
 /* One that nothing was given of is forgotten; when it comes back its statements are no old ones. */
 TEST(test_back_from_nothing)
 {
-	struct group *g = group_started(2, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(2, 1, 0);
 	struct conserve_policy other = {.id = 7, .limit = 500};
 
 	step_conserve_times(g, 5);
@@ -650,12 +642,11 @@ TEST(test_back_from_nothing)
 	step_conserve_times(g, 5);
 	assert_in_range(limit_of(g, 1, 0), LIMIT * 98 / 100, LIMIT);
 	assert_int_equal(conserve_counters(g->nodes[1].c)->verdicts[LEDGER_OLD], 0);
-	group_free(g);
 }
 
 TEST(test_update_refused)
 {
-	struct group *g = group_started(2, 2, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(2, 2, 0);
 	struct conserve_policy twice[] = {{.id = 9, .limit = 5}, {.id = 9, .limit = 5}};
 	struct conserve_policy most = {.id = 1, .limit = LEDGER_MOST + 1};
 
@@ -663,5 +654,4 @@ TEST(test_update_refused)
 	assert_int_equal(conserve_update(g->nodes[0].c, &most, 1, g->now), -EINVAL);
 	step_conserve_times(g, 2);
 	assert_int_equal(sum_usable(g, 1), LIMIT);
-	group_free(g);
 }

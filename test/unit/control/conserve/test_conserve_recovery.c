@@ -6,8 +6,12 @@
  * former life of the group counts for nothing.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "conserve_world.h"
+
+END_POINTER(conserve_destroy, struct conserve *)
+END_POINTER(group_free, struct group *)
 
 /* Messages that a network remembers at most. */
 #define TAPE 2000
@@ -16,7 +20,7 @@
  * gives it back. */
 TEST(test_friend)
 {
-	struct group *g = group_started(3, 1, 50);
+	ENDED_BY(group_free_at) struct group *g = group_started(3, 1, 50);
 	uint64_t before = 0, after = 0;
 	unsigned dead = 1;
 
@@ -39,13 +43,12 @@ TEST(test_friend)
 	assert_int_equal(sum_usable(g, 0), LIMIT);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(conserve_view(g->nodes[i].c, 0, g->now).inherited, 0);
-	group_free(g);
 }
 
 /* A promise is in the way of what is to be given, and makes way. */
 TEST(test_promise_moves)
 {
-	struct group *g = group_started(4, 1, 100);
+	ENDED_BY(group_free_at) struct group *g = group_started(4, 1, 100);
 
 	step_conserve_times(g, 20);
 	assert_true(conserve_view(g->nodes[0].c, 0, g->now).free < LIMIT / 4 / 10);
@@ -53,7 +56,6 @@ TEST(test_promise_moves)
 	step_conserve_times(g, 12);
 	assert_true(limit_of(g, 3, 0) > LIMIT * 95 / 100);
 	assert_int_equal(sum_usable(g, 0), LIMIT);
-	group_free(g);
 }
 
 /* Half of what is above the floor, and made anew only when a sixteenth of the balance is apart. */
@@ -93,7 +95,7 @@ TEST(test_promise_is_made_anew)
 TEST(test_promise_makes_way_for_a_little)
 {
 	const uint64_t share = 1 << 20, little = 1 << 15;
-	struct group *g = group_new(2, 1, 100);
+	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, 100);
 
 	g->policies[0].limit = 2 * share;
 	for (unsigned i = 0; i < 2; i++)
@@ -104,7 +106,6 @@ TEST(test_promise_makes_way_for_a_little)
 	conserve_target(g->nodes[1].c, 0, (double)(share + little));
 	step_conserve_times(g, 20);
 	assert_near((double)limit_of(g, 1, 0), (double)(share + little), share / 256.0 + 1);
-	group_free(g);
 }
 
 /*
@@ -114,7 +115,7 @@ TEST(test_promise_makes_way_for_a_little)
 TEST(test_promise_in_the_way)
 {
 	const double share = 1 << 20, floor = (1 << 20) / 100;
-	struct group *g = group_new(3, 1, 50);
+	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, 50);
 	uint64_t free, granted, held;
 
 	g->policies[0].limit = UINT64_C(3) << 20;
@@ -137,7 +138,6 @@ TEST(test_promise_in_the_way)
 	held = limit_of(g, 0, 0);
 	assert_near((double)held, share / 4, share / 256 + 1);
 	assert_near((double)promised_by(g, 0), ((double)held - floor) / 2, (double)held / 16);
-	group_free(g);
 }
 
 /*
@@ -146,7 +146,7 @@ TEST(test_promise_in_the_way)
  */
 TEST(test_heir)
 {
-	struct group *g = group_started(2, 1, 50);
+	ENDED_BY(group_free_at) struct group *g = group_started(2, 1, 50);
 	struct conserve *heir = g->nodes[0].c;
 	uint8_t buf[ROOM];
 	uint64_t promised, left;
@@ -174,12 +174,11 @@ TEST(test_heir)
 	step_conserve_times(g, 10);
 	assert_int_equal(conserve_view(heir, 0, g->now).inherited, 0);
 	assert_int_equal(limit_of(g, 1, 0), LIMIT / 2);
-	group_free(g);
 }
 
 TEST(test_restart)
 {
-	struct group *g = group_started(3, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(3, 1, 0);
 	uint64_t held;
 
 	want_limit_at(g, 0, 1);
@@ -203,15 +202,14 @@ TEST(test_restart)
 	step_conserve_times(g, 5);
 	assert_int_equal(sum_usable(g, 0), LIMIT);
 	assert_false(conserve_view(g->nodes[1].c, 0, g->now).recovering);
-	group_free(g);
 }
 
 TEST(test_other_edges)
 {
-	struct group *g = group_started(3, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(3, 1, 0);
 	struct book_record record = {1, g->nodes[0].record, 0};
 	struct conserve_params params = g->params;
-	struct conserve *c;
+	ENDED_BY(conserve_destroy_at) struct conserve *c;
 
 	step_conserve_times(g, 3);
 	record.len = g->nodes[0].len;
@@ -225,8 +223,6 @@ TEST(test_other_edges)
 	assert_int_equal(conserve_create(&params, g->now, &c), -EINVAL);
 	g->nodes[0].record[20] ^= 1;
 	assert_int_equal(conserve_create(&params, g->now, &c), 0);
-	conserve_destroy(c);
-	group_free(g);
 }
 
 /*
@@ -236,7 +232,7 @@ TEST(test_other_edges)
  */
 TEST(test_recovering_again)
 {
-	struct group *g = group_started(3, 2, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(3, 2, 0);
 
 	want_limit_at(g, 0, 1);
 	step_conserve_times(g, 5); /* what the first ones have goes to the second */
@@ -260,7 +256,6 @@ TEST(test_recovering_again)
 	step_conserve_times(g, 20);
 	assert_false(conserve_view(g->nodes[0].c, 0, g->now).recovering);
 	assert_int_equal(sum_usable(g, 0), LIMIT);
-	group_free(g);
 }
 
 /* All that is said in the group, by a network that forgets nothing. */
@@ -356,7 +351,7 @@ TEST(test_former_life)
 /* One that never heard of the new life goes on with the old one: nothing moves, and both know. */
 TEST(test_left_behind)
 {
-	struct group *g = group_started(3, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(3, 1, 0);
 	const struct book *behind, *other;
 
 	g->params.identity.low++;
@@ -380,7 +375,6 @@ TEST(test_left_behind)
 	assert_int_equal(behind->links[0].says.low, g->params.identity.low);
 	assert_true(other->links[book_edge(other, 2)].foreign > 0);
 	assert_int_equal(other->links[book_edge(other, 1)].foreign, 0);
-	group_free(g);
 }
 
 /*
@@ -431,7 +425,7 @@ TEST(test_learnt_identity)
 /* With neighbours that know it one that has lost its memory comes back to its part of the limit. */
 TEST(test_recovering_without_identity)
 {
-	struct group *g = group_started(3, 1, 0);
+	ENDED_BY(group_free_at) struct group *g = group_started(3, 1, 0);
 	struct conserve_params params = g->params;
 
 	want_limit_at(g, 0, 2);
@@ -463,7 +457,6 @@ TEST(test_recovering_without_identity)
 	assert_in_range(limit_of(g, 2, 0), LIMIT / 2, LIMIT);
 	assert_int_equal(conserve_book(g->nodes[2].c)->identity.low, 1);
 	assert_int_equal(conserve_book(g->nodes[0].c)->links[0].foreign, 0);
-	group_free(g);
 }
 
 /* Old statements, however many, do not keep a neighbour alive that is dead. */
@@ -515,7 +508,7 @@ static void restart_without_record(struct group *g)
  */
 static void check_forgotten(void (*forget)(struct group *g), unsigned late)
 {
-	struct group *g = group_new(3, 2, 50);
+	ENDED_BY(group_free_at) struct group *g = group_new(3, 2, 50);
 
 	g->params.word = 1;
 	g->params.proof_ns = 5 * TICK;
@@ -535,7 +528,6 @@ static void check_forgotten(void (*forget)(struct group *g), unsigned late)
 	}
 	assert_int_equal(conserve_book(g->nodes[0].c)->closures, 0);
 	assert_int_equal(sum_usable(g, 1), LIMIT);
-	group_free(g);
 }
 
 TEST(test_forgotten)

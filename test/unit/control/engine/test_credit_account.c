@@ -6,6 +6,7 @@
  * what nobody uses is given back.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "allocate/allocate.h"
 #include "base/prng.h"
@@ -174,7 +175,7 @@ TEST(test_rate_is_of_packets)
 /* With a disk nothing is there before it has been kept, and then it is there at once. */
 TEST(test_waits_for_the_disk)
 {
-	struct world w;
+	ENDED_BY(world_close) struct world w;
 
 	world_open(&w, PERIOD_NONE, true);
 	assert_true(look(&w).asked);
@@ -186,7 +187,6 @@ TEST(test_waits_for_the_disk)
 	assert_true(credit_account_retry(&w.account, &w.owner, w.now_ns));
 	assert_true(credit_left(&w.credit) >= CHUNK);
 	assert_false(credit_account_retry(&w.account, &w.owner, w.now_ns));
-	world_close(&w);
 }
 
 /*
@@ -195,7 +195,7 @@ TEST(test_waits_for_the_disk)
  */
 TEST(test_asks_anew)
 {
-	struct world w;
+	ENDED_BY(world_close) struct world w;
 
 	world_open(&w, PERIOD_NONE, true);
 	for (unsigned i = 0; i < SECOND_NS / CREDIT_LOOK_NS; i++)
@@ -204,13 +204,12 @@ TEST(test_asks_anew)
 	commit(&w);
 	credit_account_retry(&w.account, &w.owner, w.now_ns);
 	assert_true(credit_left(&w.credit) >= CHUNK);
-	world_close(&w);
 }
 
 TEST(test_period_turns)
 {
 	struct credit_news news;
-	struct world w;
+	ENDED_BY(world_close) struct world w;
 	uint64_t left;
 
 	world_open(&w, PERIOD_FIXED, false);
@@ -227,13 +226,12 @@ TEST(test_period_turns)
 	/* A wall clock that is set back begins nothing. */
 	w.now_ns -= PERIOD * SECOND_NS;
 	assert_false(look(&w).turned);
-	world_close(&w);
 }
 
 /* What lies there for nobody goes back, where most of what is here is in hand. */
 TEST(test_parks)
 {
-	struct world w;
+	ENDED_BY(world_close) struct world w;
 
 	world_open(&w, PERIOD_NONE, false);
 	use_up(&w, 20, 2000);
@@ -259,14 +257,13 @@ TEST(test_parks)
 	look(&w);
 	assert_false(w.account.parked);
 	assert_true(credit_left(&w.credit) >= PACKET);
-	world_close(&w);
 }
 
 /* All workers together may hold a 65536th of the total; another total has another quantum. */
 TEST(test_quantum)
 {
 	struct limit_profile profile = {0};
-	struct world w;
+	ENDED_BY(world_close) struct world w;
 
 	world_open(&w, PERIOD_NONE, false);
 	credit_account_join(&w.account, &profile);
@@ -280,7 +277,6 @@ TEST(test_quantum)
 	w.policy.count = COUNT_PACKETS;
 	look(&w);
 	assert_int_equal(w.account.quantum, 64);
-	world_close(&w);
 }
 
 /* What lies ready for who begins: what all workers may hold, some packets, or a chunk. */
@@ -317,7 +313,7 @@ TEST(test_least)
 TEST(test_states_begin_empty)
 {
 	const unsigned n_slots = 3;
-	struct credit_states states;
+	ENDED_BY(credit_states_free) struct credit_states states;
 	struct engine engine = {0};
 
 	assert_int_equal(credit_states_alloc(&states, &engine, n_slots), 0);
@@ -326,7 +322,6 @@ TEST(test_states_begin_empty)
 		assert_int_equal(credit_wanted(&states.credits[i]), 0);
 		assert_null(states.accounts[i].credit);
 	}
-	credit_states_free(&states);
 }
 
 /* A limiter of so many totals, each larger than the one before. */

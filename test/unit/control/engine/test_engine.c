@@ -4,6 +4,7 @@
  * One limit over several workers, which are states of the engine's own; and what it tells a driver.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "allocate/allocate.h"
 #include "engine/counts.h"
@@ -115,21 +116,20 @@ TEST(test_one_limit)
 /* With the burst spent, or held, a policy begins with nothing. */
 TEST(test_begins)
 {
-	struct world w;
+	ENDED_BY(world_close) struct world w;
 
 	world_open(&w, WORKERS, METER_TOKEN_BUCKET);
 	assert_int_equal(engine_begin(&w.engine, &w.limit, 0, 0, true), 0);
 	for (unsigned i = 0; i < WORKERS; i++)
 		assert_false(engine_passes(&w, i, 0));
 	assert_near(offer_packets(&w, 0, 10), 10 * RATE, WORKERS * BYTES);
-	world_close(&w);
 }
 
 /* What passed and what did not is all that came, and news once. */
 TEST(test_totals)
 {
 	struct policy_totals totals;
-	struct world w;
+	ENDED_BY(world_close) struct world w;
 	uint64_t passed;
 
 	world_open(&w, WORKERS, METER_TOKEN_BUCKET);
@@ -140,14 +140,13 @@ TEST(test_totals)
 	assert_int_equal(totals.dropped_bytes, 10 * RATE - passed);
 	assert_false(engine_totals(&w.engine, 0, &totals));
 	assert_int_equal(engine_waiting(&w.engine, 0).packets, 0);
-	world_close(&w);
 }
 
 /* The worker that has all the demand has all but the floor of what is divided, and that is news. */
 TEST(test_measures)
 {
 	struct limiter_sample sample;
-	struct world w;
+	ENDED_BY(world_close) struct world w;
 
 	world_open(&w, 2, METER_GCRA);
 	for (unsigned i = 0; i < 1000; i++)
@@ -161,7 +160,6 @@ TEST(test_measures)
 	w.engine.slots[0].sampling.shift = 3;
 	assert_int_equal(engine_enforce(&w.engine, &w.limit, SECOND), 0);
 	assert_int_equal(police_shift(&w.engine.workers[1].states[0]), 3);
-	world_close(&w);
 }
 
 /* What each worker has sampled of flows is in the measurement, in the worker's own place. */
@@ -170,7 +168,7 @@ TEST(test_measures_flows)
 	const struct packet packet = {.family = PACKET_IPV4, .proto = 17};
 	struct limiter_sample sample;
 	unsigned seen = 0;
-	struct world w;
+	ENDED_BY(world_close) struct world w;
 
 	world_open(&w, 2, METER_GCRA);
 	for (unsigned i = 0; i < 2000; i++) {
@@ -196,7 +194,6 @@ TEST(test_measures_flows)
 	/* One worker has nothing to divide, and that is no news. */
 	world_open(&w, 1, METER_TOKEN_BUCKET);
 	assert_false(engine_measure(&w.engine, 0, &w.policy, SECOND, &sample));
-	world_close(&w);
 }
 
 /* The second packet waits for its tokens, and all who wait are counted as such until they leave. */
@@ -206,7 +203,7 @@ TEST(test_waits)
 	const struct packet packet = {.family = PACKET_IPV4, .proto = 17};
 	struct shape_packet packets[3], *out[3];
 	struct policy_totals totals;
-	struct world w;
+	ENDED_BY(world_close) struct world w;
 
 	world_make(&w, METER_TOKEN_BUCKET);
 	w.policy.action = ACTION_SHAPE;
@@ -236,7 +233,6 @@ TEST(test_waits)
 	engine_totals(&w.engine, 0, &totals);
 	assert_int_equal(totals.passed_packets, 3);
 	assert_int_equal(engine_waiting(&w.engine, 0).packets, 0);
-	world_close(&w);
 }
 
 static enum shape_verdict arrive_at(struct world *w, struct shape_packet *packet, uint64_t now)
@@ -426,11 +422,10 @@ TEST(test_driver)
 /* A rate that no meter can express leaves the old one in force. */
 TEST(test_out_of_range)
 {
-	struct world w;
+	ENDED_BY(world_close) struct world w;
 
 	world_open(&w, WORKERS, METER_TOKEN_BUCKET);
 	w.limit.view.local_limit = 1e15;
 	assert_int_equal(engine_enforce(&w.engine, &w.limit, 0), -ERANGE);
 	assert_near(offer_packets(&w, 0, 10), 10 * RATE + BURST, WORKERS * BYTES);
-	world_close(&w);
 }

@@ -5,6 +5,7 @@
  * engine keeps itself; and what the brain is told of such policies.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "allocate/allocate.h"
 #include "engine/counts.h"
@@ -112,7 +113,7 @@ TEST(test_what_the_brain_is_told)
 		[PAGE] = {.child = true, .parent = LINK, .below = YEAR},
 		[MAIL] = {.child = true, .waits = true, .parent = LINK, .below = LINK},
 	};
-	struct limiter_policy *limits;
+	ENDED_BY(free_at) struct limiter_policy *limits;
 	struct policy policies[SLOTS];
 
 	make_policies(policies);
@@ -129,7 +130,6 @@ TEST(test_what_the_brain_is_told)
 		assert_int_equal(limits[i].below, below);
 		assert_int_equal(limits[i].guaranteed_bps, rows[i].guaranteed);
 	}
-	free(limits);
 }
 
 static void open_world(struct below_world *w, unsigned workers)

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include "check.h"
+#include "scope.h"
 
 #include <sodium.h>
 
@@ -434,7 +435,7 @@ TEST(test_sums_heal)
 /* Random, small changes too arrive in the end, by the refresh. */
 TEST(test_small_changes_arrive)
 {
-	struct group group;
+	ENDED_BY(group_stop) struct group group;
 
 	group_start(&group, 2, 40);
 	for (unsigned p = 0; p < 40; p++)
@@ -445,7 +446,6 @@ TEST(test_small_changes_arrive)
 	tick_gossip_times(&group, 40 / 8 + 1, always_arrives, NULL);
 	for (unsigned p = 0; p < 40; p++)
 		assert_near(gossip_sum(group.g[1], p).demand, 1001, 1e-3);
-	group_stop(&group);
 }
 
 /* What a datagram says: own records, and of whom else how many. */
@@ -494,7 +494,7 @@ TEST(test_nothing_changes)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	unsigned to, at = N_MAX;
-	struct group group;
+	ENDED_BY(group_stop) struct group group;
 	size_t len;
 
 	start_plain_group(&group, 6, 2);
@@ -519,7 +519,6 @@ TEST(test_nothing_changes)
 			}
 		}
 	}
-	group_stop(&group);
 }
 
 /* News of another is passed on for the three rounds in which a rumour spreads to six, and ends. */
@@ -527,7 +526,7 @@ TEST(test_news_is_relayed)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	unsigned to, relayed = 0;
-	struct group group;
+	ENDED_BY(group_stop) struct group group;
 	size_t len;
 
 	start_plain_group(&group, 6, 1);
@@ -550,12 +549,11 @@ TEST(test_news_is_relayed)
 	}
 	assert_int_equal(relayed, 3 * group.branching);
 	assert_near(gossip_sum(group.g[0], 0).weight, 9, 1e-6);
-	group_stop(&group);
 }
 
 TEST(test_never_above_the_mtu)
 {
-	struct group group;
+	ENDED_BY(group_stop) struct group group;
 	uint8_t buf[DATAGRAM_MAX];
 	unsigned to, records = 0;
 	size_t len;
@@ -580,7 +578,6 @@ TEST(test_never_above_the_mtu)
 		tick_gossip_group(&group, always_arrives, NULL);
 	for (unsigned p = 0; p < 64; p++)
 		assert_near(gossip_sum(group.g[3], p).weight, 7 * 60, 1e-3);
-	group_stop(&group);
 }
 
 /* A round is each of the others once, in an order that is drawn anew; it ends with a tick. */
@@ -625,7 +622,7 @@ static bool never_arrives(void *context, unsigned from, unsigned to)
 
 TEST(test_silence_both_ways)
 {
-	struct group group;
+	ENDED_BY(group_stop) struct group group;
 
 	group_start(&group, 2, 1);
 	gossip_set(group.g[0], 0, 1, 3);
@@ -642,13 +639,12 @@ TEST(test_silence_both_ways)
 	tick_gossip_times(&group, 4, always_arrives, NULL);
 	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
 	assert_near(gossip_sum(group.g[0], 0).weight, 7, 1e-6);
-	group_stop(&group);
 }
 
 /* The one that still hears must know that it is not heard. */
 TEST(test_silence_one_way)
 {
-	struct group group;
+	ENDED_BY(group_stop) struct group group;
 
 	group_start(&group, 2, 1);
 	gossip_set(group.g[0], 0, 1, 3);
@@ -660,7 +656,6 @@ TEST(test_silence_one_way)
 	tick_gossip_times(&group, 4, always_arrives, NULL);
 	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
 	assert_int_equal(gossip_sum(group.g[1], 0).lost, 0);
-	group_stop(&group);
 }
 
 static bool all_but_one_path(void *context, unsigned from, unsigned to)
@@ -671,7 +666,7 @@ static bool all_but_one_path(void *context, unsigned from, unsigned to)
 /* In a larger group others carry the ticks of one whose own datagrams do not arrive. */
 TEST(test_hearsay_of_one_cut_off)
 {
-	struct group group;
+	ENDED_BY(group_stop) struct group group;
 
 	group_start(&group, 10, 1);
 	for (unsigned i = 0; i < 10; i++)
@@ -682,12 +677,11 @@ TEST(test_hearsay_of_one_cut_off)
 	/* The one hears that it is heard, if not directly; the other never does. */
 	assert_true(gossip_peer(group.g[0], 1)->alive);
 	assert_false(gossip_peer(group.g[1], 0)->alive);
-	group_stop(&group);
 }
 
 TEST(test_restart)
 {
-	struct group group;
+	ENDED_BY(group_stop) struct group group;
 
 	group_start(&group, 3, 1);
 	for (unsigned i = 0; i < 3; i++)
@@ -706,7 +700,6 @@ TEST(test_restart)
 	tick_gossip_times(&group, 4, always_arrives, NULL);
 	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
 	assert_near(gossip_sum(group.g[0], 0).weight, 32, 1e-6);
-	group_stop(&group);
 }
 
 /* The next datagram from one to the other, not delivered. */
@@ -729,7 +722,7 @@ static size_t capture_datagram(struct group *group, unsigned from, unsigned to, 
 TEST(test_each_verdict)
 {
 	uint8_t good[DATAGRAM_MAX], buf[DATAGRAM_MAX];
-	struct group group;
+	ENDED_BY(group_stop) struct group group;
 	struct gossip *g;
 	size_t len;
 
@@ -790,14 +783,13 @@ TEST(test_each_verdict)
 	assert_int_equal(count_verdicts(g, GOSSIP_NO_KEY), 1);
 	assert_int_equal(count_verdicts(group.g[2], GOSSIP_FORGED), 1);
 	assert_int_equal(count_verdicts(group.g[0], GOSSIP_SELF), 1);
-	group_stop(&group);
 }
 
 /* One that reads formats newer than ours is spoken to in ours. */
 TEST(test_newer_formats)
 {
 	uint8_t buf[DATAGRAM_MAX];
-	struct group group;
+	ENDED_BY(group_stop) struct group group;
 	size_t len;
 
 	start_plain_group(&group, 2, 1);
@@ -808,7 +800,6 @@ TEST(test_newer_formats)
 	assert_int_equal(gossip_peer(group.g[1], 0)->speaks.version, DATAGRAM_VERSION);
 	capture_datagram(&group, 1, 0, buf);
 	assert_int_equal(buf[0], DATAGRAM_VERSION);
-	group_stop(&group);
 }
 
 /* A datagram of limiter 0, of that start, which echoes that tick of limiter 1's. */
@@ -831,7 +822,7 @@ static enum gossip_verdict send_echo(
 /* A start is proven by an echo within the timeout, of a tick that none before has echoed. */
 TEST(test_proof)
 {
-	struct group group;
+	ENDED_BY(group_stop) struct group group;
 
 	start_plain_group(&group, 2, 1);
 	for (unsigned t = 0; t < 30; t++)
@@ -844,7 +835,6 @@ TEST(test_proof)
 	assert_int_equal(send_echo(&group, 8, 1, 31 - TIMEOUT / TICK), GOSSIP_UNPROVEN);
 	assert_int_equal(send_echo(&group, 8, 1, 32 - TIMEOUT / TICK), GOSSIP_ACCEPTED);
 	assert_int_equal(send_echo(&group, 7, 2, 30), GOSSIP_REPLAY); /* it is over */
-	group_stop(&group);
 }
 
 /* Each has told the other which start it is, by messages alone. */
@@ -866,7 +856,7 @@ static void prove_epochs(struct group *group, struct gossip *a, unsigned at_a, s
 TEST(test_messages)
 {
 	uint8_t buf[1200], sent[1200];
-	struct group group;
+	ENDED_BY(group_stop) struct group group;
 
 	group_start(&group, 3, 1);
 	for (int sealed = 0; sealed < 2; sealed++) {
@@ -903,7 +893,6 @@ TEST(test_messages)
 		end_gossip_and_keys(from);
 		end_gossip_and_keys(to);
 	}
-	group_stop(&group);
 }
 
 /* Nothing of a body that makes no sense is taken, and floats that are no rates make none. */
@@ -955,7 +944,7 @@ TEST(test_malformed)
 TEST(test_wrong_key_and_no_key)
 {
 	uint8_t buf[DATAGRAM_MAX];
-	struct group group;
+	ENDED_BY(group_stop) struct group group;
 	size_t len;
 
 	group_start(&group, 2, 1);
@@ -982,7 +971,6 @@ TEST(test_wrong_key_and_no_key)
 	assert_int_equal(gossip_receive(group.g[2], group.now, buf, len), GOSSIP_MISSENT);
 	len = gossip_seal_message(group.g[0], buf, 0, 1);
 	assert_int_equal(gossip_receive(group.g[2], group.now, buf, len), GOSSIP_MISSENT);
-	group_stop(&group);
 }
 
 /*
@@ -994,7 +982,7 @@ TEST(test_recorded_datagrams)
 	enum { RECORDED = 40 };
 	static uint8_t tape[RECORDED][DATAGRAM_MAX];
 	size_t len[RECORDED];
-	struct group group;
+	ENDED_BY(group_stop) struct group group;
 
 	group_start(&group, 2, 1);
 	gossip_set(group.g[0], 0, 1, 5);
@@ -1036,7 +1024,6 @@ TEST(test_recorded_datagrams)
 	}
 	assert_near(gossip_sum(group.g[1], 0).weight, 9, 1e-6);
 	assert_int_equal(gossip_sum(group.g[1], 0).lost, 0);
-	group_stop(&group);
 }
 
 static bool not_from_0_to_1(void *context, unsigned from, unsigned to)
@@ -1053,7 +1040,7 @@ TEST(test_recorded_for_an_earlier_start)
 	enum { RECORDED = 30 };
 	static uint8_t tape[RECORDED][DATAGRAM_MAX];
 	size_t len[RECORDED];
-	struct group group;
+	ENDED_BY(group_stop) struct group group;
 	uint8_t buf[DATAGRAM_MAX];
 
 	group_start(&group, 8, 1);
@@ -1081,7 +1068,6 @@ TEST(test_recorded_for_an_earlier_start)
 		memcpy(buf, tape[i], len[i]);
 		assert_int_equal(gossip_receive(group.g[1], group.now, buf, len[i]), GOSSIP_REPLAY);
 	}
-	group_stop(&group);
 }
 
 /* A list of counters and what a window of REPLAY_WINDOW says of each. */
@@ -1135,7 +1121,7 @@ TEST(test_replay_window)
 
 TEST(test_unknown_policies_are_counted)
 {
-	struct group group;
+	ENDED_BY(group_stop) struct group group;
 
 	group_start(&group, 2, 2);
 	group.n_policies = 1;
@@ -1148,7 +1134,6 @@ TEST(test_unknown_policies_are_counted)
 	assert_true(gossip_counters(group.g[1])->unknown_policy > 0);
 	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
 	assert_int_equal(gossip_sum(group.g[0], 1).lost, 1); /* the peer does not limit it */
-	group_stop(&group);
 }
 
 TEST(test_refused_parameters)

@@ -4,6 +4,7 @@
  * Gossip of thousands of policies: more than a datagram holds, and than a peer's turn does.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <sodium.h>
 
@@ -72,6 +73,8 @@ static void pair_free(struct pair *p)
 	free(p);
 }
 
+END_POINTER(pair_free, struct pair *)
+
 static void tick_gossip_pair(struct pair *p)
 {
 	p->now += TICK;
@@ -121,7 +124,7 @@ static void meet_gossip_pair(struct pair *p)
 
 TEST(test_all_are_told)
 {
-	struct pair *p = pair_create(MANY, MANY);
+	ENDED_BY(pair_free_at) struct pair *p = pair_create(MANY, MANY);
 
 	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
@@ -133,13 +136,12 @@ TEST(test_all_are_told)
 	gossip_set(p->g[0], 1234, 5e6, 3);
 	tick_gossip_pair(p);
 	assert_near(gossip_sum(p->g[1], 1234).demand, 5e6, 1);
-	pair_free(p);
 }
 
 /* Each is said twice, so that a datagram lost in ten leaves one in a hundred for later. */
 TEST(test_told_twice)
 {
-	struct pair *p = pair_create(MANY, MANY);
+	ENDED_BY(pair_free_at) struct pair *p = pair_create(MANY, MANY);
 	unsigned after;
 
 	meet_gossip_pair(p);
@@ -153,7 +155,6 @@ TEST(test_told_twice)
 	for (int t = 0; t < 512; t++)
 		tick_gossip_pair(p);
 	assert_int_equal(count_known_policies(p, 0, 1e6), MANY);
-	pair_free(p);
 }
 
 /* A small change waits for its turn to be refreshed, but comes, in 256 at the most. */
@@ -183,7 +184,7 @@ TEST(test_refresh)
 /* A peer that comes back, or has not been heard for long, is told all at once. */
 TEST(test_comes_back)
 {
-	struct pair *p = pair_create(MANY, MANY);
+	ENDED_BY(pair_free_at) struct pair *p = pair_create(MANY, MANY);
 
 	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
@@ -205,13 +206,12 @@ TEST(test_comes_back)
 	for (int t = 0; t < 5 + TURNS_FOR_ALL; t++)
 		tick_gossip_pair(p);
 	assert_int_equal(count_known_policies(p, 0, 2e6), MANY);
-	pair_free(p);
 }
 
 /* A peer that is given policies later has let go what was said of them, and is told again. */
 TEST(test_added_later)
 {
-	struct pair *p = pair_create(MANY, 10);
+	ENDED_BY(pair_free_at) struct pair *p = pair_create(MANY, 10);
 	unsigned from[MANY];
 
 	meet_gossip_pair(p);
@@ -230,13 +230,12 @@ TEST(test_added_later)
 	for (int t = 0; t < 2 * TURNS_FOR_ALL; t++)
 		tick_gossip_pair(p);
 	assert_int_equal(count_known_policies(p, 0, 1e6), MANY);
-	pair_free(p);
 }
 
 /* What is still to be told when the policies change is told under the new indices. */
 TEST(test_changed_while_told)
 {
-	struct pair *p = pair_create(MANY, MANY);
+	ENDED_BY(pair_free_at) struct pair *p = pair_create(MANY, MANY);
 	unsigned from[MANY];
 	uint64_t ids[MANY];
 
@@ -252,13 +251,12 @@ TEST(test_changed_while_told)
 	for (int t = 0; t < 2 * TURNS_FOR_ALL; t++)
 		tick_gossip_pair(p);
 	assert_int_equal(count_known_policies(p, 0, 1e6), MANY);
-	pair_free(p);
 }
 
 /* Nothing of an update that is refused stays. */
 TEST(test_refused)
 {
-	struct pair *p = pair_create(20, 20);
+	ENDED_BY(pair_free_at) struct pair *p = pair_create(20, 20);
 	unsigned from[3] = {0, 1, 2};
 	uint64_t ids[3] = {p->ids[0], p->ids[2], p->ids[1]};
 
@@ -276,13 +274,12 @@ TEST(test_refused)
 	set_all(p, 0, 2e6);
 	tick_gossip_pair(p);
 	assert_int_equal(count_known_policies(p, 0, 2e6), 20);
-	pair_free(p);
 }
 
 /* News is told once, of those of which there is any. */
 TEST(test_news)
 {
-	struct pair *p = pair_create(200, 200);
+	ENDED_BY(pair_free_at) struct pair *p = pair_create(200, 200);
 
 	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
@@ -302,7 +299,6 @@ TEST(test_news)
 	assert_int_equal(gossip_next_news(p->g[1], 64), 64);
 	assert_int_equal(gossip_next_news(p->g[1], 0), 199);
 	assert_int_equal(gossip_next_news(p->g[1], 0), 200);
-	pair_free(p);
 }
 
 static void expect_all_news(struct gossip *g, unsigned n)
@@ -340,7 +336,7 @@ TEST(test_all_news)
 /* A reload keeps what was not yet told, under the new indices, and adds nothing to it. */
 TEST(test_news_kept)
 {
-	struct pair *p = pair_create(200, 200);
+	ENDED_BY(pair_free_at) struct pair *p = pair_create(200, 200);
 	unsigned from[200];
 	uint64_t ids[200];
 
@@ -362,7 +358,6 @@ TEST(test_news_kept)
 	assert_int_equal(gossip_next_news(p->g[1], 1), 135);
 	assert_int_equal(gossip_next_news(p->g[1], 136), 136);
 	assert_int_equal(gossip_next_news(p->g[1], 0), 200);
-	pair_free(p);
 }
 
 int main(void)

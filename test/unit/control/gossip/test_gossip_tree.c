@@ -5,12 +5,15 @@
  * powers of two apart, or whole numbers, so that floats add them up exactly.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <sodium.h>
 
 #include "gossip/tree_shape.h"
 #include "gossip/tree_table.h"
 #include "gossip_world.h"
+
+END_POINTER(world_destroy, struct world *)
 
 #define TICK      (50 * MS)
 #define TIMEOUT   (1000 * MS)
@@ -201,7 +204,7 @@ TEST(test_sums_heal)
 TEST(test_news_is_quick)
 {
 	struct world_params params = usual;
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 
 	params.n = 200;
 	begin_tree_world(&w, &params);
@@ -210,7 +213,6 @@ TEST(test_news_is_quick)
 		world_run(&w, tree_crossing_time(&w) + TICK);
 		expect_right(&w);
 	}
-	world_destroy(&w);
 }
 
 /* A change of 0.6 % of the total each tick is said each tick; one of 0.4 % rides on heartbeats. */
@@ -279,7 +281,7 @@ static bool cut_all(const struct world *w, unsigned from, unsigned to)
 TEST(test_lost_record_is_said_again)
 {
 	struct world_params params = usual;
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 
 	params.n = 2;
 	params.n_policies = 100;
@@ -293,7 +295,6 @@ TEST(test_lost_record_is_said_again)
 		world_run(&w, HEARTBEAT + TICK + DELAY);
 		expect_right(&w);
 	}
-	world_destroy(&w);
 }
 
 /* The next datagram of one of two limiters, not delivered. */
@@ -316,7 +317,7 @@ TEST(test_overtaken)
 	uint8_t early[DATAGRAM_MAX], late[DATAGRAM_MAX];
 	struct world_params params = usual;
 	size_t early_len, late_len;
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 
 	params.n = 2;
 	begin_tree_world(&w, &params);
@@ -330,7 +331,6 @@ TEST(test_overtaken)
 	assert_int_equal(
 		gossip_receive(w.nodes[1].gossip, w.now_ns, early, early_len), GOSSIP_ACCEPTED);
 	assert_near(gossip_sum(w.nodes[1].gossip, 0).weight, 200, 1e-3);
-	world_destroy(&w);
 }
 
 /* What one said before its restart is void with the first word of its new life. */
@@ -338,7 +338,7 @@ TEST(test_restart_voids_at_once)
 {
 	struct world_params params = usual;
 	const struct peer *peer;
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 
 	params.n = 2;
 	params.n_policies = 40;
@@ -351,7 +351,6 @@ TEST(test_restart_voids_at_once)
 	} while (peer && peer->restarts == 0);
 	for (unsigned p = 0; p < 40; p++)
 		assert_int_equal(gossip_sum(w.nodes[0].gossip, p).lost, 1);
-	world_destroy(&w);
 }
 
 static bool cut_one_way(const struct world *w, unsigned from, unsigned to)
@@ -389,7 +388,7 @@ static void begin_move(struct move *m)
 TEST(test_lost_leave)
 {
 	struct move m;
-	struct world *w = &m.world;
+	ENDED_BY(world_destroy_at) struct world *w = &m.world;
 
 	begin_move(&m);
 	w->cut = cut_one_way;
@@ -403,14 +402,13 @@ TEST(test_lost_leave)
 	world_run(w, HEARTBEAT + tree_crossing_time(w));
 	assert_false(counted_twice(w));
 	expect_right(w);
-	world_destroy(w);
 }
 
 /* A parent that was left is not missed, also if it never answers to the leave. */
 TEST(test_left_for_good)
 {
 	struct move m;
-	struct world *w = &m.world;
+	ENDED_BY(world_destroy_at) struct world *w = &m.world;
 	struct gossip *child;
 
 	begin_move(&m);
@@ -422,13 +420,12 @@ TEST(test_left_for_good)
 		world_run(w, TICK);
 		assert_int_equal(gossip_silent(child), 0);
 	}
-	world_destroy(w);
 }
 
 /* A leaf falls silent: counted until just before the timeout, by nobody in the stated time. */
 TEST(test_silence)
 {
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 	unsigned leaf, parent;
 
 	begin_tree_world(&w, &usual);
@@ -446,14 +443,13 @@ TEST(test_silence)
 	world_set(&w, leaf, 0, 5);
 	world_run(&w, 1000 * MS + tree_crossing_time(&w));
 	expect_right(&w);
-	world_destroy(&w);
 }
 
 /* A peer that has restarted and says nothing of a policy yet does not count for it. */
 TEST(test_restart_without_a_policy)
 {
 	static const unsigned positions[] = {0, 1, 5, 39};
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 
 	begin_tree_world(&w, &usual);
 	for (size_t k = 0; k < COUNT(positions); k++) {
@@ -474,7 +470,6 @@ TEST(test_restart_without_a_policy)
 		world_run(&w, tree_crossing_time(&w) + 2 * HEARTBEAT);
 		expect_right(&w);
 	}
-	world_destroy(&w);
 }
 
 /* Some die at once; the others know each other's sums again in the stated time; all come back. */
@@ -615,7 +610,7 @@ TEST(test_partitions)
 /* Everybody alone: nobody counts, and all come back. */
 TEST(test_isolation)
 {
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 
 	begin_tree_world(&w, &usual);
 	for (unsigned i = 0; i < w.params.n; i++)
@@ -628,7 +623,6 @@ TEST(test_isolation)
 	}
 	world_run(&w, tree_repair_time(&w, TREE_HUBS));
 	expect_right(&w);
-	world_destroy(&w);
 }
 
 /* A path cut in one direction is no link; the child finds another parent, where there is one. */
@@ -675,7 +669,7 @@ TEST(test_one_way_cuts)
 TEST(test_crowd)
 {
 	struct world_params params = usual;
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 	struct gossip *hub;
 	struct watch watch = {0};
 	unsigned n_watched = 0;
@@ -703,14 +697,13 @@ TEST(test_crowd)
 	}
 	world_run(&w, 15000 * MS);
 	expect_right(&w);
-	world_destroy(&w);
 }
 
 /* A limiter of another estimator is refused, by name. */
 TEST(test_other_estimator)
 {
 	struct world_params params = usual;
-	struct world trees, states;
+	ENDED_BY(world_destroy) struct world trees, states;
 	uint8_t buf[DATAGRAM_MAX];
 	unsigned to;
 	size_t len;
@@ -723,8 +716,6 @@ TEST(test_other_estimator)
 	len = gossip_send(states.nodes[0].gossip, buf, &to);
 	assert_int_equal(
 		gossip_receive(trees.nodes[1].gossip, trees.now_ns, buf, len), GOSSIP_ESTIMATOR);
-	world_destroy(&trees);
-	world_destroy(&states);
 }
 
 TEST(test_malformed)
@@ -746,7 +737,7 @@ TEST(test_malformed)
 		{DATAGRAM_UP, 1, 1, 1, 0, INFINITY, 1, GOSSIP_MALFORMED},
 	};
 	struct world_params params = usual;
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 
 	params.n = 2;
 	world_create(&w, &params);
@@ -771,7 +762,6 @@ TEST(test_malformed)
 					 (size_t)(cursor.at - buf) + cases[i].more),
 			cases[i].want);
 	}
-	world_destroy(&w);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
  * on counting each other by what each says itself.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "gossip_world.h"
 
@@ -130,7 +131,7 @@ static void run_and_expect_all(struct world *w, uint64_t ns)
 TEST(test_a_tick_far_ahead)
 {
 	struct world_params params = insider_params(GOSSIP_STATE, 1);
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 
 	begin_group(&w, &params);
 	expect_truth(&w, 1e-6);
@@ -143,14 +144,13 @@ TEST(test_a_tick_far_ahead)
 	expect_truth(&w, 1e-6);
 	run_and_expect_all(&w, 10000 * MS);
 	expect_truth(&w, 1e-6);
-	world_destroy(&w);
 }
 
 /* In every tick, of a tick that may be true: what it says itself comes through all the same. */
 TEST(test_a_direct_word_wins)
 {
 	struct world_params params = insider_params(GOSSIP_STATE, 2);
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 	bool lied = false;
 
 	begin_group(&w, &params);
@@ -169,7 +169,6 @@ TEST(test_a_direct_word_wins)
 	/* A round of all peers, and what was on its way. */
 	run_and_expect_all(&w, 300 * MS);
 	expect_truth(&w, 1e-6);
-	world_destroy(&w);
 }
 
 /* A limiter knows best of itself, and of who speaks; of the others only their present start. */
@@ -182,7 +181,7 @@ TEST(test_whom_words_are_on)
 	} rows[] = {{0, 1}, {LIAR, 0}, {VICTIM, 1}};
 	struct gossip_sum before;
 	struct gossip *g;
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 
 	begin_group(&w, &params);
 	g = w.nodes[0].gossip;
@@ -202,7 +201,6 @@ TEST(test_whom_words_are_on)
 	assert_int_equal(gossip_counters(g)->implausible, 0);
 	tell_of_victim(&w, 0, 1, 1e5F);
 	assert_near(gossip_sum(g, 0).weight, before.weight + 1e5 - (1 + VICTIM), 1e-6);
-	world_destroy(&w);
 }
 
 /* One that has never spoken is introduced by others, as some start, and is that one then. */
@@ -210,7 +208,7 @@ TEST(test_introduced_by_others)
 {
 	struct world_params params = insider_params(GOSSIP_STATE, 5);
 	const struct peer *peer;
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 
 	world_create(&w, &params);
 	world_crash(&w, VICTIM);
@@ -229,7 +227,6 @@ TEST(test_introduced_by_others)
 	assert_int_equal(peer->tick, 9);
 	tell_of(&w, 0, &(struct datagram_section){w.roster->ids[VICTIM], 70, 10, 1}, 1);
 	assert_int_equal(peer->tick, 10);
-	world_destroy(&w);
 }
 
 /*
@@ -280,7 +277,7 @@ TEST(test_records_that_cannot_be)
 	struct gossip_sum before;
 	uint8_t buf[DATAGRAM_MAX];
 	struct cursor cursor;
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 
 	begin_group(&w, &params);
 	before = gossip_sum(w.nodes[0].gossip, 0);
@@ -304,7 +301,6 @@ TEST(test_records_that_cannot_be)
 	tell_lie(&w, 0, buf, &cursor);
 	assert_int_equal(gossip_peer(w.nodes[0].gossip, LIAR)->implausible, 2);
 	assert_true(gossip_sum(w.nodes[0].gossip, 0).demand > 0.99 * MOST);
-	world_destroy(&w);
 }
 
 static float some_value(struct prng *prng)
@@ -370,7 +366,7 @@ static void run_lying_world(uint64_t seed, enum gossip_estimator estimator)
 {
 	struct world_params params = insider_params(estimator, seed);
 	struct prng prng;
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 	unsigned odds;
 
 	prng_seed(&prng, seed);
@@ -397,7 +393,6 @@ static void run_lying_world(uint64_t seed, enum gossip_estimator estimator)
 	if (estimator != GOSSIP_TREE)
 		expect_all_count(&w);
 	expect_truth(&w, 1e-6);
-	world_destroy(&w);
 }
 
 TEST(test_lying_worlds)

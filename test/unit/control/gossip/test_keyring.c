@@ -5,6 +5,7 @@
  * what an insider and a machine that was copied can do.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <sodium.h>
 
@@ -105,6 +106,8 @@ static void keyed_group_free(struct keyed_group *group)
 	roster_destroy(group->roster);
 	test_free(group);
 }
+
+END_POINTER(keyed_group_free, struct keyed_group *)
 
 static void rekey(struct keyed_group *group, unsigned i, const struct keys_step *step)
 {
@@ -235,6 +238,7 @@ TEST(test_rotation_too_fast)
 {
 	static const struct keys_step before = {old_key, NULL, false, false},
 				      after = {new_key, NULL, false, false};
+	ENDED_BY(keyed_group_free_at)
 	struct keyed_group *group = keyed_group_new(GOSSIP_STATE, &before);
 
 	tick_keyed(group, 20);
@@ -246,7 +250,6 @@ TEST(test_rotation_too_fast)
 	rekey(group, 0, &before);
 	tick_keyed(group, 60);
 	assert_int_equal(gossip_alive(group->g[0]), 2);
-	keyed_group_free(group);
 }
 
 /* A group gets identities while it runs, and may change its key before, after or meanwhile. */
@@ -285,6 +288,7 @@ TEST(test_identities_come)
 TEST(test_pairs)
 {
 	static const struct keys_step step = {old_key, new_key, true, true};
+	ENDED_BY(keyed_group_free_at)
 	struct keyed_group *group = keyed_group_new(GOSSIP_STATE, &step);
 	uint32_t names[4] = {keyring_name(group->rings[0], false),
 		keyring_name(group->rings[0], true), 0, keyring_also(group->rings[0])};
@@ -308,7 +312,6 @@ TEST(test_pairs)
 				seen[n++] = key;
 			}
 	assert_int_equal(n, 9);
-	keyed_group_free(group);
 }
 
 /*
@@ -354,6 +357,7 @@ TEST(test_insider)
 	static const struct keys_step plain = {old_key, NULL, false, false},
 				      proven = {old_key, NULL, true, false},
 				      optional = {old_key, NULL, true, true};
+	ENDED_BY(keyed_group_free_at)
 	struct keyed_group *group = keyed_group_new(GOSSIP_STATE, &plain);
 
 	assert_int_equal(insider_says(group, &plain), GOSSIP_UNPROVEN);
@@ -367,7 +371,6 @@ TEST(test_insider)
 	assert_int_equal(insider_says(group, &proven), GOSSIP_FORGED);
 	tick_keyed(group, 80);
 	assert_int_equal(gossip_alive(group->g[1]), N - 1);
-	keyed_group_free(group);
 }
 
 static uint32_t draws;
@@ -395,6 +398,7 @@ TEST(test_nonces_of_a_copy)
 	static uint8_t nonces[2][SENT][24];
 	static const uint64_t policy = 77;
 	static const struct keys_step step = {old_key, NULL, false, false};
+	ENDED_BY(keyed_group_free_at)
 	struct keyed_group *group = keyed_group_new(GOSSIP_STATE, &step);
 
 	for (unsigned copy = 0; copy < 2; copy++) {
@@ -428,12 +432,12 @@ TEST(test_nonces_of_a_copy)
 			if (a != b)
 				assert_memory_not_equal(nonces[0][a], nonces[0][b], 24);
 		}
-	keyed_group_free(group);
 }
 
 TEST(test_refused_keyrings)
 {
 	static const struct keys_step step = {old_key, NULL, true, false};
+	ENDED_BY(keyed_group_free_at)
 	struct keyed_group *group = keyed_group_new(GOSSIP_STATE, &step);
 	uint8_t same[2][DATAGRAM_KEY];
 	struct keyring_params good = {.roster = group->roster,
@@ -461,13 +465,13 @@ TEST(test_refused_keyrings)
 	}
 	memset(group->publics[1], 0, DATAGRAM_KEY); /* a point of low order: the secret is 0 */
 	assert_int_equal(keyring_create(&good, &ring), -EINVAL);
-	keyed_group_free(group);
 }
 
 /* What the kernel is told of the memory in which the keys lie. */
 TEST(test_not_dumped)
 {
 	static const struct keys_step step = {old_key, NULL, false, false};
+	ENDED_BY(keyed_group_free_at)
 	struct keyed_group *group = keyed_group_new(GOSSIP_STATE, &step);
 	uintptr_t at = (uintptr_t)keyring_group(group->rings[0], 0);
 	FILE *smaps = fopen("/proc/self/smaps", "re");
@@ -487,7 +491,6 @@ TEST(test_not_dumped)
 	}
 	fclose(smaps);
 	assert_true(found);
-	keyed_group_free(group);
 }
 
 int main(void)

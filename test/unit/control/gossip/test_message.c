@@ -4,6 +4,7 @@
  * Messages between two limiters, on a network that records: what of them is delivered.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <sodium.h>
 
@@ -82,6 +83,8 @@ static void pair_free(struct pair *p)
 	roster_destroy(p->roster);
 	test_free(p);
 }
+
+END_POINTER(pair_free, struct pair *)
 
 static enum gossip_verdict arrive(struct pair *p, unsigned i, const struct datagram *datagram)
 {
@@ -222,7 +225,7 @@ TEST(test_recorded_messages)
 /* However much is replayed, one answer a tick comes of it; and what is proven is not answered. */
 TEST(test_answers_are_few)
 {
-	struct pair *p = pair_new(GOSSIP_STATE, 2, false);
+	ENDED_BY(pair_free_at) struct pair *p = pair_new(GOSSIP_STATE, 2, false);
 	unsigned answers = 0;
 
 	pair_ticks(p, 20, true);
@@ -245,13 +248,12 @@ TEST(test_answers_are_few)
 		}
 		assert_int_equal(told, 1);
 	}
-	pair_free(p);
 }
 
 /* A message that is late is delivered once, as long as the window has room for it. */
 TEST(test_late_messages)
 {
-	struct pair *p = pair_new(GOSSIP_STATE, 2, false);
+	ENDED_BY(pair_free_at) struct pair *p = pair_new(GOSSIP_STATE, 2, false);
 	struct datagram late, later;
 
 	pair_ticks(p, 10, false);
@@ -266,7 +268,6 @@ TEST(test_late_messages)
 		later = message_from(p, 0);
 	assert_int_equal(arrive(p, 1, &later), GOSSIP_MESSAGE);
 	assert_int_equal(arrive(p, 1, &late), GOSSIP_REPLAY);
-	pair_free(p);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
  * their starts, and plays it back for ever.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <sodium.h>
 
@@ -221,8 +222,8 @@ static void run_replayed_world(uint64_t seed)
 	struct prng prng;
 	struct world_params params = {
 		.seed = seed, .n_policies = 1, .sealed = true, .tick_ns = 50 * MS, .delay_ns = MS};
-	struct adversary *a;
-	struct world w;
+	ENDED_BY(free_at) struct adversary *a;
+	ENDED_BY(world_destroy) struct world w;
 
 	prng_seed(&prng, seed);
 	params.n = 2 + prng_below(&prng, N_MOST - 1);
@@ -242,8 +243,6 @@ static void run_replayed_world(uint64_t seed)
 	w.sees_sent = NULL;
 	time_to_rejoin(&w);
 	assert_true(a->played > CHAOS_MS / 2);
-	world_destroy(&w);
-	free(a);
 }
 
 TEST(test_replayed_worlds)

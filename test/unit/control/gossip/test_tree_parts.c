@@ -4,6 +4,7 @@
  * What a tree is made of: its shape, and the bounded table of neighbours.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "gossip/tree_shape.h"
 #include "gossip/tree_table.h"
@@ -45,7 +46,7 @@ TEST(test_shape)
 /* Which entry makes room when the table is full, and for which. */
 TEST(test_table)
 {
-	struct tree_table table = {0};
+	ENDED_BY(table_destroy) struct tree_table table = {0};
 
 	assert_int_equal(table_create(&table, 3), 0);
 	for (unsigned position = 10; position < 40; position += 10) {
@@ -66,7 +67,6 @@ TEST(test_table)
 	assert_non_null(table_add(&table, 50, 50, 1001));
 	assert_null(table_find(&table, 10));
 	assert_int_equal(table.n, 3);
-	table_destroy(&table);
 }
 
 /* Wherever in the table the highest is, it is what goes. */

@@ -6,6 +6,7 @@
  * limiters come and go; and what a tick costs does not grow with a tree's group.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <sodium.h>
 
@@ -93,7 +94,7 @@ static uint64_t changes_of_all(const struct witness *w)
 static void come_and_go(enum gossip_estimator estimator)
 {
 	struct world_params params = usual_world_params(estimator);
-	struct witness *w = calloc(1, sizeof(*w));
+	ENDED_BY(free_at) struct witness *w = calloc(1, sizeof(*w));
 	uint64_t changes;
 
 	assert_non_null(w);
@@ -119,7 +120,6 @@ static void come_and_go(enum gossip_estimator estimator)
 	w->world.params.loss = 0.3;
 	run_looking(w, 10000 * MS);
 	world_destroy(&w->world);
-	free(w);
 }
 
 TEST(test_state)

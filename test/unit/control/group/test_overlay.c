@@ -2,10 +2,13 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/bitmap.h"
 #include "base/prng.h"
 #include "group/overlay.h"
+
+END_POINTER(overlay_destroy, struct overlay *)
 
 #define N_MAX 200
 
@@ -100,6 +103,7 @@ TEST(test_ring)
 /* Chords have left the pattern that they began with, and another roster has others. */
 TEST(test_chords_are_mixed)
 {
+	ENDED_BY(overlay_destroy_at)
 	struct overlay *o = make_test_overlay(OVERLAY_RANDOM, N_MAX, 4, 0), *other;
 	unsigned near = 0, same = 0;
 
@@ -114,8 +118,6 @@ TEST(test_chords_are_mixed)
 		}
 	assert_true(near < 20); /* of 200 that there were; 2 may be expected */
 	assert_true(same < 3 * N_MAX);
-	overlay_destroy(o);
-	overlay_destroy(other);
 }
 
 static bool same_overlay(const struct overlay *a, const struct overlay *b)
@@ -218,7 +220,7 @@ TEST(test_deaths_side_by_side)
 
 TEST(test_spares_rest)
 {
-	struct overlay *o = make_test_overlay(OVERLAY_RING, 9, 0, 1);
+	ENDED_BY(overlay_destroy_at) struct overlay *o = make_test_overlay(OVERLAY_RING, 9, 0, 1);
 	uint64_t dead = 1 << 4;
 	unsigned edge = overlay_edge_to(o, 3, 5);
 
@@ -231,7 +233,6 @@ TEST(test_spares_rest)
 	assert_false(overlay_in_use(o, 3, edge, &dead));
 	dead = 1 << 3; /* of the dead nothing is in use */
 	assert_false(overlay_in_use(o, 3, overlay_edge_to(o, 3, 2), &dead));
-	overlay_destroy(o);
 }
 
 TEST(test_given)
@@ -298,7 +299,7 @@ TEST(test_no_roster)
 {
 	static const uint32_t twice[] = {7, 8, 7};
 	struct overlay_params params = {.shape = OVERLAY_RING, .ids = twice};
-	struct overlay *o;
+	ENDED_BY(overlay_destroy_at) struct overlay *o;
 
 	assert_int_equal(overlay_create(&params, &o), -EINVAL);
 	assert_null(o);
@@ -308,5 +309,4 @@ TEST(test_no_roster)
 	assert_int_equal(overlay_create(&params, &o), 0);
 	assert_int_equal(overlay_position(o, 8), 1);
 	assert_int_equal(overlay_position(o, 9), 2);
-	overlay_destroy(o);
 }

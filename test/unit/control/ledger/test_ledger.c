@@ -5,10 +5,13 @@
  * the bytes of its records and statements.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/hash.h"
 #include "ledger/statement.h"
 #include "ledger_pair.h"
+
+END_POINTER(ledger_destroy, struct ledger *)
 
 TEST(test_params_at_their_limits)
 {
@@ -41,7 +44,7 @@ TEST(test_params_at_their_limits)
 
 TEST(test_grant_just_what_is_free)
 {
-	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 
 	assert_int_equal(ledger_grant(a, 0, 101), -EDQUOT);
 	assert_int_equal(ledger_promise(a, 101), -EDQUOT);
@@ -57,13 +60,11 @@ TEST(test_grant_just_what_is_free)
 	assert_int_equal(ledger_balance(b), 60);
 	assert_int_equal(ledger_view(a, 0).in_flight, 0);
 	assert_int_equal(ledger_view(a, 0).promised, 100);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 TEST(test_spend)
 {
-	struct ledger *a = ledger_of(100, 0);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 0);
 
 	assert_int_equal(ledger_spend(a, 101), -EDQUOT);
 	assert_int_equal(ledger_spend(a, 100), 0);
@@ -77,13 +78,12 @@ TEST(test_spend)
 	assert_int_equal(ledger_balance(a), -(int64_t)LEDGER_MOST);
 	assert_int_equal(ledger_set_share(a, LEDGER_MOST), 0);
 	assert_int_equal(ledger_free(a), 0);
-	ledger_destroy(a);
 }
 
 /* What was spent and not used is held again, and may be granted; no more than that. */
 TEST(test_refund)
 {
-	struct ledger *a = ledger_of(100, 1);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1);
 
 	assert_int_equal(ledger_spend(a, 60), 0);
 	assert_int_equal(ledger_refund(a, 61), -EINVAL);
@@ -100,13 +100,12 @@ TEST(test_refund)
 	assert_int_equal(ledger_set_share(a, 0), 0);
 	assert_int_equal(ledger_refund(a, LEDGER_MOST), 0);
 	assert_int_equal(ledger_balance(a), 0);
-	ledger_destroy(a);
 }
 
 /* Nothing is told before it is committed, and what comes in between waits for the next. */
 TEST(test_commit_order)
 {
-	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 
 	save_test_ledger(a);
 	assert_false(ledger_uncommitted(a));
@@ -131,8 +130,6 @@ TEST(test_commit_order)
 	assert_false(ledger_uncommitted(a));
 	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + S), LEDGER_NEWS);
 	assert_int_equal(ledger_balance(b), 15);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* What b is told after it has heard of 10 granted and 30 promised, and has granted 5 back. */
@@ -208,6 +205,7 @@ TEST(test_verdicts)
 
 TEST(test_counters_end)
 {
+	ENDED_BY(ledger_destroy_at)
 	struct ledger *a = ledger_of(LEDGER_MOST, 1), *b = ledger_of(0, 1);
 
 	assert_int_equal(ledger_grant(a, 0, LEDGER_MOST), 0);
@@ -221,13 +219,12 @@ TEST(test_counters_end)
 	assert_int_equal(ledger_promise(a, 1), -EOVERFLOW);
 	assert_int_equal(ledger_set_share(b, LEDGER_MOST), 0);
 	assert_int_equal(ledger_set_share(b, LEDGER_MOST + 1), -EINVAL);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* More than the most is held by nobody, whoever would give it. */
 TEST(test_no_more_than_the_most)
 {
+	ENDED_BY(ledger_destroy_at)
 	struct ledger *a = ledger_of(10, 1), *b = ledger_of(LEDGER_MOST - 9, 1);
 
 	assert_int_equal(ledger_grant(a, 0, 10), 0);
@@ -237,13 +234,11 @@ TEST(test_no_more_than_the_most)
 	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + S), LEDGER_NEWS);
 	assert_int_equal(ledger_balance(b), LEDGER_MOST);
 	assert_int_equal(ledger_set_share(b, LEDGER_MOST), -EOVERFLOW);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 TEST(test_debt)
 {
-	struct ledger *a = ledger_of(100, 1), *b = ledger_of(100, 1);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(100, 1);
 
 	assert_int_equal(ledger_grant(a, 0, 80), 0);
 	assert_int_equal(ledger_promise(a, 20), 0);
@@ -260,8 +255,6 @@ TEST(test_debt)
 	assert_int_equal(ledger_balance(a), 10);
 	assert_int_equal(ledger_free(a), 10);
 	assert_int_equal(ledger_balance(a) + ledger_balance(b), 130);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* A record as it lies on disks: who can read it today can read it for good. */
@@ -298,7 +291,7 @@ TEST(test_stored_record)
 TEST(test_record)
 {
 	struct ledger_params params = params_of(1, 1);
-	struct ledger *a, *b, *again;
+	ENDED_BY(ledger_destroy_at) struct ledger *a, *b, *again;
 	uint8_t record[512], altered[512];
 	size_t len;
 
@@ -344,9 +337,6 @@ TEST(test_record)
 	assert_int_equal(ledger_restore(&params, record, len, 5, &again), 0);
 	assert_int_equal(statement_of_edge(again, 0, BEGIN).epoch, 8);
 	assert_true(ledger_uncommitted(again));
-	ledger_destroy(again);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* The sum is right, and something else is not: what could not have been written is not read. */
@@ -514,7 +504,7 @@ TEST(test_save_that_failed)
 /* What is on its way, and whose word has come after which start. */
 TEST(test_in_flight_and_echoed)
 {
-	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 	struct ledger_statement s;
 
 	s = statement_of_edge(b, 0, BEGIN);
@@ -532,14 +522,12 @@ TEST(test_in_flight_and_echoed)
 	tell_other_ledger(b, 0, a, 0, BEGIN + 2 * S);
 	assert_int_equal(ledger_view(a, 0).in_flight, 0);
 	assert_int_equal(ledger_view(b, 0).in_flight, 0);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* The last unit is there as any other, and whatever changes is to be saved. */
 TEST(test_single_units)
 {
-	struct ledger *a = ledger_of(3, 1);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(3, 1);
 
 	assert_true(ledger_uncommitted(a)); /* that there is one */
 	save_test_ledger(a);
@@ -576,12 +564,12 @@ TEST(test_single_units)
 	ledger_destroy(a);
 	a = recovering_of(3, 1, 9);
 	assert_int_equal(ledger_refund(a, 0), -EAGAIN);
-	ledger_destroy(a);
 }
 
 /* Units that come in over an edge, for one that has spent as many as it can count. */
 TEST(test_spent_counter_ends)
 {
+	ENDED_BY(ledger_destroy_at)
 	struct ledger *a = ledger_of(LEDGER_MOST, 1), *b = ledger_of(10, 1);
 
 	assert_int_equal(ledger_spend(a, LEDGER_MOST), 0);
@@ -597,8 +585,6 @@ TEST(test_spent_counter_ends)
 	assert_int_equal(ledger_spend(a, LEDGER_MOST - 10), 0);
 	assert_int_equal(ledger_spend(a, 1), -EOVERFLOW);
 	assert_int_equal(ledger_free(a), 10);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* One damaged bit of a neighbour's counter gives no more than the whole, also as an inheritance. */

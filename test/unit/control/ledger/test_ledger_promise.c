@@ -5,13 +5,16 @@
  * gives, and the friend inherits it when that has ended for certain.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "ledger_pair.h"
+
+END_POINTER(ledger_destroy, struct ledger *)
 
 /* The lease ends to the nanosecond, counted from the stamp and not from when it was heard. */
 TEST(test_lease_at_the_promiser)
 {
-	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 	struct ledger_statement echo;
 	uint64_t until;
 
@@ -33,14 +36,12 @@ TEST(test_lease_at_the_promiser)
 	echo = statement_of_edge(b, 0, BEGIN + 3 * S);
 	assert_int_equal(ledger_hear(a, 0, BEGIN + 3 * S + LEASE, &echo), LEDGER_HEARD);
 	assert_int_equal(ledger_usable(a, BEGIN + 3 * S + LEASE, NULL), 30);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* Where the clock stands, stamps go on and leases do not. */
 TEST(test_clock_that_stands)
 {
-	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 	struct ledger_statement s = statement_of_edge(a, 0, BEGIN),
 				t = statement_of_edge(a, 0, BEGIN);
 	uint64_t until;
@@ -51,13 +52,11 @@ TEST(test_clock_that_stands)
 	tell_other_ledger(b, 0, a, 0, BEGIN);
 	ledger_usable(a, BEGIN, &until);
 	assert_true(until == BEGIN + LEASE);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 TEST(test_inheriting_just_in_time)
 {
-	struct ledger *a, *b;
+	ENDED_BY(ledger_destroy_at) struct ledger *a, *b;
 
 	promised_pair(&a, &b, 70);
 	assert_int_equal(ledger_inheritable(b, 0, BEGIN + S + patience_of_lease() - 1), 0);
@@ -84,14 +83,12 @@ TEST(test_inheriting_just_in_time)
 	agree_on_edge(a, 0, b, 0, BEGIN + 10 * S);
 	assert_int_equal(ledger_balance(a), 80);
 	assert_int_equal(ledger_balance(b), 20);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* Old statements keep nobody alive. */
 TEST(test_repeats_are_no_sign_of_life)
 {
-	struct ledger *a, *b;
+	ENDED_BY(ledger_destroy_at) struct ledger *a, *b;
 	struct ledger_statement s;
 
 	promised_pair(&a, &b, 70);
@@ -99,14 +96,12 @@ TEST(test_repeats_are_no_sign_of_life)
 	ledger_hear(b, 0, BEGIN + S, &s);
 	assert_int_equal(ledger_hear(b, 0, BEGIN + 3 * S, &s), LEDGER_OLD);
 	assert_int_equal(ledger_inheritable(b, 0, BEGIN + S + patience_of_lease()), 70);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* A promise is gone by if it was made to this start of ours. */
 TEST(test_promise_to_an_earlier_start)
 {
-	struct ledger *a, *b, *again;
+	ENDED_BY(ledger_destroy_at) struct ledger *a, *b, *again;
 	struct ledger_params params = params_of(0, 1);
 	uint8_t record[512];
 	size_t len;
@@ -120,15 +115,12 @@ TEST(test_promise_to_an_earlier_start)
 	tell_other_ledger(again, 0, a, 0, BEGIN + 2 * S);
 	tell_other_ledger(a, 0, again, 0, BEGIN + 3 * S);
 	assert_int_equal(ledger_inheritable(again, 0, BEGIN + 99 * S), 70);
-	ledger_destroy(a);
-	ledger_destroy(b);
-	ledger_destroy(again);
 }
 
 /* Less is promised when the friend has said so, of the right statement; not before. */
 TEST(test_promise_taken_back)
 {
-	struct ledger *a, *b;
+	ENDED_BY(ledger_destroy_at) struct ledger *a, *b;
 	struct ledger_statement old, echo;
 
 	promised_pair(&a, &b, 70);
@@ -147,19 +139,16 @@ TEST(test_promise_taken_back)
 	assert_int_equal(ledger_view(a, 0).locked, 10);
 	assert_int_equal(ledger_grant(a, 0, 91), -EDQUOT);
 	assert_int_equal(ledger_grant(a, 0, 90), 0);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 TEST(test_nobody_to_promise)
 {
 	struct ledger_params params = params_of(100, 1);
-	struct ledger *a;
+	ENDED_BY(ledger_destroy_at) struct ledger *a;
 
 	params.friend = LEDGER_NOBODY;
 	assert_int_equal(ledger_create(&params, BEGIN, &a), 0);
 	assert_int_equal(ledger_promise(a, 0), -ENOENT);
-	ledger_destroy(a);
 }
 
 /*
@@ -170,7 +159,7 @@ TEST(test_promise_is_void)
 {
 	struct ledger_statement later = {
 		.epoch = 7, .stamp = BEGIN + 2 * S, .promised = 70, .echo_epoch = 6, .count = 9};
-	struct ledger *a, *b;
+	ENDED_BY(ledger_destroy_at) struct ledger *a, *b;
 
 	promised_pair(&a, &b, 70);
 	assert_int_equal(ledger_hear(b, 0, BEGIN + 2 * S, &later), LEDGER_HEARD);
@@ -182,15 +171,13 @@ TEST(test_promise_is_void)
 	a = recovering_of(100, 1, 9);
 	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S), LEDGER_NEWS);
 	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 99 * S), 0);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* Neither a lease nor a lock goes by what was echoed of an earlier start. */
 TEST(test_promiser_restarts)
 {
 	struct ledger_statement echo;
-	struct ledger *a, *b;
+	ENDED_BY(ledger_destroy_at) struct ledger *a, *b;
 
 	promised_pair(&a, &b, 70);
 	assert_int_equal(ledger_promise(a, 10), 0);
@@ -205,14 +192,12 @@ TEST(test_promiser_restarts)
 	agree_on_edge(a, 0, b, 0, BEGIN + 3 * S);
 	assert_int_equal(ledger_free(a), 90);
 	assert_int_equal(ledger_usable(a, BEGIN + 3 * S, NULL), 100);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* What was told once may have arrived, echoed or not: it is free when less has been echoed. */
 TEST(test_promise_told_once)
 {
-	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 
 	assert_int_equal(ledger_promise(a, 70), 0);
 	save_test_ledger(a);
@@ -226,14 +211,12 @@ TEST(test_promise_told_once)
 	tell_other_ledger(a, 0, b, 0, BEGIN + 3 * S);
 	tell_other_ledger(b, 0, a, 0, BEGIN + 3 * S);
 	assert_int_equal(ledger_free(a), 90);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* A friend takes what is promised beyond what was granted, and the one who promised books that. */
 TEST(test_inherited_beyond_grants)
 {
-	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 	uint64_t late = BEGIN + S + patience_of_lease();
 
 	tell_other_ledger(b, 0, a, 0, BEGIN);
@@ -261,13 +244,12 @@ TEST(test_inherited_beyond_grants)
 	assert_int_equal(ledger_view(b, 0).inherited, 50);
 	assert_int_equal(ledger_grant(b, 0, 20), 0); /* that is given back first */
 	assert_int_equal(ledger_view(b, 0).inherited, 30);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* No more is taken than can be held; of what was received before only the rest counts. */
 TEST(test_room_for_more)
 {
+	ENDED_BY(ledger_destroy_at)
 	struct ledger *a = ledger_of(200, 1), *b = ledger_of(LEDGER_MOST - 40, 1);
 
 	tell_other_ledger(b, 0, a, 0, BEGIN);
@@ -287,8 +269,6 @@ TEST(test_room_for_more)
 	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 4 * S), LEDGER_NEWS);
 	assert_int_equal(ledger_balance(b), LEDGER_MOST);
 	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 4 * S + patience_of_lease()), 0);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* It ends, and starts again from its record, with another best friend. */
@@ -315,7 +295,7 @@ static struct ledger *promise_over_a_start(
  */
 TEST(test_other_friends)
 {
-	struct ledger *a = ledger_of(100, 3);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 3);
 	uint64_t before[3], sum = 0;
 
 	for (uint32_t i = 0; i < 3; i++)
@@ -346,7 +326,6 @@ TEST(test_other_friends)
 		}
 		assert_int_equal(sum, share > 15 ? share - 15 : 0);
 	}
-	ledger_destroy(a);
 }
 
 /* What is used falls with the lease of an edge that something is promised over; not of another. */

@@ -5,10 +5,13 @@
  * that it said before is believed any more.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/math.h"
 #include "base/prng.h"
 #include "ledger_pair.h"
+
+END_POINTER(ledger_destroy, struct ledger *)
 
 #define N_EDGES 4
 
@@ -76,11 +79,10 @@ TEST(test_recovering)
 
 TEST(test_recovering_without_neighbours)
 {
-	struct ledger *l = recovering_of(42, 0, 3);
+	ENDED_BY(ledger_destroy_at) struct ledger *l = recovering_of(42, 0, 3);
 
 	assert_false(ledger_recovering(l));
 	assert_int_equal(ledger_balance(l), 42);
-	ledger_destroy(l);
 }
 
 /*
@@ -89,6 +91,7 @@ TEST(test_recovering_without_neighbours)
  */
 TEST(test_all_recovering)
 {
+	ENDED_BY(ledger_destroy_at)
 	struct ledger *a = recovering_of(100, 1, 3), *b = recovering_of(50, 1, 9);
 
 	agree_on_edge(a, 0, b, 0, BEGIN + S);
@@ -96,14 +99,12 @@ TEST(test_all_recovering)
 	assert_false(ledger_recovering(b));
 	assert_int_equal(ledger_balance(a), 100);
 	assert_int_equal(ledger_balance(b), 50);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* Its clock was set back: it asks louder until it is heard. */
 TEST(test_recovering_with_an_early_epoch)
 {
-	struct ledger *a = ledger_of(100, 1), *b = ledger_of(50, 1);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(50, 1);
 
 	assert_int_equal(ledger_grant(b, 0, 10), 0);
 	agree_on_edge(a, 0, b, 0, BEGIN + S);
@@ -115,14 +116,12 @@ TEST(test_recovering_with_an_early_epoch)
 	assert_false(ledger_recovering(b));
 	assert_int_equal(ledger_balance(b), 40);
 	assert_true(statement_of_edge(b, 0, BEGIN + 4 * S).epoch > 7);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* A friend that forgets may have inherited and passed on: it is granted what it was promised. */
 TEST(test_recovering_friend)
 {
-	struct ledger *a, *b;
+	ENDED_BY(ledger_destroy_at) struct ledger *a, *b;
 
 	promised_pair(&a, &b, 70);
 	ledger_destroy(b);
@@ -131,21 +130,18 @@ TEST(test_recovering_friend)
 	assert_int_equal(ledger_balance(a), 30);
 	assert_int_equal(ledger_balance(b), 70);
 	assert_int_equal(ledger_view(a, 0).locked, 70);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* A neighbour that has forgotten all is one that has spoken, in its first word. */
 TEST(test_known_by_asking)
 {
+	ENDED_BY(ledger_destroy_at)
 	struct ledger *a = ledger_of(100, 1), *b = recovering_of(0, 1, 9);
 
 	assert_false(ledger_view(a, 0).known);
 	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + S), LEDGER_NEWS);
 	assert_true(ledger_view(a, 0).known);
 	assert_int_equal(ledger_view(a, 0).heard_ns, BEGIN + S);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /*
@@ -154,7 +150,7 @@ TEST(test_known_by_asking)
  */
 TEST(test_forgetful_friend)
 {
-	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 	uint64_t until;
 
 	tell_other_ledger(b, 0, a, 0, BEGIN);
@@ -181,14 +177,12 @@ TEST(test_forgetful_friend)
 	agree_on_edge(a, 0, b, 0, BEGIN + 2 * S);
 	assert_int_equal(ledger_balance(b), 70);
 	assert_int_equal(ledger_usable(a, BEGIN + 3 * S, NULL), 30);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* One that was inherited from and has forgotten all knows of it again, and cannot take it back. */
 TEST(test_forgetful_promiser)
 {
-	struct ledger *a = ledger_of(40, 1), *b = ledger_of(0, 1);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(40, 1), *b = ledger_of(0, 1);
 	uint64_t late = BEGIN + S + patience_of_lease();
 	struct ledger_statement said;
 
@@ -228,14 +222,12 @@ TEST(test_forgetful_promiser)
 	assert_int_equal(ledger_hear(b, 0, late + S, &said), LEDGER_INVALID);
 	said.granted = 30;
 	assert_int_equal(ledger_hear(b, 0, late + S, &said), LEDGER_HEARD);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* Both lose their memory; what the one had said before is refused, also after a restart. */
 TEST(test_refused_for_good)
 {
-	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 	struct ledger_statement late;
 
 	assert_int_equal(ledger_grant(a, 0, 50), 0);
@@ -251,8 +243,6 @@ TEST(test_refused_for_good)
 	b = restarted_ledger(b, 30);
 	assert_int_equal(ledger_hear(b, 0, BEGIN + 4 * S, &late), LEDGER_OLD);
 	assert_int_equal(ledger_balance(a) + ledger_balance(b), 100);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* The verdict of the second of two equal answers. */
@@ -312,14 +302,13 @@ TEST(test_answer_to_another_start)
 {
 	struct ledger_statement answer = {
 		.epoch = 7, .stamp = 1, .echo_stamp = 8, .least_epoch = 8};
-	struct ledger *b = recovering_of(50, 1, 9);
+	ENDED_BY(ledger_destroy_at) struct ledger *b = recovering_of(50, 1, 9);
 
 	ledger_hear(b, 0, BEGIN, &answer);
 	assert_true(ledger_recovering(b));
 	answer.echo_stamp = answer.least_epoch = 9;
 	assert_int_equal(hear_answers(b, 0, BEGIN, &answer), LEDGER_NEWS);
 	assert_false(ledger_recovering(b));
-	ledger_destroy(b);
 }
 
 /*
@@ -329,7 +318,7 @@ TEST(test_answer_to_another_start)
 TEST(test_epoch_that_others_expect)
 {
 	static const struct ledger_statement good = {.epoch = 1, .stamp = 3};
-	struct ledger *a = ledger_of(100, 1);
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1);
 	struct ledger_statement s = {.epoch = 1, .stamp = 1, .least_epoch = 8};
 
 	save_test_ledger(a);
@@ -348,7 +337,6 @@ TEST(test_epoch_that_others_expect)
 	assert_int_equal(ledger_usable(a, BEGIN, NULL), 0);
 	assert_int_equal(statement_of_edge(a, 0, BEGIN).epoch, 0);
 	assert_int_equal(statement_of_edge(a, 0, BEGIN).stamp, 10);
-	ledger_destroy(a);
 }
 
 /* What one that is recovering under epoch 9 makes of a neighbour's word. */
@@ -457,7 +445,7 @@ TEST(test_recovering_louder)
 TEST(test_recovering_most)
 {
 	struct ledger_statement s = {.epoch = 5, .stamp = 1000, .echo_stamp = 9, .least_epoch = 9};
-	struct ledger *l;
+	ENDED_BY(ledger_destroy_at) struct ledger *l;
 
 	s.granted = s.promised = 10;
 	for (unsigned more = 0; more <= 1; more++) {
@@ -478,14 +466,13 @@ TEST(test_recovering_most)
 	s.received = 1;
 	assert_int_equal(hear_answers(l, 1, BEGIN, &s), LEDGER_HEARD);
 	assert_true(ledger_recovering(l));
-	ledger_destroy(l);
 }
 
 /* One that answered, and starts again from its record, answers alike and gives nothing twice. */
 TEST(test_asked_again_after_a_start)
 {
 	struct ledger_params params = params_of(100, 1);
-	struct ledger *a, *b, *again;
+	ENDED_BY(ledger_destroy_at) struct ledger *a, *b, *again;
 	struct ledger_statement ask, earlier;
 	uint8_t record[512];
 	size_t len;
@@ -513,9 +500,6 @@ TEST(test_asked_again_after_a_start)
 	assert_int_equal(tell_other_ledger(again, 0, b, 0, BEGIN + 4 * S), LEDGER_HEARD);
 	assert_int_equal(tell_other_ledger(again, 0, b, 0, BEGIN + 5 * S), LEDGER_NEWS);
 	assert_int_equal(ledger_balance(b), 70);
-	ledger_destroy(a);
-	ledger_destroy(b);
-	ledger_destroy(again);
 }
 
 #define STARTS      20 /* more than a record lists */

@@ -4,6 +4,7 @@
  * The allocator adaptor: its history, its two divisions, and limiters whose traffic moves.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "allocate/history.h"
@@ -19,7 +20,7 @@
 TEST(test_history_slides)
 {
 	uint64_t now = 7 * SECOND + 310 * MS; /* not at the beginning of a step, nor ever at one */
-	struct history *h = history_create(10 * SECOND, SECOND, now);
+	ENDED_BY(free_at) struct history *h = history_create(10 * SECOND, SECOND, now);
 
 	assert_non_null(h);
 	assert_near(history_rate(h, now), 0, 0);
@@ -44,7 +45,6 @@ TEST(test_history_slides)
 	assert_near(history_backlog(h, 18 * SECOND - 1), 190, 0);
 	assert_near(history_backlog(h, 18 * SECOND), 0, 0); /* nobody has to add anything */
 	assert_near(history_rate(h, 18 * SECOND), 0, 0);
-	free(h);
 }
 
 /* What is added after a long silence is not added to what was in that place before it. */
@@ -386,6 +386,8 @@ static void group_free(struct group *g)
 	test_free(g);
 }
 
+END_POINTER(group_free, struct group *)
+
 /* A policer of the local limit and burst, in packets of 1000 bytes. */
 static void arrive_at_policer(struct group *g, unsigned i, double bytes)
 {
@@ -462,21 +464,20 @@ static const bool smooth[N];
 
 TEST(test_starts_with_equal_parts)
 {
-	struct group *g = group_new("adaptor");
+	ENDED_BY(group_free_at) struct group *g = group_new("adaptor");
 
 	assert_near(adaptor_view(g, 0).local_limit, LIMIT / N, 1e-6);
 	assert_int_equal(adaptor_view(g, 0).local_burst, BURST / N);
 	run_adaptor_group(g, 20, (const double[N]){0}, smooth);
 	assert_near(adaptor_view(g, 1).local_limit, LIMIT / N, 1e-6);
 	assert_int_equal(adaptor_view(g, 1).local_burst, BURST / N);
-	group_free(g);
 }
 
 TEST(test_load_moves)
 {
 	static const double before[N] = {0.6 * LIMIT, 0.2 * LIMIT, 0};
 	static const double after[N] = {0.2 * LIMIT, 0.6 * LIMIT, 0};
-	struct group *g = group_new("adaptor");
+	ENDED_BY(group_free_at) struct group *g = group_new("adaptor");
 	double floor = ALLOCATE_FLOOR * LIMIT / N, rest = (1 - ALLOCATE_FLOOR) * LIMIT;
 
 	run_adaptor_group(g, 15, before, smooth);
@@ -491,7 +492,6 @@ TEST(test_load_moves)
 	run_adaptor_group(g, 8, after, smooth);
 	assert_near(adaptor_view(g, 1).local_limit, floor + 0.75 * rest, 0.01 * LIMIT);
 	assert_near(sum_of_limits(g), LIMIT, 0.001 * LIMIT);
-	group_free(g);
 }
 
 /* Where two have the same rate the one whose traffic comes at once gets the burst. */
@@ -499,7 +499,7 @@ TEST(test_burst_goes_where_bursts_are)
 {
 	static const double rates[N] = {0.1 * LIMIT, 0.1 * LIMIT, 0};
 	static const bool batch[N] = {true, false, false};
-	struct group *g = group_new("adaptor");
+	ENDED_BY(group_free_at) struct group *g = group_new("adaptor");
 
 	run_adaptor_group(g, 15, rates, batch);
 	assert_near(adaptor_view(g, 0).local_limit, adaptor_view(g, 1).local_limit, 0.1 * LIMIT);
@@ -513,14 +513,13 @@ TEST(test_burst_goes_where_bursts_are)
 	run_adaptor_group(g, 12, rates, smooth);
 	assert_near((double)adaptor_view(g, 0).local_burst, (double)adaptor_view(g, 1).local_burst,
 		2000);
-	group_free(g);
 }
 
 /* A burst that control cannot see in its counts still shows by what it costs. */
 TEST(test_drops_are_evidence)
 {
 	static const double rates[N] = {0.3 * LIMIT, 0.3 * LIMIT, 0};
-	struct group *g = group_new("adaptor");
+	ENDED_BY(group_free_at) struct group *g = group_new("adaptor");
 
 	for (unsigned k = 0; k < 20 * 20; k++) {
 		g->dropped[0]++;
@@ -533,27 +532,25 @@ TEST(test_drops_are_evidence)
 		}
 	}
 	assert_true(adaptor_view(g, 0).local_burst > 3 * adaptor_view(g, 1).local_burst);
-	group_free(g);
 }
 
 /* Where packets wait, what waited counts, and counts for more than the bucket is deep. */
 TEST(test_what_waits_counts)
 {
 	static const double rates[N] = {0.3 * LIMIT, 0.3 * LIMIT, 0};
-	struct group *g = group_new("adaptor");
+	ENDED_BY(group_free_at) struct group *g = group_new("adaptor");
 
 	g->waits[1] = 50000;
 	run_adaptor_group(g, 15, rates, smooth);
 	assert_true(adaptor_view(g, 1).weight > 50000);
 	assert_true(adaptor_view(g, 1).local_burst > 3 * adaptor_view(g, 0).local_burst);
-	group_free(g);
 }
 
 /* A peer that is gone takes a part of both, and comes back to both. */
 TEST(test_lost_peer)
 {
 	static const double rates[N] = {0.3 * LIMIT, 0.3 * LIMIT, 0.3 * LIMIT};
-	struct group *g = group_new("adaptor");
+	ENDED_BY(group_free_at) struct group *g = group_new("adaptor");
 
 	run_adaptor_group(g, 12, rates, smooth);
 	limiter_destroy(g->l[2]);
@@ -575,7 +572,6 @@ TEST(test_lost_peer)
 	assert_true(g->most_burst <= 1.05 * (double)BURST);
 	assert_near(sum_of_limits(g), LIMIT, 0.01 * LIMIT);
 	assert_near(adaptor_view(g, 2).local_limit, LIMIT / 3, 0.02 * LIMIT);
-	group_free(g);
 }
 
 /* The other estimators carry the same two figures. */
@@ -709,7 +705,7 @@ TEST(test_waits_less_than_with_fixed_parts)
 TEST(test_skips_idle)
 {
 	static const double rates[N] = {0.6 * LIMIT, 0, 0}, none[N];
-	struct group *g = group_new("adaptor");
+	ENDED_BY(group_free_at) struct group *g = group_new("adaptor");
 
 	run_adaptor_group(g, 5, rates, smooth);
 	assert_true(adaptor_view(g, 0).local_limit > 0.9 * LIMIT);
@@ -719,7 +715,6 @@ TEST(test_skips_idle)
 		assert_int_equal(adaptor_view(g, i).local_burst, BURST / N);
 		assert_near(adaptor_view(g, i).weight, 0, 0);
 	}
-	group_free(g);
 }
 
 /* Another limit or burst is shared as the former one was; another history is learnt anew. */
@@ -727,7 +722,7 @@ TEST(test_update)
 {
 	static const double rates[N] = {0.6 * LIMIT, 0.1 * LIMIT, 0};
 	static const bool batch[N] = {false, true, false};
-	struct group *g = group_new("adaptor");
+	ENDED_BY(group_free_at) struct group *g = group_new("adaptor");
 	struct limiter_policy policy = policy_of("adaptor");
 	struct limiter_view before, after;
 	const unsigned from = 0;
@@ -754,14 +749,13 @@ TEST(test_update)
 	run_adaptor_group(g, 3, (const double[N]){0}, batch);
 	assert_near(adaptor_view(g, 1).demand, 0, 0);
 	assert_true(adaptor_view(g, 0).demand > 0);
-	group_free(g);
 }
 
 /* After a time without a burst there is no part of it to go on with: each has the same. */
 TEST(test_burst_anew)
 {
 	static const double rates[N] = {0.6 * LIMIT, 0.1 * LIMIT, 0};
-	struct group *g = group_new("adaptor");
+	ENDED_BY(group_free_at) struct group *g = group_new("adaptor");
 	struct limiter_policy policy = policy_of("adaptor");
 	double limit;
 	const unsigned from = 0;
@@ -775,7 +769,6 @@ TEST(test_burst_anew)
 	assert_int_equal(limiter_update(g->l[1], &policy, 1, &from, g->now), 0);
 	assert_int_equal(adaptor_view(g, 1).local_burst, 3 * BURST / N);
 	assert_near(adaptor_view(g, 1).local_limit, limit, 0);
-	group_free(g);
 }
 
 /* Another allocator knows nothing of the past, and nothing of it keeps the policy awake. */
@@ -784,7 +777,7 @@ TEST(test_other_allocator)
 	static const double rates[N] = {2 * LIMIT, 2 * LIMIT, 2 * LIMIT}, none[N];
 	const struct limiter_policy adaptor = policy_of("adaptor");
 	struct limiter_policy fixed = policy_of("static");
-	struct group *g = group_new("adaptor");
+	ENDED_BY(group_free_at) struct group *g = group_new("adaptor");
 	const unsigned from = 0;
 	unsigned measured[N];
 
@@ -804,5 +797,4 @@ TEST(test_other_allocator)
 		assert_near(adaptor_view(g, i).weight, 0, 0);
 		assert_int_equal(adaptor_view(g, i).local_burst, BURST / N);
 	}
-	group_free(g);
 }

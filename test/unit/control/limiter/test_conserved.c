@@ -4,9 +4,12 @@
  * Limiters with conserved policies beside soft ones, over a network that a test may cut.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
+
+END_POINTER(limiter_destroy, struct limiter *)
 
 #define N      4
 #define TICK   (50 * MS)
@@ -108,6 +111,8 @@ static void group_free(struct group *g)
 	roster_destroy(g->roster);
 	test_free(g);
 }
+
+END_POINTER(group_free, struct group *)
 
 static void measure_conserved(void *context, unsigned policy, struct limiter_sample *sample)
 {
@@ -215,7 +220,7 @@ static double sum_of(const struct group *g, unsigned policy)
 
 TEST(test_follows_fps)
 {
-	struct group *g = group_new(POLICIES);
+	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
 	uint64_t all = LIMIT / 8 * TICK / (1000 * MS);
 
 	for (unsigned p = 0; p < POLICIES; p++)
@@ -235,7 +240,6 @@ TEST(test_follows_fps)
 	step_conserved_times(g, 200, POLICIES);
 	assert_true(conserved_local_limit(g, 1, FPS) > LIMIT / 8.0 * 0.9);
 	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
-	group_free(g);
 }
 
 /* Part of the limit that limiter 1 has some time after one packet arrived there. */
@@ -251,7 +255,7 @@ static double part_after_packet(struct group *g, bool is_lost, unsigned ticks)
 /* A site whose packets are all lost keeps a bucket of a packet or two, for a minute. */
 TEST(test_starving_site_keeps_a_packet)
 {
-	struct group *g = group_new(POLICIES);
+	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
 	unsigned minute = 60000 * MS / TICK;
 
 	g->demand[2][FPS] = LIMIT / 8 * TICK / (1000 * MS);
@@ -264,13 +268,12 @@ TEST(test_starving_site_keeps_a_packet)
 	assert_near(part_after_packet(g, true, 200), 0.1 / N, 0.004);
 	assert_true(part_after_packet(g, false, 200) < 0.005);
 	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
-	group_free(g);
 }
 
 /* What is not committed has left here and is nowhere else. */
 TEST(test_stuck_disk)
 {
-	struct group *g = group_new(POLICIES);
+	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
 
 	step_conserved_times(g, 20, POLICIES);
 	g->stuck[0] = true;
@@ -281,13 +284,12 @@ TEST(test_stuck_disk)
 	g->stuck[0] = false;
 	step_conserved_times(g, 20, POLICIES);
 	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
-	group_free(g);
 }
 
 /* A lease ends between two ticks: limiter_next() says when, and the limit falls then. */
 TEST(test_lease)
 {
-	struct group *g = group_new(POLICIES);
+	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
 	bool falls = false;
 	double before;
 
@@ -306,14 +308,12 @@ TEST(test_lease)
 	assert_true(falls);
 	assert_true(conserved_local_limit(g, 1, FPS) < before * 0.6);
 	assert_true(limiter_next_change(g->l[1], 0) < POLICIES);
-
-	group_free(g);
 }
 
 /* What is said to end is what is gone when all leases have: rounded up, in 255ths. */
 TEST(test_ending)
 {
-	struct group *g = group_new(POLICIES);
+	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
 	struct limiter_view soft, before, after;
 	double left;
 
@@ -332,7 +332,6 @@ TEST(test_ending)
 	assert_int_equal(after.ending, 0);
 	assert_true(left <= after.local_limit);
 	assert_true(left + before.local_limit / 255 >= after.local_limit);
-	group_free(g);
 }
 
 /* What a disk keeps of one limiter. */
@@ -359,7 +358,7 @@ TEST(test_given_ledger)
 {
 	static const unsigned added[] = {SOFT, LIMITER_ADDED, LIMITER_ADDED, LIMITER_ADDED},
 			      same[] = {SOFT, FPS, GDRL, ADAPTOR};
-	struct group *g = group_new(POLICIES);
+	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
 	struct limiter_ledger none = {0}, ledger = test_ledger(100);
 	struct limiter_policy policies[POLICIES];
 	struct kept *kept = test_calloc(1, sizeof(*kept));
@@ -382,7 +381,6 @@ TEST(test_given_ledger)
 	assert_near(conserve_view(limiter_conserve(g->l[1]), 0, g->now).balance, holds, 0);
 	policies[FPS].keep_per_second /= 2;
 	assert_int_equal(limiter_update(g->l[1], policies, POLICIES, same, g->now), 0);
-	group_free(g);
 }
 
 /* What its friends have taken in the place of one that is silent. */
@@ -432,7 +430,7 @@ TEST(test_drift)
  */
 TEST(test_recovering)
 {
-	struct group *g = group_new(POLICIES);
+	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
 	struct limiter_ledger ledger = test_ledger(100);
 
 	g->demand[1][FPS] = LIMIT / 8 * TICK / (1000 * MS);
@@ -449,13 +447,12 @@ TEST(test_recovering)
 	step_conserved_times(g, 60, POLICIES);
 	assert_true(conserved_local_limit(g, 1, FPS) > LIMIT / 8.0 * 0.9);
 	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
-	group_free(g);
 }
 
 TEST(test_reload)
 {
 	static const unsigned from[] = {GDRL, SOFT, ADAPTOR, FPS};
-	struct group *g = group_new(POLICIES);
+	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
 	struct limiter_policy old[POLICIES], new[POLICIES];
 	double before;
 
@@ -472,7 +469,6 @@ TEST(test_reload)
 	assert_int_equal(limiter_conserve_index(g->l[2], 2), 1);
 	assert_int_equal(limiter_conserve_burst_index(g->l[2], 2), 3);
 	assert_int_equal(limiter_conserve_burst_index(g->l[2], 3), LIMITER_ADDED);
-	group_free(g);
 }
 
 static uint64_t sum_of_bursts(const struct group *g)
@@ -487,7 +483,7 @@ static uint64_t sum_of_bursts(const struct group *g)
 /* Rate and burst go their own ways, and back; check_sums() adds both up after every tick. */
 TEST(test_burst_moves)
 {
-	struct group *g = group_new(POLICIES);
+	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
 	uint64_t all = LIMIT / 8 * TICK / (1000 * MS);
 
 	assert_int_equal(sum_of_bursts(g), BURST);
@@ -511,13 +507,12 @@ TEST(test_burst_moves)
 		step_conserved_group(g, POLICIES);
 	}
 	assert_true(burst_of(g, 3) > 2 * burst_of(g, 1));
-	group_free(g);
 }
 
 /* A burst that cannot be committed is out of use here, and nowhere else. */
 TEST(test_burst_is_under_way)
 {
-	struct group *g = group_new(POLICIES);
+	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
 	uint64_t all = LIMIT / 8 * TICK / (1000 * MS);
 
 	step_conserved_times(g, 20, POLICIES);
@@ -532,14 +527,13 @@ TEST(test_burst_is_under_way)
 	g->stuck[0] = false;
 	step_conserved_times(g, 20, POLICIES);
 	assert_int_equal(sum_of_bursts(g), BURST);
-	group_free(g);
 }
 
 /* Another burst is that of all when all know of it; meanwhile less, or as much as before. */
 TEST(test_other_burst)
 {
 	static const unsigned from[] = {SOFT, FPS, GDRL, ADAPTOR};
-	struct group *g = group_new(POLICIES);
+	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
 	struct limiter_policy policies[POLICIES];
 
 	fill_conserved_policies(policies);
@@ -557,20 +551,18 @@ TEST(test_other_burst)
 	assert_int_equal(limiter_conserve_burst_index(g->l[0], ADAPTOR), LIMITER_ADDED);
 	assert_near((double)burst_of(g, 1),
 		BURST / 2.0 * conserved_local_limit(g, 1, ADAPTOR) * 8 / LIMIT, 1);
-	group_free(g);
 }
 
 /* Without a conserved policy there is neither ledger nor message. */
 TEST(test_soft)
 {
-	struct group *g = group_new(1);
+	ENDED_BY(group_free_at) struct group *g = group_new(1);
 
 	step_conserved_times(g, 100, 1);
 	assert_int_equal(g->messages, 0);
 	assert_null(limiter_conserve(g->l[0]));
 	assert_false(limiter_uncommitted(g->l[0]));
 	assert_int_equal(limiter_save(g->l[0], NULL, NULL), -EAGAIN);
-	group_free(g);
 }
 
 /* The edges over which rates move are those of the overlay that was given. */
@@ -608,10 +600,10 @@ TEST(test_given_overlay)
 /* What nobody confirms is said again with every tick of the policies, and no sooner. */
 TEST(test_repeats)
 {
-	struct group *g = group_new(0);
+	ENDED_BY(group_free_at) struct group *g = group_new(0);
 	struct limiter_ledger ledger = test_ledger(100);
 	const struct conserve_counters *counters;
-	struct limiter *l;
+	ENDED_BY(limiter_destroy_at) struct limiter *l;
 	uint8_t buf[BUFFER];
 	unsigned to;
 
@@ -631,6 +623,4 @@ TEST(test_repeats)
 		assert_int_equal(counters->messages_sent, (k + 1) * (N - 1));
 		g->now += TICK;
 	}
-	limiter_destroy(l);
-	group_free(g);
 }

@@ -5,6 +5,7 @@
  * with an empty store. Both alarm in time. Seeds choose the turns, the record and the demand.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "copies_world.h"
 
@@ -78,7 +79,7 @@ TEST(test_copies)
 /* Restarts with the newest record are no second limiter, and close nothing. */
 TEST(test_restarts)
 {
-	struct copies_world w;
+	ENDED_BY(copies_end) struct copies_world w;
 
 	begin_names_world(&w, 1);
 	for (unsigned k = 2; k < 12; k++) {
@@ -92,5 +93,4 @@ TEST(test_restarts)
 			assert_true(copies_sum(&w) <= LIMIT);
 		}
 	}
-	copies_end(&w);
 }

@@ -4,6 +4,7 @@
  * Limiters with budgets beside a soft and a conserved policy, over a network that a test may cut.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
@@ -115,6 +116,8 @@ static void group_free(struct group *g)
 	test_free(g);
 }
 
+END_POINTER(group_free, struct group *)
+
 static void measure_counted(void *context, unsigned policy, struct limiter_sample *sample)
 {
 	struct group *g = context;
@@ -199,7 +202,7 @@ static uint64_t take_all_counted(struct group *g, unsigned i, unsigned policy, u
 /* Two budgets, by their policies' indices; one period after the other. */
 TEST(test_spend)
 {
-	struct group *g = group_new();
+	ENDED_BY(group_free_at) struct group *g = group_new();
 
 	assert_int_equal(limiter_budget_index(g->l[1], SOFT), LIMITER_ADDED);
 	assert_int_equal(limiter_budget_index(g->l[1], CONSERVED), LIMITER_ADDED);
@@ -215,13 +218,12 @@ TEST(test_spend)
 	assert_int_equal(take_all_counted(g, 3, MONTHLY, TOTAL), TOTAL);
 	limiter_refund(g->l[3], MONTHLY, 10);
 	assert_int_equal(take_counted_units(g, 2, MONTHLY, TOTAL, 1), 10);
-	group_free(g);
 }
 
 /* The limit that is for later is limit/N, or nothing. */
 TEST(test_limit)
 {
-	struct group *g = group_new();
+	ENDED_BY(group_free_at) struct group *g = group_new();
 	static const unsigned same[] = {SOFT, PREPAID, CONSERVED, MONTHLY};
 	struct limiter_view view;
 
@@ -235,13 +237,12 @@ TEST(test_limit)
 	assert_int_equal(limiter_update(g->l[0], g->policies, POLICIES, same, g->now), 0);
 	limiter_view(g->l[0], PREPAID, &view);
 	assert_true(view.local_limit == LIMIT / 8.0 / N);
-	group_free(g);
 }
 
 /* Neighbours that say nothing at all are lost, also of policies that nobody says anything of. */
 TEST(test_lost)
 {
-	struct group *g = group_new();
+	ENDED_BY(group_free_at) struct group *g = group_new();
 	struct limiter_view view;
 
 	for (unsigned p = 0; p < POLICIES; p++) {
@@ -260,13 +261,12 @@ TEST(test_lost)
 		limiter_view(g->l[0], p, &view);
 		assert_int_equal(view.lost, N - 1);
 	}
-	group_free(g);
 }
 
 /* With a disk: after a crash what was spent is spent, of either kind of record. */
 TEST(test_restart)
 {
-	struct group *g = group_new();
+	ENDED_BY(group_free_at) struct group *g = group_new();
 	uint64_t got;
 
 	run_counted_group(g, 1000 * MS);
@@ -278,13 +278,12 @@ TEST(test_restart)
 	run_counted_group(g, 1000 * MS);
 	got += take_counted_units(g, 0, PREPAID, TOTAL, 1);
 	assert_in_range(got, TOTAL - 2 * 1000, TOTAL);
-	group_free(g);
 }
 
 /* A disk that fails: nothing that needs it passes, and later it does. */
 TEST(test_failing_disk)
 {
-	struct group *g = group_new();
+	ENDED_BY(group_free_at) struct group *g = group_new();
 
 	run_counted_group(g, 1000 * MS);
 	g->failing = true;
@@ -295,7 +294,6 @@ TEST(test_failing_disk)
 	limiter_save_failed(g->l[0]);
 	g->failing = false;
 	assert_int_equal(take_counted_units(g, 0, MONTHLY, 2000, 2000), 2000);
-	group_free(g);
 }
 
 #define WAITS 1000 /* steps, of which one is the longest wait of several */
@@ -303,7 +301,7 @@ TEST(test_failing_disk)
 /* How much limiter 1 says in each step while it wants what nobody has any more. */
 static void want_in_vain(uint64_t began, uint8_t said[WAITS])
 {
-	struct group *g = group_new_at(began);
+	ENDED_BY(group_free_at) struct group *g = group_new_at(began);
 
 	run_counted_group(g, 1000 * MS);
 	assert_int_equal(take_all_counted(g, 2, PREPAID, TOTAL), TOTAL);
@@ -313,7 +311,6 @@ static void want_in_vain(uint64_t began, uint8_t said[WAITS])
 		run_counted_group(g, STEP);
 		said[k] = g->said;
 	}
-	group_free(g);
 }
 
 /* Those who wait for units do not go on at once: each start has luck of its own. */
@@ -330,7 +327,7 @@ TEST(test_waits_apart)
 TEST(test_reload)
 {
 	static const unsigned from[] = {MONTHLY, SOFT, PREPAID, CONSERVED};
-	struct group *g = group_new();
+	ENDED_BY(group_free_at) struct group *g = group_new();
 	struct limiter_policy new[POLICIES];
 	struct quota_view view;
 
@@ -352,7 +349,6 @@ TEST(test_reload)
 			assert_int_equal(limiter_update(g->l[i], new, POLICIES, from, g->now), 0);
 	run_counted_group(g, 1000 * MS);
 	assert_in_range(take_counted_units(g, 1, 0, 2 * TOTAL, 1), TOTAL - 1, TOTAL);
-	group_free(g);
 }
 
 /* How many records of rates a full disk has been given, which takes none of units. */
@@ -381,7 +377,7 @@ static void run_counted_others(struct group *g)
 /* What is saved of rates and of units is so together, or not at all: then it is tried again. */
 TEST(test_both_or_neither)
 {
-	struct group *g = group_new();
+	ENDED_BY(group_free_at) struct group *g = group_new();
 	unsigned rates = 0;
 
 	for (unsigned i = 0; i < 400; i++) {
@@ -394,5 +390,4 @@ TEST(test_both_or_neither)
 	assert_int_equal(limiter_save(g->l[0], NULL, NULL), 0);
 	assert_int_equal(limiter_save(g->l[0], NULL, NULL), -EBUSY);
 	limiter_committed(g->l[0], g->now);
-	group_free(g);
 }

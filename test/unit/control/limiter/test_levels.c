@@ -5,6 +5,7 @@
  * and where. What their workers pass is a fluid: of a leaf, then of what is above it.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
@@ -210,6 +211,7 @@ static double locals_of(const struct world *w, unsigned level)
 
 TEST(test_lone_limiter)
 {
+	ENDED_BY(end_world)
 	struct world w = {
 		.levels = {ROOT, {.parent = 0, .limit = LIMIT, .weight = 2, .offered = {2e6}},
 			{.parent = 0, .limit = LIMIT, .offered = {2e6}}}};
@@ -231,11 +233,11 @@ TEST(test_lone_limiter)
 	w.levels[1].offered[0] = 2e6;
 	run_world(&w, 2);
 	assert_near(passed_of(&w, 1), 2.0 / 3, 0.02);
-	end_world(&w);
 }
 
 TEST(test_guaranteed)
 {
+	ENDED_BY(end_world)
 	struct world w = {
 		.levels = {ROOT, {.parent = 0, .limit = LIMIT, .guaranteed = 4e5, .offered = {2e6}},
 			{.parent = 0, .limit = 5e5, .weight = 2, .offered = {2e6}},
@@ -248,7 +250,6 @@ TEST(test_guaranteed)
 	w.levels[1].offered[0] = 1e5;
 	run_world(&w, 3);
 	assert_near(passed_of(&w, 2), 0.5, 0.01); /* its ceiling */
-	end_world(&w);
 }
 
 /*
@@ -257,6 +258,7 @@ TEST(test_guaranteed)
  */
 TEST(test_group)
 {
+	ENDED_BY(end_world)
 	struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT, .weight = 2},
 				  {.parent = 0, .limit = LIMIT},
 				  {.parent = 1, .limit = LIMIT, .offered = {2e6}},
@@ -284,12 +286,12 @@ TEST(test_group)
 	run_world(&w, 10);
 	for (unsigned i = 3; i < 6; i++)
 		assert_near(passed_of(&w, i), 1.0 / 3, 0.03);
-	end_world(&w);
 }
 
 /* A conserved child has a part of what its ledger holds, at each limiter; and so has a parent. */
 TEST(test_conserved)
 {
+	ENDED_BY(end_world)
 	struct world w = {
 		.levels = {ROOT, {.parent = 0, .limit = 8e5, .weight = 1, .offered = {2e6, 1e6}},
 			{.parent = 0, .limit = 8e5, .weight = 3, .offered = {1e6, 0}}},
@@ -307,12 +309,12 @@ TEST(test_conserved)
 	}
 	assert_near(passed_of(&w, 1), 0.25, 0.04);
 	assert_near(passed_of(&w, 2), 0.75, 0.04);
-	end_world(&w);
 }
 
 /* Other parents, weights and places in the list, while it runs. */
 TEST(test_update)
 {
+	ENDED_BY(end_world)
 	struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT, .offered = {2e6}},
 				  {.parent = 0, .limit = LIMIT, .offered = {2e6}}}};
 	static const unsigned same[] = {0, 1, 2};
@@ -344,12 +346,12 @@ TEST(test_update)
 	assert_int_equal(limiter_update(w.boxes[0].limiter, other, 3, same, w.now), -EINVAL);
 	run_world(&w, 1);
 	assert_near(share_of(&w.boxes[0], 2), LIMIT, 1e-6);
-	end_world(&w);
 }
 
 /* A child of an idle limiter is told of its share though nobody asks anything of it. */
 TEST(test_idle)
 {
+	ENDED_BY(end_world)
 	struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT, .offered = {0, 0}},
 				  {.parent = 0, .limit = LIMIT, .offered = {0, 0}}}};
 
@@ -363,7 +365,6 @@ TEST(test_idle)
 		assert_near(local_of(&w.boxes[b], 1), LIMIT / 4, LIMIT / 32);
 	}
 	assert_near(passed_of(&w, 2), 1, 0.02);
-	end_world(&w);
 }
 
 static double claim_of(const struct box *box, unsigned level)
@@ -433,7 +434,7 @@ static double claims_after(struct world *w, unsigned ticks, bool lost)
 /* Half of the room to grow, as often as it loses packets, by a mean over 400 ms. */
 TEST(test_claims_room)
 {
-	struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT}}};
+	ENDED_BY(end_world) struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT}}};
 
 	start_world(&w, 1, "central");
 	assert_near(claims_after(&w, 400, false), 4e5, 1);
@@ -441,12 +442,12 @@ TEST(test_claims_room)
 	assert_near(claims_after(&w, 1, true), 4e5 + 6e5 / 2 / 8, 1);
 	assert_near(claims_after(&w, 400, true), 7e5, 1);
 	assert_near(claims_after(&w, 1, false), 4e5 + 6e5 / 2 * 7 / 8, 1);
-	end_world(&w);
 }
 
 /* A parent's own packets at one limiter, and a child's at the other: it is divided by both. */
 TEST(test_own_packets)
 {
+	ENDED_BY(end_world)
 	struct world w = {.levels = {{.parent = -1, .limit = LIMIT, .offered = {0, 2e5}},
 				  {.parent = 0, .limit = LIMIT, .offered = {6e5, 0}}},
 		.n = 2};
@@ -458,7 +459,6 @@ TEST(test_own_packets)
 	assert_near(local_of(&w.boxes[0], 0), LIMIT * 3 / 4, LIMIT / 100);
 	assert_near(local_of(&w.boxes[1], 0), LIMIT / 4, LIMIT / 100);
 	assert_near(passed_of(&w, 0), 0.8, 0.01);
-	end_world(&w);
 }
 
 /* The share of the first child, when the other is offered so much for a while. */
@@ -472,6 +472,7 @@ static double share_beside(struct world *w, double offered)
 /* One that is idle is told of another share by a sixteenth, not of less. */
 TEST(test_idle_share)
 {
+	ENDED_BY(end_world)
 	struct world w = {
 		.levels = {ROOT, {.parent = 0, .limit = LIMIT}, {.parent = 0, .limit = LIMIT}}};
 	double share;
@@ -483,5 +484,4 @@ TEST(test_idle_share)
 	assert_true(share > LIMIT - 6.4e4 - 1 && share <= LIMIT * 15 / 16);
 	assert_near(share_beside(&w, 4e4), share, 0);
 	assert_true(share_beside(&w, 0) >= share * 17 / 16);
-	end_world(&w);
 }

@@ -2,11 +2,14 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include "check.h"
+#include "scope.h"
 
 #include <sodium.h>
 
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
+
+END_POINTER(limiter_destroy, struct limiter *)
 
 #define LIMIT 1250000.0
 #define BURST UINT64_C(75000)
@@ -109,7 +112,7 @@ static void exchange_datagrams(struct limiter *from, struct limiter *const *grou
 
 TEST(test_starts_at_its_part)
 {
-	struct limiter *l = make_test_limiter(0, 3, "fps", 0);
+	ENDED_BY(limiter_destroy_at) struct limiter *l = make_test_limiter(0, 3, "fps", 0);
 	struct limiter_view view;
 
 	assert_near(local_limit(l, 0), LIMIT / 3, 1e-6);
@@ -118,11 +121,11 @@ TEST(test_starts_at_its_part)
 	limiter_destroy(l);
 	l = make_test_limiter(0, 1, "central", 0);
 	assert_near(local_limit(l, 0), LIMIT, 1e-6);
-	limiter_destroy(l);
 }
 
 TEST(test_ticks_when_due)
 {
+	ENDED_BY(limiter_destroy_at)
 	struct limiter *l = make_test_limiter(0, 1, "central", 1000 * MS);
 	struct source s = {0};
 
@@ -144,13 +147,12 @@ TEST(test_ticks_when_due)
 	assert_int_equal(limiter_next(l), 1950 * MS);
 	limiter_tick(l, 1950 * MS, measure_test_source, &s);
 	assert_int_equal(s.asked, 9);
-	limiter_destroy(l);
 }
 
 /* A late tick divides by the time that has passed, not by the interval. */
 TEST(test_late_tick_measures_right)
 {
-	struct limiter *l = make_test_limiter(0, 1, "fps", 0);
+	ENDED_BY(limiter_destroy_at) struct limiter *l = make_test_limiter(0, 1, "fps", 0);
 	struct source s = {0};
 	struct limiter_view view;
 
@@ -158,13 +160,12 @@ TEST(test_late_tick_measures_right)
 	limiter_tick(l, 200 * MS, measure_test_source, &s);
 	limiter_view(l, 0, &view);
 	assert_near(view.demand, 500000, 1e-3);
-	limiter_destroy(l);
 }
 
 /* Counters that run backwards are no demand, and what comes after is one again. */
 TEST(test_backwards_is_nothing)
 {
-	struct limiter *l = make_test_limiter(0, 1, "fps", 0);
+	ENDED_BY(limiter_destroy_at) struct limiter *l = make_test_limiter(0, 1, "fps", 0);
 	struct source s = {0};
 	struct limiter_view view;
 
@@ -178,7 +179,6 @@ TEST(test_backwards_is_nothing)
 	limiter_tick(l, 300 * MS, measure_test_source, &s);
 	limiter_view(l, 0, &view);
 	assert_true(view.demand > 0 && view.demand < 1000000);
-	limiter_destroy(l);
 }
 
 /* Alone in a roster of two: limit/N, and it stays there. */
@@ -199,7 +199,7 @@ TEST(test_alone_in_a_group)
 /* At first all are told; and of those that stay as they are none is told again. */
 TEST(test_tells_what_changes)
 {
-	struct limiter *l = make_test_limiter(0, 2, "static", 0);
+	ENDED_BY(limiter_destroy_at) struct limiter *l = make_test_limiter(0, 2, "static", 0);
 	struct source s = {0};
 
 	assert_int_equal(limiter_next_change(l, 0), 0);
@@ -217,7 +217,6 @@ TEST(test_tells_what_changes)
 	assert_int_equal(limiter_next_change(l, 0), 0);
 	assert_int_equal(limiter_next_change(l, 0), 1);
 	assert_int_equal(limiter_next_change(l, 0), 2);
-	limiter_destroy(l);
 }
 
 /* The first policy with what lies there another, or as it is. */
@@ -333,7 +332,7 @@ static double sum_of_limits(const struct pair *p)
 
 TEST(test_three_to_seven)
 {
-	struct pair p;
+	ENDED_BY(pair_stop) struct pair p;
 
 	pair_start(&p, "fps");
 	pair_run(&p, 10000, true);
@@ -343,13 +342,12 @@ TEST(test_three_to_seven)
 	pair_start(&p, "static");
 	pair_run(&p, 1000, true);
 	assert_near(local_limit(p.l[0], 0), LIMIT / 2, 1e-6);
-	pair_stop(&p);
 }
 
 /* Cut: each ends at limit/N in the stated time, and comes back when the cut heals. */
 TEST(test_cut_and_heal)
 {
-	struct pair p;
+	ENDED_BY(pair_stop) struct pair p;
 
 	pair_start(&p, "fps");
 	pair_run(&p, 5000, true);
@@ -358,13 +356,12 @@ TEST(test_cut_and_heal)
 	assert_near(local_limit(p.l[1], 0), LIMIT / 2, 1);
 	pair_run(&p, 3000, true);
 	assert_near(local_limit(p.l[0], 0) / LIMIT, 0.3, 0.02);
-	pair_stop(&p);
 }
 
 /* One dies and returns: limit/N until it has heard, then its share; the sum is never far above. */
 TEST(test_restart_is_gentle)
 {
-	struct pair p;
+	ENDED_BY(pair_stop) struct pair p;
 
 	pair_start(&p, "fps");
 	pair_run(&p, 5000, true);
@@ -380,13 +377,12 @@ TEST(test_restart_is_gentle)
 		assert_true(sum_of_limits(&p) <= 1.1 * LIMIT);
 	}
 	assert_near(local_limit(p.l[1], 0) / LIMIT, 0.7, 0.03);
-	pair_stop(&p);
 }
 
 TEST(test_burst_follows_the_share)
 {
 	struct limiter_view a, b;
-	struct pair p;
+	ENDED_BY(pair_stop) struct pair p;
 
 	pair_start(&p, "fps");
 	pair_run(&p, 10000, true);
@@ -394,7 +390,6 @@ TEST(test_burst_follows_the_share)
 	limiter_view(p.l[1], 0, &b);
 	assert_near((double)a.local_burst / BURST, a.local_limit / LIMIT, 0.01);
 	assert_true(a.local_burst + b.local_burst <= BURST);
-	pair_stop(&p);
 }
 
 int main(void)

@@ -6,6 +6,7 @@
  * groups can be given the same; a failure prints its seed.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <sodium.h>
 
@@ -115,6 +116,8 @@ static void group_free(struct group *g)
 	roster_destroy(g->roster);
 	free(g);
 }
+
+END_POINTER(group_free, struct group *)
 
 /* An interval's traffic of a policy that is active: few flows, some drops. */
 static void arrive_many_source(struct group *g, struct source *s)
@@ -238,7 +241,7 @@ static void quiet_tick(struct group *g)
 /* With nothing to do a limiter measures nothing; a byte is seen in the very next tick. */
 TEST(test_idle)
 {
-	struct group *g = group_create(1, N, true);
+	ENDED_BY(group_free_at) struct group *g = group_create(1, N, true);
 	struct node *node = &g->nodes[0];
 	uint64_t measured;
 
@@ -255,7 +258,6 @@ TEST(test_idle)
 	assert_int_equal(node->measured, measured + 1);
 	/* 1000 bytes in the interval that has just ended, not in all that was slept through. */
 	assert_near(view_of(g, 0, 1).demand, 1000 / 0.05 * (1 - pow(0.1, 0.05)), 1);
-	group_free(g);
 }
 
 /* Bytes of one flow. */
@@ -316,7 +318,7 @@ TEST(test_lost_in_sleep)
 /* What a reader of changes is told is what has changed. */
 TEST(test_changes)
 {
-	struct group *g = group_create(3, N, true);
+	ENDED_BY(group_free_at) struct group *g = group_create(3, N, true);
 	double told[POLICIES];
 
 	for (unsigned t = 0; t < 2000; t++) {
@@ -330,7 +332,6 @@ TEST(test_changes)
 			assert_true(view_of(g, 0, p).local_limit == told[p]);
 		tick_many_group(g);
 	}
-	group_free(g);
 }
 
 /* The policies of a limiter from now on; those that it has keep their state. */
@@ -439,7 +440,7 @@ TEST(test_removed_and_added)
 TEST(test_rolled_out)
 {
 	static const unsigned with[] = {4, 0}, without[] = {4};
-	struct group *g = group_create(2, 2, true);
+	ENDED_BY(group_free_at) struct group *g = group_create(2, 2, true);
 
 	reload_many_node(g, 0, 1, without);
 	reload_many_node(g, 1, 1, without);
@@ -462,7 +463,6 @@ TEST(test_rolled_out)
 	}
 	assert_int_equal(view_of(g, 0, 0).lost, 0);
 	assert_true(view_of(g, 0, 0).local_limit > 0.8 * LIMIT);
-	group_free(g);
 }
 
 /* Another limit counts at once, in the proportion that there was; another allocator begins anew. */
@@ -470,7 +470,7 @@ TEST(test_changed)
 {
 	static const unsigned of[] = {0, 1};
 	struct limiter_policy policies[2] = {policy_of(0), policy_of(1)};
-	struct group *g = group_create(4, 2, false);
+	ENDED_BY(group_free_at) struct group *g = group_create(4, 2, false);
 	const unsigned from[] = {0, 1}, wrong[] = {1, 0};
 	double before;
 
@@ -485,7 +485,6 @@ TEST(test_changed)
 	assert_near(view_of(g, 0, 0).local_limit, before / 4, 1e-6);
 	assert_near(view_of(g, 0, 0).limit, LIMIT / 4, 1e-6);
 	assert_near(view_of(g, 0, 1).local_limit, LIMIT / 2, 1e-6);
-	group_free(g);
 }
 
 /* A reload changes a policy that sleeps; what then arrives is of the last interval. */
@@ -493,7 +492,7 @@ TEST(test_changed_in_sleep)
 {
 	static const unsigned from[] = {0};
 	struct limiter_policy policy = policy_of(0);
-	struct group *g = group_create(1, N, true);
+	ENDED_BY(group_free_at) struct group *g = group_create(1, N, true);
 	struct node *node = &g->nodes[0];
 
 	for (unsigned i = 0; i < N; i++)
@@ -507,14 +506,13 @@ TEST(test_changed_in_sleep)
 	node->sources[0].arrived += 1000;
 	quiet_tick(g);
 	assert_near(view_of(g, 0, 0).demand, 1000 / 0.05 * (1 - pow(0.1, 0.05)), 1);
-	group_free(g);
 }
 
 /* The beat is that of the shortest interval, and begins at once. */
 TEST(test_other_interval)
 {
 	struct limiter_policy policy = policy_of(0);
-	struct group *g = group_create(1, 2, false);
+	ENDED_BY(group_free_at) struct group *g = group_create(1, 2, false);
 	struct limiter *l = g->nodes[0].limiter;
 	const unsigned from[] = {0};
 	uint64_t next = limiter_next(l);
@@ -527,7 +525,6 @@ TEST(test_other_interval)
 	g->nodes[0].measured = 0;
 	limiter_tick(l, g->now + 10 * MS, measure_many_node, &g->nodes[0]);
 	assert_int_equal(g->nodes[0].measured, 1);
-	group_free(g);
 }
 
 int main(void)

@@ -7,6 +7,7 @@
  * what is conserved and what is counted is never exceeded.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "flow/flow_sample.h"
@@ -145,6 +146,8 @@ static void group_free(struct group *g)
 	test_free(g);
 }
 
+END_POINTER(group_free, struct group *)
+
 static int keep_record(
 	void *context, enum limiter_record_kind kind, uint64_t id, const void *record, size_t len)
 {
@@ -259,7 +262,7 @@ static uint64_t delivered(const struct group *g)
 /* In each life the load goes from one to the next, and then all restart amid the recordings. */
 TEST(test_former_lives)
 {
-	struct group *g = group_new();
+	ENDED_BY(group_free_at) struct group *g = group_new();
 
 	for (unsigned life = 0; life < LIVES; life++) {
 		struct limiter_view view;
@@ -282,13 +285,12 @@ TEST(test_former_lives)
 	}
 	assert_int_equal(g->believed, 0);
 	assert_true(g->played > 1000 * LIVES);
-	group_free(g);
 }
 
 /* Peers count again, and messages are delivered, soon after a start. */
 TEST(test_restart)
 {
-	struct group *g = group_new();
+	ENDED_BY(group_free_at) struct group *g = group_new();
 
 	begin_life(g);
 	step_group_for(g, 2000 * MS);
@@ -306,5 +308,4 @@ TEST(test_restart)
 		step_group_for(g, TIMEOUT);
 		assert_true(delivered(g) > before);
 	}
-	group_free(g);
 }

@@ -5,6 +5,7 @@
  * seen by both sides, by its name, within ten seconds, and nothing else is.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "base/time.h"
@@ -346,7 +347,7 @@ TEST(test_each_kind)
 TEST(test_edges_alike)
 {
 	static const struct kind kind = {.tell = tell_edges_round_7, .usual = tell_edges_by_7};
-	struct group g = {.loss = 0};
+	ENDED_BY(end_terms) struct group g = {.loss = 0};
 
 	prng_seed(&g.prng, 1);
 	start_terms(&g, &kind);
@@ -354,7 +355,6 @@ TEST(test_edges_alike)
 	for (unsigned i = 0; i < NODES; i++)
 		for (unsigned peer = 0; peer < NODES; peer++)
 			assert_true(i == peer || sees_none(&g, i, peer));
-	end_terms(&g);
 }
 
 /* At no time, with loss, where all were told alike. */
@@ -382,7 +382,7 @@ TEST(test_no_kind)
 TEST(test_lowest_limit)
 {
 	static const struct kind kind = {"limit", CONSERVED, tell_limit, NULL};
-	struct group g = {0};
+	ENDED_BY(end_terms) struct group g = {0};
 	uint64_t bursts = 0;
 	double sum = 0;
 
@@ -398,7 +398,6 @@ TEST(test_lowest_limit)
 	}
 	assert_near(sum, 1e6, 10);
 	assert_true(bursts <= 100000);
-	end_terms(&g);
 }
 
 static void set_terms(struct group *g, unsigned i, uint64_t limit_bps)
@@ -569,7 +568,7 @@ TEST(test_other_units)
 TEST(test_other_roster)
 {
 	static const struct kind kind = {"roster", -1, tell_roster, NULL};
-	struct group g = {0};
+	ENDED_BY(end_terms) struct group g = {0};
 	uint64_t bursts;
 	double sum;
 
@@ -578,7 +577,6 @@ TEST(test_other_roster)
 	run_terms(&g, SOON);
 	sum = sum_of_limits(&g, CONSERVED, &bursts);
 	assert_true(sum <= 0.75e6 + 10 && sum > 0.5e6);
-	end_terms(&g);
 }
 
 TELLS(tell_limit_and_total, tell_soft_limit(told); tell_total(told))
@@ -611,7 +609,7 @@ TEST(test_foreign_neighbour)
 {
 	static const struct kind kind = {"identity of the ledger", -1, tell_identity, NULL};
 	struct limiter_neighbour neighbour;
-	struct group g = {0};
+	ENDED_BY(end_terms) struct group g = {0};
 
 	prng_seed(&g.prng, 1);
 	start_terms(&g, &kind);
@@ -630,5 +628,4 @@ TEST(test_foreign_neighbour)
 			assert_int_equal(neighbour.foreign_messages > 0, neighbour.foreign);
 			assert_int_equal(neighbour.invalid, 0);
 		}
-	end_terms(&g);
 }

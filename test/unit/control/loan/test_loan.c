@@ -9,6 +9,7 @@
  * WEIR_LOAN_SEEDS=N runs N seeds instead of 60.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "base/time.h"
@@ -355,7 +356,7 @@ TEST(test_group_stays_within_one_bucket)
 	const char *option = getenv("WEIR_LOAN_SEEDS");
 	unsigned seeds = option ? (unsigned)atoi(option) : ROUNDS(60);
 	uint64_t given = 0, lost = 0;
-	struct world *w = malloc(sizeof(*w));
+	ENDED_BY(free_at) struct world *w = malloc(sizeof(*w));
 
 	assert_non_null(w);
 	for (unsigned seed = 1; seed <= seeds; seed++) {
@@ -366,13 +367,12 @@ TEST(test_group_stays_within_one_bucket)
 	/* Loans took place, and some were lost, or the worlds test nothing. */
 	assert_true(given > 1000 * seeds);
 	assert_true(lost > 0);
-	free(w);
 }
 
 /* One busy site and three idle ones pass as much as one bucket; without loans, a quarter. */
 TEST(test_unused_tokens_are_used)
 {
-	struct world *w = calloc(1, sizeof(*w));
+	ENDED_BY(free_at) struct world *w = calloc(1, sizeof(*w));
 	uint64_t steps = STEPS;
 
 	assert_non_null(w);
@@ -394,13 +394,12 @@ TEST(test_unused_tokens_are_used)
 	assert_int_equal(w->sites[0].loan && loan_totals(w->sites[0].loan, 0).borrowed, 0);
 	assert_true(loan_totals(w->sites[2].loan, 0).borrowed == w->given);
 	end_world(w);
-	free(w);
 }
 
 /* While all buckets are more than half full there is no message. */
 TEST(test_silent_without_need)
 {
-	struct world *w = calloc(1, sizeof(*w));
+	ENDED_BY(free_at) struct world *w = calloc(1, sizeof(*w));
 
 	assert_non_null(w);
 	w->n = 5;
@@ -416,13 +415,12 @@ TEST(test_silent_without_need)
 		step(w, k);
 	assert_int_equal(w->messages, 0);
 	end_world(w);
-	free(w);
 }
 
 /* A peer that gossip reports as busy gets no request, however short the limiter is. */
 TEST(test_requests_only_peers_with_spare)
 {
-	struct world *w = calloc(1, sizeof(*w));
+	ENDED_BY(free_at) struct world *w = calloc(1, sizeof(*w));
 
 	assert_non_null(w);
 	w->n = 3;
@@ -438,7 +436,6 @@ TEST(test_requests_only_peers_with_spare)
 	assert_true(loan_is_short(w->sites[1].loan));
 	assert_int_equal(w->messages, 0);
 	end_world(w);
-	free(w);
 }
 
 /* A request for 10,000 bytes that a borrower with this session and number has sent. */
@@ -567,7 +564,7 @@ TEST(test_offers_count_once)
 TEST(test_lies_are_limited)
 {
 	const uint64_t limit = 3000, seconds = 10;
-	struct world *w = new_trio();
+	ENDED_BY(free_at) struct world *w = new_trio();
 
 	for (uint64_t k = 0; k < seconds * 100; k++) {
 		struct loan_bucket bucket = {0, 20000, 0, limit};
@@ -585,7 +582,6 @@ TEST(test_lies_are_limited)
 	assert_true(
 		w->given <= limit * (w->now_ns - SECOND_NS) / SECOND_NS + limit + seconds * 100);
 	end_world(w);
-	free(w);
 }
 
 /*
@@ -595,7 +591,7 @@ TEST(test_lies_are_limited)
 TEST(test_silent_peer)
 {
 	const uint64_t minute = 60 * SECOND_NS;
-	struct world *w = new_trio();
+	ENDED_BY(free_at) struct world *w = new_trio();
 	unsigned requests[2][3] = {0};
 
 	for (unsigned answers = 0; answers < 2; answers++) {
@@ -623,13 +619,12 @@ TEST(test_silent_peer)
 	assert_true(requests[0][2] > 0.85 * 5 * minute / (20 * STEP_NS));
 	assert_true(requests[1][0] > 0.4 * requests[1][2]);
 	end_world(w);
-	free(w);
 }
 
 /* Tokens that a bucket has been given are no room for the next overflow. */
 TEST(test_room_counts_once)
 {
-	struct world *w = new_trio();
+	ENDED_BY(free_at) struct world *w = new_trio();
 	unsigned first, second;
 
 	/* An overflow of 10,001 bytes, and 12,000 bytes of room. */
@@ -644,13 +639,12 @@ TEST(test_room_counts_once)
 	set_level(w, 0);
 	assert_int_equal(offer_overflown(w, second, 1), 10000 - 10001 + 2000 - 2);
 	end_world(w);
-	free(w);
 }
 
 /* A bucket that may have filled since the last report has less room. */
 TEST(test_refill_is_no_room)
 {
-	struct world *w = new_trio();
+	ENDED_BY(free_at) struct world *w = new_trio();
 	unsigned peer;
 
 	loan_level(
@@ -660,7 +654,6 @@ TEST(test_refill_is_no_room)
 	w->sites[1].tokens = 0;
 	assert_int_equal(offer_overflown(w, peer, 1), 10000 - 10001 + 12000 - 5001);
 	end_world(w);
-	free(w);
 }
 
 /* Site 1 lends 5,000 bytes to site 0. */
@@ -725,7 +718,7 @@ TEST(test_repeated_requests_take_once)
 		bool offers;
 	} requests[] = {{5, 1, true}, {5, 1, false}, {5, 3, true}, {5, 2, false}, {6, 1, true},
 		{6, 1, false}, {5, UINT32_MAX, true}, {5, 0, true}, {5, UINT32_MAX, false}};
-	struct world *w = calloc(1, sizeof(*w));
+	ENDED_BY(free_at) struct world *w = calloc(1, sizeof(*w));
 	uint8_t buf[LOAN_MESSAGE_MAX];
 	struct loan_calls calls;
 	unsigned to;
@@ -747,13 +740,12 @@ TEST(test_repeated_requests_take_once)
 		assert_int_equal(w->taken - before, requests[i].offers ? 10000 : 0);
 	}
 	end_world(w);
-	free(w);
 }
 
 /* Any change of a message's length is found; no bytes crash the reader. */
 TEST(test_malformed)
 {
-	struct world *w = calloc(1, sizeof(*w));
+	ENDED_BY(free_at) struct world *w = calloc(1, sizeof(*w));
 	uint8_t buf[LOAN_MESSAGE_MAX] = {0};
 	struct loan_calls calls;
 	size_t len;
@@ -780,7 +772,6 @@ TEST(test_malformed)
 			20 + (size_t)(k % 40) * (k % 2 ? 28 : 20));
 	}
 	end_world(w);
-	free(w);
 }
 
 /* Messages keep to the room that they have; without room for one policy there is none. */
@@ -868,7 +859,7 @@ TEST(test_update_drops_offers)
 		.number = 1,
 		.n = 1,
 		.entries = {{1, {.bytes = 500, .room = 5000}}}};
-	struct world *w = calloc(1, sizeof(*w));
+	ENDED_BY(free_at) struct world *w = calloc(1, sizeof(*w));
 	struct loan_change change = {0};
 	uint8_t buf[LOAN_MESSAGE_MAX];
 	struct loan_calls calls;
@@ -895,7 +886,6 @@ TEST(test_update_drops_offers)
 		assert_int_equal(w->given, changes ? 0 : 500);
 		loan_destroy(loan);
 	}
-	free(w);
 }
 
 /*
@@ -914,7 +904,7 @@ TEST(test_lender_keeps)
 		{0, 6000, 50000, 50000}};
 	struct loan_message request = {
 		.kind = LOAN_REQUEST, .n = 1, .entries = {{.policy = POLICY_ID}}};
-	struct world *w = calloc(1, sizeof(*w));
+	ENDED_BY(free_at) struct world *w = calloc(1, sizeof(*w));
 	uint8_t buf[LOAN_MESSAGE_MAX];
 
 	assert_non_null(w);
@@ -938,5 +928,4 @@ TEST(test_lender_keeps)
 		assert_int_equal(w->taken, cases[i].taken);
 		end_world(w);
 	}
-	free(w);
 }

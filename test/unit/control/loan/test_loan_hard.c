@@ -10,6 +10,7 @@
  * WEIR_LOAN_SEEDS=N runs N seeds instead of 60.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/math.h"
 #include "base/prng.h"
@@ -475,7 +476,7 @@ TEST(test_hard_limits_hold)
 {
 	const char *option = getenv("WEIR_LOAN_SEEDS");
 	unsigned seeds = option ? (unsigned)atoi(option) : ROUNDS(60);
-	struct world *w = malloc(sizeof(*w));
+	ENDED_BY(free_at) struct world *w = malloc(sizeof(*w));
 	uint64_t loans = 0;
 
 	assert_non_null(w);
@@ -484,5 +485,4 @@ TEST(test_hard_limits_hold)
 		loans += w->loans;
 	}
 	assert_true(loans > 3 * seeds);
-	free(w);
 }

@@ -5,6 +5,7 @@
  * against the line before a bucket.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "penalty_queue.h"
@@ -617,7 +618,7 @@ TEST(test_bound_with_load)
 TEST(test_balance)
 {
 	struct place_delay small, large;
-	struct world w;
+	ENDED_BY(world_close) struct world w;
 	double longest;
 
 	world_init(&w, 500, 2);
@@ -639,7 +640,6 @@ TEST(test_balance)
 	assert_true(small.access_p99 < 0.5 * longest);
 	assert_int_equal(
 		w.placement.parts[0].limit + w.placement.parts[1].limit, w.problem.aggregate.limit);
-	world_close(&w);
 }
 
 /*

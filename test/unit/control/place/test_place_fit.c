@@ -4,6 +4,7 @@
  * Placing by trying, against brokers that are slower than they say.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "place/fit.h"
@@ -105,7 +106,7 @@ TEST(test_at_once)
  */
 TEST(test_search)
 {
-	struct world w = {.able = {440, 440, 440, 440}};
+	ENDED_BY(world_close) struct world w = {.able = {440, 440, 440, 440}};
 
 	world_open(&w, 4, 900);
 	assert_int_equal(run_fit_to_end(&w, PLACE_SEARCH), PLACE_SETTLED);
@@ -121,13 +122,12 @@ TEST(test_search)
 	assert_int_equal(w.fit.trial.parts[0].sources, 87);
 	assert_int_equal(w.fit.trial.parts[1].sources, 84);
 	assert_int_equal(w.fit.trial.parts[2].sources, 29);
-	world_close(&w);
 }
 
 /* What a broker keeps is of every group alike. */
 TEST(test_search_keeps_groups_split)
 {
-	struct world w = {.able = {440, 440, 440, 440}};
+	ENDED_BY(world_close) struct world w = {.able = {440, 440, 440, 440}};
 	unsigned of_group[SOURCES / 10] = {0};
 
 	world_open(&w, 4, 900);
@@ -136,25 +136,23 @@ TEST(test_search_keeps_groups_split)
 		of_group[i / 10] += w.fit.trial.at[i] == 0;
 	for (unsigned i = 0; i < SOURCES / 10; i++)
 		assert_in_range(of_group[i], 4, 5); /* 87 of 200 */
-	world_close(&w);
 }
 
 /* More brokers than was predicted, when one round says so; not many. */
 TEST(test_prediction_is_corrected)
 {
-	struct world w = {.able = {440, 440, 440, 440}};
+	ENDED_BY(world_close) struct world w = {.able = {440, 440, 440, 440}};
 
 	world_open(&w, 4, 900);
 	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_SETTLED);
 	assert_int_equal(w.fit.trial.used, 3);
 	assert_true(w.fit.measured <= 3);
-	world_close(&w);
 }
 
 /* One of two is twice as slow as predicted: both stay, and it has less. */
 TEST(test_the_same_share_otherwise)
 {
-	struct world w = {.slower = {1, 2}};
+	ENDED_BY(world_close) struct world w = {.slower = {1, 2}};
 
 	world_open(&w, 2, 36000);
 	w.problem.aggregate.limit = 100000;
@@ -169,7 +167,6 @@ TEST(test_the_same_share_otherwise)
 	assert_int_equal(w.fit.measured, 2);
 	assert_true(w.fit.trial.parts[1].sources < w.fit.trial.parts[0].sources);
 	assert_int_equal(w.fit.trial.parts[0].limit + w.fit.trial.parts[1].limit, 100000);
-	world_close(&w);
 }
 
 /* A group a broker each, a counted backlog, and nothing to serve: no round says more. */
@@ -184,7 +181,7 @@ static void sure_open(struct world *w)
 
 TEST(test_sure)
 {
-	struct world w = {.able = {2000, 2000, 2000, 2000}};
+	ENDED_BY(world_close) struct world w = {.able = {2000, 2000, 2000, 2000}};
 
 	sure_open(&w);
 	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_SETTLED);
@@ -204,13 +201,12 @@ TEST(test_sure)
 		w.brokers[i].load = 0.001;
 	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_SETTLED);
 	assert_int_equal(w.fit.measured, 1);
-	world_close(&w);
 }
 
 /* What was sure, and was wrong, is as a trial that failed. */
 TEST(test_sure_and_wrong)
 {
-	struct world w = {.able = {400, 400, 400, 400}};
+	ENDED_BY(world_close) struct world w = {.able = {400, 400, 400, 400}};
 	enum place_fit_state end;
 	double p99[PLACE_BROKERS];
 
@@ -223,25 +219,23 @@ TEST(test_sure_and_wrong)
 	assert_int_equal(w.fit.measured, 1);
 	assert_int_equal(end, PLACE_MEASURE);
 	assert_true(w.fit.trial.used > 2);
-	world_close(&w);
 }
 
 /* Where sources have no room, as many are placed as have; without a trial. */
 TEST(test_no_room)
 {
-	struct world w = {.able = {1000, 1000}};
+	ENDED_BY(world_close) struct world w = {.able = {1000, 1000}};
 
 	world_open(&w, 2, 3000);
 	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_EXHAUSTED);
 	assert_int_equal(w.fit.measured, 0);
 	assert_in_range(w.fit.trial.nowhere, 66, 68); /* of 200 */
-	world_close(&w);
 }
 
 /* Nor is room overlooked when what was placed so is measured, and is too slow. */
 TEST(test_no_room_and_slow)
 {
-	struct world w = {.able = {100, 100}};
+	ENDED_BY(world_close) struct world w = {.able = {100, 100}};
 	uint32_t at[SOURCES];
 	double p99[PLACE_BROKERS];
 
@@ -252,13 +246,12 @@ TEST(test_no_room_and_slow)
 	assert_true(p99[0] > SLO);
 	assert_int_equal(place_fit_measured(&w.fit, p99), PLACE_EXHAUSTED);
 	assert_memory_equal(w.fit.trial.at, at, sizeof(at));
-	world_close(&w);
 }
 
 /* Nobody is able: the nearest is kept, and all sources with it. */
 TEST(test_never_within)
 {
-	struct world w = {.able = {100, 100, 100, 100}};
+	ENDED_BY(world_close) struct world w = {.able = {100, 100, 100, 100}};
 
 	world_open(&w, 4, 900);
 	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_EXHAUSTED);
@@ -271,7 +264,6 @@ TEST(test_never_within)
 	assert_true(w.fit.trial.nowhere > 0);
 	for (unsigned i = 0; i < 4; i++)
 		assert_true(w.fit.trial.parts[i].rate <= 100);
-	world_close(&w);
 }
 
 /* Any abilities: it ends, within the objective if it says so. */

@@ -5,6 +5,7 @@
  * more. A neighbour that is silent is given up, and asked again when it is back.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "quota/divide.h"
@@ -102,7 +103,7 @@ TEST(test_params)
 /* The last unit and not one more; asking takes two messages. */
 TEST(test_last_unit)
 {
-	struct pair p = pair_of(10, 90);
+	ENDED_BY(pair_free) struct pair p = pair_of(10, 90);
 
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
 	talk_quota_pair(&p, false);
@@ -121,13 +122,12 @@ TEST(test_last_unit)
 		talk_quota_pair(&p, false);
 	}
 	assert_int_equal(p.messages, 0);
-	pair_free(&p);
 }
 
 /* Below the threshold, before there is too little, units are asked for; not above it. */
 TEST(test_threshold)
 {
-	struct pair p = pair_of(1000, 1000);
+	ENDED_BY(pair_free) struct pair p = pair_of(1000, 1000);
 	struct quota_view view;
 	uint64_t before = 1000;
 
@@ -143,7 +143,6 @@ TEST(test_threshold)
 	assert_near((double)view.threshold, 34, 5);
 	assert_in_range(before, view.threshold, view.threshold + 30);
 	assert_true(view.balance > 500);
-	pair_free(&p);
 }
 
 /*
@@ -151,7 +150,7 @@ TEST(test_threshold)
  */
 TEST(test_by_rate)
 {
-	struct pair p = pair_of(4000, 4000);
+	ENDED_BY(pair_free) struct pair p = pair_of(4000, 4000);
 	double a, b;
 
 	for (unsigned i = 0; i < 190; i++) {
@@ -168,13 +167,12 @@ TEST(test_by_rate)
 	/* Both know how fast all is spent: 30 and 10 units every 10 ms, as of the last message. */
 	assert_near((double)quota_view(p.a, p.now).pace, 4e6, 0.5e6);
 	assert_near((double)quota_view(p.b, p.now).pace, 4e6, 0.5e6);
-	pair_free(&p);
 }
 
 /* A neighbour that is silent is asked twice, and given up; when it is back it is asked again. */
 TEST(test_silence)
 {
-	struct pair p = pair_of(10, 90);
+	ENDED_BY(pair_free) struct pair p = pair_of(10, 90);
 	uint64_t began = p.now;
 
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
@@ -190,13 +188,12 @@ TEST(test_silence)
 		talk_quota_pair(&p, false);
 	}
 	assert_int_equal(quota_view(p.a, p.now).spent, 40);
-	pair_free(&p);
 }
 
 /* A node that has got what it asked for asks again as soon as it needs more: nothing has failed. */
 TEST(test_asks_again)
 {
-	struct pair p = pair_of(10, 1000000);
+	ENDED_BY(pair_free) struct pair p = pair_of(10, 1000000);
 	uint64_t need = 20, began;
 
 	for (unsigned i = 0; i < 10; i++, need *= 3) {
@@ -206,7 +203,6 @@ TEST(test_asks_again)
 			talk_quota_pair(&p, false);
 		}
 	}
-	pair_free(&p);
 }
 
 /*
@@ -242,7 +238,7 @@ TEST(test_long_absence)
 TEST(test_slow_absence)
 {
 	const uint64_t theta = 10 * SECOND, hour = 3600 * SECOND;
-	struct pair p = slow_pair_of(10, 90, theta);
+	ENDED_BY(pair_free) struct pair p = slow_pair_of(10, 90, theta);
 
 	for (uint64_t end = p.now + hour; p.now < end;) {
 		quota_spend(p.a, 40, p.now);
@@ -251,13 +247,12 @@ TEST(test_slow_absence)
 	}
 	/* Two requests, six times what an answer takes, and at least half of that again. */
 	assert_in_range(p.messages, 10, 2 * (hour / (9 * theta) + 1));
-	pair_free(&p);
 }
 
 /* More for one is news for the other, which has been told that there is nothing. */
 TEST(test_top_up)
 {
-	struct pair p = pair_of(10, 0);
+	ENDED_BY(pair_free) struct pair p = pair_of(10, 0);
 
 	while (quota_spend(p.b, 10, p.now) == -EAGAIN)
 		talk_quota_pair(&p, false);
@@ -276,13 +271,12 @@ TEST(test_top_up)
 	}
 	assert_int_equal(quota_view(p.a, p.now).balance + quota_view(p.b, p.now).balance, 5);
 	assert_true(quota_view(p.a, p.now).balance >= 0);
-	pair_free(&p);
 }
 
 /* A refusal ends with a top-up after a top-up, also with a small one: others are asked again. */
 TEST(test_small_top_up)
 {
-	struct pair p = pair_of(10, 0);
+	ENDED_BY(pair_free) struct pair p = pair_of(10, 0);
 
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
 	talk_quota_pair(&p, false);
@@ -292,13 +286,12 @@ TEST(test_small_top_up)
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
 	talk_quota_pair(&p, false);
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EDQUOT);
-	pair_free(&p);
 }
 
 /* Units of a period that has ended, on their way, are nobody's; each period has its total. */
 TEST(test_periods)
 {
-	struct pair p = pair_of(10, 90);
+	ENDED_BY(pair_free) struct pair p = pair_of(10, 90);
 	struct quota_message m;
 	uint32_t edge;
 
@@ -322,13 +315,12 @@ TEST(test_periods)
 	}
 	assert_int_equal(quota_view(p.a, p.now).spent, 40);
 	assert_int_equal(quota_view(p.b, p.now).balance + quota_view(p.a, p.now).balance, 60);
-	pair_free(&p);
 }
 
 /* What was asked over an edge that leaves the tree is not waited for. */
 TEST(test_unlink)
 {
-	struct pair p = pair_of(10, 90);
+	ENDED_BY(pair_free) struct pair p = pair_of(10, 90);
 	struct quota_message m;
 
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
@@ -343,7 +335,6 @@ TEST(test_unlink)
 	tick_quota(p.a, p.now);
 	talk_quota_pair(&p, false);
 	assert_int_equal(quota_spend(p.a, 40, p.now), 0);
-	pair_free(&p);
 }
 
 #define LOOP 3
@@ -400,7 +391,7 @@ TEST(test_loop)
 
 TEST(test_nonsense)
 {
-	struct pair p = pair_of(10, 90);
+	ENDED_BY(pair_free) struct pair p = pair_of(10, 90);
 	struct quota_message m, good;
 	uint32_t edge;
 
@@ -421,7 +412,6 @@ TEST(test_nonsense)
 	assert_int_equal(quota_view(p.b, p.now).invalid, 4);
 	assert_int_equal(quota_view(p.b, p.now).balance, 90);
 	assert_true(quota_hear(p.b, 0, &good, p.now));
-	pair_free(&p);
 }
 
 /* As much as a ledger counts may be said of anything, and not one more. */

@@ -5,8 +5,11 @@
  * others, and how it divides too few units among those that ask.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "quota_pair.h"
+
+END_POINTER(quota_destroy, struct quota_node *)
 
 /* A hub and its neighbours, which it believes to have units: one asks it, the others are asked. */
 #define SPOKES 3
@@ -121,7 +124,7 @@ TEST(test_most_modest)
 /* Each who was told that there is nothing is told when there is something, though nobody asks. */
 TEST(test_news_of_units)
 {
-	struct star s = star_of(0);
+	ENDED_BY(star_free) struct star s = star_of(0);
 
 	for (unsigned i = 0; i < SPOKES; i++)
 		assert_int_equal(quota_spend(s.spokes[i], 1, s.now), -EAGAIN);
@@ -132,7 +135,6 @@ TEST(test_news_of_units)
 	talk_star(&s, 2 * MS);
 	for (unsigned i = 0; i < SPOKES; i++)
 		assert_true(s.heard[i].held > 0);
-	star_free(&s);
 }
 
 /* ---- what is thought of others, and told */
@@ -220,7 +222,7 @@ TEST(test_told_of_all_others)
 /* What is left of the total, and how fast all spend it; they have spent since they said it. */
 TEST(test_remaining)
 {
-	struct quota_node *q = make_quota_middle(100, 0);
+	ENDED_BY(quota_destroy_at) struct quota_node *q = make_quota_middle(100, 0);
 	struct quota_view view;
 
 	hear_of_units(q, 0, 40, 7000, true, SECOND);
@@ -234,13 +236,12 @@ TEST(test_remaining)
 	view = quota_view(q, SECOND);
 	assert_int_equal(view.remaining, 110);
 	assert_int_equal(view.pace, 6000);
-	quota_destroy(q);
 }
 
 /* All have their turn; and of a period that has ended nothing is thought any more. */
 TEST(test_turns)
 {
-	struct quota_node *q = make_quota_middle(100, 0);
+	ENDED_BY(quota_destroy_at) struct quota_node *q = make_quota_middle(100, 0);
 	struct quota_message m;
 	uint32_t edge;
 
@@ -256,7 +257,6 @@ TEST(test_turns)
 	assert_int_equal(quota_period(q, 2, 100, SECOND), 0);
 	assert_int_equal(quota_view(q, SECOND).pace, 0);
 	assert_int_equal(quota_view(q, SECOND).remaining, 100 + 3 * 100);
-	quota_destroy(q);
 }
 
 /* Half of one's part by rate of all that was heard of is asked for. */
@@ -374,13 +374,12 @@ TEST(test_news_for_a_stranger)
 /* Nor is a top-up news, which everybody has. */
 TEST(test_no_news_of_a_top_up)
 {
-	struct quota_node *q = make_quota_middle(100, 0);
+	ENDED_BY(quota_destroy_at) struct quota_node *q = make_quota_middle(100, 0);
 	struct quota_message m;
 
 	assert_int_equal(quota_set_share(q, 300, SECOND), 0);
 	assert_false(quota_refresh(q, SECOND));
 	assert_false(quota_next_to(q, SECOND, 0, &m));
-	quota_destroy(q);
 }
 
 /*
@@ -532,6 +531,7 @@ static void ask_and_hear(struct quota_node *q, uint64_t *now, uint64_t took_ns)
  */
 TEST(test_time_of_answers)
 {
+	ENDED_BY(quota_destroy_at)
 	struct quota_node *q = make_quota_node(0, false, 0, 4 * MS, SECOND);
 	uint64_t now = SECOND;
 	struct quota_message m;
@@ -568,5 +568,4 @@ TEST(test_time_of_answers)
 	ask_and_hear(q, &now, 16 * MS);
 	ask_and_hear(q, &now, 0);
 	assert_int_equal(quota_tick(q, now), now + 2 * 72 * MS);
-	quota_destroy(q);
 }

@@ -5,9 +5,12 @@
  * such a record, without one, or in a period that it does not know.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "quota_pair.h"
+
+END_POINTER(quota_destroy, struct quota_node *)
 
 static struct quota_node *restored_quota_node(const void *record, size_t len, uint64_t period)
 {
@@ -36,6 +39,7 @@ static struct quota_node *restored_quota_node(const void *record, size_t len, ui
  */
 TEST(test_crash_in_new_period)
 {
+	ENDED_BY(pair_free)
 	struct pair p = {.a = make_quota_node(100, true, 16, THETA, SECOND),
 		.b = make_quota_node(90, false, 0, THETA, SECOND),
 		.now = SECOND};
@@ -66,12 +70,12 @@ TEST(test_crash_in_new_period)
 		talk_quota_pair(&p, false);
 	}
 	assert_int_equal(quota_view(p.a, p.now).balance + quota_view(p.b, p.now).balance, 190);
-	pair_free(&p);
 }
 
 /* With a disk nothing is used before a record says that it is spent; a crash forgets none of it. */
 TEST(test_durable)
 {
+	ENDED_BY(quota_destroy_at)
 	struct quota_node *q = make_quota_node(100, true, 16, THETA, SECOND);
 	char record[4096];
 	uint64_t used = 0;
@@ -101,12 +105,12 @@ TEST(test_durable)
 	q = restored_quota_node(record, len, 0);
 	assert_int_equal(quota_view(q, SECOND).period, 1);
 	assert_true(quota_view(q, SECOND).balance < 100);
-	quota_destroy(q);
 }
 
 /* Units that passed and were not used are free again, and no more than have passed. */
 TEST(test_refund)
 {
+	ENDED_BY(quota_destroy_at)
 	struct quota_node *q = make_quota_node(100, true, 16, THETA, SECOND);
 	char record[4096];
 	size_t len;
@@ -131,12 +135,12 @@ TEST(test_refund)
 	quota_destroy(q);
 	q = restored_quota_node(record, len, 1);
 	assert_int_equal(quota_view(q, SECOND).balance, 100);
-	quota_destroy(q);
 }
 
 /* A record that did not become durable: nothing may be used, and the next one has it all. */
 TEST(test_save_failed)
 {
+	ENDED_BY(quota_destroy_at)
 	struct quota_node *q = make_quota_node(100, true, 16, THETA, SECOND);
 	char record[4096];
 	size_t len;
@@ -150,12 +154,12 @@ TEST(test_save_failed)
 	assert_int_equal(quota_save(q, record, &len), 0);
 	quota_committed(q);
 	assert_int_equal(quota_spend(q, 30, SECOND), 0);
-	quota_destroy(q);
 }
 
 /* What is given is told when a record of it is durable, not before that: also the second try. */
 TEST(test_save_of_grant_failed)
 {
+	ENDED_BY(pair_free)
 	struct pair p = {.a = make_quota_node(0, false, 0, THETA, SECOND),
 		.b = make_quota_node(90, true, 16, THETA, SECOND),
 		.now = SECOND};
@@ -180,7 +184,6 @@ TEST(test_save_of_grant_failed)
 	assert_false(quota_uncommitted(p.b));
 	assert_true(quota_next_to(p.b, p.now, 0, &m));
 	assert_int_equal(m.statement.granted, quota_edge(p.b, 0).granted);
-	pair_free(&p);
 }
 
 /* What is saved as spent ahead of traffic is still here, wherever its record is. */
@@ -245,7 +248,7 @@ TEST(test_both_recovering)
 		.memory_ns = SECOND,
 		.repeat_ns = 4 * MS,
 	};
-	struct pair p = {.now = SECOND};
+	ENDED_BY(pair_free) struct pair p = {.now = SECOND};
 
 	assert_int_equal(quota_create(&params, p.now, &p.a), 0);
 	assert_int_equal(quota_create(&params, p.now, &p.b), 0);
@@ -257,7 +260,6 @@ TEST(test_both_recovering)
 		talk_quota_pair(&p, false);
 	}
 	assert_false(quota_view(p.a, p.now).recovering || quota_view(p.b, p.now).recovering);
-	pair_free(&p);
 }
 
 /* Two that stay recovering, as somebody else is silent, do not answer each other for ever. */
@@ -273,7 +275,7 @@ TEST(test_recovering_for_long)
 		.repeat_ns = SECOND,
 	};
 	struct quota_message m;
-	struct pair p = {.now = SECOND};
+	ENDED_BY(pair_free) struct pair p = {.now = SECOND};
 
 	assert_int_equal(quota_create(&params, p.now, &p.a), 0);
 	assert_int_equal(quota_create(&params, p.now, &p.b), 0);
@@ -285,7 +287,6 @@ TEST(test_recovering_for_long)
 	}
 	assert_true(quota_view(p.a, p.now).recovering && quota_view(p.b, p.now).recovering);
 	assert_in_range(p.messages, 2, 8);
-	pair_free(&p);
 }
 
 /* Its period is not known: nothing is held, nor heard; a memory that is lost stays so after it. */
@@ -299,7 +300,7 @@ TEST(test_undated)
 		.memory_ns = SECOND,
 		.repeat_ns = SECOND};
 	struct quota_message message = {.statement = {.epoch = 9, .stamp = 1}};
-	struct quota_node *q;
+	ENDED_BY(quota_destroy_at) struct quota_node *q;
 
 	assert_int_equal(quota_create(&params, SECOND, &q), 0);
 	assert_int_equal(quota_spend(q, 1, SECOND), -EAGAIN);
@@ -314,7 +315,6 @@ TEST(test_undated)
 	assert_true(quota_hear(q, 0, &message, SECOND)); /* of period 0, which nobody is in */
 	assert_int_equal(quota_period(q, 5, 100, SECOND), 0);
 	assert_true(quota_view(q, SECOND).recovering);
-	quota_destroy(q);
 }
 
 #define PROOF_SEEDS 200
@@ -381,6 +381,7 @@ TEST(test_neighbour_in_later_period)
 		.theta_ns = THETA,
 		.memory_ns = SECOND,
 		.repeat_ns = SECOND};
+	ENDED_BY(quota_destroy_at)
 	struct quota_node *late, *other = make_quota_node(100, false, 0, THETA, SECOND);
 	uint64_t now = SECOND;
 	unsigned answers = 0;
@@ -404,6 +405,4 @@ TEST(test_neighbour_in_later_period)
 	assert_in_range(answers, 10, 160); /* at most eight for each repeat_ns */
 	quota_tick(late, now + 5 * SECOND);
 	assert_false(quota_view(late, now + 5 * SECOND).waits);
-	quota_destroy(late);
-	quota_destroy(other);
 }

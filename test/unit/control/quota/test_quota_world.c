@@ -7,6 +7,7 @@
  * and who needs units gets the last one.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "quota/quota.h"
@@ -125,6 +126,8 @@ static void world_free(struct world *w)
 		quota_destroy(w->nodes[k].quota);
 	test_free(w);
 }
+
+END_POINTER(world_free, struct world *)
 
 static bool is_cut(const struct world *w, unsigned a, unsigned b)
 {
@@ -326,7 +329,7 @@ static void check_progress(struct world *w)
 
 static void run_quota_world(uint64_t seed, uint64_t periods, bool memory_losses)
 {
-	struct world *w = world_new(seed, periods);
+	ENDED_BY(world_free_at) struct world *w = world_new(seed, periods);
 
 	w->faults = true;
 	w->memory_losses = memory_losses;
@@ -337,7 +340,6 @@ static void run_quota_world(uint64_t seed, uint64_t periods, bool memory_losses)
 		check_nothing_lost(w);
 		check_progress(w);
 	}
-	world_free(w);
 }
 
 TEST(test_faults)

@@ -5,10 +5,13 @@
  * estimates have no bias, margins hold as often as they say, and memory has a bound.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "flow/packet_sample.h"
 #include "talkers/talkers.h"
+
+END_POINTER(talkers_free, struct talkers *)
 
 #define HZ      UINT64_C(1000000000)
 #define SENDERS 200
@@ -144,7 +147,7 @@ TEST(estimates_have_no_bias)
 /* Where every packet is taken there is nothing to be unsure of. */
 TEST(all_of_them_are_exact)
 {
-	struct talkers *talkers = talkers_create(16, 1);
+	ENDED_BY(talkers_free_at) struct talkers *talkers = talkers_create(16, 1);
 	struct talker top[4];
 	double margin;
 
@@ -160,13 +163,12 @@ TEST(all_of_them_are_exact)
 	assert_near(talkers_dropped(&top[1], &margin), 0.5, 1e-12);
 	assert_near(margin, 0, 0);
 	assert_near(talkers_unseen(talkers_all(talkers)), 0, 0);
-	talkers_free(talkers);
 }
 
 /* Three samples say little, and say so. */
 TEST(few_samples_are_wide)
 {
-	struct talkers *talkers = talkers_create(16, 1);
+	ENDED_BY(talkers_free_at) struct talkers *talkers = talkers_create(16, 1);
 	struct talker one, top[2];
 	double margin, share;
 
@@ -187,7 +189,6 @@ TEST(few_samples_are_wide)
 	assert_int_equal(talkers_top(talkers, top, 2), 2);
 	assert_near(talkers_share(talkers_all(talkers), &top[1], &margin), 0.25, 0);
 	assert_near(margin, 0.75, 0);
-	talkers_free(talkers);
 }
 
 /* At the end of a score interval the estimate is 1.96 standard errors off, as of that end. */
@@ -199,7 +200,7 @@ static void assert_score(double margin, double variance, double unit)
 /* Five small samples of one, two of them dropped, each for four; and 20 large ones of others. */
 TEST(margins_are_scores)
 {
-	struct talkers *talkers = talkers_create(16, 1);
+	ENDED_BY(talkers_free_at) struct talkers *talkers = talkers_create(16, 1);
 	const double n = 5 * 4 / 3.0; /* samples that would be as sure of a part */
 	double margin, share, end, own, whole;
 	const struct talker *all;
@@ -234,7 +235,6 @@ TEST(margins_are_scores)
 	end = share + margin; /* the one that is further off is towards a half */
 	assert_near(margin * margin, 1.96 * 1.96 * end * (1 - end) / n, 1e-9);
 	assert_near(talkers_unseen(all), 3 * 3, 1e-12);
-	talkers_free(talkers);
 }
 
 /*
@@ -244,7 +244,7 @@ TEST(margins_are_scores)
 TEST(spoofed_senders_take_no_memory)
 {
 	enum { CAPACITY = 256, LARGE = 5, SPOOFED = 1000000 };
-	struct talkers *talkers = talkers_create(CAPACITY, 3);
+	ENDED_BY(talkers_free_at) struct talkers *talkers = talkers_create(CAPACITY, 3);
 	struct talker top[CAPACITY + 1];
 	double sent[LARGE] = {0}, total = 0;
 	struct prng prng;
@@ -274,13 +274,12 @@ TEST(spoofed_senders_take_no_memory)
 	for (size_t i = 0; i < n; i++)
 		assert_true(top[i].missed <= total / CAPACITY);
 	assert_near(talkers_all(talkers)->bytes, total, 0);
-	talkers_free(talkers);
 }
 
 /* The one with least gives way, and what it had is what the next one may have had. */
 static void least_gives_way(bool comes_first)
 {
-	struct talkers *talkers = talkers_create(2, 1);
+	ENDED_BY(talkers_free_at) struct talkers *talkers = talkers_create(2, 1);
 	struct talker top[2];
 
 	if (comes_first)
@@ -299,7 +298,6 @@ static void least_gives_way(bool comes_first)
 	assert_int_equal(talkers_top(talkers, top, 2), 2);
 	assert_int_equal(sender_of(&top[1]), 1);
 	assert_near(top[1].missed, 150, 0);
-	talkers_free(talkers);
 }
 
 TEST(the_least_gives_way)
@@ -311,7 +309,7 @@ TEST(the_least_gives_way)
 /* The order, ties by key, fewer than there are, and whose samples have several tags. */
 TEST(order_and_tags)
 {
-	struct talkers *talkers = talkers_create(8, 9);
+	ENDED_BY(talkers_free_at) struct talkers *talkers = talkers_create(8, 9);
 	struct talkers_sample sample = {.key = key_of(2), .bytes = 100, .weight = 2, .tag = 5};
 	struct talker top[8];
 
@@ -329,5 +327,4 @@ TEST(order_and_tags)
 	assert_int_equal(sender_of(&top[2]), 3);
 	assert_true(top[1].tags && top[1].tag == 5 && !top[0].tags);
 	assert_int_equal(top[1].samples, 2);
-	talkers_free(talkers);
 }

@@ -4,6 +4,9 @@
  * Which policy a packet has, from tables: the order of precedence, and who asks the parser.
  */
 #include "classify_world.h"
+#include "scope.h"
+
+END_POINTER(classifier_destroy, struct classifier *)
 
 #define ROWS_MAX 12
 
@@ -16,7 +19,7 @@ struct scenario {
 static void check_scenario(const struct scenario *scenario)
 {
 	struct policy policies[ROWS_MAX];
-	struct classifier *classifier = NULL;
+	ENDED_BY(classifier_destroy_at) struct classifier *classifier = NULL;
 	unsigned n = 0;
 
 	while (n < ROWS_MAX && scenario->policies[n].used) {
@@ -28,7 +31,6 @@ static void check_scenario(const struct scenario *scenario)
 		check_packet(classifier, &scenario->packets[i], scenario->name, PLAIN);
 		check_packet(classifier, &scenario->packets[i], scenario->name, SECOND_TAG);
 	}
-	classifier_destroy(classifier);
 }
 
 #define P(...)                            \

@@ -5,17 +5,20 @@
  * not suffice.
  */
 #include "classify_world.h"
+#include "scope.h"
 
 #include <pthread.h>
 
 #include <rte_malloc.h>
 
+END_POINTER(classifier_destroy, struct classifier *)
+
 /* Prefixes that share nothing below 24 bits need as many groups of slots as there are of them. */
 TEST(test_scattered_prefixes)
 {
 	enum { N = 2000 };
-	struct policy *policies = calloc(N, sizeof(*policies));
-	struct classifier *classifier = NULL;
+	ENDED_BY(free_at) struct policy *policies = calloc(N, sizeof(*policies));
+	ENDED_BY(classifier_destroy_at) struct classifier *classifier = NULL;
 
 	assert_non_null(policies);
 	classify_world_seed(7);
@@ -39,8 +42,6 @@ TEST(test_scattered_prefixes)
 		classify_burst(classifier, 0, DIRECTION_A_TO_B, &packet, &data, 1, &policy);
 		assert_int_equal(policy, i);
 	}
-	classifier_destroy(classifier);
-	free(policies);
 }
 
 /* The policy of a packet to 10.0.group.last. */
@@ -116,7 +117,7 @@ TEST(test_answers)
 		.sport = {9, 9},
 		.direction = DIRECTION_A_TO_B,
 		.expect = 7};
-	struct classifier *classifier = NULL;
+	ENDED_BY(classifier_destroy_at) struct classifier *classifier = NULL;
 
 	assert_int_equal(classifier_create_as(policies, answers, 3, -1, &classifier), 0);
 	check_one(classifier, "10.128.0.0", 7);
@@ -129,7 +130,6 @@ TEST(test_answers)
 		policies[i] = make_policy(&(struct row){.proto = 6, .sport = {9 - i, 10 - i}});
 	assert_int_equal(classifier_create_as(policies, answers, 2, -1, &classifier), 0);
 	check_packet(classifier, &both, "both", PLAIN);
-	classifier_destroy(classifier);
 }
 
 static unsigned count_table_allocs(void)
@@ -163,7 +163,7 @@ TEST(test_built_aside)
 {
 	struct policy used = make_policy(&(struct row){.dst = "10.0.0.0/23"});
 	struct policy other = make_policy(&(struct row){.dst = "10.0.0.1/32"});
-	struct classifier *classifier = NULL;
+	ENDED_BY(classifier_destroy_at) struct classifier *classifier = NULL;
 	unsigned before;
 	pthread_t threads[2];
 	void *failed;
@@ -178,7 +178,6 @@ TEST(test_built_aside)
 		assert_null(failed);
 	}
 	assert_int_equal(count_table_allocs(), before);
-	classifier_destroy(classifier);
 }
 
 /* Takes EAL's memory up to the last block of a size, so that it can be given back bit by bit. */

@@ -5,6 +5,7 @@
  * all. Built twice: with vectors, and as for a CPU that has none.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <arpa/inet.h>
 
@@ -14,6 +15,8 @@
 #include "classify/fib4_private.h"
 #include "classify/frames.h"
 #include "classify/wide.h"
+
+END_POINTER(fib4_destroy, struct fib4 *)
 
 #define MANY      3000
 #define OTHERWISE UINT32_MAX
@@ -144,7 +147,7 @@ static void check_burst(
 static void check_set(struct set *set, struct prng *prng)
 {
 	uint32_t addr[FIB4_BURST_MAX];
-	struct fib4 *fib;
+	ENDED_BY(fib4_destroy_at) struct fib4 *fib;
 	unsigned n = 0, burst = 1;
 
 	sort_test_prefixes(set);
@@ -157,7 +160,6 @@ static void check_set(struct set *set, struct prng *prng)
 		burst = burst % FIB4_BURST_MAX + 1;
 		n = 0;
 	}
-	fib4_destroy(fib);
 }
 
 /* A set of few prefixes by itself, and then among others, as there are other ways for both. */

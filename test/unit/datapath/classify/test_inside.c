@@ -6,11 +6,14 @@
  * and mixed ones.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <rte_eal.h>
 
 #include "classify/frames.h"
 #include "frame_layers.h"
+
+END_POINTER(classifier_destroy, struct classifier *)
 
 #define BURST 32
 
@@ -115,14 +118,13 @@ static void check_burst(const struct classifier *classifier, const struct tunnel
 TEST(test_tunnels)
 {
 	const struct tunnels tunnels = {.classify = TUNNELS_INNER, .vxlan_port = VXLAN};
-	struct classifier *classifier = make_classifier();
+	ENDED_BY(classifier_destroy_at) struct classifier *classifier = make_classifier();
 
 	for (unsigned first = 0; first < COUNT(cases); first++)
 		for (unsigned step = 0; step < 4; step++) {
 			check_burst(classifier, NULL, first, step);
 			check_burst(classifier, &tunnels, first, step);
 		}
-	classifier_destroy(classifier);
 }
 
 /*
@@ -142,8 +144,8 @@ TEST(test_fragments)
 		[UNPARSED_DROP] = NONE,
 		[UNPARSED_PASS] = OUTSIDE,
 	};
-	struct fragments *table = aligned_alloc(64, sizeof(*table));
-	struct classifier *classifier = make_classifier();
+	ENDED_BY(free_at) struct fragments *table = aligned_alloc(64, sizeof(*table));
+	ENDED_BY(classifier_destroy_at) struct classifier *classifier = make_classifier();
 	static struct frames frames;
 	struct frame built[4];
 
@@ -169,8 +171,6 @@ TEST(test_fragments)
 		}
 		assert_int_equal(table->unknown, 2);
 	}
-	classifier_destroy(classifier);
-	free(table);
 }
 
 static int start_eal(void **state)

@@ -5,6 +5,7 @@
  * a search in it finds what the workers do is asked by the kernel program's test.
  */
 #include "classify_world.h"
+#include "scope.h"
 
 #include "classify/lines.h"
 
@@ -47,14 +48,13 @@ static const struct lines_header *header_of(const struct written *written)
 
 TEST(test_nothing)
 {
-	struct written written = write_rows(NULL, 0);
+	ENDED_BY(free_written) struct written written = write_rows(NULL, 0);
 
 	assert_int_equal(written.n, 1);
 	assert_int_equal(header_of(&written)->version, LINES_VERSION);
 	assert_int_equal(header_of(&written)->any, LINES_NONE);
 	assert_int_equal(header_of(&written)->dst.directions, 0);
 	assert_int_equal(header_of(&written)->src.directions, 0);
-	free_written(&written);
 }
 
 /* Every kind of part: two families, few ranges and many, VLANs, rules in the middle of others. */
@@ -78,7 +78,7 @@ static const struct row all_parts[] = {
 /* Parts lie one behind the other, and all of them count. */
 TEST(test_parts)
 {
-	struct written written = write_rows(all_parts, COUNT(all_parts));
+	ENDED_BY(free_written) struct written written = write_rows(all_parts, COUNT(all_parts));
 	const struct lines_header *header = header_of(&written);
 
 	assert_int_equal(header->dst.v4, 1);
@@ -95,26 +95,24 @@ TEST(test_parts)
 	assert_int_equal(written.n, header->rules + 2);
 	assert_int_equal(((uint32_t *)&written.lines[header->by_vlan])[7], 12);
 	assert_int_equal(((uint32_t *)&written.lines[header->by_vlan])[8], 13);
-	free_written(&written);
 }
 
 /* Only from the first rule with a condition to the last: others are answers themselves. */
 TEST(test_rules)
 {
-	struct written written = write_rows(all_parts, COUNT(all_parts));
+	ENDED_BY(free_written) struct written written = write_rows(all_parts, COUNT(all_parts));
 	const struct lines_header *header = header_of(&written);
 	const struct lines_rule *rule = (const void *)&written.lines[header->rules];
 
 	assert_int_equal(rule[0].policy, 2);
 	assert_int_equal(rule[1].policy, 3);
 	assert_int_equal(rule[0].next, 1);
-	free_written(&written);
 }
 
 /* Few ranges: where each begins, and behind the last one nothing does. */
 TEST(test_few)
 {
-	struct written written = write_rows(all_parts, COUNT(all_parts));
+	ENDED_BY(free_written) struct written written = write_rows(all_parts, COUNT(all_parts));
 	const struct lines_few *few = (const void *)&written.lines[header_of(&written)->src.v4];
 
 	assert_int_equal(few->first[0], 0);
@@ -125,26 +123,24 @@ TEST(test_few)
 	assert_int_equal(few->start[0], header_of(&written)->src.root4);
 	assert_int_equal(few->start[2], few->start[0]);
 	assert_int_not_equal(few->start[1], few->start[0]);
-	free_written(&written);
 }
 
 TEST(test_no_room)
 {
-	struct written written = write_rows(all_parts, COUNT(all_parts));
+	ENDED_BY(free_written) struct written written = write_rows(all_parts, COUNT(all_parts));
 
 	memset(written.lines, 0x5a, sizeof(*written.lines));
 	assert_int_equal(
 		classifier_lines_write(written.classifier, written.lines, written.n - 1), -ENOSPC);
 	assert_int_equal(written.lines[0].word[0], 0x5a5a5a5a5a5a5a5a);
 	assert_int_equal(classifier_lines_write(written.classifier, written.lines, written.n), 0);
-	free_written(&written);
 }
 
 /* Every line is written whole, and none behind them. */
 TEST(test_extent)
 {
-	struct written first = write_rows(all_parts, COUNT(all_parts));
-	struct classify_line *again = malloc(first.n * sizeof(*again));
+	ENDED_BY(free_written) struct written first = write_rows(all_parts, COUNT(all_parts));
+	ENDED_BY(free_at) struct classify_line *again = malloc(first.n * sizeof(*again));
 
 	assert_non_null(again);
 	memset(again, 0xff, first.n * sizeof(*again));
@@ -153,8 +149,6 @@ TEST(test_extent)
 	for (unsigned i = 0; i < BEHIND; i++)
 		for (unsigned word = 0; word < COUNT(again->word); word++)
 			assert_int_equal(first.lines[first.n + i].word[word], 0xa5a5a5a5a5a5a5a5);
-	free(again);
-	free_written(&first);
 }
 
 TEST_GROUP(start_eal, stop_eal)

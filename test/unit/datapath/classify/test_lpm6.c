@@ -5,8 +5,11 @@
  * behind its bucket anything lies, and how much memory that takes.
  */
 #include "classify_world.h"
+#include "scope.h"
 
 #include "classify/lpm6.h"
+
+END_POINTER(lpm6_destroy, struct lpm6 *)
 
 #define OTHERWISE UINT32_MAX
 
@@ -105,7 +108,7 @@ static void near_address(const struct set *set, unsigned kind, uint8_t *addr)
 
 static void check_answers(const struct set *set, unsigned n)
 {
-	struct lpm6 *lpm = create_table(set);
+	ENDED_BY(lpm6_destroy_at) struct lpm6 *lpm = create_table(set);
 
 	for (unsigned i = 0; i < n; i++) {
 		uint8_t bytes[16];
@@ -120,7 +123,6 @@ static void check_answers(const struct set *set, unsigned n)
 			fail_msg("address %u of %u prefixes: %" PRIu32 ", expected %" PRIu32, i,
 				set->n, answer, want);
 	}
-	lpm6_destroy(lpm);
 }
 
 TEST(test_answers)
@@ -153,7 +155,7 @@ static unsigned count_further(const struct lpm6 *lpm, uint32_t at)
  */
 static void check_chains(const struct set *set, double bytes_max)
 {
-	struct lpm6 *lpm = create_table(set);
+	ENDED_BY(lpm6_destroy_at) struct lpm6 *lpm = create_table(set);
 	const double bytes = 64.0 * lpm->n_buckets / set->n;
 
 	for (unsigned i = 1; i < 1 << LPM6_STEPS_MAX; i++)
@@ -162,7 +164,6 @@ static void check_chains(const struct set *set, double bytes_max)
 				count_further(lpm, lpm->nodes[i].first + at) <= LPM6_FURTHER_MAX);
 	print_message("%u prefixes: %.1f bytes each\n", set->n, bytes);
 	assert_true(bytes <= bytes_max);
-	lpm6_destroy(lpm);
 }
 
 TEST(test_chains)

@@ -6,7 +6,10 @@
  */
 
 #include "base/prng.h"
+#include "scope.h"
 #include "classify_world.h"
+
+END_POINTER(classifier_destroy, struct classifier *)
 
 #define POLICIES 24
 #define PACKETS  64
@@ -181,7 +184,7 @@ static void check_world(struct prng *prng, uint64_t seed)
 	uint32_t order[POLICIES], got[PACKETS], of[POLICIES];
 	struct policy joined[POLICIES];
 	struct match matches[POLICIES];
-	struct classifier *classifier;
+	ENDED_BY(classifier_destroy_at) struct classifier *classifier;
 	bool joins[POLICIES];
 	unsigned n_joined;
 
@@ -207,7 +210,6 @@ static void check_world(struct prng *prng, uint64_t seed)
 			fail_msg("seed %#" PRIx64 ", packet %u: policy %d, not %d", seed, i,
 				(int)got[i], (int)want);
 	}
-	classifier_destroy(classifier);
 }
 
 TEST(test_strictest)

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "flow/new_flow.h"
@@ -58,7 +59,7 @@ TEST(test_how_long)
 /* Every hash is somebody, 0 too, and in an empty table nobody is known. */
 TEST(test_any_hash)
 {
-	struct new_flows *flows = table_of(4096, GHZ);
+	ENDED_BY(free_at) struct new_flows *flows = table_of(4096, GHZ);
 	struct prng prng;
 
 	prng_seed(&prng, 1);
@@ -72,13 +73,12 @@ TEST(test_any_hash)
 		new_flows_remember(flows, hash, i);
 		assert_true(new_flows_known(flows, hash, i));
 	}
-	free(flows);
 }
 
 /* In a full set the one longest unseen gives way: not the first in, and not one seen since. */
 TEST(test_who_gives_way)
 {
-	struct new_flows *flows = table_of(1, GHZ);
+	ENDED_BY(free_at) struct new_flows *flows = table_of(1, GHZ);
 	uint64_t now = GHZ;
 
 	for (uint32_t hash = 1; hash <= NEW_FLOW_WAYS; hash++, now += GHZ)
@@ -90,13 +90,12 @@ TEST(test_who_gives_way)
 		assert_true(new_flows_known(flows, hash, now));
 	assert_true(new_flows_known(flows, 1, now));
 	assert_true(new_flows_known(flows, 100, now));
-	free(flows);
 }
 
 /* A flow that begins anew takes its own entry, not another's as well. */
 TEST(test_one_entry_a_flow)
 {
-	struct new_flows *flows = table_of(1, GHZ);
+	ENDED_BY(free_at) struct new_flows *flows = table_of(1, GHZ);
 	uint64_t now = 40 * GHZ;
 
 	new_flows_remember(flows, 1, 0);
@@ -107,7 +106,6 @@ TEST(test_one_entry_a_flow)
 	new_flows_remember(flows, 1, now + GHZ);
 	for (uint32_t hash = 1; hash <= NEW_FLOW_WAYS; hash++)
 		assert_true(new_flows_known(flows, hash, now + GHZ));
-	free(flows);
 }
 
 /*
@@ -117,7 +115,7 @@ TEST(test_one_entry_a_flow)
 TEST(test_flood)
 {
 	enum { ENTRIES = 8192, SPEAKERS = 500 };
-	struct new_flows *flows = table_of(ENTRIES, GHZ);
+	ENDED_BY(free_at) struct new_flows *flows = table_of(ENTRIES, GHZ);
 	uint32_t hash[ENTRIES / 2];
 	unsigned forgotten = 0;
 	struct prng prng;
@@ -144,5 +142,4 @@ TEST(test_flood)
 			new_flows_remember(flows, (uint32_t)prng_next(&prng), now + GHZ / 2);
 	}
 	assert_in_range(forgotten, 0, SPEAKERS * 60 / 1000);
-	free(flows);
 }

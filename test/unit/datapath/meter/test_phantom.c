@@ -2,11 +2,12 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include "phantom_world.h"
+#include "scope.h"
 
 /* Just conforming and just not, at a unit a tick. */
 TEST(test_pairs)
 {
-	struct world w;
+	ENDED_BY(world_end) struct world w;
 
 	world_begin(&w, 8 * GHZ, 16000, CLASSES, NULL, 1000);
 	world_wait(&w, 0);
@@ -36,13 +37,12 @@ TEST(test_pairs)
 	world_wait(&w, 1000000);
 	assert_false(world_send(&w, 0, 16001));
 	assert_true(world_send(&w, 0, 16000));
-	world_end(&w);
 }
 
 /* What is taken of the free part is nobody's; what is taken below it joins a queue. */
 TEST(test_free_part)
 {
-	struct world w;
+	ENDED_BY(world_end) struct world w;
 
 	world_begin(&w, 8 * GHZ, 16000, CLASSES, NULL, 1000);
 	world_wait(&w, 0);
@@ -70,13 +70,12 @@ TEST(test_free_part)
 	assert_true(phantom_take_free(&w.bucket, &w.profile, 2000));
 	assert_false(phantom_take_free(&w.bucket, &w.profile, 1));
 	assert_true(phantom_take_free(&w.bucket, &w.profile, 0));
-	world_end(&w);
 }
 
 /* Nobody asks for a while: the queues that were then are forgotten, whoever looks next. */
 TEST(test_forgotten)
 {
-	struct world w;
+	ENDED_BY(world_end) struct world w;
 
 	world_begin(&w, 8 * GHZ, 16000, CLASSES, NULL, 0);
 	world_wait(&w, 0);
@@ -93,7 +92,6 @@ TEST(test_forgotten)
 		w.phantom, phantom_of_number(w.phantom, 1), &w.bucket, &w.profile, 300));
 	assert_true(queue_of(&w, 1) == 200);
 	check_books(&w);
-	world_end(&w);
 }
 
 /* What the queues have not been served yet, together, that those of the ideal have; in units. */
@@ -286,7 +284,7 @@ TEST(test_full_rate)
 /* One comes when another has had all for long: it has its half at once. */
 TEST(test_newcomer)
 {
-	struct world w;
+	ENDED_BY(world_end) struct world w;
 	double had;
 
 	world_begin(&w, 10000000, 75000, CLASSES, NULL, 0);
@@ -310,7 +308,6 @@ TEST(test_newcomer)
 		world_send(&w, 0, FRAME);
 	}
 	assert_in_range((uint64_t)(w.passed[0] - had), 1250000 - 75000 / 5, 1250000 + 75000);
-	world_end(&w);
 }
 
 /* All that a class has had and does not owe, by its weight. */
@@ -384,7 +381,7 @@ TEST(test_changes)
 {
 	const uint64_t seed = 5;
 	struct prng prng;
-	struct world w;
+	ENDED_BY(world_end) struct world w;
 
 	prng_seed(&prng, seed);
 	world_begin(&w, 10000000, 75000, CLASSES, NULL, UINT64_MAX - GHZ);
@@ -409,7 +406,6 @@ TEST(test_changes)
 		if (w.passed[0] == before[0] || w.passed[1] == before[1])
 			fail_msg("seed %" PRIu64 ", round %u: one is stuck", seed, round);
 	}
-	world_end(&w);
 }
 
 /*
@@ -418,7 +414,7 @@ TEST(test_changes)
  */
 TEST(test_cut)
 {
-	struct world w;
+	ENDED_BY(world_end) struct world w;
 
 	world_begin(&w, GHZ, 100000, CLASSES, NULL, 0);
 	world_press(&w);
@@ -428,7 +424,6 @@ TEST(test_cut)
 	world_wait(&w, 8);
 	assert_true(queue_of(&w, 0) == 0);
 	assert_int_equal(w.phantom->busy, 0);
-	world_end(&w);
 }
 
 /* Sorted anew at any time, and into slots of any length, the books are what they were. */
@@ -437,7 +432,7 @@ TEST(test_sorted)
 	const uint64_t seed = 8;
 	uint8_t weights[CLASSES];
 	struct prng prng;
-	struct world w;
+	ENDED_BY(world_end) struct world w;
 
 	prng_seed(&prng, seed);
 	for (unsigned i = 0; i < CLASSES; i++)
@@ -456,14 +451,13 @@ TEST(test_sorted)
 				fail_msg("seed %" PRIu64 ", step %u, class %u", seed, i, k);
 		check_books(&w);
 	}
-	world_end(&w);
 }
 
 /* Slots are as fine as the burst asks for, and reach as far as a queue does. */
 TEST(test_reach)
 {
 	struct phantom_class *class;
-	struct world w;
+	ENDED_BY(world_end) struct world w;
 
 	world_begin(&w, 10000000, 75000, CLASSES, NULL, 0);
 	world_wait(&w, 0);
@@ -482,14 +476,13 @@ TEST(test_reach)
 	assert_near(queue_of(&w, 1), 0, 0.02);
 	phantom_serve(w.phantom, w.phantom->left + (UINT64_C(499999) << PHANTOM_BYTE));
 	assert_near(queue_of(&w, 0), 1, 0.02);
-	world_end(&w);
 }
 
 /* The longest slots hold the sums of the heaviest classes. */
 TEST(test_widest)
 {
 	uint8_t weights[PHANTOM_DSCPS];
-	struct world w;
+	ENDED_BY(world_end) struct world w;
 
 	memset(weights, PHANTOM_WEIGHT_MAX, sizeof(weights));
 	world_begin(&w, 8 * GHZ, PHANTOM_BURST_MAX, PHANTOM_DSCPS, weights, 0);
@@ -503,13 +496,12 @@ TEST(test_widest)
 		assert_true(w.phantom->classes[i].end < UINT64_C(1) << w.phantom->shift);
 	world_wait(&w, PHANTOM_DSCPS / 2);
 	check_books(&w);
-	world_end(&w);
 }
 
 /* Taking the tokens away takes no queue away. */
 TEST(test_emptied)
 {
-	struct world w;
+	ENDED_BY(world_end) struct world w;
 
 	world_begin(&w, 8 * GHZ, 10000, CLASSES, NULL, 0);
 	world_wait(&w, 0);
@@ -520,14 +512,13 @@ TEST(test_emptied)
 	assert_true(queue_of(&w, 0) == 3000);
 	phantom_refill(w.phantom, &w.bucket, &w.profile, 1000);
 	assert_near(queue_of(&w, 0), 2000, 0.01);
-	world_end(&w);
 }
 
 /* What ended half an age ago is past, and not a queue to come. */
 TEST(test_age)
 {
 	const uint32_t cost = UINT32_MAX;
-	struct world w;
+	ENDED_BY(world_end) struct world w;
 
 	world_begin(&w, 8 * GHZ, (uint64_t)cost + 1, CLASSES, NULL, 0);
 	for (unsigned i = 0; i < 20000000 && w.phantom->aged == 0; i++) {
@@ -538,5 +529,4 @@ TEST(test_age)
 	check_books(&w);
 	for (unsigned i = 0; i < 3; i++)
 		assert_true(w.phantom->classes[i].end > PHANTOM_AGE / 2);
-	world_end(&w);
 }

@@ -5,6 +5,7 @@
  * as workers do.
  */
 #include "phantom_world.h"
+#include "scope.h"
 
 static struct phantom_class *of_flow(struct world *w, uint32_t hash)
 {
@@ -16,7 +17,7 @@ TEST(test_flows)
 {
 	struct phantom_class *seen[PHANTOM_WAYS], *class;
 	uint32_t hashes[PHANTOM_WAYS], hash = 0;
-	struct world w;
+	ENDED_BY(world_end) struct world w;
 
 	world_begin(&w, 8 * GHZ, 100000, CLASSES, NULL, 0);
 	world_wait(&w, 0);
@@ -49,7 +50,6 @@ TEST(test_flows)
 	/* When a queue is empty its class is free. */
 	world_wait(&w, 10000);
 	assert_int_equal(of_flow(&w, 0x55555555)->flow, 0x55555555);
-	world_end(&w);
 }
 
 /* How many of so many flows share a class, at most. */
@@ -114,7 +114,7 @@ TEST(test_churn)
 	unsigned flows = 0, shared = 0, refused = 0;
 	bool shares;
 	struct prng prng;
-	struct world w;
+	ENDED_BY(world_end) struct world w;
 
 	prng_seed(&prng, seed);
 	world_begin(&w, GHZ, 12500000, 64, NULL, 0);
@@ -135,7 +135,6 @@ TEST(test_churn)
 	if (shared * 100 > flows * most_percent || refused * 100 > flows * most_percent)
 		fail_msg("seed %" PRIu64 ": of %u flows %u share, %u are refused", seed, flows,
 			shared, refused);
-	world_end(&w);
 }
 
 /* All but one end: after the time that their queues take it has what a class alone may have. */
@@ -194,7 +193,7 @@ TEST(test_look_again)
 	const uint64_t seed = 34;
 	unsigned ends = 0, stays = 0, vain = 0;
 	struct prng prng;
-	struct world w;
+	ENDED_BY(world_end) struct world w;
 
 	prng_seed(&prng, seed);
 	world_begin(&w, GHZ, 50000, CLASSES, NULL, 0);
@@ -218,7 +217,6 @@ TEST(test_look_again)
 	assert_true(ends > 100);
 	if (vain * 10 > stays)
 		fail_msg("seed %" PRIu64 ": looks %u times of %u in vain", seed, vain, stays);
-	world_end(&w);
 }
 
 /* A flow that is known, or has no class of its set to go to before others are served. */
@@ -314,7 +312,7 @@ TEST(test_slot_is_over)
 	uint32_t hash = 0, elsewhere;
 	unsigned known = 0, unknown = 0;
 	bool shares;
-	struct world w;
+	ENDED_BY(world_end) struct world w;
 
 	world_begin(&w, GHZ, 40000, CLASSES, NULL, 0);
 	world_press(&w);
@@ -344,5 +342,4 @@ TEST(test_slot_is_over)
 		}
 	}
 	assert_true(known > 0 && unknown > 0);
-	world_end(&w);
 }

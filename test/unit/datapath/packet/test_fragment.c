@@ -4,6 +4,7 @@
  * Which fragments find the ports of their first, on a fake clock; what a flood can displace.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "packet/fragment.h"
@@ -163,7 +164,7 @@ TEST(test_belongs)
 TEST(test_hash)
 {
 	const layer whole[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 64}};
-	struct fragments *table = table_new(SECRET);
+	ENDED_BY(free_at) struct fragments *table = table_new(SECRET);
 	struct packet packet;
 	struct frame frame;
 
@@ -172,7 +173,6 @@ TEST(test_hash)
 	see_fragment(table, first4, 0);
 	assert_int_equal(
 		see_fragment(table, later4, 0).flow_hash, packet_flow_hash(&packet, frame.bytes));
-	free(table);
 }
 
 /* Returns true if a first fragment lends its ports so many seconds later. */
@@ -250,7 +250,7 @@ TEST(test_order)
 /* With its last bytes a packet ends; what comes then is of another. */
 TEST(test_whole)
 {
-	struct fragments *table = table_new(SECRET);
+	ENDED_BY(free_at) struct fragments *table = table_new(SECRET);
 	struct packet packet;
 
 	see_fragment(table, first4, 5);
@@ -265,7 +265,6 @@ TEST(test_whole)
 	packet = see_fragment(table, apart4, 3 * HZ);
 	expect_ports("after a gap", &packet, false);
 	assert_int_equal(packet.unparsed, UNPARSED_FRAGMENT_UNKNOWN);
-	free(table);
 }
 
 static void set_id(struct frame *frame, uint32_t id)
@@ -306,7 +305,7 @@ static unsigned line_of(const struct fragments *table)
 /* Packets between two hosts, any number of them, stay in their lines; the newest are known. */
 TEST(test_one_pair)
 {
-	struct fragments *table = table_new(SECRET);
+	ENDED_BY(free_at) struct fragments *table = table_new(SECRET);
 	unsigned sets, entries, known = 0;
 	struct frame first, later;
 
@@ -329,7 +328,6 @@ TEST(test_one_pair)
 		known += see_frame(table, &later, 65536 * 1000).src_port == SRC_PORT;
 	}
 	assert_in_range(known, 20, FRAGMENT_LINES * FRAGMENT_WAYS);
-	free(table);
 }
 
 /* Identifications of packets between two hosts that share a line. */
@@ -356,7 +354,7 @@ static void find_line_mates(uint32_t *ids, unsigned count)
  */
 TEST(test_reversed)
 {
-	struct fragments *table = table_new(SECRET);
+	ENDED_BY(free_at) struct fragments *table = table_new(SECRET);
 	uint32_t ids[FRAGMENT_WAYS];
 	struct frame first, later;
 	struct packet packet;
@@ -378,13 +376,12 @@ TEST(test_reversed)
 		packet = see_frame(table, &later, 3);
 		expect_ports("after the packet was whole", &packet, false);
 	}
-	free(table);
 }
 
 /* In a full line the oldest goes. */
 TEST(test_oldest_goes)
 {
-	struct fragments *table = table_new(SECRET);
+	ENDED_BY(free_at) struct fragments *table = table_new(SECRET);
 	uint32_t ids[FRAGMENT_WAYS + 1];
 	struct frame first, later;
 
@@ -400,7 +397,6 @@ TEST(test_oldest_goes)
 		if ((see_frame(table, &later, 0).src_port == 0) != (i == FRAGMENT_WAYS))
 			fail_msg("packet %u of the newest", i);
 	}
-	free(table);
 }
 
 /* A flood between two hosts leaves others' packets alone, but for those of the same lines. */
@@ -408,7 +404,7 @@ TEST(test_flood_of_one_pair)
 {
 	enum { OTHERS = 1000 };
 	const uint64_t seed = 0x5eed0003;
-	struct fragments *table = table_new(SECRET);
+	ENDED_BY(free_at) struct fragments *table = table_new(SECRET);
 	static uint64_t addresses[OTHERS];
 	struct frame first, later;
 	unsigned lost = 0;
@@ -434,14 +430,13 @@ TEST(test_flood_of_one_pair)
 	/* 1 in FRAGMENT_SETS / FRAGMENT_LINES shares the lines: 2 of 1000, hardly ever 12. */
 	if (lost > 12)
 		fail_msg("seed %#" PRIx64 ": %u lost", seed, lost);
-	free(table);
 }
 
 /* Forged addresses fill the table evenly: none of its lines is left, none gets many. */
 TEST(test_spread)
 {
 	const uint64_t seed = 0x5eed0004;
-	struct fragments *table = table_new(SECRET);
+	ENDED_BY(free_at) struct fragments *table = table_new(SECRET);
 	unsigned sets, entries;
 	struct frame first;
 	struct prng prng;
@@ -457,7 +452,6 @@ TEST(test_spread)
 	if (sets < FRAGMENT_SETS * 0.6 || sets > FRAGMENT_SETS * 0.66 ||
 		entries < FRAGMENT_SETS * 0.99)
 		fail_msg("seed %#" PRIx64 ": %u sets, %u entries", seed, sets, entries);
-	free(table);
 }
 
 /* Where a packet goes is a secret. */
@@ -487,7 +481,7 @@ TEST(test_frames)
 	};
 	const unsigned inner_l3 = 34;
 	const struct tunnels tunnels = {.classify = TUNNELS_INNER};
-	struct fragments *table = table_new(SECRET);
+	ENDED_BY(free_at) struct fragments *table = table_new(SECRET);
 	struct frames frames = {.tunnels = &tunnels, .fragments = table, .now = 1};
 	struct frame built[2];
 
@@ -510,5 +504,4 @@ TEST(test_frames)
 	frames.parsed = 0;
 	frames.tunnels = NULL;
 	assert_int_equal(frames_packet(&frames, 1)->proto, IPIP);
-	free(table);
 }

@@ -4,6 +4,7 @@
  * A policy that its classes share: from "classes" in a configuration to verdicts.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "config_cases.h"
 
@@ -13,6 +14,8 @@
 #include "police/extended.h"
 #include "engine/profile.h"
 #include "config/compare.h"
+
+END_POINTER(config_free, struct config *)
 
 #define FRAME 1014    /* bytes: 1000 of L3 */
 #define LIMIT 1000000 /* bytes a second */
@@ -81,6 +84,7 @@ TEST(test_keys)
 
 TEST(test_defaults)
 {
+	ENDED_BY(config_free_at)
 	struct config *config = must_parse(
 		POLICIES("{'name': 'a', 'limit': '1Mbit/s', 'meter': 'phantom', 'match': {'vlan': "
 			 "1}}, {'name': 'b', 'limit': '1Mbit/s', 'meter': 'phantom', 'classes': "
@@ -94,7 +98,6 @@ TEST(test_defaults)
 	assert_int_equal(b->n, 64);
 	assert_int_equal(b->weights[46], 4);
 	assert_int_equal(b->weights[0], 1);
-	config_free(config);
 }
 
 /* Other classes have other counts: the policy restarts. */
@@ -275,7 +278,7 @@ TEST(test_backlogged)
 /* After the burst no class passes anything immediately, and later its earned share. */
 TEST(test_spent)
 {
-	struct lane lane;
+	ENDED_BY(lane_stop) struct lane lane;
 
 	lane_start(&lane, PHANTOM(""));
 	policy_state_spend(&lane.state, GHZ);
@@ -283,14 +286,13 @@ TEST(test_spent)
 	assert_int_equal(send_one(&lane, 2, 0, GHZ + 999000), VERDICT_DROP);
 	assert_int_equal(send_one(&lane, 2, 0, GHZ + 1000001), VERDICT_PASS);
 	assert_int_equal(send_one(&lane, 1, 0, GHZ + 1000001), VERDICT_DROP);
-	lane_stop(&lane);
 }
 
 /* Flows in one burst: each passes a little, and all are counted. */
 TEST(test_flows_at_once)
 {
 	static const uint32_t bytes[] = {1000, 400, 400, 300}, hashes[] = {1, 2, 3, 4};
-	struct lane lane;
+	ENDED_BY(lane_stop) struct lane lane;
 
 	lane_start(&lane, PHANTOM(""));
 	assert_int_equal(police_charge_flows(&lane.state, bytes, hashes, 4, GHZ), 0xf);
@@ -302,5 +304,4 @@ TEST(test_flows_at_once)
 	assert_int_equal(lane.state.bytes, 6300);
 	assert_int_equal(lane.state.dropped_packets, 6);
 	assert_int_equal(police_dropped_bytes(&lane.state), 3500);
-	lane_stop(&lane);
 }

@@ -5,6 +5,7 @@
  * limiters whose parts move. That colours are those of the RFCs is test_colours.c's.
  */
 #include "check.h"
+#include "scope.h"
 #include "config_cases.h"
 
 #include "base/prng.h"
@@ -20,6 +21,8 @@
 #include "config/compare.h"
 #include "policy/kind.h"
 #include "policy/shadow.h"
+
+END_POINTER(config_free, struct config *)
 
 #define AT                "w.json:1: policies[0] 'p'*"
 #define METER(meter)      ", 'meter': '" meter "'"
@@ -129,6 +132,7 @@ TEST(test_keys)
 
 TEST(test_defaults)
 {
+	ENDED_BY(config_free_at)
 	struct config *config = must_parse(POLICIES(
 		"{'name': 'a', 'limit': '10Mbit/s', 'meter': 'srtcm', 'match': {'vlan': 1}},"
 		"{'name': 'b', 'limit': '10Mbit/s', 'burst': '2MB', 'meter': 'trtcm',"
@@ -158,7 +162,6 @@ TEST(test_defaults)
 	}
 	assert_string_equal(policy_needs_worker(a), "colours packets");
 	assert_false(policy_is_one_bucket(a));
-	config_free(config);
 }
 
 /* The counters of a policy continue, and so do its buckets if the colours stay. */
@@ -236,6 +239,7 @@ TEST(test_words)
 /* In shadow no packet is dropped or marked; green packets stay as they are. */
 TEST(test_shadow)
 {
+	ENDED_BY(config_free_at)
 	struct config *config = must_parse(
 		COLOURS_("'green': {'mark': 10}, 'yellow': {'mark': 'ecn'}, 'red': 'drop'"));
 	const struct policy *policy = &config->policies[0];
@@ -245,7 +249,6 @@ TEST(test_shadow)
 	assert_int_equal(policy->colours.actions[COLOUR_YELLOW].action, ACTION_COUNT);
 	assert_int_equal(policy->colours.actions[COLOUR_RED].action, ACTION_COUNT);
 	assert_int_equal(policy->action, ACTION_COUNT);
-	config_free(config);
 }
 
 /* ---- on a worker */
@@ -367,7 +370,7 @@ TEST(test_aware)
 		enum colour want;
 	} rows[] = {{10, COLOUR_GREEN}, {12, COLOUR_YELLOW}, {14, COLOUR_RED}, {0, COLOUR_GREEN},
 		{38, COLOUR_RED}, {46, COLOUR_GREEN}, {36, COLOUR_YELLOW}, {63, COLOUR_GREEN}};
-	struct lane aware, blind;
+	ENDED_BY(lane_stop) struct lane aware, blind;
 	int mark;
 
 	lane_start(&aware, AWARE("true"));
@@ -378,14 +381,12 @@ TEST(test_aware)
 		assert_int_equal(police_coloured(aware.state.other)->colour, rows[i].want);
 		assert_int_equal(police_coloured(blind.state.other)->colour, COLOUR_GREEN);
 	}
-	lane_stop(&aware);
-	lane_stop(&blind);
 }
 
 /* Another limit, none for a while, and all spent: both buckets follow. */
 TEST(test_limits)
 {
-	struct lane lane;
+	ENDED_BY(lane_stop) struct lane lane;
 	struct limiter_view view;
 	struct limit_profile profile;
 	const struct policy *policy;
@@ -407,7 +408,6 @@ TEST(test_limits)
 	assert_int_equal(police_coloured(lane.state.other)->colour, COLOUR_GREEN);
 	police_expire(&lane.state, UINT8_MAX, GHZ + 1601); /* all of it ends */
 	assert_int_equal(lane_police(&lane, 1, 0, true, 3 * GHZ, &mark), VERDICT_DROP);
-	lane_stop(&lane);
 }
 
 /* `explain` uses a copy of all state that decides a packet. */
@@ -417,8 +417,8 @@ TEST(test_excerpt)
 	struct extents extents = {0};
 	struct police_beside beside;
 	struct policy_state copy;
-	struct lane lane;
-	uint8_t *memory;
+	ENDED_BY(lane_stop) struct lane lane;
+	ENDED_BY(free_at) uint8_t *memory;
 	size_t bytes;
 	int mark;
 
@@ -439,8 +439,6 @@ TEST(test_excerpt)
 	assert_int_equal(police_charge(&copy, &packet, NULL, 2000, 0), VERDICT_PASS);
 	assert_int_equal(police_coloured(copy.other)->colour, COLOUR_YELLOW);
 	assert_int_equal(police_coloured(lane.state.other)->colour, COLOUR_GREEN);
-	free(memory);
-	lane_stop(&lane);
 }
 
 /* A limiter has the same share of the peak as of the limit, and so does each worker. */
@@ -495,6 +493,7 @@ TEST(test_parts)
 /* A limit of one packet an hour, and a peak of very many a second: each by units of its own. */
 TEST(test_far_apart)
 {
+	ENDED_BY(config_free_at)
 	struct config *config = must_parse(POLICY(METER(
 		"trtcm") ", 'count': 'packets', 'limit': '1/h', 'peak': {'limit': '100k/s'}"));
 	const struct policy *policy = &config->policies[0];
@@ -506,7 +505,6 @@ TEST(test_far_apart)
 	assert_near((double)profile.meter.trtcm.second.rate /
 			    (double)profile.meter.trtcm.committed.rate,
 		3.6e8, 3.6e4);
-	config_free(config);
 }
 
 /* ---- over limiters */
@@ -614,6 +612,7 @@ static void offer_packets(struct limiters *l, uint64_t now)
  */
 TEST(test_conserved)
 {
+	ENDED_BY(config_free_at)
 	struct config *config = must_parse(LIMITED(METER(
 		"trtcm") ", 'accounting': 'l2', 'guarantee': 'conserved', 'match': {'proto': 'udp'}, 'burst': "
 			 "'60kB', 'peak': {'limit': '20Mbit/s', 'burst': '150kB'}"));
@@ -656,7 +655,6 @@ TEST(test_conserved)
 		for (unsigned i = 0; i < LIMITERS; i++)
 			engine_states_free(&l.engines[i], 1);
 	}
-	config_free(config);
 }
 
 #define FLOWS 20
@@ -720,7 +718,7 @@ static uint64_t send_of_crowd(struct crowd *c)
 /* Divided by demand over workers, also where flows move between them: all of both rates is used. */
 TEST(test_workers)
 {
-	struct config *config = must_parse(TRTCM(", 'accounting': 'l2'"));
+	ENDED_BY(config_free_at) struct config *config = must_parse(TRTCM(", 'accounting': 'l2'"));
 
 	for (unsigned workers = 1; workers <= 8; workers *= 2) {
 		struct policy_totals before, after;
@@ -744,7 +742,6 @@ TEST(test_workers)
 		assert_true(green + yellow > 0.99 * 10 * PEAK && green + yellow < 1.01 * 10 * PEAK);
 		engine_states_free(&c.engine, 1);
 	}
-	config_free(config);
 }
 
 /* Yellow packets pass, and they count as demand beyond the limit. */

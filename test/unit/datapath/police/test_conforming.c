@@ -7,6 +7,7 @@
  * WEIR_SEED is the first seed.
  */
 #include "check.h"
+#include "scope.h"
 #include "one_limit.h"
 
 #include "allocate/allocate.h"
@@ -163,7 +164,7 @@ static void scene_fail(const struct scene *scene, uint64_t seed, unsigned kind, 
 static void check_conforming(struct scene *scene, uint64_t seed, unsigned kind)
 {
 	unsigned pause = prng_below(&scene->prng, 2) ? 0 : 20;
-	struct one_limit limit;
+	ENDED_BY(one_limit_end) struct one_limit limit;
 	struct whole_bucket bucket;
 	unsigned refused = 0;
 	uint64_t now = 1;
@@ -179,7 +180,6 @@ static void check_conforming(struct scene *scene, uint64_t seed, unsigned kind)
 	}
 	if (refused > 1)
 		scene_fail(scene, seed, kind, "refuses packets that conform");
-	one_limit_end(&limit);
 }
 
 /*
@@ -191,7 +191,7 @@ static void check_above(struct scene *scene, uint64_t seed, unsigned kind)
 {
 	unsigned __int128 cost, off;
 	struct whole_bucket bucket;
-	struct one_limit limit;
+	ENDED_BY(one_limit_end) struct one_limit limit;
 	uint64_t now = 1;
 
 	one_limit_begin(&limit, &scene->policy, policy_rate(&scene->policy), scene->hz);
@@ -219,7 +219,6 @@ static void check_above(struct scene *scene, uint64_t seed, unsigned kind)
 			scene_fail(scene, seed, kind, "passes a packet above the limit");
 		bucket.level -= cost;
 	}
-	one_limit_end(&limit);
 }
 
 static void check_all(void (*check)(struct scene *scene, uint64_t seed, unsigned kind))

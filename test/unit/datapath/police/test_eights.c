@@ -5,6 +5,7 @@
  * and every word of every line is the same; and nobody is left but who has to be.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "police/charge.h"
@@ -194,7 +195,7 @@ TEST(test_one_by_one)
 	};
 	const char *text = getenv("WEIR_SEED");
 	uint64_t seed = text ? strtoull(text, NULL, 0) : 0xe1647;
-	struct world *w = open_world();
+	ENDED_BY(free_at) struct world *w = open_world();
 	struct prng prng;
 
 	print_message("seed %#" PRIx64 " (WEIR_SEED changes it)\n", seed);
@@ -209,14 +210,13 @@ TEST(test_one_by_one)
 		}
 		print_message("%s: %u of %u were left\n", rows[i].name, n_left, n);
 	}
-	free(w);
 }
 
 /* A call goes on until somebody is left, and leaves what is no whole eight alone. */
 TEST(test_how_far)
 {
 	static const struct row row = {.policies = POLICIES};
-	struct world *w = open_world();
+	ENDED_BY(free_at) struct world *w = open_world();
 	uint64_t over = 0, left = 0;
 	struct prng prng;
 
@@ -238,7 +238,6 @@ TEST(test_how_far)
 	assert_int_equal(police_charge_eights(&w->packets, 24, 64, NOW, &over, &left), 40);
 	assert_int_equal(left, UINT64_C(1) << 33);
 	assert_int_equal(w->here[40].packets, w->there[40].packets);
-	free(w);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
  * themselves is tested with them; here, that they are asked for the right thing.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "allocate/allocate.h"
 #include "base/prng.h"
@@ -443,7 +444,7 @@ TEST(test_random_drop_of_all_and_nothing)
 	struct policy policy = defaults;
 	struct packet packet = {0};
 	struct limiter_view view = {.local_limit = 0, .drop = 1};
-	struct lane lane;
+	ENDED_BY(lane_stop) struct lane lane;
 
 	policy.meter = METER_RANDOM_DROP;
 	lane_start(&lane, &policy, 0);
@@ -454,7 +455,6 @@ TEST(test_random_drop_of_all_and_nothing)
 	police_limit(&lane.state, &lane.profile, 1000);
 	for (unsigned i = 0; i < 1000; i++)
 		assert_int_equal(lane_police(&lane, &packet, NULL, 1000, i), VERDICT_DROP);
-	lane_stop(&lane);
 }
 
 /* What happens beyond the limit, and where it is counted. A bucket of 10 packets of 100 bytes. */
@@ -560,7 +560,7 @@ TEST(test_total_alone)
 	struct policy policy = defaults;
 	struct packet packet = {0};
 	struct credit credit;
-	struct lane lane;
+	ENDED_BY(lane_stop) struct lane lane;
 
 	policy.allocator = allocator_find("quota");
 	policy.limit_bps = 0;
@@ -590,7 +590,6 @@ TEST(test_total_alone)
 	credit_put(&credit, 5);
 	assert_true(police_over_total(&lane.state, 5, UINT64_C(1) << 60) == 0);
 	assert_true(police_over_total(&lane.state, 1, UINT64_C(1) << 60) == UINT64_MAX);
-	lane_stop(&lane);
 }
 
 enum {
@@ -664,7 +663,7 @@ static struct packet packet_of(const struct step *step, uint8_t *data)
 TEST(test_flows)
 {
 	struct policy policy = defaults;
-	struct lane lane;
+	ENDED_BY(lane_stop) struct lane lane;
 
 	policy.count = COUNT_FLOWS;
 	policy.limit_bps = 1; /* an eighth of a flow a second: 7 in this story of a minute */
@@ -685,7 +684,6 @@ TEST(test_flows)
 			fail_msg("step %u (%s): verdict %d", i, story[i].what, verdict);
 	}
 	assert_counters(&lane, COUNT(story) - 6, 10, 6, 6, 0, 0);
-	lane_stop(&lane);
 }
 
 /* A flow that passes marked, or in shadow mode, has begun; one that could not be marked has not. */

@@ -4,6 +4,7 @@
  * What the queue of a policy is told that shapes, and what is counted of its packets.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "allocate/allocate.h"
 #include "engine/profile.h"
@@ -81,7 +82,7 @@ static bool goes_as(const struct lane *a, const struct lane *b)
 /* Whatever is changed of it alone: the queue is as if it had begun with that. */
 TEST(test_each_term_alone)
 {
-	struct shaper *shaper = make_shaper();
+	ENDED_BY(free_at) struct shaper *shaper = make_shaper();
 	enum { TERMS = 8 };
 
 	for (unsigned i = 0; i < TERMS; i++) {
@@ -105,7 +106,6 @@ TEST(test_each_term_alone)
 		free(changed.memory);
 		free(anew.memory);
 	}
-	free(shaper);
 }
 
 /* Arrivals, those that are refused, and those that had waited and are dropped: each once. */

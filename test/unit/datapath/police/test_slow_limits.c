@@ -5,6 +5,7 @@
  * a packet meets them, against whole numbers: over months nothing drifts, whatever the clock.
  */
 #include "check.h"
+#include "scope.h"
 #include "one_limit.h"
 
 #include "allocate/allocate.h"
@@ -205,7 +206,7 @@ TEST(test_windows)
 TEST(test_beside_a_total)
 {
 	struct policy policy = policy_of("6/h", METER_CREDIT, false);
-	struct one_limit part;
+	ENDED_BY(one_limit_end) struct one_limit part;
 
 	policy.allocator = allocator_find("quota");
 	one_limit_begin(&part, &policy, policy_rate(&policy), GHZ);
@@ -214,7 +215,6 @@ TEST(test_beside_a_total)
 	assert_false(slow_packet_passes(&part, 599 * GHZ));
 	assert_true(slow_packet_passes(&part, 601 * GHZ));
 	assert_false(slow_packet_passes(&part, 601 * GHZ));
-	one_limit_end(&part);
 }
 
 /* Bytes are as they were; a burst that is large leaves fewer bits, and a fast limit needs none. */

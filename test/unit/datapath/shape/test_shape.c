@@ -4,6 +4,7 @@
  * Packets leave when an exact line before an exact bucket lets them, to the tick.
  */
 #include "shape_world.h"
+#include "scope.h"
 
 #include "penalty_queue.h"
 
@@ -187,7 +188,7 @@ TEST(test_artificial_batch)
 {
 	enum { N = 1000 };
 	static struct shape_packet packets[N];
-	struct shaper *shaper = shaper_make(N, 0);
+	ENDED_BY(free_at) struct shaper *shaper = shaper_make(N, 0);
 	struct shape_queue queue;
 	unsigned waited[2] = {0};
 
@@ -210,7 +211,6 @@ TEST(test_artificial_batch)
 	}
 	assert_int_equal(waited[0], 0);
 	assert_int_equal(waited[1], N - 2);
-	free(shaper);
 }
 
 /* The first tick at which so many units have come of none at tick 0. */

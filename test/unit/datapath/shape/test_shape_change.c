@@ -5,6 +5,7 @@
  * are emptied.
  */
 #include "shape_world.h"
+#include "scope.h"
 
 #define PACKETS 300
 #define CHANGES 12
@@ -146,7 +147,7 @@ TEST(test_limits)
 /* A packet that costs more than the burst leaves when all its tokens have come; not before. */
 TEST(test_larger_than_burst)
 {
-	struct shaper *shaper = shaper_make(10, 0);
+	ENDED_BY(free_at) struct shaper *shaper = shaper_make(10, 0);
 	struct shape_packet packets[3], *out[2];
 	struct shape_queue queue;
 
@@ -158,7 +159,6 @@ TEST(test_larger_than_burst)
 	assert_int_equal(shaper_release(shaper, 2500, out, 2), 1);
 	assert_int_equal(shaper_release(shaper, 2509, out, 2), 0);
 	assert_int_equal(shaper_release(shaper, 2510, out, 2), 1);
-	free(shaper);
 }
 
 /* What has come for one keeps, however much more than the burst it is, when the limit changes. */
@@ -231,7 +231,7 @@ TEST(test_first)
 {
 	struct token_bucket_profile limit = profile_of(8 * GHZ, 1500);
 	struct shape_params params = {.delay = 64};
-	struct shaper *shaper = shaper_make(4, 0);
+	ENDED_BY(free_at) struct shaper *shaper = shaper_make(4, 0);
 	struct shape_packet packet, *out;
 	struct shape_queue queue;
 
@@ -243,12 +243,11 @@ TEST(test_first)
 	assert_int_equal(shaper_release(shaper, 1499, &out, 1), 0);
 	assert_int_equal(shaper_release(shaper, 1500, &out, 1), 1);
 	assert_int_equal(out->flags, 0);
-	free(shaper);
 }
 
 TEST(test_crowd)
 {
-	struct shaper *shaper = shaper_make(3, 0);
+	ENDED_BY(free_at) struct shaper *shaper = shaper_make(3, 0);
 	struct shape_packet packets[5], *out[4];
 	struct shape_queue queues[2];
 
@@ -269,7 +268,6 @@ TEST(test_crowd)
 			shape_world_arrive(shaper, &queues[0], &packets[i], 100, 200), SHAPE_WAITS);
 	assert_int_equal(
 		shape_world_arrive(shaper, &queues[1], &packets[4], 100, 200), SHAPE_POOL_FULL);
-	free(shaper);
 }
 
 /*
@@ -320,7 +318,7 @@ TEST(test_no_limit)
 TEST(test_drain)
 {
 	struct token_bucket_params params = {.burst_bytes = 1500, .drain_bps = 8 * GHZ};
-	struct shaper *shaper = shaper_make(10, 0);
+	ENDED_BY(free_at) struct shaper *shaper = shaper_make(10, 0);
 	struct token_bucket_profile drain, some = profile_of(8 * GHZ, 1500);
 	struct shape_packet packets[2], *out[2];
 	struct shape_queue queue;
@@ -334,7 +332,6 @@ TEST(test_drain)
 	shape_limit(shaper, &queue, &some, 100 * MS);
 	assert_int_equal(shaper_release(shaper, 100 * MS + 999, out, 2), 0);
 	assert_int_equal(shaper_release(shaper, 100 * MS + 1000, out, 2), 1);
-	free(shaper);
 }
 
 /* Other parameters hold for what waits already. */
@@ -342,7 +339,7 @@ TEST(test_params)
 {
 	struct token_bucket_profile limit = profile_of(8 * GHZ, 1500);
 	struct shape_params params = {.delay = 6400};
-	struct shaper *shaper = shaper_make(10, 0);
+	ENDED_BY(free_at) struct shaper *shaper = shaper_make(10, 0);
 	struct shape_packet packets[4], *out[4];
 	struct shape_queue queue;
 
@@ -359,13 +356,12 @@ TEST(test_params)
 	assert_int_equal(shaper_release(shaper, 1299, out, 4), 0);
 	assert_int_equal(shaper_release(shaper, 1300, out, 4), 2);
 	assert_int_equal(out[0]->flags & out[1]->flags, SHAPE_DROP | SHAPE_DELAY_EXCEEDED);
-	free(shaper);
 }
 
 /* Some are taken out, in order and for nothing; the others leave as if they had not been there. */
 TEST(test_flush)
 {
-	struct shaper *shaper = shaper_make(10, 0);
+	ENDED_BY(free_at) struct shaper *shaper = shaper_make(10, 0);
 	struct shape_packet packets[6], *out[6];
 	struct shape_queue queue;
 
@@ -388,13 +384,12 @@ TEST(test_flush)
 	assert_int_equal(shaper_flush(shaper, out, 6), 0);
 	assert_int_equal(shape_flush(shaper, &queue, out, 6), 0);
 	assert_false(shaper_waits(shaper));
-	free(shaper);
 }
 
 /* What comes to a copy goes behind the copy of the last one, and the original stays as it was. */
 TEST(test_excerpt)
 {
-	struct shaper *shaper = shaper_make(10, 0);
+	ENDED_BY(free_at) struct shaper *shaper = shaper_make(10, 0);
 	struct shape_packet packet, last, next;
 	struct shape_queue queue, copy;
 
@@ -407,7 +402,6 @@ TEST(test_excerpt)
 	assert_int_equal(shape_world_arrive(shaper, &copy, &next, 1000, 0), SHAPE_WAITS);
 	assert_ptr_equal(last.next, &next);
 	assert_null(packet.next);
-	free(shaper);
 }
 
 /* A flush empties all queues, whatever is due. */
@@ -416,7 +410,7 @@ TEST(test_flush_all)
 	enum { N = 200, EACH = 5 };
 	static struct shape_packet packets[N][EACH];
 	static struct shape_queue queues[N];
-	struct shaper *shaper = shaper_make(N * EACH, 0);
+	ENDED_BY(free_at) struct shaper *shaper = shaper_make(N * EACH, 0);
 	unsigned left[N] = {0}, n, all = 0;
 	struct shape_packet *out[OUT];
 
@@ -435,5 +429,4 @@ TEST(test_flush_all)
 		}
 	}
 	assert_int_equal(all, N * EACH);
-	free(shaper);
 }

@@ -5,6 +5,7 @@
  * and never pass more than their limit.
  */
 #include "shape_world.h"
+#include "scope.h"
 
 #define RATE    UINT64_C(80000000) /* 10 bytes in 1000 ticks */
 #define BURST   6000
@@ -92,7 +93,7 @@ static void clock_world_restart(struct clock_world *w, uint64_t now)
 
 static void set_back(bool timed, bool shared, uint64_t from, uint64_t back)
 {
-	struct clock_world *w = malloc(sizeof(*w));
+	ENDED_BY(free_at) struct clock_world *w = malloc(sizeof(*w));
 	const uint64_t rate = 10 * MS / 1000; /* bytes in a millisecond */
 	uint64_t now = from - back, passed;
 
@@ -111,7 +112,6 @@ static void set_back(bool timed, bool shared, uint64_t from, uint64_t back)
 		fail_msg("timed %d, shared %d: %" PRIu64 " passed after, of %" PRIu64, timed,
 			shared, passed, 100 * rate);
 	free(w->shaper);
-	free(w);
 }
 
 TEST(test_set_back)
@@ -146,7 +146,7 @@ TEST(test_a_little)
 /* What waits where nothing comes out, as there is no limit, waits on, and leaves under the next. */
 TEST(test_no_limit)
 {
-	struct clock_world *w = malloc(sizeof(*w));
+	ENDED_BY(free_at) struct clock_world *w = malloc(sizeof(*w));
 	const uint64_t from = GHZ * 86400, now = GHZ;
 
 	assert_non_null(w);
@@ -166,5 +166,4 @@ TEST(test_no_limit)
 	assert_int_equal(w->passed, 2 * COST);
 	assert_false(shaper_waits(w->shaper));
 	free(w->shaper);
-	free(w);
 }

@@ -5,6 +5,7 @@
  * on.
  */
 #include "timed_world.h"
+#include "scope.h"
 
 /* At any time queues leave, are emptied, and begin anew under the same number. */
 static void world_turn(struct world *w, bool flush)
@@ -147,7 +148,7 @@ TEST(test_nobody_releases)
 	enum { N = 50 };
 	static struct shape_packet packets[2][N];
 	struct shape_packet *out[N];
-	struct pair pair;
+	ENDED_BY(pair_free) struct pair pair;
 	const struct shape_whose whose = {pair_whose, &pair};
 
 	pair_make(&pair, N);
@@ -168,7 +169,6 @@ TEST(test_nobody_releases)
 	for (unsigned i = 0; i < N; i++)
 		assert_int_equal(pair_arrive(&pair, 1, &packets[1][i], 10000, GHZ), SHAPE_WAITS);
 	assert_int_equal(shaper_release(pair.shaper, 2 * GHZ, out, N), N);
-	pair_free(&pair);
 }
 
 /* However often a queue leaves and others come, beside one that stays: entries do not run out. */
@@ -219,7 +219,7 @@ TEST(test_places)
 	static struct shape_packet packets[N], stays;
 	struct token_bucket_profile limit = profile_of(8 * GHZ, 1);
 	struct shape_params params = {.delay = GHZ / SHAPE_TIMED_PARTS, .timed = true};
-	struct pair pair;
+	ENDED_BY(pair_free) struct pair pair;
 	const struct shape_whose whose = {pair_whose, &pair};
 	struct shape_packet *out[N];
 
@@ -244,5 +244,4 @@ TEST(test_places)
 		assert_int_equal(shaper_release(pair.shaper, now + 100 * MS, out, N), 1);
 		assert_ptr_equal(out[0], &stays);
 	}
-	pair_free(&pair);
 }

@@ -5,6 +5,7 @@
  * beside an exact bucket.
  */
 #include "timed_world.h"
+#include "scope.h"
 
 /* A worker with one queue. */
 struct one {
@@ -258,7 +259,7 @@ TEST(test_delay)
 	struct shape_params params = {.delay = 6400, .timed = true};
 	struct token_bucket_profile limit = profile_of(8 * GHZ, 1500);
 	struct shape_packet packets[5], *out[5];
-	struct shaper *shaper = shaper_make(10, 0);
+	ENDED_BY(free_at) struct shaper *shaper = shaper_make(10, 0);
 	struct shape_queue queue;
 
 	shape_queue_init(&queue, &params, &limit, NULL, 0);
@@ -281,7 +282,6 @@ TEST(test_delay)
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[4], 0, 12990), SHAPE_WAITS);
 	assert_int_equal(shaper_release(shaper, 20 * MS, out, 5), 5);
 	assert_int_equal(shape_flush(shaper, &queue, out, 5), 0);
-	free(shaper);
 }
 
 /* What would conform waits behind what is due and has not been released: in order, and in time. */

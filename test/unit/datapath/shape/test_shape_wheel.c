@@ -5,6 +5,7 @@
  * little room for what is due.
  */
 #include "shape_world.h"
+#include "scope.h"
 
 /* Polled at what shaper_next() says; how often that is in vain. */
 static unsigned next_departure(struct shaper *shaper, uint64_t *now, struct shape_packet **out)
@@ -21,7 +22,7 @@ static unsigned next_departure(struct shaper *shaper, uint64_t *now, struct shap
 /* At 8 kbit/s a packet takes 1.5 s, which is beyond the wheel's horizon. */
 TEST(test_horizon)
 {
-	struct shaper *shaper = shaper_make(10, 0);
+	ENDED_BY(free_at) struct shaper *shaper = shaper_make(10, 0);
 	struct shape_packet packets[4], *out;
 	struct shape_queue queue;
 	uint64_t now = 0;
@@ -40,14 +41,13 @@ TEST(test_horizon)
 		assert_in_range(now, want - 10, want + 10);
 	}
 	assert_false(shaper_waits(shaper));
-	free(shaper);
 }
 
 /* One queue more on the wheel than there may be packets would be too many for its memory. */
 TEST(test_memory)
 {
 	size_t bytes = shaper_bytes(1);
-	char *memory = aligned_alloc(64, bytes + 64);
+	ENDED_BY(free_at) char *memory = aligned_alloc(64, bytes + 64);
 	struct shaper *shaper = (struct shaper *)(void *)memory;
 	struct shape_packet packet, *out;
 	struct shape_queue queue;
@@ -62,14 +62,13 @@ TEST(test_memory)
 	next_departure(shaper, &now, &out);
 	for (unsigned i = 0; i < 64; i++)
 		assert_int_equal(memory[bytes + i], 0);
-	free(memory);
 }
 
 /* Departures of random traffic, by a clock that begins somewhere. */
 static void record_departures(uint64_t seed, uint64_t start, uint64_t *left, unsigned n)
 {
 	struct shape_packet *packets = calloc(n, sizeof(*packets)), *out[OUT];
-	struct shaper *shaper = shaper_make(n, start);
+	ENDED_BY(free_at) struct shaper *shaper = shaper_make(n, start);
 	struct shape_queue queues[3];
 	uint64_t now = start;
 	struct prng prng;
@@ -92,7 +91,6 @@ static void record_departures(uint64_t seed, uint64_t start, uint64_t *left, uns
 			left[out[k] - packets] = now - start;
 	}
 	free(packets);
-	free(shaper);
 }
 
 /* A clock that wraps on the way is as good as any. */
@@ -115,7 +113,7 @@ TEST(test_turns)
 {
 	enum { N = 10000 };
 	struct shape_packet *packets = calloc(N + 1, sizeof(*packets)), *out[OUT];
-	struct shaper *shaper = shaper_make(N + 1, 0);
+	ENDED_BY(free_at) struct shaper *shaper = shaper_make(N + 1, 0);
 	struct shape_queue many, one;
 	unsigned before = 0, n;
 	bool out_yet = false;
@@ -138,14 +136,13 @@ TEST(test_turns)
 	}
 	assert_true(before < 20);
 	free(packets);
-	free(shaper);
 }
 
 /* Queues that were due long ago come as they were due, those of an earlier slot first. */
 TEST(test_earliest_first)
 {
 	enum { N = 200 };
-	struct shaper *shaper = shaper_make(2 * N, 0);
+	ENDED_BY(free_at) struct shaper *shaper = shaper_make(2 * N, 0);
 	struct shape_packet packets[2][N], *out[2 * N];
 	struct shape_queue queues[2];
 	uint64_t last = 0;
@@ -168,7 +165,6 @@ TEST(test_earliest_first)
 		assert_true(due + SLOT_MAX > last);
 		last = due;
 	}
-	free(shaper);
 }
 
 /*
@@ -179,7 +175,7 @@ TEST(test_earliest_slot_first)
 {
 	enum { QUEUES = 5, N = 400, HZ = 1 << 30, HALF_US = HZ / 2000000 };
 	size_t bytes = shaper_bytes(QUEUES * N);
-	struct shaper *shaper = aligned_alloc(64, bytes);
+	ENDED_BY(free_at) struct shaper *shaper = aligned_alloc(64, bytes);
 	static struct shape_packet packets[QUEUES][N];
 	static uint64_t due[QUEUES][N];
 	struct shape_queue queues[QUEUES];
@@ -221,7 +217,6 @@ TEST(test_earliest_slot_first)
 			}
 		}
 	}
-	free(shaper);
 }
 
 /*
@@ -231,7 +226,7 @@ TEST(test_earliest_slot_first)
 TEST(test_many_queues)
 {
 	enum { N = 100000, STEP = 1000, ROOM = 40 };
-	struct shape_queue *queues = aligned_alloc(64, N * sizeof(*queues));
+	ENDED_BY(free_at) struct shape_queue *queues = aligned_alloc(64, N * sizeof(*queues));
 	struct shape_packet *packets = calloc(N, sizeof(*packets)), *out[ROOM];
 	struct shaper *shaper = shaper_make(N, 0);
 	uint64_t worst = 0;
@@ -263,7 +258,6 @@ TEST(test_many_queues)
 	assert_true(worst < 10 * STEP);
 	free(shaper);
 	free(packets);
-	free(queues);
 }
 
 /* Any of the queues of a slot may leave the wheel, or be filed anew: the others stay. */
@@ -309,7 +303,7 @@ TEST(test_off_the_wheel)
 /* Jumbo frames in several buffers leave less room for others. */
 TEST(test_hold)
 {
-	struct shaper *shaper = shaper_make(3, 0);
+	ENDED_BY(free_at) struct shaper *shaper = shaper_make(3, 0);
 	struct shape_packet packets[4], *out[3];
 	struct shape_queue queue;
 
@@ -325,5 +319,4 @@ TEST(test_hold)
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[2], 1000, 0), SHAPE_WAITS);
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[3], 1000, 0), SHAPE_POOL_FULL);
 	assert_int_equal(shape_flush(shaper, &queue, out, 3), 3);
-	free(shaper);
 }

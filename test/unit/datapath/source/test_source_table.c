@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "source/source_burst.h"
@@ -49,6 +50,8 @@ static void table_free(struct source_table *table)
 {
 	free(((void **)table)[-1]);
 }
+
+END_POINTER(table_free, struct source_table *)
 
 static struct source_table_stats stats_of(const struct source_table *table)
 {
@@ -167,7 +170,7 @@ static void test_memory_is_the_callers(void **state)
 	enum { SOURCES = 1001, FENCE = 64 };
 	size_t bytes = source_table_bytes(METER_GCRA, SOURCES);
 	union meter_profile profile = profile_of(METER_GCRA, 0);
-	uint8_t *memory = malloc(bytes + 3 * FENCE);
+	ENDED_BY(free_at) uint8_t *memory = malloc(bytes + 3 * FENCE);
 
 	assert_non_null(memory);
 	for (unsigned gap = 0; gap < FENCE; gap++) {
@@ -185,7 +188,6 @@ static void test_memory_is_the_callers(void **state)
 		for (unsigned i = 0; i < FENCE; i++)
 			assert_int_equal(at[bytes + i], 0xa5);
 	}
-	free(memory);
 }
 
 /* Packets that are yet to be decided, and what they should hear. */
@@ -602,7 +604,7 @@ static void test_idle_give_way(void **state)
 static void test_guests_go_home(void **state)
 {
 	union meter_profile profile = profile_of(METER_GCRA, RATE);
-	struct source_table *table = table_of(METER_GCRA, 1000, 1);
+	ENDED_BY(table_free_at) struct source_table *table = table_of(METER_GCRA, 1000, 1);
 	unsigned used, guests;
 
 	for (uint32_t source = 0; source < 1000; source++)
@@ -618,7 +620,6 @@ static void test_guests_go_home(void **state)
 	assert_int_equal(used, 500);
 	assert_in_range(guests, 0, 20);
 	assert_false(table->crowded);
-	table_free(table);
 }
 
 /* A burst of newcomers; returns the bytes that pass. */
@@ -682,7 +683,7 @@ static void test_full_table(void **state)
 static void test_searches_become_rare(void **state)
 {
 	union meter_profile profile = profile_of(METER_GCRA, 0);
-	struct source_table *table = table_of(METER_GCRA, 1000, 3);
+	ENDED_BY(table_free_at) struct source_table *table = table_of(METER_GCRA, 1000, 3);
 	unsigned used, guests, gap = 0;
 
 	for (uint32_t source = 0; source < 50000; source++) {
@@ -695,7 +696,6 @@ static void test_searches_become_rare(void **state)
 	assert_in_range(gap, 500, 2000);
 	count_table_lines(table, &used, &guests);
 	assert_int_equal(used, table->n_lines * table->ways);
-	table_free(table);
 }
 
 /* As many as the capacity, all idle between their packets: most are remembered all the same. */
@@ -703,13 +703,12 @@ static void test_idle_are_seldom_forgotten(void **state)
 {
 	enum { SOURCES = 10000, ROUNDS = 50 };
 	union meter_profile profile = profile_of(METER_GCRA, RATE);
-	struct source_table *table = table_of(METER_GCRA, SOURCES, 3);
+	ENDED_BY(table_free_at) struct source_table *table = table_of(METER_GCRA, SOURCES, 3);
 
 	for (unsigned round = 0; round < ROUNDS; round++)
 		for (uint32_t source = 0; source < SOURCES; source++)
 			source_conforms(table, &profile, source, GHZ + round * MS + source, 1);
 	assert_in_range(stats_of(table).new_sources, SOURCES, ROUNDS * SOURCES / 4);
-	table_free(table);
 }
 
 /* A hash of choice: a line and a tag in it. */
@@ -771,7 +770,7 @@ static void test_guest_and_resident(void **state)
 {
 	const uint32_t tag = 12345, other = other_of(tag), crowd = 1000000;
 	union meter_profile profile = profile_of(METER_GCRA, 0);
-	struct source_table *table = table_of(METER_GCRA, 100, 1);
+	ENDED_BY(table_free_at) struct source_table *table = table_of(METER_GCRA, 100, 1);
 	unsigned used, guests;
 
 	assert_true(conforms_hash(table, &profile, hash_at(table, other, tag), 1, BURST));
@@ -785,7 +784,6 @@ static void test_guest_and_resident(void **state)
 	count_table_lines(table, &used, &guests);
 	assert_int_equal(used, table->ways + 3);
 	assert_int_equal(guests, 2);
-	table_free(table);
 }
 
 /* A burst that was made for another table with the same secret. */
@@ -915,7 +913,7 @@ static void test_prefixes(void **state)
 		unsigned family, bits;
 	} cases[] = {{4, 0}, {4, 1}, {4, 24}, {4, 31}, {4, 32}, {6, 0}, {6, 1}, {6, 48}, {6, 63},
 		{6, 64}, {6, 65}, {6, 127}, {6, 128}};
-	struct source_table *table = table_of(METER_GCRA, 1, 9);
+	ENDED_BY(table_free_at) struct source_table *table = table_of(METER_GCRA, 1, 9);
 	uint8_t addr[16];
 	struct prng prng;
 
@@ -934,7 +932,6 @@ static void test_prefixes(void **state)
 			addr[bit / 8] ^= (uint8_t)(0x80 >> bit % 8);
 		}
 	}
-	table_free(table);
 }
 
 /* Equal bits in another family are another source: ::, a.b.c.d:: and ::ffff:a.b.c.d. */
@@ -943,22 +940,22 @@ static void test_families(void **state)
 	static const uint8_t v4[2][4] = {{0, 0, 0, 0}, {192, 0, 2, 1}};
 	static const uint8_t v6[5][16] = {{0}, {192, 0, 2, 1}, {[12] = 192, 0, 2, 1},
 		{[10] = 255, 255, 192, 0, 2, 1}, {[4] = 192, 0, 2, 1}};
-	struct source_table *table = table_of(METER_GCRA, 1, 9);
+	ENDED_BY(table_free_at) struct source_table *table = table_of(METER_GCRA, 1, 9);
 
 	for (unsigned i = 0; i < 2; i++)
 		for (unsigned j = 0; j < 5; j++)
 			assert_int_not_equal(source_hash(table, v4[i], 4, 32),
 				source_hash(table, v6[j], 6, 128));
-	table_free(table);
 }
 
 /* Knowing where sources are under one secret says nothing about another. */
 static void test_secret(void **state)
 {
 	enum { N = 10000 };
+	ENDED_BY(table_free_at)
 	struct source_table *a = table_of(METER_GCRA, 4 * N, 1),
 			    *b = table_of(METER_GCRA, 4 * N, 2);
-	struct source_table *again = table_of(METER_GCRA, 4 * N, 1);
+	ENDED_BY(table_free_at) struct source_table *again = table_of(METER_GCRA, 4 * N, 1);
 	unsigned homes = 0, tags = 0;
 
 	for (uint32_t source = 0; source < N; source++) {
@@ -971,9 +968,6 @@ static void test_secret(void **state)
 	assert_int_equal(a->n_lines, N);
 	assert_in_range(homes, 0, 8); /* 1 on average */
 	assert_int_equal(tags, 0);
-	table_free(a);
-	table_free(b);
-	table_free(again);
 }
 
 /* Chi squared of 4096 cells with 16 each on average: 4095, give or take 90 (one sigma). */
@@ -998,7 +992,7 @@ static void test_spread(void **state)
 {
 	enum { N = 65536 };
 	uint8_t(*addr)[16] = calloc(N, 16);
-	struct source_table *table = table_of(METER_GCRA, 1, 12);
+	ENDED_BY(table_free_at) struct source_table *table = table_of(METER_GCRA, 1, 12);
 
 	assert_non_null(addr);
 	for (unsigned family = 4; family <= 6; family += 2) {
@@ -1018,7 +1012,6 @@ static void test_spread(void **state)
 		}
 	}
 	free(addr);
-	table_free(table);
 }
 
 int main(void)

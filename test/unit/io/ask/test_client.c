@@ -4,6 +4,7 @@
  * What is asked over a socket, and every way in which a server may answer, or not.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -244,7 +245,7 @@ TEST(test_several)
 {
 	struct server s = {.says = {GREETING, "{\"/a\":1}", "{\"/b\":2}", "{\"/a\":3}"}};
 	const char *requests[] = {"/a", "/b,x", "/a"};
-	struct client client;
+	ENDED_BY(client_close) struct client client;
 	json_t *value;
 
 	start_server(&s);
@@ -259,7 +260,6 @@ TEST(test_several)
 	stop_server(&s);
 	assert_int_equal(client.source.ask(&client.source, "/a", &value), -ECONNRESET);
 	assert_null(value);
-	client_close(&client);
 }
 
 /* Whether it does not accept, does not greet, or does not answer before the time is over. */
@@ -305,16 +305,14 @@ TEST(test_nobody)
 /* A pause takes as long as was asked for at least, and says so. */
 TEST(test_pause)
 {
-	struct server s = {.says = {GREETING}};
-	struct client client;
+	ENDED_BY(stop_server) struct server s = {.says = {GREETING}};
+	ENDED_BY(client_close) struct client client;
 	double passed;
 
 	start_server(&s);
 	assert_int_equal(client_open(&client, path), 0);
 	passed = client.source.pause(&client.source, 1020);
 	assert_true(passed >= 1.02 && passed < 60);
-	client_close(&client);
-	stop_server(&s);
 }
 
 /* A pipe, of which one end is given away: whether it is closed there is seen at the other. */
@@ -412,13 +410,12 @@ TEST(test_no_descriptor)
 /* A wait of so long, and no longer. */
 TEST(test_patience)
 {
-	struct server idle = {.idle = true};
+	ENDED_BY(stop_server) struct server idle = {.idle = true};
 	struct client client;
 
 	start_server(&idle);
 	assert_int_equal(client_open_patient(&client, path, 0.02), -ETIMEDOUT);
 	assert_int_equal(client_open_patient(&client, path, -1), -ETIMEDOUT);
-	stop_server(&idle);
 }
 
 #define JIFFIES_MS 20 /* the kernel's rounding */
@@ -442,8 +439,8 @@ static void expect_waits(const struct client *client, unsigned least_ms, unsigne
 TEST(test_waits)
 {
 	static const unsigned waits_ms[] = {60000, 60250};
-	struct server s = {.says = {GREETING}};
-	struct client client;
+	ENDED_BY(stop_server) struct server s = {.says = {GREETING}};
+	ENDED_BY(client_close) struct client client;
 
 	for (size_t i = 0; i < COUNT(waits_ms); i++) {
 		start_server(&s);
@@ -460,8 +457,6 @@ TEST(test_waits)
 	start_server(&s);
 	assert_int_equal(client_open_until(&client, path, PATIENT_MS), 0);
 	expect_waits(&client, 0, PATIENT_MS);
-	client_close(&client);
-	stop_server(&s);
 }
 
 /* A question that no socket takes: there is no waiting for its answer. */

@@ -6,6 +6,7 @@
  * words.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <pcap/dlt.h>
 
@@ -647,11 +648,10 @@ TEST(test_read_error)
 {
 	FILE *file = fopen("/", "rb");
 	struct capture_packet got;
-	struct capture capture;
+	ENDED_BY(capture_free) struct capture capture;
 
 	assert_non_null(file);
 	capture_init(&capture, file);
 	assert_int_equal(capture_next(&capture, &got), -EIO);
 	assert_non_null(strstr(capture_error(&capture), "Is a directory"));
-	capture_free(&capture);
 }

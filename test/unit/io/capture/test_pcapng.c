@@ -5,6 +5,7 @@
  * test's own, which takes nothing but what the format says, and finds interfaces and comments.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "capture/capture.h"
 #include "capture/pcapng.h"
@@ -43,10 +44,10 @@ static char *written_text(size_t *size)
 TEST(libpcap_reads_it)
 {
 	size_t size;
-	char *text = written_text(&size);
+	ENDED_BY(free_at) char *text = written_text(&size);
 	FILE *file = fmemopen(text, size, "rb");
 	struct capture_packet packet;
-	struct capture capture;
+	ENDED_BY(capture_free) struct capture capture;
 
 	capture_init(&capture, file);
 	for (unsigned i = 0; i < PACKETS; i++) {
@@ -58,8 +59,6 @@ TEST(libpcap_reads_it)
 		assert_memory_equal(packet.data, frame, 14 + i);
 	}
 	assert_int_equal(capture_next(&capture, &packet), 0);
-	capture_free(&capture);
-	free(text);
 }
 
 static uint32_t u32_at(const char *at)

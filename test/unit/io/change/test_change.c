@@ -5,6 +5,7 @@
  * differences of two configurations.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "change/between.h"
 #include "change/edit.h"
@@ -226,7 +227,7 @@ TEST(each_transaction)
 TEST(many_mistakes)
 {
 	json_t *edits = json_array(), *json = configuration(ABC);
-	char *said;
+	ENDED_BY(free_at) char *said;
 	unsigned lines = 0;
 
 	for (unsigned i = 0; i < 25; i++)
@@ -240,7 +241,6 @@ TEST(many_mistakes)
 	assert_non_null(strstr(said, "edits: and 5 more mistakes\n"));
 	assert_json(json, ABC, "as it was");
 	json_decref(edits);
-	free(said);
 }
 
 #define MANY 50000

@@ -5,6 +5,7 @@
  * configuration is there, whole; and what was said to be durable is in the journal.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -17,6 +18,8 @@
 
 #include "change/journal.h"
 #include "change/keep.h"
+
+END_POINTER(keep_close, struct keep *)
 
 #define STEPS_MOST 1000 /* of a script */
 
@@ -140,7 +143,7 @@ TEST_WITH(numbers_ascend, setup, teardown)
 	static const char *const others[] = {"99.good.json", "0000000099.good.json~",
 		"0000000099.good", "+000000099.good.json", " 000000099.good.json",
 		"0000000099.bad.json", "new", "history.jsonl"};
-	struct keep *keep = open_keep();
+	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
 	uint64_t number;
 
 	for (size_t i = 0; i < COUNT(others); i++)
@@ -163,12 +166,11 @@ TEST_WITH(numbers_ascend, setup, teardown)
 	assert_int_equal(keep_good_below(keep, 1), 0);
 	make_file("0123456789.trial.json");
 	assert_int_equal(keep_unconfirmed(keep), 123456789);
-	keep_close(keep);
 }
 
 TEST_WITH(oldest_go, setup, teardown)
 {
-	struct keep *keep = open_keep();
+	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
 	uint64_t number = UINT64_MAX;
 	unsigned n = 0;
 
@@ -178,13 +180,12 @@ TEST_WITH(oldest_go, setup, teardown)
 	while ((number = keep_good_below(keep, number)) > 0)
 		n++;
 	assert_int_equal(n, KEEP_MOST);
-	keep_close(keep);
 }
 
 /* What a disk has lost of the newest: each byte cut off, or another than it was. */
 TEST_WITH(damage_is_seen, setup, teardown)
 {
-	struct keep *keep = open_keep();
+	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
 	char path[128], text[1024];
 	ssize_t len;
 	int fd;
@@ -210,7 +211,6 @@ TEST_WITH(damage_is_seen, setup, teardown)
 	}
 	assert_int_equal(good_value(keep), 2);
 	close(fd);
-	keep_close(keep);
 }
 
 /* A file of that number whose digest is right, whatever is below it. */
@@ -246,7 +246,7 @@ TEST_WITH(no_record, setup, teardown)
 		{"// {\"about\": 7}\n", -EBADMSG},
 		{"// {\"about\": 7\n{\"value\": 7}", -EBADMSG},
 	};
-	struct keep *keep = open_keep();
+	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct keep_record record;
@@ -261,7 +261,6 @@ TEST_WITH(no_record, setup, teardown)
 		if (ret == 0)
 			keep_record_free(&record);
 	}
-	keep_close(keep);
 }
 
 static unsigned steps_left;
@@ -314,7 +313,7 @@ static int run_to_step(unsigned step, bool *answered)
 
 static void check_after_kill(unsigned step, bool answered)
 {
-	struct keep *keep = open_keep();
+	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
 	json_t *lines = journal_last(keep, 1);
 	int value = good_value(keep);
 	json_int_t said = json_integer_value(json_object_get(json_array_get(lines, 0), "value"));
@@ -329,7 +328,6 @@ static void check_after_kill(unsigned step, bool answered)
 	keep_good(keep, 12);
 	assert_int_equal(good_value(keep), 12);
 	json_decref(lines);
-	keep_close(keep);
 }
 
 TEST_WITH(each_kill, setup, teardown)
@@ -407,7 +405,7 @@ TEST_WITH(full_disk, setup, teardown)
 /* Where it cannot be seen which numbers there are none is taken: it may be that of another. */
 TEST_WITH(cannot_be_listed, setup, teardown)
 {
-	struct keep *keep = open_keep();
+	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
 	struct rlimit all, none;
 	uint64_t number = 7;
 	int rc;
@@ -423,19 +421,17 @@ TEST_WITH(cannot_be_listed, setup, teardown)
 	assert_int_equal(number, 0);
 	assert_int_equal(keep_unconfirmed(keep), 0);
 	assert_int_equal(good_value(keep), 10);
-	keep_close(keep);
 }
 
 static void add_number(const struct keep *keep, int value, size_t pad)
 {
-	char *text = calloc(pad + 1, 1);
+	ENDED_BY(free_at) char *text = calloc(pad + 1, 1);
 	json_t *line;
 
 	memset(text, 'x', pad);
 	line = json_pack("{s:i, s:s}", "value", value, "pad", text);
 	assert_int_equal(journal_add(keep, line), 0);
 	json_decref(line);
-	free(text);
 }
 
 static json_int_t value_at(const json_t *lines, size_t i)
@@ -446,7 +442,7 @@ static json_int_t value_at(const json_t *lines, size_t i)
 /* The group of the process may read what is kept, nobody else, and it alone may write. */
 TEST_WITH(who_may_read, setup, teardown)
 {
-	struct keep *keep;
+	ENDED_BY(keep_close_at) struct keep *keep;
 	mode_t old = umask(0);
 	uint64_t number;
 	struct stat st;
@@ -468,13 +464,12 @@ TEST_WITH(who_may_read, setup, teardown)
 	assert_int_equal(st.st_mode & 07777, 0640);
 	assert_int_equal(keep_file(keep, number + 1), -ENOENT);
 	umask(old);
-	keep_close(keep);
 }
 
 /* Bounded, and the last lines are there across files. */
 TEST_WITH(journal_turns, setup, teardown)
 {
-	struct keep *keep = open_keep();
+	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
 	const size_t pad = 1 << 19;
 	const int n = (JOURNAL_FILES + 2) * JOURNAL_FILE_MOST / (1 << 19);
 	json_t *lines;
@@ -495,13 +490,12 @@ TEST_WITH(journal_turns, setup, teardown)
 	}
 	snprintf(path, sizeof(path), "%s/history.%u.jsonl", directory, JOURNAL_FILES);
 	assert_int_not_equal(stat(path, &st), 0);
-	keep_close(keep);
 }
 
 /* What is full and cannot make way says so, and loses none of what it has. */
 TEST_WITH(journal_cannot_turn, setup, teardown)
 {
-	struct keep *keep = open_keep();
+	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
 	json_t *line = json_pack("{s:i}", "value", JOURNAL_FILES), *lines;
 	char path[128];
 
@@ -521,13 +515,12 @@ TEST_WITH(journal_cannot_turn, setup, teardown)
 			assert_int_equal(journal_add(keep, line), 0);
 	}
 	json_decref(line);
-	keep_close(keep);
 }
 
 /* As many of the newest lines as are asked for, in their order, and no others. */
 TEST_WITH(journal_ends_with, setup, teardown)
 {
-	struct keep *keep = open_keep();
+	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
 
 	for (int i = 1; i <= 5; i++)
 		add_number(keep, i, 0);
@@ -540,12 +533,11 @@ TEST_WITH(journal_ends_with, setup, teardown)
 			assert_int_equal(value_at(lines, i), 6 - n + i);
 		json_decref(lines);
 	}
-	keep_close(keep);
 }
 
 TEST_WITH(journal_after_a_cut, setup, teardown)
 {
-	struct keep *keep = open_keep();
+	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
 	char path[128];
 	json_t *lines;
 	int fd;
@@ -561,13 +553,12 @@ TEST_WITH(journal_after_a_cut, setup, teardown)
 	assert_int_equal(value_at(lines, 0), 1);
 	assert_int_equal(value_at(lines, 1), 3);
 	json_decref(lines);
-	keep_close(keep);
 }
 
 /* What a directory does not keep is not done, and is said not to be. */
 TEST_WITH(names_not_kept, setup, teardown)
 {
-	struct keep *keep = open_keep();
+	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
 	uint64_t good, number = 7;
 
 	assert_int_equal(write_one(keep, 1, &good), 0);
@@ -581,13 +572,12 @@ TEST_WITH(names_not_kept, setup, teardown)
 	no_sync = true;
 	assert_int_equal(keep_forget(keep, number), -EIO);
 	no_sync = false;
-	keep_close(keep);
 }
 
 /* Nor a line that is not on the disk. */
 TEST_WITH(journal_not_kept, setup, teardown)
 {
-	struct keep *keep = open_keep();
+	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
 	json_t *line = json_pack("{s:i}", "value", 1);
 
 	no_file_sync = true;
@@ -595,5 +585,4 @@ TEST_WITH(journal_not_kept, setup, teardown)
 	no_file_sync = false;
 	assert_int_equal(journal_add(keep, line), 0);
 	json_decref(line);
-	keep_close(keep);
 }

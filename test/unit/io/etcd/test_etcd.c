@@ -5,12 +5,15 @@
  * test's, which answers when it is let.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <poll.h>
 #include <pthread.h>
 
 #include "etcd/etcd.h"
 #include "etcd/http.h"
+
+END_POINTER(etcd_close, struct etcd *)
 
 struct http {
 	char nothing;
@@ -164,7 +167,7 @@ TEST(test_draws)
 
 TEST(test_names)
 {
-	struct etcd *etcd = open_web();
+	ENDED_BY(etcd_close_at) struct etcd *etcd = open_web();
 	char name[ETCD_NAME_MAX + 1];
 
 	memset(name, 'x', sizeof(name));
@@ -176,7 +179,6 @@ TEST(test_names)
 	assert_int_equal(draw_of(etcd, "", 1), -EINVAL);
 	assert_int_equal(draw_of(etcd, "/", 1), -EINVAL);
 	assert_int_equal(draw_of(etcd, "a/", 1), -EINVAL);
-	etcd_close(etcd);
 }
 
 /* What is under way is given up, and its answer not waited for. */

@@ -4,8 +4,11 @@
  * What a client of etcd is opened with, before it asks anything.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "etcd/etcd.h"
+
+END_POINTER(etcd_close, struct etcd *)
 
 static const char *const endpoints[] = {"http://127.0.0.1:1/"};
 
@@ -22,11 +25,10 @@ static struct etcd_params good_params(void)
 TEST(test_good)
 {
 	struct etcd_params params = good_params();
-	struct etcd *etcd = NULL;
+	ENDED_BY(etcd_close_at) struct etcd *etcd = NULL;
 
 	assert_int_equal(etcd_open(&params, &etcd), 0);
 	assert_non_null(etcd);
-	etcd_close(etcd);
 }
 
 TEST(test_refused)

@@ -5,6 +5,7 @@
  * none, is told as. The server sends what a test has laid out, in that order.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -242,7 +243,7 @@ static void check_request(unsigned i, const char *path, const char *token, const
 
 TEST(test_answers)
 {
-	char *longest = calloc(1, LONGEST + 1);
+	ENDED_BY(free_at) char *longest = calloc(1, LONGEST + 1);
 	const char *answer;
 	size_t len;
 
@@ -264,13 +265,12 @@ TEST(test_answers)
 	assert_false(http_logged_in(server.http));
 	check_request(0, "/a" PATH, "", "{\"ask\":1}");
 	end_http();
-	free(longest);
 }
 
 /* What each is told as, and in which words. */
 TEST(test_failures)
 {
-	char *long_body = calloc(1, LONGEST + 2), *cut = calloc(1, 202);
+	ENDED_BY(free_at) char *long_body = calloc(1, LONGEST + 2), *cut = calloc(1, 202);
 	const struct {
 		int status;
 		const char *body;
@@ -309,8 +309,6 @@ TEST(test_failures)
 		end_http();
 	}
 	assert_int_equal(strlen(strchr(why, 'y')), 120);
-	free(long_body);
-	free(cut);
 }
 
 TEST(test_no_answer)

@@ -4,6 +4,7 @@
  * Budgets found by name: each is one, however many there are, and stays where it is.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "etcd/request_table.h"
 
@@ -17,7 +18,7 @@ static const char *name_of(unsigned i, char name[ETCD_NAME_MAX])
 
 TEST(test_many)
 {
-	struct asks asks = {0};
+	ENDED_BY(asks_free) struct asks asks = {0};
 	struct ask *at[MANY];
 	char name[ETCD_NAME_MAX];
 
@@ -39,13 +40,12 @@ TEST(test_many)
 	}
 	assert_int_equal(asks.n, MANY);
 	assert_int_equal(asks.n_chains, 1024);
-	asks_free(&asks);
 }
 
 /* As many chains as are needed from the first name on. */
 TEST(test_first)
 {
-	struct asks asks = {0};
+	ENDED_BY(asks_free) struct asks asks = {0};
 	char name[ETCD_NAME_MAX];
 
 	asks_free(&asks);
@@ -53,12 +53,11 @@ TEST(test_first)
 		assert_non_null(asks_find(&asks, name_of(i, name)));
 		assert_int_equal(asks.n_chains, i < 16 ? 16 : 32);
 	}
-	asks_free(&asks);
 }
 
 TEST(test_longest)
 {
-	struct asks asks = {0};
+	ENDED_BY(asks_free) struct asks asks = {0};
 	char name[ETCD_NAME_MAX];
 	struct ask *ask;
 
@@ -70,5 +69,4 @@ TEST(test_longest)
 	assert_ptr_equal(asks_find(&asks, name), ask);
 	name[sizeof(name) - 2] = 'y';
 	assert_ptr_not_equal(asks_find(&asks, name), ask);
-	asks_free(&asks);
 }

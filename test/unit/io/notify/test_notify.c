@@ -5,6 +5,7 @@
  * space, when it has no room, when it is gone, and how often its watchdog is fed.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <fcntl.h>
 #include <time.h>
@@ -17,11 +18,13 @@
 #include "manager.h"
 #include "notify/notify.h"
 
+END_POINTER(notify_close, struct notify *)
+
 #define WATCHDOG_US "4000000"
 
 TEST(test_nobody)
 {
-	struct notify *notify;
+	ENDED_BY(notify_close_at) struct notify *notify;
 
 	unsetenv("NOTIFY_SOCKET");
 	assert_int_equal(notify_open(&notify), 0);
@@ -31,7 +34,6 @@ TEST(test_nobody)
 	notify_stopping(notify, "");
 	notify_status(notify, "");
 	notify_alive(notify, 1);
-	notify_close(notify);
 }
 
 TEST(test_addresses)
@@ -87,8 +89,8 @@ static uint64_t monotonic_us(void)
 
 static void go_through_states(bool abstract)
 {
-	struct manager manager;
-	struct notify *notify;
+	ENDED_BY(manager_close) struct manager manager;
+	ENDED_BY(notify_close_at) struct notify *notify;
 	uint64_t before_us, said_us;
 	char text[1024];
 
@@ -112,8 +114,6 @@ static void go_through_states(bool abstract)
 	assert_string_equal(manager_hear(&manager), "STOPPING=1\nSTATUS=stopping");
 	notify_alive(notify, SECOND_NS);
 	assert_null(manager_hear(&manager)); /* it has set no watchdog */
-	notify_close(notify);
-	manager_close(&manager);
 }
 
 TEST(test_states)
@@ -125,8 +125,8 @@ TEST(test_states)
 /* A manager that takes nothing for a while holds nobody up, and hears the last state then. */
 TEST(test_no_room)
 {
-	struct manager manager;
-	struct notify *notify;
+	ENDED_BY(manager_close) struct manager manager;
+	ENDED_BY(notify_close_at) struct notify *notify;
 	const char *last = NULL, *text;
 
 	manager_open(&manager, false, NULL);
@@ -144,15 +144,13 @@ TEST(test_no_room)
 	assert_string_equal(last, "READY=1\nSTATUS=c");
 	notify_alive(notify, 2);
 	assert_null(manager_hear(&manager));
-	notify_close(notify);
-	manager_close(&manager);
 }
 
 /* What nobody will ever take is not kept. */
 TEST(test_gone)
 {
 	struct manager manager;
-	struct notify *notify;
+	ENDED_BY(notify_close_at) struct notify *notify;
 
 	manager_open(&manager, false, WATCHDOG_US);
 	assert_int_equal(notify_open(&notify), 0);
@@ -160,13 +158,12 @@ TEST(test_gone)
 	notify_ready(notify, "a");
 	notify_alive(notify, SECOND_NS);
 	notify_stopping(notify, "b");
-	notify_close(notify);
 }
 
 TEST(test_watchdog)
 {
-	struct manager manager;
-	struct notify *notify;
+	ENDED_BY(manager_close) struct manager manager;
+	ENDED_BY(notify_close_at) struct notify *notify;
 	unsigned fed = 0;
 
 	manager_open(&manager, false, WATCHDOG_US);
@@ -184,8 +181,6 @@ TEST(test_watchdog)
 	assert_int_equal(fed, 8); /* each second of the four */
 	notify_alive(notify, 20 * SECOND_NS);
 	assert_string_equal(manager_hear(&manager), "WATCHDOG=1");
-	notify_close(notify);
-	manager_close(&manager);
 }
 
 /* A watchdog that is another's, or is none. */

@@ -5,6 +5,7 @@
  * that are made.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,6 +15,8 @@
 #include "base/hash.h"
 #include "secret/group_keys.h"
 #include "secret/secret_file.h"
+
+END_POINTER(roster_destroy, struct roster *)
 
 #define MEMBERS 3
 #define SELF    1
@@ -175,13 +178,12 @@ TEST(test_refused)
 
 TEST(test_roster)
 {
-	struct roster *made = NULL;
+	ENDED_BY(roster_destroy_at) struct roster *made = NULL;
 
 	begin_gossip(0, false);
 	assert_int_equal(group_keys_roster(&gossip, &made), 0);
 	for (unsigned i = 0; i < MEMBERS; i++)
 		assert_int_equal(roster_find(made, name_hash(roster[i].name)), i);
-	roster_destroy(made);
 }
 
 /* What goes to standard output meanwhile; ends with a newline. */

@@ -5,6 +5,7 @@
  * has a directory of its own below one that is made for the run.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -20,6 +21,8 @@
 
 #include "base/prng.h"
 #include "store/store.h"
+
+END_POINTER(store_close, struct store *)
 
 #define LIMIT_MS 60000
 #define KIND     1
@@ -115,7 +118,7 @@ TEST(test_starts_are_counted)
 TEST(test_recovering)
 {
 	struct place p = make_store_place("blank");
-	struct store *store;
+	ENDED_BY(store_close_at) struct store *store;
 	uint64_t epoch;
 
 	assert_int_equal(store_open_recovering(p.dir, 0, &store, &epoch), -ETIME);
@@ -133,7 +136,6 @@ TEST(test_recovering)
 	store_close(store);
 	store = open_test_store(&p, epoch + 2);
 	assert_true(store_recovering(store));
-	store_close(store);
 }
 
 /* Whoever may write a directory, and not read it, can have a store in it. */
@@ -189,7 +191,7 @@ TEST(test_directory)
 TEST(test_records)
 {
 	struct place p = make_store_place("records");
-	struct store *store;
+	ENDED_BY(store_close_at) struct store *store;
 
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
@@ -216,7 +218,6 @@ TEST(test_records)
 	store_close(store);
 	store = open_test_store(&p, 3);
 	assert_records(store, KIND, "0= 2=2 256=second ");
-	store_close(store);
 }
 
 static int refuse_second(void *context, uint64_t id, const void *record, size_t len)
@@ -228,7 +229,7 @@ static int refuse_second(void *context, uint64_t id, const void *record, size_t 
 TEST(test_each_stops)
 {
 	struct place p = make_store_place("stops");
-	struct store *store;
+	ENDED_BY(store_close_at) struct store *store;
 	int calls = 0;
 
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
@@ -238,14 +239,13 @@ TEST(test_each_stops)
 	assert_int_equal(commit_then_wait(store), 0);
 	assert_int_equal(store_each(store, KIND, refuse_second, &calls), -EDOM);
 	assert_int_equal(calls, 2);
-	store_close(store);
 }
 
 /* One commit at a time, of which the end is told once; close waits for what was handed over. */
 TEST(test_ends_are_told_once)
 {
 	struct place p = make_store_place("ends");
-	struct store *store;
+	ENDED_BY(store_close_at) struct store *store;
 	struct pollfd fd;
 
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
@@ -264,7 +264,6 @@ TEST(test_ends_are_told_once)
 	store_close(store);
 	store = open_test_store(&p, 2);
 	assert_records(store, KIND, "1=waits ");
-	store_close(store);
 }
 
 /* In one process and in another; also for those that would make a new one. */
@@ -584,7 +583,7 @@ TEST(test_file_fails)
 TEST(test_removed)
 {
 	struct place p = make_store_place("removed");
-	struct store *store;
+	ENDED_BY(store_close_at) struct store *store;
 
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
@@ -592,7 +591,6 @@ TEST(test_removed)
 	assert_int_equal(unlink(p.file), 0);
 	assert_int_equal(commit_then_wait(store), -ENOENT);
 	assert_int_equal(commit_then_wait(store), -ENOENT);
-	store_close(store);
 }
 
 /* ---- damage */
@@ -608,7 +606,7 @@ static size_t size_of(const struct place *p)
 static void make_some(const struct place *p, const char *text)
 {
 	char filler[6000];
-	struct store *store;
+	ENDED_BY(store_close_at) struct store *store;
 
 	assert_int_equal(store_create(p->dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(p, 1);
@@ -618,7 +616,6 @@ static void make_some(const struct place *p, const char *text)
 	for (uint32_t id = 0; id < 100; id++)
 		assert_int_equal(store_put(store, KIND + 1, id, filler, sizeof(filler)), 0);
 	assert_int_equal(commit_then_wait(store), 0);
-	store_close(store);
 }
 
 static void assert_damaged(const struct place *p)
@@ -832,7 +829,7 @@ TEST(test_earlier_version)
 TEST(test_identity)
 {
 	struct place p = make_store_place("identity"), lost = make_store_place("identity-lost");
-	struct store *store = NULL;
+	ENDED_BY(store_close_at) struct store *store = NULL;
 	uint64_t epoch;
 
 	assert_int_equal(store_create(p.dir, (struct store_identity){11, 12}), 0);
@@ -857,7 +854,6 @@ TEST(test_identity)
 	assert_true(store_recovering(store));
 	assert_int_equal(store_identity(store).high, 13);
 	assert_int_equal(store_identity(store).low, 14);
-	store_close(store);
 }
 
 /* What the head says of the file, in the bytes of it. */
@@ -897,7 +893,7 @@ static void leave_journal(const struct place *p)
 TEST(test_journal_of_another)
 {
 	struct place p = make_store_place("journal");
-	struct store *store;
+	ENDED_BY(store_close_at) struct store *store;
 
 	make_some(&p, "ledger");
 	leave_journal(&p);
@@ -908,7 +904,6 @@ TEST(test_journal_of_another)
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
 	assert_records(store, KIND, "");
-	store_close(store);
 }
 
 /* Nobody but its owner reads it, whatever the directory says. */

@@ -5,6 +5,7 @@
  * servers has it.
  */
 #include "telemetry_world.h"
+#include "scope.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -317,7 +318,7 @@ static void test_directory_is_locked(void **state)
 
 static void test_relative_path(void **state)
 {
-	char *before = getcwd(NULL, 0);
+	ENDED_BY(free_at) char *before = getcwd(NULL, 0);
 
 	assert_int_equal(chdir(home), 0);
 	expect_to_wait_for(".", "bare");
@@ -330,13 +331,12 @@ static void test_relative_path(void **state)
 	assert_int_equal(access("d/socket", F_OK), 0);
 	telemetry_close(server);
 	assert_int_equal(chdir(before), 0);
-	free(before);
 }
 
 /* The root is a directory as well, and it is not the current one, in which all may write. */
 static void test_in_root(void **state)
 {
-	char *before = getcwd(NULL, 0);
+	ENDED_BY(free_at) char *before = getcwd(NULL, 0);
 
 	if (getuid() != 0)
 		skip();
@@ -345,7 +345,6 @@ static void test_in_root(void **state)
 	assert_int_equal(as_stranger(telemetry_look, "/weir-socket"), -EACCES);
 	assert_int_equal(as_stranger(telemetry_look, "weir-socket"), 0);
 	assert_int_equal(chdir(before), 0);
-	free(before);
 }
 
 static void test_only_our_file_is_removed(void **state)

@@ -5,6 +5,7 @@
  * compensation, and always finite. Flow updating becomes exact with losses too.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <sodium.h>
 
@@ -196,7 +197,7 @@ TEST(test_compensation_is_bounded)
 	struct world_params params = usual;
 	uint8_t buf[DATAGRAM_MAX], other[DATAGRAM_MAX];
 	double push, kept, held;
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 	size_t len = 0;
 
 	params.n = 2;
@@ -214,13 +215,12 @@ TEST(test_compensation_is_bounded)
 	deliver_push_datagram(&w, 1, buf, len);
 	next_push_datagram(&w, 1, other, &held);
 	assert_near(2 * held, kept + 17 * push, 0.01 * push);
-	world_destroy(&w);
 }
 
 /* After a crash or a restart of a limiter the masses of all begin again. */
 TEST(test_restart_and_loss)
 {
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 
 	begin_push_world(&w, &usual);
 	world_set(&w, 7, 0, 500);
@@ -236,7 +236,6 @@ TEST(test_restart_and_loss)
 	world_crash(&w, 4);
 	world_run(&w, gossip_timeout(w.nodes[0].gossip) + 300 * TICK);
 	expect_right(&w, 1e-3);
-	world_destroy(&w);
 }
 
 /* Any limiters crash, even all except one: none of their values count. */
@@ -271,7 +270,7 @@ TEST(test_any_loss)
 
 TEST(test_partition)
 {
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 
 	begin_push_world(&w, &usual);
 	for (unsigned i = 0; i < w.params.n; i++)
@@ -290,7 +289,6 @@ TEST(test_partition)
 	}
 	world_run(&w, 500 * TICK);
 	expect_right(&w, 1e-3);
-	world_destroy(&w);
 }
 
 /* The network loses, repeats and reorders datagrams: the sums become exact nevertheless. */
@@ -572,7 +570,7 @@ TEST(test_other_policies)
 	enum { LIMITERS = 3, ADDED = 0x77777777 };
 	static const unsigned from[] = {GOSSIP_ADDED, 2, 0};
 	struct world_params params = usual;
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 
 	params.n = LIMITERS;
 	params.n_policies = 3;
@@ -612,7 +610,6 @@ TEST(test_other_policies)
 		assert_near(gossip_sum(w.nodes[i].gossip, 0).weight, 6 - (i + 1.0), 1e-3);
 		assert_near(gossip_sum(w.nodes[i].gossip, 0).demand, 6000 - 1000 * (i + 1.0), 1);
 	}
-	world_destroy(&w);
 }
 
 /* A policy without a value is still sent, because a mass of it can be with others. */
@@ -622,7 +619,7 @@ TEST(test_withdrawn_is_said)
 	struct world_params params = usual;
 	struct sums_share shares[2];
 	uint8_t buf[DATAGRAM_MAX];
-	struct world w;
+	ENDED_BY(world_destroy) struct world w;
 	double push;
 	size_t len;
 
@@ -641,7 +638,6 @@ TEST(test_withdrawn_is_said)
 	assert_true(shares[0].demand > 0);
 	assert_int_equal(shares[1].policy, w.policies[0]);
 	assert_true(shares[1].push > 0 && shares[1].demand == 0);
-	world_destroy(&w);
 }
 
 /*

@@ -4,8 +4,11 @@
  * What one connection does about each thing that can happen to it.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "conn_net.h"
+
+END_POINTER(net_destroy, struct net *)
 
 #define MSS       1448
 #define DELAY     (20 * MS)
@@ -176,7 +179,7 @@ TEST(test_slow_start_doubles)
 TEST(test_acknowledges_every_second)
 {
 	struct net_params p = {.delay_ns = DELAY, .rate_bps = 10000000, .queue = 1000};
-	struct net *net = net_of(&p, TRANSPORT_NEWRENO, ENDLESS);
+	ENDED_BY(net_destroy_at) struct net *net = net_of(&p, TRANSPORT_NEWRENO, ENDLESS);
 	unsigned acks = 0;
 	uint64_t delivered;
 
@@ -186,7 +189,6 @@ TEST(test_acknowledges_every_second)
 		acks += net->log[i].end == CONN_RECEIVER && !net->log[i].segment.syn;
 	assert_true(delivered > 500);
 	assert_in_range(acks, 16 + (delivered - 16) / 2, 16 + (delivered - 16) / 2 + 2);
-	net_destroy(net);
 }
 
 /* One segment more than full pairs, after the quick ones: its acknowledgement waits. */
@@ -374,7 +376,7 @@ TEST(test_tail_loss)
 TEST(test_back_off)
 {
 	struct net_params p = {.delay_ns = DELAY, .cut_ns = 2 * RTT};
-	struct net *net = net_of(&p, TRANSPORT_NEWRENO, ENDLESS);
+	ENDED_BY(net_destroy_at) struct net *net = net_of(&p, TRANSPORT_NEWRENO, ENDLESS);
 	uint64_t rto_ns = RTT + 200 * MS, last_ns = 0;
 	unsigned n = 0;
 
@@ -396,14 +398,13 @@ TEST(test_back_off)
 	assert_true(n > 12);
 	assert_int_equal(stats_of(net)->timeouts, n - 1);
 	assert_int_equal(net->conns[0].tcp.sender.window.cwnd, 1);
-	net_destroy(net);
 }
 
 /* QUIC sends probes, of new data, that double from the first on. */
 TEST(test_quic_probes)
 {
 	struct net_params p = {.delay_ns = DELAY, .cut_ns = 2 * RTT};
-	struct net *net = net_of(&p, TRANSPORT_QUIC, ENDLESS);
+	ENDED_BY(net_destroy_at) struct net *net = net_of(&p, TRANSPORT_QUIC, ENDLESS);
 	uint64_t last_ns = 0, last_gap_ns = 0;
 	unsigned n = 0;
 
@@ -423,7 +424,6 @@ TEST(test_quic_probes)
 	}
 	assert_true(n >= 8);
 	assert_int_equal(stats_of(net)->resent, 0);
-	net_destroy(net);
 }
 
 /* When all of a long time was lost, QUIC starts again from two packets. */
@@ -459,7 +459,7 @@ TEST(test_persistent_congestion)
 TEST(test_quic_numbers)
 {
 	struct net_params p = {.delay_ns = DELAY, .loss = 0.1, .seed = 5};
-	struct net *net = net_of(&p, TRANSPORT_QUIC, 1000 * MSS);
+	ENDED_BY(net_destroy_at) struct net *net = net_of(&p, TRANSPORT_QUIC, 1000 * MSS);
 	uint64_t next = 0;
 
 	assert_true(net_finish(net, 100 * SECOND));
@@ -467,7 +467,6 @@ TEST(test_quic_numbers)
 		if (net->log[i].segment.len)
 			assert_int_equal(net->log[i].segment.seq, next++);
 	assert_true(next > 1050);
-	net_destroy(net);
 }
 
 /* A segment that is late by less than a quarter of the round trip, or by two others. */
@@ -557,7 +556,7 @@ TEST(test_spurious_timeout)
 		.pause_ns = 3 * RTT + DELAY / 2,
 		.resume_ns = 3 * RTT + SECOND,
 	};
-	struct net *net = net_of(&p, TRANSPORT_NEWRENO, ENDLESS);
+	ENDED_BY(net_destroy_at) struct net *net = net_of(&p, TRANSPORT_NEWRENO, ENDLESS);
 	const struct tcp_sender *t = &net->conns[0].tcp.sender;
 	uint32_t before;
 
@@ -570,14 +569,13 @@ TEST(test_spurious_timeout)
 	assert_true(t->window.cwnd >= before);
 	assert_int_equal(t->window.ssthresh, WINDOW_NO_LIMIT);
 	assert_true(stats_of(net)->resent <= 4);
-	net_destroy(net);
 }
 
 /* After a pause of the sender the window is halved for each timeout of it, down to ten. */
 TEST(test_idle_restart)
 {
 	struct net_params p = {.delay_ns = DELAY};
-	struct net *net = net_of(&p, TRANSPORT_NEWRENO, 310 * MSS);
+	ENDED_BY(net_destroy_at) struct net *net = net_of(&p, TRANSPORT_NEWRENO, 310 * MSS);
 	struct conn *conn = &net->conns[0];
 	uint32_t total, before;
 	struct segment out;
@@ -592,7 +590,6 @@ TEST(test_idle_restart)
 	assert_true(before > 300);
 	/* Idle for 1.26 s of timeouts of 0.24 s: five halvings, the last one into the floor. */
 	assert_int_equal(n, 10);
-	net_destroy(net);
 }
 
 TEST(test_stop)
@@ -620,14 +617,13 @@ TEST(test_stop)
 TEST(test_stop_at_once)
 {
 	struct net_params p = {.delay_ns = DELAY, .drop_syns = 1000};
-	struct net *net = net_of(&p, TRANSPORT_CUBIC, ENDLESS);
+	ENDED_BY(net_destroy_at) struct net *net = net_of(&p, TRANSPORT_CUBIC, ENDLESS);
 
 	net_run(net, 10 * MS);
 	conn_stop(&net->conns[0], net->now_ns);
 	assert_true(conn_done(&net->conns[0]));
 	assert_int_equal(conn_deadline(&net->conns[0]), CONN_NEVER);
 	assert_null(nth_sent(net, CONN_SENDER, true, 1));
-	net_destroy(net);
 }
 
 /* The most recent block comes first; three at most; what came twice before all. */

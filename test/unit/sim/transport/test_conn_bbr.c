@@ -5,8 +5,11 @@
  */
 
 #include "check.h"
+#include "scope.h"
 
 #include "conn_net.h"
+
+END_POINTER(net_destroy, struct net *)
 
 #define MSS    1448
 #define PACKET 1500
@@ -123,7 +126,7 @@ TEST(test_startup_doubles)
 {
 	const struct conn_params params = {TRANSPORT_BBR, MSS, 0, WIDE, true, 0, false};
 	struct net_params p = {.delay_ns = 50 * MS, .rate_bps = 400000000, .queue = 5000};
-	struct net *net = net_create(&p, &params, 1);
+	ENDED_BY(net_destroy_at) struct net *net = net_create(&p, &params, 1);
 
 	for (unsigned n = 2; n < 7; n++) {
 		double sent;
@@ -132,5 +135,4 @@ TEST(test_startup_doubles)
 		sent = (double)conn_stats(&net->conns[0])->segments;
 		assert_in_range((uint64_t)sent, 5U << n, 40U << n);
 	}
-	net_destroy(net);
 }

@@ -5,8 +5,11 @@
  */
 
 #include "check.h"
+#include "scope.h"
 
 #include "conn_net.h"
+
+END_POINTER(net_destroy, struct net *)
 
 #define MSS  1448
 #define WIDE (64u << 20)
@@ -145,7 +148,7 @@ TEST(test_alpha)
 	struct net_params p = {.delay_ns = 50 * MS,
 		.mark_from_ns = 3 * SECOND,
 		.mark_to_ns = 3 * SECOND + 1600 * MS};
-	struct net *net = net_of(&p, 6, 0);
+	ENDED_BY(net_destroy_at) struct net *net = net_of(&p, 6, 0);
 	const struct ecn *ecn = &net->conns[0].tcp.sender.ecn;
 	double alpha;
 
@@ -155,5 +158,4 @@ TEST(test_alpha)
 	assert_near(log(alpha) / log(15.0 / 16), 29, 2); /* windows without a mark, from 1 on */
 	net_run(net, 4600 * MS);
 	assert_near(log(1 - ecn->alpha) - log(1 - alpha), 16 * log(15.0 / 16), 0.2);
-	net_destroy(net);
 }

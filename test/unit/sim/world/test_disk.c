@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include "check.h"
+#include "scope.h"
 
 #include "world/disk.h"
 
@@ -25,7 +26,7 @@ static void put_disk_text(struct disk *disk, unsigned kind, uint64_t id, const c
 
 TEST(test_commit)
 {
-	struct disk disk = {0};
+	ENDED_BY(disk_free) struct disk disk = {0};
 
 	put_disk_text(&disk, RATES, 1, "one");
 	put_disk_text(&disk, UNITS, 1, "units");
@@ -39,25 +40,23 @@ TEST(test_commit)
 	assert_int_equal(disk.durable.n, 3);
 	assert_string_equal(find_durable_text(&disk, RATES, 1), "newer");
 	assert_string_equal(find_durable_text(&disk, RATES, 2), "two");
-	disk_free(&disk);
 }
 
 /* What was written twice before it is committed is there once, as it was last. */
 TEST(test_twice)
 {
-	struct disk disk = {0};
+	ENDED_BY(disk_free) struct disk disk = {0};
 
 	put_disk_text(&disk, RATES, 1, "old");
 	put_disk_text(&disk, RATES, 1, "new");
 	assert_int_equal(disk_commit(&disk), 0);
 	assert_int_equal(disk.durable.n, 1);
 	assert_string_equal(find_durable_text(&disk, RATES, 1), "new");
-	disk_free(&disk);
 }
 
 TEST(test_crash)
 {
-	struct disk disk = {0};
+	ENDED_BY(disk_free) struct disk disk = {0};
 
 	put_disk_text(&disk, RATES, 1, "kept");
 	assert_int_equal(disk_commit(&disk), 0);
@@ -67,5 +66,4 @@ TEST(test_crash)
 	assert_int_equal(disk_commit(&disk), 0);
 	assert_int_equal(disk.durable.n, 1);
 	assert_string_equal(find_durable_text(&disk, RATES, 1), "kept");
-	disk_free(&disk);
 }

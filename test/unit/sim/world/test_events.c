@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "world/events.h"
@@ -13,7 +14,7 @@ static void ignore_event(void *world, void *object, uint64_t argument)
 TEST(test_order)
 {
 	static const uint64_t arguments[] = {2, 4, 1, 3};
-	struct events events = {0};
+	ENDED_BY(events_free) struct events events = {0};
 	struct event event;
 
 	assert_false(events_take(&events, UINT64_MAX, &event));
@@ -28,7 +29,6 @@ TEST(test_order)
 		assert_int_equal(event.argument, arguments[k]);
 	}
 	assert_false(events_take(&events, UINT64_MAX, &event));
-	events_free(&events);
 }
 
 /* What a run has done, in order. */
@@ -99,7 +99,7 @@ TEST(test_run)
 /* Against a list that is sorted: adds and takes in any order, with many equal times. */
 TEST(test_many)
 {
-	struct events events = {0};
+	ENDED_BY(events_free) struct events events = {0};
 	struct prng prng;
 	uint64_t last_at = 0, last_order = 0, taken = 0;
 
@@ -122,5 +122,4 @@ TEST(test_many)
 			}
 	}
 	assert_int_equal(taken, MANY);
-	events_free(&events);
 }

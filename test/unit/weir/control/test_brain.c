@@ -4,6 +4,7 @@
  * Two limiters of a group of three. Each has its socket, and the test sets their clock.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -197,7 +198,7 @@ static double local_limit(const struct instance *inst)
 /* A stalled peer is lost after the timeout. It is active again when it continues. */
 TEST(test_peers)
 {
-	struct pair pair;
+	ENDED_BY(close_pair) struct pair pair;
 
 	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("8Gbit/s"));
 	pass_time(&pair, 2 * SECOND_NS, true);
@@ -215,13 +216,12 @@ TEST(test_peers)
 	pass_time(&pair, SECOND_NS, true);
 	expect_said(&pair, "peer_heard peer");
 	expect_said(&pair, NULL);
-	close_pair(&pair);
 }
 
 /* The loss of one peer causes no event of another peer. */
 TEST(test_third_peer)
 {
-	struct pair pair;
+	ENDED_BY(close_pair) struct pair pair;
 
 	open_group(&pair, ", {'name': 'third', 'address': '127.5.3.85:7946'}", LIMIT("8Gbit/s"),
 		LIMIT("8Gbit/s"));
@@ -234,13 +234,12 @@ TEST(test_third_peer)
 	pass_time(&pair, TIMEOUT + TIMEOUT / 2, false);
 	expect_said(&pair, "peer_lost peer 1/3");
 	expect_said(&pair, NULL);
-	close_pair(&pair);
 }
 
 /* A missing key file is an error, and the preparation leaves nothing allocated. */
 TEST(test_not_started)
 {
-	char *more = group_of("");
+	ENDED_BY(free_at) char *more = group_of("");
 	struct pair pair = {0};
 
 	pair.config = instance_world_config(more, LIMIT("8Gbit/s"));
@@ -250,14 +249,13 @@ TEST(test_not_started)
 		instance_prepare(&pair.other, pair.config, instance_world_ports()), -ENOENT);
 	assert_null(pair.other.brain);
 	config_free(pair.config);
-	free(more);
 }
 
 /* Both limiters report a config mismatch once, and once that it has ended. */
 TEST(test_differing)
 {
-	struct pair pair;
-	char *more = group_of("");
+	ENDED_BY(close_pair) struct pair pair;
+	ENDED_BY(free_at) char *more = group_of("");
 
 	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("16Gbit/s"));
 	pass_time(&pair, 6 * SECOND_NS, true);
@@ -270,8 +268,6 @@ TEST(test_differing)
 	expect_said(&pair, "peer_heard test");
 	expect_said(&pair, "peer_agrees peer");
 	expect_said(&pair, NULL);
-	free(more);
-	close_pair(&pair);
 }
 
 /* Both sides name the differing keys of a policy, and the policies that only one side has. */
@@ -313,10 +309,10 @@ TEST(test_names)
 TEST(test_stranger)
 {
 	const uint8_t datagram[64] = {99}; /* a version without a format */
-	char *group = group_of(""), *more;
+	ENDED_BY(free_at) char *group = group_of(""), *more;
 	const struct gossip *gossip;
 	struct sockaddr_in from;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	now_ns = 1000 * SECOND_NS;
@@ -338,17 +334,14 @@ TEST(test_stranger)
 	for (unsigned i = 0; i < w.config->gossip.n_roster; i++)
 		assert_int_equal(refusals_of(w.inst.gossip->refusals, i)->n, 0);
 	close(fd);
-	instance_world_close(&w);
-	free(more);
-	free(group);
 }
 
 /* A difference of the group that a reload cannot change is reported too. */
 TEST(test_group_differs)
 {
 	struct differs differs;
-	struct pair pair;
-	char *more = group_of("");
+	ENDED_BY(close_pair) struct pair pair;
+	ENDED_BY(free_at) char *more = group_of("");
 
 	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("8Gbit/s"));
 	close_other(&pair);
@@ -362,8 +355,6 @@ TEST(test_group_differs)
 	assert_int_equal(differs.others, 0);
 	assert_true(differs.fixed);
 	assert_in_range(differs.since_ns, 1000 * SECOND_NS, now_ns);
-	free(more);
-	close_pair(&pair);
 }
 
 /* Runs a turn that is due. */
@@ -437,7 +428,7 @@ static void fill_bucket(const struct instance *inst)
 /* A jump of the TSC is an event. Buckets start again only if it was set back. */
 TEST(test_clocks)
 {
-	struct pair pair;
+	ENDED_BY(close_pair) struct pair pair;
 	struct instance *inst = &pair.w.inst;
 	struct tsc_clock *clock = &inst->clock;
 
@@ -457,13 +448,12 @@ TEST(test_clocks)
 	assert_near(said_number(&pair, "tsc_set_back", "ms"), (double)clock->jumped_ns / 1e6, 1e-3);
 	assert_int_equal(clock->set_back, 1);
 	assert_true(tokens_of(inst) < half_of_burst(inst));
-	close_pair(&pair);
 }
 
 /* All limits get a better measurement of the TSC rate. */
 TEST(test_refined)
 {
-	struct pair pair;
+	ENDED_BY(close_pair) struct pair pair;
 	struct instance *inst = &pair.w.inst;
 	uint64_t rate;
 
@@ -482,7 +472,6 @@ TEST(test_refined)
 	step_box(inst);
 	assert_near(said_number(&pair, "tsc_refined", "mhz"), (double)inst->clock.hz / 1e6, 1e-3);
 	assert_true(shared_bucket_read(bucket_of(inst)).rate > rate);
-	close_pair(&pair);
 }
 
 /* A tick reads the times that packets waited before the counts of workers reach 2^32. */
@@ -490,7 +479,7 @@ TEST(test_delays_seen)
 {
 	const char *waits = "{'name': 'waits', 'match': {'direction': 'a-to-b'}, "
 			    "'limit': '8Mbit/s', 'action': 'shape'}";
-	struct pair pair;
+	ENDED_BY(close_pair) struct pair pair;
 	struct instance *inst = &pair.w.inst;
 	uint32_t slot;
 
@@ -499,7 +488,6 @@ TEST(test_delays_seen)
 	worker_shape(&inst->workers[1], slot)->delay.bins[7] = 5;
 	look_at_clock(&pair);
 	assert_int_equal(inst->delays->slots[slot].sums[1].bins[7], 5);
-	close_pair(&pair);
 }
 
 static uint64_t next_work(const struct instance *inst)
@@ -510,7 +498,7 @@ static uint64_t next_work(const struct instance *inst)
 /* Pending limits are published between ticks. The loop wakes for them after a minimum pause. */
 TEST(test_rest)
 {
-	struct pair pair;
+	ENDED_BY(close_pair) struct pair pair;
 	struct instance *inst = &pair.w.inst;
 
 	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("8Gbit/s"));
@@ -528,7 +516,6 @@ TEST(test_rest)
 	now_ns = next_work(inst) - 1;
 	publish_all_later(inst);
 	assert_int_equal(brain_next(inst), now_ns + 1);
-	close_pair(&pair);
 }
 
 /* Control looks at buckets while there is traffic, if any policy lends tokens. */
@@ -620,7 +607,7 @@ static uint64_t count_messages(const struct instance *inst)
 /* Limits that a message changed are published immediately, the rest later. */
 TEST(test_messages)
 {
-	struct pair pair;
+	ENDED_BY(close_pair) struct pair pair;
 	struct instance *inst = &pair.w.inst;
 	bool told = false;
 
@@ -638,7 +625,6 @@ TEST(test_messages)
 		assert_false(brain_run(inst, now_ns));
 	}
 	assert_true(told);
-	close_pair(&pair);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

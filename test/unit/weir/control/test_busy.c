@@ -4,6 +4,7 @@
  * How busy threads are: workers by the cycles that they count, control by its CPU time.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <time.h>
 
@@ -82,7 +83,7 @@ static uint64_t spin_ms(unsigned ms)
 /* Here this thread is control. */
 TEST(test_control)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	uint64_t now, before, spun, began = control_now();
 
 	instance_world_open(&w, POLICY);
@@ -95,7 +96,6 @@ TEST(test_control)
 	assert_true(busy_control(&w.inst).share >= 0.02);
 	assert_true(busy_control(&w.inst).share <= 1);
 	assert_in_range(busy_uptime_ns(&w.inst), spun, control_now() - began);
-	instance_world_close(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

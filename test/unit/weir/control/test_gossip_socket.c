@@ -5,6 +5,7 @@
  * hands on, and what it says of those that cannot be sent.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -183,7 +184,7 @@ TEST(test_source)
 	static const char *const six[LIMITERS] = {"[::1]:1", "[::1]:9", "[::1]:9", "[::1]:9"};
 	static const char *const away[LIMITERS] = {
 		"192.0.2.1:1", "127.0.0.3:9", "127.0.0.4:9", "127.0.0.5:9"};
-	struct box box;
+	ENDED_BY(close_box) struct box box;
 
 	make_roster(&box, four);
 	open_socket(&box, "0.0.0.0:9");
@@ -207,7 +208,6 @@ TEST(test_source)
 	open_socket(&box, "127.0.0.9:9");
 	assert_false(box.socket->pins);
 	assert_string_equal(source_of_box(&box), "127.0.0.9");
-	close_box(&box);
 }
 
 /* Others may see it at another port than it listens at: who else has that here does not matter. */
@@ -335,7 +335,7 @@ TEST(test_whose_ipv6)
 TEST(test_batches)
 {
 	const unsigned n = GOSSIP_SOCKET_BATCH + 10;
-	struct box box;
+	ENDED_BY(close_box) struct box box;
 	size_t len;
 
 	make_roster(&box, four);
@@ -353,7 +353,6 @@ TEST(test_batches)
 		}
 	}
 	assert_int_equal(gossip_socket_drops(box.socket), 0);
-	close_box(&box);
 }
 
 /* Strangers cost control nothing, unless any address will do. */
@@ -407,7 +406,7 @@ static unsigned events_since(uint64_t number, const char *name)
 TEST(test_errors)
 {
 	uint64_t began = events_number();
-	struct box box;
+	ENDED_BY(close_box) struct box box;
 	uint8_t *large = test_calloc(1, 70000);
 
 	make_roster(&box, four);
@@ -430,7 +429,6 @@ TEST(test_errors)
 	assert_int_equal(events_since(began, "gossip_send_failed"), 2);
 	assert_int_equal(box.socket->send_errors, 4);
 	test_free(large);
-	close_box(&box);
 }
 
 /* An error that others have made ends one call, and one that stays the reading; so does nothing. */
@@ -447,7 +445,7 @@ TEST(test_errors_of_reading)
 		{ENOMEM, 1000, 16, 0},
 		{EAGAIN, 1, 1, 0},
 	};
-	struct box box;
+	ENDED_BY(close_box) struct box box;
 
 	make_roster(&box, four);
 	open_socket(&box, "127.0.0.2:9");
@@ -468,14 +466,13 @@ TEST(test_errors_of_reading)
 		while (gossip_socket_read(box.socket) > 0)
 			;
 	}
-	close_box(&box);
 }
 
 /* A port that nobody listens on is no trouble: the limiter there is not up. */
 TEST(test_nobody_listens)
 {
 	uint64_t began = events_number();
-	struct box box;
+	ENDED_BY(close_box) struct box box;
 
 	make_roster(&box, four);
 	open_socket(&box, "0.0.0.0:9");
@@ -488,7 +485,6 @@ TEST(test_nobody_listens)
 	post_as(&box, 2, box.peers[2], 60);
 	assert_int_equal(await_datagrams(&box), 1);
 	box.peers[1] = dup(box.peers[2]);
-	close_box(&box);
 }
 
 /* A limiter alone has no socket, nor has one that listens nowhere. */
@@ -529,7 +525,7 @@ TEST(test_not_bound)
 {
 	uint64_t began = events_number();
 	struct sockaddr_storage at;
-	struct box box;
+	ENDED_BY(close_box) struct box box;
 	socklen_t len;
 	int taken;
 
@@ -561,7 +557,6 @@ TEST(test_not_bound)
 	assert_int_equal(gossip_socket_next(box.socket), UINT64_MAX);
 	assert_int_equal(events_since(began, "gossip_bound"), 1);
 	assert_true(sends(&box));
-	close_box(&box);
 }
 
 /* The last event of that name from that number on. */
@@ -624,7 +619,7 @@ TEST(test_room)
 TEST(test_no_filter)
 {
 	uint64_t began = events_number();
-	struct box box;
+	ENDED_BY(close_box) struct box box;
 
 	make_roster(&box, four);
 	kernel.filter = true;
@@ -634,13 +629,12 @@ TEST(test_no_filter)
 	assert_string_equal(said_since(began, "gossip_no_filter"),
 		"gossip: no filter in the kernel for 4 limiters: Cannot allocate memory; strangers "
 		"cost this limiter time");
-	close_box(&box);
 }
 
 TEST(test_no_socket)
 {
 	uint64_t began = events_number();
-	struct box box;
+	ENDED_BY(close_box) struct box box;
 
 	make_roster(&box, four);
 	set_address("127.0.0.2:9", &box.config.listen, &box.config.listen_len);
@@ -651,5 +645,4 @@ TEST(test_no_socket)
 	assert_null(box.socket);
 	assert_string_equal(said_since(began, "gossip_not_bound"),
 		"gossip.listen: cannot bind 127.0.0.2:0: Too many open files");
-	close_box(&box);
 }

@@ -5,6 +5,7 @@
  * be read: one when it begins and one when it ends.
  */
 #include "instance_world.h"
+#include "scope.h"
 #include "long_wait.h"
 
 #include <rte_ethdev.h>
@@ -83,7 +84,7 @@ TEST_WITH(test_packets, wait_long, NULL)
 		{DROP_OVERSIZE, "oversize"}, {DROP_TRUNCATED, "truncated"},
 		{DROP_POOL_FULL, "pool_full"}, {DROP_LIMIT, NULL}, {DROP_QUEUE_FULL, NULL}};
 	uint64_t now = 1000 * SECOND_NS, since;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open_more(&w, GROUP, POLICY);
 	assert_false(losses_run(&w.inst, now));
@@ -108,7 +109,6 @@ TEST_WITH(test_packets, wait_long, NULL)
 		if (rows[i].name)
 			assert_int_equal(said_count(since - 1, "packets"), 6);
 	}
-	instance_world_close(&w);
 }
 
 /* Expects one new event with this reason, this number of packets, and both in its text. */
@@ -147,7 +147,7 @@ TEST_WITH(test_ports, wait_long, NULL)
 		{1, offsetof(struct rte_eth_stats, oerrors), "tx_errors of port b"},
 	};
 	uint64_t now = 1000 * SECOND_NS, since;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open_more(&w, GROUP, POLICY);
 	assert_false(losses_run(&w.inst, now));
@@ -182,7 +182,6 @@ TEST_WITH(test_ports, wait_long, NULL)
 		assert_false(losses_run(&w.inst, now += 5 * SECOND_NS));
 		expect_said(&since, "packets_not_lost", "event", "packets_not_lost");
 	}
-	instance_world_close(&w);
 }
 
 /* Each verdict that rejects a datagram is in the event with its number, and no usual verdict is. */
@@ -194,7 +193,7 @@ TEST_WITH(test_verdicts, wait_long, NULL)
 		GOSSIP_STRANGER, GOSSIP_UNSEALED, GOSSIP_ESTIMATOR, GOSSIP_NO_KEY, GOSSIP_FORGED,
 		GOSSIP_MISSENT, GOSSIP_MALFORMED};
 	uint64_t now = 1000 * SECOND_NS, since, *verdicts;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	char words[64];
 
 	instance_world_open_more(&w, GROUP, POLICY);
@@ -228,14 +227,13 @@ TEST_WITH(test_verdicts, wait_long, NULL)
 	expect_said(&since, "datagrams_quiet", "verdicts", "version 1, forged 3, wrong_source 4");
 	assert_int_equal(said_count(since - 1, "datagrams"), 8);
 	assert_int_equal(said_count(since - 1, "quiet_s"), 10);
-	instance_world_close(&w);
 }
 
 /* A list of verdicts that is too long for the event is cut off. */
 TEST_WITH(test_many_verdicts, wait_long, NULL)
 {
 	uint64_t now = 1000 * SECOND_NS, since, *verdicts;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	const char *words;
 	json_t *said;
 
@@ -255,14 +253,13 @@ TEST_WITH(test_many_verdicts, wait_long, NULL)
 	assert_memory_equal(words, "truncated 1000000000000000000, version 1000000000000000000, ",
 		strlen("truncated 1000000000000000000, version 1000000000000000000, "));
 	json_decref(said);
-	instance_world_close(&w);
 }
 
 /* Both events count the datagrams since the beginning. */
 TEST_WITH(test_datagrams, wait_long, NULL)
 {
 	uint64_t now = 1000 * SECOND_NS, since;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open_more(&w, GROUP, POLICY);
 	assert_false(losses_run(&w.inst, now));
@@ -279,13 +276,12 @@ TEST_WITH(test_datagrams, wait_long, NULL)
 		expect_said(&since, "datagrams_quiet", "verdicts", "wrong_source 7");
 		assert_int_equal(said_count(since - 1, "datagrams"), 7);
 	}
-	instance_world_close(&w);
 }
 
 /* A peer has five seconds to send a message: four, and the timeout of gossip. */
 TEST_WITH(test_unheard, wait_long, NULL)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct differs differs;
 	uint64_t now = 1000 * SECOND_NS;
 
@@ -303,7 +299,6 @@ TEST_WITH(test_unheard, wait_long, NULL)
 	assert_string_equal(differs.text[0], "never heard");
 	differs = differs_of(&w.inst, 0, now + 5 * SECOND_NS);
 	assert_int_equal(differs.since_ns + differs.named, 0);
-	instance_world_close(&w);
 }
 
 /* Unreadable datagrams over one second, the last at most five seconds ago, are the reason. */

@@ -4,6 +4,7 @@
  * What is said of a port whose device puts many flows on one of its queues: by what workers saw.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include "base/time.h"
 #include "event.h"
@@ -60,7 +61,7 @@ TEST(test_rows)
 TEST(test_looks)
 {
 	const uint64_t now = 1000 * SECOND_NS;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	uint64_t since;
 
 	instance_world_open(&w, "");
@@ -77,12 +78,11 @@ TEST(test_looks)
 	w.inst.ports[0].queues = 2;
 	assert_false(queues_run(&w.inst, now + 2 * SECOND_NS));
 	assert_int_equal(events_number(), since + 1);
-	instance_world_close(&w);
 }
 
 TEST(test_words)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *said;
 
 	instance_world_open(&w, "");
@@ -95,13 +95,12 @@ TEST(test_words)
 	assert_int_equal(json_integer_value(json_object_get(said, "used")), 1);
 	assert_int_equal(json_integer_value(json_object_get(said, "queues")), 2);
 	json_decref(said);
-	instance_world_close(&w);
 }
 
 /* Frames of one flow make one bit, whoever sees them. */
 TEST(test_seen_by_workers)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, "");
 	assert_int_equal(queues_used(&w.inst, 0), 0);
@@ -113,7 +112,6 @@ TEST(test_seen_by_workers)
 	for (unsigned i = 0; i < 100; i++)
 		instance_world_turn_all(&w);
 	assert_int_equal(__builtin_popcountll(w.inst.workers[0].paths[0].flows), 1);
-	instance_world_close(&w);
 }
 
 /* Packets of neighbours make as many as chance gives so many flows: 40.5 on average. */

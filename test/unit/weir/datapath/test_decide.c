@@ -5,6 +5,7 @@
  * same is counted, buckets end the same, and a packet that nobody has to look into is not read.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <sys/mman.h>
 
@@ -280,6 +281,8 @@ static void bench_close(struct bench *bench)
 	munmap(bench->forbidden, FRAME_MAX);
 	free(bench);
 }
+
+END_POINTER(bench_close, struct bench *)
 
 /* Whether a policy, or one above it, has to look into its packets. */
 static bool reads_packets(const struct policy_state *state, unsigned kind)
@@ -618,9 +621,9 @@ static void end_limits(struct bench *bench, bool soft, uint64_t now)
 
 static void check_row(const struct row *row, bool eights, struct prng *prng)
 {
-	struct bench *bench = bench_open(row->borrows);
+	ENDED_BY(bench_close_at) struct bench *bench = bench_open(row->borrows);
 	struct worker_own *own = worker_own(&bench->worker);
-	struct sent *sent = calloc(1, sizeof(*sent));
+	ENDED_BY(free_at) struct sent *sent = calloc(1, sizeof(*sent));
 	uint64_t now = 0;
 
 	print_message("%s%s\n", row->name, eights ? ", by eights" : "");
@@ -650,8 +653,6 @@ static void check_row(const struct row *row, bool eights, struct prng *prng)
 		}
 		check_burst(bench, sent, now);
 	}
-	free(sent);
-	bench_close(bench);
 }
 
 static uint64_t seed_of_run(void)
@@ -746,8 +747,8 @@ TEST(test_one_by_one)
 TEST(test_refused)
 {
 	const uint64_t tokens = UINT64_C(59) << TOKEN_BYTE; /* the least packet has 60 */
-	struct bench *bench = bench_open(false);
-	struct sent *sent = calloc(1, sizeof(*sent));
+	ENDED_BY(bench_close_at) struct bench *bench = bench_open(false);
+	ENDED_BY(free_at) struct sent *sent = calloc(1, sizeof(*sent));
 	struct prng prng;
 
 	prng_seed(&prng, seed_of_run());
@@ -759,16 +760,14 @@ TEST(test_refused)
 	check_burst(bench, sent, 0);
 	assert_int_equal(sent->n_drop, BURST);
 	assert_int_equal(sent->burst.frames.parsed, 0);
-	free(sent);
-	bench_close(bench);
 }
 
 /* A burst of which some are refused, by policies of these kinds, and of these levels if any. */
 static void expect_refused(unsigned there, bool levels)
 {
-	struct bench *bench = bench_open(false);
+	ENDED_BY(bench_close_at) struct bench *bench = bench_open(false);
 	struct worker *w = &bench->worker;
-	struct sent *sent = calloc(1, sizeof(*sent));
+	ENDED_BY(free_at) struct sent *sent = calloc(1, sizeof(*sent));
 	struct worker_counters was = w->counters;
 	struct prng prng;
 	uint16_t n_pass;
@@ -792,8 +791,6 @@ static void expect_refused(unsigned there, bool levels)
 	assert_int_equal(w->counters.dropped[DROP_UNMATCHED] - was.dropped[DROP_UNMATCHED], 3);
 	assert_int_equal(w->counters.dropped[DROP_LIMIT], was.dropped[DROP_LIMIT]);
 	assert_int_equal(w->counters.unmatched_packets - was.unmatched_packets, 2);
-	free(sent);
-	bench_close(bench);
 }
 
 /* What is refused before a policy is asked: by why, and no packet without a policy either. */
@@ -843,8 +840,8 @@ TEST(test_sampled_flow)
 		{false, false, false, 17, true, false},
 	};
 	const uint32_t rss = 0x12345678, mixed = rss * POLICE_WEYL, of_device = mixed ^ mixed >> 16;
-	struct sent *sent = aligned_alloc(CACHE_LINE, sizeof(*sent));
-	struct bench *bench = bench_open(false);
+	ENDED_BY(free_at) struct sent *sent = aligned_alloc(CACHE_LINE, sizeof(*sent));
+	ENDED_BY(bench_close_at) struct bench *bench = bench_open(false);
 	struct prng prng;
 
 	prng_seed(&prng, 1);
@@ -870,8 +867,6 @@ TEST(test_sampled_flow)
 		assert_int_equal(burst->sampled[0].bytes, 100 << 2);
 		assert_int_equal(burst->sampled[0].hash == of_device, rows[i].device);
 	}
-	bench_close(bench);
-	free(sent);
 }
 
 /* Three packets, while those above have what a burst may cost at most; but one a token less. */
@@ -926,7 +921,7 @@ TEST(test_what_is_free)
 		{{SUBSCRIBERS, WIDE_PLAN, WIDE_CLIENT}, POLICIES, 6},
 		{{MONTHS_CLIENT, OTHER_CLIENT, MONTH}, POLICIES, 2},
 	};
-	struct sent *sent = aligned_alloc(CACHE_LINE, sizeof(*sent));
+	ENDED_BY(free_at) struct sent *sent = aligned_alloc(CACHE_LINE, sizeof(*sent));
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct bench *bench = bench_open(false);
@@ -938,7 +933,6 @@ TEST(test_what_is_free)
 		assert_int_equal(drops, 0);
 		bench_close(bench);
 	}
-	free(sent);
 }
 
 /* And of those whose sources have meters: not what is marked, or passes all the same. */
@@ -953,7 +947,7 @@ TEST(test_free_sources)
 		{{SUBSCRIBERS, LAX_SUBSCRIBERS, WIDE_SUBSCRIBERS}, PLAN, 4},
 		{{SUBSCRIBERS, SUBSCRIBERS, WIDE_SUBSCRIBERS}, WIDE_LINK, 0},
 	};
-	struct sent *sent = aligned_alloc(CACHE_LINE, sizeof(*sent));
+	ENDED_BY(free_at) struct sent *sent = aligned_alloc(CACHE_LINE, sizeof(*sent));
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct bench *bench = bench_open(false);
@@ -969,7 +963,6 @@ TEST(test_free_sources)
 		assert_int_equal(drops, 0);
 		bench_close(bench);
 	}
-	free(sent);
 }
 
 /* A burst of one policy is charged at one go, or nothing has been done. */
@@ -990,7 +983,7 @@ TEST(test_free_alike)
 		{MARKED_CLIENT, POLICIES, false},
 		{MONTHS_CLIENT, POLICIES, false},
 	};
-	struct sent *sent = aligned_alloc(CACHE_LINE, sizeof(*sent));
+	ENDED_BY(free_at) struct sent *sent = aligned_alloc(CACHE_LINE, sizeof(*sent));
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const unsigned policies[3] = {rows[i].policy, rows[i].policy, rows[i].policy};
@@ -1003,5 +996,4 @@ TEST(test_free_alike)
 		assert_int_equal(bench->here.states[rows[i].policy].packets, rows[i].free ? 3 : 0);
 		bench_close(bench);
 	}
-	free(sent);
 }

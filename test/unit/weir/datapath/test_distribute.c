@@ -6,6 +6,7 @@
  * it was given. The frames are net_null's, all of one flow.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -93,7 +94,7 @@ static unsigned open_of_another(struct world *world)
 
 TEST(test_one_is_stuck)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	unsigned target, n, others = 0;
 
 	target = open_of_another(&world);
@@ -115,13 +116,12 @@ TEST(test_one_is_stuck)
 	world.stuck = (struct stuck){0};
 	receive(&world);
 	assert_int_equal(given(&world, target), 3 * n);
-	close_world(&world);
 }
 
 /* A ring that fills up is as good as a long time. */
 TEST(test_ring_fills_up)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	unsigned target;
 
 	target = open_of_another(&world);
@@ -130,13 +130,12 @@ TEST(test_ring_fills_up)
 		receive(&world);
 	assert_int_equal(given(&world, target), RX_RING_PACKETS / 2);
 	assert_int_equal(world.workers[world.owner].counters.dropped[DROP_RING_FULL], 0);
-	close_world(&world);
 }
 
 /* All but the owner: he decides what comes, for as long as it lasts. */
 TEST(test_all_others_are_stuck)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	unsigned before;
 
 	open_of_another(&world);
@@ -147,7 +146,6 @@ TEST(test_all_others_are_stuck)
 		receive(&world);
 	assert_int_equal(world.own - before, 3 * RX_RING_PACKETS);
 	assert_int_equal(world.workers[world.owner].counters.dropped[DROP_RING_FULL], 0);
-	close_world(&world);
 }
 
 #define FLOW_STEP UINT32_C(0x01234567) /* from one flow's hash to the next */
@@ -242,7 +240,7 @@ TEST(test_receives)
 {
 	static const uint16_t rows[] = {0, 1, 2, BURST};
 	struct rte_mbuf *mbufs[BURST];
-	struct test_wire wire;
+	ENDED_BY(close_wire) struct test_wire wire;
 
 	open_wire(&wire);
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -259,7 +257,6 @@ TEST(test_receives)
 		assert_int_equal(distribute_receive(w, &wire.world.path, mbufs, &other), 0);
 		assert_true(other); /* what another path had is not forgotten */
 	}
-	close_wire(&wire);
 }
 
 /* What was kept back of sources that move to the owner is his to decide, before anything new. */
@@ -268,7 +265,7 @@ TEST(test_kept_for_owner)
 	struct rte_mbuf *mbufs[3], *own[BURST];
 	struct reta_target target;
 	struct steering *steering;
-	struct test_wire wire;
+	ENDED_BY(close_wire) struct test_wire wire;
 	bool busy = false;
 	struct reta reta;
 
@@ -288,7 +285,6 @@ TEST(test_kept_for_owner)
 	assert_true(busy);
 	assert_memory_equal(own, mbufs, sizeof(mbufs));
 	rte_pktmbuf_free_bulk(own, 3);
-	close_wire(&wire);
 }
 
 /* An owner has been busy if one packet has come, or one was given back, and else he has not. */
@@ -299,7 +295,7 @@ TEST(test_owner_is_busy)
 		unsigned returned;
 	} rows[] = {{0, 0}, {1, 0}, {0, 1}, {1, 1}, {BURST, 0}, {0, BURST}};
 	struct rte_mbuf *mbufs[BURST];
-	struct test_wire wire;
+	ENDED_BY(close_wire) struct test_wire wire;
 
 	open_wire(&wire);
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -319,7 +315,6 @@ TEST(test_owner_is_busy)
 		assert_int_equal(worker_own(owner)->idle_since >= began, any);
 		assert_int_equal(owner->counters.tx_packets - sent, rows[i].returned);
 	}
-	close_wire(&wire);
 }
 
 /* Packets of a worker come back: those that wait for the wire, and behind them others. */
@@ -384,7 +379,7 @@ TEST(test_patient)
 /* A wire that takes nothing for long is down: nothing waits for it until it takes packets again. */
 TEST(test_patience_ends)
 {
-	struct test_wire wire;
+	ENDED_BY(close_wire) struct test_wire wire;
 	struct rx_rings *rings;
 
 	open_wire(&wire);
@@ -403,7 +398,6 @@ TEST(test_patience_ends)
 	give_back(&wire, 2, 0);
 	collect(&wire, 0, 2, 7);
 	collect(&wire, 2, 0, 7);
-	close_wire(&wire);
 }
 
 static unsigned free_buffers(const struct test_wire *wire)
@@ -429,7 +423,7 @@ static void give_back_of(struct test_wire *wire, unsigned worker, uint16_t n)
 TEST(test_drop)
 {
 	static const uint16_t given[] = {1, BURST - 1, BURST, 2 * BURST + 3};
-	struct test_wire wire;
+	ENDED_BY(close_wire) struct test_wire wire;
 	struct worker *owner;
 	uint64_t lost = 0;
 	unsigned before;
@@ -453,7 +447,6 @@ TEST(test_drop)
 	distribute_drop(owner, &wire.world.path);
 	assert_int_equal(owner->counters.dropped[DROP_TX_FULL], lost + 40 * (WORKERS - 1));
 	assert_int_equal(owner->counters.tx_packets, 0);
-	close_wire(&wire);
 }
 
 /* What a wire does not take is lost, and somebody who captures sees that. */
@@ -462,7 +455,7 @@ TEST(test_lost_is_seen)
 	struct rte_mbuf *mbufs[4];
 	struct tap_record *record;
 	struct path paths[2];
-	struct test_wire wire;
+	ENDED_BY(close_wire) struct test_wire wire;
 	struct worker *owner;
 	unsigned before;
 	struct tap *tap;
@@ -506,14 +499,13 @@ TEST(test_lost_is_seen)
 	owner->tap = NULL;
 	tap_destroy(tap);
 	free(record);
-	close_wire(&wire);
 }
 
 /* Buffers that lie in rings are there again when these have gone. */
 TEST(test_rings_give_back)
 {
 	struct rte_mbuf *mbufs[BURST];
-	struct test_wire wire;
+	ENDED_BY(close_wire) struct test_wire wire;
 	unsigned before;
 
 	assert_int_equal(rx_rings_mbufs(1), 1024);
@@ -532,7 +524,6 @@ TEST(test_rings_give_back)
 	rx_rings_destroy(wire.world.path.rings);
 	wire.world.path.rings = NULL;
 	assert_int_equal(free_buffers(&wire), before);
-	close_wire(&wire);
 }
 
 /* --- a burst of many flows -------------------------------------------------------------------- */
@@ -586,7 +577,7 @@ static uint16_t receive_flows(struct test_wire *wire, struct rte_mbuf **mbufs)
 static void expect_sorted(unsigned owner, uint16_t brings)
 {
 	struct rte_mbuf *own[BURST], *others[BURST];
-	struct test_wire wire;
+	ENDED_BY(close_wire) struct test_wire wire;
 	unsigned n, all = 0;
 
 	open_flows(&wire, owner);
@@ -601,7 +592,6 @@ static void expect_sorted(unsigned owner, uint16_t brings)
 	}
 	assert_int_equal(all, brings);
 	assert_int_equal(wire.world.workers[owner].counters.rx_packets, 0);
-	close_wire(&wire);
 }
 
 /* Whoever owns the queue: each worker has its flows in their order, and nobody another's. */
@@ -618,7 +608,7 @@ TEST(test_sorts)
 TEST(test_ring_is_full)
 {
 	struct rte_mbuf *mbufs[BURST];
-	struct test_wire wire;
+	ENDED_BY(close_wire) struct test_wire wire;
 	struct worker *owner;
 	unsigned parts[WORKERS], before;
 
@@ -641,7 +631,6 @@ TEST(test_ring_is_full)
 	assert_int_equal(owner->counters.rx_packets, parts[1]);
 	assert_int_equal(owner->counters.dropped[DROP_RING_FULL], parts[1]);
 	assert_int_equal(free_buffers(&wire), before - parts[0] - parts[3]);
-	close_wire(&wire);
 }
 
 /* By the device where it has a time for them, or else by the owner. */
@@ -683,7 +672,7 @@ static void expect_stamps(struct test_wire *wire, bool stamped, const struct nic
 TEST(test_stamps)
 {
 	struct nic_clock clock = {.relation = {NIC_TIME, 0, UINT64_C(1) << 32}};
-	struct test_wire wire;
+	ENDED_BY(close_wire) struct test_wire wire;
 
 	open_flows(&wire, 1);
 	wire.timed = true;
@@ -693,7 +682,6 @@ TEST(test_stamps)
 	expect_stamps(&wire, false, &clock);
 	expect_stamps(&wire, true, NULL);
 	expect_stamps(&wire, true, &clock);
-	close_wire(&wire);
 }
 
 /* --- whose turn it is ------------------------------------------------------------------------- */
@@ -743,7 +731,7 @@ TEST(test_turns)
 /* Only of the queues that are the worker's, wherever they are among its paths. */
 TEST(test_collects_its_own)
 {
-	struct test_wire wire;
+	ENDED_BY(close_wire) struct test_wire wire;
 	struct path paths[3];
 	struct worker *owner;
 
@@ -764,7 +752,6 @@ TEST(test_collects_its_own)
 	assert_false(distribute_collect(owner));
 	owner->n_paths = 2;
 	assert_true(distribute_collect(owner));
-	close_wire(&wire);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
  * packets are sampled in the same order. WEIR_ALL_SEEDS sends ten million packets.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "judge.h"
@@ -416,7 +417,7 @@ static struct world *open_world(struct prng *prng, const struct row *row, bool e
 
 static void check_row(const struct row *row, bool eights, uint64_t packets, struct prng *prng)
 {
-	struct world *w = open_world(prng, row, eights);
+	ENDED_BY(free_at) struct world *w = open_world(prng, row, eights);
 
 	while (w->packets < packets) {
 		restart(w, prng, row);
@@ -431,7 +432,6 @@ static void check_row(const struct row *row, bool eights, uint64_t packets, stru
 	/* Enough of the traffic has few policies, passes and is dropped. */
 	assert_true(w->few > w->packets / 4);
 	assert_true(w->drops > w->packets / 16 && w->drops < w->packets - w->packets / 16);
-	free(w);
 }
 
 TEST(test_each_in_turn)

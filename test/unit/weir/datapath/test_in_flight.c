@@ -6,6 +6,7 @@
  * not been received. The ports have a ring for each direction, which the test fills and empties.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <rte_eal.h>
 #include <rte_eth_ring.h>
@@ -22,6 +23,8 @@
 #include "start.h"
 #include "tick.h"
 #include "totals.h"
+
+END_POINTER(policy_txn_free, struct policy_txn *)
 
 #define RING   256
 #define FRAME  60
@@ -144,7 +147,7 @@ static uint64_t dropped_so_far(void)
 /* Other policies for the box, which it follows from its next turn on. */
 static void reload(const char *policies)
 {
-	struct policy_txn *x;
+	ENDED_BY(policy_txn_free_at) struct policy_txn *x;
 
 	assert_int_equal(policy_txn_prepare_config(
 				 &inst, config_of(policies), "file", tick_hz(), stderr, &x),
@@ -153,7 +156,6 @@ static void reload(const char *policies)
 	do
 		worker_turn(&inst.workers[0]);
 	while (!policy_txn_finish(x));
-	policy_txn_free(x);
 }
 
 /* Bursts of any size, in both directions: one after the other, and never more than one waits. */

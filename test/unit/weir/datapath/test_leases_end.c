@@ -5,6 +5,7 @@
  * promised to nobody goes on. Those that are shared say so themselves.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include "base/expiry.h"
 #include "leases_end.h"
@@ -130,7 +131,7 @@ TEST(test_told)
 TEST(test_added)
 {
 	union meter_profile before[POLICIES];
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 
 	open_world(&world);
 	note_profiles(&world, before);
@@ -140,7 +141,6 @@ TEST(test_added)
 	worker_own(world.worker)->ended = tick_now();
 	expire_added(world.worker);
 	expect_ended(&world, before, 1u << PACKETS | 1u << GCRA | 1u << SHAPED);
-	close_world(&world);
 }
 
 /* The end is seen once, until control has answered; just before it nothing happens. */
@@ -149,7 +149,7 @@ TEST(test_seen)
 	const uint64_t span = 3600 * tick_hz();
 	union meter_profile before[POLICIES];
 	uint64_t until, now = tick_now();
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 
 	open_world(&world);
 	note_profiles(&world, before);
@@ -170,7 +170,6 @@ TEST(test_seen)
 	world.worker->expiry.until = until + span / 2; /* control has */
 	assert_false(expire_lasts(world.worker));
 	assert_int_equal(worker_own(world.worker)->ended, 0);
-	close_world(&world);
 }
 
 /* The membership's end slows what may be exceeded, and is no end by a clock that was set back. */

@@ -5,6 +5,7 @@
  * where they are wanted; whatever happens when.
  */
 #include "migration_world.h"
+#include "scope.h"
 
 #include "stuck.h"
 
@@ -59,7 +60,7 @@ TEST(test_random)
 /* What is kept back is bounded: a move that takes too long is called off, and nothing is lost. */
 TEST(test_called_off)
 {
-	struct migration_world world;
+	ENDED_BY(migration_world_close) struct migration_world world;
 
 	migration_world_open(&world, 1);
 	world.workers[0].stuck = true;
@@ -80,13 +81,12 @@ TEST(test_called_off)
 	run_migration_to_end(&world);
 	assert_int_equal(world.n_lost, 0);
 	assert_int_equal(world.migration.moved, 128);
-	migration_world_close(&world);
 }
 
 /* A worker that does not come round is not waited for, and what was kept back goes elsewhere. */
 TEST(test_stuck)
 {
-	struct migration_world world;
+	ENDED_BY(migration_world_close) struct migration_world world;
 	void *own[MIGRATION_BURST];
 	struct stuck stuck = {0};
 
@@ -106,7 +106,6 @@ TEST(test_stuck)
 	assert_ptr_equal(own[0], &world.packets[0]);
 	assert_int_equal(rte_ring_count(world.workers[2].out), 0);
 	assert_true(migration_is_idle(&world.migration));
-	migration_world_close(&world);
 }
 
 /* A move of a bucket and perhaps others, for which more comes than can be kept back. */
@@ -130,7 +129,7 @@ static void too_much(struct migration_world *world, unsigned bucket)
 /* One bucket that alone is too much, always: the others move. */
 TEST(test_too_much_alone)
 {
-	struct migration_world world;
+	ENDED_BY(migration_world_close) struct migration_world world;
 
 	migration_world_open(&world, 1);
 	world.workers[0].waited = 1; /* and does not leave */
@@ -143,7 +142,6 @@ TEST(test_too_much_alone)
 	assert_true(migration_begin(&world.migration, &world.reta));
 	assert_false(migration_keeps(&world.migration, &world.reta, 0));
 	assert_true(migration_keeps(&world.migration, &world.reta, 200));
-	migration_world_close(&world);
 }
 
 /* The look-out for what moves next goes on behind the bucket that was too much, wherever it is. */
@@ -172,7 +170,7 @@ TEST(test_after_too_much)
 /* Step by step: just not, and just. */
 TEST(test_steps)
 {
-	struct migration_world world;
+	ENDED_BY(migration_world_close) struct migration_world world;
 	struct fake_worker *from = &world.workers[0];
 	struct migration *migration = &world.migration;
 
@@ -221,13 +219,12 @@ TEST(test_steps)
 	assert_true(migration_is_idle(migration));
 	assert_int_equal(reta_worker(&world.reta, 0), 2);
 	run_migration_to_end(&world);
-	migration_world_close(&world);
 }
 
 /* The owner's own sources wait for his own queue alone. */
 TEST(test_own)
 {
-	struct migration_world world;
+	ENDED_BY(migration_world_close) struct migration_world world;
 
 	migration_world_open(&world, 1);
 	for (unsigned i = 0; i < RETA_SIZE; i++)
@@ -244,13 +241,12 @@ TEST(test_own)
 	world.workers[MIGRATION_OWNER].stuck = false;
 	run_migration_to_end(&world);
 	assert_int_equal(reta_worker(&world.reta, 9), 2);
-	migration_world_close(&world);
 }
 
 /* Nobody wants anything: nothing begins; and an owner who stops gets back what he kept. */
 TEST(test_begin_and_flush)
 {
-	struct migration_world world;
+	ENDED_BY(migration_world_close) struct migration_world world;
 	void *packets[4];
 
 	migration_world_open(&world, 1);
@@ -272,7 +268,6 @@ TEST(test_begin_and_flush)
 		assert_ptr_equal(packets[0], &world.packets[i]);
 	}
 	assert_int_equal(migration_flush(&world.migration, packets, 4), 0);
-	migration_world_close(&world);
 }
 
 /* What was kept back is given, however long it takes; returns how many packets. */
@@ -353,7 +348,7 @@ TEST(test_most)
 /* Those of one worker move, and the others' when these have. */
 TEST(test_from_one_worker)
 {
-	struct migration_world world;
+	ENDED_BY(migration_world_close) struct migration_world world;
 	struct migration *migration = &world.migration;
 
 	migration_world_open(&world, 1);
@@ -369,14 +364,13 @@ TEST(test_from_one_worker)
 	assert_true(migration_begin(migration, &world.reta));
 	assert_int_equal(migration->from, 3);
 	assert_true(migration_keeps(migration, &world.reta, 2));
-	migration_world_close(&world);
 }
 
 /* What is to be the owner's own is given as much at a time as he has room for, in order. */
 TEST(test_gives_own)
 {
 	static const unsigned given[] = {2, 2, 1, 0};
-	struct migration_world world;
+	ENDED_BY(migration_world_close) struct migration_world world;
 	void *own[2];
 	unsigned n = 0;
 
@@ -398,5 +392,4 @@ TEST(test_gives_own)
 	assert_true(migration_is_idle(&world.migration));
 	assert_int_equal(world.migration.called_off, 0);
 	assert_int_equal(world.migration.moved, 1);
-	migration_world_close(&world);
 }

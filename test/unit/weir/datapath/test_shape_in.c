@@ -6,6 +6,7 @@
  * than are allowed to. Nearly all of those here are listed; test_shape_in_timed.c has the others.
  */
 #include "shape_in_world.h"
+#include "scope.h"
 
 #include "clock.h"
 #include "config/buffers.h"
@@ -118,7 +119,7 @@ static json_t *shown_slo(struct instance_world *w, json_t **p99, json_t **met)
 /* As long as nothing has left nobody knows. */
 TEST(test_slo)
 {
-	struct instance_world w;
+	ENDED_BY(close_wire) struct instance_world w;
 	json_t *json, *p99, *met;
 
 	open_wire(&w, "",
@@ -141,7 +142,6 @@ TEST(test_slo)
 	assert_true(json_is_null(json_object_get(json_object_get(json, "slo"), "p99_10s_us")));
 	assert_true(json_is_number(json_object_get(json_object_get(json, "slo"), "p99_total_us")));
 	json_decref(json);
-	close_wire(&w);
 }
 
 /* By bytes as configured, on each worker, and not by time. */
@@ -185,7 +185,7 @@ TEST(test_pool_full)
 TEST(test_beside)
 {
 	struct policy_totals totals;
-	struct instance_world w;
+	ENDED_BY(close_wire) struct instance_world w;
 
 	open_wire(&w, "",
 		"{'name': 'p', " SLOW ", 'action': 'shape'}, "
@@ -196,7 +196,6 @@ TEST(test_beside)
 	assert_int_equal(totals.passed_packets, 3 * 2 * INSTANCE_BURST);
 	assert_int_equal(totals.dropped_packets, 0);
 	check_sums(&w);
-	close_wire(&w);
 }
 
 /*
@@ -320,7 +319,7 @@ TEST(test_counts_move)
 		MOVES(", 'accounting': 'l2'"), MOVES(", 'accounting': 'wire'"), MOVES("")};
 	struct shown_counts counts;
 	struct policy_txn *x;
-	struct instance_world w;
+	ENDED_BY(close_wire) struct instance_world w;
 	uint64_t came_before;
 
 	open_wire(&w, "", MOVES(""));
@@ -345,14 +344,13 @@ TEST(test_counts_move)
 	end_reload(&w, begin_reload(&w, MOVES("")));
 	check_goes_on(&w, &counts);
 	assert_true(counts.left >= came_before);
-	close_wire(&w);
 }
 
 /* Bins of 32 bits have gone round since a worker began. */
 TEST(test_lateness)
 {
 	struct shaper_counts *counts;
-	struct instance_world w;
+	ENDED_BY(close_wire) struct instance_world w;
 	json_t *json;
 
 	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape'}");
@@ -365,13 +363,12 @@ TEST(test_lateness)
 	assert_true(json_real_value(json_object_get(json, "lateness_p99_us")) > 1000);
 	assert_true(json_real_value(json_object_get(json, "lateness_max_us")) > 1000);
 	json_decref(json);
-	close_wire(&w);
 }
 
 /* What waits has arrived, also in a slot that its policy has left: it is no demand to ask twice. */
 TEST(test_arrived_once)
 {
-	struct instance_world w;
+	ENDED_BY(close_wire) struct instance_world w;
 	struct policy_txn *x;
 	uint64_t before;
 
@@ -389,7 +386,6 @@ TEST(test_arrived_once)
 	before = arrived_bytes_now(&w);
 	end_reload(&w, x);
 	assert_true(arrived_bytes_now(&w) >= before);
-	close_wire(&w);
 }
 
 static uint64_t held_back(struct instance_world *w)
@@ -403,7 +399,7 @@ static uint64_t held_back(struct instance_world *w)
 /* Nor is anything held back anew, or less than before, when its former slot is gone. */
 TEST(test_held_back_once)
 {
-	struct instance_world w;
+	ENDED_BY(close_wire) struct instance_world w;
 	struct policy_txn *x;
 	uint64_t before;
 
@@ -426,7 +422,6 @@ TEST(test_held_back_once)
 	assert_int_equal(w.inst.carried_over[w.inst.slots.of[0]].also, SLOT_NONE);
 	assert_int_equal(held_back(&w), before);
 	end_reload(&w, x);
-	close_wire(&w);
 }
 
 /* A higher limit is that of what waits already; a lower one too. */
@@ -492,7 +487,7 @@ static void model_turn(struct model *m, uint64_t now, unsigned packets)
 /* Both workers together are one bucket: no more leaves, and no less, as they hold no part of it. */
 TEST(test_one_bucket)
 {
-	struct instance_world w;
+	ENDED_BY(close_wire) struct instance_world w;
 	uint64_t before = control_now();
 	struct model least = {.tokens = 50000};
 
@@ -511,7 +506,6 @@ TEST(test_one_bucket)
 	assert_true(wire_left() * INSTANCE_BYTES >= least.sent - 10 * INSTANCE_BYTES);
 	assert_true(wire_left() <= packets_granted(control_now() - before) + 1);
 	check_sums(&w);
-	close_wire(&w);
 }
 
 /*
@@ -554,7 +548,7 @@ TEST(test_batches)
 /* As the box stops all that waits leaves: before the last counts are read. */
 TEST(test_stop)
 {
-	struct instance_world w;
+	ENDED_BY(close_wire) struct instance_world w;
 	uint64_t waited = 0;
 
 	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
@@ -571,7 +565,6 @@ TEST(test_stop)
 	assert_int_equal(instance_dropped(&w), 0);
 	check_sums(&w);
 	check_order();
-	close_wire(&w);
 }
 
 /* A reload finds the pools of the start, which its own policies would have had larger. */
@@ -588,7 +581,7 @@ TEST(test_pools_of_the_start)
 			"4096 packets may wait on each worker, as the pools were made at the "
 			"start, fewer than the 8001 of 1500 bytes"},
 	};
-	struct instance_world w;
+	ENDED_BY(close_wire) struct instance_world w;
 
 	open_wire(&w, "", RATE("1Mbit/s"));
 	assert_int_equal(config_waiting(w.config), 4096);
@@ -608,7 +601,6 @@ TEST(test_pools_of_the_start)
 		policy_txn_free(x);
 		free(words);
 	}
-	close_wire(&w);
 }
 
 /* How many of those that left from some moment on had come before it. */
@@ -824,7 +816,7 @@ TEST(test_level_unasked)
 	const struct policy_shape *shape;
 	const uint64_t much = UINT64_C(1000) << TOKEN_BYTE, cost = UINT64_C(60) << TOKEN_BYTE;
 	struct policy_state *up, *top;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w,
 		"{'name': 'top', 'limit': '8kbit/s', 'burst': '2kB'}, "
@@ -854,7 +846,6 @@ TEST(test_level_unasked)
 	assert_int_equal(up->bucket.tokens, UINT64_C(160) << TOKEN_BYTE);
 	assert_int_equal(top->bucket.tokens, much + 2 * cost); /* its own bit is another */
 	assert_int_equal(up->packets, COUNT(rows));
-	instance_world_close(&w);
 }
 
 /* --- when a packet came ----------------------------------------------------------------------- */
@@ -873,7 +864,7 @@ TEST(test_arrival)
 {
 	const struct rte_eth_rxtx_callback *stamps;
 	const struct policy_shape *shape;
-	struct instance_world w;
+	ENDED_BY(close_wire) struct instance_world w;
 	uint64_t at, before;
 
 	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
@@ -898,7 +889,6 @@ TEST(test_arrival)
 	before = tick_now();
 	instance_world_turn(&w, 0);
 	assert_in_range(shape->arrival, before, tick_now());
-	close_wire(&w);
 }
 
 #define NIC_NOW UINT64_C(7000000000)

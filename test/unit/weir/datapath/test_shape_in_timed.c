@@ -6,6 +6,7 @@
  * before its time, and what comes after a change goes by the new limit.
  */
 #include "shape_in_world.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "clock.h"
@@ -114,7 +115,7 @@ static void send_due(struct instance_world *w)
 /* A limit of a few packets a second is none that could be timed: its burst passes all the same. */
 TEST(test_few_packets)
 {
-	struct instance_world w;
+	ENDED_BY(close_wire) struct instance_world w;
 
 	open_wire(&w, "",
 		"{'name': 'p', 'limit': '1/s', 'burst': 5, 'count': 'packets', "
@@ -122,7 +123,6 @@ TEST(test_few_packets)
 	turn_all_workers(&w, 1);
 	assert_in_range(wire_left(), 5, 6);
 	check_none_lost(&w);
-	close_wire(&w);
 }
 
 /* As long as much waits: for as long as a machine may take between two steps. */
@@ -152,7 +152,7 @@ static void follow_backlog(struct instance_world *w, struct backlog *backlog)
 TEST(test_on_time)
 {
 	struct backlog backlog;
-	struct instance_world w;
+	ENDED_BY(stop_and_drain) struct instance_world w;
 	uint64_t began;
 
 	open_wire(&w, "", TIMED("p", "8Mbit/s"));
@@ -171,7 +171,6 @@ TEST(test_on_time)
 		assert_true(control_now() - began < PATIENCE);
 	}
 	assert_int_equal(drops_of(&w, DROP_QUEUE_FULL), instance_dropped(&w));
-	stop_and_drain(&w);
 }
 
 /* How many of those that leave had come after a moment. */
@@ -194,7 +193,7 @@ TEST(test_lowered)
 {
 	unsigned came_before[INSTANCE_WORKERS], waited;
 	uint64_t since, most;
-	struct instance_world w;
+	ENDED_BY(stop_and_drain) struct instance_world w;
 	struct policy_txn *x;
 
 	open_wire(&w, "", TIMED("p", "8Mbit/s"));
@@ -214,13 +213,12 @@ TEST(test_lowered)
 		check_counted(&w);
 	} while (left_since(came_before) < 20);
 	assert_true(wire_left() >= waited);
-	stop_and_drain(&w);
 }
 
 /* A higher one likewise: behind what waits. */
 TEST(test_raised)
 {
-	struct instance_world w;
+	ENDED_BY(stop_and_drain) struct instance_world w;
 	struct policy_txn *x;
 	uint64_t since;
 	unsigned before;
@@ -239,7 +237,6 @@ TEST(test_raised)
 			wire_left() - before, 0, 2 + grant_packets(FAST, control_now() - since));
 		assert_true(control_now() - since < PATIENCE);
 	} while (wire_left() < before + 8000);
-	stop_and_drain(&w);
 }
 
 /* Up and down by any factor, with packets that wait all the time. */
@@ -358,7 +355,7 @@ TEST(test_conserved)
 /* Removed: all leaves, until a worker has come by its slot stays, and what comes after passes. */
 TEST(test_removed)
 {
-	struct instance_world w;
+	ENDED_BY(close_wire) struct instance_world w;
 	struct policy_txn *x;
 	uint32_t slot;
 
@@ -380,7 +377,6 @@ TEST(test_removed)
 	assert_int_equal(wire_left(), wire_came());
 	assert_int_equal(instance_dropped(&w), 0);
 	check_order();
-	close_wire(&w);
 }
 
 /* A slot that a policy has left, with packets in it, is another's: and then one's more. */
@@ -390,7 +386,7 @@ TEST(test_slot_again)
 		SHAPED("r", "8Mbit/s", ", 'shape': {'delay': '10s'}"), TIMED("s", "8Mbit/s")};
 	unsigned again = 0, n = COUNT(files);
 	uint32_t slot = SLOT_NONE, before;
-	struct instance_world w;
+	ENDED_BY(stop_and_drain) struct instance_world w;
 
 	open_wire(&w, "", files[0]);
 	for (unsigned i = 1; i <= 3 * n; i++) {
@@ -404,7 +400,6 @@ TEST(test_slot_again)
 		assert_int_equal(engine_waiting(&w.inst.engine, slot).packets, 0);
 	}
 	assert_true(again > n);
-	stop_and_drain(&w);
 }
 
 /*
@@ -413,7 +408,7 @@ TEST(test_slot_again)
  */
 TEST(test_room_again)
 {
-	struct instance_world w;
+	ENDED_BY(stop_and_drain) struct instance_world w;
 	uint64_t began;
 
 	/* 81 on each worker; and of these none is due for a while. */
@@ -428,7 +423,6 @@ TEST(test_room_again)
 		become_policies(&w, i % 2 ? TIMED("p", "700kbit/s") : TIMED("q", "700kbit/s"));
 		check_none_lost(&w);
 	}
-	stop_and_drain(&w);
 }
 
 /* What leaves takes nothing along that stays, whoever has been in its slot before. */

@@ -6,6 +6,7 @@
  * and nobody waits for ever.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -312,7 +313,7 @@ TEST(test_patience)
 /* A counter that was set back: all that waits leaves, as nobody knows its time any more. */
 TEST(test_set_back)
 {
-	struct instance_world w;
+	ENDED_BY(close_wire) struct instance_world w;
 	struct worker *worker;
 	uint64_t now, before;
 
@@ -330,13 +331,12 @@ TEST(test_set_back)
 	assert_false(shaper_is_ahead(worker->shaper, before));
 	assert_int_equal(count_drops(&w), 0);
 	assert_int_equal(engine_waiting(&w.inst.engine, w.inst.slots.of[0]).packets, 0);
-	close_wire(&w);
 }
 
 /* A worker that had no CPU between two tries finds that the wire is up. */
 TEST(test_no_cpu)
 {
-	struct instance_world w;
+	ENDED_BY(close_wire) struct instance_world w;
 
 	open_wire(&w, "80kbit/s");
 	fill_worker_queue(&w, 0, 200);
@@ -346,7 +346,6 @@ TEST(test_no_cpu)
 	assert_true(wire.calls > 10);
 	assert_int_equal(wire.left, wire.came);
 	assert_int_equal(count_drops(&w), 0);
-	close_wire(&w);
 }
 
 static void give_back(struct worker *w, struct path *path, unsigned bursts)
@@ -363,7 +362,7 @@ static void give_back(struct worker *w, struct path *path, unsigned bursts)
 TEST(test_takes_turns)
 {
 	static struct worker third = {.index = 2};
-	struct instance_world w;
+	ENDED_BY(close_wire) struct instance_world w;
 	struct rx_rings *rings;
 
 	open_wire(&w, "80kbit/s");
@@ -384,7 +383,6 @@ TEST(test_takes_turns)
 	while (distribute_collect(&w.inst.workers[0]))
 		;
 	assert_int_equal(wire.left, wire.came);
-	close_wire(&w);
 }
 
 static void *worker_thread(void *worker)
@@ -397,7 +395,7 @@ static void *worker_thread(void *worker)
 TEST(test_land)
 {
 	struct worker *workers;
-	struct instance_world w;
+	ENDED_BY(close_wire) struct instance_world w;
 	pthread_t thread;
 
 	open_wire(&w, "8Mbit/s");
@@ -415,7 +413,6 @@ TEST(test_land)
 	assert_int_equal(wire.left, wire.came);
 	assert_int_equal(count_drops(&w), 0);
 	worker_begin(&workers[0]);
-	close_wire(&w);
 }
 
 #define MARKED_BYTES 60
@@ -495,7 +492,7 @@ TEST(test_codel_marks)
 	unsigned passed = 0, leaves = 0, marked = 0, codel = 0, exceeded = 0;
 	const struct policy_shape *shape;
 	struct delay_sum delays = {{0}};
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct worker *worker;
 	uint64_t sent;
 	uint32_t slot;
@@ -561,7 +558,6 @@ TEST(test_codel_marks)
 	assert_int_equal(rte_eth_remove_tx_callback(
 				 worker->paths[0].tx_port, worker->paths[0].queue, callback),
 		0);
-	instance_world_close(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -5,6 +5,7 @@
  * and rings are the test's.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include "stuck.h"
 
@@ -69,7 +70,7 @@ static void pass_ring_packet(struct rte_ring *ring)
 /* Another classifier: until what was handed out by the former one is through, step by step. */
 TEST(test_drain)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	struct rte_ring *out, *back;
 
 	open_world(&world);
@@ -90,13 +91,12 @@ TEST(test_drain)
 	pass_ring_packet(back);
 	assert_false(turn_steering(&world));
 	assert_false(turn_steering(&world));
-	close_world(&world);
 }
 
 /* A worker that does not come round holds nobody up. */
 TEST(test_drain_past_the_stuck)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 
 	open_world(&world);
 	assert_int_equal(rte_ring_sp_enqueue(world.rings->out[1], &world), 0);
@@ -106,7 +106,6 @@ TEST(test_drain_past_the_stuck)
 	world.stuck.now = 1 << 1;
 	assert_false(turn_steering(&world));
 	pass_ring_packet(world.rings->out[1]);
-	close_world(&world);
 }
 
 /* As the owner's turn does it: no more of this when there is nothing placed. */
@@ -158,7 +157,7 @@ TEST(test_drain_after_the_last)
 /* Yet another classifier meanwhile: everybody has to go by that one. */
 TEST(test_drain_again)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 
 	open_world(&world);
 	worker_own(&world.workers[0])->view.retargeted = world.workers[1].generation = 1;
@@ -172,13 +171,12 @@ TEST(test_drain_again)
 	assert_true(turn_steering(&world));
 	world.workers[1].turn++;
 	assert_false(turn_steering(&world));
-	close_world(&world);
 }
 
 /* What moves does not hold that up: it stays where it was, and is asked for again. */
 TEST(test_drain_ends_moves)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 
 	open_world(&world);
 	reta_target_set(&world.reta_target, 7, 0);
@@ -201,7 +199,6 @@ TEST(test_drain_ends_moves)
 		assert_false(turn_steering(&world));
 	}
 	assert_int_equal(reta_worker(&world.reta, 7), 0);
-	close_world(&world);
 }
 
 static void turn_steering_times(struct world *world)
@@ -215,7 +212,7 @@ static void turn_steering_times(struct world *world)
 /* Packets for a bucket that moves come faster than its next worker takes them: giving ends. */
 TEST(test_giving_ends)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	struct migration *migration;
 	struct rte_ring *out;
 	unsigned i;
@@ -247,12 +244,11 @@ TEST(test_giving_ends)
 	migration->kept = 0; /* they are no packets */
 	assert_in_range(i, 6, 7);
 	assert_int_equal(reta_worker(&world.reta, 7), 1);
-	close_world(&world);
 }
 
 TEST(test_asked)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 
 	open_world(&world);
 	reta_target_set(&world.reta_target, 7, 0);
@@ -265,13 +261,12 @@ TEST(test_asked)
 	turn_steering_times(&world);
 	assert_true(steering_is_done(world.steering, SLOT));
 	assert_int_equal(reta_worker(&world.reta, 7), 0);
-	close_world(&world);
 }
 
 /* Nothing moves of a policy that leaves, nor where there is none. */
 TEST(test_leaving)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 
 	open_world(&world);
 	reta_target_set(&world.reta_target, 7, 0);
@@ -285,13 +280,12 @@ TEST(test_leaving)
 	turn_steering_times(&world);
 	steering_remove(world.steering, SLOT); /* once more is once */
 	assert_int_equal(world.steering->n_buckets, 0);
-	close_world(&world);
 }
 
 /* Nor of one that goes at once, which may be asked for still. */
 TEST(test_removed)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 
 	open_world(&world);
 	reta_target_set(&world.reta_target, 7, 0);
@@ -299,7 +293,6 @@ TEST(test_removed)
 	steering_remove(world.steering, SLOT);
 	turn_steering_times(&world);
 	assert_int_equal(reta_worker(&world.reta, 7), 1);
-	close_world(&world);
 }
 
 /* What is kept back at the end goes where it came from. */
@@ -356,8 +349,8 @@ TEST(test_show)
 	struct rte_mbuf *mbufs[N_SHOWN];
 	uint8_t buckets[N_SHOWN], targets[N_SHOWN];
 	uint16_t counts[3] = {0}, lost = 0;
-	struct instance_world w;
-	struct world world;
+	ENDED_BY(instance_world_close) struct instance_world w;
+	ENDED_BY(close_world) struct world world;
 	struct path path;
 	unsigned before;
 
@@ -414,14 +407,12 @@ TEST(test_show)
 	world.steering->migration.kept = 0; /* they are no packets, or are freed */
 	mbufs[1] = mbufs[N_SHOWN - 1];
 	rte_pktmbuf_free_bulk(mbufs, N_SHOWN - 1);
-	close_world(&world);
-	instance_world_close(&w);
 }
 
 /* What finds no room is said again later. */
 TEST(test_many_asks)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	unsigned n = 0;
 
 	open_world(&world);
@@ -431,7 +422,6 @@ TEST(test_many_asks)
 	for (unsigned i = 0; i < n; i++)
 		assert_false(turn_steering(&world));
 	assert_true(steering_ask(world.steering, SLOT));
-	close_world(&world);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -5,6 +5,7 @@
  * counters say: all of them, those that are wanted, as many as there is room for, until it ends.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -12,6 +13,9 @@
 #include "classify/classify.h"
 #include "tap.h"
 #include "tick.h"
+
+END_POINTER(rte_pktmbuf_free, struct rte_mbuf *)
+END_POINTER(tap_destroy, struct tap *)
 
 #define POLICY "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '8kbit/s', 'burst': '2kB'}"
 
@@ -51,6 +55,8 @@ static void world_free(struct world *world)
 	test_free(world);
 }
 
+END_POINTER(world_free, struct world *)
+
 /* Another tap; of so many packets a second, 0: of all. */
 static void put_tap(struct world *world, uint64_t rate, bool whole)
 {
@@ -87,7 +93,7 @@ static struct seen read_all(struct world *world)
 
 TEST(all_is_seen)
 {
-	struct world *world = world_new();
+	ENDED_BY(world_free_at) struct world *world = world_new();
 	const struct worker_counters *c = &world->worker->counters;
 	struct seen seen;
 
@@ -102,12 +108,11 @@ TEST(all_is_seen)
 	assert_true(seen.limit > 0 && seen.passed > 4 * INSTANCE_BURST);
 	assert_int_equal(seen.packets - seen.of_policy, c->unmatched_packets);
 	assert_int_equal(world->tap->n_taken, seen.packets);
-	world_free(world);
 }
 
 TEST(only_what_is_wanted)
 {
-	struct world *world = world_new();
+	ENDED_BY(world_free_at) struct world *world = world_new();
 	struct seen seen;
 
 	put_tap(world, 0, true);
@@ -123,13 +128,12 @@ TEST(only_what_is_wanted)
 	world->tap->slot = TAP_NO_POLICY;
 	instance_world_turn(&world->w, 0);
 	assert_int_equal(read_all(world).packets, INSTANCE_BURST);
-	world_free(world);
 }
 
 /* A ring that nobody reads loses what does not fit, and no packet does. */
 TEST(full_ring_and_rate)
 {
-	struct world *world = world_new();
+	ENDED_BY(world_free_at) struct world *world = world_new();
 	const struct worker_counters *c = &world->worker->counters;
 	uint64_t sum;
 
@@ -145,7 +149,6 @@ TEST(full_ring_and_rate)
 	sum = world->tap->n_taken + world->tap->n_limited;
 	assert_int_equal(sum, 2 * INSTANCE_BURST);
 	assert_true(world->tap->n_limited > 0);
-	world_free(world);
 }
 
 /* Buffers that are neither in the ports' pools nor at a worker's hand. */
@@ -162,7 +165,7 @@ static unsigned buffers_out(const struct world *world)
 /* All of a burst that do not wait are sent or freed, once, and those that wait are not. */
 TEST(what_waits_stays)
 {
-	struct world *world = world_new_of(SHAPED);
+	ENDED_BY(world_free_at) struct world *world = world_new_of(SHAPED);
 	unsigned before = buffers_out(world);
 
 	put_tap(world, 0, false);
@@ -173,14 +176,13 @@ TEST(what_waits_stays)
 	}
 	assert_true(buffers_out(world) > before);
 	assert_true(world->worker->counters.dropped[DROP_QUEUE_FULL] > 0);
-	world_free(world);
 }
 
 /* So many a second, of which a tenth at once; but one at least, however few they are. */
 TEST(rates)
 {
 	const uint64_t hz = tick_hz(), later = 1000 * hz;
-	struct tap *tap = tap_create(0, 5000, false, 100, hz);
+	ENDED_BY(tap_destroy_at) struct tap *tap = tap_create(0, 5000, false, 100, hz);
 
 	assert_non_null(tap);
 	tap->until = 2 * later;
@@ -201,13 +203,12 @@ TEST(rates)
 	tap = tap_create(0, 5001, true, 2, hz);
 	assert_int_equal(tap->taken.ticks, hz / 2);
 	assert_int_equal(tap->taken.depth, hz / 2);
-	tap_destroy(tap);
 }
 
 /* Those that wait are neither sent nor dropped, and are the shaper's. */
 TEST(what_waits)
 {
-	struct world *world = world_new_of(SHAPED);
+	ENDED_BY(world_free_at) struct world *world = world_new_of(SHAPED);
 	const struct worker_counters *c = &world->worker->counters;
 	struct seen seen;
 
@@ -219,12 +220,11 @@ TEST(what_waits)
 	assert_int_equal(seen.queue_full, c->dropped[DROP_QUEUE_FULL]);
 	assert_true(seen.queue_full > 0 && seen.waits > 0);
 	assert_int_equal(seen.passed + seen.waits + seen.queue_full, seen.packets);
-	world_free(world);
 }
 
 TEST(ends_by_itself)
 {
-	struct world *world = world_new();
+	ENDED_BY(world_free_at) struct world *world = world_new();
 
 	put_tap(world, 0, false);
 	world->tap->until = tick_now();
@@ -232,7 +232,6 @@ TEST(ends_by_itself)
 	assert_int_equal(read_all(world).packets, 0);
 	assert_int_equal(world->tap->n_examined, 0);
 	assert_true(world->worker->counters.rx_packets > 0);
-	world_free(world);
 }
 
 #define L3 14
@@ -443,7 +442,7 @@ TEST(bytes_of_pieces)
 	};
 	const struct tap_record what = {
 		.tick = 7, .slot = 3, .verdict = TAP_DROP, .reason = DROP_LIMIT, .path = 5};
-	struct world *world = world_new();
+	ENDED_BY(world_free_at) struct world *world = world_new();
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct rte_mbuf *m = two_pieces(world, rows[i].first, rows[i].second);
@@ -461,7 +460,6 @@ TEST(bytes_of_pieces)
 		assert_false(tap_read(world->tap, world->record));
 		rte_pktmbuf_free(m);
 	}
-	world_free(world);
 }
 
 /* All that is asked of a packet must be so of it; what is not asked may be anything. */
@@ -489,8 +487,8 @@ TEST(each_that_is_wanted)
 		{.slot = 0, .verdict = TAP_PASS, .reason = DROP_REASONS},
 		{.slot = CLASSIFY_NONE, .verdict = TAP_DROP, .reason = DROP_TX_FULL},
 	};
-	struct world *world = world_new();
-	struct rte_mbuf *m = two_pieces(world, 60, 4);
+	ENDED_BY(world_free_at) struct world *world = world_new();
+	ENDED_BY(rte_pktmbuf_free_at) struct rte_mbuf *m = two_pieces(world, 60, 4);
 
 	for (size_t i = 0; i < COUNT(rows); i++)
 		for (unsigned k = 0; k < 3; k++) {
@@ -503,8 +501,6 @@ TEST(each_that_is_wanted)
 				fail_msg("row %zu, packet %u", i, k);
 			assert_int_equal(world->tap->n_taken, rows[i].wanted[k]);
 		}
-	rte_pktmbuf_free(m);
-	world_free(world);
 }
 
 /* What a child gets, those above it get, too; and not the other way round. */
@@ -601,8 +597,8 @@ TEST(no_pace)
 		bool whole;
 		unsigned fit;
 	} rows[] = {{false, 1023}, {true, 63}};
-	struct world *world = world_new();
-	struct rte_mbuf *m = two_pieces(world, 60, 4);
+	ENDED_BY(world_free_at) struct world *world = world_new();
+	ENDED_BY(rte_pktmbuf_free_at) struct rte_mbuf *m = two_pieces(world, 60, 4);
 
 	for (unsigned row = 0; row < 2; row++) {
 		struct tap *tap = tap_create(0, 9000 + row, rows[row].whole, 0, 1000);
@@ -617,8 +613,6 @@ TEST(no_pace)
 		assert_int_equal(tap->n_lost, 5);
 		tap_destroy(tap);
 	}
-	rte_pktmbuf_free(m);
-	world_free(world);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

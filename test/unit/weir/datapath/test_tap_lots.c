@@ -4,6 +4,7 @@
  * What is told of a packet that is taken by lot, which of them are wanted, and what became of them.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include <rte_mbuf.h>
 
@@ -78,6 +79,8 @@ static void world_free(struct world *world)
 	free(world);
 }
 
+END_POINTER(world_free, struct world *)
+
 static unsigned draw_all(struct world *world)
 {
 	tap_lots_draw(world->tap, world->burst, BURST, &world->lots);
@@ -86,7 +89,7 @@ static unsigned draw_all(struct world *world)
 
 TEST(told_of_each_kind)
 {
-	struct world *world = world_new(TAP_ANY);
+	ENDED_BY(world_free_at) struct world *world = world_new(TAP_ANY);
 	const struct tap_lot *v4, *v6, *other;
 
 	assert_int_equal(draw_all(world), BURST);
@@ -115,7 +118,6 @@ TEST(told_of_each_kind)
 	assert_memory_equal(other->src, world->frames[2].bytes + 6, 6);
 	assert_int_equal(world->lots.each[3].unparsed, UNPARSED_CHAIN_CUT);
 	assert_int_equal(world->tap->n_examined, BURST);
-	world_free(world);
 }
 
 TEST(only_what_is_wanted)
@@ -138,7 +140,7 @@ TEST(only_what_is_wanted)
 /* By where a packet is found afterwards; and what does not fit is lost, and counted. */
 TEST(what_became_of_them)
 {
-	struct world *world = world_new(TAP_ANY);
+	ENDED_BY(world_free_at) struct world *world = world_new(TAP_ANY);
 	struct rte_mbuf *passing[] = {&world->mbufs[1], &world->mbufs[4]},
 			*dropped[] = {&world->mbufs[0]};
 	unsigned passed = 0, drops = 0, waits = 0, n = 0;
@@ -163,7 +165,6 @@ TEST(what_became_of_them)
 	for (n = 0; tap_lots_read(world->tap, &lot); n++)
 		;
 	assert_int_equal(n, RING_LOTS);
-	world_free(world);
 }
 
 /* Those of a burst that is not full; more of them than these are of another burst. */
@@ -235,12 +236,11 @@ TEST(one_of_a_name)
 /* At its end it takes nothing, and counts nothing. */
 TEST(ends_by_itself)
 {
-	struct world *world = world_new(TAP_ANY);
+	ENDED_BY(world_free_at) struct world *world = world_new(TAP_ANY);
 
 	world->tap->until = world->burst->frames.now;
 	assert_int_equal(draw_all(world), 0);
 	assert_int_equal(world->tap->n_examined, 0);
-	world_free(world);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -5,6 +5,7 @@
  * sleeps; and what the first fragment of a datagram says is there for the next burst.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -45,6 +46,9 @@
 #include "tap.h"
 #include "worker_own.h"
 #include "tick.h"
+
+END_POINTER(config_free, struct config *)
+END_POINTER(tap_destroy, struct tap *)
 
 #define POLICY "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '100Gbit/s'}"
 
@@ -184,8 +188,8 @@ TEST(test_altered)
 /* What somebody captures has those, too, with their reasons. */
 TEST(test_altered_is_seen)
 {
-	struct made_world m;
-	struct tap *tap;
+	ENDED_BY(close_made) struct made_world m;
+	ENDED_BY(tap_destroy_at) struct tap *tap;
 
 	open_made(&m, POLICY);
 	tap = tap_create(0, 1000, false, 0, tick_hz());
@@ -200,15 +204,13 @@ TEST(test_altered_is_seen)
 	assert_int_equal(m.worker->counters.dropped[DROP_OVERSIZE], 2 * BURST);
 	assert_int_equal(tap->n_taken, 2 * BURST);
 	m.worker->tap = NULL;
-	tap_destroy(tap);
-	close_made(&m);
 }
 
 /* A turn in which nothing comes is counted, and slept after; not one in which something did. */
 TEST(test_idle)
 {
 	const struct worker_counters *c;
-	struct made_world m;
+	ENDED_BY(close_made) struct made_world m;
 	uint64_t turn;
 
 	open_made(&m, POLICY);
@@ -235,7 +237,6 @@ TEST(test_idle)
 	assert_int_equal(c->empty_polls, 3);
 	assert_int_equal(c->sleeps, 2);
 	m.worker->idle = IDLE_SLEEP;
-	close_made(&m);
 }
 
 /*
@@ -303,7 +304,7 @@ static uint64_t quiet_so_far(const struct made_world *m)
 TEST(test_rests)
 {
 	static const uint64_t quiet[] = {0, MS_NS, 4 * SECOND_NS};
-	struct made_world m;
+	ENDED_BY(close_made) struct made_world m;
 	uint64_t least;
 
 	open_made(&m, POLICY);
@@ -317,13 +318,12 @@ TEST(test_rests)
 		assert_int_equal(m.worker->counters.sleeps, i + 1);
 	}
 	nap.on = false;
-	close_made(&m);
 }
 
 /* However quiet the wire is, a packet that waits here leaves when it is due: one a millisecond. */
 TEST(test_wakes_when_due)
 {
-	struct made_world m;
+	ENDED_BY(close_made) struct made_world m;
 	uint64_t sent, longest = 0;
 
 	open_made(&m, "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '400kbit/s', "
@@ -342,7 +342,6 @@ TEST(test_wakes_when_due)
 	print_message("would sleep for %u us at most\n", (unsigned)(longest / 1000));
 	assert_true(m.worker->counters.sleeps > 0);
 	assert_true(longest < 2 * MS_NS); /* of the four that it may */
-	close_made(&m);
 }
 
 /* Control, that has limits to tell while a worker sleeps. */
@@ -397,7 +396,7 @@ static bool is_told_asleep(struct made_world *m, struct teller *teller)
 TEST(test_told_asleep)
 {
 	const struct policy_state *line;
-	struct made_world m;
+	ENDED_BY(close_made) struct made_world m;
 	struct teller teller;
 	unsigned tries = 0;
 
@@ -410,7 +409,6 @@ TEST(test_told_asleep)
 	assert_true(limit_ring_is_taken(&m.worker->limit_ring));
 	line = &m.worker->policies[teller.slot];
 	assert_int_equal(line->other->profile.bucket.rate, teller.rate);
-	close_made(&m);
 }
 
 #define LONGEST_NS    (25 * MS_NS)
@@ -637,7 +635,7 @@ TEST(test_waits_until_due)
 /* As long as a policy asks for ports, later fragments go the way of their first one. */
 TEST(test_fragments)
 {
-	struct made_world m;
+	ENDED_BY(close_made) struct made_world m;
 
 	open_made(&m,
 		"{'name': 'p', 'match': {'proto': 'udp', 'dst-port': '53'}, 'limit': '100Gbit/s'}");
@@ -655,7 +653,6 @@ TEST(test_fragments)
 	assert_int_equal(m.worker->fragments->found, 2);
 	assert_int_equal(m.worker->fragments->unknown, 2);
 	assert_true(instance_world_totals(&m.w, 0).passed_packets >= 4);
-	close_made(&m);
 }
 
 /*
@@ -697,7 +694,7 @@ TEST(test_bytes)
 	"{'name': '" name "', 'match': {'vlan': " vlan "}, 'limit': '1Gbit/s', " \
 	"'per': 'src', 'sources': " sources more "}"
 	const struct policy *policies;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy trial;
 	size_t sum;
 
@@ -716,7 +713,6 @@ TEST(test_bytes)
 	assert_int_equal(worker_bytes(policies, 2, 1000), sum);
 	assert_int_equal(
 		worker_bytes(policies, 3, 1000), sum); /* a plain one has all in its line */
-	instance_world_close(&w);
 }
 
 /* --- memory that is not there ----------------------------------------------------------------- */
@@ -762,6 +758,7 @@ static int add_and_remove(const void *argument)
 
 TEST(test_no_memory)
 {
+	ENDED_BY(config_free_at)
 	struct config *config = instance_world_config("",
 		"{'name': 'plain', 'match': {'vlan': 1}, 'limit': '1Mbit/s'}, "
 		"{'name': 'asks', 'match': {'proto': 'udp', 'dst-port': '53'}, 'limit': '1Mbit/s'}, "
@@ -775,7 +772,6 @@ TEST(test_no_memory)
 			.argument = &config->policies[i],
 			.kinds = FAULT_MEMORY,
 			.at_least = 10});
-	config_free(config);
 }
 
 /* It is said whose tables there is no memory for, how much, and where. */

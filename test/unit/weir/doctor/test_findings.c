@@ -4,6 +4,7 @@
  * Tests findings and their sum in text and JSON.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "findings.h"
 
@@ -132,7 +133,7 @@ TEST(test_lines)
 /* Texts stay valid until the finding is written; a text without room is "". */
 TEST(test_words)
 {
-	struct doctor *doctor = calloc(1, sizeof(*doctor));
+	ENDED_BY(free_at) struct doctor *doctor = calloc(1, sizeof(*doctor));
 	const char *one = doctor_words(doctor, "%d", 12), *two = doctor_words(doctor, "%s", "ab");
 
 	assert_string_equal(one, "12");
@@ -147,5 +148,4 @@ TEST(test_words)
 	assert_string_equal(doctor_plural(0), "s");
 	assert_string_equal(doctor_plural(1), "");
 	assert_string_equal(doctor_plural(2), "s");
-	free(doctor);
 }

@@ -5,6 +5,7 @@
  * the disk fails or hangs, and at the stop.
  */
 #include "commit_world.h"
+#include "scope.h"
 
 #include <time.h>
 
@@ -335,7 +336,7 @@ TEST(test_nothing_to_save_at_the_stop)
 /* Quotas without records: each has one record for the disk that marks this. */
 static void open_totals(struct instance_world *w, unsigned n)
 {
-	char *policies = NULL;
+	ENDED_BY(free_at) char *policies = NULL;
 	size_t size;
 	FILE *text = open_memstream(&policies, &size);
 
@@ -349,7 +350,6 @@ static void open_totals(struct instance_world *w, unsigned n)
 	disk_new();
 	disk.exists = false;
 	open_instance(w, policies);
-	free(policies);
 }
 
 /* Workers obey all updates, in the necessary number of turns. */
@@ -377,7 +377,7 @@ TEST(test_many_records)
 		{ROUND_MOST + 3, {ROUND_MOST, 3}},
 	};
 	struct timespec until = ahead(0);
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		open_totals(&w, rows[i].totals);
@@ -393,7 +393,6 @@ TEST(test_many_records)
 	open_totals(&w, ROUND_MOST + 3);
 	commit_settle(&w.inst, &until);
 	assert_int_equal(disk.handed_over, ROUND_MOST + 3);
-	instance_world_close(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

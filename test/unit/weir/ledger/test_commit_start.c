@@ -5,6 +5,7 @@
  * neighbour with the same ledger or another one.
  */
 #include "commit_world.h"
+#include "scope.h"
 
 #include "base/hash.h"
 #include "clock.h"
@@ -139,7 +140,7 @@ TEST(test_reload_opens_the_store)
 TEST(test_a_store_for_nothing)
 {
 	struct policy_txn *x;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	disk_new();
 	disk.exists = false;
@@ -150,7 +151,6 @@ TEST(test_a_store_for_nothing)
 	assert_true(disk.opened);
 	policy_txn_free(x);
 	assert_false(disk.opened);
-	instance_world_close(&w);
 }
 
 TEST(test_stores_that_do_not_open)
@@ -310,7 +310,7 @@ TEST(test_another_ledger)
 {
 	struct ledger_watch *watch = ledger_watch_new(2), *common = ledger_watch_new(2);
 	struct limiter_neighbour neighbour;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct commit_peer peer;
 	uint64_t end, now = 1000000 * MS;
 	struct book *book;
@@ -360,7 +360,6 @@ TEST(test_another_ledger)
 	assert_look(common, &w, now + 60999 * MS, "ledger_common");
 	assert_look(common, &w, now + 200000 * MS, NULL);
 	ledger_watch_free(common);
-	instance_world_close(&w);
 }
 
 #define NAMED    "00000000000000000000000000000001"

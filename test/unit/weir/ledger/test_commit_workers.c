@@ -5,6 +5,7 @@
  * bucket, and its parts never add up to more.
  */
 #include "commit_world.h"
+#include "scope.h"
 
 #include "clock.h"
 #include "grace.h"
@@ -46,7 +47,7 @@ static void end_limits(struct instance_world *w, uint8_t ending)
 /* Control says nothing: workers go by what is left; it is back, and tells them all again. */
 static void check_limits_end(const char *policy)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	uint64_t began, passed, took;
 	uint8_t ending = expiry_ending(100, 1);
 
@@ -90,7 +91,6 @@ static void check_limits_end(const char *policy)
 	took = control_now() - began;
 	assert_true((double)took / 1e9 * LIMIT + 1000 >= 50000 - 2 * INSTANCE_BYTES);
 	assert_int_equal(w.inst.workers[0].ending[w.inst.slots.of[0]], 0);
-	instance_world_close(&w);
 }
 
 TEST(test_limits_end_without_control)
@@ -128,7 +128,7 @@ static void check_told_after_end(const char *policy)
 {
 	uint8_t ending = expiry_ending(100, 1);
 	uint64_t began, passed, took;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	disk_new();
 	disk.exists = true;
@@ -148,7 +148,6 @@ static void check_told_after_end(const char *policy)
 		assert_true(limit_ring_is_taken(&w.inst.workers[i].limit_ring));
 	if ((double)passed > (double)took / 1e9 * LIMIT / 100 + 1000 + 2 * INSTANCE_BYTES)
 		fail_msg("%" PRIu64 " bytes in %" PRIu64 " ns", passed, took);
-	instance_world_close(&w);
 }
 
 TEST(test_told_after_end)
@@ -162,7 +161,7 @@ TEST(test_told_after_end)
 /* A worker that was away is not believed to have taken what lies in its ring. */
 TEST(test_limits_are_renewed_when_taken)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct expiry *expiry;
 	uint64_t until;
 
@@ -184,7 +183,6 @@ TEST(test_limits_are_renewed_when_taken)
 	instance_world_turn(&w, 1);
 	renewal_run(&w.inst);
 	assert_true(expiry_until(expiry) > until);
-	instance_world_close(&w);
 }
 
 /* A soft one passes its burst at once; what is conserved has to earn it, after a reload too. */
@@ -241,7 +239,7 @@ static void demand_at_first(struct instance_world *w)
 /* Parts of a soft limit follow demand; those of a conserved one add up at any time. */
 TEST(test_parts_never_change)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	double even;
 
 	disk_new();
@@ -258,13 +256,12 @@ TEST(test_parts_never_change)
 		"'action': 'count'}");
 	demand_at_first(&w);
 	assert_true(worker_earns_bps(&w, 0) > 0.9 * LIMIT);
-	instance_world_close(&w);
 }
 
 /* A worker that held some would keep them when the limit goes elsewhere. */
 TEST(test_workers_hold_nothing)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	disk_new();
 	instance_world_open_more(&w, ALONE, CAP(", 'limit': '100Gbit/s', 'burst': '1GB'"));
@@ -273,14 +270,13 @@ TEST(test_workers_hold_nothing)
 	assert_true(instance_world_totals(&w, 0).passed_packets > 0);
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
 		assert_int_equal(policy_line(&w, i)->bucket.tokens >> TOKEN_BYTE, 0);
-	instance_world_close(&w);
 }
 
 /* One that begins anew earns nothing before the last worker has left its former line. */
 TEST(test_no_line_earns_beside_another)
 {
 	struct policy_txn *x;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	disk_new();
 	instance_world_open_more(&w, ALONE, CAP(", 'limit': '8Mbit/s'"));
@@ -299,7 +295,6 @@ TEST(test_no_line_earns_beside_another)
 	assert_true(publish(&w.inst));
 	instance_world_turn_all(&w);
 	assert_near(worker_earns_bps(&w, 0) + worker_earns_bps(&w, 1), LIMIT, 2);
-	instance_world_close(&w);
 }
 
 #define MESSAGES 40 /* more than a worker takes in a turn */
@@ -310,7 +305,7 @@ TEST(test_all_messages_are_taken)
 	struct limit_profile profile = {
 		.kind = METER_TOKEN_BUCKET, .sample_shift = POLICE_UNSAMPLED};
 	struct grace grace;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	unsigned turns = 0;
 
 	disk_new();
@@ -327,7 +322,6 @@ TEST(test_all_messages_are_taken)
 		instance_world_turn_all(&w);
 	}
 	assert_int_equal(policy_line(&w, 1)->other->profile.bucket.rate, MESSAGES);
-	instance_world_close(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -5,11 +5,14 @@
  * with what to do, where that is known.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <poll.h>
 
 #include "ledger_store.h"
 #include "store/store.h"
+
+END_POINTER(store_close, struct store *)
 
 #define PATIENCE_MS 60000
 #define KIND_MOST   100 /* records, which are more than are made room for at once */
@@ -19,7 +22,7 @@ static char top[32], directory[64];
 /* So many of each kind, each of another length, and none of them like another. */
 static void put_records(unsigned rates, unsigned units)
 {
-	struct store *store;
+	ENDED_BY(store_close_at) struct store *store;
 	struct pollfd fd = {.events = POLLIN};
 	uint64_t epoch;
 
@@ -38,7 +41,6 @@ static void put_records(unsigned rates, unsigned units)
 	fd.fd = store_fd(store);
 	assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
 	assert_int_equal(store_result(store), 0);
-	store_close(store);
 }
 
 static void expect_record(const struct limiter_record *record, unsigned rates)

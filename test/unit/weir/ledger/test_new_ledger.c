@@ -4,6 +4,7 @@
  * An operator's word that a limiter has never run: what is made, and what is never made anew.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <sodium.h>
 #include <sqlite3.h>
@@ -13,6 +14,8 @@
 #include "book/book.h"
 #include "new_ledger.h"
 #include "store/store.h"
+
+END_POINTER(store_close, struct store *)
 
 #define IDENTITY "00112233445566778899aabbccddeeff"
 
@@ -112,7 +115,7 @@ TEST_WITH(test_typed, set_up, tear_down)
 {
 	struct place *place = *state;
 	struct store_identity identity;
-	struct store *store;
+	ENDED_BY(store_close_at) struct store *store;
 	char said[1024];
 	uint64_t epoch;
 
@@ -129,7 +132,6 @@ TEST_WITH(test_typed, set_up, tear_down)
 	identity = store_identity(store);
 	assert_true(identity.high == UINT64_C(0x0011223344556677));
 	assert_true(identity.low == UINT64_C(0x8899aabbccddeeff));
-	store_close(store);
 }
 
 TEST_WITH(test_no_place, set_up, tear_down)

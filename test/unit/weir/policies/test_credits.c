@@ -5,6 +5,7 @@
  * workers when a period ends at an inconvenient time.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "instance_world.h"
 #include "clock.h"
@@ -14,6 +15,8 @@
 #include "credits.h"
 #include "commit.h"
 #include "store/store.h"
+
+END_POINTER(policy_txn_free, struct policy_txn *)
 
 #define TOTAL UINT64_C(1000000000)
 #define DAILY                                                             \
@@ -61,6 +64,8 @@ static void world_free(struct world *world)
 	test_free(world);
 }
 
+END_POINTER(world_free, struct world *)
+
 /* One turn of all parts that handle credits. */
 static void turn_prepaid_instance(struct world *world)
 {
@@ -87,7 +92,7 @@ static uint64_t passed_bytes_total(struct world *world)
 static void reload_prepaid_instance(struct world *world, const char *policies)
 {
 	bool counts = world->w.inst.policies[0].allocator->counts_units;
-	struct policy_txn *x;
+	ENDED_BY(policy_txn_free_at) struct policy_txn *x;
 
 	instance_world_write(&world->w, policies);
 	assert_int_equal(policy_txn_prepare(
@@ -98,7 +103,6 @@ static void reload_prepaid_instance(struct world *world, const char *policies)
 	assert_int_equal(policy_txn_commit(x), 0);
 	while (!policy_txn_finish(x))
 		instance_world_turn_all(&world->w);
-	policy_txn_free(x);
 }
 
 /* Runs until the credit has bytes. */
@@ -116,7 +120,7 @@ static void turn_until_filled(struct world *world)
  */
 TEST(test_credit_follows)
 {
-	struct world *world = world_new();
+	ENDED_BY(world_free_at) struct world *world = world_new();
 	struct instance *inst = &world->w.inst;
 	uint64_t before, since, held;
 	json_t *said;
@@ -146,13 +150,12 @@ TEST(test_credit_follows)
 	credits_give_back(inst);
 	assert_int_equal(first_budget_view(inst).prepaid, 0);
 	assert_in_range(first_budget_view(inst).spent, 1, passed_bytes_total(world) - before);
-	world_free(world);
 }
 
 /* A reload removes a quota and the next one adds it again. Its bytes exist only once. */
 TEST(test_there_and_back)
 {
-	struct world *world = world_new();
+	ENDED_BY(world_free_at) struct world *world = world_new();
 
 	for (unsigned i = 0; i < 3; i++) {
 		turn_until_filled(world);
@@ -168,13 +171,12 @@ TEST(test_there_and_back)
 	/* The bytes that a worker held at a reload are gone. */
 	assert_in_range(first_budget_view(&world->w.inst).spent, world->counted,
 		world->counted + 3 * INSTANCE_WORKERS * (HAND));
-	world_free(world);
 }
 
 /* A new credit gets one chunk before the first packet. */
 TEST(test_ready)
 {
-	struct world *world = world_new();
+	ENDED_BY(world_free_at) struct world *world = world_new();
 	struct instance *inst = &world->w.inst;
 	uint64_t end = control_now() + 20 * SECOND, held;
 
@@ -191,7 +193,6 @@ TEST(test_ready)
 		instance_world_turn_all(&world->w);
 	}
 	assert_true(held >= inst->policies[0].chunk);
-	world_free(world);
 }
 
 /* A quota of packets without traffic. */
@@ -276,7 +277,7 @@ TEST(test_moves)
 	static const char elsewhere[] =
 		"{'name': 'day', 'match': {'direction': 'a-to-b'}, 'allocator': 'quota', "
 		"'total': '1GB', 'period': '24h', 'accounting': 'l2'}";
-	struct world *world = world_new();
+	ENDED_BY(world_free_at) struct world *world = world_new();
 	struct instance *inst = &world->w.inst;
 	uint64_t held, passed;
 	struct policy_txn *x;
@@ -306,12 +307,12 @@ TEST(test_moves)
 	credits_give_back(inst);
 	assert_int_equal(first_budget_view(inst).prepaid, 0);
 	assert_int_equal(first_budget_view(inst).spent, passed_bytes_total(world));
-	world_free(world);
 }
 
 /* The view of the quota of a policy, which is empty without a quota. */
 TEST(test_budget_of)
 {
+	ENDED_BY(world_free_at)
 	struct world *world = world_of(IDLE("a", "11") ", " SOFT ", " IDLE("c", "13"));
 	const struct instance *inst = &world->w.inst;
 	static const struct quota_view none;
@@ -330,7 +331,6 @@ TEST(test_budget_of)
 	assert_false(instance_budget(inst, 1, &view));
 	assert_null(credits_told(inst, inst->slots.of[1]));
 	assert_int_equal(credits_held(inst, inst->slots.of[1]), 0);
-	world_free(world);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -5,6 +5,7 @@
  * all slots that a policy has had, and held against its objective at the pace that is promised.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include "base/time.h"
 #include "clock.h"
@@ -23,7 +24,7 @@
 /* So many that wait, each in a VLAN of its own. */
 static void open_many(struct instance_world *w, unsigned n, const char *more)
 {
-	char *text = NULL;
+	ENDED_BY(free_at) char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
@@ -32,7 +33,6 @@ static void open_many(struct instance_world *w, unsigned n, const char *more)
 		fprintf(out, "%s" WAITS_IN("w%u", "%u", "%s"), i > 1 ? ", " : "", i, i, more);
 	fclose(out);
 	instance_world_open(w, text);
-	free(text);
 }
 
 static struct policy_txn *begin_reload(struct instance_world *w, const char *policies)
@@ -80,7 +80,7 @@ static struct delays_totals totals_of(struct instance_world *w, unsigned policy)
 TEST(test_totals)
 {
 	struct delays_totals totals;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, WAITS("waits", "") ", " DROPS);
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
@@ -106,14 +106,13 @@ TEST(test_totals)
 	assert_int_equal(totals.waited, 0);
 	assert_int_equal(delay_count(&totals.delay), 0);
 	assert_null(delays_window(&w.inst, slot_of(&w, 0)));
-	instance_world_close(&w);
 }
 
 /* A tick looks at some policies in turn, and so at each in a while. */
 TEST(test_looked_at)
 {
 	enum { MANY = 150, LOOKS = 64 };
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	open_many(&w, MANY, "");
 	for (unsigned i = 0; i < MANY; i++)
@@ -126,7 +125,6 @@ TEST(test_looked_at)
 			folded += w.inst.delays->slots[slot_of(&w, i)].sums[0].bins[0] == 1;
 		assert_int_equal(folded, tick * LOOKS < MANY ? tick * LOOKS : MANY);
 	}
-	instance_world_close(&w);
 }
 
 /* How many policies' windows of 10 s have been marked so often. */
@@ -178,7 +176,7 @@ TEST(test_marked)
 TEST(test_moved)
 {
 	struct delays_totals totals;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
 	uint32_t former;
 
@@ -208,14 +206,13 @@ TEST(test_moved)
 	reload(&w, DROPS ", " WAITS("waits", "")); /* by the same name, and yet another */
 	assert_int_equal(totals_of(&w, 1).waited, 0);
 	assert_int_equal(delays_waited_before(&w.inst, slot_of(&w, 1)), 0);
-	instance_world_close(&w);
 }
 
 /* What packets waited before there was an objective is held against none. */
 TEST(test_new_objective)
 {
 	const struct delay_window *window;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, WAITS("waits", ""));
 	assert_null(delays_window(&w.inst, slot_of(&w, 0)));
@@ -230,7 +227,6 @@ TEST(test_new_objective)
 		for (unsigned b = 0; b < DELAY_BINS; b++)
 			assert_int_equal(marks->bins[marks->newest][b], b == 5 ? 3 : 0);
 	}
-	instance_world_close(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include "check.h"
+#include "scope.h"
 
 #include "dirty.h"
 
@@ -10,7 +11,7 @@
 /* However often a slot is marked or cleared, it is in the set once or not at all. */
 TEST(test_set)
 {
-	struct dirty dirty;
+	ENDED_BY(dirty_free) struct dirty dirty;
 
 	assert_int_equal(dirty_init(&dirty, SLOTS), 0);
 	assert_true(dirty_is_empty(&dirty));
@@ -25,13 +26,12 @@ TEST(test_set)
 	assert_true(dirty_is_empty(&dirty));
 	dirty_mark(&dirty, 0); /* after the last slot comes the first */
 	assert_int_equal(dirty_next(&dirty), 0);
-	dirty_free(&dirty);
 }
 
 /* A slot that is marked again and again does not keep others from their turn. */
 TEST(test_turns)
 {
-	struct dirty dirty;
+	ENDED_BY(dirty_free) struct dirty dirty;
 	unsigned told[3] = {0};
 
 	assert_int_equal(dirty_init(&dirty, SLOTS), 0);
@@ -46,5 +46,4 @@ TEST(test_turns)
 	}
 	for (unsigned n = 0; n < 3; n++)
 		assert_int_equal(told[n], 10);
-	dirty_free(&dirty);
 }

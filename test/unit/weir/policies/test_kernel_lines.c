@@ -6,6 +6,7 @@
  * process inherits from the previous one, and the events of packets that bypassed Weir.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <rte_dev.h>
 #include <rte_eal.h>
@@ -347,7 +348,7 @@ static void open_plane(struct instance *inst, struct config **config, const char
 static void open_of_two(struct instance *inst, struct config **config, const char *policies)
 {
 	unsigned id = (unsigned)getpid();
-	char *text;
+	ENDED_BY(free_at) char *text;
 
 	assert_true(asprintf(&text,
 			    "'gossip': {'listen': '127.%1$u.%2$u.93:7946', 'insecure': true, "
@@ -356,7 +357,6 @@ static void open_of_two(struct instance *inst, struct config **config, const cha
 			    "{'name': 'peer', 'address': '127.%1$u.%2$u.94:7946'}]}, ",
 			    1 + id / 254 % 254, 1 + id % 254) > 0);
 	open_plane_more(inst, config, text, policies);
-	free(text);
 }
 
 static void close_plane(struct instance *inst, struct config *config)

@@ -5,6 +5,7 @@
  * and what a reload has to do with them.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include <time.h>
 
@@ -780,7 +781,7 @@ TEST(test_left)
 /* Rings that workers share go once, whoever owns them, and in whichever direction. */
 TEST(test_rings_go)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, PLACED);
 	for (unsigned i = 0; i < 2; i++) {
@@ -791,7 +792,6 @@ TEST(test_rings_go)
 		for (unsigned k = 0; k < INSTANCE_WORKERS; k++)
 			w.inst.workers[k].paths[i].rings = rings;
 	}
-	instance_world_close(&w);
 }
 
 static int prepare_placed(const void *argument)
@@ -810,7 +810,7 @@ static int prepare_placed(const void *argument)
 /* One that memory is refused, at any place, says so, and goes again. */
 TEST(test_without_memory)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct rx_rings *rings = rx_rings_create(0, INSTANCE_WORKERS, 1);
 
 	instance_world_open(&w, PLACED);
@@ -823,7 +823,6 @@ TEST(test_without_memory)
 		.argument = &w.inst,
 		.kinds = FAULT_MEMORY,
 		.at_least = 4 + INSTANCE_WORKERS});
-	instance_world_close(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

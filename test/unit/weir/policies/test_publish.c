@@ -5,6 +5,7 @@
  * later, as it is by then. The test plays control and both workers.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include "limit_ring.h"
 #include "publish.h"
@@ -43,7 +44,7 @@ static void quiescent_all(struct instance_world *w)
 TEST(test_only_what_changed)
 {
 	struct limit_profile last;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, RESERVED ", " DIVIDED);
 	publish_all_later(&w.inst);
@@ -59,28 +60,26 @@ TEST(test_only_what_changed)
 	}
 	assert_true(publish_rest(&w.inst));
 	assert_int_equal(take_posted_limits(&w, 0, &last), 0);
-	instance_world_close(&w);
 }
 
 /* A slot that has lost its policy is not told of any more. */
 TEST(test_never)
 {
 	struct limit_profile last;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, RESERVED);
 	change_sampling(&w, 0, 7);
 	publish_never(&w.inst, w.inst.slots.of[0]);
 	assert_true(publish_rest(&w.inst));
 	assert_int_equal(take_posted_limits(&w, 0, &last), 0);
-	instance_world_close(&w);
 }
 
 /* After the TSC was set back all of them are told again, and what is shared begins anew. */
 TEST(test_anew)
 {
 	struct limit_profile last;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, DIVIDED ", " RESERVED);
 	publish_all_later(&w.inst);
@@ -93,7 +92,6 @@ TEST(test_anew)
 	assert_true(publish_rest(&w.inst));
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
 		assert_int_equal(take_posted_limits(&w, i, &last), w.inst.n_policies);
-	instance_world_close(&w);
 }
 
 static void fill_limit_ring_ring(struct limit_ring *limit_ring, uint32_t slot)
@@ -109,7 +107,7 @@ static void fill_limit_ring_ring(struct limit_ring *limit_ring, uint32_t slot)
 TEST(test_full_ring)
 {
 	struct limit_profile last;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, DIVIDED);
 	fill_limit_ring_ring(&w.inst.workers[1].limit_ring, w.inst.slots.of[0]);
@@ -125,7 +123,6 @@ TEST(test_full_ring)
 		assert_int_equal(take_posted_limits(&w, i, &last), 1);
 		assert_int_equal(last.sample_shift, 6);
 	}
-	instance_world_close(&w);
 }
 
 /*
@@ -135,7 +132,7 @@ TEST(test_full_ring)
 TEST(test_behind)
 {
 	struct limit_profile last;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, DIVIDED ", " RESERVED);
 	fill_limit_ring_ring(&w.inst.workers[0].limit_ring, w.inst.slots.of[0]);
@@ -158,7 +155,6 @@ TEST(test_behind)
 	assert_int_equal(last.policy, w.inst.slots.of[0]);
 	assert_int_equal(last.sample_shift, 15);
 	assert_true(publish_is_done(&w.inst));
-	instance_world_close(&w);
 }
 
 /* The limiter's view of them: of a limit that the box's own policies had not. */
@@ -190,7 +186,7 @@ TEST(test_shared_buckets_wait_for_nobody)
 {
 	struct shared_bucket_profile seen[3];
 	struct shared_bucket *shared;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, RESERVED);
 	shared = &w.inst.engine.shared_buckets[w.inst.slots.of[0]];
@@ -203,7 +199,6 @@ TEST(test_shared_buckets_wait_for_nobody)
 		assert_near((double)seen[i].rate, (double)(seen[0].rate << i), 8);
 		rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 0); /* and never worker 1 */
 	}
-	instance_world_close(&w);
 }
 
 /* What the workers together are given is no more than the limit. */
@@ -211,7 +206,7 @@ TEST(test_parts)
 {
 	struct limit_profile alone, parts;
 	struct limiter_view view;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	unsigned __int128 sum = 0;
 	uint32_t slot;
 
@@ -230,7 +225,6 @@ TEST(test_parts)
 	assert_true(sum <= (uint64_t)alone.meter.bucket.rate);
 	assert_true(
 		sum >= (uint64_t)alone.meter.bucket.rate - (uint64_t)alone.meter.bucket.rate / 100);
-	instance_world_close(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -5,6 +5,7 @@
  * policies memory. The box is a whole one, but for workers that run.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <sys/mman.h>
 
@@ -98,7 +99,7 @@ static void expect_nothing(struct instance *inst)
 /* What was told already is not told again. */
 TEST(test_told_once)
 {
-	struct instance inst;
+	ENDED_BY(close_instance) struct instance inst;
 
 	open_instance(&inst, 20, 1, "fps");
 	publish_all_later(&inst);
@@ -110,13 +111,12 @@ TEST(test_told_once)
 	publish_all_later(&inst);
 	assert_true(publish_rest(&inst));
 	expect_nothing(&inst);
-	close_instance(&inst);
 }
 
 /* More than a ring holds: in order, and what waits is told as it is by then. */
 TEST(test_rounds)
 {
-	struct instance inst;
+	ENDED_BY(close_instance) struct instance inst;
 
 	open_instance(&inst, MANY, 1, "fps");
 	sample_all(&inst, 3);
@@ -137,13 +137,12 @@ TEST(test_rounds)
 	expect_posted_limits(&inst, 1, MANY - 1, 6);
 	expect_posted_limits(&inst, 2, 0, 5);
 	expect_nothing(&inst);
-	close_instance(&inst);
 }
 
 /* Nothing is told of a policy that is gone. */
 TEST(test_never)
 {
-	struct instance inst;
+	ENDED_BY(close_instance) struct instance inst;
 
 	open_instance(&inst, 3, 1, "fps");
 	sample_all(&inst, 4);
@@ -152,13 +151,12 @@ TEST(test_never)
 	assert_true(publish_rest(&inst));
 	expect_posted_limits(&inst, 1, 1, 4);
 	expect_nothing(&inst);
-	close_instance(&inst);
 }
 
 /* All shared buckets change at once, and again, whoever of the workers stands still in a turn. */
 TEST(test_shared_buckets_wait_for_nobody)
 {
-	struct instance inst;
+	ENDED_BY(close_instance) struct instance inst;
 
 	open_instance(&inst, 10, 2, "static");
 	for (unsigned w = 0; w < 2; w++)
@@ -177,7 +175,6 @@ TEST(test_shared_buckets_wait_for_nobody)
 	}
 	for (unsigned w = 0; w < 2; w++)
 		worker_end(&inst.workers[w]);
-	close_instance(&inst);
 }
 
 static struct limit_profile begin_with(const struct instance *inst, uint32_t slot)
@@ -205,7 +202,7 @@ TEST(test_samples)
 	const uint64_t seed = 5;
 	struct worker *worker;
 	struct prng prng;
-	struct instance inst;
+	ENDED_BY(close_instance) struct instance inst;
 
 	prng_seed(&prng, seed);
 	open_instance(&inst, 1, 1, "fps");
@@ -230,7 +227,6 @@ TEST(test_samples)
 			worker->samples[slot]->slot[FLOW_SLOTS - 1] = slot;
 		}
 	}
-	close_instance(&inst);
 }
 
 /* What is given back is given again: a box that reloads all day does not grow. */
@@ -238,7 +234,7 @@ TEST(test_samples_return)
 {
 	struct sample_chunk *chunks;
 	struct worker *worker;
-	struct instance inst;
+	ENDED_BY(close_instance) struct instance inst;
 
 	open_instance(&inst, 1, 1, "fps");
 	worker = &inst.workers[0];
@@ -254,19 +250,17 @@ TEST(test_samples_return)
 		for (uint32_t slot = 1; slot <= 200; slot++)
 			worker_remove_policy(worker, slot);
 	}
-	close_instance(&inst);
 }
 
 /* Policies that are not sampled have none. */
 TEST(test_no_samples)
 {
-	struct instance inst;
+	ENDED_BY(close_instance) struct instance inst;
 
 	open_instance(&inst, 100, 1, "static");
 	for (unsigned i = 0; i < 100; i++)
 		assert_null(inst.workers[0].samples[i]);
 	assert_null(inst.workers[0].chunks);
-	close_instance(&inst);
 }
 
 /* Pages of these bytes that there is memory for. */

@@ -5,6 +5,7 @@
  * the test's word, and no worker has a turn but for its.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include "base/expiry.h"
 #include "base/time.h"
@@ -100,7 +101,7 @@ static void close_world(struct world *world)
 /* A lease from now on, for all; nothing ends where there is none, or no store. */
 TEST(test_start)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	struct ledger_config *ledger;
 	struct renewal *renewal;
 	uint64_t before, after;
@@ -143,7 +144,6 @@ TEST(test_start)
 		assert_int_equal(world.inst->workers[1].expiry.until, until);
 		assert_false(renewal_waits(world.inst));
 	}
-	close_world(&world);
 }
 
 /* No limit holds longer than the first that ends; one whose end was seen is not touched. */
@@ -151,7 +151,7 @@ TEST(test_shorten)
 {
 	static const uint64_t left_ns[] = {10 * LEASE, LEASE / 3, 1000, 0};
 	static const uint64_t holds_ns[] = {LEASE - LEASE / 1000, LEASE / 3 - LEASE / 3000, 999, 0};
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	struct expiry *expiry;
 	uint64_t before, after;
 
@@ -182,13 +182,12 @@ TEST(test_shorten)
 	renewal_start(world.inst);
 	renewal_shorten(world.inst);
 	assert_in_range(kernel.until, before, tick_now());
-	close_world(&world);
 }
 
 /* Limits hold until the first of all ends, for who has taken all that he was told. */
 TEST(test_renews)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	struct renewal *renewal;
 	struct expiry *first, *second;
 	uint64_t before, after, ahead;
@@ -229,7 +228,6 @@ TEST(test_renews)
 	renewal_run(world.inst);
 	assert_int_equal(first->until, before);
 	assert_int_equal(renewal->said, 0);
-	close_world(&world);
 }
 
 static void expect_event(
@@ -245,7 +243,7 @@ static void expect_event(
 /* One that has seen the end is told all again, and said to have once. */
 TEST(test_worker_ended)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	struct renewal *renewal;
 	struct expiry *second;
 	uint64_t first;
@@ -279,13 +277,12 @@ TEST(test_worker_ended)
 	assert_true(renewal_waits(world.inst)); /* until it takes them */
 	tell_all(&world);
 	assert_false(renewal_waits(world.inst));
-	close_world(&world);
 }
 
 /* Control that comes too late says so, and since when shared buckets have gone by the rest. */
 TEST(test_late)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	struct renewal *renewal;
 	struct engine_slot *slots;
 	uint64_t first, until;
@@ -319,13 +316,12 @@ TEST(test_late)
 	assert_int_equal(slots[a].ended, 0); /* nothing of it ends */
 	slots[b].ending = 0;
 	tell_all(&world);
-	close_world(&world);
 }
 
 /* The kernel's CPUs tell nobody that theirs have ended: control sees it, and tells all again. */
 TEST(test_kernel_ended)
 {
-	struct world world;
+	ENDED_BY(close_world) struct world world;
 	struct renewal *renewal;
 	struct engine_slot *slot;
 	uint64_t over;
@@ -352,7 +348,6 @@ TEST(test_kernel_ended)
 	renewal_run(world.inst);
 	assert_false(renewal->kernel_ended);
 	assert_true(kernel.until > tick_now());
-	close_world(&world);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -5,6 +5,7 @@
  * lines are freed when it has gone. The test plays control and both workers.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
@@ -61,7 +62,7 @@ static unsigned count_heap(void)
 TEST(test_freed)
 {
 	unsigned without, with;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
 
 	instance_world_open(&w, SOURCES(""));
@@ -90,7 +91,6 @@ TEST(test_freed)
 	assert_true(count_heap() < without);
 	take_policies(&w, SOURCES(""));
 	assert_int_equal(count_heap(), without);
-	instance_world_close(&w);
 }
 
 /* Also of a policy that never comes, and of a change that a stop of the box comes before. */
@@ -130,7 +130,7 @@ TEST(test_counted)
 {
 	const unsigned turns = 8, packets = turns * INSTANCE_WORKERS * INSTANCE_BURST;
 	uint64_t began_ns;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct trial_now now;
 
 	instance_world_open(&w, MINE(""));
@@ -153,13 +153,12 @@ TEST(test_counted)
 	assert_true(now.local_limit == 1e9);
 	take_policies(&w, MINE(""));
 	assert_false(trials_look(&w.inst, 0, &now));
-	instance_world_close(&w);
 }
 
 /* A trial that is there from the start counts what each worker has. */
 TEST(test_from_the_start)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct trial_now now;
 
 	instance_world_open(&w, MINE(TRIAL("8Gbit/s")));
@@ -169,7 +168,6 @@ TEST(test_from_the_start)
 		assert_int_equal(now.totals.passed_packets + now.totals.dropped_packets,
 			(worker + 1) * INSTANCE_BURST);
 	}
-	instance_world_close(&w);
 }
 
 /* Only what stays in its slot and has another trial is a change, and whichever way it changes. */
@@ -245,7 +243,7 @@ TEST(test_kinds)
 /* All is told anew: of policies and of their trials, and of no others. */
 TEST(test_told_anew)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct engine_slot *slots;
 	uint32_t first, second, trial, n;
 
@@ -267,7 +265,6 @@ TEST(test_told_anew)
 	assert_int_equal(w.inst.dirty.n, 2);
 	for (uint32_t i = 0; i < trial_lines(n); i++)
 		assert_int_equal(slots[i].restarts, i == first || i == second || i == trial);
-	instance_world_close(&w);
 }
 
 /* Each other frame is of VLAN 1. */

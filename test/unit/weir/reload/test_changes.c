@@ -5,6 +5,7 @@
  * configuration in a request. A rejected change has no effect, and is logged.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include <fcntl.h>
 
@@ -41,7 +42,7 @@ static void expect_done(const struct kept_world *k, uint64_t since, const char *
 TEST(test_one_policy)
 {
 	struct change_request request = limit_of("2Gbit/s");
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 	const json_t *changed;
 	uint64_t since;
 
@@ -70,7 +71,6 @@ TEST(test_one_policy)
 	assert_int_equal(strlen(json_string_value(line(&k, "at"))), 20);
 	assert_int_equal(json_string_value(line(&k, "at"))[10], 'T');
 	assert_true(k.w.inst.kept->running_file >= 0);
-	close_kept(&k);
 }
 
 /* A policy that is longer than its part of a line in the history. */
@@ -96,7 +96,7 @@ static void expect_change(const struct kept_world *k, const char *old, const cha
 TEST(test_large_changes)
 {
 	char policies[4096] = A("1Gbit/s");
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	reload_to(&k, A("1Gbit/s") ", " LONG);
@@ -109,7 +109,6 @@ TEST(test_large_changes)
 	reload_to(&k, policies);
 	assert_int_equal(json_integer_value(line(&k, "n_changes")), 20);
 	assert_int_equal(json_array_size(line(&k, "changes")), 16);
-	close_kept(&k);
 }
 
 /* A policy that has so many bytes as JSON. */
@@ -135,7 +134,7 @@ TEST(test_outcomes)
 {
 	struct change_request request;
 	uint64_t first, wrong;
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	request = limit_of("2Gbit/s");
@@ -159,14 +158,13 @@ TEST(test_outcomes)
 	assert_int_equal(change(&k, &request), 0);
 	assert_null(reload_change_of(&k.w.inst, first));
 	assert_non_null(reload_change_of(&k.w.inst, wrong));
-	close_kept(&k);
 }
 
 /* A value of the largest length is listed, and one byte more is not. */
 TEST(test_longest_value)
 {
 	char policies[2048];
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 	const json_t *added;
 
 	open_kept(&k);
@@ -183,7 +181,6 @@ TEST(test_longest_value)
 
 		assert_true(!new || strcmp(new, "...") == 0);
 	}
-	close_kept(&k);
 }
 
 #define ADD_B(limit) \
@@ -208,7 +205,7 @@ static void expect_edits(
 TEST(test_many_policies)
 {
 	struct change_request back = request_of(CHANGE_ROLLBACK);
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 	uint64_t running;
 
 	open_kept(&k);
@@ -243,13 +240,12 @@ TEST(test_many_policies)
 	assert_int_equal(k.w.inst.n_policies, 3);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
 	assert_int_equal(k.w.inst.policies[2].limit_bps, 5 * GBIT);
-	close_kept(&k);
 }
 
 /* Edits that restore the policies of the file make it the file again, also in replies. */
 TEST(test_file_restored)
 {
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	expect_edits(&k, "[" SET("a", "2Gbit/s") "]", 0, 0, 1);
@@ -257,7 +253,6 @@ TEST(test_file_restored)
 	expect_edits(&k, "[" SET("a", "1Gbit/s") "]", 0, 0, 1);
 	assert_false(kept_differs(k.w.inst.kept));
 	expect_words(&k, "the file; 1 changed singly");
-	close_kept(&k);
 }
 
 /* One mistake among good edits: nothing has changed, on disk or in force. */
@@ -274,7 +269,7 @@ TEST(test_many_refused)
 		{"[" SET("a", "2Gbit/s") ",7]", "edits[1]: 7: "},
 		{"[]", "edits: none"},
 	};
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -290,7 +285,6 @@ TEST(test_many_refused)
 		expect_words(&k, "the file");
 	}
 	expect_edits(&k, "[" SET("a", "2Gbit/s") "]", 0, 0, 1);
-	close_kept(&k);
 }
 
 /* The digest is that of the file at its last reading, however often it is written. */
@@ -298,7 +292,7 @@ TEST(test_file_again)
 {
 	static const char *const files[] = {A("7Gbit/s"), A("8Gbit/s"), A("7Gbit/s")};
 	char digests[3][CHANGE_DIGEST_MAX];
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	for (unsigned i = 0; i < 3; i++) {
@@ -317,7 +311,6 @@ TEST(test_file_again)
 	}
 	assert_string_not_equal(digests[0], digests[1]);
 	assert_string_equal(digests[0], digests[2]);
-	close_kept(&k);
 }
 
 /* The digest of a rejected file is recorded, too. */
@@ -326,7 +319,7 @@ TEST(test_file_refused)
 	struct change_request request = request_of(CHANGE_RELOAD);
 	char good[CHANGE_DIGEST_MAX];
 	const char *noted;
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	expect_edits(&k, "[" SET("a", "2Gbit/s") "]", 0, 0, 1);
@@ -338,7 +331,6 @@ TEST(test_file_refused)
 	noted = json_string_value(json_object_get(k.w.inst.kept->about, "file_digest"));
 	assert_int_equal(strlen(noted), strlen(good));
 	assert_string_not_equal(noted, good);
-	close_kept(&k);
 }
 
 /* A rejected change has no effect, and the log reports it. */
@@ -353,7 +345,7 @@ TEST(test_refused)
 		{"{\"do\":\"add\",\"name\":\"a\",\"keys\":{\"limit\":\"2Gbit/s\"}}", "a"},
 	};
 	struct change_request request;
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -377,7 +369,6 @@ TEST(test_refused)
 	assert_int_equal(ask(&k, &request), -EAGAIN);
 	settle(&k);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
-	close_kept(&k);
 }
 
 /* Users have their name, or their number without a name; no user, no name. */
@@ -414,8 +405,8 @@ TEST(test_requesters)
 TEST(test_apply)
 {
 	struct change_request request = request_of(CHANGE_APPLY);
-	struct kept_world k;
-	char *text;
+	ENDED_BY(close_kept) struct kept_world k;
+	ENDED_BY(free_at) char *text;
 
 	open_kept(&k);
 	instance_world_write(&k.w, A("5Gbit/s") ", " B);
@@ -439,8 +430,6 @@ TEST(test_apply)
 	settle(&k);
 	assert_int_equal(k.w.inst.n_policies, 1); /* the file counts again */
 	expect_words(&k, "the file");
-	free(text);
-	close_kept(&k);
 }
 
 /* A change in force logs its doubts as warnings. */
@@ -450,7 +439,7 @@ TEST(test_warned)
 		"{\"do\":\"set\",\"name\":\"a\",\"keys\":{\"burst\":\"2kB\"}}");
 	static const char text[] = "policy: warning: policy \"a\": burst: \"2kB\": ";
 	uint64_t since = events_number();
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 	unsigned n = 0;
 
 	open_kept(&k);
@@ -464,7 +453,6 @@ TEST(test_warned)
 		json_decref(row);
 	}
 	assert_int_equal(n, 1);
-	close_kept(&k);
 }
 
 static unsigned count_rows(uint64_t since, const char *event)
@@ -486,7 +474,7 @@ TEST(test_standing_warning)
 	struct change_request request = edit_of(
 		"{\"do\":\"set\",\"name\":\"a\",\"keys\":{\"burst\":\"2kB\"}}");
 	uint64_t since = events_number();
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	reload_to(&k, A("1Gbit/s") ", " B);
@@ -504,14 +492,13 @@ TEST(test_standing_warning)
 	assert_int_equal(change(&k, &request), 0);
 	assert_int_equal(count_rows(since, "change_warning"), 1);
 	assert_int_equal(count_rows(since, "change_warning_ended"), 1);
-	close_kept(&k);
 }
 
 /* Single changes remain at a reload, except if the file has another policy of that name. */
 TEST(test_carried)
 {
 	struct change_request request = limit_of("2Gbit/s");
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	assert_int_equal(change(&k, &request), 0);
@@ -532,7 +519,6 @@ TEST(test_carried)
 	assert_string_equal(reload_last_change(&k.w.inst)->messages, "");
 	assert_false(kept_differs(k.w.inst.kept));
 	assert_int_equal(json_array_size(json_object_get(k.w.inst.kept->about, "singles")), 0);
-	close_kept(&k);
 }
 
 #define BELOW_A "{'name': 'b', 'match': {'vlan': 2}, 'limit': '1Gbit/s', 'parent': 'a'}"
@@ -541,7 +527,7 @@ TEST(test_carried)
 TEST(test_carried_wrong)
 {
 	struct change_request request = edit_of("{\"do\":\"remove\",\"name\":\"a\"}");
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	reload_to(&k, A("1Gbit/s") ", " B);
@@ -553,7 +539,6 @@ TEST(test_carried_wrong)
 		&k, &request, "changes made by \"weirctl policy\": policy \"b\": parent: \"a\"");
 	assert_string_equal(k.w.inst.policies[0].name, "b");
 	assert_int_equal(k.w.inst.kept->confirm.running, 3);
-	close_kept(&k);
 }
 
 /* A request must have a sealed descriptor with the right content; otherwise the error has both. */
@@ -584,7 +569,7 @@ TEST(test_sent_wrong)
 		{CHANGE_POLICY, "{\"do\":\"remove\",\"name\":\"x\"}", F_SEAL_SHRINK | F_SEAL_WRITE,
 			"\"x\""},
 	};
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -597,13 +582,12 @@ TEST(test_sent_wrong)
 			reload_last_change(&k.w.inst)->messages);
 		expect_words(&k, "the file");
 	}
-	close_kept(&k);
 }
 
 /* A request of the largest size, and one byte more, which is not read. */
 TEST(test_sent_large)
 {
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	for (unsigned more = 0; more < 2; more++) {
@@ -616,21 +600,19 @@ TEST(test_sent_large)
 			more ? "expected a sealed descriptor of the new configuration"
 			     : "the new configuration: expected JSON: ");
 	}
-	close_kept(&k);
 }
 
 /* Changes of policies may be sent as a file, too. */
 TEST(test_sent_policy)
 {
 	struct change_request request = request_of(CHANGE_POLICY);
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	request.fd = sealed(SET("a", "2Gbit/s"), F_SEAL_SHRINK | F_SEAL_WRITE);
 	assert_int_equal(change(&k, &request), 0);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
 	expect_words(&k, "; the file differs; 1 changed singly");
-	close_kept(&k);
 }
 
 /* The history has the first bytes of the messages. */
@@ -638,7 +620,7 @@ TEST(test_long_messages)
 {
 	char text[8192] = "[" SET("a", "2Gbit/s");
 	struct change_request request;
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 	const char *kept;
 
 	open_kept(&k);
@@ -654,7 +636,6 @@ TEST(test_long_messages)
 	assert_true(strlen(reload_last_change(&k.w.inst)->messages) > 1000);
 	assert_int_equal(strlen(kept), 1000);
 	assert_memory_equal(reload_last_change(&k.w.inst)->messages, kept, 1000);
-	close_kept(&k);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

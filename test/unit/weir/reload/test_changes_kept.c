@@ -5,6 +5,7 @@
  * damaged, cannot be written, or do not exist.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -17,7 +18,7 @@
 TEST(test_nothing_is_kept)
 {
 	struct change_request request = limit_of("2Gbit/s");
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	uint64_t serial;
 
 	instance_world_open(&w, A("1Gbit/s"));
@@ -25,14 +26,13 @@ TEST(test_nothing_is_kept)
 	w.inst.file = w.file;
 	assert_int_equal(reload_start(&w.inst), 0);
 	assert_int_equal(reload_change(&w.inst, &request, &serial), -ENOSYS);
-	instance_world_close(&w);
 }
 
 /* A start runs the present file with the earlier single changes. */
 TEST(test_starts)
 {
 	struct change_request request = limit_of("2Gbit/s");
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	assert_int_equal(change(&k, &request), 0);
@@ -60,15 +60,14 @@ TEST(test_starts)
 	assert_non_null(strstr(k.said, "what runs is the last good configuration"));
 	assert_non_null(strstr(k.w.inst.kept->refused, "4Gbat/s"));
 	expect_words(&k, "the last good one, of 20");
-	close_kept(&k);
 }
 
 /* A directory is one limiter's; another one runs, and keeps nothing. */
 TEST(test_two_of_one_directory)
 {
 	struct kept *other;
-	struct kept_world k;
-	char *said = NULL;
+	ENDED_BY(close_kept) struct kept_world k;
+	ENDED_BY(free_at) char *said = NULL;
 	size_t size;
 	FILE *err = open_memstream(&said, &size);
 
@@ -77,8 +76,6 @@ TEST(test_two_of_one_directory)
 	fclose(err);
 	assert_null(other);
 	assert_non_null(strstr(said, "another limiter has it: nothing is kept"));
-	free(said);
-	close_kept(&k);
 }
 
 /* The number that runs, and of the newest that is kept: they are the same. */
@@ -106,8 +103,8 @@ static void apply(struct kept_world *k, const char *text)
 TEST(test_kept_already)
 {
 	struct change_request request;
-	struct kept_world k;
-	char *text;
+	ENDED_BY(close_kept) struct kept_world k;
+	ENDED_BY(free_at) char *text;
 
 	open_kept(&k);
 	reload_to(&k, A("1Gbit/s"));
@@ -132,8 +129,6 @@ TEST(test_kept_already)
 	request = limit_of("2Gbit/s");
 	assert_int_equal(change(&k, &request), 0);
 	expect_number(&k, 4);
-	free(text);
-	close_kept(&k);
 }
 
 /* Counts log lines about rejected changes since then, by the kind of the change. */
@@ -153,7 +148,7 @@ TEST(test_directory_is_gone)
 {
 	uint64_t since = events_number();
 	struct change_request request;
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 	char command[64], *text;
 
 	open_kept(&k);
@@ -184,7 +179,6 @@ TEST(test_directory_is_gone)
 	assert_non_null(k.w.inst.kept->trouble);
 	assert_int_equal(mkdir(k.directory, 0700), 0);
 	free(text);
-	close_kept(&k);
 }
 
 /*
@@ -195,7 +189,7 @@ TEST(test_record_has_no_place)
 {
 	struct change_request request = request_of(CHANGE_RELOAD);
 	uint64_t since = events_number();
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 	char path[96], text[128];
 
 	open_kept(&k);
@@ -218,14 +212,13 @@ TEST(test_record_has_no_place)
 	request = request_of(CHANGE_RELOAD);
 	assert_int_equal(change(&k, &request), 0);
 	assert_int_equal(times_said(since, text), 1); /* the previous one was kept, too */
-	close_kept(&k);
 }
 
 /* A damaged record is skipped for the newest valid one below it. */
 TEST(test_damaged)
 {
 	struct change_request request;
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	request = limit_of("2Gbit/s");
@@ -248,7 +241,6 @@ TEST(test_damaged)
 	choose(&k, NULL);
 	assert_true(k.chosen < 0);
 	assert_null(k.config);
-	close_kept(&k);
 }
 
 /*
@@ -258,7 +250,7 @@ TEST(test_damaged)
 TEST(test_carried_unknown)
 {
 	struct change_request request = limit_of("2Gbit/s");
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	assert_int_equal(change(&k, &request), 0);
@@ -271,13 +263,12 @@ TEST(test_carried_unknown)
 		"\"weirctl policy\" are lost\n"));
 	reload_to(&k, A("1Gbit/s"));
 	assert_string_equal(reload_last_change(&k.w.inst)->messages, "");
-	close_kept(&k);
 }
 
 /* With "on_refused": "stop" the limiter ends with the reason, and runs no earlier configuration. */
 TEST(test_stops_when_refused)
 {
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	k.w.more = "'on_refused': 'stop', ";
@@ -291,7 +282,6 @@ TEST(test_stops_when_refused)
 	assert_null(k.config);
 	assert_non_null(strstr(k.said, "4Gbat/s"));
 	assert_non_null(strstr(k.said, "says \"on_refused\": \"stop\""));
-	close_kept(&k);
 }
 
 /* Words about the running configuration, from a made-up `about`, in a buffer of each size. */
@@ -404,7 +394,7 @@ TEST(test_unkept)
 TEST(test_key_is_gone)
 {
 	char refused[160];
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	reload_to(&k, A("2Gbit/s"));
@@ -422,7 +412,6 @@ TEST(test_key_is_gone)
 	assert_non_null(strstr(k.said, refused));
 	forget(&k);
 	k.w.more = "";
-	close_kept(&k);
 }
 
 /* Writes a record like an apply: the file is the same, and the running configuration is not. */
@@ -451,7 +440,7 @@ static void record(struct kept_world *k, const char *more, const char *policies)
 /* If the record of the running configuration is invalid on this machine, only the file runs. */
 TEST(test_record_will_not_do)
 {
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	record(&k, KEYLESS, A("2Gbit/s"));
@@ -467,7 +456,6 @@ TEST(test_record_will_not_do)
 	assert_false(kept_differs(k.w.inst.kept));
 	expect_words(&k, "the file");
 	assert_int_equal(json_array_size(json_object_get(k.w.inst.kept->about, "singles")), 0);
-	close_kept(&k);
 }
 
 /* A directory stands where records are written, so that none can be; its path is for rmdir(). */
@@ -511,7 +499,7 @@ static void open_unkept(struct kept_world *k, char path[96])
 TEST(test_running_is_not_kept)
 {
 	struct change_request request;
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 	char path[96];
 
 	open_unkept(&k, path);
@@ -532,14 +520,13 @@ TEST(test_running_is_not_kept)
 	choose(&k, NULL);
 	assert_int_equal(k.config->n_policies, 2);
 	assert_int_equal(k.config->policies[0].limit_bps, 2 * GBIT);
-	close_kept(&k);
 }
 
 /* The next change of one policy keeps the rest as well. */
 TEST(test_edit_of_what_is_not_kept)
 {
 	struct change_request request;
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 	char path[96];
 
 	open_unkept(&k, path);
@@ -551,14 +538,13 @@ TEST(test_edit_of_what_is_not_kept)
 	assert_int_equal(k.w.inst.n_policies, 2);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 3 * GBIT);
 	expect_number(&k, 3);
-	close_kept(&k);
 }
 
 /* A rollback leads to the last record. */
 TEST(test_back_from_what_is_not_kept)
 {
 	struct change_request request = request_of(CHANGE_ROLLBACK);
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 	char path[96];
 
 	open_unkept(&k, path);
@@ -566,7 +552,6 @@ TEST(test_back_from_what_is_not_kept)
 	assert_int_equal(change(&k, &request), 0);
 	assert_int_equal(k.w.inst.n_policies, 1);
 	assert_int_equal(json_integer_value(line(&k, "back_to")), 2);
-	close_kept(&k);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

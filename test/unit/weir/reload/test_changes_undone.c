@@ -4,6 +4,7 @@
  * Changes that are undone: by a rollback, or without a confirmation in time.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include "base/time.h"
 #include "clock.h"
@@ -13,7 +14,7 @@
 TEST(test_rollback)
 {
 	struct change_request request = limit_of("2Gbit/s");
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	assert_int_equal(change(&k, &request), 0);
@@ -30,7 +31,6 @@ TEST(test_rollback)
 	assert_false(kept_differs(k.w.inst.kept));
 	request.number = 99;
 	assert_true(change(&k, &request) < 0);
-	close_kept(&k);
 }
 
 /* A change without a confirmation is undone, and until then no other is accepted. */
@@ -38,7 +38,7 @@ TEST(test_undone)
 {
 	struct change_request request = limit_of("2Gbit/s");
 	struct confirm *confirm;
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	confirm = &k.w.inst.kept->confirm;
@@ -60,14 +60,13 @@ TEST(test_undone)
 	assert_string_equal(json_string_value(line(&k, "what")), "undo");
 	assert_false(confirm_waits(confirm));
 	assert_int_equal(confirm->running, 1);
-	close_kept(&k);
 }
 
 /* A confirmation makes it the last good one; a rollback undoes it. */
 TEST(test_confirmed)
 {
 	struct change_request request = limit_of("2Gbit/s");
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	request.within_ns = 3600 * SECOND_NS;
@@ -89,14 +88,13 @@ TEST(test_confirmed)
 	forget(&k);
 	choose(&k, NULL); /* also after a start */
 	assert_int_equal(k.config->policies[0].limit_bps, 2 * GBIT);
-	close_kept(&k);
 }
 
 /* A process that ends meanwhile has not confirmed it. */
 TEST(test_ends_unconfirmed)
 {
 	struct change_request request = limit_of("2Gbit/s");
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	request.within_ns = 3600 * SECOND_NS;
@@ -106,14 +104,13 @@ TEST(test_ends_unconfirmed)
 	assert_int_equal(k.config->policies[0].limit_bps, GBIT);
 	assert_int_equal(
 		json_integer_value(json_object_get(k.w.inst.kept->start, "not_confirmed")), 2);
-	close_kept(&k);
 }
 
 /* A rollback to a configuration that is not kept, and one to a damaged record. */
 TEST(test_nothing_to_go_back_to)
 {
 	struct change_request request = request_of(CHANGE_ROLLBACK);
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	expect_refused(&k, &request, "nothing to roll back to: ");
@@ -130,7 +127,6 @@ TEST(test_nothing_to_go_back_to)
 	request.number = 0; /* the one before, which is whole */
 	assert_int_equal(change(&k, &request), 0);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
-	close_kept(&k);
 }
 
 /* A failed undo is repeated after ten seconds; the change stays in force until then. */
@@ -138,7 +134,7 @@ TEST(test_undone_later)
 {
 	struct change_request request = limit_of("2Gbit/s");
 	struct confirm *confirm;
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 	uint64_t now;
 
 	open_kept(&k);
@@ -163,14 +159,13 @@ TEST(test_undone_later)
 	request = request_of(CHANGE_CONFIRM);                 /* an operator might still want it */
 	assert_int_equal(change(&k, &request), 0);
 	assert_true(reload_due_ns(&k.w.inst) == UINT64_MAX);
-	close_kept(&k);
 }
 
 /* During a trial only its confirmation or its end is accepted, and other changes get a reason. */
 TEST(test_waits_for_word)
 {
 	struct change_request request = limit_of("2Gbit/s");
-	struct kept_world k;
+	ENDED_BY(close_kept) struct kept_world k;
 
 	open_kept(&k);
 	request.within_ns = 3600 * SECOND_NS;
@@ -182,7 +177,6 @@ TEST(test_waits_for_word)
 	assert_string_equal(reload_last_change(&k.w.inst)->messages,
 		"a change waits for its confirmation: weirctl confirm, or weirctl rollback\n");
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
-	close_kept(&k);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

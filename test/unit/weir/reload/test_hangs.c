@@ -6,6 +6,7 @@
  * had. Threads are real; control and both workers are the test.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -258,7 +259,7 @@ static const struct timespec long_ago = {0};
 /* With nothing under way, or nothing to read, there is nothing to wait for. */
 TEST(test_nothing_to_settle)
 {
-	struct hang_world h;
+	ENDED_BY(close_hanging) struct hang_world h;
 	struct reload *reload;
 
 	open_hanging(&h);
@@ -274,7 +275,6 @@ TEST(test_nothing_to_settle)
 	reload_advance(&h.w.inst);
 	finish_policies(&h);
 	assert_int_equal(h.w.inst.policies[0].limit_bps, 2 * GBIT);
-	close_hanging(&h);
 }
 
 /* One that comes to its end in time is waited for, once. */
@@ -327,7 +327,7 @@ TEST(test_file_hangs)
 /* What computes comes to its end, and is waited for by the stop, however long it takes. */
 TEST(test_computes)
 {
-	struct hang_world h;
+	ENDED_BY(close_hanging) struct hang_world h;
 
 	open_hanging(&h);
 	turn_gate(AT_POLICIES);
@@ -341,7 +341,6 @@ TEST(test_computes)
 	reload_stop(&h.w.inst);
 	assert_int_equal(joins, 1);
 	expect_as_before(&h);
-	close_hanging(&h);
 }
 
 /* A directory that hangs is another thing to be said; what runs is in force. */
@@ -382,7 +381,7 @@ TEST(test_directory_hangs)
 /* That it cannot be read is said, and nothing is under way. */
 TEST(test_no_thread)
 {
-	struct hang_world h;
+	ENDED_BY(close_hanging) struct hang_world h;
 
 	open_hanging(&h);
 	threads_had = 0;
@@ -398,14 +397,13 @@ TEST(test_no_thread)
 	finish_policies(&h);
 	assert_int_equal(h.w.inst.policies[0].limit_bps, 2 * GBIT);
 	assert_int_equal(count_said(&h, "reload_no_thread", NO_THREAD), 1);
-	close_hanging(&h);
 }
 
 /* Nor can it be saved: it is in force all the same, and that is told at once. */
 TEST(test_no_thread_to_save)
 {
 	const struct reload_outcome *last;
-	struct hang_world h;
+	ENDED_BY(close_hanging) struct hang_world h;
 
 	open_keeping(&h);
 	threads_had = 1; /* which reads */
@@ -421,13 +419,12 @@ TEST(test_no_thread_to_save)
 	finish_policies(&h);
 	assert_string_equal(reload_state(&h.w.inst), "idle");
 	assert_int_equal(h.w.inst.policies[0].limit_bps, 2 * GBIT);
-	close_hanging(&h);
 }
 
 /* Control frees by itself what there is no thread to free. */
 TEST(test_no_thread_to_clear)
 {
-	struct hang_world h;
+	ENDED_BY(close_hanging) struct hang_world h;
 
 	open_keeping(&h);
 	threads_had = 2; /* which read and save */
@@ -446,7 +443,6 @@ TEST(test_no_thread_to_clear)
 	begin_reading(&h);
 	come_to_rest(&h);
 	assert_int_equal(count_said(&h, "reload_no_thread", NO_THREAD), 1);
-	close_hanging(&h);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

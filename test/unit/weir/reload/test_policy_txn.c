@@ -6,6 +6,7 @@
  * control and both workers.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include <rte_malloc.h>
 
@@ -18,6 +19,8 @@
 #include "policy/kind.h"
 #include "policy/names.h"
 #include "totals.h"
+
+END_POINTER(policy_txn_free, struct policy_txn *)
 
 /* `mine` takes all packets from a to b; the others none of those there are. */
 #define MINE(more) "{'name': 'mine', 'match': {'direction': 'a-to-b'}, 'limit': '10Gbit/s'" more "}"
@@ -125,7 +128,7 @@ TEST(test_refused_leaves_nothing)
 /* What was made aside goes again when nothing comes of it. */
 TEST(test_prepared_in_vain)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
 	unsigned before;
 
@@ -138,7 +141,6 @@ TEST(test_prepared_in_vain)
 	assert_int_equal(slots_with(&w.inst, SLOT_FREE), w.inst.slots.capacity - 1);
 	instance_world_turn_all(&w);
 	assert_int_equal(instance_world_totals(&w, 0).passed_packets, 2 * INSTANCE_BURST);
-	instance_world_close(&w);
 }
 
 TEST(test_what_is_empty)
@@ -153,7 +155,7 @@ TEST(test_what_is_empty)
 		{MINE("") ", " OTHER(2), false, 1, 1, 0},
 		{MINE(", 'action': 'count'") ", " OTHER(1), false, 0, 0, 1},
 	};
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, MINE("") ", " OTHER(1));
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -166,13 +168,12 @@ TEST(test_what_is_empty)
 		assert_int_equal(diff->changed, cases[i].changed);
 		policy_txn_free(x);
 	}
-	instance_world_close(&w);
 }
 
 /* Nothing is dropped from now on, which changes none of the policies: they count alone anyway. */
 TEST(test_shadow_is_a_change)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
 
 	instance_world_open(&w, MINE(", 'action': 'count'"));
@@ -183,7 +184,6 @@ TEST(test_shadow_is_a_change)
 		assert_int_equal(policy_txn_is_empty(x), !shadow);
 		policy_txn_free(x);
 	}
-	instance_world_close(&w);
 }
 
 /* Something in a worker's ring: how often a policy is sampled. */
@@ -207,8 +207,8 @@ static void make_quiescent(struct instance_world *w, unsigned worker)
 /* First every ring has been taken, then every worker is quiescent; in that order. */
 TEST(test_when_a_slot_is_free)
 {
-	struct instance_world w;
-	struct policy_txn *x;
+	ENDED_BY(instance_world_close) struct instance_world w;
+	ENDED_BY(policy_txn_free_at) struct policy_txn *x;
 	uint32_t left;
 
 	instance_world_open(&w, MINE("") ", " OTHER(1));
@@ -234,8 +234,6 @@ TEST(test_when_a_slot_is_free)
 	make_quiescent(&w, 1);
 	assert_true(policy_txn_finish(x));
 	assert_int_equal(w.inst.slots.policy[left], SLOT_FREE);
-	policy_txn_free(x);
-	instance_world_close(&w);
 }
 
 /* A worker that has loaded the former classifier, and is at its burst when another is published. */
@@ -251,7 +249,7 @@ static void turn_with(struct instance_world *w, unsigned worker, struct snapshot
 /* A policy that moves keeps its counts, whichever of its two lines a packet comes by. */
 TEST(test_counts_follow)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct snapshot *former;
 	struct policy_txn *x;
 	uint32_t left;
@@ -278,7 +276,6 @@ TEST(test_counts_follow)
 	policy_txn_policies(&w, MINE(", 'action': 'count'"));
 	assert_int_equal(w.inst.slots.of[0], left);
 	assert_true(instance_world_totals(&w, 0).passed_packets >= 4 * INSTANCE_BURST);
-	instance_world_close(&w);
 }
 
 #define TREE(top, more)                                                                    \
@@ -333,7 +330,7 @@ TEST(test_lineages_move)
 /* Names are those in force: of the former policies until the commit, then of the new ones. */
 TEST(test_names_follow)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
 
 	instance_world_open(&w, MINE("") ", " OTHER(1));
@@ -346,7 +343,6 @@ TEST(test_names_follow)
 	assert_int_equal(policy_names_find(w.inst.names, "mine"), 2);
 	assert_int_equal(policy_names_find(w.inst.names, "o1"), 0);
 	assert_int_equal(policy_names_find(w.inst.names, "o2"), 1);
-	instance_world_close(&w);
 }
 
 /* One event since then, of the policy that has passed so many packets. */
@@ -365,7 +361,7 @@ static void expect_removed(uint64_t since, uint64_t passed)
 TEST(test_gone_is_counted)
 {
 	struct snapshot *former;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
 	uint64_t said;
 
@@ -386,7 +382,6 @@ TEST(test_gone_is_counted)
 	assert_int_equal(policy_txn_commit(x), 0);
 	assert_int_equal(instance_world_totals(&w, 0).passed_packets, 0);
 	finish_policy_txn(&w, x);
-	instance_world_close(&w);
 }
 
 /* Packets that passed, by policies below none, by those that are gone, and by none at all. */
@@ -466,7 +461,7 @@ TEST(test_nothing_is_kept)
 		MINE(", 'action': 'count'") ", " OTHER(1) ", " SOURCES(2), OTHER(1), ""};
 	enum { TURNS = COUNT(turns) };
 	unsigned held = 0, generations = 0;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, turns[0]);
 	for (unsigned i = 1; i <= 50 * TURNS; i++) {
@@ -481,7 +476,6 @@ TEST(test_nothing_is_kept)
 		generations += w.inst.publisher.current->generation == i + 1;
 	}
 	assert_int_equal(generations, 50 * TURNS);
-	instance_world_close(&w);
 }
 
 /* Policies of that first number and those behind it, so many. free() it. */
@@ -564,7 +558,7 @@ TEST(test_removed_are_said)
 /* Those that go and those that come have to have room side by side. */
 TEST(test_room)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
 	char *policies, *words, text[160];
 	unsigned room;
@@ -585,16 +579,15 @@ TEST(test_room)
 	policy_txn_policies(&w, policies);
 	assert_int_equal(w.inst.n_policies, room - 2);
 	free(policies);
-	instance_world_close(&w);
 }
 
 /* What comes to its end after the stop has given it up touches nothing of the box. */
 TEST(test_given_up)
 {
-	struct instance_world w;
-	struct policy_txn *x;
+	ENDED_BY(instance_world_close) struct instance_world w;
+	ENDED_BY(policy_txn_free_at) struct policy_txn *x;
 	unsigned before;
-	char *words;
+	ENDED_BY(free_at) char *words;
 
 	instance_world_open(&w, MINE(""));
 	before = count_heap_allocs();
@@ -610,9 +603,6 @@ TEST(test_given_up)
 	assert_int_equal(prepare_saying(&w, &x, &words), 0);
 	assert_int_equal(w.inst.reload_gate, RELOAD_PAST_READING);
 	assert_non_null(x);
-	free(words);
-	policy_txn_free(x);
-	instance_world_close(&w);
 }
 
 /* Whether a packet that is not understood, and of no policy, is refused. */
@@ -673,7 +663,7 @@ static void let_file_drop(const struct instance_world *w)
 /* The default of a wire is another by a reload, of which it may be all. */
 TEST(test_drops)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
 	char *words;
 
@@ -692,7 +682,6 @@ TEST(test_drops)
 		finish_policy_txn(&w, x);
 		assert_int_equal(classifier_drops(w.inst.classifier), drops);
 	}
-	instance_world_close(&w);
 }
 
 #define SHAPED(name, vlan, limit, more)                                                      \
@@ -706,7 +695,7 @@ TEST(test_order_of_leaving)
 {
 	static const unsigned order[] = {2, 5, 1, 4, 0, 3};
 	const struct snapshot *current;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
 	uint32_t slots[6];
 
@@ -727,7 +716,6 @@ TEST(test_order_of_leaving)
 	for (unsigned i = 0; i < 6; i++)
 		assert_int_equal(current->leaving[i], slots[order[i]]);
 	finish_policy_txn(&w, x);
-	instance_world_close(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -5,6 +5,7 @@
  * nothing: what is read, what is made aside for the box, and what would be in force.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -111,13 +112,12 @@ static const struct {
 static void open_world(const char *before, const char *store)
 {
 	unsigned id = (unsigned)getpid();
-	char *more = NULL;
+	ENDED_BY(free_at) char *more = NULL;
 
 	if (asprintf(&more, GROUP, 1 + id / 256 % 254, id % 256, store) < 0)
 		abort();
 	instance_world_open_more(&world, store[0] ? more : "", before);
 	world.more = store[0] ? strdup(more) : "";
-	free(more);
 }
 
 static void close_world(bool store)
@@ -368,7 +368,7 @@ TEST(test_read)
 		{"rollback", CHANGE_ROLLBACK, NULL, 13, -ENOENT},
 		{"undo", CHANGE_UNDO, NULL, 2, -EINVAL},
 	};
-	struct kept_box box;
+	ENDED_BY(close_box) struct kept_box box;
 
 	open_box(&box);
 	for (size_t i = 0; i < COUNT(rows); i++)
@@ -379,7 +379,6 @@ TEST(test_read)
 			.words = rows[i].words,
 			.unsaid = rows[i].unsaid,
 			.at_least = 20});
-	close_box(&box);
 }
 
 static uint64_t words; /* times that something was said */
@@ -421,7 +420,7 @@ TEST(test_chosen)
 		{"as it was", SOFT ", " TREE, 7},
 		{"another", SOFT ", " TIMED, 4},
 	};
-	struct kept_box box;
+	ENDED_BY(close_box) struct kept_box box;
 
 	open_box(&box);
 	kept_close(box.kept);
@@ -437,7 +436,6 @@ TEST(test_chosen)
 			.unsaid = rows[i].unsaid,
 			.at_least = 20});
 	}
-	close_box(&box);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -6,6 +6,7 @@
  * workers.
  */
 #include "instance_world.h"
+#include "scope.h"
 #include "long_wait.h"
 
 #include <poll.h>
@@ -57,7 +58,7 @@ static uint64_t current_generation(const struct instance_world *w)
 
 TEST_WITH(test_no_file, wait_long, NULL)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, A("1Gbit/s"));
 	assert_null(reload_request(&w.inst, "test", 0));
@@ -65,13 +66,12 @@ TEST_WITH(test_no_file, wait_long, NULL)
 	assert_string_equal(reload_state(&w.inst), "idle");
 	assert_null(reload_last(&w.inst));
 	reload_advance(&w.inst);
-	instance_world_close(&w);
 }
 
 TEST_WITH(test_from_request_to_end, wait_long, NULL)
 {
 	const struct reload_outcome *last;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	open_with_file(&w);
 	last = reload_last(&w.inst);
@@ -91,13 +91,12 @@ TEST_WITH(test_from_request_to_end, wait_long, NULL)
 	finish_reload(&w);
 	assert_string_equal(reload_state(&w.inst), "idle");
 	assert_int_equal(w.inst.policies[0].limit_bps, 2000000000);
-	instance_world_close(&w);
 }
 
 /* All requests during a reload cause one further reload, which reads the file again. */
 TEST_WITH(test_asked_meanwhile, wait_long, NULL)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	open_with_file(&w);
 	instance_world_write(&w, A("2Gbit/s"));
@@ -114,13 +113,12 @@ TEST_WITH(test_asked_meanwhile, wait_long, NULL)
 	assert_string_equal(reload_state(&w.inst), "idle");
 	assert_int_equal(w.inst.policies[0].limit_bps, 3000000000);
 	assert_int_equal(current_generation(&w), 3);
-	instance_world_close(&w);
 }
 
 /* A worker is stalled. The others use the new configuration, and the state names that worker. */
 TEST_WITH(test_held_up, wait_long, NULL)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	open_with_file(&w);
 	stuck_mark(&w.inst.stuck.now, 1, true);
@@ -147,13 +145,12 @@ TEST_WITH(test_held_up, wait_long, NULL)
 	assert_string_equal(reload_state(&w.inst), "idle");
 	stuck_mark(&w.inst.stuck.now, 0, true);
 	assert_int_equal(reload_waits_for(&w.inst), -1); /* nothing is under way */
-	instance_world_close(&w);
 }
 
 TEST_WITH(test_refused, wait_long, NULL)
 {
 	const struct reload_outcome *last;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	open_with_file(&w);
 	last = reload_last(&w.inst);
@@ -174,7 +171,6 @@ TEST_WITH(test_refused, wait_long, NULL)
 	assert_int_equal(last->unchanged, 1);
 	assert_null(strstr(last->messages, "policies[1]"));
 	assert_int_equal(current_generation(&w), 1);
-	instance_world_close(&w);
 }
 
 /* A stop during reading, after it or during the commit releases everything. */
@@ -214,7 +210,7 @@ static void expect_told(struct manager *manager, const char *words)
 TEST_WITH(test_manager_is_told, wait_long, NULL)
 {
 	struct instance_world w;
-	struct manager manager;
+	ENDED_BY(manager_close) struct manager manager;
 
 	manager_open(&manager, false, NULL);
 	open_with_file(&w);
@@ -232,7 +228,6 @@ TEST_WITH(test_manager_is_told, wait_long, NULL)
 	notify_close(w.inst.notify);
 	w.inst.notify = NULL;
 	instance_world_close(&w);
-	manager_close(&manager);
 }
 
 /* Counts the new events with this name and copies the text of the last one. */
@@ -277,7 +272,7 @@ static void expect_event(uint64_t since, const char *name, const char *expected)
 /* An event reports each request, its user and its state. */
 TEST_WITH(test_asking_is_said, wait_long, NULL)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	uint64_t since;
 
 	instance_world_open(&w, A("1Gbit/s"));
@@ -303,13 +298,12 @@ TEST_WITH(test_asking_is_said, wait_long, NULL)
 	finish_reload(&w);
 	await_read(&w);
 	finish_reload(&w);
-	instance_world_close(&w);
 }
 
 /* A worker that is stalled for long causes one event in a reload, and one when it runs. */
 TEST_WITH(test_waiting_is_said, wait_long, NULL)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	char expected[EVENT_TEXT];
 	uint64_t since;
 
@@ -345,7 +339,6 @@ TEST_WITH(test_waiting_is_said, wait_long, NULL)
 	finish_reload(&w);
 	expect_event(since, "reload_waits", NULL);
 	expect_event(since, "reload_over", NULL);
-	instance_world_close(&w);
 }
 
 #define P(n, limit) "{'name': 'p" #n "', 'match': {'vlan': 1" #n "}, 'limit': '" limit "'}"
@@ -355,7 +348,7 @@ TEST_WITH(test_waiting_is_said, wait_long, NULL)
 TEST_WITH(test_numbers, wait_long, NULL)
 {
 	const struct reload_outcome *last;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	uint64_t since;
 	json_t *said;
 
@@ -387,7 +380,6 @@ TEST_WITH(test_numbers, wait_long, NULL)
 	assert_string_equal(json_string_value(json_object_get(said, "who")), last->who);
 	json_decref(said);
 	finish_reload(&w);
-	instance_world_close(&w);
 }
 
 /* The name of the client is kept, also of one without a name. */
@@ -397,7 +389,7 @@ TEST_WITH(test_who_asked, wait_long, NULL)
 		int64_t uid;
 		const char *who;
 	} rows[] = {{0, "root (uid 0)"}, {4000000001, "uid 4000000001"}, {-1, "nobody"}};
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	open_with_file(&w);
 	for (unsigned i = 0; i < COUNT(rows); i++) {
@@ -409,7 +401,6 @@ TEST_WITH(test_who_asked, wait_long, NULL)
 		assert_string_equal(reload_last(&w.inst)->who, rows[i].who);
 		assert_int_equal(reload_last(&w.inst)->serial, i + 1);
 	}
-	instance_world_close(&w);
 }
 
 /* Writes a file with this number of errors, a line each. */
@@ -447,7 +438,7 @@ TEST_WITH(test_many_mistakes, wait_long, NULL)
 		{21, 20, "reload: and more; see --check, or /weir/config"},
 	};
 	char text[EVENT_TEXT], refused[EVENT_TEXT];
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	open_with_file(&w);
 	snprintf(refused, sizeof(refused), "reload: %s refused|nothing has changed|root (uid 0)",
@@ -475,14 +466,13 @@ TEST_WITH(test_many_mistakes, wait_long, NULL)
 		expect_event(since, "reload_refused", refused);
 		expect_event(since, "reload_done", NULL);
 	}
-	instance_world_close(&w);
 }
 
 /* A doubt is a warning, and the file is in force. */
 TEST_WITH(test_warned, wait_long, NULL)
 {
 	char text[EVENT_TEXT];
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	uint64_t since;
 
 	open_with_file(&w);
@@ -498,13 +488,12 @@ TEST_WITH(test_warned, wait_long, NULL)
 	assert_int_equal(count_said(since, "reload_error", text), 0);
 	assert_int_equal(count_said(since, "reload_done", text), 1);
 	finish_reload(&w);
-	instance_world_close(&w);
 }
 
 /* A pipe is not opened, because without a writer that might never end. */
 TEST_WITH(test_no_plain_file, wait_long, NULL)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	char text[128];
 
 	open_with_file(&w);
@@ -521,7 +510,6 @@ TEST_WITH(test_no_plain_file, wait_long, NULL)
 	await_read(&w);
 	assert_int_equal(reload_last(&w.inst)->error, 0);
 	finish_reload(&w);
-	instance_world_close(&w);
 }
 
 /* An event reports the beginning and the end of shadow, and none reports an unchanged state. */
@@ -571,7 +559,7 @@ TEST_WITH(test_log_level, wait_long, NULL)
 		{"'log': {'level': 'debug'}, ", A("2Gbit"), LEVEL_INFO, FORMAT_JSON},
 		{"", A("2Gbit/s"), LEVEL_INFO, FORMAT_TEXT},
 	};
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	open_with_file(&w);
 	for (unsigned i = 0; i < COUNT(rows); i++) {
@@ -583,7 +571,6 @@ TEST_WITH(test_log_level, wait_long, NULL)
 		assert_int_equal(events_configured().level, rows[i].level);
 		assert_int_equal(events_configured().format, rows[i].format);
 	}
-	instance_world_close(&w);
 }
 
 /* ---- keys of a group */

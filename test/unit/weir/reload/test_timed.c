@@ -5,6 +5,7 @@
  * disk before it is in force, returns after a start, and ends by itself.
  */
 #include "instance_world.h"
+#include "scope.h"
 #include "long_wait.h"
 
 #include <poll.h>
@@ -147,7 +148,7 @@ static int64_t in(int64_t seconds)
 TEST_WITH(test_schedule, wait_long, NULL)
 {
 	uint64_t began = control_now();
-	struct timed_world t;
+	ENDED_BY(close_timed) struct timed_world t;
 	struct timed_view view;
 
 	open_timed(&t);
@@ -169,14 +170,13 @@ TEST_WITH(test_schedule, wait_long, NULL)
 		timed_next(&t.w.inst), began + SECOND_NS / 2, control_now() + SECOND_NS / 2);
 	assert_false(timed_run(&t.w.inst, control_now() - SECOND_NS));
 	assert_false(timed_run(&t.w.inst, timed_next(&t.w.inst)));
-	close_timed(&t);
 }
 
 /* An override is in force once it is on the disk, over the schedule, until it is taken back. */
 TEST_WITH(test_override, wait_long, NULL)
 {
 	struct override override = override_of("plain", "{\"limit\": \"5Mbit/s\"}", in(3600));
-	struct timed_world t;
+	ENDED_BY(close_timed) struct timed_world t;
 	struct timed_view view;
 
 	open_timed(&t);
@@ -205,14 +205,13 @@ TEST_WITH(test_override, wait_long, NULL)
 	assert_string_equal(take_back(&t, "daily"),
 		"policy \"daily\" has no override: see \"weirctl limits\"\n");
 	assert_string_equal(timed_last_request(&t.w.inst).error, "");
-	close_timed(&t);
 }
 
 TEST_WITH(test_over_a_start, wait_long, NULL)
 {
 	struct override override = override_of("plain", "{\"limit\": \"5Mbit/s\"}", in(3600));
 	struct overrides list;
-	struct timed_world t;
+	ENDED_BY(close_timed) struct timed_world t;
 
 	open_timed(&t);
 	assert_string_equal(give(&t, &override), "");
@@ -231,7 +230,6 @@ TEST_WITH(test_over_a_start, wait_long, NULL)
 	open_box(&t);
 	assert_int_equal(limit_now(&t, 0), MBIT);
 	assert_int_equal(timed_of(&t.w.inst, 2).by, TIMED_PLAIN);
-	close_timed(&t);
 }
 
 /* An override ends by itself, and is removed. */
@@ -239,7 +237,7 @@ TEST_WITH(test_ends, wait_long, NULL)
 {
 	struct override override = override_of("plain", "{\"limit\": \"5Mbit/s\"}", in(2));
 	const struct timespec moment = {.tv_nsec = 50 * MS_NS};
-	struct timed_world t;
+	ENDED_BY(close_timed) struct timed_world t;
 
 	open_timed(&t);
 	assert_string_equal(give(&t, &override), "");
@@ -252,7 +250,6 @@ TEST_WITH(test_ends, wait_long, NULL)
 	assert_int_equal(limit_now(&t, 0), MBIT);
 	assert_string_equal(take_back(&t, "plain"),
 		"policy \"plain\" has no override: see \"weirctl limits\"\n");
-	close_timed(&t);
 }
 
 TEST_WITH(test_refused, wait_long, NULL)
@@ -268,7 +265,7 @@ TEST_WITH(test_refused, wait_long, NULL)
 		{"plain", "{\"limit\": \"5Mbat/s\"}", 60, "5Mbat/s"},
 		{"count", "{\"limit\": \"5Mbit/s\"}", 60, "5Mbit/s"},
 	};
-	struct timed_world t;
+	ENDED_BY(close_timed) struct timed_world t;
 
 	open_timed(&t);
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -292,7 +289,6 @@ TEST_WITH(test_refused, wait_long, NULL)
 	await_saved(&t);
 	assert_non_null(strstr(timed_last_request(&t.w.inst).error, "/proc/none/store: No such"));
 	assert_int_equal(limit_now(&t, 0), MBIT);
-	close_timed(&t);
 }
 
 /* An address of this process alone, as others run the same test. */
@@ -386,7 +382,7 @@ TEST_WITH(test_told, wait_long, NULL)
 	};
 	enum { ROWS = COUNT(rows) };
 	uint64_t told[ROWS];
-	struct timed_world t;
+	ENDED_BY(close_timed) struct timed_world t;
 
 	open_timed(&t);
 	for (unsigned i = 0; i < 3; i++)
@@ -410,7 +406,6 @@ TEST_WITH(test_told, wait_long, NULL)
 	await_saved(&t);
 	assert_int_equal(told_of(&t, 0), 0);
 	assert_int_equal(told_of(&t, 2), told[ROWS - 1]);
-	close_timed(&t);
 }
 
 /* Returns the log lines about policies and overrides since then. */
@@ -449,7 +444,7 @@ TEST_WITH(test_said, wait_long, NULL)
 {
 	struct override override = override_of(
 		"plain", "{\"limit\": \"5Mbit/s\"}", MIDNIGHT + 9 * HOUR);
-	struct timed_world t;
+	ENDED_BY(close_timed) struct timed_world t;
 
 	wall_s = MIDNIGHT + 8 * HOUR;
 	open_timed(&t);
@@ -483,7 +478,6 @@ TEST_WITH(test_said, wait_long, NULL)
 		"policy count: request of uid 7 has no effect: cannot save it in /proc/none/store: "
 		"No such file or directory\n");
 	wall_s = 0;
-	close_timed(&t);
 }
 
 #define HALF                                                                                 \
@@ -592,7 +586,7 @@ TEST_WITH(test_override_ends, wait_long, NULL)
 {
 	struct override override = override_of(
 		"plain", "{\"limit\": \"5Mbit/s\"}", MIDNIGHT + HOUR);
-	struct timed_world t;
+	ENDED_BY(close_timed) struct timed_world t;
 
 	wall_s = MIDNIGHT;
 	open_timed(&t);
@@ -610,7 +604,6 @@ TEST_WITH(test_override_ends, wait_long, NULL)
 	assert_true(timed_of(&t.w.inst, 0).is_timed); /* until the next list */
 	assert_int_equal(timed_of(&t.w.inst, 0).by, TIMED_PLAIN);
 	wall_s = 0;
-	close_timed(&t);
 }
 
 /* There may be so many; one more is refused, and one in the place of another is not. */
@@ -618,7 +611,7 @@ TEST_WITH(test_as_many_as_there_may_be, wait_long, NULL)
 {
 	struct override override = override_of("daily", "{\"limit\": \"5Mbit/s\"}", in(3600));
 	struct overrides list = {0};
-	struct timed_world t;
+	ENDED_BY(close_timed) struct timed_world t;
 	char name[16];
 
 	open_timed(&t);
@@ -646,14 +639,13 @@ TEST_WITH(test_as_many_as_there_may_be, wait_long, NULL)
 	assert_string_equal(give(&t, &override), "");
 	await_saved(&t);
 	assert_int_equal(limit_now(&t, 1), 5 * MBIT);
-	close_timed(&t);
 }
 
 /* An unreadable list has no effect, and the log reports it. */
 TEST_WITH(test_list_damaged, wait_long, NULL)
 {
 	char path[128], text[256];
-	struct timed_world t;
+	ENDED_BY(close_timed) struct timed_world t;
 	uint64_t since;
 	FILE *file;
 
@@ -678,7 +670,6 @@ TEST_WITH(test_list_damaged, wait_long, NULL)
 	assert_int_equal(limit_now(&t, 0), MBIT);
 	assert_string_equal(take_back(&t, "plain"),
 		"policy \"plain\" has no override: see \"weirctl limits\"\n");
-	close_timed(&t);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

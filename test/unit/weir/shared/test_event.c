@@ -5,6 +5,7 @@
  * lines are counted. The clock stands still until a test moves it.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <pthread.h>
 #include <sys/stat.h>
@@ -243,7 +244,7 @@ static void lose_peer(const char *name)
 
 TEST_WITH(test_text_lines, wait_long, NULL)
 {
-	char *text;
+	ENDED_BY(free_at) char *text;
 
 	open_log(LEVEL_INFO, FORMAT_TEXT);
 	lose_peer("fra");
@@ -255,14 +256,13 @@ TEST_WITH(test_text_lines, wait_long, NULL)
 	assert_int_equal(count_of(text, "\nweir: peer fra: "), 1);
 	assert_int_equal(count_of(text, "\nweir: TSC: "), 1);
 	assert_int_equal(count_of(text, " -1.500 ms "), 1);
-	free(text);
 }
 
 TEST_WITH(test_json_lines, wait_long, NULL)
 {
 	uint64_t number = events_number();
 	json_t *object, *kept;
-	char *text;
+	ENDED_BY(free_at) char *text;
 
 	open_log(LEVEL_INFO, FORMAT_JSON);
 	event(PEER_LOST, event_word("peer", "a\"b\n"), event_count("limiters", 3));
@@ -282,7 +282,6 @@ TEST_WITH(test_json_lines, wait_long, NULL)
 	assert_true(json_equal(kept, object));
 	json_decref(kept);
 	json_decref(object);
-	free(text);
 }
 
 /* A level that shows the beginning shows the end too, although the end is only info. */
@@ -307,7 +306,7 @@ TEST_WITH(test_levels, wait_long, NULL)
 TEST_WITH(test_held, wait_long, NULL)
 {
 	const char *held, *last;
-	char *text;
+	ENDED_BY(free_at) char *text;
 
 	open_log(LEVEL_INFO, FORMAT_TEXT);
 	for (unsigned i = 0; i < 25; i++) {
@@ -334,13 +333,12 @@ TEST_WITH(test_held, wait_long, NULL)
 	assert_non_null(last);
 	assert_true(last < strchr(held, '\n'));
 	assert_int_equal(strncmp(strchr(held, '\n'), "\nweir: peer lon: ", 16), 0);
-	free(text);
 }
 
 /* The next event reports the suppressed lines before a review, and so does the end. */
 TEST_WITH(test_held_until_said, wait_long, NULL)
 {
-	char *text;
+	ENDED_BY(free_at) char *text;
 
 	open_log(LEVEL_INFO, FORMAT_TEXT);
 	for (unsigned i = 0; i < 51; i++)
@@ -351,14 +349,13 @@ TEST_WITH(test_held_until_said, wait_long, NULL)
 	text = close_log(102);
 	assert_int_equal(count_of(text, "peer_lost: 1 more lines"), 1);
 	assert_int_equal(count_of(text, "peer_lost: 2 more lines"), 1);
-	free(text);
 }
 
 /* Lines of EAL and drivers are in the log once, with their level. */
 TEST_WITH(test_lines_of_others, wait_long, NULL)
 {
 	int type = rte_log_register_type_and_pick_level("test.event", RTE_LOG_DEBUG);
-	char *text;
+	ENDED_BY(free_at) char *text;
 
 	assert_true(type >= 0);
 	rte_log_set_global_level(RTE_LOG_DEBUG);
@@ -375,7 +372,6 @@ TEST_WITH(test_lines_of_others, wait_long, NULL)
 	assert_int_equal(count_of(text, "\"level\":\"error\""), 2);
 	assert_int_equal(count_of(text, "\"said\":\"PMD: two parts\""), 1);
 	assert_int_equal(count_of(text, "\"said\":\"weir: a key file: bad\""), 1);
-	free(text);
 }
 
 /* DPDK has the levels of syslog. The log has fewer. */

@@ -5,6 +5,7 @@
  * a race for real, and is worth most under ThreadSanitizer.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -61,7 +62,7 @@ static void expect_nothing(struct limit_ring *limit_ring)
 TEST(test_only_news_is_sent)
 {
 	struct limit_profile first = make_marked_limit(3, 100), shift = make_marked_limit(3, 101);
-	struct limit_ring limit_ring;
+	ENDED_BY(limit_ring_free) struct limit_ring limit_ring;
 
 	assert_int_equal(limit_ring_init(&limit_ring, POLICIES), 0);
 	limit_ring_begin(&limit_ring, &first);
@@ -82,7 +83,6 @@ TEST(test_only_news_is_sent)
 	assert_int_equal(limit_ring_take(&limit_ring, &first, 1), 1);
 	assert_int_equal(first.sample_shift, shift.sample_shift);
 	expect_nothing(&limit_ring);
-	limit_ring_free(&limit_ring);
 }
 
 /* A rate, a burst or a shift that is another one by a bit, and also where two are exchanged. */
@@ -92,7 +92,7 @@ TEST(test_every_bit)
 		.meter.bucket = {.rate = 1 << 20, .burst = 1 << 21},
 		.sample_shift = 5};
 	struct limit_profile got, next = first;
-	struct limit_ring limit_ring;
+	ENDED_BY(limit_ring_free) struct limit_ring limit_ring;
 
 	assert_int_equal(limit_ring_init(&limit_ring, 1), 0);
 	limit_ring_begin(&limit_ring, &first);
@@ -113,7 +113,6 @@ TEST(test_every_bit)
 	next.sample_shift = first.sample_shift;
 	assert_true(limit_ring_send(&limit_ring, &next));
 	assert_int_equal(limit_ring_take(&limit_ring, &got, 1), 1);
-	limit_ring_free(&limit_ring);
 }
 
 /* Each kind of meter is told apart by what its limits differ in. */
@@ -124,7 +123,7 @@ TEST(test_every_kind)
 		.window_ns = 1000000000,
 		.drop_probability = 0.25};
 	struct meter_params other = params;
-	struct limit_ring limit_ring;
+	ENDED_BY(limit_ring_free) struct limit_ring limit_ring;
 
 	other.rate_bps *= 2;
 	other.drop_probability *= 2;
@@ -143,7 +142,6 @@ TEST(test_every_kind)
 		assert_int_equal(limit_ring_take(&limit_ring, &got, 1), 1);
 		assert_true(meter_profile_equal(kind, &got.meter, &b.meter));
 	}
-	limit_ring_free(&limit_ring);
 }
 
 /* Each term of what waits is news by itself, and so is when a conserved limit ends. */
@@ -152,7 +150,7 @@ TEST(test_every_term)
 	const struct limit_profile first = {.kind = METER_TOKEN_BUCKET, .shaped = true};
 	struct limit_profile rows[] = {first, first, first, first, first, first, first}, got;
 	const size_t n = COUNT(rows);
-	struct limit_ring limit_ring;
+	ENDED_BY(limit_ring_free) struct limit_ring limit_ring;
 
 	rows[0].shape.terms.units = 1;
 	rows[1].shape.terms.delay_us = 1;
@@ -169,7 +167,6 @@ TEST(test_every_term)
 			fail_msg("row %zu after row %zu is not told", i % n, i / n);
 		expect_nothing(&limit_ring);
 	}
-	limit_ring_free(&limit_ring);
 }
 
 /* What does not fit is not said, and so is news again when there is room; as it is by then. */
@@ -177,7 +174,7 @@ TEST(test_full)
 {
 	struct limit_profile got;
 	uint32_t sent = 0;
-	struct limit_ring limit_ring;
+	ENDED_BY(limit_ring_free) struct limit_ring limit_ring;
 
 	assert_int_equal(limit_ring_init(&limit_ring, POLICIES), 0);
 	while (limit_ring_marked_limit(&limit_ring, sent, 1))
@@ -192,7 +189,6 @@ TEST(test_full)
 		expect_marked_limit(&limit_ring, i, 1);
 	expect_marked_limit(&limit_ring, 0, 4);
 	assert_int_equal(limit_ring_take(&limit_ring, &got, 1), 0);
-	limit_ring_free(&limit_ring);
 }
 
 TEST(test_few_policies)
@@ -216,7 +212,7 @@ TEST(test_mark)
 {
 	struct limit_profile got;
 	uint64_t value = 0;
-	struct limit_ring limit_ring;
+	ENDED_BY(limit_ring_free) struct limit_ring limit_ring;
 
 	assert_int_equal(limit_ring_init(&limit_ring, 3), 0);
 	assert_true(limit_ring_taken(&limit_ring, limit_ring_mark(&limit_ring)));
@@ -236,7 +232,6 @@ TEST(test_mark)
 		assert_int_equal(limit_ring_take(&limit_ring, &got, 1), 1);
 		assert_true(limit_ring_taken(&limit_ring, mark));
 	}
-	limit_ring_free(&limit_ring);
 }
 
 struct race {

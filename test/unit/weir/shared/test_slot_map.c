@@ -5,6 +5,7 @@
  * while somebody may still be at it.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <malloc.h>
 
@@ -41,7 +42,7 @@ TEST(test_first)
 TEST(test_first_of_all)
 {
 	const unsigned anew[] = {SLOT_ANEW, SLOT_ANEW, SLOT_ANEW};
-	struct slot_map slots;
+	ENDED_BY(slot_map_free) struct slot_map slots;
 	uint32_t of[3];
 
 	assert_int_equal(slot_map_init(&slots, 0, 2), 0);
@@ -50,7 +51,6 @@ TEST(test_first_of_all)
 	assert_int_equal(of[0], 0);
 	assert_int_equal(of[1], 1);
 	assert_int_equal(slot_map_plan(&slots, anew, 3, of), -ENOSPC);
-	slot_map_free(&slots);
 }
 
 /*
@@ -61,7 +61,7 @@ TEST(test_left)
 {
 	const unsigned one_stays[] = {SLOT_ANEW, 2, SLOT_ANEW}, all_anew[] = {SLOT_ANEW, SLOT_ANEW};
 	uint32_t none[2];
-	struct slot_map slots;
+	ENDED_BY(slot_map_free) struct slot_map slots;
 
 	assert_int_equal(slot_map_init(&slots, 3, 5), 0);
 	slot_map_commit(&slots, plan_test_slots(&slots, one_stays, 3), 3);
@@ -76,14 +76,13 @@ TEST(test_left)
 	assert_int_equal(slot_map_plan(&slots, all_anew, 2, none), -ENOSPC);
 	slot_map_commit(&slots, plan_test_slots(&slots, all_anew, 1), 1);
 	assert_int_equal(slots.of[0], 1);
-	slot_map_free(&slots);
 }
 
 /* A plan is only a plan. */
 TEST(test_plan_changes_nothing)
 {
 	const unsigned anew[] = {SLOT_ANEW, 0};
-	struct slot_map slots;
+	ENDED_BY(slot_map_free) struct slot_map slots;
 
 	assert_int_equal(slot_map_init(&slots, 1, 2), 0);
 	for (int i = 0; i < 3; i++) {
@@ -95,7 +94,6 @@ TEST(test_plan_changes_nothing)
 	}
 	assert_int_equal(slots.n, 1);
 	assert_int_equal(slots.policy[1], SLOT_FREE);
-	slot_map_free(&slots);
 }
 
 #define CAPACITY 64

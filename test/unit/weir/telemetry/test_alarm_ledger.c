@@ -5,6 +5,7 @@
  * sentence that has the reason, and no other alarm is active.
  */
 #include "check.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "commit.h"
@@ -132,7 +133,7 @@ static void expect_alarms(json_t *health)
 		{"etcd_fenced", "has fenced", state_of.etcd == DRAW_FENCED},
 		{"etcd_refused", "quota cap: ", state_of.budget_error},
 	};
-	char *texts = json_dumps(json_object_get(health, "alarms"), 0);
+	ENDED_BY(free_at) char *texts = json_dumps(json_object_get(health, "alarms"), 0);
 	json_t *active = json_object_get(health, "active"), *number;
 	json_int_t sum = 0, expected = 0;
 	const char *name;
@@ -148,12 +149,11 @@ static void expect_alarms(json_t *health)
 		sum += json_integer_value(number);
 	assert_int_equal(sum, expected);
 	assert_int_equal(sum, json_array_size(json_object_get(health, "alarms")));
-	free(texts);
 }
 
 TEST(test_combinations)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct prng prng;
 
 	prng_seed(&prng, 1);
@@ -168,7 +168,6 @@ TEST(test_combinations)
 		json_decref(health);
 	}
 	on = false;
-	instance_world_close(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

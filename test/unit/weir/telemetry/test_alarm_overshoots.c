@@ -6,6 +6,7 @@
  * all of them were above the threshold for 10 s, and the policy did not idle meanwhile.
  */
 #include "show_world.h"
+#include "scope.h"
 
 #include "base/prng.h"
 #include "base/time.h"
@@ -218,7 +219,7 @@ static void look_at_alarms(struct instance_world *w)
 static void run_alarms(uint64_t seed)
 {
 	unsigned id = (unsigned)getpid();
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct prng prng;
 	char group[512];
 
@@ -242,7 +243,6 @@ static void run_alarms(uint64_t seed)
 		}
 		look_at_alarms(&w);
 	}
-	instance_world_close(&w);
 }
 
 TEST(test_drawn_groups)

@@ -4,6 +4,7 @@
  * Replies of the telemetry commands of a whole limiter: pages, refusals, and the order of members.
  */
 #include "check.h"
+#include "scope.h"
 
 #include <poll.h>
 
@@ -64,7 +65,7 @@ static void check_text(json_t *json, const char *expected)
 
 TEST(test_pages)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, POLICIES);
 	check_text(ask_command(&w, "/weir/policies", NULL),
@@ -83,13 +84,12 @@ TEST(test_pages)
 	assert_null(ask_command(&w, "/weir/delays", "first"));
 	assert_null(ask_command(&w, "/weir/ledger", "first,1"));
 	assert_null(ask_command(&w, "/weir/etcd", NULL));
-	instance_world_close(&w);
 }
 
 TEST(test_next_page)
 {
 	char policies[8192] = "";
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *json;
 
 	for (unsigned i = 0; i <= TELEMETRY_PAGE; i++)
@@ -103,14 +103,13 @@ TEST(test_next_page)
 	json_decref(json);
 	check_text(ask_command(&w, "/weir/policies", "64"),
 		"{\"total\":65,\"start\":64,\"next\":null,\"policies\":[\"p64\"]}");
-	instance_world_close(&w);
 }
 
 /* A reply has a limited number of messages, and marks that there are more. */
 TEST(test_messages_end)
 {
 	static char policies[32768];
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct pollfd fd = {.events = POLLIN};
 	size_t bytes = 0, n;
 	json_t *json, *messages;
@@ -141,12 +140,11 @@ TEST(test_messages_end)
 		instance_world_turn_all(&w);
 		reload_advance(&w.inst);
 	}
-	instance_world_close(&w);
 }
 
 TEST(test_keys)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *json;
 
 	instance_world_open(&w, POLICIES);
@@ -191,7 +189,6 @@ TEST(test_keys)
 		"local_burst demand_per_s weight global_demand_per_s global_weight peers_lost "
 		"regime flows_sampled flow_rate_per_s passed dropped over colours overshoot loans sources shape slo "
 		"classes trial ");
-	instance_world_close(&w);
 }
 
 /* Returns the value of a row of the page in a column. */
@@ -211,7 +208,7 @@ static json_t *cell(json_t *page, size_t row, const char *column)
 /* A row has the values of /weir/policy for the same policy. */
 TEST(test_policy_stats)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *page, *policy;
 
 	instance_world_open(&w, POLICIES);
@@ -244,7 +241,6 @@ TEST(test_policy_stats)
 	json_decref(policy);
 	json_decref(page);
 	assert_null(ask_command(&w, "/weir/policy_stats", "x"));
-	instance_world_close(&w);
 }
 
 #define TRYING                                                                     \
@@ -255,7 +251,7 @@ TEST(test_policy_stats)
 /* Counts of a trial in both replies; null for a policy without a trial. */
 TEST(test_trial)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *page, *policy, *trial, *other;
 	json_int_t passed, dropped;
 
@@ -286,7 +282,6 @@ TEST(test_trial)
 	json_decref(other);
 	json_decref(policy);
 	json_decref(page);
-	instance_world_close(&w);
 }
 
 #define LONG_NAME "a-name-that-is-as-long-as-names-may-be-and-therefore-takes-room"
@@ -303,7 +298,7 @@ TEST(test_shares)
 {
 	unsigned id = (unsigned)getpid();
 	static char group[512];
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *page;
 
 	snprintf(group, sizeof(group), GROUP, 1 + id / 256 % 254, id % 256);
@@ -322,7 +317,6 @@ TEST(test_shares)
 	assert_null(ask_command(&w, "/weir/shares", "none"));
 	assert_null(ask_command(&w, "/weir/shares", "soft,x"));
 	assert_null(ask_command(&w, "/weir/shares", LONG_NAME LONG_NAME LONG_NAME LONG_NAME));
-	instance_world_close(&w);
 }
 
 /* Values of a quota are those of /weir/quota. */
@@ -358,7 +352,7 @@ TEST(test_totals)
 TEST(test_stats_fit)
 {
 	static char policies[64 * 1024];
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	unsigned seen = 0, pages = 0;
 	json_int_t next = 0;
 
@@ -385,13 +379,12 @@ TEST(test_stats_fit)
 	} while (next);
 	assert_int_equal(seen, 250);
 	assert_in_range(pages, 2, 5);
-	instance_world_close(&w);
 }
 
 /* The share is of the time between two looks, and never more than the whole. */
 TEST(test_load)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	uint64_t now = control_now();
 	json_t *json;
 
@@ -417,7 +410,6 @@ TEST(test_load)
 			    json_object_get(json, "memory"), "resident_bytes")) > 1000000);
 	assert_true(json_array_size(json_object_get(json, "pools")) > 0);
 	check_keys(json, "limiter version pid uptime_s share_of_s control workers memory pools ");
-	instance_world_close(&w);
 }
 
 /* All CPUs of an lcore are named, and no other. */
@@ -437,7 +429,7 @@ static void check_cpus(json_t *info)
 /* Commands that exporters of DPDK's own telemetry use. */
 TEST(test_eal)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *list, *json;
 	char index[8];
 
@@ -460,7 +452,6 @@ TEST(test_eal)
 	assert_true(json_integer_value(json_object_get(json, "Hugepage_used")) > 0);
 	check_keys(json, "Zone Name Length Address Socket Flags Hugepage_size Hugepage_base "
 			 "Hugepage_used ");
-	instance_world_close(&w);
 }
 
 struct sample {

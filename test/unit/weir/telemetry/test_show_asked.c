@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/time.h"
+#include "scope.h"
 #include "clock.h"
 #include "event.h"
 #include "fault.h"
@@ -77,7 +78,7 @@ static void explain(struct instance_world *w, const char *question, const char *
 
 TEST(test_explain)
 {
-	struct instance_world w;
+	ENDED_BY(close_asked) struct instance_world w;
 
 	instance_world_open(&w, POLICIES);
 	assert_null(show_ask(&w, "/weir/explain", NULL));
@@ -126,13 +127,12 @@ TEST(test_explain)
 		"{'policy': 'src', 'packet': {'proto': 'udp', 'src_port': null, "
 		"'fragment': 'later', '...': 0}, 'state': {'local_limit_bps': 8000000, "
 		"'waiting_packets': 0, 'waiting_bytes': 0, '...': 0}, '...': 0}");
-	close_asked(&w);
 }
 
 /* A packet that its policy has tokens for, and the one above it has not; and one that both have. */
 TEST(test_explain_levels)
 {
-	struct instance_world w;
+	ENDED_BY(close_asked) struct instance_world w;
 
 	instance_world_open(&w,
 		"{'name': 'link', 'limit': '8kbit/s', 'burst': '1kB'}, "
@@ -144,7 +144,6 @@ TEST(test_explain_levels)
 	explain(&w, "worker=0 length=500 " ETHERNET "0800" UDP_V4,
 		"{'verdict': 'pass', 'reason': 'conforms', 'policy': 'client', 'charged': 486, "
 		"'notes': [], '...': 0}");
-	close_asked(&w);
 }
 
 #define OWN "'limit': '8kbit/s', 'burst': '20kB'"
@@ -268,11 +267,10 @@ TEST(test_explain_refused)
 		{"/weir/explain", ETHERNET, "{'asked': 1}"},
 		{"/weir/explain", ETHERNET, "{'busy': true}"},
 	};
-	struct instance_world w;
+	ENDED_BY(close_asked) struct instance_world w;
 
 	instance_world_open(&w, POLICIES);
 	EXPECT(&w, rows);
-	close_asked(&w);
 }
 
 #define TEN_VLANS " vlan=1 vlan=1 vlan=1 vlan=1 vlan=1 vlan=1 vlan=1 vlan=1 vlan=1  vlan=1"
@@ -303,11 +301,10 @@ TEST(test_match)
 		{"/weir/match", "9 10.1.2.3" TEN_VLANS " vlan=1",
 			"{'refused': '*expected an address, and each fact once*'}"},
 	};
-	struct instance_world w;
+	ENDED_BY(close_asked) struct instance_world w;
 
 	instance_world_open(&w, POLICIES);
 	EXPECT(&w, rows);
-	close_asked(&w);
 }
 
 /* Matches are counted through all policies: each that has to do with it is a row. */
@@ -353,7 +350,7 @@ TEST(test_match_parents)
 			"{'next': null, 'policies': [{'policy': 'b', '...': 0}], '...': 0}"},
 		{"/weir/match", "2 10.1.2.3", "{'next': null, 'policies': [], '...': 0}"},
 	};
-	struct instance_world w;
+	ENDED_BY(close_asked) struct instance_world w;
 
 	instance_world_open(&w,
 		"{'name': 'a', 'parent': 'link', 'match': {'dst': '10.1.0.0/16', 'dscp': 1}, "
@@ -361,14 +358,13 @@ TEST(test_match_parents)
 		"{'name': 'b', 'parent': 'more', 'match': {'dst': '10.1.0.0/16', 'dscp': 2}, "
 		"'limit': '1Mbit/s'}, {'name': 'more', 'limit': '8Mbit/s'}");
 	EXPECT(&w, rows);
-	close_asked(&w);
 }
 
 /* A page has forty at most, and the next one the rest. */
 TEST(test_match_pages)
 {
 	char policies[45 * 96] = "";
-	struct instance_world w;
+	ENDED_BY(close_asked) struct instance_world w;
 	json_t *reply;
 
 	for (unsigned i = 0; i < 45; i++)
@@ -385,7 +381,6 @@ TEST(test_match_pages)
 	reply = show_ask(&w, "/weir/match", "6 10.1.2.3");
 	assert_int_equal(json_array_size(json_object_get(reply, "policies")), 39);
 	show_expect(reply, "{'next': null, '...': 0}");
-	close_asked(&w);
 }
 
 #define COUNTS(n) "'examined': " n ", 'not_examined': 0"
@@ -420,7 +415,7 @@ TEST(test_capture)
 		{"/weir/capture_read", "2", NULL},
 		{"/weir/capture_read", NULL, NULL},
 	};
-	struct instance_world w;
+	ENDED_BY(close_asked) struct instance_world w;
 	json_t *reply;
 
 	instance_world_open(&w, POLICIES);
@@ -447,13 +442,12 @@ TEST(test_capture)
 	assert_null(show_ask(&w, "/weir/capture_end", "1"));
 	show_expect(show_ask(&w, "/weir/capture_end", "2"), "{'ended': true}");
 	assert_null(show_ask(&w, "/weir/capture_end", "2"));
-	close_asked(&w);
 }
 
 /* A capture ends without a client that reads it. */
 TEST(test_capture_lease)
 {
-	struct instance_world w;
+	ENDED_BY(close_asked) struct instance_world w;
 
 	instance_world_open(&w, POLICIES);
 	w.inst.clock.hz = tick_hz() / 100; /* so that seconds are hundredths */
@@ -466,7 +460,6 @@ TEST(test_capture_lease)
 	show_expect(show_ask(&w, "/weir/capture", ""), "{'capture': '*', 'snaplen': 256}");
 	assert_in_range(w.inst.workers[1].tap->until - tick_now(), w.inst.clock.hz * 2,
 		w.inst.clock.hz * 3);
-	close_asked(&w);
 }
 
 #define WORDS "'expected a policy, and limit=, burst=, until=, for= or off'"
@@ -570,7 +563,7 @@ TEST(test_changes_refused)
 		{"/weir/events", "x", NULL},
 		{"/weir/events", "1x", NULL},
 	};
-	struct instance_world w;
+	ENDED_BY(close_asked) struct instance_world w;
 	uint64_t began;
 	json_t *said;
 	char text[256];
@@ -585,7 +578,6 @@ TEST(test_changes_refused)
 		"'min_level': 'info', 'format': 'text', 'uid': %u, '...': 0}",
 		(unsigned)telemetry_asker(NULL), (unsigned)telemetry_asker(NULL));
 	show_expect(said, text);
-	close_asked(&w);
 }
 
 static int ask_to_explain(const void *argument)
@@ -602,7 +594,7 @@ static int ask_to_explain(const void *argument)
 /* A question for which there is no memory has no answer, and nothing is left of it. */
 TEST(test_explain_without_memory)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, POLICIES);
 	fault_try(&(struct fault_subject){.name = "explain",
@@ -610,7 +602,6 @@ TEST(test_explain_without_memory)
 		.argument = &w.inst,
 		.kinds = FAULT_MEMORY,
 		.at_least = 2});
-	instance_world_close(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

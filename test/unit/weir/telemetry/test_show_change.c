@@ -7,6 +7,7 @@
 #include <poll.h>
 
 #include "base/time.h"
+#include "scope.h"
 #include "config/load.h"
 #include "kept.h"
 #include "reload.h"
@@ -23,13 +24,12 @@
 /* Checks the replies of a limiter without a state directory. */
 static void expect_of_file(const struct show_row *rows, size_t n)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, POLICY);
 	w.inst.file = w.file;
 	assert_int_equal(reload_start(&w.inst), 0);
 	show_expect_rows(&w, rows, n);
-	instance_world_close(&w);
 }
 
 #define EXPECT_OF_FILE(rows) expect_of_file(rows, COUNT(rows))
@@ -100,7 +100,7 @@ TEST(test_runs)
 		.confirm = {.running = 4, .good = 3},
 		.about = made_up_about(2),
 		.running_file = -1};
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	char expected[512];
 	json_t *reply;
 
@@ -142,7 +142,6 @@ TEST(test_runs)
 	json_decref(kept.about);
 	w.inst.kept = NULL;
 	w.inst.file = NULL;
-	instance_world_close(&w);
 }
 
 static json_t *history_of(unsigned n, size_t size)
@@ -167,7 +166,7 @@ TEST(test_history)
 	} rows[] = {{0, 0, 1, 0}, {1, 10, 1, 1}, {12, 984, 1, 12}, {13, 984, 2, 12},
 		{12, 985, 2, 11}, {3, 13000, 3, 1}, {256, 84, 3, 118}};
 	struct kept kept = {.running_file = -1};
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, POLICY);
 	w.inst.kept = &kept;
@@ -203,7 +202,6 @@ TEST(test_history)
 		json_decref(kept.history);
 	}
 	w.inst.kept = NULL;
-	instance_world_close(&w);
 }
 
 /* All that has been begun, and that follows by itself, is over. */

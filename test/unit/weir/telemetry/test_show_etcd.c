@@ -4,6 +4,7 @@
  * What operators see of etcd, by a share that the test makes up.
  */
 #include "show_world.h"
+#include "scope.h"
 
 #include "base/time.h"
 #include "etcd_share.h"
@@ -45,18 +46,17 @@ uint64_t __wrap_control_now(void)
 
 TEST(test_not_configured)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	share.configured = false;
 	assert_null(show_etcd(NULL, &w.inst));
-	instance_world_close(&w);
 }
 
 /* Amounts are there when they have been told, in what the policy counts. */
 TEST(test_budgets)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}, {'name': 'q', 'match': "
 				"{'vlan': 2}, 'limit': '1/s', 'count': 'packets'}");
@@ -84,7 +84,6 @@ TEST(test_budgets)
 	share.budgets[1].left = 4;
 	show_expect(show_etcd("1", &w.inst), "{'budgets': [{'policy': 'q', 'total': 5, 'left': 4, "
 					     "'drawn': 0, '...': 0}], '...': 0}");
-	instance_world_close(&w);
 }
 
 TEST(test_states)
@@ -102,7 +101,7 @@ TEST(test_states)
 			"{'state': 'away', 'error': 'no answer', '...': 0}"},
 		{DRAW_FENCED, false, "", "{'state': 'fenced', '...': 0}"},
 	};
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	share.configured = true;
@@ -112,14 +111,13 @@ TEST(test_states)
 			rows[i].state, rows[i].logged_in, rows[i].why};
 		show_expect(show_etcd(NULL, &w.inst), rows[i].shown);
 	}
-	instance_world_close(&w);
 }
 
 /* Where it is, and as whom, is what the configuration says. */
 TEST(test_place)
 {
 	static char one[] = "https://one:2379", two[] = "https://two:2379";
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct ledger_config *ledger;
 
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
@@ -135,7 +133,6 @@ TEST(test_place)
 		"{'endpoints': ['https://one:2379', 'https://two:2379'], 'user': 'weir', "
 		"'prefix': '/cap/', '...': 0}");
 	ledger->n_etcd = 0;
-	instance_world_close(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

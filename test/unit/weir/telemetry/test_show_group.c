@@ -4,6 +4,7 @@
  * What is said of a group: of many limiters a page at a time, and of one what has been heard of it.
  */
 #include "show_world.h"
+#include "scope.h"
 
 #include "base/time.h"
 #include "instance.h"
@@ -91,7 +92,7 @@ TEST(test_pages)
 			"{'total': 40, 'limiters': [{'name': 'l38', 'self': false}, "
 			"{'name': 'l39', 'self': false}], '...': 0}"},
 	};
-	struct instance_world w;
+	ENDED_BY(close_group) struct instance_world w;
 
 	open_group(&w, LIMITERS, HELD);
 	EXPECT(&w, rows);
@@ -99,7 +100,6 @@ TEST(test_pages)
 	expect_length(&w, "/weir/peers", "27", "peers", 13);
 	expect_length(&w, "/weir/ledger", LONG, "edges", 8); /* its neighbours */
 	expect_length(&w, "/weir/ledger", LONG ",6", "edges", 2);
-	close_group(&w);
 }
 
 /* The longest name is one, and what is longer names nobody: nor does what stands behind it. */
@@ -131,7 +131,7 @@ TEST(test_names)
 /* Each thing that is known of a peer, under its name. */
 TEST(test_peer)
 {
-	struct instance_world w;
+	ENDED_BY(close_group) struct instance_world w;
 	struct peer *peer;
 
 	open_group(&w, 3, HELD);
@@ -158,14 +158,13 @@ TEST(test_peer)
 	w.config->gossip.n_key_files = 1;
 	show_expect(show_ask(&w, "/weir/peers", "2"), "{'sealed': true, '...': 0}");
 	w.config->gossip.n_key_files = 0;
-	close_group(&w);
 }
 
 /* One that has colons stands in brackets. */
 TEST(test_addresses)
 {
 	struct peer_config was, *to;
-	struct instance_world w;
+	ENDED_BY(close_group) struct instance_world w;
 
 	open_group(&w, 2, HELD);
 	to = &w.config->gossip.roster[1];
@@ -177,7 +176,6 @@ TEST(test_addresses)
 	show_expect(show_ask(&w, "/weir/peers", "1"),
 		"{'peers': [{'address': '10.0.0.1:7947', '...': 0}], '...': 0}");
 	*to = was;
-	close_group(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -6,6 +6,7 @@
  */
 
 #include "clock.h"
+#include "scope.h"
 #include "show.h"
 #include "show_world.h"
 #include "store/store.h"
@@ -313,7 +314,7 @@ static void end_proof(struct instance_world *w)
 
 TEST(test_each_kind)
 {
-	struct instance_world w;
+	ENDED_BY(close_all) struct instance_world w;
 
 	open_all(&w, GROUP, POLICIES);
 	EXPECT(&w, of_policies);
@@ -321,14 +322,13 @@ TEST(test_each_kind)
 	EXPECT(&w, of_the_box);
 	end_proof(&w);
 	EXPECT(&w, after_proof);
-	close_all(&w);
 }
 
 /* A worker's counters are in its own reply, and in those of all. */
 TEST(test_counters)
 {
 	struct worker_counters *c;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, "{'name': 'p', 'match': {'vlan': 1}, 'limit': '1Mbit/s'}");
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
@@ -356,13 +356,12 @@ TEST(test_counters)
 	show_expect(show_ask(&w, "/weir/ledger", NULL),
 		"{'state': 'none', 'recovering_policies': 0, 'lease_ms': 5000, 'expired': 141, "
 		"'control_late': 0, 'unused_records': 0, 'unused': []}");
-	instance_world_close(&w);
 }
 
 /* Classes that have a queue are counted over all workers. */
 TEST(test_backlogged)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w,
 		"{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s', 'burst': '30kB', 'meter': "
@@ -373,13 +372,12 @@ TEST(test_backlogged)
 		"{'classes': {'by': 'flow', 'n': 16, 'weights': {}, 'backlogged': 7}, '...': 0}");
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
 		phantom_set_weight(w.inst.workers[i].policies[w.inst.slots.of[0]].phantom, 0);
-	instance_world_close(&w);
 }
 
 /* Another limit that is tried: its terms, and what it would have done. */
 TEST(test_tried)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply;
 	double age_s;
 
@@ -398,7 +396,6 @@ TEST(test_tried)
 	show_expect(json_incref(json_object_get(reply, "trial")),
 		"{'limit': '4Mbit/s', 'meter': 'fixed-window', 'window_ms': 250.0, '...': 0}");
 	json_decref(reply);
-	instance_world_close(&w);
 }
 
 /* What budgets have counted, and by which clock periods go. */
@@ -406,7 +403,7 @@ TEST(test_budget_counters)
 {
 	struct budget_counters *c;
 	struct timekeeper *keeper;
-	struct instance_world w;
+	ENDED_BY(close_all) struct instance_world w;
 	json_t *reply;
 	double ms;
 
@@ -439,7 +436,6 @@ TEST(test_budget_counters)
 		"'follows the group', 'clock_ms': '*', 'clock_time': '*', 'clock_apart_ms': -2.5, "
 		"'clock_synchronised': true, 'clock_steps': 9, 'clock_followed': 10}");
 	show_expect(show_ask(&w, "/weir/tree", NULL), "{'relinked': 8, '...': 0}");
-	close_all(&w);
 }
 
 #define TOTALS                                                                          \
@@ -452,7 +448,7 @@ TEST(test_budget_counters)
 /* A total counts as spent when a thousandth is left; how many, and the first, is said. */
 TEST(test_spent)
 {
-	struct instance_world w;
+	ENDED_BY(close_all) struct instance_world w;
 
 	open_all(&w, "", TOTALS);
 	show_expect(show_ask(&w, "/weir/health", NULL),
@@ -471,7 +467,6 @@ TEST(test_spent)
 	show_expect(show_ask(&w, "/weir/health", NULL),
 		"{'alarms': ['the total of two is spent'], 'totals_spent': 1, " HEALTH "}");
 	w.config->policies[0].drawn = false;
-	close_all(&w);
 }
 
 #define NUMBERED                                                                            \
@@ -559,7 +554,7 @@ TEST(test_numbers)
 		"'peers_lost': 1, 'allocator': 'static', 'parent': 'link', 'share_per_s': 500000, " BOUND
 		", 'exceeding': 'drop'}",
 	};
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply;
 	double now_ms;
 	char number[8];
@@ -587,13 +582,12 @@ TEST(test_numbers)
 		"{'name': 'p', 'passed_packets': 0, 'passed_units': 0, 'dropped_packets': 0, "
 		"'dropped_units': 0, 'over_packets': 0, 'over_units': 0, " BYTES
 		"'limit_per_s': 1000000, 'local_limit_per_s': 1000000, 'allocator': 'central', 'exceeding': 'drop'}");
-	instance_world_close(&w);
 }
 
 /* What somebody is to be woken for. */
 TEST(test_alarms)
 {
-	struct instance_world w;
+	ENDED_BY(close_all) struct instance_world w;
 
 	open_all(&w, "", "{'name': 'held', 'limit': '1Mbit/s', 'guarantee': 'conserved'}");
 	w.inst.clock.doubted = true;
@@ -619,7 +613,6 @@ TEST(test_alarms)
 		"nobody'], '...': 0}");
 	w.inst.renewal.span = 0;
 	show_expect(show_ask(&w, "/weir/health", NULL), "{'alarms': [], '...': 0}");
-	close_all(&w);
 }
 
 /* The rate up to which packets pass, by meter and by actions of colours, and beyond. */

@@ -5,6 +5,7 @@
  * packets.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include "base/counter.h"
 #include "show.h"
@@ -138,7 +139,7 @@ static uint64_t sum_of(struct instance_world *w, size_t offset)
 
 TEST(rows_stand_for_all)
 {
-	struct instance_world w;
+	ENDED_BY(close_world) struct instance_world w;
 	struct seen seen = {0};
 	char number[24];
 	double off;
@@ -154,7 +155,6 @@ TEST(rows_stand_for_all)
 	assert_near(seen.all - seen.of_policy, SUM(&w, unmatched_packets), off);
 	assert_near(seen.dropped, SUM(&w, dropped[DROP_LIMIT]), off);
 	assert_near(seen.waits, 0, 0);
-	close_world(&w);
 }
 
 TEST(those_that_are_wanted)
@@ -185,7 +185,7 @@ TEST(those_that_are_wanted)
 /* A worker with queued packets reports them; samples do not change its work. */
 TEST(what_waits)
 {
-	struct instance_world w;
+	ENDED_BY(close_world) struct instance_world w;
 	struct seen seen = {0};
 	char number[24];
 
@@ -194,7 +194,6 @@ TEST(what_waits)
 	run_turns(&w, number, &seen);
 	assert_true(seen.waits > 0);
 	assert_near(seen.dropped, SUM(&w, dropped[DROP_QUEUE_FULL]), 4 * sqrt(seen.variance));
-	close_world(&w);
 }
 
 /* A page is full even if only one worker has samples; columns have the fields of the frame. */
@@ -204,7 +203,7 @@ TEST(all_of_one_worker)
 		"ethertype", "null", "source", "\"00:00:00:00:00:00\"", "destination",
 		"\"00:00:00:00:00:00\"", "protocol", "null", "source_port", "null",
 		"destination_port", "null", "direction", "\"a-to-b\""};
-	struct instance_world w;
+	ENDED_BY(close_world) struct instance_world w;
 	struct seen seen = {0};
 	char number[24];
 	json_t *page, *row;
@@ -230,13 +229,12 @@ TEST(all_of_one_worker)
 			assert_int_equal(read_page(&w, number, &seen), 0);
 	}
 	assert_true(seen.rows > 20);
-	close_world(&w);
 }
 
 /* One at a time, with captures; and after its end another one, when workers have left it. */
 TEST(one_at_a_time)
 {
-	struct instance_world w;
+	ENDED_BY(close_world) struct instance_world w;
 	struct seen seen = {0};
 	char number[24], other[24];
 
@@ -266,12 +264,11 @@ TEST(one_at_a_time)
 	while (read_page(&w, number, &seen))
 		;
 	assert_true(seen.over);
-	close_world(&w);
 }
 
 TEST(wishes_that_make_no_sense)
 {
-	struct instance_world w;
+	ENDED_BY(close_world) struct instance_world w;
 	char number[24];
 
 	instance_world_open(&w, POLICY);
@@ -292,13 +289,12 @@ TEST(wishes_that_make_no_sense)
 	begin(&w, "  rate=20000 seconds=86400", number); /* the largest values */
 	assert_near(
 		(double)(w.inst.tap_session->end_ns - w.inst.tap_session->began_ns), 86400e9, 0);
-	close_world(&w);
 }
 
 /* Rows that do not fit into a reply come in the next one, and none is lost. */
 TEST(more_than_a_reply)
 {
-	struct instance_world w;
+	ENDED_BY(close_world) struct instance_world w;
 	size_t rows = 0, pages = 0, n;
 	char number[24];
 
@@ -322,7 +318,6 @@ TEST(more_than_a_reply)
 	assert_true(pages > 1);
 	assert_int_equal(rows, counter_read(&w.inst.tap_session->taps[0]->n_taken) +
 				       counter_read(&w.inst.tap_session->taps[1]->n_taken));
-	close_world(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -5,6 +5,7 @@
  * at a clock that the test turns.
  */
 #include "show_world.h"
+#include "scope.h"
 
 #include "base/time.h"
 #include "show.h"
@@ -67,7 +68,7 @@ static void expect_wanted(struct instance_world *w, const char *wish, uint32_t s
 TEST(test_wanted)
 {
 	static const char *const verdicts[] = {"pass", "drop", "mark", "count", "wait"};
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	char wish[64];
 
 	instance_world_open(&w, POLICIES);
@@ -82,7 +83,6 @@ TEST(test_wanted)
 		snprintf(wish, sizeof(wish), "policy=p reason=%s", verdicts[v]);
 		expect_wanted(&w, wish, w.inst.slots.of[0], ANY, v);
 	}
-	instance_world_close(&w);
 }
 
 /* Ticks from one packet to the next that may be taken. */
@@ -112,7 +112,7 @@ static double round_of(struct instance_world *w, const char *wish)
 /* Where nobody says how many, it is a thousand of each worker, and two of all by lot. */
 TEST(test_rates)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, POLICIES);
 	w.inst.clock.hz = 1000000000;
@@ -123,7 +123,6 @@ TEST(test_rates)
 	assert_near(round_of(&w, "rate=2000"), 10 * round_of(&w, "rate=20000"), 100);
 	assert_near(round_of(&w, "rate=2"), 1000 * round_of(&w, "rate=2000"), 10000);
 	assert_near(round_of(&w, "rate=1"), round_of(&w, "rate=2"), 0); /* one at least */
-	instance_world_close(&w);
 }
 
 static void count_in_taps(struct instance_world *w)
@@ -142,7 +141,7 @@ static void count_in_taps(struct instance_world *w)
 /* What all workers have counted is said together. */
 TEST(test_counts)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	const char *number;
 
 	instance_world_open(&w, POLICIES);
@@ -158,13 +157,12 @@ TEST(test_counts)
 		"{'over': false, 'seconds': 0.0, 'seen': 201, 'lost': 1001, 'columns': '*', "
 		"'packets': []}");
 	end_session(&w);
-	instance_world_close(&w);
 }
 
 /* It is over when its seconds are, and no sooner; without any it is not. */
 TEST(test_seconds)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	const char *number;
 
 	instance_world_open(&w, POLICIES);
@@ -189,7 +187,6 @@ TEST(test_seconds)
 	now_ns += 1000000 * SECOND_NS;
 	show_expect(show_ask(&w, "/weir/capture_read", number), "{'over': false, '...': 0}");
 	end_session(&w);
-	instance_world_close(&w);
 }
 
 /* Each worker goes on with it for three seconds after it was read. */
@@ -197,7 +194,7 @@ TEST(test_lease)
 {
 	static const char *const paths[][2] = {
 		{"/weir/capture", "/weir/capture_read"}, {"/weir/talkers", "/weir/talkers_read"}};
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, POLICIES);
 	for (unsigned k = 0; k < 2; k++) {
@@ -212,13 +209,12 @@ TEST(test_lease)
 				before + 3 * w.inst.clock.hz, tick_now() + 3 * w.inst.clock.hz);
 		end_session(&w);
 	}
-	instance_world_close(&w);
 }
 
 /* As many as were asked for are told, of all workers in turn, and then it is over. */
 TEST(test_wanted_number)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	const char *number;
 
 	instance_world_open(&w, POLICIES);
@@ -229,7 +225,6 @@ TEST(test_wanted_number)
 		"{'worker': 1, '...': 0}, {'worker': 0, '...': 0}], 'over': true, '...': 0}");
 	assert_null(show_ask(&w, "/weir/capture_read", number));
 	end_session(&w);
-	instance_world_close(&w);
 }
 
 /* So many bytes of a packet at most take so many of a reply, and there is room for that. */
@@ -257,12 +252,11 @@ static void expect_full(struct instance_world *w, const char *wish, size_t most)
 
 TEST(test_full)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, POLICIES);
 	expect_full(&w, "rate=100000", TAP_HEADERS);
 	expect_full(&w, "rate=100000 whole", TAP_WHOLE);
-	instance_world_close(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

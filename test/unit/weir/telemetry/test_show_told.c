@@ -5,6 +5,7 @@
  * in dispute, clocks that differ. The test has stubs for those parts.
  */
 #include "show_world.h"
+#include "scope.h"
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -254,7 +255,7 @@ TEST(test_alarms)
 TEST(test_last_reload)
 {
 	char messages[] = "f.json:3: limit: no\nf.json:4: nor this\n";
-	struct instance_world w;
+	ENDED_BY(close_told) struct instance_world w;
 
 	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
 	told.reload = (struct reload_outcome){.error = -EINVAL,
@@ -279,7 +280,6 @@ TEST(test_last_reload)
 	expect_alarms(&w, "");
 	show_expect(show_ask(&w, "/weir/config", NULL),
 		"{'last_reload': {'ok': true, '...': 0}, '...': 0}");
-	close_told(&w);
 }
 
 /* Lines of 100 bytes with their overhead; a reply has room for 60. */
@@ -311,7 +311,7 @@ TEST(test_many_messages)
 /* A request for a reload has its user, and the reply has the worker that it waits for. */
 TEST(test_reload_asked)
 {
-	struct instance_world w;
+	ENDED_BY(close_told) struct instance_world w;
 
 	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
 	assert_null(show_ask(&w, "/weir/reload", NULL));
@@ -327,7 +327,6 @@ TEST(test_reload_asked)
 	show_expect(show_ask(&w, "/weir/reload", NULL),
 		"{'reload': 'queued', 'waits_for': 'worker 1 (CPU 6)'}");
 	w.config->workers[1] = 1;
-	close_told(&w);
 }
 
 TEST(test_change_refused)
@@ -346,7 +345,7 @@ TEST(test_change_refused)
 		{-ENOMEM, "{'refused': 'Cannot allocate memory', 'busy': false}"},
 		{0, "{'started': 0}"},
 	};
-	struct instance_world w;
+	ENDED_BY(close_told) struct instance_world w;
 
 	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -361,13 +360,12 @@ TEST(test_change_refused)
 		assert_int_equal(told.asked.within_ns, 7 * SECOND_NS);
 		assert_int_equal(told.asked.pid, 73);
 	}
-	close_told(&w);
 }
 
 /* Peers with another configuration, each with the difference and its time. */
 TEST(test_peers_differ)
 {
-	struct instance_world w;
+	ENDED_BY(close_told) struct instance_world w;
 
 	open_told(&w, GROUP, "{'name': 'p', 'limit': '1Mbit/s'}");
 	w.inst.differs_alarm_ns = 5 * SECOND_NS;
@@ -400,7 +398,6 @@ TEST(test_peers_differ)
 	expect_alarms(&w, "'never heard from two: is it there, at this address, with this key?', "
 			  "'never heard from three: is it there, at this address, with this "
 			  "key?'");
-	close_told(&w);
 }
 
 /* The ledger of a neighbour, peers without a watcher, and names of keys. */
@@ -423,7 +420,7 @@ TEST(test_peers)
 			"{'peers': [{'ledger': 'same', '...': 0}], '...': 0}"},
 		{{.spoke = true}, true, "{'peers': [{'ledger': 'unknown', '...': 0}], '...': 0}"},
 	};
-	struct instance_world w;
+	ENDED_BY(close_told) struct instance_world w;
 	json_t *reply;
 
 	open_told(&w, GROUP, "{'name': 'p', 'limit': '1Mbit/s'}");
@@ -455,13 +452,12 @@ TEST(test_peers)
 	show_expect(
 		show_ask(&w, "/weir/peers", "2"), "{'keys': ['00000abc', '12345678'], '...': 0}");
 	w.inst.keyring = NULL;
-	close_told(&w);
 }
 
 /* The demand of each limiter of the group, if it was received. */
 TEST(test_shares)
 {
-	struct instance_world w;
+	ENDED_BY(close_told) struct instance_world w;
 
 	open_told(&w, GROUP,
 		"{'name': 'p', 'limit': '1Mbit/s'}, "
@@ -475,7 +471,6 @@ TEST(test_shares)
 	show_expect(show_ask(&w, "/weir/shares", "q,1"),
 		"{'limiters': [{'name': 'two', 'self': false}, {'name': 'three', "
 		"'self': false}], '...': 0}");
-	close_told(&w);
 }
 
 static void expect_state(struct instance_world *w, const char *expected)
@@ -489,7 +484,7 @@ static void expect_state(struct instance_world *w, const char *expected)
 /* The worst that is true of a ledger. */
 TEST(test_ledger_state)
 {
-	struct instance_world w;
+	ENDED_BY(close_told) struct instance_world w;
 
 	open_told(&w, GROUP, HELD);
 	told.kept = true;
@@ -535,13 +530,12 @@ TEST(test_ledger_state)
 	expect_state(&w, "none");
 	told.kept = true;
 	expect_state(&w, "committed");
-	close_told(&w);
 }
 
 /* Units of a limit are shown by its time, those of a burst as they are; each under its name. */
 TEST(test_ledger_policy)
 {
-	struct instance_world w;
+	ENDED_BY(close_told) struct instance_world w;
 	json_t *reply;
 
 	open_told(&w, GROUP, HELD);
@@ -605,7 +599,6 @@ TEST(test_ledger_policy)
 	told.burst.target = -1; /* an impossible value */
 	show_expect(show_ask(&w, "/weir/ledger", "held"),
 		"{'burst': {'target': 0, '...': 0}, '...': 0}");
-	close_told(&w);
 }
 
 /* Words about the wall clock while periods use another clock. */
@@ -626,7 +619,7 @@ TEST(test_wall_clock)
 		{TIME_OUTVOTED, "'the wall clock is not that of most peers, and periods go by it "
 				"nevertheless: -61 s'"},
 	};
-	struct instance_world w;
+	ENDED_BY(close_told) struct instance_world w;
 
 	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -637,13 +630,12 @@ TEST(test_wall_clock)
 	told.keeper.apart_ns = (int64_t)(7 * SECOND_NS);
 	expect_alarms(&w, "'the wall clock is not that of most peers, and periods go by it "
 			  "nevertheless: +7 s'");
-	close_told(&w);
 }
 
 /* The rest of a drawn quota is that of the group and of etcd, and at most the whole. */
 TEST(test_drawn)
 {
-	struct instance_world w;
+	ENDED_BY(close_told) struct instance_world w;
 
 	open_told(&w, "", "{'name': 'day', 'allocator': 'quota', 'total': '1GB'}");
 	told.quota = (struct quota_view){.remaining = 400, .spent = 10, .pace = 2000};
@@ -675,7 +667,6 @@ TEST(test_drawn)
 	told.quota.undated = true;
 	expect_alarms(&w, "");
 	w.config->policies[0].drawn = false;
-	close_told(&w);
 }
 
 /* When a period ends, by the clock that periods go by. */
@@ -760,7 +751,7 @@ TEST(test_explain_reasons)
 		{VLAN("0006"),
 			"{'verdict': 'pass', 'reason': 'unmatched', 'policy': null, '...': 0}"},
 	};
-	struct instance_world w;
+	ENDED_BY(close_told) struct instance_world w;
 
 	open_told(&w, "",
 		"{'name': 'waits', 'match': {'vlan': 1}, 'limit': '8kbit/s', 'burst': '600B', "
@@ -777,14 +768,13 @@ TEST(test_explain_reasons)
 	for (size_t i = 0; i < COUNT(rows); i++)
 		show_expect(explained(&w, rows[i].question), rows[i].expected);
 	explain_stop(&w.inst);
-	close_told(&w);
 }
 
 /* One question at a time, and not sooner than a moment after the one before. */
 TEST(test_explain_gap)
 {
 	static const char busy[] = "{'busy': true}";
-	struct instance_world w;
+	ENDED_BY(close_told) struct instance_world w;
 
 	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
 	told.made_up = false;
@@ -812,7 +802,6 @@ TEST(test_explain_gap)
 	instance_world_turn_all(&w);
 	show_expect(show_ask(&w, "/weir/explain", "4"), "{'policy': 'p', '...': 0}");
 	explain_stop(&w.inst);
-	close_told(&w);
 }
 
 static struct policy_txn *commit_policies(struct instance_world *w, const char *policies)
@@ -889,7 +878,7 @@ TEST(test_explain_hash)
 TEST(test_no_taps)
 {
 	static const char refused[] = "{'refused': 'there is no memory for it'}";
-	struct instance_world w;
+	ENDED_BY(close_told) struct instance_world w;
 
 	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
 	for (told.taps = 0; told.taps < INSTANCE_WORKERS; told.taps++) {
@@ -910,7 +899,6 @@ TEST(test_no_taps)
 	tap_session_stop(&w.inst);
 	instance_world_turn_all(&w);
 	tap_session_stop(&w.inst);
-	close_told(&w);
 }
 
 /* A third of a burst is of IPv4, one of IPv6, and one of neither. */
@@ -968,7 +956,7 @@ TEST(test_talker_rows)
 {
 	const struct rte_eth_rxtx_callback *callback;
 	const struct path *path;
-	struct instance_world w;
+	ENDED_BY(close_told) struct instance_world w;
 	unsigned seen = 0;
 	char number[24];
 	json_t *reply;
@@ -998,7 +986,6 @@ TEST(test_talker_rows)
 	instance_world_turn_all(&w);
 	tap_session_stop(&w.inst);
 	assert_int_equal(rte_eth_remove_rx_callback(path->rx_port, path->queue, callback), 0);
-	close_told(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

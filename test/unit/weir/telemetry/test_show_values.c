@@ -5,6 +5,7 @@
  * workers and devices where it is of all: here no two are the same.
  */
 #include "show_world.h"
+#include "scope.h"
 
 #include <rte_ethdev.h>
 #include <rte_mempool.h>
@@ -65,7 +66,7 @@ static void assert_delay_us(double got, double us)
 
 TEST(test_devices)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	show_expect(show_ask(&w, "/weir/drops", NULL),
@@ -82,7 +83,6 @@ TEST(test_devices)
 		"[{'name': 'a', 'link': 'DOWN', 'speed_mbps': 0, 'link_changes': 0, '...': 0}, "
 		"{'name': 'b', 'device': 'net_null1', 'port': 1, 'link': 'UP', "
 		"'speed_mbps': 25000, 'link_changes': 7, '...': 0}]");
-	instance_world_close(&w);
 }
 
 TEST(test_workers)
@@ -92,7 +92,7 @@ TEST(test_workers)
 		"delay_exceeded", "stopped"};
 	struct worker_counters *c;
 	struct fragments *fragments;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply, *worker;
 
 	instance_world_open(&w,
@@ -132,7 +132,6 @@ TEST(test_workers)
 	show_expect(json_incref(json_object_get(worker, "fragments")),
 		"{'first': 0, 'found': 0, 'unknown': 0, 'conflict': 0}");
 	json_decref(reply);
-	instance_world_close(&w);
 }
 
 /* The balance of a wire has its paths alone; an alarm names the wire. */
@@ -142,7 +141,7 @@ TEST(test_balance)
 				      "'dropped': 56, 'waiting': 40, 'missing': 64, 'surplus': 0, "
 				      "'in_work': 256, 'reasons': {'limit': 4, '...': 0}}";
 	struct path_counters *c;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply;
 
 	instance_world_open(&w, "");
@@ -175,7 +174,6 @@ TEST(test_balance)
 		number_at(json_array_get(json_object_get(reply, "wires"), 0), "surplus", NULL),
 		236);
 	json_decref(reply);
-	instance_world_close(&w);
 }
 
 /* So many of a worker's packets have waited so long. */
@@ -225,7 +223,7 @@ static void check_bins(const json_t *reply, unsigned n)
 /* How long packets have waited, over all workers; and whether that is what was promised. */
 TEST(test_delays)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply, *slo;
 
 	instance_world_open(&w, "{'name': 'p', 'match': {'vlan': 9}, 'limit': '8Mbit/s', "
@@ -264,14 +262,13 @@ TEST(test_delays)
 	reply = show_ask(&w, "/weir/delays", "p");
 	check_bins(reply, 1020);
 	json_decref(reply);
-	instance_world_close(&w);
 }
 
 /* By how much each worker is late to let packets go. */
 TEST(test_lateness)
 {
 	struct shaper_counts *counts;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply, *worker;
 
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s', 'action': 'shape', "
@@ -292,7 +289,6 @@ TEST(test_lateness)
 	assert_int_equal(number_at(worker, "packets", "waiting"), 0);
 	counts->packets = 0;
 	json_decref(reply);
-	instance_world_close(&w);
 }
 
 /* An alarm, of who has not been believed for long enough. */
@@ -314,7 +310,7 @@ static void expect_alarm_of_peers(struct instance_world *w, uint64_t alarm_ns, b
 TEST(test_gossip)
 {
 	struct gossip_counters *c;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply, *peer;
 	uint64_t now;
 
@@ -347,14 +343,13 @@ TEST(test_gossip)
 	json_decref(reply);
 	expect_alarm_of_peers(&w, 3600 * SECOND_NS, false);
 	expect_alarm_of_peers(&w, 1000 * MS_NS, true);
-	instance_world_close(&w);
 }
 
 /* Where a policy's sources are, and what was measured of each worker in the last round. */
 TEST(test_placement)
 {
 	struct placing *placing;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	struct rx_rings *rings;
 	unsigned there = 0;
 	json_t *reply;
@@ -400,13 +395,12 @@ TEST(test_placement)
 	show_expect(show_ask(&w, "/weir/placement", NULL),
 		"{'total': 1, 'start': 0, 'next': null, 'placements': ['p']}");
 	assert_null(show_ask(&w, "/weir/placement", "q"));
-	instance_world_close(&w);
 }
 
 /* What each thread takes of a CPU, and the process of memory. */
 TEST(test_process)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply, *pool;
 	uint64_t began;
 	size_t i;
@@ -445,7 +439,6 @@ TEST(test_process)
 	}
 	assert_true(i > 0);
 	json_decref(reply);
-	instance_world_close(&w);
 }
 
 /* One page after the other is all that is kept, each once and in its order. */
@@ -453,7 +446,7 @@ TEST(test_events)
 {
 	const unsigned n = 300;
 	uint64_t began = events_number(), at;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	unsigned pages = 0;
 	json_t *reply;
 	char first[32];
@@ -497,14 +490,13 @@ TEST(test_events)
 	assert_null(show_ask(&w, "/weir/events", "1x"));
 	assert_null(show_ask(&w, "/weir/events", "-1"));
 	assert_null(show_ask(&w, "/weir/log_level", "loud"));
-	instance_world_close(&w);
 }
 
 /* What has been said lately is kept: who asks for what is gone is told all of that. */
 TEST(test_events_gone)
 {
 	const uint64_t began = events_number();
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	while (events_number() < began + 2 * EVENTS_KEPT)
@@ -523,7 +515,6 @@ TEST(test_events_gone)
 			oldest + (i == 2));
 		json_decref(reply);
 	}
-	instance_world_close(&w);
 }
 
 /* What is not kept, or not what the file says, is an alarm for as long as it is so. */
@@ -532,7 +523,7 @@ TEST(test_kept)
 	char refused[] = "w.json:3: limit: no\nw.json:4: nor this\n", trouble[] = "no space";
 	char directory[] = "/state";
 	struct kept kept = {.directory = directory};
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply;
 	const char *alarm;
 
@@ -563,7 +554,6 @@ TEST(test_kept)
 	json_decref(reply);
 	w.inst.kept = NULL;
 	w.inst.file = NULL;
-	instance_world_close(&w);
 }
 
 /* That of a page's first row, by the name of its column. */
@@ -600,7 +590,7 @@ TEST(test_before)
 		.fallback_packets = 77,
 		.fallback_bytes = 88};
 	struct policy_totals sum = after;
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *page;
 
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
@@ -625,13 +615,12 @@ TEST(test_before)
 	assert_int_equal(sum.passed_bytes, 24);
 	assert_int_equal(sum.dropped_packets, 36);
 	assert_int_equal(sum.dropped_bytes, 48);
-	instance_world_close(&w);
 }
 
 /* What policies that are gone by now have counted is not lost. */
 TEST(test_gone)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	w.inst.gone.passed_packets = 5;
@@ -639,7 +628,6 @@ TEST(test_gone)
 	show_expect(show_ask(&w, "/weir/config", NULL),
 		"{'removed_policies': {'passed_packets': 5, 'dropped_packets': 6}, "
 		"'policies': 1, '...': 0}");
-	instance_world_close(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -5,6 +5,7 @@
  * a look every quarter of a second. There is no event before the period begins.
  */
 #include "instance_world.h"
+#include "scope.h"
 
 #include <jansson.h>
 
@@ -89,12 +90,11 @@ TEST(test_each_level)
 /* A box without a total is never looked at. */
 TEST(test_none)
 {
-	struct instance_world w;
+	ENDED_BY(instance_world_close) struct instance_world w;
 
 	instance_world_open(&w, "{'name': 'none', 'limit': '1Mbit/s'}");
 	assert_true(watch_totals_next(&w.inst) == UINT64_MAX);
 	assert_false(watch_totals(&w.inst, 100 * SECOND_NS));
-	instance_world_close(&w);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -2,9 +2,12 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include "check.h"
+#include "scope.h"
 
 #include "policy/kind.h"
 #include "scenario.h"
+
+END_POINTER(scenario_free, struct scenario *)
 
 #define POLICY  "\"policies\":[{\"name\":\"p\",\"limit\":\"10Mbit/s\"}]"
 #define TRAFFIC "\"traffic\":[{\"kind\":\"tcp\",\"limiter\":\"l1\"}]"
@@ -22,7 +25,7 @@ static int parse_scenario_text(const char *text, char *said, struct scenario **o
 
 TEST(test_defaults)
 {
-	struct scenario *s;
+	ENDED_BY(scenario_free_at) struct scenario *s;
 	char said[1024];
 
 	assert_int_equal(parse_scenario_text("{" BASE "," TRAFFIC "}", said, &s), 0);
@@ -36,7 +39,6 @@ TEST(test_defaults)
 	assert_int_equal(s->traffic[0].limiter, 0);
 	assert_int_equal(s->traffic[0].count, 1);
 	assert_int_equal(s->traffic[0].rtt_ns, 40000000);
-	scenario_free(s);
 }
 
 /* Virtual time has no time of day, for any policy. */
@@ -63,7 +65,7 @@ TEST(test_no_schedules)
 
 TEST(test_ledger)
 {
-	struct scenario *s;
+	ENDED_BY(scenario_free_at) struct scenario *s;
 	char said[1024];
 
 	assert_int_equal(parse_scenario_text("{" BASE "," TRAFFIC "}", said, &s), 0);
@@ -93,12 +95,11 @@ TEST(test_ledger)
 	assert_int_equal(s->ledger.promise, 90);
 	assert_int_equal(s->ledger.drift_ppm, 0);
 	assert_int_equal(s->ledger.degree, 5);
-	scenario_free(s);
 }
 
 TEST(test_everything)
 {
-	struct scenario *s;
+	ENDED_BY(scenario_free_at) struct scenario *s;
 	char said[1024];
 
 	assert_int_equal(
@@ -138,7 +139,6 @@ TEST(test_everything)
 	assert_int_equal(s->traffic[1].limiter, LIMITER_RANDOM);
 	assert_int_equal(s->traffic[2].limiter, 2);
 	assert_string_equal(s->expect[0].key, "jain");
-	scenario_free(s);
 }
 
 #define WITH_TRAFFIC(members) "{" BASE ",\"traffic\":[{\"limiter\":\"l1\"," members "}]}"
@@ -152,7 +152,7 @@ TEST(test_everything)
 /* Totals have the keys that a configuration's have. */
 TEST(test_totals)
 {
-	struct scenario *s;
+	ENDED_BY(scenario_free_at) struct scenario *s;
 	char said[1024];
 
 	assert_int_equal(parse_scenario_text(WITH_TOTAL(",\"total\":\"5M\",\"count\":\"packets\","
@@ -166,7 +166,6 @@ TEST(test_totals)
 	assert_int_equal(s->group.policies[0].period_ns, 86400000000000);
 	assert_int_equal(s->group.policies[0].chunk, 2048);
 	assert_int_equal(s->ledger.tree_degree, 3);
-	scenario_free(s);
 }
 
 /* Wrong scenarios, and the places in their messages. */
