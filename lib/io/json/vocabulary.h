@@ -23,7 +23,7 @@ struct vocabulary_entry {
 struct vocabulary {
 	const char *manual;     /* path of the page that has the tables of keys */
 	const char *heading;    /* in it, of the keys of the document itself */
-	const struct key *keys; /* of the document; a row with an object leads to its keys */
+	const struct key *keys; /* keys of the document; a row with an object leads to its keys */
 	/* Returns the keys of the object that a row holds, or of each element; NULL: none. */
 	const struct key *(*inside)(const struct key *key, bool *is_array);
 };
