@@ -68,8 +68,8 @@ static void add_colours(struct policy_totals *totals, const struct policy_state 
 bool engine_totals(struct engine *engine, uint32_t slot, struct policy_totals *totals)
 {
 	struct engine_slot *said = &engine->slots[slot];
-	struct waiting waiting = engine_waiting(engine, slot);
 	uint64_t packets = 0, bytes = 0;
+	struct waiting waiting;
 	bool news = false;
 
 	*totals = (struct policy_totals){0};
@@ -80,6 +80,9 @@ bool engine_totals(struct engine *engine, uint32_t slot, struct policy_totals *t
 		struct police_over over = over_of(engine, slot, w);
 
 		news |= folded->packets != before;
+		packets += folded->packets;
+		bytes += counter_read(&state->bytes);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		totals->dropped_packets += folded->dropped_packets;
 		totals->dropped_bytes += police_dropped_bytes(state);
 		totals->over_packets += over.packets;
@@ -87,9 +90,8 @@ bool engine_totals(struct engine *engine, uint32_t slot, struct policy_totals *t
 		totals->fallback_packets += police_fallback_packets(state);
 		totals->fallback_bytes += police_fallback_bytes(state);
 		add_colours(totals, state);
-		packets += folded->packets;
-		bytes += counter_read(&state->bytes);
 	}
+	waiting = engine_waiting(engine, slot);
 	police_passed(&said->passed_packets, packets, totals->dropped_packets + waiting.packets);
 	police_passed(&said->passed_bytes, bytes, totals->dropped_bytes + waiting.units);
 	totals->passed_packets = said->passed_packets;

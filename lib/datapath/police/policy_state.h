@@ -284,18 +284,22 @@ struct police_totals {
 	uint64_t packets, dropped_packets;
 };
 
-/* Brings totals up to what the state says now; due once in 2^32 packets. */
+/*
+ * Adds the packets counted since the last call to the totals. Due once in 2^32 packets. Reads the
+ * drops last, so that a drop between the two reads does not count as a packet that passed.
+ */
 static inline void police_fold(struct police_totals *totals, const struct policy_state *state)
 {
-	counter_fold(&totals->dropped_packets, &state->dropped_packets);
 	counter_fold(&totals->packets, &state->packets);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	counter_fold(&totals->dropped_packets, &state->dropped_packets);
 }
 
 /*
- * What passed of all, on one worker or several, less those dropped; the difference of counters that
- * workers change meanwhile. It may be too low by what is on its way, or too high by drops between
- * the two looks, until the next time; but what has been said once (*passed, zero at first) is not
- * taken back.
+ * Raises *passed, zero at first, to the packets or units that passed: all less those that were
+ * dropped or wait. Workers change these counters meanwhile, so read `all` first: then the result is
+ * too high only if a worker has counted a packet and not yet its drop. It can be too low until the
+ * next call.
  */
 static inline void police_passed(uint64_t *passed, uint64_t all, uint64_t dropped)
 {
