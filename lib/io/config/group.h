@@ -22,10 +22,10 @@ struct group {
 	unsigned n_policies;
 };
 
-/* Defaults, for when a key is missing. */
+/* Sets the defaults. Called before the keys are read. */
 void group_init(struct reader *reader, struct group *group);
 
-/* "policies" and "gossip" (branching and all that follows it in doc/operate/configuration.md). */
+/* Reads "policies", and the keys of "gossip" that a simulated group has (struct key). */
 void read_group_policies(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 void read_group_gossip(struct reader *reader, const struct json_path *path, json_t *value,

@@ -14,7 +14,7 @@
 #define TICK  (50 * MS)
 #define LIMIT 1000000.0 /* bytes per second */
 #define BURST UINT64_C(200000)
-#define LEAST 9084.0 /* of a bucket, unless a policy says otherwise */
+#define LEAST 9084.0 /* bytes: smallest bucket of a limiter, unless a policy sets another */
 #define N     3
 
 TEST(test_history_slides)

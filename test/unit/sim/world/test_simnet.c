@@ -10,7 +10,7 @@
 #define SEED     11
 #define SIGMAS   5
 #define NS_IN_MS 1e6
-#define PART     0.841344746 /* of a normal distribution: below mean and deviation together */
+#define PART     0.841344746 /* share of a normal distribution below mean + deviation */
 
 /*
  * Least, mean, standard deviation, and what a part of PART is below, of every kind of delay of

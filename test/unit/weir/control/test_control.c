@@ -23,10 +23,10 @@ static struct world {
 	struct instance inst;
 	int signals[2], file[2];
 	char told[256];       /* a letter for each thing that was done */
-	uint64_t due_ns;      /* of the second task */
-	uint64_t ran_ns;      /* what the tasks were told the time is */
+	uint64_t due_ns;      /* when the second task is due */
+	uint64_t ran_ns;      /* time that the tasks received */
 	uint64_t period;      /* by which it is due again */
-	unsigned turns;       /* of the second task */
+	unsigned turns;       /* turns of the second task */
 	unsigned end;         /* after so many */
 	unsigned news;        /* bit i: at turn i there are some */
 	uint64_t lazy_ns;     /* when the fifth task is due */

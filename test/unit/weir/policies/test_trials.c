@@ -240,7 +240,7 @@ TEST(test_kinds)
 	}
 }
 
-/* All is told anew: of policies and of their trials, and of no others. */
+/* Publishes the limits of all policies and their trials again, and no others. */
 TEST(test_told_anew)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
