@@ -210,9 +210,10 @@ static inline bool police_refuse_all(
 {
 	if (state->bucket.tokens >= (uint64_t)least << TOKEN_BYTE)
 		return false;
+	police_count_refused(state, packets, bytes);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
 	counter_add32(&state->packets, packets);
 	counter_add(&state->bytes, bytes);
-	police_count_refused(state, packets, bytes);
 	return true;
 }
 

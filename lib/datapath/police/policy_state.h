@@ -266,14 +266,18 @@ static inline bool police_borrows(const struct policy_state *state)
 	return police_is_extended(state) && state->other->borrows;
 }
 
-/* Counts packets, so many of them dropped, and their bytes. */
+/*
+ * Counts packets of which some were dropped, and their bytes. Drops first, as a reader takes them
+ * last: see police_fold().
+ */
 static inline void police_count(struct policy_state *state, uint32_t packets, uint64_t bytes,
 	uint32_t dropped_packets, uint64_t dropped_bytes)
 {
-	counter_add32(&state->packets, packets);
 	counter_add32(&state->dropped_packets, dropped_packets);
-	counter_add(&state->bytes, bytes);
 	counter_add(&state->dropped_bytes, dropped_bytes);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	counter_add32(&state->packets, packets);
+	counter_add(&state->bytes, bytes);
 }
 
 /*

@@ -6,6 +6,8 @@
 #include "check.h"
 #include "scope.h"
 
+#include <pthread.h>
+
 #include "allocate/allocate.h"
 #include "engine/counts.h"
 #include "engine/states.h"
@@ -428,4 +430,42 @@ TEST(test_out_of_range)
 	w.limit.view.local_limit = 1e15;
 	assert_int_equal(engine_enforce(&w.engine, &w.limit, 0), -ERANGE);
 	assert_near(offer_packets(&w, 0, 10), 10 * RATE + BURST, WORKERS * BYTES);
+}
+
+#define READS 200000
+
+struct dropper {
+	struct world *w;
+	bool stop;
+};
+
+/* Offers packets at one instant, so that all but a burst are dropped. */
+static void *drop_packets(void *context)
+{
+	struct dropper *d = context;
+
+	while (!__atomic_load_n(&d->stop, __ATOMIC_RELAXED))
+		(void)engine_passes(d->w, 0, SECOND);
+	return NULL;
+}
+
+/* A reader never takes a packet that a worker drops meanwhile for one that passed. */
+TEST(test_read_while_dropping)
+{
+	ENDED_BY(world_close) struct world w;
+	struct dropper dropper = {.w = &w};
+	struct policy_totals totals = {0};
+	pthread_t worker;
+
+	world_open(&w, 1, METER_TOKEN_BUCKET);
+	assert_int_equal(pthread_create(&worker, NULL, drop_packets, &dropper), 0);
+	while (!totals.dropped_packets)
+		(void)engine_totals(&w.engine, 0, &totals);
+	for (unsigned i = 0; i < READS && totals.passed_bytes <= BURST; i++)
+		(void)engine_totals(&w.engine, 0, &totals);
+	__atomic_store_n(&dropper.stop, true, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_join(worker, NULL), 0);
+	(void)engine_totals(&w.engine, 0, &totals);
+	assert_int_equal(totals.passed_bytes, BURST);
+	assert_int_equal(totals.passed_packets, BURST / BYTES);
 }
