@@ -161,8 +161,9 @@ def main():
             config = CONFIG | {"ledger": {"store": str(folder / f"store{n}")}}
             (folder / file).write_text(json.dumps(config), encoding="utf-8")
         (folder / "bad.json").write_text("{}", encoding="utf-8")
-        ports = CONFIG["ports"] | {"lan": {"device": "net_none0"}}
-        (folder / "absent.json").write_text(json.dumps(CONFIG | {"ports": ports}), encoding="utf-8")
+        absent = {"ports": CONFIG["ports"] | {"lan": {"device": "net_none0"}},
+                  "ledger": {"store": str(folder / "absent")}}
+        (folder / "absent.json").write_text(json.dumps(CONFIG | absent), encoding="utf-8")
         table = Table(pathlib.Path(sys.argv[1]).absolute(), folder)
         for part in (commands, checks, full, doctors, keys, ledgers):
             part(table)
