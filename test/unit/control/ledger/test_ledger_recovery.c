@@ -615,6 +615,71 @@ TEST(test_two_starts_of_one_record)
 	}
 }
 
+/* The neighbour starts from a record. */
+static struct ledger *others_start(const uint8_t *record, size_t len, unsigned n)
+{
+	struct ledger_params params = params_of(100, 1);
+	struct ledger *l;
+
+	params.epoch = 1 + n;
+	params.word = OTHERS_WORD + n;
+	if (len > 0)
+		assert_int_equal(ledger_restore(&params, record, len, BEGIN, &l), 0);
+	else
+		assert_int_equal(ledger_create(&params, BEGIN, &l), 0);
+	save_test_ledger(l);
+	return l;
+}
+
+/*
+ * A grant arrives, but the neighbour restarts before it saves it. The giver recovers and so takes
+ * the grant back. Its record from before the recovery still has the grant: a later start from that
+ * record gives nothing, and is denied. The neighbour can have restarted after it closed the edge
+ * and before it received the giver's new start.
+ */
+TEST(test_old_record_after_a_recovery)
+{
+	for (unsigned restarts = 0; restarts < 2; restarts++) {
+		struct ledger *a = numbered_start(NULL, 0, 0), *b = others_start(NULL, 0, 0);
+		uint8_t old[512], record[512];
+		size_t old_len, len;
+
+		agree_on_edge(a, 0, b, 0, BEGIN);
+		assert_int_equal(ledger_save(b, record, &len), 0);
+		ledger_committed(b);
+		assert_int_equal(ledger_grant(a, 0, 60), 0);
+		assert_int_equal(ledger_save(a, old, &old_len), 0);
+		ledger_committed(a);
+		assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + S), LEDGER_NEWS);
+		assert_int_equal(ledger_balance(b), 160);
+		ledger_destroy(b);
+		b = others_start(record, len, 1);
+
+		ledger_lose(a);
+		ledger_loss_committed(a);
+		assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S), LEDGER_NEWS);
+		assert_int_equal(ledger_save(b, record, &len), 0);
+		ledger_committed(b);
+		agree_on_edge(a, 0, b, 0, BEGIN + 3 * S);
+		assert_int_equal(ledger_balance(a), 100);
+		assert_int_equal(ledger_balance(b), 100);
+		ledger_destroy(a);
+		if (restarts) {
+			ledger_destroy(b);
+			b = others_start(record, len, 2);
+		}
+
+		a = numbered_start(old, old_len, 9);
+		assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 5 * S), LEDGER_HEARD);
+		assert_int_equal(ledger_balance(b), 100);
+		save_test_ledger(b);
+		assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 6 * S), LEDGER_INVALID);
+		assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 7 * S), LEDGER_DENIED);
+		ledger_destroy(a);
+		ledger_destroy(b);
+	}
+}
+
 static struct ledger *next_period(struct ledger *former, uint32_t word)
 {
 	struct ledger_params params = params_of(100, 1);
