@@ -64,6 +64,8 @@
 #include "attach.h"
 #include "police/try.h"
 #include "trials.h"
+#include "worker.h"
+#include "worker_memory.h"
 
 /* How soon it is looked whether workers have seen what a reload has changed. */
 #define RELOAD_REST_NS MS_NS

@@ -24,8 +24,7 @@
 #include "rx_rings.h"
 #include "tx.h"
 #include "steering.h"
-#include "worker.h"
-#include "worker_own.h"
+#include "worker_data.h"
 
 #define ROUNDS     31
 #define ROUNDS_MAX 10001
@@ -125,7 +124,7 @@ static void open_reta(struct bench *bench)
 	if (classifier_create(&policy, 1, SOCKET_ID_ANY, &bench->classifier) ||
 		rx_rings_open(bench->rings, bench->workers, 1))
 		die_distribute("out of memory");
-	worker_own(&bench->workers[0])->view.classifier = bench->classifier;
+	bench->workers[0].own.view.classifier = bench->classifier;
 	reta_target_init(&bench->reta_target, &key, 0);
 	for (unsigned i = 0; i < RETA_SIZE; i += 2)
 		reta_target_set(&bench->reta_target, i, 1);

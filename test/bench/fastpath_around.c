@@ -26,6 +26,7 @@
 #include "gossip_socket.h"
 #include "secret/secret_file.h"
 #include "show.h"
+#include "worker.h"
 
 #define MS        UINT64_C(1000000) /* ns */
 #define READERS   3

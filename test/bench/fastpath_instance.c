@@ -21,7 +21,8 @@
 #include "config/load.h"
 #include "fastpath.h"
 #include "police/eights.h"
-#include "worker_own.h"
+#include "worker.h"
+#include "worker_data.h"
 
 #define SOURCES 1048576 /* that a table has room for */
 
@@ -168,7 +169,7 @@ bool bench_has_vectors(void)
 static void use_vectors(struct bench_instance *bench, bool use)
 {
 	for (unsigned i = 0; i < bench->config->n_workers; i++) {
-		struct worker_own *own = worker_own(&bench->inst.workers[i]);
+		struct worker_own *own = &bench->inst.workers[i].own;
 
 		own->eights = use && police_has_eights();
 		own->wide = use && classify_has_wide();

@@ -18,6 +18,7 @@
 #include "base/prng.h"
 #include "fastpath.h"
 #include "in_flight.h"
+#include "worker.h"
 
 #define BUFFERS 8191
 #define ROOM    8192  /* of a ring */

@@ -12,6 +12,7 @@
 #include "instance.h"
 #include "police/charge.h"
 #include "tick.h"
+#include "worker.h"
 
 #define SETTLES 5   /* steps until the share is near */
 #define PARTS   20  /* a step takes one part of settle_ms */

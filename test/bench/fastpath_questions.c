@@ -21,6 +21,7 @@
 
 #include "fastpath.h"
 #include "publish.h"
+#include "worker.h"
 
 #define CONTENDERS 20
 #define SILENT     99

@@ -27,7 +27,7 @@
 
 #include "base/prng.h"
 #include "decide.h"
-#include "worker_own.h"
+#include "worker_data.h"
 #include "meter/phantom.h"
 #include "police/eights.h"
 #include "police/sample.h"
@@ -128,8 +128,8 @@ static struct worker *worker_make(
 	struct flow_sample *samples = alloc_huge(n_policies * sizeof(*samples));
 
 	w->paths = alloc_huge(sizeof(*w->paths));
-	worker_own(w)->view.kinds = 1U << kind;
-	worker_own(w)->eights = police_has_eights();
+	w->own.view.kinds = 1U << kind;
+	w->own.eights = police_has_eights();
 	w->policies = alloc_huge(n_policies * sizeof(*w->policies));
 	w->samples = alloc_huge(n_policies * sizeof(*w->samples));
 	for (unsigned i = 0; i < n_policies; i++) {
@@ -213,7 +213,7 @@ static struct worker *levels_make(unsigned n_policies)
 								POLICE_UNSAMPLED, ACCOUNTING_L2));
 	}
 	parents[link] = SLOT_NONE;
-	worker_own(w)->view.parents = parents;
+	w->own.view.parents = parents;
 	return w;
 }
 

@@ -12,7 +12,7 @@
 
 #include "classify/classify.h"
 #include "police/charge.h"
-#include "worker_own.h"
+#include "worker_data.h"
 
 /* Before the packet: from its policy upwards, what passed but did not conform. */
 struct counted {

@@ -8,7 +8,7 @@
 #include "judge.h"
 #include "judge_lend.h"
 #include "trying.h"
-#include "worker_own.h"
+#include "worker_data.h"
 
 static const struct judge *const judges[JUDGES] = {
 	[POLICE_OTHER] = &judge_other,
@@ -145,7 +145,7 @@ static __rte_noinline uint64_t charge_divided(
 /* The row of all policies there are, if that is one, so that there is nothing to divide. */
 static const struct judge *only_row(const struct worker *w)
 {
-	const struct snapshot *view = &worker_own_const(w)->view;
+	const struct snapshot *view = &w->own.view;
 
 	if (view->kinds & ~(1U << POLICE_SIMPLE))
 		return NULL;

@@ -13,7 +13,7 @@
 
 #include "classify/frames.h"
 #include "police/sourced.h"
-#include "worker.h"
+#include "worker_data.h"
 
 /*
  * Headers that may have to be gathered from a chain of segments: as many as nearly all have, and as

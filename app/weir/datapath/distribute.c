@@ -23,7 +23,7 @@
 #include "tx.h"
 #include "steering.h"
 #include "stuck.h"
-#include "worker_own.h"
+#include "worker_data.h"
 #include "tick.h"
 
 unsigned rx_rings_mbufs(unsigned n_workers)
@@ -279,7 +279,7 @@ static uint16_t distribute_burst(
 	struct rte_mbuf *sorted[BURST];
 	uint8_t targets[BURST];
 
-	if (worker_own(w)->view.kinds >> POLICE_SHAPED & 1)
+	if (w->own.view.kinds >> POLICE_SHAPED & 1)
 		stamp_arrival(w, path, mbufs, n);
 	if (unlikely(steers_here(path->rings)))
 		steering_show(path->rings->steering, w, path, mbufs, n, targets, counts, &lost);
@@ -332,7 +332,7 @@ uint16_t distribute_receive(
 	n = rte_eth_rx_burst(path_rx(path), path->queue, mbufs, BURST);
 	*busy |= n > 0;
 	if (*busy) /* though perhaps none of it is to be decided here */
-		worker_own(w)->idle_since = tick_now();
+		w->own.idle_since = tick_now();
 	return n ? distribute_burst(w, path, mbufs, n) : 0;
 }
 

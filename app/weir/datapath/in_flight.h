@@ -19,7 +19,7 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
-#include "worker.h"
+#include "worker_data.h"
 
 /* Packets of a burst behind which there are likely more. */
 #define IN_FLIGHT_LEAST (BURST / 2)

@@ -3,7 +3,7 @@
  */
 #include "judge.h"
 
-#include "worker_own.h"
+#include "worker_data.h"
 
 /*
  * The device's hash for a sample of flows. Its low bits have chosen the queue, and those that one
@@ -52,13 +52,11 @@ __rte_noinline void judge_sample_of(
 	const struct policy_state *state = &w->policies[policy];
 	uint64_t now = burst->frames.now;
 
-	if (!sample_bound_takes(&worker_own(w)->bound, now) ||
-		!sampled_hash(state, burst, i, &hash))
+	if (!sample_bound_takes(&w->own.bound, now) || !sampled_hash(state, burst, i, &hash))
 		return;
 	burst->sampled[burst->n_sampled++] = (struct sampled){
 		.sample = w->samples[policy],
-		.bytes = police_sample_bytes(state, cost)
-			 << sample_bound_took(&worker_own(w)->bound, now),
+		.bytes = police_sample_bytes(state, cost) << sample_bound_took(&w->own.bound, now),
 		.hash = hash,
 	};
 	flow_sample_prefetch(w->samples[policy], hash);

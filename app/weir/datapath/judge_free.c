@@ -6,7 +6,7 @@
 #include "judge.h"
 #include "judge_lines.h"
 #include "police/lineage.h"
-#include "worker_own.h"
+#include "worker_data.h"
 
 /* Levels above a policy's own. */
 #define ABOVE (POLICY_LEVELS_MOST - 1)
@@ -21,7 +21,7 @@ struct above {
 static void find_above(
 	struct above *above, struct worker *w, const struct rx_burst *burst, uint64_t packets)
 {
-	const uint32_t *parents = worker_own_const(w)->view.parents;
+	const uint32_t *parents = w->own.view.parents;
 
 	above->n = 0;
 	for (; packets; packets &= packets - 1) {
@@ -103,7 +103,7 @@ static uint64_t find_plain(struct worker *w, const struct rx_burst *burst, uint6
 static uint64_t find_free(struct worker *w, const struct rx_burst *burst, const struct above *above,
 	uint64_t packets, uint64_t now)
 {
-	bool plain = worker_own_const(w)->view.kinds == 1U << POLICE_SIMPLE;
+	bool plain = w->own.view.kinds == 1U << POLICE_SIMPLE;
 	uint64_t tokens = whole_burst(burst);
 
 	if (!plain)

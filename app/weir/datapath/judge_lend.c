@@ -7,7 +7,7 @@
 static __rte_noinline bool limit_has_ended(const struct worker *w, const struct policy_state *state,
 	uint32_t policy, struct police_end *end)
 {
-	const struct worker_own *own = worker_own_const(w);
+	const struct worker_own *own = &w->own;
 
 	*end = (struct police_end){.from = own->ended};
 	if (own->ended)

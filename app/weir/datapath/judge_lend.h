@@ -9,12 +9,12 @@
 
 #include "police/borrow.h"
 #include "police/expire.h"
-#include "worker_own.h"
+#include "worker_data.h"
 
 /* Whether limits may have ended, so that judge_lend() is to be asked: one branch for both ways. */
 static inline bool judge_limits_end(const struct worker *worker)
 {
-	return (worker_own_const(worker)->ended | worker_own_const(worker)->unheard) != 0;
+	return (worker->own.ended | worker->own.unheard) != 0;
 }
 
 /* Whether what is lent may have ended; where nothing is lent, lines have the limits that hold. */

@@ -13,7 +13,7 @@
 #include "police/lineage.h"
 #include "police/sourced.h"
 #include "trying.h"
-#include "worker_own.h"
+#include "worker_data.h"
 
 /* Begins to fetch the lines above those of packets' own policies, and meters of sources. */
 static void fetch_levels(struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
@@ -86,7 +86,7 @@ static bool charge_lineage(struct worker *w, struct rx_burst *burst, unsigned i,
 /* Packets that fetch_levels() has added; where there is no such policy nobody has been asked. */
 static uint64_t ready_sources(const struct worker *w, const struct rx_burst *burst)
 {
-	bool any = worker_own_const(w)->view.kinds >> POLICE_SOURCED & 1;
+	bool any = w->own.view.kinds >> POLICE_SOURCED & 1;
 
 	return any ? burst->sourced.below : 0;
 }

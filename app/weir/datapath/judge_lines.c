@@ -170,7 +170,7 @@ bool judge_lines_charge_eights(
 	};
 	uint16_t n = burst->n;
 
-	if (!worker_own(w)->eights || unlikely(loan == LOAN_ENDED))
+	if (!w->own.eights || unlikely(loan == LOAN_ENDED))
 		return false;
 	packets.repeated = police_find_repeated(burst->frames.policy, n);
 	if (packets.repeated & (packets.repeated - 1))

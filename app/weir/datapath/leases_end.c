@@ -4,7 +4,7 @@
 #include "leases_end.h"
 
 #include "police/expire.h"
-#include "worker_own.h"
+#include "worker_data.h"
 
 /* The ending of a policy that borrows stays: its bucket is not the worker's, but its clock is. */
 static void end_limit(struct worker *w, uint32_t slot, uint64_t from)
@@ -16,7 +16,7 @@ static void end_limit(struct worker *w, uint32_t slot, uint64_t from)
 
 static void end_limits(struct worker *w, uint64_t from)
 {
-	const struct snapshot *view = &worker_own(w)->view;
+	const struct snapshot *view = &w->own.view;
 
 	for (unsigned i = 0; i < view->n_conserved; i++)
 		if (w->ending[view->conserved[i]])
@@ -29,7 +29,7 @@ void expire_limits(struct worker *w, uint64_t now)
 
 	if (from == 0)
 		return;
-	worker_own(w)->ended = from;
+	w->own.ended = from;
 	end_limits(w, from);
 	counter_add(&w->counters.expired, 1);
 }
@@ -40,14 +40,14 @@ void expire_membership(struct worker *w, uint64_t now)
 		.span = __atomic_load_n(&w->membership->span, __ATOMIC_RELAXED)};
 	bool past = expiry_is_past(&lease, now) && (int64_t)(now - lease.until) >= 0;
 
-	worker_own(w)->unheard = past ? lease.until : 0;
+	w->own.unheard = past ? lease.until : 0;
 }
 
 bool expire_lasts(struct worker *w)
 {
 	if (expiry_until(&w->expiry) != 0)
-		worker_own(w)->ended = 0;
-	return worker_own(w)->ended != 0;
+		w->own.ended = 0;
+	return w->own.ended != 0;
 }
 
 void expire_told(struct worker *w, uint32_t slot, uint64_t now)
@@ -58,6 +58,6 @@ void expire_told(struct worker *w, uint32_t slot, uint64_t now)
 
 void expire_added(struct worker *w)
 {
-	if (worker_own(w)->ended)
-		end_limits(w, worker_own(w)->ended);
+	if (w->own.ended)
+		end_limits(w, w->own.ended);
 }

@@ -13,7 +13,7 @@
 
 #include <rte_branch_prediction.h>
 
-#include "worker.h"
+#include "worker_data.h"
 
 /* Carries out the end of the limits, if it has not been seen yet. The worker. */
 void expire_limits(struct worker *w, uint64_t now);

@@ -22,7 +22,7 @@
 #include "shape/shape.h"
 #include "shape_above.h"
 #include "shape_in.h"
-#include "worker_own.h"
+#include "worker_data.h"
 
 /* Memory that is zero, and takes none until it is touched. */
 struct region {
@@ -123,7 +123,7 @@ static void stage_worker(struct stage *stage, struct specimen *s, const struct w
 		.delay_unit = w->delay_unit,
 		.fragments = specimen_fragments(s),
 	};
-	memcpy(copy->own, s->own, sizeof(copy->own));
+	copy->own = s->own;
 	stage->path = w->paths[s->path];
 	stage->path.rings = NULL;
 	stage->path.clock = NULL;

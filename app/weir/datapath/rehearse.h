@@ -15,7 +15,7 @@
 #include "packet/parse.h"
 #include "police/policy_state.h"
 #include "specimen.h"
-#include "worker.h"
+#include "worker_data.h"
 
 enum rehearsed_verdict {
 	REHEARSED_PASS,

@@ -10,7 +10,7 @@
 #include "police/lineage.h"
 #include "police/shaped.h"
 #include "shape_in.h"
-#include "worker_own.h"
+#include "worker_data.h"
 
 /* The levels above a policy whose packets wait. */
 struct levels_above {

@@ -19,7 +19,7 @@
 
 #include "police/shaped.h"
 #include "shape/shape.h"
-#include "worker.h"
+#include "worker_data.h"
 
 struct nic_clock;
 struct policy_state;

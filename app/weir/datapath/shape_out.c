@@ -18,7 +18,7 @@
 #include "police/shaped.h"
 #include "snapshot.h"
 #include "tx.h"
-#include "worker_own.h"
+#include "worker_data.h"
 #include "tick.h"
 
 /*
@@ -221,7 +221,7 @@ static void send_patiently(struct worker *w, struct path *path, struct rte_mbuf 
 	struct stall stall = stall_now(path);
 	uint16_t sent = 0;
 
-	while (sent < n && worker_own(w)->patient) {
+	while (sent < n && w->own.patient) {
 		bool down = seems_down(w, path, &stall);
 		uint16_t taken = tx_try_pass_on(w, path, mbufs + sent, n - sent);
 
@@ -229,7 +229,7 @@ static void send_patiently(struct worker *w, struct path *path, struct rte_mbuf 
 		if (taken > 0)
 			stall = stall_now(path);
 		else if (down)
-			worker_own(w)->patient = false;
+			w->own.patient = false;
 		else if (!distribute_collect(w)) /* or two who wait for each other would for ever */
 			rte_pause();
 	}
@@ -291,7 +291,7 @@ bool shape_out_due(struct worker *w)
 	}
 	if (n == 0)
 		return false;
-	worker_own(w)->idle_since = now;
+	w->own.idle_since = now;
 	counter_add(&w->counters.busy_cycles, tick_now() - now);
 	return true;
 }
@@ -365,14 +365,14 @@ static void send_due_packets(struct worker *w, uint64_t now)
 
 static void begin_to_empty(struct worker *w)
 {
-	worker_own(w)->patient = true;
+	w->own.patient = true;
 	send_due_packets(w, tick_now());
 }
 
 bool shape_out_leaving(struct worker *w, const struct snapshot *newer)
 {
 	unsigned bursts = BURSTS_A_TURN, queues = QUEUES_A_TURN;
-	struct worker_own *own = worker_own(w);
+	struct worker_own *own = &w->own;
 
 	if (!own->empties && newer->n_leaving > 0) {
 		begin_to_empty(w);

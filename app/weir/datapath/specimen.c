@@ -12,7 +12,7 @@
 #include "packet/tunnel.h"
 #include "police/excerpt.h"
 #include "shape/shape.h"
-#include "worker_own.h"
+#include "worker_data.h"
 #include "tick.h"
 
 void specimen_ask(struct worker *worker, struct specimen *specimen)
@@ -96,8 +96,7 @@ static void find_policy(const struct worker *w, struct specimen *s)
 	frames->data[0] = s->frame;
 	frames->len[0] = s->len;
 	frames->whole = frames->len;
-	classify_frames(
-		worker_own_const(w)->view.classifier, path->wire, path->direction, frames, 1);
+	classify_frames(w->own.view.classifier, path->wire, path->direction, frames, 1);
 	s->slot = frames->policy[0];
 }
 
@@ -154,7 +153,7 @@ void specimen_take(struct worker *w)
 	s->complete = true;
 	s->extents = (struct extents){.n = 0};
 	expire_look(w, s->now);
-	memcpy(s->own, w->own, sizeof(s->own));
+	s->own = w->own;
 	take_fragments(w, s);
 	find_policy(w, s);
 	s->n_above = 0;

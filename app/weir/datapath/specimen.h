@@ -21,7 +21,7 @@
 #include "meter/shared_bucket.h"
 #include "packet/fragment.h"
 #include "police/policy_state.h"
-#include "worker.h"
+#include "worker_data.h"
 
 #define SPECIMEN_FRAME UINT16_MAX   /* bytes of the longest frame */
 #define SPECIMEN_BYTES (128 * 1024) /* that are copied at most */
@@ -47,7 +47,7 @@ struct specimen {
 	bool taken;    /* all is here: atomics only */
 	bool complete; /* and there was room for it */
 	uint64_t now;  /* tick at which it was */
-	uint8_t own[WORKER_OWN_BYTES] __attribute__((aligned(WORKER_OWN_ALIGN)));
+	struct worker_own own;
 	uint32_t slot; /* of the policy, or CLASSIFY_NONE */
 	struct policy_state state;
 	uint8_t ending;

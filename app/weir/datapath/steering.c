@@ -16,7 +16,7 @@
 #include "pages.h"
 #include "slot_map.h"
 #include "stuck.h"
-#include "worker_own.h"
+#include "worker_data.h"
 #include "tick.h"
 
 static void set_up_peers(struct steering *steering, unsigned owner, unsigned n_workers,
@@ -160,7 +160,7 @@ static bool all_have(const struct steering *steering)
  */
 static bool advance_pause(struct steering *steering, const struct worker *w)
 {
-	uint64_t generation = worker_own_const(w)->view.retargeted;
+	uint64_t generation = w->own.view.retargeted;
 
 	if (steering->drain == DRAIN_NONE) {
 		steering->drain = DRAIN_MOVE;
@@ -214,7 +214,7 @@ static void begin_next_move(struct steering *steering)
 bool steering_turn(
 	struct steering *steering, const struct worker *w, struct rte_mbuf **mbufs, uint16_t *n)
 {
-	bool drain = unlikely(steering->generation != worker_own_const(w)->view.retargeted) &&
+	bool drain = unlikely(steering->generation != w->own.view.retargeted) &&
 		     advance_pause(steering, w);
 
 	if (!drain && migration_is_idle(&steering->migration))
@@ -243,7 +243,7 @@ static void locate_headers(struct frames *frames, uint32_t *whole, const struct 
 	frames->fragments = __atomic_load_n(&steering->fragments, __ATOMIC_ACQUIRE);
 	frames->now = tick_now();
 	frames->lines = NULL;
-	frames->wide = worker_own_const(w)->wide;
+	frames->wide = w->own.wide;
 }
 
 /* A packet of a placed policy: its worker, or n_workers if it is not to go to any yet. */
@@ -268,7 +268,7 @@ void steering_show(struct steering *steering, struct worker *w, struct path *pat
 	struct frames frames;
 
 	locate_headers(&frames, whole, steering, w, mbufs, n);
-	classify_frames(worker_own(w)->view.classifier, path->wire, path->direction, &frames, n);
+	classify_frames(w->own.view.classifier, path->wire, path->direction, &frames, n);
 	for (uint16_t i = 0; i < n; i++) {
 		uint32_t slot = frames.policy[i];
 		struct reta *reta = slot == CLASSIFY_NONE ? NULL : steering->entries[slot].reta;

@@ -17,7 +17,7 @@
 
 #include "drop/drop_reason.h"
 #include "flow/packet_sample.h"
-#include "worker.h"
+#include "worker_data.h"
 
 struct rte_mbuf;
 struct rte_ring;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "tap.h"
-#include "worker.h"
+#include "worker_data.h"
 
 struct rte_mbuf;
 struct rx_burst;

@@ -6,7 +6,7 @@
 #include <rte_prefetch.h>
 
 #include "police/try.h"
-#include "worker_own.h"
+#include "worker_data.h"
 
 /* Lines of policies that a turn changes, each to be fetched: a microsecond or two. */
 #define CHANGES_A_TURN 16
@@ -28,7 +28,7 @@ void try_packet(struct worker *w, const struct policy_state *state, struct rx_bu
 
 bool try_changes(struct worker *w, const struct snapshot *newer)
 {
-	struct worker_own *own = worker_own(w);
+	struct worker_own *own = &w->own;
 	unsigned n = RTE_MIN(newer->n_trials - own->tried, CHANGES_A_TURN);
 	const struct trial_change *changes;
 

@@ -12,7 +12,7 @@
 
 #include "decide.h"
 #include "snapshot.h"
-#include "worker.h"
+#include "worker_data.h"
 
 /* Packet i of a burst, of the policy whose state this is. */
 void try_packet(struct worker *worker, const struct policy_state *state, struct rx_burst *burst,

@@ -14,7 +14,7 @@
 #include "drop.h"
 #include "rx_rings.h"
 #include "tap.h"
-#include "worker.h"
+#include "worker_data.h"
 #include "tick.h"
 
 uint16_t tx_try_send(struct worker *w, struct path *path, struct rte_mbuf **mbufs, uint16_t n)

@@ -38,7 +38,7 @@
 #include "tap_lots.h"
 #include "trying.h"
 #include "tx.h"
-#include "worker_own.h"
+#include "worker_data.h"
 #include "tick.h"
 
 /* A packet that is due sooner is waited for active: to fall asleep and wake takes as long. */
@@ -261,12 +261,11 @@ static __rte_always_inline void look_up_burst(
 	burst->frames.whole = burst->len;
 	burst->frames.now = now;
 	burst->frames.lines = w->policies;
-	burst->frames.wide = worker_own(w)->wide;
+	burst->frames.wide = w->own.wide;
 	burst->path = (uint16_t)(path - w->paths);
-	if (unlikely(path->clock && worker_own(w)->view.kinds >> POLICE_SHAPED & 1) && !path->rings)
+	if (unlikely(path->clock && w->own.view.kinds >> POLICE_SHAPED & 1) && !path->rings)
 		shape_in_stamp_all(burst->mbufs, n, path->clock, now, w->ticks_per_us);
-	classify_frames(
-		worker_own(w)->view.classifier, path->wire, path->direction, &burst->frames, n);
+	classify_frames(w->own.view.classifier, path->wire, path->direction, &burst->frames, n);
 }
 
 /* And decides them. */
@@ -366,7 +365,7 @@ static __rte_noinline uint16_t judge_aside_of_tap(struct worker *w, struct tap *
 	const struct path *path, struct rx_burst *burst, uint16_t n, uint64_t now,
 	struct rte_mbuf **dropped)
 {
-	tap->parents = worker_own(w)->view.parents;
+	tap->parents = w->own.view.parents;
 	if (tap->by_lot)
 		return judge_by_lot(w, tap, path, burst, n, now, dropped);
 	if (tap_examines(tap, n, now))
@@ -448,7 +447,7 @@ static void finish_burst(struct worker *w, struct path *path, struct rx_burst *b
 	if (unlikely(is_timed(w->counters.bursts)))
 		counter_add(&w->counters.busy_cycles, (tick_now() - now) << TIMED_LOG2);
 	counter_add(&w->counters.bursts, 1);
-	worker_own(w)->idle_since = now;
+	w->own.idle_since = now;
 }
 
 /* The burst that waits for its headers, if any; returns whether there was one. */
@@ -550,7 +549,7 @@ static void catch_up(struct worker *w)
 /* The next policy of those that have a table of sources, a little. */
 static void age_source_table(struct worker *w)
 {
-	struct worker_own *own = worker_own(w);
+	struct worker_own *own = &w->own;
 	uint32_t policy = own->view.sourced[own->aged++ % own->view.n_sourced];
 
 	policy_state_age(&w->policies[policy], tick_now(), AGE_LINES);
@@ -559,7 +558,7 @@ static void age_source_table(struct worker *w)
 /* Nanoseconds since the last packet, at this tick. */
 static uint64_t quiet_ns(const struct worker *w, uint64_t now)
 {
-	return (now - worker_own_const(w)->idle_since) / w->ticks_per_us * 1000;
+	return (now - w->own.idle_since) / w->ticks_per_us * 1000;
 }
 
 /* Not beyond when a packet is due that waits. */
@@ -614,7 +613,7 @@ static void pause_for(struct worker *w, uint64_t ns)
 /* Sweeps the tables of sources as often as the pauses of the same time would. */
 static void age_after_wait(struct worker *w, uint64_t ns)
 {
-	if (worker_own(w)->view.n_sourced == 0)
+	if (w->own.view.n_sourced == 0)
 		return;
 	for (uint64_t pauses = ns / SLEEP_DEEP_NS; pauses > 0; pauses--)
 		age_source_table(w);
@@ -665,11 +664,11 @@ static bool inherit_snapshot(struct worker *w)
 {
 	const struct snapshot *newest = publisher_current(w->publisher);
 
-	if (likely(newest->generation == worker_own(w)->view.generation))
+	if (likely(newest->generation == w->own.view.generation))
 		return false;
 	if (!try_changes(w, newest) || !shape_out_leaving(w, newest))
 		return true;
-	worker_own(w)->view = (struct snapshot){
+	w->own.view = (struct snapshot){
 		.generation = newest->generation,
 		.classifier = newest->classifier,
 		.sourced = newest->sourced,
@@ -680,7 +679,7 @@ static bool inherit_snapshot(struct worker *w)
 		.parents = newest->parents,
 		.retargeted = newest->retargeted,
 	};
-	worker_own(w)->tried = 0;
+	w->own.tried = 0;
 	expire_added(w);
 	__atomic_store_n(&w->generation, newest->generation, __ATOMIC_RELEASE);
 	return false;
@@ -693,7 +692,7 @@ void worker_begin(struct worker *w)
 	rte_rcu_qsbr_thread_register(rcu, w->index);
 	rte_rcu_qsbr_thread_online(rcu, w->index);
 	inherit_snapshot(w);
-	worker_own(w)->idle_since = tick_now();
+	w->own.idle_since = tick_now();
 }
 
 void worker_finish(struct worker *w)
@@ -716,7 +715,7 @@ void worker_end(struct worker *w)
 
 void worker_turn(struct worker *w)
 {
-	struct worker_own *own = worker_own(w);
+	struct worker_own *own = &w->own;
 	struct rx_burst burst;
 	bool more = take_limits(w), busy = shape_out_due(w);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
+#include "worker_memory.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -23,7 +25,7 @@
 #include "policy/trial.h"
 #include "shape_above.h"
 #include "steering.h"
-#include "worker_own.h"
+#include "worker_data.h"
 #include "tick.h"
 
 static void *alloc_worker_lines(size_t bytes, int socket)
@@ -88,9 +90,9 @@ int worker_init(struct worker *w, unsigned n_policies, unsigned used, uint32_t w
 	w->policies = pages_alloc(
 		lines * sizeof(*w->policies), used * sizeof(*w->policies), socket_of(w));
 	w->samples = pages_alloc(lines * sizeof(*w->samples), 0, SOCKET_ID_ANY);
-	worker_own(w)->eights = police_has_eights();
-	worker_own(w)->wide = classify_has_wide();
-	sample_bound_init(&worker_own(w)->bound, SAMPLES_PER_WORKER_S, tick_hz());
+	w->own.eights = police_has_eights();
+	w->own.wide = classify_has_wide();
+	sample_bound_init(&w->own.bound, SAMPLES_PER_WORKER_S, tick_hz());
 	w->ticks_per_us = RTE_MAX(tick_hz() / 1000000, UINT64_C(1));
 	w->ending = pages_alloc(lines * sizeof(*w->ending), 0, SOCKET_ID_ANY);
 	w->in_flight = alloc_worker_lines(sizeof(*w->in_flight), socket_of(w));

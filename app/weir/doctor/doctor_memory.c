@@ -12,13 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <rte_common.h>
+
 #include "checks.h"
 #include "config/buffers.h"
 #include "doctor.h"
 #include "eal_args.h"
 #include "machine.h"
+#include "police/policy_state.h"
 #include "port.h"
-#include "worker.h"
+#include "worker_memory.h"
 
 #define MB          (UINT64_C(1) << 20)
 #define EAL_NO_HUGE (64 * MB) /* default heap of EAL without hugepages */

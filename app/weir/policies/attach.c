@@ -11,6 +11,7 @@
 #include "event.h"
 #include "police/extended.h"
 #include "policy/kind.h"
+#include "worker_memory.h"
 
 static int shares_prepare(
 	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)

@@ -25,7 +25,7 @@
 #include "slot_map.h"
 #include "snapshot.h"
 #include "stuck.h"
-#include "worker.h"
+#include "worker_data.h"
 
 struct brain;
 struct delays;

@@ -9,6 +9,7 @@
 #include <sodium.h>
 
 #include "config/load.h"
+#include "worker.h"
 
 #define KEYS                                                                      \
 	"'limiter': 'test', 'workers': [0, 1], 'idle': 'sleep', "                 \

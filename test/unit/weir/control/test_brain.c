@@ -23,7 +23,7 @@
 #include "publish.h"
 #include "refusals.h"
 #include "tick.h"
-#include "worker.h"
+#include "worker_data.h"
 
 #define STEP_NS (10 * MS_NS)
 #define TIMEOUT SECOND_NS

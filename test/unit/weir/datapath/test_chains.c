@@ -22,6 +22,7 @@
 #include "shape/shape.h"
 #include "start.h"
 #include "totals.h"
+#include "worker.h"
 
 #define FRAME_MOST 1600
 #define L2         14

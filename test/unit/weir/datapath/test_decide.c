@@ -12,7 +12,7 @@
 #include "allocate/allocate.h"
 #include "base/prng.h"
 #include "decide.h"
-#include "worker_own.h"
+#include "worker_data.h"
 #include "police/charge.h"
 #include "police/eights.h"
 #include "police/sample.h"
@@ -370,7 +370,7 @@ static void borrow_one(struct bench *bench, uint32_t policy, uint32_t cost, uint
 {
 	struct policy_state *state = &bench->there.states[policy];
 	struct shared_bucket *shared = &bench->there.shared_buckets[policy];
-	const struct worker_own *own = worker_own(&bench->worker);
+	const struct worker_own *own = &bench->worker.own;
 	struct police_end end = {.from = own->ended, .ending = bench->ending[policy]};
 
 	if (own->unheard)
@@ -616,13 +616,13 @@ static void end_limits(struct bench *bench, bool soft, uint64_t now)
 	/* More of some than of others; LAX goes on. */
 	for (unsigned kind = TIGHT; kind < POLICIES; kind++)
 		ending[kind] = (uint8_t)(60 * (kind - TIGHT + 1));
-	*(soft ? &worker_own(&bench->worker)->unheard : &worker_own(&bench->worker)->ended) = now;
+	*(soft ? &bench->worker.own.unheard : &bench->worker.own.ended) = now;
 }
 
 static void check_row(const struct row *row, bool eights, struct prng *prng)
 {
 	ENDED_BY(bench_close_at) struct bench *bench = bench_open(row->borrows);
-	struct worker_own *own = worker_own(&bench->worker);
+	struct worker_own *own = &bench->worker.own;
 	ENDED_BY(free_at) struct sent *sent = calloc(1, sizeof(*sent));
 	uint64_t now = 0;
 
@@ -772,8 +772,8 @@ static void expect_refused(unsigned there, bool levels)
 	struct prng prng;
 	uint16_t n_pass;
 
-	worker_own(w)->view.kinds = there;
-	worker_own(w)->view.parents = levels ? bench->parents : NULL;
+	w->own.view.kinds = there;
+	w->own.view.parents = levels ? bench->parents : NULL;
 	prng_seed(&prng, seed_of_run());
 	sent->n = 8;
 	for (unsigned i = 0; i < sent->n; i++) {
@@ -873,7 +873,7 @@ TEST(test_sampled_flow)
 static void make_free_burst(
 	struct bench *bench, struct sent *sent, const unsigned *policies, unsigned short_of)
 {
-	struct worker_own *own = worker_own(&bench->worker);
+	struct worker_own *own = &bench->worker.own;
 	struct rx_burst *burst = &sent->burst;
 	struct prng prng;
 	uint64_t bytes = 0;

@@ -22,7 +22,7 @@
 #include "tap.h"
 #include "tick.h"
 #include "tx.h"
-#include "worker_own.h"
+#include "worker_data.h"
 
 #define WORKERS 4
 #define SLOTS   4
@@ -308,11 +308,11 @@ TEST(test_owner_is_busy)
 		tx_pass_on(&wire.world.workers[1], &wire.world.path, mbufs,
 			(uint16_t)rows[i].returned);
 		wire.brings = rows[i].brings;
-		worker_own(owner)->idle_since = 0;
+		owner->own.idle_since = 0;
 		n = distribute_receive(owner, &wire.world.path, mbufs, &busy);
 		rte_pktmbuf_free_bulk(mbufs, n);
 		assert_int_equal(busy, any);
-		assert_int_equal(worker_own(owner)->idle_since >= began, any);
+		assert_int_equal(owner->own.idle_since >= began, any);
 		assert_int_equal(owner->counters.tx_packets - sent, rows[i].returned);
 	}
 }
@@ -654,7 +654,7 @@ static void expect_stamps(struct test_wire *wire, bool stamped, const struct nic
 	uint64_t began = tick_now();
 	unsigned n, all = 0;
 
-	worker_own(owner)->view.kinds = stamped ? 1U << POLICE_SHAPED : ~(1U << POLICE_SHAPED);
+	owner->own.view.kinds = stamped ? 1U << POLICE_SHAPED : ~(1U << POLICE_SHAPED);
 	wire->world.path.clock = clock;
 	n = receive_flows(wire, own);
 	for (unsigned worker = 0; worker < WORKERS; worker++) {

@@ -17,7 +17,7 @@
 #include "police/sample.h"
 #include "police/try.h"
 #include "slot_map.h"
-#include "worker_own.h"
+#include "worker_data.h"
 
 #define FRAMES       256
 #define FRAME_MAX    1600
@@ -143,7 +143,7 @@ static void share_line(struct world *w, struct prng *prng, unsigned slot)
 
 static void restart(struct world *w, struct prng *prng, const struct row *row)
 {
-	struct worker_own *own = worker_own(&w->worker);
+	struct worker_own *own = &w->worker.own;
 
 	for (unsigned slot = 0; slot < LINES; slot++) {
 		struct policy_state *line = &w->here.states[slot];
@@ -355,7 +355,7 @@ static void check_lines(struct world *w, const struct row *row)
 
 static void check_sampled(const struct world *w)
 {
-	const struct sample_bound *bound = &worker_own_const(&w->worker)->bound;
+	const struct sample_bound *bound = &w->worker.own.bound;
 
 	assert_int_equal(w->burst.n_sampled, w->n_sampled);
 	for (unsigned i = 0; i < w->n_sampled; i++) {
@@ -391,7 +391,7 @@ static struct world *open_world(struct prng *prng, const struct row *row, bool e
 {
 	struct world *w = aligned_alloc(CACHE_LINE, sizeof(*w));
 	static struct flow_sample *samples[LINES];
-	struct worker_own *own = worker_own(&w->worker);
+	struct worker_own *own = &w->worker.own;
 
 	memset(w, 0, sizeof(*w));
 	w->now = UINT64_C(1) << 40;

@@ -23,6 +23,7 @@
 #include "start.h"
 #include "tick.h"
 #include "totals.h"
+#include "worker.h"
 
 END_POINTER(policy_txn_free, struct policy_txn *)
 

@@ -12,7 +12,7 @@
 #include "police/extended.h"
 #include "store/store.h"
 #include "tick.h"
-#include "worker_own.h"
+#include "worker_data.h"
 
 #define ENDING 51 /* a fifth of a limit */
 
@@ -135,10 +135,10 @@ TEST(test_added)
 
 	open_world(&world);
 	note_profiles(&world, before);
-	worker_own(world.worker)->ended = 0;
+	world.worker->own.ended = 0;
 	expire_added(world.worker);
 	expect_ended(&world, before, 0);
-	worker_own(world.worker)->ended = tick_now();
+	world.worker->own.ended = tick_now();
 	expire_added(world.worker);
 	expect_ended(&world, before, 1u << PACKETS | 1u << GCRA | 1u << SHAPED);
 }
@@ -160,16 +160,16 @@ TEST(test_seen)
 	expect_ended(&world, before, 0);
 	expire_limits(world.worker, until);
 	assert_true(expire_lasts(world.worker));
-	assert_int_equal(worker_own(world.worker)->ended, until);
+	assert_int_equal(world.worker->own.ended, until);
 	assert_int_equal(world.worker->expiry.until, 0);
 	assert_int_equal(world.worker->counters.expired, 1);
 	expect_ended(&world, before, 1u << PACKETS | 1u << GCRA | 1u << SHAPED);
 	expire_limits(world.worker, until + 7);
-	assert_int_equal(worker_own(world.worker)->ended, until);
+	assert_int_equal(world.worker->own.ended, until);
 	assert_int_equal(world.worker->counters.expired, 1);
 	world.worker->expiry.until = until + span / 2; /* control has */
 	assert_false(expire_lasts(world.worker));
-	assert_int_equal(worker_own(world.worker)->ended, 0);
+	assert_int_equal(world.worker->own.ended, 0);
 }
 
 /* The membership's end slows what may be exceeded, and is no end by a clock that was set back. */
@@ -192,10 +192,9 @@ TEST(test_membership)
 	world.worker->membership = &membership;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		expiry_init(&membership, (uint64_t)rows[i].until, rows[i].span);
-		worker_own(world.worker)->unheard = 77;
+		world.worker->own.unheard = 77;
 		expire_membership(world.worker, (uint64_t)rows[i].now);
-		assert_int_equal(
-			worker_own(world.worker)->unheard, rows[i].unheard ? rows[i].until : 0);
+		assert_int_equal(world.worker->own.unheard, rows[i].unheard ? rows[i].until : 0);
 	}
 	world.worker->membership = NULL;
 	close_world(&world);

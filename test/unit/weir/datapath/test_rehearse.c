@@ -24,7 +24,7 @@
 #include "rehearse.h"
 #include "shape_out.h"
 #include "specimen.h"
-#include "worker_own.h"
+#include "worker_data.h"
 #include "store/store.h"
 
 #define PACKETS  10000 /* so that each reason is met */
@@ -287,7 +287,7 @@ static uint64_t state_sum(const struct world *world, const struct worker *w, boo
 	uint64_t sum = sum_bytes(0, w->policies, inst->n_policies * sizeof(*w->policies));
 
 	sum = sum_bytes(sum, &w->counters, sizeof(w->counters));
-	sum = sum_bytes(sum, w->own, sizeof(w->own));
+	sum = sum_bytes(sum, &w->own, sizeof(w->own));
 	if (w->shared_buckets)
 		sum = sum_bytes(
 			sum, w->shared_buckets, inst->n_policies * sizeof(*w->shared_buckets));
@@ -597,7 +597,7 @@ TEST(leases_that_ended)
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct world *world = world_new(4);
 		struct specimen *s = world->specimen;
-		const struct worker_own *own = (const struct worker_own *)s->own;
+		const struct worker_own *own = &s->own;
 		struct expiry membership = {.span = 3600 * rte_get_tsc_hz()};
 		uint64_t past, ahead;
 		struct worker *w;

@@ -25,6 +25,7 @@
 #include "shape_out.h"
 #include "tick.h"
 #include "tx.h"
+#include "worker.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 

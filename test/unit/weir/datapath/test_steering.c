@@ -15,7 +15,7 @@
 #include "distribute.h"
 #include "rx_rings.h"
 #include "steering.h"
-#include "worker_own.h"
+#include "worker_data.h"
 
 #define SLOTS 4
 #define SLOT  2
@@ -78,7 +78,7 @@ TEST(test_drain)
 	back = world.rings->back[1];
 	assert_false(turn_steering(&world));
 	assert_int_equal(rte_ring_sp_enqueue(out, &world), 0);
-	worker_own(&world.workers[0])->view.retargeted = 1;
+	world.workers[0].own.view.retargeted = 1;
 	assert_true(turn_steering(&world));
 	pass_ring_packet(out);
 	assert_true(turn_steering(&world)); /* it goes by the former one still */
@@ -100,7 +100,7 @@ TEST(test_drain_past_the_stuck)
 
 	open_world(&world);
 	assert_int_equal(rte_ring_sp_enqueue(world.rings->out[1], &world), 0);
-	worker_own(&world.workers[0])->view.retargeted = 1;
+	world.workers[0].own.view.retargeted = 1;
 	for (unsigned i = 0; i < 10; i++)
 		assert_true(turn_steering(&world));
 	world.stuck.now = 1 << 1;
@@ -124,7 +124,7 @@ TEST(test_drain_after_the_last)
 		(void)state;
 		open_world(&world);
 		back = world.rings->back[1];
-		worker_own(&world.workers[0])->view.retargeted = 1;
+		world.workers[0].own.view.retargeted = 1;
 		world.workers[1].generation = step > 0;
 		assert_true(owner_turn(&world));
 		assert_int_equal(rte_ring_sp_enqueue(back, &world), 0);
@@ -144,7 +144,7 @@ TEST(test_drain_after_the_last)
 		assert_false(steering_has_tables(world.steering));
 		steering_add(world.steering, SLOT, &world.reta);
 		assert_false(owner_turn(&world));
-		worker_own(&world.workers[0])->view.retargeted = world.workers[1].generation = 2;
+		world.workers[0].own.view.retargeted = world.workers[1].generation = 2;
 		for (unsigned i = 0; i < 3; i++) {
 			owner_turn(&world);
 			world.workers[1].turn++;
@@ -160,9 +160,9 @@ TEST(test_drain_again)
 	ENDED_BY(close_world) struct world world;
 
 	open_world(&world);
-	worker_own(&world.workers[0])->view.retargeted = world.workers[1].generation = 1;
+	world.workers[0].own.view.retargeted = world.workers[1].generation = 1;
 	assert_true(turn_steering(&world));
-	worker_own(&world.workers[0])->view.retargeted = 2;
+	world.workers[0].own.view.retargeted = 2;
 	for (unsigned i = 0; i < 3; i++) {
 		world.workers[1].turn++;
 		assert_true(turn_steering(&world));
@@ -184,7 +184,7 @@ TEST(test_drain_ends_moves)
 	world.waited = 1; /* and does not leave */
 	assert_false(turn_steering(&world));
 	assert_false(steering_is_done(world.steering, SLOT));
-	worker_own(&world.workers[0])->view.retargeted = world.workers[1].generation = 1;
+	world.workers[0].own.view.retargeted = world.workers[1].generation = 1;
 	assert_true(turn_steering(&world));
 	assert_true(steering_is_done(world.steering, SLOT));
 	for (unsigned i = 0; i < 3 && turn_steering(&world); i++)
@@ -360,8 +360,7 @@ TEST(test_show)
 	open_world(&world);
 	steering_remove(world.steering, SLOT);
 	steering_add(world.steering, w.inst.slots.of[0], &world.reta);
-	worker_own(&world.workers[0])->view.classifier =
-		worker_own(&w.inst.workers[0])->view.classifier;
+	world.workers[0].own.view.classifier = w.inst.workers[0].own.view.classifier;
 	path = w.inst.workers[0].paths[0];
 	path.rings = world.rings;
 	before = rte_mempool_avail_count(w.inst.ports[0].pool);

@@ -44,7 +44,9 @@
 #include "steering.h"
 #include "shape/shape.h"
 #include "tap.h"
-#include "worker_own.h"
+#include "worker.h"
+#include "worker_memory.h"
+#include "worker_data.h"
 #include "tick.h"
 
 END_POINTER(config_free, struct config *)
@@ -217,7 +219,7 @@ TEST(test_idle)
 	c = &m.worker->counters;
 	turn = m.worker->turn;
 	m.made.n = 0;
-	worker_own(m.worker)->idle_since = tick_now();
+	m.worker->own.idle_since = tick_now();
 	instance_world_turn(&m.w, 0);
 	instance_world_turn(&m.w, 0);
 	assert_int_equal(c->empty_polls, 2);
@@ -288,14 +290,14 @@ int nanosleep(const struct timespec *rest, struct timespec *left)
 /* A turn of a worker to whom nothing has come for that long. */
 static void turn_after(struct made_world *m, uint64_t quiet_ns)
 {
-	worker_own(m->worker)->idle_since = tick_now() - quiet_ns / 1000 * m->worker->ticks_per_us;
+	m->worker->own.idle_since = tick_now() - quiet_ns / 1000 * m->worker->ticks_per_us;
 	instance_world_turn(&m->w, 0);
 }
 
 /* How long nothing has come, as the worker sees it. */
 static uint64_t quiet_so_far(const struct made_world *m)
 {
-	uint64_t ticks = tick_now() - worker_own_const(m->worker)->idle_since;
+	uint64_t ticks = tick_now() - m->worker->own.idle_since;
 
 	return ticks / m->worker->ticks_per_us * 1000;
 }
@@ -582,8 +584,8 @@ TEST(test_control_ends_a_wait)
 		m.w.inst.stop = false;
 		wait_of.what = PUBLISH_NOTHING;
 		turn_after(&m, SECOND_NS);
-		assert_int_equal(worker_own_const(m.worker)->view.generation,
-			m.w.inst.publisher.current->generation);
+		assert_int_equal(
+			m.worker->own.view.generation, m.w.inst.publisher.current->generation);
 		assert_null(m.worker->asked);
 		assert_false(wait_of.woken);
 	}

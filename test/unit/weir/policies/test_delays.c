@@ -11,7 +11,7 @@
 #include "clock.h"
 #include "delays.h"
 #include "policy_txn.h"
-#include "worker.h"
+#include "worker_data.h"
 
 #define N 10
 #define WAITS_IN(name, vlan, more)                                               \

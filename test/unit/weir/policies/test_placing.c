@@ -21,7 +21,7 @@
 #include "policy_txn.h"
 #include "placing.h"
 #include "steering.h"
-#include "worker_own.h"
+#include "worker_data.h"
 #include "tick.h"
 
 #define ROUND UINT64_C(100000000)
@@ -662,7 +662,7 @@ TEST(test_retargets)
 		for (unsigned n = 0; n < 10 && !policy_txn_finish(x); n++)
 			instance_world_turn_all(&world.inst);
 		for (unsigned w = 0; w < INSTANCE_WORKERS; w++)
-			assert_int_equal(worker_own(&world.inst.inst.workers[w])->view.retargeted,
+			assert_int_equal(world.inst.inst.workers[w].own.view.retargeted,
 				publisher->current->retargeted);
 		policy_txn_free(x);
 		instance_world_close(&world.inst);

@@ -19,6 +19,8 @@
 #include "pages.h"
 #include "police/extended.h"
 #include "publish.h"
+#include "worker.h"
+#include "worker_memory.h"
 
 #define MANY 5000 /* more than a ring holds */
 
