@@ -30,7 +30,7 @@
 #include "etcd_share.h"
 #include "eal.h"
 #include "lengths.h"
-#include "shape_in.h"
+#include "shape_mbuf.h"
 #include "interfaces.h"
 #include "kernel_lines.h"
 #include "kernel_port.h"
@@ -740,7 +740,7 @@ static int start_modules(struct instance *inst, unsigned n)
 	inst->policies = config->policies;
 	inst->n_policies = config->n_policies;
 	inst->failed_step = "devices";
-	if (shape_in_register())
+	if (shape_mbuf_register())
 		return -ENOMEM;
 	if (eal_find_ports(config, inst->port_ids))
 		return -ENODEV;

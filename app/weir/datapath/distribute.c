@@ -18,7 +18,7 @@
 #include <rte_ring_peek.h>
 
 #include "drop.h"
-#include "shape_in.h"
+#include "shape_mbuf.h"
 #include "rx_rings.h"
 #include "tx.h"
 #include "steering.h"
@@ -226,9 +226,9 @@ static void stamp_arrival(
 	uint64_t now = tick_now();
 
 	for (uint16_t i = 0; i < n; i++)
-		shape_in_stamp(mbufs[i], now);
+		shape_mbuf_stamp(mbufs[i], now);
 	if (path->clock)
-		shape_in_stamp_all(mbufs, n, path->clock, now, w->ticks_per_us);
+		shape_mbuf_stamp_all(mbufs, n, path->clock, now, w->ticks_per_us);
 }
 
 static bool steers_here(const struct rx_rings *rings)

@@ -15,7 +15,7 @@
 
 #include "police/charge.h"
 #include "police/sample.h"
-#include "decide.h"
+#include "rx_burst.h"
 
 /* Rows: one for each kind of state, and one for those that are charged to others as well. */
 enum { JUDGE_LEVEL = POLICE_KINDS, JUDGES };

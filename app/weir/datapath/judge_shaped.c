@@ -8,6 +8,7 @@
 #include "packet/mark.h"
 #include "police/shaped.h"
 #include "shape_in.h"
+#include "shape_mbuf.h"
 
 /* Begins to fetch queues that packets will be put into, and what is put there. */
 static void fetch_queues(struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
@@ -19,7 +20,7 @@ static void fetch_queues(struct worker *w, struct rx_burst *burst, uint64_t pack
 		shaped_fetch(judge_policy(w, burst, i));
 		if (police_is_below(judge_policy(w, burst, i)))
 			judge_fetch_above(w, burst->frames.policy[i]);
-		rte_prefetch0(shape_in_of(burst->mbufs[i]));
+		rte_prefetch0(shape_mbuf_packet(burst->mbufs[i]));
 	}
 	for (; packets; packets &= packets - 1)
 		shaped_fetch_tail(judge_policy(w, burst, (unsigned)__builtin_ctzll(packets)));

@@ -13,15 +13,17 @@
 
 #include <rte_mbuf.h>
 
+#include "altered.h"
 #include "counted.h"
-#include "decide.h"
+#include "judge_burst.h"
 #include "police/coloured.h"
 #include "police/excerpt.h"
 #include "police/extended.h"
 #include "police/shaped.h"
 #include "shape/shape.h"
 #include "shape_above.h"
-#include "shape_in.h"
+#include "rx.h"
+#include "shape_mbuf.h"
 #include "worker_data.h"
 
 /* Memory that is zero, and takes none until it is touched. */
@@ -333,7 +335,7 @@ static unsigned find_holder(struct stage *stage, const struct specimen *s)
 	struct policy_extended *other = stage->worker.policies[s->slot].other;
 
 	return shape_above_refuser(
-		&stage->worker, police_shape(other), shape_in_of(stage->mbuf), s->now);
+		&stage->worker, police_shape(other), shape_mbuf_packet(stage->mbuf), s->now);
 }
 
 static void find_doer(struct stage *stage, const struct specimen *s, const struct counted *before,
@@ -350,12 +352,25 @@ static void find_doer(struct stage *stage, const struct specimen *s, const struc
 			out->also[out->n_also++] = before->slots[k];
 }
 
+enum drop_reason rehearse_judge(
+	struct worker *w, const struct path *path, struct rx_burst *burst, uint64_t now, bool *pass)
+{
+	struct rte_mbuf *dropped[BURST];
+	enum drop_reason why;
+
+	burst->frames.tunnels = w->tunnels;
+	rx_gather(burst, 1);
+	why = altered_frame(path, burst, 0);
+	*pass = why == DROP_REASONS && judge_burst(w, path, burst, 1, now, dropped) == 1;
+	return why;
+}
+
 static void judge_specimen(struct stage *stage, struct specimen *s, struct rehearsed *out)
 {
 	struct counted before = counted_before(&stage->worker, s->slot);
 	bool pass;
 
-	out->reason = worker_judge(&stage->worker, &stage->path, &stage->burst, s->now, &pass);
+	out->reason = rehearse_judge(&stage->worker, &stage->path, &stage->burst, s->now, &pass);
 	out->altered = out->reason != DROP_REASONS;
 	out->packet = *frames_packet(&stage->burst.frames, 0);
 	if (out->altered) {

@@ -9,7 +9,7 @@
 #include "judge_mark.h"
 #include "police/lineage.h"
 #include "police/shaped.h"
-#include "shape_in.h"
+#include "shape_mbuf.h"
 #include "worker_data.h"
 
 /* The levels above a policy whose packets wait. */
@@ -57,7 +57,7 @@ static bool ask_levels(struct levels_above *above, struct worker *w,
 	find_levels(above, w, shape, packet);
 	lend_levels(above, w, now);
 	verdict = police_lineage_ask(&above->lineage, now);
-	if (verdict == VERDICT_MARK && !mark_waiting(shape_in_mbuf(packet), &above->lineage)) {
+	if (verdict == VERDICT_MARK && !mark_waiting(shape_mbuf_of(packet), &above->lineage)) {
 		police_lineage_refuse(&above->lineage, police_lineage_marker(&above->lineage));
 		return false;
 	}

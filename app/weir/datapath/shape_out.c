@@ -12,7 +12,7 @@
 #include "drop.h"
 #include "leases_end.h"
 #include "shape_above.h"
-#include "shape_in.h"
+#include "shape_mbuf.h"
 #include "rx_rings.h"
 #include "packet/mark.h"
 #include "police/shaped.h"
@@ -65,7 +65,7 @@ static void drop_departing(struct worker *w, struct leaving *leaving, struct sha
 	shaped_counts_drop(state, packet->cost, why);
 	counter_add(&w->paths[packet->path].counters.waiting, -UINT64_C(1));
 	worker_drops(w, &w->paths[packet->path], why, 1);
-	leaving->dropped[leaving->n_dropped++] = shape_in_mbuf(packet);
+	leaving->dropped[leaving->n_dropped++] = shape_mbuf_of(packet);
 }
 
 /*
@@ -92,8 +92,8 @@ static uint64_t waited_by(const struct shape_packet *packet, uint64_t now)
 static void take_departing(struct worker *w, struct leaving *leaving, struct shape_packet *packet,
 	uint64_t now, bool flushed)
 {
-	struct rte_mbuf *m = shape_in_mbuf(packet);
-	struct policy_state *state = &w->policies[shape_in_slot(m)];
+	struct rte_mbuf *m = shape_mbuf_of(packet);
+	struct policy_state *state = &w->policies[shape_mbuf_slot(m)];
 	struct policy_shape *shape = police_shape(state->other);
 	enum drop_reason why;
 
@@ -126,13 +126,13 @@ static void fetch_departing(
 	const struct worker *w, struct shape_packet *const *out, unsigned n, uint64_t now)
 {
 	for (unsigned i = 0; i < n; i++) {
-		rte_prefetch0(shape_in_mbuf(out[i]));
+		rte_prefetch0(shape_mbuf_of(out[i]));
 		rte_prefetch0(out[i]);
 	}
 	for (unsigned i = 0; i < n; i++)
-		rte_prefetch0(&w->policies[shape_in_slot(shape_in_mbuf(out[i]))]);
+		rte_prefetch0(&w->policies[shape_mbuf_slot(shape_mbuf_of(out[i]))]);
 	for (unsigned i = 0; i < n; i++)
-		shaped_fetch_leaving(&w->policies[shape_in_slot(shape_in_mbuf(out[i]))],
+		shaped_fetch_leaving(&w->policies[shape_mbuf_slot(shape_mbuf_of(out[i]))],
 			w->delay_unit, waited_by(out[i], now));
 }
 
@@ -299,9 +299,9 @@ bool shape_out_due(struct worker *w)
 static const struct shape_queue *queue_of(const struct shape_packet *packet, void *worker)
 {
 	const struct worker *w = worker;
-	const struct rte_mbuf *m = shape_in_mbuf((struct shape_packet *)(uintptr_t)packet);
+	const struct rte_mbuf *m = shape_mbuf_of((struct shape_packet *)(uintptr_t)packet);
 
-	return &police_shape(w->policies[shape_in_slot(m)].other)->queue;
+	return &police_shape(w->policies[shape_mbuf_slot(m)].other)->queue;
 }
 
 /* All queues that are timed, of those that have been looked at; true when they are empty. */

@@ -13,7 +13,7 @@
 
 #include "base/counter.h"
 #include "classify/classify.h"
-#include "decide.h"
+#include "rx_burst.h"
 #include "flow/packet_sample.h"
 #include "packet/parse.h"
 #include "tick.h"

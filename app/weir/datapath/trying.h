@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "decide.h"
+#include "rx_burst.h"
 #include "snapshot.h"
 #include "worker_data.h"
 

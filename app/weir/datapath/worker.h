@@ -8,12 +8,6 @@
 
 struct worker;
 
-/*
- * Wakes a waiting worker if it has something to take without a packet: limits, a snapshot, a
- * specimen, or the stop. Does nothing for a worker that only pauses. Control.
- */
-void worker_wake(const struct worker *worker);
-
 /* Body of the lcore, for rte_eal_remote_launch(); arg is a struct worker. Runs until *stop. */
 int worker_run(void *arg);
 

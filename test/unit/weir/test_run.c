@@ -34,7 +34,7 @@
 #include "config/load.h"
 #include "event.h"
 #include "police/charge.h"
-#include "shape_in.h"
+#include "shape_mbuf.h"
 #include "start.h"
 #include "telemetry/server.h"
 
@@ -461,12 +461,12 @@ TEST(test_no_room_in_buffers)
 		struct instance inst;
 
 		registers.error = errors[registers.refused];
-		assert_int_equal(shape_in_register(), -registers.error);
+		assert_int_equal(shape_mbuf_register(), -registers.error);
 		assert_int_equal(instance_prepare(&inst, config, NULL), -ENOMEM);
 		assert_int_equal(inst.started, 0);
 	}
 	registers.refused = NONE;
-	assert_int_equal(shape_in_register(), 0);
+	assert_int_equal(shape_mbuf_register(), 0);
 	next_pair--;
 }
 

@@ -16,7 +16,7 @@
 #include "fault.h"
 #include "nic_clock.h"
 #include "rx_rings.h"
-#include "shape_in.h"
+#include "shape_mbuf.h"
 #include "steering.h"
 #include "stuck.h"
 #include "tap.h"
@@ -169,8 +169,8 @@ static void number_flow(struct rte_mbuf *m, uint16_t i, bool timed)
 	m->ol_flags |= RTE_MBUF_F_RX_RSS_HASH;
 	if (!timed || i % 2)
 		return;
-	*RTE_MBUF_DYNFIELD(m, shape_in_nic_offset, uint64_t *) = NIC_TIME + i;
-	m->ol_flags |= shape_in_nic_flag;
+	*RTE_MBUF_DYNFIELD(m, shape_mbuf_nic_offset, uint64_t *) = NIC_TIME + i;
+	m->ol_flags |= shape_mbuf_nic_flag;
 }
 
 static uint16_t bring(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
@@ -638,9 +638,9 @@ static void expect_stamp(
 	struct rte_mbuf *m, bool stamped, uint64_t began, const struct nic_clock *clock)
 {
 	unsigned flow = *rte_pktmbuf_mtod(m, uint8_t *);
-	uint64_t at = shape_in_of(m)->arrival;
+	uint64_t at = shape_mbuf_packet(m)->arrival;
 
-	assert_int_equal((m->ol_flags & shape_in_stamped) != 0, stamped);
+	assert_int_equal((m->ol_flags & shape_mbuf_stamped) != 0, stamped);
 	if (stamped && clock && flow % 2 == 0)
 		assert_int_equal(at, clock->relation.tsc + flow);
 	else if (stamped)

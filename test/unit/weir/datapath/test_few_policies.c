@@ -17,6 +17,7 @@
 #include "police/sample.h"
 #include "police/try.h"
 #include "slot_map.h"
+#include "decide.h"
 #include "worker_data.h"
 
 #define FRAMES       256

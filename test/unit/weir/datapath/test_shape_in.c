@@ -13,7 +13,7 @@
 #include "delays.h"
 #include "grace.h"
 #include "shape_above.h"
-#include "shape_in.h"
+#include "shape_mbuf.h"
 #include "measure.h"
 #include "nic_clock.h"
 #include "police/shaped.h"
@@ -45,8 +45,8 @@ static uint16_t stamp_in_ring(uint16_t port, uint16_t queue, struct rte_mbuf **m
 
 	for (uint16_t i = 0; i < n && nic.apart_ns; i++) {
 		*RTE_MBUF_DYNFIELD(
-			mbufs[i], shape_in_nic_offset, uint64_t *) = now - (n - i) * nic.apart_ns;
-		mbufs[i]->ol_flags |= shape_in_nic_flag;
+			mbufs[i], shape_mbuf_nic_offset, uint64_t *) = now - (n - i) * nic.apart_ns;
+		mbufs[i]->ol_flags |= shape_mbuf_nic_flag;
 	}
 	return n;
 }
@@ -855,7 +855,7 @@ static uint16_t stamp(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, ui
 	uint16_t most, void *context)
 {
 	for (uint16_t i = 0; i < n; i++)
-		shape_in_stamp(mbufs[i], *(const uint64_t *)context);
+		shape_mbuf_stamp(mbufs[i], *(const uint64_t *)context);
 	return n;
 }
 
@@ -920,19 +920,19 @@ TEST(test_stamps_of_device)
 			.relation = {NIC_NOW, NOW, known ? UINT64_C(1) << 32 : 0}};
 
 		for (unsigned i = 0; i < n; i++) {
-			*RTE_MBUF_DYNFIELD(mbufs[i], shape_in_nic_offset,
+			*RTE_MBUF_DYNFIELD(mbufs[i], shape_mbuf_nic_offset,
 				uint64_t *) = NIC_NOW - (uint64_t)rows[i].ago;
-			mbufs[i]->ol_flags = rows[i].told ? shape_in_nic_flag : 0;
-			shape_in_of(mbufs[i])->arrival = 0;
+			mbufs[i]->ol_flags = rows[i].told ? shape_mbuf_nic_flag : 0;
+			shape_mbuf_packet(mbufs[i])->arrival = 0;
 		}
-		shape_in_stamp_all(mbufs, (uint16_t)n, &clock, NOW, TICKS_PER_US);
+		shape_mbuf_stamp_all(mbufs, (uint16_t)n, &clock, NOW, TICKS_PER_US);
 		for (unsigned i = 0; i < n; i++) {
-			bool stamped = mbufs[i]->ol_flags & shape_in_stamped;
+			bool stamped = mbufs[i]->ol_flags & shape_mbuf_stamped;
 
 			if (rows[i].known != known)
 				continue;
 			if (stamped != rows[i].stamped ||
-				shape_in_of(mbufs[i])->arrival != rows[i].arrival)
+				shape_mbuf_packet(mbufs[i])->arrival != rows[i].arrival)
 				fail_msg("row %u", i);
 		}
 	}

@@ -22,6 +22,7 @@
 #include "police/shaped.h"
 #include "shape/shape.h"
 #include "shape_in.h"
+#include "shape_mbuf.h"
 #include "shape_out.h"
 #include "tick.h"
 #include "tx.h"
@@ -527,7 +528,7 @@ TEST(test_codel_marks)
 			rte_mbuf_refcnt_update(mbufs[i], 1);
 		}
 		assert_int_equal(arrive(worker, slot, mbufs[i]), SHAPE_WAITS);
-		shape_in_of(mbufs[i])->flags |= row->flags;
+		shape_mbuf_packet(mbufs[i])->flags |= row->flags;
 		leaves += row->leaves;
 		marked += row->marked;
 		codel += !row->leaves && row->why == DROP_CODEL;

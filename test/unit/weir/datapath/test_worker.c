@@ -46,6 +46,7 @@
 #include "tap.h"
 #include "worker.h"
 #include "worker_memory.h"
+#include "worker_sleep.h"
 #include "worker_data.h"
 #include "tick.h"
 

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "rx.h"
+
+#include <rte_mbuf.h>
+
+#include "distribute.h"
+#include "packet/tunnel.h"
+#include "rx_rings.h"
+#include "tick.h"
+
+uint16_t rx_receive_shared(struct worker *w, struct path *path, struct rte_mbuf **mbufs, bool *busy)
+{
+	bool owned = rx_rings_owned(path->rings, w->index);
+	bool timed = owned && rx_is_timed(w->counters.handings);
+	uint64_t began = timed ? tick_now() : 0;
+	uint16_t n = distribute_receive(w, path, mbufs, busy);
+
+	if (!owned || !*busy)
+		return n;
+	if (timed)
+		counter_add(&w->counters.handing_cycles, (tick_now() - began) << TIMED_LOG2);
+	counter_add(&w->counters.handings, 1);
+	return n;
+}
+
+/* Makes the first bytes of a frame, at most `most`, contiguous. */
+static void gather_bytes(struct rx_burst *burst, uint16_t i, uint32_t most)
+{
+	struct rte_mbuf *m = burst->mbufs[i];
+	uint32_t len = RTE_MIN(m->pkt_len, most);
+
+	if (m->data_len >= len)
+		return;
+	burst->frames.data[i] = rte_pktmbuf_read(m, 0, len, burst->gathered[i]);
+	burst->frames.len[i] = len;
+}
+
+/* Returns true if the headers continue after the gathered bytes of a frame. */
+static bool headers_go_on(const struct rx_burst *burst, uint16_t i)
+{
+	struct packet packet;
+
+	packet_parse(burst->frames.data[i], burst->frames.len[i], &packet);
+	if (burst->frames.tunnels)
+		packet_enter_tunnels(burst->frames.data[i], burst->frames.len[i],
+			burst->frames.tunnels, &packet);
+	return packet.unparsed == UNPARSED_CHAIN_CUT;
+}
+
+void rx_gather_chains(struct rx_burst *burst, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		burst->whole[i] = burst->mbufs[i]->pkt_len;
+		if (burst->mbufs[i]->nb_segs == 1)
+			continue;
+		gather_bytes(burst, i, GATHER);
+		if (headers_go_on(burst, i))
+			gather_bytes(burst, i, GATHER_MOST);
+	}
+	burst->len = burst->whole;
+}
+
+void rx_gather(struct rx_burst *burst, uint16_t n)
+{
+	uint32_t segments = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		burst->frames.data[i] = rte_pktmbuf_mtod(burst->mbufs[i], const uint8_t *);
+		burst->frames.len[i] = burst->mbufs[i]->data_len;
+		segments |= burst->mbufs[i]->nb_segs;
+	}
+	burst->len = burst->frames.len;
+	if (unlikely(segments != 1))
+		rx_gather_chains(burst, n);
+}
