@@ -9,6 +9,9 @@ no two headers have one name, and no struct tag two meanings in a program.
 A room is a folder with C in it. What it may include and call is what the targets of its sources
 name as dependencies in a meson.build: these, and not theirs in turn. Calls are read from the
 objects of the build, so that no prototype written by hand hides one.
+
+If a library lists its headers too, the list is an order from below to the top. Each file includes
+and calls only files before it. A source and its header are one file.
 """
 
 import collections
@@ -41,6 +44,7 @@ class Builds:
         self.dependencies = {}  # variable → (libraries, dependencies, folder that offers it)
         self.declared = collections.defaultdict(set)  # folder → dependencies of its targets
         self.elsewhere = []  # (build file, source outside of its folder)
+        self.orders = {}     # room → its files without endings, from below to the top
         for path, text in texts.items():
             self.read(path, re.sub(r"#.*", "", text))
 
@@ -76,6 +80,9 @@ class Builds:
         sources = [os.path.normpath(os.path.join(folder, source))
                    for source in re.findall(r"'([^']+\.c)'", body)]
         folders = {os.path.dirname(source) for source in sources}
+        listed = re.findall(r"'([\w/]+)\.([ch])'", body)
+        if kind == "static_library" and "h" in (ending for _, ending in listed):
+            self.orders[folder] = [os.path.join(folder, stem) for stem, _ in listed]
         needs = self.words(body, "dependencies")
         if kind == "declare_dependency":
             inside = self.words(body, "link_with")
@@ -208,6 +215,23 @@ def undeclared(house, builds):
                 yield f"{name} calls {symbol}() of {other}: {said.format(os.path.dirname(other))}"
 
 
+def against_order(house, builds):
+    """Files of a room with an order that the order does not have, or that use a later one."""
+    for room, order in sorted(builds.orders.items()):
+        place = {stem: at for at, stem in enumerate(order)}
+        files = [name for name in sorted(house.texts) if os.path.dirname(name) == room]
+        stems = {name: os.path.splitext(name)[0] for name in files}
+        yield from (f"{name} has no place in the order of {room}/meson.build" for name in files
+                    if stems[name] not in place)
+        files = [name for name in files if stems[name] in place]
+        for name in files:
+            used = {other: f"calls {symbol}() of" for other, symbol in house.calls[name].items()}
+            used.update((header, "includes") for _, header in house.includes[name])
+            yield from (f"{name} {how} {other}, which {room}/meson.build has later"
+                        for other, how in sorted(used.items(), key=str)
+                        if other in stems and place.get(stems[other], -1) > place[stems[name]])
+
+
 def reached(graph, start):
     """All that calls lead to from there, itself only if they lead back."""
     seen, left = set(), [start]
@@ -268,6 +292,7 @@ def complaints(texts, builds, symbols):
         if name.endswith(".c") and name not in symbols and not name.endswith(KERNELS):
             yield f"{name} has no object, so nobody knows what it calls: it is to be built first"
     yield from undeclared(house, builds)
+    yield from against_order(house, builds)
     yield from in_circles(house.calls, "files")
     yield from in_circles(between_rooms(house), "rooms")
     for path, source in builds.elsewhere:
@@ -306,6 +331,10 @@ def self_test():
 
     if found():
         yield f"rooms.py finds what is not there: {found()}"
+    ordered = {"lib/high/meson.build": builds["lib/high/meson.build"].replace(
+        "'high.c', 'more.c'", "'more.c', 'high.h', 'high.c'")}
+    if found({"lib/high/more.c": "void more(void) {}\n"}, build=ordered):
+        yield f"rooms.py finds a call upwards that is not there: {found(build=ordered)}"
     up = "void high(void);\nvoid low(void) { high(); }\n"
     planted = {
         'lib/low/low.c includes "high/high.h": lib/low does not declare lib/high':
@@ -316,6 +345,12 @@ def self_test():
             found({"lib/high/more.c": "void more(void) { high(); }\n"},
                   {"lib/high/more.c": ({"more"}, {"high"})}),
         "a circle of 2 rooms": found({"lib/low/low.c": up}, {"lib/low/low.c": ({"low"}, {"high"})}),
+        "lib/high/more.c includes lib/high/high.h, which lib/high/meson.build has later":
+            found(build=ordered),
+        "lib/high/more.c calls high() of lib/high/high.c, which lib/high/meson.build has later":
+            found({"lib/high/more.c": "void more(void) { high(); }\n"},
+                  {"lib/high/more.c": ({"more"}, {"high"})}, ordered),
+        "lib/high/new.h has no place in the order": found({"lib/high/new.h": "\n"}, build=ordered),
         "which is another room's":
             found(build={"test/unit/meson.build": "executable('x', '../../lib/low/low.c')\n"}),
         "lib/low/new.c has no object": found({"lib/low/new.c": "\n"}),
