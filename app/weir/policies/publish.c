@@ -46,31 +46,59 @@ static void join_parts(void *context, uint32_t slot, struct limit_profile *profi
 		parts_join(inst, slot, profile);
 }
 
-static void begin_limit_ring(void *context, unsigned worker, const struct limit_profile *profile)
+static unsigned count_rings(const struct instance *inst)
 {
-	struct instance *inst = context;
+	return inst->config->n_workers;
+}
+
+static void begin_ring(struct instance *inst, unsigned worker, const struct limit_profile *profile)
+{
 	struct worker *w = &inst->workers[worker];
 
-	if (worker >= inst->config->n_workers) {
-		kernel_lines_begun(inst, worker - inst->config->n_workers, profile);
-		return;
-	}
 	limit_ring_begin(&w->limit_ring, profile);
 	w->ending[profile->policy] = profile->ending;
 }
 
 /* A worker whose ring has no room holds up nobody else. */
-static void send_limit_ring(void *context, unsigned worker, const struct limit_profile *profile)
+static void send_ring(struct instance *inst, unsigned worker, const struct limit_profile *profile)
 {
-	struct instance *inst = context;
 	struct dirty *behind = &inst->behind[worker];
 
-	if (worker >= inst->config->n_workers) {
-		kernel_lines_tell(inst, worker - inst->config->n_workers, profile);
-		return;
-	}
 	if (!dirty_is_empty(behind) || !limit_ring_send(&inst->workers[worker].limit_ring, profile))
 		dirty_mark(behind, profile->policy % inst->slots.capacity); /* or its trial's */
+}
+
+/* A kind of receivers of limits. The engine numbers all receivers in the order of the rows. */
+struct receivers {
+	unsigned (*count)(const struct instance *inst);
+	/* Receiver i gets the first limit of a policy, or another one. */
+	void (*begin)(struct instance *inst, unsigned i, const struct limit_profile *profile);
+	void (*send)(struct instance *inst, unsigned i, const struct limit_profile *profile);
+};
+
+static const struct receivers receivers[] = {
+	{count_rings, begin_ring, send_ring},
+	{kernel_lines_cpus, kernel_lines_begun, kernel_lines_tell},
+};
+
+/* Returns the row of a receiver, and makes its number the one within the row. */
+static const struct receivers *receivers_of(const struct instance *inst, unsigned *i)
+{
+	const struct receivers *row = receivers;
+
+	for (unsigned n = row->count(inst); *i >= n; n = (++row)->count(inst))
+		*i -= n;
+	return row;
+}
+
+static void begin_limit(void *context, unsigned i, const struct limit_profile *profile)
+{
+	receivers_of(context, &i)->begin(context, i, profile);
+}
+
+static void send_limit(void *context, unsigned i, const struct limit_profile *profile)
+{
+	receivers_of(context, &i)->send(context, i, profile);
 }
 
 /* False where its ring has no room. If a limit cannot be expressed the log has it already. */
@@ -224,8 +252,7 @@ int publish_first(struct instance *inst)
 {
 	struct snapshot *snapshot;
 
-	inst->engine.driver = (struct engine_driver){
-		inst, join_parts, begin_limit_ring, send_limit_ring};
+	inst->engine.driver = (struct engine_driver){inst, join_parts, begin_limit, send_limit};
 	parts_plan(inst, NULL, NULL, 0);
 	for (unsigned p = 0; p < inst->n_policies; p++) {
 		int ret = policy_attach(
