@@ -41,25 +41,29 @@
 
 enum step { PREPARED, WAITING, ENDING, SETTLED };
 
-/* Before the commit the new ones of all these, and after it the former ones. */
-struct policy_txn {
-	struct instance *inst;
-	struct config *config; /* NULL: the one that the box was started with, which is not ours */
+/* The policies of a configuration, with everything that is made from them. */
+struct generation {
+	struct config *config; /* NULL: of the box's start, which the transaction does not own */
 	const struct policy *policies;
 	unsigned n;
 	struct policy_names *names;
 	struct classifier *classifier;
 	unsigned *sourced, n_sourced, n_conserved;
 	uint32_t *parents;
-	uint32_t *slots;  /* n: of each policy */
-	uint32_t *former; /* before the commit: of the former ones */
+	uint32_t *slots;          /* n: of each policy */
+	struct timed_list *timed; /* limits in force by the schedules */
+	struct budget_shares budget_shares;
+};
+
+struct policy_txn {
+	struct instance *inst;
+	struct generation next;     /* empty after the commit: the box has it */
+	struct generation previous; /* before the commit only its slots: the box has the rest */
 
 	struct config_diff *diff;
 	unsigned *keeps; /* by new index: the old one whose slot stays its own, or SLOT_ANEW */
-	unsigned *known; /* likewise, whom the limiter knows it as, or LIMITER_ADDED */
+	unsigned *known; /* by new index: the limiter's index of the old one, or LIMITER_ADDED */
 	struct limiter_policy *limits;
-	struct timed_list *timed; /* what holds of these; after the commit: of the former ones */
-	struct budget_shares budget_shares;
 	struct ledger_store opened; /* of a box that had none; before the commit */
 	bool retargets;             /* other packets are those of placed policies */
 	unsigned prepared;          /* policies whose slots are */
@@ -69,7 +73,7 @@ struct policy_txn {
 	uint32_t *leaving;  /* slots that are left and whose packets may wait */
 	unsigned n_leaving;
 	struct trial_change *trials; /* that are others, of policies that stay */
-	unsigned ended, said;        /* former policies looked at, and removed ones named */
+	unsigned ended, said;        /* previous policies looked at, and removed ones named */
 };
 
 static bool begins_anew(const struct policy_txn *x, unsigned i)
@@ -80,7 +84,8 @@ static bool begins_anew(const struct policy_txn *x, unsigned i)
 /* Whether what it is charged to as well is the same policy, in the same slot. */
 static bool parent_lasts(const struct policy_txn *x, unsigned i)
 {
-	const struct policy *old = &x->inst->policies[x->diff->from[i]], *policy = &x->policies[i];
+	const struct policy *old = &x->inst->policies[x->diff->from[i]],
+			    *policy = &x->next.policies[i];
 
 	if (!policy_has_parent(policy) || !policy_has_parent(old))
 		return policy_has_parent(policy) == policy_has_parent(old);
@@ -94,8 +99,8 @@ static bool parent_lasts(const struct policy_txn *x, unsigned i)
 static void map_lineages(struct policy_txn *x)
 {
 	for (unsigned above = 0; above < POLICY_LEVELS_MOST; above++)
-		for (unsigned i = 0; i < x->n; i++)
-			if (x->policies[i].above == above && x->keeps[i] != SLOT_ANEW &&
+		for (unsigned i = 0; i < x->next.n; i++)
+			if (x->next.policies[i].above == above && x->keeps[i] != SLOT_ANEW &&
 				!parent_lasts(x, i))
 				x->keeps[i] = SLOT_ANEW;
 }
@@ -103,13 +108,13 @@ static void map_lineages(struct policy_txn *x)
 /* What goes on as what. */
 static void map_policies(struct policy_txn *x)
 {
-	for (unsigned i = 0; i < x->n; i++) {
+	for (unsigned i = 0; i < x->next.n; i++) {
 		unsigned old = x->diff->from[i];
 		bool anew = begins_anew(x, i);
 
 		x->known[i] = anew ? LIMITER_ADDED : old;
 		x->keeps[i] = old;
-		if (anew || !policy_state_lasts(&x->inst->policies[old], &x->policies[i]))
+		if (anew || !policy_state_lasts(&x->inst->policies[old], &x->next.policies[i]))
 			x->keeps[i] = SLOT_ANEW;
 	}
 	map_lineages(x);
@@ -118,20 +123,20 @@ static void map_policies(struct policy_txn *x)
 static int alloc_policy_txn(struct policy_txn *x)
 {
 	const struct slot_map *slots = &x->inst->slots;
-	size_t n = (size_t)x->n + 1;
+	size_t n = (size_t)x->next.n + 1;
 
 	x->keeps = calloc(n, sizeof(*x->keeps));
 	x->known = calloc(n, sizeof(*x->known));
-	x->slots = calloc(n, sizeof(*x->slots));
-	x->former = malloc(((size_t)slots->n + 1) * sizeof(*x->former));
+	x->next.slots = calloc(n, sizeof(*x->next.slots));
+	x->previous.slots = malloc(((size_t)slots->n + 1) * sizeof(*x->previous.slots));
 	x->leaving = malloc(((size_t)slots->n + 1) * sizeof(*x->leaving));
 	x->trials = calloc(n, sizeof(*x->trials));
-	x->limits = engine_limiter_policies(x->policies, x->n, x->inst->config->gossip.loans,
-		limiter_wall_s(x->inst->limiter, control_now()));
-	if (!x->keeps || !x->known || !x->slots || !x->former || !x->leaving || !x->limits ||
-		!x->trials)
+	x->limits = engine_limiter_policies(x->next.policies, x->next.n,
+		x->inst->config->gossip.loans, limiter_wall_s(x->inst->limiter, control_now()));
+	if (!x->keeps || !x->known || !x->next.slots || !x->previous.slots || !x->leaving ||
+		!x->limits || !x->trials)
 		return -ENOMEM;
-	memcpy(x->former, slots->of, slots->n * sizeof(*x->former));
+	memcpy(x->previous.slots, slots->of, slots->n * sizeof(*x->previous.slots));
 	return 0;
 }
 
@@ -139,15 +144,15 @@ static int alloc_policy_txn(struct policy_txn *x)
 static int plan_parts(struct policy_txn *x)
 {
 	const struct instance *inst = x->inst;
-	bool *keeps = calloc((size_t)x->n + 1, sizeof(*keeps));
+	bool *keeps = calloc((size_t)x->next.n + 1, sizeof(*keeps));
 
 	if (!keeps)
 		return -ENOMEM;
-	for (unsigned i = 0; i < x->n; i++)
+	for (unsigned i = 0; i < x->next.n; i++)
 		keeps[i] = x->keeps[i] != SLOT_ANEW;
 	x->retargets = policies_retarget(
-		x->diff, inst->policies, inst->n_policies, x->policies, keeps, OVERLAP_PAIRS);
-	parts_plan(x->inst, x->slots, keeps, x->n);
+		x->diff, inst->policies, inst->n_policies, x->next.policies, keeps, OVERLAP_PAIRS);
+	parts_plan(x->inst, x->next.slots, keeps, x->next.n);
 	free(keeps);
 	return 0;
 }
@@ -158,7 +163,7 @@ static int plan_policy_txn_slots(struct policy_txn *x, const char *file, FILE *e
 	int ret;
 
 	map_policies(x);
-	ret = slot_map_plan(slots, x->keeps, x->n, x->slots);
+	ret = slot_map_plan(slots, x->keeps, x->next.n, x->next.slots);
 	if (ret)
 		fprintf(err,
 			"%s: policies: there is room for %u, those that this replaces included: "
@@ -171,10 +176,10 @@ static int plan_policy_txn_slots(struct policy_txn *x, const char *file, FILE *e
 static int prepare_slot(struct policy_txn *x, unsigned i, uint64_t hz)
 {
 	struct instance *inst = x->inst;
-	int ret = policy_attach(inst, &x->policies[i], x->slots[i], hz);
+	int ret = policy_attach(inst, &x->next.policies[i], x->next.slots[i], hz);
 
 	if (ret == 0 && !begins_anew(x, i))
-		ret = parts_prepare_move(inst, inst->slots.of[x->diff->from[i]], x->slots[i]);
+		ret = parts_prepare_move(inst, inst->slots.of[x->diff->from[i]], x->next.slots[i]);
 	return ret;
 }
 
@@ -184,33 +189,36 @@ static int attach_policies(struct policy_txn *x, uint64_t hz)
 	struct instance *inst = x->inst;
 	int ret = 0;
 
-	for (; ret == 0 && x->prepared < x->n; x->prepared++) {
+	for (; ret == 0 && x->prepared < x->next.n; x->prepared++) {
 		unsigned i = x->prepared;
 
 		if (x->keeps[i] == SLOT_ANEW)
 			ret = prepare_slot(x, i, hz);
 		else
-			ret = parts_prepare_change(inst, &x->policies[i], x->slots[i], hz);
+			ret = parts_prepare_change(
+				inst, &x->next.policies[i], x->next.slots[i], hz);
 	}
 	return ret;
 }
 
 static int prepare_tables(struct policy_txn *x, const char *file, FILE *err)
 {
-	int ret = classifier_create_as(x->policies, x->slots, x->n, SOCKET_ID_ANY, &x->classifier);
+	int ret = classifier_create_as(
+		x->next.policies, x->next.slots, x->next.n, SOCKET_ID_ANY, &x->next.classifier);
 
 	if (ret == 0)
-		classifier_set_unparsed(x->classifier, config_unparsed(x->config));
+		classifier_set_unparsed(x->next.classifier, config_unparsed(x->next.config));
 	if (ret == 0)
-		classifier_set_drops(x->classifier, config_drops(x->config));
-	x->sourced = slots_per_source(x->policies, x->slots, x->n, &x->n_sourced, &x->n_conserved);
-	if (ret == 0 && !x->sourced)
+		classifier_set_drops(x->next.classifier, config_drops(x->next.config));
+	x->next.sourced = slots_per_source(x->next.policies, x->next.slots, x->next.n,
+		&x->next.n_sourced, &x->next.n_conserved);
+	if (ret == 0 && !x->next.sourced)
 		ret = -ENOMEM;
 	if (ret == 0)
-		ret = slots_of_parents(
-			x->policies, x->slots, x->n, x->inst->slots.capacity, &x->parents);
+		ret = slots_of_parents(x->next.policies, x->next.slots, x->next.n,
+			x->inst->slots.capacity, &x->next.parents);
 	if (ret == 0)
-		ret = policy_names_create(x->policies, x->n, &x->names);
+		ret = policy_names_create(x->next.policies, x->next.n, &x->next.names);
 	if (ret)
 		fprintf(err, "%s: policies: the classifier: %s\n", file, strerror(-ret));
 	return ret;
@@ -225,7 +233,7 @@ static int prepare_ledger(struct policy_txn *x, const char *file, FILE *err)
 	const char *directory = x->inst->config->ledger.store;
 	int ret;
 
-	if (x->inst->commit || !policies_need_ledger(x->policies, x->n))
+	if (x->inst->commit || !policies_need_ledger(x->next.policies, x->next.n))
 		return 0;
 	ret = directory[0] ? ledger_store_open(directory, false, &x->opened) : -ENOENT;
 	if (ret)
@@ -249,7 +257,7 @@ static int prepare_policy_txn(struct policy_txn *x, const char *file, uint64_t h
 		ret = prepare_ledger(x, file, err);
 	if (ret)
 		return ret;
-	ret = budget_shares_prepare(x->policies, x->n, &x->budget_shares);
+	ret = budget_shares_prepare(x->next.policies, x->next.n, &x->next.budget_shares);
 	if (ret)
 		return ret;
 	ret = attach_policies(x, hz);
@@ -301,12 +309,12 @@ int policy_txn_prepare_config(struct instance *inst, struct config *config, cons
 		config_free(config);
 		return -ENOMEM;
 	}
-	x->config = config;
+	x->next.config = config;
 	ret = config_diff(&now, config, file, err, &x->diff);
 	if (ret == 0) {
 		x->inst = inst;
-		x->policies = x->config->policies;
-		x->n = x->config->n_policies;
+		x->next.policies = x->next.config->policies;
+		x->next.n = x->next.config->n_policies;
 		ret = prepare_policy_txn(x, file, hz, err);
 	}
 	if (ret) {
@@ -319,7 +327,7 @@ int policy_txn_prepare_config(struct instance *inst, struct config *config, cons
 
 const struct config *policy_txn_config(const struct policy_txn *x)
 {
-	return x->config;
+	return x->next.config;
 }
 
 const struct config_diff *policy_txn_diff(const struct policy_txn *x)
@@ -331,48 +339,57 @@ bool policy_txn_is_empty(const struct policy_txn *x)
 {
 	if (x->diff->added || x->diff->removed || x->diff->changed)
 		return false;
-	if (x->config->shadow != instance_in_shadow(x->inst)) /* which packets are dropped, too */
+	if (x->next.config->shadow !=
+		instance_in_shadow(x->inst)) /* which packets are dropped, too */
 		return false;
-	if (config_drops(x->config) != classifier_drops(x->inst->classifier))
+	if (config_drops(x->next.config) != classifier_drops(x->inst->classifier))
 		return false;
-	for (unsigned i = 0; i < x->n; i++)
+	for (unsigned i = 0; i < x->next.n; i++)
 		if (x->diff->from[i] != i) /* the first in the file wins between equals */
 			return false;
 	return true;
 }
 
-#define SWAP(a, b)                     \
-	do {                           \
-		typeof(a) swapped = a; \
-		(a) = b;               \
-		(b) = swapped;         \
-	} while (0)
-
-/* The new ones to the box, and the former ones here. */
+/* Takes the generation of the box, and gives it the next one. */
 static void swap_generations(struct policy_txn *x)
 {
 	struct instance *inst = x->inst;
+	struct generation *previous = &x->previous, *next = &x->next;
 
-	SWAP(inst->loaded, x->config);
-	SWAP(inst->policies, x->policies);
-	SWAP(inst->n_policies, x->n);
-	SWAP(inst->names, x->names);
-	SWAP(inst->classifier, x->classifier);
-	SWAP(inst->sourced, x->sourced);
-	SWAP(inst->n_sourced, x->n_sourced);
-	SWAP(inst->n_conserved, x->n_conserved);
-	SWAP(inst->parents, x->parents);
-	timed_exchange(inst, &x->timed);
-	slot_map_commit(&inst->slots, x->slots, inst->n_policies);
-	x->slots = x->former;
-	x->former = NULL;
+	*previous = (struct generation){
+		.config = inst->loaded,
+		.policies = inst->policies,
+		.n = inst->n_policies,
+		.names = inst->names,
+		.classifier = inst->classifier,
+		.sourced = inst->sourced,
+		.n_sourced = inst->n_sourced,
+		.n_conserved = inst->n_conserved,
+		.parents = inst->parents,
+		.slots = previous->slots,
+		.timed = next->timed,
+		.budget_shares = next->budget_shares,
+	};
+	inst->loaded = next->config;
+	inst->policies = next->policies;
+	inst->n_policies = next->n;
+	inst->names = next->names;
+	inst->classifier = next->classifier;
+	inst->sourced = next->sourced;
+	inst->n_sourced = next->n_sourced;
+	inst->n_conserved = next->n_conserved;
+	inst->parents = next->parents;
+	timed_exchange(inst, &previous->timed);
+	slot_map_commit(&inst->slots, next->slots, next->n);
+	etcd_share_exchange(inst, &previous->budget_shares);
+	*next = (struct generation){0};
 }
 
 /* One that moves takes along what it has counted; where it was, workers still count. */
 static void carry_totals(struct policy_txn *x, unsigned policy)
 {
 	struct instance *inst = x->inst;
-	uint32_t from = x->slots[x->diff->from[policy]], to = inst->slots.of[policy];
+	uint32_t from = x->previous.slots[x->diff->from[policy]], to = inst->slots.of[policy];
 
 	inst->carried_over[to] = (struct carried_over){
 		.before = inst->carried_over[from].before, .also = from};
@@ -397,11 +414,14 @@ static void begin_policies(struct policy_txn *x)
 			parts_change(inst, i);
 		}
 	}
-	for (unsigned i = 0; i < x->n; i++)
-		if (inst->slots.policy[x->slots[i]] == SLOT_LEFT) {
-			publish_never(inst, x->slots[i]);
-			parts_leave(inst, x->slots[i]);
-		}
+	for (unsigned i = 0; i < x->previous.n; i++) {
+		uint32_t slot = x->previous.slots[i];
+
+		if (inst->slots.policy[slot] != SLOT_LEFT)
+			continue;
+		publish_never(inst, slot);
+		parts_leave(inst, slot);
+	}
 }
 
 enum leaving { LEAVES_TIMED, LEAVES_LISTED, LEAVES_CONSERVED, LEAVINGS };
@@ -413,16 +433,16 @@ static enum leaving leaving_of(const struct policy *policy)
 	return policy_is_timed(policy) ? LEAVES_TIMED : LEAVES_LISTED;
 }
 
-/* Lists, of the former policies, which are ours by now, those that workers may hold packets of. */
+/* Lists the slots of previous policies of a kind whose packets workers can still hold. */
 static void list_leaving_of(struct policy_txn *x, enum leaving which)
 {
-	for (unsigned i = 0; i < x->n; i++) {
-		const struct policy *policy = &x->policies[i];
+	for (unsigned i = 0; i < x->previous.n; i++) {
+		const struct policy *policy = &x->previous.policies[i];
 
 		if (!policy_is_shaped(policy) || leaving_of(policy) != which ||
-			x->inst->slots.policy[x->slots[i]] != SLOT_LEFT)
+			x->inst->slots.policy[x->previous.slots[i]] != SLOT_LEFT)
 			continue;
-		x->leaving[x->n_leaving++] = x->slots[i];
+		x->leaving[x->n_leaving++] = x->previous.slots[i];
 	}
 }
 
@@ -440,9 +460,9 @@ static void list_leaving(struct policy_txn *x)
 /* Whether workers have come to the end of what was begun for them. */
 static bool all_done(const struct policy_txn *x)
 {
-	for (unsigned i = 0; i < x->n; i++)
-		if (x->inst->slots.policy[x->slots[i]] == SLOT_LEFT &&
-			!parts_are_done(x->inst, x->slots[i]))
+	for (unsigned i = 0; i < x->previous.n; i++)
+		if (x->inst->slots.policy[x->previous.slots[i]] == SLOT_LEFT &&
+			!parts_are_done(x->inst, x->previous.slots[i]))
 			return false;
 	return true;
 }
@@ -450,11 +470,11 @@ static bool all_done(const struct policy_txn *x)
 /* Names the policies whose id an account of another name has. */
 static void say_taken(const struct policy_txn *x)
 {
-	for (unsigned i = 0; i < x->n; i++) {
+	for (unsigned i = 0; i < x->next.n; i++) {
 		const char *other = limiter_name_taken(x->inst->limiter, &x->limits[i]);
 
-		if (other && policy_is_never_exceeded(&x->policies[i]))
-			event(LEDGER_NAME_TAKEN, event_word("policy", x->policies[i].name),
+		if (other && policy_is_never_exceeded(&x->next.policies[i]))
+			event(LEDGER_NAME_TAKEN, event_word("policy", x->next.policies[i].name),
 				event_word("other", other));
 	}
 }
@@ -472,10 +492,10 @@ static int update_limiter(struct policy_txn *x)
 	ledger = commit_ledger(inst);
 	if (inherits)
 		limiter_give_ledger(inst->limiter, &ledger);
-	ret = timed_plan(inst, x->policies, x->n, x->limits, &x->timed);
-	parts_before_update(inst, x->known, x->n);
+	ret = timed_plan(inst, x->next.policies, x->next.n, x->limits, &x->next.timed);
+	parts_before_update(inst, x->known, x->next.n);
 	if (ret == 0)
-		ret = limiter_update(inst->limiter, x->limits, x->n, x->known, control_now());
+		ret = limiter_update(inst->limiter, x->limits, x->next.n, x->known, control_now());
 	if (ret == -EEXIST && !inherits)
 		say_taken(x);
 	if (inherits)
@@ -502,7 +522,6 @@ int policy_txn_commit(struct policy_txn *x)
 		return ret;
 	}
 	swap_generations(x);
-	etcd_share_exchange(inst, &x->budget_shares);
 	begin_policies(x);
 	list_leaving(x);
 	changes = (struct publish_changes){
@@ -576,17 +595,17 @@ static void say_last(const char *name, const struct policy_totals *totals)
 static void end_policy(struct policy_txn *x, unsigned policy)
 {
 	struct instance *inst = x->inst;
-	uint32_t slot = x->slots[policy];
+	uint32_t slot = x->previous.slots[policy];
 	struct policy_totals totals;
 
 	if (inst->slots.policy[slot] != SLOT_LEFT)
 		return;
 	totals = instance_policy_totals(inst, slot);
 	/* What one below another let pass that one has counted, and goes on counting. */
-	if (!policy_has_parent(&x->policies[policy]))
+	if (!policy_has_parent(&x->previous.policies[policy]))
 		policy_totals_add(&inst->gone, &totals);
 	if (has_counted(&totals) && x->said++ < SAID_MAX)
-		say_last(x->policies[policy].name, &totals);
+		say_last(x->previous.policies[policy].name, &totals);
 	policy_detach(inst, slot);
 	slot_map_release(&inst->slots, slot);
 }
@@ -594,9 +613,9 @@ static void end_policy(struct policy_txn *x, unsigned policy)
 /* Some of those that were removed; true when all are. */
 static bool end_removed(struct policy_txn *x)
 {
-	for (unsigned i = 0; i < ENDED_MAX && x->ended < x->n; i++)
+	for (unsigned i = 0; i < ENDED_MAX && x->ended < x->previous.n; i++)
 		end_policy(x, x->ended++);
-	if (x->ended < x->n)
+	if (x->ended < x->previous.n)
 		return false;
 	if (x->said > SAID_MAX)
 		event(POLICIES_REMOVED, event_count("policies", x->said - SAID_MAX));
@@ -617,30 +636,35 @@ bool policy_txn_finish(struct policy_txn *x)
 	return x->step == SETTLED;
 }
 
+static void generation_free(struct generation *generation)
+{
+	budget_shares_free(&generation->budget_shares);
+	policy_names_destroy(generation->names);
+	classifier_destroy(generation->classifier);
+	config_free(generation->config);
+	free(generation->sourced);
+	free(generation->parents);
+	free(generation->slots);
+	timed_list_free(generation->timed);
+}
+
 void policy_txn_free(struct policy_txn *x)
 {
 	if (!x)
 		return;
 	for (unsigned i = 0; x->step == PREPARED && i < x->prepared; i++)
 		if (x->keeps[i] == SLOT_ANEW)
-			policy_detach(x->inst, x->slots[i]);
+			policy_detach(x->inst, x->next.slots[i]);
 		else
-			parts_give_up(x->inst, x->slots[i]);
-	budget_shares_free(&x->budget_shares);
+			parts_give_up(x->inst, x->next.slots[i]);
+	generation_free(&x->next);
+	generation_free(&x->previous);
 	ledger_store_close(&x->opened);
-	policy_names_destroy(x->names);
-	classifier_destroy(x->classifier);
 	config_diff_free(x->diff);
-	config_free(x->config);
-	free(x->sourced);
-	free(x->parents);
-	free(x->slots);
-	free(x->former);
 	free(x->leaving);
 	free(x->trials);
 	free(x->keeps);
 	free(x->known);
 	free(x->limits);
-	timed_list_free(x->timed);
 	free(x);
 }
