@@ -258,6 +258,17 @@ def in_circles(graph, what):
         yield f"a circle of {len(part)} {what}:\n  " + "\n  ".join(arcs)
 
 
+def between_files(house):
+    """File without ending → {file without ending: symbol}: a source and its header are one file."""
+    graph = collections.defaultdict(dict)
+    for name, called in house.calls.items():
+        stem = os.path.splitext(name)[0]
+        for other, symbol in called.items():
+            if os.path.splitext(other)[0] != stem:
+                graph[stem].setdefault(os.path.splitext(other)[0], symbol)
+    return graph
+
+
 def between_rooms(house):
     """Room → {room: the file that calls}."""
     graph = collections.defaultdict(dict)
@@ -293,7 +304,7 @@ def complaints(texts, builds, symbols):
             yield f"{name} has no object, so nobody knows what it calls: it is to be built first"
     yield from undeclared(house, builds)
     yield from against_order(house, builds)
-    yield from in_circles(house.calls, "files")
+    yield from in_circles(between_files(house), "files")
     yield from in_circles(between_rooms(house), "rooms")
     for path, source in builds.elsewhere:
         yield f"{path} compiles {source}, which is another room's: it links what that room offers"
@@ -344,6 +355,10 @@ def self_test():
         "a circle of 2 files":
             found({"lib/high/more.c": "void more(void) { high(); }\n"},
                   {"lib/high/more.c": ({"more"}, {"high"})}),
+        "lib/high/more → lib/high/high (half)":
+            found({"lib/high/high.h": texts["lib/high/high.h"]
+                   + "static inline int half(void) { return 1; }\n",
+                   "lib/high/more.c": '#include "high/high.h"\nint more(void) { half(); }\n'}),
         "a circle of 2 rooms": found({"lib/low/low.c": up}, {"lib/low/low.c": ({"low"}, {"high"})}),
         "lib/high/more.c includes lib/high/high.h, which lib/high/meson.build has later":
             found(build=ordered),

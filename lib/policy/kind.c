@@ -9,7 +9,6 @@
 #include "base/time.h"
 #include "policy/config.h"
 #include "policy/schedule.h"
-#include "policy/trial.h"
 #include "shape/shape.h"
 
 bool policy_is_quota(const struct policy *policy)
@@ -81,7 +80,7 @@ const char *policy_needs_worker(const struct policy *policy)
 		return "colours packets";
 	if (!policy_is_one_bucket(policy))
 		return "has another meter than a token bucket";
-	return policy_has_trial(policy) ? "has a trial" : NULL;
+	return policy->trial.set ? "has a trial" : NULL;
 }
 
 bool policy_samples_flows(const struct policy *policy)

@@ -17,6 +17,7 @@
 #include "policy/kind.h"
 #include "policy/schedule.h"
 #include "sums/sums.h"
+#include "node_clock.h"
 #include "record.h"
 #include "node_commit.h"
 #include "node_limits.h"

@@ -108,42 +108,6 @@ void node_delays(const struct node *node, unsigned policy, struct delay_sum *sum
 unsigned node_flush(struct node *node, struct shape_packet **out, unsigned n);
 uint64_t node_waiting(const struct node *node);
 
-/* What its clock shows when the simulation's shows now_ns. */
-static inline uint64_t node_clock(const struct sim *sim, const struct node *node, uint64_t now_ns)
-{
-	const struct limiter_config *config = &sim->scenario->limiters[node->index];
-	int64_t drift = (int64_t)(config->drift_ppm * 1e-6 * (double)now_ns);
-
-	return CLOCK_START + now_ns + (uint64_t)((int64_t)config->offset_ns + drift);
-}
-
-/* Time of the simulation at which the node's clock shows clock_ns, or slightly later. */
-static inline uint64_t node_time(const struct sim *sim, const struct node *node, uint64_t clock_ns)
-{
-	const struct limiter_config *config = &sim->scenario->limiters[node->index];
-	int64_t since = (int64_t)(clock_ns - CLOCK_START) - (int64_t)config->offset_ns;
-	uint64_t at;
-
-	if (since <= 0)
-		return 0;
-	at = (uint64_t)((double)since / (1 + config->drift_ppm * 1e-6)) + 1;
-	/* Rounding errors add up to a nanosecond at most. */
-	while (node_clock(sim, node, at) < clock_ns)
-		at++;
-	return at;
-}
-
-/* What its wall clock shows then: Unix time, which a run begins at 0. */
-static inline uint64_t node_wall_ns(const struct sim *sim, const struct node *node, uint64_t now_ns)
-{
-	return node_clock(sim, node, now_ns) - CLOCK_START;
-}
-
-static inline int64_t node_wall_s(const struct sim *sim, const struct node *node, uint64_t now_ns)
-{
-	return (int64_t)(node_wall_ns(sim, node, now_ns) / SECOND_NS);
-}
-
 /* What trials of a policy have counted at all limiters, also before they crashed. */
 void nodes_tried(const struct sim *sim, unsigned policy, struct policy_totals *totals);
 

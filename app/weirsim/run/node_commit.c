@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "node_clock.h"
 #include "node_totals.h"
 
 static void disk_save_done(void *world, void *object, uint64_t argument);

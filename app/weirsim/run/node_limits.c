@@ -10,6 +10,7 @@
 #include "conserve/conserve.h"
 #include "engine/states.h"
 #include "policy/kind.h"
+#include "node_clock.h"
 #include "record.h"
 
 #define RELEASE_NS 1000 /* no sooner are those that wait looked at again */

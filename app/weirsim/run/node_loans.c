@@ -4,6 +4,7 @@
 #include "node_loans.h"
 
 #include "engine/lending.h"
+#include "node_clock.h"
 #include "node_commit.h"
 #include "node_limits.h"
 #include "policy/kind.h"

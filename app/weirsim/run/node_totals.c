@@ -6,6 +6,7 @@
 #include "base/math.h"
 #include "engine/states.h"
 #include "policy/kind.h"
+#include "node_clock.h"
 #include "spent.h"
 
 static bool has_total(const struct sim *sim, unsigned p)

@@ -7,6 +7,7 @@
 
 #include "command/output.h"
 #include "node.h"
+#include "node_clock.h"
 #include "record.h"
 
 #define ROUNDING 0.00001 /* a bound may be lower than the truth by this part of the limit */

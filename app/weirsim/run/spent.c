@@ -11,6 +11,7 @@
 #include "node.h"
 #include "policy/kind.h"
 #include "policy/period.h"
+#include "node_clock.h"
 #include "record.h"
 
 /* The last period that any limiter's clock comes to. */

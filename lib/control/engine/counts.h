@@ -35,13 +35,6 @@ struct waiting {
 	uint64_t packets, units;
 };
 
-/* A worker's packets of the policy in a slot, as last folded. */
-static inline struct police_totals *engine_totals_of(
-	const struct engine *engine, uint32_t slot, unsigned worker)
-{
-	return &engine->totals[(size_t)slot * engine_lines(engine) + worker];
-}
-
 /*
  * What was counted in a slot. Returns whether that is news: a policy that is idle for the limiter
  * is not any more (limiter_wake()), and engine_wake() does not see it again.

@@ -23,7 +23,6 @@
 #include "police/policy_state.h"
 #include "policy/config.h"
 
-struct police_totals;
 struct shaper;
 
 /* One worker's memory, by slot. */
@@ -115,6 +114,13 @@ static inline unsigned engine_lines(const struct engine *engine)
 static inline unsigned engine_lines_of(const struct engine *engine, uint32_t slot)
 {
 	return engine->n_workers + (engine->slots[slot].kernel ? engine->n_cpus : 0);
+}
+
+/* Returns the packets of the policy in a slot on a worker, folded by counts.c. */
+static inline struct police_totals *engine_totals_of(
+	const struct engine *engine, uint32_t slot, unsigned worker)
+{
+	return &engine->totals[(size_t)slot * engine_lines(engine) + worker];
 }
 
 /*

@@ -46,13 +46,22 @@ static double shared_burst(const struct aggregate *a, double limit)
 	return (double)a->policy.burst_bytes * (a->state.local_limit / limit);
 }
 
+uint64_t aggregate_whole_burst(const struct limiter *l, const struct aggregate *a)
+{
+	if (aggregate_has_burst_account(&a->policy))
+		return (uint64_t)a->state.local_burst;
+	return conserve_burst(l->conserve, a->rate_account, a->policy.burst_bytes,
+		(uint64_t)(a->held * limiter_time(&a->policy) + 0.5));
+}
+
 uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a)
 {
 	double limit = a->share;
 	uint64_t burst, least = policy_burst_floor(&a->policy);
 
 	if (aggregate_conserved(a))
-		return limiter_rates_burst(l, a) - min_u64(a->withheld, limiter_rates_burst(l, a));
+		return aggregate_whole_burst(l, a) -
+		       min_u64(a->withheld, aggregate_whole_burst(l, a));
 	if (a->policy.allocator->whole_burst)
 		return a->policy.burst_bytes;
 	if (limit <= 0)

@@ -102,6 +102,12 @@ struct limiter {
 	uint64_t held_until_ns;
 };
 
+/* Returns the seconds to which limit_bps refers. Any thread. */
+static inline uint32_t limiter_time(const struct limiter_policy *policy)
+{
+	return policy->limit_s ? policy->limit_s : 1;
+}
+
 /* Bytes per second over all limiters, and bytes below which no bucket is made. */
 static inline double limiter_policy_rate(const struct limiter_policy *policy)
 {
@@ -145,7 +151,16 @@ void aggregate_init(
  */
 void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns);
 
-/* The depth of the bucket here, bytes. */
+/* Returns true if the burst of a policy has an account of its own. */
+static inline bool aggregate_has_burst_account(const struct limiter_policy *policy)
+{
+	return policy->guarantee == LIMITER_CONSERVED && policy->allocator->remembers;
+}
+
+/* Returns the bytes of a conserved policy's bucket here, including the part withheld for offers. */
+uint64_t aggregate_whole_burst(const struct limiter *l, const struct aggregate *a);
+
+/* Returns the depth of the bucket here in bytes. */
 uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a);
 
 /* Fills in what an allocator that remembers knows of the past; see remember.c. */
@@ -177,7 +192,6 @@ void limiter_rates_index(const struct limiter *l, struct aggregate *a);
 bool limiter_rates_refresh(struct limiter *l, uint64_t now_ns); /* true: a limit has changed */
 uint64_t limiter_rates_next(const struct limiter *l);           /* when that is due by itself */
 void limiter_rates_want(struct limiter *l, struct aggregate *a);
-uint64_t limiter_rates_burst(const struct limiter *l, const struct aggregate *a);
 /* Finds the depth that offers withhold now. Returns true if it has changed. */
 bool limiter_rates_withhold(struct limiter *l, unsigned policy, uint64_t now_ns);
 uint64_t limiter_rates_until(const struct limiter *l, const struct aggregate *a, uint64_t now_ns);

@@ -94,12 +94,6 @@ struct limiter_policy {
 	uint64_t second; /* a digest of what is beside the limit: a peak; 0: nothing */
 };
 
-/* Seconds that its limit_bps is of. Any thread. */
-static inline uint32_t limiter_time(const struct limiter_policy *policy)
-{
-	return policy->limit_s ? policy->limit_s : 1;
-}
-
 /* The id under which the burst of a conserved policy moves, where the allocator divides it. */
 uint64_t limiter_burst_id(uint64_t id);
 

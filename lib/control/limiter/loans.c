@@ -75,7 +75,7 @@ static struct loan_lender loan_lender(void *context, unsigned policy)
 	lender.bucket = l->buckets.look(l->buckets.context, policy);
 	if (!aggregate_conserved(a))
 		return lender;
-	lender.bucket.burst = limiter_rates_burst(l, a);
+	lender.bucket.burst = aggregate_whole_burst(l, a);
 	/* Half of it is at least three full packets. */
 	if (lender.bucket.burst < LIMITER_BURST_FLOOR || l->looked_ns < a->lends_from_ns)
 		lender.bucket.burst = 0;
@@ -124,7 +124,7 @@ bool loans_hold_grants(const struct limiter *l)
 	for (unsigned i = 0; l->loan && l->lends_hard && i < l->n_policies; i++) {
 		const struct aggregate *a = &l->aggregates[i];
 
-		if (a->withheld > 0 && a->withheld > limiter_rates_burst(l, a) / 2)
+		if (a->withheld > 0 && a->withheld > aggregate_whole_burst(l, a) / 2)
 			return true;
 	}
 	return false;

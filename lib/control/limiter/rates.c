@@ -26,11 +26,6 @@
 /* Full-sized packets: what an indicator counts in, of bytes. */
 #define PACKET 1514
 
-static bool has_burst_account(const struct limiter_policy *policy)
-{
-	return policy->guarantee == LIMITER_CONSERVED && policy->allocator->remembers;
-}
-
 uint64_t limiter_burst_id(uint64_t id)
 {
 	return splitmix64_next(&id);
@@ -52,13 +47,15 @@ static unsigned list_rates(const struct limiter *l, const struct limiter_policy 
 			.limit = policies[i].limit_bps / BITS,
 			.indicator = policies[i].indicator,
 			.eta = policies[i].eta,
-			.burst = has_burst_account(&policies[i]) ? 0 : policies[i].burst_bytes,
+			.burst = aggregate_has_burst_account(&policies[i])
+					 ? 0
+					 : policies[i].burst_bytes,
 			.unit = terms_unit(&policies[i]),
 			.terms = terms_that_move(l, &policies[i]),
 		};
 	}
 	for (unsigned i = 0; i < n; i++)
-		if (has_burst_account(&policies[i]))
+		if (aggregate_has_burst_account(&policies[i]))
 			out[found++] = (struct conserve_policy){
 				.id = limiter_burst_id(policies[i].id),
 				.check = policies[i].check,
@@ -117,7 +114,7 @@ void limiter_rates_index(const struct limiter *l, struct aggregate *a)
 
 	if (book)
 		a->rate_account = book_find(book, a->policy.id)->index;
-	if (book && has_burst_account(&a->policy))
+	if (book && aggregate_has_burst_account(&a->policy))
 		a->burst_account = book_find(book, limiter_burst_id(a->policy.id))->index;
 }
 
@@ -160,14 +157,6 @@ static double share_part(const struct aggregate *a)
 	return a->level != LEVEL_NONE && limit > 0 ? min_double(a->share / limit, 1) : 1;
 }
 
-uint64_t limiter_rates_burst(const struct limiter *l, const struct aggregate *a)
-{
-	if (has_burst_account(&a->policy))
-		return (uint64_t)a->state.local_burst;
-	return conserve_burst(l->conserve, a->rate_account, a->policy.burst_bytes,
-		(uint64_t)(a->held * limiter_time(&a->policy) + 0.5));
-}
-
 /*
  * A limiter that begins has no record of its earlier offers: at most half of a burst. While a
  * borrower can accept them, it withholds half of the largest burst that it has had since.
@@ -181,7 +170,7 @@ bool limiter_rates_withhold(struct limiter *l, unsigned policy, uint64_t now_ns)
 		return false;
 	a->withheld = loan_withheld(l->loan, policy, now_ns);
 	if (aggregate_lends(a) && now_ns < a->lends_from_ns)
-		a->withheld = max_u64(before, limiter_rates_burst(l, a) / 2);
+		a->withheld = max_u64(before, aggregate_whole_burst(l, a) / 2);
 	return a->withheld != before;
 }
 
@@ -196,7 +185,7 @@ static bool refresh_rate(struct limiter *l, unsigned policy, uint64_t now_ns)
 	double limit = floor(units * share_part(a)) / limiter_time(&a->policy);
 	bool changed = held != a->held;
 
-	if (has_burst_account(&a->policy))
+	if (aggregate_has_burst_account(&a->policy))
 		burst = usable_now(l, a->burst_account, now_ns, &ending);
 	a->held = held;
 	changed |= limiter_rates_withhold(l, policy, now_ns);
@@ -253,7 +242,7 @@ void limiter_rates_want(struct limiter *l, struct aggregate *a)
 	else
 		conserve_target(
 			l->conserve, a->rate_account, a->state.local_limit / share_part(a) * time);
-	if (has_burst_account(&a->policy))
+	if (aggregate_has_burst_account(&a->policy))
 		conserve_target(l->conserve, a->burst_account, a->state.local_burst);
 }
 
@@ -314,5 +303,5 @@ unsigned limiter_conserve_burst_index(const struct limiter *l, unsigned policy)
 {
 	const struct aggregate *a = &l->aggregates[policy];
 
-	return has_burst_account(&a->policy) ? a->burst_account : LIMITER_ADDED;
+	return aggregate_has_burst_account(&a->policy) ? a->burst_account : LIMITER_ADDED;
 }

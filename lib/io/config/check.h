@@ -23,29 +23,6 @@
 
 #define REMOVE_ONE "remove one of the two"
 
-/* Bytes: the names of all, quoted. */
-#define METER_ROOM(constant, member, prefix, state, profile, set, name, ...) \
-	sizeof(name) + sizeof(" or ") +
-enum { METERS_TEXT_MAX = METERS_TO_CHOOSE(METER_ROOM, METER_ROOM) 1 };
-#undef METER_ROOM
-
-/*
- * Writes the meters with any of the abilities and without the others to `text`, such as
- * `"a", "b" or "c"`, and returns it. Abilities 0: no meters.
- */
-const char *meters_that_but(unsigned abilities, unsigned without, char text[METERS_TEXT_MAX]);
-
-static inline const char *meters_that(unsigned abilities, char text[METERS_TEXT_MAX])
-{
-	return meters_that_but(abilities, 0, text);
-}
-
-/* Returns true if its meter has any of these abilities, or has an error. */
-static inline bool meter_may(const struct policy *policy, unsigned abilities)
-{
-	return policy->meter == CHOICE_REFUSED || meter_can(policy->meter, abilities);
-}
-
 /* "default" of wires: gives a policy the unmatched packets; warns if no packet is left for it. */
 void otherwise_complete(struct reader *reader, struct config *config);
 void otherwise_warn(struct reader *reader, const struct config *config);

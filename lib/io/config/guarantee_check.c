@@ -10,6 +10,7 @@
 #include "budget/budget.h"
 #include "gossip/datagram.h"
 #include "config/check.h"
+#include "config/meters_that.h"
 #include "policy/kind.h"
 #include "policy/units.h"
 

@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "allocate/allocate.h"
 #include "config/check.h"
+#include "config/meters_that.h"
 #include "policy/kind.h"
 #include "policy/units.h"
 

@@ -3,7 +3,7 @@
  */
 #include <stdio.h>
 
-#include "config/check.h"
+#include "config/meters_that.h"
 
 const char *meters_that_but(unsigned abilities, unsigned without, char text[METERS_TEXT_MAX])
 {

@@ -9,6 +9,7 @@
 #include "allocate/history.h"
 #include "base/time.h"
 #include "config/check.h"
+#include "config/meters_that.h"
 #include "policy/key.h"
 #include "policy/kind.h"
 #include "policy/units.h"

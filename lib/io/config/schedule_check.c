@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "config/check.h"
+#include "config/meters_that.h"
 #include "policy/kind.h"
 #include "policy/schedule.h"
 

@@ -5,6 +5,7 @@
  */
 #include "allocate/allocate.h"
 #include "config/check.h"
+#include "config/meters_that.h"
 #include "policy/kind.h"
 
 static void expect_of(struct reader *reader, const struct json_path *path, const char *key,

@@ -6,6 +6,7 @@
 #include "allocate/allocate.h"
 #include "base/time.h"
 #include "config/check.h"
+#include "config/meters_that.h"
 #include "policy/kind.h"
 #include "policy/trial.h"
 
