@@ -15,45 +15,30 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "base/expiry.h"
+#include "flow/flow_sample.h"
+#include "meter/bucket_core.h"
+#include "packet/flow_mix.h"
+#include "packet/mark_core.h"
+#include "police/owner_word.h"
+
 #include "bypass_maps.h"
 #include "classify.bpf.h"
 #include "plane_maps.h"
-
-/* As meter/token_bucket.h, meter/gcra.h and meter/shared_bucket.h have them. */
-#define TOKEN_BYTE    24
-#define GCRA_SHIFT    8
-#define VIRTUAL_SHIFT 48 /* TOKEN_SHIFT - GCRA_SHIFT */
-#define SECOND_SHIFT  8  /* VIRTUAL_SHIFT - SHARED_BUCKET_SECOND */
-#define BUCKET_AHEAD  (2ULL << 20 << GCRA_SHIFT)
-#define MOST_AHEAD    (1ULL << 62) /* GCRA_MAX_SECOND */
-#define ENDING_PARTS  255          /* EXPIRY_PARTS, PLANE_ENDING */
 
 /* As police/expire.h: of a burst that may be exceeded so much does not end. */
 #define LEAST_BYTES   9084
 #define LEAST_PACKETS 6
 
-#define HASH_GOLDEN 0x9e3779b97f4a7c15ULL
-#define HASH_END    0xd6e8feb86659fd93ULL
-
-/* As police/policy_state.h and police/sample.h. */
-#define OWNER_TCP_ONLY   (1U << 24)
-#define OWNER_SHIFT(o)   ((o) >> 16 & 31)
-#define OWNER_ACCOUNT(o) ((o) >> 28)
-#define ACCOUNT_L3       1
-#define ACCOUNT_WIRE     2
-#define WIRE_BYTES       24
-#define ECN_CE           3
-#define WEYL             0x9e3779b1U
-#define PROTO_IPIP       4
-#define PROTO_TCP        6
-#define PROTO_UDP        17
-#define PROTO_IPV6       41
-#define PROTO_GRE        47
-
-/* As flow/flow_sample.h. */
-#define SCORE_MAX  31
-#define COUNT_BITS 40
-#define COUNT_MASK ((1ULL << COUNT_BITS) - 1)
+/* As policy/policy.h has them. */
+#define ACCOUNT_L3   1
+#define ACCOUNT_WIRE 2
+#define WIRE_BYTES   24
+#define PROTO_IPIP   4
+#define PROTO_TCP    6
+#define PROTO_UDP    17
+#define PROTO_IPV6   41
+#define PROTO_GRE    47
 
 /* Others took tokens meanwhile, so often; and control wrote another limit. */
 #define TAKE_TRIES 8
@@ -73,7 +58,7 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct plane_bucket);
+	__type(value, struct shared_bucket);
 } plane_buckets SEC(".maps");
 
 struct {
@@ -81,7 +66,7 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct plane_sample);
+	__type(value, struct flow_sample);
 } plane_samples SEC(".maps");
 
 struct {
@@ -113,67 +98,11 @@ struct {
 /* The last two are of packets that workers decide; see PLANE_WORKERS. */
 enum plane_verdict { PLANE_PASSES, PLANE_UNMATCHED, PLANE_DROPS, PLANE_ASKS, PLANE_ASKS_ALONE };
 
-struct wide {
-	__u64 high, low;
-};
-
 /* struct police_end */
 struct plane_end {
-	__u64 behind; /* ticks that the clock has lost since */
-	__u64 least;  /* virtual time */
-	__u8 parts;   /* what ends, or 0 */
+	__u64 least; /* units */
+	__u8 parts;  /* what ends, or 0 */
 };
-
-static __always_inline struct wide multiply_wide(__u64 a, __u64 b)
-{
-	__u64 al = (__u32)a, ah = a >> 32, bl = (__u32)b, bh = b >> 32;
-	__u64 low = al * bl, middle = ah * bl + (low >> 32);
-	__u64 other = al * bh + (__u32)middle;
-
-	return (struct wide){ah * bh + (middle >> 32) + (other >> 32), other << 32 | (__u32)low};
-}
-
-/* gcra_time() */
-static __always_inline __u64 virtual_time(const struct plane_profile *profile, __u64 now)
-{
-	__s64 elapsed = (__s64)(now - profile->since);
-	struct wide granted = multiply_wide(elapsed > 0 ? (__u64)elapsed : 0, profile->rate);
-	__u64 low = profile->start_low + granted.low;
-	__u64 high = profile->start_high + granted.high + (low < granted.low);
-
-	return high << (64 - VIRTUAL_SHIFT) | low >> VIRTUAL_SHIFT;
-}
-
-/* A profile at an instant: struct gcra_now. */
-struct plane_now {
-	__u64 at, burst, second;
-};
-
-/* shared_bucket_slowed(), of a clock that has lost so many ticks; or gcra_now(), of none. */
-static __always_inline struct plane_now plane_instant(
-	const struct plane_profile *profile, __u64 now, __u64 behind)
-{
-	__u64 second = profile->rate >> SECOND_SHIFT;
-	struct wide ahead;
-
-	if (second < BUCKET_AHEAD)
-		second = BUCKET_AHEAD;
-	if (behind) {
-		ahead = multiply_wide(behind, profile->rate);
-		second += ahead.high << (64 - VIRTUAL_SHIFT) | ahead.low >> VIRTUAL_SHIFT;
-		if (ahead.high >> (VIRTUAL_SHIFT - 2) || second > MOST_AHEAD)
-			second = MOST_AHEAD;
-	}
-	return (struct plane_now){virtual_time(profile, now), profile->burst, second};
-}
-
-/* gcra_tokens() */
-static __always_inline __s64 tokens_there(const struct plane_now *now, __u64 allow_at)
-{
-	__u64 tokens = now->at - allow_at;
-
-	return (__s64)(tokens + now->second < now->burst + now->second ? tokens : now->burst);
-}
 
 static __always_inline volatile struct plane_clock *find_clock(void)
 {
@@ -203,11 +132,11 @@ static __always_inline bool tick_of_kernel(volatile struct plane_clock *clock, _
 
 /* shared_bucket_read() */
 static __always_inline bool read_profile(
-	volatile struct plane_bucket *bucket, struct plane_profile *profile)
+	volatile struct shared_bucket *bucket, struct shared_bucket_profile *profile)
 {
 	for (int i = 0; i < READ_TRIES; i++) {
 		__u64 seen = bucket->written;
-		volatile struct plane_profile *from = &bucket->profiles[seen & 1];
+		volatile struct shared_bucket_profile *from = &bucket->profiles[seen & 1];
 
 		profile->start_low = from->start_low;
 		profile->start_high = from->start_high;
@@ -222,22 +151,14 @@ static __always_inline bool read_profile(
 	return false;
 }
 
-/* expiry_left() */
-static __always_inline __u64 left_of(__u64 amount, __u8 ending)
-{
-	__u64 parts = ENDING_PARTS - ending;
-
-	return amount / ENDING_PARTS * parts + amount % ENDING_PARTS * parts / ENDING_PARTS;
-}
-
 /* What of a burst does not end: of a limit that is never exceeded nothing is sure to stay. */
 static __always_inline __u64 least_burst(__u32 terms)
 {
 	if (!(terms & PLANE_SOFT))
 		return 0;
 	if (!(terms & PLANE_PACKETS))
-		return (__u64)LEAST_BYTES << GCRA_SHIFT;
-	return (__u64)LEAST_PACKETS << (terms >> PLANE_UNIT_SHIFT & PLANE_UNIT_MASK) << GCRA_SHIFT;
+		return LEAST_BYTES;
+	return (__u64)LEAST_PACKETS << (terms >> PLANE_UNIT_SHIFT & PLANE_UNIT_MASK);
 }
 
 /*
@@ -260,61 +181,47 @@ static __always_inline bool look_at_lease(volatile struct plane_clock *clock,
 		return true;
 	if ((__s64)since < 0)
 		return soft;
-	*end = (struct plane_end){since - left_of(since, ending), least_burst(terms), ending};
-	*now = until + left_of(since, ending);
+	*end = (struct plane_end){least_burst(terms), ending};
+	*now = until + expiry_left(since, ending);
 	return true;
 }
 
-/* shared_bucket_trim(); false where others always come first. */
-static __always_inline bool trim_bucket(volatile struct plane_bucket *bucket,
-	const struct plane_now *now, const struct plane_end *end)
+/* shared_bucket_settle(); false where others always come first. */
+static __always_inline bool settle_bucket(
+	volatile struct shared_bucket *bucket, const struct gcra_now *instant)
 {
-	__u64 least = end->least < now->burst ? end->least : now->burst, seen = bucket->allow_at;
-	struct plane_now left = {now->at, left_of(now->burst, end->parts), now->second};
+	__u64 seen = bucket->state.allow_at;
 
-	if (left.burst < least)
-		left.burst = least;
 	for (int i = 0; i < TAKE_TRIES; i++) {
-		__u64 settled = left.at - (__u64)tokens_there(&left, seen), was = seen;
+		__u64 was = seen,
+		      settled = instant->at - (__u64)gcra_tokens(&(struct gcra){seen}, instant);
 
 		if (settled == was)
 			return true;
-		seen = __sync_val_compare_and_swap(&bucket->allow_at, was, settled);
+		seen = __sync_val_compare_and_swap(&bucket->state.allow_at, was, settled);
 		if (seen == was)
 			return true;
 	}
 	return false;
 }
 
-/* shared_bucket_part() */
-static __always_inline __u64 part_to_take(
-	const struct plane_profile *profile, __s64 tokens, __u64 need, __u64 now)
+/* shared_bucket_take_at(), which gives up where others always come first. */
+static __always_inline __u64 take_from(volatile struct shared_bucket *bucket,
+	const struct shared_bucket_profile *profile, __u64 need, const struct gcra_now *instant,
+	__u64 lot)
 {
-	__u64 there = tokens > 0 ? (__u64)tokens : 0,
-	      quantum = (__u64)profile->quantum << GCRA_SHIFT;
-	__u64 lot = (now * HASH_GOLDEN >> 48) * ((__u64)profile->least << GCRA_SHIFT) >> 16;
-	__u64 spare;
-
-	if (there < need + lot)
-		return 0;
-	spare = (there - need) & ~((1ULL << GCRA_SHIFT) - 1);
-	return need + (spare < quantum ? spare : quantum);
-}
-
-/* shared_bucket_take() */
-static __always_inline __u64 take_from(volatile struct plane_bucket *bucket,
-	const struct plane_profile *profile, __u64 need, const struct plane_now *instant, __u64 now)
-{
-	__u64 seen = bucket->allow_at;
+	__u64 seen = bucket->state.allow_at;
 
 	for (int i = 0; i < TAKE_TRIES; i++) {
-		__s64 tokens = tokens_there(instant, seen);
-		__u64 taken = part_to_take(profile, tokens, need, now), was = seen;
+		__s64 tokens = gcra_tokens(&(struct gcra){seen}, instant);
+		__u64 taken = shared_bucket_part(
+			profile, tokens > 0 ? (__u64)tokens : 0, need << GCRA_SHIFT, lot);
+		__u64 was = seen;
 
 		if (taken == 0)
 			return 0;
 		seen = __sync_val_compare_and_swap(
-			&bucket->allow_at, was, instant->at - (__u64)tokens + taken);
+			&bucket->state.allow_at, was, instant->at - (__u64)tokens + taken);
 		if (seen == was)
 			return taken >> GCRA_SHIFT;
 	}
@@ -327,26 +234,28 @@ static __always_inline __u64 take_from(volatile struct plane_bucket *bucket,
  */
 __noinline __u64 plane_draw(const struct plane_line *line, __u32 slot, __u64 units)
 {
-	volatile struct plane_bucket *bucket = bpf_map_lookup_elem(&plane_buckets, &slot);
+	volatile struct shared_bucket *bucket = bpf_map_lookup_elem(&plane_buckets, &slot);
 	volatile struct plane_clock *clock = find_clock();
-	struct plane_profile profile;
-	struct plane_now instant;
+	struct shared_bucket_profile profile;
+	struct gcra_profile limit;
+	struct gcra_now instant, left;
 	struct plane_end end;
-	__u64 now;
+	__u64 now, at;
 
-	if (!line || !bucket || !clock || !tick_of_kernel(clock, &now) ||
-		!look_at_lease(clock, line, &now, &end) || !read_profile(bucket, &profile))
+	if (!line || !bucket || !clock || !tick_of_kernel(clock, &now))
 		return 0;
-	instant = plane_instant(&profile, now, end.behind);
-	if (end.parts && !trim_bucket(bucket, &instant, &end))
+	at = now;
+	if (!look_at_lease(clock, line, &at, &end) || !read_profile(bucket, &profile))
 		return 0;
-	return take_from(bucket, &profile, units << GCRA_SHIFT, &instant, now);
-}
-
-static __always_inline __u64 hash_step(__u64 h, __u64 word)
-{
-	h = (h ^ word) * HASH_GOLDEN;
-	return h ^ h >> 32;
+	limit = shared_bucket_limit(&profile);
+	instant = shared_bucket_slowed(&limit, at, now);
+	if (end.parts) {
+		left = instant;
+		left.burst = shared_bucket_left(limit.burst, end.parts, end.least);
+		if (!settle_bucket(bucket, &left))
+			return 0;
+	}
+	return take_from(bucket, &profile, units, &instant, shared_bucket_lot(&profile, at));
 }
 
 /* packet_hash(), spread as workers do; of what is no IP packet flows are not told apart. */
@@ -359,40 +268,25 @@ static __always_inline __u32 flow_hash(const struct plane_facts *facts)
 	h = hash_step(h, src[1]);
 	h = hash_step(h, dst[0]);
 	h = hash_step(h, dst[1]);
-	hash = hash_step(h, (__u64)facts->proto << 32 | ports) * HASH_END >> 32;
-	hash *= WEYL;
+	hash = hash_end(hash_step(h, (__u64)facts->proto << 32 | ports));
+	hash *= POLICE_WEYL;
 	return hash ^ hash >> 16;
 }
 
-/* flow_sample_add(), of which control reads each slot whole. */
 __noinline int plane_sample(__u32 line, __u32 hash, __u64 bytes)
 {
-	struct plane_sample *sample = bpf_map_lookup_elem(&plane_samples, &line);
-	__u32 i = hash % PLANE_FLOWS;
-	__u64 slot, tag = hash >> 8 ? hash >> 8 : 1;
+	struct flow_sample *sample = bpf_map_lookup_elem(&plane_samples, &line);
 
-	if (!sample)
-		return 0;
-	slot = sample->slot[i];
-	if (slot >> COUNT_BITS == tag) {
-		slot = tag << COUNT_BITS | ((slot + bytes) & COUNT_MASK);
-		sample->score[i] += sample->score[i] < SCORE_MAX;
-	} else if (sample->score[i] == 0) {
-		slot = tag << COUNT_BITS | (bytes & COUNT_MASK);
-		sample->score[i] = 1;
-	} else {
-		sample->score[i]--;
-		return 0;
-	}
-	*(volatile __u64 *)&sample->slot[i] = slot;
+	if (sample)
+		flow_sample_add(sample, hash, bytes);
 	return 0;
 }
 
 static __always_inline __u32 plane_cost(__u32 owner, const struct plane_facts *facts)
 {
-	if (OWNER_ACCOUNT(owner) == ACCOUNT_L3)
+	if (police_owner_accounting(owner) == ACCOUNT_L3)
 		return facts->len - facts->l2_len - facts->padding;
-	return facts->len + (OWNER_ACCOUNT(owner) == ACCOUNT_WIRE ? WIRE_BYTES : 0);
+	return facts->len + (police_owner_accounting(owner) == ACCOUNT_WIRE ? WIRE_BYTES : 0);
 }
 
 /* police_borrow() and the meter: whether so many bytes, or parts of a packet, conform. */
@@ -408,33 +302,18 @@ static __always_inline bool plane_conforms(struct plane_line *line, __u32 slot, 
 	return conforms;
 }
 
-/* mark_byte() */
-static __always_inline bool mark_class(__u8 before, __u32 mark, __u8 *after)
-{
-	if (mark == PLANE_ECN) {
-		*after = before | ECN_CE;
-		return before & ECN_CE;
-	}
-	*after = (__u8)(mark << 2 | (before & ECN_CE));
-	return true;
-}
-
-/* mark_ipv4(): its checksum stays as right, or as wrong, as it was. */
+/* mark_ipv4() */
 static __always_inline bool mark_ipv4(__u8 *ip, __u32 mark)
 {
-	__u16 before = load_be16(ip), sum = load_be16(ip + 10);
-	__u32 added;
+	__u16 before = load_be16(ip), checksum = load_be16(ip + 10);
 	__u8 class;
 
-	if (!mark_class(ip[1], mark, &class))
+	if (!mark_class(ip[1], mark == PLANE_ECN, mark, &class))
 		return false;
 	if (class == ip[1])
 		return true;
 	ip[1] = class;
-	added = (__u16)~sum + (__u32)(__u16)~before + load_be16(ip);
-	added = (added & 0xffff) + (added >> 16);
-	added = (added & 0xffff) + (added >> 16);
-	*(__u16 *)(ip + 10) = bpf_htons((__u16)~added);
+	*(__u16 *)(ip + 10) = bpf_htons(checksum_update(checksum, before, load_be16(ip)));
 	return true;
 }
 
@@ -444,7 +323,7 @@ static __always_inline bool mark_ipv6(__u8 *ip, __u32 mark)
 	__u16 word = load_be16(ip);
 	__u8 class;
 
-	if (!mark_class(word >> 4 & 0xff, mark, &class))
+	if (!mark_class(word >> 4 & 0xff, mark == PLANE_ECN, mark, &class))
 		return false;
 	*(__u16 *)ip = bpf_htons((word & 0xf00f) | (__u16)(class << 4));
 	return true;
@@ -514,10 +393,10 @@ static __always_inline enum plane_verdict plane_police(
 	owner = *(volatile __u32 *)&line->owner;
 	terms = *(volatile __u32 *)&line->terms;
 	cost = terms & PLANE_PACKETS ? 1 : plane_cost(owner, facts);
-	if (line->packets * WEYL >> 17 < (__u16)owner && place >= PLANE_SAMPLED &&
-		(!(owner & OWNER_TCP_ONLY) || facts->proto == PROTO_TCP))
-		plane_sample(
-			place - PLANE_SAMPLED, flow_hash(facts), (__u64)cost << OWNER_SHIFT(owner));
+	if (police_owner_asides(owner, line->packets) && place >= PLANE_SAMPLED &&
+		(!(police_owner_flags(owner) & POLICE_TCP_ONLY) || facts->proto == PROTO_TCP))
+		plane_sample(place - PLANE_SAMPLED, flow_hash(facts),
+			(__u64)cost << police_owner_shift(owner));
 	conforms = plane_conforms(
 		line, slot, (__u64)cost << (terms >> PLANE_UNIT_SHIFT & PLANE_UNIT_MASK));
 	return plane_enact(line, cost, conforms, !conforms && passes_over(ctx, facts, terms));

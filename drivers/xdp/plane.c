@@ -53,20 +53,6 @@ SAME(policy_state, bytes, plane_line, bytes);
 SAME(policy_state, dropped_bytes, plane_line, dropped_bytes);
 SAME(policy_state, packets, plane_line, packets);
 SAME(policy_state, dropped_packets, plane_line, dropped_packets);
-static_assert(sizeof(struct shared_bucket) == sizeof(struct plane_bucket), "");
-SAME(shared_bucket, state.allow_at, plane_bucket, allow_at);
-SAME(shared_bucket, written, plane_bucket, written);
-SAME(shared_bucket, profiles, plane_bucket, profiles);
-SAME(shared_bucket_profile, start_low, plane_profile, start_low);
-SAME(shared_bucket_profile, start_high, plane_profile, start_high);
-SAME(shared_bucket_profile, since, plane_profile, since);
-SAME(shared_bucket_profile, rate, plane_profile, rate);
-SAME(shared_bucket_profile, burst, plane_profile, burst);
-SAME(shared_bucket_profile, quantum, plane_profile, quantum);
-SAME(shared_bucket_profile, least, plane_profile, least);
-static_assert(sizeof(struct flow_sample) == sizeof(struct plane_sample), "");
-SAME(flow_sample, slot, plane_sample, slot);
-SAME(flow_sample, score, plane_sample, score);
 static_assert(sizeof(struct plane_clock) == 128 &&
 		      offsetof(struct plane_clock, span) - offsetof(struct plane_clock, until) ==
 			      offsetof(struct expiry, span) &&
@@ -76,10 +62,7 @@ static_assert(sizeof(struct plane_clock) == 128 &&
 	"");
 static_assert(EXPIRY_PARTS == PLANE_ENDING && (MARK_ECN & PLANE_MARK_MASK) == PLANE_ECN, "");
 static_assert(POLICE_LEAST_BYTES == 9084 && POLICE_LEAST_PACKETS == 6, "");
-static_assert(FLOW_SLOTS == PLANE_FLOWS && FLOW_SCORE_MAX == 31 && FLOW_COUNT_BITS == 40, "");
-static_assert(TOKEN_BYTE == 24 && TOKEN_SHIFT - GCRA_SHIFT == 48 && GCRA_SHIFT == 8, "");
-static_assert(SHARED_BUCKET_SECOND == 40 && SHARED_BUCKET_AHEAD == 1 << 20, "");
-static_assert(POLICE_TCP_ONLY == 1 << 3 && ACCOUNTING_L3 == 1 && ACCOUNTING_WIRE == 2, "");
+static_assert(ACCOUNTING_L3 == 1 && ACCOUNTING_WIRE == 2, "");
 
 #define KEPT_ASIDE "plane-next"
 

@@ -41,7 +41,7 @@ static const struct {
 } kept_rows[KEPT_MAPS] = {
 	[KEPT_BOOKS] = {"books", PLANE_LAYOUT, sizeof(struct plane_book)},
 	[KEPT_LINES] = {"lines", "plane_lines", sizeof(struct plane_line)},
-	[KEPT_BUCKETS] = {"buckets", "plane_buckets", sizeof(struct plane_bucket)},
+	[KEPT_BUCKETS] = {"buckets", "plane_buckets", sizeof(struct shared_bucket)},
 	[KEPT_CLOCK] = {"clock", "plane_clocks", sizeof(struct plane_clock)},
 };
 

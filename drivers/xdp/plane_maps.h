@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Weir authors
  *
  * What the kernel's data plane (plane.bpf.h) and the process behind it share. To the process each
- * CPU of the kernel is one more worker: a line of a policy here is a struct policy_state, what they
- * all draw from a struct shared_bucket, and what they have seen of its flows a struct flow_sample,
- * member by member; only the program knows them by these names, as it can include none of those.
+ * CPU of the kernel is one more worker. A policy has a struct shared_bucket for all CPUs, and a
+ * struct flow_sample and a line for each. The line is a struct policy_state, member by member: the
+ * program has another name for it, because it cannot include that one.
  */
 #ifndef WEIR_DRIVERS_PLANE_MAPS_H
 #define WEIR_DRIVERS_PLANE_MAPS_H
@@ -40,19 +40,6 @@ struct plane_line {
 	__u32 packets, dropped_packets;
 };
 
-/* struct shared_bucket_profile */
-struct plane_profile {
-	__u64 start_low, start_high, since, rate, burst;
-	__u32 quantum, least;
-};
-
-/* struct shared_bucket */
-struct plane_bucket {
-	__u64 allow_at, written;
-	struct plane_profile profiles[2];
-	__u8 to_line[16];
-};
-
 /*
  * Terms, from below: what ends of a limit with its lease, as base/expiry.h has it; of how many
  * parts, as a power of two, a packet is, where packets are counted; and what is done with what does
@@ -68,14 +55,6 @@ struct plane_bucket {
 #define PLANE_MARK_MASK  0xffU
 #define PLANE_ECN        0xffU
 #define PLANE_SOFT       (1U << 24)
-
-#define PLANE_FLOWS 32
-
-/* struct flow_sample */
-struct plane_sample {
-	__u64 slot[PLANE_FLOWS];
-	__u8 score[PLANE_FLOWS];
-};
 
 /* Workers' ticks by CLOCK_BOOTTIME: `ticks` at `ns`, and as many 2^-28 of one a nanosecond. */
 struct plane_time {

@@ -20,6 +20,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/product.h"
+
 /* What ends of a limit is said in 255ths of it, rounded up; 0: nothing, which nearly all say. */
 #define EXPIRY_PARTS UINT8_MAX
 
@@ -38,10 +40,11 @@ static inline uint8_t expiry_ending(uint64_t limit, uint64_t after)
 }
 
 /* What is left then of an amount, rounded down: never more than what is promised to nobody. */
-static inline uint64_t expiry_left(uint64_t amount, uint8_t ending)
+INLINE_ON_BPF uint64_t expiry_left(uint64_t amount, uint8_t ending)
 {
-	return (uint64_t)((unsigned __int128)amount * (uint8_t)(EXPIRY_PARTS - ending) /
-			  EXPIRY_PARTS);
+	uint64_t parts = EXPIRY_PARTS - ending;
+
+	return amount / EXPIRY_PARTS * parts + amount % EXPIRY_PARTS * parts / EXPIRY_PARTS;
 }
 
 /*

@@ -12,18 +12,30 @@ import re
 import sys
 
 # By PLANE_LAYOUT: the digest of the definitions, without comments and white space.
-DIGESTS = {"plane_books_1": "7fbb092452f20cb8"}
+DIGESTS = {"plane_books_1": "a28266035a4a56c6"}
+
+
+def code_of(root, *path):
+    """The text of a file without comments."""
+    with open(os.path.join(root, *path), encoding="ascii") as file:
+        return re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+
+
+def struct(code, name):
+    """The definition of a structure."""
+    return re.search(rf"struct {name} \{{.*?\n\}}[^;]*;", code, re.S).group()
 
 
 def definitions(root):
     """The code that defines the maps that are kept."""
-    texts = []
-    for name in ("plane_maps.h", "plane.h"):
-        with open(os.path.join(root, "drivers", "xdp", name), encoding="ascii") as file:
-            texts.append(re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S))
-    book = re.search(r"struct plane_book \{.*?\};", texts[1], re.S).group()
-    layout = re.search(r'#define PLANE_LAYOUT "(\w+)"', texts[0]).group(1)
-    return layout, "".join((texts[0].replace(layout, "") + book).split())
+    maps = code_of(root, "drivers", "xdp", "plane_maps.h")
+    bucket = code_of(root, "lib", "datapath", "meter", "bucket_core.h")
+    layout = re.search(r'#define PLANE_LAYOUT "(\w+)"', maps).group(1)
+    structs = (struct(code_of(root, "drivers", "xdp", "plane.h"), "plane_book"),
+               struct(bucket, "gcra"), struct(bucket, "shared_bucket_profile"),
+               struct(bucket, "shared_bucket"),
+               struct(code_of(root, "lib", "datapath", "flow", "flow_sample.h"), "flow_sample"))
+    return layout, "".join((maps.replace(layout, "") + "".join(structs)).split())
 
 
 def main(root):

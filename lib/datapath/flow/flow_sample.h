@@ -19,8 +19,9 @@
 #ifndef WEIR_FLOW_FLOW_SAMPLE_H
 #define WEIR_FLOW_FLOW_SAMPLE_H
 
-#include <assert.h>
 #include <stdint.h>
+
+#include "base/bpf.h"
 
 #define FLOW_SLOTS      32 /* slots of an aggregate on one worker; a power of two */
 #define FLOW_SCORE_MAX  31 /* votes that a holder can save up: what it takes to displace it */
@@ -32,7 +33,7 @@ struct flow_sample {
 	uint8_t score[FLOW_SLOTS]; /* the writer's alone */
 };
 
-static inline uint32_t flow_slot_tag(uint64_t slot)
+INLINE_ON_BPF uint32_t flow_slot_tag(uint64_t slot)
 {
 	return (uint32_t)(slot >> FLOW_COUNT_BITS);
 }
@@ -50,7 +51,7 @@ static inline uint64_t flow_slot_read(const struct flow_sample *sample, unsigned
 /*
  * The bits of a flow's hash that are not its slot number; never 0, which says that a slot is free.
  */
-static inline uint32_t flow_tag(uint32_t hash)
+INLINE_ON_BPF uint32_t flow_tag(uint32_t hash)
 {
 	uint32_t tag = hash >> 8;
 
@@ -58,10 +59,10 @@ static inline uint32_t flow_tag(uint32_t hash)
 }
 
 /*
- * Counts bytes of a flow. With packets sampled one in k, the caller passes k times the bytes.
- * Relaxed store: the reader needs the word whole, not ordered with anything else.
+ * Counts bytes of a flow. With packets sampled one in k, the caller passes k times the bytes. The
+ * program of the kernel calls it, too.
  */
-static inline void flow_sample_add(struct flow_sample *sample, uint32_t hash, uint64_t bytes)
+INLINE_ON_BPF void flow_sample_add(struct flow_sample *sample, uint32_t hash, uint64_t bytes)
 {
 	unsigned i = hash & (FLOW_SLOTS - 1);
 	uint64_t slot = sample->slot[i], tag = flow_tag(hash);
@@ -76,7 +77,7 @@ static inline void flow_sample_add(struct flow_sample *sample, uint32_t hash, ui
 		sample->score[i]--;
 		return;
 	}
-	__atomic_store_n(&sample->slot[i], slot, __ATOMIC_RELAXED);
+	store_whole(&sample->slot[i], slot);
 }
 
 /* Begins to fetch what flow_sample_add() will change. */
@@ -88,7 +89,7 @@ static inline void flow_sample_prefetch(const struct flow_sample *sample, uint32
 	__builtin_prefetch(&sample->score[i], 1);
 }
 
-static_assert((FLOW_SLOTS & (FLOW_SLOTS - 1)) == 0, "the slot number is a mask of the hash");
-static_assert(FLOW_SLOTS <= 256, "slot number and tag must cover the hash between them");
+_Static_assert((FLOW_SLOTS & (FLOW_SLOTS - 1)) == 0, "the slot number is a mask of the hash");
+_Static_assert(FLOW_SLOTS <= 256, "slot number and tag must cover the hash between them");
 
 #endif

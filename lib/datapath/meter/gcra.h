@@ -26,23 +26,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "meter/bucket_core.h"
 #include "meter/token_bucket.h"
-
-#define GCRA_SHIFT 8 /* bits of a unit in virtual time; with TOKEN_BUCKET_MAX_BURST: 48 of 64 */
-
-struct gcra_profile {
-	tokens_t start;  /* virtual time at `since`, in tokens, modulo 2^128 */
-	uint64_t since;  /* tick at which this profile replaced another */
-	uint64_t rate;   /* tokens a tick */
-	uint64_t burst;  /* virtual time */
-	uint64_t second; /* virtual time: what a second grants, but at most GCRA_MAX_SECOND */
-};
-
-#define GCRA_MAX_SECOND (UINT64_C(1) << 62)
-
-struct gcra {
-	uint64_t allow_at; /* virtual time at which the bucket is empty: TAT less the tolerance */
-};
 
 /* As token_bucket_profile_init(); the drain is ignored: virtual time does not run backwards. */
 static inline int gcra_profile_init(
@@ -65,14 +50,6 @@ static inline int gcra_profile_init(
 	return 0;
 }
 
-static inline tokens_t gcra_granted(const struct gcra_profile *profile, uint64_t now)
-{
-	int64_t elapsed = (int64_t)(now - profile->since);
-
-	/* A packet of before the change, seen with the new profile, is charged as of the change. */
-	return profile->start + (elapsed > 0 ? (tokens_t)(uint64_t)elapsed * profile->rate : 0);
-}
-
 /*
  * Makes `profile` the successor of `old` from tick `now` on; without this states of `old` are worth
  * anything up to the burst. What had been granted stays granted, at the rates of its time; a
@@ -84,41 +61,6 @@ static inline void gcra_profile_succeed(
 {
 	profile->start = gcra_granted(old, now);
 	profile->since = now;
-}
-
-static inline uint64_t gcra_time(const struct gcra_profile *profile, uint64_t now)
-{
-	return (uint64_t)(gcra_granted(profile, now) >> (TOKEN_SHIFT - GCRA_SHIFT));
-}
-
-/*
- * A profile as of one instant: what every state is judged by that is looked at then. A burst of
- * packets makes it once; so a packet costs some additions and no multiplication.
- */
-struct gcra_now {
-	uint64_t at;     /* virtual time */
-	uint64_t burst;  /* virtual time */
-	uint64_t second; /* virtual time */
-};
-
-/* Any thread. */
-static inline struct gcra_now gcra_now(const struct gcra_profile *profile, uint64_t now)
-{
-	return (struct gcra_now){gcra_time(profile, now), profile->burst, profile->second};
-}
-
-/* What the bucket holds: no more than the burst. Negative while a clock is back. */
-static inline int64_t gcra_tokens(const struct gcra *gcra, const struct gcra_now *now)
-{
-	uint64_t tokens = now->at - gcra->allow_at;
-
-	/*
-	 * Only a clock that steps back (another core's, read earlier) takes virtual time behind a
-	 * state: it stays, so that nothing is granted twice. More than a second of that is another
-	 * clock, or a state so old that virtual time has wrapped: it is full. One comparison does
-	 * for both ends.
-	 */
-	return (int64_t)(tokens + now->second < now->burst + now->second ? tokens : now->burst);
 }
 
 /* A meter that starts with its whole burst. */

@@ -40,59 +40,13 @@
 #include <stdint.h>
 
 #include "base/expiry.h"
-#include "base/hash.h"
 #include "meter/gcra.h"
 
 #define SHARED_BUCKET_TAKES_PER_S 100000
 #define SHARED_BUCKET_QUANTUM     UINT64_C(6056) /* bytes: four full packets, for what is slow */
 
-/*
- * Units that may be booked ahead of what there is, at any rate, over all workers: a packet of 64 kB
- * for each of 16. Virtual time that lies ahead no further than twice that has not wrapped.
- */
-#define SHARED_BUCKET_AHEAD (UINT64_C(1) << 20)
-
 /* Part of the burst, less one packet, that may lie in quanta, over all workers: a 16th, in bits. */
 #define SHARED_BUCKET_HELD_SHIFT 4
-
-/* A GCRA's profile, cut to what has to be kept, and what to take at a time. */
-struct shared_bucket_profile {
-	uint64_t start_low, start_high; /* both halves of it; these as in struct gcra_profile, */
-	uint64_t since, rate, burst;    /* where the burst is the shared bucket's depth */
-	uint32_t quantum; /* units taken beyond what is needed, if there are as many, */
-	uint32_t least;   /* and if there is not even a random part of these, nothing is */
-};
-
-struct shared_bucket {
-	struct gcra state; /* written by all workers, by compare-and-swap */
-	/*
-	 * Written by control alone, and read by workers, in atomic words: how often the profile has
-	 * been written, and both places of it. An even count leads to the first.
-	 */
-	uint64_t written;
-	struct shared_bucket_profile profiles[2];
-} __attribute__((aligned(64)));
-
-/*
- * Minutes, in 2^this ticks: as far as a worker's instant may be behind another's. That is more than
- * clocks differ by: who shapes takes tokens as of a packet's arrival, and may have had no CPU for
- * seconds meanwhile.
- */
-#define SHARED_BUCKET_SECOND 40
-
-static inline struct gcra_profile shared_bucket_limit(const struct shared_bucket_profile *profile)
-{
-	uint64_t second = profile->rate >> (TOKEN_SHIFT - GCRA_SHIFT - SHARED_BUCKET_SECOND);
-	uint64_t ahead = 2 * SHARED_BUCKET_AHEAD << GCRA_SHIFT;
-
-	return (struct gcra_profile){
-		.start = (tokens_t)profile->start_high << 64 | profile->start_low,
-		.since = profile->since,
-		.rate = profile->rate,
-		.burst = profile->burst,
-		.second = second > ahead ? second : ahead,
-	};
-}
 
 /* What one worker may hold of a burst, in units; frame as shared_bucket_profile_init() has it. */
 static inline uint64_t shared_bucket_hand(uint64_t burst, unsigned n_workers, uint32_t frame)
@@ -262,31 +216,6 @@ static inline void shared_bucket_settle(
 					  settled, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
-/* What is left of a burst that ends, in virtual time: of so many units nothing does. */
-static inline uint64_t shared_bucket_left(uint64_t burst, uint8_t ending, uint64_t least)
-{
-	uint64_t left = expiry_left(burst, ending), floor = least << GCRA_SHIFT;
-
-	floor = floor < burst ? floor : burst;
-	return left > floor ? left : floor;
-}
-
-/*
- * An instant of a clock that stands at tick `at`, as it goes slower, where others stand at `now`:
- * what one of these has taken lies ahead by as much as is granted between, and is not taken for
- * something old.
- */
-static inline struct gcra_now shared_bucket_slowed(
-	const struct gcra_profile *limit, uint64_t at, uint64_t now)
-{
-	struct gcra_now instant = gcra_now(limit, at);
-	tokens_t ahead = (int64_t)(now - at) > 0 ? (tokens_t)(now - at) * limit->rate : 0;
-
-	ahead = (ahead >> (TOKEN_SHIFT - GCRA_SHIFT)) + instant.second;
-	instant.second = ahead < GCRA_MAX_SECOND ? (uint64_t)ahead : GCRA_MAX_SECOND;
-	return instant;
-}
-
 /*
  * Leaves in a shared bucket, as of a tick of a clock that may go slower than those that stand at
  * `now`, no more than what is left of its burst. Any worker.
@@ -419,26 +348,6 @@ static inline void shared_bucket_change_booked(struct shared_bucket *shared,
 	shared_bucket_change(shared, profile, from);
 	/* Workers have gone on booking at the former rate, however long that was. */
 	shared_bucket_cut(shared, ticks, from);
-}
-
-/* From 0 up to the least, as the time decides: a lot that no two packets share for long. */
-static inline uint64_t shared_bucket_lot(const struct shared_bucket_profile *profile, uint64_t now)
-{
-	uint64_t lot = now * HASH_GOLDEN >> 48;
-
-	return lot * ((uint64_t)profile->least << GCRA_SHIFT) >> 16;
-}
-
-/* What to take of so many tokens for a need, both in virtual time; 0 if that is not to be had. */
-static inline uint64_t shared_bucket_part(
-	const struct shared_bucket_profile *profile, uint64_t tokens, uint64_t need, uint64_t lot)
-{
-	uint64_t spare, quantum = (uint64_t)profile->quantum << GCRA_SHIFT;
-
-	if (tokens < need + lot)
-		return 0;
-	spare = (tokens - need) & ~((UINT64_C(1) << GCRA_SHIFT) - 1);
-	return need + (spare < quantum ? spare : quantum);
 }
 
 /* shared_bucket_take() as of an instant, with a lot. */

@@ -33,19 +33,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "meter/bucket_core.h"
 #include "meter/meters.h"
-
-/* Less than 128 bytes a tick, 400 Gbit/s at 0.4 GHz and faster, fit above it beside the sign. */
-#define TOKEN_SHIFT 56
-
-#define TOKEN_FRACTION 32 /* bits of a token below those that packets are held against */
-#define TOKEN_OWNER    32 /* bits below the fraction, of the same word */
-#define TOKEN_BYTE     (TOKEN_SHIFT - TOKEN_FRACTION)
-
-/* 2^63 of 2^-24 bytes: a full bucket, and what one more packet costs, stay below 2^64. */
-#define TOKEN_BUCKET_MAX_BURST (UINT64_C(1) << 39) /* bytes */
-
-typedef unsigned __int128 tokens_t; /* 2^-56 bytes */
 
 struct token_bucket_params {
 	uint64_t rate_bps;    /* bit/s */

@@ -3,29 +3,12 @@
  *
  * Which flow a packet belongs to, in 32 bits, from what parsing found.
  */
-#include "base/hash.h"
 #include "base/wire.h"
+#include "packet/flow_mix.h"
 #include "packet/parse.h"
 #include "source/source_hash.h"
 
 #define ETHER_LEN 14
-
-/*
- * Each step is a bijection of h ^ word, so two keys that differ in one word only never collide in
- * the 64 bits. The odd multiplier (2^64 / golden ratio) carries differences upwards, the shift
- * brings them back down.
- */
-static uint64_t hash_step(uint64_t h, uint64_t word)
-{
-	h = (h ^ word) * HASH_GOLDEN;
-	return h ^ (h >> 32);
-}
-
-/* One more round, of which only the upper half has seen every bit of the last word. */
-static uint32_t hash_end(uint64_t h)
-{
-	return h * UINT64_C(0xd6e8feb86659fd93) >> 32;
-}
 
 /*
  * The protocol, and the ports as they lie in the packet. For fragments without ports it is the

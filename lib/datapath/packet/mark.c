@@ -4,39 +4,16 @@
 #include "packet/mark.h"
 
 #include "base/wire.h"
+#include "packet/mark_core.h"
 #include "policy/policy.h"
 
 #define IPV4_LEN      20u
 #define IPV6_LEN      40u
 #define IPV4_CHECKSUM 10 /* offset in the header */
 
-#define ECN_BITS 0x3
-#define ECN_CE   0x3
-#define NOT_ECT  0x0
-
-/* What the byte of DSCP and ECN becomes; false when the packet cannot bear the mark. */
-static bool mark_byte(uint8_t traffic_class, int mark, uint8_t *out)
+static bool mark_byte(uint8_t before, int mark, uint8_t *after)
 {
-	if (mark == MARK_ECN) {
-		*out = traffic_class | ECN_CE;
-		return (traffic_class & ECN_BITS) != NOT_ECT;
-	}
-	*out = (uint8_t)(mark << 2) | (traffic_class & ECN_BITS);
-	return true;
-}
-
-/*
- * RFC 1624, equation 3: the checksum after one word of what it covers has changed. The changed word
- * is never 0 (it begins with version 4), and so 0 comes out where a sum over the whole header has
- * it; a checksum that was wrong stays wrong.
- */
-static uint16_t checksum_update(uint16_t checksum, uint16_t old, uint16_t new)
-{
-	uint32_t sum = (uint16_t)~checksum + (uint32_t)(uint16_t)~old + new;
-
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)~sum;
+	return mark_class(before, mark == MARK_ECN, (uint8_t)mark, after);
 }
 
 static bool mark_ipv4(uint8_t *ip, int mark)

@@ -26,6 +26,7 @@
 #include "meter/meter.h"
 #include "meter/phantom.h"
 #include "packet/parse.h"
+#include "police/owner_word.h"
 #include "policy/policy.h"
 #include "source/source_hash.h"
 
@@ -34,35 +35,6 @@
 struct new_flows;
 struct policy_shape;
 struct source_table;
-
-/* Which of the ways its packets are decided in, for a policy's life: the lowest of its flags. */
-enum police_kind {
-	POLICE_OTHER,   /* whatever is none of these */
-	POLICE_SIMPLE,  /* by its line alone */
-	POLICE_TOTAL,   /* nothing of a packet is asked but its bytes */
-	POLICE_PHANTOM, /* likewise, and its flow */
-	POLICE_SHAPED,  /* packets wait that do not conform */
-	POLICE_SOURCED, /* each source has a meter of its own */
-	POLICE_KINDS
-};
-
-#define POLICE_KIND_BITS 3
-#define POLICE_TCP_ONLY  (1U << POLICE_KIND_BITS)       /* only TCP flows are sampled */
-#define POLICE_BELOW     (1U << (POLICE_KIND_BITS + 1)) /* others charge for it: lineage.h */
-
-/* Whether another limit is tried on its packets: in which line, or 0; see policy/trial.h. */
-#define POLICE_TRIAL_SHIFT (POLICE_KIND_BITS + 2)
-#define POLICE_TRIAL_BITS  2
-
-#define POLICE_FLAG_BITS (POLICE_TRIAL_SHIFT + POLICE_TRIAL_BITS)
-
-static_assert(POLICE_KINDS <= 1 << POLICE_KIND_BITS, "a kind is one of its flags");
-static_assert(POLICE_FLAG_BITS <= 7, "as police_owner() has room for");
-
-#define POLICE_SHIFT_MAX 15
-#define POLICE_UNSAMPLED (POLICE_SHIFT_MAX + 1)
-
-#define POLICE_ACCOUNTING_SHIFT 28
 
 /* Counters of packets that passed and did not conform. */
 struct police_over {
@@ -163,27 +135,6 @@ struct limit_profile {
 
 static_assert(sizeof(struct limit_profile) == 64, "a line in a ring");
 
-/*
- * What a policy is, in the bits that its bucket leaves to its owner, from below:
- *
- *     16  of 2^15 packets those that are not just charged, see police_is_slow()
- *      5  shift: one packet in 2^this is sampled, or POLICE_UNSAMPLED
- *      7  flags, the line of a trial included
- *      4  enum accounting
- */
-static inline uint32_t police_owner(unsigned flags, unsigned shift, enum accounting accounting)
-{
-	bool plain = (flags & ~(POLICE_TCP_ONLY | POLICE_BELOW)) == POLICE_SIMPLE;
-	uint32_t aside = plain ? UINT32_C(0x8000) >> shift : UINT16_MAX;
-
-	return (uint32_t)accounting << POLICE_ACCOUNTING_SHIFT | flags << 21 | shift << 16 | aside;
-}
-
-static inline unsigned police_owner_flags(uint32_t owner)
-{
-	return owner >> 21 & ((1U << POLICE_FLAG_BITS) - 1);
-}
-
 static inline unsigned police_flags(const struct policy_state *state)
 {
 	return police_owner_flags(token_bucket_owner(&state->bucket));
@@ -191,12 +142,12 @@ static inline unsigned police_flags(const struct policy_state *state)
 
 static inline unsigned police_shift(const struct policy_state *state)
 {
-	return token_bucket_owner(&state->bucket) >> 16 & 31;
+	return police_owner_shift(token_bucket_owner(&state->bucket));
 }
 
 static inline enum accounting police_accounting(const struct policy_state *state)
 {
-	return (enum accounting)(token_bucket_owner(&state->bucket) >> POLICE_ACCOUNTING_SHIFT);
+	return (enum accounting)police_owner_accounting(token_bucket_owner(&state->bucket));
 }
 
 /* Which line of the policy's trials has the one that counts now; 0: there is none. Anybody. */

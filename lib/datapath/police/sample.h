@@ -16,12 +16,10 @@
 
 #define POLICE_TCP 6 /* protocol number */
 
-#define POLICE_WEYL UINT32_C(0x9e3779b1) /* 2^32 over the golden ratio, to a prime */
-
 /* The upper 15 bits of where the next packet to be charged is in the sequence. */
 static inline uint32_t police_word(const struct policy_state *state)
 {
-	return state->packets * POLICE_WEYL >> 17;
+	return police_word_of(state->packets);
 }
 
 /* Words below this are of the sample: 2^-shift of all there are, or none. */
@@ -47,7 +45,7 @@ static inline bool police_samples(const struct policy_state *state)
  */
 static inline bool police_is_slow(const struct policy_state *state)
 {
-	return police_word(state) < (uint16_t)token_bucket_owner(&state->bucket);
+	return police_owner_asides(token_bucket_owner(&state->bucket), state->packets);
 }
 
 /*

@@ -35,7 +35,7 @@
 struct left {
 	struct plane_book *books;
 	struct plane_line *lines;
-	struct plane_bucket *buckets;
+	struct shared_bucket *buckets;
 	struct plane_clock *clock;
 };
 
@@ -68,7 +68,7 @@ static struct left leave_maps(unsigned k)
 		.lines = leave_map(
 			"plane_lines", sizeof(struct plane_line), cpus * SLOTS, "lines", k),
 		.buckets = leave_map(
-			"plane_buckets", sizeof(struct plane_bucket), 3 * SLOTS, "buckets", k),
+			"plane_buckets", sizeof(struct shared_bucket), 3 * SLOTS, "buckets", k),
 		.clock = leave_map("plane_clocks", sizeof(struct plane_clock), 1, "clock", k),
 	};
 }
@@ -112,11 +112,12 @@ static void fill_line(struct plane_line *line, struct prng *prng)
 	line->dropped_bytes = line->bytes / 2;
 }
 
-static void fill_bucket(struct plane_bucket *bucket, struct prng *prng)
+static void fill_bucket(struct shared_bucket *bucket, struct prng *prng)
 {
-	*bucket = (struct plane_bucket){.allow_at = prng_next(prng), .written = prng_next(prng)};
+	*bucket = (struct shared_bucket){
+		.state.allow_at = prng_next(prng), .written = prng_next(prng)};
 	for (unsigned i = 0; i < 2; i++)
-		bucket->profiles[i] = (struct plane_profile){.start_low = prng_next(prng),
+		bucket->profiles[i] = (struct shared_bucket_profile){.start_low = prng_next(prng),
 			.start_high = prng_next(prng),
 			.since = prng_next(prng),
 			.rate = prng_next(prng) >> 1,
@@ -153,7 +154,7 @@ static void spoil(struct left *left, struct prng *prng)
 	} records[] = {
 		{&left->books[prng_below(prng, SLOTS)], sizeof(struct plane_book)},
 		{&left->lines[prng_below(prng, cpus * SLOTS)], sizeof(struct plane_line)},
-		{&left->buckets[prng_below(prng, SLOTS)], sizeof(struct plane_bucket)},
+		{&left->buckets[prng_below(prng, SLOTS)], sizeof(struct shared_bucket)},
 		{left->clock, sizeof(struct plane_clock)},
 	};
 	unsigned which = prng_below(prng, 4), words = (unsigned)records[which].bytes / 8;
@@ -176,8 +177,8 @@ static bool can_be_counted(uint64_t count)
 static bool slot_can_be(const struct left *left, unsigned slot)
 {
 	const struct plane_book *book = &left->books[slot];
-	const struct plane_bucket *bucket = &left->buckets[slot];
-	const struct plane_profile *limit = &bucket->profiles[bucket->written % 2];
+	const struct shared_bucket *bucket = &left->buckets[slot];
+	const struct shared_bucket_profile *limit = &bucket->profiles[bucket->written % 2];
 	const uint64_t *counts = &book->passed_packets;
 	bool can = strnlen(book->name, sizeof(book->name)) < sizeof(book->name) &&
 		   (int64_t)limit->rate >= 0 && limit->burst <= UINT64_C(1) << 47;
@@ -210,7 +211,7 @@ static bool maps_can_be(const struct left *left)
 static void check_inherited(struct plane *next, const struct left *left, unsigned at, bool current)
 {
 	for (unsigned slot = 0; slot < SLOTS; slot++) {
-		const struct plane_bucket *bucket = &left->buckets[slot];
+		const struct shared_bucket *bucket = &left->buckets[slot];
 		uint64_t burst = bucket->profiles[bucket->written % 2].burst >> 8, held = 0, units;
 		struct plane_book sum = left->books[slot];
 		struct plane_former former;

@@ -12,7 +12,7 @@
 #include "meter/meter.h"
 #include "datapath/meter/meter_checks.h"
 
-typedef __int128 wide_t;
+typedef __int128 exact_t;
 
 static uint64_t first_seed = 1, n_packets = 1000000;
 
@@ -46,8 +46,8 @@ struct rates {
  */
 struct model {
 	enum meter_kind kind;
-	wide_t byte;
-	wide_t per_tick[2], size[2], tokens[2]; /* C, and E or P */
+	exact_t byte;
+	exact_t per_tick[2], size[2], tokens[2]; /* C, and E or P */
 	uint64_t at;
 };
 
@@ -62,25 +62,25 @@ static void model_set(struct model *m, const struct rates *rates, uint64_t hz)
 	bool exact = (hz & (hz - 1)) == 0;
 	uint64_t bps[2] = {rates->cir, rates->pir}, bytes[2] = {rates->cbs, rates->pbs};
 
-	m->byte = exact ? (wide_t)8 * hz : (wide_t)1 << 56;
+	m->byte = exact ? (exact_t)8 * hz : (exact_t)1 << 56;
 	for (unsigned b = C; b <= E; b++) {
-		m->per_tick[b] = exact ? (wide_t)bps[b]
-				       : (((wide_t)bps[b] << 53) + (wide_t)hz - 1) / (wide_t)hz;
+		m->per_tick[b] = exact ? (exact_t)bps[b]
+				       : (((exact_t)bps[b] << 53) + (exact_t)hz - 1) / (exact_t)hz;
 		m->size[b] = bytes[b] * m->byte;
 		if (m->tokens[b] > m->size[b])
 			m->tokens[b] = m->size[b];
 	}
 }
 
-static wide_t smaller(wide_t a, wide_t b)
+static exact_t smaller(exact_t a, exact_t b)
 {
 	return a < b ? a : b;
 }
 
 static void model_earn(struct model *m, uint64_t now)
 {
-	wide_t ticks = now > m->at ? (wide_t)(now - m->at) : 0, earned = ticks * m->per_tick[C];
-	wide_t room = m->size[C] - m->tokens[C], fills = smaller(earned, room);
+	exact_t ticks = now > m->at ? (exact_t)(now - m->at) : 0, earned = ticks * m->per_tick[C];
+	exact_t room = m->size[C] - m->tokens[C], fills = smaller(earned, room);
 
 	m->at = now > m->at ? now : m->at;
 	m->tokens[C] += fills;
@@ -91,7 +91,7 @@ static void model_earn(struct model *m, uint64_t now)
 }
 
 /* RFC 2697, 3: "colour-blind" and "colour-aware"; RFC 4115, 3, with >= in place of >. */
-static enum colour model_c_then_e(struct model *m, wide_t b, enum colour pre)
+static enum colour model_c_then_e(struct model *m, exact_t b, enum colour pre)
 {
 	if (pre == COLOUR_GREEN && m->tokens[C] - b >= 0) {
 		m->tokens[C] -= b;
@@ -105,7 +105,7 @@ static enum colour model_c_then_e(struct model *m, wide_t b, enum colour pre)
 }
 
 /* RFC 2698, 3. */
-static enum colour model_p_then_c(struct model *m, wide_t b, enum colour pre)
+static enum colour model_p_then_c(struct model *m, exact_t b, enum colour pre)
 {
 	if (pre == COLOUR_RED || m->tokens[P] - b < 0)
 		return COLOUR_RED;
@@ -120,7 +120,7 @@ static enum colour model_p_then_c(struct model *m, wide_t b, enum colour pre)
 
 static enum colour model_packet(struct model *m, uint64_t now, uint32_t bytes, enum colour pre)
 {
-	wide_t b = bytes * m->byte;
+	exact_t b = bytes * m->byte;
 
 	model_earn(m, now);
 	return m->kind == METER_TRTCM ? model_p_then_c(m, b, pre) : model_c_then_e(m, b, pre);
@@ -183,7 +183,7 @@ static struct rates random_rates(struct prng *prng, enum meter_kind kind)
 /* Often what just fits one of the buckets, or one byte more. */
 static uint32_t random_bytes(struct prng *prng, const struct model *m)
 {
-	wide_t fits = m->tokens[prng_below(prng, 2)] / m->byte;
+	exact_t fits = m->tokens[prng_below(prng, 2)] / m->byte;
 
 	if (prng_below(prng, 4) == 0 && fits < UINT32_MAX)
 		return (uint32_t)fits + prng_below(prng, 2);
