@@ -202,8 +202,8 @@ static void find_page(struct metrics_cursor *cursor)
 	cursor->page = NULL;
 	if (cursor->limiter == cursor->n || cursor->metric->of != METRIC_OF_POLICY)
 		return;
-	cursor->name_at = policy_column(policies, "name");
-	cursor->count_at = policy_column(policies, "count");
+	cursor->name_at = policy_number_column(policies, NUMBER_name_TEXT);
+	cursor->count_at = policy_number_column(policies, NUMBER_count_TEXT);
 	cursor->value_at = policy_column(policies, cursor->metric->value);
 	if (policies->has >> cursor->value_at % 64 & 1)
 		cursor->page = policies->first;

@@ -3,6 +3,8 @@
  */
 #include "metrics.h"
 
+#include "numbers/number_table.h"
+
 #define MS   1e-3
 #define MBIT 125000.0 /* bytes a second */
 
@@ -26,35 +28,53 @@
 	{                                                                                \
 		name, METRIC_##type, METRIC_OF_EACH, at, value, label, NULL, scale, help \
 	}
-#define POLICY(name, type, column, count, help)                                               \
-	{                                                                                     \
-		name, METRIC_##type, METRIC_OF_POLICY, NULL, column, "policy", count, 0, help \
-	}
 #define WORKER(name, type, value, help) EACH(name, type, "workers", value, "worker", 0, help)
 #define PORT(name, type, value, help)   EACH(name, type, "ports", value, "port", 0, help)
 
-/* The rate or number of a policy in its unit. Each of the three units has a metric of its own. */
-#define POLICY_RATE(name, column, help)                                             \
-	POLICY(name "_bytes_per_second", GAUGE, column, "bytes", help),             \
-		POLICY(name "_packets_per_second", GAUGE, column, "packets", help), \
-		POLICY(name "_flows_per_second", GAUGE, column, "flows", help)
-#define POLICY_COUNT(name, stem, help)                                                \
-	POLICY(name "_packets", COUNTER, stem "_packets", NULL, help ", in packets"), \
-		POLICY(name "_bytes", COUNTER, stem "_units", "bytes",                \
-			help ", in bytes as the policy accounts for them"),           \
-		POLICY(name "_flows", COUNTER, stem "_units", "flows", help ", in flows")
+/*
+ * The numbers of a policy (numbers/number_table.h). Each of the three units that a policy can count
+ * has a metric of its own.
+ */
+#define POLICY(name, kind, column, count, help)                                                  \
+	{"weir_policy_" name, METRIC_##kind, METRIC_OF_POLICY, NULL, column, "policy", count, 0, \
+		help},
+#define OF_RATE(name, stem, kind, applies, help)                                 \
+	POLICY(name "_bytes_per_second", kind, stem "_per_s", "bytes", help)     \
+	POLICY(name "_packets_per_second", kind, stem "_per_s", "packets", help) \
+	POLICY(name "_flows_per_second", kind, stem "_per_s", "flows", help)
+#define OF_UNITS(name, stem, kind, applies, help)                     \
+	POLICY(name "_bytes", kind, stem "_units", "bytes", help)     \
+	POLICY(name "_packets", kind, stem "_units", "packets", help) \
+	POLICY(name "_flows", kind, stem "_units", "flows", help)
+#define OF_VOLUME(name, stem, kind, applies, help)                 \
+	POLICY(name "_bytes", kind, stem "_units", "bytes",        \
+		help ", in bytes as the policy accounts for them") \
+	FLOWS_##applies(POLICY(name "_flows", kind, stem "_units", "flows", help ", in flows"))
+#define OF_PACKETS(name, stem, kind, applies, help) \
+	POLICY(name "_packets", kind, stem "_packets", NULL, help)
+#define OF_COUNT(name, stem, kind, applies, help) POLICY(name, kind, stem, NULL, help)
+#define OF_BYTES(name, stem, kind, applies, help) \
+	POLICY(name "_bytes", kind, stem "_bytes", NULL, help)
+#define OF_RATIO(name, stem, kind, applies, help) \
+	POLICY(name "_ratio", kind, stem "_ratio", NULL, help)
+#define OF_SECONDS(name, stem, kind, applies, help) \
+	POLICY(name "_seconds", kind, stem "_s", NULL, help)
+#define OF_TEXT(name, stem, kind, applies, help) POLICY(name, kind, stem, NULL, help)
+/* No policy that counts flows has colours. */
+#define FLOWS_ALWAYS(metric) metric
+#define FLOWS_TRIAL(metric)  metric
+#define FLOWS_COLOURED(metric)
 
-/* Received traffic of a policy whose packets have colours. */
-#define POLICY_COLOUR(name, stem, help)                                               \
-	POLICY(name "_packets", COUNTER, stem "_packets", NULL, help ", in packets"), \
-		POLICY(name "_bytes", COUNTER, stem "_units", "bytes",                \
-			help ", in bytes as the policy accounts for them")
-
-/* Amounts of a quota. */
-#define POLICY_BUDGET(name, column, help)                                \
-	POLICY(name "_bytes", GAUGE, column, "bytes", help),             \
-		POLICY(name "_packets", GAUGE, column, "packets", help), \
-		POLICY(name "_flows", GAUGE, column, "flows", help)
+#define SHOWN_ALL(unit, ...)    OF_##unit(__VA_ARGS__)
+#define SHOWN_METRIC(unit, ...) OF_##unit(__VA_ARGS__)
+#define SHOWN_COLUMN(...)
+#define SHOWN_DETAIL(...)
+#define SHOWN_GIVEN(...)
+#define NUMBER(stem, unit, kind, applies, shown, path, zero, label, head, value, help) \
+	SHOWN_##shown(unit, #stem, #stem, kind, applies, help)
+#define FORMER(stem, unit, kind, applies, column, metric) \
+	OF_##unit(metric, #stem, kind, applies,           \
+		"Former name of weir_policy_" #stem ", until the next release")
 
 const struct metric metrics[] = {
 	ONE("weir_up", GAUGE, "up", "1 if the limiter answered in time"),
@@ -189,53 +209,5 @@ const struct metric metrics[] = {
 	ONE("weir_netflow_send_errors", COUNTER, "netflow.failed",
 		"Datagrams not sent, or refused at the address of the collector"),
 
-	POLICY_RATE("weir_policy_limit", "limit_per_s", "Limit of the whole group"),
-	POLICY_RATE("weir_policy_local_limit", "local_limit_per_s",
-		"Part of the limit that this limiter enforces now"),
-	POLICY_RATE("weir_policy_peak", "peak_per_s",
-		"Rate up to which packets of a policy with colours pass, over the whole group"),
-	POLICY_RATE("weir_policy_local_peak", "local_peak_per_s",
-		"Rate up to which packets of a policy with colours pass at this limiter"),
-	POLICY_RATE("weir_policy_bound", "bound_per_s",
-		"Largest sum of the local limits of the limiters that reported theirs"),
-	POLICY_RATE("weir_policy_estimate", "estimate_per_s",
-		"Estimate of the sum of the local limits of these limiters"),
-	POLICY("weir_policy_peers_unheard", GAUGE, "peers_unheard", NULL,
-		"Peers without a recent report: each can enforce up to the whole limit"),
-	POLICY_RATE("weir_policy_share", "share_per_s",
-		"Part of its parent's limit that a child policy gets now, over the whole group"),
-	POLICY_RATE("weir_policy_demand", "demand_per_s", "Demand at this limiter"),
-	POLICY_RATE("weir_policy_global_demand", "global_demand_per_s",
-		"Demand at the whole group, from the messages received so far"),
-	POLICY("weir_policy_parent", INFO, "parent", NULL,
-		"Parent policy, which is charged for the same packets and counts them too"),
-	POLICY("weir_policy_peers_lost", GAUGE, "peers_lost", NULL,
-		"Lost peers, whose part of the limit is unused"),
-	POLICY_COUNT("weir_policy_passed", "passed", "Traffic passed"),
-	POLICY_COUNT("weir_policy_dropped", "dropped", "Traffic dropped because of the limit"),
-	POLICY_COUNT("weir_policy_over", "over", "Exceeding traffic passed (mark, count)"),
-	POLICY_COLOUR("weir_policy_green", "green", "Green traffic received: within the limit"),
-	POLICY_COLOUR("weir_policy_yellow", "yellow",
-		"Yellow traffic received: above the limit, within its peak or excess"),
-	POLICY_COLOUR("weir_policy_red", "red", "Red traffic received: above both"),
-	POLICY("weir_policy_fallback_packets", COUNTER, "fallback_packets", NULL,
-		"Packets passed although the quota did not cover them"),
-	POLICY("weir_policy_waiting_packets", GAUGE, "waiting_packets", NULL,
-		"Packets that wait in the shaper of the policy"),
-	POLICY_BUDGET("weir_policy_budget", "total_units", "Quota of this period"),
-	POLICY_BUDGET("weir_policy_budget_left", "left_units",
-		"Remaining quota of the whole group, from the messages received so far"),
-	POLICY_BUDGET("weir_policy_budget_spent", "spent_units",
-		"Quota that traffic at this limiter spent in this period"),
-	POLICY_BUDGET("weir_policy_budget_prefetched", "prefetched_units",
-		"Quota that this limiter took in advance for its workers, not spent yet"),
-	POLICY_RATE("weir_policy_trial_limit", "trial_limit_per_s",
-		"Limit of the whole group that is on trial, not enforced"),
-	POLICY_RATE("weir_policy_trial_local_limit", "trial_local_limit_per_s",
-		"Part of the trial limit that this limiter would enforce now"),
-	POLICY_COUNT("weir_policy_trial_passed", "trial_passed",
-		"Traffic that the trial limit would have passed"),
-	POLICY_COUNT("weir_policy_trial_dropped", "trial_dropped",
-		"Traffic that the trial limit would have dropped"),
-	{0},
+	POLICY_NUMBERS(NUMBER) POLICY_COLUMNS_FORMER(FORMER){0},
 };

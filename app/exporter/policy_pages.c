@@ -124,6 +124,13 @@ size_t policy_column(const struct policy_pages *pages, const char *name)
 	return SIZE_MAX;
 }
 
+size_t policy_number_column(const struct policy_pages *pages, enum policy_number_id number)
+{
+	char name[NUMBER_NAME_MAX];
+
+	return policy_column(pages, number_column(&policy_numbers[number], name));
+}
+
 const char *policy_value(const struct policy_page *page, size_t row, size_t column)
 {
 	size_t at = column < page->columns ? page->at[row * page->columns + column] : 0;

@@ -14,6 +14,8 @@
 
 #include <jansson.h>
 
+#include "numbers/policy_number.h"
+
 struct policy_page {
 	struct policy_page *next;
 	double at_ms;      /* time of the limiter; NAN: unknown */
@@ -41,6 +43,7 @@ void policy_pages_free(struct policy_pages *pages);
 
 /* Index of the column for the functions below; SIZE_MAX: none. */
 size_t policy_column(const struct policy_pages *pages, const char *name);
+size_t policy_number_column(const struct policy_pages *pages, enum policy_number_id number);
 
 /* The text of a value, of a string after a quote; NULL: none. */
 const char *policy_value(const struct policy_page *page, size_t row, size_t column);

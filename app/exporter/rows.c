@@ -11,28 +11,28 @@
 #define NUMBERS (sizeof(numbers) / sizeof(*numbers))
 
 static const struct {
-	const char *column;
+	enum policy_number_id number;
 	size_t offset;
 } numbers[] = {
-	{"limit_per_s", offsetof(struct row, limit)},
-	{"local_limit_per_s", offsetof(struct row, share)},
-	{"bound_per_s", offsetof(struct row, bound)},
-	{"demand_per_s", offsetof(struct row, demand)},
-	{"global_demand_per_s", offsetof(struct row, global_demand)},
-	{"passed_units", offsetof(struct row, passed)},
-	{"passed_packets", offsetof(struct row, passed_packets)},
-	{"dropped_units", offsetof(struct row, dropped)},
-	{"dropped_packets", offsetof(struct row, dropped_packets)},
-	{"over_units", offsetof(struct row, over)},
-	{"waiting_packets", offsetof(struct row, waiting_packets)},
-	{"peers_lost", offsetof(struct row, lost)},
-	{"total_units", offsetof(struct row, total)},
-	{"left_units", offsetof(struct row, left)},
-	{"spent_units", offsetof(struct row, spent)},
-	{"prefetched_units", offsetof(struct row, prefetched)},
-	{"peak_per_s", offsetof(struct row, peak)},
-	{"local_peak_per_s", offsetof(struct row, local_peak)},
-	{"share_per_s", offsetof(struct row, part)},
+	{NUMBER_limit_RATE, offsetof(struct row, limit)},
+	{NUMBER_local_limit_RATE, offsetof(struct row, share)},
+	{NUMBER_bound_RATE, offsetof(struct row, bound)},
+	{NUMBER_demand_RATE, offsetof(struct row, demand)},
+	{NUMBER_global_demand_RATE, offsetof(struct row, global_demand)},
+	{NUMBER_passed_VOLUME, offsetof(struct row, passed)},
+	{NUMBER_passed_PACKETS, offsetof(struct row, passed_packets)},
+	{NUMBER_dropped_VOLUME, offsetof(struct row, dropped)},
+	{NUMBER_dropped_PACKETS, offsetof(struct row, dropped_packets)},
+	{NUMBER_over_VOLUME, offsetof(struct row, over)},
+	{NUMBER_waiting_PACKETS, offsetof(struct row, waiting_packets)},
+	{NUMBER_peers_lost_COUNT, offsetof(struct row, lost)},
+	{NUMBER_quota_UNITS, offsetof(struct row, total)},
+	{NUMBER_quota_remaining_UNITS, offsetof(struct row, left)},
+	{NUMBER_quota_used_UNITS, offsetof(struct row, spent)},
+	{NUMBER_quota_prefetched_UNITS, offsetof(struct row, prefetched)},
+	{NUMBER_peak_RATE, offsetof(struct row, peak)},
+	{NUMBER_local_peak_RATE, offsetof(struct row, local_peak)},
+	{NUMBER_share_RATE, offsetof(struct row, part)},
 };
 
 /* Where each number stands in a limiter's rows. */
@@ -79,12 +79,13 @@ double row_may_here(const struct row *row)
 
 void rows_read(struct rows *rows, const struct policy_pages *policies)
 {
-	struct row_columns columns = {policy_column(policies, "name"),
-		policy_column(policies, "count"), policy_column(policies, "parent"),
-		policy_column(policies, "exceeding"), {0}};
+	struct row_columns columns = {policy_number_column(policies, NUMBER_name_TEXT),
+		policy_number_column(policies, NUMBER_count_TEXT),
+		policy_number_column(policies, NUMBER_parent_TEXT),
+		policy_number_column(policies, NUMBER_exceeding_TEXT), {0}};
 
 	for (size_t k = 0; k < NUMBERS; k++)
-		columns.of[k] = policy_column(policies, numbers[k].column);
+		columns.of[k] = policy_number_column(policies, numbers[k].number);
 	*rows = (struct rows){calloc(policies->n + 1, sizeof(*rows->rows)), 0, NULL};
 	for (const struct policy_page *page = policies->first; rows->rows && page;
 		page = page->next)

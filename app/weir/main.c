@@ -26,6 +26,7 @@
 #include "kept.h"
 #include "new_ledger.h"
 #include "notify/notify.h"
+#include "numbers/policy_number.h"
 #include "policy/config.h"
 #include "policy/shadow.h"
 #include "secret/group_keys.h"
@@ -55,7 +56,7 @@ static const char usage[] =
 	"       --describe CONFIG | --doctor [--json] CONFIG |\n"
 	"       --new-ledger [IDENTITY] CONFIG | --accept-ledger CONFIG |\n"
 	"       --new-key [FILE] | --new-identity FILE |\n"
-	"       --public-key FILE | --events | --keys | --version | --help\n"
+	"       --public-key FILE | --events | --keys | --numbers | --version | --help\n"
 	"\n"
 	"A rate limiter that enforces one limit together with its peers.\n"
 	"\n"
@@ -97,6 +98,7 @@ static const char usage[] =
 	"                       write the public key of such a file again\n"
 	"      --events         write what it may say while it runs, as a table\n"
 	"      --keys           print the keys of a configuration, a line of JSON each\n"
+	"      --numbers        print the numbers of a policy, a line of JSON each\n"
 	"      --version        write the version\n"
 	"  -h, --help           write this\n"
 	"\n"
@@ -119,6 +121,7 @@ enum command {
 	COMMAND_PUBLIC,
 	COMMAND_EVENTS,
 	COMMAND_KEYS,
+	COMMAND_NUMBERS,
 	COMMAND_VERSION,
 	COMMAND_HELP
 };
@@ -169,11 +172,12 @@ static int parse_weir_options(int argc, char **argv, struct options *options)
 		{"public-key", required_argument, NULL, 'p'},
 		{"events", no_argument, NULL, 'E'},
 		{"keys", no_argument, NULL, 'K'},
+		{"numbers", no_argument, NULL, 'N'},
 		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	static const char messages[] = "ckeolandpEKVh";
+	static const char messages[] = "ckeolandpEKNVh";
 	bool asked;
 	int opt;
 
@@ -533,6 +537,9 @@ int main(int argc, char **argv)
 		break;
 	case COMMAND_KEYS:
 		ret = config_print_keys(stdout);
+		break;
+	case COMMAND_NUMBERS:
+		ret = numbers_print(stdout);
 		break;
 	case COMMAND_VERSION:
 		printf("weir %s (%s)\n", WEIR_VERSION, rte_version());

@@ -24,8 +24,9 @@ SEEDS = (1, 2, 3)
 PATIENCE_S = 30
 COLUMNS = ("name count limit_per_s local_limit_per_s demand_per_s global_demand_per_s peers_lost "
            "passed_packets passed_units dropped_packets dropped_units over_packets over_units "
-           "waiting_packets total_units left_units spent_units prefetched_units allocator limit_by "
-           "limit_until parent share_per_s peak_per_s local_peak_per_s exceeding").split()
+           "waiting_packets quota_units quota_remaining_units quota_used_units "
+           "quota_prefetched_units allocator limit_by limit_until parent share_per_s peak_per_s "
+           "local_peak_per_s exceeding").split()
 COLOURS = ("trtcm", "trtcm4115", "srtcm")
 KINDS = ("soft", "static", "hard", "shape", "mark", "count", "child", "quota",
          "quota_limit", *COLOURS, "yellow_drops", "red_passes", "coloured_child")

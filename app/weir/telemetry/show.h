@@ -17,7 +17,9 @@
 #include "base/time.h"
 #include "book/book.h"
 #include "policy/policy.h"
+#include "policy/zone.h"
 #include "telemetry/server.h"
+#include "timed.h"
 
 struct config;
 struct instance;
@@ -84,12 +86,10 @@ json_t *show_tree(const char *params, void *context);
 json_t *show_unparsed(const char *params, void *context);
 json_t *show_workers(const char *params, void *context);
 
-/* "shape" and "slo" of a policy of the box, by its index; null of one whose packets do not wait. */
-void show_shape(json_t *json, struct instance *inst, unsigned policy);
+/* Adds marks and the limit as text to the "colours" of a policy. */
+void show_colours(json_t *json, const struct policy *policy);
 
-/* "colours" of a policy, null of one without; an action, and its mark, or null. */
-json_t *show_colours(const struct policy *policy, const struct limiter_view *view,
-	const struct policy_totals *totals);
+/* Name of an action; its mark, or null. */
 const char *show_action(enum action action);
 
 /*
@@ -132,9 +132,9 @@ json_t *show_share(double share);
 struct policy show_policy_now(const struct instance *inst, unsigned policy);
 json_t *show_limit(const struct policy *policy);
 
-/* Why that limit holds, null when it is the configuration's; and until when, or null. */
-json_t *show_limit_by(const struct instance *inst, unsigned policy);
-json_t *show_limit_until(const struct instance *inst, unsigned policy);
+/* Name of the origin of a limit; its end as text, or NULL. */
+const char *timed_name(enum timed_by by);
+const char *timed_until(const struct timed_view *view, char text[ZONE_TEXT_MAX]);
 
 /* Why that limit holds, until when, and what is configured. */
 void show_timed(json_t *json, const struct instance *inst, unsigned policy);

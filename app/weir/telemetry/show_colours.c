@@ -55,46 +55,21 @@ enum action show_exceeding(const struct policy *policy)
 					  : policy->action;
 }
 
-static json_t *colour_json(const struct policy *policy, const struct colour_action *action,
-	const struct coloured_count *count)
+void show_colours(json_t *json, const struct policy *policy)
 {
-	json_t *json = json_pack("{s:s, s:o, s:o}", "action", show_action(action->action), "mark",
-		show_mark(action->action, action->mark), "packets", json_uint(count->packets));
-
-	if (policy->count != COUNT_PACKETS)
-		json_object_set_new(json, show_counting(policy->count), json_uint(count->bytes));
-	return json;
-}
-
-/* What is beside the limit: of the group, and here. Null is the limit of what only spills. */
-static json_t *second_json(const struct policy *policy, const struct limiter_view *view)
-{
-	struct limit_second local = limit_second_of(policy, view);
 	struct policy second = policy_with_terms(policy, &policy->colours.second);
+	json_t *colours = json_object_get(json, "colours");
 	bool spills = meter_can(policy->meter, METER_SPILLS);
-	json_t *json = json_object();
-
-	json_object_set_new(json, "limit", spills ? json_null() : show_limit(&second));
-	show_rate(json, policy, "limit", spills ? NAN : policy_rate(&second));
-	show_rate(json, policy, "local_limit", spills ? NAN : local.rate);
-	show_units(json, policy, "burst", second.burst_bytes);
-	show_units(json, policy, "local_burst", local.burst);
-	return json;
-}
-
-json_t *show_colours(const struct policy *policy, const struct limiter_view *view,
-	const struct policy_totals *totals)
-{
-	const struct colours_config *colours = &policy->colours;
-	json_t *json;
 
 	if (!policy_is_coloured(policy))
-		return json_null();
-	json = json_pack("{s:b, s:o}", "aware", colours->aware,
-		meter_can(policy->meter, METER_PEAK) ? "peak" : "excess",
-		second_json(policy, view));
-	for (unsigned c = 0; c < COLOURS; c++)
-		json_object_set_new(json, colour_name(c),
-			colour_json(policy, &colours->actions[c], &totals->colours[c]));
-	return json;
+		return;
+	for (unsigned c = 0; c < COLOURS; c++) {
+		const struct colour_action *action = &policy->colours.actions[c];
+
+		json_object_set_new(json_object_get(colours, colour_name(c)), "mark",
+			show_mark(action->action, action->mark));
+	}
+	json_object_set_new(
+		json_object_get(colours, meter_can(policy->meter, METER_PEAK) ? "peak" : "excess"),
+		"limit", spills ? json_null() : show_limit(&second));
 }

@@ -5,13 +5,12 @@
 
 #include <time.h>
 
-#include <rte_common.h>
-
 #include "instance.h"
 #include "etcd_share.h"
 #include "base/time.h"
 #include "policy/period.h"
 #include "credits.h"
+#include "policy_now.h"
 
 /* What rates of lib/control/quota are in. */
 #define PER_UNIT 1000.0
@@ -46,102 +45,25 @@ static void add_period(const struct instance *inst, json_t *json, const struct p
 	json_object_set_new(json, "period_ends_in_s", ends_in(inst, policy, view));
 }
 
-/* Reads the group, as far as has been heard, and etcd if the total is there: else false. */
-static bool read_total(const struct instance *inst, unsigned i, const struct quota_view *view,
-	struct show_total *of, struct budget_share_view *share)
-{
-	const struct policy *policy = &inst->policies[i];
-	bool drawn = etcd_share_budget_of(inst, i, share) && share->known;
-	uint64_t credit = credits_held(inst, inst->slots.of[i]), total;
-
-	total = drawn ? share->total : policy->total;
-	*of = (struct show_total){.total = total,
-		.prefetched = view->prepaid + credit,
-		/* For the ledger, units are spent once they are taken. */
-		.spent = view->spent - RTE_MIN(view->spent, view->prepaid + credit),
-		.left = view->remaining + RTE_MIN(credit, total - RTE_MIN(total, view->remaining)),
-		.known = !view->undated && !view->recovering && (!policy->drawn || drawn)};
-	/* What is known of etcd may be older than what is known of the group. */
-	if (drawn)
-		of->left = RTE_MIN(of->left + share->left, RTE_MAX(of->total, of->left));
-	return drawn;
-}
-
-bool show_total_of(const struct instance *inst, unsigned policy, struct show_total *of)
-{
-	const struct budget *budget = limiter_budget(inst->limiter);
-	struct budget_share_view share = {0};
-	struct quota_view view;
-	unsigned index;
-
-	if (!budget)
-		return false;
-	index = limiter_budget_index(inst->limiter, policy);
-	if (index == LIMITER_ADDED)
-		return false;
-	view = budget_view(budget, index, control_now());
-	read_total(inst, policy, &view, of, &share);
-	return true;
-}
-
-/* So small a part of a total as nobody can use: a packet is larger, or a limiter holds it. */
-#define SPENT_PART 1000
-
-static bool is_spent(const struct instance *inst, unsigned i)
-{
-	struct show_total of;
-
-	return show_total_of(inst, i, &of) && of.known && of.left <= of.total / SPENT_PART;
-}
-
-unsigned show_spent_totals(const struct instance *inst, const char **first)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; limiter_budget(inst->limiter) && i < inst->n_policies; i++)
-		if (is_spent(inst, i) && n++ == 0)
-			*first = inst->policies[i].name;
-	return n;
-}
-
-void alarm_spent_totals(const struct instance *inst, json_t *alarms)
-{
-	const char *first = "";
-	unsigned n = show_spent_totals(inst, &first);
-
-	if (n == 1)
-		json_array_append_new(alarms, json_sprintf("the total of %s is spent", first));
-	else if (n)
-		json_array_append_new(alarms,
-			json_sprintf("%u totals are spent, that of %s the first one", n, first));
-}
-
-/*
- * Adds the group, as far as has been heard: with what is left of the total where it is drawn from.
- */
+/* Adds the other numbers of the group, and the rest in etcd of a quota that is drawn from there. */
 static void show_group_quota(
-	const struct instance *inst, json_t *json, unsigned i, const struct quota_view *view)
+	const struct policy_now *now, json_t *json, const struct quota_view *view)
 {
-	const struct policy *policy = &inst->policies[i];
+	const struct policy *policy = &now->inst->policies[now->index];
+	const struct limiter *limiter = now->inst->limiter;
 	double rate = (double)view->pace / PER_UNIT;
-	struct budget_share_view budget_share = {0};
-	struct show_total of;
-	bool drawn = read_total(inst, i, view, &of, &budget_share);
+	struct budget_share_view share = {0};
 
-	show_units(json, policy, "total", of.total);
 	if (!policy->drawn)
 		show_units(json, policy, "total_in_force",
-			budget_total(limiter_budget(inst->limiter),
-				limiter_budget_index(inst->limiter, i)));
-	if (of.known)
-		show_units(json, policy, "remaining", of.left);
-	show_units(json, policy, "used", of.spent);
-	show_units(json, policy, "prefetched", of.prefetched);
-	if (drawn)
-		show_units(json, policy, "undrawn", budget_share.left);
+			budget_total(limiter_budget(limiter),
+				limiter_budget_index(limiter, now->index)));
+	if (etcd_share_budget_of(now->inst, now->index, &share) && share.known)
+		show_units(json, policy, "undrawn", share.left);
 	show_rate(json, policy, "global_rate", rate);
 	json_object_set_new(json, "exhausted_in_s",
-		rate > 0 && of.known ? json_real((double)of.left / rate) : json_null());
+		rate > 0 && now->total.known ? json_real((double)now->total.left / rate)
+					     : json_null());
 	json_object_set_new(json, "low", json_boolean(view->low));
 }
 
@@ -153,12 +75,13 @@ static const struct show_field own_fields[] = {SHOW_FIELD_AS("held", quota_view,
 	SHOW_FIELD_AS("reallocation_ms", quota_view, MS, theta_ns), {0}};
 #undef FIELD
 
-static json_t *quota_policy_json(const struct instance *inst, const char *name)
+static json_t *quota_policy_json(struct instance *inst, const char *name)
 {
 	const struct budget *budget = limiter_budget(inst->limiter);
 	unsigned i = show_find(inst, name), index;
 	const struct policy *policy;
 	struct quota_view view;
+	struct policy_now now;
 	json_t *json;
 
 	if (!budget || i == inst->n_policies)
@@ -171,7 +94,9 @@ static json_t *quota_policy_json(const struct instance *inst, const char *name)
 	json = json_object();
 	json_object_set_new(json, "name", json_string(policy->name));
 	add_period(inst, json, policy, &view);
-	show_group_quota(inst, json, i, &view);
+	policy_now_look(&now, inst, i);
+	policy_now_json(json, &now, "quota");
+	show_group_quota(&now, json, &view);
 	show_fields(json, own_fields, &view, policy);
 	show_units(json, policy, "credit", credits_held(inst, inst->slots.of[i]));
 	show_units(json, policy, "in_flight", budget_in_flight(budget, index));

@@ -30,36 +30,26 @@ struct policy show_policy_now(const struct instance *inst, unsigned policy)
 	return now;
 }
 
-/* Null: for good, or nobody knows what time it is. */
-static json_t *until_json(const struct timed_view *view)
+const char *timed_name(enum timed_by by)
 {
-	char text[ZONE_TEXT_MAX];
+	return by_names[by];
+}
 
+const char *timed_until(const struct timed_view *view, char text[ZONE_TEXT_MAX])
+{
 	if (!view->known || view->until == ZONE_NEVER)
-		return json_null();
-	return json_string(zone_format(view->zone, view->until, text));
-}
-
-json_t *show_limit_by(const struct instance *inst, unsigned policy)
-{
-	struct timed_view view = timed_of(inst, policy);
-
-	return view.by == TIMED_PLAIN ? json_null() : json_string(by_names[view.by]);
-}
-
-json_t *show_limit_until(const struct instance *inst, unsigned policy)
-{
-	struct timed_view view = timed_of(inst, policy);
-
-	return until_json(&view);
+		return NULL;
+	return zone_format(view->zone, view->until, text);
 }
 
 void show_timed(json_t *json, const struct instance *inst, unsigned policy)
 {
 	struct timed_view view = timed_of(inst, policy);
+	char text[ZONE_TEXT_MAX];
+	const char *until = timed_until(&view, text);
 
 	json_object_set_new(json, "limit_by", json_string(by_names[view.by]));
-	json_object_set_new(json, "limit_until", until_json(&view));
+	json_object_set_new(json, "limit_until", until ? json_string(until) : json_null());
 	if (view.by == TIMED_OVERRIDE)
 		json_object_set_new(json, "limit_uid", json_uint(view.uid));
 	json_object_set_new(json, "configured_limit", show_limit(&inst->policies[policy]));

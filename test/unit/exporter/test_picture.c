@@ -14,7 +14,7 @@ END_POINTER(picture_free, struct picture *)
 #define COLUMNS                                                                                \
 	"'columns': ['name', 'count', 'limit_per_s', 'local_limit_per_s', 'demand_per_s', "    \
 	"'passed_units', 'passed_packets', 'dropped_units', 'dropped_packets', 'over_units', " \
-	"'left_units', 'total_units', 'spent_units'], "
+	"'quota_remaining_units', 'quota_units', 'quota_used_units'], "
 
 /* A limiter's document, with ' for ". */
 static json_t *document_of(const char *text)

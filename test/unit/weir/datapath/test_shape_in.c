@@ -106,9 +106,8 @@ TEST(test_waits_and_leaves)
 /* The whole object of a policy, and of its "slo" the two members that may be null. */
 static json_t *shown_slo(struct instance_world *w, json_t **p99, json_t **met)
 {
-	json_t *json = json_object(), *slo;
+	json_t *json = show_policy(w->inst.policies[0].name, &w->inst), *slo;
 
-	show_shape(json, &w->inst, 0);
 	slo = json_object_get(json, "slo");
 	*p99 = json_object_get(slo, "p99_us");
 	*met = json_object_get(slo, "met");
@@ -256,10 +255,9 @@ static uint64_t arrived_bytes_now(struct instance_world *w)
 /* As an operator sees it. */
 static uint64_t shown_count(struct instance_world *w, const char *object, const char *key)
 {
-	json_t *json = json_object(), *found;
+	json_t *json = show_policy(w->inst.policies[0].name, &w->inst), *found;
 	uint64_t count;
 
-	show_shape(json, &w->inst, 0);
 	found = json_object_get(json, "shape");
 	if (object)
 		found = json_object_get(found, object);

@@ -5,7 +5,11 @@
  * replies, each from a row of a table.
  */
 
+#include <math.h>
+
+#include "ask/member.h"
 #include "clock.h"
+#include "numbers/policy_number.h"
 #include "scope.h"
 #include "show.h"
 #include "show_world.h"
@@ -81,7 +85,8 @@ static const struct show_row of_policies[] = {
 		", 'dropped': " NOTHING ", 'over': " NOTHING
 		", 'colours': null, 'overshoot': {'bound_ratio': '*', 'age_ms': '*', 'peers_unheard': 1, "
 		"'bound_bps': '*', 'estimate_bps': 4000000, 'unheard_bps': 8000000}, 'loans': {'lent_bytes': 0, 'borrowed_bytes': 0}, "
-		"'sources': null, 'shape': null, 'slo': null, 'classes': null, 'trial': null}"},
+		"'sources': null, 'shape': null, 'slo': null, 'classes': null, "
+		"'fallback': null, 'quota': null, 'trial': null}"},
 	{"/weir/policy", "few",
 		"{'match': {" ANY ", 'vlan': 41}, 'matches': 3, 'more_matches': ["
 		"{'src': '10.0.0.0/8', 'dst': 'any', 'direction': 'any', 'vlan': 42}, "
@@ -388,8 +393,9 @@ TEST(test_tried)
 	show_expect(show_ask(&w, "/weir/policy", "p"),
 		"{'trial': {'limit': '16Mbit/s', 'meter': 'token-bucket', 'age_s': '*', "
 		"'limit_bps': 16000000, 'local_limit_bps': 8000000, 'burst_bytes': 20000, "
-		"'local_burst_bytes': 10000, 'window_ms': '*', 'would_pass': " NOTHING
-		", 'would_drop': " NOTHING "}, '...': 0}");
+		"'local_burst_bytes': 10000, 'window_ms': '*', 'passed': " NOTHING
+		", 'dropped': " NOTHING ", 'would_pass': " NOTHING ", 'would_drop': " NOTHING
+		"}, '...': 0}");
 	reply = show_ask(&w, "/weir/policy", "q");
 	age_s = json_number_value(json_object_get(json_object_get(reply, "trial"), "age_s"));
 	assert_true(age_s >= 0 && age_s < 3600);
@@ -503,7 +509,7 @@ static void count_as_numbers(struct instance_world *w, unsigned policy)
 			[COLOUR_RED] = {n + 13, n + 14}}};
 }
 
-/* The row of one policy, by the names of its columns; what is null is left out. */
+/* The row of one policy, by the names of its columns. */
 static json_t *numbers_of(struct instance_world *w, const char *policy)
 {
 	json_t *reply = show_ask(w, "/weir/policy_stats", policy), *json = json_object(), *column;
@@ -513,58 +519,168 @@ static json_t *numbers_of(struct instance_world *w, const char *policy)
 
 	assert_int_equal(json_array_size(row), json_array_size(columns));
 	json_array_foreach (columns, i, column)
-		if (!json_is_null(json_array_get(row, i)))
-			json_object_set(json, json_string_value(column), json_array_get(row, i));
+		json_object_set(json, json_string_value(column), json_array_get(row, i));
 	json_decref(reply);
 	return json;
 }
 
-#define COUNTED(n)                                                                       \
-	"'passed_packets': " #n "001, 'passed_units': " #n "002, 'dropped_packets': " #n \
-	"003, 'dropped_units': " #n "004, 'over_packets': " #n "005, 'over_units': " #n "006, "
-#define BYTES "'count': 'bytes', 'demand_per_s': 0, "
-#define RATE  "'limit_per_s': 1000000, 'local_limit_per_s': 500000, "
-#define BOUND "'bound_per_s': '*', 'estimate_per_s': '*', 'peers_unheard': 1"
-#define FPS   "'global_demand_per_s': 0, 'peers_lost': 1, 'allocator': 'fps', " BOUND
+#define IF(applies) (1U << APPLIES_##applies)
+#define SOFT        (IF(ALWAYS) | IF(LIMITED) | IF(GROUP) | IF(OVERSHOOT))
 
+/* The kinds of numbers that each policy of NUMBERED has. */
+static const unsigned numbered[] = {SOFT | IF(LOANS), IF(ALWAYS) | IF(LIMITED) | IF(OVERSHOOT),
+	SOFT | IF(SHAPED), IF(ALWAYS) | IF(FALLBACK) | IF(QUOTA) | IF(QUOTA_KNOWN),
+	SOFT | IF(TRIAL) | IF(LOANS), SOFT | IF(COLOURED) | IF(PEAK), SOFT, SOFT | IF(BELOW)};
+
+/* Words that are null although their policy has them. */
+static bool is_unknown(enum policy_number_id id, unsigned applies)
+{
+	return id == NUMBER_limit_until_TEXT ||
+	       (id == NUMBER_guarantee_TEXT && applies & IF(QUOTA));
+}
+
+static bool is_near(double a, double b)
+{
+	return fabs(a - b) <= 0.001 * fabs(a) + 0.001;
+}
+
+/* The column and the member of a number have the same value, and one only if it applies. */
+static void check_number(
+	const json_t *reply, const json_t *row, enum policy_number_id id, unsigned applies)
+{
+	const struct policy_number *number = &policy_numbers[id];
+	const char *count = json_string_value(json_object_get(row, "count"));
+	char column[NUMBER_NAME_MAX], name[NUMBER_NAME_MAX];
+	const char *path = number_path(number, count, name);
+	const json_t *member = path ? member_at(reply, path) : NULL, *cell = NULL;
+	bool has = (applies >> number->applies & 1) && !is_unknown(id, applies);
+	double scale = number->unit == UNIT_RATE && strcmp(count, "bytes") == 0 ? 8 : 1;
+
+	print_message("%s %s\n", number->stem, path ? path : "-");
+	if (path && number->shown != NUMBER_GIVEN)
+		assert_int_equal(member != NULL, has);
+	if (!number_has_column(number))
+		return;
+	cell = member_at(row, number_column(number, column));
+	assert_int_equal(cell != NULL, has);
+	if (!member)
+		return;
+	if (json_is_number(cell))
+		assert_true(is_near(json_number_value(cell) * scale, json_number_value(member)));
+	else
+		assert_true(json_equal(cell, member));
+}
+
+/* Members of /weir/policy that are no numbers: the configuration, in objects and lists. */
+static bool is_configured(const char *path)
+{
+	return strncmp(path, "match.", 6) == 0 || strcmp(path, "more_matches") == 0 ||
+	       strcmp(path, "limit_uid") == 0 || strstr(path, ".mark") ||
+	       strcmp(path, "colours.peak.limit") == 0 || strcmp(path, "shape.delay_us") == 0;
+}
+
+static bool is_numbered(const char *path, const char *count)
+{
+	char name[NUMBER_NAME_MAX];
+
+	for (unsigned id = 0; id < POLICY_NUMBER_ROWS; id++)
+		if (number_path(&policy_numbers[id], count, name) && strcmp(name, path) == 0)
+			return true;
+	for (unsigned i = 0; i < policy_numbers_former_rows; i++)
+		if (number_path(&policy_numbers_former[i].names, count, name) &&
+			strcmp(name, path) == 0)
+			return true;
+	return is_configured(path);
+}
+
+/* Each member of a reply is a row of the table. */
+static void check_members(const json_t *json, const char *above, const char *count)
+{
+	char path[2 * NUMBER_NAME_MAX];
+	json_t *value;
+	const char *key;
+
+	json_object_foreach ((json_t *)json, key, value) {
+		snprintf(path, sizeof(path), "%s%s%s", above, *above ? "." : "", key);
+		if (json_is_object(value))
+			check_members(value, path, count);
+		else if (!json_is_null(value) && !is_numbered(path, count))
+			fail_msg("%s: no row of the table", path);
+	}
+}
+
+/* Former names of columns have the values of the present ones. */
+static void check_former(const json_t *row)
+{
+	char name[NUMBER_NAME_MAX], former[NUMBER_NAME_MAX];
+
+	for (unsigned i = 0; i < policy_numbers_former_rows; i++) {
+		const struct number_former *was = &policy_numbers_former[i];
+
+		if (*was->names.stem)
+			assert_true(json_equal(
+				json_object_get(row, number_column(&was->names, former)),
+				json_object_get(
+					row, number_column(&policy_numbers[was->number], name))));
+	}
+}
+
+/* Each row of the table, in both commands. */
 TEST(test_numbers)
 {
-	static const char *const rows[] = {
-		"{'name': 'plain', " COUNTED(1) BYTES RATE FPS ", 'exceeding': 'drop'}",
-		"{'name': 'counts', 'count': 'packets', 'demand_per_s': 0.0, 'limit_per_s': 1.667, "
-		"'local_limit_per_s': 0.833, " COUNTED(2) "'allocator': 'static', " BOUND
-							  ", 'exceeding': 'drop'}",
-		"{'name': 'waits', " COUNTED(3) BYTES RATE FPS
-		", 'waiting_packets': 0, 'exceeding': 'shape'}",
-		"{'name': 'total', " COUNTED(4) BYTES
-		"'fallback_packets': 4007, 'fallback_units': 4008, 'total_units': 1000000000, "
-		"'left_units': 500000000, 'spent_units': 0, 'prefetched_units': 0, "
-		"'allocator': 'quota', 'exceeding': 'drop'}",
-		"{'name': 'tried', " COUNTED(5) BYTES RATE FPS
-		", 'trial_limit_per_s': 2000000, 'trial_local_limit_per_s': 1000000, "
-		"'trial_passed_packets': 0, 'trial_passed_units': 0, 'trial_dropped_packets': 0, "
-		"'trial_dropped_units': 0, 'exceeding': 'drop'}",
-		"{'name': 'gold', " COUNTED(6) BYTES RATE FPS
-		", 'green_packets': 6009, 'green_units': 6010, 'yellow_packets': 6011, "
-		"'yellow_units': 6012, 'red_packets': 6013, 'red_units': 6014, "
-		"'peak_per_s': 2000000, 'local_peak_per_s': 1000000, 'exceeding': 'drop'}",
-		"{'name': 'link', " COUNTED(7) BYTES RATE FPS ", 'exceeding': 'drop'}",
-		"{'name': 'below', " COUNTED(8) BYTES
-		"'limit_per_s': 500000, 'local_limit_per_s': 250000, 'global_demand_per_s': 0, "
-		"'peers_lost': 1, 'allocator': 'static', 'parent': 'link', 'share_per_s': 500000, " BOUND
-		", 'exceeding': 'drop'}",
-	};
-	ENDED_BY(instance_world_close) struct instance_world w;
-	json_t *reply;
-	double now_ms;
+	ENDED_BY(close_all) struct instance_world w;
 	char number[8];
 
 	open_all(&w, GROUP, NUMBERED);
-	for (unsigned i = 0; i < COUNT(rows); i++) {
+	for (unsigned i = 0; i < COUNT(numbered); i++) {
+		json_t *row, *reply = show_ask(&w, "/weir/policy", w.inst.policies[i].name);
+
+		print_message("policy %s\n", w.inst.policies[i].name);
 		snprintf(number, sizeof(number), "%u", i);
-		count_as_numbers(&w, i);
-		show_expect(numbers_of(&w, number), rows[i]);
+		row = numbers_of(&w, number);
+		for (unsigned id = 0; id < POLICY_NUMBER_ROWS; id++)
+			check_number(reply, row, id, numbered[i]);
+		check_members(reply, "", json_string_value(json_object_get(row, "count")));
+		check_former(row);
+		json_decref(row);
+		json_decref(reply);
 	}
+}
+
+/* Each counter has the value that was counted under its name. */
+TEST(test_counted)
+{
+	static const char *const columns[] = {"passed_packets", "passed_units", "dropped_packets",
+		"dropped_units", "over_packets", "over_units", "fallback_packets", "fallback_units",
+		"green_packets", "green_units", "yellow_packets", "yellow_units", "red_packets",
+		"red_units"};
+	ENDED_BY(close_all) struct instance_world w;
+	char number[8];
+
+	open_all(&w, GROUP, NUMBERED);
+	for (unsigned i = 0; i < COUNT(numbered); i++) {
+		json_t *row;
+
+		count_as_numbers(&w, i);
+		snprintf(number, sizeof(number), "%u", i);
+		row = numbers_of(&w, number);
+		for (unsigned k = 0; k < COUNT(columns); k++) {
+			const json_t *value = json_object_get(row, columns[k]);
+
+			if (!json_is_null(value))
+				assert_int_equal(json_integer_value(value), 1000 * (i + 1) + k + 1);
+		}
+		json_decref(row);
+	}
+}
+
+TEST(test_page_of_numbers)
+{
+	ENDED_BY(instance_world_close) struct instance_world w;
+	double now_ms;
+	json_t *reply;
+
+	open_all(&w, GROUP, NUMBERED);
 	show_expect(show_ask(&w, "/weir/policy_stats", "7"),
 		"{'generation': 1, 'at_ms': '*', 'columns': '*', 'total': 8, 'start': 7, 'next': "
 		"null, 'policies': '*'}");
@@ -579,9 +695,8 @@ TEST(test_numbers)
 	/* Without any total, there is none of any policy. */
 	instance_world_open(&w, "{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s'}");
 	show_expect(numbers_of(&w, "0"),
-		"{'name': 'p', 'passed_packets': 0, 'passed_units': 0, 'dropped_packets': 0, "
-		"'dropped_units': 0, 'over_packets': 0, 'over_units': 0, " BYTES
-		"'limit_per_s': 1000000, 'local_limit_per_s': 1000000, 'allocator': 'central', 'exceeding': 'drop'}");
+		"{'name': 'p', 'limit_per_s': 1000000, 'local_limit_per_s': 1000000, 'allocator': "
+		"'central', 'exceeding': 'drop', 'quota_units': null, 'total_units': null, '...': 0}");
 }
 
 /* What somebody is to be woken for. */

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "policy_now.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "clock.h"
+#include "engine/profile.h"
+#include "policy/kind.h"
+#include "policy/schedule.h"
+#include "policy/value.h"
+#include "tick.h"
+#include "totals.h"
+
+#define MICRO 1e6
+
+/* --- a look at a policy ----------------------------------------------------------------------- */
+
+static double quantile_us(const struct delay_sum *sum, double share)
+{
+	uint64_t hz = tick_hz();
+
+	if (delay_count(sum) == 0)
+		return NAN;
+	return (double)delay_quantile(sum, share, delay_unit(hz)) * MICRO / (double)hz;
+}
+
+void policy_now_look(struct policy_now *now, struct instance *inst, unsigned policy)
+{
+	uint32_t slot = inst->slots.of[policy];
+
+	*now = (struct policy_now){.inst = inst,
+		.index = policy,
+		.at_ns = control_now(),
+		.policy = &now->terms,
+		.terms = show_policy_now(inst, policy),
+		.timed = timed_of(inst, policy),
+		.over = limiter_overshoot(inst->limiter, policy),
+		.totals = instance_policy_totals(inst, slot)};
+	limiter_view(inst->limiter, policy, &now->view);
+	now->peak = show_peak_of(now->policy, &now->view);
+	if (policy_is_shaped(now->policy))
+		now->waiting = engine_waiting(&inst->engine, slot);
+	now->has_total = show_total_of(inst, policy, &now->total);
+	now->tried = trials_look(inst, policy, &now->trial);
+}
+
+/* A second limit that only takes the overflow of the first one has a burst, and no rate. */
+static struct second_now second_of(const struct policy *policy, const struct limiter_view *view)
+{
+	struct limit_second local = limit_second_of(policy, view);
+	struct policy second = policy_with_terms(policy, &policy->colours.second);
+	bool spills = meter_can(policy->meter, METER_SPILLS);
+
+	return (struct second_now){.rate = spills ? NAN : policy_rate(&second),
+		.local_rate = spills ? NAN : local.rate,
+		.burst = second.burst_bytes,
+		.local_burst = local.burst};
+}
+
+/* The objective refers to the last minute: one burst can be a tenth of 10 seconds. */
+static struct delay_now p99_of(
+	const struct instance *inst, uint32_t slot, const struct delay_sum *total)
+{
+	const struct delay_window *delay_window = delays_window(inst, slot);
+	uint64_t now_ns = control_now();
+	struct delay_sum minute, moment;
+
+	delay_window_sum(delay_window, DELAY_WINDOW_60S, total, now_ns, &minute);
+	delay_window_sum(delay_window, DELAY_WINDOW_10S, total, now_ns, &moment);
+	return (struct delay_now){
+		quantile_us(&minute, 0.99), quantile_us(&moment, 0.99), quantile_us(total, 0.99)};
+}
+
+void policy_now_look_closer(struct policy_now *now)
+{
+	struct instance *inst = now->inst;
+	uint32_t slot = inst->slots.of[now->index];
+
+	if (policy_is_coloured(now->policy))
+		now->second = second_of(now->policy, &now->view);
+	now->loans = limiter_loans(inst->limiter, now->index);
+	now->sources = engine_source_totals(&inst->engine, slot);
+	if (now->policy->meter == METER_PHANTOM)
+		for (unsigned w = 0; w < inst->config->n_workers; w++)
+			now->backlogged += police_backlogged(&inst->workers[w].policies[slot]);
+	if (!policy_is_shaped(now->policy))
+		return;
+	delays_totals(inst, slot, &now->delays);
+	if (now->policy->slo_p99_ns)
+		now->p99_us = p99_of(inst, slot, &now->delays.delay);
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+/* Null of a quota, whose kind of guarantee is its own. */
+static const char *now_guarantee(const struct policy_now *now)
+{
+	if (now->policy->allocator->counts_units)
+		return NULL;
+	return policy_is_conserved(now->policy) ? "conserved" : "soft";
+}
+
+static const struct policy *now_parent(const struct policy_now *now)
+{
+	return &now->inst->policies[now->policy->parent];
+}
+
+/* NAN of a child that has no part of the limit of its parent. */
+static double now_share(const struct policy_now *now)
+{
+	return policy_has_part(now->inst->policies, now->index) ? now->view.share : NAN;
+}
+
+static const char *now_colour_action(const struct policy_now *now, enum colour colour)
+{
+	return show_action(now->policy->colours.actions[colour].action);
+}
+
+static double now_delay_us(const struct policy_now *now, double share)
+{
+	return quantile_us(&now->delays.delay, share);
+}
+
+static int now_slo_met(const struct policy_now *now)
+{
+	double target_us = (double)now->policy->slo_p99_ns / US_NS;
+
+	return isnan(now->p99_us.minute) ? -1 : now->p99_us.minute <= target_us;
+}
+
+static uint64_t now_dropped(const struct policy_now *now, enum drop_reason reason)
+{
+	return now->delays.dropped[reason - DROP_SHAPE_FIRST];
+}
+
+/* The conditions of NUMBER_APPLIES_TABLE. */
+static bool applies_ALWAYS(const struct policy_now *now)
+{
+	return now->policy != NULL;
+}
+
+static bool applies_LIMITED(const struct policy_now *now)
+{
+	return now->policy->limit_bps != 0;
+}
+
+static bool applies_TIMED(const struct policy_now *now)
+{
+	return now->timed.by != TIMED_PLAIN;
+}
+
+static bool applies_GROUP(const struct policy_now *now)
+{
+	return policy_is_told_of(now->inst->policies, now->index);
+}
+
+static bool applies_BELOW(const struct policy_now *now)
+{
+	return policy_has_parent(now->policy);
+}
+
+static bool applies_OVERSHOOT(const struct policy_now *now)
+{
+	return now->over.known;
+}
+
+static bool applies_FALLBACK(const struct policy_now *now)
+{
+	return now->policy->allocator->counts_units;
+}
+
+static bool applies_QUOTA(const struct policy_now *now)
+{
+	return now->has_total;
+}
+
+static bool applies_QUOTA_KNOWN(const struct policy_now *now)
+{
+	return now->total.known;
+}
+
+static bool applies_COLOURED(const struct policy_now *now)
+{
+	return policy_is_coloured(now->policy);
+}
+
+static bool applies_PEAK(const struct policy_now *now)
+{
+	return policy_is_coloured(now->policy) && meter_can(now->policy->meter, METER_PEAK);
+}
+
+static bool applies_EXCESS(const struct policy_now *now)
+{
+	return policy_is_coloured(now->policy) && !meter_can(now->policy->meter, METER_PEAK);
+}
+
+static bool applies_LOANS(const struct policy_now *now)
+{
+	return policy_lends(now->policy, now->inst->config->gossip.loans);
+}
+
+static bool applies_SOURCES(const struct policy_now *now)
+{
+	return now->sources.capacity != 0;
+}
+
+static bool applies_CLASSES(const struct policy_now *now)
+{
+	return now->policy->meter == METER_PHANTOM;
+}
+
+static bool applies_SHAPED(const struct policy_now *now)
+{
+	return policy_is_shaped(now->policy);
+}
+
+static bool applies_DELAYED(const struct policy_now *now)
+{
+	return policy_is_shaped(now->policy) && delay_count(&now->delays.delay) != 0;
+}
+
+static bool applies_OBJECTIVE(const struct policy_now *now)
+{
+	return policy_is_shaped(now->policy) && now->policy->slo_p99_ns != 0;
+}
+
+static bool applies_TRIAL(const struct policy_now *now)
+{
+	return now->tried;
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+static struct number_value integer_value(uint64_t value)
+{
+	return (struct number_value){VALUE_INTEGER, {.integer = value}};
+}
+
+static struct number_value real_value(double value)
+{
+	return (struct number_value){isnan(value) ? VALUE_UNKNOWN : VALUE_REAL, {.real = value}};
+}
+
+/* Below 0 it is unknown. */
+static struct number_value flag_value(int value)
+{
+	return (struct number_value){value < 0 ? VALUE_UNKNOWN : VALUE_BOOLEAN, {.boolean = value}};
+}
+
+static struct number_value word_value(const char *word)
+{
+	return (struct number_value){word ? VALUE_WORD : VALUE_UNKNOWN, {.word = word}};
+}
+
+/* The representation of each unit. */
+#define VALUE_OF_RATE    real_value
+#define VALUE_OF_REAL    real_value
+#define VALUE_OF_RATIO   real_value
+#define VALUE_OF_US      real_value
+#define VALUE_OF_MS      real_value
+#define VALUE_OF_SECONDS real_value
+#define VALUE_OF_UNITS   integer_value
+#define VALUE_OF_VOLUME  integer_value
+#define VALUE_OF_PACKETS integer_value
+#define VALUE_OF_BYTES   integer_value
+#define VALUE_OF_COUNT   integer_value
+#define VALUE_OF_FLAG    flag_value
+#define VALUE_OF_TEXT    word_value
+#define VALUE_OF_OTHER(unused) \
+	(struct number_value)  \
+	{                      \
+		VALUE_NONE,    \
+		{              \
+			0      \
+		}              \
+	}
+
+void policy_now_read(struct policy_now *now, struct number_value values[POLICY_NUMBER_ROWS])
+{
+	static const struct number_value none = {VALUE_NONE, {0}};
+
+#define APPLIES(condition, words) [APPLIES_##condition] = applies_##condition(now),
+	const bool applies[] = {NUMBER_APPLIES_TABLE(APPLIES)};
+#undef APPLIES
+#define ROW(stem, unit, kind, condition, shown, path, zero, label, head, value, help)          \
+	values[NUMBER_##stem##_##unit] = applies[APPLIES_##condition] ? VALUE_OF_##unit(value) \
+								      : none;
+	POLICY_NUMBERS(ROW)
+#undef ROW
+}
+
+/* --- /weir/policy ----------------------------------------------------------------------------- */
+
+static json_t *value_json(
+	const struct policy *policy, enum number_unit unit, const struct number_value *value)
+{
+	double bits = value->real * 8;
+
+	switch (value->type) {
+	case VALUE_INTEGER:
+		return json_uint(value->integer);
+	case VALUE_REAL:
+		if (unit == UNIT_RATE && policy->count == COUNT_BYTES)
+			return json_integer((json_int_t)(bits + (bits < 0 ? -0.5 : 0.5)));
+		return json_real(value->real);
+	case VALUE_BOOLEAN:
+		return json_boolean(value->boolean);
+	case VALUE_WORD:
+		return json_string(value->word);
+	default:
+		return json_null();
+	}
+}
+
+/* Adds a value at a path: objects and a member. An object that is missing or null is made. */
+static void put_at(json_t *json, const char *path, json_t *value)
+{
+	char key[NUMBER_NAME_MAX];
+
+	for (size_t n = strcspn(path, "."); path[n]; n = strcspn(path, ".")) {
+		json_t *inside;
+
+		snprintf(key, sizeof(key), "%.*s", (int)n, path);
+		inside = json_object_get(json, key);
+		if (!json_is_object(inside)) {
+			inside = json_object();
+			json_object_set_new(json, key, inside);
+		}
+		json = inside;
+		path += n + 1;
+	}
+	json_object_set_new(json, path, value);
+}
+
+/* The first object or member of the path is null, unless it has the value of another row. */
+static void put_none(json_t *json, const char *path)
+{
+	char key[NUMBER_NAME_MAX];
+
+	snprintf(key, sizeof(key), "%.*s", (int)strcspn(path, "."), path);
+	if (!json_object_get(json, key))
+		json_object_set_new(json, key, json_null());
+}
+
+static bool is_in(const char *path, const char *object)
+{
+	size_t n = strlen(object);
+
+	return n == 0 || (strncmp(path, object, n) == 0 && path[n] == '.');
+}
+
+static void put_number(json_t *json, const struct policy_now *now,
+	const struct policy_number *number, const struct policy_number *names,
+	const struct number_value *value, const char *object)
+{
+	char name[NUMBER_NAME_MAX];
+	const char *path = is_in(names->path, object)
+				   ? number_path(names, show_counting(now->policy->count), name)
+				   : NULL;
+
+	if (!path)
+		return;
+	path += *object ? strlen(object) + 1 : 0;
+	if (value->type != VALUE_NONE)
+		put_at(json, path, value_json(now->policy, number->unit, value));
+	else if (!*object)
+		put_none(json, path);
+}
+
+void policy_now_json(json_t *json, struct policy_now *now, const char *object)
+{
+	struct number_value values[POLICY_NUMBER_ROWS];
+
+	policy_now_read(now, values);
+	for (unsigned id = 0; id < POLICY_NUMBER_ROWS; id++)
+		if (policy_numbers[id].shown != NUMBER_GIVEN)
+			put_number(json, now, &policy_numbers[id], &policy_numbers[id], &values[id],
+				object);
+	for (unsigned i = 0; i < policy_numbers_former_rows; i++) {
+		const struct number_former *former = &policy_numbers_former[i];
+
+		put_number(json, now, &policy_numbers[former->number], &former->names,
+			&values[former->number], object);
+	}
+}
+
+/* --- /weir/policy_stats ----------------------------------------------------------------------- */
+
+static void put_column(struct json_text *text, const struct policy_number *number)
+{
+	char name[NUMBER_NAME_MAX];
+
+	json_text_string(text, number_column(number, name));
+}
+
+void policy_now_columns(struct json_text *text)
+{
+	for (unsigned id = 0; id < POLICY_NUMBER_ROWS; id++)
+		if (number_has_column(&policy_numbers[id]))
+			put_column(text, &policy_numbers[id]);
+	for (unsigned i = 0; i < policy_numbers_former_rows; i++)
+		if (*policy_numbers_former[i].names.stem)
+			put_column(text, &policy_numbers_former[i].names);
+}
+
+/* Rates are whole bytes a second, and thousandths of packets and flows. */
+static void put_value(
+	struct json_text *row, const struct policy *policy, const struct number_value *value)
+{
+	switch (value->type) {
+	case VALUE_INTEGER:
+		json_text_integer(row, (int64_t)value->integer);
+		break;
+	case VALUE_REAL:
+		if (policy->count == COUNT_BYTES)
+			json_text_integer(row, (int64_t)round(value->real));
+		else
+			json_text_real(row, round(value->real * 1000) / 1000);
+		break;
+	case VALUE_WORD:
+		json_text_string(row, value->word);
+		break;
+	default:
+		json_text_null(row);
+	}
+}
+
+void policy_now_row(struct json_text *row, struct policy_now *now)
+{
+	struct number_value values[POLICY_NUMBER_ROWS];
+
+	policy_now_read(now, values);
+	json_text_open(row, '[');
+	for (unsigned id = 0; id < POLICY_NUMBER_ROWS; id++)
+		if (number_has_column(&policy_numbers[id]))
+			put_value(row, now->policy, &values[id]);
+	for (unsigned i = 0; i < policy_numbers_former_rows; i++)
+		if (*policy_numbers_former[i].names.stem)
+			put_value(row, now->policy, &values[policy_numbers_former[i].number]);
+	json_text_close(row, ']');
+}
