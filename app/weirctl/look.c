@@ -5,35 +5,25 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "ask/member.h"
 #include "field.h"
+#include "numbers/policy_number.h"
 
 #define MS_PER_S 1000.0
 #define BITS     8
 
-/* Columns of a row that rates are of, and what they are called: of packets, and of units. */
-struct rate_of {
-	const char *column, *packets, *bits, *units;
-};
-
-static const struct rate_of rates_of[] = {
-	{"passed_packets", "passed_pps", NULL, NULL},
-	{"passed_units", NULL, "passed_bps", "passed_per_s"},
-	{"dropped_packets", "dropped_pps", NULL, NULL},
-	{"dropped_units", NULL, "dropped_bps", "dropped_per_s"},
-};
-
-/* And those of a trial, where a policy has one. */
-static const struct rate_of trial_rates_of[] = {
-	{"trial_passed_packets", "trial_passed_pps", NULL, NULL},
-	{"trial_passed_units", NULL, "trial_passed_bps", "trial_passed_per_s"},
-	{"trial_dropped_packets", "trial_dropped_pps", NULL, NULL},
-	{"trial_dropped_units", NULL, "trial_dropped_bps", "trial_dropped_per_s"},
-};
+/* The numbers of `rates`, `trials` and `top`. */
+static const enum policy_number_id rates_of[] = {NUMBER_passed_PACKETS, NUMBER_passed_VOLUME,
+	NUMBER_dropped_PACKETS, NUMBER_dropped_VOLUME, NUMBER_limit_RATE, NUMBER_local_limit_RATE,
+	NUMBER_share_RATE, NUMBER_peak_RATE, NUMBER_local_peak_RATE, NUMBER_demand_RATE,
+	NUMBER_global_demand_RATE, NUMBER_trial_limit_RATE, NUMBER_trial_local_limit_RATE,
+	NUMBER_trial_passed_PACKETS, NUMBER_trial_passed_VOLUME, NUMBER_trial_dropped_PACKETS,
+	NUMBER_trial_dropped_VOLUME};
 
 /* One look: by name an object of the columns, with the time of its page as "at_ms". */
 static int take_rows(json_t *look, const json_t *page)
@@ -100,20 +90,7 @@ static double rate_between(const json_t *before, const json_t *now, const char *
 	return grown < 0 || seconds <= 0 ? NAN : grown / seconds;
 }
 
-/* A rate that is told, in units a second; `scale` makes bits of bytes. */
-static void add_told(json_t *json, const json_t *now, const char *name, double scale)
-{
-	char column[64], key[64];
-	const json_t *value;
-
-	snprintf(column, sizeof(column), "%s_per_s", name);
-	snprintf(key, sizeof(key), "%s_%s", name, scale > 1 ? "bps" : "per_s");
-	value = member_at(now, column);
-	json_object_set_new(
-		json, key, value ? json_real(json_number_value(value) * scale) : json_null());
-}
-
-/* What this limiter may pass of what all may. */
+/* The part of the limit that this limiter enforces. */
 static void add_share(json_t *json, const json_t *now)
 {
 	double limit = field_number(now, "limit_per_s");
@@ -123,28 +100,26 @@ static void add_share(json_t *json, const json_t *now)
 		here && limit > 0 ? json_real(json_number_value(here) / limit) : json_null());
 }
 
-static void add_rates(json_t *json, const json_t *before, const json_t *now,
-	const struct rate_of *rates, size_t n, double scale)
+/* Adds a rate of the row, or the rate of a counter between both rows. A number without a value is
+ * left out, unless every policy has it. */
+static void add_rate(json_t *json, const json_t *before, const json_t *now,
+	const struct policy_number *number, double scale)
 {
-	for (size_t i = 0; i < n; i++) {
-		const char *key = rates[i].packets ? rates[i].packets
-				  : scale > 1      ? rates[i].bits
-						   : rates[i].units;
-		double rate = rate_between(before, now, rates[i].column) *
-			      (rates[i].packets ? 1 : scale);
+	bool counter = number->kind == NUMBER_COUNTER, packets = number->unit == UNIT_PACKETS;
+	char column[NUMBER_NAME_MAX], key[NUMBER_NAME_MAX];
+	const json_t *value = member_at(now, number_column(number, column));
+	double rate = value ? json_number_value(value) : NAN;
 
-		json_object_set_new(json, key, isnan(rate) ? json_null() : json_real(rate));
-	}
-}
-
-static void add_trial(json_t *json, const json_t *before, const json_t *now, double scale)
-{
-	if (!member_at(now, "trial_limit_per_s"))
+	if (!value && number->applies == APPLIES_TRIAL)
 		return;
-	add_told(json, now, "trial_limit", scale);
-	add_told(json, now, "trial_local_limit", scale);
-	add_rates(json, before, now, trial_rates_of,
-		sizeof(trial_rates_of) / sizeof(*trial_rates_of), scale);
+	if (value && counter)
+		rate = rate_between(before, now, column);
+	snprintf(key, sizeof(key), "%s_%s", number->stem,
+		packets     ? "pps"
+		: scale > 1 ? "bps"
+			    : "per_s");
+	json_object_set_new(
+		json, key, isnan(rate) ? json_null() : json_real(rate * (packets ? 1 : scale)));
 }
 
 static json_t *policy_rates(const json_t *before, const json_t *now)
@@ -154,16 +129,9 @@ static json_t *policy_rates(const json_t *before, const json_t *now)
 	json_t *json = json_pack("{s:O, s:O?, s:O*}", "name", json_object_get(now, "name"), "count",
 		json_object_get(now, "count"), "parent", json_object_get(now, "parent"));
 
-	add_rates(json, before, now, rates_of, sizeof(rates_of) / sizeof(*rates_of), scale);
-	add_told(json, now, "limit", scale);
-	add_told(json, now, "local_limit", scale);
-	add_told(json, now, "share", scale);
-	add_told(json, now, "peak", scale);
-	add_told(json, now, "local_peak", scale);
-	add_told(json, now, "demand", scale);
-	add_told(json, now, "global_demand", scale);
+	for (size_t i = 0; i < sizeof(rates_of) / sizeof(*rates_of); i++)
+		add_rate(json, before, now, &policy_numbers[rates_of[i]], scale);
 	add_share(json, now);
-	add_trial(json, before, now, scale);
 	return json;
 }
 

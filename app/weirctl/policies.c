@@ -13,6 +13,7 @@
 #include "ask/member.h"
 #include "field.h"
 #include "look.h"
+#include "number_field.h"
 
 struct policy_row {
 	json_t *policy; /* borrowed */
@@ -114,65 +115,13 @@ static void truncate_array(json_t *array, size_t n)
 		json_array_remove(array, json_array_size(array) - 1);
 }
 
-/* Copies a rate under the name that /weir/policy uses; null if the policy has no such rate. */
-static void put_rate(json_t *policy, const json_t *row, const char *name, bool bytes)
-{
-	char column[64], key[64];
-	const json_t *value;
-
-	snprintf(column, sizeof(column), "%s_per_s", name);
-	snprintf(key, sizeof(key), "%s_%s", name, bytes ? "bps" : "per_s");
-	value = json_object_get(row, column);
-	json_object_set_new(policy, key,
-		json_is_number(value) ? json_real(json_number_value(value) * (bytes ? 8 : 1))
-				      : json_null());
-}
-
-static void put_rate_if(json_t *policy, const json_t *row, const char *name, bool bytes)
-{
-	char column[64];
-
-	snprintf(column, sizeof(column), "%s_per_s", name);
-	if (json_is_number(json_object_get(row, column)))
-		put_rate(policy, row, name, bytes);
-}
-
-static void put_counts(json_t *policy, const json_t *row, const char *name, const char *units)
-{
-	char packets[64], counted[64];
-	json_t *object = json_object();
-
-	snprintf(packets, sizeof(packets), "%s_packets", name);
-	snprintf(counted, sizeof(counted), "%s_units", name);
-	json_object_set(object, "packets", json_object_get(row, packets));
-	if (strcmp(units, "packets") != 0)
-		json_object_set(object, units, json_object_get(row, counted));
-	json_object_set_new(policy, name, object);
-}
-
 /* Converts a row of /weir/policy_stats to the members that /weir/policy has for them. */
 static json_t *policy_of_row(const json_t *row)
 {
-	static const char *const same[] = {
-		"name", "count", "allocator", "limit_by", "limit_until", "peers_lost", "parent"};
-	static const char *const rates[] = {"limit", "local_limit", "demand", "global_demand"};
-	static const char *const some_have[] = {"share", "peak", "local_peak"};
-	static const char *const counts[] = {"passed", "dropped", "over"};
-	const char *units = json_string_value(json_object_get(row, "count"));
-	json_t *policy = json_object();
+	json_t *policy = numbers_of_row(row);
 
-	if (!units)
-		units = "packets";
-	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
-		json_object_set(policy, same[i], json_object_get(row, same[i]));
-	if (json_is_null(json_object_get(row, "limit_by")))
+	if (!json_is_string(json_object_get(policy, "limit_by")))
 		json_object_set_new(policy, "limit_by", json_string("configuration"));
-	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++)
-		put_rate(policy, row, rates[i], strcmp(units, "bytes") == 0);
-	for (size_t i = 0; i < sizeof(some_have) / sizeof(*some_have); i++)
-		put_rate_if(policy, row, some_have[i], strcmp(units, "bytes") == 0);
-	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-		put_counts(policy, row, counts[i], units);
 	return policy;
 }
 
@@ -236,32 +185,36 @@ static bool any_shows(const json_t *policies, enum shown_if what)
 int policies_print(const json_t *document, struct view *view)
 {
 	static const struct {
-		struct field field;
+		enum policy_number_id number;
+		unsigned rank;
 		enum shown_if shown_if;
 	} columns[] = {
-		{{"POLICY", "name", KIND_TEXT}, ALWAYS},
-		{{"PARENT", "parent", KIND_TEXT | OPTIONAL(1)}, BELOW},
-		{{"LIMIT", "limit", KIND_RATE}, ALWAYS},
-		{{"LIMIT SOURCE", "limit_by", KIND_TEXT | OPTIONAL(1)}, TIMED},
-		{{"UNTIL", "limit_until", KIND_TEXT | OPTIONAL(1)}, TIMED},
-		{{"MAY HAVE", "share", KIND_RATE | OPTIONAL(1)}, BELOW},
-		{{"PEAK", "peak", KIND_RATE | OPTIONAL(1)}, COLOURED},
-		{{"HERE", "local_limit", KIND_RATE}, ALWAYS},
-		{{"PEAK HERE", "local_peak", KIND_RATE | OPTIONAL(1)}, COLOURED},
-		{{"DEMAND", "demand", KIND_RATE}, ALWAYS},
-		{{"GROUP DEMAND", "global_demand", KIND_RATE | OPTIONAL(2)}, ALWAYS},
-		{{"PASSED", "passed.packets", KIND_COUNT | OPTIONAL(3)}, ALWAYS},
-		{{"DROPPED", "dropped.packets", KIND_COUNT}, ALWAYS},
-		{{"OVER", "over.packets", KIND_COUNT | OPTIONAL(4)}, ALWAYS},
-		{{"PEERS LOST", "peers_lost", KIND_COUNT | OPTIONAL(4)}, ALWAYS},
-		{{"ALLOCATOR", "allocator", KIND_TEXT | OPTIONAL(5)}, ALWAYS},
+		{NUMBER_name_TEXT, 0, ALWAYS},
+		{NUMBER_parent_TEXT, 1, BELOW},
+		{NUMBER_limit_RATE, 0, ALWAYS},
+		{NUMBER_limit_by_TEXT, 1, TIMED},
+		{NUMBER_limit_until_TEXT, 1, TIMED},
+		{NUMBER_share_RATE, 1, BELOW},
+		{NUMBER_peak_RATE, 1, COLOURED},
+		{NUMBER_local_limit_RATE, 0, ALWAYS},
+		{NUMBER_local_peak_RATE, 1, COLOURED},
+		{NUMBER_demand_RATE, 0, ALWAYS},
+		{NUMBER_global_demand_RATE, 2, ALWAYS},
+		{NUMBER_passed_PACKETS, 3, ALWAYS},
+		{NUMBER_dropped_PACKETS, 0, ALWAYS},
+		{NUMBER_over_PACKETS, 4, ALWAYS},
+		{NUMBER_peers_lost_COUNT, 4, ALWAYS},
+		{NUMBER_allocator_TEXT, 5, ALWAYS},
 	};
 	struct field fields[sizeof(columns) / sizeof(*columns)];
 	unsigned n = 0;
 
-	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-		if (any_shows(document, columns[i].shown_if))
-			fields[n++] = columns[i].field;
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
+		if (!any_shows(document, columns[i].shown_if))
+			continue;
+		fields[n] = number_field(columns[i].number);
+		fields[n++].kind |= OPTIONAL(columns[i].rank);
+	}
 	return fields_list(document, fields, n, view);
 }
 
@@ -285,105 +238,7 @@ int limits_print(const json_t *document, struct view *view)
 	return ret ? ret : fields_list(json_object_get(document, "limits"), FIELDS(fields), view);
 }
 
-static const struct field fields_of_policy[] = {
-	{"policy", "name", KIND_TEXT},
-	{"match", "match", KIND_TEXT},
-	{"matches", "matches", KIND_COUNT},
-	{"allocator", "allocator", KIND_TEXT},
-	{"guarantee", "guarantee", KIND_TEXT},
-	{"meter", "meter", KIND_TEXT},
-	{"counts", "count", KIND_TEXT},
-	{"accounting", "accounting", KIND_TEXT},
-	{"limit per", "per", KIND_TEXT},
-	{"action", "action", KIND_TEXT},
-	{"mark", "mark", KIND_TEXT},
-	{"update interval", "interval_ms", KIND_MS},
-	{"limit", "limit", KIND_RATE},
-	{"limit source", "limit_by", KIND_TEXT},
-	{"limit valid until", "limit_until", KIND_TEXT},
-	{"configured limit", "configured_limit", KIND_TEXT},
-	{"burst", "burst", KIND_UNITS},
-	{"parent", "parent.name", KIND_TEXT},
-	{"weight in parent", "parent.weight", KIND_COUNT},
-	{"guaranteed", "parent.guaranteed", KIND_RATE},
-	{"share of parent", "parent.share", KIND_RATE},
-	{"children", "children", KIND_COUNT | NONZERO},
-	{"peers lost", "peers_lost", KIND_COUNT | NONZERO},
-	{"limit without lost peers", "effective_limit", KIND_RATE},
-	{"limit here", "local_limit", KIND_RATE},
-	{"burst here", "local_burst", KIND_UNITS},
-	{"group enforces at most", "overshoot.bound", KIND_RATE},
-	{"group enforces about", "overshoot.estimate", KIND_RATE},
-	{"peers unheard", "overshoot.peers_unheard", KIND_COUNT | NONZERO},
-	{"they enforce at most", "overshoot.unheard", KIND_RATE | NONZERO},
-	{"demand here", "demand", KIND_RATE},
-	{"demand of group", "global_demand", KIND_RATE},
-	{"weight here", "weight", KIND_REAL},
-	{"weight of group", "global_weight", KIND_REAL},
-	{"regime", "regime", KIND_TEXT},
-	{"flows sampled", "flows_sampled", KIND_COUNT | NONZERO},
-	{"per-flow rate", "flow_rate", KIND_RATE},
-	{"passed", "passed.packets", KIND_PACKET_COUNT},
-	{"passed bytes", "passed.bytes", KIND_BYTES},
-	{"passed flows", "passed.flows", KIND_COUNT},
-	{"passed over limit", "over.packets", KIND_PACKET_COUNT | NONZERO},
-	{"passed without quota", "fallback.packets", KIND_PACKET_COUNT | NONZERO},
-	{"dropped", "dropped.packets", KIND_PACKET_COUNT},
-	{"dropped bytes", "dropped.bytes", KIND_BYTES | NONZERO},
-	{"dropped flows", "dropped.flows", KIND_COUNT | NONZERO},
-	{"peak", "colours.peak.limit", KIND_RATE},
-	{"peak burst", "colours.peak.burst", KIND_UNITS},
-	{"peak here", "colours.peak.local_limit", KIND_RATE},
-	{"excess", "colours.excess.limit", KIND_RATE},
-	{"excess burst", "colours.excess.burst", KIND_UNITS},
-	{"excess here", "colours.excess.local_limit", KIND_RATE},
-	{"colour-aware", "colours.aware", KIND_TEXT},
-	{"green action", "colours.green.action", KIND_TEXT},
-	{"green", "colours.green.packets", KIND_PACKET_COUNT | NONZERO},
-	{"green bytes", "colours.green.bytes", KIND_BYTES | NONZERO},
-	{"yellow action", "colours.yellow.action", KIND_TEXT},
-	{"yellow", "colours.yellow.packets", KIND_PACKET_COUNT | NONZERO},
-	{"yellow bytes", "colours.yellow.bytes", KIND_BYTES | NONZERO},
-	{"red action", "colours.red.action", KIND_TEXT},
-	{"red", "colours.red.packets", KIND_PACKET_COUNT | NONZERO},
-	{"red bytes", "colours.red.bytes", KIND_BYTES | NONZERO},
-	{"lent to peers", "loans.lent_bytes", KIND_BYTES},
-	{"borrowed", "loans.borrowed_bytes", KIND_BYTES},
-	{"active sources", "sources.busy", KIND_COUNT},
-	{"source table size", "sources.capacity", KIND_COUNT},
-	{"source table full", "sources.overflows", KIND_PACKET_COUNT | NONZERO},
-	{"sources evicted", "sources.displaced", KIND_COUNT | NONZERO},
-	{"classes by", "classes.by", KIND_TEXT},
-	{"effective weight", "classes.backlogged", KIND_COUNT},
-	/* Rows of a shaper. */
-	{"waiting", "shape.waiting_packets", KIND_PACKET_COUNT},
-	{"waiting bytes", "shape.waiting_bytes", KIND_BYTES | NONZERO},
-	{"delay p50", "shape.delay_us.p50", KIND_US},
-	{"delay p95", "shape.delay_us.p95", KIND_US},
-	{"delay p99", "shape.delay_us.p99", KIND_US},
-	{"delay p99.9", "shape.delay_us.p99_9", KIND_US},
-	{"target p99", "slo.target_us", KIND_US},
-	{"p99, last minute", "slo.p99_us", KIND_US},
-	{"p99, last 10 s", "slo.p99_10s_us", KIND_US},
-	{"target met", "slo.met", KIND_TEXT},
-	{"marked by CoDel", "shape.marked", KIND_PACKET_COUNT | NONZERO},
-	{"dropped: queue full", "shape.dropped.queue_full", KIND_PACKET_COUNT | NONZERO},
-	{"dropped: pool full", "shape.dropped.pool_full", KIND_PACKET_COUNT | NONZERO},
-	{"dropped: CoDel", "shape.dropped.codel", KIND_PACKET_COUNT | NONZERO},
-	{"dropped: delay exceeded", "shape.dropped.delay_exceeded", KIND_PACKET_COUNT | NONZERO},
-	{"dropped: queue stopped", "shape.dropped.stopped", KIND_PACKET_COUNT | NONZERO},
-	/* Rows of a trial, a second limit that drops nothing. */
-	{"trial: limit", "trial.limit", KIND_RATE},
-	{"trial: limit here", "trial.local_limit", KIND_RATE},
-	{"trial: burst", "trial.burst", KIND_UNITS},
-	{"trial: meter", "trial.meter", KIND_TEXT},
-	{"trial: running for", "trial.age_s", KIND_SECONDS},
-	{"trial: would pass", "trial.would_pass.packets", KIND_PACKET_COUNT},
-	{"trial: would drop", "trial.would_drop.packets", KIND_PACKET_COUNT},
-	{"trial: drop bytes", "trial.would_drop.bytes", KIND_BYTES | NONZERO},
-};
-
 int policy_print(const json_t *document, struct view *view)
 {
-	return fields_detail(document, FIELDS(fields_of_policy), view);
+	return numbers_detail(document, view);
 }

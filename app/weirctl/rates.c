@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "field.h"
+#include "number_field.h"
 #include "look.h"
 
 #define INTERVAL_MS 1000
@@ -96,30 +96,50 @@ int trials_gather(struct source *source, const struct request *request, json_t *
 	return gather_rates(source, request, true, document);
 }
 
+/* A column of a list of rates; `pps`: the packets of a counter. */
+struct rate_column {
+	enum policy_number_id number;
+	bool pps;
+	unsigned rank;
+};
+
+static int print_rates(
+	const json_t *rates, const struct rate_column *columns, unsigned n, struct view *view)
+{
+	struct field fields[VIEW_COLUMNS];
+
+	for (unsigned i = 0; i < n; i++) {
+		fields[i] = columns[i].pps ? number_pps_fields[columns[i].number]
+					   : number_field(columns[i].number);
+		fields[i].kind |= OPTIONAL(columns[i].rank);
+	}
+	return fields_list(rates, fields, n, view);
+}
+
 int rates_print(const json_t *document, struct view *view)
 {
-	static const struct field fields[] = {
-		{"POLICY", "name", KIND_TEXT},
-		{"LIMIT HERE", "local_limit", KIND_RATE},
-		{"PASSES", "passed", KIND_RATE},
-		{"", "passed_pps", KIND_PACKETS | OPTIONAL(1)},
-		{"DROPS", "dropped", KIND_RATE},
-		{"", "dropped_pps", KIND_PACKETS | OPTIONAL(2)},
+	static const struct rate_column columns[] = {
+		{NUMBER_name_TEXT, false, 0},
+		{NUMBER_local_limit_RATE, false, 0},
+		{NUMBER_passed_VOLUME, false, 0},
+		{NUMBER_passed_PACKETS, true, 1},
+		{NUMBER_dropped_VOLUME, false, 0},
+		{NUMBER_dropped_PACKETS, true, 2},
 	};
 
-	return fields_list(document, FIELDS(fields), view);
+	return print_rates(document, FIELDS(columns), view);
 }
 
 int trials_print(const json_t *document, struct view *view)
 {
-	static const struct field fields[] = {
-		{"POLICY", "name", KIND_TEXT},
-		{"LIMIT HERE", "local_limit", KIND_RATE | OPTIONAL(1)},
-		{"DROPS", "dropped", KIND_RATE | OPTIONAL(2)},
-		{"TRIAL HERE", "trial_local_limit", KIND_RATE},
-		{"WOULD PASS", "trial_passed", KIND_RATE},
-		{"WOULD DROP", "trial_dropped", KIND_RATE},
+	static const struct rate_column columns[] = {
+		{NUMBER_name_TEXT, false, 0},
+		{NUMBER_local_limit_RATE, false, 1},
+		{NUMBER_dropped_VOLUME, false, 2},
+		{NUMBER_trial_local_limit_RATE, false, 0},
+		{NUMBER_trial_passed_VOLUME, false, 0},
+		{NUMBER_trial_dropped_VOLUME, false, 0},
 	};
 
-	return fields_list(document, FIELDS(fields), view);
+	return print_rates(document, FIELDS(columns), view);
 }

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "answers.h"
-#include "field.h"
 #include "follow.h"
 #include "human.h"
 #include "look.h"
+#include "number_field.h"
 #include "terminal.h"
 #include "top.h"
 
@@ -146,28 +146,39 @@ struct top_row *top_rows(const struct boxes *boxes, const char *order, size_t *n
 
 /* A column, and a member that some policy must have for it; NULL: the column is always shown. */
 struct top_column {
-	struct column column;
-	struct field field;
+	enum policy_number_id number;
+	enum { TOP_NUMBER, TOP_PPS, TOP_SHARE } what; /* the packets of a counter; a part of it */
+	unsigned rank;
 	const char *of;
 };
 
 static const struct top_column top_columns[] = {
-	{{"POLICY", 0, 0}, {"", "name", KIND_TEXT}, NULL},
-	{{"PARENT", 8, 0}, {"", "parent", KIND_TEXT}, "parent"},
-	{{"LIMIT", 6, 1}, {"", "limit", KIND_RATE}, NULL},
-	{{"MAY HAVE", 6, 1}, {"", "share", KIND_RATE}, "share"},
-	{{"PEAK", 7, 1}, {"", "peak", KIND_RATE}, "peak"},
-	{{"HERE", 5, 1}, {"", "local_limit", KIND_RATE}, NULL},
-	{{"PEAK HERE", 5, 1}, {"", "local_peak", KIND_RATE}, "peak"},
-	{{"SHARE", 3, 1}, {"", "share", KIND_SHARE}, NULL},
-	{{"DEMAND", 2, 1}, {"", "demand", KIND_RATE}, NULL},
-	{{"GROUP DEMAND", 6, 1}, {"", "global_demand", KIND_RATE}, "global_demand"},
-	{{"PASSES", 1, 1}, {"", "passed", KIND_RATE}, NULL},
-	{{"", 7, 1}, {"", "passed_pps", KIND_PACKETS}, NULL},
-	{{"DROPS", 4, 1}, {"", "dropped", KIND_RATE}, NULL},
-	{{"", 0, 1}, {"", "dropped_pps", KIND_PACKETS}, NULL},
+	{NUMBER_name_TEXT, TOP_NUMBER, 0, NULL},
+	{NUMBER_parent_TEXT, TOP_NUMBER, 8, "parent"},
+	{NUMBER_limit_RATE, TOP_NUMBER, 6, NULL},
+	{NUMBER_share_RATE, TOP_NUMBER, 6, "share"},
+	{NUMBER_peak_RATE, TOP_NUMBER, 7, "peak"},
+	{NUMBER_local_limit_RATE, TOP_NUMBER, 5, NULL},
+	{NUMBER_local_peak_RATE, TOP_NUMBER, 5, "peak"},
+	{NUMBER_local_limit_RATE, TOP_SHARE, 3, NULL},
+	{NUMBER_demand_RATE, TOP_NUMBER, 2, NULL},
+	{NUMBER_global_demand_RATE, TOP_NUMBER, 6, "global_demand"},
+	{NUMBER_passed_VOLUME, TOP_NUMBER, 1, NULL},
+	{NUMBER_passed_PACKETS, TOP_PPS, 7, NULL},
+	{NUMBER_dropped_VOLUME, TOP_NUMBER, 4, NULL},
+	{NUMBER_dropped_PACKETS, TOP_PPS, 0, NULL},
 };
 #define TOP_COLUMNS (sizeof(top_columns) / sizeof(*top_columns))
+
+static struct field top_field(const struct top_column *column)
+{
+	static const struct field share = {"SHARE", "share", KIND_SHARE};
+
+	if (column->what == TOP_SHARE)
+		return share;
+	return column->what == TOP_PPS ? number_pps_fields[column->number]
+				       : number_field(column->number);
+}
 
 /* Returns true if some policy of the rows has a value in that column, a text or a rate. */
 static bool any_has(const struct top_row *rows, size_t n, const struct top_column *column)
@@ -189,9 +200,10 @@ static void add_top_row(struct view *view, const struct top_row *row,
 	const char *cells[TOP_COLUMNS];
 
 	for (unsigned k = 0; k < n; k++) {
-		bool padded = shown[k]->column.right && shown[k]->field.kind != KIND_SHARE;
+		const struct field field = top_field(shown[k]);
+		bool padded = field.kind != KIND_TEXT && field.kind != KIND_SHARE;
 
-		field_text(row->policy, &shown[k]->field, value);
+		field_text(row->policy, &field, value);
 		snprintf(text[k], sizeof(text[k]), padded ? RATE_WIDTH : "%s", value);
 		cells[k] = text[k];
 	}
@@ -207,7 +219,10 @@ static void add_rows(struct view *view, const struct top_row *rows, size_t n, bo
 
 	for (size_t k = 0; k < TOP_COLUMNS; k++)
 		if (any_has(rows, n, &top_columns[k])) {
-			columns[n_shown] = top_columns[k].column;
+			const struct field field = top_field(&top_columns[k]);
+
+			columns[n_shown] = (struct column){
+				field.head, top_columns[k].rank, field.kind != KIND_TEXT};
 			shown[n_shown++] = &top_columns[k];
 		}
 	for (size_t i = 0; i < n || i == 0; i++) {

@@ -195,6 +195,10 @@ def conditional():
     for name in os.listdir(os.path.join(box.ROOT, "app", "weirctl")):
         with open(os.path.join(box.ROOT, "app", "weirctl", name), encoding="utf-8") as source:
             found |= set(re.findall(r'\{"([^"]+)",\s*"[^"]+",\s*\w+ \| NONZERO\}', source.read()))
+    numbers = subprocess.run([box.WEIR, "--numbers"], capture_output=True, text=True, check=True)
+    for number in map(json.loads, numbers.stdout.splitlines()):
+        if number["hidden_at_0"] and "label" in number:
+            found |= {number["label"] + unit for unit in ("", " bytes", " flows")}
     expect(len(found) > 40, f"rows with NONZERO: {found}")
     return found
 

@@ -269,7 +269,7 @@ def check_columns(weirctl, limiter, policies):
     for one in policies:
         peak = one.beyond() if one.coloured else None
         local = one.local[limiter.i]
-        told = [("LIMIT", one.limit), ("HERE", local),
+        told = [("LIMIT", one.limit), ("LIMIT HERE", local),
                 ("MAY HAVE", one.share if one.is_child else None),
                 ("PEAK", peak and one.limit * peak),
                 ("PEAK HERE", None if peak is None else local * peak),

@@ -136,102 +136,6 @@ static uint64_t now_dropped(const struct policy_now *now, enum drop_reason reaso
 	return now->delays.dropped[reason - DROP_SHAPE_FIRST];
 }
 
-/* The conditions of NUMBER_APPLIES_TABLE. */
-static bool applies_ALWAYS(const struct policy_now *now)
-{
-	return now->policy != NULL;
-}
-
-static bool applies_LIMITED(const struct policy_now *now)
-{
-	return now->policy->limit_bps != 0;
-}
-
-static bool applies_TIMED(const struct policy_now *now)
-{
-	return now->timed.by != TIMED_PLAIN;
-}
-
-static bool applies_GROUP(const struct policy_now *now)
-{
-	return policy_is_told_of(now->inst->policies, now->index);
-}
-
-static bool applies_BELOW(const struct policy_now *now)
-{
-	return policy_has_parent(now->policy);
-}
-
-static bool applies_OVERSHOOT(const struct policy_now *now)
-{
-	return now->over.known;
-}
-
-static bool applies_FALLBACK(const struct policy_now *now)
-{
-	return now->policy->allocator->counts_units;
-}
-
-static bool applies_QUOTA(const struct policy_now *now)
-{
-	return now->has_total;
-}
-
-static bool applies_QUOTA_KNOWN(const struct policy_now *now)
-{
-	return now->total.known;
-}
-
-static bool applies_COLOURED(const struct policy_now *now)
-{
-	return policy_is_coloured(now->policy);
-}
-
-static bool applies_PEAK(const struct policy_now *now)
-{
-	return policy_is_coloured(now->policy) && meter_can(now->policy->meter, METER_PEAK);
-}
-
-static bool applies_EXCESS(const struct policy_now *now)
-{
-	return policy_is_coloured(now->policy) && !meter_can(now->policy->meter, METER_PEAK);
-}
-
-static bool applies_LOANS(const struct policy_now *now)
-{
-	return policy_lends(now->policy, now->inst->config->gossip.loans);
-}
-
-static bool applies_SOURCES(const struct policy_now *now)
-{
-	return now->sources.capacity != 0;
-}
-
-static bool applies_CLASSES(const struct policy_now *now)
-{
-	return now->policy->meter == METER_PHANTOM;
-}
-
-static bool applies_SHAPED(const struct policy_now *now)
-{
-	return policy_is_shaped(now->policy);
-}
-
-static bool applies_DELAYED(const struct policy_now *now)
-{
-	return policy_is_shaped(now->policy) && delay_count(&now->delays.delay) != 0;
-}
-
-static bool applies_OBJECTIVE(const struct policy_now *now)
-{
-	return policy_is_shaped(now->policy) && now->policy->slo_p99_ns != 0;
-}
-
-static bool applies_TRIAL(const struct policy_now *now)
-{
-	return now->tried;
-}
-
 /* --- the table -------------------------------------------------------------------------------- */
 
 static struct number_value integer_value(uint64_t value)
@@ -282,7 +186,7 @@ void policy_now_read(struct policy_now *now, struct number_value values[POLICY_N
 {
 	static const struct number_value none = {VALUE_NONE, {0}};
 
-#define APPLIES(condition, words) [APPLIES_##condition] = applies_##condition(now),
+#define APPLIES(applies, condition, words) [APPLIES_##applies] = condition,
 	const bool applies[] = {NUMBER_APPLIES_TABLE(APPLIES)};
 #undef APPLIES
 #define ROW(stem, unit, kind, condition, shown, path, zero, label, head, value, help)          \
@@ -315,26 +219,6 @@ static json_t *value_json(
 	}
 }
 
-/* Adds a value at a path: objects and a member. An object that is missing or null is made. */
-static void put_at(json_t *json, const char *path, json_t *value)
-{
-	char key[NUMBER_NAME_MAX];
-
-	for (size_t n = strcspn(path, "."); path[n]; n = strcspn(path, ".")) {
-		json_t *inside;
-
-		snprintf(key, sizeof(key), "%.*s", (int)n, path);
-		inside = json_object_get(json, key);
-		if (!json_is_object(inside)) {
-			inside = json_object();
-			json_object_set_new(json, key, inside);
-		}
-		json = inside;
-		path += n + 1;
-	}
-	json_object_set_new(json, path, value);
-}
-
 /* The first object or member of the path is null, unless it has the value of another row. */
 static void put_none(json_t *json, const char *path)
 {
@@ -365,7 +249,7 @@ static void put_number(json_t *json, const struct policy_now *now,
 		return;
 	path += *object ? strlen(object) + 1 : 0;
 	if (value->type != VALUE_NONE)
-		put_at(json, path, value_json(now->policy, number->unit, value));
+		number_put(json, path, value_json(now->policy, number->unit, value));
 	else if (!*object)
 		put_none(json, path);
 }

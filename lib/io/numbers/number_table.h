@@ -9,9 +9,9 @@
  *
  * Each argument is a column, so a row without one does not compile.
  *
- * stem     the first part of the name; the unit adds the rest (NUMBER_UNITS)
+ * stem     the first part of the name; the unit adds the rest (NUMBER_UNITS_TABLE)
  * kind     GAUGE, COUNTER, INFO (a metric that is 1 and has the text as a label), or TEXT
- * applies  the policies that have the number (NUMBER_APPLIES)
+ * applies  the policies that have the number (NUMBER_APPLIES_TABLE)
  * shown    ALL: in /weir/policy, as a column of /weir/policy_stats, and as a metric;
  *          COLUMN: the same without the metric; METRIC: a column and a metric;
  *          DETAIL: in /weir/policy alone; GIVEN: there too, and other code writes the value
@@ -48,27 +48,35 @@
 	X(TEXT, "", "text")                                                                  \
 	X(OTHER, "", "text or object")
 
-/* X(applies, words). The limiter has a condition for each (app/weir/telemetry/policy_now.c). */
-#define NUMBER_APPLIES_TABLE(X)                                                       \
-	X(ALWAYS, "all policies")                                                     \
-	X(LIMITED, "policies with a limit")                                           \
-	X(TIMED, "policies with another limit than the configured one")               \
-	X(GROUP, "policies whose demand peers exchange")                              \
-	X(BELOW, "policies with a parent")                                            \
-	X(OVERSHOOT, "soft limits with peers, except with the estimator \"tree\"")    \
-	X(FALLBACK, "policies with the allocator \"quota\"")                          \
-	X(QUOTA, "policies with the allocator \"quota\"")                             \
-	X(QUOTA_KNOWN, "quotas, after the first reports of the period")               \
-	X(COLOURED, "policies with colours")                                          \
-	X(PEAK, "policies with a peak")                                               \
-	X(EXCESS, "policies with an excess")                                          \
-	X(LOANS, "policies that take part in loans")                                  \
-	X(SOURCES, "policies with a limit for each source")                           \
-	X(CLASSES, "policies with the meter \"phantom\"")                             \
-	X(SHAPED, "policies with the action \"shape\"")                               \
-	X(DELAYED, "policies with the action \"shape\", after the first packet left") \
-	X(OBJECTIVE, "policies with the key \"slo\"")                                 \
-	X(TRIAL, "policies with a trial")
+/* X(applies, condition, words): the limiter has such numbers of a policy if the condition holds. */
+#define NUMBER_APPLIES_TABLE(X)                                                                    \
+	X(ALWAYS, true, "all policies")                                                            \
+	X(LIMITED, now->policy->limit_bps != 0, "policies with a limit")                           \
+	X(TIMED, now->timed.by != TIMED_PLAIN,                                                     \
+		"policies with another limit than the configured one")                             \
+	X(GROUP, policy_is_told_of(now->inst->policies, now->index),                               \
+		"policies whose demand peers exchange")                                            \
+	X(BELOW, policy_has_parent(now->policy), "policies with a parent")                         \
+	X(OVERSHOOT, now->over.known,                                                              \
+		"soft limits with peers, except with the estimator \"tree\"")                      \
+	X(FALLBACK, now->policy->allocator->counts_units, "policies with the allocator \"quota\"") \
+	X(QUOTA, now->has_total, "policies with the allocator \"quota\"")                          \
+	X(QUOTA_KNOWN, now->total.known, "quotas, after the first reports of the period")          \
+	X(COLOURED, policy_is_coloured(now->policy), "policies with colours")                      \
+	X(PEAK, policy_is_coloured(now->policy) && meter_can(now->policy->meter, METER_PEAK),      \
+		"policies with a peak")                                                            \
+	X(EXCESS, policy_is_coloured(now->policy) && !meter_can(now->policy->meter, METER_PEAK),   \
+		"policies with an excess")                                                         \
+	X(LOANS, policy_lends(now->policy, now->inst->config->gossip.loans),                       \
+		"policies that take part in loans")                                                \
+	X(SOURCES, now->sources.capacity != 0, "policies with a limit for each source")            \
+	X(CLASSES, now->policy->meter == METER_PHANTOM, "policies with the meter \"phantom\"")     \
+	X(SHAPED, policy_is_shaped(now->policy), "policies with the action \"shape\"")             \
+	X(DELAYED, policy_is_shaped(now->policy) && delay_count(&now->delays.delay) != 0,          \
+		"policies with the action \"shape\", after the first packet left")                 \
+	X(OBJECTIVE, policy_is_shaped(now->policy) && now->policy->slo_p99_ns != 0,                \
+		"policies with the key \"slo\"")                                                   \
+	X(TRIAL, now->tried, "policies with a trial")
 
 #define POLICY_NUMBERS(X)                                                                          \
 	/* The configuration. */                                                                   \

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #define UNIT_SUFFIX(unit, suffix, words) [UNIT_##unit] = suffix,
 static const char *const suffixes[] = {NUMBER_UNITS_TABLE(UNIT_SUFFIX)};
 #undef UNIT_SUFFIX
@@ -16,7 +14,7 @@ static const char *const suffixes[] = {NUMBER_UNITS_TABLE(UNIT_SUFFIX)};
 static const char *const unit_words[] = {NUMBER_UNITS_TABLE(UNIT_WORDS)};
 #undef UNIT_WORDS
 
-#define APPLIES_WORDS(applies, words) [APPLIES_##applies] = words,
+#define APPLIES_WORDS(applies, condition, words) [APPLIES_##applies] = words,
 static const char *const applies_words[] = {NUMBER_APPLIES_TABLE(APPLIES_WORDS)};
 #undef APPLIES_WORDS
 
@@ -72,6 +70,25 @@ const char *number_path(
 	return number->unit == UNIT_VOLUME && strcmp(count, "packets") == 0 ? NULL : name;
 }
 
+void number_put(json_t *json, const char *path, json_t *value)
+{
+	char key[NUMBER_NAME_MAX];
+
+	for (size_t n = strcspn(path, "."); path[n]; n = strcspn(path, ".")) {
+		json_t *inside;
+
+		snprintf(key, sizeof(key), "%.*s", (int)n, path);
+		inside = json_object_get(json, key);
+		if (!json_is_object(inside)) {
+			inside = json_object();
+			json_object_set_new(json, key, inside);
+		}
+		json = inside;
+		path += n + 1;
+	}
+	json_object_set_new(json, path, value);
+}
+
 static json_t *former_json(enum policy_number_id id)
 {
 	json_t *json = json_array();
@@ -97,11 +114,12 @@ static json_t *number_json(enum policy_number_id id)
 	char column[NUMBER_NAME_MAX], path[NUMBER_NAME_MAX];
 	const char *at = number_path(number, "bytes", path);
 
-	return json_pack("{s:s*, s:s*, s:s, s:s, s:s, s:s*, s:s*, s:o}", "column",
+	return json_pack("{s:s*, s:s*, s:s, s:s, s:s, s:s*, s:b, s:s*, s:o}", "column",
 		number_has_column(number) ? number_column(number, column) : NULL, "path", at,
 		"unit", unit_words[number->unit], "applies", applies_words[number->applies], "help",
-		number->help, "label", *number->label ? number->label : NULL, "head",
-		*number->head ? number->head : NULL, "former", former_json(id));
+		number->help, "label", *number->label ? number->label : NULL, "hidden_at_0",
+		number->zero == NUMBER_HIDDEN, "head", *number->head ? number->head : NULL,
+		"former", former_json(id));
 }
 
 int numbers_print(FILE *out)

@@ -11,13 +11,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <jansson.h>
+
 #include "numbers/number_table.h"
 
 #define NUMBER_UNIT(unit, suffix, words) UNIT_##unit,
 enum number_unit { NUMBER_UNITS_TABLE(NUMBER_UNIT) NUMBER_UNITS };
 #undef NUMBER_UNIT
 
-#define NUMBER_APPLIES(applies, words) APPLIES_##applies,
+#define NUMBER_APPLIES(applies, ...) APPLIES_##applies,
 enum number_applies { NUMBER_APPLIES_TABLE(NUMBER_APPLIES) NUMBER_APPLIES_KINDS };
 #undef NUMBER_APPLIES
 
@@ -66,6 +68,9 @@ const char *number_column(const struct policy_number *number, char name[NUMBER_N
  */
 const char *number_path(
 	const struct policy_number *number, const char *count, char name[NUMBER_NAME_MAX]);
+
+/* Adds a value at a path of objects and a member; makes the objects that are missing or null. */
+void number_put(json_t *json, const char *path, json_t *value);
 
 /* Writes each row as a line of JSON, for the manual (tools/keys). Returns 0 or -EIO. */
 int numbers_print(FILE *out);

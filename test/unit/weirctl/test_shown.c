@@ -73,12 +73,12 @@ static const struct view_case {
 		"   'stopped': 5}},"
 		" 'slo': {'target_us': 1000, 'p99_us': 900, 'p99_10s_us': 800, 'met': true},"
 		" 'trial': {'limit_bps': 4e6, 'local_limit_bps': 2e6, 'burst_bytes': 3000,"
-		"  'meter': 'token-bucket', 'age_s': 90, 'would_pass': {'packets': 11},"
-		"  'would_drop': {'packets': 12, 'bytes': 1200}}}",
+		"  'meter': 'token-bucket', 'age_s': 90, 'passed': {'packets': 11},"
+		"  'dropped': {'packets': 12, 'bytes': 1200}}}",
 		false, "||",
 		"|matches|parent.weight|weight|global_weight|passed.packets|passed.bytes|"
 		"dropped.packets|sources.busy|sources.capacity|classes.backlogged|"
-		"shape.waiting_packets|trial.would_pass.packets|trial.would_drop.packets|"
+		"shape.waiting_packets|trial.passed.packets|trial.dropped.packets|"
 		"burst_bytes|local_burst_bytes|colours.peak.burst_bytes|colours.excess.burst_bytes|"
 		"trial.burst_bytes|"},
 	{"policy",

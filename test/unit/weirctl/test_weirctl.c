@@ -551,7 +551,7 @@ static void budgets(void **state)
 	(void)state;
 	ASSERT_ROWS(got, "quotas", "1");
 	assert_null(strstr(got, "messages"));
-	assert_non_null(strstr(got, "\nc       500 GB  1.00 GB"));
+	assert_non_null(strstr(got, "\nc       500 GB    1.00 GB"));
 	free(got);
 }
 
