@@ -92,10 +92,10 @@ def as_if_enforced(scene):
         expect(without["trial"] is None, f"{name}: {without['trial']}")
         expect((own["passed"], own["dropped"], own["over"]) ==
                (without["passed"], without["dropped"], without["over"]), f"{name}: {own}")
-        expect((trial["would_pass"], trial["would_drop"]) == (would["passed"], would["dropped"]),
+        expect((trial["passed"], trial["dropped"]) == (would["passed"], would["dropped"]),
                f"{name}: tried {trial}, enforced {would['passed']} {would['dropped']}")
-        expect(trial["would_drop"]["packets"] > own["dropped"]["packets"] and
-               trial["would_pass"]["packets"] > 0, f"{name}: tests nothing: {own}")
+        expect(trial["dropped"]["packets"] > own["dropped"]["packets"] and
+               trial["passed"]["packets"] > 0, f"{name}: tests nothing: {own}")
     return f"{len(sent)} packets, {len(TERMS)} policies"
 
 
@@ -112,12 +112,12 @@ def half_the_limit(scene):
         last = weir.get("/weir/policy,p")
         weir.stop()
         passed = last["passed"]["bytes"] - first["passed"]["bytes"]
-        would = last["trial"]["would_pass"]["bytes"] - first["trial"]["would_pass"]["bytes"]
+        would = last["trial"]["passed"]["bytes"] - first["trial"]["passed"]["bytes"]
         # Whatever the machine does, both buckets are as deep in time and lose the same.
         expect(0.45 < would / passed < 0.55, f"{would} of {passed} would pass")
         expect(last["limit_bps"] == 10000000 and last["trial"]["local_limit_bps"] == 5000000,
                f"{last}")
-        expect(last["trial"]["would_drop"]["packets"] > last["trial"]["would_pass"]["packets"],
+        expect(last["trial"]["dropped"]["packets"] > last["trial"]["passed"]["packets"],
                f"{last['trial']}")
         words.append(f"{would / passed:.3f}")
         scene.boxes.remove(weir)
@@ -153,7 +153,7 @@ def reloads(scene):
             expect((seen["trial"] is None) == (tried is None), f"{tried}: {seen['trial']}")
             if tried:
                 got = seen["trial"]
-                sum_ = got["would_pass"]["packets"] + got["would_drop"]["packets"]
+                sum_ = got["passed"]["packets"] + got["dropped"]["packets"]
                 expect(sum_ == 50 + turn, f"{tried}: {sum_} packets, not {50 + turn}: {got}")
                 # Another policy changes: the trial goes on.
                 others = listing(tried)
@@ -161,7 +161,7 @@ def reloads(scene):
                 reloaded(weir, others, changed=1)
                 send(100)
                 got = weir.get("/weir/policy,p")["trial"]
-                sum_ = got["would_pass"]["packets"] + got["would_drop"]["packets"]
+                sum_ = got["passed"]["packets"] + got["dropped"]["packets"]
                 expect(sum_ == 100 + turn, f"{tried}: {sum_} packets after another's reload")
         wire.check()
 

@@ -86,7 +86,7 @@ static const struct show_row of_policies[] = {
 		", 'colours': null, 'overshoot': {'bound_ratio': '*', 'age_ms': '*', 'peers_unheard': 1, "
 		"'bound_bps': '*', 'estimate_bps': 4000000, 'unheard_bps': 8000000}, 'loans': {'lent_bytes': 0, 'borrowed_bytes': 0}, "
 		"'sources': null, 'shape': null, 'slo': null, 'classes': null, "
-		"'fallback': null, 'quota': null, 'trial': null}"},
+		"'fallback': null, 'quota': null, 'trial': null, '...': 0}"},
 	{"/weir/policy", "few",
 		"{'match': {" ANY ", 'vlan': 41}, 'matches': 3, 'more_matches': ["
 		"{'src': '10.0.0.0/8', 'dst': 'any', 'direction': 'any', 'vlan': 42}, "
