@@ -31,14 +31,15 @@ void policy_now_look(struct policy_now *now, struct instance *inst, unsigned pol
 {
 	uint32_t slot = inst->slots.of[policy];
 
-	*now = (struct policy_now){.inst = inst,
-		.index = policy,
-		.at_ns = control_now(),
-		.policy = &now->terms,
-		.terms = show_policy_now(inst, policy),
-		.timed = timed_of(inst, policy),
-		.over = limiter_overshoot(inst->limiter, policy),
-		.totals = instance_policy_totals(inst, slot)};
+	memset(now, 0, offsetof(struct policy_now, delays));
+	now->inst = inst;
+	now->index = policy;
+	now->at_ns = control_now();
+	now->terms = show_policy_now(inst, policy);
+	now->policy = &now->terms;
+	now->timed = timed_of(inst, policy);
+	now->over = limiter_overshoot(inst->limiter, policy);
+	now->totals = instance_policy_totals(inst, slot);
 	limiter_view(inst->limiter, policy, &now->view);
 	now->peak = show_peak_of(now->policy, &now->view);
 	if (policy_is_shaped(now->policy))
@@ -79,6 +80,7 @@ void policy_now_look_closer(struct policy_now *now)
 	struct instance *inst = now->inst;
 	uint32_t slot = inst->slots.of[now->index];
 
+	now->closer = true;
 	if (policy_is_coloured(now->policy))
 		now->second = second_of(now->policy, &now->view);
 	now->loans = limiter_loans(inst->limiter, now->index);
@@ -89,6 +91,7 @@ void policy_now_look_closer(struct policy_now *now)
 	if (!policy_is_shaped(now->policy))
 		return;
 	delays_totals(inst, slot, &now->delays);
+	now->left = delay_count(&now->delays.delay);
 	if (now->policy->slo_p99_ns)
 		now->p99_us = p99_of(inst, slot, &now->delays.delay);
 }
@@ -189,9 +192,11 @@ void policy_now_read(struct policy_now *now, struct number_value values[POLICY_N
 #define APPLIES(applies, condition, words) [APPLIES_##applies] = condition,
 	const bool applies[] = {NUMBER_APPLIES_TABLE(APPLIES)};
 #undef APPLIES
-#define ROW(stem, unit, kind, condition, shown, path, zero, label, head, value, help)          \
-	values[NUMBER_##stem##_##unit] = applies[APPLIES_##condition] ? VALUE_OF_##unit(value) \
-								      : none;
+#define ROW(stem, unit, kind, condition, shown, path, zero, label, head, value, help) \
+	if (now->closer || NUMBER_##shown <= NUMBER_METRIC)                           \
+		values[NUMBER_##stem##_##unit] = applies[APPLIES_##condition]         \
+							 ? VALUE_OF_##unit(value)     \
+							 : none;
 	POLICY_NUMBERS(ROW)
 #undef ROW
 }
@@ -256,7 +261,7 @@ static void put_number(json_t *json, const struct policy_now *now,
 
 void policy_now_json(json_t *json, struct policy_now *now, const char *object)
 {
-	struct number_value values[POLICY_NUMBER_ROWS];
+	struct number_value values[POLICY_NUMBER_ROWS] = {{0}};
 
 	policy_now_read(now, values);
 	for (unsigned id = 0; id < POLICY_NUMBER_ROWS; id++)

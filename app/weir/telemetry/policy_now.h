@@ -48,8 +48,10 @@ struct policy_now {
 	struct loan_totals loans;
 	struct source_table_stats sources;
 	uint64_t backlogged;
-	struct delays_totals delays;
+	uint64_t left; /* packets that left the shaper */
 	struct delay_now p99_us;
+	bool closer;                 /* all of this is filled */
+	struct delays_totals delays; /* large: unset unless packets wait */
 };
 
 void policy_now_look(struct policy_now *now, struct instance *inst, unsigned policy);
@@ -76,7 +78,7 @@ struct number_value {
 	};
 };
 
-/* Reads all rows of the table. */
+/* Reads the rows that have a column; after policy_now_look_closer() all rows of the table. */
 void policy_now_read(struct policy_now *now, struct number_value values[POLICY_NUMBER_ROWS]);
 
 /* Adds the numbers whose path is in this object, or in the reply if it is "". */

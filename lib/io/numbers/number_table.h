@@ -72,7 +72,7 @@
 	X(SOURCES, now->sources.capacity != 0, "policies with a limit for each source")            \
 	X(CLASSES, now->policy->meter == METER_PHANTOM, "policies with the meter \"phantom\"")     \
 	X(SHAPED, policy_is_shaped(now->policy), "policies with the action \"shape\"")             \
-	X(DELAYED, policy_is_shaped(now->policy) && delay_count(&now->delays.delay) != 0,          \
+	X(DELAYED, now->left != 0,                                                                 \
 		"policies with the action \"shape\", after the first packet left")                 \
 	X(OBJECTIVE, policy_is_shaped(now->policy) && now->policy->slo_p99_ns != 0,                \
 		"policies with the key \"slo\"")                                                   \
@@ -280,8 +280,8 @@
 		now->waiting.units, "Traffic that waits in the shaper of the policy")              \
 	X(waited, PACKETS, COUNTER, SHAPED, DETAIL, "shape.waited_packets", SHOWN, "", "",         \
 		now->delays.waited, "Packets that had to wait")                                    \
-	X(left, PACKETS, COUNTER, SHAPED, DETAIL, "shape.left_packets", SHOWN, "", "",             \
-		delay_count(&now->delays.delay), "Packets that passed, immediately or later")      \
+	X(left, PACKETS, COUNTER, SHAPED, DETAIL, "shape.left_packets", SHOWN, "", "", now->left,  \
+		"Packets that passed, immediately or later")                                       \
 	X(delay_p50, US, GAUGE, DELAYED, DETAIL, "shape.delay_us.p50", SHOWN, "delay p50", "",     \
 		now_delay_us(now, 0.5), "Delay that 50 % of the packets had at most")              \
 	X(delay_p95, US, GAUGE, DELAYED, DETAIL, "shape.delay_us.p95", SHOWN, "delay p95", "",     \
