@@ -251,19 +251,20 @@ const struct key gossip_keys[] = {
 	KEY("key_file", read_key_file, KEY_FIXED, KEY_FIELD(struct gossip_config, key_files[0]),
 		UNSET("none"), "the key that seals gossip, see below",
 		"key secret psk password sharedkey keyfilename", .same = same_sealing,
-		.expected = "a path", .form = "text", .common = true),
+		.expected = "a path", .form = "text", .common = true, .secret = true),
 	KEY("key_files", read_key_files, KEY_LIVE, NO_FIELD, UNSET("none"),
 		"instead of `key_file`, while a group [changes its key](#another-key): the first "
 		"key seals, both open",
 		"keys secrets keyring rotation",
 		.expected = "an array of 1 or 2 paths: of the key that seals, and of one that only "
 			    "opens",
-		.form = "paths", .common = true),
+		.form = "paths", .common = true, .secret = true),
 	KEY("identity_file", read_text, KEY_LIVE, KEY_FIELD(struct gossip_config, identity_file),
 		UNSET("none"),
 		"this limiter's own secret, see [Identities](#identities). Every limiter of the "
 		"roster then has a `public_key`",
-		"privatekey identity nodekey ownkey", .expected = "a path", .common = true),
+		"privatekey identity nodekey ownkey", .expected = "a path", .common = true,
+		.secret = true),
 	KEY("identities", read_choice, KEY_LIVE, KEY_FIELD(struct gossip_config, identities),
 		DEFAULT("\"required\""),
 		"`optional`: Weir also accepts limiters without a proof of identity, while a group "

@@ -135,6 +135,8 @@ static int print_row(const struct key *key, const char *path, FILE *out)
 		json_object_set_new(row, "default_words", json_string(key->usual));
 	if (change_word(key) != NULL)
 		json_object_set_new(row, "reload", json_string(change_word(key)));
+	if (key->secret)
+		json_object_set_new(row, "secret", json_true());
 	add_names(row, key);
 	add_words(row, key);
 	rc = json_dumpf(row, out, JSON_COMPACT | JSON_SORT_KEYS);

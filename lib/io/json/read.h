@@ -108,6 +108,7 @@ struct key {
 	bool array;          /* `keys` are those of an element, not of an object */
 	bool named;          /* `keys` are those of a member, whose key is a name */
 	bool common;         /* one of the keys that an object has most often */
+	bool secret;         /* path of a file whose content no support archive may have */
 };
 
 #define KEY_FIELD(type, member) \
