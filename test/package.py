@@ -26,7 +26,7 @@ import time
 import debian
 from debian import Failed, call, step
 
-PACKAGES = ("weir", "weir-exporter", "weir-import", "weir-tools")
+PACKAGES = ("weir", "weir-exporter", "weir-import", "weir-support", "weir-tools")
 FORMER, LATER = "0.1.0~1", "0.1.0~2"
 PATIENCE_S = 120
 NAME = "edge"
@@ -153,7 +153,7 @@ def installs(machine):
                  "/usr/share/doc/weir/operate/install.md", "/usr/share/doc/weir/examples"):
         machine.do("test", "-e", path)
     expect(machine.run("pgrep", "-x", "weir")[0] == 1, "it runs unasked")
-    for program in ("weir", "weirctl", "weirsim", "weir-exporter", "weir-import"):
+    for program in ("weir", "weirctl", "weirsim", "weir-exporter", "weir-import", "weir-support"):
         machine.do(program, "--version")
     machine.do("systemd-analyze", "verify", "--man=no", f"{UNIT}.service")
 
@@ -402,8 +402,9 @@ def prepare(top):
 
 
 def package_files(version):
-    """The files of all packages, of which one is for every architecture."""
-    return [f"/debs/{name}_{version}_{'all' if name == 'weir-import' else arch()}.deb"
+    """The files of all packages. Programs in Python are for every architecture."""
+    python = ("weir-import", "weir-support")
+    return [f"/debs/{name}_{version}_{'all' if name in python else arch()}.deb"
             for name in PACKAGES]
 
 

@@ -51,8 +51,7 @@ struct request {
 	unsigned within_s; /* --confirm-within; 0: none */
 	const char *sort;  /* --sort; NULL: as they come */
 	double interval_s;
-	unsigned long count; /* 0: without end */
-	const char *output;
+	unsigned long count;                                  /* 0: without end */
 	const char *policy, *reason, *seconds, *rate, *write; /* of a capture; or NULL */
 	bool whole;
 	const char *by;           /* what talkers are told apart by; NULL */
@@ -218,7 +217,7 @@ bool names_check(const struct request *request);
 
 bool top_check(const struct request *request);
 int top_run(const struct options *options);
-int support_run(const struct options *options);
+int hand_over_run(const struct options *options);
 int help_run(const struct options *options);
 
 #endif

@@ -165,7 +165,7 @@ const struct command commands[] = {
 			"versions, the machine and the last lines of the log; what there is if the "
 			"limiter does not answer.",
 		.example = "support -o weir-support.tar.gz", .changes = true,
-		.options = OPTION_OUTPUT, .run = support_run},
+		.options = OPTION_OUTPUT, .run = hand_over_run},
 	{"names", "policies|peers", "names alone, one a line: for scripts and completion",
 		.example = "names policies", .wants = true, .check = names_check,
 		.gather = names_gather, .print = names_print},

@@ -176,14 +176,14 @@ static bool take_option(struct options *options, const struct option_help *row, 
 		return take_talkers(request, name, value);
 	if (row->of == OPTION_THRESHOLD)
 		return take_threshold(request, value, name[0] == 'c');
+	if (row->of == OPTION_OUTPUT)
+		return true; /* the program that has the command reads it */
 	if (row->of == OPTION_FORGET)
 		request->all_unused = true;
 	else if (strcmp(name, "group") == 0)
 		options->group = value;
 	else if (strcmp(name, "sort") == 0)
 		request->sort = value;
-	else if (strcmp(name, "output") == 0)
-		request->output = value;
 	else if (strcmp(name, "follow") == 0)
 		request->follow = true;
 	else if (strcmp(name, "json") == 0)
@@ -338,5 +338,8 @@ bool options_parse(int argc, char **argv, const struct command *all, struct opti
 				"-s, -n", "either of them, or a group (-g) with both");
 	if (options->version || (options->help && optind == argc))
 		return true;
+	options->argc = argc;
+	options->argv = argv;
+	options->command_at = optind;
 	return parse_words(argc - optind, argv + optind, options, special);
 }

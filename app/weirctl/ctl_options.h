@@ -25,6 +25,9 @@ struct options {
 	const char *group; /* a file that names more; NULL */
 	double timeout_s;  /* for each answer */
 	bool json, wide, help, version, watch;
+	int argc; /* all words, in the order of getopt_long() */
+	char **argv;
+	int command_at; /* index of the command in argv */
 };
 
 /* A row of the usage: an option and who takes it. */

@@ -106,11 +106,19 @@ void help_of(const struct command *command, FILE *out)
 				row[1].name && !row[1].of ? ", " : "\n");
 }
 
+/* Returns true if a command changes nothing, needs no word and ends by itself. */
+static bool command_only_reads(const struct command *command)
+{
+	return !command->changes && !command->wants && !command->run &&
+	       (*command->words == '\0' || *command->words == '[');
+}
+
 static json_t *help_json(const struct command *command)
 {
-	return json_pack("{s:s, s:s, s:s, s:s?, s:s, s:b, s:b}", "command", command->name, "words",
-		command->words, "help", command->help, "more", command->more, "example",
-		command->example, "changes", command->changes, "wants", command->wants);
+	return json_pack("{s:s, s:s, s:s, s:s?, s:s, s:b, s:b, s:b}", "command", command->name,
+		"words", command->words, "help", command->help, "more", command->more, "example",
+		command->example, "changes", command->changes, "wants", command->wants,
+		"only_reads", command_only_reads(command));
 }
 
 /* As it is; without a word of all. */

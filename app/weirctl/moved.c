@@ -5,14 +5,10 @@
 
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ctl_options.h"
-#include "exits.h"
-
-#define PROGRAM "weir-import"
+#include "hand_over.h"
 
 /* Returns true if the word after this option is its value. */
 static bool option_takes_word(const char *word)
@@ -40,22 +36,6 @@ bool import_is_called(int argc, char **argv, int *at)
 
 int import_moved(int argc, char **argv, int at)
 {
-	char **words = calloc((size_t)argc + 1, sizeof(*words));
-	static char name[] = PROGRAM;
-	int n = 1;
-
-	if (!words) {
-		fputs("weirctl: out of memory\n", stderr);
-		return EXIT_FAILURE;
-	}
-	words[0] = name;
-	for (int i = 1; i < argc; i++)
-		if (i != at)
-			words[n++] = argv[i];
-	fputs("weirctl: import: the program " PROGRAM " replaces this command\n", stderr);
-	execvp(PROGRAM, words);
-	perror("weirctl: " PROGRAM);
-	fputs("weirctl: install the package " PROGRAM "\n", stderr);
-	free(words);
-	return EXIT_USAGE;
+	fputs("weirctl: import: the program weir-import replaces this command\n", stderr);
+	return hand_over("import", argc, argv, at);
 }

@@ -4,7 +4,6 @@
 """weirctl with several limiters, on terminals of any size, and while limiters die and come back."""
 
 import concurrent.futures
-import contextlib
 import fcntl
 import glob
 import json
@@ -475,8 +474,7 @@ def support(scene):
     expect(status == 0 and out == output + "\n" and "no such socket" in err, f"{status} {err}")
     parts = unpack(output)
     expect("kernel.txt" in parts and b"no such socket" in parts["manifest.json"], f"{list(parts)}")
-    with contextlib.suppress(KeyError):
-        expect(not glob.glob(os.path.join(os.environ["TMPDIR"], "weirctl-*")), "left behind")
+    expect(not glob.glob(scene.path(".weir-support-*")), "left behind")
     return f"{len(parts)} parts of a dead one"
 
 

@@ -24,7 +24,8 @@ PROGRAMS = {"weir": "app/weir/weir", "weirctl": "app/weirctl/weirctl",
             "weirsim": "app/weirsim/weirsim", "weir-emu": "tools/emu/weir-emu",
             "weir-study": "tools/study/weir-study",
             "weir-exporter": "app/exporter/weir-exporter",
-            "weir-import": "app/import/weir-import", "torture": "test/torture/torture"}
+            "weir-import": "app/import/weir-import",
+            "weir-support": "app/support/weir-support", "torture": "test/torture/torture"}
 # Programs with a command as the first word; `PROGRAM COMMAND --help` describes it.
 WITH_COMMANDS = {"weirctl": True, "weirsim": True, "weir-study": True}
 # Words that can name a path of the tree.

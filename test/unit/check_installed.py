@@ -22,6 +22,7 @@ PROGRAMS = {
     "weirsim": ("1", "app/weirsim/main.c"),
     "weir-exporter": ("8", "app/exporter/main.c"),
     "weir-import": ("8", "app/import/weir_import/options.py"),
+    "weir-support": ("8", "app/support/weir_support/options.py"),
 }
 EXPOSED = 2.5  # at most, as systemd-analyze security counts
 
@@ -109,6 +110,7 @@ def check_completion(build):
                           (("weirctl", "drops", "--js"), {"--json"}),
                           (("weir-import", "--net"), {"--network"}),
                           (("weir-import", "fl"), {"flowspec"}),
+                          (("weir-support", "--out"), {"--output"}),
                           (("weir", "--new-i"), {"--new-identity"}),
                           (("weir", "-c", "et"), {"etc"}),
                           (("weirsim", "ru"), {"run"}),

@@ -145,7 +145,8 @@ def man(name, section, version, main, commands):
             yield from (".PP", "Exit status: " + roff(text.status))
     if main.status:
         yield from (".SH EXIT STATUS", roff(main.status))
-    others = [other for other in ("weir(8)", "weirctl(8)", "weir-import(8)", "weirsim(1)")
+    others = [other for other in ("weir(8)", "weirctl(8)", "weir-import(8)", "weir-support(8)",
+                              "weirsim(1)")
               if not other.startswith(name + "(")]
     yield from (".SH SEE ALSO", ",\n".join(f".BR {other.replace('(', ' (')}" for other in others)
                 .replace(",\n", " ,\n"))

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The command line of weirctl without a limiter: words, options, keys, health and the order of top.
- * Then the secrets that a support archive leaves out.
  */
 #include "check.h"
 
@@ -15,7 +14,6 @@
 #include "ctl_options.h"
 #include "health.h"
 #include "known_names.h"
-#include "redact.h"
 #include "terminal.h"
 #include "top.h"
 
@@ -326,70 +324,6 @@ static void order_of_top(void **state)
 	json_decref(each[1].document);
 }
 
-/* --- secrets --------------------------------------------------------------------------------- */
-
-#define KEY "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
-
-static void redacted(void **state)
-{
-	static const struct {
-		const char *text, *want;
-	} cases[] = {
-		{"nothing", "nothing"},
-		{"{\"limit\": \"10Mbit/s\"}", "{\"limit\": \"10Mbit/s\"}"},
-		{"{\"key_file\": \"/etc/weir/k\"}", "{\"key_file\": \"/etc/weir/k\"}"},
-		{"{\"password_file\": \"/p\"}", "{\"password_file\": \"/p\"}"},
-		{"{\"password\": \"x y\"}", "{\"password\": \"" REDACTED "\"}"},
-		{"{\"Etcd_Password\" : 17, \"a\": 1}",
-			"{\"Etcd_Password\" : \"" REDACTED "\", \"a\": 1}"},
-		{"\"secrets\": [\"a\", \"]b\"], \"c\"", "\"secrets\": \"" REDACTED "\", \"c\""},
-		{"// \"password\": \"x\"\n", "// \"password\": \"" REDACTED "\"\n"},
-		{"{\"password\": \"x\\\"y\"}", "{\"password\": \"" REDACTED "\"}"},
-		{"{\"password\": \"x", "{\"password\": \"" REDACTED "\""},
-		{"{\"password\": \"x]\n1", "{\"password\": \"" REDACTED "\"\n1"},
-		{"{\"secrets\": {\"a\": [[1], \"}\"], \"b\": 2}, \"c\": 3}",
-			"{\"secrets\": \"" REDACTED "\", \"c\": 3}"},
-		{"{\"secrets\": [\"a]\n, 2]}", "{\"secrets\": \"" REDACTED "\"}"},
-		{"http://user:pa55@host:1/", "http://" REDACTED "@host:1/"},
-		{"http://host/@", "http://host/@"},
-		{"key " KEY ".", "key " REDACTED "."},
-		{"0b6a1f0c55d6e1ea43c1c1e6c1c7f2d1", "0b6a1f0c55d6e1ea43c1c1e6c1c7f2d1"},
-		{"say hunter22!", "say " REDACTED "!"},
-		{"xhunter22x", "x" REDACTED "x"},
-		{"hunter22-long", REDACTED},
-	};
-	json_t *secrets = json_array();
-
-	(void)state;
-	redact_learn(secrets, "hunter22 \n hunter22-long short\n");
-	assert_int_equal(json_array_size(secrets), 2);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		char *got = redact_text(cases[i].text, secrets);
-
-		assert_string_equal(got, cases[i].want);
-		free(got);
-	}
-	json_decref(secrets);
-}
-
-static void files_of_secrets(void **state)
-{
-	static const char text[] =
-		"{ // a comment\n\"gossip\": {\"key_files\": [\"/a\", \"b\"], \"identity_file\": \"/c\"},\n"
-		"\"etcd\": {\"password_file\":\"/d\", \"key\": \"/e\", \"cert\": \"/f\"},"
-		"\"include\": [\"p.json\"]}";
-	json_t *files = redact_files(text), *include = redact_values(text, "include");
-	json_t *want = json_pack("[sssss]", "/a", "b", "/c", "/d", "/e");
-
-	(void)state;
-	assert_true(json_equal(files, want));
-	assert_int_equal(json_array_size(include), 1);
-	assert_string_equal(json_string_value(json_array_get(include, 0)), "p.json");
-	json_decref(files);
-	json_decref(include);
-	json_decref(want);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -402,8 +336,6 @@ int main(void)
 		cmocka_unit_test(health),
 		cmocka_unit_test(table_of_metrics),
 		cmocka_unit_test(order_of_top),
-		cmocka_unit_test(redacted),
-		cmocka_unit_test(files_of_secrets),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""The program weir-support."""

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "hand_over.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl_options.h"
+#include "exits.h"
+
+#define PROGRAM_MAX 32
+
+/* Runs the program at a path. Returns only if that fails: true if there is such a file. */
+static bool run_at(const char *path, char **words)
+{
+	int error;
+
+	execv(path, words);
+	error = errno;
+	if (access(path, F_OK))
+		return false;
+	/* The file is there: the interpreter in its first line is not. */
+	fprintf(stderr, "weirctl: %s: %s\n", path,
+		error == ENOENT ? "no Python: install the package python3" : strerror(error));
+	return true;
+}
+
+/* Runs the program in the place where it is installed or built. */
+static bool run_beside(const char *command, const char *program, char **words)
+{
+	char own[PATH_MAX], path[PATH_MAX + 2 * PROGRAM_MAX];
+	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	const char *folder;
+
+	if (n < 0)
+		return false;
+	own[n] = '\0';
+	folder = dirname(own);
+	snprintf(path, sizeof(path), "%s/%s", folder, program);
+	if (run_at(path, words))
+		return true;
+	snprintf(path, sizeof(path), "%s/../%s/%s", folder, command, program);
+	return run_at(path, words);
+}
+
+int hand_over(const char *command, int argc, char **argv, int at)
+{
+	char **words = calloc((size_t)argc + 1, sizeof(*words));
+	char program[PROGRAM_MAX];
+	int n = 1;
+
+	if (!words) {
+		fputs("weirctl: out of memory\n", stderr);
+		return EXIT_FAILURE;
+	}
+	snprintf(program, sizeof(program), "weir-%s", command);
+	words[0] = program;
+	for (int i = 1; i < argc; i++)
+		if (i != at)
+			words[n++] = argv[i];
+	if (!run_beside(command, program, words)) {
+		execvp(program, words);
+		fprintf(stderr, "weirctl: %s: %s: install the package %s\n", program,
+			strerror(errno), program);
+	}
+	free(words);
+	return EXIT_USAGE;
+}
+
+int hand_over_run(const struct options *options)
+{
+	return hand_over(options->command->name, options->argc, options->argv, options->command_at);
+}
