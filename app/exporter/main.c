@@ -5,7 +5,6 @@
  * collectors of flow records (doc/operate/monitoring.md).
  */
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "command/option.h"
 #include "web.h"
 
 #define EXIT_USAGE 2
@@ -28,33 +28,8 @@
 #define REPORT_S    10
 #define REFRESH_S   60
 
-static const char usage[] =
-	"Usage: weir-exporter [OPTION…]\n"
-	"\n"
-	"Serves the metrics of the limiters of this machine at http://" ADDRESS "/metrics, and\n"
-	"a page that shows them at http://" ADDRESS "/.\n"
-	"\n"
-	"      --listen ADDRESS:PORT  another address; [::1]:9947 of IPv6, :9947 is all. There is\n"
-	"                             no TLS and no password: beyond this machine put a proxy\n"
-	"                             before it\n"
-	"  -s, --socket SOCKET        a limiter's socket; may be repeated. Without it all of\n"
-	"                             " DIRECTORY "/*.sock, looked up at each request\n"
-	"      --host NAME            also answer who takes it for that name; may be repeated.\n"
-	"                             Without it: addresses, localhost and the machine's name\n"
-	"      --timeout MS           how long a limiter may take to answer; without it 4000\n"
-	"      --interval MS          of the page, from one look to the next; without it 1000\n"
-	"      --max-policies N       metrics of the first N policies only; without it all\n"
-	"      --max-peers N          metrics of the first N peers only; without it 1024\n"
-	"      --netflow ADDRESS:PORT send flow records of what policies pass and drop to a\n"
-	"                             collector of NetFlow or IPFIX\n"
-	"      --netflow-version N    9, or 10 for IPFIX; without it 9\n"
-	"      --netflow-interval S   records of so many seconds; without it 10\n"
-	"      --netflow-refresh S    tell templates and names again so often; without it 60\n"
-	"      --metrics              write a table of all metrics\n"
-	"      --version              write the version\n"
-	"  -h, --help                 write this\n"
-	"\n"
-	"Exit status: 0 done; 1 failed, with the reason on standard error; 2 wrong usage.\n";
+#define HELP_COLUMN 29
+#define HELP_WIDTH  88
 
 struct options {
 	const char *listen;
@@ -71,32 +46,20 @@ static bool refuse_word(const char *what, const char *why)
 	return false;
 }
 
-static bool take_number(
-	const char *name, const char *text, unsigned least, unsigned most, unsigned *out)
+static bool take_socket(const char *path, void *options)
 {
-	char *end, why[64];
-	unsigned long value;
+	struct boxes_options *boxes = &((struct options *)options)->boxes;
 
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (*text >= '0' && *text <= '9' && !*end && !errno && value >= least && value <= most) {
-		*out = (unsigned)value;
-		return true;
-	}
-	snprintf(why, sizeof(why), "\"%.16s\": expected %u to %u", text, least, most);
-	return refuse_word(name, why);
-}
-
-static bool take_socket(struct boxes_options *boxes, const char *path)
-{
 	if (boxes->n_sockets == BOXES_MOST)
 		return refuse_word(path, "too many sockets");
 	boxes->sockets[boxes->n_sockets++] = path;
 	return true;
 }
 
-static bool take_host(struct host_names *hosts, const char *name)
+static bool take_host(const char *name, void *options)
 {
+	struct host_names *hosts = &((struct options *)options)->hosts;
+
 	if (!host_name_valid(name))
 		return refuse_word(name, "expected the name of a host, without a port");
 	if (hosts->n == HOSTS_MOST)
@@ -105,76 +68,69 @@ static bool take_host(struct host_names *hosts, const char *name)
 	return true;
 }
 
-static bool take_option(int opt, struct options *options)
-{
-	struct boxes_options *boxes = &options->boxes;
-	struct reporter_options *reporter = &options->reporter;
+#define UNSIGNED(name, member, least, most, words, meaning) \
+	OPTION_ROW_UNSIGNED(                                \
+		name, struct options, member, least, most, .value = (words), .help = (meaning))
 
-	switch (opt) {
-	case 'l':
-		options->listen = optarg;
-		return true;
-	case 's':
-		return take_socket(boxes, optarg);
-	case 'o':
-		return take_host(&options->hosts, optarg);
-	case 't':
-		return take_number("--timeout", optarg, 10, 60000, &boxes->patience_ms);
-	case 'i':
-		return take_number("--interval", optarg, 200, 60000, &options->interval_ms);
-	case 'p':
-		return take_number("--max-policies", optarg, 0, 1000000, &boxes->most.policies);
-	case 'e':
-		return take_number("--max-peers", optarg, 0, 16384, &boxes->most.peers);
-	case 'n':
-		reporter->collector = optarg;
-		return true;
-	case 'v':
-		return take_number("--netflow-version", optarg, 9, 10, &reporter->version);
-	case 'N':
-		return take_number("--netflow-interval", optarg, 1, 3600, &reporter->interval_s);
-	case 'r':
-		return take_number("--netflow-refresh", optarg, 1, 3600, &reporter->refresh_s);
-	case 'm':
-		return options->metrics = true;
-	case 'V':
-		return options->version = true;
-	case 'h':
-		return options->help = true;
-	default:
-		return false;
-	}
-}
+static const struct option_row rows[] = {
+	OPTION_ROW_TEXT("listen", struct options, listen, .value = "ADDRESS:PORT",
+		.help = "another address; [::1]:9947 of IPv6, :9947 is all. There is no TLS and no "
+			"password: beyond this machine put a proxy before it"),
+	OPTION_ROW_OTHER("socket", take_socket, .brief = 's', .value = "SOCKET",
+		.help = "a limiter's socket; may be repeated. Without it all of " DIRECTORY
+			"/*.sock, looked up at each request"),
+	OPTION_ROW_OTHER("host", take_host, .value = "NAME",
+		.help = "also answer who takes it for that name; may be repeated. Without it: "
+			"addresses, localhost and the machine's name"),
+	UNSIGNED("timeout", boxes.patience_ms, 10, 60000, "MS",
+		"how long a limiter may take to answer; without it 4000"),
+	UNSIGNED("interval", interval_ms, 200, 60000, "MS",
+		"of the page, from one look to the next; without it 1000"),
+	UNSIGNED("max-policies", boxes.most.policies, 0, 1000000, "N",
+		"metrics of the first N policies only; without it all"),
+	UNSIGNED("max-peers", boxes.most.peers, 0, 16384, "N",
+		"metrics of the first N peers only; without it 1024"),
+	OPTION_ROW_TEXT("netflow", struct options, reporter.collector, .value = "ADDRESS:PORT",
+		.help = "send flow records of what policies pass and drop to a collector of NetFlow "
+			"or IPFIX"),
+	UNSIGNED("netflow-version", reporter.version, 9, 10, "N",
+		"9, or 10 for IPFIX; without it 9"),
+	UNSIGNED("netflow-interval", reporter.interval_s, 1, 3600, "S",
+		"records of so many seconds; without it 10"),
+	UNSIGNED("netflow-refresh", reporter.refresh_s, 1, 3600, "S",
+		"tell templates and names again so often; without it 60"),
+	OPTION_ROW_FLAG("metrics", struct options, metrics, .help = "write a table of all metrics"),
+	OPTION_ROW_FLAG("version", struct options, version, .help = "write the version"),
+	OPTION_ROW_FLAG("help", struct options, help, .brief = 'h', .help = "write this"),
+};
+
+static const struct option_set exporter_options = {
+	.program = "weir-exporter", .rows = rows, .n = sizeof(rows) / sizeof(*rows)};
 
 static bool parse_exporter_options(int argc, char **argv, struct options *options)
 {
-	static const struct option longs[] = {
-		{"listen", required_argument, NULL, 'l'},
-		{"socket", required_argument, NULL, 's'},
-		{"host", required_argument, NULL, 'o'},
-		{"timeout", required_argument, NULL, 't'},
-		{"interval", required_argument, NULL, 'i'},
-		{"max-policies", required_argument, NULL, 'p'},
-		{"max-peers", required_argument, NULL, 'e'},
-		{"netflow", required_argument, NULL, 'n'},
-		{"netflow-version", required_argument, NULL, 'v'},
-		{"netflow-interval", required_argument, NULL, 'N'},
-		{"netflow-refresh", required_argument, NULL, 'r'},
-		{"metrics", no_argument, NULL, 'm'},
-		{"version", no_argument, NULL, 'V'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
+	int at = option_read(&exporter_options, argc, argv, options, NULL);
 	const char *twice;
-	int opt;
 
-	while ((opt = getopt_long(argc, argv, "s:h", longs, NULL)) != -1)
-		if (!take_option(opt, options))
-			return false;
-	if (optind < argc)
-		return refuse_word(argv[optind], "one word too many");
+	if (at < 0)
+		return false;
+	if (at < argc)
+		return refuse_word(argv[at], "one word too many");
 	twice = boxes_ambiguous(&options->boxes);
 	return !twice || refuse_word(twice, "another socket has that name, too");
+}
+
+static void print_usage(void)
+{
+	fputs("Usage: weir-exporter [OPTION…]\n"
+	      "\n"
+	      "Serves the metrics of the limiters of this machine at http://" ADDRESS
+	      "/metrics, and\n"
+	      "a page that shows them at http://" ADDRESS "/.\n\n",
+		stdout);
+	option_print_rows(&exporter_options, 0, HELP_COLUMN, HELP_WIDTH, stdout);
+	fputs("\nExit status: 0 done; 1 failed, with the reason on standard error; 2 wrong usage.\n",
+		stdout);
 }
 
 /* As doc/operate/monitoring.md has it. */
@@ -258,7 +214,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (options.help)
-		fputs(usage, stdout);
+		print_usage();
 	else if (options.version)
 		puts("weir-exporter " WEIR_VERSION);
 	else if (options.metrics)

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include "base/time.h"
 #include "check_files.h"
 #include "clock.h"
+#include "command/option.h"
 #include "config/key_table.h"
 #include "config/load.h"
 #include "doctor.h"
@@ -35,6 +35,9 @@
 
 #define EXIT_USAGE 2
 
+#define HELP_COLUMN 23
+#define HELP_WIDTH  88
+
 /* A configuration that was refused, as sysexits.h has it: to start again would be in vain. */
 #define EXIT_REFUSED 78
 
@@ -49,64 +52,6 @@
 
 /* What the end waits for whoever reads the log. */
 #define LOG_PATIENCE_S 1
-
-static const char usage[] =
-	"Usage: weir -c CONFIG [--state DIRECTORY] [--shadow] |\n"
-	"       --check [--quiet] [--strict] [--json] CONFIG... |\n"
-	"       --describe CONFIG | --doctor [--json] CONFIG |\n"
-	"       --new-ledger [IDENTITY] CONFIG | --accept-ledger CONFIG |\n"
-	"       --new-key [FILE] | --new-identity FILE |\n"
-	"       --public-key FILE | --events | --keys | --numbers | --version | --help\n"
-	"\n"
-	"A rate limiter that enforces one limit together with its peers.\n"
-	"\n"
-	"  -c, --config CONFIG  run with this configuration until SIGTERM or SIGINT;\n"
-	"                       SIGHUP: read it again, and change the policies\n"
-	"      --state DIRECTORY\n"
-	"                       with -c: keep there what runs and who has changed it; a start\n"
-	"                       whose configuration is refused runs the last good one\n"
-	"      --shadow         with -c: enforce nothing, whatever the configuration says: every\n"
-	"                       policy counts what it would do, and every packet passes\n"
-	"      --check CONFIG...\n"
-	"                       say what is wrong with them, and with the files that they name,\n"
-	"                       or that all is good; start nothing; - is standard input\n"
-	"      --quiet          with --check: say errors alone\n"
-	"      --strict         with --check: a warning refuses, too\n"
-	"      --json           with --check and --doctor: say it as one object of JSON a line,\n"
-	"                       on standard output\n"
-	"      --describe CONFIG\n"
-	"                       say in words what it would do; start nothing\n"
-	"      --doctor CONFIG  say what of this machine will keep it from starting, or hurt, and\n"
-	"                       what to type; as the user that weir runs as; change nothing\n"
-	"      --new-ledger [IDENTITY] CONFIG\n"
-	"                       before the first start: make the empty store of what this\n"
-	"                       limiter will have given away and spent; without it the\n"
-	"                       limiter counts as one that has lost that, and begins with\n"
-	"                       nothing of what is never to be exceeded. At the first\n"
-	"                       limiter of a group without IDENTITY, which makes one and\n"
-	"                       prints it, at the others with that\n"
-	"      --accept-ledger CONFIG\n"
-	"                       use a store that a start refused as older than its sentinel, or\n"
-	"                       as of another machine: only if this limiter runs nowhere else\n"
-	"                       and has never run with a newer store\n"
-	"      --new-key [FILE] write a new gossip key to a file that only its owner can read,\n"
-	"                       or to standard output\n"
-	"      --new-identity FILE\n"
-	"                       write this limiter's secret to such a file, and its public key,\n"
-	"                       for the roster, to standard output\n"
-	"      --public-key FILE\n"
-	"                       write the public key of such a file again\n"
-	"      --events         write what it may say while it runs, as a table\n"
-	"      --keys           print the keys of a configuration, a line of JSON each\n"
-	"      --numbers        print the numbers of a policy, a line of JSON each\n"
-	"      --version        write the version\n"
-	"  -h, --help           write this\n"
-	"\n"
-	"Exit status: 0 done; 1 refused or failed, with the reason on standard error, or from\n"
-	"--doctor: something will fail; 2 wrong usage; from -c: 78 the configuration was refused,\n"
-	"and a restart is in vain; 75 a key, a password or a group that it names is not there or\n"
-	"will not do, and a restart may find it; or an interface was removed and is back, and only\n"
-	"a restart can open it.\n";
 
 enum command {
 	COMMAND_NONE,
@@ -128,8 +73,8 @@ enum command {
 
 struct options {
 	char **argv;
-	enum command command;
-	const char *config; /* or the other file that the command is about */
+	struct option_command command; /* one of enum command */
+	const char *config;            /* or the other file that the command is about */
 	const char *identity;
 	const char *state;
 	bool shadow;
@@ -137,81 +82,116 @@ struct options {
 	struct check_options check;
 };
 
-static bool is_check_option(int opt, struct check_options *check)
-{
-	check->quiet |= opt == 'Q';
-	check->strict |= opt == 'S';
-	check->json |= opt == 'J';
-	return opt == 'Q' || opt == 'S' || opt == 'J';
-}
+#define COMMAND_ROW(name, kind_, command_, ...)                                                    \
+	{                                                                                          \
+		name, .kind = (kind_), .least = COMMAND_##command_,                                \
+		      .at = OPTION_AT(struct options, command, struct option_command), __VA_ARGS__ \
+	}
+#define COMMAND(name, command, ...)    COMMAND_ROW(name, OPTION_COMMAND, command, __VA_ARGS__)
+#define COMMAND_OF(name, command, ...) COMMAND_ROW(name, OPTION_COMMAND_OF, command, __VA_ARGS__)
+#define FLAG(name, member, text)       OPTION_ROW_FLAG(name, struct options, member, .help = text)
 
-static bool is_run_option(int opt, struct options *options)
+static const struct option_row rows[] = {
+	COMMAND_OF("config", RUN, .brief = 'c', .value = "CONFIG",
+		.help = "run with this configuration until SIGTERM or SIGINT; SIGHUP: read it "
+			"again, and change the policies"),
+	OPTION_ROW_TEXT("state", struct options, state, .value = "DIRECTORY",
+		.help = "with -c: keep there what runs and who has changed it; a start whose "
+			"configuration is refused runs the last good one"),
+	FLAG("shadow", shadow,
+		"with -c: enforce nothing, whatever the configuration says: every policy counts "
+		"what it would do, and every packet passes"),
+	COMMAND("check", CHECK, .value = "CONFIG...",
+		.help = "say what is wrong with them, and with the files that they name, or that "
+			"all is good; start nothing; - is standard input"),
+	FLAG("quiet", check.quiet, "with --check: say errors alone"),
+	FLAG("strict", check.strict, "with --check: a warning refuses, too"),
+	FLAG("json", check.json,
+		"with --check and --doctor: say it as one object of JSON a line, on standard "
+		"output"),
+	COMMAND_OF("describe", DESCRIBE, .value = "CONFIG",
+		.help = "say in words what it would do; start nothing"),
+	COMMAND("doctor", DOCTOR, .value = "CONFIG",
+		.help = "say what of this machine will keep it from starting, or hurt, and what to "
+			"type; as the user that weir runs as; change nothing"),
+	COMMAND_OF("new-ledger", LEDGER, .value = "[IDENTITY] CONFIG",
+		.help = "before the first start: make the empty store of what this limiter will "
+			"have given away and spent; without it the limiter counts as one that has "
+			"lost that, and begins with nothing of what is never to be exceeded. At "
+			"the first limiter of a group without IDENTITY, which makes one and prints "
+			"it, at the others with that"),
+	COMMAND_OF("accept-ledger", ACCEPT, .value = "CONFIG",
+		.help = "use a store that a start refused as older than its sentinel, or as of "
+			"another machine: only if this limiter runs nowhere else and has never run "
+			"with a newer store"),
+	COMMAND("new-key", KEY, .value = "[FILE]",
+		.help = "write a new gossip key to a file that only its owner can read, or to "
+			"standard output"),
+	COMMAND_OF("new-identity", IDENTITY, .value = "FILE",
+		.help = "write this limiter's secret to such a file, and its public key, for the "
+			"roster, to standard output"),
+	COMMAND_OF("public-key", PUBLIC, .value = "FILE",
+		.help = "write the public key of such a file again"),
+	COMMAND("events", EVENTS, .help = "write what it may say while it runs, as a table"),
+	COMMAND("keys", KEYS, .help = "print the keys of a configuration, a line of JSON each"),
+	COMMAND("numbers", NUMBERS, .help = "print the numbers of a policy, a line of JSON each"),
+	COMMAND("version", VERSION, .help = "write the version"),
+	COMMAND("help", HELP, .brief = 'h', .help = "write this"),
+};
+
+static const struct option_set weir_options = {
+	.program = "weir", .rows = rows, .n = sizeof(rows) / sizeof(*rows)};
+
+static void print_usage(FILE *out)
 {
-	if (opt == 's')
-		options->state = optarg;
-	options->shadow |= opt == 'w';
-	return opt == 's' || opt == 'w';
+	fputs("Usage: weir -c CONFIG [--state DIRECTORY] [--shadow] |\n"
+	      "       --check [--quiet] [--strict] [--json] CONFIG... |\n"
+	      "       --describe CONFIG | --doctor [--json] CONFIG |\n"
+	      "       --new-ledger [IDENTITY] CONFIG | --accept-ledger CONFIG |\n"
+	      "       --new-key [FILE] | --new-identity FILE |\n"
+	      "       --public-key FILE | --events | --keys | --numbers | --version | --help\n"
+	      "\n"
+	      "A rate limiter that enforces one limit together with its peers.\n"
+	      "\n",
+		out);
+	option_print_rows(&weir_options, 0, HELP_COLUMN, HELP_WIDTH, out);
+	fputs("\n"
+	      "Exit status: 0 done; 1 refused or failed, with the reason on standard error, or from\n"
+	      "--doctor: something will fail; 2 wrong usage; from -c: 78 the configuration was refused,\n"
+	      "and a restart is in vain; 75 a key, a password or a group that it names is not there or\n"
+	      "will not do, and a restart may find it; or an interface was removed and is back, and only\n"
+	      "a restart can open it.\n",
+		out);
 }
 
 static int parse_weir_options(int argc, char **argv, struct options *options)
 {
-	static const struct option longs[] = {
-		{"config", required_argument, NULL, 'c'},
-		{"state", required_argument, NULL, 's'},
-		{"shadow", no_argument, NULL, 'w'},
-		{"check", no_argument, NULL, 'k'},
-		{"describe", required_argument, NULL, 'e'},
-		{"doctor", no_argument, NULL, 'o'},
-		{"quiet", no_argument, NULL, 'Q'},
-		{"strict", no_argument, NULL, 'S'},
-		{"json", no_argument, NULL, 'J'},
-		{"new-ledger", required_argument, NULL, 'l'},
-		{"accept-ledger", required_argument, NULL, 'a'},
-		{"new-key", no_argument, NULL, 'n'},
-		{"new-identity", required_argument, NULL, 'd'},
-		{"public-key", required_argument, NULL, 'p'},
-		{"events", no_argument, NULL, 'E'},
-		{"keys", no_argument, NULL, 'K'},
-		{"numbers", no_argument, NULL, 'N'},
-		{"version", no_argument, NULL, 'V'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	static const char messages[] = "ckeolandpEKNVh";
+	int at = option_read(&weir_options, argc, argv, options, NULL);
+	enum command command = options->command.is;
 	bool asked;
-	int opt;
 
-	while ((opt = getopt_long(argc, argv, "c:h", longs, NULL)) != -1) {
-		const char *at = strchr(messages, opt);
-
-		if (is_check_option(opt, &options->check))
-			continue;
-		if (is_run_option(opt, options))
-			continue;
-		if (!at || options->command != COMMAND_NONE)
-			return -EINVAL;
-		options->command = (enum command)(COMMAND_RUN + (at - messages));
-		options->config = optarg;
-	}
-	if (options->command == COMMAND_LEDGER && optind + 1 == argc) {
+	if (at < 0)
+		return -EINVAL;
+	options->config = options->command.value;
+	if (command == COMMAND_LEDGER && at + 1 == argc) {
 		options->identity = options->config;
-		options->config = argv[optind++];
+		options->config = argv[at++];
 	}
-	if (options->command == COMMAND_KEY && optind < argc)
-		options->config = argv[optind++];
-	if (options->command == COMMAND_DOCTOR && optind + 1 == argc)
-		options->config = argv[optind++];
-	else if (options->command == COMMAND_DOCTOR)
+	if (command == COMMAND_KEY && at < argc)
+		options->config = argv[at++];
+	if (command == COMMAND_DOCTOR && at + 1 == argc)
+		options->config = argv[at++];
+	else if (command == COMMAND_DOCTOR)
 		return -EINVAL;
-	if ((options->state || options->shadow) && options->command != COMMAND_RUN)
+	if ((options->state || options->shadow) && command != COMMAND_RUN)
 		return -EINVAL;
-	if (options->command == COMMAND_CHECK) {
-		options->files = argv + optind;
-		return optind < argc ? 0 : -EINVAL;
+	if (command == COMMAND_CHECK) {
+		options->files = argv + at;
+		return at < argc ? 0 : -EINVAL;
 	}
 	asked = options->check.quiet || options->check.strict ||
-		(options->check.json && options->command != COMMAND_DOCTOR);
-	return options->command == COMMAND_NONE || optind != argc || asked ? -EINVAL : 0;
+		(options->check.json && command != COMMAND_DOCTOR);
+	return command == COMMAND_NONE || at != argc || asked ? -EINVAL : 0;
 }
 
 /* Each of them, whatever is wrong with another. */
@@ -486,9 +466,9 @@ static int with_config(const struct options *options)
 
 	if (ret)
 		return ret;
-	if (options->command == COMMAND_DOCTOR)
+	if (options->command.is == COMMAND_DOCTOR)
 		ret = doctor_run(config, options->config, options->check.json, stdout) > 0;
-	else if (options->command == COMMAND_ACCEPT)
+	else if (options->command.is == COMMAND_ACCEPT)
 		ret = accept_ledger(config);
 	else
 		ret = new_ledger(config, options->identity);
@@ -502,14 +482,14 @@ int main(int argc, char **argv)
 	int ret = 0;
 
 	if (parse_weir_options(argc, argv, &options)) {
-		fputs(usage, stderr);
+		print_usage(stderr);
 		return EXIT_USAGE;
 	}
 	if (sodium_init() < 0) {
 		fputs("weir: libsodium cannot start: no source of randomness\n", stderr);
 		return EXIT_FAILURE;
 	}
-	switch (options.command) {
+	switch (options.command.is) {
 	case COMMAND_RUN:
 		return run_file(&options);
 	case COMMAND_DOCTOR:
@@ -545,7 +525,7 @@ int main(int argc, char **argv)
 		printf("weir %s (%s)\n", WEIR_VERSION, rte_version());
 		break;
 	default:
-		fputs(usage, stdout);
+		print_usage(stdout);
 	}
 	if (fflush(stdout) || ferror(stdout)) {
 		fprintf(stderr, "weir: standard output: %s\n", strerror(errno));

@@ -4,56 +4,16 @@
 #include "ctl_options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "json/suggest.h"
 #include "sockets.h"
-
-#define ROWS_MOST 40
-#define ROW       256 /* above any character: getopt_long() returns this + the index of a row */
 
 #define TIMEOUT_S    5.0
 #define INTERVAL_S   1.0
 #define INTERVAL_MIN 0.1
 #define SECONDS_MOST 86400.0
-
-const struct option_help option_rows[] = {
-	{"socket", required_argument, 's', "SOCKET",
-		"its socket (the only one in " SOCKETS_DIRECTORY ")", 0},
-	{"name", required_argument, 'n', "LIMITER", "the same, by the limiter's name", 0},
-	{"group", required_argument, 'g', "FILE", "several, by a file of JSON", 0},
-	{"timeout", required_argument, 0, "S", "for each answer (5)", 0},
-	{"json", no_argument, 0, NULL, "the server's reply, for programs", 0},
-	{"wide", no_argument, 0, NULL, "every column and name whole, on terminals too", 0},
-	{"version", no_argument, 0, NULL, "write the version", 0},
-	{"help", no_argument, 'h', NULL, "write this", 0},
-	{"sort", required_argument, 0, "BY", "the order of rows", OPTION_SORT},
-	{"interval", required_argument, 0, "S", "seconds between two looks (1)", OPTION_INTERVAL},
-	{"follow", no_argument, 0, NULL, "continue with new events", OPTION_FOLLOW},
-	{"count", required_argument, 0, "N", "end after so many", OPTION_COUNT},
-	{"confirm-within", required_argument, 0, "TIME", "undo it then, unless it is confirmed",
-		OPTION_WITHIN},
-	{"warning", required_argument, 0, "NAME=N", "a value that is WARNING", OPTION_THRESHOLD},
-	{"critical", required_argument, 0, "NAME=N", "a value that is CRITICAL", OPTION_THRESHOLD},
-	{"output", required_argument, 'o', "FILE", "the archive", OPTION_OUTPUT},
-	{"policy", required_argument, 0, "POLICY", "packets of one alone", OPTION_CAPTURE},
-	{"reason", required_argument, 0, "R", "packets with this reason or verdict",
-		OPTION_CAPTURE},
-	{"seconds", required_argument, 0, "S", "end after so many", OPTION_CAPTURE},
-	{"rate", required_argument, 0, "N", "packets a second of a worker (1000)", OPTION_CAPTURE},
-	{"write", required_argument, 'w', "FILE", "pcapng, that is not there yet", OPTION_CAPTURE},
-	{"whole", no_argument, 0, NULL, "not headers alone", OPTION_CAPTURE},
-	{"for", required_argument, 0, "TIME", "how long packets are taken (5s)", OPTION_TALKERS},
-	{"by", required_argument, 0, "BY", "source, destination, flow, source/24", OPTION_TALKERS},
-	{"top", required_argument, 0, "N", "how many are shown (10)", OPTION_TALKERS},
-	{"unmatched", no_argument, 0, NULL, "packets that match no policy", OPTION_TALKERS},
-	{"unparsed", no_argument, 0, NULL, "packets that cannot be parsed", OPTION_TALKERS},
-	{"all-unused", no_argument, 0, NULL, "forget all unused records", OPTION_FORGET},
-	{0},
-};
 
 /* Reports a wrong word, and returns false. */
 static bool refuse_argument(const char *word, const char *why)
@@ -120,148 +80,118 @@ static bool take_threshold(struct request *request, const char *text, bool criti
 	return true;
 }
 
-static bool take_capture(struct request *request, const char *name, const char *value)
+static bool take_socket(const char *text, void *options)
 {
-	if (strcmp(name, "policy") == 0)
-		request->policy = value;
-	else if (strcmp(name, "reason") == 0)
-		request->reason = value;
-	else if (strcmp(name, "seconds") == 0)
-		request->seconds = value;
-	else if (strcmp(name, "rate") == 0)
-		request->rate = value;
-	else if (strcmp(name, "write") == 0)
-		request->write = value;
-	else
-		request->whole = true;
-	return true;
+	return take_box(options, text, NULL);
 }
 
-static bool take_talkers(struct request *request, const char *name, const char *value)
+static bool take_name(const char *text, void *options)
 {
-	if (strcmp(name, "for") == 0)
-		return take_within(value, &request->for_s);
-	if (strcmp(name, "top") == 0)
-		return take_count(value, &request->top);
-	if (strcmp(name, "by") == 0)
-		request->by = value;
-	else if (strcmp(name, "unmatched") == 0)
-		request->unmatched = true;
-	else
-		request->unparsed = true;
-	return true;
+	return take_box(options, NULL, text);
 }
 
-/* Takes one option; options without a letter are found by their names. */
-static bool take_option(struct options *options, const struct option_help *row, const char *value)
+static bool take_timeout(const char *text, void *options)
 {
-	const char *name = row->name;
-	struct request *request = &options->request;
-
-	if (strcmp(name, "socket") == 0)
-		return take_box(options, value, NULL);
-	if (strcmp(name, "name") == 0)
-		return take_box(options, NULL, value);
-	if (strcmp(name, "timeout") == 0)
-		return take_seconds(value, INTERVAL_MIN, &options->timeout_s);
-	if (strcmp(name, "interval") == 0)
-		return take_seconds(value, INTERVAL_MIN, &request->interval_s);
-	if (strcmp(name, "count") == 0)
-		return take_count(value, &request->count);
-	if (row->of == OPTION_WITHIN)
-		return take_within(value, &request->within_s);
-	if (row->of == OPTION_CAPTURE)
-		return take_capture(request, name, value);
-	if (row->of == OPTION_TALKERS)
-		return take_talkers(request, name, value);
-	if (row->of == OPTION_THRESHOLD)
-		return take_threshold(request, value, name[0] == 'c');
-	if (row->of == OPTION_OUTPUT)
-		return true; /* the program that has the command reads it */
-	if (row->of == OPTION_FORGET)
-		request->all_unused = true;
-	else if (strcmp(name, "group") == 0)
-		options->group = value;
-	else if (strcmp(name, "sort") == 0)
-		request->sort = value;
-	else if (strcmp(name, "follow") == 0)
-		request->follow = true;
-	else if (strcmp(name, "json") == 0)
-		options->json = true;
-	else if (strcmp(name, "wide") == 0)
-		options->wide = true;
-	else if (strcmp(name, "version") == 0)
-		options->version = true;
-	else
-		options->help = true;
-	return true;
+	return take_seconds(text, INTERVAL_MIN, &((struct options *)options)->timeout_s);
 }
 
-/* Reports an unknown option, with the nearest name. */
-static bool refuse_option(const char *word, int opt)
+static bool take_interval(const char *text, void *options)
 {
-	struct suggestion near = {0};
-	char name[64], remedy[SUGGEST_REMEDY_MAX], whole[SUGGEST_REMEDY_MAX];
-	size_t len = strcspn(word, "=");
-	unsigned begin = 0;
-
-	if (opt == ':')
-		return refuse_argument(word, "expected a value after it");
-	snprintf(name, sizeof(name), "%.*s", (int)len, word);
-	for (const struct option_help *row = option_rows; row->name; row++) {
-		begin += strncmp(name + 2, row->name, strlen(name) > 2 ? strlen(name) - 2 : 64) ==
-			 0;
-		if (strncmp(name, "--", 2) == 0)
-			suggest_offer(&near, name + 2, row->name);
-	}
-	if (begin > 1)
-		return refuse_argument(name, "several options begin with this: give more of it");
-	if (!near.word)
-		return refuse_argument(word, "no such option");
-	snprintf(whole, sizeof(whole), "--%s", near.word);
-	fprintf(stderr, "weirctl: %s: no such option: %s\n", name, suggest_remedy(whole, remedy));
-	return false;
+	return take_seconds(text, INTERVAL_MIN, &((struct options *)options)->request.interval_s);
 }
 
-/* Bits of the options that not every command takes are gathered in `special`. */
-static bool parse_options(int argc, char **argv, struct options *options, unsigned *special)
+static bool take_rounds(const char *text, void *options)
 {
-	struct option longs[ROWS_MOST] = {0};
-	char shorts[2 * ROWS_MOST] = ":";
-	int opt, at;
-
-	for (unsigned i = 0; option_rows[i].name && i + 1 < ROWS_MOST; i++) {
-		const struct option_help *row = &option_rows[i];
-		size_t used = strlen(shorts);
-
-		longs[i] = (struct option){row->name, row->argument, NULL, ROW + (int)i};
-		if (row->brief)
-			snprintf(shorts + used, sizeof(shorts) - used, "%c%s", row->brief,
-				row->value ? ":" : "");
-	}
-	opterr = 0;
-	while (at = optind, (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		const struct option_help *row = option_rows;
-
-		if (opt == '?' || opt == ':')
-			return refuse_option(argv[optind > at ? optind - 1 : at], opt);
-		while (opt >= ROW ? row - option_rows != opt - ROW : row->brief != opt)
-			row++;
-		if (!take_option(options, row, optarg))
-			return false;
-		*special |= row->of;
-	}
-	return true;
+	return take_count(text, &((struct options *)options)->request.count);
 }
+
+static bool take_top(const char *text, void *options)
+{
+	return take_count(text, &((struct options *)options)->request.top);
+}
+
+static bool take_confirm(const char *text, void *options)
+{
+	return take_within(text, &((struct options *)options)->request.within_s);
+}
+
+static bool take_for(const char *text, void *options)
+{
+	return take_within(text, &((struct options *)options)->request.for_s);
+}
+
+static bool take_warning(const char *text, void *options)
+{
+	return take_threshold(&((struct options *)options)->request, text, false);
+}
+
+static bool take_critical(const char *text, void *options)
+{
+	return take_threshold(&((struct options *)options)->request, text, true);
+}
+
+#define FLAG(name, member, ...) OPTION_ROW_FLAG(name, struct options, member, __VA_ARGS__)
+#define TEXT(name, member, ...) OPTION_ROW_TEXT(name, struct options, member, __VA_ARGS__)
+#define VALUE(words, meaning)   .value = (words), .help = (meaning)
+
+static const struct option_row rows[] = {
+	OPTION_ROW_OTHER("socket", take_socket, .brief = 's',
+		VALUE("SOCKET", "its socket (the only one in " SOCKETS_DIRECTORY ")")),
+	OPTION_ROW_OTHER("name", take_name, .brief = 'n',
+		VALUE("LIMITER", "the same, by the limiter's name")),
+	TEXT("group", group, .brief = 'g', VALUE("FILE", "several, by a file of JSON")),
+	OPTION_ROW_OTHER("timeout", take_timeout, VALUE("S", "for each answer (5)")),
+	FLAG("json", json, .help = "the server's reply, for programs"),
+	FLAG("wide", wide, .help = "every column and name whole, on terminals too"),
+	FLAG("version", version, .help = "write the version"),
+	FLAG("help", help, .brief = 'h', .help = "write this"),
+	TEXT("sort", request.sort, VALUE("BY", "the order of rows"), .of = OPTION_SORT),
+	OPTION_ROW_OTHER("interval", take_interval, VALUE("S", "seconds between two looks (1)"),
+		.of = OPTION_INTERVAL),
+	FLAG("follow", request.follow, .help = "continue with new events", .of = OPTION_FOLLOW),
+	OPTION_ROW_OTHER("count", take_rounds, VALUE("N", "end after so many"), .of = OPTION_COUNT),
+	OPTION_ROW_OTHER("confirm-within", take_confirm,
+		VALUE("TIME", "undo it then, unless it is confirmed"), .of = OPTION_WITHIN),
+	OPTION_ROW_OTHER("warning", take_warning, VALUE("NAME=N", "a value that is WARNING"),
+		.of = OPTION_THRESHOLD),
+	OPTION_ROW_OTHER("critical", take_critical, VALUE("NAME=N", "a value that is CRITICAL"),
+		.of = OPTION_THRESHOLD),
+	TEXT("output", output, .brief = 'o', VALUE("FILE", "the archive"), .of = OPTION_OUTPUT),
+	TEXT("policy", request.policy, VALUE("POLICY", "packets of one alone"),
+		.of = OPTION_CAPTURE),
+	TEXT("reason", request.reason, VALUE("R", "packets with this reason or verdict"),
+		.of = OPTION_CAPTURE),
+	TEXT("seconds", request.seconds, VALUE("S", "end after so many"), .of = OPTION_CAPTURE),
+	TEXT("rate", request.rate, VALUE("N", "packets a second of a worker (1000)"),
+		.of = OPTION_CAPTURE),
+	TEXT("write", request.write, .brief = 'w', VALUE("FILE", "pcapng, that is not there yet"),
+		.of = OPTION_CAPTURE),
+	FLAG("whole", request.whole, .help = "not headers alone", .of = OPTION_CAPTURE),
+	OPTION_ROW_OTHER("for", take_for, VALUE("TIME", "how long packets are taken (5s)"),
+		.of = OPTION_TALKERS),
+	TEXT("by", request.by, VALUE("BY", "source, destination, flow, source/24"),
+		.of = OPTION_TALKERS),
+	OPTION_ROW_OTHER(
+		"top", take_top, VALUE("N", "how many are shown (10)"), .of = OPTION_TALKERS),
+	FLAG("unmatched", request.unmatched, .help = "packets that match no policy",
+		.of = OPTION_TALKERS),
+	FLAG("unparsed", request.unparsed, .help = "packets that cannot be parsed",
+		.of = OPTION_TALKERS),
+	FLAG("all-unused", request.all_unused, .help = "forget all unused records",
+		.of = OPTION_FORGET),
+};
+
+const struct option_set option_rows = {
+	.program = "weirctl", .rows = rows, .n = sizeof(rows) / sizeof(*rows)};
 
 /* Reports an option that this command does not take. */
 static bool refuse_special(const struct command *command, unsigned special)
 {
-	for (const struct option_help *row = option_rows; row->name; row++) {
-		if (!(row->of & special & ~command->options))
+	for (unsigned i = 0; i < option_rows.n; i++) {
+		if (!(rows[i].of & special & ~command->options))
 			continue;
 		fprintf(stderr, "weirctl: --%s: the command %s does not take this option\n",
-			row->name, command->name);
+			rows[i].name, command->name);
 		return false;
 	}
 	return true;
@@ -326,20 +256,22 @@ static bool parse_words(int n, char **words, struct options *options, unsigned s
 
 bool options_parse(int argc, char **argv, const struct command *all, struct options *options)
 {
-	unsigned special = 0;
+	unsigned special = 0; /* bits of the options that not every command takes */
+	int at;
 
 	*options = (struct options){
 		.all = all, .timeout_s = TIMEOUT_S, .request.interval_s = INTERVAL_S};
-	if (!parse_options(argc, argv, options, &special))
+	at = option_read(&option_rows, argc, argv, options, &special);
+	if (at < 0)
 		return false;
 	for (unsigned i = 1; i < options->n_boxes; i++)
 		if (!options->boxes[i].socket != !options->boxes[0].socket)
 			return refuse_argument(
 				"-s, -n", "either of them, or a group (-g) with both");
-	if (options->version || (options->help && optind == argc))
+	if (options->version || (options->help && at == argc))
 		return true;
 	options->argc = argc;
 	options->argv = argv;
-	options->command_at = optind;
-	return parse_words(argc - optind, argv + optind, options, special);
+	options->command_at = at;
+	return parse_words(argc - at, argv + at, options, special);
 }

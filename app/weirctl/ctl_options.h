@@ -7,6 +7,7 @@
 #define WEIR_WEIRCTL_CTL_OPTIONS_H
 
 #include "command.h"
+#include "command/option.h"
 
 #define BOXES_MAX 256 /* in one call */
 
@@ -22,25 +23,17 @@ struct options {
 	struct request request;
 	struct box_name boxes[BOXES_MAX];
 	unsigned n_boxes;
-	const char *group; /* a file that names more; NULL */
-	double timeout_s;  /* for each answer */
+	const char *group;  /* a file that names more; NULL */
+	const char *output; /* for the program that has the command; NULL */
+	double timeout_s;   /* for each answer */
 	bool json, wide, help, version, watch;
 	int argc; /* all words, in the order of getopt_long() */
 	char **argv;
 	int command_at; /* index of the command in argv */
 };
 
-/* A row of the usage: an option and who takes it. */
-struct option_help {
-	const char *name;
-	int argument; /* as getopt_long() has it */
-	char brief;   /* -s; 0: none */
-	const char *value, *help;
-	unsigned of; /* bit of command.options; 0: every command takes it */
-};
-
-/* Ended by one without a name. */
-extern const struct option_help option_rows[];
+/* Rows of options; `of` is a bit of command.options. */
+extern const struct option_set option_rows;
 
 /* False: it makes no sense, and standard error says why; `command` is set if it is known. */
 bool options_parse(int argc, char **argv, const struct command *all, struct options *options);

@@ -4,13 +4,13 @@
 #include "help.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "answers.h"
 
-#define TEXT_WIDTH 76
+#define TEXT_WIDTH    76
+#define OPTION_COLUMN 25
 
 void help_usage(const struct command *command, FILE *out)
 {
@@ -19,26 +19,6 @@ void help_usage(const struct command *command, FILE *out)
 			*command->words ? " " : "", command->words);
 	else
 		fputs("Usage: weirctl [-s SOCKET | -n LIMITER | -g FILE] [--json] COMMAND\n", out);
-}
-
-/* "  -s, --socket SOCKET  its socket". */
-static void print_option(const struct option_help *row, FILE *out)
-{
-	char head[64], brief[8] = "    ";
-
-	if (row->brief)
-		snprintf(brief, sizeof(brief), "-%c, ", row->brief);
-	snprintf(head, sizeof(head), "%s--%s%s%s", brief, row->name,
-		row->value && row->argument == required_argument ? " " : "",
-		row->value ? row->value : "");
-	fprintf(out, "  %-21s  %s\n", head, row->help);
-}
-
-static void print_options(unsigned of, FILE *out)
-{
-	for (const struct option_help *row = option_rows; row->name; row++)
-		if (of ? (row->of & of) != 0 : row->of == 0)
-			print_option(row, out);
 }
 
 /* A line for each; one whose words are long has its text in the next. */
@@ -62,7 +42,7 @@ void help_all(const struct command *all, FILE *out)
 	fputs("\nAsks a running weir what it does.\n\n", out);
 	print_commands(all, out);
 	fputc('\n', out);
-	print_options(0, out);
+	option_print_rows(&option_rows, 0, OPTION_COLUMN, 0, out);
 	fputs("\nA command may be shortened as long as it is the only one. weirctl COMMAND --help\n"
 	      "says more. -s and -n may be repeated: several limiters are asked at once.\n"
 	      "\n"
@@ -96,14 +76,17 @@ void help_of(const struct command *command, FILE *out)
 	}
 	if (command->options) {
 		fputc('\n', out);
-		print_options(command->options, out);
+		option_print_rows(&option_rows, command->options, OPTION_COLUMN, 0, out);
 	}
 	fprintf(out, "\nExample: weirctl %s\n\nOptions of all commands: ", command->example);
-	for (const struct option_help *row = option_rows; row->name; row++)
+	for (unsigned i = 0; i < option_rows.n; i++) {
+		const struct option_row *row = &option_rows.rows[i];
+
 		if (!row->of)
-			fprintf(out, "%s%.1s%s--%s%s", row->brief ? "-" : "", &row->brief,
-				row->brief ? ", " : "", row->name,
-				row[1].name && !row[1].of ? ", " : "\n");
+			fprintf(out, "%s%s%.1s%s--%s", i > 0 ? ", " : "", row->brief ? "-" : "",
+				&row->brief, row->brief ? ", " : "", row->name);
+	}
+	fputc('\n', out);
 }
 
 /* Returns true if a command changes nothing, needs no word and ends by itself. */

@@ -3,7 +3,6 @@
  */
 #include "moved.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,8 +12,10 @@
 /* Returns true if the word after this option is its value. */
 static bool option_takes_word(const char *word)
 {
-	for (const struct option_help *row = option_rows; row->name; row++) {
-		if (row->argument != required_argument)
+	for (unsigned i = 0; i < option_rows.n; i++) {
+		const struct option_row *row = &option_rows.rows[i];
+
+		if (row->kind == OPTION_FLAG)
 			continue;
 		if (row->brief && word[1] == row->brief)
 			return word[2] == '\0';

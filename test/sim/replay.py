@@ -842,9 +842,9 @@ def wrong_usage(scene):
             (("--limiters", "0"), FAILED, '--limiters "0": expected 1 to '),
             (("--limiters", "2x"), FAILED, '--limiters "2x": expected 1 to '),
             (("--json", "/nowhere/x"), FAILED, "/nowhere/x: No such file"),
-            (("--pcap", "again"), USAGE, "Usage: weirsim replay"),
-            (("more",), USAGE, "Usage: weirsim replay"),
-            (("--unknown",), USAGE, "Usage: weirsim replay")):
+            (("--pcap", "again"), USAGE, "--pcap: given twice"),
+            (("more",), USAGE, "see weirsim replay --help"),
+            (("--unknown",), USAGE, "--unknown: no such option")):
         _, _, said = scene.run(capture, *options, status=status)
         expect(words in said, f"{options}: {said}")
     _, _, said = scene.run(capture, verdicts="no/such/folder", status=FAILED)

@@ -34,9 +34,9 @@ def tables(root, paths):
         text = (root / path).read_text(encoding="utf-8")
         for body in re.findall(r"const struct \w+ \w*\[?\]? ?=? ?\{.*?^\t*\};", text,
                                re.M | re.S):
-            for name in re.findall(r'^\t+\{"([a-z][\w-]*)", (?:no|required|optional)_argument',
-                                   body, re.M):
-                options.append("--" + name)
+            for name in re.findall(r'^\t+\{"([a-z][\w-]*)", (?:no|required|optional)_argument|'
+                                   r'^\t(?:[A-Z_]+)\(\s*"([a-z][\w-]*)", ', body, re.M):
+                options.append("--" + (name[0] or name[1]))
             commands += re.findall(r'^\t\{"([a-z][\w-]*)", "', body, re.M)
         for body in re.findall(r"^\} commands\[\] = \{.*?^\};", text, re.M | re.S):
             commands += re.findall(r'^\t\{"([a-z][\w-]*)", "', body, re.M)

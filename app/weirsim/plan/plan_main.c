@@ -21,11 +21,9 @@ static const char usage_text[] =
 	"Proposes which source of an aggregate should be sent to which limiter, and what part of the\n"
 	"limit each gets, so that packets that wait for it do not wait longer than they may; with what\n"
 	"they are predicted to wait.\n"
-	"\n"
-	"  --without PRINCIPLE  concentration, max-min, correlation or balance; may be repeated\n"
-	"  --json FILE          the proposal for programs ('-': standard output, in place of the table)\n"
-	"  --help\n"
-	"\n"
+	"\n";
+
+static const char notes_text[] =
 	"Exit status: 0; 1 when the objective is predicted to be missed, or some sources have no place;\n"
 	"2 when nothing could be planned.\n";
 
@@ -59,13 +57,17 @@ static bool drop_principle(const char *text, void *options)
 }
 
 static const struct option_row rows[] = {
-	OPTION_ROW_OTHER("without", drop_principle),
-	OPTION_ROW_TEXT("json", struct plan_options, json),
+	OPTION_ROW_OTHER("without", drop_principle, .value = "PRINCIPLE",
+		.help = "concentration, max-min, correlation or balance; may be repeated"),
+	OPTION_ROW_TEXT("json", struct plan_options, json, .value = "FILE",
+		.help = "the proposal for programs ('-': standard output, in place of the table)"),
 };
 
 static const struct option_set set = {
 	.command = "plan",
 	.usage = usage_text,
+	.notes = notes_text,
+	.column = 27,
 	.rows = rows,
 	.n = sizeof(rows) / sizeof(rows[0]),
 	.expected = "expected one scenario",

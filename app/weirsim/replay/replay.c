@@ -4,7 +4,6 @@
 #include "replay.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,6 +16,7 @@
 #include <rte_errno.h>
 
 #include "capture/capture.h"
+#include "command/option.h"
 #include "config/load.h"
 #include "capture/link.h"
 #include "policy/config.h"
@@ -24,28 +24,11 @@
 #include "replay_decide.h"
 #include "replay_report.h"
 
-#define EXIT_USAGE 2
-#define EXIT_CUT   3
+#define EXIT_CUT 3
+
+#define HELP_COLUMN 27
 
 #define READ_BUFFER (1U << 20)
-
-static const char usage[] =
-	"Usage: weirsim replay --config CONFIG --pcap FILE [OPTION...]\n"
-	"\n"
-	"What a limiter with this configuration would do with the packets of a capture.\n"
-	"\n"
-	"  --config CONFIG    a limiter's configuration\n"
-	"  --pcap FILE        pcap or pcapng; - is standard input\n"
-	"  --wire NAME        where the capture was taken (default: the first wire)\n"
-	"  --direction D      a-to-b or b-to-a (default: a-to-b)\n"
-	"  --limiters N       enforce limit/N, as one of N boxes that do not talk (default: 1)\n"
-	"  --verdicts FILE    write a row of CSV for each packet\n"
-	"  --json FILE        write the summary here instead of to standard output\n"
-	"  --help             write this\n"
-	"\n"
-	"Exit status: 0 done; 1 refused or failed, with the reason on standard error;\n"
-	"2 wrong usage; 3 the capture ends in the middle of a packet, and what was said\n"
-	"is of the packets before it.\n";
 
 struct replay_options {
 	const char *config, *pcap, *wire, *direction, *limiters, *verdicts, *json;
@@ -63,37 +46,44 @@ struct replay {
 	struct frame frames[DECIDE_BURST];
 };
 
-static int parse_replay_options(int argc, char **argv, struct replay_options *options)
+#define TEXT(name, member, words, meaning)                                                   \
+	OPTION_ROW_TEXT(name, struct replay_options, member, .once = true, .value = (words), \
+		.help = (meaning))
+
+static const struct option_row option_rows[] = {
+	TEXT("config", config, "CONFIG", "a limiter's configuration"),
+	TEXT("pcap", pcap, "FILE", "pcap or pcapng; - is standard input"),
+	TEXT("wire", wire, "NAME", "where the capture was taken (default: the first wire)"),
+	TEXT("direction", direction, "D", "a-to-b or b-to-a (default: a-to-b)"),
+	TEXT("limiters", limiters, "N",
+		"enforce limit/N, as one of N boxes that do not talk (default: 1)"),
+	TEXT("verdicts", verdicts, "FILE", "write a row of CSV for each packet"),
+	TEXT("json", json, "FILE", "write the summary here instead of to standard output"),
+	OPTION_ROW_FLAG("help", struct replay_options, help, .brief = 'h', .help = "write this"),
+};
+
+static const struct option_set set = {
+	.program = "weirsim",
+	.command = "replay",
+	.rows = option_rows,
+	.n = sizeof(option_rows) / sizeof(*option_rows),
+	.expected = "weirsim: expected --config CONFIG, --pcap FILE and options",
+};
+
+static int print_replay_help(void)
 {
-	static const struct option longs[] = {
-		{"config", required_argument, NULL, 'c'},
-		{"pcap", required_argument, NULL, 'p'},
-		{"wire", required_argument, NULL, 'w'},
-		{"direction", required_argument, NULL, 'd'},
-		{"limiters", required_argument, NULL, 'n'},
-		{"verdicts", required_argument, NULL, 'v'},
-		{"json", required_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	static const char messages[] = "cpwdnvj";
-	const char **values[] = {&options->config, &options->pcap, &options->wire,
-		&options->direction, &options->limiters, &options->verdicts, &options->json};
-	int opt;
-
-	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		const char *at = strchr(messages, opt);
-
-		if (opt == 'h')
-			options->help = true;
-		else if (at && !*values[at - messages])
-			*values[at - messages] = optarg;
-		else
-			return -EINVAL;
-	}
-	if (options->help)
-		return 0;
-	return options->config && options->pcap && optind == argc ? 0 : -EINVAL;
+	fputs("Usage: weirsim replay --config CONFIG --pcap FILE [OPTION...]\n"
+	      "\n"
+	      "What a limiter with this configuration would do with the packets of a capture.\n"
+	      "\n",
+		stdout);
+	option_print_rows(&set, 0, HELP_COLUMN, 0, stdout);
+	fputs("\n"
+	      "Exit status: 0 done; 1 refused or failed, with the reason on standard error;\n"
+	      "2 wrong usage; 3 the capture ends in the middle of a packet, and what was said\n"
+	      "is of the packets before it.\n",
+		stdout);
+	return fflush(stdout) || ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 static int find_wire(const struct config *config, const char *name, unsigned *wire)
@@ -353,14 +343,14 @@ int replay_main(int argc, char **argv)
 {
 	struct replay_options options = {0};
 	static struct replay r;
-	int ret;
+	int at = option_read(&set, argc, argv, &options, NULL), ret;
 
-	if (parse_replay_options(argc, argv, &options)) {
-		fputs(usage, stderr);
-		return EXIT_USAGE;
-	}
+	if (at < 0)
+		return EXIT_BAD;
 	if (options.help)
-		return fputs(usage, stdout) == EOF || fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+		return print_replay_help();
+	if (!options.config || !options.pcap || at != argc)
+		return option_refuse(&set);
 	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error to report */
 	r.options = &options;
 	ret = config_load(options.config, stderr, &r.config);

@@ -27,16 +27,9 @@ static const char usage_text[] =
 	"Usage: weirsim run SCENARIO.json [OPTION]...\n"
 	"Runs a group of limiters in virtual time: the appliance's own code in a simulated network,\n"
 	"under simulated traffic. The same scenario and seed give the same results, byte for byte.\n"
-	"\n"
-	"  --seed N       in place of the scenario's\n"
-	"  --seeds N      N runs, with this seed and those that follow it\n"
-	"  --json FILE    the summary ('-': standard output); of several runs an array\n"
-	"  --series FILE  a row an interval, CSV ('-': standard output); of the last run;\n"
-	"                 tools/plot draws it\n"
-	"  --check        read the scenario, say what is wrong with it, and run nothing\n"
-	"  --quiet        no report and no progress on the terminal\n"
-	"  --help\n"
-	"\n"
+	"\n";
+
+static const char notes_text[] =
 	"Exit status: 0; 1 when a run did not do what it should; 2 when it could not be run.\n";
 
 static bool take_seed(const char *text, void *options)
@@ -54,17 +47,25 @@ static bool take_seed(const char *text, void *options)
 }
 
 static const struct option_row rows[] = {
-	OPTION_ROW_OTHER("seed", take_seed),
-	OPTION_ROW_UNSIGNED("seeds", struct run_options, seeds, 1, 1000000),
-	OPTION_ROW_TEXT("json", struct run_options, json),
-	OPTION_ROW_TEXT("series", struct run_options, series),
-	OPTION_ROW_FLAG("check", struct run_options, check),
-	OPTION_ROW_FLAG("quiet", struct run_options, quiet),
+	OPTION_ROW_OTHER("seed", take_seed, .value = "N", .help = "in place of the scenario's"),
+	OPTION_ROW_UNSIGNED("seeds", struct run_options, seeds, 1, 1000000, .value = "N",
+		.help = "N runs, with this seed and those that follow it"),
+	OPTION_ROW_TEXT("json", struct run_options, json, .value = "FILE",
+		.help = "the summary ('-': standard output); of several runs an array"),
+	OPTION_ROW_TEXT("series", struct run_options, series, .value = "FILE",
+		.help = "a row an interval, CSV ('-': standard output); of the last run; "
+			"tools/plot draws it"),
+	OPTION_ROW_FLAG("check", struct run_options, check,
+		.help = "read the scenario, say what is wrong with it, and run nothing"),
+	OPTION_ROW_FLAG("quiet", struct run_options, quiet,
+		.help = "no report and no progress on the terminal"),
 };
 
 static const struct option_set set = {
 	.command = "run",
 	.usage = usage_text,
+	.notes = notes_text,
+	.column = 21,
 	.rows = rows,
 	.n = sizeof(rows) / sizeof(rows[0]),
 	.expected = "expected one scenario",

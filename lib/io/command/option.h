@@ -10,64 +10,83 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define EXIT_BAD 2 /* of all commands: it could not be run */
 
 enum option_kind {
-	OPTION_FLAG,     /* a bool, and no value */
-	OPTION_TEXT,     /* a const char * */
-	OPTION_NUMBER,   /* a uint64_t, from least to most */
-	OPTION_UNSIGNED, /* an unsigned, likewise */
-	OPTION_REAL,     /* a double, from low to high */
-	OPTION_OTHER,    /* whatever take() makes of it */
+	OPTION_FLAG,       /* a bool, and no value */
+	OPTION_TEXT,       /* a const char * */
+	OPTION_NUMBER,     /* a uint64_t, from least to most */
+	OPTION_UNSIGNED,   /* an unsigned, likewise */
+	OPTION_REAL,       /* a double, from low to high */
+	OPTION_OTHER,      /* whatever take() makes of it */
+	OPTION_COMMAND,    /* a struct option_command gets `least`; without a value */
+	OPTION_COMMAND_OF, /* the same, with a value */
+};
+
+/* The action of a program: the options for it exclude each other. */
+struct option_command {
+	unsigned is;       /* 0: none was given */
+	const char *value; /* NULL: none */
 };
 
 struct option_row {
 	const char *name;
+	char brief; /* 's' for -s; 0: none */
 	enum option_kind kind;
+	bool once; /* OPTION_TEXT: a second one is refused */
 	size_t at; /* of the member in the command's options */
 	uint64_t least, most;
 	double low, high;
 	/* False, and said on standard error, if the text makes no sense. */
 	bool (*take)(const char *text, void *options);
+	/* For help: the value in capitals, NULL for a flag; the meaning in a line. */
+	const char *value, *help;
+	unsigned of; /* bits of the commands that take it; 0: all commands */
 };
 
 /* Where a member is that has to be of a type: else this does not compile. */
 #define OPTION_AT(options, member, type) \
 	(offsetof(options, member) + 0 * sizeof(1 ? &((options *)0)->member : (type *)0))
 
-#define OPTION_ROW_FLAG(text, options, member)                                              \
-	{                                                                                   \
-		.name = (text), .kind = OPTION_FLAG, .at = OPTION_AT(options, member, bool) \
+#define OPTION_ROW_FLAG(text, options, member, ...)                                          \
+	{                                                                                    \
+		.name = (text), .kind = OPTION_FLAG, .at = OPTION_AT(options, member, bool), \
+		##__VA_ARGS__                                                                \
 	}
-#define OPTION_ROW_TEXT(text, options, member)                 \
-	{                                                      \
-		.name = (text), .kind = OPTION_TEXT,           \
-		.at = OPTION_AT(options, member, const char *) \
+#define OPTION_ROW_TEXT(text, options, member, ...)                           \
+	{                                                                     \
+		.name = (text), .kind = OPTION_TEXT,                          \
+		.at = OPTION_AT(options, member, const char *), ##__VA_ARGS__ \
 	}
-#define OPTION_ROW_NUMBER(text, options, member, from, to)                                         \
+#define OPTION_ROW_NUMBER(text, options, member, from, to, ...)                                    \
 	{                                                                                          \
 		.name = (text), .kind = OPTION_NUMBER, .at = OPTION_AT(options, member, uint64_t), \
-		.least = (from), .most = (to)                                                      \
+		.least = (from), .most = (to), ##__VA_ARGS__                                       \
 	}
-#define OPTION_ROW_UNSIGNED(text, options, member, from, to)                              \
-	{                                                                                 \
-		.name = (text), .kind = OPTION_UNSIGNED,                                  \
-		.at = OPTION_AT(options, member, unsigned), .least = (from), .most = (to) \
+#define OPTION_ROW_UNSIGNED(text, options, member, from, to, ...)                          \
+	{                                                                                  \
+		.name = (text), .kind = OPTION_UNSIGNED,                                   \
+		.at = OPTION_AT(options, member, unsigned), .least = (from), .most = (to), \
+		##__VA_ARGS__                                                              \
 	}
-#define OPTION_ROW_REAL(text, options, member, from, to)                                       \
+#define OPTION_ROW_REAL(text, options, member, from, to, ...)                                  \
 	{                                                                                      \
 		.name = (text), .kind = OPTION_REAL, .at = OPTION_AT(options, member, double), \
-		.low = (from), .high = (to)                                                    \
+		.low = (from), .high = (to), ##__VA_ARGS__                                     \
 	}
-#define OPTION_ROW_OTHER(text, function)                                 \
-	{                                                                \
-		.name = (text), .kind = OPTION_OTHER, .take = (function) \
+#define OPTION_ROW_OTHER(text, function, ...)                                           \
+	{                                                                               \
+		.name = (text), .kind = OPTION_OTHER, .take = (function), ##__VA_ARGS__ \
 	}
 
 struct option_set {
+	const char *program; /* "weirctl": begins each message; NULL: no word does */
 	const char *command; /* NULL: the program has none */
-	const char *usage;   /* --help writes it */
+	/* --help of option_parse() writes both, with the rows between them if these have words. */
+	const char *usage, *notes;
+	unsigned column; /* begin of the meanings of rows in that help */
 	const struct option_row *rows;
 	unsigned n;
 	const char
@@ -75,6 +94,22 @@ struct option_set {
 	bool argument;     /* there is one, a const char *, beside the options */
 	size_t argument_at;
 };
+
+/*
+ * Reads options into `options` and moves all other words to the end of argv. *given gets the bits
+ * of the given rows, unless it is NULL. Returns the index of the first other word. Returns -1 with
+ * the reason on standard error, such as an unknown option with the nearest name.
+ */
+int option_read(
+	const struct option_set *set, int argc, char **argv, void *options, unsigned *given);
+
+/*
+ * Writes a line for each row with one of the bits; for 0 of the rows that all commands take:
+ * "  -s, --socket SOCKET  its socket". The meaning begins at a column, which counts from 0. `width`
+ * is that of the longest line, bytes; 0: no line is broken.
+ */
+void option_print_rows(
+	const struct option_set *set, unsigned of, unsigned column, unsigned width, FILE *out);
 
 /*
  * Reads a command's line into its options. Negative: go on; else the exit status, and what there is

@@ -121,6 +121,97 @@ TEST(test_texts)
 	assert_int_equal(option_refuse(&set), EXIT_BAD);
 }
 
+enum { MAKE = 1, BREAK };
+
+struct chosen {
+	struct option_command command;
+	bool loud;
+	const char *text;
+};
+
+static const struct option_row chosen_rows[] = {
+	{"make", .kind = OPTION_COMMAND, .least = MAKE, .brief = 'm', .of = 1, .help = "make it",
+		.at = OPTION_AT(struct chosen, command, struct option_command)},
+	{"break", .kind = OPTION_COMMAND_OF, .least = BREAK, .brief = 'b', .of = 2,
+		.value = "THING", .help = "break one thing after another until none is left",
+		.at = OPTION_AT(struct chosen, command, struct option_command)},
+	OPTION_ROW_FLAG("loud", struct chosen, loud, .brief = 'l', .of = 4, .help = "loudly"),
+	OPTION_ROW_TEXT("text", struct chosen, text, .once = true, .value = "T", .help = "a text"),
+};
+
+static const struct option_set chosen_set = {
+	.program = "do", .rows = chosen_rows, .n = COUNT(chosen_rows)};
+
+/* Letters, several in a word, shortened names, and options that exclude each other. */
+TEST(test_read)
+{
+	static const struct {
+		const char *words;
+		int at; /* -1: refused */
+		unsigned is, given;
+		bool loud;
+		const char *value;
+	} lines[] = {
+		{"", 1, 0, 0, false, NULL},
+		{"x y", 1, 0, 0, false, NULL},
+		{"-m", 2, MAKE, 1, false, NULL},
+		{"-lm x", 2, MAKE, 5, true, NULL},
+		{"x -lbcup", 2, BREAK, 6, true, "cup"},
+		{"--bre cup x --lo", 4, BREAK, 6, true, "cup"},
+		{"--break=cup -- -x", 3, BREAK, 2, false, "cup"},
+		{"--make --make", -1, 0, 0, false, NULL},
+		{"-m -b cup", -1, 0, 0, false, NULL},
+		{"--text a --text b", -1, 0, 0, false, NULL},
+		{"--make=1", -1, 0, 0, false, NULL},
+		{"-b", -1, 0, 0, false, NULL},
+		{"-x", -1, 0, 0, false, NULL},
+		{"-h", -1, 0, 0, false, NULL},
+		{"--help", -1, 0, 0, false, NULL},
+	};
+
+	for (size_t i = 0; i < COUNT(lines); i++) {
+		char *text = strdup(lines[i].words), *rest = text, *word;
+		char *argv[10] = {(char[]){"do"}};
+		struct chosen got = {0};
+		unsigned given = 0;
+		int n = 1, at;
+
+		while ((word = strsep(&rest, " ")) != NULL)
+			if (*word)
+				argv[n++] = word;
+		print_message("%s\n", lines[i].words);
+		at = option_read(&chosen_set, n, argv, &got, &given);
+		assert_int_equal(at, lines[i].at);
+		if (at > 0) {
+			assert_int_equal(got.command.is, lines[i].is);
+			assert_int_equal(given, lines[i].given);
+			assert_int_equal(got.loud, lines[i].loud);
+			assert_int_equal(got.command.value != NULL, lines[i].value != NULL);
+			if (lines[i].value)
+				assert_string_equal(got.command.value, lines[i].value);
+		}
+		free(text);
+	}
+}
+
+TEST(test_rows_printed)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	option_print_rows(&chosen_set, 6, 17, 40, out);
+	option_print_rows(&chosen_set, 0, 12, 0, out);
+	fclose(out);
+	assert_string_equal(text, "  -b, --break THING\n"
+				  "                 break one thing after\n"
+				  "                 another until none is\n"
+				  "                 left\n"
+				  "  -l, --loud     loudly\n"
+				  "      --text T  a text\n");
+	free(text);
+}
+
 TEST(test_numbers)
 {
 	static const struct {
@@ -200,6 +291,10 @@ TEST(test_lines_said)
 		{"--little 6 f", "", "--little: \"6\": expected 0 to 5\n"},
 		{"--real 0.6 f", "", "--real: \"0.6\": expected -0.5 to 0.5\n"},
 		{"f g", "", "expected one file; see test_option do --help\n"},
+		{"--nubmer 3", "", "--nubmer: no such option: did you mean \"--number\"?\n"},
+		{"--l 3", "", "--l: several options begin with this: give more of it\n"},
+		{"--unheard", "", "--unheard: no such option\n"},
+		{"--number", "", "--number: expected a value after it\n"},
 	};
 
 	for (size_t i = 0; i < COUNT(lines); i++) {
