@@ -24,9 +24,6 @@
 #define PATIENCE_MS 4000
 #define INTERVAL_MS 1000
 #define PEERS       1024
-#define VERSION     9
-#define REPORT_S    10
-#define REFRESH_S   60
 
 #define HELP_COLUMN 29
 #define HELP_WIDTH  88
@@ -90,15 +87,7 @@ static const struct option_row rows[] = {
 		"metrics of the first N policies only; without it all"),
 	UNSIGNED("max-peers", boxes.most.peers, 0, 16384, "N",
 		"metrics of the first N peers only; without it 1024"),
-	OPTION_ROW_TEXT("netflow", struct options, reporter.collector, .value = "ADDRESS:PORT",
-		.help = "send flow records of what policies pass and drop to a collector of NetFlow "
-			"or IPFIX"),
-	UNSIGNED("netflow-version", reporter.version, 9, 10, "N",
-		"9, or 10 for IPFIX; without it 9"),
-	UNSIGNED("netflow-interval", reporter.interval_s, 1, 3600, "S",
-		"records of so many seconds; without it 10"),
-	UNSIGNED("netflow-refresh", reporter.refresh_s, 1, 3600, "S",
-		"tell templates and names again so often; without it 60"),
+	REPORTER_ROWS(struct options, reporter) /* none in a build without flow records */
 	OPTION_ROW_FLAG("metrics", struct options, metrics, .help = "write a table of all metrics"),
 	OPTION_ROW_FLAG("version", struct options, version, .help = "write the version"),
 	OPTION_ROW_FLAG("help", struct options, help, .brief = 'h', .help = "write this"),
@@ -204,7 +193,7 @@ int main(int argc, char **argv)
 {
 	struct options options = {.listen = ADDRESS,
 		.interval_ms = INTERVAL_MS,
-		.reporter = {NULL, VERSION, REPORT_S, REFRESH_S},
+		.reporter = REPORTER_USUAL,
 		.boxes = {.directory = DIRECTORY,
 			.patience_ms = PATIENCE_MS,
 			.most = {UINT_MAX, PEERS}}};

@@ -17,6 +17,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import time
 
 import box
@@ -375,5 +376,9 @@ def wrong_words(_):
 
 
 if __name__ == "__main__":
+    if "--netflow" not in subprocess.run([EXPORTER, "--help"], capture_output=True, text=True,
+                                         check=True).stdout:
+        print(f"skipped: {EXPORTER} is built without flow records")
+        sys.exit(box.SKIP)
     box.main([each_verdict, over_lives, nobody_listens, narrow_path, wrong_words],
              box.enter_netns)
