@@ -13,6 +13,8 @@
 
 #include <jansson.h>
 
+#include "change/replace.h"
+
 #define FILE_NAME "overrides.json"
 #define PATH_MOST 4352
 
@@ -144,41 +146,13 @@ static char *list_text(const struct overrides *overrides)
 	return text;
 }
 
-/* All of it, and on the disk. */
-static int write_all(int fd, const char *text)
+static int replace_list(int dir, char *text)
 {
-	size_t left = strlen(text);
+	const struct replacement file = {
+		.directory = dir, .name = FILE_NAME, .aside = FILE_NAME ".new", .mode = 0600};
+	const struct iovec part = {text, strlen(text)};
 
-	while (left > 0) {
-		ssize_t n = write(fd, text, left);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		left -= n > 0 ? (size_t)n : 0;
-		text += n > 0 ? n : 0;
-	}
-	return fsync(fd) ? -errno : 0;
-}
-
-static int write_file(int dir, const char *name, const char *text)
-{
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = write_all(fd, text);
-	close(fd);
-	return ret;
-}
-
-static int replace_file(int dir, const char *text)
-{
-	int ret = write_file(dir, FILE_NAME ".new", text);
-
-	if (ret == 0 && renameat(dir, FILE_NAME ".new", dir, FILE_NAME))
-		ret = -errno;
-	return ret == 0 && fsync(dir) ? -errno : ret;
+	return replace_file(&file, &part, 1);
 }
 
 int overrides_save(const char *directory, const struct overrides *overrides)
@@ -194,7 +168,7 @@ int overrides_save(const char *directory, const struct overrides *overrides)
 		return ret;
 	}
 	dir = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ret = dir < 0 ? -errno : replace_file(dir, text);
+	ret = dir < 0 ? -errno : replace_list(dir, text);
 	if (dir >= 0)
 		close(dir);
 	free(text);

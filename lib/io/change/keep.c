@@ -17,6 +17,7 @@
 
 #include <sodium.h>
 
+#include "change/replace.h"
 #include "json/text_lines.h"
 
 #define NEW_FILE   "new"
@@ -309,36 +310,6 @@ static void free_record_text(struct record_text *text)
 	free(text->body);
 }
 
-static int write_part(int fd, const char *text, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, text, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -ENOSPC;
-		text += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-/* Between the parts a test may end the process. */
-static int write_record_text(const struct keep *keep, int fd, const struct record_text *text)
-{
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < RECORD_PARTS; i++) {
-		keep_step(keep);
-		rc = write_part(fd, text->parts[i].iov_base, text->parts[i].iov_len);
-	}
-	if (rc < 0)
-		return rc;
-	keep_step(keep);
-	return fsync(fd) < 0 ? -errno : 0;
-}
-
 static int sync_records(const struct keep *keep)
 {
 	keep_step(keep);
@@ -347,22 +318,16 @@ static int sync_records(const struct keep *keep)
 
 static int put_record(const struct keep *keep, const struct record_text *text, const char *name)
 {
-	int fd, rc;
+	const struct replacement file = {
+		.directory = keep->directory,
+		.name = name,
+		.aside = NEW_FILE,
+		.mode = 0640,
+		.step = keep->hooks.step,
+		.context = keep->hooks.context,
+	};
 
-	keep_step(keep);
-	fd = openat(keep->directory, NEW_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
-	if (fd < 0)
-		return -errno;
-	rc = write_record_text(keep, fd, text);
-	close(fd);
-	keep_step(keep);
-	if (rc == 0 && renameat(keep->directory, NEW_FILE, keep->directory, name) < 0)
-		rc = -errno;
-	if (rc < 0) {
-		unlinkat(keep->directory, NEW_FILE, 0); /* it takes room */
-		return rc;
-	}
-	return sync_records(keep);
+	return replace_file(&file, text->parts, RECORD_PARTS);
 }
 
 int keep_write(
