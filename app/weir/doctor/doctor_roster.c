@@ -74,7 +74,7 @@ static int try_copy(const struct config *config, const char *copy)
 
 void check_roster(struct doctor *doctor)
 {
-	char above[] = "/tmp/weir-store-XXXXXX", copy[sizeof(above) + sizeof("/store")];
+	char above[] = "/tmp/weir-roster-XXXXXX", copy[sizeof(above) + sizeof("/store")];
 	int ret;
 
 	if (!mkdtemp(above))
