@@ -60,7 +60,8 @@ BUILDS = {
 TESTED = {
     "build": lambda test: True,
     "build-asan": lambda test: test not in ("rooms", "schema", "documents", "installed",
-                                             "hardening", "layout"),
+                                             "hardening", "layout", "importer", "support",
+                                             "support_redact"),
     "build-tsan": lambda test: test in ("limit_ring", "offload", "reload", "rx_wait",
                                         "shared_bucket_change", "snapshot", "store",
                                         "telemetry_threads"),

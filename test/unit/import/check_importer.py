@@ -424,7 +424,8 @@ class Follower(Program):
         self.wait_until(lambda: len(limiter.policies) == 4 and "192.0.2.7_" in str(limiter.names()),
                         limiter.names)
         err = self.ends(process)
-        self.assertIn("of 8 rules are not in force: policies: there is room for 5; it is", err)
+        self.assertRegex(  # some rules can arrive later
+            err, r"of \d rules are not in force: policies: there is room for 5; it is")
         self.assertIn("all rules are in force", err)
 
     def test_former(self):
