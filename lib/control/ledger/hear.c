@@ -27,12 +27,7 @@
  * statements lose the record, because a single one can be damaged.
  *
  * A neighbour replaces the start that it echoes only after the next start has received that echo
- * and accepted it. Otherwise the first statement of an old record would erase the proof. Until then
- * it takes no grant from the next start either: an old record still has the grants that a recovery
- * took back because they had never arrived.
- *
- * A recovery leaves an epoch at each neighbour, below which statements are void. If that epoch is
- * later than our record and earlier than our start, the record does not have the recovery.
+ * and accepted it. Otherwise the first statement of an old record would erase the proof.
  */
 #include <stddef.h>
 
@@ -170,9 +165,7 @@ static bool life_is_unknown(const struct ledger *l, const struct ledger_statemen
 	const struct ledger_life *last = NULL;
 	unsigned n = 0;
 
-	if (s->echo_epoch == 0 || (!s->known_word && l->word))
-		return false; /* The neighbour has no life of ours. */
-	if (s->known_word == l->word && s->echo_epoch != l->epoch)
+	if (s->echo_epoch == 0 || (s->known_word == l->word && s->echo_epoch != l->epoch))
 		return false; /* an earlier ledger of this policy, of the same start */
 	if (s->known_word == l->word)
 		return s->known_count > l->count;
@@ -187,18 +180,11 @@ static bool life_is_unknown(const struct ledger *l, const struct ledger_statemen
 	return !last || s->echo_epoch >= last->epoch || s->echo_epoch >= l->epoch;
 }
 
-/* Returns true if a recovery that the neighbour has recorded lies between our record and start. */
-static bool recovery_is_unknown(const struct ledger *l, const struct ledger_statement *s)
-{
-	return l->lives[0].word && s->least_epoch > l->lives[0].epoch &&
-	       s->least_epoch < l->first_epoch;
-}
-
 static bool life_is_denied(
 	const struct ledger *l, const struct ledger_edge *e, const struct ledger_statement *s)
 {
-	return s->known_count == LEDGER_TWICE || recovery_is_unknown(l, s) ||
-	       s->received > edge_lock(e) || max_u64(s->echo_epoch, s->least_epoch) > l->epoch ||
+	return s->known_count == LEDGER_TWICE || s->received > edge_lock(e) ||
+	       max_u64(s->echo_epoch, s->least_epoch) > l->epoch ||
 	       (s->echo_epoch == l->epoch && s->echo_stamp > e->said) || life_is_unknown(l, s);
 }
 
@@ -228,26 +214,10 @@ static void believe_received(
 	l->dirty = true;
 }
 
-/*
- * Returns true if the neighbour's record cannot be old. Its start is the life that we echo or has
- * accepted our echo, or we have no life and no recovery of it.
- */
-static bool start_is_proven(
-	const struct ledger *l, const struct ledger_edge *e, const struct ledger_statement *s)
-{
-	if (s->word == e->life.word || (!e->life.word && e->now.least_epoch == 0))
-		return true;
-	return s->epoch == e->heard.epoch && s->echo_epoch == l->epoch && s->echo_stamp > e->asked;
-}
-
 /* What was inherited has been received before it is granted: the larger counts, not the sum. */
 static void believe_granted(
 	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {
-	e->heard.echoed = false;
-	e->heard.promised = 0;
-	if (!start_is_proven(l, e, s))
-		return;
 	e->heard.granted = s->granted;
 	e->heard.echoed = s->echo_epoch == l->epoch;
 	e->heard.promised = e->heard.echoed ? s->promised : 0;
@@ -280,16 +250,17 @@ static void believe_echo(
  */
 static void believe_life(struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {
-	bool proven = start_is_proven(l, e, s);
+	bool agrees = s->echo_epoch == l->epoch && s->echo_stamp > e->asked;
 
 	if (s->epoch != e->heard.epoch) {
 		e->asked = e->said;
+		agrees = false;
 		l->dirty = true;
 	}
 	e->heard.epoch = s->epoch;
 	e->heard.word = s->word;
 	e->heard.count = s->count;
-	if (!proven)
+	if (s->word != e->life.word && e->life.word && !agrees)
 		return;
 	l->dirty |= s->word != e->life.word;
 	e->life.word = s->word;

@@ -41,7 +41,7 @@ int ledger_create(const struct ledger_params *params, uint64_t now_ns, struct le
 	if (!l)
 		return -ENOMEM;
 	l->share = params->share;
-	l->epoch = l->first_epoch = params->epoch;
+	l->epoch = params->epoch;
 	l->word = params->word;
 	l->most = params->most ? max_u64(params->most, params->share) : LEDGER_MOST;
 	l->lease_ns = params->lease_ns;
@@ -99,7 +99,6 @@ void ledger_continue(struct ledger *l, const struct ledger *former)
 	l->count = former->count;
 	l->saved_count = former->saved_count;
 	l->epoch = max_u64(l->epoch, former->epoch);
-	l->first_epoch = former->first_epoch;
 	l->mute = former->mute;
 	l->ahead_ns = former->ahead_ns;
 	memcpy(l->lives, former->lives, sizeof(l->lives));

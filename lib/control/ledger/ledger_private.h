@@ -74,7 +74,6 @@ struct ledger {
 	uint64_t share, spent;
 	int64_t balance; /* share + sum over edges of (received - granted) - spent */
 	uint64_t epoch;
-	uint64_t first_epoch;  /* the first one of this start or its recovery */
 	uint64_t most;         /* see ledger_raise_most() */
 	uint64_t count;        /* newest durable record */
 	uint64_t saved_count;  /* newest record that was begun */

@@ -171,7 +171,7 @@ static bool read_record(struct ledger *l, const uint8_t *record, bool first_vers
 	ledger_raise_most(l, max_u64(most, l->share));
 	l->balance = (int64_t)balance;
 	l->dirty = l->epoch <= epoch || l->mute;
-	l->epoch = l->first_epoch = max_u64(l->epoch, epoch + 1);
+	l->epoch = max_u64(l->epoch, epoch + 1);
 	return read_edge_records(l, at, first_version);
 }
 

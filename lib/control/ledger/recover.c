@@ -160,7 +160,6 @@ bool recovering_ends(struct ledger *l)
 	/* Earlier lives are unknown, so that an echo of them proves nothing. */
 	memset(l->lives, 0, sizeof(l->lives));
 	l->lives[0] = (struct ledger_life){.epoch = l->epoch, .word = l->word};
-	l->first_epoch = l->epoch;
 	l->dirty = true;
 	return true;
 }
