@@ -101,7 +101,7 @@ enum plane_verdict { PLANE_PASSES, PLANE_UNMATCHED, PLANE_DROPS, PLANE_ASKS, PLA
 /* struct police_end */
 struct plane_end {
 	__u64 least; /* units */
-	__u8 parts;  /* what ends, or 0 */
+	__u8 parts;  /* part of the limit that ends, or 0 */
 };
 
 static __always_inline volatile struct plane_clock *find_clock(void)

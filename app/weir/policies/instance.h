@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The running appliance: what start-up puts together and control and telemetry look at. Everything
- * here belongs to the control thread; what workers touch is said in worker_data.h and snapshot.h.
+ * here belongs to the control thread. Workers use the data in worker_data.h and snapshot.h.
  *
  * A policy has an index, its place in the file, which the limiter knows it by; and a slot
  * (slot_map.h), which the workers know it by, and by which all of its state here is found.

@@ -18,7 +18,7 @@ enum option_kind {
 	OPTION_FLAG,       /* a bool, and no value */
 	OPTION_TEXT,       /* a const char * */
 	OPTION_NUMBER,     /* a uint64_t, from least to most */
-	OPTION_UNSIGNED,   /* an unsigned, likewise */
+	OPTION_UNSIGNED,   /* an unsigned, from least to most */
 	OPTION_REAL,       /* a double, from low to high */
 	OPTION_OTHER,      /* whatever take() makes of it */
 	OPTION_COMMAND,    /* a struct option_command gets `least`; without a value */
