@@ -349,13 +349,25 @@ static enum gossip_doubt doubt_of(const struct gossip *g, const struct peer *pee
 	return is_recent(g, peer->replaced, peer->replaced_tick) ? GOSSIP_YOUNG : GOSSIP_SURE;
 }
 
+/* Messages and the estimator prove epochs apart: the one can still hear a start of before. */
+static bool two_starts_speak(
+	const struct gossip *g, const struct peer *watched, const struct peer *correspondent)
+{
+	return watched && correspondent && watched->proven && correspondent->proven &&
+	       watched->epoch != correspondent->epoch && is_recent(g, true, watched->spoke_tick) &&
+	       is_recent(g, true, correspondent->spoke_tick);
+}
+
 enum gossip_doubt gossip_doubt(const struct gossip *g, unsigned i)
 {
 	const struct correspondent *c = g->correspondents ? g->correspondents[i] : NULL;
-	enum gossip_doubt doubt = doubt_of(g, g->estimator->find(g, i));
-	enum gossip_doubt other = doubt_of(g, c ? &c->peer : NULL);
+	const struct peer *watched = g->estimator->find(g, i), *correspondent = c ? &c->peer : NULL;
+	enum gossip_doubt doubt = doubt_of(g, watched), other = doubt_of(g, correspondent);
 
-	return doubt > other ? doubt : other;
+	if (other > doubt)
+		doubt = other;
+	return doubt < GOSSIP_RIVAL && two_starts_speak(g, watched, correspondent) ? GOSSIP_RIVAL
+										   : doubt;
 }
 
 bool gossip_usurped(const struct gossip *g)

@@ -274,3 +274,46 @@ int main(void)
 {
 	return sodium_init() < 0 ? 1 : run_all_tests();
 }
+
+/*
+ * A limiter gossips, but has had no messages for a while. Then another start of its name proves
+ * itself by a message. Until the timeout after the last datagram of the former start the receiver
+ * suspects that both run.
+ */
+TEST(test_another_start_by_message)
+{
+	for (unsigned silent = 0; silent < 60; silent++) {
+		struct pair *p = pair_new(GOSSIP_STATE, 2, true);
+		struct gossip *former;
+		struct datagram d;
+		unsigned to, replaced = 0;
+
+		pair_ticks(p, 10, false);
+		for (unsigned i = 0; i < silent; i++) {
+			p->now += TICK;
+			pair_gossip(p, 0);
+			pair_gossip(p, 1);
+		}
+		assert_int_equal(gossip_doubt(p->g[1], p->at[0]), GOSSIP_SURE);
+		former = p->g[0];
+		p->g[0] = NULL;
+		pair_start_one(p, 0);
+		for (unsigned i = 0; i < 30 && !replaced; i++) {
+			p->now += TICK;
+			pair_gossip(p, 1);
+			/* The former start gossips, too. */
+			gossip_tick(former, p->now);
+			while ((d.len = gossip_send(former, d.bytes, &to)) > 0)
+				arrive(p, 1, &d);
+			for (unsigned k = 0; k < 2; k++)
+				while ((d.len = gossip_answer(p->g[k], d.bytes, &to)) > 0)
+					arrive(p, !k, &d);
+			d = message_from(p, 0);
+			replaced = arrive(p, 1, &d) == GOSSIP_MESSAGE;
+		}
+		assert_true(replaced);
+		assert_true(gossip_doubt(p->g[1], p->at[0]) >= GOSSIP_RIVAL);
+		end_gossip_and_keys(former);
+		pair_free(p);
+	}
+}
