@@ -15,7 +15,7 @@
 /* What is kept from being promised is so many steps' worth. */
 #define HEADROOM_STEPS 8
 
-/* One who is asked and has nothing asks others for so much of it (and one less). */
+/* A request is passed on for this part of it, less one unit, but at least for one. */
 #define RELAYED 0.875
 
 /* A promise is made anew when it is this part of the balance away from what it should be. */
@@ -144,8 +144,9 @@ struct rate_ask rate_asks(const struct conserve *c, const struct rate_account *a
 		if (e == edge || !c->book.links[e].alive || other->asked < 1 ||
 			other->asked_hops >= most_hops_to_anybody(c))
 			continue;
-		relayed = whole_amount(ceil(other->asked * RELAYED)) - 1;
-		if (relayed > most.amount)
+		relayed = max_u64(whole_amount(ceil(other->asked * RELAYED)), 2) - 1;
+		if (relayed > most.amount ||
+			(relayed == most.amount && other->asked_hops + 1u < most.hops))
 			most = (struct rate_ask){relayed, other->asked_hops + 1};
 	}
 	return most;

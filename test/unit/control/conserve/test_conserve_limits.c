@@ -7,6 +7,10 @@
 #include "check.h"
 #include "scope.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/prng.h"
 #include "base/wire.h"
 #include "conserve_world.h"
 
@@ -227,6 +231,31 @@ TEST(test_debts_far_away)
 		g->policies[0].limit = limit / 4;
 		step_conserve_times(g, 10);
 		assert_int_equal(sum_usable(g, 0), limit / 4);
+		group_free(g);
+	}
+}
+
+/* Debts of a few units are paid, too, by limiters several hops away: limits down to 64 units. */
+TEST(test_least_debts_far_away)
+{
+	const char *text = getenv("WEIR_SEED");
+	const uint64_t seed = text ? strtoull(text, NULL, 0) : 1;
+	struct prng prng;
+
+	print_message("seed %" PRIu64 " (WEIR_SEED changes it)\n", seed);
+	prng_seed(&prng, seed);
+	for (unsigned round = 0; round < 60; round++) {
+		uint64_t limit = 64 + prng_below(&prng, 1 << (6 + round % 6));
+		struct group *g = ring_in_debt(limit, prng_below(&prng, 8));
+
+		for (unsigned i = 0; i < g->n; i++)
+			conserve_target(g->nodes[i].c, 0,
+				(double)prng_below(&prng, (unsigned)(limit / g->n) + 1));
+		for (unsigned steps = 0; sum_debts(g) > 0 && steps < 100; steps++)
+			step_conserve_group(g);
+		if (sum_debts(g) > 0)
+			fail_msg("round %u: %" PRIu64 " of %" PRIu64 " are owed", round,
+				sum_debts(g), limit / 4);
 		group_free(g);
 	}
 }
