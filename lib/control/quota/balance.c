@@ -73,13 +73,13 @@ bool quota_waits(struct quota_node *q, uint64_t now_ns)
 		return q->waits;
 	for (uint32_t i = 0; q->waits && i < q->params.n_edges; i++) {
 		struct ledger_view view = ledger_view(q->ledger, i);
-		uint64_t later_ns = q->edges[i].later_ns;
+		uint64_t other_ns = q->edges[i].other_ns;
 
 		all &= view.confirmed;
 		speaks |= view.denies ||
 			  (view.known && !view.confirmed && now_ns - view.heard_ns < patience_ns);
-		/* A neighbour in a later period cannot confirm or deny our record. */
-		speaks |= later_ns > 0 && now_ns - later_ns < patience_ns;
+		/* A neighbour in another period cannot confirm or deny our record yet. */
+		speaks |= other_ns > 0 && now_ns - other_ns < patience_ns;
 	}
 	if (all || (now_ns >= q->params.proof_until_ns && !speaks))
 		q->waits = false;

@@ -59,9 +59,9 @@ bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message 
 		return false;
 	}
 	if (m->period != q->params.period || q->params.undated) {
-		if (m->period > q->params.period)
-			e->later_ns = now_ns;
-		else if (m->period < q->params.period)
+		if (m->period + 1 >= q->params.period)
+			e->other_ns = now_ns;
+		if (m->period < q->params.period)
 			e->speak |= m->parts & QUOTA_CONFIRM; /* show our later period */
 		return true;
 	}

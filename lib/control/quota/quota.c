@@ -265,7 +265,7 @@ static void forget_period(struct quota_node *q)
 
 		e->held = q->params.share; /* a guess; the branch is known to be no smaller */
 		e->known = e->heard = e->told_dry = e->told = e->early = false;
-		e->told_pace = e->told_ns = e->later_ns = 0;
+		e->told_pace = e->told_ns = e->other_ns = 0;
 		e->asked = e->uncommitted = e->saving = e->speak = false;
 		e->due = 0;
 		e->claim = CLAIM_NONE;

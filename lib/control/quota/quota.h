@@ -44,7 +44,7 @@ struct quota_params {
 	uint64_t period; /* its number */
 	bool undated;    /* that is not known yet: nothing is held before quota_period() */
 	uint32_t n_edges;
-	uint64_t epoch;          /* of this start: larger than that of any earlier one; never 0 */
+	uint64_t epoch;          /* of this start: see struct ledger_params */
 	uint32_t word;           /* random, for this start */
 	uint64_t total;          /* bound of a balance; 0: unknown */
 	uint64_t proof_until_ns; /* see struct book; 0: nothing waits */

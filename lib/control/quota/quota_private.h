@@ -39,7 +39,7 @@ struct quota_edge {
 	uint64_t asked_need, asked_received; /* units it was asked for; received until then */
 	uint64_t theta_ns;                   /* until it answers */
 	uint64_t silent_ns;                  /* it did not: not to be asked before */
-	uint64_t later_ns; /* time of its newest statement of a later period; 0: none */
+	uint64_t other_ns; /* time of its newest statement of a later or the last period; 0: none */
 	unsigned silences;
 	unsigned patience; /* with one that is alive and does not answer */
 
