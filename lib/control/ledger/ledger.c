@@ -196,6 +196,18 @@ uint64_t ledger_free(const struct ledger *l)
 	return above_zero(left);
 }
 
+/*
+ * What has left cannot be given back. The allocator decides about what is received later. If it
+ * were also owed, it would go back and forth until the whole of an earlier, larger limit is paid.
+ */
+static void trim_inherited(struct ledger *l)
+{
+	uint64_t most = above_zero(l->balance);
+
+	for (uint32_t i = 0; i < l->n_edges; i++)
+		l->edges[i].inherited = min_u64(l->edges[i].inherited, most);
+}
+
 int ledger_grant(struct ledger *l, uint32_t edge, uint64_t amount)
 {
 	struct ledger_edge *e = &l->edges[edge];
@@ -212,6 +224,7 @@ int ledger_grant(struct ledger *l, uint32_t edge, uint64_t amount)
 	e->now.granted += amount;
 	e->now.promised += amount;
 	e->inherited -= amount < e->inherited ? amount : e->inherited;
+	trim_inherited(l);
 	l->dirty = true;
 	return 0;
 }
@@ -304,6 +317,7 @@ int ledger_set_share(struct ledger *l, uint64_t share)
 			return -EOVERFLOW;
 		l->balance += change;
 		trim_promises(l);
+		trim_inherited(l);
 		l->dirty = true;
 	}
 	l->share = share;
@@ -321,7 +335,7 @@ struct ledger_view ledger_view(const struct ledger *l, uint32_t edge)
 		.received = e->received,
 		.in_flight = e->now.granted > acked ? e->now.granted - acked : 0,
 		.locked = max_u64(edge_lock(e), e->now.granted),
-		.inherited = e->inherited,
+		.inherited = min_u64(e->inherited, above_zero(l->balance)),
 		.known = e->heard.known,
 		.count = e->life.count,
 		.confirmed = e->confirmed,

@@ -83,7 +83,7 @@ struct ledger_view {
 	uint64_t in_flight; /* granted, and the neighbour has not said that it has it */
 	uint64_t
 		locked; /* the most that the neighbour may have received, without being told more */
-	uint64_t inherited; /* taken from the neighbour while it was gone, and not given back */
+	uint64_t inherited; /* part of the balance to give back: taken while the neighbour was gone */
 	uint64_t count;     /* newest count received from the neighbour */
 	bool known;         /* it has made a valid statement in this start of ours */
 	bool confirmed;     /* it has received this start of ours, and has no later record of us */

@@ -246,6 +246,30 @@ TEST(test_inherited_beyond_grants)
 	assert_int_equal(ledger_view(b, 0).inherited, 30);
 }
 
+/* An inherited amount that a third ledger was granted, or that a lower share took, is not owed. */
+TEST(test_inherited_and_gone)
+{
+	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(100, 2);
+	uint64_t late = BEGIN + S + patience_of_lease();
+
+	tell_other_ledger(b, 0, a, 0, BEGIN);
+	assert_int_equal(ledger_promise(a, 50), 0);
+	save_test_ledger(a);
+	tell_other_ledger(a, 0, b, 0, BEGIN + S);
+	assert_int_equal(ledger_inherit(b, 0, late), 50);
+	assert_int_equal(ledger_grant(b, 1, 90), 0);
+	assert_int_equal(ledger_balance(b), 60);
+	assert_int_equal(ledger_view(b, 0).inherited, 50);
+	assert_int_equal(ledger_grant(b, 1, 20), 0);
+	assert_int_equal(ledger_view(b, 0).inherited, 40);
+	assert_int_equal(ledger_set_share(b, 70), 0);
+	assert_int_equal(ledger_view(b, 0).inherited, 10);
+	assert_int_equal(ledger_set_share(b, 0), 0);
+	assert_int_equal(ledger_view(b, 0).inherited, 0);
+	assert_int_equal(ledger_set_share(b, 100), 0);
+	assert_int_equal(ledger_view(b, 0).inherited, 0);
+}
+
 /* No more is taken than can be held; of what was received before only the rest counts. */
 TEST(test_room_for_more)
 {
