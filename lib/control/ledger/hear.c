@@ -27,7 +27,12 @@
  * statements lose the record, because a single one can be damaged.
  *
  * A neighbour replaces the start that it echoes only after the next start has received that echo
- * and accepted it. Otherwise the first statement of an old record would erase the proof.
+ * and accepted it. Otherwise the first statement of an old record would erase the proof. Until then
+ * it takes no grant from the next start either: an old record still has the grants that a recovery
+ * took back because they had never arrived.
+ *
+ * A recovery leaves an epoch at each neighbour, below which statements are void. If that epoch is
+ * later than our record and earlier than our start, the record does not have the recovery.
  */
 #include <stddef.h>
 
@@ -66,6 +71,12 @@ static void promise_said(struct ledger_edge *e, uint64_t stamp)
 	e->locked = max_u64(e->locked, e->committed.promised);
 }
 
+/* Until a closing is durable, nothing is echoed: an echo would confirm a record from before it. */
+static bool edge_is_closing(const struct ledger_edge *e)
+{
+	return e->now.least_epoch != e->committed.least_epoch;
+}
+
 struct ledger_statement ledger_settled(const struct ledger *l, uint32_t edge)
 {
 	const struct ledger_edge *e = &l->edges[edge];
@@ -75,7 +86,7 @@ struct ledger_statement ledger_settled(const struct ledger *l, uint32_t edge)
 		.granted = e->committed.granted,
 		.promised = e->committed.promised,
 		.received = e->received,
-		.echo_epoch = e->heard.epoch,
+		.echo_epoch = edge_is_closing(e) ? 0 : e->heard.epoch,
 		.least_epoch = e->committed.least_epoch,
 		.count = l->count,
 		.word = l->word,
@@ -87,12 +98,12 @@ struct ledger_statement ledger_settled(const struct ledger *l, uint32_t edge)
 void ledger_state(struct ledger *l, uint32_t edge, uint64_t now_ns, struct ledger_statement *s)
 {
 	struct ledger_edge *e = &l->edges[edge];
-	/* That an edge was closed for a recovering neighbour is said when that is committed. */
-	bool closing = e->heard.epoch == 0 && e->heard.stamp != e->committed.least_epoch;
 
 	*s = ledger_settled(l, edge);
 	s->stamp = l->recovering ? l->epoch : next_stamp(l, e, now_ns);
-	s->echo_stamp = closing ? 0 : e->heard.stamp;
+	s->echo_stamp = edge_is_closing(e) ? 0 : e->heard.stamp;
+	if (edge_is_closing(e))
+		e->asked = e->said; /* to accept this statement proves nothing */
 	if (!l->recovering)
 		promise_said(e, s->stamp);
 }
@@ -106,7 +117,9 @@ uint64_t ledger_heard_stamp(const struct ledger *l, uint32_t edge)
 {
 	const struct ledger_edge *e = &l->edges[edge];
 
-	return l->recovering || !e->heard.known || e->heard.epoch == 0 ? 0 : e->heard.stamp;
+	return l->recovering || !e->heard.known || e->heard.epoch == 0 || edge_is_closing(e)
+		       ? 0
+		       : e->heard.stamp;
 }
 
 void ledger_state_again(struct ledger *l, uint32_t edge, uint64_t now_ns, uint64_t stamp)
@@ -126,13 +139,22 @@ static bool statement_is_old(const struct ledger_edge *e, const struct ledger_st
 	       (s->word == e->life.word && s->count < e->life.count);
 }
 
+/* Returns true if the newest statement is of the life that we echo, and that life is proven. */
+static bool edge_is_proven(const struct ledger_edge *e)
+{
+	return e->heard.word == e->life.word && !e->life.unproven;
+}
+
 /* Whether it claims nothing that cannot be. */
 static bool statement_is_valid(
 	const struct ledger *l, const struct ledger_edge *e, const struct ledger_statement *s)
 {
 	uint64_t taken = s->received > e->now.granted ? s->received - e->now.granted : 0;
 
-	if (s->granted < e->heard.granted)
+	if (s->received > edge_lock(e))
+		return false;
+	/* A start without proof can be old: it sets no bound for the next one. */
+	if (s->granted < e->heard.granted && (s->epoch == e->heard.epoch || edge_is_proven(e)))
 		return false;
 	return s->granted <= e->received ||
 	       l->balance - (__int128)taken + (s->granted - e->received) <= l->most;
@@ -180,11 +202,37 @@ static bool life_is_unknown(const struct ledger *l, const struct ledger_statemen
 	return !last || s->echo_epoch >= last->epoch || s->echo_epoch >= l->epoch;
 }
 
+/*
+ * Returns true if a recovery that the neighbour has recorded lies between two of our starts. It can
+ * have the epoch of this start. But a neighbour that recovers itself also records that epoch.
+ */
+static bool recovery_is_unknown(
+	const struct ledger *l, const struct ledger_edge *e, const struct ledger_statement *s)
+{
+	uint64_t later = l->first_epoch > 0 && !e->was_asked ? l->first_epoch + 1 : l->first_epoch;
+
+	for (unsigned n = 0; n < LEDGER_LIVES && l->lives[n].word; n++) {
+		if (s->least_epoch > l->lives[n].epoch)
+			return s->least_epoch < later;
+		later = l->lives[n].epoch;
+	}
+	return false;
+}
+
+/*
+ * Returns true if the neighbour has received more than was ever granted or promised. Only a start
+ * that we know is proof. Another one can itself be from an old record.
+ */
+static bool receipt_is_unknown(const struct ledger_edge *e, const struct ledger_statement *s)
+{
+	return s->received > edge_lock(e) && (!e->life.word || s->word == e->life.word);
+}
+
 static bool life_is_denied(
 	const struct ledger *l, const struct ledger_edge *e, const struct ledger_statement *s)
 {
-	return s->known_count == LEDGER_TWICE || s->received > edge_lock(e) ||
-	       max_u64(s->echo_epoch, s->least_epoch) > l->epoch ||
+	return s->known_count == LEDGER_TWICE || recovery_is_unknown(l, e, s) ||
+	       receipt_is_unknown(e, s) || max_u64(s->echo_epoch, s->least_epoch) > l->epoch ||
 	       (s->echo_epoch == l->epoch && s->echo_stamp > e->said) || life_is_unknown(l, s);
 }
 
@@ -214,6 +262,18 @@ static void believe_received(
 	l->dirty = true;
 }
 
+/*
+ * Returns true if the neighbour's record cannot be old. Its start is proven, has accepted our echo,
+ * or is the first one, and we have no recovery of it.
+ */
+static bool start_is_proven(
+	const struct ledger *l, const struct ledger_edge *e, const struct ledger_statement *s)
+{
+	if (e->life.word ? s->word == e->life.word && !e->life.unproven : e->now.least_epoch == 0)
+		return true;
+	return s->epoch == e->heard.epoch && s->echo_epoch == l->epoch && s->echo_stamp > e->asked;
+}
+
 /* What was inherited has been received before it is granted: the larger counts, not the sum. */
 static void believe_granted(
 	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
@@ -221,7 +281,7 @@ static void believe_granted(
 	e->heard.granted = s->granted;
 	e->heard.echoed = s->echo_epoch == l->epoch;
 	e->heard.promised = e->heard.echoed ? s->promised : 0;
-	if (s->granted <= e->received)
+	if (s->granted <= e->received || !start_is_proven(l, e, s))
 		return;
 	l->balance += (int64_t)(s->granted - e->received);
 	e->received = s->granted;
@@ -250,21 +310,21 @@ static void believe_echo(
  */
 static void believe_life(struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {
-	bool agrees = s->echo_epoch == l->epoch && s->echo_stamp > e->asked;
+	bool proven = start_is_proven(l, e, s);
 
 	if (s->epoch != e->heard.epoch) {
 		e->asked = e->said;
-		agrees = false;
 		l->dirty = true;
 	}
 	e->heard.epoch = s->epoch;
 	e->heard.word = s->word;
 	e->heard.count = s->count;
-	if (s->word != e->life.word && e->life.word && !agrees)
+	if (!proven && e->life.word && s->word != e->life.word)
 		return;
-	l->dirty |= s->word != e->life.word;
+	l->dirty |= s->word != e->life.word || e->life.unproven == proven;
 	e->life.word = s->word;
 	e->life.count = s->count;
+	e->life.unproven = !proven;
 }
 
 static void apply_statement(
@@ -335,7 +395,9 @@ enum ledger_verdict ledger_hear_again(
 
 bool ledger_was_promised(const struct ledger *l, uint32_t edge)
 {
-	return !l->recovering && l->edges[edge].heard.promised > l->edges[edge].received;
+	const struct ledger_edge *e = &l->edges[edge];
+
+	return !l->recovering && edge_is_proven(e) && e->heard.promised > e->received;
 }
 
 uint64_t ledger_inheritable(const struct ledger *l, uint32_t edge, uint64_t now_ns)

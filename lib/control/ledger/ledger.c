@@ -41,7 +41,7 @@ int ledger_create(const struct ledger_params *params, uint64_t now_ns, struct le
 	if (!l)
 		return -ENOMEM;
 	l->share = params->share;
-	l->epoch = params->epoch;
+	l->epoch = l->first_epoch = params->epoch;
 	l->word = params->word;
 	l->most = params->most ? max_u64(params->most, params->share) : LEDGER_MOST;
 	l->lease_ns = params->lease_ns;
@@ -83,7 +83,7 @@ void ledger_lose(struct ledger *l)
 
 		lost.heard.granted = lost.heard.received = lost.heard.promised = 0;
 		lost.now.least_epoch = lost.saved.least_epoch = lost.committed.least_epoch =
-			e->committed.least_epoch;
+			e->now.least_epoch;
 		*e = lost;
 	}
 }
@@ -99,6 +99,7 @@ void ledger_continue(struct ledger *l, const struct ledger *former)
 	l->count = former->count;
 	l->saved_count = former->saved_count;
 	l->epoch = max_u64(l->epoch, former->epoch);
+	l->first_epoch = former->first_epoch;
 	l->mute = former->mute;
 	l->ahead_ns = former->ahead_ns;
 	memcpy(l->lives, former->lives, sizeof(l->lives));
@@ -108,6 +109,7 @@ void ledger_continue(struct ledger *l, const struct ledger *former)
 
 		e->said = from->said;
 		e->asked = from->asked;
+		e->was_asked = from->was_asked;
 		e->life = from->life;
 		e->now.least_epoch = from->now.least_epoch;
 		e->saved.least_epoch = from->saved.least_epoch;

@@ -45,7 +45,7 @@ struct ledger_params {
 	uint32_t friend;    /* edge to the best friend, or LEDGER_NOBODY */
 	uint64_t lease_ns;  /* what is promised is used so long after the friend last heard us */
 	uint32_t drift_ppm; /* by which clocks may run fast or slow; below 1,000,000 */
-	uint64_t epoch;     /* of this start: larger than that of any earlier one; never 0 */
+	uint64_t epoch;     /* of this start, not 0; above those of earlier starts and recoveries */
 	uint32_t word;      /* random, for this start */
 	uint64_t most;      /* whole limit or total, the bound of a balance; 0: LEDGER_MOST */
 	bool recovering;    /* there may have been an earlier start, and nothing is known of it */
@@ -83,7 +83,7 @@ struct ledger_view {
 	uint64_t in_flight; /* granted, and the neighbour has not said that it has it */
 	uint64_t
 		locked; /* the most that the neighbour may have received, without being told more */
-	uint64_t inherited; /* part of the balance to give back: taken while the neighbour was gone */
+	uint64_t inherited; /* taken from the neighbour while it was gone, and still here */
 	uint64_t count;     /* newest count received from the neighbour */
 	bool known;         /* it has made a valid statement in this start of ours */
 	bool confirmed;     /* it has received this start of ours, and has no later record of us */

@@ -53,6 +53,7 @@ struct ledger_edge {
 	struct {
 		uint64_t count;
 		uint32_t word; /* 0: none */
+		bool unproven; /* the first one after a recovery; its record can be old */
 	} life;                /* the neighbour's life that we echo */
 	struct {
 		uint64_t stamp;
@@ -65,6 +66,7 @@ struct ledger_edge {
 	} answer;    /* newest one to our recovery */
 	bool closed; /* while we are recovering: two answers were equal */
 
+	bool was_asked;        /* the neighbour has recovered during this start of ours */
 	bool confirmed;        /* see struct ledger_view */
 	unsigned denials;      /* statements against our life since the last valid one */
 	uint64_t denied_stamp; /* stamp of the newest one */
@@ -74,6 +76,7 @@ struct ledger {
 	uint64_t share, spent;
 	int64_t balance; /* share + sum over edges of (received - granted) - spent */
 	uint64_t epoch;
+	uint64_t first_epoch;  /* the first one of this start or its recovery; 0: unknown */
 	uint64_t most;         /* see ledger_raise_most() */
 	uint64_t count;        /* newest durable record */
 	uint64_t saved_count;  /* newest record that was begun */

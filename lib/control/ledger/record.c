@@ -7,7 +7,7 @@
  *   magic and version, n_edges, share, spent, balance, epoch, most, count, word;
  *   of each of LEDGER_LIVES former lives epoch, count, word;
  *   of each edge granted, promised, locked, received, inherited, least epoch, and of the
- *   neighbour its epoch, and the count and word of its life;
+ *   neighbour its epoch, and the count and word of its life (2^32 is added if it is unproven);
  *   the sum of all bytes before it (FNV-1a, 64 bits, to which each single byte matters).
  *
  * Version 1 ended the first line with the epoch, had no lives, and nothing of the neighbour.
@@ -25,6 +25,8 @@
 #define FIXED    (9 + 3 * LEDGER_LIVES)
 #define PER_EDGE 9
 #define CHECKSUM 1
+
+#define LIFE_UNPROVEN (UINT64_C(1) << 32)
 
 #define FIXED_1    6
 #define PER_EDGE_1 6
@@ -80,7 +82,7 @@ static void write_ledger_record(const struct ledger *l, uint8_t *record)
 		at = wire_put64(at, e->now.least_epoch);
 		at = wire_put64(at, e->heard.epoch);
 		at = wire_put64(at, e->life.count);
-		at = wire_put64(at, e->life.word);
+		at = wire_put64(at, e->life.word | (e->life.unproven ? LIFE_UNPROVEN : 0));
 	}
 	wire_put64(at, record_checksum(record, (size_t)(at - record)));
 }
@@ -114,6 +116,7 @@ static bool read_edge_records(struct ledger *l, const uint8_t *at, bool first_ve
 			at = wire_get64(at, &word);
 		}
 		e->life.word = (uint32_t)word;
+		e->life.unproven = word & LIFE_UNPROVEN;
 		if (!edge_valid(e))
 			return false;
 		edge_commit_all(e, &(struct ledger_terms){
@@ -172,6 +175,8 @@ static bool read_record(struct ledger *l, const uint8_t *record, bool first_vers
 	l->balance = (int64_t)balance;
 	l->dirty = l->epoch <= epoch || l->mute;
 	l->epoch = max_u64(l->epoch, epoch + 1);
+	/* A start of version 1 could speak with a later epoch than that of its record. */
+	l->first_epoch = first_version ? 0 : l->epoch;
 	return read_edge_records(l, at, first_version);
 }
 

@@ -39,6 +39,7 @@ static void edge_asked(struct ledger_edge *e, uint64_t now_ns, const struct ledg
 	e->heard.epoch = 0;
 	e->heard.word = e->life.word = 0;
 	e->life.count = 0;
+	e->life.unproven = false;
 	e->heard.stamp = s->stamp;
 	e->heard.at_ns = now_ns;
 	e->heard.known = true;
@@ -72,6 +73,7 @@ enum ledger_verdict recovering_asks(
 	if (statement_is_stale(e, s))
 		return LEDGER_OLD;
 	edge_asked(e, now_ns, s);
+	e->was_asked = true;
 	if (asked_before(e, s))
 		return LEDGER_HEARD;
 	promise_is_void(e);
@@ -160,6 +162,7 @@ bool recovering_ends(struct ledger *l)
 	/* Earlier lives are unknown, so that an echo of them proves nothing. */
 	memset(l->lives, 0, sizeof(l->lives));
 	l->lives[0] = (struct ledger_life){.epoch = l->epoch, .word = l->word};
+	l->first_epoch = l->epoch;
 	l->dirty = true;
 	return true;
 }
@@ -183,6 +186,7 @@ enum ledger_verdict recovering_hears(
 		e->heard.epoch = s->epoch;
 		e->heard.word = e->life.word = s->word;
 		e->life.count = s->count;
+		e->life.unproven = false;
 		e->heard.stamp = s->stamp;
 		e->heard.at_ns = now_ns;
 		e->heard.known = true;

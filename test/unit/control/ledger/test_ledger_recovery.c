@@ -268,6 +268,7 @@ TEST(test_damaged_answer)
 	prng_seed(&prng, seed);
 	for (unsigned round = 0; round < 20000; round++) {
 		const struct ledger_statement truth = {.epoch = 5,
+			.word = 1,
 			.granted = prng_below(&prng, 30000),
 			.received = prng_below(&prng, 30000),
 			.echo_stamp = 9,
@@ -613,6 +614,253 @@ TEST(test_two_starts_of_one_record)
 		ledger_destroy(a);
 		ledger_destroy(b);
 	}
+}
+
+/* The neighbour starts from a record. */
+static struct ledger *others_start(const uint8_t *record, size_t len, unsigned n)
+{
+	struct ledger_params params = params_of(100, 1);
+	struct ledger *l;
+
+	params.epoch = 1 + n;
+	params.word = OTHERS_WORD + n;
+	if (len > 0)
+		assert_int_equal(ledger_restore(&params, record, len, BEGIN, &l), 0);
+	else
+		assert_int_equal(ledger_create(&params, BEGIN, &l), 0);
+	save_test_ledger(l);
+	return l;
+}
+
+enum next_start { FROM_OLD, FROM_OLD_AGAIN, FROM_ITS_OWN, FROM_NEWEST };
+
+/*
+ * A grant arrives, but the neighbour restarts before it saves it. The giver recovers and so takes
+ * the grant back. Its record from before the recovery still has the grant. A later start from that
+ * record gives nothing, and is denied, also if it has saved a record of its own. A start from the
+ * newest record is then accepted. The neighbour can restart after it closed the edge and before it
+ * received the giver's new start. Then the start from the old record is the newest that it knows,
+ * and it denies all others. It can also restart after that start.
+ */
+static void try_old_record(enum next_start next, bool restarts, bool restarts_again)
+{
+	struct ledger *a = numbered_start(NULL, 0, 0), *b = others_start(NULL, 0, 0);
+	uint8_t old[512], newest[512], record[512];
+	size_t old_len, newest_len, len;
+
+	agree_on_edge(a, 0, b, 0, BEGIN);
+	assert_int_equal(ledger_save(b, record, &len), 0);
+	ledger_committed(b);
+	assert_int_equal(ledger_grant(a, 0, 60), 0);
+	assert_int_equal(ledger_save(a, old, &old_len), 0);
+	ledger_committed(a);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + S), LEDGER_NEWS);
+	assert_int_equal(ledger_balance(b), 160);
+	ledger_destroy(b);
+	b = others_start(record, len, 1);
+
+	ledger_lose(a);
+	ledger_loss_committed(a);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_save(b, record, &len), 0);
+	ledger_committed(b);
+	agree_on_edge(a, 0, b, 0, BEGIN + 3 * S);
+	assert_int_equal(ledger_balance(a), 100);
+	assert_int_equal(ledger_balance(b), 100);
+	end_start(a, newest, &newest_len);
+	if (restarts) {
+		ledger_destroy(b);
+		b = others_start(record, len, 2);
+	}
+
+	a = numbered_start(old, old_len, 9);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 5 * S), LEDGER_HEARD);
+	assert_int_equal(ledger_balance(b), 100);
+	(void)tell_other_ledger(a, 0, b, 0, BEGIN + 5 * S + 1);
+	assert_int_equal(ledger_balance(b), 100);
+	assert_int_equal(ledger_save(b, record, &len), 0);
+	ledger_committed(b);
+	if (restarts_again) {
+		ledger_destroy(b);
+		b = others_start(record, len, 3);
+		(void)tell_other_ledger(a, 0, b, 0, BEGIN + 5 * S + 2);
+		assert_int_equal(ledger_balance(b), 100);
+	}
+	if (next != FROM_OLD) {
+		end_start(a, next == FROM_ITS_OWN ? old : record,
+			next == FROM_ITS_OWN ? &old_len : &len);
+		a = next == FROM_NEWEST ? numbered_start(newest, newest_len, 10)
+					: numbered_start(old, old_len, 10);
+		(void)tell_other_ledger(a, 0, b, 0, BEGIN + 6 * S);
+		assert_int_equal(ledger_balance(b), 100);
+		save_test_ledger(b);
+	}
+	if (next == FROM_NEWEST && !restarts) {
+		agree_on_edge(a, 0, b, 0, BEGIN + 7 * S);
+		assert_true(ledger_view(a, 0).confirmed);
+		assert_int_equal(ledger_balance(a), 100);
+	} else {
+		assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 7 * S), LEDGER_INVALID);
+		assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 8 * S), LEDGER_DENIED);
+	}
+	assert_int_equal(ledger_balance(b), 100);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+TEST(test_old_record_after_a_recovery)
+{
+	for (unsigned n = 0; n < 16; n++)
+		try_old_record((enum next_start)(n / 4), n & 1, n & 2);
+}
+
+/* What an old record promises is not inherited: a recovery has taken it back. */
+TEST(test_promise_of_an_old_record)
+{
+	struct ledger *a = numbered_start(NULL, 0, 0), *b = others_start(NULL, 0, 0);
+	uint8_t old[512];
+	size_t old_len;
+
+	agree_on_edge(a, 0, b, 0, BEGIN);
+	assert_int_equal(ledger_promise(a, 60), 0);
+	assert_int_equal(ledger_save(a, old, &old_len), 0);
+	ledger_committed(a);
+	ledger_lose(a);
+	ledger_loss_committed(a);
+	agree_on_edge(a, 0, b, 0, BEGIN + S);
+	agree_on_edge(a, 0, b, 0, BEGIN + 2 * S);
+	assert_int_equal(ledger_balance(a), 100);
+	ledger_destroy(a);
+	a = numbered_start(old, old_len, 9);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 3 * S), LEDGER_HEARD);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 3 * S + patience_of_lease()), 0);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/*
+ * The epoch of a start from an old record can equal that of the recovery. The start is denied. A
+ * neighbour that recovers itself records the epoch of a running start, which is not denied.
+ */
+TEST(test_epoch_of_a_recovery)
+{
+	for (unsigned both = 0; both < 2; both++) {
+		struct ledger *a = numbered_start(NULL, 0, 1), *b = others_start(NULL, 0, 0);
+		uint8_t record[512];
+		size_t len;
+
+		agree_on_edge(a, 0, b, 0, BEGIN);
+		assert_int_equal(ledger_save(a, record, &len), 0);
+		ledger_committed(a);
+		if (both) {
+			ledger_lose(b);
+			ledger_loss_committed(b);
+			agree_on_edge(a, 0, b, 0, BEGIN + S);
+			agree_on_edge(a, 0, b, 0, BEGIN + 2 * S);
+			assert_true(ledger_view(a, 0).confirmed);
+			assert_false(ledger_recovering(b));
+		} else {
+			ledger_lose(a);
+			ledger_loss_committed(a);
+			tell_other_ledger(a, 0, b, 0, BEGIN + S);
+			save_test_ledger(b);
+			ledger_destroy(a);
+			a = numbered_start(record, len, 2);
+			(void)tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S);
+			assert_int_equal(
+				tell_other_ledger(b, 0, a, 0, BEGIN + 3 * S), LEDGER_INVALID);
+			assert_int_equal(
+				tell_other_ledger(b, 0, a, 0, BEGIN + 4 * S), LEDGER_DENIED);
+		}
+		ledger_destroy(a);
+		ledger_destroy(b);
+	}
+}
+
+/* A loss keeps an edge closed that a neighbour's recovery waits for, also before it was durable. */
+TEST(test_loss_while_closing)
+{
+	struct ledger *a = numbered_start(NULL, 0, 0), *b = others_start(NULL, 0, 0);
+
+	agree_on_edge(a, 0, b, 0, BEGIN);
+	ledger_lose(a);
+	ledger_loss_committed(a);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + S), LEDGER_NEWS);
+	ledger_lose(b);
+	ledger_loss_committed(b);
+	for (unsigned i = 2; i < 8; i++) {
+		(void)tell_other_ledger(b, 0, a, 0, BEGIN + i * S);
+		(void)tell_other_ledger(a, 0, b, 0, BEGIN + i * S);
+	}
+	assert_false(ledger_recovering(a));
+	assert_false(ledger_recovering(b));
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* An old record of the neighbour is no proof against ours, although it has received more. */
+TEST(test_accused_by_an_old_record)
+{
+	struct ledger *a = numbered_start(NULL, 0, 0), *b = others_start(NULL, 0, 0);
+	uint8_t old[512];
+	size_t old_len;
+
+	agree_on_edge(a, 0, b, 0, BEGIN);
+	assert_int_equal(ledger_grant(b, 0, 40), 0);
+	agree_on_edge(a, 0, b, 0, BEGIN + S);
+	assert_int_equal(ledger_save(a, old, &old_len), 0);
+	ledger_committed(a);
+	ledger_lose(a);
+	ledger_loss_committed(a);
+	ledger_lose(b);
+	ledger_loss_committed(b);
+	for (unsigned i = 2; i < 8; i++) {
+		(void)tell_other_ledger(b, 0, a, 0, BEGIN + i * S);
+		(void)tell_other_ledger(a, 0, b, 0, BEGIN + i * S);
+	}
+	assert_int_equal(ledger_balance(b), 100);
+	agree_on_edge(a, 0, b, 0, BEGIN + 8 * S);
+	ledger_destroy(a);
+	a = numbered_start(old, old_len, 9);
+	for (unsigned i = 10; i < 13; i++)
+		assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + i * S), LEDGER_INVALID);
+	(void)tell_other_ledger(b, 0, a, 0, BEGIN + 14 * S);
+	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 15 * S), LEDGER_DENIED);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/*
+ * A limiter asks for a recovery, and starts with the record from before it. Until the neighbour's
+ * closing of the edge is durable, nothing confirms that record, and nothing proves it to the
+ * neighbour. Then it is denied.
+ */
+TEST(test_confirmed_after_closing)
+{
+	struct ledger *a = numbered_start(NULL, 0, 0), *b = others_start(NULL, 0, 0);
+	uint8_t record[512];
+	size_t len;
+
+	agree_on_edge(a, 0, b, 0, BEGIN);
+	assert_int_equal(ledger_grant(a, 0, 60), 0);
+	assert_int_equal(ledger_save(a, record, &len), 0);
+	ledger_committed(a);
+	ledger_lose(a);
+	ledger_loss_committed(a);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + S), LEDGER_NEWS);
+	ledger_destroy(a);
+	a = numbered_start(record, len, 9);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S), LEDGER_HEARD);
+	(void)tell_other_ledger(b, 0, a, 0, BEGIN + 2 * S);
+	assert_false(ledger_view(a, 0).confirmed);
+	(void)tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S + 1);
+	assert_int_equal(ledger_balance(b), 100);
+	save_test_ledger(b);
+	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 3 * S), LEDGER_INVALID);
+	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 4 * S), LEDGER_DENIED);
+	assert_false(ledger_view(a, 0).confirmed);
+	ledger_destroy(a);
+	ledger_destroy(b);
 }
 
 static struct ledger *next_period(struct ledger *former, uint32_t word)

@@ -76,6 +76,31 @@ TEST(test_copies)
 	}
 }
 
+/*
+ * The copy has the newest record, and the original has had nothing to say for a random time. All
+ * messages to the name then reach the copy, so that it proves itself to the neighbours at once.
+ */
+TEST(test_copy_of_the_newest)
+{
+	for (uint64_t seed = 1; seed <= 5 * SEEDS; seed++) {
+		ENDED_BY(copies_end) struct copies_world w;
+
+		begin_names_world(&w, seed);
+		w.loaded = prng_below(&w.prng, N + 1);
+		for (unsigned t = prng_below(&w.prng, 20 * COPIES_SECOND); t > 0; t--)
+			copies_step(&w);
+		w.nodes[w.copy].store = w.nodes[0].store;
+		copies_start(&w, w.copy);
+		w.to_copy = true;
+		for (unsigned k = 0; k < 10 * COPIES_SECOND; k++) {
+			copies_step(&w);
+			if (copies_sum(&w) > LIMIT)
+				fail_msg("seed %u, tick %u: %g of %g B/s", (unsigned)seed, k,
+					copies_sum(&w), LIMIT);
+		}
+	}
+}
+
 /* Restarts with the newest record are no second limiter, and close nothing. */
 TEST(test_restarts)
 {
