@@ -35,6 +35,7 @@ struct torture_case {
 	uint64_t seed;
 	unsigned limiters, minutes;
 	bool death;   /* one limiter ends for good, and with it what it had */
+	bool harsh;   /* trouble is more frequent, and most starts have an old store */
 	bool beliefs; /* rates: what each limiter believes in the end goes to standard error */
 };
 

@@ -37,6 +37,7 @@ static const char usage_text[] =
 	"  --jobs N       processes (1)\n"
 	"  --deaths       in each run a limiter ends for good: nothing is exceeded, though what it had is\n"
 	"                 missing\n"
+	"  --harsh        crashes are more frequent, and most of them lead to an old store (not copies)\n"
 	"  --beliefs      what each limiter believes in the end of each run, on standard error\n"
 	"  --json FILE    the sums ('-': standard output, in place of the lines)\n"
 	"  --help\n"
@@ -46,7 +47,7 @@ static const char usage_text[] =
 struct options {
 	bool chosen[TORTURE_GUARANTEES];
 	uint64_t seeds, first, minutes, limiters, jobs;
-	bool deaths, beliefs;
+	bool deaths, harsh, beliefs;
 	const char *json;
 };
 
@@ -83,6 +84,7 @@ static const struct option_row rows[] = {
 	OPTION_ROW_NUMBER("limiters", struct options, limiters, 2, TORTURE_LIMITERS),
 	OPTION_ROW_NUMBER("jobs", struct options, jobs, 1, JOBS_MAX),
 	OPTION_ROW_FLAG("deaths", struct options, deaths),
+	OPTION_ROW_FLAG("harsh", struct options, harsh),
 	OPTION_ROW_FLAG("beliefs", struct options, beliefs),
 	OPTION_ROW_TEXT("json", struct options, json),
 };
@@ -143,7 +145,8 @@ static void run_part(const struct options *o, unsigned long part, struct sums *s
 	for (unsigned long s = part; s < o->seeds; s += o->jobs)
 		for (unsigned g = 0; g < TORTURE_GUARANTEES; g++) {
 			struct torture_case c = {(enum torture_guarantee)g, o->first + s,
-				(unsigned)o->limiters, (unsigned)o->minutes, o->deaths, o->beliefs};
+				(unsigned)o->limiters, (unsigned)o->minutes, o->deaths, o->harsh,
+				o->beliefs};
 			struct torture_result result;
 
 			if (!o->chosen[g])
@@ -267,10 +270,11 @@ static int report_torture(const struct options *o, const struct sums *sums)
 	if (sums->violations > 0)
 		fprintf(stderr,
 			"seed %llu, %s: %s\n"
-			"again: torture --guarantee %s --first %llu --seeds 1 --limiters %lu --minutes %lu\n",
+			"again: torture --guarantee %s --first %llu --seeds 1 --limiters %lu --minutes %lu%s\n",
 			(unsigned long long)sums->first_seed, names[sums->first_guarantee],
 			sums->what, names[sums->first_guarantee],
-			(unsigned long long)sums->first_seed, o->limiters, o->minutes);
+			(unsigned long long)sums->first_seed, o->limiters, o->minutes,
+			o->harsh ? " --harsh" : "");
 	if (ret)
 		return EXIT_BAD;
 	return sums->violations > 0 || sums->lost > 0 ? EXIT_VIOLATED : EXIT_SUCCESS;

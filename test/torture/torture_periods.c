@@ -103,7 +103,7 @@ struct period_world {
 	struct prng ager;
 	struct period_box *flips; /* a box that sends damaged numbers, or NULL */
 	unsigned n, loss;
-	bool forgets, ages, calm;
+	bool forgets, ages, calm, harsh;
 };
 
 static uint64_t boot_ns(const struct period_world *w, const struct period_box *box)
@@ -432,7 +432,7 @@ static void keep_coming_record(struct period_world *w, struct period_box *box)
 	box->record_period = box->coming_period;
 	if (box->record_period == 0) {
 		box->past_len = 0;
-	} else if (w->ages && !box->aged && prng_percent(&w->ager, 5)) {
+	} else if (w->ages && !box->aged && prng_percent(&w->ager, w->harsh ? 2 : 5)) {
 		memcpy(box->past, box->record, box->record_len);
 		box->past_len = box->record_len;
 		box->past_period = box->record_period;
@@ -495,7 +495,8 @@ static void crash_period_box(struct period_world *w, struct period_box *box)
 		box->record_period = 0;
 		box->recovering = true;
 		box->aged = false;
-	} else if (box->past_len > 0 && alone && !w->calm && prng_percent(&w->ager, 50)) {
+	} else if (box->past_len > 0 && alone && !w->calm &&
+		   prng_percent(&w->ager, w->harsh ? 95 : 50)) {
 		go_back(w, box);
 	}
 	box->least = box->record_period;
@@ -600,7 +601,8 @@ static void cause_period_trouble(void *world, void *object, uint64_t argument)
 		step_clocks(w);
 	else
 		trouble_box(w, &w->boxes[prng_below(&w->prng, w->n)]);
-	events_after(&w->events, prng_within(&w->prng, 6 * SECOND), cause_period_trouble, NULL, 0);
+	events_after(&w->events, prng_within(&w->prng, w->harsh ? 2 * SECOND : 6 * SECOND),
+		cause_period_trouble, NULL, 0);
 }
 
 static void end_period_trouble(void *world, void *object, uint64_t argument)
@@ -698,7 +700,7 @@ static void check_periods_end(struct period_world *w)
 static void populate_periods(struct period_world *w)
 {
 	w->forgets = prng_percent(&w->prng, 40);
-	w->ages = prng_percent(&w->ager, 50);
+	w->ages = w->harsh || prng_percent(&w->ager, 50);
 	w->loss = prng_percent(&w->prng, 60) ? prng_below(&w->prng, 35) : 0;
 	w->total = w->n * (1 + prng_below(&w->prng, MOST));
 	w->first = period_at(BEGAN);
@@ -724,6 +726,7 @@ void torture_periods(const struct torture_case *c, struct torture_result *result
 	w->net.events = &w->events;
 	w->net.receive = receive_period_mail;
 	prng_seed(&w->ager, c->seed ^ 0xa9e5);
+	w->harsh = c->harsh;
 	w->end = c->minutes * 60 * SECOND;
 	w->calm_ns = w->end - w->end / HEAL;
 	prng_seed(&w->prng, c->seed);

@@ -273,7 +273,7 @@ static void quota_start_box(struct quota_world *w, struct torture_quota_node *bo
 		.share = box->share,
 		.period = 1,
 		.n_edges = box->n,
-		.epoch = ++w->epoch,
+		.epoch = ++w->epoch << 20, /* room for recoveries, as in lib/control/book */
 		.word = (uint32_t)prng_next(&w->ager) | 1,
 		.total = w->total,
 		.recovering = box->recovering,
@@ -324,7 +324,7 @@ static void make_durable(struct quota_world *w, struct torture_quota_node *box)
 	box->recovering = box->coming_len == 0;
 	if (box->recovering) {
 		box->past_len = 0;
-	} else if (!box->aged && prng_percent(&w->ager, 5)) {
+	} else if (!box->aged && prng_percent(&w->ager, w->c->harsh ? 2 : 5)) {
 		memcpy(box->past, box->record, box->record_len);
 		box->past_len = box->record_len;
 		wire_get64((const uint8_t *)box->record + RECORD_COUNT, &box->past_count);
@@ -349,7 +349,7 @@ static bool somebody_is_unknown(const struct quota_world *w)
 static void go_back(struct quota_world *w, struct torture_quota_node *box)
 {
 	if (!w->ages || w->calm || box->past_len == 0 || somebody_is_unknown(w) ||
-		!prng_percent(&w->ager, 50))
+		!prng_percent(&w->ager, w->c->harsh ? 95 : 50))
 		return;
 	for (unsigned e = 0; e < box->n; e++) {
 		const struct torture_quota_node *peer = &w->boxes[box->to[e]];
@@ -442,7 +442,8 @@ static void quota_cause_trouble(void *world, void *object, uint64_t argument)
 	default:
 		w->hurry = 1 + prng_below(&w->prng, 20);
 	}
-	events_after(&w->events, prng_within(&w->prng, 8 * SECOND), quota_cause_trouble, NULL, 0);
+	events_after(&w->events, prng_within(&w->prng, w->c->harsh ? 3 * SECOND : 8 * SECOND),
+		quota_cause_trouble, NULL, 0);
 }
 
 static void quota_end_trouble(void *world, void *object, uint64_t argument)
@@ -632,7 +633,7 @@ static void quota_join_boxes(struct quota_world *w, unsigned a, unsigned b)
 static void quota_populate(struct quota_world *w)
 {
 	w->forgets = prng_percent(&w->prng, 40);
-	w->ages = prng_percent(&w->ager, 50);
+	w->ages = w->c->harsh || prng_percent(&w->ager, 50);
 	w->loss = prng_percent(&w->prng, 60) ? prng_below(&w->prng, 35) : 0;
 	w->hurry = 4;
 	for (unsigned i = 0; i < w->n; i++) {

@@ -245,18 +245,27 @@ static int rates_save_box(struct rates_node *box)
 static void rates_commit_record(struct world *w, struct rates_node *box)
 {
 	w->result->error |= disk_commit(&box->disk) != 0;
-	if (w->ages && prng_percent(&w->ager, 10))
+	if (w->ages && prng_percent(&w->ager, w->c->harsh ? 3 : 10))
 		w->result->error |= disk_copy(&box->past, &box->disk) != 0;
 }
 
 /* Puts an earlier commit on its disk, at random. Returns true if it has. */
 static bool goes_back(struct world *w, struct rates_node *box)
 {
-	if (!w->ages || box->past.durable.n != w->accounts || !prng_percent(&w->ager, 70))
+	if (!w->ages || box->past.durable.n != w->accounts ||
+		!prng_percent(&w->ager, w->c->harsh ? 95 : 70))
 		return false;
+	w->result->error |= disk_copy(&box->later, &box->disk) != 0;
 	w->result->error |= disk_copy(&box->disk, &box->past) != 0;
 	w->result->old_stores++;
 	return true;
+}
+
+/* Corrects a restore: the newest commit replaces the earlier one. */
+static void goes_forward(struct world *w, struct rates_node *box)
+{
+	if (w->c->harsh && prng_percent(&w->ager, 30))
+		w->result->error |= disk_copy(&box->disk, &box->later) != 0;
 }
 
 static bool has_all_records(const struct world *w, const struct rates_node *box)
@@ -452,6 +461,8 @@ static void rates_crash_box(struct world *w, struct rates_node *box)
 		lost = !w->falls;
 	} else if (!lost && !somebody_lost(w)) {
 		lost = box->aged = goes_back(w, box);
+	} else if (box->aged) {
+		goes_forward(w, box);
 	}
 	if (prng_percent(&w->prng, 50))
 		world_spend(w, box);
@@ -564,7 +575,8 @@ static void rates_cause_trouble(void *world, void *object, uint64_t argument)
 	default:
 		shift_demand(w);
 	}
-	events_after(&w->events, prng_within(&w->prng, 12 * SECOND), rates_cause_trouble, NULL, 0);
+	events_after(&w->events, prng_within(&w->prng, w->c->harsh ? 4 * SECOND : 12 * SECOND),
+		rates_cause_trouble, NULL, 0);
 }
 
 /* What control does, unless it stands still: then it does it afterwards. */
@@ -675,6 +687,15 @@ static void rates_record_written(struct world *w, struct rates_node *box)
 	rates_end_save(box);
 }
 
+/* Crashes a receiver before its news is durable, and most times the sender, too. */
+static void rates_crash_both(
+	struct world *w, struct rates_node *receiver, struct rates_node *sender)
+{
+	rates_crash_box(w, receiver);
+	if (sender->up && prng_percent(&w->ager, 70))
+		rates_crash_box(w, sender);
+}
+
 static void rates_hear_message(
 	struct world *w, unsigned from, unsigned to, const uint8_t *bytes, size_t len)
 {
@@ -697,7 +718,10 @@ static void rates_hear_message(
 	/* One that has lost its memory does not know which ledger it is of, and says so. */
 	if (ret < 0 && !(ret == -ESTALE && (box->lost || len == BOOK_HEAD)))
 		torture_complain(w->result, "a letter that cannot be read");
-	rates_follow_up(w, box);
+	if (w->c->harsh && !w->calm && ret > 0 && prng_below(&w->ager, 500) == 0)
+		rates_crash_both(w, box, &w->boxes[from]);
+	else
+		rates_follow_up(w, box);
 }
 
 /* A message arrives, and now and then an old one after it. */
@@ -800,7 +824,7 @@ static void draw_world(struct world *w)
 	w->lease = 4 * SECOND + prng_within(&w->prng, 6 * SECOND);
 	w->falls = prng_percent(&w->prng, 30);
 	w->forgets = !w->falls && prng_percent(&w->prng, 50);
-	w->ages = !w->falls && prng_percent(&w->ager, 50);
+	w->ages = !w->falls && (w->c->harsh || prng_percent(&w->ager, 50));
 	w->loss = prng_percent(&w->prng, 60) ? prng_below(&w->prng, 35) : 0;
 	w->indicator = w->c->guarantee == TORTURE_GDRL
 			       ? gdrl_indicator_find(names[prng_below(&w->prng, 5)])
@@ -877,6 +901,7 @@ static void world_free(struct world *w)
 		conserve_destroy(w->boxes[i].c);
 		disk_free(&w->boxes[i].disk);
 		disk_free(&w->boxes[i].past);
+		disk_free(&w->boxes[i].later);
 	}
 	simnet_free(&w->net);
 	events_free(&w->events);

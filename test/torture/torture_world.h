@@ -71,9 +71,9 @@ struct rates_node {
 	struct conserve
 		*c; /* of one that is down: what would be restored; NULL: nothing is known */
 	bool up, lost;
-	bool aged;        /* lost, with an earlier commit on its disk */
-	struct disk past; /* an earlier commit */
-	unsigned life;    /* events of an earlier one are void */
+	bool aged;               /* lost, with an earlier commit on its disk */
+	struct disk past, later; /* an earlier commit; and the newest when it started with that */
+	unsigned life;           /* events of an earlier one are void */
 	uint64_t clock, pace;
 	uint64_t tick_ns;
 	struct disk disk; /* has all records of a round, or none */
