@@ -349,7 +349,7 @@ static enum gossip_doubt doubt_of(const struct gossip *g, const struct peer *pee
 	return is_recent(g, peer->replaced, peer->replaced_tick) ? GOSSIP_YOUNG : GOSSIP_SURE;
 }
 
-/* Messages and the estimator prove epochs apart: the one can still hear a start of before. */
+/* Messages and the estimator prove epochs apart. One of them can still receive a former start. */
 static bool two_starts_speak(
 	const struct gossip *g, const struct peer *watched, const struct peer *correspondent)
 {

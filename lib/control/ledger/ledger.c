@@ -199,8 +199,8 @@ uint64_t ledger_free(const struct ledger *l)
 }
 
 /*
- * What has left cannot be given back. The allocator decides about what is received later. If it
- * were also owed, it would go back and forth until the whole of an earlier, larger limit is paid.
+ * Units that have left are not given back. The allocator assigns later ones. If those were also
+ * owed, they would go back and forth until the whole of an earlier, larger limit is paid.
  */
 static void trim_inherited(struct ledger *l)
 {

@@ -175,7 +175,7 @@ static bool read_record(struct ledger *l, const uint8_t *record, bool first_vers
 	l->balance = (int64_t)balance;
 	l->dirty = l->epoch <= epoch || l->mute;
 	l->epoch = max_u64(l->epoch, epoch + 1);
-	/* A start of version 1 could speak with a later epoch than that of its record. */
+	/* A start of version 1 can have used a later epoch than that of its record. */
 	l->first_epoch = first_version ? 0 : l->epoch;
 	return read_edge_records(l, at, first_version);
 }

@@ -639,8 +639,8 @@ enum next_start { FROM_OLD, FROM_OLD_AGAIN, FROM_ITS_OWN, FROM_NEWEST };
  * the grant back. Its record from before the recovery still has the grant. A later start from that
  * record gives nothing, and is denied, also if it has saved a record of its own. A start from the
  * newest record is then accepted. The neighbour can restart after it closed the edge and before it
- * received the giver's new start. Then the start from the old record is the newest that it knows,
- * and it denies all others. It can also restart after that start.
+ * received the giver's new start. Then the start from the old record is the newest that it has
+ * received, and is its proof against all others. It can also restart after that start.
  */
 static void try_old_record(enum next_start next, bool restarts, bool restarts_again)
 {
@@ -714,7 +714,7 @@ TEST(test_old_record_after_a_recovery)
 		try_old_record((enum next_start)(n / 4), n & 1, n & 2);
 }
 
-/* What an old record promises is not inherited: a recovery has taken it back. */
+/* A promise in an old record is not inherited: a recovery has taken it back. */
 TEST(test_promise_of_an_old_record)
 {
 	struct ledger *a = numbered_start(NULL, 0, 0), *b = others_start(NULL, 0, 0);
@@ -831,7 +831,7 @@ TEST(test_accused_by_an_old_record)
 }
 
 /*
- * A limiter asks for a recovery, and starts with the record from before it. Until the neighbour's
+ * A limiter has begun to recover, and starts with the record from before it. Until the neighbour's
  * closing of the edge is durable, nothing confirms that record, and nothing proves it to the
  * neighbour. Then it is denied.
  */

@@ -77,7 +77,7 @@ TEST(test_copies)
 }
 
 /*
- * The copy has the newest record, and the original has had nothing to say for a random time. All
+ * The copy has the newest record, and the original has sent no message for a random time. All
  * messages to the name then reach the copy, so that it proves itself to them within a tick.
  */
 TEST(test_copy_of_the_newest)

@@ -372,8 +372,7 @@ TEST(test_proof_after_losses)
  */
 TEST(test_neighbour_in_another_period)
 {
-	static const uint64_t periods[][2] = {
-		{1, 2}, {1, 9}, {2, 1}}; /* of the start; of the other */
+	static const uint64_t periods[][2] = {{1, 2}, {1, 9}, {2, 1}}; /* start, neighbour */
 
 	for (unsigned i = 0; i < COUNT(periods); i++) {
 		const struct quota_params params = {.share = 100,
