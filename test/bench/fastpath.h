@@ -303,7 +303,10 @@ void counted_turns(const struct contender *c, unsigned n);
 
 /* ---- instructions (fastpath_steps.c) ---- */
 
-/* Between these, this thread has a clock that goes in the same way in every run. */
+/*
+ * Between these, this thread has a clock that advances in the same way in every run. Ends the
+ * program with status 77 if the kernel does not hide the TSC, as on some virtual machines.
+ */
 void steps_begin(void);
 void steps_end(void);
 

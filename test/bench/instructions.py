@@ -84,6 +84,9 @@ def fastpath(options, folder, before=(), after=(), env=None):
                "--packets", "65536", "--cpus", cpus(), "--directory", folder, *after]
     done = subprocess.run(command, capture_output=True, text=True, check=False,
                           env=os.environ | (env or {}))
+    if done.returncode == SKIP:
+        print(f"--native: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+        sys.exit(SKIP)
     if done.returncode:
         complain(f"{' '.join(command)}: ended with {done.returncode}: {done.stderr[-2000:]}")
     with open(results, encoding="utf-8") as file:
