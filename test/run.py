@@ -31,6 +31,7 @@ CPUS = len(os.sched_getaffinity(0))
 SKIP = 77
 FUZZ_S = 4
 HANGS_S = 1800  # for a command that only needs CPU time
+BUILD_S = 4200  # for a compilation beside tests, which have priority
 ANSWERS_S = 900  # for a program that such a command runs
 NOTICES_S = 0.5  # the period at which a running command checks for the end of the run
 LINES_OF_A_FAILURE = 60
@@ -318,7 +319,8 @@ def build(directory):
     elif not strict(directory):  # set up by hand
         run(["meson", "configure", directory, "-Dwerror=true"])
     run(["ninja", "-C", directory, "build.ninja"])  # targets of the tree as it is
-    status, output = run(["ninja", "-C", directory, f"-j{CPUS}", *targets(directory)])
+    status, output = run(["ninja", "-C", directory, f"-j{CPUS}", *targets(directory)],
+                         timeout=BUILD_S)
     return status == 0, output
 
 
