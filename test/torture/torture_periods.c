@@ -73,6 +73,7 @@ struct period_box {
 	uint8_t past[RECORD]; /* an earlier record */
 	size_t past_len;
 	uint64_t past_period, past_count;
+	bool dropped;   /* the loss of that record is durable */
 	bool aged;      /* the box started with it, and is not past the periods that it had begun */
 	uint64_t begun; /* newest period in which the box has had units */
 	uint64_t opened;      /* newest period in which neighbours have confirmed an old record */
@@ -230,7 +231,7 @@ static void note_period_age(struct period_world *w, struct period_box *box)
 
 	if (view.undated || view.recovering || view.waits || view.period < w->first || i >= KEPT)
 		return;
-	if (box->aged && budget_book(box->b)->closures > 0)
+	if (box->aged && (budget_book(box->b)->closures > 0 || box->dropped))
 		box->aged = false;
 	if (box->aged && view.period > box->opened && box->spent[i] > view.spent) {
 		w->unknown[i] += box->spent[i] - view.spent;
@@ -430,6 +431,7 @@ static void keep_coming_record(struct period_world *w, struct period_box *box)
 	memcpy(box->record, box->coming, box->coming_len);
 	box->record_len = box->coming_len;
 	box->record_period = box->coming_period;
+	box->dropped |= box->aged && box->coming_period == 0;
 	if (box->record_period == 0) {
 		box->past_len = 0;
 	} else if (w->ages && !box->aged && prng_percent(&w->ager, w->harsh ? 2 : 5)) {
@@ -476,6 +478,7 @@ static void go_back(struct period_world *w, struct period_box *box)
 	box->record_len = box->past_len;
 	box->record_period = box->past_period;
 	box->aged = true;
+	box->dropped = false;
 	w->result->old_stores++;
 }
 
