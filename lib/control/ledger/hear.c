@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What neighbours tell each other, and what a best friend takes.
+ * Statements between neighbours, and the amounts that a best friend takes.
  *
- * Why a promise is never used twice. The promiser A uses it while its clock is below s + lease, s
- * being the newest of its stamps that the friend F has echoed. F takes it, at real time t, once its
- * own clock has advanced by the patience since it heard A's newest stamp n. A made n before F heard
- * it, and the patience is a lease on the slowest clock, measured by the fastest: at t A's clock is
- * at n + lease or later. An echo that F made before t names n or less: the lease that it gives has
- * ended. One that F makes later carries F's new `received`, as a statement is one whole, and A,
- * which takes statements in the order in which F made them, lowers its balance before it believes
- * the echo.
+ * Why a promise is never used twice. The promiser A uses it while its clock is below s + lease; s
+ * is the newest of its stamps that the friend F has echoed. F takes it, at real time t, once its
+ * own clock has advanced by the patience since it received A's newest stamp n. A made n before F
+ * received it. The patience is a lease on the slowest clock, measured by the fastest: at t A's
+ * clock is at n + lease or later. An echo that F made before t names n or less: the lease that it
+ * gives has ended. A later one carries F's new `received`, because a statement is one whole. A
+ * takes statements in the order in which F made them, and lowers its balance before it accepts the
+ * echo.
  *
  * Why a promise that was taken back is not taken. A lowers `locked` when F has echoed the mark, to
- * the most that A has promised since. F goes by its newest statement only, which is not older than
- * what it echoes. A restart of F would make it forget how new its newest was, and an old statement
- * could be news to it; so it goes by no promise but of a statement that echoes F's present epoch,
- * which A made later than anything that an earlier start of F's had echoed. Likewise A believes
- * echoes of its own present epoch only.
+ * the most that A has promised since. F uses only its newest statement, which is not older than the
+ * one that it echoes. A restart of F would make it forget how new its newest was, and an old
+ * statement could be news to it. So it uses only a promise of a statement that echoes F's present
+ * epoch. A made that statement later than any that an earlier start of F had echoed. In the same
+ * way, A accepts echoes of its own present epoch only.
  *
  * Detecting an old record. Each record has a count, and a statement has that of the newest durable
  * one. A record lists the starts before it: the random word of each, and the count at which the
@@ -60,7 +60,7 @@ static uint64_t next_stamp(struct ledger *l, struct ledger_edge *e, uint64_t now
 	return stamp;
 }
 
-/* What has been told of a promise, for whom it may concern. */
+/* Updates `mark`, `high` and `locked` for a statement with this stamp. */
 static void promise_said(struct ledger_edge *e, uint64_t stamp)
 {
 	if (e->mark == 0) {
@@ -145,7 +145,7 @@ static bool edge_is_proven(const struct ledger_edge *e)
 	return e->heard.word == e->life.word && !e->life.unproven;
 }
 
-/* Whether it claims nothing that cannot be. */
+/* Returns true if the statement contains only possible amounts. */
 static bool statement_is_valid(
 	const struct ledger *l, const struct ledger_edge *e, const struct ledger_statement *s)
 {
@@ -221,7 +221,7 @@ static bool recovery_is_unknown(
 
 /*
  * Returns true if the neighbour has received more than was ever granted or promised. Only a start
- * that we know is proof. Another one can itself be from an old record.
+ * that is recorded here is proof. Another one can itself be from an old record.
  */
 static bool receipt_is_unknown(const struct ledger_edge *e, const struct ledger_statement *s)
 {
@@ -249,7 +249,7 @@ static enum ledger_verdict note_denial(
 	return s->known_count == LEDGER_TWICE ? LEDGER_TWIN : LEDGER_DENIED;
 }
 
-/* What the neighbour has received beyond what was granted it has inherited: it was promised. */
+/* The neighbour has inherited the part of `received` above `granted`: it was promised. */
 static void believe_received(
 	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {
@@ -274,7 +274,7 @@ static bool start_is_proven(
 	return s->epoch == e->heard.epoch && s->echo_epoch == l->epoch && s->echo_stamp > e->asked;
 }
 
-/* What was inherited has been received before it is granted: the larger counts, not the sum. */
+/* An inherited amount is in `received` before it is granted: the larger counts, not the sum. */
 static void believe_granted(
 	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {

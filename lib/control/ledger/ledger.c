@@ -12,8 +12,8 @@
 #define MILLION 1000000
 
 /*
- * How long to wait on a clock that may be fast, so that a lease has ended on one that may be slow:
- * rounded up. A wait that does not fit never ends.
+ * Returns the wait in ns on a clock that can be fast, so that a lease has ended on one that can be
+ * slow: rounded up. A wait that does not fit never ends.
  */
 static uint64_t lease_wait_ns(uint64_t lease_ns, uint32_t drift_ppm)
 {
@@ -163,7 +163,7 @@ static uint64_t above_zero(__int128 amount)
 	return amount > 0 ? (uint64_t)amount : 0;
 }
 
-/* What the neighbour at the end of this edge may take of the balance. */
+/* Returns the amount that the neighbour at the end of this edge can take of the balance. */
 static uint64_t edge_promised(const struct ledger_edge *e)
 {
 	uint64_t lock = edge_lock(e);
@@ -275,7 +275,7 @@ int ledger_promise(struct ledger *l, uint64_t amount)
 		return -EAGAIN;
 	if (l->friend == LEDGER_NOBODY)
 		return -ENOENT;
-	/* An earlier best friend may still go by what it was promised. */
+	/* An earlier best friend can still use its promise. */
 	for (uint32_t i = 0; i < l->n_edges; i++)
 		others += i == l->friend ? 0 : edge_promised(&l->edges[i]);
 	if ((__int128)amount + others > (l->balance > 0 ? l->balance : 0))
@@ -290,7 +290,7 @@ int ledger_promise(struct ledger *l, uint64_t amount)
 	return 0;
 }
 
-/* Nobody goes on promising what is not there. */
+/* Lowers promises to the balance. */
 static void trim_promises(struct ledger *l)
 {
 	uint64_t left = l->balance > 0 ? (uint64_t)l->balance : 0;

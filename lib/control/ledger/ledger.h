@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What one limiter holds of a total that all limiters together must never exceed: a rate in bytes
- * per second, or units that are spent. It moves over edges to neighbours. Both ends of an edge keep
- * how much each has ever granted the other, and tell each other these totals, not steps: a
- * statement that is lost, repeated or overtaken does no harm. The giver lowers its own balance
- * before it tells; the taker raises its own when told. At any instant
+ * The part that one limiter holds of a total. All limiters together must never exceed the total: a
+ * rate in bytes per second, or units that are spent. It moves over edges to neighbours. Both ends
+ * of an edge count how much each has ever granted the other, and exchange these totals, not steps.
+ * So a statement that is lost, repeated or overtaken does no harm. The giver lowers its own balance
+ * before it sends the new total; the taker raises its own on receipt. At any instant
  *
  *     sum of balances + spent + sum over edges of (granted - received) = sum of shares.
  *
- * A neighbour that dies would take its balance with it. So each may promise its best friend (GDRL,
- * section IV, node failures) a part of what it holds: the friend may take that once it has heard
- * nothing for so long that the other, should it still run, has stopped using it. The friend takes
- * by raising its `received`, so that it happens once however often it is told, and the one who
- * returns sees in the friend's statement what it no longer has.
+ * A neighbour that dies would take its balance with it. So each can promise its best friend (GDRL,
+ * section IV, node failures) a part of its balance. The friend takes that part after it has
+ * received no statement for so long that the other, if it still runs, has stopped using it. The
+ * friend takes by raising its `received`, so that it takes once, however often the promise is
+ * repeated. A promiser that returns finds in the friend's statement the amount that it no longer
+ * has.
  *
  * A pure state machine without a clock; a caller that has a disk saves it (see ledger_save()). One
- * thread. All amounts are exact; none can overflow, as nothing is accepted that would pass
- * LEDGER_MOST, and an edge whose counter would pass it gives no more. Edges are numbered from 0 to
- * n_edges - 1, and no call is made with another number.
+ * thread. All amounts are exact. None can overflow, because the ledger rejects anything that would
+ * pass LEDGER_MOST, and an edge whose counter would pass it gives no more. Edges are numbered from
+ * 0 to n_edges - 1; callers pass no other number.
  *
- * What is exceeded, and when: as long as nobody is in debt, never anything. Debts come from a share
- * that falls (see ledger_set_share()), and from two neighbours that lose their memory at once: the
- * edge between them begins anew, and what had gone over it is counted again where it was first.
- * The sum of what is usable exceeds the sum of shares by no more than the debts.
+ * Without debts, nothing is ever exceeded. Debts come from a share that falls (see
+ * ledger_set_share()), and from two neighbours that lose their memory at the same time. The edge
+ * between them then starts again from zero, and the amounts that had moved over it count where they
+ * were first. The sum of usable amounts exceeds the sum of shares by no more than the debts.
  */
 #ifndef WEIR_LEDGER_LEDGER_H
 #define WEIR_LEDGER_LEDGER_H
@@ -38,26 +39,26 @@
 /* Value of known_count: two limiters use the name of the receiver. */
 #define LEDGER_TWICE UINT64_MAX
 
-/* With a lease of 0 what is promised is never used, and the friend need not wait: for units. */
+/* With lease_ns 0 a promised amount is never used, and the friend need not wait: for units. */
 struct ledger_params {
-	uint64_t share; /* of the total, held at the very first start; at most LEDGER_MOST */
+	uint64_t share; /* part of the total, held at the very first start; at most LEDGER_MOST */
 	uint32_t n_edges;
 	uint32_t friend;    /* edge to the best friend, or LEDGER_NOBODY */
-	uint64_t lease_ns;  /* what is promised is used so long after the friend last heard us */
+	uint64_t lease_ns;  /* a promised amount is used so long after our last echoed stamp */
 	uint32_t drift_ppm; /* by which clocks may run fast or slow; below 1,000,000 */
-	uint64_t epoch;     /* of this start, not 0; above those of earlier starts and recoveries */
+	uint64_t epoch;     /* this start's, not 0; above those of earlier starts and recoveries */
 	uint32_t word;      /* random, for this start */
 	uint64_t most;      /* whole limit or total, the bound of a balance; 0: LEDGER_MOST */
-	bool recovering;    /* there may have been an earlier start, and nothing is known of it */
+	bool recovering;    /* an earlier start is possible, and its state is lost */
 };
 
-/* What one end of an edge tells the other. Everything in it replaces what it said before. */
+/* Statement of one end of an edge to the other. Each value replaces the previous one. */
 struct ledger_statement {
-	uint64_t epoch;    /* of the sender; 0: recovering, and `stamp` says which of its starts */
-	uint64_t stamp;    /* the sender's clock; statements of one epoch are ordered by it */
-	uint64_t granted;  /* ever, to the other */
-	uint64_t promised; /* at least granted: what the other may have received if we are gone */
-	uint64_t received; /* ever, from the other */
+	uint64_t epoch;      /* sender's; 0: recovering, and `stamp` identifies its start */
+	uint64_t stamp;      /* sender's clock; orders the statements of one epoch */
+	uint64_t granted;    /* total ever granted to the other */
+	uint64_t promised;   /* at least granted: most the other can have received if we are gone */
+	uint64_t received;   /* total ever received from the other */
 	uint64_t echo_epoch; /* newest statement of the other that went into this one */
 	uint64_t echo_stamp;
 	uint64_t least_epoch; /* statements of the other below this epoch are void from now on */
@@ -68,10 +69,10 @@ struct ledger_statement {
 };
 
 enum ledger_verdict {
-	LEDGER_NEWS,    /* it changed what we hold, or what may be moved */
-	LEDGER_HEARD,   /* it is newer, and nothing else is new */
+	LEDGER_NEWS,    /* changes the balance, or the amount that can be moved */
+	LEDGER_HEARD,   /* newer, without other changes */
 	LEDGER_OLD,     /* overtaken, repeated, or of an earlier start of the neighbour's */
-	LEDGER_INVALID, /* a counter fell, or claims what was never promised: nothing is believed */
+	LEDGER_INVALID, /* a counter fell, or exceeds the promised amount: rejected */
 	LEDGER_DENIED,  /* proof that our record is old or copied: ledger_lose() is due */
 	LEDGER_TWIN,    /* two limiters use our name: ledger_lose() is due */
 	LEDGER_VERDICTS,
@@ -80,13 +81,12 @@ enum ledger_verdict {
 /* One edge, as an operator may see it. */
 struct ledger_view {
 	uint64_t granted, promised, received;
-	uint64_t in_flight; /* granted, and the neighbour has not said that it has it */
-	uint64_t
-		locked; /* the most that the neighbour may have received, without being told more */
+	uint64_t in_flight; /* granted, and not confirmed by the neighbour */
+	uint64_t locked;    /* most that the neighbour can have received without a new statement */
 	uint64_t inherited; /* taken from the neighbour while it was gone, and still here */
 	uint64_t count;     /* newest count received from the neighbour */
-	bool known;         /* it has made a valid statement in this start of ours */
-	bool confirmed;     /* it has received this start of ours, and has no later record of us */
+	bool known;         /* the neighbour has sent a valid statement to this start of ours */
+	bool confirmed;     /* the neighbour has received this start of ours, and no later record */
 	bool denies;        /* its last statement contradicts our record */
 	uint64_t heard_ns;
 };
@@ -94,17 +94,18 @@ struct ledger_view {
 struct ledger;
 
 /*
- * With the share, or from the newest record that became durable, whose n_edges must be the same; it
- * holds the share, too, and params->share is only checked. If the epoch is not larger than that of
- * the record, the ledger takes one that is, and is to be saved before it says anything.
+ * Creates a ledger with the share, or restores it from the newest record that became durable, whose
+ * n_edges must be the same. The record holds the share, too, and params->share is only checked. If
+ * the epoch is not larger than that of the record, the ledger takes one that is; the caller saves
+ * it before it sends anything.
  *
- * A recovering one holds nothing until every neighbour has said what the edge between them has
- * seen; that it had spent something is forgotten with its memory, and so is what it had given to or
- * taken from a neighbour that is recovering as well. After a recovering start no older record may
- * ever be restored.
+ * A recovering ledger holds nothing until every neighbour has reported the counters of the edge
+ * between them. Its spent amount is lost with its memory. So are the amounts that it gave to or
+ * took from a neighbour that recovers as well. After a recovering start no older record may ever be
+ * restored.
  *
- * 0; -EINVAL (also a record that was cut, altered, or is of another number of edges, and one that
- * is to be restored recovering) or -ENOMEM.
+ * Returns 0, -ENOMEM or -EINVAL. -EINVAL also means a record that was cut, altered, or has another
+ * number of edges, or a restore with `recovering` set.
  */
 int ledger_create(const struct ledger_params *params, uint64_t now_ns, struct ledger **out);
 int ledger_restore(const struct ledger_params *params, const void *record, size_t len,
@@ -114,7 +115,7 @@ void ledger_destroy(struct ledger *l);
 /* Returns the count of the newest durable record, which rises with each record. */
 uint64_t ledger_count(const struct ledger *l);
 
-/* Holds nothing yet, and says so to its neighbours. */
+/* Returns true while it holds nothing yet, and its statements to neighbours have epoch 0. */
 bool ledger_recovering(const struct ledger *l);
 
 /*
@@ -125,9 +126,9 @@ bool ledger_recovering(const struct ledger *l);
 bool ledger_is_mute(const struct ledger *l);
 
 /*
- * Drops the record, which is old or used by another limiter: the ledger recovers as if it had
- * none. Has no effect while it is recovering. Call ledger_loss_committed() when no later start can
- * restore the record. An earlier question would close the edges of the neighbours, and drop
+ * Drops the record, which is old or used by another limiter: the ledger recovers as if it had none.
+ * Has no effect while it is recovering. Call ledger_loss_committed() when no later start can
+ * restore the record. A request sent earlier would close the edges of the neighbours, and drop
  * their proof that the record is old.
  */
 void ledger_lose(struct ledger *l);
@@ -145,16 +146,16 @@ void ledger_continue(struct ledger *l, const struct ledger *former);
  */
 void ledger_raise_most(struct ledger *l, uint64_t most);
 
-/* The share of the total that it counts, see ledger_set_share(). */
+/* Returns the share of the total that it counts, see ledger_set_share(). */
 uint64_t ledger_share(const struct ledger *l);
 
-/* All that is held here, promised or not; less than nothing is a debt, see ledger_set_share(). */
+/* Returns the held amount, promised or not; below zero it is a debt, see ledger_set_share(). */
 int64_t ledger_balance(const struct ledger *l);
 
 /*
- * What may be enforced now as a rate: the balance, less what is promised once the lease has ended.
- * It falls at `*until_ns` even if nothing is heard (UINT64_MAX: it does not), to what this returns
- * for that time; until_ns may be NULL.
+ * Returns the rate that can be enforced now: the balance, less the promised amount after the lease
+ * has ended. It falls at `*until_ns` even if no statement arrives (UINT64_MAX: it does not), to the
+ * return value for that time; until_ns may be NULL.
  */
 uint64_t ledger_usable(const struct ledger *l, uint64_t now_ns, uint64_t *until_ns);
 
@@ -162,41 +163,43 @@ uint64_t ledger_usable(const struct ledger *l, uint64_t now_ns, uint64_t *until_
 uint64_t ledger_free(const struct ledger *l);
 
 /*
- * Moves an amount to a neighbour. It leaves the balance at once, and the statements once the
- * ledger is committed. 0; -EDQUOT (more than ledger_free()), -EOVERFLOW (the edge's counter is at
- * its end), -EAGAIN (recovering).
+ * Moves an amount to a neighbour. The balance falls immediately, and statements contain the grant
+ * once the ledger is committed. Returns 0; -EDQUOT (more than ledger_free()), -EOVERFLOW (the
+ * edge's counter is at its end), -EAGAIN (recovering).
  */
 int ledger_grant(struct ledger *l, uint32_t edge, uint64_t amount);
 
 /*
- * Units that are gone for good: 0, -EDQUOT (more than ledger_free()), -EOVERFLOW or -EAGAIN. A
- * crash forgets what was spent since the last record: serve no unit before that is durable.
+ * Spends units for good. Returns 0, -EDQUOT (more than ledger_free()), -EOVERFLOW or -EAGAIN. A
+ * crash forgets units spent since the last record: serve no unit before that is durable.
  */
 int ledger_spend(struct ledger *l, uint64_t units);
 uint64_t ledger_spent(const struct ledger *l);
 
 /*
- * Units that were spent and not used after all are held again. Until that is in a record a crash
- * loses them. 0; -EINVAL (more than was spent), -EOVERFLOW (more than LEDGER_MOST would be held) or
- * -EAGAIN (recovering).
+ * Returns spent but unused units to the balance. A crash loses them until a record contains the
+ * refund. Returns 0; -EINVAL (more than was spent), -EOVERFLOW (the balance would exceed
+ * LEDGER_MOST) or -EAGAIN (recovering).
  */
 int ledger_refund(struct ledger *l, uint64_t units);
 
 /*
- * Sets the part of the balance that the best friend may take from now on; less only counts when the
- * friend has said that it knows. What is granted to the friend does not count towards it. 0;
+ * Sets the part of the balance that the best friend can take from now on. A lower amount counts
+ * only after the friend has confirmed it. Grants to the friend do not count towards it. Returns 0;
  * -EDQUOT (more than is held), -ENOENT (no friend), -EOVERFLOW, -EAGAIN (recovering).
  */
 int ledger_promise(struct ledger *l, uint64_t amount);
 
 /*
- * Another share (the total has been changed; every limiter does so by itself). Where a fall is
- * more than what is free, the rest is a debt: the balance is below zero, and what comes in pays it
- * first. 0, -EINVAL (more than LEDGER_MOST) or -EOVERFLOW (more than that would be held).
+ * Sets another share (the total has changed; every limiter does so by itself). If a fall exceeds
+ * the free amount, the rest is a debt: the balance is below zero, and received amounts pay it
+ * first. Returns 0, -EINVAL (more than LEDGER_MOST) or -EOVERFLOW (the balance would exceed that).
  */
 int ledger_set_share(struct ledger *l, uint64_t share);
 
-/* What to tell a neighbour now. Of what was granted or promised, only what is committed. */
+/*
+ * Writes the statement to send to a neighbour now. It contains only committed grants and promises.
+ */
 void ledger_state(
 	struct ledger *l, uint32_t edge, uint64_t now_ns, struct ledger_statement *statement);
 
@@ -215,8 +218,8 @@ void ledger_state_again(struct ledger *l, uint32_t edge, uint64_t now_ns, uint64
 bool ledger_is_echoed(const struct ledger *l, const struct ledger_statement *statement);
 
 /*
- * What a neighbour has told us. One that was promised something and comes back without its memory
- * is granted it: it may have taken it and passed it on.
+ * Takes a statement from a neighbour. A neighbour that was promised an amount and returns without
+ * its memory is granted it: it can have taken it and passed it on.
  */
 enum ledger_verdict ledger_hear(
 	struct ledger *l, uint32_t edge, uint64_t now_ns, const struct ledger_statement *statement);
@@ -225,22 +228,24 @@ enum ledger_verdict ledger_hear_again(
 	struct ledger *l, uint32_t edge, uint64_t now_ns, uint64_t stamp, uint64_t echo_stamp);
 
 /*
- * Inheriting: what may now be taken of a neighbour's balance as its best friend, 0 while it may be
- * alive; and taking it. ledger_inherit() returns what has been added to the balance. It takes a
- * promise that was made to this start of ours: after a restart, the neighbour must have heard us.
+ * Inheriting: ledger_inheritable() returns the amount that can now be taken of a neighbour's
+ * balance as its best friend; 0 while it might be alive. ledger_inherit() takes it, and returns the
+ * amount added to the balance. The promise must be to this start of ours: after a restart, the
+ * neighbour must have received a statement of ours.
  */
-bool ledger_was_promised(const struct ledger *l, uint32_t edge); /* something, for later */
+bool ledger_was_promised(const struct ledger *l, uint32_t edge); /* an amount, for later */
 uint64_t ledger_inheritable(const struct ledger *l, uint32_t edge, uint64_t now_ns);
 uint64_t ledger_inherit(struct ledger *l, uint32_t edge, uint64_t now_ns);
 
 /*
- * Committing: what was taken from the balance is told to nobody before it is out of use here and,
- * if there is a disk, durable. ledger_uncommitted() says whether there is something to commit;
- * ledger_save() writes all that must survive a restart (at most ledger_record_size() bytes; record
- * and len may be NULL where there is no disk) and begins; ledger_committed() ends it, when the
- * record is durable and the workers enforce no more than was usable at the time of ledger_save();
- * ledger_save_failed() ends it as if it had not begun, whether or not the record is durable after
- * all. Grants in between wait for the next. 0; -EBUSY: begun already; -EAGAIN: recovering.
+ * Committing: statements contain an amount taken from the balance only after it is out of use here
+ * and, if there is a disk, durable. Call ledger_uncommitted() to learn if there is something to
+ * commit. Call ledger_save() to begin a commit: it writes all that must survive a restart (at most
+ * ledger_record_size() bytes). If there is no disk, record and len can be NULL. Returns 0, -EBUSY
+ * (begun already) or -EAGAIN (recovering). Call ledger_committed() to end it, when the record is
+ * durable and the workers enforce no more than was usable at the time of ledger_save(). Or call
+ * ledger_save_failed() to end it as if it had not begun, whether or not the record is durable after
+ * all. Grants in between wait for the next commit.
  */
 bool ledger_uncommitted(const struct ledger *l);
 size_t ledger_record_size(const struct ledger *l);

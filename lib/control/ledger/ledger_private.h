@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the files of a ledger share.
+ * Private declarations that the files of a ledger share.
  */
 #ifndef WEIR_LEDGER_PRIVATE_H
 #define WEIR_LEDGER_PRIVATE_H
@@ -17,7 +17,7 @@ struct ledger_life {
 	uint32_t word;
 };
 
-/* What a neighbour is told only once it is committed; see struct ledger_statement. */
+/* Values that a statement contains only once they are committed; see struct ledger_statement. */
 struct ledger_terms {
 	uint64_t granted;
 	uint64_t promised;
@@ -25,29 +25,28 @@ struct ledger_terms {
 };
 
 /*
- * What the neighbour may have received without being told more is `locked`, and what it may be told
- * next. A promise that has been told is taken back in two steps, so that little need be remembered:
- * `high` is the most that was promised in the statements from `mark` on, and once the neighbour
- * echoes the mark or later, it goes by one of these.
+ * `locked` is the most that the neighbour can have received without a new statement, `committed`
+ * the amount that the next statement can contain. A stated promise is taken back in two steps, so
+ * that the ledger keeps little state. `high` is the most that was promised in the statements from
+ * `mark` on. Once the neighbour echoes the mark or later, it uses one of these statements.
  */
 struct ledger_edge {
 	struct ledger_terms now, saved, committed;
-	uint64_t locked; /* the most that was promised in a statement, and not taken back */
+	uint64_t locked; /* most promised in a statement, and not taken back */
 	uint64_t mark;   /* 0: the next statement */
 	uint64_t high;
 	uint64_t said;      /* stamp of the newest statement */
-	uint64_t leased_ns; /* until then what is promised is used */
+	uint64_t leased_ns; /* the promised amount is used until then */
 	uint64_t received;
 	uint64_t inherited;
 	struct {
-		uint64_t epoch,
-			stamp; /* of the newest statement; epoch 0 and a stamp: it is recovering */
+		uint64_t epoch, stamp; /* newest statement's; epoch 0 and a stamp: recovering */
 		uint32_t word;
 		uint64_t count;
-		uint64_t at_ns;             /* when it came */
-		uint64_t granted, received; /* as it says */
+		uint64_t at_ns;             /* time of receipt */
+		uint64_t granted, received; /* by its statement */
 		uint64_t promised;          /* to this start of ours, or 0 */
-		bool echoed;                /* by the newest statement: this start of ours */
+		bool echoed;                /* the newest statement echoes this start of ours */
 		bool known;
 	} heard;
 	struct {
@@ -95,8 +94,8 @@ struct ledger {
 };
 
 /*
- * The most that the neighbour may have received, now or after any statement that can still be made
- * of what is committed, being saved, or meant.
+ * Returns the most that the neighbour can have received, now or after any later statement with the
+ * terms that are committed, being saved, or intended.
  */
 static inline uint64_t edge_lock(const struct ledger_edge *e)
 {
@@ -104,13 +103,13 @@ static inline uint64_t edge_lock(const struct ledger_edge *e)
 		max_u64(e->saved.promised, e->now.promised));
 }
 
-/* All three alike, as after a start. */
+/* Sets all three terms to the same values, like after a start. */
 static inline void edge_commit_all(struct ledger_edge *e, const struct ledger_terms *terms)
 {
 	e->now = e->saved = e->committed = *terms;
 }
 
-/* Whether a ledger could make it, whatever has happened before. */
+/* Returns true if some ledger could make this statement, in any history. */
 bool statement_plausible(const struct ledger_statement *s);
 
 /* The neighbour has lost its memory, or we have. */
@@ -119,7 +118,7 @@ enum ledger_verdict recovering_asks(
 enum ledger_verdict recovering_hears(
 	struct ledger *l, struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s);
 
-/* Once all edges are closed a recovering one begins; whether it does. */
+/* Ends the recovery if all edges are closed. Returns true if it has ended. */
 bool recovering_ends(struct ledger *l);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What survives a restart, and when what was decided may be told. A record is numbers of eight
- * bytes, big-endian:
+ * State that survives a restart, and when statements can contain a decision. A record is numbers of
+ * eight bytes, big-endian:
  *
  *   magic and version, n_edges, share, spent, balance, epoch, most, count, word;
  *   of each of LEDGER_LIVES former lives epoch, count, word;
@@ -12,7 +12,7 @@
  *
  * Version 1 ended the first line with the epoch, had no lives, and nothing of the neighbour.
  *
- * Other numbers of neighbours are not in it: they would be too old to go by.
+ * Other numbers of neighbours are not in it: they would be too old to use.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -95,7 +95,7 @@ static bool edge_valid(const struct ledger_edge *e)
 	       e->heard.epoch <= LEDGER_MOST && e->life.count <= LEDGER_MOST;
 }
 
-/* Reads the edges and checks the books: what is held is what came in and has not gone. */
+/* Reads the edges and checks the balance: share - spent + received - granted. */
 static bool read_edge_records(struct ledger *l, const uint8_t *at, bool first_version)
 {
 	__int128 balance = (__int128)l->share - l->spent;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A neighbour that has lost its memory learns from the others what it has. Recovering ones say
- * epoch 0, and as their stamp the epoch in which they will begin. Whoever hears that closes the
- * edge: it refuses all that an earlier start of the recovering one has said, and, once this is
- * committed, says so, with what it has granted and received. The recovering one takes these as its
- * own counters, crossed over: what was on its way back then is nowhere else, and never arrives.
- * When all edges are closed its balance follows from them.
+ * A neighbour that has lost its memory learns its balance from the others. A recovering ledger
+ * sends epoch 0, and as its stamp the epoch in which it will begin. Each receiver closes the edge:
+ * it refuses all statements of an earlier start of the recovering one. Once this is committed, it
+ * answers with the amounts that it has granted and received. The recovering one takes these as its
+ * own counters, crossed over. An amount that was on its way back then is nowhere else, and never
+ * arrives. When all edges are closed its balance follows from them.
  *
  * It takes two answers to close an edge, because one can be damaged and a ledger without memory has
  * nothing to compare it with. The whole limit is no bound: it can have been larger before. Both
  * must name the same `received`; of `granted` the smaller one counts, and the rest is received
  * after the recovery, by the usual rules.
  *
- * Two recovering neighbours tell each other zeros, or what the one has already been told of this
- * edge.
+ * Two recovering neighbours send each other zeros, or the counters of this edge that one of them
+ * has already received.
  */
 #include <string.h>
 
@@ -27,13 +27,13 @@ static void promise_is_void(struct ledger_edge *e)
 	e->heard.echoed = false;
 }
 
-/* Asked before, and the answer is the same. */
+/* Returns true for a repeated request, whose answer is the same. */
 static bool asked_before(const struct ledger_edge *e, const struct ledger_statement *s)
 {
 	return s->stamp == e->now.least_epoch;
 }
 
-/* The one that asks, from now on: later than all that it had said, and earlier than what comes. */
+/* Records the request. It is later than all earlier statements, and earlier than all to come. */
 static void edge_asked(struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s)
 {
 	e->heard.epoch = 0;
@@ -46,8 +46,8 @@ static void edge_asked(struct ledger_edge *e, uint64_t now_ns, const struct ledg
 }
 
 /*
- * The friend may have inherited all that it was promised, and passed it on, before it forgot; then
- * it owes this amount to others. So it is granted it.
+ * Grants the friend all that it was promised. It can have inherited this, and passed it on, before
+ * it lost its memory; then it owes this amount to others.
  */
 static void give_what_was_promised(struct ledger *l, struct ledger_edge *e)
 {
@@ -88,8 +88,9 @@ enum ledger_verdict recovering_asks(
 }
 
 /*
- * Where somebody has heard of an epoch of ours that is not below this one, a larger one is needed,
- * and all edges are to be closed again, as what was said under that one may still be on its way.
+ * Chooses a larger epoch if a neighbour has received one of ours that is not below this one. All
+ * edges must then be closed again, because statements with that epoch can still be on their way.
+ * Returns true if the epoch has changed.
  */
 static bool ask_louder(struct ledger *l, const struct ledger_statement *s)
 {
@@ -125,7 +126,7 @@ static bool answer_is_confirmed(
 	return former.given && former.epoch == s->epoch && former.received == s->received;
 }
 
-/* The neighbour's counters, crossed over. */
+/* Closes the edge with the neighbour's counters, crossed over. */
 static void edge_closed(struct ledger_edge *e, const struct ledger_statement *s, uint64_t granted)
 {
 	struct ledger_terms terms = {

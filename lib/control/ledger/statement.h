@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * A statement as bytes: its numbers in the order of struct ledger_statement, eight bytes each and
- * four of the words, big-endian. Who said it to whom, of what, and that nobody has altered it, is
- * for the datagram around it. Pure; any thread.
+ * four for the words, big-endian. The enclosing datagram identifies sender, receiver and subject,
+ * and protects it from changes. Pure; any thread.
  */
 #ifndef WEIR_LEDGER_STATEMENT_H
 #define WEIR_LEDGER_STATEMENT_H
@@ -21,7 +21,7 @@ void ledger_statement_write(
 /* Sets both stamps of a written statement to 0, as in ledger_settled(). */
 void ledger_statement_unstamp(uint8_t buf[LEDGER_STATEMENT_BYTES]);
 
-/* 0, or -EBADMSG: of another length, or such as no ledger makes. */
+/* Returns 0, or -EBADMSG: another length, or values that no ledger makes. */
 int ledger_statement_read(struct ledger_statement *statement, const uint8_t *buf, size_t len);
 
 #endif
