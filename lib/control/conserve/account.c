@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The account of one policy: its ledger, for the book, and which neighbours are to hear of it.
+ * The account of one policy: its ledger, for the book, and the neighbours to which it is due.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -108,7 +108,7 @@ static void rate_close(struct book *book, struct book_account *account)
 	free(a);
 }
 
-/* Whether an account (NULL: a new one) may have that limit. */
+/* Returns 0 if an account (NULL: a new one) can have that limit; -EINVAL or -EOVERFLOW. */
 static int rate_fits(const struct conserve *c, const struct rate_account *a, uint64_t limit)
 {
 	if (limit > LEDGER_MOST)
@@ -153,7 +153,7 @@ static void compare_terms(struct rate_edge *edge, const struct rate_terms *own)
 				(said->limit != own->limit || said->burst != own->burst));
 }
 
-/* Numbers of another unit say nothing of ours. */
+/* Lowers the limit and burst to those received. Numbers of another unit do not apply. */
 static void find_least(struct conserve_policy *least, uint64_t *most, const struct rate_terms *said)
 {
 	if (!said->terms || said->unit != least->unit || least->limit == 0)
@@ -164,7 +164,7 @@ static void find_least(struct conserve_policy *least, uint64_t *most, const stru
 		least->burst = min_u64(least->burst, said->burst);
 }
 
-/* All go by the equal part of whoever counts most limiters. */
+/* All use the equal part by the largest number of limiters. */
 bool rate_go_by_least(const struct conserve *c, struct rate_account *a)
 {
 	struct rate_terms own = rate_own_terms(c, a);
@@ -179,7 +179,7 @@ bool rate_go_by_least(const struct conserve *c, struct rate_account *a)
 		least.limit = (uint64_t)((unsigned __int128)least.limit * n / most);
 	if (least.limit == a->limit && least.burst == a->burst)
 		return false;
-	/* It is no more than the policy's, which fits. */
+	/* This share is no more than the policy's, which fits. */
 	(void)ledger_set_share(a->ledger, conserve_share_of(c, least.limit));
 	a->limit = least.limit;
 	a->burst = least.burst;
@@ -194,7 +194,7 @@ int rate_set(struct conserve *c, struct rate_account *a, const struct conserve_p
 
 	if (ret)
 		return ret;
-	/* What they said was of another indicator. */
+	/* Received values are of another indicator. */
 	for (unsigned e = 0; a->policy.indicator != policy->indicator && e < c->book.n_edges; e++)
 		a->edges[e].neighbour.fresh = false;
 	a->policy = *policy;
@@ -207,8 +207,8 @@ int rate_set(struct conserve *c, struct rate_account *a, const struct conserve_p
 }
 
 /*
- * Before they have spoken, neighbours say what we do, or what all went by when the record was
- * written, if that was less: to raise a limit takes all of them.
+ * Sets the terms of neighbours until they send some: our own, or those in use when the record was
+ * written, if that limit was less. All neighbours are necessary to raise a limit.
  */
 static void assume_all_said(
 	const struct conserve *c, struct rate_account *a, const struct conserve_policy *policy)
@@ -219,7 +219,7 @@ static void assume_all_said(
 	a->policy = *policy;
 	said = rate_own_terms(c, a);
 	if (share < conserve_share_of(c, policy->limit))
-		said.limit = share * c->params.overlay.n; /* of which that is the part */
+		said.limit = share * c->params.overlay.n; /* the limit with that share */
 	for (unsigned e = 0; e < c->book.n_edges; e++)
 		a->edges[e].said = said;
 }
@@ -372,7 +372,7 @@ static int rate_save(struct book *book, struct book_account *account, uint8_t *r
 	return ret;
 }
 
-/* Everybody hears at once of what is his now; what changes nothing for him can wait. */
+/* Makes changed grants and promises due immediately; neighbours without a change can wait. */
 static void rate_announce(struct conserve *c, struct rate_account *a)
 {
 	for (unsigned e = 0; e < c->book.n_edges; e++) {

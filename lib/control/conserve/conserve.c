@@ -35,7 +35,7 @@ static int conserve_create_links(struct conserve *c, uint64_t now_ns)
 	return 0;
 }
 
-/* After a start or an update: what is new is due. */
+/* Makes new accounts due, after a start or an update. */
 static void tell_new_accounts(struct conserve *c)
 {
 	for (unsigned i = 0; i < c->book.n; i++) {
@@ -101,7 +101,7 @@ int conserve_create(const struct conserve_params *params, uint64_t now_ns, struc
 		conserve_destroy(c);
 		return ret;
 	}
-	/* What was borrowed is the caller's. */
+	/* Borrowed data belongs to the caller. */
 	c->params.overlay.ids = c->book.overlay->ids;
 	c->params.self = c->book.position;
 	c->params.overlay.pairs = NULL;
@@ -134,7 +134,7 @@ int conserve_update(
 		struct rate_account *a = rate_at(c, i);
 		uint64_t limit = a->policy.limit;
 
-		(void)rate_set(c, a, &policies[i]); /* it fits */
+		(void)rate_set(c, a, &policies[i]); /* the limit fits */
 		if (a->policy.limit != limit)
 			rate_due_to_all(c, a); /* they wait for it */
 	}
@@ -142,7 +142,9 @@ int conserve_update(
 	return 0;
 }
 
-/* Finds out who is dead, and so which edges are in use. Returns true if one is that was not. */
+/*
+ * Finds the dead neighbours, and so the edges in use. Returns true if a neighbour died or is back.
+ */
 static bool find_edges_in_use(struct conserve *c, uint64_t now_ns)
 {
 	const struct overlay_edge *edges = overlay_edges(c->book.overlay, c->book.position);

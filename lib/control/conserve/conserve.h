@@ -1,50 +1,51 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Local limits whose sum never exceeds the limit. Of each policy a limiter keeps a ledger
- * (ledger/ledger.h), of which it enforces what is usable; capacity moves over an overlay
- * (overlay/overlay.h), and only what one has given up and committed arrives elsewhere. Where it
- * should go somebody else says:
+ * Local limits whose sum never exceeds the limit. A limiter keeps a ledger (ledger/ledger.h) for
+ * each policy, and enforces its usable amount. Capacity moves over an overlay (group/overlay.h).
+ * Only an amount that the giver has given up and committed arrives elsewhere. The caller decides
+ * where it should go, by one of these:
  *
  *   - an indicator of GDRL (allocate/gdrl.h), which is made equal everywhere; or
- *   - a target, such as FPS's answer: capacity flows from who has more than his to who has less.
- *     Where all are neighbours each giver covers its proportional part of all that is missing, so
- *     that several of them do not give twice and one step is enough; else it is a step of GDRL with
- *     target less balance as its indicator.
+ *   - a target, such as FPS's answer: capacity flows from limiters above their target to limiters
+ *     below it. If all are neighbours, each giver covers its proportional part of all that is
+ *     missing. So several of them do not give twice, and one step is enough. Otherwise it is a step
+ *     of GDRL with target less balance as its indicator.
  *
  * Both are hints: a wrong or old one moves capacity to the wrong place, and creates none. In any
- * case who is in debt is paid first, what was inherited is given back as soon as the other is heard
- * again, and a policy that is gone (see conserve_update()) gives what others ask for.
+ * case a limiter in debt is paid first. An inherited amount is given back as soon as the other
+ * sends again, and a policy that is gone (see conserve_update()) gives to others on request.
  *
- * What a promise is worth. A limiter that dies takes its balance with it; what it had promised its
- * best friend is inherited (ledger_inherit()), so that it can be used where its traffic goes
- * instead. The price: who promises depends on his friend. When the friend dies the promise may not
- * be used once the lease has ended, nor be given to others, until the friend returns: as much as
+ * Value of a promise. A limiter that dies takes its balance with it. Its best friend inherits the
+ * promised part (ledger_inherit()), so that it can be used where its traffic goes instead. The
+ * price: a promiser depends on its friend. After the friend dies, the promised part cannot be used
+ * once the lease has ended, and cannot be given to others, until the friend returns: as much as
  * would have been rescued the other way round. So the part of the balance that is promised is a
- * choice. A lease goes on while statements come; of more policies than can be told within half a
- * lease nothing is promised, as most of it could be used by nobody.
+ * choice. A lease goes on while statements arrive. Nothing is promised if there are more policies
+ * than messages can state within half a lease, because most of it would be unusable.
  *
- * The rate and the burst, at every instant. The sum of what is usable is within the limit, also
- * while capacity moves: it is out of use at the giver before it is told. A token bucket at each
- * limiter, of the burst's part usable / limit, rounded down, holds together no more than the burst,
- * if three things are true: a bucket that begins (also again) begins empty; a raised rate adds room
- * to it and no tokens; a lowered one takes at once what is above the smaller bucket, and is in
- * force before book_committed(). Then between any two times the buckets had at most the burst at
- * the first, and earned at most limit × time: no more is admitted. Where a limit is lowered what
- * had been given away is missed at first: the sum is above the new limit, never above the old one,
- * until those debts are paid. And while limiters know different limits, raised or lowered, each
- * divides the burst by its own: all together then have at most burst × sum in use / smallest limit.
- * A burst may also be a policy of its own here, whose limit is bytes and no rate: then its bucket
- * is what is usable of that, under the same three conditions, and the two go where each is needed.
+ * The rate and the burst, at every instant. The sum of usable amounts is within the limit, also
+ * while capacity moves: it is out of use at the giver before a statement grants it. A token bucket
+ * at each limiter has the burst's part usable / limit, rounded down. All buckets together hold no
+ * more than the burst, if three things are true: a bucket that begins (also again) begins empty; a
+ * raised rate adds room to it and no tokens; a lowered one immediately removes tokens above the
+ * smaller bucket, and is in force before book_committed(). Then between any two times the buckets
+ * had at most the burst at the first, and earned at most limit × time: no more is admitted. After a
+ * limit is lowered, amounts given away before are missing at first: the sum is above the new limit,
+ * never above the old one, until those debts are paid. While limiters have different limits, raised
+ * or lowered, each divides the burst by its own: all together then have at most burst × sum in use
+ * / smallest limit. A burst can also be a policy of its own here, whose limit is bytes and no rate.
+ * Then its bucket is the usable amount of that policy, under the same three conditions, and the two
+ * go where each is needed.
  *
- * Who was told something else. A statement says by what terms it was made: those of the ledger
- * (lease, drift), what the limit is of (`terms`), and the limit, the burst and the number of
- * limiters. What was made by other terms is not believed, and nothing moves over that edge: to its
- * ledgers it is a partition, in which nothing is exceeded if at each end the same lease held for
- * what was believed. Where only the limit or the burst is another one, statements are believed, and
- * all go by the least that any neighbour has said, also while it is silent or before it has spoken
- * to this start, until it says another: so the sum is within the lowest limit once that is known
- * and debts are paid. Nothing moves but those debts.
+ * Different settings. A statement states its terms: those of the ledger (lease, drift), the subject
+ * of the limit (`terms`), and the limit, the burst and the number of limiters. Statements with
+ * other terms are rejected, and nothing moves over that edge. To its ledgers it is a partition, in
+ * which nothing is exceeded if at each end the same lease held for the accepted statements. If only
+ * the limit or the burst differs, statements are accepted. All then use the least value that any
+ * neighbour has sent, until it sends another. This also holds while it is silent or before it has
+ * sent any to this start. So the sum is within the lowest limit once that has arrived and debts are
+ * paid. Only those debts move.
  *
  * A pure state machine: time, messages and records come in as arguments. One thread. Rates in bytes
  * per second.
@@ -60,10 +61,10 @@
 #include "book/book.h"
 #include "ledger/ledger.h"
 
-/* Up to so many limiters all are neighbours, unless something else is asked for. */
+/* Up to so many limiters all are neighbours, unless the overlay's degree is set. */
 #define CONSERVE_MESH 16
 
-/* First byte of a message, so that others may use the same way. */
+/* First byte of a message, so that others can use the same channel. */
 #define CONSERVE_MESSAGE 14 /* 1 had no identity, 3 no terms, 5 no lives, 11 no check */
 
 /* Instead of statements, see digest.c; and the request for statements that are not as expected. */
@@ -89,11 +90,11 @@ struct conserve_policy {
 	const char *name;
 	unsigned owner;                         /* the caller's number of it */
 	uint64_t limit;                         /* over all limiters; at most LEDGER_MOST */
-	const struct gdrl_indicator *indicator; /* NULL: conserve_target() says where it goes */
+	const struct gdrl_indicator *indicator; /* NULL: conserve_target() decides where it goes */
 	double eta;                             /* see struct gdrl_self; 0 */
-	uint64_t burst; /* over all limiters, where that has no account of its own */
-	uint32_t unit;  /* hash of what the limit counts, in what time */
-	uint64_t terms; /* hash of all else that neighbours must have been told alike */
+	uint64_t burst; /* over all limiters, if it has no account of its own */
+	uint32_t unit;  /* hash of the counted unit and the unit of time */
+	uint64_t terms; /* hash of all other settings that must be the same at neighbours */
 };
 
 struct conserve_params {
@@ -108,21 +109,21 @@ struct conserve_params {
 	 * recovering has none, so the caller remembers this for all later starts.
 	 */
 	bool recovering;
-	uint64_t epoch; /* of this start: larger than that of any earlier one; below 2^42 */
+	uint64_t epoch; /* this start's: larger than that of any earlier one; below 2^42 */
 	struct book_identity identity; /* see struct book_params */
 	uint32_t word;                 /* see struct book_params */
 	uint64_t proof_ns;             /* see struct book_params */
 	uint64_t lease_ns;             /* see struct ledger_params; above 0 */
 	uint32_t drift_ppm;
-	uint64_t repeat_ns; /* what a neighbour has not confirmed is told again so often */
-	unsigned promise;   /* of the balance, to the best friend; in 100 */
+	uint64_t repeat_ns; /* interval of repeated statements until a neighbour confirms */
+	unsigned promise;   /* percent of the balance, promised to the best friend */
 };
 
 struct conserve_counters {
 	uint64_t messages_sent, messages_heard, statements_sent;
-	uint64_t verdicts[LEDGER_VERDICTS]; /* of statements */
+	uint64_t verdicts[LEDGER_VERDICTS]; /* statements by verdict */
 	uint64_t unknown;                   /* statements about policies that we do not have */
-	uint64_t differing;                 /* made by other terms: not believed */
+	uint64_t differing;                 /* statements with other terms: rejected */
 	uint64_t malformed;                 /* messages */
 	uint64_t grants, adoptions;
 };
@@ -130,10 +131,10 @@ struct conserve_counters {
 /* One policy, as an operator may see it. */
 struct conserve_view {
 	uint64_t share;
-	uint64_t limit; /* that it goes by: the least that a neighbour has said, or its own */
+	uint64_t limit; /* in use: the least of its own and the neighbours' limits */
 	int64_t balance;
 	uint64_t usable, until_ns;               /* see ledger_usable() */
-	uint64_t free;                           /* what may be given now */
+	uint64_t free;                           /* can be given now */
 	uint64_t in_flight, promised, inherited; /* over all edges */
 	double target;                           /* or the indicator's value */
 	bool recovering;
@@ -143,70 +144,73 @@ struct conserve_view {
 struct conserve_edge_view {
 	unsigned peer; /* index in the roster */
 	bool spare, in_use, alive;
-	bool differs; /* by what it has said, it was told something else: nothing moves */
+	bool differs; /* its settings differ: at most debts move */
 	struct ledger_view ledger;
 };
 
 struct conserve;
 
-/* limit / n; what is left over goes to the first ones, in the order of their ids. */
+/* Returns limit / n; the remainder goes to the first ones, in the order of their ids. */
 uint64_t conserve_share(const struct overlay_params *roster, unsigned self, uint64_t limit);
 
-/* 0; -EINVAL (also a record that is damaged, or of other edges), what overlay_create() says, or
- * -ENOMEM. */
+/*
+ * Returns 0; -EINVAL (also a record that is damaged, or of other edges), -ENOMEM, or an error of
+ * overlay_create().
+ */
 int conserve_create(const struct conserve_params *params, uint64_t now_ns, struct conserve **out);
 void conserve_destroy(struct conserve *c);
 
 /*
- * Other policies from now on, n of them; those of an id that was there go on, of another limit or
- * mover too. A policy that is gone is not forgotten while anything of it is elsewhere: it is kept,
- * enforces nothing, and gives what others ask for; when it comes back it goes on from there. 0;
- * -EINVAL, -EOVERFLOW or -ENOMEM, and nothing has changed.
+ * Replaces the policies by n others. A policy whose id was there goes on, also with another limit
+ * or mover. A policy that is gone is kept while anything of it is elsewhere: it enforces nothing,
+ * and gives to others on request. If it comes back it goes on from there. Returns 0; -EINVAL,
+ * -EOVERFLOW or -ENOMEM, and nothing has changed.
  */
 int conserve_update(
 	struct conserve *c, const struct conserve_policy *policies, unsigned n, uint64_t now_ns);
 
-/* What a policy should have here; and what is measured of it, for an indicator. */
+/* Sets the amount that a policy should have here; and its measurements, for an indicator. */
 void conserve_target(struct conserve *c, unsigned policy, double target);
 void conserve_measure(struct conserve *c, unsigned policy, const struct gdrl_measure *measure);
 
-/* Inherits, grants and promises. To be called about as often as the targets are new. */
+/* Inherits, grants and promises. Call it about as often as the targets are new. */
 void conserve_tick(struct conserve *c, uint64_t now_ns);
 
 /*
- * What may be enforced, the lower one of ledger_usable(); 0 while recovering. It falls at *until_ns
- * to what this returns for that time (UINT64_MAX: it does not). After every other call it may be
- * less than before; only after conserve_tick(), conserve_hear() and conserve_update() more.
+ * Returns the limit that can be enforced: the lower one of ledger_usable() and the limit in use; 0
+ * while recovering or waiting. It falls at *until_ns to the return value for that time (UINT64_MAX:
+ * it does not). After every other call it can be less than before; only after conserve_tick(),
+ * conserve_hear() and conserve_update() more.
  */
 uint64_t conserve_limit(
 	const struct conserve *c, unsigned policy, uint64_t now_ns, uint64_t *until_ns);
 
 /*
- * The bucket for such a limit: its part of the burst, or of the least that a neighbour has said,
- * rounded down; of one without an account.
+ * Returns the bucket for such a limit: its part of the burst, or of the least burst of a neighbour,
+ * rounded down. For a burst without an account of its own.
  */
 uint64_t conserve_burst(const struct conserve *c, unsigned policy, uint64_t burst, uint64_t usable);
 
 /*
  * Writes the next message, of at most `room` bytes (CONSERVE_MESSAGE_MIN or more), and its
- * addressee's index in the roster. Its length, or 0: none for now. To be called until then after
- * conserve_tick(), conserve_hear() and book_committed().
+ * addressee's index in the roster. Returns its length, or 0: none for now. Call it until it returns
+ * 0 after conserve_tick(), conserve_hear() and book_committed().
  */
 size_t conserve_send(
 	struct conserve *c, uint64_t now_ns, uint8_t *buf, size_t room, unsigned *peer);
 
 /*
- * A message from a peer (its index in the roster), authentic, but perhaps repeated or old. The
- * number of policies of which it was news; -ENOENT (no neighbour), -EBADMSG or -ESTALE (see
- * book_read_head()), and nothing is believed. A neighbour is alive by statements that are good.
+ * Takes a message from a peer (its index in the roster), authentic, but perhaps repeated or old.
+ * Returns the number of policies with news; -ENOENT (no neighbour), -EBADMSG or -ESTALE (see
+ * book_read_head()), and nothing is accepted. Good statements show that a neighbour is alive.
  */
 int conserve_hear(
 	struct conserve *c, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len);
 
-/* A policy of which there was news that has not been told here, or n_policies: of no more. */
+/* Returns a policy with news that was not returned before, or n_policies: no more. */
 unsigned conserve_next_news(struct conserve *c);
 
-/* How many policies there are, and of one the number that the caller gave it. */
+/* Returns the number of policies, and the caller's number of one. */
 unsigned conserve_policies(const struct conserve *c);
 unsigned conserve_owner(const struct conserve *c, unsigned policy);
 

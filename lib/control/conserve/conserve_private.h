@@ -10,10 +10,10 @@
 
 #include "conserve/conserve.h"
 
-/* Less than one in so many of an equal part is kept by everybody, for a first packet. */
+/* Every limiter keeps one in so many of an equal part, rounded down, for a first packet. */
 #define FLOOR_PART 100
 
-/* What is smaller than this part of an equal part is not moved: each move is a write to a disk. */
+/* Amounts below this part of an equal part are not moved: each move is a write to a disk. */
 #define GRAIN_PART 256
 
 /* A statement is renewed so many times a lease. */
@@ -26,34 +26,34 @@
 #define DIGEST_BITS    10
 #define DIGEST_BUCKETS (1U << DIGEST_BITS)
 
-/* By what a statement was made; all zero: nothing is known of it, or its policy is gone. */
+/* Terms of a statement; all zero: not received, or its policy is gone. */
 struct rate_terms {
-	uint64_t terms;        /* of the ledger and the policy */
-	uint32_t unit;         /* what follows counts; */
+	uint64_t terms;        /* hash over the ledger's and the policy's */
+	uint32_t unit;         /* hash of the unit of limit and burst */
 	uint64_t limit, burst; /* over all limiters; a burst of 0: none */
-	uint32_t n;            /* of these, by its roster */
+	uint32_t n;            /* limiters in its roster */
 };
 
 /* One policy over one edge. */
 struct rate_edge {
-	struct gdrl_neighbour neighbour; /* heard.q is what is missing there, with a target */
-	double asked;                    /* by a neighbour in need, less what it was given since */
-	struct rate_terms said;          /* by it, as of its newest statement: */
+	struct gdrl_neighbour neighbour; /* with a target, its q is the amount missing there */
+	double asked;                    /* requested by a neighbour in need, less grants since */
+	struct rate_terms said;          /* terms of its newest statement: */
 	uint64_t said_epoch, said_stamp;
-	bool spoke;         /* it has said it to this start of ours */
-	bool apart;         /* by its terms statements are not believed */
-	bool differs;       /* so, or in the limit or the burst: debts alone move */
-	uint8_t asked_hops; /* between it and who is in need */
-	bool in_debt;       /* that neighbour */
+	bool spoke;         /* they were sent to this start of ours */
+	bool apart;         /* its terms differ: statements are rejected */
+	bool differs;       /* so, or in the limit or the burst: only debts move */
+	uint8_t asked_hops; /* between it and the limiter in need */
+	bool in_debt;       /* the neighbour is in debt */
 	uint64_t sent_ns;
 	double sent_q;
 	bool hinted;             /* sent_q has changed since a digest had the account */
-	bool sent_asks;          /* the neighbour was asked for something */
+	bool sent_asks;          /* the last entry requested an amount */
 	uint64_t told, promised; /* granted and promised, as of the last commit */
 	/* Hashes of the last entries, and of the one that was sent without its hints. */
 	uint64_t sent_hash, heard_hash, settled_hash;
 	bool due;   /* there is news to send, and it is in the queue for that */
-	bool stale; /* it is to be sent again, and in the other queue */
+	bool stale; /* to be sent again, and in the other queue */
 	TAILQ_ENTRY(rate_account) next_due;
 };
 
@@ -63,15 +63,15 @@ struct rate_account {
 	struct conserve_policy policy;
 	struct ledger *ledger;
 	struct gdrl_measure measure; /* with a target, that is the demand */
-	uint64_t limit, burst;       /* that it goes by: the least that is said */
+	uint64_t limit, burst;       /* in use: the least of its own and the received */
 	uint64_t floor, grain;
-	uint64_t headroom; /* kept from being promised, for what is about to be given */
+	uint64_t headroom; /* not promised, for amounts about to be given */
 	bool restored;     /* from a record */
 	bool waits;        /* see struct conserve_view */
 	bool lost;         /* the record was dropped; an empty one must replace it */
 	bool marked;       /* an empty record is durable or being saved */
-	bool news;         /* among those of which there was news */
-	bool moving;       /* among those that a tick looks at */
+	bool news;         /* in the queue of accounts with news */
+	bool moving;       /* in the queue of accounts that a tick looks at */
 	unsigned bucket;   /* for digests */
 	TAILQ_ENTRY(rate_account) next_news, next_moving, next_in_bucket;
 	struct rate_edge edges[];
@@ -79,7 +79,7 @@ struct rate_account {
 
 TAILQ_HEAD(rate_queue, rate_account);
 
-/* One neighbour, beside what the book knows of it. */
+/* One neighbour, in addition to its struct book_link. */
 struct rate_link {
 	struct rate_queue due;   /* accounts to send first */
 	struct rate_queue stale; /* accounts to send with the room that is left */
@@ -101,7 +101,7 @@ struct digest_round {
 
 struct conserve {
 	struct book book;              /* comes first */
-	struct conserve_params params; /* without what was borrowed, but for the overlay's ids */
+	struct conserve_params params; /* borrowed pointers are NULL, except the overlay's ids */
 	unsigned degree;               /* edges in use */
 	bool mesh;
 	struct rate_link *links; /* n_edges */
@@ -113,7 +113,7 @@ struct conserve {
 	struct rate_queue moving; /* accounts that the next tick looks at: the others are settled */
 	struct rate_queue buckets[DIGEST_BUCKETS];
 	struct digest_round round;
-	bool promises;        /* as leases last */
+	bool promises;        /* see conserve_leases_last() */
 	unsigned per_message; /* statements; 0 before the first message */
 	struct conserve_counters counters;
 };
@@ -125,7 +125,7 @@ static inline struct rate_account *rate_at(const struct conserve *c, unsigned i)
 
 extern const struct book_ops rate_ops;
 
-/* Another limit or mover; -EOVERFLOW. */
+/* Sets another limit or mover. Returns 0, -EINVAL or -EOVERFLOW. */
 int rate_set(struct conserve *c, struct rate_account *a, const struct conserve_policy *policy);
 
 /* The terms in its statements, also as bytes. */
@@ -134,10 +134,12 @@ int rate_set(struct conserve *c, struct rate_account *a, const struct conserve_p
 struct rate_terms rate_own_terms(const struct conserve *c, const struct rate_account *a);
 void rate_write_terms(const struct rate_terms *terms, uint8_t *at);
 
-/* Compares anew what is said, and goes by the least of it; true if that is another one. */
+/* Compares the terms again, and uses the least of all. Returns true if that has changed. */
 bool rate_go_by_least(const struct conserve *c, struct rate_account *a);
 
-/* A neighbour, or all of them, are to hear of it at once; or again, when there is no news. */
+/*
+ * Makes an account due to a neighbour, or to all: sent first. rate_stale() sends it after all news.
+ */
 void rate_due(struct conserve *c, struct rate_account *a, unsigned edge);
 void rate_due_to_all(struct conserve *c, struct rate_account *a);
 void rate_stale(struct conserve *c, struct rate_account *a, unsigned edge);
@@ -188,12 +190,12 @@ int digest_requested(struct conserve *c, unsigned edge, const uint8_t *buf, size
  */
 bool rate_look(struct conserve *c, struct rate_account *a, uint64_t now_ns);
 
-/* Whether so many policies are told often enough for a lease to go on. */
+/* Returns true if so many policies are sent often enough for a lease to go on. */
 bool conserve_leases_last(const struct conserve *c);
 
 /*
- * One step of one policy: debts, what was inherited, and what others are to have more of. Returns
- * false if another step would do nothing until something is heard, committed or asked for.
+ * Makes one step of one policy: debts, inherited amounts, and amounts that others should have.
+ * Returns false if another step would do nothing until a message, a commit or a request.
  */
 bool rate_move(struct conserve *c, struct rate_account *a, uint64_t now_ns);
 
@@ -203,23 +205,23 @@ bool rate_waits(struct conserve *c, struct rate_account *a, uint64_t now_ns);
 /* Drops the record of the account, which recovers. */
 void rate_lose(struct conserve *c, struct rate_account *a);
 
-/* What is stated of it beside the ledger's statement. */
+/* Returns the hints that an entry has in addition to the ledger's statement. */
 struct gdrl_statement rate_state(const struct conserve *c, const struct rate_account *a);
 
-/* As many as a message has room for. */
+/* The most hops that a message has room for. */
 #define RATE_HOPS 31
 
 struct rate_ask {
 	uint64_t amount; /* 0: nothing */
-	unsigned hops;   /* between who asks and who is in need: 0, that is the same one */
+	unsigned hops;   /* between requester and limiter in need; 0: the same */
 };
 
 /*
- * What a neighbour is asked for: by one in debt or below half of his floor, or, where not all are
- * neighbours, by one whom another one asks and who has nothing. He asks for less than he is asked,
- * and nobody for what that one asks himself, and for nothing that has come further than anybody is
- * away, so that it ends, also where it went in a circle. A debt is paid of everything, others of
- * what is above the floor.
+ * Returns the amount to request from a neighbour. A limiter requests if it is in debt or below half
+ * of its floor. If not all are neighbours, it also does for another neighbour's request, if it has
+ * nothing above its floor itself. It then requests less than that neighbour, never from that
+ * neighbour, and never for a request with more hops than any limiter is away. So relaying ends,
+ * also in a circle. A debt is paid from everything, other requests from the amount above the floor.
  */
 struct rate_ask rate_asks(const struct conserve *c, const struct rate_account *a, unsigned edge);
 

@@ -6,8 +6,8 @@
  *
  *        0      8  id of the policy
  *        8      8  check of its name
- *       16      1  flags: 1, an answer is asked for; 2, q is what you are asked for, see
- *                  rate_asks(); 4, it is for a debt; times 8, the hops of what is asked
+ *       16      1  flags: 1, an answer is due; 2, q is the amount requested from you, see
+ *                  rate_asks(); 4, it is for a debt; times 8, the hops of the request
  *       17     88  the ledger's statement
  *      105      8  q, and
  *      113      8  gain, as in struct gdrl_statement: IEEE 754 doubles
@@ -17,7 +17,7 @@
  *      141      8  burst, and
  *      149      4  number of limiters
  *
- * One without entries is of a limiter that has no policies, or does not know its ledger. A policy
+ * A limiter that has no policies, or no identity of its ledger, sends one without entries. A policy
  * is sent when there is news of it or a neighbour requests it. With the room that is left, it is
  * sent to a neighbour that has not confirmed it. A digest renews its lease in time, see digest.c.
  */
@@ -39,7 +39,7 @@
 /* To one neighbour in one tick; the others wait, and are first in the next. */
 #define MESSAGES 8
 
-/* True if the neighbour has an old hint, or is to be asked again. */
+/* True if the neighbour has an old hint, or is due another request. */
 static bool has_hint(
 	const struct conserve *c, const struct rate_account *a, unsigned edge, uint64_t since_ns)
 {
@@ -72,7 +72,7 @@ bool rate_look(struct conserve *c, struct rate_account *a, uint64_t now_ns)
 	return waits;
 }
 
-/* Half of the time is for what is lost, and for news. */
+/* Half of the time is for lost messages, and for news. */
 bool conserve_leases_last(const struct conserve *c)
 {
 	uint64_t messages = c->params.lease_ns / 2 / (c->params.repeat_ns + 1) * MESSAGES;
@@ -134,7 +134,7 @@ static size_t write_entry(
 	return CONSERVE_ENTRY;
 }
 
-/* First those of which there is news. */
+/* Writes entries, first those with news. Returns the length of the message. */
 static size_t write_entries(
 	struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
 {
@@ -154,7 +154,10 @@ static size_t write_entries(
 	return len;
 }
 
-/* How long there may be nothing to say: who has lost its memory waits for others to hear of it. */
+/*
+ * Returns the ns without a message after which an empty one is due. A limiter that has lost its
+ * memory waits for others to receive it.
+ */
 static uint64_t silence_of(const struct conserve *c)
 {
 	return book_identity_known(c->book.identity) ? c->params.lease_ns / RENEWALS
@@ -238,7 +241,7 @@ static void believe_hints(struct conserve *c, struct rate_account *a, unsigned e
 		e->asked_hops = at[CONSERVE_AT_FLAGS] >> HOPS_SHIFT;
 		e->in_debt = at[CONSERVE_AT_FLAGS] & DEBT;
 		if (at[CONSERVE_AT_FLAGS] & ASKS)
-			e->neighbour.heard.q = 0; /* it is paid otherwise; see pay() */
+			e->neighbour.heard.q = 0; /* paid separately; see rate_pay() */
 	}
 	if (verdict == LEDGER_NEWS || at[CONSERVE_AT_FLAGS] & ANSWER)
 		rate_due(c, a, edge);
@@ -269,7 +272,9 @@ static bool one_limiter_speaks(struct conserve *c, struct rate_account *a, unsig
 	return doubt == BOOK_SURE || (doubt == BOOK_YOUNG && statement->epoch > 0);
 }
 
-/* Whether a statement is newer than the one whose terms are known; of a recovering one any is. */
+/*
+ * Returns true if a statement is newer than that of the recorded terms, or is of a recovering one.
+ */
 static bool is_newest(const struct rate_edge *e, const struct ledger_statement *statement)
 {
 	if (statement->epoch == 0 || statement->epoch != e->said_epoch)
@@ -277,7 +282,7 @@ static bool is_newest(const struct rate_edge *e, const struct ledger_statement *
 	return statement->stamp > e->said_stamp;
 }
 
-/* True where we go by less now, or by more again. */
+/* Returns true if the limit or burst in use falls, or rises again. */
 static bool take_terms(struct conserve *c, struct rate_account *a, unsigned edge,
 	const struct rate_terms *terms, const struct ledger_statement *statement)
 {
@@ -297,7 +302,10 @@ static bool take_terms(struct conserve *c, struct rate_account *a, unsigned edge
 	return true;
 }
 
-/* Made by other terms: to be seen, and to go by its limit, if that is less, but not to believe. */
+/*
+ * Rejects a statement with other terms, but counts it, and uses its limit if that is less. Returns
+ * true if the limit or burst in use has changed.
+ */
 static bool refuse_entry(struct conserve *c, struct rate_account *a, unsigned edge,
 	const struct rate_terms *terms, const struct ledger_statement *statement)
 {
@@ -322,7 +330,7 @@ static bool terms_apart(
 }
 
 /*
- * Counts a verdict on a statement, and commits what it has changed. Returns true if it has closed
+ * Counts a verdict on a statement, and lets its changes be committed. Returns true if it has closed
  * the account, or all.
  */
 static bool count_verdict(struct conserve *c, struct rate_account *a, unsigned edge,
@@ -372,7 +380,7 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 	recovering = ledger_recovering(a->ledger);
 	if (valid)
 		verdict = ledger_hear(a->ledger, edge, now_ns, &statement);
-	/* What was said to an earlier start of ours may be older than what that has heard. */
+	/* Terms sent to an earlier start of ours can be older than the ones that it received. */
 	if ((verdict == LEDGER_NEWS || verdict == LEDGER_HEARD) &&
 		(!a->restored || ledger_is_echoed(a->ledger, &statement)))
 		news = take_terms(c, a, edge, &terms, &statement);
@@ -387,7 +395,7 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 	if (verdict == LEDGER_OLD && at[CONSERVE_AT_FLAGS] & ANSWER)
 		rate_due(c, a, edge);
 	if (verdict == LEDGER_NEWS && recovering)
-		rate_due_to_all(c, a); /* it has something else to say to everybody */
+		rate_due_to_all(c, a); /* its statements to all have changed */
 	if (news)
 		rate_has_news(c, a);
 	return news;

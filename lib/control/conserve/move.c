@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is given to whom, and promised.
+ * Decides which amounts are given, to which neighbour, and promised.
  */
 #include <math.h>
 #include <string.h>
@@ -12,16 +12,16 @@
 /* More than any balance, and exact as a double. */
 #define MOST 0x1p61
 
-/* What is kept from being promised is so many steps' worth. */
+/* The headroom, which is not promised, is so many steps' worth. */
 #define HEADROOM_STEPS 8
 
 /* A request is passed on for this part of it, less one unit, but at least for one. */
 #define RELAYED 0.875
 
-/* A promise is made anew when it is this part of the balance away from what it should be. */
+/* A promise is changed when it is this part of the balance away from its intended amount. */
 #define PROMISE_SLACK 16
 
-/* Nobody is content with less than his floor. */
+/* Returns the target; without an indicator at least the floor. */
 static double account_target(const struct rate_account *a)
 {
 	if (a->book.gone)
@@ -54,7 +54,7 @@ static struct gdrl_self account_gdrl_self(const struct conserve *c, const struct
 	return self;
 }
 
-/* With a target it is what is missing, so that each can see what all miss and what all have. */
+/* With a target, q is the missing amount, so that each can see all deficits and surpluses. */
 struct gdrl_statement rate_state(const struct conserve *c, const struct rate_account *a)
 {
 	struct gdrl_self self = account_gdrl_self(c, a);
@@ -62,7 +62,10 @@ struct gdrl_statement rate_state(const struct conserve *c, const struct rate_acc
 	return gdrl_state(&self);
 }
 
-/* What is promised is given later, when the friend knows that it is not any more. */
+/*
+ * Grants at most the free amount. A promised one is given later, when the friend has confirmed that
+ * it is promised no more.
+ */
 static void rate_grant(struct conserve *c, struct rate_account *a, unsigned edge, uint64_t amount)
 {
 	uint64_t free = ledger_free(a->ledger);
@@ -78,7 +81,7 @@ static void rate_grant(struct conserve *c, struct rate_account *a, unsigned edge
 	rate_has_news(c, a);
 }
 
-/* What may leave: nobody gives below his floor. */
+/* Returns the amount that can be given: no limiter gives below its floor. */
 static uint64_t above_floor(const struct rate_account *a)
 {
 	uint64_t held = rate_held(a), floor = a->book.gone ? 0 : a->floor;
@@ -87,9 +90,9 @@ static uint64_t above_floor(const struct rate_account *a)
 }
 
 /*
- * Our part of what a neighbour asks for. Where all are neighbours that goes by what each has: all
- * have together what is missing beyond the limit, so their parts of it are enough. Else the
- * neighbour has divided it already.
+ * Returns our part of a neighbour's request. If all are neighbours, that is in proportion to the
+ * balance of each: all together have the missing amount beyond the limit, so their parts of it are
+ * enough. Otherwise the neighbour has divided it already.
  */
 static uint64_t asked_part(const struct conserve *c, const struct rate_account *a, double asked)
 {
@@ -99,7 +102,7 @@ static uint64_t asked_part(const struct conserve *c, const struct rate_account *
 	return whole_amount(ceil(part));
 }
 
-/* A debt, or so little that not even a first packet passes. */
+/* Returns a debt, or the amount up to the floor if not even a first packet passes; 0: no need. */
 static uint64_t rate_needs(const struct rate_account *a)
 {
 	int64_t balance = ledger_balance(a->ledger), floor = a->book.gone ? 0 : (int64_t)a->floor;
@@ -110,8 +113,8 @@ static uint64_t rate_needs(const struct rate_account *a)
 }
 
 /*
- * Over how many neighbours that is divided. Those who ask themselves will not pay: to count them
- * would leave a part of the debt for the next time, and again of that.
+ * Returns the number of neighbours that divide that. Neighbours with a request of their own will
+ * not pay: to count them would leave a part of the debt for the next time, and again of that.
  */
 static unsigned rate_payers(const struct conserve *c, const struct rate_account *a)
 {
@@ -124,7 +127,7 @@ static unsigned rate_payers(const struct conserve *c, const struct rate_account 
 	return payers > 0 ? payers : 1;
 }
 
-/* No limiter is further away; what was asked by a longer way went in a circle. */
+/* No limiter is further away; a request over a longer way went in a circle. */
 static unsigned most_hops_to_anybody(const struct conserve *c)
 {
 	return min_u32(c->params.overlay.n - 1, RATE_HOPS);
@@ -152,7 +155,7 @@ struct rate_ask rate_asks(const struct conserve *c, const struct rate_account *a
 	return most;
 }
 
-/* Those in debt first, then those whose promise was taken while they were gone. */
+/* Pays requests first, then neighbours whose promise was taken while they were gone. */
 static void rate_pay(struct conserve *c, struct rate_account *a)
 {
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
@@ -174,7 +177,7 @@ static void rate_pay(struct conserve *c, struct rate_account *a)
 	}
 }
 
-/* What each neighbour is known to be like, and whether it may be given anything. */
+/* Collects the last values of each neighbour, and if it can be given anything. */
 static void look_at_neighbours(struct conserve *c, const struct rate_account *a)
 {
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
@@ -192,7 +195,7 @@ static bool is_usable(const struct gdrl_neighbour *neighbour)
 	return neighbour->in_use && neighbour->fresh && neighbour->in_flight == 0;
 }
 
-/* Plans our part of what all miss, by what all have too much. */
+/* Plans our part of all deficits, by the sum of all surpluses. Returns the sum of the amounts. */
 static uint64_t plan_mesh(struct conserve *c, const struct rate_account *a)
 {
 	double own = (double)ledger_balance(a->ledger) - account_target(a);
@@ -229,9 +232,9 @@ static uint64_t plan_gifts(struct conserve *c, const struct rate_account *a)
 }
 
 /*
- * What may be given to who does not ask. What a neighbour asks for and has not got waits for it,
- * until it has confirmed what it was given before: it may have come here on its behalf, and would
- * go back to where it came from.
+ * Returns the amount that can be given without a request. An amount that a neighbour has requested
+ * and not received waits for it, until it has confirmed the grants before. The amount can have come
+ * here on its behalf, and would go back to its source.
  */
 static uint64_t rate_spare(const struct conserve *c, const struct rate_account *a)
 {
@@ -245,7 +248,7 @@ static uint64_t rate_spare(const struct conserve *c, const struct rate_account *
 	return free > waits ? free - waits : 0;
 }
 
-/* What is meant to be given; of what is promised only later, when the friend knows. */
+/* Gives the planned amounts; promised parts only later, when the friend has confirmed. */
 static void rate_give(struct conserve *c, struct rate_account *a)
 {
 	uint64_t sum = plan_gifts(c, a), free = rate_spare(c, a);
@@ -263,7 +266,7 @@ static void rate_give(struct conserve *c, struct rate_account *a)
 		a->headroom = sum - free;
 }
 
-/* To a friend that does not hear us nothing more is promised, since it could not be used. */
+/* Adjusts the promise. It does not rise while the friend is silent, since it could not be used. */
 static void rate_promise(struct conserve *c, struct rate_account *a)
 {
 	uint64_t above = above_floor(a), now, want, apart;
