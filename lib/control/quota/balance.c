@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a limiter holds and has prepaid, for the files above that ask, give and spend.
+ * The held and prepaid units of a limiter, for the files above that request, give and spend.
  */
 #include "quota/quota_private.h"
 
-/* The part of what is free that is saved as spent at a time: little is lost with little left. */
+/* The part of the free units that is saved as spent at a time: little is lost with little left. */
 #define DRAW_PART 8
 
 uint64_t quota_stock(const struct quota_node *q)

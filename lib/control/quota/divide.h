@@ -13,8 +13,8 @@
 #define QUOTA_WEIGHT_MOST (UINT64_C(1) << 48)
 
 /*
- * The sum of the n parts is the pool, and each differs by less than one from what is exact. A
- * larger weight counts as QUOTA_WEIGHT_MOST; where there are none, the last has all.
+ * Divides the pool into n parts. Their sum is the pool, and each differs by less than one from the
+ * exact part. A larger weight counts as QUOTA_WEIGHT_MOST. If all weights are 0, the last has all.
  */
 void quota_divide(uint64_t pool, const uint64_t *weights, unsigned n, uint64_t *parts);
 

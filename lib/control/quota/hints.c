@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is thought of the others' units. None of it matters for what is safe.
+ * Estimates of the others' units. Safety does not depend on any of them.
  */
 #include "quota/quota_private.h"
 
 #include "base/math.h"
 
-/* By which a threshold is more than what is spent while units are fetched. */
+/* Factor of a threshold over the units spent while units are fetched. */
 #define SAFETY 2
 
-/* A limiter asks for half of its part by rate of what is left. All is never to be had. */
+/* A limiter requests half of its part by rate of the remaining units. All is never available. */
 #define PART_ASKED 2
 
 #define NS_MILLI UINT64_C(1000000000000)
@@ -19,7 +19,7 @@
 #define HELD_NEWS 8
 #define RATE_NEWS 4
 
-/* Nor is a rate at which units last for a day; 1/1000 units a second. */
+/* A rate at which units last for a day is no news either; 1/1000 units a second. */
 #define RATE_LEAST(units) ((units) / 86400 * 1000)
 
 /* Units spent at a rate in a time. */
@@ -128,7 +128,7 @@ void hint_read(struct quota_node *q, uint32_t edge, const struct quota_message *
 		q->refused = false;
 		q->retry_ns = now_ns;
 	}
-	/* It may not have had what is on its way when it spoke. */
+	/* The sender had perhaps not received the units on their way to it. */
 	e->held = min_u64(m->held + ledger_view(q->ledger, edge).in_flight, LEDGER_MOST);
 	e->pace = m->pace;
 	e->known = m->known;
@@ -144,7 +144,7 @@ static bool differs_enough(uint64_t a, uint64_t b, uint64_t part, uint64_t littl
 	return difference > little && difference > max_u64(a, b) / part;
 }
 
-/* Whether something was heard of what is behind another edge. */
+/* Returns true if there is news of the units behind another edge. */
 static bool has_heard(const struct quota_node *q, const struct quota_edge *except)
 {
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
@@ -153,10 +153,7 @@ static bool has_heard(const struct quota_node *q, const struct quota_edge *excep
 	return false;
 }
 
-/*
- * A neighbour that has never been told anything has a guess, which is right where nothing has
- * happened.
- */
+/* A neighbour without a message from us has a guess, which is right if nothing has happened. */
 static bool hint_is_news(const struct quota_node *q, const struct quota_edge *e,
 	const struct quota_message *m, uint64_t now_ns)
 {

@@ -11,7 +11,7 @@ static bool quota_message_valid(const struct quota_message *m)
 	       m->pace <= LEDGER_MOST;
 }
 
-/* What the neighbour has said is believed; whether it was news of any kind. */
+/* Takes the neighbour's statement. Returns the verdict. */
 static enum ledger_verdict hear_statement(
 	struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns)
 {
@@ -20,9 +20,9 @@ static enum ledger_verdict hear_statement(
 	enum ledger_verdict verdict = ledger_hear(q->ledger, edge, now_ns, &m->statement);
 
 	/*
-	 * One whose disk is new counts its starts anew, and must be told where to go on. Who is
-	 * recovering as well says so as often as repeat_grants() has it: two who answered each
-	 * other would not stop.
+	 * A neighbour with a new disk counts its starts from one again, and needs an answer to go
+	 * on. A neighbour that recovers as well sends its own as often as repeat_grants() does: two
+	 * that answered each other would not stop.
 	 */
 	e->speak |= verdict == LEDGER_OLD && !ledger_recovering(q->ledger) &&
 		    (m->statement.epoch == 0 || m->parts & QUOTA_CONFIRM);
@@ -35,15 +35,15 @@ static enum ledger_verdict hear_statement(
 	quota_forfeit(q);
 	if (m->statement.epoch == 0) {
 		/*
-		 * It is recovering, and waits for what we know of the edge; if we are, it is
-		 * nothing.
+		 * The neighbour is recovering, and waits for our counters of the edge; there are
+		 * none if we recover, too.
 		 */
 		e->uncommitted = q->params.durable && !ledger_recovering(q->ledger);
 		e->speak |= !ledger_recovering(q->ledger);
 	}
 	e->silences = 0;
 	e->silent_ns = now_ns;
-	/* It knows what it has given us since. */
+	/* The neighbour's hints include its grants to us. */
 	if (ledger_view(q->ledger, edge).received != received)
 		e->told_dry = false;
 	return verdict;
@@ -85,8 +85,9 @@ bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message 
 }
 
 /*
- * Whether a neighbour has not confirmed what it was granted, or our record; or may have granted us
- * what we confirmed, and forgot in a crash: it would not say so again by itself.
+ * Returns true if a neighbour has not confirmed a grant or our record. Also true if it possibly
+ * granted units that we confirmed, and lost this in a crash: it would not send them again by
+ * itself.
  */
 static bool is_to_confirm(const struct quota_node *q, uint32_t edge)
 {
@@ -96,7 +97,7 @@ static bool is_to_confirm(const struct quota_node *q, uint32_t edge)
 	       (q->waits && !view.confirmed);
 }
 
-/* They are told again. */
+/* Requests the missing confirmations again. Returns when to look again. */
 static uint64_t repeat_grants(struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t repeat_ns = q->params.repeat_ns / (q->waits ? WAITING_REPEATS : 1);
@@ -132,7 +133,7 @@ uint64_t quota_tick(struct quota_node *q, uint64_t now_ns)
 		return min_u64(repeat_grants(q, now_ns),
 			max_u64(q->params.proof_until_ns, now_ns + q->params.repeat_ns));
 	next = round_timeouts(q, now_ns);
-	again = repeat_grants(q, now_ns); /* also what was granted just now */
+	again = repeat_grants(q, now_ns); /* also grants of just now */
 	quota_commit_now(q);
 	return again < next ? again : next;
 }
@@ -186,7 +187,7 @@ bool quota_next_to(struct quota_node *q, uint64_t now_ns, uint32_t edge, struct 
 
 	if (q->params.undated)
 		return false;
-	/* It was answered before it was put, or the round has ended. */
+	/* A request is dropped if it was answered before it was sent, or the round has ended. */
 	if (!q->active || !e->asked || e->answered)
 		parts &= ~(uint32_t)(QUOTA_REQUEST | QUOTA_COLLECT);
 	if (e->uncommitted || e->saving || ledger_is_mute(q->ledger))

@@ -39,7 +39,7 @@ static struct ledger_params ledger_params(const struct quota_params *p)
 	};
 }
 
-/* What does not depend on a record. */
+/* Initialises all that does not depend on a record. */
 static int begin_quota_node(
 	const struct quota_params *params, uint64_t now_ns, struct quota_node **out)
 {
@@ -127,7 +127,7 @@ int quota_restore(const struct quota_params *params, const void *bytes, size_t l
 	later.recovering = false;
 	later.undated = params->undated && record.period == 0;
 	if (record.period < params->period) {
-		/* It may have begun nevertheless, and have been given units. */
+		/* The period can have begun nevertheless, and have been given units. */
 		return restore_later(&later, ledger_record, len - sizeof(record), now_ns, out);
 	}
 	later.period = record.period;
@@ -143,7 +143,7 @@ int quota_restore(const struct quota_params *params, const void *bytes, size_t l
 	}
 	quota_commit_now(*out);
 	(*out)->back = (*out)->behind = true;
-	/* A neighbour that took us for gone is told what there is here. */
+	/* A neighbour that took us for gone receives our held units. */
 	for (uint32_t i = 0; i < params->n_edges; i++)
 		(*out)->edges[i].told_dry = true;
 	return 0;
@@ -179,7 +179,7 @@ void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess
 		q->refused = false;
 		q->retry_ns = q->ended_ns;
 	}
-	/* A node that has taken us for a neighbour before we did has said what it has. */
+	/* A node that took us for a neighbour before we did has sent its hints. */
 	e->heard = linked && e->early;
 	if (!e->heard) {
 		e->held = guess < LEDGER_MOST ? guess : LEDGER_MOST;
@@ -199,7 +199,7 @@ static void note_units_passed(struct quota_node *q, uint64_t units, bool ahead, 
 	}
 }
 
-/* The largest that waits is what is asked for; the others will do with it. */
+/* The request is for the largest waiting amount; it is enough for the others. */
 static void note_units_waiting(struct quota_node *q, uint64_t units, uint64_t now_ns)
 {
 	if (units < q->waiting)
@@ -212,7 +212,7 @@ static void note_units_waiting(struct quota_node *q, uint64_t units, uint64_t no
 	q->refused = false;
 }
 
-/* `ahead`: of traffic that might come. */
+/* `ahead`: for traffic that might come. */
 static int take_units(struct quota_node *q, uint64_t units, bool ahead, uint64_t now_ns)
 {
 	int ret = 0;
@@ -257,13 +257,13 @@ void quota_refund(struct quota_node *q, uint64_t units)
 	quota_commit_now(q);
 }
 
-/* Nothing that was said or asked in the old period holds. */
+/* Nothing that was sent or requested in the old period holds. */
 static void forget_period(struct quota_node *q)
 {
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
 		struct quota_edge *e = &q->edges[i];
 
-		e->held = q->params.share; /* a guess; the branch is known to be no smaller */
+		e->held = q->params.share; /* a guess; the branch is no smaller */
 		e->known = e->heard = e->told_dry = e->told = e->early = false;
 		e->told_pace = e->told_ns = e->other_ns = 0;
 		e->asked = e->uncommitted = e->saving = e->speak = false;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A round: units are needed, here or by a neighbour that asks. It ends when there are enough, or
- * everybody who may have any has answered or is given up; then what there is, is divided. ("A
- * tree-based protocol for enforcing quotas in clouds", section IV: aggregation and distribution.)
+ * A round: units are needed, here or by a neighbour that requests them. It ends when there are
+ * enough, or when all that might have any have answered or are given up; then the available units
+ * are divided. ("A tree-based protocol for enforcing quotas in clouds", section IV: aggregation and
+ * distribution.)
  *
- * In a tree nobody waits for one who waits for it, but for two neighbours whose requests cross:
- * one of them takes the other's for the answer that there is nothing (see resolve_crossed_asks()).
- * So all rounds end, and timeouts are for those that are dead, and for trees that are none for a
+ * In a tree no limiter waits for one that waits for it, except two neighbours whose requests cross.
+ * One of them takes the other's for the answer that there is nothing (see resolve_crossed_asks()).
+ * So all rounds end. Timeouts are for limiters that are dead, and for trees that are none for a
  * while.
  */
 #include <errno.h>
@@ -21,26 +22,26 @@
 #define THETAS_GIVE_UP 6
 
 /*
- * So often somebody who says no more than that it is alive is waited for anew, twice as long each
- * time: in a tree it answers some time; in a loop, which a tree that changes may be for a while, it
+ * The wait for a neighbour that only sends that it is alive is renewed so often, twice as long each
+ * time. In a tree it answers some time; in a loop, which a tree that changes can be for a while, it
  * waits for us.
  */
 #define PATIENCE 10
 
 /*
- * Most doublings of the time between requests that were in vain; but what a slow group would wait
- * for a neighbour that is back is no more than that, or what an answer takes.
+ * Most doublings of the time between requests without success. The longest wait of a slow group for
+ * a neighbour that is back is BACKOFF_MOST_NS, or the time of an answer.
  */
 #define BACKOFF_MOST    6
 #define BACKOFF_MOST_NS UINT64_C(2000000000)
 
-/* Rounds in vain after which it does not matter that not all was heard of. */
+/* Rounds without success after which missing reports do not matter. */
 #define REFUSALS 8
 
-/* Thetas that traffic is waited for that does not ask again: longer than any backoff. */
+/* Thetas to wait for traffic that does not come again: longer than any backoff. */
 #define THETAS_WAITING 128
 
-/* Thresholds at which the total is not thought to run low any more. */
+/* Thresholds at which the total no longer counts as low. */
 #define LOW_END 4
 
 /* Rounds of one's own that follow within so many thetas fetch too little: twice as much then. */
@@ -53,7 +54,7 @@ static uint64_t excess_over(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* Some time around this one, so that those who wait do not go on at once. */
+/* Returns a time around this one, so that waiting limiters do not all go on together. */
 static uint64_t jitter_timeout(struct quota_node *q, uint64_t ns)
 {
 	return (uint64_t)((double)ns * (0.5 + prng_unit(&q->prng)));
@@ -66,7 +67,7 @@ static uint64_t backoff_ns(struct quota_node *q, uint64_t first_ns, unsigned fai
 	return jitter_timeout(q, min_u64(ns, max_u64(first_ns, BACKOFF_MOST_NS)));
 }
 
-/* What is to stay here when neighbours are given what they need. */
+/* Returns the units that stay here when neighbours are given the units that they need. */
 static uint64_t units_to_keep(const struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t threshold = q->low ? 0 : hint_threshold(q, now_ns);
@@ -129,7 +130,10 @@ static void ask_neighbour(struct quota_edge *e, bool urgent, uint64_t now_ns)
 	e->due |= urgent ? QUOTA_COLLECT : QUOTA_REQUEST;
 }
 
-/* First those who are thought to have enough together, and then all others. */
+/*
+ * Requests units: first from those neighbours that probably have enough together, then from all
+ * others.
+ */
 static bool ask_more(struct quota_node *q, const struct wants *w, uint64_t now_ns)
 {
 	uint64_t thought = 0;
@@ -148,7 +152,7 @@ static bool ask_more(struct quota_node *q, const struct wants *w, uint64_t now_n
 	return any;
 }
 
-/* Those who gave what they were asked for may have more. */
+/* Neighbours that gave the full amount can have more. */
 static bool ask_again(struct quota_node *q, const struct wants *w, uint64_t now_ns)
 {
 	if (!q->grown)
@@ -169,8 +173,8 @@ static bool is_pending(const struct quota_node *q)
 }
 
 /*
- * Whether we have heard of all units but those behind one edge (or n_edges: of all). If not, that
- * there are too few may not be the total's fault.
+ * Returns true if there are reports of all units except those behind one edge (n_edges: of all). If
+ * not, a shortage need not mean that the total is used up.
  */
 static bool is_whole(const struct quota_node *q, uint32_t except, uint64_t now_ns)
 {
@@ -222,7 +226,7 @@ static void give_by_rate(
 	}
 }
 
-/* The one that needs least of those whose traffic waits; n_edges: us. */
+/* Returns the edge that needs least of those whose traffic waits; n_edges: us. */
 static uint32_t most_modest(const struct quota_node *q, uint64_t own)
 {
 	uint32_t n = q->params.n_edges, best = n;
@@ -240,8 +244,8 @@ static uint32_t most_modest(const struct quota_node *q, uint64_t own)
 }
 
 /*
- * Not enough for all whose traffic waits. Half of what a packet needs is of no use: the most modest
- * are given what they need, and then one what is left.
+ * Divides too few units for all whose traffic waits. Half of the units for a packet are of no use:
+ * the most modest get all that they need, and then one gets the rest.
  */
 static void give_to_few(struct quota_node *q, uint64_t pool, uint64_t own)
 {
@@ -263,7 +267,7 @@ static void give_to_few(struct quota_node *q, uint64_t pool, uint64_t own)
 	}
 }
 
-/* There is enough: everybody gets what he needs, and of what is left his part by rate. */
+/* Divides enough units: each limiter gets its need, and its part by rate of the rest. */
 static void divide_plenty(struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t needs = units_to_keep(q, now_ns), had = quota_stock(q) - ledger_free(q->ledger);
@@ -275,7 +279,7 @@ static void divide_plenty(struct quota_node *q, uint64_t now_ns)
 	give_by_rate(q, CLAIM_OPEN, excess_over(ledger_free(q->ledger), needs), true, now_ns);
 }
 
-/* There is not. Where traffic waits, nothing is kept for traffic that is to come. */
+/* Divides too few units. If traffic waits, nothing is kept for traffic that is to come. */
 static void divide_short(struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t free = ledger_free(q->ledger), urgent = 0, own, kept;
@@ -295,7 +299,7 @@ static void divide_short(struct quota_node *q, uint64_t now_ns)
 	give_by_rate(q, CLAIM_OPEN, excess_over(free, kept + urgent), true, now_ns);
 }
 
-/* All that have asked hear something, and stay in mind if it was too little. */
+/* Answers all requests, and keeps the unmet ones in mind. */
 static void close_claims(struct quota_node *q, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
@@ -311,7 +315,7 @@ static void close_claims(struct quota_node *q, uint64_t now_ns)
 }
 
 /*
- * Whether somebody of those who were heard may get units yet. A neighbour that is silent is not
+ * Returns true if some neighbour that has answered can get units yet. A silent neighbour is not
  * waited for.
  */
 static bool is_busy(const struct quota_node *q)
@@ -327,7 +331,7 @@ static void learn_theta(struct quota_node *q, bool whole, uint64_t now_ns)
 	uint64_t took = now_ns - q->started_ns;
 	uint64_t soon = THETAS_SOON * q->theta_ns;
 
-	/* How long we wait for who is gone is not what others take. */
+	/* The time of waiting for a dead neighbour is no measure of the others. */
 	if (took > 0 && whole)
 		q->theta_ns = (3 * q->theta_ns + took) / 4;
 	if (took > 0) {
@@ -341,7 +345,7 @@ static void learn_theta(struct quota_node *q, bool whole, uint64_t now_ns)
 	q->ended_ns = now_ns;
 }
 
-/* When to ask again, if it was in vain; who crossed with somebody does so soon. */
+/* Sets when to request again after too few units; after crossed requests that is soon. */
 static void end_own(struct quota_node *q, bool enough, bool whole, uint64_t now_ns)
 {
 	learn_theta(q, whole, now_ns);
@@ -357,7 +361,7 @@ static void end_own(struct quota_node *q, bool enough, bool whole, uint64_t now_
 		q->failures++;
 }
 
-/* Thresholds are more than our part of what is left. */
+/* Returns true if thresholds are more than our part of the remaining units. */
 static bool is_low(const struct quota_node *q, uint64_t now_ns)
 {
 	return hint_part(q, now_ns) <
@@ -381,7 +385,7 @@ static void end_quota_round(struct quota_node *q, bool enough, uint64_t now_ns)
 		end_own(q, enough, whole, now_ns);
 }
 
-/* Goes on with a round; whether it has ended. */
+/* Goes on with a round. Returns true if it has ended. */
 static bool advance_round(struct quota_node *q, uint64_t now_ns)
 {
 	struct wants w = round_wants(q, now_ns);
@@ -404,7 +408,7 @@ static bool has_claims(const struct quota_node *q)
 	return false;
 }
 
-/* We need units ourselves, and it is time to ask. */
+/* Returns true if we need units ourselves, and it is time for a request. */
 static bool is_needy(struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t threshold = hint_threshold(q, now_ns), stock = quota_stock(q);
@@ -430,15 +434,12 @@ static void start_round(struct quota_node *q, bool own, uint64_t now_ns)
 		e->asked = e->answered = e->vague = false;
 		if (e->claim == CLAIM_NEW)
 			e->claim = CLAIM_OPEN;
-		/* It may have what we miss, and we what it misses. */
+		/* The neighbour can have units that we miss, and we units that it misses. */
 		e->vague = e->claim == CLAIM_OPEN && e->held > 0;
 	}
 }
 
-/*
- * A neighbour that was told that there is too little, and whose traffic waits, has its part of what
- * came.
- */
+/* Gives late units to neighbours that got too few, and whose traffic waits: their part by rate. */
 static void give_late(struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t target = hint_target(q, now_ns);
@@ -454,7 +455,7 @@ static void give_late(struct quota_node *q, uint64_t now_ns)
 	}
 }
 
-/* A neighbour that believes that there is nothing here is told when there is. */
+/* Sends a message to a neighbour whose last hint from us was nothing, when there are units. */
 static void tell_news(struct quota_node *q, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
@@ -489,8 +490,8 @@ void round_consider(struct quota_node *q, uint64_t now_ns)
 }
 
 /*
- * Each asks the other. One does not wait for the other any more, and fetches for both: the one with
- * the larger round, or both; and the other waits for it. Whose request was lost repeats it.
+ * Two requests have crossed. The one with the larger round, or both, no longer waits for the other,
+ * and fetches for both; the other one waits for it. A limiter whose request was lost repeats it.
  */
 static void resolve_crossed_asks(struct quota_node *q, struct quota_edge *e, uint32_t round)
 {
@@ -510,11 +511,11 @@ void round_claim(
 
 	(void)now_ns;
 	if (e->claim_round == m->round && e->claim_seen) {
-		/* It has not had the answer; what it was given is in the statement. */
+		/* The answer was lost; the grant is in the statement. */
 		if (e->claim == CLAIM_NONE || e->claim == CLAIM_ANSWERED)
 			e->due |= QUOTA_REPORT;
 		else
-			e->speak = true; /* that we are alive */
+			e->speak = true; /* shows that we are alive */
 		return;
 	}
 	e->claim_seen = true;
@@ -523,7 +524,7 @@ void round_claim(
 	e->urgent = m->urgent;
 	e->asking = m->asking;
 	e->claim = CLAIM_NEW;
-	/* It will not be asked in this round any more. */
+	/* The neighbour gets no request in this round any more. */
 	e->vague |= !e->asked && e->held > 0;
 	if (q->active && e->asked && !e->answered)
 		resolve_crossed_asks(q, e, m->round);
@@ -539,9 +540,12 @@ void round_answer(
 		return;
 	e->answered = true;
 	e->vague = m->partial;
-	/* All that it was asked for; if that is not enough any more, it may have more. */
+	/* The neighbour gave all units of the request; if more are needed now, it can have more. */
 	q->grown |= ledger_view(q->ledger, edge).received - e->asked_received >= e->asked_need;
-	/* Up at once and down slowly: one who has more to ask takes longer. */
+	/*
+	 * Rises immediately and falls slowly: a neighbour with more requests of its own takes
+	 * longer.
+	 */
 	if (took > e->theta_ns)
 		e->theta_ns = took;
 	else

@@ -35,7 +35,7 @@ void pace_typical(struct pace *pace, uint64_t units)
 uint64_t pace_rate(const struct pace *pace, uint64_t now_ns, uint64_t half_life_ns)
 {
 	double units = pace->units * exp2(-age_of(pace->last_ns, now_ns, half_life_ns));
-	/* What has been seen of all time, weighted alike: little of it in the beginning. */
+	/* The observed part of all time, with the same weights: little of it in the beginning. */
 	double seen = 1 - exp2(-age_of(pace->start_ns, now_ns, half_life_ns));
 	double span_ns = (double)half_life_ns / M_LN2 * fmax(seen, 1.0 / 64);
 

@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Weir authors
  *
  * How fast units are spent: an exponential moving average as in equation 4 of "A tree-based
- * protocol for enforcing quotas in clouds", with alpha 0.5; but by time, a half-life, and not by
- * reallocations, which may follow each other at once or be hours apart. Pure; one owner.
+ * protocol for enforcing quotas in clouds", with alpha 0.5. It decays by time, a half-life, and not
+ * by reallocations, which can follow each other immediately or be hours apart. Pure; one owner.
  */
 #ifndef WEIR_QUOTA_SPEND_RATE_H
 #define WEIR_QUOTA_SPEND_RATE_H
 
 #include <stdint.h>
 
-/* Zeroed, but for the start, before use. */
+/* Zeroed before use, except start_ns. */
 struct pace {
 	double units;   /* spent, each halved once a half-life */
 	double typical; /* units taken at a time */
