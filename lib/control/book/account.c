@@ -79,7 +79,9 @@ bool book_record_name(const struct book_record *record, uint64_t *check, char na
 	return true;
 }
 
-/* What the account itself has written, and its name; false if that is of other edges. */
+/*
+ * Finds the part that the account itself has written, and its name; returns false for other edges.
+ */
 static bool record_body(const struct book *book, const struct book_record *record,
 	struct book_name *name, char text[BOOK_NAME_MAX], struct book_record *body)
 {
@@ -132,7 +134,7 @@ int account_forget(struct book *book, struct book_account *account)
 	return 0;
 }
 
-/* Its name, and room for its record. */
+/* Sets its name, and makes room for its record. */
 static int account_begin(
 	struct book *book, struct book_account *account, const struct book_name *name)
 {

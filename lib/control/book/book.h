@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The book that one limiter keeps of the totals that a group shares, be they rates that move (the
- * room conserve) or units that are spent (the room budget): an account a policy, and over each edge
- * of an overlay a link to a neighbour. The book knows nothing of what an account holds; a row of
- * operations says how one is opened, closed and written. It does what is alike for both:
+ * The book that one limiter keeps of the totals that a group shares: rates that move (the room
+ * conserve) or units that are spent (the room budget). It has an account for each policy, and over
+ * each edge of an overlay a link to a neighbour. The book does not depend on the content of an
+ * account; a row of operations opens, closes and writes one. It does the tasks that both kinds
+ * share:
  *
- *   - accounts by their index and by the id of their policy, of whose name each has the text: a
- *     policy of another name that has the same id is refused, and never takes up the account;
- *   - records, each after a fingerprint of the edges, as a record is of no use where edges lead
+ *   - accounts by their index and by the id of their policy, with the text of its name. A policy of
+ *     another name that has the same id is refused, and never takes up the account;
+ *   - records, each after a fingerprint of the edges, because a record is of no use if edges lead
  *     elsewhere, and after the name;
- *   - other policies at run time: what can fail is done aside, and then all takes effect. The
- *     account of a policy that is gone is kept as long as neighbours may hold something of it;
- *   - the accounts that wait to be durable, in one round for all: a disk is asked once, however
+ *   - other policies at run time: a prepared copy takes effect when nothing can fail any more. The
+ *     account of a policy that is gone is kept as long as neighbours might hold something of it;
+ *   - the accounts that wait to be durable, in one round for all: one request to the disk, however
  *     many accounts have changed;
  *   - epochs, so that an account that is made again is never taken for the one before;
- *   - the identity of the ledger, which all limiters of the group have the same, and which every
- *     message between them begins with: nothing is believed that is of another ledger. When a whole
- *     group begins anew, its former life is another ledger;
- *   - which neighbours have been heard of lately.
+ *   - the identity of the ledger, which is the same at all limiters of the group, and with which
+ *     every message between them begins. Messages of another ledger are rejected. When a whole
+ *     group begins again, its previous life is another ledger;
+ *   - which neighbours have sent messages recently.
  *
  * Policies are rows of a type of the owner's, each of which begins as struct book_name. A pure
  * state machine: the time comes in as an argument. One thread.
@@ -33,7 +34,7 @@
 
 #include "group/overlay.h"
 
-/* 128 bits, random, made once for a group; all zero: not known. */
+/* 128 bits, random, made once for a group; all zero: unknown. */
 struct book_identity {
 	uint64_t high, low;
 };
@@ -48,12 +49,12 @@ static inline bool book_identity_equal(struct book_identity a, struct book_ident
 	return a.high == b.high && a.low == b.low;
 }
 
-/* As people read and type it: 32 hexadecimal digits, of which a NUL follows when it is written. */
+/* Text form for people: 32 hexadecimal digits, and a NUL when it is written. */
 #define BOOK_IDENTITY_TEXT 33
 
 void book_identity_write(struct book_identity identity, char text[BOOK_IDENTITY_TEXT]);
 
-/* False for what is not such digits, or all zero. */
+/* Returns false if the text is not such digits, or all zero. */
 bool book_identity_read(const char *text, struct book_identity *identity);
 
 /* Bytes that every message to a neighbour begins with: its kind, and the identity. */
@@ -74,13 +75,13 @@ enum book_closure {
 /* Identity of a policy by its name: two halves of a hash of 128 bits, and the text. */
 struct book_name {
 	uint64_t id;
-	uint64_t check;   /* is beside the id in messages */
+	uint64_t check;   /* follows the id in messages */
 	const char *name; /* shorter than BOOK_NAME_MAX; NULL: "". Borrowed during a call */
 };
 
 #define BOOK_NAME_MAX 128
 
-/* What book_save() wrote of one account. */
+/* Record of one account, as book_save() wrote it. */
 struct book_record {
 	uint64_t id;
 	const void *at;
@@ -93,8 +94,8 @@ struct book_account {
 	char *name;
 	unsigned index;
 	size_t record_bytes;  /* the most that save() writes */
-	bool gone;            /* no policy has it any more; others may still hold something of it */
-	bool stored;          /* there may be a record of it */
+	bool gone;            /* no policy has it any more; others can still hold something of it */
+	bool stored;          /* there can be a record of it */
 	bool born;            /* a store with other records had none: proof against it is its own */
 	bool saving, changed; /* in the round under way; among those that wait for one */
 	TAILQ_ENTRY(book_account) next_changed;
@@ -103,20 +104,20 @@ struct book_account {
 /* Doubts if a neighbour's messages can be of two limiters with one name. */
 enum book_doubt {
 	BOOK_SURE,
-	BOOK_YOUNG, /* it has restarted lately: a recovering start waits */
+	BOOK_YOUNG, /* restarted recently: a recovering start waits */
 	BOOK_RIVAL, /* messages of its earlier start still arrive: all statements are ignored */
 	BOOK_TWICE, /* its earlier start is alive: both starts receive that as the answer */
 };
 
-/* One neighbour, as far as both kinds of accounts know it. */
+/* One neighbour: the state that both kinds of accounts share. */
 struct book_link {
 	unsigned peer; /* index in the roster */
-	bool alive;    /* it was heard, and since then not found to be silent for too long */
+	bool alive;    /* sent a message, and since then not found to be silent for too long */
 	uint64_t heard_ns, sent_ns;
-	bool spoke; /* its newest message was of this ledger: */
+	bool spoke; /* a message has arrived; the newest is of the ledger `says` */
 	struct book_identity says;
-	uint64_t foreign;  /* messages of another ledger, of which nothing was believed */
-	uint64_t invalid;  /* statements that cannot be true: corruption, or a disagreement */
+	uint64_t foreign;  /* messages of another ledger, rejected */
+	uint64_t invalid;  /* impossible statements: corruption, or a disagreement */
 	uint64_t collided; /* statements of a policy of another name and the same id */
 	enum book_doubt doubt;
 };
@@ -127,31 +128,31 @@ struct book_ops {
 	size_t policy_bytes;
 
 	/*
-	 * Makes the account of a policy, or of one that is gone (NULL), with what save() wrote of
-	 * it, or NULL. Without a record it holds nothing yet if book->recovering. 0, -EINVAL or
-	 * -ENOMEM.
+	 * Makes the account of a policy, or of one that is gone (NULL), with the record that save()
+	 * wrote of it, or NULL. Without a record it holds nothing yet if book->recovering. Returns
+	 * 0, -EINVAL or -ENOMEM.
 	 */
 	int (*open)(struct book *book, const void *policy, const struct book_record *record,
 		uint64_t now_ns, struct book_account **account);
 	void (*close)(struct book *book, struct book_account *account);
 
-	/* Whether an account (NULL: a new one) may have these terms: 0, -EINVAL or -EOVERFLOW. */
+	/* Checks if an account (NULL: a new one) can have these terms: 0, -EINVAL or -EOVERFLOW. */
 	int (*check)(
 		const struct book *book, const struct book_account *account, const void *policy);
 
-	/* Whether an account opened anew would be the same, so that this one can be forgotten. */
+	/* Returns true if a new account would be the same, so that this one can be forgotten. */
 	bool (*untouched)(const struct book *book, const struct book_account *account);
 
 	/* True if a neighbour has reported, to this start, that it has the policy. */
 	bool (*in_use)(const struct book *book, const struct book_account *account);
 
-	/* Something in it is to be durable before others may hear of it. */
+	/* Returns true if something in it must be durable before others may receive it. */
 	bool (*unsaved)(const struct book *book, const struct book_account *account);
 
-	/* Writes its record, of at most record_bytes. 0 or a negative errno. */
+	/* Writes its record, of at most record_bytes. Returns 0 or a negative errno. */
 	int (*save)(struct book *book, struct book_account *account, uint8_t *record, size_t *len);
 
-	/* That record is durable and in force, or (false) it is as if it had not been written. */
+	/* The record is durable and in force, or (false) it is as if it had not been written. */
 	void (*committed)(struct book *book, struct book_account *account, bool durable);
 };
 
@@ -163,9 +164,9 @@ struct book_params {
 	unsigned n_policies;
 	struct book_record *records; /* also of policies that are gone; they get sorted */
 	unsigned n_records;
-	bool recovering; /* there may have been an earlier start: without a record, hold nothing */
+	bool recovering; /* an earlier start is possible: without a record, hold nothing */
 	uint64_t epoch;  /* larger than that of any earlier start; below 2^42 */
-	struct book_identity identity; /* see book_read_head() of one that is not known */
+	struct book_identity identity; /* if unknown, see book_read_head() */
 	uint32_t word;                 /* random, for this start; 0: old records are not detected */
 	uint64_t proof_ns;   /* accounts wait until their neighbours have confirmed the records, or
 			      have been silent for so long; 0: no waiting */
@@ -180,7 +181,7 @@ struct book {
 	unsigned *edge_of;       /* by index in the roster, or n_edges */
 	unsigned *index_of;      /* in the roster, by position */
 	uint64_t timeout_ns;
-	uint64_t fingerprint; /* of the edges */
+	uint64_t fingerprint; /* hash of the edges */
 	uint64_t next_epoch;  /* for open() to take, and to raise */
 	bool recovering;
 	bool has_store; /* there are or were records */
@@ -195,34 +196,38 @@ struct book {
 	struct book_account **accounts; /* n, policies by their index */
 	struct book_account **by_id;    /* n, sorted */
 	TAILQ_HEAD(, book_account) changed;
-	unsigned n_saving;   /* of these, the first ones */
+	unsigned n_saving;   /* accounts of `changed` in this round, the first ones */
 	uint64_t *forgotten; /* n_forgotten ids, whose records are to go; */
 	unsigned n_forgotten, forgotten_room, n_forgetting; /* the first ones in this round */
 	uint8_t *record;                                    /* room for one */
 };
 
 /*
- * Makes the overlay and the links, nobody being alive; then an account for each policy and for each
- * other record. Both return 0; -EINVAL (also a damaged record, or one of other edges); -EEXIST (a
- * record has the id of a policy and another name). Other errors: those of overlay_create(), and
- * -ENOMEM. book_close() is due in any case.
+ * Makes the overlay and the links, with no neighbour alive; then an account for each policy and for
+ * each other record. Both return 0; -EINVAL (also a damaged record, or one of other edges); -EEXIST
+ * (a record has the id of a policy and another name), -ENOMEM, or an error of overlay_create().
+ * book_close() is due in any case.
  */
 int book_open(struct book *book, const struct book_params *params);
 int book_fill(struct book *book, const struct book_params *params, uint64_t now_ns);
 void book_close(struct book *book);
 
-/* The account of a policy's id, or NULL. */
+/* Returns the account of a policy's id, or NULL. */
 struct book_account *book_find(const struct book *book, uint64_t id);
 
-/* The account of a neighbour's message over an edge, or NULL. Counts one of another name. */
+/*
+ * Returns the account of a neighbour's message over an edge, or NULL. Counts one of another name.
+ */
 struct book_account *book_find_named(struct book *book, unsigned edge, uint64_t id, uint64_t check);
 
-/* The name in a record, NUL-terminated. False if the bytes are no record. Any thread. */
+/*
+ * Reads the name in a record, NUL-terminated. Returns false if the bytes are no record. Any thread.
+ */
 bool book_record_name(const struct book_record *record, uint64_t *check, char name[BOOK_NAME_MAX]);
 
 /*
- * Other policies from now on, n of them: accounts of ids that were there go on, and the caller
- * tells them their new terms. 0; -EINVAL, -EEXIST (an account has the id of a policy and another
+ * Replaces the policies by n others: accounts of ids that were there go on, and the caller gives
+ * them their new terms. Returns 0; -EINVAL, -EEXIST (an account has the id of a policy and another
  * name), -EOVERFLOW or -ENOMEM, and nothing has changed.
  */
 int book_update(struct book *book, const void *policies, unsigned n, uint64_t now_ns);
@@ -234,22 +239,22 @@ int book_update(struct book *book, const void *policies, unsigned n, uint64_t no
 unsigned book_forget(struct book *book,
 	bool (*may)(void *context, const struct book_account *account), void *context);
 
-/* The edge to a limiter, by its index in the roster, or n_edges. */
+/* Returns the edge to a limiter, by its index in the roster, or n_edges. */
 unsigned book_edge(const struct book *book, unsigned peer);
 
 /*
- * The head of a message; returns the place behind it. One who does not know the identity, since its
- * memory is lost, says so by a head alone, and has nothing else to say.
+ * Writes the head of a message; returns the place behind it. A limiter that has lost the identity
+ * with its memory sends a head alone, and nothing more.
  */
 uint8_t *book_write_head(const struct book *book, uint8_t kind, uint8_t *at);
 
 /*
- * The head of a message from a neighbour: 0; -EBADMSG (cut short, or of another kind) or -ESTALE:
- * it is of another ledger and is counted so, or one of the two does not know of which. Nothing
- * behind it is to be believed then.
+ * Reads the head of a message from a neighbour. Returns 0; -EBADMSG (cut short, or of another kind)
+ * or -ESTALE: it is of another ledger and is counted so, or one of the two has no identity. Then
+ * reject all that follows.
  *
- * A book without an identity takes that of its neighbours when all of them have spoken, and those
- * who know one say the same: no fewer can give it back its memory.
+ * A book without an identity takes that of its neighbours when all of them have sent messages, and
+ * the ones with an identity have the same: no fewer can give it back its memory.
  */
 int book_read_head(
 	struct book *book, unsigned edge, uint8_t kind, const uint8_t *message, size_t len);
@@ -257,31 +262,31 @@ int book_read_head(
 /* Counts the loss of all accounts, and its reason. */
 void book_closes(struct book *book, enum book_closure closure);
 
-/* A statement that cannot be true has come over the edge. */
+/* Counts an impossible statement over the edge. */
 void book_invalid(struct book *book, unsigned edge);
 
-/* A neighbour said something good; and whether that was within the timeout. */
+/* Notes a good message of a neighbour; returns true if the last one was within the timeout. */
 void book_heard(struct book *book, unsigned edge, uint64_t now_ns);
 bool book_alive(const struct book *book, unsigned edge, uint64_t now_ns);
 
-/* Neighbours that have been silent for too long are not alive until they are heard again. */
+/* Marks neighbours that have been silent for too long as not alive until their next message. */
 void book_find_silent(struct book *book, uint64_t now_ns);
 
-/* To be called after all that may have changed an account: it is committed in its turn. */
+/* Call it after all that can change an account: it is committed in its turn. */
 void book_changed(struct book *book, struct book_account *account);
 
 /*
- * A round of commits: what accounts have given away is told to nobody, and what they have prepaid
- * is used by nobody, before it is durable and in force.
+ * A round of commits: before it is durable and in force, no neighbour receives an amount that an
+ * account has given away, and no traffic uses a prepaid one.
  *
- * book_save() hands each record to `write` (NULL: there is no disk); when that answers less than 0,
- * or book_save_failed() is called, it is as if nothing had begun; when it answers more than 0, it
- * has that record and no more is handed to it in this round: those that have waited longest come
- * first. Without a record (NULL) that of the id is to be removed. 0; -EBUSY (a round is under way);
- * -EAGAIN (nothing to be saved), or an error of `write`.
+ * book_save() hands each record to `write` (NULL: there is no disk). If that returns less than 0,
+ * or after book_save_failed(), it is as if nothing had begun. If it returns more than 0, it has
+ * that record and gets no more in this round: the accounts that have waited longest come first.
+ * Without a record (NULL) that of the id is to be removed. Returns 0; -EBUSY (a round is under
+ * way); -EAGAIN (nothing to be saved), or an error of `write`.
  *
  * book_committed() ends the round when all is durable, and the workers enforce no more than they
- * might at the time of book_save().
+ * could at the time of book_save().
  */
 typedef int (*book_write)(void *context, uint64_t id, const void *record, size_t len);
 

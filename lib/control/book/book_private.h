@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the files of lib/control/book share.
+ * Private declarations that the files of lib/control/book share.
  */
 #ifndef WEIR_BOOK_PRIVATE_H
 #define WEIR_BOOK_PRIVATE_H
@@ -26,7 +26,7 @@ static inline struct book_name row_name(const void *row)
 	return name;
 }
 
-/* The account of a policy, or (NULL) of one of which there is a record only. 0 or an errno. */
+/* Makes the account of a policy, or (NULL) of a record without a policy. Returns 0 or an errno. */
 int account_open(struct book *book, const void *policy, const struct book_record *record,
 	uint64_t now_ns, struct book_account **out);
 
@@ -38,13 +38,13 @@ void account_close(struct book *book, struct book_account *account);
 /* True if it is the account of that name, and not of another one with the same id. */
 bool account_is_named(const struct book_account *account, const struct book_name *name);
 
-/* The account is closed, and its record to be removed. 0, or -ENOMEM and it stays. */
+/* Closes the account, and has its record removed. Returns 0, or -ENOMEM and it stays. */
 int account_forget(struct book *book, struct book_account *account);
 
-/* The one of that id among n that are sorted, or NULL. */
+/* Returns the one of that id among n that are sorted, or NULL. */
 struct book_account *accounts_find(struct book_account *const *by_id, unsigned n, uint64_t id);
 
-/* Fills `by_id` with n accounts, sorted; false if two are of one id. */
+/* Fills `by_id` with n accounts, sorted; returns false if two are of one id. */
 bool accounts_sort(struct book_account **by_id, struct book_account *const *accounts, unsigned n);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Commits, of all accounts that need one at once: a disk is asked once a round, however many have
+ * Commits all accounts that need it together: one request to the disk in a round, however many have
  * changed.
  */
 #include <errno.h>
@@ -62,7 +62,7 @@ int book_save(struct book *book, book_write write, void *context)
 	return book->n_saving > 0 || book->n_forgetting > 0 ? 0 : -EAGAIN;
 }
 
-/* Those that have changed since wait again, behind the others. */
+/* Accounts that have changed since wait again, after the others. */
 static void end_commit_round(struct book *book, bool durable)
 {
 	if (durable && book->n_forgetting > 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which ledger a message is of. Its head is the kind and the identity, big-endian.
+ * The ledger of a message. Its head is the kind and the identity, big-endian.
  */
 #include <errno.h>
 
@@ -14,7 +14,10 @@ uint8_t *book_write_head(const struct book *book, uint8_t kind, uint8_t *at)
 	return wire_put64(wire_put64(at, book->identity.high), book->identity.low);
 }
 
-/* What all neighbours say that know it; false as long as that is not clear. */
+/*
+ * Finds the identity that all neighbours with one have sent; returns false as long as that is not
+ * clear.
+ */
 static bool neighbours_agree(const struct book *book, struct book_identity *identity)
 {
 	*identity = (struct book_identity){0};

@@ -21,7 +21,7 @@ void book_identity_write(struct book_identity identity, char text[BOOK_IDENTITY_
 	text[DIGITS] = '\0';
 }
 
-/* False where one is no digit. */
+/* Returns false if one is no digit. */
 static bool read_word(const char *text, uint64_t *word)
 {
 	static const char digits[] = "0123456789abcdefABCDEF";

@@ -8,7 +8,7 @@
 
 #include "book/book_private.h"
 
-/* What is made aside, and takes effect when nothing can fail any more. */
+/* New lists of accounts, prepared separately; they take effect when nothing can fail any more. */
 struct book_update {
 	struct book_account **accounts, **by_id;
 	unsigned n;
@@ -56,7 +56,7 @@ static int update_prepare(
 	return accounts_sort(u->by_id, u->accounts, u->n) ? 0 : -EINVAL;
 }
 
-/* What is gone from the configuration, but not from the ledgers of others, stays. */
+/* Keeps accounts that are gone from the configuration, but not from the ledgers of others. */
 static void conserve_keep_removed(struct book *book, struct book_update *u, unsigned n)
 {
 	for (unsigned i = 0; i < book->n; i++) {
