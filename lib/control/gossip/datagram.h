@@ -6,54 +6,54 @@
  *   offset  bytes
  *        0      1  format, 3
  *        1      1  flags: bit 0, the body is sealed; bits 1 and 2, the estimator (0 state, 1 tree,
- *                  2 one of weirsim alone); bit 3, it is a message; bit 4, the sender opens what
- *                  is sealed with identities (see keyring.h); the others are 0
- *        2      1  the newest format that the sender speaks
+ *                  2 one of weirsim alone); bit 3, it is a message; bit 4, the sender opens
+ *                  datagrams sealed with identities (see keyring.h); the others are 0
+ *        2      1  the newest format that the sender supports
  *        3      1  the oldest format that it reads
  *        4      4  sender: FNV-1a of its name in the roster
  *        8      8  epoch: random at every start of the sender, never 0
  *       16      8  counter: grows with each datagram of this epoch, from 1
  *       24      4  random bits of this datagram alone, so that a machine that is resumed twice from
  *                  one snapshot does not seal two bodies under one nonce
- *       28      4  key: names the one that it is sealed with (see keyring.h); 0 when it is plain
+ *       28      4  key: name of the key that seals it (see keyring.h); 0 if it is plain
  *       32         body, sealed with XChaCha20-Poly1305: the nonce is bytes 4 to 27, the additional
  *                  data bytes 0 to 31, the 16-byte tag comes last. Without a key (flag clear) the
  *                  body is plain and there is no tag.
  *
- * Bytes 0 and 2 to 7 stay what they are in every later format, so that whoever cannot read one can
- * say whose it is.
+ * Bytes 0 and 2 to 7 stay the same in every later format, so a limiter that cannot read a format
+ * can still identify the sender.
  *
- * Formats 1 and 2 had 32-bit ids of policies, by which two names could be one. They are not read.
+ * Formats 1 and 2 had 32-bit ids of policies, so two names could have one id. They are not read.
  *
  *   body
- *        0      4  receiver: FNV-1a of its name; a datagram speaks to one limiter
- *        4      8  echo epoch: the receiver's epoch as the sender knows it, or 0
- *       12      4  echo tick: the newest tick of the receiver that has reached the sender, by
- *                  whatever way
+ *        0      4  receiver: FNV-1a of its name; a datagram has one receiver
+ *        4      8  echo epoch: the receiver's epoch as received by the sender, or 0
+ *       12      4  echo tick: the newest tick of the receiver that has reached the sender,
+ *                  directly or through others
  *       16      4  tick: estimate intervals of the sender since its start
  *       20      2  number of the sender's own records that follow
  *
- *   then, of state, so many records, each
+ *   then, for state, so many records, each
  *                    0  8  id of the policy, see policy_key()
  *                    8  4  version: tick at which the record took this value
  *                   12  4  demand, bytes per second (float)
  *                   16  4  weight, the allocator's unit (float)
- *          and, until the body ends, what the sender has heard of others:
+ *          and, until the body ends, sections about other limiters:
  *                    0  4  origin: FNV-1a of its name
  *                    4  8  epoch of the origin
  *                   12  4  tick of the origin
  *                   16  2  number of records, which follow as above
  *
- *   or, of a tree,
- *        0      1  what the receiver is to the sender (enum datagram_link)
- *          and the records, each the newest as of the sender's tick
+ *   or, for a tree,
+ *        0      1  role of the receiver for the sender (enum datagram_link)
+ *          and the records, each the newest at the sender's tick
  *                    0  8  id of the policy
  *                    8  4  limiters that have it, among those on the sender's side of the edge
  *                   12  4  their demand, bytes per second (float)
  *                   16  4  their weight (float)
  *
- * The body of a message is the fixed part, without records, and then what it carries: see
- * gossip_message(). Its ticks are said of messages alone: the echo tick is that of the newest one.
+ * The body of a message is the fixed part, without records, and then its bytes: see
+ * gossip_message(). Its echo tick is that of the newest message, independent of other datagrams.
  *
  * Ticks and versions are compared as serial numbers (the sign of the 32-bit difference).
  */
@@ -65,10 +65,10 @@
 #include <stdint.h>
 
 #define DATAGRAM_VERSION         3 /* the newest format */
-#define DATAGRAM_OLDEST          3 /* that is read */
+#define DATAGRAM_OLDEST          3 /* the oldest that is read */
 #define DATAGRAM_SEALED          0x01
 #define DATAGRAM_ESTIMATOR       0x06
-#define DATAGRAM_ESTIMATOR_SHIFT 1 /* of the flags */
+#define DATAGRAM_ESTIMATOR_SHIFT 1 /* bit in the flags */
 #define DATAGRAM_MESSAGE         0x08
 #define DATAGRAM_IDENTITY        0x10
 
@@ -79,8 +79,8 @@
 #define DATAGRAM_SECTION    18
 #define DATAGRAM_RECORD     20
 #define DATAGRAM_MIN        (DATAGRAM_HEADER + DATAGRAM_BODY_FIXED)
-#define DATAGRAM_SENDER     4    /* where its name stands in any format */
-#define DATAGRAM_NAMED      8    /* bytes by which the sender of any format is known */
+#define DATAGRAM_SENDER     4    /* offset of the sender in any format */
+#define DATAGRAM_NAMED      8    /* bytes that identify the sender in any format */
 #define DATAGRAM_MAX        8972 /* a 9000-byte MTU less IPv4 and UDP headers */
 
 struct datagram_header {
@@ -116,7 +116,7 @@ struct datagram_section {
 	uint16_t n_records;
 };
 
-/* In a tree, what the sender takes its edge to the receiver for. */
+/* In a tree, the sender's view of its edge to the receiver. */
 enum datagram_link {
 	DATAGRAM_APART, /* none: a probe, an answer to one, or the end of a link. No records */
 	DATAGRAM_UP,    /* the receiver is its parent */
@@ -156,12 +156,12 @@ void datagram_read_section(struct cursor *cursor, struct datagram_section *secti
 void datagram_read_record(struct cursor *cursor, struct datagram_record *record);
 void datagram_read_sum(struct cursor *cursor, struct datagram_sum *sum);
 
-/* Whatever byte there is: the caller checks that it is below DATAGRAM_LINKS. */
+/* Returns the byte unchecked: the caller checks that it is below DATAGRAM_LINKS. */
 unsigned datagram_read_link(struct cursor *cursor);
 
 /*
  * Seals buf in place: a header and a body of together len bytes become len + DATAGRAM_TAG. The
- * buffer has room for the tag.
+ * buffer has room for the tag. Returns the new length.
  */
 size_t datagram_seal(uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY]);
 

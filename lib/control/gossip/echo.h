@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a peer's echoes say of the news that it was sent: whether it can have heard any of it.
+ * Decides by a peer's echoes if news that was sent to the peer can have arrived.
  *
- * News goes out twice, in two ticks on end. Of a peer that hears of us from nobody else, each tick
- * that it hears is echoed, unless its answer is lost, or late behind the next. So news is followed
- * until an echo of its time or later arrives. If the echoes before leave out two ticks on end, both
- * tellings may be lost, and it is told again: in vain if it was the answers that were lost, which
- * costs some records, where to keep silent would cost the peer seconds. Two losses are
- * not seen: that of a single datagram of a tick's many, and that of a second telling that had to
- * wait behind more than a turn holds. Such news waits for its refresh.
+ * News is sent twice, in two consecutive ticks. A peer that receives our ticks from no other
+ * limiter echoes each of them, unless its answer is lost or later than the next one. So news is
+ * followed until an echo of its tick or a later one arrives. If the echoes omit two consecutive
+ * ticks before that, both copies can be lost, and the news is sent again. If only the answers were
+ * lost, this costs some unnecessary records; silence would cost the peer seconds. Two losses are
+ * not detected: that of a single datagram of several in one tick, and that of a second copy that
+ * had to wait because its turn was full. Such news waits for its refresh.
  *
- * What is followed is in two parts: one that waits for its echo, and one that gathers what is sent
- * meanwhile, and waits next. So memory does not depend on the way's length. One thread.
+ * The followed news has two parts: one waits for its echo, and one gathers news sent meanwhile, and
+ * waits next. So memory does not depend on the delay of the path. One thread.
  */
 #ifndef WEIR_GOSSIP_ECHO_H
 #define WEIR_GOSSIP_ECHO_H
@@ -26,17 +26,17 @@
 
 /* Ticks are ours. */
 struct echo {
-	uint32_t newest; /* that was echoed */
-	uint32_t left;   /* the last of those left out, ECHO_TELLINGS or more on end */
+	uint32_t newest; /* newest echoed tick */
+	uint32_t left;   /* last tick of a gap of ECHO_TELLINGS or more ticks without an echo */
 	uint32_t gathered_from, waits_from, waits_to;
-	bool any, any_left;     /* whether newest and left are anything */
-	bool gathered, waiting; /* whether there is news in these parts */
+	bool any, any_left;     /* newest and left are set */
+	bool gathered, waiting; /* there is news in these parts */
 };
 
-/* What is to become of the part that waits. */
+/* Result for the waiting part: it still waits, it has arrived, or it can be lost. */
 enum echo_verdict { ECHO_WAIT, ECHO_HEARD, ECHO_UNHEARD };
 
-/* News is sent in this tick: it is gathered. */
+/* Gathers news that is sent in this tick. */
 static inline void echo_gather(struct echo *echo, uint32_t tick)
 {
 	if (!echo->gathered)
@@ -44,7 +44,7 @@ static inline void echo_gather(struct echo *echo, uint32_t tick)
 	echo->gathered = true;
 }
 
-/* An echo arrives. With ECHO_HEARD and ECHO_UNHEARD nothing waits any more. */
+/* Takes the echo of a tick. After ECHO_HEARD and ECHO_UNHEARD nothing waits any more. */
 static inline enum echo_verdict echo_take(struct echo *echo, uint32_t tick)
 {
 	if (echo->any && !serial_newer(tick, echo->newest))
@@ -62,7 +62,7 @@ static inline enum echo_verdict echo_take(struct echo *echo, uint32_t tick)
 									     : ECHO_HEARD;
 }
 
-/* Whether what was gathered, up to this tick, is to wait now; it does then. */
+/* Moves news gathered up to this tick to the waiting part, if that is empty. True: moved. */
 static inline bool echo_advance(struct echo *echo, uint32_t tick)
 {
 	if (echo->waiting || !echo->gathered)

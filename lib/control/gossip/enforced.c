@@ -11,8 +11,8 @@
  * it. The high half of its epoch is the time for which the echoed tick was held, in microseconds.
  * The low half has the lengths of the middle and of the short window, 16 bits each, in
  * milliseconds. Its tick is the length of the long window in microseconds. A record has the largest
- * limits of the windows in bytes per second: the long one in `demand`, the middle one in `weight`,
- * and the short one in `version`, bit by bit like a float.
+ * limits of the windows in bytes per second. That of the long window is in `demand`, that of the
+ * middle one in `weight`, and that of the short one in `version`, bit by bit like a float.
  */
 #include <errno.h>
 #include <math.h>
@@ -29,7 +29,7 @@
 #define REPORTS    32   /* records in one datagram */
 #define DRIFT_PART 1024 /* clocks of peers differ by less than this part of a time */
 
-/* More than a conversion to float takes away. */
+/* Factor that exceeds the rounding error of a conversion to float. */
 #define ROUNDING_UP 1.000001
 
 static const unsigned window_ticks[] = {5, 16, KEPT};
@@ -154,7 +154,7 @@ static struct limit_report own_report(const struct gossip *g, unsigned policy)
 	return report;
 }
 
-/* The next policy with local limits of ours, in a circle, or n_policies. */
+/* Returns the next policy with local limits of ours, in a circle, or n_policies. */
 static unsigned next_metered(const struct gossip *g, unsigned policy)
 {
 	const uint64_t *metered = g->enforced->metered;
@@ -236,7 +236,7 @@ static uint64_t report_begins(const struct limit_report *report, unsigned window
 	return report->before_ns - min_u64(report->before_ns, length - length / DRIFT_PART);
 }
 
-/* The largest limit that can have been enforced at a moment, or a negative number. */
+/* Returns the largest limit that can have been enforced at a moment, or a negative number. */
 static double report_most(const struct limit_report *report, uint64_t at_ns)
 {
 	for (unsigned w = 0; w < WINDOWS && report->before_ns && at_ns <= report->after_ns; w++)

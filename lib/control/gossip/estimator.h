@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * For the files of this library, and for estimators of weirsim alone (sums/sums.h): one limiter's
- * gossip, and the table of functions by which an estimator (a way to learn the global sums) takes
- * part in it. gossip.c does what is the same for all: headers, seals, epochs, verdicts, counters.
+ * One limiter's gossip, and the table of functions of an estimator (a way to learn the global
+ * sums). It is for the files of this library, and for estimators of weirsim alone (sums/sums.h).
+ * gossip.c has the part that all estimators share: headers, seals, epochs, verdicts, counters.
  */
 #ifndef WEIR_GOSSIP_ESTIMATOR_H
 #define WEIR_GOSSIP_ESTIMATOR_H
@@ -13,39 +13,39 @@
 
 struct gossip {
 	const struct estimator *estimator;
-	void *own;                   /* the estimator's */
+	void *own;                   /* state of the estimator */
 	const struct roster *roster; /* borrowed */
-	struct id_table *policies;   /* ours, then those that were withdrawn */
-	unsigned n_policies;         /* ours */
+	struct id_table *policies;   /* current ones, then withdrawn ones */
+	unsigned n_policies;         /* current ones */
 	unsigned from;               /* see gossip_from() */
-	uint64_t *withdrawn_ns;      /* of each of the others, when */
+	uint64_t *withdrawn_ns;      /* when each of the others was withdrawn */
 	unsigned self, branching, datagram_max;
 	double demand_max; /* see gossip_params */
 	uint64_t tick_ns, timeout_ns, epoch, counter;
 	uint32_t tick;
 	uint32_t usurped_tick; /* see gossip_usurped() */
 	bool usurped;
-	uint8_t flags;           /* of every datagram, see datagram.h */
+	uint8_t flags;           /* for datagrams, see datagram.h */
 	struct keyring *keyring; /* NULL: plain */
 	uint32_t (*random_bits)(void);
 	struct prng prng, bits; /* bits: see gossip_params.random_bits */
 	struct gossip_counters counters;
-	uint64_t *looks; /* one of the counters, for those who only ask: see estimator_looks() */
+	uint64_t *looks; /* counters.looks, also writable by queries: see estimator_looks() */
 	uint64_t *news;  /* a bit for each policy, see gossip_next_news() */
 	bool all_news;
 	uint64_t changes;                      /* see gossip_changes() */
-	struct correspondent **correspondents; /* see message.h; NULL: nobody has sent messages */
-	unsigned n_answers;                    /* of these, who is to be answered */
+	struct correspondent **correspondents; /* see message.h; NULL: no peer has sent messages */
+	unsigned n_answers;                    /* correspondents with an answer due */
 	struct limit_reports *enforced;        /* reports of limits; NULL: none */
 };
 
-/* Where the policies of an update have been before it: an index, or GOSSIP_ADDED. */
+/* Index of each policy of an update before it, or GOSSIP_ADDED. */
 struct remap {
 	unsigned n;
 	const unsigned *from; /* n */
 };
 
-/* A copy of an array of a row each policy, as the map has them, or NULL. Those added are zero. */
+/* Returns a copy of an array of one row a policy, ordered by the map, or NULL. Added rows are 0. */
 void *remap_rows(const struct remap *map, const void *rows, size_t size);
 
 /* Limiters are named by their index in the roster; roster->n stands for none. */
@@ -56,53 +56,53 @@ struct estimator {
 
 	void (*set)(struct gossip *g, unsigned policy, float demand, float weight);
 
-	/* Decides who counts and whom to tell; g->tick is the new one. */
+	/* Decides which peers are active and which get datagrams; g->tick is the new tick. */
 	void (*tick)(struct gossip *g, uint64_t now_ns);
 
-	/* The next to tell in this tick, or none. */
+	/* Returns the next receiver in this tick, or none. */
 	unsigned (*next)(struct gossip *g);
 
-	/* Writes what follows the fixed part of a body; returns the number of own records. */
+	/* Writes the rest of a body after its fixed part; returns the number of own records. */
 	uint16_t (*write)(struct gossip *g, struct cursor *cursor, unsigned to);
 
-	/* What is known of a limiter, or NULL. */
+	/* Returns the state kept for a limiter, or NULL. */
 	struct peer *(*find)(const struct gossip *g, unsigned index);
 
-	/* The peer, but NULL for one that it would not matter to lose: see gossip_peer(). */
+	/* Returns the peer, or NULL if its loss would not matter: see gossip_peer(). */
 	struct peer *(*watched)(const struct gossip *g, unsigned index);
 
-	/* The peer of one that has sent an authentic datagram: NULL when there is no room. */
+	/* Returns the peer for the sender of an authentic datagram; NULL: no room. */
 	struct peer *(*admit)(struct gossip *g, unsigned index, uint64_t now_ns);
 
-	/* It has restarted, or is believed for the first time: what it said before is void. */
+	/* Drops all values from a peer that has restarted, or has its first accepted epoch. */
 	void (*forget)(struct gossip *g, unsigned index);
 
-	/* Whether what follows the fixed part of a body makes sense. Changes nothing. */
+	/* Returns true if a body is valid after its fixed part. Changes nothing. */
 	bool (*check)(
 		const struct gossip *g, struct cursor cursor, const struct datagram_body *body);
 
-	/* Takes in what has passed check, from a peer whose epoch is believed. */
+	/* Applies a body that has passed check, from a peer whose epoch is accepted. */
 	void (*take)(struct gossip *g, struct cursor cursor, const struct datagram_body *body,
 		unsigned from, uint64_t now_ns);
 
 	struct gossip_sum (*sum)(const struct gossip *g, unsigned policy);
 
-	/* What one peer has told, see gossip_told(). NULL: single ones are not remembered. */
+	/* Writes the values that one peer has sent, see gossip_told(). NULL: it keeps only sums. */
 	bool (*told)(
 		const struct gossip *g, unsigned policy, unsigned peer, struct gossip_sum *told);
 	unsigned (*alive)(const struct gossip *g);
-	unsigned (*silent)(const struct gossip *g); /* as of the last tick */
+	unsigned (*silent)(const struct gossip *g); /* at the last tick */
 
-	/* How long a peer that is watched may be silent, or not confirm us; nanoseconds. */
+	/* Returns the nanoseconds for which a watched peer can be silent, or not confirm us. */
 	uint64_t (*silence)(const struct gossip *g);
 
-	/* Nanoseconds, without delays of the network, until all know what one has noticed. */
+	/* Returns the nanoseconds, without network delays, until all limiters have one's news. */
 	uint64_t (*spread)(const struct gossip *g);
 
-	/* Whether we have ever said something of the policy. */
+	/* Returns true if this limiter has ever set its record of the policy. */
 	bool (*said)(const struct gossip *g, unsigned policy);
 
-	/* Moves what is kept of the policies; g->policies is still the old one. 0 or -ENOMEM. */
+	/* Moves the state of policies; g->policies is still the old one. Returns 0 or -ENOMEM. */
 	int (*update)(struct gossip *g, const struct remap *map);
 
 	bool tells_news; /* calls estimator_news(), or sets g->all_news */
@@ -112,7 +112,7 @@ extern const struct estimator estimator_state, estimator_tree;
 
 /*
  * Reports of local limits, of `state` alone; see enforced.c. create, destroy, update and tick are
- * called by the functions of an estimator of that name. A section whose origin is the teller has
+ * called by the functions of an estimator of that name. A section whose origin is the sender has
  * reports: enforced_take() reads its records.
  */
 int enforced_create(struct gossip *g, uint64_t now_ns);
@@ -123,19 +123,19 @@ void enforced_write(struct gossip *g, struct cursor *cursor, unsigned to);
 void enforced_take(struct gossip *g, struct cursor *cursor, const struct datagram_section *section,
 	const struct datagram_body *body, unsigned from, uint64_t now_ns);
 
-/* Begins to believe an epoch of a peer. */
+/* Accepts an epoch of a peer, and drops its earlier values. */
 void estimator_believe(
 	struct gossip *g, unsigned index, uint64_t epoch, uint32_t tick, uint64_t now_ns);
 
-/* The sum of a policy has changed. */
+/* Marks a policy whose sum has changed. */
 static inline void estimator_news(struct gossip *g, unsigned policy)
 {
 	g->news[policy / 64] |= UINT64_C(1) << policy % 64;
 }
 
 /*
- * So many peers are looked at, see struct gossip_counters. Who only asks changes nothing by it but
- * this count.
+ * Counts n peers that are examined, see struct gossip_counters. A query changes nothing except this
+ * count.
  */
 static inline void estimator_looks(const struct gossip *g, unsigned n)
 {
@@ -143,15 +143,15 @@ static inline void estimator_looks(const struct gossip *g, unsigned n)
 }
 
 /*
- * Whether so many limiters together can have that demand and weight: see gossip_params. Of any
- * sign.
+ * Returns true if so many limiters together can have that demand and weight, of either sign: see
+ * gossip_params.
  */
 bool estimator_plausible(const struct gossip *g, unsigned limiters, float demand, float weight);
 
-/* Something that this limiter told us cannot be, and is not taken. */
+/* Counts an impossible value that this limiter sent, and that is rejected. */
 void estimator_implausible(struct gossip *g, unsigned teller);
 
-/* Finite and not negative, as every rate and weight is. */
+/* Returns true if the value is finite and not negative, like every rate and weight. */
 bool estimator_rate_valid(float value);
 
 #endif

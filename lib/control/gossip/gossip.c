@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is the same whatever the estimator: headers, seals, epochs, verdicts, counters.
+ * The part of gossip that all estimators share: headers, seals, epochs, verdicts, counters.
  */
 #include "gossip/gossip.h"
 
@@ -127,7 +127,7 @@ size_t gossip_send(struct gossip *g, uint8_t *buf, unsigned *peer)
 	return seal_datagram(g, buf, (size_t)(cursor.at - buf), &header, *peer);
 }
 
-/* Whether the datagram's epoch is, or has just been proven to be, the sender's present one. */
+/* Checks that the epoch is, or is now proven to be, the sender's present one; rejects replays. */
 static enum gossip_verdict check_epoch(struct gossip *g, unsigned sender,
 	const struct datagram_header *header, const struct datagram_body *body, uint64_t now_ns)
 {
@@ -165,7 +165,7 @@ static bool is_message(const struct datagram_header *header)
 	return header->flags & DATAGRAM_MESSAGE;
 }
 
-/* Whether flags are some that this format has. */
+/* Returns true if this format has all these flags. */
 static bool flags_known(const struct datagram_header *header)
 {
 	uint8_t known = DATAGRAM_SEALED | DATAGRAM_ESTIMATOR | DATAGRAM_MESSAGE | DATAGRAM_IDENTITY;
@@ -175,7 +175,7 @@ static bool flags_known(const struct datagram_header *header)
 	       estimator <= (is_message(header) ? GOSSIP_STATE : GOSSIP_STUDY);
 }
 
-/* Whether we read the format, of which no more than the sender's name is known if we do not. */
+/* Checks the format. Notes an unreadable one for its sender, the only field it is sure to have. */
 static enum gossip_verdict check_format(
 	const struct gossip *g, const struct datagram_header *header, size_t len)
 {
@@ -193,7 +193,7 @@ static enum gossip_verdict check_format(
 	return GOSSIP_VERSION;
 }
 
-/* What can be said before the key is used. */
+/* Checks the header before the key is used. */
 static enum gossip_verdict check_header(
 	const struct gossip *g, const struct datagram_header *header, size_t len)
 {
@@ -241,7 +241,7 @@ static enum gossip_verdict take_datagram(
 	g->from = sender;
 	if (is_message(&header))
 		return message_take(g, sender, &header, &body, now_ns);
-	/* Whole or not at all: a body that ends badly changes nothing. */
+	/* A body is applied completely or not at all: one with an invalid end changes nothing. */
 	if (!g->estimator->check(g, cursor, &body))
 		return GOSSIP_MALFORMED;
 	verdict = check_epoch(g, sender, &header, &body, now_ns);
@@ -302,7 +302,7 @@ unsigned gossip_next_news(struct gossip *g, unsigned from)
 			continue;
 		g->news[w] &= ~(bits & -bits);
 		from = w * 64 + (unsigned)__builtin_ctzll(bits);
-		return from < n ? from : n; /* behind n are those that were withdrawn */
+		return from < n ? from : n; /* withdrawn policies begin at n */
 	}
 	return n;
 }
@@ -349,7 +349,7 @@ static enum gossip_doubt doubt_of(const struct gossip *g, const struct peer *pee
 	return is_recent(g, peer->replaced, peer->replaced_tick) ? GOSSIP_YOUNG : GOSSIP_SURE;
 }
 
-/* Messages and the estimator prove epochs apart. One of them can still receive a former start. */
+/* Messages and the estimator prove epochs separately; one can still receive a previous start. */
 static bool two_starts_speak(
 	const struct gossip *g, const struct peer *watched, const struct peer *correspondent)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * How the limiters learn, for every policy, the sums of demand and weight over all of them, telling
- * a few others each tick (section 3.1 of Raghavan et al., SIGCOMM 2007). Two estimators stand
- * behind one interface; all limiters of a group use the same.
+ * Estimates, for every policy, the sums of demand and weight over all limiters. Each tick a limiter
+ * sends to a few others (section 3.1 of Raghavan et al., SIGCOMM 2007). Two estimators have one
+ * interface; all limiters of a group use the same.
  *
- *   state  each keeps the newest record of everybody. Exact and quick; memory and datagrams grow
- *          with the group: up to about a hundred limiters.
- *   tree   sums along a tree over the roster: each edge carries the sum over what is behind it.
- *          Exact; memory and bytes do not depend on the size of the group.
+ *   state  each keeps the newest record of every limiter. Exact and quick; memory and datagrams
+ *          grow with the group: up to about a hundred limiters.
+ *   tree   sums along a tree over the roster: each edge carries the sum over the limiters beyond
+ *          it. Exact; memory and bytes do not depend on the size of the group.
  *
- * What travels is replaceable versioned state: a datagram lost, late, repeated or overtaken does no
- * lasting harm, and a sum is over newest values, not over increments. weirsim adds estimators of
- * papers, of which that is not true: see sums/sums.h.
+ * Datagrams carry replaceable versioned state, and a sum is over newest values, not over
+ * increments. So a datagram that is lost, late, repeated or overtaken does no lasting harm. weirsim
+ * adds estimators of papers, for which that is not true: see sums/sums.h.
  *
  * Pure: time, datagrams and randomness come in as arguments, datagrams to send come out. One
  * thread.
@@ -44,17 +44,17 @@ struct gossip_params {
 	struct keyring *keyring;  /* outlives the gossip, or see gossip_rekey(); NULL: plain */
 	uint64_t epoch;           /* random, not 0, new at every start */
 	uint64_t seed;            /* for the choice of peers */
-	/* Bits that no copy of this machine draws as well, see datagram.h. NULL: by the seed. */
+	/* Bits that no copy of this machine also draws, see datagram.h. NULL: by the seed. */
 	uint32_t (*random_bits)(void);
-	unsigned branching;    /* peers contacted a tick; of a tree, children of a limiter */
+	unsigned branching;    /* peers contacted a tick; in a tree, children of a limiter */
 	uint64_t tick_ns;      /* length of a tick */
 	uint64_t timeout_ns;   /* see gossip_timeout() */
 	unsigned datagram_max; /* bytes of UDP payload, DATAGRAM_MIN + 64 to DATAGRAM_MAX */
 	enum gossip_estimator estimator;
 	const struct estimator *study; /* weirsim, with GOSSIP_STUDY alone: see sums/sums.h */
 	/*
-	 * What one limiter can have of a policy at the most, of demand (its unit a second) and of
-	 * weight (flows, or bytes that wait); 0: no bound. What is above is not believed.
+	 * Largest demand (its unit a second) and weight (flows, or bytes that wait) that one
+	 * limiter can have of a policy; 0: no bound. Larger values are rejected.
 	 */
 	double demand_max;
 };
@@ -62,19 +62,19 @@ struct gossip_params {
 /* Every datagram that came in is counted under exactly one of these. */
 enum gossip_verdict {
 	GOSSIP_ACCEPTED,
-	GOSSIP_UNPROVEN,  /* a new epoch that does not yet echo ours: noted, not believed */
-	GOSSIP_TRUNCATED, /* shorter than it must be, or than it says it is */
+	GOSSIP_UNPROVEN,  /* a new epoch that does not yet echo ours: noted, not accepted */
+	GOSSIP_TRUNCATED, /* shorter than the fixed parts of a datagram */
 	GOSSIP_VERSION,   /* a format that we do not read, or flags unknown to it */
-	GOSSIP_SELF,      /* our own, come back */
+	GOSSIP_SELF,      /* our own, returned to us */
 	GOSSIP_STRANGER,  /* a sender that is not in the roster */
-	GOSSIP_UNSEALED,  /* plain where a key is set, or sealed where none is */
-	GOSSIP_ESTIMATOR, /* of a limiter with another estimator */
-	GOSSIP_NO_KEY,    /* sealed with a key of a name that we do not have */
+	GOSSIP_UNSEALED,  /* plain although a key is set, or sealed although none is */
+	GOSSIP_ESTIMATOR, /* from a limiter with another estimator */
+	GOSSIP_NO_KEY,    /* sealed with a key whose name we do not have */
 	GOSSIP_FORGED,    /* wrong key, or altered on the way */
 	GOSSIP_MISSENT,   /* meant for another limiter */
-	GOSSIP_REPLAY,    /* seen before, or too old to tell */
-	GOSSIP_MALFORMED, /* opens, but what is inside makes no sense */
-	GOSSIP_NO_ROOM,   /* of a limiter that we have no room to watch (tree) */
+	GOSSIP_REPLAY,    /* received before, or too old to check */
+	GOSSIP_MALFORMED, /* opens, but its content is invalid */
+	GOSSIP_NO_ROOM,   /* from a limiter that we have no room to watch (tree) */
 	GOSSIP_MESSAGE,   /* not gossip's own: see gossip_message() */
 	GOSSIP_VERDICTS
 };
@@ -84,15 +84,15 @@ struct gossip_counters {
 	uint64_t received_bytes;
 	uint64_t verdict[GOSSIP_VERDICTS];
 	uint64_t unknown_policy; /* records of policies that we do not have */
-	uint64_t implausible;    /* records, and words on others, that cannot be: not taken */
-	uint64_t looks;          /* at single peers: what gossip costs beside its datagrams */
+	uint64_t implausible;    /* impossible records, and reports about others: rejected */
+	uint64_t looks;          /* at single peers: the cost of gossip except its datagrams */
 };
 
-/* The sums of one policy over all limiters that count. */
+/* The sums of one policy over all active peers. */
 struct gossip_sum {
-	double weight; /* of the peers that count, without our own */
-	double demand; /* likewise, bytes per second */
-	unsigned lost; /* peers that do not count: silent, deaf to us, or without this policy */
+	double weight; /* sum over the active peers, without our own */
+	double demand; /* the same, bytes per second */
+	unsigned lost; /* lost peers: silent, not confirming us, or without this policy */
 };
 
 struct gossip;
@@ -102,8 +102,8 @@ int gossip_create(const struct gossip_params *params, uint64_t now_ns, struct go
 void gossip_destroy(struct gossip *gossip);
 
 /*
- * Other keys from now on, made for the same roster; neither they nor those so far are NULL. Returns
- * those so far, which are the caller's again.
+ * Sets other keys, made for the same roster; neither they nor the previous ones are NULL. Returns
+ * the previous keys, which belong to the caller again.
  */
 struct keyring *gossip_rekey(struct gossip *gossip, struct keyring *keyring);
 const struct keyring *gossip_keyring(const struct gossip *gossip);
@@ -111,39 +111,39 @@ const struct keyring *gossip_keyring(const struct gossip *gossip);
 #define GOSSIP_ADDED UINT_MAX
 
 /*
- * Other policies from now on: n ids, distinct, and of each its index so far, or GOSSIP_ADDED. What
- * is known of those that stay is kept, ours and the peers'. Of those that go the peers are told
- * that we have no demand: we are not lost to them. Returns 0; -EINVAL (an index is not that of the
- * id, or two ids are the same) or -ENOMEM, and nothing has changed.
+ * Sets other policies: n distinct ids, and for each its previous index, or GOSSIP_ADDED. Policies
+ * that stay keep their records, ours and the peers'. For removed ones we send a demand and weight
+ * of 0 to the peers, so they do not count us as lost. Returns 0; -EINVAL (an index is not that of
+ * the id, or two ids are the same) or -ENOMEM, and nothing has changed.
  */
 int gossip_update(struct gossip *gossip, const uint64_t *policies, unsigned n, const unsigned *from,
 	uint64_t tick_ns, uint64_t now_ns);
 
-/* Sets our own record of a policy; peers hear of it from the next tick on. */
+/* Sets our own record of a policy; datagrams carry it from the next tick on. */
 void gossip_set(struct gossip *gossip, unsigned policy, double demand, double weight);
 
 /* Sets the local limit of a policy, bytes per second, in a tick before its gossip_tick(). */
 void gossip_enforce(struct gossip *gossip, unsigned policy, double rate);
 
-/* Ends a tick: decides who counts, and chooses the next peers to talk to. */
+/* Ends a tick: decides which peers are active, and chooses the next peers to send to. */
 void gossip_tick(struct gossip *gossip, uint64_t now_ns);
 
 /*
- * Writes the next datagram of this tick into buf (datagram_max bytes) and its addressee's index
- * into peer. Returns its length, or 0 when there is none left.
+ * Writes the next datagram of this tick into buf (datagram_max bytes) and its receiver's index into
+ * peer. Returns its length, or 0 if there is none left.
  */
 size_t gossip_send(struct gossip *gossip, uint8_t *buf, unsigned *peer);
 
-/* Takes a datagram in; buf is opened in place. Believes nothing before it is authenticated. */
+/* Processes a datagram; opens buf in place. Accepts no content before it is authenticated. */
 enum gossip_verdict gossip_receive(
 	struct gossip *gossip, uint64_t now_ns, uint8_t *buf, size_t len);
 
 /*
- * Messages: bytes that one limiter has for one other, carried and sealed as gossip is, but of no
- * meaning to it. One that is delivered was written to us by the present start of its sender, for
- * our present start, and is delivered once; it may come late, out of order, or not at all. After a
- * start of either side the first ones are GOSSIP_UNPROVEN, until each has heard of the other, by
- * gossip or by an answer. What is recorded stays that, or is GOSSIP_REPLAY.
+ * Messages: bytes from one limiter to another, carried and sealed like gossip, which does not
+ * interpret them. A delivered message was written by the present start of its sender, for our
+ * present start. It is delivered once, and can be late, out of order, or lost. After a start of
+ * either side the first messages are GOSSIP_UNPROVEN, until each side has received the other's
+ * epoch, by gossip or by an answer. Recorded ones stay GOSSIP_UNPROVEN, or are GOSSIP_REPLAY.
  */
 struct gossip_message {
 	unsigned from; /* index in the roster */
@@ -151,7 +151,7 @@ struct gossip_message {
 	size_t len;
 };
 
-/* The longest message, and where in the buffer of a datagram its bytes go. */
+/* Return the length of the longest message, and the place of its bytes in a datagram's buffer. */
 size_t gossip_message_room(const struct gossip *gossip);
 uint8_t *gossip_message_at(uint8_t *buf);
 
@@ -159,23 +159,23 @@ uint8_t *gossip_message_at(uint8_t *buf);
 size_t gossip_seal_message(struct gossip *gossip, uint8_t *buf, size_t len, unsigned to);
 
 /*
- * The next answer to a message that proved nothing, as gossip_send() writes a datagram: at most one
- * a tick to each peer, however many such messages there are. It carries no bytes.
+ * Writes the next answer to a message that proved nothing, like gossip_send(): at most one a tick
+ * to each peer, however many such messages there are. It carries no bytes.
  */
 size_t gossip_answer(struct gossip *gossip, uint8_t *buf, unsigned *peer);
 
-/* The message in buf, for which gossip_receive() has just answered GOSSIP_MESSAGE. */
+/* Returns the message in buf, for which gossip_receive() has just returned GOSSIP_MESSAGE. */
 struct gossip_message gossip_message(const struct gossip *gossip, const uint8_t *buf, size_t len);
 
-/* The sender of the datagram that gossip_receive() has just accepted: its index in the roster. */
+/* Returns the roster index of the sender of the datagram that gossip_receive() just accepted. */
 unsigned gossip_from(const struct gossip *gossip);
 
-/* The sum over the peers that count. */
+/* Returns the sum over the active peers. */
 struct gossip_sum gossip_sum(const struct gossip *gossip, unsigned policy);
 
 /*
- * What a peer that counts has told of a policy, into *told, where `lost` stays 0. False: it does
- * not count, has told nothing, or the estimator keeps sums alone (tree).
+ * Writes an active peer's values of a policy into *told, where `lost` stays 0. Returns false if the
+ * peer is lost or has sent no values, or if the estimator keeps only sums (tree).
  */
 bool gossip_told(
 	const struct gossip *gossip, unsigned policy, unsigned peer, struct gossip_sum *told);
@@ -192,20 +192,20 @@ struct gossip_enforced {
 struct gossip_enforced gossip_enforced(const struct gossip *gossip, unsigned policy);
 
 /*
- * Whether gossip_next_news() tells what changes. True of `state` alone: with the others any sum may
- * change at any time.
+ * Returns true if gossip_next_news() reports each change. Only `state` does: with the others any
+ * sum can change at any time.
  */
 bool gossip_tells_news(const struct gossip *gossip);
 
 /*
- * The next policy from `from` on whose sum may have changed since it was told here, or n_policies.
- * Each is told once. After a change of who counts all are told.
+ * Returns the next policy from `from` on whose sum can have changed since this function returned
+ * it, or n_policies. Returns each once; after a change of the active peers it returns all.
  */
 unsigned gossip_next_news(struct gossip *gossip, unsigned from);
 
 /*
- * How long a limiter may be silent, or not confirm us, before all others count it as lost,
- * nanoseconds, less the delays of the network:
+ * Returns the nanoseconds for which a limiter can be silent, or not confirm us, before all others
+ * count it as lost, without the delays of the network:
  *
  *   state  the configured timeout times the ticks that a round of all peers takes,
  *          ceil((N - 1) / branching).
@@ -215,31 +215,31 @@ unsigned gossip_next_news(struct gossip *gossip, unsigned from);
  */
 uint64_t gossip_timeout(const struct gossip *gossip);
 
-/* Peers that count, without ourselves; of a tree, neighbours that count. */
+/* Returns the number of active peers, without ourselves; in a tree, of active neighbours. */
 unsigned gossip_alive(const struct gossip *gossip);
 
 /*
- * Peers that are watched and do not count, as of the last tick: all that a limiter misses, for the
- * price of its neighbours (tree) or none.
+ * Returns the number of watched peers that were lost at the last tick: all that this limiter
+ * misses. It examines only the neighbours (tree) or no peer.
  */
 unsigned gossip_silent(const struct gossip *gossip);
 
 /*
- * What is known of limiter i of the roster, or NULL when this one does not watch it (tree). To ask
- * after the whole roster costs the more, the larger it is: not at every tick, see gossip_changes().
+ * Returns the state kept for limiter i of the roster, or NULL if this one does not watch it (tree).
+ * The cost for all limiters grows with the roster: not at every tick, see gossip_changes().
  */
 const struct peer *gossip_peer(const struct gossip *gossip, unsigned i);
 
 /*
- * Grows when gossip_peer() may have other peers to tell of, or one of them counts that did not, or
- * the other way round. While it stays there is no need to ask after any.
+ * Grows when gossip_peer() can return other peers, or when one of them becomes active or lost.
+ * While it stays the same, callers need not query any peer.
  */
 uint64_t gossip_changes(const struct gossip *gossip);
 
-/* Doubts if one limiter alone uses a name of the roster, each within the last timeout. */
+/* Doubts that only one limiter uses a name of the roster, each within the last timeout. */
 enum gossip_doubt {
 	GOSSIP_SURE,
-	GOSSIP_YOUNG, /* a start has taken the place of another */
+	GOSSIP_YOUNG, /* a start has replaced another */
 	GOSSIP_RIVAL, /* datagrams of the earlier start arrived; they can be late */
 	GOSSIP_TWICE, /* the earlier start is alive: it echoed a tick after it had been replaced */
 };

@@ -12,9 +12,9 @@
 
 #include "base/wire.h"
 
-#define KINDS (2 * KEYRING_GROUP_KEYS) /* of each group key: without identities, and with them */
+#define KINDS (2 * KEYRING_GROUP_KEYS) /* for each group key: without identities, and with them */
 
-/* What is hashed begins with one of these: no hash is ever of two meanings. */
+/* Each hashed text begins with one of these, so no hash ever has two meanings. */
 static const char name_label[] = "weir gossip 2 name", pair_label[] = "weir gossip 2 pair";
 
 struct keyring {
@@ -40,7 +40,7 @@ static uint32_t hash_name(const uint8_t key[DATAGRAM_KEY], bool identity)
 	return name ? name : 1;
 }
 
-/* What both limiters of a pair put into its key, in an order that both see alike. */
+/* Inputs of both limiters of a pair to its key, in an order that is the same for both. */
 struct pair_terms {
 	uint32_t low, high;
 	const uint8_t *low_public, *high_public, *shared; /* NULL: without identities */
@@ -65,7 +65,7 @@ static void hash_pair(const uint8_t group[DATAGRAM_KEY], const struct pair_terms
 	sodium_memzero(&state, sizeof(state));
 }
 
-/* All keys with limiter i. Returns 0, or -EINVAL: its public key hides nothing. */
+/* Makes all keys with limiter i. Returns 0, or -EINVAL: its public key gives no secret. */
 static int make_pair(struct keyring *ring, const struct keyring_params *p, unsigned i)
 {
 	const struct roster *roster = p->roster;

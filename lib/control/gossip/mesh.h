@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Everybody talks to everybody in turn: each tick to `branching` peers drawn at random, but to each
+ * Every limiter sends to every other in turn: each tick to `branching` random peers, but to each
  * once a round, so that the longest silence is bounded. Memory grows with the roster. One thread.
  */
 #ifndef WEIR_GOSSIP_MESH_H
@@ -12,25 +12,25 @@
 struct mesh {
 	struct peer *peers; /* n; our own is not used */
 	unsigned *order;    /* n - 1 peers, shuffled for each round */
-	unsigned at;        /* the next of them */
-	unsigned to_send;   /* of this tick, still */
-	unsigned alive;     /* peers that count, as of the last tick */
+	unsigned at;        /* index of the next of them */
+	unsigned to_send;   /* peers left in this tick */
+	unsigned alive;     /* active peers at the last tick */
 };
 
 /* Returns 0 or -ENOMEM; mesh_destroy() in either case. */
 int mesh_create(struct mesh *mesh, const struct gossip *g, uint64_t now_ns);
 void mesh_destroy(struct mesh *mesh);
 
-/* Decides again which peers count, and chooses those of this tick. True: others than before. */
+/* Decides which peers are active, and chooses those of this tick. True: the active ones changed. */
 bool mesh_tick(struct mesh *mesh, struct gossip *g, uint64_t now_ns);
 
-/* Index of the next peer of this tick, or n. */
+/* Returns the index of the next peer of this tick, or n. */
 unsigned mesh_next(struct mesh *mesh, const struct gossip *g);
 
-/* Peers that do not count, of all that there are. */
+/* Returns the number of all peers that are not active. */
 unsigned mesh_silent(const struct mesh *mesh, const struct gossip *g);
 
-/* The configured timeout for each tick of a round, nanoseconds. */
+/* Returns the configured timeout times the ticks of a round, nanoseconds. */
 uint64_t mesh_silence(const struct gossip *g);
 
 #endif

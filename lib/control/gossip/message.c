@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Every message echoes the start that it was written for. One that does not echo our present one
- * is not delivered, but answered, once a tick, with one that carries nothing: that tells its sender
- * who we are, and so the next one, if its sender is there and not a recording, is proof. Where
- * gossip has brought both the other's epoch before no such exchange is needed.
+ * Every message echoes the start that it was written for. A message that does not echo our present
+ * start is not delivered, but answered, once a tick, with an empty one. The answer gives its sender
+ * our epoch. So the next message is proof, if its sender is alive and not a recording. If gossip
+ * has already brought each side the other's epoch, no such exchange is needed.
  */
 #include "gossip/message.h"
 
@@ -21,7 +21,7 @@ void messages_destroy(struct gossip *g)
 	free(g->correspondents);
 }
 
-/* Made when the first authentic message comes; NULL: out of memory. */
+/* Created when the first authentic message arrives; NULL: out of memory. */
 static struct correspondent *correspondent_of(struct gossip *g, unsigned from)
 {
 	if (!g->correspondents)
@@ -39,7 +39,7 @@ static void answer_is_due(struct gossip *g, struct correspondent *c, bool due)
 	c->answer = due;
 }
 
-/* Whether this message was written for our present start, by a present one. */
+/* Checks that this message was written for our present start, by a present one. */
 static enum gossip_verdict judge_epochs(struct gossip *g, struct peer *peer,
 	const struct datagram_header *header, const struct datagram_body *body)
 {
@@ -66,7 +66,7 @@ enum gossip_verdict message_take(struct gossip *g, unsigned from,
 		peer_believe(&c->peer, header->epoch, body->tick, now_ns);
 		c->peer.replaced_tick = g->tick;
 		peer_proven(&c->peer, header->counter);
-		answer_is_due(g, c, true); /* it may not believe us yet */
+		answer_is_due(g, c, true); /* the peer might not accept us yet */
 	}
 	if (!peer_counter_fresh(&c->peer, header->counter))
 		return GOSSIP_REPLAY;
@@ -89,8 +89,8 @@ uint8_t *gossip_message_at(uint8_t *buf)
 }
 
 /*
- * What is echoed to it. Who claims what cannot be is answered, but what others tell goes to the
- * start that is believed: a recording is not to make them fail.
+ * Returns the body of a message, with its echo. Answers also echo claimed epochs. Other messages
+ * echo the accepted epoch if there is one, so that a recording cannot make them fail.
  */
 static struct datagram_body echo_to(
 	const struct gossip *g, unsigned to, bool answer, struct peer_speaks *speaks)

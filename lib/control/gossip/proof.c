@@ -5,12 +5,12 @@
 
 #include "gossip/seal.h"
 
-/* More than can overtake the first datagrams of a start. */
+/* More echoes than can overtake the first datagrams of a start. */
 #define ECHOES_OF_OTHERS 3
 
 uint32_t proof_ticks(const struct gossip *g)
 {
-	uint64_t ticks = g->estimator->silence(g) / g->tick_ns + 2; /* even if that is no time */
+	uint64_t ticks = g->estimator->silence(g) / g->tick_ns + 2; /* also if that is 0 ticks */
 
 	return ticks < INT32_MAX ? (uint32_t)ticks : INT32_MAX;
 }
@@ -58,7 +58,7 @@ uint32_t proof_age(const struct gossip *g, const struct datagram_body *body)
 	return g->tick - body->echo_tick;
 }
 
-/* Whether the echo is recent, and of a tick that no start of this peer has echoed so far. */
+/* Returns true if the echo is recent, and newer than all echoes of any start of this peer. */
 static bool echo_is_new(const struct gossip *g, const struct peer *peer, uint32_t age)
 {
 	if (age == UINT32_MAX || age * g->tick_ns >= g->estimator->silence(g))

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The estimator of groups up to about a hundred: for every policy and every limiter the newest
- * record. What travels is replaceable versioned state, so a datagram lost, late, repeated or
- * overtaken does no lasting harm, and a sum is over newest values, not over increments.
+ * record. Datagrams carry replaceable versioned state, and a sum is over newest values, not over
+ * increments. So a datagram lost, late, repeated or overtaken does no lasting harm.
  */
 #include <errno.h>
 #include <math.h>
@@ -15,62 +15,62 @@
 #include "gossip/mesh.h"
 
 /*
- * Own records that a peer's turn carries although nothing changed: all of them come round now and
- * then, in REFRESH_TURNS at the most.
+ * Unchanged own records that a peer's turn carries, at least: all of them are repeated, within
+ * REFRESH_TURNS turns.
  */
 #define REFRESH       8
 #define REFRESH_TURNS 256
 
-/* Records that are looked at for each that is refreshed, when many are not present. */
+/* Records examined for each that is refreshed, if many are not present. */
 #define REFRESH_LOOKS 4
 
 /*
- * Others of whom a datagram carries nothing but their tick. That is how a limiter hears of one
- * whose own datagrams do not reach it, for which a few seconds are soon enough.
+ * Other limiters of which a datagram carries only the tick. These ticks show that a limiter is
+ * alive to one that its own datagrams do not reach. For that a few seconds are soon enough.
  */
 #define TICKS_ALONE 2
 
-/* No limiter's ticks are shorter, unless ours are. */
+/* Nanoseconds. No limiter's ticks are shorter, unless ours are. */
 #define TICK_LEAST (10 * MS_NS)
 
-/* A change of this share of a value is sent at once; a smaller one waits for its refresh. */
+/* A change of this share of a value is sent immediately; a smaller one waits for its refresh. */
 #define CHANGED_ENOUGH (1.0f / 64)
 
-/* Nor is a demand sent at once that changes by less than this, in bytes per second: it fades. */
+/* A demand that changes by less than this, in bytes per second, also waits: it fades. */
 #define CHANGED_LEAST 1.0f
 
 /*
- * Datagrams to one peer a tick, where one does not hold all that is new to it. As many as a socket
- * takes in from a few peers at once without any setting; what is left waits for the peer's next
- * turn, and goes on where this one ended.
+ * Datagrams to one peer a tick, if one does not hold all its news. A socket with default settings
+ * buffers as many from a few peers together. The rest waits for the peer's next turn, which
+ * continues where this one ended.
  */
 #define TURN_DATAGRAMS 32
 
 #define WORD_BITS 64
 
 /*
- * What others tell of a record must be of a version that is newer than `said`: of which its origin
- * has said something else itself.
+ * A record that others report must have a version newer than `said`: the origin's own reports have
+ * replaced those up to it.
  */
 struct state_entry {
 	uint32_t version, said;
 	float demand, weight;
 	bool present;
-	bool relayed;  /* by others; its origin has not said so to us */
+	bool relayed;  /* received from others, not from its origin */
 	uint8_t fresh; /* datagrams that are still to carry it */
 };
 
-/* What we have said in a record of ours. */
+/* Announced values of a record of ours. */
 struct announced {
-	float demand, weight; /* as last marked to be sent */
+	float demand, weight; /* when last marked to be sent */
 	uint32_t turn;        /* in which it was last sent */
 };
 
 /*
- * What each peer has still to be told of us, a bit a policy: in `once` what it has never been sent,
- * in `again` what it has been sent once, since datagrams are lost. The others are what it has been
- * sent and may not have heard, see echo.h. Of 64 policies the words of all peers lie side by side,
- * as a change is news to all.
+ * Our news for each peer, one bit a policy: `once` has records that were never sent, `again` those
+ * sent once, which are repeated because datagrams are lost. The others have sent records that
+ * possibly did not arrive, see echo.h. The words of all peers for 64 policies are adjacent, because
+ * a change is news to all.
  */
 struct pending {
 	uint64_t once, again;
@@ -79,12 +79,12 @@ struct pending {
 
 /* The datagrams to one peer in this tick. */
 struct tell_turn {
-	unsigned to, datagrams; /* how many there may still be */
+	unsigned to, datagrams; /* datagrams: how many more are allowed */
 	uint32_t number;
-	unsigned words;     /* of pending, still to be gone through */
-	uint64_t bits;      /* of the word that is being gone through */
+	unsigned words;     /* words of pending, still to be examined */
+	uint64_t bits;      /* still to be written of the present word */
 	unsigned refresh;   /* records still to be refreshed */
-	unsigned looks;     /* at records, for that */
+	unsigned looks;     /* records still to be examined for that */
 	bool begun, unsaid; /* unsaid: there was no room for all */
 };
 
@@ -94,12 +94,12 @@ struct state {
 	struct announced *announced; /* n_policies */
 	struct pending *pending;     /* n_words rows of n */
 	unsigned n_words;
-	unsigned *word_at, *refresh_at; /* n: where a peer's next turn goes on */
+	unsigned *word_at, *refresh_at; /* n: where a peer's next turn continues */
 	uint64_t *relayed;              /* n rows of n_words: a bit for each fresh entry */
-	bool *alive;                    /* n: as of the last tick */
+	bool *alive;                    /* n: at the last tick */
 	struct echo *echoes;            /* n */
 	struct tell_turn turn;
-	unsigned relay_at; /* where the next datagram goes on */
+	unsigned relay_at; /* where the next datagram continues */
 };
 
 static struct state_entry *entry_of(const struct gossip *g, unsigned policy, unsigned origin)
@@ -173,15 +173,15 @@ static void state_destroy(struct gossip *g)
 }
 
 /*
- * Whether everybody tells everybody in each tick. If not, others relay what is news, which makes up
- * for what is lost; and then an echo does not say whom our tick was heard from.
+ * Returns true if every limiter sends to every other in each tick. Otherwise others relay news,
+ * which compensates losses. Then an echo does not show which limiter delivered our tick.
  */
 static bool tells_all(const struct gossip *g)
 {
 	return g->roster->n - 1 <= g->branching;
 }
 
-/* A rumour spreads to N in about log2(N) rounds. */
+/* Returns how many datagrams relay a record: a rumour spreads to N in about log2(N) rounds. */
 static uint8_t relay_fresh(const struct gossip *g)
 {
 	unsigned rounds = 1;
@@ -197,7 +197,7 @@ static bool state_changed_enough(float from, float to)
 	return fabsf(to - from) > CHANGED_ENOUGH * fmaxf(from, to);
 }
 
-/* It is news to everybody. */
+/* Marks our record of a policy as news to all peers. */
 static void mark_policy(struct gossip *g, unsigned policy)
 {
 	struct pending *row = pending_of(g, policy / WORD_BITS, 0);
@@ -211,15 +211,15 @@ static void mark_policy(struct gossip *g, unsigned policy)
 }
 
 /*
- * A peer that says something of a policy for the first time may just have been given it, and have
- * let go what we said of it.
+ * Marks our record as news to one peer. A peer that sends its first record of a policy might just
+ * have got the policy, and have dropped our earlier record of it.
  */
 static void mark_one(struct gossip *g, unsigned policy, unsigned peer)
 {
 	pending_of(g, policy / WORD_BITS, peer)->once |= UINT64_C(1) << policy % WORD_BITS;
 }
 
-/* A peer that knows nothing of us, or has not heard us for long, is told everything. */
+/* Marks all our records as news to a peer that has none, or received nothing from us for long. */
 static void mark_peer(struct gossip *g, unsigned peer)
 {
 	struct state *s = g->own;
@@ -245,7 +245,7 @@ static void state_set(struct gossip *g, unsigned policy, float demand, float wei
 		told->weight = weight;
 	}
 	own->present = true;
-	own->version = g->tick + 1; /* it goes out with the next tick */
+	own->version = g->tick + 1; /* the record is sent in the next tick */
 	own->demand = demand;
 	own->weight = weight;
 }
@@ -270,7 +270,7 @@ static void write_own_record(struct gossip *g, struct cursor *cursor, unsigned p
 	s->announced[policy].turn = s->turn.number;
 }
 
-/* Writes one word's records; true when all of it has been said. */
+/* Writes one word's records; returns true if all are written. */
 static bool write_word(struct gossip *g, struct cursor *cursor, unsigned word, uint16_t *n)
 {
 	struct state *s = g->own;
@@ -295,7 +295,7 @@ static bool write_word(struct gossip *g, struct cursor *cursor, unsigned word, u
 	return true;
 }
 
-/* What is news to the peer; true when all of it has been said. */
+/* Writes the news to the peer; returns true if all of it is written. */
 static bool write_state_news(struct gossip *g, struct cursor *cursor, uint16_t *n)
 {
 	struct state *s = g->own;
@@ -315,7 +315,7 @@ static bool write_state_news(struct gossip *g, struct cursor *cursor, uint16_t *
 	return true;
 }
 
-/* A few that are no news; true when those of this turn have been said. */
+/* Writes a few records that are no news; returns true if those of this turn are written. */
 static bool write_refresh(struct gossip *g, struct cursor *cursor, uint16_t *n)
 {
 	struct state *s = g->own;
@@ -366,7 +366,7 @@ static uint16_t write_own(struct gossip *g, struct cursor *cursor)
 	return n;
 }
 
-/* A record may be of the tick that is about to begin, and of none behind that. */
+/* Returns true if a version is impossible: later than the tick that begins after `tick`. */
 static bool ahead_of(uint32_t version, uint32_t tick)
 {
 	return serial_newer(version, tick + 1);
@@ -386,7 +386,7 @@ static uint16_t write_relayed(struct gossip *g, struct cursor *cursor, unsigned 
 			struct datagram_record record = record_of(g, policy, entry);
 
 			if (ahead_of(record.version, s->mesh.peers[origin].tick))
-				continue; /* by others, and its own word is not as far yet */
+				continue; /* from others, and its origin's tick is not as far */
 			if (--entry->fresh == 0)
 				relayed[w] &= ~(bits & -bits);
 			datagram_write_record(cursor, &record);
@@ -396,7 +396,7 @@ static uint16_t write_relayed(struct gossip *g, struct cursor *cursor, unsigned 
 	return n;
 }
 
-/* One section; false when there is nothing in it but a tick, and that is not wanted. */
+/* Writes one section; returns false if it would have only a tick, and that is not wanted. */
 static bool write_section(struct gossip *g, struct cursor *cursor, unsigned origin, bool alone)
 {
 	const struct state *s = g->own;
@@ -414,7 +414,7 @@ static bool write_section(struct gossip *g, struct cursor *cursor, unsigned orig
 	return true;
 }
 
-/* What we have heard of others, as far as the room goes; each gets its turn. */
+/* Writes sections about other limiters while there is room; each gets its turn. */
 static void write_sections(struct gossip *g, struct cursor *cursor, unsigned to)
 {
 	struct state *s = g->own;
@@ -449,13 +449,13 @@ static void state_forget(struct gossip *g, unsigned origin)
 	g->all_news = true;
 }
 
-/* A word on the origin, as of a tick of its, by it or by another. */
+/* A report about the origin at one of its ticks, by itself or by another limiter. */
 struct gossip_word {
 	unsigned teller, origin;
 	uint32_t tick;
 };
 
-/* Whether the origin says it itself, in its newest tick. */
+/* Returns true if the origin itself sent the report, in its newest tick. */
 static bool is_own_word(const struct gossip *g, const struct gossip_word *told)
 {
 	const struct state *s = g->own;
@@ -470,8 +470,8 @@ static bool entry_is(const struct state_entry *entry, const struct datagram_reco
 }
 
 /*
- * The newest word of the origin itself holds, whatever was told of it before; of what others tell,
- * and of what comes late, the newest version.
+ * The newest report by the origin itself prevails over all earlier reports. Among reports by others
+ * and late ones, the newest version prevails.
  */
 static bool record_replaces(const struct gossip *g, const struct gossip_word *told,
 	const struct state_entry *entry, const struct datagram_record *record)
@@ -485,8 +485,8 @@ static bool record_replaces(const struct gossip *g, const struct gossip_word *to
 }
 
 /*
- * The origin has said its record itself: others tell nothing else of it that is not newer than
- * that, and what they have told is not to come back.
+ * Notes that the origin has sent its record itself. Reports by others count only if they are newer,
+ * and a contradicted report cannot return.
  */
 static void note_own_word(struct state_entry *entry, const struct gossip_word *told,
 	const struct datagram_record *record)
@@ -556,7 +556,7 @@ static void take_records(
 	}
 }
 
-/* Whether what is told of the origin is to be taken. */
+/* Checks a section about another limiter, notes its tick; returns true if its records count. */
 static bool take_section(
 	struct gossip *g, unsigned teller, const struct datagram_section *section, uint64_t now_ns)
 {
@@ -568,7 +568,7 @@ static bool take_section(
 	if (origin == g->roster->n || origin == g->self || origin == teller || section->epoch == 0)
 		return false;
 	peer = &s->mesh.peers[origin];
-	/* Hearsay may introduce a peer; only the peer itself can say that it has restarted. */
+	/* Reports by others can introduce a peer; only the peer itself can report its restart. */
 	if (!peer->known)
 		estimator_believe(g, origin, section->epoch, section->tick, now_ns);
 	if (peer->epoch != section->epoch)
@@ -581,7 +581,7 @@ static bool take_section(
 	return true;
 }
 
-/* What waited for an echo has been heard or is news again; what was sent meanwhile waits next. */
+/* Ends the wait for an echo: unheard news becomes news again. advance: gathered news waits next. */
 static void follow_news(struct gossip *g, unsigned peer, bool unheard, bool advance)
 {
 	struct state *s = g->own;
@@ -771,7 +771,7 @@ static unsigned state_silent(const struct gossip *g)
 	return mesh_silent(&s->mesh, g);
 }
 
-/* Each relays what it hears, but what counts is who hears whom, and that each finds by itself. */
+/* Returns 0: limiters relay records, but each decides by itself which peers are active. */
 static uint64_t state_spread(const struct gossip *g)
 {
 	(void)g;
@@ -783,7 +783,7 @@ static bool state_said(const struct gossip *g, unsigned policy)
 	return entry_of(g, policy, g->self)->present;
 }
 
-/* What a peer is still to be told, and what it is to be told of others. */
+/* Moves the bits of news that peers have yet to receive, and of records to relay. */
 static void remap_bits(
 	const struct gossip *g, const struct remap *map, const struct state *from, struct state *to)
 {

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The estimator of large groups: sums along a tree over the roster. What a limiter says over an
- * edge is the sum of its own record and of what it has newest from its other neighbours, as
- * replaceable state. Upwards that is the sum of its children's, downwards that of its parent's and
- * of its other children's; as parents have lower positions than children, no value can come back to
- * where it has come from.
+ * The estimator of large groups: sums along a tree over the roster. Over an edge a limiter sends
+ * the sum of its own record and of the newest sums from its other neighbours, as replaceable state.
+ * Upwards these are the sums of its children, downwards those of its parent and of its other
+ * children. Parents have lower positions than children, so no value can return to its origin.
  *
- * An edge counts only while it is confirmed in both directions (membership.h), and both ends take
- * it for a link. A limiter is in search of the best candidate (tree_shape.h) that is alive:
+ * An edge counts only while it is confirmed in both directions (membership.h), and both ends treat
+ * it as a link. A limiter searches for the best candidate (tree_shape.h) that is alive:
  *
- *   - it probes the candidates better than its parent, one at a time; who is probed answers;
- *   - to one that is alive it says UP, and takes it for its parent when that says DOWN and counts
- *     no fewer limiters than the old parent does, but at the latest after a timeout: who has just
- *     restarted may have to find its own parent yet;
- *   - only then it says APART to the old parent, which drops its sums at once. For that short time
- *     the subtree counts twice: its weights make limits smaller, but its count may hide a loss. The
- *     other order would take a part of the limit from everybody at each move.
+ *   - it probes the candidates better than its parent, one at a time; a probed limiter answers;
+ *   - it sends UP to one that is alive. This one becomes its parent when it sends DOWN, and counts
+ *     no fewer limiters than the old parent or a timeout has passed: a limiter that has just
+ *     restarted might not have found its own parent yet;
+ *   - only then it sends APART to the old parent, which drops its sums immediately. For that short
+ *     time the subtree counts twice: its weights make limits smaller, but its count can hide a
+ *     loss. The other order would take a part of the limit from all limiters at each move.
  *
- * Who is told DOWN by a limiter that is not its parent answers APART, so a lost leave heals too.
- * Those for whom there is no room are not answered: they find the next candidate.
+ * A limiter that receives DOWN from one that is not its parent answers APART, so a lost APART heals
+ * too. Limiters for which there is no room get no answer: they find the next candidate.
  */
 #include <errno.h>
 #include <float.h>
@@ -31,16 +30,16 @@
 #include "gossip/tree_shape.h"
 #include "gossip/tree_table.h"
 
-/* A change of this share of the total is said in the next tick; a smaller one by the heartbeat. */
+/* A change of this share of the total is sent in the next tick; a smaller one by the heartbeat. */
 #define CHANGED_ENOUGH (1.0 / 200)
 
 /* Datagrams that carry a changed record, if they need not carry all records anyway. */
 #define FRESH 3
 
-/* Records that a datagram carries although nothing changed: all of them come round. */
+/* Unchanged records that a datagram carries: all of them are repeated in turn. */
 #define REFRESH 8
 
-/* Heartbeats in a timeout, so that a few may be lost; and most ticks between two. */
+/* Heartbeats in a timeout, so that a few can be lost; and most ticks between two. */
 #define HEARTBEATS    10
 #define HEARTBEAT_MAX 4
 
@@ -48,7 +47,7 @@
 #define PATIENCE 4
 
 /*
- * A peer that has no link and is silent for this part of the timeout makes room, if room is short.
+ * A peer without a link that is silent for 1/IDLE_SHARE of the timeout is dropped if room is short.
  */
 #define IDLE_SHARE 4
 
@@ -59,7 +58,7 @@ struct sum {
 
 struct tree {
 	struct tree_table table;
-	struct part *own; /* n_policies; a count of 1 when we have the policy */
+	struct part *own; /* n_policies; a count of 1 if we have the policy */
 	unsigned position, b, depth;
 	unsigned n_candidates;
 	unsigned candidates[TREE_CANDIDATES];
@@ -67,8 +66,8 @@ struct tree {
 	uint32_t target_tick;    /* since when it is the target */
 	unsigned probe;          /* position to probe in this tick, or n */
 	unsigned probe_at;       /* candidate whose turn it is */
-	uint32_t probe_tick;     /* of the last probe */
-	unsigned send_at;        /* neighbour with which gossip_send() goes on */
+	uint32_t probe_tick;     /* tick of the last probe */
+	unsigned send_at;        /* neighbour with which gossip_send() continues */
 };
 
 static unsigned no_position(const struct gossip *g)
@@ -116,7 +115,7 @@ static bool is_child(const struct tree *t, const struct neighbour *e)
 	return e->position > t->position;
 }
 
-/* What it says is part of our sums. */
+/* Returns true if the neighbour's sums are part of ours. */
 static bool link_is_counted(const struct tree *t, const struct neighbour *e)
 {
 	return e->peer.alive && e->heard && (is_child(t, e) || e->position == t->parent);
@@ -129,7 +128,7 @@ static void sum_add(struct sum *sum, const struct part *part)
 	sum->count += part->count;
 }
 
-/* Our own, and what is behind our links: all but `except`, and but the parent's for upwards. */
+/* Sums our own record and the links' sums, without that of `except`, and upwards of the parent. */
 static struct sum tree_partial_sum(
 	const struct gossip *g, unsigned policy, const struct neighbour *except, bool upwards)
 {
@@ -147,7 +146,7 @@ static struct sum tree_partial_sum(
 	return sum;
 }
 
-/* What is to be said to a neighbour; never more than there can be. */
+/* Returns the sums to send to a neighbour; their count is at most the largest possible one. */
 static struct part part_for(const struct gossip *g, unsigned policy, const struct neighbour *e)
 {
 	const struct tree *t = g->own;
@@ -169,7 +168,7 @@ static bool sum_changed_enough(
 	       fabs((double)to->weight - from->weight) > CHANGED_ENOUGH * total->weight;
 }
 
-/* Marks what a neighbour should hear of at once; whether there is anything. */
+/* Marks sums to send to a neighbour immediately; returns true if there are any. */
 static bool mark_changes(struct gossip *g, struct neighbour *e)
 {
 	bool changed = false;
@@ -206,14 +205,14 @@ static uint32_t heartbeat_ticks(const struct gossip *g)
 	return ticks < 1 ? 1 : ticks > HEARTBEAT_MAX ? HEARTBEAT_MAX : (uint32_t)ticks;
 }
 
-/* Whether it would matter to lose it. */
+/* Sets if the loss of the neighbour would matter. */
 static void set_link_watched(struct gossip *g, struct neighbour *e, bool watched)
 {
 	g->changes += e->watched != watched;
 	e->watched = watched;
 }
 
-/* Links of neighbours that do not count any more are void; who is long silent is forgotten. */
+/* Voids links of neighbours that are not active any more; drops neighbours that are long silent. */
 static void expire_tree_links(struct gossip *g, uint64_t now_ns)
 {
 	struct tree *t = g->own;
@@ -251,7 +250,7 @@ static bool is_alive(const struct gossip *g, unsigned position)
 	return e && e->peer.alive;
 }
 
-/* Candidates that are better than the parent: the first so many. */
+/* Returns how many candidates are better than the parent: they are the first ones. */
 static unsigned count_better_parents(const struct tree *t)
 {
 	unsigned n = 0;
@@ -261,7 +260,7 @@ static unsigned count_better_parents(const struct tree *t)
 	return n;
 }
 
-/* From now on it counts, and the old parent hears that we leave. */
+/* Makes the target the parent; the old parent gets an answer that ends its link. */
 static void adopt_new_parent(struct gossip *g)
 {
 	struct tree *t = g->own;
@@ -276,7 +275,7 @@ static void adopt_new_parent(struct gossip *g)
 	t->target = no_position(g);
 }
 
-/* Whether the target has all that the parent has to say, or has had the time for it. */
+/* True: the target sent DOWN, and counts as many as the parent, or a timeout has passed. */
 static bool is_ready(const struct gossip *g, const struct neighbour *target)
 {
 	const struct tree *t = g->own;
@@ -292,7 +291,7 @@ static bool is_ready(const struct gossip *g, const struct neighbour *target)
 	return true;
 }
 
-/* The best that is alive is the target, unless the parent is better. */
+/* Makes the best candidate that is alive the target, unless the parent is better. */
 static void choose_target(struct gossip *g)
 {
 	struct tree *t = g->own;
@@ -339,7 +338,7 @@ static void choose_probe(struct gossip *g)
 	t->probe = no_position(g);
 }
 
-/* Whether the edge is a link to us. */
+/* Returns true if we treat the edge as a link. */
 static bool edge_is_link(const struct tree *t, const struct neighbour *e)
 {
 	if (is_child(t, e))
@@ -402,7 +401,7 @@ static struct neighbour *neighbour_of(const struct gossip *g, unsigned index)
 	return find_neighbour(g, roster_position(g->roster, g->roster->ids[index]));
 }
 
-/* Those that changed, and a few that did not; goes on next time where the room ended. */
+/* Writes changed sums, and a few others; the next call continues where the room ended. */
 static uint16_t write_sums(struct gossip *g, struct cursor *cursor, struct neighbour *e)
 {
 	unsigned refresh = REFRESH, i = 0, m = g->policies->n;
@@ -483,8 +482,8 @@ static struct peer *tree_admit(struct gossip *g, unsigned index, uint64_t now_ns
 	}
 	e->spoke_ns = now_ns;
 	/*
-	 * A peer that probes us is answered, and one that does not know us yet hears of us without
-	 * delay.
+	 * A peer that probes us gets an answer. So does a peer without an accepted epoch, to prove
+	 * its own without delay.
 	 */
 	if ((is_child(t, e) && !e->said) || !e->peer.known)
 		e->answer = true;
@@ -495,7 +494,7 @@ static void tree_forget(struct gossip *g, unsigned index)
 {
 	struct neighbour *e = neighbour_of(g, index);
 
-	/* Nor does it know what we have said. */
+	/* The restarted peer does not have our sums either. */
 	neighbour_forget(e);
 	neighbour_unlink(e);
 }
@@ -518,8 +517,8 @@ static bool tree_check(
 }
 
 /*
- * Behind a child are limiters of positions no lower than its own, behind the parent any but us. As
- * many can have what they are said to have.
+ * Beyond a child are limiters with positions no lower than its own, beyond the parent all except
+ * us. Demand and weight must be plausible for as many as the sum counts.
  */
 static bool sum_is_plausible(
 	const struct gossip *g, const struct neighbour *e, const struct datagram_sum *sum)
@@ -548,7 +547,7 @@ static void take_sums(
 	}
 }
 
-/* What a neighbour takes the edge for, if we may take it for that too. */
+/* Returns a neighbour's view of the edge if our view allows it, otherwise DATAGRAM_APART. */
 static enum datagram_link link_agreed(
 	const struct tree *t, const struct neighbour *e, enum datagram_link said)
 {
@@ -571,7 +570,7 @@ static void tree_take(struct gossip *g, struct cursor cursor, const struct datag
 		return;
 	link = link_agreed(g->own, e, said);
 	if (link == DATAGRAM_APART) {
-		/* It believes in a link that is none, or has given one up, or knows of none. */
+		/* The peer treats the edge as a link that is none, or has ended or lost one. */
 		e->answer |= said != DATAGRAM_APART || e->link != DATAGRAM_APART;
 		set_link_watched(g, e, false);
 		neighbour_forget(e);
@@ -633,7 +632,7 @@ static bool tree_said(const struct gossip *g, unsigned policy)
 	return t->own[policy].count > 0;
 }
 
-/* The arrays of a neighbour, moved; false when there is no memory for them. */
+/* Copies the arrays of a neighbour by the map; returns false if there is no memory for them. */
 static bool remap_neighbour(
 	const struct remap *map, const struct neighbour *e, struct part **heard, struct part **said)
 {

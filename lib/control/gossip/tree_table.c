@@ -44,7 +44,7 @@ static bool neighbour_is_idle(const struct neighbour *neighbour, uint64_t stale_
 	       (int64_t)(neighbour->spoke_ns - stale_ns) < 0;
 }
 
-/* Makes room for one more; false when there is none for this position. */
+/* Makes room for one more; returns false if there is none for this position. */
 static bool displace_neighbour(struct tree_table *table, unsigned position, uint64_t stale_ns)
 {
 	unsigned k = 0;

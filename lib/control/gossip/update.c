@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Other policies at run time. What is known of those that stay is kept. What we have said of those
- * that go, peers go on counting with, as a record is valid until a newer one comes: so we go on
- * saying that we have nothing of it. A policy that is withdrawn has an index behind those in use,
- * and goes for good with a change that comes much later.
+ * Changes the policies at run time. Remaining policies keep their state. A record is valid until a
+ * newer one arrives, so peers continue to count our last record of a removed policy. Because of
+ * that we continue to send a demand and weight of 0 for it. A withdrawn policy has an index after
+ * the policies in use, until the first change after WITHDRAWN_NS.
  */
 #include "gossip/gossip.h"
 
@@ -16,8 +16,8 @@
 #include "gossip/estimator.h"
 
 /*
- * A peer that we do not reach for longer keeps our last word on what was withdrawn meanwhile, until
- * one of us is started anew.
+ * A peer that we do not reach for longer keeps our last record of a policy withdrawn meanwhile,
+ * until one of us restarts.
  */
 #define WITHDRAWN_NS (3600 * SECOND_NS)
 
@@ -31,7 +31,7 @@ void *remap_rows(const struct remap *map, const void *rows, size_t size)
 	return moved;
 }
 
-/* What is made aside, and takes effect when nothing can fail any more. */
+/* A prepared update, which takes effect when nothing can fail any more. */
 struct update {
 	struct remap map;
 	unsigned *from;
@@ -60,7 +60,7 @@ static int gossip_update_alloc(struct update *u, const struct gossip *g, unsigne
 	return u->from && u->ids && u->withdrawn_ns && u->news ? 0 : -ENOMEM;
 }
 
-/* Those given; a name that was withdrawn is taken up again. False when an index makes no sense. */
+/* Adds the given policies; a withdrawn one keeps its state. False if an index is not the id's. */
 static bool take_new(struct update *u, const struct gossip *g, const uint64_t *ids, unsigned n,
 	const unsigned *from)
 {
@@ -120,7 +120,7 @@ static int gossip_update_prepare(struct update *u, const struct gossip *g, const
 	return ret ? ret : id_table_create(u->ids, u->map.n, &u->policies);
 }
 
-/* What has not been told of those that stay; of one that is added there is nothing to tell. */
+/* Moves the unreported news of policies that stay; one that is added has none. */
 static void remap_news(const struct update *u, const struct gossip *g, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
