@@ -8,7 +8,7 @@
 
 #include "base/prng.h"
 
-/* So many exchanges are tried for each chord, several times what it takes to forget the pattern. */
+/* Exchanges tried for each chord: several times as many as remove the regular pattern. */
 #define MIXING 16
 
 struct chord {
@@ -49,7 +49,7 @@ unsigned shape_degree(unsigned n, unsigned degree)
 }
 
 /*
- * One chord more for everybody. Of an even circle: those opposite to each other. Of an odd one the
+ * Adds one chord for every limiter. In an even circle it joins opposite limiters. In an odd one the
  * longest chords form a path through all; every other edge of it leaves one limiter out.
  */
 static void join_opposite(struct overlay *o)
@@ -63,7 +63,7 @@ static void join_opposite(struct overlay *o)
 			shape_join(o, at, (at + half) % o->n, false);
 }
 
-/* Each edge once that is not of the ring; how many. */
+/* Lists each edge once that is not in the ring; returns how many there are. */
 static unsigned list_chords(const struct overlay *o, struct chord *chords)
 {
 	unsigned n = 0;
@@ -86,7 +86,7 @@ static void replace_edge(struct overlay *o, unsigned position, unsigned from, un
 	row_of(o, position)[overlay_edge_to(o, position, from)].peer = to;
 }
 
-/* Two chords exchange their second ends, if no loop and no double comes of it. */
+/* Exchanges the second ends of two chords, if that makes no loop and no double edge. */
 static void exchange_chords(struct overlay *o, struct chord *x, struct chord *y)
 {
 	unsigned b = x->b, d = y->b;

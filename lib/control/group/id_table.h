@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A read-only table of the 64-bit ids of policies: the index of an id in a time that does not grow
- * with their number. Any thread may read it.
+ * A read-only table of the 64-bit ids of policies: finds the index of an id in a time that does not
+ * grow with their number. Any thread may read it.
  */
 #ifndef WEIR_GROUP_ID_TABLE_H
 #define WEIR_GROUP_ID_TABLE_H
@@ -23,11 +23,11 @@ struct id_table {
 	unsigned shift;        /* 2^(64 - shift) slots */
 };
 
-/* Copies n ids. Returns 0, -EINVAL when two are the same, or -ENOMEM. */
+/* Copies n ids. Returns 0, -EINVAL if two are the same, or -ENOMEM. */
 int id_table_create(const uint64_t *ids, unsigned n, struct id_table **out);
 void id_table_destroy(struct id_table *table);
 
-/* Slot of an id, or the free one where it would be. */
+/* Returns the slot of an id, or the free one where it would be. */
 static inline struct id_slot *id_table_slot(const struct id_table *table, uint64_t id)
 {
 	uint64_t mask = UINT64_MAX >> table->shift, at = id * HASH_GOLDEN >> table->shift;
@@ -37,7 +37,7 @@ static inline struct id_slot *id_table_slot(const struct id_table *table, uint64
 	return &table->slots[at];
 }
 
-/* Index of an id, or n: one line of memory, or two. */
+/* Returns the index of an id, or n: reads one cache line, or two. */
 static inline unsigned id_table_find(const struct id_table *table, uint64_t id)
 {
 	return id_table_slot(table, id)->index;

@@ -52,7 +52,7 @@ static bool claim_is_refuted(const struct peer_claim *claim, uint32_t tick, uint
 	return claim->was_told && tick - claim->told >= wait;
 }
 
-/* Where a new claim goes: a free place, or that of one of those that are refuted, or NULL. */
+/* Returns the place of a new claim: a free one, or that of a refuted claim, or NULL. */
 static struct peer_claim *room_for_claim(
 	struct peer *peer, uint32_t tick, uint32_t wait, struct prng *prng)
 {
@@ -90,14 +90,14 @@ void peer_claim(struct peer *peer, const struct peer_claim *said, uint32_t tick,
 	if (claim->epoch != said->epoch || claim_is_void(claim, tick, wait))
 		*claim = *said;
 	claim->said = tick;
-	/* An echo of an old tick would prove nothing: a recording is not to put it back. */
+	/* An echo of an old tick would prove nothing: a recording must not move the tick back. */
 	if (serial_newer(said->tick, claim->tick)) {
 		claim->tick = said->tick;
 		claim->speaks = said->speaks;
 	}
 }
 
-/* The one whose turn it is, of all or of those that have never been echoed. */
+/* Returns the claim whose turn it is: of all claims, or of those never echoed; or NULL. */
 static struct peer_claim *claim_in_turn(
 	struct peer *peer, uint32_t tick, uint32_t wait, bool told_as_well)
 {
@@ -197,7 +197,7 @@ void peer_confirmed(struct peer *peer, uint64_t sent_ns)
 }
 
 /*
- * Signed, so that a time a little ahead of now (another thread's reading) is recent, not ancient.
+ * Signed, so that a time a little later than now (another thread's reading) is recent, not ancient.
  */
 static bool heard_within(uint64_t then_ns, uint64_t now_ns, uint64_t timeout_ns)
 {

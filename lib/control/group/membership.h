@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Who counts. A peer counts only while both hold: we hear it, and it confirms that it hears us. So
- * a path that is cut in one direction alone makes both sides give up the other's part, and the sum
- * of what they use stays within the limit.
+ * Decides which peers are active. A peer is active only while both hold: its datagrams arrive here,
+ * and it confirms that ours arrive there. So if a path is cut in one direction alone, both sides
+ * give up the other's part, and the sum of their rates stays within the limit.
  *
- * A peer is known by its epoch, random at each of its starts. A new epoch is believed when a
- * datagram of it echoes our own epoch and a recent tick of ours: nobody but a holder of the key who
- * has lately heard us can make one, so datagrams recorded earlier (from an earlier start of either
- * side) never pass, and neither clocks nor disks are needed for it. Recent is what was sent within
- * the timeout, and after all that the peer has echoed before: so a start that is over cannot prove
- * itself once more, however soon the next one has come.
+ * The epoch of a peer is random at each of its starts. A new epoch is accepted when a datagram of
+ * it echoes our own epoch and a recent tick of ours. Only a holder of the key that has recently
+ * received our datagrams can make one. So datagrams recorded earlier (from an earlier start of
+ * either side) never pass, without clocks or disks. A tick is recent if it was sent within the
+ * timeout, and after all ticks that the peer has echoed before. So a start that has ended cannot
+ * prove itself again, however soon the next one follows.
  *
- * An epoch that is said without proof is a claim. Somebody who plays recordings back can make as
- * many as the peer has had starts, and of the one that is true nothing tells it apart but that its
- * proof comes once it has been echoed. So several claims are kept, and echoed in turn. One that has
- * been echoed and was not proven within the timeout is refuted: it makes room for another, and
- * never takes the place of one that still has its turn or its time before it.
+ * An epoch without proof is a claim. An attacker that replays recordings can make one for each
+ * start of the peer. Only the true one gets a proof, after it has been echoed. So several claims
+ * are kept, and echoed in turn. One that has been echoed and was not proven within the timeout is
+ * refuted: it makes room for another. It never replaces one that still waits for its turn or its
+ * proof.
  */
 #ifndef WEIR_GOSSIP_MEMBERSHIP_H
 #define WEIR_GOSSIP_MEMBERSHIP_H
@@ -28,25 +28,25 @@
 
 #define REPLAY_WINDOW 64 /* datagrams that may arrive out of order */
 #define PEER_CLAIMS   16 /* kept for a peer */
-#define PEER_RETIRED  16 /* epochs of a peer that are over and known as such */
+#define PEER_RETIRED  16 /* ended epochs that are kept for a peer */
 
-/* What a limiter has said it can read, in a datagram that is its own. */
+/* Abilities to read that a limiter has reported in a datagram of its own. */
 struct peer_speaks {
-	uint8_t version; /* the newest format, no newer than ours; 0: nothing is known */
-	bool identity;   /* opens what is sealed with identities */
+	uint8_t version; /* the newest format, no newer than ours; 0: no report yet */
+	bool identity;   /* opens datagrams sealed with identities */
 };
 
-/* An epoch that a peer is said to have. Times are ticks of ours. */
+/* A claimed epoch of a peer. Times are ticks of ours. */
 struct peer_claim {
 	uint64_t epoch; /* 0: none */
-	uint32_t tick;  /* newest of that epoch that was said */
-	uint32_t said;  /* when it was said last */
-	uint32_t told;  /* when it was echoed for the first time */
+	uint32_t tick;  /* newest claimed tick of that epoch */
+	uint32_t said;  /* when it was last claimed */
+	uint32_t told;  /* when it was first echoed */
 	bool was_told;
 	struct peer_speaks speaks;
 };
 
-/* An epoch that was believed before, and never is again. */
+/* An epoch that was accepted before, and never is again. */
 struct peer_retired {
 	uint64_t epoch;   /* 0: none */
 	uint64_t counter; /* highest received */
@@ -54,29 +54,29 @@ struct peer_retired {
 
 struct peer {
 	uint32_t id; /* FNV-1a of its name */
-	bool known;  /* `epoch` is believed */
-	bool alive;  /* counts, as of the last membership_expire() */
+	bool known;  /* `epoch` is accepted */
+	bool alive;  /* active, at the last peer_expire() */
 	uint64_t epoch;
-	uint32_t tick;         /* newest tick of that epoch that has reached us, by anybody */
-	uint32_t own_tick;     /* the newest that it has said itself, once it is proven */
-	uint32_t spoke_tick;   /* ours, in which it last spoke */
-	uint64_t spoke_ns;     /* when its own tick came first */
+	uint32_t tick;         /* newest tick of that epoch that has reached us, also by others */
+	uint32_t own_tick;     /* the newest that it has sent itself, once it is proven */
+	uint32_t spoke_tick;   /* ours, in which it last sent to us */
+	uint64_t spoke_ns;     /* when its own tick first arrived */
 	uint64_t heard_ns;     /* when the tick last advanced */
 	uint64_t confirmed_ns; /* when our newest tick that it confirmed was sent */
 	bool confirmed;
-	bool proven;      /* it has said its epoch itself; others may have told it before */
+	bool proven;      /* the peer has sent its epoch itself; others can report it before */
 	uint64_t counter; /* highest counter received directly */
 	uint64_t window;  /* bit i: counter - i was received */
 	bool has_echoed;
-	uint32_t echoed; /* our newest tick that it has echoed, in whatever epoch */
+	uint32_t echoed; /* our newest tick that it has echoed, in any epoch */
 	struct peer_retired retired[PEER_RETIRED]; /* newest first */
-	struct peer_claim claims[PEER_CLAIMS];     /* none is of the epoch that is believed */
+	struct peer_claim claims[PEER_CLAIMS];     /* none is of the accepted epoch */
 	uint8_t claim_turn;        /* the claim that is echoed next, if there is one */
 	bool echo_claim;           /* the next echo is of a claim */
-	struct peer_speaks speaks; /* in the epoch that is believed */
+	struct peer_speaks speaks; /* in the accepted epoch */
 	uint32_t key;       /* name of the key that its last datagram was sealed with; 0: none */
-	uint8_t unreadable; /* a format that was said to be its and that we do not read; 0: none */
-	uint64_t restarts;  /* epochs believed after the first */
+	uint8_t unreadable; /* unreadable format of a datagram with its name; 0: none */
+	uint64_t restarts;  /* epochs accepted after the first */
 	uint32_t replaced_tick; /* ours, when the newest epoch was retired */
 	uint32_t rival_tick;    /* ours, of the newest datagram of a retired epoch */
 	uint32_t twice_tick;    /* the same, of one sent after it was retired */
@@ -84,73 +84,72 @@ struct peer {
 	uint64_t other_epoch; /* another start of ours, in the newest echoes */
 	uint32_t other_tick;
 	unsigned others;      /* echoes of it, each of a later tick than before */
-	uint64_t implausible; /* things that it has told which cannot be, of itself or of others */
+	uint64_t implausible; /* impossible values that it has sent, of itself or of others */
 };
 
-/* a is newer than b. */
+/* Returns true if a is newer than b. */
 static inline bool serial_newer(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) > 0;
 }
 
-/* Takes note of a counter of the believed epoch; false when it is a replay or too old to tell. */
+/* Notes a counter of the accepted epoch; returns false for a replay, or one too old to check. */
 bool peer_counter_fresh(struct peer *peer, uint64_t counter);
 
-/* The epoch, if it was believed before another as far as is known, or NULL. */
+/* Returns the epoch if it is one of the kept ended epochs, or NULL. */
 struct peer_retired *peer_find_retired(struct peer *peer, uint64_t epoch);
 
-/* It has echoed a tick of ours, and was believed. */
+/* Notes the echo of a tick of ours in an accepted epoch. */
 void peer_echoed(struct peer *peer, uint32_t tick);
 
 /*
- * Takes note of what was said without proof: the newest of each epoch. `wait` are the ticks after
- * which a claim that is not said any more is dropped, and one that was echoed is refuted. Which of
- * those makes room is left to chance.
+ * Notes a claim: the newest of each epoch. `wait` are the ticks after which a claim that is not
+ * repeated is dropped, and one that was echoed is refuted. A random refuted claim makes room.
  */
 void peer_claim(struct peer *peer, const struct peer_claim *said, uint32_t tick, uint32_t wait,
 	struct prng *prng);
 
 /*
- * The claim to be echoed in this tick, or NULL: one that never was, else the one whose turn has
- * come. While the peer counts, one that is refuted is not echoed.
+ * Returns the claim to echo in this tick, or NULL: one that was never echoed, otherwise the next in
+ * turn. While the peer is active, a refuted one is not echoed.
  */
 const struct peer_claim *peer_next_claim(struct peer *peer, uint32_t tick, uint32_t wait);
 
-/* Begins to believe an epoch, by the peer's own word or, unless it has given one, by another's. */
+/* Accepts an epoch, by the peer's own datagram or, unless there was one, by another's report. */
 void peer_believe(struct peer *peer, uint64_t epoch, uint32_t tick, uint64_t now_ns);
 
 /*
- * It has proven the epoch that is believed, with a datagram of this counter, not 0. What it sent
- * before that was for others, or for an earlier start of ours.
+ * Notes that the peer has proven the accepted epoch, by a datagram with this counter, not 0. Its
+ * earlier datagrams were for others, or for an earlier start of ours: they count as received.
  */
 void peer_proven(struct peer *peer, uint64_t counter);
 
 /*
- * It has said its tick itself, in our tick, in a datagram than which none newer has come. That
- * holds, whatever others have told of it before.
+ * Notes the tick that the peer itself has sent in its newest datagram, which arrived in our tick.
+ * It prevails over all earlier reports by others.
  */
 void peer_spoke(struct peer *peer, uint32_t tick, uint32_t our_tick, uint64_t now_ns);
 
-/* Others tell a tick of the epoch that is believed. */
+/* Notes a tick of the accepted epoch that others report. */
 void peer_heard(struct peer *peer, uint32_t tick, uint64_t now_ns);
 
 /*
- * Whether it can have come to that tick, by what it has said itself: `late_ns` is how old that may
- * have been when it came, and no tick is shorter than `tick_ns`. True of one that has said nothing.
+ * Returns true if the peer can have reached that tick since its own last one: `late_ns` is the
+ * greatest age of that one at its arrival, and no tick is shorter than `tick_ns`. True without one.
  */
 bool peer_can_be_at(const struct peer *peer, uint32_t tick, uint64_t now_ns, uint64_t late_ns,
 	uint64_t tick_ns);
 
 /*
- * The tick to echo: its own word, so that nobody else's can make the echo fail; or that of others,
- * when it has said nothing for so many of our ticks.
+ * Returns the tick to echo. This is the peer's own one, so that no report of others can make the
+ * echo fail; or the newest by others, if it has sent nothing for `silent` of our ticks.
  */
 uint32_t peer_echo_tick(const struct peer *peer, uint32_t our_tick, uint32_t silent);
 
-/* It has confirmed what we sent at that time. */
+/* Notes that the peer has confirmed a datagram that we sent at that time. */
 void peer_confirmed(struct peer *peer, uint64_t sent_ns);
 
-/* Decides again whether the peer counts; true when that changed. */
+/* Decides again if the peer is active; returns true if that changed. */
 bool peer_expire(struct peer *peer, uint64_t now_ns, uint64_t timeout_ns);
 
 #endif

@@ -50,14 +50,14 @@ static void shuffle_ids(uint32_t *ids, unsigned n, struct prng *prng)
 	}
 }
 
-/* The most edges that one limiter is given of those that were not asked for as spares. */
+/* Returns the largest number of edges of one limiter, without the spare ones. */
 static unsigned widest_degree(const struct overlay *o, const struct overlay_params *params)
 {
 	unsigned *count, most = 0;
 
 	if (params->shape != OVERLAY_GIVEN)
 		return params->shape == OVERLAY_RANDOM ? shape_degree(o->n, params->degree) : 2;
-	count = o->degree; /* all zero still, and made so again */
+	count = o->degree; /* zero until now, and again at the end */
 	for (unsigned i = 0; i < 2 * params->n_pairs; i++) {
 		const struct overlay_pair *pair = &params->pairs[i / 2];
 		unsigned p = overlay_position(o, i % 2 ? pair->b : pair->a);
@@ -69,7 +69,7 @@ static unsigned widest_degree(const struct overlay *o, const struct overlay_para
 	return most;
 }
 
-/* How far spare edges reach; beyond half the circle they are those of the other side. */
+/* Returns the reach of spare edges; beyond half the circle they are those of the other side. */
 static unsigned spare_reach(const struct overlay *o, unsigned spares)
 {
 	unsigned half = o->n / 2;
@@ -94,7 +94,7 @@ static int join_given(struct overlay *o, const struct overlay_params *params)
 	return 0;
 }
 
-/* Steps along the circle. */
+/* Returns the steps along the circle. */
 static unsigned steps_ahead(const struct overlay *o, unsigned from, unsigned to)
 {
 	return to >= from ? to - from : to + o->n - from;
@@ -208,7 +208,7 @@ static bool is_dead(const uint64_t *dead, unsigned position)
 	return dead && bitmap_has(dead, position);
 }
 
-/* Whether all that stand between are dead, going up from `from`. */
+/* Returns true if all limiters between the two are dead, upwards from `from`. */
 static bool all_dead(const struct overlay *o, unsigned from, unsigned to, const uint64_t *dead)
 {
 	unsigned at = (from + 1) % o->n;

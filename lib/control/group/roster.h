@@ -17,26 +17,26 @@ struct roster_name {
 
 struct roster {
 	unsigned n;
-	uint32_t *ids;              /* n: by index, as they were given */
+	uint32_t *ids;              /* n: by index, in the given order */
 	struct roster_name *sorted; /* n: by position, which is the order of the ids */
 	struct roster_name *slots;  /* by hash, at most half of them taken; index n: free */
 	unsigned shift;             /* of the hash: 2^(32 - shift) slots */
 };
 
-/* Ids are hashes of names already, but those of names with one beginning are close. */
+/* Ids already are hashes of names, but those of names with the same beginning are close. */
 static inline uint32_t roster_hash(uint32_t id)
 {
 	return id * UINT32_C(0x9e3779b1);
 }
 
-/* Copies n ids. Returns 0, -EINVAL when two are the same, or -ENOMEM. */
+/* Copies n ids. Returns 0, -EINVAL if two are the same, or -ENOMEM. */
 int roster_create(const uint32_t *ids, unsigned n, struct roster **out);
 void roster_destroy(struct roster *roster);
 
-/* Position of an id, or n. */
+/* Returns the position of an id, or n. */
 unsigned roster_position(const struct roster *roster, uint32_t id);
 
-/* Index of an id, or n: one line of memory, or two. */
+/* Returns the index of an id, or n: reads one cache line, or two. */
 static inline unsigned roster_find(const struct roster *roster, uint32_t id)
 {
 	uint32_t mask = UINT32_MAX >> roster->shift, at = roster_hash(id) >> roster->shift;
