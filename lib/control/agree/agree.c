@@ -106,7 +106,7 @@ static bool group_equal(const struct agree *a, const uint64_t *group)
 	return memcmp(a->group, group, a->n_group * sizeof(*group)) == 0;
 }
 
-/* Everybody is told, and what was said before is compared with what holds now. */
+/* Makes a summary due for every peer, and compares their earlier values with the new ones. */
 static void look_again(struct agree *a, uint64_t now_ns)
 {
 	a->changes++;
@@ -192,7 +192,7 @@ static uint64_t oldest_of(const struct agree *a, const struct agree_peer *p)
 
 	for (unsigned t = 0; p->since_ns && t < a->n_group; t++)
 		keep_oldest(&oldest_ns, p->since_ns[t]);
-	/* The roots differ for as long as any policy does. */
+	/* The roots differ while any policy does. */
 	keep_oldest(&oldest_ns, p->roots_since_ns);
 	return oldest_ns;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What differs, of each peer.
+ * Differences of each peer.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "agree/agree_private.h"
 
-/* One message that was long under way is no clock of another time. */
+/* Summaries that prove a different clock: a single one can have been under way for long. */
 #define CLOCKS_SURE 2
 
 int peer_begin(struct agree *a, struct agree_peer *p)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Messages read: first all of one, then what it says is believed.
+ * Reads messages: checks all of a message, then accepts its content.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,22 +10,22 @@
 #include "base/wire.h"
 
 /*
- * Overtaken by what its sender has said since it last changed. What is of another start is the
- * present one's, since gossip delivers nothing else.
+ * Returns true if the sender has already sent a later change. A message of another start is from
+ * the present one, because gossip delivers no others.
  */
 static bool is_overtaken(const struct agree_peer *p, uint64_t epoch, uint32_t changes)
 {
 	return p->heard && p->epoch == epoch && (int32_t)(changes - p->changes) < 0;
 }
 
-/* Another root, or one of another start: what is known to differ is looked at anew, at once. */
+/* Restarts the walk immediately, for another root: the differences are compared again. */
 static void walk_anew(struct agree_peer *p)
 {
 	memset(p->walk, 0, sizeof(*p->walk));
 	p->walk->branch = BRANCHES;
 }
 
-/* How far the time of day that a peer has said is from ours, which is later by what it took. */
+/* Compares a peer's time of day with ours, which is later by the time the message took. */
 static void hear_clock(const struct agree *a, struct agree_peer *p, uint64_t now_ns)
 {
 	uint64_t ours, apart_ns;
@@ -67,7 +67,7 @@ static int hear_summary(
 	return 0;
 }
 
-/* Digests of so many neighbours in a row of 64, for each of which `ours` has our own. */
+/* Compares n consecutive digests of 64 with ours; returns a bit for each that differs. */
 static uint64_t compare_digests(const uint8_t *at, unsigned first, unsigned n, const uint64_t *ours)
 {
 	uint64_t bits = 0, digest;
@@ -124,7 +124,7 @@ static int hear_leaves(struct agree *a, struct agree_peer *p, const uint8_t *at,
 	return 0;
 }
 
-/* What differs between a row and what a peer says of it. */
+/* Returns the things that differ between a row and a peer's record of it. */
 static uint32_t differing_things(
 	const struct agree *a, const struct agree_row *row, const uint8_t *at)
 {
@@ -143,7 +143,7 @@ static uint32_t differing_things(
 	return things ? things : (1U << a->n_policy) - 1;
 }
 
-/* Whether an id is among those of a section. */
+/* Returns true if an id is among those of a section. */
 static bool section_has(const struct agree *a, const uint8_t *at, unsigned n, uint64_t id)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -152,7 +152,7 @@ static bool section_has(const struct agree *a, const uint8_t *at, unsigned n, ui
 	return false;
 }
 
-/* What was found in this range, and is now nowhere, or only here. */
+/* Updates the differences in this range of policies that are now on neither side, or only here. */
 static void compare_absent(struct agree *a, struct agree_peer *p, uint64_t now_ns, unsigned leaf,
 	const uint8_t *at, unsigned n, uint64_t least, uint64_t last)
 {
@@ -191,7 +191,7 @@ static const uint8_t *hear_section(
 	return at;
 }
 
-/* Whether the range is of that leaf, and ids are in it and ascend. */
+/* Returns true if the range is in that leaf, and the ids are in the range and ascend. */
 static bool section_valid(const struct agree *a, const uint8_t *at, unsigned leaf, unsigned n,
 	uint64_t least, uint64_t last)
 {
@@ -254,13 +254,13 @@ int agree_hear(struct agree *a, unsigned from, uint64_t now_ns, const uint8_t *b
 	wire_get32(wire_get64(buf + 2, &epoch), &changes);
 	if (is_overtaken(p, epoch, changes))
 		return 0;
-	/* The rest is of a root that has been heard, or it would be compared with another. */
+	/* Other parts need the summary with their root first, to be compared with the right one. */
 	if (buf[1] != AGREE_SUMMARY &&
 		(!p->heard || p->epoch != epoch || p->changes != changes || !p->roots_since_ns))
 		return 0;
 	if (peer_begin(a, p))
 		return 0;
-	/* A start of the peer lost the summaries that came before it. */
+	/* A new start of the peer has lost our earlier summaries. */
 	p->summary_due |= p->epoch != epoch;
 	if (buf[1] == AGREE_SUMMARY)
 		ret = hear_summary(a, p, now_ns, buf, len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What holds here.
+ * The policies of this limiter, with their digests.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static int compare_rows(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Each policy to its leaf, in one pass over them; a leaf is small. */
+/* Places each policy in its leaf, in one pass over them; a leaf is small. */
 static void place_rows(
 	struct agree_rows *rows, const struct agree_policy *policies, unsigned n, unsigned n_things)
 {

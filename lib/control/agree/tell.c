@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Messages written: the summary, then the digests and policies that the walk is at.
+ * Writes messages: the summary, then the digests and policies at the place of the walk.
  */
 #include <string.h>
 
 #include "agree/agree_private.h"
 #include "base/wire.h"
 
-/* In so long so many messages go to one peer, and in a tick so many to all, at most. */
+/* At most PEER_MOST messages go to one peer in PACE_NS, and TICK_MOST to all in a tick. */
 #define PACE_NS   UINT64_C(50000000)
 #define PEER_MOST 4
 #define TICK_MOST 64
 
 /*
- * As long as roots differ the walk begins again when it has come to its end, as what was lost was
- * told in vain: at first often, then rarely, as nothing is new.
+ * While the roots differ, the walk begins again after WALK_NS, because messages can be lost. After
+ * WALK_TIMES starts without a new root it begins only every WALK_REST_NS.
  */
 #define WALK_NS      UINT64_C(500000000)
-#define WALK_BUSY_NS UINT64_C(1500000000) /* more, while it is told what it asks for */
+#define WALK_BUSY_NS UINT64_C(1500000000) /* added while leaves or policies are left to send */
 #define WALK_TIMES   40
 #define WALK_REST_NS UINT64_C(10000000000)
 
@@ -28,8 +28,8 @@ static bool is_told(const struct agree_peer *p)
 }
 
 /*
- * The first that is set of 64 from `from` on, or before it, or 64: in turn, so that none waits for
- * ever while others are asked for again.
+ * Returns the first of 64 bits that is set from `from` on, or before it, or 64: in turn, so that
+ * none waits for ever while others are set again.
  */
 static unsigned next_in_turn(uint64_t bits, unsigned from)
 {
@@ -40,7 +40,7 @@ static unsigned next_in_turn(uint64_t bits, unsigned from)
 	return (unsigned)__builtin_ctzll(behind ? behind : bits);
 }
 
-/* The leaf whose policies are to be told next, or LEAVES. */
+/* Returns the leaf whose policies are to be sent next, or LEAVES. */
 static unsigned next_leaf(const struct agree_walk *walk)
 {
 	unsigned first = walk->of_leaf / BRANCHES;
@@ -108,7 +108,7 @@ static size_t write_summary(const struct agree *a, uint64_t now_ns, uint8_t *buf
 	return (size_t)(at - buf);
 }
 
-/* As many as there is room for, from *next of 64 on, which is moved. */
+/* Writes as many digests of 64 as there is room for, from *next on, and advances it. */
 static size_t write_digests(
 	const uint64_t *digests, unsigned *next, uint8_t *buf, uint8_t *at, size_t room)
 {
@@ -157,7 +157,7 @@ static uint8_t *write_row(const struct agree *a, const struct agree_row *row, ui
 	return at;
 }
 
-/* What is left of a leaf, or so much as there is room for: the range ends where that does. */
+/* Writes the rest of a leaf, or as much as there is room for: the range ends with the last row. */
 static uint8_t *write_section(
 	const struct agree *a, struct agree_walk *walk, unsigned leaf, uint8_t *at, size_t room)
 {
@@ -196,7 +196,7 @@ static size_t write_policies(
 	return (size_t)(at - buf);
 }
 
-/* Leaves and policies by turns: a peer needs the ones to tell, and the others to be told. */
+/* Writes leaves and policies in turns: by the leaves a peer finds the policies that it sends. */
 static size_t write_walk(const struct agree *a, struct agree_walk *walk, uint8_t *buf, size_t room)
 {
 	bool policies = next_leaf(walk) < LEAVES;
@@ -241,7 +241,7 @@ size_t agree_send(struct agree *a, uint64_t now_ns, uint8_t *buf, size_t room, u
 		if (len == 0)
 			continue;
 		a->sent++;
-		a->next = i; /* it goes on, until it has its part */
+		a->next = i; /* this peer continues, until it has its part */
 		*peer = p->index;
 		return len;
 	}
