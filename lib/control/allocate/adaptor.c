@@ -7,31 +7,33 @@
  * over a sliding history. Every limiter takes its own part; the sums over the peers are gossip's,
  * where the demand is the average rate and the weight the backlog.
  *
- * For traffic that moves among limiters while it conforms in total. Of more than the limit
- * everybody gets in proportion to what arrives, whatever there is behind it: fps counts flows.
+ * For traffic that moves among limiters while it conforms in total. If more than the limit arrives,
+ * each limiter gets a part in proportion to its arrivals, for any number of flows (fps counts
+ * flows).
  *
  * Where it departs from the paper:
  *
  * - The backlog is the unfinished work of a queue that is served at the local rate, from its first
- *   byte, and not only what exceeds the bucket: so whoever has enough of a bucket shows what he
- *   uses of it, and does not lose it for never having waited. It counts up to the global burst, as
- *   a single bucket would not pass more, either. See limiter/remember.c for how it is measured.
+ *   byte, and not only the part that exceeds the bucket. So a limiter with a large enough bucket
+ *   shows its use of it, and does not lose it because nothing waited. The backlog counts up to the
+ *   global burst, because a single bucket would not pass more, either. limiter/remember.c measures
+ *   it.
  * - A rate that rises counts with its newest steps, so that a load that moves is met within two of
- *   them, not when the history has turned over; less a burst, which needs no rate. Whoever has lost
- *   it keeps a falling part for so long.
- * - Whoever has arrivals counts with a backlog of a few packets at least: interval counts do not
+ *   them, not when the history has turned over; less a burst, which needs no rate. A limiter that
+ *   has lost the load keeps a falling part until then.
+ * - A limiter with arrivals counts with a backlog of a few packets at least: interval counts do not
  *   show less.
- * - Floors: ALLOCATE_FLOOR of the rate in equal parts, and of the burst as much for each as lets
+ * - Floors: ALLOCATE_FLOOR of the rate in equal parts, and a part of the burst for each that lets
  *   flows pass, but no more than half of all together. Both are inside the totals.
  * - A lost peer takes 1/N of both totals with it.
  */
 #include "allocate/allocate.h"
 
-/* At most so much of the burst is kept in equal parts. */
+/* Largest share of the burst that is kept in equal parts. */
 #define BURST_RESERVED 0.5
 
-/* The burst in proportion to backlogs over what the reserves of all leave; nobody has any: equal
- * parts, ready for anybody. */
+/* Divides the burst, without the reserves of all, in proportion to backlogs; without any backlog in
+ * equal parts. Returns this limiter's part, bytes. */
 static double share_burst(const struct allocate_input *in, double backlog)
 {
 	unsigned present = in->n - in->lost;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Allocators: from what this limiter measured and what its peers said, the local limit. Pure
+ * Allocators compute the local limit from this limiter's measurements and its peers' reports. Pure
  * functions of their arguments and of one small state per aggregate; no clock, no I/O, no globals.
  * Control thread (or a simulator). A new algorithm is one file and one row of ALLOCATORS.
  */
@@ -11,32 +11,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What an allocator is given at the end of an estimate interval. Rates in bytes per second. */
+/* Input of an allocator at the end of an estimate interval. Rates in bytes per second. */
 struct allocate_input {
 	double interval_s;    /* length of the interval that just ended */
 	double keep;          /* share of an old value kept over this interval: p^(T/1 s) */
 	unsigned n;           /* N: limiters in the roster, at least 1 */
-	unsigned lost;        /* peers that do not count now, 0 to N - 1 */
+	unsigned lost;        /* peers that are lost now, 0 to N - 1 */
 	double limit;         /* configured global limit */
 	double demand_now;    /* arrivals here in this interval alone */
 	double demand;        /* arrivals here, smoothed by keep, or over a history */
-	double demand_slow;   /* arrivals here, smoothed as the flows' rates are */
+	double demand_slow;   /* arrivals here, smoothed like the flows' rates */
 	bool dropped;         /* the meter dropped in this interval */
 	bool waits;           /* packets wait at its end */
-	double remote_weight; /* sum of the weights of the peers that count */
+	double remote_weight; /* sum of the weights of the active peers */
 	double remote_demand; /* sum of their demands */
 	const double *flow;   /* smoothed rates of the sampled flows, in any order */
 	unsigned n_flows;
 	double old_part;    /* part of flows of FLOW_OLD_S and older in these rates, 0 to 1 */
 	double burst;       /* configured global burst, bytes */
-	double burst_least; /* of a bucket that lets flows pass, bytes */
+	double burst_least; /* least size of a bucket that lets flows pass, bytes */
 	double backlog;     /* with a history: the largest in it, bytes */
-	bool parent;        /* of other policies, whose packets its own are */
-	double wanted;      /* of a parent: what its children here may pass and ask for */
+	bool parent;        /* has child policies, whose packets are also its own */
+	double wanted;      /* for a parent: demand that its children here may pass, with room */
 	double least;       /* limit to keep here without demand, bytes per second */
 };
 
-/* What it answers. */
+/* Output of an allocator. */
 struct allocate_output {
 	double local_limit; /* bytes per second, in [0, limit] */
 	double weight;      /* to gossip; the allocator's own unit, at least 0 */
@@ -72,30 +72,31 @@ struct allocator {
 	bool whole_burst;   /* each limiter's bucket stands for the global one */
 	bool drains;        /* a local limit may be below 0, see allocate_state */
 	bool moves;         /* GDRL: the limit is moved by an indicator, see allocate/gdrl.h */
-	bool counts_units;  /* a budget of units; the limit is for when it is spent */
+	bool counts_units;  /* a quota of units; the limit applies when it is spent */
 	void (*allocate)(struct allocate_state *state, const struct allocate_input *input,
 		struct allocate_output *output);
 };
 
-/* The allocator of that name, or NULL. */
+/* Returns the allocator of that name, or NULL. */
 const struct allocator *allocator_find(const char *name);
 
-/* The names, for messages: `central, static, fps`. */
+/* Returns the names, for messages: `central, static, fps`. */
 const char *allocator_names(void);
 
-/* "idle", "bottlenecked", "unbottlenecked" */
+/* Returns "idle", "bottlenecked" or "unbottlenecked". */
 const char *allocate_regime_name(enum allocate_regime regime);
 
 /*
- * Never limit/alive (section 5.6 of "Cloud Control with Distributed Rate Limiting"): each lost peer
- * takes 1/N of the limit with it, so that a full partition ends at limit/N each.
+ * Returns the limit to share. Shares are never limit/alive (section 5.6 of "Cloud Control with
+ * Distributed Rate Limiting"): each lost peer takes 1/N of the limit with it, so that a full
+ * partition ends at limit/N each.
  */
 static inline double allocate_effective_limit(const struct allocate_input *input)
 {
 	return input->limit * (double)(input->n - input->lost) / (double)input->n;
 }
 
-/* So many seconds pass in which nothing is allocated, since nothing arrives. */
+/* Adds seconds in which nothing is allocated, because nothing arrives. */
 static inline void allocate_rest(struct allocate_state *state, double seconds)
 {
 	state->since_drop_s += seconds;
@@ -103,14 +104,13 @@ static inline void allocate_rest(struct allocate_state *state, double seconds)
 }
 
 /*
- * The part of the limit that is kept for limiters that show no demand, so that a first packet gets
- * through.
+ * Share of the limit that is reserved for limiters without demand, so that a first packet passes.
  */
 #define ALLOCATE_FLOOR 0.01
 
 /*
- * The limit in proportion to weights (line 10 of figure 2) over what the reserves of all leave.
- * All zero: equal parts, ready for anybody.
+ * Returns a reserve, and the rest of the limit after all reserves in proportion to the weights
+ * (line 10 of figure 2). All weights zero: equal parts.
  */
 static inline double allocate_share(
 	const struct allocate_input *input, double weight, double remote, double limit)
@@ -123,13 +123,13 @@ static inline double allocate_share(
 	return reserve + (limit - present * reserve) * weight / sum;
 }
 
-/* What a meter that drops at random has to drop of a demand, so that a limit remains. */
+/* Returns the share of a demand that a meter must drop at random, so that the limit remains. */
 static inline double allocate_drop(double limit, double demand)
 {
 	return demand > limit ? 1 - limit / demand : 0;
 }
 
-/* All of them, in the order in which messages name them: allocator_NAME is the one called NAME. */
+/* All allocators, in the order of messages: allocator_NAME is the one called NAME. */
 #define ALLOCATORS(row) \
 	row(central) row(static) row(fps) row(gtb) row(grd) row(adaptor) row(gdrl) row(quota)
 

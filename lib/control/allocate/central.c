@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One bucket with the whole limit: the reference that every other allocator is held against.
+ * One bucket with the whole limit: the reference for every other allocator.
  */
 #include "allocate/allocate.h"
 

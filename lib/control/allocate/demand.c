@@ -18,10 +18,9 @@ void demand_add(struct demand *demand, double rate, double keep)
 }
 
 /*
- * Bytes that the slot's holder sent since the last reading. A count that went back began anew:
- * the slot was borrowed to another flow and has come back since, or the count has wrapped (once in
- * 1 TB, and what was before that is left out). Taken for a difference that wrapped, the former
- * would be a terabyte.
+ * Returns the bytes that the slot's holder sent since the last reading. A lower count began again
+ * at 0. Either the slot was lent to another flow and has come back, or the count has wrapped (once
+ * in 1 TB; the bytes before are left out). As a wrapped difference, the former would be a terabyte.
  */
 static uint64_t slot_bytes(uint64_t before, uint64_t now)
 {

@@ -14,7 +14,7 @@
 
 /*
  * The paper's "1-second EWMA parameter" p is the share of an old value that is still kept after one
- * second, whatever the interval: over T seconds p^T is kept. p = 0 keeps nothing (no filter).
+ * second, for any interval: over T seconds p^T is kept. p = 0 keeps nothing (no filter).
  */
 double demand_keep(double keep_per_second, double interval_s);
 
@@ -32,8 +32,8 @@ struct demand {
 void demand_add(struct demand *demand, double rate, double keep);
 
 /*
- * The filter of demand, started from zero: a flow that is new to a sample counts for little until
- * it has shown itself.
+ * The filter of demand, started from zero: a flow that is new to a sample counts for little in its
+ * first intervals.
  */
 static inline void demand_follow(double *rate, double sample, double keep)
 {
@@ -48,7 +48,7 @@ struct steady_memory {
 };
 
 /*
- * A rate that is remembered for long and yet follows a change at once. The slow rate is a mean over
+ * A rate with a long memory that still follows a change immediately. The slow rate is a mean over
  * its memory, or over the time since it began. It restarts at the quick rate if the two differ
  * by more than RATE_CHANGED. That is more than TCP's sawtooth makes, and less than a flow does that
  * starts, ends or finds another bottleneck. A flow of a few packets a second differs as much by
@@ -91,17 +91,17 @@ struct flow_rates {
 	double old_rate;             /* sum of the rates of old flows, as last read */
 };
 
-/* A flow that is silent for so long is no evidence of anything, though it still has its slot. */
+/* Seconds. A flow that is silent for so long is not counted, though it still has its slot. */
 #define FLOW_SILENT_S 1.0
 
-/* Age from which a flow is old: most requests of the Web have ended by then. */
+/* Age in seconds from which a flow is old: most requests of the Web have ended by then. */
 #define FLOW_OLD_S 2.0
 
-/* Takes each flow for a new one at its next byte. */
+/* Treats each flow as a new one from its next byte on. */
 void flow_rates_forget(struct flow_rates *rates);
 
 /*
- * Reads the sample at the end of an interval. A slot that changed hands starts anew; bytes are
+ * Reads the sample at the end of an interval. A slot with another flow starts again; its bytes are
  * those since it was claimed. Returns how many flows are sampled now, without the silent ones, and
  * writes their smoothed rates.
  */

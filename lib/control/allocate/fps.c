@@ -8,34 +8,34 @@
  * Where this departs from the pseudocode, and why:
  *
  * - The rate of an unbottlenecked flow is not the largest in the sample. The largest of seven noisy
- *   rates is further above their mean than the largest of three, so that rule takes from whoever
- *   has more flows. We take the mean of the flows from two thirds of the byte-weighted mean rate
+ *   rates is further above their mean than the largest of three, so that rule takes from a limiter
+ *   with more flows. We take the mean of the flows from two thirds of the byte-weighted mean rate
  *   on: neither depends on an extreme, and both leave out flows that are held back elsewhere.
  * - The weight is demand / flow rate, both through the same filter, rather than limit / flow rate:
  *   when all flows back off together the ratio stays what it was.
  * - "Unbottlenecked" is not only demand >= local limit, which loss recovery undercuts in every
- *   sawtooth. The meter knows better: it dropped, and for DROP_MEMORY_S that is remembered.
- * - The flow count alone does not make a weight: a limit is never more than what has lately been
- *   asked for and room to grow. The room goes by the pressure p, the part of the intervals in
- *   which the meter drops,
+ *   sawtooth. A drop by the meter also counts, for DROP_MEMORY_S.
+ * - The flow count alone does not make a weight: a limit is never more than the recent demand and
+ *   room to grow. The room depends on the pressure p, the part of the intervals in which the meter
+ *   drops,
  *
- *     p <- p + min(T / PRESSURE_S, 1) × (1 if it dropped in this interval of T, else 0, - p)
+ *     p <- p + min(T / PRESSURE_S, 1) × (1 if it dropped in this interval of T, otherwise 0, - p)
  *     room = ROOM + (GROWTH - ROOM) × p
  *
  *   An interval without arrivals is no evidence of flows that have lived for long: they wait for
  *   a timer after a loss. So it counts only by the part of the rate that short flows have.
  *
- *   so that flows that are held back here can show it within a few round trips, and those that
- *   are held back elsewhere get nothing for being many. Whoever drops now and then, as short
- *   requests do that come in bursts, uses no more than his mean: all the room for that would lie
- *   idle, and others would have used it. Where nothing drops the proportional part of what nobody
- *   asks for is there too. So there is no oscillation between two regimes to ask for more.
+ *   So flows that are held back here can show it within a few round trips, and flows that are held
+ *   back elsewhere get nothing for their number. A limiter that drops now and then, for example
+ *   one with short requests in bursts, uses no more than its mean. All the room for that would be
+ *   idle, and others would have used it. If nothing drops, a limiter also gets a proportional part
+ *   of the unused limit. So it need not oscillate between two regimes to get more.
  * - Without the common unit of an unbottlenecked flow, weights that are each defined by the
  *   others' drift together. So a limiter that drops weighs one flow; but at most UNIT_ROOM times
  *   the part of a flow's rate that its flows use, or the pressure. A whole flow for each site of
  *   short requests would leave most of its rate idle. A limiter's own flow count bounds weights.
- * - No remote weight, demand above the limit, nobody with demand: defined below, each under its own
- *   name.
+ * - No remote weight, demand above the limit, no limiter with demand: defined below, each under its
+ *   own name.
  */
 #include "allocate/allocate.h"
 
@@ -47,7 +47,7 @@
 #define ROOM   0.05
 #define GROWTH 0.60
 
-/* How long the pressure remembers; long enough for some sawteeth of short round-trip times. */
+/* Memory of the pressure, seconds: long enough for some sawteeth of short round-trip times. */
 #define PRESSURE_S 0.4
 
 /*
@@ -62,16 +62,16 @@
  */
 #define UNIT_ROOM 3.0
 
-/* How long a drop says that this limiter is the bottleneck. */
+/* Seconds for which a drop shows that this limiter is the bottleneck. */
 #define DROP_MEMORY_S 0.5
 
-/* An aggregate without a byte for so long has no demand left to weigh. */
+/* Seconds. An aggregate without a byte for so long has no demand left to weigh. */
 #define IDLE_AFTER_S 2.0
 
 /* A flow is taken as unbottlenecked from this share of the byte-weighted mean rate on. */
 #define UNBOTTLENECKED_FROM (2.0 / 3)
 
-/* Mean rate of the flows that are not held back elsewhere; 0 when nothing is sampled. */
+/* Returns the mean rate of the flows that are not held back elsewhere; 0 if nothing is sampled. */
 static double unbottlenecked_rate(const double *flow, unsigned n)
 {
 	double sum = 0, squares = 0, from, total = 0;
@@ -98,15 +98,15 @@ static bool held_back_here(const struct allocate_state *state, const struct allo
 	return in->demand >= state->local_limit || state->since_drop_s < DROP_MEMORY_S;
 }
 
-/* Number of unbottlenecked flows that the demand amounts to: where there is demand there is one. */
+/* Returns the number of unbottlenecked flows that the demand amounts to, at least one. */
 static double flow_count(const struct allocate_state *state, const struct allocate_input *in)
 {
 	return state->flow_rate > 0 ? max_double(in->demand_slow / state->flow_rate, 1) : 1;
 }
 
 /*
- * The demand and room by pressure, or a proportional part of the unused limit if that is more. It
- * is at least the present limit while flows are PRESSED.
+ * Returns the demand and room by pressure, or a proportional part of the unused limit if that is
+ * more. It is at least the present limit while flows are PRESSED.
  */
 static double wanted_limit(const struct allocate_state *state, const struct allocate_input *in,
 	double limit, double demand, bool held)
@@ -120,9 +120,9 @@ static double wanted_limit(const struct allocate_state *state, const struct allo
 }
 
 /*
- * The weight that makes the local limit so much (line 9 of figure 2). Line 9 divides by zero at the
- * limit, so a claim leaves the reserve. Without remote weight line 9 gives 0. Then the flow count
- * is the weight, and the unit of the weights to come.
+ * Returns the weight that gives the wanted local limit (line 9 of figure 2). Line 9 divides by zero
+ * at the limit, so a claim leaves the reserve. Without remote weight line 9 gives 0. Then the flow
+ * count is the weight, and the unit of later weights.
  */
 static double claimed_weight(
 	const struct allocate_input *in, double limit, double wanted, double count)
@@ -134,9 +134,9 @@ static double claimed_weight(
 }
 
 /*
- * The count is smoothed, and while it decides it falls more slowly than it rises: where windows are
- * of a few packets one flow can have most of the rate for a second, and a limit that followed it
- * down would keep the others from ever coming back.
+ * Smooths the count; while the count decides, it falls more slowly than it rises. With windows of a
+ * few packets one flow can have most of the rate for a second. A limit that followed the count down
+ * would prevent the recovery of the others.
  */
 static double smooth_flow_count(
 	const struct allocate_state *state, const struct allocate_input *in, double count)
@@ -179,7 +179,7 @@ static double weigh_demand(
 	return min_double(state->count, claim);
 }
 
-/* An interval as long as the memory is all that there is to remember. */
+/* Returns the new pressure: an interval as long as the memory replaces all of it. */
 static double update_pressure(const struct allocate_state *state, const struct allocate_input *in)
 {
 	double now = in->dropped ? 1 : 0;
@@ -190,8 +190,9 @@ static double update_pressure(const struct allocate_state *state, const struct a
 }
 
 /*
- * A parent's flows are its children's, which each have their part by them already: it is needed
- * where they may pass it. By flows it would be where most of them are, whatever their policies may.
+ * Weighs a parent by the traffic that its children may pass here. Its flows are those of its
+ * children, which already have their parts by them. By flows a parent's limit would go to the
+ * limiter with most of them, even if the policies there may not pass it.
  */
 static void weigh_children(struct allocate_state *state, const struct allocate_input *in)
 {

@@ -25,13 +25,13 @@ bool gdrl_hear(struct gdrl_neighbour *neighbour, const struct gdrl_statement *st
 	return true;
 }
 
-/* Whole bytes per second of a flow; what is not a number is nothing. */
+/* Returns whole bytes per second of a flow; 0 if it is not a number. */
 static uint64_t round_flow_down(double flow)
 {
 	return flow >= 1 ? (uint64_t)fmin(flow, MOST) : 0;
 }
 
-/* What a neighbour would get if there was enough. */
+/* Returns the amount for a neighbour before the cut to the budget. */
 static uint64_t flow_to_neighbour(
 	const struct gdrl_self *self, double q, const struct gdrl_statement *other)
 {
@@ -46,7 +46,7 @@ static uint64_t flow_to_neighbour(
 	return round_flow_down(flow);
 }
 
-/* Cuts all in proportion, so that their sum is no more than the budget. */
+/* Cuts all in proportion, so that their sum is no more than the budget; returns the sum. */
 static uint64_t fit_to_budget(uint64_t *amounts, unsigned n, unsigned __int128 sum, uint64_t budget)
 {
 	uint64_t given = 0;

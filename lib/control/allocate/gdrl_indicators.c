@@ -2,17 +2,17 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Performance indicators (GDRL, sections I-A and III-A): f, its inverse and its slope. Each is
- * finite wherever its arguments are, as what is stated has to be.
+ * finite if its arguments are, because statements must be finite.
  */
 #include "allocate/gdrl.h"
 
 #include <math.h>
 #include <string.h>
 
-/* An M/M/1 queue near its capacity: from this delay on, f goes on as its tangent there. */
+/* An M/M/1 queue near its capacity: from this delay on, f continues as its tangent there. */
 #define DELAY_MOST 0.1 /* seconds */
 
-/* What arrives beyond what may leave, or, below zero, what is left: equation 14. */
+/* Arrivals that exceed the capacity, or, below zero, the spare capacity: equation 14. */
 static double spare_value(const struct gdrl_measure *m)
 {
 	return m->demand - m->capacity;
@@ -29,7 +29,7 @@ static double slope_of_one(const struct gdrl_measure *m)
 	return 1;
 }
 
-/* A limiter of which a packet a second is asked at least, and which has as much; or even less. */
+/* Returns the rate, at least m->least, or one packet a second if that is 0: a safe divisor. */
 static double at_least_some(const struct gdrl_measure *m, double rate)
 {
 	return fmax(rate, m->least > 0 ? m->least : m->packet);
@@ -58,7 +58,7 @@ static double drops_value(const struct gdrl_measure *m)
 	return m->dropped >= 0 ? m->dropped : fmax(0, m->demand - m->capacity);
 }
 
-/* Part of the demand that is dropped; what can be dropped is what is asked for. */
+/* Part of the demand that is dropped, at most 1. */
 static double loss_value(const struct gdrl_measure *m)
 {
 	return fmin(1, drops_value(m) / at_least_some(m, m->demand));
@@ -75,8 +75,8 @@ static double loss_slope(const struct gdrl_measure *m)
 }
 
 /*
- * What delay and spare capacity multiply to: a packet in an M/M/1 queue (GDRL, section III-A).
- * Where the delay is measured it is what it has been, so that other queues have the same shape.
+ * Returns delay times spare capacity: one packet in an M/M/1 queue (GDRL, section III-A). With a
+ * measured delay it is the measured product, so that other queues have the same shape.
  */
 static double delay_scale(const struct gdrl_measure *m)
 {

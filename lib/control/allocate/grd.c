@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Global random drop (section 3.2.1 and figure 1 of Raghavan et al., "Cloud Control with
- * Distributed Rate Limiting", SIGCOMM 2007): what arrives anywhere is dropped with the probability
- * (demand - limit) / demand of the sums over all limiters. To drop one part of everything is to
- * give everyone the limit in proportion to his demand; that share is the local limit, and what a
- * token bucket enforces in place of the random drop.
+ * Distributed Rate Limiting", SIGCOMM 2007). All limiters drop arrivals with the probability
+ * (demand - limit) / demand of the sums over all limiters. So each limiter gets a part of the limit
+ * in proportion to its demand. That part is the local limit; a token bucket enforces it in place of
+ * the random drop.
  */
 #include "allocate/allocate.h"
 

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Global token bucket (section 3.2 of Raghavan et al., "Cloud Control with Distributed Rate
- * Limiting", SIGCOMM 2007): every limiter's bucket fills at the global limit and is drained by what
- * arrives here and by what is said to arrive elsewhere. Both rates in one: the bucket fills at the
- * difference, and empties when others ask for more than the limit. For comparison: as there, it
- * favours whoever has the larger demand, and suffers from every stale record.
+ * Limiting", SIGCOMM 2007). Every limiter's bucket fills at the global limit. The arrivals here and
+ * the reported arrivals elsewhere drain it. Both rates in one: the bucket fills at the difference,
+ * and empties when the others' demand exceeds the limit. For comparison: like in the paper, it
+ * favours the limiter with the larger demand, and suffers from every stale record.
  */
 #include "allocate/allocate.h"
 

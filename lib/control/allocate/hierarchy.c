@@ -10,19 +10,19 @@
 #include "base/math.h"
 
 /*
- * A child that asks for less than HELD_FROM of its share is held back elsewhere, and from HELD_ALL
- * on by the share. Flows that are held back here ask for more than they get, but for moments; and
- * what lies between is what a child that is nearly satisfied keeps from the others.
+ * A child with a demand below HELD_FROM of its share is held back elsewhere, and from HELD_ALL on
+ * by the share. Flows that are held back here send more than they get, except for moments. Between
+ * the two, a nearly satisfied child keeps a part from the others.
  */
 #define HELD_FROM 0.92
 #define HELD_ALL  0.98
 
 struct hierarchy {
 	unsigned n;
-	unsigned *child;            /* n: those of each parent together, from `first` on */
+	unsigned *child;            /* n: children of each parent together, from `first` on */
 	unsigned *first;            /* n + 1, by parent */
 	unsigned *order;            /* n: parents before their children */
-	struct share_claim *claims; /* of the children of one parent, and of its own packets */
+	struct share_claim *claims; /* the children of one parent, and its own packets */
 	struct share_level *levels;
 };
 
@@ -109,7 +109,7 @@ static int compare_levels(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Those who claim more than is guaranteed, in order, and one behind them. */
+/* Sorts claims above the guaranteed rate by level, with sums also at the end; returns how many. */
 static unsigned sort_levels(
 	const struct share_claim *claims, unsigned n, struct share_level *levels)
 {
@@ -131,7 +131,7 @@ static unsigned sort_levels(
 	return found;
 }
 
-/* What all have beyond what is guaranteed when the k-th has all, and one goes on from `at`. */
+/* Returns the sum above guaranteed rates at the k-th level, if one claim continues from `at`. */
 static double taken_at(const struct share_level *levels, unsigned k, double rising,
 	const struct share_claim *claim, double at)
 {
@@ -141,7 +141,7 @@ static double taken_at(const struct share_level *levels, unsigned k, double risi
 	return level > at ? taken + claim->weight * (level - at) : taken;
 }
 
-/* The level up to which `left` fills all n, where one goes on when it has what it claims. */
+/* Returns the level to which `left` fills all n, if one continues after it has its claim. */
 static double fill_level(
 	const struct share_level *levels, unsigned n, const struct share_claim *claim, double left)
 {
@@ -159,7 +159,7 @@ static double fill_level(
 	rising -= levels[low].weights;
 	if (low < n && levels[low].at <= at)
 		return (left - levels[low].taken) / rising;
-	if (low == n) /* but for what was added up in another order */
+	if (low == n) /* removes rounding of sums in another order */
 		rising = 0;
 	return (left - levels[low].taken + claim->weight * at) / (rising + claim->weight);
 }
@@ -186,7 +186,7 @@ void shares_of(struct share_claim *claims, unsigned n, double capacity, struct s
 	}
 }
 
-/* From what it asks for to its share, as far as that holds it back. */
+/* Returns a claim from its demand up to its share, as far as that holds it back. */
 static double claim_of(const struct hierarchy_node *node, double ceiling)
 {
 	double part = node->share > 0 ? node->demand / node->share : 1, held;
@@ -197,13 +197,13 @@ static double claim_of(const struct hierarchy_node *node, double ceiling)
 	return min_double(node->demand + (node->share - node->demand) * held, ceiling);
 }
 
-/* What a child lets pass of what it is asked for, at most. */
+/* Returns the most that a child lets pass of its demand. */
 static double passed_by(const struct hierarchy_node *node)
 {
 	return min_double(node->demand, node->share);
 }
 
-/* Packets that no child has are one more, without anything guaranteed. */
+/* Divides a parent's share. Packets that belong to no child are one more claim, not guaranteed. */
 static void share_among(
 	struct hierarchy *h, struct hierarchy_node *nodes, const struct hierarchy_node *parent)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What each policy of a hierarchy may have now of its parent's limit, over all limiters: weighted
- * max-min fairness (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2) with guaranteed
- * rates and ceilings, as links are shared by classes (Floyd and Van Jacobson, "Link-sharing and
- * Resource Management Models for Packet Networks", 1995), level by level from above.
+ * Computes the present share of each policy of a hierarchy in its parent's limit, over all
+ * limiters. It is weighted max-min fairness (Bertsekas and Gallager, Data Networks, 1992, section
+ * 6.5.2) with guaranteed rates and ceilings, level by level from above. Classes share links in the
+ * same way (Floyd and Van Jacobson, "Link-sharing and Resource Management Models for Packet
+ * Networks", 1995).
  *
- * Of what a parent has, each child has what it is guaranteed, as far as it claims it, and of the
- * rest by weight, up to its claim: no child has less, for its weight, than another that has more
- * than it is guaranteed, unless it has all that it claims.
+ * From its parent each child gets its guaranteed rate, as far as it claims it, and a part of the
+ * rest by weight, up to its claim. So no child gets less, for its weight, than another with more
+ * than its guaranteed rate, unless it gets all of its claim.
  *
- * A child's share is what it would have if it claimed all that its own limit lets it, and the
- * others what they do: so it has room to grow at once, one that is idle has a part that is ready,
- * and little depends on who is thought to be held back. What all of them may have together is more
- * than the parent has as long as one does not ask for its own; the parent's limit is there all the
- * same.
+ * A child's share is the rate that it would get if it claimed its own limit, and the others had
+ * their claims. So it has room to grow immediately, and an idle one has a part that is ready.
+ * Little depends on the decision which ones are held back. All shares together exceed the parent's
+ * rate while some child does not use its own; the parent's limit still applies.
  *
- * What others claim is what they ask for; but who asks for nearly all of its share is held back by
- * it, and claims the share: what flows leave of a limit, as they back off, is not given away.
+ * The claim of another child is its demand. But one with a demand of nearly its share is held back
+ * by it, and claims the share. So a part that backing-off flows leave unused is not given away.
  *
  * Pure; one thread. Rates in units (bytes, packets) a second, over all limiters.
  */
@@ -30,43 +30,43 @@
 
 struct hierarchy_node {
 	int parent;                       /* index, or HIERARCHY_ROOT */
-	bool own;                         /* packets may be its own, which are no child's */
-	double limit, guaranteed, weight; /* weight above 0; guaranteed 0: nothing is */
-	double demand; /* what arrives at it over all limiters: of a parent, after its children */
-	double share;  /* the answer; and before that the last one: at first its limit */
+	bool own;                         /* some of its packets can belong to no child */
+	double limit, guaranteed, weight; /* weight above 0; guaranteed 0: no such rate */
+	double demand; /* arrivals over all limiters; for a parent, after its children */
+	double share;  /* the result; and before that the last one: at first its limit */
 };
 
 struct hierarchy;
 
 /*
- * For n nodes, whose parents are what they are now, and no circle. 0 or -ENOMEM; n may be 0.
+ * Takes n nodes with their present parents, without a circle. Returns 0 or -ENOMEM; n can be 0.
  */
 int hierarchy_create(const struct hierarchy_node *nodes, unsigned n, struct hierarchy **out);
 void hierarchy_destroy(struct hierarchy *hierarchy);
 
 /*
- * Sets the share of each, from their limits and demands of now: at most its limit and its parent's
- * share, and at least its part of ALLOCATE_FLOOR of that, so that a flow can begin whatever others
- * are guaranteed. n log n of those that ask for something, and n.
+ * Sets the share of each, from the present limits and demands: at most its limit and its parent's
+ * share, and at least its part of ALLOCATE_FLOOR of that. So a flow can begin for any guaranteed
+ * rates of others. Takes n log n of the nodes with a demand, and n.
  */
 void hierarchy_share(struct hierarchy *hierarchy, struct hierarchy_node *nodes);
 
-/* One of those who share a capacity; see above. */
+/* One claim to a shared capacity; see above. */
 struct share_claim {
-	double guaranteed, weight, ceiling; /* the ceiling is at least what is guaranteed */
+	double guaranteed, weight, ceiling; /* the ceiling is at least the guaranteed rate */
 	double claim;                       /* at most the ceiling */
-	double share;                       /* the answer */
+	double share;                       /* the result */
 };
 
-/* Where one has all that it claims, in units for a weight of 1; and what those before it have. */
+/* Level at which one has its whole claim, units for a weight of 1; and sums of those before it. */
 struct share_level {
 	double at, weight;
 	double taken, weights;
 };
 
 /*
- * What each of n would have of a capacity if it claimed its ceiling and the others their claims.
- * Guaranteed rates of more than there is are cut in proportion. There is room for n + 1 levels.
+ * Sets each of n shares of a capacity as if that one claimed its ceiling and the others their
+ * claims. Guaranteed rates above the capacity are cut in proportion. `levels` has room for n + 1.
  */
 void shares_of(struct share_claim *claims, unsigned n, double capacity, struct share_level *levels);
 

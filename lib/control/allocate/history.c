@@ -24,7 +24,7 @@ struct history *history_create(uint64_t length_ns, uint64_t step_ns, uint64_t no
 	return h;
 }
 
-/* Steps in which nothing was added, as nothing had arrived, are empty. */
+/* Advances to a step. Steps in which nothing was added, because nothing arrived, are empty. */
 static void history_advance(struct history *h, uint64_t step)
 {
 	uint64_t behind = step > h->step ? step - h->step : 0;
@@ -35,7 +35,7 @@ static void history_advance(struct history *h, uint64_t step)
 	h->step = step > h->step ? step : h->step;
 }
 
-/* The part of the time from `from` to `to` that lies in a step. */
+/* Returns the part of the time from `from` to `to` that is in a step. */
 static double part_in(const struct history *h, uint64_t step, uint64_t from, uint64_t to)
 {
 	uint64_t begin = step * h->step_ns, end = begin + h->step_ns;
@@ -59,7 +59,7 @@ void history_add(struct history *h, uint64_t from_ns, uint64_t now_ns, double by
 	newest->backlog = backlog > newest->backlog ? backlog : newest->backlog;
 }
 
-/* The oldest of the newest n steps. */
+/* Returns the oldest of the newest n steps. */
 static uint64_t oldest_step(const struct history *h, uint64_t now_ns, unsigned n)
 {
 	uint64_t step = now_ns / h->step_ns;
@@ -67,7 +67,7 @@ static uint64_t oldest_step(const struct history *h, uint64_t now_ns, unsigned n
 	return step >= n ? step - (n - 1) : 0;
 }
 
-/* Seconds that the history covers from a step on. */
+/* Returns the seconds that the history covers from a step on. */
 static double covered_seconds(const struct history *h, uint64_t now_ns, uint64_t step)
 {
 	uint64_t from = step * h->step_ns;
@@ -76,7 +76,7 @@ static double covered_seconds(const struct history *h, uint64_t now_ns, uint64_t
 	return now_ns > from ? (double)(now_ns - from) / SECOND_NS : 0;
 }
 
-/* Bytes per second, from a step on, without the first so many bytes. */
+/* Returns the bytes per second from a step on, less `without` bytes. */
 static double rate_from(const struct history *h, uint64_t now_ns, uint64_t step, double without)
 {
 	double bytes = -without, seconds = covered_seconds(h, now_ns, step);

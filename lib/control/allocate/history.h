@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A sliding history of arrivals and of what they would have had to wait for: what the TB Adaptor of
- * Li et al., "Impact of Distributed Rate Limiting on Load Distribution in a Latency-sensitive
- * Messaging Service" (section V.D) divides rate and burst by. Pure. Control thread or simulator.
+ * A sliding history of arrivals and of their backlogs. The TB Adaptor of Li et al., "Impact of
+ * Distributed Rate Limiting on Load Distribution in a Latency-sensitive Messaging Service" (section
+ * V.D) divides rate and burst by it. Pure. Control thread or simulator.
  *
- * Time is cut into steps, of which the newest `n` are kept: so the history reaches back between
+ * Time is cut into steps, of which the newest `n` are kept. So the history reaches back between
  * n - 1 and n steps, and its average slides with every interval that is added, not once a step.
- * What arrived in an interval is spread over the steps that it lies in; its backlog is of the last.
+ * The arrivals of an interval are spread over its steps; its backlog belongs to the last step.
  */
 #ifndef WEIR_DEMAND_HISTORY_H
 #define WEIR_DEMAND_HISTORY_H
@@ -15,28 +15,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Steps of a history: of one there is no sliding, and more than so many say nothing more. */
+/* Steps of a history: a single one does not slide, and more than the maximum add nothing. */
 #define HISTORY_STEPS_MIN 2
 #define HISTORY_STEPS_MAX 64
 
 #define HISTORY_RECENT 2 /* steps */
 
 struct history_step {
-	double bytes;   /* that arrived in it */
+	double bytes;   /* arrivals in it, bytes */
 	double backlog; /* largest in it, bytes */
 };
 
 struct history {
 	uint64_t step_ns;
-	uint64_t begun_ns; /* nothing is known of before */
+	uint64_t begun_ns; /* start of the history */
 	uint64_t step;     /* number of the newest step, since time 0 */
 	unsigned n;
 	struct history_step steps[]; /* by their number, modulo n */
 };
 
 /*
- * One of length_ns in steps of step_ns, that knows of nothing before now_ns; for free(). NULL:
- * there is no memory. The number of steps is cut to these bounds.
+ * Returns a history of length_ns in steps of step_ns that begins at now_ns; for free(). NULL: out
+ * of memory. The number of steps is cut to these bounds.
  */
 struct history *history_create(uint64_t length_ns, uint64_t step_ns, uint64_t now_ns);
 
@@ -48,18 +48,19 @@ void history_add(
 	struct history *history, uint64_t from_ns, uint64_t now_ns, double bytes, double backlog);
 
 /*
- * As of now, which is not before the last interval that was added: the average rate of arrivals in
- * bytes per second, 0 before any time has passed; that of the newest HISTORY_RECENT steps alone, of
- * what came in them beyond a burst of so many bytes; and the largest backlog.
+ * Return values at now_ns, which is not before the last interval that was added. history_rate() has
+ * the average rate of arrivals in bytes per second, 0 before any time has passed. history_recent()
+ * has that of the newest HISTORY_RECENT steps alone, less a burst of so many bytes.
+ * history_backlog() has the largest backlog, bytes.
  */
 double history_rate(const struct history *history, uint64_t now_ns);
 double history_recent(const struct history *history, uint64_t now_ns, double burst);
 double history_backlog(const struct history *history, uint64_t now_ns);
 
 /*
- * The unfinished work of a queue after an interval in which so many bytes have arrived and at most
- * so many could leave: no less than nothing, and no more than `most`. That bytes arrive evenly
- * within an interval is assumed, since counts say no more.
+ * Returns the unfinished work of a queue, from 0 to `most` bytes, after an interval with so many
+ * bytes that arrived and that could leave. It assumes even arrivals within an interval, because the
+ * counts do not show more.
  */
 static inline double backlog_after(double before, double arrived, double left, double most)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * limit/N each, whoever has demand: what there is without coordination. The allocators that move
- * what the ledger holds say so by a flag, and begin with the same.
+ * limit/N each, independent of demand: the limits without coordination. Allocators that move the
+ * ledger's capacity have a flag for that, and begin with the same limits.
  */
 #include "allocate/allocate.h"
 
