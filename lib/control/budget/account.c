@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The account of one policy, for the book. A record is three numbers of eight bytes, big-endian:
- * the total, flags and the length of a period. Then comes that of the quota. One whose memory is
- * lost has a record that says so and no more, or after the next crash it would pass for one that is
- * new here.
+ * the total, flags and the length of a period. Then comes the record of the quota. An account that
+ * lost its memory has a record with the flag and without the quota. Without a record it would
+ * appear as a new account after the next crash.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,12 +19,15 @@ _Static_assert(offsetof(struct budget_policy, id) == offsetof(struct book_name, 
 
 #define HEAD_BYTES (3 * sizeof(uint64_t))
 
-/* What is left is said anew at most once in so many times that a grant is repeated after. */
+/*
+ * Least interval between reports of the units left here, and between requests for terms, in
+ * multiples of repeat_ns.
+ */
 #define NEWS_REPEATS 8
 
 #define FLAG_DRAWN      1
 #define FLAG_RECOVERING 2
-#define FLAG_DOUBT      4 /* memory was lost lately: see TIME_DOUBT_NS */
+#define FLAG_DOUBT      4 /* memory was lost recently: see TIME_DOUBT_NS */
 
 static void unit_close(struct book *book, struct book_account *account)
 {
@@ -58,10 +61,10 @@ static struct quota_params quota_params(struct budget *b, const struct unit_acco
 	};
 }
 
-/* What is thought to be behind an edge of which nothing is known. */
+/* Returns a guess of the units behind an edge that has had no report. */
 static uint64_t guess_behind(const struct budget *b, const struct unit_account *a)
 {
-	/* What is drawn elsewhere is with whoever drew it. */
+	/* Units that are drawn elsewhere are with the limiter that drew them. */
 	return a->policy.drawn ? 1 : a->total / b->params.n + 1;
 }
 
@@ -90,7 +93,7 @@ static int unit_open_quota(struct budget *b, struct unit_account *a,
 			record->len - HEAD_BYTES, now_ns, &a->quota);
 	else
 		ret = quota_create(&params, now_ns, &a->quota);
-	/* A record holds the share of its time; what was drawn is said later. */
+	/* A record holds the share of its time; unit_set_drawn() later sets the drawn units. */
 	if (ret == 0 && record && !a->policy.drawn)
 		ret = quota_set_share(a->quota, params.share, now_ns);
 	return ret;
@@ -142,14 +145,14 @@ static int unit_check(
 
 	if (terms->total > LEDGER_MOST)
 		return -EINVAL;
-	/* However much of it is in the share already. */
+	/* Conservative: the balance can already have a part of this share. */
 	if (a && (__int128)quota_view(a->quota, 0).balance + unit_share_of(b, terms, terms->total) >
 			 (int64_t)LEDGER_MOST)
 		return -EOVERFLOW;
 	return 0;
 }
 
-/* Edges whose terms are apart are no way for units; the others may be one again. */
+/* Unlinks the edges with different terms, which cannot carry units, and links the others again. */
 static void link_by_terms(const struct budget *b, struct unit_account *a)
 {
 	for (unsigned e = 0; e < b->book.n_edges; e++)
@@ -162,7 +165,7 @@ void unit_reconsider_terms(struct budget *b, struct unit_account *a, uint64_t no
 
 	link_by_terms(b, a);
 	if (changed && !a->policy.drawn)
-		(void)quota_set_share(a->quota, unit_share(b, a), now_ns); /* it fits */
+		(void)quota_set_share(a->quota, unit_share(b, a), now_ns); /* the share fits */
 	a->ask_ns = now_ns;
 	unit_wake(b, a);
 }
@@ -198,8 +201,8 @@ void unit_set(struct budget *b, struct unit_account *a, const struct budget_poli
 }
 
 /*
- * Only now it is known how much a limiter that has lost its memory may have spent: as if all of
- * what was drawn for it.
+ * Begins the recovery of a limiter that lost its memory, now that the number of its drawn units is
+ * available. All of them count as spent.
  */
 static int unit_begin_recovering(
 	struct budget *b, struct unit_account *a, uint64_t share, uint64_t now_ns)
@@ -242,7 +245,7 @@ int unit_period(struct budget *b, struct unit_account *a, uint64_t period, uint6
 		return ret;
 	a->policy.period = period;
 	a->policy.undated = false;
-	/* What was drawn for it is of this period, or may be. */
+	/* The drawn units are of this period, or might be. */
 	a->unknown = (a->unknown && undated) || (doubt && a->policy.drawn);
 	unit_tick(b, a, now_ns);
 	return 0;
@@ -273,7 +276,7 @@ struct budget_period budget_account_period(const struct book_account *account)
 		.length = a->policy.period_length};
 }
 
-/* The start that wrote the newest record may have begun the next period. */
+/* The start that wrote the newest record can have begun the next period. */
 void unit_lose(struct budget *b, struct unit_account *a, uint64_t now_ns)
 {
 	quota_lose(a->quota);
@@ -292,7 +295,7 @@ void unit_wake(struct budget *b, struct unit_account *a)
 	TAILQ_INSERT_TAIL(&b->ready, a, next_ready);
 }
 
-/* When to look for news again. */
+/* Prepares the next report to neighbours if it is due. Returns when to look again. */
 static uint64_t unit_next_refresh(const struct budget *b, struct unit_account *a, uint64_t now_ns)
 {
 	if (now_ns < a->news_ns)
@@ -301,7 +304,7 @@ static uint64_t unit_next_refresh(const struct budget *b, struct unit_account *a
 	return quota_refresh(a->quota, now_ns) ? a->news_ns : UINT64_MAX;
 }
 
-/* Those whose terms are not known, or not ours, are asked again; when to look again. */
+/* Requests terms again that are missing or differ from ours. Returns when to look again. */
 static uint64_t ask_for_terms(const struct budget *b, struct unit_account *a, uint64_t now_ns)
 {
 	bool any = false;
@@ -380,7 +383,7 @@ static int unit_save(struct book *book, struct book_account *account, uint8_t *r
 	return 0;
 }
 
-/* What waited for it may be said, and traffic may pass. */
+/* Ends a commit. If it is durable, the messages and the traffic that waited for it can go. */
 static void unit_committed(struct book *book, struct book_account *account, bool durable)
 {
 	struct unit_account *a = (struct unit_account *)account;

@@ -9,8 +9,8 @@
 #include "budget/budget_private.h"
 
 /*
- * The edges over which units may move. Up to so many limiters all are neighbours; of more each has
- * enough for the tree to find short ones and ways around the dead.
+ * The edges over which units can move. Up to MESH_MOST limiters, all are neighbours. In a larger
+ * roster each has enough for the tree to find short edges and ways around dead limiters.
  */
 #define MESH_MOST     16
 #define SPARSE_DEGREE 8
@@ -80,7 +80,7 @@ int budget_create(const struct budget_params *params, uint64_t now_ns, struct bu
 		budget_destroy(b);
 		return ret;
 	}
-	/* What was borrowed is the caller's. */
+	/* The borrowed arrays are the caller's. */
 	b->params.ids = NULL;
 	b->params.policies = NULL;
 	b->params.records = NULL;
@@ -162,7 +162,7 @@ int budget_period(struct budget *b, unsigned policy, uint64_t period, uint64_t n
 	return unit_period(b, unit_at(b, policy), period, now_ns);
 }
 
-/* A time that was heard goes on by our own clock. */
+/* Lists the times of living neighbours, advanced by our own clock. Returns their number. */
 static unsigned list_words(const struct budget *b, uint64_t now_ns)
 {
 	unsigned n = 0;
@@ -256,7 +256,7 @@ struct quota_view budget_view(const struct budget *b, unsigned policy, uint64_t 
 	uint64_t used = view.spent - view.prepaid;
 	uint64_t most = a->total > used ? a->total - used : 0;
 
-	/* What was heard may be of another tree, or another total. What is drawn knows none. */
+	/* A report can be of another tree, or another total. A drawn policy has no total. */
 	if (!a->policy.drawn && view.remaining > most)
 		view.remaining = most;
 	return view;

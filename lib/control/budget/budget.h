@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Budgets of units that the limiters of a roster spend together and never exceed: for each policy a
- * node of the quota tree (quota/quota.h), for all of them one tree, which the limiters form and
- * repair by themselves, and messages between its neighbours.
+ * Quotas of units that the limiters of a roster spend together and never exceed. Each policy has a
+ * node of the quota tree (quota/quota.h). All policies share one tree, which the limiters form and
+ * repair by themselves, and the messages between its neighbours.
  *
- * Who was told something else. A part of a message says by what terms it was made: the total, and
- * a hash of all else. What was made by other terms is not believed, and nothing moves over that
- * edge. Where only the total is another one, all go by the least that any neighbour has said, also
- * while it is silent, until it says another. Who starts takes all to say what it does until they
- * speak, or are asked: see budget_ask().
+ * Config mismatch. Each part of a message has the terms of its sender: the total, and a hash of the
+ * other settings. The receiver rejects a part with another hash, and nothing moves over that edge.
+ * If only the total differs, all limiters use the least total of their neighbours, even if that
+ * neighbour is silent, until it sends another. A limiter that starts assumes its own terms for all
+ * neighbours until they send theirs. budget_ask() requests them.
  *
- * The tree. Every limiter measures the round trip to those that it may be a neighbour of (its edges
- * of an overlay, over which alone units are ever moved: all of a small roster, a random graph with
- * spare edges in a large one) by messages that are echoed, and prefers the nearest, within a bound
- * on the degree. Who is its parent it says in its messages; an edge is linked while both ends say
- * so. Whatever shape that takes for a while, units are safe: they are the ledger's.
+ * The tree. Units move only over a limiter's edges of an overlay: all of a small roster, or a
+ * random graph with spare edges in a large one. Every limiter measures the round trip over its
+ * edges by messages that are echoed. It prefers the nearest neighbours, within a bound on the
+ * degree. Messages mark the parent and the children; an edge is linked while both ends agree. Units
+ * are safe in any temporary shape of the tree, because the ledger protects them.
  *
- * A pure state machine: time, messages and records come in as arguments. One thread. Units are what
- * the policy counts.
+ * A pure state machine: time, messages and records come in as arguments. One thread. The policy
+ * defines the unit.
  */
 #ifndef WEIR_BUDGET_BUDGET_H
 #define WEIR_BUDGET_BUDGET_H
@@ -31,14 +31,14 @@
 #include "budget/timekeeper.h"
 #include "quota/quota.h"
 
-#define BUDGET_DEGREE 4 /* of a limiter in the tree, at most, unless params say otherwise */
+#define BUDGET_DEGREE 4 /* most edges of a limiter in the tree; default of params.degree */
 
-/* First byte of a message, as CONSERVE_MESSAGE is. */
+/* First byte of a message, like CONSERVE_MESSAGE. */
 #define BUDGET_MESSAGE 15 /* 2 had no identity, 4 no time and terms, 8 no lives, 10 no check */
 
 #define BUDGET_MESSAGE_MIN 512 /* least room for a message */
 
-/* Bytes before the parts of a message and of a part, and where a part has its statement. */
+/* Bytes before the parts of a message; bytes of a part; offset of the statement in a part. */
 #define BUDGET_HEAD         (BOOK_HEAD + 68)
 #define BUDGET_PART         185
 #define BUDGET_AT_STATEMENT 73
@@ -48,13 +48,13 @@ struct budget_policy {
 	uint64_t check;
 	const char *name;
 	uint64_t total;         /* units a period, over all limiters; at most LEDGER_MOST */
-	uint64_t period;        /* the number of the period that it is now, or */
-	bool undated;           /* that is not known yet: see budget_clock() */
+	uint64_t period;        /* number of the present period, or */
+	bool undated;           /* the number is not available yet: see budget_clock() */
 	uint64_t chunk;         /* see struct quota_params */
 	uint64_t period_length; /* see struct limiter_policy; the record has it */
-	bool drawn;             /* begins with no share: budget_set_share() says what was drawn */
-	uint64_t terms;         /* hash of all else that neighbours must have been told alike */
-	uint32_t unit;          /* hash of what the total counts */
+	bool drawn;             /* begins with no share: budget_set_share() sets the drawn units */
+	uint64_t terms;         /* hash of the other settings that neighbours must share */
+	uint32_t unit;          /* hash of the kind of units in the total */
 };
 
 struct budget_params {
@@ -68,109 +68,113 @@ struct budget_params {
 	unsigned n_records;
 	bool recovering; /* there may have been an earlier start: without a record, hold nothing */
 	bool durable;    /* the caller saves */
-	uint64_t epoch;  /* of this start: larger than that of any earlier one; below 2^42 */
+	uint64_t epoch;  /* this start's: larger than that of any earlier one; below 2^42 */
 	struct book_identity identity; /* see struct book_params */
 	uint32_t word;                 /* see struct book_params */
 	uint64_t proof_ns;             /* see struct book_params */
-	uint64_t repeat_ns;  /* what a neighbour has not confirmed is told again so often */
-	uint64_t theta_ns;   /* a reallocation's time, until one has been seen */
-	uint64_t memory_ns;  /* half-life of what is known of the rate */
-	uint64_t timeout_ns; /* who is not heard for so long is out of the tree */
+	uint64_t repeat_ns;            /* interval of repeats until a neighbour confirms */
+	uint64_t theta_ns;             /* assumed time of a reallocation, until one is measured */
+	uint64_t memory_ns;            /* half-life of the estimate of the rate */
+	uint64_t timeout_ns;           /* a neighbour silent for so long is out of the tree */
 	uint64_t seed;
 };
 
 struct budget_counters {
 	uint64_t messages_sent, messages_heard, parts_sent, parts_heard;
-	uint64_t unknown;   /* messages about policies that we do not have, or other periods */
-	uint64_t differing; /* parts made by other terms: not believed */
+	uint64_t unknown;   /* parts about policies that we do not have, or other periods */
+	uint64_t differing; /* parts with other terms: rejected */
 	uint64_t malformed; /* messages */
 	uint64_t relinked;  /* edges that came into the tree or left it */
 };
 
-/* The tree as an operator may see it. */
+/* A neighbour and its place in the tree, for operators. */
 struct budget_peer {
 	unsigned peer;       /* index in the roster */
-	bool linked, parent; /* of ours in the tree; and the one towards its root */
+	bool linked, parent; /* the edge is in the tree; it leads towards the root */
 	bool alive;
 	uint64_t round_trip_ns; /* smoothed; 0: not measured yet */
 };
 
 struct budget;
 
-/* 0; -EINVAL (also a record that is damaged, or of other edges), what overlay_create() says, or
- * -ENOMEM. */
+/*
+ * Returns 0, -EINVAL (also for a damaged record, or one of other edges), -ENOMEM, or an error of
+ * overlay_create().
+ */
 int budget_create(const struct budget_params *params, uint64_t now_ns, struct budget **out);
 void budget_destroy(struct budget *b);
 
 /*
- * Other policies from now on, n of them; those of an id that was there go on, of another total too
- * (a top-up, or less). A policy that is gone is kept and spends nothing; others may have what it
- * holds. 0; -EINVAL, -EOVERFLOW or -ENOMEM, and nothing has changed.
+ * Replaces the policies by n others. A policy whose id was there continues, even with another total
+ * (a top-up, or less). A policy that is gone is kept and spends nothing; others can have the units
+ * that it holds. Returns 0; or -EINVAL, -EOVERFLOW or -ENOMEM without any change.
  */
 int budget_update(
 	struct budget *b, const struct budget_policy *policies, unsigned n, uint64_t now_ns);
 
 /*
- * See quota_spend() and quota_prefetch(): 0, -EAGAIN or -EDQUOT; quota_refund(): of units of this
- * period, at a stop or before the policy goes, with book_save() to follow; and quota_forgo().
- * budget_tick() is to be called after each.
+ * See quota_spend() and quota_prefetch(): both return 0, -EAGAIN or -EDQUOT. See quota_refund(): it
+ * takes back units of this period, at a stop or before the policy goes, and book_save() must
+ * follow. See quota_forgo(). Call budget_tick() after each.
  */
 int budget_spend(struct budget *b, unsigned policy, uint64_t units, uint64_t now_ns);
 int budget_prefetch(struct budget *b, unsigned policy, uint64_t units, uint64_t now_ns);
 void budget_refund(struct budget *b, unsigned policy, uint64_t units);
 void budget_forgo(struct budget *b, unsigned policy);
 
-/* See quota_period(): its share is this limiter's of the total, or 0 if that is drawn. */
+/* See quota_period(): the share is this limiter's part of the total, or 0 if that is drawn. */
 int budget_period(struct budget *b, unsigned policy, uint64_t period, uint64_t now_ns);
 
 /*
- * What the clocks say now, to be called often; and what time that makes it, by which the caller
- * turns the periods: see timekeeper.h. True when there is another reason for that. Before its first
- * call nobody is told a time. budget_remembers(): records are of no earlier time.
+ * Evaluates a reading of the clocks; call it often. Returns true if the reason for the time has
+ * changed. Messages have no time before the first call. The caller turns the periods by the time of
+ * budget_timekeeper(): see timekeeper.h. budget_remembers(): the records are from `wall_ns` or
+ * later.
  */
 bool budget_clock(struct budget *b, uint64_t wall_ns, bool synchronised, uint64_t now_ns);
 void budget_remembers(struct budget *b, uint64_t wall_ns);
 const struct timekeeper *budget_timekeeper(const struct budget *b);
 
 /*
- * A limiter was told something else of this policy, as far as somebody else knows: it is asked for
- * its terms. Nothing where it is no neighbour.
+ * Requests the peer's terms of this policy, because another source reports a config mismatch. Does
+ * nothing if the peer is no neighbour.
  */
 void budget_ask(struct budget *b, unsigned policy, unsigned peer);
 
 /* Drops the records of all accounts, and their prefetched units: see quota_lose(). */
 void budget_lose(struct budget *b, enum book_closure closure, uint64_t now_ns);
 
-/* The total that is in force: the least of those that neighbours go by, too. */
+/* The total in force, in units: the least of ours and the neighbours' totals. */
 uint64_t budget_total(const struct budget *b, unsigned policy);
 
 /*
- * For a policy whose total is kept elsewhere: all that has been drawn for this limiter in this
- * period; said twice it is the same. One that starts recovering holds nothing before it is said for
- * the first time, and what is said then counts as spent. 0; -EINVAL (not drawn), -EOVERFLOW or
+ * Sets all units drawn for this limiter in this period, if the policy's total is kept elsewhere. A
+ * repeated value has no effect. A limiter that starts recovering holds nothing before the first
+ * call, and the units of that call count as spent. Returns 0, -EINVAL (not drawn), -EOVERFLOW or
  * -ENOMEM.
  */
 int budget_set_share(struct budget *b, unsigned policy, uint64_t share, uint64_t now_ns);
 
-/* Timeouts, round trips, the tree. Returns when to call again, at the latest. */
+/* Handles timeouts, round trips and the tree. Returns when to call again, at the latest. */
 uint64_t budget_tick(struct budget *b, uint64_t now_ns);
 
 /*
- * The next message (at most `room` bytes, BUDGET_MESSAGE_MIN or more) and its addressee's index in
- * the roster; its length, or 0: none for now. To be called until then after every other call.
+ * Writes the next message (at most `room` bytes, BUDGET_MESSAGE_MIN or more) and its addressee's
+ * index in the roster. Returns its length, or 0 if there is none for now. Call it until then after
+ * every other call.
  */
 size_t budget_send(struct budget *b, uint64_t now_ns, uint8_t *buf, size_t room, unsigned *peer);
 
 /*
- * A message from a peer, authentic, but perhaps repeated or old: 0; -ENOENT (no neighbour),
- * -EBADMSG or -ESTALE (see book_read_head()), and nothing is believed.
+ * Receives a message from a peer, authentic, but perhaps repeated or old. Returns 0; or it rejects
+ * the message and returns -ENOENT (no neighbour), -EBADMSG or -ESTALE (see book_read_head()).
  */
 int budget_hear(struct budget *b, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len);
 
 /*
- * The accounts, for a round of commits of all that need it: see book_save() and its kin. Without
- * `durable` there is never anything to save. An account whose memory is lost has a record, too,
- * which says so: with it the next start has lost it, whatever its params say.
+ * budget_book() has the accounts, for a round of commits of all that need it: see book_save().
+ * Without `durable` there is never anything to save. An account that lost its memory also has a
+ * record, which marks the loss: the next start with this record recovers, regardless of its params.
  */
 /* Period of an account of its book. Number 0: not certain; length 0: a prepaid amount. */
 struct budget_period {
@@ -187,7 +191,7 @@ uint64_t budget_in_flight(const struct budget *b, unsigned policy);
 unsigned budget_peers(const struct budget *b);
 struct budget_peer budget_peer(const struct budget *b, unsigned i);
 bool budget_is_root(const struct budget *b);
-unsigned budget_root(const struct budget *b); /* index in the roster, as far as is known */
+unsigned budget_root(const struct budget *b); /* index in the roster, by the newest messages */
 const struct budget_counters *budget_counters(const struct budget *b);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the files of lib/control/budget share, but for timekeeper.c, which knows none of them.
- * terms.c has what neighbours were told; account.c one account; tree.c the tree; message.c talks;
- * and budget.c has them all. Each calls only those that are named before it, and the book.
+ * Types and functions that the files of lib/control/budget share, except timekeeper.c, which uses
+ * none of them. terms.c has the neighbours' terms, account.c one account, tree.c the tree and
+ * message.c the messages. budget.c uses them all. Each calls only the files that are named before
+ * it, and the book.
  */
 #ifndef WEIR_BUDGET_PRIVATE_H
 #define WEIR_BUDGET_PRIVATE_H
@@ -11,7 +12,7 @@
 #include "base/prng.h"
 #include "budget/budget.h"
 
-/* By what somebody spends, as it says itself. */
+/* Terms by which a limiter spends, from its own messages. */
 struct unit_terms {
 	uint64_t terms; /* 0: the policy is gone there */
 	uint64_t total;
@@ -20,11 +21,11 @@ struct unit_terms {
 
 /* One policy and one neighbour. */
 struct unit_edge {
-	struct unit_terms said; /* as of its newest message about it: */
+	struct unit_terms said; /* from its newest message about the policy: */
 	uint64_t said_epoch, said_stamp;
-	bool apart;   /* by its terms nothing is believed, and nothing moves */
-	bool differs; /* likewise, or in the total */
-	bool asked;   /* it is to say them */
+	bool apart;   /* its terms differ: its statements are rejected, nothing moves */
+	bool differs; /* apart, or the total differs */
+	bool asked;   /* its terms are requested */
 };
 
 /* One policy. */
@@ -32,34 +33,34 @@ struct unit_account {
 	struct book_account book; /* comes first */
 	struct budget_policy policy;
 	struct quota_node *quota;
-	uint64_t next_ns; /* when it is to be ticked */
-	uint64_t news_ns; /* neighbours are not to be told what is left here before */
-	bool marked;      /* the record says that its memory is lost */
-	bool unknown; /* so it is, and what was drawn for it is not known: it is silent and deaf */
-	uint64_t doubt_ns; /* until then it may begin a period that it was in before that; or 0 */
-	bool ready;        /* it may have something to say */
+	uint64_t next_ns;  /* time of its next tick */
+	uint64_t news_ns;  /* earliest time of the next report of the units left here */
+	bool marked;       /* the record marks its memory as lost */
+	bool unknown;      /* memory lost, and the drawn units not set yet: no messages in or out */
+	uint64_t doubt_ns; /* until then it might begin a period from before the loss; or 0 */
+	bool ready;        /* there might be parts to send */
 	TAILQ_ENTRY(unit_account) next_ready;
 	uint64_t total;  /* in force */
-	uint64_t ask_ns; /* neighbours are not to be asked for their terms before */
+	uint64_t ask_ns; /* earliest time of the next request for terms */
 	struct unit_edge edges[];
 };
 
-/* The way to a root, as a neighbour says it, or as ours; see tree.c. */
+/* A route to a root: a neighbour's, or ours; see tree.c. */
 struct route {
 	unsigned root;  /* position */
-	uint64_t epoch; /* of the root's start, and */
+	uint64_t epoch; /* the root's start, and */
 	uint32_t seq;   /* a number that it raises */
-	uint16_t rank;  /* edges to it */
+	uint16_t rank;  /* number of edges to the root */
 };
 
-/* What a message says about the tree. */
+/* The part of a message about the tree. */
 struct tree_header {
 	struct route route;
-	uint8_t flags;         /* of enum tree_flag */
-	uint64_t epoch, stamp; /* of the sender: messages are ordered by these */
-	uint64_t echo_epoch;   /* newest message of the other, */
-	uint64_t echo_stamp;   /* and when it was sent; */
-	uint64_t echo_ns;      /* it was heard so long ago */
+	uint8_t flags;         /* bits of enum tree_flag */
+	uint64_t epoch, stamp; /* the sender's: messages are ordered by these */
+	uint64_t echo_epoch;   /* the addressee's newest message, */
+	uint64_t echo_stamp;   /* its stamp, and */
+	uint64_t echo_ns;      /* time since its receipt */
 	struct time_word time;
 };
 
@@ -71,39 +72,39 @@ enum tree_flag {
 	TREE_FLAGS = 15,
 };
 
-/* One neighbour, beside what the book knows of it. */
+/* One neighbour, in addition to its book_link. */
 struct tree_link {
 	struct tree_header said;
-	uint64_t stamp;  /* of our newest message */
+	uint64_t stamp;  /* our newest message */
 	uint64_t echoed; /* newest stamp of ours that it has echoed */
 	uint64_t round_trip_ns;
-	bool child; /* there is a place for it among ours, whether it has taken it or not */
+	bool child; /* we keep a place for it as a child, whether it uses the place or not */
 	bool linked;
-	bool due;           /* it is to be told at once */
-	uint64_t failed_ns; /* not to be tried before, as that was in vain */
+	bool due;           /* a message is due immediately */
+	uint64_t failed_ns; /* earliest time of another attempt, after a failed one */
 	unsigned failed;
 };
 
 struct budget {
 	struct book book;            /* comes first */
-	struct budget_params params; /* without what was borrowed */
+	struct budget_params params; /* without the borrowed arrays */
 	struct tree_link *links;     /* n_edges */
 
-	uint64_t epoch; /* of our messages */
+	uint64_t epoch; /* in our messages */
 	struct route
-		*feasible; /* by the root's position: the least of the newest that we have said */
+		*feasible; /* by the root's position: the least with the newest number we sent */
 	struct route route;
 	unsigned parent, candidate; /* edges, or n_edges */
 	uint64_t candidate_until_ns;
 	uint64_t wave_ns;    /* when a root raises its number */
-	uint64_t fresh_ns;   /* when that number was last news */
-	uint64_t improve_ns; /* not to look for a nearer parent before */
+	uint64_t fresh_ns;   /* last time that this number was new */
+	uint64_t improve_ns; /* earliest time to look for a nearer parent */
 	uint64_t heartbeat_ns;
 	struct prng prng;
 	struct timekeeper keeper;
-	struct time_word *words; /* n_edges: what it is told */
+	struct time_word *words; /* n_edges: input of the timekeeper */
 
-	TAILQ_HEAD(, unit_account) ready; /* those that may have something to say */
+	TAILQ_HEAD(, unit_account) ready; /* accounts that might have parts to send */
 	uint64_t next_ns;                 /* when budget_tick() has something to do */
 	unsigned sending;                 /* edge that budget_send() is at */
 	struct budget_counters counters;
@@ -116,51 +117,63 @@ static inline struct unit_account *unit_at(const struct budget *b, unsigned i)
 
 /* terms.c */
 
-/* This limiter's part of a total; of a policy that may have another one. */
+/* Return this limiter's part, in units, of the total in force; and of another total. */
 uint64_t unit_share(const struct budget *b, const struct unit_account *account);
 uint64_t unit_share_of(const struct budget *b, const struct budget_policy *policy, uint64_t total);
 
 struct unit_terms unit_own_terms(const struct budget *b, const struct unit_account *account);
 
-/* Goes by the least total that anybody has said; whether that is another one now. */
+/* Sets the total in force to the least of ours and the neighbours'. Returns true if it changed. */
 bool unit_go_by_least(const struct budget *b, struct unit_account *account);
 
-/* Before neighbours have spoken they say what we do. */
+/* Assumes our own terms for all neighbours until they send theirs. */
 void unit_assume_terms(const struct budget *b, struct unit_account *account);
 
-/* False for a message that is older than the one whose terms are known. */
+/*
+ * Stores a neighbour's terms. Returns false if the message is no newer than that of the present
+ * ones.
+ */
 bool unit_hear_terms(
 	struct unit_edge *edge, const struct unit_terms *terms, const struct tree_header *header);
 
 /* account.c */
 extern const struct book_ops unit_ops;
 
-/* Neighbours say other terms than before; or this limiter does, and they are told. */
+/* Apply changed terms: of a neighbour; or of this limiter, which sends them to all neighbours. */
 void unit_reconsider_terms(struct budget *b, struct unit_account *account, uint64_t now_ns);
 void unit_retell_terms(struct budget *b, struct unit_account *account, uint64_t now_ns);
 
-/* Another total, which fits; all that was drawn; and another period. */
+/* Set another policy, whose total fits; all drawn units; and another period. */
 void unit_set(struct budget *b, struct unit_account *account, const struct budget_policy *policy,
 	uint64_t now_ns);
 int unit_set_drawn(struct budget *b, struct unit_account *account, uint64_t share, uint64_t now_ns);
 int unit_period(struct budget *b, struct unit_account *account, uint64_t period, uint64_t now_ns);
 
-/* It may have something to say, and is to be ticked at once; or is ticked, too. */
+/*
+ * Marks the account as one that might have parts to send, and its tick as due. unit_tick() also
+ * ticks it.
+ */
 void unit_wake(struct budget *b, struct unit_account *account);
 
 /* Drops the record of the account, which recovers. */
 void unit_lose(struct budget *b, struct unit_account *account, uint64_t now_ns);
 void unit_tick(struct budget *b, struct unit_account *account, uint64_t now_ns);
 
-/* The tree has taken an edge, of which nothing is known, in or out. */
+/*
+ * Follows a change of the tree: links an edge, without a report of the units behind it, or unlinks
+ * it.
+ */
 void unit_link(const struct budget *b, struct unit_account *account, unsigned edge, bool linked);
 
 /* tree.c */
 void tree_begin(struct budget *b, uint64_t now_ns);
 uint64_t tree_tick(struct budget *b, uint64_t now_ns);
-void tree_hurry(struct budget *b); /* all neighbours are told at once */
+void tree_hurry(struct budget *b); /* messages to all neighbours are due */
 
-/* Whether an edge is to hear of the tree now; and what, once it does. */
+/*
+ * tree_speaks() returns true if a message about the tree is due on an edge. tree_say() returns that
+ * message.
+ */
 bool tree_speaks(const struct budget *b, unsigned edge, uint64_t now_ns);
 struct tree_header tree_say(struct budget *b, unsigned edge, uint64_t now_ns);
 void tree_hear(struct budget *b, unsigned edge, const struct tree_header *header, uint64_t now_ns);

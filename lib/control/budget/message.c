@@ -12,26 +12,26 @@
  *       44      8  its clock
  *       52      8  epoch and
  *       60      8  clock of the newest message of the addressee's, and
- *       68      8  nanoseconds since that was heard
+ *       68      8  nanoseconds since it was received
  *       76      8  the time, in nanoseconds since 1970, and
- *       84      1  what that is worth, of enum time_grade
+ *       84      1  its grade, of enum time_grade
  *
  * Then there are parts about policies (struct quota_message), each
  *
  *        0      8  id of the policy
  *        8      8  check of its name
- *       16      1  parts, of enum quota_part; 32, it is partial; 64, what is held is known
+ *       16      1  parts, of enum quota_part; 32, it is partial; 64, `held` is no guess
  *       17      8  period
  *       25      4  round
  *       29      4  answer
- *       33     40  need, urgent, asking, held, pace: 8 each
+ *       33     40  `need`, `urgent`, `asking`, `held`, `pace`: 8 each
  *       73     88  the ledger's statement
  *      161      8  terms, see struct unit_terms; 0: the policy is gone here
  *      169      8  total,
  *      177      4  unit, and
  *      181      4  number of limiters
  *
- * All to one neighbour at one time ride together, as far as there is room.
+ * Parts to one neighbour at one time share a message, as far as there is room.
  */
 #include <errno.h>
 
@@ -66,7 +66,7 @@ static void write_header(const struct budget *b, const struct tree_header *heade
 	*at = (uint8_t)header->time.grade;
 }
 
-/* False where no limiter of this roster says such a thing. */
+/* Returns false if no limiter of this roster can have sent it. */
 static bool read_header(const struct budget *b, const uint8_t *at, struct tree_header *header)
 {
 	uint32_t root;
@@ -125,7 +125,7 @@ static void write_part(const struct budget *b, const struct unit_account *a,
 	ledger_statement_write(&m->statement, at);
 }
 
-/* False where its statement is none; the rest is quota_hear()'s to judge. */
+/* Returns false if its statement is invalid; quota_hear() checks the rest. */
 static bool read_part(const uint8_t *at, uint64_t *id, uint64_t *check, struct quota_message *m)
 {
 	uint8_t parts;
@@ -146,7 +146,10 @@ static bool read_part(const uint8_t *at, uint64_t *id, uint64_t *check, struct q
 	return ledger_statement_read(&m->statement, at, LEDGER_STATEMENT_BYTES) == 0;
 }
 
-/* One that does not know its ledger has nothing else to say, and says so at the usual pace. */
+/*
+ * Writes the only message of a limiter without an identity of its ledger: a head, at the usual
+ * pace. Returns its length, or 0.
+ */
 static size_t write_bare_head(struct budget *b, unsigned edge, uint64_t now_ns, uint8_t *buf)
 {
 	if (!tree_speaks(b, edge, now_ns))
@@ -157,7 +160,7 @@ static size_t write_bare_head(struct budget *b, unsigned edge, uint64_t now_ns, 
 	return BOOK_HEAD;
 }
 
-/* Length of the next message to a neighbour, or 0. */
+/* Writes the next message to a neighbour. Returns its length, or 0. */
 static size_t budget_write_message(
 	struct budget *b, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
 {
@@ -220,7 +223,7 @@ static void take_unit_terms(struct budget *b, struct unit_account *a, unsigned e
 		unit_reconsider_terms(b, a, now_ns);
 }
 
-/* Made by other terms: it is seen, and answered if it asks, but not believed. */
+/* Rejects a part with other terms: counts it, and answers if it requests a confirmation. */
 static void refuse_part(struct budget *b, struct unit_account *a, unsigned edge,
 	const struct quota_message *message)
 {
@@ -270,7 +273,7 @@ static void hear_part(struct budget *b, unsigned edge, const struct tree_header 
 		return;
 	}
 	period = quota_view(a->quota, now_ns).period;
-	/* Nobody else tells one that is gone what time it is. */
+	/* A policy that is gone has no other source of its period. */
 	if (a->book.gone && message.period > period)
 		(void)unit_period(b, a, message.period, now_ns);
 	else if (message.period != period)
@@ -285,7 +288,7 @@ static void hear_part(struct budget *b, unsigned edge, const struct tree_header 
 	unit_tick(b, a, now_ns);
 }
 
-/* See book_read_head(); now that the ledger is known there is something to say of it. */
+/* See book_read_head(). Wakes all accounts once the identity of the ledger has arrived. */
 static int read_head(struct budget *b, unsigned edge, const uint8_t *buf, size_t len)
 {
 	bool known = book_identity_known(b->book.identity);

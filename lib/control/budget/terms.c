@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * By what terms a neighbour spends: which total, of what, over how many limiters.
+ * The terms by which a neighbour spends: the total, its unit, and the number of limiters.
  */
 #include "base/hash.h"
 #include "base/math.h"
@@ -42,7 +42,7 @@ static void compare_unit_terms(struct unit_edge *edge, const struct unit_terms *
 	edge->differs = edge->apart || (both && said->total != own->total);
 }
 
-/* Numbers of another unit say nothing of ours. */
+/* Ignores totals of another unit, which cannot be compared with ours. */
 static void find_least_total(
 	uint64_t *total, uint32_t *most, uint32_t unit, const struct unit_terms *said)
 {

@@ -14,7 +14,7 @@ static uint64_t distance_ns(int64_t apart)
 	return apart < 0 ? -(uint64_t)apart : (uint64_t)apart;
 }
 
-/* Whatever somebody says, of any size. */
+/* Returns the distance in ns. A time in a message can have any value. */
 static uint64_t words_apart(uint64_t a, uint64_t b)
 {
 	return max_u64(a, b) - min_u64(a, b);
@@ -41,7 +41,7 @@ void timekeeper_remembers(struct timekeeper *c, uint64_t wall_ns)
 	c->floor_ns = max_u64(c->floor_ns, wall_ns);
 }
 
-/* Corrections are earned in whole nanoseconds; what is left of the time counts the next time. */
+/* Adds whole nanoseconds to the allowance; the rest of the elapsed time counts the next time. */
 static void earn_allowance(struct timekeeper *c, uint64_t boot_ns)
 {
 	uint64_t earned = (boot_ns - c->earned_ns) / MILLION * TIME_PPM;
@@ -64,7 +64,9 @@ static void set_time(struct timekeeper *c, uint64_t boot_ns, uint64_t time_ns, b
 	c->offset_ns = (int64_t)(time_ns - boot_ns);
 }
 
-/* How many of `n` words of a grade at least are at one with a time; and whether one is sure. */
+/*
+ * Returns how many of `n` words of at least a grade agree with a time; `best` is their best grade.
+ */
 static unsigned count_votes(const struct time_word *words, unsigned n, enum time_grade least,
 	uint64_t time_ns, enum time_grade *best)
 {
@@ -91,8 +93,9 @@ static unsigned count_voters(const struct time_word *words, unsigned n, enum tim
 }
 
 /*
- * What more than half of those say that go by a time; for who has just started himself those that
- * have, too, where nobody does: of whom he is one. Its grade is that of the best of them.
+ * Returns the time on which more than half of the neighbours that use a time agree, with the best
+ * grade of these. If none uses a time and we start, starting neighbours vote and we count as one of
+ * them.
  */
 static struct time_word find_majority(const struct time_word *words, unsigned n, bool starts)
 {
@@ -110,7 +113,7 @@ static struct time_word find_majority(const struct time_word *words, unsigned n,
 	return (struct time_word){0};
 }
 
-/* Whether a majority says another time than this one. */
+/* Returns true if a majority has another time than this one. */
 static bool is_denied(const struct time_word *majority, uint64_t time_ns)
 {
 	return majority->grade != TIME_NOTHING && !is_at_one(majority->time_ns, time_ns);
@@ -123,7 +126,10 @@ static void follow_majority(
 	c->followed++;
 }
 
-/* The wall is where the time is, but for a correction that it may have: it is the time. */
+/*
+ * Accepts the wall clock as the time if the correction is within the allowance. Otherwise returns
+ * false.
+ */
 static bool take_correction(struct timekeeper *c, const struct time_reading *r)
 {
 	int64_t apart = (int64_t)(r->wall_ns - time_at(c, r->boot_ns));
@@ -168,7 +174,7 @@ static enum time_reason look_at_start(struct timekeeper *c, const struct time_re
 	return denied ? TIME_OUTVOTED : TIME_AGREES;
 }
 
-/* The wall is where it should be; what if others are somewhere else? */
+/* Returns the reason while the wall clock is plausible. A majority can still have another time. */
 static enum time_reason look_agreed(struct timekeeper *c, const struct time_reading *r,
 	bool was_sure, const struct time_word *majority)
 {
@@ -213,7 +219,7 @@ static enum time_reason look_by_known(
 	return look_stepped(c, r, majority);
 }
 
-/* The wall is not where it should be. */
+/* True if the wall clock is not plausible. */
 static bool is_apart(enum time_reason reason)
 {
 	return reason == TIME_STEPPED || reason == TIME_FOLLOWS;

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The tree: a spanning tree of the edges between those that are alive, as a distance vector with
- * sequence numbers makes it (DSDV; RPL; Babel, RFC 8966, section 3.5.1 feasibility).
+ * The tree: a spanning tree of the edges between living limiters, made by a distance vector with
+ * sequence numbers (DSDV; RPL; Babel, RFC 8966, section 3.5.1 feasibility).
  *
- * Root. Whoever knows of nobody with a lower position takes itself for the root, and raises a
- * number from time to time; the number passes down the tree, a wave. A limiter follows the lowest
- * root that it hears of. One whose number does not rise is dead.
+ * Root. A limiter that has received no lower position than its own takes itself for the root. The
+ * root raises a number from time to time; the number passes down the tree, a wave. A limiter
+ * follows the lowest root that it has received. A root whose number does not rise is dead.
  *
- * No loops that last. Of each root a limiter remembers the newest number that it has said itself,
- * and the least rank that it has said with that. It takes as its parent only somebody who says a
- * newer number, or the same one and a smaller rank: so no descendant, whose word of the root came
- * through us. With messages that are late that still holds; a restart forgets, and then a loop is
- * possible, in which no number is news: it ends as a dead root does.
+ * No lasting loops. For each root a limiter remembers the newest number that it has sent itself,
+ * and the least rank that it has sent with that. Its parent must send a newer number, or the same
+ * one and a smaller rank. So the parent is no descendant, because a descendant has its number and
+ * rank through us. That holds even if messages are late. A restart forgets, and then a loop is
+ * possible, in which no number is new: it ends like a dead root.
  *
- * Nearness. A limiter that has heard of somebody nearer than its parent, with room, asks him, and
- * for a while does not pass on what its parent says that is newer. If he comes to say the newer
- * number he does not have it from us: he is no descendant, and becomes the parent. Else he is not
- * asked again soon.
+ * Nearness. A limiter requests a place from a neighbour that is nearer than its parent and has
+ * room. For a while it does not pass on newer numbers of its parent. If the neighbour sends the
+ * newer number, it does not have it from us: it is no descendant, and becomes the parent. Otherwise
+ * there is no other request soon.
  *
- * Room. A limiter has at most degree - 1 children, so that even a root may get a parent. Who wants
- * to be a child says so, and is given a place or is told that there is none; it leaves its old
- * parent for the new one at once. An edge is linked while its ends say "you are my parent" and "you
- * are my child".
+ * Room. A limiter has at most degree - 1 children, so that even a root can get a parent. A limiter
+ * that requests a place as a child gets a place or a refusal. It leaves its old parent for the new
+ * one immediately. An edge is linked while its ends send "you are my parent" and "you are my
+ * child".
  *
- * Cost. A linked edge sees a message either way in a quarter of the timeout, others in half of it,
- * but for those that bring messages.
+ * Cost. A linked edge has a message each way in a quarter of the timeout, other edges in half of
+ * it. Messages with parts about policies do not wait for that.
  */
 #include "budget/budget_private.h"
 
@@ -33,7 +33,7 @@
 #define PACE_LINKED 4
 #define PACE_OTHER  2
 
-/* Looks so often, in a pace of a linked edge. */
+/* Checks of the tree in each interval between messages of a linked edge. */
 #define HEARTBEATS 4
 
 /* Timeouts without a newer number from the root, after which it is dead or we are in a loop. */
@@ -43,10 +43,10 @@
 #define NEARER_NUM 3
 #define NEARER_DEN 4
 
-/* Doublings of the time until somebody is asked again in vain. */
+/* Most doublings of the time before another request, after failed ones. */
 #define FAILED_MOST 6
 
-/* Smoothing of round trips: down at once by half, as delays only add; up slowly. */
+/* Smoothing of round trips: down by half immediately, because delays only add; up slowly. */
 #define RISE 8
 
 #define RANK_MOST UINT16_MAX
@@ -56,7 +56,7 @@ static uint64_t tree_message_interval(const struct budget *b)
 	return b->params.timeout_ns / PACE_LINKED + 1;
 }
 
-/* Some time around this one, so that not all do the same at once. */
+/* Returns 0.5 to 1.5 times this time, at random, so that limiters do not act together. */
 static uint64_t jitter_interval(struct budget *b, uint64_t ns)
 {
 	return (uint64_t)((double)ns * (0.5 + prng_unit(&b->prng)));
@@ -72,7 +72,7 @@ static bool is_same(const struct route *a, const struct route *b)
 	return a->epoch == b->epoch && a->seq == b->seq;
 }
 
-/* Whether a route that a neighbour says does not lead through us. */
+/* Returns true if a neighbour's route does not lead through us. */
 static bool is_feasible(const struct budget *b, const struct route *route)
 {
 	const struct route *least = &b->feasible[route->root];
@@ -109,7 +109,7 @@ static void set_route(struct budget *b, const struct route *route, uint64_t now_
 		*least = *route;
 }
 
-/* Nobody leads anywhere better. */
+/* Becomes the root, or raises the root's number: no neighbour has a better route. */
 static void be_root(struct budget *b, uint64_t now_ns)
 {
 	struct route *own = &b->feasible[b->book.position];
@@ -146,14 +146,14 @@ static void end_candidacy(struct budget *b, bool failed, uint64_t now_ns)
 		link->failed++;
 }
 
-/* It is nearer than the parent; not: it leads to a better root. */
+/* Returns true if the candidate is a nearer parent, false if it leads to a better root. */
 static bool is_candidate_nearer(const struct budget *b)
 {
 	return b->candidate < b->book.n_edges && b->parent < b->book.n_edges &&
 	       b->links[b->candidate].said.route.root == b->route.root;
 }
 
-/* What the parent says now, or its silence. */
+/* Acts on the parent's newest message, or on its silence. */
 static void heed_parent(struct budget *b, uint64_t now_ns)
 {
 	const struct tree_link *link = &b->links[b->parent];
@@ -163,7 +163,7 @@ static void heed_parent(struct budget *b, uint64_t now_ns)
 	if (b->parent == b->book.n_edges)
 		return;
 	if (now_ns - b->fresh_ns > TIMEOUTS_STALE * b->params.timeout_ns)
-		b->feasible[b->route.root].rank = 0; /* nobody is believed before it rises */
+		b->feasible[b->route.root].rank = 0; /* rejects all routes until its number rises */
 	else if (book_alive(&b->book, b->parent, now_ns) && link->said.flags & TREE_CHILD)
 		stays = true;
 	if (!stays) {
@@ -194,7 +194,7 @@ static bool is_better(const struct budget *b, const struct route *route)
 	return route->root < b->route.root && is_feasible(b, route);
 }
 
-/* Whether it makes sense to ask to be its child. */
+/* Returns true if a request for a place as its child can succeed. */
 static bool may_be_candidate(const struct budget *b, unsigned edge, uint64_t now_ns)
 {
 	const struct tree_link *link = &b->links[edge];
@@ -209,7 +209,7 @@ static uint64_t round_trip(const struct tree_link *link)
 	return link->round_trip_ns ? link->round_trip_ns : UINT64_MAX;
 }
 
-/* The nearest of those that lead to the best root; or n_edges. */
+/* Returns the nearest neighbour that leads to the best root, or n_edges. */
 static unsigned best_leader(const struct budget *b, uint64_t now_ns)
 {
 	unsigned best = b->book.n_edges;
@@ -227,7 +227,7 @@ static unsigned best_leader(const struct budget *b, uint64_t now_ns)
 	return best;
 }
 
-/* The nearest that is nearer than the parent; or n_edges. */
+/* Returns the nearest neighbour that is nearer than the parent, or n_edges. */
 static unsigned find_nearer_parent(const struct budget *b, uint64_t now_ns)
 {
 	uint64_t bound = round_trip(&b->links[b->parent]) / NEARER_DEN * NEARER_NUM;
@@ -272,7 +272,7 @@ static void choose_candidate(struct budget *b, uint64_t now_ns)
 	set_candidate(b, find_nearer_parent(b, now_ns), 2 * tree_message_interval(b), now_ns);
 }
 
-/* The one that was asked has answered, or not in time. */
+/* Acts on the candidate's answer, or on the lack of one in time. */
 static void heed_candidate(struct budget *b, uint64_t now_ns)
 {
 	const struct tree_link *link = &b->links[b->candidate];
@@ -297,7 +297,7 @@ static void heed_candidate(struct budget *b, uint64_t now_ns)
 		end_candidacy(b, true, now_ns);
 }
 
-/* A place is kept for who asks for it, as long as it does. */
+/* Keeps a place for a neighbour that requests one, as long as it does. */
 static void heed_children(struct budget *b, uint64_t now_ns)
 {
 	for (unsigned e = 0; e < b->book.n_edges; e++) {
@@ -413,7 +413,7 @@ struct tree_header tree_say(struct budget *b, unsigned edge, uint64_t now_ns)
 	return header;
 }
 
-/* The time that a message and the answer to it took, less what the other waited before it spoke. */
+/* Measures the time of a message and its answer, less the wait of the other before it answered. */
 static void measure_round_trip(const struct budget *b, struct tree_link *link,
 	const struct tree_header *header, uint64_t now_ns)
 {
@@ -443,15 +443,20 @@ void tree_hear(struct budget *b, unsigned edge, const struct tree_header *header
 	struct tree_link *link = &b->links[edge];
 	uint64_t quiet_ns = now_ns - b->book.links[edge].sent_ns;
 
-	/* It has heard of a start of ours of which we know nothing, and waits for a later one. */
+	/*
+	 * The neighbour has a message of a later start of ours, which we do not remember. It waits
+	 * for a later one.
+	 */
 	if (header->echo_epoch > b->epoch && header->echo_epoch < LEDGER_MOST)
 		b->epoch = header->echo_epoch + 1;
 	if (announcement_is_old(link, header)) {
-		link->due |= header->epoch < link->said.epoch; /* it is to know that */
+		link->due |= header->epoch < link->said.epoch; /* our echo shows the later one */
 		return;
 	}
 	measure_round_trip(b, link, header, now_ns);
-	/* One that is new here, or asks, or does not know what we know, hears of it at once. */
+	/*
+	 * A message is due for a new neighbour, for a new request, and for one with a worse root.
+	 */
 	link->due |= !b->book.links[edge].alive ||
 		     (header->flags & TREE_JOIN & ~link->said.flags) ||
 		     (header->route.root > b->route.root &&
