@@ -33,7 +33,7 @@ struct gcra_profile {
 	uint64_t since;  /* tick at which this profile replaced another */
 	uint64_t rate;   /* tokens a tick */
 	uint64_t burst;  /* virtual time */
-	uint64_t second; /* virtual time: what a second grants, but at most GCRA_MAX_SECOND */
+	uint64_t second; /* virtual time granted in a second, at most GCRA_MAX_SECOND */
 };
 
 #define GCRA_MAX_SECOND (UINT64_C(1) << 62)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Meters that say one of three colours, exactly: RFC 2697 (srtcm), RFC 2698 (trtcm) and RFC 4115
- * (trtcm-4115), colour-blind and colour-aware. Each is two token buckets, in the units of
- * meter/token_bucket.h. One is of the *committed* rate and burst (CIR, CBS): whatever the kind,
- * what is green has taken its tokens there, so that no more than r·t + b is green over any time.
- * The *second* is
+ * Meters with one of three colours as their verdict, exactly: RFC 2697 (srtcm), RFC 2698 (trtcm)
+ * and RFC 4115 (trtcm-4115), colour-blind and colour-aware. Each is two token buckets, in the units
+ * of meter/token_bucket.h. One has the *committed* rate and burst (CIR, CBS). In every kind, green
+ * packets have taken their tokens there, so that no more than r·t + b is green over any time. The
+ * *second* is
  *
- *     srtcm       of what is committed and found its bucket full: no rate, a burst of its own (EBS)
- *     trtcm       of the peak rate and burst (PIR, PBS), which what is green takes from as well
- *     trtcm-4115  of what may pass besides what is committed (EIR, EBS)
+ *     srtcm       of committed tokens that found their bucket full: no rate, own burst (EBS)
+ *     trtcm       of the peak rate and burst (PIR, PBS), which green packets take from as well
+ *     trtcm-4115  of the tokens in addition to the committed ones (EIR, EBS)
  *
- * A packet conforms if what it costs is there, also when that is the last of it: as RFC 2697 and
- * RFC 2698 have it, and others who implement RFC 4115 (DPDK), whose text asks for more than that.
- * Colour-blind is to take all that comes for green.
+ * A packet conforms if its cost is there, even if that is the last of it. So do RFC 2697 and RFC
+ * 2698, and other implementations of RFC 4115 (DPDK), whose text requires more than that. A
+ * colour-blind meter takes all packets for green.
  *
- * Where one bucket is asked for (meter/meter.h) it is the committed one: whether a packet conforms
- * is whether it is green. What colours has the second one beside it, and asks colour_packet().
+ * If a caller uses one bucket (meter/meter.h), it is the committed one: a packet conforms if it is
+ * green. A colour meter has the second one next to it, and its caller uses colour_packet().
  */
 #ifndef WEIR_METER_COLOURS_H
 #define WEIR_METER_COLOURS_H
@@ -32,7 +32,7 @@
 /* Each worse than the one before. */
 enum colour { COLOUR_GREEN, COLOUR_YELLOW, COLOUR_RED, COLOURS };
 
-/* As configurations say it; NULL for what is no colour. Any thread. */
+/* Returns the name in configurations, or NULL for an invalid colour. Any thread. */
 static inline const char *colour_name(enum colour colour)
 {
 	static const char *const names[COLOURS] = {"green", "yellow", "red"};
@@ -45,8 +45,8 @@ struct colour_profile {
 };
 
 /*
- * The second bucket of a profile whose committed one is set: of the rate and burst of `params`, for
- * srtcm without a rate. Returns what token_bucket_profile_init() does. Control thread.
+ * Sets the second bucket of a profile whose committed one is set: with the rate and burst of
+ * `params`, for srtcm without a rate. Returns like token_bucket_profile_init(). Control thread.
  */
 static inline int colour_second_set(
 	struct colour_profile *profile, const struct meter_params *params, uint64_t hz)
@@ -60,8 +60,8 @@ static inline int colour_second_set(
 }
 
 /*
- * RFC 2697: what the committed bucket has no room for goes to the other one. What both hold, and
- * what any gap earns, is below 2^127 + 2^96.
+ * RFC 2697: the overflow of the committed bucket goes to the other one. The content of both, and
+ * the earnings of any gap, are below 2^127 + 2^96.
  */
 static inline void srtcm_refill(struct token_bucket *committed, struct token_bucket *second,
 	const struct colour_profile *profile, uint64_t now)
@@ -97,7 +97,7 @@ static inline enum colour colour_either(struct token_bucket *committed, struct t
 	return COLOUR_RED;
 }
 
-/* RFC 2698: the peak first, and what is green takes from both. */
+/* RFC 2698: checks the peak first; a green packet takes from both. */
 static inline enum colour colour_both(struct token_bucket *committed, struct token_bucket *peak,
 	uint32_t cost, enum colour incoming)
 {
@@ -122,8 +122,8 @@ static inline void colours_refill(enum meter_kind kind, struct token_bucket *com
 }
 
 /*
- * The colour of a packet of such a cost that came with colour `incoming` at `now`, by a meter of
- * METER_COLOURS; takes its tokens. A cost of 0 takes nothing. The state's one writer.
+ * Returns the colour of a packet of such a cost, received with colour `incoming` at `now`, by a
+ * meter of METER_COLOURS; takes its tokens. A cost of 0 takes nothing. The state's one writer.
  */
 static inline enum colour colour_packet(enum meter_kind kind, struct token_bucket *committed,
 	struct token_bucket *second, const struct colour_profile *profile, uint64_t now,
@@ -144,8 +144,8 @@ static inline void colours_init(struct token_bucket *committed, struct token_buc
 }
 
 /*
- * meter_change() of both: what was earned before was earned, and spilt, at the old rates. What a
- * smaller burst has no room for is nobody's: it is not spilt. The state's one writer.
+ * meter_change() of both: tokens earned or spilt before `now` count at the old rates. Tokens above
+ * a smaller burst are lost, not spilt. The state's one writer.
  */
 static inline void colours_change(enum meter_kind kind, struct token_bucket *committed,
 	struct token_bucket *second, struct colour_profile *profile,
@@ -157,7 +157,7 @@ static inline void colours_change(enum meter_kind kind, struct token_bucket *com
 	token_bucket_refill(second, &profile->second, now);
 }
 
-/* What a row of meter/meters.h has: that of the committed bucket. */
+/* Functions of a row of meter/meters.h, for the committed bucket. */
 
 static inline int colour_profile_set(
 	struct colour_profile *profile, const struct meter_params *params, uint64_t hz)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Units of a budget that are paid for (lib/control/quota), on their way to the packets that use
- * them. A credit is what control has leased for one policy: all workers of a box take from it, a
- * quantum at a time, by one compare-and-swap, and spend that without asking anybody. Nothing comes
- * into it but by control, so no more passes than was paid for, whatever the workers do.
+ * Units of a quota that are paid for (lib/control/quota), on their way to the packets that use
+ * them. A credit has the units that control has leased for one policy. All workers of a limiter
+ * take from it, a quantum at a time, by one compare-and-swap, and spend that without any request.
+ * Only control adds to it, so the workers can never pass more than was paid for.
  *
- * When there is not enough in it a packet may pass by the fallback, a token bucket of the worker's
- * own: what is to pass when the total is spent. Where there is none, its burst is 0.
+ * If it does not have enough, a packet can pass by the fallback, a token bucket of the worker's
+ * own: the traffic that passes when the total is spent. Without a fallback, its burst is 0.
  *
- * Units are of a period, and a period's credit has a generation. A worker takes only of the one
- * that it has been told of; until it hears of the next, which is as soon as it hears of any limit,
- * it finds nothing. What a worker holds when the period turns was paid for in the period that
- * ended, and counts there: it may still be used, once, but is no longer given back. The next take
- * begins only when that is not enough for a packet, and takes what is missing and no less: after it
- * all of what was old is used. So a bit says whether what is held is old, all of it or nothing.
+ * Units are of a period, and a period's credit has a generation. A worker takes only from the
+ * generation in its profile. Until it gets the next one, as soon as any limit, it finds nothing.
+ * Units that a worker holds when the period turns were paid for in the period that ended, and count
+ * there. It can still use them, once, but they are no longer given back. The next take begins only
+ * when they are not enough for a packet, and takes at least the missing units: after it all old
+ * units are used. So one bit marks all held units as old, or none.
  *
- * A refusal only reads, but for the first since control looked, which says what was wanted.
+ * A refusal only reads, except the first after a look by control, which stores the wanted units.
  *
  * Over any time, of one generation: units taken by all workers are those put in, less what is left.
  */
@@ -34,7 +34,10 @@
 #define CREDIT_SHIFT 48 /* the generation is above the units */
 #define CREDIT_MOST  ((UINT64_C(1) << CREDIT_SHIFT) - 1)
 
-/* What a worker may hold, in its bucket's bits for an owner; the highest says that it is old. */
+/*
+ * Most units that a worker holds, in its bucket's bits for an owner; the highest bit marks them as
+ * old.
+ */
 #define CREDIT_HELD_MOST UINT32_C(0x7fffffff)
 #define CREDIT_OLD       UINT32_C(0x80000000)
 
@@ -44,50 +47,50 @@ struct credit {
 	uint64_t wanted; /* the largest need that was refused since control looked, or 0 */
 } __attribute__((aligned(64)));
 
-/* One policy's, as a worker knows it. */
+/* One policy's credit, in a worker's copy. */
 struct credit_profile {
 	struct credit *credit; /* NULL: nothing there, ever */
-	uint32_t quantum;      /* units taken beyond what is needed, if there are as many */
+	uint32_t quantum;      /* units taken beyond the need, if there are as many */
 	uint16_t generation;
 	uint8_t unit_bits; /* see struct token_bucket_params: of the fallback alone */
 	struct token_bucket_profile fallback;
 };
 
-/* What a worker has: the fallback's state, and units in its owner's bits. */
+/* A worker's state: the fallback's, and units in its owner's bits. */
 struct credit_cache {
 	struct token_bucket fallback;
 };
 
-/* By what a packet passes. */
+/* Reason for which a packet passes. */
 enum credit_verdict {
 	CREDIT_REFUSES,
 	CREDIT_PAYS,
-	CREDIT_FALLBACK, /* not paid for: within what may pass beside the total */
+	CREDIT_FALLBACK, /* not paid for: within the limit of the fallback */
 };
 
-/* Units that are there. Any thread. */
+/* Returns the units that are left. Any thread. */
 static inline uint64_t credit_left(const struct credit *credit)
 {
 	/* Here as below: the word stands for nothing else in memory, and no order is needed. */
 	return __atomic_load_n(&credit->word, __ATOMIC_RELAXED) & CREDIT_MOST;
 }
 
-/* A copy that nobody shares, as of some moment of this call. Any thread. */
+/* Makes a private copy, as of some moment of this call. Any thread. */
 static inline void credit_copy(const struct credit *credit, struct credit *copy)
 {
 	copy->word = __atomic_load_n(&credit->word, __ATOMIC_RELAXED);
 	copy->wanted = __atomic_load_n(&credit->wanted, __ATOMIC_RELAXED);
 }
 
-/* Adds units that are paid for; with those that are left at most CREDIT_MOST. Control. */
+/* Adds units that are paid for. The sum with the units left is at most CREDIT_MOST. Control. */
 static inline void credit_put(struct credit *credit, uint64_t units)
 {
 	__atomic_fetch_add(&credit->word, units, __ATOMIC_RELAXED);
 }
 
 /*
- * Begins another generation, with nothing in it. Returns the units that were left of the former,
- * none of which is taken any more. Control.
+ * Begins another generation, with nothing in it. Returns the units that were left of the previous
+ * one, of which workers take none any more. Control.
  */
 static inline uint64_t credit_turn(struct credit *credit, uint16_t generation)
 {
@@ -104,7 +107,10 @@ static inline uint64_t credit_wanted(struct credit *credit)
 	return __atomic_exchange_n(&credit->wanted, 0, __ATOMIC_RELAXED);
 }
 
-/* Any of several workers at once may be heard: each asks again with its next packet. */
+/*
+ * Stores a need. If several workers do so at a time, any one counts: each repeats it with its next
+ * packet.
+ */
 static inline void credit_want(struct credit *credit, uint64_t need)
 {
 	if (__atomic_load_n(&credit->wanted, __ATOMIC_RELAXED) < need)
@@ -136,8 +142,8 @@ static inline uint64_t credit_take(
 }
 
 /*
- * The profile of a worker that has nothing but the fallback: as token_bucket_profile_init().
- * Control; credit_profile_join() then says where there is more.
+ * Sets the profile of a worker that has only the fallback. Returns like
+ * token_bucket_profile_init(). Control; credit_profile_join() then adds a credit.
  */
 static inline int credit_profile_init(
 	struct credit_profile *profile, const struct token_bucket_params *fallback, uint64_t hz)
@@ -146,7 +152,7 @@ static inline int credit_profile_init(
 	return token_bucket_profile_init(&profile->fallback, fallback, hz);
 }
 
-/* From now on of a credit, by its generation; quantum: at most CREDIT_HELD_MOST. Control. */
+/* Adds a credit, by its generation; quantum: at most CREDIT_HELD_MOST. Control. */
 static inline void credit_profile_join(struct credit_profile *profile, struct credit *credit,
 	uint16_t generation, uint32_t quantum)
 {
@@ -170,8 +176,8 @@ static inline uint32_t credit_cache_held(const struct credit_cache *hand)
 }
 
 /*
- * Units held that may be given back: of a generation, which is the credit's by now, and may be one
- * that the worker whose profile this is has not heard of. Control, when he has stopped.
+ * Returns the units held that can be given back, if they are of `generation`, the credit's present
+ * one, which can be newer than the worker's profile. Control, when the worker has stopped.
  */
 static inline uint32_t credit_cache_returns(
 	const struct credit_cache *hand, const struct credit_profile *profile, uint16_t generation)
@@ -181,7 +187,7 @@ static inline uint32_t credit_cache_returns(
 	return held & CREDIT_OLD || profile->generation != generation ? 0 : held;
 }
 
-/* The hand's one writer, whose own copy *profile is: as meter_change(). */
+/* Does the same as meter_change(). The hand's one writer, whose own copy is *profile. */
 static inline void credit_cache_change(struct credit_cache *hand, struct credit_profile *profile,
 	const struct credit_profile *next, uint64_t now)
 {
@@ -214,8 +220,8 @@ static inline enum credit_verdict credit_charge_more(struct credit_cache *hand,
 }
 
 /*
- * By what a packet of so many units passes, if it does; takes them. A cost of 0 is always paid. The
- * hand's one writer.
+ * Charges a packet of so many units, and returns the reason for which it passes, if it does. A cost
+ * of 0 is always paid. The hand's one writer.
  */
 static inline enum credit_verdict credit_charge(struct credit_cache *hand,
 	const struct credit_profile *profile, uint64_t now, uint32_t cost)
@@ -229,8 +235,8 @@ static inline enum credit_verdict credit_charge(struct credit_cache *hand,
 }
 
 /*
- * What credit_charge() would say now; takes nothing. When it is asked, others may have taken what
- * was there. The hand's one writer.
+ * Returns the result of credit_charge() as of now; takes nothing. Other workers can take the units
+ * before the charge. The hand's one writer.
  */
 static inline enum credit_verdict credit_look(struct credit_cache *hand,
 	const struct credit_profile *profile, uint64_t now, uint32_t cost)
@@ -252,7 +258,7 @@ static inline enum credit_verdict credit_look(struct credit_cache *hand,
 		       : CREDIT_REFUSES;
 }
 
-/* The rest of what a row of meter/meters.h has. */
+/* The other functions of a row of meter/meters.h. */
 
 static inline int credit_cache_set(
 	struct credit_profile *profile, const struct meter_params *params, uint64_t hz)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A quota that is reset: a window begins with the first packet that passes after the one before has
- * expired, and no more than the quota passes in it. So a steady sender never gets more than the
- * quota in its window, where a token bucket would grant up to twice as much in the first; but two
- * quotas may pass back to back around the end of a window, and senders learn to burst at its start.
+ * A quota that is reset. A window begins with the first packet that passes after the previous one
+ * has expired, and no more than the quota passes in it. So a steady sender never gets more than the
+ * quota in its window, where a token bucket would grant up to twice as much in the first. But two
+ * quotas can pass back to back around the end of a window, and senders learn to burst at its start.
  *
- * A new quota holds at once, for the window under way too: what has passed in it counts against the
- * new one. A new length moves the end of the window under way, not its start.
+ * A new quota holds immediately, also for the window under way: units passed in it count against
+ * the new one. A new length moves the end of the window under way, not its start.
  */
 #ifndef WEIR_METER_FIXED_WINDOW_H
 #define WEIR_METER_FIXED_WINDOW_H
@@ -31,7 +31,9 @@ static inline void fixed_window_begin(
 	*window = (struct fixed_window){.start = now};
 }
 
-/* Whether the next packet that passes begins a window. A clock that steps back ends none. */
+/*
+ * Returns true if the next packet that passes begins a window. A clock that steps back ends none.
+ */
 static inline bool fixed_window_idle(
 	const struct fixed_window *window, const struct quota *quota, uint64_t now)
 {
@@ -39,8 +41,8 @@ static inline bool fixed_window_idle(
 }
 
 /*
- * Whether a packet of so many units conforms; takes them if so. A cost of 0 always conforms. The
- * state's one writer.
+ * Returns true if a packet of so many units conforms, and takes them if so. A cost of 0 always
+ * conforms. The state's one writer.
  */
 static inline bool fixed_window_conforms(
 	struct fixed_window *window, const struct quota *quota, uint64_t now, uint32_t cost)
@@ -48,7 +50,7 @@ static inline bool fixed_window_conforms(
 	bool begins = fixed_window_idle(window, quota, now);
 	uint64_t used = (begins ? 0 : window->used) + cost;
 
-	/* A quota may have become smaller than what has passed. */
+	/* A changed quota can be smaller than the units passed. */
 	if (cost == 0 || used > quota->units)
 		return cost == 0;
 	window->start = begins ? now : window->start;
@@ -77,7 +79,7 @@ static inline void fixed_window_join(struct fixed_window *to, const struct fixed
 	to->start = (int64_t)(from->start - to->start) > 0 ? from->start : to->start;
 }
 
-/* The rest of what a row of meter/meters.h has. */
+/* The other functions of a row of meter/meters.h. */
 
 static inline void fixed_window_change(
 	struct fixed_window *window, struct quota *quota, const struct quota *next, uint64_t now)

@@ -6,18 +6,18 @@
  *
  * Its clock is not the caller's but a virtual one, which the profile derives: the units that the
  * limit has granted since it began, to 2^-8 of a unit. So a state is a point of that time, and a
- * packet moves it by its cost, which is exact. A new rate changes the pace of the clock and not
- * what a state is worth: tokens are kept over any number of changes, each stretch of time earns at
- * the rate that held in it, and nothing is rounded on the way.
+ * packet moves it by its cost, which is exact. A new rate changes the pace of the clock and not the
+ * tokens of a state. Tokens are kept over any number of changes, each stretch of time earns at the
+ * rate that held in it, and nothing is rounded on the way.
  *
- * Beside a token bucket of the same rate the tokens differ by less than 2^-8 of a unit, always: the
- * virtual clock is cut to that, states are not. So over any window of t at most r·t + b + 2^-8
- * units pass, and a backlog gets no less than r·t + b less one packet and 2^-8 units. Where the
- * bucket stands still while a clock is back, virtual time is back with it.
+ * Compared with a token bucket of the same rate, the tokens always differ by less than 2^-8 of a
+ * unit: the virtual clock is cut to that, states are not. So over any window of t at most r·t + b +
+ * 2^-8 units pass, and a backlog gets no less than r·t + b less one packet and 2^-8 units. While a
+ * clock is back, the token bucket stands still, but virtual time is back with it.
  *
- * Virtual time wraps after 2^56 units: 16 days at 400 Gbit/s, 22 months at 10 Gbit/s. A state that
- * nobody has looked at for so long may be taken for a less than full one, once: it never passes
- * more than its burst, and never waits longer than it takes to fill, or for a second.
+ * Virtual time wraps after 2^56 units: 16 days at 400 Gbit/s, 22 months at 10 Gbit/s. A state
+ * without a look for so long can appear less than full, once: it never passes more than its burst,
+ * and never waits longer than it takes to fill, or for a second.
  */
 #ifndef WEIR_METER_GCRA_H
 #define WEIR_METER_GCRA_H
@@ -29,7 +29,10 @@
 #include "meter/bucket_core.h"
 #include "meter/token_bucket.h"
 
-/* As token_bucket_profile_init(); the drain is ignored: virtual time does not run backwards. */
+/*
+ * Does the same as token_bucket_profile_init(), without the drain, because virtual time does not
+ * run backwards.
+ */
 static inline int gcra_profile_init(
 	struct gcra_profile *profile, const struct token_bucket_params *params, uint64_t hz)
 {
@@ -51,10 +54,9 @@ static inline int gcra_profile_init(
 }
 
 /*
- * Makes `profile` the successor of `old` from tick `now` on; without this states of `old` are worth
- * anything up to the burst. What had been granted stays granted, at the rates of its time; a
- * smaller burst takes what is above it at the next look. Control thread, before the profile is
- * published.
+ * Makes `profile` the successor of `old` from tick `now` on; without this, states of `old` have any
+ * content up to the burst. Granted units stay granted, at the rates of their time; a smaller burst
+ * takes the units above it at the next look. Control thread, before the profile is published.
  */
 static inline void gcra_profile_succeed(
 	struct gcra_profile *profile, const struct gcra_profile *old, uint64_t now)
@@ -77,8 +79,8 @@ static inline void gcra_init(struct gcra *gcra, const struct gcra_profile *profi
 }
 
 /*
- * Whether a packet of so many units conforms; takes them if so. A cost of 0 always conforms. The
- * state's one writer.
+ * Returns true if a packet of so many units conforms, and takes them if so. A cost of 0 always
+ * conforms. The state's one writer.
  */
 static inline bool gcra_conforms_now(struct gcra *gcra, const struct gcra_now *now, uint32_t cost)
 {
@@ -98,7 +100,10 @@ static inline bool gcra_conforms(
 	return gcra_conforms_now(gcra, &instant, cost);
 }
 
-/* Whether the meter has its whole burst, as a fresh one has. Any thread that may read the state. */
+/*
+ * Returns true if the meter has its whole burst, like a fresh one. Any thread that can read the
+ * state.
+ */
 static inline bool gcra_idle_now(const struct gcra *gcra, const struct gcra_now *now)
 {
 	return (uint64_t)gcra_tokens(gcra, now) == now->burst;
@@ -124,7 +129,7 @@ static inline void gcra_prolong(struct gcra *gcra, uint64_t now)
 static_assert(sizeof(struct gcra) == 8, "millions of them fit a table");
 static_assert(sizeof(struct gcra_profile) == 48, "as a token bucket's");
 
-/* What a row of meter/meters.h has. */
+/* Functions of a row of meter/meters.h. */
 
 static inline int gcra_set(
 	struct gcra_profile *profile, const struct meter_params *params, uint64_t hz)

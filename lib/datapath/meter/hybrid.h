@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Tony Finch's hybrid of quota and linear limit: a sender that stays below its quota may burst, as
- * with a fixed window; one that spends it all is held to an even rate until its balance has grown
- * back to a full quota. No more than the quota passes in the window that is spent: its last unit
- * costs a penalty, so that the balance is one unit when the window ends and not before.
+ * Tony Finch's hybrid of quota and linear limit. A sender that stays below its quota can burst, as
+ * with a fixed window. A sender that spends it all is held to an even rate until its balance has
+ * grown back to a full quota. No more than the quota passes in the window that is spent. Its last
+ * unit costs a penalty, so that the balance is one unit when the window ends and not before.
  *
- * His requests cost 1; ours cost n. A balance need not come out at nothing then, so the packet that
- * no longer fits is refused and counts as the end of the quota, and what is left stays in the
- * balance. A packet larger than the quota never conforms and changes nothing. With cost 1 every
- * verdict is that of his text, and as there a first packet that takes the whole quota is no reason
- * for an even rate.
+ * His requests cost 1; ours cost n. So a balance need not end at 0: the packet that no longer fits
+ * is refused and counts as the end of the quota, and the rest stays in the balance. A packet larger
+ * than the quota never conforms and changes nothing. With cost 1 every verdict is that of his text.
+ * As in that text, a first packet that takes the whole quota is no reason for an even rate.
  *
- * Balances are in units times the ticks of a window, in which both a unit and what a tick earns are
- * whole numbers: exact without a division. A clock that steps back stands still.
+ * Balances are in units times the ticks of a window, in which both a unit and the earnings of a
+ * tick are whole numbers: exact without a division. A clock that steps back stands still.
  *
- * A new quota holds at once. In a window under way what has passed counts against it, and a balance
- * keeps its units, up to the new quota and down to less one: after a change, too, no more than the
- * larger quota passes at once, and a sender that waits two windows passes again.
+ * A new quota holds immediately. In a window under way the passed units count against it. A balance
+ * keeps its units, up to the new quota and down to minus one quota. After a change, too, no more
+ * than the larger quota passes in one burst, and a sender that waits two windows passes again.
  */
 #ifndef WEIR_METER_HYBRID_H
 #define WEIR_METER_HYBRID_H
@@ -115,7 +114,7 @@ static inline bool hybrid_conforms_smooth(struct hybrid *hybrid, hybrid_balance_
 	return conforms;
 }
 
-/* Whether the next packet that passes begins a window, as a fresh meter's first. */
+/* Returns true if the next packet that passes begins a window, like a fresh meter's first. */
 static inline bool hybrid_idle(const struct hybrid *hybrid, const struct quota *quota, uint64_t now)
 {
 	int64_t elapsed = (int64_t)(now - hybrid->time);
@@ -127,8 +126,8 @@ static inline bool hybrid_idle(const struct hybrid *hybrid, const struct quota *
 }
 
 /*
- * Whether a packet of so many units conforms; takes them if so. A cost of 0 always conforms. The
- * state's one writer.
+ * Returns true if a packet of so many units conforms, and takes them if so. A cost of 0 always
+ * conforms. The state's one writer.
  */
 static inline bool hybrid_conforms(
 	struct hybrid *hybrid, const struct quota *quota, uint64_t now, uint32_t cost)
@@ -200,7 +199,7 @@ static inline void hybrid_join(
 
 static_assert(sizeof(struct hybrid) == 24, "as a token bucket");
 
-/* The rest of what a row of meter/meters.h has. */
+/* The other functions of a row of meter/meters.h. */
 
 static inline void hybrid_change(
 	struct hybrid *hybrid, struct quota *quota, const struct quota *next, uint64_t now)

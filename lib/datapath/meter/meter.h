@@ -4,12 +4,12 @@
  * Every meter behind one call: conforming or not. The algorithm is the profile's, so that code per
  * packet does not care which it is; a burst of one kind costs one well-predicted branch a packet.
  *
- * A unit is what the policy counts: a byte, a packet, or a new flow. Time is in ticks of any
- * monotonic counter. State has one writer. A cost of 0 conforms with every kind and takes nothing.
+ * The policy defines the unit: a byte, a packet, or a new flow. Time is in ticks of any monotonic
+ * counter. State has one writer. A cost of 0 conforms with every kind and takes nothing.
  *
- * Profiles change while packets flow, by meter_change(). Whatever the kind, what passes at once is
- * then never more than the larger of the two bursts or quotas, and no state waits for ever under a
- * rate that lets anything pass; what each keeps over a change stands in its header.
+ * Profiles change while packets flow, by meter_change(). With every kind, one burst is then never
+ * more than the larger of the two bursts or quotas, and no state waits for ever under a rate that
+ * lets anything pass. The header of each kind states which tokens or units it keeps over a change.
  */
 #ifndef WEIR_METER_METER_H
 #define WEIR_METER_METER_H
@@ -49,8 +49,9 @@ static_assert(sizeof(union meter_profile) == 48, "with an index it is a line on 
 static_assert(sizeof(union meter) == 24, "no kind is larger than the usual one");
 
 /*
- * The profile of params->kind on a counter of hz ticks a second. Returns 0, -EINVAL for what
- * contradicts itself, or -ERANGE for what the kind cannot hold; see each kind's. Control thread.
+ * Sets the profile of params->kind on a counter of hz ticks a second. Returns 0, -EINVAL for
+ * contradictory params, or -ERANGE for values that the kind cannot hold; see each kind's. Control
+ * thread.
  */
 static inline int meter_profile_init(
 	union meter_profile *profile, const struct meter_params *params, uint64_t hz)
@@ -70,8 +71,8 @@ static inline int meter_profile_init(
 
 /*
  * Makes `next` the profile of `meter`, of the same kind, from tick `now` on. The state's one
- * writer, whose own copy *profile is. Of a table of sources, none of which is visited, `meter` is
- * any: what a change means for those stands in the profile.
+ * writer, whose own copy is *profile. For a table of sources, none of which is visited, `meter` is
+ * any: their profile has the effect of the change.
  */
 static inline void meter_change(enum meter_kind kind, union meter *meter,
 	union meter_profile *profile, const union meter_profile *next, uint64_t now)
@@ -88,7 +89,7 @@ static inline void meter_change(enum meter_kind kind, union meter *meter,
 #undef METER_CASE
 }
 
-/* What tells the profile from others of its kind. Any thread. */
+/* Returns the numbers that distinguish the profile from others of its kind. Any thread. */
 static inline struct meter_limit meter_profile_limit(
 	enum meter_kind kind, const union meter_profile *profile)
 {
@@ -104,7 +105,7 @@ static inline struct meter_limit meter_profile_limit(
 	return (struct meter_limit){0};
 }
 
-/* A fresh state: all that the limit allows at once. Only random drop reads the seed. */
+/* Sets a fresh state: the whole burst or quota. Only random drop reads the seed. */
 static inline void meter_init(enum meter_kind kind, union meter *meter,
 	const union meter_profile *profile, uint64_t now, uint64_t seed)
 {
@@ -136,7 +137,9 @@ static inline bool meter_conforms_unusual(enum meter_kind kind, union meter *met
 	return false;
 }
 
-/* Whether a packet of so many units conforms; takes them if so. The state's one writer. */
+/*
+ * Returns true if a packet of so many units conforms, and takes them if so. The state's one writer.
+ */
 static inline bool meter_conforms(enum meter_kind kind, union meter *meter,
 	const union meter_profile *profile, uint64_t now, uint32_t cost)
 {

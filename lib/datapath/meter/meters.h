@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which meters there are, and what each is good for: the one list, from which the unions, calls,
- * names and checks of all places follow. Pure; any thread.
+ * The one list of the meters and their abilities, from which the unions, calls, names and checks of
+ * all places follow. Pure; any thread.
  */
 #ifndef WEIR_METER_METERS_H
 #define WEIR_METER_METERS_H
@@ -11,33 +11,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a policy may ask of its meter; of what a row does not say the configuration is refused. */
+/*
+ * Abilities that a policy can require of its meter. Weir refuses a configuration that requires one
+ * that the row lacks.
+ */
 enum meter_ability {
 	METER_BURST = 1 << 0,      /* "burst" is its depth, and it counts in parts of a unit */
-	METER_WINDOW = 1 << 1,     /* "window" is that of its quota */
-	METER_AT_RANDOM = 1 << 2,  /* drops a part of what comes, and has nothing that runs out */
-	METER_CONSERVED = 1 << 3,  /* parts of it add up, whatever moves between them */
+	METER_WINDOW = 1 << 1,     /* "window" is the length of its quota's window */
+	METER_AT_RANDOM = 1 << 2,  /* drops a part of the packets, and has nothing that runs out */
+	METER_CONSERVED = 1 << 3,  /* its parts add up, even while units move between them */
 	METER_DEEPENED = 1 << 4,   /* the depth alone may change ("adaptor") */
-	METER_DRAINED = 1 << 5,    /* stands for the bucket of all, who take of it ("gtb", "grd") */
+	METER_DRAINED = 1 << 5,    /* copy of all limiters' bucket, drained by all ("gtb", "grd") */
 	METER_SHAPES = 1 << 6,     /* packets may wait for it */
 	METER_CLASSES = 1 << 7,    /* classes of packets share it */
 	METER_PER_SOURCE = 1 << 8, /* each source may have one; see the rows */
-	METER_COLOURS = 1 << 9,    /* says one of three colours, which have an action each */
+	METER_COLOURS = 1 << 9,    /* gives one of three colours, with an action each */
 	METER_PEAK = 1 << 10,   /* "peak" is its second bucket: beyond the limit, and all in all */
-	METER_EXCESS = 1 << 11, /* "excess" is: besides the limit; */
-	METER_SPILLS = 1 << 12  /* which gets what the limit's own has no room for, no rate */
+	METER_EXCESS = 1 << 11, /* "excess" is: in addition to the limit; */
+	METER_SPILLS = 1 << 12  /* and gets the overflow of the limit's own, no rate */
 };
 
 /*
- * All that people may choose, in the order in which messages name them. `whole` is called for those
- * of which a policy has one, `per_source` for those that a table of sources has too, with
+ * All that people can choose, in the order of their names in messages. `whole` is called for meters
+ * of which a policy has one, `per_source` for meters that a table of sources has too, with
  *
  *     METER_constant, member of the unions, prefix of its functions, struct of its state, struct of
- *     its profile, what sets that, name in configurations, name in prose, its abilities
+ *     its profile, function that sets it, name in configurations, name in prose, its abilities
  *
- * A meter PREFIX is a header with both structs and these, of which each does what meter.h says:
+ * A meter PREFIX is a header with both structs and these functions, described in meter.h:
  *
- *     what sets the profile: (profile, params, hz)  meter_profile_init()
+ *     setter of the profile: (profile, params, hz)  meter_profile_init()
  *     PROFILE_limit(profile)                        meter_profile_limit()
  *     PREFIX_begin(state, profile, now, seed)       meter_init()
  *     PREFIX_conforms(state, profile, now, cost)
@@ -75,7 +78,7 @@ enum meter_ability {
 		colour_profile_set, "trtcm-4115", "two rates, three colours: RFC 4115", \
 		METER_BURST | METER_CONSERVED | METER_COLOURS | METER_EXCESS)
 
-/* And the allocator quota's, which is nobody's to choose. */
+/* All meters: also that of the allocator quota, which people cannot choose. */
 #define METERS(whole, per_source) \
 	METERS_TO_CHOOSE(whole, per_source) \
 	whole(CREDIT, credit, credit_cache, credit_cache, credit_profile, credit_cache_set, \
@@ -89,26 +92,26 @@ enum meter_ability {
 enum meter_kind { METERS(METER_CONSTANT, METER_CONSTANT) METER_KINDS };
 #undef METER_CONSTANT
 
-/* What people say; each kind reads what it knows. */
+/* Settings of a meter; each kind reads its own. */
 struct meter_params {
 	enum meter_kind kind;
 	uint64_t rate_bps;       /* eight times units per second: bit/s when units are bytes */
-	uint64_t drain_bps;      /* METER_DRAINED with rate 0: tokens lost, likewise (GTB) */
+	uint64_t drain_bps;      /* METER_DRAINED with rate 0: tokens lost, same unit (GTB) */
 	uint64_t burst;          /* units: METER_BURST; a credit's fallback */
 	uint64_t window_ns;      /* METER_WINDOW: quota = rate × window */
 	double drop_probability; /* METER_AT_RANDOM: 0 to 1 */
-	uint8_t rate_below;      /* see struct token_bucket_params; METER_WINDOW: likewise */
+	uint8_t rate_below;      /* see struct token_bucket_params; also for METER_WINDOW */
 	uint8_t unit_bits;       /* the same, of buckets: their costs are multiples of 2^this */
 };
 
-/* What tells limits of one kind apart. */
+/* Numbers that distinguish limits of one kind. */
 struct meter_limit {
 	uint64_t rate;   /* a token bucket's drain is a negative one, in two's complement */
 	uint64_t burst;  /* or window */
-	uint64_t credit; /* its generation and quantum; of colours, what their second bucket has */
+	uint64_t credit; /* its generation and quantum; of colours, a hash of their second bucket */
 };
 
-/* As configurations say it; NULL for what is no kind. Any thread. */
+/* Returns the name in configurations, or NULL for an invalid kind. Any thread. */
 static inline const char *meter_name(enum meter_kind kind)
 {
 #define METER_NAME(constant, member, prefix, state, profile, set, name, ...) name,
@@ -118,7 +121,7 @@ static inline const char *meter_name(enum meter_kind kind)
 	return kind < METER_KINDS ? names[kind] : NULL;
 }
 
-/* Whether the kind has any of these abilities; false for what is no kind. Any thread. */
+/* Returns true if the kind has any of these abilities, false for an invalid kind. Any thread. */
 static inline bool meter_can(enum meter_kind kind, unsigned abilities)
 {
 #define METER_WHOLE(constant, member, prefix, state, profile, set, name, prose, can) can,

@@ -3,7 +3,7 @@
  */
 #include "meter/phantom.h"
 
-/* One for all policies: what they use of it, a word for each flow at work, is in the cache. */
+/* One for all policies: the part that they use, a word for each flow at work, is in the cache. */
 #define ONE(w)        UINT64_MAX / (w)
 #define FOUR(w)       ONE(w), ONE((w) + 1), ONE((w) + 2), ONE((w) + 3)
 #define SIXTEEN(w)    FOUR(w), FOUR((w) + 4), FOUR((w) + 8), FOUR((w) + 12)

@@ -1,49 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A token bucket that its classes share as they would share a scheduler: a policer, that holds no
- * packet, and yet gives each class its weighted fair part of the rate, max-min, whatever the others
- * send. A class is a flow, or a DSCP.
+ * A token bucket that its classes share like a scheduler. It is a policer, which holds no packet,
+ * and yet gives each class its weighted fair part of the rate, max-min, for any traffic of the
+ * others. A class is a flow, or a DSCP.
  *
- * The upper part of the bucket is nobody's: while a packet leaves more than that unspent it passes
- * as with a token bucket, whoever it is of, and is forgotten. So a limit that nobody presses on
- * costs what a token bucket does.
+ * The upper part of the bucket is free for all classes. While the bucket is still in that part
+ * after a packet, the packet passes as with a token bucket, of any class, and is forgotten. So a
+ * limit without pressure costs as much as a token bucket.
  *
- * What the bucket lacks below its free part is what it has let pass and not earned back. So it is
- * read as a queue that is not there, of bytes that have left long ago: what passes joins it, what
- * the bucket earns serves it. Here every class has one of its own; together they are what it
- * lacks. They are served as an ideal scheduler would (GPS: Parekh and Gallager, "A Generalized
- * Processor Sharing Approach to Flow Control", section II): all that are backlogged at once, by
- * weight. A class that sends more than its part has a queue that grows, and is refused when that is
- * long beside what the bucket still holds; so the bucket keeps something for the others, as a
- * shared buffer does with dynamic thresholds (Choudhury and Hahne, "Dynamic Queue Length Thresholds
- * for Shared-Memory Packet Switches"). The idea to police by virtual queues: "Efficient Policy-Rich
+ * The bucket's lack below its free part is the units that have passed and have not been earned
+ * back. So it is read as a virtual queue, of bytes that have left long ago: passed units join it,
+ * earned units serve it. Here every class has a queue of its own; together they are the lack. They
+ * are served as an ideal scheduler would (GPS: Parekh and Gallager, "A Generalized Processor
+ * Sharing Approach to Flow Control", section II): all that are backlogged together, by weight. A
+ * class that sends more than its part has a queue that grows, and is refused when that is long
+ * compared with the bucket's content. So the bucket keeps something for the others, as a shared
+ * buffer does with dynamic thresholds (Choudhury and Hahne, "Dynamic Queue Length Thresholds for
+ * Shared-Memory Packet Switches"). The idea to police by virtual queues: "Efficient Policy-Rich
  * Rate Enforcement with Phantom Queues" (SIGCOMM 2024), where each has a depth of its own.
  *
- * Tokens serve the queues until all are empty, and only then fill the free part. So as long as
- * anybody has a queue the classes that have one share the rate by weight, whatever was free; and
- * what somebody gains who takes all that is free before the others come is an 8th of the burst,
- * once for each time that for so long nobody had a queue: tokens that nobody was waiting for.
+ * Tokens serve the queues until all are empty, and only then fill the free part. So as long as any
+ * class has a queue, the classes that have one share the rate by weight, independent of the free
+ * part. A class that takes all of the free part before the others come gains an 8th of the burst.
+ * It gains that once for each time that for so long no class had a queue: no class was waiting for
+ * these tokens.
  *
- * The bucket alone decides what the aggregate may do: at most r·t + b over any t, whatever the
- * classes are. And nothing of the rate is lost while packets come: tokens are lost by a bucket that
- * is full, and then every queue is empty, and whoever comes may pass.
+ * The bucket alone decides about the aggregate: at most r·t + b over any t, for any classes. And
+ * nothing of the rate is lost while packets come: tokens are lost by a bucket that is full, and
+ * then every queue is empty, and any packet can pass.
  *
- * Nobody is visited who has no packet. Virtual time is service by weight: it advances at the rate
- * over the weight of all that are backlogged, and a queue is known by the virtual time at which it
- * will be empty. Whose queue empties when is sorted into 64 slots of that time, of which each knows
- * two sums: the weight that ends in it, and what that weight is served too much by the slot's end.
- * There this goes back to the others; so service is neither made nor lost, and a class is ahead of
- * the ideal by no more than a slot by its weight, a 32nd of the burst at most by weight 1, until
- * the slot is over; and the others are behind by what all those are ahead. To those that are left a
- * slot in which many ended is long; but no queue counts for more than what the bucket lacks. A
- * packet costs the slots that its time has crossed, of which it fills no more than one. And what is
- * earned waits until it takes all on by a quarter of a slot, or is as much as 4 slots are long.
+ * Classes without a packet are not visited. Virtual time is service by weight: it advances at the
+ * rate over the weight of all that are backlogged, and a queue is stored as the virtual time at
+ * which it will be empty. The ends of queues are sorted into 64 slots of that time. Each slot has
+ * two sums: the weight that ends in it, and the excess service of that weight by the slot's end.
+ * There this goes back to the others; so service is neither made nor lost. A class is ahead of the
+ * ideal by no more than a slot by its weight, a 32nd of the burst at most by weight 1, until the
+ * slot is over; and the others are behind by the sum of that. For the classes that are left, a slot
+ * in which many ended is long; but no queue counts for more than the bucket's lack. A packet costs
+ * the slots that its time has crossed, of which it fills no more than one. And earned tokens wait
+ * until they take all on by a quarter of a slot, or are as much as 4 slots are long.
  *
- * Flows find their class in a set of four by their hash: a class of their own as long as one of the
- * four has no queue, once all is served that is earned. Only flows that are many at once share.
+ * Flows find their class in a set of four by their hash: a class of their own if one of the four
+ * has no queue once all earned tokens are served. Only many flows at the same time share.
  *
- * A unit is what the policy counts. State has one writer; the bucket is the caller's.
+ * The policy defines the unit. State has one writer; the bucket is the caller's.
  */
 #ifndef WEIR_METER_PHANTOM_H
 #define WEIR_METER_PHANTOM_H
@@ -66,47 +67,47 @@
 #define PHANTOM_SLOTS 64
 #define PHANTOM_WAYS  4
 #define PHANTOM_BYTE  8                           /* bits of a unit's fraction in virtual time */
-#define PHANTOM_TOKEN (TOKEN_BYTE - PHANTOM_BYTE) /* what tokens have below them */
+#define PHANTOM_TOKEN (TOKEN_BYTE - PHANTOM_BYTE) /* bits of a token below these */
 
-/* The upper part of the burst, which is nobody's: an 8th, in bits. */
+/* The upper part of the burst, which is free for all classes: an 8th, in bits. */
 #define PHANTOM_FREE_SHIFT 3
 
-/* What must be left in the bucket beside a queue, of the queue: a quarter, in bits, */
+/* Part of a queue that must be left in the bucket: a quarter, in bits, */
 #define PHANTOM_SHARE_SHIFT 2
-/* and as much as the queue, but no more than this part of the burst: a 16th, likewise. */
+/* plus as much as the queue, but no more than this part of the burst: a 16th, in bits. */
 #define PHANTOM_SPARE_SHIFT 4
 
-/* Queues may be behind what they have been served by this part of a slot: a quarter, in bits, */
+/* Queues can be behind their service by this part of a slot: a quarter, in bits, */
 #define PHANTOM_PART_SHIFT 2
 /* but by that of so much weight at most, however many they are: 4 slots' length of service. */
 #define PHANTOM_PART_WEIGHT 16
 
-/* Units of a bucket: those of a longer slot's sums might not fit. */
+/* Most units of a bucket: the sums of a longer slot might not fit. */
 #define PHANTOM_BURST_MAX (UINT64_C(1) << 35)
 
 /*
  * Virtual time after which old ends of queues are forgotten, before they could be future again: a
- * quarter of all there is, in what its upper bits count.
+ * quarter of its range, as counted by its upper bits.
  */
 #define PHANTOM_AGE_SHIFT 56
 #define PHANTOM_AGE       (UINT64_C(1) << 62)
 
 struct phantom_params {
 	unsigned classes;       /* a power of two, PHANTOM_CLASSES_MIN to PHANTOM_CLASSES_MAX */
-	const uint8_t *weights; /* of each class, 1 to PHANTOM_WEIGHT_MAX; NULL: all 1 */
+	const uint8_t *weights; /* each class's, 1 to PHANTOM_WEIGHT_MAX; NULL: all 1 */
 	uint64_t secret;        /* keeps others from aiming at a set */
 };
 
 struct phantom_class {
 	uint64_t end;    /* virtual time at which its queue is empty */
-	uint32_t flow;   /* whose it is */
+	uint32_t flow;   /* hash of its flow */
 	uint32_t weight; /* at least 1 */
 };
 
 /*
  * A slot of virtual time is a word of two sums. Below, the weight of the classes whose queues end
- * in it; above, what they are served beyond their queues when it ends: less than its length by
- * that weight.
+ * in it; above, their service beyond their queues when it ends: less than its length by that
+ * weight.
  */
 #define PHANTOM_SLOT_WEIGHT 13 /* bits */
 
@@ -116,14 +117,14 @@ struct phantom {
 	uint64_t seen;    /* tokens of the bucket that are service by now */
 	uint64_t room;    /* tokens less those seen: below this nothing is worth serving yet */
 	uint64_t busy;    /* slots with classes, a bit each */
-	uint64_t refused; /* the owner's to count: units that did not conform */
-	uint32_t weight;  /* of all in the slots */
+	uint64_t refused; /* units that did not conform, counted by the owner */
+	uint32_t weight;  /* sum over the slots */
 	uint32_t turn;    /* service at which the next slot with classes is over; or that is far */
 	uint32_t key;
-	uint16_t mask; /* of a class's number */
+	uint16_t mask; /* the number of classes less 1 */
 	uint8_t shift; /* a slot is 2^this long */
-	uint8_t aged;  /* of phantom_sort(), the last */
-	uint64_t slots[PHANTOM_SLOTS] __attribute__((aligned(64))); /* those not busy: anything */
+	uint8_t aged;  /* upper bits of the time of the last phantom_sort() */
+	uint64_t slots[PHANTOM_SLOTS] __attribute__((aligned(64))); /* not busy: any value */
 	struct phantom_class classes[];
 } __attribute__((aligned(64)));
 
@@ -163,8 +164,8 @@ static inline uint64_t phantom_slot_weight(uint64_t slot)
 }
 
 /*
- * Time since the present slot began at which the class's queue ends, less 1. Below
- * phantom_span(), the class is in a slot; else it has left long ago.
+ * Time since the present slot began at which the class's queue ends, less 1. Below phantom_span(),
+ * the class is in a slot; otherwise it has left long ago.
  */
 static inline uint64_t phantom_ahead(const struct phantom *p, const struct phantom_class *class)
 {
@@ -176,7 +177,7 @@ static inline uint64_t phantom_span(const struct phantom *p)
 	return (uint64_t)PHANTOM_SLOTS << p->shift;
 }
 
-/* What a class adds to its slot. */
+/* Returns the sums that a class adds to its slot. */
 static inline uint64_t phantom_in_slot(const struct phantom *p, const struct phantom_class *class)
 {
 	uint64_t over = phantom_slot_end(p, class->end) - class->end;
@@ -193,7 +194,7 @@ static inline void phantom_enter(struct phantom *p, const struct phantom_class *
 	p->busy |= UINT64_C(1) << i;
 }
 
-/* Takes a class out of slot i, if that is where it is: all ones, or else nothing happens. */
+/* Takes a class out of slot i if `slotted` is all ones; does nothing if it is 0. */
 static inline void phantom_leave(
 	struct phantom *p, const struct phantom_class *class, unsigned i, uint64_t slotted)
 {
@@ -206,7 +207,10 @@ static inline void phantom_set_weight(struct phantom *p, uint64_t weight)
 	__atomic_store_n(&p->weight, (uint32_t)weight, __ATOMIC_RELAXED);
 }
 
-/* The weight of all classes with a queue; of flows it is their number. Anybody, at any time. */
+/*
+ * Returns the weight of all classes with a queue; for flows it is their number. Any thread, at any
+ * time.
+ */
 static inline uint64_t phantom_backlogged(const struct phantom *p)
 {
 	return __atomic_load_n(&p->weight, __ATOMIC_RELAXED);
@@ -219,7 +223,7 @@ static inline void phantom_clear(struct phantom *p)
 	p->left = 0;
 }
 
-/* Slots at least as long as 2^shift in which all queues end that there are. */
+/* Returns the shift of slots, at least as long as 2^shift, in which all present queues end. */
 static inline uint32_t phantom_fit(const struct phantom *p, uint32_t shift)
 {
 	uint64_t last = p->time;
@@ -235,7 +239,7 @@ static inline uint32_t phantom_fit(const struct phantom *p, uint32_t shift)
 	return shift;
 }
 
-/* Sorts anew, into slots about that long, all classes that have a queue, and forgets the others. */
+/* Sorts all classes that have a queue again, into slots about that long, and forgets the others. */
 static inline __attribute__((cold)) void phantom_sort(struct phantom *p, uint32_t shift)
 {
 	uint64_t span = phantom_span(p), left = p->left, began = p->time >> p->shift << p->shift;
@@ -270,7 +274,10 @@ static inline uint32_t phantom_shift(const struct token_bucket_profile *profile)
 	return shift;
 }
 
-/* Tokens above which nobody is asked who he is: the free part's floor. The state's one writer. */
+/*
+ * Returns the tokens above which the class does not matter: the free part's floor. The state's one
+ * writer.
+ */
 static inline uint64_t phantom_mark(const struct token_bucket_profile *profile)
 {
 	return profile->burst - (profile->burst >> PHANTOM_FREE_SHIFT);
@@ -313,13 +320,13 @@ static inline unsigned phantom_next(const struct phantom *p)
 	return (unsigned)__builtin_ctzll(p->busy >> turn | p->busy << (-turn & 63));
 }
 
-/* Virtual time until that is over. */
+/* Returns the virtual time until that slot is over. */
 static inline uint64_t phantom_slot_left(const struct phantom *p)
 {
 	return (((p->time >> p->shift) + phantom_next(p) + 1) << p->shift) - p->time;
 }
 
-/* Where the last class ends. */
+/* Returns the slot, counted from the present one, in which the last queue ends. */
 static inline unsigned phantom_last(const struct phantom *p)
 {
 	unsigned turn = p->time >> p->shift & (PHANTOM_SLOTS - 1);
@@ -327,7 +334,9 @@ static inline unsigned phantom_last(const struct phantom *p)
 	return 63 - (unsigned)__builtin_clzll(p->busy >> turn | p->busy << (-turn & 63));
 }
 
-/* Time goes on to the end of the slot where a queue ends next: the service that this leaves. */
+/*
+ * Moves time to the end of the slot where a queue ends next. Returns the service that this leaves.
+ */
 static inline uint64_t phantom_cross(struct phantom *p, uint64_t service, uint64_t ends)
 {
 	unsigned i = ((ends >> p->shift) - 1) & (PHANTOM_SLOTS - 1);
@@ -357,7 +366,7 @@ static inline void phantom_serve(struct phantom *p, uint64_t service)
 	p->left = 0;
 }
 
-/* Nobody is owed anything: all queues are empty, and their ends are past. */
+/* Empties all queues: their ends are past. */
 static inline void phantom_rest(struct phantom *p, uint64_t mark)
 {
 	p->seen = mark;
@@ -368,9 +377,9 @@ static inline void phantom_rest(struct phantom *p, uint64_t mark)
 }
 
 /*
- * The service that may wait. A part of a slot for each class would be many bursts where there are
- * many classes; and then those that have been empty for long would still count, as the weight by
- * which the others are served, and as classes that no flow can have.
+ * Returns the service that can wait. With many classes, a part of a slot for each would be many
+ * bursts. Then classes that have been empty for long would still count, in the weight by which the
+ * others are served, and as classes that no flow can have.
  */
 static inline uint64_t phantom_part(const struct phantom *p)
 {
@@ -379,7 +388,7 @@ static inline uint64_t phantom_part(const struct phantom *p)
 	return weight << (p->shift - PHANTOM_PART_SHIFT);
 }
 
-/* Notes how much may be earned before there is anything to do, as each packet's look asks that. */
+/* Stores how much can be earned before there is anything to do, for the check of each packet. */
 static inline void phantom_look_ahead(struct phantom *p, uint64_t mark)
 {
 	uint64_t part = phantom_part(p), room = part > p->left ? part - p->left : 0, turn = 0;
@@ -393,8 +402,8 @@ static inline void phantom_look_ahead(struct phantom *p, uint64_t mark)
 }
 
 /*
- * Brings the queues to where the bucket is: it has been refilled, or has been changed, since the
- * last look. When its free part holds anything they have been empty before.
+ * Brings the queues up to the bucket, which has been refilled, or has been changed, since the last
+ * look. When its free part holds anything they have been empty before.
  */
 static inline void phantom_advance(struct phantom *p, const struct token_bucket *bucket,
 	const struct token_bucket_profile *profile)
@@ -404,7 +413,7 @@ static inline void phantom_advance(struct phantom *p, const struct token_bucket 
 	if (tokens >= mark) {
 		phantom_rest(p, mark);
 	} else {
-		earned = (int64_t)earned > 0 ? earned : 0; /* it may have been emptied, or cut */
+		earned = (int64_t)earned > 0 ? earned : 0; /* negative if emptied or cut */
 		p->seen = tokens - (earned & ((UINT64_C(1) << PHANTOM_TOKEN) - 1));
 		phantom_serve(p, p->left + (earned >> PHANTOM_TOKEN));
 	}
@@ -412,9 +421,9 @@ static inline void phantom_advance(struct phantom *p, const struct token_bucket 
 }
 
 /*
- * phantom_advance() when it is worth the while: enough waits to be served, or the queues have
- * ended. So it is when the weight is none; and when tokens have been taken away, as the difference
- * is then as good as endless.
+ * Calls phantom_advance() if it is due: enough service waits, or the queues have ended. So it is
+ * when the weight is 0; and when tokens have been taken away, because the difference is then
+ * practically endless.
  */
 static inline void phantom_follow(struct phantom *p, const struct token_bucket *bucket,
 	const struct token_bucket_profile *profile)
@@ -424,9 +433,9 @@ static inline void phantom_follow(struct phantom *p, const struct token_bucket *
 }
 
 /*
- * Sorts anew. Those that have ended give back what they were served too much, and the others are
- * served that: mostly there is room then, for no queue is longer than what the bucket lacks. Longer
- * slots, which stay, are for what stands above a burst that was cut.
+ * Sorts again. Queues that have ended give back their excess service, and the others are served
+ * that. Mostly there is room then, because no queue is longer than the bucket's lack. Longer slots,
+ * which stay, are for queues above a burst that was cut.
  */
 static inline __attribute__((cold)) void phantom_make_room(
 	struct phantom *p, const struct phantom_class *class, uint64_t time)
@@ -442,7 +451,10 @@ static inline __attribute__((cold)) void phantom_make_room(
 		phantom_sort(p, shift);
 }
 
-/* Room for a class's queue to be so much longer: sorts if there is none, or it is time to. */
+/*
+ * Makes room for a class's queue to be so much longer: sorts if there is none, or the last sorting
+ * is too old.
+ */
 static inline void phantom_reach(
 	struct phantom *p, const struct phantom_class *class, uint64_t time)
 {
@@ -455,8 +467,8 @@ static inline void phantom_reach(
 }
 
 /*
- * A packet of a class has passed: its queue is longer by so many 2^-8 units. Masks, not branches:
- * whether the class was backlogged, in its slot or altogether, nobody can predict.
+ * Adds a packet that has passed to its class's queue: so many 2^-8 units. Masks, not branches,
+ * because it is unpredictable if the class was backlogged, in its slot or altogether.
  */
 static inline void phantom_join(struct phantom *p, struct phantom_class *class, uint64_t service)
 {
@@ -489,7 +501,7 @@ static inline void phantom_fetch_class(const struct phantom *p, uint32_t hash)
 	__builtin_prefetch(&p->classes[phantom_set(p, hash * p->key)], 1);
 }
 
-/* Those classes of a set that have no queue, a bit each. */
+/* Returns the classes of a set that have no queue, a bit each. */
 static inline unsigned phantom_empty(const struct phantom *p, const struct phantom_class *classes)
 {
 	unsigned empty = 0;
@@ -500,8 +512,9 @@ static inline unsigned phantom_empty(const struct phantom *p, const struct phant
 }
 
 /*
- * Whether what is earned may end a queue of a set, if all have one. It does not as long as it takes
- * time neither there nor to where a slot is over, which would have others give something back.
+ * Returns true if earned tokens can end a queue of a set, if all have one. They cannot before they
+ * bring time to the end of such a queue, or to the end of a slot, where other classes give
+ * something back.
  */
 static inline bool phantom_may_end(const struct phantom *p, const struct phantom_class *classes,
 	const struct token_bucket *bucket)
@@ -517,7 +530,7 @@ static inline bool phantom_may_end(const struct phantom *p, const struct phantom
 	return waits >= first * p->weight;
 }
 
-/* Looks again once the queues have been served all that is earned: which may have ended some. */
+/* Serves the queues all that is earned, which can end some, and looks again. */
 static inline __attribute__((cold)) unsigned phantom_look_again(struct phantom *p,
 	const struct phantom_class *classes, const struct token_bucket *bucket,
 	const struct token_bucket_profile *profile)
@@ -527,8 +540,8 @@ static inline __attribute__((cold)) unsigned phantom_look_again(struct phantom *
 }
 
 /*
- * The class of a flow, by its hash: its own, or one that is free. Where a set has none, what comes
- * shares. The bucket is as for phantom_take(). The state's one writer.
+ * Returns the class of a flow, by its hash: its own, or one that is free. If its set has none, the
+ * flow shares one. The bucket is as for phantom_take(). The state's one writer.
  */
 static inline struct phantom_class *phantom_of_flow(struct phantom *p, uint32_t hash,
 	const struct token_bucket *bucket, const struct token_bucket_profile *profile)
@@ -537,7 +550,7 @@ static inline struct phantom_class *phantom_of_flow(struct phantom *p, uint32_t 
 	struct phantom_class *classes = &p->classes[phantom_set(p, mixed)];
 	unsigned own = 0, empty, i;
 
-	/* Masks, not branches: which of the four it is nobody can predict. */
+	/* Masks, not branches: the match among the four is unpredictable. */
 	for (i = 0; i < PHANTOM_WAYS; i++)
 		own |= (unsigned)(classes[i].flow == hash) << i;
 	if (__builtin_expect(own != 0, 1))
@@ -559,9 +572,9 @@ static inline struct phantom_class *phantom_of_number(struct phantom *p, unsigne
 }
 
 /*
- * Tokens that must be there for a packet of so many units of a class, where so many are. No queue
- * is longer than what the bucket lacks: what a class seems to owe beyond that, others have been
- * served in its place, who give it back when their slot is over. In the free part nobody has one.
+ * Returns the tokens that must be there for a packet of so many units of a class, if `tokens` are.
+ * No queue is longer than the bucket's lack: of a longer one, other classes got the service, and
+ * give it back when their slot is over. In the free part no class has a queue.
  */
 static inline uint64_t phantom_needs(const struct phantom *p, const struct phantom_class *class,
 	uint64_t tokens, const struct token_bucket_profile *profile, uint32_t cost)
@@ -576,9 +589,9 @@ static inline uint64_t phantom_needs(const struct phantom *p, const struct phant
 }
 
 /*
- * Whether so many units may pass that nobody is asked for: what they leave is above the free part's
- * floor. Takes them if so. The bucket has been refilled, by token_bucket_refill(); nothing else is
- * read or written. The state's one writer.
+ * Returns true if so many units can pass for any class, because they leave tokens above the free
+ * part's floor, and takes them if so. The bucket has been refilled, by token_bucket_refill();
+ * nothing else is read or written. The state's one writer.
  */
 static inline bool phantom_take_free(
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t cost)
@@ -591,9 +604,9 @@ static inline bool phantom_take_free(
 }
 
 /*
- * Whether somebody is asked for so many units: they may not pass whoever they are of, nor are there
- * no tokens for them at all, which is as good as endlessly many that they leave. The bucket is as
- * above. The state's one writer.
+ * Returns true if the class of so many units matters. False if they can pass for any class; or if
+ * there are no tokens for them at all, because the difference is then practically endless. The
+ * bucket is as above. The state's one writer.
  */
 static inline bool phantom_asks(const struct token_bucket *bucket,
 	const struct token_bucket_profile *profile, uint32_t cost)
@@ -601,7 +614,7 @@ static inline bool phantom_asks(const struct token_bucket *bucket,
 	return bucket->tokens - ((uint64_t)cost << TOKEN_BYTE) < phantom_mark(profile);
 }
 
-/* Takes a packet's tokens; what that is below the free part joins the class's queue. */
+/* Takes a packet's tokens; the part of them below the free part joins the class's queue. */
 static inline void phantom_owe(struct phantom *p, struct phantom_class *class,
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint32_t cost)
 {
@@ -617,11 +630,11 @@ static inline void phantom_owe(struct phantom *p, struct phantom_class *class,
 }
 
 /*
- * Whether units of a flow that phantom_asks() about will be refused, if a look is enough to know:
- * nothing that is earned is due to be served, and the class of the flow is its own, or would be
- * shared, as none of its set is free. Where classes press most packets are refused, and so most
- * read no more than this, and change nothing. Masks, and two questions; false says nothing. Any
- * thread that may read the state.
+ * Returns true if units of a flow for which phantom_asks() is true will be refused, and reading is
+ * enough to decide. Then no earned tokens are due to be served, and the flow's class is its own, or
+ * would be shared because none of its set is free. Under pressure most packets are refused, so most
+ * read no more than this, and change nothing. Masks, and two branches; false is no verdict. Any
+ * thread that can read the state.
  */
 static inline bool phantom_refuses(const struct phantom *p, uint32_t hash,
 	const struct token_bucket *bucket, const struct token_bucket_profile *profile,
@@ -648,8 +661,8 @@ static inline bool phantom_refuses(const struct phantom *p, uint32_t hash,
 }
 
 /*
- * Whether a packet of so many units of a class conforms; takes them if so. A cost of 0 always does.
- * The bucket has been refilled, by phantom_refill(), or by token_bucket_refill() and
+ * Returns true if a packet of so many units of a class conforms, and takes them if so. A cost of 0
+ * always does. The bucket has been refilled, by phantom_refill(), or by token_bucket_refill() and
  * phantom_follow(). The state's one writer.
  */
 static inline bool phantom_take(struct phantom *p, struct phantom_class *class,
@@ -672,9 +685,9 @@ static inline void phantom_refill(struct phantom *p, struct token_bucket *bucket
 }
 
 /*
- * token_bucket_change(), of a bucket that classes share. Queues stay; where the burst has become
- * smaller they may be longer than what the bucket lacks, until there is something in its free part.
- * The state's one writer.
+ * Does the same as token_bucket_change() for a bucket that classes share. Queues stay. If the burst
+ * has become smaller they can be longer than the bucket's lack, until there is something in its
+ * free part. The state's one writer.
  */
 static inline void phantom_change(struct phantom *p, struct token_bucket *bucket,
 	struct token_bucket_profile *profile, const struct token_bucket_profile *next, uint64_t now)
@@ -695,8 +708,8 @@ static_assert(PHANTOM_WEIGHT_ALL < 1 << PHANTOM_SLOT_WEIGHT, "any sum of weights
 static_assert(PHANTOM_CLASSES_MAX <= PHANTOM_WEIGHT_ALL, "flows too");
 
 /*
- * What sets the bucket's profile, see meter/meters.h. The rest of its row is the token bucket's: a
- * packet of no class gets what all may pass.
+ * Sets the bucket's profile, see meter/meters.h. The rest of its row is the token bucket's: only
+ * the whole bucket limits a packet of no class.
  */
 static inline int phantom_bucket_set(
 	struct token_bucket_profile *profile, const struct meter_params *params, uint64_t hz)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Drops each packet with the same probability, whatever its size and time: the limiter of GRD in
- * Raghavan et al., "Cloud Control with Distributed Rate Limiting" (SIGCOMM 2007), section 3.2.1.
+ * Drops each packet with the same probability, independent of its size and time: the limiter of GRD
+ * in Raghavan et al., "Cloud Control with Distributed Rate Limiting" (SIGCOMM 2007), section 3.2.1.
  * The probability is right to 2^-33. Random numbers are splitmix64's (Steele, Lea and Flood 2014):
  * any seed will do, the same seed drops the same packets. A new profile holds from the next packet.
  */
@@ -17,17 +17,17 @@
 #include "meter/meters.h"
 
 struct random_drop_profile {
-	uint64_t threshold; /* of 2^32: random numbers below it drop; all of them when it is that */
+	uint64_t threshold; /* random numbers of 32 bits below it drop; 2^32: all of them */
 };
 
 struct random_drop {
 	uint64_t state;
 };
 
-/* Returns 0, or -EINVAL for what is not a probability. Control thread. */
+/* Returns 0, or -EINVAL for a value that is not a probability. Control thread. */
 static inline int random_drop_profile_init(struct random_drop_profile *profile, double probability)
 {
-	if (!(probability >= 0 && probability <= 1)) /* nor is NaN */
+	if (!(probability >= 0 && probability <= 1)) /* false for NaN */
 		return -EINVAL;
 	profile->threshold = (uint64_t)(probability * 0x1p32 + 0.5);
 	return 0;
@@ -41,7 +41,9 @@ static inline void random_drop_begin(struct random_drop *drop,
 	drop->state = seed;
 }
 
-/* Whether a packet is let pass, at any time. One of cost 0 always is. The state's one writer. */
+/*
+ * Returns true if a packet passes, at any time. One of cost 0 always does. The state's one writer.
+ */
 static inline bool random_drop_conforms(struct random_drop *drop,
 	const struct random_drop_profile *profile, uint64_t now, uint32_t cost)
 {
@@ -51,7 +53,7 @@ static inline bool random_drop_conforms(struct random_drop *drop,
 	return random >= profile->threshold || cost == 0;
 }
 
-/* The rest of what a row of meter/meters.h has. */
+/* The other functions of a row of meter/meters.h. */
 
 static inline int random_drop_set(
 	struct random_drop_profile *profile, const struct meter_params *params, uint64_t hz)

@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One bucket (r, b) for several workers. It is drained by quanta: a worker that has no tokens left
- * takes what its packet needs and a little more, by one compare-and-swap, and spends that without
- * asking anybody. Its own bucket earns nothing by itself.
+ * One bucket (r, b) for several workers, drained by quanta. A worker that has no tokens left takes
+ * the need of its packet and a little more, by one compare-and-swap, and spends that without
+ * another access. Its own bucket earns nothing by itself.
  *
- * Over any window of t all workers together pass at most r·t + b: what they hold is no more than a
- * quantum each, and the shared bucket is shallower than b by those quanta. Whoever has packets
- * finds whatever the limit has granted, on whichever worker they arrive; nothing follows demand,
- * since nothing is divided.
+ * Over any window of t all workers together pass at most r·t + b: they hold no more than a quantum
+ * each, and the shared bucket is shallower than b by those quanta. Packets find all that the limit
+ * has granted, on any worker. No share follows demand, because nothing is divided.
  *
  * A refusal only reads. The line is written as often as quanta are taken: once in a quantum while
- * there is enough; and when there is little, not before there is as much as lots decide, up to what
- * SHARED_BUCKET_TAKES_PER_S takes a second would find. The lots matter: at a fixed threshold
- * whoever asks most often takes what there is as soon as it is reached, and a worker with few
- * packets finds nothing. Where the burst is no more than one packet there is no quantum and no lot,
- * and each packet takes its own cost: then it is one bucket in every verdict.
+ * there is enough. When there is little, it is not before there is as much as lots decide, up to
+ * the amount that SHARED_BUCKET_TAKES_PER_S takes a second would find. The lots matter: at a fixed
+ * threshold, the worker that looks most often takes the tokens as soon as it is reached, and a
+ * worker with few packets finds nothing. If the burst is no more than one packet there is no
+ * quantum and no lot, and each packet takes its own cost: then it is one bucket in every verdict.
  *
- * The bucket is lib/datapath/meter's GCRA, whose state is one word and whose profile may be
- * replaced while that is in use. State and profile are one line, as whoever takes needs both.
+ * The bucket is lib/datapath/meter's GCRA, whose state is one word and whose profile can be
+ * replaced while that is in use. State and profile are one line, because each take needs both.
  *
- * Another limit holds at once, and control waits for no worker. It is written beside the one in
- * force, which nobody reads; then a count says that it is there; then the line is written and the
- * count says so again. A worker copies the limit that the count leads it to, and copies again if
- * the count is another by then, at most twice for each change. So it never sees half of a limit,
- * and wherever control stands still one of both is whole. The count has 64 bits and never comes
- * round. A worker that stood still in the middle of a take goes on by the limit that it had copied,
- * as of the tick at which it began: its compare-and-swap takes no more than was there then, and
- * whatever it does next it does by the limit in force.
+ * Another limit holds immediately, and control waits for no worker. Control writes it next to the
+ * one in force, where no worker reads. Then a count marks it as there; then the line is written and
+ * the count marks that. A worker copies the limit that the count leads it to, and copies again if
+ * the count has changed by then, at most twice for each change. So it never sees half of a limit,
+ * and wherever control stands still one of both is whole. The count has 64 bits and never wraps. A
+ * worker that stood still in the middle of a take continues by the limit that it had copied, as of
+ * the tick at which it began. Its compare-and-swap takes no more than was there then, and its next
+ * action uses the limit in force.
  *
- * All is pure and inline. A unit is what the policy counts.
+ * All is pure and inline. The policy defines the unit.
  */
 #ifndef WEIR_METER_SHARED_BUCKET_H
 #define WEIR_METER_SHARED_BUCKET_H
@@ -43,12 +42,15 @@
 #include "meter/gcra.h"
 
 #define SHARED_BUCKET_TAKES_PER_S 100000
-#define SHARED_BUCKET_QUANTUM     UINT64_C(6056) /* bytes: four full packets, for what is slow */
+#define SHARED_BUCKET_QUANTUM     UINT64_C(6056) /* bytes: four full packets, for low rates */
 
 /* Part of the burst, less one packet, that may lie in quanta, over all workers: a 16th, in bits. */
 #define SHARED_BUCKET_HELD_SHIFT 4
 
-/* What one worker may hold of a burst, in units; frame as shared_bucket_profile_init() has it. */
+/*
+ * Returns the most units of a burst that one worker can hold; frame as in
+ * shared_bucket_profile_init().
+ */
 static inline uint64_t shared_bucket_hand(uint64_t burst, unsigned n_workers, uint32_t frame)
 {
 	uint64_t rest = frame && burst > frame ? burst - frame : 0;
@@ -58,10 +60,10 @@ static inline uint64_t shared_bucket_hand(uint64_t burst, unsigned n_workers, ui
 }
 
 /*
- * The shared bucket of a limit, in units, that n_workers draw from (at least 1) on a counter of hz
- * ticks a second. frame: what the largest packet costs, in bytes, of which the burst is not
- * divided, so that what one bucket passes, passes here; 0 where units are packets or flows, one by
- * one. Returns 0, or -ERANGE as gcra_profile_init() does. Control thread.
+ * Sets the shared bucket of a limit, in units, from which n_workers (at least 1) draw, on a counter
+ * of hz ticks a second. frame: cost of the largest packet, in bytes. That part of the burst is not
+ * divided, so that packets that one bucket passes, pass here; 0 if units are packets or flows, one
+ * by one. Returns 0, or -ERANGE like gcra_profile_init(). Control thread.
  */
 static inline int shared_bucket_profile_init(struct shared_bucket_profile *profile,
 	const struct token_bucket_params *params, unsigned n_workers, uint32_t frame, uint64_t hz)
@@ -112,10 +114,11 @@ static inline void shared_bucket_store(
 }
 
 /*
- * The limit in force, whole, wherever it is. Acquire of the count pairs with the release of it in
- * shared_bucket_write(): what it leads to has been written. Acquire of each word pairs with the
- * release of that word: who has read one of a later change finds the count that was stored before
- * it, and reads again. Any thread; never waits: it repeats only when control has come further.
+ * Returns the limit in force, whole, from either place. Acquire of the count pairs with the release
+ * of it in shared_bucket_write(): the place that it leads to has been written. Acquire of each word
+ * pairs with the release of that word: a reader of a word of a later change finds the count that
+ * was stored before it, and reads again. Any thread; never waits: it repeats only when control has
+ * come further.
  */
 static inline struct shared_bucket_profile shared_bucket_read_changing(
 	const struct shared_bucket *shared)
@@ -131,7 +134,7 @@ static inline struct shared_bucket_profile shared_bucket_read_changing(
 	return profile;
 }
 
-/* Where it is at rest, that takes no address that hangs on the count. */
+/* Returns the same. At rest the address does not depend on the count. */
 static inline struct shared_bucket_profile shared_bucket_read(const struct shared_bucket *shared)
 {
 	uint64_t seen = __atomic_load_n(&shared->written, __ATOMIC_ACQUIRE) & ~UINT64_C(1);
@@ -142,7 +145,7 @@ static inline struct shared_bucket_profile shared_bucket_read(const struct share
 	return profile;
 }
 
-/* A copy that nobody shares, as of some moment of this call. Any thread. */
+/* Makes a private copy, as of some moment of this call. Any thread. */
 static inline void shared_bucket_copy(
 	const struct shared_bucket *shared, struct shared_bucket *copy)
 {
@@ -151,7 +154,7 @@ static inline void shared_bucket_copy(
 	copy->state.allow_at = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED);
 }
 
-/* Units that are there at a tick. Any thread. */
+/* Returns the units that are there at a tick. Any thread. */
 static inline uint64_t shared_bucket_level(const struct shared_bucket *shared, uint64_t now)
 {
 	const struct shared_bucket_profile profile = shared_bucket_read(shared);
@@ -163,7 +166,7 @@ static inline uint64_t shared_bucket_level(const struct shared_bucket *shared, u
 	return tokens > 0 ? (uint64_t)tokens >> GCRA_SHIFT : 0;
 }
 
-/* Beside the limit in force, and then in its line: what is read at rest is there. Control. */
+/* Writes next to the limit in force, and then in its line, which is read at rest. Control. */
 static inline void shared_bucket_write(
 	struct shared_bucket *shared, const struct shared_bucket_profile *profile)
 {
@@ -175,7 +178,7 @@ static inline void shared_bucket_write(
 	}
 }
 
-/* A shared bucket that starts full. Control thread, before any worker knows it. */
+/* Starts a full shared bucket. Control thread, before any worker has it. */
 static inline void shared_bucket_init(
 	struct shared_bucket *shared, const struct shared_bucket_profile *profile, uint64_t now)
 {
@@ -186,13 +189,13 @@ static inline void shared_bucket_init(
 	gcra_init(&shared->state, &limit, now);
 }
 
-/* As if the shared bucket had just been emptied. Control thread, before any worker knows it. */
+/* Empties the shared bucket. Control thread, before any worker has it. */
 static inline void shared_bucket_spend(struct shared_bucket *shared)
 {
 	shared->state.allow_at += shared->profiles[0].burst;
 }
 
-/* Whether both say the same limit, since whenever they do. Any thread. */
+/* Returns true if both have the same limit, from any tick on. Any thread. */
 static inline bool shared_bucket_profile_equal(
 	const struct shared_bucket_profile *a, const struct shared_bucket_profile *b)
 {
@@ -201,9 +204,9 @@ static inline bool shared_bucket_profile_equal(
 }
 
 /*
- * Takes from a shared bucket what is above its burst at an instant. A worker's take does the same;
- * what nobody has taken from for long would else count what it could not hold, under a larger burst
- * that comes later.
+ * Takes from a shared bucket the tokens above its burst at an instant. A worker's take does the
+ * same. Otherwise a bucket without takes for long would count tokens that it could not hold, under
+ * a larger burst that comes later.
  */
 static inline void shared_bucket_settle(
 	struct shared_bucket *shared, const struct gcra_now *instant)
@@ -217,8 +220,8 @@ static inline void shared_bucket_settle(
 }
 
 /*
- * Leaves in a shared bucket, as of a tick of a clock that may go slower than those that stand at
- * `now`, no more than what is left of its burst. Any worker.
+ * Leaves in a shared bucket no more than the rest of its burst, as of tick `at` of a clock that can
+ * be slower than the clocks that show `now`. Any worker.
  */
 static inline void shared_bucket_trim(
 	struct shared_bucket *shared, uint64_t at, uint64_t now, uint8_t ending, uint64_t least)
@@ -233,8 +236,8 @@ static inline void shared_bucket_trim(
 }
 
 /*
- * shared_bucket_change() where virtual time has come as far as it has by the former limit at tick
- * `at`, since all that are led by it have a clock that went slower.
+ * Does the same as shared_bucket_change(), but virtual time has come as far as by the previous
+ * limit at tick `at`, because all that it limits have a slower clock.
  */
 static inline void shared_bucket_change_since(struct shared_bucket *shared,
 	const struct shared_bucket_profile *profile, uint64_t at, uint64_t now)
@@ -253,8 +256,8 @@ static inline void shared_bucket_change_since(struct shared_bucket *shared,
 }
 
 /*
- * The limit is `profile` from tick `now` on, for all workers at once. Tokens are kept, as
- * gcra_profile_succeed() says; a smaller burst takes what is above it in the shared bucket, not the
+ * Makes `profile` the limit from tick `now` on, for all workers together. Tokens are kept, as in
+ * gcra_profile_succeed(). A smaller burst takes the tokens above it in the shared bucket, not the
  * quanta in workers' hands, at most a 16th of the larger one. Control thread.
  */
 static inline void shared_bucket_change(
@@ -264,8 +267,8 @@ static inline void shared_bucket_change(
 }
 
 /*
- * shared_bucket_change() of one whose clock has been set back, so that what it has granted lies
- * ahead: it goes on from there as of now, and as if it had just been emptied.
+ * Does the same as shared_bucket_change() for a bucket whose clock has been set back, so that its
+ * granted time lies ahead. It continues from there as of now, as if it had just been emptied.
  */
 static inline void shared_bucket_restart(
 	struct shared_bucket *shared, const struct shared_bucket_profile *profile, uint64_t now)
@@ -279,7 +282,7 @@ static inline void shared_bucket_restart(
 	__atomic_store_n(&shared->state.allow_at, gcra_time(&limit, now), __ATOMIC_RELAXED);
 }
 
-/* The tick at which a shared bucket will have so much virtual time; or far away. */
+/* Returns the tick at which a shared bucket will have so much virtual time, or a far one. */
 static inline uint64_t shared_bucket_has(
 	const struct shared_bucket *shared, uint64_t now, int64_t time)
 {
@@ -291,17 +294,17 @@ static inline uint64_t shared_bucket_has(
 	int64_t lack = time - gcra_tokens(&(struct gcra){seen}, &instant);
 	tokens_t tokens = (tokens_t)(uint64_t)lack << (TOKEN_SHIFT - GCRA_SHIFT), ticks;
 
-	if (lack <= 0) /* until then all is booked at the former limit */
+	if (lack <= 0) /* until then all is booked at the previous limit */
 		return from;
 	ticks = profile.rate ? tokens / profile.rate + 1 : UINT64_MAX;
 	return from + (ticks >> 62 ? UINT64_C(1) << 62 : (uint64_t)ticks);
 }
 
 /*
- * When another limit begins to hold where workers shared_bucket_book_within(): what is booked is so
- * at the present rate, by those who leave when they were told to. So it begins when all that has
- * come; and where this one has not begun, or not for as long as since it was told, after that. That
- * is over when the shared bucket is full: then nobody has had more than was granted.
+ * Returns the tick at which another limit begins, if workers use shared_bucket_book_within().
+ * Bookings are at the present rate, and packets leave as booked. So it begins when all booked units
+ * have come, and no earlier after the present limit's begin than the time since `told`. A full
+ * shared bucket ends that wait: then no worker has had more than was granted.
  */
 static inline uint64_t shared_bucket_begins(
 	const struct shared_bucket *shared, uint64_t told, uint64_t now)
@@ -317,7 +320,7 @@ static inline uint64_t shared_bucket_begins(
 	return (int64_t)(after - booked) > 0 ? after : booked;
 }
 
-/* Nothing is booked further ahead than so many ticks. */
+/* Cuts bookings to at most so many ticks ahead of `from`. */
 static inline void shared_bucket_cut(struct shared_bucket *shared, uint64_t ticks, uint64_t from)
 {
 	const struct shared_bucket_profile profile = shared_bucket_read(shared);
@@ -333,7 +336,7 @@ static inline void shared_bucket_cut(struct shared_bucket *shared, uint64_t tick
 }
 
 /*
- * shared_bucket_change() where workers shared_bucket_book_within(), as of when the limit
+ * Does the same as shared_bucket_change() if workers use shared_bucket_book_within(), as of
  * shared_bucket_begins(), but at most so many ticks from now. `*told`: the tick of the last change
  * of that shared bucket, or 0.
  */
@@ -346,7 +349,7 @@ static inline void shared_bucket_change_booked(struct shared_bucket *shared,
 		from = now + ticks;
 	*told = now;
 	shared_bucket_change(shared, profile, from);
-	/* Workers have gone on booking at the former rate, however long that was. */
+	/* Workers have continued to book at the previous rate, however long that was. */
 	shared_bucket_cut(shared, ticks, from);
 }
 
@@ -362,7 +365,10 @@ static inline uint64_t shared_bucket_take_at(struct shared_bucket *shared,
 	do {
 		int64_t tokens = gcra_tokens(&(struct gcra){seen}, instant);
 
-		/* Another core's clock may be ahead of ours: what it took is not here yet. */
+		/*
+		 * Another core's clock can be ahead of ours: the tokens that it took are not here
+		 * yet.
+		 */
 		taken = shared_bucket_part(
 			profile, tokens > 0 ? (uint64_t)tokens : 0, need << GCRA_SHIFT, lot);
 		if (taken == 0)
@@ -447,7 +453,7 @@ static inline bool shared_bucket_give(
 				      __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* By a clock that goes slower, as shared_bucket_slowed() has it. */
+/* Does the same as shared_bucket_take() by a slower clock, see shared_bucket_slowed(). */
 static inline uint64_t shared_bucket_take_slowed(
 	struct shared_bucket *shared, uint64_t at, uint64_t now, uint64_t need)
 {
@@ -468,7 +474,9 @@ static inline uint64_t shared_bucket_time(const struct shared_bucket *shared, ui
 	return gcra_time(&limit, now);
 }
 
-/* An instant as a packet finds it that may cost more than the burst: as deep as it costs. */
+/*
+ * Returns an instant for a packet whose cost can exceed the burst: at least as deep as that cost.
+ */
 static inline struct gcra_now shared_bucket_now(
 	const struct gcra_profile *limit, uint64_t now, uint64_t need)
 {
@@ -479,12 +487,12 @@ static inline struct gcra_now shared_bucket_now(
 }
 
 /*
- * Books `need` units as of a tick, whether they are there or not: they are the worker's when
- * virtual time has come to *point, and not another's. So those who wait for tokens have them one
- * after the other, as they asked, however often each of them looks. Nothing is booked where that is
- * further ahead than `most` (of virtual time; and than SHARED_BUCKET_AHEAD, at any time): then it
- * returns by how much, else 0. What is booked cannot be given back: others have been told later
- * points because of it. Any worker; never waits, as shared_bucket_take().
+ * Books `need` units as of a tick, even if they are not there yet: they are this worker's when
+ * virtual time has come to *point, and not another's. So waiting workers get tokens one after the
+ * other, in the order of their bookings, however often each of them looks. Returns 0. If *point
+ * would be further ahead than `most` (in virtual time; and than SHARED_BUCKET_AHEAD, at any time),
+ * books nothing and returns by how much. A booking cannot be given back: other workers have later
+ * points because of it. Any worker; never waits, like shared_bucket_take().
  */
 static inline uint64_t shared_bucket_book(
 	struct shared_bucket *shared, uint64_t at, uint64_t need, uint64_t most, uint64_t *point)
@@ -507,18 +515,19 @@ static inline uint64_t shared_bucket_book(
 	return 0;
 }
 
-/* What shared_bucket_book_within() has found. */
+/* Result of shared_bucket_book_within(). */
 struct shared_bucket_booking {
-	uint64_t from; /* tick from which on the limit is in force, at or after the one asked for */
+	uint64_t from; /* tick from which on the limit is in force, at or after the requested one */
 	uint64_t lack; /* virtual time from then until the units are there; 0: they are */
 	uint64_t rate; /* tokens a tick, at which that comes */
 };
 
 /*
- * shared_bucket_book() for one who books for all packets that wait, not for the first one alone:
- * where the units come within so many ticks, and within so many of those in which the limit is in
- * force; fewer than 2^(SHARED_BUCKET_SECOND - 1). A packet that came before that, and is looked at
- * by `now` or later, is taken to have come as it began. Returns whether they do.
+ * Does the same as shared_bucket_book() for a worker that books for all packets that wait, not for
+ * the first one alone. The units must come within so many ticks, and within so many of the ticks in
+ * which the limit is in force; fewer than 2^(SHARED_BUCKET_SECOND - 1). A packet that came before
+ * the limit began, and is looked at by `now` or later, counts as one that came as it began. Returns
+ * true if it has booked.
  */
 static inline bool shared_bucket_book_within(struct shared_bucket *shared, uint64_t at,
 	uint64_t now, uint64_t need, uint64_t ticks, uint64_t ticks_in_force,

@@ -6,8 +6,8 @@
 #include <math.h>
 
 /*
- * Rounding may raise a sum of n parts by n halves of the last bit: this much less is less than any
- * meter can tell, and more than that for as many workers as there may be.
+ * Rounding can raise a sum of n parts by n halves of the last bit. This margin is too small for any
+ * meter to notice, and larger than that for any possible number of workers.
  */
 #define BELOW_ONE (1 - 0x1p-44)
 

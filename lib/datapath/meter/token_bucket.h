@@ -10,20 +10,20 @@
  * caller reads once a burst.
  *
  * The rate is counted in 2^-56 bytes a tick, and tokens in the same unit: 64 bits of 2^-24 bytes,
- * which is what packets are held against, and a fraction of 32 bits below. So a refill is one
- * 64×64→128 multiplication that loses nothing: no remainder to carry, no drift, and no overflow
- * whatever the gap between packets. The fraction is the upper half of a word, and time is shifted
- * up by the other half before it is multiplied: so the product is added as it is, to both words.
- * Only the rate itself is rounded, up, by less than one unit per tick. That is 1e-10 of 8 kbit/s at
- * 5 GHz, or one byte in five months. Rounded down, it would halve the rate of a sender exactly at a
- * limit with a burst of one packet. Its bucket would lack less than one unit at the instant of each
- * packet, and would be full before the next one. Where packets or flows are counted, a
- * limit may be a few a day. Then a packet is 2^20 parts, which take the place of bytes here: one a
- * day at 5 GHz is right to 6e-9.
+ * which are compared with packets, and a fraction of 32 bits below. So a refill is one 64×64→128
+ * multiplication that loses nothing: no remainder to carry, no drift, and no overflow for any gap
+ * between packets. The fraction is the upper half of a word, and time is shifted up by the other
+ * half before it is multiplied: so the product is added as it is, to both words. Only the rate
+ * itself is rounded, up, by less than one unit per tick. That is 1e-10 of 8 kbit/s at 5 GHz, or one
+ * byte in five months. Rounded down, it would halve the rate of a sender exactly at a limit with a
+ * burst of one packet. Its bucket would lack less than one unit at the instant of each packet, and
+ * would be full before the next one. If packets or flows are counted, a limit can be a few a day.
+ * Then a packet is 2^20 parts, which take the place of bytes here: one a day at 5 GHz is right to
+ * 6e-9.
  *
- * The owner of a state may let it have another profile, by token_bucket_change(): what the bucket
- * earned before is credited at the old rate, exactly. One who holds the state under a profile that
- * somebody else has changed credits the time since the last look at the new rate.
+ * The owner of a state can give it another profile, by token_bucket_change(): earlier earnings of
+ * the bucket are credited at the old rate, exactly. If another thread changes the profile of a
+ * state instead, the owner credits the time since the last look at the new rate.
  */
 #ifndef WEIR_METER_TOKEN_BUCKET_H
 #define WEIR_METER_TOKEN_BUCKET_H
@@ -41,14 +41,14 @@ struct token_bucket_params {
 	uint64_t burst_bytes; /* depth of the bucket */
 	uint64_t drain_bps;   /* with rate 0: bit/s that others take away */
 	/*
-	 * For what is counted one by one, and seldom. Bits of both rates that are below the point:
-	 * they are of 2^-rate_below bit/s. And as a power of two, of how many parts, which are what
-	 * the bucket counts in, a unit is: its costs are multiples of that.
+	 * For units that are counted one by one, and seldom. Bits of both rates that are below the
+	 * point: they are of 2^-rate_below bit/s. And the parts of a unit, in which the bucket
+	 * counts, as a power of two: its costs are multiples of that.
 	 */
 	uint8_t rate_below, unit_bits;
 };
 
-/* Those of a meter that is a bucket. */
+/* Returns the params of a meter that is a bucket. */
 static inline struct token_bucket_params token_bucket_params(const struct meter_params *params)
 {
 	return (struct token_bucket_params){
@@ -71,8 +71,8 @@ struct token_bucket_profile {
 struct token_bucket {
 	uint64_t tokens; /* 2^-24 bytes */
 	/*
-	 * 2^-56 bytes in the upper half. The lower one is not the meter's: room for its owner in
-	 * what alignment would waste.
+	 * 2^-56 bytes in the upper half. The lower one is not the meter's: it gives its owner the
+	 * room that alignment would waste.
 	 */
 	uint64_t fraction;
 	uint64_t last; /* tick up to which tokens have been credited */
@@ -124,7 +124,7 @@ static inline int token_bucket_profile_init(
 	return err;
 }
 
-/* Others may read the owner's bits at any time: the word is stored whole. */
+/* Other threads can read the owner's bits at any time: the word is stored whole. */
 static inline void token_bucket_store(struct token_bucket *bucket, uint64_t word)
 {
 	__atomic_store_n(&bucket->fraction, word, __ATOMIC_RELAXED);
@@ -139,7 +139,7 @@ static inline void token_bucket_init(
 	bucket->last = now;
 }
 
-/* The owner's 32 bits, of which nobody else knows the meaning. Any thread. */
+/* Returns the owner's 32 bits, whose meaning is the owner's alone. Any thread. */
 static inline uint32_t token_bucket_owner(const struct token_bucket *bucket)
 {
 	return (uint32_t)__atomic_load_n(&bucket->fraction, __ATOMIC_RELAXED);
@@ -150,7 +150,7 @@ static inline void token_bucket_set_owner(struct token_bucket *bucket, uint32_t 
 	token_bucket_store(bucket, bucket->fraction >> TOKEN_OWNER << TOKEN_OWNER | owner);
 }
 
-/* All that the bucket holds. */
+/* Returns the content of the bucket, in 2^-56 bytes. */
 static inline tokens_t token_bucket_level(const struct token_bucket *bucket)
 {
 	return (tokens_t)bucket->tokens << TOKEN_FRACTION | bucket->fraction >> TOKEN_OWNER;
@@ -167,8 +167,9 @@ static inline void token_bucket_set_level(struct token_bucket *bucket, tokens_t 
 #define TOKEN_BACK (UINT64_C(1) << 32)
 
 /*
- * Ticks to credit. A clock that stands still or steps back (another core's, read earlier) credits
- * nothing, until it has come to where it was; and one that has been set back from now on.
+ * Returns the ticks to credit. A clock that stands still or steps back (another core's, read
+ * earlier) credits nothing, until it has reached its previous time; one that has been set back
+ * credits again from now on.
  */
 static inline uint64_t token_bucket_elapsed(struct token_bucket *bucket, uint64_t now)
 {
@@ -183,7 +184,7 @@ static inline uint64_t token_bucket_elapsed(struct token_bucket *bucket, uint64_
 
 /*
  * Brings the bucket up to `now`, at a rate that is not negative, however long ago the last look
- * was. A burst that has become smaller takes what is above it even when no time has passed.
+ * was. A burst that has become smaller takes the tokens above it even when no time has passed.
  */
 static inline __attribute__((cold)) void token_bucket_refill_any(
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
@@ -197,9 +198,9 @@ static inline __attribute__((cold)) void token_bucket_refill_any(
 }
 
 /*
- * Refills. A second or more since the last look, and a clock that steps back, are rare enough to
- * ask, in one question; below that nothing overflows: less than 2^63 are earned, and no more were
- * there. Full or not is anybody's guess, so that is masks and no branches.
+ * Refills. One comparison finds a second or more since the last look, and a clock that steps back,
+ * which are rare. Below that nothing overflows: less than 2^63 are earned, and no more were there.
+ * A full bucket is unpredictable, so that is masks and no branches.
  */
 static inline void token_bucket_refill(
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
@@ -245,9 +246,9 @@ static inline void token_bucket_advance(
 }
 
 /*
- * Makes `next` the bucket's profile from tick `now` on: what it earned or lost before, it did at
- * the rate of *profile, which is the bucket's own. A smaller burst takes what is above it at the
- * next look. The bucket's one writer.
+ * Makes `next` the bucket's profile from tick `now` on. Earlier earnings or losses are at the rate
+ * of *profile, which is the bucket's own. A smaller burst takes the tokens above it at the next
+ * look. The bucket's one writer.
  */
 static inline void token_bucket_change(struct token_bucket *bucket,
 	struct token_bucket_profile *profile, const struct token_bucket_profile *next, uint64_t now)
@@ -257,8 +258,9 @@ static inline void token_bucket_change(struct token_bucket *bucket,
 }
 
 /*
- * Takes the tokens of a packet of so many bytes if it conforms to what is there now, and says 0; or
- * else all ones. A mask, not a branch: verdicts near the limit are a coin toss to the predictor.
+ * Takes the tokens of a packet of so many bytes if the bucket has them now, and returns 0;
+ * otherwise returns all ones. A mask, not a branch: verdicts near the limit are a coin toss to the
+ * predictor.
  */
 static inline uint64_t token_bucket_over(struct token_bucket *bucket, uint32_t bytes)
 {
@@ -269,15 +271,15 @@ static inline uint64_t token_bucket_over(struct token_bucket *bucket, uint32_t b
 	return over;
 }
 
-/* Charges a packet if it conforms; whether it does. */
+/* Charges a packet if it conforms. Returns true if so. */
 static inline bool token_bucket_take(struct token_bucket *bucket, uint32_t bytes)
 {
 	return !token_bucket_over(bucket, bytes);
 }
 
 /*
- * Whether a packet of so many bytes conforms at `now`; takes its tokens if so. The rate is not
- * negative. The bucket's one writer.
+ * Returns true if a packet of so many bytes conforms at `now`, and takes its tokens if so. The rate
+ * is not negative. The bucket's one writer.
  */
 static inline bool token_bucket_conforms(struct token_bucket *bucket,
 	const struct token_bucket_profile *profile, uint64_t now, uint32_t bytes)
@@ -286,7 +288,7 @@ static inline bool token_bucket_conforms(struct token_bucket *bucket,
 	return token_bucket_take(bucket, bytes);
 }
 
-/* What a row of meter/meters.h has. */
+/* Functions of a row of meter/meters.h. */
 
 static inline int token_bucket_set(
 	struct token_bucket_profile *profile, const struct meter_params *params, uint64_t hz)

@@ -28,12 +28,12 @@ static inline unsigned __int128 quota_whole(unsigned __int128 product, unsigned 
 }
 
 /*
- * What rate_bps (eight times units per second, of which rate_below bits are below the point) grants
- * in window_ns, rounded down but at least one unit of any rate; the window is rounded up to ticks.
- * A rate with bits below the point stands for the nearest one that has not: a third of a unit a
- * second is a whole one in three, and what is less than 2^-40 of it short of a whole unit is one.
- * Returns 0, -EINVAL without a window, or -ERANGE for no ticks, 2^60 bit/s and more, or more than
- * QUOTA_MAX units or ticks. Control thread.
+ * Sets the grant of rate_bps in window_ns, rounded down but at least one unit of any rate; the
+ * window is rounded up to ticks. rate_bps is eight times units per second, of which rate_below bits
+ * are below the point. A rate with such bits stands for the nearest one that has not: a third of a
+ * unit a second is a whole one in three. A grant that is less than 2^-40 of it short of a whole
+ * unit is one. Returns 0, -EINVAL without a window, or -ERANGE for no ticks, 2^60 bit/s and more,
+ * or more than QUOTA_MAX units or ticks. Control thread.
  */
 static inline int quota_init(struct quota *quota, uint64_t rate_bps, unsigned rate_below,
 	uint64_t window_ns, uint64_t hz)
@@ -52,7 +52,7 @@ static inline int quota_init(struct quota *quota, uint64_t rate_bps, unsigned ra
 	return 0;
 }
 
-/* What rows of meter/meters.h have of it. */
+/* Its functions in rows of meter/meters.h. */
 
 static inline int quota_set(struct quota *quota, const struct meter_params *params, uint64_t hz)
 {
