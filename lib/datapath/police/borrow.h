@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Plain policies where there are several workers: a worker's bucket earns nothing by itself, and is
- * borrowed what its packets need from the shared bucket that all share (meter/shared_bucket.h). So
- * the line of a policy stays the worker's own, and the packet's way through it the same. So it is
- * of all that have one bucket (policy_is_one_bucket()) where CPUs of the kernel are workers, too.
+ * Plain policies of several workers. A worker's bucket earns nothing by itself. It borrows the need
+ * of its packets from the shared bucket of all workers (meter/shared_bucket.h). So the line of a
+ * policy stays the worker's own, and the packet's way through it the same. All policies with one
+ * bucket (policy_is_one_bucket()) borrow if CPUs of the kernel are workers, too.
  */
 #ifndef WEIR_POLICE_BORROW_H
 #define WEIR_POLICE_BORROW_H
@@ -15,15 +15,15 @@
 #include "police/policy_state.h"
 #include "meter/shared_bucket.h"
 
-/* A bucket that only holds what it is borrowed. Any thread. */
+/* Returns the profile of a bucket that only holds borrowed tokens. Any thread. */
 static inline struct token_bucket_profile police_borrow_profile(void)
 {
 	return (struct token_bucket_profile){.burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE};
 }
 
 /*
- * Begins with a quantum, under police_borrow_profile(): with those of all workers a full shared
- * bucket is the whole burst. Control thread, before the worker sees it.
+ * Begins with a quantum, under police_borrow_profile(): the quanta of all workers and a full shared
+ * bucket are the whole burst. Control thread, before the worker sees it.
  */
 static inline void police_borrow_init(
 	struct policy_state *state, const struct shared_bucket_profile *profile)
@@ -39,8 +39,9 @@ static inline void police_borrow_init(
 }
 
 /*
- * Borrows a bucket what it lacks to `cost` bytes or parts, and a quantum more, if the shared bucket
- * has that. Returns whether the bucket then holds as much. The bucket's one writer.
+ * Borrows for a bucket the tokens that it lacks to `cost` bytes or parts, and a quantum more, if
+ * the shared bucket has them. Returns true if the bucket then holds as much. The bucket's one
+ * writer.
  */
 static inline bool police_borrow_into(
 	struct token_bucket *bucket, struct shared_bucket *shared, uint64_t cost, uint64_t now)
@@ -61,7 +62,7 @@ static inline bool police_borrow(
 	return police_borrow_into(&state->bucket, shared, cost, now);
 }
 
-/* And of one that police_borrows(), for police_charge_other(). */
+/* police_borrow_into() of one that police_borrows(), for police_charge_other(). */
 static inline bool police_borrow_other(
 	struct policy_state *state, struct shared_bucket *shared, uint64_t cost, uint64_t now)
 {

@@ -14,13 +14,15 @@
 #define TCP_SYN 0x02
 #define TCP_ACK 0x10
 
-/* For packets that may begin a flow: whether the table knows when one did. */
+/* For packets that can begin a flow: returns true if the table has the flows that began. */
 static bool in_table(const struct packet *packet)
 {
 	return packet->proto == UDP;
 }
 
-/* Whoever could make flows of one hash would have them all pass for one. */
+/*
+ * Uses a key, because a sender that could make flows of one hash would have them all pass for one.
+ */
 static uint32_t flow_of(
 	const struct policy_extended *other, const struct packet *packet, const uint8_t *data)
 {
@@ -82,7 +84,7 @@ static void drop_packet(struct policy_state *state, uint32_t cost)
 	police_count(state, 1, cost, 1, cost);
 }
 
-/* The class of a packet that wants more than what is nobody's. */
+/* Returns the class of a packet that needs more than the free part. */
 static struct phantom_class *class_of(
 	struct policy_extended *other, const struct packet *packet, const uint8_t *data)
 {
@@ -118,7 +120,7 @@ static bool packet_conforms(struct policy_state *state, const struct packet *pac
 	if (bits)
 		return source_table_conforms(other->sources, &other->profile,
 			source_of(other, packet, data, bits), now, parts);
-	if (other->kind == METER_CREDIT) /* in units: only what is not paid for is in parts */
+	if (other->kind == METER_CREDIT) /* in units: only the fallback counts in parts */
 		return police_pay(other, cost, now);
 	if (other->kind == METER_PHANTOM)
 		return fair_share_passes(other, packet, data, parts, now);
@@ -175,7 +177,7 @@ uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t 
 	return over;
 }
 
-/* Whether a packet fits beside its flow's queue, where the line has not told. */
+/* Returns true if a packet fits next to its flow's queue, if the line did not decide. */
 static bool flow_fits(struct policy_state *state, uint32_t bytes, uint32_t hash)
 {
 	const struct token_bucket_profile *limit = &state->limit;
@@ -195,7 +197,7 @@ uint64_t police_over_class(struct policy_state *state, uint32_t bytes, uint32_t 
 	return UINT64_MAX;
 }
 
-/* What police_over_line() and it say, but for what is counted. */
+/* Returns the verdict of police_over_line() and police_over_flow(), without the counting. */
 static bool packet_fits(struct policy_state *state, uint32_t bytes, uint32_t hash)
 {
 	if (phantom_take_free(&state->bucket, &state->limit, bytes))
@@ -244,7 +246,7 @@ static void limit_other(
 			&profile->meter.bucket, now);
 	else if (other->coloured)
 		coloured_limit(other, &profile->meter.trtcm, now);
-	else if (other->action != ACTION_SHAPE) /* that has shaped_limit() */
+	else if (other->action != ACTION_SHAPE) /* see shaped_limit() */
 		meter_change(other->kind, &other->meter, &other->profile, &profile->meter, now);
 }
 

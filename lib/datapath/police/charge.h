@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * From a parsed and classified packet to what happens to it: charge, sample, meter, action. The
- * worker lcores, the simulator and the replay of captures all decide here: no lock, no allocation,
- * no clock.
+ * From a parsed and classified packet to its verdict: charge, sample, meter, action. The worker
+ * lcores, the simulator and the replay of captures all decide here: no lock, no allocation, no
+ * clock.
  *
- * A packet's way, for whoever has the time to prefetch between the steps:
+ * A packet's way, for callers with time to prefetch between the steps:
  *
  *     cost = police_cost(...);
  *     if (police_samples(...))                     what FPS takes as evidence
@@ -14,10 +14,10 @@
  *     if (verdict == VERDICT_MARK)
  *             police_marked(..., mark_frame(...)); counts then
  *
- * Policies that are plain are decided inline, from and into their line; police_charge_burst()
- * decides a burst of one such policy at once. Where flows share the bucket it is decided in the
- * same line as long as nobody presses on it, by police_charge_free(), and else from a struct
- * phantom. All others cost a call.
+ * Plain policies are decided inline, from and into their line; police_charge_burst() decides a
+ * burst of one such policy in one call. If flows share the bucket, police_charge_free() decides in
+ * the same line while there is no pressure on it; otherwise a struct phantom decides. All others
+ * cost a call.
  */
 #ifndef WEIR_POLICE_CHARGE_H
 #define WEIR_POLICE_CHARGE_H
@@ -47,8 +47,8 @@ uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t 
 uint64_t police_over_class(struct policy_state *state, uint32_t bytes, uint32_t hash);
 
 /*
- * Charges n packets (at most 64) to such a policy, that arrived at `now`, and counts them: a bit
- * each, 1 for those that pass.
+ * Charges n packets (at most 64) to such a policy, which arrived at `now`, and counts them. Returns
+ * a bit for each, 1 if it passes.
  */
 uint64_t police_charge_flows(struct policy_state *state, const uint32_t *bytes,
 	const uint32_t *hashes, unsigned n, uint64_t now);
@@ -73,15 +73,14 @@ static inline uint32_t police_bytes(
 }
 
 /*
- * What a packet costs: its bytes; 1, when packets are counted; or, when flows are, 1 if it begins
- * a flow and else 0.
+ * Returns the cost of a packet: its bytes; 1, when packets are counted; or, when flows are, 1 if it
+ * begins a flow and otherwise 0.
  *
- * A flow begins with each TCP SYN without ACK (also one that is sent again), and with a UDP packet
- * whose flow has not been let through in the last 30 s (lib/datapath/flow/new_flow.h). Of fragments
- * the first counts and no other. What may be a SYN, as its flags are out of sight, is one: behind
- * headers that are not understood, or a first fragment without them (RFC 1858). Whatever else there
- * is begins nothing. The two directions of a UDP flow are two flows;
- * TCP's other direction begins with a SYN-ACK, and so none.
+ * A flow begins with each TCP SYN without ACK (also a repeated one), and with a UDP packet whose
+ * flow has not passed in the last 30 s (lib/datapath/flow/new_flow.h). Only the first fragment
+ * counts. A packet whose flags are out of sight counts as a SYN: after headers that are not
+ * understood, or a first fragment without them (RFC 1858). All other packets begin nothing. The two
+ * directions of a UDP flow are two flows; TCP's other direction begins with a SYN-ACK, and so none.
  */
 static inline uint32_t police_cost(const struct policy_state *state, const struct packet *packet,
 	const uint8_t *data, uint32_t frame_len, uint64_t now)
@@ -105,7 +104,7 @@ static inline uint64_t police_over(struct policy_state *state, uint32_t cost, ui
 	return over;
 }
 
-/* police_charge() of a plain policy; for loops that have asked police_is_simple() already. */
+/* police_charge() of a plain policy; for loops that have called police_is_simple() already. */
 static inline enum verdict police_charge_simple(
 	struct policy_state *state, uint32_t cost, uint64_t now)
 {
@@ -146,8 +145,8 @@ static inline bool police_pass_all(
 }
 
 /*
- * The verdicts of police_charge_simple() for n packets (at most 64) that arrived at `now`, one by
- * one: a bit each, 1 for those that pass. Bucket and counters are read and written once. If all
+ * Returns the verdicts of police_charge_simple() for n packets (at most 64) that arrived at `now`,
+ * one by one: a bit each, 1 if it passes. Bucket and counters are read and written once. If all
  * packets pass, or none can, they are not compared one by one. *all: police_sum_costs() of them.
  */
 static inline uint64_t police_charge_burst(struct policy_state *state, const uint32_t *costs,
@@ -178,8 +177,8 @@ static inline uint64_t police_charge_burst(struct policy_state *state, const uin
 
 /*
  * Charges packets of so many bytes to a policy that police_is_phantom(), and counts them, if they
- * may pass whoever they are of: then nothing is read but the line. Else the bucket is refilled, and
- * they remain to be charged. The state's one writer.
+ * can pass for any flow: then only the line is read. Otherwise the bucket is refilled, and they
+ * remain to be charged. The state's one writer.
  */
 static inline bool police_charge_free(
 	struct policy_state *state, uint32_t packets, uint64_t bytes, uint64_t now)
@@ -192,7 +191,10 @@ static inline bool police_charge_free(
 	return true;
 }
 
-/* Counts packets that such a policy has dropped, and their bytes; as packets they are counted. */
+/*
+ * Counts the dropped packets of such a policy, and their bytes; as packets they are counted
+ * already.
+ */
 static inline void police_count_refused(
 	struct policy_state *state, uint32_t packets, uint64_t bytes)
 {
@@ -201,8 +203,8 @@ static inline void police_count_refused(
 }
 
 /*
- * Charges what police_charge_free() has not, and counts it, if there are no tokens even for the
- * least of these packets: all are dropped, whoever they are of. Else they remain to be charged. The
+ * Charges packets that police_charge_free() did not, and counts them, if there are no tokens even
+ * for the least of them: all are dropped, for any flow. Otherwise they remain to be charged. The
  * state's one writer.
  */
 static inline bool police_refuse_all(
@@ -220,9 +222,9 @@ static inline bool police_refuse_all(
 #define POLICE_ASKS_FLOW 1 /* neither of police_over()'s two answers */
 
 /*
- * police_over() of a packet of such a policy, by the line alone: it passes whoever it is of, or
- * there are no tokens for it. Else police_over_flow() is to be asked. The bucket has been refilled,
- * by token_bucket_refill() or police_fetch_phantom(). The state's one writer.
+ * police_over() of a packet of such a policy, by the line alone: it passes for any flow, or there
+ * are no tokens for it. Otherwise police_over_flow() is due. The bucket has been refilled, by
+ * token_bucket_refill() or police_fetch_phantom(). The state's one writer.
  */
 static inline uint64_t police_over_line(struct policy_state *state, uint32_t bytes)
 {
@@ -237,9 +239,8 @@ static inline uint64_t police_over_line(struct policy_state *state, uint32_t byt
 }
 
 /*
- * police_over() of one that police_is_phantom(), by the hash of the packet's flow, when
- * police_over_line() has asked for it: what is left to be counted is whether it is dropped. The
- * state's one writer.
+ * police_over() of one that police_is_phantom(), by the hash of the packet's flow, after
+ * POLICE_ASKS_FLOW of police_over_line(): it only counts a drop. The state's one writer.
  */
 static inline uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t hash)
 {
@@ -250,9 +251,9 @@ static inline uint64_t police_over_flow(struct policy_state *state, uint32_t byt
 }
 
 /*
- * Refills the bucket, and begins to fetch what is read of a packet that does not pass whoever it is
- * of, if the line tells that it is one; and says whether police_over_flow() will be asked: that is
- * the first step. In the second one reads what the first has fetched. The state's one writer.
+ * Refills the bucket, and begins to fetch the phantom unless the packet passes regardless of its
+ * flow. Returns true if police_over_flow() will be due. That is the first step; the second one
+ * reads the data that the first has fetched. The state's one writer.
  */
 static inline bool police_fetch_phantom(struct policy_state *state, uint32_t bytes, uint64_t now)
 {
@@ -273,7 +274,7 @@ static inline void police_fetch_class(const struct policy_state *state, uint32_t
 
 /*
  * Meters a packet of that cost, and counts it. `data` are the bytes that `packet` was parsed from.
- * With VERDICT_MARK nothing is counted yet: the caller tries to mark and says police_marked().
+ * With VERDICT_MARK nothing is counted yet: the caller tries to mark and calls police_marked().
  */
 static inline enum verdict police_charge(struct policy_state *state, const struct packet *packet,
 	const uint8_t *data, uint32_t cost, uint64_t now)
@@ -290,13 +291,13 @@ static inline enum verdict police_charge(struct policy_state *state, const struc
 enum verdict police_enact(struct policy_state *state, const struct packet *packet,
 	const uint8_t *data, uint32_t cost, uint64_t now, bool conforming);
 
-/* Counts a packet of VERDICT_MARK: as passed if it has been marked, else as dropped. */
+/* Counts a packet of VERDICT_MARK: as passed if it has been marked, otherwise as dropped. */
 void police_marked(struct policy_state *state, const struct packet *packet, const uint8_t *data,
 	uint32_t cost, uint64_t now, bool marked);
 
 /*
- * The limit is `profile` from tick `now` on: what was earned before was earned at the old rate. Its
- * policy and kind are the state's. The state's one writer.
+ * Makes `profile` the limit from tick `now` on: earlier earnings are at the old rate. Its policy
+ * and kind are the state's. The state's one writer.
  */
 void police_limit(struct policy_state *state, const struct limit_profile *profile, uint64_t now);
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Whatever kind it is, its profile begins here. */
+/* The profile of each kind with colours begins here. */
 static struct colour_profile *profile_of(struct policy_extended *other)
 {
 	return &other->profile.trtcm;

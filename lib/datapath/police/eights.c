@@ -83,7 +83,7 @@ INLINE void read_columns(struct policy_state *const lines[POLICE_EIGHT], size_t 
 	*d = _mm512_shuffle_i64x2(high_0123, high_4567, 0xdd);
 }
 
-/* And back. */
+/* Writes the four vectors back to the lines. */
 INLINE void write_columns(struct policy_state *const lines[POLICE_EIGHT], size_t part, __m512i a,
 	__m512i b, __m512i c, __m512i d)
 {
@@ -98,7 +98,7 @@ INLINE void write_columns(struct policy_state *const lines[POLICE_EIGHT], size_t
 	write_two(lines[5], lines[7], part, _mm512_permutex2var_epi64(ab_odd, back, cd_odd));
 }
 
-/* Those before which there is one of the same policy. */
+/* Returns the packets that follow one of the same policy in the eight. */
 INLINE __mmask8 find_repeated(const uint32_t *policies)
 {
 	__m256i earlier = _mm256_conflict_epi32(_mm256_loadu_si256((const __m256i *)policies));
@@ -145,7 +145,7 @@ INLINE __mmask8 find_slow(const struct eight_columns *was)
 	return _mm512_cmplt_epu64_mask(word, _mm512_and_si512(was->fraction, words_of(UINT16_MAX)));
 }
 
-/* token_bucket_refill() of those whose last look is less than 2^32 ticks ago. */
+/* token_bucket_refill() of lines whose last look is less than 2^32 ticks ago. */
 INLINE struct eight_columns refill(const struct eight_columns *was, __m512i elapsed, uint64_t now)
 {
 	__m512i owner = _mm512_and_si512(was->fraction, words_of(UINT32_MAX));
@@ -178,7 +178,7 @@ INLINE __mmask8 charge(struct eight_columns *is, __m512i costs)
 	return over;
 }
 
-/* Those of `left` stay as they were. */
+/* Restores the lines of the packets in `left`. */
 INLINE void keep_left(struct eight_columns *is, const struct eight_columns *was, __mmask8 left)
 {
 	is->tokens = _mm512_mask_mov_epi64(is->tokens, left, was->tokens);
@@ -189,7 +189,7 @@ INLINE void keep_left(struct eight_columns *is, const struct eight_columns *was,
 	is->packets = _mm512_mask_mov_epi64(is->packets, left, was->packets);
 }
 
-/* The lines of eight packets; in the place of those that are not `written` is `spare`. */
+/* Sets the lines of eight packets; `spare` takes the place of lines that are not `written`. */
 static __attribute__((noinline)) void spare_lines(struct policy_state **lines,
 	const struct police_eights *packets, unsigned from, unsigned written,
 	struct policy_state *spare)
@@ -199,7 +199,7 @@ static __attribute__((noinline)) void spare_lines(struct policy_state **lines,
 		lines[i] = written >> i & 1 ? packets->lines + packets->policies[from + i] : spare;
 }
 
-/* Eight packets: those that do not conform, and in *left those that were left. */
+/* Charges eight packets. Returns those that do not conform, and in *left those that were left. */
 INLINE __mmask8 charge_eight(
 	const struct police_eights *packets, unsigned from, uint64_t now, __mmask8 *left)
 {
@@ -256,8 +256,8 @@ TARGET uint32_t police_find_repeated(const uint32_t *policies, unsigned n)
 }
 
 /*
- * CPUs of before VBMI2 (Ice Lake, Zen 4) lower their clock for a while where such vectors are
- * multiplied, whatever else they do meanwhile.
+ * CPUs without VBMI2 (before Ice Lake, Zen 4) lower their clock for a while when such vectors are
+ * multiplied, which slows all other work.
  */
 bool police_has_eights(void)
 {

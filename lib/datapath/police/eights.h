@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Plain policies, eight packets at a time: what police_over() does, by vectors of 512 bits. It is
- * the same arithmetic on the same lines, so that whoever charges may change from one to the other
- * with every packet.
+ * Plain policies, eight packets at a time: police_over() by vectors of 512 bits. It is the same
+ * arithmetic on the same lines, so that a caller can change from one to the other with every
+ * packet.
  */
 #ifndef WEIR_POLICE_EIGHTS_H
 #define WEIR_POLICE_EIGHTS_H
@@ -21,7 +21,7 @@ struct police_eights {
 	struct policy_state *lines; /* the line of each policy, by number */
 	const uint32_t *policies;   /* number of each packet's policy */
 	const uint32_t *len;        /* bytes of each frame, */
-	const uint16_t *uncharged;  /* and those of them that are not of layer 3 */
+	const uint16_t *uncharged;  /* bytes of each frame that are not of layer 3 */
 	uint64_t which;             /* packets to charge, a bit each; their policies are plain */
 	uint32_t repeated;          /* eights, a bit each: from police_find_repeated() */
 	bool lends; /* a packet without tokens is left, because it may borrow them */
@@ -47,7 +47,7 @@ unsigned police_charge_eights(const struct police_eights *packets, unsigned from
  */
 uint32_t police_find_repeated(const uint32_t *policies, unsigned n);
 
-/* Whether this CPU can, and does not slow down for it. Any thread. */
+/* Returns true if this CPU can do that, and does not slow down for it. Any thread. */
 bool police_has_eights(void);
 
 #endif

@@ -57,7 +57,7 @@ const struct shared_bucket *police_shape_shared(const struct policy_state *state
 	return police_is_shaped(state) ? police_shape(state->other)->queue.shared : NULL;
 }
 
-/* Where in the copy something is that lies in the original's memory. */
+/* Returns the place in the copy of an address in the original's memory. */
 static void *moved_pointer(const struct police_beside *beside, const void *at)
 {
 	return at ? (uint8_t *)beside->to + ((const uint8_t *)at - (const uint8_t *)beside->from)

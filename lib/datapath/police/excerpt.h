@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What of a policy's state on a worker one packet depends on, however large the rest is: so that
- * what would become of the packet can be asked of a copy, by the functions that decide packets, and
- * nothing changes.
+ * The part of a policy's state on a worker that one packet depends on, for any size of the rest. So
+ * the functions that decide packets can decide it on a copy, and nothing changes.
  *
- * The copy lies as the original does: a line, and memory of as many bytes as policy_state_memory()
- * has, zero but for the pieces. What a policy shares with other workers is not a piece: its copies
- * are given to police_excerpt_settle().
+ * The copy has the original's layout: a line, and memory of as many bytes as policy_state_memory()
+ * has, zero except for the pieces. Data that a policy shares with other workers is not a piece: its
+ * copies are given to police_excerpt_settle().
  */
 #ifndef WEIR_POLICE_EXCERPT_H
 #define WEIR_POLICE_EXCERPT_H
@@ -23,7 +22,7 @@ struct shape_packet;
 struct shared_bucket;
 
 /*
- * Adds the pieces beside the line itself, which lie in its memory. `data` are the bytes that
+ * Adds the pieces next to the line itself, which lie in its memory. `data` are the bytes that
  * `packet` was parsed from. The state's one writer.
  */
 void police_excerpt(const struct policy_state *state, const struct packet *packet,
@@ -32,10 +31,10 @@ void police_excerpt(const struct policy_state *state, const struct packet *packe
 /* The credit that a policy with a total draws from, or NULL. The state's one writer. */
 const struct credit *police_credit(const struct policy_state *state);
 
-/* The shared bucket that a policy's packets wait for, or NULL. Likewise. */
+/* The shared bucket that a policy's packets wait for, or NULL. The state's one writer. */
 const struct shared_bucket *police_shape_shared(const struct policy_state *state);
 
-/* What a copy has of its own, where the original leads elsewhere. */
+/* The copy's own data, for pointers of the original. */
 struct police_beside {
 	const void *from; /* the original's memory */
 	void *to;         /* the copy's */
@@ -44,7 +43,7 @@ struct police_beside {
 	struct shape_packet *last; /* a packet that the others wait before */
 };
 
-/* After which a copy leads to nothing but itself and what is beside it. Whoever has the copy. */
+/* Redirects a copy's pointers: they then lead only to itself and to `beside`. The copy's owner. */
 void police_excerpt_settle(struct policy_state *copy, const struct police_beside *beside);
 
 #endif

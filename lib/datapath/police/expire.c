@@ -16,13 +16,13 @@ static struct token_bucket_profile bucket_left(
 	};
 }
 
-/* Knows the meters that a conserved policy may have. */
+/* Handles the meters that a conserved policy can have. */
 static void expire_other(struct policy_extended *other, uint8_t ending, uint64_t from)
 {
 	struct token_bucket_profile bucket = bucket_left(&other->profile.bucket, ending);
 	union meter_profile left = {.bucket = bucket};
 
-	if (other->coloured) { /* what is beside the limit goes with it */
+	if (other->coloured) { /* the second bucket ends like the limit */
 		left.trtcm.second = bucket_left(&other->profile.trtcm.second, ending);
 		coloured_limit(other, &left.trtcm, from);
 		return;

@@ -142,7 +142,7 @@ void policy_state_init(struct policy_state *state, void *memory, const struct po
 	}
 }
 
-/* A line that no policy has been given is all zero: neither plain nor anything else. */
+/* The line of no policy is all zero: neither plain nor extended. */
 void *policy_state_memory(const struct policy_state *state)
 {
 	if (police_is_phantom(state))
@@ -166,7 +166,7 @@ void policy_state_spend(struct policy_state *state, uint64_t now)
 		shape_queue_spend(&police_shape(other)->queue);
 		return;
 	}
-	if (other->kind == METER_CREDIT) { /* what others may take is not this one's to spend */
+	if (other->kind == METER_CREDIT) { /* the shared credit is not this worker's to spend */
 		other->meter.credit.fallback.tokens = 0;
 		return;
 	}
@@ -180,8 +180,8 @@ void policy_state_spend(struct policy_state *state, uint64_t now)
 }
 
 /*
- * Else sources would change their workers all at once, or come in where nobody knows of their
- * buckets: what waits must leave before.
+ * Otherwise sources would all change their workers together, or arrive where no worker has their
+ * buckets: waiting packets must leave before.
  */
 static bool reta_last(const struct policy *policy, const struct policy *next)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A policy's state on a worker before its first packet, and the memory that it takes beyond its
- * line when it is not plain: struct policy_extended, a meter for each source, and the flows that
- * are known; or the classes of a phantom. The caller owns it; nothing is allocated here.
+ * A policy's state on a worker before its first packet, and its memory beyond the line when it is
+ * not plain: struct policy_extended, a meter for each source, and the recent flows; or the classes
+ * of a phantom. The caller owns it; nothing is allocated here.
  */
 #ifndef WEIR_POLICE_EXTENDED_H
 #define WEIR_POLICE_EXTENDED_H
@@ -14,21 +14,24 @@
 
 #include "police/policy_state.h"
 
-/* Flows without a handshake that a policy of COUNT_FLOWS can tell from new ones, on one worker. */
+/*
+ * Flows without a handshake that a policy of COUNT_FLOWS can distinguish from new ones, on one
+ * worker.
+ */
 #define POLICE_FLOWS 65536
 
-/* Which of the ways its packets are decided in. Any thread. */
+/* Returns the way in which its packets are decided. Any thread. */
 enum police_kind policy_state_kind(const struct policy *policy);
 
-/* Bytes that a policy's state takes on one worker beside its line; 0 if plain. Any thread. */
+/* Bytes that a policy's state takes on one worker next to its line; 0 if plain. Any thread. */
 size_t policy_extended_bytes(const struct policy *policy);
 
 struct policy_start {
-	uint64_t now, hz; /* ticks; and of them a second */
+	uint64_t now, hz; /* ticks; ticks a second */
 	uint64_t secret;  /* keeps others from aiming at a place in a table, or at a flow's hash */
-	uint64_t seed;    /* of a meter that draws lots */
+	uint64_t seed;    /* for a meter that draws lots */
 	struct shared_bucket
-		*shared; /* that all workers draw from whose packets wait; NULL: none */
+		*shared; /* all workers whose packets wait draw from it; NULL: no such bucket */
 };
 
 /*
@@ -42,22 +45,21 @@ void policy_state_init(struct policy_state *state, void *memory, const struct po
 void *policy_state_memory(const struct policy_state *state);
 
 /*
- * As if all that may pass at once had passed at `now`. Not of a meter for each source, each of
- * which begins with its burst; nor of one that draws lots. Control thread, before the worker sees
- * the policy.
+ * Spends the whole burst as of `now`. Excludes a meter for each source, which begins with its
+ * burst; and a meter that draws lots. Control thread, before the worker sees the policy.
  */
 void policy_state_spend(struct policy_state *state, uint64_t now);
 
 /*
- * Whether a policy's state goes on when it becomes another of its kind, limits aside: it charges
- * the same bytes, and does the same with what does not conform; and has what is asked for of it,
- * such as a sample of its flows. Any thread.
+ * Returns true if a policy's state continues when it becomes another of its kind, apart from
+ * limits. The other must charge the same bytes, do the same with packets that do not conform, and
+ * have the required data, such as a sample of its flows. Any thread.
  */
 bool policy_state_lasts(const struct policy *policy, const struct policy *next);
 
 /*
- * Looks after a policy's table of sources, if it has one, so many lines of it: to be called now and
- * then, see source_table_age(). The policy's worker.
+ * Maintains a policy's table of sources, if it has one, so many lines of it. Call it now and then,
+ * see source_table_age(). The policy's worker.
  */
 void policy_state_age(struct policy_state *state, uint64_t now, unsigned lines);
 

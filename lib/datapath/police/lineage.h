@@ -3,8 +3,8 @@
  *
  * A packet of a policy that is below others (policy/kind.h, policy_has_parent()): a client in a
  * customer in a link. It is charged to all levels or to none. Each has one token bucket, in bytes
- * or packets, or a total, at most one of them; the lowest may have a meter for each source. Each
- * says by its own action what becomes of a packet that it has nothing for:
+ * or packets, or a total, at most one of them; the lowest may have a meter for each source. A level
+ * that lacks the packet's cost decides the verdict by its own action:
  *
  *     lineage.levels, lineage.n = ...;
  *     police_lineage_begin(&lineage, bytes);
@@ -15,9 +15,9 @@
  *             police_lineage_refuse(&lineage, k);
  *     passes = police_lineage_settle(&lineage, now);
  *
- * A level counts the packets that come as far as it: one that a level refuses is dropped there and
- * at those below, and those above have not seen it. So what a level counts is what all below it
- * let pass.
+ * A level counts the packets that reach it. A packet that a level refuses is dropped there and at
+ * the levels below, and the levels above have not seen it. So a level counts only packets that all
+ * below it let pass.
  */
 #ifndef WEIR_POLICE_LINEAGE_H
 #define WEIR_POLICE_LINEAGE_H
@@ -29,22 +29,25 @@
 #include "police/total.h"
 #include "policy/policy.h"
 
-/* In `over`: a level refuses, its number beside this; or levels that let more pass, a bit each. */
+/*
+ * In `over`: a level refuses, with its number in the other bits; or levels that let more pass, a
+ * bit each.
+ */
 #define LINEAGE_REFUSED (1U << POLICY_LEVELS_MOST)
 
-/* A packet, and the levels that it is charged to. Of who has filled in the first two. */
+/* A packet, and the levels that it is charged to. The caller sets the first two fields. */
 struct lineage {
 	/* levels[0] is its own policy's, and each next one its parent's. */
 	struct policy_state *levels[POLICY_LEVELS_MOST];
 	unsigned n;
-	unsigned over;       /* by whose doing it is what police_lineage_ask() has said */
-	unsigned total;      /* the level with a total that it is to be paid of, or n */
+	unsigned over;       /* the level or levels that caused the verdict */
+	unsigned total;      /* the level with a total that pays for it, or n */
 	uint32_t cost;       /* at all levels alike */
-	struct gcra *source; /* its source's meter, where levels[0] has one for each, */
-	struct gcra_now at;  /* and when that is asked */
+	struct gcra *source; /* its source's meter, if levels[0] has one for each, */
+	struct gcra_now at;  /* the instant at which it is read */
 };
 
-/* The bucket of a level, and what it is refilled by. The state's one writer. */
+/* The bucket of a level, and the profile that refills it. The state's one writer. */
 static inline struct token_bucket *lineage_bucket(struct policy_state *level)
 {
 	return police_is_simple(level) ? &level->bucket : &level->other->meter.bucket;
@@ -70,15 +73,15 @@ static inline void police_lineage_begin(struct lineage *lineage, uint32_t bytes)
 	lineage->total = lineage->n;
 }
 
-/* Whether police_lineage_source() is due. */
+/* Returns true if police_lineage_source() is due. */
 static inline bool police_lineage_asks_source(const struct lineage *lineage)
 {
 	return police_kind(lineage->levels[0]) == POLICE_SOURCED;
 }
 
 /*
- * Finds the meter of the packet's source; of packets without an address there is one. `data` are
- * the bytes that `packet` was parsed from. The states' one writer.
+ * Finds the meter of the packet's source; packets without an address share one. `data` are the
+ * bytes that `packet` was parsed from. The states' one writer.
  */
 void police_lineage_source(
 	struct lineage *lineage, const struct packet *packet, const uint8_t *data, uint64_t now);
@@ -89,7 +92,7 @@ static inline uint64_t lineage_parts(const struct policy_state *level, uint32_t 
 	return (uint64_t)cost << (police_is_simple(level) ? 0 : level->other->unit_bits);
 }
 
-/* And in tokens of its bucket. */
+/* The cost in tokens of its bucket. */
 static inline uint64_t lineage_tokens(const struct policy_state *level, uint32_t cost)
 {
 	return lineage_parts(level, cost) << TOKEN_BYTE;
@@ -103,7 +106,7 @@ static inline bool bucket_has(struct policy_state *level, uint32_t cost, uint64_
 	return bucket->tokens >= lineage_tokens(level, cost);
 }
 
-/* Whether a level that is not plain has what the packet costs. */
+/* Returns true if a level that is not plain has the packet's cost. */
 static inline bool other_has(struct lineage *lineage, unsigned k, uint64_t now)
 {
 	struct policy_state *level = lineage->levels[k];
@@ -121,8 +124,8 @@ static inline bool other_has(struct lineage *lineage, unsigned k, uint64_t now)
 }
 
 /*
- * What becomes of a packet that arrived at `now`; and by lineage->over whose doing that is. Nothing
- * is charged or counted yet: police_lineage_settle() is due. The states' one writer.
+ * Returns the verdict on a packet that arrived at `now`; lineage->over has the levels that caused
+ * it. Nothing is charged or counted yet: police_lineage_settle() is due. The states' one writer.
  */
 static inline enum verdict police_lineage_ask(struct lineage *lineage, uint64_t now)
 {
@@ -150,7 +153,7 @@ static inline enum verdict police_lineage_ask(struct lineage *lineage, uint64_t 
 	return verdict;
 }
 
-/* The level whose mark it is when it is VERDICT_MARK: the lowest that marks. */
+/* Returns the level whose mark counts for VERDICT_MARK: the lowest that marks. */
 static inline unsigned police_lineage_marker(const struct lineage *lineage)
 {
 	unsigned k = 0;
@@ -160,7 +163,7 @@ static inline unsigned police_lineage_marker(const struct lineage *lineage)
 	return k;
 }
 
-/* A level refuses the packet: what was to be marked there cannot be. */
+/* Makes a level refuse the packet, because its mark is impossible. */
 static inline void police_lineage_refuse(struct lineage *lineage, unsigned k)
 {
 	lineage->over = LINEAGE_REFUSED | k;
@@ -172,13 +175,13 @@ static inline unsigned police_lineage_refuser(const struct lineage *lineage)
 	return lineage->over & ~LINEAGE_REFUSED;
 }
 
-/* The levels that a packet comes as far as: up to who refuses it, or all. */
+/* Returns the number of levels that a packet reaches: up to the one that refuses it, or all. */
 static inline unsigned police_lineage_reached(const struct lineage *lineage)
 {
 	return lineage->over & LINEAGE_REFUSED ? police_lineage_refuser(lineage) + 1 : lineage->n;
 }
 
-/* The level by whose doing a packet does not just pass: that refuses, or marks, or counts it. */
+/* Returns the level that causes the verdict: that refuses, or marks, or counts the packet. */
 static inline unsigned police_lineage_doer(const struct lineage *lineage, enum verdict verdict)
 {
 	if (verdict == VERDICT_DROP)
@@ -188,7 +191,7 @@ static inline unsigned police_lineage_doer(const struct lineage *lineage, enum v
 	return (unsigned)__builtin_ctz(lineage->over);
 }
 
-/* What a level itself has to say of a packet that has come as far as it, once it is settled. */
+/* Returns the verdict of a level itself on a packet that has reached it, once it is settled. */
 static inline enum verdict police_lineage_level(const struct lineage *lineage, unsigned k)
 {
 	if (lineage->over & LINEAGE_REFUSED)
@@ -198,7 +201,7 @@ static inline enum verdict police_lineage_level(const struct lineage *lineage, u
 	return lineage_action(lineage->levels[k]) == ACTION_MARK ? VERDICT_MARK : VERDICT_COUNT;
 }
 
-/* Takes what a packet costs that passes of a level that has it: a total has been paid. */
+/* Takes the cost of a packet that passes from a level that has it: a total has been paid. */
 static inline void lineage_take(struct lineage *lineage, struct policy_state *level)
 {
 	enum meter_kind kind = police_is_simple(level) ? METER_TOKEN_BUCKET : level->other->kind;
@@ -210,13 +213,13 @@ static inline void lineage_take(struct lineage *lineage, struct policy_state *le
 		lineage_bucket(level)->tokens -= lineage_tokens(level, lineage->cost);
 }
 
-/* Gives back what lineage_take() has taken: of a bucket, no more than it holds. */
+/* Gives back the cost after lineage_take(): to a bucket, no more than it holds. */
 static inline void lineage_give(const struct lineage *lineage, struct policy_state *level)
 {
 	lineage_bucket(level)->tokens += lineage_tokens(level, lineage->cost);
 }
 
-/* Counts a packet at one level, all of which it passes. */
+/* Counts a packet that passes all levels at one of them. */
 static inline void lineage_count(const struct lineage *lineage, unsigned k)
 {
 	struct policy_state *level = lineage->levels[k];
@@ -236,7 +239,7 @@ static inline void lineage_pass_plain(struct policy_state *level, uint32_t packe
 	level->bucket.tokens -= bytes << TOKEN_BYTE;
 }
 
-/* Pays of a total, before anything else is taken: another worker may have been there meanwhile. */
+/* Pays from a total, before all other takes: another worker can have taken units meanwhile. */
 static inline void lineage_pay(struct lineage *lineage, uint64_t now)
 {
 	struct policy_state *level = lineage->levels[lineage->total];
@@ -251,8 +254,8 @@ static inline void lineage_pay(struct lineage *lineage, uint64_t now)
 }
 
 /*
- * Charges and counts a packet of which police_lineage_ask() has said what becomes of it, at all
- * levels or none. Whether it passes. The states' one writer.
+ * Charges and counts a packet after police_lineage_ask(), at all levels or none. Returns true if it
+ * passes. The states' one writer.
  */
 static inline bool police_lineage_settle(struct lineage *lineage, uint64_t now)
 {
@@ -272,9 +275,9 @@ static inline bool police_lineage_settle(struct lineage *lineage, uint64_t now)
 }
 
 /*
- * For a packet that waits, and those above its own policy: takes what it costs, if none of them
+ * For a packet that waits, and the levels above its own policy. Takes its cost, if none of them
  * refuses it, before it leaves; then it is counted. Or it does not leave, and all is given back.
- * Levels of buckets alone, and police_lineage_ask() has been asked. The states' one writer.
+ * Only for levels of buckets, after police_lineage_ask(). The states' one writer.
  */
 static inline void police_lineage_take(struct lineage *lineage)
 {

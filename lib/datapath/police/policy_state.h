@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a policy is on one worker: its state, its limit on the way there, and what may be read of
- * both. police/charge.h decides packets by it.
+ * A policy on one worker: its state, its limit on the way there, and the readable data of both.
+ * police/charge.h decides packets by it.
  *
- * The policies that nearly everybody has (a token bucket for the whole aggregate, in bytes, that
- * drops) are *plain*: all that they are lies in the one line that is the policy's state on a
- * worker, its limit included. The same bucket that flows share (METER_PHANTOM) has a struct phantom
- * beside it. What all others need beyond the line lies in struct policy_extended, which is theirs
- * alone.
+ * The most common policies (a token bucket for the whole aggregate, in bytes, that drops) are
+ * *plain*: all their data is in the one line that is the policy's state on a worker, including its
+ * limit. The same bucket that flows share (METER_PHANTOM) has a struct phantom in addition. All
+ * others have their data beyond the line in a struct policy_extended of their own.
  *
- * State has one writer, who is also told of new limits, by police_limit(): nobody changes a limit
- * under him. Counters may be read by anybody, with counter_read(). None ever decreases; those of
- * packets have 32 bits, so that whoever wants totals has to look, with counter_fold(), once in 2^32
- * packets: every 28 s at what 100 Gbit/s can carry, which is far more than a worker can.
+ * State has one writer, which also applies new limits, by police_limit(): no other thread changes a
+ * limit. Any thread can read counters, with counter_read(). None ever decreases. Counters of
+ * packets have 32 bits, so that a reader of totals has to look, with counter_fold(), once in 2^32
+ * packets: every 28 s at 100 Gbit/s, which is far more than a worker can carry.
  */
 #ifndef WEIR_POLICE_POLICY_STATE_H
 #define WEIR_POLICE_POLICY_STATE_H
@@ -47,8 +46,8 @@ struct coloured_count {
 };
 
 /*
- * One policy on one worker: all that a plain one reads or writes for a packet. "Bytes" are what the
- * policy counts: with COUNT_PACKETS packets, with COUNT_FLOWS new flows.
+ * One policy on one worker: all that a plain one reads or writes for a packet. "Bytes" are the
+ * units of the policy: packets with COUNT_PACKETS, new flows with COUNT_FLOWS.
  */
 struct policy_state {
 	/*
@@ -61,9 +60,9 @@ struct policy_state {
 		/* A CPU of the kernel's, which earns nothing by itself: passed, not conforming. */
 		struct police_over over;
 	};
-	uint64_t bytes; /* of all packets, */
+	uint64_t bytes; /* all packets' bytes, */
 	union {
-		uint64_t dropped_bytes;  /* and of the dropped; */
+		uint64_t dropped_bytes;  /* the dropped ones'; */
 		struct phantom *phantom; /* police_is_phantom(): which counts these */
 	};
 	uint32_t packets, dropped_packets;
@@ -71,41 +70,41 @@ struct policy_state {
 
 static_assert(sizeof(struct policy_state) == CACHE_LINE, "one line a packet");
 
-/* What policies have that are neither plain nor phantoms. The worker's own; counters as above. */
+/* Data of policies that are neither plain nor phantoms. The worker's own; counters as above. */
 struct policy_extended {
 	union meter meter; /* first: of METER_CREDIT both are one line */
 	union meter_profile profile;
 	struct source_table *sources; /* "per" a source */
 	struct new_flows *flows;      /* "count" flows */
-	bool borrows;           /* its bucket only holds what it is borrowed, see police/borrow.h */
-	bool by_dscp;           /* METER_PHANTOM: what a packet's class is; else its flow */
-	bool coloured;          /* METER_COLOURS, see police/coloured.h */
-	uint8_t kind;           /* enum meter_kind */
-	uint8_t count;          /* enum counting */
-	uint8_t action;         /* enum action */
-	int8_t mark;            /* MARK_ECN or a DSCP */
-	uint8_t per_v4, per_v6; /* bits of the source address that make a source; 0: none */
-	uint8_t unit_bits;      /* see policy_unit_bits(): of what its meter is charged */
-	struct source_key flow_key;        /* of what `flows` are known by */
+	bool borrows;               /* its bucket only holds borrowed tokens, see police/borrow.h */
+	bool by_dscp;               /* METER_PHANTOM: a packet's class is its DSCP, not its flow */
+	bool coloured;              /* METER_COLOURS, see police/coloured.h */
+	uint8_t kind;               /* enum meter_kind */
+	uint8_t count;              /* enum counting */
+	uint8_t action;             /* enum action */
+	int8_t mark;                /* MARK_ECN or a DSCP */
+	uint8_t per_v4, per_v6;     /* bits of the source address that make a source; 0: none */
+	uint8_t unit_bits;          /* see policy_unit_bits(): for its meter's charges */
+	struct source_key flow_key; /* key of the hashes in `flows` */
 	uint64_t over_packets, over_bytes; /* passed, not conforming */
-	/* METER_CREDIT: of those that conformed, what the total did not pay for */
+	/* METER_CREDIT: packets that conformed by the fallback, not paid by the total */
 	uint64_t fallback_packets, fallback_bytes;
 } __attribute__((aligned(CACHE_LINE)));
 
 /* How packets wait, as struct shape_config says it, and as long as the clock is told in ticks. */
 struct shape_terms {
-	uint64_t units; /* that wait at most; 0: as many as leave in the delay */
+	uint64_t units; /* most units that wait; 0: as many as leave in the delay */
 	uint32_t delay_us, target_us, interval_us;
 	bool codel : 1, ecn : 1;
 	bool conserved : 1; /* see shaped_is_strict() */
 	bool timed : 1;     /* see policy_is_timed() */
-	bool below : 1;     /* others are asked, too: a parent, see police/lineage.h */
+	bool below : 1;     /* other levels decide, too: a parent, see police/lineage.h */
 	uint8_t clock;      /* another one: ticks are of a clock that has been set back meanwhile */
 };
 
 /*
- * Behind it is what one of these kinds has: classes, of METER_PHANTOM; and a queue, of ACTION_SHAPE
- * (police/shaped.h). Neither has sources or flows to know.
+ * Memory after it: the classes of METER_PHANTOM, or the queue of ACTION_SHAPE (police/shaped.h).
+ * Neither kind has sources or flows.
  */
 static inline struct phantom *police_phantom(struct policy_extended *other)
 {
@@ -150,7 +149,7 @@ static inline enum accounting police_accounting(const struct policy_state *state
 	return (enum accounting)police_owner_accounting(token_bucket_owner(&state->bucket));
 }
 
-/* Which line of the policy's trials has the one that counts now; 0: there is none. Anybody. */
+/* Returns the line of the policy's trials that counts now; 0: there is none. Any thread. */
 static inline unsigned police_trial(const struct policy_state *state)
 {
 	return police_flags(state) >> POLICE_TRIAL_SHIFT;
@@ -166,60 +165,63 @@ static inline void police_set_trial(struct policy_state *state, unsigned trial)
 					police_shift(state), police_accounting(state)));
 }
 
-/* Anybody. */
+/* Any thread. */
 static inline enum police_kind police_kind(const struct policy_state *state)
 {
 	return (enum police_kind)(police_flags(state) & ((1U << POLICE_KIND_BITS) - 1));
 }
 
-/* Whether its packets are charged to others as well, see police/lineage.h. Anybody. */
+/* Returns true if its packets are charged to others as well, see police/lineage.h. Any thread. */
 static inline bool police_is_below(const struct policy_state *state)
 {
 	return police_flags(state) & POLICE_BELOW;
 }
 
-/* Anybody. */
+/* Any thread. */
 static inline bool police_is_simple(const struct policy_state *state)
 {
 	return police_kind(state) == POLICE_SIMPLE;
 }
 
-/* Whether police_over_total() is all that a packet needs: a total in bytes, that drops. Anybody. */
+/*
+ * Returns true if police_over_total() is all that a packet needs: a total in bytes, that drops. Any
+ * thread.
+ */
 static inline bool police_is_total(const struct policy_state *state)
 {
 	return police_kind(state) == POLICE_TOTAL;
 }
 
-/* Whether packets wait that do not conform. Anybody. */
+/* Returns true if packets that do not conform wait. Any thread. */
 static inline bool police_is_shaped(const struct policy_state *state)
 {
 	return police_kind(state) == POLICE_SHAPED;
 }
 
 /*
- * Whether police_over_line() and police_over_flow() are all that a packet needs: flows that share a
- * limit in bytes, that drops. Anybody.
+ * Returns true if police_over_line() and police_over_flow() are all that a packet needs: flows that
+ * share a limit in bytes, that drops. Any thread.
  */
 static inline bool police_is_phantom(const struct policy_state *state)
 {
 	return police_kind(state) == POLICE_PHANTOM;
 }
 
-/* Whether all that there is of it is its line, and its phantom if it is one. Anybody. */
+/* Returns false if its line, and its phantom if it is one, are all its data. Any thread. */
 static inline bool police_is_extended(const struct policy_state *state)
 {
 	return !police_is_simple(state) && !police_is_phantom(state);
 }
 
-/* Whether it is not plain, but borrows as those do that are. Anybody. */
+/* Returns true if it is not plain, but borrows like plain ones. Any thread. */
 static inline bool police_borrows(const struct policy_state *state)
 {
 	return police_is_extended(state) && state->other->borrows;
 }
 
 /*
- * Counts packets of which some were dropped, and their bytes. Drops first, as a reader takes them
- * last: see police_fold().
+ * Counts packets of which some were dropped, and their bytes. Counts drops first, because a reader
+ * reads them last: see police_fold().
  */
 static inline void police_count(struct policy_state *state, uint32_t packets, uint64_t bytes,
 	uint32_t dropped_packets, uint64_t dropped_bytes)
@@ -232,8 +234,8 @@ static inline void police_count(struct policy_state *state, uint32_t packets, ui
 }
 
 /*
- * What a reader knows of a policy's packets on one worker, from when the state began; zero at
- * first. The reader's own.
+ * A reader's counts of a policy's packets on one worker, from when the state began; zero at first.
+ * The reader's own.
  */
 struct police_totals {
 	uint64_t packets, dropped_packets;
@@ -262,15 +264,16 @@ static inline void police_passed(uint64_t *passed, uint64_t all, uint64_t droppe
 		*passed = all - dropped;
 }
 
-/* The policy's DSCP to mark with, or MARK_ECN; it is one that said VERDICT_MARK. */
+/* The policy's DSCP to mark with, or MARK_ECN, after VERDICT_MARK. */
 static inline int police_mark(const struct policy_state *state)
 {
 	return state->other->mark;
 }
 
 /*
- * Weight of the classes that have a queue, which of flows is their number: as of the last packet
- * that asked, or limit that was told. While the bucket is in its free part nobody asks. Anybody.
+ * Returns the weight of the classes that have a queue, for flows their number: as of the last
+ * packet that used a class, or the last new limit. In the bucket's free part no packet uses one.
+ * Any thread.
  */
 static inline uint64_t police_backlogged(const struct policy_state *state)
 {
@@ -281,14 +284,14 @@ static inline uint64_t police_backlogged(const struct policy_state *state)
 	return 0;
 }
 
-/* Bytes of the packets that were dropped. Anybody. */
+/* Bytes of the packets that were dropped. Any thread. */
 static inline uint64_t police_dropped_bytes(const struct policy_state *state)
 {
 	return counter_read(
 		police_is_phantom(state) ? &state->phantom->refused : &state->dropped_bytes);
 }
 
-/* What did not conform of those passed; 0 for most. Anybody. */
+/* Packets or bytes that passed and did not conform; 0 for most. Any thread. */
 static inline uint64_t police_over_packets(const struct policy_state *state)
 {
 	return police_is_extended(state) ? counter_read(&state->other->over_packets) : 0;
@@ -299,19 +302,19 @@ static inline uint64_t police_over_bytes(const struct policy_state *state)
 	return police_is_extended(state) ? counter_read(&state->other->over_bytes) : 0;
 }
 
-/* Whether its packets have colours. Anybody. */
+/* Returns true if its packets have colours. Any thread. */
 static inline bool police_is_coloured(const struct policy_state *state)
 {
 	return police_is_extended(state) && state->other && state->other->coloured;
 }
 
-/* Whether what the policy drops is beyond a total, and not a rate. Anybody. */
+/* Returns true if the policy drops packets beyond a total, and not a rate. Any thread. */
 static inline bool police_is_quota(const struct policy_state *state)
 {
 	return police_is_extended(state) && state->other->kind == METER_CREDIT;
 }
 
-/* What passed that a total did not pay for and its fallback let through. Anybody. */
+/* Packets or bytes that passed by the fallback, not paid by the total. Any thread. */
 static inline uint64_t police_fallback_packets(const struct policy_state *state)
 {
 	return police_is_extended(state) ? counter_read(&state->other->fallback_packets) : 0;
@@ -323,8 +326,8 @@ static inline uint64_t police_fallback_bytes(const struct policy_state *state)
 }
 
 /*
- * Units of a total that lie here and can be given back to a credit of this generation, see
- * credit_cache_returns(). Control, when nobody charges packets to the state any more.
+ * Returns units of a total that are here and can be given back to a credit of this generation, see
+ * credit_cache_returns(). Control, when no thread charges packets to the state any more.
  */
 static inline uint64_t police_returns(const struct policy_state *state, uint16_t generation)
 {
@@ -335,15 +338,15 @@ static inline uint64_t police_returns(const struct policy_state *state, uint16_t
 	return credit_cache_returns(&other->meter.credit, &other->profile.credit, generation);
 }
 
-/* The policy's table of sources, or NULL. Anybody; what may be read of it, it says itself. */
+/* The policy's table of sources, or NULL. Any thread; its header states which parts can be read. */
 static inline struct source_table *police_sources(const struct policy_state *state)
 {
 	return police_is_extended(state) ? state->other->sources : NULL;
 }
 
 /*
- * Bits of the packet's source address that have a meter of their own: 0 when the policy has one for
- * all, or the packet no address, as those share one.
+ * Returns the bits of the packet's source address that have a meter of their own. 0 if the policy
+ * has one for all, or the packet no address, because such packets share one.
  */
 static inline unsigned police_source_bits(
 	const struct policy_state *state, const struct packet *packet)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which of a policy's packets are samples of its flows, and what each of them stands for. No
- * table and no state of its own: the policy's count of packets says it.
+ * Chooses the packets of a policy that are samples of its flows, and their weight. No table and no
+ * state of its own: the policy's count of packets decides.
  */
 #ifndef WEIR_POLICE_SAMPLE_H
 #define WEIR_POLICE_SAMPLE_H
@@ -29,9 +29,9 @@ static inline uint32_t police_sample_below(const struct policy_state *state)
 }
 
 /*
- * Whether the next packet to be charged is of the sample: one in 2^k, as the policy's own count of
- * packets times the golden ratio says (a Weyl sequence). That is spread as evenly as can be, over
- * any stretch of packets and over every m-th of them, whatever m, so that traffic in step with
+ * Returns true if the next packet to be charged is of the sample: one in 2^k, by the policy's own
+ * count of packets times the golden ratio (a Weyl sequence). That is spread as evenly as can be,
+ * over any stretch of packets and over every m-th of them, for any m. So traffic in step with
  * something is not seen one-sidedly. The state's one writer.
  */
 static inline bool police_samples(const struct policy_state *state)
@@ -40,8 +40,8 @@ static inline bool police_samples(const struct policy_state *state)
 }
 
 /*
- * Whether more is due for the next packet than to charge it: it is sampled, or the policy is not
- * plain. One question for what most packets answer alike. The state's one writer.
+ * Returns true if more than a charge is due for the next packet: it is sampled, or the policy is
+ * not plain. One branch, which most packets take alike. The state's one writer.
  */
 static inline bool police_is_slow(const struct policy_state *state)
 {
@@ -72,14 +72,14 @@ static inline bool police_samples_tcp_only(const struct policy_state *state)
 	return police_flags(state) & POLICE_TCP_ONLY;
 }
 
-/* Whether a packet that police_samples() has chosen is one of those that the policy looks at. */
+/* Returns true if the policy uses a packet that police_samples() has chosen. */
 static inline bool police_samples_packet(
 	const struct policy_state *state, const struct packet *packet)
 {
 	return !police_samples_tcp_only(state) || packet->proto == POLICE_TCP;
 }
 
-/* What a packet that is sampled counts for, as it stands for others too. */
+/* Returns the bytes of a sampled packet, which stands for others too. */
 static inline uint64_t police_sample_bytes(const struct policy_state *state, uint32_t cost)
 {
 	return (uint64_t)cost << police_shift(state);

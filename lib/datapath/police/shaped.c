@@ -45,7 +45,7 @@ static struct shape_params shape_params_of(const struct shape_terms *terms, uint
 	};
 }
 
-/* Compares what its queue is told: all else is a policy's for as long as it has its place. */
+/* Compares the settings of its queue: all others stay while a policy has its place. */
 static bool shape_terms_equal(const struct shape_terms *a, const struct shape_terms *b)
 {
 	return a->units == b->units && a->delay_us == b->delay_us && a->target_us == b->target_us &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies whose packets wait (ACTION_SHAPE): what they have on a worker beside struct
- * policy_extended, and how they are told of their limit. The packets themselves are their owner's
- * business; the queue that they wait in is lib/datapath/shape's.
+ * Policies whose packets wait (ACTION_SHAPE): their state on a worker in addition to struct
+ * policy_extended, and how it gets their limit. The packets themselves are their owner's business;
+ * the queue that they wait in is lib/datapath/shape's.
  */
 #ifndef WEIR_POLICE_SHAPED_H
 #define WEIR_POLICE_SHAPED_H
@@ -20,29 +20,29 @@ struct policy_start;
 struct shared_bucket;
 
 /*
- * What only those have whose sources move between workers: the owners of their queues have to know
- * what is still on its way. One writer, the worker; anybody may read, with atomics.
+ * Only for policies whose sources move between workers: the owners of their queues must have the
+ * packets that are still on their way. One writer, the worker; any thread can read, with atomics.
  */
 struct shaped_steering {
-	struct delay_bins reach; /* of all packets, from their arrival until they were decided */
-	uint64_t left;           /* packets that have left the queue, in whatever way */
+	struct delay_bins reach; /* all packets' delays, from arrival until they were decided */
+	uint64_t left;           /* packets that have left the queue, in any way */
 };
 
 /*
- * One writer, the worker; counters may be read by anybody. What every packet needs, on its way in
- * and out, is a line.
+ * One writer, the worker; any thread can read counters. A line has the data that every packet
+ * needs, on its way in and out.
  */
 struct policy_shape {
 	struct shape_queue queue;
 	uint64_t waited;         /* packets that did: the limit held them back */
-	uint32_t waiting, units; /* packets that do, and what they cost */
-	uint64_t arrival;        /* of the newest packet: those of a queue do not run backwards */
+	uint32_t waiting, units; /* packets that wait, and their cost */
+	uint64_t arrival;        /* the newest packet's: arrivals in a queue do not run backwards */
 	struct shaped_steering
 		*seat;            /* control's, set before the worker sees the policy; or NULL */
 	struct shape_terms terms; /* in force */
 	bool by_packet;           /* whose cost is 1, not their bytes */
-	bool leaving;             /* nobody is led here any more: nothing that comes still waits */
-	uint32_t slot;            /* of its policy on the worker */
+	bool leaving;             /* no packets are sent here any more, none is still on its way */
+	uint32_t slot;            /* its policy's on the worker */
 	struct delay_bins delay __attribute__((aligned(CACHE_LINE))); /* of packets that left, from
 									 their arrival */
 	uint64_t dropped[DROP_SHAPE_REASONS], marked; /* the first is of DROP_SHAPE_FIRST */
@@ -54,7 +54,7 @@ static_assert(offsetof(struct policy_shape, waited) % CACHE_LINE == 0 &&
 			      offsetof(struct policy_shape, waited) + CACHE_LINE,
 	"what every packet needs is a line");
 
-/* "shape" as a worker is told of it. Control. */
+/* Returns "shape" as a worker gets it. Control. */
 struct shape_terms shaped_terms(const struct policy *policy);
 
 /*
@@ -65,8 +65,8 @@ void shaped_init(struct policy_state *state, const struct limit_profile *profile
 	const struct policy_start *start);
 
 /*
- * The limit and the terms are `profile` from tick `now` on, beside police_limit(). The state's one
- * writer, whose shaper it is.
+ * Makes `profile` the limit and the terms from tick `now` on, in addition to police_limit(). The
+ * state's one writer, whose shaper it is.
  */
 void shaped_limit(struct shaper *shaper, struct policy_state *state,
 	const struct limit_profile *profile, uint64_t now, uint64_t hz);
@@ -89,16 +89,16 @@ static inline void shaped_leaves(struct policy_shape *shape, uint32_t cost)
 	counter_add32(&shape->units, -cost);
 }
 
-/* A packet has left the queue, in whatever way. The one writer. */
+/* A packet has left the queue, in any way. The one writer. */
 static inline void shaped_steering_leave(struct shaped_steering *seat)
 {
-	/* Release: who sees it gone sees the turn in which it went, or a later one. */
+	/* Release: a reader that sees it gone sees the turn in which it went, or a later one. */
 	__atomic_store_n(&seat->left, seat->left + 1, __ATOMIC_RELEASE);
 }
 
 /*
- * Asks for what a packet will need that comes: of the state itself, which is here, only where all
- * that lies. shaped_fetch_tail() is next, when that has come. The one writer.
+ * Prefetches the data for a packet that arrives: of the state itself, which is here, only its
+ * place. shaped_fetch_tail() is next, when that has come. The one writer.
  */
 static inline void shaped_fetch(const struct policy_state *state)
 {
@@ -108,13 +108,15 @@ static inline void shaped_fetch(const struct policy_state *state)
 	shape_prefetch(&shape->queue);
 }
 
-/* And that, where it waits behind others. The one writer. */
+/* Prefetches the tail, if the packet waits after others. The one writer. */
 static inline void shaped_fetch_tail(const struct policy_state *state)
 {
 	shape_prefetch_tail(&police_shape(state->other)->queue);
 }
 
-/* What one will need that leaves after so many ticks, counted in bins of that unit. */
+/*
+ * Prefetches the data for a packet that leaves after so many ticks, counted in bins of that unit.
+ */
 static inline void shaped_fetch_leaving(
 	const struct policy_state *state, unsigned unit, uint64_t ticks)
 {
@@ -125,27 +127,27 @@ static inline void shaped_fetch_leaving(
 }
 
 /*
- * Whether its packets leave with their tokens or not at all: also when the queue ends before these
- * have come. Of others all that waits is sent then. The one writer.
+ * Returns true if its packets leave with their tokens or not at all: also when the queue ends
+ * before these have come. For others all waiting packets are sent then. The one writer.
  */
 static inline bool shaped_is_strict(const struct policy_shape *shape)
 {
 	return shape->terms.conserved;
 }
 
-/* What a packet of so many bytes costs. The one writer. */
+/* Returns the cost of a packet of so many bytes. The one writer. */
 static inline uint32_t shaped_cost(const struct policy_state *state, uint32_t bytes)
 {
 	return police_shape(state->other)->by_packet ? 1 : bytes;
 }
 
-/* Whether packets are marked that may be, rather than dropped. The one writer. */
+/* Returns true if packets that can be marked are, rather than dropped. The one writer. */
 static inline bool shaped_marks(const struct policy_state *state)
 {
 	return police_shape(state->other)->terms.ecn;
 }
 
-/* Packets of a policy that had to wait, 0 of others. Anybody. */
+/* Packets of a policy that had to wait, 0 of others. Any thread. */
 static inline uint64_t shaped_waited(const struct policy_state *state)
 {
 	return police_is_shaped(state) ? counter_read(&police_shape(state->other)->waited) : 0;

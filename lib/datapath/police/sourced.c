@@ -4,7 +4,7 @@
 #include "police/charge.h"
 #include "police/sourced.h"
 
-/* Those of `left` that are of one policy. */
+/* Returns the packets of `left` that are of one policy. */
 static uint64_t packets_of(
 	const struct sourced *sourced, const struct policy_state *state, uint64_t left)
 {
@@ -18,7 +18,7 @@ static uint64_t packets_of(
 	return own;
 }
 
-/* The verdicts of some packets, a bit each, who move up until they are a burst. */
+/* Returns the verdicts of some packets, a bit each. The packets move up until they are a burst. */
 static uint64_t meter_some(const struct sourced *sourced, struct policy_extended *other,
 	uint64_t packets, uint64_t now)
 {
@@ -38,7 +38,7 @@ static uint64_t meter_some(const struct sourced *sourced, struct policy_extended
 	return conforming;
 }
 
-/* Meters packets of one policy, who mostly are the whole burst, or the first of it. */
+/* Meters packets of one policy, which mostly are the whole burst, or the first of it. */
 static void meter_policy(struct sourced *sourced, uint64_t packets, uint64_t now)
 {
 	struct policy_extended *other = sourced->state[__builtin_ctzll(packets)]->other;

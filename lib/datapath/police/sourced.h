@@ -3,7 +3,8 @@
  *
  * The packets of a burst whose sources have a meter each, metered together
  * (lib/datapath/source/source_burst.h): the lines of all are on their way before the first is read,
- * and each policy's are decided at one go. What police_charge() says of each is then known already:
+ * and each policy's packets are decided together. Then the verdict of police_charge() on each is
+ * ready:
  *
  *     sourced_begin(&sourced);
  *     for each packet of a policy "per" source
@@ -28,20 +29,20 @@
 #define SOURCED_MAX SOURCE_BURST /* packets of a burst: bits of a word */
 
 struct sourced {
-	uint64_t packets;    /* that are metered here, a bit each */
-	uint64_t below;      /* that may be, of policies below others, who are asked first */
-	uint64_t conforming; /* of them; once sourced_meter() has been asked */
-	uint64_t enacted;    /* that police_enact() is asked of if they do not conform */
+	uint64_t packets;    /* packets metered here, a bit each */
+	uint64_t below;      /* packets that can be, of policies below others, which decide first */
+	uint64_t conforming; /* these of them conform, after sourced_meter() */
+	uint64_t enacted;    /* for police_enact() if they do not conform */
 	struct source_burst
 		asked; /* each packet's meter, by its number, and what that is charged; */
 	struct policy_state *state[SOURCED_MAX];
-	uint32_t count[SOURCED_MAX]; /* and as its policy counts */
+	uint32_t count[SOURCED_MAX]; /* each packet's units, by its policy */
 };
 
 /* A packet's source, as far as it has one, and its police_bytes(). */
 struct sourced_packet {
 	enum packet_family family;
-	const uint8_t *src; /* of PACKET_OTHER: whatever it is */
+	const uint8_t *src; /* PACKET_OTHER: any value */
 	uint32_t bytes;
 };
 
@@ -53,18 +54,18 @@ static inline void sourced_begin(struct sourced *sourced)
 	sourced->enacted = 0;
 }
 
-/* What of a policy of POLICE_SOURCED says how its packets are added: read once for all of them. */
+/* Data of a policy of POLICE_SOURCED for adding its packets: read once for all of them. */
 struct sourced_policy {
 	struct policy_state *state;
 	const struct source_table *table;
 	uint8_t v4, v6; /* bits of an address that are its source; 0: it has none */
 	uint8_t unit_bits;
-	bool by_packets; /* else by bytes */
+	bool by_packets; /* otherwise by bytes */
 	bool by_flows;   /* or by neither: not decided here */
 	bool below, enacts;
 };
 
-/* Policies of POLICE_SOURCED. Whoever may read the state. */
+/* Policies of POLICE_SOURCED. Any thread that can read the state. */
 static inline struct sourced_policy sourced_policy(struct policy_state *state)
 {
 	const struct policy_extended *other = state->other;
@@ -83,9 +84,9 @@ static inline struct sourced_policy sourced_policy(struct policy_state *state)
 }
 
 /*
- * Begins to fetch the meter of the source of packet i of a burst, and says whether the packet can
- * be added. Not every one can: it may have no address; and where flows are counted, what a packet
- * costs depends on what became of the one before it.
+ * Begins to fetch the meter of the source of packet i of a burst. Returns true if the packet can be
+ * added. It cannot if it has no address; or if flows are counted, because its cost depends on the
+ * verdict on the packet before it.
  */
 static inline bool sourced_fetch(struct sourced *sourced, unsigned i,
 	const struct sourced_policy *policy, const struct sourced_packet *packet)
@@ -140,29 +141,29 @@ static inline bool sourced_knows(const struct sourced *sourced, unsigned i)
 }
 
 /*
- * Those of sourced_knows() of which nothing remains to be done but sourced_count(), a bit each:
- * they conform, or are dropped.
+ * Returns the packets of sourced_knows() for which only sourced_count() is due, a bit each: they
+ * conform, or are dropped.
  */
 static inline uint64_t sourced_settles(const struct sourced *sourced)
 {
 	return sourced->packets & (sourced->conforming | ~sourced->enacted);
 }
 
-/* What a packet costs that sourced_knows(), as police_cost() says. */
+/* Returns the cost, as of police_cost(), of a packet that sourced_knows(). */
 static inline uint32_t sourced_cost(const struct sourced *sourced, unsigned i)
 {
 	return sourced->count[i];
 }
 
-/* Whether a packet conforms that sourced_knows(). */
+/* Returns true if a packet that sourced_knows() conforms. */
 static inline bool sourced_conforms(const struct sourced *sourced, unsigned i)
 {
 	return sourced->conforming >> i & 1;
 }
 
 /*
- * Counts n packets of one policy, all of a burst and all of sourced_settles(); which are dropped, a
- * bit each. Its one writer.
+ * Counts n packets of one policy, all of a burst and all of sourced_settles(). Returns the dropped
+ * ones, a bit each. Its one writer.
  */
 uint64_t sourced_count_alike(const struct sourced *sourced, unsigned n);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What policies with a total have on a worker: a credit (meter/credit.h), and counters of what
- * passed beside it.
+ * The state of policies with a total on a worker: a credit (meter/credit.h), and counters of
+ * packets that passed by its fallback.
  */
 #ifndef WEIR_POLICE_TOTAL_H
 #define WEIR_POLICE_TOTAL_H
@@ -13,8 +13,8 @@
 #include "police/policy_state.h"
 
 /*
- * Whether so many units pass: by what is paid for, or else by what may pass beside it, which is
- * counted. The state's one writer.
+ * Returns true if so many units pass: by units that are paid for, or otherwise by the fallback,
+ * which is counted. The state's one writer.
  */
 static inline bool police_pay(struct policy_extended *other, uint32_t cost, uint64_t now)
 {
@@ -28,7 +28,10 @@ static inline bool police_pay(struct policy_extended *other, uint32_t cost, uint
 	return verdict != CREDIT_REFUSES;
 }
 
-/* Whether they would pass; nothing is taken, and others may take what there is. Likewise. */
+/*
+ * Returns true if they would pass. Nothing is taken, and others can take the units. The state's one
+ * writer.
+ */
 static inline bool police_can_pay(struct policy_extended *other, uint32_t cost, uint64_t now)
 {
 	return credit_look(&other->meter.credit, &other->profile.credit, now, cost) !=

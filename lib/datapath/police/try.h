@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A packet of a policy that has a trial (policy/trial.h): what the other limit would do to it is
- * counted in the line of the trial, as it would be in the policy's own, and nobody asks what comes
- * out. Before the packet is charged, and marked, and whatever becomes of it.
+ * A packet of a policy that has a trial (policy/trial.h). The line of the trial counts the effect
+ * of the other limit on it, like the policy's own line, and the verdict is ignored. It is tried
+ * before it is charged and marked, with any result.
  */
 #ifndef WEIR_POLICE_TRY_H
 #define WEIR_POLICE_TRY_H
@@ -15,8 +15,8 @@
 #include "police/charge.h"
 
 /*
- * Lines behind those of n policies: so many for the trials of each, as one that begins needs its
- * own while workers may still be at the one before.
+ * Lines after those of n policies: so many for the trials of each, because one that begins needs
+ * its own while workers can still be at the one before.
  */
 #define TRIAL_LINES 2
 
@@ -34,7 +34,7 @@ static inline size_t trial_lines(size_t n)
 
 /*
  * Tries a packet that arrived at `now`. `trial` is that line of the worker; `shared` the bucket of
- * the trial that all workers share, or NULL where there is one worker. The lines' one writer.
+ * the trial that all workers share, or NULL if there is one worker. The lines' one writer.
  */
 static inline void police_try(struct policy_state *trial, struct shared_bucket *shared,
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len, uint64_t now)
@@ -48,7 +48,7 @@ static inline void police_try(struct policy_state *trial, struct shared_bucket *
 	(void)police_charge(trial, packet, data, cost, now);
 }
 
-/* police_try() of what a trial that police_is_simple() charges for it. */
+/* police_try() of the bytes that a trial that police_is_simple() charges for it. */
 static inline void police_try_bytes(
 	struct policy_state *trial, struct shared_bucket *shared, uint32_t bytes, uint64_t now)
 {
