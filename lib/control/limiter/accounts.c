@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The accounts of both kinds, rates and units: what they have in common at a limiter. One that has
- * never had a policy of a kind has no accounts of it, and pays for none.
+ * The accounts of both kinds, rates and units: their common part at a limiter. One that has never
+ * had a policy of a kind has no accounts of it, and pays for none.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Private to lib/control/limiter: what a limiter keeps.
+ * Private to lib/control/limiter: the state of a limiter.
  */
 #ifndef WEIR_LIMITER_AGGREGATE_H
 #define WEIR_LIMITER_AGGREGATE_H
@@ -16,24 +16,24 @@ struct aggregate {
 	uint64_t hold_until_ns;
 	uint64_t measured_ns, next_ns;
 	uint64_t starves_until_ns; /* flows here lose all packets, see least_limit() */
-	uint64_t arrived_bytes, dropped_packets; /* as of measured_ns */
+	uint64_t arrived_bytes, dropped_packets; /* at measured_ns */
 	struct demand demand;
 	double old_part;                /* part of old flows in the sample that was last seen */
-	struct steady_rate demand_slow; /* as the flows' rates */
+	struct steady_rate demand_slow; /* smoothed like the flows' rates */
 	double asked;                   /* the demand that was allocated by */
 	struct history *history;        /* NULL before the first byte, or if it remembers nothing */
 	double queue;                   /* bytes in the virtual one, see remember.c */
 	struct flow_rates *flows;       /* n_workers; NULL before the first byte */
 	unsigned n_flows;
 	struct allocate_state state;
-	double share; /* of the limit: what there is to be divided, see levels.c */
-	double held;  /* conserved: what the ledger has, of the limit and not of the share */
+	double share; /* bytes per second of the limit to be divided, see levels.c */
+	double held;  /* conserved: the ledger's amount, of the limit and not of the share */
 	double wanted, wanted_burst; /* conserved: the allocator's last targets for the ledger */
 	bool target_moved;           /* with the last answer */
 	unsigned level;              /* in struct levels, or LEVEL_NONE */
-	double pressure; /* of a level: part of the intervals in which packets were dropped */
-	double claimed;  /* what peers are told that it asks for */
-	bool parent;     /* of others */
+	double pressure; /* a level's: part of the intervals in which packets were dropped */
+	double claimed;  /* the demand that is sent to peers */
+	bool parent;     /* has children */
 	double effective_limit;
 	double global_demand, global_weight;
 	unsigned lost;           /* peers that did not count in the last interval */
@@ -45,7 +45,9 @@ struct aggregate {
 	unsigned rate_account, burst_account, unit_account;
 };
 
-/* What is kept of an old value over an interval; of most policies it is the same in a tick. */
+/*
+ * Part of an old value that is kept over an interval; for most policies it is the same in a tick.
+ */
 struct keeps {
 	double per_second, interval_s;
 	double keep, slow;
@@ -65,16 +67,16 @@ static inline bool aggregate_lends(const struct aggregate *a)
 struct limiter {
 	unsigned n, n_policies, n_workers;
 	uint64_t started_ns, ticked_ns, tick_ns, next_ns;
-	bool speaks; /* peers may count on what we say */
+	bool speaks; /* we send demands, on which peers can rely */
 	bool skips_idle;
 	struct gossip *gossip;
 	struct aggregate *aggregates;
 	uint64_t *active, *changed; /* a bit a policy */
 	double *flow_scratch;       /* n_workers × FLOW_SLOTS */
 	struct keeps keeps;
-	struct gossip_params told; /* without what was borrowed */
+	struct gossip_params told; /* without the borrowed arrays */
 	struct agree *agree;
-	bool terms_stale; /* what is told to peers is not what holds: there was no memory */
+	bool terms_stale; /* the terms sent to peers are outdated: there was no memory */
 	struct book_identity identity_told;
 	uint64_t watched;          /* gossip_changes() of when peers were last looked at, */
 	bool watches;              /* if they ever were */
@@ -86,10 +88,10 @@ struct limiter {
 	unsigned self;
 	unsigned
 		silent; /* peers that nothing was heard of at the last tick, for who need no more */
-	uint64_t now_ns, lease_ns; /* of the last call; when a conserved limit falls by itself */
-	struct timekeeper keeper;  /* of who has no budget */
+	uint64_t now_ns, lease_ns; /* the last call's; when a conserved limit falls by itself */
+	struct timekeeper keeper;  /* used without a budget */
 	uint64_t budget_ns;        /* when budgets are to be ticked */
-	uint64_t asked;            /* agree_changes() by which neighbours were asked */
+	uint64_t asked;            /* agree_changes() at the last requests to neighbours */
 	struct loan *loan;         /* NULL: no loans */
 	struct limiter_buckets buckets;
 	uint64_t look_ns, looked_ns; /* next and last limiter_look() */
@@ -117,10 +119,10 @@ static inline double limiter_policy_rate(const struct limiter_policy *policy)
 uint64_t policy_burst_floor(const struct limiter_policy *policy);
 
 /*
- * Policies below others; see levels.c. For the policies that there are to be: 0, with NULL where
- * none is; -ENOMEM; or -EINVAL, of a parent that is no other policy. levels_index() makes them
- * known to the limiter's aggregates; levels_tick() finds shares before anything is allocated, and
- * levels_wanted() says what the children of a parent want of it here.
+ * Policies below others; see levels.c. levels_create() takes the policies that there are to be. It
+ * returns 0, with NULL if none is; -ENOMEM; or -EINVAL, for a parent that is no other policy.
+ * levels_index() links them with the limiter's aggregates. levels_tick() finds shares before any
+ * allocation, and levels_wanted() returns the demand of a parent's children on it here.
  */
 int levels_create(const struct limiter_policy *policies, unsigned n, struct levels **out);
 void levels_destroy(struct levels *levels);
@@ -128,10 +130,10 @@ void levels_index(struct limiter *l);
 void levels_tick(struct limiter *l);
 double levels_wanted(const struct limiter *l, const struct aggregate *a);
 
-/* What it asks for, at the end of an interval, and room to grow where it is held back. */
+/* Returns the demand at the end of an interval, with room to grow where it is held back. */
 double levels_claim(const struct limiter *l, struct aggregate *a, const struct allocate_input *in);
 
-/* Whether peers are told of its demand. */
+/* Returns true if its demand is sent to peers. */
 static inline bool aggregate_gossips(const struct aggregate *a)
 {
 	return a->policy.allocator->gossips || a->level != LEVEL_NONE;
@@ -146,8 +148,8 @@ void aggregate_init(
 	struct aggregate *a, const struct limiter_policy *policy, unsigned n, uint64_t now_ns);
 
 /*
- * Makes up for the intervals that a policy has slept through: those that ended with the last tick,
- * or before.
+ * Makes up for the intervals in which a policy was idle: all that ended with the last tick, or
+ * before.
  */
 void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns);
 
@@ -163,11 +165,11 @@ uint64_t aggregate_whole_burst(const struct limiter *l, const struct aggregate *
 /* Returns the depth of the bucket here in bytes. */
 uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a);
 
-/* Fills in what an allocator that remembers knows of the past; see remember.c. */
+/* Fills in the data of the past for an allocator that remembers; see remember.c. */
 void aggregate_remember(const struct limiter *l, struct aggregate *a,
 	const struct limiter_sample *sample, struct allocate_input *in, uint64_t now_ns);
 
-/* Whether something of the past will still be forgotten, and so change the next answer. */
+/* Returns true if something of the past will still be forgotten, and so change the next answer. */
 bool aggregate_remembers(const struct aggregate *a, uint64_t now_ns);
 void aggregate_forget(struct aggregate *a);
 
@@ -199,8 +201,9 @@ bool limiter_rates_tick(struct limiter *l, uint64_t now_ns);
 void limiter_rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 
 /*
- * What all must have been told alike; see terms.c. Hashes of what a policy's limit counts, and of
- * what must be equal where anything conserved is to move; and the talk of all of it with peers.
+ * Settings that all must share; see terms.c. Hashes of the units of a policy's limit, and of the
+ * settings that must be equal where anything conserved is to move; and the exchange of all settings
+ * with peers.
  */
 uint32_t terms_unit(const struct limiter_policy *policy);
 uint64_t terms_that_move(const struct limiter *l, const struct limiter_policy *policy);
@@ -214,7 +217,7 @@ int limiter_units_set(struct limiter *l, const struct limiter_policy *policies, 
 	struct book_record *records, unsigned n_records, uint64_t now_ns);
 void limiter_units_index(const struct limiter *l, struct aggregate *a);
 void limiter_units_tick(struct limiter *l, uint64_t now_ns);
-void limiter_units_ask(struct limiter *l); /* those who were told something else, for what */
+void limiter_units_ask(struct limiter *l); /* requests terms from peers with a config mismatch */
 void limiter_units_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 
 /*

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies below others: what each may have now of its parent's limit, over all limiters, is what
- * its allocator divides in place of the configured limit; see allocate/hierarchy.h. Every limiter
- * finds that out for itself from the demands that gossip tells of all policies, so all of them come
- * to the same as their news does.
+ * Policies below others. Their allocator divides each one's present part of its parent's limit,
+ * over all limiters, in place of the configured limit; see allocate/hierarchy.h. Every limiter
+ * computes that by itself from the demands of all policies in gossip. So all of them get the same
+ * result once they have the same news.
  *
- * A parent is divided among limiters by what its children may pass at each, so that a limiter where
- * a child has a large part has as much of the parent for it.
+ * A parent is divided among limiters by the traffic that its children can pass at each. So a
+ * limiter where a child has a large part has as much of the parent for it.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,14 +18,16 @@
 #include "group/id_table.h"
 #include "limiter/aggregate.h"
 
-/* What a child may want of its parent beyond what it asks for: as of a limit without drops. */
+/*
+ * Part by which a child can want more of its parent than its demand: as for a limit without drops.
+ */
 #define ROOM 0.05
 
-/* How long a pressure remembers, and what of the room to grow it claims at most. */
+/* Memory of a pressure, in seconds, and the most that it claims of the room to grow. */
 #define PRESSURE_S 0.4
 #define GROWTH     0.5
 
-/* An idle policy is told of another share when it is another by such a part. */
+/* An idle policy gets another share if it differs by such a part. */
 #define IDLE_PART (1.0 / 16)
 
 struct levels {
@@ -33,10 +35,13 @@ struct levels {
 	unsigned *policy; /* n: index of each in the limiter */
 	struct hierarchy_node *nodes;
 	struct hierarchy *hierarchy;
-	/* By node, of a parent: what its children want here, and what they let pass. */
+	/*
+	 * By node, for a parent: the sum that its children want here, and the sum that they let
+	 * pass.
+	 */
 	double *wanted, *passed;
-	double *held; /* what they ask it for, if packets below it wait; else 0 */
-	bool *waits;  /* they do: what comes to it says no more than what it lets pass */
+	double *held; /* their demand on it if packets below it wait; otherwise 0 */
+	bool *waits;  /* they wait: its arrivals are no more than the packets it lets pass */
 };
 
 void levels_destroy(struct levels *levels)
@@ -194,7 +199,7 @@ void levels_index(struct limiter *l)
 			l->aggregates[i].share = limiter_policy_rate(&l->aggregates[i].policy);
 }
 
-/* A policy that nobody asks anything of hears of it when it matters. */
+/* An idle policy gets a changed share only if the change matters. */
 static void apply_share(struct limiter *l, unsigned policy, double share)
 {
 	struct aggregate *a = &l->aggregates[policy];
@@ -223,7 +228,9 @@ static void share_levels(struct limiter *l, struct levels *levels)
 		apply_share(l, levels->policy[i], levels->nodes[i].share);
 }
 
-/* By the last interval: children come before or behind their parents, as the file has them. */
+/*
+ * Sums up the last interval: children come before or after their parents, in the order of the file.
+ */
 static void ask_children(const struct limiter *l, struct levels *levels)
 {
 	for (unsigned i = 0; i < levels->n; i++) {
@@ -248,10 +255,10 @@ void levels_tick(struct limiter *l)
 }
 
 /*
- * Flows that lose packets or wait, here or at a level above, do not ask for what they would take:
- * others that do not give way would keep them from ever having it. So they claim a part of what
- * lies between that and what they may pass, the more the more often they lose any; and who asks for
- * what it gets claims no more than that, as nothing of it is lost for long.
+ * Flows that lose packets or wait, here or at a level above, do not request all that they would
+ * take: others that do not give way would keep them from ever having it. So they claim a part of
+ * the room between that and their limit, and more the more often they lose any. A policy that gets
+ * its demand claims no more than that, because nothing of it is lost for long.
  */
 static double claim_room(struct aggregate *a, const struct allocate_input *in)
 {
@@ -264,8 +271,8 @@ static double claim_room(struct aggregate *a, const struct allocate_input *in)
 }
 
 /*
- * What waits for a parent does not come to it: so it asks for what its children may pass and ask
- * it for, as it would have come.
+ * Packets that wait for a parent do not arrive at it. So it claims the demand that its children can
+ * pass, as if these had arrived.
  */
 double levels_claim(const struct limiter *l, struct aggregate *a, const struct allocate_input *in)
 {

@@ -215,7 +215,7 @@ static unsigned measure_flows(struct limiter *l, struct aggregate *a,
 	return n;
 }
 
-/* Two powers for each policy would cost more than all else that an idle one takes. */
+/* Two powers for each policy would cost more than everything that an idle one takes. */
 static const struct keeps *keeps_of(
 	struct limiter *l, const struct limiter_policy *policy, double interval_s)
 {
@@ -255,7 +255,10 @@ static void forget_demand(struct limiter *l, struct aggregate *a)
 		flow_rates_forget(&a->flows[w]);
 }
 
-/* Less than before is no news: the difference would be nearly 2^64, and asked for in the group. */
+/*
+ * Less than before counts as 0: the difference would be nearly 2^64, and would be sent to the group
+ * as demand.
+ */
 static double arrived_since(const struct aggregate *a, const struct limiter_sample *sample)
 {
 	if (sample->arrived_bytes < a->arrived_bytes)
@@ -355,7 +358,7 @@ static void allocate_limit(
 	a->asked = in.demand;
 	a->n_flows = in.n_flows;
 	if (aggregate_conserved(a)) {
-		/* What is enforced is the ledger's to say; the allocator goes on from that. */
+		/* The ledger decides the enforced limit; the allocator continues from that. */
 		limiter_rates_want(l, a);
 		a->state.local_limit = before.local_limit;
 		a->state.local_burst = before.local_burst;
@@ -379,8 +382,8 @@ static bool same_answer(const struct allocate_state *a, const struct allocate_st
 }
 
 /*
- * Whether another interval without a byte and without news from the peers would change anything,
- * here or for them: nothing is asked for, and the last answer was the one before.
+ * Returns true if another interval without a byte and without news from the peers would change
+ * nothing, here or for them: the demand is 0, and the last answer was the one before.
  */
 static bool may_idle(const struct limiter *l, const struct aggregate *a,
 	const struct allocate_state *before, uint64_t now_ns)
@@ -422,9 +425,9 @@ static void wake_for_news(struct limiter *l)
 }
 
 /*
- * A limiter that has just started enforces limit/N whatever its weight is, so peers must go on
- * leaving it that much: it says nothing of its policies until it has heard from somebody, or has
- * waited as long as it takes to know that there is nobody.
+ * A limiter that has just started enforces limit/N with any weight, so peers must continue to leave
+ * it that much. It sends nothing about its policies until it has received a message, or has waited
+ * for the timeout after which silent peers are lost.
  */
 static void find_voice(struct limiter *l, uint64_t now_ns)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * One limiter's brain: measurements and datagrams in, local limits and datagrams out. A pure state
- * machine: it knows no clock, socket, thread or packet, and the same calls give the same answers.
- * The appliance drives it from the control thread, a simulator from virtual time. One thread.
+ * machine without a clock, socket, thread or packet: the same calls give the same answers. The
+ * appliance drives it from the control thread, a simulator from virtual time. One thread.
  */
 #ifndef WEIR_LIMITER_LIMITER_H
 #define WEIR_LIMITER_LIMITER_H
@@ -22,8 +22,8 @@
 /*
  * The burst is shared as the limit is, which keeps the aggregate's bound of r·t + b. Below six
  * full-sized packets a bucket stops flows instead of limiting them: a flow that loses one of six
- * still hears of it from those behind. More would be felt where many limiters idle: their buckets
- * are full, and a demand that moves to them finds them all.
+ * still detects the loss from those after it. A larger floor would be felt where many limiters
+ * idle: their buckets are full, and a demand that moves to them finds them all.
  */
 #define LIMITER_BURST_FLOOR UINT64_C(9084)
 
@@ -45,59 +45,59 @@ struct limiter_policy {
 	const char *name;
 	const struct allocator *allocator;
 	uint64_t limit_bps;           /* over all limiters: bit/s, or eighths of units in limit_s */
-	uint32_t limit_s;             /* seconds; 0: one. What is conserved is whole units in it */
+	uint32_t limit_s;             /* seconds; 0: one. A conserved limit is whole units in it */
 	uint64_t burst_bytes;         /* over all limiters */
 	uint64_t interval_ns;         /* estimate interval */
 	double keep_per_second;       /* see demand_keep() */
-	uint64_t history_ns, step_ns; /* of an allocator that remembers; see demand/history.h */
+	uint64_t history_ns, step_ns; /* for an allocator that remembers; see demand/history.h */
 	uint64_t burst_floor;         /* a bucket below it stops flows; 0: six full-sized packets */
-	uint32_t packet;              /* what a full-sized packet takes; 0: 1514 bytes */
+	uint32_t packet;              /* size of a full-sized packet; 0: 1514 bytes */
 	enum limiter_guarantee guarantee;
 	const struct gdrl_indicator *indicator; /* conserved: GDRL, not the allocator */
 	double eta;                             /* see struct gdrl_self */
 	/*
 	 * With an allocator that counts units (allocator->counts_units): see struct budget_policy.
-	 * The limit and the burst above are what passes when there are none left, limit/N each.
+	 * The limit and the burst above hold when there are none left, limit/N each.
 	 */
 	uint64_t total, period, chunk;
-	bool undated; /* which period it is is not known yet */
+	bool undated; /* the present period is unknown yet */
 	bool drawn;
 	/*
-	 * What the brain does not go by, and all limiters must have been told alike: hashes, of
-	 * what the limit counts, and of how long a period is.
+	 * Settings that the brain does not use, and all limiters must share: hashes, of the kind of
+	 * units of the limit, and of the length of a period.
 	 */
 	uint32_t counts, accounting;
 	uint64_t period_length;
 	/*
-	 * The limit and the burst above are what holds now. What peers are compared by is what
-	 * they were told in the end: the limit for when no other one holds (of 0 bit/s: there is no
-	 * other one), a hash of the times of other limits, and a hash of a limit that an operator
-	 * has put in the place of all these for a while; 0: none. Peers come to other limits
-	 * within a moment of each other, and that is no difference.
+	 * The limit and the burst above hold now. Peers are compared by their final settings. These
+	 * are the limit without another one in force (0 bit/s: there is no other one), a hash of
+	 * the times of other limits, and a hash of a limit that an operator has put in the place of
+	 * all these for a while; 0: none. Peers come to other limits within a moment of each other,
+	 * and that is no difference.
 	 */
 	struct limiter_terms plain;
 	uint64_t schedule, override;
 	/*
-	 * A child of another policy has that one's id: then what the allocator divides is no more
-	 * than this has of its parent now, see limiter/levels.c. Weight 0 is 1; guaranteed_bps is
-	 * in limit_s. `own`: not all packets of a parent are its children's. What peers are
-	 * compared by is whose child it was configured to be, also where it has no part of that
-	 * one's limit. That is `below`, the id with its lowest bit set, or 0.
+	 * A child of another policy has its id as `parent`: then the allocator divides no more than
+	 * the child's present part of its parent, see limiter/levels.c. Weight 0 is 1;
+	 * guaranteed_bps is in limit_s. `own`: not all packets of a parent are its children's.
+	 * Peers are compared by the configured parent, even if the child has no part of its limit.
+	 * That is `below`, the id with its lowest bit set, or 0.
 	 */
 	bool child, own;
-	bool waits; /* its packets do, until all above let them pass */
+	bool waits; /* its packets wait until all above let them pass */
 	uint64_t below;
 	uint64_t parent;
 	uint32_t weight;
 	uint64_t guaranteed_bps;
 	bool lends;      /* its limiters may lend each other tokens, see limiter_look() */
-	uint64_t second; /* a digest of what is beside the limit: a peak; 0: nothing */
+	uint64_t second; /* a digest of settings next to the limit: a peak; 0: nothing */
 };
 
 /* The id under which the burst of a conserved policy moves, where the allocator divides it. */
 uint64_t limiter_burst_id(uint64_t id);
 
-/* What a record is of; ids of two kinds may be the same. */
+/* Kind of a record; ids of two kinds may be the same. */
 enum limiter_record_kind {
 	LIMITER_RATES = 1, /* a conserved policy's */
 	LIMITER_UNITS = 2, /* a budget's */
@@ -110,7 +110,7 @@ struct limiter_record {
 	size_t len;
 };
 
-/* What limiters with a conserved policy or a budget need; see conserve_params, budget_params. */
+/* Settings for a conserved policy or a budget; see conserve_params, budget_params. */
 struct limiter_ledger {
 	struct overlay_params overlay;        /* conserved; the roster is filled in here */
 	const struct limiter_record *records; /* only during limiter_create() */
@@ -121,7 +121,7 @@ struct limiter_ledger {
 	uint32_t drift_ppm;
 	unsigned promise;
 	unsigned tree_degree;
-	uint64_t timeout_ns; /* of the tree's neighbours */
+	uint64_t timeout_ns; /* for the tree's neighbours */
 	uint32_t word;       /* see struct book_params */
 	uint64_t proof_ns;   /* see struct book_params */
 };
@@ -162,24 +162,24 @@ struct limiter_params {
 	double overshoot_alarm; /* part of a limit, see struct limiter_overshoot; 0: no alarm */
 };
 
-/* What the workers have counted of one policy since they started. */
+/* The workers' counts of one policy since they started. */
 struct limiter_sample {
 	uint64_t arrived_bytes;
 	uint64_t dropped_packets;
 	const uint64_t *slots; /* n_workers × FLOW_SLOTS, see flow_slot_read() */
-	uint64_t backlog; /* bytes: the most that waited at once since the last one; 0: unknown */
+	uint64_t backlog;      /* bytes: most that waited together since the last one; 0: unknown */
 };
 
 /* Fills in the sample of a policy, as of now. */
 typedef void (*limiter_measure)(void *context, unsigned policy, struct limiter_sample *sample);
 
-/* What a limiter thinks of one policy; rates in bytes per second. */
+/* A limiter's view of one policy; rates in bytes per second. */
 struct limiter_view {
-	double limit; /* configured */
-	double share; /* what it may have of that now, as its parent is shared; without one all */
-	double effective_limit; /* of the share, less 1/N for each lost peer */
+	double limit;           /* configured */
+	double share;           /* part of that in its parent's present division; without one all */
+	double effective_limit; /* the share, less 1/N for each lost peer */
 	double local_limit;
-	double drain; /* GTB: what others take from our bucket beyond the limit */
+	double drain; /* GTB: rate that others take from our bucket beyond the limit */
 	double drop;  /* part of the arrivals that a meter that drops at random is to drop */
 	uint64_t local_burst; /* bytes */
 	uint8_t ending; /* the part of both that ends at limiter_lease_ends(); see base/expiry.h */
@@ -211,22 +211,22 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 void limiter_destroy(struct limiter *limiter);
 
 /*
- * A ledger for a limiter that was created without one (its epoch was 0), before the
- * limiter_update() that brings the first policies that need one: the records until that has
- * returned. All zero takes it back, if that has failed.
+ * A ledger for a limiter that was created without one (its epoch was 0). Call it before the
+ * limiter_update() that brings the first policies that need one; the records are borrowed until
+ * that has returned. An all-zero ledger takes it back, if that has failed.
  */
 void limiter_give_ledger(struct limiter *limiter, const struct limiter_ledger *ledger);
 
 #define LIMITER_ADDED GOSSIP_ADDED
 
 /*
- * Other policies from now on, n of them, and of each the index that it has had, or LIMITER_ADDED:
- * measurements are asked for by the new indices from now on. One that goes on keeps all that is
- * known of it; of another limit it has the same part, and with another allocator it begins anew.
- * One that is added begins at limit/N, and its counts at 0; of one that is gone the peers are told
- * that nothing is asked for here. When all is as it was nothing changes. Returns 0; -EINVAL (an
- * index is of another name, or two names are the same) or -ENOMEM, and nothing has changed. Not
- * between the limiter_send() calls of one tick.
+ * Replaces the policies by n others, with the index that each has had, or LIMITER_ADDED.
+ * Measurements are requested by the new indices from now on. A policy that continues keeps all its
+ * state; with another limit it has the same part, and with another allocator it starts again. An
+ * added one begins at limit/N, and its counts at 0. For one that is gone the peers receive that
+ * there is no demand here. If all is as it was nothing changes. Returns 0; or -EINVAL (an index is
+ * of another name, or two names are the same) or -ENOMEM, without any change. Not between the
+ * limiter_send() calls of one tick.
  */
 int limiter_update(struct limiter *limiter, const struct limiter_policy *policies, unsigned n,
 	const unsigned *from, uint64_t now_ns);
@@ -239,33 +239,33 @@ struct limiter_change_terms {
 };
 
 /*
- * Other limits from now on, of n policies by their index, each named once: all as limiter_update()
- * does it, with all else of the policies as it is. What is conserved stays so while peers come to
- * the same limits or to others; see conserve/conserve.h. In another time than before only what is
- * not conserved. 0; -EINVAL, -EOVERFLOW or -ENOMEM, and nothing has changed. Not between the
+ * Sets other limits of n policies by their index, each named once, like a limiter_update() that
+ * leaves the rest of the policies. Conserved limits stay so while peers come to the same limits or
+ * to others; see conserve/conserve.h. Only limits that are not conserved can be in another time
+ * than before. Returns 0; or -EINVAL, -EOVERFLOW or -ENOMEM, without any change. Not between the
  * limiter_send() calls of one tick.
  */
 int limiter_set_terms(struct limiter *limiter, const struct limiter_change_terms *changes,
 	unsigned n, uint64_t now_ns);
 
 /*
- * When limiter_tick() wants to be called next: a tick, or a lease that ends. May be earlier than it
- * was after every other call.
+ * Returns when to call limiter_tick() next: a tick, or a lease that ends. It can be earlier after
+ * every other call.
  */
 uint64_t limiter_next(const struct limiter *limiter);
 
 /*
- * Until when the limits of limiter_view() hold, by the clock of all these calls, though nothing
- * more is heard or asked; UINT64_MAX: for ever. Of each limit only `ending` does not hold beyond
- * that. What ends within a 16th of a lease is not in them any more, so that a caller that is in
- * time has always told of less before it ends.
+ * Returns until when the limits of limiter_view() hold, by the clock of all these calls, without
+ * any more messages; UINT64_MAX: for ever. Only the part `ending` of each limit ends then. Limits
+ * exclude any part that ends within a 16th of a lease, so that a caller that is in time always
+ * publishes a lower limit before the end.
  */
 uint64_t limiter_lease_ends(const struct limiter *limiter);
 
 /*
  * Ends the estimate interval of every policy that is due: measures, allocates, and chooses the
- * peers to tell. Late calls are right, with the time that has really passed; early ones do nothing.
- * Returns true when a local limit changed.
+ * peers to send to. Late calls are right, with the time that has really passed; early ones do
+ * nothing. Returns true when a local limit changed.
  */
 bool limiter_tick(struct limiter *limiter, uint64_t now_ns, limiter_measure measure, void *context);
 
@@ -286,17 +286,17 @@ struct loan_totals limiter_loans(const struct limiter *limiter, unsigned policy)
 const struct loan_counters *limiter_loan_counters(const struct limiter *limiter);
 
 /*
- * Says, before a tick, that bytes of a policy have arrived since the last one. With `idles` a
- * policy that nobody asks anything of is left out of the ticks, at no cost, until this or news of a
- * peer wakes it; what it decides then is what it would have decided active, but that a demand of
- * less than a byte in a quarter of an hour is none. (With the estimator tree only
- * policies whose allocator does not gossip idle.) Of a policy that is active, nothing.
+ * Marks, before a tick, that bytes of a policy have arrived since the last one. With `skips_idle`,
+ * ticks leave out a policy without demand, at no cost, until this or news of a peer wakes it. Its
+ * decision then is the one that it would have made if active, except that a demand of less than a
+ * byte in a quarter of an hour is none. (With the estimator tree only policies whose allocator does
+ * not gossip idle.) Does nothing for an active policy.
  */
 void limiter_wake(struct limiter *limiter, unsigned policy);
 
 /*
- * The next policy from `from` on whose local limit, drain or drop has changed since it was told
- * here, or n_policies. Each is told once; at first all are.
+ * Returns the next policy from `from` on whose local limit, drain or drop has changed since its
+ * last return here, or n_policies. Each is returned once; at first all are.
  */
 unsigned limiter_next_change(struct limiter *limiter, unsigned from);
 
@@ -310,9 +310,10 @@ enum gossip_verdict limiter_receive(
 	struct limiter *limiter, uint64_t now_ns, uint8_t *buf, size_t len);
 
 /*
- * Units of a budget, for the packet path to spend: see budget_spend() and its kin, by the policy's
- * index. limiter_send() is to be called after each but limiter_refund(). limiter_period() begins
- * another period; -EINVAL for one that is not later. limiter_next() may be earlier after each.
+ * Units of a budget, for the packet path to spend: see budget_spend() and the other functions
+ * there, by the policy's index. Call limiter_send() after each except limiter_refund().
+ * limiter_period() begins another period; -EINVAL for one that is not later. limiter_next() can be
+ * earlier after each.
  */
 int limiter_spend(struct limiter *limiter, unsigned policy, uint64_t units, uint64_t now_ns);
 int limiter_prefetch(struct limiter *limiter, unsigned policy, uint64_t units, uint64_t now_ns);
@@ -322,12 +323,12 @@ int limiter_period(struct limiter *limiter, unsigned policy, uint64_t period, ui
 int limiter_set_share(struct limiter *limiter, unsigned policy, uint64_t share, uint64_t now_ns);
 
 /*
- * The time, by which periods and times of day turn. limiter_clock() is told what both clocks say
- * now, often, where there are budgets or schedules; see budget_clock(), and agree_clock(): peers
- * compare the wall clock. limiter_wall_s() is the time since 1970, or TIME_UNKNOWN (base/time.h):
- * before the first limiter_clock() always. With budgets it is what the group goes by, and without
- * any our own, as far as it can be believed: limiter_timekeeper(). limiter_remembers(): a ledger is
- * of no earlier time.
+ * The time, by which periods and times of day turn. Call limiter_clock() often with both clocks, if
+ * there are budgets or schedules; see budget_clock(), and agree_clock(): peers compare the wall
+ * clock. limiter_wall_s() returns the time since 1970, or TIME_UNKNOWN (base/time.h): before the
+ * first limiter_clock() always. With budgets it is the group's time. Without any it is our own, as
+ * far as that is plausible: limiter_timekeeper(). limiter_remembers(): a ledger is of no earlier
+ * time.
  */
 bool limiter_clock(struct limiter *limiter, uint64_t wall_ns, bool synchronised, uint64_t now_ns);
 int64_t limiter_wall_s(const struct limiter *limiter, uint64_t now_ns);
@@ -335,11 +336,11 @@ const struct timekeeper *limiter_timekeeper(const struct limiter *limiter);
 void limiter_remembers(struct limiter *limiter, int64_t wall_s);
 
 /*
- * Committing what conserved policies have given away, and budgets too, as book_save() and its kin
- * do: of each kind a round ends with the record to which `write` answers
- * more than 0. A caller without a disk gives no `write`. A round ends well when the records are
- * durable and the workers enforce no more than limiter_view() said at the time of limiter_save().
- * After that limiter_send() is to be called, and units may be had.
+ * Commits the grants of conserved policies and of budgets, like book_save() and the functions
+ * there. For each kind a round ends with the record to which `write` answers more than 0. A caller
+ * without a disk gives no `write`. A round ends well when the records are durable and the workers
+ * enforce no more than limiter_view() returned at the time of limiter_save(). Call limiter_send()
+ * after that; units may be had then.
  */
 bool limiter_uncommitted(const struct limiter *limiter);
 int limiter_save(struct limiter *limiter, limiter_write write, void *context);
@@ -347,17 +348,17 @@ void limiter_committed(struct limiter *limiter, uint64_t now_ns);
 void limiter_save_failed(struct limiter *limiter);
 
 /*
- * The identity of the ledger: that of struct limiter_ledger, or, once a recovering limiter has
- * learnt it of its neighbours, theirs; to be kept then.
+ * Returns the identity of the ledger: that of struct limiter_ledger, or the neighbours', once a
+ * recovering limiter has received it from them; to be kept then.
  */
 struct book_identity limiter_identity(const struct limiter *limiter);
 
-/* What accounts of both kinds know of one limiter of the roster as a neighbour. */
+/* State of one limiter of the roster as a neighbour, for both kinds of accounts. */
 struct limiter_neighbour {
-	bool spoke;                /* it has said which ledger it is of: */
+	bool spoke;                /* has sent the identity of its ledger: */
 	struct book_identity says; /* unknown: it has lost its memory */
-	bool foreign;              /* that is another one than ours */
-	uint64_t foreign_messages; /* of another ledger, of which nothing was believed */
+	bool foreign;              /* the identity differs from ours */
+	uint64_t foreign_messages; /* messages of another ledger, which were rejected */
 	uint64_t invalid;          /* statements that cannot be true */
 	bool twice;                /* two limiters use its name */
 	uint64_t collided;         /* statements about a policy of another name with the same id */
@@ -395,10 +396,10 @@ const char *limiter_name_taken(const struct limiter *limiter, const struct limit
 bool limiter_record_taken(const struct limiter_record *records, unsigned n,
 	const struct limiter_policy *policy, char name[BOOK_NAME_MAX]);
 
-/* For operators: NULL where no policy was ever conserved; an index in it, or LIMITER_ADDED. */
+/* For operators: NULL if no policy was ever conserved; an index in it, or LIMITER_ADDED. */
 const struct conserve *limiter_conserve(const struct limiter *limiter);
 unsigned limiter_conserve_index(const struct limiter *limiter, unsigned policy);
-/* And that of its burst, where that has an account of its own. */
+/* The index of its burst, if that has an account of its own. */
 unsigned limiter_conserve_burst_index(const struct limiter *limiter, unsigned policy);
 const struct budget *limiter_budget(const struct limiter *limiter);
 unsigned limiter_budget_index(const struct limiter *limiter, unsigned policy);
@@ -412,9 +413,9 @@ struct limiter_overshoot limiter_overshoot(const struct limiter *limiter, unsign
 uint64_t limiter_overshoot_since(const struct limiter *limiter, unsigned policy);
 
 /*
- * Which peers were told something else: see agree_peer(). limiter_thing() has the name of the first
- * of a difference's things, of the group or of a policy, takes it out of them, and says whether it
- * is fixed: it cannot change while a limiter runs, so that this is no reload under way.
+ * Returns the peers with a config mismatch: see agree_peer(). limiter_thing() returns the name of
+ * the first of a difference's settings, of the group or of a policy, and removes it from `things`.
+ * It sets `fixed` if that cannot change while a limiter runs, so that this is no reload under way.
  */
 const struct agree *limiter_agree(const struct limiter *limiter);
 const char *limiter_thing(bool group, uint32_t *things, bool *fixed);
@@ -422,7 +423,7 @@ const char *limiter_thing(bool group, uint32_t *things, bool *fixed);
 /* See gossip_rekey(). */
 struct keyring *limiter_rekey(struct limiter *limiter, struct keyring *keyring);
 
-/* Nanoseconds after which a peer that has not been heard is lost. */
+/* Nanoseconds of silence after which a peer is lost. */
 uint64_t limiter_timeout(const struct limiter *limiter);
 
 const struct gossip *limiter_gossip(const struct limiter *limiter);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies whose limit is never exceeded: the allocator says where the limit should go, and what is
- * enforced is what the ledger holds.
+ * Policies whose limit is never exceeded: the allocator sets the target of the limit, and workers
+ * enforce the amount that the ledger holds.
  *
- * Where the allocator divides the burst by itself (allocator->remembers), the burst has an account
- * of its own, in bytes where the other is in bytes per second: a ledger cares for neither. The two
- * accounts move, are committed and are lost independently; each sum holds at any instant, and so
- * does one bucket's r·t + b, as it needs no more than that at any time the depths add up to the
- * burst and the rates to the limit.
+ * If the allocator divides the burst by itself (allocator->remembers), the burst has an account of
+ * its own, in bytes where the other is in bytes per second: the ledger treats both alike. The two
+ * accounts move, are committed and are lost independently. Each sum holds at any instant, and so
+ * does one bucket's r·t + b. That bound needs only that at any time the depths add up to the burst
+ * and the rates to the limit.
  *
  * Accounts are of whole units: of a limit in another time than a second, of units in that time.
  */
@@ -23,7 +23,7 @@
 
 #define BITS 8
 
-/* Full-sized packets: what an indicator counts in, of bytes. */
+/* Bytes of a full-sized packet, the unit of an indicator. */
 #define PACKET 1514
 
 uint64_t limiter_burst_id(uint64_t id)
@@ -134,8 +134,8 @@ uint64_t limiter_rates_next(const struct limiter *l)
 }
 
 /*
- * What is usable now of an account, in its own units, and the larger of *ending and what of that
- * ends with its leases; when one does is when to look again.
+ * Returns the amount of an account that is usable now, in its own units. Raises *ending to the part
+ * of it that ends with its leases. The end of a lease is when to look again.
  */
 static double usable_now(struct limiter *l, unsigned account, uint64_t now_ns, uint8_t *ending)
 {
@@ -174,14 +174,17 @@ bool limiter_rates_withhold(struct limiter *l, unsigned policy, uint64_t now_ns)
 	return a->withheld != before;
 }
 
-/* What may be enforced now; a limit or burst that has changed is told. */
+/*
+ * Updates the limit and burst to enforce now. If they or their parts have changed, marks the policy
+ * for publishing, wakes it and returns true.
+ */
 static bool refresh_rate(struct limiter *l, unsigned policy, uint64_t now_ns)
 {
 	struct aggregate *a = &l->aggregates[policy];
 	uint8_t ending = 0;
 	double units = usable_now(l, a->rate_account, now_ns, &ending);
 	double held = units / limiter_time(&a->policy), burst = a->state.local_burst;
-	/* In whole units, as what limiters have adds up exactly. */
+	/* In whole units, because the sum over limiters is exact. */
 	double limit = floor(units * share_part(a)) / limiter_time(&a->policy);
 	bool changed = held != a->held;
 
@@ -223,7 +226,7 @@ bool limiter_rates_refresh(struct limiter *l, uint64_t now_ns)
 	return changed;
 }
 
-/* What the allocator has just answered. */
+/* Passes the allocator's last answer, or with an indicator the measurements, to the ledger. */
 void limiter_rates_want(struct limiter *l, struct aggregate *a)
 {
 	double time = limiter_time(&a->policy);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What an allocator with a sliding history goes by: average rates, and largest backlogs.
+ * Input of an allocator with a sliding history: average rates, and largest backlogs.
  *
  * The backlog is that of a virtual queue, which all arrivals enter and which is served at the local
- * limit. All that is known of most policies are the workers' counters at the ends of estimate
- * intervals, so this is what they say of it:
+ * limit. For most policies the only data are the workers' counters at the ends of estimate
+ * intervals, which show:
  *
- *   - bytes that arrive evenly within each interval: a lower bound, since what comes and goes
- *     within one leaves no trace. An interval of T may hide a burst of up to local limit × T;
+ *   - bytes that arrive evenly within each interval: a lower bound, because a burst within one
+ *     leaves no trace. An interval of T can hide a burst of up to local limit × T;
  *   - a drop: the bucket was empty, so the queue was as long as the bucket is deep, or longer;
- *   - where packets do wait (struct limiter_sample), what waited: the bucket is empty meanwhile, so
- *     the queue was its depth longer than that.
+ *   - if packets do wait (struct limiter_sample), the most that waited: the bucket is empty
+ *     meanwhile, so the queue was its depth longer than that.
  *
- * The largest of these counts, up to the global burst. A policer drops what a queue would keep, and
- * it is counted as if it had been kept: what matters is how much of a bucket the arrivals would
- * have used.
+ * The largest of these counts, up to the global burst. A policer drops packets that a queue would
+ * keep, and they are counted as if they had been kept. So the result is the part of a bucket that
+ * the arrivals would have used.
  *
- * The rate is the average over the history, or over the newest steps if that is more: what rises is
- * believed at once, what falls when the history has forgotten it. A burst is no such rise, or each
- * would take from the others the rate that they live by.
+ * The rate is the average over the history, or over the newest steps if that is more. So a rise
+ * counts immediately, a fall when the history has forgotten the old rate. A burst is no such rise,
+ * or each would take from the others the rate that they live by.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -41,7 +41,10 @@ static double largest_backlog(const struct limiter *l, struct aggregate *a,
 	return most < in->burst ? most : in->burst;
 }
 
-/* With the first byte, as flows; and anew when it is to be of another length. */
+/*
+ * Makes the history with the first byte, as with flows; and again when it is to be of another
+ * length.
+ */
 static struct history *history_of(struct aggregate *a, const struct allocate_input *in)
 {
 	if (!a->history && in->demand_now > 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What all limiters of a group must have been told alike: a row a thing. What it is called is what
- * operators read, and by what it is told to peers.
+ * Settings that all limiters of a group must share: a row each. Operators read their names, and
+ * peers exchange them by these names.
  */
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 
 enum {
 	FIXED = 1, /* cannot change while a limiter runs: a reload under way is no reason */
-	MOVES = 2, /* what is conserved does not move to who has another one */
+	MOVES = 2, /* conserved amounts do not move to a limiter with another one */
 };
 
 enum { CLOCK }; /* the group's thing that is not compared by its value */
@@ -19,7 +19,7 @@ enum { CLOCK }; /* the group's thing that is not compared by its value */
 struct group_thing {
 	const char *name;
 	unsigned flags;
-	uint64_t (*value)(const struct limiter *l); /* 0: nothing, or not known */
+	uint64_t (*value)(const struct limiter *l); /* 0: nothing, or unknown */
 };
 
 struct policy_thing {
@@ -157,7 +157,7 @@ static const struct group_thing group_things[] = {
 	{"identity of the ledger", FIXED | MOVES, value_identity},
 };
 
-/* What holds when nothing else does. */
+/* Returns the limit that holds without any other one. */
 static struct limiter_terms plain_terms(const struct limiter_policy *policy)
 {
 	const struct limiter_terms now = {policy->limit_bps, policy->limit_s, policy->burst_bytes};
@@ -177,7 +177,10 @@ static uint64_t value_time_unit(const struct limiter_policy *policy)
 	return plain.limit_s ? plain.limit_s : 1;
 }
 
-/* And what is beside the limit: who has no peak tells peers of any version the same. */
+/*
+ * Includes settings next to the limit. Without a peak the value is the same for peers of any
+ * version.
+ */
 static uint64_t value_burst(const struct limiter_policy *policy)
 {
 	uint64_t burst = plain_terms(policy).burst_bytes;
@@ -274,7 +277,7 @@ static uint64_t value_name(const struct limiter_policy *policy)
 static const struct policy_thing policy_things[] = {
 	{"limit", 0, value_limit}, /* all go by the least, see conserve/conserve.h */
 	{"time of the limit", MOVES, value_time_unit},
-	{"burst", 0, value_burst}, /* as of the limit */
+	{"burst", 0, value_burst}, /* like the limit's */
 	{"schedule", 0, value_schedule}, {"override", 0, value_override},
 	{"count", MOVES, value_count}, {"accounting", MOVES, value_accounting},
 	{"allocator", MOVES, value_allocator}, {"guarantee", 0, value_guarantee},
@@ -301,7 +304,7 @@ uint32_t terms_unit(const struct limiter_policy *policy)
 	return (uint32_t)(hash >> 32);
 }
 
-/* Those of the ledger that it holds by itself, such as its lease, are added there. */
+/* The ledger adds the settings that it holds by itself, such as its lease. */
 uint64_t terms_that_move(const struct limiter *l, const struct limiter_policy *policy)
 {
 	uint64_t hash = hash64_step(HASH64_BASIS, value_roster(l));
@@ -354,14 +357,17 @@ void terms_set(struct limiter *l, uint64_t now_ns)
 	free(values);
 }
 
-/* On a tree whoever speaks to us is told of this, too, while gossip knows it: the neighbours. */
+/*
+ * On a tree, also exchanges settings with a peer that sends to us, while gossip has it: the
+ * neighbours.
+ */
 void terms_heard(struct limiter *l, unsigned peer)
 {
 	if (agree_next(l->agree, peer) != peer)
 		agree_watch(l->agree, peer, gossip_peer(l->gossip, peer) != NULL);
 }
 
-/* To ask a tree after the whole roster would cost more, the larger that is. */
+/* On a tree, watching the whole roster would cost more, the larger that is. */
 static unsigned next_to_watch(const struct limiter *l, unsigned from)
 {
 	return l->told.estimator == GOSSIP_TREE ? agree_next(l->agree, from) : from;

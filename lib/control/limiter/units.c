@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies that count units: the budget says how many may be used here, and the limit is for when
- * there are none.
+ * Policies that count units: the budget decides how many can be used here, and the limit is for
+ * when there are none.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "limiter/aggregate.h"
 
-/* What is not confirmed is said again after this part of the timeout of the tree. */
+/* Unconfirmed statements are repeated after this part of the timeout of the tree. */
 #define REPEAT_PART 2
 
 /* Half-life of the rates by which units are divided: traffic comes in bursts. */

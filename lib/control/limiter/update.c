@@ -10,7 +10,7 @@
 
 #include "limiter/aggregate.h"
 
-/* What is made aside, and takes effect when nothing can fail any more. */
+/* New data, which takes effect when nothing can fail any more. */
 struct limiter_change {
 	struct aggregate *aggregates;
 	uint64_t *active, *changed;
@@ -75,7 +75,7 @@ static bool policy_equal(const struct limiter_policy *a, const struct limiter_po
 	       a->lends == b->lends;
 }
 
-/* Keeps the same part of another limit, until the next interval says better. */
+/* Keeps the same part of another limit, until the next interval has a better one. */
 static void change_limit(struct aggregate *a, const struct limiter_policy *policy)
 {
 	double scale = (double)policy->limit_bps / limiter_time(policy) /
@@ -87,7 +87,10 @@ static void change_limit(struct aggregate *a, const struct limiter_policy *polic
 	a->state.drain *= scale;
 }
 
-/* Keeps the same part of another burst; a backlog up to the former one says nothing of it. */
+/*
+ * Keeps the same part of another burst; a backlog up to the previous one has no information about
+ * it.
+ */
 static void change_burst(
 	const struct limiter *l, struct aggregate *a, const struct limiter_policy *policy)
 {
@@ -250,7 +253,7 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 	return 0;
 }
 
-/* All policies, as they are to be; NULL: there is no memory. */
+/* Returns all policies with the changes; NULL: there is no memory. */
 static struct limiter_policy *changed_policies(
 	const struct limiter *l, const struct limiter_change_terms *changes, unsigned n)
 {
