@@ -88,8 +88,8 @@ const char *allocate_regime_name(enum allocate_regime regime);
 
 /*
  * Returns the limit to share. Shares are never limit/alive (section 5.6 of "Cloud Control with
- * Distributed Rate Limiting"): each lost peer takes 1/N of the limit with it, so that a full
- * partition ends at limit/N each.
+ * Distributed Rate Limiting"). Each lost peer takes 1/N of the limit with it. So a full partition
+ * ends at limit/N each.
  */
 static inline double allocate_effective_limit(const struct allocate_input *input)
 {

@@ -16,7 +16,7 @@
 struct datagram_body proof_body(
 	const struct gossip *g, unsigned to, struct peer *peer, struct peer_speaks *speaks);
 
-/* The same, but echoes claimed epochs only while none is accepted. */
+/* Like proof_body(), but echoes claimed epochs only while none is accepted. */
 struct datagram_body proof_body_believed(
 	const struct gossip *g, unsigned to, struct peer *peer, struct peer_speaks *speaks);
 
