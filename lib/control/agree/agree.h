@@ -113,7 +113,7 @@ void agree_tick(struct agree *a, uint64_t now_ns);
 
 /*
  * Writes the next message, of at most room bytes, and its receiver's index in the roster. Returns
- * its length, or 0: none for now. To be called until then after agree_tick().
+ * its length, or 0 if there is none. After agree_tick(), call it until it returns 0.
  */
 size_t agree_send(struct agree *a, uint64_t now_ns, uint8_t *buf, size_t room, unsigned *peer);
 

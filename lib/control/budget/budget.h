@@ -160,8 +160,8 @@ uint64_t budget_tick(struct budget *b, uint64_t now_ns);
 
 /*
  * Writes the next message (at most `room` bytes, BUDGET_MESSAGE_MIN or more) and its addressee's
- * index in the roster. Returns its length, or 0 if there is none for now. Call it until then after
- * every other call.
+ * index in the roster. Returns its length, or 0 if there is none. After every other call, call it
+ * until it returns 0.
  */
 size_t budget_send(struct budget *b, uint64_t now_ns, uint8_t *buf, size_t room, unsigned *peer);
 

@@ -193,8 +193,8 @@ uint64_t conserve_burst(const struct conserve *c, unsigned policy, uint64_t burs
 
 /*
  * Writes the next message, of at most `room` bytes (CONSERVE_MESSAGE_MIN or more), and its
- * addressee's index in the roster. Returns its length, or 0: none for now. Call it until it returns
- * 0 after conserve_tick(), conserve_hear() and book_committed().
+ * addressee's index in the roster. Returns its length, or 0 if there is none. After
+ * conserve_tick(), conserve_hear() and book_committed(), call it until it returns 0.
  */
 size_t conserve_send(
 	struct conserve *c, uint64_t now_ns, uint8_t *buf, size_t room, unsigned *peer);
