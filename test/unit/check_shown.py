@@ -152,12 +152,19 @@ class Limiter:
                 "/weir/health": {"alarms": []}}.get(name)
 
 
-def events_of(port, policy):
-    """The first pair of events in which the policy has rates."""
+def is_complete(policy, n, shown):
+    """Whether the exporter has heard of each limiter: rates of some, and reports of the rest."""
+    rows, told = shown["limiters"], shown["told"]
+    return len(rows) + len(told) == n and all(row["passed"] is not None for row in rows) and \
+        (not policy.gossips or all(row["about"] is not None for row in told))
+
+
+def events_of(port, policy, n):
+    """The first pair of events that has heard of all n limiters."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
-    connection.request("GET", f"/events?policy={policy}")
+    connection.request("GET", f"/events?policy={policy.name}")
     reply, group, kind = connection.getresponse(), None, None
-    expect(reply.status == 200, f"{policy}: status {reply.status}")
+    expect(reply.status == 200, f"{policy.name}: status {reply.status}")
     while line := reply.readline().decode():
         if line.startswith("event: "):
             kind = line[7:].strip()
@@ -165,10 +172,10 @@ def events_of(port, policy):
             data = json.loads(line[6:])
             if kind == "group":
                 group = data
-            elif data and data["limiters"] and data["limiters"][0]["passed"] is not None:
+            elif data and is_complete(policy, n, data):
                 connection.close()
                 return group, data
-    return sys.exit(f"shown: {policy}: the stream has ended")
+    return sys.exit(f"shown: {policy.name}: the stream has ended")
 
 
 def same(shown, want, words):
@@ -316,13 +323,14 @@ def check_group(seed, program, weirctl):
         with exporter(program, [limiters[i] for i in asked]) as port:
             found = {}
             threads = [threading.Thread(target=lambda one=one: found.update(
-                {one.name: events_of(port, one.name)})) for one in policies]
+                {one.name: events_of(port, one, n)}), daemon=True) for one in policies]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join(PATIENCE_S)
             for one in policies:
-                expect(one.name in found, f"seed {seed}: nothing of {one.name}")
+                expect(one.name in found,
+                       f"seed {seed}: some limiter is unknown in each event of {one.name}")
                 group, shown = found[one.name]
                 expect(group["unasked"] == n - len(asked), f"seed {seed}: {group['unasked']}")
                 check_page(one, names, asked, shown)
