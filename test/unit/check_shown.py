@@ -153,14 +153,14 @@ class Limiter:
 
 
 def is_complete(policy, n, shown):
-    """Whether the exporter has heard of each limiter: rates of some, and reports of the rest."""
+    """True if an event has the rates or the reports of all n limiters."""
     rows, told = shown["limiters"], shown["told"]
     return len(rows) + len(told) == n and all(row["passed"] is not None for row in rows) and \
         (not policy.gossips or all(row["about"] is not None for row in told))
 
 
 def events_of(port, policy, n):
-    """The first pair of events that has heard of all n limiters."""
+    """The first pair of events that is complete."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     connection.request("GET", f"/events?policy={policy.name}")
     reply, group, kind = connection.getresponse(), None, None

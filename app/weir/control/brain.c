@@ -25,6 +25,7 @@
 #include "measure.h"
 #include "publish.h"
 #include "refusals.h"
+#include "senders.h"
 #include "secret/group_keys.h"
 #include "renewal.h"
 #include "tick.h"
@@ -319,13 +320,21 @@ bool brain_run(struct instance *inst, uint64_t now_ns)
 
 int gossip_start(struct instance *inst)
 {
-	return gossip_socket_open(&inst->config->gossip, &inst->gossip);
+	int ret = senders_create(inst->config->gossip.n_roster, &inst->senders);
+
+	if (ret == 0)
+		ret = gossip_socket_open(&inst->config->gossip, &inst->gossip);
+	if (ret)
+		gossip_stop(inst);
+	return ret;
 }
 
 void gossip_stop(struct instance *inst)
 {
 	gossip_socket_close(inst->gossip);
 	inst->gossip = NULL;
+	senders_destroy(inst->senders);
+	inst->senders = NULL;
 }
 
 int gossip_fd(const struct instance *inst)
@@ -356,6 +365,13 @@ static void note_refusal(struct instance *inst, unsigned datagram, unsigned verd
 	refusals_note(inst->gossip->refusals, source, verdict, peer ? peer->spoke_ns : 0, now);
 }
 
+/* Datagrams of a former start are replays, and a copy of a limiter sends them. */
+static bool is_authentic(unsigned verdict)
+{
+	return verdict == GOSSIP_ACCEPTED || verdict == GOSSIP_MESSAGE ||
+	       verdict == GOSSIP_UNPROVEN || verdict == GOSSIP_REPLAY;
+}
+
 void gossip_take(struct instance *inst)
 {
 	unsigned n = gossip_socket_read(inst->gossip);
@@ -370,6 +386,8 @@ void gossip_take(struct instance *inst)
 		if (at)
 			verdict = limiter_receive(inst->limiter, now, at, len);
 		messages |= verdict == GOSSIP_MESSAGE;
+		if (is_authentic(verdict))
+			gossip_socket_note_sender(inst->gossip, i, inst->senders, now);
 		if (refusals_count(verdict))
 			note_refusal(inst, i, verdict, now);
 	}

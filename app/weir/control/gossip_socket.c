@@ -19,6 +19,7 @@
 #include "group/roster.h"
 #include "event.h"
 #include "refusals.h"
+#include "senders.h"
 #include "secret/group_keys.h"
 #include "source_filter.h"
 #include "policy/value.h"
@@ -355,6 +356,15 @@ uint8_t *gossip_socket_datagram(struct gossip_socket *gs, unsigned i, size_t *le
 unsigned gossip_socket_source(const struct gossip_socket *gs, unsigned i)
 {
 	return refusals_source(gs->refusals, &gs->batch->from[i], named_sender(gs, i));
+}
+
+void gossip_socket_note_sender(
+	const struct gossip_socket *gs, unsigned i, struct senders *senders, uint64_t now_ns)
+{
+	unsigned sender = named_sender(gs, i);
+
+	if (sender < gs->roster->n)
+		senders_note(senders, sender, &gs->batch->from[i], now_ns);
 }
 
 uint64_t gossip_socket_drops(const struct gossip_socket *gs)

@@ -19,6 +19,7 @@
 
 struct gossip_batch;
 struct refusals;
+struct senders;
 
 struct gossip_socket {
 	int fd; /* -1: a roster of one */
@@ -67,6 +68,10 @@ uint8_t *gossip_socket_datagram(struct gossip_socket *socket, unsigned i, size_t
 
 /* The limiter of the roster whose address that datagram came from, or n_roster. */
 unsigned gossip_socket_source(const struct gossip_socket *socket, unsigned i);
+
+/* Notes the address of an authentic datagram that names a limiter of the roster. */
+void gossip_socket_note_sender(
+	const struct gossip_socket *socket, unsigned i, struct senders *senders, uint64_t now_ns);
 
 /* Datagrams that the kernel threw away: strangers', and what the buffer had no room for. */
 uint64_t gossip_socket_drops(const struct gossip_socket *socket);

@@ -10,6 +10,7 @@
 #include "instance.h"
 #include "limiter/limiter.h"
 #include "event.h"
+#include "senders.h"
 
 #define LOOK_NS  SECOND_NS
 #define QUIET_NS (60 * SECOND_NS)
@@ -80,15 +81,18 @@ static void say_invalid(struct watched_neighbour *said, const struct limiter_nei
 }
 
 static void log_twice(struct watched_neighbour *said, const struct limiter_neighbour *neighbour,
-	const struct instance *inst, unsigned peer)
+	const struct instance *inst, unsigned peer, uint64_t now_ns)
 {
 	const struct peer_config *config = &inst->config->gossip.roster[peer];
+	char addresses[SENDERS_TEXT];
 
 	if (neighbour->twice == said->twice)
 		return;
 	said->twice = neighbour->twice;
 	if (neighbour->twice)
-		event(LEDGER_TWICE, event_word("peer", config->name));
+		event(LEDGER_TWICE, event_word("peer", config->name),
+			event_word("addresses",
+				senders_write(inst->senders, peer, now_ns, addresses)));
 	else
 		event(LEDGER_ONCE, event_word("peer", config->name));
 }
@@ -140,7 +144,7 @@ void ledger_watch_look(struct ledger_watch *watch, const struct instance *inst, 
 		watch->of[i].counted = neighbour.invalid;
 		say_foreign(&watch->of[i], &neighbour, name, ours, now_ns);
 		say_invalid(&watch->of[i], &neighbour, name, now_ns);
-		log_twice(&watch->of[i], &neighbour, inst, i);
+		log_twice(&watch->of[i], &neighbour, inst, i, now_ns);
 		say_collided(&watch->of[i], &neighbour, name, now_ns);
 	}
 }

@@ -33,6 +33,7 @@ struct tap_session;
 struct explainer;
 struct lengths;
 struct gossip_socket;
+struct senders;
 struct bypasses;
 struct interfaces;
 struct kernel_lines;
@@ -107,6 +108,7 @@ struct instance {
 	struct limiter *limiter;
 	struct engine engine; /* which drives the workers by what that decides */
 	struct gossip_socket *gossip;
+	struct senders *senders;   /* NULL until gossip starts */
 	uint64_t hears_since_ns;   /* when the limiter was made, by control_now() */
 	uint64_t differs_alarm_ns; /* for so long a peer may differ before that is an alarm */
 	struct telemetry_server *telemetry;

@@ -296,8 +296,9 @@
 		"ledger: another limiter is named {limiter}: hard limits and quotas pass nothing " \
 		"here; find and stop the copy, and restart the one that stays")                    \
 	X(LEDGER_TWICE, ERROR, 50, LEDGER_TWICE,                                                   \
-		"ledger: two limiters are named {peer}: this limiter rejects the statements of "   \
-		"both; find and stop the copy, and restart the one that stays")                    \
+		"ledger: two limiters are named {peer}, and send from {addresses}: this limiter "  \
+		"rejects the statements of both; find and stop the copy, and restart the one "     \
+		"that stays")                                                                      \
 	X(LEDGER_ONCE, INFO, 50, LEDGER_TWICE, "ledger: one limiter is named {peer} again")        \
 	/* Quotas in etcd. */                                                                      \
 	X(ETCD_AWAY, WARNING, 20, ETCD_AWAY,                                                       \

@@ -16,6 +16,7 @@
 #include "ledger_store.h"
 #include "ledger_watch.h"
 #include "losses.h"
+#include "senders.h"
 
 void alarm_ledger_failing(const struct instance *inst, json_t *alarms)
 {
@@ -99,6 +100,7 @@ void alarm_name_twice(const struct instance *inst, json_t *alarms)
 	struct limiter_closure closure = limiter_closure(inst->limiter, control_now());
 	const struct gossip_config *gossip = &inst->config->gossip;
 	struct limiter_neighbour neighbour;
+	char addresses[SENDERS_TEXT];
 
 	if (closure.held || (closure.closed && closure.reason == BOOK_NAME_TWICE))
 		json_array_append_new(alarms,
@@ -107,10 +109,12 @@ void alarm_name_twice(const struct instance *inst, json_t *alarms)
 				gossip->roster[gossip->self].name));
 	for (unsigned i = 0; i < gossip->n_roster; i++)
 		if (limiter_neighbour(inst->limiter, i, &neighbour) && neighbour.twice)
-			json_array_append_new(
-				alarms, json_sprintf("two limiters are named %s: nothing moves "
-						     "between them and this limiter",
-						gossip->roster[i].name));
+			json_array_append_new(alarms,
+				json_sprintf("two limiters are named %s, and send from "
+					     "%s: nothing moves between them and this "
+					     "limiter",
+					gossip->roster[i].name,
+					senders_write(inst->senders, i, control_now(), addresses)));
 }
 
 void alarm_datagrams_refused(const struct instance *inst, json_t *alarms)

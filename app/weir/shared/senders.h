@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Addresses from which limiters of the roster send. An alarm about two limiters with one name
+ * shows them, so that an operator finds both machines. Control thread.
+ */
+#ifndef WEIR_APP_SENDERS_H
+#define WEIR_APP_SENDERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "base/time.h"
+#include "policy/value.h"
+
+/* An address is forgotten after so long without a datagram. */
+#define SENDERS_RECENT_NS (60 * SECOND_NS)
+#define SENDERS_TEXT      (2 * ADDRESS_TEXT_MAX + sizeof(" and "))
+
+struct senders;
+
+/* Returns 0 or -ENOMEM. senders_destroy() accepts NULL. */
+int senders_create(unsigned n_roster, struct senders **out);
+void senders_destroy(struct senders *senders);
+
+/*
+ * Notes an authentic datagram of a limiter (index in the roster). Two addresses of each limiter are
+ * kept; a third one replaces the address that has been silent for longer.
+ */
+void senders_note(struct senders *senders, unsigned limiter, const struct sockaddr_storage *from,
+	uint64_t now_ns);
+
+/*
+ * Writes "ADDRESS", "ADDRESS and ADDRESS", or "no recent address", as when senders is NULL. Returns
+ * text.
+ */
+const char *senders_write(
+	const struct senders *senders, unsigned limiter, uint64_t now_ns, char text[SENDERS_TEXT]);
+
+#endif
