@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is wrong with something that a configuration names, told to whoever knows how to say it: as
- * an error of the file's line, as a finding of the doctor, or as a line of text. Any thread.
+ * A problem with something that a configuration names, passed to a sink. The sink reports it as an
+ * error of a line of the file, as a finding of the doctor, or as a line of text. Any thread.
  */
 #ifndef WEIR_POLICY_COMPLAINT_H
 #define WEIR_POLICY_COMPLAINT_H
@@ -10,12 +10,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Texts last as long as the call. What is NULL is not said. */
+/* Texts last as long as the call. NULL fields are omitted. */
 struct complaint {
-	const char *place; /* of the configuration, such as "gossip.key_files[1]"; or an option */
+	const char *place; /* in the configuration, such as "gossip.key_files[1]"; or an option */
 	const char *found, *expected;
 	const char *remedy; /* a command to type */
-	bool absent;        /* it is not on this machine, and nothing else is wrong with it */
+	bool absent;        /* missing on this machine, without another problem */
 };
 
 struct complaint_sink {
@@ -23,13 +23,13 @@ struct complaint_sink {
 	void *context;
 };
 
-/* Says it. */
+/* Passes the complaint to the sink. */
 static inline void complaint_tell(const struct complaint_sink *to, const struct complaint *what)
 {
 	to->take(to->context, what);
 }
 
-/* `PLACE: FOUND: expected WHAT: REMEDY`, to a FILE as the context. */
+/* Prints `PLACE: FOUND: expected WHAT: REMEDY`. The context is a FILE. */
 static inline void complaint_print(void *file, const struct complaint *what)
 {
 	FILE *out = (FILE *)file;
@@ -42,7 +42,7 @@ static inline void complaint_print(void *file, const struct complaint *what)
 	fputc('\n', out);
 }
 
-/* Puts `NAME: ` before it, as of a file; the context of what follows. */
+/* Context of complaint_print_named(), which prints `NAME: ` first, such as the name of a file. */
 struct complaint_output {
 	const char *name;
 	FILE *out;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which configuration is in force, and which is the last good one, where a change may have to be
- * confirmed in time: else what was before comes back. Configurations are known by numbers above 0;
- * the caller has the clock.
+ * State of a change that must be confirmed in time: the configuration in force and the last good
+ * one. If no confirmation arrives, the caller restores the last good one. Configurations are
+ * identified by numbers above 0. The caller has the clock.
  */
 #ifndef WEIR_POLICY_CONFIRM_H
 #define WEIR_POLICY_CONFIRM_H
@@ -12,30 +12,39 @@
 #include <stdint.h>
 
 struct confirm {
-	uint64_t running;  /* in force; 0: it is not known by a number */
-	uint64_t good;     /* what comes back, at a start, too; 0: none */
-	uint64_t until_ns; /* running goes by then if nobody confirms it; 0: it stays */
+	uint64_t running;  /* in force; 0: has no number */
+	uint64_t good;     /* restored without confirmation and at a start; 0: none */
+	uint64_t until_ns; /* end of the time to confirm `running`; 0: nothing to confirm */
 };
 
-/* Whether somebody has yet to confirm what is in force. */
+/* Returns true while the configuration in force needs a confirmation. */
 bool confirm_waits(const struct confirm *confirm);
 
 /*
- * Another one is in force: for good, or (within_ns) until then. A change that has yet to be
- * confirmed is not to be changed again: -EBUSY; nor is there anything to come back to without a
- * good one: -ENOENT. Else 0.
+ * confirm_may_change() returns 0 if a change is possible, and -EBUSY while an earlier change waits
+ * for its confirmation. It returns -ENOENT if within_ns is set and there is no good configuration
+ * to restore.
+ *
+ * confirm_change() records that another configuration is in force. within_ns is the time to confirm
+ * it; 0: it needs no confirmation and is good.
  */
 int confirm_may_change(const struct confirm *confirm, uint64_t within_ns);
 void confirm_change(struct confirm *confirm, uint64_t number, uint64_t now_ns, uint64_t within_ns);
 
-/* It stays, and is the last good one. -ENOENT: nothing waits for that. */
+/*
+ * Confirms the configuration in force, which becomes the last good one. Returns 0, or -ENOENT if no
+ * change waits for a confirmation.
+ */
 int confirm_accept(struct confirm *confirm);
 
-/* Nobody has confirmed it in time; and how long there is, 0 when it is due. */
+/*
+ * Return true once the time to confirm has passed, and the time that is left (0: passed, or no
+ * change waits).
+ */
 bool confirm_due(const struct confirm *confirm, uint64_t now_ns);
 uint64_t confirm_left_ns(const struct confirm *confirm, uint64_t now_ns);
 
-/* The last good one is in force again. */
+/* Records that the last good configuration is in force again. */
 void confirm_undone(struct confirm *confirm);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The policies of one limiter in two configurations: which of them stay, by name, and what of them
- * changes. config/compare.h makes it.
+ * Difference between the policies of one limiter in two configurations: policies that stay, by
+ * name, and their changes. See config/compare.h.
  */
 #ifndef WEIR_POLICY_DIFF_H
 #define WEIR_POLICY_DIFF_H
@@ -12,18 +12,21 @@
 
 #define POLICY_NEW UINT_MAX
 
-/* What differs of a policy; several may. 0: nothing. The table of its keys has one for each key. */
+/*
+ * Differences of one policy, as bits; 0: none. Each key in the table of policy keys has one of
+ * them.
+ */
 enum policy_change {
-	POLICY_ADDED = 1, /* no other is set beside it */
-	POLICY_MATCH = 2, /* other packets are its own */
-	POLICY_TERMS = 4, /* its state goes on */
-	POLICY_ANEW = 8,  /* its state begins anew */
+	POLICY_ADDED = 1, /* no policy of the old configuration has its name */
+	POLICY_MATCH = 2, /* matches other packets */
+	POLICY_TERMS = 4, /* its state is kept */
+	POLICY_ANEW = 8,  /* its state starts empty */
 };
 
 struct config_diff {
 	unsigned n;       /* policies of the new configuration */
 	unsigned *from;   /* n: index in the old one, or POLICY_NEW */
-	uint8_t *changes; /* n: of enum policy_change */
+	uint8_t *changes; /* n: bits of enum policy_change */
 	unsigned added, removed, changed;
 };
 

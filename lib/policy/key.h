@@ -14,8 +14,8 @@
 #include "policy/policy.h"
 
 struct policy_key {
-	uint64_t id;    /* in every message and record; no two of a configuration are the same */
-	uint64_t check; /* in those of the ledger: differs between two names with one id */
+	uint64_t id;    /* in every message and record; unique within a configuration */
+	uint64_t check; /* in the ledger's messages: differs between two names with one id */
 };
 
 struct policy_key policy_key(const struct policy *policy);

@@ -32,7 +32,7 @@ enum meter_kind policy_meter_kind(const struct policy *policy)
 	return policy->meter;
 }
 
-/* Bytes are counted, and what does not conform is dropped. */
+/* Returns true if it counts bytes and drops exceeding packets. */
 static bool drops_bytes(const struct policy *policy)
 {
 	return policy->count == COUNT_BYTES && policy->action == ACTION_DROP;
@@ -132,14 +132,14 @@ bool policy_is_phantom(const struct policy *policy)
 }
 
 /*
- * A tick of a counter of up to 5 GHz at one unit a day is 2^-48.6 units; a bucket counts in 2^-56,
- * and 1 ppm of that rate is 2^-68.5: with 2^20 parts it is right to 0.01 ppm, and so is a hundredth
- * of it. Faster limits have no need, and bursts of more than 2^14 leave fewer bits: the burst's
- * parts stay below 2^34, which is what the smallest of the buckets holds (meter/phantom.h).
+ * At one unit per day, a tick of a 5 GHz counter adds 2^-48.6 units. A bucket counts in 2^-56, and
+ * 1 ppm of that rate is 2^-68.5. With 2^20 parts per unit the rate is exact to 0.01 ppm, and a
+ * hundredth of it to 1 ppm. Faster limits need no parts. Bursts above 2^14 leave fewer bits: the
+ * parts of a burst stay below 2^34, the capacity of the smallest bucket (meter/phantom.h).
  */
 #define UNIT_BITS       20
 #define UNIT_BURST_BITS 34
-#define UNIT_RATE_MOST  32768 /* a second: in parts less than a bucket can fill in a tick */
+#define UNIT_RATE_MOST  32768 /* per second: its parts per tick are less than a bucket can fill */
 
 static bool counts_in_bucket(const struct policy *policy)
 {
@@ -159,7 +159,7 @@ static unsigned unit_bits_of(const struct limit_terms *terms)
 	return bits;
 }
 
-/* One bucket has all the limits that it may have. */
+/* One bucket serves all limits of the policy, so the smallest number of bits applies. */
 unsigned policy_unit_bits(const struct policy *policy)
 {
 	const struct schedule *schedule = policy->schedule;
@@ -205,7 +205,7 @@ bool config_needs_ledger(const struct config *config)
 	return policies_need_ledger(config->policies, config->n_policies);
 }
 
-/* What of a packet its first fragment alone says. */
+/* Returns true if it needs ports, which only the first fragment of a packet has. */
 static bool names_ports(const struct policy *policy)
 {
 	for (unsigned i = 0; i < policy_n_matches(policy); i++) {

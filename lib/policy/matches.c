@@ -69,11 +69,11 @@ uint64_t policies_count_matches(const struct policy *policies, unsigned n)
 	return all;
 }
 
-/* All matches that were seen, by what they hash to: a place of the array is free at match NONE. */
+/* Hash table of the matches seen so far. A place is free if its match is NONE. */
 struct seen_matches {
 	const struct policy *policies;
 	struct match_place *places;
-	uint64_t mask; /* of the array's size, a power of two */
+	uint64_t mask; /* table size, a power of two, less 1 */
 };
 
 #define NONE UINT32_MAX
@@ -106,7 +106,7 @@ static const struct match *match_at(const struct seen_matches *seen, struct matc
 	return policy_match(&seen->policies[place.policy], place.match);
 }
 
-/* Where it is already, or where it comes. */
+/* Returns the place of an equal match, or the free place for it. */
 static struct match_place *find_seen(const struct seen_matches *seen, const struct match *match)
 {
 	uint64_t at = hash_match(match) & seen->mask;

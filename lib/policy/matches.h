@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A policy's matches, of which any takes a packet: whether they are the same, where they may be
- * met, and those that stand twice. Pure, but for what is allocated; any thread.
+ * Matches of policies. A packet belongs to a policy if any of its matches takes it. Compares
+ * matches, finds duplicates, and finds the wires on which packets can arrive. Pure, except for
+ * allocations. Any thread.
  */
 #ifndef WEIR_POLICY_MATCHES_H
 #define WEIR_POLICY_MATCHES_H
@@ -16,12 +17,12 @@
 
 bool match_equal(const struct match *a, const struct match *b);
 
-/* In the same order, too: whoever writes a list anew may say no more than before. */
+/* Returns true if both have the same matches in the same order. */
 bool policy_matches_equal(const struct policy *a, const struct policy *b);
 
 /*
- * Where packets of a policy may come in: for each wire that there may be a bit for a to b, and one
- * for b to a.
+ * Returns the paths on which packets of a policy can arrive: for each possible wire, one bit for a
+ * to b, then one for b to a.
  */
 uint32_t policy_paths(const struct policy *policy);
 #define POLICY_PATHS_OF_WIRE UINT32_C(3)
@@ -38,7 +39,7 @@ static inline bool policy_may_use(const struct policy *policy, unsigned wire)
 	return policy_paths(policy) >> 2 * wire & POLICY_PATHS_OF_WIRE;
 }
 
-/* The match of a policy: both by their numbers. */
+/* A match: index of its policy, and its index in that. */
 struct match_place {
 	unsigned policy, match;
 };
@@ -46,16 +47,16 @@ struct match_place {
 typedef void (*match_twins_fn)(void *context, struct match_place first, struct match_place again);
 
 /*
- * Calls found for each match that is the same as one before it, in the order of the file; the first
- * of them is named. What was refused, by a wire below CONFIG_ANY, is passed over. 0 or -ENOMEM.
+ * Calls found for each match that equals an earlier one, in the order of the file, with the first
+ * of them. Skips rejected matches, whose wire is below CONFIG_ANY. Returns 0 or -ENOMEM.
  */
 int policies_match_twins(
 	const struct policy *policies, unsigned n, match_twins_fn found, void *context);
 
-/* Matches of all together. */
+/* Returns the number of matches of all policies. */
 uint64_t policies_count_matches(const struct policy *policies, unsigned n);
 
-/* An array of policies, and what they lead to. NULL is none. */
+/* Frees an array of policies, their matches and schedules. policies can be NULL. */
 void policies_free(struct policy *policies, unsigned n);
 
 #endif

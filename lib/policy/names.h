@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies by their names, in a time that does not grow with their number. Immutable once made:
- * whoever replaces the policies makes another one.
+ * Index of policies by name, with lookups in constant time. Immutable: create a new one when the
+ * policies are replaced.
  */
 #ifndef WEIR_POLICY_NAMES_H
 #define WEIR_POLICY_NAMES_H
@@ -11,11 +11,14 @@
 
 struct policy_names;
 
-/* n policies have different names, and are kept by pointer. 0 or -ENOMEM. */
+/*
+ * Creates the index of n policies with different names. It does not copy the policies. Returns 0 or
+ * -ENOMEM.
+ */
 int policy_names_create(const struct policy *policies, unsigned n, struct policy_names **out);
 void policy_names_destroy(struct policy_names *names);
 
-/* Index of the policy of that name, or their number; so, too, without a name. */
+/* Returns the index of the policy with the name; n if there is none, or name is NULL. */
 unsigned policy_names_find(const struct policy_names *names, const char *name);
 
 #endif

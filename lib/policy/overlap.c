@@ -41,13 +41,13 @@ bool match_overlaps(const struct match *a, const struct match *b)
 	       prefixes_meet(&a->src, &b->src) && prefixes_meet(&a->dst, &b->dst);
 }
 
-/* What there was, what there is, and of both the placed ones. */
+/* The old and the new policies, and the matches of placed ones among both. */
 struct sides {
 	const struct policy *old, *policies;
 	unsigned n_old, n;
 	const struct match **placed;
 	uint64_t n_placed;
-	uint64_t pairs; /* that may be compared still */
+	uint64_t pairs; /* comparisons that are left */
 };
 
 static void add_placed(struct sides *sides, const struct policy *policies, unsigned n)
@@ -72,7 +72,10 @@ static bool match_matters(struct sides *sides, const struct match *match)
 	return false;
 }
 
-/* A policy that has other packets than before. Placed or not: it overlaps with itself. */
+/*
+ * Returns true if the packets of a changed policy can overlap with a placed one. Placed policies
+ * overlap with themselves.
+ */
 static bool overlap_matters(struct sides *sides, const struct policy *policy)
 {
 	for (unsigned i = 0; i < policy_n_matches(policy); i++)
@@ -81,7 +84,9 @@ static bool overlap_matters(struct sides *sides, const struct policy *policy)
 	return false;
 }
 
-/* One that stays, as `before`, or comes: NULL. */
+/*
+ * Checks a policy that stays, with its old version in `before`, or a new one, with `before` NULL.
+ */
 static bool new_one_matters(struct sides *sides, const struct policy *policy,
 	const struct policy *before, bool keeps, uint8_t changes)
 {
@@ -93,7 +98,8 @@ static bool new_one_matters(struct sides *sides, const struct policy *policy,
 }
 
 /*
- * Looks at those that stay or come; what stays is noted. The first in the file wins between equals.
+ * Checks policies that stay or are new. Sets stays[] of the former. Their order matters, because
+ * the first in the file wins between equal matches.
  */
 static bool new_ones_matter(
 	const struct config_diff *diff, struct sides *sides, const bool *keeps, bool *stays)
@@ -124,7 +130,7 @@ static bool old_ones_matter(struct sides *sides, const bool *stays)
 	return false;
 }
 
-/* Where nothing is placed, nothing is to be looked at. */
+/* Checks nothing if no policy is placed. */
 static bool any_matters(
 	const struct config_diff *diff, struct sides *sides, const bool *keeps, bool *stays)
 {

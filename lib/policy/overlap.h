@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Whether policies have packets in common, and so, what of a change others have to do with. Any
- * thread.
+ * Overlap between matches of policies, and the effect of a changed configuration on sources that
+ * are assigned to workers. Any thread.
  */
 #ifndef WEIR_POLICY_OVERLAP_H
 #define WEIR_POLICY_OVERLAP_H
@@ -13,17 +13,17 @@
 #include "policy/policy.h"
 #include "policy/diff.h"
 
-/* Whether some packet would be of both, if each were the only one. */
+/* Returns true if some packet can match both, each considered alone. */
 bool match_overlaps(const struct match *a, const struct match *b);
 
-/* Pairs of matches that are compared in a second or so. */
+/* Pairs of matches that take about a second to compare. */
 #define OVERLAP_PAIRS UINT64_C(100000000)
 
 /*
- * Whether a packet may become one of a policy that is placed, or may be one no more, or another's:
- * if such a policy comes, goes or has other packets, or another does that overlaps with one. What
- * `keeps` says, by new index, is whether a policy stays in its place on the workers. True also when
- * there is no memory to find out, or when more than so many pairs of matches are to be compared.
+ * Returns true if a change can alter the packets of a placed policy. This is so if a placed policy
+ * is added, removed or has other matches, or if another such policy overlaps with a placed one.
+ * `keeps`, by new index, is true if the policy keeps its place on the workers. Also returns true if
+ * memory is short, or if there are more than `pairs` pairs of matches to compare.
  */
 bool policies_retarget(const struct config_diff *diff, const struct policy *old, unsigned n_old,
 	const struct policy *policies, const bool *keeps, uint64_t pairs);

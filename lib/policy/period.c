@@ -11,18 +11,23 @@
 #define DAY_S  INT64_C(86400)
 #define MONTHS 12
 
-/* A year that begins in March ends with its leap day; 400 of them are always as long. */
+/*
+ * A year that begins in March ends with its leap day. Any 400 years have the same number of days.
+ */
 #define ERA_YEARS  INT64_C(400)
 #define ERA_DAYS   INT64_C(146097)
 #define EPOCH_DAYS INT64_C(719468) /* from 1 March of year 0 to 1 January 1970 */
 
-/* Days of such a year before its months: 31 30 31 30 31, twice, and 31 28 or 29. */
+/*
+ * Returns the days of such a year before a month. Months have 31 30 31 30 31 days, twice, then 31
+ * and 28 or 29.
+ */
 static int64_t days_before(int64_t month)
 {
 	return (153 * month + 2) / 5;
 }
 
-/* Whole months from January of year 0 to the month of a day since 1970, none before it. */
+/* Returns the months from January of year 0 to the month of a day since 1970. */
 static uint64_t month_of(int64_t days)
 {
 	int64_t since = days + EPOCH_DAYS, era = since / ERA_DAYS, day = since % ERA_DAYS;
@@ -32,7 +37,7 @@ static uint64_t month_of(int64_t days)
 	return (uint64_t)((era * ERA_YEARS + year) * MONTHS + month + 2);
 }
 
-/* Days from 1970 to its first. */
+/* Returns the days from 1970 to the first day of a month. */
 static int64_t days_to(uint64_t number)
 {
 	int64_t months = (int64_t)number - 2, era = months / MONTHS / ERA_YEARS;
@@ -80,7 +85,7 @@ int64_t period_ends(const struct policy *policy, uint64_t number)
 	return policy->period == PERIOD_NONE ? PERIOD_NEVER : period_begins(policy, number + 1);
 }
 
-/* No name has a colon. */
+/* Names contain no colon, so the texts differ. */
 char *budget_name(const struct policy *policy, char *buf, size_t size)
 {
 	switch (policy->period) {

@@ -17,13 +17,13 @@
 /* 1 January 1970 was a Thursday. */
 #define MONDAY_S (3 * INT64_C(86400))
 
-/* A change that there is comes within a week, or within two where the clocks leave it out once. */
+/* A change occurs within a week, or within two if the change of clocks skips it once. */
 #define AHEAD_S (3 * WEEK_S)
 
 static const char *const day_names[SCHEDULE_DAYS] = {
 	"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
 
-/* Seconds of the week in which an entry holds; `to` is not beyond the week's end. */
+/* Seconds of the week in which an entry applies; `to` is at most WEEK_S. */
 struct stretch {
 	uint32_t from, to;
 	unsigned entry;
@@ -56,7 +56,7 @@ static unsigned add_stretch(struct stretch *out, unsigned entry, int64_t from, i
 	return 2;
 }
 
-/* At most one for each day of each entry, and one more of each that goes over the week's end. */
+/* Lists one stretch for each day of each entry, and a second one if it passes the week's end. */
 static unsigned list_stretches(const struct schedule *schedule, struct stretch *out)
 {
 	unsigned n = 0;
@@ -158,7 +158,7 @@ static int64_t second_of_week(int64_t local_s)
 	return second < 0 ? second + WEEK_S : second;
 }
 
-/* The turn that a second of the week is after, or at. */
+/* Returns the last turn at or before a second of the week. */
 static unsigned find_turn(const struct schedule *schedule, int64_t second)
 {
 	unsigned low = 0, high = schedule->n_turns;
@@ -174,7 +174,10 @@ static unsigned find_turn(const struct schedule *schedule, int64_t second)
 	return low;
 }
 
-/* What holds, and when to look again: at the next turn, or when the clocks are changed. */
+/*
+ * Returns the entry that applies, and the time to look again: the next turn or change of the
+ * clocks.
+ */
 static int look_at_week(const struct schedule *schedule, int64_t unix_s, int64_t *again)
 {
 	struct zone_span span = zone_at(schedule->zone, unix_s);
@@ -214,7 +217,7 @@ static bool terms_alike(const struct limit_terms *a, const struct limit_terms *b
 	return digest_terms(HASH64_BASIS, a) == digest_terms(HASH64_BASIS, b);
 }
 
-/* A turn from one entry to another of the same limit is none. */
+/* Ignores turns between entries with the same limit. */
 uint64_t schedule_digest(const struct schedule *schedule)
 {
 	static const struct limit_terms none;
@@ -242,7 +245,7 @@ bool schedule_equal(const struct schedule *a, const struct schedule *b)
 	return a == b || schedule_digest(a) == schedule_digest(b);
 }
 
-/* The day at a place, and past it; or -1. */
+/* Reads a weekday and advances `at`; returns -1 if there is none. */
 static int read_weekday_name(const char **at)
 {
 	for (int day = 0; day < SCHEDULE_DAYS; day++)
@@ -253,7 +256,7 @@ static int read_weekday_name(const char **at)
 	return -1;
 }
 
-/* "mon", or "fri-mon", which goes over the week's end. */
+/* Reads "mon", or "fri-mon", which passes the week's end. */
 static int read_day_range(const char **at, uint8_t *days)
 {
 	int first = read_weekday_name(at), last = first;
@@ -288,7 +291,10 @@ int schedule_parse_days(const char *text, uint8_t *days)
 	return 0;
 }
 
-/* Two digits below `most`, past them; or -1. */
+/*
+ * Reads two digits and advances `at`; returns -1 if there are none, or the number is not below
+ * `most`.
+ */
 static int read_two(const char **at, int most)
 {
 	int number;

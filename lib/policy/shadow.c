@@ -7,7 +7,7 @@
 #include "policy/schedule.h"
 #include "policy/trial.h"
 
-/* With these terms in place of the policy's own. */
+/* Returns the bucket's depth with these terms instead of the policy's. */
 static uint64_t depth_of(const struct policy *policy, const struct limit_terms *terms)
 {
 	struct policy other = *policy;
@@ -33,7 +33,7 @@ static void deepen_buckets(struct policy *policy)
 	policy->burst_bytes = depth_of(policy, &own);
 }
 
-/* What would be dropped or marked is counted; what is green would have passed, marked or not. */
+/* Counts packets that would be dropped or marked. Green packets would pass, marked or not. */
 static void uncolour_packets(struct colours_config *colours)
 {
 	for (unsigned c = 0; c < COLOURS; c++) {
@@ -47,9 +47,9 @@ static void uncolour_packets(struct colours_config *colours)
 static void enter_shadow(struct policy *policy)
 {
 	uncolour_packets(&policy->colours);
-	if (policy_is_shaped(policy)) /* which it is not any more, the second time */
+	if (policy_is_shaped(policy)) /* false the second time */
 		deepen_buckets(policy);
-	policy->slo_p99_ns = 0; /* its sources need no worker of their own: they wait nowhere */
+	policy->slo_p99_ns = 0; /* its sources need no assigned worker, because nothing waits */
 	policy->action = ACTION_COUNT;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Shadow: a limiter that enforces nothing. Its policies meter, count and tell the group what they
- * would in earnest, and every packet passes untouched. Pure; any thread.
+ * Shadow mode: the limiter enforces nothing. Its policies meter, count and exchange messages as if
+ * they enforced, and every packet passes unchanged. Pure; any thread.
  */
 #ifndef WEIR_POLICY_SHADOW_H
 #define WEIR_POLICY_SHADOW_H
@@ -10,20 +10,24 @@
 #include "policy/config.h"
 
 /*
- * Makes each policy of a complete configuration one that only counts. Where packets would wait its
- * bucket, and those of its schedule and trial, are as much deeper as packets would be in the queue:
- * what finds no room there is what the queue would drop. To be done before a worker knows of
- * the policies.
+ * Makes every policy of a complete configuration only count. If packets would wait, the buckets of
+ * the policy, its schedule and its trial become deeper by the size of the queue. They then reject
+ * the packets that the queue would drop. Call it before a worker uses the policies.
  */
 void config_enter_shadow(struct config *config);
 
-/* Enters shadow for good: what is read beside this one is in it too, whatever it says. */
+/*
+ * Enters shadow mode, and marks it as forced. Configurations read later are in it too, even if they
+ * do not request it.
+ */
 void config_force_shadow(struct config *config);
 
-/* Wires, a bit each, on which packets that no policy takes are dropped: in shadow none. */
+/*
+ * Returns the set of wires, one bit each, that drop packets without a policy. Empty in shadow mode.
+ */
 uint32_t config_drops(const struct config *config);
 
-/* What becomes of packets that are not understood: in shadow none is dropped. */
+/* Returns the treatment of packets that the parser does not understand. Shadow mode drops none. */
 enum unparsed_action config_unparsed(const struct config *config);
 
 #endif

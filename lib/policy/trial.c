@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "policy/kind.h"
 
-/* Bytes, or packets, that may wait in the queue of such a limit. */
+/* Returns the bytes, or packets, that can wait in the queue of such a limit. */
 static uint64_t queue_depth(const struct policy *policy)
 {
 	double depth = policy_rate(policy) * (double)policy->shape.delay_ns / SECOND_NS;
@@ -27,7 +27,7 @@ uint64_t policy_depth_with_queue(const struct policy *policy)
 	return min_u64(policy->burst_bytes + queue_depth(policy), most);
 }
 
-/* Its part of the limit is the policy's own part, so it needs no allocator, and no samples. */
+/* A trial has the policy's part of the limit, so it needs no allocator and no samples. */
 struct policy policy_trial(const struct policy *policy)
 {
 	struct policy trial = *policy;

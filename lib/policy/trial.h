@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A trial: what another limit, burst or meter would do to the packets of a policy, counted beside
- * what is enforced. To meters and counters it is a policy of its own, which drops and is nobody's:
- * no packet is led to it but by the policy that it is a trial of. Pure; any thread.
+ * A trial counts the effect that another limit, burst or meter would have on the packets of a
+ * policy, in addition to the enforced limit. For meters and counters it is a separate policy that
+ * drops. No packet matches that policy: packets reach it only through the policy that has the
+ * trial. Pure; any thread.
  */
 #ifndef WEIR_POLICY_TRIAL_H
 #define WEIR_POLICY_TRIAL_H
@@ -18,20 +19,22 @@ static inline bool policy_has_trial(const struct policy *policy)
 }
 
 /*
- * The policy that a trial is: the one that has it, with the trial's terms in place of its own, and
- * without what else it does to packets. Where packets wait the depth of the bucket is what may be
- * in the queue too, since what a queue of so many drops, a bucket so much deeper drops. Of one that
- * policy_has_trial().
+ * Returns the trial of a policy as a policy: the original with the trial's terms, without its other
+ * effects on packets. If packets wait, the bucket is deeper by the size of the queue, because such
+ * a bucket drops the packets that the queue would drop. Requires policy_has_trial().
  */
 struct policy policy_trial(const struct policy *policy);
 
 /*
- * The depth of a bucket that drops, in bytes (or packets), what the queue of such a policy, which
- * policy_is_shaped(), would: its burst, and what may wait there.
+ * Returns the depth of a bucket that drops the same bytes (or packets) as the queue of a policy:
+ * its burst and the size of the queue. Requires policy_is_shaped().
  */
 uint64_t policy_depth_with_queue(const struct policy *policy);
 
-/* Whether two policies, of one kind but for their trials, have the same one, or neither has. */
+/*
+ * Returns true if two policies, equal except for their trials, have the same trial, or if neither
+ * has one.
+ */
 bool policy_trials_equal(const struct policy *a, const struct policy *b);
 
 #endif

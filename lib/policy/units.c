@@ -18,7 +18,7 @@ struct unit_suffix {
 	uint64_t scale; /* base units in one */
 };
 
-/* Ascending, so that the formatters find the largest that fits; ended by a NULL name. */
+/* Ascending, so that the formatters find the largest unit that fits; ends with a NULL name. */
 static const struct unit_suffix rates[] = {
 	{"bit/s", 1},
 	{"kbit/s", 1000},
@@ -69,8 +69,8 @@ static const struct unit_suffix counts[] = {
 };
 
 /*
- * Numbers per time, in eighths: what bits are to bytes; and in thousandths, in which an eighth is a
- * whole number and decimals can be written.
+ * Numbers per time, in eighths (like bits of a byte) and in thousandths. An eighth is a whole
+ * number of thousandths, and they have a decimal form.
  */
 #define PER(time)                                                                   \
 	{                                                                           \
@@ -95,7 +95,7 @@ static const struct period {
 
 #define N_PERIODS (sizeof(periods) / sizeof(periods[0]))
 
-/* The parts of "12.50 MB", still text. */
+/* Parts of "12.50 MB", as text. */
 struct quantity {
 	bool negative;
 	const char *whole;
@@ -153,8 +153,8 @@ static int scale_whole(const struct quantity *quantity, uint64_t scale, uint64_t
 }
 
 /*
- * scale × 0.d1d2…dk by Horner from the last digit. The result is whole only if every division by
- * ten on the way is, so the first remainder decides; and no step is above 10 × scale.
+ * Computes scale × 0.d1d2…dk by Horner from the last digit. The result is whole only if every
+ * division by ten is exact, so the first remainder decides. No step exceeds 10 × scale.
  */
 static int scale_fraction(const struct quantity *quantity, uint64_t scale, uint64_t *out)
 {
@@ -258,7 +258,7 @@ char *units_format_rate(uint64_t bits_per_s, char *buf, size_t size)
 	return format_decimal(rates, bits_per_s, buf, size);
 }
 
-/* Whoever wrote a multiple of 1024 that is none of 1000 was thinking in KiB. */
+/* Prints a multiple of 1024 in KiB, unless it is also one of 1000: people write it so. */
 char *units_format_size(uint64_t bytes, char *buf, size_t size)
 {
 	const struct unit_suffix *unit = largest_fitting(binary_sizes, bytes);
@@ -271,7 +271,7 @@ char *units_format_size(uint64_t bytes, char *buf, size_t size)
 	return buf;
 }
 
-/* Not in decimals of hours: nobody reads those. */
+/* Prints no decimals of hours, because they are hard to read. */
 char *units_format_time(uint64_t ns, char *buf, size_t size)
 {
 	const struct unit_suffix *unit = largest_fitting(long_times, ns);
@@ -309,7 +309,10 @@ char *units_format_count_part(
 	return format_decimal(period_of(seconds)->thousandths, eighths * 125 / parts, buf, size);
 }
 
-/* Times scale, about: six digits of the fraction; UINT64_MAX is too much to say. */
+/*
+ * Returns the quantity times scale, rounded: six digits of the fraction count. UINT64_MAX:
+ * overflow.
+ */
 static uint64_t approximate_quantity(const struct quantity *quantity, uint64_t scale)
 {
 	uint64_t whole, fraction = 0, parts = 1;
@@ -322,7 +325,7 @@ static uint64_t approximate_quantity(const struct quantity *quantity, uint64_t s
 	return whole;
 }
 
-/* The eighths nearest to so many thousandths of one, up to 1G. */
+/* Returns the number of eighths, at least 1, nearest to a number of thousandths, up to 1G. */
 static uint64_t nearest_eighths(uint64_t thousandths)
 {
 	uint64_t most = 8000 * GIGA, n = thousandths < most ? thousandths : most;

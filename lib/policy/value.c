@@ -32,7 +32,10 @@ size_t device_id_length(const char *device)
 	return strcspn(device, ",");
 }
 
-/* Steps over least to most characters of a set; NULL when there are too few or no text before. */
+/*
+ * Skips `least` to `most` characters of a set. Returns NULL if there are too few or too many, or if
+ * text is NULL.
+ */
 static const char *skip_chars(const char *text, const char *set, size_t least, size_t most)
 {
 	size_t n = text != NULL ? strspn(text, set) : 0;
@@ -40,7 +43,7 @@ static const char *skip_chars(const char *text, const char *set, size_t least, s
 	return text != NULL && n >= least && n <= most ? text + n : NULL;
 }
 
-/* Domain (four digits; more behind some bridges), bus, device, function. */
+/* Matches domain (four digits; more behind some bridges), bus, device, function. */
 static bool is_pci(const char *device)
 {
 	const char *at = skip_chars(device, HEXADECIMAL, 4, 8);
@@ -61,7 +64,7 @@ static bool is_vdev_name(const char *device)
 	return at != NULL && (*at == ',' || *at == '\0');
 }
 
-/* As the kernel names interfaces. */
+/* Matches "xdp:" and a name that the kernel allows for an interface. */
 static bool is_xdp(const char *device)
 {
 	size_t len;
@@ -199,7 +202,7 @@ bool address_is_one_host(const struct sockaddr_storage *address)
 	return !IN_MULTICAST(ip) && ip != INADDR_BROADCAST;
 }
 
-/* Zeroes what is after the first length bits; true if anything was there. */
+/* Zeroes all bits after the first `length`; returns true if any was set. */
 static bool clear_host_bits(uint8_t *addr, unsigned length, unsigned bytes)
 {
 	bool any = false;
@@ -258,7 +261,7 @@ char *prefix_format(const struct prefix *prefix, char *buf, size_t size)
 	return buf;
 }
 
-/* One port, and where its text ends; 0 when it is none. */
+/* Parses one port and sets *end behind its text; returns 0 if there is none. */
 static uint16_t port_number_parse(const char *text, const char **end)
 {
 	unsigned long number;
@@ -368,7 +371,7 @@ uint8_t proto_number(const char *name)
 	return 0;
 }
 
-/* One CPU, or the first and last of several; what is behind it, or NULL. */
+/* Parses one CPU, or a range; returns the text after it, or NULL. */
 static const char *cpu_range_parse(
 	const char *text, unsigned most, unsigned long *first, unsigned long *last)
 {

@@ -15,19 +15,19 @@
 #include "policy/zone_rule.h"
 
 /*
- * A file is two blocks, each behind a header: one of 32-bit times, for old readers, and one of
- * 64-bit times, and then the rule between two newlines.
+ * A file has two blocks, each with a header: one of 32-bit times, for old readers, and one of
+ * 64-bit times. The rule follows, between two newlines.
  */
 #define HEADER    44
 #define AT_COUNTS 20
-#define TYPE      6 /* bytes: offset (4), whether it is summer time, its name */
+#define TYPE      6 /* bytes: offset (4), is it summer time (1), index of its name (1) */
 #define RULE_MAX  128
 
-/* No zone has had 1,000 in a thousand years; and a type is told by a byte. */
+/* No zone had 1,000 transitions in a thousand years. The index of a type is one byte. */
 #define TIMES_MOST 2000
 #define TYPES_MOST 256
 
-/* More than a week off is no clock's. */
+/* No offset is more than a week. */
 #define OFFSET_MOST (7 * 86400)
 
 struct transition {
@@ -37,7 +37,7 @@ struct transition {
 
 struct zone {
 	char name[ZONE_NAME_MAX];
-	char text[RULE_MAX]; /* of the rule */
+	char text[RULE_MAX]; /* the rule as text */
 	bool ruled;
 	struct zone_rule rule;
 	int32_t first_s; /* before the first transition */
@@ -45,7 +45,7 @@ struct zone {
 	struct transition transitions[];
 };
 
-/* Numbers of things in a block, in the order of the header. */
+/* Numbers of entries in a block, in the order of the header. */
 struct counts {
 	uint32_t utc, standard, leaps, times, types, chars;
 };
@@ -98,7 +98,7 @@ static int read_offset(const uint8_t *types, uint32_t n, unsigned type, int32_t 
 	return *out < -OFFSET_MOST || *out > OFFSET_MOST ? -EINVAL : 0;
 }
 
-/* The block is that of 64-bit times, and its length has been looked at. */
+/* Reads the block of 64-bit times. The caller has checked its length. */
 static int read_transitions(struct zone *zone, const uint8_t *at, const struct counts *counts)
 {
 	const uint8_t *kinds = at + (size_t)counts->times * 8, *types = kinds + counts->times;
@@ -118,7 +118,7 @@ static int read_transitions(struct zone *zone, const uint8_t *at, const struct c
 	return ret;
 }
 
-/* Between newlines. An empty one says that nothing is known beyond the last transition. */
+/* Reads the rule between newlines. An empty one gives no information after the last transition. */
 static int read_rule(struct zone *zone, const uint8_t *at, size_t len)
 {
 	const uint8_t *end = len > 1 && at[0] == '\n' ? memchr(at + 1, '\n', len - 1) : NULL;
@@ -131,7 +131,7 @@ static int read_rule(struct zone *zone, const uint8_t *at, size_t len)
 	return zone->ruled ? zone_rule_parse(zone->text, &zone->rule) : 0;
 }
 
-/* What is behind the first block. */
+/* Parses the file after the first block. */
 static int parse_second(const uint8_t *at, size_t len, const char *name, struct zone **out)
 {
 	struct counts counts;
@@ -178,7 +178,7 @@ const char *zone_name(const struct zone *zone)
 	return zone->name;
 }
 
-/* The first transition that is later than a time; or n. */
+/* Returns the index of the first transition later than a time, or n. */
 static unsigned next_transition(const struct zone *zone, int64_t unix_s)
 {
 	unsigned low = 0, high = zone->n;

@@ -14,24 +14,24 @@
 #define MINUTE_S 60
 #define WEEK     7
 
-/* 400 years of the calendar are always as long; the first of them here begins in 1970. */
+/* 400 years of the calendar always have the same number of days. Here, they begin in 1970. */
 #define ERA_YEARS  400
 #define ERA_DAYS   INT64_C(146097)
 #define FIRST_YEAR 1970
-#define EPOCH_WDAY 4 /* a Thursday, from Sunday */
+#define EPOCH_WDAY 4 /* 1 January 1970 is a Thursday; Sunday is 0 */
 
-/* Up to the year 9999; and before 1970 no rule is asked, as it comes behind what a file lists. */
+/* Year 10000. Before 1970 the file's transitions apply, not the rule. */
 #define TIME_MOST INT64_C(253402300800)
 
-/* POSIX has up to a day, the footers of TZif up to a week, either way. */
+/* POSIX allows up to a day, the footers of TZif up to a week, in both directions. */
 #define OFFSET_HOURS 24
 #define TURN_HOURS   167
 
-/* Clocks go forward by an hour, and turn at two, where nothing else is said. */
+/* Defaults: clocks go forward by an hour, and change at two. */
 #define SUMMER_S HOUR_S
 #define TURN_S   (2 * HOUR_S)
 
-/* The number at a place, up to `most`, and past it; or -1. */
+/* Reads a number of at most `most` and advances `at`; returns -1 if there is none. */
 static int read_digits(const char **at, int most)
 {
 	int number = -1;
@@ -44,7 +44,7 @@ static int read_digits(const char **at, int most)
 	return number;
 }
 
-/* "[+-]hh[:mm[:ss]]" in seconds. */
+/* Reads "[+-]hh[:mm[:ss]]" in seconds. */
 static int read_clock(const char **at, int hours_most, int32_t *out)
 {
 	int sign = 1, parts[3] = {0};
@@ -64,7 +64,7 @@ static int read_clock(const char **at, int hours_most, int32_t *out)
 	return 0;
 }
 
-/* "CET" or "<+03>", which say nothing here. */
+/* Skips "CET" or "<+03>": the name has no effect. */
 static int skip_name(const char **at)
 {
 	const char *from = *at;
@@ -79,7 +79,7 @@ static int skip_name(const char **at)
 	return 0;
 }
 
-/* "M3.5.0": of March the last (5) Sunday (0). */
+/* Reads "M3.5.0": the last (5) Sunday (0) of March. */
 static int read_weekday(const char **at, struct zone_turn *turn)
 {
 	turn->kind = ZONE_DAY_OF_MONTH;
@@ -116,7 +116,7 @@ static int read_turn(const char **at, struct zone_turn *turn)
 	return read_clock(at, TURN_HOURS, &turn->time_s);
 }
 
-/* Behind the standard time. POSIX counts offsets from the zone to UTC. */
+/* Reads the part after standard time. POSIX counts offsets from the zone to UTC. */
 static int read_summer(const char **at, struct zone_rule *rule)
 {
 	int32_t west = 0;
@@ -155,19 +155,19 @@ static bool is_leap(int64_t year)
 	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
 
-/* Leap days from 1 January of year 0 to that of another. */
+/* Returns the leap days from 1 January of year 0 to that of another year. */
 static int64_t leap_days(int64_t year)
 {
 	return year > 0 ? (year - 1) / 4 - (year - 1) / 100 + (year - 1) / 400 + 1 : 0;
 }
 
-/* Days from 1970 to 1 January of a year from 0 on. */
+/* Returns the days from 1970 to 1 January of a year, which is 0 or later. */
 static int64_t days_to_year(int64_t year)
 {
 	return (year - FIRST_YEAR) * 365 + leap_days(year) - leap_days(FIRST_YEAR);
 }
 
-/* The year that a day since 1970 is in. */
+/* Returns the year of a day since 1970. */
 static int64_t year_of(int64_t day)
 {
 	int64_t year = FIRST_YEAR + day * ERA_YEARS / ERA_DAYS;
@@ -186,12 +186,12 @@ static int days_before_month(int month, bool leap)
 	return before[month - 1] + (leap && month > 2);
 }
 
-/* The day of the year of a weekday of a month; the fifth is the last one. */
+/* Returns the day of the year for a weekday of a month; the fifth is the last one. */
 static int64_t find_weekday(const struct zone_turn *turn, int64_t year)
 {
 	int first = days_before_month(turn->month, is_leap(year));
 	int end = days_before_month(turn->month + 1, is_leap(year));
-	/* Less than none in 1969, which is looked at in 1970. */
+	/* Negative in 1969, which is needed in 1970. */
 	int64_t wday = (days_to_year(year) + first + EPOCH_WDAY) % WEEK;
 	int64_t day = first + (turn->day - wday + WEEK) % WEEK + (turn->week - 1) * WEEK;
 
@@ -214,7 +214,7 @@ static int64_t turn_day(const struct zone_turn *turn, int64_t year)
 	return turn->day;
 }
 
-/* When a turn is, by the offset before it. */
+/* Returns the time of a turn; before_s is the offset before it. */
 static int64_t turn_time(const struct zone_turn *turn, int64_t year, int32_t before_s)
 {
 	return (days_to_year(year) + turn_day(turn, year)) * DAY_S + turn->time_s - before_s;
@@ -226,7 +226,7 @@ struct turns {
 	int32_t offset_s;
 };
 
-/* Those of later years come later: at one moment the last of them counts. */
+/* Turns arrive by ascending year. If several are at the same moment, the last one counts. */
 static void take_turn(struct turns *turns, int64_t unix_s, int64_t at, int32_t offset_s)
 {
 	if (at > unix_s && at < turns->next)
@@ -250,7 +250,7 @@ int32_t zone_rule_at(const struct zone_rule *rule, int64_t unix_s, int64_t *unti
 		int64_t begins = turn_time(&rule->begins, y, rule->standard_s);
 		int64_t ends = turn_time(&rule->ends, y, rule->summer_s);
 
-		/* In the south summer begins late in a year and ends early in one. */
+		/* In the southern hemisphere, summer begins late in a year and ends early in it. */
 		if (begins > ends)
 			take_turn(&turns, unix_s, ends, rule->standard_s);
 		take_turn(&turns, unix_s, begins, rule->summer_s);
