@@ -18,7 +18,7 @@ static const struct policy_state *counted_state_of(
 	return &engine->workers[worker].states[slot];
 }
 
-/* What passed on one worker, or CPU of the kernel's, and did not conform. */
+/* Returns the exceeding packets that passed on a worker or a CPU of the kernel. */
 static struct police_over over_of(const struct engine *engine, uint32_t slot, unsigned worker)
 {
 	const struct policy_state *state = counted_state_of(engine, slot, worker);
@@ -145,12 +145,12 @@ uint64_t engine_measure_counters(
 
 	add_colours(&totals, state);
 	sample->arrived_bytes += arrived;
-	/* What is marked, only counted, or made to wait is too much all the same. */
+	/* Packets that are marked, only counted or made to wait exceed the limit, too. */
 	sample->dropped_packets += policy_totals_evidence(&totals) + shaped_waited(state);
 	return arrived;
 }
 
-/* What a worker has counted and sampled, and how the demand lies over all of them. */
+/* Reads the counters and samples of a worker, and updates its share of the demand. */
 static void measure_worker(struct engine *engine, uint32_t slot, unsigned w, double interval_s,
 	struct limiter_sample *sample)
 {
@@ -165,7 +165,10 @@ static void measure_worker(struct engine *engine, uint32_t slot, unsigned w, dou
 								  : 0;
 }
 
-/* How the demand lies over the workers, and what 32 bits would not count. Whether that divides. */
+/*
+ * Updates the distribution of the trial's demand, and folds its 32-bit counters. Returns true if
+ * the trial is divided over workers.
+ */
 static bool measure_trial(struct engine *engine, uint32_t slot, double interval_s)
 {
 	uint32_t mine = trial_slot_of(engine, slot);
@@ -199,14 +202,19 @@ bool engine_measure(struct engine *engine, uint32_t slot, const struct policy *p
 	uint64_t packets;
 	bool divides;
 
-	/* What waits now is the least that has waited at some time since the last measurement. */
+	/*
+	 * The present queue is the least that has waited at some time since the last measurement.
+	 */
 	*sample = (struct limiter_sample){
 		.slots = engine->flows, .backlog = engine_waiting(engine, slot).units};
 	for (unsigned w = 0; w < engine_lines_of(engine, slot); w++)
 		measure_worker(engine, slot, w, interval_s, sample);
 	for (unsigned w = engine_lines_of(engine, slot); w < engine_lines(engine); w++)
 		memset(&engine->flows[w * FLOW_SLOTS], 0, FLOW_SLOTS * sizeof(*engine->flows));
-	/* Since the last measurement: somebody may have looked in between. */
+	/*
+	 * Since the last measurement, because engine_totals() might have folded counters in
+	 * between.
+	 */
 	packets = packets_of(engine, slot) - mine->packets;
 	mine->packets += packets;
 	if (policy_samples_flows(policy))

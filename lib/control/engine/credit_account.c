@@ -9,10 +9,10 @@
 #include "police/policy_state.h"
 #include "policy/period.h"
 
-/* Where nobody has wanted more for so long, nobody waits. */
+/* After so long without a request from workers, no packet waits for units. */
 #define FORGO_NS (200 * MS_NS)
 
-/* What all workers may hold is so small a part of the total, in bits; and each no more than. */
+/* All workers hold at most this part of the quota, as a shift. Each holds at most a quantum. */
 #define HELD_SHIFT    16
 #define QUANTUM_BYTES UINT64_C(65536)
 #define QUANTUM_ITEMS UINT64_C(64) /* packets or flows */
@@ -41,8 +41,8 @@ static uint32_t quantum_of(const struct credit_owner *owner)
 }
 
 /*
- * What lies ready for who begins: a chunk, so that a burst after a pause passes until the next look
- * as fast as such a total is made for; some packets at any rate.
+ * Returns the units that are ready for a burst after a pause: a chunk, enough until the next look
+ * at the rates typical for such a quota. At least some packets fit.
  */
 static uint64_t least_of(const struct credit_owner *owner, uint32_t quantum)
 {
@@ -83,8 +83,8 @@ void credit_account_return(struct credit_account *account, const struct credit_o
 }
 
 /*
- * The next period, if its time has come, or a reload has begun it: what was not used is void. Time
- * may go back, a period does not.
+ * Starts the next period if its time has come, or if a reload has started it. Unused units become
+ * void. The clock can go back, a period cannot.
  */
 static void turn_period(struct credit_account *account, const struct credit_owner *owner,
 	int64_t unix_s, uint64_t now_ns, struct quota_view *view, struct credit_news *news)
@@ -104,8 +104,8 @@ static void turn_period(struct credit_account *account, const struct credit_owne
 }
 
 /*
- * Whether to lease nothing: no packets come, and what is in hand for them is most of what is here,
- * as others have taken the rest. So they need it.
+ * Returns true if the account should hold no lease. No packets arrive, and its units are most of
+ * those held here. So other limiters have taken the rest and need them.
  */
 static bool should_park(
 	const struct credit_account *account, const struct quota_view *view, uint64_t now_ns)
@@ -114,13 +114,13 @@ static bool should_park(
 	       (account->parked || view->balance < (int64_t)(view->prepaid + account->lease.left));
 }
 
-/* Returns true without traffic: a lease that lies ready would look like a rate of spending. */
+/* Returns true without traffic: unused units in a lease would look like a rate of spending. */
 static bool is_ahead_of_traffic(const struct credit_lease *lease, uint64_t now_ns)
 {
 	return lease->need == 0 && (lease->rate <= 0 || credit_lease_is_idle(lease, now_ns));
 }
 
-/* Whether the limiter was asked for anything. */
+/* Returns true if it made a request to the limiter. */
 static bool refill_credit(struct credit_account *account, const struct credit_owner *owner,
 	const struct quota_view *view, uint64_t now_ns)
 {
@@ -151,7 +151,7 @@ static bool refill_credit(struct credit_account *account, const struct credit_ow
 	return true;
 }
 
-/* A total that was changed has another quantum. Whether it has. */
+/* Sets the quantum of a changed quota. Returns true if it differs. */
 static bool adapt_quantum(struct credit_account *account, const struct credit_owner *owner)
 {
 	uint32_t quantum = quantum_of(owner);

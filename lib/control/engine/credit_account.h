@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What fills the credit (meter/credit.h) of a policy with a total (allocator quota): with units
- * that the limiter has spent in its ledger (limiter_spend()), as many at a time as a lease says. So
- * a packet never waits for the ledger, and what a crash can lose is what lay in the credit and the
- * workers' hands. Whoever drives it has the credit's memory, looks at the account in time, and
- * tells workers what has changed.
+ * Fills the credit (meter/credit.h) of a policy with a quota. The units come from the limiter's
+ * ledger (limiter_spend()), one lease at a time. So a packet never waits for the ledger, and a
+ * crash loses only the units in the credit and in the workers' caches. The driver owns the credit's
+ * memory, calls credit_account_look() in time, and publishes changes to the workers.
  *
- * Units that nobody has used go back to the ledger: when there have been no packets for a while and
- * others have taken all else, or when the driver says so. At the end of a period they are void.
+ * Unused units return to the ledger after a time without packets, if other limiters have taken the
+ * rest, or if the driver requests it. At the end of a period they are void.
  *
  * Pure; control.
  */
@@ -26,66 +25,66 @@
 
 struct limit_profile;
 
-/* How often to look, while packets pass and while none does. */
+/* Interval of calls of credit_account_look() while packets pass, and while none does. */
 #define CREDIT_LOOK_NS (5 * MS_NS)
 #define CREDIT_REST_NS (10 * MS_NS)
 
 struct credit_account {
-	struct credit *credit; /* the driver's, which zeroes it */
+	struct credit *credit; /* memory of the driver, zeroed by it */
 	struct credit_lease lease;
-	uint32_t quantum; /* that a worker takes at a time */
+	uint32_t quantum; /* units that a worker takes at a time */
 	uint16_t generation;
-	bool parked;     /* given back, until packets come */
-	uint64_t period; /* as the limiter has it */
-	uint64_t asked;  /* units, of the limiter, which has yet to find them; or 0 */
+	bool parked;     /* units returned, until packets arrive */
+	uint64_t period; /* the limiter's current period */
+	uint64_t asked;  /* units requested from the limiter and not granted yet, or 0 */
 };
 
-/* Whose account it is. */
+/* Owner of an account. */
 struct credit_owner {
 	struct limiter *limiter;
-	unsigned index; /* of the policy, as the limiter knows it */
+	unsigned index; /* index of the policy in the limiter */
 	const struct policy *policy;
-	unsigned n_workers; /* that take from the credit */
+	unsigned n_workers; /* workers that take from the credit */
 };
 
-/* What has come of a look. */
+/* Result of credit_account_look(). */
 struct credit_news {
-	bool asked;      /* there may be something to commit, or to send */
-	bool changed;    /* workers are to be told: credit_account_join() says something else */
-	bool turned;     /* a period has begun, */
-	uint64_t unused; /* and so many units of the last one were leased and not used */
+	bool asked;      /* a commit or a message might be necessary */
+	bool changed;    /* publish profiles again: credit_account_join() has changed */
+	bool turned;     /* a period has begun */
+	uint64_t unused; /* units of the last period that were leased but not used */
 };
 
-/* What the limiter knows of a policy with a total; else false. */
+/* Returns the limiter's view of a policy with a quota; false for other policies. */
 bool credit_account_view(
 	const struct limiter *limiter, unsigned index, uint64_t now_ns, struct quota_view *view);
 
-/* Begins; its credit has been set, and is empty. */
+/* Starts an account. `credit` is set, and empty. */
 void credit_account_begin(
 	struct credit_account *account, const struct credit_owner *owner, uint64_t now_ns);
 
-/* Adds to a profile what workers take from, and how much at a time. */
+/* Adds the credit and the quantum to a profile. */
 void credit_account_join(const struct credit_account *account, struct limit_profile *profile);
 
 /*
- * Begins the period that it is at that time (TIME_UNKNOWN: none, see limiter_wall_s()), sees what
- * was taken, and fills. Between two looks are CREDIT_LOOK_NS, or CREDIT_REST_NS where
+ * Starts the period at unix_s (TIME_UNKNOWN: none, see limiter_wall_s()), measures the units taken,
+ * and fills the credit. The interval between calls is CREDIT_LOOK_NS, or CREDIT_REST_NS while
  * credit_account_is_active() is false.
  */
 struct credit_news credit_account_look(struct credit_account *account,
 	const struct credit_owner *owner, int64_t unix_s, uint64_t now_ns);
 
 /*
- * Messages have come, or a disk is done: asks again for what could not be had at once. Whether it
- * has asked, so that there may be something to commit, or to send.
+ * Repeats a request that was not granted immediately, after messages arrived or a write completed.
+ * Returns true if it requested units, so that a commit or a message might be necessary.
  */
 bool credit_account_retry(
 	struct credit_account *account, const struct credit_owner *owner, uint64_t now_ns);
 
-/* What is left in the credit goes back to the ledger. The next look fills it again. */
+/* Returns the units in the credit to the ledger. The next look fills it again. */
 void credit_account_return(struct credit_account *account, const struct credit_owner *owner);
 
-/* Whether some has been taken, or wanted, lately. */
+/* Returns true if units were taken or requested recently. */
 bool credit_account_is_active(const struct credit_account *account, uint64_t now_ns);
 
 #endif

@@ -6,10 +6,12 @@
 #include "base/time.h"
 #include "meter/credit.h"
 
-#define MEMORY_S 0.5 /* of a rate that falls */
-#define FADE     16  /* of a boost, a part is forgotten at each look */
+#define MEMORY_S 0.5 /* seconds, time constant of a falling rate */
+#define FADE     16  /* inverse of the part of the boost that is dropped at each look */
 
-/* What may be leased of what is held, in bits: a quarter, or where the total runs low less. */
+/*
+ * Part of the held units that can be leased, as a shift: a quarter, or less if the quota runs low.
+ */
 #define PART_SHIFT 2
 #define LOW_SHIFT  4
 
@@ -44,7 +46,10 @@ void credit_lease_look(struct credit_lease *lease, uint64_t left, uint64_t wante
 
 	if (now_ns > lease->seen_ns)
 		note_rate(lease, (double)taken, (double)(now_ns - lease->seen_ns) / SECOND_NS);
-	/* Not where it never was as full as it should: then it is not the target that is small. */
+	/*
+	 * Only if the credit was nearly filled to its target; otherwise the target is not too
+	 * small.
+	 */
 	if (wanted && (double)lease->filled >= lease_target(lease) / 2)
 		lease->boost = 2 * lease_target(lease);
 	else if (!wanted)

@@ -36,8 +36,8 @@ void engine_free(struct engine *engine)
 }
 
 /*
- * Whose child it is, for who divides rates: what limits none has no part of a limit above it, and
- * its packets are that one's own.
+ * Sets the parent of a policy for the division of rates. A policy that limits no rate has no part
+ * of an ancestor's limit: its packets count as the ancestor's own.
  */
 static void place_in_tree(
 	const struct policy *policies, unsigned index, struct limiter_policy *limits)
@@ -121,9 +121,9 @@ bool engine_trial(
 }
 
 /*
- * The parts of a policy's local limit that workers get; their sum is at most 1. A conserved one's
- * never change: a worker that hears of its larger part before another has heard of its smaller one
- * would pass what is not there.
+ * Computes the workers' parts of a policy's local limit; their sum is at most 1. Parts of a hard
+ * limit are equal and never change. Otherwise one worker might apply its larger part before another
+ * applies its smaller one, and both together would exceed the limit.
  */
 static void divide_limit(
 	const struct engine *engine, const struct engine_limit *limit, double *parts)
@@ -132,7 +132,7 @@ static void divide_limit(
 	const struct share *shares = engine->slots[limit->slot].shares;
 
 	for (unsigned w = 0; w < engine->n_workers; w++)
-		parts[w] = 1; /* alone, or of a shared bucket, which is what limits all */
+		parts[w] = 1; /* single worker, or a shared bucket that limits all */
 	if (shares)
 		shares_divide(policy_is_conserved(limit->policy) ? even : shares, engine->n_workers,
 			parts);
@@ -150,8 +150,9 @@ int engine_profile(const struct engine *engine, const struct engine_limit *limit
 }
 
 /*
- * Workers hold no quanta of what is conserved: what is lowered elsewhere would leave them these.
- * Nor of packets, nor where they wait, each until its own tokens have come.
+ * Returns true if workers hold quanta of the shared bucket. They hold none of a hard limit: if it
+ * falls, they would still have them. They hold none for counts of packets, and none for queues,
+ * where each packet waits for its own tokens.
  */
 static bool holds_quanta(const struct policy *policy)
 {
@@ -230,7 +231,10 @@ static void begin_worker(struct engine *engine, const struct engine_limit *limit
 		driver->begun(driver->context, worker, profile);
 }
 
-/* The shared bucket limits all, where the kernel's CPUs have lines. */
+/*
+ * Returns the part of a line. The CPUs of the kernel use only shared buckets, which limit all
+ * lines.
+ */
 static double part_of_line(const struct engine *engine, const double *parts, unsigned line)
 {
 	return line < engine->n_workers ? parts[line] : 1;
@@ -294,13 +298,16 @@ static void tell_worker(struct engine *engine, const struct engine_limit *limit,
 		shaped_limit(engine->workers[worker].shaper, state, profile, now, limit->hz);
 }
 
-/* Ticks that a packet waits at most. */
+/* Returns the longest wait of a packet, in ticks. */
 static uint64_t longest_wait(const struct engine_limit *limit)
 {
 	return (uint64_t)((unsigned __int128)limit->policy->shape.delay_ns * limit->hz / SECOND_NS);
 }
 
-/* Another limit after one that has ended: virtual time has gone on at what was left of it. */
+/*
+ * Changes the limit after part of it has ended. Since then, virtual time ran at the rate of the
+ * rest.
+ */
 static void change_ended(struct shared_bucket *shared, const struct shared_bucket_profile *profile,
 	const struct engine_slot *slot, uint64_t now)
 {
@@ -321,7 +328,7 @@ static void change_present(struct shared_bucket *shared,
 		shared_bucket_change(shared, profile, now);
 }
 
-/* At once, for all workers; 0, or -ERANGE, and nothing has changed. */
+/* Changes the limit immediately for all workers. Returns 0, or -ERANGE without a change. */
 static int change_shared_bucket(
 	struct engine *engine, const struct engine_limit *limit, uint64_t now)
 {
@@ -344,7 +351,10 @@ static int change_shared_bucket(
 	return 0;
 }
 
-/* What they may is in the shared bucket; to find out once more is most of a change's work. */
+/*
+ * Sends profiles without a rate, because the shared bucket has it. Calculating the rate again would
+ * be most of the cost of a change.
+ */
 static void tell_borrowers(struct engine *engine, const struct engine_limit *limit, uint64_t now)
 {
 	struct limit_profile profile;
@@ -363,7 +373,7 @@ static int tell_workers(struct engine *engine, const struct engine_limit *limit,
 
 	divide_limit(engine, limit, parts);
 	for (unsigned w = 0; w < engine_lines_of(engine, limit->slot); w++) {
-		/* Equal parts have one profile. */
+		/* Equal parts share one profile. */
 		if (w == 0 || part_of_line(engine, parts, w) != part_of_line(engine, parts, w - 1))
 			err = make_profile(engine, limit, part_of_line(engine, parts, w), &profile);
 		if (err == 0)

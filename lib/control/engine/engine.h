@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What drives a limiter's workers by what the limiter has decided: from its view of a policy to the
- * profile of each worker. The appliance, the simulator and the replay of captures are three drivers
- * of this one engine. In the appliance workers are threads, which are told of a profile by a ring;
- * in the others they are states alone, which the engine changes itself.
+ * Converts the limits that a limiter has decided into the profiles of its workers. The appliance,
+ * the simulator and the replay of captures are three drivers of this engine. In the appliance
+ * workers are threads, and receive profiles through a ring. In the other two, workers are only
+ * states, and the engine changes them itself.
  *
- * A policy is known here by its slot, its place in each worker's memory, which it keeps while it
- * lives. Pure: no clock, socket or thread of its own. One thread, control's, unless it is said.
+ * A policy is identified by its slot, its place in each worker's memory, which it keeps while it
+ * exists. Pure: no clock, socket or thread of its own. Called by the control thread, unless a
+ * comment allows others.
  */
 #ifndef WEIR_ENGINE_ENGINE_H
 #define WEIR_ENGINE_ENGINE_H
@@ -25,92 +26,92 @@
 
 struct shaper;
 
-/* One worker's memory, by slot. */
+/* Memory of one worker, by slot. */
 struct engine_worker {
 	struct policy_state *states;
-	struct flow_sample **samples; /* of the policies that are sampled, else NULL */
-	struct shaper *shaper;        /* where the engine changes states itself, and packets wait */
+	struct flow_sample **samples; /* by slot; NULL: not sampled */
+	struct shaper *shaper;        /* needed if packets wait and the engine changes states */
 	void *shaper_memory;
-	struct engine *engine; /* likewise */
+	struct engine *engine; /* set together with shaper */
 };
 
-/* How a policy is divided over the workers, and how often they sample it. Zeroed before use. */
+/* Division of a policy over the workers, and its sampling. Zeroed before use. */
 struct engine_slot {
-	struct share
-		*shares; /* n_workers, where they do not draw from a shared bucket; else NULL */
+	struct share *shares; /* n_workers; NULL: drawn from a shared bucket */
 	uint64_t measured_ns;
-	uint64_t packets;                      /* that had arrived by then */
-	uint64_t passed_packets, passed_bytes; /* as last said, see police_passed() */
+	uint64_t packets;                      /* arrived until measured_ns */
+	uint64_t passed_packets, passed_bytes; /* last reported, see police_passed() */
 	struct sampling sampling;
-	uint64_t
-		shared_told; /* tick at which a policy_is_timed() had another shared bucket, or 0 */
-	bool held;      /* passes nothing yet, as workers may still be at what was in its place */
-	bool kernel;    /* the kernel's CPUs have lines of it, too; set before engine_begin() */
-	uint8_t ending; /* of the shared bucket's limit, as last told */
+	uint64_t shared_told; /* policy_is_timed(): tick of the shared bucket's last change, or 0 */
+	bool held;      /* passes nothing yet: workers might still use the slot's previous policy */
+	bool kernel;    /* the kernel's CPUs have lines too; set before engine_begin() */
+	uint8_t ending; /* part of the shared limit that ends with the lease, as last published */
 	/*
-	 * Tick at which that part of it ended on all workers, and since when they go by the rest:
-	 * engine_enforce() makes it up. 0: it has not.
+	 * Tick at which the `ending` part of the limit ended on all workers, which enforce the rest
+	 * since then. engine_enforce() accounts for that time. 0: not ended.
 	 */
 	uint64_t ended;
-	bool restarts; /* the shared bucket begins anew, as its clock was set back */
-	/* The driver's: which line of the policy's trials workers have packets counted in, or 0. */
+	bool restarts; /* the shared bucket starts again, because its clock was set back */
+	/* Set by the driver: line of the policy's trials in which workers count packets, or 0. */
 	uint8_t trial;
 };
 
-/* What a driver adds whose workers are threads. All NULL: states are changed at once. */
+/*
+ * Callbacks of a driver whose workers are threads. All NULL: the engine changes states immediately.
+ */
 struct engine_driver {
 	void *context;
-	/* Adds to a profile what the engine does not know of; not where workers borrow. */
+	/* Adds driver data to a profile. Not called if workers draw from a shared bucket. */
 	void (*join)(void *context, uint32_t slot, struct limit_profile *profile);
-	/* A worker's state has begun with a profile. */
+	/* Called after a worker's state has started with a profile. */
 	void (*begun)(void *context, unsigned worker, const struct limit_profile *profile);
-	/* Tells a worker, now or later. */
+	/* Sends a profile to a worker, now or later. */
 	void (*tell)(void *context, unsigned worker, const struct limit_profile *profile);
 };
 
 struct engine {
 	unsigned n_workers; /* at most CONFIG_WORKERS_MAX */
 	/*
-	 * CPUs of the kernel that are workers, too, but of some policies only: those behind the
-	 * others in what is by worker. They draw from shared buckets.
+	 * CPUs of the kernel that also act as workers, for some policies only. They follow the
+	 * other workers in arrays by worker, and draw from shared buckets.
 	 */
 	unsigned n_cpus;
-	/* There is room for so many policies, and in what is by slot for trial_lines() of it. */
+	/* Number of slots. Arrays by slot have room for trial_lines(n_slots). */
 	uint32_t n_slots;
-	uint32_t frame; /* bytes that the largest packet may cost a policy */
+	uint32_t frame; /* bytes that the largest packet can cost a policy */
 	struct engine_worker *workers;
 	struct engine_slot *slots;
-	struct police_totals *totals;         /* by slot, engine_lines() of each */
-	struct shared_bucket *shared_buckets; /* by slot, if there are several lines; else NULL */
+	struct police_totals *totals;         /* by slot, engine_lines() for each */
+	struct shared_bucket *shared_buckets; /* by slot; NULL: a single line */
 	struct engine_driver driver;
-	uint64_t *flows; /* engine_lines() × FLOW_SLOTS: one policy's samples, being measured */
+	uint64_t *flows; /* engine_lines() × FLOW_SLOTS: samples of the policy that is measured */
 	struct sampling_budget budget;
-	uint64_t budget_ns;            /* when its round began */
-	const struct policy *policies; /* by slot, where the engine changes states itself */
+	uint64_t budget_ns;            /* start of its round */
+	const struct policy *policies; /* by slot, if the engine changes states itself */
 };
 
-/* What the policy in a slot may pass, on a counter of hz ticks a second. */
+/* The limit of the policy in a slot, for a counter of hz ticks a second. */
 struct engine_limit {
 	const struct policy *policy;
 	uint32_t slot;
 	uint64_t hz;
-	uint8_t clock;            /* how often ticks have begun anew, as their clock was set back */
-	struct limiter_view view; /* of engine_view() */
+	uint8_t clock;            /* times that the ticks started again, with the clock set back */
+	struct limiter_view view; /* from engine_view() */
 };
 
-/* What the trial of a policy may pass, as engine_limit of the line that it counts in. */
+/* The limit of a policy's trial, for the line that counts it. */
 struct engine_trial {
 	struct policy policy;
-	struct engine_limit limit; /* of it */
+	struct engine_limit limit; /* belongs to `policy` */
 };
 
-/* Lines that a policy has at most: one for each worker, and for each of the kernel's CPUs. */
+/* Returns the most lines (states) of a policy: one for each worker and each CPU of the kernel. */
 static inline unsigned engine_lines(const struct engine *engine)
 {
 	return engine->n_workers + engine->n_cpus;
 }
 
-/* Those that the policy in a slot has. Any thread. */
+/* Returns the number of lines of the policy in a slot. Any thread. */
 static inline unsigned engine_lines_of(const struct engine *engine, uint32_t slot)
 {
 	return engine->n_workers + (engine->slots[slot].kernel ? engine->n_cpus : 0);
@@ -124,8 +125,9 @@ static inline struct police_totals *engine_totals_of(
 }
 
 /*
- * Zeroed before, but for the members whose memory is the driver's: slots, totals, shared buckets
- * and what is in workers[]. Returns 0 or -ENOMEM; engine_free() is due in either case.
+ * Allocates workers[] and flows[]. The structure is zeroed before, except for members whose memory
+ * belongs to the driver: slots, totals, shared buckets and the contents of workers[]. Returns 0 or
+ * -ENOMEM; call engine_free() in both cases.
  */
 int engine_init(struct engine *engine, unsigned n_workers, unsigned n_cpus);
 void engine_free(struct engine *engine);
@@ -137,54 +139,54 @@ void engine_free(struct engine *engine);
 struct limiter_policy *engine_limiter_policies(
 	const struct policy *policies, unsigned n, enum loans loans, int64_t unix_s);
 
-/* Whether workers draw from one shared bucket what packets of the policy need. Any thread. */
+/* Returns true if workers draw tokens for the policy from one shared bucket. Any thread. */
 bool engine_is_borrowed(const struct engine *engine, const struct policy *policy);
 
-/* Fills in limit->view: what the limiter, which knows the policy by an index, lets it pass now. */
+/* Sets limit->view to the limit that applies now. `index` is the policy's index in the limiter. */
 void engine_view(const struct engine *engine, const struct limiter *limiter, unsigned index,
 	struct engine_limit *limit);
 
 /*
- * The trial of a limit's policy, if the policy has one that counts: its part of the trial's limit
- * and burst is the part that it has of its own, which adds up over limiters as that does. That is
- * not what its allocator would give it by the trial's limit. Returns whether there is one.
+ * Fills in the trial of a limit's policy. Its part of the trial's limit and burst equals the
+ * policy's part of its own. Such parts add up over all limiters, but the allocator might divide the
+ * trial's limit differently. Returns false if the policy has no trial, or none that counts.
  */
 bool engine_trial(
 	const struct engine *engine, const struct engine_limit *limit, struct engine_trial *trial);
 
 /*
- * The profile of a worker that gets a part of the limit, (0 to 1], without what the driver joins.
- * Returns 0, or a negative errno as limit_profile_init() does. Any thread.
+ * Builds the profile of a worker with a part, (0 to 1], of the limit, without the driver's data.
+ * Returns 0, or a negative errno from limit_profile_init(). Any thread.
  */
 int engine_profile(const struct engine *engine, const struct engine_limit *limit, double part,
 	struct limit_profile *profile);
 
 /*
- * The policy in a slot begins with that limit at tick `now`, on workers that have its state already
- * and cannot come by it yet: with its burst, or as if that had just been `spent`. What it has
- * counted is nothing, and was measured at now_ns. Returns 0, or the negative errno of a limit that
- * no meter can express, and then the states are as they were.
+ * Starts the policy in a slot with a limit at tick `now`, on workers that have its state but no
+ * packets for it yet. With `spent` its bucket is empty, otherwise full. Counts start at 0, measured
+ * at now_ns. Returns 0, or a negative errno if no meter can express the limit; then the states do
+ * not change.
  */
 int engine_begin(struct engine *engine, const struct engine_limit *limit, uint64_t now,
 	uint64_t now_ns, bool spent);
 
 /*
- * Its trial begins, of which engine_begin() sees to that of a policy that begins itself. With its
- * whole burst, as what it is to tell is what passes in the long run.
+ * Starts the trial of a policy. engine_begin() calls this for a new policy. The bucket is full,
+ * because the trial shows the traffic that passes in the long run.
  */
 int engine_begin_trial(
 	struct engine *engine, const struct engine_limit *limit, uint64_t now, uint64_t now_ns);
 
 /*
- * The workers have that limit, and its trial's: a shared bucket from tick `now` on, and so do
- * states that the engine changes itself. Returns 0, or the negative errno of a limit that no meter
- * can express, which leaves the old one in force.
+ * Publishes a limit and that of its trial to the workers. Shared buckets, and states that the
+ * engine changes itself, have it from tick `now` on. Returns 0, or a negative errno if no meter can
+ * express the limit; then the old one stays in force.
  */
 int engine_enforce(struct engine *engine, const struct engine_limit *limit, uint64_t now);
 
 /*
- * What engine_enforce() tells one worker, for a driver that has yet to tell it. Returns 0 or a
- * negative errno, as that.
+ * Returns in *profile the profile that engine_enforce() sends to one worker, for a driver that
+ * sends it later. Returns 0 or a negative errno, like engine_enforce().
  */
 int engine_worker_profile(const struct engine *engine, const struct engine_limit *limit,
 	unsigned worker, struct limit_profile *profile);

@@ -26,7 +26,10 @@ struct loan_bucket lending_look(const struct lending_place *place)
 	};
 }
 
-/* Publishing the limit, which is as much smaller from now on, changes nothing more. */
+/*
+ * Makes the bucket shallower. Control later publishes a limit that is smaller by the same amount,
+ * and that changes nothing more.
+ */
 static void withhold_depth(const struct lending_place *place, uint64_t bytes)
 {
 	struct shared_bucket_profile profile = shared_bucket_read(bucket_of(place));
@@ -41,7 +44,7 @@ struct loan_taken lending_take(
 	const struct engine_slot *slot = &place->engine->slots[place->slot];
 	struct shared_bucket_loan loan;
 
-	/* Virtual time stands elsewhere until control has published the limit again. */
+	/* Virtual time is shifted until control publishes the limit again, so it lends nothing. */
 	if (withhold && (slot->ended || slot->restarts))
 		return (struct loan_taken){0};
 	loan = shared_bucket_lend(bucket_of(place), place->now, keep, most);

@@ -18,8 +18,8 @@
 #include "policy/schedule.h"
 
 /*
- * A bucket below two full frames stops a flow, wherever it came from; in packets likewise. Of new
- * flows any number will do.
+ * A smaller bucket, below two full frames or two packets, stops a flow of any origin. One new flow
+ * is enough.
  */
 #define WORKER_BYTES   UINT64_C(3028)
 #define WORKER_PACKETS UINT64_C(2)
@@ -27,16 +27,16 @@
 
 static_assert(POLICE_LEAST_BYTES == LIMITER_BURST_FLOOR, "a worker leaves what the brain would");
 
-/* bit/s: as much as a meter can do; an estimate of what others drain may be of any size. */
+/* bit/s: the most that a meter supports; an estimate of the drain can be larger */
 #define DRAIN_MAX 400e9
 
-/* One sample in two seconds says nothing; less would not be cheaper. */
+/* One sample in two seconds has no information; fewer would not be cheaper. */
 #define SAMPLES_LEAST 0.5
 
-#define RATE_BITS 59 /* below the 2^60 that meters take; and a double's are fewer */
+#define RATE_BITS 59 /* below the 2^60 that meters accept; a double has fewer */
 
-#define SMOOTH_S 1.0  /* memory of a policy's rate of packets */
-#define GROWTH   16.0 /* of the allowance from one round to the next, at most */
+#define SMOOTH_S 1.0  /* time constant of a policy's packet rate */
+#define GROWTH   16.0 /* most growth of the allowance per round */
 
 /*
  * The smallest burst that limits flows without stopping them. Shaped policies need it too. With a
@@ -46,7 +46,7 @@ static_assert(POLICE_LEAST_BYTES == LIMITER_BURST_FLOOR, "a worker leaves what t
 static uint64_t burst_floor(const struct policy *policy)
 {
 	static const uint64_t floors[] = {
-		[COUNT_BYTES] = 0, /* the brain's own */
+		[COUNT_BYTES] = 0, /* the brain has a floor of its own */
 		[COUNT_PACKETS] = POLICE_LEAST_PACKETS,
 		[COUNT_FLOWS] = 1,
 	};
@@ -58,7 +58,7 @@ uint64_t limit_burst_least(const struct policy *policy)
 {
 	uint64_t least = burst_floor(policy);
 
-	return least ? least : LIMITER_BURST_FLOOR; /* as limiters have it */
+	return least ? least : LIMITER_BURST_FLOOR; /* same as in limiters */
 }
 
 static double part_of(double local, double whole)
@@ -71,7 +71,10 @@ double limit_part(const struct policy *policy, const struct limiter_view *view)
 	return part_of(view->local_limit, view->limit > 0 ? view->limit : policy_rate(policy));
 }
 
-/* A burst has a part of its own, unless that is of another limit, or most of it is what waits. */
+/*
+ * Returns the part of the burst. It is the part of the limit if an override replaces the limit, or
+ * if packets wait, because the queue then is most of the burst.
+ */
 double limit_burst_part(const struct policy *policy, const struct limiter_view *view)
 {
 	bool another = view->limit > 0 && view->limit != policy_rate(policy);
@@ -81,7 +84,9 @@ double limit_burst_part(const struct policy *policy, const struct limiter_view *
 	return part_of((double)view->local_burst, (double)policy->burst_bytes);
 }
 
-/* It is soft whatever the limit is: a limiter has no less of its burst than lets packets pass. */
+/*
+ * The second bucket is soft for any limit: a limiter has at least the burst that lets packets pass.
+ */
 struct limit_second limit_second_of(const struct policy *policy, const struct limiter_view *view)
 {
 	const struct limit_terms *whole = &policy->colours.second;
@@ -108,7 +113,10 @@ static uint64_t first_period(const struct policy *policy, int64_t unix_s)
 	return period_number(policy, unix_s);
 }
 
-/* Hashes what all of a group are to have alike beside the limit, the meter included. */
+/*
+ * Hashes the settings, apart from the limit, that must be equal in a group: meter and second
+ * bucket.
+ */
 static uint64_t second_digest(const struct policy *policy)
 {
 	const struct limit_terms *second = &policy->colours.second;
@@ -159,7 +167,7 @@ struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t 
 	};
 }
 
-/* A worker's part of the local burst: at least what lets packets pass, unless parts must add up. */
+/* Returns a worker's part of the local burst. At least one packet fits, except for hard limits. */
 static uint64_t worker_burst(const struct policy *policy, uint64_t local, double share)
 {
 	static const uint64_t floors[] = {
@@ -176,10 +184,10 @@ static uint64_t worker_burst(const struct policy *policy, uint64_t local, double
 }
 
 /*
- * A rate in bits a second for a meter, of bytes whole ones. Of packets and flows a limit may be a
- * few a day: then there are as many bits below the point as there is room for. That rate is rounded
- * up, since the double of 100 a minute may be less than 100 a minute. Negative rates, and more than
- * meters hold, are not.
+ * Converts a rate for a meter. Rates of bytes are whole bit/s. Rates of packets and flows can be a
+ * few per day, so they have as many fractional bits as fit. These are rounded up, because the
+ * double of 100 a minute can be less than that. Negative rates, and those above a meter's range,
+ * are not rounded up.
  */
 static uint64_t rate_of(double bits, unsigned below)
 {
@@ -217,8 +225,8 @@ void limit_profile_borrowed(struct limit_profile *profile, const struct policy *
 }
 
 /*
- * The second bucket on a worker, of the same part as the first. What is green must fit the peak's,
- * too, whatever either is rounded to.
+ * Sets a worker's second bucket, with the same part as the first. The peak is at least the
+ * committed rate and burst after rounding, because green packets must also fit it.
  */
 static int set_second(struct limit_profile *profile, const struct policy *policy,
 	const struct limiter_view *view, double share, const struct meter_params *committed,
@@ -257,7 +265,7 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 	};
 	int err;
 
-	limit_profile_borrowed(profile, policy, index, view, sampling); /* but for the meter */
+	limit_profile_borrowed(profile, policy, index, view, sampling); /* sets all but the meter */
 	err = meter_profile_init(&profile->meter, &params, hz);
 	if (err == 0 && policy_is_coloured(policy))
 		err = set_second(profile, policy, view, part, &params, hz);
@@ -267,7 +275,7 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 	return err;
 }
 
-/* What each of so many may have, in samples a second. */
+/* Limits the samples per second of one policy to the allowed range. */
 static double samples_allowed(double samples)
 {
 	return fmin(fmax(samples, SAMPLES_LEAST), SAMPLES_PER_S);
@@ -283,7 +291,9 @@ void sampling_budget_init(struct sampling_budget *budget, unsigned workers, unsi
 	};
 }
 
-/* A second's memory; but no less than what is surely there (four standard deviations). */
+/*
+ * Smooths over a second, but returns at least the rate that is certain (four standard deviations).
+ */
 static double smooth_sample_rate(double rate, double packets, double interval_s)
 {
 	double sure = (packets - 4 * sqrt(packets)) / interval_s;
@@ -293,8 +303,9 @@ static double smooth_sample_rate(double rate, double packets, double interval_s)
 }
 
 /*
- * A power of two, so that a load that wavers does not change it all the time: more when samples
- * come too often, less when they come less than a third as often as they may.
+ * The rate is a power of two, so that small variations of load do not change it all the time. It
+ * falls when samples come too often, and rises when they come less than a third as often as
+ * allowed.
  */
 void sampling_adapt(struct sampling *sampling, struct sampling_budget *budget, uint64_t packets,
 	double interval_s)
@@ -313,7 +324,10 @@ void sampling_adapt(struct sampling *sampling, struct sampling_budget *budget, u
 		sampling->shift++;
 }
 
-/* What is wanted less is safe, as no policy wants more than its part of what all may have. */
+/*
+ * A growing allowance is safe: no policy's demand grows by a larger factor, so the sum stays within
+ * the budget.
+ */
 void sampling_budget_adapt(struct sampling_budget *budget, double round_s)
 {
 	double most = budget->most * round_s;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets that wait in an engine's own workers, and whose policy is below others: these are asked
- * as each is about to leave, and count it when it has. Private to this room.
+ * Waiting packets of a policy with ancestors, in an engine that changes states itself. The
+ * ancestors decide when a packet is about to leave, and count it after that. Private to this room.
  */
 #ifndef WEIR_ENGINE_STATE_ABOVE_H
 #define WEIR_ENGINE_STATE_ABOVE_H
@@ -22,10 +22,10 @@ struct shape_packet;
 void state_lend(const struct engine *engine, struct policy_state *state, uint32_t slot,
 	uint32_t cost, uint64_t now);
 
-/* Has the worker's shaper ask. */
+/* Registers the ancestors' decision with the worker's shaper. */
 void state_above_begin(struct engine_worker *worker);
 
-/* A packet leaves. */
+/* Counts a packet that leaves at the ancestors. */
 void state_above_count(struct engine_worker *worker, const struct policy_shape *shape,
 	const struct shape_packet *packet);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A packet that is charged to its policy and to those above it, to all or to none, on a worker
- * whose states the engine changes itself.
+ * Charges a packet to its policy and all ancestors, or to none, on a worker whose states the engine
+ * changes itself.
  */
 #include "engine/states.h"
 #include "engine/state_above.h"
@@ -31,7 +31,10 @@ void state_lend(const struct engine *engine, struct policy_state *state, uint32_
 		(void)police_borrow_other(state, &shared[slot], cost, now);
 }
 
-/* Nobody marks here: what a sender would take for congestion is a drop, and the rest counts. */
+/*
+ * Replaces marking, which this engine cannot do. An ECN mark, which a sender takes for congestion,
+ * becomes a drop. Other marks only count.
+ */
 static enum verdict mark_as(struct lineage *lineage)
 {
 	unsigned k = police_lineage_marker(lineage);
@@ -42,7 +45,7 @@ static enum verdict mark_as(struct lineage *lineage)
 	return VERDICT_DROP;
 }
 
-/* A packet is what a level takes evidence of if it comes as far as that. */
+/* Samples the packet at each level that it reaches. */
 static void sample_levels(
 	struct engine_worker *mine, const struct lineage_packet *asked, unsigned from, unsigned to)
 {
@@ -99,7 +102,7 @@ enum verdict engine_states_police_levels(struct engine *engine, unsigned worker,
 	return engine_states_settle_levels(engine, worker, &asked) ? verdict : VERDICT_DROP;
 }
 
-/* The levels above a policy whose packets wait. */
+/* Returns the ancestors of a policy whose packets wait. */
 static struct lineage above_of(
 	struct engine_worker *worker, uint32_t slot, const struct shape_packet *packet)
 {
@@ -121,7 +124,7 @@ static void lend_above(struct engine_worker *worker, const struct lineage *linea
 			(uint32_t)(lineage->levels[k] - worker->states), lineage->cost, now);
 }
 
-/* By whose doing it leaves lies in the packet until it is counted. */
+/* The packet stores the levels that caused the verdict until it is counted. */
 static bool take_above(
 	void *context, struct shape_queue *queue, struct shape_packet *packet, uint64_t now)
 {

@@ -15,7 +15,7 @@
 #include "policy/kind.h"
 #include "policy/trial.h"
 
-/* Whole lines of zeros, at least one, or NULL. */
+/* Allocates whole cache lines of zeros, at least one; NULL: no memory. */
 static void *lines_alloc(size_t size)
 {
 	size_t whole = (size / CACHE_LINE + 1) * CACHE_LINE;
@@ -83,7 +83,7 @@ void engine_states_free(struct engine *engine, unsigned n_policies)
 	*engine = (struct engine){0};
 }
 
-/* Most of it is never touched, and takes no memory then. */
+/* Most of this memory is never touched, so it is not resident. */
 int engine_states_wait(struct engine *engine, const struct policy *policies, uint32_t most,
 	uint64_t hz, uint64_t now)
 {
@@ -104,7 +104,7 @@ int engine_states_wait(struct engine *engine, const struct policy *policies, uin
 	return 0;
 }
 
-/* What several workers divide, as they have no shared bucket of it. */
+/* Allocates the shares of several workers, if they have no shared bucket. */
 static int shares_alloc(struct engine *engine, const struct engine_limit *limit)
 {
 	struct engine_slot *slot = &engine->slots[limit->slot];
@@ -156,7 +156,7 @@ int engine_states_add(struct engine *engine, unsigned worker, const struct engin
 	return add_state(engine, worker, &trial.limit, start);
 }
 
-/* What another limit would do to it is counted first, whatever becomes of it. */
+/* Counts the packet in the trial first, independent of its verdict. */
 static void try_state(const struct engine *engine, unsigned worker, uint32_t slot,
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len, uint64_t now)
 {
