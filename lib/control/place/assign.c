@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* So that sums of roundings refuse no source that fits exactly. */
+/* Tolerance, so that rounding of sums does not reject a source that fits exactly. */
 #define ROUNDING (1 + 1e-9)
 
 #define HALVINGS 100
@@ -32,7 +32,7 @@ double place_room(const struct place_broker *broker)
 	return broker->full ? 0 : fmax(0, broker->capacity - broker->load);
 }
 
-/* Sorts; the first stays first among equals. A few dozen: an insertion sort. */
+/* Sorts by falling room. Equal ones keep their order. Insertion sort, for at most a few dozen. */
 static void sort_by_room(const struct place_broker *brokers, unsigned n, unsigned *sorted)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -65,7 +65,7 @@ struct level {
 	bool max_min;
 };
 
-/* What a broker gets when all are filled up to one level. */
+/* Returns the amount of a broker if all are filled up to one level. */
 static double broker_fill(const struct level *level, unsigned i, double height)
 {
 	const struct place_broker *broker = &level->brokers[level->chosen[i]];
@@ -84,8 +84,8 @@ static double filled_by_all(const struct level *level, double height)
 }
 
 /*
- * Water that is poured into brokers: the ground is what they have already, where total loads are to
- * be equal, and flat where parts are; the ceiling is their room.
+ * Fills brokers like vessels with water. To make parts equal the ground is flat. To make total
+ * loads equal the ground is the load of each. The ceiling is their room.
  */
 void place_quotas(const struct place_problem *problem, double rate, const unsigned *chosen,
 	unsigned k, double quotas[PLACE_BROKERS])
@@ -113,8 +113,8 @@ void place_quotas(const struct place_problem *problem, double rate, const unsign
 struct dealing {
 	const struct place_problem *problem;
 	const double *quotas;
-	double quota; /* of all */
-	double rate;  /* dealt out so far */
+	double quota; /* sum of all quotas */
+	double rate;  /* assigned so far */
 	double given[PLACE_BROKERS];
 };
 
@@ -160,7 +160,7 @@ void place_deal(const struct place_problem *problem, const uint32_t *order, uint
 	}
 }
 
-#define SHED 0.08 /* of a broker's sources at once */
+#define SHED 0.08 /* part of a broker's sources that one call removes */
 
 bool place_shed(const struct placement *placement, const double *delays, double slo,
 	struct place_broker *brokers, unsigned n)

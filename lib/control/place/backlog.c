@@ -8,8 +8,8 @@
 #define HALVINGS 100
 
 /*
- * The part of the limit that counts as all of it: a load that is as large but for rounding has no
- * end of waiting, either.
+ * Part of the limit that counts as all of it: a load equal to the limit, except for rounding, also
+ * waits forever.
  */
 #define FULL (1 - 1e-9)
 
@@ -23,7 +23,8 @@ static double burst_moment(const struct mix *mix, double decay)
 }
 
 /*
- * The root above 0 of burst_moment(decay) = decay speed; there is one where the load is below it.
+ * Returns the positive root of burst_moment(decay) = decay speed. It exists if the load is below
+ * speed.
  */
 static double burst_decay_rate(const struct mix *mix, double speed)
 {
@@ -54,8 +55,8 @@ double mix_square(const struct mix *mix)
 }
 
 /*
- * What a unit that arrives lacks, with what comes before it in its own burst: the sum over all
- * places in bursts is the tail of the work divided by the load, for any mix.
+ * Sets the backlog at the arrival of a unit, including earlier units of its own burst. For any mix,
+ * the sum over all positions in bursts is the tail of the work divided by the load.
  */
 void backlog_of(struct backlog *backlog, const struct mix *mix, double limit)
 {
@@ -68,7 +69,7 @@ void backlog_of(struct backlog *backlog, const struct mix *mix, double limit)
 	for (unsigned i = 0; i < mix->n; i++)
 		derivative += mix->rates[i] * mix->sizes[i] * exp(backlog->decay * mix->sizes[i]);
 	if (!(derivative > 0)) {
-		backlog->decay = 0; /* it is less than what is rounded */
+		backlog->decay = 0; /* below rounding errors */
 		return;
 	}
 	backlog->constant = (limit - mix->load) / derivative * limit / mix->load;
@@ -81,7 +82,7 @@ double backlog_tail(const struct backlog *backlog, double x)
 	return fmin(1, backlog->constant * exp(-backlog->decay * x - backlog->bridge * x * x));
 }
 
-/* The x that a share exceeds. */
+/* Returns the x that a share exceeds. */
 double backlog_level(const struct backlog *backlog, double share)
 {
 	double low = 0, high = 1;
@@ -102,8 +103,8 @@ double backlog_level(const struct backlog *backlog, double share)
 }
 
 /*
- * A model that has the whole bucket wrong has its parts wrong by as much; and so has a record that
- * is shorter than what was counted.
+ * Scales the burst by the error of the model for the whole bucket, because the parts have the same
+ * error. The same is true for a record shorter than the measurement.
  */
 double place_worth(const struct placer *placer, const struct placement *placement)
 {

@@ -8,12 +8,15 @@
 #define HALVINGS 100
 
 struct needs {
-	double limit[PLACE_BROKERS]; /* units a second of each part */
-	double level[PLACE_BROKERS]; /* units that only so few lack */
-	double least;                /* of a part */
+	double limit[PLACE_BROKERS]; /* units per second of each part */
+	double level[PLACE_BROKERS]; /* backlog that PLACE_TAIL of the units exceed */
+	double least;                /* depth of a part */
 };
 
-/* What the parts' depths come to when all wait for so many seconds; less than 0: none, and more. */
+/*
+ * Returns the sum of the parts' depths if all wait `wait` seconds. A negative wait: they do not
+ * wait, and depth is left over.
+ */
 static double depths_for_wait(const struct needs *needs, double wait, double depth[PLACE_BROKERS])
 {
 	double sum = 0;
@@ -47,9 +50,9 @@ static void fill_bucket_depths(const struct needs *needs, double burst, double d
 }
 
 /*
- * What remains of the limit beyond the rates. Far out a part lacks v / 2s per nat, where v is the
- * mean square of its bursts a second, and s what it has beyond its rate: the sum over all parts is
- * least for s in proportion to the root of v.
+ * Divides the part of the limit above the rates. Asymptotically, a part lacks v / 2s per nat, where
+ * v is the mean square of its bursts per second, and s its limit above its rate. The sum over all
+ * parts is least for s in proportion to the root of v.
  */
 static bool limits_of(const struct placer *placer, const struct placement *placement,
 	struct mix *mixes, struct needs *needs)

@@ -6,12 +6,12 @@
 
 #include "place/place_private.h"
 
-#define STEPS 256   /* of the largest part's share, up to all */
-#define DUST  1e-12 /* of all: a part that is rounding */
+#define STEPS 256   /* from the largest part's share up to 1 */
+#define DUST  1e-12 /* share that is only rounding */
 
 /*
- * Where sources send by themselves and at random, batches of one size, a part is the same as all,
- * but less often.
+ * Returns true if every part behaves like the whole at a lower rate: independent random sources
+ * with batches of one size.
  */
 static bool any_part_is_alike(const struct place_problem *problem)
 {
@@ -41,7 +41,7 @@ static double level_of(const struct mix *mix, double speed)
 	return backlog_level(&backlog, PLACE_TAIL);
 }
 
-/* What the largest part's units wait for service, wherever that is least. */
+/* Returns the wait of the largest part's units for service, on the broker where it is least. */
 static double least_service_wait(const struct place_problem *problem, const struct mix *part)
 {
 	double least = HUGE_VAL;
@@ -60,9 +60,9 @@ static double least_service_wait(const struct place_problem *problem, const stru
 }
 
 /*
- * And what all parts' wait for tokens, when limits and bursts are divided as well as can be. The
- * least is lacking where parts are as uneven as the largest allows: as many as there can be of that
- * share, and the rest.
+ * Returns the wait of all units for tokens if limits and bursts are divided optimally. The backlog
+ * is least for parts as uneven as the largest allows: as many parts of that share as possible, and
+ * the rest.
  */
 static double least_token_wait(
 	const struct place_aggregate *a, const struct mix *whole, double share, double burst)
@@ -81,7 +81,7 @@ static double least_token_wait(
 	return fmax(0, (sum - burst) / (double)a->limit);
 }
 
-/* The larger the largest part, the longer it is served, and the fewer tokens are lacking. */
+/* A larger largest part waits longer for service, but all lack fewer tokens. */
 double place_bound(const struct placer *placer)
 {
 	const struct place_problem *problem = placer->problem;

@@ -11,17 +11,17 @@
 #include "place/predict.h"
 #include "place/place_private.h"
 
-/* A search ends where the sources of a broker are told apart by no less than this part of them. */
+/* A search ends at steps of this part of a broker's sources. */
 #define FINEST 64
 
-#define SHEDDINGS 16 /* placements that are predicted on one number of brokers */
+#define SHEDDINGS 16 /* placements predicted on one number of brokers */
 
-#define AGAIN 2 /* trials of the same brokers beyond the first */
+#define AGAIN 2 /* more trials of the same brokers after the first */
 
-/* A measurement corrects by no more: far above the objective, delays say little of the load. */
+/* Largest correction by a measurement: far above the objective, delays depend little on load. */
 #define MOST_CORRECTION 2.0
 
-/* The sub-problem of those that have no broker yet, dealt out over the room that is left. */
+/* Sets the sub-problem of sources without a broker: the room that is left. */
 
 static void update_room(struct place_fit *fit)
 {
@@ -35,7 +35,7 @@ static void update_room(struct place_fit *fit)
 			fit->brokers[fit->home[i]].load += problem->sources[i].rate;
 }
 
-/* Sources without a home, in the placer's order, in list[]; their rate. */
+/* Lists sources without a home in the placer's order. Returns their total rate. */
 static double list_homeless(const struct place_fit *fit, uint32_t *list, uint32_t *n)
 {
 	const uint32_t *order = place_order(fit->placer);
@@ -55,7 +55,7 @@ static void give_homes(struct place_fit *fit)
 	unsigned chosen[PLACE_BROKERS], k, n_brokers = fit->problem.n_brokers;
 	double quotas[PLACE_BROKERS];
 	uint32_t n;
-	double rate = list_homeless(fit, fit->best, &n); /* memory that a search has no use for */
+	double rate = list_homeless(fit, fit->best, &n); /* memory that a search does not need */
 
 	update_room(fit);
 	k = place_choose(fit->brokers, n_brokers, rate, chosen);
@@ -73,7 +73,7 @@ static void count_homes(const struct place_fit *fit, uint32_t given[PLACE_BROKER
 			given[fit->home[i]]++;
 }
 
-/* `keep` of the sources that a broker was given stay: in the placer's order at even distances. */
+/* Each broker keeps `keep` of its sources in the trial, at even distances in the placer's order. */
 static void make_trial(struct place_fit *fit)
 {
 	const uint32_t *order = place_order(fit->placer);
@@ -95,7 +95,9 @@ static void make_trial(struct place_fit *fit)
 	place_split(fit->placer, false, &fit->trial);
 }
 
-/* The next iteration: more homes, and all that have more than before are to be measured. */
+/*
+ * Starts the next iteration: assigns more homes. All brokers with new sources are to be measured.
+ */
 static enum place_fit_state start_iteration(struct place_fit *fit)
 {
 	uint32_t before[PLACE_BROKERS], given[PLACE_BROKERS];
@@ -121,7 +123,7 @@ static enum place_fit_state start_iteration(struct place_fit *fit)
 	return PLACE_MEASURE;
 }
 
-/* One step of a broker's search. Whether it goes on. */
+/* Makes one step of a broker's search. Returns true if the search continues. */
 static bool step_search(struct place_search *search, double p99, double slo)
 {
 	uint32_t finest = search->given > FINEST ? search->given / FINEST : 1;
@@ -167,7 +169,7 @@ static enum place_fit_state search_next_trial(struct place_fit *fit, const doubl
 	return start_iteration(fit);
 }
 
-/* Predicts the trial: the worst p99, corrected. */
+/* Predicts the trial. Returns the worst corrected p99. */
 static double predict_trial(struct place_fit *fit)
 {
 	double worst = 0;
@@ -186,8 +188,8 @@ static double predict_trial(struct place_fit *fit)
 }
 
 /*
- * The best of k brokers, as far as is predicted: who is too slow sheds. Its worst p99, or less than
- * 0 if they have no room.
+ * Finds the best predicted placement on k brokers; too slow ones shed sources. Returns its worst
+ * p99, or a negative number if they have no room.
  */
 static double predict_on(struct place_fit *fit, unsigned k, double slo, uint32_t *at)
 {
@@ -226,7 +228,8 @@ static enum place_fit_state try_chosen(struct place_fit *fit, unsigned k)
 }
 
 /*
- * Chooses these brokers once more, if what was measured has them share otherwise, and that may do.
+ * Chooses the same brokers again, if the measurement changes their parts and the prediction is
+ * good.
  */
 static bool choose_again(struct place_fit *fit, double slo)
 {
@@ -243,13 +246,15 @@ static bool choose_again(struct place_fit *fit, double slo)
 	return true;
 }
 
-/* The best of what was predicted so far; it is in chosen[], with the principles that made it. */
+/*
+ * The best prediction so far. Its assignment is in chosen[], and its principles in fit->principles.
+ */
 struct best {
 	double worst; /* p99 */
-	unsigned k;   /* brokers; 0: there is none */
+	unsigned k;   /* brokers; 0: none found */
 };
 
-/* From `from` brokers up to `to`, until some number of them will do; by some principles. */
+/* Tries `from` to `to` brokers with some principles, until a prediction meets the objective. */
 static void choose_brokers(struct place_fit *fit, unsigned principles, unsigned from, unsigned to,
 	double slo, struct best *best)
 {
@@ -269,9 +274,9 @@ static void choose_brokers(struct place_fit *fit, unsigned principles, unsigned 
 }
 
 /*
- * The fewest brokers, of more than before, that are predicted to do; else the nearest to it. A
- * principle may be wrong about the case: so whatever some of them make of the same brokers, or, if
- * none is predicted to do, of any, has its chance.
+ * Takes the fewest brokers, more than before, that are predicted to meet the objective. If none
+ * are, takes the nearest. A principle can be wrong for a case. So every subset of the principles is
+ * also tried: on the same number of brokers, or on any if no prediction meets the objective.
  */
 static enum place_fit_state try_predicted(struct place_fit *fit)
 {
@@ -299,8 +304,8 @@ static enum place_fit_state stay_with_best(struct place_fit *fit)
 }
 
 /*
- * A broker that was slower than predicted is predicted so; one that was not tried, like the slowest
- * that was.
+ * Corrects predictions of brokers that were slower than predicted. Brokers that were not tried get
+ * the correction of the slowest one.
  */
 static double correct_predictions(struct place_fit *fit, const double *p99)
 {
@@ -331,7 +336,7 @@ static enum place_fit_state check_prediction(struct place_fit *fit, const double
 		return PLACE_SETTLED;
 	if (worst < fit->nearest) {
 		fit->nearest = worst;
-		/* What was measured; nothing is chosen where nothing was predicted to have room. */
+		/* Saves the trial, not chosen[], which is not set if no prediction had room. */
 		memcpy(fit->best, fit->trial.at, fit->problem.n_sources * sizeof(fit->best[0]));
 		fit->best_principles = fit->principles;
 	}

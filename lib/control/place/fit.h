@@ -1,79 +1,80 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Placing sources by trying. Somebody applies trial.at, with the parts' limits and bursts, measures
- * every broker's 99th percentile, and says so; until it is settled.
+ * Places sources by trial. The caller applies trial.at with the parts' limits and bursts, measures
+ * every broker's 99th percentile, and passes it to place_fit_measured(), until the state is
+ * settled.
  *
  * PLACE_SEARCH is the procedure of section IV-B of "Impact of Distributed Rate Limiting on Load
- * Distribution in a Latency-sensitive Messaging Service": a broker that misses the objective finds
- * by bisection how many of its sources it can keep, within a fifth below the objective; then it is
- * full, and the others are placed again, on more brokers.
+ * Distribution in a Latency-sensitive Messaging Service". For a broker that misses the objective,
+ * bisection finds the number of its sources that it can keep, within a fifth below the objective.
+ * Then the broker is full, and the other sources are placed again, on more brokers.
  *
- * PLACE_PREDICT tries what is predicted to work on the fewest brokers: of what all the principles
- * make of these, and any part of them, whatever is predicted to be quickest. If it does not work,
- * what was measured corrects the predictions; then the same brokers share otherwise, or more of
- * them do.
- * What there is no doubt of is not tried: it is settled at once. Who measures it later, finding it
- * too slow, says so as of a trial, and goes on from there.
+ * PLACE_PREDICT tries the fewest brokers that are predicted to meet the objective. All principles
+ * and their subsets make placements on these brokers, and it takes the one with the lowest
+ * prediction. If the trial fails, the measurement corrects the predictions. Then the same brokers
+ * get other parts, or more brokers get sources. A placement without doubt needs no trial and is
+ * settled immediately. A caller that later measures it as too slow reports that like a trial, and
+ * continues.
  *
- * Pure; memory is taken by place_fit_init() alone. Control threads.
+ * Pure; only place_fit_init() allocates memory. Control threads.
  */
 #ifndef WEIR_PLACE_FIT_H
 #define WEIR_PLACE_FIT_H
 
 #include "place/place.h"
 
-#define PLACE_NEAR       0.8 /* of the objective: near enough to end a search */
-#define PLACE_ITERATIONS 64  /* that are counted apart */
+#define PLACE_NEAR       0.8 /* part of the objective that is near enough to end a search */
+#define PLACE_ITERATIONS 64  /* iterations that are counted separately */
 
 enum place_way { PLACE_SEARCH, PLACE_PREDICT };
 
 enum place_fit_state {
-	PLACE_MEASURE, /* apply the trial and measure it */
-	PLACE_SETTLED, /* the trial is the placement, and it keeps the objective, or surely will */
-	PLACE_EXHAUSTED, /* so it is, and it does not, or not all sources have a place */
+	PLACE_MEASURE,   /* apply the trial and measure it */
+	PLACE_SETTLED,   /* the trial is the placement, and meets the objective, or surely will */
+	PLACE_EXHAUSTED, /* same, but misses the objective, or sources have no room */
 };
 
-/* What is known of a broker during a search. */
+/* State of a broker during a search. */
 struct place_search {
-	bool on, done;      /* the objective was missed; and what can be kept is known */
-	uint32_t given;     /* sources that it was given */
-	uint32_t keep;      /* of which it keeps so many in the trial */
-	uint32_t low, high; /* so many are all right, and so many are too many */
+	bool on, done;      /* missed the objective; number of sources is determined */
+	uint32_t given;     /* sources assigned to it */
+	uint32_t keep;      /* number of these in the trial */
+	uint32_t low, high; /* highest number that meets the objective, and lowest that does not */
 };
 
 struct place_fit {
 	enum place_way way;
 	const struct placer *placer;
-	struct placer view;           /* the same sources, and the room that is left */
-	struct place_problem problem; /* of the view */
+	struct placer view;           /* the same sources, and the remaining room */
+	struct place_problem problem; /* problem of the view */
 	struct place_broker brokers[PLACE_BROKERS];
 	struct place_search searches[PLACE_BROKERS];
 	struct placement trial;
-	uint32_t *home;                    /* broker that each source was given to */
-	uint32_t *best;                    /* PLACE_PREDICT: the trial that came nearest */
-	uint32_t *chosen;                  /* likewise: the trial */
-	double nearest;                    /* its worst p99 */
-	double corrections[PLACE_BROKERS]; /* measured of predicted */
+	uint32_t *home;                    /* broker to which each source is assigned */
+	uint32_t *best;                    /* PLACE_PREDICT: trial nearest to the objective */
+	uint32_t *chosen;                  /* PLACE_PREDICT: current trial */
+	double nearest;                    /* worst p99 of that */
+	double corrections[PLACE_BROKERS]; /* ratio of measured to predicted delay */
 	double predicted[PLACE_BROKERS];
-	unsigned k, again; /* brokers of the trial; trials of as many before it */
-	unsigned principles, best_principles; /* by which chosen[] and best[] were made */
+	unsigned k, again; /* brokers of the trial; earlier trials with as many */
+	unsigned principles, best_principles; /* principles that made chosen[] and best[] */
 	unsigned iterations;
-	unsigned rounds[PLACE_ITERATIONS]; /* measured, of each iteration */
-	unsigned measured;                 /* rounds in all */
-	bool sure;                         /* the trial needs no round */
+	unsigned rounds[PLACE_ITERATIONS]; /* measured, by iteration */
+	unsigned measured;                 /* rounds in total */
+	bool sure;                         /* the trial needs no measurement */
 };
 
 /*
- * The first trial. *state is as in place_fit_measured(); PLACE_EXHAUSTED if a prediction finds no
- * room for all, and then the trial is of those that have room. Returns 0 or -ENOMEM; to be freed
- * if 0.
+ * Makes the first trial. *state is as in place_fit_measured(). PLACE_EXHAUSTED means that no
+ * predicted placement has room for all sources; the trial then contains those with room. Returns 0
+ * or -ENOMEM. Call place_fit_free() if it is 0.
  */
 int place_fit_init(struct place_fit *fit, const struct placer *placer, enum place_way way,
 	enum place_fit_state *state);
 void place_fit_free(struct place_fit *fit);
 
-/* What the trial came to: seconds, of each broker that has sources. */
+/* Evaluates the trial. p99 is in seconds, for each broker with sources. */
 enum place_fit_state place_fit_measured(struct place_fit *fit, const double *p99);
 
 #endif

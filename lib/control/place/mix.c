@@ -5,9 +5,9 @@
 
 #include "place/place_private.h"
 
-#define SAME 0.001 /* sizes that differ by less are one */
+#define SAME 0.001 /* relative difference below which sizes are merged */
 
-/* The row whose size is nearest, in proportion. */
+/* Returns the row with the nearest size, by ratio. */
 static unsigned nearest_size(const struct mix *mix, double size)
 {
 	unsigned best = 0;
@@ -18,7 +18,10 @@ static unsigned nearest_size(const struct mix *mix, double size)
 	return best;
 }
 
-/* Where there are too many sizes, the nearest takes it in; the load stays what it is. */
+/*
+ * If there are too many sizes, the nearest row absorbs the new one, without a change of the total
+ * load.
+ */
 void mix_add(struct mix *mix, double size, double rate)
 {
 	unsigned at = nearest_size(mix, size);
@@ -38,15 +41,15 @@ void mix_add(struct mix *mix, double size, double rate)
 	mix->rates[mix->n++] = rate;
 }
 
-/* Batches that come together, of one group at one broker. */
+/* Batches of one group at one broker, which arrive together. */
 struct together {
 	uint32_t group;
 	double size, load, batch, spread, steady, period;
 };
 
 /*
- * Where a burst takes its time, a queue sees what it does not serve meanwhile, and the rest as
- * batches by themselves.
+ * If a burst is spread over time, the queue has the part that it cannot serve meanwhile. The rest
+ * counts as separate batches.
  */
 static void add_together(struct mix *mix, const struct together *t, double speed)
 {
@@ -90,7 +93,7 @@ void mix_of(struct mix *mix, const struct placer *placer, const uint32_t *at, ui
 	mix->period = mix->steady > 0 ? mix->period / mix->steady : 0;
 }
 
-/* A group's units, as bursts of the whole and of one broker. */
+/* Units of a group per burst: in the whole, and at one broker. */
 struct burst_mix {
 	uint32_t group;
 	double whole, part, load;

@@ -50,8 +50,9 @@ static int compare_source_phases(const struct placer *placer, uint32_t x, uint32
 }
 
 /*
- * The sources of no group come last, and those of one rate stay in their order, or are in that in
- * which they send: of any that follow one another, each broker gets its proportion.
+ * Orders by group, with sources without a group last, then by rate. Equal rates are in order of
+ * their phase, or of index without a record. So each broker gets its proportion of sources that
+ * follow one another.
  */
 static int compare_sources(const void *a, const void *b, void *context)
 {
@@ -68,7 +69,7 @@ static int compare_sources(const void *a, const void *b, void *context)
 	return order ? order : x < y ? -1 : x > y;
 }
 
-/* Notes when in their period sources were first seen. */
+/* Sets the phase of each periodic source to its first recorded arrival within the period. */
 static int note_phases(struct placer *placer)
 {
 	const struct place_record *record = placer->problem->record;
@@ -103,7 +104,7 @@ static void draw_lots(uint32_t *order, uint32_t n, uint64_t seed)
 	}
 }
 
-/* What was recorded is what will come. */
+/* Returns true if the record predicts the future, because all sources are periodic. */
 static bool record_repeats(const struct place_problem *problem)
 {
 	if (problem->record == NULL)
@@ -191,7 +192,10 @@ static void count_parts(const struct placer *placer, struct placement *placement
 	}
 }
 
-/* Up to here of the whole. Sums are split, not parts: so what parts are rounded by adds up to 0. */
+/*
+ * Returns the part of a total below a cumulative rate. Rounding cumulative sums makes the parts add
+ * up to the total.
+ */
 static uint64_t up_to(uint64_t total, double rate, double of)
 {
 	long double share = rate < of ? (long double)rate / of : 1;
@@ -211,8 +215,8 @@ static struct place_part *largest_of(struct placement *placement)
 }
 
 /*
- * What parts lack comes out of what nobody has, then of the largest; there is enough for all. What
- * is left of it.
+ * Raises bursts to the least one, first from the spare amount, then from the largest part. There is
+ * enough for all. Returns the spare amount that is left.
  */
 static uint64_t raise_bursts(struct placement *placement, uint64_t least, uint64_t spare)
 {
@@ -235,7 +239,7 @@ static uint64_t raise_bursts(struct placement *placement, uint64_t least, uint64
 	return spare;
 }
 
-/* In proportion to weights; `others` is the weight of those that are elsewhere. */
+/* Divides limit and burst in proportion to weights. `others` is the weight of sources elsewhere. */
 static void divide_sources(const struct place_aggregate *a, const double *limits,
 	const double *bursts, double others, struct placement *placement)
 {

@@ -11,11 +11,11 @@
 #include "place/fit.h"
 #include "place/predict.h"
 
-/* What is proposed so far, or may be. */
+/* The best proposal so far, or a candidate. */
 struct proposal {
 	struct placement placement;
 	double worst; /* p99, seconds */
-	int err;      /* of the split */
+	int err;      /* result of the split */
 };
 
 static bool proposal_is_better(const struct proposal *a, const struct proposal *b)
@@ -38,7 +38,7 @@ static void keep_proposal(struct proposal *best, const struct proposal *other, u
 	best->placement.at = at;
 }
 
-/* What would be tried first by the problem's principles, without a trial. */
+/* Proposes the first trial for the problem's principles, without measuring. */
 static int propose_placement(
 	const struct placer *view, struct place_problem *problem, struct proposal *proposal)
 {

@@ -7,28 +7,28 @@
 
 #include "place/place_private.h"
 
-#define BINS  256 /* of the grid */
-#define REACH 4   /* objectives that it goes up to */
+#define BINS  256 /* number of bins of the grid */
+#define REACH 4   /* range of the grid, in objectives */
 
-/* A share that is as large as the tail but for rounding is not larger. */
+/* Tolerance: a share equal to the tail, except for rounding, is not larger. */
 #define ALIKE 1.01
 
-/* Standard deviations by which a part's units are more than their share: as a rule, and at most. */
+/* Standard deviations by which a part's units exceed their share: typical, and at most. */
 #define LIKELY 1.0
 #define RARE   3.0
 
-/* A bridge of a period strays as far as a walk of a quarter of it. */
+/* A bridge deviates as far as a walk of a quarter of its period. */
 #define BRIDGE 4
 
-/* The access of the units of a part. */
+/* The wait for tokens of the units of a part. */
 struct access {
 	struct backlog backlog;
 	double depth, limit;
 };
 
 /*
- * What a part lacks when all lack what was counted: its share, and by how much it may have strayed
- * from it since the bucket was full. 0: nothing was counted.
+ * Returns the backlog of a part, derived from the measured backlog of the whole: its share, plus
+ * its random deviation since the bucket was full. 0: not measured.
  */
 static double stray_backlog(const struct placer *placer, const struct placement *placement,
 	unsigned broker, double period, double deviations)
@@ -76,13 +76,13 @@ static double access_quantile(const struct access *access, double share)
 	return fmax(0, (level - access->depth) / access->limit);
 }
 
-/* Time of service, in bins: how it is distributed. */
+/* Distribution of service time, in bins. */
 struct grid {
 	double step; /* seconds */
 	double at[BINS];
 };
 
-/* What is left of a burst that is being served, at any moment: below x seconds. */
+/* Returns the probability that the rest of a burst in service takes less than x seconds. */
 static double residual_burst(const struct mix *mix, double speed, double x)
 {
 	double sum = 0;
@@ -104,7 +104,10 @@ static void grid_residual(struct grid *grid, const struct mix *mix, double speed
 	}
 }
 
-/* Work: a geometric number of residuals (Pollaczek and Khinchine), by Panjer's recursion. */
+/*
+ * Sets the distribution of work: a geometric number of residuals (Pollaczek and Khinchine), by
+ * Panjer's recursion.
+ */
 static void grid_work(struct grid *work, const struct grid *rest, double load)
 {
 	double first = 1 - load * rest->at[0];
@@ -128,7 +131,7 @@ static void grid_add(struct grid *out, const struct grid *a, const struct grid *
 	}
 }
 
-/* Time from the token to the end of the service. False: overloaded. */
+/* Sets the time from the token to the end of service. Returns false if overloaded. */
 static bool service_of(struct grid *service, const struct placer *placer,
 	const struct placement *placement, unsigned broker)
 {
@@ -155,7 +158,7 @@ static bool service_of(struct grid *service, const struct placer *placer,
 	return true;
 }
 
-/* Share of units that both together delay by more than so many bins. */
+/* Returns the share of units that both waits together delay by more than `bins` bins. */
 static double both_tail(const struct grid *service, const struct access *access, unsigned bins)
 {
 	double tail = 0, sum = 0;

@@ -7,11 +7,11 @@
 #include "base/prng.h"
 #include "place/place_private.h"
 
-#define FINE  1024 /* bins up to REACH units of a histogram, and as many above */
+#define FINE  1024 /* histogram bins up to REACH units, and as many above */
 #define REACH 4
-#define FAR   100 /* times as wide */
+#define FAR   100 /* ratio of bin widths */
 
-#define WARM 10 /* the first tenth of a record is not counted: buckets are full when it begins */
+#define WARM 10 /* the first tenth of a record is not counted, because buckets start full */
 
 struct histogram {
 	double unit;
@@ -29,7 +29,7 @@ static void histogram_count(struct histogram *h, double value)
 	h->n++;
 }
 
-/* The upper end of the bin that a share of all is above. */
+/* Returns the upper end of the bin that a share of values exceeds. */
 static double histogram_quantile(const struct histogram *h, double share)
 {
 	double may = share * (double)h->n, above = 0;
@@ -38,12 +38,12 @@ static double histogram_quantile(const struct histogram *h, double share)
 	while (bin > 0 && above + h->counts[bin] <= may)
 		above += h->counts[bin--];
 	if (bin == 0)
-		return 0; /* less than a bin */
+		return 0; /* less than one bin */
 	return (bin < FINE ? bin + 1 : FINE + (bin + 1 - FINE) * (double)FAR) * REACH / FINE *
 	       h->unit;
 }
 
-/* Units that may wait are told apart by no less than the largest packet. */
+/* Returns the size of a piece: waiting units are distinguished in steps of the largest packet. */
 static double piece_of(const struct placer *placer, double units)
 {
 	double least = fmax(1, (double)placer->problem->aggregate.least - 1);
@@ -51,7 +51,7 @@ static double piece_of(const struct placer *placer, double units)
 	return units / ceil(units / least);
 }
 
-/* What a part lacks of being full, however deep it is. */
+/* Units that a part of any depth lacks of being full. */
 struct debt {
 	double at, units, limit;
 };
@@ -63,7 +63,7 @@ static double charge_debt(struct debt *debt, double at, double units)
 	return debt->units;
 }
 
-/* A record's clock begins anywhere. */
+/* The clock of a record can start at any time. */
 static double record_begin_time(const struct place_record *record)
 {
 	return record->n > 0 ? record->arrivals[0].at : 0;
@@ -97,13 +97,13 @@ double replay_level(const struct placer *placer, const uint32_t *at, uint32_t br
 	return histogram_quantile(&levels, PLACE_TAIL);
 }
 
-/* A broker's part of the bucket, and its server behind it: first come, first served. */
+/* A broker's part of the bucket, followed by its server: first come, first served. */
 struct line {
 	struct debt debt;
 	double burst;
-	double begins;      /* when all is at rest */
-	double speed, free; /* units a second, 0: any number; seconds since */
-	double gap, batch;  /* of other aggregates: seconds between, on average; units */
+	double begins;      /* start of the record, seconds */
+	double speed, free; /* units per second, 0: unlimited; seconds when it is idle */
+	double gap, batch;  /* other aggregates: mean seconds between batches; units of a batch */
 	double next;
 	struct prng prng;
 };
@@ -133,7 +133,7 @@ static void broker_line_init(struct line *line, const struct placer *placer,
 	line->next = draw_service_gap(line);
 }
 
-/* When a piece is served whose token is there at a time. */
+/* Returns the end of service of a piece whose token is available at `due`. */
 static double serve_piece(struct line *line, double due, double units)
 {
 	if (line->speed <= 0)
@@ -145,7 +145,7 @@ static double serve_piece(struct line *line, double due, double units)
 	return line->free = fmax(line->free, due) + units / line->speed;
 }
 
-/* What a packet takes, piece by piece. */
+/* Plays the pieces of a packet. */
 static void play_packet(struct line *line, const struct placer *placer,
 	const struct place_arrival *a, struct histogram *access, struct histogram *whole)
 {
