@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * BBR, version 1, by the rules of draft-cardwell-iccrg-bbr-congestion-control-00, whose names are
- * in brackets. It has no estimate of a policer's rate: Linux adds one, the draft does not. Rounds
- * in probe-rtt do not age the bandwidth: the draft skips their samples as application-limited.
+ * BBR, version 1, by the rules of draft-cardwell-iccrg-bbr-congestion-control-00. Names from the
+ * draft are in brackets. Linux adds an estimate of a policer's rate, which is missing here and in
+ * the draft. Rounds in probe-rtt do not age the bandwidth: the draft skips their samples as
+ * application-limited.
  */
 #include <math.h>
 
@@ -11,7 +12,7 @@
 
 #define HIGH_GAIN    2.89 /* 2 / ln 2 */
 #define LEAST_WINDOW 4
-#define RTPROP_NS    UINT64_C(10000000000) /* age at which the least round trip is probed */
+#define RTPROP_NS    UINT64_C(10000000000) /* age at which the least round trip is probed again */
 #define PROBE_RTT_NS UINT64_C(200000000)
 #define PHASES       8
 
@@ -28,13 +29,19 @@ static double bbr_rate(const struct bbr *b)
 	return most;
 }
 
-/* Segments that leave together [BBRSetSendQuantum]: one below 1.2 Mbit/s, then those of 1 ms. */
+/*
+ * Returns the segments that leave together [BBRSetSendQuantum]: one below 1.2 Mbit/s, otherwise
+ * those of 1 ms.
+ */
 static double bbr_quantum(const struct bbr *b)
 {
 	return b->pacing < 100 ? 1 : fmax(2, floor(b->pacing / 1000));
 }
 
-/* Segments of so many bandwidth-delay products, and three quanta for the hosts [BBRInflight]. */
+/*
+ * Returns `gain` bandwidth-delay products in segments, and three quanta for the hosts
+ * [BBRInflight].
+ */
 static uint32_t bbr_flight(const struct bbr *b, double gain)
 {
 	double product = bbr_rate(b) * (double)b->rtprop_ns / 1e9;
@@ -65,7 +72,9 @@ void bbr_sent(struct tcp_sender *t, uint64_t now_ns, struct segment *out)
 	b->burst = 0;
 }
 
-/* Rounds, and the delivery rate over the longer of the times of sending and acknowledging. */
+/*
+ * Updates the round, and samples the delivery rate over the longer of the send and ack intervals.
+ */
 static void sample_rate(struct bbr *b, const struct stamp *stamp, uint64_t now_ns)
 {
 	double ns = fmax(
@@ -86,7 +95,10 @@ static void sample_rate(struct bbr *b, const struct stamp *stamp, uint64_t now_n
 		*best = fmaxf(*best, (float)((double)(b->delivered - stamp->delivered) * 1e9 / ns));
 }
 
-/* Any phase except that of 0.75, by the host's clock, so that flows do not lock step. */
+/*
+ * Starts with any phase except that of 0.75, by the host's clock, so that flows are not in
+ * lockstep.
+ */
 static void enter_probe_bw(struct tcp_sender *t, uint64_t now_ns)
 {
 	t->bbr.state = BBR_PROBE_BW;
@@ -94,7 +106,7 @@ static void enter_probe_bw(struct tcp_sender *t, uint64_t now_ns)
 	t->bbr.phase_ns = now_ns;
 }
 
-/* [BBRIsNextCyclePhase]; before: segments in flight before this acknowledgement. */
+/* [BBRIsNextCyclePhase]. before: segments in flight before this acknowledgement. */
 static bool phase_is_over(const struct bbr *b, uint32_t before, bool lost, uint64_t now_ns)
 {
 	bool whole = now_ns - b->phase_ns > b->rtprop_ns;
@@ -128,7 +140,10 @@ static void bbr_move_on(struct tcp_sender *t, const struct news *news, uint64_t 
 		enter_probe_bw(t, now_ns);
 }
 
-/* The least round trip; every 10 s a small flight for 200 ms and a round [BBRCheckProbeRTT]. */
+/*
+ * Updates the least round trip. Every 10 s it keeps a small flight for 200 ms and a round
+ * [BBRCheckProbeRTT].
+ */
 static void update_rtprop(struct tcp_sender *t, uint64_t rtt_ns, uint64_t now_ns)
 {
 	struct bbr *b = &t->bbr;

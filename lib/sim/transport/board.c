@@ -4,7 +4,7 @@
 #include "transport/board.h"
 
 #define NO_SERIAL (UINT32_C(1) << 31)
-#define SPARE     4 /* spans that sending leaves for news */
+#define SPARE     4 /* spans that sending leaves free for acknowledgements */
 
 static uint32_t board_span_length(const struct board *board, unsigned i)
 {
@@ -16,7 +16,7 @@ static bool in_a_row(const struct board *board, unsigned i)
 	return board->spans[i].serial + board_span_length(board, i) == board->spans[i + 1].serial;
 }
 
-/* Whether span i and the next are the same but for their place. */
+/* Returns true if span i and the next differ only in their position. */
 static bool spans_alike(const struct board *board, unsigned i)
 {
 	const struct span *a = &board->spans[i], *b = a + 1;
@@ -32,7 +32,7 @@ static void remove_spans(struct board *board, unsigned first, unsigned count)
 	board->n -= count;
 }
 
-/* Joins span i and the next; the time and the last serial are those of the one sent later. */
+/* Joins span i and the next. The result has the time and the last serial of the later one. */
 static void join_spans(struct board *board, unsigned i)
 {
 	struct span *a = &board->spans[i], *b = a + 1;
@@ -50,7 +50,7 @@ static void join_spans(struct board *board, unsigned i)
 	remove_spans(board, i + 1, 1);
 }
 
-/* Joins the two neighbours that lose least by it. */
+/* Joins the two neighbours whose times of sending differ least. */
 static bool squeeze_board(struct board *board)
 {
 	uint32_t least = UINT32_MAX;
@@ -88,7 +88,7 @@ static bool is_edge(const struct board *board, uint32_t at)
 	return at == board->next || board_start(board, find_span(board, at)) == at;
 }
 
-/* There is a free span. */
+/* Cuts a span. Requires a free span. */
 static void cut_at(struct board *board, uint32_t at)
 {
 	struct span *span;
@@ -192,7 +192,7 @@ void board_forget(struct board *board, uint32_t marks)
 {
 	if (board->n == 0)
 		return;
-	/* A serial that no sending had, so that no late news of one is taken for news of this. */
+	/* No sending had this serial, so a late acknowledgement of an old one cannot match it. */
 	board->spans[0] = (struct span){.end = board->next, .serial = NO_SERIAL, .marks = marks};
 	board->n = 1;
 	board_settle(board);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A sender's scoreboard: what it has sent and what is known of it. Segments are numbered from 0;
- * those from `una` on are kept as spans of neighbours with the same marks that were sent together.
- * Of constant size: when spans run out, neighbours with the same marks share the later one's time
- * of sending, and when that does not help the news is not taken; so nothing is ever believed
- * delivered that was not, and at worst something is sent again.
+ * A sender's scoreboard: the segments that it has sent, and their state. Segments are numbered from
+ * 0. Segments from `una` on are stored as spans: neighbours with the same marks that were sent
+ * together.
+ *
+ * The size is constant. When spans run out, neighbours with the same marks share the later time of
+ * sending. If that is not enough, the board ignores new information. So it never marks an
+ * undelivered segment as delivered, and at worst the sender repeats a segment.
  */
 #ifndef WEIR_SIM_BOARD_H
 #define WEIR_SIM_BOARD_H
@@ -17,15 +19,15 @@
 
 enum {
 	SEG_SACKED = 1,   /* delivered, above una */
-	SEG_LOST = 2,     /* its last sending, or for TCP the first, is thought lost */
-	SEG_RESENT = 4,   /* a copy is under way (TCP) */
-	SEG_REPEATED = 8, /* was sent more than once (TCP) */
+	SEG_LOST = 2,     /* the last sending (for TCP, the first) is considered lost */
+	SEG_RESENT = 4,   /* a copy is in flight (TCP) */
+	SEG_REPEATED = 8, /* sent more than once (TCP) */
 };
 
 struct span {
-	uint32_t end;     /* one past its last segment; it starts where the one before it ends */
-	uint32_t serial;  /* its first segment was the connection's serial'th sending, and so on */
-	uint32_t sent_us; /* when, in µs modulo 2^32 */
+	uint32_t end;     /* one past its last segment; it starts at the end of the previous span */
+	uint32_t serial;  /* number of the sending of its first segment; it counts up from there */
+	uint32_t sent_us; /* time of sending, µs modulo 2^32 */
 	uint32_t marks;   /* SEG_* */
 };
 
@@ -33,7 +35,7 @@ struct board {
 	uint32_t una, next;            /* first segment not acknowledged, first not sent */
 	uint32_t sacked, lost, resent; /* segments with these marks */
 	uint16_t n;
-	bool exact; /* serials must stay right (QUIC): only what was sent in a row is joined */
+	bool exact; /* serials must stay exact (QUIC): joins only spans sent in a row */
 	struct span spans[BOARD_SPANS];
 };
 
@@ -47,26 +49,29 @@ static inline uint32_t board_out(const struct board *board)
 	return board->next - board->una;
 }
 
-/* The segment after the last one that was SACKed; una when none is. */
+/* Returns the segment after the last SACKed one; una if there is none. */
 uint32_t board_highest_sacked(const struct board *board);
 
-/* One more segment, sent now. False when there is no room: nothing may be sent until news comes. */
+/*
+ * Adds one more segment, sent now. Returns false if there is no room: nothing can be sent until an
+ * acknowledgement arrives.
+ */
 bool board_append(struct board *board, uint32_t serial, uint32_t now_us);
 
 /*
  * Cuts spans so that segments [from, to), not empty and within [una, next), are the whole spans
- * [*first, *last). False when there is no room for the cuts. The caller may change their marks,
- * serials and times, and then calls board_settle().
+ * [*first, *last). Returns false if there is no room for the cuts. The caller can change their
+ * marks, serials and times, and then calls board_settle().
  */
 bool board_cut(struct board *board, uint32_t from, uint32_t to, unsigned *first, unsigned *last);
 
-/* Joins what can be joined and counts the marks again. Indices of spans change. */
+/* Joins spans where possible and counts the marks again. Indices of spans change. */
 void board_settle(struct board *board);
 
-/* Everything below una is acknowledged. */
+/* Records that everything below una is acknowledged. */
 void board_advance(struct board *board, uint32_t una);
 
-/* Everything out has these marks and nothing else is known of it. */
+/* Sets these marks on all segments in flight, and drops all other information. */
 void board_forget(struct board *board, uint32_t marks);
 
 #endif

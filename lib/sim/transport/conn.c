@@ -8,14 +8,14 @@
 
 #define IPV4_HEADER    20
 #define TCP_HEADER     20
-#define TCP_TIMESTAMPS 12 /* with their padding */
+#define TCP_TIMESTAMPS 12 /* including padding */
 #define TCP_SYN_MORE   8  /* MSS, window scale; SACK-permitted is in the padding */
 #define UDP_HEADER     8
-#define QUIC_HEADER    20 /* flags, packet number of 3, no connection id; authentication tag */
+#define QUIC_HEADER    20 /* flags, packet number of 3, no connection id, authentication tag */
 #define QUIC_HELLO     1200
 #define QUIC_STREAM    8 /* a STREAM frame's header */
 #define QUIC_ACK       8 /* an ACK frame with its first range */
-#define QUIC_RANGE     3 /* and each further one */
+#define QUIC_RANGE     3 /* per further range */
 
 static bool is_quic(const struct conn *conn)
 {
@@ -145,7 +145,7 @@ void conn_stop(struct conn *conn, uint64_t now_ns)
 	(void)now_ns;
 	if (next < conn->stream.total) {
 		conn->stream.total = next;
-		conn->stream.last = conn->stream.mss; /* only full ones were sent */
+		conn->stream.last = conn->stream.mss; /* only full segments were sent */
 	}
 	if (next == 0)
 		handshake_stop(&conn->handshake);

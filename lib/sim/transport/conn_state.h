@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a connection is, for whoever keeps many in an array. The fields are conn.c's own.
+ * Definition of struct conn, for code that stores many in an array. Only conn.c uses the fields.
  */
 #ifndef WEIR_SIM_CONN_STATE_H
 #define WEIR_SIM_CONN_STATE_H

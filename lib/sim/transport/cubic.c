@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * CUBIC (RFC 9438) in integers, with the rounding of Linux, which decides what happens at windows
- * of a few segments: W(t) = origin + C (t - K)^3 with C = 0.4, beta = 717/1024, never slower than a
- * NewReno that falls by the same beta. Without HyStart: slow start ends with a loss.
+ * CUBIC (RFC 9438) in integers, with the rounding of Linux, which matters at windows of a few
+ * segments: W(t) = origin + C (t - K)^3 with C = 0.4, beta = 717/1024. It is never slower than a
+ * NewReno with the same beta. Without HyStart: slow start ends with a loss.
  */
 #include "transport/window.h"
 
@@ -11,10 +11,10 @@
 #define ONE        1024
 #define SECOND     1024                /* time is counted in 2^-10 s */
 #define OFFS_MAX   (UINT64_C(1) << 20) /* 17 minutes: its cube still fits */
-#define RENO_ACKS  15 /* eighths of a window for one more: 8 (1 + beta) / 3 (1 - beta) */
-#define COMPUTE_NS (UINT64_C(28000000)) /* as long as the window stays, the pace may too */
+#define RENO_ACKS  15 /* eighths of a window per increase: 8 (1 + beta) / 3 (1 - beta) */
+#define COMPUTE_NS (UINT64_C(28000000)) /* `pace` is kept so long if the window does not change */
 
-/* The largest integer whose cube is not above x. */
+/* Returns the largest integer whose cube is at most x. */
 static uint32_t cube_root(uint64_t x)
 {
 	uint64_t root = 0;
@@ -35,7 +35,7 @@ static uint32_t cubic_reduce(struct window *window, uint64_t now_ns)
 
 	(void)now_ns;
 	c->epoch_ns = 0;
-	/* Fast convergence: who has lost twice in a row leaves room for a newcomer. */
+	/* Fast convergence: a flow with two losses in a row leaves room for a new one. */
 	if (window->cwnd < c->max)
 		c->max = (uint32_t)((uint64_t)window->cwnd * (ONE + BETA) / (2 * ONE));
 	else
@@ -53,7 +53,7 @@ static void cubic_begin_epoch(struct cubic *c, uint32_t cwnd, uint32_t acked, ui
 	c->k = cube_root((((uint64_t)(c->origin - cwnd) * 5) << 30) / 2);
 }
 
-/* W(t) a round trip from now. */
+/* Returns W(t) one round trip from now. */
 static uint32_t cubic_target(const struct cubic *c, uint32_t least_rtt_us, uint64_t now_ns)
 {
 	uint64_t us = (now_ns - c->epoch_ns) / 1000 + least_rtt_us;
@@ -74,13 +74,13 @@ static void set_pace(struct window *window, uint64_t now_ns)
 	if (to > window->cwnd && to < UINT32_C(1) << 31)
 		c->pace = window->cwnd / (to - window->cwnd);
 	else
-		c->pace = 100 * window->cwnd; /* stays, nearly */
-	/* As long as nothing is known of the path, 5 % a round trip at least. */
+		c->pace = 100 * window->cwnd; /* nearly constant */
+	/* Before the first loss, at least 5 % per round trip. */
 	if (c->max == 0 && c->pace > 20)
 		c->pace = 20;
 }
 
-/* Not slower than NewReno. */
+/* Keeps the window from growing more slowly than NewReno's. */
 static void keep_up(struct window *window)
 {
 	struct cubic *c = &window->cubic;
@@ -106,7 +106,7 @@ static void cubic_avoid(struct window *window, uint32_t acked, uint64_t now_ns)
 			cubic_begin_epoch(c, window->cwnd, acked, now_ns);
 		set_pace(window, now_ns);
 		keep_up(window);
-		if (c->pace < 2) /* half as fast as slow start at most */
+		if (c->pace < 2) /* at most half as fast as slow start */
 			c->pace = 2;
 	}
 	window_increase(window, c->pace, acked);

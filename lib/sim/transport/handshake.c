@@ -53,7 +53,7 @@ static void hear_syn(struct handshake *h, enum conn_end end, const struct segmen
 
 	if ((end == CONN_RECEIVER) == in->is_ack)
 		return;
-	/* A SYN that comes again asks for the answer again, and so does a SYN-ACK. */
+	/* A repeated SYN is answered again, and so is a repeated SYN-ACK. */
 	if (e->open && (end == CONN_RECEIVER || !e->heard))
 		return;
 	e->heard = true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * How a connection begins: the sender asks (SYN), the receiver answers (SYN-ACK), the sender says
- * that it has heard. What is lost is sent again after a second, then two, four and so on. QUIC's
- * beginning is the same here: one round trip.
+ * Start of a connection: the sender sends SYN, the receiver answers SYN-ACK, and the sender
+ * acknowledges it. Lost segments are sent again after a second, then two, four and so on. The start
+ * of QUIC is the same here: one round trip.
  */
 #ifndef WEIR_SIM_HANDSHAKE_H
 #define WEIR_SIM_HANDSHAKE_H
@@ -12,10 +12,10 @@
 
 struct handshake_end {
 	bool open;
-	bool heard;       /* the other end; a receiver sends nothing before that */
-	bool due;         /* something is to be sent */
-	uint8_t tries;    /* sendings that wanted an answer */
-	uint64_t echo_ns; /* sent_ns of what is answered */
+	bool heard;       /* received a segment of the other end; a receiver sends nothing before */
+	bool due;         /* a segment is ready to send */
+	uint8_t tries;    /* number of sendings that need an answer */
+	uint64_t echo_ns; /* sent_ns of the acknowledged segment */
 	uint64_t timer_ns;
 };
 
@@ -24,21 +24,21 @@ struct handshake {
 	uint64_t clock_ns;           /* see conn_params */
 };
 
-/* wanted: false opens both ends at once. */
+/* Initializes both ends. wanted: false opens both immediately. */
 void handshake_init(struct handshake *h, bool wanted, uint64_t clock_ns);
 
 bool handshake_send(struct handshake *h, enum conn_end end, uint64_t now_ns, struct segment *out);
 
 /*
- * Looks at a segment that arrived. Returns whether it is data or an acknowledgement for an open
- * end. When it opens the end, *opened is set, and *rtt_ns to the round trip, 0 when not known.
+ * Processes an arrived segment. Returns true if it is data or an acknowledgement for an open end.
+ * If it opens the end, sets *opened, and *rtt_ns to the round trip (0: unknown).
  */
 bool handshake_receive(struct handshake *h, enum conn_end end, uint64_t now_ns,
 	const struct segment *in, bool *opened, uint64_t *rtt_ns);
 
 void handshake_expire(struct handshake *h, uint64_t now_ns);
 
-/* The sender asks no more. */
+/* Stops sending SYNs. */
 void handshake_stop(struct handshake *h);
 
 #endif

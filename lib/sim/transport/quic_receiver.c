@@ -4,17 +4,17 @@
 #include "transport/quic.h"
 
 #define DELAY_NS  UINT64_C(25000000) /* max_ack_delay */
-#define TOLERANCE 2                  /* packets to an acknowledgement */
+#define TOLERANCE 2                  /* packets per acknowledgement */
 
 void quic_receiver_init(struct quic_receiver *r)
 {
 	*r = (struct quic_receiver){.ack_ns = CONN_NEVER};
 }
 
-/* Notes the number; false when it was there already. */
+/* Records the number; returns false if it was present. */
 static bool note_number(struct quic_receiver *r, uint64_t number)
 {
-	/* No number comes again, so holes stay: the oldest is given up for a new one. */
+	/* Numbers are not repeated, so holes stay. The oldest hole is dropped for a new one. */
 	if (r->numbers.n == RANGES_MAX) {
 		r->floor = r->numbers.base + r->numbers.at[0].from;
 		ranges_skip_hole(&r->numbers);
@@ -38,7 +38,7 @@ void quic_receiver_receive(
 	uint64_t before = r->data.base;
 	bool in_turn = in->seq == r->largest;
 
-	/* What cannot be kept must not be acknowledged. */
+	/* Data without room must not be acknowledged. */
 	if (!is_sound(r, stream, in) ||
 		ranges_add(&r->data, in->offset, in->offset + in->len) == RANGES_FULL)
 		return;

@@ -6,27 +6,27 @@
 #define PACKET_THRESHOLD   3
 #define GRANULARITY_US     1000
 #define ACK_DELAY_US       25000
-#define FIRST_TIMEOUT_US   1000000 /* thrice the initial round trip time of 333 ms */
+#define FIRST_TIMEOUT_US   1000000 /* three times the initial round trip time of 333 ms */
 #define INITIAL_PACKETS    10
 #define INITIAL_BYTES      14720
 #define LEAST_PACKETS      2
 #define PERSISTENT_PERIODS 3
-#define PROBES_MAX         10 /* doublings: a quarter of an hour */
+#define PROBES_MAX         10 /* at most so many doublings: a quarter of an hour */
 
-/* What an acknowledgement said. */
+/* Result of reading an acknowledgement. */
 struct outcome {
 	uint64_t acked;          /* bytes, of packets outside of recovery */
 	uint32_t largest;        /* one past the largest number newly acknowledged */
-	uint32_t smallest;       /* and the smallest */
-	uint32_t rtt_us;         /* of the largest */
-	uint32_t largest_before; /* what was acknowledged before */
+	uint32_t smallest;       /* smallest number newly acknowledged */
+	uint32_t rtt_us;         /* round trip of the largest packet */
+	uint32_t largest_before; /* `largest` before this acknowledgement */
 	uint32_t now_us;
 };
 
-/* Packets that an acknowledgement made lost. */
+/* Packets that an acknowledgement shows as lost. */
 struct losses {
 	uint32_t largest;           /* one past the largest number; 0: none */
-	uint32_t first_us, last_us; /* sent, of those between two acknowledged: a silent time */
+	uint32_t first_us, last_us; /* sending times in a period without acknowledgements */
 	bool silent;
 };
 
@@ -81,7 +81,7 @@ static void quic_rtt_sample(struct quic_sender *q, uint32_t us, uint32_t adjuste
 		return;
 	}
 	q->least_us = us < q->least_us ? us : q->least_us;
-	/* The receiver's delay does not count, unless it says more than can be. */
+	/* Subtracts the reported delay of the receiver, unless it is impossibly large. */
 	if (adjusted_us >= q->least_us && adjusted_us <= us)
 		us = adjusted_us;
 	error = us > q->smoothed_us ? us - q->smoothed_us : q->smoothed_us - us;
@@ -95,7 +95,7 @@ void quic_sender_open(struct quic_sender *q, uint32_t rtt_us)
 		quic_rtt_sample(q, rtt_us, rtt_us);
 }
 
-/* Without its back-off. */
+/* Returns the probe timeout without back-off, µs. */
 static uint64_t probe_timeout_us(const struct quic_sender *q)
 {
 	uint64_t deviation = 4 * (uint64_t)q->deviation_us;
@@ -106,7 +106,7 @@ static uint64_t probe_timeout_us(const struct quic_sender *q)
 	       ACK_DELAY_US;
 }
 
-/* Age from which a packet is lost when a later one is acknowledged. */
+/* Returns the age at which a packet is lost if a later one is acknowledged, µs. */
 static uint32_t time_threshold_us(const struct quic_sender *q)
 {
 	uint32_t us = q->latest_us > q->smoothed_us ? q->latest_us : q->smoothed_us;
@@ -128,7 +128,7 @@ static void set_timer(struct quic_sender *q, uint64_t now_ns, uint32_t loss_us)
 		q->timer_ns = now_ns;
 }
 
-/* Packets [from, to) of span i are acknowledged. Returns the index after them, 0 for no room. */
+/* Marks packets [from, to) of span i as acknowledged. Returns the index after them, 0: no room. */
 static unsigned take_span(
 	struct quic_sender *q, struct outcome *o, unsigned i, uint32_t from, uint32_t to)
 {
@@ -165,7 +165,7 @@ static void take_range(struct quic_sender *q, struct outcome *o, const struct ra
 		uint32_t hi = to < end ? to : end;
 
 		next = i + 1;
-		/* What was given up too early need not be sent again. */
+		/* Packets that were marked lost too early are not sent again. */
 		if (!(span->marks & SEG_SACKED) && lo < hi)
 			next = take_span(q, o, i, lo, hi);
 		if (next == 0)
@@ -174,7 +174,7 @@ static void take_range(struct quic_sender *q, struct outcome *o, const struct ra
 	board_settle(&q->board);
 }
 
-/* Packets [.., +count) of span i are lost. */
+/* Marks the first `count` packets of span i as lost. */
 static void quic_mark_lost(struct quic_sender *q, struct losses *l, const struct outcome *o,
 	unsigned i, uint32_t count)
 {
@@ -197,7 +197,10 @@ static void quic_mark_lost(struct quic_sender *q, struct losses *l, const struct
 		q->board.spans[i].marks = SEG_LOST;
 }
 
-/* How many packets from the front of span i are lost; those that may be yet lower *loss_us. */
+/*
+ * Returns the number of lost packets at the front of span i. *loss_us is lowered to the time until
+ * the next one counts as lost.
+ */
 static uint32_t count_lost(
 	const struct quic_sender *q, unsigned i, uint32_t now_us, uint32_t *loss_us)
 {
@@ -211,7 +214,7 @@ static uint32_t count_lost(
 	count = count < below ? count : below;
 	if (age >= most)
 		return count;
-	/* Lost is what has three acknowledged numbers, or more, above it. */
+	/* Packets are lost if an acknowledged number is at least three above theirs. */
 	if (below > PACKET_THRESHOLD && count <= below - PACKET_THRESHOLD)
 		return count;
 	if (*loss_us == 0 || most - age < *loss_us)
@@ -219,7 +222,7 @@ static uint32_t count_lost(
 	return below > PACKET_THRESHOLD ? below - PACKET_THRESHOLD : 0;
 }
 
-/* A window once a round trip; the least one when nothing came through for long. */
+/* Reduces the window once per round trip; to the least one after persistent congestion. */
 static void quic_reduce(struct quic_sender *q, const struct losses *l, struct stream *stream)
 {
 	uint64_t half = q->cwnd / 2, least = least_window(q);
@@ -298,12 +301,15 @@ void quic_sender_receive(
 	quic_advance(q);
 	recovery = q->recovery;
 	quic_detect_loss(q, stream, &o, now_ns);
-	/* What begins a recovery was sent before it, and so does not count (RFC 9002, A.7). */
+	/*
+	 * Packets that start a recovery were sent before it, so they do not grow the window (RFC
+	 * 9002, A.7).
+	 */
 	if (q->recovery <= recovery)
 		quic_grow_window(q, o.acked);
 }
 
-/* A segment that was sent goes into a new packet. */
+/* Sends an old segment in a new packet. */
 static bool quic_resend(struct quic_sender *q, struct stream *stream, uint32_t seg, uint64_t now_ns,
 	struct segment *out)
 {
@@ -320,7 +326,7 @@ static bool quic_resend(struct quic_sender *q, struct stream *stream, uint32_t s
 	return true;
 }
 
-/* The first segment that is lost; for a probe, when none is, the first that is out. */
+/* Sends the first lost segment. For a probe, if none is lost, the first one in flight. */
 static bool send_old(struct quic_sender *q, struct stream *stream, bool probe, uint64_t now_ns,
 	struct segment *out)
 {
@@ -357,7 +363,7 @@ bool quic_sender_send(
 		q->limited = !room;
 	if (!probe && !room)
 		return false;
-	/* Lost data first; a probe then rather carries new data than what may still arrive. */
+	/* Lost data first. A probe then prefers new data to data that might still arrive. */
 	if (!(q->board.lost && send_old(q, stream, probe, now_ns, out)) &&
 		!quic_send_new(q, stream, now_ns, out) && !send_old(q, stream, probe, now_ns, out))
 		return false;
@@ -375,7 +381,7 @@ static void quic_probe_timeout(struct quic_sender *q, struct stream *stream, uin
 	stream->stats.timeouts++;
 	q->probe_due = true;
 	q->probes += q->probes < PROBES_MAX;
-	/* No room to say what is lost: all is, so that sending goes on. */
+	/* No room to mark lost packets: marks all as lost, so that sending continues. */
 	if (q->board.n == BOARD_SPANS)
 		board_forget(&q->board, SEG_LOST);
 	q->timer_ns = now_ns + ((1000 * probe_timeout_us(q)) << q->probes);

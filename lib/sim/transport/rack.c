@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Loss by time (RFC 8985): when a segment is delivered, all that was sent before it should have
- * been, or is lost after a short wait for what the path may have reordered. There is no wait when
- * three segments were delivered above, as RFC 6675 has it, or when a recovery is on, until the path
- * is seen to reorder.
+ * Loss detection by time (RFC 8985). When a segment is delivered, all segments sent before it
+ * should have arrived. They are lost after a short wait, which allows for reordering on the path.
+ * Until the path is seen to reorder, there is no wait during a recovery, or after three segments
+ * above were delivered, as in RFC 6675.
  */
 #include "transport/tcp_parts.h"
 
@@ -21,7 +21,7 @@ void rack_delivered(struct tcp_sender *t, const struct span *span, uint32_t seri
 {
 	uint32_t rtt_us = now_us - span->sent_us;
 
-	/* Sooner than can be: this answers an earlier sending. */
+	/* Faster than possible: this acknowledges an earlier sending. */
 	if ((span->marks & (SEG_RESENT | SEG_REPEATED)) && rtt_us < t->rtt.least)
 		return;
 	t->rack.advanced = true;
@@ -52,7 +52,7 @@ void rack_adapt(struct tcp_sender *t)
 	rack->repeated = false;
 }
 
-/* How long after its time a segment may still be late, µs. */
+/* Returns the extra time that a segment can be late, µs. */
 static uint32_t reorder_grace(const struct tcp_sender *t)
 {
 	uint32_t us = t->rtt.least / 4 * t->rack.steps;
@@ -84,7 +84,10 @@ static void mark_lost(struct board *board, unsigned i, struct news *news)
 	}
 }
 
-/* Sent before the latest that was delivered, and not known to be lost or delivered. */
+/*
+ * Returns true if it was sent before the latest delivered segment, and is not lost or delivered
+ * yet.
+ */
 static bool is_suspect(const struct tcp_sender *t, unsigned i)
 {
 	const struct span *span = &t->board.spans[i];
@@ -118,7 +121,10 @@ void rack_timeout(struct tcp_sender *t, uint32_t now_us)
 	struct news news = {0};
 	unsigned first, last;
 
-	/* A receiver that took back what it had, or no room to say what is lost: all is. */
+	/*
+	 * The receiver has dropped SACKed data, or there is no room to mark single segments: all
+	 * are lost.
+	 */
 	if ((board->spans[0].marks & SEG_SACKED) ||
 		!board_cut(board, board->una, board->una + 1, &first, &last)) {
 		board_forget(board, SEG_LOST | SEG_REPEATED);

@@ -10,7 +10,7 @@ static void remove_ranges(struct ranges *ranges, unsigned first, unsigned count)
 	ranges->n -= count;
 }
 
-/* Moves base up by so much; no range is below it then. */
+/* Raises base; no range may be below the new one. */
 static void ranges_rebase(struct ranges *ranges, uint32_t up)
 {
 	ranges->base += up;
@@ -31,7 +31,7 @@ void ranges_skip_hole(struct ranges *ranges)
 	ranges_rebase(ranges, up);
 }
 
-/* Puts [from, to) before range i, of which it touches none. */
+/* Inserts [from, to) before range i. It touches no other range. */
 static enum ranges_verdict ranges_insert(
 	struct ranges *ranges, unsigned i, uint32_t from, uint32_t to)
 {
@@ -45,7 +45,7 @@ static enum ranges_verdict ranges_insert(
 	return RANGES_NEW;
 }
 
-/* Adds [from, to), counted from base; it is not at base itself. */
+/* Adds [from, to), relative to base and not adjacent to it. */
 static enum ranges_verdict add_above(struct ranges *ranges, uint32_t from, uint32_t to)
 {
 	unsigned i = 0, last;

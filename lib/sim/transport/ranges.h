@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a receiver has of a sequence: everything below `base`, and ranges above it, ascending and
- * apart. Of constant size: a range too many is refused.
+ * Received parts of a sequence: everything below `base`, and ranges above it, ascending and
+ * separate. The size is constant: a further range is rejected.
  */
 #ifndef WEIR_SIM_RANGES_H
 #define WEIR_SIM_RANGES_H
@@ -19,14 +19,17 @@ struct ranges {
 	uint64_t base;
 	uint32_t n;
 	struct {
-		uint32_t from, to; /* above base */
+		uint32_t from, to; /* relative to base */
 	} at[RANGES_MAX];
 };
 
-/* Takes [from, to), not empty and within 2^32 of base. HAD: all of it was there before. */
+/*
+ * Adds [from, to), which is not empty and within 2^32 of base. Returns RANGES_HAD if all of it was
+ * present.
+ */
 enum ranges_verdict ranges_add(struct ranges *ranges, uint64_t from, uint64_t to);
 
-/* Range i, as absolute numbers. */
+/* Returns range i as absolute numbers. */
 static inline struct range ranges_get(const struct ranges *ranges, unsigned i)
 {
 	return (struct range){
@@ -35,7 +38,7 @@ static inline struct range ranges_get(const struct ranges *ranges, unsigned i)
 	};
 }
 
-/* Raises base to at least the end of range 0, as if what is below had come. */
+/* Raises base to at least the end of range 0, as if all data below it had arrived. */
 void ranges_skip_hole(struct ranges *ranges);
 
 #endif

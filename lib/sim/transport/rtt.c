@@ -3,10 +3,12 @@
  */
 #include "transport/rtt.h"
 
-#define SAMPLE_MAX (UINT32_C(1) << 27) /* µs; what is longer is no round trip */
+#define SAMPLE_MAX (UINT32_C(1) << 27) /* µs; longer times are not round trips */
 
-/* 3/4 of the deviation and 1/4 of the error. A round trip that shortens moves it an eighth of that:
- * an estimate that has become too long does no harm. */
+/*
+ * Takes 3/4 of the deviation and 1/4 of the error. A round trip that shortens counts an eighth of
+ * that, because an estimate that is too long does no harm.
+ */
 static void rtt_deviate(struct rtt *rtt, int64_t error)
 {
 	int64_t change = (error < 0 ? -error : error) - rtt->dev4 / 4;

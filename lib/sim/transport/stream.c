@@ -49,7 +49,7 @@ void stream_segment(struct stream *stream, uint32_t seg, uint64_t now_ns, struct
 	stream->stats.bytes += out->len;
 }
 
-/* Where the stream ends, or where it cannot go on. */
+/* Returns the end of the stream, or the last byte that it can have. */
 static uint64_t stream_end(const struct stream *stream)
 {
 	return (uint64_t)(stream->total - 1) * stream->mss + stream->last;

@@ -3,23 +3,25 @@
  */
 #include "transport/tcp_parts.h"
 
-/* Round trip times that an acknowledgement gives, each of the first and the last segment that it
- * delivers: by una, and by SACK. */
+/*
+ * Round trip times in an acknowledgement: for the first and the last segment that it delivers, by
+ * una and by SACK.
+ */
 struct times {
 	uint32_t una_first_us, una_last_us, sack_first_us, sack_last_us;
-	bool una, sack, ambiguous; /* ambiguous: una passed what had been sent again */
+	bool una, sack, ambiguous; /* ambiguous: una passed retransmitted segments */
 };
 
 struct ack_reading {
 	struct news news;
 	struct times times;
-	uint32_t ack;     /* una to be */
+	uint32_t ack;     /* new una */
 	uint32_t highest; /* one past the highest segment SACKed before */
-	uint32_t lowest;  /* of the segments below it that were sent once and delivered now */
+	uint32_t lowest;  /* lowest segment below it that was sent once and is delivered now */
 	uint32_t now_us;
 };
 
-/* [from, to) of span i was sent once and is delivered: a round trip, and perhaps a late one. */
+/* Reads the delivery of segments, up to `to` in span i, that were sent once. */
 static void read_original(struct tcp_sender *t, struct ack_reading *r, unsigned i, uint32_t to)
 {
 	uint32_t from = board_start(&t->board, i);
@@ -68,7 +70,7 @@ static bool range_inside(const struct range *inner, const struct range *outer)
 	return outer->from <= inner->from && inner->to <= outer->to;
 }
 
-/* A first block that says what was received twice (RFC 2883). */
+/* Returns true if the first block reports data that was received twice (RFC 2883). */
 static bool is_twice(const struct segment *in)
 {
 	return in->n_sacks > 0 && in->sack[0].from < in->sack[0].to &&
@@ -105,7 +107,7 @@ static void read_sacks(struct tcp_sender *t, struct stream *stream, struct ack_r
 	}
 }
 
-/* [.., to) of span i is acknowledged. */
+/* Reads the acknowledgement of span i up to `to`. */
 static void read_acked_span(struct tcp_sender *t, struct ack_reading *r, unsigned i, uint32_t to)
 {
 	const struct span *span = &t->board.spans[i];
@@ -117,7 +119,7 @@ static void read_acked_span(struct tcp_sender *t, struct ack_reading *r, unsigne
 	r->news.delivered += count;
 	if (span->marks & (SEG_RESENT | SEG_REPEATED)) {
 		r->times.ambiguous = true;
-		/* An earlier sending than the latest is answered; when that was is not known. */
+		/* This acknowledges an earlier sending than the latest. Its time is not stored. */
 		if ((int32_t)(tcp_us(r->news.echo_ns) - span->sent_us) < 0)
 			return;
 	} else {
@@ -146,7 +148,7 @@ static void read_ack(struct tcp_sender *t, struct ack_reading *r)
 	t->timed_out = false;
 }
 
-/* The best measurement there is: of the segments themselves, or of the timestamps. */
+/* Takes the best available measurement: segments, otherwise timestamps. */
 static void ack_rtt_sample(struct tcp_sender *t, struct ack_reading *r, uint64_t now_ns)
 {
 	const struct times *times = &r->times;
@@ -178,7 +180,7 @@ static void check_reordering(struct tcp_sender *t, const struct ack_reading *r)
 		rack_reordered(t, highest - r->lowest);
 }
 
-/* What became of the loss probe. */
+/* Evaluates the outcome of the loss probe. */
 static void check_probe(struct tcp_sender *t, struct ack_reading *r, uint64_t now_ns)
 {
 	const struct news *news = &r->news;
@@ -191,11 +193,14 @@ static void check_probe(struct tcp_sender *t, struct ack_reading *r, uint64_t no
 		t->probe.out = false;
 		tcp_probe_repaired(t, now_ns);
 	} else if (!news->advanced && !news->sacked) {
-		t->probe.out = false; /* both it and what it repeats arrived */
+		t->probe.out = false; /* the probe and the data that it repeats both arrived */
 	}
 }
 
-/* As Linux does it: SACKed data puts the timer off only if it was sent before the first segment. */
+/*
+ * Returns true if SACKed data restarts the timer. As in Linux, only if it was sent before the first
+ * segment.
+ */
 static bool puts_timer_off(const struct tcp_sender *t, const struct ack_reading *r)
 {
 	return r->times.sack && t->board.n &&

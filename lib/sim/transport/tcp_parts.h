@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the parts of the TCP sender tell each other. Only for them.
+ * Private interface between the files of the TCP sender.
  *
- *   tcp_sender.c    what to send, and what to do when a timer runs out
- *   tcp_ack.c       what an acknowledgement says
- *   rack.c          what is lost by that
- *   tcp_recovery.c  what follows: the states, and the window in them
- *   bbr.c           the model, the window and the pace of BBR
- *   tcp_timer.c     which timer runs
+ *   tcp_sender.c    sends segments, and handles expired timers
+ *   tcp_ack.c       reads an acknowledgement
+ *   rack.c          detects losses
+ *   tcp_recovery.c  changes the states, and the window in them
+ *   bbr.c           the model, window and pace of BBR
+ *   tcp_timer.c     selects and starts timers
  */
 #ifndef WEIR_SIM_TCP_PARTS_H
 #define WEIR_SIM_TCP_PARTS_H
@@ -17,18 +17,18 @@
 
 #define TCP_TIMER_LEAST_US 8000 /* two ticks of Linux */
 
-/* What an acknowledgement said. */
+/* Contents of an acknowledgement. */
 struct news {
 	uint64_t echo_ns;
 	uint32_t delivered; /* segments, by una or SACK */
-	uint32_t lost;      /* segments found lost, and those found lost again */
-	bool lost_again;    /* some were */
-	bool advanced;      /* una did */
-	bool sacked;        /* segments were */
-	bool twice;         /* the receiver got some segment twice */
-	bool probe_twice;   /* namely the probe's */
-	bool original;      /* a segment sent once, before the recovery, was delivered */
-	bool rearm;         /* the timer starts again */
+	uint32_t lost;      /* segments found lost, including those found lost again */
+	bool lost_again;    /* some were found lost again */
+	bool advanced;      /* una advanced */
+	bool sacked;        /* SACKed segments */
+	bool twice;         /* the receiver got a segment twice */
+	bool probe_twice;   /* namely the probe's segment */
+	bool original;      /* delivered a segment sent once, before the recovery */
+	bool rearm;         /* restart the timer */
 };
 
 static inline uint32_t tcp_us(uint64_t ns)
@@ -36,13 +36,13 @@ static inline uint32_t tcp_us(uint64_t ns)
 	return (uint32_t)(ns / 1000);
 }
 
-/* Segments under way, as far as is known (RFC 6675's pipe). */
+/* Returns the estimated number of segments in flight (RFC 6675's pipe). */
 static inline uint32_t tcp_in_flight(const struct tcp_sender *t)
 {
 	return board_out(&t->board) - t->board.sacked - t->board.lost + t->board.resent;
 }
 
-/* The window is falling by proportional rate reduction. */
+/* Returns true while proportional rate reduction lowers the window. */
 static inline bool tcp_reduces(const struct tcp_sender *t)
 {
 	return t->state == TCP_RECOVERY || t->ecn.reducing;
@@ -50,42 +50,47 @@ static inline bool tcp_reduces(const struct tcp_sender *t)
 
 /* rack.c */
 
-/* Segments of a span were delivered; the last of them was that sending. */
+/* Records the delivery of a span's segments. `serial` is the sending of the last one. */
 void rack_delivered(
 	struct tcp_sender *t, const struct span *span, uint32_t serial, uint32_t now_us);
 
-/* A segment sent once was delivered after one from above it: the path reorders by so many. */
+/*
+ * Records that a segment sent once was delivered after a later one: the path reorders by so many.
+ */
 void rack_reordered(struct tcp_sender *t, uint32_t by);
 
-/* The receiver got segments twice, or did not: how long to wait for the late. */
+/* Adapts the wait for late segments, depending on repeated deliveries. */
 void rack_adapt(struct tcp_sender *t);
 
-/* Marks what is lost. Returns the µs after which more will be, 0 for none. */
+/* Marks lost segments. Returns the time in µs until more of them count as lost; 0: none. */
 uint32_t rack_detect(struct tcp_sender *t, struct news *news, uint32_t now_us);
 
-/* Marks what a timeout says is lost: the first segment, and all older than a round trip. */
+/* Marks segments as lost after a timeout: the first one, and all older than a round trip. */
 void rack_timeout(struct tcp_sender *t, uint32_t now_us);
 
 /* tcp_recovery.c */
 
-/* Goes through the states that the news leads to. */
+/* Changes the state after an acknowledgement. */
 void tcp_react(struct tcp_sender *t, struct stream *stream, struct news *news, uint64_t now_ns);
 
-/* The window after the news. */
+/* Sets the window after an acknowledgement. */
 void tcp_adjust_window(struct tcp_sender *t, const struct news *news, uint64_t now_ns);
 
-/* From any other state. */
+/* Enter a state, from any other state. */
 void tcp_enter_recovery(struct tcp_sender *t, struct stream *stream, uint64_t now_ns);
 void tcp_enter_loss(struct tcp_sender *t, uint64_t now_ns);
 
-/* The window falls once, without recovery: the probe has repaired a loss. */
+/* Reduces the window once, without recovery, because the probe has repaired a loss. */
 void tcp_probe_repaired(struct tcp_sender *t, uint64_t now_ns);
 
-/* Takes the count of marks; reduces the window once a window of data. */
+/* Updates the count of CE marks; reduces the window at most once per window of data. */
 void tcp_read_marks(struct tcp_sender *t, const struct news *news, uint64_t marks, uint64_t now_ns);
 
-/* bbr.c, if t->bbr.on: with the handshake's round trip (0: none), after a sending, and after an
- * acknowledgement, which sets the window. */
+/*
+ * bbr.c, if t->bbr.on. Call bbr_open() with the round trip of the handshake (0: unknown),
+ * bbr_sent() after a sending, and bbr_acked() after an acknowledgement. bbr_acked() sets the
+ * window.
+ */
 void bbr_open(struct tcp_sender *t, uint32_t rtt_us);
 void bbr_sent(struct tcp_sender *t, uint64_t now_ns, struct segment *out);
 void bbr_acked(
@@ -96,10 +101,16 @@ void bbr_acked(
 void tcp_timer_stop(struct tcp_sender *t);
 void tcp_timer_start(struct tcp_sender *t, enum tcp_timer timer, uint64_t now_ns, uint32_t us);
 
-/* The retransmission timer, counted from the first segment's sending when another one ran. */
+/*
+ * Starts the retransmission timer. It counts from the sending of the first segment if another timer
+ * ran.
+ */
 void tcp_timer_rto(struct tcp_sender *t, uint64_t now_ns);
 
-/* The timer of a loss probe, if there may be one now. advanced: news has just come. */
+/*
+ * Starts the timer of a loss probe, if one is possible now. advanced: an acknowledgement advanced
+ * una.
+ */
 bool tcp_timer_probe(struct tcp_sender *t, uint64_t now_ns, bool advanced);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * When to acknowledge, as Linux does it: every second full segment, at once what is out of order,
- * fills the last hole or came twice, and each of the first sixteen; else after a delay that follows
- * the gaps between segments, from 40 ms up to the round trip time.
+ * Acknowledges as Linux does. Every second full segment is acknowledged immediately. So are
+ * segments out of order, those that fill the last hole or arrive twice, and each of the first
+ * sixteen. Others wait for a delay that follows the gaps between segments, from 40 ms up to the
+ * round trip time.
  */
 #include "transport/tcp.h"
 
@@ -12,7 +13,7 @@
 #define DELAY_NS   UINT64_C(40000000)
 #define RTO_NS     (UINT64_C(1000) * RTO_INIT_US)
 #define QUICK_MAX  16
-#define BLOCKS_MAX 3 /* SACK blocks that fit beside timestamps */
+#define BLOCKS_MAX 3 /* SACK blocks that fit next to timestamps */
 
 void tcp_receiver_init(struct tcp_receiver *r, uint64_t clock_ns)
 {
@@ -44,7 +45,7 @@ static void tcp_quicken_acks(struct tcp_receiver *r, const struct stream *stream
 		r->quick = (uint8_t)quick;
 }
 
-/* Learns from the gap between segments how long the next acknowledgement may wait. */
+/* Adapts the delay of acknowledgements to the gap between segments. */
 static void learn_ack_delay(struct tcp_receiver *r, const struct stream *stream, uint64_t now_ns)
 {
 	uint64_t gap = now_ns - r->data_ns;
@@ -60,7 +61,7 @@ static void learn_ack_delay(struct tcp_receiver *r, const struct stream *stream,
 			r->patience_ns = r->rto_ns;
 	} else if (gap > r->rto_ns) {
 		tcp_quicken_acks(
-			r, stream); /* the sender may have begun again with a small window */
+			r, stream); /* the sender might have restarted with a small window */
 	}
 	r->data_ns = now_ns;
 }
@@ -72,14 +73,14 @@ static void delay_ack(struct tcp_receiver *r, uint64_t now_ns)
 	uint64_t at = ticks_deadline(now_ns, wait, r->clock_ns);
 
 	if (r->ack_ns != CONN_NEVER && r->ack_ns <= now_ns + wait / 4) {
-		r->ack_now = true; /* it would be due soon anyway */
+		r->ack_now = true; /* due soon anyway */
 		return;
 	}
 	if (at < r->ack_ns)
 		r->ack_ns = at;
 }
 
-/* What came twice is told with the next acknowledgement, which is not delayed then. */
+/* Reports data that arrived twice in the next acknowledgement, which is immediate. */
 static void report_twice(
 	struct tcp_receiver *r, const struct stream *stream, uint64_t from, uint64_t to)
 {
@@ -108,7 +109,7 @@ static void take_segment(
 	case RANGES_HAD:
 		report_twice(r, stream, in->seq, in->seq + in->len);
 		return;
-	case RANGES_FULL: /* as a kernel short of memory does it: it will come again */
+	case RANGES_FULL: /* like a kernel that is short of memory: the sender repeats it */
 		r->ack_now = true;
 		return;
 	case RANGES_NEW:
@@ -141,7 +142,7 @@ void tcp_receiver_receive(
 	take_segment(r, stream, now_ns, in);
 }
 
-/* Unless one of the blocks from `first` on is the same. */
+/* Adds a block, unless one from `first` on is the same. */
 static bool add_block(struct segment *out, unsigned first, struct range block)
 {
 	for (unsigned i = first; i < out->n_sacks; i++)
@@ -151,7 +152,7 @@ static bool add_block(struct segment *out, unsigned first, struct range block)
 	return true;
 }
 
-/* The ranges that grew last, latest first; forgets those that were joined or delivered. */
+/* Adds the ranges that grew last, latest first. Drops those that were joined or delivered. */
 static void add_blocks(struct tcp_receiver *r, struct segment *out)
 {
 	unsigned kept = 0, first = out->n_sacks;
@@ -198,7 +199,7 @@ void tcp_receiver_expire(struct tcp_receiver *r, uint64_t now_ns)
 {
 	if (now_ns < r->ack_ns)
 		return;
-	/* It waited in vain; the next one may wait longer. */
+	/* No second segment arrived during the delay; the next one can be longer. */
 	r->patience_ns = 2 * r->patience_ns < r->rto_ns ? 2 * r->patience_ns : r->rto_ns;
 	r->ack_ns = CONN_NEVER;
 	r->ack_now = true;

@@ -5,7 +5,7 @@
 
 #include "transport/tcp_parts.h"
 
-/* ssthresh to come back to. */
+/* Returns the ssthresh to restore by an undo. */
 static uint32_t known_good(const struct tcp_sender *t)
 {
 	uint32_t most = t->window.cwnd - t->window.cwnd / 4;
@@ -23,7 +23,7 @@ static void arm_undo(struct tcp_sender *t, uint32_t ssthresh)
 	t->undo.ssthresh = ssthresh;
 }
 
-/* The window is about to fall in proportion to what is delivered. */
+/* Starts a reduction in proportion to delivered segments. */
 static void begin_reduction(struct tcp_sender *t, uint64_t now_ns)
 {
 	t->high = t->board.next;
@@ -31,7 +31,7 @@ static void begin_reduction(struct tcp_sender *t, uint64_t now_ns)
 	t->window.credit = 0;
 	t->prior_cwnd = t->window.cwnd;
 	t->prr_delivered = t->prr_out = 0;
-	if (!t->ecn.reducing) /* once a window of data */
+	if (!t->ecn.reducing) /* once per window of data */
 		t->window.ssthresh = t->window.growth->reduce(&t->window, now_ns);
 	t->ecn.reducing = false;
 }
@@ -49,7 +49,7 @@ void tcp_enter_loss(struct tcp_sender *t, uint64_t now_ns)
 	bool first = t->state < TCP_RECOVERY;
 
 	rack_timeout(t, tcp_us(now_ns));
-	/* Once a window: not again when a recovery has lowered it already. */
+	/* Once per window: a recovery might have lowered it already. */
 	if (first || t->board.una >= t->high || (t->state == TCP_LOSS && !t->timed_out)) {
 		arm_undo(t, known_good(t));
 		t->prior_cwnd = t->window.cwnd;
@@ -67,14 +67,14 @@ void tcp_enter_loss(struct tcp_sender *t, uint64_t now_ns)
 	t->timed_out = true;
 }
 
-/* Whether anything that was sent again is still out; if not, no echo can tell one from another. */
+/* Forgets the first retransmission if none is in flight: then no echo can distinguish them. */
 static void check_first_resent(struct tcp_sender *t)
 {
 	if (t->board.resent == 0 && !(t->board.n && (t->board.spans[0].marks & SEG_REPEATED)))
 		t->undo.first_ns = 0;
 }
 
-/* OPEN, or DISORDER when something is missing. */
+/* Enters OPEN, or DISORDER if segments are missing. */
 static void try_open(struct tcp_sender *t)
 {
 	enum tcp_state state = TCP_OPEN;
@@ -102,10 +102,13 @@ static void tcp_undo_recovery(struct tcp_sender *t, bool unmark)
 			t->window.ssthresh = t->undo.ssthresh;
 	}
 	t->undo.armed = false;
-	t->rack.advanced = true; /* look again at what is lost */
+	t->rack.advanced = true; /* detect losses again */
 }
 
-/* The answer is to a sending before the first one that repeated anything (Eifel, RFC 3522). */
+/*
+ * Returns true if the acknowledged segment was sent before the first retransmission (Eifel, RFC
+ * 3522).
+ */
 static bool answers_original(const struct tcp_sender *t, const struct news *news)
 {
 	return t->undo.first_ns && news->echo_ns < t->undo.first_ns;
@@ -125,7 +128,7 @@ static void finish_recovery(struct tcp_sender *t, const struct news *news)
 	t->state = TCP_OPEN;
 }
 
-/* All that was sent again was superfluous, says the receiver. */
+/* Undoes the reduction if the receiver reports all retransmissions as superfluous. */
 static bool undo_by_twice(struct tcp_sender *t)
 {
 	if (!t->undo.armed || t->undo.resent != 0)
@@ -134,7 +137,10 @@ static bool undo_by_twice(struct tcp_sender *t)
 	return true;
 }
 
-/* Only late: what was thought lost comes in by itself. True when nothing else is to be done. */
+/*
+ * Undoes the reduction if segments thought lost were only late. Returns true if there is nothing
+ * more to do.
+ */
 static bool undo_partly(struct tcp_sender *t, const struct news *news)
 {
 	if (!t->undo.armed || !answers_original(t, news))
@@ -157,12 +163,12 @@ static bool undo_loss(struct tcp_sender *t, const struct news *news, bool surely
 	return true;
 }
 
-/* F-RTO: is the timeout spurious? New data is sent first to find out. */
+/* F-RTO: sends new data first, to find out if the timeout is spurious. */
 static void ask_with_new(struct tcp_sender *t, const struct stream *stream, const struct news *news)
 {
 	if (t->board.next > t->high) {
 		if (news->sacked || !(news->advanced || news->twice))
-			t->frto = false; /* no: the new arrived, and what is before it did not */
+			t->frto = false; /* not spurious: the new data arrived, the old did not */
 	} else if (news->advanced && t->board.una < t->high) {
 		t->high = t->board.next;
 		if (stream_has(stream, t->board.una, t->board.next))
@@ -188,7 +194,7 @@ static void after_timeout(
 		finish_recovery(t, news);
 }
 
-/* Marks what is lost by the news; waits for what may be. */
+/* Marks lost segments, and starts a timer for segments that might be lost. */
 static void tcp_detect_loss(struct tcp_sender *t, struct news *news, uint64_t now_ns)
 {
 	uint32_t wait_us;
@@ -283,8 +289,8 @@ void tcp_read_marks(struct tcp_sender *t, const struct news *news, uint64_t mark
 }
 
 /*
- * Proportional rate reduction (RFC 6937): what is sent follows what is delivered, so that the
- * window comes down to ssthresh within a round trip, and not below it for long.
+ * Proportional rate reduction (RFC 6937): sends in proportion to delivery. So the window falls to
+ * ssthresh within a round trip, and does not stay below it for long.
  */
 static void tcp_reduce_rate(struct tcp_sender *t, const struct news *news)
 {
@@ -303,7 +309,7 @@ static void tcp_reduce_rate(struct tcp_sender *t, const struct news *news)
 		n += news->advanced && !news->lost;
 		n = n < room ? n : room;
 	}
-	/* The first retransmission waits for nothing. */
+	/* The first retransmission does not wait. */
 	if (n < !t->prr_out)
 		n = !t->prr_out;
 	n = n > 0 ? n : 0;

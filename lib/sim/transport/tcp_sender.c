@@ -13,14 +13,14 @@ void tcp_sender_init(struct tcp_sender *t, enum transport transport, uint64_t cl
 		.clock_ns = clock_ns,
 		.ecn = {.ect = transport == TRANSPORT_DCTCP ? ECT_1 : NOT_ECT, .alpha = 1},
 		.bbr.on = transport == TRANSPORT_BBR,
-		.serial = 1, /* RACK's 0 is before all of them */
+		.serial = 1, /* 0 in struct rack precedes all sendings */
 	};
 	window_init(&t->window, transport == TRANSPORT_CUBIC ? &cubic : &newreno);
 }
 
 void tcp_sender_open(struct tcp_sender *t, unsigned tries, uint32_t rtt_us)
 {
-	if (tries > 2) /* more than one had to be sent again */
+	if (tries > 2) /* more than one SYN had to be sent again */
 		t->window.cwnd = 1;
 	if (t->bbr.on)
 		bbr_open(t, rtt_us);
@@ -31,7 +31,7 @@ void tcp_sender_open(struct tcp_sender *t, unsigned tries, uint32_t rtt_us)
 	t->rto_us = rtt_timeout(&t->rtt);
 }
 
-/* Makes one span of a segment that is sent again, now; false when there is no room. */
+/* Makes a separate span of a segment that is sent again now; returns false if there is no room. */
 static bool tcp_retransmit_span(
 	struct tcp_sender *t, struct stream *stream, uint32_t seg, uint64_t now_ns, uint32_t marks)
 {
@@ -48,7 +48,7 @@ static bool tcp_retransmit_span(
 	return true;
 }
 
-/* The first segment that is lost and not sent again yet, or `next`. */
+/* Returns the first lost segment that is not in flight again, or `next`. */
 static uint32_t first_lost(const struct board *board)
 {
 	for (unsigned i = 0; board->lost && i < board->n; i++) {
@@ -100,7 +100,7 @@ static bool tcp_send_new(
 	return true;
 }
 
-/* One segment whatever the window says: new, or else the last one again. */
+/* Sends one segment regardless of the window: a new one, otherwise the last one again. */
 static bool send_probe(
 	struct tcp_sender *t, struct stream *stream, uint64_t now_ns, struct segment *out)
 {
@@ -119,7 +119,7 @@ static bool send_probe(
 	return true;
 }
 
-/* What the window has room for: first what is lost, unless F-RTO asks with new data. */
+/* Sends if the window has room: lost data first, unless F-RTO needs new data. */
 static bool send_next(
 	struct tcp_sender *t, struct stream *stream, uint64_t now_ns, struct segment *out)
 {
@@ -133,7 +133,7 @@ static bool send_next(
 	}
 	if (!t->new_first || t->board.next > t->high)
 		return false;
-	t->new_first = t->frto = false; /* there is nothing new to ask with */
+	t->new_first = t->frto = false; /* there is no new data for F-RTO */
 	return tcp_resend_lost(t, stream, now_ns, out);
 }
 

@@ -17,7 +17,7 @@ void tcp_timer_start(struct tcp_sender *t, enum tcp_timer timer, uint64_t now_ns
 	t->timer_ns = ticks_deadline(now_ns, UINT64_C(1000) * us, t->clock_ns);
 }
 
-/* µs until the first segment has been out for the timeout; 0 when it has. */
+/* Returns the µs until the first segment has been in flight for the timeout; 0: it has. */
 static uint32_t rto_left(const struct tcp_sender *t, uint64_t now_ns)
 {
 	uint32_t elapsed = tcp_us(now_ns) - t->board.spans[0].sent_us;
@@ -45,7 +45,7 @@ bool tcp_timer_probe(struct tcp_sender *t, uint64_t now_ns, bool advanced)
 
 	if (t->state != TCP_OPEN || board_out(&t->board) == 0)
 		return false;
-	/* A lone segment's acknowledgement may be delayed. */
+	/* The acknowledgement of a single segment can be delayed. */
 	if (t->rtt.smooth8)
 		us = t->rtt.smooth8 / 4 +
 		     (board_out(&t->board) == 1 ? RTO_MIN_US : TCP_TIMER_LEAST_US);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * When a timer of Linux fires: its wheel turns 250 times a second, never fires early, and is
- * coarser the further ahead it is set: 4 ms below a quarter of a second, 32 ms below two seconds,
- * 256 ms below sixteen. All timers of a machine share the grid, so its flows wait together.
+ * Expiry of timers in Linux. Its timer wheel turns 250 times a second and never fires early. It is
+ * coarser for longer timers: 4 ms below a quarter of a second, 32 ms below two seconds, 256 ms
+ * below sixteen. All timers of a machine share the grid, so its flows wait together.
  */
 #ifndef WEIR_SIM_TICKS_H
 #define WEIR_SIM_TICKS_H
@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #define TICK_NS   UINT64_C(4000000) /* CONFIG_HZ=250 */
-#define TICK_SLOT 63                /* ticks ahead that the finest level of the wheel holds */
+#define TICK_SLOT 63                /* ticks that the finest level of the wheel covers */
 
-/* clock_ns: what the machine's clock shows at time 0. */
+/* clock_ns: time of the machine's clock at time 0. */
 static inline uint64_t ticks_deadline(uint64_t now_ns, uint64_t wait_ns, uint64_t clock_ns)
 {
 	uint64_t wait = (wait_ns + TICK_NS - 1) / TICK_NS;

@@ -16,7 +16,7 @@ static bool may_grow(const struct window *window)
 {
 	if (window->limited)
 		return true;
-	/* In slow start it may become twice what was really used. */
+	/* In slow start it can become twice the used part. */
 	return window->cwnd < window->ssthresh && window->cwnd < 2 * window->used;
 }
 
@@ -37,7 +37,7 @@ void window_grow(struct window *window, uint32_t acked, uint64_t now_ns)
 
 void window_increase(struct window *window, uint32_t pace, uint32_t acked)
 {
-	/* Credit from a slower pace counts for one segment, not for several at once. */
+	/* Credit from a slower pace counts for at most one segment. */
 	if (window->credit >= pace) {
 		window->credit = 0;
 		window->cwnd++;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A congestion window in segments, and how it grows: slow start and congestion avoidance with
- * bytes (here segments) counted, RFC 3465 without its limit, as Linux does it. What an algorithm
- * may decide is in its row: where the window falls to, and how fast it grows from there.
+ * A congestion window in segments, and its growth. Slow start and congestion avoidance count bytes
+ * (here segments), RFC 3465 without its limit, as in Linux. The part that depends on the algorithm
+ * is in struct growth: the reduction, and the growth after it.
  */
 #ifndef WEIR_SIM_WINDOW_H
 #define WEIR_SIM_WINDOW_H
@@ -17,32 +17,32 @@
 struct window;
 
 struct growth {
-	/* A loss: the new ssthresh. */
+	/* Returns the new ssthresh after a loss. */
 	uint32_t (*reduce)(struct window *window, uint64_t now_ns);
-	/* So many acknowledged in congestion avoidance. */
+	/* Grows the window after `acked` segments in congestion avoidance. */
 	void (*avoid)(struct window *window, uint32_t acked, uint64_t now_ns);
-	/* A timeout. */
+	/* Resets the state after a timeout. */
 	void (*forget)(struct window *window);
 };
 
 extern const struct growth newreno, cubic;
 
 struct cubic {
-	uint64_t epoch_ns;    /* when this growth began; 0: with the next acknowledgement */
-	uint64_t computed_ns; /* when `pace` was, and for which window */
+	uint64_t epoch_ns;    /* start of this growth; 0: at the next acknowledgement */
+	uint64_t computed_ns; /* time when `pace` was computed, and its window */
 	uint32_t computed_cwnd;
 	uint32_t max;         /* window at the last loss, or less (fast convergence) */
 	uint32_t origin;      /* window on the plateau */
 	uint32_t k;           /* time from the epoch to the plateau, 2^-10 s */
-	uint32_t acked, reno; /* what NewReno's window would be, and segments towards its next */
-	uint32_t pace;        /* segments acknowledged for each segment more */
+	uint32_t acked, reno; /* NewReno's window, and segments towards its next increase */
+	uint32_t pace;        /* segments acknowledged per increase by one */
 };
 
 struct window {
 	uint32_t cwnd, ssthresh; /* segments */
 	uint32_t credit;         /* segments acknowledged towards the next increase */
-	uint32_t least_rtt_us;   /* the sender's; 0: not known */
-	/* Whether the window was all used in this round trip, and how much of it if not. */
+	uint32_t least_rtt_us;   /* from the sender; 0: unknown */
+	/* limited: the window was fully used in this round trip; `used` is the used part. */
 	bool limited;
 	uint32_t used, used_until;
 	const struct growth *growth;
@@ -51,17 +51,22 @@ struct window {
 
 void window_init(struct window *window, const struct growth *growth);
 
-/* So many segments were acknowledged, in order and outside of recovery. */
+/* Grows the window after segments were acknowledged in order, outside of recovery. */
 void window_grow(struct window *window, uint32_t acked, uint64_t now_ns);
 
-/* One segment more for each `pace` acknowledged. For algorithms. */
+/* Increases the window by one for each `pace` acknowledged segments. For algorithms. */
 void window_increase(struct window *window, uint32_t pace, uint32_t acked);
 
-/* The sender has sent what it could: whether the window, in_flight of it used, was what held it
- * back. una and next are its own, out = next - una. */
+/*
+ * Records after a burst of sending if the window limited it. in_flight is the used part of the
+ * window; una and next are those of the sender.
+ */
 void window_used(struct window *window, uint32_t in_flight, uint32_t una, uint32_t next);
 
-/* After an idle time: halved for each rto of it, down to the initial window (RFC 2861). */
+/*
+ * Restarts after an idle time: halves the window for each rto of it, down to the initial one (RFC
+ * 2861).
+ */
 void window_restart(struct window *window, uint64_t idle_us, uint32_t rto_us);
 
 #endif
