@@ -12,11 +12,11 @@
 #include "policy/kind.h"
 #include "policy/schedule.h"
 
-#define PACKET 1500 /* bytes: how large one is taken to be when buffers are counted */
+#define PACKET 1500 /* bytes: assumed packet size for counting buffers */
 
 /*
- * Buffers that a port has beyond its queues' own: enough for a few policies that a reload brings,
- * and no more by itself than some 150 MB.
+ * Buffers of a port, without those of its queues. There is room for a few policies that a reload
+ * adds, and by itself this takes at most some 150 MB.
  */
 #define BUFFERS_PLAIN 4096
 #define BUFFERS_LEAST 16384
@@ -24,7 +24,7 @@
 
 #define ROUNDING 1e-6
 
-/* Packets that a policy may have waiting, each as large as is usual. */
+/* Returns the most packets in the queue of a policy, for packets of the usual size. */
 static uint64_t queue_packets_of(const struct policy *policy, const struct limit_terms *terms)
 {
 	const struct shape_config *shape = &policy->shape;
@@ -37,7 +37,7 @@ static uint64_t queue_packets_of(const struct policy *policy, const struct limit
 	return policy->count == COUNT_BYTES ? most / PACKET + 1 : most + 1;
 }
 
-/* At whatever time of day that is. */
+/* Returns the most packets over all entries of the policy's schedule. */
 static uint64_t most_packets_of(const struct policy *policy)
 {
 	const struct schedule *schedule = policy->schedule;
@@ -49,7 +49,10 @@ static uint64_t most_packets_of(const struct policy *policy)
 	return most;
 }
 
-/* On each worker: every one has a queue of each policy, with room for the whole delay. */
+/*
+ * Returns the most waiting packets per worker. Each worker has a queue of each policy, with room
+ * for the whole delay.
+ */
 static uint64_t packets_waiting(const struct config *config)
 {
 	uint64_t packets = 0;
@@ -76,7 +79,10 @@ uint32_t config_buffers(const struct config *config, unsigned port)
 	return buffers < BUFFERS_MOST ? (uint32_t)buffers : BUFFERS_MOST;
 }
 
-/* Over all workers, of the port that has the fewest buffers; none without a port. */
+/*
+ * Returns the waiting packets of all workers, for the port with the fewest buffers; 0 without
+ * ports.
+ */
 static uint32_t room_waiting(const struct config *config)
 {
 	uint32_t least = config->n_ports > 0 ? UINT32_MAX : 0;
@@ -84,7 +90,7 @@ static uint32_t room_waiting(const struct config *config)
 	for (unsigned i = 0; i < config->n_ports; i++)
 		if (config_buffers(config, i) < least)
 			least = config_buffers(config, i);
-	/* 30 % of what n is 30 % of is n, though 0.3 is no number that a double has. */
+	/* Compensates rounding: 0.3 is not exact as a double, but 30 % of 10 must be 3. */
 	return (uint32_t)(least * config->shape_pool + ROUNDING);
 }
 
@@ -95,7 +101,7 @@ uint32_t config_waiting(const struct config *config)
 	return each > 0 ? each : 1;
 }
 
-/* Pools are those of the start: what has come since finds them as they are. */
+/* Pools keep their size from the start, and new policies share them. */
 void shape_warn(struct reader *reader, const struct config *config, const struct config *running)
 {
 	static const struct json_path ports = {.key = "ports"};

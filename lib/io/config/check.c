@@ -137,7 +137,7 @@ static const struct unique peers[] = {
 		address_compare, address_hash},
 };
 
-/* Refuses a port that is at two ends of wires. */
+/* Rejects a port that is at two ends of wires. */
 static void check_wire_end(
 	struct reader *reader, unsigned wire, const char *end, unsigned port, unsigned *wire_of)
 {
@@ -146,7 +146,7 @@ static void check_wire_end(
 	struct json_path other = {.parent = &path_wires};
 	char *place, *found;
 
-	if (port >= CONFIG_PORTS_MAX) /* has an error already */
+	if (port >= CONFIG_PORTS_MAX) /* reported before */
 		return;
 	if (wire_of[port] == UINT_MAX) {
 		wire_of[port] = wire;

@@ -77,7 +77,7 @@ void colours_check_terms(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct policy *other);
 
 /*
- * Refuse keys that the meter does not use, and check its window. For a policy at its path, or for
+ * Reject keys that the meter does not use, and check its window. For a policy at its path, or for
  * policy_trial() at the path of its trial.
  */
 void policy_check_metered(struct reader *reader, const struct json_path *path,
@@ -93,7 +93,7 @@ void trial_complete(const struct reader *reader, const struct json_path *path,
 	struct policy *policy, unsigned n_limiters);
 void trial_check(struct reader *reader, const struct json_path *path, const struct policy *policy);
 
-/* Finds the parents of completed policies, and refuses policies that cannot be parents. */
+/* Finds the parents of completed policies, and rejects policies that cannot be parents. */
 void parents_complete(struct reader *reader, struct policy *policies, unsigned n);
 
 /* Check a policy against its level of a hierarchy; do nothing for policies in none. */
@@ -140,13 +140,16 @@ void ledger_complete(struct ledger_config *ledger, const struct config *config);
 void ledger_check(struct reader *reader, const struct config *config);
 void ledger_warn(struct reader *reader, const struct config *config, uint64_t interval_ns);
 
-/* Refuses two policies with the same match. */
+/* Rejects two policies with the same match. */
 void policies_check_matches(struct reader *reader, const struct policy *policies, unsigned n);
 
 /* Warns of a match that a policy has twice. */
 void policies_warn_matches(struct reader *reader, const struct policy *policies, unsigned n);
 
-/* Returns true if a window passes whole packets or flows; always of bytes or without a window. */
+/*
+ * Returns true if a window passes whole packets or flows. Always true for bytes or without a
+ * window.
+ */
 bool policy_window_is_whole(const struct policy *policy);
 
 /* limit_bps × window_ns of one unit. */

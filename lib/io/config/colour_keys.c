@@ -93,7 +93,7 @@ static void read_colour_action(struct reader *reader, const struct json_path *pa
 	}
 }
 
-/* Without colours nothing reads them, and a shadow changes the defaults. */
+/* Meters without colours ignore these values, and shadow mode changes the defaults. */
 static bool same_colours(const struct key *key, const void *a, const void *b)
 {
 	return !policy_is_coloured(a) || !policy_is_coloured(b) ||
@@ -202,7 +202,7 @@ static uint64_t second_burst_default(const struct policy *policy, unsigned n_lim
 
 	if (meter_can(policy->meter, METER_SPILLS))
 		return policy->burst_bytes;
-	if (second.limit_bps == 0) /* has an error already */
+	if (second.limit_bps == 0) /* reported before */
 		return 0;
 	if (meter_can(policy->meter, METER_PEAK))
 		return max_u64(burst_default(&second, n_limiters), policy->burst_bytes);

@@ -98,7 +98,7 @@ static uint8_t policy_changes(const struct config *old, const struct policy *bef
 		strcmp(old->policies[before->parent].name, config->policies[policy->parent].name) !=
 			0)
 		changes |= POLICY_TERMS;
-	if (policy_key(before).id != policy_key(policy).id) /* another one for the group */
+	if (policy_key(before).id != policy_key(policy).id) /* another policy for the group */
 		changes |= POLICY_ANEW;
 	return (uint8_t)changes;
 }

@@ -21,7 +21,7 @@ static const char *plural_suffix(unsigned n)
 	return n == 1 ? "" : "s";
 }
 
-/* A limiter without groups of its own leaves both to the user that it runs as. */
+/* A limiter without its own groups leaves both rights to the user that it runs as. */
 static void describe_access(const struct config *config, FILE *out)
 {
 	const char *group = config->control_group;
@@ -153,7 +153,7 @@ static void describe_gossip(const struct gossip_config *gossip, FILE *out)
 		units_format_time(gossip->timeout_ns, time, sizeof(time)), gossip->n_roster);
 }
 
-/* Starts with what `so_far` parts need: a space, or a comma. */
+/* Writes a part of a line. It begins with a space, and with a comma after earlier parts. */
 __attribute__((format(printf, 3, 4))) static void describe_part(
 	FILE *out, unsigned *so_far, const char *format, ...)
 {
@@ -273,7 +273,7 @@ static void describe_classes(const struct policy *policy, FILE *out)
 	fputc('\n', out);
 }
 
-/* What may pass at once, or in a window: "burst 75kB". */
+/* Writes the amount that can pass together, or in a window: "burst 75kB". */
 static void describe_depth(const struct policy *policy, FILE *out)
 {
 	char units[UNITS_TEXT_MAX], window[UNITS_TEXT_MAX];
@@ -296,7 +296,7 @@ static const char *meter_prose(enum meter_kind meter)
 	return prose[meter];
 }
 
-/* What is beside the limit: "up to 200Mbit/s, burst 5MB". */
+/* Writes the second limit: "up to 200Mbit/s, burst 5MB". */
 static void describe_second(const struct policy *policy, FILE *out)
 {
 	char rate[UNITS_TEXT_MAX], units[UNITS_TEXT_MAX];
@@ -341,7 +341,7 @@ static void describe_incoming(const struct colours_config *colours, FILE *out)
 	fputs(n > 0 ? ", others green\n" : " all green\n", out);
 }
 
-/* A line a colour. */
+/* Writes a line for each colour. */
 static void describe_colours(const struct policy *policy, FILE *out)
 {
 	fputs("  green: the limit, ", out);
@@ -508,7 +508,10 @@ static void describe_tunnels(const struct tunnels *tunnels, FILE *out)
 			tunnels->vxlan_port);
 }
 
-/* One line for all policies that ask for what a fragment, or a long chain, does not show. */
+/*
+ * Writes one line for all policies that need fields which a fragment, or a long chain, does not
+ * show.
+ */
 static void describe_unparsed(const struct config *config, FILE *out)
 {
 	static const char *const what[] = {

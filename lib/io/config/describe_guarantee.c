@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * In words: what is promised, and what it stands on.
+ * Describes guarantees, and their foundations, in words.
  */
 #include "allocate/allocate.h"
 #include "allocate/gdrl.h"

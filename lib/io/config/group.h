@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The part of a configuration that a group shares, in a document of another kind: a simulator has
- * the same policies and the same gossip, but no ports, wires, roster or sockets. The same keys,
- * checks and messages as for a configuration, inside whatever document the reader has loaded:
+ * The part of a configuration that a group shares, in a document of another kind. A simulator has
+ * the same policies and gossip, but no ports, wires, roster or sockets. Keys, checks and messages
+ * are those of a configuration, inside any document that the reader has loaded:
  *
- *	{"policies", read_group_policies, KEY_FIELD(struct scenario, group)},
- *	{"gossip", read_group_gossip, KEY_FIELD(struct scenario, group)},
+ * 	{"policies", read_group_policies, KEY_FIELD(struct scenario, group)},
+ * 	{"gossip", read_group_gossip, KEY_FIELD(struct scenario, group)},
  *
- * and group_init() before read_keys(), group_check() after it. The two keys stand at the root.
+ * The caller calls group_init() before read_keys(), and group_check() after it. The two keys are at
+ * the root.
  */
 #ifndef WEIR_CONFIG_GROUP_H
 #define WEIR_CONFIG_GROUP_H
@@ -17,8 +18,8 @@
 #include "json/read.h"
 
 struct group {
-	struct gossip_config gossip; /* no roster, listen, key: what is told, and how often */
-	struct policy *policies;     /* a match may be missing, and several may be the same */
+	struct gossip_config gossip; /* no roster, listen or key: only message settings */
+	struct policy *policies;     /* some can lack a match, others can share one */
 	unsigned n_policies;
 };
 
@@ -33,11 +34,11 @@ void read_group_gossip(struct reader *reader, const struct json_path *path, json
 
 /*
  * Sets gossip.n_roster to the number of limiters, fills in the defaults that depend on it, and
- * reports what does not fit together. 0 limiters, their number being refused: nothing is checked.
+ * reports inconsistent keys. Checks nothing if n_limiters is 0, because the number has an error.
  */
 void group_check(struct reader *reader, struct group *group, unsigned n_limiters);
 
-/* What was allocated in it, not the group itself. */
+/* Frees the members, not the group itself. */
 void group_free(struct group *group);
 
 #endif

@@ -85,7 +85,7 @@ static void check_conserved(
 			reader, &at, BE_SOFT, "\"meter\": \"%s\"", meter_name(policy->meter));
 }
 
-/* Refuses a limit below one unit a limiter, of which some limiters would have nothing. */
+/* Rejects a limit below one unit per limiter, because some limiters would have none. */
 void guarantee_check_parts(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters)
 {
@@ -127,7 +127,7 @@ void guarantee_check(struct reader *reader, const struct json_path *path,
 		guarantee_check_parts(reader, path, policy, n_limiters);
 }
 
-/* Refuses datagrams too small for a message about quotas, which cannot be split. */
+/* Rejects datagrams too small for a message about quotas, which cannot be split. */
 void guarantee_check_gossip(struct reader *reader, const struct gossip_config *gossip,
 	const struct policy *policies, unsigned n)
 {

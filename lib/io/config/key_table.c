@@ -34,7 +34,7 @@ static const char *change_word(const struct key *key)
 	case POLICY_ANEW:
 		return "policy begins again";
 	default:
-		return NULL; /* the rows inside, or the key that holds this object, have it */
+		return NULL; /* the rows inside, or the key that holds this object, have one */
 	}
 }
 
@@ -61,7 +61,10 @@ static bool is_choice(const struct key *key)
 	       (key->form != NULL && strcmp(key->form, "choice") == 0);
 }
 
-/* The type of a row with a reader of json/read.h, and its parameters. NULL: another reader. */
+/*
+ * Returns the type of a row whose reader is in json/read.h, with its parameters. NULL: another
+ * reader.
+ */
 static json_t *type_of(const struct key *key)
 {
 	const struct quantity_range *quantity = key->detail;
@@ -96,7 +99,7 @@ static json_t *type_of(const struct key *key)
 	return key->form != NULL ? json_pack("{s:s}", "type", key->form) : NULL;
 }
 
-/* Adds the words of the types whose words the brain has. */
+/* Adds the names of allocators and indicators, which the brain defines. */
 static void add_names(json_t *row, const struct key *key)
 {
 	if (key->form != NULL && strcmp(key->form, "allocator") == 0)

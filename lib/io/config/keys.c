@@ -67,7 +67,7 @@ static void read_worker(
 	config->workers[config->n_workers++] = (unsigned)cpu;
 }
 
-/* "2-5,8", as the kernel has it, from 1 to CONFIG_WORKERS_MAX of them. */
+/* Reads "2-5,8", in the kernel's format, from 1 to CONFIG_WORKERS_MAX CPUs. */
 static void read_cpu_list(
 	struct reader *reader, const struct json_path *path, json_t *value, struct config *config)
 {
@@ -96,7 +96,7 @@ static void read_workers(struct reader *reader, const struct json_path *path, js
 		reader_expected(reader, path, "%s", key->expected);
 		return;
 	}
-	config->n_workers = 0; /* the default goes */
+	config->n_workers = 0; /* drops the default */
 	json_array_foreach (value, i, element) {
 		struct json_path at = {.parent = path, .index = i};
 

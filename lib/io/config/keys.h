@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Private to this room: the key tables, and the defaults of what they fill.
+ * Private to this room: the key tables, and the defaults of their fields.
  */
 #ifndef WEIR_CONFIG_KEYS_H
 #define WEIR_CONFIG_KEYS_H
@@ -42,7 +42,7 @@
  */
 enum key_change {
 	KEY_PART = 0, /* a row of the object's rows, or of the key that holds the object, decides */
-	KEY_FIXED = 16,    /* refused: only a restart changes it */
+	KEY_FIXED = 16,    /* rejected: only a restart changes it */
 	KEY_LIVE = 32,     /* in force when the reload ends */
 	KEY_ELEMENTS = 64, /* a list whose elements are compared in their order */
 };
@@ -74,8 +74,8 @@ void policy_init(void *policy); /* values without a key */
 extern const struct key ledger_keys[];
 
 /*
- * Keys of a policy that is never exceeded (guarantee_keys.c). read_total() wants to hear of a total
- * that is missing too.
+ * Keys of a policy with a hard limit (guarantee_keys.c). read_total() is also called for a missing
+ * total.
  */
 extern const struct choice guarantees[];
 void read_indicator(struct reader *reader, const struct json_path *path, json_t *value,
@@ -108,13 +108,13 @@ extern const struct key schedule_keys[];
 void read_schedule(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
-/* A limit and a burst, by what the policy counts (policy_keys.c). */
+/* A limit and a burst, in the unit that the policy counts (policy_keys.c). */
 void read_limit(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 void read_policy_burst(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
-/* The name of a policy's parent (parent_check.c), and what it is guaranteed (limit_keys.c). */
+/* The name of a policy's parent (parent_check.c), and the guaranteed rate (limit_keys.c). */
 void read_parent(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 void read_guaranteed(struct reader *reader, const struct json_path *path, json_t *value,
@@ -130,7 +130,7 @@ extern const struct key match_keys[];
 void read_matches(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
-/* Keys of a policy whose sources are given to workers (place_keys.c). */
+/* Keys of a policy whose sources are assigned to workers (place_keys.c). */
 extern const struct key place_keys[];
 
 #endif

@@ -13,7 +13,7 @@
 
 #define LEASE_DEFAULT_NS UINT64_C(5000000000)
 #define LEASE_TIMEOUTS   2 /* the default lease is at least so many timeouts of gossip */
-#define LEASE_RENEWALS   4 /* renewals of a lease, at most one an interval */
+#define LEASE_RENEWALS   4 /* renewals of a lease, at most one per interval */
 #define PATH_OF_LIMITERS "/var/lib/weir/%s"
 
 static const struct json_path path_ledger = {.key = "ledger"};
@@ -113,7 +113,7 @@ static void join_components(unsigned *parent, unsigned a, unsigned b)
 		parent[a] = b;
 }
 
-/* Refuses edges that leave the group in parts, between which no capacity could move. */
+/* Rejects edges that split the group into parts, because no capacity could move between them. */
 static void check_connected(struct reader *reader, const struct config *config)
 {
 	const struct ledger_config *ledger = &config->ledger;
@@ -152,7 +152,7 @@ static bool has_https(const struct ledger_config *ledger)
 		if (strncmp(ledger->etcd[i], "https:", strlen("https:")) == 0)
 			return true;
 	}
-	return ledger->n_etcd == 0; /* all have errors */
+	return ledger->n_etcd == 0; /* all of them have errors */
 }
 
 static void check_both(struct reader *reader, const char *have, const char *need)

@@ -32,7 +32,7 @@ static int compare_members(const void *a, const void *b)
 	return strcmp(((const struct member *)a)->name, ((const struct member *)b)->name);
 }
 
-/* NULL without memory. */
+/* Returns NULL if there is no memory. */
 static struct member *sort_roster(const json_t *roster, size_t *n)
 {
 	struct member *members = calloc(json_array_size(roster) + 1, sizeof(*members));
@@ -219,7 +219,7 @@ static bool port_valid(const char *text)
 	return n > 0 && n <= 5 && text[n] == '\0' && port >= 1 && port <= UINT16_MAX;
 }
 
-/* Returns true of http:// or https://, a host and an optional port. The client adds the path. */
+/* Returns true for http:// or https://, a host and an optional port. The client adds the path. */
 static bool endpoint_valid(const char *url)
 {
 	size_t scheme = strncmp(url, "https://", 8) == 0  ? 8

@@ -34,7 +34,7 @@ static const struct key count_burst = {
 	KEY_FIELD(struct policy, burst_bytes),
 };
 
-/* Returns true of one a day to CONFIG_COUNT_MAX a second. */
+/* Returns true for rates from one per day to CONFIG_COUNT_MAX per second. */
 static bool count_rate_in_range(uint64_t eighths, uint32_t seconds)
 {
 	return (unsigned __int128)eighths * DAY_S >= 8ULL * seconds &&

@@ -20,7 +20,7 @@ const char *lists_name(const json_t *value)
 
 void lists_refuse(struct reader *reader, const struct json_path *path)
 {
-	if (reader->lists == NULL) /* else it was refused when it was read */
+	if (reader->lists == NULL) /* otherwise lists_expand() has reported it */
 		reader_advise(reader, path,
 			"only files, and weirctl, name lists: write its prefixes as an array",
 			"prefixes");
@@ -82,7 +82,7 @@ int lists_expand(struct reader *reader)
 
 /* --- an edit ---------------------------------------------------------------------------------- */
 
-/* The keys of an edit that may name lists, each with its place in a match. */
+/* Keys of an edit that can name lists, each with its side of a match. */
 static const struct {
 	const char *key, *side;
 } edit_keys[] = {{"match", NULL}, {"match.src", "src"}, {"match.dst", "dst"}};
@@ -106,7 +106,7 @@ static bool names_list(const json_t *value)
 	return lists_name(value) != NULL;
 }
 
-/* A document of one policy whose match is what the key says. */
+/* Returns a document with one policy. Its match is the value of the edit's key. */
 static json_t *document_of_edit(const json_t *edit, unsigned k)
 {
 	json_t *value = json_object_get(json_object_get(edit, "keys"), edit_keys[k].key);
@@ -117,7 +117,7 @@ static json_t *document_of_edit(const json_t *edit, unsigned k)
 		"match", match);
 }
 
-/* Here it is still known which line a prefix is of. */
+/* Checks prefixes here, because the reader still has the lines of the list. */
 static void check_sides(struct reader *reader, const struct json_path *path, const json_t *match)
 {
 	static const struct key prefix_key = {.size = sizeof(struct prefix)};
@@ -150,7 +150,7 @@ static void check_matches(struct reader *reader, const struct json_path *path, c
 	}
 }
 
-/* What there is of a document in place of what the edit says. */
+/* Replaces the value of the edit's key by the expanded one. */
 static int expand_document(json_t *edit, unsigned k, const char *text, FILE *err)
 {
 	static const struct json_path policies = {.key = "policies"};
@@ -179,7 +179,7 @@ int lists_expand_edit(json_t *edit, FILE *err)
 {
 	int rc = 0;
 
-	/* What is wrong with it otherwise, whoever makes it says. */
+	/* The code that applies the edit reports other errors. */
 	if (!json_is_string(json_object_get(edit, "name")))
 		return 0;
 	for (unsigned k = 0; k < EDIT_KEYS && rc == 0; k++) {

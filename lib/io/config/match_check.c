@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Refuses two policies with the same match, and finds one of many matches in the document.
+ * Rejects two policies with the same match, and locates a match in the document.
  */
 #include <inttypes.h>
 #include <stdlib.h>

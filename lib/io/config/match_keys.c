@@ -60,7 +60,7 @@ static void expect_proto(struct reader *reader, const struct json_path *path, co
 		"a protocol such as \"tcp\" or \"udp\", or its number from 1 to %u", UINT8_MAX);
 }
 
-/* Refuses 0, which stands for a protocol beyond the bytes of a packet that are read. */
+/* Rejects 0, the value for a protocol outside of the parsed bytes. */
 static void read_proto(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {

@@ -40,7 +40,7 @@ static void find_metered(json_t *policy, bool there[METERED])
 	}
 }
 
-/* Refuses a key that only meters with the ability have. */
+/* Rejects a key that only meters with the ability have. */
 static void refuse_metered(struct reader *reader, const struct json_path *path, const char *key,
 	const struct policy *policy, enum meter_ability ability)
 {
@@ -92,7 +92,7 @@ static uint64_t whole_window(const struct policy *policy)
 	return step * (steps > least ? steps : least);
 }
 
-/* Refuses a window whose limit is no whole number: each window would lose the fraction. */
+/* Rejects a window whose limit is not a whole number: each window would lose the fraction. */
 static void check_window_quota(struct reader *reader, const struct json_path *path,
 	const struct json_path *at, const struct policy *policy)
 {

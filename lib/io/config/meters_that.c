@@ -11,7 +11,7 @@ const char *meters_that_but(unsigned abilities, unsigned without, char text[METE
 	int end = 0;
 
 	text[0] = '\0';
-	for (enum meter_kind kind = 0; kind < METER_CREDIT; kind++) { /* which nobody chooses */
+	for (enum meter_kind kind = 0; kind < METER_CREDIT; kind++) { /* not for users */
 		if (!meter_can(kind, abilities) || meter_can(kind, without))
 			continue;
 		if (last != NULL)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * "default" of a wire: what becomes of packets that no policy takes; what goes with it, and what it
- * says in words.
+ * "default" of a wire: treatment of packets that match no policy. Reads, checks and describes it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +67,7 @@ static void expect_policy(struct reader *reader, const struct config *config, un
 		"the name of a policy in \"policies\"");
 }
 
-/* One more match, behind all others that there are: which may be none, of a parent. */
+/* Adds a match with lower priority than all others. A parent can have no other match. */
 static void take_the_rest(struct reader *reader, struct policy *policy, unsigned wire)
 {
 	const struct match rest = {
@@ -114,7 +113,9 @@ static bool takes_all(const struct match *match, unsigned wire)
 	       match->proto == 0 && match->src_port.first == 0 && match->dst_port.first == 0;
 }
 
-/* One that leaves nothing of a wire to its default; or NULL. */
+/*
+ * Returns a policy that takes all packets of a wire, so that none is left for the default; or NULL.
+ */
 static const struct policy *find_catch_all(const struct config *config, unsigned wire)
 {
 	for (unsigned i = 0; i < config->n_policies; i++) {

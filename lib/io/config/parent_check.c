@@ -17,10 +17,10 @@
 #include "policy/units.h"
 #include "policy/value.h"
 
-/* A circle of more policies is reported as too many levels. */
+/* A longer circle of policies is reported as too many levels. */
 #define CIRCLE_LONGEST 1000
 
-#define SUGGESTIONS_MOST 32 /* errors after which names are no longer compared: that takes long */
+#define SUGGESTIONS_MOST 32 /* after so many errors, stops comparing names, which takes long */
 
 static const struct json_path path_policies = {.key = "policies"};
 
@@ -255,7 +255,7 @@ void parents_complete(struct reader *reader, struct policy *policies, unsigned n
 	complete_guaranteed(reader, policies, n);
 }
 
-/* Keys that exclude a hierarchy, or some levels of it. */
+/* Returns true for an allocator that excludes a hierarchy. */
 static bool has_other_allocator(const struct policy *policy)
 {
 	const struct allocator *allocator = policy->allocator;
@@ -357,8 +357,8 @@ static void check_part(struct reader *reader, const struct json_path *path,
 }
 
 /*
- * A quota is not refilled with time, so packets cannot wait for one; and a packet that a quota has
- * paid for cannot be refused by a second one.
+ * A quota is not refilled over time, so packets cannot wait for it. And a packet paid by one quota
+ * cannot be refused by another.
  */
 static void check_totals(struct reader *reader, const struct json_path *path,
 	const struct policy *policies, unsigned index)
@@ -380,7 +380,7 @@ static void check_totals(struct reader *reader, const struct json_path *path,
 	}
 }
 
-/* A packet costs all levels the same. */
+/* A packet must cost the same at all levels. */
 static void check_unit(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct policy *parent)
 {
@@ -395,7 +395,7 @@ static void check_unit(struct reader *reader, const struct json_path *path,
 		reader_expected(reader, &accounting, "the same as its parent \"%s\"", parent->name);
 }
 
-/* A rate and its share need one unit of time. */
+/* A rate and its share must have the same unit of time. */
 static void check_time(struct reader *reader, const struct json_path *path,
 	const struct policy *policies, unsigned index)
 {
@@ -423,7 +423,7 @@ static void check_guaranteed(
 			rate_words(policy, policy->limit_bps, text, sizeof(text)));
 }
 
-/* Limits of other times need room for the guaranteed rate too. */
+/* Limits of other times also need room for the guaranteed rate. */
 static void check_scheduled(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {

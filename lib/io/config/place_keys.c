@@ -14,7 +14,10 @@
 #include "policy/units.h"
 #include "policy/value.h"
 
-/* "src/24": hosts of such an IPv4 prefix, and of one IPv6 subnet; "src/56": of an IPv6 prefix. */
+/*
+ * Reads "src/24": hosts of such an IPv4 prefix, and of one IPv6 subnet; or "src/56": of an IPv6
+ * prefix.
+ */
 static void read_place_key(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {

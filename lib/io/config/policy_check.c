@@ -172,7 +172,7 @@ static void check_dependents(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
 	bool there[DEPENDENTS] = {false};
-	/* Then check_coloured() refuses the action. */
+	/* check_coloured() then rejects the action. */
 	bool coloured = policy_is_coloured(policy) && reader_has(reader, path, "action");
 
 	find_dependents(json_path_find(reader->root, path), there);
@@ -281,7 +281,7 @@ static void check_history(
 			HISTORY_STEPS_MAX, units_format_time(policy->step_ns, text, sizeof(text)));
 }
 
-/* Commands take it for one of their options, and "-" for no policy at all. */
+/* Rejects names that commands could mistake for an option; "-" means no policy. */
 static void check_name(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {

@@ -15,7 +15,10 @@
 #include "policy/units.h"
 #include "policy/value.h"
 
-/* The address without its domain, as lspci has it; or the name of a kernel's interface. */
+/*
+ * Suggests the full address for one without a domain, as in lspci, or net_af_packet for a kernel's
+ * interface.
+ */
 static const char *device_remedy(const char *text, char remedy[SUGGEST_REMEDY_MAX])
 {
 	static const char interface[] = "abcdefghijklmnopqrstuvwxyz0123456789_.";
@@ -99,7 +102,7 @@ const struct key port_keys[] = {
 	{0},
 };
 
-/* A port may be called "note" all the same: then it is an object. */
+/* A port can be called "note" if it is an object. */
 static bool is_port(const char *name, const json_t *member)
 {
 	return !key_is_remark(name) || json_is_object(member);

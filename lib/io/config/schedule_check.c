@@ -11,7 +11,7 @@
 #include "policy/kind.h"
 #include "policy/schedule.h"
 
-/* The burst of the policy also holds for its other limits. */
+/* The burst of the policy also applies to its other limits. */
 void terms_complete(
 	const struct policy *policy, bool named, unsigned n_limiters, struct limit_terms *terms)
 {

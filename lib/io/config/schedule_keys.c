@@ -11,7 +11,9 @@
 #include "config/zones.h"
 #include "policy/schedule.h"
 
-/* An entry while it is read: a limit is read and judged as that of a policy like its own. */
+/*
+ * An entry while it is read. Its limit is read and checked as that of a policy like the schedule's.
+ */
 struct entry_reading {
 	struct policy policy;
 	struct schedule_entry entry;
@@ -91,7 +93,7 @@ static void read_entry(struct reader *reader, const struct json_path *path, json
 	out->own_burst = reading.policy.burst_bytes > 0;
 }
 
-/* What the reader of "entries" and that of "zone" are given. */
+/* Context of the readers of "entries" and "zone". */
 struct schedule_reading {
 	struct schedule *schedule;
 	const struct policy *policy;

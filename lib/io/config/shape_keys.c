@@ -36,7 +36,7 @@ static const struct key count_queue = {
 	KEY_FIELD(struct policy, shape.bytes),
 };
 
-/* The unit of the queue is that of the limit. */
+/* The queue has the unit of the limit. */
 static void read_queue(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -101,7 +101,7 @@ const struct key slo_keys[] = {
 	{0},
 };
 
-/* Returns 50 of "50%", and 0 of other texts. */
+/* Returns 50 for "50%", and 0 for other texts. */
 static unsigned percent_parse(const char *text)
 {
 	char *end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Refuses devices and arguments of EAL with which a start fails on every machine.
+ * Rejects devices and arguments of EAL with which a start fails on every machine.
  */
 #include <string.h>
 
@@ -10,10 +10,10 @@
 
 /*
  * Options of EAL that a limiter cannot have. getopt_long() also accepts the beginning of a long
- * option, and short options behind each other.
+ * option, and short options after each other.
  */
 static const struct eal_refusal {
-	const char *option, *allowed; /* NULL: no value is */
+	const char *option, *allowed; /* NULL: no value */
 	const char *remedy;
 } eal_refusals[] = {
 	{"-c", NULL, "\"workers\" and \"control\": {\"cpu\"} choose CPUs"},

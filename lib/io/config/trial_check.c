@@ -57,14 +57,14 @@ void trial_complete(const struct reader *reader, const struct json_path *path,
 	};
 }
 
-/* Returns false of allocators whose local limit is no share that another limit could have. */
+/* Returns false for allocators whose local limit is not a share, which another limit could have. */
 static bool allocator_can_be_tried(const struct policy *policy)
 {
 	return policy->allocator != &allocator_gtb && policy->allocator != &allocator_grd &&
 	       !policy_is_quota(policy);
 }
 
-/* Returns the abilities of which a meter to try must have one. */
+/* Returns the abilities of which the trial's meter must have one. */
 static unsigned meters_to_try(const struct policy *policy)
 {
 	if (policy_is_shaped(policy))

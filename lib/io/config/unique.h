@@ -10,7 +10,7 @@
 
 #include "json/read.h"
 
-/* compare() returns 0 of equal elements; is_valid() returns false of elements with an error. */
+/* compare() returns 0 for equal elements; is_valid() returns false for elements with an error. */
 struct unique {
 	const struct json_path *array;
 	const char *key;
@@ -30,6 +30,6 @@ void check_unique(struct reader *reader, const struct unique *unique, const void
 bool name_is_valid(const void *element);
 int name_compare(const void *a, const void *b);
 uint32_t name_first_hash(const void *element);
-int hash_compare(const void *a, const void *b); /* 0 of names with one hash */
+int hash_compare(const void *a, const void *b); /* 0 for names with the same hash */
 
 #endif

@@ -23,7 +23,9 @@ void read_name(struct reader *reader, const struct json_path *path, json_t *valu
 		memcpy(key_field(key, base), text, strlen(text) + 1);
 }
 
-/* An address alone means one host; and a length that is too long has a longest. */
+/*
+ * Suggests a single host for an address without a length, and the longest length if it is too long.
+ */
 static const char *prefix_remedy(const json_t *value, char remedy[SUGGEST_REMEDY_MAX])
 {
 	const char *text = json_is_string(value) ? json_string_value(value) : "";
@@ -45,7 +47,7 @@ static const char *prefix_remedy(const json_t *value, char remedy[SUGGEST_REMEDY
 	return remedy;
 }
 
-/* ::ffff:0:0/96 and what is in it is for programs; nobody sends a packet from there. */
+/* ::ffff:0:0/96 and longer prefixes of it exist only in programs; no packet has such a source. */
 static bool is_mapped(const struct prefix *prefix)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -91,7 +93,7 @@ int dscp_of_value(const json_t *value)
 	return json_is_integer(value) && number >= 0 && number <= DSCP_MAX ? (int)number : -EINVAL;
 }
 
-/* In digits one way only. */
+/* Parses digits without leading zeros. */
 int dscp_of_key(const char *text)
 {
 	char *end;

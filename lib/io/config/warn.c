@@ -48,7 +48,9 @@ static void warn_wires(struct reader *reader, const struct config *config)
 	}
 }
 
-/* Where it is the sender who is limited, it is he too who chooses how his packets look. */
+/*
+ * The sender of the packets chooses their format, so a limited sender can choose one that passes.
+ */
 static void warn_unparsed(struct reader *reader, const struct config *config)
 {
 	static const struct json_path unparsed = {.key = "unparsed"};
@@ -104,7 +106,7 @@ static void warn_gossip(struct reader *reader, const struct config *config)
 			TIMEOUT_INTERVALS, units_format_time(shortest, text, sizeof(text)));
 }
 
-/* A peer at a loopback address is on the machine of a limiter that others reach, or nowhere. */
+/* Warns of a peer at a loopback address if this limiter's own address is not one. */
 static void warn_loopback(struct reader *reader, const struct gossip_config *gossip)
 {
 	static const struct json_path path_gossip = {.key = "gossip"};
@@ -146,7 +148,9 @@ static uint64_t largest_port_frame(const struct config *config)
 	return frame;
 }
 
-/* Each limiter, and each of its workers, has windows of its own, in which at least one passes. */
+/*
+ * Each limiter and each of its workers has its own windows, and at least one packet passes in each.
+ */
 static void warn_windows(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct config *config)
 {
@@ -165,8 +169,8 @@ static void warn_windows(struct reader *reader, const struct json_path *path,
 }
 
 /*
- * Allocators that are for comparison with papers, or hold a limit within bounds alone. A row warns
- * of groups of so many limiters, longer intervals and a smaller "ewma" than these.
+ * Allocators meant for comparison with papers, or that keep a limit only within bounds. A row warns
+ * about larger groups, longer intervals and a smaller "ewma" than these.
  */
 static const struct allocator_risk {
 	const struct allocator *allocator;
@@ -199,7 +203,7 @@ static void warn_allocator(struct reader *reader, const struct json_path *path,
 	}
 }
 
-/* Where CPUs of the kernel decide packets, too, more policies draw from a shared bucket. */
+/* If CPUs of the kernel also decide packets, more policies draw from a shared bucket. */
 static bool workers_share(const struct policy *policy, const struct config *config)
 {
 	return policy_shares_shared_bucket(policy) ||

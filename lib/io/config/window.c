@@ -4,7 +4,7 @@
 #include "base/time.h"
 #include "config/check.h"
 
-/* limit_bps × window_ns of one unit. */
+/* Returns limit_bps × window_ns of one unit. */
 uint64_t policy_window_unit(const struct policy *policy)
 {
 	return 8 * SECOND_NS * policy_limit_s(policy);

@@ -25,7 +25,7 @@ static int parse_zone_file(FILE *file, const char *name, struct zone **out)
 	return ret;
 }
 
-/* 0 or a negative errno; -EINVAL: no file of a zone that can be read. */
+/* Returns 0, -EINVAL (no valid zone file) or another negative errno. */
 static int load_zone(const char *name, struct zone **out)
 {
 	char path[sizeof(ZONES_FOLDER) + ZONE_NAME_MAX];
@@ -65,7 +65,7 @@ static int add_zone(struct config *config, const char *name)
 	return ret;
 }
 
-/* A machine without tzdata has the whole folder missing, which is another thing to be told. */
+/* Without tzdata the whole folder is missing, which needs another message. */
 static void complain_zone(struct reader *reader, const struct json_path *path, int error)
 {
 	FILE *utc = fopen(ZONES_FOLDER "/UTC", "re");

@@ -11,7 +11,7 @@
 
 #define EXPECTED_ZONE "a time zone such as \"Europe/Berlin\" or \"UTC\""
 
-/* Gives each schedule its zone, each of which is read once; reports those that there are not. */
+/* Sets the zone of each schedule, and reads each zone once; reports missing ones. */
 void zones_complete(struct reader *reader, struct config *config);
 void zones_free(struct config *config);
 
