@@ -12,14 +12,14 @@
 #include "base/time.h"
 #include "etcd/kv.h"
 
-#define RACES     64 /* lost in a row */
-#define WAIT_MS   64 /* at most, after some of them */
-#define WAIT_STEP 5  /* races until then */
-#define DIGITS    21 /* of 64 bits, with a terminator */
+#define RACES     64 /* lost in a row before giving up */
+#define WAIT_MS   64 /* longest wait */
+#define WAIT_STEP 5  /* races until the wait doubles */
+#define DIGITS    21 /* digits of 64 bits, with a terminator */
 
 enum { FENCE, TOTAL, DRAWN, OURS, KEYS };
 
-/* One draw under way. */
+/* A draw in progress. */
 struct attempt {
 	struct allocation_session *allocation_session;
 	const struct etcd_draw *what;
@@ -47,7 +47,7 @@ int allocation_session_init(struct allocation_session *allocation_session, struc
 	return 0;
 }
 
-/* Longest: a prefix, two names and a number, and all of the words. */
+/* The longest key has a prefix, two names, a number and all of the words. */
 static void name_keys(struct attempt *at)
 {
 	const struct allocation_session *allocation_session = at->allocation_session;
@@ -78,7 +78,7 @@ static int read_budget_keys(struct attempt *at)
 		&held, at->seen, KEYS, at->answer->why);
 }
 
-/* Digits and nothing else, of 64 bits; what is not there is `otherwise`. */
+/* Parses only digits, 64 bits. A missing key has the value `otherwise`. */
 static bool parse_kv_number(const struct kv *kv, uint64_t otherwise, uint64_t *value)
 {
 	*value = otherwise;
@@ -99,7 +99,7 @@ static int not_a_number(struct attempt *at, unsigned key)
 	return -EPROTO;
 }
 
-/* What was seen, in numbers. */
+/* Converts the values read from etcd to numbers. */
 static int parse_budget_keys(struct attempt *at)
 {
 	if (!parse_kv_number(&at->seen[TOTAL], at->what->total, &at->total))
@@ -120,8 +120,9 @@ static int refuse_fenced(struct attempt *at)
 }
 
 /*
- * A fence of an earlier epoch, or none, becomes ours; `ifs` says which of the two is to be found.
- * When it is neither: ours already, as an answer was lost, or another's.
+ * Replaces the fence of an earlier epoch, or a missing one, by ours; `ifs` selects which of the
+ * two. If neither is found, it is either ours already, because an answer was lost, or that of
+ * another start.
  */
 static int claim_if(struct attempt *at, json_t *ifs, bool *held)
 {
@@ -157,7 +158,7 @@ static uint64_t units_left(const struct attempt *at)
 	return at->total > at->drawn ? at->total - at->drawn : 0;
 }
 
-/* Units still to be drawn, so that ours come to what was aimed at. */
+/* Returns the units that are missing until this limiter's total equals `aim`. */
 static uint64_t units_missing(const struct attempt *at, uint64_t aim)
 {
 	uint64_t more = aim > at->ours ? aim - at->ours : 0;
@@ -173,7 +174,7 @@ static json_t *kv_put_number(const char *key, uint64_t value)
 	return kv_put(key, digits);
 }
 
-/* As seen, and the total too: it may have been lowered since. */
+/* All keys are unchanged. The total is included because it might have been lowered. */
 static json_t *if_unchanged(const struct attempt *at)
 {
 	return json_pack("[o,o,o,o]", kv_if_equal(at->keys[FENCE], at->allocation_session->token),
@@ -182,7 +183,7 @@ static json_t *if_unchanged(const struct attempt *at)
 		kv_if_unchanged(at->keys[OURS], &at->seen[OURS]));
 }
 
-/* When another was first, what is there now has been seen. */
+/* If another limiter drew first, at->seen then has the present values. */
 static int draw_units_now(struct attempt *at, uint64_t units, bool *held)
 {
 	json_t *puts = json_pack("[o,o]", kv_put_number(at->keys[DRAWN], at->drawn + units),
@@ -197,7 +198,7 @@ static int draw_units_now(struct attempt *at, uint64_t units, bool *held)
 	return err;
 }
 
-/* Longer the more often, by lot, so that those who met do not meet again. */
+/* Waits a random time, longer after more races, so that the same limiters do not collide again. */
 static void step_aside(struct allocation_session *allocation_session, unsigned races)
 {
 	unsigned shift = races / WAIT_STEP;
@@ -209,7 +210,7 @@ static void step_aside(struct allocation_session *allocation_session, unsigned r
 	nanosleep(&nap, NULL);
 }
 
-/* From what has just been seen to what was aimed at. */
+/* Draws until this limiter's total equals `aim`, starting from the values just read. */
 static int draw_towards(struct attempt *at, uint64_t aim)
 {
 	bool held = false;
@@ -232,7 +233,7 @@ static int draw_towards(struct attempt *at, uint64_t aim)
 	return -EAGAIN;
 }
 
-/* What is wanted is wanted beyond what the caller knows of, or, the first time, beyond what is. */
+/* The units are added to the caller's last total; the first time, to the total in etcd. */
 static int draw_units(struct attempt *at, struct drawn *drawn)
 {
 	uint64_t aim;
@@ -252,7 +253,7 @@ static int draw_units(struct attempt *at, struct drawn *drawn)
 	return err;
 }
 
-/* etcd does not say which of the keys it is. */
+/* Explains -EPERM. etcd does not return the key that it refers to. */
 static void say_rights(struct attempt *at)
 {
 	snprintf(at->answer->why, ETCD_WHY_MAX,
@@ -261,7 +262,7 @@ static void say_rights(struct attempt *at)
 		at->keys[FENCE], at->keys[DRAWN], at->keys[TOTAL]);
 }
 
-/* What others have written goes into one line of a log. */
+/* Replaces control characters in a received text, for one line of a log. */
 static void clean_message(char *why)
 {
 	for (; *why; why++)
@@ -293,7 +294,7 @@ void draw(struct allocation_session *allocation_session, const struct etcd_draw 
 		clean_message(answer->why);
 		return;
 	}
-	answer->why[0] = '\0'; /* of an endpoint before the one that answered */
+	answer->why[0] = '\0'; /* from an endpoint before the one that answered */
 	answer->total = at.total;
 	answer->drawn = at.ours;
 	answer->left = units_left(&at);

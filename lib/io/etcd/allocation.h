@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * How units are drawn (etcd.h has the keys). All four are read at one revision; then, in one
- * transaction, what was read must still be so, and both counters are set. Whatever is lost on the
- * way, the request or the answer, is found by reading again: what a draw aims at is a number of
- * units that this limiter has drawn in all, and nobody else changes that.
+ * The algorithm for drawing units (etcd.h lists the keys). It reads all four keys at one revision.
+ * Then one transaction checks that they are unchanged, and sets both counters. If a request or its
+ * answer is lost, reading again shows the result: a draw aims at a total of units drawn by this
+ * limiter, and nothing else changes that.
  *
  * One thread.
  */
@@ -22,22 +22,28 @@ struct allocation_session {
 	struct http *http;
 	char prefix[DRAW_PREFIX_MAX], limiter[ETCD_NAME_MAX];
 	uint64_t epoch;
-	char token[DRAW_TOKEN_MAX]; /* what the fence has while it is ours */
+	char token[DRAW_TOKEN_MAX]; /* value of the fence while it is ours */
 	bool claimed, fenced;
 	struct prng prng;
 };
 
-/* What whoever draws knows of a budget. */
+/* State of a budget at its user. */
 struct drawn {
 	bool known;
 	uint64_t period, units;
 };
 
-/* 0 or -EINVAL. `lot` tells this session from others of the same epoch. */
+/*
+ * Returns 0 or -EINVAL. `lot` is a random number that distinguishes this session from others of the
+ * same epoch.
+ */
 int allocation_session_init(struct allocation_session *allocation_session, struct http *http,
 	const struct etcd_params *params, uint64_t lot);
 
-/* Does it, with as many requests as it takes. `drawn` is kept for the budget's next draw. */
+/*
+ * Executes a draw, with as many requests as necessary. `drawn` must be kept for the budget's next
+ * draw.
+ */
 void draw(struct allocation_session *allocation_session, const struct etcd_draw *what,
 	struct drawn *drawn, struct etcd_answer *answer);
 

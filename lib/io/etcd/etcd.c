@@ -13,13 +13,13 @@
 #include "etcd/login.h"
 #include "etcd/request_table.h"
 
-/* At the end: a request that was given up ends at once, but a look-up of names may not. */
+/* Wait in etcd_close(): a cancelled request ends immediately, but a name lookup might not. */
 #define PATIENCE_MS 2000
 
 struct etcd {
 	struct http *http;
-	struct allocation_session allocation_session; /* the thread's */
-	struct asks asks; /* the caller's, but for an ask that is under way */
+	struct allocation_session allocation_session; /* used by the thread */
+	struct asks asks;                             /* used by the caller, except a pending one */
 	struct offload offload;
 };
 
@@ -48,7 +48,7 @@ static int set_up_etcd(struct etcd *etcd, const struct etcd_params *params)
 	return err;
 }
 
-/* libcurl counts these, and wants the first one before there are other threads that use it. */
+/* libcurl counts the initializations. The first must precede other threads that use it. */
 int etcd_open(const struct etcd_params *params, struct etcd **out)
 {
 	struct etcd *etcd;

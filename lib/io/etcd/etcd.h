@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Totals that live in etcd (v3, by its JSON gateway), so that no limiter owns the money. A limiter
- * draws units from a total as it needs them; all that it has ever drawn in a period is a number in
- * etcd, cumulative as in the ledger, so that an answer that is lost is found again by asking.
+ * Quotas stored in etcd (v3, through its JSON gateway), so that no limiter owns them. A limiter
+ * draws units from a quota as it needs them. etcd has the number of all units that it has drawn in
+ * a period. The number is cumulative as in the ledger, so a request after a lost answer finds the
+ * result.
  *
  *     PREFIX/limiters/LIMITER               the fencing token: the epoch of its newest start, 16
- *                                           hexadecimal digits, and a number drawn by lot, so that
- *                                           of two copies of one store only one can draw
- *     PREFIX/budgets/BUDGET/total           units a period, if it is to differ from the
- *                                           configured one: for operators to set
- *     PREFIX/budgets/BUDGET/PERIOD/drawn            by all
- *     PREFIX/budgets/BUDGET/PERIOD/drawn/LIMITER    by this one
+ *                                           hexadecimal digits, and a random number, so that of
+ *                                           two copies of one store only one can draw
+ *     PREFIX/budgets/BUDGET/total           units per period, if different from the configured
+ *                                           ones: operators can set it
+ *     PREFIX/budgets/BUDGET/PERIOD/drawn            by all limiters
+ *     PREFIX/budgets/BUDGET/PERIOD/drawn/LIMITER    by this limiter
  *
- * Each draw is one transaction: it succeeds only if the epoch is still the session's own and what
- * was drawn is still what it had read, so the sum of what all have drawn never exceeds the total,
- * and a limiter that has been started elsewhere under the same name cannot draw any more.
+ * Each draw is one transaction. It succeeds only if the fence is the session's own, and the
+ * counters are as read before. So the sum of all draws never exceeds the quota. And after another
+ * start with the same name, a limiter cannot draw any more.
  *
- * Totals and what was drawn are plain decimal numbers, without a newline. A name has no slash.
+ * Quotas and counters are plain decimal numbers, without a newline. Names contain no slash.
  *
- * A thread of its own talks HTTP (libcurl); whoever draws never waits. All calls from one thread,
- * which is the first of the process to use libcurl.
+ * A separate thread talks HTTP (libcurl), so callers never wait. All calls come from one thread,
+ * the first of the process to use libcurl.
  */
 #ifndef WEIR_ETCD_ETCD_H
 #define WEIR_ETCD_ETCD_H
@@ -32,27 +33,31 @@
 struct etcd;
 
 /*
- * Starts the thread; the epoch is claimed before the first draw. What params points at is copied.
- * 0, -EINVAL, -ENOMEM or another of the system's.
+ * Starts the thread. It claims the epoch before the first draw. Copies all that params points to.
+ * Returns 0, -EINVAL, -ENOMEM or another negative errno.
  */
 int etcd_open(const struct etcd_params *params, struct etcd **out);
 
 /*
- * Whether the file, of root or of that user, has a password that may be used: 0, or -EACCES and
- * `why` says what to change.
+ * Checks the password file, which must belong to root or `user`. Returns 0, or -EACCES with the
+ * necessary change in `why`.
  */
 int etcd_password_check(const char *file, uid_t user, char why[ETCD_WHY_MAX]);
 
-/* A request under way is given up, within a second. NULL is fine. */
+/* Cancels a request in progress, within a second. NULL has no effect. */
 void etcd_close(struct etcd *etcd);
 
 /*
- * Asks; one draw of a budget at a time, in the order of asking. 0; -EBUSY (that budget's last is
- * not answered yet, or the answer not fetched); -EINVAL (its name) or -ENOMEM.
+ * Submits a draw; one at a time for a budget. Draws execute in order of submission. Returns 0,
+ * -EBUSY (the answer to the budget's last draw was not collected yet), -EINVAL (its name) or
+ * -ENOMEM.
  */
 int etcd_draw(struct etcd *etcd, const struct etcd_draw *draw);
 
-/* Readable when there are answers; the next one: 0, or -EAGAIN. */
+/*
+ * The descriptor is readable if there are answers. etcd_answer() returns 0 with the next one, or
+ * -EAGAIN.
+ */
 int etcd_fd(const struct etcd *etcd);
 int etcd_answer(struct etcd *etcd, struct etcd_answer *answer);
 

@@ -17,18 +17,18 @@
 
 #define URL_MAX     2048
 #define WHY_OF_BODY 120
-#define ANSWER_MAX  65536 /* of four short values */
+#define ANSWER_MAX  65536 /* for four short values */
 #define HTTP_OK     200
-#define HTTP_SERVER 500 /* and above: not now; another may */
+#define HTTP_SERVER 500 /* or above: temporary failure, another endpoint might work */
 
 struct http {
 	CURL *easy;
 	struct curl_slist *headers;
 	char **endpoints;
 	unsigned n_endpoints, current;
-	char *user, *password_file;  /* NULL: nobody logs in */
-	char token[LOGIN_TOKEN_MAX]; /* of the last login; "": none */
-	bool open;                   /* the last login found that there is no need of one */
+	char *user, *password_file;  /* NULL: no login */
+	char token[LOGIN_TOKEN_MAX]; /* token of the last login; "": none */
+	bool open;                   /* the last login found that authentication is off */
 	bool given_up;
 	size_t len;
 	char answer[ANSWER_MAX];
@@ -41,20 +41,22 @@ static size_t collect_body(char *data, size_t size, size_t n, void *context)
 	size_t len = size * n;
 
 	if (len > sizeof(http->answer) - http->len)
-		return 0; /* ends it: CURLE_WRITE_ERROR */
+		return 0; /* aborts with CURLE_WRITE_ERROR */
 	memcpy(http->answer + http->len, data, len);
 	http->len += len;
 	return len;
 }
 
-static int curl_progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c,
-	curl_off_t d) /* none of interest */
+static int curl_progress(
+	void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d) /* unused */
 {
 	(void)a, (void)b, (void)c, (void)d;
 	return http_given_up(context);
 }
 
-/* No proxy of the environment, no redirects: an endpoint is whom the operator has named. */
+/*
+ * Disables proxies from the environment, and redirects: requests go only to configured endpoints.
+ */
 static CURLcode set_behaviour(struct http *http, unsigned timeout_ms)
 {
 	const struct {
@@ -116,7 +118,10 @@ static int add_header(struct http *http, const char *line)
 	return 0;
 }
 
-/* Without "Expect: 100-continue", for which curl would wait; and with the token, if there is one. */
+/*
+ * Sets the headers, with the token if there is one. Removes "Expect: 100-continue", for which curl
+ * would wait.
+ */
 static int set_headers(struct http *http, const char *token)
 {
 	char line[LOGIN_TOKEN_MAX + 32];
@@ -258,7 +263,7 @@ static int errno_of_refusal(enum login_verdict verdict)
 	return errors[verdict];
 }
 
-/* etcd says in its body what it does not like. */
+/* Returns the errno for the status. etcd has the reason in its body. */
 static int judge_status(struct http *http, const char *url, char why[ETCD_WHY_MAX])
 {
 	int len = (int)(http->len < WHY_OF_BODY ? http->len : WHY_OF_BODY);
@@ -298,8 +303,8 @@ static int post_to(struct http *http, const char *endpoint, const char *path, co
 }
 
 /*
- * A new token in place of the one there is, which stays when there is no answer, and is not shown:
- * etcd lets nobody log in with one that is not valid.
+ * Replaces the token by a new one; keeps it if there is no answer. The request does not carry the
+ * old token, because etcd rejects a login with an invalid one.
  */
 static int log_in(struct http *http, const char *endpoint, char why[ETCD_WHY_MAX])
 {
@@ -321,7 +326,7 @@ static int log_in(struct http *http, const char *endpoint, char why[ETCD_WHY_MAX
 	return err ? err : again;
 }
 
-/* With a token, and with another one if that is none any more. */
+/* Posts with a token, and logs in again if the token is no longer valid. */
 static int post_as_user(struct http *http, const char *endpoint, const char *path, const char *body,
 	char why[ETCD_WHY_MAX])
 {
@@ -340,7 +345,10 @@ static int post_as_user(struct http *http, const char *endpoint, const char *pat
 	return err == -ENOKEY ? -EACCES : err;
 }
 
-/* The error that says most of several: -EPROTO, then that it may have been done. */
+/*
+ * Returns the more informative of two errors: the first in the table. -ETIMEDOUT precedes
+ * -ENETUNREACH, because the request might have had an effect.
+ */
 static int worse_error(int a, int b)
 {
 	static const int order[] = {-EPROTO, -ENOMEM, -ETIMEDOUT, -ENETUNREACH};
@@ -365,7 +373,7 @@ int http_post(struct http *http, const char *path, const char *body, const char 
 			return 0;
 		}
 		if (now == -EACCES || now == -EPERM)
-			return now; /* as every member would say */
+			return now; /* same on every member */
 		err = worse_error(now, err);
 		http->current = (http->current + 1) % http->n_endpoints;
 	}

@@ -34,7 +34,7 @@ static int decode_base64(const json_t *string, char value[KV_VALUE_MAX])
 
 	value[0] = '\0';
 	if (!string)
-		return 0; /* an empty value is left out */
+		return 0; /* an empty value is missing */
 	if (!base64 || sodium_base642bin((unsigned char *)value, KV_VALUE_MAX - 1, base64,
 			       strlen(base64), NULL, &len, NULL, VARIANT))
 		return -EPROTO;
@@ -75,7 +75,10 @@ json_t *kv_get(const char *key)
 	return json_pack("{s:{s:o}}", "request_range", "key", encode_base64(key));
 }
 
-/* {"response_range": {"kvs": [{"mod_revision": "7", "value": "..."}]}}, without kvs if there is none */
+/*
+ * Reads {"response_range": {"kvs": [{"mod_revision": "7", "value": "..."}]}}; kvs is missing if
+ * empty.
+ */
 static int read_one(const json_t *response, struct kv *kv)
 {
 	const json_t *range = json_object_get(response, "response_range");
@@ -93,7 +96,7 @@ static int read_one(const json_t *response, struct kv *kv)
 	return decode_base64(json_object_get(found, "value"), kv->value);
 }
 
-/* A put has one response as well. */
+/* Reads the responses of gets; a put has one response, too. */
 static int read_answer(const json_t *root, bool *held, struct kv *got, unsigned n)
 {
 	const json_t *responses = json_object_get(root, "responses");

@@ -16,7 +16,7 @@
 
 #define HTTP_UNAUTHORIZED 401
 #define HTTP_FORBIDDEN    403
-#define ESCAPED_MAX       2 /* bytes that one of a user or a password becomes in JSON */
+#define ESCAPED_MAX       2 /* bytes of JSON for each byte of a user or password */
 #define FORM              "{\"name\":\"\",\"password\":\"\"}"
 
 enum login_verdict login_judge(long status, const char *answer, size_t len)
@@ -65,7 +65,7 @@ static int check_password_file(int fd, const char *file, uid_t owner, char why[E
 	return 0;
 }
 
-/* One line; what is left of `password` behind it is zero. */
+/* Checks for one line. The rest of `password` is zero. */
 static int check_password(char *password, ssize_t n, const char *file, char why[ETCD_WHY_MAX])
 {
 	if (n < 0)
@@ -82,10 +82,10 @@ static int check_password(char *password, ssize_t n, const char *file, char why[
 	return 0;
 }
 
-/* password: room for two bytes more, which are a newline, or show that it is too long. */
+/* password has room for two more bytes: a newline, and one that shows that it is too long. */
 static int read_password(const char *file, uid_t owner, char *password, char why[ETCD_WHY_MAX])
 {
-	/* Opening a FIFO would wait for a writer. */
+	/* O_NONBLOCK, because opening a FIFO would wait for a writer. */
 	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
 
 	if (fd < 0)
@@ -98,7 +98,7 @@ static int read_password(const char *file, uid_t owner, char *password, char why
 	return err;
 }
 
-/* Neither has control characters. */
+/* Escapes a text without control characters. */
 static char *append_escaped(char *at, const char *text)
 {
 	for (; *text; text++) {
@@ -118,7 +118,7 @@ static char *fill_login_body(char *body, const char *user, const char *password)
 	return body;
 }
 
-/* jansson would leave copies behind. */
+/* Does not use jansson, which would leave copies in memory. */
 char *login_body(const char *user, const char *password_file, uid_t owner, char why[ETCD_WHY_MAX])
 {
 	char *password = sodium_malloc(LOGIN_PASSWORD_MAX + 2), *body = NULL;
@@ -137,7 +137,7 @@ char *login_body(const char *user, const char *password_file, uid_t owner, char 
 	return body;
 }
 
-/* It becomes a line of the header. */
+/* Checks a token, which becomes part of a header line. */
 static bool token_valid(const char *token)
 {
 	size_t len = strlen(token);

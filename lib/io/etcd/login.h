@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is said to log in to etcd (v3 authentication through its JSON gateway), and what its answers
- * mean. The password is read anew for each login, so whoever changes it changes the file as well,
- * and nobody restarts. Any thread; no state.
+ * Builds the login to etcd (v3 authentication through its JSON gateway), and interprets the
+ * answers. The password is read again for each login. So after a change of the password in etcd and
+ * in the file, no restart is necessary. Any thread; no state.
  */
 #ifndef WEIR_ETCD_LOGIN_H
 #define WEIR_ETCD_LOGIN_H
@@ -19,24 +19,31 @@
 #define LOGIN_TOKEN_MAX    4096 /* bytes of a token, with a terminator; JWTs are long */
 
 enum login_verdict {
-	LOGIN_FINE,    /* an answer that is about something else */
-	LOGIN_NEEDED,  /* without a token, or with one that is not valid any more */
-	LOGIN_REFUSED, /* the user, or the password */
-	LOGIN_DENIED,  /* the user is known, and has no right to these keys */
-	LOGIN_OFF,     /* authentication is not enabled there: everybody may do everything */
+	LOGIN_FINE,    /* another subject than the login */
+	LOGIN_NEEDED,  /* no token, or one that is no longer valid */
+	LOGIN_REFUSED, /* wrong user or password */
+	LOGIN_DENIED,  /* the user has no right to these keys */
+	LOGIN_OFF,     /* authentication is not enabled: no restrictions */
 };
 
-/* By the status, and the words of the body, which differ between versions less than the former. */
+/*
+ * Interprets the status and the words of the body. The words differ less between versions than the
+ * status.
+ */
 enum login_verdict login_judge(long status, const char *answer, size_t len);
 
 /*
- * The body of a login: text of sodium_malloc(), for sodium_free(), or NULL, and `why` says what is
- * wrong with the file. It has to be a regular file of root or of `owner` that nobody else may read
- * or write: one line, without control characters, of at most LOGIN_PASSWORD_MAX - 1 bytes.
+ * Returns the body of a login in memory of sodium_malloc(), for sodium_free(); or NULL, with the
+ * problem of the file in `why`. The file must be a regular file of root or `owner` that no other
+ * user can read or write. It has one line, without control characters, of at most
+ * LOGIN_PASSWORD_MAX - 1 bytes.
  */
 char *login_body(const char *user, const char *password_file, uid_t owner, char why[ETCD_WHY_MAX]);
 
-/* The token out of an answer: printable and without a space. 0, or -EPROTO and it is empty. */
+/*
+ * Reads the token from an answer: printable and without a space. Returns 0, or -EPROTO with an
+ * empty token.
+ */
 int login_token(const char *answer, size_t len, char token[LOGIN_TOKEN_MAX]);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is asked of etcd and what it answers, for callers of etcd.h and the layers below it.
+ * Requests to etcd and their answers, for callers of etcd.h and the layers below it.
  */
 #ifndef WEIR_ETCD_REQUEST_H
 #define WEIR_ETCD_REQUEST_H
@@ -11,27 +11,27 @@
 #include <stdint.h>
 
 #define ETCD_NAME_MAX 80  /* bytes of a budget's or limiter's name, with the terminator */
-#define ETCD_WHY_MAX  256 /* bytes of what went wrong, with the terminator */
+#define ETCD_WHY_MAX  256 /* bytes of an error text, with the terminator */
 
 struct etcd_params {
-	const char *const *endpoints; /* "http://192.0.2.1:2379"; tried one after the other */
+	const char *const *endpoints; /* "http://192.0.2.1:2379"; tried in this order */
 	unsigned n_endpoints;
-	const char *prefix;  /* "/weir" */
-	const char *limiter; /* this one's name */
-	uint64_t epoch;      /* of this start: larger than that of any earlier one */
+	const char *prefix;                         /* "/weir" */
+	const char *limiter;                        /* our name */
+	uint64_t epoch;                             /* larger than in any earlier start */
 	const char *ca_file, *cert_file, *key_file; /* TLS; NULL: none */
-	const char *user, *password_file;           /* etcd's; NULL: nobody logs in (login.h) */
-	unsigned timeout_ms;                        /* of one request */
+	const char *user, *password_file;           /* for etcd; NULL: no login (login.h) */
+	unsigned timeout_ms;                        /* per request */
 };
 
 struct etcd_draw {
 	char budget[ETCD_NAME_MAX];
 	uint64_t period;
-	uint64_t total; /* as configured: of a budget for which nobody has set one in etcd */
+	uint64_t total; /* configured quota, used if etcd has none */
 	/*
-	 * Wanted beyond what has been drawn, 0: only to know; fewer if there are not as many. What
-	 * has been drawn is what the last answer said: so whoever asks again after an error gets
-	 * what may have been drawn meanwhile, and not twice as much.
+	 * Units to draw in addition to `drawn` of the last answer; 0: only reads. Fewer if not
+	 * enough are left. After an error, a repeated request returns the units that might have
+	 * been drawn meanwhile, and does not draw them twice.
 	 */
 	uint64_t units;
 };
@@ -40,19 +40,23 @@ struct etcd_answer {
 	char budget[ETCD_NAME_MAX];
 	uint64_t period;
 	/*
-	 * 0; -ESTALE (fenced: a newer start has this limiter's name; draws are over for good);
-	 * -ENETUNREACH, -ETIMEDOUT (nobody answered: it may have been done or not, ask again);
-	 * -EACCES (the login was refused, or one is needed: of all budgets); -EPERM (the user has
-	 * no right to this one's keys);
-	 * -EAGAIN (others drew first, too many times); -EPROTO (what answered was no etcd v3, or
-	 * not understood: a total that is no number); -ENOMEM. The numbers below hold only for 0.
+	 * Result of the draw. The numbers below are valid only for 0.
+	 *
+	 *   0             success
+	 *   -ESTALE       fenced: a newer start has this limiter's name; no draw can succeed again
+	 *   -ENETUNREACH, -ETIMEDOUT  no answer: the draw might have succeeded; repeat it
+	 *   -EACCES       the login failed, or one is necessary; affects all budgets
+	 *   -EPERM        the user has no right to this budget's keys
+	 *   -EAGAIN       others drew first, too many times
+	 *   -EPROTO       not an answer of etcd v3, or a quota that is not a number
+	 *   -ENOMEM
 	 */
 	int result;
-	char why[ETCD_WHY_MAX]; /* in words, for the log, when it is not 0 */
-	bool logged_in;         /* it was asked with a token */
+	char why[ETCD_WHY_MAX]; /* error text for the log, if result is not 0 */
+	bool logged_in;         /* the request carried a token */
 	uint64_t total;         /* in force */
-	uint64_t drawn;         /* by this limiter in this period, ever */
-	uint64_t left;          /* of the total, drawn by nobody */
+	uint64_t drawn;         /* by this limiter in this period */
+	uint64_t left;          /* not drawn by any limiter */
 };
 
 #endif

@@ -15,7 +15,7 @@ static struct ask **chain_of(struct asks *asks, const char *budget)
 	return &asks->chains[name_hash(budget) & (asks->n_chains - 1)];
 }
 
-/* Twice as many chains, so that they stay short. */
+/* Doubles the number of chains, so that they stay short. */
 static int rehash_asks(struct asks *asks)
 {
 	struct asks wide = {.n = asks->n};
