@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The port commands that clients of DPDK's own telemetry know, with the same keys and types. DPDK's
- * server is off in Weir (a request can crash it), so these are built on the public ethdev calls.
+ * The port commands of DPDK's own telemetry, with the same keys and types. DPDK's server is off in
+ * Weir (a request can crash it), so these use the public ethdev calls.
  */
 #define ALLOW_EXPERIMENTAL_API /* rte_eth_dev_conf_get */
 
@@ -14,17 +14,17 @@
 
 #include "telemetry/server.h"
 
-/* Left of a reply for {"/ethdev/xstats":{}}, with room to spare. */
+/* Bytes of a reply without {"/ethdev/xstats":{}}, with a margin. */
 #define XSTATS_OUTPUT (TELEMETRY_MAX_OUTPUT - 64)
-/* "name":18446744073709551615, is this much longer than the name. */
+/* Bytes of "name":18446744073709551615, without the name. */
 #define XSTATS_EXTRA 24
 
 struct xstats_filter {
 	bool hide_zero;
-	unsigned from; /* this many of those that would be shown are skipped */
+	unsigned from; /* number of shown counters to skip */
 };
 
-/* What the driver says of a queue; the defaults where it says nothing. */
+/* State of the queues from the driver; defaults if it has none. */
 struct queues {
 	json_t *rx_states;
 	json_t *tx_states;
@@ -42,7 +42,7 @@ static void json_put_u64(json_t *object, const char *key, uint64_t value)
 	json_object_set_new(object, key, json_u64(value));
 }
 
-/* Digits only; *rest is what follows them. */
+/* Parses digits; *rest is the text after them. */
 static bool parse_digits(const char *text, unsigned max, unsigned *value, const char **rest)
 {
 	unsigned n = 0;
@@ -58,7 +58,7 @@ static bool parse_digits(const char *text, unsigned max, unsigned *value, const 
 	return c != text;
 }
 
-/* A valid port that is followed by nothing, or by *rest = what stands after a comma. */
+/* Parses a valid port, alone or with a comma and *rest after it. */
 static bool parse_port_id(const char *params, uint16_t *port, const char **rest)
 {
 	const char *end;
@@ -127,7 +127,7 @@ static json_t *ethdev_stats(const char *params, void *context)
 	return object;
 }
 
-/* [hide_zero=true|false][,from=K], in any order; anything else is an error. */
+/* Parses [hide_zero=true|false][,from=K], in any order; returns false for other texts. */
 static bool parse_filter(const char *text, struct xstats_filter *filter)
 {
 	*filter = (struct xstats_filter){0};
@@ -147,7 +147,7 @@ static bool parse_filter(const char *text, struct xstats_filter *filter)
 	return true;
 }
 
-/* As many as fit in one reply: with many queues a port has more than that. */
+/* Adds as many counters as fit in one reply: a port with many queues has more. */
 static json_t *fill_xstats(const struct rte_eth_xstat *xstats,
 	const struct rte_eth_xstat_name *names, unsigned n, const struct xstats_filter *filter)
 {
@@ -170,7 +170,10 @@ static json_t *fill_xstats(const struct rte_eth_xstat *xstats,
 	return object;
 }
 
-/* NULL also if the driver's number of counters changed between the calls: the client asks again. */
+/*
+ * Returns NULL also if the driver's number of counters changed between the calls: the client
+ * repeats the request.
+ */
 static json_t *read_xstats(uint16_t port, unsigned n, const struct xstats_filter *filter)
 {
 	struct rte_eth_xstat *xstats = calloc(n, sizeof(*xstats));
@@ -202,8 +205,9 @@ static json_t *ethdev_xstats(const char *params, void *context)
 }
 
 /*
- * No public call says whether a port runs, but ethdev gives a port that does not run the burst
- * function of one that does not exist. The last port number stands for the latter.
+ * Returns true if the port is started. There is no public call for this. But ethdev gives a stopped
+ * port the same burst function as a port that does not exist. The last port number serves as the
+ * latter.
  */
 static bool is_started(uint16_t port)
 {
@@ -238,7 +242,7 @@ static void read_tx_queues(uint16_t port, unsigned n, uint8_t state, struct queu
 	}
 }
 
-/* Many software drivers know nothing of a single queue: it is then in the state of its port. */
+/* Reads the queues. Many software drivers have no state per queue; then it is that of the port. */
 static struct queues read_queues(uint16_t port, const struct rte_eth_dev_info *info)
 {
 	struct queues queues = {.rx_states = json_array(), .tx_states = json_array()};

@@ -8,10 +8,10 @@
 
 #include "telemetry/telemetry_server.h"
 
-/* Digits of an integer with its sign, and ".0," after it. */
+/* Bytes of an integer with its sign, and ".0," after it. */
 #define NUMBER_MOST 24
 
-/* Reals below this that have no fraction are written as integers: they have 15 digits at most. */
+/* Reals below this without a fraction are written as integers: they have 15 digits at most. */
 #define WHOLE_MOST 1e15
 
 void json_text_raw(struct json_text *text, const char *bytes, size_t n)
@@ -81,7 +81,7 @@ void json_text_real(struct json_text *text, double value)
 		json_text_value(text, json_real(value));
 }
 
-/* Returns the bytes of a text that has ASCII characters only, none of them escaped, otherwise 0. */
+/* Returns the length of a text of ASCII characters that need no escape, otherwise 0. */
 static size_t plain_bytes(const char *value)
 {
 	const char *at = value;

@@ -16,7 +16,7 @@
 /* A text that grows to its end. Each value is followed by a comma until its bracket closes. */
 struct json_text {
 	char *begin, *at, *end;
-	bool full; /* some part had no room, and nothing is added any more */
+	bool full; /* a part had no room; nothing more is added */
 };
 
 static inline struct json_text json_text_in(char *bytes, size_t room)
@@ -24,7 +24,7 @@ static inline struct json_text json_text_in(char *bytes, size_t room)
 	return (struct json_text){bytes, bytes, bytes + room, false};
 }
 
-/* Bytes so far, the last comma included. */
+/* Returns the bytes so far, including the last comma. */
 static inline size_t json_text_bytes(const struct json_text *text)
 {
 	return (size_t)(text->at - text->begin);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define GROUP_TEXT_FIRST 1024
-#define GROUP_TEXT_MOST  (1 << 20) /* of a group with some ten thousand members */
+#define GROUP_TEXT_MOST  (1 << 20) /* enough for a group with some ten thousand members */
 
 int telemetry_group_find(const char *name, struct telemetry_group *group)
 {
@@ -42,7 +42,7 @@ static bool is_listed(const gid_t *groups, size_t n, gid_t gid)
 	return false;
 }
 
-/* The kernel says how much room the list takes to whoever has too little. */
+/* If the buffer is too small, the kernel returns the required size. */
 static bool has_supplementary(int fd, gid_t gid)
 {
 	socklen_t len = 0;

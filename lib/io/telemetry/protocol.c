@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * From the bytes of a request to the bytes of its reply, whatever the bytes.
+ * Converts the bytes of a request, which can be any, to the bytes of its reply.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static const struct telemetry_command *find_in(
 	return NULL;
 }
 
-/* A table cannot hide a built-in command: clients need those to start at all. */
+/* A table cannot hide a built-in command, because clients need these to start. */
 static const struct telemetry_command *find_registered(
 	const struct telemetry_server *server, const char *path, bool *is_builtin)
 {
@@ -50,7 +50,7 @@ static const struct telemetry_command *find_registered(
 	return found;
 }
 
-/* Leaves out what find_registered() would not find: a row that an earlier table hides. */
+/* Omits rows that find_registered() would not find, because an earlier table hides them. */
 static void append_paths(
 	json_t *list, const struct telemetry_server *server, const struct telemetry_command *table)
 {
@@ -124,7 +124,7 @@ size_t telemetry_length(const json_t *value)
 	return json_dumpb(value, NULL, 0, TELEMETRY_TEXT_FLAGS);
 }
 
-/* {"key": value}, or {"key": null}; takes over the value. */
+/* Returns {"key": value}, or {"key": null}; takes over the value. */
 static char *wrap_in_object(const char *key, json_t *value)
 {
 	json_t *object = json_object();
@@ -136,7 +136,7 @@ static char *wrap_in_object(const char *key, json_t *value)
 	return text;
 }
 
-/* Does this for a value that is a text already; takes over the text. */
+/* Does the same for a value that is text; takes over the text. */
 static char *wrap_text(const char *key, char *value)
 {
 	const char *const parts[] = {"{\"", key, "\":", value, "}"};
@@ -152,7 +152,7 @@ static char *wrap_text(const char *key, char *value)
 	return text;
 }
 
-/* Clients written in C send their terminating NUL, shells a newline: neither is meant. */
+/* Removes the terminating NUL that clients in C send, and the newline that shells send. */
 static size_t trimmed_length(const char *request, size_t len)
 {
 	while (len > 0 && memchr("\r\n", request[len - 1], 3) != NULL)
@@ -160,7 +160,7 @@ static size_t trimmed_length(const char *request, size_t len)
 	return len;
 }
 
-/* The key under which an unknown command is refused: printable ASCII, whatever was sent. */
+/* Sets the key for the reply to an unknown command: printable ASCII for any request. */
 static void echo_key(const char *request, size_t len, char key[TELEMETRY_MAX_ECHO + 1])
 {
 	size_t n = 0;
@@ -171,8 +171,8 @@ static void echo_key(const char *request, size_t len, char key[TELEMETRY_MAX_ECH
 }
 
 /*
- * Cuts a copy of the request at its first comma. A NUL inside is refused, not taken for an end:
- * a handler must never judge only the first part of what it was sent.
+ * Cuts a copy of the request at its first comma. Rejects a NUL inside: if it counted as the end, a
+ * handler would check only the first part of the request.
  */
 static bool split_request(const char *request, size_t len, char command[TELEMETRY_MAX_REQUEST + 1],
 	const char **params)
@@ -195,7 +195,7 @@ static bool split_request(const char *request, size_t len, char command[TELEMETR
 static json_t *call_handler(const struct telemetry_server *server,
 	const struct telemetry_command *command, bool is_builtin, const char *params)
 {
-	/* The built-in handlers only read the server; the signature has no const to offer. */
+	/* The built-in handlers only read the server, but their signature has no const. */
 	void *context = is_builtin ? (void *)server : server->options.context;
 
 	if (params != NULL && command->params == TELEMETRY_ALONE)
@@ -203,7 +203,7 @@ static json_t *call_handler(const struct telemetry_server *server,
 	return command->handler(params, context);
 }
 
-/* Takes over the value, or the text that the handler gave. */
+/* Takes over the value, or the text from the handler. */
 static char *take_reply(struct telemetry_server *server, const char *key, json_t *value)
 {
 	char *given = server->text;

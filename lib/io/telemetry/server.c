@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The clients: let in, served in turn, and put out when they do not read.
+ * The clients: accepts them, serves them in turn, and closes those that do not read.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "beside/beside.h"
 #include "telemetry/telemetry_server.h"
 
-#define ACCEPTS_PER_CALL 16 /* so that a storm of connections delays the control loop little */
+#define ACCEPTS_PER_CALL 16 /* so that many connects delay the control loop only a little */
 
 static int open_spare(void)
 {
@@ -51,8 +51,8 @@ unsigned telemetry_pollfds(const struct telemetry_server *server, struct pollfd 
 }
 
 /*
- * A packet is taken whole or not at all, so there is no rest to remember. given: a descriptor that
- * goes along, or -1.
+ * Sends a reply. A packet is sent whole or not at all, so there is no rest to store. given: a
+ * descriptor to send with it, or -1.
  */
 static int send_text_with(int fd, const char *text, int given)
 {
@@ -119,7 +119,7 @@ json_t *telemetry_give_text(struct telemetry_server *server, char *text)
 	return value;
 }
 
-/* Whoever asks all the time fills no log. */
+/* Reports a denial, but not every time, so that a client cannot fill the log. */
 static void note_denied(struct telemetry_server *server, uid_t uid, const char *command)
 {
 	uint64_t now_ns = server->options.now_ns();
@@ -157,22 +157,22 @@ static int answer_request(struct telemetry_server *server, const struct telemetr
 	return rc;
 }
 
-/* Negative when the client is to be closed. */
+/* Serves one client. Returns a negative errno if it must be closed. */
 static int serve_telemetry_client(
 	struct telemetry_server *server, const struct telemetry_client *client, short events)
 {
-	/* One byte more than is allowed, so that a longer request shows without asking how long. */
+	/* One byte more than allowed, so that a longer request is detected. */
 	char request[TELEMETRY_MAX_REQUEST + 1];
 	ssize_t len = receive_request(server, client->fd, request, sizeof(request));
 	int rc = -EPIPE, fd;
 
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	/* An empty request and the end of the connection both read as nothing. */
+	/* An empty request and the end of the connection both read as 0 bytes. */
 	if (len > 0 || (events & (POLLRDHUP | POLLHUP | POLLERR)) == 0)
 		rc = answer_request(server, client, request, (size_t)len);
 	fd = telemetry_take_descriptor(server);
-	if (fd >= 0) /* nobody wanted it */
+	if (fd >= 0) /* the handler did not take it */
 		close(fd);
 	return rc;
 }
@@ -203,8 +203,8 @@ static void admit_client(struct telemetry_server *server, int fd)
 }
 
 /*
- * Without a descriptor left the waiting client can be neither served nor refused, and poll() would
- * report it for ever. Giving up the spare one makes room to take it off the queue.
+ * Closes a waiting client without a descriptor for it. It cannot be served or refused, and poll()
+ * would report it forever. Closing the spare descriptor makes room to accept it.
  */
 static void shed_client(struct telemetry_server *server)
 {
@@ -225,7 +225,7 @@ static bool is_used_up(const struct telemetry_server *server, uint64_t until)
 	return server->options.now_ns() >= until;
 }
 
-/* At least one, so that clients who ask all the time keep nobody out. */
+/* Accepts at least one client, so that busy clients cannot keep new ones out. */
 static void accept_clients(struct telemetry_server *server, uint64_t until)
 {
 	for (int i = 0; i < ACCEPTS_PER_CALL && (i == 0 || !is_used_up(server, until)); i++) {
@@ -240,7 +240,7 @@ static void accept_clients(struct telemetry_server *server, uint64_t until)
 	}
 }
 
-/* Takes those off that are closed, without changing whose turn is before whose. */
+/* Removes closed clients without a change of the order of turns. */
 static void drop_closed(struct telemetry_server *server)
 {
 	unsigned n = 0, first = server->first;
@@ -255,7 +255,10 @@ static void drop_closed(struct telemetry_server *server)
 	server->first = first < n ? first : 0;
 }
 
-/* Goes round from who is first; the first that the budget does not reach is so the next time. */
+/*
+ * Serves clients in a circle from the first. If the budget is used up, the next one is the first of
+ * the next call.
+ */
 static void serve_clients(struct telemetry_server *server, const struct pollfd *fds, uint64_t until)
 {
 	unsigned n = server->n_clients, begin = server->first;
@@ -334,7 +337,7 @@ void telemetry_close(struct telemetry_server *server)
 {
 	if (server == NULL)
 		return;
-	/* While the listener lives nobody takes the file for a stale one: remove it first. */
+	/* Remove the file first: while the listener exists, no process treats the file as stale. */
 	telemetry_unlink(&server->address, &server->file);
 	close(server->listener);
 	if (server->spare >= 0)

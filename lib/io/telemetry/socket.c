@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The socket's place in the file system: who may be replaced there, and who may not.
+ * Creates the socket's file, and decides which existing files it can replace.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #define DIRECTORY_UMASK 0022
 #define SOCKET_UMASK    0117 /* 0777 without these is 0660 */
 #define LOCK_TRIES      100
-#define LOCK_WAIT_NS    10000000 /* 100 × 10 ms: one second for a competitor to finish */
+#define LOCK_WAIT_NS    10000000 /* 100 × 10 ms: one second for another process to finish */
 
 static int set_address(struct sockaddr_un *address, const char *path)
 {
@@ -64,8 +64,9 @@ static int open_directory(const char *directory)
 }
 
 /*
- * Looking at a stale file, removing it and binding are three steps. Two processes that start at
- * once would each remove what the other has just bound, so the directory is locked meanwhile.
+ * Locks the directory, because checking a stale file, removing it and binding are three steps.
+ * Otherwise two processes that start together would each remove the file that the other has just
+ * bound.
  */
 static int lock_socket_directory(const char *directory)
 {
@@ -93,7 +94,7 @@ static int new_socket(void)
 	return fd >= 0 ? fd : -errno;
 }
 
-/* 0 when nobody listens there any more. */
+/* Returns 0 if no process listens there any more. */
 static int socket_is_stale(const struct sockaddr_un *address)
 {
 	int fd = new_socket();
@@ -105,13 +106,13 @@ static int socket_is_stale(const struct sockaddr_un *address)
 	close(fd);
 	if (rc == ECONNREFUSED)
 		return 0;
-	/* Answered, queue full, or a listener of another socket type: all of them are alive. */
+	/* Connected, queue full, or a listener of another socket type: all of them are alive. */
 	if (rc == 0 || rc == EAGAIN || rc == EPROTOTYPE)
 		return -EADDRINUSE;
 	return -rc;
 }
 
-/* 0: the name is free, or of a socket that nobody listens at (*stale). */
+/* Returns 0 if the name is free, or that of a socket without a listener (*stale). */
 static int look_at_name(const struct sockaddr_un *address, bool *stale)
 {
 	struct stat file;
@@ -135,7 +136,7 @@ static int clear_stale(const struct sockaddr_un *address)
 	return unlink(address->sun_path) == 0 ? 0 : -errno;
 }
 
-/* Until somebody listens nobody can connect. */
+/* Sets the group before listen(), so that no client can connect earlier. */
 static int give_to_group(const struct sockaddr_un *address, const struct telemetry_group *group)
 {
 	if (group->name[0] == '\0')
@@ -199,7 +200,7 @@ int telemetry_socket(const char *path, const struct telemetry_group *group,
 	return rc;
 }
 
-/* One that is not there is made, if that above it is. */
+/* Checks the directory. A missing one can be created if its parent is writable. */
 static int look_at_directory(const char *path)
 {
 	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)];
