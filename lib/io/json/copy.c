@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is in it is the same objects. */
+/* The copy contains the same objects. */
 json_t *whole_copy(const json_t *value)
 {
 	json_t *copy = json_copy((json_t *)(uintptr_t)value);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * From the bytes of a file to a tree, and what is said of bytes that are none.
+ * Converts the bytes of a file to a tree, and reports bytes that are not JSON.
  */
 #include "json/document.h"
 
@@ -23,7 +23,7 @@
 
 #define STANDARD_INPUT "<stdin>"
 
-/* Reads to the end, also of a pipe, whose size is not known before. Adds a NUL. */
+/* Reads to the end, also from a pipe, whose size is unknown. Adds a NUL. */
 static int read_whole_file(int fd, char **text, size_t *len)
 {
 	size_t size = 0;
@@ -53,7 +53,9 @@ static int read_whole_file(int fd, char **text, size_t *len)
 	}
 }
 
-/* True for a pipe without a name, as a shell makes for <(COMMAND): another process writes to it. */
+/*
+ * Returns true for a pipe without a name, as in a shell's <(COMMAND): another process writes to it.
+ */
 static bool is_pipe(int fd, const struct stat *state)
 {
 	struct statfs fs;
@@ -61,7 +63,7 @@ static bool is_pipe(int fd, const struct stat *state)
 	return S_ISFIFO(state->st_mode) && fstatfs(fd, &fs) == 0 && fs.f_type == PIPEFS_MAGIC;
 }
 
-/* A named pipe or a device could keep a start waiting without end. */
+/* Rejects a named pipe or a device, which could delay a start forever. */
 static int check_type(int fd, const struct stat *state)
 {
 	if (S_ISREG(state->st_mode) || S_ISDIR(state->st_mode))
@@ -85,7 +87,7 @@ int document_read(struct document *document, const char *path, bool waits)
 		rc = check_type(fd, &document->state);
 	if (rc == 0)
 		rc = read_whole_file(fd, &document->text, &document->len);
-	if (rc == -EINVAL) /* which is said of what is no JSON */
+	if (rc == -EINVAL) /* reserved for text that is not JSON */
 		rc = -EIO;
 	if (!standard)
 		close(fd);
@@ -113,7 +115,7 @@ void document_report_slip(
 				   .source = shown ? &source : NULL});
 }
 
-/* The caret is at bytes, of which the comments have been blanked out. */
+/* Blanks comments but keeps offsets, so that the caret of a message is at the right bytes. */
 int document_blank(struct document *document, struct diagnostics *d)
 {
 	struct slip slip = {.remedy = "write */ at its end"};
@@ -168,7 +170,7 @@ static int parse_document(struct document *document, struct diagnostics *d)
 		document_report_slip(document, &slip, d);
 		return -EINVAL;
 	}
-	if (errno == ENOMEM) /* of which the parser says that the text is wrong */
+	if (errno == ENOMEM) /* then the parser reports a wrong text */
 		return -ENOMEM;
 	slip_explain(document->text, document->len, &error, &slip);
 	document_report_slip(document, &slip, d);
@@ -193,7 +195,7 @@ static const char *failure_remedy(int rc)
 	}
 }
 
-/* Says why there is no document, where that has not been said, and frees what there is. */
+/* Reports the reason why there is no document, if that was not reported yet, and frees the rest. */
 int document_fail(struct document *document, const char *path, int rc, struct diagnostics *d)
 {
 	if (rc != -EINVAL)

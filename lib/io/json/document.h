@@ -18,11 +18,11 @@ struct slip;
 
 struct document {
 	char *name; /* in messages */
-	char *text; /* blanks for comments; a NUL after it. NULL: only the tree was given */
+	char *text; /* comments are blank; a NUL after it. NULL: there is only a tree */
 	size_t len; /* bytes of text */
 	json_t *root;
 	bool duplicates;     /* an object has a key twice; root has the last value */
-	struct stat state;   /* the file's, when it was read; zeros: there is no file */
+	struct stat state;   /* file state when it was read; zeros: there is no file */
 	unsigned depth;      /* files from the first */
 	size_t first, count; /* the part of the joined list that this file holds */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Other files that a document names. All are read before anything of them is used, and if one of
- * them was written meanwhile, none is.
+ * Other files that a document names. All are read before any is used. If one was written meanwhile,
+ * none is used.
  */
 #include "json/include.h"
 
@@ -17,7 +17,7 @@
 #include "json/seen.h"
 
 #define FILES_MAX 4096
-#define DEPTH_MAX 3 /* files from the one that was asked for */
+#define DEPTH_MAX 3 /* levels of files, from the first one */
 
 struct includes {
 	struct reader *reader;
@@ -59,7 +59,7 @@ static void report_value(struct includes *in, unsigned from, const struct json_p
 	free(found);
 }
 
-/* The elements of the list of a document come behind those that there are. */
+/* Appends the elements of a document's list to the existing ones. */
 static void join_list(struct includes *in, unsigned index, json_t *list)
 {
 	struct document *document = &in->reader->documents[index];
@@ -96,7 +96,7 @@ static void join_key(struct includes *in, unsigned index, const char *name, json
 	free(other);
 }
 
-/* All keys of another file; it has no say in what is only of the file itself. */
+/* Joins all keys of another file, except remarks and its own in->key. */
 static void join_document(struct includes *in, unsigned index)
 {
 	json_t *root = in->reader->documents[index].root, *value;
@@ -133,7 +133,7 @@ static int append_document(struct includes *in, const struct document *document)
 	return 0;
 }
 
-/* Files are known by what they are, not by how they are called. */
+/* Compares files by their inode, not by their name. */
 static bool is_read(const struct includes *in, const struct stat *state)
 {
 	for (unsigned i = 0; i < in->reader->n_documents; i++) {
@@ -216,7 +216,7 @@ static void include_entry(struct includes *in, unsigned from, const struct json_
 	free(file);
 }
 
-/* All "*.json" in it, in the order of their bytes. */
+/* Reads all "*.json" in it, in the order of their bytes. */
 static void include_directory(struct includes *in, unsigned from, const struct json_path *path,
 	const char *directory, const struct stat *state)
 {
@@ -280,7 +280,7 @@ static void include_all(struct includes *in, unsigned from)
 	}
 }
 
-/* A root of its own, into which others are joined; that of the first file stays as it is. */
+/* Creates the root into which documents are joined. The root of the first file stays unchanged. */
 static int begin_root(struct reader *reader)
 {
 	struct document *first = &reader->documents[0];

@@ -9,12 +9,14 @@
 #include "json/read.h"
 
 /*
- * Reads what the member `key` of the reader's document names, a path or an array of them, and what
- * is named there, and joins it to reader->root: the arrays of the member `joined` one behind the
- * other, any other member from the one file that has it. A path is relative to the file that it
- * stands in; that of a directory is all "*.json" there, in the order of their bytes. Errors are
- * reported and counted. Returns 0, or -EAGAIN when a file was written meanwhile: then the reader is
- * to be finished, and to be opened anew.
+ * Reads the files that the member `key` of the reader's document names, a path or an array of
+ * paths, and the files that these name. Joins them to reader->root: the arrays of the member
+ * `joined` are concatenated, any other member comes from the only file that has it. A path is
+ * relative to the file that contains it. The path of a directory means all "*.json" in it, in the
+ * order of their bytes.
+ *
+ * Reports and counts errors. Returns 0, or -EAGAIN if a file was written meanwhile. Then the caller
+ * finishes the reader and opens it again.
  */
 int reader_include(struct reader *reader, const char *key, const char *joined);
 

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FOUND_MAX 64 /* characters of a value or key that a message repeats */
+#define FOUND_MAX 64 /* characters of a value or key that a message shows */
 
 #define WORD_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
-/* Jansson leaves DEL as it is. */
+/* Escapes DEL, which Jansson does not escape. */
 static void print_escaped(const char *text, size_t len, FILE *out)
 {
 	for (; len > 0; len--, text++) {
@@ -23,7 +23,7 @@ static void print_escaped(const char *text, size_t len, FILE *out)
 	}
 }
 
-/* Escaped to ASCII, so that no control sequence of a hostile file reaches a terminal or a log. */
+/* Escapes to ASCII, so that a hostile file cannot send control sequences to a terminal or a log. */
 static void print_scalar(const json_t *value, FILE *out)
 {
 	char *text = json_dumps(
@@ -129,7 +129,7 @@ static size_t key_length(json_t *object, const char *text)
 	return longest;
 }
 
-/* The separator before the next step is taken, and what it was. */
+/* Removes the separator before the next step, and returns it. */
 static char cut_step(char **end)
 {
 	char separator = **end;

@@ -12,7 +12,7 @@
 #define NAME_MOST  63
 #define POLICIES   "policies"
 
-/* The name of an array's element, if a message can print it; otherwise NULL. */
+/* Returns the name of an array's element if a message can print it; otherwise NULL. */
 static const char *element_name(json_t *value)
 {
 	const char *name = json_string_value(json_object_get(value, "name"));
@@ -30,7 +30,9 @@ static size_t count_steps(const struct json_path *path)
 	return n;
 }
 
-/* The steps from the root down; each has the one before it as parent. NULL without memory. */
+/*
+ * Returns the steps from the root down; each has the previous one as parent. NULL without memory.
+ */
 static struct json_path *copy_steps(const struct json_path *path, size_t n)
 {
 	struct json_path *steps = calloc(n + 1, sizeof(*steps));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Private to this room: where in which file of a reader something stands.
+ * Private to this room: the file and line of a value in a reader's documents.
  */
 #ifndef WEIR_JSON_JSON_PLACE_H
 #define WEIR_JSON_JSON_PLACE_H
@@ -13,18 +13,21 @@
 
 struct json_place {
 	const char *file;
-	unsigned line;      /* 0: there was no memory to say it */
-	char *path;         /* NULL: the root, as the next */
+	unsigned line;      /* 0: unknown, no memory */
+	char *path;         /* NULL: the root, also in the next field */
 	char *words;        /* the path with the names of array elements */
-	const char *policy; /* its name; NULL: of none */
+	const char *policy; /* its name; NULL: the path is in no policy */
 };
 
-/* For json_place_free(). The path is one of reader->root, or of a document's own. */
+/*
+ * Return a place for json_place_free(). The path is one of reader->root, or of a document's own
+ * root.
+ */
 struct json_place json_place_of(const struct reader *reader, const struct json_path *path);
 struct json_place json_place_in(const struct document *document, const struct json_path *path);
 void json_place_free(struct json_place *place);
 
-/* The name of the file that a path leads into. */
+/* Returns the name of the file that a path leads into. */
 const char *json_file_of(const struct reader *reader, const struct json_path *path);
 
 /* A file with one element of an array in each line. */
@@ -38,17 +41,17 @@ struct line_list {
 struct line_lists {
 	struct line_list *all;
 	size_t n, room;
-	json_t *by_file; /* the index of each file; null: it was refused */
+	json_t *by_file; /* the index of each file; null: rejected */
 	size_t bytes;
 };
 
 /* Frees the lists of a reader, if it has any. */
 void line_lists_free(struct reader *reader);
 
-/* `text` as a path relative to the file `from`, for free(). NULL without memory. */
+/* Returns `text` as a path relative to the file `from`, for free(). NULL without memory. */
 char *path_beside(const char *from, const char *text);
 
-/* Where the first of several such keys is. */
+/* Returns the line of the first of several equal keys. */
 unsigned json_place_first_line(const struct document *document, const struct json_path *path);
 
 #endif

@@ -16,7 +16,7 @@
 #include "json/seen.h"
 
 #define BLANKS    " \t\r\f\v"
-#define BYTE_MARK "\xef\xbb\xbf" /* with which some editors begin a file */
+#define BYTE_MARK "\xef\xbb\xbf" /* some editors write it at the start of a file */
 
 static bool has_lists(struct reader *reader)
 {
@@ -28,7 +28,7 @@ static bool has_lists(struct reader *reader)
 	return reader->lists != NULL && reader->lists->by_file != NULL;
 }
 
-/* As big as it was when it was opened; more or less of it is seen when all are looked at again. */
+/* Reads the size that the file had at open. A later check of all files detects another size. */
 static int read_bytes(int fd, size_t size, char **text, size_t *len)
 {
 	*text = malloc(size + 1);
@@ -49,7 +49,7 @@ static int read_bytes(int fd, size_t size, char **text, size_t *len)
 	return 0;
 }
 
-/* Never a pipe or a device, for which a reload would wait. */
+/* Rejects pipes and devices, for which a reload would wait. */
 static int read_line_file(
 	const char *file, size_t most, struct stat *state, char **text, size_t *len)
 {
@@ -89,7 +89,7 @@ static void report_file(struct reader *reader, const struct json_path *path, con
 			       : strerror(-rc));
 }
 
-/* Something about the file itself, or a line of it, from 1. */
+/* Reports an error of the file itself (line 0), or of one of its lines, from 1. */
 static void report_line(struct reader *reader, const struct json_path *path, const char *file,
 	unsigned line, const char *found, const char *expected)
 {
@@ -109,7 +109,7 @@ static void report_line(struct reader *reader, const struct json_path *path, con
 	json_place_free(&place);
 }
 
-/* A line without what surrounds it; whether anything is left. */
+/* Removes the comment and blanks around a line. Returns true if any text is left. */
 static bool cut_line(const char **line, size_t *len)
 {
 	const char *comment = memchr(*line, '#', *len);
@@ -143,7 +143,7 @@ static size_t count_lines(const char *text, size_t len)
 	return n;
 }
 
-/* What of a line is no comment; whether it is text. */
+/* Appends the text of a line. Returns false if it is not plain text. */
 static bool append_line(struct reader *reader, struct line_list *list, const char *line, size_t len,
 	unsigned number)
 {
@@ -175,7 +175,10 @@ static void split_lines(struct reader *reader, const struct json_path *path, str
 	}
 }
 
-/* Its file is known. Lines that are refused are not in it, so that more is said of the others. */
+/*
+ * Loads list->file. Rejected lines are not in the list, so that errors of the others are reported,
+ * too.
+ */
 static void load_list(struct reader *reader, const struct json_path *path, struct line_list *list,
 	const char *what)
 {
@@ -202,7 +205,7 @@ static bool has_lines(const struct line_list *list)
 	return list->array != NULL && json_array_size(list->array) > 0;
 }
 
-/* The place of another list, behind all others. */
+/* Returns a place for another list, after all others. */
 static struct line_list *next_list(struct line_lists *lists)
 {
 	size_t room = lists->room > 0 ? 2 * lists->room : 16;
@@ -219,7 +222,7 @@ static struct line_list *next_list(struct line_lists *lists)
 	return &lists->all[lists->n];
 }
 
-/* The file is the list's from now on. */
+/* Adds a list, which takes over `file`. */
 static json_t *add_list(
 	struct reader *reader, const struct json_path *path, char *file, const char *what)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Arrays of strings that stand in files of their own, one a line, with "#" comments and empty lines
- * between. What is said of an element of such an array names its file and its line.
+ * Arrays of strings in separate files, one string per line, with "#" comments and empty lines.
+ * Messages about an element of such an array have its file and its line.
  */
 #ifndef WEIR_JSON_LINE_LIST_H
 #define WEIR_JSON_LINE_LIST_H
@@ -12,15 +12,18 @@
 #define LINE_LIST_MAX (64U << 20) /* bytes of a file; of all: READER_FILE_MAX */
 
 /*
- * The lines of the file that the value at a path names by `text`, relative to the file that it
- * stands in: a borrowed reference, the same for the same file, to come into reader->root as it is.
- * `what` says in a word or two what a line is. NULL: it was refused, which is reported and counted,
- * as it is if nothing is there but comments.
+ * Returns the lines of a file, as a borrowed reference that can be inserted in reader->root. The
+ * value at the path names the file by `text`, relative to the file of that value. The same file has
+ * the same reference. `what` describes a line in a word or two, for messages. Returns NULL if the
+ * file was rejected, or has only comments; this is reported and counted.
  */
 json_t *reader_line_list(
 	struct reader *reader, const struct json_path *path, const char *text, const char *what);
 
-/* Whether all files are as they were when they were read, also those of the reader's documents. */
+/*
+ * Returns true if all files are as they were when they were read, including those of the reader's
+ * documents.
+ */
 bool reader_is_up_to_date(const struct reader *reader);
 
 #endif

@@ -104,7 +104,7 @@ struct duplicates {
 	void *context;
 };
 
-/* Searches a container whose content has this depth, and those in it. 0 or -ENOMEM. */
+/* Searches a container whose content has this depth, and those in it. Returns 0 or -ENOMEM. */
 static int search_container(struct duplicates *d, const struct json_path *parent, size_t depth)
 {
 	json_t *keys = json_object();

@@ -20,21 +20,21 @@
  */
 size_t json_locate(const char *text, const struct json_path *path, bool *exact);
 
-/* Like json_locate(), of the first one if there are duplicate keys. */
+/* Like json_locate(), but finds the first of duplicate keys. */
 size_t json_locate_first(const char *text, const struct json_path *path);
 
 typedef void (*json_duplicate_fn)(const struct json_path *path, void *context);
 
 /*
- * Calls found for every key that its object has already, in the order of the text. The path lasts
- * for the call. Returns 0 or -ENOMEM.
+ * Calls found for every key that its object already has, in the order of the text. The path is
+ * valid during the call. Returns 0 or -ENOMEM.
  */
 int json_find_duplicates(const char *text, size_t len, json_duplicate_fn found, void *context);
 
 struct json_line {
 	unsigned line;    /* from 1 */
 	unsigned column;  /* from 1, in bytes */
-	const char *text; /* of the line, without its end */
+	const char *text; /* start of the line; len excludes its end */
 	size_t len;
 };
 

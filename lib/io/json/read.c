@@ -159,7 +159,7 @@ void read_object(struct reader *reader, const struct json_path *path, json_t *va
 	read_keys(reader, path, value, key->detail, key_field(key, base));
 }
 
-/* Sets the first element, and copies it, because to read the defaults again takes long. */
+/* Sets the first element, and copies it, because reading the defaults again takes long. */
 static void preset_elements(
 	struct reader *reader, const struct list *list, char *elements, size_t n)
 {

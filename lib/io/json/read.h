@@ -80,7 +80,7 @@ int reader_finish(struct reader *reader);
 
 struct key;
 
-/* value is NULL when the key is missing; base is the struct that holds the field. */
+/* value is NULL if the key is missing; base is the struct that contains the field. */
 typedef void (*key_reader)(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
@@ -114,7 +114,7 @@ struct key {
 #define KEY_FIELD(type, member) \
 	.offset = offsetof(type, member), .size = sizeof(((type *)NULL)->member)
 
-/* `FILE:LINE: PATH: FOUND: expected …`; counts as an error. */
+/* Reports `FILE:LINE: PATH: FOUND: expected …` and counts an error. */
 void reader_expected(struct reader *reader, const struct json_path *path, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -127,24 +127,25 @@ void reader_refuse(struct reader *reader, const struct json_path *path, const ch
 	const char *expected, const char *remedy);
 
 /*
- * `FILE:LINE: OBJECT: "KEY" requires NEED`, of a key that has no effect without another one, such
- * as `"parent"` or `"action": "shape"`. Counts as an error at the key's path.
+ * Reports `FILE:LINE: OBJECT: "KEY" requires NEED`, for a key that has no effect without another
+ * one, such as `"parent"` or `"action": "shape"`. Counts as an error at the key's path.
  */
 void reader_requires(struct reader *reader, const struct json_path *path, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * `FILE:LINE: OBJECT: "KEY": VALUE cannot be combined with OTHER: REMEDY`, of two keys that exclude
- * each other. Shows a value that is a text or a number. Counts as an error at the key's path.
+ * Reports `FILE:LINE: OBJECT: "KEY": VALUE cannot be combined with OTHER: REMEDY`, for two keys
+ * that exclude each other. Shows a value that is a text or a number. Counts as an error at the
+ * key's path.
  */
 void reader_excludes(struct reader *reader, const struct json_path *path, const char *remedy,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* `FILE:LINE: PATH: …`; counts as an error. */
+/* Reports `FILE:LINE: PATH: …` and counts an error. */
 void reader_error(struct reader *reader, const struct json_path *path, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* `FILE:LINE: warning: PATH: FOUND: …`; FOUND only if the value is no object. */
+/* Reports `FILE:LINE: warning: PATH: FOUND: …`; FOUND only if the value is not an object. */
 void reader_warn(struct reader *reader, const struct json_path *path, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -155,18 +156,18 @@ void reader_warn(struct reader *reader, const struct json_path *path, const char
 bool reader_skips(struct reader *reader, bool warning);
 
 /*
- * `policies[0] "video" (FILE:LINE)`, or `policy "video"` without a text, for a message about
- * another place. For free(); or NULL.
+ * Returns `policies[0] "video" (FILE:LINE)`, or `policy "video"` without a text, for a message
+ * about another place. For free(); or NULL.
  */
 char *reader_place(const struct reader *reader, const struct json_path *path);
 
 /* Returns true if the object there has the key, with any value. */
 bool reader_has(const struct reader *reader, const struct json_path *object, const char *key);
 
-/* Returns true of "$schema" and "note", which no table has. */
+/* Returns true for "$schema" and "note", which no table has. */
 bool key_is_remark(const char *name);
 
-/* Reports a "$schema" that is no text, and a note that is no text and no array of texts. */
+/* Reports a "$schema" that is not a text, and a note that is not a text or an array of texts. */
 void read_remark(struct reader *reader, const struct json_path *path, const json_t *value);
 
 /* Reads every key of the table into base, and reports unknown keys. */
@@ -182,10 +183,12 @@ void keys_preset(struct reader *reader, const struct key *keys, void *base);
 /* Returns true if both structs have the same value of the key. */
 bool key_is_same(const struct key *key, const void *a, const void *b);
 
-/* The table of the object that the key holds, or of each element of an array; NULL: none. */
+/*
+ * Returns the table of the object that the key holds, or of each element of an array; NULL: none.
+ */
 const struct key *key_inside(const struct key *key, bool *is_array);
 
-/* The field of a key. */
+/* Return or store the field of a key. */
 void *key_field(const struct key *key, const void *base);
 void key_store(const struct key *key, void *base, uint64_t value); /* 8 to 64 bits */
 
@@ -229,7 +232,7 @@ struct quantity_range {
 void read_quantity(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
-/* Returns true of equal words. Faster than strcmp() for one word compared with many. */
+/* Returns true for equal words. Faster than strcmp() for one word compared with many. */
 static inline bool same_word(const char *word, const char *other)
 {
 	return word[0] == other[0] && strcmp(word, other) == 0;
@@ -253,7 +256,7 @@ struct real_range {
 void read_real(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
-/* Returns true of UTF-8 without control characters. */
+/* Returns true for UTF-8 without control characters. */
 bool text_printable(const char *text);
 
 /* Reads a printable string, not empty, shorter than the field; expected: its name in words. */

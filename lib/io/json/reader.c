@@ -157,7 +157,7 @@ void reader_requires(struct reader *reader, const struct json_path *path, const 
 	free(problem);
 }
 
-/* `"KEY"`, or `"KEY": VALUE` of a value that is one word. For free(); NULL without memory. */
+/* Returns `"KEY"`, or `"KEY": VALUE` if the value is one word. For free(); NULL without memory. */
 static char *key_words(const char *key, const json_t *value, const char *found)
 {
 	bool is_word = value != NULL && !json_is_object(value) && !json_is_array(value);

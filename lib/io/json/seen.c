@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#define TICK_S 2 /* of the coarsest clock of a file system */
+#define TICK_S 2 /* seconds; resolution of the coarsest clock of a file system */
 
 struct seen_file {
 	char *path;

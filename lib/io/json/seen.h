@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Files and directories as they were when they were read: whether that is still what is there.
+ * States of files and directories when they were read, to detect later changes.
  */
 #ifndef WEIR_JSON_SEEN_H
 #define WEIR_JSON_SEEN_H
@@ -13,22 +13,23 @@
 
 struct seen;
 
-/* *seen is made with the first (NULL). 0 or -ENOMEM. */
+/* Adds a state. Creates *seen if it is NULL. Returns 0 or -ENOMEM. */
 int seen_note(struct seen **seen, const char *path, const struct stat *state);
-void seen_free(struct seen *seen); /* NULL is none */
+void seen_free(struct seen *seen); /* seen can be NULL */
 
 /* Calls `each` with the path and the state of every file and directory, in the order of reading. */
 void seen_each(const struct seen *seen,
 	void (*each)(void *context, const char *path, const struct stat *state), void *context);
 
-/* Whether all files and directories are as they were noted; of a pipe nobody knows, and it counts
- * as one. Asks the file system. */
+/*
+ * Returns true if the file system has all files and directories in their recorded state. A pipe has
+ * no state and counts as unchanged.
+ */
 bool seen_unchanged(const struct seen *seen);
 
 /*
- * Whether seen_unchanged() will tell, from now on, that something was written again: not if
- * something was written just now, which the clock of a file system may not tell from what comes
- * next, nor of a pipe.
+ * Returns true if seen_unchanged() will detect any write from now on. Returns false for a pipe, or
+ * after a very recent write: the clock of a file system might not distinguish the next one from it.
  */
 bool seen_will_tell(const struct seen *seen);
 

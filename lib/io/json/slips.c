@@ -12,17 +12,17 @@
 #include "json/scan.h"
 
 #define DEPTH_MAX 2048 /* JSON_PARSER_MAX_DEPTH of jansson */
-#define MARK      7    /* characters of a mark that a merge leaves */
+#define MARK      7    /* characters of a merge conflict marker */
 
 enum expects { EXPECTS_KEY, EXPECTS_COLON, EXPECTS_VALUE, EXPECTS_COMMA };
 
-/* Where in the grammar the parser was: all tokens before the last are as they should be. */
+/* State of the grammar at the parser's position: all tokens before the last are valid. */
 struct walk {
 	const char *text;
 	size_t len;
 	struct json_token last, former; /* TOKEN_END: there is none */
-	enum expects expects;           /* of the last */
-	size_t open[DEPTH_MAX + 1];     /* offsets of the brackets that are open */
+	enum expects expects;           /* expected as the last token */
+	size_t open[DEPTH_MAX + 1];     /* offsets of the open brackets */
 	unsigned depth;
 };
 
@@ -81,7 +81,7 @@ static bool in_object(const struct walk *w)
 	return w->depth > 0 && w->text[w->open[w->depth - 1]] == '{';
 }
 
-/* Sets what has to come after the last token, which was as it should be. */
+/* Sets the token expected after the last one, which was valid. */
 static void take_token(struct walk *w)
 {
 	switch (w->last.kind) {
@@ -105,7 +105,7 @@ static void take_token(struct walk *w)
 	}
 }
 
-/* To the last token that begins before the parser's position, or at its start. */
+/* Walks to the last token that begins before the parser's position, or at its start. */
 static void walk_to(struct walk *w, size_t position)
 {
 	struct json_scan scan = {.text = w->text, .len = w->len};
@@ -140,7 +140,7 @@ static unsigned line_of(const struct walk *w, size_t offset)
 	return json_line_at(w->text, w->len, offset).line;
 }
 
-/* A bracket or a comma where a key has no value yet. */
+/* Explains a bracket or a comma where a key has no value yet. */
 static bool explain_key_alone(const struct walk *w, struct slip *slip)
 {
 	bool colon = w->former.kind == TOKEN_COLON;
@@ -152,7 +152,7 @@ static bool explain_key_alone(const struct walk *w, struct slip *slip)
 	return colon || w->expects == EXPECTS_COLON;
 }
 
-/* A bracket that closes what it should not, or too early. */
+/* Explains a bracket that closes another kind of bracket, or closes too early. */
 static void explain_closing(const struct walk *w, struct slip *slip)
 {
 	char c = w->text[w->last.begin];
@@ -175,7 +175,7 @@ static void explain_comma(const struct walk *w, struct slip *slip)
 		say_slip(slip, w->last.begin, NULL, "a comma after the end");
 }
 
-/* The first byte in a string that may not be there. */
+/* Explains the first invalid byte in a string. */
 static bool explain_string(const struct walk *w, struct slip *slip)
 {
 	for (size_t at = w->last.begin + 1; at < w->last.end; at++) {
@@ -215,7 +215,7 @@ static bool is_word(const struct walk *w, const char *words)
 	return strstr(words, word) != NULL;
 }
 
-/* A word where a key or a value is to be. */
+/* Explains a word in place of a key or a value. */
 static void explain_word(const struct walk *w, struct slip *slip)
 {
 	const char *at = w->text + w->last.begin, *quotes = "write it in \"double quotes\"";
@@ -240,7 +240,7 @@ static void explain_word(const struct walk *w, struct slip *slip)
 		say_slip(slip, start, quotes, "a text without double quotes");
 }
 
-/* Characters that are not what they look like, or are of another language. */
+/* Explains characters that look like others, or belong to another language. */
 static bool explain_character(const struct walk *w, struct slip *slip)
 {
 	static const struct {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define SUGGEST_DISTANCE 2 /* edits at most between a typing error and the right word */
+#define SUGGEST_DISTANCE 2 /* most edits between a typing error and the right word */
 
 static unsigned min_of_three(unsigned a, unsigned b, unsigned c)
 {
@@ -20,7 +20,10 @@ static unsigned min_of_three(unsigned a, unsigned b, unsigned c)
 	return least < c ? least : c;
 }
 
-/* Edits (insert, delete, replace, swap two neighbours) between two words of at most SUGGEST_MAX. */
+/*
+ * Returns the edits (insert, delete, replace, swap two neighbours) between two words of at most
+ * SUGGEST_MAX.
+ */
 static unsigned edit_distance(const char *a, const char *b)
 {
 	unsigned cost[SUGGEST_MAX + 1][SUGGEST_MAX + 1];
@@ -49,7 +52,7 @@ unsigned suggest_distance(const char *a, const char *b)
 	return edit_distance(a, b);
 }
 
-/* Returns false of words with control characters, which could change a terminal. */
+/* Returns false for words with control characters, which could change a terminal. */
 static bool is_printable(const char *word)
 {
 	while (*word >= ' ' && *word <= '~')

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Into one buffer: a stream would be asked for each word of each policy, which takes longer than
- * all that is written. And what objects and arrays are made of, and strings that stand as they are,
- * is written here: Jansson looks for loops, for which it has the address of each object in words,
- * which takes longer than the rest of it. There are none in what has been read from a text.
+ * Writes into one buffer, because a stream would need a call for each word of each policy, which
+ * takes longer than the rest. Containers, and strings without escapes, are written here, not by
+ * Jansson. It would search for cycles and print the address of each object for that, which takes
+ * longer than the rest. Documents read from a text have no cycles.
  */
 #include "json/text_lines.h"
 
@@ -15,7 +15,7 @@
 #define FORM       (JSON_COMPACT | JSON_ENCODE_ANY)
 #define ROOM_FIRST 4096
 
-/* How an object or an array is written: what is in it is on lines of its own, or in this one. */
+/* Layout of an object or an array: its content is on separate lines, or on the same line. */
 enum layout { IN_LINES, IN_ONE };
 
 struct document_text {
@@ -23,7 +23,7 @@ struct document_text {
 	size_t len, room;
 };
 
-/* Has room for so many bytes more, and one that ends them. */
+/* Makes room for `bytes` more bytes, and a terminator. */
 static bool make_room(struct document_text *text, size_t bytes)
 {
 	size_t room = text->room ? text->room : ROOM_FIRST;
@@ -55,7 +55,7 @@ static bool write_words(struct document_text *text, const char *words)
 	return write_bytes(text, words, strlen(words));
 }
 
-/* Again, where there was no room for it. */
+/* Writes a scalar, and tries again after making room. */
 static bool write_scalar(struct document_text *text, const json_t *value)
 {
 	size_t room, len;
@@ -70,7 +70,7 @@ static bool write_scalar(struct document_text *text, const json_t *value)
 	return true;
 }
 
-/* Whether it says in JSON what it is, between quotes. */
+/* Returns true if the string needs no escapes in JSON. */
 static bool stands_as_it_is(const char *string, size_t len)
 {
 	bool stands = true;
@@ -130,7 +130,7 @@ static bool write_elements(struct document_text *text, const json_t *array, enum
 	return good && (i == 0 || write_words(text, before)) && write_words(text, "]");
 }
 
-/* Lines of an object: its arrays are in lines, too. */
+/* Writes an object. In lines, its arrays are in lines, too. */
 static bool write_members(struct document_text *text, const json_t *object, enum layout layout)
 {
 	const char *before = layout == IN_LINES ? "\n" : "";

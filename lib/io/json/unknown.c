@@ -158,7 +158,7 @@ static bool is_same(const struct candidate *a, const struct candidate *b)
 	return a->object == b->object && strcmp(a->key, b->key) == 0;
 }
 
-/* Puts a candidate in its place; of two with one key in one object the surer stays. */
+/* Inserts a candidate in order. If an object's key is there twice, it keeps the surer candidate. */
 static void add_candidate(struct key_search *search, struct candidate candidate)
 {
 	struct candidate *best = search->best;
@@ -253,7 +253,7 @@ static void offer_elsewhere(struct key_search *search)
 	}
 }
 
-/* The path of an object as a vocabulary has it; "" if it is too long for one. */
+/* Writes the path of an object in the form of a vocabulary; "" if it is too long. */
 static void print_place(const struct json_path *path, char place[PATH_MAX_BYTES])
 {
 	size_t len;
@@ -359,7 +359,10 @@ static enum rank last_rank(enum rank first)
 	}
 }
 
-/* Keeps the candidates that are about as sure as the surest; of other objects only the nearest. */
+/*
+ * Keeps the candidates that are about as sure as the surest. For other objects it keeps only the
+ * nearest.
+ */
 static void keep_surest(struct key_search *search)
 {
 	enum rank last = last_rank(search->n > 0 ? search->best[0].rank : RANK_NONE);
@@ -466,7 +469,7 @@ static void print_remedy(const struct key_search *search, FILE *out)
 		print_manual(search, out);
 }
 
-/* For free(); NULL without memory. */
+/* Returns the printed text for free(); NULL without memory. */
 static char *text_of(
 	const struct key_search *search, void (*print)(const struct key_search *, FILE *))
 {

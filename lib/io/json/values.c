@@ -34,7 +34,9 @@ struct line_count {
 	json_int_t line;
 };
 
-/* Adds the line of the value at an offset, which is after those before it. 0 or -ENOMEM. */
+/*
+ * Adds the line of the value at an offset, which is after the previous ones. Returns 0 or -ENOMEM.
+ */
 static int add_line(struct line_count *count, size_t at)
 {
 	if (count->lines == NULL)
@@ -44,7 +46,7 @@ static int add_line(struct line_count *count, size_t at)
 	return json_array_append_new(count->lines, json_integer(count->line)) < 0 ? -ENOMEM : 0;
 }
 
-/* Replaces the lines: each element of the array at an offset gets one. 0 or -ENOMEM. */
+/* Replaces the lines: each element of the array at an offset gets one. Returns 0 or -ENOMEM. */
 static int add_element_lines(struct line_count *count, const struct document *document, size_t at)
 {
 	struct json_scan scan = {

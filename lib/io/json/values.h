@@ -12,8 +12,8 @@
 
 /*
  * Reads all objects and arrays of a file ("-" is standard input) into an array for json_decref(),
- * which is empty for an empty file. The file may have comments. Returns 0; -EINVAL (no JSON, or a
- * duplicate key), -ENOMEM or the negative errno of reading the file. Errors are reported with their
+ * which is empty for an empty file. The file can have comments. Returns 0; -EINVAL (no JSON, or a
+ * duplicate key), -ENOMEM or the negative errno of reading the file. Reports errors with their
  * place.
  */
 int json_values_load(const char *path, struct diagnostics *diagnostics, json_t **values);
