@@ -44,7 +44,6 @@ int policy_whole_profile(const struct instance *inst, const struct policy *polic
 	return engine_profile(&inst->engine, &whole, 1, profile);
 }
 
-/* On every worker. */
 static int lines_prepare(
 	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)
 {

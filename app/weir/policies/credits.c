@@ -18,11 +18,11 @@
 #include "pages.h"
 #include "wall.h"
 
-/* Looks take no more than a part of the time. */
+/* Reviews take at most one part in so many of the time. */
 #define LOOK_PART 20
 
 struct slot_credit {
-	struct slot_credit *next, **link; /* of those that have begun */
+	struct slot_credit *next, **link; /* in the list of credits that have begun */
 	struct credit_account account;
 	uint32_t slot;
 	bool stays;
@@ -34,7 +34,7 @@ static struct slot_credit *credit_in_slot(const struct instance *inst, uint32_t 
 	return inst->credits->slots[slot];
 }
 
-/* The policy's index, which may have left. */
+/* Gets the policy's index; returns false if it has left. */
 static bool policy_in_slot(
 	const struct instance *inst, const struct slot_credit *mine, unsigned *policy)
 {
@@ -122,7 +122,7 @@ static void credits_join(const struct instance *inst, uint32_t slot, struct limi
 		credit_account_join(&mine->account, profile);
 }
 
-/* The other one is left to the former slot, and goes with it. */
+/* Exchanges both credits: the unused one is freed with the previous slot. */
 static void credits_move(struct instance *inst, uint32_t from, uint32_t to)
 {
 	struct slot_credit *mine = credit_in_slot(inst, from), *unused = credit_in_slot(inst, to);
@@ -154,7 +154,7 @@ static void credits_moved(struct instance *inst, uint32_t from, uint32_t to)
 			held_by_workers(inst, from, mine->account.generation));
 }
 
-/* What is left in a credit goes back to the ledger. */
+/* Returns the units of a credit to the ledger. */
 static void return_prepaid_units(struct instance *inst, struct slot_credit *mine, unsigned policy)
 {
 	const struct credit_owner owner = owner_of(inst, policy);
@@ -163,8 +163,8 @@ static void return_prepaid_units(struct instance *inst, struct slot_credit *mine
 }
 
 /*
- * What is in the credits of policies that leave is given back. Should the update fail they are
- * filled again.
+ * Returns the units in the credits of policies that leave. If the update fails, they are filled
+ * again.
  */
 static void credits_before_update(struct instance *inst, const unsigned *known, unsigned n)
 {
@@ -185,7 +185,7 @@ static void credits_before_update(struct instance *inst, const unsigned *known, 
 	inst->credits->next_ns = 0;
 }
 
-/* Whether there may be something to send, or to tell the workers. */
+/* Returns true if there might be something to send, or to publish to the workers. */
 static bool review_credit(
 	struct instance *inst, struct slot_credit *mine, unsigned policy, int64_t unix_s)
 {

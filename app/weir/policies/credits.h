@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies with a total (allocator quota) on this box: each has a credit that its workers take
- * from, and an account by which control fills it (engine/credit_account.h), looking at all of them
- * in turn.
+ * Quotas (allocator quota) on this limiter. Each policy with a quota has a credit from which its
+ * workers take units, and an account by which control fills it (engine/credit_account.h). Control
+ * reviews all of them in turn.
  *
- * A credit belongs to a policy, and is found by its slot. One that moves to another slot takes its
- * credit along, as workers may be at both for a moment. Memory goes with the slot, when nobody
- * looks at it any more.
+ * A credit belongs to a policy, and is found by its slot. A policy that moves to another slot takes
+ * its credit along, because workers might use both slots for a moment. Memory is freed with the
+ * slot, when no thread uses it any more.
  *
- * What nobody has used is given back: when a policy leaves, when it has had no packets for a while
- * and others have taken all else, and at the stop. Not what workers hold of a policy that leaves:
- * at most a quantum each, a 65536th of the total for all together.
+ * Unused units are returned when a policy leaves, and at the stop. They are also returned when it
+ * has had no packets for a while, and other limiters have taken all remaining units. Units that
+ * workers hold of a policy that leaves are not returned: at most a quantum each, a 65536th of the
+ * quota for all together.
  *
  * Control.
  */
@@ -27,44 +28,44 @@ struct instance;
 struct quota_view;
 struct slot_credit;
 
-/* What the brain knows of a policy with a total; else false. */
+/* Reads the limiter's view of a policy's quota; returns false without one. */
 bool instance_budget(const struct instance *inst, unsigned policy, struct quota_view *view);
 
 struct credits {
-	struct slot_credit **slots; /* of the policy in a slot that has a total, else NULL */
-	struct slot_credit *first;  /* of those that have begun, in no order */
-	uint64_t next_ns;           /* when they are looked at next */
-	unsigned watched;           /* telemetry's: the policy whose turn it is, and */
-	uint64_t watched_ns;        /* when it last looked */
+	struct slot_credit **slots; /* by slot; NULL: its policy has no quota */
+	struct slot_credit *first;  /* credits that have begun, in no order */
+	uint64_t next_ns;           /* time of the next review */
+	unsigned watched;           /* telemetry: policy that it reviews next, and */
+	uint64_t watched_ns;        /* time of its last review */
 };
 
-/* The credit of a policy with a total, all of them in `credits` of struct instance. */
+/* Credit of a policy with a quota, in `credits` of struct instance. */
 extern const struct policy_part credit_part;
 
-/* The module of start-up: 0 or -ENOMEM, and then nothing is left. Its stop gives all back first. */
+/* Start-up module. Returns 0 or -ENOMEM, with nothing left. The stop first returns all units. */
 int credits_start(struct instance *inst);
 void credits_stop(struct instance *inst);
 
-/* Workers have stopped: all that they and the credits hold is given back to the ledger. */
+/* Returns all units of workers and credits to the ledger. Called after the workers have stopped. */
 void credits_give_back(struct instance *inst);
 
-/* When credits_look() is due; UINT64_MAX: never. */
+/* Returns the time at which credits_look() is due; UINT64_MAX: never. */
 uint64_t credits_next(const struct instance *inst);
 
 /*
- * If it is due: looks at the wall clock, begins periods that are due by the time that this makes it
- * (budget/timekeeper.h), sees what was taken, and fills. True if there may
- * be something to send, or to tell the workers.
+ * If due: reads the wall clock, begins periods that are due by it (budget/timekeeper.h), reads the
+ * units that workers took, and refills the credits. Returns true if there might be something to
+ * send, or to publish to the workers.
  */
 bool credits_look(struct instance *inst, uint64_t now_ns);
 
-/* Messages have come, or a disk is done: asks again for what could not be had at once. */
+/* Requests units again that were unavailable. Called after messages, or a record on disk. */
 void credits_retry(struct instance *inst);
 
-/* What an operator was last told of the policy in a slot: telemetry's; NULL: it has no total. */
+/* Returns the level that telemetry last reported for the policy in a slot; NULL: no quota. */
 uint8_t *credits_told(const struct instance *inst, uint32_t slot);
 
-/* For operators: units that lie in the credit of the policy in a slot. */
+/* Returns the units in the credit of the policy in a slot. For operators. */
 uint64_t credits_held(const struct instance *inst, uint32_t slot);
 
 #endif

@@ -55,7 +55,7 @@ void delay_window_mark(
 	}
 }
 
-/* The youngest mark that is old enough, or else the oldest. */
+/* Returns the newest mark that is old enough, otherwise the oldest. */
 static unsigned begin_of(const struct delay_window_marks *marks, uint64_t length, uint64_t now_ns)
 {
 	unsigned i = marks->newest;
@@ -71,7 +71,7 @@ uint64_t delay_window_sum(const struct delay_window *delay_window, enum delay_wi
 	const struct delay_window_marks *marks = &delay_window->windows[window];
 	unsigned from = begin_of(marks, lengths[window], now_ns);
 
-	/* For what was less than 2^32 ago, 32 bits are enough. */
+	/* 32 bits are enough for counts below 2^32. */
 	for (unsigned b = 0; b < DELAY_BINS; b++)
 		sum->bins[b] = (uint32_t)((uint32_t)total->bins[b] - marks->bins[from][b]);
 	return now_ns - marks->ns[from];

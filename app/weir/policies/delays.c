@@ -15,14 +15,14 @@
 #include "policy/kind.h"
 
 /*
- * Policies that are looked at in a tick, of 50 ms or so: 100,000 take 78 s, in which a bin gets no
- * more than 2^32 of the packets that a worker can do.
+ * Policies that are read in a tick of about 50 ms: 100,000 take 78 s. In that time a worker cannot
+ * count more than 2^32 packets in a bin.
  */
 #define LOOKS 64
 
 /*
- * Those that have an objective are all looked at in so long, though only a glance each; and of
- * these, so many are marked in a tick, at some microseconds each.
+ * Time in which all policies with an objective are checked, and the largest number that is marked
+ * in a tick. A check is quick; a mark takes some microseconds.
  */
 #define SWEEP_NS SECOND_NS
 #define MARKS    1024
@@ -111,7 +111,7 @@ static void add_worker(struct delays_totals *totals, const struct policy_shape *
 		totals->dropped[i] += counter_read(&shape->dropped[i]);
 }
 
-/* What was counted in the slot itself; nothing where no packets wait. */
+/* Adds the counts of the slot itself; nothing if no packets wait there. */
 static void add_slot(struct instance *inst, uint32_t slot, struct delays_totals *totals)
 {
 	const struct delay_sum *sums = of_slot(inst, slot)->sums;
@@ -146,7 +146,7 @@ const struct delay_window *delays_window(const struct instance *inst, uint32_t s
 	return of_slot(inst, slot)->delay_window;
 }
 
-/* One that has moved is still counted in its former slot, until delays_moved(). */
+/* Packets of a moved policy also count in its previous slot until delays_moved(). */
 static void delays_move(struct instance *inst, uint32_t from, uint32_t to)
 {
 	if (of_slot(inst, from)->earlier)
@@ -167,8 +167,7 @@ static void delays_begin(struct instance *inst, unsigned policy)
 
 	if (!delay_window)
 		return;
-	if (also != SLOT_NONE &&
-		of_slot(inst, also)->delay_window) { /* the totals go on, as they do */
+	if (also != SLOT_NONE && of_slot(inst, also)->delay_window) { /* the totals continue, too */
 		*delay_window = *of_slot(inst, also)->delay_window;
 		return;
 	}
@@ -192,7 +191,7 @@ static uint32_t next_slot(const struct instance *inst, unsigned *at)
 	return inst->slots.of[(*at)++];
 }
 
-/* False if there was nothing to do. */
+/* Returns false if no mark was due. */
 static bool mark_delay_window(struct instance *inst, uint32_t slot, uint64_t now_ns)
 {
 	struct delay_window *delay_window = of_slot(inst, slot)->delay_window;

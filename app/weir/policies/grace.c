@@ -22,7 +22,10 @@ void grace_begin_snapshot(struct grace *grace, const struct instance *inst)
 static bool all_moved(const struct grace *grace, const struct instance *inst)
 {
 	for (unsigned w = 0; w < inst->config->n_workers; w++) {
-		/* Acquire pairs with the release in move(): what it has sent before it said so. */
+		/*
+		 * Acquire pairs with the release in move(): packets that it sent before it stored
+		 * this.
+		 */
 		uint64_t seen = __atomic_load_n(&inst->workers[w].generation, __ATOMIC_ACQUIRE);
 
 		if (seen < grace->generation)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Whether every worker acts on all that control has told it by some time, and on nothing older. It
- * has taken all limits that lay in its ring then, and has been quiescent since: so these limits are
- * in their lines, and it no longer holds a classifier, a line, a sample, a shared bucket or a table
- * that was replaced before. A worker that sleeps is quiescent, but takes what is in its ring when
- * it wakes, which is waited for.
+ * Waits until every worker uses all that control sent it before some time, and nothing older. By
+ * then a worker has taken all limits that were in its ring, and has been quiescent since. So these
+ * limits are in its lines. It no longer uses a classifier, line, sample, shared bucket or table
+ * that was replaced before. A sleeping worker is quiescent, but takes the limits in its ring when
+ * it wakes. The wait includes that.
  *
- * That is what control waits for wherever more than one thing is replaced. Where it is one pointer
- * the publisher's moment is enough (snapshot.h), which this stands on. Control; nothing blocks.
+ * Control waits this way whenever it replaces more than one object. If it is one pointer, the
+ * publisher's moment is enough (snapshot.h), on which this is based. Control; nothing blocks.
  */
 #ifndef WEIR_APP_GRACE_H
 #define WEIR_APP_GRACE_H
@@ -21,23 +21,23 @@
 struct instance;
 
 struct grace {
-	uint32_t marks[CONFIG_WORKERS_MAX]; /* of each worker's ring */
-	uint64_t generation;                /* of the snapshot that all are to go by, or 0 */
+	uint32_t marks[CONFIG_WORKERS_MAX]; /* marks of the workers' rings */
+	uint64_t generation;                /* snapshot that all workers must use, or 0 */
 	uint64_t moment;                    /* from which quiescence counts, once all is taken */
 	bool taken;
 };
 
-/* Begins to wait for all that has been told so far. */
+/* Begins to wait for all that was sent so far. */
 void grace_begin(struct grace *grace, const struct instance *inst);
 
 /*
- * Waits for that, and until every worker goes by the current snapshot, so that nothing waits any
- * more in what that leaves. To be quiescent is not enough: a worker that sleeps goes on, for as
- * long as it still empties queues, by the one before.
+ * Waits for the same, and until every worker uses the current snapshot, so that no packets wait in
+ * the slots that it leaves. Quiescence is not enough: a sleeping worker uses the previous snapshot
+ * as long as it still empties queues.
  */
 void grace_begin_snapshot(struct grace *grace, const struct instance *inst);
 
-/* To be asked now and then; once true, always. */
+/* Polled. Returns true once every worker has passed; stays true. */
 bool grace_done(struct grace *grace, const struct instance *inst);
 
 #endif

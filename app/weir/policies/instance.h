@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The running appliance: what start-up puts together and control and telemetry look at. Everything
- * here belongs to the control thread. Workers use the data in worker_data.h and snapshot.h.
+ * The running limiter: the state that start-up builds and that control and telemetry read. All of
+ * it belongs to the control thread. Workers use the data in worker_data.h and snapshot.h.
  *
- * A policy has an index, its place in the file, which the limiter knows it by; and a slot
- * (slot_map.h), which the workers know it by, and by which all of its state here is found.
+ * A policy has an index, its position in the file, by which struct limiter identifies it. It also
+ * has a slot (slot_map.h), by which the workers identify it and by which all of its state here is
+ * indexed.
  */
 #ifndef WEIR_APP_INSTANCE_H
 #define WEIR_APP_INSTANCE_H
@@ -52,93 +53,93 @@ struct telemetry_server;
 struct trial_lines;
 struct watch;
 
-/* What a policy had counted when it came into its slot from another. */
+/* Counts that a policy brought along when it moved from another slot. */
 struct carried_over {
 	struct policy_totals before;
-	uint32_t also; /* that other one, while workers may still be at it; else SLOT_NONE */
+	uint32_t also; /* previous slot while workers can still use it, or SLOT_NONE */
 };
 
-/* What was said of ports' queues: see queues.h. */
+/* State of the checks of ports' queues, see queues.h. */
 struct queue_watch {
 	uint64_t looked_ns;
 	bool said[CONFIG_PORTS_MAX];
 };
 
 struct instance {
-	const struct config *config; /* as it was at the start, which holds but for its policies: */
-	const struct policy *policies; /* those in force */
+	const struct config *config; /* configuration of the start; its policies can be outdated: */
+	const struct policy *policies; /* policies in force */
 	unsigned n_policies;
-	struct policy_names *names; /* of these */
-	struct config *loaded;      /* whose they are, after a reload; else NULL */
+	struct policy_names *names; /* names of `policies` */
+	struct config *loaded;      /* owner of `policies` after a reload, or NULL */
 	struct slot_map slots;
-	const char *file;        /* to read again, or NULL */
-	struct kept *kept;       /* the state directory; NULL: nothing is kept */
-	struct notify *notify;   /* the service manager; NULL: there is none */
-	unsigned started;        /* modules of start-up that are up */
-	bool has_started;        /* all of them were */
-	const char *failed_step; /* the one that was not; NULL */
+	const char *file;        /* configuration file for reloads, or NULL */
+	struct kept *kept;       /* state directory; NULL: nothing is kept */
+	struct notify *notify;   /* service manager; NULL: none */
+	unsigned started;        /* start-up modules that are up */
+	bool has_started;        /* all start-up modules came up */
+	const char *failed_step; /* start-up module that failed, or NULL */
 	struct tsc_clock clock;
-	struct tsc_reading began;    /* when its start did */
-	const struct port *borrowed; /* ports of another box that it shares; NULL: its own */
+	struct tsc_reading began;    /* reading at the begin of the start */
+	const struct port *borrowed; /* ports that another limiter owns; NULL: own ports */
 	uint16_t port_ids[CONFIG_PORTS_MAX];
 	struct port ports[CONFIG_PORTS_MAX];
-	uint64_t ports_took_ns;                        /* to start */
-	struct nic_clock nic_clocks[CONFIG_PORTS_MAX]; /* of those that tell the time */
+	uint64_t ports_took_ns;                        /* time that the ports took to start */
+	struct nic_clock nic_clocks[CONFIG_PORTS_MAX]; /* clocks of ports whose device has one */
 	struct links *links;
-	struct bypasses *bypasses; /* NULL: no wire outlives the process */
-	struct plane *plane;       /* of these: the kernel's data plane; NULL: there is none */
-	struct kernel_lines *kernel_lines; /* of that; or NULL */
-	struct interfaces *interfaces;     /* NULL: no port has one of the kernel's */
-	struct lengths *lengths;           /* the longest that ports take */
+	struct bypasses *bypasses;         /* NULL: no wire outlives the process */
+	struct plane *plane;               /* XDP data plane of these ports; NULL: none */
+	struct kernel_lines *kernel_lines; /* lines of `plane`; or NULL */
+	struct interfaces *interfaces;     /* NULL: no port has a kernel interface */
+	struct lengths *lengths;           /* longest packets that ports accept */
 	struct classifier *classifier;
-	unsigned *sourced; /* slots of the policies that have a meter for each source */
-	unsigned n_sourced, n_conserved; /* and behind those the conserved ones */
-	uint32_t *parents;               /* as struct snapshot has them */
+	unsigned *sourced;               /* slots of policies with a meter for each source, */
+	unsigned n_sourced, n_conserved; /* followed by the slots of conserved policies */
+	uint32_t *parents;               /* layout of `parents` in struct snapshot */
 	struct publisher publisher;
 	struct worker *workers;
 	bool stop;          /* read by workers: atomics only */
-	unsigned landed;    /* workers that have come to their end: atomics only */
-	struct stuck stuck; /* those that do not come round */
+	unsigned landed;    /* workers that have ended: atomics only */
+	struct stuck stuck; /* stalled workers */
 	struct watch *watch;
 	struct busy_threads *busy;
 	struct loss_watch *losses;
 	struct queue_watch queues;
 	struct brain *brain;
-	struct keyring *keyring; /* gossip's, which the limiter borrows; NULL: it is plain */
+	struct keyring *keyring; /* for gossip; the limiter borrows it; NULL: plain gossip */
 	struct limiter *limiter;
-	struct engine engine; /* which drives the workers by what that decides */
+	struct engine engine; /* drives the workers by the limiter's decisions */
 	struct gossip_socket *gossip;
 	struct senders *senders;   /* NULL until gossip starts */
-	uint64_t hears_since_ns;   /* when the limiter was made, by control_now() */
-	uint64_t differs_alarm_ns; /* for so long a peer may differ before that is an alarm */
+	uint64_t hears_since_ns;   /* when the limiter was created, by control_now() */
+	uint64_t differs_alarm_ns; /* duration of a config mismatch that raises an alarm */
 	struct telemetry_server *telemetry;
-	struct tap_session *tap_session;        /* NULL: none is under way */
-	struct explainer *explainer;            /* NULL: nobody has asked it anything */
+	struct tap_session *tap_session;        /* NULL: no capture is under way */
+	struct explainer *explainer;            /* NULL: no explanation was requested yet */
 	unsigned reload_gate;                   /* see policy_txn_prepare() */
 	struct timed *timed;                    /* limits that hold for a while */
-	struct reload *reload;                  /* NULL: there is no file to read again */
+	struct reload *reload;                  /* NULL: there is no file to reload */
 	struct commit *commit;                  /* NULL: no ledger is kept */
-	struct etcd_share *etcd_share;          /* NULL: no total is kept elsewhere */
+	struct etcd_share *etcd_share;          /* NULL: no etcd share */
 	struct carried_over *carried_over;      /* by slot */
-	const struct policy_part *const *parts; /* what a policy consists of, up to NULL */
+	const struct policy_part *const *parts; /* rows of the parts of a policy, ends with NULL */
 	struct delays *delays;
 	struct credits *credits;
 	struct placings *placings;
 	struct trial_lines *trials; /* by slot */
-	struct policy_totals gone;  /* of the policies that were removed, and below none */
-	struct dirty dirty;         /* slots that workers have yet to be told of */
-	struct dirty *behind;       /* by worker: slots that only it has yet to be told of */
-	struct renewal renewal;     /* of the workers' limits that may end */
-	unsigned leaked;            /* mbufs that did not come back at the stop */
-	bool abandoned;             /* a worker did not end: what it may be at is left as it is */
-	bool restart;               /* the stop is for a start by the service manager */
-	bool left_behind;           /* a thread hangs that still knows of the configuration */
+	struct policy_totals gone;  /* counts of removed policies that had no parent */
+	struct dirty dirty;         /* slots whose changes are not published to any worker yet */
+	struct dirty *behind;   /* by worker: slots whose changes only it has not received yet */
+	struct renewal renewal; /* renewal of the workers' limits */
+	unsigned leaked;        /* mbufs that were not returned by the stop */
+	bool abandoned;         /* a worker did not end: its data must stay allocated */
+	bool restart;           /* the service manager will start it again after this stop */
+	bool left_behind;       /* a stuck thread still uses the configuration */
 };
 
 /*
- * Slots that a box of so many policies has: twice as many, so that a reload may replace them all,
- * and a few thousand for whoever begins small. Those that nobody uses are address space and no
- * memory (pages.h).
+ * Number of slots for n_policies policies: twice as many, so that a reload can replace all of them.
+ * Small configurations get at least this many. Unused slots take address space but no memory
+ * (pages.h).
  */
 #define INSTANCE_SLOTS_LEAST 4096
 
@@ -147,13 +148,13 @@ static inline unsigned instance_slots(unsigned n_policies)
 	return 2 * n_policies > INSTANCE_SLOTS_LEAST ? 2 * n_policies : INSTANCE_SLOTS_LEAST;
 }
 
-/* Whether nothing is enforced now. Control thread. */
+/* Returns true if nothing is enforced now (shadow mode). Control thread. */
 static inline bool instance_in_shadow(const struct instance *inst)
 {
 	return (inst->loaded ? inst->loaded : inst->config)->shadow;
 }
 
-/* Whether all that a worker is to be told has found room in its ring. */
+/* Returns true if all changes for a worker are in its ring. */
 static inline bool instance_has_told(const struct instance *inst, unsigned worker)
 {
 	return dirty_is_empty(&inst->dirty) && dirty_is_empty(&inst->behind[worker]);

@@ -19,15 +19,15 @@
 #include "policy/names.h"
 #include "tick.h"
 
-/* What a rate of the TSC may be off, and more, is taken from the time until an end. */
+/* A lease ends early by 1/EARLY of its time: more than the error of the TSC's rate. */
 #define EARLY 1000
 
 struct kernel_lines {
 	uint32_t *sample_of; /* by slot, or PLANE_UNSAMPLED */
-	uint32_t *free;      /* samples that no policy has */
-	uint8_t *ending;     /* by slot: what ends of its present limit, or of the next */
-	uint64_t *whole;     /* by slot: the rate of a bucket that earns a part of it, or 0 */
-	uint8_t *soft;       /* and for workers, of what may be exceeded, else 0; atomics only */
+	uint32_t *free;      /* samples without a policy */
+	uint8_t *ending; /* by slot: part of its present or next limit that ends with the lease */
+	uint64_t *whole; /* by slot: whole rate of a bucket that earns only a part of it, or 0 */
+	uint8_t *soft;   /* by slot, for workers: ending part of soft limits; atomics only */
 	unsigned n_free;
 };
 
@@ -43,19 +43,21 @@ static void give_sample(struct kernel_lines *lines, uint32_t slot)
 	lines->sample_of[slot] = PLANE_UNSAMPLED;
 }
 
-/* Whether the kernel has lines of it: also while it leaves its packets to workers, for a trial. */
+/*
+ * Returns true if the kernel has lines of the policy, also if workers decide its packets (trials).
+ */
 static bool has_lines(const struct policy *policy)
 {
 	return policy_is_one_bucket(policy);
 }
 
-/* Whether a packet of it must not pass unseen. What is only counted, as in shadow, all passes. */
+/* Returns true if its packets must not pass undecided. Packets that are only counted can. */
 static bool must_be_held(const struct policy *policy)
 {
 	return policy_is_never_exceeded(policy) && policy->action != ACTION_COUNT;
 }
 
-/* What a CPU has of it is decided by that CPU, or by workers. */
+/* Makes a CPU decide its packets of the policy, or leave them to workers. */
 static void hold_line(struct instance *inst, unsigned cpu, uint32_t slot,
 	const struct policy *policy, bool kernel)
 {
@@ -72,7 +74,7 @@ static void hold_lines(
 		hold_line(inst, cpu, slot, policy, kernel);
 }
 
-/* To control it is a plain one, whatever the kernel does with what does not conform. */
+/* Prepares a plain line: the action for exceeding packets matters only to the kernel. */
 static void prepare_line(struct instance *inst, unsigned cpu, const struct policy *policy,
 	const struct limit_profile *profile, uint32_t sample)
 {
@@ -112,12 +114,15 @@ static int kernel_prepare(
 	return ret;
 }
 
-/* Below a unit a second a limit has as many bits; none is 2^43 of them. */
+/*
+ * Scale of rates: limits below one unit a second keep 20 bits, and no limit has 2^43 units a
+ * second.
+ */
 #define RATE_FINER ((double)(1 << 20))
 
 /*
- * Some is always left of a soft limit, however many limiters there are: a wire that was to be
- * limited would else be closed.
+ * Returns the part of a soft limit that ends. A part always remains, however many limiters there
+ * are: otherwise the wire would be closed.
  */
 static uint8_t soft_ending(double local, double part)
 {
@@ -127,7 +132,7 @@ static uint8_t soft_ending(double local, double part)
 	return ending < EXPIRY_PARTS ? ending : EXPIRY_PARTS - 1;
 }
 
-/* What ends with its lease of what a limiter thinks that it may pass. */
+/* Returns the part of a limiter's local limit that ends with its lease. */
 static uint8_t ending_of(
 	const struct instance *inst, const struct policy *policy, const struct limiter_view *view)
 {
@@ -153,7 +158,7 @@ static void kernel_change(struct instance *inst, unsigned policy)
 		hold_lines(inst, slot, &inst->policies[policy], inst->engine.slots[slot].kernel);
 }
 
-/* What a CPU has counted in a slot. */
+/* Adds the counts of a CPU in a slot. */
 static void add_line(struct instance *inst, uint32_t slot, unsigned line, struct plane_book *book)
 {
 	const struct police_totals *packets = engine_totals_of(&inst->engine, slot, line);
@@ -178,7 +183,7 @@ static void add_book(struct plane_book *book, const struct plane_book *more)
 	book->over_bytes += more->over_bytes;
 }
 
-/* No CPU counts there any more, and what all have is known as of now: the next process's, too. */
+/* Saves the sum of both slots, for the next process too. Called when no CPU uses the old slot. */
 static void kernel_moved(struct instance *inst, uint32_t from, uint32_t to)
 {
 	struct plane_book sum;
@@ -309,8 +314,9 @@ void kernel_lines_tell(struct instance *inst, unsigned cpu, const struct limit_p
 }
 
 /*
- * Between the two a CPU may go by either limit, and for ever if the process ends there: with the
- * larger part that ends of both neither leaves more than is promised to nobody, or left to it.
+ * Raises the ending part before the limit changes. In between, a CPU can use either limit, and for
+ * ever if the process ends there. With the larger ending part, neither limit leaves more than the
+ * unreserved share, or than the part that peers leave it.
  */
 void kernel_lines_before(struct instance *inst, unsigned policy, const struct limiter_view *view)
 {
@@ -353,19 +359,19 @@ void kernel_lines_spoke(struct instance *inst, uint64_t tick)
 	timeout_ns = limiter_timeout(inst->limiter);
 	ticks = (uint64_t)((unsigned __int128)timeout_ns * inst->clock.hz / SECOND_NS);
 	membership = plane_membership(inst->plane);
-	/* First the end, as until it has been set nothing ends by the span. Nobody else does. */
+	/* The end comes first: until it is set, the span ends nothing. No other thread sets it. */
 	(void)expiry_set(membership, expiry_until(membership), tick + ticks - ticks / EARLY);
 	__atomic_store_n(&membership->span, 2 * ticks, __ATOMIC_RELEASE);
 }
 
-/* A policy that a former process had, in its i-th slot. */
+/* Policy of a previous process, in its i-th slot. */
 struct inherited {
 	unsigned i;
 	uint32_t slot;
 	struct plane_former former;
 };
 
-/* Calls what is to be done with each that there still is. */
+/* Calls take() for each inherited policy that still exists. */
 static void each_inherited(struct instance *inst,
 	void (*take)(struct instance *inst, const struct inherited *inherited))
 {
@@ -381,7 +387,7 @@ static void each_inherited(struct instance *inst,
 	}
 }
 
-/* What is left of a limit that is never exceeded is nobody's, as its promises may have ended. */
+/* Returns false for hard limits: their leftover units can be promised by now, and are dropped. */
 static bool keeps_tokens(const struct instance *inst, uint32_t slot)
 {
 	return !policy_is_never_exceeded(&inst->policies[inst->slots.policy[slot]]);
@@ -432,13 +438,16 @@ static void empty_bucket(struct instance *inst, uint32_t slot, uint64_t now)
 		inst->engine.workers[w].states[slot].bucket.tokens = 0;
 }
 
-/* The part of a limit for each bucket that can be drawn from until the takeover is settled. */
+/* Returns the rate of each bucket that can be drawn from until the takeover is settled. */
 static uint64_t part_of(const struct instance *inst, uint64_t rate)
 {
 	return rate / (plane_n_current(inst->plane) + 1);
 }
 
-/* Before the policy's first namesake is adopted: one that was just moving has two. */
+/*
+ * Called before the first inherited policy of this name is adopted: a policy that was just moving
+ * has two.
+ */
 static void begin_inheriting(struct instance *inst, uint32_t slot)
 {
 	struct shared_bucket *shared = &inst->engine.shared_buckets[slot];
@@ -452,10 +461,11 @@ static void begin_inheriting(struct instance *inst, uint32_t slot)
 }
 
 /*
- * Until it is settled two buckets are drawn from: each has half of what there is, and earns half of
- * the limit. So both together never pass more than one, neither refuses for want of the other, and
- * if this process ends here each goes on with that. Starts that were killed leave more buckets,
- * and each earns a smaller part. A generation that is not current only has counts, and all of them.
+ * Shares the tokens and the rate of a bucket with the previous process. Until the takeover is
+ * settled, packets draw from two buckets. Each has half of the tokens and earns half of the limit.
+ * So both together never exceed one limit, and neither runs empty because of the other. If this
+ * process ends here, both continue that way. Killed starts leave more buckets, and each earns a
+ * smaller part. A generation that is not current has only counts, and all of them.
  */
 static void adopt_policy(struct instance *inst, const struct inherited *inherited)
 {
@@ -471,7 +481,7 @@ static void adopt_policy(struct instance *inst, const struct inherited *inherite
 			inst->plane, inherited->i, part_of(inst, inst->kernel_lines->whole[slot])));
 }
 
-/* The former programs are there no more. */
+/* Called when the previous programs are detached. */
 static void settle_policy(struct instance *inst, const struct inherited *inherited)
 {
 	struct shared_bucket *shared = &inst->engine.shared_buckets[inherited->slot];
@@ -494,7 +504,10 @@ static void close_policy(struct instance *inst, const struct inherited *inherite
 		give_units(inst, inherited->slot, inherited->former.held);
 }
 
-/* Former programs may just have passed a burst of each policy, which cannot be read. */
+/*
+ * Empties all buckets: previous programs might just have passed a burst of each policy, which
+ * cannot be read.
+ */
 static void begin_empty(struct instance *inst, const char *why)
 {
 	uint64_t now = tick_now();
@@ -552,7 +565,7 @@ void kernel_lines_tell_time(struct instance *inst)
 		plane_tell_time(inst->plane, clock->last.ns, clock->last.tsc, clock->hz);
 }
 
-/* By whatever clock somebody looks at it, nothing is there. */
+/* Makes the bucket empty at any time of any clock. */
 static void close_bucket(struct shared_bucket *shared)
 {
 	struct shared_bucket_profile profile = shared_bucket_read(shared);
@@ -561,7 +574,7 @@ static void close_bucket(struct shared_bucket *shared)
 	shared_bucket_write(shared, &profile);
 }
 
-/* In the next rounds; until then what is never exceeded is closed. */
+/* Restarts the buckets in the next rounds of publish(); closes those of hard limits until then. */
 static void begin_anew(struct instance *inst)
 {
 	for (unsigned i = 0; i < inst->n_policies; i++) {
@@ -576,7 +589,7 @@ static void begin_anew(struct instance *inst)
 	}
 }
 
-/* By CLOCK_BOOTTIME they are where the TSC would be, had it gone on. */
+/* CPUs derive ticks from CLOCK_BOOTTIME, so they are where the TSC would be without the jump. */
 void kernel_lines_clock(struct instance *inst, enum tsc_news news)
 {
 	if (!inst->plane)

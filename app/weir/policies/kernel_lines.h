@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies whose packets the kernel decides (drivers/xdp/plane.h): each of its CPUs has a line of
- * them, as workers have, behind those of the workers. Control.
+ * Lines of the policies whose packets the kernel decides (drivers/xdp/plane.h). Each kernel CPU has
+ * lines, like a worker; the engine numbers the CPUs after the workers. Control.
  */
 #ifndef WEIR_APP_KERNEL_LINES_H
 #define WEIR_APP_KERNEL_LINES_H
@@ -21,57 +21,65 @@ struct shared_bucket;
 extern const struct policy_part kernel_part;
 
 /*
- * Between the engine's engine_init() and the first policy: the kernel's CPUs are workers of it.
- * Nothing, where no port is the kernel's. 0 or -ENOMEM; kernel_lines_stop() is due in either case.
+ * Makes the kernel's CPUs workers of the engine. Called after engine_init() and before the first
+ * policy. Does nothing without a port of the kernel's. Returns 0 or -ENOMEM; kernel_lines_stop() is
+ * due in either case.
  */
 int kernel_lines_start(struct instance *inst);
 void kernel_lines_stop(struct instance *inst);
 
-/* CPUs of the kernel that have lines. */
+/* Returns the number of kernel CPUs that have lines. */
 unsigned kernel_lines_cpus(const struct instance *inst);
 
-/* The buckets that workers and these CPUs draw from, by slot. */
+/* Returns the shared buckets of workers and these CPUs, by slot. */
 struct shared_bucket *kernel_lines_buckets(const struct instance *inst);
 
-/* A CPU's line has begun with a profile, or has another limit, of which it needs the sampling. */
+/* Called when a CPU's line gets its first profile, or another one, for its sampling. */
 void kernel_lines_begun(struct instance *inst, unsigned cpu, const struct limit_profile *profile);
 void kernel_lines_tell(struct instance *inst, unsigned cpu, const struct limit_profile *profile);
 
-/* Before the limit of a policy becomes the one of this view. */
+/* Called before the limit of a policy changes to the one of this view. */
 void kernel_lines_before(struct instance *inst, unsigned policy, const struct limiter_view *view);
 
-/* The lease of limits that may be exceeded, of CPUs and workers alike; or NULL. */
+/* Returns the lease of soft limits, which CPUs and workers share; or NULL. */
 const struct expiry *kernel_lines_membership(const struct instance *inst);
 
-/* By slot, what ends of limits that may be exceeded, for workers as for CPUs; or NULL. */
+/*
+ * Returns the part of each soft limit that ends with the lease, by slot, for the workers; or NULL.
+ */
 const uint8_t *kernel_lines_soft_ending(const struct instance *inst);
 
-/* The lease of its CPUs, which nobody writes but who calls this; or NULL. */
+/* Returns the lease of the CPUs' conserved limits, or NULL. Only the caller writes it. */
 struct expiry *kernel_lines_lease(const struct instance *inst);
 
 /*
- * Peers have been spoken to, at a tick. They take this limiter for lost when they have not heard it
- * for their timeout, and leave it the Nth part of soft limits (section 5.6 of "Cloud Control with
- * Distributed Rate Limiting"): more its CPUs do not pass from then on, if nobody speaks for them.
+ * Extends the lease of soft limits after gossip was sent to the peers at a tick. Peers count this
+ * limiter as lost after their timeout without a message. They leave it the Nth part of each soft
+ * limit (section 5.6 of "Cloud Control with Distributed Rate Limiting"). The CPUs pass no more than
+ * that once the process has stopped sending for so long.
  */
 void kernel_lines_spoke(struct instance *inst, uint64_t tick);
 
 /*
- * Before this process's programs take over, and after: buckets have what those of a former process
- * have left, and what it counted is counted on. By the policies' names. In between, and if there is
- * no after, both earn half of a limit each. The latter waits for the kernel, some milliseconds,
- * until nothing is added any more.
+ * Take over the state of a previous process, by the policies' names: the contents of its buckets
+ * and its counts. Call kernel_lines_adopt() before this process's programs are attached, and
+ * kernel_lines_settle() after. In between, the buckets of each process earn half of a limit. That
+ * remains so if this process ends there. kernel_lines_settle() waits some milliseconds for the
+ * kernel, until the old programs count nothing more.
  */
 void kernel_lines_adopt(struct instance *inst);
 void kernel_lines_settle(struct instance *inst);
 
-/* The box's classifier is the kernel's from now on; an event if it cannot be. */
+/* Gives the kernel the current classifier; logs an event if that fails. */
 void kernel_lines_publish(struct instance *inst);
 
-/* What the kernel needs to know of the workers' clock; due every second. */
+/* Gives the kernel the time of the workers' clock. Due every second. */
 void kernel_lines_tell_time(struct instance *inst);
 
-/* And when there is news of it, at once: buckets whose time CPUs have had before begin anew. */
+/*
+ * Called immediately after a change of the clock. Buckets restart if CPUs have already used later
+ * times than the clock now has.
+ */
 void kernel_lines_clock(struct instance *inst, enum tsc_news news);
 
 #endif

@@ -8,9 +8,9 @@
 #include "delays.h"
 
 /*
- * What a policy that has moved counted in its former slot is still its own. While workers may be at
- * that one, what has arrived is what they counted as it came: what was passed and dropped lacks
- * what waits, and would run backwards.
+ * Adds the counts that a moved policy had in its previous slot. While workers might still use that
+ * slot, the packets are counted on arrival. Passed and dropped packets do not include waiting
+ * packets, and the sum would decrease.
  */
 static void measure_carried_over(
 	struct instance *inst, uint32_t slot, struct limiter_sample *sample)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the brain is told of its policies every tick: what has arrived of each, on all workers, and
- * how that lies over them. Control.
+ * Measurements of policies for the limiter at every tick: bytes that arrived on all workers, and
+ * how they are distributed over workers. Control.
  */
 #ifndef WEIR_APP_MEASURE_H
 #define WEIR_APP_MEASURE_H
@@ -13,8 +13,8 @@ struct instance;
 struct limiter_sample;
 
 /*
- * The brain's measurement (limiter_measure) of a policy of the box, which is the context. On the
- * way it sees how the policy's demand lies over the workers, and marks it where that is news.
+ * Measures a policy (limiter_measure); the context is the instance. Also reads how the policy's
+ * demand is distributed over the workers, and marks the policy if that has changed.
  */
 void measure_policy(void *context, unsigned policy, struct limiter_sample *sample);
 

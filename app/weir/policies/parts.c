@@ -13,7 +13,7 @@
 				(*part)->step(__VA_ARGS__);                                \
 	} while (0)
 
-/* Takes a step that may fail: the first part that does ends it. */
+/* Takes a step that can fail, up to the first part that fails. */
 #define EACH_UNTIL(ret, inst, step, ...)                                                         \
 	do {                                                                                     \
 		for (const struct policy_part *const *part = (inst)->parts; *part && (ret) == 0; \

@@ -21,16 +21,21 @@
 #include "steering.h"
 #include "tick.h"
 
-/* A round that has seen few packets goes on, for so many times as long. */
+/* A round with few packets is extended to so many times its length. */
 #define EXTENSIONS 10
 
-/* How often it is looked whether buckets have arrived where they are wanted. */
+/* Interval of the checks if buckets have arrived on their wanted workers. */
 #define MOVE_NS UINT64_C(20000000)
 
-/* Rounds' time that they have for it: one that is too busy to be kept back may never arrive. */
+/*
+ * Rounds' time that moves can take: a bucket that is too busy to be held back might never arrive.
+ */
 #define PATIENCE 10
 
-/* Owners that are at work on their own rings: each pair of rings is one path's here. */
+/*
+ * Returns true for a path whose receive rings its worker owns. Each pair of rings belongs to one
+ * path.
+ */
 static bool is_lane(
 	const struct instance *inst, unsigned w, unsigned i, const struct policy *policy)
 {
@@ -85,7 +90,7 @@ struct placing *placing_of(const struct instance *inst, uint32_t slot)
 	return inst->placings->slots[slot];
 }
 
-/* Those that leave, or move, take nobody's place. */
+/* Policies that leave or move take no room. */
 static void placing_plan(
 	struct instance *inst, const uint32_t *slots, const bool *stays, unsigned n)
 {
@@ -140,7 +145,7 @@ static struct rebalance_params rebalance_params_of(
 	};
 }
 
-/* Buckets that are wanted at a worker, of all policies. */
+/* Returns the number of buckets of all policies that are wanted on a worker. */
 static uint64_t buckets_at(const struct instance *inst, unsigned worker)
 {
 	uint64_t n = 0;
@@ -151,7 +156,9 @@ static uint64_t buckets_at(const struct instance *inst, unsigned worker)
 	return n;
 }
 
-/* The first of those that have the least to do: the owner of the wire's queue, as a rule. */
+/*
+ * Returns the first of the workers with the fewest buckets: usually the owner of the wire's queue.
+ */
 static unsigned least_busy(const struct instance *inst, unsigned owner)
 {
 	unsigned n = inst->config->n_workers, best = owner;
@@ -331,7 +338,7 @@ struct placing_counts placing_counts(const struct placing *placing)
 	return counts;
 }
 
-/* Owners who have something to move are asked to; returns whether there are any. */
+/* Requests moves from owners with buckets to move; returns true if there are any. */
 static bool request_moves(const struct placing *placing)
 {
 	bool away = false;
@@ -350,7 +357,7 @@ static bool request_moves(const struct placing *placing)
 	return away;
 }
 
-/* What everybody has counted by now, [1]. */
+/* Reads the present counts of all workers and owners into [1]. */
 static void count_bucket_loads(const struct instance *inst, struct placing *placing)
 {
 	memset(placing->bytes[1], 0, sizeof(placing->bytes[1]));
@@ -375,7 +382,7 @@ static void count_bucket_loads(const struct instance *inst, struct placing *plac
 	}
 }
 
-/* A round begins: what was counted last is what it began with. */
+/* Begins a round with the latest counts. */
 static void begin_placing_round(struct placing *placing, uint64_t round_ns, uint64_t now)
 {
 	memcpy(placing->bytes[0], placing->bytes[1], sizeof(placing->bytes[0]));
@@ -396,7 +403,7 @@ static void begin_placing_round(struct placing *placing, uint64_t round_ns, uint
 	placing->due_ns = now + round_ns;
 }
 
-/* A quantile of what was counted in the round, in seconds. */
+/* Returns the 99th percentile of the delays counted in the round, in seconds. */
 static double p99_of(const struct delay_sum sums[2], uint64_t *packets)
 {
 	uint64_t hz = tick_hz();
@@ -409,8 +416,8 @@ static double p99_of(const struct delay_sum sums[2], uint64_t *packets)
 }
 
 /*
- * What a packet costs is what all of a worker's cost on average: an upper bound when there are few,
- * as they come in smaller bursts.
+ * Evaluates a worker's round. Its cost of a packet is the average of all its packets: an upper
+ * bound when there are few, because they arrive in smaller bursts.
  */
 static void see_worker(struct placing *placing, unsigned w, double seconds, double batch)
 {
@@ -452,7 +459,7 @@ static void measure_placing_round(
 		see_worker(placing, w, seconds, placing->seen.batch);
 }
 
-/* Whether the round has too few packets yet, and may wait for more. */
+/* Returns true if the round has too few packets and can still wait for more. */
 static bool is_short(const struct placing *placing, const struct policy *policy, uint64_t now)
 {
 	uint64_t packets = 0;
@@ -463,13 +470,13 @@ static bool is_short(const struct placing *placing, const struct policy *policy,
 	       now - placing->began_ns < EXTENSIONS * policy->place.round_ns;
 }
 
-/* Whether buckets that move are waited for no longer, or move for what is no more. */
+/* Returns true if the wait for moving buckets is over: too long, or their policy has changed. */
 static bool is_late(struct placing *placing, const struct policy *policy)
 {
 	return placing->changed || ++placing->waits * MOVE_NS > PATIENCE * policy->place.round_ns;
 }
 
-/* A round is over; or buckets have been moving. */
+/* Called at the end of a round, or while buckets move. */
 static void check_placing(struct instance *inst, struct placing *placing, uint64_t now)
 {
 	const struct policy *policy = &inst->policies[inst->slots.policy[placing->slot]];
@@ -493,7 +500,7 @@ static void check_placing(struct instance *inst, struct placing *placing, uint64
 	placing->due_ns = now + MOVE_NS;
 }
 
-/* The one that has been due for longest, or will be first. */
+/* Returns the policy that is due first. */
 static struct placing *first_due_placing(const struct instance *inst)
 {
 	struct placing *first = inst->placings->first;
@@ -504,7 +511,10 @@ static struct placing *first_due_placing(const struct instance *inst)
 	return first;
 }
 
-/* One at a time: a trial on many workers takes milliseconds, and many may be due at once. */
+/*
+ * One policy a call: a trial on many workers takes milliseconds, and many can be due at the same
+ * time.
+ */
 void placings_look(struct instance *inst, uint64_t now)
 {
 	struct placing *first;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Placed policies, whose sources are given to workers: what each has beside its slot, and a round
- * of it every so often. A round is measured while every bucket is where it is wanted; then owners
- * are asked to move some, and the next one begins when they have; or when they could not for long,
- * or the policy has changed: with the buckets where they are, and owners are asked again. Control.
+ * Placed policies, whose sources are assigned to workers: the state of each, and its rounds. A
+ * round is measured while every bucket is on its wanted worker. Then owners are requested to move
+ * some buckets, and the next round begins when they have moved. It also begins if they could not
+ * move for long, or if the policy has changed. Then the buckets stay where they are, and the owners
+ * get a new request. Control.
  */
 #ifndef WEIR_APP_PLACING_H
 #define WEIR_APP_PLACING_H
@@ -21,69 +22,67 @@ struct instance;
 struct rx_rings;
 struct shaped_steering;
 
-/* Policies that are, but for those that leave: each takes tens of kilobytes. */
+/* Largest number of placed policies that stay: each takes tens of kilobytes. */
 #define PLACINGS_MOST 1024
 
-/* One owner of a receive queue by which the policy's packets may come. */
+/* One owner of a receive queue on which the policy's packets can arrive. */
 struct placing_ring {
 	struct steering *steering;
 	struct reta *reta;
 };
 
-/* What is known of one worker. Sums as of the round's begin, and as last looked at. */
+/* Measurements of one worker. Sums at the begin of the round [0] and at the last look [1]. */
 struct placing_worker {
-	struct shaped_steering *seat; /* the worker's */
+	struct shaped_steering *seat; /* state of the worker */
 	struct delay_sum delay[2], reach[2], late[2];
-	uint64_t packets[2], busy[2]; /* of all policies: received, and cycles that it took */
-	uint64_t handing[2];          /* cycles that it took to hand out others' packets */
-	struct rebalance_worker seen; /* in the last round */
+	uint64_t packets[2], busy[2]; /* all policies: packets received, and their cycles */
+	uint64_t handing[2];          /* cycles to hand out packets that other workers decide */
+	struct rebalance_worker seen; /* result of the last round */
 };
 
 struct placing {
-	struct placing *next; /* in force; in no order */
+	struct placing *next; /* next policy in force; in no order */
 	uint32_t slot;
 	struct reta_target reta_target;
 	struct rebalance rebalance;
-	struct rebalance_seen seen;       /* the last round */
-	double rates[CONFIG_WORKERS_MAX]; /* of it: units a second, by worker */
-	bool measures;                    /* a round is under way; else buckets move */
-	uint64_t waits;                   /* for these, since the last round */
-	bool changed;                     /* its policy has, since the last round */
+	struct rebalance_seen seen;       /* result of the last round */
+	double rates[CONFIG_WORKERS_MAX]; /* in the last round: units a second, by worker */
+	bool measures;                    /* true: a round is under way; false: buckets move */
+	uint64_t waits;                   /* checks for moved buckets since the last round */
+	bool changed;                     /* its policy changed since the last round */
 	uint64_t began_ns, due_ns;
 	uint64_t bytes[2][RETA_SIZE],
-		count[2][RETA_SIZE]; /* as of the round's begin, and as last looked at */
+		count[2][RETA_SIZE]; /* at the begin of the round, and at the last look */
 	unsigned n_workers, n_rx_rings;
 	struct placing_worker *workers;
 	struct placing_ring *rings;
 };
 
 struct placings {
-	struct placing **slots; /* of the policy in a slot that is placed, else NULL */
-	struct placing *first;  /* of those in force, in no order */
-	unsigned room;          /* more that may be prepared beside those that stay */
-	uint64_t next_ns;       /* when they are looked at next */
+	struct placing **slots; /* by slot; NULL: its policy is not placed */
+	struct placing *first;  /* policies in force, in no order */
+	unsigned room;          /* policies that can be prepared, beyond those that stay */
+	uint64_t next_ns;       /* time of the next look */
 };
 
-/* What a placed policy keeps beside its slot, all of them in `placings` of struct instance. */
+/* State of a placed policy in its slot, in `placings` of struct instance. */
 extern const struct policy_part placing_part;
 
-/* The module of start-up, whose stop is before the rings': 0 or -ENOMEM; then nothing is left. */
+/* Start-up module, which stops before the rings. Returns 0 or -ENOMEM; then nothing is left. */
 int placings_start(struct instance *inst);
 void placings_stop(struct instance *inst);
 
-/* Finds that of the policy in a slot, or NULL. */
+/* Returns the placing of the policy in a slot, or NULL. */
 struct placing *placing_of(const struct instance *inst, uint32_t slot);
 
-/* A round that is due by now, if there is any; and when the next one is. */
+/* Runs a round that is due, if any. placings_next() returns the time of the next one. */
 void placings_look(struct instance *inst, uint64_t now);
 uint64_t placings_next(const struct instance *inst);
 
-/*
- * Counts of one policy: buckets that are not where they are wanted, packets kept back, and so on.
- */
+/* Counts of one policy: buckets that are not on their wanted worker, held packets, and so on. */
 struct placing_counts {
 	unsigned away;              /* buckets of all owners */
-	unsigned kept;              /* packets that owners keep back, of whatever policy */
+	unsigned kept;              /* packets that owners hold back, of any policy */
 	uint64_t moved, called_off; /* buckets, and moves; of all policies of its owners */
 };
 struct placing_counts placing_counts(const struct placing *placing);

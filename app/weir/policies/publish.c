@@ -25,10 +25,10 @@ static void log_limit(const struct policy *policy, int err)
 			event_word("why", strerror(-err)));
 }
 
-/* What the policy in a slot may pass by now. */
+/* Returns the present limit of a policy for the engine. */
 static struct engine_limit published_limit(const struct instance *inst, unsigned policy)
 {
-	struct engine_limit limit; /* to zero it all first costs as much as the half of a change */
+	struct engine_limit limit; /* not zeroed: that takes half of the time of a change */
 
 	limit.policy = &inst->policies[policy];
 	limit.slot = inst->slots.of[policy];
@@ -59,19 +59,19 @@ static void begin_ring(struct instance *inst, unsigned worker, const struct limi
 	w->ending[profile->policy] = profile->ending;
 }
 
-/* A worker whose ring has no room holds up nobody else. */
+/* A worker with a full ring does not delay the others. */
 static void send_ring(struct instance *inst, unsigned worker, const struct limit_profile *profile)
 {
 	struct dirty *behind = &inst->behind[worker];
 
 	if (!dirty_is_empty(behind) || !limit_ring_send(&inst->workers[worker].limit_ring, profile))
-		dirty_mark(behind, profile->policy % inst->slots.capacity); /* or its trial's */
+		dirty_mark(behind, profile->policy % inst->slots.capacity); /* or of its trial */
 }
 
 /* A kind of receivers of limits. The engine numbers all receivers in the order of the rows. */
 struct receivers {
 	unsigned (*count)(const struct instance *inst);
-	/* Receiver i gets the first limit of a policy, or another one. */
+	/* Sends receiver i the first limit of a policy, or another one. */
 	void (*begin)(struct instance *inst, unsigned i, const struct limit_profile *profile);
 	void (*send)(struct instance *inst, unsigned i, const struct limit_profile *profile);
 };
@@ -81,7 +81,7 @@ static const struct receivers receivers[] = {
 	{kernel_lines_cpus, kernel_lines_begun, kernel_lines_tell},
 };
 
-/* Returns the row of a receiver, and makes its number the one within the row. */
+/* Returns the row of a receiver, and changes *i to its index within the row. */
 static const struct receivers *receivers_of(const struct instance *inst, unsigned *i)
 {
 	const struct receivers *row = receivers;
@@ -101,7 +101,7 @@ static void send_limit(void *context, unsigned i, const struct limit_profile *pr
 	receivers_of(context, &i)->send(context, i, profile);
 }
 
-/* False where its ring has no room. If a limit cannot be expressed the log has it already. */
+/* Returns false if the ring is full. A limit that no meter can express was logged before. */
 static bool send_worker_limit(
 	struct instance *inst, const struct engine_limit *limit, unsigned worker)
 {
@@ -111,7 +111,10 @@ static bool send_worker_limit(
 	       limit_ring_send(&inst->workers[worker].limit_ring, &profile);
 }
 
-/* What a worker has yet to be told, as it is now, up to the first that finds no room. */
+/*
+ * Sends a worker its outstanding limits, with the values of now, up to the first that finds no
+ * room.
+ */
 static void catch_up(struct instance *inst, unsigned worker)
 {
 	struct dirty *behind = &inst->behind[worker];
@@ -223,7 +226,7 @@ void publish_begin_trial(struct instance *inst, unsigned policy)
 		limit.policy, engine_begin_trial(&inst->engine, &limit, tick_now(), control_now()));
 }
 
-/* The only one who exchanges a snapshot: every line that its classifier leads to is ready. */
+/* The only place that replaces a snapshot: every line that its classifier leads to is ready. */
 void publish_classifier(
 	struct instance *inst, struct snapshot *snapshot, const struct publish_changes *changes)
 {

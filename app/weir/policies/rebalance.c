@@ -6,32 +6,33 @@
 #include <math.h>
 #include <string.h>
 
-/* Packets of a worker that a 99th percentile can be told from: three are beyond it. */
+/* Packets that a worker needs for a 99th percentile: three exceed it. */
 #define WORKER_LEAST 300
 
-/* The part of what a worker can do above which what it is to do waits ever longer. */
+/* Utilization of a worker above which waiting times grow fast. */
 #define USE_MOST 0.7
 
-/* A worker that needs no ring is chosen among those that have as much room. */
+/* Extra capacity of the home worker, which needs no ring: it wins among workers with equal room. */
 #define HOME_BONUS 1.01
 
-/* Room that fewer workers must have had to spare, and for how many rounds, before it is tried. */
+/* Spare room that fewer workers must have had, and for how many rounds, before a trial of them. */
 #define SPARE       0.8
 #define CALM_ROUNDS 5
 #define CALM_MOST   320
 #define REST_ROUNDS 10
 
-/* A worker is to blame if it has added this part of the objective. */
+/* A worker is to blame if it added this part of the objective. */
 #define BLAME 0.5
 
-/* The part of what it can do, cycles of a second aside: a packet whose cost nobody knows. */
+/* Worker's time for a packet of unknown cost, in seconds. */
 #define COST_UNKNOWN 1e-6
 
-/* A limit that is none: packets wait for tokens alike wherever they are. */
+/* No limit: packets wait equally long for tokens on any worker. */
 #define LIMIT_NONE UINT64_C(1000000000000000)
 
 /*
- * The least part of the mean rate: so that buckets without packets are dealt out too, who may come.
+ * Least rate of a bucket, as a part of the mean, so that buckets without packets are distributed
+ * too. They can get packets later.
  */
 #define RATE_LEAST (1.0 / 16)
 
@@ -71,7 +72,7 @@ void rebalance_init(
 	rebalance->used = count_used(rebalance->wanted);
 }
 
-/* The trial is over, whatever it came to. */
+/* Ends the trial, whether it was applied or not. */
 static void end_trial(struct rebalance *rebalance)
 {
 	if (rebalance->state != REBALANCE_TRYING)
@@ -104,7 +105,7 @@ static double sum_rates(const double *rates)
 	return sum;
 }
 
-/* Neighbours that burst together are dealt out in turn; others, the largest first. */
+/* Neighbours that burst together are distributed in turn; others, the largest first. */
 static void set_sources(struct rebalance *rebalance, const struct rebalance_seen *seen)
 {
 	double least = fmax(sum_rates(seen->rates) / RETA_SIZE * RATE_LEAST, 1e-3);
@@ -117,7 +118,7 @@ static void set_sources(struct rebalance *rebalance, const struct rebalance_seen
 		};
 }
 
-/* What a unit costs on average; the workers are alike. */
+/* Returns the average cost of a unit. The workers are alike. */
 static double mean_cost(const struct rebalance *rebalance, const struct rebalance_seen *seen)
 {
 	double sum = 0;
@@ -131,8 +132,9 @@ static double mean_cost(const struct rebalance *rebalance, const struct rebalanc
 }
 
 /*
- * Every source has to have a place: where there is no room for all, all workers have as much more
- * as it takes. And the largest has one whole.
+ * Raises the capacities until every source has a place. If there is not enough room for all
+ * sources, all workers get the same additional amount. Each worker has room for at least the
+ * largest source.
  */
 static void make_rebalance_room(struct rebalance *rebalance)
 {
@@ -172,7 +174,7 @@ static void set_brokers(struct rebalance *rebalance, const struct rebalance_seen
 	rebalance->brokers[rebalance->home].capacity *= HOME_BONUS;
 }
 
-/* What the slowest worker's packets wait for tokens. */
+/* Returns the time that packets of the slowest worker wait for tokens. */
 static double token_delay(const struct rebalance *rebalance, const struct rebalance_seen *seen)
 {
 	double delay = 0;
@@ -204,7 +206,7 @@ static int pose_problem(struct rebalance *rebalance, const struct rebalance_seen
 	return placer_init(&rebalance->placer, &rebalance->problem);
 }
 
-/* The fewest workers that have room for what was seen, with some to spare. */
+/* Returns the fewest workers that have room for the measured load at a utilization of `use`. */
 static unsigned fewest_workers(
 	struct rebalance *rebalance, const struct rebalance_seen *seen, double use)
 {
@@ -217,7 +219,7 @@ static unsigned fewest_workers(
 	return n;
 }
 
-/* Buckets that found no place are with the one that has the fewest. */
+/* Returns a bucket's worker. Buckets without a place go to the worker with the lowest rate. */
 static uint8_t rebalance_worker_of(const struct rebalance *rebalance, unsigned bucket)
 {
 	const struct placement *trial = &rebalance->fit.trial;
@@ -246,7 +248,10 @@ static bool apply_placement(struct rebalance *rebalance)
 	return changed;
 }
 
-/* What is said of a worker to the fit: what is not its doing is no failure of the trial. */
+/*
+ * Returns the delay that the fit uses for a worker. Delay that it did not cause is no failure of
+ * the trial.
+ */
 static double worker_verdict(
 	const struct rebalance *rebalance, const struct rebalance_worker *worker)
 {
@@ -268,7 +273,10 @@ static void worker_verdicts(const struct rebalance *rebalance, const struct reba
 				 : 0;
 }
 
-/* Whether any worker misses the objective by its own doing; *tokens, if for other reasons. */
+/*
+ * Returns true if a worker misses the objective by its own delay. Sets *tokens if any worker misses
+ * it for any reason.
+ */
 static bool is_missed(
 	const struct rebalance *rebalance, const struct rebalance_seen *seen, bool *tokens)
 {
@@ -284,7 +292,7 @@ static bool is_missed(
 	return missed;
 }
 
-/* A trial that came together in vain is not made again soon. */
+/* After a gathering without success, doubles the time until the next one. */
 static void judge_gathering(struct rebalance *rebalance)
 {
 	if (!rebalance->gathering)
@@ -311,7 +319,10 @@ static bool conclude_trial(struct rebalance *rebalance, enum place_fit_state sta
 	return changed;
 }
 
-/* As many workers as are used now need not be tried: they have missed it; fewer would by more. */
+/*
+ * Skips trials of no more workers than now: the present ones have missed the objective, and fewer
+ * would miss it by more.
+ */
 static enum place_fit_state skip_known(
 	struct rebalance *rebalance, const struct rebalance_seen *seen, enum place_fit_state state)
 {
@@ -332,7 +343,7 @@ static enum place_fit_state skip_known(
 	return state;
 }
 
-/* A trial of the fewest workers that are predicted to do. */
+/* Begins a trial of the fewest workers that are predicted to keep the objective. */
 static bool try_placement(
 	struct rebalance *rebalance, const struct rebalance_seen *seen, bool missed)
 {
@@ -344,7 +355,7 @@ static bool try_placement(
 		placer_free(&rebalance->placer);
 		return false;
 	}
-	if (state == PLACE_EXHAUSTED) { /* nothing is predicted to do: all do what they can */
+	if (state == PLACE_EXHAUSTED) { /* no prediction keeps it: try all workers */
 		place_on(&rebalance->placer, rebalance->params.n_workers, &rebalance->fit.trial);
 		state = PLACE_MEASURE;
 	}
@@ -354,7 +365,7 @@ static bool try_placement(
 	return conclude_trial(rebalance, missed ? skip_known(rebalance, seen, state) : state);
 }
 
-/* Rounds in which fewer workers would have done, or in which the table is not as it should be. */
+/* Returns true after enough rounds in which fewer workers had room, or after new parameters. */
 static bool is_calm(struct rebalance *rebalance, const struct rebalance_seen *seen)
 {
 	unsigned least = fewest_workers(rebalance, seen, USE_MOST * SPARE);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Where the buckets of one placed policy are wanted: on the fewest workers that keep its objective,
- * as found by lib/control/place's online fitting from what a round of packets was measured at.
+ * Chooses workers for the buckets of one placed policy: the fewest workers that keep its objective.
+ * The online fitting of lib/control/place finds them from measured rounds of packets.
  *
- * All begin on one worker. They spread when the objective is missed by a worker's doing, or when
- * its load is beyond what it has room for; and come back together when fewer workers have had room
- * with some to spare, for some rounds. Who came back in vain waits twice as long the next time.
+ * All buckets begin on one worker. They spread when a worker's own delay misses the objective, or
+ * when its load exceeds its capacity. They gather again when fewer workers have had room, with some
+ * to spare, for some rounds. After a gathering without success, the next one waits twice as long.
  *
- * Workers of a box draw from one bucket, so that packets wait for tokens as long wherever they are
- * decided: that part of the delay is nobody's doing, and no reason to spread. What a worker adds is
- * the time until it has seen a packet, and by how much it is late to let one go.
+ * The workers of a limiter draw from one bucket, so packets wait equally long for tokens on any
+ * worker. That part of the delay is no reason to spread. A worker adds the time until it sees a
+ * packet, and the lateness of its release.
  *
- * Pure, but for the memory that a fit takes. Control.
+ * Pure, except the memory of a fit. Control.
  */
 #ifndef WEIR_APP_REBALANCE_H
 #define WEIR_APP_REBALANCE_H
@@ -24,15 +24,15 @@
 #include "policy/config.h"
 #include "reta.h"
 
-/* A round should have so many packets: of few, no percentile says anything. */
+/* Packets that a round should have: fewer give no useful percentile. */
 #define REBALANCE_PACKETS 1000
 
 enum rebalance_state {
-	REBALANCE_QUIET,   /* too few packets to say anything */
+	REBALANCE_QUIET,   /* too few packets to judge */
 	REBALANCE_SETTLED, /* the objective is kept */
 	REBALANCE_TRYING,  /* a trial is under way */
-	REBALANCE_TOKENS,  /* missed, as packets wait for their tokens: placing cannot help */
-	REBALANCE_FULL,    /* missed, and no other placing is better */
+	REBALANCE_TOKENS,  /* missed because packets wait for tokens: placement cannot help */
+	REBALANCE_FULL,    /* missed, and no other placement is better */
 };
 
 struct rebalance_params {
@@ -41,14 +41,14 @@ struct rebalance_params {
 	double slo;                     /* seconds */
 };
 
-/* What one worker did in a round. Times in seconds. */
+/* Measurements of one worker in a round. Times are in seconds. */
 struct rebalance_worker {
-	uint64_t packets; /* of this policy, that left */
-	double p99;       /* of what they waited in all */
-	double added;     /* of what the worker itself made them wait */
-	double cost;      /* of its time, for a unit of this policy; 0: not known */
-	double others;    /* units of this one's kind a second that others' packets are worth */
-	double handing;   /* the part of its time that it hands out what it does not decide */
+	uint64_t packets; /* packets of this policy that left */
+	double p99;       /* 99th percentile of their waiting time */
+	double added;     /* delay that the worker itself added */
+	double cost;      /* worker's seconds for a unit of this policy; 0: unknown */
+	double others;    /* load of other policies' packets, in units of this policy a second */
+	double handing;   /* part of its time to hand out packets that others decide */
 };
 
 struct rebalance_seen {
@@ -62,17 +62,17 @@ struct rebalance {
 	enum rebalance_state state;
 	uint8_t wanted[RETA_SIZE];
 	unsigned used;        /* workers that have buckets */
-	unsigned home;        /* worker that is chosen of equals */
-	uint64_t rounds;      /* measured */
-	uint64_t trials;      /* placings that were tried */
-	uint64_t changes;     /* times that buckets were wanted elsewhere */
+	unsigned home;        /* worker that is preferred among equals */
+	uint64_t rounds;      /* measured rounds */
+	uint64_t trials;      /* placements that were tried */
+	uint64_t changes;     /* changes of `wanted` */
 	unsigned calm;        /* rounds in which fewer workers had room */
-	unsigned patience;    /* of these, so many are enough */
-	unsigned resting;     /* rounds until another try after one that came to nothing */
-	bool gathering;       /* the trial is on fewer workers than before */
-	unsigned used_before; /* the trial */
+	unsigned patience;    /* calm rounds before fewer workers are tried */
+	unsigned resting;     /* rounds until the next try after one without success */
+	bool gathering;       /* the trial uses fewer workers than before */
+	unsigned used_before; /* workers before the trial */
 
-	/* of a trial */
+	/* State of a trial. */
 	struct place_source sources[RETA_SIZE];
 	struct place_broker brokers[CONFIG_WORKERS_MAX];
 	struct place_problem problem;
@@ -81,19 +81,19 @@ struct rebalance {
 };
 
 /*
- * All buckets on `first`, which is also chosen of equals later; or, if they are not to be
- * concentrated, on all workers.
+ * Puts all buckets on worker `first`, which is also preferred among equals later; or on all
+ * workers, without PLACE_CONCENTRATE.
  */
 void rebalance_init(
 	struct rebalance *rebalance, const struct rebalance_params *params, unsigned first);
 void rebalance_free(struct rebalance *rebalance);
 
-/* Other switches, or another objective; the next round begins with them. */
+/* Sets other switches or another objective; the next round uses them. */
 void rebalance_change(struct rebalance *rebalance, const struct rebalance_params *params);
 
 /*
- * A round in which every bucket was where it is wanted. Returns whether some are wanted elsewhere
- * now; out of memory, nothing is.
+ * Evaluates a round in which every bucket was on its wanted worker. Returns true if some are wanted
+ * elsewhere now. Without memory, it changes nothing.
  */
 bool rebalance_round(struct rebalance *rebalance, const struct rebalance_seen *seen);
 

@@ -14,7 +14,7 @@
 #include "policy/kind.h"
 #include "tick.h"
 
-/* Without a lease, as of a limiter that is alone: nothing ends, but a worker's own stop is seen. */
+/* Without a lease (a single limiter) nothing ends, but a worker's own stall is detected. */
 static uint64_t longest_ticks(const struct instance *inst)
 {
 	unsigned __int128 ticks = (unsigned __int128)inst->config->ledger.lease_ns * inst->clock.hz;
@@ -41,7 +41,7 @@ void renewal_start(struct instance *inst)
 		expiry_init(kernel, renewal->until, renewal->span);
 }
 
-/* The tick at which the first limit ends, if nothing more is heard. */
+/* Returns the tick at which the first limit ends if no more messages arrive. */
 static uint64_t first_end(const struct instance *inst, uint64_t now)
 {
 	uint64_t left_ns = expiry_time(
@@ -56,7 +56,7 @@ static void shorten_lease(struct expiry *expiry, uint64_t end)
 	uint64_t present = expiry_until(expiry);
 
 	if (present != 0 && expiry_next(present, end, false) != present)
-		(void)expiry_set(expiry, present, end); /* or it has seen the end itself */
+		(void)expiry_set(expiry, present, end); /* fails if the worker has seen the end */
 }
 
 void renewal_shorten(struct instance *inst)
@@ -85,7 +85,10 @@ static void tell_again(struct instance *inst, struct worker *worker)
 	}
 }
 
-/* Since a tick shared buckets have gone by what was left, and go on from there. */
+/*
+ * Marks conserved limits as ended since a tick: shared buckets used the unreserved share from then
+ * on.
+ */
 static void limits_ended(struct instance *inst, uint64_t since)
 {
 	const unsigned *conserved = inst->sourced + inst->n_sourced;
@@ -99,7 +102,7 @@ static void limits_ended(struct instance *inst, uint64_t since)
 	tell_again(inst, NULL);
 }
 
-/* Control comes later than all limits have held, so workers went by what was left. */
+/* Control ran after all limits had ended, so workers used the unreserved share. */
 static void control_is_late(struct instance *inst, uint64_t now)
 {
 	struct renewal *renewal = &inst->renewal;
@@ -111,7 +114,7 @@ static void control_is_late(struct instance *inst, uint64_t now)
 	renewal->until = 0;
 }
 
-/* Once, however long it takes until they are renewed. */
+/* Logs once that a worker's limits ended, however long it takes until they are renewed. */
 static void say_ended(struct renewal *renewal, const struct worker *worker)
 {
 	uint64_t bit = UINT64_C(1) << worker->index;
@@ -121,7 +124,9 @@ static void say_ended(struct renewal *renewal, const struct worker *worker)
 	renewal->said |= bit;
 }
 
-/* False where its limits have not been renewed, for what it has yet to take or see. */
+/*
+ * Returns false if the worker has not taken all limits, or has not seen the end of its lease yet.
+ */
 static bool renew_worker(struct instance *inst, struct worker *worker, uint64_t end, uint64_t now)
 {
 	bool all_taken = instance_has_told(inst, worker->index) &&
@@ -147,7 +152,7 @@ static bool renew_worker(struct instance *inst, struct worker *worker, uint64_t 
 	return all_taken;
 }
 
-/* The kernel's CPUs see the end of theirs by themselves, and tell nobody. */
+/* Checks the end itself, because the kernel's CPUs cannot report it. */
 static void see_kernel_end(struct instance *inst, const struct expiry *kernel, uint64_t now)
 {
 	struct renewal *renewal = &inst->renewal;
@@ -158,7 +163,9 @@ static void see_kernel_end(struct instance *inst, const struct expiry *kernel, u
 	limits_ended(inst, expiry_until(kernel));
 }
 
-/* What they are told they have at once; so theirs last when all has been told again. */
+/*
+ * Kernel CPUs use a new limit immediately, so their lease is renewed when all limits are published.
+ */
 static void renew_kernel(struct instance *inst, struct expiry *kernel, uint64_t end)
 {
 	struct renewal *renewal = &inst->renewal;
@@ -169,7 +176,7 @@ static void renew_kernel(struct instance *inst, struct expiry *kernel, uint64_t 
 		next = expiry_next(present, end, all_taken);
 	else if (!all_taken)
 		return;
-	(void)expiry_set(kernel, present, next); /* nobody else does */
+	(void)expiry_set(kernel, present, next); /* only this thread sets it */
 	renewal->kernel_ended = false;
 	renewal->until = RTE_MAX(renewal->until, next);
 }

@@ -20,7 +20,10 @@ void policy_totals_add(struct policy_totals *totals, const struct policy_totals 
 	totals->beyond_packets += more->beyond_packets;
 }
 
-/* Whoever folds packets takes them from those that control looks for, to wake who idles. */
+/*
+ * Reading the counts hides new packets from control's check for active policies: so it wakes the
+ * policy.
+ */
 struct policy_totals instance_slot_totals(struct instance *inst, uint32_t slot)
 {
 	uint32_t policy = inst->slots.policy[slot];

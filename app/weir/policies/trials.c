@@ -19,7 +19,9 @@ static uint32_t line_of(const struct instance *inst, uint32_t slot, unsigned lin
 	return trial_slot(slot, line, inst->slots.capacity);
 }
 
-/* What several workers divide that do not draw from a shared bucket, and a state on each. */
+/*
+ * Makes a state on each worker, and the workers' shares if they do not draw from a shared bucket.
+ */
 static int make_line(struct instance *inst, const struct policy *policy, uint32_t at, uint64_t hz)
 {
 	int ret;
@@ -52,7 +54,10 @@ static int trial_prepare(
 	return make_line(inst, &trial, line_of(inst, slot, 1), hz);
 }
 
-/* Whoever prepares a reload looks at the policies in force: nobody changes them meanwhile. */
+/*
+ * Runs on the thread that prepares a reload. It can read the policies in force, which do not change
+ * meanwhile.
+ */
 static int trial_prepare_change(
 	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
@@ -78,7 +83,7 @@ static void trial_give_up(struct instance *inst, uint32_t slot)
 	mine->changes = false;
 }
 
-/* No worker can come by the policy yet: publish_begin() gives both their limits. */
+/* No worker can reach the policy yet: publish_begin() sets the limits of both. */
 static void trial_begin(struct instance *inst, unsigned policy)
 {
 	uint32_t slot = inst->slots.of[policy];
@@ -91,7 +96,7 @@ static void trial_begin(struct instance *inst, unsigned policy)
 	mine->since_ns = control_now();
 }
 
-/* Nobody comes by the new line yet; the snapshot will lead there. */
+/* No worker uses the new line yet; the next snapshot leads there. */
 static void trial_change(struct instance *inst, unsigned policy)
 {
 	uint32_t slot = inst->slots.of[policy];

@@ -11,7 +11,7 @@
 #include "instance.h"
 #include "event.h"
 
-/* Readings of both clocks: the first that was not interrupted counts. */
+/* Attempts to read both clocks: the first that was not interrupted counts. */
 #define READINGS 16
 
 static void log_timekeeper(const struct timekeeper *keeper)
@@ -39,7 +39,7 @@ static void log_timekeeper(const struct timekeeper *keeper)
 	}
 }
 
-/* Both clocks at one moment: a reading that was interrupted would look as if one was stepped. */
+/* Reads both clocks at one moment. An interrupted reading would look like a step of one clock. */
 static bool read_clocks(uint64_t *wall_ns, uint64_t *now_ns)
 {
 	for (int i = 0; i < READINGS; i++) {
@@ -55,7 +55,7 @@ static bool read_clocks(uint64_t *wall_ns, uint64_t *now_ns)
 	return false;
 }
 
-/* The kernel says that the wall clock is in error as long as nothing has set it right. */
+/* The kernel reports an error of the wall clock until a time service has set it. */
 void wall_look(struct instance *inst)
 {
 	struct timex kernel = {.modes = 0};
