@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Relates the errors of a whole configuration to the edits of policies that it was made with, so
- * that an operator reads about the words that they typed. No thread, clock or file.
+ * Relates the errors of a whole configuration to the edits of policies that it was made with. So an
+ * operator reads about the words that they typed. No thread, clock or file.
  */
 #ifndef WEIR_APP_EDIT_PLACE_H
 #define WEIR_APP_EDIT_PLACE_H
@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 /*
- * Returns the name for read_for_machine() of a configuration with these edits: it begins each of
+ * Returns the name for read_for_machine() of a configuration with these edits. It begins each of
  * its messages, and stays there if a message belongs to no edit.
  */
 const char *edits_label(const json_t *edits);

@@ -81,7 +81,10 @@ void kept_have(struct kept *kept, uint64_t number, json_t *configuration)
 	kept->configuration_of = number;
 }
 
-/* What is said of it is in memory as long as it runs; and what is kept nowhere else is, too. */
+/*
+ * `about` stays in memory as long as its configuration runs. So does a configuration without a
+ * record.
+ */
 int kept_read(struct kept *kept, uint64_t number, struct keep_record *record)
 {
 	int ret;
@@ -97,7 +100,7 @@ int kept_read(struct kept *kept, uint64_t number, struct keep_record *record)
 	return ret;
 }
 
-/* What was written just now could be written again, and look the same. */
+/* A file that was just written could be written again with the same time stamps. */
 void kept_know_file(struct kept *kept, struct seen *seen, const char digest[CHANGE_DIGEST_MAX])
 {
 	seen_free(kept->file_seen);
@@ -213,7 +216,9 @@ void kept_words(const struct kept *kept, char *words, size_t room)
 			singles);
 }
 
-/* The newest good one below a number that can be read; its number is 0 if there is none. */
+/*
+ * Returns the newest good record below a number that can be read; its number is 0 if there is none.
+ */
 static struct keep_record read_good_below(struct kept *kept, uint64_t number, FILE *err)
 {
 	struct keep_record record = {0};
@@ -230,7 +235,7 @@ static struct keep_record read_good_below(struct kept *kept, uint64_t number, FI
 	return (struct keep_record){0};
 }
 
-/* The record runs, and need not be written again. */
+/* Makes the record the running one. It need not be written again. */
 static void run_record(struct kept *kept, struct keep_record *record)
 {
 	char digest[CHANGE_DIGEST_MAX];
@@ -244,7 +249,7 @@ static void run_record(struct kept *kept, struct keep_record *record)
 	kept->running_file = keep_file(kept->keep, record->number);
 }
 
-/* Something else than any record runs; it is kept when it does. */
+/* Makes a document without a record the running one. It is kept when it runs. */
 static int run_document(struct kept *kept, json_t *document, const char *digest, json_t *singles)
 {
 	json_decref(kept->about);
@@ -260,7 +265,10 @@ static bool stops_when_refused(const struct keep_record *record)
 	return word && strcmp(word, "stop") == 0;
 }
 
-/* The file is of no use: the newest good one that is no worse. `record` is the newest. */
+/*
+ * Runs the newest good record that can still be used, because the file cannot. `record` is the
+ * newest.
+ */
 static int choose_last_good(
 	struct kept *kept, struct keep_record *record, int refusal, FILE *err, struct config **out)
 {
@@ -278,7 +286,7 @@ static int choose_last_good(
 		if (ret == 0)
 			run_record(kept, record);
 		keep_record_free(record);
-		if (ret == -ENOKEY) /* those before name the same, or what was there earlier */
+		if (ret == -ENOKEY) /* earlier ones name the same files, or older ones */
 			return ret;
 		if (ret)
 			*record = read_good_below(kept, number, err);
@@ -286,7 +294,7 @@ static int choose_last_good(
 	return ret ? refusal : 0;
 }
 
-/* The file, which is another than it was. */
+/* Runs the file, which has changed since the last good configuration. */
 static int choose_file(struct kept *kept, json_t *document, const char *digest,
 	const struct keep_record *record, FILE *err, struct config **config)
 {
@@ -310,7 +318,7 @@ static int choose_file(struct kept *kept, json_t *document, const char *digest,
 	return ret;
 }
 
-/* The file is good. */
+/* Runs the file or the last good configuration. The file is valid. */
 static int choose_good(struct kept *kept, json_t *document, const char *digest,
 	const struct keep_record *record, FILE *err, struct config **config)
 {
@@ -336,7 +344,7 @@ static int choose_good(struct kept *kept, json_t *document, const char *digest,
 	return 0;
 }
 
-/* The file, if it is good, with all that it is to be; all that is said of it is on `said`. */
+/* Loads and checks the file, with all checks of a start; writes all messages to `said`. */
 static int try_file(struct kept *kept, const char *file, const struct keep_record *record,
 	FILE *said, struct config **out)
 {
@@ -374,7 +382,7 @@ static int try_file(struct kept *kept, const char *file, const struct keep_recor
 	return ret;
 }
 
-/* What nobody has confirmed before the process ended is not in force any more. */
+/* Drops configurations that were not confirmed before the process ended. */
 static void forget_unconfirmed(struct kept *kept)
 {
 	uint64_t number;
@@ -434,7 +442,7 @@ bool kept_can_go_back(struct kept *kept)
 	struct keep_record record;
 	bool can;
 
-	if (!kept || !kept->document) /* the last good one has failed */
+	if (!kept || !kept->document) /* the last good one itself has failed */
 		return false;
 	record = read_good_below(kept, UINT64_MAX, stderr);
 	can = record.number > 0 && !stops_when_refused(&record);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What runs, what was the last good configuration, and what is known of both: of a limiter that has
- * a state directory (--state). What a start runs is chosen here:
+ * State directory (--state): the running configuration, the last good one, and the facts kept about
+ * both. kept_choose() selects the configuration of a start:
  *
- *     the file is refused, or     the last good one, or none if that says so ("on_refused")
- *     its start has failed
- *     it is as it was when the    the last good one, which may be the file, the file with single
- *     last good one came          changes, or something else that was applied
- *     it is another               the file, with the single changes that it does not overrule
+ *     the file is refused, or     the last good one, or none if that has "on_refused": "stop"
+ *     its start failed
+ *     the file is unchanged       the last good one: the file, the file with single changes, or
+ *     since the last good one     another configuration that was applied
+ *     the file has changed        the file, with the single changes that it does not overrule
  *
- * Before the control loop main has it; then the thread of changes has what it is handed, and
- * control the rest.
+ * The main thread uses it until the control loop begins. After that, the thread of changes uses the
+ * members that are passed to it, and control the others.
  */
 #ifndef WEIR_APP_KEPT_H
 #define WEIR_APP_KEPT_H
@@ -32,35 +32,35 @@ struct seen;
 #define KEPT_HISTORY 256 /* lines in memory */
 
 struct kept {
-	struct keep *keep;         /* the thread's, while there is one, as the next four are */
-	json_t *configuration;     /* what runs, as its record has it */
-	uint64_t configuration_of; /* that record; 0: it is kept nowhere else */
-	struct seen *file_seen;    /* the file, and what it includes, as it was when it had: */
+	struct keep *keep;     /* used by the thread of changes while it runs, like the next four */
+	json_t *configuration; /* running configuration, as in its record */
+	uint64_t configuration_of; /* number of that record; 0: it is in memory only */
+	struct seen *file_seen;    /* state of the file and its includes when it had file_digest */
 	char file_digest[CHANGE_DIGEST_MAX];
-	char *directory;        /* as it was given */
-	struct confirm confirm; /* numbers of records of keep */
-	json_t *about;          /* of what runs: see about_make(); NULL: of that nothing is kept */
-	int running_file;       /* its record, to read; -1 */
-	json_t *history;        /* the newest lines, the oldest first */
-	const char *start_failed; /* how that of the file has ended; NULL: it is tried */
-	char *refused;            /* why the file was, where the last good one runs instead; NULL */
-	char *trouble;            /* why what runs, or what was said, is not kept; NULL */
-	/* What the start has chosen, to be kept when it runs; NULL: it is kept already. */
+	char *directory;          /* argument of --state */
+	struct confirm confirm;   /* numbers of records of keep */
+	json_t *about;            /* see about_make(); NULL: nothing is kept */
+	int running_file;         /* descriptor of the running record, for reading; -1 */
+	json_t *history;          /* newest lines, the oldest first */
+	const char *start_failed; /* how the start of the file failed; NULL: it is tried */
+	char *refused; /* why the file was refused, if the last good one runs instead; NULL */
+	char *trouble; /* why the configuration or its history is not kept; NULL */
+	/* Choice of the start, to be kept when it runs; NULL: it is kept already. */
 	json_t *document;
-	json_t *start; /* the line of history that the start is; NULL once it is written */
+	json_t *start; /* line of history of the start; NULL once written */
 };
 
 /*
- * Opens a state directory. Without one that can be used the limiter runs all the same, and keeps
- * nothing: 0 and NULL, said on err. NULL is given where none was asked for, too. -ENOMEM.
+ * Opens a state directory. If it cannot be used, the limiter runs anyway and keeps nothing: returns
+ * 0 and NULL, reported on err. NULL also if no directory is requested. -ENOMEM.
  */
 int kept_open(const char *directory, FILE *err, struct kept **out);
-void kept_close(struct kept *kept); /* NULL is none */
+void kept_close(struct kept *kept); /* kept can be NULL */
 
 /*
- * The configuration that a start runs, by the rules above; as config_load() if nothing is kept,
- * but that key files that will not do are errors, too. What is wrong with the file is said on err,
- * and that something else runs.
+ * Chooses the configuration of a start by the rules above. Works like config_load() if nothing is
+ * kept, except that unusable key files are errors too. Errors of the file are reported on err, and
+ * so is a start with another configuration.
  */
 int kept_choose(struct kept *kept, const char *file, FILE *err, struct config **out);
 
@@ -70,46 +70,50 @@ int kept_choose(struct kept *kept, const char *file, FILE *err, struct config **
  */
 bool kept_can_go_back(struct kept *kept);
 
-/* A record, from memory if it is there, and then that of what runs; 0: as kept_have() has it. As
- * keep_read(). The thread. */
+/*
+ * Reads a record: from memory for the running one, or if number is 0, see kept_have(). Returns as
+ * keep_read(). The thread of changes.
+ */
 int kept_read(struct kept *kept, uint64_t number, struct keep_record *record);
 
 /*
- * The configuration is that of a record, which is read again and again; or of none (0), where it
- * could not be kept, and is the only one that there is of what runs. Takes the reference.
+ * Keeps a configuration in memory with the number of its record, which is read often. Number 0: it
+ * could not be kept, and this is the only copy of the running one. Takes the reference.
  */
 void kept_have(struct kept *kept, uint64_t number, json_t *configuration);
 
-/* The digest of the file is known as long as it stays as it is. Takes over what was seen of it. */
+/* Remembers the digest of the file as long as the file is unchanged. Takes over `seen`. */
 void kept_know_file(struct kept *kept, struct seen *seen, const char digest[CHANGE_DIGEST_MAX]);
 
-/* Whether it is known; then `digest` has it. */
+/* Returns true if the file is unchanged; then `digest` has its digest. */
 bool kept_knows_file(const struct kept *kept, char digest[CHANGE_DIGEST_MAX]);
 
-/* What runs, in words: "the file", "what alice has applied at ...; the file differs". */
+/* Describes the running configuration: "the file", "apply of ... by alice; the file differs". */
 void kept_words(const struct kept *kept, char *words, size_t room);
 
-/* Whether what runs is not what the file held when that was last looked at. */
+/* Returns true if the running configuration differs from the file as last read. */
 bool kept_differs(const struct kept *kept);
 
 /*
- * What is said of a configuration: what made it, its digest, that of the file then, and singles. Of
- * no document the digest is left out: kept_digest() says it when there is time.
+ * Returns the facts about a configuration: the change that made it, its digest, the digest of the
+ * file then, and singles. Without a document, the digest is left out; kept_digest() computes it
+ * later.
  */
 json_t *about_make(
 	const json_t *line, const json_t *document, const char *file_digest, const json_t *singles);
 
 /*
- * The digest of what runs, if that is in memory and nothing has said it yet; the thread. Control
- * puts it there, and until then what runs counts as another than the file.
+ * Computes the digest of the running configuration if it is in memory and has none yet. Called by
+ * the thread of changes; control stores it with kept_put_digest(). Until then, the configuration
+ * counts as different from the file.
  */
 bool kept_digest(const struct kept *kept, char digest[CHANGE_DIGEST_MAX]);
 void kept_put_digest(struct kept *kept, const char *digest);
 
-/* A line of history that begins now: "what", "at", by whom. For more members. */
+/* Returns a line of history for now: "what", "at", and the user. The caller adds members. */
 json_t *history_line(const char *what, int64_t uid, int64_t gid, int64_t pid);
 
-/* The line is in memory, too; takes the reference. Control, or before it. */
+/* Adds the line to those in memory; takes the reference. Control, or before it runs. */
 void kept_remember(struct kept *kept, json_t *line);
 
 #endif

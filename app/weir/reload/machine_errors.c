@@ -15,7 +15,7 @@
 #include "secret/trusted.h"
 #include "socket_groups.h"
 
-/* The keys themselves are read again by what uses them. */
+/* Only checks the keys: their user reads them again. */
 static int check_keys(const struct config *config, uid_t user, const struct complaint_sink *to)
 {
 	struct keyring *keyring = NULL;
@@ -25,7 +25,7 @@ static int check_keys(const struct config *config, uid_t user, const struct comp
 	return ret;
 }
 
-/* A writer of the store could have units spent twice. */
+/* Another writer of the store could make units be spent twice. */
 static int check_store(const struct config *config, uid_t user, const struct complaint_sink *to)
 {
 	struct trusted_refusal refusal = {0};

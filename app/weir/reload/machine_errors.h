@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a configuration names on this machine and that will not do (key files, a password's, groups)
- * is an error of the configuration, at a start as at a change of what runs. The main thread, or
- * that of changes.
+ * Checks of the files and groups of this machine that a configuration names: key files, a
+ * password's file, groups. Unusable ones are errors of the configuration, at a start and at a
+ * change. Main thread, or the thread of changes.
  */
 #ifndef WEIR_APP_MACHINE_ERRORS_H
 #define WEIR_APP_MACHINE_ERRORS_H
@@ -17,7 +17,10 @@
 #include "config/load.h"
 #include "policy/config.h"
 
-/* All that a start looks up, as this user would find it. 0, or a negative errno, reported. */
+/*
+ * Checks everything that a start looks up, with the rights of this user. Returns 0, or a negative
+ * errno, reported.
+ */
 int machine_check(const struct config *config, uid_t user, const struct complaint_sink *to);
 
 /*
@@ -28,16 +31,16 @@ int machine_check(const struct config *config, uid_t user, const struct complain
 int files_check(struct reader *reader, uid_t user, bool starts);
 
 /*
- * For config_load.also, at the line that names it: all that a start looks up, and the context is a
- * bool that becomes true if it will not do; or of a change of what runs, which has no use for the
- * password.
+ * Callbacks for config_load.also. They report errors at the line of the name. The first checks
+ * everything that a start looks up, and sets the bool `wrong` on errors. The second leaves out the
+ * password, which a change does not use.
  */
 void start_errors(const struct config *config, struct reader *reader, void *wrong);
 void reload_errors(const struct config *config, struct reader *reader, void *context);
 
 /*
- * As config_read_document(), of what is about to run: -ENOKEY for a good one that names what will
- * not do, which is said on err, too.
+ * Reads a configuration that will run, like config_read_document(). -ENOKEY: it is valid, but names
+ * unusable files or groups, reported on err.
  */
 int read_for_machine(const json_t *document, const char *name, const struct config *running,
 	FILE *err, struct config **out);

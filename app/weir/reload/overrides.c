@@ -60,7 +60,7 @@ bool overrides_end(struct overrides *overrides, int64_t unix_s)
 	return overrides->n < before;
 }
 
-/* Whether all of it was there, and as long as it may be. */
+/* Returns true if all members are there and fit. */
 static bool read_override(json_t *json, struct override *out)
 {
 	const char *policy, *terms;
@@ -116,8 +116,8 @@ static json_t *override_json(const struct override *each)
 }
 
 /*
- * Its text, or NULL. There is a buffer for all of it beforehand, since JSON that is refused more in
- * the midst of it may leave out a piece and go on.
+ * Returns the text, or NULL. The buffer has its full size before: if jansson cannot get memory
+ * while it writes, it can leave out a piece and continue.
  */
 static char *json_text(const json_t *root)
 {
@@ -130,7 +130,7 @@ static char *json_text(const json_t *root)
 	return NULL;
 }
 
-/* All of them, or NULL: one that is left out would be gone when the limiter starts again. */
+/* Returns the text of all overrides, or NULL: a missing one would be lost at the next start. */
 static char *list_text(const struct overrides *overrides)
 {
 	json_t *list = json_array(), *root = json_pack("{s:o}", "overrides", list);

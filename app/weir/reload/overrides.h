@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limits that an operator has put in the place of configured ones until a time, and the file that
- * they are kept in. Any thread, one at a list.
+ * Limits that an operator has set in place of configured ones until a time, and their file. Any
+ * thread; one at a time for each list.
  */
 #ifndef WEIR_APP_OVERRIDES_H
 #define WEIR_APP_OVERRIDES_H
@@ -13,14 +13,14 @@
 #include "policy/policy.h"
 #include "policy/units.h"
 
-/* At one time: what is more is a configuration of its own. */
+/* Most overrides at one time: more belong into the configuration. */
 #define OVERRIDES_MOST 64
 
 struct override {
 	char policy[CONFIG_NAME_MAX];
-	char terms[3 * UNITS_TEXT_MAX]; /* as config_parse_terms() reads them */
+	char terms[3 * UNITS_TEXT_MAX]; /* format of config_parse_terms() */
 	int64_t until;                  /* Unix time */
-	uid_t uid;                      /* who gave it */
+	uid_t uid;                      /* user who set it */
 };
 
 struct overrides {
@@ -28,20 +28,20 @@ struct overrides {
 	struct override list[OVERRIDES_MOST];
 };
 
-/* The one of a policy, or NULL. */
+/* Returns the override of a policy, or NULL. */
 const struct override *overrides_find(const struct overrides *overrides, const char *policy);
 
-/* In the place of one of that policy. 0, or -ENOSPC. */
+/* Adds an override, or replaces that of the same policy. Returns 0 or -ENOSPC. */
 int overrides_put(struct overrides *overrides, const struct override *override);
 
-/* Takes out that of a policy; and those that have ended. Whether there was any. */
+/* Removes the override of a policy; or all that have ended. Returns true if there was any. */
 bool overrides_drop(struct overrides *overrides, const char *policy);
 bool overrides_end(struct overrides *overrides, int64_t unix_s);
 
 /*
- * From the file of a directory, and to it: as it was before or as it is to be, whenever power
- * fails. A file that is not there is an empty list. 0; -EBADMSG: it is none of these; or a negative
- * errno. It waits for the disk.
+ * Load the list from its file in a directory, and save it there. After a power failure the file has
+ * the old or the new list. A missing file is an empty list. Returns 0, -EBADMSG (invalid file), or
+ * another negative errno. Waits for the disk.
  */
 int overrides_load(const char *directory, struct overrides *overrides);
 int overrides_save(const char *directory, const struct overrides *overrides);

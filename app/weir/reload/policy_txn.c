@@ -33,47 +33,47 @@
 #include "totals.h"
 #include "trials.h"
 
-/* Removed policies whose last counts get a line of the log each. */
+/* Removed policies whose last counts are logged, a line each. */
 #define SAID_MAX 64
 
-/* So many of them at a time: a millisecond or so. */
+/* Policies that end in one call: takes about a millisecond. */
 #define ENDED_MAX 4096
 
 enum step { PREPARED, WAITING, ENDING, SETTLED };
 
 /* The policies of a configuration, with everything that is made from them. */
 struct generation {
-	struct config *config; /* NULL: of the box's start, which the transaction does not own */
+	struct config *config; /* NULL: that of the start, which is not owned */
 	const struct policy *policies;
 	unsigned n;
 	struct policy_names *names;
 	struct classifier *classifier;
 	unsigned *sourced, n_sourced, n_conserved;
 	uint32_t *parents;
-	uint32_t *slots;          /* n: of each policy */
+	uint32_t *slots;          /* n: slots of the policies */
 	struct timed_list *timed; /* limits in force by the schedules */
 	struct budget_shares budget_shares;
 };
 
 struct policy_txn {
 	struct instance *inst;
-	struct generation next;     /* empty after the commit: the box has it */
-	struct generation previous; /* before the commit only its slots: the box has the rest */
+	struct generation next;     /* empty after the commit: the instance has it */
+	struct generation previous; /* only slots before the commit: the instance has the rest */
 
 	struct config_diff *diff;
-	unsigned *keeps; /* by new index: the old one whose slot stays its own, or SLOT_ANEW */
-	unsigned *known; /* by new index: the limiter's index of the old one, or LIMITER_ADDED */
+	unsigned *keeps; /* by new index: old index whose slot it keeps, or SLOT_ANEW */
+	unsigned *known; /* by new index: limiter's index of the old policy, or LIMITER_ADDED */
 	struct limiter_policy *limits;
-	struct ledger_store opened; /* of a box that had none; before the commit */
-	bool retargets;             /* other packets are those of placed policies */
-	unsigned prepared;          /* policies whose slots are */
+	struct ledger_store opened; /* first ledger of this limiter; before the commit */
+	bool retargets;             /* placed policies get other packets */
+	unsigned prepared;          /* policies with prepared slots */
 
 	enum step step;
-	struct grace grace; /* of the commit */
-	uint32_t *leaving;  /* slots that are left and whose packets may wait */
+	struct grace grace; /* since the commit */
+	uint32_t *leaving;  /* left slots whose packets might wait */
 	unsigned n_leaving;
-	struct trial_change *trials; /* that are others, of policies that stay */
-	unsigned ended, said;        /* previous policies looked at, and removed ones named */
+	struct trial_change *trials; /* changed trials of policies that stay */
+	unsigned ended, said; /* previous policies that have ended, removed ones that are logged */
 };
 
 static bool begins_anew(const struct policy_txn *x, unsigned i)
@@ -81,7 +81,7 @@ static bool begins_anew(const struct policy_txn *x, unsigned i)
 	return x->diff->changes[i] & (POLICY_ADDED | POLICY_ANEW);
 }
 
-/* Whether what it is charged to as well is the same policy, in the same slot. */
+/* Returns true if the policy's parent is the same policy in the same slot. */
 static bool parent_lasts(const struct policy_txn *x, unsigned i)
 {
 	const struct policy *old = &x->inst->policies[x->diff->from[i]],
@@ -93,8 +93,8 @@ static bool parent_lasts(const struct policy_txn *x, unsigned i)
 }
 
 /*
- * A worker's line of a policy knows the slots of those above it: where one of these is another, all
- * below it move, from above.
+ * Moves all policies below one that moves, from above: a worker's line of a policy has the slots of
+ * those above it.
  */
 static void map_lineages(struct policy_txn *x)
 {
@@ -105,7 +105,9 @@ static void map_lineages(struct policy_txn *x)
 				x->keeps[i] = SLOT_ANEW;
 }
 
-/* What goes on as what. */
+/*
+ * Maps new policies to old ones: which keep their slot, and which keep their state in the limiter.
+ */
 static void map_policies(struct policy_txn *x)
 {
 	for (unsigned i = 0; i < x->next.n; i++) {
@@ -140,7 +142,7 @@ static int alloc_policy_txn(struct policy_txn *x)
 	return 0;
 }
 
-/* Only what changes whose packets are placed holds up those that are. */
+/* Only a change of the packets of placed policies makes these wait. */
 static int plan_parts(struct policy_txn *x)
 {
 	const struct instance *inst = x->inst;
@@ -172,7 +174,7 @@ static int plan_policy_txn_slots(struct policy_txn *x, const char *file, FILE *e
 	return ret;
 }
 
-/* A policy that begins, or goes on, in a slot of its own. */
+/* Prepares the new slot of a policy that begins or moves. */
 static int prepare_slot(struct policy_txn *x, unsigned i, uint64_t hz)
 {
 	struct instance *inst = x->inst;
@@ -183,7 +185,7 @@ static int prepare_slot(struct policy_txn *x, unsigned i, uint64_t hz)
 	return ret;
 }
 
-/* The lines of the policies that begin, and of those that stay what they did not need before. */
+/* Prepares the lines of new policies, and the new parts of policies that stay. */
 static int attach_policies(struct policy_txn *x, uint64_t hz)
 {
 	struct instance *inst = x->inst;
@@ -225,8 +227,8 @@ static int prepare_tables(struct policy_txn *x, const char *file, FILE *err)
 }
 
 /*
- * The first policies that need a ledger. Without a store they are refused: to begin recovering is
- * for who has to pass packets now.
+ * Opens the ledger for the first policies that need one. Without a store they are refused:
+ * recovering is only for a start, because packets must pass then.
  */
 static int prepare_ledger(struct policy_txn *x, const char *file, FILE *err)
 {
@@ -266,7 +268,7 @@ static int prepare_policy_txn(struct policy_txn *x, const char *file, uint64_t h
 	return ret ? ret : prepare_tables(x, file, err);
 }
 
-/* What the box runs: as it was started, but with its policies of now. */
+/* Returns the configuration of the start with the present policies. */
 static struct config in_force(const struct instance *inst)
 {
 	struct config config = *inst->config;
@@ -340,17 +342,17 @@ bool policy_txn_is_empty(const struct policy_txn *x)
 	if (x->diff->added || x->diff->removed || x->diff->changed)
 		return false;
 	if (x->next.config->shadow !=
-		instance_in_shadow(x->inst)) /* which packets are dropped, too */
+		instance_in_shadow(x->inst)) /* also changes which packets are dropped */
 		return false;
 	if (config_drops(x->next.config) != classifier_drops(x->inst->classifier))
 		return false;
 	for (unsigned i = 0; i < x->next.n; i++)
-		if (x->diff->from[i] != i) /* the first in the file wins between equals */
+		if (x->diff->from[i] != i) /* the first of equal matches wins */
 			return false;
 	return true;
 }
 
-/* Takes the generation of the box, and gives it the next one. */
+/* Takes the generation of the instance, and gives it the next one. */
 static void swap_generations(struct policy_txn *x)
 {
 	struct instance *inst = x->inst;
@@ -385,7 +387,7 @@ static void swap_generations(struct policy_txn *x)
 	*next = (struct generation){0};
 }
 
-/* One that moves takes along what it has counted; where it was, workers still count. */
+/* A policy that moves takes its counts along; workers still count in its old slot. */
 static void carry_totals(struct policy_txn *x, unsigned policy)
 {
 	struct instance *inst = x->inst;
@@ -447,9 +449,9 @@ static void list_leaving_of(struct policy_txn *x, enum leaving which)
 }
 
 /*
- * The workers empty queues in this order: those that are timed all at once, as they look for their
- * packets among all that wait. What comes after that, while they are at others, is sent of a limit
- * that may be exceeded, and dropped of one that may not: so these are the last.
+ * Workers empty queues in this order. First all timed ones together, because workers search for
+ * their packets among all waiting ones. Packets that arrive later, while workers empty other
+ * queues, are sent for soft limits and dropped for hard ones. So hard limits are last.
  */
 static void list_leaving(struct policy_txn *x)
 {
@@ -457,7 +459,7 @@ static void list_leaving(struct policy_txn *x)
 		list_leaving_of(x, which);
 }
 
-/* Whether workers have come to the end of what was begun for them. */
+/* Returns true if workers have finished with all left slots. */
 static bool all_done(const struct policy_txn *x)
 {
 	for (unsigned i = 0; i < x->previous.n; i++)
@@ -467,7 +469,7 @@ static bool all_done(const struct policy_txn *x)
 	return true;
 }
 
-/* Names the policies whose id an account of another name has. */
+/* Logs the policies whose id belongs to a ledger account of another name. */
 static void say_taken(const struct policy_txn *x)
 {
 	for (unsigned i = 0; i < x->next.n; i++) {
@@ -479,7 +481,7 @@ static void say_taken(const struct policy_txn *x)
 	}
 }
 
-/* With a ledger, if this brings the first policies that need one. */
+/* Updates the limiter's policies; opens its ledger if these are the first ones that need it. */
 static int update_limiter(struct policy_txn *x)
 {
 	struct instance *inst = x->inst;
@@ -538,8 +540,8 @@ int policy_txn_commit(struct policy_txn *x)
 }
 
 /*
- * A conserved policy begins when nobody earns anything by its former line any more: by both
- * together more would pass than the limit.
+ * Starts conserved policies, now that their previous lines earn nothing any more: both together
+ * would pass more than the limit.
  */
 static void let_go(struct instance *inst)
 {
@@ -553,7 +555,7 @@ static void let_go(struct instance *inst)
 	}
 }
 
-/* What was counted before a policy moved is its own for good. */
+/* Adds the counts of the old slots of moved policies to their own. */
 static void end_moves(struct instance *inst)
 {
 	for (unsigned i = 0; i < inst->n_policies; i++) {
@@ -571,7 +573,7 @@ static void end_moves(struct instance *inst)
 	}
 }
 
-/* What policies were that stayed is nobody's any more. */
+/* Frees the previous state of policies that stayed. */
 static void end_changes(struct instance *inst)
 {
 	for (unsigned i = 0; i < inst->n_policies; i++)
@@ -601,7 +603,7 @@ static void end_policy(struct policy_txn *x, unsigned policy)
 	if (inst->slots.policy[slot] != SLOT_LEFT)
 		return;
 	totals = instance_policy_totals(inst, slot);
-	/* What one below another let pass that one has counted, and goes on counting. */
+	/* Packets of a child also count for its parent, which continues to count. */
 	if (!policy_has_parent(&x->previous.policies[policy]))
 		policy_totals_add(&inst->gone, &totals);
 	if (has_counted(&totals) && x->said++ < SAID_MAX)
@@ -610,7 +612,7 @@ static void end_policy(struct policy_txn *x, unsigned policy)
 	slot_map_release(&inst->slots, slot);
 }
 
-/* Some of those that were removed; true when all are. */
+/* Ends some of the removed policies; returns true when all have ended. */
 static bool end_removed(struct policy_txn *x)
 {
 	for (unsigned i = 0; i < ENDED_MAX && x->ended < x->previous.n; i++)

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Other policies, while packets flow. Three steps:
+ * Replaces the policies while packets flow, in three steps:
  *
- *     prepare   reads the file, and makes aside all that takes time or can fail
- *     commit    the limiter's policies, the slots, the first limits, and then the classifier
- *     commit    when no worker is at anything of the former ones any more, that goes
+ *     prepare   reads the file, and builds everything that takes time or can fail
+ *     commit    exchanges the limiter's policies, slots and first limits, and then the classifier
+ *     finish    frees the previous state when no worker uses it any more
  *
- * A worker holds one classifier for a whole burst, and what it answers are slots. So a packet is
- * its old policy's or its new one's, and is counted there: never a mixture. A policy that stays
- * keeps its slot, and with it bucket, counters, sources and samples. One whose action, mark,
- * accounting, weigh or parent is another, or whose parent moves, which its line on a worker says
- * once for all, moves to a slot of its own with what it has counted, and with no burst to spend, as
- * it may have spent that in the other. What begins anew by its nature (enum policy_change) leaves
- * as one policy and comes as another.
+ * A worker uses one classifier for a whole burst, and its results are slots. So a packet belongs to
+ * its old policy or to its new one, and is counted there: never a mixture. A policy that stays
+ * keeps its slot, and with it bucket, counters, sources and samples.
  *
- * A slot that was left is nobody's before every worker acts on what it was told by the commit
- * (grace.h): limits that come later are of the new policies only.
+ * A policy moves to a new slot if its action, mark, accounting, weigh or parent changes, or if its
+ * parent moves. These are fixed in its line on a worker. It takes its counts along, and begins
+ * without a burst, which it might have spent in the old slot. A policy that must restart (enum
+ * policy_change) leaves as one policy and begins as another.
+ *
+ * A left slot is free only after every worker uses all that the commit sent (grace.h): later limits
+ * are only for the new policies.
  */
 #ifndef WEIR_APP_POLICY_TXN_H
 #define WEIR_APP_POLICY_TXN_H
@@ -31,47 +32,52 @@ struct config_diff;
 struct policy_txn;
 
 /*
- * instance.reload_gate: a file may take for ever to read, and who stops the box does not wait for
- * that. Who comes first sets the gate: the reader, who is waited for from then on, or who stops,
- * and then the reader touches nothing more of the box.
+ * Values of instance.reload_gate. A file can take for ever to read, and the stop does not wait for
+ * that. The first to set the gate wins. If it is the reader, the stop waits for it from then on. If
+ * it is the stop, the reader uses the instance no more.
  */
 enum { RELOAD_READING, RELOAD_PAST_READING, RELOAD_GIVEN_UP };
 
 /*
- * Reads the file, and prepares the exchange of the box's policies for its. All that is refused is
- * reported to err, each with its place, as config_load() does. Returns 0 or a negative errno; then
- * the box is as it was. Any thread; meanwhile nobody may change the box's policies or slots, or
- * take DPDK's memory under a real-time class. hz: ticks a second.
+ * Reads the file, and prepares the exchange of the policies. Errors are reported to err with their
+ * places, as config_load() does. Returns 0 or a negative errno; then nothing has changed. Any
+ * thread. Meanwhile no thread may change the instance's policies or slots, or allocate DPDK memory
+ * under a real-time class. hz: ticks a second.
  */
 int policy_txn_prepare(
 	struct instance *inst, const char *file, uint64_t hz, FILE *err, struct policy_txn **out);
 
 /*
- * Prepares one that has been read, after the gate has been passed; takes it over, whatever comes of
- * it. `file` is what messages call it.
+ * Prepares the exchange for a configuration that was read, after the gate has been passed. Takes it
+ * over, also on errors. `file` is its name in messages.
  */
 int policy_txn_prepare_config(struct instance *inst, struct config *config, const char *file,
 	uint64_t hz, FILE *err, struct policy_txn **out);
 
-/* Whether who prepares may go on: false when the stop has given it up. Once for each reading. */
+/*
+ * Returns true if the preparation can continue; false: the stop has abandoned it. Once for each
+ * reading.
+ */
 bool policy_txn_pass_gate(struct instance *inst);
 
-/* What was read. Before the commit. */
+/* Returns the new configuration. Before the commit. */
 const struct config *policy_txn_config(const struct policy_txn *x);
 
-/* What the exchange changes; nothing at all if it changes nothing, not even the order. */
+/* Returns the differences. policy_txn_is_empty(): nothing changes, not even the order. */
 const struct config_diff *policy_txn_diff(const struct policy_txn *x);
 bool policy_txn_is_empty(const struct policy_txn *x);
 
-/* Control; not of an empty one. Returns 0, or a negative errno, with the box as it was. */
+/* Control; not for an empty transaction. Returns 0, or a negative errno, with nothing changed. */
 int policy_txn_commit(struct policy_txn *x);
 
-/* Control, after the commit, now and then: true when all that was before is gone. Does not wait. */
+/*
+ * Control, polled after the commit: returns true when all previous state is freed. Does not wait.
+ */
 bool policy_txn_finish(struct policy_txn *x);
 
 /*
- * Control. Before the commit, nothing will come of it; after it has committed, or the workers have
- * stopped, the box goes on with what it has. NULL is none.
+ * Control. Before the commit, the exchange is dropped; after it has finished, or the workers have
+ * stopped, the new policies stay. x can be NULL.
  */
 void policy_txn_free(struct policy_txn *x);
 

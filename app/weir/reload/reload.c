@@ -25,16 +25,16 @@
 #include "base/time.h"
 #include "policy/diff.h"
 
-/* Messages that go to the log; the client gets them all. */
+/* Messages in the log; the client gets all of them. */
 #define LOGGED_MAX 20 /* lines of a change */
 #define AND_MORE   "and more; see --check, or /weir/config"
 
-/* How soon what could not be undone, or kept, is tried again. */
+/* Time until a failed undo or record is tried again. */
 #define AGAIN_NS (10 * SECOND_NS)
 
 /*
- * What the thread does: nothing, the first steps of a change (change.h), or the last; and when all
- * is said and done it frees what large documents were made of.
+ * Work of the thread: none, the first steps of a change (change.h), the last steps, or freeing of
+ * large documents.
  */
 enum phase { IDLE, READING, SAVING, CLEARING };
 
@@ -42,31 +42,31 @@ struct reload {
 	struct instance *inst;
 	enum phase phase;
 	bool again;
-	struct change_request asked; /* again: by whom */
-	uint64_t serial;             /* of the change that is under way, or was the last */
-	uint64_t undo_ns;            /* an undoing that has failed is tried again then */
+	struct change_request asked; /* request of the queued reload */
+	uint64_t serial;             /* number of the present or last change */
+	uint64_t undo_ns;            /* time to repeat a failed undo */
 	int event_fd;
 	uint64_t began_ns;
 	struct policy_txn *policy_txn;                 /* committing */
-	struct reload_outcome last;                    /* of reloads */
-	struct reload_outcome changed;                 /* of all changes */
-	struct reload_outcome former[RELOAD_OUTCOMES]; /* before that, each in its turn */
+	struct reload_outcome last;                    /* last reload */
+	struct reload_outcome changed;                 /* last change of any kind */
+	struct reload_outcome former[RELOAD_OUTCOMES]; /* changes before that, by serial modulo */
 	bool joined, given_up;                         /* at the stop */
-	bool said;                                     /* that a worker is waited for */
+	bool said;                                     /* the log has that a worker is waited for */
 	json_t *standing; /* warnings of the running configuration, by their words */
 
-	/* the thread's, until it has been joined */
+	/* Used by the thread, until it has been joined. */
 	pthread_t thread;
 	uint64_t hz;
 	struct change change;
 	struct policy_txn *prepared;
-	struct keyring *keyring;         /* NULL: gossip is plain */
-	struct telemetry_options groups; /* groups of the control socket alone */
+	struct keyring *keyring;         /* NULL: plain gossip */
+	struct telemetry_options groups; /* only the groups of the control socket */
 	int error;
 	char requester[REQUESTER_BYTES];
 	char *messages;
-	int keep_error;                 /* of saving */
-	char digest[CHANGE_DIGEST_MAX]; /* of what runs by now; "": it is known */
+	int keep_error;                 /* result of saving */
+	char digest[CHANGE_DIGEST_MAX]; /* digest of the running configuration; "": unchanged */
 };
 
 int reload_start(struct instance *inst)
@@ -89,7 +89,7 @@ int reload_start(struct instance *inst)
 	return 0;
 }
 
-/* What it is past reading by then is only computing, and joined at the stop. */
+/* A thread that has finished reading only computes, and is joined at the stop. */
 void reload_settle(struct instance *inst, const struct timespec *until)
 {
 	struct reload *reload = inst->reload;
@@ -140,7 +140,7 @@ void reload_stop(struct instance *inst)
 	inst->loaded = NULL;
 }
 
-/* Nobody may write to a pipe again: it would be waited for, and so would the end of the box. */
+/* Refuses pipes: reading one could block for ever, and so would the stop of the limiter. */
 static int check_readable(const char *path, FILE *err)
 {
 	struct stat file;
@@ -152,7 +152,7 @@ static int check_readable(const char *path, FILE *err)
 	return 0;
 }
 
-/* What has been read and kept becomes what can be put in force. */
+/* Prepares the configuration that was read and kept to be put in force. */
 static int prepare_exchange(struct reload *reload, FILE *err)
 {
 	const struct complaint_sink to = complaint_sink_of(err);
@@ -203,7 +203,7 @@ static void tell_control(const struct reload *reload)
 		;
 }
 
-/* The thread, first. */
+/* First work of the thread. */
 static void *read_again(void *arg)
 {
 	struct reload *reload = arg;
@@ -225,7 +225,7 @@ static void *read_again(void *arg)
 	return NULL;
 }
 
-/* The thread, when it is in force, or refused. */
+/* Work of the thread after the change is in force, or refused. */
 static void *save_change(void *arg)
 {
 	struct reload *reload = arg;
@@ -237,7 +237,7 @@ static void *save_change(void *arg)
 }
 
 /*
- * The thread, at the end, when nobody waits for it. Nothing is read any more: who stops the box may
+ * Last work of the thread, when the outcome is available. It reads no more files, so a stop can
  * wait for it.
  */
 static void *clear_change(void *arg)
@@ -252,7 +252,7 @@ static void *clear_change(void *arg)
 	return NULL;
 }
 
-/* Never under control's real-time class, if it has one: a long computation would hold it up. */
+/* Runs the thread without control's real-time class: a long computation would delay control. */
 static int start_reload_thread(struct reload *reload, void *(*run)(void *))
 {
 	const struct sched_param no_priority = {0};
@@ -284,7 +284,7 @@ static int begin_phase(struct reload *reload, enum phase phase)
 	return ret;
 }
 
-/* What kept_choose() has left to be kept. */
+/* Takes the configuration that kept_choose() left to be kept. */
 static void take_start(struct change *change, struct kept *kept)
 {
 	change->document = kept->document;
@@ -315,7 +315,7 @@ static int begin_change(struct reload *reload, const struct change_request *requ
 	return begin_phase(reload, READING);
 }
 
-/* The one that comes of the file, for whoever asks. */
+/* Reload of the file without a requester. */
 static const struct change_request reload_by_nobody = {
 	.kind = CHANGE_RELOAD, .uid = -1, .gid = -1, .pid = -1, .fd = -1};
 
@@ -381,7 +381,7 @@ static void drop_request(struct change_request *request)
 	change_clear(&change);
 }
 
-/* It is begun: 0 or why not; takes the request over. */
+/* Begins the change. Returns 0, or why it cannot begin; takes the request over. */
 static int ask_change(struct reload *reload, struct change_request *request)
 {
 	struct kept *kept = reload ? reload->inst->kept : NULL;
@@ -446,7 +446,7 @@ static void log_errors(const struct reload_outcome *last, enum change_kind kind)
 		log_message(kind, AND_MORE, false);
 }
 
-/* A warning without its file, its line and its indices, which change although it stays. */
+/* Copies a warning without its file, line and indices, which can change while the warning stays. */
 static void copy_words(char words[EVENT_TEXT], const char *message)
 {
 	const char *at = strstr(message, "warning: ");
@@ -460,7 +460,7 @@ static void copy_words(char words[EVENT_TEXT], const char *message)
 	words[n] = '\0';
 }
 
-/* The warnings of an outcome, by their words. */
+/* Returns the warnings of an outcome, by their words. */
 static json_t *warnings_of(const struct reload_outcome *last)
 {
 	json_t *warnings = json_object();
@@ -477,7 +477,7 @@ static json_t *warnings_of(const struct reload_outcome *last)
 	return warnings;
 }
 
-/* A warning is logged when it begins and when it has ended, however many changes it lasts. */
+/* Logs a warning when it begins and when it has ended, however many changes it lasts. */
 static void log_warnings(
 	struct reload *reload, const struct reload_outcome *last, enum change_kind kind)
 {
@@ -498,7 +498,7 @@ static void log_warnings(
 	reload->standing = now;
 }
 
-/* Says what came of another change than a reload. */
+/* Logs the outcome of a change that is no reload. */
 static void log_change(const struct reload *reload)
 {
 	const struct reload_outcome *last = &reload->changed;
@@ -521,7 +521,7 @@ static void log_outcome(struct reload *reload)
 
 	if (last->error)
 		log_errors(last, kind);
-	else if (kind != CHANGE_UNDO) /* without messages */
+	else if (kind != CHANGE_UNDO) /* an undo has no messages */
 		log_warnings(reload, last, kind);
 	if (kind != CHANGE_RELOAD)
 		log_change(reload);
@@ -537,7 +537,7 @@ static void log_outcome(struct reload *reload)
 			event_count("ms", last->took_ns / MS_NS), event_word("who", last->who));
 }
 
-/* The outcome of the change before makes room; and the oldest for that. */
+/* Moves the outcome of the previous change to the list, in place of the oldest one. */
 static void remember_outcome(struct reload *reload)
 {
 	struct reload_outcome *former = &reload->former[reload->changed.serial % RELOAD_OUTCOMES];
@@ -593,7 +593,7 @@ static void log_keys(const struct keyring *former, const struct keyring *keyring
 		event(GOSSIP_KEY, event_word("key", key));
 }
 
-/* What came of it stays to be read until there is other news. */
+/* Sets the service manager's status text, which stays until the next one. */
 static void tell_over(const struct reload *reload)
 {
 	const struct reload_outcome *last = &reload->changed;
@@ -608,7 +608,7 @@ static void tell_over(const struct reload *reload)
 	notify_ready(reload->inst->notify, text);
 }
 
-/* They are in force between two datagrams; the former ones are wiped. */
+/* Replaces the keys between two datagrams; wipes the previous ones. */
 static void commit_keys(struct reload *reload)
 {
 	struct instance *inst = reload->inst;
@@ -655,7 +655,7 @@ static int exchange_groups(struct reload *reload)
 	return ret;
 }
 
-/* What it has prepared is put in force, if there is anything; whether workers hear of it. */
+/* Puts the prepared configuration in force, if any. Returns true if workers get a new snapshot. */
 static bool put_in_force(struct reload *reload)
 {
 	struct policy_txn *x = reload->prepared;
@@ -665,7 +665,7 @@ static bool put_in_force(struct reload *reload)
 
 	if (reload->error == 0 && x)
 		reload->error = exchange_groups(reload);
-	/* What it has prepared is not the transaction's any more once that is in force. */
+	/* Copied now: the transaction no longer owns its configuration after the commit. */
 	alarm_ns = reload->error || !x ? 0 : policy_txn_config(x)->gossip.differs_alarm_ns;
 	log = reload->error || !x ? events_configured() : policy_txn_config(x)->log;
 	if (reload->error == 0 && x && !policy_txn_is_empty(x)) {
@@ -682,7 +682,10 @@ static bool put_in_force(struct reload *reload)
 	return exchanged;
 }
 
-/* What is in force is another; the last good one is, unless it has yet to be confirmed. */
+/*
+ * Updates the kept state after a change. A new configuration is the last good one, unless it must
+ * be confirmed.
+ */
 static void note_in_force(struct reload *reload)
 {
 	struct kept *kept = reload->inst->kept;
@@ -696,7 +699,7 @@ static void note_in_force(struct reload *reload)
 		confirm_change(
 			&kept->confirm, reload->change.number, control_now(), request->within_ns);
 	else if (request->kind != CHANGE_START)
-		kept->confirm.running = 0; /* and good is what was */
+		kept->confirm.running = 0; /* the last good one stays */
 	if (reload->change.about) {
 		json_decref(kept->about);
 		kept->about = json_incref(reload->change.about);
@@ -707,7 +710,7 @@ static void note_in_force(struct reload *reload)
 	}
 }
 
-/* The thread has ended. */
+/* Called when the thread has ended reading. */
 static void commit_reload(struct reload *reload)
 {
 	struct policy_txn *x = reload->prepared;
@@ -726,10 +729,10 @@ static void commit_reload(struct reload *reload)
 	else
 		policy_txn_free(x);
 	if (reload->inst->kept && begin_phase(reload, SAVING) == 0)
-		reload->changed.known = false; /* nobody is told before it is durable */
+		reload->changed.known = false; /* published when it is durable */
 }
 
-/* Why what runs, or what was said, is not kept; NULL: it is. */
+/* Records and logs why the configuration or its history is not kept; error 0: it is. */
 static void note_trouble(struct kept *kept, int error)
 {
 	if (!error && kept->trouble)
@@ -741,7 +744,7 @@ static void note_trouble(struct kept *kept, int error)
 			event_word("why", strerror(-error)));
 }
 
-/* The answer may say so. */
+/* Called when the outcome is durable: makes it available. */
 static void end_change(struct reload *reload)
 {
 	struct change *change = &reload->change;
@@ -750,7 +753,7 @@ static void end_change(struct reload *reload)
 
 	pthread_join(reload->thread, NULL);
 	reload->phase = IDLE;
-	/* What was refused, or changed nothing, has not kept what runs meanwhile. */
+	/* If no record runs, a refused or empty change does not change that. */
 	if (error || kept->confirm.running)
 		note_trouble(kept, error);
 	if (change->request.kind == CHANGE_CONFIRM) {
@@ -781,13 +784,13 @@ static void end_clearing(struct reload *reload)
 		kept_put_digest(reload->inst->kept, reload->digest);
 }
 
-/* What is due by itself. */
+/* Begins the next due work: the record of a start, a queued reload, or an undo. */
 static void begin_what_is_due(struct reload *reload)
 {
 	struct kept *kept = reload->inst->kept;
 	struct change_request request = reload_by_nobody;
 
-	if (kept && kept->start) { /* what the start has chosen runs */
+	if (kept && kept->start) { /* the chosen configuration of the start runs */
 		request.kind = CHANGE_START;
 		begin_change(reload, &request);
 	} else if (reload->again) {
@@ -799,7 +802,7 @@ static void begin_what_is_due(struct reload *reload)
 	}
 }
 
-/* One line at most for a reload, and another when it is over. */
+/* Logs at most one line for a reload that waits, and another when it has ended. */
 static void log_waiting(struct reload *reload)
 {
 	int worker = reload_waits_for(reload->inst);
@@ -877,7 +880,7 @@ int reload_waits_for(const struct instance *inst)
 {
 	uint64_t by_far = stuck_by_far(&inst->stuck), stuck = stuck_workers(&inst->stuck);
 
-	stuck = by_far ? by_far : stuck; /* others may only have no CPU for a moment */
+	stuck = by_far ? by_far : stuck; /* the others might only have no CPU for a moment */
 	return reload_finishing(inst) && stuck ? __builtin_ctzll(stuck) : -1;
 }
 

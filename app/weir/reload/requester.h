@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Whoever has asked for a change, by name.
+ * Name of the user who requested a change.
  */
 #ifndef WEIR_APP_REQUESTER_H
 #define WEIR_APP_REQUESTER_H
@@ -12,12 +12,12 @@
 
 #define REQUESTER_BYTES 64
 
-/* The name alone; false: it has none there. */
+/* Reads the user name alone; returns false if /etc/passwd has none. */
 bool requester_user(uid_t uid, char name[REQUESTER_BYTES]);
 
 /*
- * "alice (uid 1000)", as /etc/passwd has it, or "uid 1000": directories elsewhere may take long to
- * answer. It reads a file, and so is for threads that may wait for a disk.
+ * Writes "alice (uid 1000)", as in /etc/passwd, or "uid 1000". Other directories can take long to
+ * answer. It reads a file, so only threads that can wait for a disk call it.
  */
 void requester_name(uid_t uid, char name[REQUESTER_BYTES]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The groups of the control socket: who may read, and who may change.
+ * Groups of the control socket: users who can read, and users who can change.
  */
 #ifndef WEIR_APP_SOCKET_GROUPS_H
 #define WEIR_APP_SOCKET_GROUPS_H
@@ -11,8 +11,8 @@
 #include "telemetry/server.h"
 
 /*
- * Looks up the groups that the configuration names; the socket's is the operators' where it names
- * no other. 0, or a negative errno, reported.
+ * Looks up the groups that the configuration names. Without its own group, the socket gets that of
+ * the operators. Returns 0, or a negative errno, reported.
  */
 int socket_groups_find(const struct config *config, struct telemetry_options *options,
 	const struct complaint_sink *to);

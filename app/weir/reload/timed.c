@@ -44,11 +44,11 @@ struct timed_policy {
 	uint64_t override; /* a hash of an operator's limit; 0: none */
 };
 
-/* Policies that have other limits at other times, by index, ascending. */
+/* Policies with other limits at other times, by index, ascending. */
 struct timed_list {
 	unsigned n;
-	int64_t at_s;   /* the time that they are of, or TIME_UNKNOWN */
-	int64_t turn_s; /* the first of their changes */
+	int64_t at_s;   /* time of this list, or TIME_UNKNOWN */
+	int64_t turn_s; /* first change of its limits */
 	struct timed_policy policies[];
 };
 

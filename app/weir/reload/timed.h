@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limits that hold for a while: by time of day, as a policy's schedule says, or until a time, as an
- * operator has said; by the time that the limiter believes (budget/timekeeper.h). Such a limit is
- * one of the brain's terms and nothing else of the policy changes: its slot, its bucket and all
- * that it has counted stay; and what is conserved stays so while peers come to the same limit, as
- * after a reload.
+ * Limits that hold for a while: by time of day (a policy's schedule), or until a time (an
+ * operator's override). The time is that of the limiter (budget/timekeeper.h). Such a limit changes
+ * only the limiter's terms: slot, bucket and counts of the policy stay. Conserved limits stay
+ * conserved while peers change to the same limit, as after a reload.
  *
- * While the time is not known yet, after a start, a policy has the limit that it has at all other
- * times; later one has the limit that it had. Control, all of it.
+ * While the time is unknown after a start, a policy has its plain limit; if it becomes unknown
+ * later, the policy keeps its present limit. All functions: control.
  */
 #ifndef WEIR_APP_TIMED_H
 #define WEIR_APP_TIMED_H
@@ -29,32 +28,35 @@ struct zone;
 enum timed_by {
 	TIMED_PLAIN, /* no other limit holds */
 	TIMED_SCHEDULE,
-	TIMED_OVERRIDE, /* the operator's, which comes first */
+	TIMED_OVERRIDE, /* operator's override, which has priority */
 };
 
-/* What holds now for one policy. */
+/* Limit in force of one policy. */
 struct timed_view {
-	bool is_timed; /* it may change by itself */
+	bool is_timed; /* its limit can change without a reload */
 	enum timed_by by;
 	struct limit_terms terms;
-	bool known;              /* the time is: */
-	int64_t until;           /* Unix time at which another one holds, or ZONE_NEVER */
-	const struct zone *zone; /* whose clocks count; NULL: none's */
-	uid_t uid;               /* TIMED_OVERRIDE: whose */
+	bool known;              /* the limiter's time is valid */
+	int64_t until;           /* Unix time of the next change, or ZONE_NEVER */
+	const struct zone *zone; /* time zone of the schedule; NULL: none */
+	uid_t uid;               /* TIMED_OVERRIDE: user who set it */
 };
 
-/* After the limiter, and before its limits are published. 0 or a negative errno. */
+/*
+ * Called after the limiter was created, and before its limits are published. Returns 0 or a
+ * negative errno.
+ */
 int timed_start(struct instance *inst);
 void timed_stop(struct instance *inst);
 
-/* When to look again; and true when limits have changed. */
+/* Returns the time of the next look; timed_run() returns true if limits have changed. */
 uint64_t timed_next(const struct instance *inst);
 bool timed_run(struct instance *inst, uint64_t now_ns);
 
 /*
- * Other policies, n of them, are about to come: what will hold for them, which goes into their
- * limits, too. 0 or -ENOMEM. Once they are there timed_exchange() puts it in force, and what was
- * before is left in its place.
+ * Prepares the list for n new policies, and sets their present limits in limits[]. Returns 0 or
+ * -ENOMEM. Once the policies are in force, timed_exchange() puts the list in force, and leaves the
+ * previous one in its place.
  */
 int timed_plan(struct instance *inst, const struct policy *policies, unsigned n,
 	struct limiter_policy *limits, struct timed_list **list);
@@ -62,28 +64,31 @@ void timed_exchange(struct instance *inst, struct timed_list **list);
 void timed_list_free(struct timed_list *list);
 
 /*
- * An operator's limit for a policy, or an end of it, is kept on the disk first, and then holds: to
- * begin that. 0, or -EINVAL, and `err` has a line for each thing that is wrong.
+ * Begin to set an operator's limit for a policy, or to remove it: it is saved on the disk first,
+ * and then holds. Returns 0, or -EINVAL with an error on each line of `err`.
  */
 int timed_override(struct instance *inst, const struct override *override, FILE *err);
 int timed_override_off(struct instance *inst, const char *policy, uid_t uid, FILE *err);
 
-/* What became of the last one. */
+/* State of the last request. */
 struct timed_request {
 	unsigned number;   /* requests so far */
-	bool saving;       /* it is on its way to the disk */
-	const char *error; /* why it does not hold; "": it does */
+	bool saving;       /* true: the request is being saved */
+	const char *error; /* why it does not hold; "": it holds */
 };
 
 struct timed_request timed_last_request(const struct instance *inst);
 
-/* Readable when one has been saved. */
+/* Returns a descriptor that is readable when one has been saved; timed_read() puts it in force. */
 int timed_fd(const struct instance *inst);
 void timed_read(struct instance *inst);
 
 struct timed_view timed_of(const struct instance *inst, unsigned policy);
 
-/* Policies whose limit may change by itself; for how many that is why; and one of them. */
+/*
+ * Return the number of policies whose limit can change by itself, the number for a reason, and one
+ * of these policies by its index.
+ */
 unsigned timed_count(const struct instance *inst);
 unsigned timed_count_by(const struct instance *inst, enum timed_by by);
 unsigned timed_policy(const struct instance *inst, unsigned index);
