@@ -40,7 +40,7 @@ enum obedience { UNPUBLISHED, PUBLISHED, ENFORCED };
 
 struct commit {
 	struct ledger_store opened;
-	struct overlay_pair *edges; /* edges of the configuration; the brain borrows them */
+	struct overlay_pair *edges; /* edges of the configuration; the limiter borrows them */
 	bool committing, saved;
 	enum obedience workers;
 	struct grace grace;

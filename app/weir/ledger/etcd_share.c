@@ -23,57 +23,66 @@
 #include "credits.h"
 #include "commit.h"
 
-/* Looks while units are spent, and while none are; they themselves take no more than a part. */
+/*
+ * Time between looks while units are spent, and while none are. Looks take at most a part of the
+ * time.
+ */
 #define LOOK_NS   (5 * MS_NS)
 #define REST_NS   (50 * MS_NS)
 #define LOOK_PART 20
 
-#define TIMEOUT_MS 2000 /* of one request */
+#define TIMEOUT_MS 2000 /* time of one request */
 
-/* Asks at a time, for an answer that is late to hold up few. While etcd is away it is one. */
+/* Simultaneous requests, so that a late answer delays few. While etcd is away there is one. */
 #define ASKED_MOST 8
 
-/* Until etcd is asked again after it has not answered. */
+/* Time until a request after etcd did not answer. */
 #define RETRY_FIRST (250 * MS_NS)
 #define RETRY_MOST  (4000 * MS_NS)
 
-/* Until one budget is asked about again: there was none left; others drew first; not understood. */
+/*
+ * Time until the next request for a quota: none was left; others drew first; answer not understood.
+ */
 #define DRY_NS   (2000 * MS_NS)
 #define RACED_NS (50 * MS_NS)
 #define WRONG_NS (5000 * MS_NS)
 
-/* What is known is not older; but a group's asks for that alone are 50 a second at most. */
+/*
+ * Age at which the state is read again. A group sends at most 50 requests a second only for that.
+ */
 #define REFRESH_NS      (10000 * MS_NS)
 #define REFRESH_EACH_NS (20 * MS_NS)
 
-/* Traffic that waits so long, though others hold units or draw, has them drawn here. */
+/*
+ * Waiting time of traffic before its limiter draws for itself, although others hold units or draw.
+ */
 #define ROOT_WAITS_NS  (100 * MS_NS)
 #define OTHER_WAITS_NS (1000 * MS_NS)
 
-/* For so long who has had to draw for itself does it as a root does. */
+/* Time that a limiter which had to draw for itself continues to draw like a root. */
 #define ALONE_NS (10000 * MS_NS)
 
-/* Packets that it is worth to draw for. */
+/* Smallest number of packets to draw for. */
 #define PACKETS 4
 
-/* Budgets whose errors get a line of the log. */
+/* Quotas whose errors are logged, a line each. */
 #define SAID_MAX 64
 
 struct budget_share {
-	char name[ETCD_NAME_MAX]; /* in etcd */
+	char name[ETCD_NAME_MAX]; /* name in etcd */
 	unsigned policy;
 	struct budget_share_view view;
-	uint64_t next_ns;    /* not to be asked about before */
+	uint64_t next_ns;    /* no request before */
 	uint64_t waiting_ns; /* since when traffic has been waiting, or 0 */
-	uint64_t alone_ns;   /* until when it is drawn here though others should */
-	bool wanted;         /* the last ask was for units */
+	uint64_t alone_ns;   /* until then it is drawn here, though others should */
+	bool wanted;         /* the last request was for units */
 };
 
 struct etcd_share {
 	struct etcd *etcd; /* opened when there is something to draw */
 	struct budget_shares budget_shares;
-	unsigned asked; /* answers that are awaited */
-	unsigned at;    /* where the next look begins */
+	unsigned asked; /* pending answers */
+	unsigned at;    /* index where the next look begins */
 	unsigned said;
 	enum etcd_share_state state;
 	bool logged_in; /* the last answer was for a token */
@@ -130,7 +139,7 @@ void budget_shares_free(struct budget_shares *budget_shares)
 	*budget_shares = (struct budget_shares){0};
 }
 
-/* What mends it, as far as that is one command; NULL: none is. */
+/* Returns the command that fixes the password file, if one command is enough; otherwise NULL. */
 static const char *password_remedy(const char *file, uid_t user, char *text, size_t room)
 {
 	struct stat st;
@@ -242,7 +251,7 @@ static const char *path_or_null(const char *file)
 	return file[0] ? file : NULL;
 }
 
-/* With the number of this start, which is larger than that of any earlier one. */
+/* Opens etcd with the epoch of this start, which is larger than that of earlier ones. */
 static int open_etcd(const struct instance *inst, struct etcd_share *d)
 {
 	const struct ledger_config *ledger = &inst->config->ledger;
@@ -271,7 +280,7 @@ static void note_draw_error(struct etcd_share *d, const char *why)
 	snprintf(d->why, sizeof(d->why), "%s", why);
 }
 
-/* Said when it begins to fail and when it works again, not each time. */
+/* Logs the first failure, and the first success after it. */
 static void draw_failed(struct etcd_share *d, const char *why, uint64_t now)
 {
 	if (d->state != DRAW_AWAY)
@@ -309,7 +318,7 @@ static void draw_fenced(struct etcd_share *d, const char *why)
 	d->state = DRAW_FENCED;
 }
 
-/* It concerns this budget alone. */
+/* Handles an error of one quota only. */
 static void fail_budget(
 	struct etcd_share *d, struct budget_share *a, const struct etcd_answer *answer)
 {
@@ -322,7 +331,7 @@ static void fail_budget(
 	a->next_ns = control_now() + (raced ? RACED_NS : WRONG_NS);
 }
 
-/* A period of which nothing has been drawn here: had it been, by an earlier start, we had asked. */
+/* Begins a period, in which nothing has been drawn here: an earlier answer would have shown it. */
 static void turn_draw_period(const struct instance *inst, struct budget_share *a, uint64_t period)
 {
 	if (period == a->view.period)
@@ -335,7 +344,7 @@ static void turn_draw_period(const struct instance *inst, struct budget_share *a
 	a->next_ns = 0;
 }
 
-/* True if units have come. */
+/* Returns true if units have arrived. */
 static bool take_drawn_units(
 	struct instance *inst, struct budget_share *a, const struct etcd_answer *answer)
 {
@@ -362,7 +371,10 @@ static bool take_drawn_units(
 	return news;
 }
 
-/* Hears of a policy that has gone, or a period that has ended: units that nobody needs. */
+/*
+ * Takes an answer. Ignores its units, as unneeded, if the policy was removed or the period has
+ * ended.
+ */
 static bool hear_draw_answer(struct instance *inst, const struct etcd_answer *answer)
 {
 	struct etcd_share *d = inst->etcd_share;
@@ -408,7 +420,9 @@ static bool hear_all(struct instance *inst)
 	return news;
 }
 
-/* Whether others, or the disk, have had their time to bring what traffic waits for. */
+/*
+ * Returns true if traffic has waited longer than other limiters, or the disk, need to bring units.
+ */
 static bool waits_in_vain(struct budget_share *a, bool waiting, bool root, uint64_t now)
 {
 	if (!waiting) {
@@ -420,7 +434,7 @@ static bool waits_in_vain(struct budget_share *a, bool waiting, bool root, uint6
 	return now - a->waiting_ns >= (root ? ROOT_WAITS_NS : OTHER_WAITS_NS);
 }
 
-/* Units to draw now. What a recovering limiter gets is not its own to spend. */
+/* Returns the units to draw now. A recovering limiter draws none, because it cannot spend them. */
 static uint64_t units_to_draw(const struct instance *inst, struct budget_share *a,
 	const struct quota_view *view, uint64_t now)
 {
@@ -451,7 +465,7 @@ static bool may_draw(const struct etcd_share *d, uint64_t now)
 	       d->asked < (d->state == DRAW_CONNECTED ? ASKED_MOST : 1);
 }
 
-/* One that left and is back may have an ask under way, whose answer it will get. */
+/* A policy that was removed and is back can have a pending request: it will get that answer. */
 static void ask_etcd(struct instance *inst, struct budget_share *a, uint64_t units, uint64_t now)
 {
 	struct etcd_share *d = inst->etcd_share;
@@ -478,7 +492,7 @@ static uint64_t refresh_ns(const struct instance *inst)
 	return RTE_MAX(REFRESH_NS, each * inst->etcd_share->budget_shares.n);
 }
 
-/* Whether somebody spends of it, so that it is to be looked at again soon. */
+/* Returns true if units are spent or traffic waits, so that the next look is soon. */
 static bool check_budget_share(struct instance *inst, struct budget_share *a, uint64_t refresh)
 {
 	uint64_t now = control_now(), units;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Totals that live in etcd ("ledger.etcd"): what limiters spend of a quota they have drawn there
- * before (etcd/etcd.h), and what has been drawn is the share that the brain's ledger begins with
- * (limiter_set_share()). All that passes packets is as without etcd: it has units or it has none.
+ * Quotas in etcd ("ledger.etcd"). Limiters draw units there before they spend them (etcd/etcd.h).
+ * The drawn units are the share that the limiter's ledger begins with (limiter_set_share()). The
+ * packet path is the same as without etcd: it has units or it has none.
  *
- * Each limiter asks at its start what it has ever drawn in this period. From then on the root of
- * the quota tree draws for the group, as units reach the others from it; of a tree in two parts
- * each has a root. Whoever waits in vain draws for itself: then the root is fenced, or cut off from
- * etcd. What was drawn is cumulative, so that an answer that comes twice, or late, changes nothing.
+ * At its start, each limiter queries the units that it has ever drawn in this period. From then on
+ * the root of the quota tree draws for the group, and the others get units from it. A tree in two
+ * parts has two roots. A limiter that has waited too long draws for itself: its root is fenced, or
+ * cut off from etcd. Drawn amounts are cumulative, so repeated or late answers change nothing.
  *
- * While etcd does not answer, what is held is spent. A limiter that is fenced (another process has
- * been started with its name) draws no more, for good, and spends what it holds.
+ * While etcd does not answer, limiters spend the units that they hold. A limiter is fenced when
+ * another process has started with its name. It never draws again, and spends the units that it
+ * holds.
  *
- * Control, but for budget_shares_prepare() and budget_shares_free().
+ * Control, except budget_shares_prepare() and budget_shares_free().
  */
 #ifndef WEIR_APP_ETCD_SHARE_H
 #define WEIR_APP_ETCD_SHARE_H
@@ -30,7 +31,7 @@ struct budget_share;
 struct ledger_config;
 struct policy;
 
-/* What is known of each policy that is drawn; sorted. */
+/* State of each policy that draws; sorted by name. */
 struct budget_shares {
 	struct budget_share *at;
 	unsigned n;
@@ -39,52 +40,64 @@ struct budget_shares {
 enum etcd_share_state {
 	DRAW_CONNECTING, /* etcd has not answered yet */
 	DRAW_CONNECTED,
-	DRAW_AWAY, /* it does not answer any more */
+	DRAW_AWAY, /* etcd does not answer any more */
 	DRAW_FENCED,
 };
 
-/* As an operator may see it. */
+/* State for operators. */
 struct etcd_share_view {
 	enum etcd_share_state state;
-	bool logged_in;  /* as the configured user */
-	const char *why; /* what last went wrong, or "" */
+	bool logged_in;  /* with the configured user */
+	const char *why; /* last error, or "" */
 };
 
 struct budget_share_view {
-	const char *name; /* in etcd */
+	const char *name; /* name in etcd */
 	unsigned policy;
-	bool known; /* what follows is, but for the error */
+	bool known; /* the next five members are valid */
 	uint64_t period, total, drawn, left, as_of_ns;
-	bool asked; /* an answer is awaited */
-	int error;  /* of the last one, negative; 0: it went well */
+	bool asked; /* an answer is pending */
+	int error;  /* result of the last answer: 0 or a negative errno */
 };
 
-/* For n policies; 0 or -ENOMEM. Any thread. */
+/* Prepares the state for n policies. Returns 0 or -ENOMEM. Any thread. */
 int budget_shares_prepare(const struct policy *policies, unsigned n, struct budget_shares *out);
 void budget_shares_free(struct budget_shares *budget_shares);
 
-/* Whether it can log in, with a file of root or of that user: 0, or a negative errno, reported. */
+/*
+ * Checks the password file, which must belong to root or to that user. Returns 0, or a negative
+ * errno, reported.
+ */
 int etcd_share_check(
 	const struct ledger_config *ledger, uid_t user, const struct complaint_sink *to);
 
-/* Nothing without "ledger.etcd". 0, what etcd_share_check() says, or -ENOMEM; etcd need not be there. */
+/*
+ * Does nothing without "ledger.etcd". Returns 0, the error of etcd_share_check(), or -ENOMEM; etcd
+ * can be down.
+ */
 int etcd_share_start(struct instance *inst);
 void etcd_share_stop(struct instance *inst);
 
-/* The policies are others now, for which these were prepared; takes the former ones in exchange. */
+/* Exchanges the state for the one that was prepared for new policies. */
 void etcd_share_exchange(struct instance *inst, struct budget_shares *budget_shares);
 
-/* What becomes readable when etcd_share_look() has something to do, or -1; and when else it has. */
+/*
+ * etcd_share_fd() becomes readable when etcd_share_look() has work, or is -1. etcd_share_next() is
+ * the time of other work.
+ */
 int etcd_share_fd(const struct instance *inst);
 uint64_t etcd_share_next(const struct instance *inst);
 
-/* Takes answers, and asks for what is due. True if units have come. */
+/* Takes answers, and sends requests that are due. Returns true if units have arrived. */
 bool etcd_share_look(struct instance *inst, uint64_t now_ns);
 
-/* False without "ledger.etcd". */
+/* Returns false without "ledger.etcd". */
 bool etcd_share_view(const struct instance *inst, struct etcd_share_view *view);
 
-/* How many policies are drawn; each of them; and the one of an index, false if it is not. */
+/*
+ * Number of policies that draw, and the state of each. etcd_share_budget_of() finds one by the
+ * policy's index; false: it does not draw.
+ */
 unsigned etcd_share_budgets(const struct instance *inst);
 struct budget_share_view etcd_share_budget(const struct instance *inst, unsigned i);
 bool etcd_share_budget_of(

@@ -117,7 +117,7 @@ int ledger_store_open(const char *directory, bool make, struct ledger_store *out
 void ledger_store_forget(struct ledger_store *opened)
 {
 	for (unsigned i = 0; i < opened->n_records; i++)
-		free((void *)(uintptr_t)opened->records[i].at); /* it is our copy */
+		free((void *)(uintptr_t)opened->records[i].at); /* our copy */
 	free(opened->records);
 	opened->records = NULL;
 	opened->n_records = 0;

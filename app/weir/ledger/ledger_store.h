@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A limiter's store (store/store.h) as it is opened: its epoch, and the records that the brain
- * begins with.
+ * Opens a limiter's store (store/store.h): its epoch, and the records that the limiter begins with.
  */
 #ifndef WEIR_APP_LEDGER_STORE_H
 #define WEIR_APP_LEDGER_STORE_H
@@ -21,7 +20,7 @@ struct ledger_store {
 	struct store *store;
 	uint64_t epoch;
 	struct book_identity identity;
-	bool recovering;                /* what was before this store is not known */
+	bool recovering;                /* the store began without the state before it */
 	struct limiter_record *records; /* until ledger_store_forget() */
 	unsigned n_records;
 };
@@ -34,19 +33,19 @@ struct ledger_store {
 int ledger_store_check(const char *directory, uid_t user, struct trusted_refusal *refusal);
 
 /*
- * Opens the store in a directory, or, if there is none and `make` says so, makes a recovering one;
- * reads its records. 0, or what store_open() says, and -ENOMEM; then *out is all zero. Any thread,
- * whose turn passes on with *out.
+ * Opens the store in a directory and reads its records. If there is none and `make` is true, makes
+ * a recovering one. Returns 0, an error of store_open(), or -ENOMEM; then *out is all zero. Any
+ * thread, which can pass *out to another one.
  */
 int ledger_store_open(const char *directory, bool make, struct ledger_store *out);
 
-/* The brain has the records. */
+/* Frees the records after the limiter has them. */
 void ledger_store_forget(struct ledger_store *opened);
 
-/* Also what is not open. */
+/* Also for a store that is not open. */
 void ledger_store_close(struct ledger_store *opened);
 
-/* Why it could not be opened, in words for the operator. */
+/* Returns why it could not be opened, in words for the operator. */
 const char *ledger_store_reason(int error);
 
 #endif

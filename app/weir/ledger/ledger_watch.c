@@ -15,11 +15,11 @@
 #define LOOK_NS  SECOND_NS
 #define QUIET_NS (60 * SECOND_NS)
 
-/* As last said of one neighbour. */
+/* State of the last events of one neighbour. */
 struct watched_neighbour {
 	bool foreign, twice;
 	uint64_t invalid, collided;
-	uint64_t foreign_ns, invalid_ns, collided_ns; /* when, and 0: never */
+	uint64_t foreign_ns, invalid_ns, collided_ns; /* times of the events, 0: never */
 	uint64_t counted, grew_ns; /* invalid statements at the last look; when they grew */
 };
 

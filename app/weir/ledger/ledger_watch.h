@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the operator is told of neighbours whose statements are not believed: they are of another
- * ledger, or cannot be true. Once when it begins and once when it has ended, and of one neighbour
- * no more often than once a minute.
+ * Events about neighbours whose statements are rejected: they belong to another ledger, or cannot
+ * be true. One event at the begin and one at the end, and at most one a minute for each neighbour.
  */
 #ifndef WEIR_APP_LEDGER_WATCH_H
 #define WEIR_APP_LEDGER_WATCH_H
@@ -24,7 +23,7 @@ void ledger_watch_look(struct ledger_watch *watch, const struct instance *inst, 
 /* True if a neighbour of the roster sent a statement that cannot be true in the last minute. */
 bool ledger_watch_invalid(const struct ledger_watch *watch, unsigned i, uint64_t now_ns);
 
-/* Neighbours that speak of another ledger; messages that did; statements that cannot be true. */
+/* Neighbours of another ledger; their messages; statements that cannot be true. */
 struct ledger_disputes {
 	unsigned neighbours;
 	uint64_t foreign_messages, invalid_statements, collided_statements;

@@ -16,9 +16,12 @@
 #include "policy/kind.h"
 #include "store/store.h"
 
-#define PARENT_MODE 0755 /* as systemd makes a StateDirectory */
+#define PARENT_MODE 0755 /* mode of systemd's StateDirectory */
 
-/* In a service systemd makes it; no more than one, lest a mistyped path become a tree. */
+/*
+ * Makes the parent, as systemd does for a service. One level only, so that a mistyped path makes no
+ * tree.
+ */
 static int make_parent(const char *directory)
 {
 	char parent[PATH_MAX];
@@ -62,7 +65,7 @@ static void complain_new_ledger(const char *directory, int err)
 		complain_ledger("--new-ledger", directory, err);
 }
 
-/* The identity that was typed, or a new one. */
+/* Chooses the typed identity, or a new one. */
 static int choose_identity(const char *command, const char *typed, struct book_identity *identity)
 {
 	do
@@ -77,7 +80,7 @@ static int choose_identity(const char *command, const char *typed, struct book_i
 	return -EINVAL;
 }
 
-/* What to do at the other limiters, if this one has made the identity. */
+/* Prints the next step at the other limiters, if this one has made the identity. */
 static void print_next_step(
 	const char *command, const struct config *config, struct book_identity identity)
 {

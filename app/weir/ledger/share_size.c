@@ -5,13 +5,13 @@
 
 #include "base/math.h"
 
-#define AHEAD_S   10   /* what is drawn lasts so long */
-#define PACE_UNIT 1000 /* what rates of lib/control/quota are in */
+#define AHEAD_S   10   /* seconds that drawn units last */
+#define PACE_UNIT 1000 /* unit of the rates of lib/control/quota */
 
 #define PART_OF_TOTAL 100
 #define PART_OF_LEFT  8
 
-/* It is drawn before all is spent: when so much of the stock is gone. */
+/* Part of the stock that must be spent before the next draw. */
 #define PART_GONE 4
 
 uint64_t etcd_share_stock(const struct etcd_share_need *need)
