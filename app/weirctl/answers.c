@@ -62,7 +62,9 @@ void complain_of(const char *why, const char *before, FILE *err)
 	free(text);
 }
 
-/* What is said of a box that has none of what was asked for; 0 of one that has. */
+/*
+ * Reports a limiter without the requested document; returns its exit status, 0 without a problem.
+ */
 static int complain_of_box(const struct box *box, const struct options *options)
 {
 	const struct command *command = options->command;

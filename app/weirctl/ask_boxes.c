@@ -11,9 +11,9 @@
 #include "known_names.h"
 #include "sockets.h"
 
-/* --- who they are ---------------------------------------------------------------------------- */
+/* --- names ----------------------------------------------------------------------------------- */
 
-/* The file's name without what all sockets end in. */
+/* Returns the file's name without the suffix of all sockets. */
 static char *name_of_path(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -60,7 +60,7 @@ static bool refuse_group(const char *file, const char *why)
 	return false;
 }
 
-/* [{"name": "ams", "socket": "/run/weir/ams.sock"}, …], of which the socket may be left out. */
+/* Reads [{"name": "ams", "socket": "/run/weir/ams.sock"}, …]; the socket is optional. */
 static bool add_group(struct boxes *boxes, const char *file, double timeout_s)
 {
 	json_error_t error;
@@ -87,7 +87,7 @@ static bool add_group(struct boxes *boxes, const char *file, double timeout_s)
 				  "\"/run/weir/ams.sock\"}] of at most 256 boxes");
 }
 
-/* The second one of a name is called by its path. */
+/* Replaces the second use of a name by its path. */
 static bool make_names_unique(struct boxes *boxes)
 {
 	for (unsigned i = 0; i < boxes->n; i++) {
@@ -137,9 +137,9 @@ void boxes_free(struct boxes *boxes)
 	*boxes = (struct boxes){0};
 }
 
-/* --- asking them ----------------------------------------------------------------------------- */
+/* --- requests -------------------------------------------------------------------------------- */
 
-/* A box that could not be reached says so to everything. */
+/* Returns the error of a limiter that could not be reached. */
 static int ask_nobody(struct source *source, const char *request, json_t **value)
 {
 	const struct box *box = (const struct box *)source;
@@ -164,7 +164,7 @@ int box_open(struct box *box)
 		return 0;
 	ret = client_open_patient(&box->client, box->path, box->timeout_s);
 	box->open = ret == 0;
-	/* That there is no such socket is not that there is no answer. */
+	/* a missing socket is not the same as a missing answer */
 	box->error = ret == -ENOENT ? ENXIO : -ret;
 	if (ret)
 		box->client.source = (struct source){.ask = ask_nobody, .pause = wait_for_nobody};
@@ -180,9 +180,9 @@ void box_close(struct box *box)
 	box->memory = NULL;
 }
 
-/* --- why there is no answer ------------------------------------------------------------------ */
+/* --- errors ---------------------------------------------------------------------------------- */
 
-/* What the server says null to. */
+/* Writes the reason of a reply of null. */
 static void explain_null(
 	struct box *box, const struct command *command, const char *word, FILE *out)
 {
@@ -224,7 +224,7 @@ char *box_explain(struct box *box, const struct command *command, const struct r
 	return text;
 }
 
-/* --- all at once ----------------------------------------------------------------------------- */
+/* --- all limiters ---------------------------------------------------------------------------- */
 
 void box_ask(struct box *box, const struct command *command, const struct request *request)
 {
@@ -262,7 +262,7 @@ void boxes_ask(struct boxes *boxes, const struct command *command, const struct 
 {
 	struct asking asking[BOXES_MAX * 2];
 
-	json_object_seed(0); /* not by two threads at once */
+	json_object_seed(0); /* not thread-safe at its first use */
 	for (unsigned i = 0; i < boxes->n; i++) {
 		struct asking *one = &asking[i];
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The command "capture": a sample of packets, with what became of each, as pcapng or a line each. It
- * asks again and again for what workers have taken; when it ends, so does the capture.
+ * The command "capture": a sample of packets with their verdicts, as pcapng or a line each. It
+ * polls the packets that workers have taken; when it ends, so does the capture.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -33,10 +33,10 @@ static void end_capture(int number)
 	capture_ends = 1;
 }
 
-/* Where packets go. */
+/* Output of the packets. */
 struct taker {
 	FILE *out;
-	bool lines; /* of text, or of JSON; else pcapng */
+	bool lines; /* writes text or JSON; otherwise pcapng */
 	bool json;
 	struct pcapng pcapng;
 	unsigned long n;
@@ -67,7 +67,7 @@ static void add_wish(char *text, size_t room, const char *key, const char *value
 		snprintf(text + used, room - used, " %s=%s", key, value);
 }
 
-/* What was asked for, in the server's words. */
+/* Writes the request for the server. */
 static void write_request(const struct request *request, char text[REQUEST_MOST])
 {
 	char count[24];
@@ -81,7 +81,7 @@ static void write_request(const struct request *request, char text[REQUEST_MOST]
 	add_wish(text, REQUEST_MOST, "count", request->count ? count : NULL);
 }
 
-/* What a server says instead of beginning; false if there is nothing wrong. */
+/* Reports a refusal of the server; false: there is none. */
 static bool complain_of_answer(const json_t *answer)
 {
 	const char *why = json_string_value(json_object_get(answer, "refused"));
@@ -99,7 +99,7 @@ static bool complain_of_answer(const json_t *answer)
 	return true;
 }
 
-/* A capture that has just ended takes a moment to be gone. */
+/* Begins a capture. A capture that has just ended is still busy for a moment. */
 static int begin_capture(struct source *source, const struct request *request, json_t **answer)
 {
 	char text[REQUEST_MOST];
@@ -123,7 +123,7 @@ static const char *text_of(const json_t *packet, const char *key, const char *no
 	return text ? text : none;
 }
 
-/* "drop (limit) by policy video", for people. */
+/* "drop (limit), policy video", for people. */
 static void describe_packet(const json_t *packet, char *text, size_t room)
 {
 	const char *reason = text_of(packet, "reason", NULL);
@@ -204,7 +204,7 @@ static void sum_up(const struct taker *taker, const json_t *page)
 	fputc('\n', stderr);
 }
 
-/* Until it is over, or somebody ends it. */
+/* Reads until the capture is over, or the user ends it. */
 static int read_capture(struct source *source, struct taker *taker, json_int_t number)
 {
 	char request[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The commands "apply", "confirm", "rollback", "history", "change" and "policy set" and its like.
+ * The commands "apply", "confirm", "rollback", "history", "change" and "policy set" and similar.
  */
 #include "command.h"
 

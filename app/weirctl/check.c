@@ -17,7 +17,7 @@ struct limits {
 	struct health_limits of[HEALTH_METRICS];
 };
 
-/* The metric that a threshold names: its number; HEALTH_METRICS: none. */
+/* Returns the index of the metric that a threshold names; HEALTH_METRICS: none. */
 static unsigned find_metric(const char *text, size_t len)
 {
 	unsigned i = 0;
@@ -86,7 +86,7 @@ bool check_thresholds(const struct request *request)
 	return take_thresholds(request, &limits);
 }
 
-/* "2 peers are lost", to be joined by commas. */
+/* Returns a threshold; null: off. */
 static json_t *limit_json(double limit)
 {
 	return isnan(limit) ? json_null() : json_real(limit);

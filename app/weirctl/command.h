@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What weirctl can be asked. A command gathers one JSON document from a limiter, and prints it: so
- * that what scripts get is what operators see, and each half can be tested by itself.
+ * Commands of weirctl. A command gathers one JSON document from a limiter, and prints it. So
+ * scripts get the same data as operators, and each half can be tested alone.
  */
 #ifndef WEIR_WEIRCTL_COMMAND_H
 #define WEIR_WEIRCTL_COMMAND_H
@@ -15,14 +15,14 @@
 
 struct options;
 
-/* What of a limiter's a word may name. */
+/* Kind of names that a word of the command can have. */
 enum names {
 	NAMES_NONE,
 	NAMES_POLICIES,
 	NAMES_PEERS,
 };
 
-/* Options that not every command takes: bits of command.options. */
+/* Options that only some commands take: bits of command.options. */
 enum {
 	OPTION_SORT = 1,
 	OPTION_INTERVAL = 2,
@@ -38,26 +38,26 @@ enum {
 
 #define THRESHOLDS_MAX 32
 
-/* "losing=100", as it was written, of --warning or --critical. */
+/* Argument of --warning or --critical, as typed: "losing=100". */
 struct threshold {
 	const char *text;
 	bool critical;
 };
 
 struct request {
-	const char *word;         /* behind the command: a name, or how many; NULL */
-	const char *const *words; /* all that stands behind a command that takes many */
+	const char *word;         /* after the command: a name or a number; NULL */
+	const char *const *words; /* all words after a command that takes many */
 	unsigned n_words;
 	unsigned within_s; /* --confirm-within; 0: none */
-	const char *sort;  /* --sort; NULL: as they come */
+	const char *sort;  /* --sort; NULL: the limiter's order */
 	double interval_s;
 	unsigned long count;                                  /* 0: without end */
-	const char *policy, *reason, *seconds, *rate, *write; /* of a capture; or NULL */
+	const char *policy, *reason, *seconds, *rate, *write; /* options of a capture; or NULL */
 	bool whole;
-	const char *by;           /* what talkers are told apart by; NULL */
-	unsigned for_s;           /* how long they are heard; 0: as the limiter likes */
-	unsigned long top;        /* how many of them; 0: some */
-	bool unmatched, unparsed; /* those alone */
+	const char *by;           /* --by: key of talkers; NULL */
+	unsigned for_s;           /* --for: duration of the sample; 0: the limiter's default */
+	unsigned long top;        /* number of talkers; 0: the default */
+	bool unmatched, unparsed; /* only these packets */
 	bool all_unused;
 	bool follow;
 	struct threshold thresholds[THRESHOLDS_MAX];
@@ -67,61 +67,65 @@ struct request {
 struct command {
 	const char *name;
 	const char *words;   /* for the usage: "[N]" */
-	const char *help;    /* a line */
-	const char *more;    /* for "weirctl help COMMAND", beyond that line; NULL */
-	const char *example; /* what to write behind "weirctl" */
-	const char
-		*absent; /* why there is nothing to say, other than that the server is old; NULL */
-	bool wants, takes;  /* a word: must be there, may be */
-	bool many;          /* words, as many as there are: request->words */
-	bool counts;        /* the word is how many */
-	bool changes;       /* it does something: not to be done again and again */
-	bool takes_a_while; /* it pauses by itself */
+	const char *help;    /* one line */
+	const char *more;    /* more text for "weirctl help COMMAND"; NULL */
+	const char *example; /* words after "weirctl" */
+	const char *absent;  /* error of an empty reply, unless the server is old; NULL */
+	bool wants, takes;   /* a word: required, optional */
+	bool many;           /* any number of words: request->words */
+	bool counts;         /* the word is a number */
+	bool changes;        /* has an effect: must not be repeated */
+	bool takes_a_while;  /* pauses by itself */
 	unsigned options;
-	enum names names; /* of which the word is one */
+	enum names names; /* kind of names of the word */
 
-	const char *asks;  /* "/weir/peers": with the word, if there is one; NULL: gather() asks */
-	const char *lists; /* the reply's array that comes in pages; NULL: it comes at once */
+	const char *asks;  /* such as "/weir/peers"; a word is appended; NULL: see gather() */
+	const char *lists; /* array of the reply that has pages; NULL: one page */
 
-	/* As command_gather(), where more than one thing has to be asked. */
+	/* Gathers more than one reply; like command_gather(). */
 	int (*gather)(struct source *source, const struct request *request, json_t **document);
 
-	/* 0 or -ENOMEM. */
+	/* Returns 0 or -ENOMEM. */
 	int (*print)(const json_t *document, struct view *view);
 
-	/* Whether what it asked for was refused; `err` is told why, if it is one. NULL: never. */
+	/*
+	 * Returns true if the request was refused; writes the reason to `err` unless NULL. NULL:
+	 * never.
+	 */
 	bool (*refused)(const json_t *document, FILE *err);
 
-	/* The exit status that a document means. NULL: 0. */
+	/* Returns the exit status for a document. NULL: 0. */
 	int (*verdict)(const json_t *document);
 
 	/*
-	 * Says what is wrong with the request, on standard error, before anything is asked. NULL:
-	 * nothing can be.
+	 * Checks the request before anything is sent; reports errors on standard error. NULL:
+	 * nothing to check.
 	 */
 	bool (*check)(const struct request *request);
 
-	/* Does all by itself, and returns the exit status. NULL: it is gathered and printed. */
+	/* Does everything by itself; returns the exit status. NULL: gather and print. */
 	int (*run)(const struct options *options);
 };
 
-/* All, ended by one without a name. */
+/* All commands; the last has no name. */
 extern const struct command commands[];
 
-/* NULL: there is none of that name. */
+/* Returns NULL if there is no command of that name. */
 const struct command *command_find(const char *name);
 
 /*
- * The one of that name, or the only one that begins so; NULL: there is none, and `err` is told
- * which may have been meant.
+ * Returns the command of that name, or the only one that begins with it. NULL: none; `err` gets
+ * suggestions.
  */
 const struct command *command_meant(const struct command *all, const char *name, FILE *err);
 
-/* The document: 0; -EINVAL (what was asked makes no sense), or what source.h says. */
+/* Gathers the document. Returns 0, -EINVAL (invalid request), or an error of source.h. */
 int command_gather(const struct command *command, struct source *source,
 	const struct request *request, json_t **document);
 
-/* What makes sense behind "policies": of --sort; and how many, all of them without a word. */
+/*
+ * Check the words of "policies": the value of --sort, and the number, which is all without a word.
+ */
 bool policies_sort_known(const char *sort);
 bool policies_count(const char *word, size_t *n);
 bool policies_words_check(const struct request *request);

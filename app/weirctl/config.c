@@ -12,10 +12,10 @@
 
 #define LOOK_MS 50
 
-/* A worker that is held up no longer than that is waited for. */
+/* Looks for which a stalled worker is waited for. */
 #define STUCK_LOOKS (2 * 1000 / LOOK_MS)
 
-/* As long as the largest file may take to be read, and workers to let go of what was before. */
+/* Looks until the largest file is read, and the workers have released the previous policies. */
 #define RELOAD_LOOKS (120 * 1000 / LOOK_MS)
 
 static int print_messages(const json_t *document, struct view *view)
@@ -48,7 +48,7 @@ int config_print(const json_t *document, struct view *view)
 	return ret;
 }
 
-/* Nothing is under way, and another one was the last. */
+/* Returns true if no reload is under way, and the last one is a new one. */
 static bool reload_is_over(const json_t *config, const json_t *before)
 {
 	const char *state = json_string_value(json_object_get(config, "reload"));
@@ -58,10 +58,7 @@ static bool reload_is_over(const json_t *config, const json_t *before)
 		       json_object_get(before, "last_reload"));
 }
 
-/*
- * A worker is stuck, and no end is in sight: the last reload is in force, and one that came after
- * it is queued.
- */
+/* Returns true if a worker is stalled: the last reload is in force, and a later one is queued. */
 static bool reload_is_held_up(const json_t *config)
 {
 	return json_is_string(json_object_get(config, "reload_waits_for"));

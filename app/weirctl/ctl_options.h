@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What weirctl was called with.
+ * Command line of weirctl.
  */
 #ifndef WEIR_WEIRCTL_CTL_OPTIONS_H
 #define WEIR_WEIRCTL_CTL_OPTIONS_H
@@ -11,9 +11,9 @@
 
 #define BOXES_MAX 256 /* in one call */
 
-/* A box, as it was named: one of the two, or both by a group file. */
+/* A limiter as it was named: by one of the two, or by both in a group file. */
 struct box_name {
-	const char *socket;  /* the path; NULL: by its limiter */
+	const char *socket;  /* path; NULL: by `limiter` */
 	const char *limiter; /* NULL: named by its socket's file */
 };
 
@@ -23,8 +23,8 @@ struct options {
 	struct request request;
 	struct box_name boxes[BOXES_MAX];
 	unsigned n_boxes;
-	const char *group;  /* a file that names more; NULL */
-	const char *output; /* for the program that has the command; NULL */
+	const char *group;  /* file that names more limiters; NULL */
+	const char *output; /* for the program of the command; NULL */
 	double timeout_s;   /* for each answer */
 	bool json, wide, help, version, watch;
 	int argc; /* all words, in the order of getopt_long() */
@@ -35,7 +35,9 @@ struct options {
 /* Rows of options; `of` is a bit of command.options. */
 extern const struct option_set option_rows;
 
-/* False: it makes no sense, and standard error says why; `command` is set if it is known. */
+/*
+ * Returns false for invalid options, reported on standard error; `command` is set if it was found.
+ */
 bool options_parse(int argc, char **argv, const struct command *all, struct options *options);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The command "diff": what of a file would be another in force. What is only written otherwise
- * ("1000Mbit/s", "1Gbit/s") is not.
+ * The command "diff": effective differences of a file from the running configuration. Other
+ * spellings of the same value ("1000Mbit/s", "1Gbit/s") do not count.
  */
 #include "command.h"
 
@@ -36,7 +36,7 @@ json_t *load_checked(const char *path, FILE *err)
 	return document;
 }
 
-/* What stands below the comments at its beginning, which are whole lines. */
+/* Parses the text after the comments at its beginning, which are whole lines. */
 static json_t *parse_kept(char *text)
 {
 	while (strncmp(text, "//", 2) == 0) {
@@ -46,7 +46,7 @@ static json_t *parse_kept(char *text)
 	return json_loads(text, 0, NULL);
 }
 
-/* The descriptor is shared with others: no read() of it. */
+/* Reads with pread(), because other processes share the descriptor. */
 static json_t *read_kept(int fd)
 {
 	struct stat st;
@@ -104,7 +104,7 @@ static json_t *flags_by_name(const struct config_diff *diff, const struct config
 	return flags;
 }
 
-/* Leaves out what is another in writing alone, and marks what begins anew. */
+/* Removes changes of spelling alone, and marks policies that restart. */
 static void judge_changes(
 	json_t *changes, const struct config_diff *diff, const struct config *config)
 {
@@ -161,7 +161,7 @@ static int compare_in_force(
 	if (nobody)
 		fclose(nobody);
 	free(warnings);
-	return ret == -ENOMEM ? ret : 0; /* what is refused is listed as it is written */
+	return ret == -ENOMEM ? ret : 0; /* refused files are compared as written */
 }
 
 int diff_gather(struct source *source, const struct request *request, json_t **document)
@@ -194,7 +194,7 @@ int diff_gather(struct source *source, const struct request *request, json_t **d
 	return ret;
 }
 
-/* One line of at most 80 columns: "-     limit: 1Mbit/s". */
+/* Adds one line of at most 80 columns: "-     limit: 1Mbit/s". */
 static void add_line(json_t *lines, char sign, const char *key, const json_t *value)
 {
 	char *text = json_is_string(value) ? strdup(json_string_value(value))
@@ -234,7 +234,7 @@ static void add_change(json_t *lines, json_t *change)
 		add_line(lines, '+', key, now);
 }
 
-/* The head of a policy, or of what is of none. */
+/* Adds the head of a policy, or of changes outside of policies. */
 static void add_head(json_t *lines, json_t *change)
 {
 	const char *policy = policy_of_change(change);

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Shows members of a reply as text: each with a label and a unit. A server can be older or newer
- * than this program, so any member can be missing: a list shows "-" for it, a detail view leaves
+ * than this program, so any member can be missing. A list shows "-" for it; a detail view leaves
  * its row out.
  */
 #ifndef WEIR_WEIRCTL_FIELD_H

@@ -16,14 +16,14 @@
 
 #define NS_PER_S 1e9
 
-/* One that is slower than its interval does not keep a CPU busy. */
+/* Shortest pause, so that a limiter slower than the interval does not keep a CPU busy. */
 #define PAUSE_LEAST_S 0.02
 
-/* What is known of a box now. */
+/* State of a limiter. */
 struct followed {
-	json_t *document;  /* since it was taken; NULL: none */
-	time_t gone_since; /* 0: it is there */
-	char *why;         /* it is gone */
+	json_t *document;  /* new document; NULL: already taken, or none */
+	time_t gone_since; /* 0: it answers */
+	char *why;         /* why it is gone */
 };
 
 struct one {
@@ -36,7 +36,7 @@ struct follow {
 	const struct options *options;
 	follow_fn ask;
 	struct one *each;
-	pthread_mutex_t lock; /* over what is known */
+	pthread_mutex_t lock; /* protects the state of all */
 	int news, signals;
 };
 
@@ -75,7 +75,7 @@ static void publish_answer(struct one *one, json_t *document, char *why)
 	eventfd_write(follow->news, 1);
 }
 
-/* A question that makes no sense now leaves the connection as it is. */
+/* Returns false after an invalid request, which leaves the connection open. */
 static bool hangs_up(int error)
 {
 	return error != ENOENT && error != EINVAL;
@@ -131,7 +131,7 @@ struct follow *follow_start(struct boxes *boxes, const struct options *options, 
 
 	if (!follow)
 		return NULL;
-	json_object_seed(0); /* not by two threads at once */
+	json_object_seed(0); /* not thread-safe at its first use */
 	*follow = (struct follow){.options = options, .ask = ask};
 	pthread_mutex_init(&follow->lock, NULL);
 	follow->each = calloc(boxes->n, sizeof(*follow->each));
@@ -140,7 +140,7 @@ struct follow *follow_start(struct boxes *boxes, const struct options *options, 
 	for (unsigned i = 0; follow->each && i < boxes->n; i++) {
 		follow->each[i] = (struct one){.follow = follow, .box = &boxes->each[i]};
 		if (pthread_create(&thread, NULL, follow_box, &follow->each[i]))
-			return NULL; /* the process ends, and the others with it */
+			return NULL; /* the process ends, and all threads with it */
 		pthread_detach(thread);
 	}
 	return follow->each && follow->news >= 0 && follow->signals >= 0 ? follow : NULL;
@@ -170,7 +170,9 @@ unsigned follow_wait(struct follow *follow, int ms, bool keys)
 	return events;
 }
 
-/* Its document and text are the caller's: a document is counted by one thread at a time. */
+/*
+ * Moves the document and copies the text to the caller: only one thread may count its references.
+ */
 static struct followed take_known(struct follow *follow, unsigned box)
 {
 	struct followed *known = &follow->each[box].known, copy;

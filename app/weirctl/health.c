@@ -46,7 +46,7 @@ static double alarms_of(const json_t *status)
 	return count_at(status, "health.alarms");
 }
 
-/* A limiter by itself has none. */
+/* A single limiter has no peers to lose. */
 static double peers_lost_of(const json_t *status)
 {
 	double limiters = count_at(status, "peers.peers");
@@ -68,7 +68,7 @@ static double links_down_of(const json_t *status)
 	return down;
 }
 
-/* 1: it waits for neighbours; 2: the disk. */
+/* 1: it waits for neighbours; 2: the disk fails. */
 static double ledger_of(const json_t *status)
 {
 	const char *state = json_string_value(member_at(status, "ledger.state"));
@@ -92,7 +92,7 @@ static double totals_spent_of(const json_t *status)
 	return number_at(status, "health.totals_spent");
 }
 
-/* Packets that no policy wanted to be lost. */
+/* Returns packets a second that were lost without a decision of a policy. */
 static double losing_of(const json_t *status)
 {
 	static const char *const reasons[] = {"tx_full", "ring_full", "pool_full", "rx_missed",
@@ -116,7 +116,7 @@ static double dropping_of(const json_t *status)
 	return sum;
 }
 
-/* The busiest worker. */
+/* Returns the load of the busiest worker. */
 static double busy_of(const json_t *status)
 {
 	const json_t *worker;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Whether a limiter is well, by numbers of the document of "status" and thresholds for them. Pure.
+ * Health of a limiter: numbers of the document of "status" and thresholds for them. Pure.
  */
 #ifndef WEIR_WEIRCTL_HEALTH_H
 #define WEIR_WEIRCTL_HEALTH_H
 
 #include <jansson.h>
 
-/* As Nagios has them, also as exit statuses. */
+/* States of Nagios, also as exit statuses. */
 enum health_state {
 	HEALTH_OK,
 	HEALTH_WARNING,
@@ -18,35 +18,35 @@ enum health_state {
 
 extern const char *const health_names[];
 
-/* The worse of two: CRITICAL, WARNING, UNKNOWN, OK. */
+/* Returns the worse of two: CRITICAL, WARNING, UNKNOWN, OK. */
 enum health_state health_worse(enum health_state a, enum health_state b);
 
-/* The values from which on something is wrong; NAN: none. */
+/* Smallest values that are wrong; NAN: none. */
 struct health_limits {
 	double warning, critical;
 };
 
 struct health_metric {
-	const char *name, *unit; /* of Nagios: "", "%", "s" */
+	const char *name, *unit; /* Nagios units: "", "%", "s" */
 	struct health_limits limits;
-	double (*of)(const json_t *status); /* NAN: the limiter does not say */
-	const char *one, *many;             /* what is wrong: "peer lost"; NULL: an alarm says it */
+	double (*of)(const json_t *status); /* NAN: the limiter does not report it */
+	const char *one, *many;             /* problem: "peer lost"; NULL: an alarm describes it */
 };
 
-/* Ended by one without a name. */
+/* The last one has no name. */
 extern const struct health_metric health_metrics[];
 #define HEALTH_METRICS 13
 
-/* What a value means. */
+/* Returns the state for a value. */
 enum health_state health_of(double value, const struct health_limits *limits);
 
 /* Returns the problem in words, a new reference, or NULL if an alarm describes it. */
 json_t *health_word(const struct health_metric *metric, const json_t *status);
 
-/* The state of a limiter, and the reasons of one that is not OK: "CRITICAL: 1 link is down". */
+/* Returns the state of a limiter, with the reasons if it is not OK: "CRITICAL: 1 link is down". */
 json_t *health_line(const json_t *status);
 
-/* The state of a limiter, by the metrics' own thresholds. */
+/* Returns the state of a limiter, by the metrics' own thresholds. */
 enum health_state health_state(const json_t *status);
 
 #endif

@@ -21,7 +21,7 @@ void help_usage(const struct command *command, FILE *out)
 		fputs("Usage: weirctl [-s SOCKET | -n LIMITER | -g FILE] [--json] COMMAND\n", out);
 }
 
-/* A line for each; one whose words are long has its text in the next. */
+/* Prints a line for each command; a command with long words has its text in the next line. */
 static void print_commands(const struct command *all, FILE *out)
 {
 	for (; all->name; all++) {
@@ -51,7 +51,7 @@ void help_all(const struct command *all, FILE *out)
 		out);
 }
 
-/* Paragraphs no wider than a terminal. */
+/* Prints a paragraph no wider than a terminal. */
 static void print_wrapped(const char *text, FILE *out)
 {
 	while (*text) {
@@ -104,7 +104,7 @@ static json_t *help_json(const struct command *command)
 		"only_reads", command_only_reads(command));
 }
 
-/* As it is; without a word of all. */
+/* Prints the help of a command; without a word, of all. */
 int help_run(const struct options *options)
 {
 	const char *word = options->request.word;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The command "names", and what is offered to who misspelt one.
+ * The command "names", and suggestions for misspelt names.
  */
 #include "known_names.h"
 
@@ -12,7 +12,7 @@
 #include "field.h"
 #include "json/suggest.h"
 
-/* The name of each peer of a listing but of the limiter itself. */
+/* Returns the names of all peers of a listing, with that of the limiter itself. */
 static json_t *names_of_peers(const json_t *peers)
 {
 	json_t *names = json_array(), *name;

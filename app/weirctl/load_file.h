@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A configuration as an operator has it, read where he is, with what it includes.
+ * Loads a configuration file of the operator's machine, with its includes.
  */
 #ifndef WEIR_WEIRCTL_LOAD_FILE_H
 #define WEIR_WEIRCTL_LOAD_FILE_H
@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-/* All files as one, of a good one; NULL: it is refused, and that is said on err. */
+/* Returns all files as one document; NULL: refused, reported on err. */
 json_t *load_checked(const char *path, FILE *err);
 
 #endif

@@ -25,7 +25,9 @@ static const enum policy_number_id rates_of[] = {NUMBER_passed_PACKETS, NUMBER_p
 	NUMBER_trial_passed_PACKETS, NUMBER_trial_passed_VOLUME, NUMBER_trial_dropped_PACKETS,
 	NUMBER_trial_dropped_VOLUME};
 
-/* One look: by name an object of the columns, with the time of its page as "at_ms". */
+/*
+ * Adds the rows of a page to a look: an object of columns by name, with the page's time as "at_ms".
+ */
 static int take_rows(json_t *look, const json_t *page)
 {
 	const json_t *columns = json_object_get(page, "columns"), *row;
@@ -75,13 +77,13 @@ int look_at_first_policies(struct source *source, size_t most, json_t **look)
 		ret = take_rows(*look, page);
 		next = json_integer_value(json_object_get(page, "next"));
 		json_decref(page);
-		if (next && next <= before) /* it would be followed for ever */
+		if (next && next <= before) /* would loop for ever */
 			ret = -EBADMSG;
 	} while (ret == 0 && next && json_object_size(*look) < most);
 	return ret;
 }
 
-/* A policy that was made anew meanwhile has counted from 0: what it has is all of that time. */
+/* Returns NAN for a policy that restarted in between and counts from 0 again. */
 static double rate_between(const json_t *before, const json_t *now, const char *column)
 {
 	double seconds = (field_number(now, "at_ms") - field_number(before, "at_ms")) / MS_PER_S;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * weirctl: what limiters do, asked at their sockets (doc/operate/weirctl.md).
+ * weirctl: queries limiters at their sockets (doc/operate/weirctl.md).
  */
 #include <locale.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 
 	if (import_is_called(argc, argv, &at))
 		return import_moved(argc, argv, at);
-	setlocale(LC_CTYPE, "C.UTF-8"); /* what servers send, wherever this runs */
+	setlocale(LC_CTYPE, "C.UTF-8"); /* encoding of servers, in any locale */
 	if (!options_parse(argc, argv, commands, &options)) {
 		help_usage(options.command, stderr);
 		fprintf(stderr, "See weirctl %s%s--help.\n",

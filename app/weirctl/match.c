@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The command "match": which policies could take packets to or from an address, in their order, and
- * which of them does.
+ * The command "match": policies that could take packets to or from an address, in their order, and
+ * the one that takes them.
  */
 #include "command.h"
 
@@ -29,7 +29,7 @@ bool match_check(const struct request *request)
 	return false;
 }
 
-/* Smaller bytes come first, and then the one that is first in the file. */
+/* Orders by bytes of precedence, smaller first, then by position in the file. */
 static int compare_precedence(const void *a, const void *b)
 {
 	const json_t *left = *(json_t *const *)a, *right = *(json_t *const *)b;
@@ -43,7 +43,9 @@ static int compare_precedence(const void *a, const void *b)
 	return differ;
 }
 
-/* Why a policy comes before the next, by the first byte that differs: see classify/order.h. */
+/*
+ * Returns why a policy comes before the next, by the first byte that differs: see classify/order.h.
+ */
 static const char *why_before(const json_t *row, const json_t *next)
 {
 	static const char *const reasons[] = {"names a destination or, else, a source",
@@ -63,7 +65,7 @@ static const char *why_before(const json_t *row, const json_t *next)
 	return at / 2 < sizeof(reasons) / sizeof(*reasons) ? reasons[at / 2] : NULL;
 }
 
-/* Whom packets go to that are not understood: the strictest of those that could take them. */
+/* Marks the strictest of the policies that could take the packets: it gets unparsed packets. */
 static void mark_strictest(json_t *rows)
 {
 	json_t *row, *most = NULL;
@@ -79,7 +81,10 @@ static void mark_strictest(json_t *rows)
 		json_object_set_new(row, "strictest", json_boolean(row == most));
 }
 
-/* Those that take any of one way, in their order; and the first that takes all is the last. */
+/*
+ * Returns the policies that take any packet of one way, in their order. The policies after the
+ * first one that takes all are not reached.
+ */
 static json_t *ordered_rows(json_t *policies, const char *way)
 {
 	json_t **rows = calloc(json_array_size(policies) + 1, sizeof(*rows)), *row;
@@ -111,7 +116,7 @@ static json_t *ordered_rows(json_t *policies, const char *way)
 	return ordered;
 }
 
-/* One page of the reply; *start is where the next one begins, or -1. */
+/* Gathers one page of the reply; *start becomes the start of the next page, or -1. */
 static int gather_page(struct source *source, const char *words, json_int_t *start, json_t *all)
 {
 	char request[REQUEST_MAX];

@@ -43,7 +43,7 @@ struct field number_field(enum policy_number_id id)
 const struct field number_pps_fields[POLICY_NUMBER_ROWS] = {POLICY_NUMBERS(ROW)};
 #undef ROW
 
-/* --- one policy ------------------------------------------------------------------------------- */
+/* --- one policy ------------------------------------------------------------------------------ */
 
 /* Returns the units that a policy counts; a document without them is of bytes. */
 static const char *count_of(const json_t *policy)
@@ -88,7 +88,7 @@ int numbers_detail(const json_t *policy, struct view *view)
 	return fields_detail(policy, fields, n, view);
 }
 
-/* --- rows of many policies -------------------------------------------------------------------- */
+/* --- rows of many policies ------------------------------------------------------------------- */
 
 /* Every policy has these members, null if they do not apply. */
 static bool is_common(const struct policy_number *number)

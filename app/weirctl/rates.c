@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The commands "rates" and "trials": what each policy passes and drops in a second, and what its
- * trial would, between two looks at the counters.
+ * The commands "rates" and "trials": packets that each policy passes and drops in a second, or
+ * would in its trial. They compare two looks at the counters.
  */
 #include "command.h"
 
@@ -15,7 +15,7 @@
 
 #define INTERVAL_MS 1000
 
-/* What rows are sorted by: the most of the first comes first, then of the second. */
+/* Compares rows by the first key, largest first, then by the second. */
 static int compare_by(
 	const json_t *left, const json_t *right, const char *first, const char *second)
 {
@@ -42,7 +42,7 @@ static int compare_trials(const void *a, const void *b)
 		*(json_t *const *)a, *(json_t *const *)b, "trial_dropped_pps", "trial_passed_pps");
 }
 
-/* The first ones, or of those with a trial. Takes over the rates; NULL: there is no memory. */
+/* Returns the first rows, or the first with a trial. Takes over the rates; NULL: no memory. */
 static json_t *sort_rates(json_t *rates, size_t most, bool trials)
 {
 	size_t all = json_array_size(rates), n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The word "watch": any command again and again.
+ * The word "watch": repeats any command.
  */
 #include "repeat.h"
 
@@ -14,10 +14,10 @@
 #include "follow.h"
 #include "terminal.h"
 
-/* Where a terminal's cursor goes, and what is below it is gone. */
+/* Moves the cursor of a terminal to the top, and clears the screen. */
 #define CLEAR "\033[H\033[J"
 
-/* Those that have answered are shown though others take so much longer. */
+/* Time after the interval when present answers are shown though others are missing. */
 #define GRACE_S  1.0
 #define MS_PER_S 1000
 
@@ -47,7 +47,7 @@ static int write_watched_json(const struct watch *watch, FILE *out)
 	return ret;
 }
 
-/* A terminal has always the whole; a file a line when a box goes. */
+/* Reports limiters that are gone: on a terminal always, to a file only when they go. */
 static void write_gone(const struct watch *watch, bool terminal, FILE *out)
 {
 	for (unsigned i = 0; i < watch->shown.n; i++) {
@@ -80,7 +80,7 @@ static int write_watched(struct watch *watch, FILE *out)
 	return ret;
 }
 
-/* Written whole, so that nothing flickers. */
+/* Writes all output in one step, so that nothing flickers. */
 static int show_watched(struct watch *watch)
 {
 	char *text = NULL;

@@ -6,7 +6,7 @@
 
 #include "ask_boxes.h"
 
-/* The word "watch" before a command, of all boxes: the exit status. */
+/* Runs "watch" before a command, for all limiters; returns the exit status. */
 int watch_boxes(struct boxes *boxes, const struct options *options);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The configuration that a limiter runs.
+ * The running configuration of a limiter.
  */
 #ifndef WEIR_WEIRCTL_RUNNING_H
 #define WEIR_WEIRCTL_RUNNING_H
@@ -9,8 +9,8 @@
 #include "ask/source.h"
 
 /*
- * The configuration that runs, whole: a new reference. 0; -ENOENT: this weir keeps none (it has no
- * --state); or what source.h says.
+ * Gets the whole running configuration: a new reference. Returns 0; -ENOENT: this limiter keeps
+ * none (no --state); or an error of source.h.
  */
 int ask_running(struct source *source, json_t **running);
 

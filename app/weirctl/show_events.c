@@ -16,7 +16,7 @@
 #define FOLLOW_MS 500
 #define NUMBER    24
 
-/* "2026-11-22T21:10:00.123456Z warning peer a: lost", nothing of which a terminal obeys. */
+/* "2026-11-22T21:10:00.123456Z warning peer a: lost", without control characters. */
 static void write_event_line(const json_t *event, char line[VIEW_CELL_MAX])
 {
 	static const struct field fields[] = {
@@ -35,7 +35,7 @@ int events_print(const json_t *document, struct view *view)
 	return fields_list(json_object_get(document, "events"), FIELDS(fields), view);
 }
 
-/* Without heads, as there is more to come. */
+/* Prints without heads, because more lines will follow. */
 static int print_event_lines(const json_t *document, struct view *view)
 {
 	json_t *lines = json_array(), *event;
@@ -73,7 +73,7 @@ static int print_events(const json_t *page, bool json)
 	return ret || fflush(stdout) ? -EIO : 0;
 }
 
-/* What has come since; `from` is the number of the next one. */
+/* Prints new events; `from` is the number of the next one. */
 static int follow_on(struct box *box, char from[NUMBER], bool json)
 {
 	bool more = true;
@@ -103,7 +103,7 @@ static void rest_a_moment(void)
 	nanosleep(&moment, NULL);
 }
 
-/* A limiter that ends is waited for: what the next one says begins at 1 again. */
+/* Waits for a limiter that ends: the events of the next process begin at 1 again. */
 int events_follow(struct boxes *boxes, const struct options *options)
 {
 	struct box *box = &boxes->each[0];

@@ -6,7 +6,10 @@
 
 #include "ask_boxes.h"
 
-/* "events --follow", of one box: until a signal ends the program, or the exit status. */
+/*
+ * "events --follow", for one limiter: runs until a signal ends the program, or returns the exit
+ * status.
+ */
 int events_follow(struct boxes *boxes, const struct options *options);
 
 #endif

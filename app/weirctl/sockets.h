@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which socket is meant when nobody says so.
+ * The default socket, and errors of sockets.
  */
 #ifndef WEIR_WEIRCTL_SOCKETS_H
 #define WEIR_WEIRCTL_SOCKETS_H
@@ -11,12 +11,12 @@
 #define SOCKETS_DIRECTORY "/run/weir"
 
 /*
- * The only socket of a limiter in the directory: a copy for free(). NULL: there is none, or there
- * are several, or it cannot be read; `err` is told which.
+ * Returns a copy of the path of the only limiter's socket in the directory, for free(). NULL: none,
+ * several, or no access; `err` gets the reason.
  */
 char *sockets_only(const char *directory, FILE *err);
 
-/* What went wrong with a socket, or behind it, and what to do about it: no line, but a text. */
+/* Writes the error of a socket or of its limiter, and a remedy: a text without a newline. */
 void sockets_explain(const char *path, int error, FILE *out);
 
 #endif

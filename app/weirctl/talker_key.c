@@ -18,7 +18,7 @@
 
 enum family { FAMILY_MAC, FAMILY_IPV4 = 4, FAMILY_IPV6 = 6 };
 
-/* What a struct talker_key is, here. */
+/* Contents of a struct talker_key. */
 struct parts {
 	uint8_t source[ADDRESS], destination[ADDRESS];
 	uint16_t vlan, ethertype, source_port, destination_port;
@@ -63,7 +63,7 @@ static void cut_address(uint8_t address[ADDRESS], unsigned bits)
 		address[i] &= bits < 8 ? (uint8_t)(0xff00u >> bits) : 0xff;
 }
 
-/* An address as it is written, of what counts of it; returns its family. */
+/* Parses an address and keeps its counted bits; returns its family. */
 static enum family take_address(
 	const char *text, const struct talker_by *by, uint8_t address[ADDRESS])
 {
@@ -105,7 +105,7 @@ void talker_key_of(const json_t *packet, const struct talker_by *by, struct talk
 	memcpy(key, &parts, sizeof(*key));
 }
 
-/* An address of what counts of it, as it is written. */
+/* Writes an address, with a prefix length if not all bits count. */
 static void write_address(char text[TEXT_MOST], const struct parts *parts, const uint8_t *address,
 	const struct talker_by *by)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The command "talkers": who sends most of what a policy gets, or of what none does, estimated from
- * packets that workers have taken by lot. It asks for them again and again, and adds them up here.
+ * The command "talkers": top senders of packets of a policy, or of none, estimated from a random
+ * sample of the workers. It polls the sample and sums it up here.
  */
 #include "command.h"
 
@@ -21,16 +21,16 @@
 #define BUSY_MS      100
 #define POLL_MS      50
 #define REQUEST_MOST 256
-#define CAPACITY     65536 /* senders that are told apart: 12 MB */
+#define CAPACITY     65536 /* senders that are counted apart: 12 MB */
 #define TOP          10
 #define TOP_MOST     10000
 #define SEVERAL      "several"
 
-/* What has been read of a box. */
+/* State of one sample. */
 struct hearing {
 	struct talkers *talkers;
 	struct talker_by by;
-	json_t *policies; /* names, by what samples are tagged with: 0 is none */
+	json_t *policies; /* names to tags of samples; tag 0: no policy */
 	json_t *page;     /* the last one */
 };
 
@@ -70,7 +70,7 @@ static void write_request(const struct request *request, char text[REQUEST_MOST]
 		snprintf(text + n, (size_t)(REQUEST_MOST - n), " seconds=%u", request->for_s);
 }
 
-/* Somebody else's is waited for. */
+/* Waits until another client's sample has ended. */
 static int begin_talkers(struct source *source, const struct request *request, json_t **answer)
 {
 	char text[REQUEST_MOST];
@@ -87,7 +87,7 @@ static int begin_talkers(struct source *source, const struct request *request, j
 	}
 }
 
-/* The number of a policy's name, which is noted if it is new; 0: no name. */
+/* Returns the tag of a policy's name; adds a new name. 0: no name. */
 static uint32_t tag_of(struct hearing *hearing, const char *name)
 {
 	const json_t *tag;
@@ -103,7 +103,7 @@ static uint32_t tag_of(struct hearing *hearing, const char *name)
 	return (uint32_t)json_integer_value(tag);
 }
 
-/* The name that a tag is of; NULL: none. */
+/* Returns the name of a tag; NULL: none. */
 static const char *name_of(const struct hearing *hearing, uint32_t tag)
 {
 	const char *name;
@@ -115,7 +115,7 @@ static const char *name_of(const struct hearing *hearing, uint32_t tag)
 	return NULL;
 }
 
-/* A row, by the page's columns: an object of what is known. */
+/* Converts a row, with the page's columns, to an object. */
 static json_t *row_members(const json_t *columns, const json_t *row)
 {
 	json_t *members = json_object(), *value;
@@ -153,7 +153,7 @@ static void hear_packets(struct hearing *hearing, const json_t *page)
 	}
 }
 
-/* Until its time is over. */
+/* Reads the sample until its time is over. */
 static int hear_talkers(struct source *source, struct hearing *hearing, json_int_t number)
 {
 	char request[64];
@@ -177,7 +177,7 @@ static int hear_talkers(struct source *source, struct hearing *hearing, json_int
 	return ret;
 }
 
-/* A part, and what it may be off by: "share" and "share_margin". */
+/* Sets an estimate and its error margin: "share" and "share_margin". */
 static void set_estimate(json_t *row, const char *name, double value, double margin)
 {
 	char key[32];
@@ -279,7 +279,7 @@ int talkers_gather(struct source *source, const struct request *request, json_t 
 		return ret;
 	number = json_object_get(answer, "talkers");
 	if (!number) {
-		*document = answer; /* why not */
+		*document = answer; /* with the reason */
 		return 0;
 	}
 	ret = hear_document(source, request, json_integer_value(number), document);
@@ -306,7 +306,7 @@ bool talkers_refused(const json_t *document, FILE *err)
 	return true;
 }
 
-/* What it is made of, so that nobody takes three samples for a measurement. */
+/* Describes the size of the sample, so that three packets do not pass for a measurement. */
 static json_t *basis_lines(const json_t *document)
 {
 	char seconds[HUMAN_MAX], unseen[HUMAN_MAX];

@@ -11,7 +11,7 @@
 
 #include <sys/ioctl.h>
 
-/* What a terminal is that does not say. */
+/* Size of a terminal that does not report it. */
 #define COLUMNS 80
 #define ROWS    24
 
@@ -35,7 +35,7 @@ bool terminal_size(unsigned *columns, unsigned *rows)
 	return true;
 }
 
-/* To a terminal, which takes it whole; one that is gone needs nothing. */
+/* Writes to the terminal, which takes the whole text. Errors of a closed terminal do not matter. */
 static void tell_terminal(const char *text)
 {
 	ssize_t n;
@@ -101,7 +101,7 @@ int terminal_key(const char *text, unsigned n, unsigned *used)
 	*used = 1;
 	if (text[0] != '\033')
 		return (unsigned char)text[0];
-	/* The rest of a sequence that means nothing here. */
+	/* Skip the rest of an unsupported sequence. */
 	while (*used < n && *used < 8 && text[*used] != '\033') {
 		char c = text[(*used)++];
 

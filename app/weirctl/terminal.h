@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The terminal on standard output. What is written to it are sequences of ECMA-48 that every
- * terminal of the last decades knows: a library of terminals' descriptions would add nothing but
- * files that have to be there.
+ * The terminal on standard output. The program writes sequences of ECMA-48 that all terminals of
+ * the last decades support. A library of terminal descriptions would only add files that must be
+ * installed.
  */
 #ifndef WEIR_WEIRCTL_TERMINAL_H
 #define WEIR_WEIRCTL_TERMINAL_H
 
 #include <stdbool.h>
 
-/* Whether there is one; then `columns` and `rows` are set. */
+/* Returns true if it is a terminal; then `columns` and `rows` are set. */
 bool terminal_size(unsigned *columns, unsigned *rows);
 
-/* Another screen than the one of before, keys without Enter. 0 or a negative errno. */
+/* Switches to the alternate screen and to keys without Enter. Returns 0 or a negative errno. */
 int terminal_enter(void);
 
-/* As it was before; harmless when it is. */
+/* Restores the previous state; harmless without terminal_enter(). */
 void terminal_leave(void);
 
-/* Keys beyond those of letters. */
+/* Keys other than characters. */
 enum {
 	KEY_NONE = 0,
 	KEY_UP = 256,
@@ -30,7 +30,9 @@ enum {
 	KEY_END,
 };
 
-/* The key that a terminal's text begins with, in `used` bytes. KEY_NONE: none that is known. */
+/*
+ * Returns the first key of a terminal's text, which takes `used` bytes. KEY_NONE: no supported key.
+ */
 int terminal_key(const char *text, unsigned n, unsigned *used);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The command "top": policies as they pass and drop now, on a terminal that is redrawn, or as one
- * table after another.
+ * The command "top": policies with their present rates, on a terminal that is redrawn, or as a
+ * series of tables.
  */
 #include <errno.h>
 #include <math.h>
@@ -20,17 +20,17 @@
 #include "terminal.h"
 #include "top.h"
 
-/* Those that have answered are shown though others take so much longer. */
+/* Time after the interval when present answers are shown though others are missing. */
 #define GRACE_S 1.0
 
-/* On a terminal a burst of answers is one picture. */
+/* Answers within this time are drawn together. */
 #define DRAW_S   0.05
 #define MS_PER_S 1000.0
 
-/* Lines of a terminal around the rows: sums, an empty one, heads, what columns are left out. */
+/* Lines of a terminal around the rows: sums, an empty one, heads, columns left out. */
 #define AROUND 4
 
-/* Widths of numbers, so that columns stay where they are. */
+/* Widths of numbers, so that columns stay in place. */
 #define RATE_WIDTH "%11s"
 
 struct top_order {
@@ -54,12 +54,12 @@ struct top {
 	struct boxes shown;
 	const struct top_order *order;
 	size_t most, from;
-	unsigned rows;    /* of policies, that the terminal has room for */
-	size_t n;         /* that there were */
+	unsigned rows;    /* policies that the terminal has room for */
+	size_t n;         /* policies in the last picture */
 	bool interactive; /* keys are read, and a screen is redrawn */
 };
 
-/* --- what is asked --------------------------------------------------------------------------- */
+/* --- requests -------------------------------------------------------------------------------- */
 
 static void add_part(struct source *source, json_t *document, const char *key, const char *request)
 {
@@ -69,7 +69,7 @@ static void add_part(struct source *source, json_t *document, const char *key, c
 		json_object_set_new(document, key, value);
 }
 
-/* What the policies do until it looks again; the first time it looks before that too. */
+/* Gathers the rates until the next look; the first time also looks before that. */
 static int ask_rates(struct box *box, const struct request *request, json_t **document)
 {
 	struct source *source = &box->client.source;
@@ -92,7 +92,7 @@ static int ask_rates(struct box *box, const struct request *request, json_t **do
 	return 0;
 }
 
-/* --- in which order -------------------------------------------------------------------------- */
+/* --- order ----------------------------------------------------------------------------------- */
 
 static double weight_of(const json_t *policy, const struct top_order *order)
 {
@@ -102,7 +102,7 @@ static double weight_of(const json_t *policy, const struct top_order *order)
 	return -1;
 }
 
-/* The most first; by name where it is the same. */
+/* Largest first; equal ones by name. */
 static int compare_top_rows(const void *a, const void *b)
 {
 	const struct top_row *left = a, *right = b;
@@ -142,12 +142,12 @@ struct top_row *top_rows(const struct boxes *boxes, const char *order, size_t *n
 	return rows;
 }
 
-/* --- what is shown --------------------------------------------------------------------------- */
+/* --- contents -------------------------------------------------------------------------------- */
 
 /* A column, and a member that some policy must have for it; NULL: the column is always shown. */
 struct top_column {
 	enum policy_number_id number;
-	enum { TOP_NUMBER, TOP_PPS, TOP_SHARE } what; /* the packets of a counter; a part of it */
+	enum { TOP_NUMBER, TOP_PPS, TOP_SHARE } what; /* packets of a counter; part of it */
 	unsigned rank;
 	const char *of;
 };
@@ -210,7 +210,7 @@ static void add_top_row(struct view *view, const struct top_row *row,
 	view_row(view, cells);
 }
 
-/* Columns are those that some policy on the screen has. */
+/* Shows the columns that some policy on the screen has. */
 static void add_rows(struct view *view, const struct top_row *rows, size_t n, bool boxes)
 {
 	const struct top_column *shown[TOP_COLUMNS];
@@ -235,7 +235,7 @@ static void add_rows(struct view *view, const struct top_row *rows, size_t n, bo
 	}
 }
 
-/* The names of policies that have others below them. */
+/* Returns the names of policies with children. */
 static json_t *names_of_parents(const json_t *policies)
 {
 	json_t *parents = json_object();
@@ -251,7 +251,9 @@ static json_t *names_of_parents(const json_t *policies)
 	return parents;
 }
 
-/* Packets a second: what passes a policy passes its parent, too, and is counted there. */
+/*
+ * Returns passed packets a second. A parent also counts those of its children, which are left out.
+ */
 static double passed_of(const json_t *policies)
 {
 	const json_t *policy;
@@ -264,7 +266,7 @@ static double passed_of(const json_t *policies)
 	return sum;
 }
 
-/* What a parent refuses of a child is dropped by the child, too, and is counted there. */
+/* Returns dropped packets a second. A child also counts drops by its parent, which is left out. */
 static double dropped_of(const json_t *policies)
 {
 	json_t *parents = names_of_parents(policies);
@@ -282,7 +284,7 @@ static double dropped_of(const json_t *policies)
 	return sum;
 }
 
-/* The sum of all boxes that have answered. */
+/* Returns the sum of all limiters that have answered. */
 static double sum_of(const struct boxes *boxes, double (*of)(const json_t *policies))
 {
 	double sum = 0;
@@ -330,7 +332,7 @@ static json_t *head_lines(const struct top *top)
 	return lines;
 }
 
-/* The rows that a terminal has room for, below where it has been scrolled to. */
+/* Writes the rows that a terminal has room for, from the scroll position on. */
 static void write_picture(struct top *top, FILE *out, unsigned columns, unsigned lines)
 {
 	struct view *view = view_new();
@@ -357,7 +359,7 @@ static void write_picture(struct top *top, FILE *out, unsigned columns, unsigned
 	free(rows);
 }
 
-/* Redraws each line in its place, and clears what is behind it: nothing flickers. */
+/* Redraws each line in its place, and clears the rest of it, so that nothing flickers. */
 static int draw_screen(struct top *top)
 {
 	unsigned columns = 0, lines = 0, line = 0;
@@ -420,7 +422,7 @@ static int show_top(struct top *top)
 
 /* --- keys ------------------------------------------------------------------------------------ */
 
-/* False: it is over. */
+/* Returns false if the user ends the program. */
 static bool obey_key(struct top *top, int key)
 {
 	size_t page = top->rows > 1 ? top->rows - 1 : 1, last = top->n ? top->n - 1 : 0;
@@ -443,7 +445,7 @@ static bool obey_key(struct top *top, int key)
 	return key != 'q';
 }
 
-/* False: it is over, or nobody types any more. */
+/* Returns false if the user ends the program, or standard input has ended. */
 static bool read_keys(struct top *top)
 {
 	char text[64];
@@ -462,9 +464,12 @@ static void stop_for_a_while(void)
 	terminal_enter();
 }
 
-/* --- the loop -------------------------------------------------------------------------------- */
+/* --- loop ------------------------------------------------------------------------------------ */
 
-/* Whether what has come is to be shown now; else `left` is how long that may take, or below 0. */
+/*
+ * Returns true if new results must be shown now. Otherwise `left` is the time until then, or below
+ * 0.
+ */
 static bool is_due(const struct top *top, bool news, bool all, double shown, double *left)
 {
 	double now = follow_now();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The rows of "top", apart from the terminal that shows them.
+ * The rows of "top", without the terminal that shows them.
  */
 #ifndef WEIR_WEIRCTL_TOP_H
 #define WEIR_WEIRCTL_TOP_H
@@ -10,13 +10,13 @@
 
 struct top_row {
 	const char *box, *name;
-	double weight; /* what it is sorted by */
+	double weight; /* sort key */
 	const json_t *policy;
 };
 
 /*
- * The policies of all boxes by "dropping", "demand", "share", "passing" or "name" (NULL: the first
- * one), n of them: for free(), as long as the boxes' documents are there. NULL: there is no memory.
+ * Returns the n policies of all limiters by "dropping", "demand", "share", "passing" or "name"
+ * (NULL: the first one), for free(). Valid as long as the limiters' documents. NULL: no memory.
  */
 struct top_row *top_rows(const struct boxes *boxes, const char *order, size_t *n);
 

@@ -13,19 +13,19 @@
 
 #include "json/printable.h"
 
-#define BETWEEN  2 /* columns of a terminal between two of a table */
+#define BETWEEN  2 /* terminal columns between two columns of a table */
 #define ELLIPSIS "\xe2\x80\xa6"
 
-/* A control character is written as "\x1b". */
+/* Width of a control character, written as "\x1b". */
 #define ESCAPED 4
 
-/* So much of a text remains where there are columns to leave out, and where there are none. */
+/* Width that remains of a text while columns can be left out, and after that. */
 #define TEXT_LEAST 13
 #define TEXT_FLOOR 3
 
 struct shown_table {
 	enum table_kind kind;
-	struct column columns[VIEW_COLUMNS + 1]; /* the first one has the box */
+	struct column columns[VIEW_COLUMNS + 1]; /* the first one names the limiter */
 	unsigned n;
 	size_t rows, room;
 	char **cells; /* rows of n */
@@ -34,14 +34,14 @@ struct shown_table {
 struct view {
 	struct shown_table *tables;
 	size_t n, current;
-	size_t within; /* tables of this box so far */
+	size_t within; /* tables of this limiter so far */
 	char *box;
 	bool failed;
 };
 
-/* --- a text's width -------------------------------------------------------------------------- */
+/* --- width of texts -------------------------------------------------------------------------- */
 
-/* The bytes of the character that a text begins with, and the columns that it takes. */
+/* Returns the bytes of the first character of a text, and its columns. */
 static size_t next_char(const char *text, unsigned *columns)
 {
 	wchar_t c;
@@ -49,7 +49,7 @@ static size_t next_char(const char *text, unsigned *columns)
 	size_t bytes = mbrtowc(&c, text, MB_CUR_MAX, &state);
 	int width;
 
-	if (bytes == 0 || bytes > MB_CUR_MAX) { /* no character */
+	if (bytes == 0 || bytes > MB_CUR_MAX) { /* not a character */
 		*columns = ESCAPED;
 		return 1;
 	}
@@ -71,7 +71,7 @@ unsigned view_width(const char *text)
 	return width;
 }
 
-/* The bytes of a text that take at most so many columns. */
+/* Returns the bytes of a text that take at most so many columns. */
 static size_t head_bytes(const char *text, unsigned width)
 {
 	size_t used = 0, bytes;
@@ -107,7 +107,7 @@ char *view_shorten(const char *text, unsigned width, char out[VIEW_CELL_MAX])
 	return out;
 }
 
-/* --- what is to be shown --------------------------------------------------------------------- */
+/* --- contents -------------------------------------------------------------------------------- */
 
 struct view *view_new(void)
 {
@@ -215,7 +215,7 @@ int view_error(const struct view *view)
 	return view->failed ? -ENOMEM : 0;
 }
 
-/* --- who gets how much of the width ---------------------------------------------------------- */
+/* --- layout ---------------------------------------------------------------------------------- */
 
 struct layout {
 	unsigned n;
@@ -235,7 +235,7 @@ static unsigned least_of(
 	return least;
 }
 
-/* What the columns take, each as told; `least`: as little as they can. */
+/* Returns the total width of the columns; `least`: their smallest width. */
 static unsigned total_width(
 	const struct shown_table *table, const struct layout *layout, bool least)
 {
@@ -285,7 +285,7 @@ static bool narrow_one(const struct shown_table *table, struct layout *layout, u
 	return true;
 }
 
-/* Whatever it is: where there is no room for two numbers there is for one. */
+/* Leaves out the last column of any kind: without room for two numbers there is room for one. */
 static bool leave_last_out(struct layout *layout)
 {
 	unsigned last = layout->n - 1;
@@ -353,7 +353,7 @@ static struct libscols_table *open_table(
 	return cols;
 }
 
-/* Prints it, unless something has failed. 0 or -ENOMEM. */
+/* Prints the table unless something has failed. Returns 0 or -ENOMEM. */
 static int close_table(struct libscols_table *cols, bool failed)
 {
 	int ret = failed || scols_print_table(cols) ? -ENOMEM : 0;
@@ -362,7 +362,7 @@ static int close_table(struct libscols_table *cols, bool failed)
 	return ret;
 }
 
-/* Adds a line of cells that are there as they are to be; true: there was no memory. */
+/* Adds a line of cells, shortened to their widths. Returns true without memory. */
 static bool add_line(struct libscols_table *cols, const struct layout *layout, char *const *cells)
 {
 	struct libscols_line *line = scols_table_new_line(cols, NULL);
@@ -398,7 +398,7 @@ static int print_list(const struct shown_table *table, const struct layout *layo
 	return ret;
 }
 
-/* As much of a text as a line has room for: its bytes, to a blank if there is one. */
+/* Returns the bytes of a text that fit into a line, up to a blank if there is one. */
 static size_t line_bytes(const char *text, unsigned width)
 {
 	size_t fits = head_bytes(text, width), at = fits;
@@ -411,8 +411,8 @@ static size_t line_bytes(const char *text, unsigned width)
 }
 
 /*
- * A value goes on below itself. One whole word may be longer than there is room for: of a detail it
- * is shortened, of lines not, as somebody may have to copy it.
+ * Continues a value below itself. One word can be longer than the line: it is shortened in a
+ * detail, but not in lines, because users might copy it.
  */
 static bool add_wrapped(struct libscols_table *cols, const struct layout *layout,
 	const struct shown_table *table, char *const *row, unsigned width)
