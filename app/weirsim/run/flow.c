@@ -73,7 +73,7 @@ static void schedule_timer(struct sim *sim, struct flow *flow)
 {
 	uint64_t deadline = conn_deadline(&flow->conn);
 
-	/* An earlier event will look again. */
+	/* An earlier event will check again. */
 	if (deadline == CONN_NEVER || (flow->timer_ns && flow->timer_ns <= deadline))
 		return;
 	flow->timer_ns = deadline > sim->events.now_ns ? deadline : sim->events.now_ns + 1;
@@ -81,7 +81,7 @@ static void schedule_timer(struct sim *sim, struct flow *flow)
 	events_at(&sim->events, flow->timer_ns, flow_timer_event, flow, flow->timer_ns);
 }
 
-/* Everything that the two ends want to say now. */
+/* Sends everything that the two ends can send now. */
 static void send_segments(struct sim *sim, struct flow *flow)
 {
 	struct segment segment;
@@ -150,7 +150,7 @@ static void stop_flow(void *world, void *object, uint64_t argument)
 	flow_release(sim, flow);
 }
 
-/* To the next packet, while there is no pause. */
+/* Returns the time to the next packet, while there is no pause. */
 static uint64_t packet_spacing(struct sim *sim, struct flow *flow)
 {
 	uint64_t work = (uint64_t)flow->traffic->packet_bytes * 8000000000 + flow->left_over;
@@ -162,7 +162,7 @@ static uint64_t packet_spacing(struct sim *sim, struct flow *flow)
 	return work / flow->traffic->rate_bps;
 }
 
-/* How long it takes until the flow has been on for so long. */
+/* Returns the time until the flow has been on for wait_ns. */
 static uint64_t on_for(struct sim *sim, struct flow *flow, uint64_t wait_ns)
 {
 	const struct traffic *t = flow->traffic;
@@ -176,7 +176,7 @@ static uint64_t on_for(struct sim *sim, struct flow *flow, uint64_t wait_ns)
 	return at + wait_ns - sim->events.now_ns;
 }
 
-/* One packet of a flow that listens to nobody. */
+/* Sends one packet of a flow without congestion control. */
 static void send_paced_packet(void *world, void *object, uint64_t argument)
 {
 	struct sim *sim = world;
@@ -206,7 +206,7 @@ static void start_stream(struct sim *sim, struct flow *flow, uint64_t bytes)
 		.bytes = bytes,
 		.handshake = true,
 		.ecn = t->ecn,
-		/* Every sender is a host of its own, whose timers go off at times of their own. */
+		/* Every sender is a host of its own, so its timers have times of their own. */
 		.clock_ns = prng_next(&sim->prng[STREAM_TRAFFIC]) % CLOCK_MAX};
 	flow->params.mss = t->packet_bytes - segment_bytes(&flow->params, &(struct segment){0});
 	if (conn_init(&flow->conn, &flow->params, sim->events.now_ns)) {
@@ -259,14 +259,14 @@ static unsigned pick_limiter(struct sim *sim, const struct traffic *t, uint64_t 
 	return t->limiter == LIMITER_EACH ? (unsigned)(k % n) : (unsigned)t->limiter;
 }
 
-/* Flow k of an entry. */
+/* Starts flow k of an entry. */
 static void start_flow(void *world, void *object, uint64_t k)
 {
 	struct sim *sim = world;
 	const struct traffic *t = object;
 	struct flow *flow;
 
-	/* Some of those that start one after the other may come after the stop. */
+	/* Flows that start one after the other can start after the stop. */
 	if (sim->events.now_ns >= end_of(sim, t, sim->events.now_ns))
 		return;
 	flow = flow_create(sim, t, pick_limiter(sim, t, k));
@@ -302,12 +302,12 @@ static void start_request_flow(void *world, void *object, uint64_t argument)
 	if (!flow)
 		return;
 	flow->record = record;
-	flow->stop_ns = UINT64_MAX; /* a request is answered, however late */
+	flow->stop_ns = UINT64_MAX; /* requests are answered even after the stop */
 	start_stream(sim, flow, request_size(sim, &t->sizes));
 	events_after(&sim->events, gap, start_request_flow, object, argument);
 }
 
-/* The requests of one entry at one limiter are one line of the results. */
+/* Requests of one entry at one limiter are one line of the results. */
 static void start_web(void *world, void *object, uint64_t k)
 {
 	struct sim *sim = world;
@@ -333,13 +333,13 @@ static void plan_flows(struct sim *sim, const struct traffic *t)
 	for (uint64_t k = 0; k < n; k++) {
 		uint64_t at;
 
-		/* The rest would start after the end. */
+		/* The remaining flows would start after the end. */
 		if (t->every_ns && k > sim->scenario->duration_ns / t->every_ns)
 			break;
 		at = t->start_ns + k * t->every_ns;
 		at += (uint64_t)((double)t->start_spread_ns *
 				 prng_unit(&sim->prng[STREAM_TRAFFIC]));
-		/* Events take a pointer that may be written to; the scenario is not. */
+		/* Events take a non-const pointer; the scenario is not written to. */
 		events_at(&sim->events, at, t->kind == TRAFFIC_WEB ? start_web : start_flow,
 			(void *)(uintptr_t)t, k);
 	}

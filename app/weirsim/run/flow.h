@@ -3,7 +3,8 @@
  *
  * Traffic: flows of every kind on their way from a sender through a limiter to a receiver, and
  * back. The path of a packet: sender, jitter, upstream bottleneck, a quarter of the round-trip
- * time, limiter, another quarter, receiver; what comes back takes half, and no limiter stops it.
+ * time, limiter, another quarter, receiver. Answers take half of the round-trip time, and pass no
+ * limiter.
  */
 #ifndef WEIR_SIM_FLOW_H
 #define WEIR_SIM_FLOW_H

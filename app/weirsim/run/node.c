@@ -24,9 +24,9 @@
 #include "node_loans.h"
 #include "node_totals.h"
 
-#define HELD_MAX   256 /* datagrams: what a socket's buffer holds */
+#define HELD_MAX   256 /* datagrams in a socket's buffer */
 #define AGED_LINES 64  /* lines of a table of sources that age in each interval */
-#define SPARES     2   /* deaths side by side that do not part the others */
+#define SPARES     2   /* adjacent dead limiters that disconnect no other */
 
 #define WAITING_MOST 16384 /* packets, on each worker */
 
@@ -38,7 +38,7 @@ static void add_totals(struct policy_totals *sum, const struct policy_totals *to
 	sum->dropped_bytes += totals->dropped_bytes;
 }
 
-/* Adds what its trial of a policy has counted, if it runs. */
+/* Adds the counts of its trial of a policy, if it runs. */
 static void add_tried(struct node *node, unsigned policy, struct policy_totals *sum)
 {
 	struct policy_totals totals;
@@ -90,7 +90,7 @@ static int policy_create(struct sim *sim, struct node *node, unsigned p)
 	return engine_begin(&node->engine, &limit, now, now, policy_is_conserved(limit.policy));
 }
 
-/* Bytes that the largest packet may cost, however it is accounted. */
+/* Returns the most bytes that a packet can cost, with any accounting. */
 static uint32_t largest_frame(const struct scenario *s)
 {
 	uint32_t largest = 0;
@@ -133,7 +133,7 @@ static int policies_create(struct sim *sim, struct node *node)
 	return ret;
 }
 
-/* What its disk has: n records, to be freed; or NULL, out of memory. */
+/* Returns the n records on its disk, to be freed; NULL without memory. */
 static struct limiter_record *node_disk_records(const struct node *node)
 {
 	const struct disk_batch *durable = &node->disk.durable;
@@ -146,7 +146,10 @@ static struct limiter_record *node_disk_records(const struct node *node)
 	return records;
 }
 
-/* One that has crashed has its disk; at first there is an empty one, which says that it is new. */
+/*
+ * Returns the ledger of a node. After a crash it has its disk; at first the disk is empty, for a
+ * new limiter.
+ */
 static struct limiter_ledger ledger_of(
 	const struct sim *sim, const struct node *node, const struct limiter_record *records)
 {
@@ -169,7 +172,7 @@ static struct limiter_ledger ledger_of(
 	};
 }
 
-/* The estimators of papers; NULL: one of a limiter's. */
+/* Estimators of papers; NULL: one of lib/control/gossip. */
 static const struct estimator *const studies[] = {
 	[ESTIMATOR_PUSH_SUM] = &estimator_push_sum,
 	[ESTIMATOR_COMPENSATED] = &estimator_compensated,
@@ -210,7 +213,7 @@ static int build_node_limiter(struct sim *sim, struct node *node, uint64_t age_n
 	return ret;
 }
 
-/* What a limiter measures, by its own clock. */
+/* Context of a limiter's measurements, by its own clock. */
 struct measuring {
 	struct sim *sim;
 	struct node *node;
@@ -225,7 +228,7 @@ static void measure_policy(void *context, unsigned policy, struct limiter_sample
 		&m->node->engine, policy, &node_policies(m->node)[policy], m->now_ns, sample);
 }
 
-/* After an interval. */
+/* Called after an interval. */
 static void publish_limits(struct sim *sim, struct node *node, uint64_t now)
 {
 	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++) {
@@ -245,7 +248,7 @@ static void node_tick(void *world, void *object, uint64_t argument)
 	struct node *node = object;
 	struct measuring measuring = {sim, node, node_clock(sim, node, sim->events.now_ns)};
 
-	/* An event of before a crash or a pause. */
+	/* An event from before a crash or a pause. */
 	if (!node->limiter || node->paused || argument != node->next_tick_ns)
 		return;
 	limiter_tick(node->limiter, measuring.now_ns, measure_policy, &measuring);
@@ -266,8 +269,8 @@ static void schedule_tick(struct sim *sim, struct node *node)
 }
 
 /*
- * Conserved limits change by what neighbours say, and with them when a lease ends; units that were
- * asked for may be there.
+ * Called after messages, or a commit: hard limits change with statements of neighbours, and so do
+ * the ends of leases. Requested units might have arrived.
  */
 static void take_news(struct sim *sim, struct node *node)
 {
@@ -279,7 +282,7 @@ static void take_news(struct sim *sim, struct node *node)
 		schedule_tick(sim, node);
 }
 
-/* As a reload of the appliance does it. */
+/* Reloads as weir does. */
 static int reload_limiter(struct sim *sim, struct node *node)
 {
 	unsigned n = sim->scenario->group.n_policies;
@@ -337,7 +340,7 @@ static void look_at_totals(void *world, void *object, uint64_t argument)
 	struct sim *sim = world;
 	struct node *node = object;
 
-	/* An event of before a crash or a pause. */
+	/* An event from before a crash or a pause. */
 	if (!node->limiter || argument != node->look_ns)
 		return;
 	node->look_ns = 0;
@@ -356,7 +359,7 @@ static void schedule_look(struct sim *sim, struct node *node, uint64_t at_ns)
 	events_at(&sim->events, at_ns, look_at_totals, node, at_ns);
 }
 
-/* From a time on that is not every limiter's. */
+/* Starts the looks at a random time, so that the limiters look at different times. */
 static void watch_totals(struct sim *sim, struct node *node)
 {
 	uint64_t most = CREDIT_LOOK_NS;
@@ -491,7 +494,7 @@ bool node_receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t 
 	return true;
 }
 
-/* As a port spreads flows over its queues. */
+/* Spreads flows over workers, as a port does over its queues. */
 static unsigned worker_of(const struct node *node, const struct packet *packet, const uint8_t *data)
 {
 	if (node->engine.n_workers == 1)
@@ -513,7 +516,7 @@ static enum passage node_shape(struct sim *sim, struct node *node, unsigned work
 	return PASSAGE_WAITS;
 }
 
-/* Marks an IPv4 header with these ECN bits as the appliance does. Returns false if it cannot. */
+/* Marks an IPv4 header with these ECN bits as weir does. Returns false if it cannot. */
 static bool node_mark(int mark, uint8_t *ecn)
 {
 	const struct packet packet = {.family = PACKET_IPV4};
@@ -630,7 +633,7 @@ void node_view(const struct node *node, unsigned policy, struct limiter_view *vi
 		limiter_view(node->limiter, policy, view);
 	else
 		*view = (struct limiter_view){0};
-	if (node->limiter && node->ended) /* the workers enforce less than the brain knows of */
+	if (node->limiter && node->ended) /* the workers enforce less than the limiter has */
 		view->local_limit = node->enforced[policy].rate /
 				    policy_limit_s(&node->sim->scenario->group.policies[policy]);
 }
@@ -645,8 +648,10 @@ static uint64_t shortest_node_interval(const struct scenario *s)
 	return shortest;
 }
 
-/* All are up when the run begins, and were started some time before: their intervals do not end at
- * one time. */
+/*
+ * Starts all limiters some time before the run begins, so that their intervals end at different
+ * times.
+ */
 int nodes_create(struct sim *sim)
 {
 	const struct scenario *s = sim->scenario;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One limiter of the simulation: the appliance's brain (lib/control/limiter) and packet
- * decisions (lib/datapath/police), driven by its engine, on a clock of its own.
+ * One limiter of the simulation: weir's control logic (lib/control/limiter) and packet decisions
+ * (lib/datapath/police), driven by its engine, on a clock of its own.
  */
 #ifndef WEIR_SIM_NODE_H
 #define WEIR_SIM_NODE_H
@@ -31,12 +31,12 @@ struct node {
 	unsigned index;
 	struct limiter *limiter; /* NULL: crashed */
 	struct policy *policies; /* policies of its file; NULL: the scenario has them */
-	bool reloads;            /* its file has changed, and control has yet to read it */
+	bool reloads;            /* its file has changed, and control has not read it yet */
 	bool paused;
-	uint64_t resume_ns;    /* of the event that counts, while it is paused */
-	uint64_t secret;       /* of its tables of sources */
-	uint64_t next_tick_ns; /* of the event that counts; those before a restart do not */
-	uint64_t starts;       /* so far; the epoch of its ledgers */
+	uint64_t resume_ns;    /* time of the valid event while paused */
+	uint64_t secret;       /* secret of its tables of sources */
+	uint64_t next_tick_ns; /* time of the valid event; events from before a restart are not */
+	uint64_t starts;       /* starts so far; the epoch of its ledgers */
 	bool committing;
 	struct disk disk;
 	struct held {
@@ -45,14 +45,14 @@ struct node {
 	} * held; /* datagrams that wait while it is paused */
 	unsigned n_held;
 	struct engine engine;
-	struct credit_states totals; /* without accounts: no policy has one */
-	uint64_t look_ns;            /* at these: of the event that counts; 0: none does */
-	uint64_t *release_ns;      /* of each worker: of the event that counts; 0: nothing waits */
-	struct enforced *enforced; /* n_policies: by its meters */
-	struct expiry expiry;      /* end of the leases; its workers read it */
-	uint64_t ended;            /* tick of their end, which control has not answered; 0: none */
-	struct sim *sim;           /* for calls from its limiter */
-	uint64_t loan_ns;          /* time of the look at buckets that is scheduled */
+	struct credit_states totals; /* without accounts: no policy has a quota */
+	uint64_t look_ns;            /* time of the valid event for `totals`; 0: none */
+	uint64_t *release_ns;        /* by worker: time of the valid event; 0: nothing waits */
+	struct enforced *enforced;   /* n_policies: by its meters */
+	struct expiry expiry;        /* end of the leases; its workers read it */
+	uint64_t ended;   /* tick of their end that control has not handled yet; 0: none */
+	struct sim *sim;  /* for calls from its limiter */
+	uint64_t loan_ns; /* time of the scheduled look at buckets */
 };
 
 int nodes_create(struct sim *sim);
@@ -64,54 +64,57 @@ void nodes_free(struct sim *sim);
  */
 int node_start(struct sim *sim, struct node *node, uint64_t age_ns);
 
-/* Its file has another limit of a policy: it reloads now, or when its control thread goes on. */
+/*
+ * Changes the limit of a policy in the limiter's file. It reloads now, or when its control thread
+ * continues.
+ */
 void node_change_limit(
 	struct sim *sim, struct node *node, unsigned policy, const struct limit_terms *terms);
 
-/* The policies of its file. */
+/* Returns the policies of its file. */
 const struct policy *node_policies(const struct node *node);
 
-/* The box is gone: what it would have passed or said is lost. */
+/* Crashes the limiter: its waiting packets and unsent messages are lost. */
 void node_crash(struct sim *sim, struct node *node);
 
 /*
- * Its control thread stalls: limits stay until their leases end, datagrams wait, and packets are
- * metered. Pauses that overlap last to the end of the later one.
+ * Stalls its control thread: limits stay until their leases end, datagrams wait, and packets are
+ * metered. Overlapping pauses last until the end of the later one.
  */
 void node_pause(struct sim *sim, struct node *node, uint64_t for_ns);
 
-/* A simnet_receive of a struct sim: a datagram for the limiter `to`. */
+/* A simnet_receive of a struct sim: takes a datagram for limiter `to`. */
 bool node_receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t len);
 
 enum passage { PASSAGE_PASSES, PASSAGE_DROPPED, PASSAGE_WAITS };
 
 /*
- * What happens to a packet (frame_len with its Ethernet header); a crashed one drops it. One that
- * waits is the node's, until sim->released says that it may be taken by node_release(); `waiting`
- * lies in it. A mark changes packet->ecn.
+ * Decides a packet (frame_len with its Ethernet header); a crashed limiter drops it. The node owns
+ * a packet that waits, until sim->released announces that node_release() can take it; `waiting` is
+ * a member of it. A mark changes packet->ecn.
  */
 enum passage node_police(struct sim *sim, struct node *node, unsigned policy, struct packet *packet,
 	const uint8_t *data, uint32_t frame_len, struct shape_packet *waiting);
 
-/* Packets that waited and are due, at most n of them; each is due for node_leaves(). */
+/* Takes at most n packets that waited and are due; call node_leaves() for each. */
 unsigned node_release(
 	struct sim *sim, struct node *node, unsigned worker, struct shape_packet **out, unsigned n);
 
-/* Whether such a packet of a policy leaves, or is dropped. */
+/* Returns true if such a packet leaves; false: it is dropped. */
 bool node_leaves(struct sim *sim, struct node *node, unsigned worker, unsigned policy,
 	const struct shape_packet *waiting);
 
 /* Adds the delays of a shaped policy's packets since the limiter started; none if it is down. */
 void node_delays(const struct node *node, unsigned policy, struct delay_sum *sum);
 
-/* Packets that wait, whatever becomes of them; and how many there are. */
+/* Takes at most n waiting packets, due or not. node_waiting() returns their number. */
 unsigned node_flush(struct node *node, struct shape_packet **out, unsigned n);
 uint64_t node_waiting(const struct node *node);
 
-/* What trials of a policy have counted at all limiters, also before they crashed. */
+/* Sums the counts of a policy's trials at all limiters, also before they crashed. */
 void nodes_tried(const struct sim *sim, unsigned policy, struct policy_totals *totals);
 
-/* Peers that a limiter has looked at, for each of its ticks: the work that grows with the group. */
+/* Returns the number of peers that a limiter reads per tick: the work that grows with the group. */
 double nodes_looks(const struct sim *sim);
 
 /*

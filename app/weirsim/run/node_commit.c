@@ -16,7 +16,7 @@ static int write_disk_record(
 	return disk_write(&((struct node *)node)->disk, kind, id, record, len);
 }
 
-/* A limiter that keeps no ledger never has anything to commit. */
+/* A limiter without a ledger never has anything to commit. */
 static void commit_begin(struct sim *sim, struct node *node)
 {
 	int ret;
@@ -51,7 +51,7 @@ void node_follow_up(struct sim *sim, struct node *node)
 	send_node_datagrams(sim, node);
 }
 
-/* The disk has it, and the meters enforce no more than was said then. */
+/* The disk has the records, and the meters enforce no more than their amounts. */
 static void disk_save_done(void *world, void *object, uint64_t argument)
 {
 	struct sim *sim = world;
@@ -59,7 +59,7 @@ static void disk_save_done(void *world, void *object, uint64_t argument)
 
 	if (!node->limiter || argument != node->starts)
 		return;
-	if (node->paused) { /* nobody asks the disk before */
+	if (node->paused) { /* control does not poll the disk before */
 		events_at(&sim->events, node->resume_ns, disk_save_done, node, argument);
 		return;
 	}

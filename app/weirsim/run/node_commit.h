@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a limiter with conserved policies does beside its ticks, in virtual time: it commits what it
- * has given away, says so at once, and does not sleep beyond the end of a lease.
+ * Commits of a limiter with conserved policies between its ticks, in virtual time. It commits its
+ * grants, sends them immediately, and does not sleep beyond the end of a lease.
  */
 #ifndef WEIR_SIM_NODE_COMMIT_H
 #define WEIR_SIM_NODE_COMMIT_H
@@ -10,12 +10,12 @@
 #include "node.h"
 
 /*
- * After each call of its limiter, when the meters know of its limits: begins to commit what is to
- * be committed, which takes the scenario's time of "commit", and sends what there is to be sent.
+ * Called after each call of its limiter, when the meters have its limits. Begins a commit if
+ * necessary, which takes the scenario's time of "commit", and sends the datagrams that are due.
  */
 void node_follow_up(struct sim *sim, struct node *node);
 
-/* A crash: what was on its way to the disk is lost, and nothing is being committed. */
+/* Called at a crash: records that are not on the disk yet are lost, and the commit ends. */
 void node_drop_commit(struct node *node);
 
 #endif

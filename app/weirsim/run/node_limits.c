@@ -15,7 +15,7 @@
 
 #define RELEASE_NS 1000 /* no sooner are those that wait looked at again */
 
-/* A limit may be above its policy's by rounding alone. */
+/* A limit can be above its policy's by rounding alone. */
 #define ABOVE 1.000001
 
 /*
@@ -79,7 +79,7 @@ static void check_view(struct sim *sim, const struct node *node, unsigned p)
 
 	limiter_view(node->limiter, p, &v);
 	most = v.limit;
-	/* A limiter may have more of a hard limit than a lower one, while another one owes. */
+	/* A limiter can have more of a hard limit than a lower one, while another one owes. */
 	if (policy_is_conserved(policy))
 		most = fmax(most, (double)sim->in_force[p].most_bps / 8 / policy_limit_s(policy));
 	if (!isfinite(v.local_limit) || !isfinite(v.effective_limit) || !isfinite(v.demand) ||

@@ -10,7 +10,7 @@
 #include "node_clock.h"
 #include "record.h"
 
-#define ROUNDING 0.00001 /* a bound may be lower than the truth by this part of the limit */
+#define ROUNDING 0.00001 /* a bound can be lower than the truth by this part of the limit */
 
 void overshoot_note(struct sim *sim, unsigned policy)
 {

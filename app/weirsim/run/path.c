@@ -20,7 +20,7 @@
 #define SLAB  256 /* objects that are allocated together */
 #define BATCH 32  /* packets that leave together */
 
-/* Objects come in slabs that are freed at the end: a run takes and returns millions. */
+/* Allocates objects in slabs that are freed at the end: a run takes and returns millions. */
 static void *alloc_slab(struct sim *sim, size_t size)
 {
 	struct flows *f = sim->flows;
@@ -107,7 +107,7 @@ static void at_receiver(void *world, void *object, uint64_t argument)
 	carried_free(sim, carried);
 }
 
-/* What the parser says of this packet in particular. */
+/* Returns the parser's description of this packet. */
 static struct packet describe_packet(const struct flow *flow, const struct segment *segment)
 {
 	struct packet packet = flow->packet;
@@ -166,7 +166,7 @@ void path_release(void *world, void *object, uint64_t worker)
 	struct shape_packet *out[BATCH];
 	unsigned n;
 
-	/* An event of before a crash, or later than another that came instead. */
+	/* An event from before a crash, or one that was replaced by an earlier one. */
 	if (!node->limiter || node->release_ns[worker] != sim->events.now_ns)
 		return;
 	node->release_ns[worker] = 0;
@@ -196,7 +196,7 @@ void path_lose(struct sim *sim, struct node *node)
 			lose_packet(sim, carried_of(out[i]), FATE_DOWN);
 }
 
-/* The upstream link takes packets as they come, whoever sent them. */
+/* The upstream link takes packets in order of arrival, from all senders. */
 static void at_bottleneck(void *world, void *object, uint64_t argument)
 {
 	struct sim *sim = world;

@@ -22,17 +22,17 @@ struct node;
 struct flow {
 	const struct traffic *traffic;
 	unsigned limiter, policy;
-	unsigned record;     /* its number in the results */
-	unsigned references; /* events that know it */
+	unsigned record;     /* index in the results */
+	unsigned references; /* events that point to it */
 	bool over;           /* nothing more will be sent: freed with the last reference */
 	uint64_t start_ns, stop_ns, rtt_ns;
-	uint64_t sent_until_ns, back_until_ns; /* nothing overtakes within a flow */
+	uint64_t sent_until_ns, back_until_ns; /* packets of a flow keep their order */
 	struct link_queue own, *link;          /* link: own, or the entry's */
-	struct packet packet;                  /* as a parser would describe its packets */
-	uint8_t source[2 * SOURCE_BYTES];      /* IPv4 address of its sender, and that of nobody */
-	uint64_t timer_ns;                     /* of the timer event that counts; 0 none */
+	struct packet packet;                  /* its packets as a parser describes them */
+	uint8_t source[2 * SOURCE_BYTES];      /* IPv4 source and destination, which is 0.0.0.0 */
+	uint64_t timer_ns;                     /* time of the valid timer event; 0: none */
 	uint64_t on_until_ns;                  /* on-off */
-	uint64_t left_over;                    /* cbr, on-off: of a spacing, as in a link_queue */
+	uint64_t left_over; /* cbr, on-off: rest of a spacing, as in a link_queue */
 	struct conn_params params;
 	struct conn conn;
 	struct flow *next_free;
@@ -47,28 +47,28 @@ struct carried {
 	struct carried *next_free;
 };
 
-/* The sender gives a packet to the path; at the receiver, or not at all, the path gives it back. */
+/* Sends a packet on the path, which owns it until it is at the receiver or lost. */
 void path_send(struct sim *sim, struct flow *flow, const struct segment *segment, uint32_t bytes);
 
-/* The receiver's answer. */
+/* Sends the receiver's answer. */
 void path_answer(struct sim *sim, struct flow *flow, const struct segment *segment);
 
-/* What waits at a limiter that is about to crash is lost. */
+/* Drops the packets that wait at a limiter that is about to crash. */
 void path_lose(struct sim *sim, struct node *node);
 
-/* An event_fn, of a node and a worker: what waited there and may leave does. */
+/* An event_fn, of a node and a worker: releases waiting packets that are due. */
 void path_release(void *world, void *object, uint64_t worker);
 
-/* Packets between their sender and their receiver: of the events to come, and those that wait. */
+/* Returns the packets between sender and receiver, in future events or waiting at limiters. */
 uint64_t path_under_way(const struct sim *sim);
 
-/* An end of a flow takes a segment. */
+/* Called when a segment arrives at an end of a flow. */
 typedef void (*path_end)(struct sim *sim, struct flow *flow, const struct segment *segment);
 
-/* A reference ends; the last one of a flow that is over frees it. */
+/* Drops a reference; the last one frees a flow that is over. */
 void flow_release(struct sim *sim, struct flow *flow);
 
-/* From the pool, zeroed where it matters; NULL when out of memory (which ends the run). */
+/* Takes a zeroed flow from the pool; NULL when out of memory (which ends the run). */
 struct flow *flow_take(struct sim *sim);
 
 struct flows {

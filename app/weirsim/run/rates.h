@@ -18,30 +18,33 @@ struct rate_window {
 /* From the warm-up to the end. */
 struct rate_window rates_measured(const struct sim *sim);
 
-/* bit/s that a limiter forwarded, on average over a window. */
+/* Returns bit/s that a limiter forwarded, on average over a window. */
 double rates_limiter(
 	const struct sim *sim, unsigned policy, unsigned limiter, struct rate_window w);
 
-/* bit/s of all of them. */
+/* Returns bit/s of all limiters. */
 double rates_aggregate(const struct sim *sim, unsigned policy, struct rate_window w);
 
-/* bit/s that the limit allowed on average over a window: see record.h. */
+/* Returns bit/s that the limit allowed on average over a window: see record.h. */
 double rates_in_force(const struct sim *sim, unsigned policy, struct rate_window w);
 
-/* bit/s that a flow delivered while it lived within a window; seconds of that into lived. */
+/* Returns bit/s that a flow delivered while it lived within a window; its seconds in *lived. */
 double rates_flow(
 	const struct sim *sim, const struct flow_record *flow, struct rate_window w, double *lived);
 
-/* A flow that adapts to what it gets, and has a line of its own. */
+/* Returns true for a flow that adapts to its throughput, and has a line of its own. */
 bool rates_elastic(const struct sim *sim, const struct flow_record *flow);
 
-/* Jain's index of a policy's elastic flows that lived so many seconds of the window; 0: none. */
+/*
+ * Returns Jain's index of a policy's elastic flows that lived at least so many seconds of the
+ * window; 0: none.
+ */
 double rates_jain(const struct sim *sim, unsigned policy, struct rate_window w, double lived);
 
-/* The mean of that, second by second. */
+/* Returns its mean over whole seconds. */
 double rates_jain_1s(const struct sim *sim, unsigned policy, struct rate_window w);
 
-/* Intervals of a second. */
+/* Returns the intervals of a second. */
 unsigned rates_bins_1s(const struct sim *sim);
 
 #endif

@@ -20,7 +20,7 @@
 #include "scenario_keys.h"
 #include "spent.h"
 
-/* Numbers at the root of the summary that a scenario may expect something of. */
+/* Numbers at the root of the summary for which a scenario can have bounds. */
 static const char *const expectable[] = {"aggregate_ratio", "aggregate_ratio_max_1s",
 	"aggregate_ratio_p95_1s", "jain", "jain_1s_mean", "control_bps", "sum_of_limits_max_ratio",
 	"spent_ratio"};
@@ -52,7 +52,7 @@ bool summary_has_ratio(const struct policy *policy)
 	       !policy_is_quota(policy);
 }
 
-/* An index of fairness is above 0, if there is anybody to be fair to. */
+/* Writes an index of fairness: null if there are no flows to compare. An index is above 0. */
 static void put_jain(json_t *object, const char *key, double value)
 {
 	json_object_set_new(object, key, value > 0 ? json_real(value) : json_null());
@@ -65,7 +65,10 @@ static int compare_reals(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Rates of the whole seconds in bit/s, or as parts of the limit in force, in ascending order. */
+/*
+ * Lists the rates of whole seconds in bit/s, or as ratios of the limit in force, in ascending
+ * order.
+ */
 static unsigned list_seconds(const struct sim *sim, unsigned policy, bool parts, double *seconds)
 {
 	struct rate_window w = rates_measured(sim);
@@ -86,7 +89,7 @@ static double p95_of(const double *seconds, unsigned n)
 	return n ? seconds[(unsigned)ceil(0.95 * n) - 1] : 0;
 }
 
-/* Rates of all limiters together: mean, and of the whole seconds the 95th percentile and most. */
+/* Writes rates of all limiters together: mean, and 95th percentile and maximum of whole seconds. */
 static void put_aggregate(const struct sim *sim, unsigned policy, json_t *out)
 {
 	struct rate_window w = rates_measured(sim);
@@ -111,7 +114,7 @@ static void put_aggregate(const struct sim *sim, unsigned policy, json_t *out)
 	free(seconds);
 }
 
-/* Units of a policy with a total, named as by telemetry. */
+/* Writes units of a policy with a quota, named as by telemetry. */
 static void put_units(json_t *object, const struct policy *policy, const char *name, uint64_t units)
 {
 	char key[32];
@@ -120,7 +123,7 @@ static void put_units(json_t *object, const struct policy *policy, const char *n
 	output_count(object, key, units);
 }
 
-/* The whole run counts, with its warm-up: a total does not begin anew. */
+/* Counts the whole run, with its warm-up, because a quota does not restart. */
 static void put_spent(const struct sim *sim, unsigned p, json_t *out)
 {
 	const struct policy *policy = &sim->scenario->group.policies[p];
@@ -144,7 +147,7 @@ static json_t *tried_json(const struct policy *policy, uint64_t packets, uint64_
 	return json;
 }
 
-/* What another limit would have done, of the whole run and all limiters; named as by telemetry. */
+/* Writes the counts of trials, of the whole run and all limiters; named as by telemetry. */
 static void put_trial(const struct sim *sim, unsigned p, json_t *out)
 {
 	const struct policy *policy = &sim->scenario->group.policies[p];
@@ -167,7 +170,7 @@ static void put_trial(const struct sim *sim, unsigned p, json_t *out)
 	json_object_set_new(out, "trial", json);
 }
 
-/* Bytes that all limiters lent and borrowed in the whole run. */
+/* Writes the bytes that all limiters lent and borrowed in the whole run. */
 static void put_loans(const struct sim *sim, unsigned p, json_t *out)
 {
 	struct loan_totals loans = nodes_loans(sim, p);
@@ -178,7 +181,10 @@ static void put_loans(const struct sim *sim, unsigned p, json_t *out)
 	output_count(out, "borrowed_bytes", loans.borrowed);
 }
 
-/* Delays of packets of a shaped policy at the limiters that run at the end, since they started. */
+/*
+ * Writes delays of packets of a shaped policy at the limiters that run at the end, since they
+ * started.
+ */
 static void put_delays(const struct sim *sim, unsigned p, json_t *out)
 {
 	static const struct {
@@ -245,7 +251,9 @@ static void put_flows(const struct sim *sim, unsigned policy, json_t *out)
 	json_object_set_new(out, "flows", list);
 }
 
-/* Largest sum of the local limits at the end of an interval, by the limit in force. */
+/*
+ * Returns the largest ratio of the sum of local limits to the limit in force, at ends of intervals.
+ */
 static double limits_ratio(const struct sim *sim, unsigned policy)
 {
 	const struct record *r = sim->record;
@@ -278,11 +286,11 @@ static void put_policy(const struct sim *sim, unsigned p, json_t *out)
 	put_flows(sim, p, out);
 	put_jain(out, "jain", rates_jain(sim, p, rates_measured(sim), 1));
 	put_jain(out, "jain_1s_mean", rates_jain_1s(sim, p, rates_measured(sim)));
-	if (policy->limit_bps > 0) /* a total may be all that there is */
+	if (policy->limit_bps > 0) /* a policy can have only a quota */
 		output_number(out, "sum_of_limits_max_ratio", limits_ratio(sim, p));
 }
 
-/* Messages of loans that all limiters sent in the whole run. */
+/* Writes the messages of loans that all limiters sent in the whole run. */
 static void put_loan_messages(const struct sim *sim, json_t *out)
 {
 	struct loan_counters messages = nodes_loan_messages(sim);
@@ -341,7 +349,7 @@ static void put_packets(const struct sim *sim, json_t *out)
 	json_object_set_new(out, "packets", packets);
 }
 
-/* Requests that were sent and answered in the time measured, by size. */
+/* Writes the requests that were sent and answered in the measured time, by size. */
 static void put_web(const struct sim *sim, json_t *out)
 {
 	json_t *list = json_array();

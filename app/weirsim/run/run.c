@@ -95,7 +95,9 @@ static double cpu_seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Most memory that was resident, MiB. What getrusage() says is at least what our parent had. */
+/*
+ * Returns the peak resident memory, MiB. getrusage() is not used: it includes that of the parent.
+ */
 static double peak_memory(void)
 {
 	FILE *status = fopen("/proc/self/status", "r");
@@ -119,7 +121,7 @@ static void report_cost(const struct sim *sim, double cpu)
 		peak_memory(), nodes_looks(sim));
 }
 
-/* One seed. Returns the exit status. */
+/* Runs one seed. Returns the exit status. */
 static int run_once(const struct run_options *o, const struct scenario *scenario, uint64_t seed,
 	bool last, json_t *summaries)
 {
@@ -139,7 +141,7 @@ static int run_once(const struct run_options *o, const struct scenario *scenario
 	summary = report_summary(&sim);
 	if (!o->quiet) {
 		report_text(&sim, summary, taken ? stderr : stdout);
-		fflush(stdout); /* before what follows on the other */
+		fflush(stdout); /* before the output to the other stream */
 		report_cost(&sim, cpu_seconds() - began);
 	}
 	if (!report_verdict(&sim, summary, stderr)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What no key of a scenario can decide by itself.
+ * Checks that involve several keys of a scenario.
  */
 #include "scenario.h"
 
@@ -15,11 +15,11 @@
 #include "policy/kind.h"
 #include "scenario_keys.h"
 
-/* A lease, where none is written: so long, or so many timeouts of gossip. */
+/* Default lease: this time, or this many timeouts of gossip. */
 #define LEASE_NS       (5 * SECOND_NS)
 #define LEASE_TIMEOUTS 2
 
-/* Names in order, for those who look for one among thousands. */
+/* Sorted names, to find one among thousands. */
 struct name_index {
 	const struct limiter_config **sorted;
 	const struct limiter_config *first;
@@ -46,7 +46,7 @@ static int index_names(const struct scenario *s, struct name_index *index)
 	return 0;
 }
 
-/* The number of a limiter, or n. */
+/* Returns the index of a limiter, or n. */
 static unsigned find_limiter(const struct name_index *index, const char *name)
 {
 	unsigned low = 0, high = index->n;
@@ -105,7 +105,7 @@ static void check_time(struct reader *reader, const struct scenario *s)
 			reader, &interval, "one that makes at most %u of them", SCENARIO_BINS_MAX);
 }
 
-/* What of a run is recorded must have a place. */
+/* Checks that the records of a run fit into memory. */
 static void check_size(struct reader *reader, const struct scenario *s)
 {
 	static const struct json_path interval = {.key = "interval"}, traffic = {.key = "traffic"};
@@ -143,7 +143,7 @@ static void check_web(struct reader *reader, const struct json_path *path, const
 			(unsigned long long)transfer_max(t));
 }
 
-/* Keys that mean something to some kinds only. */
+/* Keys that only some kinds of traffic have. */
 static const struct {
 	const char *key;
 	unsigned kinds; /* bits */
@@ -206,7 +206,7 @@ static void resolve_limiter(struct reader *reader, const struct json_path *path,
 		reader_expected(reader, &at, "the name of a limiter, \"each\" or \"random\"");
 }
 
-/* The index of the policy that the object at `path` names, or the number of policies. */
+/* Returns the index of the policy that the object at `path` names, or the number of policies. */
 static unsigned resolve_policy(struct reader *reader, const struct json_path *path,
 	const char *name, const struct scenario *s)
 {
@@ -240,7 +240,9 @@ static void check_traffic(struct reader *reader, struct scenario *s, const struc
 	}
 }
 
-/* The number of the limiter that an element of an array names; reports others and returns n. */
+/*
+ * Returns the index of the limiter that an element of an array names; reports others and returns n.
+ */
 static unsigned read_limiter_name(struct reader *reader, const struct json_path *path,
 	const json_t *name, const struct name_index *index)
 {
@@ -252,7 +254,9 @@ static unsigned read_limiter_name(struct reader *reader, const struct json_path 
 	return limiter;
 }
 
-/* Puts each limiter on the side that names it, from 1 on; or with `sets` in each of these. */
+/*
+ * Assigns each limiter to the side that names it, from 1 on; or with `sets`, to all that name it.
+ */
 static void read_sides(struct reader *reader, const struct json_path *path, json_t *written,
 	const struct name_index *index, uint32_t *sides, bool sets)
 {
@@ -275,7 +279,7 @@ static void read_sides(struct reader *reader, const struct json_path *path, json
 	}
 }
 
-/* Reads the links between some limiters. A key that is missing is as in their network. */
+/* Reads the links between some limiters. A missing key has the value of their network. */
 static void read_pairs(struct reader *reader, const struct json_path *path, struct network *network,
 	const struct name_index *index)
 {
@@ -307,7 +311,9 @@ static void read_pairs(struct reader *reader, const struct json_path *path, stru
 	}
 }
 
-/* Sides by name, those that are not named being one more; or so many sides, dealt out in turn. */
+/*
+ * Reads sides by name, with one more for unnamed limiters; or a number of sides, assigned in turn.
+ */
 static void read_partition(struct reader *reader, const struct json_path *path, struct fault *fault,
 	const struct name_index *index)
 {
@@ -354,7 +360,7 @@ static void resolve_fault(struct reader *reader, const struct json_path *path, s
 
 static const struct json_path network_path = {.key = "network"};
 
-/* A key that is missing, also "pairs", is as in the scenario's network. */
+/* Reads another network. A missing key, also "pairs", has the value of the scenario's network. */
 static void change_network(struct reader *reader, const struct json_path *path, struct fault *fault,
 	const struct scenario *s, const struct name_index *index)
 {
@@ -391,7 +397,7 @@ static void read_changed_limiters(struct reader *reader, const struct json_path 
 	}
 }
 
-/* Another limit of a policy, which the limiters read one after the other. */
+/* Reads another limit of a policy, which the limiters read one after the other. */
 static void read_change(struct reader *reader, const struct json_path *path, struct fault *fault,
 	const struct scenario *s, const struct name_index *index)
 {
@@ -457,7 +463,7 @@ static void check_faults(struct reader *reader, struct scenario *s, const struct
 	}
 }
 
-/* What a number of the summary lacks, so that the first policy has none; else NULL. */
+/* Returns why the first policy does not have a number of the summary; NULL: it has. */
 static const char *what_policy_lacks(const struct policy *policy, const char *key)
 {
 	if (strncmp(key, "aggregate_ratio", strlen("aggregate_ratio")) == 0 &&
@@ -483,7 +489,7 @@ static void check_expect(struct reader *reader, const struct scenario *s)
 	}
 }
 
-/* As a configuration's: a lease outlasts what gossip calls lost. */
+/* Checks the ledger as in a configuration: a lease is longer than the timeout of gossip. */
 static void check_scenario_ledger(struct reader *reader, struct scenario *s)
 {
 	static const struct json_path ledger = {.key = "ledger"};
@@ -530,7 +536,7 @@ static void check_sim_scenario(struct reader *reader, struct scenario *s)
 	free(index.sorted);
 }
 
-/* Ends the reader. */
+/* Also ends the reader. */
 static int read_scenario(struct reader *reader, struct scenario **out)
 {
 	struct scenario *s = calloc(1, sizeof(*s));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A scenario as it was written: limiters, policies, the network between them, what goes wrong and
- * when, and the traffic. Read and checked as the appliance's configuration is; documented in
- * doc/operate/weirsim.md and config/scenario.schema.json.
+ * A scenario as written: limiters, policies, the network between them, faults and their times, and
+ * traffic. Read and checked like weir's configuration; documented in doc/operate/weirsim.md and
+ * config/scenario.schema.json.
  */
 #ifndef WEIR_SIM_SCENARIO_H
 #define WEIR_SIM_SCENARIO_H
@@ -26,7 +26,7 @@
 #define SCENARIO_CELLS_MAX    (UINT64_C(1) << 30) /* intervals of all limiters and flows */
 
 #define LIMITER_EACH   (-1) /* traffic at every limiter */
-#define LIMITER_RANDOM (-2) /* each flow at one drawn by lot */
+#define LIMITER_RANDOM (-2) /* each flow at a random limiter */
 
 struct limiter_config {
 	char name[CONFIG_NAME_MAX];
@@ -47,7 +47,7 @@ enum fault_kind {
 struct fault {
 	uint64_t at_ns;
 	enum fault_kind kind;
-	uint32_t *side;   /* partition: of each limiter */
+	uint32_t *side;   /* partition: by limiter */
 	unsigned limiter; /* crash, restart, pause */
 	uint64_t for_ns;  /* pause */
 	struct network network;
@@ -55,8 +55,8 @@ struct fault {
 	struct limit_terms terms; /* the new limit and burst */
 	unsigned *limiters;       /* n_limiters: get it in this order */
 	unsigned n_limiters;
-	uint64_t every_ns; /* from one to the next */
-	/* as written */
+	uint64_t every_ns; /* time from one to the next */
+	/* Texts of the scenario. */
 	json_t *partition, *changed, *limit, *burst;
 	char policy_name[CONFIG_NAME_MAX];
 	bool heal;
@@ -76,8 +76,8 @@ enum traffic_kind {
 struct bottleneck {
 	uint64_t rate_bps; /* 0: none */
 	uint64_t queue_bytes;
-	bool shared;      /* one for all flows of the entry; else one a flow */
-	uint64_t from_ns; /* since when there is one */
+	bool shared;      /* one link for all flows of the entry; false: one a flow */
+	uint64_t from_ns; /* begin of the link */
 };
 
 /* Bounded Pareto distribution of the answers' sizes, bytes. */
@@ -100,8 +100,8 @@ struct traffic {
 	uint64_t start_ns, every_ns; /* flow k starts at start + k × every + [0, start_spread] */
 	uint64_t start_spread_ns;
 	uint64_t stop_ns;       /* 0: at the end */
-	uint64_t last_ns;       /* of every flow, after its start; 0: as stop says */
-	uint64_t size_bytes;    /* tcp, quic: 0 is no end */
+	uint64_t last_ns;       /* duration of every flow; 0: until stop_ns */
+	uint64_t size_bytes;    /* tcp, quic: 0: endless */
 	uint64_t rate_bps;      /* cbr; poisson: mean; on-off: while on */
 	uint32_t packet_bytes;  /* IP packet of cbr, poisson, on-off; full packet of the others */
 	uint64_t on_ns, off_ns; /* on-off: means of exponential times */
@@ -110,9 +110,9 @@ struct traffic {
 	struct bottleneck bottleneck;
 };
 
-/* What the summary must say for the run to pass. */
+/* Bounds of a number of the summary for the run to pass. */
 struct expectation {
-	char key[CONFIG_NAME_MAX]; /* of the summary */
+	char key[CONFIG_NAME_MAX]; /* key of the summary */
 	double least, most;
 };
 
@@ -122,10 +122,10 @@ struct scenario {
 	uint64_t duration_ns, warmup_ns, interval_ns; /* interval of the series */
 	struct limiter_config *limiters;
 	unsigned n_limiters;
-	unsigned n_workers;          /* of each limiter */
-	struct group group;          /* policies and gossip, as in the appliance */
-	struct ledger_config ledger; /* likewise: overlay, lease, promise and drift */
-	uint64_t commit_ns;          /* until a disk has it, and the workers have heard */
+	unsigned n_workers;          /* workers of each limiter */
+	struct group group;          /* policies and gossip, as in weir */
+	struct ledger_config ledger; /* overlay, lease, promise and drift, as in weir */
+	uint64_t commit_ns; /* until a record is on the disk, and the workers have the limits */
 	struct network network;
 	struct fault *faults;
 	unsigned n_faults;
@@ -135,7 +135,10 @@ struct scenario {
 	unsigned n_expect;
 };
 
-/* As config_load(): every error to err with its place; 0, -EINVAL, -ENOMEM or that of the file. */
+/*
+ * Report every error to err with its place, like config_load(). Return 0, -EINVAL, -ENOMEM or an
+ * errno of the file.
+ */
 int scenario_load(const char *path, FILE *err, struct scenario **out);
 int scenario_parse(
 	const char *text, size_t len, const char *name, FILE *err, struct scenario **out);

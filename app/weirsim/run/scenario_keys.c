@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Every key of a scenario, one table an object. config/scenario.schema.json and
- * doc/operate/weirsim.md say the same for editors and for people.
+ * Every key of a scenario, one table an object. config/scenario.schema.json has the same for
+ * editors, and doc/operate/weirsim.md for people.
  */
 #include "scenario_keys.h"
 
@@ -21,12 +21,12 @@ static const struct quantity_range any_time = {
 	units_parse_time, 0, 86400 * SECOND_NS, "0s to 86400s", "ns"};
 static const struct quantity_range some_time = {
 	units_parse_time, 1, 86400 * SECOND_NS, "1ns to 86400s", "ns"};
-/* Shorter, and a transport that nobody slows down never lets the time go on. */
+/* With shorter round trips, an unlimited transport would never let the time advance. */
 static const struct quantity_range round_trip = {
 	units_parse_time, 1000, 100 * SECOND_NS, "1us to 100s", "ns"};
 static const struct quantity_range delay_spread = {
 	units_parse_time, 0, 100 * SECOND_NS, "0s to 100s", "ns"};
-/* A period of any use, and the many of a long run are counted through. */
+/* Useful periods; shorter ones would be too many to count through in a long run. */
 static const struct quantity_range period = {
 	units_parse_time, 100000, 86400 * SECOND_NS, "100us to 86400s", "ns"};
 static const struct quantity_range any_rate = {
@@ -72,7 +72,7 @@ static void read_limiter(
 		read_name(reader, path, value, &name_key, base);
 }
 
-/* A number of them, or an array of names and objects. */
+/* Reads a number of limiters, or an array of names and objects. */
 static void read_limiters(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -176,7 +176,7 @@ static const struct key tree_keys[] = {
 	{0},
 };
 
-/* "ring", or a random graph of a degree. */
+/* Reads "ring", or the degree of a random graph. */
 static void read_scenario_overlay(struct reader *reader, const struct json_path *path,
 	json_t *value, const struct key *key, void *base)
 {
@@ -210,7 +210,7 @@ static void ledger_init(struct ledger_config *ledger)
 	*ledger = (struct ledger_config){.drift_ppm = 1000, .promise = 50};
 }
 
-/* Read when the limiters' names are known. */
+/* Keeps the value, which is read after the limiters' names. */
 static void keep_partition(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -220,7 +220,7 @@ static void keep_partition(struct reader *reader, const struct json_path *path, 
 		reader_expected(reader, path, "%s", key->expected);
 }
 
-/* Read when the network before it is known. */
+/* Keeps the value, which is read after the previous network. */
 static void keep_network(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -230,7 +230,7 @@ static void keep_network(struct reader *reader, const struct json_path *path, js
 		reader_expected(reader, path, "an object");
 }
 
-/* Stores the value, which is read after the policy. */
+/* Keeps the value, which is read after the policy. */
 static void keep_value(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -403,7 +403,7 @@ static void read_expect(struct reader *reader, const struct json_path *path, jso
 	}
 }
 
-/* In this order: what comes later may name what came before. */
+/* Order matters: a key can refer to keys before it. */
 const struct key scenario_keys[] = {
 	{"name", read_text, KEY_FIELD(struct scenario, name), .expected = "a title"},
 	{"seed", read_integer, KEY_FIELD(struct scenario, seed),

@@ -12,7 +12,7 @@
 /* Keys of a struct scenario. */
 extern const struct key scenario_keys[];
 
-/* What is written of a network replaces what it was. */
+/* Reads a network: keys that are missing keep their values. */
 void read_network(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
@@ -22,13 +22,15 @@ void read_pair(
 
 #define EXPECTED_BETWEEN "two arrays of limiters such as [[\"l1\"], [\"l2\", \"l3\"]]"
 
-/* Defaults. */
+/* Sets the defaults. */
 void scenario_init(struct reader *reader, struct scenario *scenario);
 
-/* Numbers of the summary that a scenario may expect something of. */
+/* Returns true for numbers of the summary for which a scenario can have bounds. */
 bool summary_has(const char *name);
 
-/* Whether what passes of a policy can be said in parts of its limit: that is bytes, of all. */
+/*
+ * Returns true if the traffic of a policy is a ratio of its limit: it limits bytes, of all sources.
+ */
 bool summary_has_ratio(const struct policy *policy);
 const char *summary_names(void);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The record as CSV, one row an interval: all rates in bit/s. Columns of a policy: what it
- * forwarded, the sum of its local limits, then both of every limiter; at last each flow's goodput.
+ * The record as CSV, one row an interval: all rates in bit/s. Columns of a policy: the forwarded
+ * rate, the sum of its local limits, then both for every limiter. The last columns are each flow's
+ * goodput.
  */
 #include <errno.h>
 

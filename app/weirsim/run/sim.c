@@ -14,7 +14,7 @@
 
 #define PROGRESS_STEPS 200
 
-/* What limiters may pass at the end of an interval. */
+/* Records the local limits at the end of an interval. */
 static void end_bin(void *world, void *object, uint64_t argument)
 {
 	struct sim *sim = world;
@@ -31,7 +31,7 @@ static void end_bin(void *world, void *object, uint64_t argument)
 	events_after(&sim->events, sim->scenario->interval_ns, end_bin, NULL, 0);
 }
 
-/* argument: how many limiters have got the new limit already. */
+/* argument: number of limiters that have the new limit already. */
 static void inject_fault(void *world, void *object, uint64_t argument)
 {
 	struct sim *sim = world;

@@ -14,7 +14,7 @@
 #include "node_clock.h"
 #include "record.h"
 
-/* The last period that any limiter's clock comes to. */
+/* Returns the last period that any limiter's clock reaches. */
 static uint64_t last_period(const struct sim *sim, const struct policy *policy)
 {
 	uint64_t last = 0;
@@ -67,13 +67,13 @@ void spent_begins(struct sim *sim, unsigned policy, uint64_t period)
 {
 	struct spent *spent = &sim->spent[policy];
 
-	if (period == 0) /* it is not known yet which one */
+	if (period == 0) /* the number is not available yet */
 		return;
 	spent->n_begun += !spent->begun[period - spent->first];
 	spent->begun[period - spent->first] = true;
 }
 
-/* What a worker holds when its period ends is still used, so a period may see units of two. */
+/* A worker spends its units also after their period ends, so a period can have units of two. */
 void spent_add(struct sim *sim, unsigned policy, unsigned limiter, uint64_t period, uint64_t units,
 	uint64_t earlier)
 {
