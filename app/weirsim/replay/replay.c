@@ -40,9 +40,9 @@ struct replay {
 	struct config *config;
 	struct decide_params params;
 	struct capture capture;
-	struct decider *decider; /* from the first packet on */
+	struct decider *decider; /* created with the first packet */
 	struct replay_report report;
-	uint64_t now_ns; /* of the last packet read */
+	uint64_t now_ns; /* time of the last packet read */
 	struct frame frames[DECIDE_BURST];
 };
 
@@ -178,8 +178,8 @@ static int open_files(struct replay *r)
 }
 
 /*
- * The classifier's tables come from EAL's memory. It takes the CPU that we are on for its main
- * lcore; we give back what it bound us to, as nothing here polls.
+ * Starts EAL, whose memory holds the classifier's tables. It takes the present CPU for its main
+ * lcore and binds this thread to it. The affinity is restored, because nothing here polls.
  */
 static int start_eal(void)
 {
@@ -201,7 +201,7 @@ static int start_eal(void)
 	return 0;
 }
 
-/* The first of its kind is named; the summary has their number. */
+/* Reports the first unsupported packet; the summary has their number. */
 static void skip_unsupported(struct replay *r, const struct capture_packet *packet)
 {
 	const char *name = pcap_datalink_val_to_description(packet->link);
@@ -212,7 +212,7 @@ static void skip_unsupported(struct replay *r, const struct capture_packet *pack
 			r->options->pcap, packet->link, name ? name : "unknown");
 }
 
-/* Reads up to a burst. Returns what capture_next() said last. */
+/* Reads up to a burst. Returns the last result of capture_next(). */
 static int read_capture_burst(struct replay *r, unsigned *n)
 {
 	struct capture_packet packet;
@@ -224,7 +224,7 @@ static int read_capture_burst(struct replay *r, unsigned *n)
 			skip_unsupported(r, &packet);
 			continue;
 		}
-		/* A packet without a time comes with the one before it. */
+		/* A packet without a time gets that of the previous one. */
 		r->report.untimed += !packet.timed;
 		r->now_ns = packet.timed ? packet.time_ns : r->now_ns;
 		packet.time_ns = r->now_ns;
@@ -253,7 +253,9 @@ static int decide_burst(struct replay *r, unsigned n)
 	return 0;
 }
 
-/* Returns 0, -ENODATA for a capture cut short, or another failure; all but ENODATA are named. */
+/*
+ * Returns 0, -ENODATA for a truncated capture, or another error; all except ENODATA are reported.
+ */
 static int run_replay(struct replay *r)
 {
 	unsigned n;
@@ -288,7 +290,7 @@ static int write_summary(const struct replay *r)
 	return ret ? complain_replay(name, ret) : 0;
 }
 
-/* What was found stands even where the capture ends too early. */
+/* Writes the results also if the capture is truncated. */
 static int replay_capture(struct replay *r)
 {
 	int ret = run_replay(r), rows, summary;
@@ -325,7 +327,9 @@ static int with_files(struct replay *r)
 	return ret;
 }
 
-/* Packets of a capture are decided as they come; when one that waits would leave is not asked. */
+/*
+ * Refuses policies that shape: a replay decides packets on arrival, and has no time of departure.
+ */
 static int refuse_shaped(const struct config *config, const char *file)
 {
 	for (unsigned i = 0; i < config->n_policies; i++) {
@@ -351,7 +355,7 @@ int replay_main(int argc, char **argv)
 		return print_replay_help();
 	if (!options.config || !options.pcap || at != argc)
 		return option_refuse(&set);
-	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error to report */
+	signal(SIGPIPE, SIG_IGN); /* a closed output is an error to report */
 	r.options = &options;
 	ret = config_load(options.config, stderr, &r.config);
 	if (ret == 0)

@@ -26,8 +26,8 @@
 #define PPPOE_LEN   8
 
 /*
- * The secret of the tables of sources. Nobody can aim at a replay, and every one is to say the
- * same.
+ * Secret of the tables of sources. No attacker can choose the packets of a replay, and every replay
+ * must give the same result.
  */
 #define SECRET 0
 
@@ -35,14 +35,14 @@ struct decider {
 	struct decide_params params;
 	struct classifier *classifier;
 	struct replay_limits limits;
-	struct engine engine; /* of one worker */
+	struct engine engine; /* engine with one worker */
 	struct credit_states totals;
-	uint64_t look_ns; /* when they are looked at next; UINT64_MAX: there are none */
-	const struct tunnels *tunnels; /* NULL: not entered */
-	struct fragments *fragments;   /* NULL: nobody asks for ports */
-	uint64_t now_ns;               /* the latest time seen, as no worker's clock steps back */
+	uint64_t look_ns;              /* time of the next look at quotas; UINT64_MAX: none */
+	const struct tunnels *tunnels; /* NULL: tunnels are not entered */
+	struct fragments *fragments;   /* NULL: no policy needs ports */
+	uint64_t now_ns;               /* latest time, because a worker's clock never steps back */
 
-	/* the burst in hand */
+	/* The present burst. */
 	struct packet packets[DECIDE_BURST];
 	const uint8_t *data[DECIDE_BURST];
 	uint32_t classes[DECIDE_BURST];
@@ -84,7 +84,9 @@ static int start_totals(struct decider *d)
 	return ret;
 }
 
-/* The lots of a meter that drops at random are drawn alike in every run. */
+/*
+ * Creates the state of a policy. The seed of a meter that drops at random is the same in every run.
+ */
 static int start_policy(struct decider *d, unsigned i)
 {
 	const struct policy_start start = {
@@ -164,7 +166,7 @@ static uint16_t ether_type(const struct frame *frame, const struct packet *packe
 	return (uint16_t)(frame->data[packet->l2_len - 2] << 8 | frame->data[packet->l2_len - 1]);
 }
 
-/* Bytes of the IP header that begins there, if one does. */
+/* Returns the bytes of the IP header at an offset, 0 if there is none. */
 static uint32_t ip_bytes(const struct frame *frame, uint32_t at)
 {
 	const unsigned version = at < frame->captured ? frame->data[at] >> 4 : 4;
@@ -174,7 +176,7 @@ static uint32_t ip_bytes(const struct frame *frame, uint32_t at)
 	return version == 6 ? 40 : 0;
 }
 
-/* Bytes of a stack of MPLS labels. */
+/* Returns the bytes of a stack of MPLS labels. */
 static uint32_t label_bytes(const struct frame *frame, uint32_t at)
 {
 	uint32_t bytes = LABEL_LEN;
@@ -184,7 +186,10 @@ static uint32_t label_bytes(const struct frame *frame, uint32_t at)
 	return bytes;
 }
 
-/* Bytes after the Ethernet and VLAN headers that say whether the packet is IP, and whose. */
+/*
+ * Returns the bytes after the Ethernet and VLAN headers that show if the packet is IP, and its
+ * addresses.
+ */
 static uint32_t header_bytes(const struct frame *frame, const struct packet *packet)
 {
 	const uint32_t l2 = packet->l2_len;
@@ -212,7 +217,7 @@ static uint32_t header_bytes(const struct frame *frame, const struct packet *pac
 	}
 }
 
-/* Whether a frame is taken for another than it is because the capture has not all its headers. */
+/* Returns true if a frame is misclassified because the capture lacks some of its headers. */
 static bool is_truncated(const struct frame *frame, const struct packet *packet)
 {
 	if (packet->family != PACKET_OTHER || !frame->cut)
@@ -221,7 +226,7 @@ static bool is_truncated(const struct frame *frame, const struct packet *packet)
 	       frame->captured < packet->l2_len + header_bytes(frame, packet);
 }
 
-/* Nobody asks how often to sample, which is what the time of a measurement is for. */
+/* A limiter_measure. The time of a measurement is for the sampling rate, which is not used here. */
 static void measure_replayed(void *context, unsigned policy, struct limiter_sample *sample)
 {
 	struct decider *d = context;
@@ -229,7 +234,9 @@ static void measure_replayed(void *context, unsigned policy, struct limiter_samp
 	engine_measure(&d->engine, policy, &d->params.config->policies[policy], d->now_ns, sample);
 }
 
-/* A limit that no meter can express leaves the old one in force, as in the appliance. */
+/*
+ * Enforces the present limits. If no meter can express one, the old one stays in force, as in weir.
+ */
 static void renew_limits(struct decider *d)
 {
 	for (unsigned i = 0; i < d->params.config->n_policies; i++) {
@@ -239,7 +246,7 @@ static void renew_limits(struct decider *d)
 	}
 }
 
-/* The capture's time is the wall clock. */
+/* Reviews a quota. The capture's time is the wall clock. */
 static void look_at_total(struct decider *d, unsigned i)
 {
 	const struct credit_owner owner = owner_of(d, i);
@@ -292,13 +299,16 @@ static void note_source(const struct policy_state *state, const struct frame *fr
 		source->addr[bit / 8] |= addr[bit / 8] & (0x80 >> bit % 8);
 }
 
-/* A total has another reason than a limit. */
+/* A quota has another reason than a limit. */
 static enum reason reason_of(const struct policy_state *state)
 {
 	return police_is_quota(state) ? REASON_QUOTA : REASON_LIMIT;
 }
 
-/* Marks as the level that marks says; or has that level refuse the packet, and returns false. */
+/*
+ * Marks the packet for the level that marks. Returns false if it cannot; then that level refuses
+ * it.
+ */
 static bool mark_level(struct frame *frame, const struct packet *packet, struct lineage *lineage)
 {
 	unsigned k = police_lineage_marker(lineage);
@@ -344,13 +354,13 @@ static void decide_levels(struct decider *d, struct frame *frame, const struct p
 	note_levels(&asked.lineage, markable, decision);
 }
 
-/* What is green conforms, whatever else is done to it. */
+/* Returns true for a green packet. It conforms, also if it is marked or counted. */
 static bool is_green(const struct policy_state *state)
 {
 	return police_is_coloured(state) && coloured_last(state->other) == COLOUR_GREEN;
 }
 
-/* By a policy that is below none. */
+/* Decides a packet of a policy without a parent. */
 static void decide_alone(struct decider *d, struct frame *frame, const struct packet *packet,
 	struct decision *decision)
 {
@@ -388,7 +398,9 @@ static void decide_one(struct decider *d, struct frame *frame, const struct pack
 	decision->n_levels = 1;
 }
 
-/* As frames_packet() has it. A capture's time may step back, which is nothing to fragments. */
+/*
+ * Parses like frames_packet(). The capture's time can step back, which does not affect fragments.
+ */
 static void parse_frame(struct decider *d, const struct frame *frame, struct packet *packet)
 {
 	packet_parse(frame->data, frame->captured, packet);

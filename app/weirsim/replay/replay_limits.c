@@ -10,7 +10,7 @@
 #include "engine/engine.h"
 #include "policy/kind.h"
 
-/* Whoever has a total has his part of it, wherever it is kept. */
+/* Makes the limiter's policies. A quota is divided over the limiters, also if it is in etcd. */
 static struct limiter_policy *make_policies(
 	const struct config *config, unsigned n, uint64_t now_ns)
 {
@@ -25,7 +25,7 @@ static struct limiter_policy *make_policies(
 	return policies;
 }
 
-/* Their names make no difference to limit/N. */
+/* Makes a roster of n. The names do not matter to limit/N. */
 static int make_roster(unsigned n, struct roster **out)
 {
 	uint32_t *ids = calloc(n, sizeof(*ids));
@@ -52,7 +52,7 @@ int limits_create(
 		.policies = policies,
 		.n_policies = config->n_policies,
 		.n_workers = 1,
-		/* Nobody gives anything away: who is conserved has his part, for good. */
+		/* Nothing is granted: each limiter keeps its share of hard limits. */
 		.ledger = {.epoch = 1,
 			.lease_ns = config->ledger.lease_ns,
 			.timeout_ns = config->gossip.timeout_ns},
@@ -84,9 +84,9 @@ void limits_destroy(struct replay_limits *limits)
 }
 
 /*
- * Intervals end one by one while they may have something to measure, which is for the longest of
- * them, and a tick more, after the last packet. What is quiet from then on is one interval, however
- * long: a filter that is fed nothing twice is where it would be if fed nothing once for both times.
+ * Ends the intervals one by one while they have packets: for the longest interval, and one tick
+ * more, after the last packet. The quiet time after that is one interval of any length. A filter
+ * with zero input for two times ends in the same state as for both together.
  */
 bool limits_advance(
 	struct replay_limits *limits, uint64_t now_ns, limiter_measure measure, void *context)

@@ -15,10 +15,7 @@
 
 #define ROW_BUFFER (1U << 20)
 
-/*
- * The most bytes of a row: three numbers of 20 digits, a name, a prefix, two words, and what is
- * between them.
- */
+/* Most bytes of a row: three numbers of 20 digits, a name, a prefix, two words, and separators. */
 #define ROW_MAX (3 * 20 + CONFIG_NAME_MAX + 64 + 32 + 8)
 
 static const char header[] = "index,time_ns,bytes,policy,source,verdict,reason\n";
@@ -40,7 +37,7 @@ int replay_report_init(struct replay_report *report, const struct config *config
 	return 0;
 }
 
-/* printf takes longer for a row than all else for its packet. */
+/* Appends a number. printf() takes longer for a row than everything else for its packet. */
 static char *append_number(char *at, uint64_t number)
 {
 	char digits[20];
@@ -64,7 +61,7 @@ static char *append_text(char *at, const char *text, char end)
 	return at + n + 1;
 }
 
-/* No name needs quotes: see name_valid() in lib/policy. */
+/* Names need no quotes: see name_valid() in lib/policy. */
 static void write_row(const struct replay_report *report, const struct frame *frame,
 	const struct decision *decision)
 {
@@ -105,7 +102,7 @@ static void note_time(struct replay_report *report, uint64_t now_ns)
 		report->latest_ns = now_ns;
 }
 
-/* At its policy and at those above that it has come to, by what each of them itself says of it. */
+/* Counts the packet for its policy and the parents that it reached, each by its own verdict. */
 static void tally_lineage(struct replay_report *report, const struct decision *decision)
 {
 	const struct policy *policies = report->config->policies;
@@ -219,7 +216,7 @@ static json_t *policies_json(const struct replay_report *report)
 	return json;
 }
 
-/* Null without a packet, which is no time. */
+/* Null without a packet, because there is no time. */
 static json_t *time_json(const struct replay_report *report, uint64_t time_ns)
 {
 	return report->total.packets > 0 ? json_count_value(time_ns) : json_null();

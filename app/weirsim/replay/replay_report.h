@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What came out of a replay: a row of CSV for each packet, and a summary in JSON.
- * doc/operate/replay.md has the columns and keys.
+ * Output of a replay: a row of CSV for each packet, and a summary in JSON. doc/operate/replay.md
+ * has the columns and keys.
  */
 #ifndef WEIR_SIM_REPLAY_REPORT_H
 #define WEIR_SIM_REPLAY_REPORT_H
@@ -16,42 +16,42 @@
 #include "replay_decide.h"
 
 struct tally {
-	uint64_t packets, amount; /* bytes, or what the policy charges */
+	uint64_t packets, amount; /* amount: bytes, or units that the policy charges */
 };
 
 struct replay_report {
 	const struct config *config;
 	FILE *rows;                             /* NULL: no rows */
-	char *row_buffer;                       /* of rows */
+	char *row_buffer;                       /* buffer of `rows` */
 	struct tally total, unmatched, refused; /* bytes of frames */
 	uint64_t unparsed[UNPARSED_REASONS];
 	uint64_t reasons[REASONS];                 /* packets */
-	struct tally (*policies)[DECIDE_VERDICTS]; /* charged */
-	struct policy_totals *trials;              /* of each policy, by its trial */
+	struct tally (*policies)[DECIDE_VERDICTS]; /* charged units */
+	struct policy_totals *trials;              /* by policy */
 	uint64_t earliest_ns, latest_ns;
-	uint64_t last_ns; /* time of the packet before */
+	uint64_t last_ns; /* time of the previous packet */
 	uint64_t steps_back, longest_step_ns;
-	uint64_t cut; /* packets of which not all was captured */
+	uint64_t cut; /* packets that were not captured completely */
 
-	/* counted by the replay */
-	uint64_t unsupported; /* packets left out because of their link */
+	/* Counted by the caller. */
+	uint64_t unsupported; /* packets skipped because of their link type */
 	uint64_t untimed;
 	bool complete; /* the capture was read to its end */
 };
 
 /*
- * rows is NULL or a file just opened for writing; the report closes it. Returns 0 or -ENOMEM.
+ * rows is NULL, or a file just opened for writing, which the report closes. Returns 0 or -ENOMEM.
  */
 int replay_report_init(struct replay_report *report, const struct config *config, FILE *rows);
 
-/* Counts and writes a decided packet. A row that cannot be written shows at the finish. */
+/* Counts a decided packet, and writes its row. A failed write is reported at the end. */
 void replay_report_add(
 	struct replay_report *report, const struct frame *frame, const struct decision *decision);
 
-/* Whether a row could not be written, so that going on is of no use. */
+/* Returns true if a row could not be written, so that the replay can stop. */
 bool replay_report_failed(const struct replay_report *report);
 
-/* Closes the rows. Returns 0, or a negative errno when not all of them were written. */
+/* Closes the rows. Returns 0, or a negative errno if a row could not be written. */
 int replay_report_finish(struct replay_report *report);
 
 /* Writes the summary. Returns 0 or a negative errno. */
