@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * weirsim plan: which source should be sent to which limiter.
+ * weirsim plan: proposes a limiter for each source.
  */
 #ifndef WEIR_SIM_PLAN_MAIN_H
 #define WEIR_SIM_PLAN_MAIN_H

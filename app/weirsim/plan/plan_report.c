@@ -8,7 +8,7 @@
 #include "policy/units.h"
 #include "policy/value.h"
 
-#define MS 1e3 /* in a second */
+#define MS 1e3 /* milliseconds in a second */
 
 #define PREFIX_MAX 64
 

@@ -85,7 +85,7 @@ static const struct key plan_keys[] = {
 	{0},
 };
 
-/* A text and the number of the element that has it. */
+/* A text and the index of its element. */
 struct text_of {
 	const char *text;
 	unsigned i;
@@ -99,7 +99,7 @@ static int compare_texts(const void *a, const void *b)
 	return order ? order : (x->i > y->i) - (x->i < y->i);
 }
 
-/* Sorted texts of n elements that are `size` apart, or NULL. */
+/* Returns the sorted texts of n elements that are `size` apart, or NULL. */
 static struct text_of *sort_texts(const char *first, size_t size, unsigned n)
 {
 	struct text_of *texts = calloc((size_t)n + 1, sizeof(*texts));
@@ -112,7 +112,7 @@ static struct text_of *sort_texts(const char *first, size_t size, unsigned n)
 	return texts;
 }
 
-/* Structs begin with their name; an empty one has been reported. */
+/* Each struct begins with its name; an empty one has been reported. */
 static void check_unique_names(
 	struct reader *reader, const char *array, const void *first, size_t size, unsigned n)
 {
@@ -184,7 +184,7 @@ static void check_plan_scenario(struct reader *reader, const struct plan_scenari
 	check_rates(reader, plan);
 }
 
-/* Equal keys are one group, numbered from 1. */
+/* Numbers the groups of equal keys from 1. */
 static int number_groups(struct plan_scenario *plan)
 {
 	const struct plan_source *sources = plan->sources;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What weirsim plan is asked: an aggregate, its sources, and the limiters that there are. Read and
- * checked as the appliance's configuration is; documented in doc/design/placement.md.
+ * Input of weirsim plan: an aggregate, its sources, and the limiters. Read and checked like weir's
+ * configuration; documented in doc/design/placement.md.
  */
 #ifndef WEIR_SIM_PLAN_SCENARIO_H
 #define WEIR_SIM_PLAN_SCENARIO_H
@@ -16,8 +16,8 @@
 
 struct plan_source {
 	char name[CONFIG_NAME_MAX];
-	char key[CONFIG_NAME_MAX]; /* of those that send together; empty: none */
-	struct prefix prefix;      /* family 0: not said */
+	char key[CONFIG_NAME_MAX]; /* same for sources that send together; empty: none */
+	struct prefix prefix;      /* family 0: not given */
 	uint64_t rate_bps, batch_bytes, period_ns, spread_ns;
 };
 
@@ -38,7 +38,10 @@ struct plan_scenario {
 	struct place_problem problem;
 };
 
-/* As config_load(): every error to err with its place; 0, -EINVAL, -ENOMEM or that of the file. */
+/*
+ * Reports every error to err with its place, like config_load(). Returns 0, -EINVAL, -ENOMEM or an
+ * errno of the file.
+ */
 int plan_scenario_load(const char *path, FILE *err, struct plan_scenario **out);
 void plan_scenario_free(struct plan_scenario *plan);
 
