@@ -40,7 +40,9 @@ static bool add_box(struct boxes *boxes, const char *name, char *path, double ti
 		.name = name ? strdup(name) : name_of_path(path),
 		.timeout_s = timeout_s,
 		.client.fd = -1};
-	return each[boxes->n++].name != NULL;
+	if (!each[boxes->n++].name)
+		fputs("weirctl: out of memory\n", stderr);
+	return each[boxes->n - 1].name != NULL;
 }
 
 static char *path_of(const struct box_name *box)
@@ -98,8 +100,10 @@ static bool make_names_unique(struct boxes *boxes)
 				continue;
 			free(boxes->each[k].name);
 			boxes->each[k].name = strdup(boxes->each[k].path);
-			if (!boxes->each[k].name)
+			if (!boxes->each[k].name) {
+				fputs("weirctl: out of memory\n", stderr);
 				return false;
+			}
 		}
 	}
 	return true;
