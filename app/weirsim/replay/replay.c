@@ -285,7 +285,7 @@ static int write_summary(const struct replay *r)
 	if (ret)
 		return ret;
 	ret = replay_report_summary(&r->report, out);
-	if (fclose(out) != 0 && ret == 0)
+	if (r->options->json && fclose(out) != 0 && ret == 0)
 		ret = -errno;
 	return ret ? complain_replay(name, ret) : 0;
 }
