@@ -82,8 +82,10 @@ int reload_start(struct instance *inst)
 	reload->change = (struct change){.request.fd = -1, .file = -1};
 	reload->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (reload->event_fd < 0) {
+		int ret = -errno;
+
 		free(reload);
-		return -errno;
+		return ret;
 	}
 	inst->reload = reload;
 	return 0;
