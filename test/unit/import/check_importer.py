@@ -372,6 +372,7 @@ class Follower(Program):
         self.has(limiter, 1)
         limiter.close()
         process.stdin.write(announce(2))
+        self.wait_until(lambda: self.messages().count("it is tried again") > 1, self.messages)
         limiter = self.limiter()
         self.has(limiter, 2)
         with limiter.lock:
