@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What became of a packet that passes, at its policy and those above it, by what they have counted
- * since. For who judges packets one by one: the worker's own thread, or whoever has a copy of one.
+ * The outcome of a passing packet at its policy and the levels above, from the counters that have
+ * changed. For callers that judge packets one by one: the worker's own thread, or the owner of a
+ * copy of a worker.
  */
 #ifndef WEIR_APP_COUNTED_H
 #define WEIR_APP_COUNTED_H
@@ -14,7 +15,7 @@
 #include "police/charge.h"
 #include "worker_data.h"
 
-/* Before the packet: from its policy upwards, what passed but did not conform. */
+/* Counters before the packet, from its policy upwards: packets that passed without conforming. */
 struct counted {
 	unsigned n;
 	uint32_t slots[POLICY_LEVELS_MOST];
@@ -42,14 +43,14 @@ static inline bool counted_over(
 	return police_over_packets(&worker->policies[before->slots[k]]) != before->over[k];
 }
 
-/* By its fallback, beside a total. */
+/* Returns true if the packet passed by the level's fallback instead of its quota. */
 static inline bool counted_fallback(
 	const struct counted *before, const struct worker *worker, unsigned k)
 {
 	return police_fallback_packets(&worker->policies[before->slots[k]]) != before->fallback[k];
 }
 
-/* VERDICT_MARK if any of them marks it, or VERDICT_COUNT, or VERDICT_PASS. */
+/* Returns VERDICT_MARK if any level has marked it, otherwise VERDICT_COUNT or VERDICT_PASS. */
 static inline enum verdict counted_verdict(
 	const struct counted *before, const struct worker *worker)
 {

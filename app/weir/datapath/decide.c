@@ -20,7 +20,7 @@ static const struct judge *const judges[JUDGES] = {
 	[JUDGE_LEVEL] = &judge_level,
 };
 
-/* Leaves those of `passes`, a bit each, at the front, in order. */
+/* Moves `passes` (bit mask) to the front, in order, and the others to dropped[]. */
 static uint16_t split_passed_dropped(
 	struct rte_mbuf **mbufs, uint64_t passes, uint16_t n, struct rte_mbuf **dropped)
 {
@@ -42,7 +42,7 @@ static uint16_t split_passed_dropped(
 	return (uint16_t)n_pass;
 }
 
-/* Those that wait are not to be dropped: the others close up. */
+/* Removes packets that wait from dropped[], and counts them. */
 static __rte_noinline void leave_held(
 	struct worker *w, const struct rx_burst *burst, struct rte_mbuf **dropped, uint64_t passes)
 {
@@ -57,7 +57,7 @@ static __rte_noinline void leave_held(
 	}
 }
 
-/* Those that are not to pass, as they are not understood, or no policy takes them. */
+/* Counts packets that are dropped because they cannot be parsed or match no policy. */
 static __rte_noinline void count_refused(struct worker *w, struct rx_burst *burst)
 {
 	uint64_t refused = burst->frames.refused;
@@ -69,7 +69,7 @@ static __rte_noinline void count_refused(struct worker *w, struct rx_burst *burs
 	worker_drops(w, path, DROP_UNMATCHED, burst->n_refused - unparsed);
 }
 
-/* Whatever became of them. */
+/* Counts all unparsed packets, whether they pass or not. */
 static __rte_noinline void count_unparsed(struct worker *w, struct rx_burst *burst, uint16_t n)
 {
 	uint64_t unparsed = burst->frames.unparsed & judge_all(n);
@@ -81,7 +81,7 @@ static __rte_noinline void count_unparsed(struct worker *w, struct rx_burst *bur
 	}
 }
 
-/* Whether policies are of one kind, and have no trials to be made. */
+/* Returns true if the policies are of one kind and have no trials. */
 static bool is_of_one_kind(const struct worker *w, const uint32_t *policies, uint16_t n)
 {
 	uint32_t any = 0, all = UINT32_MAX;
@@ -97,7 +97,10 @@ static bool is_of_one_kind(const struct worker *w, const uint32_t *policies, uin
 	       any >> POLICE_TRIAL_SHIFT == 0;
 }
 
-/* Divides a burst by the kinds of its policies, whose trials are made; without one it is simple. */
+/*
+ * Divides a burst by the kinds of its policies, and makes their trials. Packets without a policy
+ * count as plain.
+ */
 static void divide_burst(
 	struct worker *w, struct rx_burst *burst, uint64_t *packets, uint16_t n, uint64_t now)
 {
@@ -125,7 +128,7 @@ static void divide_burst(
 	}
 }
 
-/* Charges each kind's packets by its row; which of all do not pass, a bit each. */
+/* Charges each kind's packets by its row. Returns those that do not pass, as a bit mask. */
 static __rte_noinline uint64_t charge_divided(
 	struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
 {
@@ -142,7 +145,9 @@ static __rte_noinline uint64_t charge_divided(
 	return drops;
 }
 
-/* The row of all policies there are, if that is one, so that there is nothing to divide. */
+/*
+ * Returns the row of all policies if they have the same one, so that no burst is divided, or NULL.
+ */
 static const struct judge *only_row(const struct worker *w)
 {
 	const struct snapshot *view = &w->own.view;
@@ -151,7 +156,7 @@ static const struct judge *only_row(const struct worker *w)
 		return NULL;
 	if (!view->parents)
 		return &judge_simple;
-	/* Where what is lent has ended, each packet is looked at by its policies. */
+	/* judge_level decides packets without a policy only while limits have not ended. */
 	return judge_loans_end(w) ? NULL : &judge_level;
 }
 
@@ -180,13 +185,16 @@ static bool all_same_policy(struct rx_burst *burst, uint16_t n)
 	return different == 0;
 }
 
-/* The row of a burst that is of one policy, if that has one for such; else NULL. */
+/* Returns the row of a burst of one policy, if it can charge the whole burst; otherwise NULL. */
 static const struct judge *judge_alike(const struct worker *w, const struct rx_burst *burst)
 {
 	const struct policy_state *state = &w->policies[burst->frames.policy[0]];
 	const struct judge *judge = judges[judge_row(state)];
 
-	/* Packet by packet goes what has a trial; and what is borrowed, where that has ended. */
+	/*
+	 * After limits of shared buckets have ended, and with a trial, packets are charged one by
+	 * one.
+	 */
 	if (unlikely(judge_loans_end(w) || police_trial(state)))
 		return NULL;
 	return judge->charge_alike ? judge : NULL;

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 
-/* Acquire and release, not barriers that only a compiler of this machine understands. */
+/* Use C11 acquire and release in rings, instead of barriers for this CPU only. */
 #define RTE_USE_C11_MEM_MODEL
 
 #include "distribute.h"
@@ -94,8 +94,9 @@ void rx_rings_destroy(struct rx_rings *rings)
 }
 
 /*
- * A wire that takes nothing for so long is down. Packets that left their queues outside of their
- * time no longer wait for it: they would fill the ring, and leave late when the link is back.
+ * A wire that takes no packet for this time counts as down. Packets that were flushed from their
+ * queues then no longer wait for it. They would fill the ring, and leave late when the link is
+ * back.
  */
 #define PATIENCE_US 50000
 
@@ -113,7 +114,7 @@ static void note_stop(struct rx_rings *rings)
 	rings->stopped_moved = rings->moved;
 }
 
-/* As much of a ring as the device takes; returns how many. */
+/* Transmits as much of a ring as the device takes. Returns the number of packets. */
 static unsigned collect_patiently(struct worker *w, struct path *path, struct rte_ring *back)
 {
 	struct rte_mbuf *mbufs[BURST];
@@ -147,7 +148,9 @@ static unsigned collect_returned(struct worker *w, struct path *path, unsigned f
 	return n;
 }
 
-/* The worker after that one; not the owner, who gives nothing back: or the next had two turns. */
+/*
+ * Returns the worker after that one. Skips the owner, or the worker after it would get two turns.
+ */
 static unsigned next_worker_index(const struct rx_rings *rings, unsigned i)
 {
 	i = i + 1 < rings->n_workers ? i + 1 : 0;
@@ -161,7 +164,7 @@ static bool collect_path(struct worker *w, struct path *path)
 	struct rx_rings *rings = path->rings;
 	unsigned first = next_worker_index(rings, rings->first), n = 0;
 
-	/* Whoever is first has what a slow wire takes: were that always the same, he had it all. */
+	/* A slow wire mostly takes packets of the first worker, so the first one changes. */
 	rings->first = first;
 	for (unsigned i = first; i < rings->n_workers; i++)
 		n += collect_returned(w, path, i);
@@ -219,7 +222,7 @@ static void count_targets(const struct path *path, struct rte_mbuf **mbufs, uint
 	}
 }
 
-/* The owner's time is the packets', however long they lie in a ring; or else their device's. */
+/* A packet's time is that of its receipt by the owner or, if possible, by the device. */
 static void stamp_arrival(
 	const struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
@@ -236,7 +239,10 @@ static bool steers_here(const struct rx_rings *rings)
 	return rings->steering && steering_has_tables(rings->steering);
 }
 
-/* A stuck worker that may go on at any moment is given what its ring has room for, in order. */
+/*
+ * Returns true if a stalled worker gets no more packets: its ring is half full, or it has stalled
+ * for long. Otherwise it can resume at any moment, and its packets stay in order.
+ */
 static bool takes_no_more(const struct path *path, const struct stuck *stuck, unsigned worker)
 {
 	return stuck_by_far(stuck) >> worker & 1 ||
@@ -244,8 +250,8 @@ static bool takes_no_more(const struct path *path, const struct stuck *stuck, un
 }
 
 /*
- * What is of a worker that does not come round goes to those that do, by the flow again: a flow
- * loses its order once when that begins and once when it ends, and no packet.
+ * Gives packets of stalled workers to others, by the hash of the flow. A flow is reordered once
+ * when this begins and once when it ends. No packet is lost.
  */
 static __rte_noinline void reroute_stuck(struct worker *w, const struct path *path, uint64_t stuck,
 	struct rte_mbuf **mbufs, uint16_t n, uint8_t *targets, uint16_t *counts)
@@ -260,7 +266,7 @@ static __rte_noinline void reroute_stuck(struct worker *w, const struct path *pa
 			!takes_no_more(path, w->stuck, t))
 			continue;
 		hash = rx_rings_flow_hash(path->rings, mbufs[i], path->rx_hash);
-		hash *= RX_RINGS_MIX * RX_RINGS_MIX; /* another lot than the worker's */
+		hash *= RX_RINGS_MIX * RX_RINGS_MIX; /* independent of the worker's choice */
 		counts[t]--;
 		targets[i] = (uint8_t)stuck_stand_in(stuck, n_workers, w->index, hash);
 		counts[targets[i]]++;
@@ -268,7 +274,7 @@ static __rte_noinline void reroute_stuck(struct worker *w, const struct path *pa
 	}
 }
 
-/* Sorts a burst by worker, in order; leaves the owner's part in mbufs and returns its length. */
+/* Sorts a burst by worker, in order. Leaves the owner's part in mbufs and returns its length. */
 static uint16_t distribute_burst(
 	struct worker *w, struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
@@ -306,7 +312,8 @@ static uint16_t distribute_burst(
 		}
 	}
 	/*
-	 * The worker that decides a packet counts it as received; if nobody does, it is still ours.
+	 * The worker that decides a packet counts it as received. No worker decides the lost ones,
+	 * so count them here.
 	 */
 	worker_receives(w, path, lost);
 	return own;
@@ -331,7 +338,7 @@ uint16_t distribute_receive(
 	}
 	n = rte_eth_rx_burst(path_rx(path), path->queue, mbufs, BURST);
 	*busy |= n > 0;
-	if (*busy) /* though perhaps none of it is to be decided here */
+	if (*busy) /* although possibly none of it is decided here */
 		w->own.idle_since = tick_now();
 	return n ? distribute_burst(w, path, mbufs, n) : 0;
 }

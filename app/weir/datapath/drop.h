@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Where packets go that do not pass.
+ * Frees dropped packets.
  */
 #ifndef WEIR_APP_DROP_H
 #define WEIR_APP_DROP_H
@@ -12,7 +12,7 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
-/* No bits if a buffer is a whole packet's by itself, is nobody else's too, and is of this pool. */
+/* Returns 0 if a buffer is a whole packet, is not shared, and is from this pool. */
 static inline uint64_t drop_differs(const struct rte_mbuf *m, const struct rte_mempool *pool)
 {
 	const uint64_t borrowed = m->ol_flags & (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL);
@@ -23,9 +23,9 @@ static inline uint64_t drop_differs(const struct rte_mbuf *m, const struct rte_m
 }
 
 /*
- * Frees n packets, at least one. rte_pktmbuf_free_bulk() asks each by itself, and in its second
- * line, which nobody has read so far, whether a segment follows; mostly the first lines of all
- * together say that none does, and all go back to their pool at once. The worker's own thread.
+ * Frees n packets, at least one. rte_pktmbuf_free_bulk() checks each packet for further segments,
+ * in its second line, which has not been read so far. Mostly the first lines show that no packet
+ * has any. Then all return to their pool in one call. The worker's own thread.
  */
 static inline void drop_all(struct rte_mbuf **mbufs, unsigned n)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A burst that has been received, and nothing more, while its headers are on their way from memory:
- * the worker decides the one before meanwhile. Nothing has been asked of its packets, so that to
- * policies, limits and whoever waits for a worker's turn they are still in the device's queue.
+ * A received burst whose headers are being fetched from memory while the worker decides the burst
+ * before it. Nothing else has been done with its packets. To policies, limits and threads that wait
+ * for a worker's turn, they are still in the device's queue.
  *
- * Only a burst that is half full at least is left waiting: behind it there are likely more packets,
- * and the next look at any queue finishes it. What comes in less is all that there was, and is
- * decided at once. The worker's own thread.
+ * Only a burst of at least half its size stays in flight. More packets are then likely to follow,
+ * and the next poll of any queue finishes it. A smaller burst has emptied the queue, so it is
+ * decided immediately. The worker's own thread.
  */
 #ifndef WEIR_APP_IN_FLIGHT_H
 #define WEIR_APP_IN_FLIGHT_H
@@ -21,37 +21,37 @@
 
 #include "worker_data.h"
 
-/* Packets of a burst behind which there are likely more. */
+/* Least packets of a burst that stays in flight. */
 #define IN_FLIGHT_LEAST (BURST / 2)
 
-/* Packets, and where their headers are: in_flight_fetch_headers() fills in the latter. */
+/* Packets and the places of their headers, which in_flight_fetch_headers() fills in. */
 struct in_flight_burst {
 	struct rte_mbuf *mbufs[BURST];
 	const uint8_t *data[BURST]; /* first byte of each frame */
 	uint32_t len[BURST];        /* bytes there */
-	uint32_t segments;          /* all bits of the frames' numbers of segments */
+	uint32_t segments;          /* OR of the frames' numbers of segments */
 };
 
 struct in_flight {
-	struct in_flight_burst bursts[2]; /* the burst that waits, and room for the next */
-	struct path *path;                /* by which it came */
-	uint16_t n;                       /* packets that wait; 0: none do */
-	uint16_t least; /* packets that may wait: IN_FLIGHT_LEAST, unless a benchmark sets it */
-	uint8_t at;     /* which of bursts[] waits */
+	struct in_flight_burst bursts[2]; /* the burst in flight, and room for the next */
+	struct path *path;                /* path of the burst in flight */
+	uint16_t n;                       /* packets in flight; 0: none */
+	uint16_t least; /* least packets in flight: IN_FLIGHT_LEAST, except in benchmarks */
+	uint8_t at;     /* index in bursts[] of the burst in flight */
 } __rte_cache_aligned;
 
 /*
- * What was received while another burst is to be worked on comes from memory in four parts, each
- * before a stage of that one's: its mbufs by halves, and then their headers. A CPU has only so many
- * lines on their way at a time, and fewer walks of page tables: with more than these it waits, and
- * works on nothing. Half a burst is less, and has come when the next part is asked for.
+ * A burst that was received while another is being decided. It is fetched in four parts, each
+ * before a stage of the other burst: its mbufs in two halves, then their headers in two halves. A
+ * CPU can fetch only a limited number of lines at a time, and can do fewer page-table walks. With
+ * more than that it stalls. Half a burst is less, and has arrived when the next part begins.
  */
 struct in_flight_next {
 	struct in_flight_burst *burst;
 	uint16_t n; /* 0: there is none */
 };
 
-/* Where the next burst is received. */
+/* Returns the room for the next burst. */
 static inline struct in_flight_next in_flight_room(struct in_flight *flight)
 {
 	struct in_flight_burst *burst = &flight->bursts[!flight->at];
@@ -77,7 +77,7 @@ static inline struct in_flight_part in_flight_part(
 	return (struct in_flight_part){half, next->n};
 }
 
-/* Begins to fetch what in_flight_fetch_headers() reads. */
+/* Begins to fetch the mbufs that in_flight_fetch_headers() reads. */
 static inline void in_flight_fetch(const struct in_flight_next *next, enum in_flight_half which)
 {
 	const struct in_flight_part part = in_flight_part(next, which);
@@ -87,7 +87,7 @@ static inline void in_flight_fetch(const struct in_flight_next *next, enum in_fl
 		rte_prefetch0(next->burst->mbufs[i]);
 }
 
-/* Begins to fetch the headers of packets, and notes where they are. */
+/* Begins to fetch the headers of packets, and notes their places. */
 static inline void in_flight_fetch_headers(
 	const struct in_flight_next *next, enum in_flight_half which)
 {
@@ -110,7 +110,10 @@ static inline void in_flight_fetch_headers(
 	burst->segments |= segments;
 }
 
-/* The n packets in its room, whose headers are being fetched, wait from now on; no others do. */
+/*
+ * Puts the n packets of in_flight_room() in flight; their headers are being fetched. No other burst
+ * may be in flight.
+ */
 static inline void in_flight_put(struct in_flight *flight, struct path *path, uint16_t n)
 {
 	flight->at = !flight->at;

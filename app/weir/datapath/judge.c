@@ -6,8 +6,9 @@
 #include "worker_data.h"
 
 /*
- * The device's hash for a sample of flows. Its low bits have chosen the queue, and those that one
- * worker sees may all be alike: bring the others down to where the sample looks.
+ * Returns the hash of a flow for a flow sample. A device chooses the queue by the low bits of its
+ * hash, so these can be the same for all flows of a worker. This mixes the other bits into the low
+ * bits, which the sample uses.
  */
 static uint32_t spread_hash(uint32_t hash)
 {
@@ -15,7 +16,7 @@ static uint32_t spread_hash(uint32_t hash)
 	return hash ^ hash >> 16;
 }
 
-/* The hash of a packet's flow; false if the policy does not want to see it. */
+/* Gets the hash of a packet's flow. Returns false if the policy does not sample the packet. */
 static bool sampled_hash(
 	const struct policy_state *state, struct rx_burst *burst, unsigned i, uint32_t *hash)
 {
@@ -44,7 +45,7 @@ void judge_sample(struct worker *w, struct rx_burst *burst, unsigned i, uint32_t
 	judge_sample_of(w, burst, i, burst->frames.policy[i], cost);
 }
 
-/* Out of line, as few packets come here and the others need the registers. */
+/* Out of line, because few packets come here and the others need the registers. */
 __rte_noinline void judge_sample_of(
 	struct worker *w, struct rx_burst *burst, unsigned i, uint32_t policy, uint32_t cost)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * How a worker decides the packets of each kind of policy (enum police_kind): a row a kind, which
- * has a file of its own. decide.c divides a burst by these rows; nearly all are of one kind, and
- * not divided. Private to this room; the worker's own thread.
+ * How a worker decides the packets of each kind of policy (enum police_kind). Each kind has a row,
+ * in a file of its own. decide.c divides a burst by these rows; most bursts have only one kind and
+ * are not divided. Private to this room; the worker's own thread.
  */
 #ifndef WEIR_APP_JUDGE_H
 #define WEIR_APP_JUDGE_H
@@ -17,10 +17,13 @@
 #include "police/sample.h"
 #include "rx_burst.h"
 
-/* Rows: one for each kind of state, and one for those that are charged to others as well. */
+/* Rows: one for each kind of state, and one for policies below others. */
 enum { JUDGE_LEVEL = POLICE_KINDS, JUDGES };
 
-/* The row of a policy, by its state. Where packets wait, those above are asked as they leave. */
+/*
+ * Returns the row of a policy by its state. A shaped policy keeps its row even if it is below
+ * others: the levels above are charged when its packets leave.
+ */
 static inline unsigned judge_row(const struct policy_state *state)
 {
 	enum police_kind kind = police_kind(state);
@@ -30,62 +33,62 @@ static inline unsigned judge_row(const struct policy_state *state)
 
 struct judge {
 	/*
-	 * Begins to fetch what is read of packets, a bit each, beside their policies' lines, which
-	 * are here already; or NULL.
+	 * Begins to fetch the data that packets (bit mask) need in addition to their policies'
+	 * lines, which have been fetched. Can be NULL.
 	 */
 	void (*fetch)(
 		struct worker *worker, struct rx_burst *burst, uint64_t packets, uint64_t now);
 
 	/*
-	 * Charges packets, a bit each, in their order, samples and counts them; says which of them
-	 * do not pass, a bit each.
+	 * Charges packets (bit mask) in their order, samples and counts them. Returns the packets
+	 * that do not pass, as a bit mask.
 	 */
 	uint64_t (*charge)(
 		struct worker *worker, struct rx_burst *burst, uint64_t packets, uint64_t now);
 
 	/*
-	 * Charges the whole burst of n likewise, which is of one policy; or NULL, where nothing is
-	 * gained by that.
+	 * Does the same for a whole burst of n packets of one policy. NULL if that has no
+	 * advantage.
 	 */
 	uint64_t (*charge_alike)(
 		struct worker *worker, struct rx_burst *burst, uint16_t n, uint64_t now);
 
-	bool tries; /* it makes its packets' trials itself, as it charges them */
+	bool tries; /* charge() also makes the packets' trials */
 };
 
-extern const struct judge judge_simple; /* and packets without a policy */
+extern const struct judge judge_simple; /* also packets without a policy */
 extern const struct judge judge_total;
 extern const struct judge judge_phantom;
 extern const struct judge judge_shaped;
 extern const struct judge judge_sourced;
-/* Those that police_is_below(); and while limits go on, those of judge_simple, too. */
+/* Policies of police_is_below(). While limits have not ended, also those of judge_simple. */
 extern const struct judge judge_level;
 extern const struct judge judge_other;
 
-/* The policy of a packet that has one. */
+/* Returns the policy of a packet that has one. */
 static inline struct policy_state *judge_policy(
 	struct worker *worker, const struct rx_burst *burst, unsigned i)
 {
 	return &worker->policies[burst->frames.policy[i]];
 }
 
-/* Begins to fetch the lines of those above a policy in that slot. */
+/* Begins to fetch the lines of the levels above the policy in that slot. */
 void judge_fetch_above(struct worker *worker, uint32_t slot);
 
-/* What a packet's policy charges for its bytes. */
+/* Returns the bytes that a packet's policy charges. */
 static inline uint32_t judge_bytes(
 	const struct policy_state *state, const struct rx_burst *burst, unsigned i)
 {
 	return police_bytes(state, burst->frames.uncharged[i], burst->len[i]);
 }
 
-/* All of n packets, a bit each. */
+/* Returns a mask of n packets. */
 static inline uint64_t judge_all(unsigned n)
 {
 	return UINT64_MAX >> (64 - n);
 }
 
-/* Returns those of a burst's packets, a bit each, that have a policy. */
+/* Returns those of the packets (bit mask) that have a policy. */
 static inline uint64_t judge_matched(const struct rx_burst *burst, uint64_t packets)
 {
 	if (likely(!burst->unmatched))
@@ -96,16 +99,16 @@ static inline uint64_t judge_matched(const struct rx_burst *burst, uint64_t pack
 }
 
 /*
- * Notes a packet that its policy would sample, if the worker's bound allows, and begins to fetch
- * what will be written for it.
+ * Notes a packet that its policy samples, if the worker's bound allows. Begins to fetch the memory
+ * that the sample will be written to.
  */
 void judge_sample(struct worker *worker, struct rx_burst *burst, unsigned i, uint32_t cost);
 
-/* For another policy, in that slot, that the packet is charged to. */
+/* judge_sample() for another policy, in that slot, that the packet is charged to. */
 void judge_sample_of(
 	struct worker *worker, struct rx_burst *burst, unsigned i, uint32_t slot, uint32_t cost);
 
-/* judge_sample() of a burst that is of one policy, of which police_samples_burst() says which. */
+/* judge_sample() for the packets of a burst of one policy that police_samples_burst() selects. */
 static inline void judge_sample_alike(struct worker *worker, const struct policy_state *state,
 	struct rx_burst *burst, const uint32_t *costs, uint16_t n)
 {
@@ -116,11 +119,14 @@ static inline void judge_sample_alike(struct worker *worker, const struct policy
 	}
 }
 
-/* police_bytes() of every packet by one accounting: with vectors, as those are masks. */
+/* Sets costs[] to police_bytes() of every packet by one accounting. Masks allow vectors. */
 void judge_costs_alike(
 	uint32_t *costs, const struct rx_burst *burst, enum accounting accounting, uint16_t n);
 
-/* Begins to fetch the meter of a packet's source; whether it can be added, see sourced_fetch(). */
+/*
+ * Begins to fetch the meter of a packet's source. Returns 1 if the packet can be added, see
+ * sourced_fetch().
+ */
 static inline uint64_t judge_fetch_source(
 	struct rx_burst *burst, unsigned i, const struct sourced_policy *policy, uint32_t bytes)
 {
@@ -130,7 +136,7 @@ static inline uint64_t judge_fetch_source(
 	return sourced_fetch(&burst->sourced, i, policy, &packet);
 }
 
-/* Adds a packet of a policy that has a meter for each source to those that are metered together. */
+/* Adds a packet of a per-source policy to the packets that are metered together. */
 static inline void judge_add_source(struct rx_burst *burst, unsigned i, struct policy_state *state)
 {
 	const struct sourced_policy policy = sourced_policy(state);
@@ -139,7 +145,7 @@ static inline void judge_add_source(struct rx_burst *burst, unsigned i, struct p
 	sourced_add(&burst->sourced, &policy, judge_fetch_source(burst, i, &policy, bytes) << i);
 }
 
-/* All n packets of a burst that is of one such policy, and no others. */
+/* Adds all n packets of a burst of one such policy, and no others. */
 static inline void judge_add_sources(struct rx_burst *burst, struct policy_state *state, uint16_t n)
 {
 	const struct sourced_policy policy = sourced_policy(state);
@@ -153,10 +159,12 @@ static inline void judge_add_sources(struct rx_burst *burst, struct policy_state
 	sourced_add(&burst->sourced, &policy, packets);
 }
 
-/* judge_flow_hash() where the device has not told it: kept, as it will be asked for again. */
+/*
+ * judge_flow_hash() without a hash from the device. Keeps the result in the packet for later calls.
+ */
 uint32_t judge_keep_flow_hash(struct rx_burst *burst, unsigned i);
 
-/* The hash of a packet's flow. */
+/* Returns the hash of a packet's flow. */
 static inline uint32_t judge_flow_hash(struct rx_burst *burst, unsigned i)
 {
 	if (likely(burst_has_hash(burst, i)))

@@ -11,13 +11,13 @@
 /* Levels above a policy's own. */
 #define ABOVE (POLICY_LEVELS_MOST - 1)
 
-/* The lines above those of packets' own policies, lowest first; NULL: there is none. */
+/* States of the levels above each packet's own policy, lowest first; NULL: none. */
 struct above {
 	struct policy_state *states[ABOVE][BURST];
-	unsigned n; /* levels that there are for any packet */
+	unsigned n; /* the most levels of any packet */
 };
 
-/* Begins to fetch the lines of packets' policies, and says where those above are. */
+/* Fills in `above`, and begins to fetch the lines of the policies and of the levels above. */
 static void find_above(
 	struct above *above, struct worker *w, const struct rx_burst *burst, uint64_t packets)
 {
@@ -44,7 +44,7 @@ static void find_above(
 
 static_assert(CLASSIFY_NONE == SLOT_NONE, "nothing is above none");
 
-/* More than all packets of the burst cost any policy, in tokens. */
+/* Returns tokens that suffice for all packets of the burst, by any accounting. */
 static uint64_t whole_burst(const struct rx_burst *burst)
 {
 	uint64_t bytes = 0;
@@ -54,7 +54,7 @@ static uint64_t whole_burst(const struct rx_burst *burst)
 	return bytes << TOKEN_BYTE;
 }
 
-/* Whether a policy above others is plain, and has as many tokens. */
+/* Returns true if a level is plain and has these tokens. `plain`: all policies are. */
 static inline bool is_free(struct policy_state *state, uint64_t tokens, uint64_t now, bool plain)
 {
 	if (!plain && !police_is_simple(state))
@@ -63,7 +63,7 @@ static inline bool is_free(struct policy_state *state, uint64_t tokens, uint64_t
 	return state->bucket.tokens >= tokens;
 }
 
-/* Packets that a level above their own policy refuses none of; some have none there. */
+/* Returns the packets that one level above, if they have it, does not refuse. */
 static uint64_t find_free_at(struct policy_state *const *states, uint64_t packets, uint64_t tokens,
 	uint64_t now, bool plain)
 {
@@ -84,7 +84,7 @@ static uint64_t find_free_at(struct policy_state *const *states, uint64_t packet
 	return packets & ~refused;
 }
 
-/* Packets whose own policies are plain, or that have none. */
+/* Returns the packets whose own policies are plain, and those without a policy. */
 static uint64_t find_plain(struct worker *w, const struct rx_burst *burst, uint64_t packets)
 {
 	uint64_t found = packets;
@@ -99,7 +99,7 @@ static uint64_t find_plain(struct worker *w, const struct rx_burst *burst, uint6
 	return found;
 }
 
-/* Packets that nobody above their own policy refuses, which is plain, or that have none. */
+/* Returns the packets of find_plain() that no level above refuses. */
 static uint64_t find_free(struct worker *w, const struct rx_burst *burst, const struct above *above,
 	uint64_t packets, uint64_t now)
 {
@@ -113,16 +113,16 @@ static uint64_t find_free(struct worker *w, const struct rx_burst *burst, const 
 	return packets;
 }
 
-/* A bit of 64 for a line: those of different lines are mostly different. */
+/* Returns a bit of 64 for a line. Different lines mostly have different bits. */
 static inline uint64_t line_bit(const struct worker *w, const struct policy_state *state)
 {
 	return UINT64_C(1) << (state - w->policies) % 64;
 }
 
 /*
- * Packets of policies that may be above others of the burst which are to be asked about: these take
- * of the same tokens, and are charged in their order. What is above nobody is not waited for, and
- * comes first, as where a burst is divided.
+ * Returns the packets whose own policy might be a level above `asked` packets, which are not free.
+ * Both kinds take tokens from that policy, so they must be charged in their order. Excludes
+ * policies without a parent: their packets are charged first, as in a divided burst.
  */
 static uint64_t find_before(const struct worker *w, const struct rx_burst *burst,
 	const struct above *above, uint64_t packets, uint64_t asked)
@@ -146,14 +146,14 @@ static uint64_t find_before(const struct worker *w, const struct rx_burst *burst
 	return found;
 }
 
-/* Packets that a level is charged at one go; and which, a bit each, if it may sample them. */
+/* Consecutive packets that a level is charged in one step. `which`: bit mask, if it can sample. */
 struct run {
 	struct policy_state *state;
 	uint64_t bytes, which;
 	uint32_t packets;
 };
 
-/* Those of a run that its policy samples, as if they came one by one. */
+/* Samples packets of a run as if they came one by one. */
 static void sample_run(
 	struct worker *w, struct rx_burst *burst, const struct run *run, const uint32_t *costs)
 {
@@ -179,8 +179,8 @@ static __rte_always_inline void end_run(struct worker *w, struct rx_burst *burst
 }
 
 /*
- * Charges a level packets that the one below has let pass: those of a run at one go. `sampled`: it
- * may be one that samples them.
+ * Charges a level for the packets that passed the level below, one run at a time. `sampled`: the
+ * level can sample them.
  */
 static __rte_always_inline void charge_above(struct worker *w, struct rx_burst *burst,
 	struct policy_state *const *states, const uint32_t *costs, uint64_t passed, bool sampled)
@@ -202,7 +202,7 @@ static __rte_always_inline void charge_above(struct worker *w, struct rx_burst *
 	end_run(w, burst, &run, costs, sampled);
 }
 
-/* Packets whose policies' own verdict is all there is to it; which do not pass. */
+/* Charges packets that only their own policy decides. Returns those that do not pass. */
 static uint64_t charge_free(struct worker *w, struct rx_burst *burst, const struct above *above,
 	uint64_t packets, uint64_t now)
 {
@@ -238,7 +238,7 @@ uint64_t judge_free(
 	return mine;
 }
 
-/* Packets of sources that are just dropped, or pass. */
+/* Returns the packets whose policies drop or pass them, and have no trial. */
 static uint64_t find_plain_sources(struct worker *w, const struct rx_burst *burst, uint64_t packets)
 {
 	uint64_t found = packets;
@@ -253,7 +253,7 @@ static uint64_t find_plain_sources(struct worker *w, const struct rx_burst *burs
 	return found;
 }
 
-/* Counts packets that their sources' meters have spoken of; which do not pass. */
+/* Samples and counts metered packets, and fills in costs[]. Returns those that do not pass. */
 static uint64_t count_sources(
 	struct worker *w, struct rx_burst *burst, uint64_t packets, uint32_t *costs)
 {
@@ -292,7 +292,7 @@ uint64_t judge_free_sources(
 	return packets;
 }
 
-/* Charges n packets of a plain policy; which do not pass, and what each costs. */
+/* Charges n packets of a plain policy, and fills in costs[]. Returns those that do not pass. */
 static uint64_t charge_plain_alike(
 	struct worker *w, struct rx_burst *burst, uint32_t *costs, uint16_t n, uint64_t now)
 {
@@ -300,7 +300,10 @@ static uint64_t charge_plain_alike(
 	return judge_simple.charge_alike(w, burst, n, now);
 }
 
-/* Charges n packets that judge_add_sources() has added, all of which have one. */
+/*
+ * Charges n packets that judge_add_sources() has added, each with a source's meter. Returns those
+ * that do not pass.
+ */
 static uint64_t charge_sources_alike(
 	struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
 {
@@ -310,7 +313,7 @@ static uint64_t charge_sources_alike(
 	return sourced_count_alike(&burst->sourced, n);
 }
 
-/* Charges those above what has passed of a burst of one policy. */
+/* Charges the levels above for the packets that passed, in a burst of one policy. */
 static void charge_above_alike(struct worker *w, struct rx_burst *burst, const uint32_t *slots,
 	unsigned levels, const uint32_t *costs, uint64_t passed, bool sampled)
 {

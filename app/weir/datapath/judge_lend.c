@@ -3,7 +3,10 @@
  */
 #include "judge_lend.h"
 
-/* Whether the limit of one that borrows has ended, and how: no policy ends in both ways. */
+/*
+ * Returns true if the limit of a borrowing policy has ended, and sets *end. No policy ends in both
+ * ways.
+ */
 static __rte_noinline bool limit_has_ended(const struct worker *w, const struct policy_state *state,
 	uint32_t policy, struct police_end *end)
 {

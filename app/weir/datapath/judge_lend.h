@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a policy's bucket on a worker is lent by the bucket that all workers share, also by a limit
- * that has ended. Private to this room; the worker's own thread.
+ * Tokens that the bucket shared by all workers lends to a policy's bucket on a worker, also by a
+ * limit that has ended. Private to this room; the worker's own thread.
  */
 #ifndef WEIR_APP_JUDGE_LEND_H
 #define WEIR_APP_JUDGE_LEND_H
@@ -11,19 +11,24 @@
 #include "police/expire.h"
 #include "worker_data.h"
 
-/* Whether limits may have ended, so that judge_lend() is to be asked: one branch for both ways. */
+/*
+ * Returns true if limits might have ended, so that judge_lend() is due. One branch for both kinds.
+ */
 static inline bool judge_limits_end(const struct worker *worker)
 {
 	return (worker->own.ended | worker->own.unheard) != 0;
 }
 
-/* Whether what is lent may have ended; where nothing is lent, lines have the limits that hold. */
+/*
+ * Returns true if limits of shared buckets might have ended. Without shared buckets, the lines have
+ * the limits in force.
+ */
 static inline bool judge_loans_end(const struct worker *worker)
 {
 	return worker->shared_buckets && judge_limits_end(worker);
 }
 
-/* What a packet costs, for a policy that is simple, or police_borrows(). */
+/* Lends the cost of a packet to a policy that is simple or police_borrows(). */
 void judge_lend(struct worker *worker, struct policy_state *state, uint32_t policy, uint32_t cost,
 	uint64_t now);
 

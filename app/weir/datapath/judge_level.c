@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies that are below others: a packet is charged to its own policy and to all above it, or to
- * none (police/lineage.h). Those of which nobody above refuses any are charged first, at one go
+ * Policies below others. A packet is charged to its own policy and all levels above it, or to none
+ * (police/lineage.h). Packets that no level above refuses are charged first, in one step
  * (judge_free.h); the others one by one.
  */
 #include "judge.h"
@@ -15,7 +15,7 @@
 #include "trying.h"
 #include "worker_data.h"
 
-/* Begins to fetch the lines above those of packets' own policies, and meters of sources. */
+/* Begins to fetch the levels above the packets' policies, and the meters of their sources. */
 static void fetch_levels(struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
 {
 	(void)now;
@@ -29,7 +29,7 @@ static void fetch_levels(struct worker *w, struct rx_burst *burst, uint64_t pack
 	}
 }
 
-/* Marks as the level that marks says; or has that level refuse the packet, and returns false. */
+/* Marks a packet for the level that marks. If it cannot, that level refuses it; returns false. */
 static bool mark_level(struct rx_burst *burst, unsigned i, struct lineage *lineage)
 {
 	unsigned k = police_lineage_marker(lineage);
@@ -40,13 +40,16 @@ static bool mark_level(struct rx_burst *burst, unsigned i, struct lineage *linea
 	return false;
 }
 
-/* Asks all levels about a packet. False if it was to be marked and cannot be: it is refused. */
+/*
+ * Decides a packet at all levels. Returns false if the packet must be marked and cannot be: it is
+ * refused.
+ */
 static bool ask_lineage(struct rx_burst *burst, unsigned i, struct lineage *lineage, uint64_t now)
 {
 	return police_lineage_ask(lineage, now) != VERDICT_MARK || mark_level(burst, i, lineage);
 }
 
-/* Samples that those above a packet's own policy take of what comes as far as them: uncounted. */
+/* Samples a packet at the levels above that it reaches. The packet is not counted yet. */
 static void sample_above(struct worker *w, struct rx_burst *burst, unsigned i,
 	const struct lineage *lineage, const uint32_t *slots)
 {
@@ -55,7 +58,7 @@ static void sample_above(struct worker *w, struct rx_burst *burst, unsigned i,
 			judge_sample_of(w, burst, i, slots[k], lineage->cost);
 }
 
-/* Whether a packet passes. */
+/* Charges a packet to all levels or to none. Returns true if it passes. */
 static bool charge_lineage(struct worker *w, struct rx_burst *burst, unsigned i, uint64_t now)
 {
 	uint32_t slots[POLICY_LEVELS_MOST];
@@ -83,7 +86,10 @@ static bool charge_lineage(struct worker *w, struct rx_burst *burst, unsigned i,
 	return false;
 }
 
-/* Packets that fetch_levels() has added; where there is no such policy nobody has been asked. */
+/*
+ * Returns the packets that fetch_levels() has added. Without per-source policies it might not have
+ * run.
+ */
 static uint64_t ready_sources(const struct worker *w, const struct rx_burst *burst)
 {
 	bool any = w->own.view.kinds >> POLICE_SOURCED & 1;
@@ -96,7 +102,7 @@ static uint64_t charge_levels(
 {
 	uint64_t drops = 0, sources;
 
-	/* Where what is lent has ended, each packet is asked about. */
+	/* After limits of shared buckets have ended, each packet is charged by itself. */
 	if (likely(!judge_loans_end(w))) {
 		sources = packets & ready_sources(w, burst);
 		if (packets != sources)

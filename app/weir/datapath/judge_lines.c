@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Plain policies are decided from and into their line, by arithmetic and without a branch on the
- * verdict; and packets without a policy are charged to a line that is never empty.
+ * Plain policies are decided from and into their line, by arithmetic without a branch on the
+ * verdict. Packets without a policy are charged to a line that is never empty.
  */
 #include "judge_lines.h"
 
@@ -12,7 +12,7 @@
 
 static_assert(POLICE_NONE == CLASSIFY_NONE, "eights have the numbers of frames");
 
-/* How plain policies come by their tokens: earned, or borrowed, also by a limit that has ended. */
+/* How plain policies get tokens: earned, borrowed, or borrowed when limits might have ended. */
 enum loan { LOAN_NONE, LOAN_SHARED, LOAN_ENDED };
 
 static enum loan loan_of(const struct worker *w)
@@ -22,7 +22,7 @@ static enum loan loan_of(const struct worker *w)
 	return judge_limits_end(w) ? LOAN_ENDED : LOAN_SHARED;
 }
 
-/* Limits may have ended. A packet without a policy has nothing to borrow. */
+/* Lends when limits might have ended. A packet without a policy borrows nothing. */
 static __rte_noinline void lend_tokens(
 	struct worker *w, struct policy_state *state, uint32_t policy, uint32_t bytes, uint64_t now)
 {
@@ -30,7 +30,7 @@ static __rte_noinline void lend_tokens(
 		judge_lend(w, state, policy, bytes, now);
 }
 
-/* police_over() of a policy that may be borrowed what it takes. */
+/* police_over() of a policy that can borrow. */
 static __rte_always_inline uint64_t charge_plain(struct worker *w, struct policy_state *state,
 	uint32_t policy, uint32_t bytes, uint64_t now, enum loan loan)
 {
@@ -41,7 +41,10 @@ static __rte_always_inline uint64_t charge_plain(struct worker *w, struct policy
 	return police_over(state, bytes, now);
 }
 
-/* Begins to fetch the lines of packets' policies; in the place of all other lines is `none`. */
+/*
+ * Fills in states[], with `none` for packets that are not charged. Begins to fetch the lines if all
+ * packets are charged.
+ */
 static void states_of(struct policy_state *states[], struct worker *w, const struct rx_burst *burst,
 	uint64_t matched, struct policy_state *none)
 {
@@ -61,7 +64,9 @@ static void states_of(struct policy_state *states[], struct worker *w, const str
 	}
 }
 
-/* police_bytes() of every packet by every accounting: with vectors, where one by one would ask. */
+/*
+ * police_bytes() of every packet by each accounting: vectors instead of a branch for each packet.
+ */
 static void costs_of(uint32_t costs[][BURST], const struct rx_burst *burst)
 {
 	for (unsigned i = 0; i < BURST; i++) {
@@ -71,7 +76,7 @@ static void costs_of(uint32_t costs[][BURST], const struct rx_burst *burst)
 	}
 }
 
-/* What is done for a packet that police_is_slow() names before it is charged. */
+/* Tries and samples a packet of police_is_slow(), before it is charged. */
 static __rte_noinline void look_aside(
 	struct worker *w, struct rx_burst *burst, unsigned i, uint32_t bytes, uint64_t now)
 {
@@ -91,7 +96,7 @@ static uint64_t reverse_bits(uint64_t bits)
 	return __builtin_bswap64(bits);
 }
 
-/* Charges one packet. Returns all ones if it does not pass, else 0. */
+/* Charges one packet. Returns all ones if it does not pass, otherwise 0. */
 static __rte_always_inline uint64_t charge_line(struct worker *w, struct rx_burst *burst, size_t i,
 	struct policy_state *state, uint32_t cost, uint64_t now, enum loan loan)
 {
@@ -103,7 +108,7 @@ static __rte_always_inline uint64_t charge_line(struct worker *w, struct rx_burs
 static __rte_always_inline uint64_t charge_lines(struct worker *w, struct rx_burst *burst,
 	const struct judge_lines *lines, uint16_t n, uint64_t now, enum loan loan)
 {
-	uint64_t drops = 0; /* that of the last one lowest */
+	uint64_t drops = 0; /* lowest bit: the last packet */
 
 	for (size_t i = 0; i < n; i++) {
 		struct policy_state *state = lines->states[i];
@@ -124,7 +129,7 @@ void judge_lines_find(struct judge_lines *lines, struct worker *w, const struct 
 		.limit.burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
 	};
 	states_of(lines->states, w, burst, matched, &lines->none);
-	costs_of(lines->costs, burst); /* meanwhile the lines are on their way */
+	costs_of(lines->costs, burst); /* the lines arrive meanwhile */
 }
 
 uint64_t judge_lines_charge(
@@ -140,7 +145,7 @@ uint64_t judge_lines_charge(
 	return charge_lines(w, burst, lines, n, now, LOAN_NONE);
 }
 
-/* Charges packets that are left by eights. Returns those that do not pass, a bit each. */
+/* Charges packets that police_charge_eights() has left. Returns those that do not pass. */
 static __rte_noinline uint64_t charge_left(
 	struct worker *w, struct rx_burst *burst, uint64_t left, uint64_t now, enum loan loan)
 {
@@ -180,7 +185,7 @@ bool judge_lines_charge_eights(
 		uint64_t left = 0;
 
 		at = police_charge_eights(&packets, at, n, now, drops, &left);
-		if (left == 0) { /* these are no whole eight */
+		if (left == 0) { /* the rest is less than eight */
 			left = at < n ? matched & -(UINT64_C(1) << at) : 0;
 			at = n;
 		}

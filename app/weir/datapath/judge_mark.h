@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A packet that is marked in its buffer. Private to this room.
+ * Marks a packet in its buffer. Private to this room.
  */
 #ifndef WEIR_APP_JUDGE_MARK_H
 #define WEIR_APP_JUDGE_MARK_H
@@ -14,8 +14,8 @@
 #include "packet/mark.h"
 
 /*
- * Marks a packet, if its bytes are ours alone and its IP header is in its first segment: to copy
- * what others share would take a buffer that may not be there. Whether it is marked.
+ * Marks a packet if its buffer is not shared and its IP header is in its first segment. A copy of a
+ * shared buffer would need another buffer, and there might be none. Returns true if it was marked.
  */
 static inline bool judge_mark(struct rte_mbuf *m, const struct packet *packet, int how)
 {

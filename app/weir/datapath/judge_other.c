@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies that no other row has: other meters, packets and flows that are counted, what is marked
- * or only counted; and of those with a meter for each source what is not simple.
+ * Policies that have no row of their own: other meters, counts of packets and flows, and the
+ * actions mark and count. Also the packets of per-source policies that judge_sourced.c does not
+ * count.
  */
 #include "judge.h"
 
 #include "judge_lend.h"
 #include "judge_mark.h"
 
-/* Whether a packet passes. Its source's meter may have been asked already. */
+/* Charges a packet. Returns true if it passes. Its source might have been metered already. */
 static bool charge_other(struct worker *w, struct rx_burst *burst, unsigned i, uint64_t now)
 {
 	struct policy_state *state = judge_policy(w, burst, i);

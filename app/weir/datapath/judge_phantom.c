@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies whose limit flows share: decided by the line while nobody presses on it, and else by the
- * queue that an ideal scheduler would have for the flow.
+ * Policies whose limit flows share. The policy's line decides while there is no pressure on the
+ * limit. Otherwise the queue decides that an ideal scheduler would have for the flow.
  */
 #include "judge.h"
 
 /*
- * Refills what flows share, and begins to fetch what police_over_flow() will read. The others are
- * decided by the line that is refilled: no flow is hashed for them.
+ * Refills the shared buckets, and begins to fetch the data of police_over_flow(). Packets that the
+ * refilled line decides need no hash of their flow.
  */
 static void fetch_classes(struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
 {
@@ -28,7 +28,7 @@ static void fetch_classes(struct worker *w, struct rx_burst *burst, uint64_t pac
 	}
 }
 
-/* A packet of a policy whose bucket has been refilled. */
+/* Charges a packet of a policy with a refilled bucket. The lowest bit is 1 if it does not pass. */
 static __rte_always_inline uint64_t charge_phantom(
 	struct worker *w, struct policy_state *state, struct rx_burst *burst, unsigned i)
 {
@@ -57,7 +57,7 @@ static uint64_t charge_phantoms(
 	return drops;
 }
 
-/* Charges where each packet's flow counts. */
+/* Charges a burst whose verdicts depend on the flows. Returns the packets that do not pass. */
 static __rte_noinline uint64_t charge_flows(struct policy_state *state, struct rx_burst *burst,
 	const uint32_t *costs, uint16_t n, uint64_t now)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies whose packets wait: one passes at once, joins a queue, or finds it full.
+ * Policies whose packets wait: a packet passes immediately, joins a queue, or finds it full.
  */
 #include "judge.h"
 
@@ -10,7 +10,7 @@
 #include "shape_in.h"
 #include "shape_mbuf.h"
 
-/* Begins to fetch queues that packets will be put into, and what is put there. */
+/* Begins to fetch the queues that packets will join, and the memory that is written for them. */
 static void fetch_queues(struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
 {
 	(void)now;
@@ -26,15 +26,15 @@ static void fetch_queues(struct worker *w, struct rx_burst *burst, uint64_t pack
 		shaped_fetch_tail(judge_policy(w, burst, (unsigned)__builtin_ctzll(packets)));
 }
 
-/* Whether a packet's sender would take CoDel's mark for what it is. */
+/* Returns true if a packet's sender understands CoDel's mark (ECN). */
 static bool speaks_ecn(struct rx_burst *burst, unsigned i)
 {
 	return mark_understood(burst->frames.data[i], burst->frames.len[i], burst_packet(burst, i));
 }
 
 /*
- * Whether it passes at once. One may be marked if it says so, or not: at worst it is dropped when
- * it should be.
+ * Charges a packet. Returns true if it passes immediately. `ecn` is only a first check: if the mark
+ * turns out to be impossible later, the packet is dropped instead.
  */
 static bool charge_shaped(struct worker *w, struct rx_burst *burst, unsigned i, uint64_t now)
 {

@@ -34,7 +34,7 @@ static uint64_t charge_simple(
 static uint64_t charge_borrowed(struct policy_state *state, struct shared_bucket *shared,
 	const uint32_t *costs, uint16_t n, const struct police_costs *all, uint64_t now)
 {
-	uint32_t refused = UINT32_MAX; /* as much or more will be, at this tick */
+	uint32_t refused = UINT32_MAX; /* from this cost on, packets are refused at this tick */
 	uint64_t passes = 0;
 
 	if (!police_borrow(state, shared, all->least, now) ||

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies with a meter for each source: those of a burst are looked at together, and then most
- * packets are only counted. What is not known by its source, or is marked or passes all the same,
- * goes the way of all others.
+ * Policies with a meter for each source. The meters of a burst are read together, and then most
+ * packets are only counted. The others go to judge_other: packets without a source's meter, and
+ * packets that do not conform but are marked or pass.
  */
 #include "judge.h"
 
@@ -18,7 +18,7 @@ static void fetch_sources(struct worker *w, struct rx_burst *burst, uint64_t pac
 	}
 }
 
-/* A packet of which its source's meter has said enough: 0 if it passes, or else 1. */
+/* Counts a packet of sourced_settles(). Returns 0 if it passes, otherwise 1. */
 static uint64_t count_metered(struct worker *w, struct rx_burst *burst, unsigned i)
 {
 	if (police_samples(judge_policy(w, burst, i)))
@@ -26,7 +26,7 @@ static uint64_t count_metered(struct worker *w, struct rx_burst *burst, unsigned
 	return sourced_count(&burst->sourced, i);
 }
 
-/* Packets whose sources have been asked, if they have meters of their own. */
+/* Counts packets whose sources have been metered. Returns those that do not pass. */
 static uint64_t count_sources(
 	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
 {
@@ -51,7 +51,7 @@ static uint64_t charge_sources(
 	return count_sources(w, burst, packets, now);
 }
 
-/* Mostly nothing is asked of any but its source's meter, and they are counted at one go. */
+/* Mostly the meters alone decide, and all packets are counted in one step. */
 static uint64_t charge_one(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
 {
 	struct policy_state *state = judge_policy(w, burst, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Totals in bytes: nothing of a packet is asked but its length.
+ * Quotas in bytes. Only the length of a packet matters.
  */
 #include "judge.h"
 

@@ -6,7 +6,7 @@
 #include "police/expire.h"
 #include "worker_data.h"
 
-/* The ending of a policy that borrows stays: its bucket is not the worker's, but its clock is. */
+/* Ends the limit of a slot. A policy that borrows keeps its `ending`: judge_lend() needs it. */
 static void end_limit(struct worker *w, uint32_t slot, uint64_t from)
 {
 	if (police_end_limit(

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A worker's limits that end when control has not said for a lease that they go on: base/expiry.h.
- * The worker looks with the time of a burst, before it meters that, or lets packets leave that
- * waited; and before it takes limits that lay in its ring while it slept. What that costs is a load
- * and a comparison a burst.
+ * Ends limits of a worker if control does not renew their lease: base/expiry.h. The worker checks
+ * at the tick of a burst, before it meters the burst. It also checks before it releases waiting
+ * packets, and before it takes limits from its ring after a sleep. The check costs a load and a
+ * comparison a burst.
  */
 #ifndef WEIR_APP_LEASES_END_H
 #define WEIR_APP_LEASES_END_H
@@ -15,12 +15,12 @@
 
 #include "worker_data.h"
 
-/* Carries out the end of the limits, if it has not been seen yet. The worker. */
+/* Ends the limits, unless the worker has done so. The worker. */
 void expire_limits(struct worker *w, uint64_t now);
 
 /*
- * Whether those have ended that may be exceeded: by the membership, which the kernel's CPUs look at
- * as well (drivers/xdp/plane.h). By a clock that has been set back they have not.
+ * Checks whether soft limits have ended, by the membership, which CPUs of the kernel also check
+ * (drivers/xdp/plane.h). After a clock has been set back they have not.
  */
 void expire_membership(struct worker *w, uint64_t now);
 
@@ -32,13 +32,15 @@ static inline void expire_look(struct worker *w, uint64_t now)
 		expire_membership(w, now);
 }
 
-/* Whether limits have ended and control has not answered yet; asked before limits are taken. */
+/*
+ * Returns true if limits have ended and control has not renewed them. Call it before taking limits.
+ */
 bool expire_lasts(struct worker *w);
 
-/* A limit that control told before it knew: what ends of it has ended, too. */
+/* Ends a limit that control sent before it noticed the end. */
 void expire_told(struct worker *w, uint32_t slot, uint64_t now);
 
-/* Policies that have come with another snapshot since the end. */
+/* Ends the limits of policies that a newer snapshot has added since the end. */
 void expire_added(struct worker *w);
 
 #endif

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 
-/* As in distribute.c. */
+/* See distribute.c. */
 #define RTE_USE_C11_MEM_MODEL
 
 #include "migration.h"
@@ -11,7 +11,7 @@
 
 #include "stuck.h"
 
-/* Room for the burst that is coming: less, and the move is called off. */
+/* Room for the next burst. With less, the move is called off. */
 #define SPARE 64
 
 void migration_init(struct migration *migration, unsigned owner, unsigned n_peers)
@@ -27,13 +27,13 @@ static uint32_t load_acquire_u32(const volatile uint32_t *word)
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-/* The low half of a whole counter. */
+/* Returns the low half of a counter. */
 static uint32_t acquire_low(const uint64_t *word)
 {
 	return (uint32_t)__atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-/* A step begins: what has to have happened for it to end. */
+/* Begins a step and notes the counter value that ends it. */
 static void enter_move_step(struct migration *migration, enum migration_step step)
 {
 	const struct migration_peer *from = &migration->peers[migration->from];
@@ -41,7 +41,7 @@ static void enter_move_step(struct migration *migration, enum migration_step ste
 	migration->step = step;
 	switch (step) {
 	case MIGRATION_RING:
-		migration->mark = from->out->prod.tail; /* the owner's own word */
+		migration->mark = from->out->prod.tail; /* written only by the owner */
 		break;
 	case MIGRATION_TURN:
 	case MIGRATION_LEAVE:
@@ -59,7 +59,7 @@ static void enter_move_step(struct migration *migration, enum migration_step ste
 	}
 }
 
-/* Whether it has. */
+/* Returns true if the step has ended. */
 static bool step_is_over(const struct migration *migration)
 {
 	const struct migration_peer *from = &migration->peers[migration->from];
@@ -78,7 +78,7 @@ static bool step_is_over(const struct migration *migration)
 			migration->mark);
 	case MIGRATION_BACK:
 		return migration_passed(
-			from->back->cons.tail, migration->mark); /* the owner's own word */
+			from->back->cons.tail, migration->mark); /* written only by the owner */
 	case MIGRATION_IDLE:
 	case MIGRATION_GIVE:
 		break;
@@ -93,7 +93,7 @@ static void enter_next(struct migration *migration)
 	enter_move_step(migration, own ? MIGRATION_GIVE : migration->step + 1);
 }
 
-/* The buckets are where they are wanted, which may be elsewhere than when they began to move. */
+/* Assigns the buckets to the workers that are wanted now, not when the move began. */
 static void assign_moved_buckets(struct migration *migration)
 {
 	for (unsigned i = 0; i < RETA_SIZE; i++)
@@ -135,7 +135,7 @@ void migration_call_off(struct migration *migration)
 	counter_add(&migration->called_off, 1);
 }
 
-/* The first of those that move. */
+/* Returns the first bucket that moves. */
 static unsigned first_moving(const struct migration *migration)
 {
 	unsigned i = 0;
@@ -155,7 +155,7 @@ void migration_advance(struct migration *migration)
 	if (migration->step == MIGRATION_GIVE || migration->kept <= MIGRATION_KEEPS - SPARE)
 		return;
 	migration->most = migration->n_moving > 1 ? migration->n_moving / 2 : 1;
-	if (migration->n_moving == 1) /* the others' moves are not to wait for it */
+	if (migration->n_moving == 1) /* moves of other buckets must not wait for it */
 		migration->next = (first_moving(migration) + 1) % RETA_SIZE;
 	migration_call_off(migration);
 }
@@ -186,7 +186,7 @@ static void end_move(struct migration *migration)
 	}
 	memset(migration->moving, 0, sizeof(migration->moving));
 	migration->step = MIGRATION_IDLE;
-	/* Release: who frees the buckets sees that we are done with them. */
+	/* Release: a thread that frees the buckets sees that the owner no longer uses them. */
 	__atomic_store_n(&migration->reta, NULL, __ATOMIC_RELEASE);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Tables are as large as the worker's, so that what is looked for is where it is there; but only
- * those pages are there in memory that something has been put into.
+ * Tables are as large as the worker's, so that the same offsets are valid. Only pages that are
+ * written take memory.
  */
 #include "rehearse.h"
 
@@ -26,13 +26,13 @@
 #include "shape_mbuf.h"
 #include "worker_data.h"
 
-/* Memory that is zero, and takes none until it is touched. */
+/* Zeroed memory that takes none until it is touched. */
 struct region {
 	void *at;
 	size_t bytes;
 };
 
-/* A worker of copies, and the burst of one packet that it is given. */
+/* A worker made of copies, and the burst of one packet that it decides. */
 struct stage {
 	struct worker worker;
 	struct path path;
@@ -40,7 +40,7 @@ struct stage {
 	struct region policies, memory, shared_buckets, samples, ending, shaper;
 	struct flow_sample sample;
 	struct shape_packet last;
-	struct rte_mbuf *mbuf; /* and its bytes behind it */
+	struct rte_mbuf *mbuf; /* followed by its bytes */
 };
 
 static int region_map(struct region *region, size_t bytes)
@@ -60,7 +60,7 @@ static void region_unmap(const struct region *region)
 		munmap(region->at, region->bytes);
 }
 
-/* Puts those pieces that were within so many bytes from `from` where they are in the region. */
+/* Copies the pieces that were within the region's size from `from` to the same offsets. */
 static void region_fill(const struct region *region, const void *from, const struct specimen *s)
 {
 	const uint8_t *bytes = s->bytes;
@@ -87,7 +87,7 @@ static void stage_free(struct stage *stage)
 	free(stage);
 }
 
-/* The frame in a buffer that is nobody's. */
+/* Puts the frame into a buffer that belongs to no pool. */
 static int stage_packet(struct stage *stage, const struct specimen *s)
 {
 	const size_t head = RTE_ALIGN(sizeof(struct rte_mbuf), RTE_CACHE_LINE_SIZE);
@@ -109,7 +109,7 @@ static int stage_packet(struct stage *stage, const struct specimen *s)
 	return 0;
 }
 
-/* What a worker has whatever the packet's policy is. */
+/* Sets up the parts of the worker that do not depend on the packet's policy. */
 static void stage_worker(struct stage *stage, struct specimen *s, const struct worker *w)
 {
 	struct worker *copy = &stage->worker;
@@ -141,7 +141,7 @@ static size_t slots_needed(const struct specimen *s)
 	return (size_t)most + 1;
 }
 
-/* The levels above the policy. */
+/* Sets up the levels above the policy. */
 static void stage_levels(struct worker *copy, struct specimen *s)
 {
 	for (unsigned k = 0; k < s->n_above; k++) {
@@ -159,7 +159,7 @@ static void stage_levels(struct worker *copy, struct specimen *s)
 	}
 }
 
-/* Arrays that a slot is an index of. */
+/* Sets up the arrays that are indexed by slot. */
 static int stage_slot(struct stage *stage, struct specimen *s, const struct worker *w)
 {
 	struct worker *copy = &stage->worker;
@@ -179,7 +179,7 @@ static int stage_slot(struct stage *stage, struct specimen *s, const struct work
 	copy->ending = stage->ending.at;
 	copy->shared_buckets = stage->shared_buckets.at;
 	copy->policies[s->slot] = s->state;
-	police_set_trial(&copy->policies[s->slot], 0); /* it changes nothing of the verdict */
+	police_set_trial(&copy->policies[s->slot], 0); /* a trial does not change the verdict */
 	copy->samples[s->slot] = s->sampled ? &stage->sample : NULL;
 	copy->ending[s->slot] = s->ending;
 	if (copy->shared_buckets)
@@ -188,7 +188,7 @@ static int stage_slot(struct stage *stage, struct specimen *s, const struct work
 	return 0;
 }
 
-/* What the policy has beside its line. */
+/* Sets up the policy's memory outside its line. */
 static int stage_memory(struct stage *stage, struct specimen *s, const struct policy *policy)
 {
 	const void *from = policy_state_memory(&s->state);
@@ -244,7 +244,7 @@ static int stage_set(struct stage *stage, struct specimen *s, const struct worke
 	return ret;
 }
 
-/* Why it was dropped: the one reason that was counted. */
+/* Returns the reason of the drop, the only one that was counted. */
 static enum drop_reason counted_reason(const struct worker_counters *counters)
 {
 	unsigned reason = 0;
@@ -254,7 +254,7 @@ static enum drop_reason counted_reason(const struct worker_counters *counters)
 	return (enum drop_reason)reason;
 }
 
-/* What is green and marked is not over. */
+/* Sets the colour. The mark of a green packet is not counted as exceeding. */
 static void find_colour(const struct policy_extended *other, struct rehearsed *out)
 {
 	out->colour = coloured_last(other);
@@ -262,7 +262,7 @@ static void find_colour(const struct policy_extended *other, struct rehearsed *o
 		out->verdict = REHEARSED_MARK;
 }
 
-/* What the policy and those above have counted tells what they did. */
+/* Finds the outcome at the policy and the levels above, from the counters that have changed. */
 static void find_outcome(const struct stage *stage, const struct specimen *s,
 	const struct counted *before, struct rehearsed *out)
 {
@@ -278,7 +278,7 @@ static void find_outcome(const struct stage *stage, const struct specimen *s,
 		find_colour(after->other, out);
 }
 
-/* What the packet finds, of policies that have one bucket. */
+/* Finds the tokens that were there for the packet, if the policy has one bucket. */
 static void find_levels(const struct specimen *s, struct rehearsed *out)
 {
 	struct policy_state state = s->state;
@@ -294,7 +294,7 @@ static void find_levels(const struct specimen *s, struct rehearsed *out)
 	}
 }
 
-/* The highest level that counts a drop is who refused the packet. */
+/* Returns the level that refused the packet: the highest one that counts a drop. */
 static unsigned find_refuser(const struct stage *stage, const struct specimen *s)
 {
 	unsigned refuser = 0;
@@ -309,7 +309,7 @@ static unsigned find_refuser(const struct stage *stage, const struct specimen *s
 	return refuser;
 }
 
-/* Whether a level is one of those that make it this verdict of a packet that passes. */
+/* Returns true if a level is one that causes the verdict on a passing packet. */
 static bool level_does(const struct counted *before, const struct worker *w, unsigned k,
 	enum rehearsed_verdict verdict)
 {
@@ -320,7 +320,10 @@ static bool level_does(const struct counted *before, const struct worker *w, uns
 		       w->policies[before->slots[k]].other->action == ACTION_MARK);
 }
 
-/* The lowest of them, as that is who has marked it; or its own policy, if there is none. */
+/*
+ * Returns the lowest level that causes the verdict, because that level has marked the packet.
+ * Returns 0, the packet's own policy, if there is none.
+ */
 static unsigned find_passer(
 	const struct stage *stage, const struct counted *before, enum rehearsed_verdict verdict)
 {

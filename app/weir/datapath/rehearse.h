@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A packet's verdict, tried on what a worker has copied of itself (specimen.h): by the very
- * functions that workers run, on a worker that is made of copies alone. So whatever they change is
- * thrown away. Control.
+ * Tries a packet on the copied state of a worker (specimen.h), with the functions that workers run.
+ * The worker consists only of copies, so all changes are discarded. Control.
  */
 #ifndef WEIR_APP_REHEARSE_H
 #define WEIR_APP_REHEARSE_H
@@ -23,34 +22,39 @@ enum rehearsed_verdict {
 	REHEARSED_PASS,
 	REHEARSED_DROP,
 	REHEARSED_MARK,  /* passes, with a mark */
-	REHEARSED_COUNT, /* passes, and is counted as over the limit */
+	REHEARSED_COUNT, /* passes, and counts as exceeding the limit */
 	REHEARSED_WAIT,
 };
 
 struct rehearsed {
 	enum rehearsed_verdict verdict;
-	enum drop_reason reason; /* DROP_REASONS: it is not dropped */
-	bool altered;            /* dropped before anybody asks what it is */
-	struct packet packet;    /* as the classifier knew it */
-	uint32_t slot;           /* or CLASSIFY_NONE */
-	/* By whose doing that is, of its lineage: who drops, marks or counts it, or has it wait. */
+	enum drop_reason reason; /* DROP_REASONS: not dropped */
+	bool altered;            /* dropped before it is classified: see altered.h */
+	struct packet packet;    /* parsed by the classifier */
+	uint32_t slot;           /* slot of its policy, or CLASSIFY_NONE */
+	/* Slot of the level of its lineage that drops, marks, counts or delays it. */
 	uint32_t doer;
-	/* Others above its policy that had no room for it, or have not paid, and let it pass. */
+	/*
+	 * Other levels above its policy that it exceeds, or that did not pay for it, but let it
+	 * pass.
+	 */
 	uint32_t also[POLICY_LEVELS_MOST];
 	unsigned n_also;
 	uint32_t cost;              /* units that its policy has charged */
-	bool fallback;              /* not paid for by a total, but passes beside it */
+	bool fallback;              /* passes by the fallback of a spent quota */
 	enum colour colour;         /* COLOURS: its policy has none */
-	struct policy_state before; /* the line; what it leads to is gone */
-	/* Units that the packet found: in the worker's own bucket, and in one that all share. */
+	struct policy_state before; /* the policy's line; its pointers are invalid */
+	/*
+	 * Units that the packet found: in the worker's bucket, and in the one that all workers
+	 * share.
+	 */
 	bool level_known, shared_known;
 	uint64_t level, level_shared;
 };
 
 /*
- * What the worker would do with its specimen. policy: as its slot has it now; NULL of
- * CLASSIFY_NONE. n_slots: of policies, that there is room for. 0, -ENOMEM, or -E2BIG for a state
- * that no specimen has room for.
+ * Decides the specimen as its worker would. `policy` is the present one of the slot; NULL for
+ * CLASSIFY_NONE. Returns 0, -ENOMEM, or -E2BIG if the state did not fit into the specimen.
  */
 int rehearse(struct specimen *specimen, const struct worker *worker, const struct policy *policy,
 	struct rehearsed *out);

@@ -24,8 +24,8 @@ void reta_init(struct reta *reta, const struct reta_target *reta_target)
 }
 
 /*
- * The bytes of an address behind its prefix, added up: hosts that are counted up in whichever byte
- * come one behind the other.
+ * Returns the sum of the address's bytes after the prefix. Hosts that are numbered consecutively in
+ * any one byte get consecutive values.
  */
 static uint8_t host_of(const uint8_t *addr, unsigned len, unsigned prefix_bits)
 {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The redirection table of a placed policy: the workers that its sources are sent to. Sources share
- * RETA_SIZE buckets, and a bucket has one worker at a time, so a source has. Control says where the
- * buckets are wanted (struct reta_target); each owner of a receive queue brings his own table to
- * that, bucket by bucket and by himself (migration.h), since he alone knows when nothing of a
- * bucket is on its way any more.
+ * The redirection table of a placed policy: the workers of its sources. Sources share RETA_SIZE
+ * buckets, and each bucket has one worker at a time. Control sets the wanted worker of each bucket
+ * (struct reta_target). Each owner of a receive queue changes its own table to match, bucket by
+ * bucket (migration.h). Only the owner can find out when no packet of a bucket is in flight.
  *
  * Sources that burst together, those of one prefix, have neighbouring buckets. A prefix of up to
- * RETA_SIZE hosts in a row has a bucket for each host, and buckets that are dealt out in turn split
- * its burst over the workers (section IV-C of "Impact of Distributed Rate Limiting on Load
- * Distribution in a Latency-sensitive Messaging Service").
+ * RETA_SIZE consecutive hosts has a bucket for each host. If control assigns the buckets to workers
+ * in turn, a prefix's burst is split over the workers (section IV-C of "Impact of Distributed Rate
+ * Limiting on Load Distribution in a Latency-sensitive Messaging Service").
  */
 #ifndef WEIR_APP_RETA_H
 #define WEIR_APP_RETA_H
@@ -24,32 +23,34 @@
 
 #define RETA_SIZE 256
 
-/* One policy's; written by control, read by owners: atomics, but for the key. */
+/*
+ * The wanted table of one policy. Written by control, read by owners: atomics, except for the key.
+ */
 struct reta_target {
 	struct place_key key;
 	uint8_t wanted[RETA_SIZE]; /* worker of each bucket */
 };
 
-/* What a worker tells of one policy's queue: packets, as they come and go. Its one writer's. */
+/* Counters of one policy's queue on a worker, which is their one writer. */
 struct reta_queue {
-	const uint64_t *waited; /* that have joined it */
-	const uint64_t *left;   /* that have left it, in whatever way: the first ones of those */
+	const uint64_t *waited; /* packets that have joined it */
+	const uint64_t *left;   /* packets that have left it, in any way; first in, first out */
 };
 
-/* One policy's at one owner, who is the one writer; control reads, with atomics. */
+/* The table of one policy at one owner, the one writer. Control reads it with atomics. */
 struct reta {
 	const struct reta_target *reta_target;
-	bool strict;           /* what nobody has decided does not leave: set by control before */
-	uint8_t at[RETA_SIZE]; /* worker of each bucket, by now */
+	bool strict;           /* drop packets that no worker has decided; set before use */
+	uint8_t at[RETA_SIZE]; /* present worker of each bucket */
 	uint64_t packets[RETA_SIZE], bytes[RETA_SIZE];
-	struct reta_queue queues[CONFIG_WORKERS_MAX]; /* of each worker; set by control before */
+	struct reta_queue queues[CONFIG_WORKERS_MAX]; /* by worker; control sets them before use */
 };
 
-/* All buckets at one worker, as owners begin. Control. */
+/* Assign all buckets to one worker, the initial state. Control. */
 void reta_target_init(struct reta_target *reta_target, const struct place_key *key, uint8_t worker);
 void reta_init(struct reta *reta, const struct reta_target *reta_target);
 
-/* Control, who tells the owners that there is something to do. */
+/* Sets the wanted worker of a bucket. Control, which then notifies the owners. */
 static inline void reta_target_set(struct reta_target *reta_target, unsigned bucket, uint8_t worker)
 {
 	__atomic_store_n(&reta_target->wanted[bucket], worker, __ATOMIC_RELAXED);
@@ -70,7 +71,7 @@ static inline void reta_set(struct reta *reta, unsigned bucket, uint8_t worker)
 	__atomic_store_n(&reta->at[bucket], worker, __ATOMIC_RELAXED);
 }
 
-/* The owner. */
+/* Counts a packet of a bucket. The owner. */
 static inline void reta_count(struct reta *reta, unsigned bucket, uint32_t bytes)
 {
 	counter_add(&reta->packets[bucket], 1);
@@ -78,9 +79,9 @@ static inline void reta_count(struct reta *reta, unsigned bucket, uint32_t bytes
 }
 
 /*
- * The bucket of a packet's source; `data` is what it was parsed from. Of what is not IP, the
- * sender's MAC address is the source. No secret: whoever chooses his addresses chooses his bucket,
- * as he does with hashes of flows. Any thread.
+ * Returns the bucket of a packet's source. `data` are the bytes that `packet` was parsed from. The
+ * source of a packet that is not IP is the sender's MAC address. There is no secret: a sender that
+ * can choose its address can choose its bucket, like with the hash of a flow. Any thread.
  */
 uint8_t reta_bucket(const struct place_key *key, const struct packet *packet, const uint8_t *data);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What lies between the owner of a receive queue and the workers that he shares it with: rings, how
- * far the owner has come with them, and which worker a flow has. distribute.h says how it is used.
+ * The rings between the owner of a receive queue and the workers that share it, the owner's
+ * progress, and the worker of each flow. See distribute.h for their use.
  */
 #ifndef WEIR_APP_RX_RINGS_H
 #define WEIR_APP_RX_RINGS_H
@@ -20,63 +20,66 @@
 struct rte_ring;
 struct steering;
 
-/* As many as a device's own queue has descriptors. */
+/* Packets of a ring: as many as a device's queue has descriptors. */
 #define RX_RING_PACKETS 1024
 
-/* Between the owner of one queue and the others, in one direction of a wire. */
+/* State shared by the owner of one queue and the other workers, for one direction of a wire. */
 struct rx_rings {
 	unsigned owner, n_workers;
-	struct source_key key;                    /* of flows' hashes: nobody can aim at a worker */
-	struct rte_ring *out[CONFIG_WORKERS_MAX]; /* producer: the owner; the worker's part */
-	struct rte_ring *back[CONFIG_WORKERS_MAX]; /* consumer: the owner; what passed */
+	struct source_key key;                     /* no sender can choose a flow's worker */
+	struct rte_ring *out[CONFIG_WORKERS_MAX];  /* producer: the owner; packets to decide */
+	struct rte_ring *back[CONFIG_WORKERS_MAX]; /* consumer: the owner; packets that passed */
 	/*
-	 * Up to where in `back` what lies there left its queue outside of its time: that waits for
-	 * room in the transmit queue, which it comes faster than. Written by each worker.
+	 * End of the flushed packets in `back`, an index of the ring. They left a shaped queue
+	 * before they were due, faster than the wire takes them, so they wait for room in the
+	 * transmit queue. Written by each worker.
 	 */
 	uint32_t patient[CONFIG_WORKERS_MAX];
-	struct steering *steering; /* where sources are given to workers one by one; or NULL */
-	/* The owner's, of whom others read them: rx_rings_looks(), rx_rings_moved(). */
+	struct steering *steering; /* if sources are placed on workers one by one; or NULL */
+	/* Written by the owner; other workers call rx_rings_looks() and rx_rings_moved(). */
 	uint32_t looks __rte_cache_aligned;
 	uint32_t moved;
-	/* The owner's alone. */
-	uint32_t first;         /* whose ring was looked at first the last time */
-	uint64_t stopped;       /* the tick at which the wire took no packet, or 0 */
+	/* Only the owner uses these. */
+	uint32_t first;         /* worker whose ring was emptied first the last time */
+	uint64_t stopped;       /* tick at which the wire took no packet, or 0 */
 	uint32_t stopped_moved; /* `moved` at that tick */
 };
 
 /*
- * How often the owner has looked at what came back: whether he runs at all. Who sees a look sees
- * the room that it made, and what has moved by then. Any worker.
+ * Returns how often the owner has emptied the rings of returned packets, which shows that it runs.
+ * A worker that sees a new count also sees the room that was made and the packets that had moved.
+ * Any worker.
  */
 static inline uint32_t rx_rings_looks(const struct rx_rings *rings)
 {
 	return __atomic_load_n(&rings->looks, __ATOMIC_ACQUIRE);
 }
 
-/* Packets, of any worker, that the wire has taken from the owner: modulo 2^32. Any worker. */
+/* Returns the packets of all workers that the wire has taken, modulo 2^32. Any worker. */
 static inline uint32_t rx_rings_moved(const struct rx_rings *rings)
 {
 	return __atomic_load_n(&rings->moved, __ATOMIC_RELAXED);
 }
 
-/* So many more. The owner. */
+/* Adds n packets that the wire has taken. The owner. */
 static inline void rx_rings_move(struct rx_rings *rings, uint32_t n)
 {
 	__atomic_store_n(&rings->moved, rings->moved + n, __ATOMIC_RELAXED);
 }
 
-/* Whether the worker sends by itself what passes. */
+/* Returns true if the worker itself transmits the packets that pass. */
 static inline bool rx_rings_owned(const struct rx_rings *rings, unsigned worker)
 {
 	return !rings || rings->owner == worker;
 }
 
-/* 2^32 over the golden ratio: a device may have chosen the queue by the hash's low bits. */
+/* 2^32 over the golden ratio: a device can have chosen the queue by the hash's low bits. */
 #define RX_RINGS_MIX UINT32_C(0x9e3779b1)
 
 /*
- * The flow's hash: the device's if it tells one, or computed here once and kept with the packet. Of
- * what is no IP a sender may choose the hash: nobody knows what a flow of that would be.
+ * Returns the hash of a packet's flow: the device's, or one that is computed once and kept with the
+ * packet. For a packet that is not IP no flow is defined; its hash has no key, so senders can
+ * choose it.
  */
 static inline uint32_t rx_rings_flow_hash(
 	const struct rx_rings *rings, struct rte_mbuf *m, bool rx_hash)
@@ -94,7 +97,7 @@ static inline uint32_t rx_rings_flow_hash(
 	return m->hash.rss;
 }
 
-/* The worker of a packet's flow. The owner. */
+/* Returns the worker of a packet's flow. The owner. */
 static inline uint8_t rx_rings_worker_of(
 	const struct rx_rings *rings, struct rte_mbuf *m, bool rx_hash)
 {

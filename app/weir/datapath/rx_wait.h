@@ -3,7 +3,7 @@
  *
  * A worker without packets waits in ppoll() at the sockets of its ports. A packet wakes it, and
  * control wakes it if it has published something. Control and the worker exchange one word, so that
- * no wake-up is lost: the worker announces that it waits and then looks for published data; control
+ * no wake-up is lost. The worker announces that it waits and then looks for published data. Control
  * publishes and then looks for the announcement.
  */
 #ifndef WEIR_APP_RX_WAIT_H

@@ -38,7 +38,7 @@ static void lend_levels(struct levels_above *above, struct worker *w, uint64_t n
 			judge_lend(w, lineage->levels[k], above->slots[k + 1], lineage->cost, now);
 }
 
-/* As the level that marks says. */
+/* Marks a packet for the level that marks. Returns true if it was marked. */
 static bool mark_waiting(struct rte_mbuf *m, const struct lineage *lineage)
 {
 	const struct policy_state *level = lineage->levels[police_lineage_marker(lineage)];
@@ -48,7 +48,10 @@ static bool mark_waiting(struct rte_mbuf *m, const struct lineage *lineage)
 	return judge_mark(m, &packet, police_mark(level));
 }
 
-/* Whether all of them would let it leave; else one has refused it. */
+/*
+ * Returns true if all levels let the packet leave. Otherwise above->lineage has the one that
+ * refuses.
+ */
 static bool ask_levels(struct levels_above *above, struct worker *w,
 	const struct policy_shape *shape, struct shape_packet *packet, uint64_t now)
 {
@@ -64,7 +67,7 @@ static bool ask_levels(struct levels_above *above, struct worker *w,
 	return verdict != VERDICT_DROP;
 }
 
-/* By whose doing it leaves lies in the packet, as it may not be counted at once. */
+/* Stores the levels that caused the verdict in the packet, because it might be counted later. */
 static bool take_above(
 	void *context, struct shape_queue *queue, struct shape_packet *packet, uint64_t now)
 {
@@ -109,7 +112,7 @@ void shape_above_begin(struct worker *w)
 	shaper_ask(w->shaper, &above);
 }
 
-/* What is there of what it costs, for one of which nobody was asked. */
+/* Takes the cost of a packet that the levels have not decided on, as far as they have it. */
 static void take_what_is_there(const struct lineage *lineage)
 {
 	for (unsigned k = 0; k < lineage->n; k++) {

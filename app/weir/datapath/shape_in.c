@@ -10,13 +10,13 @@
 #include "shape_mbuf.h"
 #include "worker_data.h"
 
-/* How long it was on its way here, for who decides where its source is decided. */
+/* Notes how long the packet took to get here; control places sources by that. */
 static void note_reach(const struct worker *w, struct shaped_steering *seat, uint64_t ticks)
 {
 	delay_add(&seat->reach, w->delay_unit, (int64_t)ticks > 0 ? ticks : 0);
 }
 
-/* Clocks of cores differ a little, and owners of queues take turns: a queue's time only grows. */
+/* A queue's time never falls: clocks of cores differ a little, and several owners send packets. */
 static uint64_t arrival_of(
 	const struct worker *w, struct policy_shape *shape, struct rte_mbuf *m, uint64_t now)
 {

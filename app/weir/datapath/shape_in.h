@@ -15,19 +15,19 @@ struct policy_state;
 struct rte_mbuf;
 struct worker;
 
-/* A packet on its way to shape_in_arrive(). */
+/* A packet for shape_in_arrive(). */
 struct held {
 	struct rte_mbuf *m;
-	uint32_t slot; /* of its policy */
+	uint32_t slot; /* the policy's */
 	uint32_t cost;
-	uint16_t path; /* of the worker's, by which it came */
-	bool ecn;      /* may be marked */
+	uint16_t path; /* index of the worker's path that it arrived on */
+	bool ecn;      /* its sender understands CoDel's mark */
 };
 
 /*
- * A packet of a policy that police_is_shaped(), and counts it. SHAPE_WAITS: it is the worker's
- * shaper's; above that it is to be dropped, and is counted as the worker's drop too. The worker's
- * own thread.
+ * Counts a packet of a policy that police_is_shaped(), and queues it if it must wait. SHAPE_WAITS:
+ * the worker's shaper owns it. After a larger verdict the caller must drop it; the worker's
+ * counters already have the drop. The worker's own thread.
  */
 enum shape_verdict shape_in_arrive(
 	struct worker *worker, struct policy_state *state, const struct held *held, uint64_t now);

@@ -22,33 +22,35 @@
 #include "tick.h"
 
 /*
- * Bursts that are sent before others have their turn: as many as the wires of a usual box bring in
- * one, so that what waits never falls behind what comes.
+ * Bursts of waiting packets in one turn: as many as the wires of a usual node receive in one, so
+ * that queues do not fall behind.
  */
 #define BURSTS_A_TURN 4
 
-/* Queues that are looked at before others have their turn: each is a line to fetch, or three. */
+/* Queues that are examined in one turn: each is one line to fetch, or three. */
 #define QUEUES_A_TURN 1024
 
 /*
- * Outside of their time packets come faster than a wire takes them: so long we wait for room, which
- * a ring of 1024 descriptors makes at 1 Gbit/s in 12 ms as a whole, and a device that frees them by
- * 32 at 100 Mbit/s every 4 ms. What stands longer is down. Another worker who sends on what is ours
- * may be asleep, or without a CPU, for longer: he must have looked at it twice, of which once after
- * it was there; but not for ever. A wire that takes packets of others, meanwhile, is up.
+ * Flushed packets come faster than a wire takes them, so the worker waits for room this long. A
+ * ring of 1024 descriptors is empty after 12 ms at 1 Gbit/s. A device that frees descriptors in
+ * groups of 32 does so every 4 ms at 100 Mbit/s. A wire that takes none for longer is down.
+ *
+ * If another worker owns the queue, it can be asleep or without a CPU for longer. So this also
+ * waits until the owner has emptied its rings twice, at least once with these packets in them, but
+ * not for ever. A wire that takes packets of other workers meanwhile is up.
  */
 #define PATIENCE_US      20000
 #define PATIENCE_MOST_US 1000000
 #define LOOKS_LEAST      2
 
-/* Packets that leave, by their paths. */
+/* Packets that leave, and their paths. */
 struct leaving {
 	struct rte_mbuf *mbufs[BURST], *dropped[BURST];
 	uint16_t paths[BURST];
 	uint16_t n, n_dropped;
 };
 
-/* CoDel's mark, as a policy's with "mark": only in bytes that are ours alone. */
+/* Sets CoDel's mark, if the buffer is not shared, like the mark of a policy. */
 static bool mark_codel(struct rte_mbuf *m)
 {
 	uint8_t *data = rte_pktmbuf_mtod(m, uint8_t *);
@@ -69,8 +71,8 @@ static void drop_departing(struct worker *w, struct leaving *leaving, struct sha
 }
 
 /*
- * What becomes of a packet that is out of its queue, `flushed` before it was due. Returns whether
- * it leaves, or else why not.
+ * Returns true if a packet that has left its queue is transmitted; otherwise sets *why. `flushed`:
+ * it was not due yet.
  */
 static bool may_leave(const struct policy_shape *shape, const struct shape_packet *packet,
 	struct rte_mbuf *m, bool flushed, enum drop_reason *why)
@@ -83,7 +85,7 @@ static bool may_leave(const struct policy_shape *shape, const struct shape_packe
 	return likely(!flushed) || !shaped_is_strict(shape);
 }
 
-/* Ticks that a packet has waited; clocks of cores differ a little. */
+/* Returns the ticks that a packet has waited. Clocks of cores differ a little. */
 static uint64_t waited_by(const struct shape_packet *packet, uint64_t now)
 {
 	return now > packet->arrival ? now - packet->arrival : 0;
@@ -103,7 +105,10 @@ static void take_departing(struct worker *w, struct leaving *leaving, struct sha
 	if (unlikely(shape->seat != NULL))
 		shaped_steering_leave(shape->seat);
 	if (unlikely(!may_leave(shape, packet, m, flushed, &why))) {
-		/* Where the shaper drops one it has given back what those above took. */
+		/*
+		 * If the shaper drops a packet, it has already given back the tokens of the levels
+		 * above.
+		 */
 		if (shape->terms.below && !flushed && !(packet->flags & SHAPE_DROP))
 			shape_above_give(w, shape, packet);
 		drop_departing(w, leaving, packet, state, why);
@@ -119,8 +124,9 @@ static void take_departing(struct worker *w, struct leaving *leaving, struct sha
 }
 
 /*
- * Begins to fetch what take_departing() will read: each packet is of another queue, and all of that
- * has been out of sight since the packet came. Each step reads what the one before it has fetched.
+ * Begins to fetch the data that take_departing() will read. Each packet is of another queue, whose
+ * data has left the cache since the packet arrived. Each step reads data that the previous one
+ * fetched.
  */
 static void fetch_departing(
 	const struct worker *w, struct shape_packet *const *out, unsigned n, uint64_t now)
@@ -148,7 +154,7 @@ static void take_all(struct worker *w, struct leaving *leaving, struct shape_pac
 		drop_all(leaving->dropped, leaving->n_dropped);
 }
 
-/* The packets of the first one's path, in order; the others close up. */
+/* Moves the packets of the first one's path to mbufs[], in order. Returns their number. */
 static uint16_t next_path(struct worker *w, struct leaving *leaving, struct rte_mbuf **mbufs)
 {
 	uint16_t path = leaving->paths[0], n = 0, rest = 0;
@@ -177,7 +183,7 @@ static void send_departing(struct worker *w, struct leaving *leaving)
 	}
 }
 
-/* A path takes nothing: since when, and what its owner had done by then. */
+/* A path that takes no packets: since when, and the owner's counters then. */
 struct stall {
 	uint64_t since;
 	uint32_t looks, moved;
@@ -187,14 +193,16 @@ static struct stall stall_now(const struct path *path)
 {
 	struct stall stall = {.since = tick_now()};
 
-	if (path->rings) { /* the looks first: with each of them is seen what had moved by then */
+	if (path->rings) { /* the looks first: each makes visible all that had moved by then */
 		stall.looks = rx_rings_looks(path->rings);
 		stall.moved = rx_rings_moved(path->rings);
 	}
 	return stall;
 }
 
-/* Whether the path takes nothing of anybody's, as far as is known before the next try. */
+/*
+ * Returns true if the path probably takes packets of no worker. The next attempt must confirm it.
+ */
 static bool seems_down(const struct worker *w, const struct path *path, struct stall *stall)
 {
 	uint64_t waited = tick_now() - stall->since;
@@ -213,8 +221,8 @@ static bool seems_down(const struct worker *w, const struct path *path, struct s
 }
 
 /*
- * Sends packets as the path takes them, until it has taken none for too long: that is so if it
- * takes none even after it has been judged. Between two steps here any time may go by.
+ * Transmits packets until the path has taken none for too long. Any time can pass between two steps
+ * here. So the path is down only if it takes none even after seems_down() has returned true.
  */
 static void send_patiently(struct worker *w, struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
@@ -230,7 +238,7 @@ static void send_patiently(struct worker *w, struct path *path, struct rte_mbuf 
 			stall = stall_now(path);
 		else if (down)
 			w->own.patient = false;
-		else if (!distribute_collect(w)) /* or two who wait for each other would for ever */
+		else if (!distribute_collect(w)) /* or two could wait for each other for ever */
 			rte_pause();
 	}
 	if (sent < n)
@@ -304,7 +312,7 @@ static const struct shape_queue *queue_of(const struct shape_packet *packet, voi
 	return &police_shape(w->policies[shape_mbuf_slot(m)].other)->queue;
 }
 
-/* All queues that are timed, of those that have been looked at; true when they are empty. */
+/* Flushes the timed queues after shape_leave(), at most *bursts. Returns true if they are empty. */
 static bool empty_timed(struct worker *w, unsigned *bursts)
 {
 	const struct shape_whose whose = {.queue = queue_of, .context = w};
@@ -322,7 +330,9 @@ static bool empty_timed(struct worker *w, unsigned *bursts)
 	return true;
 }
 
-/* One queue, up to some bursts; true when it is empty, or will be when empty_timed() has been. */
+/*
+ * Flushes one queue, at most *bursts. Returns true if it is empty, or will be after empty_timed().
+ */
 static bool empty_queue(struct worker *w, uint32_t slot, unsigned *bursts)
 {
 	struct policy_shape *shape = police_shape(w->policies[slot].other);
@@ -332,7 +342,9 @@ static bool empty_queue(struct worker *w, uint32_t slot, unsigned *bursts)
 		shape_leave(w->shaper, &shape->queue);
 		return true;
 	}
-	/* What comes for one that is empty may be dropped, and not while others are emptied. */
+	/*
+	 * New packets for an empty queue can be dropped, so empty the timed queues before this one.
+	 */
 	if (!empty_timed(w, bursts))
 		return false;
 	for (; *bursts > 0; --*bursts) {
@@ -347,14 +359,16 @@ static bool empty_queue(struct worker *w, uint32_t slot, unsigned *bursts)
 	return false;
 }
 
-/* What has its tokens leaves with them: who stops, or reloads, may have slept before. */
+/* Packets that have their tokens leave with them. The worker can have slept before. */
 static void send_due_packets(struct worker *w, uint64_t now)
 {
 	struct shape_packet *out[BURST];
 	struct leaving leaving;
 
 	expire_look(w, now);
-	/* None may come where many queues were looked at in vain, and more be due behind them. */
+	/*
+	 * shaper_release() can return none after many queues, although later ones have due packets.
+	 */
 	while (shaper_waits(w->shaper) && shaper_next(w->shaper, now) == now) {
 		unsigned n = shaper_release(w->shaper, now, out, BURST);
 

@@ -18,7 +18,7 @@
 void specimen_ask(struct worker *worker, struct specimen *specimen)
 {
 	specimen->taken = false;
-	/* Release: who finds the question finds the frame. */
+	/* Release: a worker that sees the request sees the frame. */
 	__atomic_store_n(&worker->asked, specimen, __ATOMIC_RELEASE);
 }
 
@@ -33,7 +33,7 @@ bool specimen_withdraw(struct worker *worker, struct specimen *specimen)
 		&worker->asked, &specimen, NULL, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* Copies pieces, one after the other; false if there is no room for all. */
+/* Copies pieces, one after the other. Returns false if there is no room for all. */
 static bool copy_extents(const struct extents *extents, uint8_t *to, size_t room)
 {
 	size_t at = 0;
@@ -49,7 +49,7 @@ static bool copy_extents(const struct extents *extents, uint8_t *to, size_t room
 	return true;
 }
 
-/* The line of a fragment's packet, as frames_look_further() will ask for it. */
+/* Copies the line of a fragment's packet, which frames_look_further() will read. */
 static void take_fragments(const struct worker *w, struct specimen *s)
 {
 	const struct fragments *table = __atomic_load_n(&w->fragments, __ATOMIC_RELAXED);
@@ -82,7 +82,7 @@ struct fragments *specimen_fragments(struct specimen *s)
 	return &s->fragments;
 }
 
-/* Which policy takes the frame, by the snapshot that the worker goes by. */
+/* Finds the frame's policy with the snapshot that the worker uses. */
 static void find_policy(const struct worker *w, struct specimen *s)
 {
 	const struct path *path = &w->paths[s->path];
@@ -120,7 +120,7 @@ static void take_policy(struct worker *w, struct specimen *s)
 	s->complete &= copy_extents(&s->extents, s->bytes, sizeof(s->bytes));
 }
 
-/* The levels above the policy. */
+/* Copies the levels above the policy. */
 static void take_levels(const struct worker *w, struct specimen *s)
 {
 	uint32_t slots[POLICY_LEVELS_MOST];

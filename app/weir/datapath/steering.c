@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 
-/* As in distribute.c. */
+/* See distribute.c. */
 #define RTE_USE_C11_MEM_MODEL
 
 #include "steering.h"
@@ -107,7 +107,7 @@ static uint32_t load_acquire(const volatile uint32_t *word)
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-/* A step of the drain begins: what each worker has to have come to. */
+/* Begins a step of the drain, and notes the state that each worker must reach. */
 static void enter_pause_step(
 	struct steering *steering, enum steering_drain drain, uint64_t generation)
 {
@@ -117,7 +117,7 @@ static void enter_pause_step(
 	for (unsigned i = 0; i < steering->migration.n_peers; i++) {
 		const struct migration_peer *peer = &steering->migration.peers[i];
 
-		if (!peer->out) /* the owner himself */
+		if (!peer->out) /* the owner itself */
 			continue;
 		if (drain == DRAIN_RING)
 			steering->marks[i] = peer->out->prod.tail;
@@ -134,7 +134,7 @@ static bool has_come(const struct steering *steering, unsigned i)
 
 	if (!peer->out)
 		return true;
-	/* What a stuck worker holds is late in any case; the others' packets do not wait for it. */
+	/* Packets of a stalled worker are late in any case. Other packets do not wait for them. */
 	if (stuck_worker(steering->migration.stuck, i))
 		return true;
 	if (steering->drain == DRAIN_RING)
@@ -155,8 +155,8 @@ static bool all_have(const struct steering *steering)
 }
 
 /*
- * Nothing is handed out while packets of another classifier are on their way. Returns whether that
- * is still so.
+ * Advances the drain, so that nothing is handed out while packets of another classifier are in
+ * flight. Returns true until it ends.
  */
 static bool advance_pause(struct steering *steering, const struct worker *w)
 {
@@ -164,7 +164,7 @@ static bool advance_pause(struct steering *steering, const struct worker *w)
 
 	if (steering->drain == DRAIN_NONE) {
 		steering->drain = DRAIN_MOVE;
-		migration_call_off(&steering->migration); /* it might wait for a long queue */
+		migration_call_off(&steering->migration); /* the move might wait for a long queue */
 	}
 	if (steering->drain == DRAIN_MOVE && migration_is_idle(&steering->migration))
 		enter_pause_step(steering, DRAIN_RING, generation);
@@ -183,7 +183,7 @@ static bool advance_pause(struct steering *steering, const struct worker *w)
 	return true;
 }
 
-/* The next policy that control has asked for, unless it is on its way out. */
+/* Returns the next policy that control has requested; NULL if there is none or it is leaving. */
 static struct reta *next_asked(struct steering *steering)
 {
 	void *slot;
@@ -196,7 +196,7 @@ static struct reta *next_asked(struct steering *steering)
 	return __atomic_load_n(&steering->entries[steering->slot].movable, __ATOMIC_ACQUIRE);
 }
 
-/* A bucket that alone is too much to be kept back waits until control asks again. */
+/* A single bucket with too many packets waits until control requests it again. */
 static void begin_next_move(struct steering *steering)
 {
 	struct reta *reta = next_asked(steering);
@@ -224,11 +224,14 @@ bool steering_turn(
 		return drain;
 	migration_advance(&steering->migration);
 	*n = (uint16_t)migration_give(&steering->migration, (void **)mbufs, BURST);
-	/* What comes meanwhile is behind what is left: more than is given, and it never ended. */
+	/*
+	 * New packets come after the kept ones. If it received more than it gives, this would not
+	 * end.
+	 */
 	return drain || steering->migration.step == MIGRATION_GIVE;
 }
 
-/* Where the first segments are, in which nearly all headers lie whole. */
+/* Finds the first segments, which contain nearly all headers. */
 static void locate_headers(struct frames *frames, uint32_t *whole, const struct steering *steering,
 	const struct worker *w, struct rte_mbuf **mbufs, uint16_t n)
 {
@@ -246,7 +249,10 @@ static void locate_headers(struct frames *frames, uint32_t *whole, const struct 
 	frames->wide = w->own.wide;
 }
 
-/* A packet of a placed policy: its worker, or n_workers if it is not to go to any yet. */
+/*
+ * Returns the worker of a packet of a placed policy, or n_workers if the packet is kept back or
+ * dropped.
+ */
 static uint8_t bucket_to_worker(struct steering *steering, struct worker *w, struct path *path,
 	struct reta *reta, struct rte_mbuf *m, uint8_t bucket, uint16_t *lost)
 {

@@ -19,7 +19,7 @@
 
 #define RECORDS_HEADERS 1024
 #define RECORDS_WHOLE   64
-#define SAVED_PART      10 /* of what comes in a second, that may be taken at once */
+#define SAVED_PART      10 /* part of a second's packets that can be taken together */
 
 static struct tap_pace pace_of(uint64_t per_s, uint64_t hz)
 {
@@ -30,7 +30,7 @@ static struct tap_pace pace_of(uint64_t per_s, uint64_t hz)
 	return pace;
 }
 
-/* Takes n of what was earned; false if that is not there. */
+/* Takes n packets from the pace. Returns false if they exceed it. */
 static bool pace_take(struct tap_pace *pace, uint64_t n, uint64_t now)
 {
 	if (pace->ticks == 0)

@@ -18,7 +18,9 @@
 #include "packet/parse.h"
 #include "tick.h"
 
-/* Twice what a flood's first packets are, until the sample has followed its rate. */
+/*
+ * Twice the packets that are taken at the start of a flood, before the sample adapts to its rate.
+ */
 #define LOTS 2048
 
 #define IPV4_BYTES 4
@@ -53,7 +55,7 @@ bool tap_lots_read(struct tap *tap, struct tap_lot *lot)
 	return rte_ring_sc_dequeue_elem(tap->ring, lot, tap->record) == 0;
 }
 
-/* Those of the n packets that are wanted, a bit each. */
+/* Returns the wanted packets of n, as a bit mask. */
 static uint64_t wanted_packets(const struct tap *tap, const struct rx_burst *burst, unsigned n)
 {
 	uint64_t wanted = 0;
@@ -67,7 +69,7 @@ static uint64_t wanted_packets(const struct tap *tap, const struct rx_burst *bur
 	return wanted;
 }
 
-/* Addresses of an IP packet, or of an Ethernet frame, as far as there are any. */
+/* Copies the addresses of an IP packet or of an Ethernet frame, if it has any. */
 static void copy_addresses(
 	struct tap_lot *lot, const struct packet *packet, const uint8_t *data, uint32_t len)
 {

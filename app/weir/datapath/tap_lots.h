@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A tap that takes packets by lot (flow/packet_sample.h), of each no more than who sent what to
- * whom: to estimate from. Bursts are judged as they always are; a packet that is taken is looked at
- * before, and found again among those that pass or are dropped.
+ * A tap that takes packets at random (flow/packet_sample.h), to estimate from. It takes only their
+ * addresses, ports and protocol. Bursts are judged as usual. A packet is described before that, and
+ * is found again among those that pass or are dropped.
  */
 #ifndef WEIR_APP_TAP_LOTS_H
 #define WEIR_APP_TAP_LOTS_H
@@ -17,26 +17,26 @@
 struct rte_mbuf;
 struct rx_burst;
 
-/* Beside TAP_ANY and TAP_NO_POLICY in tap->slot: of whatever policy, that were not understood. */
+/* For tap->slot, like TAP_ANY and TAP_NO_POLICY: unparsed packets of any policy. */
 #define TAP_UNPARSED (TAP_ANY - 2)
 
-/* A packet that was taken: of what is classified, which may be in a tunnel. */
+/* A packet in the ring: its headers as classified, which can be in a tunnel. */
 struct tap_lot {
-	uint32_t slot;      /* of its policy, or CLASSIFY_NONE */
+	uint32_t slot;      /* the policy's, or CLASSIFY_NONE */
 	uint32_t len;       /* bytes of the frame */
-	uint8_t shift;      /* it stands for 2^shift packets */
+	uint8_t shift;      /* stands for 2^shift packets */
 	uint8_t verdict;    /* TAP_PASS, TAP_DROP or TAP_WAIT */
 	uint8_t family;     /* enum packet_family */
 	uint8_t proto;      /* 0: unknown */
 	uint8_t unparsed;   /* enum packet_unparsed */
 	uint16_t vlan;      /* or PARSE_NO_VLAN */
-	uint16_t ethertype; /* of what is no IP; 0 unknown */
+	uint16_t ethertype; /* if the packet is not IP; 0: unknown */
 	uint16_t src_port, dst_port;
 	uint16_t path;
-	uint8_t src[16], dst[16]; /* an address as long as the family's; of others a MAC address */
+	uint8_t src[16], dst[16]; /* length by the family; MAC addresses if the packet is not IP */
 };
 
-/* Those of a burst. */
+/* The taken packets of a burst. */
 struct tap_lots {
 	unsigned n;
 	const struct rte_mbuf *mbufs[BURST];
@@ -44,19 +44,22 @@ struct tap_lots {
 };
 
 /*
- * Control: a tap that takes about so many packets a second of those that it is to want, on a
- * counter of hz; tap_destroy() is due. NULL when out of memory.
+ * Creates a tap of about `rate` wanted packets a second, with ticks of `hz`. Returns NULL if out of
+ * memory. Free it with tap_destroy(). Control.
  */
 struct tap *tap_lots_create(
 	unsigned worker, uint64_t number, uint64_t seed, uint32_t rate, uint64_t hz);
 
-/* Control: the oldest one; false if there is none. */
+/* Moves the oldest packet to *lot. Returns false if there is none. Control. */
 bool tap_lots_read(struct tap *tap, struct tap_lot *lot);
 
-/* Which of n packets that were looked up, and not yet decided, are taken. The worker. */
+/* Chooses some of n packets that are classified and not yet decided. The worker. */
 void tap_lots_draw(struct tap *tap, struct rx_burst *burst, unsigned n, struct tap_lots *lots);
 
-/* Tells what became of them: of those that neither pass nor are dropped, that they wait. */
+/*
+ * Sets the verdicts of the chosen packets and puts them into the ring. A packet that is in neither
+ * array waits. The worker.
+ */
 void tap_lots_take(struct tap *tap, struct tap_lots *lots, struct rte_mbuf *const *passing,
 	unsigned n_pass, struct rte_mbuf *const *dropped, unsigned n_dropped);
 

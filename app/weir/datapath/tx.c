@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 
-/* Acquire and release, not barriers that only a compiler of this machine understands. */
+/* Use C11 acquire and release in rings, instead of barriers for this CPU only. */
 #define RTE_USE_C11_MEM_MODEL
 
 #include "tx.h"
@@ -66,7 +66,10 @@ static uint16_t try_give_back(
 {
 	struct rte_ring *back = rings->back[w->index];
 
-	/* Before they are there: who finds them knows. More than the ring takes does no harm. */
+	/*
+	 * Before the packets, so that the owner sees both. A mark after packets not taken is
+	 * harmless.
+	 */
 	__atomic_store_n(&rings->patient[w->index], back->prod.tail + n, __ATOMIC_RELEASE);
 	return (uint16_t)rte_ring_sp_enqueue_burst(back, (void *const *)mbufs, n, NULL);
 }

@@ -27,14 +27,14 @@
 #include "worker_stop.h"
 
 /*
- * Turns between two sweeps of a table of sources, which is also swept in each turn that ends
- * asleep. The largest table takes minutes.
+ * Turns between two sweeps of a part of a table of sources. A part is also swept in each turn that
+ * ends asleep. The whole of the largest table takes minutes.
  */
 #define AGE_TURNS 64
 
 static_assert(sizeof(struct policy_state) == CLASSIFY_LINE, "policies are the lines of frames");
 
-/* The flow of a burst's first packet. */
+/* Notes the flow of a burst's first packet. */
 static __rte_noinline void see_flow(struct path *path, struct rx_burst *burst)
 {
 	struct packet packet;
@@ -43,15 +43,15 @@ static __rte_noinline void see_flow(struct path *path, struct rx_burst *burst)
 	path_see(path, packet_hash(&packet, burst->frames.data[0]));
 }
 
-/* Whether it is the turn of one that is not timed, or nothing has come this way yet. */
+/* Returns true for the burst before a timed one, which is not timed, and until a flow is noted. */
 static inline bool shows_flow(const struct worker *w, const struct path *path)
 {
 	return rx_is_timed(w->counters.bursts + 1) || path->flows == 0;
 }
 
 /*
- * All that is done with the n packets of a burst, one at least, whose headers are here; of `next`,
- * whose first mbufs are on their way, the rest begins to be fetched between the stages.
+ * Does everything with the n packets of a burst, at least one, whose headers have arrived. Between
+ * the stages it begins to fetch the rest of `next`, whose first mbufs are being fetched.
  */
 static void finish_burst(struct worker *w, struct path *path, struct rx_burst *burst, uint16_t n,
 	struct in_flight_burst *noted, const struct in_flight_next *next)
@@ -98,7 +98,7 @@ static void finish_burst(struct worker *w, struct path *path, struct rx_burst *b
 	w->own.idle_since = now;
 }
 
-/* The burst that waits for its headers, if any; returns whether there was one. */
+/* Finishes the burst in flight. Returns false if there is none. */
 static bool finish_in_flight(
 	struct worker *w, struct rx_burst *burst, const struct in_flight_next *next)
 {
@@ -112,7 +112,7 @@ static bool finish_in_flight(
 	return true;
 }
 
-/* Fetches the rest where no other burst is worked on; timed like a burst. */
+/* Fetches the rest of a burst while no other is decided. Timed like a burst. */
 static void fetch_rest(struct worker *w, const struct in_flight_next *next)
 {
 	bool timed = rx_is_timed(w->counters.bursts);
@@ -126,10 +126,9 @@ static void fetch_rest(struct worker *w, const struct in_flight_next *next)
 }
 
 /*
- * Receives a burst of one path, and finishes that which came before, of whatever path, while this
- * one comes from memory; returns whether there was anything. What came less than full is finished
- * as well, as nobody knows when the next one comes; and so is what others have handed over, whose
- * headers they have read.
+ * Receives a burst of one path. Finishes the burst in flight, of any path, while this one is
+ * fetched. Returns true if any packet moved. A small burst is finished as well, because the time of
+ * the next one is unknown. So are packets from other workers, which have read their headers.
  */
 static bool forward_path(struct worker *w, struct path *path, struct rx_burst *burst)
 {
@@ -154,9 +153,9 @@ static bool forward_path(struct worker *w, struct path *path, struct rx_burst *b
 }
 
 /*
- * Goes by the newest snapshot, once nothing waits any more where that leads nobody. Returns whether
- * there is more of that to do. What the former one leads to is there until generation says that it
- * is left: control waits for it.
+ * Changes to the newest snapshot, once no packet waits for a policy that it lacks. Returns true if
+ * that needs more calls. Control keeps the data of the previous snapshot until it sees the new
+ * generation.
  */
 static bool inherit_snapshot(struct worker *w)
 {
@@ -225,7 +224,7 @@ void worker_turn(struct worker *w)
 	if (own->view.n_sourced &&
 		(++own->turns % AGE_TURNS == 0 || (!busy && w->idle == IDLE_SLEEP)))
 		worker_age_table(w);
-	/* Release: who sees the turn over sees what it has done to packets. */
+	/* Release: a thread that sees the turn end sees its effects on packets. */
 	__atomic_store_n(&w->turn, w->turn + 1, __ATOMIC_RELEASE);
 	if (unlikely(w->beat != NULL))
 		__atomic_store_n(w->beat, w->turn, __ATOMIC_RELAXED);

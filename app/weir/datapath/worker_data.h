@@ -134,7 +134,7 @@ struct worker {
 	unsigned *landed;          /* workers that have ended: atomics only */
 	const struct stuck *stuck; /* the stalled workers: see stuck.h */
 	struct tap *tap; /* control's; the worker fills it, see tap.h; atomics only; or NULL */
-	struct specimen *asked; /* control asks, the worker takes: see specimen.h; atomics only */
+	struct specimen *asked; /* a request of control: see specimen.h; atomics only */
 	unsigned n_workers;
 	uint64_t ticks_per_us;
 	const struct tunnels *tunnels; /* for frames */

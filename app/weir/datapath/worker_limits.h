@@ -31,7 +31,7 @@ static inline bool worker_take_limits(struct worker *worker)
 	return n == LIMITS_A_TURN;
 }
 
-/* Applies all limits that control sent during a sleep; control can go on to send. */
+/* Applies all limits that control sent during a sleep, also those that it is still sending. */
 void worker_catch_up(struct worker *worker);
 
 /* Sweeps a part of the next table of sources; call it only if there is one. */

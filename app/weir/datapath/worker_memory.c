@@ -33,13 +33,13 @@ static void *alloc_worker_lines(size_t bytes, int socket)
 	return rte_zmalloc_socket("worker", bytes, RTE_CACHE_LINE_SIZE, socket);
 }
 
-/* A sample that no policy has knows the next one. */
+/* An unused sample points to the next one. */
 union free_sample {
 	struct flow_sample sample;
 	union free_sample *next;
 };
 
-/* DPDK adds lines to whatever it allocates, half as much as a sample takes: so many at once. */
+/* DPDK adds lines to each allocation, half a sample, so samples are allocated in chunks. */
 #define CHUNK_SAMPLES 64
 
 struct sample_chunk {
@@ -122,7 +122,9 @@ static struct fragments *new_fragments(const struct worker *w)
 	return fragments;
 }
 
-/* Adds the fragments of those queues that it shares: there it looks twice. */
+/*
+ * Adds fragments for the queues that this worker owns and shares: it classifies their packets, too.
+ */
 static bool add_owners_fragments(const struct worker *w)
 {
 	for (unsigned i = 0; i < w->n_paths; i++) {
@@ -140,7 +142,7 @@ static bool add_owners_fragments(const struct worker *w)
 	return true;
 }
 
-/* The table of fragments, when the first policy comes that depends on what it knows. */
+/* Adds the table of fragments when the first policy comes that needs it. */
 static int add_fragments(struct worker *w, const struct policy *policy)
 {
 	struct fragments *fragments;
@@ -169,7 +171,7 @@ static int add_chunk(struct worker *w)
 	return 0;
 }
 
-/* A sample of nothing yet, or NULL. */
+/* Returns an empty sample, or NULL. */
 static struct flow_sample *take_sample(struct worker *w)
 {
 	union free_sample *taken;
@@ -215,7 +217,7 @@ int worker_add_policy(
 	memory = bytes ? alloc_worker_lines(bytes, socket_of(w)) : NULL;
 	if (bytes && !memory)
 		return no_memory(w, policy, bytes);
-	if (bytes) { /* what is plain has no use for them, and each is a system call */
+	if (bytes) { /* plain policies need none, and each is a system call */
 		randombytes_buf(&start.secret, sizeof(start.secret));
 		randombytes_buf(&start.seed, sizeof(start.seed));
 	}

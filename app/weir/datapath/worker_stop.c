@@ -11,7 +11,7 @@
 #include "stuck.h"
 #include "worker_data.h"
 
-/* The owner of a queue looks so often in a row, with pauses, for returned packets. */
+/* Attempts in a row, with pauses, of the owner of a queue to get returned packets. */
 #define DRAIN_PAUSE_NS 500000
 #define DRAIN_TURNS    2000
 
