@@ -10,16 +10,16 @@
 
 #define FIRST_NS UINT64_C(50000000)
 
-/* Each baseline is so many times the one before: ten estimates in the first hour, ever better. */
+/* Factor from one baseline to the next: ten estimates in the first hour, each better. */
 #define LONGER 3
 
 /* Readings of which the tightest counts; the others were interrupted. */
 #define READINGS 16
 
-/* How long each of two measurements takes that must agree after a jump. */
+/* Duration of each of the two measurements that must agree after a jump. */
 #define ANEW_NS SECOND_NS
 
-/* What a look may be off beside its rate and how tight it is: a hypervisor's own adjustments. */
+/* Allowed error in addition to the rate's and the reading's: adjustments of a hypervisor. */
 #define SLACK_NS (50 * US_NS)
 
 #define PPM 1000000
@@ -59,7 +59,7 @@ static bool is_believed(uint64_t rate, uint64_t hz)
 	return apart <= hz / PPM * TSC_BELIEVED_PPM;
 }
 
-/* By how many nanoseconds the TSC is ahead of where its rate has it; it may have been set back. */
+/* Returns the nanoseconds by which the TSC is ahead of its rate. It can have been set back. */
 static __int128 jump_between(
 	uint64_t hz, const struct tsc_reading *from, const struct tsc_reading *to)
 {
@@ -90,7 +90,7 @@ static void believe_rate(struct tsc_clock *clock, const struct tsc_reading *now,
 	clock->doubted = false;
 }
 
-/* Whether it has jumped since `last`, by the rate that it had from the beginning until then. */
+/* Returns true if it has jumped since `last`, by its rate from the beginning until then. */
 static bool jumps_again(const struct tsc_clock *clock, const struct tsc_reading *last,
 	const struct tsc_reading *now)
 {
@@ -99,7 +99,7 @@ static bool jumps_again(const struct tsc_clock *clock, const struct tsc_reading 
 	return rate > 0 && has_jumped(last, now, jump_between(rate, last, now));
 }
 
-/* After a jump: two measurements, one after the other, that agree. */
+/* After a jump, accepts a rate when two consecutive measurements agree. */
 static enum tsc_news take_anew(
 	struct tsc_clock *clock, const struct tsc_reading *last, const struct tsc_reading *now)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The time, as control has it; and how fast the TSC ticks, against CLOCK_BOOTTIME, which the system
- * keeps right. DPDK's own figure is rounded to 10 MHz: every limit would be off by as much as
- * 0.2 %.
+ * The time that control uses, and the frequency of the TSC. It is measured against CLOCK_BOOTTIME,
+ * which the system keeps correct. DPDK rounds the frequency to 10 MHz, which would make every limit
+ * wrong by up to 0.2 %.
  *
- * A rate of the TSC is believed while it is within TSC_BELIEVED_PPM of the one before. What is not
- * is no rate but an event: the machine has slept and the TSC has not, or has begun anew; somebody
- * has written it; a virtual machine has come to another host. Then the rate stays what it was, and
- * is measured anew from here, until two measurements agree. Control thread.
+ * A rate of the TSC is accepted if it is within TSC_BELIEVED_PPM of the previous one. Otherwise the
+ * TSC has jumped. The machine has slept and the TSC has not, or has restarted; a program has
+ * written it; or a virtual machine has moved to another host. The rate then stays the same until
+ * two new measurements agree. Control thread.
  */
 #ifndef WEIR_APP_CLOCK_H
 #define WEIR_APP_CLOCK_H
@@ -16,54 +16,56 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* More than NTP slews a clock by (500 ppm) is none; rates of any two quartzes differ by less. */
+/* NTP slews a clock by at most 500 ppm, and any two quartzes differ by less. */
 #define TSC_BELIEVED_PPM 500
 
-/* CLOCK_BOOTTIME, which goes on while the machine sleeps, in nanoseconds: the time of the brain. */
+/* Returns CLOCK_BOOTTIME in ns, which counts while the machine sleeps: the time of the brain. */
 uint64_t control_now(void);
 
-/* Both clocks at one moment, which is known to so many nanoseconds. */
+/* Both clocks at one moment, accurate to within_ns. */
 struct tsc_reading {
 	uint64_t tsc, ns, within_ns;
 };
 
 enum tsc_news {
 	TSC_SAME,
-	TSC_REFINED, /* hz is another, as a longer baseline has it */
-	TSC_JUMPED,  /* the TSC is not where its rate has it: hz stays what it was for now */
-	TSC_SET_BACK /* likewise, and before where it was: what was timed by it lies ahead */
+	TSC_REFINED, /* hz has changed, by a longer baseline */
+	TSC_JUMPED,  /* the TSC is not where its rate predicts; hz stays the same for now */
+	TSC_SET_BACK /* the same, and before its last reading: times by it are in the future */
 };
 
 struct tsc_clock {
 	uint64_t hz;              /* best estimate so far */
-	struct tsc_reading first; /* the baseline begins */
-	struct tsc_reading last;  /* as of the last look */
+	struct tsc_reading first; /* start of the baseline */
+	struct tsc_reading last;  /* at the last look */
 	uint64_t refine_ns;       /* when the baseline is long enough for a better estimate */
-	uint64_t measured;        /* hz, of one that has jumped, not yet believed; or 0 */
+	uint64_t measured;        /* hz after a jump, not yet accepted; or 0 */
 	uint64_t jumps;           /* since the start */
-	uint8_t set_back;         /* so often of these, and then from 0 again */
-	int64_t jumped_ns;        /* by how much it was off, the last time */
-	bool doubted;             /* it has jumped, and is being measured anew */
+	uint8_t set_back;         /* times that it was set back; wraps */
+	int64_t jumped_ns;        /* how much it was off, at the last jump */
+	bool doubted;             /* after a jump, while it is being measured again */
 	const char *doubt;        /* tsc_clock_doubt() at the start */
 };
 
-/* Both clocks now. */
+/* Reads both clocks. */
 struct tsc_reading tsc_clock_read(void);
 
 /*
- * Takes a first estimate, good to some 10 ppm, from a reading of before; sleeps for what that was
- * too shortly before.
+ * Takes a first estimate, accurate to some 10 ppm, from an earlier reading. Sleeps if that is too
+ * recent.
  */
 void tsc_clock_start(struct tsc_clock *clock, const struct tsc_reading *from);
 
-/* Looks at both clocks; to be called in each of control's turns. Does not sleep. */
+/* Looks at both clocks. Does not sleep. Call it in each of control's turns. */
 enum tsc_news tsc_clock_look(struct tsc_clock *clock);
 
-/* tsc_clock_look() at given readings: pure. The first begins, with a rate that is believed. */
+/* tsc_clock_look() with given readings: pure. Begin with a rate that is accepted. */
 void tsc_clock_begin(struct tsc_clock *clock, const struct tsc_reading *now, uint64_t hz);
 enum tsc_news tsc_clock_take(struct tsc_clock *clock, const struct tsc_reading *now);
 
-/* Why the TSC may stop or jump on this machine, in words; NULL if nothing speaks against it. */
+/*
+ * Returns a reason why the TSC might stop or jump on this machine, as text; NULL if there is none.
+ */
 const char *tsc_clock_doubt(void);
 
 #endif

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WORD_BYTES 1500 /* of one word, so that there is room for what it is about */
+#define WORD_BYTES 1500 /* bytes of one word, so that the rest of the line has room */
 
-/* Where a line might be forged by an end of its own, or a terminal be told something. */
+/* Replaces unprintable characters, which could forge a line or control a terminal. */
 static void write_printable(char *at, size_t size, const char *word)
 {
 	size_t n = 0;
@@ -28,7 +28,7 @@ static const struct event_field *find_field(
 	return NULL;
 }
 
-/* format: what stands behind the colon, "2" or "+2"; "" without one. */
+/* `format` is the part after the colon, "2" or "+2", or "". */
 static void write_field(char *at, size_t size, const struct event_field *field, const char *format)
 {
 	bool sign = *format == '+';

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * An event's fields, and what becomes of them in its text; and how often one may be written. Pure;
- * any thread.
+ * The fields of an event, its text, and the rate at which it may be written. Pure; any thread.
  */
 #ifndef WEIR_APP_EVENT_TEXT_H
 #define WEIR_APP_EVENT_TEXT_H
@@ -13,7 +12,7 @@
 
 #include <jansson.h>
 
-/* Bytes of a text with its end; what is longer is cut off. */
+/* Bytes of a text with its NUL; a longer one is cut off. */
 #define EVENT_TEXT 2048
 
 enum event_kind { EVENT_WORD, EVENT_COUNT, EVENT_REAL };
@@ -21,7 +20,7 @@ enum event_kind { EVENT_WORD, EVENT_COUNT, EVENT_REAL };
 struct event_field {
 	const char *name; /* NULL: the end of a list */
 	enum event_kind kind;
-	const char *word; /* from wherever: what is not printable becomes a question mark */
+	const char *word; /* from any source: unprintable characters become question marks */
 	uint64_t count;
 	double real;
 };
@@ -41,13 +40,13 @@ static inline struct event_field event_real(const char *name, double real)
 	return (struct event_field){.name = name, .kind = EVENT_REAL, .real = real};
 }
 
-/* What the fields make of a template; a name that they do not have stays as it is. */
+/* Fills the fields into a template. Names without a field stay as they are. */
 void event_fill(char text[EVENT_TEXT], const char *template, const struct event_field *fields);
 
-/* A new reference; NULL without memory. */
+/* Returns a field's value: a new reference, or NULL if out of memory. */
 json_t *event_value(const struct event_field *field);
 
-/* Lines of a row, or of a trouble and its end, in the window that began then. */
+/* Lines of a row, or of a trouble and its end, in the window that began at began_ns. */
 struct event_window {
 	uint64_t began_ns;
 	uint32_t lines, held;
@@ -55,12 +54,13 @@ struct event_window {
 
 #define EVENT_WINDOW_NS UINT64_C(10000000000)
 
-/* Whether what was held back in a window that is over has yet to be said. */
+/* Returns true if the window has ended and its suppressed lines have not been reported. */
 bool event_window_due(const struct event_window *window, uint64_t now_ns);
 
 /*
- * Whether one more may be written; else it is held back, and counted. What a window that is over
- * has held back is said before, and the window begun anew: held = lines = 0. most: 0, all may be.
+ * Returns true if one more line may be written. Otherwise it is suppressed and counted. If the
+ * window has ended, this begins a new one, with held = lines = 0: report its suppressed lines
+ * first. most: 0 means no bound.
  */
 bool event_window_admit(struct event_window *window, unsigned most, uint64_t now_ns);
 

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 
-/* Acquire and release, not barriers that only a compiler of this machine understands. */
+/* Use C11 acquire and release in rings, instead of barriers for this CPU only. */
 #define RTE_USE_C11_MEM_MODEL
 
 #include "limit_ring.h"
@@ -49,7 +49,7 @@ void limit_ring_free(struct limit_ring *limit_ring)
 	*limit_ring = (struct limit_ring){0};
 }
 
-/* Each step can be undone, and leaves each bit to hang on the lower and on some higher ones. */
+/* Each step is reversible, and makes each bit depend on the lower and on some higher ones. */
 static uint64_t mix_hash_word(uint64_t hash, uint64_t word)
 {
 	hash = (hash ^ word) * HASH_GOLDEN;
@@ -65,8 +65,8 @@ static uint64_t terms_hash(uint64_t hash, const struct shape_terms *terms)
 }
 
 /*
- * What a worker is told, in 64 bits in place of 25 bytes: that a limit is taken for the one before
- * has odds of 2^-64, and until the next change.
+ * Returns a hash of 64 bits that stands for the 25 bytes of a limit. With a probability of 2^-64 it
+ * equals that of the previous limit. Then the worker keeps that one until the next change.
  */
 static uint64_t hash_of(const struct limit_profile *profile)
 {
@@ -87,7 +87,7 @@ void limit_ring_begin(struct limit_ring *limit_ring, const struct limit_profile 
 
 bool limit_ring_send(struct limit_ring *limit_ring, const struct limit_profile *profile)
 {
-	struct limit_profile message = *profile; /* as the ring takes nothing const */
+	struct limit_profile message = *profile; /* the ring takes nothing const */
 	uint64_t hash = hash_of(profile);
 
 	if (hash == limit_ring->told[profile->policy])

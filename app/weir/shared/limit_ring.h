@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limits on their way from control to one worker: a ring of those that changed, and what the worker
- * was last told of each policy, so that it is not told again. A worker that does not look, as it
- * sleeps or is busy, finds the ring full of what it needs to know and no more than that; control
- * keeps what did not fit and tells it later, as it is by then.
+ * Limits that control sends to one worker: a ring of changed limits, and a hash of the last one
+ * sent for each policy, so that no limit is sent twice. If the worker sleeps or is busy, the ring
+ * can be full. Control keeps the other changes and later sends their values of that time.
  *
- * One producer, control; one consumer, the worker. Nobody waits.
+ * One producer, control; one consumer, the worker. Neither waits.
  */
 #ifndef WEIR_APP_LIMIT_RING_H
 #define WEIR_APP_LIMIT_RING_H
@@ -18,35 +17,33 @@
 
 struct rte_ring;
 
-/* Limits that lie in a ring at most: 256 kB, and what a worker takes in when it wakes. */
+/* Most limits in a ring: 256 kB, and the most that a worker takes when it wakes. */
 #define LIMIT_RING_MAX 4095
 
 struct limit_ring {
 	struct rte_ring *ring;
-	uint64_t *told; /* control: of each policy, a hash of what was last sent */
+	uint64_t *told; /* control's: a hash of the last limit sent, by policy */
 	unsigned n_policies;
 };
 
-/*
- * Control, before the workers start. Returns 0 or -ENOMEM; limit_ring_free() is due in either case.
- */
+/* Control, before the workers start. Returns 0 or -ENOMEM; call limit_ring_free() in both cases. */
 int limit_ring_init(struct limit_ring *limit_ring, unsigned n_policies);
 
 /* Control, after the workers have stopped. */
 void limit_ring_free(struct limit_ring *limit_ring);
 
-/* Control: this is what the worker begins with, as it has been put into its line. */
+/* Notes the limit that the worker begins with, which is already in its line. Control. */
 void limit_ring_begin(struct limit_ring *limit_ring, const struct limit_profile *profile);
 
 /*
- * Control: tells the worker, if that is news to it. False if the ring is full: nothing has been
- * said, and what was said before still holds.
+ * Sends a limit, unless the last one was the same. Returns false if the ring is full: nothing was
+ * sent, and the worker keeps the last one. Control.
  */
 bool limit_ring_send(struct limit_ring *limit_ring, const struct limit_profile *profile);
 
 /*
- * Control: what stands for all that has been sent so far; and whether the worker has taken all of
- * that, and begun to act on it: it has acted by its next quiescent state.
+ * limit_ring_mark() returns the end of all limits sent so far. limit_ring_taken() returns true if
+ * the worker has taken all of them; it applies them by its next quiescent state. Control.
  */
 uint32_t limit_ring_mark(const struct limit_ring *limit_ring);
 bool limit_ring_taken(const struct limit_ring *limit_ring, uint32_t mark);
@@ -54,10 +51,10 @@ bool limit_ring_taken(const struct limit_ring *limit_ring, uint32_t mark);
 /* Returns true if the worker has taken all that has been sent. Control or the worker. */
 bool limit_ring_is_taken(const struct limit_ring *limit_ring);
 
-/* Control: the worker is told of a policy again, though nothing has changed. */
+/* Makes the policy's next limit be sent even if it has not changed. Control. */
 void limit_ring_forget(struct limit_ring *limit_ring, uint32_t policy);
 
-/* The worker: takes the oldest ones, at most n, in their order; returns how many. */
+/* Takes the oldest limits, at most n, in their order. Returns their number. The worker. */
 unsigned limit_ring_take(
 	const struct limit_ring *limit_ring, struct limit_profile *profiles, unsigned n);
 

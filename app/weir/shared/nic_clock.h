@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * When a device says that a packet came in, in ticks of the TSC: from pairs of readings of both
- * clocks, which control takes now and then. The newest pair is where the relation begins, and the
- * oldest one what its slope is measured from; so the error of a reading, a microsecond or so, does
- * not grow, and that of the slope falls with the time.
+ * Converts a device's time of reception to ticks of the TSC. Control regularly reads both clocks as
+ * a pair. The newest pair is the origin of the relation, and its slope is measured from the oldest
+ * one. So the error of a reading, about a microsecond, does not grow, and that of the slope falls
+ * with time.
  *
- * Pure. One writer, control; workers read a consistent pair, or find that it is being written, and
- * then do without.
+ * Pure. One writer, control. Workers read a consistent pair; while it is being written they do
+ * without.
  */
 #ifndef WEIR_APP_NIC_CLOCK_H
 #define WEIR_APP_NIC_CLOCK_H
@@ -17,19 +17,19 @@
 
 struct nic_relation {
 	uint64_t nic, tsc; /* at one instant */
-	uint64_t rate;     /* ticks of the TSC in 2^32 of the device's; 0: not known yet */
+	uint64_t rate;     /* TSC ticks in 2^32 ticks of the device's clock; 0: unknown */
 };
 
 struct nic_clock {
 	uint32_t turn; /* odd while it is written */
 	struct nic_relation relation;
-	uint64_t first_nic, first_tsc; /* control's: of the first pair; 0: none */
+	uint64_t first_nic, first_tsc; /* control's: the first pair; 0: none */
 };
 
-/* A pair that was read further apart than this says too little, 2^-15 s at 3 GHz. */
+/* Most TSC ticks between the readings of a pair, 2^-15 s at 3 GHz; others are ignored. */
 #define NIC_CLOCK_APART 100000
 
-/* The device's clock, read between two ticks. Control. */
+/* Takes the time of the device's clock, which was read between two ticks. Control. */
 static inline void nic_clock_read(
 	struct nic_clock *clock, uint64_t nic, uint64_t before, uint64_t after)
 {
@@ -37,7 +37,7 @@ static inline void nic_clock_read(
 
 	if (after - before > NIC_CLOCK_APART)
 		return;
-	if (clock->first_tsc == 0 || nic <= clock->first_nic) { /* it may have been set */
+	if (clock->first_tsc == 0 || nic <= clock->first_nic) { /* the clock can have been set */
 		clock->first_nic = nic;
 		clock->first_tsc = relation.tsc;
 	} else {
@@ -53,7 +53,7 @@ static inline void nic_clock_read(
 	__atomic_store_n(&clock->turn, clock->turn + 1, __ATOMIC_RELEASE);
 }
 
-/* False where nothing is known at the moment. Any worker. */
+/* Returns false if the relation is unknown at the moment. Any worker. */
 static inline bool nic_clock_relation(const struct nic_clock *clock, struct nic_relation *out)
 {
 	uint32_t turn = __atomic_load_n(&clock->turn, __ATOMIC_ACQUIRE);
@@ -67,8 +67,8 @@ static inline bool nic_clock_relation(const struct nic_clock *clock, struct nic_
 }
 
 /*
- * The tick at which a packet came in that was received by `now`: not after that, and not more than
- * `most` before it, as what a device says else is nonsense. Any worker.
+ * Returns the tick at which a packet was received that the worker has by `now`. A device's time
+ * after `now`, or more than `most` ticks before it, is wrong: then it returns `now`. Any worker.
  */
 static inline uint64_t nic_clock_tick(
 	const struct nic_relation *relation, uint64_t nic, uint64_t now, uint64_t most)

@@ -18,13 +18,13 @@
 
 #define HUGE_2MB (21 << MAP_HUGE_SHIFT)
 
-/* So that huge pages can begin where the memory does. */
+/* Rounds up to whole huge pages, which then fit. */
 static size_t round_to_huge(size_t bytes)
 {
 	return RTE_ALIGN_CEIL(bytes ? bytes : 1, PAGES_HUGE);
 }
 
-/* Address space that begins where a huge page may: more than is needed, less what is beside it. */
+/* Reserves address space that begins at a huge page: reserves more, and unmaps the excess. */
 static uint8_t *reserve_address_space(size_t bytes)
 {
 	size_t more = bytes + PAGES_HUGE;
@@ -41,7 +41,7 @@ static uint8_t *reserve_address_space(size_t bytes)
 	return memory;
 }
 
-/* A wish: where it cannot be, memory of another node will do. */
+/* Sets a preference. If the node has no memory, another node's is used. */
 static void prefer_node(void *memory, size_t bytes, int socket)
 {
 	unsigned long nodes[RTE_MAX_NUMA_NODES / (8 * sizeof(unsigned long)) + 1] = {0};
@@ -54,8 +54,8 @@ static void prefer_node(void *memory, size_t bytes, int socket)
 }
 
 /*
- * A reserved huge page in place of what is there, if there is one left. It is made elsewhere and
- * moved, since a mapping that fails leaves a hole which another thread may take.
+ * Replaces the memory by a reserved huge page, if one is left. The page is mapped elsewhere and
+ * moved, because a failed mapping here would leave a hole that another thread could take.
  */
 static bool place_huge(uint8_t *at, int socket)
 {
@@ -81,7 +81,10 @@ void *pages_alloc(size_t bytes, size_t used, int socket)
 	prefer_node(memory, all, socket);
 	while (at < filled && rte_eal_has_hugepages() && place_huge(memory + at, socket))
 		at += PAGES_HUGE;
-	/* What is left of those filled; and those written only when others are full. */
+	/*
+	 * Transparent huge pages: the rest of the filled ones, and those written only after others
+	 * are full.
+	 */
 	if (at < filled)
 		madvise(memory + at, filled - at, MADV_HUGEPAGE);
 	if (round_to_huge(used) < all && filled > 0)

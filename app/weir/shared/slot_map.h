@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Where each policy has its state on the workers: in a slot, which it keeps while it lives,
- * whatever its place in the file. One that a policy has left may still be in use, by workers who
- * have yet to hear of it, and is given to another only after slot_map_release(). Pure; control.
+ * The slot of each policy: the index of its state on the workers. A policy keeps its slot while it
+ * exists, also when its place in the file changes. After a policy has left, workers that have not
+ * seen the change can still use its slot. So the slot gets another policy only after
+ * slot_map_release(). Pure; control.
  */
 #ifndef WEIR_APP_SLOT_MAP_H
 #define WEIR_APP_SLOT_MAP_H
@@ -11,10 +12,10 @@
 #include <limits.h>
 #include <stdint.h>
 
-#define SLOT_ANEW UINT_MAX   /* to slot_map_plan(): not the slot of any policy so far */
+#define SLOT_ANEW UINT_MAX   /* for slot_map_plan(): a policy that has no slot yet */
 #define SLOT_NONE UINT32_MAX /* no slot */
 
-/* Policies that are no policy. */
+/* Values in place of a policy's index. */
 #define SLOT_FREE UINT32_MAX
 #define SLOT_LEFT (UINT32_MAX - 1)
 
@@ -26,23 +27,25 @@ struct slot_map {
 };
 
 /*
- * n policies in the first n slots (n at most capacity). 0 or -ENOMEM; slot_map_free() in either
- * case.
+ * Puts n policies into the first n slots (n at most capacity). Returns 0 or -ENOMEM; call
+ * slot_map_free() in both cases.
  */
 int slot_map_init(struct slot_map *slots, unsigned n, unsigned capacity);
 void slot_map_free(struct slot_map *slots);
 
 /*
- * Slots for n policies, in of[]: that of the policy whose index so far is keeps[i], each at most
- * once, or with SLOT_ANEW a free one. Returns 0 or -ENOSPC; nothing has changed in either case. Any
- * thread, while nobody changes the slots.
+ * Sets of[] to the slots of n policies. A policy keeps the slot of the present policy keeps[i],
+ * each at most once, or gets a free one for SLOT_ANEW. Returns 0 or -ENOSPC. Changes nothing. Any
+ * thread, while none changes the slots.
  */
 int slot_map_plan(const struct slot_map *slots, const unsigned *keeps, unsigned n, uint32_t *of);
 
-/* Makes a plan come true, and of[] its own (of malloc()). What nobody keeps is left. */
+/*
+ * Applies a plan and takes over of[] (from malloc()). Slots that no policy keeps become SLOT_LEFT.
+ */
 void slot_map_commit(struct slot_map *slots, uint32_t *of, unsigned n);
 
-/* A slot that was left, and that nobody looks at any more, is free. */
+/* Frees a slot that was left and that no worker uses any more. */
 void slot_map_release(struct slot_map *slots, uint32_t slot);
 
 #endif

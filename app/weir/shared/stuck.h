@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which workers do not come round: a bit for each, written by control, which watches their turns,
- * and read by the workers that hand packets to others. Any thread.
+ * Workers that are stalled: bit masks, written by control, which watches their turns, and read by
+ * workers that hand packets to others. Any thread.
  */
 #ifndef WEIR_APP_STUCK_H
 #define WEIR_APP_STUCK_H
@@ -11,15 +11,15 @@
 #include <stdint.h>
 
 /*
- * A worker that has no CPU for a moment is stuck, and soon takes what lies in its ring, in order;
- * one that has stood for long may not.
+ * A worker that has no CPU for a moment is stalled, and soon takes the packets in its ring, in
+ * order. A worker that has stalled for long might not.
  */
 struct stuck {
-	uint64_t now;    /* all that are */
-	uint64_t by_far; /* of these, those that have stood for long */
+	uint64_t now;    /* all stalled workers */
+	uint64_t by_far; /* stalled for long */
 };
 
-/* NULL: nobody watches, and all are well. */
+/* NULL: stalls are not watched for. */
 static inline uint64_t stuck_workers(const struct stuck *stuck)
 {
 	return stuck ? __atomic_load_n(&stuck->now, __ATOMIC_RELAXED) : 0;
@@ -35,7 +35,7 @@ static inline bool stuck_worker(const struct stuck *stuck, unsigned worker)
 	return stuck_workers(stuck) >> worker & 1;
 }
 
-/* Control. */
+/* Sets or clears a worker's bit. Control. */
 static inline void stuck_mark(uint64_t *word, unsigned worker, bool marked)
 {
 	uint64_t bit = UINT64_C(1) << worker;
@@ -44,8 +44,8 @@ static inline void stuck_mark(uint64_t *word, unsigned worker, bool marked)
 }
 
 /*
- * The worker that stands in for those of `stuck` where a hash falls upon one of them: of the
- * others, of n at most 64, and `self` is one.
+ * Returns the worker that replaces the stalled ones for a hash: one of the n workers (at most 64)
+ * that are not stalled. `self` counts as not stalled.
  */
 static inline unsigned stuck_stand_in(uint64_t stuck, unsigned n, unsigned self, uint32_t hash)
 {

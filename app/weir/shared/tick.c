@@ -8,7 +8,7 @@
 
 unsigned tick_shift;
 
-/* Before main(): the processor says it without EAL. */
+/* Before main(): reading the CPU's frequency does not need EAL. */
 RTE_INIT(tick_begin)
 {
 	tick_shift = tick_shift_of(__rte_arm64_cntfrq());

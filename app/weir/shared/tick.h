@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What meters, queues and looks at the time count in: the TSC's ticks. Other processors have a
- * slower counter in its place (arm64's may be as slow as 25 MHz), and a tick of it would be worth
- * more bytes than a meter adds at a time; there a tick is a power of two below it, so that there
- * are TICK_HZ_LEAST or more a second. Any thread, once EAL is up.
+ * The unit of time of meters, queues and clocks: ticks of the TSC. Other CPUs have a slower counter
+ * instead (arm64's can be as slow as 25 MHz). One of its steps would be worth more bytes than a
+ * meter adds at a time. So there, a step is a power of two of ticks, and a second has TICK_HZ_LEAST
+ * ticks or more. Any thread, after EAL's start.
  */
 #ifndef WEIR_SHARED_TICK_H
 #define WEIR_SHARED_TICK_H
@@ -19,10 +19,10 @@
 #define TICK_SHIFT 0
 #else
 #define TICK_SHIFT tick_shift
-extern unsigned tick_shift; /* what main() finds, and stays */
+extern unsigned tick_shift; /* set before main(), then constant */
 #endif
 
-/* By how many bits a counter of that many ticks a second is to be finer. */
+/* Returns the number of bits by which ticks must be finer than a counter of this frequency. */
 static inline unsigned tick_shift_of(uint64_t hz)
 {
 	unsigned shift = 0;
@@ -37,13 +37,13 @@ static inline uint64_t tick_now(void)
 	return rte_rdtsc() << TICK_SHIFT;
 }
 
-/* After all that was asked for before it. */
+/* Reads the tick after all earlier memory accesses. */
 static inline uint64_t tick_now_precise(void)
 {
 	return rte_rdtsc_precise() << TICK_SHIFT;
 }
 
-/* Ticks a second, as EAL has them. */
+/* Returns the ticks a second, as measured by EAL. */
 static inline uint64_t tick_hz(void)
 {
 	return rte_get_tsc_hz() << TICK_SHIFT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * When a trouble begins and when it has ended, by a counter that grows while it lasts: so that each
- * is said once. Pure; any thread.
+ * Detects when a trouble begins and ends, by a counter that grows while it lasts, so that both are
+ * reported once. Pure; any thread.
  */
 #ifndef WEIR_APP_TROUBLE_H
 #define WEIR_APP_TROUBLE_H
@@ -11,16 +11,19 @@
 #include <stdint.h>
 
 struct trouble {
-	bool lasts, known; /* known: it has been looked at before */
-	uint64_t count;    /* as of the last look */
-	uint64_t before;   /* it began: what had been counted, */
-	uint64_t began_ns; /* and when */
-	uint64_t grew_ns;  /* the last look at which it had grown */
+	bool lasts, known; /* `known`: the counter has been read before */
+	uint64_t count;    /* at the last look */
+	uint64_t before;   /* count before the trouble began */
+	uint64_t began_ns; /* time at which it began */
+	uint64_t grew_ns;  /* last look at which the count had grown */
 };
 
 enum trouble_news { TROUBLE_SAME, TROUBLE_BEGINS, TROUBLE_ENDS };
 
-/* What was counted before the first look is nobody's trouble any more. It ends after so long. */
+/*
+ * Looks at the counter. Counts from before the first look are ignored. The trouble ends after
+ * quiet_ns without growth.
+ */
 static inline enum trouble_news trouble_look(
 	struct trouble *trouble, uint64_t count, uint64_t now_ns, uint64_t quiet_ns)
 {
@@ -43,19 +46,20 @@ static inline enum trouble_news trouble_look(
 	return TROUBLE_ENDS;
 }
 
-/* What has been counted since it began. */
+/* Returns the count since the trouble began. */
 static inline uint64_t trouble_counted(const struct trouble *trouble)
 {
 	return trouble->count - trouble->before;
 }
 
-/* What there is of a total. */
+/* The level of a quota. */
 enum total_level { TOTAL_PLENTY, TOTAL_NEAR_END, TOTAL_SPENT_ALL };
 
 /*
- * At 90 % it nears its end; it is spent when no more is left than what workers hold of it (a
- * 65536th) and does for a packet of so many units. What comes back by itself is a little: that does
- * not count before there is more than twice as much.
+ * Returns the level of a quota. At 90 % it is near its end. It is spent if no more is left than the
+ * part that workers hold (a 65536th) and one packet of so many units. A small amount returns by
+ * itself. So a spent quota keeps this level until more than twice as much is left; one near its
+ * end, until more than 15 % is left.
  */
 static inline enum total_level total_level(
 	enum total_level before, uint64_t left, uint64_t total, uint64_t packet)
