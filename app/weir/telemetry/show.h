@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The appliance's state as JSON: the commands, and what the files that answer them share. Control
+ * The appliance's state as JSON: the commands, and the functions that their files share. Control
  * thread; the context of every command is the struct instance.
  */
 #ifndef WEIR_APP_SHOW_H
@@ -26,11 +26,17 @@ struct instance;
 struct limiter_view;
 struct policy_totals;
 
-/* All of them, for start-up to hand to the server: a new one is a file, and a row in commands.c. */
+/*
+ * All commands, for start-up to pass to the server. A new one needs a file, and a row in
+ * commands.c.
+ */
 extern const struct telemetry_command show_commands[];
 
 /* The handlers, each in a file of its subject. */
-/* Lines of a text, as many as a reply has room for; a time of day, in UTC. */
+/*
+ * json_lines() returns as many lines of a text as a reply has room for. json_utc() returns a time
+ * of day in UTC.
+ */
 json_t *json_lines(const char *text);
 json_t *json_utc(time_t when);
 
@@ -108,7 +114,7 @@ json_t *show_mark(enum action action, int mark);
 /* A match as it was configured. */
 json_t *show_match_of(const struct config *config, const struct match *match);
 
-/* In what a peer differs, a text each. */
+/* Returns the differences of a peer, a text each. */
 struct differs;
 json_t *show_differs(const struct differs *differs);
 
@@ -118,11 +124,11 @@ json_t *show_differing_peers(const struct instance *inst);
 /* A policy's quota, in its units. */
 struct show_total {
 	uint64_t total, left;       /* in force; of the group, by the latest reports */
-	uint64_t spent, prefetched; /* by traffic here; taken for it in advance, and not used */
+	uint64_t spent, prefetched; /* by traffic here; prefetched for it and not used */
 	bool known; /* `left` is valid: there is a period, and neighbours or etcd have replied */
 };
 
-/* False of a policy without a total. */
+/* Returns false for a policy without a quota. */
 bool show_total_of(const struct instance *inst, unsigned policy, struct show_total *of);
 
 /* A share from 0 to 1; NAN is null. */
@@ -136,7 +142,7 @@ json_t *show_limit(const struct policy *policy);
 const char *timed_name(enum timed_by by);
 const char *timed_until(const struct timed_view *view, char text[ZONE_TEXT_MAX]);
 
-/* Why that limit holds, until when, and what is configured. */
+/* Adds the reason and the end of the limit in force, and the configured limit. */
 void show_timed(json_t *json, const struct instance *inst, unsigned policy);
 
 /* Adds the texts of an alarm that is active; each is a row in show_health.c. */
@@ -152,10 +158,13 @@ alarm_fn alarm_ledger_sentinel, alarm_ledger_other, alarm_ledger_invalid;
 alarm_fn alarm_ledger_older, alarm_name_twice;
 alarm_fn alarm_datagrams_refused, alarm_etcd_away, alarm_etcd_fenced, alarm_etcd_refused;
 
-/* How many totals are spent but for a thousandth, and the first one's name, if there is one. */
+/*
+ * Returns the number of quotas with at most a thousandth left. Sets *first to the name of the first
+ * one, if there is one.
+ */
 unsigned show_spent_totals(const struct instance *inst, const char **first);
 
-/* "waiting" of a worker. */
+/* Returns "waiting" of a worker. */
 json_t *show_waiting(struct instance *inst, unsigned worker);
 
 static inline json_t *json_uint(uint64_t value)
@@ -163,7 +172,7 @@ static inline json_t *json_uint(uint64_t value)
 	return json_integer((json_int_t)value);
 }
 
-/* Null of one that is not known. */
+/* Returns null for an unknown one. */
 static inline json_t *identity_json(struct book_identity identity)
 {
 	char text[BOOK_IDENTITY_TEXT];
@@ -178,18 +187,18 @@ static inline json_t *age_ms(bool known, uint64_t then, uint64_t now)
 	return known ? json_uint((now - then) / MS_NS) : json_null();
 }
 
-/* What a member of a struct is, and so how it is shown. */
+/* The kind of a member of a struct, which decides how it is shown. */
 enum show_kind {
 	SHOW_NUMBER,  /* uint64_t */
 	SHOW_COUNTER, /* uint64_t that a worker counts in */
 	SHOW_FLAG,    /* bool */
 	SHOW_TEXT,    /* const char * */
 	SHOW_MS,      /* uint64_t, nanoseconds: shown in milliseconds */
-	/* What the policy counts decides on the key and the unit of these. */
+	/* The policy's unit decides the key and the unit of these. */
 	SHOW_UNITS,     /* uint64_t: see show_units() */
 	SHOW_RATE,      /* double, units a second: see show_rate() */
-	SHOW_THOUSANDS, /* uint64_t, thousandths of a unit a second: a rate, too */
-	SHOW_PART,      /* uint64_t or int64_t, units in the time that the limit is of: likewise */
+	SHOW_THOUSANDS, /* uint64_t, thousandths of a unit a second: also a rate */
+	SHOW_PART,      /* uint64_t or int64_t, units in the limit's time: also a rate */
 };
 
 struct show_field {
@@ -210,9 +219,9 @@ void show_fields(json_t *json, const struct show_field *table, const void *from,
 	const struct policy *policy);
 
 /*
- * A page of `what`: `most` of the `total` items from the index in params on, which absent is 0;
- * "next" is the parameter of the next page, or null. NULL, to which jansson adds nothing, when
- * params is no index.
+ * Returns a page: at most `most` of the `total` items, from the index in params on (0 if absent).
+ * `what` is the key of the items, and "next" the parameter of the next page, or null. If params is
+ * not an index, returns NULL, to which jansson adds nothing.
  */
 typedef json_t *(*show_item)(const void *context, unsigned index);
 json_t *show_page(const char *what, const char *params, unsigned total, unsigned most,
@@ -221,26 +230,28 @@ json_t *show_page(const char *what, const char *params, unsigned total, unsigned
 /* Reads the first index of a page: 0 if params are absent. Returns false for all but digits. */
 bool show_start(const char *params, unsigned *start);
 
-/* A whole number that is there; false for anything but digits. */
+/* Reads an index that must be present. Returns false for anything but digits. */
 bool show_index(const char *params, unsigned *index);
 
-/* A page of names of those policies of the box that are listed; a NULL function lists all. */
+/*
+ * Returns a page of the names of the limiter's policies that are listed; a NULL function lists all.
+ */
 json_t *show_names(const char *what, const char *params, const struct instance *inst,
 	bool (*is_listed)(const struct instance *inst, unsigned policy));
 
-/* Index of the policy in force, or n_policies, also without a name. */
+/* Returns the index of the policy in force, or n_policies, also for a NULL name. */
 unsigned show_find(const struct instance *inst, const char *name);
 
 /* "bytes", "packets" or "flows". */
 const char *show_counting(enum counting count);
 
 /*
- * A rate of the policy's: NAME_bps, or NAME_per_s of packets or flows. Given in units a second; NAN
- * is null.
+ * Adds a policy's rate as NAME_bps, or as NAME_per_s for packets or flows. It is in units a second;
+ * NAN is null.
  */
 void show_rate(json_t *json, const struct policy *policy, const char *name, double rate);
 
-/* A number of its units: NAME_bytes, or NAME. */
+/* Adds a number of the policy's units as NAME_bytes or NAME. */
 void show_units(json_t *json, const struct policy *policy, const char *name, uint64_t units);
 
 #endif

@@ -9,11 +9,11 @@
 #include "instance.h"
 #include "reload.h"
 
-/* Bytes of messages in a reply, and what each costs beside its own. */
+/* Bytes of messages in a reply, and the additional bytes of each. */
 #define LINES_MAX 6000
 #define LINE_COST 8
 
-/* As in the log; as many lines as a reply has room for. */
+/* Lines like in the log, limited to the room of a reply. */
 json_t *json_lines(const char *text)
 {
 	json_t *json = json_array();
@@ -53,7 +53,7 @@ static json_t *outcome_json(const struct reload_outcome *last)
 		"unchanged", (int)last->unchanged, "messages", json_lines(last->messages));
 }
 
-/* What is in force is not what the file says, until another reload is taken. */
+/* The configuration in force is not the file's, until a later reload is accepted. */
 void alarm_refused_reload(const struct instance *inst, json_t *alarms)
 {
 	const struct reload_outcome *last = reload_last(inst);
@@ -69,7 +69,7 @@ void alarm_refused_reload(const struct instance *inst, json_t *alarms)
 	json_decref(when);
 }
 
-/* As an alarm names it; null: nobody. */
+/* Returns the worker, like in an alarm; null if the reload waits for none. */
 static json_t *json_waits_for(const struct instance *inst)
 {
 	int worker = reload_waits_for(inst);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Peers that were told something else, or that were never heard.
+ * Peers whose settings differ, and peers from which nothing was ever received.
  */
 #include "show.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Commands of EAL's that clients of DPDK's own telemetry ask for, with the same keys and types: its
- * lcores, with how busy they are as newer versions of DPDK have it, and its memory zones.
+ * Commands of EAL that clients of DPDK's own telemetry use, with the same keys and types: its
+ * lcores and its memory zones. An lcore also has its busy cycles, like in newer versions of DPDK.
  */
 #include "show.h"
 
@@ -19,7 +19,7 @@
 
 #define ADDRESS_TEXT 24
 
-/* What is looked for while all zones are gone through. */
+/* State of a walk through all zones. */
 struct zone_search {
 	unsigned index, wanted;
 	json_t *found; /* a list of all, or the wanted one */
@@ -47,7 +47,7 @@ static json_t *cpus_json(const rte_cpuset_t *set)
 	return list;
 }
 
-/* Cycles of the process's life, and those that the lcore was busy in. */
+/* Adds the cycles since the start of the process, and those in which the lcore was busy. */
 static void add_cycles(json_t *json, const struct instance *inst, unsigned lcore)
 {
 	double hz = (double)inst->clock.hz;
@@ -95,7 +95,7 @@ json_t *show_memzones(const char *params, void *context)
 	return search.found;
 }
 
-/* Pages of the size that it has, and the first one's address: zones may share one. */
+/* Shows the pages that a zone is in, and the first one's address. Zones can share a page. */
 static json_t *zone_json(unsigned index, const struct rte_memzone *zone)
 {
 	uint64_t page = zone->hugepage_sz, first = zone->addr_64 / page * page;

@@ -28,7 +28,7 @@ static json_t *endpoints_json(const struct ledger_config *ledger)
 static const struct show_field amounts_fields[] = {UNITS(total), UNITS(drawn), UNITS(left), {0}};
 #undef UNITS
 
-/* Amounts are missing until etcd has told them. */
+/* Amounts are missing until etcd has reported them. */
 static json_t *budget_json(const void *context, unsigned budget)
 {
 	const struct instance *inst = context;
@@ -46,7 +46,7 @@ static json_t *budget_json(const void *context, unsigned budget)
 	return json;
 }
 
-/* Null where no etcd is configured. */
+/* Returns NULL if no etcd is configured. */
 json_t *show_etcd(const char *params, void *context)
 {
 	const struct instance *inst = context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What was said, what is written of it from now on, and how much.
+ * The kept events, and the level, format and losses of the log.
  */
 #include "show.h"
 
@@ -14,7 +14,7 @@
 #include "instance.h"
 #include "log.h"
 
-/* What of a reply is left to a page of events. */
+/* Bytes of a reply that are left for a page of events. */
 #define PAGE_BYTES (TELEMETRY_MAX_OUTPUT - 256)
 
 static const struct {
@@ -69,7 +69,10 @@ json_t *show_log_level(const char *params, void *context)
 	return NULL;
 }
 
-/* From that on; from the oldest that is kept, where that is gone or was of an earlier start. */
+/*
+ * Gets the number of the first event to show. It is 0, which stands for the oldest kept event,
+ * without params and for a number of an earlier start.
+ */
 static bool parse_first(const char *params, uint64_t *first)
 {
 	char *end = NULL;

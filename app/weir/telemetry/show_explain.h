@@ -6,7 +6,7 @@
 
 struct instance;
 
-/* Takes back what is asked, and frees what it took. Control, before the workers go. */
+/* Withdraws the pending request and frees its memory. Control, before the workers end. */
 void explain_stop(struct instance *inst);
 
 #endif

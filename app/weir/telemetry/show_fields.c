@@ -17,7 +17,7 @@
 #include "policy/names.h"
 #include "policy/units.h"
 
-/* Bytes per second, as everybody says it: whole bit/s. */
+/* Converts bytes per second to whole bit/s, the usual unit. */
 static json_t *json_bits_per_s(double bytes_per_second)
 {
 	return json_integer(
@@ -123,7 +123,7 @@ void show_units(json_t *json, const struct policy *policy, const char *name, uin
 	json_object_set_new(json, key, json_uint(units));
 }
 
-/* A member that means the same of every policy. */
+/* Shows a member that has the same meaning for every policy. */
 static json_t *plain_json(enum show_kind kind, const void *member)
 {
 	switch (kind) {
@@ -140,7 +140,7 @@ static json_t *plain_json(enum show_kind kind, const void *member)
 	}
 }
 
-/* Units a second. */
+/* Returns a member in units a second. */
 static double member_rate(enum show_kind kind, const void *member, const struct policy *policy)
 {
 	switch (kind) {
@@ -169,7 +169,7 @@ void show_fields(
 	}
 }
 
-/* As it was written: 100/min is no whole number a second. */
+/* Returns the limit as it was written: 100/min is not a whole number a second. */
 json_t *show_limit(const struct policy *policy)
 {
 	char text[UNITS_TEXT_MAX];

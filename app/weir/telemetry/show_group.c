@@ -12,7 +12,7 @@
 #include "gossip_socket.h"
 #include "refusals.h"
 
-/* Peers in one page: each may take 1,200 bytes of a reply. */
+/* Peers in one page: each can take 1,200 bytes of a reply. */
 #define PEERS_PAGE 13
 
 static json_t *address_json(const struct peer_config *peer)
@@ -25,7 +25,7 @@ static json_t *address_json(const struct peer_config *peer)
 	return json_sprintf(strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-/* What it is as a neighbour in the ledger, in one word; null of one that is none. */
+/* Returns the state of a neighbour in the ledger, in one word; null for other peers. */
 static json_t *ledger_word(bool edge, const struct limiter_neighbour *neighbour)
 {
 	if (!edge)
@@ -36,7 +36,7 @@ static json_t *ledger_word(bool edge, const struct limiter_neighbour *neighbour)
 								  : "unknown");
 }
 
-/* Adds what is heard of it, or not believed, about limits that are never exceeded. */
+/* Adds the ledger's view of a neighbour, and its rejected statements. */
 static void add_ledger_neighbour(json_t *json, const struct instance *inst, unsigned i)
 {
 	struct limiter_neighbour neighbour;
@@ -48,7 +48,7 @@ static void add_ledger_neighbour(json_t *json, const struct instance *inst, unsi
 	json_object_set_new(json, "invalid_statements", json_uint(neighbour.invalid));
 }
 
-/* How a peer speaks, from its last datagram that was believed. */
+/* Adds the format and the key of a peer's last accepted datagram. */
 static void add_speech(json_t *json, const struct peer *peer)
 {
 	json_object_set_new(json, "format",
@@ -59,7 +59,7 @@ static void add_speech(json_t *json, const struct peer *peer)
 		peer->unreadable ? json_integer(peer->unreadable) : json_null());
 }
 
-/* What came from its address and was not believed. */
+/* Adds the rejected datagrams from the peer's address. */
 static void add_refusals(json_t *json, const struct instance *inst, unsigned i)
 {
 	const struct refusal *refusal = refusals_of(inst->gossip->refusals, i);
@@ -71,7 +71,7 @@ static void add_refusals(json_t *json, const struct instance *inst, unsigned i)
 		json, "refused_ms_ago", age_ms(refusal->n, refusal->last_ns, control_now()));
 }
 
-/* What differs, and since when. */
+/* Adds the differences and their age. */
 static void add_differs(json_t *json, const struct instance *inst, unsigned i)
 {
 	uint64_t now = control_now();
@@ -111,7 +111,7 @@ static json_t *peer_json(const void *context, unsigned i)
 	return json;
 }
 
-/* The keys by name, the one that seals first; a peer's "key" is one of them. */
+/* Adds the names of the keys, the sealing one first. A peer's "key" is one of them. */
 static void add_keys(json_t *json, const struct keyring *ring)
 {
 	json_t *keys = json_array();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What an operator would want to be woken for: an alarm is one function and one row.
+ * Alarms: conditions that an operator must act on. Each is one function and one row.
  */
 #include "show.h"
 
@@ -33,7 +33,7 @@ static void alarm_stuck_workers(const struct instance *inst, json_t *alarms)
 	}
 }
 
-/* It is in force at the others. */
+/* The other workers already use the new configuration. */
 static void alarm_reload(const struct instance *inst, json_t *alarms)
 {
 	int worker = reload_waits_for(inst);
@@ -45,7 +45,7 @@ static void alarm_reload(const struct instance *inst, json_t *alarms)
 				worker, inst->config->workers[worker]));
 }
 
-/* Their conserved limits have ended, and control has yet to renew them. */
+/* Workers whose hard limits have ended, until control renews them. */
 static void alarm_ended_limits(const struct instance *inst, json_t *alarms)
 {
 	for (unsigned i = 0; inst->renewal.span && i < inst->config->n_workers; i++)
@@ -64,7 +64,7 @@ static void alarm_clock(const struct instance *inst, json_t *alarms)
 				(double)inst->clock.jumped_ns / MS_NS));
 }
 
-/* Packets of a wire that fails open went past the limits a moment ago. */
+/* Packets of a wire that fails open bypassed the limits a moment ago. */
 static void alarm_open_wires(const struct instance *inst, json_t *alarms)
 {
 	for (unsigned i = 0; i < inst->config->n_ports; i++)
@@ -85,7 +85,7 @@ static void alarm_gone_ports(const struct instance *inst, json_t *alarms)
 					links_when_gone(inst, i)));
 }
 
-/* Something of this machine gets the packets of a port too, or can alter them. */
+/* Something else on this machine also receives the packets of a port, or can alter them. */
 static void alarm_altered_ports(const struct instance *inst, json_t *alarms)
 {
 	char text[256];
@@ -147,7 +147,7 @@ static void alarm_balance(const struct instance *inst, json_t *alarms)
 	}
 }
 
-/* The file on disk does not say what runs, or a crash would lose what does. */
+/* The configuration that runs is not that of the file on disk, or a crash would lose it. */
 static void alarm_kept(const struct instance *inst, json_t *alarms)
 {
 	const struct kept *kept = inst->kept;
@@ -167,7 +167,7 @@ static void alarm_kept(const struct instance *inst, json_t *alarms)
 					SECOND_NS));
 }
 
-/* Packets do not wait for the network of the group. */
+/* Packets are forwarded even without the network of the group. */
 static void alarm_unbound_gossip(const struct instance *inst, json_t *alarms)
 {
 	char text[ADDRESS_TEXT_MAX];

@@ -14,7 +14,7 @@
 /* Edges in one page: each takes some 300 bytes of a reply. */
 #define EDGES_PAGE 32
 
-/* The edges of a policy, which it has under this index. */
+/* The edges of a policy, and its index in the ledger. */
 struct edges {
 	const struct instance *inst;
 	const struct policy *policy;
@@ -41,7 +41,7 @@ static json_t *edge_json(const void *context, unsigned i)
 	return json;
 }
 
-/* For how long that is usable: null where it is for ever. */
+/* Returns the milliseconds until the usable amount falls; null if it does not. */
 static json_t *until_json(uint64_t until, uint64_t now)
 {
 	return until == UINT64_MAX ? json_null()
@@ -49,7 +49,7 @@ static json_t *until_json(uint64_t until, uint64_t now)
 }
 
 #define FIELD(kind, member) SHOW_FIELD(conserve_view, kind, member)
-/* Units of a limit are those in the time that it is of; units of a burst are whole ones. */
+/* Units of a limit are those in its time; units of a burst are whole ones. */
 static const struct show_field limit_held_fields[] = {
 	FIELD(PART, share), FIELD(PART, balance), FIELD(PART, usable), {0}};
 static const struct show_field limit_moved_fields[] = {FIELD(PART, free), FIELD(PART, in_flight),
@@ -68,7 +68,7 @@ static void show_ledger_view(
 	show_fields(json, limit_held_fields, &view, policy);
 	json_object_set_new(json, "usable_for_ms", until_json(view.until_ns, now));
 	show_fields(json, limit_moved_fields, &view, policy);
-	/* An indicator's value is of a unit of its own. */
+	/* The value of an indicator has its own unit. */
 	if (policy->indicator)
 		json_object_set_new(json, "indicator", json_real(view.target));
 	else
@@ -77,7 +77,7 @@ static void show_ledger_view(
 }
 
 /*
- * The part of a burst that has an account of its own; a whole number of units, but for the target.
+ * Returns the part of a burst that has a separate account, in whole units; the target is rounded.
  */
 static json_t *burst_json(const struct policy *policy, struct conserve_view view, uint64_t now)
 {
@@ -144,7 +144,7 @@ static void add_counters(json_t *json, const struct conserve_counters *counters)
 	show_fields(json, heard_fields, counters, NULL);
 }
 
-/* One word for all, the worst that is true. */
+/* Returns one word, for the worst state that applies. */
 static const char *state_of(const struct instance *inst, const struct commit_view *commit,
 	bool kept, unsigned recovering)
 {
@@ -179,7 +179,7 @@ static void add_finishing(json_t *json, const struct commit_view *commit)
 	show_fields(json, rounds_fields, commit, NULL);
 }
 
-/* What is not believed, of whom; and by whose word that is another ledger. */
+/* Adds the rejected messages and statements, and the neighbours of other ledgers. */
 static void add_disputes(json_t *json, const struct instance *inst)
 {
 	struct ledger_disputes disputes = ledger_disputes(inst);
@@ -192,7 +192,7 @@ static void add_disputes(json_t *json, const struct instance *inst)
 	json_object_set_new(json, "colliding_statements", json_uint(disputes.collided_statements));
 }
 
-/* How often limits have ended by themselves, as control or a worker stood still for a lease. */
+/* Adds how often limits have ended, because control or a worker stalled for a lease. */
 static void add_expired(json_t *json, const struct instance *inst)
 {
 	uint64_t expired = 0;

@@ -16,7 +16,7 @@
 #include "overrides.h"
 #include "timed.h"
 
-/* For longer than a year is for ever. */
+/* Longest time of an override, a year; a longer one is invalid. */
 #define LONGEST_S (366 * INT64_C(86400))
 
 struct override_words {
@@ -52,7 +52,7 @@ static void read_word(struct override_words *words, char *word)
 		words->wrong = true;
 }
 
-/* A number of seconds above 0, or 0. */
+/* Returns a number of seconds above 0; 0 if the text is not one. */
 static int64_t read_seconds(const char *text)
 {
 	char *end;
@@ -72,7 +72,7 @@ static int64_t ends_at(const struct override_words *words, int64_t wall_s)
 	return lasts > 0 && lasts <= LONGEST_S ? wall_s + lasts : 0;
 }
 
-/* False: it is longer than any that is one. */
+/* Returns false if the text is longer than any valid one. */
 static bool write_terms(const struct override_words *words, char *out, size_t size)
 {
 	json_t *json = json_pack("{s:s}", "limit", words->limit);

@@ -12,7 +12,7 @@
 #include "policy/value.h"
 #include "policy_now.h"
 
-#define MORE_MATCHES 7 /* that are listed; weirctl match finds all of them */
+#define MORE_MATCHES 7 /* in the list; weirctl match finds all of them */
 
 json_t *show_policies(const char *params, void *context)
 {
@@ -58,7 +58,7 @@ json_t *show_match_of(const struct config *config, const struct match *match)
 	return json;
 }
 
-/* What makes a source, as configured; null when the policy has one meter for all. */
+/* Returns the definition of a source, as configured; null if the policy has one meter for all. */
 static json_t *per_json(const struct policy *policy)
 {
 	if (!policy->per_v4 && !policy->per_v6)
@@ -68,7 +68,7 @@ static json_t *per_json(const struct policy *policy)
 	return json_sprintf("src/%d", policy->per_v4 < 32 ? policy->per_v4 : policy->per_v6);
 }
 
-/* A policy of several has the first as "match", how many there are, and some of the others. */
+/* Adds the first match. If there are several, also adds their number and some of the others. */
 static void add_matches(json_t *json, const struct config *config, const struct policy *policy)
 {
 	unsigned n = policy_n_matches(policy), i;
@@ -98,7 +98,7 @@ static json_t *weights_json(const struct classes_config *classes)
 	return json;
 }
 
-/* How long a limit is exceeded before that is an alarm. */
+/* Time for which a limit must be exceeded to raise an alarm. */
 #define OVERSHOOT_NS (10 * SECOND_NS)
 
 void alarm_overshoots(const struct instance *inst, json_t *alarms)
@@ -128,7 +128,7 @@ void alarm_full_sources(const struct instance *inst, json_t *alarms)
 					inst->policies[i].name));
 }
 
-/* Adds the members that number_table.h has as GIVEN: those that are no number and no word. */
+/* Adds the members that are GIVEN in number_table.h: they are not numbers or words. */
 static void add_given(json_t *json, const struct policy_now *now)
 {
 	const struct policy *policy = now->policy;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The numbers of many policies in one reply: rows, whose columns are named once.
+ * The numbers of many policies in one reply: a list of columns, and rows.
  */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "policy_now.h"
 #include "telemetry/server.h"
 
-/* So many rows are no turn of control's that anybody notices. */
+/* Most rows of a reply, so that control's turn stays short. */
 #define ROWS_MOST 128
 
 /* Bytes for the command, the brackets, and the page's own members without the rows. */
@@ -65,7 +65,7 @@ static void put_head(struct json_text *text, const struct instance *inst)
 	json_text_close(text, ']');
 }
 
-/* Between two replies of one generation a row is the same policy's, and time is at_ms. */
+/* In replies of one generation a row belongs to the same policy. at_ms is the time of a reply. */
 json_t *show_policy_stats(const char *params, void *context)
 {
 	struct instance *inst = context;

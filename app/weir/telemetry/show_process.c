@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The process as its machine sees it: how long it runs, what it takes of CPUs and of memory.
+ * The process: its uptime, and its use of CPUs and of memory.
  */
 #include "show.h"
 
@@ -30,7 +30,10 @@ static json_t *busy_json(struct busy_share busy)
 		(double)busy.busy_ns / SECOND_NS);
 }
 
-/* Memory of ordinary pages that is in RAM; the kernel does not count huge ones there. 0: unknown */
+/*
+ * Returns the bytes of ordinary pages that are in RAM; the kernel does not count huge ones there.
+ * 0: unknown.
+ */
 static uint64_t resident_bytes(void)
 {
 	char text[STATM_TEXT];
@@ -46,7 +49,7 @@ static uint64_t resident_bytes(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* EAL's heaps, of all NUMA nodes: packets, tables and rings of devices lie there. */
+/* Shows EAL's heaps on all NUMA nodes, with packets, tables, and rings of devices. */
 static json_t *memory_json(void)
 {
 	uint64_t total = 0, used = 0;

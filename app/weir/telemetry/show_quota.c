@@ -12,7 +12,7 @@
 #include "credits.h"
 #include "policy_now.h"
 
-/* What rates of lib/control/quota are in. */
+/* Rates of lib/control/quota are in thousandths of a unit. */
 #define PER_UNIT 1000.0
 
 static const char *const period_names[] = {
@@ -21,7 +21,7 @@ static const char *const period_names[] = {
 	[PERIOD_MONTH] = "month",
 };
 
-/* Null of a prepaid amount, which never ends, and while nobody knows what time it is. */
+/* Returns seconds; null for a prepaid amount, which never ends, and while the time is unknown. */
 static json_t *ends_in(
 	const struct instance *inst, const struct policy *policy, const struct quota_view *view)
 {
@@ -118,7 +118,7 @@ static const struct show_field counters_fields[] = {NUMBER(messages_sent), NUMBE
 	NUMBER(malformed), {0}};
 #undef NUMBER
 
-/* By what periods turn: see budget/timekeeper.h. */
+/* Adds the clock that ends periods: see budget/timekeeper.h. */
 static void add_clock(json_t *json, const struct timekeeper *keeper)
 {
 	uint64_t now = control_now(), time_ns;
@@ -185,7 +185,7 @@ static json_t *neighbour_json(const void *context, unsigned i)
 		peer.round_trip_ns ? json_real((double)peer.round_trip_ns / MS_NS) : json_null());
 }
 
-/* Null without a budget: there is no tree. */
+/* NULL without quotas: there is no tree. */
 json_t *show_tree(const char *params, void *context)
 {
 	const struct instance *inst = context;

@@ -19,7 +19,7 @@ static double quantile_us(const struct delay_sum *sum, double share)
 	return (double)delay_quantile(sum, share, delay_unit(hz)) * MICRO / (double)hz;
 }
 
-/* Those of a sum that packets are in: its edges, and how many. */
+/* Returns the bins of a sum that have packets: their edges and counts. */
 static json_t *bins_json(const struct delay_sum *sum)
 {
 	double hz = (double)tick_hz();
@@ -40,8 +40,8 @@ static json_t *bins_json(const struct delay_sum *sum)
 }
 
 /*
- * How many of a policy's packets have waited how long: in bins, which add up over limiters and
- * subtract over time, as quantiles do not.
+ * Shows how long a policy's packets have waited, in bins. Unlike quantiles, bins can be added over
+ * limiters and subtracted over time.
  */
 json_t *show_delays(const char *params, void *context)
 {

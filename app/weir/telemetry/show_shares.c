@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One policy as the group sees it: what each limiter asks, from its own gossip.
+ * The demand of each limiter for one policy, from the gossip of this limiter.
  */
 #include "show.h"
 
@@ -18,7 +18,10 @@ struct shares {
 	unsigned policy;
 };
 
-/* Ourselves from what we measure; others from what they said last, if they count. */
+/*
+ * Gets the demand and weight of a limiter: measured if it is this one, otherwise from its last
+ * report. Returns false if there is none that counts.
+ */
 static bool share_of(const struct shares *of, unsigned i, double *demand, double *weight)
 {
 	const struct limiter *limiter = of->inst->limiter;
@@ -53,7 +56,7 @@ static json_t *share_json(const void *context, unsigned i)
 	return json;
 }
 
-/* params: "POLICY" or "POLICY,START". Null of one whose allocator does not ask peers. */
+/* params: "POLICY" or "POLICY,START". NULL if the policy's allocator does not gossip. */
 json_t *show_shares(const char *params, void *context)
 {
 	struct shares of = {.inst = context};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limits that hold for a while: what holds now, why, and until when.
+ * Limits that hold for a time: the limit in force, its reason, and its end.
  */
 #include "show.h"
 
@@ -67,7 +67,7 @@ static json_t *timed_json(const void *context, unsigned index)
 	return json;
 }
 
-/* By what the times of day are: null while that is not known. */
+/* Returns the time that times of day are compared with; null while it is unknown. */
 static json_t *believed_time(const struct instance *inst)
 {
 	int64_t wall_s = limiter_wall_s(inst->limiter, control_now());

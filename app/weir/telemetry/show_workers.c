@@ -20,7 +20,7 @@
 
 #define OFFLOADS_TEXT 128
 
-/* What the devices lost before a worker saw it, or after. */
+/* Adds the packets that devices lost before or after the workers had them. */
 static void add_device_drops(json_t *json, const struct instance *inst)
 {
 	uint64_t missed = 0, no_buffer = 0, rx_errors = 0, tx_errors = 0;
@@ -110,7 +110,7 @@ json_t *show_unparsed(const char *params, void *context)
 	return unparsed_json(totals.unparsed);
 }
 
-/* What became of fragments, or null where no policy asks for what only the first one tells. */
+/* Returns the counts of fragments; null if no policy needs data that only the first one has. */
 static json_t *show_fragments(const struct worker *worker)
 {
 	const struct fragments *table = __atomic_load_n(&worker->fragments, __ATOMIC_ACQUIRE);
@@ -136,7 +136,7 @@ static json_t *stalls_json(struct watch_stalls stalls)
 		(double)stalls.longest_ns / MS_NS);
 }
 
-/* Whether the worker comes round. */
+/* Adds the stalls of a worker. */
 static void add_turns(json_t *json, const struct instance *inst, unsigned i)
 {
 	uint64_t standing = watch_standing(inst, i, control_now());
@@ -187,7 +187,7 @@ static const char *link_word(const struct link_state *link)
 	return link->gone ? "GONE" : link->up ? "UP" : "DOWN";
 }
 
-/* Null where the device does not know it. */
+/* Returns null if the device does not report it. */
 static json_t *link_speed(const struct link_state *link)
 {
 	return link->speed_mbps == RTE_ETH_SPEED_NUM_UNKNOWN ? json_null()

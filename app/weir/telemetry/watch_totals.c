@@ -11,12 +11,12 @@
 #include "show.h"
 #include "trouble.h"
 
-/* A look goes through so many policies, and through no more than this that have a total. */
+/* Time between looks; most policies, and most policies with a quota, in one look. */
 #define LOOK_NS     (SECOND_NS / 4)
 #define LOOKED_MOST 4096
 #define TOTALS_MOST 256
 
-#define PACKET_BYTES 1518 /* a packet that is larger than what is left does not pass */
+#define PACKET_BYTES 1518 /* a larger packet than the rest of a quota does not pass */
 
 static void say_total(const struct policy *policy, const struct show_total *of,
 	enum total_level before, enum total_level level)
@@ -32,7 +32,7 @@ static void say_total(const struct policy *policy, const struct show_total *of,
 			event_count("total", of->total));
 }
 
-/* Whether it has a total. */
+/* Returns true if the policy has a quota. */
 static bool look_at_total(struct instance *inst, unsigned i)
 {
 	uint8_t *told = credits_told(inst, inst->slots.of[i]);

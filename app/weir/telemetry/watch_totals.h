@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Says when a total nears its end, when it is spent, and when there is some again. Control.
+ * Reports when a quota nears its end, when it is spent, and when it has units again. Control.
  */
 #ifndef WEIR_APP_WATCH_TOTALS_H
 #define WEIR_APP_WATCH_TOTALS_H
