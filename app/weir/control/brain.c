@@ -33,24 +33,27 @@
 #include "commit.h"
 #include "attach.h"
 
-/* How often peers are looked at for what they differ in; and what has no name by then is logged. */
+/*
+ * Time between two checks for differences of peers. A difference that has no name after the second
+ * time is logged without one.
+ */
 #define DIFFERS_NS       (SECOND_NS / 2)
 #define DIFFERS_NAMED_NS (2 * SECOND_NS)
 
-/* How long a worker has to take in limits before more are sent. */
+/* Time that a worker has to take limits before more are sent. */
 #define REST_NS MS_NS
 
 struct brain {
-	struct roster *roster;    /* of the limiters of the group, which the limiter borrows */
+	struct roster *roster;    /* the group's limiters; the limiter borrows it */
 	bool *alive;              /* n_roster: as last logged */
-	uint64_t peers_seen;      /* gossip_changes() of then */
+	uint64_t peers_seen;      /* gossip_changes() at that time */
 	bool *differs;            /* n_roster: as last logged */
-	uint64_t differs_next_ns; /* when that is looked at again */
+	uint64_t differs_next_ns; /* time of the next check */
 };
 
 /*
- * Bytes a second, 1 Tbit/s: no limiter's ports together are faster, nor has any so many flows, or
- * bytes that wait. What a peer says above that is not believed.
+ * Largest plausible demand of a peer, 1 Tbit/s in bytes a second. No limiter's ports together are
+ * faster, and none has as many flows or waiting bytes. Weir rejects larger reports.
  */
 #define LINE_RATE_MOST 125e9
 
@@ -189,7 +192,7 @@ static void log_peers(struct instance *inst)
 		if (i == config->self || alive == brain->alive[i])
 			continue;
 		brain->alive[i] = alive;
-		if (!peer) /* it has another neighbour now, and is not ours to watch */
+		if (!peer) /* the peer has another neighbour now, not this limiter */
 			continue;
 		if (alive)
 			event(PEER_HEARD, event_word("peer", config->roster[i].name));
@@ -209,7 +212,7 @@ static void say_differs(const char *name, const struct differs *differs)
 	event(PEER_DIFFERS, event_word("peer", name), event_word("things", things));
 }
 
-/* One line when a peer begins to differ, and one when it does not any more. */
+/* Logs one line when a peer begins to differ, and one when it no longer does. */
 static void log_differing_peer(struct instance *inst, unsigned i, uint64_t now_ns)
 {
 	const char *name = inst->config->gossip.roster[i].name;
@@ -257,8 +260,8 @@ void brain_tell(struct instance *inst)
 }
 
 /*
- * A TSC that is not where it should be is said each time: it is rare, or something is wrong. The
- * kernel's CPUs, who go by another clock, are told before anything is published by this one.
+ * Logs each jump of the TSC, because jumps are rare unless something is wrong. The kernel's CPUs
+ * use another clock, so they are updated before control publishes anything by the new one.
  */
 static void look_at_clocks(struct instance *inst)
 {
@@ -353,7 +356,7 @@ bool gossip_run(struct instance *inst, uint64_t now_ns)
 	return false;
 }
 
-/* One of the batch that was read was not believed. */
+/* Notes a rejected datagram of the batch that was read. */
 static void note_refusal(struct instance *inst, unsigned datagram, unsigned verdict, uint64_t now)
 {
 	unsigned source = gossip_socket_source(inst->gossip, datagram);

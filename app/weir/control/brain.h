@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The brain (limiter/limiter.h) in the appliance: what it is made with, its ticks, and the
- * datagrams that it hears and says. Control.
+ * The brain (limiter/limiter.h) of the appliance: its construction, its ticks, and the datagrams
+ * that it receives and sends. Control.
  */
 #ifndef WEIR_APP_BRAIN_H
 #define WEIR_APP_BRAIN_H
@@ -14,7 +14,7 @@ struct config;
 struct instance;
 struct ledger_store;
 
-/* The module of start-up, after the ledger's: 0 or a negative errno, and then nothing is left. */
+/* Start-up module, after the ledger's. Returns 0 or a negative errno, and then nothing is left. */
 int brain_start(struct instance *inst);
 void brain_stop(struct instance *inst);
 
@@ -24,27 +24,30 @@ void brain_stop(struct instance *inst);
  */
 int brain_try(const struct config *config, struct ledger_store *opened);
 
-/* When brain_run() is due: a tick, or limits that wait for room in a worker's ring. */
+/* Returns when brain_run() is due: at a tick, or while limits wait for room in a worker's ring. */
 uint64_t brain_next(const struct instance *inst);
 
-/* A tick that is due, or else more of the limits that wait. Never leaves news to tell. */
+/*
+ * Runs a tick that is due; otherwise sends more of the limits that wait. Returns false: see
+ * control.h.
+ */
 bool brain_run(struct instance *inst, uint64_t now_ns);
 
-/* Limits that have changed go to the workers, and what there is to say to the peers. */
+/* Sends changed limits to the workers, and messages to the peers. */
 void brain_tell(struct instance *inst);
 
-/* The group's socket: 0 or a negative errno, logged. */
+/* Opens and closes the group's socket. Start returns 0 or a negative errno, logged. */
 int gossip_start(struct instance *inst);
 void gossip_stop(struct instance *inst);
 
-/* What becomes readable when a datagram has come; -1 of a limiter that is alone. */
+/* Returns the descriptor that becomes readable when a datagram arrives; -1 without peers. */
 int gossip_fd(const struct instance *inst);
 
-/* When its address is looked for again, and that. */
+/* The task that looks for the socket's address if that was missing. */
 uint64_t gossip_next(const struct instance *inst);
 bool gossip_run(struct instance *inst, uint64_t now_ns);
 
-/* Takes in what has come. Messages change limits and are answered at once; the rest has time. */
+/* Reads datagrams. Messages change limits, so their answers and limits are sent immediately. */
 void gossip_take(struct instance *inst);
 
 #endif

@@ -15,11 +15,11 @@
 
 struct busy_threads {
 	uint64_t started_ns, seen_ns;
-	struct busy_share control;                     /* as of the last look */
-	struct busy_share workers[CONFIG_WORKERS_MAX]; /* likewise */
+	struct busy_share control;                     /* at the last look */
+	struct busy_share workers[CONFIG_WORKERS_MAX]; /* at the last look */
 };
 
-/* What this thread has run for. */
+/* Returns the CPU time of this thread. */
 static uint64_t thread_ns(void)
 {
 	struct timespec ts;
@@ -36,7 +36,7 @@ static uint64_t worker_busy_ns(const struct instance *inst, unsigned worker)
 	return (uint64_t)((double)cycles * SECOND_NS / (double)inst->clock.hz);
 }
 
-/* Cycles are an estimate, which may be a little more than there were. */
+/* Cycles are an estimate, which can be a little too high. */
 static struct busy_share share_after(
 	const struct busy_share *before, uint64_t busy_ns, uint64_t elapsed_ns)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * How long the process has run, and how busy its threads are: a worker by the cycles that it counts
- * from a burst's arrival to its departure, control by the CPU time that the kernel has given it,
- * since control sleeps when it has nothing to do. Looked at once a second, so that it costs packets
- * nothing. Control.
+ * The uptime of the process, and how busy its threads are. A worker counts cycles from a burst's
+ * arrival to its departure. Control sleeps when it has nothing to do, so the kernel's CPU time is
+ * used for it. Both are read once a second, which costs packets nothing. Control.
  */
 #ifndef WEIR_APP_BUSY_H
 #define WEIR_APP_BUSY_H
@@ -16,21 +15,21 @@
 
 struct instance;
 
-/* What shares are of, at least: a control loop that is late makes it longer. */
+/* Least time that a share covers; it is longer if control is late. */
 #define BUSY_PERIOD_NS SECOND_NS
 
 /* One thread. */
 struct busy_share {
 	uint64_t busy_ns; /* since the start */
-	double share;     /* of the last period, from 0 to 1; NAN before its end */
+	double share;     /* in the last period, from 0 to 1; NAN before its end */
 };
 
-/* Since the start of this process's control, suspends included. */
+/* Returns the time since control's start, suspends included. */
 uint64_t busy_uptime_ns(const struct instance *inst);
 
 struct busy_share busy_worker(const struct instance *inst, unsigned worker);
 
-/* To be called by control's own thread, whose CPU time it reads. */
+/* Called by control's own thread, whose CPU time it reads. */
 struct busy_share busy_control(const struct instance *inst);
 
 /* The module, and the task. Start returns 0 or -ENOMEM. */

@@ -16,9 +16,9 @@
 #include "trouble.h"
 
 #define LOOK_NS  SECOND_NS
-#define QUIET_NS (3 * SECOND_NS) /* without a packet that goes past it has ended */
+#define QUIET_NS (3 * SECOND_NS) /* after this time without a packet, a bypass has ended */
 
-/* So long do workers go on with what was on its way to them when the wire was opened. */
+/* Time for which workers process the packets that were on their way when the wire was opened. */
 #define DRAIN_NS (20 * MS_NS)
 
 /* 2 MB of lines, of which the blocks of IPv4 take a quarter at most. */
@@ -48,7 +48,7 @@ static void say_before(const struct instance *inst)
 	}
 }
 
-/* For twice as many policies of this kind, or any few thousand. */
+/* Room for twice as many policies of this kind, or a few thousand of any kind. */
 static size_t lines_room(const struct classifier *classifier)
 {
 	return 2 * classifier_lines_count(classifier) + LINES_LEAST;

@@ -15,7 +15,10 @@
 #include "instance.h"
 #include "telemetry/server.h"
 
-/* The signals' file, and then one of each task, which a reload may open. */
+/*
+ * Lists the descriptors: that of the signals, one of each task, which a reload can open, and the
+ * server's. Returns their number.
+ */
 static unsigned list_files(
 	struct instance *inst, const struct task *tasks, unsigned n, struct pollfd *fds)
 {
@@ -25,7 +28,7 @@ static unsigned list_files(
 	return 1 + n + telemetry_pollfds(inst->telemetry, fds + 1 + n);
 }
 
-/* The time of the next turn. */
+/* Returns the time of the next turn. */
 static uint64_t first_due_task(const struct instance *inst, const struct task *tasks, unsigned n)
 {
 	uint64_t next = UINT64_MAX;
@@ -41,11 +44,11 @@ static uint64_t first_due_task(const struct instance *inst, const struct task *t
 
 static int timeout_ms(uint64_t now, uint64_t next)
 {
-	/* Rounded up: to wake before the tick is to wake twice. */
+	/* Rounded up: waking before the tick would mean waking twice. */
 	return next > now ? (int)((next - now + MS_NS - 1) / MS_NS) : 0;
 }
 
-/* SIGTERM and SIGINT end the loop; a hang-up is told to the tasks. */
+/* SIGTERM and SIGINT end the loop; tasks are called for SIGHUP. */
 static int take_signal(struct instance *inst, const struct task *tasks, unsigned n, int signal_fd)
 {
 	struct signalfd_siginfo info;

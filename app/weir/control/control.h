@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The control loop, on EAL's main lcore: sleeps until some task has something to do, a client asks,
- * or a signal comes. It knows the tasks by their rows alone.
+ * The control loop, on EAL's main lcore. It sleeps until a task is due, a client sends a request,
+ * or a signal arrives. It uses the tasks only by their rows.
  */
 #ifndef WEIR_APP_CONTROL_H
 #define WEIR_APP_CONTROL_H
@@ -13,32 +13,37 @@
 
 struct instance;
 
-/* What control does beside others; a step that a task has no use for is NULL. */
+/* One task of control. A step that it does not need is NULL. */
 struct task {
 	const char *name;
 
-	/* What becomes readable when it has something to do, or -1. */
+	/* Returns the descriptor that becomes readable when the task has something to do, or -1. */
 	int (*fd)(const struct instance *inst);
 
-	/* When it has something to do that nobody tells; UINT64_MAX: never. */
+	/*
+	 * Returns when the task is due even if its descriptor is not readable; UINT64_MAX: never.
+	 */
 	uint64_t (*next_ns)(const struct instance *inst);
 
-	/* After that it waits for a turn that another task causes, but not for longer than this. */
+	/* Time after that in which the task can wait for a turn that another one causes. */
 	uint64_t slack_ns;
 
-	/* What `fd` says has come. */
+	/* Called when `fd` is readable. */
 	void (*read)(struct instance *inst);
 
-	/* At each turn: does what is due, and does not wait. True if there is news to tell. */
+	/*
+	 * Called at each turn: does the work that is due, without waiting. Returns true if a later
+	 * task's `tell` must be called.
+	 */
 	bool (*run)(struct instance *inst, uint64_t now_ns);
 
-	/* At a turn in which a task before it had news. */
+	/* Called at a turn in which the `run` of this or an earlier task returned true. */
 	void (*tell)(struct instance *inst);
 
 	/* Called last before the loop waits. Clients have their answers. */
 	void (*rest)(struct instance *inst);
 
-	/* SIGHUP has come, of a process of that user. */
+	/* Called after a SIGHUP from a process of that user. */
 	void (*hang_up)(struct instance *inst, uid_t uid);
 };
 

@@ -13,14 +13,20 @@
 #include "instance.h"
 #include "refusals.h"
 
-/* One that starts after us is not heard at once: so long, and the time that gossip itself takes. */
+/*
+ * Time in which a peer that starts after this limiter can be silent, in addition to the timeout of
+ * gossip.
+ */
 #define UNHEARD_NS (4 * SECOND_NS)
 
-/* Single datagrams that do not open may be anybody's, and say nothing of the limiter. */
+/*
+ * A single datagram that does not open can be from anyone. Rejections count after they have lasted
+ * for REFUSED_NS, and until REFUSED_IN after the last one.
+ */
 #define REFUSED_NS SECOND_NS
 #define REFUSED_IN (5 * SECOND_NS)
 
-/* Bytes of a text that name things; the rest is for the policy. */
+/* Bytes of a text for the names of things; the rest is for the policy. */
 #define DIFFERS_THINGS (DIFFERS_TEXT - CONFIG_NAME_MAX - 20)
 
 static void keep_differing_since(struct differs *differs, uint64_t since_ns)
@@ -47,7 +53,7 @@ static void name_difference(
 		differs->fixed |= fixed;
 	} while (difference.things && len < DIFFERS_THINGS);
 	len = RTE_MIN(len, DIFFERS_THINGS - 1);
-	/* Totals of one name and different periods are different ones. */
+	/* Quotas with the same name and different periods are different quotas. */
 	if (here)
 		snprintf(text + len, DIFFERS_TEXT - (size_t)len, "%s of %s",
 			absent && inst->policies[difference.policy].total ? " or period" : "",
@@ -73,7 +79,7 @@ static void name_terms(const struct instance *inst, unsigned i, struct differs *
 	differs->more = view.more;
 }
 
-/* What a refusal is of, as far as can be told of what was not read. */
+/* Returns the difference that a verdict shows, although the datagram was not read. */
 static const char *refused_thing(unsigned verdict)
 {
 	switch (verdict) {
@@ -107,7 +113,7 @@ bool differs_unheard(const struct instance *inst, unsigned i, uint64_t now_ns)
 	       now_ns - inst->hears_since_ns >= UNHEARD_NS + gossip_timeout(gossip);
 }
 
-/* One text at most, before all others: of who cannot be heard nothing else is known. */
+/* Adds at most one text, before the others: such a peer's other differences are hidden. */
 static void name_silence(
 	const struct instance *inst, unsigned i, uint64_t now_ns, struct differs *differs)
 {

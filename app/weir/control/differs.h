@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * In what a peer differs from this limiter: what it was told otherwise (agree/agree.h), and whether
- * it can be heard at all. Control thread.
+ * The differences between a peer and this limiter: other settings (agree/agree.h), or no datagrams
+ * that can be read. Control thread.
  */
 #ifndef WEIR_APP_DIFFERS_H
 #define WEIR_APP_DIFFERS_H
@@ -12,23 +12,26 @@
 
 struct instance;
 
-/* So many are named of one peer, with so many bytes each at most. */
+/* Most differences that are named for one peer, and most bytes of each. */
 #define DIFFERS_NAMED 2
 #define DIFFERS_TEXT  240
 
 struct differs {
-	uint64_t since_ns; /* by control_now(); 0: it does not */
-	bool fixed;        /* something of it no reload can be the reason of */
-	bool more;         /* what else differs is not all known yet */
+	uint64_t since_ns; /* by control_now(); 0: no difference */
+	bool fixed;        /* one of them cannot come from a reload */
+	bool more;         /* some differences are not identified yet */
 	unsigned named;
-	unsigned others; /* that are not named */
+	unsigned others; /* differences without a text */
 	char text[DIFFERS_NAMED][DIFFERS_TEXT];
 };
 
-/* What is so of peer i of the roster. */
+/* Returns the differences of peer i of the roster. */
 struct differs differs_of(const struct instance *inst, unsigned i, uint64_t now_ns);
 
-/* Whether a peer should have been heard by now, and was not; gossip has to watch it. */
+/*
+ * Returns true if a datagram of a peer should have arrived by now and has not. Gossip must watch
+ * the peer.
+ */
 bool differs_unheard(const struct instance *inst, unsigned i, uint64_t now_ns);
 
 #endif

@@ -24,15 +24,15 @@
 #include "source_filter.h"
 #include "policy/value.h"
 
-#define HEADERS 512 /* and what small datagrams cost the kernel more */
+#define HEADERS 512 /* bytes, including the kernel's overhead for small datagrams */
 
-/* After so long without one that could not be sent, all can. */
+/* After this time without an error, sending works again. */
 #define SENDS_AGAIN_NS (5 * SECOND_NS)
 
-/* How often it is tried to bind an address that was not there. */
+/* Time between two attempts to bind an address that is missing. */
 #define RETRY_NS SECOND_NS
 
-/* The kernel doubles what is asked for, which is about what it takes itself for each. */
+/* The kernel doubles the size, which is about its own overhead for the datagrams. */
 static void grow_receive_buffer(int fd, unsigned datagram_max)
 {
 	int wanted = (int)(GOSSIP_SOCKET_ROOM * (datagram_max + HEADERS)), got = 0;
@@ -45,7 +45,7 @@ static void grow_receive_buffer(int fd, unsigned datagram_max)
 			event_count("wanted", (uint64_t)wanted));
 }
 
-/* One byte more than a datagram may have shows those that are longer. */
+/* The byte after the longest datagram shows that one is too long. */
 struct gossip_batch {
 	struct mmsghdr messages[GOSSIP_SOCKET_BATCH];
 	struct iovec at[GOSSIP_SOCKET_BATCH];
@@ -65,7 +65,7 @@ static struct gossip_batch *batch_new(void)
 	return batch;
 }
 
-/* Where it fails strangers still are not believed; but each costs control a look. */
+/* If it fails, Weir still rejects datagrams of strangers, but each takes control's time. */
 static bool keep_strangers_out(int fd, const struct gossip_config *config)
 {
 	struct sock_filter *code = calloc(SOURCE_FILTER_MOST, sizeof(*code));
@@ -81,7 +81,10 @@ static bool keep_strangers_out(int fd, const struct gossip_config *config)
 	return n > 0;
 }
 
-/* A socket that listens everywhere might send from any address: others expect the roster's. */
+/*
+ * Returns true if the source address can be set. A socket that listens on all addresses might send
+ * from any of them, but peers expect the roster's.
+ */
 static bool can_pin(const struct gossip_config *config)
 {
 	struct sockaddr_storage own = config->roster[config->self].address;
@@ -102,7 +105,7 @@ static bool can_pin(const struct gossip_config *config)
 	return local;
 }
 
-/* Before it is bound, so that no stranger is in the buffer when it is read. */
+/* Called before it is bound, so that no stranger's datagram is in the buffer. */
 static int prepare_socket(struct gossip_socket *gs)
 {
 	const struct gossip_config *config = gs->config;
@@ -224,7 +227,7 @@ void gossip_socket_close(struct gossip_socket *gs)
 	free(gs);
 }
 
-/* Room for what says the address to send from. */
+/* Room for the control message with the source address. */
 union source_control {
 	struct cmsghdr align;
 	char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
@@ -246,7 +249,7 @@ static void pin_source(const struct gossip_socket *gs, struct msghdr *message)
 	message->msg_controllen = CMSG_SPACE(size);
 }
 
-/* It is over when nothing has failed for a while; a port that nobody listens on is no trouble. */
+/* Ends a failure after a time without errors. A port without a listener is not a failure. */
 static void note_sending(struct gossip_socket *gs, int error)
 {
 	uint64_t now;
@@ -285,7 +288,10 @@ bool gossip_socket_send(struct gossip_socket *gs, unsigned peer, const uint8_t *
 		error = errno;
 		gs->send_errors++;
 	}
-	/* A port that nobody listens on says so at every second datagram: one line is enough. */
+	/*
+	 * Log an error only if it is not the last one. A port without a listener causes
+	 * ECONNREFUSED at every second datagram, which is not logged.
+	 */
 	if (error && error != gs->last_error && error != ECONNREFUSED)
 		event(GOSSIP_SEND_FAILED, event_word("peer", to->name),
 			event_word("why", strerror(error)));
@@ -297,7 +303,7 @@ unsigned gossip_socket_read(struct gossip_socket *gs)
 {
 	for (unsigned i = 0; i < GOSSIP_SOCKET_BATCH; i++)
 		gs->batch->messages[i].msg_hdr.msg_namelen = sizeof(gs->batch->from[i]);
-	/* Others' ICMP errors end one call, not the reading; an error that stays ends it. */
+	/* ICMP errors of other peers end one call, not the reading; a persistent error ends it. */
 	for (int tries = 0; tries < 16; tries++) {
 		int n = recvmmsg(
 			gs->fd, gs->batch->messages, GOSSIP_SOCKET_BATCH, MSG_DONTWAIT, NULL);
@@ -324,7 +330,7 @@ static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_st
 	return memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
 }
 
-/* The limiter that a datagram says it is of, or the roster's number: nobody in it. */
+/* Returns the limiter that a datagram names, or roster->n if it is not in the roster. */
 static unsigned named_sender(const struct gossip_socket *gs, unsigned i)
 {
 	if (gs->batch->messages[i].msg_len < DATAGRAM_NAMED)
@@ -332,7 +338,10 @@ static unsigned named_sender(const struct gossip_socket *gs, unsigned i)
 	return roster_find(gs->roster, read_be32(gs->batch->bytes[i] + DATAGRAM_SENDER));
 }
 
-/* One that names nobody in the roster is gossip's to count; it costs as little there. */
+/*
+ * Returns true if a datagram comes from the address of the limiter that it names. If that is not in
+ * the roster, gossip counts the datagram, at the same cost.
+ */
 static bool source_fits(const struct gossip_socket *gs, unsigned i)
 {
 	unsigned sender;

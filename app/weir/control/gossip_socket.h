@@ -14,7 +14,7 @@
 #include "gossip/datagram.h"
 #include "policy/config.h"
 
-/* Datagrams that are read at once, before control looks at its other tasks again. */
+/* Most datagrams in one read, before control runs its other tasks. */
 #define GOSSIP_SOCKET_BATCH 64
 
 struct gossip_batch;
@@ -26,54 +26,54 @@ struct gossip_socket {
 	const struct gossip_config *config;
 	struct roster *roster; /* its limiters */
 	struct gossip_batch *batch;
-	struct refusals *refusals; /* what was not believed, by whose address it came from */
+	struct refusals *refusals; /* rejected datagrams, by the limiter with their address */
 	bool bound;                /* false until its address is on this machine */
-	uint64_t tried_ns;         /* when that was last tried */
-	bool filtered;             /* the kernel keeps strangers out */
-	bool pins;                 /* what is sent is to come from our address in the roster */
+	uint64_t tried_ns;         /* time of the last attempt */
+	bool filtered;             /* the kernel drops datagrams of strangers */
+	bool pins;                 /* datagrams are sent from our address in the roster */
 	uint64_t send_errors;      /* datagrams that the kernel did not take */
-	uint64_t wrong_source;     /* that came from another address than the limiter's they name */
-	int last_error;            /* errno of the latest, logged when it changes; 0: it is over */
-	uint64_t failed_ns;        /* when that was */
+	uint64_t wrong_source;     /* datagrams from another address than the named limiter's */
+	int last_error;            /* errno of the last failure, logged if it changes; 0: none */
+	uint64_t failed_ns;        /* time of the last failure */
 };
 
-/* Datagrams that the kernel keeps until control looks: what a tick of a large group brings. */
+/* Datagrams that the kernel keeps for control: enough for one tick of a large group. */
 #define GOSSIP_SOCKET_ROOM 128
 
 /*
- * Returns 0, or a negative errno, logged; NULL is none to close. If no interface has the address,
- * nothing is sent or received until gossip_socket_retry() finds it.
+ * Returns 0, or a negative errno, logged. If no interface has the address, nothing is sent or
+ * received until gossip_socket_retry() finds it. Closing NULL does nothing.
  */
 int gossip_socket_open(const struct gossip_config *config, struct gossip_socket **out);
 void gossip_socket_close(struct gossip_socket *socket);
 
-/* Whether its address could be bound, and is then let go: 0 or a negative errno. */
+/* Binds the address and closes the socket again, as a test. Returns 0 or a negative errno. */
 int gossip_socket_try(const struct gossip_config *config);
 
-/* When the next try is due, or UINT64_MAX; and that try. */
+/* Returns when gossip_socket_retry() is due, or UINT64_MAX. */
 uint64_t gossip_socket_next(const struct gossip_socket *socket);
 void gossip_socket_retry(struct gossip_socket *socket, uint64_t now_ns);
 
-/* To a peer of the roster; whether it has left. */
+/* Sends to a peer of the roster. Returns true if the datagram has left. */
 bool gossip_socket_send(
 	struct gossip_socket *socket, unsigned peer, const uint8_t *buf, size_t len);
 
 /*
- * Reads what has come, at most GOSSIP_SOCKET_BATCH datagrams, and says how many. Then each of them:
- * NULL for one that names a limiter of the roster and has not come from its address, which is
- * counted. It may be written to, until the next read.
+ * Reads waiting datagrams, at most GOSSIP_SOCKET_BATCH, and returns their number. Then call
+ * gossip_socket_datagram() for each of them. It returns NULL, and counts the datagram, if the
+ * limiter that it names has another address. The bytes can be changed until the next read.
  */
 unsigned gossip_socket_read(struct gossip_socket *socket);
 uint8_t *gossip_socket_datagram(struct gossip_socket *socket, unsigned i, size_t *len);
 
-/* The limiter of the roster whose address that datagram came from, or n_roster. */
+/* Returns the limiter of the roster whose address a datagram came from, or n_roster. */
 unsigned gossip_socket_source(const struct gossip_socket *socket, unsigned i);
 
 /* Notes the address of an authentic datagram that names a limiter of the roster. */
 void gossip_socket_note_sender(
 	const struct gossip_socket *socket, unsigned i, struct senders *senders, uint64_t now_ns);
 
-/* Datagrams that the kernel threw away: strangers', and what the buffer had no room for. */
+/* Returns the datagrams that the kernel dropped: from strangers, or because the buffer was full. */
 uint64_t gossip_socket_drops(const struct gossip_socket *socket);
 
 #endif

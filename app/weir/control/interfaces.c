@@ -22,18 +22,18 @@
 
 #define PERIOD_NS   (2 * SECOND_NS)
 #define GONE_NS     SECOND_NS /* a period while a port waits for its interface */
-#define GRACE_NS    MS_NS     /* between two looks whether workers have left a port */
-#define PATIENCE_MS 2000      /* with the kernel, at the stop */
-#define NEWS_MOST   8         /* of a look; the next look reports the others */
+#define GRACE_NS    MS_NS     /* between two checks whether workers have left a port */
+#define PATIENCE_MS 2000      /* time for the kernel at the stop */
+#define NEWS_MOST   8         /* reports of one look; the next look reports the others */
 #define NAMES       128
 
-/* Others that have to do with the packets of an interface; "": none. */
+/* The name of an interface, and others that get or alter its packets; "": none. */
 struct beside {
 	char name[IFNAMSIZ];
 	char master[IFNAMSIZ], address[INET6_ADDRSTRLEN], program[64];
 };
 
-/* A look at one port: control gives the first two, and the thread finds the others. */
+/* A look at one port: control sets the first two members, and the thread finds the others. */
 struct look {
 	unsigned interface;
 	bool gone;
@@ -44,11 +44,11 @@ struct look {
 };
 
 struct interfaces {
-	struct wire_offloads *offloads; /* the thread's while it looks, and so are looks */
+	struct wire_offloads *offloads; /* the thread's during a look, like looks[] */
 	struct look looks[CONFIG_PORTS_MAX];
 	struct beside seen[CONFIG_PORTS_MAX];
 	unsigned own_program[CONFIG_PORTS_MAX]; /* ID of AF_XDP's; 0: not looked at yet */
-	int reopening;                          /* the port that workers leave; -1 */
+	int reopening;                          /* port that workers are leaving; -1: none */
 	uint64_t moment;                        /* see publisher_moment() */
 	struct offload thread;
 	struct offload_job job;
@@ -56,10 +56,10 @@ struct interfaces {
 	uint64_t next_ns;
 	unsigned n_news;
 	char news[NEWS_MOST][WIRE_OFFLOADS_NEWS];
-	char at_work[CONFIG_PORTS_MAX][NAMES]; /* in the last look that has ended */
+	char at_work[CONFIG_PORTS_MAX][NAMES]; /* at the last look that has ended */
 };
 
-/* Any thread. The kernel's own stack gets every frame too: see the texts of the events. */
+/* Any thread. The kernel's network stack also gets every frame: see the texts of the events. */
 static void look_beside(const struct port_config *port, struct look *look)
 {
 	char configured[IFNAMSIZ];
@@ -80,7 +80,7 @@ static void look_beside(const struct port_config *port, struct look *look)
 	look->filtered = kernel_has_filter((unsigned)look->kin.index);
 }
 
-/* AF_XDP has a program, which cannot be another one than at the first look after the start. */
+/* Names a program other than ours. AF_XDP's is the one of the first look after the start. */
 static void name_program(struct interfaces *interfaces, const struct port_config *port, unsigned i)
 {
 	struct look *look = &interfaces->looks[i];
@@ -155,7 +155,7 @@ static void say_name(const struct instance *inst, unsigned i, const char *before
 		event(PORT_NAMED, event_word("port", port), event_word("interface", name));
 }
 
-/* Reports changes since the look before. */
+/* Reports changes since the previous look. */
 static void compare_looks(struct instance *inst)
 {
 	struct interfaces *interfaces = inst->interfaces;
@@ -199,7 +199,7 @@ static uint16_t id_for_workers(const struct instance *inst, unsigned port)
 	return inst->ports[port].id;
 }
 
-/* Workers use these ports from their next turn on. */
+/* Assigns the ports to workers, which use them from their next turn on. */
 static void lead_workers(struct instance *inst)
 {
 	for (unsigned w = 0; w < inst->config->n_workers; w++)
@@ -226,11 +226,11 @@ static void begin_reopening(struct instance *inst, unsigned port)
 	} else if (!inst->restart) {
 		event(PORT_RESTART, event_word("port", name));
 		inst->restart = true;
-		kill(getpid(), SIGTERM); /* an ordinary stop with another exit status */
+		kill(getpid(), SIGTERM); /* a normal stop with another exit status */
 	}
 }
 
-/* No worker uses the port. */
+/* Opens the port again. No worker uses it. */
 static void end_reopening(struct instance *inst)
 {
 	unsigned port = (unsigned)inst->interfaces->reopening;
@@ -247,7 +247,7 @@ static void end_reopening(struct instance *inst)
 	lead_workers(inst);
 }
 
-/* One at a time. */
+/* Begins to reopen a port that is back, one at a time. Returns true if any port is gone. */
 static bool look_for_returned(struct instance *inst)
 {
 	bool gone = false;
@@ -272,7 +272,7 @@ static void read_at_work(struct instance *inst)
 		wire_offloads_at_work(interfaces->offloads, i, interfaces->at_work[i], NAMES);
 }
 
-/* On the thread. */
+/* Runs on the thread of interfaces. */
 static void look_at_interfaces(void *context)
 {
 	struct instance *inst = context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The kernel's interfaces that ports stand on. Weir switches off what they do to packets while it
- * runs (wire_offloads.h), and restores it. Every few seconds a thread looks for anything else that
+ * The kernel's interfaces of the ports. Weir switches off their offloads while it runs
+ * (wire_offloads.h), and restores them. Every few seconds a thread looks for anything else that
  * gets their packets or can alter them. An interface that was removed and is back is opened again.
  * Control.
  */
@@ -17,35 +17,34 @@
 
 struct instance;
 
-/* The module of start-up, before the ports': 0 or a negative errno, the cause on stderr. */
+/* Start-up module, before the ports'. Returns 0 or a negative errno, with the cause on stderr. */
 int interfaces_start(struct instance *inst);
 
-/* After the ports are closed. */
+/* Called after the ports are closed. */
 void interfaces_stop(struct instance *inst);
 
-/* What becomes readable when a look has ended, or -1. */
+/* Returns the descriptor that becomes readable when a look has ended, or -1. */
 int interfaces_fd(const struct instance *inst);
 
-/* When the next look is due; UINT64_MAX while there is one, or no interface. */
+/* Returns when the next look is due; UINT64_MAX during a look, or without interfaces. */
 uint64_t interfaces_next(const struct instance *inst);
 
-/* Begins a look that is due, and says what one has found that has ended. Never leaves news. */
+/* Begins a look that is due, and reports the results of one that has ended. Returns false. */
 bool interfaces_run(struct instance *inst, uint64_t now_ns);
 
-/* The interface's name of the last look; "": the port has none. */
+/* Returns the interface's name at the last look; "" if the port has none. */
 const char *interfaces_name(const struct instance *inst, unsigned port);
 
 /*
- * Writes the names of anything of this machine that gets the packets of a port too or can alter
- * them, as of the last look. Returns false
- * if nothing does.
+ * Writes the names of anything on this machine that also gets the packets of a port or can alter
+ * them, by the last look. Returns false if there is nothing.
  */
 bool interfaces_altered(const struct instance *inst, unsigned port, char *text, size_t size);
 
 /* Returns true, and the configured name, if the interface was renamed. */
 bool interfaces_renamed(const struct instance *inst, unsigned port, char configured[IFNAMSIZ]);
 
-/* See wire_offloads_at_work(): as last looked at. */
+/* Writes the names of wire_offloads_at_work(), by the last look. */
 void interfaces_at_work(const struct instance *inst, unsigned port, char *names, size_t size);
 
 #endif

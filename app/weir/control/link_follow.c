@@ -16,7 +16,7 @@ void link_follow_begin(struct link_follow *follow, uint64_t now_ns)
 	};
 }
 
-/* A link that was just brought up takes its time to negotiate, and is not lost meanwhile. */
+/* Returns true for a link that was just brought up. It needs time to negotiate, and is not lost. */
 static bool is_fresh(struct link_follow *follow, enum link_end end, bool up, uint64_t now_ns)
 {
 	if (now_ns - follow->fresh_ns >= LINK_FOLLOW_GRACE_NS) {
@@ -60,8 +60,8 @@ static enum link_act follow_lost(
 }
 
 /*
- * The end that is down by us is up: somebody meddles, or its device does not do as it is told. Each
- * time is two lines in the log.
+ * Takes an end down again that is up: another program has changed it, or its device ignores Weir.
+ * Each time logs two lines.
  */
 static enum link_act take_down_again(struct link_follow *follow, uint64_t now_ns)
 {

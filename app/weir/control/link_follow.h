@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A wire whose ends are up and down together ("link": "follow"): when one end has lost its link for
- * a while the other is taken down, so that whoever is there learns of it, and comes back up when
- * the link has been back for a while. One end at most is down by us, so the two never wait for each
- * other. Pure: control tells the links and the time.
+ * A wire whose ends are up and down together ("link": "follow"). When one end has lost its link for
+ * a while, Weir takes the other one down, so that its neighbour notices. It comes back up when the
+ * link has been back for a while. Weir takes down at most one end, so the two never wait for each
+ * other. Pure: control passes the links and the time.
  */
 #ifndef WEIR_APP_LINK_FOLLOW_H
 #define WEIR_APP_LINK_FOLLOW_H
@@ -14,11 +14,11 @@
 
 #include "base/time.h"
 
-#define LINK_FOLLOW_DOWN_NS  (SECOND_NS / 2)  /* a link is lost when it has been for so long */
-#define LINK_FOLLOW_UP_NS    (2 * SECOND_NS)  /* and back */
-#define LINK_FOLLOW_GRACE_NS (10 * SECOND_NS) /* how long one that was brought up may take */
+#define LINK_FOLLOW_DOWN_NS  (SECOND_NS / 2)  /* after this time without it a link is lost */
+#define LINK_FOLLOW_UP_NS    (2 * SECOND_NS)  /* after this time with it a link is back */
+#define LINK_FOLLOW_GRACE_NS (10 * SECOND_NS) /* time for a link that was brought up */
 
-/* When one that was taken down is taken down again if it is up: twice as late each time. */
+/* Wait before an end that is up against our will is taken down again; it doubles each time. */
 #define LINK_FOLLOW_AGAIN_NS      SECOND_NS
 #define LINK_FOLLOW_AGAIN_MOST_NS (64 * SECOND_NS)
 
@@ -27,20 +27,20 @@ enum link_end { LINK_END_A, LINK_END_B, LINK_END_NONE };
 enum link_act { LINK_LEAVE, LINK_TAKE_DOWN, LINK_BRING_UP };
 
 struct link_follow {
-	enum link_end down;  /* taken down by us */
-	enum link_end lost;  /* whose link seems lost */
+	enum link_end down;  /* end that we have taken down */
+	enum link_end lost;  /* end whose link seems lost */
 	bool returns;        /* the link of the end that is not `down` seems to be back */
-	uint64_t since_ns;   /* of either */
-	enum link_end fresh; /* brought up, and not seen up since; ... */
-	bool starting;       /* or all are, as the wire has just begun */
-	uint64_t fresh_ns;   /* when */
-	uint64_t again_ns;   /* until when the end that is `down` is left alone if it is up, */
-	uint64_t wait_ns;    /* which was so long a wait */
+	uint64_t since_ns;   /* when `lost` or `returns` changed */
+	enum link_end fresh; /* end that was brought up, and has not been up since */
+	bool starting;       /* both ends were, because the wire has just begun */
+	uint64_t fresh_ns;   /* time of that */
+	uint64_t again_ns;   /* until then the end `down` is left alone if it is up */
+	uint64_t wait_ns;    /* length of that wait */
 };
 
 void link_follow_begin(struct link_follow *follow, uint64_t now_ns);
 
-/* What is to be done now, at *end, which counts as done. up[] by enum link_end. */
+/* Returns the action that is due, on *end; it counts as done. up[] is by enum link_end. */
 enum link_act link_follow_turn(
 	struct link_follow *follow, const bool up[2], uint64_t now_ns, enum link_end *end);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The ports' links, and how the clocks of devices run that say when packets came in: looked at now
- * and then. Ends of wires that follow each other (link_follow.h) are taken down and brought up by a
- * thread of its own, as drivers and the kernel take their time over it. Control.
+ * The links of the ports, and the clocks of devices that stamp packets, both checked regularly.
+ * Ends of wires that follow each other (link_follow.h) are taken down and brought up by a separate
+ * thread, because drivers and the kernel take time for it. Control.
  */
 #ifndef WEIR_APP_LINKS_H
 #define WEIR_APP_LINKS_H
@@ -23,7 +23,7 @@ struct link_state {
 	bool gone; /* its device was removed: until it is opened again, or a restart */
 	uint32_t speed_mbps;
 	uint64_t changes;
-	bool taken_down; /* by us, as the other end of its wire is down */
+	bool taken_down; /* by us, because the other end of its wire is down */
 };
 
 /* One port's link on its way up or down. */
@@ -35,33 +35,33 @@ struct link_switch {
 
 struct links {
 	struct link_state ports[CONFIG_PORTS_MAX];
-	uint64_t seen_ns; /* when they were looked at */
-	bool follows;     /* some wire does: what is below is there */
+	uint64_t seen_ns; /* time of the last look */
+	bool follows;     /* a wire does; the members below are used */
 	struct link_follow wires[CONFIG_WIRES_MAX];
 	struct offload thread;
 	struct offload_job job;
-	struct link_switch under_way; /* the thread's, while it has a port */
+	struct link_switch under_way; /* used by the thread while it has a port */
 };
 
 /*
- * The module of start-up, after the ports': links of wires that follow are brought up, also where a
- * Weir that crashed has left them down. 0 or a negative errno.
+ * Start-up module, after the ports'. Brings up links of wires that follow, including those that a
+ * crashed Weir left down. Returns 0 or a negative errno.
  */
 int links_start(struct instance *inst);
 
-/* Brings up what was taken down. */
+/* Brings up the links that were taken down. */
 void links_stop(struct instance *inst);
 
 /* See port_when_gone(). */
 const char *links_when_gone(const struct instance *inst, unsigned port);
 
-/* What becomes readable when a link has been switched, or -1. */
+/* Returns the descriptor that becomes readable when a link has been switched, or -1. */
 int links_fd(const struct instance *inst);
 
-/* When to look again; UINT64_MAX where nothing follows, as others' turns are enough. */
+/* Returns when to look again; UINT64_MAX if no wire follows: turns of other tasks suffice. */
 uint64_t links_next(const struct instance *inst);
 
-/* Looks, if that is due. Never leaves news to tell. */
+/* Looks, if that is due. Returns false. */
 bool links_run(struct instance *inst, uint64_t now_ns);
 
 #endif

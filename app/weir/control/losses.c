@@ -22,16 +22,16 @@
 
 #define LOOK_NS SECOND_NS
 
-/* After so long without any it has ended. */
+/* After this time without any, a trouble has ended. */
 #define LOST_QUIET_NS    (5 * SECOND_NS)
 #define REFUSED_QUIET_NS (10 * SECOND_NS)
 #define REFUSED_ALARM_NS (3 * SECOND_NS) /* one datagram is no alarm */
 
-/* Why packets are lost that no policy has refused; those of a policy's own it wants so. */
+/* Reasons of lost packets that no policy has dropped; a policy's own drops are intended. */
 static const enum drop_reason reasons[] = {
 	DROP_TX_FULL, DROP_RING_FULL, DROP_OVERSIZE, DROP_TRUNCATED, DROP_POOL_FULL};
 
-/* What devices say of a port. */
+/* Losses that devices count for a port. */
 enum { PORT_MISSED, PORT_NO_BUFFER, PORT_RX_ERRORS, PORT_TX_ERRORS, PORT_LOSSES };
 static const char *const port_losses[] = {
 	[PORT_MISSED] = "rx_missed",
@@ -40,7 +40,10 @@ static const char *const port_losses[] = {
 	[PORT_TX_ERRORS] = "tx_errors",
 };
 
-/* What a datagram may be that is of nobody in the group as it is now; a network may repeat one. */
+/*
+ * Verdicts on datagrams from outside the present group. Repeats are left out: a network can cause
+ * them.
+ */
 static const enum gossip_verdict strange[] = {GOSSIP_TRUNCATED, GOSSIP_VERSION, GOSSIP_STRANGER,
 	GOSSIP_UNSEALED, GOSSIP_ESTIMATOR, GOSSIP_NO_KEY, GOSSIP_FORGED, GOSSIP_MISSENT,
 	GOSSIP_MALFORMED};
@@ -50,7 +53,7 @@ struct loss_watch {
 	struct trouble dropped[RTE_DIM(reasons)];
 	struct trouble ports[CONFIG_PORTS_MAX][PORT_LOSSES];
 	struct trouble refused;
-	uint64_t verdicts[GOSSIP_VERDICTS + 1]; /* when that began; the last: of wrong sources */
+	uint64_t verdicts[GOSSIP_VERDICTS + 1]; /* at its beginning; the last: wrong sources */
 };
 
 int losses_start(struct instance *inst)
@@ -134,7 +137,7 @@ static int write_verdict(char text[LOSSES_VERDICTS], int len, const char *name, 
 			     len ? ", " : "", name, (unsigned long)n);
 }
 
-/* "forged 12, version 3": of those since it began; and begins anew where `begins`. */
+/* Writes the verdicts since the trouble began, like "forged 12, version 3". */
 static void list_verdicts(const struct instance *inst, char text[LOSSES_VERDICTS])
 {
 	const struct gossip_counters *c = gossip_counters(limiter_gossip(inst->limiter));

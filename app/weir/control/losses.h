@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets that are lost though no policy wants it, and datagrams that are not believed: says when
- * that begins and when it has ended. Control.
+ * Reports when packets are lost that no policy drops, when datagrams are rejected, and when that
+ * has ended. Control.
  */
 #ifndef WEIR_APP_LOSSES_H
 #define WEIR_APP_LOSSES_H

@@ -10,12 +10,12 @@
 #define LOOK_NS SECOND_NS
 
 /*
- * Bits of the 64 that flows have, of which those of a queue have set so many: a device that spreads
- * flows over two would have left the other without any with a probability of 2^-23.
+ * Bits that are set for one queue, of the 64 for flows. If a device spread flows over two queues,
+ * the other one would have none with a probability of 2^-23.
  */
 #define MANY_FLOWS 24
 
-/* What has come by a queue, to whichever worker: of one that is shared, to several. */
+/* Returns the flow bits of a queue, from all workers: several share a queue. */
 static uint64_t flows_of(const struct instance *inst, uint16_t port_id, uint16_t queue)
 {
 	uint64_t flows = 0;

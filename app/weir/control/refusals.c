@@ -11,7 +11,7 @@
 
 #include "base/time.h"
 
-/* After so long without any, those that come then are another matter. */
+/* After this time without a rejection, the next one begins a new series. */
 #define REFUSALS_APART_NS (10 * SECOND_NS)
 
 struct refusals {
@@ -20,7 +20,7 @@ struct refusals {
 	unsigned *by_address; /* n_roster: indices, by address and then by index */
 };
 
-/* The bytes of a host's address; returns how many. */
+/* Gets the bytes of a host's address. Returns their number. */
 static size_t host_bytes(const struct sockaddr_storage *address, const void **bytes)
 {
 	if (address->ss_family == AF_INET6) {
@@ -94,7 +94,7 @@ bool refusals_count(unsigned verdict)
 	       verdict == GOSSIP_UNSEALED || verdict == GOSSIP_NO_KEY || verdict == GOSSIP_FORGED;
 }
 
-/* The first place in the order that is not before an address. */
+/* Returns the first index in by_address[] whose address is not less than this one. */
 static unsigned place_of(const struct refusals *r, const struct sockaddr_storage *from)
 {
 	unsigned low = 0, high = r->config->n_roster;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Datagrams that came from a limiter's address and were not believed, of each limiter of the
- * roster: who has another key is in no datagram that opens, and shows here. Control thread.
+ * Rejected datagrams from the address of each limiter of the roster. No datagram of a limiter with
+ * another key opens, so its key shows only here. Control thread.
  */
 #ifndef WEIR_APP_REFUSALS_H
 #define WEIR_APP_REFUSALS_H
@@ -13,39 +13,40 @@
 #include "gossip/gossip.h"
 #include "policy/config.h"
 
-/* In place of a verdict: it names a limiter that has another address. */
+/* In place of a verdict: the limiter that it names has another address. */
 #define REFUSED_SOURCE GOSSIP_VERDICTS
 
 struct refusal {
 	uint64_t n;
-	uint64_t last_ns;  /* by control_now(), as these all; 0: none yet */
-	uint64_t since_ns; /* the first of those since the limiter was last heard itself */
-	unsigned verdict;  /* of the last one: an enum gossip_verdict, or REFUSED_SOURCE */
+	uint64_t last_ns;  /* by control_now(); 0: none yet */
+	uint64_t since_ns; /* the first one after the last accepted datagram */
+	unsigned verdict;  /* the last one's: an enum gossip_verdict, or REFUSED_SOURCE */
 };
 
 struct refusals;
 
-/* 0 or -ENOMEM. The configuration is borrowed. */
+/* Returns 0 or -ENOMEM. Borrows the configuration. */
 int refusals_create(const struct gossip_config *config, struct refusals **out);
 void refusals_destroy(struct refusals *refusals);
 
-/* Whether a datagram with this verdict is one that the address it came from is asked about. */
+/* Returns true if a datagram with this verdict counts for the address that it came from. */
 bool refusals_count(unsigned verdict);
 
 /*
- * The limiter of the roster with that address, or n_roster. Where several have it, it is the one
- * that the datagram names (an index in the roster, or n_roster), else the one with that port.
+ * Returns the limiter of the roster with that address, or n_roster. If several have it, returns the
+ * one that the datagram names (`named`: an index in the roster, or n_roster), otherwise the one
+ * with that port.
  */
 unsigned refusals_source(
 	const struct refusals *refusals, const struct sockaddr_storage *from, unsigned named);
 
-/* One from a limiter that was last heard itself at that time, or 0: never. */
+/* Notes one from a limiter whose last accepted datagram came at spoke_ns, or never (0). */
 void refusals_note(struct refusals *refusals, unsigned peer, unsigned verdict, uint64_t spoke_ns,
 	uint64_t now_ns);
 
 const struct refusal *refusals_of(const struct refusals *refusals, unsigned peer);
 
-/* "forged" or the like; NULL: there was none. */
+/* Returns a name such as "forged", or NULL if there was none. */
 const char *refusal_name(const struct refusal *refusal);
 
 #endif

@@ -25,7 +25,7 @@ struct source_words {
 struct filter_program {
 	struct sock_filter *code;
 	unsigned n, words; /* instructions; words of an address */
-	unsigned source;   /* where it stands in the header */
+	unsigned source;   /* offset of the address in the header */
 };
 
 static void emit_code(struct filter_program *p, uint16_t code, uint32_t k, uint8_t jt, uint8_t jf)
@@ -35,18 +35,18 @@ static void emit_code(struct filter_program *p, uint16_t code, uint32_t k, uint8
 	p->n++;
 }
 
-/* Loads the word of the source that stands `back` words before its last. */
+/* Loads the word of the source that is `back` words before its last. */
 static void emit_load(struct filter_program *p, unsigned back)
 {
 	emit_code(p, BPF_LD | BPF_W | BPF_ABS,
 		(uint32_t)SKF_NET_OFF + p->source + 4 * (p->words - 1 - back), 0, 0);
 }
 
-/* Lets it in if the whole address is this one, else goes on behind. */
+/* Accepts the datagram if the whole address is the same; otherwise continues after this code. */
 static void emit_address(struct filter_program *p, const struct source_words *address)
 {
 	for (unsigned w = 0; w < p->words; w++) {
-		unsigned left = 2 * (p->words - 1 - w) + 1; /* instructions behind this compare */
+		unsigned left = 2 * (p->words - 1 - w) + 1; /* instructions after this comparison */
 
 		if (w > 0)
 			emit_load(p, w);
@@ -66,8 +66,8 @@ static void emit_leaf(struct filter_program *p, const struct source_words *sorte
 }
 
 /*
- * Those below the middle follow at once, the others behind them: too far for a comparison, which
- * jumps by a byte. Addresses with one last word stay together.
+ * The addresses below the middle follow directly, the others after them. That is too far for a
+ * comparison, whose jump is one byte. Addresses with the same last word stay together.
  */
 static void emit_search(struct filter_program *p, const struct source_words *sorted, unsigned n)
 {
@@ -117,7 +117,9 @@ static int read_source(const struct sockaddr_storage *address, struct source_wor
 	return 0;
 }
 
-/* The addresses of the others, each once. */
+/*
+ * Lists the addresses of the other limiters, each once. Returns their number or a negative errno.
+ */
 static int list_sources(const struct gossip_config *gossip, struct source_words *out)
 {
 	unsigned n = 0, kept = 0;
@@ -146,7 +148,7 @@ int source_filter_build(const struct gossip_config *gossip, struct sock_filter *
 	int n = sources ? list_sources(gossip, sources) : -ENOMEM;
 
 	if (n > 0) {
-		/* A socket of IPv6 may be sent IPv4 as well. */
+		/* A socket of IPv6 can also receive IPv4. */
 		emit_code(&p, BPF_LD | BPF_B | BPF_ABS, (uint32_t)SKF_NET_OFF, 0, 0);
 		emit_code(&p, BPF_ALU | BPF_RSH | BPF_K, 4, 0, 0);
 		emit_code(&p, BPF_JMP | BPF_JEQ | BPF_K, v6 ? 6 : 4, 1, 0);

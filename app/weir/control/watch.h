@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Whether the workers come round. A worker whose turn has not ended from one look to the next but
- * one is stuck: it is held up in a driver, or has no CPU. That is said, its flows go to the others
- * where a wire is distributed, and after the configured time the process ends, so that whoever
- * started it starts it again. Where control itself has stood still nothing is known of workers, and
- * they are looked at anew. The service manager's watchdog is fed at looks that find none of them
- * stuck. Control.
+ * Detects stalled workers. A worker is stalled if its turn has not ended from one check to the next
+ * but one: it is blocked in a driver, or has no CPU. The watch reports it, and on a wire with
+ * "distribute" its flows go to other workers. After the configured time the process exits, so that
+ * the service manager starts it again. If control itself has stalled, the state of the workers is
+ * unknown, and the checks begin again. A check that finds no stalled worker feeds the service
+ * manager's watchdog. Control.
  */
 #ifndef WEIR_APP_WATCH_H
 #define WEIR_APP_WATCH_H
@@ -29,19 +29,19 @@ struct watch_pace {
 };
 struct watch_pace watch_pace(const struct config *config);
 
-/* A worker that has stood for so long is given nothing any more that others can take. */
+/* A worker that has stalled for this time gets no more packets that others can take. */
 #define WATCH_BY_FAR_NS (200 * MS_NS)
 
 /* If a check comes later than this, control has stalled itself. */
 #define WATCH_LATE_NS (45 * MS_NS)
 
-/* What has come of one thread; control reads and writes. */
+/* Stalls of one thread; control reads and writes. */
 struct watch_stalls {
-	uint64_t n;          /* that have begun */
-	uint64_t longest_ns; /* of those that have ended */
+	uint64_t n;          /* stalls that have begun */
+	uint64_t longest_ns; /* longest of the stalls that have ended */
 };
 
-/* How long a worker that is stuck has stood, or 0. */
+/* Returns the time for which a worker has stalled, or 0. */
 uint64_t watch_standing(const struct instance *inst, unsigned worker, uint64_t now_ns);
 
 struct watch_stalls watch_worker_stalls(const struct instance *inst, unsigned worker);
