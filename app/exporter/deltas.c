@@ -203,7 +203,7 @@ static void read_policies(
 		.name = policy_column(policies, "name"),
 		.count = policy_column(policies, "count"),
 		.limit = policy_column(policies, "limit_per_s"),
-		.total = policy_column(policies, "total_units"),
+		.total = policy_column(policies, "quota_units"),
 		.waiting = policy_column(policies, "waiting_packets"),
 		.passed_packets = policy_column(policies, "passed_packets"),
 		.passed_units = policy_column(policies, "passed_units"),

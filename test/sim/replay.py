@@ -713,7 +713,7 @@ def a_trial(scene):
             scene.configure([{"name": "all", **same, **trial}])
             _, enforced, _ = scene.run(classic(frames), "--limiters", limiters)
             got, want = summary["policies"][0]["trial"], enforced["policies"][0]
-            expect(got == {"would_pass": want["passed"], "would_drop": want["dropped"]},
+            expect(got == {"passed": want["passed"], "dropped": want["dropped"]},
                    f"{trial} of 1/{limiters}: {got}, and where it is enforced {want}")
             expect(want["dropped"] != alone["policies"][0]["dropped"], f"{trial} tries nothing")
 

@@ -446,9 +446,9 @@ def trial_counts_what_it_would_do(_):
         tried = beside.pop("trial")
         expect(beside == alone, "a trial is felt")
         dropped = enforced["packets"]["limit"]
-        expect(tried["would_drop"]["packets"] == dropped > alone["packets"]["limit"] > 0,
+        expect(tried["dropped"]["packets"] == dropped > alone["packets"]["limit"] > 0,
                f"{workers} workers: {tried}, and {enforced['packets']} where it is enforced")
-        expect(tried["limit_bps"] == 8e6 and tried["would_pass"]["bytes"] > 0, str(tried))
+        expect(tried["limit_bps"] == 8e6 and tried["passed"]["bytes"] > 0, str(tried))
         found[f"{workers} workers"] = dropped
     return found
 

@@ -188,7 +188,7 @@ static json_t *trial_json(const struct policy_totals *totals)
 	const struct tally passed = {totals->passed_packets, totals->passed_bytes};
 	const struct tally dropped = {totals->dropped_packets, totals->dropped_bytes};
 
-	return json_pack("{s:o, s:o}", "would_pass", tally_json(&passed, "charged"), "would_drop",
+	return json_pack("{s:o, s:o}", "passed", tally_json(&passed, "charged"), "dropped",
 		tally_json(&dropped, "charged"));
 }
 

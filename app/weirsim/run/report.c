@@ -164,9 +164,9 @@ static void put_trial(const struct sim *sim, unsigned p, json_t *out)
 	output_number(json, "limit_bps", policy_rate(&trial) * 8);
 	output_count(json, "burst_bytes", trial.burst_bytes);
 	json_object_set_new(
-		json, "would_pass", tried_json(policy, totals.passed_packets, totals.passed_bytes));
-	json_object_set_new(json, "would_drop",
-		tried_json(policy, totals.dropped_packets, totals.dropped_bytes));
+		json, "passed", tried_json(policy, totals.passed_packets, totals.passed_bytes));
+	json_object_set_new(
+		json, "dropped", tried_json(policy, totals.dropped_packets, totals.dropped_bytes));
 	json_object_set_new(out, "trial", json);
 }
 
