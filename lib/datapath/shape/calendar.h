@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets by the tick at which they leave, settled as they arrived: a timing wheel of packets
- * (Carousel, SIGCOMM 2017). Who releases them looks at neither the packets nor their queues.
+ * Packets by the tick at which they leave, which is fixed when they arrive: a timing wheel of
+ * packets (Carousel, SIGCOMM 2017). The release does not touch packets or queues.
  *
- * Entries of a slot lie in chunks, in the order in which they were filed, and leave when the slot
- * is over: none early, and up to a slot late. Slots are so long that the chunks at whose ends
- * packets are filed, one for each slot of the next milliseconds, stay in a core's cache.
+ * Entries of a slot are in chunks, in the order of filing. They leave when the slot is over: none
+ * early, and up to a slot late. Slots are long enough that the chunks to which packets are
+ * appended, one for each slot of the next milliseconds, stay in a core's cache.
  *
- * Not for others than this folder.
+ * Private to this folder.
  */
 #ifndef WEIR_SHAPE_CALENDAR_H
 #define WEIR_SHAPE_CALENDAR_H
@@ -22,25 +22,25 @@
 #define CALENDAR_SLOTS SLOTS_MOST
 
 /*
- * A slot is a second over 2^this, or up to twice as long: 2 to 4 microseconds; so all slots are
- * more than a quarter of a second.
+ * A slot is a second divided by 2^this, or up to twice as long: 2 to 4 microseconds. So all slots
+ * together are more than a quarter of a second.
  */
 #define CALENDAR_PARTS 19
 
-#define CALENDAR_PLACES 8  /* of a chunk, the first of which is its head */
-#define CALENDAR_LATER  32 /* packets filed at a time, as their slots have been fetched */
+#define CALENDAR_PLACES 8  /* places of a chunk; the first is its head */
+#define CALENDAR_LATER  32 /* packets filed at a time, once their slots are prefetched */
 
 /*
- * Address of a struct shape_packet, of which user space has 47 bits on x86-64 and 48 on AArch64,
- * above ticks from the slot's start until it is due. 0: taken out.
+ * Bits 16 and up: address of a struct shape_packet, which has 47 bits in user space on x86-64 and
+ * 48 on AArch64. Bits 0 to 15: ticks from the slot's start to the due tick. 0: taken out.
  */
 typedef uint64_t calendar_entry;
 
-#define CALENDAR_LOW 16 /* bits of such ticks */
+#define CALENDAR_LOW 16 /* bits for these ticks */
 
 struct calendar_head {
-	uint32_t next; /* of the same slot, after the last the first; or of those that are free */
-	uint32_t from; /* place of the first that has not left */
+	uint32_t next; /* next chunk of the slot, in a ring; or next free chunk */
+	uint32_t from; /* first place that has not left */
 };
 
 union calendar_place {
@@ -48,27 +48,27 @@ union calendar_place {
 	struct calendar_head head;
 };
 
-/* A packet on its way into its slot. */
+/* A packet that is to be filed in its slot. */
 struct calendar_coming {
 	calendar_entry entry;
 	unsigned slot;
 };
 
-/* Chunks are known by their number, and places by theirs, of all chunks; the first is not used. */
+/* Chunks and places are numbered over all chunks. Chunk 0 is not used. */
 struct calendar {
-	uint64_t base;  /* tick at which the first slot begins that may not be empty */
-	uint64_t soon;  /* nothing is to be done before this tick */
-	unsigned shift; /* ticks of a slot, log2 */
-	uint32_t free;  /* chunks, the one that was used last first; 0: none */
-	uint32_t used;  /* that have ever been used; those after them are untouched */
+	uint64_t base;  /* start of the first slot that can have entries */
+	uint64_t soon;  /* tick before which there is nothing to do */
+	unsigned shift; /* log2 of a slot's ticks */
+	uint32_t free;  /* free chunks, last used first; 0: none */
+	uint32_t used;  /* chunks ever used; later ones are untouched */
 	unsigned n_coming;
 	union calendar_place *places;
 	struct calendar_coming coming[CALENDAR_LATER];
 	struct occupancy full;
-	uint32_t slots[CALENDAR_SLOTS]; /* the place behind each one's last entry; 0: it is empty */
+	uint32_t slots[CALENDAR_SLOTS]; /* place after each one's last entry; 0: empty */
 };
 
-/* For so many packets. All but the first and the last chunk of a slot are full. */
+/* Most chunks for so many packets. All chunks of a slot except the first and last are full. */
 static inline size_t calendar_chunks(uint32_t packets)
 {
 	size_t ends = 2 * (packets < CALENDAR_SLOTS ? packets : (size_t)CALENDAR_SLOTS);
@@ -87,7 +87,7 @@ static inline unsigned calendar_slot(const struct calendar *calendar, uint64_t t
 	return (unsigned)(tick >> calendar->shift) % CALENDAR_SLOTS;
 }
 
-/* The tick at which the slot after that one begins. */
+/* The tick at which the slot after the one of `tick` begins. */
 static inline uint64_t calendar_end(const struct calendar *calendar, uint64_t tick)
 {
 	return calendar_start(calendar, tick) + (UINT64_C(1) << calendar->shift);
@@ -116,7 +116,7 @@ static inline uint32_t calendar_last(const struct calendar *calendar, unsigned s
 	return (calendar->slots[slot] - 1) / CALENDAR_PLACES;
 }
 
-/* The place behind the last entry of one of a slot's chunks. */
+/* The place after the last entry of a slot's chunk. */
 static inline uint32_t calendar_to(const struct calendar *calendar, unsigned slot, uint32_t chunk)
 {
 	uint32_t end = calendar->slots[slot], to = (chunk + 1) * CALENDAR_PLACES;
@@ -134,7 +134,7 @@ static inline uint32_t calendar_chunk_new(struct calendar *calendar)
 	return chunk;
 }
 
-/* Another chunk at the end of a slot. Returns its first place. */
+/* Appends a chunk to a slot. Returns its first place. */
 static inline uint32_t calendar_lengthen(struct calendar *calendar, unsigned slot)
 {
 	uint32_t chunk = calendar_chunk_new(calendar), place = chunk * CALENDAR_PLACES + 1;
@@ -163,8 +163,8 @@ static inline void calendar_append(struct calendar *calendar, calendar_entry ent
 }
 
 /*
- * Files those that are on their way, whose slots are here by now: their places are fetched. Out of
- * line, as who files the others needs the registers.
+ * Files the packets in `coming`. Their slots are in the cache by now; their places are prefetched
+ * here. Out of line, because the caller needs the registers.
  */
 static __attribute__((noinline)) void calendar_settle(struct calendar *calendar)
 {
@@ -180,13 +180,15 @@ static __attribute__((noinline)) void calendar_settle(struct calendar *calendar)
 	calendar->n_coming = 0;
 }
 
-/* Whether a packet that is due then can be filed: the wheel goes round only once. */
+/*
+ * Returns whether a packet with this due tick can be filed: it must be less than one round ahead.
+ */
 static inline bool calendar_reaches(const struct calendar *calendar, uint64_t due)
 {
 	return (due - calendar->base) >> calendar->shift < CALENDAR_SLOTS;
 }
 
-/* Files a packet that is due at or after the base, and which calendar_reaches(). */
+/* Files a packet. Its due tick is at or after the base, and calendar_reaches() it. */
 static inline void calendar_file(
 	struct calendar *calendar, const struct shape_packet *packet, uint64_t due)
 {
@@ -202,7 +204,9 @@ static inline void calendar_file(
 		calendar_settle(calendar);
 }
 
-/* The tick at which the first slot begins that is not empty, from the base on; or far away. */
+/*
+ * Start of the first slot, from the base on, that is not empty. If all are empty, a tick far ahead.
+ */
 static inline uint64_t calendar_first(const struct calendar *calendar)
 {
 	unsigned at = calendar_slot(calendar, calendar->base);
@@ -213,7 +217,7 @@ static inline uint64_t calendar_first(const struct calendar *calendar)
 	return calendar->base + ((uint64_t)((slot - at) % CALENDAR_SLOTS) << calendar->shift);
 }
 
-/* Takes the first chunk, which is empty, off a slot. Returns whether the slot has no other. */
+/* Removes the first chunk, which is empty, from a slot. Returns whether it was the last one. */
 static inline bool calendar_shorten(struct calendar *calendar, unsigned slot)
 {
 	uint32_t last = calendar_last(calendar, slot);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is done per policy: queues that begin, change and end.
+ * The shaper's work per policy: queues that begin, change and end.
  */
 #include <string.h>
 
 #include "shape/queue_pace.h"
 #include "shape/shape_private.h"
 
-/* What is not in struct shaper, one after the other behind it. */
+/* Bytes of the arrays that follow struct shaper, one after the other. */
 static size_t lines_bytes(uint32_t most)
 {
 	/* Each queue that waits has a packet. */
@@ -81,7 +81,7 @@ const struct shaper_counts *shaper_counts(const struct shaper *shaper)
 	return &shaper->counts;
 }
 
-/* Units that may wait: see shape_arrive(). */
+/* Sets the most units that can wait: see shape_arrive(). */
 static void queue_set_room(struct shape_queue *queue)
 {
 	uint64_t delay = queue->patience - queue->patience / ((1 << PATIENCE) + 1);
@@ -138,7 +138,7 @@ void shape_queue_spend(struct shape_queue *queue)
 		token_bucket_set_level(&queue->bucket, 0);
 }
 
-/* The first packet that has not left. */
+/* The first packet that has not departed. */
 static struct shape_packet *queue_rest(const struct shape_queue *queue)
 {
 	struct shape_packet *packet = queue->head;
@@ -149,9 +149,9 @@ static struct shape_packet *queue_rest(const struct shape_queue *queue)
 }
 
 /*
- * What is due by now leaves as it is due, though it stays here until it is released. A shared
- * bucket has changed already, so there it is too late for that; and below others nobody knows when
- * they would have taken it.
+ * Charges all packets that are due by now, though they stay here until they are released. Not for a
+ * shared bucket, which has changed already; and not below other limits, because it is unknown when
+ * these would have accepted the packet.
  */
 static void queue_settle(struct shape_queue *queue, uint64_t now)
 {
@@ -166,11 +166,11 @@ static void queue_settle(struct shape_queue *queue, uint64_t now)
 		if (packet)
 			queue_start(queue, packet);
 	}
-	/* As token_bucket_change(): what has come until now came at the former rate. */
+	/* Tokens up to now come at the previous rate, as in token_bucket_change(). */
 	pace_refill(queue, packet ? packet->cost : 0, now);
 }
 
-/* Takes a queue off the wheel, as of now. */
+/* Takes a queue off the wheel, as of tick `now`. */
 static void queue_stop(struct shaper *shaper, struct shape_queue *queue, uint64_t now)
 {
 	if (queue->head)
@@ -258,7 +258,7 @@ void shaper_restart(struct shaper *shaper, uint64_t now)
 	shaper->until = shaper->swept - 1;
 }
 
-/* What waits in a queue that is not timed is the former one's; what it had booked is void. */
+/* Moves the waiting packets of a queue that is not timed to its new state. Its booking is void. */
 static void queue_take_over(struct shape_queue *queue, const struct shape_queue *former)
 {
 	queue->head = former->head;
@@ -285,7 +285,7 @@ void shape_restart(struct shaper *shaper, struct shape_queue *queue,
 	queue_resume(shaper, queue, now);
 }
 
-/* What is booked for a packet that goes without it is the next one's. */
+/* The next packet uses the booking of a packet that leaves without it. */
 static void queue_unbook(struct shape_queue *queue)
 {
 	if (queue->state & QUEUE_BOOKED)

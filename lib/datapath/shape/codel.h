@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * CoDel (RFC 8289, section 5), of a queue that tells when each packet leaves. The times are those
- * of departures, not of when somebody fetched the packets: a worker that is late is not mistaken
- * for a standing queue. The control law's square root comes from a few of Newton's steps in fixed
- * point for each drop, as the count goes up by one.
+ * CoDel (RFC 8289, section 5), for a queue that provides each packet's departure time. Times are
+ * those of departures, not of polling, so a late worker does not look like a standing queue. The
+ * control law's square root takes a few Newton steps in fixed point per drop, because the count
+ * rises by one.
  *
- * Not for others than this folder.
+ * Private to this folder.
  */
 #ifndef WEIR_SHAPE_CODEL_H
 #define WEIR_SHAPE_CODEL_H
 
 #include "shape/wheel.h"
 
-#define CODEL_RECENT 16 /* intervals after which it begins anew */
-/* Newton's: from a count to the next one; and back to one that is not near. Drops are rare. */
+#define CODEL_RECENT 16 /* intervals after which the count starts again at 1 */
+/*
+ * Newton steps: from a count to the next one; and back to a count that is not near. Drops are rare.
+ */
 #define CODEL_STEPS      4
 #define CODEL_STEPS_BACK 16
 
@@ -30,7 +32,10 @@ static inline void codel_newton(struct shape_codel *codel)
 	codel->inverse = next < UINT32_MAX ? (uint32_t)next : UINT32_MAX;
 }
 
-/* From the inverse of another count: near it, or below, which the steps raise by half each. */
+/*
+ * Sets the count. The steps start from the inverse of another count. It is near the result, or
+ * below it; then each step raises it by half.
+ */
 static inline void codel_count(struct shape_codel *codel, uint32_t count, unsigned steps)
 {
 	codel->count = count;
@@ -46,7 +51,7 @@ static inline uint64_t codel_law(const struct shape_codel *codel, uint64_t from)
 	return from + (uint64_t)((tokens_t)codel->interval * codel->inverse >> 32);
 }
 
-/* Whether packets have waited for longer than the target for an interval. */
+/* Returns whether packets have waited for at least the target during a whole interval. */
 static inline bool codel_standing(
 	struct shape_codel *codel, uint64_t now, uint64_t waited, bool behind)
 {
@@ -74,8 +79,8 @@ static inline void codel_begin(struct shape_codel *codel, uint64_t now)
 }
 
 /*
- * Whether to drop, or mark, a packet that leaves at tick `now` and has waited so long; behind:
- * others wait after it.
+ * Returns whether to drop, or mark, a packet that leaves at tick `now` and has waited `waited`
+ * ticks. behind: other packets wait after it.
  */
 static inline bool codel_drops(
 	struct shape_codel *codel, uint64_t now, uint64_t waited, bool behind)

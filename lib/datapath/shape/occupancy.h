@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which slots of a timing wheel are not empty: bits, in three levels, so that the next one is found
- * in a few steps, however far it is. And ticks, which wrap as slots do.
+ * The slots of a timing wheel that are not empty: a bitmap of three levels, so that the next one is
+ * found in a few steps, however far it is. And comparisons of ticks, which wrap as slots do.
  *
- * Not for others than this folder.
+ * Private to this folder.
  */
 #ifndef WEIR_SHAPE_OCCUPANCY_H
 #define WEIR_SHAPE_OCCUPANCY_H
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SLOTS_MOST      (1u << 17) /* of a wheel; it may have fewer */
+#define SLOTS_MOST      (1u << 17) /* most slots of a wheel */
 #define OCCUPANCY_WORDS (SLOTS_MOST / 64)
 #define SLOTS_NONE      SLOTS_MOST
 
@@ -24,7 +24,7 @@ struct occupancy {
 	uint64_t low[OCCUPANCY_WORDS];
 };
 
-/* Ticks of a counter that wraps are compared by how far they are apart. */
+/* Compares ticks of a counter that wraps: by the sign of their distance. */
 static inline bool tick_after(uint64_t a, uint64_t b)
 {
 	return (int64_t)(a - b) > 0;

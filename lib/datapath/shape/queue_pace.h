@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * When a bucket will have a packet's tokens: the very tick, without a division. A limit's rate is
- * inverted once; what that leaves over is less than a tick or two, which exact arithmetic in the
- * bucket's own unit adds.
+ * Computes the exact tick at which a bucket will have a packet's tokens, without a division. A
+ * limit's rate is inverted once. The rounding error is less than three ticks; exact arithmetic in
+ * tokens adds them.
  *
- * Not for others than this folder.
+ * Private to this folder.
  */
 #ifndef WEIR_SHAPE_QUEUE_PACE_H
 #define WEIR_SHAPE_QUEUE_PACE_H
@@ -13,14 +13,16 @@
 #include "shape/wheel.h"
 
 /*
- * Rates below 2^33 tokens a tick, some 3 kbit/s, are divided by: their packets are few. And those
- * from 2^61 on, some 600 Gbit/s.
+ * Rates outside these bits use a division. Below 2^33 tokens per tick, some 3 kbit/s, packets are
+ * few. The upper bound is 2^61, some 600 Gbit/s.
  */
 #define PACE_BITS      34
 #define PACE_BITS_MOST 61
 #define PACE_SLOW      UINT8_MAX
 
-/* 2^(62 + n) over a rate of n bits, rounded down: between 2^62 and 2^63. */
+/*
+ * Sets the inverse: 2^(62 + n) over a rate of n bits, rounded down, which is between 2^62 and 2^63.
+ */
 static inline void pace_invert(struct shape_queue *queue)
 {
 	int64_t rate = queue->limit.rate;
@@ -45,9 +47,9 @@ static inline __attribute__((cold)) uint64_t pace_ticks_slow(int64_t rate, token
 }
 
 /*
- * Ticks until so many tokens have come, at least one, of a bucket that lacks them: the product is
- * (lack / 2^32) * 2^(62 + n) / rate / 2^64 / 2^(n - 34), rounded down on the way. What that leaves
- * is less than three ticks, of which each earns less than 2^62: so it can be told modulo 2^64.
+ * Returns the ticks until `lack` tokens, at least one, have come. The product is (lack / 2^32) *
+ * 2^(62 + n) / rate / 2^64 / 2^(n - 34), rounded down on the way. The remainder is less than three
+ * ticks, each worth less than 2^62 tokens, so it can be computed modulo 2^64.
  */
 static inline uint64_t pace_ticks(const struct shape_queue *queue, tokens_t lack)
 {
@@ -61,7 +63,7 @@ static inline uint64_t pace_ticks(const struct shape_queue *queue, tokens_t lack
 	return ticks + (rest > 0) + (rest > rate) + (rest > 2 * rate);
 }
 
-/* Brings the bucket up to a tick, before a packet that finds it as deep as it costs at least. */
+/* Refills the bucket up to tick `at`. It is at least as deep as `cost`. */
 static inline void pace_refill(struct shape_queue *queue, uint32_t cost, uint64_t at)
 {
 	uint64_t need = (uint64_t)cost << TOKEN_BYTE;
@@ -71,7 +73,7 @@ static inline void pace_refill(struct shape_queue *queue, uint32_t cost, uint64_
 	token_bucket_advance(&queue->bucket, &limit, at);
 }
 
-/* pace_refill() at a rate that is not negative. */
+/* pace_refill() for a rate that is not negative. */
 static inline void pace_refill_up(struct shape_queue *queue, uint32_t cost, uint64_t at)
 {
 	uint64_t need = (uint64_t)cost << TOKEN_BYTE;
@@ -81,7 +83,7 @@ static inline void pace_refill_up(struct shape_queue *queue, uint32_t cost, uint
 	token_bucket_refill(&queue->bucket, &limit, at);
 }
 
-/* Ticks from `at` on, to which it brings the bucket, until that has a packet's tokens. */
+/* Refills the bucket up to `at`. Returns the ticks from then until it has a packet's tokens. */
 static inline uint64_t pace_wait(struct shape_queue *queue, uint32_t cost, uint64_t at)
 {
 	tokens_t need = (tokens_t)cost << TOKEN_SHIFT, level;

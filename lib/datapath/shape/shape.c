@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is done per packet.
+ * The shaper's work per packet.
  */
 #include "shape/codel.h"
 #include "shape/queue_pace.h"
 #include "shape/shape_private.h"
 
-#define QUANTUM 8  /* packets of one queue, until others that are due have their turn */
-#define AHEAD   32 /* queues whose memory is asked for at a time */
-#define VISITS  64 /* queues that turn out not to be due yet, in one call */
+#define QUANTUM 8  /* packets of one queue, before other due queues get a turn */
+#define AHEAD   32 /* queues that are prefetched at a time */
+#define VISITS  64 /* queues per call that turn out not to be due yet */
 
 /*
- * Those above a queue are asked again after a quarter of what its packet takes by its own limit, so
- * that many which wait for one parent ask it a few times for each packet that leaves; and often
- * enough before its patience ends.
+ * Interval at which the limits above a queue are checked again: a quarter of its packet's time at
+ * its own limit, and at most a 32nd of its patience. So many queues below one parent check it only
+ * a few times for each packet that leaves, and often enough before a packet's patience ends.
  */
 #define AGAIN_PACKET   2 /* 1/2^this */
 #define AGAIN_PATIENCE 5
 
-/* Virtual time of a shared bucket, 2^-8 of a unit, as tokens. */
+/* Converts virtual time of a shared bucket, in 2^-8 units, to tokens. */
 static tokens_t tokens_of(uint64_t time)
 {
 	return (tokens_t)time << (TOKEN_SHIFT - GCRA_SHIFT);
 }
 
-/* The tick at which a queue's shared bucket is looked at: its own, unless that goes slower. */
+/*
+ * Converts a tick to the time of the queue's shared bucket, which runs slower after shape_expire().
+ */
 static uint64_t shared_bucket_tick(const struct shape_queue *queue, uint64_t at)
 {
 	if (__builtin_expect(queue->state & QUEUE_SLOWED, 0))
@@ -34,8 +36,8 @@ static uint64_t shared_bucket_tick(const struct shape_queue *queue, uint64_t at)
 }
 
 /*
- * Books what a packet costs, less what is left over from one that was dropped. Returns by how much
- * virtual time that is too far ahead, and then it has not.
+ * Books a packet's cost, less the units held from a dropped packet. Returns 0, or the virtual time
+ * by which the booking would exceed `most`; then it books nothing.
  */
 static uint64_t shared_bucket_claim(
 	struct shape_queue *queue, uint32_t cost, uint64_t at, uint64_t most)
@@ -48,7 +50,7 @@ static uint64_t shared_bucket_claim(
 		shared_bucket_trim(queue->shared, at, at, queue->ending, 0);
 	if (need)
 		over = shared_bucket_book(queue->shared, at, need, most, &queue->bucket.tokens);
-	else if (queue->held == 0) /* it costs nothing */
+	else if (queue->held == 0) /* the cost is 0 */
 		queue->bucket.tokens = shared_bucket_time(queue->shared, at);
 	if (over)
 		return over;
@@ -57,7 +59,7 @@ static uint64_t shared_bucket_claim(
 	return 0;
 }
 
-/* Ticks from `at` on until virtual time has come to what is booked for the first packet. */
+/* Ticks from `at` until virtual time reaches the end of the first packet's booking. */
 static uint64_t shared_bucket_ticks(const struct shape_queue *queue, uint64_t at)
 {
 	uint64_t tick = shared_bucket_tick(queue, at);
@@ -66,7 +68,7 @@ static uint64_t shared_bucket_ticks(const struct shape_queue *queue, uint64_t at
 	return lack > 0 ? pace_ticks(queue, tokens_of((uint64_t)lack)) : 0;
 }
 
-/* The wait when nothing may be booked yet: until it is worth to ask again. */
+/* Ticks from `at` until the first packet can leave or, without a booking, should try again. */
 static uint64_t shared_bucket_wait(struct shape_queue *queue, uint32_t cost, uint64_t at)
 {
 	uint64_t over = 0;
@@ -77,8 +79,8 @@ static uint64_t shared_bucket_wait(struct shape_queue *queue, uint32_t cost, uin
 }
 
 /*
- * A packet is the first one now. `plain`: there is no shared bucket, and the queue has been plain
- * until now, so that its state need not be looked at.
+ * Makes a packet the first of its queue: computes `due`. plain: there is no shared bucket, and the
+ * queue has been plain until now, so its state is not checked.
  */
 static inline __attribute__((always_inline)) void start_packet(
 	struct shape_queue *queue, const struct shape_packet *packet, bool plain)
@@ -106,7 +108,7 @@ void queue_start(struct shape_queue *queue, const struct shape_packet *packet)
 	start_packet(queue, packet, false);
 }
 
-/* Those above do not take the first packet yet: as of `at` it waits until they are asked again. */
+/* Limits above refuse the first packet at tick `at`: it waits until they are checked again. */
 static void wait_for_above(
 	struct shape_queue *queue, const struct shape_packet *packet, uint64_t at)
 {
@@ -121,7 +123,7 @@ static void wait_for_above(
 	}
 }
 
-/* Whether those above take a packet whose own tokens have come, if there are any. */
+/* Returns whether the limits above, if any, accept a packet that has its own tokens. */
 static bool above_takes(
 	struct shaper *shaper, struct shape_queue *queue, struct shape_packet *packet, uint64_t now)
 {
@@ -132,7 +134,7 @@ static bool above_takes(
 	return above->take(above->context, queue, packet, now);
 }
 
-/* What becomes of a packet that is due: flags that it leaves with, and has from now on. */
+/* Decides on a packet that is due. Returns the flags that it leaves with, and sets them. */
 static __attribute__((noinline)) uint8_t queue_judge(
 	struct shape_queue *queue, struct shape_packet *packet)
 {
@@ -156,7 +158,7 @@ void queue_depart(struct shape_queue *queue, struct shape_packet *packet)
 		leaves = !(queue_judge(queue, packet) & SHAPE_DROP);
 	if (queue->shared) {
 		queue->bucket.last = queue->due;
-		/* What is booked for a packet that does not leave is the next one's. */
+		/* The next packet uses the booking of a packet that does not leave. */
 		if (!leaves && queue->state & QUEUE_BOOKED)
 			queue->held += cost;
 		queue->state &= (uint8_t)~QUEUE_BOOKED;
@@ -167,7 +169,7 @@ void queue_depart(struct shape_queue *queue, struct shape_packet *packet)
 		token_bucket_take(&queue->bucket, cost);
 }
 
-/* Behind the others, or alone. */
+/* Appends a packet to a queue. */
 static enum shape_verdict queue_join(struct shaper *shaper, struct shape_queue *queue,
 	struct shape_packet *packet, uint64_t arrival)
 {
@@ -186,7 +188,7 @@ static enum shape_verdict queue_join(struct shaper *shaper, struct shape_queue *
 	return SHAPE_WAITS;
 }
 
-/* The first one in a queue that it may join. */
+/* Puts the first packet into an empty queue, and files the queue on the wheel. */
 static enum shape_verdict queue_begin(struct shaper *shaper, struct shape_queue *queue,
 	struct shape_packet *packet, uint64_t arrival, uint64_t now)
 {
@@ -196,7 +198,7 @@ static enum shape_verdict queue_begin(struct shaper *shaper, struct shape_queue 
 	return SHAPE_WAITS;
 }
 
-/* Virtual time that may be booked ahead for a packet that arrives: what comes in its patience. */
+/* Virtual time that an arriving packet may book ahead: as much as comes during its patience. */
 static uint64_t shared_bucket_ahead(const struct shape_queue *queue)
 {
 	uint64_t rate = (uint64_t)queue->limit.rate;
@@ -206,7 +208,7 @@ static uint64_t shared_bucket_ahead(const struct shape_queue *queue)
 	return (uint64_t)((tokens_t)rate * queue->patience >> (TOKEN_SHIFT - GCRA_SHIFT));
 }
 
-/* Whether no packet that costs so much may wait, even if it is the only one. */
+/* Returns whether a packet of this cost can never wait, even alone. */
 static bool queue_refuses(const struct shape_queue *queue, uint32_t cost)
 {
 	return cost > (queue->limit.rate > 0 ? queue->most : queue->room);
@@ -235,13 +237,13 @@ static enum shape_verdict shape_arrive_shared_bucket(struct shaper *shaper,
 	}
 	if (!pool_full && !refused && !(queue->limit.rate > 0 && queue->state & QUEUE_LATE))
 		return queue_begin(shaper, queue, packet, arrival, now);
-	/* What one that was dropped has left over may pay for it, and lie far ahead. */
+	/* Units held from a dropped packet can have paid for it, and be booked far ahead. */
 	queue->held += queue->state & QUEUE_BOOKED ? packet->cost : 0;
 	queue->state &= (uint8_t) ~(QUEUE_BOOKED | QUEUE_LATE);
 	return pool_full && !refused ? SHAPE_POOL_FULL : SHAPE_FULL;
 }
 
-/* One that does not conform, and nobody waits. */
+/* Takes a packet that does not conform, in an empty queue. */
 static __attribute__((noinline)) enum shape_verdict arrive_first(struct shaper *shaper,
 	struct shape_queue *queue, struct shape_packet *packet, uint64_t arrival, uint64_t now)
 {
@@ -256,7 +258,7 @@ static __attribute__((noinline)) enum shape_verdict arrive_first(struct shaper *
 	return queue_begin(shaper, queue, packet, arrival, now);
 }
 
-/* And one that conforms, but for those above. */
+/* Takes a packet that conforms by its own limit, in an empty queue with limits above. */
 static __attribute__((noinline)) enum shape_verdict arrive_below(struct shaper *shaper,
 	struct shape_queue *queue, struct shape_packet *packet, uint64_t arrival, uint64_t now)
 {
@@ -275,7 +277,7 @@ static __attribute__((noinline)) enum shape_verdict arrive_below(struct shaper *
 	return queue_begin(shaper, queue, packet, arrival, now);
 }
 
-/* One before which nobody waits. */
+/* Takes a packet in an empty queue. */
 static __attribute__((noinline)) enum shape_verdict arrive_alone(struct shaper *shaper,
 	struct shape_queue *queue, struct shape_packet *packet, uint64_t arrival, uint64_t now)
 {
@@ -305,7 +307,10 @@ enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue
 	return queue_join(shaper, queue, packet, arrival);
 }
 
-/* Whether the limit is what it was when `due` was worked out: else that is done anew. */
+/*
+ * Returns whether the first packet is due. If its booking has not come, because the shared bucket's
+ * limit changed or nothing was booked yet, computes `due` again.
+ */
 static bool queue_is_due(struct shape_queue *queue, uint64_t now)
 {
 	bool booked = queue->state & QUEUE_BOOKED;
@@ -320,23 +325,23 @@ static bool queue_is_due(struct shape_queue *queue, uint64_t now)
 	return false;
 }
 
-/* A call of shaper_release(). */
+/* State of one call of shaper_release(). */
 struct release_turn {
 	uint64_t now;
 	struct shape_packet **out;
 	unsigned n, count;
-	unsigned visits; /* that are left */
-	unsigned ahead;  /* queues whose memory is asked for */
-	uint64_t units;  /* that have come out */
+	unsigned visits; /* left */
+	unsigned ahead;  /* prefetched queues that are still to come */
+	uint64_t units;  /* released */
 };
 
-/* Most are: no question is to be asked but when the first packet's tokens come. */
+/* Returns whether the first packet only needs its tokens. Most queues are like that. */
 static inline bool queue_is_plain(const struct shape_queue *queue)
 {
 	return queue->state == 0 && queue->shift != PACE_SLOW;
 }
 
-/* The first packet of a plain queue, which is due. */
+/* Takes the first packet, which is due, out of a plain queue. */
 static inline struct shape_packet *pop_plain(struct shape_queue *queue, uint32_t *units)
 {
 	uint32_t cost = token_bucket_owner(&queue->bucket);
@@ -349,7 +354,7 @@ static inline struct shape_packet *pop_plain(struct shape_queue *queue, uint32_t
 	return packet;
 }
 
-/* One that those above have taken, and that CoDel drops. */
+/* Gives the cost back to the limits above: CoDel drops a packet that they had accepted. */
 static void give_back(struct shaper *shaper, struct shape_queue *queue, struct shape_packet *packet)
 {
 	const struct shape_above *above = &shaper->above;
@@ -357,7 +362,7 @@ static void give_back(struct shaper *shaper, struct shape_queue *queue, struct s
 	above->give(above->context, queue, packet);
 }
 
-/* The first packet, which is due; NULL if it turns out that it is not, or those above wait. */
+/* Takes the first packet, if it is due. Returns NULL if it is not, or if limits above refuse it. */
 static struct shape_packet *pop_due(
 	struct shaper *shaper, struct shape_queue *queue, uint64_t now, uint32_t *units)
 {
@@ -379,7 +384,7 @@ static struct shape_packet *pop_due(
 	return packet;
 }
 
-/* The first packet, which has left or is due; NULL if it is neither. */
+/* Takes the first packet, if it has departed or is due. Returns NULL if neither. */
 static __attribute__((noinline)) struct shape_packet *shape_queue_pop(
 	struct shaper *shaper, struct shape_queue *queue, uint64_t now, uint32_t *units)
 {
@@ -393,7 +398,7 @@ static __attribute__((noinline)) struct shape_packet *shape_queue_pop(
 	return packet;
 }
 
-/* Takes the first packet out, and goes on to the next one. False if it is not due after all. */
+/* Takes the first packet and makes the next one first. Returns false if it is not due after all. */
 static inline bool queue_step(struct shaper *shaper, struct release_turn *turn,
 	struct shape_queue *queue, uint32_t *units)
 {
@@ -416,7 +421,7 @@ static inline bool queue_step(struct shaper *shaper, struct release_turn *turn,
 	return true;
 }
 
-/* Takes packets out of a queue whose first one is due, and those that are due by `until`. */
+/* Takes packets from a queue whose first one is due, as far as they are due by `until`. */
 static inline void queue_serve(
 	struct shaper *shaper, struct release_turn *turn, struct shape_queue *queue, uint64_t until)
 {
@@ -434,7 +439,7 @@ static inline void queue_serve(
 		queue->codel.rising = false;
 }
 
-/* One queue of an open slot, of those that are due by `until`, or not yet. */
+/* Serves one queue of an open slot, if it is due yet. `until`: end of its turn. */
 static inline void turn_queue(
 	struct shaper *shaper, struct release_turn *turn, struct shape_queue *queue, uint64_t until)
 {
@@ -447,7 +452,7 @@ static inline void turn_queue(
 		wheel_file(&shaper->wheel, queue);
 }
 
-/* Inline, or a compiler might think that these do nothing. */
+/* Forced inline, because a compiler could conclude that prefetch functions have no effect. */
 static inline __attribute__((always_inline)) void prefetch_queues(
 	struct shape_queue **queues, unsigned n)
 {
@@ -457,7 +462,7 @@ static inline __attribute__((always_inline)) void prefetch_queues(
 	}
 }
 
-/* The packets that will be the first ones. */
+/* Prefetches the packets that will be first. */
 static inline __attribute__((always_inline)) void prefetch_seconds(
 	struct shape_queue **queues, unsigned n)
 {
@@ -466,8 +471,8 @@ static inline __attribute__((always_inline)) void prefetch_seconds(
 }
 
 /*
- * Asks for what serving the next queues will touch, of all of them at a time, since each is
- * somewhere else.
+ * Prefetches what serving the next queues will touch. It does so for many queues at a time, because
+ * each is elsewhere in memory.
  */
 static void turn_prefetch(struct shaper *shaper, struct release_turn *turn, unsigned slot)
 {
@@ -481,9 +486,8 @@ static void turn_prefetch(struct shaper *shaper, struct release_turn *turn, unsi
 }
 
 /*
- * Looks ahead for the next call, which will have as much to do as this one: the queues that were
- * asked for at the end of the last one are there by now, and tell which packets are to be asked
- * for.
+ * Prefetches for the next call, which will probably be as large as this one. The queues prefetched
+ * at the end of the last call are in the cache by now, so their packets can be prefetched.
  */
 static void turn_look_ahead(struct shaper *shaper, const struct release_turn *turn)
 {
@@ -503,8 +507,8 @@ static void turn_look_ahead(struct shaper *shaper, const struct release_turn *tu
 }
 
 /*
- * The queues of a slot's first line; of them those that wait on are filed again. Returns false when
- * all that were in the slot have had their turn: what is there now has come in this one.
+ * Serves the queues of a slot's first line, and files those again that still wait. Returns false
+ * when all queues that were in the slot have had their turn; the rest were filed during this one.
  */
 static bool turn_line(struct shaper *shaper, struct release_turn *turn, unsigned slot,
 	uint64_t until, const struct shape_queue **again)
@@ -529,13 +533,13 @@ static bool turn_line(struct shaper *shaper, struct release_turn *turn, unsigned
 	return true;
 }
 
-/* Opens the slot at the base. What is not done with stays. */
+/* Opens the slot at the base. Queues that are not served stay in it. */
 static void turn_slot(struct shaper *shaper, struct release_turn *turn, unsigned slot)
 {
 	struct wheel *wheel = &shaper->wheel;
 	uint64_t end = wheel->base + (UINT64_C(1) << wheel->shift) - 1;
 	uint64_t until = tick_earlier(end, turn->now);
-	const struct shape_queue *again = NULL; /* the first that is filed here once more */
+	const struct shape_queue *again = NULL; /* first queue filed here again */
 	bool rest;
 
 	wheel->soon = turn->now + TICK_FAR;
@@ -548,7 +552,7 @@ static void turn_slot(struct shaper *shaper, struct release_turn *turn, unsigned
 	wheel_look_on(wheel, slot, rest);
 }
 
-/* Releases from queues that are not timed. */
+/* Releases packets of queues that are not timed. */
 static unsigned release_listed(
 	struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n)
 {
@@ -573,7 +577,7 @@ unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet
 {
 	unsigned count;
 
-	/* Whichever has more to do than fits: the other one's turn is next. */
+	/* The one that is overdue for longer goes first, so that neither starves the other. */
 	if (tick_after(shaper->calendar.soon, shaper->wheel.soon)) {
 		count = release_listed(shaper, now, out, n);
 		return count + timed_release(shaper, now, out + count, n - count);

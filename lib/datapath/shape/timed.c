@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Queues whose packets' departures are settled as they arrive.
+ * Timed queues: each packet's departure is fixed when it arrives.
  */
 #include "shape/edt.h"
 
-#define SEARCH   16 /* chunks of the calendar that are looked at in one call for what leaves */
+#define SEARCH   16 /* calendar chunks searched in one call for packets that leave */
 #define LATE_NOT UINT64_MAX
 
-/* Whether the newest packet has not been released yet: what comes goes behind it. */
+/* Returns whether the newest packet has not been released yet: later packets then go after it. */
 static inline bool edt_is_waiting(const struct shaper *shaper, const struct shape_edt *edt)
 {
 	return !tick_after(shaper->calendar.base, edt->last);
 }
 
-/* The slots before the first that is not empty are over. */
+/* Moves the base up to the first slot that is not empty. Returns whether `due` is then reached. */
 static __attribute__((noinline)) bool advance_calendar(
 	struct shaper *shaper, uint64_t due, uint64_t now)
 {
@@ -31,7 +31,7 @@ static inline bool is_pool_full(const struct shaper *shaper)
 	return shaper->counts.packets + shaper->gone >= shaper->counts.most;
 }
 
-/* A packet waits until it is due, which calendar_reaches(). */
+/* Files a packet until it is due. calendar_reaches() its due tick. */
 static inline enum shape_verdict file_packet(
 	struct shaper *shaper, struct shape_edt *edt, struct shape_packet *packet, uint64_t due)
 {
@@ -42,8 +42,8 @@ static inline enum shape_verdict file_packet(
 }
 
 /*
- * Whether as many units wait as may: those that came under a former limit are not counted by the
- * present one, but leave before it begins.
+ * Returns whether the queue is full for this packet. Packets of a previous limit are not measured
+ * by the present one, because they leave before it begins.
  */
 static __attribute__((noinline)) bool is_full(
 	const struct shape_queue *queue, uint64_t arrival, uint64_t due)
@@ -60,7 +60,10 @@ static inline enum shape_verdict queue_until_due(struct shaper *shaper, struct s
 {
 	if (__builtin_expect(!calendar_reaches(&shaper->calendar, due), 0) &&
 		!advance_calendar(shaper, due, now)) {
-		/* What is due of who is so late leaves with the one before it, which is reached. */
+		/*
+		 * The worker is very late. If the packet is due already, it leaves with the one
+		 * before it, which the calendar reaches.
+		 */
 		if (tick_after(due, now))
 			return SHAPE_FULL;
 		due = edt->last;
@@ -68,7 +71,7 @@ static inline enum shape_verdict queue_until_due(struct shaper *shaper, struct s
 	return file_packet(shaper, edt, packet, due);
 }
 
-/* Behind those that wait, if it is due before they are; and if there is room. */
+/* Queues a packet after those that wait, if there is room. It leaves no earlier than they do. */
 static inline enum shape_verdict wait_behind(struct shaper *shaper, struct shape_queue *queue,
 	struct shape_packet *packet, uint64_t arrival, uint64_t due, uint64_t now)
 {
@@ -82,18 +85,18 @@ static inline enum shape_verdict wait_behind(struct shaper *shaper, struct shape
 	return queue_until_due(shaper, edt, packet, due, now);
 }
 
-/* In which so much virtual time of the shared bucket comes, or one more. */
+/* Ticks in which so much virtual time of the shared bucket comes, or one more. */
 static uint64_t ticks_of(const struct shape_edt *edt, uint64_t lack, uint64_t rate)
 {
 	edt_t ticks = ((edt_t)lack * edt->gap_part >> 64) + (edt_t)lack * edt->gap;
 
 	if (rate == edt->depth)
 		return (uint64_t)(ticks >> GCRA_SHIFT) + 1;
-	/* Between the shared bucket's change and ours. */
+	/* Between the shared bucket's change and the queue's. */
 	return (uint64_t)(((tokens_t)lack << (TOKEN_SHIFT - GCRA_SHIFT)) / rate) + 1;
 }
 
-/* Takes a packet of a queue with a bucket of its own. */
+/* Takes a packet of a queue with its own bucket. */
 static inline enum shape_verdict arrive_own(struct shaper *shaper, struct shape_queue *queue,
 	struct shape_packet *packet, uint32_t cost, uint64_t arrival, uint64_t now)
 {
@@ -103,7 +106,7 @@ static inline enum shape_verdict arrive_own(struct shaper *shaper, struct shape_
 	enum shape_verdict verdict = SHAPE_PASSES;
 	uint64_t due;
 
-	if (__builtin_expect(need > depth, 0)) /* it finds the bucket as deep as it costs */
+	if (__builtin_expect(need > depth, 0)) /* the bucket is as deep as the cost */
 		least -= need - depth;
 	if ((__int128)(least - full) > 0)
 		full = least;
@@ -119,7 +122,7 @@ static inline enum shape_verdict arrive_own(struct shaper *shaper, struct shape_
 	return verdict;
 }
 
-/* Takes a packet of a queue whose bucket several workers draw from. */
+/* Takes a packet of a queue with a shared bucket. */
 static __attribute__((noinline)) enum shape_verdict timed_arrive_shared_bucket(
 	struct shaper *shaper, struct shape_queue *queue, struct shape_packet *packet,
 	uint32_t cost, uint64_t arrival, uint64_t now)
@@ -129,12 +132,14 @@ static __attribute__((noinline)) enum shape_verdict timed_arrive_shared_bucket(
 	uint64_t most = pool_full ? now - arrival : edt->full, due;
 	struct shared_bucket_booking booking;
 
-	/* What is booked cannot be given back: whatever else could refuse it is asked first. */
+	/*
+	 * A booking cannot be undone, so all other reasons to refuse the packet are checked first.
+	 */
 	if (behind && tick_later(edt->last, arrival) - arrival > edt->full)
 		return SHAPE_FULL;
 	if (behind && pool_full)
 		return SHAPE_POOL_FULL;
-	most -= most > 0; /* a tick, to which `due` is rounded up */
+	most -= most > 0; /* the tick by which `due` is rounded up */
 	if (!shared_bucket_book_within(queue->shared, arrival, now, cost, most,
 		    edt->ahead - (edt->ahead > 0), &booking))
 		return pool_full ? SHAPE_POOL_FULL : SHAPE_FULL;
@@ -146,13 +151,15 @@ static __attribute__((noinline)) enum shape_verdict timed_arrive_shared_bucket(
 	return queue_until_due(shaper, edt, packet, tick_later(due, edt->last), now);
 }
 
-/* The tick from which on there may be packets of queues that leave. */
+/* The first tick at which packets of leaving queues can be. */
 static uint64_t sweep_position(const struct shaper *shaper)
 {
 	return tick_later(shaper->swept, shaper->calendar.base);
 }
 
-/* One that leaves lets pass what comes when nothing waits there any more. */
+/*
+ * Takes a packet of a queue in another state. A leaving queue passes packets once none waits in it.
+ */
 static __attribute__((noinline)) enum shape_verdict arrive_aside(struct shaper *shaper,
 	struct shape_queue *queue, struct shape_packet *packet, uint32_t cost, uint64_t arrival,
 	uint64_t now)
@@ -181,7 +188,7 @@ enum shape_verdict timed_arrive(struct shaper *shaper, struct shape_queue *queue
 	return arrive_aside(shaper, queue, packet, cost, arrival, now);
 }
 
-/* Packets on their way out. */
+/* Packets that are taken out, at most n. */
 struct outgo {
 	struct shape_packet **out;
 	unsigned n, count;
@@ -192,7 +199,7 @@ static inline void take_out_packet(struct outgo *outgo, calendar_entry entry)
 	outgo->out[outgo->count++] = (struct shape_packet *)(uintptr_t)(entry >> CALENDAR_LOW);
 }
 
-/* Takes packets out of a chunk, up to that place. Returns whether all have left. */
+/* Takes packets out of a chunk, up to place `to`. Returns whether all have left. */
 static inline bool drain_chunk(
 	struct shaper *shaper, struct outgo *outgo, struct calendar_head *head, uint32_t to)
 {
@@ -212,7 +219,7 @@ static inline bool drain_chunk(
 	return place == to;
 }
 
-/* The first packet of a chunk that leaves stands for all: they are of one slot. */
+/* Counts the lateness of packets of one chunk. The first stands for all: they are of one slot. */
 static inline void be_late(
 	struct shaper *shaper, calendar_entry entry, uint64_t late, uint32_t packets)
 {
@@ -224,8 +231,8 @@ static inline void be_late(
 }
 
 /*
- * Takes packets out of the slot at the base, so many ticks after that began, or before they are due
- * if LATE_NOT. Returns whether it is empty now.
+ * Takes packets out of the slot at the base. late: ticks since the slot began, or LATE_NOT if they
+ * leave before they are due. Returns whether the slot is empty now.
  */
 static inline bool drain_slot(
 	struct shaper *shaper, struct outgo *outgo, unsigned slot, uint64_t late)
@@ -285,7 +292,7 @@ unsigned timed_flush(struct shaper *shaper, struct shape_packet **out, unsigned 
 	struct outgo outgo = {.out = out, .n = n};
 
 	calendar_settle(calendar);
-	/* The base stays: what comes now may be due before what has gone. */
+	/* The base stays, because new packets can be due before those that are gone. */
 	while (outgo.count < n && calendar->full.top)
 		drain_slot(shaper, &outgo, calendar_slot(calendar, calendar_first(calendar)),
 			LATE_NOT);
@@ -306,7 +313,7 @@ bool shaper_leaves(const struct shaper *shaper)
 	return !tick_after(sweep_position(shaper), shaper->until);
 }
 
-/* Takes out of a chunk what leaves, up to that place. Returns how many stay. */
+/* Takes the packets of leaving queues out of a chunk, up to place `to`. Returns how many stay. */
 static unsigned search_chunk(struct shaper *shaper, const struct shape_whose *whose,
 	struct outgo *outgo, uint32_t chunk, uint32_t to)
 {
@@ -334,8 +341,8 @@ static unsigned search_chunk(struct shaper *shaper, const struct shape_whose *wh
 }
 
 /*
- * Searches a slot. Returns how many chunks it had. None is kept in which nothing waits: where
- * nothing waits at all nobody comes to see that it is over.
+ * Searches a slot. Returns the number of its chunks. Removes a slot in which no packet waits: when
+ * no packet waits at all, shaper_release() is not called to remove it.
  */
 static unsigned search_slot(
 	struct shaper *shaper, const struct shape_whose *whose, struct outgo *outgo, unsigned slot)
@@ -381,7 +388,7 @@ unsigned shaper_flush_leaving(struct shaper *shaper, const struct shape_whose *w
 	return have_left(shaper, &outgo);
 }
 
-/* The tokens that the bucket has at a tick, after which nothing leaves. */
+/* The bucket's tokens at tick `at`, after which no packet leaves. */
 static tokens_t level_at(const struct shape_queue *queue, uint64_t at)
 {
 	const struct shape_edt *edt = &queue->edt;
@@ -389,7 +396,7 @@ static tokens_t level_at(const struct shape_queue *queue, uint64_t at)
 	tokens_t burst = (tokens_t)queue->told.profile.burst << TOKEN_FRACTION, tokens;
 	uint64_t rate = (uint64_t)queue->told.profile.rate;
 
-	if (queue->state & QUEUE_CLOSED) { /* that has none of these, see timed_limit() */
+	if (queue->state & QUEUE_CLOSED) { /* a closed queue has no times, see timed_limit() */
 		tokens = (tokens_t)edt->full << 64 | edt->full_part;
 		return tokens < burst ? tokens : burst;
 	}
@@ -399,11 +406,11 @@ static tokens_t level_at(const struct shape_queue *queue, uint64_t at)
 	return tokens < burst ? tokens : burst;
 }
 
-/* What the whole bucket takes to fill. */
+/* Computes the time that the whole bucket takes to fill. */
 static void set_depth(struct shape_edt *edt, uint64_t burst)
 {
 	edt_t part = (edt_t)burst * edt->gap_part >> TOKEN_BYTE;
-	edt_t whole = (edt_t)burst * edt->gap; /* ticks, and 2^-24 of them */
+	edt_t whole = (edt_t)burst * edt->gap; /* 2^-24 ticks */
 	edt_t depth = (edt_t)EDT_DEPTH_MOST << 64;
 
 	if (whole >> (TOKEN_BYTE + 62) == 0)
@@ -412,7 +419,7 @@ static void set_depth(struct shape_edt *edt, uint64_t burst)
 	edt->depth_part = (uint64_t)depth;
 }
 
-/* The bucket is so full at a tick; of one that never fills, as full as it may be. */
+/* Sets the bucket's level at tick `at`. A bucket that never fills is set as full as possible. */
 static void set_level(struct shape_edt *edt, uint64_t at, tokens_t tokens, uint64_t rate)
 {
 	edt_t full = edt_join(at, 0), depth = edt_join(edt->depth, edt->depth_part), level;
@@ -428,7 +435,7 @@ static void set_level(struct shape_edt *edt, uint64_t at, tokens_t tokens, uint6
 
 static void set_ahead(struct shape_queue *queue)
 {
-	/* Rounded up, as what is due is. */
+	/* Rounded up, because due ticks are. */
 	uint64_t most = (uint64_t)((edt_ticks(&queue->edt, queue->most) + UINT64_MAX) >> 64);
 
 	most = most < queue->patience ? most : queue->patience;
@@ -462,8 +469,7 @@ void timed_init(struct shape_queue *queue, const struct token_bucket_profile *pr
 	edt->full_part = 0;
 	queue->told.from = queue->told.at = now;
 	timed_set_limit(queue, profile);
-	if ((queue->state & (QUEUE_SHARED_BUCKET | QUEUE_CLOSED)) ==
-		QUEUE_CLOSED) /* it has no tokens */
+	if ((queue->state & (QUEUE_SHARED_BUCKET | QUEUE_CLOSED)) == QUEUE_CLOSED) /* no tokens */
 		edt->full = 0;
 }
 
@@ -478,10 +484,10 @@ void timed_spend(struct shape_queue *queue)
 }
 
 /*
- * When a limit begins to hold that is told now: when the newest packet leaves; and where the one
- * before has not begun, or not for as long as until now, after that. So each is in force for as
- * long as it was meant to, only later. That is over when the bucket is full: then nobody has had
- * more than was granted.
+ * The tick at which a limit begins that is set at `now`. It begins when the newest packet has left.
+ * If the previous limit has not begun, or not been in force for its time, the new one begins after
+ * that. So each limit is in force for its time, only later. The delay ends once the bucket is full,
+ * because then no more than the grant has been used.
  */
 static uint64_t limit_begin_time(const struct shape_queue *queue, uint64_t now)
 {
@@ -510,7 +516,7 @@ void timed_limit(
 		return;
 	if (!(queue->state & QUEUE_CLOSED)) {
 		set_level(&queue->edt, from, level, (uint64_t)profile->rate);
-	} else { /* what it has is kept */
+	} else { /* keeps its tokens */
 		queue->edt.full = (uint64_t)(level >> 64);
 		queue->edt.full_part = (uint64_t)level;
 	}
@@ -525,7 +531,7 @@ void timed_change(struct shape_queue *queue, const struct shape_params *params, 
 	most = queue->patience;
 	if ((int64_t)ahead <= 0 || ahead <= most)
 		return;
-	/* The limit begins no later than a packet may wait, or none could come before it has. */
+	/* The limit begins within a packet's patience, or no packet would be accepted before. */
 	queue->told.from -= ahead - most;
 	if (!(queue->state & (QUEUE_SHARED_BUCKET | QUEUE_CLOSED)))
 		queue->edt.full -= ahead - most;

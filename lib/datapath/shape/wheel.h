@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The timing wheel of a shaper: queues by the tick at which something happens to their first
- * packet. One level of slots, first in first out; a queue that is due beyond the horizon (some
- * 50 ms) lies in the last slot and is filed again when that is opened.
+ * The timing wheel of a shaper: queues by the tick of their first packet's next event. It has one
+ * level of FIFO slots. A queue that is due beyond the horizon (some 50 ms) is in the last slot and
+ * is filed again when that slot is opened.
  *
- * A slot's queues are not linked to each other: they are listed in lines of their own, seven in
- * each. So one that is filed or taken touches no other, and who is going to look at many can ask
- * for all their memory at once, where links would make him wait for one after the other.
+ * A slot's queues are not linked to each other. They are listed in cache lines of seven. So filing
+ * or taking a queue touches no other queue. And a reader can prefetch many queues at a time; with
+ * links it would wait for one after the other.
  *
- * Not for others than this folder.
+ * Private to this folder.
  */
 #ifndef WEIR_SHAPE_WHEEL_H
 #define WEIR_SHAPE_WHEEL_H
@@ -20,16 +20,16 @@
 #define WHEEL_SLOTS SLOTS_MOST
 
 /*
- * A slot is about a second over 2^this. What is not due yet in the slot at the base is looked at
- * in every call, so slots are as short as the horizon allows.
+ * A slot is about a second divided by 2^this. Each call checks all queues of the slot at the base
+ * that are not due yet, so slots are as short as the horizon allows.
  */
 #define WHEEL_PARTS 21
 
 #define WHEEL_LINE 7
 
 /*
- * Queues of a slot: queues[from] to queues[to - 1]. `next` is another line of the same slot, after
- * the last one the first; or of those that are free.
+ * Queues of a slot: queues[from] to queues[to - 1]. `next` is the next line of the slot, in a ring.
+ * In a free line it is the next free one.
  */
 struct wheel_line {
 	struct shape_queue *queues[WHEEL_LINE];
@@ -38,19 +38,19 @@ struct wheel_line {
 } __attribute__((aligned(64)));
 
 struct wheel {
-	uint64_t base;         /* tick at which the first slot begins that may not be empty */
-	uint64_t soon;         /* nothing is to be done before this tick */
-	struct occupancy full; /* those that are not empty */
-	unsigned shift;        /* ticks of a slot, log2 */
-	uint32_t free;         /* lines, the one that was used last first; 0: none */
-	uint32_t used;         /* lines that have ever been used; those after them are untouched */
-	uint32_t slots[WHEEL_SLOTS]; /* the last line of each; 0 where it is empty */
-	struct wheel_line lines[];   /* the first is not used */
+	uint64_t base;               /* start of the first slot that can have queues */
+	uint64_t soon;               /* tick before which there is nothing to do */
+	struct occupancy full;       /* slots that have queues */
+	unsigned shift;              /* log2 of a slot's ticks */
+	uint32_t free;               /* free lines, last used first; 0: none */
+	uint32_t used;               /* lines ever used; later ones are untouched */
+	uint32_t slots[WHEEL_SLOTS]; /* last line of each; 0: slot is empty */
+	struct wheel_line lines[];   /* lines[0] is not used */
 };
 
 /*
- * Lines that so many queues need at most. Of a slot all but the first and the last are full, and
- * none is empty, but for one while the last of its queues is looked at, and then filed elsewhere.
+ * Returns the most lines that so many queues need. All lines of a slot except the first and last
+ * are full. No line is empty, except one while its last queue is served and filed elsewhere.
  */
 static inline size_t wheel_lines(uint32_t queues)
 {
@@ -69,7 +69,7 @@ static inline unsigned wheel_slot(const struct wheel *wheel, uint64_t tick)
 	return (unsigned)(tick >> wheel->shift) % WHEEL_SLOTS;
 }
 
-/* The tick at which that slot begins; `slot` is not empty. */
+/* Returns the tick at which `slot`, which is not empty, begins. */
 static inline uint64_t wheel_start(const struct wheel *wheel, unsigned slot)
 {
 	unsigned steps = (slot - wheel_slot(wheel, wheel->base)) % WHEEL_SLOTS;
@@ -84,7 +84,7 @@ static inline void wheel_init(struct wheel *wheel, uint64_t hz, uint64_t now)
 	wheel->soon = now + TICK_FAR;
 }
 
-/* Nothing lies in slots that are over, if nothing was to be done until now. */
+/* Moves the base to the slot of `now` if nothing was due before: all earlier slots are empty. */
 static inline void wheel_catch_up(struct wheel *wheel, uint64_t now)
 {
 	if (tick_after(wheel->soon, now))
@@ -92,8 +92,8 @@ static inline void wheel_catch_up(struct wheel *wheel, uint64_t now)
 }
 
 /*
- * Goes on to the first slot that is not empty, and returns it; or SLOTS_NONE, when that has not
- * begun, and knows when it does.
+ * Moves the base to the first slot that is not empty, and returns that slot. If it has not begun,
+ * sets `soon` to its begin and returns SLOTS_NONE.
  */
 static inline unsigned wheel_advance(struct wheel *wheel, uint64_t now)
 {
@@ -109,8 +109,9 @@ static inline unsigned wheel_advance(struct wheel *wheel, uint64_t now)
 }
 
 /*
- * After the slot at the base has been opened, and those of its queues that still wait are filed:
- * the slots after it. And if it was not looked through, so is there something to do right now.
+ * Updates `soon` after the slot at the base was opened and its waiting queues were filed. It is the
+ * next slot's begin. rest: some queues of the slot were not served, so there is something to do
+ * now.
  */
 static inline void wheel_look_on(struct wheel *wheel, unsigned slot, bool rest)
 {
@@ -132,7 +133,7 @@ static inline uint32_t wheel_line_new(struct wheel *wheel)
 	return line;
 }
 
-/* Another line at the end of a slot, whose last one is that, or 0. */
+/* Appends a line to a slot. last: the slot's last line, or 0. Returns the line. */
 static inline uint32_t wheel_lengthen(struct wheel *wheel, unsigned slot, uint32_t last)
 {
 	uint32_t line = wheel_line_new(wheel);
@@ -150,7 +151,7 @@ static inline uint32_t wheel_lengthen(struct wheel *wheel, unsigned slot, uint32
 	return line;
 }
 
-/* Puts a queue behind the others of a slot. */
+/* Appends a queue to a slot. */
 static inline void wheel_append(struct wheel *wheel, struct shape_queue *queue, unsigned slot)
 {
 	uint32_t line = wheel->slots[slot];
@@ -164,7 +165,7 @@ static inline void wheel_append(struct wheel *wheel, struct shape_queue *queue, 
 	last->queues[last->to++] = queue;
 }
 
-/* Files a queue in the slot in which it is due, or in the nearest there is. */
+/* Files a queue in the slot in which it is due, or in the nearest slot within the horizon. */
 static inline void wheel_file(struct wheel *wheel, struct shape_queue *queue)
 {
 	uint64_t ahead = queue->due - wheel->base, steps = ahead >> wheel->shift;
@@ -185,7 +186,7 @@ static inline struct wheel_line *wheel_head(struct wheel *wheel, unsigned slot)
 	return &wheel->lines[wheel->lines[wheel->slots[slot]].next];
 }
 
-/* The first queue of such a slot. */
+/* The first queue of a slot that is not empty. */
 static inline struct shape_queue *wheel_queue(struct wheel *wheel, unsigned slot)
 {
 	const struct wheel_line *head = wheel_head(wheel, slot);
@@ -193,7 +194,7 @@ static inline struct shape_queue *wheel_queue(struct wheel *wheel, unsigned slot
 	return head->queues[head->from];
 }
 
-/* The queues of a slot, of which it has some, at most n. Returns how many. */
+/* Lists the queues of a slot that is not empty, at most n. Returns their number. */
 static inline unsigned wheel_list(
 	struct wheel *wheel, unsigned slot, struct shape_queue **queues, unsigned n)
 {
@@ -213,7 +214,8 @@ static inline unsigned wheel_list(
 }
 
 /*
- * wheel_due() of all slots from one on, which is at the base and not empty, that have begun by now.
+ * Lists the queues of all slots that have begun by `now`, from `slot` on, at most n. `slot` is at
+ * the base and is not empty. Returns their number.
  */
 static inline unsigned wheel_peek(
 	struct wheel *wheel, unsigned slot, uint64_t now, struct shape_queue **queues, unsigned n)
@@ -229,7 +231,7 @@ static inline unsigned wheel_peek(
 	return count;
 }
 
-/* Takes the first line, which is empty, off a slot. */
+/* Removes the first line, which is empty, from a slot. */
 static inline void wheel_shorten(struct wheel *wheel, unsigned slot)
 {
 	uint32_t last = wheel->slots[slot], first = wheel->lines[last].next;
@@ -244,7 +246,7 @@ static inline void wheel_shorten(struct wheel *wheel, unsigned slot)
 	wheel->free = first;
 }
 
-/* Takes the first queue off a slot that is not empty. */
+/* Removes the first queue from a slot that is not empty. */
 static inline struct shape_queue *wheel_take(struct wheel *wheel, unsigned slot)
 {
 	struct wheel_line *head = wheel_head(wheel, slot);
@@ -255,7 +257,7 @@ static inline struct shape_queue *wheel_take(struct wheel *wheel, unsigned slot)
 	return queue;
 }
 
-/* Takes any queue off its slot: the first one has its place from now on. */
+/* Removes any queue from its slot. The slot's first queue moves to its place. */
 static inline void wheel_unfile(struct wheel *wheel, const struct shape_queue *queue)
 {
 	uint32_t place = queue->place;
