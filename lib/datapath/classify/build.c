@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The control side: matches of policies → sorted entries → chains of rules → lookup tables.
+ * Control side: builds the lookup tables. Matches of policies become sorted entries, these become
+ * chains of rules, and these lookup tables.
  *
- * One sort brings the policies of one prefix together, in order of precedence, and puts every
- * prefix behind the one that encloses it. A VLAN in a policy without addresses is sorted as a
- * prefix of 16 bits, and no VLAN as one of 0 bits, so that it needs no machinery of its own.
+ * A single sort groups the policies of one prefix, in order of precedence, and puts every prefix
+ * after the one that encloses it. In a policy without addresses, a VLAN is sorted as a prefix of 16
+ * bits, and no VLAN as one of 0 bits. So VLANs need no code of their own.
  */
 #include "classify/order.h"
 #include "policy/matches.h"
@@ -16,9 +17,9 @@
 
 #include <rte_malloc.h>
 
-#define NOT_NAMED  255 /* sorts behind every prefix length */
+#define NOT_NAMED  255 /* sorts after every prefix length */
 #define ENTRY_NONE UINT32_MAX
-#define ANY_PORT   UINT16_MAX /* sorts behind every range, which is narrower */
+#define ANY_PORT   UINT16_MAX /* sorts after every range, which is narrower */
 
 struct build_entry {
 	struct order order;
@@ -30,10 +31,10 @@ struct build_entry {
 
 struct build {
 	const struct policy *policies;
-	const uint32_t *answers; /* by index in policies; NULL: the index itself */
+	const uint32_t *answers; /* indexed as policies; NULL: the answer is the index */
 	struct build_entry *entries;
 	uint32_t n;
-	enum direction direction[STAGES]; /* that all policies of a stage name, or DIRECTION_ANY */
+	enum direction direction[STAGES]; /* common to all policies of a stage, or DIRECTION_ANY */
 	int socket;
 	struct classifier *classifier;
 };
@@ -132,8 +133,9 @@ static bool order_encloses(const struct order *a, const struct order *b)
 }
 
 /*
- * Entries are sorted, so whatever encloses one is the prefix before it or encloses that one. An
- * entry that "encloses" its neighbour at the same length has the same prefix: its run goes on.
+ * Finds the first entry and the parent of each prefix. Entries are sorted, so the prefix that
+ * encloses an entry is the one before it, or encloses that one. An entry that "encloses" the next
+ * one at the same length has the same prefix, so its run continues.
  */
 static void link_entries(struct build_entry *entries, uint32_t n)
 {
@@ -151,7 +153,7 @@ static void link_entries(struct build_entry *entries, uint32_t n)
 	}
 }
 
-/* Each match of a policy is an entry of its own that leads to the same answer. */
+/* Adds an entry for each match of a policy. All lead to the same answer. */
 static void add_entries(struct build *build, uint32_t policy)
 {
 	for (unsigned i = 0; i < policy_n_matches(&build->policies[policy]); i++) {
@@ -176,8 +178,8 @@ static int make_entries(struct build *build, unsigned n_policies, uint64_t n_mat
 }
 
 /*
- * A direction that all policies of a stage name is no condition of each: in the other direction the
- * stage is left out.
+ * Finds the direction that all policies of a stage have in common. It is not a condition of their
+ * rules, because the other direction skips the stage.
  */
 static void find_directions(struct build *build)
 {
@@ -201,7 +203,7 @@ static void add_condition(struct rule *rule, uint64_t mask, unsigned shift, uint
 	rule->key |= value << shift;
 }
 
-/* What the tables have not asked already; for the last stage they have asked for the VLAN. */
+/* Adds the conditions that the tables have not checked. The last stage's have checked the VLAN. */
 static void rule_conditions(
 	const struct build *build, enum stage stage, const struct match *match, struct rule *rule)
 {
@@ -249,7 +251,7 @@ static uint32_t answer_of(const struct build *build, uint32_t policy)
 	return build->answers != NULL ? build->answers[policy] : policy;
 }
 
-/* An entry as its rule, but for where to go on. */
+/* Makes the rule of an entry, without `next`. */
 static struct rule make_rule(const struct build *build, uint32_t i)
 {
 	const enum stage stage = build->entries[i].order.stage;
@@ -271,7 +273,7 @@ static bool any_port(const struct rule *rule)
 	return rule->src_port.first == 0 && rule->dst_port.first == 0;
 }
 
-/* The start that an entry is: its policy, or the chain that begins with its rule. */
+/* The start of an entry: its policy, or the chain that begins with its rule. */
 static uint32_t start_of(const struct build *build, uint32_t i)
 {
 	const struct rule *rule = &build->classifier->rules[i];
@@ -279,7 +281,7 @@ static uint32_t start_of(const struct build *build, uint32_t i)
 	return rule_asks_nothing(rule) ? rule->policy : START_CHAIN | i;
 }
 
-/* What packets get that no rule of this stage matches. */
+/* The start of packets that no rule of this stage matches. */
 static uint32_t stage_default(const struct build *build, enum stage stage)
 {
 	if (stage == STAGE_ANY)
@@ -299,7 +301,7 @@ static uint32_t next_start(const struct build *build, uint32_t i)
 	return stage_default(build, entry->order.stage);
 }
 
-/* One more than needed, since rte_malloc has nothing to give for 0 bytes. */
+/* Allocates one element more than needed, because rte_malloc fails for 0 bytes. */
 static void *alloc_array(const struct build *build, size_t n, size_t size)
 {
 	return rte_zmalloc_socket("weir_classify", (n + 1) * size, 64, build->socket);
@@ -336,7 +338,10 @@ static int make_by_vlan(struct build *build)
 	return 0;
 }
 
-/* The entry without a VLAN sorts first, so that the table can be filled with it. */
+/*
+ * Fills in the starts of policies without addresses. The entry without a VLAN sorts first, so
+ * make_by_vlan() can fill the table with it.
+ */
 static int make_any(struct build *build)
 {
 	struct classifier *classifier = build->classifier;
@@ -383,8 +388,8 @@ static bool tables_overlap(const struct table *a, const struct table *b)
 }
 
 /*
- * Where packets go that a table has nothing for. Straight to what lies behind the last table, if
- * that is this one and there are no VLANs to tell apart.
+ * Sets the start for packets without an entry in a table. The last table leads directly to `any` if
+ * no policy without addresses names a VLAN.
  */
 static void find_otherwise(struct build *build)
 {
@@ -403,7 +408,9 @@ static void find_otherwise(struct build *build)
 	dst->otherwise = dst->last ? classifier->any : START_NONE;
 }
 
-/* The prefixes of one table; one of no bits is its root instead. Returns how many. */
+/*
+ * Lists the prefixes of one table, except one of no bits: that is its root. Returns their number.
+ */
 static uint32_t list_prefixes(const struct build *build, enum stage stage, uint8_t family,
 	struct lpm_prefix *prefixes, uint32_t *root)
 {
@@ -516,14 +523,14 @@ int classifier_create(
 void classifier_set_unparsed(struct classifier *classifier, enum unparsed_action action)
 {
 	classifier->unparsed = action;
-	if (action == UNPARSED_DROP) /* which asks each packet, whatever the policies do */
+	if (action == UNPARSED_DROP) /* it checks each packet */
 		classifier->any_alike = false;
 }
 
 void classifier_set_drops(struct classifier *classifier, uint32_t wires)
 {
 	classifier->drops = wires;
-	if (wires) /* it takes to know whether a packet is IP */
+	if (wires) /* to find out whether a packet belongs to the link */
 		classifier->any_alike = false;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A burst between where its packets are (columns.c) and where their policies are (classify.c):
- * one side's addresses as columns, and the other facts of a packet when a rule asks for them.
- * Private to this folder.
+ * A burst between columns.c, which finds the packets' headers, and classify.c, which finds their
+ * policies. It has the addresses of one side as columns, and provides a packet's other facts when a
+ * rule needs them. Private to this folder.
  */
 #ifndef WEIR_CLASSIFY_BURST_H
 #define WEIR_CLASSIFY_BURST_H
@@ -21,28 +21,31 @@ struct burst {
 	enum direction direction;
 	uint64_t key; /* wire and direction */
 	unsigned n;
-	uint32_t *policies; /* starts on the way */
-	const void *lines;  /* as frames have it */
-	bool wide;          /* frames->wide, and the burst has whole WIDE_STEPs */
-	uint64_t refused;   /* those that are not to pass, a bit each */
+	uint32_t *policies; /* starts, until the search is done */
+	const void *lines;  /* see struct frames */
+	bool wide;          /* frames->wide, and n is a multiple of WIDE_STEP */
+	uint64_t refused;   /* bitmap: packets to drop */
 
-	/* A packet is known by its parse, if its bit is set, or is a plain frame. */
+	/* Bit set: packets[i] is valid. Bit clear: a plain frame. */
 	uint64_t parsed;
 	const struct packet *packets;
 	const uint8_t *const *data;
-	const uint32_t *len; /* of plain frames */
+	const uint32_t *len; /* frame lengths */
 	const uint16_t *l2_len;
 
-	/* Addresses by family, and whose they are: of all packets in their order if in_order. */
+	/*
+	 * Addresses by family, and their packets' numbers. If in_order, they are of all packets in
+	 * order, without numbers.
+	 */
 	bool in_order;
-	bool tall; /* no frame is short enough for padding; false: one might be */
+	bool tall; /* no frame is short enough for padding; false: unknown */
 	unsigned n4, n6, n_other;
 	uint32_t addr4[BURST_MAX]; /* host order */
 	struct lpm6_addr addr6[BURST_MAX];
 	uint8_t who4[BURST_MAX], who6[BURST_MAX], other[BURST_MAX];
 };
 
-/* What rules ask for. */
+/* The facts of a packet that rules check. */
 struct facts {
 	uint64_t key; /* all KEY_ fields */
 	const uint8_t *src;
@@ -51,27 +54,27 @@ struct facts {
 };
 
 /*
- * Tells plain frames from others, which are parsed; fills in all L2 lengths and the addresses of
- * one side. Plain is what most frames are, and of which every field that a policy can ask for is
- * where it always is: see columns.c.
+ * Distinguishes plain frames from others, and parses the others. Fills in all L2 lengths and the
+ * addresses of one side. Most frames are plain: every field that a policy can match is at a fixed
+ * place, see columns.c.
  */
 void columns_of_frames(struct burst *burst, struct frames *frames, enum side side);
 
-/* Fills the columns of some packets of which it is known where they are. */
+/* Fills the columns with n packets, numbers who[], whose headers have been found. */
 void columns_of(struct burst *burst, const uint8_t *who, unsigned n, enum side side);
 
 /*
- * The policies of packets that are not understood, a bit each, instead of those that they have been
- * given; the columns are lost. See classify.h.
+ * Replaces the policies of packets that are not fully parsed (a bit each). Overwrites the columns.
+ * See classify.h.
  */
 void classify_unparsed(struct burst *burst, uint64_t unparsed);
 
 struct facts facts_of(const struct burst *burst, unsigned i);
 
-/* Fills in the bytes of n frames that are not of layer 3. `tall`: no frame is short. */
+/* Fills in the bytes of n frames that are not charged at layer 3. tall: no frame is short. */
 void find_uncharged(struct frames *frames, unsigned n, bool tall);
 
-/* Fills in only the L2 lengths. Returns true if it sees that no frame is short. */
+/* Fills in the L2 lengths only. Returns true if it finds that no frame is short. */
 bool l2_lengths(struct frames *frames, unsigned n);
 
 #endif

@@ -10,7 +10,7 @@
 #include "classify/order.h"
 #include "classify/search.h"
 
-/* How packets to or from somewhere in a prefix fit a policy's. */
+/* Compares packets to or from a prefix with a policy's prefix. */
 static enum candidate fit_prefix(const struct prefix *question, const struct prefix *named)
 {
 	unsigned least = question->length < named->length ? question->length : named->length;
@@ -27,7 +27,7 @@ static enum candidate fit_prefix(const struct prefix *question, const struct pre
 	return question->length >= named->length ? CANDIDATE_ALL : CANDIDATE_SOME;
 }
 
-/* The other address's family is known, too. */
+/* Compares both addresses. One address gives the family of the other, too. */
 static enum candidate fit_addresses(const struct match *question, const struct match *match)
 {
 	enum candidate dst = fit_prefix(&question->dst, &match->dst);
@@ -78,7 +78,10 @@ enum candidate classify_candidate(const struct match *question, const struct mat
 	return rule_asks_known(&what, &rule) ? fit : CANDIDATE_SOME;
 }
 
-/* The longer prefix comes first; where those are as long, they are the same, or have no address. */
+/*
+ * A longer prefix comes first. Prefixes of equal length are the same for a given packet, or there
+ * is no address.
+ */
 struct precedence classify_precedence(const struct match *match)
 {
 	const struct order order = match_order(match);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which policies could take packets of which only something is said, in the classifier's order. A
- * question is a match itself: what it does not name is not known. It is answered by what the
- * classifier is built of. Pure; any thread.
+ * Finds the policies that could match packets of which only some fields are given, in the
+ * classifier's order. A question is a match; fields that it does not name are unknown. The answer
+ * uses the classifier's own code. Pure; any thread.
  */
 #ifndef WEIR_CLASSIFY_CANDIDATES_H
 #define WEIR_CLASSIFY_CANDIDATES_H
@@ -13,14 +13,14 @@
 #include "policy/policy.h"
 
 enum candidate {
-	CANDIDATE_NONE, /* no such packet is one of this policy's */
-	CANDIDATE_SOME, /* it depends on what is not said */
-	CANDIDATE_ALL,  /* all are, unless a policy before it takes them */
+	CANDIDATE_NONE, /* the policy matches none of these packets */
+	CANDIDATE_SOME, /* depends on unknown fields */
+	CANDIDATE_ALL,  /* matches all, unless an earlier policy takes them */
 };
 
 /*
- * A policy's place in the order of precedence: compared as bytes, the smaller comes first; between
- * equals, the one that is first in the file.
+ * A policy's place in the order of precedence. Compared as bytes, the smaller comes first. Between
+ * equals, the first in the file comes first.
  */
 struct precedence {
 	uint8_t of[16];
@@ -31,8 +31,8 @@ enum candidate classify_candidate(const struct match *question, const struct mat
 struct precedence classify_precedence(const struct match *match);
 
 /*
- * How strict a policy is, or what is above it, with packets that are not understood: the more, the
- * higher.
+ * Returns how strict a policy and its parents are with packets that are not fully parsed. A higher
+ * value is stricter.
  */
 uint32_t classify_strictness(const struct policy *policies, uint32_t index);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The workers' side: the destination's longest prefix, then the source's, then no address at all.
- * Each stage works on the packets that the one before left without a policy; mostly the first
- * leaves none, and has given policies rather than rules.
+ * Workers' side: the longest destination prefix, then the longest source prefix, then policies
+ * without addresses. Each stage handles the packets that are still without a policy. Usually the
+ * first stage gives all packets policies, without rules.
  */
 #include <string.h>
 
@@ -20,14 +20,16 @@ static bool port_in(uint16_t port, struct port_range range)
 	return port >= range.first && port <= range.last;
 }
 
-/* A packet without ports has 0, which is in no range that names any. */
+/*
+ * Returns whether a rule matches. A packet without ports has port 0, which no policy's range has.
+ */
 static bool rule_matches(const struct rule *rule, const struct facts *facts)
 {
 	return (facts->key & rule->mask) == rule->key && port_in(facts->src_port, rule->src_port) &&
 	       port_in(facts->dst_port, rule->dst_port) && rule_names_source(rule, facts);
 }
 
-/* Follows a start to a policy, or to START_NONE. */
+/* Follows a start to a policy or to START_NONE. */
 static uint32_t walk_rule_chain(
 	const struct classifier *classifier, uint32_t start, const struct facts *facts)
 {
@@ -39,7 +41,10 @@ static uint32_t walk_rule_chain(
 	return start;
 }
 
-/* Starts a burst in which all may be alike; returns all bits of the starts together. */
+/*
+ * Looks up the starts of a burst, which is fast if all packets are of one family. Returns the
+ * bitwise OR of the starts.
+ */
 static uint32_t lookup_starts(struct burst *burst, const struct table *table)
 {
 	if (burst->in_order && burst->n4 == burst->n)
@@ -50,7 +55,10 @@ static uint32_t lookup_starts(struct burst *burst, const struct table *table)
 	return START_NONE;
 }
 
-/* Whether any packet has no policy yet: a chain to follow, or nothing that might still come. */
+/*
+ * Returns whether any packet still needs work: it has a chain to follow, or it has no policy and
+ * more stages follow.
+ */
 static bool any_waiting(const struct burst *burst, bool none_is_final)
 {
 	uint32_t chains = 0, others = 0;
@@ -73,7 +81,7 @@ static unsigned list_waiting(const struct burst *burst, uint8_t *waiting)
 	return n;
 }
 
-/* Follows the chains of those that wait; returns how many still do. */
+/* Follows the chains of waiting packets. Returns the number of packets that still wait. */
 static unsigned walk_waiting(struct burst *burst, uint8_t *waiting, unsigned n)
 {
 	const struct classifier *classifier = burst->classifier;
@@ -98,7 +106,7 @@ static unsigned walk_waiting(struct burst *burst, uint8_t *waiting, unsigned n)
 	return left;
 }
 
-/* Those that no address has a policy for. */
+/* Finds the policies of packets that no policy with addresses matches. */
 static void match_any(struct burst *burst, const uint8_t *waiting, unsigned n)
 {
 	const struct classifier *classifier = burst->classifier;
@@ -112,7 +120,7 @@ static void match_any(struct burst *burst, const uint8_t *waiting, unsigned n)
 	}
 }
 
-/* The first table that has anything for this direction, or NULL. */
+/* The first table that has policies for this direction, or NULL. */
 static const struct table *first_table(const struct burst *burst)
 {
 	const struct classifier *classifier = burst->classifier;
@@ -127,7 +135,7 @@ static enum side side_of(const struct burst *burst, const struct table *table)
 	return table == &burst->classifier->src ? SIDE_SRC : SIDE_DST;
 }
 
-/* All stages, of a burst whose columns are the first table's. */
+/* Runs all stages. The burst's columns are those of the first table. */
 static void classify_stages(struct burst *burst, const struct table *table)
 {
 	const struct classifier *classifier = burst->classifier;
@@ -151,7 +159,7 @@ static void classify_stages(struct burst *burst, const struct table *table)
 	match_any(burst, waiting, n);
 }
 
-/* What no packet can change is decided once. */
+/* Classifies a burst whose packets all get the same policy. */
 static void classify_alike(
 	const struct classifier *classifier, uint64_t key, unsigned n, uint32_t *policies)
 {
@@ -160,7 +168,7 @@ static void classify_alike(
 	fill_starts(policies, n, walk_rule_chain(classifier, classifier->any, &facts));
 }
 
-/* Not the columns; those are written before they are read. */
+/* Sets all fields except the columns, which are written before they are read. */
 static void begin_burst(struct burst *burst, const struct classifier *classifier, unsigned wire,
 	enum direction direction, unsigned n, uint32_t *policies)
 {
@@ -186,7 +194,10 @@ static void refuse_unmatched(
 		burst->refused |= UINT64_C(1) << i;
 }
 
-/* On a wire that passes only what some policy takes: mostly that is all of a burst. */
+/*
+ * Drops packets without a policy, on a wire with that default. Usually all packets of a burst have
+ * a policy.
+ */
 static __attribute__((noinline)) void refuse_frames(struct burst *burst, struct frames *frames)
 {
 	for (unsigned i = 0; i < burst->n; i++)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packet → policy. The most specific match wins, whichever of its policy's it is; and what "most
- * specific" means is an order that an operator can do in the head: the longest destination prefix;
- * among equals the longest source prefix; then a named VLAN; then a named DSCP; then a named
- * protocol; then the narrower range of destination ports, then of source ports; then a named wire;
- * then a named direction; then the first in the file.
+ * Maps packets to policies. The most specific match wins, among all matches of all policies. An
+ * operator can work out the order without a tool. The longest destination prefix comes first, then
+ * the longest source prefix. Between equals, these decide in turn: a named VLAN; a named DSCP; a
+ * named protocol; the narrower range of destination ports, then of source ports; a named wire; a
+ * named direction; the place in the file.
  *
- * Built by control (allocates; EAL must be up; no lcore is needed), read by workers, never changed
- * in between: another one is built aside and exchanged by its pointer.
+ * Control builds a classifier (it allocates; EAL must be up; no lcore is needed). Workers read it.
+ * It never changes: control builds a new one and exchanges the pointer.
  */
 #ifndef WEIR_CLASSIFY_CLASSIFY_H
 #define WEIR_CLASSIFY_CLASSIFY_H
@@ -19,51 +19,51 @@
 #include "policy/policy.h"
 
 /*
- * Where the parser does not understand a packet wholly (packet->unknown), something that policies
- * ask for is not known. "Could match" are those policies that match by all that is known, in the
- * order above, down to the first that asks for nothing else: no later one would be reached. The
- * strictest of these is its policy; between equals, the more specific.
+ * Packets that the parser does not fully understand have unknown fields (packet->unknown). Such a
+ * packet gets the strictest policy that could match it. A policy could match if all fields but the
+ * unknown ones match. In the order above, the search ends at the first policy that needs no unknown
+ * field, because no later one would be reached. Between equally strict policies, the more specific
+ * one wins.
  *
- * Strictness: what drops, or lets wait, what does not conform is stricter than what marks, and that
- * than what only counts. Among these, the stricter is that whose limit takes longer to earn back
- * what one packet of 1500 bytes costs: 12000 bits, one packet, or one flow. A packet that can begin
- * no flow costs a limit of flows nothing, and such a policy is the least strict of its kind. The
- * limit is that of the configuration, over all limiters; with "per" that of one source; of a total
- * what it allows a second in its period (30 days, if it has none or is a month), and what passes
- * beyond it.
+ * Strictness depends on the action first. Dropping or delaying nonconforming packets is stricter
+ * than marking them, which is stricter than counting only. With equal actions, the stricter policy
+ * is the one whose limit takes longer to earn the cost of one packet of 1500 bytes: 12000 bits, one
+ * packet, or one flow. A packet that cannot begin a flow costs nothing at a limit of flows, so such
+ * a policy is the least strict of its kind. The limit is the configured one of all limiters
+ * together; with "per", that of one source. The limit of a total is its average per second over its
+ * period (30 days for a month or without a period), plus the rate that passes beyond it.
  *
- * Where not even the addresses are known (PACKET_UNKNOWN_ADDRESS), policies that could match are
- * those of the outermost headers; if there is none, the packet is refused.
+ * If the addresses are unknown (PACKET_UNKNOWN_ADDRESS), the outermost headers decide which
+ * policies could match. If there is none, the packet is refused.
  */
 
-#define CLASSIFY_LINE 64         /* bytes that a caller may have of each policy, see frames.h */
+#define CLASSIFY_LINE 64         /* bytes per policy that a caller can prefetch, see frames.h */
 #define CLASSIFY_NONE UINT32_MAX /* no policy: the packet passes untouched */
 
 struct classifier;
 
 /*
- * Returns 0, -ENOMEM, or -E2BIG for more than 2 million matches. socket: NUMA node or -1. A match
- * takes 64 bytes, and a policy 12; IPv4 prefixes take what fib4.h says, for destinations and for
- * sources; an IPv6 prefix takes 45 to 65 bytes, and its markers too (lpm6.h). Any thread, also one
- * that is none of EAL's.
+ * Creates a classifier. Returns 0, -ENOMEM, or -E2BIG for more than 2 million matches. socket: NUMA
+ * node or -1. Memory: 64 bytes per match, 12 per policy; IPv4 prefixes as in fib4.h, once for
+ * destinations and once for sources; 45 to 65 bytes per IPv6 prefix, and the same per marker
+ * (lpm6.h). Any thread, also one outside EAL.
  */
 int classifier_create(
 	const struct policy *policies, unsigned n_policies, int socket, struct classifier **out);
 
-/* classifier_create(), but that the answer for policy i is answers[i], below 2^30, and not i. */
+/* classifier_create(), except that the answer for policy i is answers[i], which is below 2^30. */
 int classifier_create_as(const struct policy *policies, const uint32_t *answers,
 	unsigned n_policies, int socket, struct classifier **out);
 
 /*
- * What becomes of packets that are not understood; UNPARSED_STRICT unless this is said. Control,
- * before a worker sees the classifier.
+ * Sets the action for packets that are not fully parsed. Default: UNPARSED_STRICT. Control, before
+ * a worker sees the classifier.
  */
 void classifier_set_unparsed(struct classifier *classifier, enum unparsed_action action);
 
 /*
- * Wires, a bit each, on which packets that no policy takes do not pass, but for what the ends of a
- * link say to each other (packet/of_link.h); none unless this is said. Control, before a worker
- * sees the classifier.
+ * Sets the wires (a bit each) that drop packets without a policy, except protocols between the two
+ * ends of a link (packet/of_link.h). Default: none. Control, before a worker sees the classifier.
  */
 void classifier_set_drops(struct classifier *classifier, uint32_t wires);
 uint32_t classifier_drops(const struct classifier *classifier);
@@ -71,11 +71,11 @@ uint32_t classifier_drops(const struct classifier *classifier);
 void classifier_destroy(struct classifier *classifier);
 
 /*
- * The policy of each of n (at most 64) packets that are parsed already; frames.h has the fast way
- * for those that are not. An index, or CLASSIFY_NONE. All received on one wire in one direction.
- * data[i] is the start of packet i, where packets[i].src_off and dst_off point into. Returns those
- * that are not to pass, a bit each: they have no policy, and are not understood, or their wire's
- * default is to drop them. Worker lcores; no lock, no allocation.
+ * Finds the policy of each of n parsed packets, at most 64. For frames that are not parsed,
+ * frames.h is faster. policies[i] is an index or CLASSIFY_NONE. All packets were received on one
+ * wire in one direction. data[i] is the start of packet i; packets[i].src_off and dst_off are
+ * offsets in it. Returns a bitmap of packets to drop: they have no policy, and either are not fully
+ * parsed or their wire drops packets without a policy. Worker lcores; no lock, no allocation.
  */
 uint64_t classify_burst(const struct classifier *classifier, unsigned wire,
 	enum direction direction, const struct packet *packets, const uint8_t *const *data,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * From frames to columns. A plain frame is Ethernet with no tag or one, then IPv4 without options
- * that is no fragment, or IPv6 with its transport header right behind; and no tunnel, if those are
- * entered. It is told by two words and never parsed. Mostly all frames of a burst are plain in the
- * same way, which is found out without a branch on any of them.
+ * Extracts columns from frames. A plain frame is Ethernet with at most one tag, then IPv4 without
+ * options and not fragmented, or IPv6 directly followed by its transport header. It is not a tunnel
+ * that the parser enters. A plain frame is recognized by two words and is not parsed. Usually all
+ * frames of a burst are plain in the same way, and that is checked without a branch per frame.
  */
 #include <string.h>
 
@@ -19,13 +19,13 @@ static inline bool is_tag(uint16_t type)
 	return (type == ETHERTYPE_VLAN) | (type == ETHERTYPE_QINQ) | (type == ETHERTYPE_9100);
 }
 
-/* The L2 length of a frame if it could be plain, by its EtherType. */
+/* The L2 length of a frame, if it is plain, by its EtherType. */
 static inline unsigned likely_l2(const uint8_t *data, uint32_t len)
 {
 	return len >= TAGGED && is_tag(read_be16(data + ETHER_LEN - 2)) ? TAGGED : ETHER_LEN;
 }
 
-/* Whether a plain frame could be a tunnel that the parser enters. */
+/* Returns whether a plain frame could be a tunnel that the parser enters. */
 static bool is_tunnel(const struct tunnels *tunnels, const uint8_t *ip, uint32_t len)
 {
 	const bool v4 = ip[0] >> 4 == 4;
@@ -60,7 +60,7 @@ void frames_look_further(struct frames *frames, unsigned i)
 	frames->unparsed |= (uint64_t)(packet->unparsed != UNPARSED_NONE) << i;
 }
 
-/* Frame by frame: a plain one's L2 length, or all that the parser finds. */
+/* Checks frame by frame: a plain frame gets its L2 length; any other frame is parsed. */
 static void tell_apart(struct frames *frames, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -73,7 +73,7 @@ static void tell_apart(struct frames *frames, unsigned n)
 	}
 }
 
-/* All of a burst of which none has been parsed yet. */
+/* Parses all frames of a burst. None has been parsed yet. */
 static void parse_all(struct frames *frames, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -83,16 +83,14 @@ static void parse_all(struct frames *frames, unsigned n)
 	frames->parsed = UINT64_MAX >> (FRAMES_MAX - n);
 }
 
-/*
- * Fills the places of all frames there may be, as a few wide stores cost less than to count them.
- */
+/* Fills in all FRAMES_MAX places, because a few wide stores cost less than counting. */
 static void fill_l2(struct frames *frames, unsigned l2)
 {
 	for (unsigned i = 0; i < FRAMES_MAX; i++)
 		frames->l2_len[i] = (uint16_t)l2;
 }
 
-/* Whether all frames are plain in the way in which the first is, and their columns filled in. */
+/* Returns whether all frames are plain like the first, and their columns are filled in. */
 static bool all_frames_plain(
 	struct burst *burst, struct frames *frames, unsigned l2, enum side side)
 {
@@ -115,9 +113,9 @@ static bool all_frames_plain(
 }
 
 /*
- * Finds out where everything is in all frames; returns whether their columns are filled in too.
- * The first frame stands for the burst: if that is not plain, none is tried, so that a flood of
- * such frames costs their parsing and no more.
+ * Finds the headers of all frames. Returns whether their columns are filled in too. If the first
+ * frame is not plain, no frame is checked for being plain: so a flood of such frames costs only
+ * their parsing.
  */
 static bool find_headers(struct burst *burst, struct frames *frames, enum side side)
 {
@@ -236,7 +234,7 @@ static struct facts parsed_facts(const struct burst *burst, unsigned i, const st
 	};
 }
 
-/* Looks behind an authentication header. Plain frames may have one: it is rare. */
+/* Parses the headers after an authentication header, which a plain frame can rarely have. */
 static __attribute__((cold)) struct facts authenticated_facts(const struct burst *burst, unsigned i)
 {
 	struct packet packet;
@@ -245,7 +243,7 @@ static __attribute__((cold)) struct facts authenticated_facts(const struct burst
 	return parsed_facts(burst, i, &packet);
 }
 
-/* Ports, if they are there: not behind the end of the packet, where there is padding. */
+/* Sets the ports if they are within the packet, not in the padding after its end. */
 static void add_fact_ports(struct facts *facts, uint8_t proto, const uint8_t *l4, uint32_t bytes)
 {
 	if (bytes < PORTS_LEN || !proto_has_ports(proto))
@@ -290,7 +288,7 @@ struct facts facts_of(const struct burst *burst, unsigned i)
 				   : simple_facts(burst, i);
 }
 
-/* Whether a frame's L2 header ends after the first EtherType for sure. */
+/* Returns whether a frame is untagged IP, so that its L2 header ends after the first EtherType. */
 static inline bool is_untagged_ip(const uint8_t *data)
 {
 	const uint16_t type = read_be16(data + ETHER_LEN - 2);
@@ -298,7 +296,7 @@ static inline bool is_untagged_ip(const uint8_t *data)
 	return (type == ETHERTYPE_IPV4) | (type == ETHERTYPE_IPV6);
 }
 
-/* Whether all frames are like the first one, whose is so. */
+/* Returns whether all frames are untagged IP with the same EtherType as the first. */
 static bool all_untagged_ip(const struct frames *frames, unsigned n)
 {
 	const uint16_t first = read_raw16(frames->data[0] + ETHER_LEN - 2);
@@ -334,10 +332,10 @@ static uint32_t padding_of(struct frames *frames, unsigned i)
 	return frames_packet(frames, i)->padding;
 }
 
-/* Returns true if Ethernet could have padded one of the frames. */
+/* Returns whether any frame is short enough for Ethernet padding. */
 static bool any_short(const struct frames *frames, unsigned n)
 {
-	uint32_t any = 0; /* its sign: a frame is short */
+	uint32_t any = 0; /* sign bit: a frame is short */
 
 	for (unsigned i = 0; i < n; i++)
 		any |= frames->len[i] - frames->l2_len[i] - (PACKET_PADDED_MOST + 1);

@@ -26,21 +26,21 @@
 #define BOUNDS     8
 
 /*
- * So few ranges are asked one after the other, each of LANES addresses by three operations, and
- * nothing waits for memory.
+ * With so few ranges, all are compared in turn, each with LANES addresses in three operations,
+ * without waiting for memory.
  */
 #define LANES 4
-#define GROUP 4 /* of lanes that are under way together */
+#define GROUP 4 /* lanes processed together */
 
 typedef int32_t lanes __attribute__((vector_size(LANES * sizeof(int32_t))));
 
-/* Units of so many ranges: their bounds are one, and their answers follow. */
+/* Units of so many ranges: one for the bounds, then the answers. */
 #define RANGES_UNITS(n) (1 + ((n) + FIB4_UNIT_WORDS - 1) / FIB4_UNIT_WORDS)
 
 /*
- * Up to BOUNDS + 1 ranges of a block, at most a line: the last address before each but the first,
- * without the block's bits, less 2^15, as vectors compare signed words only. Bounds that are not
- * used have nothing behind them.
+ * Up to BOUNDS + 1 ranges of a block, at most a cache line. before[] has the last address before
+ * each range except the first: the lower 16 bits, less 2^15. Vectors compare signed words only.
+ * Unused bounds are INT16_MAX, which no address exceeds.
  */
 struct fib_ranges {
 	int16_t before[BOUNDS];
@@ -48,7 +48,9 @@ struct fib_ranges {
 };
 static_assert(sizeof(struct fib_ranges) == FIB4_UNIT_WORDS * sizeof(uint32_t), "bounds are a unit");
 
-/* 1 or 0: a sum carries the lower of the two upper bits into the other one. */
+/*
+ * Returns 1 for a link, 0 for an answer. Adding bit 30 sets bit 31 only if the upper bits are 01.
+ */
 static inline uint32_t leads_further(uint32_t entry)
 {
 	return (entry + FIB4_FURTHER) >> 31;
@@ -59,7 +61,7 @@ static inline bool leads_to_table(uint32_t entry)
 	return entry - FIB4_TABLE <= FIB4_PLACE;
 }
 
-/* An address as it is compared with the bounds of its block. */
+/* Converts an address to the form of its block's bounds. */
 static inline int16_t within_block(uint32_t addr)
 {
 	return (int16_t)(addr ^ 0x8000);
@@ -74,13 +76,16 @@ static inline uint32_t range_of(const struct fib_ranges *ranges, uint32_t addr)
 	return ranges->answer[behind];
 }
 
-/* All bits of lanes together. */
+/* Bitwise OR of all lanes. */
 static inline __attribute__((always_inline)) uint32_t any_of(lanes lane)
 {
 	return (uint32_t)(lane[0] | lane[1] | lane[2] | lane[3]);
 }
 
-/* The answers in place of n times LANES addresses: what changes behind each bound, all together. */
+/*
+ * Replaces n times LANES addresses by their answers: the XOR of the changes at all bounds that an
+ * address has passed.
+ */
 static inline __attribute__((always_inline)) void search_lanes(
 	const struct fib4 *fib, lanes *lane, unsigned n)
 {
@@ -95,7 +100,7 @@ static inline __attribute__((always_inline)) void search_lanes(
 			lane[g] ^= (at[g] > fib->few[i].before) & (int32_t)fib->few[i].change;
 }
 
-/* Returns all bits, of each lane. */
+/* Returns the bitwise OR of the answers, per lane. */
 static inline __attribute__((always_inline)) lanes search_group(
 	const struct fib4 *fib, const uint32_t *addr, unsigned n, uint32_t *answers)
 {
@@ -129,16 +134,16 @@ static uint32_t search_few(
 	return any_of(all);
 }
 
-/* Entries of n addresses, and where those lead that go on: words from the first entry of all. */
+/* Entries of n addresses, and the places to which they lead: in words from the first entry. */
 struct fib_step {
 	uint32_t entries[FIB4_BURST_MAX];
 	uint32_t places[FIB4_BURST_MAX];
 };
 
-/* What entries are, all together: those that do not go on count as none, and lead to the first. */
+/* Properties of all entries together. Entries that are answers have place 0. */
 struct fib_turn {
 	bool further, tables, all_tables, ends;
-	uint32_t all; /* bits */
+	uint32_t all; /* bitwise OR */
 };
 
 static inline __attribute__((always_inline)) struct fib_turn find_places(
@@ -174,7 +179,7 @@ static inline const struct fib_ranges *ranges_at(const struct fib4 *fib, uint32_
 	return (const struct fib_ranges *)(const void *)&fib->entries[place];
 }
 
-/* LANES addresses as bounds are compared with them, and range_of() by one of these. */
+/* LANES addresses in the form of bounds, and range_of() for one of them. */
 #ifdef FIB4_VECTOR
 typedef __m128i fib_words;
 
@@ -186,7 +191,7 @@ static inline __attribute__((always_inline)) fib_words words_of(const uint32_t *
 static inline __attribute__((always_inline)) uint32_t range_of_word(
 	const struct fib_ranges *ranges, fib_words words, size_t k)
 {
-	const __m128i eight = _mm_set1_epi16((int16_t)(0x0100 + 0x0404 * k)); /* times the k-th */
+	const __m128i eight = _mm_set1_epi16((int16_t)(0x0100 + 0x0404 * k)); /* k-th, 8 times */
 	const __m128i before = _mm_load_si128((const __m128i *)ranges->before);
 	const __m128i behind = _mm_cmpgt_epi16(_mm_shuffle_epi8(words, eight), before);
 	/* Two bits for each bound that is passed: half the bytes of an answer. */
@@ -211,8 +216,8 @@ static inline uint32_t range_of_word(const struct fib_ranges *ranges, fib_words 
 #endif
 
 /*
- * The answers of LANES addresses by the ranges where they go on; or where some do not, what they
- * have. Returns all bits of them.
+ * Sets the answers of LANES addresses from their ranges. ends: some entries are answers already.
+ * Returns the bitwise OR of the answers.
  */
 static inline __attribute__((always_inline)) uint32_t search_places(const struct fib4 *fib,
 	const struct fib_step *step, const uint32_t *addr, size_t at, bool ends, const char *lines,
@@ -257,14 +262,17 @@ static inline __attribute__((always_inline)) uint32_t search_all_places(const st
 static uint32_t search_tables(const struct fib4 *fib, const struct fib_step *step,
 	const uint32_t *addr, unsigned n, unsigned bits, uint32_t *answers);
 
-/* The last lanes may have no address. */
+/* Fills the last lanes, which can have no address. */
 static inline __attribute__((always_inline)) void fill_lanes(struct fib_step *step, unsigned n)
 {
 	for (unsigned i = n; i % LANES; i++)
 		step->entries[i] = step->entries[0];
 }
 
-/* The answers of n addresses that have come to these entries, of so many bits; all bits of them. */
+/*
+ * Sets the answers of n addresses that have come to these entries, which stand for 2^bits addresses
+ * each. Returns the bitwise OR of the answers.
+ */
 static inline __attribute__((always_inline)) uint32_t search_entries(const struct fib4 *fib,
 	struct fib_step *step, const uint32_t *addr, unsigned n, unsigned bits, const char *lines,
 	uint32_t *answers)
@@ -290,7 +298,7 @@ static inline __attribute__((always_inline)) uint32_t search_entries(const struc
 	return turn.tables ? search_tables(fib, step, addr, n, bits, answers) : all;
 }
 
-/* Those that have come to tables go on by the next of the bits; the others have their answers. */
+/* Continues the search by the next bits for addresses that have come to tables. */
 static __attribute__((noinline)) uint32_t search_tables(const struct fib4 *fib,
 	const struct fib_step *step, const uint32_t *addr, unsigned n, unsigned bits,
 	uint32_t *answers)
@@ -342,13 +350,15 @@ uint32_t fib4_lookup(const struct fib4 *fib, const uint32_t *addr, unsigned n, c
 	return search_blocks(fib, addr, n, lines, answers);
 }
 
-/* Ranges in the order of their addresses: each ends where the next one begins. */
+/* Ranges in order of address. Each ends where the next one begins. */
 struct fib_range {
 	uint64_t first;
 	uint32_t answer;
 };
 
-/* Prefixes around the one that is looked at, the innermost last; below them all, none. */
+/*
+ * Prefixes that enclose the current one, innermost last. The first one is the whole address space.
+ */
 struct sweep {
 	struct fib_range *ranges;
 	size_t n;
@@ -367,7 +377,9 @@ static uint32_t prefix_address4(const struct lpm_prefix *prefix)
 	return be32toh(addr);
 }
 
-/* From here on the answer is this. Ranges that turn out empty, or as their neighbours, go. */
+/*
+ * Begins a range at `first`. Removes ranges that become empty or have the answer of the one before.
+ */
 static void turn_to(struct sweep *sweep, uint64_t first, uint32_t answer)
 {
 	if (sweep->n > 0 && sweep->ranges[sweep->n - 1].first == first)
@@ -377,7 +389,7 @@ static void turn_to(struct sweep *sweep, uint64_t first, uint32_t answer)
 	sweep->ranges[sweep->n++] = (struct fib_range){first, answer};
 }
 
-/* Leaves all prefixes that end at an address or before. */
+/* Leaves all prefixes that end at or before an address. */
 static void leave_prefixes(struct sweep *sweep, uint64_t at)
 {
 	while (sweep->n_above > 1 && sweep->above[sweep->n_above - 1].end <= at) {
@@ -387,7 +399,7 @@ static void leave_prefixes(struct sweep *sweep, uint64_t at)
 	}
 }
 
-/* Fills in at most 2n + 1 ranges and one that marks the end; returns how many, without that. */
+/* Fills in at most 2n + 1 ranges and an end marker. Returns the number of ranges. */
 static size_t divide_into_ranges(
 	const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwise, struct fib_range *ranges)
 {
@@ -410,14 +422,14 @@ static size_t divide_into_ranges(
 	return sweep.n;
 }
 
-/* Goes through all ranges in order and builds, or only counts. */
+/* Goes through all ranges in order, and builds units or only counts them. */
 struct builder {
 	struct fib4 *fib;              /* NULL: count */
-	const struct fib_range *range; /* that the next address is in */
+	const struct fib_range *range; /* contains the next address */
 	size_t n_units;
 };
 
-/* Room for so many units, which are in one line if that can hold them. Returns where. */
+/* Allocates n units, in one cache line if they fit into one. Returns the index of the first. */
 static size_t take_units(struct builder *builder, size_t n)
 {
 	if (builder->n_units % LINE_UNITS + n > LINE_UNITS)
@@ -459,7 +471,7 @@ static uint32_t build_table(struct builder *builder, uint64_t first, unsigned bi
 	return FIB4_TABLE | (uint32_t)at;
 }
 
-/* The entry of 2^bits addresses from this one on, which the range at hand is the first of. */
+/* Builds the entry of the 2^bits addresses from `first` on. `first` is in the current range. */
 static uint32_t build_entry(struct builder *builder, uint64_t first, unsigned bits)
 {
 	const uint64_t end = first + (UINT64_C(1) << bits);
@@ -477,7 +489,7 @@ static uint32_t build_entry(struct builder *builder, uint64_t first, unsigned bi
 	return entry;
 }
 
-/* Returns how many units there are. */
+/* Returns the number of units. */
 static size_t fib4_build_units(struct fib4 *fib, const struct fib_range *ranges)
 {
 	struct builder builder = {

@@ -2,25 +2,26 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Longest prefix match of IPv4 for a set of prefixes that never changes. Prefixes divide the
- * address space into ranges with one answer each. The first 16 bits of an address choose one of
- * 65536 entries, which is the answer where one range fills that block. Else it leads to the block's
- * ranges, nine at most, which are searched by one comparison (after DXR: Zec, Rizzo, Mikuc, CCR
- * 2012); or, where there are more, to a table by the next 8 bits, whose entries are the same again.
- * Mostly it takes two lines, the second of which the policies of a block have to themselves, and
- * never more than four. Where all addresses have but a few ranges, as of seven prefixes or less,
- * those are compared with one after the other and there are no blocks: a burst's addresses side by
- * side take a fifth of a cycle each for a range.
+ * address space into ranges with one answer each. The first 16 bits of an address select one of
+ * 65536 entries. If one range fills that block, the entry is the answer. Otherwise it leads to the
+ * block's ranges, at most nine, which are searched by one vector comparison (after DXR: Zec, Rizzo,
+ * Mikuc, CCR 2012). If there are more, it leads to a table of 256 such entries, by the next 8 bits.
+ * Most lookups take two cache lines, the second of which is the block's own; none takes more than
+ * four. If the whole address space has only a few ranges, for example with seven prefixes or fewer,
+ * there are no blocks. All ranges are then compared in turn with a burst's addresses in parallel,
+ * which takes a fifth of a cycle per address and range.
  *
- * Why not rte_fib's DIR-24-8: its table has 64 MB, and each prefix of it a line and a 4 kB page of
- * its own, be there a hundred or a hundred thousand. Where the CPU, or a hypervisor below it, knows
- * no larger pages, a packet waits for the page table. In cycles an address, bursts of 32, prefixes
- * of /24 to /32 all over the address space, the tenth percentile of 401 rounds in turn
- * (test/bench/classify.c, a Zen 4 guest); here with the parse of the frame that it is in:
+ * Why not rte_fib's DIR-24-8: its table has 64 MB. Each prefix in it has a cache line and a 4 kB
+ * page of its own, for a hundred prefixes or a hundred thousand. If the CPU or its hypervisor has
+ * no larger pages, a packet waits for the page table. The figures are cycles per address, for
+ * bursts of 32 and prefixes of /24 to /32 all over the address space. They are the tenth percentile
+ * of 401 rounds in turn (test/bench/classify.c, a Zen 4 guest). Ours include the parse of the
+ * frame:
  *
- *	prefixes                       10,000   100,000
- *	rte_fib bulk, 4 bytes              18        29
- *	here                                7        19
- *	memory here, kB                   580     4,500
+ *  prefixes                       10,000   100,000
+ *  rte_fib bulk, 4 bytes              18        29
+ *  here                                7        19
+ *  memory here, kB                   580     4,500
  *
  * Private to this folder.
  */
@@ -36,21 +37,21 @@
 struct fib4;
 
 /*
- * Prefixes of 1 to 32 bits, sorted by address and then by length; what none of them holds is
- * `otherwise`. Returns 0 or -ENOMEM. Control (EAL's memory).
+ * Creates a table. Prefixes have 1 to 32 bits, and are sorted by address and then by length.
+ * Addresses outside all prefixes get `otherwise`. Returns 0 or -ENOMEM. Control (EAL's memory).
  */
 int fib4_create(const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwise, int socket,
 	struct fib4 **out);
 
-/* When no worker looks into it any more. Control. */
+/* To be called when no worker uses the table any more. Control. */
 void fib4_destroy(struct fib4 *fib);
 
 /*
- * The answers for n addresses, at most FIB4_BURST_MAX, in host order. Returns a word whose highest
- * bit is set if that of any answer is: to read them back so soon, many at a time, would stall. Of
- * `lines`, CLASSIFY_LINE bytes an answer, or NULL, mostly that of each answer whose highest bit is
- * not set is fetched once it is found: all at one go they are more than a CPU fetches at a time.
- * Worker lcores.
+ * Sets the answers for n addresses in host order, at most FIB4_BURST_MAX. Returns a word whose
+ * highest bit is set if that of any answer is. Reading the answers back this soon, many at a time,
+ * would stall. lines: NULL, or CLASSIFY_LINE bytes per answer. If given, usually prefetches the
+ * line of each answer whose highest bit is clear as soon as it is found: a CPU cannot fetch all of
+ * them at one time. Worker lcores.
  */
 uint32_t fib4_lookup(const struct fib4 *fib, const uint32_t *addr, unsigned n, const void *lines,
 	uint32_t *answers);

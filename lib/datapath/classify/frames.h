@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A burst of frames on its way through parse and classification, as columns: what the next stage
- * reads of every frame lies side by side, and the whole parse of a frame is made only when somebody
- * asks for it. One worker's own.
+ * A burst of frames during parse and classification, as columns. Data that the next stage reads of
+ * every frame is contiguous. A frame is fully parsed only when a caller needs it. Owned by one
+ * worker.
  */
 #ifndef WEIR_CLASSIFY_FRAMES_H
 #define WEIR_CLASSIFY_FRAMES_H
@@ -19,47 +19,43 @@
 #define FRAMES_MAX 64
 
 struct frames {
-	const struct tunnels *tunnels; /* in: what is inside is classified; or NULL */
-	struct fragments *fragments;   /* in: where ports matter; or NULL */
+	const struct tunnels *tunnels; /* in: inner packets are classified; or NULL */
+	struct fragments *fragments;   /* in: if ports matter; or NULL */
 	uint64_t now;                  /* in: ticks, for fragments */
-	bool wide;                     /* in: the CPU classify_has_wide() */
-	const void *lines;             /* in: CLASSIFY_LINE bytes of each policy, or NULL: they may
-					    begin to be fetched as it is found */
+	bool wide;                     /* in: classify_has_wide() is true */
+	const void *lines;             /* in: CLASSIFY_LINE bytes per policy to prefetch, or NULL */
 	const uint8_t *data[FRAMES_MAX]; /* in: first byte of each frame */
-	uint32_t len[FRAMES_MAX];    /* in: bytes there, which may be fewer than the frame has */
-	const uint32_t *whole;       /* in, with `fragments`: bytes of each frame */
-	uint32_t policy[FRAMES_MAX]; /* out: index of its policy, or CLASSIFY_NONE */
-	uint16_t
-		l2_len[FRAMES_MAX]; /* out: bytes before its L3 header; 0 if no policy wants them */
-	uint16_t uncharged[FRAMES_MAX]; /* out: l2_len and padding: no bytes of layer 3 */
-	uint64_t plain;  /* out: frames whose IP header is known to be behind l2_len, a bit each */
-	uint64_t parsed; /* frames whose packet[] is filled in, a bit each; */
-	uint64_t
-		unparsed; /* and of these, where packet.unparsed says that something is not known */
-	uint64_t
-		refused; /* out: those that have no policy and are not to pass either, a bit each */
+	uint32_t len[FRAMES_MAX];        /* in: bytes at data[]; can be fewer than the frame has */
+	const uint32_t *whole;           /* in, with `fragments`: bytes of each frame */
+	uint32_t policy[FRAMES_MAX];     /* out: index of its policy, or CLASSIFY_NONE */
+	uint16_t l2_len[FRAMES_MAX]; /* out: bytes before its L3 header; 0 if no policy needs it */
+	uint16_t uncharged[FRAMES_MAX]; /* out: l2_len and padding, not charged at layer 3 */
+	uint64_t plain;    /* out, bitmap: frames whose IP header is certain to follow l2_len */
+	uint64_t parsed;   /* bitmap: frames whose packet[] is filled in */
+	uint64_t unparsed; /* bitmap, of these: fields are unknown, see packet.unparsed */
+	uint64_t refused;  /* out, bitmap: frames to drop; they have no policy */
 	struct packet packet[FRAMES_MAX];
 };
 
 /*
- * Fills in who is refused, and the policies and L2 lengths of n frames, at most FRAMES_MAX,
- * received on one wire in one direction. Parses frames that are not plain: that have IPv4 options
- * or IPv6 extension headers, more than one VLAN tag, are fragments, tunnels to enter or no IP.
- * Worker lcores; no lock, no allocation.
+ * Sets the policies, the L2 lengths and the frames to drop, of n frames, at most FRAMES_MAX,
+ * received on one wire in one direction. Parses frames that are not plain: with IPv4 options, IPv6
+ * extension headers or more than one VLAN tag, fragments, tunnels to enter, and packets that are
+ * not IP. Worker lcores; no lock, no allocation.
  */
 void classify_frames(const struct classifier *classifier, unsigned wire, enum direction direction,
 	struct frames *frames, unsigned n);
 
 /*
- * Returns true if this CPU has vectors of 512 bits that classify_frames() gains by. The result is
+ * Returns true if this CPU has 512-bit vectors that make classify_frames() faster. The result is
  * the same without. Any thread.
  */
 bool classify_has_wide(void);
 
-/* The rest of frames_parse(), for those of which packet_parse() does not say all. */
+/* The rest of frames_parse(), for frames that packet_parse() does not parse completely. */
 void frames_look_further(struct frames *frames, unsigned i);
 
-/* Parses frame i; that this has been done is the caller's to note. */
+/* Parses frame i. The caller sets its bit in `parsed`. */
 static inline __attribute__((always_inline)) void frames_parse(struct frames *frames, unsigned i)
 {
 	struct packet *packet = &frames->packet[i];
@@ -71,8 +67,8 @@ static inline __attribute__((always_inline)) void frames_parse(struct frames *fr
 }
 
 /*
- * All that is to be known of frame i. With `fragments`, every fragment must be asked for, and in
- * the order of arrival: the later ones are known by the first.
+ * Returns the parse of frame i. With `fragments`, this must be called for every fragment, in order
+ * of arrival, because later fragments are identified by the first.
  */
 static inline __attribute__((always_inline)) struct packet *frames_packet(
 	struct frames *frames, unsigned i)
@@ -84,7 +80,7 @@ static inline __attribute__((always_inline)) struct packet *frames_packet(
 	return &frames->packet[i];
 }
 
-/* The family of frame i, and in *src its source address if that is one of IP. */
+/* Returns the family of frame i, and in *src its source address if it is IP. */
 static inline __attribute__((always_inline)) enum packet_family frames_source(
 	struct frames *frames, unsigned i, const uint8_t **src)
 {

@@ -10,7 +10,7 @@
 #include "classify/fib4_private.h"
 #include "classify/tables.h"
 
-/* What is copied as it is. */
+/* These are copied without conversion. */
 static_assert(sizeof(struct classify_line) == 64, "a line is a cache line");
 static_assert(sizeof(struct lines_header) == 64, "the header is a line");
 static_assert(sizeof(struct lines_few) == 128, "few ranges are two lines");
@@ -37,13 +37,13 @@ static_assert(LINES_NODES * 2 == 1 << LPM6_STEPS_MAX, "two nodes are a line");
 static_assert(
 	LINES_SLOTS == LPM6_SLOTS && LINES_FURTHER_MAX == LPM6_FURTHER_MAX, "buckets are as long");
 
-/* Writes parts one behind the other, or only counts their lines. */
+/* Writes parts one after the other, or only counts their lines. */
 struct lines_writer {
 	struct classify_line *lines; /* NULL: count */
 	size_t n;
 };
 
-/* Returns the part's first line. */
+/* Appends a part. Returns its first line. */
 static __u32 put_part(struct lines_writer *writer, const void *part, size_t bytes)
 {
 	const size_t first = writer->n;
@@ -56,7 +56,9 @@ static __u32 put_part(struct lines_writer *writer, const void *part, size_t byte
 	return (__u32)first;
 }
 
-/* Ranges that are not there have nothing behind where they begin but the last one's start. */
+/*
+ * Appends few ranges. Unused ranges begin at the last address, with the answer of the last range.
+ */
 static __u32 put_few(struct lines_writer *writer, const struct fib4 *fib)
 {
 	struct lines_few few;
@@ -111,7 +113,7 @@ static struct lines_table put_table(struct lines_writer *writer, const struct ta
 	return lines;
 }
 
-/* From the first rule that a search may come to, to the last. */
+/* Appends the rules, from the first to the last that a search can reach. */
 static void put_rules(struct lines_writer *writer, const struct classifier *classifier,
 	struct lines_header *header)
 {
@@ -126,7 +128,7 @@ static void put_rules(struct lines_writer *writer, const struct classifier *clas
 		writer, &classifier->rules[first], (size_t)(end - first) * sizeof(struct rule));
 }
 
-/* The header's place comes first, and what is in it last. */
+/* Writes or counts all parts. The header is first, and is filled in last. */
 static void put_lines(struct lines_writer *writer, const struct classifier *classifier)
 {
 	struct lines_header header = {

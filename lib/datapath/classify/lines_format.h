@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A classifier as lines of 64 bytes without a pointer, so that a program of the kernel's can search
- * it: what points elsewhere is the number of a line. Both sides compile this, so it has types of
- * the kernel's alone. Line 0 is the header; everything else is where that says. tables.h, fib4.h
- * and lpm6.h say what it means.
+ * A classifier as lines of 64 bytes without pointers, so that a kernel program can search it. Links
+ * are line numbers. Both sides compile this, so it uses kernel types only. Line 0 is the header,
+ * which locates the rest. tables.h, fib4.h and lpm6.h document the contents.
  */
 #ifndef WEIR_CLASSIFY_LINES_FORMAT_H
 #define WEIR_CLASSIFY_LINES_FORMAT_H
@@ -13,39 +12,39 @@
 
 #define LINES_VERSION 2
 
-/* Answers beside policies: no policy; and that a worker is to say, as a bound is exceeded. */
+/* Answers that are not policies: no policy; and a bound is exceeded, so a worker must decide. */
 #define LINES_NONE  0xffffffffU
 #define LINES_ASIDE 0xfffffffeU
 
-/* Starts that are rules, by their number. */
+/* Starts that are rules: these bits and the rule's number. */
 #define LINES_CHAIN (3U << 30)
 
 struct classify_line {
 	__u64 word[8];
 };
 
-/* One of the two addresses of a packet. */
+/* The prefixes of one of a packet's two addresses. */
 struct lines_table {
-	__u32 v4;           /* first line of its IPv4 prefixes; 0: all have root4 */
-	__u32 v6;           /* likewise; LINES_NODES of nodes, then its buckets */
-	__u32 root4, root6; /* the starts of what no prefix holds */
-	__u8 directions;    /* a bit for each direction in which it is asked */
+	__u32 v4;           /* first line of its IPv4 prefixes; 0: all addresses have root4 */
+	__u32 v6;           /* the same for IPv6; LINES_NODES lines of nodes, then its buckets */
+	__u32 root4, root6; /* starts of addresses outside all prefixes */
+	__u8 directions;    /* a bit for each direction that uses this table */
 	__u8 few;           /* v4 is a struct lines_few */
-	__u8 steps;         /* of a search in v6 */
+	__u8 steps;         /* most steps of a search in v6 */
 	__u8 unused;
 };
 
 struct lines_header {
 	__u32 version;
-	__u32 any;        /* the start of those that no address has a policy for */
-	__u32 by_vlan;    /* first line of starts by VLAN that take its place; 0: none do */
+	__u32 any;        /* start if no policy with addresses matches */
+	__u32 by_vlan;    /* first line of starts by VLAN, used instead; 0: none */
 	__u32 rules;      /* first line of rules */
-	__u32 first_rule; /* the number of the first that is there */
+	__u32 first_rule; /* number of the first exported rule */
 	struct lines_table dst, src;
-	__u32 drops; /* wires on which what no policy takes is dropped, a bit each */
+	__u32 drops; /* bitmap: wires that drop packets without a policy */
 };
 
-/* Where each of few ranges of all IPv4 addresses begins, in order, and its start. */
+/* First address of each of few ranges of all IPv4 addresses, in order, and its start. */
 #define LINES_FEW 16
 struct lines_few {
 	__u32 first[LINES_FEW];
@@ -53,9 +52,9 @@ struct lines_few {
 };
 
 /*
- * Other IPv4 prefixes: entries of 16 to a line, by the first 16 bits of an address. An entry that
- * goes on says where, in units of 4 words from the first entry on: to 256 more of them, or to where
- * ranges end, each less 2^15, in 16 bits, and the starts of these.
+ * Other IPv4 prefixes: entries, 16 per line, by the first 16 bits of an address. A link counts in
+ * units of 4 words from the first entry. It leads to 256 more entries, or to the ends of ranges
+ * (each less 2^15, in 16 bits) and the starts of these.
  */
 #define LINES_FURTHER     0x40000000U
 #define LINES_TABLE       0x60000000U
@@ -63,20 +62,20 @@ struct lines_few {
 #define LINES_UNIT_WORDS  4
 #define LINES_UNIT_BOUNDS 8
 
-/* A length of IPv6 prefixes: node 1 is the root, 2i and 2i + 1 are below i. */
+/* A length of IPv6 prefixes: node 1 is the root, 2i and 2i + 1 are its children. */
 struct lines_node {
 	__u64 mask[2];
 	__u32 first, n_buckets;
 	__u64 unused;
 };
-#define LINES_NODES 128 /* of two each */
+#define LINES_NODES 128 /* lines of two nodes each */
 
 #define LINES_SLOTS       3
-#define LINES_FURTHER_MAX 2 /* buckets behind one: beyond is LINES_ASIDE */
+#define LINES_FURTHER_MAX 2 /* overflow buckets; LINES_ASIDE beyond these */
 struct lines_bucket {
 	__u64 addr[LINES_SLOTS][2];
 	__u32 start[LINES_SLOTS];
-	__u32 further; /* among the table's buckets; 0: none */
+	__u32 further; /* index of its overflow bucket; 0: none */
 };
 
 struct lines_rule {
@@ -86,7 +85,7 @@ struct lines_rule {
 	__u64 src[2], src_mask[2];
 };
 
-/* Which of so many buckets an IPv6 address is in. */
+/* Returns which of n_buckets an IPv6 address is in. */
 static inline __attribute__((always_inline)) __u32 lines_hash6(
 	__u64 high, __u64 low, __u32 n_buckets)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What fib4.h and lpm6.h are made from. Private to this folder.
+ * The input of fib4.h and lpm6.h. Private to this folder.
  */
 #ifndef WEIR_CLASSIFY_LPM_H
 #define WEIR_CLASSIFY_LPM_H
@@ -11,7 +11,7 @@
 struct lpm_prefix {
 	uint8_t addr[16]; /* network order; IPv4 in the first four bytes; no host bits */
 	uint8_t length;
-	uint32_t answer; /* anything whose upper two bits are alike: fib4.h uses the others */
+	uint32_t answer; /* its upper two bits are equal: fib4.h uses other values */
 };
 
 #endif

@@ -15,16 +15,19 @@
 
 #define LENGTHS 129
 
-/* Half of the slots in use, on average: few buckets overflow. */
+/* On average half of the slots are in use, so few buckets overflow. */
 #define BUCKETS(entries) ((entries)*2 / LPM6_SLOTS + 1)
 
-/* In quarters of that: how many more a length gets whose chains are too long, at most. */
+/* Most extra buckets of a length whose chains are too long, in quarters of BUCKETS(). */
 #define GROWTH_MAX 12
 
-/* Entries that a bucket's chain may have. */
+/* Most entries of a bucket's chain. */
 #define CHAIN_ENTRIES (LPM6_SLOTS * (1 + LPM6_FURTHER_MAX))
 
-/* Which bucket. The addresses in the table are the operator's, so nobody can aim at one bucket. */
+/*
+ * Returns the bucket of a key. The table's addresses are the operator's, so an attacker cannot
+ * overload one bucket.
+ */
 static inline uint32_t bucket_of(const struct lpm6_node *node, struct lpm6_addr key)
 {
 	return node->first + lines_hash6(key.word[0], key.word[1], node->n_buckets);
@@ -41,8 +44,8 @@ static inline bool same_addr6(struct lpm6_addr a, struct lpm6_addr b)
 }
 
 /*
- * Takes the answer of the slot that has the key, if one has; whether one has. With masks, as which
- * slot it is nobody can predict.
+ * If a slot has the key, sets *answer to its answer. Returns whether one has. Uses masks, because
+ * branch prediction would fail.
  */
 static inline bool lookup_bucket(
 	const struct lpm6_bucket *bucket, struct lpm6_addr key, uint32_t *answer)
@@ -50,7 +53,9 @@ static inline bool lookup_bucket(
 	const bool second = same_addr6(bucket->addr[1], key),
 		   third = same_addr6(bucket->addr[2], key);
 	const bool found = same_addr6(bucket->addr[0], key) | second | third;
-	/* Slots that repeat another, and only they, are found at once with it. */
+	/*
+	 * Slots of equal keys are copies of one slot, so more than one match gives the same answer.
+	 */
 	const uint32_t there = bucket->answer[third ? 2 : second];
 
 	*answer ^= (*answer ^ there) & -(uint32_t)found;
@@ -120,7 +125,7 @@ static struct lpm6_addr prefix_address6(const struct lpm_prefix *prefix)
 	return addr;
 }
 
-/* The tree over lengths[from] to lengths[to - 1]; returns its height. */
+/* Builds the tree over lengths[from] to lengths[to - 1]. Returns its height. */
 static unsigned plant_length_tree(
 	struct lpm6_node *nodes, unsigned node, const uint8_t *lengths, unsigned from, unsigned to)
 {
@@ -136,7 +141,7 @@ static unsigned plant_length_tree(
 	return 1 + (left > right ? left : right);
 }
 
-/* Returns how many steps a search takes. */
+/* Builds the tree over all lengths in use. Returns the most steps of a search. */
 static unsigned plant_lengths(
 	struct lpm6_node *nodes, const struct lpm_prefix *prefixes, uint32_t n)
 {
@@ -153,21 +158,21 @@ static unsigned plant_lengths(
 	return plant_length_tree(nodes, 1, lengths, 0, n_lengths);
 }
 
-/* Goes through all prefixes and leaves their entries, each once, or only counts them. */
+/* State of a walk through all prefixes, which inserts or only counts their entries, each once. */
 struct sower {
 	const struct lpm6_node *nodes;
-	struct lpm6 *lpm; /* NULL: count */
-	uint32_t *filled; /* entries of each bucket and those behind it; NULL: of no interest */
-	uint32_t next_further; /* the next bucket that can be put behind one */
+	struct lpm6 *lpm;      /* NULL: count */
+	uint32_t *filled;      /* entries of each bucket's chain; NULL: not needed */
+	uint32_t next_further; /* next free overflow bucket */
 	uint32_t n_entries[LENGTHS];
 	uint32_t otherwise;
-	struct lpm6_addr last[LENGTHS];          /* the last entry of each length */
-	bool any[LENGTHS];                       /* whether there is one */
-	const struct lpm_prefix *above[LENGTHS]; /* the prefixes around this one, and itself */
+	struct lpm6_addr last[LENGTHS];          /* last entry of each length */
+	bool any[LENGTHS];                       /* `last` is valid */
+	const struct lpm_prefix *above[LENGTHS]; /* enclosing prefixes, then the current one */
 	unsigned n_above;
 };
 
-/* The bucket behind another, which it gets if there is none. */
+/* Returns the overflow bucket of a bucket. Allocates it if there is none. */
 static uint32_t bucket_behind(struct sower *sower, uint32_t at)
 {
 	struct lpm6_bucket *bucket = &sower->lpm->buckets[at];
@@ -177,7 +182,7 @@ static uint32_t bucket_behind(struct sower *sower, uint32_t at)
 	return bucket->further;
 }
 
-/* Puts a key into a bucket, or one behind it, that has so many already. */
+/* Inserts a key into a bucket's chain, which has `filled` entries. */
 static void insert_key6(
 	struct sower *sower, uint32_t at, uint32_t filled, struct lpm6_addr key, uint32_t answer)
 {
@@ -187,7 +192,9 @@ static void insert_key6(
 	sower->lpm->buckets[at].answer[filled] = answer;
 }
 
-/* The answer of the longest prefix around this one, or itself, of at most so many bits. */
+/*
+ * The answer of the longest prefix of at most `length` bits: the current one, or an enclosing one.
+ */
 static uint32_t best_of(const struct sower *sower, unsigned length)
 {
 	for (unsigned i = sower->n_above; i > 0; i--)
@@ -196,7 +203,10 @@ static uint32_t best_of(const struct sower *sower, unsigned length)
 	return sower->otherwise;
 }
 
-/* Sorted, so that all that share their first bits, and so an entry, stand together. */
+/*
+ * Inserts the prefix's entry at a node, once. Prefixes are sorted, so those that share these bits
+ * are adjacent.
+ */
 static void sow_entry(
 	struct sower *sower, const struct lpm_prefix *prefix, const struct lpm6_node *node)
 {
@@ -248,17 +258,17 @@ static void sow_prefixes(struct sower *sower, const struct lpm_prefix *prefixes,
 		sow_prefix(sower, &prefixes[i]);
 }
 
-/* A table that is being planned. */
+/* The plan of a table. */
 struct lpm6_plan {
 	const struct lpm_prefix *prefixes;
 	uint32_t n;
 	uint32_t otherwise;
 	struct lpm6_node nodes[1 << LPM6_STEPS_MAX];
-	uint8_t growth[1 << LPM6_STEPS_MAX]; /* of a node's buckets, in quarters */
+	uint8_t growth[1 << LPM6_STEPS_MAX]; /* quarters of a node's buckets, added */
 	uint32_t n_entries[LENGTHS];
-	uint32_t n_homes;   /* buckets that keys have, behind the one of nodes without a length */
-	uint32_t n_further; /* and that are behind others */
-	uint32_t *filled;   /* entries of each home */
+	uint32_t n_homes;   /* buckets addressed by keys, and bucket 0 */
+	uint32_t n_further; /* overflow buckets */
+	uint32_t *filled;   /* entries of each of these n_homes chains */
 };
 
 static void count_entries(struct lpm6_plan *plan)
@@ -269,7 +279,7 @@ static void count_entries(struct lpm6_plan *plan)
 	memcpy(plan->n_entries, sower.n_entries, sizeof(plan->n_entries));
 }
 
-/* Each length its buckets, behind the one of all nodes without a length. */
+/* Assigns buckets to each length. Bucket 0 is for all nodes without a length. */
 static void share_buckets(struct lpm6_plan *plan)
 {
 	plan->n_homes = 1;
@@ -285,7 +295,7 @@ static void share_buckets(struct lpm6_plan *plan)
 	}
 }
 
-/* Counts what the buckets as they are shared would hold. Returns 0 or -ENOMEM. */
+/* Counts the entries of each bucket's chain. Returns 0 or -ENOMEM. */
 static int fill_homes(struct lpm6_plan *plan)
 {
 	struct sower sower = {.nodes = plan->nodes};
@@ -303,7 +313,7 @@ static int fill_homes(struct lpm6_plan *plan)
 	return 0;
 }
 
-/* More buckets for a length whose chains are too long; whether there were any. */
+/* Adds buckets to lengths whose chains are too long. Returns whether it added any. */
 static bool grow_crowded(struct lpm6_plan *plan)
 {
 	bool grown = false;
@@ -322,7 +332,7 @@ static bool grow_crowded(struct lpm6_plan *plan)
 	return grown;
 }
 
-/* Returns 0 or -ENOMEM. */
+/* Plans the buckets of all lengths. Returns 0 or -ENOMEM. */
 static int plan_buckets(struct lpm6_plan *plan)
 {
 	int rc;
@@ -335,7 +345,10 @@ static int plan_buckets(struct lpm6_plan *plan)
 	return rc;
 }
 
-/* An empty bucket gets a key that is looked for, and found, in another. */
+/*
+ * Fills unused slots with copies of the first one. An empty bucket gets a key of another bucket, so
+ * no search finds it here.
+ */
 static void fill_empty_slots(
 	struct lpm6_bucket *bucket, unsigned n_used, struct lpm6_addr elsewhere)
 {
@@ -347,7 +360,7 @@ static void fill_empty_slots(
 	}
 }
 
-/* A bucket and those behind it, which hold so many. */
+/* Fills the unused slots of a bucket's chain, which has `filled` entries. */
 static void fill_chain(struct lpm6 *lpm, uint32_t at, uint32_t filled, struct lpm6_addr elsewhere)
 {
 	for (; filled > LPM6_SLOTS; filled -= LPM6_SLOTS)
@@ -357,7 +370,7 @@ static void fill_chain(struct lpm6 *lpm, uint32_t at, uint32_t filled, struct lp
 
 static void fill_buckets(struct lpm6 *lpm, const struct sower *sower)
 {
-	/* Nodes without a length look for zeroes, and this is none. */
+	/* Nodes without a length search for address 0, which differs from this. */
 	fill_empty_slots(&lpm->buckets[0], 0, (struct lpm6_addr){{UINT64_MAX, UINT64_MAX}});
 	for (unsigned i = 0; i < 1u << LPM6_STEPS_MAX; i++) {
 		const struct lpm6_node *node = &lpm->nodes[i];

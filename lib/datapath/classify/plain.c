@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * All frames of a burst at once: how they differ from what is plain is gathered from all of them
- * and looked at in the end.
+ * Checks all frames of a burst together: collects the differences from a plain frame, and checks
+ * them after the loop.
  */
 #include "classify/plain.h"
 
 #include <string.h>
 
-/* One each, so that a look tells. */
+/* A byte per protocol, so that a check is one load. */
 static const uint8_t is_extension[256] = {
 	[IPPROTO_HOPOPTS] = 1,
 	[IPPROTO_ROUTING] = 1,
@@ -17,13 +17,16 @@ static const uint8_t is_extension[256] = {
 	[IPPROTO_DSTOPTS] = 1,
 };
 
-/* How a frame's tag, if it has one, differs from the first frame's. */
+/* The difference between a frame's tag, if it has one, and the first frame's. */
 static inline uint32_t other_tag(const uint8_t *data, unsigned l2, uint16_t tag)
 {
 	return l2 == ETHER_LEN ? 0 : read_raw16(data + ETHER_LEN - 2) ^ tag;
 }
 
-/* Inline with l2 known, as the other is below. */
+/*
+ * all_plain4() for a constant l2, which makes the inlined code faster. all_plain_ipv6() is the same
+ * for IPv6.
+ */
 static inline __attribute__((always_inline)) bool all_plain_ipv4(
 	const uint8_t *const *data, unsigned n, unsigned l2, unsigned at, uint32_t *addr)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Whether a rule takes a packet of which not all is known. Private to this folder.
+ * Checks whether a rule matches a packet with unknown fields. Private to this folder.
  */
 #ifndef WEIR_CLASSIFY_SEARCH_H
 #define WEIR_CLASSIFY_SEARCH_H
@@ -11,10 +11,10 @@
 
 #include "classify/burst.h"
 
-/* What is known of it. */
+/* The facts of a packet, and which of them are valid. */
 struct knowledge {
 	struct facts facts;
-	uint64_t known; /* bits of facts.key that are */
+	uint64_t known; /* valid bits of facts.key */
 	bool src_port, dst_port;
 };
 
@@ -28,7 +28,9 @@ static inline bool port_may_be(bool known, uint16_t port, struct port_range rang
 	return !known || (port >= range.first && port <= range.last);
 }
 
-/* Whether it may be a rule's by all that is known; the rule's source is for others to ask. */
+/*
+ * Returns whether a rule can match: no valid field excludes it. Does not check the source address.
+ */
 static inline bool rule_may_take(const struct knowledge *what, const struct rule *rule)
 {
 	const struct facts *facts = &what->facts;
@@ -38,7 +40,7 @@ static inline bool rule_may_take(const struct knowledge *what, const struct rule
 	       port_may_be(what->dst_port, facts->dst_port, rule->dst_port);
 }
 
-/* Whether a rule that may take it does for sure. */
+/* Returns whether a rule that can match needs no unknown field. */
 static inline bool rule_asks_known(const struct knowledge *what, const struct rule *rule)
 {
 	return (rule->mask & ~what->known) == 0 &&

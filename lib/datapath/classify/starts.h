@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What packets start with, by their addresses or without, and whether a rule's source is theirs.
- * Private to this folder.
+ * Looks up the starts of packets, and checks a rule's source prefix. Private to this folder.
  */
 #ifndef WEIR_CLASSIFY_STARTS_H
 #define WEIR_CLASSIFY_STARTS_H
@@ -63,7 +62,10 @@ static inline uint32_t lookup_starts6(
 	return table->root6;
 }
 
-/* What the columns' addresses start with; without an address, what comes after all tables. */
+/*
+ * Sets the starts of all packets in the columns. A packet without an address gets the start that
+ * follows all tables.
+ */
 static inline void start_mixed(struct burst *burst, const struct table *table)
 {
 	uint32_t starts[BURST_MAX];
@@ -76,7 +78,7 @@ static inline void start_mixed(struct burst *burst, const struct table *table)
 	scatter_starts(burst, burst->other, starts, burst->n_other);
 }
 
-/* The start of those that no address has a policy for. */
+/* The start of packets that no policy with addresses matches. */
 static inline uint32_t start_of_any(const struct classifier *classifier, const struct facts *facts)
 {
 	const unsigned vlan = facts->key & KEY_VLAN_MASK;

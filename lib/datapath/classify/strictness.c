@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The control side of packets that are not understood: how strict each policy is, as classify.h
- * says it, in a word that compares.
+ * Control side of packets that are not fully parsed: computes each policy's strictness, as defined
+ * in classify.h, as a number that can be compared.
  */
 #include "classify/candidates.h"
 #include "classify/tables.h"
@@ -19,7 +19,7 @@
 #define PACKET_BYTES 1500
 #define MONTH_S      (30 * 86400.0)
 
-/* Classes of actions are the word's upper bits, and seconds, as a float, those below. */
+/* Classes of actions, in the upper bits of the number. The lower bits are seconds as a float. */
 enum strict_class { STRICT_COUNTS, STRICT_MARKS, STRICT_HOLDS };
 
 #define CLASS_SHIFT 30
@@ -31,7 +31,7 @@ static enum strict_class class_of(enum action action)
 	return action == ACTION_MARK ? STRICT_MARKS : STRICT_HOLDS;
 }
 
-/* Units (bytes, packets, flows) a second, in the long run. */
+/* Units (bytes, packets or flows) per second, on average. */
 static double units_per_s(const struct policy *policy)
 {
 	double rate = policy_rate(policy), period;
@@ -42,7 +42,10 @@ static double units_per_s(const struct policy *policy)
 	return rate + (double)policy->total / period;
 }
 
-/* Floats that are not below 0 are in the order of their bits, of which the highest is 0. */
+/*
+ * Combines both parts. Floats that are not negative sort in the order of their bits, and their
+ * highest bit is 0.
+ */
 static uint32_t strict_word(enum strict_class class, double seconds)
 {
 	const float low = (float)seconds;
@@ -61,7 +64,7 @@ static uint32_t strictness_word(const struct policy *policy, bool opens)
 	return strict_word(class_of(policy->action), cost > 0 ? cost / units_per_s(policy) : 0);
 }
 
-/* What is above a policy holds for its packets, too. */
+/* The strictest of a policy and its parents, whose limits apply to its packets too. */
 static uint32_t strictest_word(const struct policy *policies, uint32_t index, bool opens)
 {
 	uint32_t word = strictness_word(&policies[index], opens);

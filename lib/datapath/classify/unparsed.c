@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The workers' side of packets that are not understood: not the first policy that matches, but the
- * strictest of those that could. One packet at a time, since few are; it costs what a packet costs
- * that no rule matches.
+ * Workers' side of packets that are not fully parsed: finds the strictest policy that could match,
+ * instead of the first that matches. Handles one packet at a time, because there are few. The cost
+ * is that of a packet that no rule matches.
  */
 #include "classify/search.h"
 #include "classify/starts.h"
 
-/* A search under way. */
+/* State of a search. */
 struct search {
 	const struct classifier *classifier;
 	struct knowledge what;
-	bool opens;    /* the packet may begin a flow */
-	uint32_t best; /* so far: a policy, or CLASSIFY_NONE */
-	uint32_t most; /* and how strict it is */
+	bool opens;    /* the packet can begin a flow */
+	uint32_t best; /* strictest policy so far, or CLASSIFY_NONE */
+	uint32_t most; /* its strictness */
 };
 
 static uint32_t strictness_of(const struct search *search, uint32_t answer)
@@ -47,7 +47,7 @@ static bool could_match(const struct search *search, const struct rule *rule)
 	return rule_may_take(&search->what, rule) && rule_names_source(rule, &search->what.facts);
 }
 
-/* Follows a start; whether it came to a policy behind which no other is reached. */
+/* Follows a start. Returns whether it came to a policy after which no other can be reached. */
 static bool follow_start(struct search *search, uint32_t start)
 {
 	while (start_is_chain(start)) {

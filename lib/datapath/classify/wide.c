@@ -16,7 +16,7 @@
 	__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx512vbmi2,avx512bitalg")))
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
-/* Bytes that are read of a frame: from the EtherType to behind the destination address. */
+/* Bytes that are read of a frame: from the EtherType past the destination address. */
 #define WINDOW      32
 #define WINDOW_FROM (ETHER_LEN - 2)
 
@@ -39,7 +39,7 @@ INLINE __m512i windows_of(const uint8_t *a, const uint8_t *b)
 		_mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1), host);
 }
 
-/* The destination addresses of four frames, from the windows of two and two. */
+/* The destination addresses of four frames, from two pairs of windows. */
 INLINE __m256i destinations_of(__m512i first, __m512i second)
 {
 	const __m512i words = _mm512_setr_epi32(4, 12, 20, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
@@ -59,7 +59,7 @@ INLINE __m512i addresses_of(const __m512i *windows)
 
 TARGET bool wide_plain4(const uint8_t *const *data, unsigned n, uint32_t *addr)
 {
-	/* Words of plain IPv4, and the bits of them that are compared. */
+	/* Words of plain IPv4, and the bits that are compared. */
 	const __m512i plain = _mm512_set4_epi64(0, 0, 0, 0x45000800);
 	const __m512i compared = _mm512_set4_epi64(0, 0, V4_FRAGMENT, 0xff00ffff);
 	__m512i least = _mm512_set1_epi16(-1), other = _mm512_setzero_si512();
@@ -80,7 +80,7 @@ TARGET bool wide_plain4(const uint8_t *const *data, unsigned n, uint32_t *addr)
 	       _mm512_mask_cmplt_epu16_mask(lengths, least, _mm512_set1_epi16(IPV4_LEN)) == 0;
 }
 
-/* The entry of an address, by its upper half. */
+/* The entry of an address, selected by its upper half. */
 INLINE int entry_of(const struct fib4 *fib, const uint32_t *addr, unsigned i)
 {
 	return (int)fib->entries[read_raw16((const uint8_t *)&addr[i] + 2)];
@@ -111,7 +111,7 @@ INLINE __m512i bounds_at(const uint32_t *entries, const uint32_t *places)
 	return _mm512_inserti32x4(all, _mm_load_si128((const void *)&entries[places[3]]), 3);
 }
 
-/* The bounds that the k-th four of sixteen addresses have passed, eight bits each. */
+/* A bit for each bound that the k-th four of sixteen addresses have passed, eight per address. */
 INLINE __mmask32 passed_of(
 	const uint32_t *entries, const uint32_t *places, __m512i words, unsigned k)
 {
@@ -122,7 +122,7 @@ INLINE __mmask32 passed_of(
 		_mm512_permutexvar_epi32(which, words), bounds_at(entries, places + 4 * k));
 }
 
-/* How many bounds of their places sixteen addresses have passed. */
+/* The number of bounds that each of sixteen addresses has passed. */
 INLINE __m512i count_passed(const uint32_t *entries, const uint32_t *places, __m512i addr)
 {
 	const __m512i sign = _mm512_set1_epi32((int)0x80008000);
@@ -138,8 +138,8 @@ INLINE __m512i count_passed(const uint32_t *entries, const uint32_t *places, __m
 }
 
 /*
- * Where the answers of addresses are, in words from the first entry: behind the bounds, or, of a
- * block with one range, its entry. Returns false if an address leads to a table.
+ * Finds the places of n answers, in words from the first entry: after the bounds or, for a block
+ * with one range, its entry. Returns false if an address leads to a table.
  */
 INLINE bool find_answers(
 	const struct fib4 *fib, const uint32_t *addr, unsigned n, uint32_t at[FIB4_BURST_MAX])
@@ -180,7 +180,7 @@ INLINE bool find_answers(
 static_assert(FIB4_UNIT_WORDS == 4, "places are shifted by 2");
 static_assert(FIB4_BLOCK_BITS == 16, "a block is the upper half of an address");
 
-/* Begins to fetch the lines of sixteen answers. `none`: some may have no line. */
+/* Prefetches the lines of sixteen answers. none: some may have no line. */
 INLINE void fetch_lines(const char *lines, const uint32_t *answers, bool none)
 {
 	if (__builtin_expect(none, 0)) {
