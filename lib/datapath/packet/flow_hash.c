@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which flow a packet belongs to, in 32 bits, from what parsing found.
+ * Hashes a packet's flow to 32 bits, from its parsed fields.
  */
 #include "base/wire.h"
 #include "packet/flow_mix.h"
@@ -11,8 +11,8 @@
 #define ETHER_LEN 14
 
 /*
- * The protocol, and the ports as they lie in the packet. For fragments without ports it is the
- * same for all of a packet: in IPv4 the protocol of the IP header, in IPv6 nothing.
+ * The protocol and the ports, in the packet's byte order. For fragments without ports it is the
+ * same for all fragments of a packet: in IPv4 the protocol of the IP header, in IPv6 0.
  */
 static uint64_t transport_word(const struct packet *packet, const uint8_t *data)
 {
@@ -46,7 +46,7 @@ static uint32_t hash_runt(const uint8_t *data, uint32_t len)
 	return hash_end(hash_step(h, read_raw64(padded + 8)));
 }
 
-/* Both addresses, which lie side by side. */
+/* Hashes both addresses, which are adjacent in the packet. */
 static uint32_t hash_ipv6(const uint8_t *addresses, uint64_t transport)
 {
 	uint64_t h = hash_step(0, read_raw64(addresses));
@@ -73,7 +73,10 @@ uint32_t packet_hash(const struct packet *packet, const uint8_t *data)
 	return hash_ethernet(data, read_be16(data + packet->l2_len - 2));
 }
 
-/* As source_key_hash(): words that the sender chooses are multiplied with what he does not know. */
+/*
+ * A keyed hash like source_key_hash(): words that the sender chooses are combined with secret words
+ * before each multiplication.
+ */
 uint32_t packet_keyed_hash(
 	const struct source_key *key, const struct packet *packet, const uint8_t *data)
 {

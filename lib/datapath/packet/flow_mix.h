@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The steps of a flow's hash: hash_step() for each word of the key, from 0, then hash_end().
- * Workers and the program of the kernel compile this file. Pure; any thread.
+ * The steps of a flow's hash: hash_step() for each word of the key, starting at 0, then hash_end().
+ * Workers and the kernel program compile this file. Pure; any thread.
  */
 #ifndef WEIR_PACKET_FLOW_MIX_H
 #define WEIR_PACKET_FLOW_MIX_H
@@ -23,7 +23,7 @@ INLINE_ON_BPF uint64_t hash_step(uint64_t h, uint64_t word)
 	return h ^ (h >> 32);
 }
 
-/* One more round, of which only the upper half has seen every bit of the last word. */
+/* One more round, because only the upper half depends on every bit of the last word. */
 INLINE_ON_BPF uint32_t hash_end(uint64_t h)
 {
 	return h * UINT64_C(0xd6e8feb86659fd93) >> 32;

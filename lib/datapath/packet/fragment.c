@@ -16,25 +16,25 @@
 #include "packet/layers.h"
 #include "policy/policy.h"
 
-#define UNIT         8 /* bytes that offsets count in */
+#define UNIT         8 /* bytes per unit of an offset */
 #define PACKET_MAX   65535
 #define V4_ADDRESSES 12 /* offsets in the header */
 #define V4_LEN       20
 #define V6_ADDRESSES 8
 #define V6_LEN       40
-#define V6_ID        4 /* in the fragment header, */
-#define V6_FRAGMENT  8 /* and how long that is */
+#define V6_ID        4 /* in the fragment header */
+#define V6_FRAGMENT  8 /* length of the fragment header */
 #define TIME_BITS    24
 
-/* Where a fragment lies in its packet. */
+/* The place of a fragment in its packet. */
 struct piece {
 	uint32_t offset, len;
-	bool more, sound; /* a receiver would take it, */
-	bool plain;       /* and no option in its headers could make it drop it all the same */
+	bool more, sound; /* sound: a receiver would accept it */
+	bool plain;       /* no option in its headers could make a receiver drop it */
 	uint8_t ttl;
 };
 
-/* What fragments of one packet have in common: the lines of their addresses, a line, an entry. */
+/* The table set of a packet's fragments, their tag in it, and the coarse time. */
 struct place {
 	struct fragment_set *set;
 	uint32_t tag, time;
@@ -60,7 +60,7 @@ static const uint8_t *ip_header(const uint8_t *data, const struct packet *packet
 	       (packet->family == PACKET_IPV4 ? V4_ADDRESSES : V6_ADDRESSES);
 }
 
-/* Adds bytes to a hash, and how many they are. */
+/* Adds bytes and their number to a hash. */
 static uint64_t hash_bytes(const uint64_t *key, uint64_t h, const uint8_t *data, uint32_t n)
 {
 	uint64_t words[2];
@@ -113,7 +113,7 @@ static uint64_t hash_pair(const uint64_t *key, const uint8_t *data, const struct
 		h ^ read_raw64(addresses + 16) ^ key[2], read_raw64(addresses + 24) ^ key[3]);
 }
 
-/* The number of a packet's line, and its tag there. */
+/* Returns the index of a packet's set. *tag: its tag there. */
 static uint32_t find_line(const struct fragments *fragments, const uint8_t *data,
 	const struct packet *packet, uint32_t *tag)
 {
@@ -141,7 +141,9 @@ static struct place find_place(
 	};
 }
 
-/* IPv4's own, over a header that is whole: in one's complement all words add up to all ones. */
+/*
+ * Checks the checksum of a complete IPv4 header: the one's complement sum of all words is all ones.
+ */
 static bool header_sum_holds(const uint8_t *ip, uint32_t bytes)
 {
 	uint32_t sum = 0;
@@ -188,7 +190,7 @@ static struct piece piece_of(const uint8_t *data, uint32_t frame, const struct p
 	return piece;
 }
 
-/* Below 0 if the clock stepped back. */
+/* The age of an entry in coarse ticks; below 0 if the clock stepped back. */
 static int32_t age_of(const struct place *place, const struct fragment *entry)
 {
 	const uint32_t age = place->time - entry->time;
@@ -196,7 +198,7 @@ static int32_t age_of(const struct place *place, const struct fragment *entry)
 	return (int32_t)(age << (32 - TIME_BITS)) >> (32 - TIME_BITS);
 }
 
-/* What is too old is no longer there: else there might be two of one packet. */
+/* Finds a packet's entry. Frees it if it is too old, so that a packet never has two. */
 static struct fragment *fragment_lookup(const struct place *place, int32_t valid)
 {
 	for (unsigned i = 0; i < FRAGMENT_WAYS; i++) {
@@ -210,7 +212,10 @@ static struct fragment *fragment_lookup(const struct place *place, int32_t valid
 	return NULL;
 }
 
-/* The newest is first. Its former entry gives way to it, or a free one, or the oldest: the last. */
+/*
+ * Inserts an entry as the newest, which is first. It replaces the packet's previous entry, or a
+ * free one, or the oldest, which is last.
+ */
 static void fragment_insert(struct fragment_set *set, const struct fragment *entry)
 {
 	unsigned gone = 0;
@@ -270,7 +275,7 @@ static void see_first(struct fragments *fragments, const struct place *place,
 	counter_add(&fragments->first, 1);
 }
 
-/* A fragment that a receiver may put behind the first one, or not. */
+/* Stops lending: a receiver might or might not combine this fragment with the first one. */
 static void close_entry(
 	struct fragments *fragments, const struct place *place, struct fragment *entry)
 {
@@ -304,7 +309,7 @@ static void see_later(struct fragments *fragments, const struct place *place,
 		entry->whole = !piece->more;
 		counter_add(&fragments->found, 1);
 	} else {
-		/* The next header of the first one counts, and what is behind IPv4's AH. */
+		/* Only the first fragment has the protocol: in IPv6, and after an AH in IPv4. */
 		const bool hidden = packet->family == PACKET_IPV6 || packet->proto == IPPROTO_AH;
 
 		close_entry(fragments, place, entry);
@@ -335,7 +340,7 @@ void fragments_ports(struct fragments *fragments, const uint8_t *data, uint32_t 
 	if (!piece.sound) {
 		struct fragment *entry = fragment_lookup(&place, fragments->valid);
 
-		if (entry != NULL) /* some receivers drop all of the packet */
+		if (entry != NULL) /* some receivers drop the whole packet */
 			entry->closed = 1;
 		say_unparsed(packet, UNPARSED_FRAGMENT_MALFORMED, PACKET_UNKNOWN_TRANSPORT);
 	} else if (packet->fragment == PACKET_FRAGMENT_FIRST) {

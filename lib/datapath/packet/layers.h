@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Parsing from the middle of a packet on, for what carries packets in packets. Private to this
- * folder. Pure; any lcore.
+ * Parsing that starts within a packet, for packets in packets. Private to this folder. Pure; any
+ * lcore.
  *
- * Everywhere: nothing is read at or beyond data[len]; *out is an empty packet ({.vlan =
- * PARSE_NO_VLAN}) and stays PACKET_OTHER unless there is an IP header, whole and sound.
+ * No function reads data[len] or later. *out is an empty packet ({.vlan = PARSE_NO_VLAN}), and
+ * stays PACKET_OTHER unless there is a complete, valid IP header.
  */
 #ifndef WEIR_CLASSIFY_LAYERS_H
 #define WEIR_CLASSIFY_LAYERS_H
@@ -28,20 +28,20 @@ enum {
 	PROTO_DCCP = 33,
 };
 
-/* An Ethernet header at data[off], and all that follows. */
+/* Parses the Ethernet header at data[off], and all headers that follow. */
 void layers_ethernet(const uint8_t *data, uint32_t len, uint32_t off, struct packet *out);
 
-/* What an EtherType says is at data[off]: off may be beyond len. */
+/* Parses the payload of an EtherType at data[off]. off can be greater than len. */
 void layers_payload(
 	const uint8_t *data, uint32_t len, uint32_t off, uint16_t type, struct packet *out);
 
 /*
- * The offset of the length in the PPPoE header of a frame with an IP header behind l2_len bytes; 0
- * if it has none.
+ * Returns the offset of the length field in a frame's PPPoE header, or 0 if it has none. The frame
+ * has an IP header after l2_len bytes.
  */
 uint32_t layers_pppoe_length(const uint8_t *data, uint32_t l2_len);
 
-/* Where the IP packet ends whose addresses `packet` has, but never behind len. */
+/* Returns the end of the IP packet whose addresses `packet` has, at most len. */
 uint32_t layers_ip_end(const uint8_t *data, uint32_t len, const struct packet *packet);
 
 #endif

@@ -30,7 +30,7 @@ static bool mark_ipv4(uint8_t *ip, int mark)
 	return true;
 }
 
-/* The traffic class lies across the first two bytes, between version and flow label. */
+/* The traffic class is in the first two bytes, between version and flow label. */
 static bool mark_ipv6(uint8_t *ip, int mark)
 {
 	uint16_t word = read_be16(ip);
@@ -61,7 +61,7 @@ bool mark_frame(uint8_t *data, uint32_t len, const struct packet *packet, int ma
 
 	if (packet->family == PACKET_OTHER || there < IPV4_LEN)
 		return false;
-	/* The family is that of the addresses, which may be those of inside a tunnel. */
+	/* packet->family can be that of a packet inside a tunnel. This is the outermost header. */
 	if (ip[0] >> 4 == 4)
 		return mark_ipv4(ip, mark);
 	return there >= IPV6_LEN && mark_ipv6(ip, mark);

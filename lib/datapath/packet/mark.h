@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Marking a packet in place of dropping it: congestion experienced (RFC 3168), or another DSCP (RFC
+ * Marks a packet instead of dropping it: congestion experienced (RFC 3168), or another DSCP (RFC
  * 2474). Pure; any thread.
  */
 #ifndef WEIR_POLICE_MARK_H
@@ -13,17 +13,17 @@
 #include "packet/parse.h"
 
 /*
- * Marks the outermost IP header of a frame: `mark` is a DSCP, 0 to 63, which leaves the ECN bits
- * as they are, or MARK_ECN (policy/config.h), which leaves the DSCP as it is. `packet` is what
- * packet_parse() said of these bytes. IPv4's checksum stays as right, or as wrong, as it was.
+ * Marks the outermost IP header of a frame. mark: a DSCP, 0 to 63, which keeps the ECN bits; or
+ * MARK_ECN (policy/config.h), which keeps the DSCP. packet: from packet_parse(). A correct IPv4
+ * checksum stays correct, and a wrong one stays wrong.
  *
- * True when the packet now says what it should, also when it did before. False, with the frame
- * untouched, when it cannot: it is no IP, its fixed header is not all within the first `len` bytes,
- * or its sender does not speak ECN and would take the mark for nothing.
+ * Returns true if the packet has the mark now, even if it had it before. Returns false, without a
+ * change, if it cannot be marked. Then it is not IP, or the first `len` bytes do not have its fixed
+ * header, or its sender does not support ECN and would ignore the mark.
  */
 bool mark_frame(uint8_t *data, uint32_t len, const struct packet *packet, int mark);
 
-/* Whether MARK_ECN would be more than nothing to the sender: mark_frame() would then be true. */
+/* Returns whether the sender supports ECN: mark_frame() with MARK_ECN would return true. */
 bool mark_understood(const uint8_t *data, uint32_t len, const struct packet *packet);
 
 #endif

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The values that a mark changes in an IP header: its byte of DSCP and ECN, and IPv4's checksum.
- * packet/mark.h writes them. Workers and the program of the kernel compile this file. Pure; any
- * thread.
+ * packet/mark.h writes them. Workers and the kernel program compile this file. Pure; any thread.
  */
 #ifndef WEIR_PACKET_MARK_CORE_H
 #define WEIR_PACKET_MARK_CORE_H
@@ -18,8 +17,8 @@
 #define NOT_ECT  0x0
 
 /*
- * Sets *after to the byte of DSCP and ECN with the mark: CE if `congestion`, and
- * `dscp` (0 to 63) if not. Returns false if the sender does not support ECN.
+ * Sets *after to the byte of DSCP and ECN with the mark: CE if `congestion`, otherwise `dscp` (0 to
+ * 63). Returns false if the sender does not support ECN.
  */
 INLINE_ON_BPF bool mark_class(uint8_t before, bool congestion, uint8_t dscp, uint8_t *after)
 {

@@ -16,8 +16,8 @@
 #define IPV6_SRC  8
 #define IPV6_DST  24
 
-#define FORWARDED_BY_NONE 255 /* a hop limit that no router has lowered */
-#define ND_FIRST          133 /* router solicitation; to redirect (RFC 4861) */
+#define FORWARDED_BY_NONE 255 /* a hop limit that no router has decremented */
+#define ND_FIRST          133 /* router solicitation; the last one is redirect (RFC 4861) */
 #define ND_LAST           137
 
 static bool ipv4_is_of_link(const uint8_t *ip)
@@ -32,7 +32,10 @@ static bool is_link_local6(const uint8_t *addr)
 	return addr[0] == 0xfe && (addr[1] & 0xc0) == 0x80;
 }
 
-/* Its first byte is there, as the parser has found a transport header right behind. */
+/*
+ * Returns whether a packet is neighbour discovery. whole: the transport header directly follows the
+ * IP header, so its first byte is within the packet.
+ */
 static bool is_discovery(const uint8_t *ip, bool whole)
 {
 	return whole && ip[6] == IPPROTO_ICMPV6 && ip[7] == FORWARDED_BY_NONE &&

@@ -11,23 +11,23 @@
 #include "packet/layers.h"
 #include "policy/policy.h"
 
-#define LABEL_BOTTOM  2      /* where in a label the bottom-of-stack bit is */
-#define PPPOE_LENGTH  4      /* where that of its payload is */
+#define LABEL_BOTTOM  2      /* byte of a label with the bottom-of-stack bit */
+#define PPPOE_LENGTH  4      /* offset of its payload's length */
 #define PPPOE_SESSION 0x1100 /* version 1, type 1, code 0 */
 #define IPV4_LEN      20
 #define IPV6_LEN      40
-#define V4_FIRST_MIN  0x45 /* the first byte: version, and words of the header */
+#define V4_FIRST_MIN  0x45 /* first byte: version, and words of the header */
 #define V4_FIRST_MAX  0x4f
 #define ADDR_OFF_V4   PACKET_IPV4_SRC
 #define ADDR_OFF_V6   PACKET_IPV6_SRC
 #define ID_OFF_V4     4
-#define EXTENSION     8  /* bytes of the shortest IPv6 extension header, and its fixed part */
-#define EXTENSIONS    64 /* longest chain followed: 512 bytes at least, which pay for the steps */
+#define EXTENSION     8  /* shortest IPv6 extension header, and its fixed part */
+#define EXTENSIONS    64 /* longest chain followed: its steps take at least 512 bytes */
 #define ID_OFF_V6     4  /* in the fragment header */
-#define TRANSPORT     4  /* the shortest transport header; also where the ports of all are */
-#define TCP_FLAGS     13 /* where they are in the TCP header */
+#define TRANSPORT     4  /* shortest transport header, which has the ports */
+#define TCP_FLAGS     13 /* offset in the TCP header */
 
-/* Where a fragment belongs, and whether more follow; without the bits that say neither. */
+/* Masks of the fragment offset, and of the offset and the more-fragments flag. */
 #define V4_FRAGMENT        0x3fff
 #define V4_FRAGMENT_OFFSET 0x1fff
 #define V6_FRAGMENT        0xfff9
@@ -35,14 +35,14 @@
 
 #define ETHERTYPE_VLAN   0x8100
 #define ETHERTYPE_QINQ   0x88a8 /* 802.1ad */
-#define ETHERTYPE_9100   0x9100 /* QinQ before there was a standard */
+#define ETHERTYPE_9100   0x9100 /* QinQ before the standard */
 #define ETHERTYPE_MPLS   0x8847
-#define ETHERTYPE_MPLS_M 0x8848 /* multicast once, upstream-assigned labels now (RFC 5332) */
+#define ETHERTYPE_MPLS_M 0x8848 /* multicast in the past, upstream-assigned labels now (RFC 5332) */
 #define ETHERTYPE_PPPOE  0x8864
 #define PPP_IPV4         0x0021
 #define PPP_IPV6         0x0057
 #define PPP_COMPRESSED \
-	0x0100 /* in the first of one byte (RFC 1661, 6.5): receivers take that too */
+	0x0100 /* in the first byte: one byte only (RFC 1661, 6.5); receivers accept it */
 
 enum {
 	PROTO_HOP_BY_HOP = 0,
@@ -64,7 +64,7 @@ static inline void take_ports(const uint8_t *transport, struct packet *out)
 static void parse_authenticated(
 	const uint8_t *data, uint32_t end, uint32_t off, struct packet *out);
 
-/* The transport header of a packet that is no fragment; TCP and UDP are nearly all there is. */
+/* Parses the transport header of a packet that is not a fragment. Nearly all are TCP and UDP. */
 static inline void parse_transport(
 	const uint8_t *data, uint32_t end, uint32_t off, uint8_t proto, struct packet *out)
 {
@@ -85,7 +85,7 @@ static inline void parse_transport(
 	}
 }
 
-/* Bytes of the header that a protocol's packets begin with; 0 where nobody asks for any of it. */
+/* Bytes of a protocol's header that must be in the first fragment; 0 if no caller needs any. */
 static uint32_t transport_bytes(uint8_t proto)
 {
 	switch (proto) {
@@ -100,8 +100,8 @@ static uint32_t transport_bytes(uint8_t proto)
 }
 
 /*
- * Follows authentication headers of IPv4, which hide nothing. Returns the offset of the header
- * behind them, whose protocol is then out->proto.
+ * Follows authentication headers of IPv4, which do not encrypt. Returns the offset of the header
+ * after them, and sets out->proto to its protocol.
  */
 static uint32_t skip_authentication(
 	const uint8_t *data, uint32_t end, uint32_t off, struct packet *out)
@@ -120,7 +120,7 @@ static uint32_t skip_authentication(
 	return off;
 }
 
-/* The first of a packet's fragments: it has the transport header, if that is not too short. */
+/* Parses the first fragment of a packet, which has the transport header unless it is too short. */
 static __attribute__((noinline)) void parse_first(
 	const uint8_t *data, uint32_t end, uint32_t off, struct packet *out)
 {
@@ -143,9 +143,9 @@ static __attribute__((noinline)) void parse_first(
 }
 
 /*
- * The place of a fragment that has one, from its offset and more-fragments flag. No fragment gets
- * ports, the first one neither: the later ones have none, and all of them must be classified and
- * hash alike. packet/fragment.h gives them ports where that matters.
+ * Parses a fragment. No fragment gets ports, not even the first, because later ones have none, and
+ * all must be classified and hashed to the same result. packet/fragment.h sets ports if they
+ * matter.
  */
 static inline void parse_fragment(const uint8_t *data, uint32_t end, uint32_t off, bool later,
 	uint32_t id, struct packet *out)
@@ -156,13 +156,13 @@ static inline void parse_fragment(const uint8_t *data, uint32_t end, uint32_t of
 		parse_first(data, end, off, out);
 }
 
-/* Where the packet ends: bytes behind that are Ethernet's padding, not ports. */
+/* The end of the packet. Bytes after it are Ethernet padding, not ports. */
 static inline uint32_t ipv4_end(const uint8_t *ip, uint32_t l3, uint32_t len)
 {
 	return min_u32(len, l3 + read_be16(ip + 2));
 }
 
-/* Leaves *out untouched when this is no whole and sound IPv4 header. */
+/* Leaves *out unchanged if there is no complete, valid IPv4 header. */
 static inline __attribute__((always_inline)) void parse_ipv4(
 	const uint8_t *restrict data, uint32_t len, uint32_t l3, struct packet *restrict out)
 {
@@ -205,7 +205,10 @@ static uint32_t extension_len(uint8_t type, const uint8_t *header)
 	return (header[1] + 1) * 8;
 }
 
-/* A whole packet's transport header, which the chain before it may have led out of sight. */
+/*
+ * Parses a whole packet's transport header after a chain of headers, which can extend past the
+ * parsed bytes.
+ */
 static void parse_behind_chain(
 	const uint8_t *data, uint32_t end, uint32_t off, uint8_t proto, struct packet *out)
 {
@@ -224,7 +227,7 @@ static void parse_authenticated(const uint8_t *data, uint32_t end, uint32_t off,
 		parse_behind_chain(data, end, off, out->proto, out);
 }
 
-/* What is behind stays unknown, be it a fragment or not. */
+/* Ends the parse: the headers that follow stay unknown, whether it is a fragment or not. */
 static void give_up_chain(
 	uint16_t fragment, uint32_t id, enum packet_unparsed why, struct packet *out)
 {
@@ -235,10 +238,11 @@ static void give_up_chain(
 }
 
 /*
- * Follows the chain of extension headers to the transport header. proto stays 0 when the chain is
- * cut short or too long, or leads through two fragment headers: what the inner one says is true of
- * a packet that has yet to be put together. A later fragment's header ends the walk, as what
- * follows it is only in the first; one that says "offset 0, no more" (RFC 6946) is no fragment.
+ * Follows the chain of extension headers to the transport header. proto stays 0 if the chain is cut
+ * short or too long. It also does if the chain has two fragment headers, because the inner one
+ * belongs to a packet that is not reassembled yet. A later fragment's header ends the chain,
+ * because only the first fragment has the headers that follow. A header with offset 0 and no more
+ * fragments (RFC 6946) makes no fragment.
  */
 static void parse_extensions(
 	const uint8_t *data, uint32_t end, uint32_t off, uint8_t next, struct packet *out)
@@ -272,7 +276,10 @@ static void parse_extensions(
 		parse_behind_chain(data, end, off, next, out);
 }
 
-/* Where the packet ends: behind it is padding. A jumbogram's length is in an option: no limit. */
+/*
+ * The end of the packet, after which there is padding. A jumbogram has its length in an option, so
+ * it has no end here.
+ */
 static uint32_t ipv6_end(const uint8_t *ip, uint32_t l3, uint32_t len)
 {
 	const uint32_t payload = read_be16(ip + 4);
@@ -282,7 +289,7 @@ static uint32_t ipv6_end(const uint8_t *ip, uint32_t l3, uint32_t len)
 	return min_u32(len, l3 + IPV6_LEN + payload);
 }
 
-/* Leaves *out untouched when this is no whole IPv6 header. */
+/* Leaves *out unchanged if there is no complete IPv6 header. */
 static inline void parse_ipv6(
 	const uint8_t *restrict data, uint32_t len, uint32_t l3, struct packet *restrict out)
 {
@@ -309,7 +316,7 @@ static inline void parse_ipv6(
 	parse_transport(data, end, off, ip[6], out);
 }
 
-/* The two types that nearly all frames have; whether this was one of them. */
+/* Parses IPv4 and IPv6, which nearly all frames are. Returns whether the type was one of these. */
 static inline __attribute__((always_inline)) bool parse_ip(
 	const uint8_t *data, uint32_t len, uint32_t off, uint16_t type, struct packet *out)
 {
@@ -322,14 +329,14 @@ static inline __attribute__((always_inline)) bool parse_ip(
 	return true;
 }
 
-/* parse_ip() out of line, for where the offset is no constant. */
+/* parse_ip() out of line, if the offset is not a constant. */
 static __attribute__((noinline)) void parse_ip_at(
 	const uint8_t *data, uint32_t len, uint32_t off, uint16_t type, struct packet *out)
 {
 	parse_ip(data, len, off, type, out);
 }
 
-/* It may be IP, of any address. */
+/* Marks a packet that can be IP, with any addresses. */
 static void give_up_depth(struct packet *out)
 {
 	out->unparsed = UNPARSED_TOO_DEEP;
@@ -337,9 +344,10 @@ static void give_up_depth(struct packet *out)
 }
 
 /*
- * No label says what is under the stack, so its first four bits do, as routers have it (RFC 4928):
- * 4 and 6 are IP, if the rest is an IP header too. A pseudowire is not looked into. Its control
- * word begins with 0, but so does every second Ethernet address where there is none.
+ * Labels do not contain the protocol under the stack. So the payload's first four bits decide, as
+ * in routers (RFC 4928): 4 and 6 are IP, if the rest is a valid IP header too. A pseudowire is not
+ * parsed further: its control word begins with 0, but so does every second Ethernet address of one
+ * without a control word.
  */
 static void parse_mpls(const uint8_t *data, uint32_t len, uint32_t off, struct packet *out)
 {
@@ -361,8 +369,8 @@ static void parse_mpls(const uint8_t *data, uint32_t len, uint32_t off, struct p
 }
 
 /*
- * PPP's protocol in two bytes, as PPPoE has it (RFC 2516, section 7); or in one, which it forbids
- * and receivers allow.
+ * Parses PPPoE. PPP's protocol has two bytes (RFC 2516, section 7), or one, which PPPoE forbids but
+ * receivers accept.
  */
 static void parse_pppoe(const uint8_t *data, uint32_t len, uint32_t off, struct packet *out)
 {
@@ -399,7 +407,10 @@ static bool is_vlan(uint16_t type)
 	return type == ETHERTYPE_VLAN || type == ETHERTYPE_QINQ || type == ETHERTYPE_9100;
 }
 
-/* What is behind the type of an Ethernet header. A tag cut short leaves its TPID as the type. */
+/*
+ * Parses the headers after the type of an Ethernet header. A tag that is cut short leaves its TPID
+ * as the type.
+ */
 static __attribute__((noinline)) void parse_tagged(
 	const uint8_t *data, uint32_t len, uint32_t off, uint16_t type, struct packet *out)
 {
@@ -481,7 +492,7 @@ void packet_parse(const uint8_t *data, uint32_t len, struct packet *out)
 		return;
 	}
 	type = read_be16(data + ETHER_LEN - 2);
-	/* Without tags, offsets are constants to the compiler. */
+	/* Without tags, offsets are compile-time constants. */
 	out->l2_len = ETHER_LEN;
 	if (!parse_ip(data, len, ETHER_LEN, type, out))
 		parse_tagged(data, len, ETHER_LEN, type, out);

@@ -8,7 +8,7 @@
 #include "base/wire.h"
 #include "packet/layers.h"
 
-#define TUNNELS_MAX 2 /* as VXLAN in GRE; what is deeper is somebody else's network */
+#define TUNNELS_MAX 2 /* for example VXLAN in GRE; deeper ones are other networks */
 
 #define GRE_LEN      4
 #define GRE_WORD     4      /* bytes that each of these adds, in this order */
@@ -20,9 +20,9 @@
 #define UDP_LEN    8
 #define VXLAN_LEN  8
 #define VXLAN_VNI  0x08 /* the bit that is always set (RFC 7348) */
-#define VXLAN_NEXT 0x04 /* VXLAN-GPE: the payload may be anything */
+#define VXLAN_NEXT 0x04 /* VXLAN-GPE: any payload */
 
-/* The flags and the type are there, as there is an l4_off. */
+/* Parses GRE. Flags and type are within the packet, because l4_off is set. */
 static void open_gre(const uint8_t *data, uint32_t end, uint32_t off, struct packet *inner)
 {
 	const uint16_t flags = read_be16(data + off), type = read_be16(data + off + 2);
@@ -54,7 +54,7 @@ static void open_vxlan(const uint8_t *data, uint32_t end, uint32_t off, struct p
 	inner->way_off = (uint16_t)off;
 }
 
-/* What the IP packet that `outer` describes carries; nothing if that is no packet. */
+/* Parses the packet within the IP packet `outer`. Leaves *inner unchanged if there is none. */
 static void open_tunnel(const uint8_t *data, uint32_t end, const struct tunnels *tunnels,
 	const struct packet *outer, struct packet *inner)
 {
@@ -79,7 +79,7 @@ static void open_tunnel(const uint8_t *data, uint32_t end, const struct tunnels 
 	}
 }
 
-/* The network's own marks (VLAN, DSCP, ECN) and the way to its header stay those of outside. */
+/* Copies the inner fields. VLAN, DSCP, ECN and l2_len stay those of the outermost headers. */
 static void take_inside(struct packet *packet, const struct packet *inner, unsigned depth)
 {
 	packet->family = inner->family;
@@ -112,14 +112,14 @@ void packet_enter_tunnels(
 		if (inner.family == PACKET_OTHER) {
 			if (inner.unparsed)
 				packet->unparsed = inner.unparsed;
-			packet->unknown |= inner.unknown; /* beside what is of outside */
+			packet->unknown |= inner.unknown; /* in addition to the outer ones */
 			return;
 		}
 		take_inside(packet, &inner, depth);
 	}
 }
 
-/* Whether packets of this protocol and port would be looked into. */
+/* Returns whether packets of this protocol and port can be tunnels. */
 static bool carries_packets(const struct tunnels *tunnels, const struct packet *packet)
 {
 	switch (packet->proto) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Classifying what is inside a tunnel: GRE (RFC 2784, 2890), VXLAN (RFC 7348), IP in IP. Pure; no
- * DPDK. Any lcore.
+ * Classification of packets inside a tunnel: GRE (RFC 2784, 2890), VXLAN (RFC 7348), IP in IP.
+ * Pure; no DPDK. Any lcore.
  */
 #ifndef WEIR_CLASSIFY_TUNNEL_H
 #define WEIR_CLASSIFY_TUNNEL_H
@@ -12,28 +12,28 @@
 #include "packet/parse.h"
 #include "policy/config.h"
 
-/* What a parser needs of the setting: NULL when the outermost headers classify. */
+/* Returns the tunnels to enter, or NULL if the outermost headers are classified. */
 static inline const struct tunnels *tunnels_to_enter(const struct config *config)
 {
 	return config->tunnels.classify == TUNNELS_INNER ? &config->tunnels : NULL;
 }
 
 /*
- * After packet_parse() of the same bytes: if the packet is a tunnel's, and the packet inside is IP,
- * then addresses, protocol, fragment, l4_off, id_off, ports and TCP flags become those of inside,
- * and so does the flow's hash. Two tunnels deep. l2_len, VLAN, DSCP and ECN stay the outermost
- * header's: that is what is marked, and what lengths count from.
+ * Enters tunnels. To be called after packet_parse() of the same bytes. If the packet inside is IP,
+ * the fields of `packet` become those of the packet inside, except l2_len, VLAN, DSCP and ECN. The
+ * flow's hash changes with them. It enters at most two nested tunnels. The outermost header is
+ * marked, and lengths count from it.
  *
- * Not entered: fragments of the tunnel's packets (only the first could be), GRE of other versions
- * or with routing, VXLAN-GPE, and what is cut before the inner IP header ends. packet->flow_hash
- * must be 0, as a device's hash is of the outside.
+ * Not entered: fragments of tunnel packets (only the first could be); GRE of other versions or with
+ * routing; VXLAN-GPE; packets cut off before the end of the inner IP header. packet->flow_hash must
+ * be 0. A device would compute it from the outer headers.
  */
 void packet_enter_tunnels(
 	const uint8_t *data, uint32_t len, const struct tunnels *tunnels, struct packet *packet);
 
 /*
- * After that, and after fragments_ports(): says of what may be a piece of a tunnel's packet that
- * the addresses inside are not known.
+ * To be called after packet_enter_tunnels() and fragments_ports(). Marks the addresses as unknown
+ * if the packet might be a fragment of a tunnel packet.
  */
 void packet_doubt_tunnels(const struct tunnels *tunnels, struct packet *packet);
 
