@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets of a burst whose sources are at home, in two ways that say the same. On CPUs with AVX2,
- * which are known at run time, a line is searched by one comparison, and four meters advance at a
- * time.
+ * Meters packets of a burst whose sources are in their home line, in two ways with equal results.
+ * With AVX2, which is detected at run time, one comparison searches a line, and four meters advance
+ * at a time.
  */
 #include "source/visit.h"
 
@@ -17,7 +17,9 @@ void burst_at_home(const struct visit *visit, const struct source_burst *burst, 
 		union source_line *line = burst->home[i];
 		unsigned found = source_find(line, burst->tag[i]);
 		struct gcra *state = &line->gcra.state[__builtin_ctz(found | 16)];
-		/* Nothing is taken of nobody: a mask, since a branch would wait for the line. */
+		/*
+		 * A missing source costs nothing. A mask, because a branch would wait for the line.
+		 */
 		uint32_t cost = burst->cost[i] & -(uint32_t)(found != 0);
 
 		refused |= (uint64_t)!gcra_conforms_now(state, &now, cost) << i;
@@ -33,9 +35,9 @@ void burst_at_home(const struct visit *visit, const struct source_burst *burst, 
 #define TARGET __attribute__((target("avx2,bmi")))
 
 #define LANES 4
-#define AGAIN 16 /* packets ahead, for lines that have been asked for in vain */
+#define AGAIN 16 /* packets ahead, for prefetches that the CPU had dropped */
 
-/* A point of virtual time and what a state is compared with, in each lane. */
+/* The current virtual time, and the values to compare a state with, in each lane. */
 struct gcra_lanes {
 	__m256i at, full, top, limit;
 };
@@ -51,7 +53,7 @@ static inline TARGET unsigned lanes_mask(__m256i signs)
 	return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(signs));
 }
 
-/* AVX2 compares signed words only: what is to be compared unsigned has its sign turned. */
+/* AVX2 compares signed words only, so the sign bit of unsigned operands is flipped. */
 static TARGET struct gcra_lanes lanes_begin(const struct gcra_now *now)
 {
 	return (struct gcra_lanes){
@@ -62,7 +64,9 @@ static TARGET struct gcra_lanes lanes_begin(const struct gcra_now *now)
 	};
 }
 
-/* Bits 1 to 5: the word of the line that is this tag. Word 0 is the head, 6 and 7 are a meter. */
+/*
+ * Bits 1 to 5: the words of the line that equal this tag. Word 0 is the head; 6 and 7 are a meter.
+ */
 static inline TARGET unsigned find_word(const union source_line *line, uint32_t tag)
 {
 	__m256i same = _mm256_cmpeq_epi32(
@@ -73,7 +77,7 @@ static inline TARGET unsigned find_word(const union source_line *line, uint32_t 
 
 static_assert(offsetof(union source_line, gcra.tag) == 4, "as find_word() has it");
 
-/* Whether any two of four are one; what is compared has been written long ago. */
+/* Returns whether any two of four lines are equal. The operands were written long before. */
 static inline TARGET bool any_twice(union source_line *const *home)
 {
 	__m256i four = _mm256_loadu_si256((const __m256i *)home);
@@ -84,16 +88,16 @@ static inline TARGET bool any_twice(union source_line *const *home)
 	return !_mm256_testz_si256(same, same);
 }
 
-/* Four packets: where their states are, and which of them are not at home, a lane each. */
+/* Four packets: their states and, in each lane, whether the source is not in its home line. */
 struct four {
-	struct gcra *state[LANES]; /* registers all: never written to memory */
+	struct gcra *state[LANES]; /* kept in registers, not in memory */
 	__m256i nobody;
 };
 
 /*
- * A source that is not at home is put to whoever lives in the last way, and will be charged
- * nothing: that is to nobody's harm, and takes no branch. To branch here would be to wait for the
- * line, each time that it is guessed wrong, while no other is on its way.
+ * Finds the states of four packets. If a source is not in its home line, it points to the state in
+ * the last way, which is charged 0 and so does not change. That needs no branch. Each mispredicted
+ * branch would wait for the line, while no other line is being fetched.
  */
 static inline TARGET struct four find_four(union source_line *const *home, const uint32_t *tag)
 {
@@ -112,7 +116,7 @@ static inline TARGET struct four find_four(union source_line *const *home, const
 	return four;
 }
 
-/* gcra_conforms_now() of four different states; a bit for each that is refused. */
+/* gcra_conforms_now() for four different states. Returns a bit for each that is refused. */
 static inline TARGET unsigned refuse_four(
 	const struct four *four, const uint32_t *cost, const struct gcra_lanes *now)
 {
@@ -129,7 +133,7 @@ static inline TARGET unsigned refuse_four(
 	__m256d left = _mm256_castsi256_pd(_mm256_sub_epi64(now->at, next));
 	__m256i is = _mm256_castpd_si256(
 		_mm256_blendv_pd(_mm256_castsi256_pd(next), _mm256_castsi256_pd(allow_at), left));
-	/* No sign in `left`, or none in need - 1: what costs nothing conforms. */
+	/* Conforms if the sign of `left` is clear, or that of need - 1 is set: it costs nothing. */
 	__m256d refused = _mm256_andnot_pd(_mm256_castsi256_pd(_mm256_sub_epi64(need, one)), left);
 
 	state[0]->allow_at = (uint64_t)_mm256_extract_epi64(is, 0);

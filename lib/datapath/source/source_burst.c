@@ -5,11 +5,12 @@
 
 #include "source/visit.h"
 
-#define AHEAD 12 /* lines on their way: no more than a core keeps count of */
+#define AHEAD 12 /* lines prefetched at a time: a core can track no more */
 
 /*
- * Admits a newcomer if no source of its home lives away, no shared meter is in use, and there is
- * room. Otherwise returns NULL and does nothing. Its next packets in the burst find it here too.
+ * Admits a newcomer if no source of its home line is in its other line, no shared meter is in use,
+ * and there is room. Otherwise returns NULL and does nothing. The newcomer's later packets in the
+ * burst find it here too.
  */
 static inline struct gcra *admit_newcomer(
 	const struct visit *visit, union source_line *home, uint32_t tag)
@@ -42,7 +43,7 @@ static bool conforms_missed(
 	return gcra_conforms_now(state, &visit->gcra, cost);
 }
 
-/* Takes the first of a set of packets, not empty. */
+/* Removes the first packet of a set that is not empty. Returns its index. */
 static inline unsigned next_set_bit(uint64_t *packets)
 {
 	unsigned i = (unsigned)__builtin_ctzll(*packets);
@@ -51,7 +52,7 @@ static inline unsigned next_set_bit(uint64_t *packets)
 	return i;
 }
 
-/* Asks for the other line of the next of these packets, if there is one. */
+/* Prefetches the other line of the next of these packets, if there is one. */
 static inline void prefetch_other(
 	const struct source_table *table, const struct source_burst *burst, uint64_t *packets)
 {
@@ -63,8 +64,8 @@ static inline void prefetch_other(
 }
 
 /*
- * Those that the first pass has left: newcomers, and sources that live in their other line. While
- * nobody does, nobody looks there.
+ * Meters the packets that the first pass left: newcomers, and sources in their other line. If no
+ * source is in its other line, does not prefetch other lines.
  */
 static uint64_t refuse_missed(
 	const struct visit *visit, const struct source_burst *burst, uint64_t missed)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What of a table one source's next packet may touch.
+ * Lists the parts of a table that one source's next packet can access.
  */
 #include "source/source_extents.h"
 
 #include "source/visit.h"
 
-/* A line, and those that its sources may be moved to, as far as moves go. */
+/* Adds a line, and the lines to which its sources can be moved, up to `moves` moves. */
 static void add_lines(const struct source_table *table, const union source_line *line,
 	unsigned moves, struct extents *extents)
 {
@@ -32,7 +32,7 @@ static void add_shared(const struct source_table *table, const union source_line
 	extents_add(extents, &table->seen[i], sizeof(table->seen[i]));
 }
 
-/* The shared meters of sources in a line that is full: one of them can lose its place. */
+/* Adds the shared meters of the sources of a full line: one of them can lose its place. */
 static void add_displaced(
 	const struct source_table *table, const union source_line *line, struct extents *extents)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The 64-bit keyed hash of a source: an address or its prefix. Two rounds of a 64×64→128
- * multiplication folded in half, over (address, family), so that 10.0.0.1 and ::ffff:10.0.0.1 are
- * two inputs. Who does not know the key cannot choose sources that share anything of it.
+ * The 64-bit keyed hash of a source: an address or its prefix. It has two rounds of a 64×64→128
+ * multiplication folded in half, over (address, family), so 10.0.0.1 and ::ffff:10.0.0.1 are
+ * different inputs. Without the key, an attacker cannot choose sources that collide.
  *
- * It is no cipher, and needs none: nobody sees its value, and so nobody can work out the key from
- * it. A cryptographic hash would cost more than all the rest of what a source costs a packet.
+ * It is not a cipher and need not be. Its value is never visible, so the key cannot be derived from
+ * it. A cryptographic hash would cost more than all other work for a packet's source.
  */
 #ifndef WEIR_SOURCE_SOURCE_HASH_H
 #define WEIR_SOURCE_SOURCE_HASH_H
@@ -21,7 +21,7 @@ struct source_key {
 	uint64_t word[4];
 };
 
-/* Any secret does, zero too; equal secrets make equal keys. Set-up. */
+/* Sets a key from any secret, also zero. Equal secrets make equal keys. Set-up. */
 static inline void source_key_init(struct source_key *key, uint64_t secret)
 {
 	for (unsigned i = 0; i < 4; i++)
@@ -35,7 +35,7 @@ static inline uint64_t source_fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* The first n of 64 bits. */
+/* A mask of the first n of 64 bits. */
 static inline uint64_t source_mask(unsigned n)
 {
 	return n == 0 ? 0 : UINT64_MAX << (64 - n);
@@ -50,8 +50,8 @@ static inline uint64_t source_load(const uint8_t *at)
 }
 
 /*
- * The hash of the first prefix_bits (to 32, to 128) of an address in network order, of family 4
- * (4 bytes) or 6 (16 bytes). Worker, per packet; any thread.
+ * Hashes the first prefix_bits (at most 32 or 128) of an address in network order, of family 4 (4
+ * bytes) or 6 (16 bytes). Worker, per packet; any thread.
  */
 static inline uint64_t source_key_hash(
 	const struct source_key *key, const uint8_t *addr, unsigned family, unsigned prefix_bits)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Newcomers, sources away from home, displaced sources and the sweep of a table.
+ * Newcomers, sources outside their home line, displaced sources and the sweep of a table.
  */
 #include "source/source_table.h"
 
@@ -9,7 +9,7 @@
 
 #define SEARCH_GAP 1023
 
-/* What follows from the size of a kind's state; no ways: none is kept per source. */
+/* Sizes of a kind of meter. 0 ways: the kind has no meter per source. */
 struct kind_size {
 	uint8_t ways;
 	uint8_t state;
@@ -23,15 +23,15 @@ static const struct kind_size kind_sizes[METER_KINDS] = {METERS(NO_SIZE, SIZE_OF
 #undef SIZE_OF
 
 /*
- * What follows from how many ways a line has. Moves are those that one newcomer may cause, each of
- * another source to its other line: so many that a search in vain looks at a hundred lines or so;
- * the fewer ways, the more it takes to fill them. Capacity is the part of all ways that is promised
- * to busy sources, with some to spare: with 5 million of them the first newcomer without a place
- * came at no less than 88, 82 and 73 % of all ways.
+ * Properties that follow from the ways of a line. `moves` is the number of moves that one newcomer
+ * can cause, each of another source to its other line. It is chosen so that a search that fails
+ * reads about a hundred lines. With fewer ways, it takes more moves to fill them. `capacity` is the
+ * part of all ways offered to busy sources, with some to spare. With 5 million of them, the first
+ * newcomer without a place came at 88, 82 and 73 % of all ways or later.
  */
 static const struct geometry {
 	uint8_t moves;
-	uint8_t shared; /* meters for each line: about one for each source of the capacity */
+	uint8_t shared; /* meters per line: about one per source of the capacity */
 	struct {
 		uint8_t ways, of;
 	} capacity;
@@ -137,9 +137,10 @@ static void start_meter(const struct visit *visit, void *state)
 }
 
 /*
- * One more or less of a home's own lives away. A count that has reached its top no longer says how
- * many, and stays: that costs a second look. A prefetch of both lines costs every packet another
- * line, and spares those of guests the wait for one: both are even with a guest in four lines.
+ * Counts a source that enters or leaves its other line. A count at its maximum is no longer exact
+ * and stays, which costs an extra lookup. `crowded`: a prefetch of both lines costs every packet
+ * another line, but saves packets of guests the wait for one. Both are equal with a guest in every
+ * fourth line.
  */
 static void count_away(struct source_table *table, union source_line *home, int change)
 {
@@ -170,7 +171,7 @@ static void leave_way(struct source_table *table, union source_line *line, unsig
 	line->tag[way] = 0;
 }
 
-/* From one of a source's lines to the other, where the way is free. */
+/* Moves a source from one of its lines to the other, where the way is free. */
 static void move_source(struct source_table *table, union source_line *from, unsigned from_way,
 	union source_line *to, unsigned to_way)
 {
@@ -183,7 +184,7 @@ static void move_source(struct source_table *table, union source_line *from, uns
 	take_way(table, to, to_way, tag, at_home);
 }
 
-/* The ways of a line whose meters are idle, a bit each; of free ones it may be any. */
+/* The ways of a line whose meters are idle, a bit each. Bits of free ways are undefined. */
 static unsigned idle_ways(const struct visit *visit, union source_line *line)
 {
 	unsigned ways = 0;
@@ -202,9 +203,10 @@ static unsigned free_ways(const struct source_table *table, const union source_l
 }
 
 /*
- * A free way of the line for a source with this tag, or one made so by forgetting an idle source;
- * -1 if all are busy. The free come first, since the idle may return, and of the idle any, so that
- * some that do return in turn do not each displace the next.
+ * Returns a way of the line for a source with this tag: a free one, or that of an idle source,
+ * which is removed. -1 if all are busy. Free ways come first, because an idle source can return.
+ * Among idle ones the tag selects, so that several returning sources do not keep displacing each
+ * other.
  */
 static int find_vacancy(const struct visit *visit, union source_line *line, uint32_t tag)
 {
@@ -222,9 +224,9 @@ static int find_vacancy(const struct visit *visit, union source_line *line, uint
 }
 
 /*
- * Moves one of a line of busy sources to its other line, for which one there may have to move
- * first, and so on. Returns the way that is free then, or -1. The nearest room is looked for first;
- * so who comes by a line again finds nothing there, and none is moved twice.
+ * Moves one of the busy sources of a line to its other line. A source there can have to move first,
+ * and so on. Returns the way that is then free, or -1. Searches with fewer moves come first. So a
+ * line that occurs twice in a search has no room, and no source is moved twice.
  */
 static int make_room_in_line(const struct visit *visit, union source_line *line, unsigned moves)
 {
@@ -250,9 +252,10 @@ static int make_room_in_line(const struct visit *visit, union source_line *line,
 }
 
 /*
- * A search in vain reads some sixty lines that nobody has asked for in time. So while searches find
- * nothing they become rare, down to one in SEARCH_GAP newcomers, and a scan of a full table costs
- * two lines a packet; with the first that finds something all newcomers have one again.
+ * Searches room for a newcomer by moving other sources. A search that fails reads some sixty lines
+ * that were not prefetched. While searches fail, they become rare, down to one in SEARCH_GAP
+ * newcomers. A scan of a full table then costs two lines per packet. After a search that succeeds,
+ * every newcomer gets one again.
  */
 static int search_room(const struct visit *visit, union source_line *home, union source_line *other,
 	union source_line **line)
@@ -278,9 +281,9 @@ static int search_room(const struct visit *visit, union source_line *home, union
 	return way;
 }
 
-/* Use of a source, compared with that of others when one of them loses its place. */
+/* Use of a source, compared with that of others to decide which one loses its place. */
 struct usage {
-	uint64_t used; /* part of the burst, virtual time; or of the quota in this window, units */
+	uint64_t used; /* of the burst, in virtual time; or of this window's quota, in units */
 	uint64_t start;
 };
 
@@ -302,7 +305,7 @@ static struct usage usage_of(const struct visit *visit, union source_line *line,
 	}
 }
 
-/* The most that a source can use at a time, in units of usage_of(). */
+/* The most that a source can use, in units of usage_of(). */
 static uint64_t most_used(const struct visit *visit)
 {
 	switch (visit->table->kind) {
@@ -315,7 +318,10 @@ static uint64_t most_used(const struct visit *visit)
 	}
 }
 
-/* The way in a line whose source has used less than *least, or as much and longer ago; or -1. */
+/*
+ * Finds the way of a line whose source has used less than *least, or as much and longer ago.
+ * Updates *least. Returns -1 if there is none.
+ */
 static int find_least_used(const struct visit *visit, union source_line *line, struct usage *least)
 {
 	int found = -1;
@@ -332,7 +338,7 @@ static int find_least_used(const struct visit *visit, union source_line *line, s
 	return found;
 }
 
-/* No secret: the home and the tag are keyed. */
+/* Uses no secret, because the home and the tag are keyed. */
 uint64_t source_table_shared(
 	const struct source_table *table, const union source_line *home, uint32_t tag)
 {
@@ -371,7 +377,7 @@ static void *use_shared(const struct visit *visit, uint64_t i, uint32_t tag)
 	return state;
 }
 
-/* Frees a source's place. Its shared meter takes the state. */
+/* Frees a source's place. Its state moves to its shared meter. */
 static void take_place(const struct visit *visit, union source_line *line, unsigned way)
 {
 	struct source_table *table = visit->table;
@@ -393,7 +399,10 @@ static void take_place(const struct visit *visit, union source_line *line, unsig
 	visit_count(&table->stats.displaced, table->stats.displaced + 1);
 }
 
-/* Where a source with little used gives way, in one of two lines that are full; or -1. */
+/*
+ * Frees the place of the source that has used least, in one of two full lines. Returns its way and
+ * *line, or -1 if all have used more than half.
+ */
 static int displace_source(const struct visit *visit, union source_line *home,
 	union source_line *other, union source_line **line)
 {
@@ -413,8 +422,8 @@ static int displace_source(const struct visit *visit, union source_line *home,
 }
 
 /*
- * The shared meter of a packet without a place. It remembers the source of every second packet, or
- * so: it would otherwise never find one of two sources that send in turn.
+ * Returns the shared meter of a packet without a place. It records the source of about every second
+ * packet. If it recorded every one, two sources that send alternately would never be recognized.
  */
 static void *share_meter(const struct visit *visit, uint64_t shared, uint32_t tag)
 {
@@ -428,7 +437,9 @@ static void *share_meter(const struct visit *visit, uint64_t shared, uint32_t ta
 	return state;
 }
 
-/* The window of a shared meter began with another source: for this one it begins now. */
+/*
+ * Restarts the window of a shared meter: it began with another source, and begins now for this one.
+ */
 static void prolong_window(const struct visit *visit, void *state)
 {
 #define PROLONG(constant, member, prefix, ...)       \
@@ -457,7 +468,7 @@ static void *start_place(
 	return state;
 }
 
-/* A place for a newcomer, free or made so, in *line; or -1. */
+/* Finds or makes a place for a newcomer, in *line. Returns its way or -1. */
 static int find_place(const struct visit *visit, union source_line *home, union source_line *other,
 	uint32_t tag, union source_line **line)
 {
@@ -493,8 +504,9 @@ static void *admit_source(
 }
 
 /*
- * The meter of a source in its other line, NULL if it is not there. It is brought home if a way is
- * free there; that none is idle either would take too long to find out for every packet of a crowd.
+ * Returns the meter of a source in its other line, or NULL. Moves it to its home line if a way is
+ * free there. It does not look for idle ways, because that would take too long for every packet of
+ * a crowd.
  */
 static void *find_guest(
 	struct source_table *table, union source_line *home, union source_line *other, uint32_t tag)
@@ -521,7 +533,7 @@ static bool state_conforms(const struct visit *visit, void *state, uint32_t cost
 	return source_state_conforms(table->kind, state, visit->profile, visit->now, cost);
 }
 
-/* The meter of a source that is not at home. */
+/* Returns the meter of a source that is not in its home line. */
 static void *state_away(const struct visit *visit, union source_line *home, uint32_t tag)
 {
 	union source_line *other = source_other(visit->table, home, tag);
@@ -574,7 +586,7 @@ static void sweep_line(const struct visit *visit, union source_line *line)
 	}
 }
 
-/* The shared meters that are swept with a line. */
+/* Sweeps the shared meters that belong to a line. */
 static void sweep_shared(const struct visit *visit, uint32_t line)
 {
 	struct source_table *table = visit->table;

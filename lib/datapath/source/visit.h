@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the files of this folder share; not for others.
+ * Private declarations that the files of this folder share.
  */
 #ifndef WEIR_SOURCE_VISIT_H
 #define WEIR_SOURCE_VISIT_H
@@ -10,12 +10,12 @@
 
 #define BIT(i) (UINT64_C(1) << (i))
 
-/* Where and when. Virtual time is worked out once a visit, which may be a whole burst. */
+/* A table, its profile and the time. Virtual time is computed once per visit: packet or burst. */
 struct visit {
 	struct source_table *table;
 	const union meter_profile *profile;
 	uint64_t now;
-	struct gcra_now gcra; /* in a table of that kind */
+	struct gcra_now gcra; /* only in a table of GCRAs */
 };
 
 static inline struct visit visit_begin(
@@ -28,7 +28,9 @@ static inline struct visit visit_begin(
 	return visit;
 }
 
-/* The ways of a line of GCRAs that are idle, a bit each. No branches: any may be. */
+/*
+ * Returns the idle ways of a line of GCRAs, a bit each. No branches, because any way can be idle.
+ */
 static inline unsigned visit_idle_ways(const struct visit *visit, const union source_line *line)
 {
 	unsigned ways = 0;
@@ -38,7 +40,7 @@ static inline unsigned visit_idle_ways(const struct visit *visit, const union so
 	return ways;
 }
 
-/* The first of a mask of ways, not 0, at or after one that the tag says; n wrap around. */
+/* Returns the first of a set of ways, not empty, from the tag's way on, modulo n. */
 static inline unsigned visit_pick(unsigned ways, unsigned n, uint32_t tag)
 {
 	unsigned first = (unsigned)((uint64_t)tag * n >> 32);
@@ -47,42 +49,42 @@ static inline unsigned visit_pick(unsigned ways, unsigned n, uint32_t tag)
 	return way < n ? way : way - n;
 }
 
-/* Relaxed: the reader needs the word whole, not ordered with anything else. */
+/* Relaxed: a reader needs the whole word, but no order with other words. */
 static inline void visit_count(uint64_t *counter, uint64_t value)
 {
 	__atomic_store_n(counter, value, __ATOMIC_RELAXED);
 }
 
-/* Other sources that one newcomer may cause to move, in a table of that kind. */
+/* Returns the most sources that one newcomer can cause to move, in a table of this kind. */
 unsigned source_table_moves(enum meter_kind kind);
 
-/* Bytes of a meter, and the index of the shared meter of a source with this home and tag. */
+/* Returns the bytes of a meter; and the index of a source's shared meter. */
 unsigned source_table_state(enum meter_kind kind);
 uint64_t source_table_shared(
 	const struct source_table *table, const union source_line *home, uint32_t tag);
 
-/* Meters a packet of a source that is not at home; returns whether it conforms. */
+/* Meters a packet of a source that is not in its home line. Returns whether it conforms. */
 bool visit_away(const struct visit *visit, union source_line *home, uint32_t tag, uint32_t cost);
 
-/* The verdicts of a burst, a bit each; neither: conforms. */
+/* The verdicts of a burst, a bit each. A packet with neither bit conforms. */
 struct burst_verdicts {
 	uint64_t refused;
-	uint64_t missed; /* not at home, and nothing done yet */
+	uint64_t missed; /* not in its home line, and not handled yet */
 };
 
 /*
- * Decides those packets of a burst of GCRA sources that are at home, from one to another, and adds
- * that to the verdicts. Missed ones do not change their order: nobody finds a place at home while
- * this runs.
+ * Decides those packets of a burst of GCRA sources, from index `from` up to `to`, whose sources are
+ * in their home lines. Adds the result to the verdicts. Missed packets can be handled later in the
+ * same order, because no source gets a place in its home line while this runs.
  */
 void burst_at_home(const struct visit *visit, const struct source_burst *burst, unsigned from,
 	unsigned to, struct burst_verdicts *verdicts);
 
-/* Visits the sources of all packets, on a CPU that has AVX2. */
+/* Decides all packets of a burst, on a CPU with AVX2. */
 void burst_at_home_avx2(const struct visit *visit, const struct source_burst *burst,
 	struct burst_verdicts *verdicts);
 
-/* Whether this CPU has it. */
+/* Returns whether this CPU has AVX2 and BMI. */
 bool burst_has_avx2(void);
 
 #endif
