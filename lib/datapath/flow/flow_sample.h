@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A constant-size sample of an aggregate's flows with a byte counter each: what FPS needs to know
- * the rate of an unbottlenecked flow without per-flow state (section 3.2.2 of Raghavan et al.,
- * "Cloud Control with Distributed Rate Limiting", SIGCOMM 2007).
+ * A constant-size sample of an aggregate's flows with a byte counter each. FPS needs it to find the
+ * rate of an unbottlenecked flow without per-flow state (section 3.2.2 of Raghavan et al., "Cloud
+ * Control with Distributed Rate Limiting", SIGCOMM 2007).
  *
- * Each flow has one slot that it may hold (its hash says which). Sampled packets keep voting: a
- * packet of the holder raises the slot's score, one of another flow lowers it, and at zero the slot
- * changes hands (Boyer and Moore's majority vote). So the sample is renewed all the time, a small
- * or ended flow gives way, and a large one stays. A flow left out by a collision biases nothing:
- * weights are ratios of rates, not counts of slots.
+ * Each flow can hold one slot, which its hash selects. Sampled packets keep voting: a packet of the
+ * holder raises the slot's score, one of another flow lowers it, and at zero the slot changes hands
+ * (Boyer and Moore's majority vote). So the sample is renewed all the time, a small or ended flow
+ * loses its slot, and a large one keeps it. A flow left out by a collision adds no bias: weights
+ * are ratios of rates, not counts of slots.
  *
- * One writer (the worker), which calls flow_sample_add(); any reader (control), which reads slots
- * with flow_slot_read(): a slot is one 64-bit word, so tag and count always belong together.
- * Counts only grow while a flow holds its slot; the reader keeps what it saw and subtracts. A slot
- * that was borrowed and came back between two readings shows the same tag and a lower count.
+ * There is one writer (the worker), which calls flow_sample_add(). Any reader (control) reads slots
+ * with flow_slot_read(). A slot is one 64-bit word, so tag and count always belong together. Counts
+ * only grow while a flow holds its slot; the reader keeps the last reading and subtracts. A slot
+ * that another flow held between two readings shows the same tag and a lower count.
  */
 #ifndef WEIR_FLOW_FLOW_SAMPLE_H
 #define WEIR_FLOW_FLOW_SAMPLE_H
@@ -24,13 +24,13 @@
 #include "base/bpf.h"
 
 #define FLOW_SLOTS      32 /* slots of an aggregate on one worker; a power of two */
-#define FLOW_SCORE_MAX  31 /* votes that a holder can save up: what it takes to displace it */
-#define FLOW_COUNT_BITS 40 /* 1 TB in one slot before the count wraps (the reader allows for it) */
+#define FLOW_SCORE_MAX  31 /* most votes that a holder has: votes needed to displace it */
+#define FLOW_COUNT_BITS 40 /* a slot's count wraps at 1 TB, which the reader handles */
 #define FLOW_COUNT_MASK ((UINT64_C(1) << FLOW_COUNT_BITS) - 1)
 
 struct flow_sample {
-	uint64_t slot[FLOW_SLOTS]; /* tag in the upper 24 bits, bytes in the lower 40; 0 is free */
-	uint8_t score[FLOW_SLOTS]; /* the writer's alone */
+	uint64_t slot[FLOW_SLOTS]; /* tag in the upper 24 bits, bytes in the lower 40; 0: free */
+	uint8_t score[FLOW_SLOTS]; /* only the writer uses it */
 };
 
 INLINE_ON_BPF uint32_t flow_slot_tag(uint64_t slot)
@@ -49,7 +49,7 @@ static inline uint64_t flow_slot_read(const struct flow_sample *sample, unsigned
 }
 
 /*
- * The bits of a flow's hash that are not its slot number; never 0, which says that a slot is free.
+ * Returns the bits of a flow's hash that are not its slot number. Never 0, which marks a free slot.
  */
 INLINE_ON_BPF uint32_t flow_tag(uint32_t hash)
 {
@@ -60,7 +60,7 @@ INLINE_ON_BPF uint32_t flow_tag(uint32_t hash)
 
 /*
  * Counts bytes of a flow. With packets sampled one in k, the caller passes k times the bytes. The
- * program of the kernel calls it, too.
+ * kernel program calls it, too.
  */
 INLINE_ON_BPF void flow_sample_add(struct flow_sample *sample, uint32_t hash, uint64_t bytes)
 {
@@ -80,7 +80,7 @@ INLINE_ON_BPF void flow_sample_add(struct flow_sample *sample, uint32_t hash, ui
 	store_whole(&sample->slot[i], slot);
 }
 
-/* Begins to fetch what flow_sample_add() will change. */
+/* Prefetches the memory that flow_sample_add() will change. */
 static inline void flow_sample_prefetch(const struct flow_sample *sample, uint32_t hash)
 {
 	unsigned i = hash & (FLOW_SLOTS - 1);

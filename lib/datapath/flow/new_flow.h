@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which packets begin a new flow, for policies that count new flows: those of UDP flows that were
- * not seen within NEW_FLOW_SECONDS. (TCP needs no memory: a SYN without ACK begins one.)
+ * Finds packets that begin a new flow, for policies that count new flows. A UDP packet does if its
+ * flow was not seen within NEW_FLOW_SECONDS. (TCP needs no memory: a SYN without ACK begins a
+ * flow.)
  *
- * A table of fixed size, in memory that the caller gives: a flow's hash says its set, a set is one
- * cache line, and a flow that comes into a full set takes the place of the one longest unseen. Only
- * flows whose first packet was let through are remembered, so a refused flow stays new.
+ * The table has a fixed size, in the caller's memory. A flow's hash selects its set, and a set is
+ * one cache line. A flow that comes into a full set replaces the one unseen for longest. Only flows
+ * whose first packet passed are recorded, so a refused flow stays new.
  *
- * Collisions: the identity of a flow is its 32-bit hash. Among n remembered flows a new one is
- * taken for known with probability n / 2^32: 1 in 65,536 at 65,536 flows. It then passes
- * uncounted. The hash is the caller's: if strangers can compute it they can choose flows of one set
- * or one identity. So it has to be one with a secret key (packet_keyed_hash()), and not a device's.
+ * Collisions: the identity of a flow is its 32-bit hash. Among n recorded flows, a new one is
+ * mistaken for a recorded one with probability n / 2^32: 1 in 65,536 at 65,536 flows. It then
+ * passes uncounted. The caller computes the hash. If attackers could compute it too, they could
+ * choose flows of one set or of one identity. So it must have a secret key (packet_keyed_hash())
+ * and not come from a device.
  *
- * Floods: what is remembered grows by no more than the limit lets begin, whatever arrives. With
- * room for NEW_FLOW_SECONDS of that, and as much again since sets do not fill evenly, hardly any
- * flow is forgotten early. With less, flows that are silent go before those that speak; one that
- * speaks again after it was displaced counts as new, and is refused when the limit is spent.
+ * Floods: records grow no faster than the limit lets flows begin, at any load. With room for
+ * NEW_FLOW_SECONDS of that, and twice that because sets do not fill evenly, hardly any flow is
+ * removed early. With less room, silent flows are removed before active ones. A flow that sends
+ * again after its removal counts as new, and is refused if the limit is spent.
  *
  * One writer, which is also the reader.
  */
@@ -30,20 +32,20 @@
 
 #include "base/extents.h"
 
-#define NEW_FLOW_SECONDS 30 /* and up to a quarter of a second more: time is coarse */
+#define NEW_FLOW_SECONDS 30 /* up to a quarter of a second more: time is coarse */
 #define NEW_FLOW_WAYS    8  /* entries of a set */
 
-#define NEW_FLOW_MAX_ENTRIES (UINT32_C(1) << 30) /* 8 GB; more are not made */
+#define NEW_FLOW_MAX_ENTRIES (UINT32_C(1) << 30) /* 8 GB; a larger table is not made */
 
-/* Tag in the upper half, never 0; coarse time at which the flow was last seen in the lower. */
+/* Tag in the upper half, never 0. Coarse time of the flow's last packet in the lower half. */
 struct new_flow_set {
 	uint64_t entry[NEW_FLOW_WAYS]; /* 0: free */
 } __attribute__((aligned(64)));
 
 struct new_flows {
 	uint32_t n_sets;    /* a power of two */
-	int32_t seen_limit; /* coarse ticks that a flow is known for */
-	uint8_t set_shift;  /* of a 32-bit product: its upper bits are the set's number */
+	int32_t seen_limit; /* coarse ticks for which a flow is recorded */
+	uint8_t set_shift;  /* shift of a 32-bit product: its upper bits are the set's index */
 	uint8_t time_shift; /* ticks to coarse ticks: 1/8 to 1/16 second, wraps after 8 years */
 	struct new_flow_set sets[];
 };
@@ -57,15 +59,15 @@ static inline uint32_t new_flows_sets(unsigned entries)
 	return sets;
 }
 
-/* Bytes that a table of at least so many entries takes. Control thread. */
+/* Returns the bytes of a table of at least so many entries. Control thread. */
 static inline size_t new_flows_bytes(unsigned entries)
 {
 	return sizeof(struct new_flows) + new_flows_sets(entries) * sizeof(struct new_flow_set);
 }
 
 /*
- * An empty table in memory of new_flows_bytes(entries), aligned to 64 bytes, on a counter of hz
- * ticks a second. Control thread, before its user starts.
+ * Initializes an empty table in memory of new_flows_bytes(entries), aligned to 64 bytes. hz: ticks
+ * per second. Control thread, before its user starts.
  */
 static inline void new_flows_init(struct new_flows *flows, unsigned entries, uint64_t hz)
 {
@@ -95,8 +97,8 @@ static inline uint32_t new_flow_time(const struct new_flows *flows, uint64_t now
 }
 
 /*
- * Multiplied, and then the upper bits: a queue's flows agree in the lower bits of their hashes,
- * because that is what RSS chooses a queue by.
+ * Returns the set of a flow. It multiplies and uses the upper bits, because a queue's flows have
+ * equal lower bits of their hashes: RSS selects a queue by these.
  */
 static inline struct new_flow_set *new_flow_set(struct new_flows *flows, uint32_t hash)
 {
@@ -105,13 +107,13 @@ static inline struct new_flow_set *new_flow_set(struct new_flows *flows, uint32_
 	return &flows->sets[(uint64_t)(uint32_t)(hash * golden) >> flows->set_shift];
 }
 
-/* Coarse ticks since an entry was seen; below 0 if the clock stepped back. */
+/* Returns the coarse ticks since an entry was seen; below 0 if the clock stepped back. */
 static inline int32_t new_flow_unseen(uint64_t entry, uint32_t time)
 {
 	return (int32_t)(time - (uint32_t)entry);
 }
 
-/* Whether the flow was seen within NEW_FLOW_SECONDS; it is then seen again. */
+/* Returns whether the flow was seen within NEW_FLOW_SECONDS. If so, updates its time. */
 static inline bool new_flows_known(struct new_flows *flows, uint32_t hash, uint64_t now)
 {
 	struct new_flow_set *set = new_flow_set(flows, hash);
@@ -132,7 +134,9 @@ static inline bool new_flows_known(struct new_flows *flows, uint32_t hash, uint6
 	return false;
 }
 
-/* The entry for a flow that is not known: its own of old, a free one, or the one longest unseen. */
+/*
+ * Returns the entry for a new flow: its own expired one, a free one, or the one unseen for longest.
+ */
 static inline uint64_t *new_flow_victim(struct new_flow_set *set, uint32_t tag, uint32_t time)
 {
 	uint64_t *victim = &set->entry[0];
@@ -153,8 +157,8 @@ static inline uint64_t *new_flow_victim(struct new_flow_set *set, uint32_t tag, 
 }
 
 /*
- * Makes a flow known from now on, when its first packet has been let through: not before, or the
- * retries of a refused one would pass.
+ * Records a flow. To be called when its first packet has passed, not before. Otherwise the retries
+ * of a refused flow would pass.
  */
 static inline void new_flows_remember(struct new_flows *flows, uint32_t hash, uint64_t now)
 {
@@ -163,7 +167,7 @@ static inline void new_flows_remember(struct new_flows *flows, uint32_t hash, ui
 	*new_flow_victim(new_flow_set(flows, hash), tag, time) = (uint64_t)tag << 32 | time;
 }
 
-/* What of the table a flow's next packet may touch: its head, and one line. */
+/* Adds the parts of the table that a flow's next packet can access: its head and one set. */
 static inline void new_flows_extents(
 	struct new_flows *flows, uint32_t hash, struct extents *extents)
 {

@@ -8,7 +8,7 @@
 #define MOST  (2 * PACKET_SAMPLE_ROUND)
 #define LEAST (PACKET_SAMPLE_ROUND / 2)
 
-/* So many are left out before one that has a chance of 1 in 2^shift. */
+/* Draws the number of candidates to skip, if each is taken with a probability of 1 in 2^shift. */
 static uint64_t draw_skip(struct packet_sample *sample)
 {
 	if (sample->shift == 0)
@@ -16,7 +16,10 @@ static uint64_t draw_skip(struct packet_sample *sample)
 	return (uint64_t)(log(1 - prng_unit(&sample->prng)) / sample->log_miss);
 }
 
-/* Another round. What had been drawn is drawn anew: it knows nothing of those to come. */
+/*
+ * Begins another round. Draws the skip again for a new shift, which is valid because the
+ * distribution has no memory.
+ */
 static void begin_round(struct packet_sample *sample, unsigned shift, uint64_t now)
 {
 	if (shift != sample->shift) {
@@ -36,7 +39,10 @@ void packet_sample_init(
 	prng_seed(&sample->prng, seed);
 }
 
-/* Before a burst, and not within: what its packets stand for is settled when they come. */
+/*
+ * Adapts the shift before a burst. It must not change within a burst, because its packets' weight
+ * is fixed when they arrive.
+ */
 static void follow_rate(struct packet_sample *sample, uint64_t now)
 {
 	uint64_t took = now - sample->began;
