@@ -16,9 +16,9 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#define LOOKED_MOST 64 /* frames of a burst */
+#define LOOKED_MOST 64 /* most frames of a burst */
 
-/* The beginning of the driver's own structure of a receive queue. */
+/* The first fields of the driver's receive queue structure. */
 struct driver_queue {
 	int socket;
 	struct iovec *frames;
@@ -28,15 +28,17 @@ struct driver_queue {
 
 static uint16_t (*driver_receive)(void *queue, struct rte_mbuf **mbufs, uint16_t n);
 
-/* The kernel gives a frame to the driver by this word, and the driver gives it back. */
+/*
+ * Returns whether the kernel has passed a frame to the driver, which returns it by the same word.
+ */
 static bool is_ready(const struct tpacket2_hdr *frame)
 {
 	return __atomic_load_n(&frame->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER;
 }
 
 /*
- * Only frames whose tags it has seen may be received: the kernel fills a frame again as soon as the
- * driver has copied it.
+ * Receives only frames whose tags have been read before, because the kernel refills a frame as soon
+ * as the driver has copied it.
  */
 static uint16_t receive_tagged(void *queue, struct rte_mbuf **mbufs, uint16_t n)
 {

@@ -22,7 +22,7 @@
 #include "pci_card.h"
 #include "rights.h"
 
-/* As EAL looks for them, which answers by its usage, in which the reason drowns. */
+/* Checks as EAL does. EAL's own error is its whole usage text, which hides the reason. */
 bool eal_has_cpu(unsigned cpu)
 {
 	char path[64];
@@ -50,7 +50,7 @@ static int check_cpus(const struct config *config)
 	return ret;
 }
 
-/* Each frame would be taken twice, and sent back to where it came from. */
+/* Refuses two ports on one device: each frame would be received twice and sent back. */
 static int refuse_twins(const struct config *config)
 {
 	int ret = 0;
@@ -67,7 +67,7 @@ static int refuse_twins(const struct config *config)
 	return ret;
 }
 
-/* Two limiters at one interface send each frame twice, past every limit. */
+/* Refuses an interface of another limiter: each would send every frame, past all limits. */
 static int claim_interfaces(const struct config *config)
 {
 	int ret = 0;
@@ -88,7 +88,7 @@ static int claim_interfaces(const struct config *config)
 	return ret;
 }
 
-/* EAL's own words are on stderr, but not what to do. */
+/* Explains EAL's error, because its own messages on stderr propose no remedy. */
 static void complain_eal(const struct config *config, int error)
 {
 	if (error == 0)
@@ -117,7 +117,7 @@ int eal_start(const struct config *config)
 		eal_args_free(&args);
 		return -ENOMEM;
 	}
-	/* EAL permutes its argv, so it gets an array of its own; the strings stay ours. */
+	/* EAL permutes its argv, so it gets a copy of the array. The strings stay ours. */
 	memcpy(argv, args.arg, sizeof(argv));
 	ret = rte_eal_init(args.n, argv);
 	eal_args_free(&args);

@@ -42,7 +42,10 @@ void eal_device_name(const struct port_config *port, char name[CONFIG_DEVICE_MAX
 			port->device);
 }
 
-/* All queues: packets come by each that the kernel does not decide. */
+/*
+ * Adds an XDP port with all its queues, because packets that the kernel does not decide can come on
+ * any queue.
+ */
 static void add_xdp_port(struct eal_args *args, const struct port_config *port)
 {
 	char name[CONFIG_DEVICE_MAX], interface[IFNAMSIZ];
@@ -90,9 +93,9 @@ bool eal_is_told(const struct config *config, const char *beginning)
 }
 
 /*
- * The files of hugepages lose their names as they are mapped, so that whatever ends the process
- * leaves none, and the kernel has its pages back. A secondary process of DPDK's would need the
- * names; who wants one, or says something that goes with no such argument, has them.
+ * Removes the files of hugepages as soon as they are mapped. However the process ends, it then
+ * leaves no files, and the kernel gets the pages back. A secondary DPDK process would need the
+ * files. The operator can keep them with --huge-unlink, or with an option that excludes it.
  */
 static void forget_page_names(struct eal_args *args, const struct config *config)
 {
@@ -113,7 +116,7 @@ void eal_args_build(struct eal_args *args, const struct config *config)
 	eal_args_add(args, "weir");
 	eal_args_add_lcores(args, config);
 	/*
-	 * One request crashes the stock server of 22.11; lib/io/telemetry speaks its protocol
+	 * One request crashes the stock server of 22.11; lib/io/telemetry implements its protocol
 	 * instead.
 	 */
 	eal_args_add(args, "--no-telemetry");

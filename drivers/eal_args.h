@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What EAL is called with. Pure.
+ * Builds the arguments of EAL. Pure.
  */
 #ifndef WEIR_DRIVERS_EAL_ARGS_H
 #define WEIR_DRIVERS_EAL_ARGS_H
@@ -16,7 +16,7 @@
 struct eal_args {
 	char *arg[EAL_ARGS_MAX + 1];
 	int n;
-	bool failed; /* out of memory, or they are too many */
+	bool failed; /* out of memory, or too many */
 };
 
 void eal_args_add(struct eal_args *args, const char *format, ...)
@@ -24,17 +24,19 @@ void eal_args_add(struct eal_args *args, const char *format, ...)
 void eal_args_add_lcores(struct eal_args *args, const struct config *config);
 void eal_args_add_port(struct eal_args *args, const struct port_config *port);
 
-/* All that a configuration asks for, to arguments that are all zero. */
+/* Adds all arguments of a configuration. args: all zero before. */
 void eal_args_build(struct eal_args *args, const struct config *config);
 void eal_args_free(struct eal_args *args);
 
-/* Whether one of the operator's own arguments begins like that: `--no-huge`, `--huge-unlink`. */
+/* Returns whether an argument of the operator begins with `beginning`, for example `--no-huge`. */
 bool eal_is_told(const struct config *config, const char *beginning);
 
-/* How EAL calls it. */
+/* Writes EAL's name of a port's device. */
 void eal_device_name(const struct port_config *port, char name[CONFIG_DEVICE_MAX]);
 
-/* Whether it is one of DPDK's software devices, as those of "xdp:" are, and none of the PCI bus. */
+/*
+ * Returns whether a device is a software device of DPDK, like those of "xdp:", not on the PCI bus.
+ */
 bool device_is_vdev(const char *device);
 
 #endif

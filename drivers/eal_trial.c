@@ -25,9 +25,11 @@
 #include "fanout.h"
 #include "port.h"
 
-#define TRIAL_S 30 /* then it hangs */
+#define TRIAL_S 30 /* after this, it hangs */
 
-/* Neither leaves anything behind, nor takes anything from anybody. */
+/*
+ * Returns whether a trial of a device leaves nothing behind and takes nothing from other processes.
+ */
 static bool is_harmless(const struct port_config *port)
 {
 	static const char *const names[] = {"net_null", "net_ring", "net_af_packet"};
@@ -38,13 +40,16 @@ static bool is_harmless(const struct port_config *port)
 	return found;
 }
 
-/* Devices that are named there come up whatever else is asked for. */
+/* Returns whether an argument would start devices or allocate memory that a trial must not. */
 static bool makes_devices(const char *argument)
 {
 	return strncmp(argument, "--vdev", 6) == 0 || strncmp(argument, "--legacy-m", 10) == 0;
 }
 
-/* That goes with no other word about memory; what it takes is gone with its process. */
+/*
+ * Returns whether --no-huge is given. It excludes other memory options, and its memory is freed
+ * with the process.
+ */
 static bool has_no_huge(const struct config *config, unsigned n_eal)
 {
 	bool found = false;
@@ -54,7 +59,10 @@ static bool has_no_huge(const struct config *config, unsigned n_eal)
 	return found;
 }
 
-/* The first so many of its own arguments; and what keeps it from leaving anything. */
+/*
+ * Builds the trial's arguments: the first n_eal of the operator's, and others that keep it from
+ * leaving anything.
+ */
 static void build_trial(struct eal_args *args, const struct config *config, unsigned n_eal)
 {
 	eal_args_add(args, "weir");
@@ -67,12 +75,11 @@ static void build_trial(struct eal_args *args, const struct config *config, unsi
 		if (is_harmless(&config->ports[i]))
 			eal_args_add_port(args, &config->ports[i]);
 	for (unsigned i = 0; i < n_eal; i++)
-		if (strncmp(config->eal[i], "--huge-unlink", 13) !=
-			0) /* memory has no files here */
+		if (strncmp(config->eal[i], "--huge-unlink", 13) != 0) /* memory has no files */
 			eal_args_add(args, "%s", config->eal[i]);
 }
 
-/* What the driver of a device that is not tried is called. */
+/* Checks that DPDK has the driver of a device that is not tried. */
 static int find_driver(const struct port_config *port)
 {
 	struct rte_devargs devargs = {0};
@@ -104,7 +111,7 @@ static int try_port(const struct port_config *config)
 	return ret ? ret : port_probe(&port, config, id);
 }
 
-/* In the process that ends. */
+/* Runs the trial. In the child process. */
 static int try_all(const struct config *config, unsigned n_eal)
 {
 	struct eal_args args = {0};
@@ -129,7 +136,7 @@ static int try_all(const struct config *config, unsigned n_eal)
 	return ret;
 }
 
-/* EAL's usage goes to standard output, its reasons to the log. */
+/* The child process. Redirects EAL's usage to /dev/null and its log to `err`. */
 static _Noreturn void be_trial(
 	const struct config *config, unsigned n_eal, int err, const char *directory)
 {
@@ -209,7 +216,7 @@ int eal_trial(const struct config *config, FILE *err)
 	return try_some(config, config->n_eal, err);
 }
 
-/* Where EAL keeps what its processes share. */
+/* The directory in which EAL keeps the files that its processes share. */
 static const char *shared_directory(void)
 {
 	const char *service = getenv("RUNTIME_DIRECTORY"), *user = getenv("XDG_RUNTIME_DIR");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Whether EAL takes a configuration, tried in a process that ends at once. Nothing of the machine
- * is touched that outlives it: no PCI device, no interface that would be made, no file but below a
- * directory of its own. Of software devices those come up that are no more than memory or a socket;
- * of others it is only asked whether DPDK has the driver. Main thread, before EAL is up.
+ * Tries whether EAL accepts a configuration, in a process that ends immediately. It touches nothing
+ * that remains: no PCI device, no new interface, and files only in its own directory. Software
+ * devices are started only if they are just memory or a socket. For others it only checks that DPDK
+ * has the driver. Main thread, before EAL is up.
  */
 #ifndef WEIR_DRIVERS_EAL_TRIAL_H
 #define WEIR_DRIVERS_EAL_TRIAL_H
@@ -15,18 +15,18 @@
 #include "policy/config.h"
 
 /*
- * 0, or a negative errno with what EAL and the devices said in err: -ENOTSUP if it cannot be tried,
- * as arguments ask for memory that stays.
+ * Returns 0, or a negative errno with the messages of EAL and the devices in err. -ENOTSUP: it
+ * cannot be tried, because arguments make devices or use memory that remains.
  */
 int eal_trial(const struct config *config, FILE *err);
 
 /*
- * Whether a limiter of this name runs already, so that EAL would refuse a second one; as far as
- * this user's and this service's directory tells.
+ * Returns whether a limiter of this name is running, so that EAL would refuse another. It checks
+ * the directory of this user or service only.
  */
 bool eal_runs_already(const struct config *config);
 
-/* The argument that EAL refuses, as an index of config->eal, or n_eal if it is none of them. */
+/* Returns the index in config->eal of the argument that EAL refuses, or n_eal if there is none. */
 unsigned eal_trial_refused(const struct config *config);
 
 #endif

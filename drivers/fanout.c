@@ -15,14 +15,14 @@
 
 #include "policy/config.h"
 
-#define GROUP       0xffff /* bits of what is asked for: the group's number, */
-#define ASKED_FLAGS 16     /* and above it kind and flags; */
-#define SAID_FLAGS  24 /* in what is said the flags, less their lowest byte, are above the kind */
+#define GROUP       0xffff /* bits of the option: number of the group */
+#define ASKED_FLAGS 16     /* in a request, type and flags are above it */
+#define SAID_FLAGS  24     /* in a reply, the flags without their low byte are above the type */
 
 #define DEFRAG   ((uint32_t)PACKET_FANOUT_FLAG_DEFRAG << ASKED_FLAGS)
 #define UNIQUEID ((uint32_t)PACKET_FANOUT_FLAG_UNIQUEID << ASKED_FLAGS)
 
-/* Groups by the number that the driver has asked for: those of one port ask for the same. */
+/* Groups by the number that the driver requested. Sockets of one port request the same number. */
 static struct {
 	uint16_t asked, given;
 } groups[CONFIG_PORTS_MAX];
@@ -33,7 +33,7 @@ static int set_fanout(int fd, uint32_t value)
 	return (int)syscall(SYS_setsockopt, fd, SOL_PACKET, PACKET_FANOUT, &value, sizeof(value));
 }
 
-/* The first socket of a port: the kernel finds a number that nobody has. */
+/* Creates the group of a port's first socket. The kernel chooses a number that is not in use. */
 static int found_group(int fd, uint32_t asked)
 {
 	uint32_t said;
@@ -62,7 +62,10 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
 	uint32_t asked;
 
-	/* More than packet(7) says is of a caller that knows what kernels can: not the driver. */
+	/*
+	 * A longer value than in packet(7) is from a caller that uses newer features: not the
+	 * driver.
+	 */
 	if (level != SOL_PACKET || name != PACKET_FANOUT || len != sizeof(asked))
 		return (int)syscall(SYS_setsockopt, fd, level, name, value, len);
 	memcpy(&asked, value, sizeof(asked));
@@ -74,7 +77,7 @@ void fanout_forget(void)
 	n_groups = 0;
 }
 
-/* False of what is no packet socket, or in no group. */
+/* Returns false if it is not a packet socket, or is in no group. */
 static bool socket_defragments(int fd)
 {
 	uint32_t said = 0;

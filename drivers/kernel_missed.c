@@ -13,14 +13,14 @@
 
 #include "policy/config.h"
 
-/* A queue has one socket. */
+/* Each queue has one socket. */
 #define SOCKETS_MOST (CONFIG_PORTS_MAX * CONFIG_WORKERS_MAX)
 
 static struct bound {
 	int fd, family;
 	unsigned interface;
 	unsigned queue;  /* AF_XDP */
-	uint64_t missed; /* af_packet: up to the last look */
+	uint64_t missed; /* af_packet: total until the last read */
 } sockets[SOCKETS_MOST];
 static unsigned n_sockets;
 
@@ -61,7 +61,7 @@ static bool is_of_family(int fd, int family)
 	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &is, &len) == 0 && is == family;
 }
 
-/* The driver of AF_XDP counts rx_dropped itself. */
+/* Returns the packets dropped at a socket. The AF_XDP driver counts rx_dropped itself. */
 static uint64_t read_missed(struct bound *socket)
 {
 	struct xdp_statistics xdp = {0};

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 /*
- * Packets that the kernel has dropped at the sockets of an interface since they were bound. One
- * thread calls this, as a read resets the count of the kernel.
+ * Returns the packets that the kernel has dropped at the sockets of an interface since they were
+ * bound. Only one thread may call this, because a read resets the kernel's count.
  */
 uint64_t kernel_missed(unsigned interface);
 

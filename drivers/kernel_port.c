@@ -24,14 +24,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What af_packet adds to a frame in its ring (66 bytes, and less than 16 to align), or less. */
+/* Most bytes that af_packet adds to a frame in its ring: 66, and less than 16 to align. */
 #define AF_PACKET_HEADER 80
 
-/* Places of programs in Linux 6.6, which older headers lack. */
+/* Attach types of Linux 6.6, which older headers lack. */
 #define TCX_INGRESS 46
 #define TCX_EGRESS  47
 
-#define REPLY_MAX 16384 /* an interface with many virtual functions says much */
+#define REPLY_MAX 16384 /* an interface with many virtual functions has a long reply */
 
 unsigned af_packet_frame(const struct port_config *port)
 {
@@ -76,7 +76,7 @@ static bool stand_on_one(const struct port_config *a, const struct port_config *
 
 	if (!kernel_interface(a, first) || !kernel_interface(b, second))
 		return strcmp(a->device, b->device) == 0;
-	index = if_nametoindex(first); /* it may have several names */
+	index = if_nametoindex(first); /* can have several names */
 	return strcmp(first, second) == 0 || (index > 0 && index == if_nametoindex(second));
 }
 
@@ -107,7 +107,7 @@ int kernel_link(const char *name, bool *up)
 	int ret = ask_interface(name, SIOCGIFFLAGS, &request);
 
 	*up = request.ifr_flags & IFF_UP && request.ifr_flags & IFF_RUNNING;
-	return ret == -ENODEV ? 0 : ret; /* gone is as good as unplugged */
+	return ret == -ENODEV ? 0 : ret; /* a missing interface counts as unplugged */
 }
 
 int kernel_mtu(const char *name, unsigned *mtu)
@@ -126,7 +126,7 @@ int kernel_set_mtu(const char *name, unsigned mtu)
 	return ask_interface(name, SIOCSIFMTU, &request);
 }
 
-/* Its functions: tpacket_snd() of af_packet, and xdp_ok_fwd_dev() of XDP. */
+/* The limits are those of tpacket_snd() for af_packet, and of xdp_ok_fwd_dev() for XDP. */
 struct kernel_frames kernel_frames(const struct port_config *port, unsigned index)
 {
 	char name[IFNAMSIZ];
@@ -155,7 +155,7 @@ struct kernel_queues kernel_queues(const char *name)
 	return queues;
 }
 
-/* Gives those flags that are in the mask the values that they have in `flags`. */
+/* Sets the flags in `mask` to their values in `flags`. */
 static int switch_flags(const char *name, int mask, int flags)
 {
 	struct ifreq request = {0};
@@ -357,7 +357,7 @@ static bool has_ingress_queue(unsigned interface)
 		char bytes[REPLY_MAX];
 	} reply = {0};
 
-	/* Without a queue there is the acknowledgement alone. */
+	/* Without a queue, the reply is the acknowledgement only. */
 	return ask_netlink(&ask, sizeof(ask), &reply) > 0 && reply.head.nlmsg_type == RTM_NEWQDISC;
 }
 

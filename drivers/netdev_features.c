@@ -28,7 +28,7 @@ static int ask_ethtool(const char *interface, void *command)
 	return ret;
 }
 
-/* How many features this kernel has. */
+/* Reads the number of this kernel's features. */
 static int read_count(const char *interface, unsigned *n)
 {
 	_Alignas(struct ethtool_sset_info) char
@@ -45,7 +45,7 @@ static int read_count(const char *interface, unsigned *n)
 	return 0;
 }
 
-/* The kernel writes as many as it has, whatever is asked for. */
+/* Reads the names. The kernel always writes all of them. */
 static int read_names(const char *interface, unsigned n, struct features *out)
 {
 	struct ethtool_gstrings *ask = calloc(1, sizeof(*ask) + (size_t)n * ETH_GSTRING_LEN);
@@ -85,7 +85,7 @@ int features_read(const char *interface, struct features *out)
 	return 0;
 }
 
-/* FEATURES_MAX: this kernel has none of that name. */
+/* Returns FEATURES_MAX if this kernel has no such feature. */
 static unsigned find_feature(const struct features *features, const char *name)
 {
 	for (unsigned i = 0; i < features->n; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a kernel interface does to packets by itself: its features, by the names that `ethtool -k`
- * has for them. Every call is one or more ioctls, which wait while another process changes
- * interfaces: never from the control loop once packets flow. Any thread.
+ * Features of a kernel interface that change packets, by their names in `ethtool -k`. Every call
+ * makes one or more ioctls, which wait while another process changes interfaces. So the control
+ * loop never calls these once packets flow. Any thread.
  */
 #ifndef WEIR_DRIVERS_NETDEV_FEATURES_H
 #define WEIR_DRIVERS_NETDEV_FEATURES_H
@@ -22,18 +22,19 @@ struct features {
 	struct ethtool_get_features_block blocks[FEATURES_BLOCKS];
 };
 
-/* Learns all of an interface's. 0 or a negative errno: -ENODEV if it is gone. */
+/* Reads all features of an interface. Returns 0 or a negative errno: -ENODEV if it is missing. */
 int features_read(const char *interface, struct features *out);
 
-/* Whether one is at work; false of a name that this kernel does not know. */
+/* Returns whether a feature is on; false if this kernel does not have it. */
 bool features_on(const struct features *features, const char *name);
 
-/* Whether ethtool could switch it: neither fixed nor unknown. */
+/* Returns whether ethtool can switch a feature: false if it is fixed or missing. */
 bool features_changeable(const struct features *features, const char *name);
 
 /*
- * Switches one. 0: the kernel has taken note, though it may be off all the same for what it depends
- * on; or a negative errno: -EPERM without CAP_NET_ADMIN, -EOPNOTSUPP if it is fixed or unknown.
+ * Switches a feature. 0: the kernel has recorded the request, but the feature can still be off
+ * because of others that it needs. Or a negative errno: -EPERM without CAP_NET_ADMIN, -EOPNOTSUPP
+ * if it is fixed or missing.
  */
 int features_switch(
 	const char *interface, const struct features *features, const char *name, bool on);

@@ -18,7 +18,7 @@
 #include "policy/config.h"
 
 static struct claim {
-	unsigned interface; /* 0: not in use */
+	unsigned interface; /* 0: unused */
 	int fd;
 } claims[CONFIG_PORTS_MAX];
 
@@ -30,7 +30,10 @@ static socklen_t name_claim(unsigned interface, struct sockaddr_un *address)
 		       "weir-interface-%u", interface);
 }
 
-/* Any user can take the name; only a process with this capability can have the packets. */
+/*
+ * Returns whether a process can receive the packets. Any user can take the name, but only a process
+ * with this capability can receive packets.
+ */
 static bool has_packets(pid_t pid)
 {
 	char path[64], line[128];
@@ -59,12 +62,12 @@ static void describe_owner(pid_t pid, char who[OWNER_WORDS])
 		fclose(in);
 	}
 	for (size_t i = 0; i + 1 < len; i++)
-		if (command[i] >= 0 && command[i] < ' ') /* the ends of arguments, and controls */
+		if (command[i] >= 0 && command[i] < ' ') /* ends of arguments, and controls */
 			command[i] = ' ';
 	snprintf(who, OWNER_WORDS, "pid %d (%s)", pid, command);
 }
 
-/* Returns true if a limiter has the name, and not a process that only blocks it. */
+/* Returns true if a limiter has the name, not a process that only blocks it. */
 static bool find_owner(
 	int fd, const struct sockaddr_un *address, socklen_t len, char who[OWNER_WORDS])
 {

@@ -11,7 +11,7 @@
 
 #include "eal_args.h"
 
-/* Up to the device's arguments. */
+/* Builds a path from the device's address, without its arguments. */
 static int write_path(char path[PATH_MAX], const char *root, const char *device, const char *member)
 {
 	int len = snprintf(path, PATH_MAX, "%s/sys/bus/pci/devices/%.*s%s", root,
@@ -20,7 +20,7 @@ static int write_path(char path[PATH_MAX], const char *root, const char *device,
 	return len < PATH_MAX && device[0] >= '0' && strchr(device, '/') == NULL ? 0 : -1;
 }
 
-/* A directory of sysfs that is made anew has another number. */
+/* A new directory in sysfs has a new inode number. */
 uint64_t pci_card_identity(const char *root, const char *device)
 {
 	char path[PATH_MAX];

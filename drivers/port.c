@@ -29,19 +29,21 @@
 #define DESCRIPTORS 1024
 
 /*
- * Mbufs that a queue pair may hold beside its descriptors: an af_xdp fill ring is 2048, and a pool
- * that cannot fill it receives nothing and says nothing.
+ * Mbufs that a queue pair can hold in addition to its descriptors. An af_xdp fill ring has 2048
+ * entries, and if the pool cannot fill it, the port receives nothing without an error.
  */
 #define QUEUE_EXTRA 4096
 #define POOL_CACHE  256
 
 /*
- * An af_xdp fill ring of 22.11, and what its driver has taken out to refill it: neither comes back
- * when the port is closed. The kernel has let go of them; the driver forgets them.
+ * Buffers of an af_xdp fill ring in 22.11, and those taken out to refill it. The driver does not
+ * return them when the port is closed, though the kernel has released them.
  */
 #define AF_XDP_KEEPS (2048 + 64)
 
-/* A device that still hands out packets after so many bursts is fed from outside, not draining. */
+/*
+ * A device that still returns packets after this many bursts is receiving new ones, not draining.
+ */
 #define DRAIN_BURSTS 4096
 
 static int complain_port(const struct port *port, const char *what, int err)
@@ -86,21 +88,21 @@ int port_probe(struct port *port, const struct port_config *config, uint16_t id)
 }
 
 /*
- * Data room of an mbuf: the usual, unless more is asked for, or the device cannot scatter a larger
- * frame over several.
+ * Returns the data room of an mbuf: the default, unless a larger one is configured, or the device
+ * cannot scatter a larger frame over several mbufs.
  */
 static uint16_t data_room(const struct port *port)
 {
 	unsigned frame = port_frame_max(port->config) + RTE_ETHER_CRC_LEN;
 	unsigned room = RTE_MAX(RTE_MBUF_DEFAULT_DATAROOM, port->config->buffer_size);
 
-	/* The kernel puts room of its own before each. */
+	/* The kernel reserves its own headroom before each frame. */
 	if (port_is_af_xdp(port->config))
 		frame += XDP_PACKET_HEADROOM;
 
 	if (!(port->can.rx_offloads & RTE_ETH_RX_OFFLOAD_SCATTER) && frame > room)
 		room = RTE_ALIGN_CEIL(frame, 64);
-	/* The driver insists that an mbuf holds a whole ring frame. */
+	/* The driver requires that an mbuf holds a whole ring frame. */
 	if (port_is_af_packet(port->config))
 		room = RTE_MAX(room, af_packet_frame(port->config));
 	return (uint16_t)RTE_MIN(room + RTE_PKTMBUF_HEADROOM, (unsigned)UINT16_MAX);
@@ -111,7 +113,7 @@ static unsigned pool_buffers(uint16_t queues, unsigned held, uint32_t buffers)
 	return queues * (2 * DESCRIPTORS + QUEUE_EXTRA + held) + buffers;
 }
 
-/* Beside the buffers: what each lcore would keep, and the ring of those that are free. */
+/* Bytes of a pool in addition to its buffers: the lcores' caches, and the ring of free buffers. */
 static size_t pool_overhead(unsigned n)
 {
 	return sizeof(struct rte_mempool) + RTE_MAX_LCORE * sizeof(struct rte_mempool_cache) +
@@ -127,7 +129,7 @@ size_t port_pool_bytes(
 
 	if (port_is_af_packet(config))
 		room = RTE_MAX(room, af_packet_frame(config));
-	/* Without what spreads them over the channels of memory, which EAL knows while it is up. */
+	/* Without the spread over memory channels, which EAL determines when it starts. */
 	object = rte_mempool_calc_obj_size(sizeof(struct rte_mbuf) + RTE_PKTMBUF_HEADROOM + room,
 		RTE_MEMPOOL_F_NO_SPREAD, NULL);
 	a_page = page / object;
@@ -155,8 +157,8 @@ static uint64_t rss_types(const struct port *port)
 }
 
 /*
- * The MTU to ask the driver for: no more than it says it can. Software devices say less than they
- * do (af_packet: 1518 bytes a frame, whatever its ring holds), and refuse to be asked for more.
+ * Returns the MTU to set in the driver: at most its own maximum. Software devices report less than
+ * they can do (af_packet: 1518 bytes per frame, for any ring frame size), and refuse more.
  */
 static uint32_t driver_mtu(const struct port *port)
 {
@@ -174,9 +176,9 @@ static uint32_t driver_mtu(const struct port *port)
 }
 
 /*
- * One key for all ports, so that a flow has one hash on each, and another at every start: who knows
- * the driver's own could aim all flows at one queue. Devices keep the pointer. NULL if the kernel
- * has no random numbers.
+ * Returns one key for all ports, so a flow has the same hash on each. It differs at every start:
+ * with the driver's default key, an attacker could direct all flows to one queue. Devices keep the
+ * pointer. NULL if the kernel has no random numbers.
  */
 static uint8_t *rss_key(void)
 {
@@ -210,7 +212,7 @@ static int configure_port(struct port *port)
 	return rte_eth_dev_configure(port->id, port->queues, port->queues, &conf);
 }
 
-/* Some devices have so many queues, but only powers of two of them (vmxnet3). */
+/* Some devices have `wanted` queues, but accept powers of two only (vmxnet3). */
 uint16_t port_queues(struct port *port, uint16_t wanted)
 {
 	uint16_t fewer = rte_align32prevpow2(wanted);
@@ -220,7 +222,7 @@ uint16_t port_queues(struct port *port, uint16_t wanted)
 		return wanted;
 	port->queues = fewer;
 	if (configure_port(port))
-		return wanted; /* that is not why: port_start() says what is */
+		return wanted; /* not the reason; port_start() reports it */
 	fprintf(stderr, "weir: ports.%s (%s): it does not take %u queues, and has %u\n",
 		port->config->name, port->config->device, wanted, fewer);
 	port->queues_max = fewer;
@@ -241,13 +243,13 @@ static int setup_queues(struct port *port)
 	return ret;
 }
 
-/* A virtual device that has no such call has no such limit either; another has said its own. */
+/* A virtual device without such a call has no such limit either. Other devices report their own. */
 static bool is_virtual(const struct port *port)
 {
 	return strncmp(port->config->device, "net_", strlen("net_")) == 0;
 }
 
-/* Raises the MTU to the configured one at least. A larger one that somebody has set stays. */
+/* Raises the MTU to the configured one. A larger MTU is kept. */
 static int raise_mtu(struct port *port)
 {
 	uint16_t known = 0;
@@ -273,7 +275,7 @@ static int raise_mtu(struct port *port)
 	return ret;
 }
 
-/* Throws away what has been received and not looked at. */
+/* Drops packets that are received but not processed. */
 static void drain_port(const struct port *port)
 {
 	struct rte_mbuf *mbufs[32];
@@ -289,8 +291,8 @@ static void drain_port(const struct port *port)
 }
 
 /*
- * Between its making and its binding an af_packet socket hears every interface of the machine. What
- * it has of them is of other networks, and must not go down this wire.
+ * Between its creation and its binding, an af_packet socket receives from every interface of the
+ * machine. These packets belong to other networks and must not be forwarded.
  */
 static void forget_strangers(const struct port *port)
 {
@@ -303,7 +305,7 @@ int port_clock(const struct port *port, uint64_t *clock)
 	return rte_eth_read_clock(port->id, clock);
 }
 
-/* Stamps are of use where the clock that they are of can be read. */
+/* Returns whether packets are stamped by a clock that can be read: otherwise stamps are useless. */
 static bool tells_time(const struct port *port)
 {
 	uint64_t clock;
@@ -312,7 +314,10 @@ static bool tells_time(const struct port *port)
 	       port_clock(port, &clock) == 0;
 }
 
-/* An interface stays promiscuous after the process only if a program of the kernel needs it. */
+/*
+ * Makes the port promiscuous. A kernel interface stays so after the process only if a kernel
+ * program needs it.
+ */
 static int make_promiscuous(struct port *port, bool outlived)
 {
 	char name[IFNAMSIZ];
@@ -323,7 +328,7 @@ static int make_promiscuous(struct port *port, bool outlived)
 		return port->promiscuous < 0 ? port->promiscuous : 0;
 	}
 	ret = rte_eth_promiscuous_enable(port->id);
-	rte_eth_allmulticast_enable(port->id); /* implied by promiscuous where it is missing */
+	rte_eth_allmulticast_enable(port->id); /* promiscuous mode implies it where it is missing */
 	return ret;
 }
 
@@ -400,7 +405,7 @@ int port_switch_link(const struct port *port, bool up)
 {
 	char name[IFNAMSIZ];
 
-	/* DPDK's drivers of these have no such call. */
+	/* DPDK's drivers of kernel interfaces have no such call. */
 	if (port_interface(port, name))
 		return kernel_switch_link(name, up);
 	return up ? rte_eth_dev_set_link_up(port->id) : rte_eth_dev_set_link_down(port->id);
@@ -411,7 +416,7 @@ static void close_port(struct port *port)
 	int ret;
 
 	if (port->started) {
-		drain_port(port); /* ring-like devices keep it, and its mbufs belong to some pool */
+		drain_port(port); /* ring-like devices keep packets, whose mbufs belong to a pool */
 		ret = rte_eth_dev_stop(port->id);
 		if (ret)
 			complain_port(port, "cannot stop", ret);
@@ -474,7 +479,7 @@ static int replace_device(const struct port_config *port, uint16_t *id)
 
 	eal_device_name(port, name);
 	eal_args_add_port(&args, port);
-	rte_eal_hotplug_remove("vdev", name); /* fails if the last attempt has removed it */
+	rte_eal_hotplug_remove("vdev", name); /* fails if a previous attempt has removed it */
 	if (!args.failed) {
 		device = args.arg[0] + strlen("--vdev=") + strlen(name);
 		fanout_forget();
@@ -493,7 +498,7 @@ int port_reopen(struct port *port)
 	kernel_forget(port->interface);
 	owner_release(port->interface);
 	close_port(port);
-	port->id = RTE_MAX_ETHPORTS; /* none, in case it cannot be opened */
+	port->id = RTE_MAX_ETHPORTS; /* no port, in case it cannot be opened */
 	port->interface = if_nametoindex(name);
 	if (port->interface == 0)
 		return -ENODEV;
@@ -527,7 +532,7 @@ unsigned port_free(struct port *port)
 	missing = rte_mempool_in_use_count(port->pool);
 	if (port_is_af_xdp(port->config))
 		kept = RTE_MIN(missing, port->queues * (unsigned)AF_XDP_KEEPS);
-	/* Somebody still points into a pool that is not whole: the memory goes with the process. */
+	/* Missing buffers are still in use, so the memory stays until the process ends. */
 	if (missing == 0)
 		rte_mempool_free(port->pool);
 	port->pool = NULL;

@@ -15,59 +15,60 @@
 
 struct rte_mempool;
 
-/* What its driver says of a device, of which no more is kept: rte_ethdev.h is long to read. */
+/*
+ * Capabilities that a driver reports. Only these are kept, because rte_ethdev.h is long to include.
+ */
 struct port_abilities {
 	uint64_t rx_offloads, tx_offloads, rss_types;
-	uint32_t frame; /* bytes of the longest that it receives, */
-	uint16_t mtu;   /* and its largest MTU; 0 and UINT16_MAX: it does not say */
+	uint32_t frame; /* longest frame that it receives, bytes */
+	uint16_t mtu;   /* its largest MTU; 0 or UINT16_MAX: not reported */
 	uint8_t rss_key_len;
 };
 
 struct port {
 	const struct port_config *config;
-	unsigned interface; /* the kernel's index of its interface; 0: none */
+	unsigned interface; /* kernel's index of its interface; 0: none */
 	uint16_t id;
 	uint16_t queues_max; /* receive and transmit queue pairs that the device has */
 	uint16_t queues;     /* in use */
 	bool started;
-	bool rss;        /* the device spreads flows over its queues and tells their hash */
-	uint64_t card;   /* see pci_card_identity(), as of the start */
-	bool timestamps; /* it tells when packets came in, by a clock that can be read */
+	bool rss;        /* the device distributes flows over its queues and reports their hash */
+	uint64_t card;   /* pci_card_identity() at the start */
+	bool timestamps; /* the device stamps packets by a clock that can be read */
 	struct rte_mempool *pool;
 	struct port_abilities can;
-	struct kernel_state before; /* the start's, if it has an interface in the kernel */
+	struct kernel_state before; /* at the start, if it has a kernel interface */
 	int promiscuous;            /* socket of kernel_promiscuous(), or 0 */
 };
 
-/* Learns what the device can do. Returns 0 or a negative errno, the cause on stderr. */
+/* Reads the device's capabilities. Returns 0 or a negative errno, with the cause on stderr. */
 int port_probe(struct port *port, const struct port_config *config, uint16_t id);
 
 /*
- * How many queue pairs the device takes of so many, which are no more than queues_max: that is less
- * from now on if it is, which stderr says. Before port_start().
+ * Returns how many of `wanted` queue pairs, at most queues_max, the device accepts. If it accepts
+ * fewer, sets queues_max and writes a line to stderr. Before port_start().
  */
 uint16_t port_queues(struct port *port, uint16_t wanted);
 
 /*
- * Configures the port with that many queue pairs (at most queues_max), promiscuous, with scatter,
- * multi-segment transmission and RSS where the device has them, and starts it. What it receives on
- * each queue may lie in `held` packet buffers for longer than a burst. `buffers` more
- * are for packets in transit or in queues of policies. If `outlived`, a kernel program continues
- * after a stop, and the interface stays promiscuous. Returns 0 or a negative errno, the cause on
- * stderr.
+ * Configures the port with that many queue pairs (at most queues_max) and starts it: promiscuous,
+ * with scatter, multi-segment transmission and RSS if the device has them. Packets of each queue
+ * can occupy `held` buffers for longer than a burst. `buffers` more are for packets in transit or
+ * in queues of policies. If `outlived`, a kernel program continues after a stop, and the interface
+ * stays promiscuous. Returns 0 or a negative errno, with the cause on stderr.
  */
 int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffers, bool outlived);
 
 /*
- * Bytes that the packet buffers of such a port take at least, of DPDK's memory, of which none
- * crosses the border of a page of so many bytes; 0: there are no such borders.
+ * Returns the least bytes of DPDK memory for the packet buffers of such a port. No buffer crosses
+ * the border of a page of `page` bytes; 0: no such borders.
  */
 size_t port_pool_bytes(
 	const struct port_config *config, uint16_t queues, uint32_t buffers, size_t page);
 
 /*
- * Writes the present name of its interface in the kernel. Returns false if it has none, or that is
- * gone. Any thread.
+ * Writes the present name of its kernel interface. Returns false if it has none, or the interface
+ * is missing. Any thread.
  */
 bool port_interface(const struct port *port, char name[IFNAMSIZ]);
 
@@ -99,7 +100,10 @@ const char *port_when_gone(const struct port *port);
  */
 int port_reopen(struct port *port);
 
-/* Whether the link is up, and its speed in Mbit/s. Returns 0 or a negative errno. Does not wait. */
+/*
+ * Sets *up to whether the link is up, and *mbps to its speed in Mbit/s. Returns 0 or a negative
+ * errno. Does not wait.
+ */
 int port_link(const struct port *port, bool *up, uint32_t *mbps);
 
 /*
@@ -109,25 +113,28 @@ int port_link(const struct port *port, bool *up, uint32_t *mbps);
 bool port_gone(const struct port *port);
 
 /*
- * Takes the link down, so that whoever is at its other end sees it lost, or brings it up. Waits for
- * the device. 0 or a negative errno: -ENOTSUP of a device that has none.
+ * Switches the link up or down, so that the device at the other end detects it. Waits for the
+ * device. Returns 0 or a negative errno: -ENOTSUP if the device cannot.
  */
 int port_switch_link(const struct port *port, bool up);
 
-/* The clock by which packets are stamped, if `timestamps`. Returns 0 or a negative errno. */
+/* Reads the clock of packet stamps, if `timestamps`. Returns 0 or a negative errno. */
 int port_clock(const struct port *port, uint64_t *clock);
 
 /*
- * Stops and closes the port and frees its pool. Workers have stopped. Call for all ports, then
- * port_free() for all: what one port received may still lie in another's transmit ring.
+ * Stops and closes the port. Workers have stopped. Call it for all ports, then port_free() for all:
+ * packets that one port received can still be in another's transmit ring.
  */
 void port_stop(struct port *port);
 
-/* After that: restores the interface's MTU; after a failed start, all settings of the interface. */
+/*
+ * After port_stop(): restores the interface's MTU. After a failed start, restores all settings of
+ * the interface.
+ */
 void port_put_back(const struct port *port, bool failed);
 
 /*
- * Frees the pool; returns the number of mbufs that had not come back to it, less those that the
+ * Frees the pool. Returns the number of mbufs that were not returned to it, less those that the
  * af_xdp driver never returns.
  */
 unsigned port_free(struct port *port);

@@ -21,7 +21,7 @@ struct right {
 	const char *name, *why;
 };
 
-/* Up to one without a name. */
+/* Ends with an entry without a name. */
 extern const struct right rights[];
 
 bool right_is_needed(const struct config *config, const struct right *right);

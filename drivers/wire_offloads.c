@@ -19,33 +19,33 @@
 #include "kernel_port.h"
 
 #define PATH_BYTES (CONFIG_PATH_MAX + 16)
-#define WORDS      160 /* bytes of the features in a message */
+#define WORDS      160 /* bytes of the feature names in a message */
 
 RTE_LOG_REGISTER(wire_offloads_logtype, weir.offloads, INFO);
 
-/* By EAL's log, as it is the appliance's: nobody waits for whoever reads that. */
+/* Logs to EAL's log, like the rest of the program: it does not wait for a reader. */
 #define log_offloads(level, format, ...) \
 	rte_log(RTE_LOG_##level, wire_offloads_logtype, "weir: " format "\n", ##__VA_ARGS__)
 
-/* Which interface it matters at. */
+/* The interfaces where a feature matters. */
 enum where {
-	AT_SOCKET,   /* the port's, and what that stands on */
-	AT_XDP,      /* the port's */
-	AT_BOTH,     /* the port's, whatever the driver, and what that stands on */
+	AT_SOCKET,   /* the port's, and the interface below it */
+	AT_XDP,      /* the port's, with XDP */
+	AT_BOTH,     /* the port's, with any driver, and the interface below it */
 	AT_PEER,     /* a veth's other end */
 	AT_XDP_PEER, /* a veth's other end, if the port has an XDP program */
 };
 
 struct breaking {
-	const char *feature; /* as `ethtool -k` has it */
-	const char *word;    /* as `ethtool -K` takes it */
+	const char *feature; /* name in `ethtool -k` */
+	const char *word;    /* name in `ethtool -K` */
 	enum where where;
-	bool optional; /* promiscuous devices mostly do without it: no reason to refuse */
+	bool optional; /* most promiscuous devices work with it: not a reason to refuse */
 };
 
 /*
- * XDP programs see a packet before GRO does. They do not see a tag that was taken off, or a
- * tag of a sender that leaves it to its device; af_packet's driver puts it back.
+ * XDP programs process a packet before GRO. They do not see a tag that the kernel removed, or a tag
+ * that the sender leaves to its device; the af_packet driver restores it.
  */
 static const struct breaking breaking[] = {
 	{"rx-gro", "gro", AT_SOCKET, false},
@@ -64,22 +64,22 @@ static const struct breaking breaking[] = {
 
 #define N_BREAKING (sizeof(breaking) / sizeof(breaking[0]))
 
-/* One feature of one interface; those of an interface stand together. */
+/* One feature of one interface. Features of an interface are adjacent. */
 struct watched {
 	unsigned port;
 	char interface[IFNAMSIZ];
 	int index;
 	const struct breaking *breaking;
 	bool at_work, said;
-	bool put_back;  /* it was at work before */
-	bool inherited; /* a process before this one switched it off */
+	bool put_back;  /* was on before */
+	bool inherited; /* a previous process switched it off */
 };
 
 struct wire_offloads {
 	const struct config *config;
 	char record[PATH_BYTES], next_record[PATH_BYTES];
 	bool record_failed;
-	bool only_looks; /* nothing is switched */
+	bool only_looks; /* switches no feature */
 	unsigned n;
 	struct watched watched[2 * CONFIG_PORTS_MAX * N_BREAKING];
 };
@@ -118,7 +118,10 @@ static void warn_elsewhere(const struct port_config *port, const char *interface
 		port->name, port->device, interface, port_is_af_xdp(port) ? " txvlan off" : "");
 }
 
-/* What is merged below a VLAN or the like has been merged when it comes up. */
+/*
+ * Watches a port's interface and the one below it, which can merge packets before a VLAN interface
+ * gets them; and a veth's other end.
+ */
 static void watch_port(struct wire_offloads *offloads, unsigned i)
 {
 	const struct port_config *port = &offloads->config->ports[i];
@@ -150,7 +153,7 @@ static void write_lines(const struct wire_offloads *offloads, FILE *out)
 	}
 }
 
-/* 0 or a negative errno. */
+/* Returns 0 or a negative errno. */
 static int write_record(const struct wire_offloads *offloads)
 {
 	FILE *out;
@@ -206,7 +209,7 @@ static void put_back(const char *interface, int index, const char *feature)
 	int ret;
 
 	if ((int)if_nametoindex(interface) != index || features_read(interface, &features))
-		return; /* it is gone, and took the setting with it */
+		return; /* the interface and its settings no longer exist */
 	ret = features_on(&features, feature)
 		      ? 0
 		      : features_switch(interface, &features, feature, true);
@@ -215,7 +218,7 @@ static void put_back(const char *interface, int index, const char *feature)
 			feature, strerror(-ret), interface, feature);
 }
 
-/* Root acts by this file: it is to be nobody else's. */
+/* Root acts on this file, so it must belong to root only. */
 static FILE *open_record(const struct wire_offloads *offloads)
 {
 	int fd = open(offloads->record, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -232,7 +235,7 @@ static FILE *open_record(const struct wire_offloads *offloads)
 	return in;
 }
 
-/* Takes over what a process before this one has switched off and not put back. */
+/* Takes over the features that a previous process switched off and did not restore. */
 static void inherit_record(struct wire_offloads *offloads)
 {
 	FILE *in = open_record(offloads);
@@ -277,7 +280,9 @@ static void switch_off(struct wire_offloads *offloads, struct watched *w)
 	w->at_work = features_on(&features, feature);
 }
 
-/* Features of one interface: what is at work after all, and what was switched off, in words. */
+/*
+ * Findings for one interface: features that stay on, and features that were switched off, as text.
+ */
 struct findings {
 	unsigned n, n_fixed;
 	char names[WORDS], fixed[WORDS], command[WORDS];
@@ -309,7 +314,10 @@ static void look_at_feature(struct wire_offloads *offloads, struct watched *w,
 	add_word(found->command, " %s off", w->breaking->word);
 }
 
-/* All features of the interface that the next watched one is of; returns where others begin. */
+/*
+ * Checks all features of the interface of offloads->watched[from]. Returns the index of the next
+ * interface.
+ */
 static unsigned look_at_interface(
 	struct wire_offloads *offloads, unsigned from, struct findings *found)
 {
@@ -319,7 +327,7 @@ static unsigned look_at_interface(
 	unsigned to = from;
 
 	*found = (struct findings){0};
-	/* What is gone has no features; whatever comes in its place is another one. */
+	/* A missing interface has no features. A new one with its name is another interface. */
 	if (!if_indextoname((unsigned)first.index, name) || features_read(name, &features)) {
 		features = (struct features){0};
 		memcpy(name, first.interface, sizeof(name));
@@ -327,7 +335,7 @@ static unsigned look_at_interface(
 	for (; to < offloads->n && offloads->watched[to].index == first.index &&
 		offloads->watched[to].port == first.port;
 		to++) {
-		memcpy(offloads->watched[to].interface, name, sizeof(name)); /* the present one */
+		memcpy(offloads->watched[to].interface, name, sizeof(name)); /* its current name */
 		look_at_feature(offloads, &offloads->watched[to], &features, found);
 	}
 	return to;

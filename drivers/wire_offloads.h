@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the kernel does to packets before an af_packet or af_xdp port sees them, and must not: it
- * merges some into one that is none of the wire's (GRO, LRO), takes VLAN tags off, and at the other
- * end of a veth in this namespace leaves segments and checksums for a device to make that is none.
- * By "offloads" of each port that is switched off for as long as Weir runs, or Weir is not started,
- * or it is only said.
+ * Offloads of a kernel interface that change packets before an af_packet or af_xdp port receives
+ * them. The kernel merges packets into one that was not on the wire (GRO, LRO), and removes VLAN
+ * tags. The other end of a veth in this namespace leaves segmentation and checksums to a device
+ * that does not exist. Depending on a port's "offloads" key, these are switched off while Weir
+ * runs, or prevent a start, or are only reported.
  *
- * What was switched off stands in a file beside the control socket, before it is: a Weir that is
- * killed leaves it there, and the next one with that socket puts it back when that ends. An
- * interface that was made anew meanwhile is another one.
+ * Before a feature is switched off, it is recorded in a file next to the control socket. If Weir is
+ * killed, the file remains. The next Weir with that socket restores the features when it ends. An
+ * interface that was created again in the meantime counts as another one.
  */
 #ifndef WEIR_DRIVERS_WIRE_OFFLOADS_H
 #define WEIR_DRIVERS_WIRE_OFFLOADS_H
@@ -23,44 +23,46 @@
 struct wire_offloads;
 
 /*
- * Before the ports are started, and while no packet flows. 0; -EPERM if there is something that
- * must not be and was not switched off, each with the command that does so in the log, and then all
- * is as it was; or another negative errno. *out is NULL if no port has a kernel interface.
+ * Checks the offloads, and switches them off. Before the ports are started, while no packet flows.
+ * Returns 0, -EPERM, or another negative errno. -EPERM: an offload must not be on and was not
+ * switched off. The log has a command for each, and all changes are undone. *out is NULL if no port
+ * has a kernel interface.
  */
 int wire_offloads_start(const struct config *config, struct wire_offloads **out);
 
 /*
- * What wire_offloads_start() would refuse, or warn of where that is wished for; nothing is changed.
- * For each interface `found` gets the port, the names of the features with a blank before each, and
- * the command that switches them off. 0 or -ENOMEM.
+ * Reports the offloads that wire_offloads_start() would refuse or, depending on the port, warn of;
+ * changes nothing. For each interface, `found` gets the port, the names of the features with a
+ * blank before each, and the arguments of `ethtool -K` that switch them off. Returns 0 or -ENOMEM.
  */
 typedef void (*wire_offloads_found)(void *context, unsigned port, const char *interface,
 	const char *names, const char *command);
 int wire_offloads_foresee(const struct config *config, wire_offloads_found found, void *context);
 
 /*
- * Restores the features, except those that a program of the kernel still needs. After a failed
- * start it restores only those that it switched off, because the program of an earlier process can
- * still run. The record keeps the others for the next start. NULL does nothing.
+ * Restores the features, except those that a kernel program still needs. After a failed start it
+ * restores only those that it switched off, because the program of an earlier process can still
+ * run. The record keeps the others for the next start. NULL does nothing.
  */
 void wire_offloads_stop(struct wire_offloads *offloads, bool failed);
 
 /*
- * Another interface, of this index, has the configured name of a port whose own is gone: the next
- * look is at that, and at its other end. Not during a look.
+ * Replaces a port's interface, which is missing, by one that now has its configured name, with this
+ * index. The next check covers the new one and its other end. Not during a check.
  */
 void wire_offloads_renew(struct wire_offloads *offloads, unsigned port, unsigned interface);
 
 /*
- * Looks again, and does as at the start, but that nothing is refused. Waits for the kernel: a
- * thread of its own, one call at a time. Writes what is new of the first port that has any news,
- * one line without its end, and returns whether there was any: call again for the next.
+ * Checks again and acts as at the start, except that it refuses nothing. Waits for the kernel, so
+ * it needs its own thread; one call at a time. Writes one line about the first port with news,
+ * without a line end, and returns true. Call again for the next port. Returns false if there is no
+ * news.
  */
 bool wire_offloads_look(struct wire_offloads *offloads, char news[WIRE_OFFLOADS_NEWS]);
 
 /*
- * Writes what is at work at a port and must not be, as the last look found it: names with blanks
- * between them, or "". Not during a look.
+ * Writes the offloads that are on at a port and must not be, as of the last check: names separated
+ * by blanks, or "". Not during a check.
  */
 void wire_offloads_at_work(
 	const struct wire_offloads *offloads, unsigned port, char *names, size_t size);
