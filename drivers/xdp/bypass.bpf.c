@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Copyright (c) 2026 The Weir authors
  *
- * A wire that outlives its process: each packet of one port goes to Weir while who serves its queue
- * comes round, and else straight to the partner port; unless the kernel is to decide, and can.
+ * A wire that outlives its process. Each packet of a port goes to Weir while the worker of its
+ * queue runs its loop, and otherwise directly to the partner port. If the XDP data plane is
+ * configured, it decides the packets that it can.
  *
- * Nobody tells the time to the kernel: a worker that has turned since it was last looked at is
- * there, and one that has not turned is for as long as the lease. So the worker reads no clock for
- * it, and a wire that was idle for an hour is not taken for a dead one.
+ * The kernel needs no time from a worker. A worker is present if its turn has changed since the
+ * last packet, or, if not, for the lease after that. So the worker reads no clock for it, and a
+ * wire that was idle for an hour is not considered dead.
  */
 #include <stdbool.h>
 
@@ -18,7 +19,7 @@
 #include "bypass_maps.h"
 #include "plane.bpf.h"
 
-/* By this name, and the version below, net_af_xdp's library knows where its sockets go. */
+/* The library of net_af_xdp finds the map for its sockets by this name and the version below. */
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
 	__uint(max_entries, BYPASS_QUEUES);
@@ -52,13 +53,13 @@ struct {
 
 const volatile struct bypass_setup setup = {};
 
-/* Set by the last step of a start. Until then the port's packets are the host's, as before it. */
+/* Set by the last step of a start. Until then the host receives the port's packets, as before. */
 volatile __u32 in_force;
 
-/* Bytes of the longest frame that the partner takes, as control has seen it; 0: it takes none. */
+/* Longest frame that the partner accepts, in bytes, set by control; 0: it accepts none. */
 volatile __u32 frame_max = 0xffffffff;
 
-/* Each CPU with a packet writes it. Two CPUs at a time can only renew a lease twice. */
+/* Each CPU with a packet writes it. Two CPUs at a time can at worst renew a lease twice. */
 volatile struct bypass_seen seen[BYPASS_WORKERS];
 
 static bool comes_round(__u32 worker, __u64 now)
@@ -79,7 +80,7 @@ static bool comes_round(__u32 worker, __u64 now)
 	return now - last->at <= setup.lease;
 }
 
-/* A flow's packets may be any worker's, where the socket spreads them. */
+/* If the socket spreads packets, any worker can have a flow's packets. */
 static bool all_come_round(__u64 now)
 {
 	for (__u32 i = 0; i < BYPASS_WORKERS && i < setup.workers; i++)
@@ -88,7 +89,7 @@ static bool all_come_round(__u64 now)
 	return true;
 }
 
-/* The kernel's coarse clock advances with the jiffies, and reading it is a call. */
+/* Uses the kernel's coarse clock: jiffies. Each read is a call. */
 static bool is_served(__u32 queue)
 {
 	__u64 now = bpf_jiffies64();
@@ -105,7 +106,7 @@ static __always_inline struct bypass_count *count_of_port(void)
 	return bpf_map_lookup_elem(&counts, &key);
 }
 
-/* The partner has none of its packets. */
+/* Counts a packet that the partner does not send. */
 static int lose_unsent(struct bypass_count *count)
 {
 	if (count)
@@ -113,7 +114,7 @@ static int lose_unsent(struct bypass_count *count)
 	return XDP_DROP;
 }
 
-/* An interface that is gone has left the map. */
+/* Sends a packet to the partner. A missing interface is no longer in the map. */
 static __always_inline int to_partner(struct bypass_count *count)
 {
 	if (bpf_redirect_map(&partner, 0, XDP_DROP) == XDP_REDIRECT)
@@ -121,7 +122,7 @@ static __always_inline int to_partner(struct bypass_count *count)
 	return lose_unsent(count);
 }
 
-/* Bytes of the longest frame that the partner takes now. While Weir is away, the kernel has it. */
+/* The longest frame in bytes that the partner accepts now; from the kernel while Weir is away. */
 static __always_inline __u32 partner_takes(struct xdp_md *ctx, bool served)
 {
 	__u32 mtu = 0;
@@ -151,13 +152,13 @@ static int lose_packet(void)
 	return XDP_DROP;
 }
 
-/* What the kernel has decided. */
+/* Carries out a verdict of the XDP data plane. */
 static __always_inline int enact_verdict(enum plane_verdict verdict)
 {
 	struct bypass_count *count = count_of_port();
 
 	if (!count)
-		return XDP_ABORTED; /* cannot be */
+		return XDP_ABORTED; /* cannot happen */
 	if (verdict == PLANE_DROPS) {
 		count->dropped++;
 		return XDP_DROP;
@@ -167,7 +168,7 @@ static __always_inline int enact_verdict(enum plane_verdict verdict)
 	return to_partner(count);
 }
 
-/* While nobody serves it. */
+/* Handles a packet while no worker serves its queue. */
 static __always_inline int go_unserved(struct xdp_md *ctx, bool never)
 {
 	if (setup.fail == BYPASS_CLOSED || (setup.fail == BYPASS_LAST_LIMITS && never))
@@ -175,7 +176,7 @@ static __always_inline int go_unserved(struct xdp_md *ctx, bool never)
 	return go_past(ctx);
 }
 
-/* Sockets of a process that has died leave their map by themselves, before its lease is over. */
+/* When a process dies, the kernel removes its sockets from their map before the lease ends. */
 SEC("xdp.frags")
 int xsk_def_prog(struct xdp_md *ctx)
 {
@@ -207,7 +208,7 @@ struct net_device {
 	int ifindex;
 } __attribute__((preserve_access_index));
 
-/* No other place shows the packets that a driver does not send. */
+/* Counts packets that a driver does not send. No other place shows them. */
 SEC("raw_tp/xdp_devmap_xmit")
 int see_unsent(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -224,8 +225,8 @@ int see_unsent(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /*
- * The kernel refuses a packet to an interface that is down, or whose MTU has just become smaller.
- * It refuses those to sockets here, too, but counts them itself.
+ * Counts packets that the kernel refuses because the interface is down or its MTU has just become
+ * smaller. It also gets refused packets for sockets, but the kernel counts those itself.
  */
 SEC("raw_tp/xdp_redirect_err")
 int see_refused(struct bpf_raw_tracepoint_args *ctx)

@@ -26,7 +26,7 @@
 #include "kernel_port.h"
 #include "plane.h"
 
-#include "bypass.skel.h" /* of the maps above */
+#include "bypass.skel.h" /* uses the maps above */
 
 #define LAST_WORDS 512
 
@@ -35,7 +35,7 @@
 static_assert(CONFIG_WORKERS_MAX <= BYPASS_WORKERS, "each worker has a line");
 static_assert(sizeof(struct bypass_past) == sizeof(struct bypass_count), "the same words");
 
-/* Pins of a port: those that this process has made go with a start that fails. */
+/* Pins of a port. A start that fails removes those that this process has made. */
 enum pin { PIN_COUNT, PIN_SOCKETS, PIN_LINK, PINS };
 
 static const char *const pin_names[PINS] = {"count", "sockets", "link"};
@@ -43,12 +43,13 @@ static const char *const pin_names[PINS] = {"count", "sockets", "link"};
 struct bypass_port {
 	struct bypass_bpf *program;
 	struct bpf_link *unsent, *refused;
-	struct bypass_past base, before; /* counted when this process took over; since the last */
-	int interface;                   /* index; 0: the port has no program */
-	int link;                        /* this process's, or what a former one has left; -1 */
-	int former;                      /* that one's program, to put back; -1 */
-	bool inherited; /* the link is a former process's: see bypass_take_over() */
-	bool updated;   /* and leads to this one's program */
+	struct bypass_past base,
+		before; /* counts at the takeover; between it and the previous one */
+	int interface;  /* index; 0: no program */
+	int link;       /* this process's, or a previous one's; -1: none */
+	int former;     /* the previous program, to restore; -1 */
+	bool inherited; /* `link` is a previous process's: see bypass_take_over() */
+	bool updated;   /* `link` leads to this process's program now */
 	bool pinned[PINS];
 };
 
@@ -57,13 +58,13 @@ struct bypass {
 	struct bypass_port ports[CONFIG_PORTS_MAX];
 	struct bypass_beat *beats; /* one map for all programs */
 	int beats_fd;
-	struct plane *plane; /* NULL: the kernel decides no packets */
-	bool made_top;       /* BYPASS_DIRECTORY was not there */
-	bool swapped;        /* the pins of the plane are this process's */
-	bool stays;          /* the start is over: the programs outlive the process */
+	struct plane *plane; /* NULL: no XDP data plane */
+	bool made_top;       /* this process made BYPASS_DIRECTORY */
+	bool swapped;        /* this process's plane pins are in place */
+	bool stays;          /* the start has succeeded: the programs outlive the process */
 };
 
-/* What is being opened, and whom it is told if it cannot. */
+/* The port that is being opened, and the receiver of its errors. */
 struct opening {
 	struct bypass *bypass;
 	const struct config *config;
@@ -71,7 +72,7 @@ struct opening {
 	unsigned port, partner, wire;
 };
 
-/* The last that libbpf, or the kernel's verifier by it, has complained of. Main thread. */
+/* Last warnings of libbpf, which include the kernel verifier's. Main thread. */
 static char last_words[LAST_WORDS];
 
 static int keep_words(enum libbpf_print_level level, const char *format, va_list words)
@@ -109,7 +110,7 @@ static void name_pin(
 	int len = snprintf(
 		path, BYPASS_PATH, "%s/%s-%d", bypass->directory, pin_names[pin], interface);
 
-	if (len >= BYPASS_PATH) /* cannot be: names are shorter */
+	if (len >= BYPASS_PATH) /* cannot happen: names are shorter */
 		path[0] = '\0';
 }
 
@@ -124,7 +125,7 @@ static int make_directory(const struct opening *opening)
 	return 0;
 }
 
-/* Adds one count to another, or with -1 takes it away. */
+/* Adds a count to another, or subtracts it if `sign` is -1. */
 static void add_count(struct bypass_past *sum, const void *count, uint64_t sign)
 {
 	uint64_t *words = &sum->packets;
@@ -148,7 +149,7 @@ static struct bypass_past sum_counts(const struct bypass_bpf *program, uint32_t 
 	return past;
 }
 
-/* Finds the counts since the last process that has done this, and from now on. */
+/* Computes the counts since the last process called this, and begins a new count. */
 static void take_counts(struct bypass_port *port)
 {
 	struct bypass_past reported = sum_counts(port->program, BYPASS_REPORTED);
@@ -172,7 +173,7 @@ static int index_of(const struct port_config *port)
 	return kernel_interface(port, name) ? (int)if_nametoindex(name) : 0;
 }
 
-/* Returns how many whole jiffies a time has. The coarse clock advances by one at a time. */
+/* Returns the whole jiffies of a time. The coarse clock advances by one at a time. */
 static uint64_t jiffies_of(uint64_t ns)
 {
 	struct timespec jiffy = {0};
@@ -212,7 +213,7 @@ static void set_up(const struct opening *opening, struct bypass_bpf *program)
 							  q - first, config->n_workers);
 }
 
-/* Returns true if a map is of the kind and the size that a program expects. */
+/* Returns true if a map has the type and size that a program expects. */
 static bool map_fits(const struct bpf_map *map, int fd)
 {
 	struct bpf_map_info info = {0};
@@ -225,8 +226,8 @@ static bool map_fits(const struct bpf_map *map, int fd)
 }
 
 /*
- * A map that a former process has left under that name, in place of one of its own. The pin of one
- * that does not fit is removed.
+ * Makes a program use a map that a previous process pinned under that name. If the map does not
+ * fit, removes its pin.
  */
 static int inherit_map(
 	const struct bypass *bypass, enum pin pin, int interface, struct bpf_map *map)
@@ -246,7 +247,7 @@ static int inherit_map(
 	return ret;
 }
 
-/* What has gone past is counted on, in a map that outlives the program; and so are sockets. */
+/* Shares the maps that outlive the program: counts continue, and sockets stay. */
 static int share_maps(const struct opening *opening, struct bypass_port *port)
 {
 	struct bypass *bypass = opening->bypass;
@@ -279,7 +280,7 @@ static int load_program(const struct opening *opening, struct bypass_port *port)
 	return ret;
 }
 
-/* The first program's lines are those of all. */
+/* Maps the beats of the first program. All programs use its map. */
 static int map_beats(struct bypass *bypass, const struct bypass_port *port)
 {
 	if (bypass->beats_fd >= 0)
@@ -292,7 +293,7 @@ static int map_beats(struct bypass *bypass, const struct bypass_port *port)
 	return bypass->beats ? 0 : -errno;
 }
 
-/* Whether a program stands where the port's is to. */
+/* Returns whether the program is attached in the port's configured mode. */
 static bool is_attached_so(const struct port_config *port, int interface)
 {
 	LIBBPF_OPTS(bpf_xdp_query_opts, query);
@@ -302,7 +303,7 @@ static bool is_attached_so(const struct port_config *port, int interface)
 	return query.attach_mode == (port->generic ? XDP_ATTACHED_SKB : XDP_ATTACHED_DRV);
 }
 
-/* Its program is there no more when this returns. */
+/* Detaches a program, before this returns, and removes its pin. */
 static void remove_link(int link, const char *path)
 {
 	bpf_link_detach(link);
@@ -311,9 +312,9 @@ static void remove_link(int link, const char *path)
 }
 
 /*
- * The link that a former process has left. One whose interface has gone is of no use, and one that
- * stands elsewhere has to go before ours can come: the kernel takes it away by and by when nobody
- * has it any more, and at once if it is asked.
+ * Opens the link that a previous process left. If its interface is missing or the mode differs, the
+ * link must be removed before a new one. Without this call, the kernel would detach it only some
+ * time after the last reference.
  */
 static void open_former(const struct opening *opening, struct bypass_port *port, const char *path)
 {
@@ -348,8 +349,9 @@ static int complain_of_attach(const struct opening *opening, int ret)
 }
 
 /*
- * What decides packets costs more than it saves where the driver has no XDP of its own: so that is
- * asked for. Without a limit's program either will do.
+ * The data plane requires the driver's own XDP, unless the port's "generic" key is set: with
+ * generic XDP, deciding packets costs more than it saves. For a program that only forwards, either
+ * mode is accepted.
  */
 static uint32_t attach_flags(const struct port_config *port)
 {
@@ -359,9 +361,9 @@ static uint32_t attach_flags(const struct port_config *port)
 }
 
 /*
- * Where a former process's is there it stays for now, with the sockets that are to come. Ours is
- * needed by them, too, but leaves packets to the host until bypass_take_over(), and goes with the
- * process until it is pinned there.
+ * Attaches the program. If a previous process's program is attached, it stays for now, also for the
+ * sockets to come. These sockets need a program, too. The new one leaves packets to the host until
+ * bypass_take_over(), and is removed with the process until it is pinned there.
  */
 static int attach_program(const struct opening *opening, struct bypass_port *port)
 {
@@ -404,7 +406,7 @@ static int open_port(const struct opening *opening)
 		ret = map_beats(opening->bypass, port);
 	if (ret)
 		return complain_of_port(opening, "the kernel does not take its program", ret, NULL);
-	/* Until the process ends. */
+	/* Attached until the process ends. */
 	port->unsent = bpf_program__attach(port->program->progs.see_unsent);
 	port->refused = bpf_program__attach(port->program->progs.see_refused);
 	ret = tell_partner(opening, port, partner);
@@ -446,7 +448,7 @@ static bool is_used(const struct bypass *bypass, const char *pin)
 	return false;
 }
 
-/* Returns true if DPDK's driver has to put a program of its own there. */
+/* Returns true if DPDK's driver must attach its own program to the pin's interface. */
 static bool is_in_the_way(const struct config *config, const char *pin)
 {
 	int interface = interface_of(pin);
@@ -473,7 +475,9 @@ static void remove_pin(const struct bypass *bypass, const char *pin)
 		plane_unkeep(path);
 }
 
-/* Removes pins of ports without a program now; with a configuration only those in the way. */
+/*
+ * Removes pins of ports without a program; with a configuration only if they block DPDK's driver.
+ */
 static void remove_others(const struct bypass *bypass, const struct config *in_the_way)
 {
 	DIR *directory = opendir(bypass->directory);
@@ -487,7 +491,7 @@ static void remove_others(const struct bypass *bypass, const struct config *in_t
 			remove_pin(bypass, entry->d_name);
 	closedir(directory);
 	if (!in_the_way)
-		rmdir(bypass->directory); /* if it is empty */
+		rmdir(bypass->directory); /* only if it is empty */
 }
 
 void bypass_remove_left(const struct config *config)
@@ -501,7 +505,9 @@ void bypass_remove_left(const struct config *config)
 	free(none);
 }
 
-/* What may fail of keeping them fails here, before anything is taken from a former process. */
+/*
+ * Pins the maps under a temporary name. Errors occur here, before a previous process's pins change.
+ */
 static int keep_aside(struct bypass *bypass, const struct complaint_sink *to)
 {
 	int ret = plane_keep_aside(bypass->plane);
@@ -556,7 +562,10 @@ static int pin_one(const struct bypass_port *port, enum pin pin, const char *pat
 	return bpf_obj_pin(fds[pin], path) ? -errno : 0;
 }
 
-/* Pins are the last step: until then the kernel removes everything when the process ends. */
+/*
+ * Pins a port's objects. This is the last step: until then the kernel removes everything when the
+ * process ends.
+ */
 static int pin_port(const struct bypass *bypass, struct bypass_port *port)
 {
 	char path[BYPASS_PATH];
@@ -575,7 +584,7 @@ static int pin_port(const struct bypass *bypass, struct bypass_port *port)
 	return 0;
 }
 
-/* Returns the number of pins of a port that are missing, and pins them if it is to. */
+/* Returns the number of a port's pins that are missing. If `again`, pins them. */
 static int pin_missing(const struct bypass *bypass, const struct bypass_port *port, bool again)
 {
 	char path[BYPASS_PATH];
@@ -614,7 +623,7 @@ int bypass_pin_again(struct bypass *bypass)
 	return ret < 0 ? ret : missing;
 }
 
-/* In place of the program that a former process has left: no packet sees neither. */
+/* Puts the program in force, in place of a previous process's. No packet passes between them. */
 static int put_in_force(struct bypass_port *port)
 {
 	port->program->bss->in_force = 1;
@@ -626,8 +635,8 @@ static int put_in_force(struct bypass_port *port)
 }
 
 /*
- * The pins change before any program does: whichever programs are attached if this process is
- * killed, the pins list the maps of all of them.
+ * The pins change before any program does. If this process is killed, any combination of programs
+ * can be attached, and the pins list the maps of all of them.
  */
 int bypass_take_over(struct bypass *bypass)
 {
@@ -681,7 +690,7 @@ struct plane *bypass_plane(const struct bypass *bypass)
 	return bypass->plane;
 }
 
-/* After a failed start: pins as before, unless a program of this process has counted packets. */
+/* After a failed start: restores the pins, unless a program of this process has counted packets. */
 static void swap_back(const struct bypass *bypass)
 {
 	bool counted = false;
@@ -708,7 +717,7 @@ void bypass_close(struct bypass *bypass)
 	if (bypass->plane)
 		plane_drop_aside(bypass->plane);
 	if (!bypass->stays)
-		rmdir(bypass->directory); /* if it is empty */
+		rmdir(bypass->directory); /* only if it is empty */
 	if (!bypass->stays && bypass->made_top)
 		rmdir(BYPASS_DIRECTORY);
 	plane_destroy(bypass->plane);

@@ -23,7 +23,7 @@
 #define BPF_FILES    "/sys/fs/bpf"
 #define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
 
-#define MAPS_MOST 32 /* maps of one program */
+#define MAPS_MOST 32 /* most maps of one program */
 
 /* A worker runs its loop at least once in this time. */
 #define ROUND_NS 250000000
@@ -103,7 +103,7 @@ static int check_all_queues(const struct config *config, const struct complaint_
 	return ret;
 }
 
-/* The turns of all workers that serve a program, summed; 0 if they have left it. */
+/* The sum of the turns of all workers that serve a program; 0 if they have left it. */
 static uint32_t sum_turns(int beats)
 {
 	struct bypass_beat beat;
@@ -139,7 +139,7 @@ int bypass_open_map(uint32_t program, const char *name)
 	return found;
 }
 
-/* Returns true if the workers behind the program run their loop. Waits for one turn. */
+/* Returns true if the program's workers run their loops. Waits for one turn. */
 static bool is_served(uint32_t program)
 {
 	const struct timespec round = {.tv_nsec = ROUND_NS};
@@ -155,7 +155,7 @@ static bool is_served(uint32_t program)
 	return before != 0;
 }
 
-/* The program that a limiter of this directory has left at an interface, or 0. */
+/* Returns the program that a limiter with this directory has left at an interface, or 0. */
 static uint32_t left_program(const char *directory, int interface)
 {
 	char path[3 * BYPASS_PATH];

@@ -13,7 +13,10 @@
 /* Longer than any limiter's directory with a file in it. */
 #define BYPASS_PATH 256
 
-/* A dot in a name is reserved in this file system; nothing that has a name here has a '%'. */
+/*
+ * Writes a limiter's directory. A dot is reserved in this file system, so it becomes '%', which no
+ * limiter's name has.
+ */
 void bypass_name_directory(const char *limiter, char path[BYPASS_PATH]);
 
 /*

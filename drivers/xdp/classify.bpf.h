@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packet → policy in the kernel, as the workers have it: by the same tables, in the same order
- * (classify/classify.c), of what packet/parse.c would say of the packet. Where these cannot be sure
- * to agree, they do not answer, and a worker does. For programs of XDP; needs Linux 5.18.
+ * Maps packets to policies in the kernel, like the workers: by the same tables in the same order
+ * (classify/classify.c), with the fields that packet/parse.c would find. If the results might
+ * differ, it gives no answer, and a worker decides. For XDP programs; needs Linux 5.18.
  *
- * A loop is a call of bpf_loop(), so that the verifier goes through its body once and not once for
- * every way through it.
+ * Loops are calls of bpf_loop(), so the verifier checks the body once, not once per path through
+ * it.
  */
 #ifndef WEIR_XDP_CLASSIFY_BPF_H
 #define WEIR_XDP_CLASSIFY_BPF_H
@@ -23,7 +23,7 @@
 
 #define CLASSIFY_NONE LINES_NONE
 
-#define RULES_FOLLOWED 64 /* of a chain; then it is for a worker */
+#define RULES_FOLLOWED 64 /* most rules of a chain; a worker decides longer ones */
 
 /* --- parse ----------------------------------------------------------------------------------- */
 
@@ -36,7 +36,7 @@
 
 #define PADDED_MOST 46 /* PACKET_PADDED_MOST */
 
-/* A packet on its way through the parser: `at` is `off` bytes behind its first. */
+/* The parser's position in a packet: `at` is `off` bytes after the first byte. */
 struct plane_cursor {
 	void *at, *end;
 	__u32 off;
@@ -52,13 +52,13 @@ static __always_inline bool is_tag_type(__u16 type)
 	return type == 0x8100 || type == 0x88a8 || type == 0x9100;
 }
 
-/* MPLS and PPPoE, under which there may be IP. */
+/* MPLS and PPPoE, which can carry IP. */
 static __always_inline bool is_layered_type(__u16 type)
 {
 	return type == 0x8847 || type == 0x8848 || type == 0x8864;
 }
 
-/* A bit each: extension headers of IPv6, all below 64. */
+/* Bitmap of IPv6 extension headers; all of them are below 64. */
 #define EXTENSION_PROTOS (1ULL << 0 | 1ULL << 43 | 1ULL << 44 | 1ULL << 51 | 1ULL << 60)
 
 static __always_inline bool is_extension_proto(__u8 proto)
@@ -72,7 +72,7 @@ static __always_inline bool has_ports(__u8 proto)
 	return proto == 6 || proto == 17 || proto == 33 || proto == 132 || proto == 136;
 }
 
-/* The ports, if the packet has them before its end; false where they cannot be seen from here. */
+/* Sets the ports if the packet has them. Returns false if the program cannot read them. */
 static __always_inline bool parse_ports(
 	const struct plane_cursor *transport, __u32 packet_end, struct plane_facts *facts)
 {
@@ -92,7 +92,7 @@ static __always_inline __u32 least_of(__u32 a, __u32 b)
 	return a < b ? a : b;
 }
 
-/* packet_padding(), of a packet that is sound. */
+/* Sets packet_padding() of a valid packet. */
 static __always_inline void note_padding(struct plane_facts *facts, __u32 packet_end)
 {
 	if (facts->len - facts->l2_len <= PADDED_MOST)
@@ -110,7 +110,7 @@ static __always_inline enum plane_parsed parse_ipv4(
 	header = (ip[0] & 0xf) * 4;
 	packet_end = least_of(facts->len, cursor->off + load_be16(ip + 2));
 	if (ip[0] >> 4 != 4 || header < IPV4_LEN || cursor->off + header > packet_end ||
-		load_be16(ip + 6) & 0x3fff || ip[9] == 51) /* AH: ports are behind it */
+		load_be16(ip + 6) & 0x3fff || ip[9] == 51) /* AH: ports follow it */
 		return PLANE_ASIDE;
 	note_padding(facts, packet_end);
 	facts->family = FACTS_IPV4;
@@ -136,7 +136,7 @@ static __always_inline enum plane_parsed parse_ipv6(
 	facts->family = FACTS_IPV6;
 	facts->dscp = load_be16(ip) >> 6 & 0x3f;
 	facts->proto = ip[6];
-	facts->src[0] = *(const __u64 *)(ip + 8); /* memcpy() would go byte by byte */
+	facts->src[0] = *(const __u64 *)(ip + 8); /* memcpy() would copy bytes */
 	facts->src[1] = *(const __u64 *)(ip + 16);
 	facts->dst[0] = *(const __u64 *)(ip + 24);
 	facts->dst[1] = *(const __u64 *)(ip + 32);
@@ -147,7 +147,7 @@ static __always_inline enum plane_parsed parse_ipv6(
 	return parse_ports(cursor, packet_end, facts) ? PLANE_PARSED : PLANE_ASIDE;
 }
 
-/* Steps over one tag, if there is one; false where it is cut short. */
+/* Skips one tag, if there is one. Returns false if it is cut short. */
 static __always_inline bool parse_tag(
 	struct plane_cursor *cursor, __u16 *type, struct plane_facts *facts)
 {
@@ -163,7 +163,7 @@ static __always_inline bool parse_tag(
 	return true;
 }
 
-/* Fills in all of *facts but wire and direction. */
+/* Sets all fields of *facts except wire and direction. */
 static __always_inline enum plane_parsed plane_parse(struct xdp_md *ctx, struct plane_facts *facts)
 {
 	struct plane_cursor cursor = {
@@ -199,7 +199,7 @@ static __always_inline const void *line_at(void *lines, __u32 i)
 	return bpf_map_lookup_elem(lines, &i);
 }
 
-/* The word that is `i` words behind the first of a line; LINES_ASIDE if it is not there. */
+/* Returns word `i` of a part that begins at a line, or LINES_ASIDE if it does not exist. */
 static __always_inline __u32 word_at(void *lines, __u32 line, __u32 i)
 {
 	const __u32 *words = line_at(lines, line + i / 16);
@@ -220,8 +220,8 @@ static __always_inline __u32 search_few_ranges(void *lines, __u32 line, __u32 ad
 }
 
 /*
- * How many of 8 bounds are less than 16 bits of an address: two words of four, each in a half of 32
- * bits from whose uppermost nothing is borrowed unless it is.
+ * Returns how many of 8 bounds are below the 16 low bits of an address. Each word has four bounds.
+ * They are subtracted in 32-bit halves, whose highest bit stays set if there is no borrow.
  */
 static __always_inline __u32 bounds_before(const __u64 *bounds, __u32 low)
 {
@@ -278,16 +278,16 @@ static __always_inline __u32 search_ipv4(void *lines, const struct lines_table *
 			  : search_entries(lines, table->v4, addr);
 }
 
-/* A search for an IPv6 address under way. */
+/* State of a search for an IPv6 address. */
 struct search6 {
 	void *lines;
 	__u64 addr[2];
-	__u32 nodes; /* the line of the first */
+	__u32 nodes; /* line of the first node */
 	__u32 node;
-	__u32 start; /* of the longest prefix so far */
+	__u32 start; /* start of the longest prefix so far */
 };
 
-/* Takes the start of the slot that has the key, if one has; whether one has. */
+/* Sets *start from the slot that has the key, if any. Returns whether one has. */
 static __always_inline bool search_bucket(
 	const struct lines_bucket *bucket, __u64 high, __u64 low, __u32 *start)
 {
@@ -299,7 +299,7 @@ static __always_inline bool search_bucket(
 	return false;
 }
 
-/* One length. Returns 1 where the search cannot go on, and leaves LINES_ASIDE. */
+/* Searches one length. Returns 1 if the search must end, and sets LINES_ASIDE. */
 static long search_length(__u32 step, void *context)
 {
 	struct search6 *search = context;
@@ -352,17 +352,17 @@ static __always_inline __u32 search_ipv6(
 
 /* --- rules ----------------------------------------------------------------------------------- */
 
-/* A chain of rules under way. */
+/* State of a walk through a chain of rules. */
 struct chain {
 	void *lines;
 	__u64 key;
 	__u64 src[2];
-	__u32 rules; /* the line of rule 0, be it there or not */
+	__u32 rules; /* line of rule 0, which need not exist */
 	__u32 start;
 	__u16 src_port, dst_port;
 };
 
-/* As tables.h has it. */
+/* Returns the key as defined in tables.h. */
 static __always_inline __u64 facts_key(const struct plane_facts *facts)
 {
 	const __u64 dscp = facts->family ? facts->dscp : 0xff;
@@ -403,8 +403,8 @@ static long follow_rule(__u32 step, void *context)
 }
 
 /*
- * Follows a start to a policy, or to LINES_NONE. The chain is made here, because most starts are
- * policies themselves.
+ * Follows a start to a policy or to LINES_NONE. The chain is set up only here, because most starts
+ * are policies.
  */
 static __always_inline __u32 follow_start(void *lines, const struct lines_header *header,
 	const struct plane_facts *facts, __u32 start)
@@ -447,8 +447,8 @@ static __always_inline __u32 start_of_vlan(
 }
 
 /*
- * The policy of a packet by the lines in a map; CLASSIFY_NONE; or LINES_ASIDE if a worker is to
- * say. All of *facts is on the caller's stack.
+ * Returns the policy of a packet by the lines in a map; CLASSIFY_NONE; or LINES_ASIDE if a worker
+ * must decide. *facts must be on the caller's stack.
  */
 static __always_inline __u32 lines_classify(void *lines, const struct plane_facts *facts)
 {
@@ -466,7 +466,7 @@ static __always_inline __u32 lines_classify(void *lines, const struct plane_fact
 	return answer;
 }
 
-/* Whether what no policy takes is dropped on its wire. */
+/* Returns whether a wire drops packets without a policy. */
 static __always_inline bool lines_drop(void *lines, __u32 wire)
 {
 	const struct lines_header *header = line_at(lines, 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The packet path in the kernel: whose a packet is, whether it conforms. Each CPU has a line of
- * each policy that it alone writes, and draws quanta from the bucket that all share, as workers do;
- * so most packets are decided by one line, without an atomic operation and without the time. What
- * it does not know how to decide is the workers'.
+ * The packet path in the kernel: finds a packet's policy, and whether it conforms. Each CPU has its
+ * own line per policy, and draws quanta from the bucket that all CPUs share, like a worker. So most
+ * packets take one line, without an atomic operation and without the time. Workers decide packets
+ * that the program does not understand.
  */
 #ifndef WEIR_DRIVERS_PLANE_BPF_H
 #define WEIR_DRIVERS_PLANE_BPF_H
@@ -26,11 +26,11 @@
 #include "classify.bpf.h"
 #include "plane_maps.h"
 
-/* As police/expire.h: of a burst that may be exceeded so much does not end. */
+/* The part of a soft limit's burst that does not expire, as in police/expire.h. */
 #define LEAST_BYTES   9084
 #define LEAST_PACKETS 6
 
-/* As policy/policy.h has them. */
+/* Values of policy/policy.h. */
 #define ACCOUNT_L3   1
 #define ACCOUNT_WIRE 2
 #define WIRE_BYTES   24
@@ -40,11 +40,11 @@
 #define PROTO_IPV6   41
 #define PROTO_GRE    47
 
-/* Others took tokens meanwhile, so often; and control wrote another limit. */
+/* Most attempts if other CPUs take tokens at the same time, or control changes the limit. */
 #define TAKE_TRIES 8
 #define READ_TRIES 4
 
-/* Each as long as there are policies, and CPUs: the process says so when it loads them. */
+/* The process sets max_entries when it loads the program: numbers of policies and CPUs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -78,8 +78,9 @@ struct {
 } plane_clocks SEC(".maps");
 
 /*
- * The classifier in force; none: no packet is understood. All are as large, as the process says, so
- * that a look-up in one is inlined: that is a third of what it takes to classify.
+ * The classifier in force; if none, no packet is understood. All classifiers have the same size,
+ * which the process sets. So the compiler inlines a lookup, which saves a third of the time to
+ * classify.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
@@ -95,10 +96,10 @@ struct {
 		});
 } plane_tables SEC(".maps");
 
-/* The last two are of packets that workers decide; see PLANE_WORKERS. */
+/* The last two are for packets that workers decide; see PLANE_WORKERS. */
 enum plane_verdict { PLANE_PASSES, PLANE_UNMATCHED, PLANE_DROPS, PLANE_ASKS, PLANE_ASKS_ALONE };
 
-/* struct police_end */
+/* Like struct police_end. */
 struct plane_end {
 	__u64 least; /* units */
 	__u8 parts;  /* part of the limit that ends, or 0 */
@@ -111,7 +112,7 @@ static __always_inline volatile struct plane_clock *find_clock(void)
 	return bpf_map_lookup_elem(&plane_clocks, &only);
 }
 
-/* The workers' tick. False while control writes how to find it again and again. */
+/* Computes the workers' tick. Returns false if control keeps changing the clock. */
 static __always_inline bool tick_of_kernel(volatile struct plane_clock *clock, __u64 *tick)
 {
 	for (int i = 0; i < READ_TRIES; i++) {
@@ -130,7 +131,7 @@ static __always_inline bool tick_of_kernel(volatile struct plane_clock *clock, _
 	return false;
 }
 
-/* shared_bucket_read() */
+/* Like shared_bucket_read(). */
 static __always_inline bool read_profile(
 	volatile struct shared_bucket *bucket, struct shared_bucket_profile *profile)
 {
@@ -151,7 +152,7 @@ static __always_inline bool read_profile(
 	return false;
 }
 
-/* What of a burst does not end: of a limit that is never exceeded nothing is sure to stay. */
+/* The part of the burst that does not expire. A hard limit has none. */
 static __always_inline __u64 least_burst(__u32 terms)
 {
 	if (!(terms & PLANE_SOFT))
@@ -162,10 +163,10 @@ static __always_inline __u64 least_burst(__u32 terms)
 }
 
 /*
- * What has ended of a limit by tick *now, if control has not renewed it: then the clock goes as
- * much slower since. It is asked before the limit is read: one that is told after an end has made
- * up for that. False where the clock has been set back, so that nobody can tell, of a limit that
- * is never exceeded.
+ * Computes the part of a limit that has expired by tick *now, if control has not renewed its lease.
+ * Then sets *now to the tick of a clock that has been slower by that part since the end. To be
+ * called before the limit is read, because a limit published after an end allows for it. Returns
+ * false if the clock was set back, so the state of a hard limit is unknown.
  */
 static __always_inline bool look_at_lease(volatile struct plane_clock *clock,
 	const struct plane_line *line, __u64 *now, struct plane_end *end)
@@ -186,7 +187,7 @@ static __always_inline bool look_at_lease(volatile struct plane_clock *clock,
 	return true;
 }
 
-/* shared_bucket_settle(); false where others always come first. */
+/* Like shared_bucket_settle(). Returns false if other CPUs keep changing the bucket. */
 static __always_inline bool settle_bucket(
 	volatile struct shared_bucket *bucket, const struct gcra_now *instant)
 {
@@ -205,7 +206,7 @@ static __always_inline bool settle_bucket(
 	return false;
 }
 
-/* shared_bucket_take_at(), which gives up where others always come first. */
+/* Like shared_bucket_take_at(), but returns 0 if other CPUs keep changing the bucket. */
 static __always_inline __u64 take_from(volatile struct shared_bucket *bucket,
 	const struct shared_bucket_profile *profile, __u64 need, const struct gcra_now *instant,
 	__u64 lot)
@@ -229,8 +230,9 @@ static __always_inline __u64 take_from(volatile struct shared_bucket *bucket,
 }
 
 /*
- * For a line, from the bucket of its slot, out of line: a quantum is many packets. Gives up where
- * others always come first, which refuses a packet and never passes one too many.
+ * Draws units for a line from its slot's bucket. Out of line, because a quantum lasts for many
+ * packets. If other CPUs keep changing the bucket, it gives up, which can refuse a packet but never
+ * pass one too many.
  */
 __noinline __u64 plane_draw(const struct plane_line *line, __u32 slot, __u64 units)
 {
@@ -258,7 +260,10 @@ __noinline __u64 plane_draw(const struct plane_line *line, __u32 slot, __u64 uni
 	return take_from(bucket, &profile, units, &instant, shared_bucket_lot(&profile, at));
 }
 
-/* packet_hash(), spread as workers do; of what is no IP packet flows are not told apart. */
+/*
+ * A hash of the flow, with other values than packet_hash(), spread as by workers. Packets other
+ * than IP are one flow.
+ */
 static __always_inline __u32 flow_hash(const struct plane_facts *facts)
 {
 	const __u64 *src = facts->src, *dst = facts->dst;
@@ -289,7 +294,7 @@ static __always_inline __u32 plane_cost(__u32 owner, const struct plane_facts *f
 	return facts->len + (police_owner_accounting(owner) == ACCOUNT_WIRE ? WIRE_BYTES : 0);
 }
 
-/* police_borrow() and the meter: whether so many bytes, or parts of a packet, conform. */
+/* police_borrow() and the meter. Returns whether so many bytes, or parts of a packet, conform. */
 static __always_inline bool plane_conforms(struct plane_line *line, __u32 slot, __u64 parts)
 {
 	__u64 held = line->tokens >> TOKEN_BYTE;
@@ -302,7 +307,7 @@ static __always_inline bool plane_conforms(struct plane_line *line, __u32 slot, 
 	return conforms;
 }
 
-/* mark_ipv4() */
+/* Like mark_ipv4(). */
 static __always_inline bool mark_ipv4(__u8 *ip, __u32 mark)
 {
 	__u16 before = load_be16(ip), checksum = load_be16(ip + 10);
@@ -317,7 +322,7 @@ static __always_inline bool mark_ipv4(__u8 *ip, __u32 mark)
 	return true;
 }
 
-/* mark_ipv6() */
+/* Like mark_ipv6(). */
 static __always_inline bool mark_ipv6(__u8 *ip, __u32 mark)
 {
 	__u16 word = load_be16(ip);
@@ -329,7 +334,7 @@ static __always_inline bool mark_ipv6(__u8 *ip, __u32 mark)
 	return true;
 }
 
-/* mark_frame(), of a frame that has been understood; out of line, as few are marked. */
+/* mark_frame() for a frame that was parsed. Out of line, because few packets are marked. */
 __noinline int plane_mark(struct xdp_md *ctx, __u32 l2_len, __u32 mark)
 {
 	__u8 *ip = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -342,7 +347,7 @@ __noinline int plane_mark(struct xdp_md *ctx, __u32 l2_len, __u32 mark)
 	return ip + IPV6_LEN <= end && mark_ipv6(ip, mark);
 }
 
-/* Whether it passes though it does not conform. */
+/* Returns whether a packet passes although it does not conform. */
 static __always_inline bool passes_over(
 	struct xdp_md *ctx, const struct plane_facts *facts, __u32 terms)
 {
@@ -352,7 +357,7 @@ static __always_inline bool passes_over(
 	return terms & PLANE_COUNTS;
 }
 
-/* police_enact(): counts, and says what becomes of it. */
+/* Like police_enact(): counts a packet and returns its verdict. */
 static __always_inline enum plane_verdict plane_enact(
 	struct plane_line *line, __u64 cost, bool conforms, bool over)
 {
@@ -402,7 +407,7 @@ static __always_inline enum plane_verdict plane_police(
 	return plane_enact(line, cost, conforms, !conforms && passes_over(ctx, facts, terms));
 }
 
-/* Whether it could be a tunnel that workers enter. */
+/* Returns whether a packet could be a tunnel that workers enter. */
 static __always_inline bool may_be_tunnel(const struct plane_facts *facts, __u32 vxlan_port)
 {
 	return facts->proto == PROTO_IPIP || facts->proto == PROTO_IPV6 ||
@@ -419,8 +424,9 @@ static __always_inline bool is_of_link6(__u32 first)
 }
 
 /*
- * By its addresses: see packet/of_link.h, which also knows neighbour discovery between others.
- * They are compared as words, because a compiler that sees their bytes keeps each byte apart.
+ * Returns whether a packet belongs to the link, by its addresses: see packet/of_link.h, which also
+ * accepts neighbour discovery between others. They are compared as words, because a compiler that
+ * sees their bytes would keep each byte separately.
  */
 static __always_inline bool is_of_link(const struct plane_facts *facts)
 {
@@ -433,8 +439,8 @@ static __always_inline bool is_of_link(const struct plane_facts *facts)
 }
 
 /*
- * No policy takes it. Where that is dropped workers do so, who count it and say who sends it; while
- * they are away it is lost.
+ * Returns the verdict on a packet without a policy. If the wire drops these, workers do it, because
+ * they count them and record their senders. While workers are away, the packet is lost.
  */
 static __always_inline enum plane_verdict plane_of_nobody(
 	void *table, const struct plane_facts *facts)
@@ -445,15 +451,17 @@ static __always_inline enum plane_verdict plane_of_nobody(
 }
 
 /*
- * Makes the compiler keep an object in memory. It would spread the facts of a packet over the
- * stack, and each way through the parser would then write each of them there.
+ * Makes the compiler keep an object in memory. Otherwise it would spread a packet's facts over the
+ * stack, and each path through the parser would write all of them there.
  */
 static __always_inline void keep_in_memory(const void *object)
 {
 	__asm__ volatile("" : : "r"(object) : "memory");
 }
 
-/* Returns the verdict on a packet. Workers count frames that are longer than `most` bytes. */
+/*
+ * Returns the verdict on a packet. Frames longer than `most` bytes go to workers, which count them.
+ */
 static __always_inline enum plane_verdict plane_judge(
 	struct xdp_md *ctx, const volatile struct bypass_setup *setup, __u32 most)
 {

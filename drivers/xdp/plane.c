@@ -36,9 +36,9 @@
 #include "bypass_maps.h"
 #include "plane_maps.h"
 
-#include "bypass.skel.h" /* of the maps above */
+#include "bypass.skel.h" /* uses the maps above */
 
-/* The program has its own names for what lib has; both are the same memory. */
+/* The program has its own names for lib's structures, which are in the same memory. */
 #define SAME(a, member_a, b, member_b)                                                          \
 	static_assert(                                                                          \
 		offsetof(struct a, member_a) == offsetof(struct b, member_b) &&                 \
@@ -66,7 +66,7 @@ static_assert(ACCOUNTING_L3 == 1 && ACCOUNTING_WIRE == 2, "");
 
 #define KEPT_ASIDE "plane-next"
 
-/* No packet takes as long, if the kernel does not say when all are over. */
+/* Longer than any packet takes, for a kernel that cannot report the end of all programs. */
 #define GRACE_NS 50000000
 
 static int make_books(struct plane *plane, struct shared_map *books)
@@ -114,7 +114,7 @@ static int size_map(struct bpf_map *map, const struct shared_map *shared, size_t
 	return bpf_map__set_max_entries(map, (uint32_t)entries);
 }
 
-/* Both from the start: a reload then allocates nothing, and its pages are there. */
+/* Makes both classifiers at the start. A reload then allocates nothing, and the pages exist. */
 static int make_classifiers(struct plane *plane)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
@@ -132,7 +132,7 @@ static int make_classifiers(struct plane *plane)
 	return ret;
 }
 
-/* By one of that size, as libbpf lets nobody say it. */
+/* Sets the size by one of the maps, because libbpf has no other way. */
 static int size_tables(struct plane *plane, struct bpf_map *tables)
 {
 	int ret = make_classifiers(plane);
@@ -241,7 +241,7 @@ static int keep_map(const struct plane *plane, int fd, enum plane_kept map, unsi
 	return bpf_obj_pin(fd, path) ? -errno : 0;
 }
 
-/* Its own maps, and as further generations those whose counts can still grow. */
+/* Pins its own maps and, as further generations, those whose counts can still grow. */
 int plane_keep_aside(const struct plane *plane)
 {
 	const int own[KEPT_MAPS] = {
@@ -277,7 +277,7 @@ bool plane_is_whole(const struct plane *plane)
 	return true;
 }
 
-/* Never some maps of one process and some of another: they change places all at once. */
+/* Exchanges both directories in one step, so the pins never mix maps of two processes. */
 int plane_swap(const struct plane *plane)
 {
 	char aside[PATH_MAX], kept[PATH_MAX];
@@ -333,7 +333,7 @@ void plane_forget_former(struct plane *plane)
 		exchange_books(plane);
 }
 
-/* Programs run where the kernel's grace periods wait for them. */
+/* Programs run within the kernel's RCU read sections, for which membarrier() waits. */
 void plane_await_former(void)
 {
 	const struct timespec longest = {.tv_nsec = GRACE_NS};
@@ -458,7 +458,7 @@ void plane_tell_time(struct plane *plane, uint64_t ns, uint64_t tick, uint64_t h
 	__atomic_store_n(&clock->written, written, __ATOMIC_RELEASE);
 }
 
-/* Nobody looks into the spare one: the exchange before has waited for those who did. */
+/* No program uses the spare classifier, because the previous exchange waited for all of them. */
 int plane_publish(struct plane *plane, const struct classifier *classifier)
 {
 	struct shared_map *table = &plane->classifiers[plane->spare];

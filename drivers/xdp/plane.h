@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The kernel's data plane from the side of the process: memory that programs before ports
- * (plane.bpf.h) and control have in common. To control each of the kernel's CPUs is one more
- * worker, with lines of policies, samples of their flows and buckets as workers have them; only
- * that nobody tells it of limits but by these. Control thread, unless it is said.
+ * The process's side of the XDP data plane: memory that control and the programs at ports
+ * (plane.bpf.h) share. For control, each of the kernel's CPUs is one more worker, with the same
+ * lines of policies, samples of their flows, and buckets. But limits are published to it only
+ * through these. Control thread, except where noted.
  */
 #ifndef WEIR_DRIVERS_PLANE_H
 #define WEIR_DRIVERS_PLANE_H
@@ -22,29 +22,31 @@ struct plane;
 struct policy_state;
 struct shared_bucket;
 
-/* Flows of so many policies can be sampled. */
+/* Most policies whose flows can be sampled. */
 #define PLANE_SAMPLES 8192
 
-/* Whose a slot is, and what it had counted when this process took over. Control's. */
+/* The policy of a slot, and its counts when this process took over. Written by control. */
 struct plane_book {
-	char name[CONFIG_NAME_MAX]; /* "": nobody's */
+	char name[CONFIG_NAME_MAX]; /* "": none */
 	uint64_t passed_packets, passed_bytes, dropped_packets, dropped_bytes;
-	uint64_t over_packets, over_bytes; /* of those passed, what did not conform */
+	uint64_t over_packets, over_bytes; /* the nonconforming part of those passed */
 };
 
-/* What the kernel does with the packets of a policy for a former process. */
+/* A previous process's state of a policy in the kernel. */
 struct plane_former {
-	struct plane_book book; /* and what it has counted by now */
-	uint64_t held;          /* units that its CPUs have taken of its bucket, and not spent */
+	struct plane_book book; /* counts including those up to now */
+	uint64_t held;          /* units that its CPUs have taken from its bucket and not used */
 	bool current;           /* its program can still be attached, and count */
 };
 
 /*
- * Room for policies in so many slots, and for classifiers of so many lines. The maps that previous
- * processes have left in the directory can be adopted, until plane_forget_former(). The maps are
- * made by the first program that plane_share() is told of, before it is loaded, and are those of
- * all. plane_map() after each has been loaded. The directory's name has to last. Return 0 or a
- * negative errno; plane_destroy() is due in either case. Main thread.
+ * plane_create() makes room for policies in `slots` slots, and for classifiers of `lines` lines.
+ * Maps that previous processes have left in the directory can be adopted until
+ * plane_forget_former(). The directory's name must stay valid.
+ *
+ * plane_share() is called for each program before it is loaded. The first program makes the maps,
+ * and all share them. plane_map() is called after each is loaded. All return 0 or a negative errno;
+ * plane_destroy() must be called in either case. Main thread.
  */
 int plane_create(unsigned slots, uint32_t lines, const char *directory, struct plane **plane);
 int plane_share(struct plane *plane, struct bypass_bpf *program);
@@ -54,106 +56,117 @@ void plane_destroy(struct plane *plane);
 unsigned plane_slots(const struct plane *plane);
 unsigned plane_cpus(const struct plane *plane);
 
-/* A CPU's lines, by slot, and all buckets: of slots, and twice as many of trials. Any thread. */
+/*
+ * A CPU's lines, by slot; and all buckets: one per slot, then two per slot for trials. Any thread.
+ */
 struct policy_state *plane_lines(struct plane *plane, unsigned cpu);
 struct shared_bucket *plane_buckets(struct plane *plane);
 
-/* A CPU's sample of the flows of whoever has this one of PLANE_SAMPLES. Any thread. */
+/* A CPU's flow sample of the policy that has this number, below PLANE_SAMPLES. Any thread. */
 struct flow_sample *plane_sample_of(struct plane *plane, unsigned cpu, unsigned sample);
 
 /*
- * What a CPU has of the policy in a slot it decides from now on, and samples flows of it, unless
- * `sample` is PLANE_UNSAMPLED; or leaves to workers, and while they are away it is lost if `never`,
- * as its limit is never exceeded, and not only counted. To be said after whatever else has written
- * that line, of which it takes a word (see plane_maps.h).
+ * plane_hold(): a CPU decides the packets of a slot's policy from now on. It samples their flows,
+ * unless `sample` is PLANE_UNSAMPLED. plane_leave(): workers decide them. While workers are away,
+ * they are lost if `never`, because the limit is hard; otherwise only counted. To be called after
+ * all other writes to that line, because this uses one of its words (see plane_maps.h).
  */
 #define PLANE_UNSAMPLED UINT32_MAX
 void plane_hold(struct plane *plane, unsigned cpu, uint32_t slot, uint32_t sample);
 void plane_leave(struct plane *plane, unsigned cpu, uint32_t slot, bool never);
 
-/* What a policy counts, and does with what does not conform: before it is decided by a CPU. */
+/* Sets how a policy counts and handles nonconforming packets. Before a CPU decides its packets. */
 void plane_set_terms(struct plane *plane, unsigned cpu, uint32_t slot, const struct policy *policy);
 
-/* What ends of the limit of a CPU's line when its lease does; see base/expiry.h. */
+/*
+ * Sets or reads the part of the limit of a CPU's line that ends with its lease; see base/expiry.h.
+ */
 void plane_set_ending(struct plane *plane, unsigned cpu, uint32_t slot, uint8_t ending);
 uint8_t plane_ending(const struct plane *plane, unsigned cpu, uint32_t slot);
 
 /*
- * The leases, of all CPUs: that of conserved limits, and that of all others, which lasts while the
- * group counts this limiter in. Nothing lasts before they are set. CPUs look at them, and do not
- * write them.
+ * The leases of all CPUs: that of hard limits, and that of all others, which lasts while the peers
+ * count this limiter as active. No lease is valid before it is set. CPUs only read them.
  */
 struct expiry *plane_lease(struct plane *plane);
 struct expiry *plane_membership(struct plane *plane);
 
-/* As plane_leave() of packets that only workers can understand. */
+/* plane_leave() for packets that only workers can parse. */
 void plane_leave_unknown(struct plane *plane, bool never);
 
 /*
- * Reads the state that previous processes have left of the policy in the i-th slot of all their
- * generations; nothing, with an empty name, if the slot has no policy. -ENOENT behind the last one.
- * A generation has the maps of one process. Several exist if starts were killed during a takeover.
- * The current ones, so many, have a program that is attached, or are the last one.
+ * Reads the state that previous processes left of the policy in the i-th slot of all their
+ * generations. If the slot has no policy, the name is empty. -ENOENT: i is past the last slot. A
+ * generation has the maps of one process. Several exist if starts were killed during a takeover.
+ * The current ones, plane_n_current() of them, have a program that is attached, or are the last
+ * generation.
  */
 int plane_look_back(const struct plane *plane, unsigned i, struct plane_former *former);
 unsigned plane_n_current(const struct plane *plane);
 
 /*
- * Returns the reason why maps of a previous process were not adopted, as words after "the maps":
- * another layout, or a value that no process can have written. NULL: all were adopted.
+ * Returns the reason why maps of a previous process were not adopted, as words after "the maps". It
+ * is another layout, or a value that no process can have written. NULL: all were adopted.
  */
 const char *plane_refused(const struct plane *plane);
 
 /*
- * Takes out of the bucket there, which its programs may still draw from, half of what it has, and
- * from then on it earns no more than `rate` (of meter/token_bucket.h); or takes all, and for a
- * while there is no more. As of the moment at which those programs are by their own clock, also
- * where that goes slower as a limit has ended. Returns units.
+ * Takes units from the bucket of slot i of a previous process. Its programs can still draw from it.
+ *
+ * plane_take_half() takes half of its tokens, and limits its rate to `rate` (in the unit of
+ * meter/token_bucket.h). plane_take_all() takes all, and leaves it empty for a while. The time is
+ * that of those programs' clock, which is slower after a limit has ended. Returns units.
  */
 uint64_t plane_take_half(struct plane *plane, unsigned i, uint64_t rate);
 uint64_t plane_take_all(struct plane *plane, unsigned i);
 
 /*
- * From plane_begin_books() on plane_book() leads to a copy of all books, for the counts of the
- * current generations. plane_forget_former() pins it, without these generations. Until then, and if
+ * From plane_begin_books() on, plane_book() uses a copy of all books, for the counts of the current
+ * generations. plane_forget_former() pins the copy and drops these generations. Until then, and if
  * the kernel refuses that, the pins lead to these generations and to the books without them.
  */
 void plane_begin_books(struct plane *plane);
 void plane_forget_former(struct plane *plane);
 
-/* A slot's book, which is its owner's to write. */
+/* Returns a slot's book, which the slot's owner writes. */
 struct plane_book *plane_book(struct plane *plane, uint32_t slot);
 
 /*
- * Returns when no CPU runs a program any more that another one has taken the place of: what that
- * has counted then stays. Waits for the kernel, some milliseconds.
+ * Returns when no CPU runs a replaced program any more, so its counts are final. Waits for the
+ * kernel, some milliseconds.
  */
 void plane_await_former(void);
 
 /*
- * Pins for the next process: aside, its own maps and the current generations; then both exchanged
- * in one step for those that are there. A second exchange takes the first one back. plane_keep()
- * does both and removes the old pins. 0 or a negative errno.
+ * Pin maps for the next process. Return 0 or a negative errno.
+ * - plane_keep_aside() pins this process's maps and the current generations in a second directory.
+ * - plane_swap() exchanges that directory and the one in use, in one step. A second call undoes
+ *   this.
+ * - plane_drop_aside() removes the second directory.
+ * - plane_keep() does all three.
  */
 int plane_keep_aside(const struct plane *plane);
 int plane_swap(const struct plane *plane);
 void plane_drop_aside(const struct plane *plane);
 int plane_keep(const struct plane *plane);
 
-/* Whether a name in that directory is of what is kept; and removes it, or another that is left. */
+/*
+ * plane_is_kept(): whether a name in the directory is that of these pins. plane_unkeep(): removes
+ * them, or another pin.
+ */
 bool plane_is_kept(const char *name);
 void plane_unkeep(const char *path);
 
-/* Returns true if all maps that plane_keep() kept are still there. */
+/* Returns true if all maps pinned by plane_keep() are still there. */
 bool plane_is_whole(const struct plane *plane);
 
-/* At CLOCK_BOOTTIME `ns` it is that tick, of hz a second. */
+/* Publishes the clock: CLOCK_BOOTTIME `ns` is that tick, at hz ticks per second. */
 void plane_tell_time(struct plane *plane, uint64_t ns, uint64_t tick, uint64_t hz);
 
 /*
- * Packets are policies' by this classifier from now on, whose answers are slots; when it returns,
- * none is by the former one. Waits for the kernel, some milliseconds. 0, or a negative errno, and
- * then all packets are workers'; -E2BIG if it has more lines than there is room for.
+ * Publishes a classifier whose answers are slots. When it returns, no CPU uses the previous one.
+ * Waits for the kernel, some milliseconds. Returns 0 or a negative errno; after an error, workers
+ * decide all packets. -E2BIG: it has more lines than there is room for.
  */
 int plane_publish(struct plane *plane, const struct classifier *classifier);
 

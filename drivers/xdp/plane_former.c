@@ -26,13 +26,13 @@
 #include "bypass_check.h"
 #include "plane_maps.h"
 
-/* No count comes as far: 5 years at 400 Gbit/s. */
+/* No count gets this high: 5 years at 400 Gbit/s. */
 #define COUNT_END (UINT64_C(1) << 63)
 
-/* Bytes of the packet that a CPU counts while its line is read. */
+/* More than the bytes of a packet that a CPU counts while its line is read. */
 #define IN_FLIGHT (1 << 17)
 
-/* 2^-28 ticks in a nanosecond: a clock of 4 THz. */
+/* In 2^-28 ticks per nanosecond: a clock of 4 THz. */
 #define CLOCK_RATE_END (UINT64_C(1) << 40)
 
 static const struct {
@@ -130,7 +130,10 @@ static bool book_is_possible(const struct plane_book *book)
 	       book->over_bytes <= book->passed_bytes + IN_FLIGHT;
 }
 
-/* A CPU holds a quantum at most, and a packet is counted before its verdict is. */
+/*
+ * Returns whether a process can have written a line. A CPU holds at most a quantum, and a packet is
+ * counted before its verdict.
+ */
 static bool line_is_possible(const struct plane_line *line)
 {
 	uint64_t over_packets = counter_read((const uint64_t *)&line->over_packets);
@@ -181,7 +184,7 @@ static void set_refused(struct plane *plane, const char *why)
 	snprintf(plane->refused, sizeof(plane->refused), "%s", why);
 }
 
-/* Returns true if all values of a generation are possible. If not, it writes the reason. */
+/* Returns true if all values of a generation are possible. Otherwise it writes the reason. */
 static bool is_possible(struct plane *plane, const struct plane_generation *from)
 {
 	if (!clock_is_possible(from->maps[KEPT_CLOCK].memory)) {
@@ -200,7 +203,7 @@ static bool is_possible(struct plane *plane, const struct plane_generation *from
 	return true;
 }
 
-/* Opens all maps of a generation, or none if one is impossible. False: there is no such pin. */
+/* Opens all maps of a generation, or none if one is impossible. Returns false if it has no pin. */
 static bool open_generation(struct plane *plane, unsigned generation)
 {
 	struct plane_generation *made = &plane->former[plane->n_former];
@@ -226,7 +229,7 @@ static bool open_generation(struct plane *plane, unsigned generation)
 	return there;
 }
 
-/* The kernel's number of the lines of the program that a link leads to, or 0 if it has none. */
+/* Returns the kernel's number of the map of lines of a link's program, or 0 if it has none. */
 static uint32_t lines_of_link(const char *path)
 {
 	struct bpf_map_info info = {0};
@@ -242,7 +245,7 @@ static uint32_t lines_of_link(const char *path)
 	if (bpf_obj_get_info_by_fd(lines, &info, &bytes))
 		info.max_entries = 0;
 	close(lines);
-	return info.max_entries > 1 ? info.id : 0; /* 1: the kernel decides no policy */
+	return info.max_entries > 1 ? info.id : 0; /* 1: no XDP data plane */
 }
 
 static void mark_current(struct plane *plane, uint32_t lines)
@@ -302,7 +305,9 @@ const char *plane_refused(const struct plane *plane)
 	return plane->refused[0] ? plane->refused : NULL;
 }
 
-/* Finds the generation of a slot that is counted through all of them, and its slot there. */
+/*
+ * Converts an index over the slots of all generations. Returns the generation and, in *i, its slot.
+ */
 static unsigned find_slot(const struct plane *plane, unsigned *i)
 {
 	unsigned generation = 0;
@@ -312,7 +317,7 @@ static unsigned find_slot(const struct plane *plane, unsigned *i)
 	return generation;
 }
 
-/* Adds the counts and units of all CPUs; packets have 32 bits in a line. */
+/* Adds the counts and units of all CPUs. A line counts packets in 32 bits. */
 static void add_lines(const struct plane_generation *from, unsigned cpus, unsigned slot,
 	struct plane_former *former)
 {
@@ -348,7 +353,7 @@ int plane_look_back(const struct plane *plane, unsigned i, struct plane_former *
 	return 0;
 }
 
-/* tick_of_kernel() of the former programs. */
+/* tick_of_kernel() of the previous programs. */
 static uint64_t former_tick(const struct plane_clock *clock)
 {
 	const struct plane_time *from = &clock->times[clock->written & 1];
@@ -358,7 +363,7 @@ static uint64_t former_tick(const struct plane_clock *clock)
 	       (uint64_t)(((unsigned __int128)elapsed * from->rate) >> PLANE_CLOCK_SHIFT);
 }
 
-/* look_at_lease() of them: where their clock stands for the bucket. */
+/* The tick for the bucket by the previous programs' clock, as in look_at_lease(). */
 static uint64_t former_slowed(const struct plane_generation *from, unsigned slot)
 {
 	const struct plane_line *line = line_at(from, 0, slot);
@@ -374,7 +379,7 @@ static uint64_t former_slowed(const struct plane_generation *from, unsigned slot
 	return expiry_slowed(lease.until, tick, ending);
 }
 
-/* Takes its tokens, divided by 2^shift, and `less` more, like shared_bucket_take(). */
+/* Takes the bucket's tokens / 2^shift, and removes `less` units more. Like shared_bucket_take(). */
 static uint64_t take_part(
 	struct shared_bucket *shared, unsigned shift, uint64_t less, uint64_t tick)
 {
@@ -393,7 +398,7 @@ static uint64_t take_part(
 	return units;
 }
 
-/* Its process has ended, so no other thread writes limits there. */
+/* The previous process has ended, so no other thread writes limits there. */
 uint64_t plane_take_half(struct plane *plane, unsigned i, uint64_t rate)
 {
 	const struct plane_generation *from = &plane->former[find_slot(plane, &i)];

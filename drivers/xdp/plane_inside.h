@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The inside of struct plane, for plane.c and plane_former.c.
+ * The definition of struct plane, for plane.c and plane_former.c.
  */
 #ifndef WEIR_DRIVERS_PLANE_INSIDE_H
 #define WEIR_DRIVERS_PLANE_INSIDE_H
@@ -18,7 +18,7 @@
 /* The directory of pins in the limiter's directory. No interface has this name. */
 #define PLANE_KEPT "plane"
 
-/* One generation is attached to each port at most, and the last one possibly to none. */
+/* At most one generation is attached to each port, and the last one possibly to none. */
 #define PLANE_GENERATIONS (CONFIG_PORTS_MAX + 1)
 
 /* The maps of a generation that outlive their process. */
@@ -35,8 +35,8 @@ struct shared_map {
 struct plane_generation {
 	struct shared_map maps[KEPT_MAPS];
 	unsigned slots;
-	uint32_t id;  /* the kernel's number of the map of lines */
-	bool current; /* a program is attached that draws from its buckets */
+	uint32_t id;  /* kernel's number of the map of lines */
+	bool current; /* an attached program draws from its buckets */
 };
 
 struct plane {
@@ -45,10 +45,10 @@ struct plane {
 	struct shared_map lines, buckets, books, next_books, samples, clock;
 	struct plane_generation former[PLANE_GENERATIONS];
 	unsigned n_former;
-	char refused[64]; /* the reason why maps were not adopted; "": all were */
-	int tables;       /* the map of the one classifier in force, that is one of: */
+	char refused[64]; /* why maps were not adopted; "": all were */
+	int tables;       /* the map that has one of classifiers[] in force */
 	struct shared_map classifiers[2];
-	uint32_t room; /* lines of each */
+	uint32_t room; /* lines of each classifier */
 	unsigned spare;
 };
 
@@ -57,11 +57,11 @@ int plane_map_memory(struct shared_map *shared, size_t value, size_t entries);
 void plane_unmap(struct shared_map *shared);
 void plane_close_map(struct shared_map *shared);
 
-/* The path of a pin of a generation, in one of the directories of pins; 0: the last generation. */
+/* Writes the path of a generation's pin in the directory `where`. generation 0: the last one. */
 void plane_name_kept(const struct plane *plane, const char *where, enum plane_kept map,
 	unsigned generation, char path[PATH_MAX]);
 
-/* Opens the possible generations that the pins lead to, and marks the current ones. */
+/* Opens the possible generations that are pinned, and marks the current ones. */
 void plane_open_former(struct plane *plane);
 void plane_close_former(struct plane *plane);
 
