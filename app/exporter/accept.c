@@ -11,7 +11,7 @@
 
 #define RANGE_MAX 256
 
-/* Takes the next part of a list, without blanks around it: false at its end. */
+/* Takes the next part of a list, without surrounding blanks. Returns false at the end. */
 static bool next_part(const char **list, char separator, char part[RANGE_MAX])
 {
 	const char ends[] = {separator, '\0'};
@@ -31,7 +31,7 @@ static bool next_part(const char **list, char separator, char part[RANGE_MAX])
 	return true;
 }
 
-/* From 0 to 1; what is no number counts as 0, so that nobody is given what is not wanted. */
+/* Returns a quality from 0 to 1. Text that is not a number counts as 0, so the type is not sent. */
 static double quality_of(const char *text)
 {
 	char *end;
@@ -40,7 +40,7 @@ static double quality_of(const char *text)
 	return end != text && *end == '\0' && q > 0 ? (q < 1 ? q : 1) : 0;
 }
 
-/* How much a range of the list wants a type, or less than 0: it is of another one. */
+/* Returns the quality that a range of the list gives a type; below 0 if it is for another type. */
 static double range_quality(const char *range, const char *type, bool versions)
 {
 	char part[RANGE_MAX];
@@ -60,7 +60,7 @@ static double range_quality(const char *range, const char *type, bool versions)
 	return q;
 }
 
-/* The best that any range of the header says of a type; 0 if none does. */
+/* Returns the best quality that any range of the header gives a type, or 0. */
 static double header_quality(const char *header, const char *type, bool versions)
 {
 	char range[RANGE_MAX];

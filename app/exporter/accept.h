@@ -7,13 +7,13 @@
 #include "text.h"
 
 /*
- * The format that a request's Accept header (NULL: it has none) prefers. OpenMetrics only to who
- * names it, in version 1.0.0, 0.0.1 or none, and wants plain text no more than it: so browsers and
- * old scrapers get what they have always got.
+ * Returns the format that a request's Accept header (NULL: none) prefers. It is OpenMetrics only if
+ * the header names it, with version 1.0.0, 0.0.1 or none, and does not prefer plain text. So
+ * browsers and old scrapers get the older format.
  */
 enum text_format accept_format(const char *header);
 
-/* What Content-Type says of it. */
+/* Returns the value of Content-Type. */
 const char *accept_content_type(enum text_format format);
 
 #endif

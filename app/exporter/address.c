@@ -21,14 +21,14 @@ static bool split_address(const char *address, char host[64], const char **port)
 		address++;
 		n -= 2;
 	} else if (memchr(address, ':', n)) {
-		return false; /* IPv6 without brackets: which colon is the port's? */
+		return false; /* IPv6 without brackets is ambiguous */
 	}
 	snprintf(host, 64, "%.*s", (int)n, address);
 	*port = colon + 1;
 	return true;
 }
 
-/* In digits; the library would take the rest of what is too much. */
+/* Returns whether the text is a decimal port. The library accepts more, modulo 65536. */
 static bool is_port(const char *port)
 {
 	char *end;

@@ -7,8 +7,8 @@
 #include <netdb.h>
 
 /*
- * Reads "127.0.0.1:9947" or "[::1]:9947", in digits; an empty host is what `flags` of getaddrinfo(3)
- * say. 0 and *found, for freeaddrinfo(3); or -EINVAL.
+ * Reads an address like "127.0.0.1:9947" or "[::1]:9947", in digits. `flags` are getaddrinfo(3)'s
+ * and define an empty host. Returns 0 and *found, for freeaddrinfo(3), or -EINVAL.
  */
 int address_find(const char *address, int socktype, int flags, struct addrinfo **found);
 

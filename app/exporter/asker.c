@@ -15,14 +15,14 @@ struct asker {
 	const struct boxes_options *options;
 	int fd;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects all fields below */
 	pthread_cond_t wanted;
 	bool begun, closing;
 	struct looked_at looked_at;
-	struct boxes *found; /* nobody has taken it yet */
+	struct boxes *found; /* result that has not been taken */
 };
 
-/* Waits until a round is wanted; false: none will be. */
+/* Waits until a round is wanted. Returns false when the asker closes. */
 static bool await_round(struct asker *asker, struct looked_at *looked_at)
 {
 	bool begun;

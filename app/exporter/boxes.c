@@ -32,7 +32,7 @@ static double seconds_now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* What the limiter is called: its socket's file, without the suffix. */
+/* Writes the name of a limiter: its socket's file name, without the suffix. */
 static void name_of_socket(const char *path, char *name, size_t room)
 {
 	const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;

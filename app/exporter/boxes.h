@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The limiters of this machine: each is asked by a thread of its own, so that one which does not
- * answer takes no time of another.
+ * Queries the limiters of this machine. Each has its own thread, so one that does not answer delays
+ * no other.
  */
 #ifndef WEIR_EXPORTER_BOXES_H
 #define WEIR_EXPORTER_BOXES_H
@@ -13,25 +13,26 @@
 #define BOXES_MOST 64
 
 struct boxes_options {
-	const char *sockets[BOXES_MOST]; /* of these limiters; none: of all in the directory */
+	const char *sockets[BOXES_MOST]; /* sockets to query; none: all in the directory */
 	unsigned n_sockets;
 	const char *directory;
-	unsigned patience_ms; /* for all answers of a limiter together */
+	unsigned patience_ms; /* for all answers of one limiter together */
 	struct gather_most most;
 };
 
-/* What they said, once; not to be copied. */
+/* The answers of all limiters in one round. Not to be copied. */
 struct boxes {
-	struct metrics_of of[BOXES_MOST]; /* names are in names[] */
+	struct metrics_of of[BOXES_MOST]; /* their names are in names[] */
 	char names[BOXES_MOST][108];
 	unsigned n;
-	unsigned readers; /* each of which calls boxes_leave(); one thread */
+	unsigned readers; /* each calls boxes_leave(); one thread */
 	bool freed;       /* the last reader frees it */
 };
 
 /*
- * Asks all of them, which takes no longer than the patience: a document of each, with "up" and
- * "took_s" whether it answers or not. NULL without memory; boxes_free() is due, also of NULL.
+ * Queries all limiters, which takes no longer than the patience. Each gets a document with "up" and
+ * "took_s", even if it does not answer. Returns NULL without memory. Free the result with
+ * boxes_free(); NULL does nothing there.
  */
 struct boxes *boxes_ask(const struct boxes_options *options, const struct looked_at *looked_at);
 void boxes_free(struct boxes *boxes);
@@ -39,7 +40,7 @@ void boxes_free(struct boxes *boxes);
 /* Undoes ++boxes->readers. */
 void boxes_leave(struct boxes *boxes);
 
-/* Whether two of the sockets would have one name; that, or NULL. */
+/* Returns a socket whose limiter name is that of another socket, or NULL. */
 const char *boxes_ambiguous(const struct boxes_options *options);
 
 #endif

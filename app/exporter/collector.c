@@ -13,7 +13,7 @@
 #include "address.h"
 #include "netflow/netflow.h"
 
-/* So many go at once: less than a fifth of what a socket keeps if nobody asks for more. */
+/* Datagrams sent without a pause: less than a fifth of the default receive buffer of a socket. */
 #define BURST    16
 #define PAUSE_NS 1000000
 
@@ -24,7 +24,7 @@
 static int find_collector(const char *address, struct addrinfo **found)
 {
 	if (address[0] == ':')
-		return -EINVAL; /* it would be this machine */
+		return -EINVAL; /* an empty host would be this machine */
 	return address_find(address, SOCK_DGRAM, 0, found);
 }
 
@@ -72,7 +72,7 @@ void collector_close(struct collector *collector)
 	forget_way(collector);
 }
 
-/* What the path takes as far as the kernel knows, which hears of it from routers. */
+/* Returns the room by the path MTU that the kernel has, which it learns from routers. */
 size_t collector_room(struct collector *collector)
 {
 	int mtu, headers;
@@ -100,7 +100,10 @@ static void pause_after_burst(struct collector *collector)
 	nanosleep(&pause, NULL);
 }
 
-/* That nobody took one is told when the next is to go, which then has not. */
+/*
+ * Sends a datagram. The kernel reports at the next send that a previous one was refused; that send
+ * fails and is repeated.
+ */
 bool collector_send(struct collector *collector, const uint8_t *bytes, size_t n)
 {
 	bool refused;
@@ -114,6 +117,6 @@ bool collector_send(struct collector *collector, const uint8_t *bytes, size_t n)
 	if (refused && send(collector->fd, bytes, n, MSG_NOSIGNAL) >= 0)
 		return false;
 	if (!refused)
-		forget_way(collector); /* an address or a route is gone: the next turn looks */
+		forget_way(collector); /* an address or route is gone: the next call looks again */
 	return false;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A socket to whoever collects flow records, who may be there or not. One thread.
+ * A socket to a collector of flow records, which need not be reachable. One thread.
  */
 #ifndef WEIR_EXPORTER_COLLECTOR_H
 #define WEIR_EXPORTER_COLLECTOR_H
@@ -12,21 +12,21 @@
 
 struct collector {
 	const char *address; /* "192.0.2.1:2055" or "[2001:db8::1]:2055"; borrowed */
-	int fd;              /* -1: there is no way to it */
+	int fd;              /* -1: no route */
 	bool ipv6;
-	unsigned burst; /* datagrams that went without a pause */
+	unsigned burst; /* datagrams sent without a pause */
 };
 
-/* 0, or -EINVAL for what is no address; whether anybody is there nobody knows. */
+/* Returns 0, or -EINVAL for an invalid address. Does not check that the collector is reachable. */
 int collector_open(struct collector *collector, const char *address);
 void collector_close(struct collector *collector);
 
-/* Looks for a way again if there was none: bytes that a datagram may have (netflow.h). */
+/* Looks for a route if there was none. Returns the most bytes of a datagram (netflow.h). */
 size_t collector_room(struct collector *collector);
 
 /*
- * Whether the datagram went; false also if it did and a machine has said that nobody took the one
- * before. May pause for a millisecond, so that as many as there are find room at the other end.
+ * Returns whether the datagram was sent. Also returns false if it was sent but the previous one was
+ * refused. Can pause for a millisecond, so that the other end has room for all datagrams.
  */
 bool collector_send(struct collector *collector, const uint8_t *bytes, size_t n);
 

@@ -10,7 +10,7 @@
 
 #define NO_POLICY "no policy"
 
-/* What is known of one name in this reading. */
+/* The values of one name in this reading. */
 struct reading {
 	const char *name, *count;
 	double limit, total; /* NAN: none */
@@ -18,7 +18,10 @@ struct reading {
 	struct delta_counts passed, dropped;
 };
 
-/* Drops that no policy counts, and what they are to collectors; all others are policies'. */
+/*
+ * Drops that are not counted by policies, and their status in flow records. All others are counted
+ * by policies.
+ */
 static const struct {
 	const char *reason;
 	enum netflow_status status;
@@ -36,9 +39,9 @@ static const struct {
 
 #define REASONS (sizeof(reasons) / sizeof(*reasons))
 
-/* --- the limit in words ----------------------------------------------------------------------- */
+/* --- the limit as text ------------------------------------------------------------------------ */
 
-/* As configurations have it: "10Mbit/s". */
+/* Writes a value in the style of configurations: "10Mbit/s". */
 static void print_scaled(char *text, size_t room, double value, const char *unit)
 {
 	static const char *const scales[] = {"", "k", "M", "G", "T"};
@@ -70,7 +73,7 @@ static void print_limit(char *text, size_t room, const struct reading *reading)
 	}
 }
 
-/* --- what is known of a name ------------------------------------------------------------------ */
+/* --- values of a name ------------------------------------------------------------------------- */
 
 static enum netflow_unit unit_of(const char *count)
 {
@@ -79,7 +82,7 @@ static enum netflow_unit unit_of(const char *count)
 	return count && strcmp(count, "flows") == 0 ? NETFLOW_FLOWS : NETFLOW_NOTHING;
 }
 
-/* NULL without memory. */
+/* Returns NULL without memory. */
 static struct delta *append_delta(struct deltas *deltas, const char *name)
 {
 	struct delta *delta;
@@ -102,7 +105,7 @@ static struct delta *append_delta(struct deltas *deltas, const char *name)
 	return delta;
 }
 
-/* NULL: it is new. Soonest found where the guess is right. */
+/* Returns NULL if the name is new. Fastest if the guess is right. */
 static struct delta *find_delta(struct deltas *deltas, const char *name, size_t guess)
 {
 	const json_t *found;
@@ -124,7 +127,10 @@ static struct delta_counts counts_since(
 	return (struct delta_counts){now->packets - before->packets, now->units - before->units};
 }
 
-/* A counter that went back began anew, and with it the others of its policy. */
+/*
+ * Computes the counts since the last reading. A counter that went back was reset, and with it the
+ * policy's other counters.
+ */
 static void take_counts(struct delta *delta, const struct reading *reading, bool anew)
 {
 	static const struct delta_counts zero;
@@ -135,7 +141,7 @@ static void take_counts(struct delta *delta, const struct reading *reading, bool
 	delta->dropped = counts_since(&reading->dropped, anew ? &zero : &delta->all_dropped);
 }
 
-/* A name that is new where all had been read has counted since then. */
+/* Takes one reading. A new name after a complete reading has counted since that reading. */
 static void take_reading(
 	struct deltas *deltas, const struct reading *reading, size_t guess, bool restarted)
 {
@@ -162,7 +168,7 @@ static void take_reading(
 
 /* --- documents -------------------------------------------------------------------------------- */
 
-/* Where a limiter's rows have what is read. */
+/* Columns of a limiter's rows. */
 struct delta_columns {
 	size_t name, count, limit, total, waiting;
 	size_t passed_packets, passed_units, dropped_packets, dropped_units;
@@ -175,7 +181,7 @@ static uint64_t count_at(const struct policy_page *page, size_t row, size_t colu
 	return value && *value != '-' && *value != '"' ? strtoull(value, NULL, 10) : 0;
 }
 
-/* What a policy drops is what its meter or, of one that is shaped, its queue does not take. */
+/* Reads a policy. Its drops are those of its meter or, if it is shaped, of its queue. */
 static void read_policy(struct reading *reading, const struct policy_page *page, size_t row,
 	const struct delta_columns *columns)
 {
@@ -229,10 +235,7 @@ static uint64_t dropped_by(const json_t *document, const char *reason)
 	return dropped > 0 ? (uint64_t)dropped : 0;
 }
 
-/*
- * Packets of no policy: what became of those that none takes, and others, which are counted by
- * their reasons alone.
- */
+/* Reads packets without a policy: unmatched packets, and drops that are counted only by reason. */
 static void read_others(struct deltas *deltas, const json_t *document, bool restarted)
 {
 	struct reading reading = {.name = "(unmatched)",
@@ -255,7 +258,7 @@ static void read_others(struct deltas *deltas, const json_t *document, bool rest
 	}
 }
 
-/* Forgets the names that are gone. */
+/* Removes the names that were not in this reading. */
 static void forget_gone(struct deltas *deltas)
 {
 	size_t kept = 0;

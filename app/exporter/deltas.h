@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * How much each policy of one limiter has passed and dropped from one reading to the next; and what
- * went or was lost without any policy, under names in brackets, as no policy's is.
+ * Packets and units that each policy of a limiter has passed and dropped between two readings. Also
+ * those without a policy, under names in brackets, which no policy has.
  */
 #ifndef WEIR_EXPORTER_DELTAS_H
 #define WEIR_EXPORTER_DELTAS_H
@@ -20,31 +20,31 @@ struct delta_counts {
 
 struct delta {
 	char *name;
-	char limit[NETFLOW_DESCRIPTION + 1]; /* in words */
+	char limit[NETFLOW_DESCRIPTION + 1]; /* as text */
 	enum netflow_unit unit;
-	enum netflow_status status; /* of what is dropped */
+	enum netflow_status status; /* status of dropped packets */
 	struct delta_counts passed, dropped;
-	struct delta_counts all_passed, all_dropped; /* as read last */
-	bool read;                                   /* this time */
-	/* For who tells of it: */
+	struct delta_counts all_passed, all_dropped; /* at the last reading */
+	bool read;                                   /* in this reading */
+	/* Fields for the sender of records: */
 	uint32_t application; /* 0: none yet */
-	uint64_t told_ms;     /* 0: it has not been */
+	uint64_t told_ms;     /* 0: not sent yet */
 	char told_limit[NETFLOW_DESCRIPTION + 1];
 };
 
-/* Begins as all zero. */
+/* All zero at the start. */
 struct deltas {
 	struct delta *deltas;
 	size_t n, room;
-	json_t *index; /* by name */
+	json_t *index; /* names to indices */
 	bool begun;    /* something was read before */
-	bool whole;    /* that was all that there is */
+	bool whole;    /* the last reading was complete */
 };
 
 /*
- * Reads the answers of a limiter, with its policies. What is read of it first has no
- * differences, since nobody knows over which time; of a limiter that has restarted since the last
- * reading all are since then.
+ * Reads the answers of a limiter, with its policies. The first reading of a limiter has no
+ * differences, because its interval is unknown. If the limiter has restarted since the last
+ * reading, all counts are since then.
  */
 void deltas_read(struct deltas *deltas, const struct metrics_of *of, bool restarted);
 void deltas_free(struct deltas *deltas);

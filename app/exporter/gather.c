@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A reload in the middle of the pages moves policies to other ones: they are read again. */
+/* A reload between two pages moves policies to other pages, so all are read again. */
 #define TRIES 3
 
 #define SPEED_UNKNOWN UINT32_MAX
 
-/* Adds a part; one that the limiter does not have is none. */
+/* Adds a part. A part that the limiter does not have is left out. */
 static int add_part(struct source *source, json_t *document, const char *key, const char *request)
 {
 	json_t *value;
@@ -60,7 +60,7 @@ static int add_ports(struct source *source, json_t *document)
 	return ret;
 }
 
-/* Ourselves are none; one that is not watched is neither alive nor lost. */
+/* Returns whether it is a peer, not this limiter. Sets "alive" if the peer is watched. */
 static bool is_peer(json_t *peer)
 {
 	const char *state = json_string_value(json_object_get(peer, "state"));
@@ -116,12 +116,12 @@ static int receive_page(struct source *source, json_t **page)
 	return ret == 0 && json_is_null(*page) ? -ENOENT : ret;
 }
 
-/* Returns 0, 1 if the page is of another generation than the first, or -EBADMSG. */
+/* Returns 0, 1 if the page has another generation than the first, or -EBADMSG. */
 static int check_page(json_t *document, const json_t *page, json_int_t start, json_int_t next)
 {
 	json_t *generation = json_object_get(page, "generation");
 
-	if (next && next <= start) /* it would be followed for ever */
+	if (next && next <= start) /* an endless loop otherwise */
 		return -EBADMSG;
 	if (start)
 		return !json_equal(json_object_get(document, "generation"), generation);
@@ -131,8 +131,8 @@ static int check_page(json_t *document, const json_t *page, json_int_t start, js
 }
 
 /*
- * All pages of one generation: 0, 1 if that has changed meanwhile, or a negative errno. The limiter
- * makes a page while the previous one is read here.
+ * Adds all pages of one generation. Returns 0, 1 if the generation changed, or a negative errno.
+ * The limiter makes a page while the previous one is read here.
  */
 static int add_pages(
 	struct source *source, json_t *document, struct policy_pages *policies, unsigned most)
@@ -172,7 +172,7 @@ static int add_policies(
 
 	for (unsigned i = 0; ret == 1 && i < TRIES; i++)
 		ret = add_pages(source, document, policies, most);
-	if (ret == 1) { /* rather none than some twice */
+	if (ret == 1) { /* no policies, rather than some of them twice */
 		policy_pages_free(policies);
 		json_object_set_new(json_object_get(document, "left_out"), "policies",
 			json_incref(

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a limiter answers, in one document: "process", "config", "health", "drops", "unparsed",
- * "gossip", "ledger" and "workers" as the commands of these names say; "ports" with their "stats"
- * and whether they are "up"; "peers", without ourselves, with whether they are "alive"; how many
- * policies and peers were "left_out"; "at_ms" of the first page of policies; and "shares", by name, of the policies that are looked at.
+ * Collects a limiter's answers in one document:
+ * - "process", "config", "health", "drops", "unparsed", "gossip", "ledger" and "workers" from the
+ *   commands of these names;
+ * - "ports" with their "stats" and whether they are "up";
+ * - "peers", except this limiter, with whether they are "alive";
+ * - "left_out": the numbers of policies and peers that were left out;
+ * - "at_ms" of the first page of policies;
+ * - "shares", by name, of the policies that are viewed.
  */
 #ifndef WEIR_EXPORTER_GATHER_H
 #define WEIR_EXPORTER_GATHER_H
@@ -12,12 +16,12 @@
 #include "ask/source.h"
 #include "policy_pages.h"
 
-/* At most so many of a kind: each is a label. */
+/* The most of each kind, because each adds a label. */
 struct gather_most {
 	unsigned policies, peers;
 };
 
-/* Names of policies of which somebody wants to know more. */
+/* Names of policies that viewers look at. */
 #define LOOKED_AT_MOST 16
 #define POLICY_NAME    64
 struct looked_at {
@@ -26,8 +30,8 @@ struct looked_at {
 };
 
 /*
- * 0, the document and the policies, which begin as all zero; or what a source says, and neither.
- * What an older limiter does not know is not there.
+ * Returns 0, the document and the policies, which begin as all zero. Or returns an error of the
+ * source, and neither. Parts that an older limiter does not have are missing.
  */
 int gather(struct source *source, const struct gather_most *most, const struct looked_at *looked_at,
 	json_t **document, struct policy_pages *policies);

@@ -29,14 +29,14 @@ bool host_name_valid(const char *name)
 	return n > 0 && n < HOST_BYTES && strspn(name, NAME_CHARACTERS) == n;
 }
 
-/* Digits to the end, or nothing. */
+/* Returns whether it is a colon and digits up to the end, or empty. */
 static bool is_port(const char *text)
 {
 	return *text == '\0' ||
 	       (*text == ':' && strspn(text + 1, "0123456789") == strlen(text + 1));
 }
 
-/* "[::1]:9947" */
+/* Recognizes "[::1]:9947". */
 static bool is_address6(const char *header)
 {
 	const char *end = strchr(header, ']');
@@ -50,7 +50,7 @@ static bool is_address6(const char *header)
 	return inet_pton(AF_INET6, text, &address) == 1;
 }
 
-/* As names are: in letters of either case, and with or without a dot at the end. */
+/* Compares names: without regard to case or to a dot at the end. */
 static bool is_name(const char *host, size_t n, const char *name)
 {
 	size_t len = strlen(name);

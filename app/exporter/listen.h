@@ -5,8 +5,8 @@
 #define WEIR_EXPORTER_LISTEN_H
 
 /*
- * A socket that listens at "127.0.0.1:9947" or "[::1]:9947"; an empty host is every address. Or a
- * negative errno: -EINVAL for what is no address.
+ * Opens a socket that listens at an address like "127.0.0.1:9947" or "[::1]:9947". An empty host
+ * means every address. Returns it, or a negative errno: -EINVAL for an invalid address.
  */
 int listen_open(const char *address);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * weir-exporter: what the limiters of this machine do, for Prometheus, for people and for
+ * weir-exporter: the state of this machine's limiters, for Prometheus, for people and for
  * collectors of flow records (doc/operate/monitoring.md).
  */
 #include <errno.h>
@@ -122,7 +122,7 @@ static void print_usage(void)
 		stdout);
 }
 
-/* As doc/operate/monitoring.md has it. */
+/* Prints the metrics in the format of doc/operate/monitoring.md. */
 static void print_metrics(void)
 {
 	static const char *const types[] = {"gauge", "counter", "info"};
@@ -135,7 +135,7 @@ static void print_metrics(void)
 			metric_is_told(metric) ? metric->value : "", metric->help);
 }
 
-/* Blocked before there is any thread, so that only the loop is told. */
+/* Blocks signals before any thread starts, so that only the loop gets them. */
 static int open_exporter_signals(void)
 {
 	sigset_t set;
@@ -178,7 +178,7 @@ static int serve_limiters(const struct options *options)
 		refuse_word("signalfd", strerror(errno));
 		return EXIT_FAILURE;
 	}
-	json_object_seed(0); /* before there are threads that would */
+	json_object_seed(0); /* before the threads that would do it */
 	ret = reporter_open(&options->reporter, &options->boxes, &reporter);
 	if (ret)
 		ret = refuse_address(options->reporter.collector, ret);

@@ -12,7 +12,7 @@
 static const char *const suffixes[] = {
 	[METRIC_GAUGE] = "", [METRIC_COUNTER] = "_total", [METRIC_INFO] = "_info"};
 
-/* OpenMetrics knows a unit that a name ends in. */
+/* Returns the unit that a name ends in, for OpenMetrics. */
 static const char *unit_of(const char *name)
 {
 	static const char *const units[] = {
@@ -29,7 +29,10 @@ static const char *unit_of(const char *name)
 	return NULL;
 }
 
-/* In the older format a metric is called what its samples are, and an info is a gauge. */
+/*
+ * Writes the head of a metric. In the older format a metric has the name of its samples, and an
+ * info is a gauge.
+ */
 static void write_head(struct text *text, enum text_format format, const struct metric *metric)
 {
 	static const char *const types[] = {
@@ -74,7 +77,7 @@ static void write_info(struct text *text, const struct metric *metric, const cha
 	text_print(text, "\"} 1\n");
 }
 
-/* Writes a line, or none for what has no value. */
+/* Writes a line, or none if there is no value. */
 static void write_sample(struct text *text, const struct metric *metric, const char *limiter,
 	const char *label, const json_t *value)
 {
@@ -118,7 +121,7 @@ static void write_members(
 		write_sample(text, metric, limiter, name, value);
 }
 
-/* Returns the value that is a sample, or NULL. */
+/* Returns the text of a sample's value, or NULL. */
 static const char *sample_of(const struct metrics_cursor *cursor, size_t row)
 {
 	const struct metric *metric = cursor->metric;
@@ -145,7 +148,7 @@ static void write_policy_value(struct text *text, const struct metric *metric, c
 	text_add(text, "\n", 1);
 }
 
-/* Writes a page. All samples of a metric and limiter begin with the same words. */
+/* Writes a page. All samples of a metric and limiter begin with the same text. */
 static void write_page(struct metrics_cursor *cursor, struct text *text)
 {
 	struct text words = {0};
@@ -168,7 +171,7 @@ static void write_page(struct metrics_cursor *cursor, struct text *text)
 	free(words.bytes);
 }
 
-/* A metric that no limiter has is not spoken of. */
+/* Writes a metric of a limiter. A metric without samples has no head. */
 static void write_limiter(struct metrics_cursor *cursor, struct text *text)
 {
 	const struct metrics_of *of = &cursor->of[cursor->limiter];
@@ -194,7 +197,9 @@ static void write_limiter(struct metrics_cursor *cursor, struct text *text)
 
 /* --- the text, part by part ------------------------------------------------------------------- */
 
-/* Most columns are null for all policies, and then no page is visited. */
+/*
+ * Finds the first page of policies. Most columns are null for all policies; then it visits no page.
+ */
 static void find_page(struct metrics_cursor *cursor)
 {
 	const struct policy_pages *policies = &cursor->of[cursor->limiter].policies;

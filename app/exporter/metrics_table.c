@@ -6,7 +6,7 @@
 #include "numbers/number_table.h"
 
 #define MS   1e-3
-#define MBIT 125000.0 /* bytes a second */
+#define MBIT 125000.0 /* bytes per second */
 
 #define ONE(name, type, at, help)                                                     \
 	{                                                                             \
@@ -33,7 +33,7 @@
 
 /*
  * The numbers of a policy (numbers/number_table.h). Each of the three units that a policy can count
- * has a metric of its own.
+ * has its own metric.
  */
 #define POLICY(name, kind, column, count, help)                                                  \
 	{"weir_policy_" name, METRIC_##kind, METRIC_OF_POLICY, NULL, column, "policy", count, 0, \

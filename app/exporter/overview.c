@@ -10,7 +10,7 @@
 #include "ask/member.h"
 #include "rows.h"
 
-/* What one reader takes in. */
+/* The most that one reader can take in. */
 #define ALARMS_MOST 8
 #define PEERS_MOST  64
 
@@ -41,7 +41,7 @@ static double document_ms(const json_t *document)
 	return json_is_number(at_ms) ? json_number_value(at_ms) : NAN;
 }
 
-/* Seconds between what a limiter said now and before; NAN: it did not. */
+/* Seconds between a limiter's answers now and before; NAN if there are none. */
 static double seconds_between(const json_t *now, const json_t *before)
 {
 	double s = (document_ms(now) - document_ms(before)) / 1000;
@@ -49,7 +49,7 @@ static double seconds_between(const json_t *now, const json_t *before)
 	return s > 0 ? s : NAN;
 }
 
-/* A counter that went back began anew. */
+/* The rate of a counter; NAN if it went back, because it was reset. */
 static double counter_rate(double now, double before, double seconds)
 {
 	return now >= before ? (now - before) / seconds : NAN;
@@ -74,7 +74,7 @@ static json_t *worker_rate(const json_t *now, const json_t *before, const char *
 		sum_of_workers(before, counter), seconds_between(now, before)));
 }
 
-/* The share of the busiest; null while none is known. */
+/* The share of the busiest worker; null if none is reported. */
 static json_t *busiest_worker(const json_t *document)
 {
 	const json_t *worker, *share;
@@ -100,7 +100,7 @@ static json_t *first_alarms(const json_t *document)
 	return first;
 }
 
-/* What is there, or null. */
+/* Returns the value, or null. */
 static json_t *copy_of(const json_t *document, const char *path)
 {
 	const json_t *value = member_at(document, path);
@@ -108,7 +108,7 @@ static json_t *copy_of(const json_t *document, const char *path)
 	return value ? json_incref((json_t *)value) : json_null();
 }
 
-/* How many are watched, and how many of these are alive. */
+/* Adds the numbers of watched and of active peers. */
 static void add_peer_counts(json_t *limiter, const json_t *document)
 {
 	json_int_t alive = 0, watched = 0;
@@ -161,7 +161,7 @@ static void add_reason(json_t *reasons, const char *reason, double total, double
 		json_pack("{s:o, s:o}", "total", known_json(total), "per_s", known_json(sum)));
 }
 
-/* {reason: {total, per_s}}, of reasons that there have been. */
+/* {reason: {total, per_s}}, for reasons that have occurred. */
 static json_t *drops_json(const struct boxes *now, const struct boxes *before)
 {
 	json_t *reasons = json_object(), *total;
@@ -201,7 +201,7 @@ static json_t *peer_json(const json_t *peer, const char *by)
 		"differs", copy_of(peer, "differs"), "ledger", copy_of(peer, "ledger"));
 }
 
-/* Those who are well, or those who are not; as seen by each limiter. */
+/* Adds the peers that are well, or those that are not, as seen by each limiter. */
 static void add_peers(json_t *list, const struct boxes *now, bool well)
 {
 	for (unsigned i = 0; i < now->n; i++) {

@@ -9,12 +9,12 @@
 #include "boxes.h"
 
 /*
- * The page's picture of the limiters without their policies: "limiters", "drops" by reason and
- * "peers". `before` is what rates are since, and may be NULL.
+ * Returns the page's overview of the limiters without their policies: "limiters", "drops" by reason
+ * and "peers". Rates are since `before`, which can be NULL.
  */
 json_t *overview_json(const struct boxes *now, const struct boxes *before);
 
-/* The number that a limiter has among these (NULL: none), or BOXES_MOST. */
+/* Returns the index of a limiter in `boxes` (NULL: none), or BOXES_MOST. */
 unsigned overview_find(const struct boxes *boxes, const char *limiter, unsigned guess);
 
 #endif

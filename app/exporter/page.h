@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The files of the page (page/), as page/embed.py has put them into this program.
+ * The files of the page (page/), embedded in this program by page/embed.py.
  */
 #ifndef WEIR_EXPORTER_PAGE_H
 #define WEIR_EXPORTER_PAGE_H
@@ -10,12 +10,12 @@
 
 struct page_file {
 	const char *path, *type;
-	const char *tag; /* of its content, for ETag */
+	const char *tag; /* ETag of its content */
 	const unsigned char *bytes;
 	size_t n;
 };
 
-/* A row without a path ends them. */
+/* Ends with a row without a path. */
 extern const struct page_file page_files[];
 
 #endif

@@ -12,7 +12,7 @@
 #include "overview.h"
 #include "rows.h"
 
-/* Policies that are held back: as many as a reader takes in. */
+/* The most policies, among those that drop, that a reader can take in. */
 #define HELD_MOST 10
 
 /* One reading of all limiters. Its rows are parsed for the first viewer only. */
@@ -22,9 +22,9 @@ struct gathering {
 	bool read;
 };
 
-/* A policy at all limiters together. */
+/* The sums of a policy over all limiters. */
 struct tally {
-	const struct row *row; /* of one of them */
+	const struct row *row; /* one of its rows */
 	double limit, may, demand;
 	double passed, dropped, dropped_packets;
 };
@@ -113,7 +113,7 @@ static struct row_rates rates_at(struct picture *picture, unsigned box, const st
 static void add_to_tally(struct tally *tally, const struct row *row, struct row_rates rates)
 {
 	tally->row = row;
-	if (!(row->limit <= tally->limit)) /* they may have been told different ones for a moment */
+	if (!(row->limit <= tally->limit)) /* limiters can have different limits for a moment */
 		tally->limit = row->limit;
 	tally->may = row_may(row);
 	add_known(&tally->demand, row->demand);
@@ -138,7 +138,10 @@ static json_t *index_tallies(const struct picture *picture)
 	return index;
 }
 
-/* The tally of a limiter's policy: limiters of a group have them in one order, mostly. */
+/*
+ * Finds or adds the tally of a limiter's policy. Limiters of a group usually have policies in the
+ * same order.
+ */
 static size_t find_tally(struct picture *picture, const char *name, size_t guess, json_t **index)
 {
 	const json_t *known;
@@ -170,7 +173,7 @@ static void tally_box(struct picture *picture, unsigned box)
 	json_decref(index);
 }
 
-/* Once for all who ask. */
+/* Computes all tallies, once for all callers. */
 static void tally_all(struct picture *picture)
 {
 	const struct boxes *boxes = picture->now.boxes;
@@ -188,7 +191,7 @@ static void tally_all(struct picture *picture)
 		tally_box(picture, i);
 }
 
-/* What comes first is what drops most, and then what passes most. */
+/* Sorts policies by dropped packets, then by passed units. */
 static int compare_tallies(const void *a, const void *b)
 {
 	const struct tally *x = a, *y = b;
@@ -213,7 +216,10 @@ static json_t *tally_json(const struct tally *tally)
 		known_json(tally->dropped), "dropped_packets", known_json(tally->dropped_packets));
 }
 
-/* The first of those for which `is_wanted` holds, as few as a reader takes in: no sort of all. */
+/*
+ * Lists the first `most` policies for which `is_wanted` returns true. Few are wanted, so it does
+ * not sort all.
+ */
 static json_t *list_first(struct picture *picture, size_t most,
 	bool (*is_wanted)(const struct tally *tally, const char *words), const char *words)
 {
@@ -289,13 +295,13 @@ static const char *own_name(const struct picture *picture, unsigned box)
 	return name ? name : of->limiter;
 }
 
-/* A sum of the known values; not `whole`: that of some limiter is unknown. */
+/* A sum of the values that are available. whole: no limiter's value is missing. */
 struct partial_sum {
 	double known;
 	bool whole;
 };
 
-/* A policy over the whole group: the last row of its table. */
+/* The sums of a policy over the group: the last row of its table. */
 struct sums {
 	struct partial_sum passed, may, demand, dropped, dropped_packets;
 };
@@ -354,8 +360,8 @@ static double told_demand(const json_t *one)
 }
 
 /*
- * Adds a limiter without a socket here; `one` is the report of a peer about it. A limiter with a
- * demand below its part passes its demand. Without a report all values are unknown.
+ * Adds a limiter without a socket here; `one` is the report of a peer about it. If its demand is
+ * below its part, it passes its demand. Without a report all values are unknown.
  */
 static void add_told(json_t *told, const char *name, const json_t *one, double over,
 	double per_weight, struct sums *sums)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the page shows: the limiters together and each, and one policy at a time, with rates, which
- * are the differences of two gatherings. What it writes is read by page/weir.js alone.
+ * The data that the page shows: all limiters together, each limiter, and one policy at a time.
+ * Rates are differences between two rounds. Only page/weir.js reads this JSON.
  */
 #ifndef WEIR_EXPORTER_PICTURE_H
 #define WEIR_EXPORTER_PICTURE_H
@@ -16,35 +16,38 @@
 
 struct picture;
 
-/* NULL without memory. */
+/* Returns NULL without memory. */
 struct picture *picture_new(void);
 void picture_free(struct picture *picture);
 
-/* Takes over what was gathered; rates are those since what was taken before. */
+/* Takes ownership of a round. Rates are since the previous one. */
 void picture_take(struct picture *picture, struct boxes *boxes);
 
-/* What was taken last, or NULL. Borrowed. */
+/* Returns the last round, or NULL. Borrowed. */
 struct boxes *picture_boxes(const struct picture *picture);
 
-/* Forgets all but that: there are no rates until something else is taken. */
+/* Forgets all but the last round: there are no rates until the next one. */
 void picture_forget(struct picture *picture);
 
-/* Whether something was taken before that, too. */
+/* Returns whether there is a previous round. */
 bool picture_has_rates(const struct picture *picture);
 
-/* Limiters, drops by reason, peers, and who is held back. */
+/* Returns limiters, drops by reason, peers, and policies that drop. */
 json_t *picture_group(struct picture *picture);
 
-/* One policy at each limiter, those included of which there is only gossip; null: nobody has it. */
+/* Returns one policy at each limiter, also at those that only peers report. null: none has it. */
 json_t *picture_policy(struct picture *picture, const char *name);
 
-/* Which policy to look at: what drops most, else passes most, else is the first; NULL: none. */
+/*
+ * Returns the policy to show: the one that drops most, otherwise the one that passes most,
+ * otherwise the first. NULL: none.
+ */
 const char *picture_choice(struct picture *picture);
 
-/* Whether the policy drops now. */
+/* Returns whether the policy drops now. */
 bool picture_is_dropping(struct picture *picture, const char *name);
 
-/* Policies whose names have the words in them, in any case: those that drop most first. */
+/* Returns policies whose names contain the words, in any case. The first drops most. */
 json_t *picture_find(struct picture *picture, const char *words, size_t most);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for the values of a page, from offset 1 on: 0 is null. */
+/* Room for the values of a page, from offset 1 on: offset 0 is null. */
 #define VALUES_MOST (UINT16_MAX + 1)
 
 /* Writes the text of a value that is not null. Returns its bytes with the end, or 0. */

@@ -23,7 +23,7 @@ struct policy_page {
 	uint16_t at[];     /* by row and column: offset of a value after the last row; 0: null */
 };
 
-/* Begins as all zero. */
+/* All zero at the start. */
 struct policy_pages {
 	struct policy_page *first, *last;
 	json_t *columns;
@@ -38,17 +38,17 @@ struct policy_pages {
  */
 int policy_pages_add(struct policy_pages *pages, const json_t *reply, size_t most);
 
-/* Leaves `pages` as all zero. */
+/* Leaves `pages` all zero. */
 void policy_pages_free(struct policy_pages *pages);
 
 /* Index of the column for the functions below; SIZE_MAX: none. */
 size_t policy_column(const struct policy_pages *pages, const char *name);
 size_t policy_number_column(const struct policy_pages *pages, enum policy_number_id number);
 
-/* The text of a value, of a string after a quote; NULL: none. */
+/* Returns the text of a value, with a quote before a string; NULL: none. */
 const char *policy_value(const struct policy_page *page, size_t row, size_t column);
 
-/* A value that is a string, otherwise NULL; one that is a number, otherwise NAN. */
+/* Return a string value, otherwise NULL; and a number, otherwise NAN. */
 const char *policy_text(const struct policy_page *page, size_t row, size_t column);
 double policy_number(const struct policy_page *page, size_t row, size_t column);
 

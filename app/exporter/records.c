@@ -11,28 +11,28 @@
 #include "base/hash.h"
 #include "deltas.h"
 
-/* Numbers of domains: small ones are shown whole by who takes them for two of a byte. */
+/* Domain numbers have 16 bits, because some collectors show them as two numbers of one byte. */
 #define DOMAINS 65535
 
-/* A limiter, as long as nobody else needs its place. */
+/* A limiter's stream. Its place is reused only if another limiter needs it. */
 struct source_limiter {
 	bool used, told;
 	struct netflow stream;
 	struct deltas deltas;
 	struct records_counts counts;
-	uint64_t end_ms;    /* on the wall: until then all is told */
-	uint64_t steady_ms; /* when that had been read */
-	uint64_t told_ms;   /* when templates were */
+	uint64_t end_ms;    /* wall clock: everything until then is sent */
+	uint64_t steady_ms; /* steady clock at that reading */
+	uint64_t told_ms;   /* time of the last templates */
 };
 
 struct records {
 	enum netflow_version version;
 	uint64_t refresh_ms;
-	json_t *applications; /* by their number in hex: whose it is */
+	json_t *applications; /* number in hex to the policy name */
 	struct source_limiter limiters[BOXES_MOST];
 };
 
-/* What one limiter's turn is about. */
+/* One limiter's turn. */
 struct turn {
 	struct records *records;
 	struct source_limiter *limiter;
@@ -78,7 +78,10 @@ static bool is_domain(const struct records *records, uint32_t domain)
 	return false;
 }
 
-/* Is what it was before, but for two limiters of this machine whose names fall together. */
+/*
+ * Chooses the domain of a limiter. It is the same after each start, except if the names of two
+ * limiters of this machine collide.
+ */
 static uint32_t choose_domain(const struct records *records, const char *name)
 {
 	uint32_t domain = 1 + name_hash(name) % DOMAINS;
@@ -88,7 +91,7 @@ static uint32_t choose_domain(const struct records *records, const char *name)
 	return domain;
 }
 
-/* Whether an application is called so, or was nobody's and is now. */
+/* Returns whether the application has this name. A free application gets it. */
 static bool claim_application(struct records *records, uint32_t application, const char *name)
 {
 	const char *whose;
@@ -103,8 +106,8 @@ static bool claim_application(struct records *records, uint32_t application, con
 }
 
 /*
- * Is the same at all limiters and after each start, but for names that fall together: of 10,000
- * some three do, and then the one that came later has the next number.
+ * Chooses the application of a policy. It is the same at all limiters and after each start, except
+ * if names collide. About three in 10,000 names do; the later one gets the next number.
  */
 static uint32_t choose_application(struct records *records, const char *name)
 {
@@ -125,7 +128,7 @@ static bool is_asked(const struct boxes *boxes, const char *name)
 	return false;
 }
 
-/* One that is not used, or the place of one that nobody asks any more: there are as many as may. */
+/* Returns a free place, or that of a limiter that is no longer queried: one of BOXES_MOST. */
 static struct source_limiter *free_limiter(struct records *records, const struct boxes *boxes)
 {
 	for (unsigned i = 0; i < BOXES_MOST; i++)
@@ -192,7 +195,7 @@ static bool is_due(const struct turn *turn, uint64_t told_ms)
 	return turn->steady_ms - told_ms >= turn->records->refresh_ms;
 }
 
-/* They are the first in a datagram, so that there is room. */
+/* Adds the templates, first in a datagram, so there is room. */
 static void tell_templates(const struct turn *turn)
 {
 	struct source_limiter *limiter = turn->limiter;
@@ -211,7 +214,7 @@ static bool has_counted(const struct delta *delta)
 	       delta->dropped.units;
 }
 
-/* What a policy is called: before its first record, when its limit is another, now and then. */
+/* Adds a policy's name: before its first record, after a change of its limit, and periodically. */
 static void tell_name(const struct turn *turn, struct delta *delta)
 {
 	struct netflow *stream = &turn->limiter->stream;
@@ -245,7 +248,7 @@ static void tell_counts(const struct turn *turn, const struct delta *delta,
 	turn->limiter->counts.records++;
 }
 
-/* Names first, and then records by what they count: sets are long, and their heads few. */
+/* Adds names first, and then records sorted by unit, so that there are few sets with few heads. */
 static void tell_deltas(const struct turn *turn)
 {
 	const struct deltas *deltas = &turn->limiter->deltas;
@@ -266,7 +269,10 @@ static void tell_deltas(const struct turn *turn)
 
 /* --- a turn ----------------------------------------------------------------------------------- */
 
-/* Whether it is younger than the last reading; if it does not say its age its counters do. */
+/*
+ * Returns whether the limiter is younger than the last reading. If it does not report its age, its
+ * counters decide.
+ */
 static bool has_restarted(const struct turn *turn, const json_t *document)
 {
 	const json_t *uptime = member_at(document, "process.uptime_s");
@@ -282,7 +288,7 @@ static void take_limiter(struct turn *turn, const struct metrics_of *of, uint64_
 
 	turn->start_ms = limiter->deltas.begun && limiter->end_ms < turn->end_ms ? limiter->end_ms
 										 : turn->end_ms;
-	if (turn->end_ms < limiter->stream.boot_ms) /* the wall's clock was set back */
+	if (turn->end_ms < limiter->stream.boot_ms) /* the wall clock was set back */
 		limiter->stream.boot_ms = turn->end_ms - turn->end_ms % 1000;
 	deltas_read(&limiter->deltas, of, has_restarted(turn, of->document));
 	begin_datagram(turn);
@@ -293,7 +299,7 @@ static void take_limiter(struct turn *turn, const struct metrics_of *of, uint64_
 	limiter->steady_ms = turn->steady_ms + took_ms;
 }
 
-/* Whether there is a whole answer; in the midst of a reload there are no policies. */
+/* Returns whether there is a complete answer. During a reload there are no policies. */
 static bool has_answered(const struct metrics_of *of)
 {
 	return json_is_true(json_object_get(of->document, "up")) && of->policies.whole;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Flow records of what limiters' policies pass and drop: an observation domain for each limiter, an
- * application for each policy, and a record for each that has counted something since it was last
- * read. Knows no socket and no clock. One thread.
+ * Flow records of the packets that policies pass and drop. Each limiter is an observation domain,
+ * and each policy an application. A policy that has counted since the last reading gets a record.
+ * Uses no socket and no clock. One thread.
  */
 #ifndef WEIR_EXPORTER_RECORDS_H
 #define WEIR_EXPORTER_RECORDS_H
@@ -13,39 +13,39 @@
 
 struct records;
 
-/* Now: ms since 1970, and ms that nobody sets. */
+/* The time: ms since 1970, and ms of a clock that is never set. */
 struct records_time {
 	uint64_t wall_ms, steady_ms;
 };
 
-/* Where datagrams go. */
+/* The receiver of datagrams. */
 struct records_sink {
-	bool (*send)(void *context, const uint8_t *bytes, size_t n); /* whether it went */
+	bool (*send)(void *context, const uint8_t *bytes, size_t n); /* returns true if sent */
 	void *context;
-	size_t most; /* bytes that a datagram may have: netflow.h */
+	size_t most; /* most bytes of a datagram: netflow.h */
 };
 
-/* What was sent of one limiter so far. */
+/* Totals that were sent about one limiter. */
 struct records_counts {
 	char limiter[108];
 	uint32_t domain;
-	uint64_t datagrams, records, failed; /* datagrams that went, and that did not */
+	uint64_t datagrams, records, failed; /* `failed`: datagrams that could not be sent */
 };
 
-/* Templates and names are told again after so long. NULL without memory. */
+/* Templates and names are sent again after refresh_ms. Returns NULL without memory. */
 struct records *records_new(enum netflow_version version, uint64_t refresh_ms);
 
-/* Also of NULL. */
+/* NULL does nothing. */
 void records_free(struct records *records);
 
 /*
- * Sends what the limiters have counted since they were read before: `began` is when they were
- * asked. One that has not answered goes on where it was, when it answers.
+ * Sends the counts of the limiters since their last reading. `began` is the time of the query. A
+ * limiter that has not answered continues from its last reading when it answers again.
  */
 void records_take(struct records *records, const struct boxes *boxes,
 	const struct records_time *began, const struct records_sink *sink);
 
-/* Copies what was sent of each limiter, and returns of how many. */
+/* Copies the totals of each limiter, and returns their number. */
 unsigned records_counts(const struct records *records, struct records_counts counts[BOXES_MOST]);
 
 #endif

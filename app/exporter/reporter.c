@@ -18,7 +18,7 @@ struct reporter {
 	struct collector collector;
 	struct records *records;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects all fields below */
 	pthread_cond_t ended;
 	bool closing;
 	struct records_counts counts[BOXES_MOST];
@@ -55,7 +55,7 @@ static void report_once(struct reporter *reporter)
 	pthread_mutex_unlock(&reporter->lock);
 }
 
-/* Waits until then on the clock that nobody sets; false: it is all over. */
+/* Waits until due_ms of the clock that is never set. Returns false when the reporter closes. */
 static bool await_turn(struct reporter *reporter, uint64_t due_ms)
 {
 	const struct timespec due = {
@@ -71,7 +71,7 @@ static bool await_turn(struct reporter *reporter, uint64_t due_ms)
 	return !closing;
 }
 
-/* A turn that took too long moves those after it. */
+/* A turn that takes too long postpones the next ones. */
 static void *report_turns(void *arg)
 {
 	struct reporter *reporter = arg;

@@ -10,7 +10,7 @@
 #include "boxes.h"
 
 struct reporter_options {
-	const char *collector; /* see collector.h; NULL: nobody wants records */
+	const char *collector; /* see collector.h; NULL: no records */
 	unsigned version;      /* 9 or 10 */
 	unsigned interval_s, refresh_s;
 };
@@ -36,14 +36,17 @@ struct reporter;
 		.version = 9, .interval_s = 10, .refresh_s = 60 \
 	}
 
-/* 0 and *reporter (NULL: nobody wants records), or a negative errno. The options are borrowed. */
+/* Returns 0 and *reporter (NULL: no collector), or a negative errno. The options are borrowed. */
 int reporter_open(const struct reporter_options *options, const struct boxes_options *boxes,
 	struct reporter **reporter);
 
-/* Adds "netflow", what was sent of each, to the documents of limiters. Any thread. Also of NULL. */
+/*
+ * Adds "netflow", the totals sent about each limiter, to the limiters' documents. Any thread. A
+ * reporter that is NULL does nothing.
+ */
 void reporter_note(struct reporter *reporter, const struct boxes *boxes);
 
-/* Waits for a turn that is under way. Also of NULL. */
+/* Waits for a running turn. NULL does nothing. */
 void reporter_close(struct reporter *reporter);
 
 #else /* a build without flow records: no option, and no reporter */

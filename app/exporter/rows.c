@@ -35,7 +35,7 @@ static const struct {
 	{NUMBER_share_RATE, offsetof(struct row, part)},
 };
 
-/* Where each number stands in a limiter's rows. */
+/* The columns of the numbers in a limiter's rows. */
 struct row_columns {
 	size_t name, count, parent, exceeding, of[NUMBERS];
 };
@@ -91,7 +91,7 @@ void rows_read(struct rows *rows, const struct policy_pages *policies)
 		page = page->next)
 		for (size_t i = 0; i < page->n; i++, rows->n++)
 			if (!read_row(&rows->rows[rows->n], page, i, &columns))
-				return; /* it would not be what it says */
+				return; /* the row is malformed */
 }
 
 void rows_free(struct rows *rows)
@@ -120,7 +120,7 @@ const struct row *rows_find(struct rows *rows, const char *name, size_t guess)
 	return found ? &rows->rows[json_integer_value(found)] : NULL;
 }
 
-/* A counter that went back began anew, as its limiter or its policy did. */
+/* The rate of a counter; NAN if it went back, because its limiter or policy was reset. */
 static double rate_of(double now, double before, double seconds)
 {
 	return seconds > 0 && now >= before ? (now - before) / seconds : NAN;

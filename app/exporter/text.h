@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A text that grows, in the formats that monitoring reads.
+ * A growing text, in the formats of monitoring.
  */
 #ifndef WEIR_EXPORTER_TEXT_H
 #define WEIR_EXPORTER_TEXT_H
@@ -16,31 +16,31 @@ enum text_format {
 	TEXT_OPENMETRICS, /* application/openmetrics-text; version=1.0.0 */
 };
 
-/* Begins as all zero; its bytes are for free(). */
+/* All zero at the start. The caller frees the bytes. */
 struct text {
 	char *bytes;
 	size_t length, room;
-	bool failed; /* there was no memory: what is there is not whole */
+	bool failed; /* no memory: the text is incomplete */
 };
 
 void text_add(struct text *text, const char *bytes, size_t n);
 void text_print(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Takes back what was added since it was so long. */
+/* Shortens the text to this length. */
 void text_cut(struct text *text, size_t length);
 
-/* What stands between the quotes of a label's value. */
+/* Adds the value of a label, without quotes. */
 void text_label(struct text *text, const char *value);
 
 /* Returns a document for the page, with control characters as text. For free(); or NULL. */
 char *text_json(const json_t *data);
 
-/* What stands behind HELP and a metric's name. */
+/* Adds the text after HELP and a metric's name. */
 void text_help(struct text *text, const char *help, enum text_format format);
 
 /*
- * A sample's value: a number, a truth as 0 or 1, how many members a list has. False, and nothing
- * is added, for all else.
+ * Adds a sample's value: a number, a boolean as 0 or 1, or the length of a list. Returns false for
+ * other types and adds nothing.
  */
 bool text_value(struct text *text, const json_t *value, double scale);
 

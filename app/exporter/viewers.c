@@ -15,27 +15,27 @@
 
 #include "text.h"
 
-/* Whoever takes no event in this time is as good as gone; a laptop that slept comes back. */
+/* A viewer that takes no event for this time is gone. A laptop that was asleep connects again. */
 #define BEHIND_MS 10000
 
-/* What the kernel keeps of a stream: few events, so that it is soon seen who reads none. */
+/* Send buffer of a stream. It is small, so a viewer that stops reading is soon detected. */
 #define SEND_BUFFER (16 << 10)
 
 #define BLOCK 16384
 
-/* So many events without a drop, then a policy that drops is looked at instead. */
+/* Events without a drop after which a policy that drops is shown instead. */
 #define CALM_EVENTS 5
 
 struct viewer {
-	struct MHD_Connection *connection; /* NULL: nobody's */
+	struct MHD_Connection *connection; /* NULL: unused */
 	int fd;
-	bool asleep; /* until there is another event */
-	bool chosen; /* which policy, by whoever looks */
+	bool asleep; /* suspended until the next event */
+	bool chosen; /* the viewer chose the policy */
 	char policy[POLICY_NAME];
 	unsigned calm;
 	struct text text;
-	size_t at;          /* so much of it has been taken */
-	uint64_t behind_ms; /* since when it has been too slow; 0: it is not */
+	size_t at;          /* bytes of `text` that were taken */
+	uint64_t behind_ms; /* time since when it is too slow; 0: it is not */
 };
 
 struct viewers {
@@ -43,7 +43,7 @@ struct viewers {
 	unsigned n;
 };
 
-/* What a stream's response leads to. */
+/* Context of a stream's response. */
 struct event_stream {
 	struct viewers *all;
 	struct viewer *viewer;
@@ -127,7 +127,7 @@ static struct MHD_Response *stream_response(struct viewers *viewers, struct view
 	return response;
 }
 
-/* What has been sent and is not confirmed is little, and does not wait for long. */
+/* Limits the data that is sent but not confirmed, and the time that it waits. */
 static int narrow_socket(struct MHD_Connection *connection)
 {
 	int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
@@ -164,7 +164,7 @@ struct MHD_Response *viewers_admit(
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-/* Whoever has not said which policy looks at one that drops, and stays with it while it does. */
+/* Chooses the policy of a viewer that did not: one that drops, as long as it drops. */
 static void choose_policy(struct viewer *viewer, struct picture *picture)
 {
 	const char *choice;

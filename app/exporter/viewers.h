@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Those who look at the page: each has a stream of server-sent events, of which one is made when
- * the last has been taken, and so one event's memory. Web thread.
+ * Viewers of the page. Each has a stream of server-sent events. An event is made when the previous
+ * one has been taken, so a viewer uses the memory of one event. Web thread.
  */
 #ifndef WEIR_EXPORTER_VIEWERS_H
 #define WEIR_EXPORTER_VIEWERS_H
@@ -17,31 +17,31 @@
 
 struct viewers;
 
-/* NULL without memory. */
+/* Returns NULL without memory. */
 struct viewers *viewers_new(void);
 
-/* All streams have ended: their connections are closed. Also of NULL. */
+/* To be called when all streams have ended: their connections are closed. NULL does nothing. */
 void viewers_free(struct viewers *viewers);
 
 unsigned viewers_count(const struct viewers *viewers);
 
-/* What they look at. */
+/* Lists the policies of all viewers. */
 void viewers_look(const struct viewers *viewers, struct looked_at *looked_at);
 
 /*
- * A connection has asked for events of the policy, or of whichever drops most (NULL): its response,
- * which the caller queues and gives back; NULL: there are as many as may be, or no memory.
+ * Admits a connection that requests events of a policy, or of the one that drops most (NULL).
+ * Returns its response, which the caller queues and destroys. NULL: too many viewers, or no memory.
  */
 struct MHD_Response *viewers_admit(
 	struct viewers *viewers, struct MHD_Connection *connection, const char *policy);
 
-/* Tells each who has taken in what was before; the others miss this one. */
+/* Sends an event to each viewer that has taken the previous one. Others miss this one. */
 void viewers_tell(struct viewers *viewers, struct picture *picture, unsigned interval_ms);
 
-/* Ends the connections of those who have taken nothing in for long, or who sleep for that. */
+/* Ends the connections of viewers that have taken nothing for too long. */
 void viewers_end_slow(struct viewers *viewers, uint64_t now_ms);
 
-/* Wakes all, before the daemon stops. */
+/* Wakes all viewers, before the daemon stops. */
 void viewers_wake(struct viewers *viewers);
 
 #endif

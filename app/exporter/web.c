@@ -28,23 +28,25 @@
 #include "viewers.h"
 
 #define CONNECTION_BYTES 32768 /* for headers, and then for each chunk of an answer */
-#define IDLE_S           15    /* a connection on which nothing moves is closed */
+#define IDLE_S           15    /* an idle connection is closed */
 
-/* From a connection's begin, or its last answer, to the end of the next: however slowly it goes. */
+/* Limit from a connection's begin, or its last answer, to the end of the next answer. */
 #define REQUEST_MS 30000
 
-/* Rounds that slow readers can hold, with 150 bytes a policy each, before the oldest one ends. */
+/*
+ * Rounds that slow readers can hold, at 150 bytes per policy, before the oldest readers are ended.
+ */
 #define ROUNDS_MOST 8
 
-/* Within this time all get what one has asked for: what clients cost a limiter has a bound. */
+/* Requests within this time share the answers of one round, which limits the load on limiters. */
 #define FRESH_MS 500
 
 #define TURN_MS 1000
 
-/* Names that a search finds. */
+/* Most names that a search returns. */
 #define FOUND_MOST 40
 
-/* Nothing but what is served here is loaded, run or shown, and nobody shows it in a frame. */
+/* The page can load only files from here, and no other page can show it in a frame. */
 #define ONLY_OURS                                                                   \
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " \
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -55,14 +57,14 @@ struct web {
 	unsigned interval_ms; /* between two events of the page */
 	struct MHD_Daemon *daemon;
 	struct slot slots[SLOTS_ALL];
-	unsigned kept; /* rounds whose metrics somebody reads */
+	unsigned kept; /* rounds whose metrics are being read */
 	struct asker *asker;
 	bool asking;
 	struct picture *picture;
 	struct viewers *viewers;
 	struct reporter *reporter; /* NULL: none */
-	uint64_t began_ms;         /* of the last round; 0: none yet */
-	uint64_t asked_ms;         /* when it ended; 0: never */
+	uint64_t began_ms;         /* begin of the last round; 0: none yet */
+	uint64_t asked_ms;         /* end of the last round; 0: never */
 };
 
 static uint64_t ms_now(void)
@@ -75,12 +77,12 @@ static uint64_t ms_now(void)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* The metrics of a round on their way to one reader. */
+/* The metrics of a round that are being sent to one reader. */
 struct answer {
 	struct web *web;
 	struct boxes *boxes;
 	struct metrics_cursor cursor;
-	struct text part; /* made and not yet sent from `sent` on */
+	struct text part; /* unsent from `sent` on */
 	size_t sent;
 };
 
@@ -94,7 +96,7 @@ static void forget_answer(void *arg)
 	free(answer);
 }
 
-/* Makes the next part when the previous one has been sent: false at the end. */
+/* Makes the next part after the previous one was sent. Returns false at the end. */
 static bool next_part(struct answer *answer)
 {
 	text_cut(&answer->part, 0);
@@ -102,7 +104,7 @@ static bool next_part(struct answer *answer)
 	return metrics_next(&answer->cursor, &answer->part);
 }
 
-/* Called by the daemon whenever the client has room. */
+/* Called by the daemon when the client has room. */
 static ssize_t read_answer(void *arg, uint64_t at, char *bytes, size_t most)
 {
 	struct answer *answer = arg;
@@ -120,12 +122,15 @@ static ssize_t read_answer(void *arg, uint64_t at, char *bytes, size_t most)
 		answer->sent += left;
 		n += left;
 	}
-	if (part->failed) /* the client sees that the text is not whole */
+	if (part->failed) /* the client detects that the text is incomplete */
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	return n ? (ssize_t)n : MHD_CONTENT_READER_END_OF_STREAM;
 }
 
-/* A page that is open has all asked in its time, and that is for everybody. */
+/*
+ * Returns whether the last round is recent. While a page is open, rounds run at its interval, and
+ * all clients share them.
+ */
 static bool is_fresh(const struct web *web)
 {
 	uint64_t fresh = FRESH_MS;
@@ -160,7 +165,7 @@ static void resume_waiting(struct slot *slot)
 	slot->waits = NULL;
 }
 
-/* A connection that waits notices nothing before it goes on. */
+/* Ends a connection. One that waits does not notice the shutdown before it is resumed. */
 static void end_connection(struct slot *slot)
 {
 	shutdown(slot->fd, SHUT_RDWR);
@@ -169,7 +174,9 @@ static void end_connection(struct slot *slot)
 	slot->state = SLOT_ENDING;
 }
 
-/* Policies above --max-policies; others are left out for one scrape, during a reload. */
+/*
+ * The number of policies above --max-policies. Others are left out of one scrape, during a reload.
+ */
 static json_int_t policies_above(const struct metrics_of *of)
 {
 	return of->policies.whole ? json_integer_value(member_at(of->document, "left_out.policies"))
@@ -196,7 +203,7 @@ static void log_policies_above(const struct web *web, const struct boxes *boxes)
 	}
 }
 
-/* What the round has found is for those who wait for it, and for those who look at the page. */
+/* Passes the result of a round to requests that wait for it, and to viewers of the page. */
 static void end_round(struct web *web)
 {
 	struct boxes *boxes = asker_take(web->asker);
@@ -217,7 +224,7 @@ static void end_round(struct web *web)
 			resume_waiting(&web->slots[i]);
 }
 
-/* NULL without memory. */
+/* Returns NULL without memory. */
 static struct MHD_Response *make_answer(struct web *web, enum text_format format)
 {
 	struct boxes *boxes = picture_boxes(web->picture);
@@ -243,7 +250,7 @@ static struct MHD_Response *make_answer(struct web *web, enum text_format format
 	return response;
 }
 
-/* Gives the response back. */
+/* Queues a response and destroys it. */
 static enum MHD_Result send_response(
 	struct MHD_Connection *connection, unsigned status, struct MHD_Response *response)
 {
@@ -281,7 +288,7 @@ static struct slot *slot_of(struct MHD_Connection *connection)
 	return info ? info->socket_context : NULL;
 }
 
-/* It is asked again when there is something to answer with. */
+/* Suspends a request until the next round ends. The daemon then calls answer_request() again. */
 static enum MHD_Result wait_for_round(struct web *web, struct MHD_Connection *connection)
 {
 	struct slot *slot = slot_of(connection);
@@ -295,7 +302,7 @@ static enum MHD_Result wait_for_round(struct web *web, struct MHD_Connection *co
 	return MHD_YES;
 }
 
-/* Ends the connections that have read the oldest answer. */
+/* Ends the connections that read the oldest answer. */
 static void end_oldest_readers(struct web *web)
 {
 	struct slot *slot = slot_reads_longest(web->slots);
@@ -305,7 +312,10 @@ static void end_oldest_readers(struct web *web)
 		end_connection(slot);
 }
 
-/* `waited`: for a round, so that its answer is as new as there is one, however long it took. */
+/*
+ * Answers with the metrics. waited: the request has waited for a round, so the answer is recent
+ * enough, however long that took.
+ */
 static enum MHD_Result answer_metrics(
 	struct web *web, struct MHD_Connection *connection, bool waited)
 {
@@ -363,7 +373,7 @@ static enum MHD_Result answer_search(struct web *web, struct MHD_Connection *con
 	return send_response(connection, MHD_HTTP_OK, response);
 }
 
-/* A file of the page, of which a browser that has it is told so. */
+/* Answers with a file of the page, or with status 304 if the browser has it. */
 static enum MHD_Result answer_file(struct MHD_Connection *connection, const struct page_file *file)
 {
 	const char *has = MHD_lookup_connection_value(
@@ -404,8 +414,8 @@ static enum MHD_Result answer_path(
 }
 
 /*
- * Is called with the headers, for each part of a body, and at the end, which is when it is
- * answered; and once more after a round that it has waited for.
+ * Called by the daemon with the headers, for each part of a body, and at the end, when it answers.
+ * Called once more after a round that the request has waited for.
  */
 static enum MHD_Result answer_request(void *arg, struct MHD_Connection *connection, const char *url,
 	const char *method, const char *version, const char *body, size_t *body_size,
@@ -466,7 +476,7 @@ static void note_connection(void *arg, struct MHD_Connection *connection, void *
 		*slot = (struct slot){0};
 }
 
-/* An answer has been read whole: the next request has all of its time. */
+/* An answer was read completely: the time of the next request begins. */
 static void note_answered(void *arg, struct MHD_Connection *connection, void **request,
 	enum MHD_RequestTerminationCode code)
 {
@@ -480,8 +490,8 @@ static void note_answered(void *arg, struct MHD_Connection *connection, void **r
 }
 
 /*
- * Whoever sends or reads a byte now and then would never be idle. Whose answer is awaited of the
- * limiters is not slow himself, and streams have no end.
+ * Ends slow connections. A client that sends or reads a byte now and then would never be idle. A
+ * request that waits for limiters is not slow itself, and streams have no end.
  */
 static void end_slow_ones(struct web *web)
 {
@@ -509,7 +519,7 @@ static struct MHD_Daemon *start_daemon(struct web *web, int fd)
 		note_answered, web, MHD_OPTION_END);
 }
 
-/* What there is of it. */
+/* Frees all members that are allocated. */
 static void free_web(struct web *web)
 {
 	asker_close(web->asker);
@@ -556,7 +566,7 @@ int web_open(const char *address, const struct boxes_options *options,
 	return 0;
 }
 
-/* Milliseconds until something is due without anybody having said something. */
+/* Milliseconds until something is due without an event of a descriptor. */
 static int time_to_wait(struct web *web)
 {
 	MHD_UNSIGNED_LONG_LONG wait;
@@ -587,7 +597,7 @@ void web_run(struct web *web, int signal_fd)
 	}
 }
 
-/* The daemon ends with nobody asleep. */
+/* Stops the daemon, which requires that no connection is suspended. */
 void web_close(struct web *web)
 {
 	viewers_wake(web->viewers);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 The Weir authors
 //
-// A chart of rates that lie on each other, below a limit. It draws what it is given and keeps
-// nothing but where the cursor is.
+// A chart of stacked rates, below a limit. It draws the given data.
+// The only state is the position of the cursor.
 
 const NS = "http://www.w3.org/2000/svg";
 const EDGE = {top: 24, bottom: 24, left: 46, right: 12};
-const NAMES_WIDTH = 124;   // beside the chart, where it is wide enough for names
+const NAMES_WIDTH = 124;   // next to the chart, if it is wide enough for names
 const NAMES_FROM = 620;
 const NAME_HEIGHT = 17;
 
-// Seconds that may be shown, and between two of their ticks.
+// Possible spans of the chart, and the distance of their ticks, in seconds.
 const TICKS = {15: 5, 30: 5, 60: 10, 120: 20, 300: 60, 600: 120, 900: 180};
 
 const PREFIXES = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
@@ -19,7 +19,7 @@ function prefixOf(value) {
 	return PREFIXES.find(([size]) => Math.abs(value) >= size) || [1, ""];
 }
 
-// Three digits, and no more of them after the point than there are.
+// Three significant digits, without trailing zeros.
 function digits(value) {
 	if (value === 0)
 		return "0";
@@ -31,7 +31,7 @@ function digits(value) {
 const UNITS = {bytes: "bit/s", packets: "pps", flows: "flows/s"};
 const AMOUNTS = {bytes: "B", packets: "packets", flows: "flows"};
 
-/** A rate in units a second, as people say it: bytes as bits. */
+/** The text of a rate in units per second; bytes become bits. */
 export function rateText(value, count) {
 	if (value === null || value === undefined || Number.isNaN(value))
 		return "–";
@@ -40,7 +40,7 @@ export function rateText(value, count) {
 	return `${digits(shown / size)} ${prefix}${UNITS[count]}`;
 }
 
-/** An amount of units. */
+/** The text of an amount of units. */
 export function amountText(value, count) {
 	if (value === null || value === undefined)
 		return "–";
@@ -57,18 +57,18 @@ function element(name, attributes, text) {
 	return made;
 }
 
-/** Its colour, and whether it is only told of. */
+/** The CSS classes of a limiter: its colour, and whether only peers report it. */
 export function classOf({color, told}) {
 	return `k${color}${told ? " told" : ""}`;
 }
 
-// 1, 2 or 5 times a power of ten, so that there are about four of them.
+// A step of 1, 2 or 5 times a power of ten, which makes about four steps.
 function niceStep(most) {
 	const rough = most / 4, power = 10 ** Math.floor(Math.log10(rough));
 	return [1, 2, 5, 10].map(n => n * power).find(step => step >= rough);
 }
 
-// Parts of the time in which something is known without a gap.
+// Runs of points with a value, without a gap.
 function segments(points, gapMs) {
 	const all = [];
 	let last = null;
@@ -86,7 +86,7 @@ function segments(points, gapMs) {
 }
 
 export class Chart {
-	/** onRead(point or null): the cursor is at another one. */
+	/** onRead(point or null): called when the cursor moves to another point. */
 	constructor(svg, onRead) {
 		this.svg = svg;
 		this.onRead = onRead;
@@ -124,7 +124,7 @@ export class Chart {
 			...(named ? this.names() : []), ...this.cursor());
 	}
 
-	// Less than was wished for while there is not so much yet.
+	// Shorter than the requested span while there are not enough points.
 	spanOf({points, now, spanMs}) {
 		const known = points.length ? now - points[0].at : 0;
 		return Math.min(spanMs, 1000 * Number(Object.keys(TICKS).find(
@@ -135,7 +135,7 @@ export class Chart {
 		return this.data.series.reduce((sum, {name}) => sum + (point.parts[name] || 0), 0);
 	}
 
-	// What is asked may be many times the limit, and is not what this is about.
+	// The demand can be many times the limit, so it does not set the scale alone.
 	scale() {
 		let rates = 0, limit = 0, asked = 0;
 		for (const point of this.points) {
@@ -223,7 +223,7 @@ export class Chart {
 			`↑ asked ${rateText(asked.asked, this.data.count)}`);
 	}
 
-	// Each name beside its area, as near as the others let it.
+	// Puts each name next to its area, as near as the other names allow.
 	* names() {
 		const last = this.points.findLast(point => point.known);
 		if (!last)

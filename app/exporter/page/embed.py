@@ -12,13 +12,13 @@ TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
 
 
 def literal(content):
-    """A C array's members."""
+    """The members of a C array."""
     lines = [content[i:i + 20] for i in range(0, len(content), 20)]
     return ",\n\t".join(",".join(str(byte) for byte in line) for line in lines)
 
 
 def main():
-    """One array for each file, and the table of them."""
+    """Writes one array for each file, and a table of them."""
     print('/* SPDX-License-Identifier: BSD-3-Clause */\n#include "page.h"\n')
     rows = []
     for number, path in enumerate(sys.argv[1:]):

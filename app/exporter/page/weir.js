@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 The Weir authors
 //
-// The page: events of the exporter (app/exporter/picture.h) become a chart and tables.
+// The page: shows the exporter's events (app/exporter/picture.h) as a chart and tables.
 
 import {Chart, amountText, classOf, rateText} from "./chart.js";
 
@@ -9,11 +9,11 @@ const COLORS = 8;
 const KEEP_MS = 15 * 60 * 1000;
 const ROWS_OF_HISTORY = 31;
 const LOST_AFTER = 4;      // intervals without an event
-const GAP = 3.5;           // as many, and the chart has a gap
+const GAP = 3.5;           // intervals without an event that make a gap in the chart
 const AGAIN_MS = 5000;
 const FIND_AFTER_MS = 150;
 
-// As doc/operate/telemetry.md has them.
+// The reasons of doc/operate/telemetry.md.
 const REASONS = {
 	limit: "over its policy's limit",
 	quota: "its policy's total is spent, or not here yet",
@@ -38,10 +38,10 @@ const $ = id => document.getElementById(id);
 
 const state = {
 	events: null,
-	wanted: decodeURIComponent(location.hash.slice(1)) || null, // null: whichever drops most
-	policy: null,        // the last event of it
+	wanted: decodeURIComponent(location.hash.slice(1)) || null, // null: the one that drops most
+	policy: null,        // its last event
 	histories: new Map(), // by policy: points of the chart
-	series: new Map(),   // by policy: its limiters, in the order in which they were first seen
+	series: new Map(),   // by policy: its limiters, in the order of their first event
 	intervalMs: 1000,
 	heardAt: 0,
 	at: 0,
@@ -84,7 +84,7 @@ function plural(n, word) {
 	return `${countText(n)} ${word}${n === 1 ? "" : "s"}`;
 }
 
-// Changes text only where it is another one, so that nothing is read aloud again.
+// Sets a text only if it differs, so that a screen reader does not repeat it.
 function setText(node, text) {
 	if (node.textContent !== text)
 		node.textContent = text;
@@ -93,8 +93,9 @@ function setText(node, text) {
 // --- tables --------------------------------------------------------------------------------------
 
 /**
- * Rows of cells; a cell is a text, or {text, more, style, bar, button, swatch}. Rows stay where
- * they are while somebody points at them, and their nodes are kept, so that focus is.
+ * Fills a table with rows of cells; a cell is a text, or {text, more, style, bar, button, swatch}.
+ * Rows keep their order while the pointer or focus is on the table. Their nodes are kept, so the
+ * focus stays.
  */
 function fill(body, rows, empty) {
 	const held = body.contains(document.activeElement) || body.matches(":hover");
@@ -151,7 +152,7 @@ function fillCell(td, {text, more, style, bar, button, swatch}) {
 		setText(td.more, more ? ` ${more}` : "");
 }
 
-// A colour or a bar beside the words, which say the same.
+// Adds a colour or a bar to the text, which has the same information.
 function fillMark(td, swatch, bar) {
 	if (swatch !== undefined && !td.swatch) {
 		td.swatch = document.createElement("span");
@@ -173,7 +174,7 @@ const number = (text, more = {}) => ({text, style: "n", ...more});
 
 // --- one policy ----------------------------------------------------------------------------------
 
-// Its limiters, those first that were seen first: a colour stays with its limiter.
+// Returns a policy's limiters in the order of their first event, so a limiter keeps its colour.
 function seriesOf(policy) {
 	const known = state.series.get(policy.name) || [];
 	const told = policy.told.filter(({about}) => about !== null);
@@ -332,7 +333,7 @@ function drawChart() {
 		count: policy.count, spanMs: state.spanMs, gapMs: GAP * state.intervalMs,
 		now: state.at});
 	if (last && Date.now() - (chart.labelled || 0) > 10000) {
-		chart.labelled = Date.now(); // who listens is not told each second
+		chart.labelled = Date.now(); // no label for screen readers each second
 		$("chart").ariaLabel = `Rate of the group over time, policy ${policy.name}: now ` +
 			`${sumRate(policy.sums.passed, policy.count)}, limit ` +
 			rateText(policy.may ?? policy.limit, policy.count);
@@ -359,7 +360,7 @@ function clockText(at) {
 	return new Date(at).toLocaleTimeString([], {hour12: false});
 }
 
-// About thirty points of the time shown, the newest first.
+// Fills the table with about thirty points of the chart, the newest first.
 function fillHistory() {
 	const {policy} = state, {count} = policy;
 	const series = state.series.get(policy.name) || [];
@@ -459,7 +460,7 @@ function fillPeers(peers) {
 }
 
 function showAlarms(limiters) {
-	const names = new Map(); // by alarm: one line, however many limiters have it
+	const names = new Map(); // by alarm: one line for all limiters that have it
 	for (const one of limiters.filter(({up}) => up))
 		for (const text of one.alarms)
 			names.set(text, [...names.get(text) || [], one.name]);
@@ -475,7 +476,7 @@ function showAlarms(limiters) {
 		li.textContent = text;
 		return li;
 	}));
-	// Ages in an alarm change all the time; how many there are does not.
+	// Announces a change of the number of alarms only, because ages in alarms always change.
 	if (items.length !== state.alarms)
 		announce(words.length ? `${plural(words.length, "thing")} wrong: ${words[0]}`
 			: "Nothing is wrong any more");
@@ -624,16 +625,16 @@ function connect() {
 	});
 	events.addEventListener("policy", ({data}) => {
 		showPolicy(JSON.parse(data));
-		document.body.dataset.at = state.at; // all of that event is shown
+		document.body.dataset.at = state.at; // the event is shown completely
 	});
 	events.onerror = () => {
 		showLive("lost", "no connection to the exporter, trying again");
-		if (events.readyState === EventSource.CLOSED) // it was told no: as many look as may
+		if (events.readyState === EventSource.CLOSED) // refused: too many viewers
 			setTimeout(() => { if (state.events === events) connect(); }, AGAIN_MS);
 	};
 }
 
-// A connection may be there and say nothing.
+// Detects a connection that is open but silent.
 setInterval(() => {
 	const silent = Date.now() - state.heardAt;
 	if (state.heardAt && silent > LOST_AFTER * state.intervalMs + 4000)
