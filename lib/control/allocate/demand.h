@@ -4,8 +4,8 @@
  * Interval counts → smoothed rates (section 3.1 of Raghavan et al., SIGCOMM 2007): the average
  * arrival rate of each estimate interval, filtered by an EWMA. Pure. Control thread or simulator.
  */
-#ifndef WEIR_DEMAND_DEMAND_H
-#define WEIR_DEMAND_DEMAND_H
+#ifndef WEIR_ALLOCATE_DEMAND_H
+#define WEIR_ALLOCATE_DEMAND_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,8 +9,8 @@
  * n - 1 and n steps, and its average slides with every interval that is added, not once a step.
  * The arrivals of an interval are spread over its steps; its backlog belongs to the last step.
  */
-#ifndef WEIR_DEMAND_HISTORY_H
-#define WEIR_DEMAND_HISTORY_H
+#ifndef WEIR_ALLOCATE_HISTORY_H
+#define WEIR_ALLOCATE_HISTORY_H
 
 #include <stdbool.h>
 #include <stdint.h>

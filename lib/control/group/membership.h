@@ -18,8 +18,8 @@
  * refuted: it makes room for another. It never replaces one that still waits for its turn or its
  * proof.
  */
-#ifndef WEIR_GOSSIP_MEMBERSHIP_H
-#define WEIR_GOSSIP_MEMBERSHIP_H
+#ifndef WEIR_GROUP_MEMBERSHIP_H
+#define WEIR_GROUP_MEMBERSHIP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -24,8 +24,8 @@
  * ring if any `spares` of them die, or more that are not neighbours in the circle. Two ends that do
  * not yet agree on the dead do no harm: the giver decides alone, and the ledger counts the grant.
  */
-#ifndef WEIR_OVERLAY_OVERLAY_H
-#define WEIR_OVERLAY_OVERLAY_H
+#ifndef WEIR_GROUP_OVERLAY_H
+#define WEIR_GROUP_OVERLAY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * once and borrowed by pointer, so that thousands of limiters in one process share one. Any thread
  * may read it.
  */
-#ifndef WEIR_GOSSIP_ROSTER_H
-#define WEIR_GOSSIP_ROSTER_H
+#ifndef WEIR_GROUP_ROSTER_H
+#define WEIR_GROUP_ROSTER_H
 
 #include <stdint.h>
 

@@ -32,8 +32,8 @@
  * evenly, but cannot choose which entries it displaces. In a full line, the oldest entry is
  * replaced.
  */
-#ifndef WEIR_CLASSIFY_FRAGMENT_H
-#define WEIR_CLASSIFY_FRAGMENT_H
+#ifndef WEIR_PACKET_FRAGMENT_H
+#define WEIR_PACKET_FRAGMENT_H
 
 #include <stdint.h>
 

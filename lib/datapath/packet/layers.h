@@ -7,8 +7,8 @@
  * No function reads data[len] or later. *out is an empty packet ({.vlan = PARSE_NO_VLAN}), and
  * stays PACKET_OTHER unless there is a complete, valid IP header.
  */
-#ifndef WEIR_CLASSIFY_LAYERS_H
-#define WEIR_CLASSIFY_LAYERS_H
+#ifndef WEIR_PACKET_LAYERS_H
+#define WEIR_PACKET_LAYERS_H
 
 #include <stdint.h>
 

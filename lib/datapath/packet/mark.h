@@ -4,8 +4,8 @@
  * Marks a packet instead of dropping it: congestion experienced (RFC 3168), or another DSCP (RFC
  * 2474). Pure; any thread.
  */
-#ifndef WEIR_POLICE_MARK_H
-#define WEIR_POLICE_MARK_H
+#ifndef WEIR_PACKET_MARK_H
+#define WEIR_PACKET_MARK_H
 
 #include <stdbool.h>
 #include <stdint.h>

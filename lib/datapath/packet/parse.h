@@ -3,8 +3,8 @@
  *
  * Parses a packet's first bytes into the fields that Weir needs. Pure; no DPDK. Any lcore.
  */
-#ifndef WEIR_CLASSIFY_PARSE_H
-#define WEIR_CLASSIFY_PARSE_H
+#ifndef WEIR_PACKET_PARSE_H
+#define WEIR_PACKET_PARSE_H
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
  * Classification of packets inside a tunnel: GRE (RFC 2784, 2890), VXLAN (RFC 7348), IP in IP.
  * Pure; no DPDK. Any lcore.
  */
-#ifndef WEIR_CLASSIFY_TUNNEL_H
-#define WEIR_CLASSIFY_TUNNEL_H
+#ifndef WEIR_PACKET_TUNNEL_H
+#define WEIR_PACKET_TUNNEL_H
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
  * The options of programs and of their commands: what each has is a table, and what is wrong is
  * said here.
  */
-#ifndef WEIRSIM_OPTION_H
-#define WEIRSIM_OPTION_H
+#ifndef WEIR_COMMAND_OPTION_H
+#define WEIR_COMMAND_OPTION_H
 
 #include <stdbool.h>
 #include <stddef.h>

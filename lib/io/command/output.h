@@ -3,8 +3,8 @@
  *
  * Results that are files, or standard output where the path is "-". A full disk is an error.
  */
-#ifndef WEIR_SIM_OUTPUT_H
-#define WEIR_SIM_OUTPUT_H
+#ifndef WEIR_COMMAND_OUTPUT_H
+#define WEIR_COMMAND_OUTPUT_H
 
 #include <stdbool.h>
 #include <stdint.h>
