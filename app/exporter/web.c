@@ -540,13 +540,16 @@ int web_open(const char *address, const struct boxes_options *options,
 	const struct host_names *names, unsigned interval_ms, struct reporter *reporter,
 	struct web **out)
 {
-	struct web *web = calloc(1, sizeof(*web));
+	struct web *web;
 	int fd = listen_open(address), ret;
 
 	*out = NULL;
-	if (fd < 0 || !web) {
-		free(web);
-		return fd < 0 ? fd : -ENOMEM;
+	if (fd < 0)
+		return fd;
+	web = calloc(1, sizeof(*web));
+	if (!web) {
+		close(fd);
+		return -ENOMEM;
 	}
 	web->options = *options;
 	web->names = *names;
