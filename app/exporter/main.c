@@ -89,8 +89,8 @@ static const struct option_row rows[] = {
 		"metrics of the first N peers only; without it 1024"),
 	REPORTER_ROWS(struct options, reporter) /* none in a build without flow records */
 	OPTION_ROW_FLAG("metrics", struct options, metrics, .help = "write a table of all metrics"),
-	OPTION_ROW_FLAG("version", struct options, version, .help = "write the version"),
-	OPTION_ROW_FLAG("help", struct options, help, .brief = 'h', .help = "write this"),
+	OPTION_ROW_FLAG("version", struct options, version, .help = "print the version"),
+	OPTION_ROW_FLAG("help", struct options, help, .brief = 'h', .help = "print this help"),
 };
 
 static const struct option_set exporter_options = {
@@ -199,7 +199,7 @@ int main(int argc, char **argv)
 			.most = {UINT_MAX, PEERS}}};
 
 	if (!parse_exporter_options(argc, argv, &options)) {
-		fputs("weir-exporter: --help says what there is\n", stderr);
+		fputs("weir-exporter: see --help\n", stderr);
 		return EXIT_USAGE;
 	}
 	if (options.help)

@@ -20,17 +20,17 @@ struct reporter;
 #ifdef WEIR_NETFLOW
 
 /* Options of the program; `member` is a struct reporter_options. */
-#define REPORTER_ROWS(options, member)                                                        \
-	OPTION_ROW_TEXT("netflow", options, member.collector, .value = "ADDRESS:PORT",        \
-		.help = "send flow records of what policies pass and drop to a collector of " \
-			"NetFlow or IPFIX"),                                                  \
-		OPTION_ROW_UNSIGNED("netflow-version", options, member.version, 9, 10,        \
-			.value = "N", .help = "9, or 10 for IPFIX; without it 9"),            \
-		OPTION_ROW_UNSIGNED("netflow-interval", options, member.interval_s, 1, 3600,  \
-			.value = "S", .help = "records of so many seconds; without it 10"),   \
-		OPTION_ROW_UNSIGNED("netflow-refresh", options, member.refresh_s, 1, 3600,    \
-			.value = "S",                                                         \
-			.help = "tell templates and names again so often; without it 60"),
+#define REPORTER_ROWS(options, member)                                                       \
+	OPTION_ROW_TEXT("netflow", options, member.collector, .value = "ADDRESS:PORT",       \
+		.help = "send flow records of passed and dropped traffic to a collector of " \
+			"NetFlow or IPFIX"),                                                 \
+		OPTION_ROW_UNSIGNED("netflow-version", options, member.version, 9, 10,       \
+			.value = "N", .help = "9, or 10 for IPFIX; without it 9"),           \
+		OPTION_ROW_UNSIGNED("netflow-interval", options, member.interval_s, 1, 3600, \
+			.value = "S", .help = "records of so many seconds; without it 10"),  \
+		OPTION_ROW_UNSIGNED("netflow-refresh", options, member.refresh_s, 1, 3600,   \
+			.value = "S",                                                        \
+			.help = "repeat templates and names after so long; without it 60"),
 #define REPORTER_USUAL                                          \
 	{                                                       \
 		.version = 9, .interval_s = 10, .refresh_s = 60 \

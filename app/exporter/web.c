@@ -429,7 +429,7 @@ static enum MHD_Result answer_request(void *arg, struct MHD_Connection *connecti
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
 		return *body_size ? MHD_NO
 				  : answer_words(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
-					    "GET and HEAD are what there is\n");
+					    "only GET and HEAD are supported\n");
 	if (!*request || *body_size) {
 		*request = &begun;
 		*body_size = 0;

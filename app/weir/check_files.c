@@ -19,7 +19,7 @@
 
 #define SMALLEST_PACKET 28 /* bytes of layer 3: IPv4 and UDP without data */
 
-/* What is not there on this machine may be where the file is for: it is no error of the file. */
+/* An object that is absent here is a warning: the file can be for another machine. */
 static void relay_complaint(void *context, const struct complaint *complaint)
 {
 	struct reader *reader = context;

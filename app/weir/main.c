@@ -38,10 +38,10 @@
 #define HELP_COLUMN 23
 #define HELP_WIDTH  88
 
-/* A configuration that was refused, as sysexits.h has it: to start again would be in vain. */
+/* A refused configuration (EX_CONFIG in sysexits.h): a restart does not help. */
 #define EXIT_REFUSED 78
 
-/* Another start can find what is not there on this machine, or open an interface that is back. */
+/* EX_TEMPFAIL: a restart can find a missing file or group, or open an interface that is back. */
 #define EXIT_MACHINE 75
 
 /* Reason in the environment of a process that starts again with the last good configuration. */
@@ -50,7 +50,7 @@
 /* The kernel may round a sleep up by so much; the default of 50 us would double a short one. */
 #define TIMER_SLACK_NS 1000
 
-/* What the end waits for whoever reads the log. */
+/* Time that the end of the process waits for the reader of the log. */
 #define LOG_PATIENCE_S 1
 
 enum command {
@@ -93,50 +93,46 @@ struct options {
 
 static const struct option_row rows[] = {
 	COMMAND_OF("config", RUN, .brief = 'c', .value = "CONFIG",
-		.help = "run with this configuration until SIGTERM or SIGINT; SIGHUP: read it "
-			"again, and change the policies"),
+		.help = "run with this configuration until SIGTERM or SIGINT; SIGHUP reloads it"),
 	OPTION_ROW_TEXT("state", struct options, state, .value = "DIRECTORY",
-		.help = "with -c: keep there what runs and who has changed it; a start whose "
-			"configuration is refused runs the last good one"),
+		.help = "with -c: keep the configuration in force and its history there; if "
+			"CONFIG is refused at a start, the last good one runs"),
 	FLAG("shadow", shadow,
-		"with -c: enforce nothing, whatever the configuration says: every policy counts "
-		"what it would do, and every packet passes"),
+		"with -c: enforce nothing: all policies only count, and every packet passes"),
 	COMMAND("check", CHECK, .value = "CONFIG...",
-		.help = "say what is wrong with them, and with the files that they name, or that "
-			"all is good; start nothing; - is standard input"),
-	FLAG("quiet", check.quiet, "with --check: say errors alone"),
-	FLAG("strict", check.strict, "with --check: a warning refuses, too"),
+		.help = "check configurations and the files that they name, without a start; - is "
+			"standard input"),
+	FLAG("quiet", check.quiet, "with --check: print only errors"),
+	FLAG("strict", check.strict, "with --check: warnings are errors"),
 	FLAG("json", check.json,
-		"with --check and --doctor: say it as one object of JSON a line, on standard "
-		"output"),
+		"with --check and --doctor: print JSON to standard output, an object per line"),
 	COMMAND_OF("describe", DESCRIBE, .value = "CONFIG",
-		.help = "say in words what it would do; start nothing"),
+		.help = "describe the configuration in words, without a start"),
 	COMMAND("doctor", DOCTOR, .value = "CONFIG",
-		.help = "say what of this machine will keep it from starting, or hurt, and what to "
-			"type; as the user that weir runs as; change nothing"),
+		.help = "list problems of this machine that prevent a start or hurt performance, "
+			"with remedies; changes nothing; run it as the user of weir"),
 	COMMAND_OF("new-ledger", LEDGER, .value = "[IDENTITY] CONFIG",
-		.help = "before the first start: make the empty store of what this limiter will "
-			"have given away and spent; without it the limiter counts as one that has "
-			"lost that, and begins with nothing of what is never to be exceeded. At "
-			"the first limiter of a group without IDENTITY, which makes one and prints "
-			"it, at the others with that"),
+		.help = "before the first start: create the empty ledger of hard limits and "
+			"quotas. Without it the limiter starts like one that has lost its ledger, "
+			"with no share. At the first limiter of a group omit IDENTITY: the "
+			"command prints a new one. Use it at the others"),
 	COMMAND_OF("accept-ledger", ACCEPT, .value = "CONFIG",
-		.help = "use a store that a start refused as older than its sentinel, or as of "
-			"another machine: only if this limiter runs nowhere else and has never run "
-			"with a newer store"),
+		.help = "accept a store that a start refused because it is older than its "
+			"sentinel or comes from another machine. Only if this limiter runs "
+			"nowhere else and never ran with a newer store"),
 	COMMAND("new-key", KEY, .value = "[FILE]",
 		.help = "write a new gossip key to a file that only its owner can read, or to "
 			"standard output"),
 	COMMAND_OF("new-identity", IDENTITY, .value = "FILE",
-		.help = "write this limiter's secret to such a file, and its public key, for the "
-			"roster, to standard output"),
+		.help = "write this limiter's secret to such a file, and its public key for the "
+			"roster to standard output"),
 	COMMAND_OF("public-key", PUBLIC, .value = "FILE",
-		.help = "write the public key of such a file again"),
-	COMMAND("events", EVENTS, .help = "write what it may say while it runs, as a table"),
+		.help = "print the public key of such a file"),
+	COMMAND("events", EVENTS, .help = "print all events of the log, as a table"),
 	COMMAND("keys", KEYS, .help = "print the keys of a configuration, a line of JSON each"),
 	COMMAND("numbers", NUMBERS, .help = "print the numbers of a policy, a line of JSON each"),
-	COMMAND("version", VERSION, .help = "write the version"),
-	COMMAND("help", HELP, .brief = 'h', .help = "write this"),
+	COMMAND("version", VERSION, .help = "print the version"),
+	COMMAND("help", HELP, .brief = 'h', .help = "print this help"),
 };
 
 static const struct option_set weir_options = {
@@ -156,11 +152,10 @@ static void print_usage(FILE *out)
 		out);
 	option_print_rows(&weir_options, 0, HELP_COLUMN, HELP_WIDTH, out);
 	fputs("\n"
-	      "Exit status: 0 done; 1 refused or failed, with the reason on standard error, or from\n"
-	      "--doctor: something will fail; 2 wrong usage; from -c: 78 the configuration was refused,\n"
-	      "and a restart is in vain; 75 a key, a password or a group that it names is not there or\n"
-	      "will not do, and a restart may find it; or an interface was removed and is back, and only\n"
-	      "a restart can open it.\n",
+	      "Exit status: 0 done; 1 refused or failed, with the reason on standard error;\n"
+	      "2 wrong usage. --doctor: 1 if something will fail. -c: 78 if the configuration\n"
+	      "is refused, and a restart does not help; 75 if a restart can help: a key, a\n"
+	      "password or a group is not usable yet, or a removed interface is back.\n",
 		out);
 }
 
@@ -194,7 +189,7 @@ static int parse_weir_options(int argc, char **argv, struct options *options)
 	return command == COMMAND_NONE || at != argc || asked ? -EINVAL : 0;
 }
 
-/* Each of them, whatever is wrong with another. */
+/* Checks each file, also after an error in another one. Returns the first error. */
 static int check_all(const struct options *options)
 {
 	int ret = 0;
@@ -208,7 +203,8 @@ static int check_all(const struct options *options)
 }
 
 /*
- * Blocked before EAL makes its threads, so that all inherit it and only the control loop is told.
+ * Blocks the signals before EAL creates its threads. So all threads inherit the mask, and only the
+ * control loop gets signals.
  */
 static int open_signals(void)
 {
@@ -318,14 +314,14 @@ static int run_started(const struct config *config, const char *file, struct kep
 		ret = run_instance(&inst, signal_fd, notify);
 	}
 	outcome->left_behind = inst.left_behind || inst.abandoned;
-	if (!inst.abandoned) /* or a worker might go on in what EAL frees */
+	if (!inst.abandoned) /* a worker could still use memory that EAL frees */
 		eal_stop();
 	if (!outcome->started && ret == -ENOMEM)
 		doctor_explain_memory(config, huge_free, true, "", stderr);
 	return ret;
 }
 
-/* The log's thread is made before EAL binds this one to control's CPU. */
+/* Creates the thread of the log before EAL binds this thread to the CPU of control. */
 static int run_limiter(const struct config *config, const char *file, struct kept *kept,
 	const char *warnings, struct start_outcome *outcome)
 {
@@ -338,7 +334,8 @@ static int run_limiter(const struct config *config, const char *file, struct kep
 	}
 	ret = notify_open(&notify);
 	if (ret)
-		fprintf(stderr, "weir: NOTIFY_SOCKET: %s; nobody is told\n", strerror(-ret));
+		fprintf(stderr, "weir: NOTIFY_SOCKET: %s; the service manager gets no status\n",
+			strerror(-ret));
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
 	ret = events_open(STDERR_FILENO, &config->log);
 	if (ret) {
@@ -416,7 +413,7 @@ static int run_config(const struct options *options, struct config *config, stru
 	return ret && ret != -ECANCELED ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* What it says comes by the log, once that is open; if it is refused there is none. */
+/* Messages go to standard error until the log is open. */
 static int run_file(const struct options *options)
 {
 	struct kept *kept = NULL;

@@ -67,19 +67,19 @@
 #include "worker.h"
 #include "worker_memory.h"
 
-/* How soon it is looked whether workers have seen what a reload has changed. */
+/* Interval of the check whether all workers have seen the change of a reload. */
 #define RELOAD_REST_NS MS_NS
 
-/* Tasks that look once a second cause no turn of their own while others do. */
+/* Tasks with an interval of a second wait this long for a turn of another task. */
 #define SLACK_NS (SECOND_NS / 10)
 
-/* How long the stop waits for disks and files, while packets flow. */
+/* Seconds that a stop waits for disks and files, while packets flow. */
 #define SETTLE_S 2
 
-/* For clients of the control socket, in a turn: a small part of the shortest interval. */
+/* Time for clients of the control socket in a turn: a small part of the shortest interval. */
 #define TELEMETRY_BUDGET_NS (2 * MS_NS)
 
-/* All workers together may take so long to end; they send what waits, which takes microseconds. */
+/* Time for all workers to end. They send waiting packets, which takes microseconds. */
 #define STOP_NS (3 * SECOND_NS / 2)
 
 static void ports_stop(struct instance *inst)
@@ -101,7 +101,7 @@ static void ports_stop(struct instance *inst)
 	}
 }
 
-/* Queue pairs of a wire: as many as there are workers, if both its ports have them. */
+/* Returns the queue pairs of a wire: one per worker if both ports have so many. */
 static uint16_t wire_queues(const struct instance *inst, const struct wire *wire)
 {
 	uint16_t ports = RTE_MIN(inst->ports[wire->a].queues_max, inst->ports[wire->b].queues_max);
@@ -109,13 +109,13 @@ static uint16_t wire_queues(const struct instance *inst, const struct wire *wire
 	return RTE_MIN(ports, (uint16_t)inst->config->n_workers);
 }
 
-/* Whether a wire has fewer queues than there are workers, and yet all of them. */
+/* Returns true if a wire has fewer queues than workers, and all workers take its packets. */
 static bool wire_distributed(const struct instance *inst, const struct wire *wire)
 {
 	return wire->distribute && wire_queues(inst, wire) < inst->config->n_workers;
 }
 
-/* Which ports may not all take: then the wire has what the pickier one does. */
+/* Returns the queues that both ports accept. */
 static uint16_t wire_queues_taken(struct instance *inst, const struct wire *wire)
 {
 	uint16_t a = port_queues(&inst->ports[wire->a], wire_queues(inst, wire));
@@ -306,7 +306,7 @@ static int engine_memory_alloc(struct instance *inst)
 	return shared_buckets_alloc(inst);
 }
 
-/* Rings go with their owner's paths, after all who share them, and what is inside to its pool. */
+/* Frees rings with the paths of their owner, after all paths that share them. Frees their mbufs. */
 static void paths_free(struct instance *inst)
 {
 	for (unsigned w = 0; w < inst->config->n_workers; w++) {
@@ -365,7 +365,7 @@ static void paths_add(struct instance *inst, unsigned wire, uint16_t queue, stru
 		.cuts = port_is_af_packet(b->config)};
 }
 
-/* The last path of a worker becomes one of every worker's, by rings; they tell the flow's hash. */
+/* Gives the last path of a worker to all workers, by rings. Their packets have the flow's hash. */
 static int paths_share(
 	struct instance *inst, struct worker *owner, struct path *path, uint64_t secret)
 {
@@ -530,7 +530,7 @@ static int limits_start(struct instance *inst)
 	return publish_first(inst);
 }
 
-/* What was published goes with the rest of the memory, and what was taken over stays. */
+/* Published limits are freed with the memory; state that was taken over stays. */
 static void nothing_to_stop(struct instance *inst)
 {
 	(void)inst;
@@ -547,7 +547,7 @@ static int launch_workers(struct instance *inst)
 	return ret;
 }
 
-/* What a policy consists of; each is prepared after those above it. */
+/* Parts of a policy; each is prepared after those above it. */
 static const struct policy_part *const parts[] = {&shares_part, &delays_part, &credit_part,
 	&lines_part, &kernel_part, &trial_part, &placing_part, NULL};
 
@@ -593,7 +593,7 @@ static bool events_turn(struct instance *inst, uint64_t now_ns)
 	return false;
 }
 
-/* What the control loop goes through at each of its turns, in this order. */
+/* Tasks of a turn of the control loop, in this order. */
 static const struct task tasks[] = {
 	{.name = "gossip",
 		.fd = gossip_fd,
@@ -639,7 +639,7 @@ static const struct task tasks[] = {
 	{.name = "waits", .rest = waits_wake},
 };
 
-/* Whoever is asked there gives up at once, but a look-up of names may take its time. */
+/* Requests end at once, but a lookup of a name can take seconds. */
 static void etcd_settle(struct instance *inst, const struct timespec *until)
 {
 	(void)until;
@@ -647,12 +647,11 @@ static void etcd_settle(struct instance *inst, const struct timespec *until)
 }
 
 /*
- * Brought up in this order, taken down in reverse; clients of the socket wait for control's loop,
- * until packets flow. A failed step undoes its own changes, and instance_stop() those of the steps
- * before it, so a failed start changes nothing of the machine. Before any
- * is taken down, in reverse too, `settle` ends what may wait for a disk or another machine, while
- * packets still flow; together they have SETTLE_S from the signal. What
- * workers use is left as it is if one of them could not be ended.
+ * Modules start in this order and stop in reverse. Clients of the socket wait until packets flow. A
+ * failed step undoes its own changes, and instance_stop() those of the steps before it. So a failed
+ * start leaves the machine unchanged. At a stop, `settle` first ends operations that wait for a
+ * disk or another machine, also in reverse, while packets still flow; all of them have SETTLE_S
+ * from the signal. If a worker cannot be ended, the memory that it uses is not freed.
  */
 static const struct module {
 	const char *name;

@@ -201,9 +201,9 @@ static void explain_null(
 	else if (command->absent)
 		fputs(command->absent, out);
 	else if (command->changes)
-		fputs("this limiter has no file to read again", out);
+		fputs("this limiter has no file to reload", out);
 	else
-		fprintf(out, "this weir knows nothing of %s: it is older", command->name);
+		fprintf(out, "this weir has no %s: it is older", command->name);
 	if (meant && strcmp(meant, word) != 0)
 		fprintf(out, ": did you mean \"%s\"?", meant);
 	else if (word && command->names)

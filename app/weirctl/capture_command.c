@@ -195,11 +195,10 @@ static void sum_up(const struct taker *taker, const json_t *page)
 {
 	double missed = field_number(page, "not_examined");
 
-	fprintf(stderr,
-		"weirctl: %lu packets; of those that were wanted %.0f over the rate, %.0f lost",
+	fprintf(stderr, "weirctl: %lu packets; of the matching ones %.0f over the rate, %.0f lost",
 		taker->n, field_number(page, "over_rate"), field_number(page, "lost"));
 	if (missed > 0)
-		fprintf(stderr, "; %.0f of %.0f packets were looked at",
+		fprintf(stderr, "; %.0f of %.0f packets were examined",
 			field_number(page, "examined"), field_number(page, "examined") + missed);
 	fputc('\n', stderr);
 }

@@ -5,25 +5,24 @@
 
 #include <string.h>
 
-#define NOT_KEPT "nothing is kept here: weir was started without --state, or cannot keep what runs"
+#define NOT_KEPT "no configuration is kept here: weir runs without --state, or cannot write there"
 
 const struct command commands[] = {
 	{"status", "", "one screen: health, group, rates now, links, drops",
-		.more = "Its exit status is 3 while something is wrong: see weirctl help check, "
-			"whose thresholds it has.",
+		.more = "Exit status 3: a limiter has a problem. The thresholds are those of "
+			"weirctl check.",
 		.example = "status", .takes_a_while = true, .gather = status_gather,
 		.print = status_print, .verdict = status_verdict},
 	{"check", "[--warning NAME=N] [--critical NAME=N]", "one line for Nagios and Icinga",
-		.more = "Exit status: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN. A threshold is "
-			"reached by a value as large, and \"off\" is none.",
+		.more = "Exit status: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN. A value equal to a "
+			"threshold reaches it; \"off\" disables one.",
 		.example = "check --warning losing=100 --critical peers_lost=1",
 		.options = OPTION_THRESHOLD, .check = check_thresholds, .gather = check_gather,
 		.run = check_run},
-	{"top", "[--interval S] [--count N] [N]", "policies as they drop now, live",
-		.more = "Keys: d sorts by what is dropped now, m by demand, s by the share of the "
-			"limit, p by what passes, n by name; arrows, j, k, Page Up and Page Down "
-			"scroll; q quits. Where standard output is no terminal it writes a table "
-			"each time.",
+	{"top", "[--interval S] [--count N] [N]", "live view of the policies and their drops",
+		.more = "Keys: d sorts by drops, m by demand, s by the share of the limit, p by "
+			"passed traffic, n by name. Arrows, j, k, Page Up and Page Down scroll; q "
+			"quits. Without a terminal it prints a table at each interval.",
 		.example = "top --count 2 5", .takes = true, .counts = true,
 		.options = OPTION_INTERVAL | OPTION_COUNT | OPTION_SORT, .check = top_check,
 		.run = top_run},
@@ -32,150 +31,151 @@ const struct command commands[] = {
 		.options = OPTION_SORT, .check = policies_words_check, .gather = policies_gather,
 		.print = policies_print},
 	{"policy", "[add|set|remove] POLICY [KEY=VALUE]..., or apply FILE",
-		"all that is known of one, or changes it, or many",
-		.more = "A value is JSON, or text; null takes a key away. No other policy is "
-			"touched, and it stays so on top of the file that weir was started with, "
-			"unless that gets another policy of this name. apply makes all changes of "
-			"a file or none, and no packet sees some of them; - is standard input. "
-			"FILE has an array of them, or one a line: {\"do\": \"set\", \"name\": "
-			"\"video\", \"keys\": {\"limit\": \"5Mbit/s\"}}.",
+		"show one policy, or change policies",
+		.more = "A value is JSON, or text; null removes a key. Other policies are not "
+			"changed. The change also holds after a reload, unless the file gets "
+			"another policy with this name. apply makes all changes of a file or "
+			"none, together; - is standard input. FILE has an array of "
+			"changes, or one per line: {\"do\": \"set\", \"name\": \"video\", "
+			"\"keys\": {\"limit\": \"5Mbit/s\"}}.",
 		.example = "policy set video limit=5Mbit/s match.dst=203.0.113.0/24", .wants = true,
 		.many = true, .names = NAMES_POLICIES, .check = policy_change_check,
 		.gather = policy_gather, .print = policy_or_change_print,
 		.refused = change_refused},
-	{"limits", "", "limits by time of day: which holds, until when", .example = "limits",
+	{"limits", "", "limits by time of day: the current one, and its end", .example = "limits",
 		.asks = "/weir/limits", .lists = "limits", .print = limits_print},
-	{"override", "POLICY limit=LIMIT until TIME", "another limit until a time",
-		.more = "Also with burst=BURST behind the limit, and with \"for 2h\" instead of "
-			"\"until 18:00\"; POLICY off takes it back. TIME is 18:00, the next one by "
-			"the clocks of this machine, or 2026-11-23T18:00; a duration is 90s, 30min, "
-			"2h or 3d. It is kept over a restart, and ends by itself.",
+	{"override", "POLICY limit=LIMIT until TIME", "set a temporary limit",
+		.more = "burst=BURST can follow the limit, and \"for 2h\" can replace \"until "
+			"18:00\". POLICY off ends an override. TIME is 18:00, the next one by the "
+			"clock of this machine, or 2026-11-23T18:00; a duration is 90s, 30min, 2h "
+			"or 3d. An override survives a restart, and ends by itself.",
 		.example = "override guests limit=20Mbit/s for 2h", .many = true, .changes = true,
 		.takes_a_while = true, .check = override_check, .gather = override_gather,
 		.print = limits_print, .refused = override_refused},
-	{"rates", "[N]", "what policies pass and drop in a second, most first",
+	{"rates", "[N]", "passed and dropped traffic per second, largest first",
 		.example = "rates 10", .takes = true, .counts = true, .takes_a_while = true,
 		.check = policies_words_check, .gather = rates_gather, .print = rates_print},
-	{"trials", "[N]", "what limits that are tried would pass and drop now",
-		.more = "A limit is tried by \"trial\" in its policy, without effect. Since the "
-			"trial began: weirctl policy POLICY.",
+	{"trials", "[N]", "traffic that trial limits would pass and drop",
+		.more = "The key \"trial\" of a policy has a second limit, without effect on "
+			"packets. Counters since its start: weirctl policy POLICY.",
 		.example = "trials", .takes = true, .counts = true, .takes_a_while = true,
 		.check = policies_words_check, .gather = trials_gather, .print = trials_print},
-	{"placement", "[POLICY]", "workers that sources are given to", .example = "placement",
+	{"placement", "[POLICY]", "workers and their sources", .example = "placement",
 		.takes = true, .names = NAMES_POLICIES, .gather = placement_gather,
 		.print = placement_print},
-	{"peers", "[PEER]", "the group: who counts", .example = "peers", .takes = true,
-		.names = NAMES_PEERS, .gather = peers_gather, .print = peers_print},
-	{"gossip", "", "datagrams of the group: sent, received by verdict", .example = "gossip",
+	{"peers", "[PEER]", "limiters of the group and their states", .example = "peers",
+		.takes = true, .names = NAMES_PEERS, .gather = peers_gather, .print = peers_print},
+	{"gossip", "", "gossip datagrams: sent, and received by verdict", .example = "gossip",
 		.asks = "/weir/gossip", .print = gossip_print},
-	{"drops", "", "packets that came in and did not leave", .example = "drops",
-		.asks = "/weir/drops", .print = drops_print},
-	{"balance", "", "whether each packet that came in left or is counted", .example = "balance",
+	{"drops", "", "dropped packets, by reason", .example = "drops", .asks = "/weir/drops",
+		.print = drops_print},
+	{"balance", "", "received, sent, dropped packets, and the difference", .example = "balance",
 		.asks = "/weir/balance", .print = balance_print},
-	{"unparsed", "", "packets that were not understood", .example = "unparsed",
+	{"unparsed", "", "packets that were not parsed", .example = "unparsed",
 		.asks = "/weir/unparsed", .print = drops_print},
-	{"workers", "", "what each worker has done", .example = "workers", .asks = "/weir/workers",
+	{"workers", "", "counters of each worker", .example = "workers", .asks = "/weir/workers",
 		.print = workers_print},
-	{"process", "", "how long it runs, CPUs and memory", .example = "process",
+	{"process", "", "uptime, CPU time and memory", .example = "process",
 		.asks = "/weir/process", .print = process_print},
 	{"ports", "", "the ports and their links", .example = "ports", .asks = "/weir/ports",
 		.print = ports_print},
-	{"ledger", "[POLICY], or forget NAME|--all-unused", "hard limits: who holds what",
-		.more = "forget ends records whose policies are gone. Do so at all limiters of a "
-			"group before you use the name again: it starts again there.",
+	{"ledger", "[POLICY], or forget NAME|--all-unused", "hard limits and their shares",
+		.more = "forget deletes records of removed policies. Do it at all limiters of a "
+			"group before you use the name again: then it starts with an empty record.",
 		.example = "ledger", .many = true, .names = NAMES_POLICIES,
 		.options = OPTION_FORGET, .check = ledger_words_check, .gather = ledger_gather,
 		.print = ledger_print, .refused = ledger_refused},
-	{"quota", "[POLICY]", "budgets: what is left of them", .example = "quota", .takes = true,
+	{"quota", "[POLICY]", "quotas and their remaining units", .example = "quota", .takes = true,
 		.names = NAMES_POLICIES, .gather = quota_gather, .print = quota_print},
-	{"tree", "", "the tree that budgets move along", .example = "tree",
-		.absent = "no tree: no policy has a total", .asks = "/weir/tree",
+	{"tree", "", "the tree along which quota units move", .example = "tree",
+		.absent = "no tree: no policy has a quota", .asks = "/weir/tree",
 		.lists = "neighbours", .print = tree_print},
-	{"etcd", "", "totals that live in etcd, and whether that answers", .example = "etcd",
-		.absent = "no etcd: no total is drawn from there", .asks = "/weir/etcd",
+	{"etcd", "", "quotas in etcd, and the state of etcd", .example = "etcd",
+		.absent = "no etcd: no policy draws a quota from it", .asks = "/weir/etcd",
 		.lists = "budgets", .print = etcd_print},
-	{"events", "[--follow]", "what happened, as far as it is kept",
-		.more = "With --follow also what happens from now on, until Ctrl-C; a limiter that "
-			"ends is waited for. With --json too, an object a line.",
+	{"events", "[--follow]", "kept events",
+		.more = "--follow continues with new events until Ctrl-C, and waits for a limiter "
+			"that ends. With --json it prints an object per line.",
 		.example = "events", .options = OPTION_FOLLOW, .asks = "/weir/events",
 		.lists = "events", .print = events_print},
-	{"log", "[LEVEL]", "what of that is written; LEVEL: what is from now on",
-		.more = "Levels: error, warning, info, debug. A reload sets it back to what the "
-			"configuration says.",
+	{"log", "[LEVEL]", "show or set the level of the log",
+		.more = "Levels: error, warning, info, debug. A reload restores the configured "
+			"level.",
 		.example = "log warning", .takes = true, .changes = true, .check = log_check,
 		.gather = log_gather, .print = log_print, .refused = log_refused},
 	{"capture", "[--policy POLICY] [--reason R] [--count N] [--seconds S] [-w FILE]",
-		"a sample of packets, and what became of each",
-		.more = "R is a reason of weirctl drops, or pass, drop, mark, count, wait; POLICY may "
-			"be \"-\", no policy. FILE is pcapng, - is standard output; without it a "
-			"line each. It ends after N packets, S seconds, or with Ctrl-C.",
+		"sample packets, with their verdicts",
+		.more = "R is a reason of weirctl drops, or pass, drop, mark, count, wait; POLICY "
+			"\"-\" is no policy. FILE is pcapng, - is standard output; without FILE "
+			"it prints a line per packet. It ends after N packets, S seconds, or with "
+			"Ctrl-C.",
 		.example = "capture --reason limit --count 20 -w drops.pcapng", .changes = true,
 		.options = OPTION_CAPTURE | OPTION_COUNT, .check = capture_check,
 		.run = capture_run},
 	{"talkers", "[POLICY] [--unmatched] [--unparsed] [--for TIME] [--by BY] [--top N]",
-		"who sends most, by a sample of packets",
-		.more = "Of a policy, or of all; --unmatched: what no policy takes, --unparsed: what "
-			"is not understood. BY is source, destination or flow, or source/24 and "
-			"destination/24, of IPv6 twice as long. Each part has what it may be off "
-			"by, in 19 of 20 cases.",
-		.absent = "it has ended, or this weir knows nothing of talkers: it is older",
+		"largest senders, by a sample of packets",
+		.more = "For one policy or all; --unmatched: packets without a policy; "
+			"--unparsed: packets that were not parsed. BY is source, destination or "
+			"flow, or source/24 and destination/24 (for IPv6 twice as long). Each "
+			"share has its error bound (95 %).",
+		.absent = "the sample has ended, or this weir is older and has no talkers",
 		.example = "talkers --for 1s --by flow --top 5", .takes = true, .changes = true,
 		.takes_a_while = true, .options = OPTION_TALKERS, .names = NAMES_POLICIES,
 		.check = talkers_check, .gather = talkers_gather, .print = talkers_print,
 		.refused = talkers_refused},
-	{"match", "ADDRESS|PREFIX", "policies that could take it, and which does",
-		.more = "Also proto=, sport=, dport=, vlan=, dscp=, wire=, direction=. In order: the "
-			"first that takes \"all\" is reached by whatever those before it leave.",
+	{"match", "ADDRESS|PREFIX", "policies that match an address, in their order",
+		.more = "Also proto=, sport=, dport=, vlan=, dscp=, wire=, direction=. Policies "
+			"are in order: the first one that matches all packets gets those that no "
+			"policy before it takes.",
 		.example = "match 10.1.2.3 proto=udp", .many = true, .check = match_check,
 		.gather = match_gather, .print = match_print, .refused = match_refused},
-	{"explain", "PACKET", "what would become of a packet now, and why",
+	{"explain", "PACKET", "verdict on a packet if it came now, with the reason",
 		.more = "PACKET is SRC DST PROTO [SPORT DPORT] [vlan=N] [dscp=N] [flags=syn,...] "
-			"[length=N]; or hex BYTES [length=N]; or pcap FILE [count=N]. With any of "
-			"them wire=NAME, direction=b-to-a, worker=N. Nothing is changed.",
+			"[length=N]; or hex BYTES [length=N]; or pcap FILE [count=N]. Each can "
+			"have wire=NAME, direction=b-to-a, worker=N. No state changes.",
 		.example = "explain 10.9.9.9 10.1.2.3 udp 53 53", .many = true,
 		.check = explain_check, .gather = explain_gather, .print = explain_print,
 		.refused = explain_refused},
-	{"config", "", "the configuration, and how the last reload ended", .example = "config",
+	{"config", "", "the configuration, and the result of the last reload", .example = "config",
 		.asks = "/weir/config", .print = config_print},
-	{"reload", "", "reads the configuration again, and waits", .example = "reload",
+	{"reload", "", "reload the configuration, and wait for the result", .example = "reload",
 		.changes = true, .takes_a_while = true, .gather = reload_gather,
 		.print = config_print, .refused = reload_refused},
-	{"diff", "FILE", "what would change if FILE were in force",
+	{"diff", "FILE", "the changes that FILE would make",
 		.example = "diff /etc/weir/edge-ams-1.json", .wants = true, .absent = NOT_KEPT,
 		.gather = diff_gather, .print = diff_print, .refused = change_refused},
-	{"apply", "FILE [--confirm-within TIME]", "puts FILE in force, and waits",
-		.more = "With --confirm-within it is undone then, and by a restart, unless weirctl "
-			"confirm comes before. It stays in force until the file is changed that "
-			"weir was started with, and read again.",
+	{"apply", "FILE [--confirm-within TIME]", "apply FILE, and wait for the result",
+		.more = "With --confirm-within it is rolled back after that time, and at a "
+			"restart, unless you run weirctl confirm before. It holds until the file "
+			"of weir -c changes and is reloaded.",
 		.example = "apply /etc/weir/edge-ams-1.json --confirm-within 60s", .wants = true,
 		.changes = true, .takes_a_while = true, .options = OPTION_WITHIN,
 		.gather = apply_gather, .print = change_print, .refused = change_refused},
-	{"confirm", "", "what was applied stays", .example = "confirm", .changes = true,
+	{"confirm", "", "confirm the applied configuration", .example = "confirm", .changes = true,
 		.gather = confirm_gather, .print = change_print, .refused = change_refused},
-	{"rollback", "[N]", "what was before, or number N, is back", .example = "rollback",
-		.takes = true, .changes = true, .gather = rollback_gather, .print = change_print,
-		.refused = change_refused},
-	{"history", "[N]", "who has changed what, newest first", .example = "history 20",
+	{"rollback", "[N]", "restore the previous configuration, or number N",
+		.example = "rollback", .takes = true, .changes = true, .gather = rollback_gather,
+		.print = change_print, .refused = change_refused},
+	{"history", "[N]", "changes with their authors, newest first", .example = "history 20",
 		.takes = true, .counts = true, .check = policies_words_check, .absent = NOT_KEPT,
 		.gather = history_gather, .print = history_print},
-	{"change", "", "what runs, and what is to be confirmed", .example = "change",
+	{"change", "", "the configuration in force, and an unconfirmed one", .example = "change",
 		.asks = "/weir/change", .print = change_print},
-	{"support", "[-o FILE]", "one archive with what a developer asks first",
-		.more = "A tar.gz of what all commands say, the configuration without its secrets, "
-			"versions, the machine and the last lines of the log; what there is if the "
-			"limiter does not answer.",
+	{"support", "[-o FILE]", "write an archive for a bug report",
+		.more = "A tar.gz with the output of all commands, the configuration without its "
+			"secrets, versions, the machine and the last lines of the log. If the "
+			"limiter does not answer, the archive has the rest.",
 		.example = "support -o weir-support.tar.gz", .changes = true,
 		.options = OPTION_OUTPUT, .run = hand_over_run},
-	{"names", "policies|peers", "names alone, one a line: for scripts and completion",
+	{"names", "policies|peers", "names only, one per line, for scripts and completion",
 		.example = "names policies", .wants = true, .check = names_check,
 		.gather = names_gather, .print = names_print},
-	{"watch", "[--interval S] [--count N] COMMAND",
-		"any of these again and again, until Ctrl-C",
-		.more = "A limiter that ends is waited for: it says since when it is gone, and goes "
-			"on by itself. A terminal is cleared each time.",
+	{"watch", "[--interval S] [--count N] COMMAND", "repeat a command until Ctrl-C",
+		.more = "If a limiter ends, watch shows since when, and continues when it is "
+			"back. A terminal is cleared each time.",
 		.example = "watch --interval 2 --count 2 rates 10", .wants = true, .changes = true,
 		.options = OPTION_INTERVAL | OPTION_COUNT},
-	{"help", "[COMMAND]", "what a command does, with an example", .example = "help policies",
+	{"help", "[COMMAND]", "describe a command, with an example", .example = "help policies",
 		.takes = true, .changes = true, .run = help_run},
 	{0},
 };

@@ -39,15 +39,15 @@ static void print_commands(const struct command *all, FILE *out)
 void help_all(const struct command *all, FILE *out)
 {
 	help_usage(NULL, out);
-	fputs("\nAsks a running weir what it does.\n\n", out);
+	fputs("\nShows and changes the state of a running weir.\n\n", out);
 	print_commands(all, out);
 	fputc('\n', out);
 	option_print_rows(&option_rows, 0, OPTION_COLUMN, 0, out);
-	fputs("\nA command may be shortened as long as it is the only one. weirctl COMMAND --help\n"
-	      "says more. -s and -n may be repeated: several limiters are asked at once.\n"
+	fputs("\nA command can be shortened while it is unambiguous. See weirctl COMMAND --help.\n"
+	      "-s and -n can be repeated: the request goes to several limiters at once.\n"
 	      "\n"
 	      "Exit status: 0 done; 1 refused or failed, with the reason on standard error;\n"
-	      "2 wrong usage; 3 of status: something is wrong with a limiter.\n",
+	      "2 wrong usage. status: 3 if a limiter has a problem.\n",
 		out);
 }
 

@@ -48,7 +48,7 @@ static int compare_precedence(const void *a, const void *b)
  */
 static const char *why_before(const json_t *row, const json_t *next)
 {
-	static const char *const reasons[] = {"names a destination or, else, a source",
+	static const char *const reasons[] = {"names a destination, or only a source",
 		"longer prefix", "longer source prefix", "names a VLAN, DSCP or protocol",
 		"narrower destination ports", "narrower destination ports", "narrower source ports",
 		"narrower source ports", "names a wire or a direction, or is no default"};

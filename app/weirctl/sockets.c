@@ -70,15 +70,15 @@ void sockets_explain(const char *path, int error, FILE *out)
 		what = "no such socket: is weir running? -s names one elsewhere";
 		break;
 	case ECONNREFUSED:
-		what = "nobody listens: weir has ended without removing it; start it again";
+		what = "no process listens: weir has ended without removing it; start it again";
 		break;
 	case ENOTSOCK:
 	case EPROTOTYPE:
 	case EBADMSG:
-		what = "whoever answers does not speak DPDK's telemetry protocol";
+		what = "the process there does not use DPDK's telemetry protocol";
 		break;
 	case EMSGSIZE:
-		what = "an answer was longer than had been announced";
+		what = "an answer was longer than announced";
 		break;
 	case ETIMEDOUT:
 		what = "no answer: is the process stopped?";

@@ -21,8 +21,8 @@ static const struct command {
 	{"run", "run a scenario: a group of limiters in virtual time", run_main},
 	{"replay", "run a capture through a limiter's policies", replay_main},
 	{"plan", "propose which source should be sent to which limiter", plan_main},
-	{"--help", "write this", sim_help_main},
-	{"--version", "write the version", sim_version_main},
+	{"--help", "print this help", sim_help_main},
+	{"--version", "print the version", sim_version_main},
 };
 
 static void write_sim_usage(FILE *out)

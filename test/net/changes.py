@@ -180,7 +180,7 @@ def last_good(scene):
     now = weir.get("/weir/change")
     expect("refused" in now["runs"]["words"] and now["refused"], f"{now}")
     expect(any("is refused" in alarm for alarm in weir.get("/weir/health")["alarms"]), "an alarm")
-    expect("what runs is the last good configuration" in weir.log(), "the log")
+    expect("the last good configuration runs" in weir.log(), "the log")
     # The file is fixed, and read again.
     weir.config["policies"] = [A, B | {"limit": "2Mbit/s"}]
     weir.write()

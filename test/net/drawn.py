@@ -294,7 +294,7 @@ def etcd_is_away(scene):
         took = time.monotonic() - began
         used = group.until_spent(REST)
         for weir in group.boxes:
-            said = weir.log().count("go on with what they have drawn")
+            said = weir.log().count("continue with the units that they have drawn")
             expect(said <= 1, f"the loss was said {said} times")
     return (f"{stopped - before} bytes passed without etcd; it went on within {took:.1f} s, "
             f"{used:.5f} of the total")

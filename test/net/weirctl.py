@@ -106,7 +106,7 @@ def reloads(scene):
     expect("nothing has changed" in said, said)
     shown = status_of(weir)
     expect("health    WARNING\n" in shown and "reload    REFUSED at " in shown, shown)
-    expect("was refused, and what was before is in force" in shown, shown)
+    expect("was refused, and the previous configuration is in force" in shown, shown)
     expect('policies[0] "p1".limit' in ctl(weir.socket, "config"), "config does not say why")
     weir.config["policies"] = [policy(1)]
     weir.write()
@@ -281,7 +281,7 @@ def refusals(scene):
             server.bind(path)
             if kind == socket.SOCK_STREAM:
                 server.listen()
-            want = "nobody listens" if kind == socket.SOCK_SEQPACKET else "does not speak"
+            want = "no process listens" if kind == socket.SOCK_SEQPACKET else "does not use"
             expect(want in ctl(path, "status", status=1), want)
         os.unlink(path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
@@ -339,17 +339,17 @@ def servers_that_misbehave(scene):
     for said, want in (
             ((), "was closed"),
             (("",), "was closed"),
-            (("{}",), "does not speak"),
-            (("SSH-2.0",), "does not speak"),
-            ((GREETING | {"max_output_len": 1 << 40},), "does not speak"),
-            ((GREETING | {"max_output_len": -1},), "does not speak"),
+            (("{}",), "does not use"),
+            (("SSH-2.0",), "does not use"),
+            ((GREETING | {"max_output_len": 1 << 40},), "does not use"),
+            ((GREETING | {"max_output_len": -1},), "does not use"),
             ((GREETING | {"version": "x" * 2000},), "longer than"),
             ((GREETING,), "was closed"),
-            ((GREETING, json.dumps(whole)[:-4]), "does not speak"),
-            ((GREETING, json.dumps(whole) + "{}"), "does not speak"),
+            ((GREETING, json.dumps(whole)[:-4]), "does not use"),
+            ((GREETING, json.dumps(whole) + "{}"), "does not use"),
             ((GREETING, "[" * 100000), "longer than"),
-            ((GREETING, "[" * 16000), "does not speak"),
-            ((GREETING, {"/weir/other": 1}), "does not speak"),
+            ((GREETING, "[" * 16000), "does not use"),
+            ((GREETING, {"/weir/other": 1}), "does not use"),
             ((GREETING, {"/weir/drops": None}), "knows nothing of drops"),
             ((GREETING, {"/weir/drops": {"x": "y" * 20000}}), "longer than")):
         got = ctl_of(path, said, "drops")

@@ -41,8 +41,8 @@ ROWS = (
     Row("timeout", "seconds that an answer may take (5)", "S"),
     Row("json", "write the limiter's answer, for programs"),
     Row("wide", "write whole lines, on terminals too"),
-    Row("version", "write the version"),
-    Row("help", "write this", brief="h"),
+    Row("version", "print the version"),
+    Row("help", "print this help", brief="h"),
 )
 
 USAGE = "Usage: weir-import [OPTIONS] csv FILE | flowspec\n"

@@ -28,8 +28,8 @@ ROWS = (
     Row("timeout", "seconds that an answer may take (5)", "S"),
     Row("json", "write the list of parts, for programs"),
     Row("wide", "no effect; an option of weirctl"),
-    Row("version", "write the version"),
-    Row("help", "write this", brief="h"),
+    Row("version", "print the version"),
+    Row("help", "print this help", brief="h"),
 )
 
 USAGE = "Usage: weir-support [-s SOCKET | -n LIMITER | -g FILE] [-o FILE]\n"

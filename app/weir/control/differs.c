@@ -84,15 +84,15 @@ static const char *refused_thing(unsigned verdict)
 {
 	switch (verdict) {
 	case REFUSED_SOURCE:
-		return "address or name: it speaks as a limiter that has another address here";
+		return "address or name: its datagrams name a limiter with another address here";
 	case GOSSIP_VERSION:
-		return "format: what it sends is of one that is not read here";
+		return "format: this limiter does not read its version";
 	case GOSSIP_UNSEALED:
-		return "key: one of the two seals, and the other does not";
+		return "key: only one of the two encrypts";
 	case GOSSIP_NO_KEY:
-		return "key: what it sends is sealed with one that is not here";
+		return "key: it encrypts with a key that is absent here";
 	default:
-		return "key or identity: what it sends does not open";
+		return "key or identity: its datagrams cannot be decrypted";
 	}
 }
 

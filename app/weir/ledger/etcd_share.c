@@ -306,13 +306,13 @@ static void draw_fenced(struct etcd_share *d, const char *why)
 {
 	if (d->state == DRAW_CONNECTING)
 		event(ETCD_FENCED,
-			event_word("did", "draws as this limiter, or has with a store that is "
-					  "gone: nothing is drawn here"),
+			event_word("did", "draws under the name of this limiter, or did with a "
+					  "lost store: this one draws nothing"),
 			event_word("why", why));
 	else if (d->state != DRAW_FENCED)
 		event(ETCD_FENCED,
-			event_word("did", "has been started as this limiter: this one draws no "
-					  "more, and passes what it holds"),
+			event_word("did", "was started under the name of this limiter: this one "
+					  "draws no more, and passes its remaining units"),
 			event_word("why", why));
 	note_draw_error(d, why);
 	d->state = DRAW_FENCED;

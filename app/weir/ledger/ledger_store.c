@@ -166,12 +166,12 @@ const char *ledger_store_reason(int error)
 	case -EROFS:
 		return "Read-only file system: mount it for writing";
 	case -ENOTDIR:
-		return "Not a directory, or below what is none: move that away, or mend the path";
+		return "Not a directory, or its parent is not one: move that away, or mend it";
 	case -ENOSPC:
 		return "No space left on device: make room";
 	case -EDQUOT:
 	case -EFBIG:
-		return "File too large for what weir may write: raise the quota, or LimitFSIZE=";
+		return "File too large for weir: raise the disk quota, or LimitFSIZE=";
 	default:
 		return strerror(-error);
 	}

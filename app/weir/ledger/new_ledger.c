@@ -52,14 +52,14 @@ static void complain_new_ledger(const char *directory, int err)
 	if (err == -EEXIST)
 		fprintf(stderr,
 			"weir: --new-ledger: %s: "
-			"there is a ledger already: this limiter has run, and what it knows stays as it is.\n"
-			"If all of it is to be forgotten, stop the whole group and remove the "
-			"directory at each limiter first; else units would be spent twice.\n",
+			"there is a ledger already: this limiter has run, and its records are kept.\n"
+			"To delete them, stop the whole group and remove the directory at each "
+			"limiter first; otherwise units can be spent twice.\n",
 			directory);
 	else if (err == -ENOENT)
 		fprintf(stderr,
 			"weir: --new-ledger: %s: No such file or directory: only it and its "
-			"parent are made; make what is above, or mend the path\n",
+			"parent are created; create the rest, or correct the path\n",
 			directory);
 	else
 		complain_ledger("--new-ledger", directory, err);

@@ -306,7 +306,7 @@ static int choose_file(struct kept *kept, json_t *document, const char *digest,
 		ret = singles_carry(document, record->configuration, singles, err);
 	if (ret == 0 && json_array_size(singles) > 0) {
 		ret = read_for_machine(
-			document, "the file with what was changed singly", NULL, err, &merged);
+			document, "the file with changes of policies", NULL, err, &merged);
 		if (ret == 0) {
 			config_free(*config);
 			*config = merged;
@@ -416,7 +416,7 @@ static int choose_kept(struct kept *kept, const char *file, FILE *err, struct co
 		ret = choose_last_good(kept, &record, ret, err, out);
 		if (ret == 0)
 			fprintf(err,
-				"weir: %s: refused: what runs is the last good configuration, of "
+				"weir: %s: refused: the last good configuration runs, of "
 				"%s\n",
 				file, about_text(kept, "at"));
 	}

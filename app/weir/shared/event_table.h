@@ -302,7 +302,7 @@
 	X(LEDGER_ONCE, INFO, 50, LEDGER_TWICE, "ledger: one limiter is named {peer} again")        \
 	/* Quotas in etcd. */                                                                      \
 	X(ETCD_AWAY, WARNING, 20, ETCD_AWAY,                                                       \
-		"etcd: {why}; limiters go on with what they have drawn")                           \
+		"etcd: {why}; limiters continue with the units that they have drawn")              \
 	X(ETCD_ANSWERS, INFO, 20, ETCD_AWAY, "etcd: {how}")                                        \
 	X(ETCD_FENCED, ERROR, 20, ETCD_FENCED, "etcd: fenced: another process {did}: {why}")       \
 	X(ETCD_REFUSED, ERROR, 50, ETCD_REFUSED,                                                   \

@@ -63,7 +63,8 @@ void alarm_refused_reload(const struct instance *inst, json_t *alarms)
 		return;
 	when = json_utc(last->when.tv_sec);
 	json_array_append_new(alarms,
-		json_sprintf("the reload of %s was refused, and what was before is in force: %.*s",
+		json_sprintf("the reload of %s was refused, and the previous configuration is in "
+			     "force: %.*s",
 			json_string_value(when), (int)strcspn(last->messages, "\n"),
 			last->messages));
 	json_decref(when);

@@ -69,8 +69,8 @@ void alarm_peers_never_heard(const struct instance *inst, json_t *alarms)
 
 	for (unsigned i = 0; i < config->n_roster; i++)
 		if (differs_unheard(inst, i, control_now()))
-			json_array_append_new(alarms,
-				json_sprintf("never heard from %s: is it there, at this address, "
-					     "with this key?",
-					config->roster[i].name));
+			json_array_append_new(
+				alarms, json_sprintf("no gossip from %s since the start: check its "
+						     "process, address and key",
+						config->roster[i].name));
 }

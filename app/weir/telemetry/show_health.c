@@ -40,8 +40,8 @@ static void alarm_reload(const struct instance *inst, json_t *alarms)
 
 	if (worker >= 0)
 		json_array_append_new(alarms,
-			json_sprintf("the reload keeps what was before until worker %d (CPU %u) "
-				     "comes round, and so long another one waits",
+			json_sprintf("the reload keeps the previous configuration until worker %d "
+				     "(CPU %u) runs again; another reload waits until then",
 				worker, inst->config->workers[worker]));
 }
 
@@ -51,17 +51,17 @@ static void alarm_ended_limits(const struct instance *inst, json_t *alarms)
 	for (unsigned i = 0; inst->renewal.span && i < inst->config->n_workers; i++)
 		if (expiry_until(&inst->workers[i].expiry) == 0)
 			json_array_append_new(alarms,
-				json_sprintf("worker %u (CPU %u) passes of conserved limits what "
-					     "is promised to nobody",
+				json_sprintf("worker %u (CPU %u) passes only the unreserved share "
+					     "of hard limits",
 					i, inst->config->workers[i]));
 }
 
 static void alarm_clock(const struct instance *inst, json_t *alarms)
 {
 	if (inst->clock.doubted)
-		json_array_append_new(alarms,
-			json_sprintf("the TSC has jumped by %.3f ms, and is being measured anew",
-				(double)inst->clock.jumped_ns / MS_NS));
+		json_array_append_new(
+			alarms, json_sprintf("the TSC jumped by %.3f ms, and is measured again",
+					(double)inst->clock.jumped_ns / MS_NS));
 }
 
 /* Packets of a wire that fails open bypassed the limits a moment ago. */
@@ -158,11 +158,12 @@ static void alarm_kept(const struct instance *inst, json_t *alarms)
 				inst->file, (int)strcspn(kept->refused, "\n"), kept->refused));
 	if (kept && kept->trouble)
 		json_array_append_new(
-			alarms, json_sprintf("%s: %s: what was changed, or who did, is not kept",
+			alarms, json_sprintf("%s: %s: changes and their authors are not kept",
 					kept->directory, kept->trouble));
 	if (kept && confirm_waits(&kept->confirm))
 		json_array_append_new(alarms,
-			json_sprintf("a change is undone in %.0f s unless weirctl confirm comes",
+			json_sprintf("a change is rolled back in %.0f s unless weirctl confirm "
+				     "comes",
 				(double)confirm_left_ns(&kept->confirm, control_now()) /
 					SECOND_NS));
 }

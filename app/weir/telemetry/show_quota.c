@@ -137,7 +137,7 @@ static void add_clock(json_t *json, const struct timekeeper *keeper)
 void alarm_wall_clock(const struct instance *inst, json_t *alarms)
 {
 	static const char *const texts[TIME_REASONS] = {
-		[TIME_BEFORE] = "is before what the ledger remembers, and no period turns",
+		[TIME_BEFORE] = "is earlier than the records of the ledger, and no period starts",
 		[TIME_STEPPED] = "was stepped, and periods and times of day go on by the clock "
 				 "since boot",
 		[TIME_FOLLOWS] = "is not that of most peers, by which periods go",

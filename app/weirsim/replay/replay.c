@@ -59,7 +59,8 @@ static const struct option_row option_rows[] = {
 		"enforce limit/N, as one of N boxes that do not talk (default: 1)"),
 	TEXT("verdicts", verdicts, "FILE", "write a row of CSV for each packet"),
 	TEXT("json", json, "FILE", "write the summary here instead of to standard output"),
-	OPTION_ROW_FLAG("help", struct replay_options, help, .brief = 'h', .help = "write this"),
+	OPTION_ROW_FLAG(
+		"help", struct replay_options, help, .brief = 'h', .help = "print this help"),
 };
 
 static const struct option_set set = {
@@ -208,7 +209,8 @@ static void skip_unsupported(struct replay *r, const struct capture_packet *pack
 
 	if (r->report.unsupported++ == 0)
 		fprintf(stderr,
-			"weirsim: %s: link type %d (%s) is not supported: capture on an Ethernet device\n",
+			"weirsim: %s: link type %d (%s) is not supported: capture on an Ethernet "
+			"device\n",
 			r->options->pcap, packet->link, name ? name : "unknown");
 }
 

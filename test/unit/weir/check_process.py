@@ -227,8 +227,8 @@ def early_and_twice(weir):
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGINT)
         weir.said = said + weir.end(process, 0)
-    weir.lines("weir: NOTIFY_SOCKET: Address family not supported by protocol; nobody is told",
-               STOPPED)
+    weir.lines("weir: NOTIFY_SOCKET: Address family not supported by protocol; the service "
+               "manager gets no status", STOPPED)
     failure(weir.said.count("weir: stopping: ") == 1, "stops twice")
 
 

@@ -310,9 +310,9 @@ TEST_WITH(test_refused, wait_long, NULL)
 		bool fixed;
 	} rows[] = {
 		{REFUSED_SOURCE, "address or name: ", false},
-		{GOSSIP_VERSION, "format: what it sends is of one that is not read here", true},
-		{GOSSIP_UNSEALED, "key: one of the two seals", false},
-		{GOSSIP_NO_KEY, "key: what it sends is sealed with one that is not here", false},
+		{GOSSIP_VERSION, "format: this limiter does not read its version", true},
+		{GOSSIP_UNSEALED, "key: only one of the two encrypts", false},
+		{GOSSIP_NO_KEY, "key: it encrypts with a key that is absent here", false},
 		{GOSSIP_FORGED, "key or identity: ", false},
 	};
 	struct instance_world w;

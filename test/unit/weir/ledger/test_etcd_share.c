@@ -745,10 +745,10 @@ TEST(test_fenced)
 		add_answer(0, -ESTALE);
 		assert_false(look_now());
 		check_event(1, EVENT_ETCD_FENCED,
-			connected ? "did=has been started as this limiter: this one draws no more, "
-				    "and passes what it holds;why=error 116;"
-				  : "did=draws as this limiter, or has with a store that is gone: "
-				    "nothing is drawn here;why=error 116;");
+			connected ? "did=was started under the name of this limiter: this one "
+				    "draws no more, and passes its remaining units;why=error 116;"
+				  : "did=draws under the name of this limiter, or did with a lost "
+				    "store: this one draws nothing;why=error 116;");
 		check_state(DRAW_FENCED, "error 116");
 		assert_true(etcd_share_next(&inst) == UINT64_MAX);
 		fake.views[0].remaining = 0;

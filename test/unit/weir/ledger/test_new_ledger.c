@@ -141,7 +141,7 @@ TEST_WITH(test_no_place, set_up, tear_down)
 
 	name_store(place, "two/levels/store");
 	assert_int_equal(make(place, new_ledger, NULL, said, sizeof(said)), -ENOENT);
-	assert_non_null(strstr(said, "only it and its parent are made"));
+	assert_non_null(strstr(said, "only it and its parent are created"));
 	name_store(place, "said/store"); /* below a file */
 	assert_int_equal(make(place, new_ledger, NULL, said, sizeof(said)), -ENOTDIR);
 }

@@ -57,7 +57,7 @@ TEST(test_starts)
 	assert_int_equal(k.chosen, 0);
 	assert_int_equal(k.config->policies[0].limit_bps, 2 * GBIT);
 	assert_non_null(strstr(k.said, "4Gbat/s"));
-	assert_non_null(strstr(k.said, "what runs is the last good configuration"));
+	assert_non_null(strstr(k.said, "the last good configuration runs"));
 	assert_non_null(strstr(k.w.inst.kept->refused, "4Gbat/s"));
 	expect_words(&k, "the last good one, of 20");
 }
@@ -408,7 +408,7 @@ TEST(test_key_is_gone)
 	assert_true(k.w.inst.kept->running_file >= 0);
 	assert_non_null(strstr(k.said, "gossip.key_file"));
 	snprintf(refused, sizeof(refused),
-		"weir: %s: refused: what runs is the last good configuration, of 20", k.w.file);
+		"weir: %s: refused: the last good configuration runs, of 20", k.w.file);
 	assert_non_null(strstr(k.said, refused));
 	forget(&k);
 	k.w.more = "";

@@ -83,8 +83,10 @@ static const struct show_row of_policies[] = {
 		"'weight': 0.0, 'global_demand_bps': 0, 'global_weight': 0.0, 'peers_lost': 1, "
 		"'regime': 'idle', 'flows_sampled': 0, 'flow_rate_bps': 0, 'passed': " NOTHING
 		", 'dropped': " NOTHING ", 'over': " NOTHING
-		", 'colours': null, 'overshoot': {'bound_ratio': '*', 'age_ms': '*', 'peers_unheard': 1, "
-		"'bound_bps': '*', 'estimate_bps': 4000000, 'unheard_bps': 8000000}, 'loans': {'lent_bytes': 0, 'borrowed_bytes': 0}, "
+		", 'colours': null, 'overshoot': {'bound_ratio': '*', 'age_ms': '*', "
+		"'peers_unheard': 1, "
+		"'bound_bps': '*', 'estimate_bps': 4000000, 'unheard_bps': 8000000}, 'loans': "
+		"{'lent_bytes': 0, 'borrowed_bytes': 0}, "
 		"'sources': null, 'shape': null, 'slo': null, 'classes': null, "
 		"'fallback': null, 'quota': null, 'trial': null, '...': 0}"},
 	{"/weir/policy", "few",
@@ -129,7 +131,8 @@ static const struct show_row of_policies[] = {
 		"'pool_full': 0, 'codel': 0, 'delay_exceeded': 0, 'stopped': 0}, "
 		"'waiting_bytes': 0}, 'slo': null, '...': 0}"},
 	{"/weir/policy", "held",
-		"{'guarantee': 'conserved', 'local_limit_bps': 0, 'local_burst_bytes': 0, '...': 0}"},
+		"{'guarantee': 'conserved', 'local_limit_bps': 0, 'local_burst_bytes': 0, '...': "
+		"0}"},
 	{"/weir/policy", "total",
 		"{'allocator': 'quota', 'guarantee': null, 'meter': 'credit', 'limit': null, "
 		"'limit_bps': null, 'burst_bytes': 0, 'configured_limit': null, "
@@ -267,7 +270,8 @@ static const struct show_row of_the_box[] = {
 		"{" DROPS ", 'rx_missed': 0, 'rx_no_buffer': 0, 'rx_errors': 0, 'tx_errors': 0}"},
 	{"/weir/unparsed", NULL, UNPARSED},
 	{"/weir/config", NULL,
-		"{'file': null, 'generation': 1, 'policies': 20, 'shadow': false, 'room': 4096, 'reload': 'idle', "
+		"{'file': null, 'generation': 1, 'policies': 20, 'shadow': false, 'room': 4096, "
+		"'reload': 'idle', "
 		"'reload_waits_for': null, 'last_reload': null, 'peers_differ': null, "
 		"'removed_policies': {'passed_packets': 0, 'dropped_packets': 0}}"},
 	{"/weir/change", NULL,
@@ -389,7 +393,8 @@ TEST(test_tried)
 	instance_world_open_more(&w, GROUP,
 		"{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s', 'trial': {'limit': "
 		"'16Mbit/s', 'burst': '20kB'}}, {'name': 'q', 'match': {'vlan': 2}, 'limit': "
-		"'8Mbit/s', 'meter': 'fixed-window', 'window': '250ms', 'trial': {'limit': '4Mbit/s'}}");
+		"'8Mbit/s', 'meter': 'fixed-window', 'window': '250ms', 'trial': {'limit': "
+		"'4Mbit/s'}}");
 	show_expect(show_ask(&w, "/weir/policy", "p"),
 		"{'trial': {'limit': '16Mbit/s', 'meter': 'token-bucket', 'age_s': '*', "
 		"'limit_bps': 16000000, 'local_limit_bps': 8000000, 'burst_bytes': 20000, "
@@ -696,7 +701,8 @@ TEST(test_page_of_numbers)
 	instance_world_open(&w, "{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s'}");
 	show_expect(numbers_of(&w, "0"),
 		"{'name': 'p', 'limit_per_s': 1000000, 'local_limit_per_s': 1000000, 'allocator': "
-		"'central', 'exceeding': 'drop', 'quota_units': null, 'total_units': null, '...': 0}");
+		"'central', 'exceeding': 'drop', 'quota_units': null, 'total_units': null, '...': "
+		"0}");
 }
 
 /* What somebody is to be woken for. */
@@ -711,21 +717,22 @@ TEST(test_alarms)
 	w.inst.clock.hz = 1000000000;
 	w.inst.clock.doubt = NULL;
 	show_expect(show_ask(&w, "/weir/health", NULL),
-		"{'alarms': ['the TSC has jumped by 1.500 ms, and is being measured anew'], "
-		"'active': '*', 'totals_spent': 0, 'control': {'stalls': 0, 'longest_stall_ms': 0.0}, "
+		"{'alarms': ['the TSC jumped by 1.500 ms, and is measured again'], "
+		"'active': '*', 'totals_spent': 0, 'control': {'stalls': 0, 'longest_stall_ms': "
+		"0.0}, "
 		"'log_lines_lost': 0, 'tsc': {'mhz': 1000.0, 'jumps': 3, 'doubt': null}}");
 	w.inst.clock.doubted = false;
 	w.inst.renewal.span = 1;
 	w.inst.workers[0].expiry.until = 1;
 	w.inst.workers[1].expiry.until = 0;
 	show_expect(show_ask(&w, "/weir/health", NULL),
-		"{'alarms': ['worker 1 (CPU 1) passes of conserved limits what is promised to "
-		"nobody'], '...': 0}");
+		"{'alarms': ['worker 1 (CPU 1) passes only the unreserved share of hard "
+		"limits'], '...': 0}");
 	w.inst.workers[0].expiry.until = 0;
 	w.inst.workers[1].expiry.until = 1;
 	show_expect(show_ask(&w, "/weir/health", NULL),
-		"{'alarms': ['worker 0 (CPU 0) passes of conserved limits what is promised to "
-		"nobody'], '...': 0}");
+		"{'alarms': ['worker 0 (CPU 0) passes only the unreserved share of hard "
+		"limits'], '...': 0}");
 	w.inst.renewal.span = 0;
 	show_expect(show_ask(&w, "/weir/health", NULL), "{'alarms': [], '...': 0}");
 }

@@ -227,10 +227,10 @@ TEST(test_alarms)
 	memset(told.standing_ns, 0, sizeof(told.standing_ns));
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
 		told.waits_for = (int)i;
-		expect_alarms(&w, i ? "'the reload keeps what was before until worker 1 (CPU 6) "
-				      "comes round, and so long another one waits'"
-				    : "'the reload keeps what was before until worker 0 (CPU 5) "
-				      "comes round, and so long another one waits'");
+		expect_alarms(&w, i ? "'the reload keeps the previous configuration until worker 1 "
+				      "(CPU 6) runs again; another reload waits until then'"
+				    : "'the reload keeps the previous configuration until worker 0 "
+				      "(CPU 5) runs again; another reload waits until then'");
 		show_expect(show_ask(&w, "/weir/config", NULL),
 			i ? "{'reload_waits_for': 'worker 1 (CPU 6)', '...': 0}"
 			  : "{'reload_waits_for': 'worker 0 (CPU 5)', '...': 0}");
@@ -270,8 +270,8 @@ TEST(test_last_reload)
 	show_expect(show_ask(&w, "/weir/config", NULL),
 		"{'last_reload': null, 'reload_waits_for': null, '...': 0}");
 	told.reload.known = true;
-	expect_alarms(&w, "'the reload of 2001-09-09T01:46:40Z was refused, and what was before "
-			  "is in force: f.json:3: limit: no'");
+	expect_alarms(&w, "'the reload of 2001-09-09T01:46:40Z was refused, and the previous "
+			  "configuration is in force: f.json:3: limit: no'");
 	show_expect(show_ask(&w, "/weir/config", NULL),
 		"{'last_reload': {'ok': false, 'at': '2001-09-09T01:46:40Z', 'took_ms': 2.5, "
 		"'added': 1, 'removed': 2, 'changed': 3, 'unchanged': 4, 'messages': "
@@ -392,12 +392,13 @@ TEST(test_peers_differ)
 		"{'peers': [{'differs': ['limit of p', 'burst of p', "
 		"'0 more, not all known yet'], '...': 0}], '...': 0}");
 	told.unheard[2] = true; /* which is worse */
-	expect_alarms(&w, "'never heard from three: is it there, at this address, with this key?'");
+	expect_alarms(&w, "'no gossip from three since the start: check its process, address and "
+			  "key'");
 	told.unheard[1] = true;
 	told.differs[2].since_ns = 0;
-	expect_alarms(&w, "'never heard from two: is it there, at this address, with this key?', "
-			  "'never heard from three: is it there, at this address, with this "
-			  "key?'");
+	expect_alarms(&w, "'no gossip from two since the start: check its process, address and "
+			  "key', 'no gossip from three since the start: check its process, address "
+			  "and key'");
 }
 
 /* The ledger of a neighbour, peers without a watcher, and names of keys. */
@@ -610,8 +611,8 @@ TEST(test_wall_clock)
 	} rows[] = {
 		{TIME_AGREES, ""},
 		{TIME_WAITS, ""},
-		{TIME_BEFORE, "'the wall clock is before what the ledger remembers, and no period "
-			      "turns: -61 s'"},
+		{TIME_BEFORE, "'the wall clock is earlier than the records of the ledger, and no "
+			      "period starts: -61 s'"},
 		{TIME_STEPPED, "'the wall clock was stepped, and periods and times of day go on by "
 			       "the clock since boot: -61 s'"},
 		{TIME_FOLLOWS, "'the wall clock is not that of most peers, by which periods go: "

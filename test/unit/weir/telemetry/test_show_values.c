@@ -295,7 +295,7 @@ TEST(test_lateness)
 static void expect_alarm_of_peers(struct instance_world *w, uint64_t alarm_ns, bool expected)
 {
 	static const char *const words[] = {
-		"two differs for ", " s: key: what it sends is sealed with one that is not here"};
+		"two differs for ", " s: key: it encrypts with a key that is absent here"};
 	json_t *alarms = json_array();
 
 	w->inst.differs_alarm_ns = alarm_ns;
@@ -542,7 +542,7 @@ TEST(test_kept)
 	kept.refused = NULL;
 	kept.trouble = trouble;
 	show_expect(show_ask(&w, "/weir/health", NULL),
-		"{'alarms': ['/state: no space: what was changed, or who did, is not kept'], "
+		"{'alarms': ['/state: no space: changes and their authors are not kept'], "
 		"'...': 0}");
 	kept.trouble = NULL;
 	kept.confirm = (struct confirm){
@@ -550,7 +550,7 @@ TEST(test_kept)
 	reply = show_ask(&w, "/weir/health", NULL);
 	alarm = json_string_value(json_array_get(json_object_get(reply, "alarms"), 0));
 	assert_non_null(alarm);
-	assert_in_range(strtoul(alarm + strlen("a change is undone in "), NULL, 10), 1, 7200);
+	assert_in_range(strtoul(alarm + strlen("a change is rolled back in "), NULL, 10), 1, 7200);
 	json_decref(reply);
 	w.inst.kept = NULL;
 	w.inst.file = NULL;
