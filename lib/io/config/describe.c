@@ -105,7 +105,7 @@ static void describe_peers(const struct gossip_config *gossip, FILE *out)
 static const char *estimator_words(const struct gossip_config *gossip)
 {
 	static const char *const words[] = {
-		[ESTIMATOR_STATE] = "everybody keeps everybody's newest record",
+		[ESTIMATOR_STATE] = "each limiter keeps the newest record of all others",
 		[ESTIMATOR_TREE] = "summed along a tree over the roster",
 	};
 
@@ -115,17 +115,18 @@ static const char *estimator_words(const struct gossip_config *gossip)
 static void describe_keys(const struct gossip_config *gossip, FILE *out)
 {
 	if (gossip->n_key_files == 0) {
-		fprintf(out, "gossip: NOT SEALED (insecure): anybody's datagrams are believed\n");
+		fprintf(out,
+			"gossip: NOT ENCRYPTED (insecure): datagrams of any sender are accepted\n");
 		return;
 	}
-	fprintf(out, "gossip: sealed with the key in %s\n", gossip->key_files[0]);
+	fprintf(out, "gossip: encrypted with the key in %s\n", gossip->key_files[0]);
 	if (gossip->n_key_files > 1)
-		fprintf(out, "  opens what is sealed with that in %s too\n", gossip->key_files[1]);
+		fprintf(out, "  also accepts the key in %s\n", gossip->key_files[1]);
 	if (gossip->identity_file[0] != '\0')
-		fprintf(out, "  each limiter proves who it is, this one with %s%s\n",
+		fprintf(out, "  each limiter has an identity, this one in %s%s\n",
 			gossip->identity_file,
 			gossip->identities == IDENTITIES_OPTIONAL
-				? "; who cannot yet is believed (\"optional\")"
+				? "; limiters without one are accepted (\"optional\")"
 				: "");
 }
 
@@ -144,12 +145,11 @@ static void describe_gossip(const struct gossip_config *gossip, FILE *out)
 	describe_keys(gossip, out);
 	fprintf(out, "  listens on %s\n",
 		address_format(&gossip->listen, address, sizeof(address)));
-	fprintf(out, "  tells %u peer%s an interval, in datagrams of at most %u bytes\n", told,
+	fprintf(out, "  sends to %u peer%s an interval, in datagrams of at most %u bytes\n", told,
 		plural_suffix(told), gossip->datagram_max);
 	fprintf(out, "  demand of the group: %s\n", estimator_words(gossip));
 	fprintf(out,
-		"  a peer not heard for %s a round counts as lost and takes 1/%u of each limit"
-		" with it\n",
+		"  a peer is lost after %s a round without gossip, and 1/%u of each limit with it\n",
 		units_format_time(gossip->timeout_ns, time, sizeof(time)), gossip->n_roster);
 }
 
@@ -202,7 +202,7 @@ static void describe_match(const struct config *config, const struct match *matc
 		describe_part(out, &parts, "DSCP %d", match->dscp);
 	describe_transport(match, &parts, out);
 	if (match->last)
-		describe_part(out, &parts, "what no other policy takes");
+		describe_part(out, &parts, "packets without another policy");
 	fputs(parts > 0 ? "\n" : " every packet that no other policy takes\n", out);
 }
 
@@ -225,7 +225,7 @@ static void describe_sources(const struct policy *policy, FILE *out)
 {
 	if (policy->per_v4 == 0)
 		return;
-	fprintf(out, "  each source for itself: IPv4 by /%u, IPv6 by /%u; %u of them a worker\n",
+	fprintf(out, "  for each source: IPv4 by /%u, IPv6 by /%u; %u sources a worker\n",
 		policy->per_v4, policy->per_v6, policy->sources);
 }
 
@@ -244,14 +244,14 @@ static void describe_shape(const struct policy *policy, FILE *out)
 		fprintf(out, "; above %s for %s CoDel %s",
 			units_format_time(shape->target_ns, text, sizeof(text)),
 			units_format_time(shape->interval_ns, other, sizeof(other)),
-			shape->ecn ? "marks, or drops what cannot be marked" : "drops");
+			shape->ecn ? "marks, or drops unmarkable packets" : "drops");
 	else
-		fputs("; what finds the queue full is dropped", out);
+		fputs("; a full queue drops", out);
 	if (policy_is_timed(policy))
-		fputs("; another limit is that of what comes after it", out);
+		fputs("; a new limit applies to later packets", out);
 	fputc('\n', out);
 	if (policy->slo_p99_ns > 0)
-		fprintf(out, "  meant that 99 %% of the packets wait at most %s\n",
+		fprintf(out, "  target: 99 %% of the packets wait at most %s\n",
 			units_format_time(policy->slo_p99_ns, text, sizeof(text)));
 }
 
@@ -305,9 +305,9 @@ static void describe_second(const struct policy *policy, FILE *out)
 	if (meter_can(policy->meter, METER_PEAK))
 		fputs("up to a peak of ", out);
 	else if (meter_can(policy->meter, METER_SPILLS))
-		fputs("what the limit has left unused, ", out);
+		fputs("the unused part of the limit, ", out);
 	else
-		fputs("besides the limit up to ", out);
+		fputs("in addition to the limit, up to ", out);
 	if (!meter_can(policy->meter, METER_SPILLS))
 		fprintf(out, "%s, ", format_limit(&second, 1, rate, sizeof(rate)));
 	fprintf(out, "burst %s", format_units(policy, second.burst_bytes, units, sizeof(units)));
@@ -330,10 +330,10 @@ static void describe_incoming(const struct colours_config *colours, FILE *out)
 	unsigned n = 0;
 
 	if (!colours->aware) {
-		fputs("    whatever colour packets come with\n", out);
+		fputs("    the colour of arriving packets does not count\n", out);
 		return;
 	}
-	fputs("    no better than the colour that packets come with, by DSCP:", out);
+	fputs("    no better than the colour of the arriving packet, by DSCP:", out);
 	for (unsigned i = 0; i < COLOUR_DSCPS; i++)
 		if (colours->of_dscp[i] != COLOUR_GREEN)
 			fprintf(out, "%s %u %s", n++ > 0 ? "," : "", i,
@@ -352,7 +352,7 @@ static void describe_colours(const struct policy *policy, FILE *out)
 	describe_second(policy, out);
 	fputs(";", out);
 	describe_colour(policy, COLOUR_YELLOW, out);
-	fputs("  red: all else;", out);
+	fputs("  red: the rest;", out);
 	describe_colour(policy, COLOUR_RED, out);
 	fprintf(out, "    (%s)\n", meter_prose(policy->meter));
 	describe_incoming(&policy->colours, out);
@@ -366,10 +366,10 @@ static void describe_meter(const struct policy *policy, FILE *out)
 	}
 	fputs("  ", out);
 	if (meter_can(policy->meter, METER_AT_RANDOM)) {
-		fputs("what is above, chosen at random, ", out);
+		fputs("the excess, chosen at random, ", out);
 	} else {
 		describe_depth(policy, out);
-		fputs(", what is above ", out);
+		fputs(", the excess ", out);
 	}
 	describe_action(policy, out);
 	fprintf(out, " (%s)\n", meter_prose(policy->meter));
@@ -384,8 +384,7 @@ static void describe_trial(const struct policy *policy, FILE *out)
 	if (!policy_has_trial(policy))
 		return;
 	trial = policy_trial(policy);
-	fprintf(out, "  tried beside it, without effect: %s, ",
-		format_limit(&trial, 1, rate, sizeof(rate)));
+	fprintf(out, "  trial, without effect: %s, ", format_limit(&trial, 1, rate, sizeof(rate)));
 	describe_depth(&trial, out);
 	fprintf(out, " (%s)\n", meter_prose(trial.meter));
 }
@@ -410,7 +409,7 @@ static void describe_allocator(const struct policy *policy, FILE *out)
 		describe_history(policy, out);
 		return;
 	}
-	fprintf(out, "  allocator %s every %s, a demand of the past counts %g%% after a second\n",
+	fprintf(out, "  allocator %s every %s, past demand counts %g%% after a second\n",
 		policy->allocator->name, units_format_time(policy->interval_ns, text, sizeof(text)),
 		100 * policy->keep_per_second);
 	if (policy->weigh_tcp_only)
@@ -466,7 +465,7 @@ static void describe_place_in_tree(
 	struct policy guaranteed = *policy;
 
 	if (policy_is_parent(policy))
-		fprintf(out, "  limits what %u polic%s let pass, together\n", policy->children,
+		fprintf(out, "  limits %u polic%s together\n", policy->children,
 			policy->children > 1 ? "ies" : "y");
 	if (!policy_has_parent(policy))
 		return;
@@ -478,7 +477,7 @@ static void describe_place_in_tree(
 	guaranteed.limit_bps = policy->guaranteed_bps;
 	if (policy->guaranteed_bps > 0)
 		fprintf(out, " %s first, and", format_limit(&guaranteed, 1, text, sizeof(text)));
-	fprintf(out, " a part by weight %u of what others leave\n", policy->weight);
+	fprintf(out, " a part of the rest by weight %u\n", policy->weight);
 }
 
 static void describe_policy(const struct config *config, const struct policy *policy, FILE *out)
@@ -487,7 +486,7 @@ static void describe_policy(const struct config *config, const struct policy *po
 
 	fprintf(out, "policy %s\n", policy->name);
 	if (policy->unmatched)
-		fputs("  takes no packet but its children's\n", out);
+		fputs("  takes only the packets of its children\n", out);
 	else
 		describe_matches(config, policy, out);
 	describe_place_in_tree(config, policy, out);
@@ -523,8 +522,7 @@ static void describe_unparsed(const struct config *config, FILE *out)
 
 	if (policies_ask_first(config->policies, config->n_policies))
 		fprintf(out,
-			"fragments belong where the first of their packet does; those whose first "
-			"is not known, and what else is not understood, %s\n",
+			"fragments belong to the policy of their first fragment; those without it, and other packets that are not parsed, %s\n",
 			what[config_unparsed(config)]);
 }
 

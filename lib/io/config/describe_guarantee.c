@@ -17,9 +17,9 @@ void describe_guarantee(const struct policy *policy, unsigned n, FILE *out)
 		fprintf(out, "  never above %s", format_limit(policy, 1, rate, sizeof(rate)));
 		if (n > 1)
 			fprintf(out, " over all %u limiters", n);
-		fputs(", but for the burst (conserved)\n", out);
+		fputs(" plus the burst (conserved)\n", out);
 	} else if (n > 1 && policy->allocator->gossips) {
-		fputs("  more than that may pass while news travels (soft)\n", out);
+		fputs("  more can pass until gossip has arrived (soft)\n", out);
 	}
 	if (policy->indicator != NULL)
 		fprintf(out, "  moves until \"%s\" is the same at all limiters\n",
@@ -35,7 +35,7 @@ void describe_share(const struct policy *policy, unsigned n, FILE *out)
 	format_limit(policy, n, text, sizeof(text));
 	if (policy_is_conserved(policy))
 		fprintf(out,
-			"  at the very start: %s here (limit/%u); at a partition: what it holds then\n",
+			"  at the very start: %s here (limit/%u); at a partition: its share at that time\n",
 			text, n);
 	else
 		fprintf(out, "  at a full partition, and at the start: %s here (limit/%u)\n", text,
@@ -60,7 +60,7 @@ static void describe_rest(const struct policy *policy, unsigned n, FILE *out)
 	char text[UNITS_TEXT_MAX];
 
 	if (policy->limit_bps == 0) {
-		fputs("  what comes then ", out);
+		fputs("  the excess ", out);
 		describe_action(policy, out);
 		fputc('\n', out);
 		return;
@@ -69,7 +69,7 @@ static void describe_rest(const struct policy *policy, unsigned n, FILE *out)
 	if (n > 1)
 		fprintf(out, " (%s here, limit/%u)", format_limit(policy, n, text, sizeof(text)),
 			n);
-	fprintf(out, ", burst %s, what is above ",
+	fprintf(out, ", burst %s, the excess ",
 		format_units(policy, policy->burst_bytes, text, sizeof(text)));
 	describe_action(policy, out);
 	fputc('\n', out);
@@ -92,7 +92,7 @@ void describe_quota(const struct policy *policy, unsigned n, FILE *out)
 		fprintf(out, "  begins with total/%u here", n);
 	else
 		fputs("  begins with all of it here", out);
-	fprintf(out, "; a crash costs up to twice %s, and what 0.1s takes\n",
+	fprintf(out, "; a crash costs up to twice %s, and the units of 0.1s\n",
 		format_units(policy, policy->chunk, text, sizeof(text)));
 }
 

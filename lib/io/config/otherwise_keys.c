@@ -149,13 +149,14 @@ void otherwise_warn(struct reader *reader, const struct config *config)
 void describe_otherwise(const struct config *config, const struct wire *wire, FILE *out)
 {
 	if (wire->otherwise == OTHERWISE_POLICY)
-		fprintf(out, "  policy \"%s\" takes what no other does\n", wire->otherwise_policy);
+		fprintf(out, "  policy \"%s\" takes packets without another policy\n",
+			wire->otherwise_policy);
 	if (wire->otherwise != OTHERWISE_DROP)
 		return;
 	fprintf(out,
-		"  IP that no policy takes is dropped%s, but for what stays on the link: neighbour "
+		"  IP without a policy is dropped%s, except for traffic of the link: neighbour "
 		"discovery, link-local addresses, 224.0.0.0/24 and broadcasts\n",
 		config->shadow ? " when there is no shadow" : "");
 	if (wire_has_plane(config, wire))
-		fprintf(out, "  workers do that, and while they are away it is lost\n");
+		fprintf(out, "  workers decide on it; while Weir is stopped it is lost\n");
 }

@@ -24,8 +24,8 @@ static void warn_mtus(struct reader *reader, const struct config *config, unsign
 
 	if (a->mtu != b->mtu)
 		reader_warn(reader, &at,
-			"%s has an MTU of %u and %s one of %u: what is too large for the other end "
-			"is lost, and nobody is told to send smaller packets",
+			"%s has an MTU of %u and %s one of %u: packets that are too large for the "
+			"other end are dropped, and their senders get no ICMP message",
 			a->name, a->mtu, b->name, b->mtu);
 }
 
@@ -99,7 +99,8 @@ static void warn_gossip(struct reader *reader, const struct config *config)
 		return;
 	if (config->gossip.insecure)
 		reader_warn(reader, &insecure,
-			"gossip is not sealed: whoever can send to this limiter can move its limits");
+			"gossip is not encrypted: any host that can send to this limiter can "
+			"change its limits");
 	if (config->n_policies > 0 && config->gossip.timeout_ns < TIMEOUT_INTERVALS * shortest)
 		reader_warn(reader, &timeout,
 			"less than %d intervals of %s: a late message makes a peer lost",
@@ -233,8 +234,8 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 			n_workers, n_workers);
 	if (policy_is_conserved(policy) && n_workers > 1 && !workers_share(policy, config))
 		reader_warn(reader, &guarantee,
-			"each of %u workers has an even part of it, whatever its load: only what "
-			"drops, and counts bytes, is shared as needed",
+			"each of %u workers has an even part of it, at any load: workers share "
+			"only limits that drop and count bytes",
 			n_workers);
 	guarantee_warn(reader, path, policy, config->gossip.n_roster);
 	warn_allocator(reader, path, policy, config->gossip.n_roster);

@@ -95,8 +95,8 @@ static void test_ports(void **state)
 	NET("'ports': {'lan': {'device': 'net_null0', 'offloads': '" mode \
 	    "'}, 'wan': {'device': 'net_null1'}}, " WIRES)
 #define UNEVEN                                                                               \
-	": what is too large for the other end is lost, and nobody is told to send smaller " \
-	"packets\n"
+	": packets that are too large for the other end are dropped, and their senders get " \
+	"no ICMP message\n"
 #define FAIL(device, keys)                                                                      \
 	NET("'ports': {'lan': {'device': '" device "0,iface=eth0'}, 'wan': {'device': '" device \
 	    "1,iface=eth1'}}, 'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', " keys "}]")
@@ -599,8 +599,7 @@ static void test_sealing(void **state)
 			"w.json:1: gossip.key_file: missing: expected the path of the key that the 2 "
 			"limiters share, or 'insecure': true\n"},
 		{SEALED(", 'insecure': true"),
-			"w.json:1: warning: gossip.insecure: true: gossip is not sealed: whoever can "
-			"send to this limiter can move its limits\n"},
+			"w.json:1: warning: gossip.insecure: true: gossip is not encrypted: any host that can send to this limiter can change its limits\n"},
 		{SEALED(", 'insecure': true, 'key_file': 'k'"),
 			"w.json:1: gossip*'insecure'*'key_file'*remove one*\n"},
 		{SEALED(", 'key_files': ['k'], 'key_file': 'k'"),

@@ -16,9 +16,9 @@ static const char *const described[] = {
 	"port lan: net_null0, MTU 1500\n",
 	"wire w: a is lan, b is wan\n",
 	"group: N = 2 limiters\n  me at 10.0.0.1:1 (this limiter)\n  you at 10.0.0.2:1\n",
-	"gossip: sealed with the key in k\n  listens on 10.0.0.1:1\n",
-	"  tells 1 peer an interval, in datagrams of at most 1200 bytes\n",
-	"counts as lost and takes 1/2 of each limit with it\n",
+	"gossip: encrypted with the key in k\n  listens on 10.0.0.1:1\n",
+	"  sends to 1 peer an interval, in datagrams of at most 1200 bytes\n",
+	" without gossip, and 1/2 of each limit with it\n",
 	"tunnels: packets inside GRE, VXLAN (UDP port 4789) and IP in IP are classified\n",
 	"policy p\n  takes wire w, from 10.0.0.0/8, DSCP 0\n",
 	"policy q\n  takes udp, from port 53, to port 1024-65535\n",
@@ -60,7 +60,7 @@ static void test_describe(void **state)
 	free(text);
 	config->gossip.n_key_files = 0;
 	text = describe_to_text(config);
-	assert_non_null(strstr(text, "gossip: NOT SEALED (insecure)"));
+	assert_non_null(strstr(text, "gossip: NOT ENCRYPTED (insecure)"));
 	free(text);
 	config_free(config);
 }
@@ -73,34 +73,33 @@ static void test_describe_keys(void **state)
 	} cases[] = {
 		{"'limit': '500/s', 'count': 'packets'", "  limit 500/s of packets\n"},
 		{"'limit': '500/s', 'count': 'packets'",
-			"  burst 50, what is above is dropped (token bucket)\n"},
+			"  burst 50, the excess is dropped (token bucket)\n"},
 		{"'limit': '900/h', 'count': 'flows'",
 			"  limit 900/h of new flows (TCP SYN, first packet of a UDP flow)\n"},
 		{"'limit': '100/min', 'count': 'packets'", "  limit 100/min of packets\n"},
 		{"'limit': '100/min', 'count': 'packets', 'meter': 'fixed-window'",
-			"  100 in each 1min, what is above is dropped (fixed window)\n"},
+			"  100 in each 1min, the excess is dropped (fixed window)\n"},
 		{"'limit': '1/d', 'count': 'packets'",
-			"  burst 10, what is above is dropped (token bucket)\n"},
+			"  burst 10, the excess is dropped (token bucket)\n"},
 		{"'limit': '8Mbit/s', 'meter': 'gcra'",
-			"  burst 250kB, what is above is dropped (GCRA)\n"},
+			"  burst 250kB, the excess is dropped (GCRA)\n"},
 		{"'limit': '8Mbit/s', 'meter': 'fixed-window', 'window': '1min'",
-			"  60MB in each 1min, what is above is dropped (fixed window)\n"},
+			"  60MB in each 1min, the excess is dropped (fixed window)\n"},
 		{"'limit': '600/min', 'count': 'packets', 'meter': 'hybrid', 'window': '1h'",
-			"  36k in each 1h, what is above is dropped (hybrid of quota and even "
+			"  36k in each 1h, the excess is dropped (hybrid of quota and even "
 			"rate)\n"},
 		{"'limit': '8Mbit/s', 'meter': 'random-drop'",
-			"  what is above, chosen at random, is dropped (random drop)\n"},
+			"  the excess, chosen at random, is dropped (random drop)\n"},
 		{"'limit': '8Mbit/s', 'action': 'count'",
-			"  burst 250kB, what is above is counted, and passes (token bucket)\n"},
+			"  burst 250kB, the excess is counted, and passes (token bucket)\n"},
 		{"'limit': '8Mbit/s', 'action': 'mark'",
-			"  burst 250kB, what is above is marked (ECN: congestion experienced), or "
+			"  burst 250kB, the excess is marked (ECN: congestion experienced), or "
 			"dropped if it cannot be (token bucket)\n"},
 		{"'limit': '8Mbit/s', 'action': 'mark', 'mark': 8",
-			"  burst 250kB, what is above is marked (DSCP 8), or dropped if it cannot "
+			"  burst 250kB, the excess is marked (DSCP 8), or dropped if it cannot "
 			"be (token bucket)\n"},
 		{"'limit': '8Mbit/s', 'per': 'src/24'",
-			"  each source for itself: IPv4 by /24, IPv6 by /64; 65536 of them a "
-			"worker\n"},
+			"  for each source: IPv4 by /24, IPv6 by /64; 65536 sources a worker\n"},
 	};
 
 	(void)state;
@@ -125,36 +124,32 @@ static void test_describe_guarantee(void **state)
 		bool group;
 		const char *members, *lines;
 	} cases[] = {
-		{true, "'limit': '8Mbit/s'",
-			"  more than that may pass while news travels (soft)\n"},
+		{true, "'limit': '8Mbit/s'", "  more can pass until gossip has arrived (soft)\n"},
 		{true, "'limit': '8Mbit/s', 'guarantee': 'conserved'",
-			"  never above 8Mbit/s over all 2 limiters, but for the burst (conserved)\n"},
+			"  never above 8Mbit/s over all 2 limiters plus the burst (conserved)\n"},
 		{true, "'limit': '8Mbit/s', 'guarantee': 'conserved'",
-			"  at the very start: 4Mbit/s here (limit/2); at a partition: what it "
-			"holds then\n"},
+			"  at the very start: 4Mbit/s here (limit/2); at a partition: its share at that time\n"},
 		{false, "'limit': '500/s', 'count': 'flows', 'guarantee': 'conserved'",
-			"  never above 500/s, but for the burst (conserved)\n"},
+			"  never above 500/s plus the burst (conserved)\n"},
 		{true, "'limit': '8Mbit/s', 'allocator': 'gdrl', 'indicator': 'loss'",
-			"  never above 8Mbit/s over all 2 limiters, but for the burst (conserved)\n"
+			"  never above 8Mbit/s over all 2 limiters plus the burst (conserved)\n"
 			"  moves until \"loss\" is the same at all limiters\n"},
 		{true,
 			"'total': '500GB', 'allocator': 'quota', 'period': 'month', 'limit': "
 			"'1Mbit/s'",
 			"  never more than 500GB of L3 bytes (without Ethernet and VLAN headers), "
 			"a month (UTC), over all 2 limiters\n"
-			"  then 1Mbit/s (500kbit/s here, limit/2), burst 31.25kB, what is above is "
+			"  then 1Mbit/s (500kbit/s here, limit/2), burst 31.25kB, the excess is "
 			"dropped\n"
-			"  begins with total/2 here; a crash costs up to twice 64MiB, and "
-			"what 0.1s takes\n"},
+			"  begins with total/2 here; a crash costs up to twice 64MiB, and the units of 0.1s\n"},
 		{false,
 			"'total': '5M', 'allocator': 'quota', 'count': 'packets', 'period': '24h', "
 			"'action': 'mark', 'mark': 8",
 			"  never more than 5M of packets, each 24h (UTC)\n"
-			"  what comes then is marked (DSCP 8), or dropped if it cannot be\n"
-			"  begins with all of it here; a crash costs up to twice 4.096k, and "
-			"what 0.1s takes\n"},
+			"  the excess is marked (DSCP 8), or dropped if it cannot be\n"
+			"  begins with all of it here; a crash costs up to twice 4.096k, and the units of 0.1s\n"},
 		{false, "'total': '5GB', 'allocator': 'quota', 'limit': '1Mbit/s'",
-			", once (prepaid)\n  then 1Mbit/s, burst 31.25kB, what is above is dropped\n"},
+			", once (prepaid)\n  then 1Mbit/s, burst 31.25kB, the excess is dropped\n"},
 		{true, "'limit': '8Mbit/s', 'guarantee': 'conserved'",
 			"ledger: store /var/lib/weir/me\n"
 			"  lease 5s, 50% promised to the best friend, clocks within 1000 ppm\n"
@@ -195,7 +190,7 @@ static void test_describe_ledger(void **state)
 			"  totals in etcd below /weir: https://x https://y\n"},
 		{"'etcd': {'endpoints': ['https://x']}",
 			"  begins with nothing here, and draws from etcd; a crash costs up to "
-			"twice 2MiB, and what 0.1s takes\n"},
+			"twice 2MiB, and the units of 0.1s\n"},
 	};
 
 	(void)state;
@@ -236,7 +231,7 @@ static void test_describe_group(void **state)
 		const char *gossip, *line;
 	} cases[] = {
 		{"'estimator': 'state'",
-			"  demand of the group: everybody keeps everybody's newest record\n"},
+			"  demand of the group: each limiter keeps the newest record of all others\n"},
 		{"'estimator': 'tree'",
 			"  demand of the group: summed along a tree over the roster\n"},
 	};
@@ -315,12 +310,12 @@ static const struct {
 		"  me at 10.0.0.1:1 (this limiter)\n"
 		"  you at 10.0.0.2:1\n"
 		"  she at 10.0.0.3:7\n"
-		"gossip: sealed with the key in k\n"
-		"  opens what is sealed with that in old too\n"
+		"gossip: encrypted with the key in k\n"
+		"  also accepts the key in old\n"
 		"  listens on 10.0.0.1:1\n"
-		"  tells 1 peer an interval, in datagrams of at most 1200 bytes\n"
-		"  demand of the group: everybody keeps everybody's newest record\n"
-		"  a peer not heard for 1s a round counts as lost and takes 1/3 of each limit with it\n"
+		"  sends to 1 peer an interval, in datagrams of at most 1200 bytes\n"
+		"  demand of the group: each limiter keeps the newest record of all others\n"
+		"  a peer is lost after 1s a round without gossip, and 1/3 of each limit with it\n"
 		"policy p\n"
 		"  takes VLAN 1\n"
 		"    or VLAN 2\n"
@@ -332,9 +327,9 @@ static const struct {
 		"    or VLAN 8\n"
 		"    or by 2 more matches\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers), over all 3 limiters\n"
-		"  more than that may pass while news travels (soft)\n"
-		"  burst 312.5kB, what is above is dropped (token bucket)\n"
-		"  allocator fps every 50ms, a demand of the past counts 10% after a second\n"
+		"  more can pass until gossip has arrived (soft)\n"
+		"  burst 312.5kB, the excess is dropped (token bucket)\n"
+		"  allocator fps every 50ms, past demand counts 10% after a second\n"
 		"  at a full partition, and at the start: 3.333333Mbit/s here (limit/3)\n"},
 	/* A limiter without policies, and its operators. */
 	{"{'limiter': 'me', " PORTS WIRES ", 'workers': [1, 3], 'shadow': true, 'control': "
@@ -378,20 +373,20 @@ static const struct {
 		"port wan: net_null1, MTU 1500\n"
 		"wire w: a is lan, b is wan\n"
 		"group: N = 1, no gossip; limits are this limiter's alone\n"
-		"fragments belong where the first of their packet does; those whose first is not known, and what else is not understood, are dropped\n"
+		"fragments belong to the policy of their first fragment; those without it, and other packets that are not parsed, are dropped\n"
 		"policy link\n"
 		"  takes wire w, a-to-b, to 192.0.2.0/24\n"
-		"  limits what 1 policy let pass, together\n"
+		"  limits 1 policy together\n"
 		"  limit 100Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 3.125MB, what is above is dropped (token bucket)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"
+		"  burst 3.125MB, the excess is dropped (token bucket)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"
 		"policy top\n"
-		"  takes no packet but its children's\n"
-		"  limits what 2 policies let pass, together\n"
-		"  of link it has 2Mbit/s first, and a part by weight 1 of what others leave\n"
+		"  takes only the packets of its children\n"
+		"  limits 2 policies together\n"
+		"  of link it has 2Mbit/s first, and a part of the rest by weight 1\n"
 		"  limit 20Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 625kB, what is above is dropped (token bucket)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"
+		"  burst 625kB, the excess is dropped (token bucket)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"
 		"policy one\n"
 		"  takes VLAN 11\n"
 		"    or VLAN 12\n"
@@ -401,16 +396,16 @@ static const struct {
 		"    or VLAN 16\n"
 		"    or VLAN 17\n"
 		"    or DSCP 8\n"
-		"  of top it has a part by weight 3 of what others leave\n"
+		"  of top it has a part of the rest by weight 3\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 312.5kB, what is above is dropped (token bucket)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"
+		"  burst 312.5kB, the excess is dropped (token bucket)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"
 		"policy two\n"
 		"  takes VLAN 20, tcp, to port 443\n"
-		"  of top it has 2Mbit/s first, and a part by weight 1 of what others leave\n"
+		"  of top it has 2Mbit/s first, and a part of the rest by weight 1\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 312.5kB, what is above is dropped (token bucket)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+		"  burst 312.5kB, the excess is dropped (token bucket)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 	/* Limiters that prove themselves, or cannot yet; bursts remembered; a trial; a schedule. */
 	{"{'limiter': 'you', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'identity_file': "
 	 "'i', 'roster': [{'name': 'me', 'address': '10.0.0.1:1', 'public_key': '" KEY
@@ -428,18 +423,18 @@ static const struct {
 		"group: N = 2 limiters\n"
 		"  me at 10.0.0.1:1\n"
 		"  you at 10.0.0.2:1 (this limiter)\n"
-		"gossip: sealed with the key in k\n"
-		"  each limiter proves who it is, this one with i\n"
+		"gossip: encrypted with the key in k\n"
+		"  each limiter has an identity, this one in i\n"
 		"  listens on 10.0.0.2:1\n"
-		"  tells 1 peer an interval, in datagrams of at most 1200 bytes\n"
-		"  demand of the group: everybody keeps everybody's newest record\n"
-		"  a peer not heard for 1s a round counts as lost and takes 1/2 of each limit with it\n"
+		"  sends to 1 peer an interval, in datagrams of at most 1200 bytes\n"
+		"  demand of the group: each limiter keeps the newest record of all others\n"
+		"  a peer is lost after 1s a round without gossip, and 1/2 of each limit with it\n"
 		"policy p\n"
 		"  takes every packet that no other policy takes\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers), over all 2 limiters\n"
-		"  more than that may pass while news travels (soft)\n"
-		"  burst 312.5kB, what is above is dropped (token bucket)\n"
-		"  tried beside it, without effect: 5Mbit/s, burst 156.25kB (GCRA)\n"
+		"  more can pass until gossip has arrived (soft)\n"
+		"  burst 312.5kB, the excess is dropped (token bucket)\n"
+		"  trial, without effect: 5Mbit/s, burst 156.25kB (GCRA)\n"
 		"  allocator adaptor every 50ms: the rate by average arrivals, the burst by the largest backlog of the last 20s, in steps of 500ms\n"
 		"  at a full partition, and at the start: 5Mbit/s here (limit/2)\n"},
 	{"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'identity_file': "
@@ -458,20 +453,20 @@ static const struct {
 		"group: N = 2 limiters\n"
 		"  me at 10.0.0.1:1 (this limiter)\n"
 		"  you at 10.0.0.2:1\n"
-		"gossip: sealed with the key in k\n"
-		"  each limiter proves who it is, this one with i; who cannot yet is believed (\"optional\")\n"
+		"gossip: encrypted with the key in k\n"
+		"  each limiter has an identity, this one in i; limiters without one are accepted (\"optional\")\n"
 		"  listens on 10.0.0.1:1\n"
-		"  tells 1 peer an interval, in datagrams of at most 1200 bytes\n"
-		"  demand of the group: everybody keeps everybody's newest record\n"
-		"  a peer not heard for 1s a round counts as lost and takes 1/2 of each limit with it\n"
+		"  sends to 1 peer an interval, in datagrams of at most 1200 bytes\n"
+		"  demand of the group: each limiter keeps the newest record of all others\n"
+		"  a peer is lost after 1s a round without gossip, and 1/2 of each limit with it\n"
 		"policy p\n"
 		"  takes every packet that no other policy takes\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers), over all 2 limiters\n"
-		"  more than that may pass while news travels (soft)\n"
-		"  burst 312.5kB, what is above is dropped (token bucket)\n"
+		"  more can pass until gossip has arrived (soft)\n"
+		"  burst 312.5kB, the excess is dropped (token bucket)\n"
 		"  mon,tue,sat 08:05 to 17:35 in UTC: limit 2Mbit/s, burst 75kB\n"
 		"  daily 20:00 to 21:09 in UTC: limit 1Mbit/s, burst 31.25kB\n"
-		"  allocator fps every 20ms, a demand of the past counts 25% after a second\n"
+		"  allocator fps every 20ms, past demand counts 25% after a second\n"
 		"  at a full partition, and at the start: 5Mbit/s here (limit/2)\n"},
 	/* The kernel decides packets, except those of some policies. */
 	{"{'limiter': 'me', 'ports': {'lan': {'device': 'xdp:e0'}, 'wan': {'device': 'xdp:e1'}}, "
@@ -499,40 +494,40 @@ static const struct {
 		"  while Weir is stopped, or a worker stalls for 20ms, its packets keep to the last limits; packets of the workers pass, or are lost if they could belong to a hard limit\n"
 		"group: N = 1, no gossip; limits are this limiter's alone\n"
 		"ledger: store /var/lib/weir/me\n"
-		"fragments belong where the first of their packet does; those whose first is not known, and what else is not understood, are charged to the strictest policy that they could be of\n"
+		"fragments belong to the policy of their first fragment; those without it, and other packets that are not parsed, are charged to the strictest policy that they could be of\n"
 		"policy p\n"
 		"  takes VLAN 1\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 312.5kB, what is above is dropped (token bucket)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"
+		"  burst 312.5kB, the excess is dropped (token bucket)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"
 		"policy q\n"
 		"  takes VLAN 2\n"
 		"  limit 1Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 15kB, what is above waits (token bucket)\n"
-		"  waits at most 100ms; what finds the queue full is dropped; another limit is that of what comes after it\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"
+		"  burst 15kB, the excess waits (token bucket)\n"
+		"  waits at most 100ms; a full queue drops; a new limit applies to later packets\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"
 		"policy r\n"
 		"  takes VLAN 3\n"
 		"  limit 9/s of new flows (TCP SYN, first packet of a UDP flow)\n"
-		"  burst 10, what is above is dropped (token bucket)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"
+		"  burst 10, the excess is dropped (token bucket)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"
 		"policy s\n"
 		"  takes VLAN 4\n"
 		"  limit 2Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  each source for itself: IPv4 by /32, IPv6 by /128; 65536 of them a worker\n"
-		"  burst 62.5kB, what is above is dropped (token bucket)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"
+		"  for each source: IPv4 by /32, IPv6 by /128; 65536 sources a worker\n"
+		"  burst 62.5kB, the excess is dropped (token bucket)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"
 		"policy t\n"
 		"  takes VLAN 5\n"
 		"  never more than 5GB of L3 bytes (without Ethernet and VLAN headers), once (prepaid)\n"
-		"  what comes then is dropped\n"
-		"  begins with all of it here; a crash costs up to twice 4MiB, and what 0.1s takes\n"
-		"  allocator quota every 50ms, a demand of the past counts 10% after a second\n"
+		"  the excess is dropped\n"
+		"  begins with all of it here; a crash costs up to twice 4MiB, and the units of 0.1s\n"
+		"  allocator quota every 50ms, past demand counts 10% after a second\n"
 		"policy u\n"
 		"  takes VLAN 6\n"
 		"  limit 3Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 93.75kB, what is above is dropped (GCRA)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+		"  burst 93.75kB, the excess is dropped (GCRA)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 	{"{'limiter': 'me', 'ports': {'lan': {'device': 'xdp:e0'}, 'wan': {'device': 'xdp:e1'}, "
 	 "'dmz': {'device': 'net_af_xdp0,iface=a'}, 'out': {'device': 'net_af_xdp1,iface=b'}}, "
 	 "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', 'default': 'drop'}, {'name': 'v', 'a': 'dmz', 'b': 'out', "
@@ -554,8 +549,8 @@ static const struct {
 		"port out: net_af_xdp1,iface=b, MTU 1500\n"
 		"  offloads of its interface that alter packets are switched off\n"
 		"wire w: a is lan, b is wan\n"
-		"  IP that no policy takes is dropped when there is no shadow, but for what stays on the link: neighbour discovery, link-local addresses, 224.0.0.0/24 and broadcasts\n"
-		"  workers do that, and while they are away it is lost\n"
+		"  IP without a policy is dropped when there is no shadow, except for traffic of the link: neighbour discovery, link-local addresses, 224.0.0.0/24 and broadcasts\n"
+		"  workers decide on it; while Weir is stopped it is lost\n"
 		"  the kernel decides its packets; workers decide\n"
 		"    policy \"p\", because it is a level of a hierarchy\n"
 		"    policy \"q\", because it is a level of a hierarchy\n"
@@ -566,35 +561,35 @@ static const struct {
 		"wire v: a is dmz, b is out\n"
 		"  while Weir is stopped, or a worker stalls for 30ms, its packets pass unlimited\n"
 		"group: N = 1, no gossip; limits are this limiter's alone\n"
-		"fragments belong where the first of their packet does; those whose first is not known, and what else is not understood, are charged as if they had no ports: a sender who fragments is not limited by ports or new flows\n"
+		"fragments belong to the policy of their first fragment; those without it, and other packets that are not parsed, are charged as if they had no ports: a sender who fragments is not limited by ports or new flows\n"
 		"shadow: nothing is enforced, every packet passes\n"
 		"policy p\n"
 		"  takes VLAN 1\n"
-		"  limits what 1 policy let pass, together\n"
+		"  limits 1 policy together\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 312.5kB, what is above is counted, and passes (token bucket)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"
+		"  burst 312.5kB, the excess is counted, and passes (token bucket)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"
 		"policy q\n"
 		"  takes VLAN 2, udp\n"
-		"  of p it has a part by weight 1 of what others leave\n"
+		"  of p it has a part of the rest by weight 1\n"
 		"  limit 1Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 31.25kB, what is above is counted, and passes (token bucket)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"
+		"  burst 31.25kB, the excess is counted, and passes (token bucket)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"
 		"policy r\n"
 		"  takes VLAN 3\n"
 		"  limit 9Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
 		"  green: the limit, burst 281.25kB; passes\n"
-		"  yellow: what the limit has left unused, burst 281.25kB; passes\n"
-		"  red: all else; is counted, and passes\n"
+		"  yellow: the unused part of the limit, burst 281.25kB; passes\n"
+		"  red: the rest; is counted, and passes\n"
 		"    (one rate, three colours: RFC 2697)\n"
-		"    whatever colour packets come with\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"
+		"    the colour of arriving packets does not count\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"
 		"policy s\n"
 		"  takes VLAN 4\n"
 		"  limit 2Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 62.5kB, what is above is counted, and passes (token bucket)\n"
-		"  tried beside it, without effect: 1Mbit/s, burst 31.25kB (token bucket)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+		"  burst 62.5kB, the excess is counted, and passes (token bucket)\n"
+		"  trial, without effect: 1Mbit/s, burst 31.25kB (token bucket)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 	{"{'limiter': 'me', 'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': 'net_null1'}}, "
 	 "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan'}], 'policies': [{'name': 'p', 'limit': '10Mbit/s'}, "
 	 "{'name': 'm', 'parent': 'p', 'allocator': 'quota', 'total': '5TB'}, "
@@ -610,33 +605,33 @@ static const struct {
 		"group: N = 1, no gossip; limits are this limiter's alone\n"
 		"ledger: store /var/lib/weir/me\n"
 		"policy p\n"
-		"  takes no packet but its children's\n"
-		"  limits what 2 policies let pass, together\n"
+		"  takes only the packets of its children\n"
+		"  limits 2 policies together\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 312.5kB, what is above is dropped (token bucket)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"
+		"  burst 312.5kB, the excess is dropped (token bucket)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"
 		"policy m\n"
-		"  takes no packet but its children's\n"
-		"  limits what 1 policy let pass, together\n"
+		"  takes only the packets of its children\n"
+		"  limits 1 policy together\n"
 		"  within p\n"
 		"  never more than 5TB of L3 bytes (without Ethernet and VLAN headers), once (prepaid)\n"
-		"  what comes then is dropped\n"
-		"  begins with all of it here; a crash costs up to twice 64MiB, and what 0.1s takes\n"
-		"  allocator quota every 50ms, a demand of the past counts 10% after a second\n"
+		"  the excess is dropped\n"
+		"  begins with all of it here; a crash costs up to twice 64MiB, and the units of 0.1s\n"
+		"  allocator quota every 50ms, past demand counts 10% after a second\n"
 		"policy q\n"
 		"  takes VLAN 2\n"
 		"  within m\n"
-		"  of p it has a part by weight 1 of what others leave\n"
+		"  of p it has a part of the rest by weight 1\n"
 		"  limit 1Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 31.25kB, what is above is dropped (token bucket)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"
+		"  burst 31.25kB, the excess is dropped (token bucket)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"
 		"policy s\n"
 		"  takes VLAN 3\n"
 		"  within p\n"
 		"  limit 1Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  each source for itself: IPv4 by /32, IPv6 by /128; 65536 of them a worker\n"
-		"  burst 31.25kB, what is above is dropped (token bucket)\n"
-		"  allocator static every 50ms, a demand of the past counts 10% after a second\n"},
+		"  for each source: IPv4 by /32, IPv6 by /128; 65536 sources a worker\n"
+		"  burst 31.25kB, the excess is dropped (token bucket)\n"
+		"  allocator static every 50ms, past demand counts 10% after a second\n"},
 };
 
 static void test_describe_whole(void **state)
@@ -669,10 +664,10 @@ static const struct {
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
 		"  green: the limit, burst 312.5kB; is counted, and passes\n"
 		"  yellow: up to a peak of 20Mbit/s, burst 625kB; is marked (DSCP 12), or dropped if it cannot be\n"
-		"  red: all else; is dropped\n"
+		"  red: the rest; is dropped\n"
 		"    (two rates, three colours: RFC 2698)\n"
-		"    no better than the colour that packets come with, by DSCP: 12 yellow, 14 red, 20 yellow, 22 red, 28 yellow, 30 red, 36 yellow, 38 red, others green\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+		"    no better than the colour of the arriving packet, by DSCP: 12 yellow, 14 red, 20 yellow, 22 red, 28 yellow, 30 red, 36 yellow, 38 red, others green\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 	{"'limit': '10Mbit/s', 'meter': 'trtcm-4115', 'excess': {'limit': '4Mbit"
 	 "/s', 'burst': '64KiB'}, 'colours': {'aware': true, 'dscp': {'12': 'gre"
 	 "en', '14': 'green', '20': 'green', '22': 'green', '28': 'green', '30':"
@@ -680,88 +675,88 @@ static const struct {
 		"  takes every packet that no other policy takes\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
 		"  green: the limit, burst 312.5kB; passes\n"
-		"  yellow: besides the limit up to 4Mbit/s, burst 64KiB; passes\n"
-		"  red: all else; is dropped\n"
+		"  yellow: in addition to the limit, up to 4Mbit/s, burst 64KiB; passes\n"
+		"  red: the rest; is dropped\n"
 		"    (two rates, three colours: RFC 4115)\n"
-		"    no better than the colour that packets come with, by DSCP: all green\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+		"    no better than the colour of the arriving packet, by DSCP: all green\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 	{"'limit': '10Mbit/s', 'meter': 'srtcm', 'colours': {'aware': true, 'dsc"
 	 "p': {'12': 'green', '14': 'green', '20': 'green', '22': 'green', '28':"
 	 " 'green', '30': 'green', '36': 'green', '38': 'red'}}",
 		"  takes every packet that no other policy takes\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
 		"  green: the limit, burst 312.5kB; passes\n"
-		"  yellow: what the limit has left unused, burst 312.5kB; passes\n"
-		"  red: all else; is dropped\n"
+		"  yellow: the unused part of the limit, burst 312.5kB; passes\n"
+		"  red: the rest; is dropped\n"
 		"    (one rate, three colours: RFC 2697)\n"
-		"    no better than the colour that packets come with, by DSCP: 38 red, others green\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+		"    no better than the colour of the arriving packet, by DSCP: 38 red, others green\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 	{"'limit': '10Mbit/s', 'action': 'shape', 'shape': {'delay': '90ms', 'qu"
 	 "eue': '64KiB'}, 'slo': {'p99': '10ms'}",
 		"  takes every packet that no other policy takes\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 125kB, what is above waits (token bucket)\n"
-		"  waits at most 90ms, 64KiB in all; what finds the queue full is dropped; another limit is that of what comes after it\n"
-		"  meant that 99 % of the packets wait at most 10ms\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+		"  burst 125kB, the excess waits (token bucket)\n"
+		"  waits at most 90ms, 64KiB in all; a full queue drops; a new limit applies to later packets\n"
+		"  target: 99 % of the packets wait at most 10ms\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 	{"'limit': '10Mbit/s', 'action': 'shape', 'guarantee': 'conserved', 'sha"
 	 "pe': {'delay': '90ms', 'drop': 'codel', 'queue': '64KiB', 'ecn': true}",
 		"  takes every packet that no other policy takes\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  never above 10Mbit/s, but for the burst (conserved)\n"
-		"  burst 125kB, what is above waits (token bucket)\n"
-		"  waits at most 90ms, 64KiB a worker; above 5ms for 100ms CoDel marks, or drops what cannot be marked\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+		"  never above 10Mbit/s plus the burst (conserved)\n"
+		"  burst 125kB, the excess waits (token bucket)\n"
+		"  waits at most 90ms, 64KiB a worker; above 5ms for 100ms CoDel marks, or drops unmarkable packets\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 	{"'limit': '10Mbit/s', 'action': 'shape', 'shape': {'drop': 'codel', 'ta"
 	 "rget': '6ms', 'interval': '70ms', 'ecn': false}",
 		"  takes every packet that no other policy takes\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 125kB, what is above waits (token bucket)\n"
+		"  burst 125kB, the excess waits (token bucket)\n"
 		"  waits at most 100ms; above 6ms for 70ms CoDel drops\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 	{"'limit': '10Mbit/s', 'meter': 'phantom', 'classes': {'by': 'dscp', 'we"
 	 "ights': {'ef': 4, '8': 2, '1': 1, '0': 3}}",
 		"  takes every packet that no other policy takes\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 437.5kB, what is above is dropped (phantom queues)\n"
+		"  burst 437.5kB, the excess is dropped (phantom queues)\n"
 		"  shared fairly by DSCPs, of weight 1, 0 of weight 3, 8 of weight 2, 46 of weight 4\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 	{"'limit': '10Mbit/s', 'meter': 'phantom', 'classes': {'by': 'flow'}",
 		"  takes every packet that no other policy takes\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 437.5kB, what is above is dropped (phantom queues)\n"
+		"  burst 437.5kB, the excess is dropped (phantom queues)\n"
 		"  shared fairly by flows, 64 at a time\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 	{"'limit': '10Mbit/s', 'meter': 'hybrid', 'window': '2s'",
 		"  takes every packet that no other policy takes\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  2.5MB in each 2s, what is above is dropped (hybrid of quota and even rate)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+		"  2.5MB in each 2s, the excess is dropped (hybrid of quota and even rate)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 	{"'limit': '10Mbit/s', 'per': 'src/24', 'sources': 2048",
 		"  takes every packet that no other policy takes\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  each source for itself: IPv4 by /24, IPv6 by /64; 2048 of them a worker\n"
-		"  burst 312.5kB, what is above is dropped (token bucket)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+		"  for each source: IPv4 by /24, IPv6 by /64; 2048 sources a worker\n"
+		"  burst 312.5kB, the excess is dropped (token bucket)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 	{"'limit': '100/min', 'count': 'packets', 'schedule': {'zone': 'UTC', 'e"
 	 "ntries': [{'from': '00:00', 'to': '01:01', 'limit': '5/h', 'burst': 7}"
 	 "]}",
 		"  takes every packet that no other policy takes\n"
 		"  limit 100/min of packets\n"
-		"  burst 10, what is above is dropped (token bucket)\n"
+		"  burst 10, the excess is dropped (token bucket)\n"
 		"  daily 00:00 to 01:01 in UTC: limit 5/h, burst 7\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 	{"'limit': '10Mbit/s', 'action': 'mark', 'mark': 'ecn'",
 		"  takes every packet that no other policy takes\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  burst 312.5kB, what is above is marked (ECN: congestion experienced), or dropped if it cannot be (token bucket)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+		"  burst 312.5kB, the excess is marked (ECN: congestion experienced), or dropped if it cannot be (token bucket)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 	{"'limit': '10Mbit/s', 'match': {'src': '10.0.0.0/8', 'dscp': 63, 'proto"
 	 "': 200}, 'accounting': 'wire'",
 		"  takes from 10.0.0.0/8, DSCP 63, protocol 200\n"
 		"  limit 10Mbit/s of wire bytes (frames and 24 bytes each: FCS, preamble, gap)\n"
-		"  burst 312.5kB, what is above is dropped (token bucket)\n"
-		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+		"  burst 312.5kB, the excess is dropped (token bucket)\n"
+		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 };
 
 static void test_describe_single(void **state)

@@ -188,10 +188,10 @@ static void test_described(void **state)
 {
 	(void)state;
 	expect_words(BOX(DEFAULT("'drop'"), TWO),
-		"wire w: a is lan, b is wan\n  IP that no policy takes is dropped*link*\n");
-	expect_words(BOX(DEFAULT("{'policy': 'b'}"), TWO), "policy \"b\" takes*no other*\n");
+		"wire w: a is lan, b is wan\n  IP without a policy is dropped*link*\n");
+	expect_words(BOX(DEFAULT("{'policy': 'b'}"), TWO), "policy \"b\" takes*another policy*\n");
 	expect_words(BOX(DEFAULT("{'policy': 'b'}"), TWO),
-		"  takes from 10.0.0.0/8\n    or wire w, *no other*\n");
+		"  takes from 10.0.0.0/8\n    or wire w, *another policy*\n");
 }
 
 int main(void)

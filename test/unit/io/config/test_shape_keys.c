@@ -261,25 +261,25 @@ static void test_no_port(void **state)
 	free(text);
 }
 
-#define TIMED "; another limit is that of*after it\n"
+#define TIMED "; a new limit*later packets\n"
 static void test_described(void **state)
 {
 	static const struct {
 		const char *document, *lines;
 	} cases[] = {
 		{SHAPED(""), "  burst 125kB*waits (token bucket)\n"
-			     "  waits at most 100ms; *queue full*dropped" TIMED},
+			     "  waits at most 100ms; *full queue drops" TIMED},
 		{SHAPE("'delay': '125ms'"), TIMED},
-		{SHAPE("'delay': '126ms'"), "is dropped\n"},
+		{SHAPE("'delay': '126ms'"), "queue drops\n"},
 		{SHAPE("'queue': '1MB'"), "  waits at most 100ms, 1MB in all; "},
 		{SHAPE("'queue': '1MB', 'delay': '1s'"), "at most 1s, 1MB a worker; "},
 		{CODEL(""), "; above 5ms for 100ms CoDel drops\n"},
-		{CODEL(", 'ecn': true"), "CoDel marks, or drops*marked\n"},
+		{CODEL(", 'ecn': true"), "CoDel marks, or drops*unmarkable packets\n"},
 		{SHAPED(", 'slo': {'p99': '1ms'}"),
-			"  meant that 99 % of the packets wait at most 1ms\n"},
+			"  target: 99 % of the packets wait at most 1ms\n"},
 		{POLICY(", 'limit': '500/s', 'count': 'packets', 'action': 'shape', "
 			"'shape': {'queue': 100}"),
-			"at most 100ms, 100 a worker; *queue full*dropped\n"},
+			"at most 100ms, 100 a worker; *full queue drops\n"},
 	};
 
 	(void)state;
