@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The gossip of a group in virtual time, over a network that delays, loses, repeats and reorders
- * datagrams, and can be cut; limiters crash and restart. Steps are of a millisecond. One seed is
- * one run. Shared by unit tests and benchmarks; runs out of memory by abort().
+ * The gossip of a group in virtual time. The network delays, loses, repeats and reorders datagrams,
+ * and can be cut; limiters crash and restart. A step is a millisecond. One seed is one run. Shared
+ * by unit tests and benchmarks; calls abort() if memory runs out.
  */
 #ifndef WEIR_TEST_GOSSIP_WORLD_H
 #define WEIR_TEST_GOSSIP_WORLD_H
@@ -27,7 +27,7 @@ struct world_params {
 	bool sealed;
 	uint64_t tick_ns, timeout_ns;
 	uint64_t delay_ns, jitter_ns; /* one way */
-	double loss, repeat;          /* of datagrams */
+	double loss, repeat;          /* probabilities per datagram */
 	double demand_max;            /* see gossip_params */
 };
 
@@ -36,7 +36,7 @@ struct world_node {
 	struct keyring *keyring;
 	uint64_t next_ns; /* its next tick */
 	unsigned starts;
-	unsigned side; /* of a partition */
+	unsigned side; /* its side of a partition */
 };
 
 struct world {
@@ -46,42 +46,41 @@ struct world {
 	struct roster *roster;
 	uint64_t *policies;
 	struct world_node *nodes;
-	double *weights; /* n rows of n_policies: as set; a demand is a thousand times its weight */
-	bool (*cut)(
-		const struct world *world, unsigned from, unsigned to); /* NULL: by sides alone */
-	unsigned cut_from, cut_to;                                      /* for it */
-	/* Somebody on the path sees what is sent, and what becomes of it; either may be NULL. */
+	double *weights; /* n rows of n_policies; a demand is 1,000 times its weight */
+	bool (*cut)(const struct world *world, unsigned from, unsigned to); /* NULL: only sides */
+	unsigned cut_from, cut_to;                                          /* for cut() */
+	/* Observers on the path, of sent datagrams and of their verdicts; either may be NULL. */
 	void (*sees_sent)(
 		struct world *world, unsigned from, unsigned to, const uint8_t *buf, size_t len);
 	void (*sees_taken)(struct world *world, unsigned from, unsigned to, const uint8_t *buf,
 		enum gossip_verdict verdict);
-	void *sees;                /* for them */
+	void *sees;                /* context for both */
 	uint64_t sent, sent_bytes; /* datagrams, and their bytes with IPv4 and UDP headers */
-	struct events events;      /* of one step, the newest first */
+	struct events events;      /* events of a step, newest first */
 	struct simnet net;
 };
 
-/* All limiters are started, and say nothing yet. */
+/* Starts all limiters; none has sent anything yet. */
 void world_create(struct world *world, const struct world_params *params);
 void world_destroy(struct world *world);
 
 void world_start(struct world *world, unsigned i);
 void world_crash(struct world *world, unsigned i);
 
-/* Hands a datagram to a limiter, which runs; buf is opened in place. */
+/* Delivers a datagram to limiter `to`, which must run; buf is opened in place. */
 enum gossip_verdict world_deliver(
 	struct world *world, unsigned from, unsigned to, uint8_t *buf, size_t len);
 
-/* Sets the weight of limiter i, which runs. */
+/* Sets the weight of limiter i, which must run. */
 void world_set(struct world *world, unsigned i, unsigned policy, double weight);
 
-/* Lets so much time pass. */
+/* Runs the world for so many nanoseconds. */
 void world_run(struct world *world, uint64_t ns);
 
 /* Index of the limiter at a position of the tree. */
 unsigned world_at(const struct world *world, unsigned position);
 
-/* Sum of the weights of the running limiters of limiter i's side, without its own; their number. */
+/* Sum of the weights of the other running limiters on limiter i's side; sets their number. */
 double world_truth(const struct world *world, unsigned i, unsigned policy, unsigned *peers);
 
 #endif

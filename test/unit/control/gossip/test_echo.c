@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * News whose datagrams are all lost is told again, as soon as the echoes say so.
+ * News whose datagrams are all lost is sent again, as soon as the echoes show the loss.
  */
 #include "check.h"
 
@@ -10,7 +10,7 @@
 
 #define TICK (50 * MS)
 
-/* News in ticks 10 and 11 of a peer that has echoed up to 9; then these echoes. */
+/* A peer has echoed up to tick 9; news is sent in ticks 10 and 11; then these echoes arrive. */
 TEST(test_verdicts)
 {
 	static const struct {
@@ -49,7 +49,7 @@ TEST(test_verdicts)
 		}
 }
 
-/* What is gathered while other news waits has its own turn, and its own losses. */
+/* News gathered while other news waits has its own turn, and its own losses. */
 TEST(test_one_after_the_other)
 {
 	struct echo echo = {0};
@@ -64,7 +64,7 @@ TEST(test_one_after_the_other)
 	assert_int_equal(echo_take(&echo, 11), ECHO_WAIT);
 	assert_int_equal(echo_take(&echo, 12), ECHO_WAIT);
 	assert_int_equal(echo_take(&echo, 15), ECHO_UNHEARD);
-	/* What was left out before is nothing to news of later. */
+	/* Ticks skipped earlier do not affect later news. */
 	echo_gather(&echo, 16);
 	assert_true(echo_advance(&echo, 16));
 	assert_int_equal(echo_take(&echo, 16), ECHO_HEARD);
@@ -103,7 +103,7 @@ static void world_of(struct world *w, unsigned n, uint64_t delay_ns, uint64_t se
 	world_run(w, 100 * TICK);
 }
 
-/* Ticks until limiter 1 knows of 0's change, of which it hears nothing for so many. */
+/* Ticks until limiter 1 has 0's change, if it receives none of 0's datagrams for `lost` ticks. */
 static unsigned ticks_to_know(unsigned n, uint64_t delay_ns, unsigned lost, uint64_t seed)
 {
 	unsigned ticks = 0;
@@ -126,7 +126,10 @@ static unsigned ticks_to_know(unsigned n, uint64_t delay_ns, unsigned lost, uint
 	return ticks;
 }
 
-/* Three ways (there in vain, there and back, there again), and a tick at each end of them. */
+/*
+ * Three one-way delays (a lost datagram, the echo and the repeat need them), and a tick at each
+ * end.
+ */
 TEST(test_lost_twice_is_told_again)
 {
 	static const uint64_t delays[] = {MS, 30 * MS, 70 * MS, 200 * MS};
@@ -153,7 +156,7 @@ static uint64_t bytes_of(struct world *w, unsigned ticks)
 	return w->sent_bytes - before;
 }
 
-/* Without losses, what is told twice is not told again: no byte more than what news takes. */
+/* Without losses, news is sent twice and not again: the bytes sent match. */
 TEST(test_told_twice_and_no_more)
 {
 	for (uint64_t delay = MS; delay < 300 * MS; delay += 33 * MS) {

@@ -69,7 +69,7 @@ static void group_start(struct group *group, unsigned n, unsigned n_policies)
 		group->g[i] = make_gossip_member(group, i, 100 + i, &key);
 }
 
-/* What they tell each other can be read. */
+/* Starts a group without keys, so that a test can read its datagrams. */
 static void start_plain_group(struct group *group, unsigned n, unsigned n_policies)
 {
 	group_start(group, n, n_policies);
@@ -86,7 +86,7 @@ static void group_stop(struct group *group)
 	roster_destroy(group->roster);
 }
 
-/* Whether a datagram from one to the other arrives. */
+/* Returns true if a datagram from one limiter to the other arrives. */
 typedef bool (*path)(void *context, unsigned from, unsigned to);
 
 static bool always_arrives(void *context, unsigned from, unsigned to)
@@ -250,8 +250,8 @@ TEST(test_codec_vector)
 }
 
 /*
- * The golden datagram of format 3, sealed by limiter l1 to l2 in a roster of three; made once with
- * libsodium by itself, from datagram.h and keyring.c. A change of it breaks every peer.
+ * The golden datagram of format 3, sealed by limiter l1 to l2 in a roster of three. It was made
+ * once with libsodium alone, from datagram.h and keyring.c. Any change of it breaks every peer.
  */
 TEST(test_pair_vector)
 {
@@ -343,7 +343,7 @@ TEST(test_sums_agree)
 	}
 }
 
-/* Loss, duplication and reordering: the sums are exact once the newest values have come through. */
+/* Loss, duplication and reordering: the sums are exact once the newest values have arrived. */
 struct bad_network {
 	struct prng prng;
 	struct {
@@ -432,7 +432,7 @@ TEST(test_sums_heal)
 	}
 }
 
-/* Random, small changes too arrive in the end, by the refresh. */
+/* Random small changes also arrive eventually, with the refresh. */
 TEST(test_small_changes_arrive)
 {
 	ENDED_BY(group_stop) struct group group;
@@ -448,7 +448,7 @@ TEST(test_small_changes_arrive)
 		assert_near(gossip_sum(group.g[1], p).demand, 1001, 1e-3);
 }
 
-/* What a datagram says: own records, and of whom else how many. */
+/* Contents of a datagram: the sender's own records, then sections and records by origin. */
 struct content {
 	unsigned own, sections;
 	unsigned origin[N_MAX], records[N_MAX];
@@ -480,7 +480,7 @@ static struct content read_content(const struct group *group, uint8_t *buf, size
 	return content;
 }
 
-/* The next of whom one tells another. */
+/* The next origin whose state `from` relays to `to`. */
 static unsigned origin_after(const struct group *group, unsigned at, unsigned from, unsigned to)
 {
 	do
@@ -489,7 +489,7 @@ static unsigned origin_after(const struct group *group, unsigned at, unsigned fr
 	return at;
 }
 
-/* Where nothing changes a datagram carries what is refreshed, and two of the others' ticks. */
+/* If nothing changes, a datagram carries the refreshed records and the ticks of two other peers. */
 TEST(test_nothing_changes)
 {
 	uint8_t buf[DATAGRAM_MAX];
@@ -521,7 +521,9 @@ TEST(test_nothing_changes)
 	}
 }
 
-/* News of another is passed on for the three rounds in which a rumour spreads to six, and ends. */
+/*
+ * News of a peer is relayed for the three rounds in which a rumour reaches six peers, then stops.
+ */
 TEST(test_news_is_relayed)
 {
 	uint8_t buf[DATAGRAM_MAX];
@@ -573,14 +575,14 @@ TEST(test_never_above_the_mtu)
 			}
 		}
 	}
-	assert_true(records > 0); /* they were filled, too */
+	assert_true(records > 0); /* datagrams were filled up */
 	for (int t = 0; t < 40; t++)
 		tick_gossip_group(&group, always_arrives, NULL);
 	for (unsigned p = 0; p < 64; p++)
 		assert_near(gossip_sum(group.g[3], p).weight, 7 * 60, 1e-3);
 }
 
-/* A round is each of the others once, in an order that is drawn anew; it ends with a tick. */
+/* A round visits each other peer once, in a newly drawn order; it ends with a tick. */
 TEST(test_rounds)
 {
 	static const unsigned sizes[] = {8, 15, N_MAX};
@@ -629,7 +631,7 @@ TEST(test_silence_both_ways)
 	gossip_set(group.g[1], 0, 1, 7);
 	tick_gossip_times(&group, 10, always_arrives, NULL);
 	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
-	tick_gossip_times(&group, TIMEOUT / TICK - 2, never_arrives, NULL); /* just not */
+	tick_gossip_times(&group, TIMEOUT / TICK - 2, never_arrives, NULL); /* just before */
 	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
 	tick_gossip_times(&group, 3, never_arrives, NULL);
 	for (int i = 0; i < 2; i++) {
@@ -641,7 +643,7 @@ TEST(test_silence_both_ways)
 	assert_near(gossip_sum(group.g[0], 0).weight, 7, 1e-6);
 }
 
-/* The one that still hears must know that it is not heard. */
+/* A limiter that still receives must detect that its own datagrams do not arrive. */
 TEST(test_silence_one_way)
 {
 	ENDED_BY(group_stop) struct group group;
@@ -663,7 +665,7 @@ static bool all_but_one_path(void *context, unsigned from, unsigned to)
 	return from != 0 || to != 1;
 }
 
-/* In a larger group others carry the ticks of one whose own datagrams do not arrive. */
+/* In a larger group, peers relay the ticks of a limiter whose own datagrams do not arrive. */
 TEST(test_hearsay_of_one_cut_off)
 {
 	ENDED_BY(group_stop) struct group group;
@@ -674,7 +676,7 @@ TEST(test_hearsay_of_one_cut_off)
 	tick_gossip_times(&group, 20, always_arrives, NULL);
 	tick_gossip_times(
 		&group, 2 * 3 * (TIMEOUT / TICK), all_but_one_path, NULL); /* nothing changes */
-	/* The one hears that it is heard, if not directly; the other never does. */
+	/* Limiter 0 learns indirectly that its datagrams arrive; limiter 1 never does. */
 	assert_true(gossip_peer(group.g[0], 1)->alive);
 	assert_false(gossip_peer(group.g[1], 0)->alive);
 }
@@ -691,7 +693,10 @@ TEST(test_restart)
 	end_gossip_and_keys(group.g[2]);
 	group.g[2] = make_gossip_member(&group, 2, 999, &key);
 	tick_gossip_times(&group, 4, always_arrives, NULL);
-	/* Back, but nothing said of the policy yet: does not count, and the old value is gone. */
+	/*
+	 * Limiter 2 is back without a record of the policy: it does not count, and the old value is
+	 * gone.
+	 */
 	assert_true(gossip_peer(group.g[0], 2)->alive);
 	assert_int_equal(gossip_peer(group.g[0], 2)->restarts, 1);
 	assert_int_equal(gossip_sum(group.g[0], 0).lost, 1);
@@ -702,7 +707,7 @@ TEST(test_restart)
 	assert_near(gossip_sum(group.g[0], 0).weight, 32, 1e-6);
 }
 
-/* The next datagram from one to the other, not delivered. */
+/* Returns the length of the next datagram between two limiters, which is not delivered. */
 static size_t capture_datagram(struct group *group, unsigned from, unsigned to, uint8_t *buf)
 {
 	for (int t = 0; t < 20; t++) {
@@ -762,7 +767,7 @@ TEST(test_each_verdict)
 	assert_int_equal(SEND_WITH(5, good[5] ^ 1), GOSSIP_STRANGER);
 	assert_int_equal(SEND_WITH(15, good[15] ^ 1), GOSSIP_FORGED);
 	assert_int_equal(SEND_WITH(len - 1, good[len - 1] ^ 1), GOSSIP_FORGED);
-	/* Each pair has a key of its own: nobody so much as opens what is meant for another. */
+	/* Each pair has its own key, so a limiter cannot open a datagram for another. */
 	memcpy(buf, good, len);
 	assert_int_equal(gossip_receive(group.g[2], group.now, buf, len), GOSSIP_FORGED);
 	memcpy(buf, good, len);
@@ -785,7 +790,7 @@ TEST(test_each_verdict)
 	assert_int_equal(count_verdicts(group.g[0], GOSSIP_SELF), 1);
 }
 
-/* One that reads formats newer than ours is spoken to in ours. */
+/* Datagrams to a peer that reads newer formats use our format. */
 TEST(test_newer_formats)
 {
 	uint8_t buf[DATAGRAM_MAX];
@@ -802,7 +807,7 @@ TEST(test_newer_formats)
 	assert_int_equal(buf[0], DATAGRAM_VERSION);
 }
 
-/* A datagram of limiter 0, of that start, which echoes that tick of limiter 1's. */
+/* Delivers a datagram of limiter 0 in `epoch`, which echoes that tick of limiter 1. */
 static enum gossip_verdict send_echo(
 	struct group *group, uint64_t epoch, uint64_t counter, uint32_t echo_tick)
 {
@@ -819,7 +824,7 @@ static enum gossip_verdict send_echo(
 	return gossip_receive(group->g[1], group->now, buf, (size_t)(cursor.at - buf));
 }
 
-/* A start is proven by an echo within the timeout, of a tick that none before has echoed. */
+/* An incarnation is proven by an echo within the timeout, of a tick that no earlier one echoed. */
 TEST(test_proof)
 {
 	ENDED_BY(group_stop) struct group group;
@@ -834,10 +839,10 @@ TEST(test_proof)
 	assert_int_equal(send_echo(&group, 7, 1, 31 - TIMEOUT / TICK), GOSSIP_ACCEPTED);
 	assert_int_equal(send_echo(&group, 8, 1, 31 - TIMEOUT / TICK), GOSSIP_UNPROVEN);
 	assert_int_equal(send_echo(&group, 8, 1, 32 - TIMEOUT / TICK), GOSSIP_ACCEPTED);
-	assert_int_equal(send_echo(&group, 7, 2, 30), GOSSIP_REPLAY); /* it is over */
+	assert_int_equal(send_echo(&group, 7, 2, 30), GOSSIP_REPLAY); /* a replaced incarnation */
 }
 
-/* Each has told the other which start it is, by messages alone. */
+/* Each limiter proves its epoch to the other, by messages alone. */
 static void prove_epochs(struct group *group, struct gossip *a, unsigned at_a, struct gossip *b)
 {
 	uint8_t buf[1200];
@@ -852,7 +857,7 @@ static void prove_epochs(struct group *group, struct gossip *a, unsigned at_a, s
 	assert_int_equal(gossip_receive(b, group->now, buf, len), GOSSIP_MESSAGE);
 }
 
-/* Messages come as they were written, from whom they say, to whom they are for, sealed or not. */
+/* Messages arrive unchanged, with the right sender, only at their receiver, sealed or not. */
 TEST(test_messages)
 {
 	uint8_t buf[1200], sent[1200];
@@ -883,7 +888,7 @@ TEST(test_messages)
 		assert_int_equal(gossip_receive(group.g[1], group.now, buf, len),
 			sealed ? GOSSIP_FORGED : GOSSIP_UNSEALED);
 		memcpy(buf, sent, len);
-		buf[1] ^= DATAGRAM_MESSAGE; /* not to be taken for gossip */
+		buf[1] ^= DATAGRAM_MESSAGE; /* must not be accepted as gossip */
 		assert_int_not_equal(gossip_receive(to, group.now, buf, len), GOSSIP_ACCEPTED);
 		len = gossip_seal_message(from, buf, 0, 0);
 		assert_int_equal(gossip_receive(to, group.now, buf, len - 1), GOSSIP_TRUNCATED);
@@ -895,7 +900,7 @@ TEST(test_messages)
 	}
 }
 
-/* Nothing of a body that makes no sense is taken, and floats that are no rates make none. */
+/* A malformed body is rejected as a whole, also if a float is not a valid rate. */
 TEST(test_malformed)
 {
 	static const struct {
@@ -903,9 +908,9 @@ TEST(test_malformed)
 		unsigned records, written;
 		enum gossip_verdict want;
 	} cases[] = {
-		{1, 1, 1, 1, GOSSIP_UNPROVEN}, /* well formed; its epoch is new */
+		{1, 1, 1, 1, GOSSIP_UNPROVEN}, /* well formed, but its epoch is new */
 		{1, 1, 2, 1, GOSSIP_MALFORMED},
-		{1, 1, 0, 1, GOSSIP_MALFORMED}, /* the record is read as a section, cut short */
+		{1, 1, 0, 1, GOSSIP_MALFORMED}, /* the record is read as a section */
 		{-1, 1, 1, 1, GOSSIP_MALFORMED},
 		{1, -0.5f, 1, 1, GOSSIP_MALFORMED},
 		{INFINITY, 1, 1, 1, GOSSIP_MALFORMED},
@@ -963,7 +968,7 @@ TEST(test_wrong_key_and_no_key)
 	end_gossip_and_keys(group.g[0]);
 	group.g[0] = make_gossip_member(&group, 0, 57, NULL);
 	tick_gossip_times(&group, 4, always_arrives, NULL);
-	assert_int_equal(gossip_alive(group.g[0]), 1); /* both plain: agreed */
+	assert_int_equal(gossip_alive(group.g[0]), 1); /* both without keys: they agree */
 	group_stop(&group);
 
 	start_plain_group(&group, 3, 1);
@@ -974,8 +979,8 @@ TEST(test_wrong_key_and_no_key)
 }
 
 /*
- * Datagrams recorded earlier: from before the receiver's restart, from before the sender's, and the
- * whole conversation again when the sender is dead.
+ * Datagrams recorded earlier: before the receiver's restart, before the sender's restart, and the
+ * whole conversation again after the sender is dead.
  */
 TEST(test_recorded_datagrams)
 {
@@ -998,7 +1003,9 @@ TEST(test_recorded_datagrams)
 		len[i] = capture_datagram(&group, 0, 1, tape[i]);
 		tick_gossip_times(&group, 1, always_arrives, NULL);
 	}
-	/* The receiver restarts, the sender stays dead: the tape does not bring it to life. */
+	/*
+	 * The receiver restarts and the sender stays dead: the tape does not make it alive again.
+	 */
 	end_gossip_and_keys(group.g[1]);
 	group.g[1] = make_gossip_member(&group, 1, 4242, &key);
 	for (int i = 0; i < RECORDED; i++) {
@@ -1011,7 +1018,7 @@ TEST(test_recorded_datagrams)
 			gossip_receive(group.g[1], group.now, buf, len[i]), GOSSIP_UNPROVEN);
 	}
 	assert_int_equal(gossip_alive(group.g[1]), 0);
-	/* The true sender returns under a new epoch, and the tape plays on: it stays believed. */
+	/* The real sender returns in a new epoch while the tape plays on: it stays accepted. */
 	end_gossip_and_keys(group.g[0]);
 	group.g[0] = make_gossip_member(&group, 0, 4343, &key);
 	gossip_set(group.g[0], 0, 1, 9);
@@ -1032,8 +1039,9 @@ static bool not_from_0_to_1(void *context, unsigned from, unsigned to)
 }
 
 /*
- * What was said to an earlier start of ours by one that has not restarted: neither news from others
- * of that one, nor its own first datagram to us, makes it anything but a recording.
+ * A tape recorded for an earlier incarnation of the receiver, by a sender that has not restarted.
+ * It stays a replay after news of the sender from others, and after the sender's own first
+ * datagram.
  */
 TEST(test_recorded_for_an_earlier_start)
 {
@@ -1052,7 +1060,7 @@ TEST(test_recorded_for_an_earlier_start)
 	end_gossip_and_keys(group.g[1]);
 	group.g[1] = make_gossip_member(&group, 1, 4242, &key);
 	for (unsigned i = 0; i < 10; i++) {
-		gossip_set(group.g[0], 0, 1, 6 + i); /* of which the others tell */
+		gossip_set(group.g[0], 0, 1, 6 + i); /* the others relay it */
 		tick_gossip_group(&group, not_from_0_to_1, NULL);
 	}
 	assert_true(gossip_peer(group.g[1], 0)->known);
@@ -1070,7 +1078,7 @@ TEST(test_recorded_for_an_earlier_start)
 	}
 }
 
-/* A list of counters and what a window of REPLAY_WINDOW says of each. */
+/* A list of counters, and whether a window of REPLAY_WINDOW accepts each as fresh. */
 TEST(test_replay_window)
 {
 	static const struct {
@@ -1133,7 +1141,7 @@ TEST(test_unknown_policies_are_counted)
 	tick_gossip_times(&group, 10, always_arrives, NULL);
 	assert_true(gossip_counters(group.g[1])->unknown_policy > 0);
 	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
-	assert_int_equal(gossip_sum(group.g[0], 1).lost, 1); /* the peer does not limit it */
+	assert_int_equal(gossip_sum(group.g[0], 1).lost, 1); /* the peer lacks it */
 }
 
 TEST(test_refused_parameters)
@@ -1212,7 +1220,7 @@ static void check_reports(
 		}
 }
 
-/* Reports of any set of policies arrive, also after policies have other places. */
+/* Reports of any set of policies arrive, also after the policies get other indices. */
 TEST(test_reports)
 {
 	for (unsigned seed = 1; seed <= 40; seed++) {
@@ -1233,7 +1241,7 @@ TEST(test_reports)
 		}
 		tick_together(&group, 10);
 		check_reports(&group, metered, rates, 5000 * MS);
-		/* The last one goes, and the others turn round. */
+		/* The last policy is removed, and the others are reversed. */
 		group.n_policies--;
 		for (unsigned p = 0; p < group.n_policies; p++) {
 			from[p] = group.n_policies - 1 - p;

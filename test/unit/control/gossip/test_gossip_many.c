@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Gossip of thousands of policies: more than a datagram holds, and than a peer's turn does.
+ * Gossip of thousands of policies: more than a datagram, and more than a peer's turn, can hold.
  */
 #include "check.h"
 #include "scope.h"
@@ -27,7 +27,7 @@ struct pair {
 	uint64_t now;
 	double loss;
 	struct prng prng;
-	unsigned most; /* datagrams of one in one tick */
+	unsigned most; /* the most datagrams of one limiter in a tick */
 };
 
 static void start_gossip_pair(struct pair *p, unsigned i, unsigned n)
@@ -100,7 +100,7 @@ static void set_all(struct pair *p, unsigned i, double base)
 		gossip_set(p->g[i], k, base + k, 1 + k % 5);
 }
 
-/* Policies of which the other knows what was set. */
+/* Number of policies whose value from limiter i the other limiter has. */
 static unsigned count_known_policies(const struct pair *p, unsigned i, double base)
 {
 	unsigned n = 0;
@@ -113,7 +113,7 @@ static unsigned count_known_policies(const struct pair *p, unsigned i, double ba
 	return n;
 }
 
-/* Each hears the other, and nothing is said of any policy yet. */
+/* Each limiter receives the other, and no policy has been sent yet. */
 static void meet_gossip_pair(struct pair *p)
 {
 	for (int t = 0; t < 5; t++)
@@ -132,13 +132,15 @@ TEST(test_all_are_told)
 		tick_gossip_pair(p);
 	assert_int_equal(count_known_policies(p, 0, 1e6), MANY);
 	assert_int_equal(p->most, TURN);
-	/* One that changes does not wait behind those that do not. */
+	/* A changed policy does not wait behind unchanged ones. */
 	gossip_set(p->g[0], 1234, 5e6, 3);
 	tick_gossip_pair(p);
 	assert_near(gossip_sum(p->g[1], 1234).demand, 5e6, 1);
 }
 
-/* Each is said twice, so that a datagram lost in ten leaves one in a hundred for later. */
+/*
+ * Each record is sent twice: if one datagram in ten is lost, one record in a hundred is lost twice.
+ */
 TEST(test_told_twice)
 {
 	ENDED_BY(pair_free_at) struct pair *p = pair_create(MANY, MANY);
@@ -151,17 +153,16 @@ TEST(test_told_twice)
 		tick_gossip_pair(p);
 	after = count_known_policies(p, 0, 1e6);
 	assert_true(after > 96 * MANY / 100);
-	/* What was lost twice comes round with those that are refreshed, at most twice again. */
+	/* Records lost twice are sent again with the refresh, at most twice more. */
 	for (int t = 0; t < 512; t++)
 		tick_gossip_pair(p);
 	assert_int_equal(count_known_policies(p, 0, 1e6), MANY);
 }
 
-/* A small change waits for its turn to be refreshed, but comes, in 256 at the most. */
+/* A small change waits for its refresh, which comes within 256 turns. */
 TEST(test_refresh)
 {
-	static const unsigned sizes[] = {
-		2048, 2049, MANY}; /* eight of each turn suffice, or nine */
+	static const unsigned sizes[] = {2048, 2049, MANY}; /* eight or nine of each turn suffice */
 
 	for (unsigned i = 0; i < COUNT(sizes); i++) {
 		struct pair *p = pair_create(sizes[i], sizes[i]);
@@ -181,7 +182,7 @@ TEST(test_refresh)
 	}
 }
 
-/* A peer that comes back, or has not been heard for long, is told all at once. */
+/* A peer that returns, or was silent for long, gets all records again. */
 TEST(test_comes_back)
 {
 	ENDED_BY(pair_free_at) struct pair *p = pair_create(MANY, MANY);
@@ -200,7 +201,7 @@ TEST(test_comes_back)
 		tick_gossip_pair(p);
 	assert_int_equal(gossip_alive(p->g[0]), 0);
 	set_all(p, 0, 2e6);
-	for (int t = 0; t < 30; t++) /* until all has been said twice, to nobody */
+	for (int t = 0; t < 30; t++) /* until all has been sent twice, without a receiver */
 		tick_gossip_pair(p);
 	p->loss = 0;
 	for (int t = 0; t < 5 + TURNS_FOR_ALL; t++)
@@ -208,7 +209,7 @@ TEST(test_comes_back)
 	assert_int_equal(count_known_policies(p, 0, 2e6), MANY);
 }
 
-/* A peer that is given policies later has let go what was said of them, and is told again. */
+/* A peer that gets policies later has discarded their records, and gets them again. */
 TEST(test_added_later)
 {
 	ENDED_BY(pair_free_at) struct pair *p = pair_create(MANY, 10);
@@ -232,7 +233,7 @@ TEST(test_added_later)
 	assert_int_equal(count_known_policies(p, 0, 1e6), MANY);
 }
 
-/* What is still to be told when the policies change is told under the new indices. */
+/* Records that are pending when the policies change are sent under the new indices. */
 TEST(test_changed_while_told)
 {
 	ENDED_BY(pair_free_at) struct pair *p = pair_create(MANY, MANY);
@@ -253,7 +254,7 @@ TEST(test_changed_while_told)
 	assert_int_equal(count_known_policies(p, 0, 1e6), MANY);
 }
 
-/* Nothing of an update that is refused stays. */
+/* A rejected update leaves no trace. */
 TEST(test_refused)
 {
 	ENDED_BY(pair_free_at) struct pair *p = pair_create(20, 20);
@@ -276,7 +277,7 @@ TEST(test_refused)
 	assert_int_equal(count_known_policies(p, 0, 2e6), 20);
 }
 
-/* News is told once, of those of which there is any. */
+/* News is reported once, only for policies that have any. */
 TEST(test_news)
 {
 	ENDED_BY(pair_free_at) struct pair *p = pair_create(200, 200);
@@ -308,7 +309,7 @@ static void expect_all_news(struct gossip *g, unsigned n)
 	assert_int_equal(gossip_next_news(g, 0), n);
 }
 
-/* All are told at first, and when a peer counts no more, or again. */
+/* All policies are news at first, and whenever a peer stops or starts to count. */
 TEST(test_all_news)
 {
 	static const unsigned sizes[] = {1, 63, 64, 65, 200};
@@ -333,7 +334,7 @@ TEST(test_all_news)
 	}
 }
 
-/* A reload keeps what was not yet told, under the new indices, and adds nothing to it. */
+/* A reload keeps the unreported news under the new indices, and adds none. */
 TEST(test_news_kept)
 {
 	ENDED_BY(pair_free_at) struct pair *p = pair_create(200, 200);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Sums along a tree: exact when the network lets them be, and safe while it does not. Weights are
- * powers of two apart, or whole numbers, so that floats add them up exactly.
+ * Sums along a tree: exact as soon as the network permits, and never too large for long while it
+ * does not. Weights are whole numbers, or differ by powers of two, so that float sums are exact.
  */
 #include "check.h"
 #include "scope.h"
@@ -18,7 +18,7 @@ END_POINTER(world_destroy, struct world *)
 #define TICK      (50 * MS)
 #define TIMEOUT   (1000 * MS)
 #define DELAY     (20 * MS)
-#define HEARTBEAT (2 * TICK) /* of this timeout and tick */
+#define HEARTBEAT (2 * TICK) /* with this timeout and tick */
 
 static const struct world_params usual = {
 	.seed = 1,
@@ -31,7 +31,7 @@ static const struct world_params usual = {
 	.delay_ns = DELAY,
 };
 
-/* News crosses so many edges, each a tick and a delay long. */
+/* Time that news needs to cross the tree, in ns: a tick and a delay for each edge. */
 static uint64_t tree_crossing_time(const struct world *w)
 {
 	uint64_t edges = 2 * tree_depth(w->params.n, w->params.branching);
@@ -40,8 +40,8 @@ static uint64_t tree_crossing_time(const struct world *w)
 }
 
 /*
- * Time in which all is right again after somebody has gone: the timeout, in turn those candidates
- * that are gone too, three ways to shake hands, and the news.
+ * Time to repair after a limiter has gone, in ns: the timeout, a heartbeat for each candidate that
+ * has also gone, a handshake of three one-way delays, and the news.
  */
 static uint64_t tree_repair_time(const struct world *w, unsigned gone)
 {
@@ -49,7 +49,10 @@ static uint64_t tree_repair_time(const struct world *w, unsigned gone)
 	       2 * HEARTBEAT;
 }
 
-/* Whether a limiter knows the sums of policy 0 over its side; says why not. */
+/*
+ * Returns true if a limiter has the right sums of policy 0 over its side; otherwise writes the
+ * reason.
+ */
 static bool knows_tree_sum(
 	const struct world *w, unsigned i, unsigned policy, char *why, size_t size)
 {
@@ -85,7 +88,7 @@ static bool all_right(const struct world *w)
 	return true;
 }
 
-/* Some sum is larger than all weights there have ever been: a subtree counts twice. */
+/* Returns true if a sum exceeds the total of all weights: then a subtree counts twice. */
 static bool counted_twice(const struct world *w)
 {
 	double all = 0;
@@ -99,7 +102,7 @@ static bool counted_twice(const struct world *w)
 	return false;
 }
 
-/* The most limiters that one which has not just started misses. */
+/* Returns the most limiters that any limiter misses, except those that have restarted. */
 static unsigned most_lost(const struct world *w)
 {
 	unsigned most = 0;
@@ -115,7 +118,7 @@ static unsigned most_lost(const struct world *w)
 	return most;
 }
 
-/* For how long without a break something has held, at the most. */
+/* The longest uninterrupted time for which a condition has held. */
 struct spell {
 	uint64_t since, longest;
 };
@@ -131,7 +134,7 @@ static void spell_note(struct spell *spell, bool holds, uint64_t now_ns)
 }
 
 struct watch {
-	unsigned dead;               /* so many may be missed */
+	unsigned dead;               /* limiters that may be missed */
 	struct spell twice, missing; /* a subtree counts twice; more than the dead are missed */
 };
 
@@ -173,8 +176,8 @@ TEST(test_sums_agree)
 }
 
 /*
- * Loss, repeats and reordering: exact once the last change has had its time. With twenty policies
- * a record that came to nothing waits for its turn, a few heartbeats, and may be lost again.
+ * With loss, repeats and reordering, sums are exact some time after the last change. With twenty
+ * policies, a lost record waits a few heartbeats for its next turn, and may be lost again.
  */
 TEST(test_sums_heal)
 {
@@ -200,7 +203,7 @@ TEST(test_sums_heal)
 	}
 }
 
-/* A change that matters is known everywhere in a tick and a delay an edge. */
+/* A large change reaches every limiter after a tick and a delay for each edge. */
 TEST(test_news_is_quick)
 {
 	struct world_params params = usual;
@@ -215,7 +218,7 @@ TEST(test_news_is_quick)
 	}
 }
 
-/* A change of 0.6 % of the total each tick is said each tick; one of 0.4 % rides on heartbeats. */
+/* A change of 0.6 % of the total is sent each tick; one of 0.4 % waits for heartbeats. */
 TEST(test_small_changes_wait)
 {
 	static const struct {
@@ -246,7 +249,7 @@ TEST(test_small_changes_wait)
 	}
 }
 
-/* That somebody is gone is said at once, even if nothing else changes by it. */
+/* The loss of a peer is sent immediately, even if no sum changes. */
 TEST(test_counts_are_quick)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS(8); seed++) {
@@ -277,7 +280,7 @@ static bool cut_all(const struct world *w, unsigned from, unsigned to)
 	return true;
 }
 
-/* One of a hundred records is in a datagram that is lost: it is said again, before its turn. */
+/* A datagram with one of a hundred records is lost: the record is sent again before its turn. */
 TEST(test_lost_record_is_said_again)
 {
 	struct world_params params = usual;
@@ -297,7 +300,7 @@ TEST(test_lost_record_is_said_again)
 	}
 }
 
-/* The next datagram of one of two limiters, not delivered. */
+/* Returns the length of the next datagram of one of two limiters, which is not delivered. */
 static size_t next_tree_datagram(struct world *w, unsigned from, uint8_t *buf)
 {
 	size_t len = 0;
@@ -311,7 +314,7 @@ static size_t next_tree_datagram(struct world *w, unsigned from, uint8_t *buf)
 	return len;
 }
 
-/* What has been overtaken is old news. */
+/* A datagram that a newer one overtook does not change the sums. */
 TEST(test_overtaken)
 {
 	uint8_t early[DATAGRAM_MAX], late[DATAGRAM_MAX];
@@ -333,7 +336,7 @@ TEST(test_overtaken)
 	assert_near(gossip_sum(w.nodes[1].gossip, 0).weight, 200, 1e-3);
 }
 
-/* What one said before its restart is void with the first word of its new life. */
+/* The first datagram after a restart invalidates all records of the previous incarnation. */
 TEST(test_restart_voids_at_once)
 {
 	struct world_params params = usual;
@@ -358,7 +361,9 @@ static bool cut_one_way(const struct world *w, unsigned from, unsigned to)
 	return from == w->cut_from && to == w->cut_to;
 }
 
-/* The limiters at 3 and 4 have moved to the root; their parent is back, and they are to return. */
+/*
+ * The limiters at positions 3 and 4 moved to the root. Their parent is back, so they are to return.
+ */
 struct move {
 	struct world world;
 	unsigned root, parent, child;
@@ -384,7 +389,7 @@ static void begin_move(struct move *m)
 		world_run(w, MS);
 }
 
-/* The leave of a child that moves is lost: it is said again when the old parent speaks. */
+/* The leave message of a moving child is lost: it is sent again when the old parent sends. */
 TEST(test_lost_leave)
 {
 	struct move m;
@@ -404,7 +409,7 @@ TEST(test_lost_leave)
 	expect_right(w);
 }
 
-/* A parent that was left is not missed, also if it never answers to the leave. */
+/* A parent that its child left is not missed, even if it never answers the leave message. */
 TEST(test_left_for_good)
 {
 	struct move m;
@@ -422,7 +427,9 @@ TEST(test_left_for_good)
 	}
 }
 
-/* A leaf falls silent: counted until just before the timeout, by nobody in the stated time. */
+/*
+ * A leaf falls silent: it counts until just before the timeout, and nowhere after the repair time.
+ */
 TEST(test_silence)
 {
 	ENDED_BY(world_destroy) struct world w;
@@ -432,7 +439,7 @@ TEST(test_silence)
 	leaf = world_at(&w, 39);
 	parent = world_at(&w, 12);
 	world_crash(&w, leaf);
-	world_run(&w, TIMEOUT - HEARTBEAT - TICK); /* it may have spoken last a heartbeat ago */
+	world_run(&w, TIMEOUT - HEARTBEAT - TICK); /* its last datagram may be a heartbeat old */
 	assert_int_equal(gossip_sum(w.nodes[parent].gossip, 0).lost, 0);
 	assert_int_equal(gossip_sum(w.nodes[0].gossip, 0).lost, 0);
 	world_run(&w, gossip_timeout(w.nodes[parent].gossip) - TIMEOUT + HEARTBEAT + 2 * TICK +
@@ -445,7 +452,7 @@ TEST(test_silence)
 	expect_right(&w);
 }
 
-/* A peer that has restarted and says nothing of a policy yet does not count for it. */
+/* A restarted peer without a record of a policy does not count for that policy. */
 TEST(test_restart_without_a_policy)
 {
 	static const unsigned positions[] = {0, 1, 5, 39};
@@ -472,18 +479,20 @@ TEST(test_restart_without_a_policy)
 	}
 }
 
-/* Some die at once; the others know each other's sums again in the stated time; all come back. */
+/*
+ * Some limiters crash; the others have exact sums again within the repair time; then all come back.
+ */
 TEST(test_crashes)
 {
 	static const struct {
 		unsigned n, dead[6];
 	} cases[] = {
 		{1, {0}},                 /* the root */
-		{2, {0, 1}},              /* and its first child */
-		{4, {0, 1, 2, 3}},        /* and all its children */
-		{1, {4}},                 /* somebody in between */
+		{2, {0, 1}},              /* the root and its first child */
+		{4, {0, 1, 2, 3}},        /* the root and its children */
+		{1, {4}},                 /* an inner limiter */
 		{3, {12, 3, 0}},          /* a whole path */
-		{6, {0, 2, 5, 7, 13, 1}}, /* a bad day */
+		{6, {0, 2, 5, 7, 13, 1}}, /* many */
 	};
 
 	for (size_t c = 0; c < COUNT(cases); c++) {
@@ -502,13 +511,13 @@ TEST(test_crashes)
 			world_set(&w, i, 0, w.weights[i]);
 		}
 		/*
-		 * All go back to better parents, which takes probes. Each move counts a subtree
-		 * twice for a moment, and may hide it where the old parent drops it before news of
-		 * the new one is there; many moves overlap, but none of this lasts.
+		 * All return to better parents, after probes. Each move counts a subtree twice for
+		 * a moment. It may also hide the subtree, if the old parent drops it before news of
+		 * the new one arrives. Many moves overlap, but none of this lasts.
 		 */
 		run_watching(&w, 20 * HEARTBEAT * 4, &watch);
 		expect_right(&w);
-		/* The news crosses while the child shakes hands with its new parent. */
+		/* The news crosses while the child completes the handshake with its new parent. */
 		if (watch.missing.longest > tree_crossing_time(&w) - 2 * (TICK + DELAY))
 			fail_msg("case %zu: missing on the way back for %.2f s", c,
 				(double)watch.missing.longest / 1e9);
@@ -526,7 +535,7 @@ TEST(test_crashes)
 	}
 }
 
-/* Crashes at random and with loss: the sums are right in the end, and never too large for long. */
+/* Random crashes and loss: the sums are right in the end, and never too large for long. */
 TEST(test_random_crashes)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS(10); seed++) {
@@ -555,7 +564,7 @@ TEST(test_random_crashes)
 		}
 		run_watching(&w, tree_repair_time(&w, 6) + 30 * HEARTBEAT, &watch);
 		expect_right(&w);
-		/* A lost leave is said again when the old parent speaks. */
+		/* A lost leave message is sent again when the old parent sends. */
 		if (watch.twice.longest > tree_crossing_time(&w) + 8 * HEARTBEAT)
 			fail_msg("seed %llu: counted twice for %.2f s", (unsigned long long)seed,
 				(double)watch.twice.longest / 1e9);
@@ -563,7 +572,10 @@ TEST(test_random_crashes)
 	}
 }
 
-/* Whether each limiter of a side but the lowest has a candidate in it: then it is one tree. */
+/*
+ * Returns true if each limiter of a side except the lowest has a candidate in it, so they form one
+ * tree.
+ */
 static bool holds_together(const struct world *w, unsigned side)
 {
 	bool first = true;
@@ -583,7 +595,7 @@ static bool holds_together(const struct world *w, unsigned side)
 	return true;
 }
 
-/* Two halves: each knows its own sums, and that the other half is lost. */
+/* Two halves: each has its own exact sums, and counts the other half as lost. */
 TEST(test_partitions)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS(10); seed++) {
@@ -607,7 +619,7 @@ TEST(test_partitions)
 	}
 }
 
-/* Everybody alone: nobody counts, and all come back. */
+/* Every limiter is alone: none counts another, then all come back. */
 TEST(test_isolation)
 {
 	ENDED_BY(world_destroy) struct world w;
@@ -625,15 +637,15 @@ TEST(test_isolation)
 	expect_right(&w);
 }
 
-/* A path cut in one direction is no link; the child finds another parent, where there is one. */
+/* A path cut in one direction is not a link; the child finds another parent if there is one. */
 TEST(test_one_way_cuts)
 {
 	static const struct {
 		unsigned parent, child;
 		bool heals;
 	} cases[] = {
-		{4, 13, true}, {0, 2, true}, /* by way of 1 */
-		{0, 1, false},               /* nobody else is above 1 */
+		{4, 13, true}, {0, 2, true}, /* through 1 */
+		{0, 1, false},               /* no other limiter is above 1 */
 	};
 
 	for (size_t c = 0; c < COUNT(cases); c++)
@@ -650,7 +662,7 @@ TEST(test_one_way_cuts)
 			world_run(&w, tree_repair_time(&w, 1));
 			assert_int_equal(all_right(&w), cases[c].heals);
 			if (!cases[c].heals) {
-				/* Both sides give up the other's part. */
+				/* Each side drops the other's part. */
 				sums += w.params.n - gossip_sum(w.nodes[parent].gossip, 0).lost;
 				sums += w.params.n - gossip_sum(w.nodes[child].gossip, 0).lost;
 				assert_int_equal(sums, w.params.n);
@@ -663,8 +675,8 @@ TEST(test_one_way_cuts)
 }
 
 /*
- * More orphans than one limiter has room for: it watches so many and no more, the others are
- * crowded out, and nobody counts what it should not.
+ * More orphans than a limiter has room for: it watches at most its maximum and crowds out the
+ * others. None counts a limiter that it should not.
  */
 TEST(test_crowd)
 {
@@ -699,7 +711,7 @@ TEST(test_crowd)
 	expect_right(&w);
 }
 
-/* A limiter of another estimator is refused, by name. */
+/* A limiter with another estimator is rejected, and the verdict names the reason. */
 TEST(test_other_estimator)
 {
 	struct world_params params = usual;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One limiter of the group lies, within the format: about the others, about itself. The others go
- * on counting each other by what each says itself.
+ * One limiter of the group lies, within the format, about the others or about itself. The others
+ * continue to count each other by their own datagrams.
  */
 #include "check.h"
 #include "scope.h"
@@ -11,7 +11,7 @@
 
 #define N       5
 #define LIAR    4
-#define VICTIM  1 /* of whom it tells */
+#define VICTIM  1 /* the limiter that it lies about */
 #define MOST    1e9
 #define WORLDS  60
 #define LIES_MS 8000
@@ -39,7 +39,7 @@ static void begin_group(struct world *w, const struct world_params *params)
 	world_run(w, 6000 * MS);
 }
 
-/* A datagram that a limiter takes for the liar's next; the body is still to be written. */
+/* Begins a datagram that is accepted as the liar's next; the caller writes the body. */
 static struct cursor begin_lie(
 	struct world *w, unsigned to, uint8_t *buf, struct datagram_body *body)
 {
@@ -67,7 +67,7 @@ static void tell_lie(struct world *w, unsigned to, uint8_t *buf, const struct cu
 		GOSSIP_ACCEPTED);
 }
 
-/* A word on another, and one record of its, of that tick. */
+/* Sends a section on another limiter with one record of that section's tick. */
 static void tell_of(
 	struct world *w, unsigned to, const struct datagram_section *section, float value)
 {
@@ -82,7 +82,7 @@ static void tell_of(
 	tell_lie(w, to, buf, &cursor);
 }
 
-/* "The victim is so many ticks on, and has this demand and weight." */
+/* Claims that the victim is `ahead` ticks further and has this demand and weight. */
 static void tell_of_victim(struct world *w, unsigned to, uint32_t ahead, float value)
 {
 	const struct peer *victim = gossip_peer(w->nodes[to].gossip, VICTIM);
@@ -127,7 +127,7 @@ static void run_and_expect_all(struct world *w, uint64_t ns)
 	}
 }
 
-/* One datagram to each, once, of a tick that is 19 months ahead. */
+/* One datagram to each peer, once, with a tick 19 months ahead. */
 TEST(test_a_tick_far_ahead)
 {
 	struct world_params params = insider_params(GOSSIP_STATE, 1);
@@ -146,7 +146,7 @@ TEST(test_a_tick_far_ahead)
 	expect_truth(&w, 1e-6);
 }
 
-/* In every tick, of a tick that may be true: what it says itself comes through all the same. */
+/* A lie in every tick, with a plausible tick: the victim's own records still take effect. */
 TEST(test_a_direct_word_wins)
 {
 	struct world_params params = insider_params(GOSSIP_STATE, 2);
@@ -166,18 +166,20 @@ TEST(test_a_direct_word_wins)
 				gossip_peer(w.nodes[VICTIM].gossip, i)->alive, i != VICTIM);
 	}
 	assert_true(lied);
-	/* A round of all peers, and what was on its way. */
+	/* One round over all peers, plus the datagrams in flight. */
 	run_and_expect_all(&w, 300 * MS);
 	expect_truth(&w, 1e-6);
 }
 
-/* A limiter knows best of itself, and of who speaks; of the others only their present start. */
+/*
+ * A limiter ignores relayed sections on itself and on their sender; others need the present epoch.
+ */
 TEST(test_whom_words_are_on)
 {
 	struct world_params params = insider_params(GOSSIP_STATE, 4);
 	static const struct {
 		unsigned origin;
-		uint64_t epochs_on; /* from the one that it has */
+		uint64_t epochs_on; /* relative to the epoch that the receiver has */
 	} rows[] = {{0, 1}, {LIAR, 0}, {VICTIM, 1}};
 	struct gossip_sum before;
 	struct gossip *g;
@@ -203,7 +205,7 @@ TEST(test_whom_words_are_on)
 	assert_near(gossip_sum(g, 0).weight, before.weight + 1e5 - (1 + VICTIM), 1e-6);
 }
 
-/* One that has never spoken is introduced by others, as some start, and is that one then. */
+/* A peer that never sent is introduced by others with some epoch, and then proves that epoch. */
 TEST(test_introduced_by_others)
 {
 	struct world_params params = insider_params(GOSSIP_STATE, 5);
@@ -230,8 +232,8 @@ TEST(test_introduced_by_others)
 }
 
 /*
- * How far on another can be since it spoke: as many ticks as there may be in that time and in the
- * silence that is let pass, each as short as ours, or 10 ms.
+ * The largest plausible advance of a peer's tick since its last datagram. It is the number of ticks
+ * in that time plus the timeout. Each tick counts as long as ours, but at most 10 ms.
  */
 TEST(test_how_far_on)
 {
@@ -268,7 +270,7 @@ TEST(test_how_far_on)
 	}
 }
 
-/* Records of a version that their own datagram is not at yet, and of what no limiter can have. */
+/* Rejects records of a later version than their datagram, and records with impossible values. */
 TEST(test_records_that_cannot_be)
 {
 	struct world_params params = insider_params(GOSSIP_STATE, 3);
@@ -292,7 +294,7 @@ TEST(test_records_that_cannot_be)
 	assert_int_equal(gossip_peer(w.nodes[0].gossip, LIAR)->implausible, 2);
 	assert_near(gossip_sum(w.nodes[0].gossip, 0).weight, before.weight, 0);
 	assert_near(gossip_sum(w.nodes[0].gossip, 0).demand, before.demand, 0);
-	/* The next tick and the most that there can be are fine. */
+	/* The next tick and the largest possible value are accepted. */
 	cursor = begin_lie(&w, 0, buf, &body);
 	body.n_records = 1;
 	records[0] = (struct datagram_record){w.policies[0], body.tick + 1, (float)MOST, 1};
@@ -341,7 +343,7 @@ static unsigned write_lies(struct world *w, struct cursor *cursor, struct prng *
 	return link != DATAGRAM_APART;
 }
 
-/* Whatever it says, to whomever, as often as it likes. */
+/* Sends any lie, to any limiter. */
 static void lie_at_random(struct world *w, struct prng *prng)
 {
 	unsigned to = prng_below(prng, LIAR);
@@ -387,7 +389,7 @@ static void run_lying_world(uint64_t seed, enum gossip_estimator estimator)
 			assert_true(sum.demand <= (N - 1) * MOST);
 		}
 	}
-	/* When it is gone nothing of what it said is left. */
+	/* After the liar has gone, no effect of its lies remains. */
 	world_crash(&w, LIAR);
 	world_run(&w, 4 * gossip_timeout(w.nodes[0].gossip) + 10000 * MS);
 	if (estimator != GOSSIP_TREE)

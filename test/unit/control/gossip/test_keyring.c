@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Who can open what, what becomes of a group whose keys and identities change while it runs, and
- * what an insider and a machine that was copied can do.
+ * Which limiter can open which datagrams, also while the keys and identities of a group change, and
+ * the limits of an insider and of a copied machine.
  */
 #include "check.h"
 #include "scope.h"
@@ -18,7 +18,7 @@
 static const uint8_t old_key[DATAGRAM_KEY] = "the key that the group has had.";
 static const uint8_t new_key[DATAGRAM_KEY] = "the key that it is to have next";
 
-/* What a limiter is configured with: group keys by their order, identities or not. */
+/* A limiter's configuration: its group keys in order, and its use of identities. */
 struct keys_step {
 	const uint8_t *first, *second; /* second NULL: none */
 	bool identities, optional;
@@ -163,7 +163,7 @@ static uint64_t refused(const struct keyed_group *group, enum gossip_verdict ver
 	return n;
 }
 
-/* Nothing was refused; and each message arrives, so many of them in these ticks. */
+/* Checks that no datagram is rejected, and that all messages of these ticks arrive. */
 static void tick_without_loss(struct keyed_group *group, unsigned ticks)
 {
 	uint64_t messages = group->messages;
@@ -183,8 +183,9 @@ static void tick_without_loss(struct keyed_group *group, unsigned ticks)
 static const enum gossip_estimator all_estimators[] = {GOSSIP_STATE, GOSSIP_TREE};
 
 /*
- * A key is added, takes over and is removed: in each round the limiters in any order, some ticks
- * between them. Every mix of two rounds on end comes up, and nothing is lost in any.
+ * A key is added, becomes the first, then the old one is removed. In each step the limiters change
+ * in any order, some ticks apart. Every mix of two successive steps occurs, and none loses a
+ * datagram.
  */
 TEST(test_rotation)
 {
@@ -213,7 +214,7 @@ TEST(test_rotation)
 		}
 }
 
-/* A limiter that is started anew in the middle of it comes back as at any time. */
+/* A limiter that restarts during a rotation returns like at any other time. */
 TEST(test_rotation_with_restart)
 {
 	static const struct keys_step old_new = {old_key, new_key, false, false},
@@ -233,7 +234,7 @@ TEST(test_rotation_with_restart)
 	}
 }
 
-/* A limiter that leaves out a round is not understood, and it is said why. */
+/* Datagrams of a limiter that skips a step are rejected, and the verdict shows why. */
 TEST(test_rotation_too_fast)
 {
 	static const struct keys_step before = {old_key, NULL, false, false},
@@ -252,7 +253,7 @@ TEST(test_rotation_too_fast)
 	assert_int_equal(gossip_alive(group->g[0]), 2);
 }
 
-/* A group gets identities while it runs, and may change its key before, after or meanwhile. */
+/* A group gets identities while it runs; its key may change before, after or in between. */
 TEST(test_identities_come)
 {
 	static const struct keys_step steps[] = {{old_key, NULL, false, false},
@@ -275,7 +276,7 @@ TEST(test_identities_come)
 		for (unsigned i = 0; i < N; i++) {
 			const struct peer *peer = gossip_peer(group->g[i], (i + 1) % N);
 
-			if (!peer || !peer->alive) /* a tree's leaves do not watch each other */
+			if (!peer || !peer->alive) /* leaves do not watch each other */
 				continue;
 			assert_int_equal(peer->restarts, 0);
 			assert_true(keyring_is_identity(group->rings[i], peer->key));
@@ -284,7 +285,7 @@ TEST(test_identities_come)
 	}
 }
 
-/* Every two have a key of their own, which both compute alike. */
+/* Every pair has its own key, and both sides compute the same one. */
 TEST(test_pairs)
 {
 	static const struct keys_step step = {old_key, new_key, true, true};
@@ -315,9 +316,9 @@ TEST(test_pairs)
 }
 
 /*
- * Limiter 2 is an insider: it has the group's key, and says that it is limiter 0. Without
- * identities limiter 1 believes it, which is what identities are for. With them nothing that it can
- * make is opened: under the key without identities, or with its own secret.
+ * Limiter 2 is an insider: it has the group key and pretends to be limiter 0. Without identities
+ * limiter 1 accepts it; identities prevent this. With identities limiter 1 cannot open any forgery,
+ * under the key without identities or under limiter 2's own secret.
  */
 static enum gossip_verdict insider_says(struct keyed_group *group, const struct keys_step *its)
 {
@@ -337,7 +338,7 @@ static enum gossip_verdict insider_says(struct keyed_group *group, const struct 
 	enum gossip_verdict verdict;
 	size_t len;
 
-	if (its->identities) { /* 2's own pair with 1, under 0's name */
+	if (its->identities) { /* 2's own pair key with 1, under 0's name */
 		ring = ring_of(group, 2, its);
 		header.key = keyring_name(ring, true);
 	} else {
@@ -381,7 +382,7 @@ static uint32_t next_draw(void)
 	return draws >> 16 | draws << 16;
 }
 
-/* The nonce of a datagram, as it lies in its header. */
+/* Copies the nonce of a datagram from its header. */
 static void nonce_of(const uint8_t *buf, uint8_t nonce[24])
 {
 	memset(nonce, 0, 24);
@@ -389,8 +390,8 @@ static void nonce_of(const uint8_t *buf, uint8_t nonce[24])
 }
 
 /*
- * One machine that is resumed twice from one snapshot: both have the same epoch, counter and seed,
- * and tell the same peer of other things. No nonce of one is the other's, in either format.
+ * One machine resumed twice from a snapshot: both copies have the same epoch, counter and seed, and
+ * send different data to one peer. They never use the same nonce, in either format.
  */
 TEST(test_nonces_of_a_copy)
 {
@@ -467,7 +468,7 @@ TEST(test_refused_keyrings)
 	assert_int_equal(keyring_create(&good, &ring), -EINVAL);
 }
 
-/* What the kernel is told of the memory in which the keys lie. */
+/* The memory of the keys is excluded from core dumps, as /proc/self/smaps shows. */
 TEST(test_not_dumped)
 {
 	static const struct keys_step step = {old_key, NULL, false, false};

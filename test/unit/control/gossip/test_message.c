@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Messages between two limiters, on a network that records: what of them is delivered.
+ * Messages between two limiters on a network that records: which of them are delivered.
  */
 #include "check.h"
 #include "scope.h"
@@ -13,9 +13,9 @@
 
 #define TICK    (50 * MS)
 #define ROOM    1200
-#define MANY    24 /* a roster in which not all are neighbours in the tree */
+#define MANY    24 /* a roster whose members are not all neighbours in the tree */
 #define TAPE    400
-#define REACHES 3 /* ticks of a first exchange, without help */
+#define REACHES 3 /* ticks of a first exchange, without gossip */
 
 static const uint8_t key[DATAGRAM_KEY] = "a key for those who write to us";
 
@@ -24,7 +24,7 @@ struct datagram {
 	size_t len;
 };
 
-/* Two of a roster, of whom a tree's estimator does not watch each other; and a tape of the path. */
+/* Two limiters of a roster, which do not watch each other with a tree estimator; and a tape. */
 struct pair {
 	struct roster *roster;
 	enum gossip_estimator estimator;
@@ -96,7 +96,7 @@ static enum gossip_verdict arrive(struct pair *p, unsigned i, const struct datag
 	return verdict;
 }
 
-/* A message of one byte from the one to the other. */
+/* Seals a message of one byte from one limiter to the other. */
 static struct datagram message_from(struct pair *p, unsigned i)
 {
 	struct datagram d;
@@ -117,7 +117,7 @@ static void pair_gossip(struct pair *p, unsigned i)
 			arrive(p, !i, &d);
 }
 
-/* A tick of both, in which each writes to the other, and answers what proved nothing. */
+/* A tick of both limiters: each sends the other a message, and answers unproven datagrams. */
 static unsigned pair_tick(struct pair *p, bool record)
 {
 	unsigned answers = 0, to;
@@ -156,7 +156,7 @@ static const struct {
 	{GOSSIP_TREE, MANY, true},
 };
 
-/* Two who have never heard of each other, by gossip or without: how soon messages arrive. */
+/* Two limiters without contact before, with gossip or without: how soon messages arrive. */
 TEST(test_first_messages)
 {
 	for (unsigned w = 0; w < COUNT(ways); w++) {
@@ -167,7 +167,7 @@ TEST(test_first_messages)
 		pair_ticks(p, 10, false);
 		assert_int_equal(p->delivered[0], 10);
 		assert_int_equal(p->delivered[1], 10);
-		/* One of them restarts, and then the other. */
+		/* One of them restarts, then the other. */
 		for (unsigned i = 0; i < 2; i++) {
 			pair_start_one(p, i);
 			pair_ticks(p, REACHES, false);
@@ -180,7 +180,7 @@ TEST(test_first_messages)
 	}
 }
 
-/* Nothing that was recorded is delivered, and it is counted for what it is. */
+/* No recorded message is delivered; each counts as a replay or as unproven. */
 static void refuse_tape(struct pair *p)
 {
 	uint64_t delivered = p->delivered[1];
@@ -193,7 +193,7 @@ static void refuse_tape(struct pair *p)
 	assert_int_equal(p->delivered[1], delivered);
 }
 
-/* The tape of a start, played to the same start, to later ones of the receiver and the sender. */
+/* A tape is played to the same incarnations, then to later ones of the receiver and the sender. */
 TEST(test_recorded_messages)
 {
 	for (unsigned w = 0; w < COUNT(ways); w++) {
@@ -206,7 +206,9 @@ TEST(test_recorded_messages)
 			assert_int_equal(arrive(p, 1, &p->tape[i]), GOSSIP_REPLAY);
 		pair_start_one(p, 1);
 		refuse_tape(p);
-		/* It has heard of the sender, whose start is still that of the tape. */
+		/*
+		 * The receiver has contact with the sender, whose incarnation is still the tape's.
+		 */
 		for (unsigned t = 0; t < 20; t++) {
 			pair_ticks(p, 1, false);
 			refuse_tape(p);
@@ -222,7 +224,7 @@ TEST(test_recorded_messages)
 	}
 }
 
-/* However much is replayed, one answer a tick comes of it; and what is proven is not answered. */
+/* Replays cause at most one answer a tick; proven messages cause none. */
 TEST(test_answers_are_few)
 {
 	ENDED_BY(pair_free_at) struct pair *p = pair_new(GOSSIP_STATE, 2, false);
@@ -250,7 +252,7 @@ TEST(test_answers_are_few)
 	}
 }
 
-/* A message that is late is delivered once, as long as the window has room for it. */
+/* A late message is delivered once, if it is still in the replay window. */
 TEST(test_late_messages)
 {
 	ENDED_BY(pair_free_at) struct pair *p = pair_new(GOSSIP_STATE, 2, false);
@@ -276,9 +278,9 @@ int main(void)
 }
 
 /*
- * A limiter gossips, but has had no messages for a while. Then another start of its name proves
- * itself by a message. Until the timeout after the last datagram of the former start the receiver
- * suspects that both run.
+ * A limiter gossips, but has sent no messages for a while. Then another incarnation of the same
+ * name proves itself by a message. Until the timeout after the previous incarnation's last
+ * datagram, the receiver suspects that both run.
  */
 TEST(test_another_start_by_message)
 {
@@ -301,7 +303,7 @@ TEST(test_another_start_by_message)
 		for (unsigned i = 0; i < 30 && !replaced; i++) {
 			p->now += TICK;
 			pair_gossip(p, 1);
-			/* The former start gossips, too. */
+			/* The previous incarnation also gossips. */
 			gossip_tick(former, p->now);
 			while ((d.len = gossip_send(former, d.bytes, &to)) > 0)
 				arrive(p, 1, &d);

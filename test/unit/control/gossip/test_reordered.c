@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A reload that puts the policies in another order: whatever was known, under way, or still to be
- * told, is so under the new indices. The reload comes at each moment of the telling.
+ * A reload reorders the policies: received, in-flight and pending records move to the new indices.
+ * The reload comes at each moment of the exchange.
  */
 #include "check.h"
 
@@ -11,7 +11,7 @@
 #include "gossip_world.h"
 
 #define N        6
-#define POLICIES 800 /* all of which are refreshed in so many ticks that none of it is seen here */
+#define POLICIES 800 /* too many for a refresh to cover them within a test */
 #define TICK     (50 * MS)
 #define SETTLE   (3000 * MS)
 #define SOON     (1500 * MS)
@@ -41,7 +41,7 @@ static void reverse(struct group *g, unsigned i)
 		gossip_update(g->world.nodes[i].gossip, ids, n, from, TICK, g->world.now_ns), 0);
 }
 
-/* Different of each limiter and policy, and by more than what is not worth telling. */
+/* Differs between limiters and policies, by more than the threshold below which changes wait. */
 static double weight_of(unsigned i, unsigned policy)
 {
 	return 1 + i + 10 * (policy % 37);
@@ -57,7 +57,7 @@ static void set_weights(struct group *g, unsigned i, double factor)
 	}
 }
 
-/* Policies of which limiter i knows the sum over the others. */
+/* Number of policies for which limiter i has the right sum over the others. */
 static unsigned count_known(const struct group *g, unsigned i)
 {
 	unsigned n = 0, peers;
@@ -120,7 +120,7 @@ static const struct world_params kinds[] = {
 	{.n = N, .branching = 2, .estimator = GOSSIP_TREE},
 };
 
-/* At once, by whichever estimator. */
+/* All sums are right immediately after a reload, with each estimator. */
 TEST(test_known)
 {
 	for (size_t k = 0; k < COUNT(kinds); k++) {
@@ -139,7 +139,7 @@ TEST(test_known)
 	}
 }
 
-/* Before anything is said, or while the first of it is. */
+/* A reload before the first records are sent, or while they are sent. */
 TEST(test_early)
 {
 	for (size_t k = 0; k < COUNT(kinds); k++)
@@ -156,8 +156,8 @@ TEST(test_early)
 }
 
 /*
- * What a peer has yet to be told, has been told once, and may not have heard: nothing arrives for
- * the first while, in which there is a reload, or after it.
+ * Records that are pending, sent once, or perhaps lost: no datagram arrives at first. The reload
+ * comes during that time or after it.
  */
 TEST(test_told_though_lost)
 {
@@ -184,15 +184,15 @@ TEST(test_told_though_lost)
 	}
 }
 
-/* Limiter 0 speaks to none but limiter 1. */
+/* Limiter 0 reaches only limiter 1. */
 static bool by_one_alone(const struct world *world, unsigned from, unsigned to)
 {
 	return from == 0 && to != 1;
 }
 
 /*
- * What is to be told of others: limiter 1 has a reload before it hears of it, between hearing and
- * telling it, or after that; and all is over before the others miss limiter 0.
+ * Relayed records: limiter 1 reloads before it receives them, before it relays them, or after that.
+ * The test ends before the others count limiter 0 as lost.
  */
 TEST(test_relayed)
 {
@@ -211,7 +211,9 @@ TEST(test_relayed)
 	}
 }
 
-/* A small change waits for its turn, and a larger one does not, by what was told of that policy. */
+/*
+ * A small change waits for its turn and a larger one does not, relative to the value sent before.
+ */
 TEST(test_changes)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Somebody on the path, without a key, who records all that limiters say to each other, in all of
- * their starts, and plays it back for ever.
+ * An adversary on the path, without a key, records datagrams of all limiters in all their
+ * incarnations, and replays them forever.
  */
 #include "check.h"
 #include "scope.h"
@@ -21,7 +21,7 @@
 
 struct recording {
 	unsigned from, to;
-	unsigned start, start_to; /* of its sender, and of its receiver when it was sent */
+	unsigned start, start_to; /* incarnation of the sender, and of the receiver, when sent */
 	size_t len;
 	uint8_t bytes[LONGEST];
 };
@@ -29,10 +29,9 @@ struct recording {
 struct adversary {
 	struct prng prng;
 	struct recording tape[TAPE];
-	uint64_t seen; /* datagrams, of which a fair sample is on the tape */
-	unsigned newest[N_MOST]
-		       [N_MOST]; /* start of a sender that a receiver's present start believes */
-	uint64_t taken[TAKEN];   /* what was accepted: hash of who, whose and which */
+	uint64_t seen;                   /* datagrams; the tape holds a fair sample of them */
+	unsigned newest[N_MOST][N_MOST]; /* the sender's incarnation that a receiver accepts now */
+	uint64_t taken[TAKEN]; /* accepted datagrams: hash of receiver, sender and counter */
 	uint64_t played;
 };
 
@@ -56,7 +55,7 @@ static void record(struct world *w, unsigned from, unsigned to, const uint8_t *b
 	memcpy(a->tape[at].bytes, buf, len);
 }
 
-/* What is accepted is so but once, and never of a start that is over, as far as is known. */
+/* Checks that a datagram is accepted only once, and never from a replaced incarnation. */
 static void judge(struct world *w, unsigned from, unsigned to, const uint8_t *buf,
 	enum gossip_verdict verdict)
 {
@@ -94,7 +93,7 @@ static void restart_member(struct world *w, unsigned i)
 	world_set(w, i, 0, 1 + i);
 }
 
-/* One recorded datagram for each limiter that there is one of, once more. */
+/* Replays one recorded datagram to each limiter that has one. */
 static void play_back(struct world *w, unsigned tries)
 {
 	struct adversary *a = w->sees;
@@ -140,8 +139,8 @@ static struct adversary *enter(struct world *w, const struct world_params *param
 }
 
 /*
- * Milliseconds until all know of all again, while for each limiter 1,000 datagrams a second come
- * back; no more than two timeouts.
+ * Returns the ms until all limiters count each other again, while 1,000 datagrams a second are
+ * replayed to each. Fails after two timeouts.
  */
 static uint64_t time_to_rejoin(struct world *w)
 {
@@ -181,11 +180,11 @@ static uint64_t rejoin_after_lives(
 	}
 	world_run(&w, 5000 * MS);
 	assert_true(whole(&w));
-	w.sees_sent = NULL; /* the tape is of lives that are over */
+	w.sees_sent = NULL; /* the tape is of previous incarnations */
 	for (unsigned i = 0; i < (all ? n : 1); i++)
 		restart_member(&w, i);
 	took = time_to_rejoin(&w);
-	/* Nor does it end when it goes on. */
+	/* The group also stays complete while the replay continues. */
 	for (unsigned ms = 0; ms < 5000; ms++) {
 		play_back(&w, n);
 		world_run(&w, WORLD_STEP);
@@ -216,7 +215,7 @@ TEST(test_a_restart_under_replays)
 			}
 }
 
-/* Loss, delays, restarts at any time, and all that was ever said comes again. */
+/* Loss, delays and random restarts, while all recorded datagrams are replayed. */
 static void run_replayed_world(uint64_t seed)
 {
 	struct prng prng;

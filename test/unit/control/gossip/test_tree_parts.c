@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a tree is made of: its shape, and the bounded table of neighbours.
+ * Parts of a tree: its shape, and the bounded table of neighbours.
  */
 #include "check.h"
 #include "scope.h"
@@ -43,7 +43,7 @@ TEST(test_shape)
 	assert_int_equal(tree_depth(490, 3), 6);
 }
 
-/* Which entry makes room when the table is full, and for which. */
+/* Which entry is evicted when the table is full, and for which new entry. */
 TEST(test_table)
 {
 	ENDED_BY(table_destroy) struct tree_table table = {0};
@@ -56,11 +56,14 @@ TEST(test_table)
 		e->spoke_ns = 100 * position;
 		e->said = calloc(1, sizeof(struct part));
 	}
-	/* All have links: the highest goes, but not for a higher one. */
+	/* All have links: the highest position is evicted, except for a higher one. */
 	assert_null(table_add(&table, 31, 31, 5000));
 	assert_non_null(table_add(&table, 29, 29, 5000));
 	assert_null(table_find(&table, 30));
-	/* The lowest has none, and has been silent since 1000: not before that, then before. */
+	/*
+	 * The lowest has no link and is silent since 1000: it stays at 1000, and is evicted after
+	 * that.
+	 */
 	neighbour_unlink(table_find(&table, 10));
 	table_find(&table, 29)->said = calloc(1, sizeof(struct part));
 	assert_null(table_add(&table, 50, 50, 1000));
@@ -69,7 +72,7 @@ TEST(test_table)
 	assert_int_equal(table.n, 3);
 }
 
-/* Wherever in the table the highest is, it is what goes. */
+/* The highest position is evicted, wherever it is in the table. */
 TEST(test_highest)
 {
 	static const unsigned positions[][4] = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a limiter says of all of its peers without asking after each: how many it misses, and
- * whether anything has changed. Held against the answer for each, with every estimator, while
- * limiters come and go; and what a tick costs does not grow with a tree's group.
+ * A limiter's summary of all its peers: how many it misses, and whether anything changed. The test
+ * compares it with the answer for each peer, for every estimator, while limiters come and go. The
+ * cost of a tick does not grow with the size of a tree's group.
  */
 #include "check.h"
 #include "scope.h"
@@ -30,7 +30,7 @@ static struct world_params usual_world_params(enum gossip_estimator estimator)
 	};
 }
 
-/* As of the last look: what is known of each, and what stood for all of it. */
+/* The last observation: the state of each peer, and the change counter. */
 struct seen {
 	char peers[N]; /* ' ' not watched, '-' silent, '+' counts */
 	uint64_t changes;
@@ -39,8 +39,8 @@ struct seen {
 struct witness {
 	struct world world;
 	struct seen seen[N];
-	unsigned changes; /* that were seen */
-	unsigned silent;  /* the most at once */
+	unsigned changes; /* number of observed changes */
+	unsigned silent;  /* the most silent peers seen together */
 };
 
 static void look_at(struct witness *w, unsigned self)
@@ -74,7 +74,7 @@ static void run_looking(struct witness *w, uint64_t ns)
 	}
 }
 
-/* All of them, and afresh: a limiter that has restarted knows nobody. */
+/* Starts a limiter and resets its observation: after a restart it has no peers. */
 static void start_witness(struct witness *w, unsigned i)
 {
 	world_start(&w->world, i);
@@ -105,7 +105,7 @@ static void come_and_go(enum gossip_estimator estimator)
 	}
 	run_looking(w, 5000 * MS);
 	assert_in_range(w->changes, N, UINT32_MAX);
-	/* Nothing happens, and nothing is said to have. */
+	/* Nothing happens, and no change is reported. */
 	changes = changes_of_all(w);
 	run_looking(w, 5000 * MS);
 	assert_int_equal(changes_of_all(w), changes);
@@ -132,7 +132,7 @@ TEST(test_tree)
 	come_and_go(GOSSIP_TREE);
 }
 
-/* Peers looked at by one limiter in one tick, of a tree of n that nothing happens in. */
+/* Peers that one limiter examines per tick, in a tree of n where nothing happens. */
 static double looks_per_tick(unsigned n)
 {
 	struct world_params params = usual_world_params(GOSSIP_TREE);
