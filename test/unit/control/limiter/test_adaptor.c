@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The allocator adaptor: its history, its two divisions, and limiters whose traffic moves.
+ * The adaptor allocator: its history, its two divisions, and limiters whose traffic moves.
  */
 #include "check.h"
 #include "scope.h"
@@ -19,14 +19,14 @@
 
 TEST(test_history_slides)
 {
-	uint64_t now = 7 * SECOND + 310 * MS; /* not at the beginning of a step, nor ever at one */
+	uint64_t now = 7 * SECOND + 310 * MS; /* not at the start of a step, now or later */
 	ENDED_BY(free_at) struct history *h = history_create(10 * SECOND, SECOND, now);
 
 	assert_non_null(h);
 	assert_near(history_rate(h, now), 0, 0);
 	/*
-	 * The mean is of what it has seen, not of ten seconds of which it knows a tenth; at any
-	 * time.
+	 * The mean is over the time since the start, not over ten seconds of which most has not
+	 * passed.
 	 */
 	for (int i = 0; i < 20; i++, now += TICK) {
 		history_add(h, now, now + TICK, 500, 10 * i);
@@ -35,7 +35,7 @@ TEST(test_history_slides)
 		assert_near(history_recent(h, now + TICK, 500.0 * (i + 1)), 0, 1e-6);
 	}
 	assert_near(history_backlog(h, now), 190, 0);
-	/* Silence: the average falls, the backlog stays until its step has gone. */
+	/* Silence: the average falls; the backlog stays until its step expires. */
 	for (int i = 0; i < 100; i++, now += TICK)
 		history_add(h, now, now + TICK, 0, 0);
 	assert_near(history_rate(h, now), 10000.0 / 6, 1e-6);
@@ -43,11 +43,11 @@ TEST(test_history_slides)
 	assert_near(history_backlog(h, now), 190, 0);
 	history_add(h, now, 18 * SECOND - 1, 0, 0);
 	assert_near(history_backlog(h, 18 * SECOND - 1), 190, 0);
-	assert_near(history_backlog(h, 18 * SECOND), 0, 0); /* nobody has to add anything */
+	assert_near(history_backlog(h, 18 * SECOND), 0, 0); /* without a further history_add() */
 	assert_near(history_rate(h, 18 * SECOND), 0, 0);
 }
 
-/* What is added after a long silence is not added to what was in that place before it. */
+/* After a long silence, new values are not added to old values in the same place of the ring. */
 TEST(test_history_gaps)
 {
 	static const uint64_t gaps[] = {1, 2, 9, 10, 11, 19, 20, 21, 1000};
@@ -71,7 +71,7 @@ struct added {
 	double bytes;
 };
 
-/* Bytes of an interval that came after a time. */
+/* Bytes of an interval that arrived after a time. */
 static double bytes_after(const struct added *a, double time)
 {
 	double from = fmax((double)a->from, time);
@@ -79,7 +79,10 @@ static double bytes_after(const struct added *a, double time)
 	return a->bytes * fmax(0, (double)a->to - from) / (double)(a->to - a->from);
 }
 
-/* A history is no longer than it says, whatever is added when: against a list of all. */
+/*
+ * A history covers exactly its length, for any additions; compared with a list of all
+ * intervals.
+ */
 TEST(test_history_random)
 {
 	struct prng prng;
@@ -139,8 +142,7 @@ TEST(test_backlog)
 		double before, arrived, left, want;
 	} rows[] = {
 		{0, 100, 100, 0}, {0, 101, 100, 1}, {1, 99, 100, 0}, {50, 0, 100, 0},
-		{50, 500, 100, 450},
-		{50, 5000, 100, 1000}, /* no more than one bucket would have taken */
+		{50, 500, 100, 450}, {50, 5000, 100, 1000}, /* at most one bucket's worth */
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++)
@@ -148,7 +150,7 @@ TEST(test_backlog)
 			rows[i].want, 0);
 }
 
-/* One answer, from zero. */
+/* The result of one allocation from a zero state. */
 static struct allocate_state answer_from_zero(const struct allocate_input *in)
 {
 	struct allocate_state state = {0};
@@ -166,15 +168,15 @@ TEST(test_divides_both)
 	const double burst = (double)BURST - 2 * LEAST;
 	static const struct {
 		double demand, backlog, remote_demand, remote_backlog;
-		double rate_share, burst_share; /* of what the floors leave */
+		double rate_share, burst_share; /* parts of the rest after the floors */
 	} rows[] = {
 		{5000, 50000, 5000, 50000, 0.5, 0.5},
-		{9000, 20000, 1000, 60000, 0.9, 0.25}, /* smooth here, bursts there */
+		{9000, 20000, 1000, 60000, 0.9, 0.25}, /* smooth here, bursts at the peer */
 		{1000, 60000, 9000, 20000, 0.1, 0.75},
 		{5000, 0, 5000, 100000 - LEAST, 0.5, LEAST / 100000}, /* arrivals count */
 		{0, 0, 5000, 50000, 0, 0},                            /* idle: the floor */
 		{5000, 50000, 0, 0, 1, 1},
-		/* What it has seen and not forgotten, though there are no arrivals left. */
+		/* A remembered backlog without arrivals now. */
 		{0, 50000, 5000, 50000, 0, 0},
 	};
 
@@ -198,7 +200,7 @@ TEST(test_all_idle_or_lost)
 {
 	static const struct {
 		unsigned n, lost;
-		double demand, share; /* of all */
+		double demand, share; /* share of the whole */
 	} rows[] = {
 		{1, 0, 0, 1},
 		{1, 0, 777, 1},
@@ -222,11 +224,13 @@ TEST(test_all_idle_or_lost)
 	}
 }
 
-/* What lets flows pass stays everywhere, but of a burst that is small no more than half. */
+/*
+ * Each limiter keeps enough burst for flows to start, but together at most half of a small burst.
+ */
 TEST(test_small_burst)
 {
 	static const struct {
-		double burst, idle; /* what an idle one of two has */
+		double burst, idle; /* burst of an idle limiter of two */
 	} rows[] = {{4 * LEAST, LEAST}, {4 * LEAST - 4, LEAST - 1}, {LEAST, LEAST / 4.0}};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -247,7 +251,7 @@ TEST(test_small_burst)
 	}
 }
 
-/* Both are inside their totals, and nobody is below the floor, whoever has what. */
+/* Rates and bursts add up to at most the totals, and each has its floor, for any demand. */
 TEST(test_adds_up)
 {
 	struct prng prng;
@@ -263,7 +267,7 @@ TEST(test_adds_up)
 		for (unsigned i = 0; i < n; i++) {
 			demand[i] = prng_below(&prng, 3) ? prng_below(&prng, 2000000) : 0;
 			backlog[i] = prng_below(&prng, 3) ? prng_below(&prng, 1000000) : 0;
-			/* As it will say. */
+			/* The limiter reports it like this. */
 			backlog[i] = demand[i] <= 0 ? 0 : fmax(backlog[i], LEAST);
 			demands += demand[i];
 			backlogs += backlog[i];
@@ -291,16 +295,16 @@ TEST(test_adds_up)
 	}
 }
 
-/* Limiters with one policy, of whose traffic only the workers' counters are known. */
+/* Limiters with one policy; the only input is the workers' counters. */
 struct group {
 	struct limiter *l[N];
 	struct roster *roster;
 	uint64_t now, arrived[N], dropped[N], waits[N];
 	double tokens[N], lost[N], sent[N];
 	double carry[N];
-	double most_rate, most_burst; /* of all together, since it was set to 0 */
+	double most_rate, most_burst; /* maximum of the sums over the group, since set to 0 */
 	uint64_t slots[FLOW_SLOTS];
-	unsigned turn, measured[N]; /* whose policy is looked at, and how often it has been */
+	unsigned turn, measured[N]; /* whose policy is inspected, and how often it has been */
 };
 
 static struct limiter_view adaptor_view(const struct group *g, unsigned i)
@@ -388,7 +392,7 @@ static void group_free(struct group *g)
 
 END_POINTER(group_free, struct group *)
 
-/* A policer of the local limit and burst, in packets of 1000 bytes. */
+/* A policer with the local limit and burst, for packets of 1,000 bytes. */
 static void arrive_at_policer(struct group *g, unsigned i, double bytes)
 {
 	struct limiter_view v = adaptor_view(g, i);
@@ -438,7 +442,7 @@ static uint64_t sum_of_bursts(const struct group *g)
 	return sum;
 }
 
-/* So many seconds in which so much a tick arrives at each, or all of a second at once. */
+/* Runs for so many seconds; the bytes of a second arrive evenly by tick, or all together. */
 static void run_adaptor_group(
 	struct group *g, unsigned seconds, const double rates[N], const bool batch[N])
 {
@@ -485,16 +489,16 @@ TEST(test_load_moves)
 	assert_near(adaptor_view(g, 1).local_limit, floor + 0.25 * rest, 0.01 * LIMIT);
 	assert_near(adaptor_view(g, 2).local_limit, floor, 1e-3);
 	assert_near(sum_of_limits(g), LIMIT, 0.001 * LIMIT);
-	/* Two steps later what has come is believed, and what has gone not yet. */
+	/* After two steps the new demand counts, and the old one still does. */
 	run_adaptor_group(g, 2, after, smooth);
-	assert_true(adaptor_view(g, 1).demand > 0.39 * LIMIT); /* all but a burst in a second */
+	assert_true(adaptor_view(g, 1).demand > 0.39 * LIMIT); /* all except a burst in a second */
 	assert_true(adaptor_view(g, 0).local_limit < 0.6 * LIMIT);
 	run_adaptor_group(g, 8, after, smooth);
 	assert_near(adaptor_view(g, 1).local_limit, floor + 0.75 * rest, 0.01 * LIMIT);
 	assert_near(sum_of_limits(g), LIMIT, 0.001 * LIMIT);
 }
 
-/* Where two have the same rate the one whose traffic comes at once gets the burst. */
+/* If two limiters have the same rate, the one with bursts gets more burst. */
 TEST(test_burst_goes_where_bursts_are)
 {
 	static const double rates[N] = {0.1 * LIMIT, 0.1 * LIMIT, 0};
@@ -509,13 +513,13 @@ TEST(test_burst_goes_where_bursts_are)
 	assert_true(adaptor_view(g, 2).local_burst >= (uint64_t)LEAST);
 	assert_true(adaptor_view(g, 1).local_burst >= (uint64_t)LEAST);
 	assert_true(sum_of_bursts(g) <= BURST + N && sum_of_bursts(g) + N >= BURST);
-	/* It becomes smooth, and a history later has no more than the other. */
+	/* Limiter 0 becomes smooth; a history later both have the same burst. */
 	run_adaptor_group(g, 12, rates, smooth);
 	assert_near((double)adaptor_view(g, 0).local_burst, (double)adaptor_view(g, 1).local_burst,
 		2000);
 }
 
-/* A burst that control cannot see in its counts still shows by what it costs. */
+/* A burst too short to show in control's counts still shows by its drops. */
 TEST(test_drops_are_evidence)
 {
 	static const double rates[N] = {0.3 * LIMIT, 0.3 * LIMIT, 0};
@@ -534,7 +538,7 @@ TEST(test_drops_are_evidence)
 	assert_true(adaptor_view(g, 0).local_burst > 3 * adaptor_view(g, 1).local_burst);
 }
 
-/* Where packets wait, what waited counts, and counts for more than the bucket is deep. */
+/* In a shaper the backlog counts, even beyond the depth of the bucket. */
 TEST(test_what_waits_counts)
 {
 	static const double rates[N] = {0.3 * LIMIT, 0.3 * LIMIT, 0};
@@ -546,7 +550,7 @@ TEST(test_what_waits_counts)
 	assert_true(adaptor_view(g, 1).local_burst > 3 * adaptor_view(g, 0).local_burst);
 }
 
-/* A peer that is gone takes a part of both, and comes back to both. */
+/* A lost peer takes its part of rate and burst along, and gets both back on return. */
 TEST(test_lost_peer)
 {
 	static const double rates[N] = {0.3 * LIMIT, 0.3 * LIMIT, 0.3 * LIMIT};
@@ -574,7 +578,7 @@ TEST(test_lost_peer)
 	assert_near(adaptor_view(g, 2).local_limit, LIMIT / 3, 0.02 * LIMIT);
 }
 
-/* The other estimators carry the same two figures. */
+/* The other estimators carry the same two values. */
 TEST(test_estimators)
 {
 	static const double rates[N] = {0.1 * LIMIT, 0.6 * LIMIT, 0};
@@ -585,14 +589,19 @@ TEST(test_estimators)
 
 		run_adaptor_group(g, 20, rates, batch);
 		assert_near(adaptor_view(g, 1).local_limit / LIMIT, 6.0 / 7, 0.05);
-		/* All of a tick's arrivals come at once: the smooth one needs some, too. */
+		/*
+		 * All arrivals of a tick come together, so the smooth limiter also needs some
+		 * burst.
+		 */
 		assert_true(
 			2 * adaptor_view(g, 0).local_burst > 3 * adaptor_view(g, 1).local_burst);
 		group_free(g);
 	}
 }
 
-/* Traffic that conforms in total, and is elsewhere every 20 s: what is dropped of it. */
+/*
+ * Returns the part lost of traffic that conforms in total but moves to another limiter every 20 s.
+ */
 static double lost_of(const char *allocator)
 {
 	struct group *g = group_new(allocator);
@@ -617,14 +626,14 @@ TEST(test_loses_less_than_fixed_parts)
 {
 	double fixed = lost_of("static"), adapted = lost_of("adaptor");
 
-	assert_true(fixed > 0.4); /* two thirds of what exceeds the third part */
+	assert_true(fixed > 0.4); /* 2/3 of the excess over 1/3 */
 	if (adapted > fixed / 2)
 		fail_msg("lost %g with static, %g with adaptor", fixed, adapted);
 }
 
-/* A shaper before each limiter: packets of 1000 bytes in line, and the sum of what they waited. */
+/* A shaper in front of each limiter: a queue of packets of 1,000 bytes, and their total wait. */
 struct line {
-	uint64_t came[1024]; /* by their number */
+	uint64_t came[1024]; /* arrival times, by packet number */
 	uint64_t in, out;
 	double tokens;
 };
@@ -660,7 +669,7 @@ static void end_tick(struct group *g)
 	}
 }
 
-/* What a packet waits, where bursts of three quarters of the whole one move; in milliseconds. */
+/* Mean wait of a packet in ms, while bursts of three quarters of the total burst move. */
 static double mean_wait(const char *allocator)
 {
 	struct group *g = group_new(allocator);
@@ -701,7 +710,7 @@ TEST(test_waits_less_than_with_fixed_parts)
 		1e3 * adapted);
 }
 
-/* One that has been asleep for long has forgotten: idles change no answer. */
+/* After a long idle time the history is empty: skipping idle policies changes no result. */
 TEST(test_skips_idle)
 {
 	static const double rates[N] = {0.6 * LIMIT, 0, 0}, none[N];
@@ -717,7 +726,7 @@ TEST(test_skips_idle)
 	}
 }
 
-/* Another limit or burst is shared as the former one was; another history is learnt anew. */
+/* A changed limit or burst is divided in the same proportions; a changed history starts empty. */
 TEST(test_update)
 {
 	static const double rates[N] = {0.6 * LIMIT, 0.1 * LIMIT, 0};
@@ -745,13 +754,13 @@ TEST(test_update)
 	assert_int_equal(limiter_update(g->l[1], &policy, 1, &from, g->now), 0);
 	run_adaptor_group(g, 3, rates, batch);
 	assert_near(adaptor_view(g, 1).demand, 0.1 * LIMIT, 0.06 * LIMIT);
-	/* It forgets in two seconds what it would have kept for ten. */
+	/* The new history expires in two seconds, the old one in ten. */
 	run_adaptor_group(g, 3, (const double[N]){0}, batch);
 	assert_near(adaptor_view(g, 1).demand, 0, 0);
 	assert_true(adaptor_view(g, 0).demand > 0);
 }
 
-/* After a time without a burst there is no part of it to go on with: each has the same. */
+/* After a time with burst 0 there are no proportions left: each limiter gets the same part. */
 TEST(test_burst_anew)
 {
 	static const double rates[N] = {0.6 * LIMIT, 0.1 * LIMIT, 0};
@@ -771,7 +780,7 @@ TEST(test_burst_anew)
 	assert_near(adaptor_view(g, 1).local_limit, limit, 0);
 }
 
-/* Another allocator knows nothing of the past, and nothing of it keeps the policy awake. */
+/* A new allocator has no memory of the past, and the old memory does not keep the policy active. */
 TEST(test_other_allocator)
 {
 	static const double rates[N] = {2 * LIMIT, 2 * LIMIT, 2 * LIMIT}, none[N];
@@ -782,7 +791,7 @@ TEST(test_other_allocator)
 	unsigned measured[N];
 
 	fixed.keep_per_second = 0.01;
-	run_adaptor_group(g, 12, rates, smooth); /* the virtual queue is as long as it can be */
+	run_adaptor_group(g, 12, rates, smooth); /* the virtual queue reaches its maximum */
 	for (unsigned i = 0; i < N; i++)
 		assert_int_equal(limiter_update(g->l[i], &fixed, 1, &from, g->now), 0);
 	run_adaptor_group(g, 6, none, smooth); /* shorter than the history */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limiters with conserved policies beside soft ones, over a network that a test may cut.
+ * Limiters with hard and soft limits, over a network that a test can cut.
  */
 #include "check.h"
 #include "scope.h"
@@ -28,8 +28,8 @@ struct group {
 	uint64_t demand[N][POLICIES]; /* bytes a tick */
 	uint64_t dropped[N];          /* packets of each policy */
 	uint64_t slots[FLOW_SLOTS];
-	uint64_t messages, told_bursts; /* of ledgers; of these, that changed a burst alone */
-	bool cut[N], stuck[N];          /* stuck: its disk */
+	uint64_t messages, told_bursts; /* messages of ledgers; changes of only a burst */
+	bool cut[N], stuck[N];          /* stuck: its disk does not commit */
 	unsigned turn;
 };
 
@@ -234,7 +234,7 @@ TEST(test_follows_fps)
 		LIMIT / 8.0 * 0.05);
 	assert_near(conserved_local_limit(g, 0, GDRL), LIMIT / 8.0 / 2, LIMIT / 8.0 * 0.05);
 	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
-	/* It goes elsewhere. */
+	/* The demand moves to another limiter. */
 	g->demand[2][FPS] = 0;
 	g->demand[1][FPS] = all;
 	step_conserved_times(g, 200, POLICIES);
@@ -242,7 +242,7 @@ TEST(test_follows_fps)
 	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
 }
 
-/* Part of the limit that limiter 1 has some time after one packet arrived there. */
+/* Part of the limit that limiter 1 has some ticks after one packet arrived there. */
 static double part_after_packet(struct group *g, bool is_lost, unsigned ticks)
 {
 	g->arrived[1][FPS] += 1500;
@@ -252,7 +252,7 @@ static double part_after_packet(struct group *g, bool is_lost, unsigned ticks)
 	return conserved_local_limit(g, 1, FPS) / (LIMIT / 8.0);
 }
 
-/* A site whose packets are all lost keeps a bucket of a packet or two, for a minute. */
+/* A site that loses all its packets keeps a bucket of a packet or two, for a minute. */
 TEST(test_starving_site_keeps_a_packet)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
@@ -270,7 +270,7 @@ TEST(test_starving_site_keeps_a_packet)
 	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
 }
 
-/* What is not committed has left here and is nowhere else. */
+/* A share that is not committed is out of use here, and not in use at another limiter. */
 TEST(test_stuck_disk)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
@@ -286,7 +286,7 @@ TEST(test_stuck_disk)
 	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
 }
 
-/* A lease ends between two ticks: limiter_next() says when, and the limit falls then. */
+/* A lease ends between two ticks: limiter_next() returns that time, and the limit falls then. */
 TEST(test_lease)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
@@ -296,7 +296,7 @@ TEST(test_lease)
 	step_conserved_times(g, 40, POLICIES);
 	g->cut[1] = true;
 	before = conserved_local_limit(g, 1, FPS);
-	/* Digests renew policies at different times. */
+	/* Digests renew the leases of policies at different times. */
 	for (unsigned k = 0; k < 200 && conserved_local_limit(g, 1, FPS) >= before * 0.6; k++) {
 		assert_true(limiter_next(g->l[1]) > g->now);
 		assert_near(conserved_local_limit(g, 1, FPS), before, 1);
@@ -310,7 +310,7 @@ TEST(test_lease)
 	assert_true(limiter_next_change(g->l[1], 0) < POLICIES);
 }
 
-/* What is said to end is what is gone when all leases have: rounded up, in 255ths. */
+/* The reported ending share equals the part gone after all leases end, rounded up in 255ths. */
 TEST(test_ending)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
@@ -334,7 +334,7 @@ TEST(test_ending)
 	assert_true(left + before.local_limit / 255 >= after.local_limit);
 }
 
-/* What a disk keeps of one limiter. */
+/* A disk's records of one limiter. */
 struct kept {
 	struct limiter_record records[POLICIES + 1];
 	uint8_t bytes[POLICIES + 1][1024];
@@ -353,7 +353,7 @@ static int keep_record(
 	return 0;
 }
 
-/* A ledger that comes with the first policies that need one; its records are read once. */
+/* A ledger comes with the first policies that need it; its records are read once. */
 TEST(test_given_ledger)
 {
 	static const unsigned added[] = {SOFT, LIMITER_ADDED, LIMITER_ADDED, LIMITER_ADDED},
@@ -383,7 +383,7 @@ TEST(test_given_ledger)
 	assert_int_equal(limiter_update(g->l[1], policies, POLICIES, same, g->now), 0);
 }
 
-/* What its friends have taken in the place of one that is silent. */
+/* Sum of the shares that neighbours have inherited from a silent limiter. */
 static uint64_t sum_inherited(const struct group *g, unsigned silent)
 {
 	uint64_t sum = 0;
@@ -395,14 +395,15 @@ static uint64_t sum_inherited(const struct group *g, unsigned silent)
 }
 
 /*
- * Whose clock may be slow by the drift goes on for so much longer, and whoever inherits waits for
- * it on a clock that may be as fast: no sooner than that, and not much later.
+ * A limiter whose clock may be slow by the drift enforces its lease for longer in real time. A
+ * neighbour that inherits waits for it on a clock that may be fast: no less than that, and not much
+ * longer.
  */
 TEST(test_drift)
 {
 	static const struct {
 		uint32_t ppm;
-		uint64_t least; /* from the last that was heard, which is at most a quarter old */
+		uint64_t least; /* ns from the last message, at most LEASE / 4 old */
 	} rows[] = {{0, LEASE}, {100, LEASE + LEASE / 5000}, {200000, LEASE * 12 / 8},
 		{500000, 3 * LEASE}};
 
@@ -425,8 +426,8 @@ TEST(test_drift)
 }
 
 /*
- * One that comes back without what it knew holds nothing until all of its neighbours have said what
- * it has; one that knows of no earlier start has its share at once.
+ * A limiter that restarts with empty state holds nothing until all its neighbours have reported its
+ * share. One that is on its first start has its share immediately.
  */
 TEST(test_recovering)
 {
@@ -480,7 +481,7 @@ static uint64_t sum_of_bursts(const struct group *g)
 	return sum;
 }
 
-/* Rate and burst go their own ways, and back; check_sums() adds both up after every tick. */
+/* Rate and burst move independently, and back; check_sums() checks both sums after each tick. */
 TEST(test_burst_moves)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
@@ -497,11 +498,11 @@ TEST(test_burst_moves)
 	assert_true(conserved_local_limit(g, 0, ADAPTOR) > 0.6 * LIMIT / 8);
 	assert_true(burst_of(g, 1) > 2 * burst_of(g, 0));
 	assert_true(burst_of(g, 2) < BURST / N);
-	assert_true(g->told_bursts > 0); /* and enforced as it came, not a tick later */
+	assert_true(g->told_bursts > 0); /* enforced on arrival, not a tick later */
 	step_conserved_times(g, 10, POLICIES);
 	assert_near(sum_of(g, ADAPTOR), LIMIT / 8.0, 1);
 	assert_int_equal(sum_of_bursts(g), BURST);
-	/* The bursts are elsewhere; the one whose they were is silent. */
+	/* The bursts move to another limiter, and the previous one becomes silent. */
 	for (unsigned k = 0; k < 200; k++) {
 		g->demand[3][ADAPTOR] = k % 20 ? 0 : all * 4;
 		step_conserved_group(g, POLICIES);
@@ -509,7 +510,7 @@ TEST(test_burst_moves)
 	assert_true(burst_of(g, 3) > 2 * burst_of(g, 1));
 }
 
-/* A burst that cannot be committed is out of use here, and nowhere else. */
+/* A burst that cannot be committed is out of use here, and not in use elsewhere. */
 TEST(test_burst_is_under_way)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
@@ -529,7 +530,7 @@ TEST(test_burst_is_under_way)
 	assert_int_equal(sum_of_bursts(g), BURST);
 }
 
-/* Another burst is that of all when all know of it; meanwhile less, or as much as before. */
+/* A changed burst is complete when all limiters have it; until then it is less, or the old one. */
 TEST(test_other_burst)
 {
 	static const unsigned from[] = {SOFT, FPS, GDRL, ADAPTOR};
@@ -544,7 +545,7 @@ TEST(test_other_burst)
 	}
 	step_conserved_times(g, 40, POLICIES);
 	assert_int_equal(sum_of_bursts(g), BURST / 2);
-	/* With an allocator that does not divide it, the burst follows the rate again. */
+	/* With an allocator that does not divide the burst, it follows the rate again. */
 	policies[ADAPTOR].allocator = allocator_find("fps");
 	for (unsigned i = 0; i < N; i++)
 		assert_int_equal(limiter_update(g->l[i], policies, POLICIES, from, g->now), 0);
@@ -553,7 +554,7 @@ TEST(test_other_burst)
 		BURST / 2.0 * conserved_local_limit(g, 1, ADAPTOR) * 8 / LIMIT, 1);
 }
 
-/* Without a conserved policy there is neither ledger nor message. */
+/* Without a hard limit there is no ledger, and no message. */
 TEST(test_soft)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(1);
@@ -565,7 +566,7 @@ TEST(test_soft)
 	assert_int_equal(limiter_save(g->l[0], NULL, NULL), -EAGAIN);
 }
 
-/* The edges over which rates move are those of the overlay that was given. */
+/* Rates move over the edges of the given overlay. */
 TEST(test_given_overlay)
 {
 	static const struct overlay_pair path[] = {{11, 7}, {7, 13}, {13, 5}};
@@ -597,7 +598,7 @@ TEST(test_given_overlay)
 	}
 }
 
-/* What nobody confirms is said again with every tick of the policies, and no sooner. */
+/* An unconfirmed message is repeated with each tick of the policies, not sooner. */
 TEST(test_repeats)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(0);

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Two limiters with one name: a copy of a machine starts next to the original, with its record or
- * with an empty store. Both alarm in time. Seeds choose the turns, the record and the demand.
+ * with an empty store. Both raise an alarm in time. Seeds choose the turns, the record and the
+ * demand.
  */
 #include "check.h"
 #include "scope.h"
@@ -24,7 +25,7 @@ static void begin_names_world(struct copies_world *w, uint64_t seed)
 	assert_true(copies_limit(w, 0) > LIMIT * 0.9);
 }
 
-/* The copy starts; afterwards it stops, and the original restarts. */
+/* The copy starts and later stops; then the original restarts. */
 static void run_copy(struct copies_world *w, bool with_record)
 {
 	unsigned closed = 0, original = 0, twice = 0;
@@ -78,7 +79,7 @@ TEST(test_copies)
 
 /*
  * The copy has the newest record, and the original has sent no message for a random time. All
- * messages to the name then reach the copy, so that it proves itself to them within a tick.
+ * messages to the name then reach the copy, so it proves itself to their senders within a tick.
  */
 TEST(test_copy_of_the_newest)
 {
@@ -101,7 +102,7 @@ TEST(test_copy_of_the_newest)
 	}
 }
 
-/* Restarts with the newest record are no second limiter, and close nothing. */
+/* Restarts with the newest record do not count as a second limiter, and close nothing. */
 TEST(test_restarts)
 {
 	ENDED_BY(copies_end) struct copies_world w;

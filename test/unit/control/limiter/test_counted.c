@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limiters with budgets beside a soft and a conserved policy, over a network that a test may cut.
+ * Limiters with quotas, and a soft and a hard limit, over a network that a test can cut.
  */
 #include "check.h"
 #include "scope.h"
@@ -33,9 +33,9 @@ struct group {
 	struct limiter_policy policies[POLICIES];
 	uint64_t now;
 	uint64_t slots[FLOW_SLOTS];
-	struct record records[2 * POLICIES]; /* of limiter 0 */
+	struct record records[2 * POLICIES]; /* records of limiter 0 */
 	unsigned n_records;
-	bool failing; /* its disk */
+	bool failing; /* the disk of limiter 0 */
 	uint8_t said; /* messages of limiter 1 */
 };
 
@@ -191,7 +191,7 @@ static uint64_t take_counted_units(
 	return got;
 }
 
-/* To the last one: the bulk of them fast. */
+/* Takes all units up to `most`: first in large steps, then one by one. */
 static uint64_t take_all_counted(struct group *g, unsigned i, unsigned policy, uint64_t most)
 {
 	uint64_t got = take_counted_units(g, i, policy, most / 1000 * 1000, 1000);
@@ -199,7 +199,7 @@ static uint64_t take_all_counted(struct group *g, unsigned i, unsigned policy, u
 	return got + take_counted_units(g, i, policy, most - got, 1);
 }
 
-/* Two budgets, by their policies' indices; one period after the other. */
+/* Two quotas, by the indices of their policies; one period after the other. */
 TEST(test_spend)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new();
@@ -220,7 +220,7 @@ TEST(test_spend)
 	assert_int_equal(take_counted_units(g, 2, MONTHLY, TOTAL, 1), 10);
 }
 
-/* The limit that is for later is limit/N, or nothing. */
+/* The limit for after the quota is limit/N, or 0. */
 TEST(test_limit)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new();
@@ -239,7 +239,7 @@ TEST(test_limit)
 	assert_true(view.local_limit == LIMIT / 8.0 / N);
 }
 
-/* Neighbours that say nothing at all are lost, also of policies that nobody says anything of. */
+/* Silent neighbours are lost, also for policies that no message mentions. */
 TEST(test_lost)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new();
@@ -254,7 +254,7 @@ TEST(test_lost)
 		limiter_view(g->l[0], p, &view);
 		assert_int_equal(view.lost, 0);
 	}
-	/* Nobody else says anything. */
+	/* No other limiter sends anything. */
 	for (unsigned i = 0; i < 40; i++, g->now += 50 * MS)
 		limiter_tick(g->l[0], g->now, measure_counted, g);
 	for (unsigned p = 0; p < POLICIES; p++) {
@@ -263,7 +263,7 @@ TEST(test_lost)
 	}
 }
 
-/* With a disk: after a crash what was spent is spent, of either kind of record. */
+/* With a disk, spent units stay spent after a crash, with both kinds of record. */
 TEST(test_restart)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new();
@@ -280,7 +280,7 @@ TEST(test_restart)
 	assert_in_range(got, TOTAL - 2 * 1000, TOTAL);
 }
 
-/* A disk that fails: nothing that needs it passes, and later it does. */
+/* While a disk fails, no spending that needs it passes; later it does. */
 TEST(test_failing_disk)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new();
@@ -296,9 +296,9 @@ TEST(test_failing_disk)
 	assert_int_equal(take_counted_units(g, 0, MONTHLY, 2000, 2000), 2000);
 }
 
-#define WAITS 1000 /* steps, of which one is the longest wait of several */
+#define WAITS 1000 /* steps, one of which is the longest of several waits */
 
-/* How much limiter 1 says in each step while it wants what nobody has any more. */
+/* Counts limiter 1's messages in each step, while it needs units that no limiter has. */
 static void want_in_vain(uint64_t began, uint8_t said[WAITS])
 {
 	ENDED_BY(group_free_at) struct group *g = group_new_at(began);
@@ -313,7 +313,7 @@ static void want_in_vain(uint64_t began, uint8_t said[WAITS])
 	}
 }
 
-/* Those who wait for units do not go on at once: each start has luck of its own. */
+/* Limiters that wait for units do not retry together: each start has its own random delays. */
 TEST(test_waits_apart)
 {
 	uint8_t first[WAITS] = {0}, second[WAITS] = {0};
@@ -323,7 +323,7 @@ TEST(test_waits_apart)
 	assert_memory_not_equal(first, second, WAITS);
 }
 
-/* Another order, another total; and a budget that is none any more. */
+/* Another order, another total, and a policy that loses its quota. */
 TEST(test_reload)
 {
 	static const unsigned from[] = {MONTHLY, SOFT, PREPAID, CONSERVED};
@@ -342,7 +342,7 @@ TEST(test_reload)
 	assert_int_equal(limiter_budget_index(g->l[1], 2), LIMITER_ADDED);
 	view = budget_view(limiter_budget(g->l[1]), 0, g->now);
 	assert_int_equal(view.spent, 500);
-	/* The least total holds, until all have been told the larger one. */
+	/* The lowest total applies until all limiters have the larger one. */
 	assert_in_range(take_counted_units(g, 1, 0, 2 * TOTAL, 1), TOTAL - 500, TOTAL - 499);
 	for (unsigned i = 0; i < N; i++)
 		if (i != 1)
@@ -351,7 +351,7 @@ TEST(test_reload)
 	assert_in_range(take_counted_units(g, 1, 0, 2 * TOTAL, 1), TOTAL - 1, TOTAL);
 }
 
-/* How many records of rates a full disk has been given, which takes none of units. */
+/* A full disk that accepts records of rates, which it counts, but none of units. */
 static int keep_rates_alone(
 	void *context, enum limiter_record_kind kind, uint64_t id, const void *record, size_t len)
 {
@@ -362,7 +362,7 @@ static int keep_rates_alone(
 	return kind == LIMITER_UNITS ? -ENOSPC : 0;
 }
 
-/* A turn of all, of whom the first saves nothing yet. */
+/* A turn of all limiters, in which the first saves nothing. */
 static void run_counted_others(struct group *g)
 {
 	for (unsigned i = 0; i < N; i++) {
@@ -374,7 +374,7 @@ static void run_counted_others(struct group *g)
 	g->now += STEP;
 }
 
-/* What is saved of rates and of units is so together, or not at all: then it is tried again. */
+/* Records of rates and of units are saved together, or not at all and then tried again. */
 TEST(test_both_or_neither)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new();

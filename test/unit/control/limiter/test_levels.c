@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies below others, at one limiter and at several that gossip: what each has of its parent,
- * and where. What their workers pass is a fluid: of a leaf, then of what is above it.
+ * Policies below parents, at one limiter and at several that gossip: the share of each in its
+ * parent, and where. Passed traffic is modelled as a fluid, first of a leaf, then of its parents.
  */
 #include "check.h"
 #include "scope.h"
@@ -15,7 +15,7 @@
 #define LEVELS_MOST 6
 #define LIMIT       1e6 /* bytes per second, of the root */
 
-/* A level: its parent by index, -1 of the root, before its children. */
+/* A level: index of its parent, which comes before it; -1 for the root. */
 struct level {
 	int parent;
 	double limit, guaranteed;
@@ -27,7 +27,7 @@ struct box {
 	struct limiter *limiter;
 	double arrived[LEVELS_MOST];
 	uint64_t dropped[LEVELS_MOST];
-	double passed[LEVELS_MOST]; /* bytes per second, of the last tick */
+	double passed[LEVELS_MOST]; /* bytes per second, in the last tick */
 };
 
 struct world {
@@ -66,7 +66,7 @@ static double share_of(const struct box *box, unsigned level)
 	return view.share;
 }
 
-/* From the last one, which is a leaf, up: what comes to each, and what of it passes. */
+/* From the last level, a leaf, upwards: the arriving traffic of each level, and the passed part. */
 static void pass_fluid(struct world *w, unsigned b)
 {
 	struct box *box = &w->boxes[b];
@@ -82,7 +82,7 @@ static void pass_fluid(struct world *w, unsigned b)
 			limiter_wake(box->limiter, i);
 		box->arrived[i] += arriving[i] * TICK / SECOND;
 	}
-	/* What is refused above is dropped of all that it has come through. */
+	/* Traffic refused by a parent counts as dropped at every level below it. */
 	for (unsigned i = 0; i < w->n; i++) {
 		if (w->levels[i].parent >= 0 && part[w->levels[i].parent] < part[i])
 			part[i] = fmin(part[i], part[w->levels[i].parent]);
@@ -185,7 +185,7 @@ static void end_world(struct world *w)
 	roster_destroy(w->roster);
 }
 
-/* What passes of a level at all boxes, in parts of LIMIT. */
+/* Passed traffic of a level at all boxes, as a part of LIMIT. */
 static double passed_of(const struct world *w, unsigned level)
 {
 	double sum = 0;
@@ -221,7 +221,10 @@ TEST(test_lone_limiter)
 	assert_near(passed_of(&w, 1), 2.0 / 3, 0.01);
 	assert_near(passed_of(&w, 2), 1.0 / 3, 0.01);
 	assert_near(passed_of(&w, 0), 1, 0.01);
-	/* One that asks for less leaves the rest; and nothing is kept from who comes back. */
+	/*
+	 * A child that needs less leaves the rest to others, and gets its share back when it needs
+	 * it.
+	 */
 	w.levels[1].offered[0] = 2e5;
 	run_world(&w, 3);
 	assert_near(passed_of(&w, 1), 0.2, 0.01);
@@ -253,8 +256,8 @@ TEST(test_guaranteed)
 }
 
 /*
- * Shares are of the group: one customer at one limiter, another at another, and a third at both;
- * and the parent is where they are.
+ * Shares are of the group: one customer at one limiter, one at another, and one at both. The
+ * parent's limit is where its customers are.
  */
 TEST(test_group)
 {
@@ -288,7 +291,7 @@ TEST(test_group)
 		assert_near(passed_of(&w, i), 1.0 / 3, 0.03);
 }
 
-/* A conserved child has a part of what its ledger holds, at each limiter; and so has a parent. */
+/* A hard-limited child has a part of the ledger's share at each limiter; the same for a parent. */
 TEST(test_conserved)
 {
 	ENDED_BY(end_world)
@@ -311,7 +314,7 @@ TEST(test_conserved)
 	assert_near(passed_of(&w, 2), 0.75, 0.04);
 }
 
-/* Other parents, weights and places in the list, while it runs. */
+/* Changed parents, weights and indices, at run time. */
 TEST(test_update)
 {
 	ENDED_BY(end_world)
@@ -327,20 +330,20 @@ TEST(test_update)
 	assert_int_equal(limiter_update(w.boxes[0].limiter, w.policies, 3, same, w.now), 0);
 	run_world(&w, 2);
 	assert_near(passed_of(&w, 1), 0.8, 0.01);
-	/* A limit that is lowered for a while: in proportion. */
+	/* A limit is lowered for a while: shares follow in proportion. */
 	assert_int_equal(
 		limiter_set_terms(w.boxes[0].limiter,
 			&(struct limiter_change_terms){0, {4000000, 0, 100000}, 1}, 1, w.now),
 		0);
 	run_world(&w, 2);
 	assert_near(passed_of(&w, 1), 0.4, 0.01);
-	/* Below nothing any more. */
+	/* The child no longer has a parent. */
 	w.policies[2].child = false;
 	assert_int_equal(limiter_update(w.boxes[0].limiter, w.policies, 3, same, w.now), 0);
 	run_world(&w, 1);
 	assert_near(share_of(&w.boxes[0], 2), LIMIT, 1e-6);
 	assert_near(local_of(&w.boxes[0], 2), LIMIT, 1e-6);
-	/* A parent that is nobody leaves all as it was. */
+	/* A parent that does not exist is rejected, and nothing changes. */
 	memcpy(other, w.policies, sizeof(other));
 	other[1].parent = 77;
 	assert_int_equal(limiter_update(w.boxes[0].limiter, other, 3, same, w.now), -EINVAL);
@@ -348,7 +351,7 @@ TEST(test_update)
 	assert_near(share_of(&w.boxes[0], 2), LIMIT, 1e-6);
 }
 
-/* A child of an idle limiter is told of its share though nobody asks anything of it. */
+/* A child of an idle limiter gets its share although no traffic arrives. */
 TEST(test_idle)
 {
 	ENDED_BY(end_world)
@@ -375,12 +378,12 @@ static double claim_of(const struct box *box, unsigned level)
 	return view.global_demand;
 }
 
-/* What waits somewhere does not come to what is above, which asks for it as if it did. */
+/* Traffic that waits at a level does not reach the parents, but counts in their demand. */
 TEST(test_waiting)
 {
 	enum { NOWHERE = 3, MIDDLE = 1, LEAF = 2 };
 	static const struct {
-		unsigned waits, comes_to; /* from the leaf up to that level */
+		unsigned waits, comes_to; /* level up to which it comes */
 		double root, middle;
 	} rows[] = {
 		{NOWHERE, MIDDLE, 0, 4e5},
@@ -416,7 +419,7 @@ TEST(test_waiting)
 	}
 }
 
-/* A leaf is offered 400 kB/s; what it claims by the end, of which packets are lost or not. */
+/* Offers a leaf 400 kB/s, lost or not; returns its claim at the end. */
 static double claims_after(struct world *w, unsigned ticks, bool lost)
 {
 	struct box *box = &w->boxes[0];
@@ -431,7 +434,10 @@ static double claims_after(struct world *w, unsigned ticks, bool lost)
 	return claim_of(box, 1);
 }
 
-/* Half of the room to grow, as often as it loses packets, by a mean over 400 ms. */
+/*
+ * A leaf claims half of the room to grow, weighted by how often it loses packets, as a mean over
+ * 400 ms.
+ */
 TEST(test_claims_room)
 {
 	ENDED_BY(end_world) struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT}}};
@@ -444,7 +450,10 @@ TEST(test_claims_room)
 	assert_near(claims_after(&w, 1, false), 4e5 + 6e5 / 2 * 7 / 8, 1);
 }
 
-/* A parent's own packets at one limiter, and a child's at the other: it is divided by both. */
+/*
+ * A parent's own packets at one limiter and a child's at the other: the limit is divided between
+ * both.
+ */
 TEST(test_own_packets)
 {
 	ENDED_BY(end_world)
@@ -461,15 +470,15 @@ TEST(test_own_packets)
 	assert_near(passed_of(&w, 0), 0.8, 0.01);
 }
 
-/* The share of the first child, when the other is offered so much for a while. */
+/* The share of the first child while the second is offered so much. */
 static double share_beside(struct world *w, double offered)
 {
 	w->levels[2].offered[0] = offered;
-	run_world(w, 40); /* until nothing changes any more */
+	run_world(w, 40); /* until it is stable */
 	return share_of(&w->boxes[0], 1);
 }
 
-/* One that is idle is told of another share by a sixteenth, not of less. */
+/* An idle child's share is updated in steps of at least a sixteenth. */
 TEST(test_idle_share)
 {
 	ENDED_BY(end_world)

@@ -16,7 +16,7 @@ END_POINTER(limiter_destroy, struct limiter *)
 
 static const uint32_t ids[3] = {11, 22, 33};
 
-/* What the workers of one limiter have counted. */
+/* The counters of one limiter's workers. */
 struct source {
 	uint64_t arrived, dropped, asked;
 	uint64_t slots[FLOW_SLOTS];
@@ -33,7 +33,7 @@ static void measure_test_source(void *context, unsigned policy, struct limiter_s
 		.slots = source->slots};
 }
 
-/* The first n of them; made when first asked for, and kept. */
+/* Returns a roster of the first n ids; created on first use, and kept. */
 static const struct roster *roster_of(unsigned n)
 {
 	static struct roster *rosters[4];
@@ -90,7 +90,7 @@ static double local_limit(const struct limiter *l, unsigned policy)
 	return view.local_limit;
 }
 
-/* One flow's traffic over one interval. */
+/* Adds one flow's traffic of one interval. */
 static void add_flow_traffic(struct source *s, unsigned flow, uint64_t bytes, bool dropped)
 {
 	s->arrived += bytes;
@@ -136,7 +136,7 @@ TEST(test_ticks_when_due)
 	assert_int_equal(s.asked, 1); /* the second policy's interval is twice as long */
 	limiter_tick(l, 1100 * MS, measure_test_source, &s);
 	assert_int_equal(s.asked, 3);
-	/* Late by a little keeps the beat; late by a lot begins a new one. */
+	/* A slightly late tick keeps the schedule; a very late one starts a new schedule. */
 	limiter_tick(l, 1160 * MS, measure_test_source, &s);
 	assert_int_equal(s.asked, 4);
 	assert_int_equal(limiter_next(l), 1200 * MS);
@@ -149,7 +149,7 @@ TEST(test_ticks_when_due)
 	assert_int_equal(s.asked, 9);
 }
 
-/* A late tick divides by the time that has passed, not by the interval. */
+/* A late tick divides by the elapsed time, not by the interval. */
 TEST(test_late_tick_measures_right)
 {
 	ENDED_BY(limiter_destroy_at) struct limiter *l = make_test_limiter(0, 1, "fps", 0);
@@ -162,7 +162,7 @@ TEST(test_late_tick_measures_right)
 	assert_near(view.demand, 500000, 1e-3);
 }
 
-/* Counters that run backwards are no demand, and what comes after is one again. */
+/* Counters that run backwards give no demand; later increases count again. */
 TEST(test_backwards_is_nothing)
 {
 	ENDED_BY(limiter_destroy_at) struct limiter *l = make_test_limiter(0, 1, "fps", 0);
@@ -181,7 +181,7 @@ TEST(test_backwards_is_nothing)
 	assert_true(view.demand > 0 && view.demand < 1000000);
 }
 
-/* Alone in a roster of two: limit/N, and it stays there. */
+/* Alone in a roster of two, a limiter stays at limit/N. */
 TEST(test_alone_in_a_group)
 {
 	struct limiter *l = make_test_limiter(0, 2, "fps", 0), *group[2] = {l, NULL};
@@ -196,7 +196,7 @@ TEST(test_alone_in_a_group)
 	limiter_destroy(l);
 }
 
-/* At first all are told; and of those that stay as they are none is told again. */
+/* At first every policy is published; unchanged policies are not published again. */
 TEST(test_tells_what_changes)
 {
 	ENDED_BY(limiter_destroy_at) struct limiter *l = make_test_limiter(0, 2, "static", 0);
@@ -208,18 +208,18 @@ TEST(test_tells_what_changes)
 	assert_int_equal(s.asked, 2);
 	while (limiter_next_change(l, 0) < 2) {
 	}
-	add_flow_traffic(&s, 0, 20000, false); /* a part of the limit */
+	add_flow_traffic(&s, 0, 20000, false); /* below the limit */
 	limiter_tick(l, 200 * MS, measure_test_source, &s);
 	assert_int_equal(s.asked, 4);
 	assert_int_equal(limiter_next_change(l, 0), 2);
-	add_flow_traffic(&s, 0, 2000000, true); /* of which a part is to be dropped */
+	add_flow_traffic(&s, 0, 2000000, true); /* above the limit */
 	limiter_tick(l, 300 * MS, measure_test_source, &s);
 	assert_int_equal(limiter_next_change(l, 0), 0);
 	assert_int_equal(limiter_next_change(l, 0), 1);
 	assert_int_equal(limiter_next_change(l, 0), 2);
 }
 
-/* The first policy with what lies there another, or as it is. */
+/* Updates the limiter with its first policy replaced by `other`, or unchanged if NULL. */
 static void update_first(struct limiter *l, const struct limiter_policy *other)
 {
 	static const unsigned same[2] = {0, 1};
@@ -239,7 +239,7 @@ static void expect_first_told(struct limiter *l, const char *what)
 	assert_int_equal(limiter_next_change(l, 0), 2);
 }
 
-/* A policy that is replaced by one like it goes on; whatever else it has, it is told. */
+/* A policy replaced by an equal one continues; any other difference is published. */
 TEST(test_replaced)
 {
 #define FIELD(field)                                           \
@@ -285,7 +285,7 @@ TEST(test_replaced)
 	limiter_destroy(l);
 }
 
-/* Two limiters with 3 and 7 flows; what a run of them did. */
+/* Two limiters with 3 and 7 flows. */
 struct pair {
 	struct limiter *l[2];
 	struct source s[2];
@@ -344,7 +344,7 @@ TEST(test_three_to_seven)
 	assert_near(local_limit(p.l[0], 0), LIMIT / 2, 1e-6);
 }
 
-/* Cut: each ends at limit/N in the stated time, and comes back when the cut heals. */
+/* While the path is cut each reaches limit/N in the stated time, and recovers after the cut. */
 TEST(test_cut_and_heal)
 {
 	ENDED_BY(pair_stop) struct pair p;
@@ -358,7 +358,10 @@ TEST(test_cut_and_heal)
 	assert_near(local_limit(p.l[0], 0) / LIMIT, 0.3, 0.02);
 }
 
-/* One dies and returns: limit/N until it has heard, then its share; the sum is never far above. */
+/*
+ * A limiter crashes and returns: limit/N until it has news, then its share. The sum is never far
+ * above the limit.
+ */
 TEST(test_restart_is_gentle)
 {
 	ENDED_BY(pair_stop) struct pair p;

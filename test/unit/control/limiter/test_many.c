@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limiters with many policies: those that idle decide what those that are always active do, and
- * policies come, change and go while traffic flows. Traffic is random but asks nobody, so that two
- * groups can be given the same; a failure prints its seed.
+ * Limiters with many policies: a limiter that skips idle policies decides like one that never does,
+ * also while policies come, change and go. The traffic is random but independent of the limiters,
+ * so that two groups can get the same traffic. A failure prints its seed.
  */
 #include "check.h"
 #include "scope.h"
@@ -17,7 +17,7 @@
 #define INTERVAL (50 * MS)
 #define LIMIT    1250000.0
 #define N        3
-#define POLICIES 8 /* as many as every datagram carries, so that groups differ in nothing else */
+#define POLICIES 8 /* so few that every datagram carries all; then groups do not differ by gossip */
 #define SEEDS    ROUNDS(8)
 
 struct source {
@@ -28,9 +28,9 @@ struct source {
 
 struct node {
 	struct limiter *limiter;
-	struct source sources[POLICIES]; /* by the policy's id */
-	unsigned n;                      /* policies that it has now, */
-	unsigned of[POLICIES];           /* and which */
+	struct source sources[POLICIES]; /* by policy id */
+	unsigned n;                      /* number of its present policies */
+	unsigned of[POLICIES];           /* their ids */
 	uint64_t measured;
 };
 
@@ -119,7 +119,7 @@ static void group_free(struct group *g)
 
 END_POINTER(group_free, struct group *)
 
-/* An interval's traffic of a policy that is active: few flows, some drops. */
+/* Adds an interval's traffic of an active policy: few flows, some drops. */
 static void arrive_many_source(struct group *g, struct source *s)
 {
 	unsigned flows = 1 + prng_below(&g->prng, 6);
@@ -143,7 +143,7 @@ static unsigned index_of(const struct node *node, unsigned id)
 	return i;
 }
 
-/* Active for some seconds, idle for a minute or two. */
+/* Policies are active for some seconds, then idle for a minute or two. */
 static void run_many_traffic(struct group *g, struct node *node)
 {
 	for (unsigned id = 0; id < POLICIES; id++) {
@@ -188,7 +188,10 @@ static struct limiter_view view_of(const struct group *g, unsigned i, unsigned i
 	return view;
 }
 
-/* Below `least` bytes per second over all of a group a demand is none to those that idle. */
+/*
+ * Compares local limits, except if the global demand is below `least` bytes per second. A limiter
+ * that skips idle policies counts such a demand as 0.
+ */
 static void compare_many_groups(
 	const struct group *a, const struct group *b, double tolerance, double least, uint64_t seed)
 {
@@ -207,7 +210,7 @@ static void compare_many_groups(
 	}
 }
 
-/* Whoever idles wakes in time, and decides as if it never had. */
+/* A limiter that skips idle policies wakes in time, and decides like one that never skips. */
 TEST(test_skips_idle)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -225,20 +228,20 @@ TEST(test_skips_idle)
 	}
 }
 
-/* As tick_many_group(), but nobody sends a byte. */
+/* Like tick_many_group(), but without any traffic. */
 static void quiet_tick(struct group *g)
 {
 	for (unsigned i = 0; i < g->n; i++)
 		for (unsigned id = 0; id < POLICIES; id++)
 			g->nodes[i].sources[id].active = false;
-	prng_seed(&g->prng, 1); /* with which none begins, see below */
+	prng_seed(&g->prng, 1); /* with this seed no policy becomes active; checked below */
 	tick_many_group(g);
 	for (unsigned i = 0; i < g->n; i++)
 		for (unsigned id = 0; id < POLICIES; id++)
 			assert_false(g->nodes[i].sources[id].active);
 }
 
-/* With nothing to do a limiter measures nothing; a byte is seen in the very next tick. */
+/* An idle limiter measures nothing; it sees a byte in the next tick. */
 TEST(test_idle)
 {
 	ENDED_BY(group_free_at) struct group *g = group_create(1, N, true);
@@ -256,11 +259,11 @@ TEST(test_idle)
 	limiter_wake(node->limiter, 1);
 	quiet_tick(g);
 	assert_int_equal(node->measured, measured + 1);
-	/* 1000 bytes in the interval that has just ended, not in all that was slept through. */
+	/* 1,000 bytes in the last interval, not over the whole idle time. */
 	assert_near(view_of(g, 0, 1).demand, 1000 / 0.05 * (1 - pow(0.1, 0.05)), 1);
 }
 
-/* Bytes of one flow. */
+/* Sends bytes of one flow. */
 static void send_some(struct group *g, unsigned i, unsigned id, uint64_t bytes)
 {
 	struct node *node = &g->nodes[i];
@@ -271,7 +274,7 @@ static void send_some(struct group *g, unsigned i, unsigned id, uint64_t bytes)
 	limiter_wake(node->limiter, index_of(node, id));
 }
 
-/* The time that was slept through is time since the last drop, of a policy without a memory too. */
+/* Idle time counts as time since the last drop, also for a policy without memory. */
 TEST(test_time_in_sleep)
 {
 	struct group *groups[2] = {group_create(1, N, false), group_create(1, N, true)};
@@ -293,8 +296,8 @@ TEST(test_time_in_sleep)
 }
 
 /*
- * A policy that sleeps hears of it when a peer is lost, and when it is back: its part of the limit
- * goes, and comes again when the others have had the time to give it up.
+ * An idle policy notices when a peer is lost, and when it returns. The peer's part of the limit
+ * goes, and returns once the others have had time to release it.
  */
 TEST(test_lost_in_sleep)
 {
@@ -315,7 +318,7 @@ TEST(test_lost_in_sleep)
 	group_free(groups[1]);
 }
 
-/* What a reader of changes is told is what has changed. */
+/* limiter_next_change() reports exactly the policies that changed. */
 TEST(test_changes)
 {
 	ENDED_BY(group_free_at) struct group *g = group_create(3, N, true);
@@ -334,7 +337,7 @@ TEST(test_changes)
 	}
 }
 
-/* The policies of a limiter from now on; those that it has keep their state. */
+/* Reloads the policies of a limiter; policies that stay keep their state. */
 static void reload_many_node(struct group *g, unsigned i, unsigned n, const unsigned *of)
 {
 	struct limiter_policy policies[POLICIES];
@@ -362,7 +365,7 @@ static void shuffle_policies(struct prng *prng, unsigned *of)
 	}
 }
 
-/* A reload that changes nothing but perhaps the order changes not one bit of what follows. */
+/* A reload that changes at most the order of policies changes no bit of later results. */
 TEST(test_reload_of_the_same)
 {
 	for (uint64_t seed = 1; seed <= 2 * SEEDS; seed++) {
@@ -388,7 +391,7 @@ TEST(test_reload_of_the_same)
 	}
 }
 
-/* So many ticks with a steady demand for policy 0 at both of two. */
+/* Runs two limiters for some ticks, both with a steady demand for policy 0. */
 static void run_pair(struct group *g, unsigned ticks)
 {
 	for (unsigned t = 0; t < ticks; t++) {
@@ -403,8 +406,9 @@ static void run_pair(struct group *g, unsigned ticks)
 }
 
 /*
- * One of two lets a policy go: it is not lost to the other, which gets all. It comes back: half of
- * the limit at most until it knows better, and the two share again.
+ * One of two limiters removes a policy. It does not count as lost to the other, which gets the
+ * whole limit. After it returns it has at most half of the limit until it has news, then the two
+ * share again.
  */
 TEST(test_removed_and_added)
 {
@@ -436,7 +440,7 @@ TEST(test_removed_and_added)
 	}
 }
 
-/* A policy that nobody else has yet gets 1/N, and its share when the others have it too. */
+/* A policy that no peer has yet gets 1/N, and its share once the others have it. */
 TEST(test_rolled_out)
 {
 	static const unsigned with[] = {4, 0}, without[] = {4};
@@ -465,7 +469,7 @@ TEST(test_rolled_out)
 	assert_true(view_of(g, 0, 0).local_limit > 0.8 * LIMIT);
 }
 
-/* Another limit counts at once, in the proportion that there was; another allocator begins anew. */
+/* A changed limit applies immediately, in the same proportion; a changed allocator starts again. */
 TEST(test_changed)
 {
 	static const unsigned of[] = {0, 1};
@@ -487,7 +491,7 @@ TEST(test_changed)
 	assert_near(view_of(g, 0, 1).local_limit, LIMIT / 2, 1e-6);
 }
 
-/* A reload changes a policy that sleeps; what then arrives is of the last interval. */
+/* A reload changes an idle policy; traffic after it counts for the last interval only. */
 TEST(test_changed_in_sleep)
 {
 	static const unsigned from[] = {0};
@@ -508,7 +512,7 @@ TEST(test_changed_in_sleep)
 	assert_near(view_of(g, 0, 0).demand, 1000 / 0.05 * (1 - pow(0.1, 0.05)), 1);
 }
 
-/* The beat is that of the shortest interval, and begins at once. */
+/* The ticks follow the shortest interval, and begin immediately. */
 TEST(test_other_interval)
 {
 	struct limiter_policy policy = policy_of(0);

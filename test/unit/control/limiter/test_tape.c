@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A group on a network that records everything and plays it for ever, a thousand datagrams a
- * second: across restarts of its limiters, and across lives of its ledger, in each of which all
- * stores are new and names, policies and addresses are those of before. None of it is believed, and
- * what is conserved and what is counted is never exceeded.
+ * A group on a network that records all datagrams and replays them forever, a thousand a second.
+ * Limiters restart, and so do ledgers: in each new ledger instance all stores are new, with the
+ * same names, policies and addresses. No replay is accepted, and hard limits and quotas are never
+ * exceeded.
  */
 #include "check.h"
 #include "scope.h"
@@ -40,7 +40,7 @@ struct datagram {
 struct node {
 	struct limiter *limiter;
 	struct record records[POLICIES];
-	uint64_t starts; /* of this life's store */
+	uint64_t starts; /* starts with this instance's store */
 	uint64_t arrived;
 };
 
@@ -49,7 +49,7 @@ struct group {
 	struct node nodes[N];
 	struct prng prng;
 	uint64_t now, life, used;
-	unsigned busy; /* where traffic is */
+	unsigned busy; /* the limiter that has traffic */
 	bool plays;
 	uint64_t played, believed;
 	uint64_t slots[FLOW_SLOTS];
@@ -75,7 +75,7 @@ static void fill_policies(struct limiter_policy policies[POLICIES])
 		.chunk = 100};
 }
 
-/* Again, with what its store has; or, in a new life, with a new one. */
+/* Starts a node with the records in its store, or with an empty store in a new ledger instance. */
 static void start_node(struct group *g, unsigned i)
 {
 	struct node *node = &g->nodes[i];
@@ -121,7 +121,7 @@ static void begin_life(struct group *g)
 	g->used = 0;
 	for (unsigned i = 0; i < N; i++) {
 		memset(g->nodes[i].records, 0, sizeof(g->nodes[i].records));
-		/* Each has run for a while before, in the lives that are gone. */
+		/* Each has run for a while in previous ledger instances. */
 		g->nodes[i].starts = g->life < LIVES / 2 ? 10 - g->life : 0;
 		start_node(g, i);
 	}
@@ -175,7 +175,7 @@ static void measure_nothing(void *context, unsigned policy, struct limiter_sampl
 	*sample = (struct limiter_sample){.slots = ((struct group *)context)->slots};
 }
 
-/* To whom it is for, and on the tape. */
+/* Sends all datagrams to their receivers, and onto the tape. */
 static void send_all(struct group *g, unsigned from)
 {
 	struct datagram d;
@@ -248,7 +248,7 @@ static unsigned alive_pairs(const struct group *g)
 	return alive;
 }
 
-/* Messages that were delivered to those for whom they were. */
+/* Messages delivered to their receivers. */
 static uint64_t delivered(const struct group *g)
 {
 	uint64_t sum = 0;
@@ -259,7 +259,10 @@ static uint64_t delivered(const struct group *g)
 	return sum;
 }
 
-/* In each life the load goes from one to the next, and then all restart amid the recordings. */
+/*
+ * In each ledger instance the load moves from one limiter to the next, then all restart during
+ * replays.
+ */
 TEST(test_former_lives)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new();
@@ -287,7 +290,7 @@ TEST(test_former_lives)
 	assert_true(g->played > 1000 * LIVES);
 }
 
-/* Peers count again, and messages are delivered, soon after a start. */
+/* Soon after a start peers count again, and messages are delivered. */
 TEST(test_restart)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new();

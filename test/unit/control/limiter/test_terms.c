@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A group of limiters in virtual time, of which one was told something else: each kind of that is
- * seen by both sides, by its name, within ten seconds, and nothing else is.
+ * A group of limiters in virtual time, one of which has a different configuration. For each kind of
+ * difference, both sides report it by its name within ten seconds, and report no other.
  */
 #include "check.h"
 #include "scope.h"
@@ -14,7 +14,7 @@
 
 #define NODES    3
 #define WALL_NS  (1700000000 * SECOND_NS)
-#define ODD      1 /* who was told something else */
+#define ODD      1 /* the limiter whose configuration differs */
 #define POLICIES 3
 #define TICK     (50 * MS_NS)
 #define BUFFER   1200
@@ -27,7 +27,7 @@ struct told {
 	struct limiter_policy policies[POLICIES];
 	uint32_t ids[NODES + 1];
 	unsigned n_ids;
-	uint64_t ahead_ns; /* of the clock */
+	uint64_t ahead_ns; /* offset of the wall clock */
 };
 
 struct group {
@@ -40,12 +40,12 @@ struct group {
 
 typedef void (*tell_fn)(struct told *told);
 
-/* What differs: in what policy, or NODES policies on for the group; and what it is called. */
+/* A kind of difference: its policy, or -1 if it concerns the group; and its name. */
 struct kind {
 	const char *name;
 	int policy; /* -1: of the group */
 	tell_fn tell;
-	tell_fn usual; /* what all are told, or NULL */
+	tell_fn usual; /* configures all limiters, or NULL */
 };
 
 #define TELLS(function, statement)              \
@@ -65,7 +65,7 @@ TELLS(tell_overlay_degree, told->params.ledger.overlay.degree = 1)
 TELLS(tell_tree_degree, told->params.ledger.tree_degree = 3)
 TELLS(tell_identity, told->params.ledger.identity.high = 5)
 TELLS(tell_clock, told->ahead_ns = 3600 * SECOND_NS)
-/* As a file would have it: the limit that holds is the configured one. */
+/* Sets limit and plain limit, as a file does: the effective limit is the configured one. */
 static void tell_other_limit(struct limiter_policy *policy, uint64_t limit_bps)
 {
 	policy->limit_bps = policy->plain.limit_bps = limit_bps;
@@ -97,7 +97,7 @@ TELLS(tell_presence, told->params.n_policies--)
 TELLS(tell_branching, told->params.gossip.branching++)
 TELLS(tell_no_drift, told->params.ledger.drift_ppm = 0)
 
-/* Edges that are given: 7 is between, or 11 is; in no order, and in no direction. */
+/* Sets given edges: node 7 is in the middle, or 11. Order and direction vary. */
 static void tell_edges(struct told *told, const struct overlay_pair *pairs, unsigned n)
 {
 	told->params.ledger.overlay = (struct overlay_params){
@@ -196,7 +196,7 @@ static void tell_usual(struct told *told, unsigned i)
 	};
 }
 
-/* Each machine counts from a time of its own. */
+/* Each machine's clock starts at its own time. */
 static uint64_t now_of(const struct group *g, unsigned i)
 {
 	return g->now + i * 1000 * SECOND_NS;
@@ -276,7 +276,7 @@ static void run_terms(struct group *g, uint64_t ns)
 	}
 }
 
-/* Whether i says of a peer that this differs, and nothing else. */
+/* Returns true if limiter i reports exactly this difference for a peer. */
 static bool sees_kind(const struct group *g, unsigned i, unsigned peer, const struct kind *kind)
 {
 	const struct agree *agree = limiter_agree(g->l[i]);
@@ -311,7 +311,10 @@ static bool sees_none(const struct group *g, unsigned i, unsigned peer)
 	       sees_no_difference(g, i, peer);
 }
 
-/* The two who were told alike; in a tree they are no neighbours, but both are the odd one's. */
+/*
+ * Checks the two limiters with the same configuration. In a tree they are not neighbours of each
+ * other, only of the odd one.
+ */
 static void check_those_alike(const struct group *g, const struct kind *kind)
 {
 	bool alike = kind->usual == tell_estimator
@@ -330,7 +333,7 @@ TEST(test_each_kind)
 
 			prng_seed(&g.prng, k);
 			start_terms(&g, &kinds[k]);
-			/* Lost messages come again in later rounds. */
+			/* Lost messages are repeated in later rounds. */
 			run_terms(&g, loss > 0 ? 3 * SOON : SOON);
 			for (unsigned i = 0; i < NODES; i++)
 				if (i != ODD && (!sees_kind(&g, i, ODD, &kinds[k]) ||
@@ -343,7 +346,7 @@ TEST(test_each_kind)
 	print_message("%zu kinds\n", COUNT(kinds));
 }
 
-/* Edges say nothing by the order in which they are given. */
+/* The order in which edges are given is not a difference. */
 TEST(test_edges_alike)
 {
 	static const struct kind kind = {.tell = tell_edges_round_7, .usual = tell_edges_by_7};
@@ -357,7 +360,7 @@ TEST(test_edges_alike)
 			assert_true(i == peer || sees_none(&g, i, peer));
 }
 
-/* At no time, with loss, where all were told alike. */
+/* With the same configuration no difference is ever reported, also with loss. */
 TEST(test_no_kind)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS(20); seed++) {
@@ -378,7 +381,7 @@ TEST(test_no_kind)
 	}
 }
 
-/* Told 8 and 80 Mbit/s, after a while and ever after all have together 8. */
+/* With 8 and 80 Mbit/s configured, the group soon has 8 together, and no more later. */
 TEST(test_lowest_limit)
 {
 	static const struct kind kind = {"limit", CONSERVED, tell_limit, NULL};
@@ -433,9 +436,9 @@ static void expect_at_one(const struct group *g, uint64_t seed)
 }
 
 /*
- * All come to another limit, as their schedules say, each a moment later than the one before it:
- * nobody differs, and what is conserved is never more than the higher limit, nor, when all are
- * there, than the lower one.
+ * All limiters change to another limit by schedule, each a moment after the one before. None
+ * reports a difference. The sum of a hard limit never exceeds the higher limit, and not the lower
+ * one after all have changed.
  */
 static void change_by_time(struct group *g, uint64_t seed, uint64_t from_bps, uint64_t to_bps)
 {
@@ -454,7 +457,7 @@ static void change_by_time(struct group *g, uint64_t seed, uint64_t from_bps, ui
 	}
 	run_terms(g, SOON);
 	expect_at_one(g, seed);
-	if (g->loss) /* a lease may end, and what it was of is not in use then */
+	if (g->loss) /* a lease may expire, and its share is unused then */
 		return;
 	assert_near(sum_of_limits(g, CONSERVED, &bursts), (double)to_bps / 8, 10);
 	assert_true(bursts <= 50000);
@@ -475,7 +478,7 @@ TEST(test_times_of_day)
 	}
 }
 
-/* Its first policy is this one, and there is no other. */
+/* Keeps only this policy, which becomes the first. */
 static void tell_one_policy(struct told *told, unsigned policy)
 {
 	told->policies[0] = told->policies[policy];
@@ -486,7 +489,10 @@ TELLS(tell_conserved_alone, tell_one_policy(told, CONSERVED))
 TELLS(tell_total_alone, tell_one_policy(told, TOTAL))
 TELLS(tell_no_identity, told->params.ledger.identity = (struct book_identity){0})
 
-/* A limiter that has no ledger yet learns which one is the group's, whatever it is a ledger of. */
+/*
+ * A limiter without a ledger learns the group's ledger identity, from limits, from quotas, or from
+ * both.
+ */
 TEST(test_learnt)
 {
 	static const struct kind learns[] = {
@@ -533,12 +539,12 @@ static void tell_lower(struct told *told)
 	told->policies[CONSERVED].limit_bps /= 10;
 }
 
-/* One that counts otherwise does not say what others may have; one that counts alike does. */
+/* A lower limit applies to the others only if it counts in the same units. */
 TEST(test_other_units)
 {
 	static const struct {
 		tell_fn tell;
-		double most; /* that the two others have together of 1e6 bytes a second */
+		double most; /* bytes a second that the two others have together, of 1e6 */
 	} rows[] = {
 		{tell_lower, 2e5 / 3},
 		{tell_lower_in_packets, 2e6 / 3},
@@ -558,13 +564,13 @@ TEST(test_other_units)
 		run_terms(&g, SOON);
 		limiter_view(g.l[ODD], CONSERVED, &view);
 		others = sum_of_limits(&g, CONSERVED, &bursts) - view.local_limit;
-		/* But for what is promised to a friend who takes no part. */
+		/* Except the share reserved for a neighbour that does not take part. */
 		assert_true(others <= rows[k].most + 10 && others > rows[k].most / 2);
 		end_terms(&g);
 	}
 }
 
-/* One counts four limiters, and three do not know of the fourth: none has more than a fourth. */
+/* One limiter has a roster of four, three lack the fourth: each has at most a fourth. */
 TEST(test_other_roster)
 {
 	static const struct kind kind = {"roster", -1, tell_roster, NULL};
@@ -582,8 +588,8 @@ TEST(test_other_roster)
 TELLS(tell_limit_and_total, tell_soft_limit(told); tell_total(told))
 
 /*
- * Told different totals, all go by the lowest soon, though no unit is spent, and whatever else they
- * were told differently.
+ * With different totals configured, all soon use the lowest. This holds although no unit is spent,
+ * and also with another difference.
  */
 TEST(test_lowest_total)
 {
@@ -604,7 +610,9 @@ TEST(test_lowest_total)
 	}
 }
 
-/* A neighbour of another ledger is seen to be that, by both; of the same one none is. */
+/*
+ * Both neighbours see that their ledgers differ; neighbours with the same ledger see no difference.
+ */
 TEST(test_foreign_neighbour)
 {
 	static const struct kind kind = {"identity of the ledger", -1, tell_identity, NULL};
