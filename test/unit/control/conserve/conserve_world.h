@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A group in virtual time over a network that takes no time and loses what a test says. Each step
- * checks that no more than the limit is usable.
+ * A group in virtual time, over a network without delay that loses messages as a test requires.
+ * Each step checks that at most the limit is usable.
  */
 #ifndef WEIR_TEST_CONSERVE_WORLD_H
 #define WEIR_TEST_CONSERVE_WORLD_H
@@ -24,7 +24,7 @@ struct node {
 	struct conserve *c;
 	uint8_t record[RECORD];
 	size_t len;
-	bool cut; /* hears nobody, and nobody hears it */
+	bool cut; /* sends and receives nothing */
 };
 
 struct group {
@@ -36,7 +36,7 @@ struct group {
 	struct node nodes[N_MAX];
 	size_t longest;
 	struct prng prng;
-	bool loses; /* half of the messages */
+	bool loses; /* loses half of the messages */
 };
 
 static inline int keep_conserve_record(void *context, uint64_t id, const void *record, size_t len)
@@ -158,7 +158,10 @@ static inline void step_conserve_times(struct group *g, unsigned n)
 		step_conserve_group(g);
 }
 
-/* All of the limit to one, but a hundredth of an equal part for each. */
+/*
+ * Sets targets: the whole limit for one, less the floor of each other, a hundredth of an equal
+ * part.
+ */
 static inline void want_limit_at(struct group *g, unsigned policy, unsigned who)
 {
 	for (unsigned i = 0; i < g->n; i++)
@@ -171,7 +174,7 @@ static inline struct conserve_edge_view edge_of(const struct group *g, unsigned 
 	return conserve_edge(g->nodes[i].c, 0, edge, g->now);
 }
 
-/* What the best friend is promised now; what was told of it before may be more. */
+/* The amount promised to the backup neighbour now; earlier statements may have promised more. */
 static inline uint64_t promised_by(const struct group *g, unsigned i)
 {
 	struct ledger_view view = edge_of(g, i, OVERLAY_FRIEND).ledger;

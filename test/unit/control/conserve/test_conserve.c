@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * How a limit moves within a group to where it is needed: what is committed before anybody is told
- * of it, in what order limiters say what, and what an operator sees.
+ * How a limit moves within a group to the limiters that need it: commits before statements, the
+ * order of messages, and an operator's views.
  */
 #include "check.h"
 #include "scope.h"
@@ -12,7 +12,7 @@
 
 END_POINTER(group_free, struct group *)
 
-/* Statements to one neighbour: eight messages of them. */
+/* Statements to one neighbour in a tick: eight messages. */
 #define TOLD_A_TICK (8 * ((ROOM - BOOK_HEAD) / CONSERVE_ENTRY))
 
 TEST(test_shares)
@@ -63,7 +63,7 @@ TEST(test_params)
 	conserve_destroy(NULL);
 }
 
-/* Where all are neighbours, a target is met in two steps, and several givers do not give twice. */
+/* In a mesh a target is reached in two steps, and several givers do not give twice. */
 TEST(test_mesh)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(5, 1, 0);
@@ -80,7 +80,7 @@ TEST(test_mesh)
 	assert_int_equal(sum_usable(g, 0), LIMIT);
 }
 
-/* Two in need, three who have too much: each gets what he misses. */
+/* Two limiters lack capacity, three have too much: each gets its missing amount. */
 TEST(test_mesh_parts)
 {
 	static const double targets[] = {0.35, 0.45, 0.1, 0.05, 0.05};
@@ -93,18 +93,18 @@ TEST(test_mesh_parts)
 		assert_near(limit_of(g, i, 0), targets[i] * (double)LIMIT, LIMIT / 5.0 / 50);
 }
 
-/* One step of three with a megabyte each; each quantity is a sum of few powers of two. */
+/* One step of three limiters with a megabyte each; each quantity is a sum of few powers of two. */
 TEST(test_mesh_exact)
 {
 	static const struct {
 		double targets[3];      /* in megabytes */
-		double held[3];         /* after it */
-		unsigned granted_by[3]; /* times */
+		double held[3];         /* balances after the step */
+		unsigned granted_by[3]; /* number of grants */
 	} rows[] = {
-		/* One gives to two, of more than they miss, or of less. */
+		/* One gives to two: more than they miss, or less. */
 		{{0.5, 1.25, 1.125}, {0.625, 1.25, 1.125}, {2, 0, 0}},
 		{{0.5, 1.5, 1.5}, {0.5, 1.25, 1.25}, {2, 0, 0}},
-		/* Two give to one, who misses half of what they have too much. */
+		/* Two give to one, which misses half of their excess. */
 		{{0.75, 0.75, 1.25}, {0.875, 0.875, 1.25}, {1, 1, 0}},
 		{{0.75, 0.75, 2}, {0.75, 0.75, 1.5}, {1, 1, 0}},
 		{{1, 1, 1}, {1, 1, 1}, {0, 0, 0}},
@@ -118,7 +118,7 @@ TEST(test_mesh_exact)
 			start_conserve_node(g, i, false);
 			conserve_target(g->nodes[i].c, 0, rows[k].targets[i] * (1 << 20));
 		}
-		step_conserve_times(g, 2); /* the first tells what is missing */
+		step_conserve_times(g, 2); /* the first step reports the missing amounts */
 		for (unsigned i = 0; i < 3; i++) {
 			assert_int_equal(limit_of(g, i, 0), rows[k].held[i] * (1 << 20));
 			assert_int_equal(
@@ -128,7 +128,7 @@ TEST(test_mesh_exact)
 	}
 }
 
-/* What is smaller than a 256th of an equal part, and one, is not moved. */
+/* Amounts smaller than a 256th of an equal part, plus one, are not moved. */
 TEST(test_grain)
 {
 	for (unsigned missing = 10; missing <= 11; missing++) {
@@ -155,7 +155,7 @@ TEST(test_sparse)
 		start_conserve_node(g, i, false);
 	want_limit_at(g, 0, 7);
 	step_conserve_times(g, 600);
-	/* All miss the same, or have nothing that they could give. */
+	/* All others miss the same amount, or have nothing to give. */
 	assert_true(limit_of(g, 7, 0) > LIMIT * 3 / 4);
 	assert_int_equal(sum_usable(g, 0), LIMIT);
 }
@@ -178,7 +178,10 @@ TEST(test_indicator)
 			(double)LIMIT / 50);
 }
 
-/* By another indicator nobody is given anything before he has said what he has by that. */
+/*
+ * After a change of indicator, a limiter grants nothing before the neighbour has sent the new
+ * value.
+ */
 TEST(test_another_indicator)
 {
 	struct gdrl_measure m = {.demand = 100000, .dropped = -1, .packet = 1000};
@@ -208,7 +211,7 @@ TEST(test_another_indicator)
 	assert_int_equal(limit_of(g, 0, 0), limit);
 }
 
-/* What is told to nobody before it is committed does not arrive; what failed is tried again. */
+/* A statement is not sent before its commit; a failed commit is tried again. */
 TEST(test_committing)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(2, 1, 0);
@@ -243,7 +246,7 @@ TEST(test_committing)
 	assert_int_equal(sum_usable(g, 0), LIMIT);
 }
 
-/* A disk that takes only so many records in a round, and what it has got. */
+/* A disk that accepts only so many records in a round, and the ids of those it accepted. */
 struct slow_disk {
 	unsigned most, n;
 	uint32_t ids[POLICIES];
@@ -258,7 +261,7 @@ static int keep_some(void *context, uint64_t id, const void *record, size_t len)
 	return disk->n % disk->most == 0;
 }
 
-/* A round may be a part of all: what has changed again meanwhile waits behind the others. */
+/* A round may save only some records: one that changes again meanwhile waits behind the others. */
 TEST(test_rounds)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(2, 10, 0);
@@ -278,7 +281,7 @@ TEST(test_rounds)
 	assert_int_equal(disk.ids[10], 1);
 }
 
-/* Others come and go during a round: those that it was for are committed by its end, no others. */
+/* Policies change during a round: its end commits only the policies that it saved. */
 TEST(test_update_in_a_round)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(2, 10, 0);
@@ -322,7 +325,7 @@ TEST(test_disk)
 		-EAGAIN);
 }
 
-/* One without neighbours has all, whatever it would promise. */
+/* A limiter without neighbours has the whole limit, even with a promise configured. */
 TEST(test_alone)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(1, 1, 50);
@@ -332,7 +335,7 @@ TEST(test_alone)
 	assert_int_equal(limit_of(g, 0, 0), LIMIT);
 }
 
-/* What an operator sees of a policy and of a neighbour that is silent. */
+/* Views of a policy, and of a silent neighbour. */
 TEST(test_views)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(2, 1, 50);
@@ -357,7 +360,7 @@ TEST(test_views)
 	assert_int_equal(view.target, view.share);
 }
 
-/* News is told once, and again when there is more; and messages are counted at both ends. */
+/* News is reported once, and again when there is more; both ends count messages. */
 TEST(test_news_and_counts)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(2, 1, 0);
@@ -384,7 +387,7 @@ TEST(test_news_and_counts)
 	assert_int_equal(sent, heard);
 }
 
-/* More policies than fit into a message: all get through, and messages have their bound. */
+/* More policies than fit into a message: all statements arrive, and no message exceeds its size. */
 TEST(test_many)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(3, POLICIES, 0);
@@ -399,7 +402,7 @@ TEST(test_many)
 	assert_true(g->longest > ROOM - CONSERVE_ENTRY);
 }
 
-/* At rest there is a digest a quarter of a lease, no statement, and nothing to save. */
+/* At rest a digest is sent each quarter of a lease, no statement, and nothing is saved. */
 TEST(test_rest)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(3, 1, 50);
@@ -505,7 +508,7 @@ static uint64_t all_statements(const struct group *g)
 	return sent;
 }
 
-/* Continues until no statement is sent for three leases, at most so many times. */
+/* Runs until no statement is sent for three leases; fails after `most` attempts. */
 static void settle(struct group *g, unsigned most)
 {
 	uint64_t sent;
@@ -619,7 +622,7 @@ TEST(test_silent_neighbour)
 	test_free(policies);
 }
 
-/* One that has lost its memory recovers all accounts, of which it has more than fit into a tick. */
+/* A limiter with empty state recovers all accounts, which are more than fit into a tick. */
 TEST(test_recovering_crowd)
 {
 	const unsigned n = 2000;
@@ -643,8 +646,7 @@ TEST(test_recovering_crowd)
 }
 
 /*
- * Where there is more than can be told within a lease nobody promises what would be of use to
- * nobody.
+ * With more policies than a lease has room for, nothing is promised, because it would be unusable.
  */
 TEST(test_crowd)
 {
@@ -661,7 +663,7 @@ TEST(test_crowd)
 	test_free(policies);
 }
 
-/* What is news does not wait for its turn among the many that have none. */
+/* News does not wait for its turn among the many policies without news. */
 TEST(test_news_first)
 {
 	const unsigned n = 1000, of = 700;
@@ -671,8 +673,7 @@ TEST(test_news_first)
 
 	conserve_target(g->nodes[0].c, of, (double)LIMIT);
 	conserve_target(g->nodes[1].c, of, (double)LIMIT);
-	step_conserve_times(
-		g, 2 * (n / TOLD_A_TICK + 1)); /* each has been told of: what is missing is known */
+	step_conserve_times(g, 2 * (n / TOLD_A_TICK + 1)); /* every policy has been sent */
 	while (conserve_next_news(g->nodes[1].c) < n)
 		;
 	conserve_target(g->nodes[0].c, of, 0);
@@ -705,7 +706,7 @@ TEST(test_bad_messages)
 	assert_int_equal(conserve_counters(c)->malformed, 4);
 }
 
-/* Buckets: together no more than the burst, whatever each is of the limit. */
+/* Bursts: together at most the configured one, for any parts of the limit. */
 TEST(test_bursts)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(7, 1, 0);

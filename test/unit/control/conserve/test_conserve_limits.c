@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limits that change while a group runs, or that limiters are told differently. Whoever is in debt
- * asks for what it owes and is paid; where limits differ no more than the least is usable.
+ * Limits that change while a group runs, or that differ between limiters. A limiter in debt
+ * requests a payment and gets it. While limits differ, at most the lowest is usable.
  */
 #include "check.h"
 #include "scope.h"
@@ -16,12 +16,12 @@
 
 END_POINTER(group_free, struct group *)
 
-/* Where an entry of a message has its flags, and what is asked for. */
+/* Offsets of the flags and of the requested amount in an entry of a message. */
 #define ENTRY_FLAGS 16
 #define ENTRY_Q     105
 #define ASKED       100000
 
-/* Another limit: debts are paid, and nothing is missing in the end. */
+/* A changed limit: debts are paid, and the whole limit is usable in the end. */
 TEST(test_limits)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(4, 1, 0);
@@ -60,7 +60,10 @@ static uint64_t sum_debts(const struct group *g)
 	return debts;
 }
 
-/* One of eight has nearly all when the limit falls to a quarter, and the others are in debt. */
+/*
+ * One of eight has nearly the whole limit. Then the limit falls to a quarter, and the others are in
+ * debt.
+ */
 static struct group *ring_in_debt(uint64_t limit, unsigned rich)
 {
 	struct group *g = group_new(8, 1, 0);
@@ -78,10 +81,10 @@ static struct group *ring_in_debt(uint64_t limit, unsigned rich)
 }
 
 /*
- * On a ring the two neighbours of the rich one ask it for the whole of what they owe, as their
- * other neighbours cannot pay: so they are out of debt as soon for any limit. If they asked each
- * neighbour for half, the rest of their debts would be halved again and again, the more often the
- * larger it was.
+ * On a ring the two neighbours of the rich limiter request their whole debt, because their other
+ * neighbours cannot pay. So they are out of debt equally soon for any limit. If they requested half
+ * from each neighbour, the rest of their debts would be halved again and again: more often, the
+ * larger the debt.
  */
 TEST(test_debts_of_neighbours)
 {
@@ -100,8 +103,8 @@ TEST(test_debts_of_neighbours)
 }
 
 /*
- * Where all are neighbours each pays its part of what one owes, by what it holds: all together pay
- * about what is owed, and what is left over is little.
+ * In a mesh each neighbour pays its part of a debt, in proportion to its balance. Together they pay
+ * about the whole debt, and little is left over.
  */
 TEST(test_debts_in_a_mesh)
 {
@@ -125,14 +128,14 @@ TEST(test_debts_in_a_mesh)
 }
 
 /*
- * Two of five have all, and the others ask them: what is paid for an ask, and when. A debt is paid
- * of another limit too, but nothing where other terms hold; each ask is paid once, and none of
- * somebody who has fallen silent.
+ * Two of five have the whole limit, and the others send requests: the amount paid, and when. A debt
+ * is paid even if the limits differ, but not if other terms differ. Each request is paid once, and
+ * not to a neighbour that has fallen silent.
  */
 TEST(test_asks_paid)
 {
 	static const struct {
-		uint64_t fall; /* of each share: below half of a floor, or below nothing */
+		uint64_t fall; /* decrease of each share: to below half of a floor, or to below 0 */
 		uint64_t more, terms, wait_ns;
 		unsigned paid;
 	} rows[] = {
@@ -159,7 +162,7 @@ TEST(test_asks_paid)
 		step_conserve_times(g, 10);
 		for (unsigned i = 0; i < g->n; i++)
 			tell_limit(g, i, policy.limit, 0);
-		step_conserve_group(g); /* in which they ask */
+		step_conserve_group(g); /* the others send requests */
 		c = g->nodes[0].c;
 		before = conserve_counters(c)->grants;
 		policy.limit += rows[k].more;
@@ -173,7 +176,9 @@ TEST(test_asks_paid)
 	}
 }
 
-/* Where a debt is more than what is free, that is paid at once; the rest is promised yet. */
+/*
+ * If a debt exceeds the free amount, that amount is paid immediately; the rest is still promised.
+ */
 TEST(test_debt_beyond_what_is_free)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, 50);
@@ -186,14 +191,14 @@ TEST(test_debt_beyond_what_is_free)
 	step_conserve_times(g, 20);
 	for (unsigned i = 0; i < 2; i++)
 		tell_limit(g, i, 250000, 0);
-	step_conserve_group(g); /* in which it asks */
+	step_conserve_group(g); /* the debtor requests it */
 	free = conserve_view(g->nodes[0].c, 0, g->now).free;
 	assert_in_range(free, 1, sum_debts(g) - 1);
 	conserve_tick(g->nodes[0].c, g->now);
 	assert_int_equal(conserve_view(g->nodes[0].c, 0, g->now).in_flight, free);
 }
 
-/* A debt of one is paid. */
+/* A debt of one unit is paid. */
 TEST(test_least_debt)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, 0);
@@ -210,15 +215,15 @@ TEST(test_least_debt)
 	}
 	assert_int_equal(conserve_view(g->nodes[1].c, 0, g->now).balance, -1);
 	step_conserve_times(g, 5);
-	assert_int_equal(limit_of(g, 1, 0), 988 / 2 / 100); /* and then it has its floor */
+	assert_int_equal(limit_of(g, 1, 0), 988 / 2 / 100); /* then it has its floor */
 	assert_int_equal(sum_usable(g, 0), 988);
 }
 
 /*
- * Those behind them are paid one after the other, up to four steps away: an ask goes there and the
- * payment comes back in 2 + 4 + 6 + 8 steps, on either side. What is on its way to a debtor does
- * not turn back, so a few times as many are enough for any limit; else a floor's worth is paid in
- * two steps, which takes hundreds.
+ * Limiters further away are paid one after the other, up to four steps away. A request goes there
+ * and the payment returns in 2 + 4 + 6 + 8 steps, on either side. A payment on its way to a debtor
+ * does not turn back, so a few times as many steps are enough for any limit. Otherwise a floor's
+ * worth would be paid in two steps, which takes hundreds.
  */
 TEST(test_debts_far_away)
 {
@@ -235,7 +240,7 @@ TEST(test_debts_far_away)
 	}
 }
 
-/* Debts of a few units are paid, too, by limiters several hops away: limits down to 64 units. */
+/* Debts of a few units are also paid, by limiters several hops away: limits down to 64 units. */
 TEST(test_least_debts_far_away)
 {
 	const char *text = getenv("WEIR_SEED");
@@ -260,7 +265,7 @@ TEST(test_least_debts_far_away)
 	}
 }
 
-/* What the first policy's entry of a message asks for, for whom so many hops away. */
+/* The request in a message's entry of the first policy: the amount, and the hops to the debtor. */
 struct asked {
 	bool asks;
 	unsigned hops;
@@ -287,7 +292,10 @@ static void request_entries(struct group *g, unsigned from, unsigned to)
 	assert_int_equal(conserve_hear(g->nodes[to].c, from, g->now, buf, (size_t)(at - buf)), 0);
 }
 
-/* What node `from` sends `to`; with so many hops it asks for ASKED, if that is what was wanted. */
+/*
+ * Delivers the messages of node `from`; returns the request in the last one to `to`. With
+ * asks_hops, if not negative, each entry to `to` becomes a request of ASKED over so many hops.
+ */
 static struct asked speak(struct group *g, unsigned from, unsigned to, int asks_hops)
 {
 	uint8_t buf[ROOM], *entry = buf + BOOK_HEAD;
@@ -308,7 +316,7 @@ static struct asked speak(struct group *g, unsigned from, unsigned to, int asks_
 	return asked;
 }
 
-/* One that was asked pays node 0, which looks what to do with it. */
+/* A limiter that got a request pays node 0, which then decides where the payment goes. */
 static void pay_and_move(struct group *g, unsigned from)
 {
 	conserve_tick(g->nodes[from].c, g->now += TICK);
@@ -319,8 +327,8 @@ static void pay_and_move(struct group *g, unsigned from)
 }
 
 /*
- * Node 0 passes on what it is paid on behalf of another one, and asks for the rest; that waits for
- * the other one to ask again, though more than it is missed where it came from.
+ * Node 0 passes on a payment for another limiter, and requests the rest. The next payment waits
+ * until the other limiter requests again, even if the payer misses more than that.
  */
 static void check_payment_waits(struct group *g, unsigned from, unsigned needy, uint64_t paid)
 {
@@ -336,8 +344,8 @@ static void check_payment_waits(struct group *g, unsigned from, unsigned needy, 
 }
 
 /*
- * An ask is relayed for a little less than it was for, and goes no further than anybody is away, so
- * that none goes in a circle for long; where all are neighbours it is not relayed.
+ * A relayed request is for a little less, and travels no further than the most distant limiter, so
+ * no request circulates for long. In a mesh requests are not relayed.
  */
 TEST(test_asks_end)
 {
@@ -352,9 +360,9 @@ TEST(test_asks_end)
 			start_conserve_node(g, i, false);
 		before = conserve_edge(g->nodes[0].c, 0, 0, g->now).peer;
 		next = conserve_edge(g->nodes[0].c, 0, 1, g->now).peer;
-		want_limit_at(g, 0, next); /* 0 has its floor, and nothing to give */
+		want_limit_at(g, 0, next); /* node 0 has its floor, and nothing to give */
 		step_conserve_times(g, 100);
-		/* Each speaks some times in a lease. */
+		/* Each sends several times in a lease. */
 		for (unsigned steps = 0; steps < LEASE / TICK / 2; steps++) {
 			g->now += TICK;
 			for (unsigned i = 0; i < g->n; i++)
@@ -373,7 +381,7 @@ TEST(test_asks_end)
 	}
 }
 
-/* Two neighbours that do not ask themselves are asked for one half each. */
+/* Each of two neighbours without requests of their own gets a request for half. */
 TEST(test_debt_is_divided)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(4, 1, 0);
@@ -393,7 +401,7 @@ TEST(test_debt_is_divided)
 		double half = (double)((sum_debts(g) + 1) / 2);
 
 		assert_true(speak(g, 0, peer, -1).amount == half);
-		tell_limit(g, 0, e ? 900000 : 900004, 0); /* it says it again */
+		tell_limit(g, 0, e ? 900000 : 900004, 0); /* repeats the request */
 	}
 }
 
@@ -403,8 +411,8 @@ static bool told_otherwise(const struct group *g, unsigned i, unsigned edge)
 }
 
 /*
- * With leases that differ the one would go on using what the other has inherited: so nothing is
- * promised, and in no partition, however long, anything is exceeded.
+ * If leases differed, one limiter could continue to use an amount that the other has inherited. So
+ * nothing is promised, and no partition of any length exceeds the limit.
  */
 TEST(test_other_lease)
 {
@@ -429,7 +437,7 @@ TEST(test_other_lease)
 	}
 }
 
-/* All go by the least that is said, also while whoever said it is silent; debts are paid. */
+/* All use the lowest limit received, also while its sender is silent; debts are paid. */
 TEST(test_other_limit)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(3, 1, 50);
@@ -441,7 +449,7 @@ TEST(test_other_limit)
 	step_conserve_times(g, 20);
 	assert_true(told_otherwise(g, 0, 0) + told_otherwise(g, 0, 1) == 1);
 	assert_true(told_otherwise(g, 1, 0) && told_otherwise(g, 1, 1));
-	want_limit_at(g, 0, 1); /* in vain */
+	want_limit_at(g, 0, 1); /* without effect */
 	step_conserve_times(g, 20);
 	assert_true(limit_of(g, 1, 0) < LIMIT / 10);
 	g->nodes[1].cut = true;
@@ -454,7 +462,10 @@ TEST(test_other_limit)
 	step_conserve_times(g, 60);
 	assert_int_equal(sum_usable(g, 0), LIMIT * 10);
 	assert_true(limit_of(g, 1, 0) > LIMIT * 9);
-	/* Less at one that has next to nothing: its debt is paid, and all go by it. */
+	/*
+	 * A lower limit at a limiter with almost no balance: its debt is paid, and all use that
+	 * limit.
+	 */
 	tell_limit(g, 0, LIMIT, 0);
 	step_conserve_times(g, 20);
 	g->policies[0].limit = LIMIT;
@@ -463,7 +474,7 @@ TEST(test_other_limit)
 	assert_int_equal(conserve_view(g->nodes[1].c, 0, g->now).limit, LIMIT);
 }
 
-/* Limiter 2 is dead, and the others are told of more: not of use, whatever they do. */
+/* Limiter 2 is dead, and the others get a higher limit, which has no effect. */
 static struct group *raised_without_one(uint64_t raised)
 {
 	struct group *g = group_started(3, 1, 50);
@@ -475,21 +486,21 @@ static struct group *raised_without_one(uint64_t raised)
 	step_conserve_times(g, 60);
 	for (unsigned i = 0; i < 2; i++)
 		tell_limit(g, i, raised, 0);
-	step_conserve_times(g, 400); /* each step checks that the old limit holds: for 20 leases, */
+	step_conserve_times(g, 400); /* each step checks that the old limit holds, for 20 leases */
 	g->policies[0].limit = raised;
-	conserve_destroy(g->nodes[0].c); /* and where one is started again */
+	conserve_destroy(g->nodes[0].c); /* the same after a restart */
 	start_conserve_node(g, 0, true);
 	step_conserve_times(g, 400);
-	for (unsigned i = 0; i < 2; i++) /* or three times its share of that, as of the record */
+	for (unsigned i = 0; i < 2; i++) /* within the rounding of three shares in the record */
 		assert_near(conserve_view(g->nodes[i].c, 0, g->now).limit, LIMIT, 3);
 	assert_true(sum_usable(g, 0) <= LIMIT);
 	return g;
 }
 
 /*
- * That a limiter is silent does not tell whether it is dead or cut off, with the limit that it was
- * told. So it keeps a raise back for ever, until it comes back, with its record or as another one
- * without a memory under its name: either way nothing is missing then.
+ * Silence does not show whether a limiter is dead, or cut off with its old limit. So a raise waits
+ * until it returns, with its record or as another machine with its name and empty state. In either
+ * case the whole new limit is usable then.
  */
 TEST(test_raise_waits_for_the_dead)
 {
@@ -507,8 +518,9 @@ TEST(test_raise_waits_for_the_dead)
 }
 
 /*
- * Without it in the roster the others begin another ledger: no record of the old one fits, and the
- * whole new limit is theirs, also when the dead comes back and speaks as it did.
+ * Without the dead limiter in the roster, the others begin another ledger instance: no record of
+ * the old one fits. They have the whole new limit, also if the dead limiter returns and sends old
+ * messages.
  */
 TEST(test_roster_without_the_dead)
 {
@@ -543,7 +555,7 @@ TEST(test_roster_without_the_dead)
 	conserve_destroy(dead);
 }
 
-/* The limits and bursts of these differ from the first, and nobody has more than the lowest. */
+/* Limits and bursts differ from the start: neither has more than the lowest of them. */
 TEST(test_other_limit_from_the_first)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, 0);
@@ -558,11 +570,11 @@ TEST(test_other_limit_from_the_first)
 	step_conserve_times(g, 60);
 	for (unsigned i = 0; i < 2; i++)
 		all += conserve_burst(g->nodes[i].c, 0, i ? 50000 : 10000, limit_of(g, i, 0));
-	/* Half of it, and of the other half the part that is usable of the higher limit. */
+	/* One half, and of the other half the usable part of the higher limit. */
 	assert_true(all <= 10000 && all > 5400);
 }
 
-/* Where only the bursts differ, all divide the smallest, and somebody who has none says nothing. */
+/* If only the bursts differ, all divide the smallest; a limiter without a burst sends none. */
 TEST(test_other_burst)
 {
 	static const struct {
@@ -589,7 +601,7 @@ TEST(test_other_burst)
 	}
 }
 
-/* Statements that a limiter has believed. */
+/* Statements that a limiter has accepted. */
 static uint64_t believed_by(const struct group *g, unsigned i)
 {
 	const uint64_t *verdicts = conserve_counters(g->nodes[i].c)->verdicts;
@@ -597,7 +609,7 @@ static uint64_t believed_by(const struct group *g, unsigned i)
 	return verdicts[LEDGER_NEWS] + verdicts[LEDGER_HEARD];
 }
 
-/* What else differs: nothing moves while it does, and everything when it does not. */
+/* Other differences: nothing moves while they exist, and everything afterwards. */
 TEST(test_other_terms)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(2, 1, 0);
@@ -612,7 +624,7 @@ TEST(test_other_terms)
 	assert_near((double)limit_of(g, 1, 0), LIMIT / 2.0, 1);
 	assert_true(told_otherwise(g, 0, 0) && told_otherwise(g, 1, 0));
 	assert_int_equal(believed_by(g, 0), believed);
-	other.unit = 5; /* of another unit: not even its limit says anything */
+	other.unit = 5; /* another unit: its limit is ignored as well */
 	other.limit = 4;
 	assert_int_equal(conserve_update(g->nodes[1].c, &other, 1, g->now), 0);
 	step_conserve_times(g, 20);
@@ -624,20 +636,20 @@ TEST(test_other_terms)
 	assert_false(told_otherwise(g, 0, 0) || told_otherwise(g, 1, 0));
 }
 
-/* One that is gone keeps nothing: no floor, and no demand. */
+/* A removed policy keeps no floor and has no demand. */
 TEST(test_gone_keeps_nothing)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(2, 1, 0);
 
 	want_limit_at(g, 0, 0);
-	step_conserve_times(g, 5); /* or else it is forgotten */
+	step_conserve_times(g, 5); /* otherwise it is forgotten */
 	assert_int_equal(conserve_update(g->nodes[0].c, NULL, 0, g->now), 0);
 	conserve_target(g->nodes[1].c, 0, (double)LIMIT);
 	step_conserve_times(g, 5);
 	assert_int_equal(conserve_limit(g->nodes[1].c, 0, g->now, NULL), LIMIT);
 }
 
-/* One that is gone gives what it has, and what it has given is not made again when it returns. */
+/* A removed policy gives up its balance; grants are not repeated when it returns. */
 TEST(test_gone)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(3, 2, 0);
@@ -657,7 +669,7 @@ TEST(test_gone)
 	want_limit_at(g, 0, 1);
 }
 
-/* One that nothing was given of is forgotten; when it comes back its statements are no old ones. */
+/* A removed policy without grants is forgotten; after its return its statements are not stale. */
 TEST(test_back_from_nothing)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(2, 1, 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What becomes of the part of a limiter that dies, starts again or forgets: it is promised to a
- * friend, who inherits it, and comes back by a record or from the neighbours. What was said in a
- * former life of the group counts for nothing.
+ * The share of a limiter that dies, restarts or loses its state. It is promised to the backup
+ * neighbour, which inherits it, and returns by a record or from the neighbours. Messages of a
+ * previous ledger instance have no effect.
  */
 #include "check.h"
 #include "scope.h"
@@ -13,11 +13,13 @@
 END_POINTER(conserve_destroy, struct conserve *)
 END_POINTER(group_free, struct group *)
 
-/* Messages that a network remembers at most. */
+/* Messages that the network records at most. */
 #define TAPE 2000
 
-/* The friend of one that dies takes what was promised, no sooner than the lease has ended, and
- * gives it back. */
+/*
+ * The backup of a dead limiter inherits the promised amount, not before the lease has ended, and
+ * gives it back.
+ */
 TEST(test_friend)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(3, 1, 50);
@@ -36,7 +38,7 @@ TEST(test_friend)
 	for (unsigned i = 0; i < 3; i++)
 		after += conserve_counters(g->nodes[i].c)->adoptions;
 	assert_int_equal(
-		after, 2); /* it takes from whom it is the friend of, too: both are alone */
+		after, 2); /* the limiter that it backs up is alone, too: it inherits from both */
 	assert_int_equal(sum_usable(g, 0), LIMIT);
 	g->nodes[dead].cut = false;
 	step_conserve_times(g, 40);
@@ -45,7 +47,7 @@ TEST(test_friend)
 		assert_int_equal(conserve_view(g->nodes[i].c, 0, g->now).inherited, 0);
 }
 
-/* A promise is in the way of what is to be given, and makes way. */
+/* A promise reduces the amount that can be given, so it is reduced for a grant. */
 TEST(test_promise_moves)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(4, 1, 100);
@@ -58,7 +60,10 @@ TEST(test_promise_moves)
 	assert_int_equal(sum_usable(g, 0), LIMIT);
 }
 
-/* Half of what is above the floor, and made anew only when a sixteenth of the balance is apart. */
+/*
+ * Half of the amount above the floor is promised; the promise changes only if it is off by a
+ * sixteenth of the balance.
+ */
 TEST(test_promise_is_made_anew)
 {
 	const uint64_t share = 1 << 20, floor = share / 100;
@@ -91,7 +96,7 @@ TEST(test_promise_is_made_anew)
 	}
 }
 
-/* A little is given as well where all is promised. */
+/* A small amount is also given if everything is promised. */
 TEST(test_promise_makes_way_for_a_little)
 {
 	const uint64_t share = 1 << 20, little = 1 << 15;
@@ -109,8 +114,8 @@ TEST(test_promise_makes_way_for_a_little)
 }
 
 /*
- * Where less is free than two are to have, each is given its part of that; the rest is promised to
- * nobody, and when nobody misses anything any more the promise is what it was.
+ * If less is free than two limiters should get, each gets a proportional part. The rest is not
+ * promised then. When no limiter misses anything, the promise is the same as before.
  */
 TEST(test_promise_in_the_way)
 {
@@ -141,8 +146,8 @@ TEST(test_promise_in_the_way)
 }
 
 /*
- * The heir of the only other one: it takes what it was promised, once, and says so at once; and it
- * gives that back, whatever it could use.
+ * The heir of the only other limiter: it inherits the promised amount once, and reports that
+ * immediately. It gives the amount back, even if it could use it.
  */
 TEST(test_heir)
 {
@@ -188,12 +193,14 @@ TEST(test_restart)
 	g->nodes[1].c = NULL;
 	step_conserve_times(g, 3);
 	start_conserve_node(g, 1, true);
-	/* What came in since it last gave something is not in its record; it is told again. */
+	/*
+	 * Amounts received since its last grant are not in its record; the peer sends them again.
+	 */
 	assert_true(limit_of(g, 1, 0) <= held);
 	step_conserve_times(g, 3);
 	assert_int_equal(sum_usable(g, 0), LIMIT);
 	assert_int_equal(limit_of(g, 1, 0), held);
-	/* Without its record it holds nothing, until the others have said what it has. */
+	/* Without its record it holds nothing, until the others have reported its balance. */
 	conserve_destroy(g->nodes[1].c);
 	g->params.recovering = true;
 	start_conserve_node(g, 1, false);
@@ -216,7 +223,7 @@ TEST(test_other_edges)
 	params.records = &record;
 	params.n_records = 1;
 	params.epoch = 99;
-	params.self = 1; /* as many edges, but to others */
+	params.self = 1; /* the same number of edges, to other peers */
 	assert_int_equal(conserve_create(&params, g->now, &c), -EINVAL);
 	params.self = 0;
 	g->nodes[0].record[20] ^= 1;
@@ -226,16 +233,16 @@ TEST(test_other_edges)
 }
 
 /*
- * One that is recovering has no record: it is so again after another crash, as its store says, and
- * it stays so when its policy leaves and comes back. Else it would have its share for the second
- * time.
+ * A recovering limiter has no record. After another crash it is recovering again, which its store
+ * shows, and remains so if its policy is removed and added. Otherwise it would get its share a
+ * second time.
  */
 TEST(test_recovering_again)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(3, 2, 0);
 
 	want_limit_at(g, 0, 1);
-	step_conserve_times(g, 5); /* what the first ones have goes to the second */
+	step_conserve_times(g, 5); /* the shares of nodes 0 and 2 move to node 1 */
 	conserve_destroy(g->nodes[0].c);
 	g->nodes[0].len = 0;
 	g->nodes[0].cut = true;
@@ -258,7 +265,7 @@ TEST(test_recovering_again)
 	assert_int_equal(sum_usable(g, 0), LIMIT);
 }
 
-/* All that is said in the group, by a network that forgets nothing. */
+/* All messages of the group, recorded by the network. */
 struct tape {
 	unsigned n;
 	struct {
@@ -268,7 +275,7 @@ struct tape {
 	} at[TAPE];
 };
 
-/* A step in which all that is said is recorded. */
+/* A step whose messages are all recorded. */
 static void step_recorded(struct group *g, struct tape *tape)
 {
 	g->now += TICK;
@@ -292,21 +299,22 @@ static void step_recorded(struct group *g, struct tape *tape)
 	}
 }
 
-/* Everybody begins anew, under another identity, as if it had never run. */
+/* Every limiter starts with empty state and another identity, as if it had never run. */
 static void begin_next_life(struct group *g)
 {
 	for (unsigned i = 0; i < g->n; i++)
 		conserve_destroy(g->nodes[i].c);
 	g->epoch = 0;
-	g->now = 5 * TICK; /* the machines have started again, too */
+	g->now = 5 * TICK; /* the machines have restarted, too */
 	g->params.identity.low++;
 	for (unsigned i = 0; i < g->n; i++)
 		start_conserve_node(g, i, false);
 }
 
 /*
- * All limiters begin anew with the names, policies and key of before, and somebody plays them what
- * was said in their former life: epochs and amounts are higher than any of this one.
+ * All limiters start with empty state, with the same names, policies and key. An adversary replays
+ * messages of their previous ledger instance, whose epochs and amounts are higher than the present
+ * ones.
  */
 TEST(test_former_life)
 {
@@ -331,7 +339,7 @@ TEST(test_former_life)
 						 tape->at[i].bytes, tape->at[i].len),
 				-ESTALE);
 		}
-		step_conserve_times(g, 10); /* in which the sum is looked at */
+		step_conserve_times(g, 10); /* each step checks the sum */
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		const struct conserve_counters *counters = conserve_counters(g->nodes[i].c);
@@ -340,7 +348,7 @@ TEST(test_former_life)
 		assert_int_equal(conserve_book(g->nodes[i].c)->links[0].invalid, 0);
 		assert_true(conserve_book(g->nodes[i].c)->links[0].foreign > 0);
 	}
-	/* Nor is the edge worse for it. */
+	/* The edge still works as well. */
 	want_limit_at(g, 0, 0);
 	step_conserve_times(g, 100);
 	assert_in_range(limit_of(g, 0, 0), LIMIT * 9 / 10, LIMIT);
@@ -348,7 +356,10 @@ TEST(test_former_life)
 	test_free(tape);
 }
 
-/* One that never heard of the new life goes on with the old one: nothing moves, and both know. */
+/*
+ * A limiter that missed the new ledger instance continues the old one: nothing moves, and both
+ * sides detect it.
+ */
 TEST(test_left_behind)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(3, 1, 0);
@@ -378,9 +389,9 @@ TEST(test_left_behind)
 }
 
 /*
- * One that has lost its memory learns the identity with all else, of all its neighbours. As long as
- * one is silent, or two say different ones, it does not; and one that has lost its memory, too, is
- * no hindrance.
+ * A limiter with empty state learns the identity, like its state, from all its neighbours. It does
+ * not while one is silent, or if two identities differ. A neighbour that also has empty state does
+ * not prevent it.
  */
 TEST(test_learnt_identity)
 {
@@ -406,7 +417,7 @@ TEST(test_learnt_identity)
 		g->params.identity = none;
 		start_conserve_node(g, 2, false);
 		book = conserve_book(g->nodes[2].c);
-		book->identity = cases[i].a; /* as that one would write it */
+		book->identity = cases[i].a; /* the identity that this neighbour would send */
 		book_write_head(book, CONSERVE_MESSAGE, head);
 		book->identity = none;
 		assert_int_equal(conserve_hear(g->nodes[2].c, 0, g->now, head, BOOK_HEAD), -ESTALE);
@@ -422,7 +433,9 @@ TEST(test_learnt_identity)
 	}
 }
 
-/* With neighbours that know it one that has lost its memory comes back to its part of the limit. */
+/*
+ * If its neighbours have the identity, a limiter with empty state gets back its part of the limit.
+ */
 TEST(test_recovering_without_identity)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(3, 1, 0);
@@ -459,7 +472,7 @@ TEST(test_recovering_without_identity)
 	assert_int_equal(conserve_book(g->nodes[0].c)->links[0].foreign, 0);
 }
 
-/* Old statements, however many, do not keep a neighbour alive that is dead. */
+/* Stale statements, however many, do not keep a dead neighbour alive. */
 TEST(test_kept_alive)
 {
 	struct tape *tape = test_calloc(1, sizeof(*tape));
