@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Two limiters that share a total, and what they say to each other until neither says any more.
+ * Two limiters that share a quota, and their messages until neither has another one.
  */
 #ifndef WEIR_TEST_QUOTA_PAIR_H
 #define WEIR_TEST_QUOTA_PAIR_H
@@ -19,7 +19,7 @@ struct pair {
 	unsigned messages;
 };
 
-/* When it is to be ticked next is always ahead. */
+/* The time of the next tick is always later than now. */
 static inline void tick_quota(struct quota_node *q, uint64_t now)
 {
 	assert_true(quota_tick(q, now) > now);
@@ -65,7 +65,7 @@ static inline void pair_free(struct pair *p)
 	quota_destroy(p->b);
 }
 
-/* Until nothing is said any more; one of them may not be heard. */
+/* Delivers messages until there are no more; if `deaf`, one limiter receives none. */
 static inline void talk_quota_pair(struct pair *p, bool deaf)
 {
 	struct quota_message m;

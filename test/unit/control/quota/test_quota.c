@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A total that limiters share: it is divided exactly, and is spent to the last unit and not one
- * more. A neighbour that is silent is given up, and asked again when it is back.
+ * A quota that limiters share: it is divided exactly, and spent to the last unit, never more. A
+ * silent neighbour is given up, and gets requests again when it returns.
  */
 #include "check.h"
 #include "scope.h"
@@ -19,7 +19,7 @@ TEST(test_divide)
 	} cases[] = {
 		{100, {1, 1, 1, 1}, {25, 25, 25, 25}},
 		{10, {3, 0, 0, 7}, {3, 0, 0, 7}},
-		{2, {1, 1, 1, 0}, {0, 1, 1, 0}}, /* what rounding leaves goes to somebody */
+		{2, {1, 1, 1, 0}, {0, 1, 1, 0}}, /* the rest from rounding goes to one of them */
 		{7, {0, 0, 0, 0}, {0, 0, 0, 7}},
 		{0, {1, 2, 3, 4}, {0, 0, 0, 0}},
 		{LEDGER_MOST, {UINT64_MAX, 0, UINT64_MAX, 0},
@@ -34,7 +34,7 @@ TEST(test_divide)
 	}
 }
 
-/* Any pool and weights: the sum is exact, and no part is a unit or more away. */
+/* Any pool and weights: the sum is exact, and each part is less than a unit off. */
 TEST(test_divide_exactly)
 {
 	struct prng prng;
@@ -61,7 +61,7 @@ TEST(test_divide_exactly)
 	}
 }
 
-/* From the beginning on, and after a change within a few half-lives. */
+/* The rate is right from the start, and after a change within a few half-lives. */
 TEST(test_pace)
 {
 	struct pace pace = {0};
@@ -100,7 +100,7 @@ TEST(test_params)
 		assert_int_equal(quota_create(&bad[i], 0, &q), -EINVAL);
 }
 
-/* The last unit and not one more; asking takes two messages. */
+/* The last unit is spent, and not one more; a request and its answer are two messages. */
 TEST(test_last_unit)
 {
 	ENDED_BY(pair_free) struct pair p = pair_of(10, 90);
@@ -114,7 +114,7 @@ TEST(test_last_unit)
 		talk_quota_pair(&p, false);
 	assert_int_equal(quota_view(p.a, p.now).spent, 100);
 	assert_int_equal(quota_view(p.b, p.now).balance, 0);
-	/* That there is nothing is known: nobody is asked in vain. */
+	/* Both have reports that no unit is left, so no request is sent. */
 	p.messages = 0;
 	for (unsigned i = 0; i < 100; i++) {
 		assert_int_equal(quota_spend(p.a, 1, p.now), -EDQUOT);
@@ -124,7 +124,7 @@ TEST(test_last_unit)
 	assert_int_equal(p.messages, 0);
 }
 
-/* Below the threshold, before there is too little, units are asked for; not above it. */
+/* Units are requested below the threshold, before they run out, and not above it. */
 TEST(test_threshold)
 {
 	ENDED_BY(pair_free) struct pair p = pair_of(1000, 1000);
@@ -139,15 +139,13 @@ TEST(test_threshold)
 		assert_true(before >= 40);
 	}
 	view = quota_view(p.a, p.now);
-	/* 20 units in 12 ms; in two thetas about 13, and a packet more. */
+	/* 20 units in 12 ms: in two thetas about 13, and a packet more. */
 	assert_near((double)view.threshold, 34, 5);
 	assert_in_range(before, view.threshold, view.threshold + 30);
 	assert_true(view.balance > 500);
 }
 
-/*
- * What is left is divided by rate: a node that spends nothing keeps nothing that it does not need.
- */
+/* The rest is divided by rate: a node that spends nothing keeps only the units that it needs. */
 TEST(test_by_rate)
 {
 	ENDED_BY(pair_free) struct pair p = pair_of(4000, 4000);
@@ -164,12 +162,12 @@ TEST(test_by_rate)
 	assert_int_equal(quota_view(p.a, p.now).spent, 190 * 30);
 	assert_int_equal(quota_view(p.b, p.now).spent, 190 * 10);
 	assert_near(a + b, 400, 0);
-	/* Both know how fast all is spent: 30 and 10 units every 10 ms, as of the last message. */
+	/* Both report the total rate: 30 and 10 units every 10 ms, as in the last message. */
 	assert_near((double)quota_view(p.a, p.now).pace, 4e6, 0.5e6);
 	assert_near((double)quota_view(p.b, p.now).pace, 4e6, 0.5e6);
 }
 
-/* A neighbour that is silent is asked twice, and given up; when it is back it is asked again. */
+/* A silent neighbour gets two requests and is given up; when it returns it gets requests again. */
 TEST(test_silence)
 {
 	ENDED_BY(pair_free) struct pair p = pair_of(10, 90);
@@ -190,7 +188,9 @@ TEST(test_silence)
 	assert_int_equal(quota_view(p.a, p.now).spent, 40);
 }
 
-/* A node that has got what it asked for asks again as soon as it needs more: nothing has failed. */
+/*
+ * A node that got its requested units requests again as soon as it needs more: no request failed.
+ */
 TEST(test_asks_again)
 {
 	ENDED_BY(pair_free) struct pair p = pair_of(10, 1000000);
@@ -206,7 +206,7 @@ TEST(test_asks_again)
 }
 
 /*
- * A neighbour that was away for long is asked within seconds once it is back, however slow the
+ * A neighbour that was away for long gets a request within seconds of its return, however slow the
  * group is.
  */
 TEST(test_long_absence)
@@ -234,7 +234,7 @@ TEST(test_long_absence)
 	}
 }
 
-/* Where an answer takes long one that does not come is not asked for the oftener. */
+/* If answers take long, a neighbour that does not answer gets few requests. */
 TEST(test_slow_absence)
 {
 	const uint64_t theta = 10 * SECOND, hour = 3600 * SECOND;
@@ -245,11 +245,11 @@ TEST(test_slow_absence)
 		tick_quota(p.a, p.now += 10 * MS);
 		talk_quota_pair(&p, true);
 	}
-	/* Two requests, six times what an answer takes, and at least half of that again. */
+	/* Two requests, six answer times, and at least half of that again. */
 	assert_in_range(p.messages, 10, 2 * (hour / (9 * theta) + 1));
 }
 
-/* More for one is news for the other, which has been told that there is nothing. */
+/* New units of one limiter are news for the other, whose last report was 0 units. */
 TEST(test_top_up)
 {
 	ENDED_BY(pair_free) struct pair p = pair_of(10, 0);
@@ -262,7 +262,7 @@ TEST(test_top_up)
 	assert_int_equal(quota_set_share(p.a, 30, p.now), 0);
 	talk_quota_pair(&p, false);
 	assert_int_equal(quota_spend(p.b, 5, p.now), 0);
-	/* Less than what is gone already: a debt, which the other pays. */
+	/* A share below the amount already spent or granted: a debt, which the other pays. */
 	assert_int_equal(quota_set_share(p.a, 20, p.now), 0);
 	talk_quota_pair(&p, false);
 	for (unsigned i = 0; i < 100; i++) {
@@ -273,7 +273,7 @@ TEST(test_top_up)
 	assert_true(quota_view(p.a, p.now).balance >= 0);
 }
 
-/* A refusal ends with a top-up after a top-up, also with a small one: others are asked again. */
+/* A refusal ends with the next top-up, even a small one: requests are sent again. */
 TEST(test_small_top_up)
 {
 	ENDED_BY(pair_free) struct pair p = pair_of(10, 0);
@@ -281,14 +281,14 @@ TEST(test_small_top_up)
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
 	talk_quota_pair(&p, false);
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EDQUOT);
-	p.now += 2 * SECOND; /* what the other has said is old */
+	p.now += 2 * SECOND; /* the other's report is old */
 	assert_int_equal(quota_set_share(p.a, 20, p.now), 0);
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
 	talk_quota_pair(&p, false);
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EDQUOT);
 }
 
-/* Units of a period that has ended, on their way, are nobody's; each period has its total. */
+/* Units in flight at the end of a period are void; each period has its own total. */
 TEST(test_periods)
 {
 	ENDED_BY(pair_free) struct pair p = pair_of(10, 90);
@@ -300,7 +300,7 @@ TEST(test_periods)
 	assert_true(quota_hear(p.b, 0, &m, p.now));
 	assert_true(quota_next(p.b, p.now, &edge, &m));
 	assert_int_equal(quota_period(p.a, 1, 10, p.now), -EINVAL);
-	/* One that cannot begin leaves the former as it is. */
+	/* A period that cannot begin leaves the previous one unchanged. */
 	assert_int_equal(quota_period(p.a, 2, LEDGER_MOST + 1, p.now), -EINVAL);
 	assert_int_equal(quota_period(p.a, 2, 10, p.now), 0);
 	assert_true(quota_hear(p.a, 0, &m, p.now));
@@ -317,7 +317,7 @@ TEST(test_periods)
 	assert_int_equal(quota_view(p.b, p.now).balance + quota_view(p.a, p.now).balance, 60);
 }
 
-/* What was asked over an edge that leaves the tree is not waited for. */
+/* A request over an edge that leaves the tree is not waited for. */
 TEST(test_unlink)
 {
 	ENDED_BY(pair_free) struct pair p = pair_of(10, 90);
@@ -330,7 +330,7 @@ TEST(test_unlink)
 	quota_link(p.a, 0, false, 0);
 	tick_quota(p.a, p.now);
 	assert_false(quota_view(p.a, p.now).asking);
-	/* It comes back, and is asked at once. */
+	/* The edge returns, and gets a request immediately. */
 	quota_link(p.a, 0, true, 1000);
 	tick_quota(p.a, p.now);
 	talk_quota_pair(&p, false);
@@ -349,7 +349,7 @@ static void send_around_loop(struct quota_node *q[LOOP], unsigned i, uint64_t no
 		assert_true(quota_hear(q[(i + LOOP - 1) % LOOP], 0, &m, now));
 }
 
-/* Each asks the next, around a loop, and waits for itself: every round ends nevertheless. */
+/* Each requests from the next, around a loop, so it waits for itself: every round still ends. */
 TEST(test_loop)
 {
 	struct quota_params params = {
@@ -414,7 +414,7 @@ TEST(test_nonsense)
 	assert_true(quota_hear(p.b, 0, &good, p.now));
 }
 
-/* As much as a ledger counts may be said of anything, and not one more. */
+/* Every field of a message may be as large as a ledger's maximum, and not one larger. */
 TEST(test_nonsense_numbers)
 {
 	static const struct quota_message rows[] = {

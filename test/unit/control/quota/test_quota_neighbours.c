@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A limiter between several neighbours: what it thinks of each, what it tells them of all the
- * others, and how it divides too few units among those that ask.
+ * A limiter between several neighbours: its estimate for each, its reports to them about all the
+ * others, and its division of too few units among requesters.
  */
 #include "check.h"
 #include "scope.h"
@@ -11,15 +11,16 @@
 
 END_POINTER(quota_destroy, struct quota_node *)
 
-/* A hub and its neighbours, which it believes to have units: one asks it, the others are asked. */
+/*
+ * A hub and its neighbours, which it expects to have units: one requests, the others get requests.
+ */
 #define SPOKES 3
 
 struct star {
 	struct quota_node *hub, *spokes[SPOKES];
 	uint64_t now;
-	bool partial[SPOKES],
-		silent[SPOKES];             /* what they say of others; whether they say anything */
-	struct quota_message heard[SPOKES]; /* the last of the hub's */
+	bool partial[SPOKES], silent[SPOKES]; /* reports; they send nothing */
+	struct quota_message heard[SPOKES];   /* the hub's last messages */
 };
 
 static struct star star_of(uint64_t hub)
@@ -70,8 +71,8 @@ static void talk_star(struct star *s, uint64_t ns)
 }
 
 /*
- * Whoever hears that there are too few hears also whether somebody was not asked, or did not
- * answer, or says so of others: only if all were heard is there nothing to wait for.
+ * A report of too few units also states whether a limiter got no request or did not answer, or
+ * whether a neighbour reported that. Only without any of these there is nothing to wait for.
  */
 TEST(test_partial)
 {
@@ -88,15 +89,18 @@ TEST(test_partial)
 			talk_star(&s, MS);
 		assert_true(s.heard[0].parts & QUOTA_REPORT);
 		assert_int_equal(s.heard[0].partial, !whole);
-		/* It is refused what nobody has, and waits for what somebody may have. */
+		/*
+		 * If all answered it refuses the units; otherwise it waits for units that may be
+		 * left.
+		 */
 		assert_int_equal(quota_spend(s.spokes[0], 40, s.now), whole ? -EDQUOT : -EAGAIN);
 		star_free(&s);
 	}
 }
 
 /*
- * Too few for a hub's traffic and a neighbour's, which both wait: the neighbour has what it needs
- * if that can be had, and else the hub does not give what it needs itself.
+ * Too few units for the traffic of both a hub and a neighbour. The neighbour gets its need if that
+ * is available; otherwise the hub does not give the units that it needs itself.
  */
 TEST(test_most_modest)
 {
@@ -121,7 +125,7 @@ TEST(test_most_modest)
 	}
 }
 
-/* Each who was told that there is nothing is told when there is something, though nobody asks. */
+/* Each neighbour with a report of 0 units gets a report of new units, without a request. */
 TEST(test_news_of_units)
 {
 	ENDED_BY(star_free) struct star s = star_of(0);
@@ -137,11 +141,11 @@ TEST(test_news_of_units)
 		assert_true(s.heard[i].held > 0);
 }
 
-/* ---- what is thought of others, and told */
+/* ---- estimates for other limiters, and reports about them */
 
 #define TOLD_CHUNK 8
 
-/* One between three, with units of its own, who asks as seldom as can be. */
+/* A limiter between three, with units of its own, that sends requests as rarely as possible. */
 static struct quota_node *make_quota_middle(uint64_t share, uint64_t guess)
 {
 	struct quota_params params = {.share = share,
@@ -183,11 +187,14 @@ static struct quota_message told_to(struct quota_node *q, uint32_t edge, uint64_
 	return m;
 }
 
-/* A neighbour is told what is here and behind the others; it is no guess if all have said it. */
+/*
+ * A report to a neighbour covers the units here and behind the others; it is no guess if all have
+ * reported.
+ */
 TEST(test_told_of_all_others)
 {
 	static const struct {
-		bool heard[3], known[3], unlinked; /* that is the last one */
+		bool heard[3], known[3], unlinked; /* unlinked: the last edge */
 		uint64_t held, pace;
 		bool whole;
 	} rows[] = {
@@ -219,7 +226,7 @@ TEST(test_told_of_all_others)
 	}
 }
 
-/* What is left of the total, and how fast all spend it; they have spent since they said it. */
+/* The rest of the total, and the rate of all; spending since a report is estimated. */
 TEST(test_remaining)
 {
 	ENDED_BY(quota_destroy_at) struct quota_node *q = make_quota_middle(100, 0);
@@ -238,7 +245,7 @@ TEST(test_remaining)
 	assert_int_equal(view.pace, 6000);
 }
 
-/* All have their turn; and of a period that has ended nothing is thought any more. */
+/* All edges have their turn; estimates of a past period are dropped. */
 TEST(test_turns)
 {
 	ENDED_BY(quota_destroy_at) struct quota_node *q = make_quota_middle(100, 0);
@@ -259,7 +266,7 @@ TEST(test_turns)
 	assert_int_equal(quota_view(q, SECOND).remaining, 100 + 3 * 100);
 }
 
-/* Half of one's part by rate of all that was heard of is asked for. */
+/* The need of a request is half of one's part by rate of all reported units. */
 TEST(test_part_by_rate)
 {
 	const uint64_t many = 1000000000;
@@ -284,7 +291,7 @@ TEST(test_part_by_rate)
 	}
 }
 
-/* News is an eighth more or less units, a quarter more of the rate, or that much less. */
+/* News is an eighth more or less units, or a rate that is a quarter higher or lower. */
 TEST(test_news_by_amount)
 {
 	static const struct {
@@ -308,7 +315,7 @@ TEST(test_news_by_amount)
 		/* At this rate they last for a day. */
 		{86400 * 5, 0, 0, 86400 * 5, 5000, false},
 		{86400 * 5, 0, 0, 86400 * 5, 5001, true},
-		/* What was to be spent since, at four a second, is known there. */
+		/* The neighbour already expects spending at four a second since then. */
 		{800, 4000, 100, 400, 4000, false},
 		{800, 4000, 100, 458, 4000, true},
 		{800, 4000, 300, 0, 4000, false},
@@ -327,17 +334,17 @@ TEST(test_news_by_amount)
 		assert_int_equal(quota_refresh(q, later),
 			rows[k].news || rows[k].pace > 0 || rows[k].told_pace > 0);
 		assert_int_equal(quota_next_to(q, later, 0, &m), rows[k].news);
-		assert_false(quota_next_to(q, later, 1, &m)); /* who has said it himself */
+		assert_false(quota_next_to(q, later, 1, &m)); /* this neighbour reported it */
 		quota_destroy(q);
 	}
 }
 
-/* One that has been told nothing guesses that all is as it was; else it is told. */
+/* A neighbour without a report guesses that nothing changed; a difference from that is news. */
 TEST(test_news_for_a_stranger)
 {
 	static const struct {
-		uint64_t guess;    /* of what is behind another edge */
-		uint32_t heard_on; /* edge on which something was heard; 3: on none */
+		uint64_t guess;    /* guess of the units behind another edge */
+		uint32_t heard_on; /* edge with a report; 3: none */
 		uint64_t spent;    /* long ago */
 		bool told_before;
 		bool news;
@@ -346,7 +353,7 @@ TEST(test_news_for_a_stranger)
 		{0, 3, 13, false, true}, /* more than an eighth of a hundred */
 		{0, 3, 0, true, true}, {50, 3, 0, false, false}, {50, 0, 0, false, true},
 		{0, 0, 0, false, false}, {0, 1, 0, false, true},
-		{0, 2, 0, false, false}, /* of no neighbour's */
+		{0, 2, 0, false, false}, /* from no neighbour */
 	};
 
 	for (size_t k = 0; k < COUNT(rows); k++) {
@@ -371,7 +378,7 @@ TEST(test_news_for_a_stranger)
 	}
 }
 
-/* Nor is a top-up news, which everybody has. */
+/* A top-up is not news, because every limiter gets it. */
 TEST(test_no_news_of_a_top_up)
 {
 	ENDED_BY(quota_destroy_at) struct quota_node *q = make_quota_middle(100, 0);
@@ -383,8 +390,8 @@ TEST(test_no_news_of_a_top_up)
 }
 
 /*
- * A neighbour that has said that it has nothing is not asked, until that is old; when it says that
- * it has something it is asked at once, and a refusal ends.
+ * A neighbour that reported 0 units gets no request until the report is old. After a report of
+ * units it gets a request immediately, and a refusal ends.
  */
 TEST(test_dry_neighbour)
 {
@@ -397,7 +404,7 @@ TEST(test_dry_neighbour)
 		hear_of_units(p.a, 0, 0, 0, true, p.now);
 		assert_int_equal(quota_spend(p.a, 40, p.now), -EDQUOT);
 		rounds = quota_view(p.a, p.now).rounds;
-		if (row < 2) { /* SECOND is when it is told again */
+		if (row < 2) { /* SECOND: the report is old */
 			(void)quota_spend(p.a, 40, p.now + SECOND - row);
 			assert_int_equal(quota_next(p.a, p.now + SECOND, &edge, &m), row == 0);
 		} else {
@@ -413,9 +420,9 @@ TEST(test_dry_neighbour)
 	}
 }
 
-/* ---- asked by neighbours, and asking them */
+/* ---- requests from neighbours, and to them */
 
-/* A neighbour's request; a round that is larger than ours waits for ours. */
+/* Receives a neighbour's request; a round larger than ours waits for ours. */
 static void hear_request(struct quota_node *q, uint32_t edge, uint64_t need, uint64_t urgent,
 	uint64_t asking, uint64_t held)
 {
@@ -432,14 +439,14 @@ static void hear_request(struct quota_node *q, uint32_t edge, uint64_t need, uin
 }
 
 /*
- * One neighbour, and too few units: it has what its traffic waits for first, and of the rest its
- * part by rate; where no traffic waits, all that is not needed here.
+ * One neighbour, and too few units: it first gets the units that its traffic waits for, then its
+ * part by rate of the rest. If no traffic waits here, it gets all units that are not needed here.
  */
 TEST(test_short_for_one)
 {
 	static const struct {
 		uint64_t need, urgent;
-		bool spends; /* here, as fast */
+		bool spends; /* here, at the same rate */
 		uint64_t given;
 	} rows[] = {
 		{50, 20, false, 40},
@@ -447,7 +454,7 @@ TEST(test_short_for_one)
 		{50, 20, true, 20 + 10},
 		{50, 40, true, 40},
 		{50, 45, true, 40},
-		{40, 45, false, 0}, /* makes no sense */
+		{40, 45, false, 0}, /* invalid: urgent exceeds need */
 		{30, 20, false, 40},
 	};
 
@@ -471,13 +478,13 @@ TEST(test_short_for_one)
 }
 
 /*
- * Two neighbours whose traffic waits, and too few units: the more modest one has what it needs, and
- * the other what is left. Who is heard to have units may have what the other misses.
+ * Two neighbours with waiting traffic, and too few units: the smaller need is met, and the other
+ * gets the rest. If a neighbour reports units, the other can get its missing units from there.
  */
 TEST(test_short_for_two)
 {
 	static const struct {
-		uint64_t first, second, held; /* by the first */
+		uint64_t first, second, held; /* held: by the first */
 		uint64_t to_first, to_second;
 	} rows[] = {
 		{100, 5, 0, 5, 5},
@@ -492,7 +499,8 @@ TEST(test_short_for_two)
 
 		quota_link(q, 2, false, 0);
 		hear_request(q, 0, rows[k].first, rows[k].first, 5000, rows[k].held);
-		assert_true(quota_next_to(q, SECOND, 1, &m)); /* is asked, and asks */
+		assert_true(quota_next_to(
+			q, SECOND, 1, &m)); /* neighbour 1 gets a request, and sends one */
 		assert_int_equal(m.parts, QUOTA_COLLECT);
 		hear_request(q, 1, rows[k].second, rows[k].second, 5000, 0);
 		assert_int_equal(quota_edge(q, 0).granted, rows[k].to_first);
@@ -504,7 +512,7 @@ TEST(test_short_for_two)
 	}
 }
 
-/* Asks for ten more, and has them so long after that, or (0) never. */
+/* Requests ten more units, and receives them after took_ns, or never if it is 0. */
 static void ask_and_hear(struct quota_node *q, uint64_t *now, uint64_t took_ns)
 {
 	struct quota_message m, answer = {.period = 1,
@@ -526,8 +534,9 @@ static void ask_and_hear(struct quota_node *q, uint64_t *now, uint64_t took_ns)
 }
 
 /*
- * One that does not answer is asked again after twice the time that answers took of late, and given
- * up after six times: longer at once, and shorter by an eighth of the difference.
+ * A neighbour that does not answer gets the request again after twice the usual answer time, and is
+ * given up after six times. The usual time grows immediately, and shrinks by an eighth of the
+ * difference.
  */
 TEST(test_time_of_answers)
 {
@@ -539,10 +548,10 @@ TEST(test_time_of_answers)
 	ask_and_hear(q, &now, 80 * MS);
 	ask_and_hear(q, &now, 0);
 	assert_int_equal(quota_tick(q, now), now + 160 * MS);
-	hear_of_units(q, 0, 1000, 0, true, now); /* no answer, and it was not asked again */
+	hear_of_units(q, 0, 1000, 0, true, now); /* no answer, and there was no second request */
 	assert_int_equal(quota_tick(q, now + 160 * MS - 1), now + 160 * MS);
 	assert_int_equal(quota_tick(q, now + 160 * MS), now + 480 * MS);
-	/* One that is alive is waited for anew, for twice as long. */
+	/* The wait for a neighbour that is alive begins again, for twice as long. */
 	now += 200 * MS;
 	hear_of_units(q, 0, 1000, 0, true, now);
 	assert_int_equal(quota_tick(q, now), now + 320 * MS);
@@ -552,7 +561,7 @@ TEST(test_time_of_answers)
 	assert_true(quota_view(q, now + 960 * MS - 1).asking);
 	quota_tick(q, now + 960 * MS);
 	assert_false(quota_view(q, now + 960 * MS).asking);
-	/* It is left alone for a while, or until it says something. */
+	/* The neighbour gets no request for a while, or until it sends something. */
 	now += 1100 * MS;
 	(void)quota_spend(q, 40, now);
 	assert_false(quota_next_to(q, now, 0, &m));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is saved before units are used, or are given away, and what a limiter holds that starts from
- * such a record, without one, or in a period that it does not know.
+ * Records saved before units are used or granted. A limiter's balance when it restarts from such a
+ * record, without one, or in a period that is still unknown.
  */
 #include "check.h"
 #include "scope.h"
@@ -17,7 +17,7 @@ static struct quota_node *restored_quota_node(const void *record, size_t len, ui
 	struct quota_params params = {
 		.share = 100,
 		.period = period,
-		.recovering = true, /* but that there is a record */
+		.recovering = true, /* ignored when there is a record */
 		.n_edges = 1,
 		.epoch = 2,
 		.durable = true,
@@ -33,9 +33,8 @@ static struct quota_node *restored_quota_node(const void *record, size_t len, ui
 }
 
 /*
- * Units that came in a period of which no record says anything, and that were confirmed before a
- * crash: the neighbour does not say them again by itself, and is asked, once that period has begun
- * again.
+ * Units received in a period without a record, and confirmed before a crash. The neighbour only
+ * repeats the grants on request, so the limiter sends a request when that period begins again.
  */
 TEST(test_crash_in_new_period)
 {
@@ -48,7 +47,7 @@ TEST(test_crash_in_new_period)
 
 	assert_int_equal(quota_spend(p.a, 1, p.now), -EAGAIN);
 	assert_int_equal(quota_save(p.a, record, &len), 0);
-	/* As it lies on disks: who can read it today can read it for good. */
+	/* The format on disks: future versions must read it. */
 	assert_memory_equal(record, "ewqutav1", 8);
 	quota_committed(p.a);
 	assert_int_equal(quota_period(p.a, 2, 100, p.now), 0);
@@ -72,7 +71,7 @@ TEST(test_crash_in_new_period)
 	assert_int_equal(quota_view(p.a, p.now).balance + quota_view(p.b, p.now).balance, 190);
 }
 
-/* With a disk nothing is used before a record says that it is spent; a crash forgets none of it. */
+/* With a disk no unit is used before a record counts it as spent; a crash forgets none. */
 TEST(test_durable)
 {
 	ENDED_BY(quota_destroy_at)
@@ -98,7 +97,10 @@ TEST(test_durable)
 	assert_true(quota_view(q, SECOND).spent >= used);
 	assert_int_equal(quota_view(q, SECOND).balance + (int64_t)quota_view(q, SECOND).spent, 100);
 	quota_destroy(q);
-	/* A record of an earlier period says nothing of this one; one of a later is gone by. */
+	/*
+	 * A record of an earlier period has no effect here; one of a later period keeps the node
+	 * there.
+	 */
 	q = restored_quota_node(record, len, 2);
 	assert_int_equal(quota_view(q, SECOND).balance, 100);
 	quota_destroy(q);
@@ -107,7 +109,7 @@ TEST(test_durable)
 	assert_true(quota_view(q, SECOND).balance < 100);
 }
 
-/* Units that passed and were not used are free again, and no more than have passed. */
+/* Passed but unused units become free again, at most as many as have passed. */
 TEST(test_refund)
 {
 	ENDED_BY(quota_destroy_at)
@@ -120,7 +122,7 @@ TEST(test_refund)
 		assert_int_equal(quota_save(q, record, &len), 0);
 		quota_committed(q);
 	}
-	/* Also while a record is on its way that says that they are spent. */
+	/* Also while a record that counts them as spent is being saved. */
 	assert_int_equal(quota_spend(q, 20, SECOND), -EAGAIN);
 	assert_int_equal(quota_save(q, record, &len), 0);
 	quota_refund(q, 10);
@@ -137,7 +139,7 @@ TEST(test_refund)
 	assert_int_equal(quota_view(q, SECOND).balance, 100);
 }
 
-/* A record that did not become durable: nothing may be used, and the next one has it all. */
+/* If saving a record fails, no unit may be used, and the next record includes all. */
 TEST(test_save_failed)
 {
 	ENDED_BY(quota_destroy_at)
@@ -156,7 +158,7 @@ TEST(test_save_failed)
 	assert_int_equal(quota_spend(q, 30, SECOND), 0);
 }
 
-/* What is given is told when a record of it is durable, not before that: also the second try. */
+/* A grant is sent after its record is durable, not before, also at the second attempt. */
 TEST(test_save_of_grant_failed)
 {
 	ENDED_BY(pair_free)
@@ -186,7 +188,7 @@ TEST(test_save_of_grant_failed)
 	assert_int_equal(m.statement.granted, quota_edge(p.b, 0).granted);
 }
 
-/* What is saved as spent ahead of traffic is still here, wherever its record is. */
+/* Units saved as spent ahead of traffic stay usable, in any state of their record. */
 TEST(test_units_ahead)
 {
 	struct quota_node *q = make_quota_node(100, true, 0, THETA, SECOND);
@@ -215,7 +217,7 @@ TEST(test_units_ahead)
 	assert_int_equal(quota_view(q, SECOND).prepaid, 0);
 	assert_int_equal(quota_view(q, SECOND).spent, 40);
 	quota_destroy(q);
-	/* A chunk at a time, or an eighth of what is free. */
+	/* A chunk at a time, or an eighth of the free units. */
 	for (unsigned total = 100; total <= 200; total += 100) {
 		q = make_quota_node(total, true, 16, THETA, SECOND);
 		assert_int_equal(quota_spend(q, 1, SECOND), -EAGAIN);
@@ -231,11 +233,11 @@ static void save_quota_node(struct quota_node *q)
 
 	if (!quota_uncommitted(q))
 		return;
-	assert_int_equal(quota_save(q, record, &len), 0); /* recovering, there is nothing to save */
+	assert_int_equal(quota_save(q, record, &len), 0); /* nothing to save yet */
 	quota_committed(q);
 }
 
-/* Two that have lost their memory tell each other, although neither has anything to save. */
+/* Two limiters with empty state send to each other, although neither has anything to save. */
 TEST(test_both_recovering)
 {
 	struct quota_params params = {
@@ -262,7 +264,9 @@ TEST(test_both_recovering)
 	assert_false(quota_view(p.a, p.now).recovering || quota_view(p.b, p.now).recovering);
 }
 
-/* Two that stay recovering, as somebody else is silent, do not answer each other for ever. */
+/*
+ * Two limiters that stay recovering, because a third is silent, do not answer each other forever.
+ */
 TEST(test_recovering_for_long)
 {
 	struct quota_params params = {
@@ -289,7 +293,7 @@ TEST(test_recovering_for_long)
 	assert_in_range(p.messages, 2, 8);
 }
 
-/* Its period is not known: nothing is held, nor heard; a memory that is lost stays so after it. */
+/* While the period is unknown, nothing is held or received; lost state stays lost afterwards. */
 TEST(test_undated)
 {
 	struct quota_params params = {.share = 100,
@@ -312,14 +316,17 @@ TEST(test_undated)
 	quota_destroy(q);
 	params.n_edges = 1;
 	assert_int_equal(quota_create(&params, SECOND, &q), 0);
-	assert_true(quota_hear(q, 0, &message, SECOND)); /* of period 0, which nobody is in */
+	assert_true(quota_hear(q, 0, &message, SECOND)); /* period 0 is of no limiter */
 	assert_int_equal(quota_period(q, 5, 100, SECOND), 0);
 	assert_true(quota_view(q, SECOND).recovering);
 }
 
 #define PROOF_SEEDS 200
 
-/* Two starts that wait for each other confirm their records, also if first messages are lost. */
+/*
+ * Two restarted limiters that wait for each other confirm their records, also if first messages are
+ * lost.
+ */
 TEST(test_proof_after_losses)
 {
 	for (uint64_t seed = 1; seed <= PROOF_SEEDS; seed++) {
@@ -367,12 +374,12 @@ TEST(test_proof_after_losses)
 }
 
 /*
- * A start waits for a neighbour that is in the next period, or still in the last one. That
- * neighbour cannot confirm the record. The start waits until the neighbour is silent.
+ * A restarted limiter waits for a neighbour that is in the next period, or still in the last one.
+ * That neighbour cannot confirm the record. The limiter waits until the neighbour is silent.
  */
 TEST(test_neighbour_in_another_period)
 {
-	static const uint64_t periods[][2] = {{1, 2}, {1, 9}, {2, 1}}; /* start, neighbour */
+	static const uint64_t periods[][2] = {{1, 2}, {1, 9}, {2, 1}}; /* own, neighbour's */
 
 	for (unsigned i = 0; i < COUNT(periods); i++) {
 		const struct quota_params params = {.share = 100,

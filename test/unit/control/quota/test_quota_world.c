@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A tree of limiters with a network that loses, repeats and reorders, edges that are cut, limiters
- * that crash and come back with their newest record (or none), and periods that begin at another
- * time for each: never more than the total is used; and when all is well again, nothing is missing,
- * and who needs units gets the last one.
+ * A tree of limiters with a network that loses, repeats and reorders messages. Edges are cut,
+ * limiters crash and return with their newest record or none, and each begins a period at its own
+ * time. Never more than the total is used. After all faults no unit is missing, and a limiter that
+ * needs units gets the last one.
  */
 #include "check.h"
 #include "scope.h"
@@ -18,7 +18,7 @@
 #define PERIODS  4
 #define RECORD   4096
 #define CHUNK    64
-#define VAIN     24000 /* steps after which nothing more is expected */
+#define VAIN     24000 /* steps after which no more is expected */
 
 struct transit {
 	struct quota_message message;
@@ -27,7 +27,7 @@ struct transit {
 };
 
 struct node {
-	struct quota_node *quota; /* NULL: it is down */
+	struct quota_node *quota; /* NULL while down */
 	unsigned n, to[NODES], back[NODES];
 	char record[RECORD], writing[RECORD];
 	size_t len, writing_len;
@@ -43,7 +43,7 @@ struct world {
 	struct prng prng;
 	uint64_t seed, now_ns, total, shares[NODES];
 	uint64_t used[PERIODS + 1]; /* by traffic, in each period */
-	uint64_t periods;           /* that are gone through */
+	uint64_t periods;           /* the present period */
 	bool cut[NODES];            /* the edge to the parent */
 	bool faults, memory_losses;
 	unsigned crashes;
@@ -221,13 +221,13 @@ static void quota_world_trouble(struct world *w, unsigned k)
 {
 	if (quota_world_chance(w, 400))
 		w->cut[k] = !w->cut[k];
-	/* Without a disk only recovering; and few of these, as what is held is forfeit. */
+	/* Without a disk it restarts recovering; rarely, because its balance is forfeited. */
 	if (quota_world_chance(w, 600) &&
 		(w->nodes[k].durable || (w->memory_losses && quota_world_chance(w, 3))))
 		crash_quota_node(w, k);
 }
 
-/* busy: in so many steps each spends once, or 0. */
+/* Each node spends once in `busy` steps, or never if it is 0. */
 static void step_quota_world(struct world *w, unsigned busy)
 {
 	w->now_ns += STEP;
@@ -245,7 +245,7 @@ static void step_quota_world(struct world *w, unsigned busy)
 			assert_int_equal(quota_period(node->quota, period_of(w, node), w->shares[k],
 						 w->now_ns),
 				0);
-			node->is_writing = false; /* and what is being written is of no use */
+			node->is_writing = false; /* the record being written is void */
 		}
 		if (busy && quota_world_chance(w, busy * (k + 1)))
 			spend_quota_units(w, node);
@@ -274,12 +274,12 @@ static void heal_quota_world(struct world *w)
 	for (unsigned i = 0; i < 4000; i++)
 		step_quota_world(w, 0);
 	for (unsigned k = 0; k < NODES; k++)
-		quota_forgo(w->nodes[k].quota); /* the traffic that it was for does not come back */
+		quota_forgo(w->nodes[k].quota); /* its traffic does not come back */
 	for (unsigned i = 0; i < 4000 && in_flight(w); i++)
 		step_quota_world(w, 0);
 }
 
-/* Every unit of the last period is somewhere. */
+/* Every unit of the last period is accounted for. */
 static void check_nothing_lost(struct world *w)
 {
 	uint64_t spent = 0, unused = 0;
@@ -299,13 +299,13 @@ static void check_nothing_lost(struct world *w)
 			w->seed, held, spent, w->total);
 	if (w->used[w->periods] + unused > spent)
 		fail_msg("seed %" PRIu64 ": more used than spent", w->seed);
-	/* A crash costs what was saved as spent and was not yet. */
+	/* A crash costs units that were saved as spent and not used yet. */
 	if (spent - w->used[w->periods] - unused > (uint64_t)w->crashes * 4 * CHUNK)
 		fail_msg("seed %" PRIu64 ": %" PRIu64 " lost in %u crashes", w->seed,
 			spent - w->used[w->periods] - unused, w->crashes);
 }
 
-/* One takes unit after unit: it gets all that others hold. */
+/* One node takes unit after unit: it gets all units of the others. */
 static void check_progress(struct world *w)
 {
 	unsigned taker = prng_below(&w->prng, NODES);
