@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A group in virtual time over a network that takes a millisecond and loses what a test says.
+ * A group in virtual time, over a network with a delay of a millisecond that loses messages as a
+ * test requires.
  */
 #ifndef WEIR_TEST_BUDGET_GROUP_H
 #define WEIR_TEST_BUDGET_GROUP_H
@@ -24,11 +25,11 @@
 enum { PREPAID, PERIODIC, DRAWN };
 
 struct node {
-	struct budget *b; /* NULL: it is down */
+	struct budget *b; /* NULL while down */
 	uint8_t records[POLICIES][RECORD];
 	size_t lens[POLICIES];
 	uint64_t epoch;
-	bool cut; /* hears nobody, and nobody hears it */
+	bool cut; /* sends and receives nothing */
 };
 
 struct message {
@@ -47,7 +48,7 @@ struct group {
 	struct message queue[QUEUE];
 	unsigned queued;
 	struct book_identity identity;
-	struct message *tape; /* NULL: what is said is not recorded */
+	struct message *tape; /* records all messages; NULL: none */
 	unsigned taped;
 	size_t longest;
 };
@@ -183,7 +184,7 @@ static inline void run_budget_group(struct group *g, uint64_t ns)
 		step_budget_group(g);
 }
 
-/* As many as can be had there, but for the last. */
+/* Takes as many units as are available there, at most `most`. */
 static inline uint64_t take_budget_units(
 	struct group *g, unsigned i, unsigned policy, uint64_t most)
 {

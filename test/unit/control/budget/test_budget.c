@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A total that is divided along a tree: units go to where they are spent, and never more than there
- * are. The tree mends itself when limiters come and go.
+ * A quota that is divided along a tree: units move to the limiters that spend them, and never more
+ * than the total is spent. The tree repairs itself when limiters come and go.
  */
 #include "check.h"
 #include "scope.h"
@@ -40,7 +40,7 @@ TEST(test_params)
 	assert_int_equal(budget_create(&good, 0, &b), 0);
 }
 
-/* One tree, of the right shape; and of the shares, not one unit too many. */
+/* One tree of the right shape; the shares do not exceed the total. */
 TEST(test_tree)
 {
 	static const unsigned sizes[] = {1, 2, 3, 16, 24};
@@ -66,7 +66,7 @@ TEST(test_tree)
 	}
 }
 
-/* The dead leave; those that are left are a tree, also without the root, and one again later. */
+/* Dead limiters leave; the others form one tree, also without the root, and one again later. */
 TEST(test_dead)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(6, 1, false);
@@ -88,7 +88,7 @@ TEST(test_dead)
 	assert_int_equal(take_budget_units(g, 0, PREPAID, UINT64_MAX), TOTAL);
 }
 
-/* A parent that goes on speaking, but of a root whose number stands still, as in a loop. */
+/* A parent continues to send, with a root whose counter does not advance, as in a loop. */
 TEST(test_stale)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, false);
@@ -107,7 +107,7 @@ TEST(test_stale)
 	for (unsigned k = 1; k <= 48; k++) {
 		g->now += TIMEOUT / 8;
 		for (unsigned i = 0; i < 8; i++)
-			buf[44 + i] = (uint8_t)(g->now >> (56 - 8 * i)); /* said just now */
+			buf[44 + i] = (uint8_t)(g->now >> (56 - 8 * i)); /* sent just now */
 		assert_int_equal(budget_hear(child, root, g->now, buf, len), 0);
 		budget_tick(child, g->now);
 		if (k == 24)
@@ -125,7 +125,7 @@ TEST(test_period)
 	old = take_budget_units(g, 0, PERIODIC, 900);
 	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 7, g->now), -EINVAL);
 	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 8, g->now), 0);
-	/* The others still go by their clocks: what they have is of the old one. */
+	/* The other limiters' clocks are in the old period, and so are their units. */
 	assert_int_equal(take_budget_units(g, 0, PERIODIC, UINT64_MAX), (TOTAL + 3) / 4);
 	old += take_budget_units(g, 1, PERIODIC, UINT64_MAX);
 	assert_in_range(old, 900, TOTAL);
@@ -134,7 +134,7 @@ TEST(test_period)
 	assert_int_equal(take_budget_units(g, 2, PERIODIC, UINT64_MAX), TOTAL - (TOTAL + 3) / 4);
 }
 
-/* More, and less; and a total that nobody can have is refused. */
+/* Higher and lower totals; a total above the maximum is rejected. */
 TEST(test_top_up)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, false);
@@ -151,7 +151,7 @@ TEST(test_top_up)
 	assert_int_equal(budget_node_view(g, 0, PREPAID).balance, 0);
 }
 
-/* A policy that comes later is of the tree as it is: on every edge, before anybody has spoken. */
+/* A policy that is added later uses the present tree: on every edge, before any message. */
 TEST(test_later_policy)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(5, 1, false);
@@ -174,7 +174,7 @@ TEST(test_later_policy)
 	assert_int_equal(take_budget_units(g, 0, PERIODIC, UINT64_MAX), TOTAL);
 }
 
-/* A policy that goes spends nothing, gives what it has, and comes back where it was. */
+/* A removed policy spends nothing, grants its units, and continues when it is added again. */
 TEST(test_gone)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, false);
@@ -188,7 +188,7 @@ TEST(test_gone)
 	assert_int_equal(take_budget_units(g, 0, PREPAID, UINT64_MAX), 0);
 }
 
-/* What is given back is there again, for others too, and after a crash once it is saved. */
+/* Refunded units are available again, for other limiters too, and after a crash once saved. */
 TEST(test_refund)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, true);
@@ -198,20 +198,20 @@ TEST(test_refund)
 	budget_refund(g->nodes[0].b, PREPAID, 150);
 	assert_int_equal(budget_node_view(g, 0, PREPAID).spent, 450);
 	assert_int_equal(budget_node_view(g, 0, PREPAID).prepaid, 0);
-	/* No more than has passed. */
+	/* At most as many as have passed. */
 	budget_refund(g->nodes[0].b, PREPAID, 600);
 	assert_int_equal(budget_node_view(g, 0, PREPAID).spent, 0);
 	assert_int_equal(group_units_held(g, PREPAID), TOTAL);
 	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), TOTAL);
 }
 
-/* The sum of what was drawn counts, however often it is said. */
+/* The sum of the drawn units counts, however often it is set. */
 TEST(test_drawn)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(3, 3, true);
 
 	run_budget_group(g, 4 * TIMEOUT);
-	/* Nobody is thought to hold what nobody has said that he holds. */
+	/* A limiter is assumed to hold only the units that it has reported. */
 	assert_true(budget_node_view(g, 0, DRAWN).remaining <= 3);
 	assert_int_equal(take_budget_units(g, 0, DRAWN, 1), 0);
 	assert_int_equal(budget_set_share(g->nodes[0].b, PREPAID, 5, g->now), -EINVAL);
@@ -223,7 +223,7 @@ TEST(test_drawn)
 	assert_int_equal(create_budget_node(g, 0, false), 0);
 	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 70, g->now), 0);
 	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 10);
-	/* Without a memory all that was drawn until it is back may have been spent. */
+	/* With empty state, all units drawn until it is back may have been spent. */
 	crash_budget_node(g, 0);
 	memset(g->nodes[0].lens, 0, sizeof(g->nodes[0].lens));
 	assert_int_equal(create_budget_node(g, 0, true), 0);
@@ -235,7 +235,7 @@ TEST(test_drawn)
 	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 5);
 }
 
-/* What was given and not confirmed; when to call again; and units ahead as another chunk says. */
+/* Unconfirmed grants, the time of the next call, and units ahead after a change of the chunk. */
 TEST(test_on_its_way)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, true);

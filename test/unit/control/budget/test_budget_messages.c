@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What neighbours tell each other of a total: how much is left and what time it is, but nothing in
- * peace. Where they are told different totals the least holds.
+ * Messages between neighbours about a quota: the rest of it, and the time; without changes, heads
+ * only. If limiters have different totals configured, the lowest applies.
  */
 #include "check.h"
 #include "scope.h"
@@ -12,7 +12,7 @@
 
 END_POINTER(group_free, struct group *)
 
-/* All that is for one neighbour is in one message; a message that is cut or altered is none. */
+/* All data for one neighbour is in one message; a cut or altered message is rejected. */
 TEST(test_messages)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(2, 3, false);
@@ -37,7 +37,7 @@ TEST(test_messages)
 	buf[17] |= 128;
 	assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, len), -EBADMSG);
 	buf[17] &= 127;
-	buf[20] ^= 1; /* a root that nobody knows */
+	buf[20] ^= 1; /* an unknown root */
 	assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, len), -EBADMSG);
 	buf[20] ^= 1;
 	assert_int_equal(budget_hear(g->nodes[1].b, 1, g->now, buf, len), -ENOENT);
@@ -47,11 +47,11 @@ TEST(test_messages)
 	assert_true(budget_node_view(g, 1, PREPAID).balance < balance);
 }
 
-/* What no limiter says in the head of a message, and what it may say at the most. */
+/* Values that are invalid in the head of a message, and the largest valid ones. */
 TEST(test_heads)
 {
 	static const struct {
-		unsigned at; /* where the field is */
+		unsigned at; /* offset of the field */
 		uint64_t value;
 		int ret;
 	} rows[] = {
@@ -59,11 +59,11 @@ TEST(test_heads)
 		{24, 1, 0},
 		{24, LEDGER_MOST, 0},
 		{24, LEDGER_MOST + 1, -EBADMSG},
-		{36, 0, -EBADMSG}, /* the sender's */
+		{36, 0, -EBADMSG}, /* the sender's epoch */
 		{36, 1, 0},
 		{36, LEDGER_MOST, 0},
 		{36, LEDGER_MOST + 1, -EBADMSG},
-		{52, 0, 0}, /* ours, as it has heard it */
+		{52, 0, 0}, /* ours, as received by the sender */
 		{52, LEDGER_MOST, 0},
 		{52, LEDGER_MOST + 1, -EBADMSG},
 		{84, TIME_GRADES - 1, 0},
@@ -91,15 +91,16 @@ TEST(test_heads)
 }
 
 /*
- * What a message and the answer to it took, less what the other waited: half of what is shorter
- * counts at once, an eighth of what is longer. Each is answered once, not before it was sent, and
- * by nobody who waited longer than it took; other starts' messages are not ours.
+ * A round trip is the time between a message and its answer, less the neighbour's delay. Half of a
+ * decrease counts immediately, an eighth of an increase. A message counts once, and not if its
+ * answer precedes it or reports a longer delay than the whole took. Answers to other incarnations
+ * are ignored.
  */
 TEST(test_round_trips)
 {
 	enum { TOOK = 50 };
 	static const struct {
-		int epoch, sent_ms; /* beside those of the message that is answered */
+		int epoch, sent_ms; /* differences from the answered message */
 		uint64_t waited;
 		uint64_t trip; /* 0: no answer */
 	} rows[] = {
@@ -148,8 +149,8 @@ TEST(test_round_trips)
 }
 
 /*
- * By what total one goes that hears another one, or that it is divided among more limiters; and
- * where another unit is counted, that is not believed.
+ * The total that a limiter uses after it received another one, or another number of limiters. A
+ * total in another unit is ignored.
  */
 TEST(test_terms_of_parts)
 {
@@ -184,7 +185,7 @@ TEST(test_terms_of_parts)
 	}
 }
 
-/* Without loss all that is sent is heard, and counted as that. */
+/* Without loss, every sent message is received, and both sides count it. */
 TEST(test_counts)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, false);
@@ -204,7 +205,7 @@ TEST(test_counts)
 	assert_int_equal(a->relinked, 1);
 }
 
-/* In peace a tree costs what tree.c says: few messages, and no messages. */
+/* Without traffic, a tree has the cost given in tree.c: few messages, and no parts of policies. */
 TEST(test_peace)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(5, 1, false);
@@ -221,7 +222,7 @@ TEST(test_peace)
 		parts += budget_counters(g->nodes[i].b)->parts_sent;
 	}
 	assert_int_equal(parts, 0);
-	/* Four edges of the tree, six others; and what waves bring before it is time. */
+	/* Four edges of the tree, six others, and the waves that arrive early. */
 	assert_in_range(messages, 10 * (4 * 2 * 4 + 6 * 2 * 2) * 9 / 10,
 		10 * (4 * 2 * 4 + 6 * 2 * 2) * 13 / 10);
 }
@@ -236,8 +237,8 @@ static void all_believe(const struct group *g, uint64_t left)
 }
 
 /*
- * A limiter that spends nothing, and asks for nothing, hears how much is left too: after a burst
- * elsewhere, and of another total. Then all is still.
+ * A limiter that spends nothing and requests nothing also learns how much is left: after a burst
+ * elsewhere, and after a change of the total. Then no messages follow.
  */
 TEST(test_news)
 {
@@ -266,7 +267,7 @@ TEST(test_news)
 	all_believe(g, TOTAL - spent);
 }
 
-/* What is heard once more is not answered, however often: only what is new may have to be. */
+/* Repeated messages are never answered, however often they arrive; only new ones can be. */
 TEST(test_repeated)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, false);
@@ -290,7 +291,7 @@ TEST(test_repeated)
 	test_free(g->tape);
 }
 
-/* Neighbours tell each other the time: one that starts with a wrong clock goes by theirs. */
+/* Neighbours exchange the time: a limiter that starts with a wrong clock follows theirs. */
 TEST(test_time)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, false);
@@ -317,7 +318,7 @@ TEST(test_time)
 	assert_int_equal(budget_timekeeper(g->nodes[2].b)->reason, TIME_FOLLOWS);
 	assert_true(timekeeper_time(budget_timekeeper(g->nodes[2].b), g->now, &time_ns));
 	assert_near((double)(int64_t)(time_ns - wall - g->now), 0, (double)(20 * MS));
-	/* What is not heard any more says nothing. */
+	/* A neighbour that is silent no longer counts. */
 	restart_budget_node(g, 2, false);
 	run_budget_group(g, TIMEOUT);
 	g->nodes[2].cut = true;
@@ -327,7 +328,7 @@ TEST(test_time)
 	assert_true(time_ns == wrong + g->now);
 }
 
-/* One node has been told something else of a policy. */
+/* Gives one node another configuration of a policy. */
 static void retell_node(
 	struct group *g, unsigned i, unsigned policy, uint64_t total, uint64_t terms)
 {
@@ -346,7 +347,7 @@ static void run_all_totals(struct group *g, unsigned policy, uint64_t total)
 		assert_int_equal(budget_total(g->nodes[i].b, policy), total);
 }
 
-/* Limiters with totals of 1 and 10: together they pass the lower, however that has come about. */
+/* With totals of 1 and 10, limiters together pass the lower one, in any order of changes. */
 TEST(test_least_total)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(3, 2, false);
@@ -359,13 +360,13 @@ TEST(test_least_total)
 	run_all_totals(g, PREPAID, TOTAL);
 	retell_node(g, 2, PREPAID, 9 * TOTAL, 0);
 	run_all_totals(g, PREPAID, 9 * TOTAL);
-	/* A lower one holds at once where it is known, and what is too much is a debt. */
+	/* A lower total applies immediately where it arrives; a balance above it is a debt. */
 	retell_node(g, 2, PREPAID, TOTAL, 0);
 	run_budget_group(g, 5 * MS);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, UINT64_MAX), TOTAL);
 	run_all_totals(g, PREPAID, TOTAL);
 	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), 0);
-	/* Nothing of that is said of another policy, and all can be raised. */
+	/* Another policy is not affected, and a raise at all limiters applies. */
 	assert_int_equal(budget_total(g->nodes[0].b, PERIODIC), TOTAL);
 	for (unsigned i = 0; i < 3; i++)
 		retell_node(g, i, PREPAID, 2 * TOTAL, 0);
@@ -375,7 +376,7 @@ TEST(test_least_total)
 	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), TOTAL);
 }
 
-/* What is drawn elsewhere is no part of a total: whatever that is said to be, it stays. */
+/* Units drawn from outside are not part of the total: they stay under any configured total. */
 TEST(test_least_total_drawn)
 {
 	static const uint64_t totals[] = {TOTAL / 2, TOTAL, 10 * TOTAL, TOTAL};
@@ -403,7 +404,7 @@ static void expect_totals_of_others(struct group *g, uint64_t total)
 		assert_int_equal(budget_total(g->nodes[i].b, PREPAID), total);
 }
 
-/* A limiter that is told another total, or none, says so at once, though nobody asks. */
+/* A limiter whose total changes, or ends, sends that immediately, without a request. */
 TEST(test_retold_at_once)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, false);
@@ -420,7 +421,7 @@ TEST(test_retold_at_once)
 	expect_totals_of_others(g, TOTAL);
 }
 
-/* Those that start with different totals learn it when they are asked, or speak. */
+/* Limiters that start with different totals learn them from answers and messages. */
 TEST(test_total_after_start)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, false);
@@ -432,14 +433,17 @@ TEST(test_total_after_start)
 	budget_tick(g->nodes[1].b, g->now);
 	run_all_totals(g, PREPAID, TOTAL);
 	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), TOTAL);
-	/* What a silent neighbour has said goes on to hold. */
+	/* The last total from a silent neighbour still applies. */
 	g->nodes[0].cut = true;
 	run_budget_group(g, 10 * TIMEOUT);
 	assert_int_equal(budget_total(g->nodes[1].b, PREPAID), TOTAL);
 	assert_int_equal(take_budget_units(g, 1, PREPAID, 1), 0);
 }
 
-/* What is counted differs: neither believes the other, nothing moves, and then all does again. */
+/*
+ * The counted units differ: both reject each other's statements and nothing moves, until they agree
+ * again.
+ */
 TEST(test_terms_apart)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, false);
@@ -449,7 +453,7 @@ TEST(test_terms_apart)
 	retell_node(g, 1, PREPAID, TOTAL, 77);
 	run_budget_group(g, 4 * TIMEOUT);
 	parts = budget_counters(g->nodes[0].b)->parts_sent;
-	run_budget_group(g, 20 * TIMEOUT); /* and they do not quarrel */
+	run_budget_group(g, 20 * TIMEOUT); /* without messages back and forth */
 	assert_in_range(budget_counters(g->nodes[0].b)->parts_sent, parts, parts + 80);
 	took = take_budget_units(g, 0, PREPAID, UINT64_MAX);
 	assert_in_range(took, TOTAL / 2, TOTAL / 2 + 1);
@@ -462,7 +466,7 @@ TEST(test_terms_apart)
 	assert_int_equal(take_budget_units(g, 0, PREPAID, UINT64_MAX), TOTAL - took);
 }
 
-/* One after the other misses the news of another total, and is asked. */
+/* One after the other misses the news of another total, and gets a request. */
 TEST(test_terms_missed)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, true);
@@ -478,7 +482,7 @@ TEST(test_terms_missed)
 		run_budget_group(g, 10 * MS);
 		g->nodes[round % 3].cut = false;
 		for (unsigned i = 0; i < 3; i++)
-			budget_ask(g->nodes[i].b, PREPAID, round % 3); /* as digests have it */
+			budget_ask(g->nodes[i].b, PREPAID, round % 3); /* like digests do */
 		run_all_totals(g, PREPAID, total);
 	}
 	parts = budget_counters(g->nodes[0].b)->parts_sent;
@@ -486,7 +490,7 @@ TEST(test_terms_missed)
 	assert_int_equal(budget_counters(g->nodes[0].b)->parts_sent, parts);
 }
 
-/* Whether a message has a part, the first, and that asks to be answered. */
+/* Returns true if the first part of a message requests an answer. */
 static bool asks_for_answer(const struct message *message)
 {
 	enum { HEAD = 85, PART = 185, AT_PARTS = HEAD + 16 };
@@ -495,7 +499,7 @@ static bool asks_for_answer(const struct message *message)
 	return message->at[AT_PARTS] & QUOTA_CONFIRM;
 }
 
-/* The last message that was posted by one of two, since so many were. */
+/* The last message that a limiter posted after the first `since` ones. */
 static const struct message *last_posted(const struct group *g, unsigned from, unsigned since)
 {
 	const struct message *last = NULL;
@@ -508,8 +512,8 @@ static const struct message *last_posted(const struct group *g, unsigned from, u
 }
 
 /*
- * A neighbour of other terms is asked for its own now and then; and at once when there is a change
- * at either, however lately it was asked.
+ * A neighbour with other terms gets a request for its terms now and then. After a change on either
+ * side it gets one immediately, however recent the last one was.
  */
 TEST(test_asked_at_once)
 {
@@ -529,7 +533,7 @@ TEST(test_asked_at_once)
 		assert_true(asks_for_answer(last_posted(g, 1, since)));
 		run_budget_group(g, 20 * MS);
 	}
-	/* Then each asks once in 800 ms, is answered, and says no more. */
+	/* Then each sends one request in 800 ms, gets an answer, and sends nothing more. */
 	run_budget_group(g, SECOND);
 	since = g->taped;
 	run_budget_group(g, 8 * 800 * MS);
@@ -543,7 +547,7 @@ TEST(test_asked_at_once)
 			parts++;
 		}
 		assert_int_equal(asked, 8);
-		/* With what it asks it may answer, too. */
+		/* A message can hold a request and an answer. */
 		assert_in_range(parts, 8, 16);
 	}
 	test_free(g->tape);

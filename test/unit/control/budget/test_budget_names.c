@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A history of many names at two limiters whose ids have few bits, so that they collide. The oracle
- * has each name by itself: its account, its record, and its units between the two limiters.
+ * A history of many names at two limiters, whose ids have so few bits that they collide. The oracle
+ * checks each name separately: its account, its record, and its units between the limiters.
  */
 #include "check.h"
 
@@ -32,7 +32,7 @@ struct node {
 };
 
 struct world {
-	unsigned bits; /* length of an id */
+	unsigned bits; /* bits of an id */
 	struct prng prng;
 	uint64_t now;
 	uint32_t ids[N];
@@ -65,7 +65,7 @@ static unsigned list_policies(
 	return n;
 }
 
-/* The account of that very name. */
+/* The account with exactly that name. */
 static const struct book_account *account_of(
 	const struct world *w, const struct node *node, unsigned name)
 {
@@ -77,7 +77,7 @@ static const struct book_account *account_of(
 	return NULL;
 }
 
-/* Another name has the id, among the policies or the accounts. */
+/* Returns true if another name of the policies or accounts has the same id. */
 static bool collides(const struct world *w, const struct node *node, unsigned name)
 {
 	uint64_t id = policy_named(w, name).id;
@@ -154,7 +154,7 @@ static int keep_record(void *context, uint64_t id, const void *record, size_t le
 			assert_true(len <= RECORD);
 			memcpy(s->node->records[k], record, len);
 		}
-		s->node->lens[k] = len; /* a removed one: of any name with the id */
+		s->node->lens[k] = len; /* a removed record can be of any name with the id */
 	}
 	return 0;
 }
@@ -187,7 +187,7 @@ static void step(struct world *w)
 	}
 }
 
-/* State of a limiter's edge for a name: zero without an account of that very name. */
+/* State of a limiter's edge for a name: zero without an account of exactly that name. */
 static struct ledger_view edge_of(const struct world *w, unsigned i, unsigned name)
 {
 	const struct book_account *account = account_of(w, &w->nodes[i], name);
@@ -199,7 +199,7 @@ static struct ledger_view edge_of(const struct world *w, unsigned i, unsigned na
 	return quota_edge(((const struct unit_account *)account)->quota, 0);
 }
 
-/* Units of one name are received only as far as the other limiter has granted them of that name. */
+/* A limiter receives only units that the other has granted under the same name. */
 static void check_name(const struct world *w, unsigned name)
 {
 	for (unsigned i = 0; i < N; i++)
@@ -241,7 +241,7 @@ static bool of_any(void *context, const struct book_account *account)
 	return true;
 }
 
-/* Loses messages and accounts of both limiters. */
+/* Discards the messages and accounts of both limiters. */
 static void forget_all(struct world *w)
 {
 	for (unsigned i = 0; i < N; i++) {
@@ -260,7 +260,7 @@ static void forget_all(struct world *w)
 			assert_int_equal(w->nodes[i].lens[k], 0);
 }
 
-/* A configuration with a name whose id a record of another name has is refused. */
+/* Rejects a configuration with a name whose id a record of another name has. */
 static void restart(struct world *w, unsigned i)
 {
 	struct node *node = &w->nodes[i];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A limiter that starts again: from its record, which may be damaged, or without one, or not
- * knowing which period it is. Nothing that was spent comes back.
+ * A limiter restarts: from a record, which may be damaged, without one, or without the number of
+ * the period. No unit is spent twice.
  */
 #include "check.h"
 #include "scope.h"
@@ -12,7 +12,7 @@
 
 END_POINTER(group_free, struct group *)
 
-/* A crash costs what was saved as spent ahead, and nothing that was spent comes back. */
+/* A crash costs the units that were saved as spent ahead, and no unit is spent twice. */
 TEST(test_restart)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(4, 2, true);
@@ -24,7 +24,7 @@ TEST(test_restart)
 	crash_budget_node(g, 1);
 	run_budget_group(g, TIMEOUT);
 	assert_int_equal(
-		create_budget_node(g, 1, true), 0); /* recovering, but that there is a record */
+		create_budget_node(g, 1, true), 0); /* with a record, `recovering` is ignored */
 	assert_true(budget_node_view(g, 1, PREPAID).spent >= got);
 	assert_true(budget_node_view(g, 1, PREPAID).spent <= got + 2 * CHUNK);
 	assert_false(budget_node_view(g, 1, PREPAID).recovering);
@@ -35,7 +35,7 @@ TEST(test_restart)
 	assert_in_range(got + more, TOTAL - 2 * CHUNK, TOTAL);
 }
 
-/* A failed save is as if it had not been; the units are had later. */
+/* A failed save changes nothing; the units are available later. */
 TEST(test_disk)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(1, 1, true);
@@ -59,7 +59,7 @@ static int keep_one(void *context, uint64_t id, const void *record, size_t len)
 	return 1;
 }
 
-/* A round may be a part of all: each has its turn, also when others come and go meanwhile. */
+/* A round may save only some accounts: each has its turn, also while policies come and go. */
 TEST(test_rounds)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(1, 2, true);
@@ -79,7 +79,10 @@ TEST(test_rounds)
 	assert_int_equal(budget_spend(node->b, PREPAID, 5, g->now), 0);
 }
 
-/* One that knows nothing holds nothing, and has spent all; also if it crashes again before. */
+/*
+ * A limiter with empty state holds nothing and counts all its share as spent, also after another
+ * crash.
+ */
 TEST(test_recovering)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(3, 2, true);
@@ -94,14 +97,14 @@ TEST(test_recovering)
 	assert_true(budget_node_view(g, 0, PREPAID).recovering);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, 1), 0);
 	crash_budget_node(g, 0);
-	assert_int_equal(create_budget_node(g, 0, false),
-		0); /* the store says so, and the record knows better */
+	assert_int_equal(
+		create_budget_node(g, 0, false), 0); /* not by the store, but by the record */
 	assert_true(budget_node_view(g, 0, PREPAID).recovering);
 	g->nodes[0].cut = false;
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_false(budget_node_view(g, 0, PREPAID).recovering);
 	assert_true(take_budget_units(g, 0, PREPAID, UINT64_MAX) <= TOTAL - 700);
-	/* The next period is as any other's, if it is not one that it has forgotten, too. */
+	/* The next period is normal, unless its state was also lost. */
 	g->now += TIME_DOUBT_NS;
 	run_budget_group(g, 4 * TIMEOUT);
 	for (unsigned i = 0; i < g->n; i++)
@@ -109,7 +112,7 @@ TEST(test_recovering)
 	assert_int_equal(take_budget_units(g, 0, PERIODIC, UINT64_MAX), TOTAL);
 }
 
-/* A new disk knows nothing of how often the limiter was started before. */
+/* A new disk does not have the number of earlier starts. */
 TEST(test_new_disk)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, true);
@@ -129,7 +132,7 @@ TEST(test_new_disk)
 	assert_in_range(take_budget_units(g, 0, PREPAID, UINT64_MAX), 1, TOTAL - 300);
 }
 
-/* All at once, as a group without a disk: they answer each other, and nobody has anything. */
+/* All restart together without their state: they answer each other, and no limiter has units. */
 TEST(test_all_recovering)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(3, 2, true);
@@ -144,11 +147,11 @@ TEST(test_all_recovering)
 	assert_int_equal(take_budget_units(g, 0, PREPAID, 1), 0);
 }
 
-/* A record of others' edges, or that has been altered, is refused. */
+/* A record with other edges, or an altered one, is rejected. */
 TEST(test_records)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, true);
-	uint8_t *total = g->nodes[0].records[PREPAID] + 17; /* behind edges and name */
+	uint8_t *total = g->nodes[0].records[PREPAID] + 17; /* after edges and name */
 	size_t len;
 
 	run_budget_group(g, TIMEOUT);
@@ -168,16 +171,16 @@ TEST(test_records)
 	g->ids[2]++;
 	assert_int_equal(create_budget_node(g, 0, false), -EINVAL);
 	g->ids[2]--;
-	/* The record of a policy that is gone is kept. */
+	/* The record of a removed policy is kept. */
 	g->n_policies = 0;
 	assert_int_equal(create_budget_node(g, 0, false), 0);
 	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), TOTAL);
 }
 
 /*
- * The group begins a total anew, all stores being new; and what was said in its former life, in
- * which the one has given nearly all to the other, is played to both of them. None of it is
- * believed, no more is spent than there is, and who asks still gets.
+ * The group starts a new ledger instance with empty stores. An adversary replays messages of the
+ * previous instance, in which one limiter granted nearly all units to the other. None is accepted,
+ * no more than the total is spent, and requests still work.
  */
 TEST(test_former_life)
 {
@@ -219,7 +222,7 @@ TEST(test_former_life)
 	test_free(tape);
 }
 
-/* One that has lost its memory, and with it the identity, learns it and waits for its part. */
+/* A limiter that lost its state, with the identity, learns the identity and waits for its part. */
 TEST(test_learnt_identity)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(3, 1, true);
@@ -258,7 +261,7 @@ static void set_undated(struct group *g)
 	}
 }
 
-/* A limiter that does not know what time it is: nothing new is held, and nothing is forgotten. */
+/* A limiter without the time: it holds no new units, and keeps its spent ones. */
 TEST(test_undated)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(2, 2, true);
@@ -276,7 +279,7 @@ TEST(test_undated)
 	assert_false(budget_node_view(g, 0, PERIODIC).undated);
 	assert_int_equal(take_budget_units(g, 0, PERIODIC, 700), 700);
 	run_budget_group(g, TIMEOUT);
-	/* From a record the period goes on at once; what was spent in it, and given, is. */
+	/* With a record the period continues immediately, with its spent and granted units. */
 	restart_budget_node(g, 0, false);
 	assert_false(budget_node_view(g, 0, PERIODIC).undated);
 	assert_int_equal(budget_node_view(g, 0, PERIODIC).period, 7);
@@ -287,8 +290,8 @@ TEST(test_undated)
 }
 
 /*
- * One without a memory has lost that of the period that it is, once it knows which: what it held
- * there may have been spent.
+ * A limiter with empty state has also lost the state of the present period, once it learns the
+ * number. Its units of that period may have been spent.
  */
 TEST(test_undated_recovering)
 {
@@ -302,7 +305,7 @@ TEST(test_undated_recovering)
 	restart_budget_node(g, 0, true);
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_true(budget_node_view(g, 0, PERIODIC).undated);
-	restart_budget_node(g, 0, false); /* by the record that says so */
+	restart_budget_node(g, 0, false); /* from the record of that */
 	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 7, g->now), 0);
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_false(budget_node_view(g, 0, PERIODIC).recovering);
@@ -310,8 +313,8 @@ TEST(test_undated_recovering)
 }
 
 /*
- * A limiter loses its memory just after a period has begun, and goes by a time that is a little
- * earlier then: when that period begins again it has lost it, too, also after another restart.
+ * A limiter loses its state just after a period began, and then uses a slightly earlier time. When
+ * that period begins again, its state is lost as well, also after another restart.
  */
 TEST(test_turns_again_recovering)
 {
@@ -340,7 +343,7 @@ TEST(test_turns_again_recovering)
 	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 0);
 }
 
-/* What was drawn for it of that period may have been spent, too. */
+/* Units drawn for that period may also have been spent. */
 TEST(test_undated_drawn)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(1, 3, true);
@@ -359,7 +362,7 @@ TEST(test_undated_drawn)
 	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 90);
 }
 
-/* Alone there is nobody to ask: all of the period's share may have been spent. */
+/* Without neighbours, the period's whole share may have been spent. */
 TEST(test_undated_alone)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(1, 2, true);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What time it is: one limiter's clocks from tables, and groups whose clocks are stepped at random.
+ * The timekeeper: one limiter's clocks from tables, and groups whose clocks are stepped randomly.
  */
 #include "check.h"
 
@@ -32,7 +32,7 @@ static void look_alone(struct timekeeper *c, uint64_t since_ns, int64_t step_ns,
 	timekeeper_look(c, &reading, NULL, 0);
 }
 
-/* How far the time is from the true one. */
+/* Difference of the time from the true one, in ns. */
 static int64_t error_at(const struct timekeeper *c, uint64_t since_ns)
 {
 	uint64_t time_ns;
@@ -52,7 +52,10 @@ static struct timekeeper begin_alone(bool synchronised)
 	return c;
 }
 
-/* Alone, after an hour, the wall is stepped, and may come back; seconds are believed, no more. */
+/*
+ * Alone, after an hour, the wall clock is stepped, and perhaps back: steps of a few seconds are
+ * accepted, larger ones are not.
+ */
 TEST(test_steps)
 {
 	static const struct {
@@ -60,11 +63,11 @@ TEST(test_steps)
 		bool believed;
 	} rows[] = {
 		{0, true}, {(int64_t)SECOND, true}, {-(int64_t)SECOND, true},
-		{8 * (int64_t)SECOND, true}, /* 5 s, and 3.6 of an hour */
+		{8 * (int64_t)SECOND, true}, /* 5 s, and 3.6 s for an hour */
 		{-8 * (int64_t)SECOND, true}, {9 * (int64_t)SECOND, false},
 		{-9 * (int64_t)SECOND, false}, {60 * (int64_t)SECOND, false}, {(int64_t)DAY, false},
 		{-(int64_t)DAY, false}, {31 * (int64_t)DAY, false},
-		{100 * (int64_t)YEAR, false}, /* 64 bits of nanoseconds end in 2554 */
+		{100 * (int64_t)YEAR, false}, /* beyond 2554, where 64 bits of ns end */
 		{-56 * (int64_t)YEAR, false}, /* 1970 */
 	};
 
@@ -86,7 +89,7 @@ TEST(test_steps)
 	}
 }
 
-/* A wall 1,000 years ahead or whatever a register holds: nothing overflows. */
+/* With any wall clock, even 1,000 years ahead, nothing overflows. */
 TEST(test_extremes)
 {
 	static const uint64_t walls[] = {0, 1, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX};
@@ -102,7 +105,10 @@ TEST(test_extremes)
 	}
 }
 
-/* A server that makes the wall creep, by steps that are each believed, gets no further. */
+/*
+ * A server that moves the wall clock by small steps, each acceptable, gets no further than the
+ * slack.
+ */
 TEST(test_creep)
 {
 	struct timekeeper c = begin_alone(true);
@@ -115,10 +121,10 @@ TEST(test_creep)
 			step_ns += 20 * MS;
 	}
 	assert_true(error_at(&c, DAY) <= (int64_t)(TIME_SLACK_NS + DAY / 1000));
-	assert_true(error_at(&c, DAY) >= (int64_t)(DAY / 1000)); /* as fast as it is earned */
+	assert_true(error_at(&c, DAY) >= (int64_t)(DAY / 1000)); /* reaches the earned amount */
 }
 
-/* A clock that is slewed by 500 ppm for a month is believed; so is one that has slept. */
+/* A clock slewed by 500 ppm for a month is accepted; so is a machine that was suspended. */
 TEST(test_slew_and_sleep)
 {
 	struct timekeeper c = begin_alone(false);
@@ -133,13 +139,13 @@ TEST(test_slew_and_sleep)
 	assert_int_equal(c.reason, TIME_AGREES);
 }
 
-/* Looks every millisecond earn what a look an hour does. */
+/* A look every millisecond earns the same allowance as a look every hour. */
 TEST(test_allowance)
 {
 	struct timekeeper often = begin_alone(true), seldom = begin_alone(true);
 	int64_t most = (int64_t)TIME_MOST_NS;
 
-	look_alone(&often, 1, (int64_t)TIME_SLACK_NS, true); /* it is used up */
+	look_alone(&often, 1, (int64_t)TIME_SLACK_NS, true); /* uses up the allowance */
 	look_alone(&seldom, 1, (int64_t)TIME_SLACK_NS, true);
 	for (uint64_t since = 2; since < 999 * SECOND; since += 777777)
 		look_alone(&often, since, (int64_t)TIME_SLACK_NS, true);
@@ -155,7 +161,7 @@ TEST(test_allowance)
 	assert_int_equal(seldom.reason, TIME_AGREES);
 }
 
-/* A box whose clock is set right by NTP after Weir has started; and only that once. */
+/* NTP may set the clock of a machine once, after Weir has started. */
 TEST(test_first_synchronised)
 {
 	struct timekeeper c = begin_alone(false);
@@ -188,14 +194,14 @@ static void fill_words(
 			NOW + since + (uint64_t)(voters[i].hours * (int64_t)HOUR), voters[i].grade};
 }
 
-/* A limiter whose wall was stepped by a day, and what living neighbours say. */
+/* A limiter whose wall clock was stepped by a day, and the votes of live neighbours. */
 TEST(test_majority)
 {
 	static const struct {
 		const char *name;
 		unsigned n;
 		struct voter voters[5];
-		int64_t hours; /* the time that it goes by */
+		int64_t hours; /* offset of the time in use */
 		enum time_reason reason;
 	} rows[] = {
 		{"nobody", 0, {{0}}, 0, TIME_STEPPED},
@@ -229,7 +235,7 @@ TEST(test_majority)
 	}
 }
 
-/* A wall that nobody has stepped is outvoted by nobody, but by those who know better. */
+/* Neighbours cannot outvote a clock that was not stepped, unless their grade is better. */
 TEST(test_outvoted)
 {
 	static const struct {
@@ -258,7 +264,9 @@ TEST(test_outvoted)
 	}
 }
 
-/* At the start: hours by which the wall is wrong, what is remembered, and who says what. */
+/*
+ * At start: the error of the wall clock in hours, the remembered time, and the neighbours' votes.
+ */
 TEST(test_start)
 {
 	static const struct {
@@ -326,7 +334,7 @@ TEST(test_start)
 struct box {
 	struct timekeeper keeper;
 	int64_t step_ns;
-	uint64_t stepped_ns; /* boot time at which the wall is stepped next */
+	uint64_t stepped_ns; /* boot time of the next step of the wall clock */
 	bool synchronised;
 };
 
@@ -351,8 +359,8 @@ static void look_in_group(struct box *boxes, unsigned n, unsigned self, uint64_t
 }
 
 /*
- * Less than half of the clocks of a group are stepped, at any time, by anything, and any limiter
- * restarts at any time: whoever goes by a time goes by the right one, within the corrections.
+ * Less than half of the clocks of a group are stepped, at any time and by any amount, and any
+ * limiter restarts at any time. Every time in use is right, within the corrections.
  */
 static void play_group(uint64_t seed)
 {
