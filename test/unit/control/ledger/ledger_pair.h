@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Ledgers of neighbours who hear what they say to each other when a test says so.
+ * Ledgers of neighbours, which receive each other's statements when a test delivers them.
  */
 #ifndef WEIR_TEST_LEDGER_PAIR_H
 #define WEIR_TEST_LEDGER_PAIR_H
@@ -13,7 +13,7 @@
 #define S     UINT64_C(1000000000)
 #define LEASE (3 * S)
 #define DRIFT 200       /* ppm */
-#define BEGIN (100 * S) /* on every clock, unless it is said otherwise */
+#define BEGIN (100 * S) /* on every clock, unless stated otherwise */
 
 static inline struct ledger_params params_of(uint64_t share, uint32_t n_edges)
 {
@@ -60,7 +60,7 @@ static inline struct ledger_statement statement_of_edge(
 	return s;
 }
 
-/* What one says now is heard by the other at once. */
+/* Delivers the present statement of one ledger to the other. */
 static inline enum ledger_verdict tell_other_ledger(
 	struct ledger *from, uint32_t edge, struct ledger *to, uint32_t there, uint64_t now_ns)
 {
@@ -69,7 +69,7 @@ static inline enum ledger_verdict tell_other_ledger(
 	return ledger_hear(to, there, now_ns, &s);
 }
 
-/* Committed and heard on both sides, until there is nothing new. */
+/* Commits and delivers statements on both sides until nothing is new. */
 static inline void agree_on_edge(
 	struct ledger *a, uint32_t at_a, struct ledger *b, uint32_t at_b, uint64_t now_ns)
 {
@@ -88,7 +88,10 @@ static inline uint64_t patience_of_lease(void)
 	return (LEASE * (1000000 + DRIFT) + 1000000 - DRIFT - 1) / (1000000 - DRIFT);
 }
 
-/* a has promised the amount, of its 100, to b; both have heard each other, b at BEGIN + S last. */
+/*
+ * Ledger a has promised the amount, of its 100, to b. Both have received statements, b last at
+ * BEGIN + S.
+ */
 static inline void promised_pair(struct ledger **a, struct ledger **b, uint64_t amount)
 {
 	*a = ledger_of(100, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a ledger counts and where its counters end, what it believes of what a neighbour says, and
- * the bytes of its records and statements.
+ * The counters of a ledger and their maximum, the statements that it accepts, and the bytes of its
+ * records and statements.
  */
 #include "check.h"
 #include "scope.h"
@@ -80,7 +80,7 @@ TEST(test_spend)
 	assert_int_equal(ledger_free(a), 0);
 }
 
-/* What was spent and not used is held again, and may be granted; no more than that. */
+/* Spent but unused units are held again, and can be granted, but not more of them. */
 TEST(test_refund)
 {
 	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1);
@@ -102,7 +102,7 @@ TEST(test_refund)
 	assert_int_equal(ledger_balance(a), 0);
 }
 
-/* Nothing is told before it is committed, and what comes in between waits for the next. */
+/* Nothing is stated before its commit; later changes wait for the next commit. */
 TEST(test_commit_order)
 {
 	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
@@ -119,12 +119,12 @@ TEST(test_commit_order)
 	ledger_committed(a);
 	assert_int_equal(statement_of_edge(a, 0, BEGIN).granted, 10);
 	assert_true(ledger_uncommitted(a));
-	/* One that failed commits nothing, and all is still to be done. */
+	/* A failed save commits nothing, and everything is still uncommitted. */
 	assert_int_equal(ledger_save(a, NULL, NULL), 0);
 	ledger_save_failed(a);
 	assert_true(ledger_uncommitted(a));
 	assert_int_equal(statement_of_edge(a, 0, BEGIN).granted, 10);
-	ledger_committed(a); /* of nothing */
+	ledger_committed(a); /* without a save */
 	assert_int_equal(statement_of_edge(a, 0, BEGIN).granted, 10);
 	save_test_ledger(a);
 	assert_false(ledger_uncommitted(a));
@@ -132,7 +132,7 @@ TEST(test_commit_order)
 	assert_int_equal(ledger_balance(b), 15);
 }
 
-/* What b is told after it has heard of 10 granted and 30 promised, and has granted 5 back. */
+/* Statements to b after it accepted 10 granted and 30 promised, and granted 5 back. */
 TEST(test_verdicts)
 {
 	const struct ledger_statement heard = {.epoch = 7,
@@ -144,7 +144,7 @@ TEST(test_verdicts)
 		.echo_stamp = BEGIN};
 	static const struct {
 		const char *name;
-		struct ledger_statement change; /* added to what was heard */
+		struct ledger_statement change; /* added to the accepted statement */
 		enum ledger_verdict verdict;
 	} cases[] = {
 		{"the same", {0}, LEDGER_OLD},
@@ -194,7 +194,7 @@ TEST(test_verdicts)
 		got = ledger_hear(b, 0, BEGIN + 1, &s);
 		if (got != cases[i].verdict)
 			fail_msg("%s: %d, expected %d", cases[i].name, got, cases[i].verdict);
-		/* What is not believed changes nothing. */
+		/* A rejected statement changes nothing. */
 		if (got == LEDGER_OLD || got == LEDGER_INVALID) {
 			assert_int_equal(ledger_balance(b), balance);
 			assert_int_equal(ledger_view(b, 0).heard_ns, BEGIN);
@@ -211,7 +211,7 @@ TEST(test_counters_end)
 	assert_int_equal(ledger_grant(a, 0, LEDGER_MOST), 0);
 	agree_on_edge(a, 0, b, 0, BEGIN + S);
 	assert_int_equal(ledger_balance(b), LEDGER_MOST);
-	/* All of it comes back, and then the edge gives no more. */
+	/* All of it returns, and then the edge grants no more. */
 	assert_int_equal(ledger_grant(b, 0, LEDGER_MOST), 0);
 	agree_on_edge(a, 0, b, 0, BEGIN + 2 * S);
 	assert_int_equal(ledger_balance(a), LEDGER_MOST);
@@ -221,7 +221,7 @@ TEST(test_counters_end)
 	assert_int_equal(ledger_set_share(b, LEDGER_MOST + 1), -EINVAL);
 }
 
-/* More than the most is held by nobody, whoever would give it. */
+/* No ledger holds more than LEDGER_MOST, from any giver. */
 TEST(test_no_more_than_the_most)
 {
 	ENDED_BY(ledger_destroy_at)
@@ -247,9 +247,9 @@ TEST(test_debt)
 	assert_int_equal(ledger_free(a), 0);
 	assert_int_equal(ledger_usable(a, BEGIN, NULL), 0);
 	assert_int_equal(ledger_promise(a, 1), -EDQUOT);
-	assert_int_equal(ledger_view(a, 0).promised, 80); /* not what is not there */
+	assert_int_equal(ledger_view(a, 0).promised, 80); /* not more than the balance */
 	assert_int_equal(ledger_spend(a, 1), -EDQUOT);
-	/* What comes in pays it first. */
+	/* Received amounts pay the debt first. */
 	assert_int_equal(ledger_grant(b, 0, 60), 0);
 	agree_on_edge(a, 0, b, 0, BEGIN + S);
 	assert_int_equal(ledger_balance(a), 10);
@@ -257,13 +257,13 @@ TEST(test_debt)
 	assert_int_equal(ledger_balance(a) + ledger_balance(b), 130);
 }
 
-/* A record as it lies on disks: who can read it today can read it for good. */
+/* The format of a record on disks: future versions must read it. */
 TEST(test_stored_record)
 {
 	static const uint64_t words[] = {
 		UINT64_C(0x576569724c656401), 1, 100, 7, 88, 7, /* "WeirLed" and a version, 1 */
 		5, 5, 5, 0, 0, 0,                               /* the edge */
-		UINT64_C(0xbd8dd216156d8262),                   /* of all before it */
+		UINT64_C(0xbd8dd216156d8262),                   /* checksum of the above */
 	};
 	struct ledger *l = ledger_of(100, 1), *again;
 	struct ledger_params params = params_of(100, 1);
@@ -283,11 +283,11 @@ TEST(test_stored_record)
 	for (size_t i = 0; i < len; i++)
 		sum = hash64_step(sum, record[i]);
 	assert_int_equal(len, 344);
-	assert_int_equal(sum, UINT64_C(0x08c2aade034184d5)); /* with its own at the end */
+	assert_int_equal(sum, UINT64_C(0x08c2aade034184d5)); /* including its own checksum */
 	ledger_destroy(l);
 }
 
-/* What a restart may go by: all but what neighbours have said. */
+/* A restart uses everything in a record; neighbours' statements are not in it. */
 TEST(test_record)
 {
 	struct ledger_params params = params_of(1, 1);
@@ -331,7 +331,7 @@ TEST(test_record)
 	params = params_of(1, 1);
 	params.recovering = true;
 	assert_int_equal(ledger_restore(&params, record, len, 5, &again), -EINVAL);
-	/* A clock that was set back: still a later epoch than before. */
+	/* A clock was set back: the epoch is still later than before. */
 	params.recovering = false;
 	params.epoch = 2;
 	assert_int_equal(ledger_restore(&params, record, len, 5, &again), 0);
@@ -339,7 +339,7 @@ TEST(test_record)
 	assert_true(ledger_uncommitted(again));
 }
 
-/* The sum is right, and something else is not: what could not have been written is not read. */
+/* The checksum is right, but the contents are impossible: the record is rejected. */
 TEST(test_record_makes_sense)
 {
 	enum { VERSION, EDGES, SHARE, SPENT, BALANCE, EPOCH, MOST, COUNT, WORD, LIVES };
@@ -478,7 +478,7 @@ TEST(test_statement_bytes)
 	}
 }
 
-/* What was to be saved, and was not, has been promised to nobody. */
+/* A promise whose save failed counts as promised to no edge. */
 TEST(test_save_that_failed)
 {
 	for (uint32_t friend = 0; friend < 2; friend ++) {
@@ -501,7 +501,7 @@ TEST(test_save_that_failed)
 	}
 }
 
-/* What is on its way, and whose word has come after which start. */
+/* Amounts in flight, and statements that echo a start. */
 TEST(test_in_flight_and_echoed)
 {
 	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
@@ -524,12 +524,12 @@ TEST(test_in_flight_and_echoed)
 	assert_int_equal(ledger_view(b, 0).in_flight, 0);
 }
 
-/* The last unit is there as any other, and whatever changes is to be saved. */
+/* Single units behave like any other amount, and every change must be saved. */
 TEST(test_single_units)
 {
 	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(3, 1);
 
-	assert_true(ledger_uncommitted(a)); /* that there is one */
+	assert_true(ledger_uncommitted(a)); /* the ledger is new */
 	save_test_ledger(a);
 	assert_int_equal(ledger_spend(a, 0), 0);
 	assert_int_equal(ledger_refund(a, 0), 0);
@@ -566,7 +566,7 @@ TEST(test_single_units)
 	assert_int_equal(ledger_refund(a, 0), -EAGAIN);
 }
 
-/* Units that come in over an edge, for one that has spent as many as it can count. */
+/* Units that arrive over an edge at a ledger whose spent counter is at its maximum. */
 TEST(test_spent_counter_ends)
 {
 	ENDED_BY(ledger_destroy_at)
@@ -587,7 +587,10 @@ TEST(test_spent_counter_ends)
 	assert_int_equal(ledger_free(a), 10);
 }
 
-/* One damaged bit of a neighbour's counter gives no more than the whole, also as an inheritance. */
+/*
+ * One damaged bit in a neighbour's counter never gives more than the whole, not by inheritance
+ * either.
+ */
 TEST(test_most)
 {
 	struct ledger_params params = params_of(500, 1);
@@ -613,7 +616,7 @@ TEST(test_most)
 		assert_int_equal(ledger_hear(a, 0, stamp, &s), LEDGER_HEARD);
 		ledger_inherit(a, 0, stamp + patience_of_lease());
 		assert_in_range(ledger_balance(a), 500, 1000);
-		ledger_raise_most(a, 900); /* a lowered limit lowers nothing */
+		ledger_raise_most(a, 900); /* a lowered limit does not lower it */
 		ledger_raise_most(a, 2000);
 		s = statement_of_edge(b, 0, ++stamp);
 		s.granted = s.promised = ledger_view(a, 0).received + 1000;

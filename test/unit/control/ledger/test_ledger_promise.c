@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is promised to a best friend: it is used only as long as the lease that the friend's word
- * gives, and the friend inherits it when that has ended for certain.
+ * The promise to a best friend: the promiser uses the amount only during the lease that the
+ * friend's echo extends. The friend inherits it when the lease has certainly ended.
  */
 #include "check.h"
 #include "scope.h"
@@ -11,7 +11,7 @@
 
 END_POINTER(ledger_destroy, struct ledger *)
 
-/* The lease ends to the nanosecond, counted from the stamp and not from when it was heard. */
+/* The lease ends to the nanosecond, counted from the stamp and not from the arrival of the echo. */
 TEST(test_lease_at_the_promiser)
 {
 	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
@@ -22,7 +22,7 @@ TEST(test_lease_at_the_promiser)
 	assert_true(until == UINT64_MAX);
 	assert_int_equal(ledger_promise(a, 70), 0);
 	save_test_ledger(a);
-	assert_int_equal(ledger_usable(a, BEGIN, &until), 30); /* nobody has echoed anything */
+	assert_int_equal(ledger_usable(a, BEGIN, &until), 30); /* no echo yet */
 	assert_true(until == UINT64_MAX);
 	tell_other_ledger(a, 0, b, 0, BEGIN + S);
 	echo = statement_of_edge(b, 0, BEGIN + S);
@@ -31,14 +31,14 @@ TEST(test_lease_at_the_promiser)
 	assert_true(until == BEGIN + S + LEASE);
 	assert_int_equal(ledger_usable(a, until - 1, NULL), 100);
 	assert_int_equal(ledger_usable(a, until, NULL), 30);
-	/* An echo that comes when the lease that it gives is over. */
+	/* An echo that arrives after the end of its lease. */
 	tell_other_ledger(a, 0, b, 0, BEGIN + 3 * S);
 	echo = statement_of_edge(b, 0, BEGIN + 3 * S);
 	assert_int_equal(ledger_hear(a, 0, BEGIN + 3 * S + LEASE, &echo), LEDGER_HEARD);
 	assert_int_equal(ledger_usable(a, BEGIN + 3 * S + LEASE, NULL), 30);
 }
 
-/* Where the clock stands, stamps go on and leases do not. */
+/* While the clock stands still, stamps advance and leases do not. */
 TEST(test_clock_that_stands)
 {
 	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
@@ -68,16 +68,16 @@ TEST(test_inheriting_just_in_time)
 	assert_int_equal(ledger_inherit(b, 0, BEGIN + S + patience_of_lease()), 0);
 	assert_int_equal(ledger_balance(b), 70);
 	assert_int_equal(ledger_view(b, 0).inherited, 70);
-	/* It comes back, with 20 that it had granted meanwhile: these are among the 70. */
+	/* The promiser returns; it had granted 20 meanwhile, which are part of the 70. */
 	assert_int_equal(ledger_grant(a, 0, 20), 0);
 	save_test_ledger(a);
 	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 9 * S), LEDGER_HEARD);
 	assert_int_equal(ledger_balance(b), 70);
 	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 9 * S), LEDGER_NEWS);
 	assert_int_equal(ledger_balance(a), 30);
-	/* The 20 were granted from what was free: the promise is another 20 higher. */
+	/* The 20 were granted from the free amount, so the promise is 20 higher. */
 	assert_int_equal(ledger_view(a, 0).promised, 90);
-	/* Given back. */
+	/* The friend gives it back. */
 	assert_int_equal(ledger_grant(b, 0, 50), 0);
 	assert_int_equal(ledger_view(b, 0).inherited, 20);
 	agree_on_edge(a, 0, b, 0, BEGIN + 10 * S);
@@ -85,7 +85,7 @@ TEST(test_inheriting_just_in_time)
 	assert_int_equal(ledger_balance(b), 20);
 }
 
-/* Old statements keep nobody alive. */
+/* Stale statements do not count as signs of life. */
 TEST(test_repeats_are_no_sign_of_life)
 {
 	ENDED_BY(ledger_destroy_at) struct ledger *a, *b;
@@ -98,7 +98,7 @@ TEST(test_repeats_are_no_sign_of_life)
 	assert_int_equal(ledger_inheritable(b, 0, BEGIN + S + patience_of_lease()), 70);
 }
 
-/* A promise is gone by if it was made to this start of ours. */
+/* A promise applies only if it was made to this start of ours. */
 TEST(test_promise_to_an_earlier_start)
 {
 	ENDED_BY(ledger_destroy_at) struct ledger *a, *b, *again;
@@ -117,7 +117,7 @@ TEST(test_promise_to_an_earlier_start)
 	assert_int_equal(ledger_inheritable(again, 0, BEGIN + 99 * S), 70);
 }
 
-/* Less is promised when the friend has said so, of the right statement; not before. */
+/* A promise is lower once the friend has echoed the right statement, not before. */
 TEST(test_promise_taken_back)
 {
 	ENDED_BY(ledger_destroy_at) struct ledger *a, *b;
@@ -151,10 +151,7 @@ TEST(test_nobody_to_promise)
 	assert_int_equal(ledger_promise(a, 0), -ENOENT);
 }
 
-/*
- * A statement that does not echo our present epoch, or a recovering one, leaves no promise to go
- * by.
- */
+/* A statement that does not echo our present epoch, or a recovering one, voids the promise. */
 TEST(test_promise_is_void)
 {
 	struct ledger_statement later = {
@@ -173,7 +170,7 @@ TEST(test_promise_is_void)
 	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 99 * S), 0);
 }
 
-/* Neither a lease nor a lock goes by what was echoed of an earlier start. */
+/* Echoes of an earlier start extend no lease and release no lock. */
 TEST(test_promiser_restarts)
 {
 	struct ledger_statement echo;
@@ -194,7 +191,7 @@ TEST(test_promiser_restarts)
 	assert_int_equal(ledger_usable(a, BEGIN + 3 * S, NULL), 100);
 }
 
-/* What was told once may have arrived, echoed or not: it is free when less has been echoed. */
+/* A promise sent once may have arrived, echoed or not. It is free after the echo of a lower one. */
 TEST(test_promise_told_once)
 {
 	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
@@ -213,7 +210,7 @@ TEST(test_promise_told_once)
 	assert_int_equal(ledger_free(a), 90);
 }
 
-/* A friend takes what is promised beyond what was granted, and the one who promised books that. */
+/* A friend inherits the promise beyond its grants, and the promiser accounts for it. */
 TEST(test_inherited_beyond_grants)
 {
 	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
@@ -242,11 +239,14 @@ TEST(test_inherited_beyond_grants)
 	agree_on_edge(a, 0, b, 0, late + 2 * S);
 	assert_int_equal(ledger_balance(b), 75);
 	assert_int_equal(ledger_view(b, 0).inherited, 50);
-	assert_int_equal(ledger_grant(b, 0, 20), 0); /* that is given back first */
+	assert_int_equal(ledger_grant(b, 0, 20), 0); /* the inherited amount is given back first */
 	assert_int_equal(ledger_view(b, 0).inherited, 30);
 }
 
-/* An inherited amount that a third ledger was granted, or that a lower share took, is not owed. */
+/*
+ * An inherited amount is not owed after it was granted to a third ledger, or taken by a lower
+ * share.
+ */
 TEST(test_inherited_and_gone)
 {
 	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(100, 2);
@@ -270,7 +270,7 @@ TEST(test_inherited_and_gone)
 	assert_int_equal(ledger_view(b, 0).inherited, 0);
 }
 
-/* No more is taken than can be held; of what was received before only the rest counts. */
+/* A friend inherits only up to LEDGER_MOST, and less the amount received before. */
 TEST(test_room_for_more)
 {
 	ENDED_BY(ledger_destroy_at)
@@ -295,7 +295,7 @@ TEST(test_room_for_more)
 	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 4 * S + patience_of_lease()), 0);
 }
 
-/* It ends, and starts again from its record, with another best friend. */
+/* Ends a start and restarts from its record, with another best friend. */
 static struct ledger *promise_over_a_start(
 	struct ledger *l, uint32_t n_edges, uint32_t friend, uint64_t epoch)
 {
@@ -314,8 +314,9 @@ static struct ledger *promise_over_a_start(
 }
 
 /*
- * Earlier best friends may still go by what each was promised: it is not free, the next is promised
- * of the rest alone, and when the share falls all together are promised no more than there is.
+ * Earlier best friends may still use their promises. So these amounts are not free, and the next
+ * promise is from the rest only. When the share falls, all promises together are at most the
+ * balance.
  */
 TEST(test_other_friends)
 {
@@ -352,7 +353,7 @@ TEST(test_other_friends)
 	}
 }
 
-/* What is used falls with the lease of an edge that something is promised over; not of another. */
+/* The usable amount falls with the lease of an edge that has a promise, not with another's. */
 TEST(test_first_lease_that_ends)
 {
 	struct ledger *a = ledger_of(100, 2), *b[2] = {ledger_of(0, 1), ledger_of(0, 1)};
@@ -374,7 +375,10 @@ TEST(test_first_lease_that_ends)
 	ledger_destroy(b[1]);
 }
 
-/* How long a friend waits, rounded up to the nanosecond: on a fast clock, for a slow one. */
+/*
+ * The wait of a friend, rounded up to the nanosecond: its own clock can be fast, and the other's
+ * slow.
+ */
 TEST(test_patience)
 {
 	static const struct {
@@ -383,7 +387,7 @@ TEST(test_patience)
 		uint64_t wait;
 	} rows[] = {
 		{1000, 0, 1000},
-		{999999, 1, 1000001}, /* even */
+		{999999, 1, 1000001}, /* an even division */
 		{500000, 1, 500002},  /* 500001 and 1/999999 */
 		{499999, 1, 500000},  /* 499999.999999 */
 		{10, 500000, 30},

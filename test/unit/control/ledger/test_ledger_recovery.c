@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A ledger that has lost its memory regains it from what all of its neighbours say, and nothing
- * that it said before is believed any more.
+ * A ledger that has lost its state recovers it from the statements of all its neighbours. Its own
+ * earlier statements are rejected afterwards.
  */
 #include "check.h"
 #include "scope.h"
@@ -15,7 +15,9 @@ END_POINTER(ledger_destroy, struct ledger *)
 
 #define N_EDGES 4
 
-/* A lost memory is regained from 1 to 4 neighbours, with what was on its way either way. */
+/*
+ * Lost state is recovered from 1 to 4 neighbours, including amounts in flight in both directions.
+ */
 TEST(test_recovering)
 {
 	for (uint32_t n = 1; n <= N_EDGES; n++) {
@@ -32,7 +34,7 @@ TEST(test_recovering)
 			save_test_ledger(lost);
 			late[i] = statement_of_edge(lost, i, BEGIN + 2 * S);
 			assert_int_equal(ledger_grant(other[i], 0, 3), 0);
-			save_test_ledger(other[i]); /* on its way */
+			save_test_ledger(other[i]); /* in flight */
 			want += 3 - (10 + (int64_t)i);
 		}
 		ledger_destroy(lost);
@@ -49,7 +51,7 @@ TEST(test_recovering)
 				LEDGER_NEWS);
 			assert_int_equal(
 				tell_other_ledger(lost, i, other[i], 0, BEGIN + 3 * S), LEDGER_OLD);
-			/* Only when it is committed. */
+			/* Only after the neighbour has committed it. */
 			tell_other_ledger(other[i], 0, lost, i, BEGIN + 3 * S);
 			assert_true(ledger_recovering(lost));
 			save_test_ledger(other[i]);
@@ -85,10 +87,7 @@ TEST(test_recovering_without_neighbours)
 	assert_int_equal(ledger_balance(l), 42);
 }
 
-/*
- * Neighbours that all begin recovering, as those that never know whether there was an earlier
- * start.
- */
+/* All neighbours start recovering, like limiters that cannot detect an earlier start. */
 TEST(test_all_recovering)
 {
 	ENDED_BY(ledger_destroy_at)
@@ -101,7 +100,7 @@ TEST(test_all_recovering)
 	assert_int_equal(ledger_balance(b), 50);
 }
 
-/* Its clock was set back: it asks louder until it is heard. */
+/* Its clock was set back: it raises its epoch until the neighbour accepts it. */
 TEST(test_recovering_with_an_early_epoch)
 {
 	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(50, 1);
@@ -118,7 +117,7 @@ TEST(test_recovering_with_an_early_epoch)
 	assert_true(statement_of_edge(b, 0, BEGIN + 4 * S).epoch > 7);
 }
 
-/* A friend that forgets may have inherited and passed on: it is granted what it was promised. */
+/* A friend that lost its state may have inherited and granted it: it gets its promised amount. */
 TEST(test_recovering_friend)
 {
 	ENDED_BY(ledger_destroy_at) struct ledger *a, *b;
@@ -132,7 +131,7 @@ TEST(test_recovering_friend)
 	assert_int_equal(ledger_view(a, 0).locked, 70);
 }
 
-/* A neighbour that has forgotten all is one that has spoken, in its first word. */
+/* Even the first statement of a recovering neighbour sets `known`. */
 TEST(test_known_by_asking)
 {
 	ENDED_BY(ledger_destroy_at)
@@ -145,8 +144,9 @@ TEST(test_known_by_asking)
 }
 
 /*
- * A friend that forgets is granted the most that it may go by, though less is promised by now, on
- * top of what it had. What is promised to it next is not used before it has said that it hears.
+ * A friend that lost its state is granted the highest promise that it may use, although the present
+ * promise is lower, in addition to its earlier amount. The next promise to it is not used before
+ * its statement echoes ours.
  */
 TEST(test_forgetful_friend)
 {
@@ -179,7 +179,7 @@ TEST(test_forgetful_friend)
 	assert_int_equal(ledger_usable(a, BEGIN + 3 * S, NULL), 30);
 }
 
-/* One that was inherited from and has forgotten all knows of it again, and cannot take it back. */
+/* A promiser that lost its state learns of the inheritance, and cannot take it back. */
 TEST(test_forgetful_promiser)
 {
 	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(40, 1), *b = ledger_of(0, 1);
@@ -206,7 +206,7 @@ TEST(test_forgetful_promiser)
 	assert_int_equal(ledger_hear(b, 0, late + 2 * S, &said), LEDGER_INVALID);
 	ledger_destroy(a);
 	ledger_destroy(b);
-	/* Before it has been told so it cannot say less either. */
+	/* The promiser cannot state less before it has learned of that either. */
 	b = ledger_of(0, 1);
 	a = ledger_of(40, 1);
 	tell_other_ledger(b, 0, a, 0, BEGIN);
@@ -224,7 +224,7 @@ TEST(test_forgetful_promiser)
 	assert_int_equal(ledger_hear(b, 0, late + S, &said), LEDGER_HEARD);
 }
 
-/* Both lose their memory; what the one had said before is refused, also after a restart. */
+/* Both lose their state; statements of one from before are rejected, also after a restart. */
 TEST(test_refused_for_good)
 {
 	ENDED_BY(ledger_destroy_at) struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
@@ -245,7 +245,7 @@ TEST(test_refused_for_good)
 	assert_int_equal(ledger_balance(a) + ledger_balance(b), 100);
 }
 
-/* The verdict of the second of two equal answers. */
+/* Returns the verdict on the second of two equal answers. */
 static enum ledger_verdict hear_answers(
 	struct ledger *l, uint32_t edge, uint64_t now_ns, struct ledger_statement *answer)
 {
@@ -255,8 +255,8 @@ static enum ledger_verdict hear_answers(
 }
 
 /*
- * One of the first two answers has a flipped bit. The recovery ends nevertheless, and after it the
- * counters of the ledger equal those of the neighbour.
+ * One of the first two answers has a flipped bit. The recovery still ends, and the counters of the
+ * ledger then equal those of the neighbour.
  */
 TEST(test_damaged_answer)
 {
@@ -298,7 +298,7 @@ TEST(test_damaged_answer)
 	}
 }
 
-/* An answer to another start of ours closes nothing. */
+/* An answer to another start closes no edge. */
 TEST(test_answer_to_another_start)
 {
 	struct ledger_statement answer = {
@@ -340,7 +340,7 @@ TEST(test_epoch_that_others_expect)
 	assert_int_equal(statement_of_edge(a, 0, BEGIN).stamp, 10);
 }
 
-/* What one that is recovering under epoch 9 makes of a neighbour's word. */
+/* Effects of a neighbour's statements on a ledger that recovers in epoch 9. */
 TEST(test_recovering_hears)
 {
 	static const struct ledger_statement answer = {.epoch = 1,
@@ -353,8 +353,8 @@ TEST(test_recovering_hears)
 	static const struct {
 		const char *name;
 		uint64_t echo_epoch, echo_stamp, least_epoch;
-		bool closes;    /* the edge */
-		uint64_t epoch; /* that it goes on under */
+		bool closes;    /* closes the edge */
+		uint64_t epoch; /* epoch after that */
 	} rows[] = {
 		{"an answer", 0, 9, 9, true, 9},
 		{"not committed yet", 0, 9, 0, false, 9},
@@ -396,7 +396,7 @@ TEST(test_recovering_hears)
 	}
 }
 
-/* An edge that was closed under one epoch is closed again under a larger one; then all begins. */
+/* An edge closed in one epoch is closed again in a larger one; then the recovery ends. */
 TEST(test_recovering_louder)
 {
 	for (uint32_t first = 0; first < 2; first++) {
@@ -442,7 +442,7 @@ TEST(test_recovering_louder)
 	}
 }
 
-/* Its balance is what it follows to be, where that can be held; else it does not begin. */
+/* The balance is the computed one if that is valid; otherwise the recovery does not end. */
 TEST(test_recovering_most)
 {
 	struct ledger_statement s = {.epoch = 5, .stamp = 1000, .echo_stamp = 9, .least_epoch = 9};
@@ -469,7 +469,10 @@ TEST(test_recovering_most)
 	assert_true(ledger_recovering(l));
 }
 
-/* One that answered, and starts again from its record, answers alike and gives nothing twice. */
+/*
+ * A neighbour that answered restarts from its record: it gives the same answer, and grants nothing
+ * twice.
+ */
 TEST(test_asked_again_after_a_start)
 {
 	struct ledger_params params = params_of(100, 1);
@@ -489,7 +492,7 @@ TEST(test_asked_again_after_a_start)
 	assert_int_equal(ledger_save(a, record, &len), 0);
 	params.epoch = 7;
 	assert_int_equal(ledger_restore(&params, record, len, BEGIN, &again), 0);
-	assert_true(ledger_uncommitted(again)); /* that its epoch is another */
+	assert_true(ledger_uncommitted(again)); /* its new epoch */
 	ledger_destroy(again);
 	params.epoch = 8;
 	assert_int_equal(ledger_restore(&params, record, len, BEGIN, &again), 0);
@@ -523,7 +526,7 @@ static struct ledger *numbered_start(const uint8_t *record, size_t len, unsigned
 	return l;
 }
 
-/* Ends a start; the record is its newest one. */
+/* Ends a start and writes its newest record. */
 static void end_start(struct ledger *l, uint8_t record[512], size_t *len)
 {
 	assert_int_equal(ledger_save(l, record, len), 0);
@@ -532,7 +535,7 @@ static void end_start(struct ledger *l, uint8_t record[512], size_t *len)
 
 /*
  * A limiter starts several times without an exchange. The neighbour then echoes an ancestor of the
- * newest record, and that is no proof against it. After an exchange the first record is old.
+ * newest record, which is no proof against that record. After an exchange the first record is old.
  */
 TEST(test_starts_without_exchange)
 {
@@ -566,9 +569,9 @@ TEST(test_starts_without_exchange)
 }
 
 /*
- * Two machines start from copies of one record, so that their starts have one epoch. The neighbour
- * has received one of them, and refuses the other one until its record is lost; its clock can be
- * earlier. One statement alone, or one that is repeated, proves nothing.
+ * Two machines start from copies of one record, so their starts have the same epoch. The neighbour
+ * has received one of them, and rejects the other until its record is lost. The other's clock can
+ * be earlier. One statement alone, or a repeated one, proves nothing.
  */
 TEST(test_two_starts_of_one_record)
 {
@@ -635,7 +638,7 @@ static struct ledger *others_start(const uint8_t *record, size_t len, unsigned n
 enum next_start { FROM_OLD, FROM_OLD_AGAIN, FROM_ITS_OWN, FROM_NEWEST };
 
 /*
- * A grant arrives, but the neighbour restarts before it saves it. The giver recovers and so takes
+ * A grant arrives, but the neighbour restarts before it saves it. The giver recovers, which takes
  * the grant back. Its record from before the recovery still has the grant. A later start from that
  * record gives nothing, and is denied, also if it has saved a record of its own. A start from the
  * newest record is then accepted. The neighbour can restart after it closed the edge and before it
@@ -777,7 +780,10 @@ TEST(test_epoch_of_a_recovery)
 	}
 }
 
-/* A loss keeps an edge closed that a neighbour's recovery waits for, also before it was durable. */
+/*
+ * A lost record keeps an edge closed if a neighbour's recovery waits for it, also before the loss
+ * is durable.
+ */
 TEST(test_loss_while_closing)
 {
 	struct ledger *a = numbered_start(NULL, 0, 0), *b = others_start(NULL, 0, 0);
