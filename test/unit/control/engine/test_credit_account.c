@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The account that fills a credit, at a limiter that is alone: all of a total can be had and no
- * more, what a disk has yet to keep is asked for again, a period leaves nothing to the next, and
- * what nobody uses is given back.
+ * The account that fills a credit, at a limiter without peers. All of a quota is available and no
+ * more. Units that are not durable yet are requested again, a period leaves nothing to the next,
+ * and unused units are returned.
  */
 #include "check.h"
 #include "scope.h"
@@ -29,7 +29,7 @@ struct world {
 	struct credit credit;
 	struct credit_account account;
 	struct credit_owner owner;
-	uint64_t now_ns; /* its clock and the wall clock alike */
+	uint64_t now_ns; /* both its clock and the wall clock */
 };
 
 static void world_open(struct world *w, enum period period, bool durable)
@@ -95,7 +95,7 @@ static void commit(struct world *w)
 		limiter_committed(w->owner.limiter, w->now_ns);
 }
 
-/* Packets of a worker that holds nothing, between two looks; returns the units that are paid. */
+/* Packets of a worker that holds nothing, between two looks; returns the paid units. */
 static uint64_t take_packets(struct world *w, unsigned packets)
 {
 	uint64_t paid = 0;
@@ -126,7 +126,7 @@ TEST(test_all_of_it_and_no_more)
 
 		world_open(&w, PERIOD_NONE, durable);
 		assert_in_range(use_up(&w, 20, 2000), TOTAL - PACKET + 1, TOTAL);
-		/* A refusal is an answer: it is asked again at the next look only. */
+		/* A refusal is an answer: units are requested again only at the next look. */
 		assert_true(look(&w).asked);
 		assert_false(credit_account_retry(&w.account, &w.owner, w.now_ns));
 		view = view_of(&w);
@@ -143,7 +143,7 @@ static void check_spent(const struct world *w, uint64_t paid)
 	assert_int_equal(view.spent - view.prepaid - credit_left(&w->credit), paid);
 }
 
-/* The rate is that of packets: there is none before them, however much lies ready. */
+/* The rate is that of packets: it is 0 before the first, however many units are prefetched. */
 TEST(test_rate_is_of_packets)
 {
 	for (uint64_t seed = 1; seed <= 16; seed++) {
@@ -164,7 +164,7 @@ TEST(test_rate_is_of_packets)
 			paid += use_up(&w, prng_next(&prng) % 4 == 0, 1);
 		check_spent(&w, paid);
 		rate = (double)paid * SECOND_NS / (double)(w.now_ns - begun);
-		/* Leases are taken in whole. */
+		/* Leases are taken as a whole. */
 		assert_true(fabs((double)view_of(&w).rate / 1000 - rate) <
 			    0.25 * rate + (double)CHUNK / 4);
 		assert_true(view_of(&w).rate > 0);
@@ -172,7 +172,7 @@ TEST(test_rate_is_of_packets)
 	}
 }
 
-/* With a disk nothing is there before it has been kept, and then it is there at once. */
+/* With a disk units are available only once they are durable, and then immediately. */
 TEST(test_waits_for_the_disk)
 {
 	ENDED_BY(world_close) struct world w;
@@ -190,8 +190,8 @@ TEST(test_waits_for_the_disk)
 }
 
 /*
- * Where nobody has wanted anything for so long that what was asked for is forgone, as much is asked
- * for again as lies ready for who begins.
+ * After a long time without traffic, the request has expired. Then the initial prefetch is
+ * requested again.
  */
 TEST(test_asks_anew)
 {
@@ -214,7 +214,7 @@ TEST(test_period_turns)
 
 	world_open(&w, PERIOD_FIXED, false);
 	assert_in_range(use_up(&w, 20, 2000), TOTAL - PACKET + 1, TOTAL);
-	credit_put(&w.credit, 2 * PACKET); /* so that something is void */
+	credit_put(&w.credit, 2 * PACKET); /* so that some units are void */
 	left = credit_left(&w.credit);
 	w.now_ns = START_NS + PERIOD * SECOND_NS - CREDIT_LOOK_NS;
 	news = look(&w);
@@ -223,12 +223,12 @@ TEST(test_period_turns)
 	assert_int_equal(w.account.generation, 1);
 	assert_int_equal(credit_take(&w.credit, 0, PACKET, 0), 0);
 	assert_in_range(take_packets(&w, 20) + use_up(&w, 20, 2000), TOTAL - PACKET + 1, TOTAL);
-	/* A wall clock that is set back begins nothing. */
+	/* A wall clock that is set back begins no period. */
 	w.now_ns -= PERIOD * SECOND_NS;
 	assert_false(look(&w).turned);
 }
 
-/* What lies there for nobody goes back, where most of what is here is in hand. */
+/* Prefetched units without traffic are returned if they are most of the balance. */
 TEST(test_parks)
 {
 	ENDED_BY(world_close) struct world w;
@@ -259,7 +259,7 @@ TEST(test_parks)
 	assert_true(credit_left(&w.credit) >= PACKET);
 }
 
-/* All workers together may hold a 65536th of the total; another total has another quantum. */
+/* All workers together may hold a 65,536th of the total; another total has another quantum. */
 TEST(test_quantum)
 {
 	struct limit_profile profile = {0};
@@ -279,7 +279,7 @@ TEST(test_quantum)
 	assert_int_equal(w.account.quantum, 64);
 }
 
-/* What lies ready for who begins: what all workers may hold, some packets, or a chunk. */
+/* The initial prefetch: the amount that all workers may hold, some packets, or a chunk. */
 TEST(test_least)
 {
 	static const struct {
@@ -309,7 +309,7 @@ TEST(test_least)
 	}
 }
 
-/* Whatever lay in that memory before: no worker finds units that nobody has put there. */
+/* A credit begins empty, also in memory that held other data before. */
 TEST(test_states_begin_empty)
 {
 	const unsigned n_slots = 3;
@@ -324,7 +324,7 @@ TEST(test_states_begin_empty)
 	}
 }
 
-/* A limiter of so many totals, each larger than the one before. */
+/* Opens a limiter with n quotas, each larger than the one before. */
 static void open_totals(struct world *w, struct policy *policies, unsigned n)
 {
 	struct limiter_policy *limits = test_calloc(n, sizeof(*limits));
@@ -351,7 +351,7 @@ static void open_totals(struct world *w, struct policy *policies, unsigned n)
 	test_free(limits);
 }
 
-/* A slot's profile gets the credit of its account, and that of a slot without one gets none. */
+/* A slot's profile gets the credit of its account; a slot without an account gets none. */
 TEST(test_states_join)
 {
 	enum { SLOTS = 3 };

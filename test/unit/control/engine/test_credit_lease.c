@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is leased for a credit: enough for the rate, twice as much for who was refused, and little
- * where there is little.
+ * The size of a credit's lease: enough for the rate, twice as much after a refusal, and little if
+ * little is left.
  */
 #include "check.h"
 
@@ -28,7 +28,7 @@ TEST(test_first)
 		{16 * LEAST, 0, true, LEAST},
 		{16 * LEAST - 16, 0, true, LEAST - 1},
 		{3, 0, false, 0},
-		/* A packet that waits gets what it lacks, here or not. */
+		/* A waiting packet gets the units that it lacks, available here or not. */
 		{3, 60, false, 60},
 		{0, 1500, true, 1500},
 		{4000, 1500, true, 1500},
@@ -47,7 +47,7 @@ TEST(test_first)
 	}
 }
 
-/* At a rate in units a second, for so long; returns the packets' units that found none. */
+/* Spends at a rate in units a second, for so long; returns the packets' units that were refused. */
 static uint64_t run_lease_at_rate(
 	struct credit_lease *lease, uint64_t *now, uint64_t rate, uint64_t ns)
 {
@@ -67,7 +67,9 @@ static uint64_t run_lease_at_rate(
 	return refused;
 }
 
-/* A tenth of a second's, whatever the rate; it is there soon, and gone when packets are. */
+/*
+ * The lease is a tenth of a second's units at any rate; it grows soon, and ends with the traffic.
+ */
 TEST(test_follows_the_rate)
 {
 	static const uint64_t rates[] = {100000, 1250000, 125000000, 12500000000};
@@ -82,19 +84,19 @@ TEST(test_follows_the_rate)
 		assert_true(refused < rate / 5);
 		assert_int_equal(run_lease_at_rate(&lease, &now, rate, 1000 * MS), 0);
 		assert_in_range(lease.filled, tenth * 9 / 10, tenth * 2 + LEAST);
-		/* Nobody takes any for long: it is as small as at first. */
+		/* After a long time without traffic it has its initial size. */
 		run_lease_at_rate(&lease, &now, 0, 20000 * MS);
 		assert_true(credit_lease_is_idle(&lease, now));
 		credit_lease_empty(&lease);
 		assert_int_equal(credit_lease_units(&lease, PLENTY, false), LEAST);
-		/* Packets again, ten times as many: it doubles until there are enough. */
+		/* Ten times as many packets: it doubles until it is enough. */
 		refused = run_lease_at_rate(&lease, &now, 10 * rate, 200 * MS);
 		assert_false(credit_lease_is_idle(&lease, now));
 		assert_int_equal(run_lease_at_rate(&lease, &now, 10 * rate, 500 * MS), 0);
 	}
 }
 
-/* Refusals because nothing is held here do not make it larger: nobody is helped by that. */
+/* Refusals do not enlarge it if no units are held here, because that would not help. */
 TEST(test_no_boost_of_nothing)
 {
 	struct credit_lease lease;
@@ -109,7 +111,7 @@ TEST(test_no_boost_of_nothing)
 	assert_int_equal(credit_lease_units(&lease, PLENTY, false), LEAST);
 }
 
-/* The last of a total comes in parts, ever smaller ones, until packets do not fit: all of it. */
+/* The rest of a quota comes in ever smaller parts, until no packet fits: all of it. */
 TEST(test_to_the_end)
 {
 	uint64_t held = 1000000, looks = 0;
@@ -129,14 +131,14 @@ TEST(test_to_the_end)
 	assert_in_range(looks, 30, 300);
 }
 
-/* Half of what it should be is not worth asking for more. */
+/* A lease that is at least half full is not refilled. */
 TEST(test_not_for_a_trifle)
 {
 	struct credit_lease lease;
 
 	credit_lease_init(&lease, LEAST, 0);
 	credit_lease_fill(&lease, LEAST);
-	credit_lease_look(&lease, LEAST / 2, 0, 1000000000 * MS); /* at no rate worth speaking of */
+	credit_lease_look(&lease, LEAST / 2, 0, 1000000000 * MS); /* the rate is near 0 */
 	assert_int_equal(credit_lease_units(&lease, PLENTY, false), 0);
 	credit_lease_look(&lease, LEAST / 2 - 1, 0, 1000000000 * MS);
 	assert_int_equal(credit_lease_units(&lease, PLENTY, false), LEAST / 2 + 1);
@@ -144,7 +146,7 @@ TEST(test_not_for_a_trifle)
 	assert_int_equal(credit_lease_units(&lease, PLENTY, false), LEAST);
 }
 
-/* Twice as much for who found it empty that was full enough; a sixteenth less when nobody does. */
+/* A lease that was full enough and is empty doubles; without refusals it shrinks by a sixteenth. */
 TEST(test_boost)
 {
 	static const struct {
@@ -160,14 +162,14 @@ TEST(test_boost)
 
 		credit_lease_init(&lease, LEAST, 0);
 		credit_lease_fill(&lease, rows[i].filled);
-		credit_lease_look(&lease, 0, 1, 0); /* in no time, so at no rate */
+		credit_lease_look(&lease, 0, 1, 0); /* without time, so the rate is 0 */
 		assert_int_equal(credit_lease_units(&lease, PLENTY, false), rows[i].boosted);
 		credit_lease_look(&lease, 0, 0, 0);
 		assert_int_equal(credit_lease_units(&lease, PLENTY, false), rows[i].faded);
 	}
 }
 
-/* A rate that grows is followed at once; half of a fall is seen after half a second. */
+/* A rising rate is followed immediately; half of a fall is followed after half a second. */
 TEST(test_rate_falls)
 {
 	struct credit_lease lease;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One limit over several workers, which are states of the engine's own; and what it tells a driver.
+ * One limit over several workers, whose states the engine owns; and the calls to a driver.
  */
 #include "check.h"
 #include "scope.h"
@@ -13,7 +13,7 @@
 #include "engine/states.h"
 #include "police/borrow.h"
 
-#define BYTES   1000   /* of a packet */
+#define BYTES   1000   /* per packet */
 #define RATE    100000 /* bytes a second */
 #define BURST   20000
 #define WORKERS 4
@@ -75,7 +75,10 @@ static bool engine_passes(struct world *w, unsigned worker, uint64_t now)
 	       VERDICT_PASS;
 }
 
-/* Twice the limit for so many seconds, over all workers in turn; returns the bytes that passed. */
+/*
+ * Offers twice the limit for so many seconds, over all workers in turn; returns the bytes that
+ * passed.
+ */
 static uint64_t offer_packets(struct world *w, uint64_t from_s, unsigned seconds)
 {
 	uint64_t step = SECOND * BYTES / (2 * RATE), passed = 0;
@@ -89,7 +92,8 @@ static uint64_t offer_packets(struct world *w, uint64_t from_s, unsigned seconds
 }
 
 /*
- * One worker, a shared bucket of several, and what several divide: the limit and the burst, once.
+ * One worker, a bucket shared by several, and a limit divided between several: limit and burst
+ * count once.
  */
 TEST(test_one_limit)
 {
@@ -115,7 +119,7 @@ TEST(test_one_limit)
 	}
 }
 
-/* With the burst spent, or held, a policy begins with nothing. */
+/* A policy that begins with its burst spent, or held, has no tokens. */
 TEST(test_begins)
 {
 	ENDED_BY(world_close) struct world w;
@@ -127,7 +131,7 @@ TEST(test_begins)
 	assert_near(offer_packets(&w, 0, 10), 10 * RATE, WORKERS * BYTES);
 }
 
-/* What passed and what did not is all that came, and news once. */
+/* Passed and dropped packets add up to the offered ones; changed totals are reported once. */
 TEST(test_totals)
 {
 	struct policy_totals totals;
@@ -144,7 +148,10 @@ TEST(test_totals)
 	assert_int_equal(engine_waiting(&w.engine, 0).packets, 0);
 }
 
-/* The worker that has all the demand has all but the floor of what is divided, and that is news. */
+/*
+ * The worker with all the demand gets all except the floor of a divided limit, and reports the
+ * change.
+ */
 TEST(test_measures)
 {
 	struct limiter_sample sample;
@@ -164,7 +171,7 @@ TEST(test_measures)
 	assert_int_equal(police_shift(&w.engine.workers[1].states[0]), 3);
 }
 
-/* What each worker has sampled of flows is in the measurement, in the worker's own place. */
+/* Each worker's flow samples are in the measurement, in the worker's own place. */
 TEST(test_measures_flows)
 {
 	const struct packet packet = {.family = PACKET_IPV4, .proto = 17};
@@ -193,12 +200,12 @@ TEST(test_measures_flows)
 	assert_int_equal(w.engine.slots[0].packets, 2000);
 	assert_int_equal(w.engine.slots[0].measured_ns, SECOND);
 	world_close(&w);
-	/* One worker has nothing to divide, and that is no news. */
+	/* One worker has nothing to divide, and reports no change. */
 	world_open(&w, 1, METER_TOKEN_BUCKET);
 	assert_false(engine_measure(&w.engine, 0, &w.policy, SECOND, &sample));
 }
 
-/* The second packet waits for its tokens, and all who wait are counted as such until they leave. */
+/* The second packet waits for its tokens; waiting packets count as such until they leave. */
 TEST(test_waits)
 {
 	static const uint8_t data[64];
@@ -245,7 +252,10 @@ static enum shape_verdict arrive_at(struct world *w, struct shape_packet *packet
 	return engine_states_arrive(&w->engine, 0, 0, &header, data, BYTES, now, packet);
 }
 
-/* Ticks begin anew: a queue takes nothing until it is told so, then goes on as if just spent. */
+/*
+ * Ticks start again: a queue takes no packet until it is updated, then continues as if its tokens
+ * were just spent.
+ */
 TEST(test_ticks_begin_anew)
 {
 	const uint64_t before = 100 * SECOND;
@@ -274,7 +284,7 @@ TEST(test_ticks_begin_anew)
 		assert_int_equal(arrive_at(&w, &packets[3], 2 * SECOND), SHAPE_WAITS);
 		assert_int_equal(shaper_release(shaper, 3 * SECOND, out, 8), 1);
 		assert_int_equal(arrive_at(&w, &packets[4], 3 * SECOND), SHAPE_PASSES);
-		/* That was once. */
+		/* This happens once. */
 		assert_int_equal(engine_enforce(&w.engine, &w.limit, 9 * SECOND), 0);
 		assert_int_equal(arrive_at(&w, &packets[5], 9 * SECOND), SHAPE_PASSES);
 		world_close(&w);
@@ -291,9 +301,10 @@ static uint64_t passes_at(struct world *w, uint64_t now)
 }
 
 /*
- * A part of the limit has ended on all workers, and control comes so much later: what is there then
- * is what the rest has granted since, and of the rest of the burst. It is so whether the shared
- * bucket began with that limit or was told of it, for nobody but those who were told of an end.
+ * A part of the limit has ended on all workers, and control runs some time later. The tokens are
+ * then those that the rest has granted since, up to the rest of the burst. This holds for a shared
+ * bucket that began with that limit, and for one that was updated. It applies only to workers that
+ * were given an end.
  */
 TEST(test_ended)
 {
@@ -328,10 +339,10 @@ TEST(test_ended)
 		w.limit.view.ending = 0;
 		assert_int_equal(engine_enforce(&w.engine, &w.limit, now), 0);
 		assert_near(passes_at(&w, now), rows[i / 2].bytes, BYTES);
-		/* From here on by the new limit. */
+		/* From here on, the new limit applies. */
 		now += SECOND / 10;
 		assert_near(passes_at(&w, now), RATE / 10.0, BYTES);
-		/* An end is made up for once: what may end of the new one has not. */
+		/* An end is applied once: the new limit's ending part has not ended. */
 		w.limit.view.ending = rows[i / 2].ending;
 		assert_int_equal(engine_enforce(&w.engine, &w.limit, now), 0);
 		now += SECOND / 10;
@@ -342,14 +353,14 @@ TEST(test_ended)
 }
 
 /*
- * How many samples policies may take is thought over after a second, and before that once they have
- * wanted more than there are.
+ * The allowance of samples is computed again after a second, or earlier once policies have wanted
+ * more samples than there are.
  */
 TEST(test_samples_shared)
 {
 	static const struct {
 		uint64_t after_ns;
-		double wanted; /* of what all may take in a second */
+		double wanted; /* part of all samples in a second */
 		bool again;
 	} rows[] = {
 		{SECOND - 1, 0.5, false},
@@ -388,7 +399,7 @@ static void tell_profile(void *context, unsigned worker, const struct limit_prof
 	struct world *w = context;
 	struct limit_profile again;
 
-	/* A driver that tells a worker later tells it no other thing. */
+	/* A driver that updates a worker later gets the same profile. */
 	assert_int_equal(engine_worker_profile(&w->engine, &w->limit, worker, &again), 0);
 	assert_memory_equal(
 		&again.meter.bucket, &profile->meter.bucket, sizeof(again.meter.bucket));
@@ -396,8 +407,9 @@ static void tell_profile(void *context, unsigned worker, const struct limit_prof
 }
 
 /*
- * A driver's workers are all told, and nothing else changes. Each begins with its own profile, and
- * is told one that is made once, as all have the same part; those that borrow have nothing to join.
+ * A driver's workers are all updated, and nothing else changes. Each begins with its own profile.
+ * It is then updated with one that is made once, because all have the same part. Workers that
+ * borrow have nothing to join.
  */
 TEST(test_driver)
 {
@@ -421,7 +433,7 @@ TEST(test_driver)
 	}
 }
 
-/* A rate that no meter can express leaves the old one in force. */
+/* If no meter can express a rate, the old one stays in force. */
 TEST(test_out_of_range)
 {
 	ENDED_BY(world_close) struct world w;
@@ -439,7 +451,7 @@ struct dropper {
 	bool stop;
 };
 
-/* Offers packets at one instant, so that all but a burst are dropped. */
+/* Offers packets at one instant, so that all except a burst are dropped. */
 static void *drop_packets(void *context)
 {
 	struct dropper *d = context;
@@ -449,7 +461,7 @@ static void *drop_packets(void *context)
 	return NULL;
 }
 
-/* A reader never takes a packet that a worker drops meanwhile for one that passed. */
+/* A reader never counts a packet as passed that a worker drops at that moment. */
 TEST(test_read_while_dropping)
 {
 	ENDED_BY(world_close) struct world w;

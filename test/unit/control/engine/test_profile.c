@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * From a limiter's view to what workers read.
+ * The profiles of workers, computed from a limiter's view.
  */
 #include "check.h"
 
@@ -44,7 +44,7 @@ static int make_test_profile(struct limit_profile *profile, const struct policy 
 static const struct limiter_view whole = {
 	.limit = 1000000, .local_limit = 1000000, .local_burst = 100000, .demand = 1};
 
-/* What a worker's part comes to, in the meter's own words. */
+/* A worker's part, in the parameters of each meter. */
 TEST(test_parts)
 {
 	static const struct {
@@ -112,8 +112,8 @@ TEST(test_parts)
 }
 
 /*
- * A worker's part of the second bucket: of its rate as of the limit, of its burst as of the burst,
- * unless the limit is another one; a peak is no less than what it is the peak of.
+ * A worker's part of the second bucket: its rate in proportion to the limit, its burst to the
+ * burst, unless the limit has changed. A peak is at least the rate below it.
  */
 TEST(test_second_bucket)
 {
@@ -121,8 +121,8 @@ TEST(test_second_bucket)
 		enum meter_kind meter;
 		uint64_t second_bps, second_burst;
 		uint32_t limit_s;
-		double limit;                  /* that the view is of; half a megabyte is local */
-		uint64_t want_bps, want_burst; /* of a quarter of what is local */
+		double limit;                  /* limit of the view; half a megabyte is local */
+		uint64_t want_bps, want_burst; /* for a quarter of the local part */
 	} rows[] = {
 		{METER_TRTCM, 16000000, 200000, 0, 1e6, 2000000, 20000},
 		{METER_TRTCM, 6000000, 80000, 0, 1e6, 1000000, 10000},
@@ -131,7 +131,7 @@ TEST(test_second_bucket)
 		{METER_TRTCM_4115, 6000000, 80000, 60, 1e6, 12500, 8000},
 		{METER_TRTCM_4115, 6000000, 80000, 0, 2e6, 375000, 5000},
 		{METER_TRTCM_4115, 6000000, 80000, 0, 0, 750000, 8000},
-		/* Two frames pass, and no more than there is. */
+		/* Two frames pass, and not more than the burst. */
 		{METER_TRTCM_4115, 6000000, 4000, 0, 1e6, 750000, 3028},
 		{METER_TRTCM_4115, 6000000, 2000, 0, 1e6, 750000, 2000},
 		{METER_SRTCM, 0, 80000, 0, 1e6, 0, 8000},
@@ -159,7 +159,7 @@ TEST(test_second_bucket)
 	}
 }
 
-/* What the brain is told of what is counted, and in which time. */
+/* The counted unit and the unit of time in the brain's policy. */
 TEST(test_units)
 {
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_BYTES, false);
@@ -173,7 +173,7 @@ TEST(test_units)
 	assert_int_equal(limit_profile_policy(&policy, 0).packet, 1);
 }
 
-/* What a line says that no limit changes. */
+/* Settings of a policy state that no limit changes. */
 TEST(test_what_is_configured)
 {
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_PACKETS, true);
@@ -221,7 +221,7 @@ TEST(test_out_of_range)
 	assert_int_equal(make_test_profile(&profile, &policy, &whole, 1, 1000), -ERANGE);
 }
 
-/* What the brain is told of guarantees. */
+/* The guarantee in the brain's policy. */
 TEST(test_guarantees)
 {
 	struct policy quota = policy_of(METER_CREDIT, COUNT_BYTES, false), conserved, soft;
@@ -262,7 +262,7 @@ TEST(test_guarantees)
 	assert_int_not_equal(brain.id, limit_profile_policy(&soft, 0).id);
 }
 
-/* Parts of what is conserved add up, however small they are; all are token buckets. */
+/* Parts of hard limits add up, however small they are; all are token buckets. */
 TEST(test_conserved_parts)
 {
 	static const enum counting counts[] = {COUNT_BYTES, COUNT_PACKETS, COUNT_FLOWS};
@@ -286,7 +286,7 @@ TEST(test_burst_floor)
 {
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_BYTES, false);
 
-	assert_int_equal(limit_profile_policy(&policy, 0).burst_floor, 0); /* the brain's own */
+	assert_int_equal(limit_profile_policy(&policy, 0).burst_floor, 0); /* the brain's default */
 	policy.count = COUNT_PACKETS;
 	assert_int_equal(limit_profile_policy(&policy, 0).burst_floor, 6);
 	policy.count = COUNT_FLOWS;
@@ -299,7 +299,7 @@ TEST(test_burst_floor)
 	assert_int_equal(limit_profile_policy(&policy, 0).burst_floor, 0);
 }
 
-/* How often to sample is for those that are sampled. */
+/* The sample shift applies only to policies that are sampled. */
 TEST(test_sample_shift)
 {
 	static const struct sampling some = {.shift = 3};
@@ -313,7 +313,7 @@ TEST(test_sample_shift)
 	assert_int_equal(profile.sample_shift, 3);
 }
 
-/* A limit that a worker is told changes its line from then on, and not for the past. */
+/* A changed limit applies to a worker's state from then on, not to the past. */
 TEST(test_limit_is_not_for_the_past)
 {
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_BYTES, false);
@@ -357,7 +357,7 @@ TEST(test_sampling)
 		{0, 0, 0}, {2000, 0, 0}, {2002, 0, 1}, {2002, 1, 1}, {4002, 1, 2},
 		{1334, 1, 1}, /* 667 samples a second: a third */
 		{1332, 1, 0}, {0, 15, 0}, {UINT64_C(1) << 40, 14, 15}, {UINT64_C(1) << 40, 15, 15},
-		{1000000, 0, 9}, /* at once, and not a step an interval */
+		{1000000, 0, 9}, /* immediately, not in steps */
 	};
 
 	for (unsigned i = 0; i < COUNT(rows); i++)
@@ -372,7 +372,7 @@ TEST(test_sampling)
 		}
 }
 
-/* A load that comes from nothing is believed in its first interval; one that goes, in a while. */
+/* A sudden load is followed in its first interval; a load that ends, after a while. */
 TEST(test_sampling_follows)
 {
 	struct sampling sampling = {0};
@@ -381,15 +381,15 @@ TEST(test_sampling_follows)
 
 	sampling_budget_init(&budget, 1, 1);
 	sampling_adapt(&sampling, &budget, 50000, 0.05);
-	assert_int_equal(sampling.shift, 9); /* of a million a second: 1953 */
+	assert_int_equal(sampling.shift, 9); /* a million a second gives 1,953 */
 	for (; sampling.shift > 0; intervals++)
 		sampling_adapt(&sampling, &budget, 50, 0.05);
 	assert_in_range(intervals, 20, 200);
-	sampling_adapt(&sampling, &budget, 1000, 0); /* no time, no rate */
+	sampling_adapt(&sampling, &budget, 1000, 0); /* without time there is no rate */
 	assert_int_equal(sampling.shift, 0);
 }
 
-/* What comes by chance, a few packets an interval, changes nothing. */
+/* Random traffic of a few packets an interval causes no changes. */
 TEST(test_sampling_is_steady)
 {
 	enum { INTERVALS = 4000, SETTLED = 200 };
@@ -405,17 +405,17 @@ TEST(test_sampling_is_steady)
 		uint8_t before = sampling.shift;
 		uint64_t packets = 0;
 
-		for (unsigned k = 0; k < 60; k++) /* 120 a second, as good as Poisson's */
+		for (unsigned k = 0; k < 60; k++) /* 120 a second, nearly a Poisson process */
 			packets += prng_below(&prng, 10) == 0;
 		sampling_adapt(&sampling, &budget, packets, 0.05);
 		changes += i >= SETTLED && sampling.shift != before;
 	}
-	/* 120 / 2^7 is just below what is allowed: half of that will do as well. */
+	/* 120 / 2^7 is just below the allowance; half of it is acceptable as well. */
 	if (sampling.shift < 7 || sampling.shift > 8 || changes > 2)
 		fail_msg("seed %u: shift %u, %u changes", (unsigned)seed, sampling.shift, changes);
 }
 
-/* Those who wake all at once are as many as there were thought to be. */
+/* The first allowance is small enough for all policies to wake together. */
 TEST(test_sampling_begins_low)
 {
 	static const struct {
@@ -435,7 +435,7 @@ TEST(test_sampling_begins_low)
 	}
 }
 
-/* A round ends early when it has all been wanted, and what is allowed is less after it. */
+/* A round ends early when its budget is used up, and the allowance is lower after it. */
 TEST(test_sampling_round_is_spent)
 {
 	struct sampling samplings[100] = {0};
@@ -454,7 +454,7 @@ TEST(test_sampling_round_is_spent)
 	assert_true(fabs(budget.allowance - SAMPLES_PER_WORKER_S / 100) < 1);
 }
 
-/* Samples a second of all policies, when each has had time to adapt. */
+/* Samples a second of all policies, after each has had time to adapt. */
 static double samples_of(struct sampling_budget *budget, struct sampling *samplings,
 	const uint64_t *per_s, unsigned n)
 {
@@ -472,7 +472,7 @@ static double samples_of(struct sampling_budget *budget, struct sampling *sampli
 	return sum;
 }
 
-/* Few policies have their 2000; many share what there is, the quiet ones before the busy. */
+/* A few policies have 2,000 each; many share the budget, and quiet ones precede busy ones. */
 TEST(test_sampling_budget)
 {
 	enum { N = 10000 };
@@ -495,7 +495,7 @@ TEST(test_sampling_budget)
 	assert_int_equal(samplings[0].shift, 0);
 	assert_true(samplings[1].shift > 0);
 
-	/* And have it back when the others are gone. */
+	/* They get it back when the others are gone. */
 	for (unsigned i = 1; i < N; i++)
 		per_s[i] = 0;
 	per_s[1] = 100000;
@@ -504,7 +504,7 @@ TEST(test_sampling_budget)
 	assert_true(sum > SAMPLES_PER_S / 3.0 && sum <= SAMPLES_PER_S + 4);
 }
 
-/* Only those that need memory get any, and it is enough: AddressSanitizer watches. */
+/* Only allocators that need memory get any, and it is enough: AddressSanitizer checks it. */
 TEST(test_other)
 {
 	static const struct {
@@ -542,7 +542,7 @@ TEST(test_other)
 		policy_state_age(&line, 0, 16);
 		flows = rows[i].plain ? NULL : line.other->flows;
 		assert_int_equal(flows != NULL, rows[i].flows);
-		if (flows && rows[i].sources) /* one behind the other */
+		if (flows && rows[i].sources) /* the flows follow the sources */
 			assert_true((uintptr_t)flows >=
 				    (uintptr_t)line.other->sources +
 					    source_table_bytes(METER_GCRA, policy.sources));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A packet of a client in a customer in a link, on workers that the engine keeps itself.
+ * A packet of a client below a customer below a link, on workers whose states the engine owns.
  */
 #include "check.h"
 
@@ -12,7 +12,7 @@
 #include "police/lineage.h"
 #include "police/sample.h"
 
-#define BYTES   1000 /* of a packet, with its Ethernet header */
+#define BYTES   1000 /* size of a packet, with its Ethernet header */
 #define COST    (BYTES - 14)
 #define RATE    1000000 /* bytes a second */
 #define NARROW  (10 * COST)
@@ -20,7 +20,7 @@
 #define MARK_AS 8 /* a DSCP */
 #define HASH    UINT32_C(0x12345603)
 
-/* By slot, which says nothing of who is above whom; and from below. */
+/* Slots, in an order without meaning; and the lineage, from below. */
 enum { LINK, CLIENT, CUSTOMER, SLOTS };
 static const unsigned lineage_of_client[] = {CLIENT, CUSTOMER, LINK};
 
@@ -31,7 +31,7 @@ struct levels_world {
 	struct lineage_slots lineage;
 };
 
-/* What a level does with what it has no tokens for, which is all or nothing. */
+/* A level: its action for packets without tokens, and whether its bucket is empty. */
 struct level {
 	enum action action;
 	int mark;
@@ -105,7 +105,7 @@ static enum verdict ask_through(struct levels_world *w, struct lineage_packet *a
 	return engine_states_ask_levels(&w->engine, 0, asked);
 }
 
-/* From a policy upwards, whichever it is. */
+/* The lineage of each policy, upwards. */
 TEST(test_lineages)
 {
 	static const struct level drop[SLOTS];
@@ -121,7 +121,7 @@ TEST(test_lineages)
 	}
 }
 
-/* A level that drops: with tokens, and without. */
+/* A level that drops, with tokens and without. */
 #define HAS                           \
 	{                             \
 		ACTION_DROP, 0, false \
@@ -131,7 +131,7 @@ TEST(test_lineages)
 		ACTION_DROP, 0, true \
 	}
 
-/* A packet is refused, or let pass all the same; and what each level has then counted. */
+/* The verdict on a packet, and the levels that count it. */
 TEST(test_verdicts)
 {
 	static const struct {
@@ -146,13 +146,13 @@ TEST(test_verdicts)
 		{{{ACTION_COUNT, 0, true}, HAS, HAS}, VERDICT_COUNT, 3},
 		{{HAS, {ACTION_COUNT, 0, true}, HAS}, VERDICT_COUNT, 3},
 		{{{ACTION_COUNT, 0, true}, LACKS, HAS}, VERDICT_DROP, 2},
-		/* As a DSCP changes nothing for who sends, it is counted. */
+		/* A DSCP changes nothing for the sender, so the packet is counted. */
 		{{HAS, {ACTION_MARK, MARK_AS, true}, HAS}, VERDICT_COUNT, 3},
 		{{{ACTION_MARK, MARK_ECN, false}, HAS, HAS}, VERDICT_PASS, 3},
 		{{{ACTION_MARK, MARK_ECN, true}, HAS, HAS}, VERDICT_DROP, 1},
 		{{HAS, {ACTION_MARK, MARK_ECN, true}, HAS}, VERDICT_DROP, 2},
 		{{HAS, HAS, {ACTION_MARK, MARK_ECN, true}}, VERDICT_DROP, 3},
-		/* The lowest that marks says how. */
+		/* The lowest level that marks decides how. */
 		{{{ACTION_COUNT, 0, true}, {ACTION_MARK, MARK_AS, true},
 			 {ACTION_MARK, MARK_ECN, true}},
 			VERDICT_COUNT, 3},
@@ -189,7 +189,7 @@ TEST(test_verdicts)
 	}
 }
 
-/* Marks come between the question and the end; and whose doing it is. */
+/* Marks are decided between the query and the end; `doer` is the level that decides. */
 TEST(test_asked)
 {
 	static const struct {
@@ -197,7 +197,7 @@ TEST(test_asked)
 		enum verdict asked;
 		unsigned doer;
 		bool markable;
-		enum verdict own[SLOTS]; /* of those that it comes to */
+		enum verdict own[SLOTS]; /* verdicts of the levels that it reaches */
 		unsigned reached;
 	} rows[] = {
 		{{HAS, HAS, HAS}, VERDICT_PASS, 0, false, {0, 0, 0}, 3},
@@ -245,7 +245,7 @@ TEST(test_asked)
 	}
 }
 
-/* Flows are sampled where packets are one's own, as if no other policy were above. */
+/* Flows are sampled where packets are the policy's own, as if no other policy were above. */
 TEST(test_samples)
 {
 	static const struct level drop[SLOTS];
@@ -272,7 +272,7 @@ TEST(test_samples)
 	}
 }
 
-/* A policy whose flows nobody weighs has no sample, and none is missed. */
+/* A policy whose flows are not weighed has no sample, and needs none. */
 TEST(test_unsampled)
 {
 	static const struct level drop[SLOTS];
@@ -288,7 +288,7 @@ TEST(test_unsampled)
 	engine_states_free(&w.engine, SLOTS);
 }
 
-/* A level that is not plain borrows where CPUs of the kernel are workers, too. */
+/* A level with a shared bucket borrows from it, if CPUs of the kernel are workers, too. */
 static void let_borrow(struct levels_world *w, unsigned k)
 {
 	struct shared_bucket *shared = &w->engine.shared_buckets[lineage_of_client[k]];
@@ -305,7 +305,7 @@ static void let_borrow(struct levels_world *w, unsigned k)
 	}
 }
 
-/* Whichever level is the narrow one: all of its burst passes, but what another worker holds. */
+/* All of the narrow level's burst passes, except the part that another worker holds. */
 TEST(test_borrowing)
 {
 	for (unsigned narrow = 0; narrow < SLOTS; narrow++)
@@ -332,7 +332,7 @@ TEST(test_borrowing)
 				passed++;
 			assert_int_equal(passed, (NARROW - quantum) / COST);
 			assert_int_equal(send_through(&w, 1, &charge), verdict);
-			/* The other worker has its part yet. */
+			/* The other worker still has its part. */
 			assert_int_equal(
 				lineage_bucket(state_of_level(&w, 0, narrow))->tokens >> TOKEN_BYTE,
 				quantum);

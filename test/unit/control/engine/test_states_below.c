@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Levels that limit no rate of the whole, and packets that wait below others, on a worker that the
- * engine keeps itself; and what the brain is told of such policies.
+ * Levels that do not limit their total rate, and packets that wait below others, on a worker whose
+ * states the engine owns; and the brain's policies for them.
  */
 #include "check.h"
 #include "scope.h"
@@ -18,12 +18,12 @@
 #define RATE  1000000 /* bytes a second */
 
 /*
- * link: of which plan and page have parts
- *   plan: of which none has, but what its subscribers send is its own
+ * link: plan, page and mail have parts of it
+ *   plan: no policy has a part of it; the packets of its subscribers count as its own
  *     subscribers: each of them
- *   year: a total, below which
+ *   year: a quota
  *     page: has a part of link
- *     mail: waits, for a part of link
+ *   mail: its packets wait; has a part of link
  */
 enum { LINK, PLAN, SUBSCRIBERS, YEAR, PAGE, MAIL, SLOTS };
 
@@ -89,7 +89,7 @@ TEST(test_who_has_parts)
 	policies[LINK].allocator = policies[PAGE].allocator = allocator_find("static");
 	assert_true(policy_is_told_of(policies, LINK));
 	assert_true(policy_is_told_of(policies, PAGE));
-	policies[YEAR].above = 0; /* below nothing but a total nobody has a part */
+	policies[YEAR].above = 0; /* a policy below only a quota has no part */
 	policies[PAGE].above = 1;
 	assert_int_equal(policy_divider(policies, PAGE), POLICY_NO_PARENT);
 	assert_false(policy_is_told_of(policies, PAGE));
@@ -176,7 +176,10 @@ static void expect_counts(struct below_world *w, unsigned slot, unsigned packets
 	assert_int_equal(state_of_slot(w, slot)->dropped_packets, dropped);
 }
 
-/* Three packets of each subscriber, and ten of the plan; what it samples is what comes to it. */
+/*
+ * Three packets of each subscriber, and ten of the plan. The plan samples the packets that reach
+ * it.
+ */
 TEST(test_subscribers)
 {
 	struct lineage_charge charge;
@@ -197,7 +200,7 @@ TEST(test_subscribers)
 	expect_counts(&w, LINK, 9, 0);
 	expect_counts(&w, SUBSCRIBERS, 15, 6);
 	assert_int_equal(send_from(&w, 4, &charge), VERDICT_PASS);
-	/* The plan refuses it, so it has cost its source nothing. */
+	/* The plan drops it, so it costs its source nothing. */
 	assert_int_equal(send_from(&w, 4, &charge), VERDICT_DROP);
 	assert_int_equal(charge.reached, 2);
 	state_of_slot(&w, PLAN)->bucket.tokens = 10 * BYTES << TOKEN_BYTE;
@@ -219,7 +222,7 @@ static enum shape_verdict arrive(
 	return engine_states_arrive(&w->engine, worker, MAIL, &header, data, BYTES, now, packet);
 }
 
-/* What passes at once and what leaves later is counted above as it leaves, and not before. */
+/* A packet that waits is counted above only when it leaves. */
 TEST(test_waits_below)
 {
 	struct shape_packet packets[4], *out[4];
@@ -235,7 +238,7 @@ TEST(test_waits_below)
 	expect_counts(&w, MAIL, 4, 0);
 	expect_counts(&w, LINK, 2, 0);
 	assert_int_equal(state_of_slot(&w, LINK)->bucket.tokens, 0);
-	/* At a thousand packets a second the link has one in a millisecond. */
+	/* At 1,000 packets a second the link has one in a millisecond. */
 	assert_int_equal(shaper_release(shaper, 900000, out, 4), 0);
 	for (uint64_t now = SECOND / 1000; n < 2 && now < SECOND / 100; now += 10000)
 		for (unsigned k = shaper_release(shaper, now, out, 4); k-- > 0; n++)
@@ -246,7 +249,7 @@ TEST(test_waits_below)
 	engine_states_free(&w.engine, SLOTS);
 }
 
-/* A level that lets more pass counts that, of what waits, too. */
+/* A parent that lets more pass also counts packets that waited. */
 TEST(test_waits_below_lax)
 {
 	static const struct policy_start start = {.hz = GHZ};
@@ -265,7 +268,7 @@ TEST(test_waits_below_lax)
 	engine_states_free(&w.engine, SLOTS);
 }
 
-/* One bucket above, of which two workers' queues borrow: together they have it once. */
+/* One bucket above, from which two workers' queues borrow: together they get it once. */
 TEST(test_workers_wait_below)
 {
 	struct shape_packet packets[40], *out[4];
@@ -273,13 +276,13 @@ TEST(test_workers_wait_below)
 	struct below_world w;
 
 	open_world(&w, 2);
-	/* By its own limit the policy has more than enough. */
+	/* The policy's own limit is more than enough. */
 	w.limits[MAIL].view.local_limit = 100 * RATE;
 	w.limits[MAIL].view.local_burst = 100 * BYTES;
 	assert_int_equal(engine_enforce(&w.engine, &w.limits[MAIL], 0), 0);
 	for (unsigned i = 0; i < 40; i++)
 		passed += arrive(&w, i % 2, &packets[i], 0) == SHAPE_PASSES;
-	assert_in_range(passed, 8, 10); /* less what either has in hand */
+	assert_in_range(passed, 8, 10); /* less the tokens that each worker holds */
 	for (uint64_t now = 0; now < SECOND / 100; now += 10000)
 		for (unsigned i = 0; i < 2; i++)
 			for (unsigned k = shaper_release(w.engine.workers[i].shaper, now, out, 4);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A trial against a policy that is enforced: of the same packets it has counted exactly what a
- * second policy with its limit has passed and dropped, whatever the meter, what is counted and how
- * many workers share it; and the policy that has it does what it does without.
+ * A trial compared with an enforced policy of the same limit: on the same packets, the trial counts
+ * exactly the packets that the other passes and drops. This holds for each meter, unit and number
+ * of workers. The policy with the trial behaves like one without.
  */
 #include "check.h"
 
@@ -18,9 +18,9 @@
 #define PACKETS 60000
 #define FLOWS   50
 #define MOST    1514
-#define RATE    UINT64_C(8000000) /* bit/s of the policy, and half of it is tried */
+#define RATE    UINT64_C(8000000) /* bit/s of the policy; the trial has half of it */
 
-/* The policy that has a trial, the one that enforces that, and the first without it. */
+/* The policy with a trial, one that enforces the trial's limit, and the first without a trial. */
 enum { TRYING, ENFORCING, PLAIN, SLOTS };
 
 struct trial_world {
@@ -31,7 +31,7 @@ struct trial_world {
 	uint64_t now;
 };
 
-/* A token bucket of bytes that drops, where nothing else is said. */
+/* By default a token bucket of bytes that drops. */
 static const struct trial_row {
 	const char *name;
 	enum counting count;
@@ -67,7 +67,7 @@ static const struct trial_row {
 		.tried = METER_HYBRID, .per_source = true},
 };
 
-/* So that about half of what is offered is too much for the policy, and more for its trial. */
+/* About half of the offered traffic exceeds the policy, and more exceeds its trial. */
 static void make_policies(struct trial_world *w, const struct trial_row *row)
 {
 	static const uint64_t rates[] = {
@@ -108,7 +108,7 @@ static void make_policies(struct trial_world *w, const struct trial_row *row)
 	w->policies[PLAIN].trial.set = false;
 }
 
-/* A part of the limit that the limiter has now. */
+/* Sets the part of the limit that the limiter has now. */
 static void set_part(struct trial_world *w, double part)
 {
 	struct engine_trial trial;
@@ -121,7 +121,7 @@ static void set_part(struct trial_world *w, double part)
 			.view.local_limit = policy_rate(&w->policies[s]) * part,
 			.view.local_burst = w->policies[s].burst_bytes,
 		};
-	/* Which the trial's is, unless it says otherwise. */
+	/* The trial has the same part, unless it is configured otherwise. */
 	if (engine_trial(&w->engine, &w->limits[TRYING], &trial)) {
 		assert_true(trial.limit.view.local_limit == w->limits[ENFORCING].view.local_limit);
 		assert_int_equal(
@@ -156,7 +156,7 @@ struct sent {
 	uint32_t len;
 };
 
-/* It is of one of a few flows, TCP or UDP, with addresses behind 14 or 18 bytes of L2. */
+/* Makes a packet of one of a few flows, TCP or UDP, with addresses after 14 or 18 bytes of L2. */
 static void make_packet(struct trial_world *w, struct sent *sent)
 {
 	uint32_t flow = (uint32_t)prng_below(&w->prng, FLOWS);
@@ -190,7 +190,7 @@ static enum verdict send_to(
 	return verdict;
 }
 
-/* Looks at all as control does, and gives each another part. */
+/* Measures all policies like control does, and gives each another part. */
 static void look(struct trial_world *w, double part)
 {
 	struct limiter_sample sample;
@@ -248,7 +248,7 @@ TEST(a_trial_counts_what_a_policy_enforces)
 			assert_totals_equal(&tried, &enforced);
 			assert_totals_equal(&own, &plain);
 			assert_int_equal(tried.passed_packets + tried.dropped_packets, PACKETS);
-			/* Or there was nothing to be compared. */
+			/* Otherwise the comparison would be empty. */
 			assert_true(tried.passed_packets > PACKETS / 100);
 			assert_true(tried.dropped_packets > own.dropped_packets + PACKETS / 100);
 			engine_states_free(&w.engine, SLOTS);
