@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Groups in virtual time, over a network that loses, repeats and reorders: what differs is seen by
- * both sides within ten seconds, and what does not is never said to.
+ * Groups in virtual time, over a network that loses, repeats and reorders. Both sides report a
+ * difference within ten seconds, and never report one that does not exist.
  */
 #include "check.h"
 #include "scope.h"
@@ -49,12 +49,12 @@ struct group {
 	struct agree *a[NODES];
 	struct told told[NODES];
 	struct flight flights[FLIGHT];
-	unsigned n_flights, loss; /* in 100 */
-	uint64_t delay_ns;        /* at most */
+	unsigned n_flights, loss; /* percent */
+	uint64_t delay_ns;        /* maximum */
 	uint64_t bytes, most_bytes;
 	size_t room;
-	bool clocks; /* thing CLOCK is one */
-	/* A digest of what each showed, and how often it had changed, when last looked at. */
+	bool clocks; /* CLOCK is compared */
+	/* A digest of the reported differences, and the change counter, at the last look. */
 	uint64_t shown[NODES], changes[NODES];
 };
 
@@ -79,7 +79,7 @@ static uint64_t digest_of_shown(const struct group *g, unsigned i)
 	return digest;
 }
 
-/* Whoever looks only when there are changes sees all that is shown. */
+/* A reader that looks only after changes sees everything that is reported. */
 static void look_at_changes(struct group *g, unsigned i)
 {
 	uint64_t changes = agree_changes(g->a[i]), shown = digest_of_shown(g, i);
@@ -101,7 +101,7 @@ static void agree_start(struct group *g, unsigned i)
 		.policy_things = policy_names,
 		.n_policy = THINGS};
 
-	/* Gossip delivers nothing of a start that is over, or for one. */
+	/* Gossip delivers no message from or to a start that is over. */
 	for (unsigned f = 0; f < g->n_flights;) {
 		if (g->flights[f].from == i || g->flights[f].to == i)
 			g->flights[f] = g->flights[--g->n_flights];
@@ -208,7 +208,7 @@ static void agree_step(struct group *g)
 			g->bytes += len;
 			post(g, buf, len, i, to);
 			if (g->loss)
-				post(g, buf, len, i, to); /* and once more, perhaps later */
+				post(g, buf, len, i, to); /* a second copy, perhaps later */
 		}
 	}
 	deliver(g);
@@ -236,7 +236,7 @@ static unsigned differences(const struct group *g, unsigned i)
 	return n;
 }
 
-/* Whether limiter i says that it differs from the peer in just this thing of that policy. */
+/* Returns true if limiter i reports exactly this difference of a policy for a peer. */
 static bool sees_just(
 	const struct group *g, unsigned i, unsigned peer, uint32_t policy, uint32_t things)
 {
@@ -265,7 +265,7 @@ TEST(test_each_thing)
 
 		*thing += 1;
 		tell_agree_again(g, 2);
-		agree_run(g, SECOND_NS); /* after a reload at once */
+		agree_run(g, SECOND_NS); /* immediately after a reload */
 		for (unsigned i = 0; i < NODES; i++)
 			assert_true(i == 2 || (sees_just(g, i, 2, policy, bit) &&
 						      sees_just(g, 2, i, policy, bit)));
@@ -278,7 +278,7 @@ TEST(test_each_thing)
 	}
 }
 
-/* A leaf's policies are more than a message has room for: each of them is told nevertheless. */
+/* The policies of a leaf exceed a message: each of them is still sent. */
 TEST(test_full_leaf)
 {
 	const unsigned n = 300, behind[] = {0, 60, 150, 299};
@@ -304,7 +304,7 @@ TEST(test_full_leaf)
 	}
 }
 
-/* A policy that only one has; the others know it by its id alone. */
+/* A policy that only one limiter has; the others report it by its id. */
 TEST(test_presence)
 {
 	ENDED_BY(agree_group_free_at) struct group *g = agree_group(20, 2);
@@ -319,7 +319,7 @@ TEST(test_presence)
 	assert_int_equal(difference.id, g->told[0].policies[19].id);
 }
 
-/* In another order they are the policies that they were, and what differs has the new numbers. */
+/* After a reorder, differences are reported under the new numbers. */
 TEST(test_other_order)
 {
 	ENDED_BY(agree_group_free_at) struct group *g = agree_group(20, 9);
@@ -340,7 +340,7 @@ TEST(test_other_order)
 	assert_true(sees_just(g, 0, 1, 12, 4) && sees_just(g, 1, 0, 7, 4));
 }
 
-/* What is nothing here, or not known, is not compared. */
+/* A value of 0 is unknown, and is not compared. */
 TEST(test_unknown_group_value)
 {
 	ENDED_BY(agree_group_free_at) struct group *g = agree_group(3, 3);
@@ -352,7 +352,7 @@ TEST(test_unknown_group_value)
 		assert_int_equal(differences(g, i), 0);
 }
 
-/* Since when is since the first, whatever else comes to differ; a restart does not end it. */
+/* The time is that of the first difference, also if others follow; a restart does not reset it. */
 TEST(test_since)
 {
 	ENDED_BY(agree_group_free_at) struct group *g = agree_group(3, 4);
@@ -370,7 +370,7 @@ TEST(test_since)
 	assert_int_equal(agree_peer(g->a[1], 0).since_ns, since);
 }
 
-/* By so much limiter 2 is ahead of the others, modulo 2^64. */
+/* Sets the clocks; limiter 2 is ahead of the others by so much, modulo 2^64. */
 static void set_clocks(struct group *g, uint64_t ahead_ns)
 {
 	for (unsigned i = 0; i < NODES; i++)
@@ -386,7 +386,10 @@ static void clocks_that(struct group *g, uint64_t ahead_ns, bool differ)
 	assert_int_equal(differences(g, 0), differ ? 2 : 0);
 }
 
-/* Compared where both have use for it; so far apart as messages may be under way is not apart. */
+/*
+ * Clocks are compared if both limiters use them. A difference of at most a message's delay is
+ * ignored.
+ */
 TEST(test_clocks)
 {
 	ENDED_BY(agree_group_free_at) struct group *g = agree_group(3, 8);
@@ -404,7 +407,7 @@ TEST(test_clocks)
 	assert_int_equal(differences(g, 0), 0);
 }
 
-/* One of two limiters, which compare clocks. */
+/* One of two limiters that compare clocks. */
 static struct agree *make_clocked(unsigned self)
 {
 	struct agree_params params = {.n = 2,
@@ -432,7 +435,9 @@ static void set_clock(struct agree *a, bool compared, uint64_t ahead_ns, uint64_
 	agree_clock(a, 1700000000 * SECOND_NS + ahead_ns);
 }
 
-/* One summary of limiter 1's: how many differences limiter 0 sees then. */
+/*
+ * Delivers one summary of limiter 1; returns the number of differences that limiter 0 reports then.
+ */
 static unsigned hear_one_summary(struct agree *const pair[2], uint64_t *now)
 {
 	uint8_t buf[ROOM];
@@ -448,7 +453,9 @@ static unsigned hear_one_summary(struct agree *const pair[2], uint64_t *now)
 	return agree_peer(pair[0], 1).n;
 }
 
-/* It takes two summaries in a row, with none between that agrees, or says no time. */
+/*
+ * A difference needs two successive summaries, without one in between that agrees or has no time.
+ */
 TEST(test_clocks_are_sure)
 {
 	static const struct {
@@ -467,7 +474,7 @@ TEST(test_clocks_are_sure)
 	agree_destroy(pair[1]);
 }
 
-/* One of five limiters, that compares these things and has the usual policy. */
+/* One of five limiters, with the given compared things and the usual policy. */
 static struct agree *make_comparing(unsigned self, const char *const *group_things,
 	const char *const *policy_things, const uint64_t *group, uint64_t now)
 {
@@ -488,7 +495,7 @@ static struct agree *make_comparing(unsigned self, const char *const *group_thin
 	return a;
 }
 
-/* What it has to say in this tick is one summary, to the peer. */
+/* Returns the length of the only message of this tick, a summary to the peer. */
 static size_t summary_to(struct agree *a, unsigned peer, uint64_t now, uint8_t *buf)
 {
 	uint8_t more[ROOM];
@@ -504,7 +511,9 @@ static size_t summary_to(struct agree *a, unsigned peer, uint64_t now, uint8_t *
 	return len;
 }
 
-/* Things have their names, in any order; who compares others of a policy is not compared by it. */
+/*
+ * Things are matched by name, in any order. Peers with other things of a policy do not compare it.
+ */
 TEST(test_names_of_things)
 {
 	static const char *const turned[GROUP] = {"timeout", "overlay", "lease", "roster"};
@@ -546,7 +555,10 @@ TEST(test_names_of_things)
 	assert_int_equal(difference.since_ns, now + 8);
 }
 
-/* Those watched and those who have spoken, by their index; one that is watched no more is not. */
+/*
+ * Summaries go to watched peers and to peers that have sent, by index; not to a peer that is no
+ * longer watched.
+ */
 TEST(test_who_is_told)
 {
 	static const uint64_t group[GROUP] = {1, 2, 3, 4};
@@ -571,13 +583,13 @@ TEST(test_who_is_told)
 	agree_watch(a, 3, false);
 	assert_int_equal(agree_next(a, 2), 3);
 	summary_to(a, 1, now, buf);
-	/* One that has spoken is told, whether watched or not. */
+	/* A peer that has sent gets summaries, watched or not. */
 	agree_watch(other, 2, true);
 	len = summary_to(other, 2, now, buf);
 	assert_int_equal(agree_hear(a, 0, now, buf, len), 0);
 	assert_int_equal(agree_next(a, 0), 0);
 	summary_to(a, 0, now, buf);
-	/* Again in two seconds, and not before. */
+	/* The next summary follows after two seconds, not before. */
 	agree_tick(a, now + AGREE_PERIOD_NS - 1);
 	assert_int_equal(agree_send(a, now + AGREE_PERIOD_NS - 1, buf, ROOM, &to), 0);
 	agree_tick(a, now + AGREE_PERIOD_NS);
@@ -588,7 +600,10 @@ TEST(test_who_is_told)
 	assert_int_equal(agree_send(a, now + AGREE_PERIOD_NS, buf, ROOM, &to), 0);
 }
 
-/* A peer that starts later lost the first summary. The answer to its own is one, once a start. */
+/*
+ * A peer that starts later missed the first summary. Its own summary is answered with one, once per
+ * start.
+ */
 TEST(test_a_late_start)
 {
 	static const uint64_t group[GROUP] = {1, 2, 3, 4};
@@ -617,7 +632,10 @@ TEST(test_a_late_start)
 	}
 }
 
-/* What was said before a change, and comes behind it, is not believed; of the same one it is. */
+/*
+ * A message from before a change that arrives after it is rejected; one from the same state is
+ * accepted.
+ */
 TEST(test_overtaken)
 {
 	static const uint64_t group[GROUP] = {1, 2, 3, 4}, changed[GROUP] = {1, 2, 3, 5};
@@ -645,7 +663,7 @@ TEST(test_overtaken)
 	assert_int_equal(agree_peer(a, 1).since_ns, now + 1);
 }
 
-/* A message of one section, whose policies are two. */
+/* Writes a message of one section with two policies. */
 static size_t write_two(uint8_t *buf, const uint8_t *head, uint16_t leaf, const uint64_t range[2],
 	const uint64_t ids[2])
 {
@@ -661,12 +679,12 @@ static size_t write_two(uint8_t *buf, const uint8_t *head, uint16_t leaf, const 
 	return (size_t)(at - buf);
 }
 
-/* Ids are of the leaf and in the range that are told, and ascend, or nothing is believed. */
+/* Ids must be in the stated leaf and range, and ascend; otherwise the message is rejected. */
 TEST(test_sections)
 {
 	static const uint64_t group[GROUP] = {1, 2, 3, 4}, values[THINGS] = {6, 5, 4, 3, 2};
 	static const struct agree_policy policy = {9, values};
-	const uint64_t low = 77, high = 88, all = (UINT64_C(1) << 52) - 1; /* of leaf 0 */
+	const uint64_t low = 77, high = 88, all = (UINT64_C(1) << 52) - 1; /* ids of leaf 0 */
 	const struct {
 		uint16_t leaf;
 		uint64_t range[2], ids[2];
@@ -723,7 +741,7 @@ static uint32_t true_difference(const struct group *g, unsigned i, unsigned peer
 	return things;
 }
 
-/* All that differs, and nothing else. */
+/* Checks that all differences are reported, and no others. */
 static void check_differences(const struct group *g, unsigned i, unsigned peer, uint64_t seed)
 {
 	struct agree_peer_view view = agree_peer(g->a[i], peer);
@@ -758,20 +776,20 @@ static void one_lossy_round(uint64_t seed)
 				fail_msg(
 					"seed %llu: where there is none", (unsigned long long)seed);
 	}
-	/* Changes of the one and the other, while news of the last ones is still under way. */
+	/* Limiters change in any order, while news of earlier changes is in flight. */
 	for (unsigned k = 0; k < 30; k++) {
 		change_something(g, (unsigned)(prng_next(&g->prng) % 3));
 		if (k % 10 == 9)
 			agree_start(g, 1);
 		agree_run(g, prng_next(&g->prng) % SECOND_NS);
 	}
-	/* News that is more than a second under way, in datagrams of 256 bytes, takes longer. */
+	/* News with a delay above a second, in datagrams of 256 bytes, takes longer. */
 	agree_run(g, g->delay_ns > SECOND_NS && g->room < ROOM ? 3 * SOON : SOON);
 	for (unsigned i = 0; i < NODES; i++)
 		for (unsigned peer = 0; peer < NODES; peer++)
 			if (peer != i)
 				check_differences(g, i, peer, seed);
-	/* And all the way back. */
+	/* All changes are undone. */
 	for (unsigned i = 0; i < NODES; i++) {
 		memcpy(g->told[i].values, g->told[3].values,
 			g->told[3].n * sizeof(*g->told[3].values));
@@ -797,7 +815,7 @@ struct coming {
 	bool absent[NODES][COMING];
 };
 
-/* The others are told of, in their order. */
+/* Configures the policies that are present, in order. */
 static void tell_those_present(struct coming *c, unsigned i)
 {
 	struct told *told = &c->g->told[i];
@@ -810,7 +828,10 @@ static void tell_those_present(struct coming *c, unsigned i)
 	tell_agree_again(c->g, i);
 }
 
-/* One in a hundred comes or goes, one has another value, and what has one may have the usual. */
+/*
+ * One in a hundred policies comes or goes, one gets another value, and some get the usual value
+ * back.
+ */
 static void change_many(struct coming *c, unsigned i)
 {
 	struct told *told = &c->g->told[i];
@@ -856,7 +877,7 @@ static void check_those_present(const struct coming *c, unsigned i, unsigned pee
 	assert_int_equal(view.n, n);
 }
 
-/* So many that several of a leaf differ, each in its way, and one after the other does not. */
+/* So many policies that several of a leaf differ, in different things, and end one by one. */
 TEST(test_coming_and_going)
 {
 	struct coming *c = test_calloc(1, sizeof(*c));
@@ -876,7 +897,10 @@ TEST(test_coming_and_going)
 	test_free(c);
 }
 
-/* Bytes to one peer in 50 ms are bounded, and all is shown in time, even where all differs. */
+/*
+ * Bytes to one peer in 50 ms are limited, and all differences are reported in time, even if
+ * everything differs.
+ */
 static void many_policies(unsigned n, unsigned apart, uint64_t within_ns)
 {
 	ENDED_BY(agree_group_free_at) struct group *g = agree_group(n, 5);
@@ -913,9 +937,9 @@ TEST(test_many_policies)
 	many_policies(100000, 100, 3 * SOON);
 }
 
-#define MANY 1000 /* peers: what there is to say to them is more than all ticks have room for */
+#define MANY 1000 /* peers, too many for all messages to fit into the ticks */
 
-/* All of them have told what makes their policies differ; each tick's messages are counted. */
+/* All peers have sent their differing policies; each tick's messages are counted. */
 static void hear_of_many(struct agree *a, uint64_t now)
 {
 	static const uint64_t group[GROUP] = {7, 7, 7, 7}, values[THINGS] = {1, 2, 3, 4, 5};
@@ -944,8 +968,9 @@ static void hear_of_many(struct agree *a, uint64_t now)
 }
 
 /*
- * A group of many, who all differ from one: he says so much in a tick to all, and so much in 50 ms
- * to each; and none waits while others are told again and again.
+ * A group of many limiters that all differ from one. It sends a limited number of messages a tick
+ * in total, and a limited number in 50 ms to each peer. No peer waits while others get repeated
+ * messages.
  */
 TEST(test_many_peers)
 {
@@ -971,9 +996,9 @@ TEST(test_many_peers)
 	for (unsigned tick = 0; tick < 400; tick++) {
 		unsigned in_tick[MANY + 1] = {0}, n = 0;
 
-		now += tick % 2 ? 0 : TICK; /* two ticks have one pace */
+		now += tick % 2 ? 0 : TICK; /* two ticks share one quota */
 		agree_tick(a, now);
-		/* In so little room there is much to say. */
+		/* With such small messages there are many. */
 		while (agree_send(a, now, buf, 186, &peer) > 0) {
 			told[peer]++;
 			in_tick[peer]++;
@@ -990,7 +1015,7 @@ TEST(test_many_peers)
 	assert_true(least > 0 && most <= 2 * least);
 }
 
-/* More than is remembered: what is not named is said to be. */
+/* More differences than are kept: `more` is set. */
 TEST(test_more_than_kept)
 {
 	ENDED_BY(agree_group_free_at) struct group *g = agree_group(AGREE_KEPT + 4000, 6);
@@ -1003,7 +1028,7 @@ TEST(test_more_than_kept)
 	assert_true(agree_peer(g->a[1], 0).more);
 }
 
-/* A section of no policies, of the leaf after the last one. */
+/* A section without policies, of a leaf after the last one. */
 static void refuse_leaves(struct agree *a, unsigned from, uint64_t now, const uint8_t *message)
 {
 	const size_t head = 14, section = 12;
@@ -1015,7 +1040,7 @@ static void refuse_leaves(struct agree *a, unsigned from, uint64_t now, const ui
 	assert_int_equal(agree_hear(a, from, now, buf, sizeof(buf)), -EBADMSG);
 }
 
-/* A message of another kind, and a part that there is not. */
+/* A message of another kind, and one with an unknown part. */
 static void refuse_kinds(struct agree *a, unsigned from, uint64_t now, uint8_t *buf, size_t len)
 {
 	const uint8_t part = buf[1];
@@ -1028,7 +1053,7 @@ static void refuse_kinds(struct agree *a, unsigned from, uint64_t now, uint8_t *
 	buf[1] = part;
 }
 
-/* What makes no sense changes nothing, and what is cut short is refused at every length. */
+/* Invalid messages change nothing, and truncated ones are rejected at every length. */
 TEST(test_malformed_messages)
 {
 	ENDED_BY(agree_group_free_at) struct group *g = agree_group(20, 7);
@@ -1050,7 +1075,7 @@ TEST(test_malformed_messages)
 					continue;
 				parts |= 1U << buf[1];
 				for (size_t cut = 0; cut < len; cut++) {
-					/* In exactly so much memory, for the sanitizer. */
+					/* A buffer of exactly this length, for the sanitizer. */
 					uint8_t *copy = test_malloc(cut + 1);
 					int ret;
 
@@ -1073,7 +1098,7 @@ TEST(test_malformed_messages)
 	assert_true(sees_just(g, 0, 1, 3, 1) && sees_just(g, 1, 0, 3, 1));
 }
 
-/* In less room less is said, or nothing, but nothing that is not understood. */
+/* With less room, messages are shorter or absent, and always valid. */
 TEST(test_small_rooms)
 {
 	ENDED_BY(agree_group_free_at) struct group *g = agree_group(20, 11);
@@ -1087,7 +1112,7 @@ TEST(test_small_rooms)
 	assert_true(sees_just(g, 0, 2, 7, 2) && sees_just(g, 2, 0, 7, 2));
 }
 
-/* Neither before there is anything to compare, nor of more things than there is room for. */
+/* Rejects a group without anything to compare, or with more things than there is room for. */
 TEST(test_bad_params)
 {
 	const char *names[AGREE_GROUP_MOST];
@@ -1115,5 +1140,5 @@ TEST(test_bad_params)
 	agree_watch(a, 1, true);
 	agree_tick(a, 9 * SECOND_NS);
 	assert_int_equal(agree_send(a, 9 * SECOND_NS, buf, ROOM, &to), 0);
-	assert_int_equal(agree_hear(a, 1, 0, buf, 31), -EBADMSG); /* a summary of no things */
+	assert_int_equal(agree_hear(a, 1, 0, buf, 31), -EBADMSG); /* a summary without things */
 }
