@@ -10,7 +10,7 @@
 #define DT               0.05
 #define SHARED_BUCKET(n) (0.01 * LIMIT / (n))
 
-/* One interval of a limiter of `n` with these rates; the flows share the demand equally. */
+/* One interval of a limiter of `n`, with these rates; its flows share the demand equally. */
 struct situation {
 	double interval; /* seconds; 0: DT */
 	unsigned n, lost, flows;
@@ -92,7 +92,7 @@ TEST(test_reference_drop)
 	s.demand = LIMIT / 4;
 	run_allocator(&st, "static", &s);
 	assert_near(st.drop, 0, 0);
-	/* Nobody asks for anything, and there is nothing to have. */
+	/* Without demand and without a limit the probability is 0. */
 	assert_true(allocate_drop(0, 0) == 0);
 	assert_true(allocate_drop(100, 100) == 0);
 }
@@ -101,7 +101,7 @@ TEST(test_gtb)
 {
 	static const struct {
 		unsigned n, lost;
-		double remote, limit, drain; /* of LIMIT */
+		double remote, limit, drain; /* parts of LIMIT */
 	} rows[] = {
 		{2, 0, 0, 1, 0},
 		{2, 0, 0.3, 0.7, 0},
@@ -130,13 +130,13 @@ TEST(test_grd)
 {
 	static const struct {
 		unsigned n, lost;
-		double demand, remote, share, drop; /* of LIMIT */
+		double demand, remote, share, drop; /* parts of LIMIT */
 	} rows[] = {
-		{2, 0, 0.25, 0.25, 0.5, 0}, /* below the limit: nothing is dropped */
+		{2, 0, 0.25, 0.25, 0.5, 0}, /* below the limit nothing is dropped */
 		{2, 0, 0.5, 0.5, 0.5, 0},
 		{2, 0, 1, 1, 0.5, 0.5},
 		{2, 0, 3, 1, 0.75, 0.75},
-		{2, 0, 0, 4, 0, 0.75}, /* who just comes finds the same probability as all */
+		{2, 0, 0, 4, 0, 0.75}, /* without demand: the same probability */
 		{2, 1, 1, 0, 1, 0.5},
 		{4, 2, 1, 1, 0.5, 0.75},
 		{3, 0, 0, 0, 1.0 / 3, 0},
@@ -157,7 +157,7 @@ TEST(test_grd)
 	}
 }
 
-/* A byte an hour is a demand, and what exceeds the limit by a thousandth is held back. */
+/* A byte an hour is a demand, and one that exceeds the limit by a thousandth is held back. */
 TEST(test_regimes)
 {
 	static const char *const names[] = {
@@ -203,12 +203,12 @@ TEST(test_fps_lone_limiter)
 	struct allocate_state st = {0};
 
 	assert_near(run_until_steady(&st, "fps", &s).local_limit, LIMIT, 1e-6);
-	s.demand = LIMIT / 10; /* bottlenecked, and nobody else: all the room there is */
+	s.demand = LIMIT / 10; /* bottlenecked without competition: all the room */
 	s.dropped = false;
 	assert_near(run_until_steady(&st, "fps", &s).local_limit, LIMIT, 1e-6);
 }
 
-/* First of the group to have demand: the others idle, with weight 0. */
+/* The first limiter of the group with demand: the others idle, with weight 0. */
 TEST(test_fps_first_limiter)
 {
 	struct situation s = {.n = 3, .flows = 2, .demand = 2 * LIMIT, .dropped = true};
@@ -216,18 +216,18 @@ TEST(test_fps_first_limiter)
 	struct allocate_output out = run_allocator(&st, "fps", &s);
 
 	assert_near(out.local_limit, LIMIT - 2 * SHARED_BUCKET(3), 1);
-	assert_true(out.weight > 0); /* or the next to come would have no unit to be compared in */
+	assert_true(out.weight > 0); /* a unit for the next limiter to compare with */
 	assert_near(run_until_steady(&st, "fps", &s).weight, 2, 1e-6);
 }
 
-/* Silent peers: full partition ends at limit/N, whatever the demand. */
+/* Silent peers: a full partition ends at limit/N, for any demand. */
 TEST(test_fps_full_partition)
 {
 	struct situation s = {.n = 5, .lost = 4, .flows = 9, .demand = 3 * LIMIT, .dropped = true};
 	struct allocate_state st = {0};
 
 	assert_near(run_until_steady(&st, "fps", &s).local_limit, LIMIT / 5, 1e-6);
-	s.lost = 2; /* and each lost peer takes its part with it */
+	s.lost = 2; /* each lost peer takes its part along */
 	s.remote_weight = 9;
 	assert_near(run_until_steady(&st, "fps", &s).local_limit, LIMIT * 3 / 5 / 2, LIMIT * 0.01);
 }
@@ -251,7 +251,10 @@ TEST(test_fps_weight_is_a_flow_count)
 	}
 }
 
-/* A demand's first interval is bottlenecked: it gets its rate and some room, not a flow's share. */
+/*
+ * In its first interval a demand is bottlenecked: it gets its rate and some room, not a flow's
+ * share.
+ */
 TEST(test_fps_first_interval)
 {
 	struct situation idle = {.n = 2, .remote_weight = 7, .remote_demand = LIMIT};
@@ -269,7 +272,7 @@ TEST(test_fps_first_interval)
 	assert_int_equal(st.regime, ALLOCATE_BOTTLENECKED);
 	assert_true(out.local_limit >= first.demand);
 	assert_true(out.local_limit <= 1.25 * first.demand);
-	run_allocator(&st, "fps", &first); /* the second has dropped: now it competes */
+	run_allocator(&st, "fps", &first); /* drops in the second interval: it competes */
 	assert_int_equal(st.regime, ALLOCATE_UNBOTTLENECKED);
 }
 
@@ -284,12 +287,15 @@ TEST(test_fps_demand_above_the_limit_at_once)
 	struct allocate_state st = {0};
 	struct allocate_output out = run_allocator(&st, "fps", &s);
 
-	/* Nothing sampled and no evidence of competition: a weight of one flow at most. */
+	/* No sample and no evidence of competition: a weight of at most one flow. */
 	assert_true(out.weight > 0 && out.weight <= 1);
 	assert_true(out.local_limit < 0.9 * LIMIT);
 }
 
-/* Under-used: the local limit follows the demand, with room, and a recovering sawtooth does not. */
+/*
+ * Below its share the local limit follows the demand, with room; it does not follow a recovering
+ * sawtooth.
+ */
 TEST(test_fps_bottlenecked)
 {
 	struct situation s = {.n = 2,
@@ -303,7 +309,7 @@ TEST(test_fps_bottlenecked)
 	assert_int_equal(st.regime, ALLOCATE_BOTTLENECKED);
 	assert_true(limit >= 1.05 * s.demand && limit <= 1.2 * s.demand);
 
-	/* Nobody asks for the rest: room in proportion. */
+	/* The rest has no demand: room in proportion. */
 	s.remote_demand = 0.2 * LIMIT;
 	limit = run_until_steady(&st, "fps", &s).local_limit;
 	assert_near(limit, LIMIT / 2, 0.02 * LIMIT);
@@ -326,10 +332,10 @@ TEST(test_fps_remembers_drops)
 		int intervals = 0;
 
 		s.dropped = false;
-		s.demand = parts[i] * limit; /* as after a loss: still held back here */
+		s.demand = parts[i] * limit; /* like after a loss: still held back here */
 		while (run_allocator(&st, "fps", &s).local_limit > 0.99 * limit && intervals < 100)
 			intervals++;
-		/* A demand of nearly all of it, with room for more, keeps it. */
+		/* A demand close to the limit, with room for more, keeps it. */
 		assert_near(intervals * DT, parts[i] > 0.95 ? 100 * DT : 0.25, DT);
 		if (parts[i] < 0.95)
 			assert_near(run_until_steady(&st, "fps", &s).local_limit, 1.05 * s.demand,
@@ -337,11 +343,11 @@ TEST(test_fps_remembers_drops)
 	}
 }
 
-/* The demand of many flows decides; it is more than one flow's part. */
+/* The demand of many flows decides, because it is more than one flow's part. */
 static const struct situation pressed = {
 	.n = 2, .remote_weight = 7, .remote_demand = LIMIT, .flows = 20, .demand = 0.2 * LIMIT};
 
-/* Runs intervals, 'x' with a drop and '.' without; the last answer. */
+/* Runs intervals, 'x' with a drop and '.' without; returns the last limit. */
 static double run_drops(struct allocate_state *st, double interval, const char *drops)
 {
 	struct situation s = pressed;
@@ -355,7 +361,7 @@ static double run_drops(struct allocate_state *st, double interval, const char *
 	return limit;
 }
 
-/* The part of the time in which the bucket is empty, and the room that it is worth. */
+/* The pressure: the part of the time in which the bucket is empty. */
 TEST(test_fps_pressure)
 {
 	static const struct {
@@ -369,7 +375,7 @@ TEST(test_fps_pressure)
 		{0.05, "xx", 0.125 + 0.125 * 0.875},
 		{0.1, "x", 0.25},
 		{0.2, "x", 0.5},
-		{0.4, "x", 1}, /* longer than it remembers: the last interval alone */
+		{0.4, "x", 1}, /* longer than its memory: only the last interval counts */
 		{0.5, "x", 1},
 		{0.5, "x.", 0},
 		{0.5, ".x", 1},
@@ -384,8 +390,8 @@ TEST(test_fps_pressure)
 }
 
 /*
- * A demand that is dropped from always, now and then, or never: a limiter that drops at each tenth
- * interval has little more room than one that drops at none.
+ * A demand with drops always, sometimes, or never. A limiter that drops in each tenth interval has
+ * little more room than one that never drops.
  */
 TEST(test_fps_room_goes_by_pressure)
 {
@@ -405,14 +411,14 @@ TEST(test_fps_room_goes_by_pressure)
 
 		for (int k = 0; k < 40; k++)
 			run_drops(&st, DT, cases[i].drops);
-		st.local_limit = 0; /* nothing to keep: the room alone */
+		st.local_limit = 0; /* nothing to keep: only the room */
 		limit = run_drops(&st, 0.001, ".");
 		assert_true(limit >= cases[i].least * pressed.demand - SHARED_BUCKET(2));
 		assert_true(limit <= cases[i].most * pressed.demand + SHARED_BUCKET(2));
 	}
 }
 
-/* With a bucket that is empty more than half of the time a limit does not fall. */
+/* While its bucket is empty more than half of the time, a limit does not fall. */
 TEST(test_fps_pressed_keeps_its_limit)
 {
 	struct allocate_state st = {0};
@@ -425,7 +431,9 @@ TEST(test_fps_pressed_keeps_its_limit)
 	assert_near(run_drops(&st, 0.001, "x"), 0.6 * LIMIT, SHARED_BUCKET(2));
 }
 
-/* Whoever has idled, or has just begun, has no pressure: his first interval shows a rate alone. */
+/*
+ * After an idle time, or at the start, there is no pressure: the first interval only shows a rate.
+ */
 TEST(test_fps_idle_has_no_pressure)
 {
 	struct situation idle = {.n = 2, .remote_weight = 3, .remote_demand = LIMIT};
@@ -434,11 +442,14 @@ TEST(test_fps_idle_has_no_pressure)
 	run_drops(&st, DT, "xxxxxxxxxx");
 	run_until_steady(&st, "fps", &idle);
 	assert_true(st.pressure == 0);
-	allocate_rest(&st, 1000); /* as if all of it had been idle intervals */
+	allocate_rest(&st, 1000); /* equal to so many seconds of idle intervals */
 	assert_near(run_drops(&st, DT, "x"), 1.05 * pressed.demand, SHARED_BUCKET(2));
 }
 
-/* The pressure after a loss and `n` intervals without arrivals, where old flows have this part. */
+/*
+ * The pressure after a loss and `n` intervals without arrivals; old flows have this part of the
+ * rate.
+ */
 static double pressure_of_silence(double old_part, unsigned n)
 {
 	struct allocate_state st = {
@@ -468,7 +479,7 @@ static double pressure_of_silence(double old_part, unsigned n)
 	return st.pressure;
 }
 
-/* Old flows that are silent wait for a timer, which is no evidence; short requests have ended. */
+/* Silent old flows wait for a timer, which is no evidence; short requests have ended. */
 TEST(test_fps_silence_of_old_flows)
 {
 	assert_near(pressure_of_silence(1, 30), pressure_of_silence(1, 0), 1e-12);
@@ -477,8 +488,8 @@ TEST(test_fps_silence_of_old_flows)
 }
 
 /*
- * Seven flows that have all lost everything, and for so long that the limit has followed them down:
- * with the first drop they compete again, as one flow at least.
+ * Seven flows lost all packets for so long that the limit has fallen with them. With the first drop
+ * they compete again, like one flow at least.
  */
 TEST(test_fps_losers_are_not_locked_out)
 {
@@ -514,7 +525,7 @@ TEST(test_fps_losers_are_not_locked_out)
 	assert_true(out.local_limit > 0.23 * LIMIT);
 }
 
-/* The weight of a limiter that has just dropped, whose one flow uses a part of a unit's rate. */
+/* The weight of a limiter that has just dropped, whose only flow uses a part of a unit's rate. */
 static double weight_of_flow(double part)
 {
 	double flow = part * LIMIT / 4;
@@ -538,7 +549,7 @@ static double weight_of_flow(double part)
 	return out.weight;
 }
 
-/* One drop makes a flow of a limiter only if a flow there uses a third of a flow's rate. */
+/* One drop counts as a flow only if a flow there uses a third of a flow's rate. */
 TEST(test_fps_unit_goes_by_use)
 {
 	assert_near(weight_of_flow(0.9), 1, 1e-9);
@@ -547,7 +558,7 @@ TEST(test_fps_unit_goes_by_use)
 	assert_true(weight_of_flow(0.01) < 0.15);
 }
 
-/* Many flows held back elsewhere and one that is not: growth is bounded by what is asked for. */
+/* Many flows are held back elsewhere and one here is not: growth is bounded by the demand. */
 TEST(test_fps_grows_with_the_demand)
 {
 	struct situation s = {.n = 2,
@@ -566,7 +577,10 @@ TEST(test_fps_grows_with_the_demand)
 	assert_int_equal(st.regime, ALLOCATE_BOTTLENECKED);
 }
 
-/* One flow has it all for a second: the weight gives little; when the flows are even again, all. */
+/*
+ * One flow has the whole rate for a second: the weight falls little, and recovers when the flows
+ * are even again.
+ */
 TEST(test_fps_weight_falls_slowly)
 {
 	struct situation seven = {.n = 2,
@@ -606,9 +620,7 @@ TEST(test_fps_demand_that_ends)
 	assert_true(st.weight == 0);
 }
 
-/*
- * The appendix of the paper: the right allocation is a fixed point, with bottlenecked flows beside.
- */
+/* Appendix of the paper: the right allocation is a fixed point, also with bottlenecked flows. */
 TEST(test_fps_fixed_point)
 {
 	double flow[8] = {0};
@@ -637,7 +649,7 @@ TEST(test_fps_fixed_point)
 	assert_near(out.local_limit, local, 0.01 * LIMIT);
 }
 
-/* Noisy rates: the count must not depend on how many there are, as it does with the largest. */
+/* Noisy rates: the count must not depend on the number of flows, unlike with the largest rate. */
 TEST(test_fps_noise_is_no_bias)
 {
 	double count[2] = {0};
@@ -668,7 +680,7 @@ TEST(test_fps_noise_is_no_bias)
 	assert_near(count[0] / (count[0] + count[1]), 0.3, 0.005);
 }
 
-/* A parent is where its children may pass it, whatever flows there are. */
+/* A parent's limit is where its children may use it, for any flows. */
 TEST(test_parent)
 {
 	struct allocate_input in = {.interval_s = DT,

@@ -6,7 +6,7 @@
 #include "base/prng.h"
 #include "allocate/demand.h"
 
-/* p is what is left of an old value after one second, in one step or in twenty. */
+/* p is the part of an old value that remains after one second, in one step or in twenty. */
 TEST(test_keep_is_per_second)
 {
 	static const double p[] = {0.1, 0.5, 0.75, 0.999};
@@ -67,20 +67,19 @@ TEST(test_flow_rates)
 	assert_int_equal(flow_rates_add(rates, slots, 0.05, &none, out), 2);
 	assert_near(out[0], 100000, 1e-6);
 	slots[3] = flow_slot_word(9, 7500);
-	slots[8] = flow_slot_word(4, 900); /* wrapped: what came before that is left out */
+	slots[8] = flow_slot_word(4, 900); /* wrapped: bytes before that do not count */
 	assert_int_equal(flow_rates_add(rates, slots, 0.05, &none, out), 2);
 	assert_near(out[0], 50000, 1e-6);
 	assert_near(out[1], 18000, 1e-6);
-	slots[3] = flow_slot_word(
-		7, 500); /* another flow: nothing of the first remains, and it starts from zero */
+	slots[3] = flow_slot_word(7, 500); /* another flow: it starts from zero */
 	assert_int_equal(flow_rates_add(rates, slots, 0.05, &slow, out), 2);
 	assert_near(out[0], 1000, 1e-6);
 	test_free(rates);
 }
 
 /*
- * Flows that take turns with a slot between two readings: no more is read than they sent. Read as
- * a wrapped count, what one of them had before would make it faster than any network.
+ * Flows that share a slot between two readings: the rate is never above the bytes sent. If an
+ * earlier count of one of them were read as wrapped, it would be faster than any network.
  */
 TEST(test_slot_borrowed_and_back)
 {
@@ -106,12 +105,12 @@ TEST(test_slot_borrowed_and_back)
 		n = flow_rates_add(rates, sample->slot, interval_s, &none, out);
 		assert_true(n == 0 || out[0] * interval_s < (double)sent + 1);
 	}
-	assert_true(back > 10); /* it did happen */
+	assert_true(back > 10); /* the case occurred */
 	test_free(sample);
 	test_free(rates);
 }
 
-/* A flow that says nothing is no evidence, though it has its slot; with its next byte it is. */
+/* A silent flow is no evidence while it keeps its slot; with its next byte it is again. */
 TEST(test_silent_flows)
 {
 	uint64_t slots[FLOW_SLOTS] = {flow_slot_word(1, 1000), flow_slot_word(2, 1000)};
@@ -142,7 +141,7 @@ static struct steady_memory memory_of(double quick_s, double slow_s, double tell
 	return (struct steady_memory){exp(-0.05 / quick_s), exp(-0.05 / slow_s), tells};
 }
 
-/* A sawtooth is remembered as its mean; a change is followed as by the quick filter. */
+/* A sawtooth is remembered as its mean; a change is followed at the speed of the quick filter. */
 TEST(test_steady_rate)
 {
 	struct steady_memory memory = memory_of(0.43, 1.7, 0);
@@ -159,15 +158,15 @@ TEST(test_steady_rate)
 	assert_near(most, 1000, 50);
 	for (unsigned k = 0; k < 4; k++)
 		demand_steady(&rate, 50000, &memory);
-	assert_true(rate.rate > 9000); /* the slow filter alone: 6300 */
+	assert_true(rate.rate > 9000); /* with only the slow filter: 6,300 */
 	for (unsigned k = 0; k < 20; k++)
 		demand_steady(&rate, 0, &memory);
-	assert_true(rate.rate < 4000); /* alone: 5600 */
+	assert_true(rate.rate < 4000); /* with only the slow filter: 5,600 */
 }
 
 /*
- * Oracle: the number of packets sent. Packets come at random times, 2 to 2,000 a second. A rate
- * that remembers 40 packets has a standard deviation of 1 / sqrt(80) of its mean, as an EWMA has.
+ * Oracle: the number of packets sent. Packets arrive at random times, 2 to 2,000 a second. A rate
+ * that remembers 40 packets has a standard deviation of 1 / sqrt(80) of its mean, like an EWMA.
  */
 TEST(test_steady_rate_of_few_packets)
 {
@@ -199,7 +198,7 @@ TEST(test_steady_rate_of_few_packets)
 	}
 }
 
-/* A flow counts for little until it has shown itself. After that it has the mean since it began. */
+/* A new flow counts for little at first. Later it has its mean since it began. */
 TEST(test_steady_rate_begins)
 {
 	struct steady_memory memory = memory_of(0.43, 20, 8 / 0.43);

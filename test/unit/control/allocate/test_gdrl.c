@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One limiter's step of GDRL, and what theorem 1 is proved by.
+ * One limiter's step of GDRL, and the assumptions of theorem 1's proof.
  */
 #include "check.h"
 
@@ -53,7 +53,7 @@ TEST(test_indicators)
 	assert_null(gdrl_indicator_find(""));
 }
 
-/* With few packets nothing is divided by a rate below the least, and no more than that is. */
+/* With few packets, no value is divided by a rate below the least rate. */
 TEST(test_few)
 {
 	static const struct {
@@ -93,12 +93,15 @@ TEST(test_measured)
 	assert_near(gdrl_delay.slope(&m), 2e6 / 0.004, 1e-3);
 	m = gdrl_measure_of(5e6, 3e6);
 	assert_near(gdrl_drops.value(&m), 2e6, 0);
-	m.dropped = 0; /* what is measured counts, also if it is nothing */
+	m.dropped = 0; /* a measured value counts, also 0 */
 	assert_near(gdrl_drops.value(&m), 0, 0);
 	assert_near(gdrl_loss.value(&m), 0, 0);
 }
 
-/* Decreasing and convex, g is its inverse, and the slope is that of g: by differences. */
+/*
+ * Indicators are decreasing and convex, `inverse` is the inverse, and the slope is its slope:
+ * checked by differences.
+ */
 TEST(test_assumption_1)
 {
 	for (size_t i = 0; i < N_NAMES; i++) {
@@ -130,7 +133,7 @@ struct row {
 	uint64_t amounts[3];
 };
 
-/* A neighbour as it is heard with that q, who gets at most gain × apart. */
+/* A neighbour with a received q, which gets at most gain × difference. */
 #define SAYS(Q, GAIN)                                             \
 	{                                                         \
 		.heard = {Q, GAIN}, .fresh = true, .in_use = true \
@@ -139,17 +142,17 @@ struct row {
 TEST(test_step)
 {
 	static const struct row rows[] = {
-		/* 1/2d of what they are apart; nothing to who is better off, or as well */
+		/* 1/2d of the difference; nothing to a neighbour that is as well off, or better */
 		{3e6, 5e6, 0, 5000000, 0, {SAYS(-1e6, 0.25), SAYS(-2e6, 0.25), SAYS(-3e6, 0.25)},
 			{166666, 0, 0}},
 		/* the taker has more neighbours */
 		{3e6, 5e6, 0, 5000000, 0, {SAYS(-1e6, 0.0625), SAYS(1e6, 0.0625)}, {62500, 187500}},
-		/* a configured eta; one that is beyond the bound */
+		/* a configured eta; one beyond the bound */
 		{3e6, 5e6, 0.01, 5000000, 0, {SAYS(-1e6, 0.25)}, {10000}},
 		{3e6, 5e6, 9, 5000000, 0, {SAYS(-1e6, 0.25)}, {166666}},
-		/* towards nothing */
+		/* amounts near 0 */
 		{3e6, 5e6, 0, 5000000, 0, {SAYS(-1999995, 0.25), SAYS(-1999994, 0.25)}, {0, 1}},
-		/* the floor, and what is promised, cut all in proportion: 3 : 1 */
+		/* the floor and the promise reduce all in proportion: 3 : 1 */
 		{3e6, 5e6, 0, 5000000, 4700000, {SAYS(1e6, 1), SAYS(-1e6, 1)}, {225000, 74999}},
 		{3e6, 5e6, 0, 100000, 0, {SAYS(1e6, 1), SAYS(-1e6, 1)}, {75000, 24999}},
 		{3e6, 5e6, 0, 5000000, 5000000, {SAYS(1e6, 1)}, {0}},
@@ -179,7 +182,7 @@ TEST(test_step)
 	}
 }
 
-/* A statement is used once; it waits while the last grant is under way. */
+/* A statement is used once, and waits while the last grant is in flight. */
 TEST(test_once)
 {
 	struct gdrl_statement says = {0, 0.25};
@@ -211,7 +214,7 @@ TEST(test_nonsense_is_not_heard)
 	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_false(gdrl_hear(&other, &rows[i]));
 	assert_false(other.fresh);
-	/* What is a number, however large, breaks nothing. */
+	/* Finite numbers of any size cause no errors. */
 	assert_true(gdrl_hear(&other, &(struct gdrl_statement){1e308, 1e308}));
 	other.in_use = true;
 	for (size_t i = 0; i < N_NAMES; i++) {
@@ -229,7 +232,7 @@ TEST(test_nonsense_is_not_heard)
 
 #define GROUP 12
 
-/* Everybody's step at once, on a complete graph or a ring, on exact reals but for the grants. */
+/* All limiters step together, on a complete graph or a ring, with exact reals except for grants. */
 static void step_all(
 	const struct gdrl_indicator *f, const double *demand, double *capacity, unsigned hop)
 {
@@ -280,8 +283,8 @@ static void indicator_range(const struct gdrl_indicator *f, const double *demand
 }
 
 /*
- * Step 1 of the proof: the least indicator never falls and the largest never rises, whatever the
- * demands, for every indicator; and in the end they are one.
+ * Step 1 of the proof: the least indicator never falls and the largest never rises. This holds for
+ * any demands and every indicator, and in the end both are equal.
  */
 TEST(test_range_shrinks)
 {
@@ -315,7 +318,7 @@ TEST(test_range_shrinks)
 	}
 }
 
-/* What is stated: half of what the slope allows, for all neighbours together. */
+/* The stated gain: half of the bound by the slope, for all neighbours together. */
 TEST(test_state)
 {
 	static const struct {
@@ -341,8 +344,8 @@ TEST(test_state)
 }
 
 /*
- * One limiter that is badly off, and neighbours that have nobody else: each could give the half of
- * what it has above it, but all together must not make it the best off.
+ * One limiter is badly off, and its neighbours have no others. Each could give half of the
+ * difference, but all together must not make it the best off.
  */
 TEST(test_many_give_to_one)
 {

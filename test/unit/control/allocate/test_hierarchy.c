@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Shares of a hierarchy: by hand; against a reference that finds the level by halving, and checks
- * what it finds by the definition of max-min fairness; and where they lead who takes what it gets.
+ * Shares of a hierarchy: by hand, and against a reference. The reference finds the level by
+ * bisection, and checks it by the definition of max-min fairness. Then the shares to which repeated
+ * demands converge.
  */
 #include "check.h"
 #include "scope.h"
@@ -42,14 +43,14 @@ static void check_shares(struct share_claim *claims, unsigned n, double capacity
 
 TEST(test_by_hand)
 {
-	{ /* Both want all: halves, and by weight. */
+	{ /* Both want the whole: halves, or by weight. */
 		struct share_claim claims[] = {CLAIM(0, 1, 100, 100), CLAIM(0, 1, 100, 100)};
 
 		SHARES(100, 2, 50.0, 50.0);
 		claims[0].weight = 3;
 		SHARES(100, 2, 75.0, 25.0);
 	}
-	{ /* One asks for less than its half: the other may have the rest, and it the half. */
+	{ /* One wants less than its half: the other may have the rest, and it keeps half. */
 		struct share_claim claims[] = {CLAIM(0, 1, 100, 30), CLAIM(0, 1, 100, 100)};
 
 		SHARES(100, 2, 50.0, 70.0);
@@ -58,14 +59,14 @@ TEST(test_by_hand)
 		claims[1].claim = 40;
 		SHARES(100, 2, 60.0, 60.0);
 	}
-	{ /* An idle one has what it could have, and takes nothing of it. */
+	{ /* An idle one has the share that it could use, and takes nothing. */
 		struct share_claim claims[] = {CLAIM(0, 1, 100, 0), CLAIM(0, 1, 100, 100)};
 
 		SHARES(100, 2, 50.0, 100.0);
 		claims[0].guaranteed = 20;
 		SHARES(100, 2, 60.0, 100.0);
 	}
-	{ /* What is guaranteed comes first, the rest by weight; as far as it is claimed. */
+	{ /* Guarantees come first, then the rest by weight, up to the claims. */
 		struct share_claim claims[] = {
 			CLAIM(40, 1, 100, 100), CLAIM(0, 1, 100, 100), CLAIM(0, 2, 100, 100)};
 
@@ -73,13 +74,13 @@ TEST(test_by_hand)
 		claims[0].claim = 10;
 		SHARES(100, 3, 55.0, 30.0, 60.0);
 	}
-	{ /* More is guaranteed than there is, as a limit has been lowered. */
+	{ /* The guarantees exceed the limit, because it was lowered. */
 		struct share_claim claims[] = {CLAIM(40, 1, 100, 100), CLAIM(60, 1, 100, 100)};
 
 		SHARES(50, 2, 20.0, 30.0);
 		SHARES(0, 2, 0.0, 0.0);
 	}
-	{ /* Alone. */
+	{ /* A single child. */
 		struct share_claim claims[] = {CLAIM(0, 1, 70, 0)};
 
 		SHARES(100, 1, 70.0);
@@ -88,7 +89,7 @@ TEST(test_by_hand)
 	}
 }
 
-/* What one has where the level is so high. */
+/* The part of a child at this level. */
 static double part_at(const struct share_claim *claim, double asks, double level)
 {
 	double guaranteed = fmin(claim->guaranteed, asks);
@@ -96,7 +97,7 @@ static double part_at(const struct share_claim *claim, double asks, double level
 	return fmin(guaranteed + claim->weight * level, asks);
 }
 
-/* No other vector of parts is fairer: who has less than it asks for is at the highest level. */
+/* No other division is fairer: a child with less than its claim is at the highest level. */
 static void check_fair(const struct share_claim *claims, const double *asks, const double *parts,
 	unsigned n, double capacity)
 {
@@ -121,7 +122,7 @@ static void check_fair(const struct share_claim *claims, const double *asks, con
 	}
 }
 
-/* The parts of all, when the one called `greedy` (or nobody: n) asks for its ceiling. */
+/* The parts of all, if child `greedy` claims its ceiling (n: none does). */
 static void reference(const struct share_claim *claims, unsigned n, double capacity,
 	unsigned greedy, double *parts)
 {
@@ -184,7 +185,7 @@ TEST(test_reference)
 	}
 }
 
-/* Parents before their children, up to 4 levels; what is guaranteed fits. */
+/* Parents come before their children, in up to 4 levels; guarantees fit. */
 static unsigned random_tree(struct prng *prng, struct hierarchy_node *nodes)
 {
 	unsigned n = 1 + (unsigned)(prng_next(prng) % 40);
@@ -208,7 +209,7 @@ static unsigned random_tree(struct prng *prng, struct hierarchy_node *nodes)
 	return n;
 }
 
-/* Those below `parent`, which has its share already. */
+/* The subtree below `parent`, whose share is already set. */
 static void reference_tree(
 	struct hierarchy_node *nodes, const struct hierarchy_node *before, unsigned n, int parent)
 {
@@ -261,7 +262,7 @@ TEST(test_trees)
 	}
 }
 
-/* In any order of nodes. */
+/* The order of nodes does not matter. */
 TEST(test_order)
 {
 	struct hierarchy_node nodes[] = {
@@ -285,11 +286,11 @@ TEST(test_order)
 	hierarchy_share(hierarchy, nodes);
 }
 
-/* A child that asks for nearly all of its share leaves nothing of it to others. */
+/* A child that claims nearly all of its share leaves nothing of it to others. */
 TEST(test_held)
 {
 	static const struct {
-		double part, claims; /* of a share of 50 */
+		double part, claims; /* part of a share of 50 */
 	} rows[] = {{0.5, 25}, {0.92, 46}, {0.95, 48.75}, {0.98, 50}, {1, 50}, {2, 50}};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -312,7 +313,7 @@ TEST(test_held)
 	}
 }
 
-/* Each asks, smoothed, for what it wants or a bit more than it gets; from any shares on. */
+/* Each claims, smoothed, its demand or a bit more than its share; from any initial shares. */
 TEST(test_settles)
 {
 	static const double wants[] = {1e9, 20, 1e9, 8, 0}, weights[] = {1, 1, 2, 3, 1};
