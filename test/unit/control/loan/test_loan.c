@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Token loans. Drawn groups lend over a network that loses, repeats and reorders messages, while
- * limiters restart. One bucket with the sum of all limits and bursts must accept every packet that
- * the group passes. Buckets and accepted offers under way must never hold more than the bursts, and
- * tokens given must never exceed tokens taken.
+ * Token loans. Groups of drawn parameters lend over a network that loses, repeats and reorders
+ * messages, while limiters restart. One bucket with the sum of all limits and bursts must accept
+ * every packet that the group passes. Buckets and accepted offers in flight must never hold more
+ * than the bursts, and tokens given must never exceed tokens taken.
  *
  * WEIR_LOAN_SEEDS=N runs N seeds instead of 60.
  */
@@ -302,7 +302,7 @@ static void draw_demand(struct world *w)
 	}
 }
 
-/* Tokens in buckets and under way never exceed the sum of the bursts. */
+/* Checks that tokens in buckets and in flight never exceed the sum of the bursts. */
 static void check_held(const struct world *w)
 {
 	for (unsigned k = 0; k < STEPS; k++)
@@ -678,7 +678,7 @@ static void lend_5000(struct world *w, uint32_t number)
 	assert_int_equal(w->taken - before, 5000);
 }
 
-/* Bytes that a borrower has lent itself, before its request or after, may still be under way. */
+/* A borrower's own loans, before its request or after it, may still be in flight. */
 TEST(test_lent_bytes_are_no_room)
 {
 	static const struct {
@@ -774,7 +774,7 @@ TEST(test_malformed)
 	end_world(w);
 }
 
-/* Messages keep to the room that they have; without room for one policy there is none. */
+/* Messages fit into the given room; without room for one policy there is no message. */
 TEST(test_room_of_messages)
 {
 	static const struct {
@@ -848,7 +848,9 @@ TEST(test_update)
 	assert_int_equal(loan_create(&params, &loan), -EINVAL);
 }
 
-/* An offer for the order of policies before a reload is lost, and not taken for another policy. */
+/*
+ * An offer for the order of policies before a reload is dropped, and not used for another policy.
+ */
 TEST(test_update_drops_offers)
 {
 	const uint64_t ids[] = {1, 2}, swapped[] = {2, 1};

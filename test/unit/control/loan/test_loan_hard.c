@@ -38,7 +38,7 @@ struct flying {
 	uint8_t bytes[LOAN_MESSAGE_MAX];
 };
 
-/* Parts on their way; a grant is not sent before it is committed. */
+/* Parts in flight; a grant is not sent before it is committed. */
 struct transfer {
 	unsigned from, to;
 	uint64_t parts, at_step;
@@ -92,7 +92,7 @@ static int64_t depth(const struct site *site)
 	return (int64_t)(entitled(site) - min_u64(site->cut, entitled(site))) * NANO;
 }
 
-/* To be called before and after each change of the parts or the depth. */
+/* The caller calls this before and after each change of the parts or the depth. */
 static void refill(struct site *site)
 {
 	uint64_t now = site->world->now_ns;
@@ -109,7 +109,7 @@ static bool is_paused(const struct site *site)
 	return site->world->now_ns < site->paused_until_ns;
 }
 
-/* All bytes of a bucket pass. */
+/* Passes all bytes of a bucket. */
 static void spend(struct site *site)
 {
 	int64_t bytes;
@@ -179,7 +179,7 @@ static struct loan_calls calls_of(struct site *site)
 	return (struct loan_calls){site, site_spare, site_lender, site_take, site_give};
 }
 
-/* Control has read its clock so long ago, and stood still then. */
+/* Returns a clock value that control read earlier, before a stall of stall_ns. */
 static uint64_t read_clock(struct site *site, uint64_t stall_ns)
 {
 	stall_ns = (uint64_t)((unsigned __int128)stall_ns * site->pace / MILLION);
@@ -242,7 +242,7 @@ static void send_all(struct world *w, unsigned i)
 	}
 }
 
-/* Before a loan arrives, the borrower has often passed all that it had. */
+/* Before a loan arrives, the borrower has often passed all its tokens. */
 static void receive(struct world *w, const struct flying *flying)
 {
 	struct site *site = &w->sites[flying->to];
@@ -274,7 +274,7 @@ static void deliver(struct world *w)
 
 static void crash(struct world *w, unsigned i);
 
-/* The giver's bucket is smaller before the grant is committed, which waits for its offers. */
+/* The giver's bucket shrinks before the grant is committed, and the commit waits for its offers. */
 static void move_transfers(struct world *w)
 {
 	unsigned crashes = w->n;
