@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Sources on brokers: the principles one by one, sums that are exact, moves; and what is predicted
- * against the line before a bucket.
+ * Placement of sources on brokers: the principles one by one, exact sums, and moves. Predicted
+ * delays are compared with a simulated queue in front of a bucket.
  */
 #include "check.h"
 #include "scope.h"
@@ -41,7 +41,7 @@ static void world_init(struct world *w, uint32_t n_sources, unsigned n_brokers)
 		w->brokers[i] = (struct place_broker){.capacity = 1000 * MESSAGE};
 }
 
-/* To be called once a world: its memory stays where it is. */
+/* The caller calls this once per world, whose memory must not move. */
 static void world_open(struct world *w)
 {
 	w->problem.sources = w->sources;
@@ -58,14 +58,14 @@ static void world_close(struct world *w)
 TEST(test_fewest)
 {
 	static const struct {
-		double rooms[4]; /* of 1000 */
+		double rooms[4]; /* spare capacity, of 1,000 */
 		unsigned k;
 	} cases[] = {
 		{{1000, 0, 0, 0}, 1},
 		{{999, 1, 0, 0}, 2},
 		{{1, 2, 999, 3}, 2},
 		{{250, 250, 250, 250}, 4},
-		{{100, 100, 100, 100}, 4}, /* not even all of them have the room */
+		{{100, 100, 100, 100}, 4}, /* less room than all of them need */
 		{{2000, 2000, 2000, 2000}, 1},
 	};
 
@@ -85,7 +85,10 @@ TEST(test_fewest)
 	}
 }
 
-/* Thousand sources over all of three brokers; rates within a source of what they should be. */
+/*
+ * Sources with a total rate of 1,000 messages on three brokers; rates are within about a source of
+ * the expected ones.
+ */
 TEST(test_quotas)
 {
 	static const struct {
@@ -124,7 +127,7 @@ TEST(test_quotas)
 	}
 }
 
-/* Each broker has its part of every group, within one; by lot, some have none. */
+/* Each broker has its part of every group, within one. With a random placement some are uneven. */
 TEST(test_groups_are_split)
 {
 	for (unsigned group = 2; group <= 30; group++) {
@@ -214,7 +217,7 @@ static void check_placement(const struct world *w, int err)
 	CHECK(w, err == 0 || (err == -ERANGE && a->burst / w->placement.used < a->least));
 }
 
-/* Whatever is asked: sums are exact, nobody is above his capacity, and nobody is lost. */
+/* For any problem: sums are exact, no broker is above its capacity, and no source is lost. */
 TEST(test_any)
 {
 	unsigned refused = 0, crowded = 0;
@@ -235,8 +238,8 @@ TEST(test_any)
 }
 
 /*
- * Bursts at random before a bucket of lib/datapath/meter: the delay in seconds that a share
- * exceeds.
+ * Random bursts in front of a bucket of lib/datapath/meter: returns the delay in seconds that only
+ * this share exceeds.
  */
 static double simulated_delay(
 	unsigned batch, double rate, double limit, uint64_t burst, double share)
@@ -270,7 +273,7 @@ TEST(test_predicts_tokens)
 	static const struct {
 		unsigned batch;
 		double load;
-		uint64_t messages; /* of the burst */
+		uint64_t messages; /* size of the burst */
 	} cases[] = {{1, 0.9, 3}, {1, 0.9, 12}, {1, 0.8, 5}, {10, 0.9, 100}, {5, 0.7, 20}};
 
 	for (unsigned i = 0; i < COUNT(cases); i++) {
@@ -305,7 +308,7 @@ static int compare_downwards(const void *a, const void *b)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* What no more than a share of values are above. */
+/* Returns the value that only this share of all values exceeds. */
 static double exceeded_value(double *values, double share)
 {
 	qsort(values, TRIAL, sizeof(values[0]), compare_downwards);
@@ -313,8 +316,9 @@ static double exceeded_value(double *values, double share)
 }
 
 /*
- * Groups of five that send ten messages each at once, in two parts: one has three of some groups,
- * and two of the others. What 99 of 100 bursts lack of the whole, and of that part.
+ * Groups of five sources that each send a batch of ten messages, in two parts: one part has three
+ * sources of some groups and two of the others. Sets the backlogs of the whole and of that part
+ * which 1 in 100 bursts exceeds.
  */
 static void simulate_backlog(uint64_t seed, double *whole, double *part)
 {
@@ -349,7 +353,10 @@ static void world_of_groups(struct world *w, unsigned members, unsigned k, doubl
 	assert_int_equal(place_on(&w->placer, k, &w->placement), 0);
 }
 
-/* What chance adds where bursts are split unevenly: as a rule, and but for one of a hundred. */
+/*
+ * The delay that unevenly split bursts add by chance: mostly within p99, and in 98 of 100 trials
+ * within `most`.
+ */
 TEST(test_predicts_uneven_bursts)
 {
 	unsigned longer = 0, much = 0, trials = ROUNDS(400);
@@ -371,7 +378,7 @@ TEST(test_predicts_uneven_bursts)
 	assert_true(much * 50 <= trials);
 }
 
-/* And where every group is split evenly it adds nothing. */
+/* If every group is split evenly, nothing is added. */
 TEST(test_predicts_even_bursts)
 {
 	for (unsigned k = 2; k <= MEMBERS; k++) {
@@ -389,7 +396,10 @@ TEST(test_predicts_even_bursts)
 	}
 }
 
-/* A limit that is the load but for rounding promises no end of waiting, and is no endless loop. */
+/*
+ * A limit equal to the load, except for rounding: the predicted delay is infinite, and no loop is
+ * endless.
+ */
 TEST(test_predicts_full_load)
 {
 	static const double batches[] = {4900, 700, 1500, 64};
@@ -414,11 +424,14 @@ TEST(test_predicts_full_load)
 		}
 }
 
-/* Poisson messages before a server, no tokens to wait for: the M/D/1 queue's own quantiles. */
+/*
+ * Poisson messages in front of a server, without a wait for tokens: the quantiles of the M/D/1
+ * queue.
+ */
 TEST(test_predicts_service)
 {
 	static const struct {
-		double load, p99; /* in services; Erlang's distribution */
+		double load, p99; /* in service times; Erlang's distribution */
 	} cases[] = {{0.5, 4.3}, {0.8, 11.3}, {0.9, 22.8}};
 
 	for (unsigned i = 0; i < COUNT(cases); i++) {
@@ -446,12 +459,12 @@ TEST(test_predicts_service)
 	}
 }
 
-/* What is nobody's doing is in all that is predicted, but for what is waited for tokens alone. */
+/* The constant delay is part of all predictions, except of the wait for tokens. */
 TEST(test_predicts_constant)
 {
 	static const struct {
-		double backlog, load; /* of messages */
-		bool known;           /* what it is not above */
+		double backlog, load; /* messages */
+		bool known;           /* the upper bound is finite */
 	} rows[] = {{0, 0, false}, {24, 0, true}, {24, 1, false}};
 
 	for (unsigned i = 0; i < COUNT(rows); i++) {
@@ -489,7 +502,7 @@ TEST(test_predicts_constant)
 	}
 }
 
-/* Proposition 1, as predicted: more brokers never wait less for tokens. */
+/* Proposition 1 for predictions: with more brokers the wait for tokens is never shorter. */
 TEST(test_more_brokers_wait_longer)
 {
 	for (unsigned way = 0; way < 2; way++) {
@@ -514,7 +527,7 @@ TEST(test_more_brokers_wait_longer)
 	}
 }
 
-/* The best of what is predicted: on one broker to all of them, and of some by lot. */
+/* The best prediction: on one broker to all of them, and of some random placements. */
 static double best_of(struct world *w, uint64_t seed)
 {
 	double best = HUGE_VAL;
@@ -536,10 +549,10 @@ static double best_of(struct world *w, uint64_t seed)
 	return best;
 }
 
-/* No placing is predicted to do better than can be, and the best does half as well. */
+/* No prediction is below the bound, and the best one is below twice the bound. */
 TEST(test_bound)
 {
-	static const double speeds[] = {940, 400, 250}; /* of 900: one broker, three, four */
+	static const double speeds[] = {940, 400, 250}; /* for 900: 1, 3 or 4 brokers */
 
 	for (unsigned i = 0; i < 7 * COUNT(speeds); i++) {
 		unsigned rate = 300 + i % 7 * 100;
@@ -551,7 +564,7 @@ TEST(test_bound)
 		w.problem.aggregate.limit = rate * 1100;
 		w.problem.aggregate.burst = 272 * MESSAGE;
 		w.problem.aggregate.backlog = 247 * MESSAGE;
-		w.problem.aggregate.slo = 0.5; /* a quarter of what can be predicted */
+		w.problem.aggregate.slo = 0.5; /* a quarter of the largest prediction */
 		for (unsigned j = 0; j < SOURCES; j++)
 			w.sources[j] = (struct place_source){
 				.rate = (double)rate * MESSAGE / SOURCES, .batch = 10 * MESSAGE};
@@ -567,7 +580,7 @@ TEST(test_bound)
 	}
 }
 
-/* Nothing is known of arrivals that are not at random, not alone, or not of one size. */
+/* There is no bound if arrivals are not random, not independent, or not of one size. */
 TEST(test_no_bound)
 {
 	for (unsigned i = 0; i < 4; i++) {
@@ -585,11 +598,11 @@ TEST(test_no_bound)
 	}
 }
 
-/* Others' load at the brokers makes the bound no smaller, but larger where it comes in bursts. */
+/* Other load at the brokers never lowers the bound, and raises it if it comes in bursts. */
 TEST(test_bound_with_load)
 {
 	static const struct {
-		double load, batch; /* of messages */
+		double load, batch; /* messages */
 		bool longer;
 	} rows[] = {{0, 0, false}, {0, 100, false}, {100, 0, false}, {100, 100, true}};
 	double alone = 0;
@@ -614,7 +627,10 @@ TEST(test_bound_with_load)
 	}
 }
 
-/* The smallest part waits longest by rates, and no longer than the others when balanced. */
+/*
+ * With parts in proportion, the smallest part waits longest; with balanced parts, no longer than
+ * the others.
+ */
 TEST(test_balance)
 {
 	struct place_delay small, large;
@@ -643,16 +659,17 @@ TEST(test_balance)
 }
 
 /*
- * Sources on brokers by hand, one each; the parts in proportion to the rates, but of the burst at
- * least what the largest packet needs: out of what nobody has, then of the largest.
+ * Sources placed by hand, one on each broker. Parts are in proportion to the rates, but each burst
+ * is at least the size of the largest packet. The missing part is taken from the unplaced sources'
+ * part first, then from the largest.
  */
 TEST(test_split)
 {
 	static const struct {
 		unsigned n;
-		double rates[4]; /* of the broker of that number; the fourth is placed nowhere */
+		double rates[4]; /* by broker; the fourth source is not placed */
 		uint64_t limit, burst, least;
-		bool trial; /* what is nowhere is elsewhere, with its part */
+		bool trial; /* the unplaced source is elsewhere, with its part */
 		int ret;
 		uint64_t limits[3], bursts[3];
 	} rows[] = {
@@ -666,10 +683,10 @@ TEST(test_split)
 			{200, 150, 150}},
 		{4, {200, 100, 100, 600}, 1000, 1000, 150, false, 0, {500, 250, 250},
 			{500, 250, 250}},
-		/* Nobody has fifty, or twenty. */
+		/* The unplaced source's 50, or 20, are used first. */
 		{4, {800, 75, 75, 50}, 1000, 1000, 100, true, 0, {800, 75, 75}, {800, 100, 100}},
 		{4, {900, 40, 40, 20}, 1000, 1000, 100, true, 0, {900, 40, 40}, {800, 100, 100}},
-		/* The largest keeps what the others do not lack, also where it is hardly larger. */
+		/* The largest gives only the missing part, also if it is hardly larger. */
 		{3, {500, 490, 10}, 1000, 1000, 100, false, 0, {500, 490, 10}, {410, 490, 100}},
 	};
 
@@ -699,7 +716,7 @@ TEST(test_split)
 	}
 }
 
-/* One that is above the objective gives up a part of its sources, if there is one that is not. */
+/* A broker above the objective gives up a part of its sources, if another one is not above it. */
 TEST(test_shed)
 {
 	static const struct {
@@ -712,7 +729,7 @@ TEST(test_shed)
 		{{1, 1, 1}, {0.2, 0.2, 0.2}, false, {1000, 1000, 1000}},
 		{{1, 1, 1}, {0.2, 0.1, 0.1}, true, {10 + 92, 1000, 1000}},
 		{{1, 1, 1}, {0.2, 0.1, 0.2}, true, {10 + 92, 1000, 10 + 92}},
-		/* What is said of one without sources is nothing. */
+		/* The delay of a broker without sources does not count. */
 		{{1, 0, 1}, {0.2, 0.1, 0.2}, false, {1000, 1000, 1000}},
 		{{1, 0, 1}, {0.1, 0.2, 0.1}, false, {1000, 1000, 1000}},
 		{{1, 0, 1}, {0.1, 0.2, 0.2}, true, {1000, 1000, 10 + 92}},
@@ -734,7 +751,7 @@ TEST(test_shed)
 	}
 }
 
-/* All parts of the principles, each once, but with the one that stays. */
+/* All subsets of the principles, each once; only PLACE_CONCENTRATE is always kept. */
 TEST(test_fewer_principles)
 {
 	static const unsigned all[] = {PLACE_ALL, PLACE_PAPER, PLACE_ALL & ~PLACE_CONCENTRATE,
@@ -755,7 +772,7 @@ TEST(test_fewer_principles)
 	}
 }
 
-/* What all wait for their turn at one broker that has room for them. */
+/* The wait for tokens if all sources are at one broker with room for them. */
 static double wait_on_one(struct world *w)
 {
 	struct place_delay delay;
@@ -768,8 +785,10 @@ static double wait_on_one(struct world *w)
 	return delay.access_p99;
 }
 
-/* What 33 sources of 32 sizes wait, of which the last is as large as the first; or one that is
- * both. */
+/*
+ * The wait for 33 sources of 32 sizes, where the last has the size of the first; or if these two
+ * are one.
+ */
 static double wait_of_sizes(bool apart)
 {
 	struct world w;
@@ -786,7 +805,7 @@ static double wait_of_sizes(bool apart)
 	return wait_on_one(&w);
 }
 
-/* What sources of single messages wait with a source of bursts, or that one alone. */
+/* The wait for sources of single messages and a source of bursts, or for that one alone. */
 static double wait_of_bursts(unsigned n)
 {
 	struct world w;
@@ -799,8 +818,8 @@ static double wait_of_bursts(unsigned n)
 }
 
 /*
- * Bursts of one size are one, however many other sizes came between; and of another size they are
- * what they are: who sends bursts waits no shorter where others send as well.
+ * Bursts of one size count together, also with other sizes in between. Bursts of another size stay
+ * separate: they wait at least as long if others also send.
  */
 TEST(test_sizes)
 {

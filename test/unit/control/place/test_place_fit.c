@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Placing by trying, against brokers that are slower than they say.
+ * Placement by trials, with brokers slower than stated.
  */
 #include "check.h"
 #include "scope.h"
@@ -18,14 +18,14 @@ struct world {
 	uint64_t seed;
 	struct place_source sources[SOURCES];
 	struct place_broker brokers[BROKERS];
-	double able[BROKERS]; /* units a second that a broker keeps the objective with, in truth */
-	double slower[BROKERS]; /* or, than predicted */
+	double able[BROKERS];   /* units a second at which the broker really meets the objective */
+	double slower[BROKERS]; /* or its factor above the predicted delay */
 	struct place_problem problem;
 	struct placer placer;
 	struct place_fit fit;
 };
 
-/* Brokers that say that they can do 1000, and sources that send so much in all. */
+/* Brokers with a stated capacity of 1,000, and sources with this total rate. */
 static void world_open(struct world *w, unsigned n_brokers, double rate)
 {
 	for (unsigned i = 0; i < SOURCES; i++)
@@ -44,7 +44,7 @@ static void world_open(struct world *w, unsigned n_brokers, double rate)
 	assert_int_equal(placer_init(&w->placer, &w->problem), 0);
 }
 
-/* The delay is the objective's at what a broker is able to do, and in proportion. */
+/* The delay equals the objective at a broker's real capacity, and is proportional to its rate. */
 static void measure_fit_world(const struct world *w, double *p99)
 {
 	uint64_t limit = 0, burst = 0;
@@ -85,7 +85,7 @@ static void world_close(struct world *w)
 	placer_free(&w->placer);
 }
 
-/* One that can do what it says: one round, one broker. */
+/* A broker that has its stated capacity: one round, one broker. */
 TEST(test_at_once)
 {
 	for (enum place_way way = PLACE_SEARCH; way <= PLACE_PREDICT; way++) {
@@ -101,8 +101,9 @@ TEST(test_at_once)
 }
 
 /*
- * Each is able to do 440 of 900: the search leaves the first with a number between 352 and 440, by
- * bisection of 200 sources, then the second; and the third gets the rest, at one look each.
+ * Each broker's real capacity is 440, of 900. The search leaves the first with a rate between 352
+ * and 440, by bisection of 200 sources, then the second. The third gets the rest. Each step takes
+ * one measurement.
  */
 TEST(test_search)
 {
@@ -113,9 +114,9 @@ TEST(test_search)
 	assert_int_equal(w.fit.trial.used, 3);
 	assert_int_equal(w.fit.trial.nowhere, 0);
 	assert_int_equal(w.fit.iterations, 3);
-	/* 200, 100 (450), 50, 75, 87 (391) sources */
+	/* sources (rate): 200, 100 (450), 50, 75, 87 (391) */
 	assert_int_equal(w.fit.rounds[0], 5);
-	/* 113 (508), 56, 84 (378) */
+	/* sources (rate): 113 (508), 56, 84 (378) */
 	assert_int_equal(w.fit.rounds[1], 3);
 	assert_int_equal(w.fit.rounds[2], 1);
 	assert_int_equal(w.fit.measured, 9);
@@ -124,7 +125,7 @@ TEST(test_search)
 	assert_int_equal(w.fit.trial.parts[2].sources, 29);
 }
 
-/* What a broker keeps is of every group alike. */
+/* A broker keeps the same part of every group. */
 TEST(test_search_keeps_groups_split)
 {
 	ENDED_BY(world_close) struct world w = {.able = {440, 440, 440, 440}};
@@ -138,7 +139,7 @@ TEST(test_search_keeps_groups_split)
 		assert_in_range(of_group[i], 4, 5); /* 87 of 200 */
 }
 
-/* More brokers than was predicted, when one round says so; not many. */
+/* A round shows that more brokers are needed than predicted; it takes few rounds. */
 TEST(test_prediction_is_corrected)
 {
 	ENDED_BY(world_close) struct world w = {.able = {440, 440, 440, 440}};
@@ -149,7 +150,7 @@ TEST(test_prediction_is_corrected)
 	assert_true(w.fit.measured <= 3);
 }
 
-/* One of two is twice as slow as predicted: both stay, and it has less. */
+/* One of two brokers is twice as slow as predicted: both stay, and it gets less. */
 TEST(test_the_same_share_otherwise)
 {
 	ENDED_BY(world_close) struct world w = {.slower = {1, 2}};
@@ -169,7 +170,9 @@ TEST(test_the_same_share_otherwise)
 	assert_int_equal(w.fit.trial.parts[0].limit + w.fit.trial.parts[1].limit, 100000);
 }
 
-/* A group a broker each, a counted backlog, and nothing to serve: no round says more. */
+/*
+ * A group for each broker, a counted backlog, and no service times: a trial cannot add information.
+ */
 static void sure_open(struct world *w)
 {
 	world_open(w, 4, 1800);
@@ -188,14 +191,14 @@ TEST(test_sure)
 	assert_int_equal(w.fit.trial.used, 2);
 	assert_int_equal(w.fit.measured, 0);
 	world_close(&w);
-	/* nobody counted */
+	/* no counted backlog */
 	sure_open(&w);
 	w.problem.aggregate.backlog = 0;
 	w.problem.aggregate.burst = 100000;
 	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_SETTLED);
 	assert_int_equal(w.fit.measured, 1);
 	world_close(&w);
-	/* others have a load */
+	/* the brokers have other load */
 	sure_open(&w);
 	for (unsigned i = 0; i < 4; i++)
 		w.brokers[i].load = 0.001;
@@ -203,7 +206,7 @@ TEST(test_sure)
 	assert_int_equal(w.fit.measured, 1);
 }
 
-/* What was sure, and was wrong, is as a trial that failed. */
+/* A plan without a trial that turns out wrong is handled like a failed trial. */
 TEST(test_sure_and_wrong)
 {
 	ENDED_BY(world_close) struct world w = {.able = {400, 400, 400, 400}};
@@ -221,7 +224,7 @@ TEST(test_sure_and_wrong)
 	assert_true(w.fit.trial.used > 2);
 }
 
-/* Where sources have no room, as many are placed as have; without a trial. */
+/* If sources have no room, the largest possible number is placed, without a trial. */
 TEST(test_no_room)
 {
 	ENDED_BY(world_close) struct world w = {.able = {1000, 1000}};
@@ -229,10 +232,10 @@ TEST(test_no_room)
 	world_open(&w, 2, 3000);
 	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_EXHAUSTED);
 	assert_int_equal(w.fit.measured, 0);
-	assert_in_range(w.fit.trial.nowhere, 66, 68); /* of 200 */
+	assert_in_range(w.fit.trial.nowhere, 66, 68); /* 200 in total */
 }
 
-/* Nor is room overlooked when what was placed so is measured, and is too slow. */
+/* The placement stays the same if it is then measured and too slow. */
 TEST(test_no_room_and_slow)
 {
 	ENDED_BY(world_close) struct world w = {.able = {100, 100}};
@@ -248,7 +251,7 @@ TEST(test_no_room_and_slow)
 	assert_memory_equal(w.fit.trial.at, at, sizeof(at));
 }
 
-/* Nobody is able: the nearest is kept, and all sources with it. */
+/* No broker meets the objective: the closest placement is kept, with all sources. */
 TEST(test_never_within)
 {
 	ENDED_BY(world_close) struct world w = {.able = {100, 100, 100, 100}};
@@ -266,7 +269,7 @@ TEST(test_never_within)
 		assert_true(w.fit.trial.parts[i].rate <= 100);
 }
 
-/* Any abilities: it ends, within the objective if it says so. */
+/* With any real capacities the search ends, and meets the objective if it reports that. */
 TEST(test_any)
 {
 	unsigned committed = 0, exhausted = 0;

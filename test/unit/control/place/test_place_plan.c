@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is proposed without a trial: never what one of the contenders is predicted to do better.
+ * The plan without a trial: no contender has a better prediction.
  */
 #include "check.h"
 
@@ -11,7 +11,7 @@
 
 #define SOURCES   60
 #define BROKERS   5
-#define SHEDDINGS 16 /* of the procedure that place_fit has */
+#define SHEDDINGS 16 /* limit of the procedure in place_fit */
 
 struct world {
 	uint64_t seed;
@@ -35,7 +35,7 @@ static void draw_sources(struct world *w, struct prng *prng)
 		};
 }
 
-/* Enough for all sources, or nearly, on one broker or on all. */
+/* Capacity for all sources, or nearly, on one broker or on all. */
 static void draw_brokers(struct world *w, struct prng *prng, double rate)
 {
 	double all = rate * (0.9 + 3 * prng_unit(prng));
@@ -82,7 +82,10 @@ static void world_draw(struct world *w, uint64_t seed)
 	assert_int_equal(placer_init(&w->placer, &w->problem), 0);
 }
 
-/* The paper's step 3 on k brokers: who is predicted to be too slow sheds, as long as that helps. */
+/*
+ * Step 3 of the paper on k brokers: a broker predicted too slow sheds sources, as long as that
+ * helps.
+ */
 static double contender_on(struct placer *view, struct place_problem *problem, unsigned k)
 {
 	double slo = PLACE_HEADROOM * problem->aggregate.slo, least = HUGE_VAL;
@@ -114,7 +117,7 @@ static double contender_on(struct placer *view, struct place_problem *problem, u
 	return least;
 }
 
-/* On the fewest that keep the objective, else on as many as come nearest. */
+/* On the fewest brokers that meet the objective, otherwise on the number that comes closest. */
 static double contender_worst(const struct world *w, unsigned principles)
 {
 	struct place_problem problem = w->problem;
@@ -145,7 +148,7 @@ static void check_sums(const struct world *w, const struct placement *placement)
 		fail_msg("seed %" PRIu64 ": the parts are not the whole", w->seed);
 }
 
-/* What the plan is predicted to come to, or HUGE_VAL where there is no room for all. */
+/* The prediction for the plan, or HUGE_VAL if there is no room for all sources. */
 static double planned_worst(const struct world *w, struct placement *placement)
 {
 	int err = place_plan(&w->placer, placement);
@@ -156,7 +159,10 @@ static double planned_worst(const struct world *w, struct placement *placement)
 	return placement->nowhere ? HUGE_VAL : place_predict_worst(&w->placer, placement);
 }
 
-/* Exactly: no tolerance. And whatever is switched off, it is not predicted to be better. */
+/*
+ * The comparison is exact, without a tolerance. No subset of the principles has a better
+ * prediction.
+ */
 TEST(test_never_worse)
 {
 	unsigned by_others = 0, finite = 0;
@@ -183,7 +189,7 @@ TEST(test_never_worse)
 		placer_free(&w.placer);
 	}
 	assert_true(finite > 0);
-	assert_true(by_others > 0); /* or it says nothing */
+	assert_true(by_others > 0); /* otherwise the test shows nothing */
 }
 
 TEST(test_no_switch_helps)
@@ -208,7 +214,7 @@ TEST(test_no_switch_helps)
 		}
 }
 
-/* All parts of some principles, each once; how many brokers there may be stays. */
+/* All subsets of some principles, each once; PLACE_CONCENTRATE is always kept. */
 TEST(test_fewer_principles)
 {
 	static const struct {
@@ -237,7 +243,7 @@ TEST(test_fewer_principles)
 	}
 }
 
-/* No room: as many are placed as have, whatever principles are tried. */
+/* Without enough room as many sources as possible are placed, for any principles. */
 TEST(test_no_room)
 {
 	struct world w;

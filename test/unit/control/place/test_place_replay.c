@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a record of periodic sources says: who follows whom, and what that comes to, beside a bucket
- * of lib/meter.
+ * A record of periodic sources: which sources follow one another, and the resulting delays,
+ * compared with a bucket of lib/meter.
  */
 #include "check.h"
 
@@ -35,7 +35,7 @@ static int by_time(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Sources of `batch` packets, each with a phase of its own; and a bucket that is a bit short. */
+/* Sources of `batch` packets, each with its own phase; the bucket is slightly too small. */
 static void world_init(struct world *w, uint64_t seed, unsigned batch, unsigned n_brokers)
 {
 	double rate = batch * PACKET / PERIOD;
@@ -78,7 +78,7 @@ static void world_open(struct world *w)
 	assert_int_equal(place_on(&w->placer, w->problem.n_brokers, &w->placement), 0);
 }
 
-/* The delay that a hundredth of a broker's packets exceed, by a bucket of lib/meter. */
+/* The delay that 1 in 100 of a broker's packets exceeds, by a bucket of lib/meter. */
 static double played_delay(const struct world *w, uint32_t broker)
 {
 	const struct place_part *part = &w->placement.parts[broker];
@@ -136,7 +136,7 @@ TEST(test_as_a_bucket)
 	assert_true(waited > 0);
 }
 
-/* Each broker has its turn among any sources that follow one another. */
+/* Each broker gets one of any n successive sources. */
 TEST(test_neighbours_are_apart)
 {
 	for (unsigned n = 2; n <= 4; n++) {
@@ -166,7 +166,7 @@ static double worst_on(struct world *w)
 	return worst;
 }
 
-/* So four parts wait hardly longer than the whole; those who do not know the phases do. */
+/* If the phases are used, four parts wait hardly longer than the whole; otherwise much longer. */
 TEST(test_phases_are_worth_it)
 {
 	double known = 0, unknown = 0, whole = 0;
@@ -179,7 +179,7 @@ TEST(test_phases_are_worth_it)
 		whole += worst_on(&w);
 		world_init(&w, seed, 4, 4);
 		w.problem.aggregate.burst = 40 * 4 * PACKET;
-		w.problem.principles = PLACE_PAPER; /* parts in proportion, either way */
+		w.problem.principles = PLACE_PAPER; /* parts in proportion in both cases */
 		known += worst_on(&w);
 		w.problem.record = NULL;
 		unknown += worst_on(&w);
@@ -188,7 +188,7 @@ TEST(test_phases_are_worth_it)
 	assert_true(unknown > 4 * known);
 }
 
-/* What comes at random is not played again. */
+/* Random arrivals are not replayed. */
 TEST(test_random_has_no_record)
 {
 	struct place_delay with, without;
@@ -207,7 +207,10 @@ TEST(test_random_has_no_record)
 	placer_free(&w.placer);
 }
 
-/* A counted backlog scales what a record is worth: one that is twice as large as it says. */
+/*
+ * A counted backlog scales the prediction from a record: if it fits into the burst, no packet
+ * waits.
+ */
 TEST(test_backlog_scales)
 {
 	struct place_delay alone, counted;
@@ -225,7 +228,7 @@ TEST(test_backlog_scales)
 	placer_free(&w.placer);
 }
 
-/* Whatever its clock began with. */
+/* The result does not depend on the origin of the record's clock. */
 TEST(test_any_clock)
 {
 	static const double begins[] = {1e6 + PERIOD / 3, 1e6 + PERIOD / 2, 1e6 + PERIOD / 4, -1e6};
