@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A ledger's identity as people read and type it, and as who has none hears of it.
+ * A ledger's identity: its text for people, and how a book without one learns it.
  */
 #include "check.h"
 
@@ -63,7 +63,7 @@ TEST(test_compared)
 		book_identity_equal((struct book_identity){1, 2}, (struct book_identity){1, 2}));
 }
 
-/* A message of a neighbour that says so. */
+/* Reads a neighbour's message with this identity. */
 static int hear_identity(struct book *book, unsigned edge, struct book_identity says)
 {
 	const struct book other = {.identity = says};
@@ -74,8 +74,8 @@ static int hear_identity(struct book *book, unsigned edge, struct book_identity 
 }
 
 /*
- * A book without an identity takes that which all neighbours say that know it, once each has
- * spoken; and then believes nobody who says another.
+ * A book without an identity takes the one that all neighbours with an identity have sent, once
+ * each neighbour has sent. It then rejects messages with another one.
  */
 TEST(test_heard)
 {
