@@ -29,7 +29,7 @@ static uint64_t next_epoch(struct peer *peer, uint32_t tick)
 	return next ? next->epoch : 0;
 }
 
-/* Each is echoed once in a round of all, one that never was before all others. */
+/* All claims are echoed once in a round; a claim that never was comes first. */
 TEST(test_claims_in_turn)
 {
 	struct peer peer = {0};
@@ -53,7 +53,7 @@ TEST(test_claims_in_turn)
 		assert_int_equal(echoed[e], 2);
 }
 
-/* A flood of epochs takes the place of those that had their chance, and of no others. */
+/* A flood of epochs displaces only claims that have had their echoes. */
 TEST(test_claims_displaced)
 {
 	struct peer peer = {0};
@@ -65,7 +65,7 @@ TEST(test_claims_displaced)
 		claim(&peer, e, 0, &prng);
 	assert_true(is_claimed(&peer, 1));
 	assert_false(is_claimed(&peer, 999));
-	/* All but the last have been echoed, and are said again and again. */
+	/* All except the last have been echoed, and are repeated again and again. */
 	for (unsigned i = 1; i < PEER_CLAIMS; i++)
 		next_epoch(&peer, 1);
 	for (uint32_t tick = 1; tick <= WAIT; tick++)
@@ -80,10 +80,12 @@ TEST(test_claims_displaced)
 	assert_true(is_claimed(&peer, 2000));
 	assert_true(is_claimed(&peer, 2000 + PEER_CLAIMS - 2));
 	assert_false(is_claimed(&peer, 2000 + PEER_CLAIMS - 1));
-	assert_true(is_claimed(&peer, PEER_CLAIMS)); /* which has never been echoed */
+	assert_true(is_claimed(&peer, PEER_CLAIMS)); /* never echoed */
 }
 
-/* What nobody says any more is not echoed; while the peer counts, nor is what was refuted. */
+/*
+ * A claim that is no longer repeated is not echoed, and while the peer is alive, no refuted one is.
+ */
 TEST(test_claims_that_end)
 {
 	struct peer peer = {.alive = true};
@@ -99,11 +101,11 @@ TEST(test_claims_that_end)
 	assert_int_equal(next_epoch(&peer, WAIT), 1);
 	assert_int_equal(next_epoch(&peer, 2 * WAIT - 1), 0);
 	peer.alive = true;
-	claim(&peer, 1, 2 * WAIT, &prng); /* comes again, and has its chance again */
+	claim(&peer, 1, 2 * WAIT, &prng); /* repeated: gets another echo */
 	assert_int_equal(next_epoch(&peer, 2 * WAIT), 1);
 }
 
-/* A recording does not put back what is to be echoed of a claim. */
+/* A recording does not lower the tick that is echoed for a claim. */
 TEST(test_claims_newest_tick)
 {
 	struct peer peer = {0};
@@ -131,7 +133,7 @@ TEST(test_epochs_that_are_over)
 	assert_null(peer_find_retired(&peer, PEER_RETIRED + 2));
 }
 
-/* What it sent before its proof was for others, or for an earlier start of ours. */
+/* Counters from before the proof were for other limiters, or for an earlier start of ours. */
 TEST(test_counters_begin_at_the_proof)
 {
 	struct peer peer = {0};
@@ -146,7 +148,9 @@ TEST(test_counters_begin_at_the_proof)
 	assert_true(peer_counter_fresh(&peer, 1001));
 }
 
-/* What others tell of its tick is echoed only when it is silent, and gone with its next word. */
+/*
+ * A tick relayed by others is echoed only while the peer is silent; its next datagram replaces it.
+ */
 TEST(test_its_own_word)
 {
 	struct peer peer = {0};
@@ -162,7 +166,7 @@ TEST(test_its_own_word)
 	peer_spoke(&peer, 101, 9, 2000);
 	assert_int_equal(peer.tick, 101);
 	assert_int_equal(peer.heard_ns, 2000);
-	peer_spoke(&peer, 101, 10, 3000); /* another of that tick: no news of it */
+	peer_spoke(&peer, 101, 10, 3000); /* another datagram of that tick: no news of it */
 	assert_int_equal(peer.heard_ns, 2000);
 }
 
@@ -171,7 +175,7 @@ TEST(test_how_far_it_can_be)
 	struct peer peer = {0};
 
 	peer_believe(&peer, 1, UINT32_MAX - 1, 1000);
-	assert_true(peer_can_be_at(&peer, 1U << 30, 1000, 0, 10)); /* nobody knows */
+	assert_true(peer_can_be_at(&peer, 1U << 30, 1000, 0, 10)); /* without information */
 	peer_proven(&peer, 1);
 	peer_spoke(&peer, UINT32_MAX, 0, 2000);
 	assert_true(peer_can_be_at(&peer, UINT32_MAX - 5, 2000, 0, 10));
@@ -181,7 +185,10 @@ TEST(test_how_far_it_can_be)
 	assert_false(peer_can_be_at(&peer, 1U << 30, 2010, 50, 10));
 }
 
-/* It is heard, and confirms us, both within the timeout, or by a clock that is a little ahead. */
+/*
+ * A peer counts if both its datagrams and its confirmations are within the timeout, or by a clock
+ * that is slightly ahead.
+ */
 TEST(test_who_counts)
 {
 	static const struct {
@@ -196,15 +203,15 @@ TEST(test_who_counts)
 	};
 
 	for (unsigned i = 0; i < COUNT(rows); i++) {
-		struct peer peer = {.heard_ns = 1000}; /* as one begins */
+		struct peer peer = {.heard_ns = 1000}; /* the initial state */
 
 		peer_confirmed(&peer, 1000);
-		assert_false(peer_expire(&peer, 1000, 100)); /* nobody is known */
+		assert_false(peer_expire(&peer, 1000, 100)); /* there is no peer */
 		peer = (struct peer){0};
 		peer_believe(&peer, 1, 0, rows[i].heard_ns);
-		assert_false(peer_expire(&peer, rows[i].heard_ns, 100)); /* it does not confirm */
+		assert_false(peer_expire(&peer, rows[i].heard_ns, 100)); /* not confirmed */
 		peer_confirmed(&peer, rows[i].confirmed_ns);
-		peer_confirmed(&peer, rows[i].confirmed_ns - 1); /* which came late */
+		peer_confirmed(&peer, rows[i].confirmed_ns - 1); /* late */
 		assert_int_equal(peer_expire(&peer, 1000, 100), rows[i].counts);
 		assert_int_equal(peer.alive, rows[i].counts);
 		assert_false(peer_expire(&peer, 1000, 100));
@@ -213,7 +220,7 @@ TEST(test_who_counts)
 	}
 }
 
-/* The newest tick of ours, whatever comes late, and beyond the end of all numbers. */
+/* The newest echoed tick of ours: late ones are ignored, and numbers wrap around. */
 TEST(test_newest_echo)
 {
 	struct peer peer = {0};

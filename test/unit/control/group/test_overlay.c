@@ -12,7 +12,7 @@ END_POINTER(overlay_destroy, struct overlay *)
 
 #define N_MAX 200
 
-/* Ids that are nobody's position. */
+/* Ids whose order differs from their positions. */
 static void make_ids(uint32_t *ids, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -32,7 +32,7 @@ static struct overlay *make_test_overlay(
 	return o;
 }
 
-/* Simple, the same from both ends, and its edges in the order that is promised. */
+/* Checks that edges are simple, the same from both ends, and in the documented order. */
 static void check_edges(const struct overlay *o)
 {
 	for (unsigned p = 0; p < o->n; p++) {
@@ -100,7 +100,7 @@ TEST(test_ring)
 	}
 }
 
-/* Chords have left the pattern that they began with, and another roster has others. */
+/* Chords are mixed: few are left of the initial pattern, and another roster has others. */
 TEST(test_chords_are_mixed)
 {
 	ENDED_BY(overlay_destroy_at)
@@ -116,7 +116,7 @@ TEST(test_chords_are_mixed)
 			same += p < N_MAX - 1 && k < other->n_edges[p] &&
 				overlay_edges(other, p)[k].peer == overlay_edges(o, p)[k].peer;
 		}
-	assert_true(near < 20); /* of 200 that there were; 2 may be expected */
+	assert_true(near < 20); /* 200 at first; the expected number is 2 */
 	assert_true(same < 3 * N_MAX);
 }
 
@@ -133,7 +133,7 @@ static bool same_overlay(const struct overlay *a, const struct overlay *b)
 	return equal;
 }
 
-/* The order in which a limiter has its roster is no matter; who is on it is. */
+/* The order of a limiter's roster does not matter; its members do. */
 TEST(test_same_at_all)
 {
 	uint32_t ids[N_MAX];
@@ -164,7 +164,7 @@ TEST(test_same_at_all)
 	}
 }
 
-/* Any two, anywhere; one is the pair of it with itself. */
+/* Any two limiters die, or one (a pair with itself). */
 static void check_deaths(const struct overlay *o)
 {
 	uint64_t dead[N_MAX / 64 + 1] = {0};
@@ -173,7 +173,9 @@ static void check_deaths(const struct overlay *o)
 		for (unsigned b = a; b < o->n; b++) {
 			bitmap_set(dead, a);
 			bitmap_set(dead, b);
-			/* Nobody, or one who is left alone, is connected. */
+			/*
+			 * Without limiters, or with a single one, the overlay counts as connected.
+			 */
 			if (overlay_parts(o, dead) > 1)
 				fail_msg("%u limiters, %u and %u are dead: parted", o->n, a, b);
 			bitmap_clear(dead, a);
@@ -198,7 +200,7 @@ TEST(test_deaths)
 	}
 }
 
-/* Just as many side by side as there are spares, and just one more. */
+/* Adjacent limiters die: first one for each spare, then one more. */
 TEST(test_deaths_side_by_side)
 {
 	for (unsigned spares = 1; spares <= 5; spares++)
@@ -208,7 +210,7 @@ TEST(test_deaths_side_by_side)
 
 			for (unsigned i = 0; i < spares; i++)
 				bitmap_set(&dead, 3 + i);
-			/* There is no way around. */
+			/* The way around is also interrupted. */
 			for (unsigned i = 0; i <= spares; i++)
 				bitmap_set(&dead, spares + 6 + i);
 			assert_int_equal(overlay_parts(o, &dead), 1);
@@ -231,7 +233,7 @@ TEST(test_spares_rest)
 	assert_false(overlay_in_use(o, 3, overlay_edge_to(o, 3, 1), &dead));
 	dead = 1 << 2; /* on its other side */
 	assert_false(overlay_in_use(o, 3, edge, &dead));
-	dead = 1 << 3; /* of the dead nothing is in use */
+	dead = 1 << 3; /* edges of a dead limiter are not in use */
 	assert_false(overlay_in_use(o, 3, overlay_edge_to(o, 3, 2), &dead));
 }
 
@@ -270,7 +272,7 @@ TEST(test_given)
 		}
 }
 
-/* A star whose middle dies has nothing but its spares. */
+/* If the middle of a star dies, only the spares are left. */
 TEST(test_given_repaired)
 {
 	static const uint32_t ids[] = {40, 10, 30, 20, 50};
