@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Traffic of many senders is counted exactly, and estimated from a sample as workers take it: the
- * estimates have no bias, margins hold as often as they say, and memory has a bound.
+ * Traffic of many senders is counted exactly, and estimated from a sample like in the workers.
+ * Estimates have no bias, margins hold as often as documented, and memory is bounded.
  */
 #include "check.h"
 #include "scope.h"
@@ -16,7 +16,7 @@ END_POINTER(talkers_free, struct talkers *)
 #define HZ      UINT64_C(1000000000)
 #define SENDERS 200
 #define PACKETS 100000
-#define GAP     (HZ / PACKETS) /* a second of them */
+#define GAP     (HZ / PACKETS) /* PACKETS in a second */
 
 static struct talker_key key_of(uint32_t sender)
 {
@@ -48,7 +48,10 @@ struct exact {
 	double all_packets, all_bytes;
 };
 
-/* As the lots fall: a few send much (1/rank), in packets of two sizes, and each loses its part. */
+/*
+ * Samples the traffic: a few senders send much (1/rank), in packets of two sizes, and each loses
+ * its part.
+ */
 static void send_packets(uint64_t seed, struct talkers *talkers, struct exact *exact)
 {
 	struct packet_sample lots;
@@ -74,7 +77,7 @@ static void send_packets(uint64_t seed, struct talkers *talkers, struct exact *e
 	}
 }
 
-/* How often something held, and how far sums were off. */
+/* How often a margin held, and the error of the sums. */
 struct tally {
 	double tried, held;
 	double error, variance;
@@ -90,14 +93,14 @@ static void tally_one(struct tally *tally, double got, double want, double margi
 
 static void assert_tally(const struct tally *tally, const char *what)
 {
-	/* Three standard errors below what is promised. */
+	/* Three standard errors below the documented rate. */
 	if (tally->held < 0.95 * tally->tried - 3 * sqrt(0.95 * 0.05 * tally->tried))
 		fail_msg("%s: the margin held %.0f times of %.0f", what, tally->held, tally->tried);
 	if (tally->variance > 0 && fabs(tally->error) > 4 * sqrt(tally->variance))
 		fail_msg("%s: off by %g, of %g", what, tally->error, sqrt(tally->variance));
 }
 
-/* For each of the largest, those in the middle and the smallest, over all seeds. */
+/* For the largest, some in the middle and the smallest, over all seeds. */
 TEST(estimates_have_no_bias)
 {
 	static const uint32_t looked_at[] = {0, 1, 2, 10, 40, 199};
@@ -144,7 +147,7 @@ TEST(estimates_have_no_bias)
 	}
 }
 
-/* Where every packet is taken there is nothing to be unsure of. */
+/* If every packet is sampled, estimates are exact. */
 TEST(all_of_them_are_exact)
 {
 	ENDED_BY(talkers_free_at) struct talkers *talkers = talkers_create(16, 1);
@@ -154,7 +157,7 @@ TEST(all_of_them_are_exact)
 	for (unsigned i = 0; i < 40; i++)
 		add_packet(talkers, i % 4 == 0, 100, 1, i % 8 == 0);
 	assert_int_equal(talkers_top(talkers, top, 4), 2);
-	assert_near(talkers_share(&(struct talker){0}, &top[0], &margin), 0, 0); /* of nothing */
+	assert_near(talkers_share(&(struct talker){0}, &top[0], &margin), 0, 0); /* no total */
 	assert_int_equal(sender_of(&top[0]), 0);
 	assert_near(top[0].bytes, 3000, 0);
 	assert_near(talkers_bytes_margin(talkers_all(talkers), &top[0]), 0, 0);
@@ -165,7 +168,7 @@ TEST(all_of_them_are_exact)
 	assert_near(talkers_unseen(talkers_all(talkers)), 0, 0);
 }
 
-/* Three samples say little, and say so. */
+/* Three samples show little, so margins are wide. */
 TEST(few_samples_are_wide)
 {
 	ENDED_BY(talkers_free_at) struct talkers *talkers = talkers_create(16, 1);
@@ -176,7 +179,7 @@ TEST(few_samples_are_wide)
 		add_packet(talkers, 1, 100, 1024, true);
 	assert_int_equal(talkers_top(talkers, &one, 1), 1);
 	assert_near(one.packets, 3 * 1024, 0);
-	/* A Poisson number of which 3 were seen is 8.8 at most. */
+	/* A Poisson mean of which 3 were seen is at most 8.8. */
 	assert_near(talkers_packets_margin(&one) / 1024, 8.8 - 3, 0.1);
 	share = talkers_dropped(&one, &margin);
 	assert_near(share, 1, 0);
@@ -184,24 +187,30 @@ TEST(few_samples_are_wide)
 	share = talkers_share(talkers_all(talkers), &one, &margin);
 	assert_near(share, 1, 0);
 	assert_near(talkers_unseen(talkers_all(talkers)), 3 * 1023, 1e-6);
-	/* No part is less than nothing, or more than all. */
+	/* A share is never below 0 or above 1. */
 	add_packet(talkers, 2, 100, 1024, false);
 	assert_int_equal(talkers_top(talkers, top, 2), 2);
 	assert_near(talkers_share(talkers_all(talkers), &top[1], &margin), 0.25, 0);
 	assert_near(margin, 0.75, 0);
 }
 
-/* At the end of a score interval the estimate is 1.96 standard errors off, as of that end. */
+/*
+ * At the end of a score interval the estimate is 1.96 standard errors off, with the error at that
+ * end.
+ */
 static void assert_score(double margin, double variance, double unit)
 {
 	assert_near(margin * margin, 1.96 * 1.96 * (variance + unit * margin), 1e-6 * variance);
 }
 
-/* Five small samples of one, two of them dropped, each for four; and 20 large ones of others. */
+/*
+ * Five small samples of one sender, two of them dropped, with weight 4; and 20 large ones of
+ * others.
+ */
 TEST(margins_are_scores)
 {
 	ENDED_BY(talkers_free_at) struct talkers *talkers = talkers_create(16, 1);
-	const double n = 5 * 4 / 3.0; /* samples that would be as sure of a part */
+	const double n = 5 * 4 / 3.0; /* effective sample size of a share */
 	double margin, share, end, own, whole;
 	const struct talker *all;
 	struct talker top[2];
@@ -223,7 +232,7 @@ TEST(margins_are_scores)
 	assert_near(all->dropped, 8, 0);
 	assert_near(all->bytes_variance, whole, 0);
 	assert_score(talkers_packets_margin(&top[1]), 5 * 4 * 3, 3);
-	/* What was not taken of it may be as large as the others'. */
+	/* Its unsampled packets may be as large as the others'. */
 	assert_score(talkers_bytes_margin(all, &top[1]), own, whole / 82000);
 	assert_score(talkers_bytes_margin(all, &top[0]), 20 * 4 * 3 * 1e6, 3000);
 	share = talkers_share(all, &top[1], &margin);
@@ -232,14 +241,14 @@ TEST(margins_are_scores)
 		whole / 82000 / 82000 * (1 - share));
 	share = talkers_dropped(&top[1], &margin);
 	assert_near(share, 0.4, 1e-12);
-	end = share + margin; /* the one that is further off is towards a half */
+	end = share + margin; /* the wider end is the one towards a half */
 	assert_near(margin * margin, 1.96 * 1.96 * end * (1 - end) / n, 1e-9);
 	assert_near(talkers_unseen(all), 3 * 3, 1e-12);
 }
 
 /*
- * A million made-up senders, each with a packet: who sends much is there, and nobody is said to
- * have sent more than he has, or less than that by more than what is missed.
+ * A million spoofed senders with a packet each: large senders are in the table. No estimate exceeds
+ * the sent amount, or is below it by more than the reported error.
  */
 TEST(spoofed_senders_take_no_memory)
 {
@@ -276,7 +285,7 @@ TEST(spoofed_senders_take_no_memory)
 	assert_near(talkers_all(talkers)->bytes, total, 0);
 }
 
-/* The one with least gives way, and what it had is what the next one may have had. */
+/* The smallest entry is evicted, and its count is the possible error of the next one. */
 static void least_gives_way(bool comes_first)
 {
 	ENDED_BY(talkers_free_at) struct talkers *talkers = talkers_create(2, 1);
@@ -306,7 +315,10 @@ TEST(the_least_gives_way)
 	least_gives_way(false);
 }
 
-/* The order, ties by key, fewer than there are, and whose samples have several tags. */
+/*
+ * The order, ties by key, fewer entries than requested, and senders whose samples have several
+ * tags.
+ */
 TEST(order_and_tags)
 {
 	ENDED_BY(talkers_free_at) struct talkers *talkers = talkers_create(8, 9);
