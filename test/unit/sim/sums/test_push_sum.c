@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The estimators of papers: push-sum is exact in the end without loss, right on average with
- * compensation, and always finite. Flow updating becomes exact with losses too.
+ * The estimators of papers. Push-sum becomes exact without loss, is right on average with
+ * compensation, and is always finite. Flow updating also becomes exact with losses.
  */
 #include "check.h"
 #include "scope.h"
@@ -54,7 +54,10 @@ static void expect_right(const struct world *w, double tolerance)
 		}
 }
 
-/* Nothing is lost, repeated perhaps and overtaken: the sums become exact, changes included. */
+/*
+ * Datagrams are never lost, but may be repeated and reordered: the sums become exact, also after
+ * changes.
+ */
 TEST(test_conserved)
 {
 	static const struct {
@@ -65,7 +68,7 @@ TEST(test_conserved)
 		{1, 1, &estimator_push_sum, 0}, {2, 1, &estimator_compensated, 0},
 		{3, 2, &estimator_push_sum, 60 * MS}, {20, 1, &estimator_compensated, 0},
 		{20, 3, &estimator_push_sum, 90 * MS},
-		{12, 150, &estimator_push_sum, 0}, /* two datagrams full */
+		{12, 150, &estimator_push_sum, 0}, /* two full datagrams */
 	};
 
 	for (size_t c = 0; c < COUNT(cases); c++) {
@@ -152,7 +155,7 @@ TEST(test_compensation)
 		{true, 3, 1, {2}, {3}},
 		{false, 3, 1, {2}, {1}},
 		{true, 4, 2, {1, 3}, {2, 2}},
-		{true, 4, 3, {3, 1, 0}, {4, 0, 0}}, /* late, and made up for: not twice */
+		{true, 4, 3, {3, 1, 0}, {4, 0, 0}}, /* late, after compensation */
 		{false, 4, 3, {3, 1, 0}, {1, 1, 1}},
 		{true, 4, 4, {1, 1, 3, 3}, {2, 0, 2, 0}}, /* repeated */
 		{false, 4, 4, {1, 1, 3, 3}, {1, 0, 1, 0}},
@@ -207,7 +210,7 @@ TEST(test_compensation_is_bounded)
 	begin_push_world(&w, &params);
 	w.nodes[0].next_ns = w.nodes[1].next_ns = UINT64_MAX;
 	world_run(&w, TICK);
-	/* Nothing arrives: both have half as much after each. */
+	/* Nothing arrives: each sending halves the mass that a limiter keeps. */
 	for (int k = 0; k < 18; k++) {
 		len = next_push_datagram(&w, 0, buf, &push);
 		next_push_datagram(&w, 1, other, &kept);
@@ -291,7 +294,7 @@ TEST(test_partition)
 	expect_right(&w, 1e-3);
 }
 
-/* The network loses, repeats and reorders datagrams: the sums become exact nevertheless. */
+/* The network loses, repeats and reorders datagrams: the sums still become exact. */
 TEST(test_flow_updating)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS(8); seed++) {
@@ -357,7 +360,7 @@ static double error_under(double loss, bool compensate, uint64_t seed, double *m
 	return off / samples;
 }
 
-/* Figures for a document; and the order that there must be among them. */
+/* Prints figures for a document, and checks their order. */
 TEST(test_losses)
 {
 	static const double losses[] = {0, 0.01, 0.05};
@@ -381,7 +384,7 @@ TEST(test_losses)
 	}
 }
 
-/* Masses that wear away, or are blown up, are replaced before they are no numbers any more. */
+/* Masses that shrink or grow without end are replaced before they stop being finite. */
 TEST(test_worn_masses)
 {
 	for (int compensate = 0; compensate < 2; compensate++) {
@@ -401,7 +404,7 @@ TEST(test_worn_masses)
 
 				assert_true(isfinite(sum.weight) && isfinite(sum.demand));
 				assert_true(sum.weight >= 0 && sum.demand >= 0);
-				/* No more than all have, five times over. */
+				/* At most five times the total of all limiters. */
 				assert_true(sum.weight < 5 * 9 * 5);
 			}
 		}
@@ -455,7 +458,9 @@ TEST(test_malformed)
 	world_destroy(&w);
 }
 
-/* The shares of two policies in a plain datagram, of which one may be replaced; its generation. */
+/*
+ * Reads the shares of two policies in a plain datagram and can replace one; returns the generation.
+ */
 static uint32_t shares_in(
 	uint8_t *buf, size_t len, struct sums_share shares[2], const struct sums_share *instead)
 {
@@ -489,13 +494,15 @@ static double sum_of(double a, const struct sums_share *taken, double b)
 	return taken ? a + b : a;
 }
 
-/* A share that cannot be is left out, and its teller named; the next of the datagram is taken. */
+/*
+ * An implausible share is ignored and its sender reported; the next share of the datagram counts.
+ */
 TEST(test_implausible_shares)
 {
 	static const double most = 1e6; /* one limiter of two */
 	static const struct {
 		float push, demand, weight;
-		bool strange, taken, blown; /* by it the mass is */
+		bool strange, taken, blown; /* blown: the mass becomes too large */
 	} cases[] = {
 		{0.5F, 70, 8, false, true, false},
 		{0.5F, 70, 8, true, false, false},
@@ -591,7 +598,10 @@ TEST(test_other_policies)
 		}
 		after = gossip_sum(g, 0);
 		assert_true(after.demand == 0 && after.weight == 0);
-		/* The estimate is that all have as much: the average of one limiter. */
+		/*
+		 * The first estimate assumes that all limiters have the same value, that of this
+		 * one.
+		 */
 		gossip_set(g, 0, 1000 * (i + 1), i + 1);
 		after = gossip_sum(g, 0);
 		assert_near(after.demand, (LIMITERS - 1) * 1000.0 * (i + 1), 1e-9);
