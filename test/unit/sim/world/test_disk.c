@@ -8,7 +8,7 @@
 
 enum { RATES = 1, UNITS = 2 }; /* kinds of records */
 
-/* The text that a record holds, or NULL where there is none. */
+/* The text in a record, or NULL if there is no record. */
 static const char *find_durable_text(const struct disk *disk, unsigned kind, uint32_t id)
 {
 	const struct disk_batch *batch = &disk->durable;
@@ -42,7 +42,7 @@ TEST(test_commit)
 	assert_string_equal(find_durable_text(&disk, RATES, 2), "two");
 }
 
-/* What was written twice before it is committed is there once, as it was last. */
+/* A record written twice before a commit is stored once, with its last contents. */
 TEST(test_twice)
 {
 	ENDED_BY(disk_free) struct disk disk = {0};

@@ -31,7 +31,7 @@ TEST(test_order)
 	assert_false(events_take(&events, UINT64_MAX, &event));
 }
 
-/* What a run has done, in order. */
+/* The events that a run has executed, in order. */
 struct run_log {
 	struct events events;
 	unsigned n;
@@ -46,9 +46,9 @@ static void log_event(void *world, void *object, uint64_t argument)
 	log->at_ns[log->n] = log->events.now_ns;
 	log->arguments[log->n++] = argument;
 	log->object = object;
-	if (argument == 7) /* the last that may happen */
+	if (argument == 7) /* stops the run */
 		log->events.error = -1;
-	if (argument == 8) /* in the past, and a while from now */
+	if (argument == 8) /* adds one in the past, and one later */
 		for (uint64_t i = 0; i < 2; i++) {
 			assert_int_equal(
 				events_at(&log->events, 3 + i, log_event, object, 20 + i), 0);
@@ -57,7 +57,7 @@ static void log_event(void *world, void *object, uint64_t argument)
 		}
 }
 
-/* Up to a time, with it, or up to an error; what is added for the past happens now. */
+/* Runs up to and including a time, or up to an error; events added for the past happen now. */
 TEST(test_run)
 {
 	static const struct {
@@ -96,7 +96,7 @@ TEST(test_run)
 
 #define MANY 20000
 
-/* Against a list that is sorted: adds and takes in any order, with many equal times. */
+/* Compared with a sorted list: adds and takes in any order, with many equal times. */
 TEST(test_many)
 {
 	ENDED_BY(events_free) struct events events = {0};

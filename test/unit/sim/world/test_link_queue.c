@@ -8,20 +8,22 @@
 
 #define MBIT UINT64_C(1000000)
 
-/* An idle link takes any packet; a busy one what its room has left, to the byte. */
+/*
+ * An idle link accepts any packet; a busy one only a packet that fits into its room, to the byte.
+ */
 TEST(test_room)
 {
 	/* 8 Mbit/s is a byte a microsecond. */
 	static const struct {
 		uint64_t now_us, bytes, left_us; /* left_us 0: full */
 	} rows[] = {
-		{0, 1500, 1500},    /* larger than the room, but nothing is before it */
-		{500, 1, 0},        /* 1000 still wait */
-		{501, 1, 1501},     /* 999 do */
-		{501, 1, 0},        /* */
-		{1001, 500, 2001},  /* 500 do: exactly the room */
-		{1001, 1, 0},       /* */
-		{2001, 1001, 3002}, /* idle again, to the instant */
+		{0, 1500, 1500}, /* larger than the room, but the link is idle */
+		{500, 1, 0},     /* 1000 still wait */
+		{501, 1, 1501},  /* 999 still wait */
+		{501, 1, 0},
+		{1001, 500, 2001}, /* 500 still wait: exactly the room */
+		{1001, 1, 0},
+		{2001, 1001, 3002}, /* idle again, at this instant */
 		{9000, 10, 9010},
 	};
 	struct link_queue queue = {0};
@@ -34,7 +36,7 @@ TEST(test_room)
 	}
 }
 
-/* A link that is never idle is neither faster nor slower than its rate, whatever its packets. */
+/* A link that is never idle has exactly its rate, with packets of any size. */
 TEST(test_exact)
 {
 	static const uint64_t rates[] = {1000, 7 * MBIT, 400000 * MBIT, 399999999999};

@@ -13,9 +13,10 @@
 #define PART     0.841344746 /* share of a normal distribution below mean + deviation */
 
 /*
- * Least, mean, standard deviation, and what a part of PART is below, of every kind of delay of
- * 50 ms with a spread of 4 ms; in ms, from the distributions' formulas. A mean of n draws may be
- * off by so many sigma / sqrt(n), a count of them by as many times sqrt(n PART (1 - PART)).
+ * Minimum, mean, standard deviation, and the value below which a part PART lies, for every kind of
+ * delay of 50 ms with a spread of 4 ms. In ms, from the formulas of the distributions. A mean of n
+ * draws may be off by SIGMAS × sigma / sqrt(n), a count of them by SIGMAS × sqrt(n PART (1 -
+ * PART)).
  */
 TEST(test_distributions)
 {
@@ -72,11 +73,11 @@ TEST(test_never_negative)
 		assert_true(delay < 100000000);
 		none += delay == 0;
 	}
-	/* 46 % of a normal distribution are below its mean less a tenth of its deviation. */
+	/* 46 % of a normal distribution is below its mean less a tenth of its deviation. */
 	assert_in_range(none, 4352, 4852);
 }
 
-/* What has come to a world of four nodes. */
+/* Arrivals in a world of four nodes. */
 struct arrivals {
 	struct events events;
 	struct simnet net;
@@ -118,7 +119,7 @@ static void send_eight(struct arrivals *w, const struct network *link, unsigned 
 static void check_totals(const struct arrivals *w, unsigned sent, unsigned lost)
 {
 	assert_int_equal(w->net.totals.datagrams, sent);
-	assert_int_equal(w->net.totals.bytes, 36 * sent); /* with 28 of headers */
+	assert_int_equal(w->net.totals.bytes, 36 * sent); /* with 28 bytes of headers */
 	assert_int_equal(w->net.totals.lost, lost);
 	assert_int_equal(w->net.totals.lost_bytes, 36 * lost);
 }
@@ -164,7 +165,7 @@ TEST(test_carried)
 	}
 }
 
-/* Behind a bottleneck one waits for the other, and what does not fit is lost. */
+/* In a bottleneck packets wait for each other, and a packet that does not fit is lost. */
 TEST(test_bottleneck)
 {
 	const struct network link = {.delay_ns = 50, .rate_bps = 8000000, .queue_bytes = 72};
@@ -183,7 +184,7 @@ TEST(test_bottleneck)
 	events_free(&w.events);
 }
 
-/* Before it is sent, or while it is under way; or nobody is there. */
+/* A partition before a packet is sent, or while it is in flight; or a missing receiver. */
 TEST(test_parted)
 {
 	const struct network link = {.delay_ns = 50};
@@ -206,7 +207,7 @@ TEST(test_parted)
 	events_run(&w.events, 2000, &w);
 	assert_int_equal(w.n, 1);
 	check_totals(&w, 3, 3);
-	send_eight(&w, &link, 3); /* is still under way at the end */
+	send_eight(&w, &link, 3); /* still in flight at the end */
 	simnet_free(&w.net);
 	events_free(&w.events);
 }
