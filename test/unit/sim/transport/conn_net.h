@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A network of the smallest kind, for tests of connections: all send through one bottleneck (a
- * policer, or a queue that drains at a rate), then a line that delays. Acknowledgements come back
- * over a line only. Segments of each direction can be lost, by number or by chance, repeated, and
- * held back. The same parameters and seed give the same run.
+ * A minimal network for tests of connections. All send through one bottleneck (a policer, or a
+ * queue that drains at a rate), then a line with a delay. Acknowledgements return over a line only.
+ * Segments of each direction can be lost, by number or randomly, repeated, and delayed. The same
+ * parameters and seed give the same run.
  */
 #ifndef WEIR_TEST_CONN_NET_H
 #define WEIR_TEST_CONN_NET_H
@@ -23,26 +23,26 @@
 
 struct net_params {
 	uint64_t delay_ns;                 /* one way */
-	uint64_t rate_bps;                 /* of the queue; 0: no queue */
+	uint64_t rate_bps;                 /* rate of the queue; 0: no queue */
 	unsigned queue;                    /* packets */
 	uint64_t police_bps, police_burst; /* 0: no policer */
 	double loss, ack_loss, repeat;     /* probabilities */
-	uint64_t jitter_ns;                /* so much later at most, each segment by itself */
+	uint64_t jitter_ns;                /* maximum extra delay, independent for each segment */
 	bool one_host;                     /* all timers share a grid */
-	double jittered;                   /* probability of that */
-	uint64_t cut_ns;                   /* from then on all data is lost; 0: never */
-	const uint32_t *drop;              /* ascending numbers of data segments that are lost */
+	double jittered;                   /* probability of extra delay */
+	uint64_t cut_ns;                   /* all data is lost from then on; 0: never */
+	const uint32_t *drop;              /* ascending numbers of data segments to lose */
 	unsigned n_drop;
-	unsigned drop_syns, drop_synacks; /* the first so many */
-	uint64_t pause_ns, resume_ns; /* what would arrive between these arrives at the second */
-	uint32_t late;                /* this data segment ... */
-	uint64_t late_ns;             /* ... comes so much later; 0: none does */
+	unsigned drop_syns, drop_synacks; /* to lose, from the first on */
+	uint64_t pause_ns, resume_ns;     /* arrivals between these are delayed to the second */
+	uint32_t late;                    /* this data segment ... */
+	uint64_t late_ns;                 /* ... arrives so much later; 0: none */
 	uint64_t seed;
 	double mark;                       /* probability that ECN-capable data is marked */
 	uint64_t mark_from_ns, mark_to_ns; /* data sent in this time is marked */
 };
 
-/* What an end sent. */
+/* A segment that an end sent. */
 struct net_sent {
 	uint64_t at_ns;
 	struct segment segment;
@@ -59,9 +59,9 @@ struct net_flight {
 
 struct net {
 	struct net_params p;
-	struct conn_params *params; /* of each connection */
+	struct conn_params *params; /* for each connection */
 	struct conn *conns;
-	uint64_t *starts; /* when each begins */
+	uint64_t *starts; /* start time of each */
 	bool *begun;
 	unsigned n;
 	uint64_t now_ns;
@@ -74,7 +74,7 @@ struct net {
 	uint32_t n_data, next_drop;
 	unsigned n_syns, n_synacks;
 	struct events flights;
-	struct net_sent *log; /* of the first NET_LOG segments */
+	struct net_sent *log; /* the first NET_LOG segments */
 	unsigned n_log;
 };
 
@@ -148,7 +148,7 @@ static inline bool net_drops(struct net *net, const struct segment *s)
 	return net_chance(net, net->p.loss);
 }
 
-/* When data that is sent now leaves the bottleneck; CONN_NEVER when it is dropped there. */
+/* The time at which data sent now leaves the bottleneck; CONN_NEVER if it is dropped there. */
 static inline uint64_t net_bottleneck(struct net *net, uint32_t bytes)
 {
 	uint64_t start, bits = UINT64_C(8) * bytes;
@@ -183,7 +183,7 @@ static inline void net_fly(struct net *net, unsigned conn, enum conn_end to, uin
 	assert_int_equal(events_at(&net->flights, at_ns, NULL, flight, 0), 0);
 }
 
-/* Marks ECN-capable data by chance or by time. */
+/* Marks ECN-capable data randomly or by time. */
 static inline void net_mark(struct net *net, struct segment *segment)
 {
 	bool timed = net->now_ns >= net->p.mark_from_ns && net->now_ns < net->p.mark_to_ns;
@@ -231,7 +231,7 @@ static inline void net_begin(struct net *net, unsigned i)
 	net_drain(net, i);
 }
 
-/* Every connection's next timer, the earliest; for few connections a scan is quick enough. */
+/* The earliest timer of all connections; for few connections a scan is fast enough. */
 static inline uint64_t net_next_timer(const struct net *net, unsigned *which)
 {
 	uint64_t least = CONN_NEVER;
@@ -257,7 +257,7 @@ static inline void net_timer(struct net *net, unsigned i)
 	}
 }
 
-/* Goes on until then, or until nothing is to come. */
+/* Runs until this time, or until no event is left. */
 static inline void net_run(struct net *net, uint64_t until_ns)
 {
 	while (true) {
@@ -286,7 +286,7 @@ static inline void net_run(struct net *net, uint64_t until_ns)
 		net->now_ns = until_ns;
 }
 
-/* Until all are done; false when that takes longer. */
+/* Runs until all are done; returns false if that takes longer. */
 static inline bool net_finish(struct net *net, uint64_t until_ns)
 {
 	unsigned done = 0;

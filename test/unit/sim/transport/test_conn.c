@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What one connection does about each thing that can happen to it.
+ * The reaction of one connection to every kind of event.
  */
 #include "check.h"
 #include "scope.h"
@@ -14,8 +14,8 @@ END_POINTER(net_destroy, struct net *)
 #define DELAY     (20 * MS)
 #define RTT       (2 * DELAY)
 #define ENDLESS   0
-#define WIDE      (64u << 20) /* a window that never matters */
-#define TICK      (4 * MS)    /* of Linux's timers */
+#define WIDE      (64u << 20) /* a window without effect */
+#define TICK      (4 * MS)    /* Linux's timers */
 #define ACK_LATER (40 * MS)
 
 static const enum transport all[] = {TRANSPORT_NEWRENO, TRANSPORT_CUBIC, TRANSPORT_QUIC};
@@ -37,7 +37,7 @@ static const struct conn_stats *stats_of(const struct net *net)
 	return conn_stats(&net->conns[0]);
 }
 
-/* The k'th sending from an end that is or is not a SYN, or NULL. */
+/* The k'th segment sent by an end that is, or is not, a SYN; or NULL. */
 static const struct net_sent *nth_sent(
 	const struct net *net, enum conn_end end, bool syn, unsigned k)
 {
@@ -113,7 +113,7 @@ TEST(test_handshake)
 	}
 }
 
-/* Both ends are open: nobody asks again, nor answers, when that would have been due. */
+/* Both ends are open: neither sends or answers a SYN again when that would have been due. */
 TEST(test_handshake_ends)
 {
 	struct net_params p = {.delay_ns = DELAY};
@@ -130,12 +130,14 @@ TEST(test_handshake_ends)
 	}
 }
 
-/* Lost SYNs and SYN-ACKs are sent again after 1, 2, 4 s; the window starts at one after two. */
+/*
+ * Lost SYNs and SYN-ACKs are sent again after 1, 2, 4 s; after two losses the window starts at one.
+ */
 TEST(test_handshake_with_loss)
 {
 	static const struct {
 		unsigned syns, synacks;
-		uint64_t open_s; /* after the sum of the time-outs */
+		uint64_t open_s; /* after the sum of the timeouts */
 		unsigned window;
 	} cases[] = {{1, 0, 1, 10}, {2, 0, 3, 1}, {3, 0, 7, 1}, {0, 1, 1, 10}};
 
@@ -175,7 +177,7 @@ TEST(test_slow_start_doubles)
 	}
 }
 
-/* The first sixteen acknowledgements come for each segment, then for every second. */
+/* The first sixteen acknowledgements are for each segment, then one for every second segment. */
 TEST(test_acknowledges_every_second)
 {
 	struct net_params p = {.delay_ns = DELAY, .rate_bps = 10000000, .queue = 1000};
@@ -191,7 +193,7 @@ TEST(test_acknowledges_every_second)
 	assert_in_range(acks, 16 + (delivered - 16) / 2, 16 + (delivered - 16) / 2 + 2);
 }
 
-/* One segment more than full pairs, after the quick ones: its acknowledgement waits. */
+/* One segment more than full pairs, after the quick acknowledgements: it is acknowledged late. */
 TEST(test_delayed_acknowledgement)
 {
 	static const struct {
@@ -215,12 +217,12 @@ TEST(test_delayed_acknowledgement)
 		conn_stop(conn, at);
 		net_run(net, 2 * at);
 		assert_true(conn_done(conn));
-		/* Its own data has all come; now by hand. */
+		/* All its own data has arrived; the test sends the next segments. */
 		data.seq = stats_of(net)->delivered /
 			   (cases[i].transport == TRANSPORT_QUIC ? MSS : 1);
 		data.offset = stats_of(net)->delivered;
 		data.sent_ns = 2 * at;
-		/* A long silence makes it quick again, for sixteen. */
+		/* After a long silence sixteen acknowledgements are quick again. */
 		for (unsigned k = 0; k < 16; k++) {
 			conn_receive(conn, CONN_RECEIVER, 2 * at, &data);
 			conn_send(conn, CONN_RECEIVER, 2 * at, &ack);
@@ -239,7 +241,7 @@ TEST(test_delayed_acknowledgement)
 	}
 }
 
-/* Losses in one window, by number of the data segment; all are repaired without a timeout. */
+/* Losses in one window, by number of the data segment: all are repaired without a timeout. */
 TEST(test_losses_in_a_window)
 {
 	static const struct {
@@ -273,7 +275,7 @@ TEST(test_losses_in_a_window)
 	}
 }
 
-/* After one loss the window is what the algorithm says, once. */
+/* After one loss the window is reduced once, to the algorithm's part. */
 TEST(test_window_after_a_loss)
 {
 	static const uint32_t drop[] = {50};
@@ -304,7 +306,7 @@ TEST(test_window_after_a_loss)
 	}
 }
 
-/* The retransmission is lost as well: seen by time, without a timeout. */
+/* The retransmission is also lost: detected by time, without a timeout. */
 TEST(test_lost_retransmission)
 {
 	/* After 10, 20 and 40 segments number 75 is in a window of 80. */
@@ -316,7 +318,7 @@ TEST(test_lost_retransmission)
 		uint32_t number = 0;
 		unsigned lost = 0;
 
-		/* Where is it sent again? */
+		/* Find the number of the retransmission. */
 		assert_true(net_finish(net, 10 * SECOND));
 		for (unsigned i = 0; i < net->n_log && drop[1] == 0; i++) {
 			const struct segment *s = &net->log[i].segment;
@@ -338,7 +340,7 @@ TEST(test_lost_retransmission)
 	}
 }
 
-/* The tail of a transfer is lost: a probe finds out, sooner than a timeout would. */
+/* The tail of a transfer is lost: a probe detects it sooner than a timeout would. */
 TEST(test_tail_loss)
 {
 	static const uint32_t drop[] = {25, 26, 27, 28, 29};
@@ -357,9 +359,12 @@ TEST(test_tail_loss)
 			assert_true(net_finish(net, 10 * SECOND));
 			assert_int_equal(stats_of(net)->timeouts, 0);
 			assert_int_equal(stats_of(net)->resent, n);
-			/* Two round trips and a bit after the last news; when only one segment is
-			 * out, after a timeout, since its acknowledgement may be delayed. An odd
-			 * number lost leaves an odd one before it, so that was delayed here. */
+			/*
+			 * The probe is sent two round trips and a bit after the last news. With
+			 * only one segment in flight it comes after a timeout, because the
+			 * acknowledgement may be delayed. An odd number of losses leaves an odd
+			 * segment before them, whose acknowledgement was delayed here.
+			 */
 			while (net->log[i].at_ns <= sent_ns + RTT || net->log[i].segment.len == 0)
 				i++;
 			wait_ns = n == 1 ? RTT + 200 * MS : 2 * RTT;
@@ -400,7 +405,7 @@ TEST(test_back_off)
 	assert_int_equal(net->conns[0].tcp.sender.window.cwnd, 1);
 }
 
-/* QUIC sends probes, of new data, that double from the first on. */
+/* QUIC sends probes with new data, whose intervals double from the first on. */
 TEST(test_quic_probes)
 {
 	struct net_params p = {.delay_ns = DELAY, .cut_ns = 2 * RTT};
@@ -426,7 +431,7 @@ TEST(test_quic_probes)
 	assert_int_equal(stats_of(net)->resent, 0);
 }
 
-/* When all of a long time was lost, QUIC starts again from two packets. */
+/* After all packets of a long period were lost, QUIC starts again from two packets. */
 TEST(test_persistent_congestion)
 {
 	static const uint32_t runs[][2] = {{30, 73}, {60, 63}};
@@ -455,7 +460,7 @@ TEST(test_persistent_congestion)
 	}
 }
 
-/* No number is used twice, and each byte is sent again until it is there. */
+/* No packet number is used twice, and each byte is sent again until it is delivered. */
 TEST(test_quic_numbers)
 {
 	struct net_params p = {.delay_ns = DELAY, .loss = 0.1, .seed = 5};
@@ -469,17 +474,19 @@ TEST(test_quic_numbers)
 	assert_true(next > 1050);
 }
 
-/* A segment that is late by less than a quarter of the round trip, or by two others. */
+/*
+ * A segment that is late by less than a quarter of the round trip, or by two others, is not lost.
+ */
 TEST(test_reordering)
 {
 	for (size_t t = 0; t < 3; t++) {
-		/* A queue keeps segments apart, 1.2 ms each. */
+		/* A queue spaces segments by 1.2 ms. */
 		struct net_params p = {
 			.delay_ns = DELAY,
 			.rate_bps = 10000000,
 			.queue = 1000,
 			.late = 60,
-			.late_ns = 3 * MS, /* behind the next two */
+			.late_ns = 3 * MS, /* after the next two */
 		};
 		struct net *net = net_of(&p, all[t], 200 * MSS);
 
@@ -487,8 +494,10 @@ TEST(test_reordering)
 		assert_int_equal(stats_of(net)->resent, 0);
 		assert_int_equal(stats_of(net)->recoveries, 0);
 		net_destroy(net);
-		/* Behind ten: this looks like a loss, and TCP takes it back. QUIC's window is too
-		 * full for sending again before the late one comes. */
+		/*
+		 * After ten others: this looks like a loss, and TCP undoes it. QUIC's window is too
+		 * full for a retransmission before the late segment arrives.
+		 */
 		p.late_ns = 12 * MS;
 		net = net_of(&p, all[t], 200 * MSS);
 		assert_true(net_finish(net, 10 * SECOND));
@@ -510,7 +519,7 @@ TEST(test_lost_acknowledgements)
 		struct net *net = net_of(&p, all[t], 2000 * MSS);
 
 		assert_true(net_finish(net, 10 * SECOND));
-		/* QUIC may have to ask for the last acknowledgement. */
+		/* QUIC may need a probe for the last acknowledgement. */
 		assert_true(stats_of(net)->timeouts <= (all[t] == TRANSPORT_QUIC));
 		assert_true(stats_of(net)->resent <= (all[t] == TRANSPORT_QUIC));
 		net_destroy(net);
@@ -539,7 +548,7 @@ TEST(test_receive_window)
 		}
 		assert_true(conn_done(&net->conns[0]));
 		assert_int_equal(most, 15);
-		/* The window does not grow where it is not what limits. */
+		/* The window does not grow if it is not the limit. */
 		if (all[t] == TRANSPORT_QUIC)
 			assert_true(net->conns[0].quic.sender.cwnd < 40 * MSS);
 		else
@@ -548,7 +557,7 @@ TEST(test_receive_window)
 	}
 }
 
-/* A timeout that only a pause of the path caused is taken back (F-RTO or timestamps). */
+/* A timeout caused only by a pause of the path is undone (F-RTO or timestamps). */
 TEST(test_spurious_timeout)
 {
 	struct net_params p = {
@@ -571,7 +580,9 @@ TEST(test_spurious_timeout)
 	assert_true(stats_of(net)->resent <= 4);
 }
 
-/* After a pause of the sender the window is halved for each timeout of it, down to ten. */
+/*
+ * After a pause of the sender the window is halved for each timeout that has passed, down to ten.
+ */
 TEST(test_idle_restart)
 {
 	struct net_params p = {.delay_ns = DELAY};
@@ -584,11 +595,13 @@ TEST(test_idle_restart)
 	assert_true(net_finish(net, SECOND));
 	before = conn->tcp.sender.window.cwnd;
 	total = conn->stream.total;
-	conn->stream.total = total + 1000; /* the application has more to say */
+	conn->stream.total = total + 1000; /* the application has more data */
 	while (conn_send(conn, CONN_SENDER, 1500 * MS, &out))
 		n++;
 	assert_true(before > 300);
-	/* Idle for 1.26 s of timeouts of 0.24 s: five halvings, the last one into the floor. */
+	/*
+	 * Idle for 1.26 s, with timeouts of 0.24 s: five halvings, the last one down to the floor.
+	 */
 	assert_int_equal(n, 10);
 }
 
@@ -613,7 +626,7 @@ TEST(test_stop)
 	}
 }
 
-/* Stopped before it was open: nothing is asked any more. */
+/* Stopped before it was open: nothing is sent any more. */
 TEST(test_stop_at_once)
 {
 	struct net_params p = {.delay_ns = DELAY, .drop_syns = 1000};
@@ -626,7 +639,7 @@ TEST(test_stop_at_once)
 	assert_null(nth_sent(net, CONN_SENDER, true, 1));
 }
 
-/* The most recent block comes first; three at most; what came twice before all. */
+/* The most recent block comes first, at most three; a DSACK comes before all. */
 TEST(test_sack_blocks)
 {
 	struct conn_params params = params_of(TRANSPORT_NEWRENO, ENDLESS);
@@ -645,7 +658,7 @@ TEST(test_sack_blocks)
 		assert_int_equal(out.sack[0].to, (arrive[i] + 1) * MSS);
 		assert_int_equal(out.n_sacks, i < 3 ? i + 1 : 3);
 	}
-	/* The last one was had: its block follows those touched later. */
+	/* The last one was a repeat: its block follows those that changed later. */
 	assert_int_equal(out.sack[1].from, 8 * MSS);
 	assert_int_equal(out.sack[2].from, 6 * MSS);
 	in.seq = 3 * MSS; /* joins 2 and 4 */

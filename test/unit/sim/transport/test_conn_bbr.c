@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * BBR against arithmetic: a queue and a policer of drawn rates and round trips, random loss.
+ * BBR compared with arithmetic: a queue and a policer with drawn rates and round trips, random
+ * loss.
  */
 
 #include "check.h"
@@ -23,7 +24,7 @@ struct run {
 	double rate, product; /* segments a second, and in a round trip */
 	struct net *net;
 	double used, sent; /* parts of the rate, in the last 40 s */
-	uint32_t most;     /* segments in flight, then */
+	uint32_t most;     /* maximum in flight then, in segments */
 	unsigned small_ms; /* time with at most four in flight */
 };
 
@@ -34,7 +35,7 @@ static void draw_path(struct run *r, uint64_t seed, uint64_t bps)
 	prng_seed(&prng, seed);
 	*r = (struct run){.p = {.seed = seed}};
 	r->rate = (double)bps / 8 / PACKET;
-	r->product = 8 + prng_unit(&prng) * r->rate / 10; /* segments: up to 100 ms and 8 */
+	r->product = 8 + prng_unit(&prng) * r->rate / 10; /* segments: up to 100 ms, plus 8 */
 	r->p.delay_ns = (uint64_t)(1e9 * r->product / r->rate / 2);
 }
 
@@ -82,7 +83,7 @@ TEST(test_alone_at_a_queue)
 		run_minute(&r);
 		assert_true(r.used >= 0.95);
 		assert_true(r.most <= 2 * (r.product + 2) + QUANTA + 3);
-		/* Two to four times in 40 s, 200 ms and a round trip. */
+		/* Two to four times in 40 s, for 200 ms and some round trips. */
 		assert_in_range(r.small_ms, 400, 4 * (200 + 6 * r.p.delay_ns / MS));
 		assert_near((double)r.net->conns[0].tcp.sender.bbr.rtprop_ns / 1e9,
 			2 * (double)r.p.delay_ns / 1e9 + 1 / r.rate, 0.002 + 2 / r.rate);
@@ -90,7 +91,7 @@ TEST(test_alone_at_a_queue)
 	}
 }
 
-/* A policer: the rate is used, and it sends up to a quarter more for as long as it likes. */
+/* A policer: the rate is used, and the sender continues to send up to a quarter more. */
 TEST(test_alone_at_a_policer)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS(8); seed++) {
@@ -106,7 +107,7 @@ TEST(test_alone_at_a_policer)
 	}
 }
 
-/* One in twenty is lost by chance: it uses the link, where NewReno's window would be five. */
+/* One in twenty is lost randomly: the link is used, where NewReno's window would be five. */
 TEST(test_loss_does_not_slow_it)
 {
 	struct run r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The beginning of a connection, its bytes, and when each kind of receiver says what.
+ * The start of a connection, its bytes, and the times of each kind of receiver's acknowledgements.
  */
 #include "check.h"
 
@@ -10,7 +10,7 @@
 #define MSS 1000
 #define N   (COUNT(rows))
 
-/* A SYN without an answer: again after 1, 2, 4 s and so on, up to 64, for ever. */
+/* A SYN without an answer is sent again after 1, 2, 4 s and so on, up to 64 s, forever. */
 TEST(test_syn_back_off)
 {
 	struct handshake h;
@@ -40,7 +40,7 @@ TEST(test_syn_back_off)
 	assert_false(handshake_send(&h, CONN_SENDER, now_ns, &out));
 }
 
-/* The timers of one machine run out together, on the grid of its clock. */
+/* The timers of one machine expire together, on the grid of its clock. */
 TEST(test_syn_clock)
 {
 	struct segment out;
@@ -54,7 +54,7 @@ TEST(test_syn_clock)
 	}
 }
 
-/* Has heard what was said at sent_ns; says whether that opened it, and the round trip. */
+/* Receives a segment sent 3 ms ago; returns whether it opened this end, and sets the round trip. */
 static bool hears(struct handshake *h, enum conn_end end, uint64_t now_ns, bool syn, bool is_ack,
 	uint64_t echo_ns, uint64_t *rtt_ns)
 {
@@ -67,7 +67,7 @@ static bool hears(struct handshake *h, enum conn_end end, uint64_t now_ns, bool 
 	return opened;
 }
 
-/* The other's word opens an end; asked again, it says it again. */
+/* The other end's segment opens an end; a repeated one is answered again. */
 TEST(test_three_ways)
 {
 	struct handshake h;
@@ -76,7 +76,7 @@ TEST(test_three_ways)
 
 	handshake_init(&h, true, 0);
 	handshake_send(&h, CONN_SENDER, MS, &out);
-	/* What is of no use: the receiver's own kind, and data before anything was said. */
+	/* Ignored: the receiver's own kind, and data before any SYN. */
 	assert_false(hears(&h, CONN_RECEIVER, 10 * MS, true, true, 0, &rtt_ns));
 	assert_false(hears(&h, CONN_RECEIVER, 10 * MS, false, true, 0, &rtt_ns));
 	assert_false(handshake_send(&h, CONN_RECEIVER, 10 * MS, &out));
@@ -84,7 +84,7 @@ TEST(test_three_ways)
 	assert_false(hears(&h, CONN_SENDER, 10 * MS, false, true, 0, &rtt_ns));
 	for (uint64_t t = 11 * MS; t < 13 * MS; t += MS) {
 		assert_false(hears(&h, CONN_RECEIVER, t, true, false, 0, &rtt_ns));
-		/* Nor does it open before it has answered. */
+		/* The receiver does not open before it has answered. */
 		if (t == 11 * MS)
 			assert_false(hears(&h, CONN_RECEIVER, t, false, true, 0, &rtt_ns));
 		assert_true(handshake_send(&h, CONN_RECEIVER, t, &out));
@@ -101,7 +101,7 @@ TEST(test_three_ways)
 		assert_int_equal(h.end[CONN_SENDER].timer_ns, CONN_NEVER);
 		assert_false(hears(&h, CONN_SENDER, t + MS, true, true, MS, &rtt_ns));
 	}
-	handshake_expire(&h, h.end[CONN_RECEIVER].timer_ns); /* and is about to ask again */
+	handshake_expire(&h, h.end[CONN_RECEIVER].timer_ns); /* about to send again */
 	assert_true(h.end[CONN_RECEIVER].due);
 	assert_true(hears(&h, CONN_RECEIVER, 40 * MS, false, true, 12 * MS, &rtt_ns));
 	assert_int_equal(rtt_ns, 28 * MS);
@@ -111,7 +111,7 @@ TEST(test_three_ways)
 	assert_false(handshake_send(&h, CONN_RECEIVER, 42 * MS, &out));
 }
 
-/* An echo of nothing, or of what is yet to be, is no round trip. */
+/* An echo of 0 or of a future time gives no round trip. */
 TEST(test_no_round_trip)
 {
 	static const struct {
@@ -130,7 +130,7 @@ TEST(test_no_round_trip)
 	}
 }
 
-/* Open from the start: nobody asks, and a SYN-ACK out of nowhere is not answered. */
+/* Open from the start: no SYN is sent, and an unexpected SYN-ACK is not answered. */
 TEST(test_no_handshake)
 {
 	struct handshake h;
@@ -146,7 +146,7 @@ TEST(test_no_handshake)
 	}
 }
 
-/* Bytes as segments: the last one may be short. */
+/* Bytes in segments: the last one can be short. */
 TEST(test_stream_segments)
 {
 	static const struct {
@@ -178,7 +178,7 @@ TEST(test_stream_segments)
 	}
 }
 
-/* A stream of 2,500 bytes by a window of 2,100, or 2,000 for what is full. */
+/* A stream of 2,500 bytes with a window of 2,100, or 2,000 for full segments. */
 TEST(test_stream_window)
 {
 	static const struct {
@@ -203,7 +203,7 @@ TEST(test_stream_window)
 	}
 }
 
-/* What a byte's place says of segments. */
+/* The segments below and above a byte offset. */
 TEST(test_stream_places)
 {
 	static const struct {
@@ -219,7 +219,7 @@ TEST(test_stream_places)
 		assert_int_equal(stream_below(&s, rows[i].byte), rows[i].below);
 		assert_int_equal(stream_above(&s, rows[i].byte), rows[i].above);
 	}
-	/* Segments are numbered in 32 bits, of which the last stands for no end. */
+	/* Segment numbers have 32 bits; the last number means no end. */
 	params.bytes = 0;
 	params.window = UINT32_MAX;
 	assert_int_equal(stream_init(&s, &params), 0);
@@ -272,7 +272,7 @@ TEST(test_ranges_by_hand)
 	}
 }
 
-/* Full: what would be one range more is refused, and what touches one is not. */
+/* A full set rejects an additional range, but accepts bytes next to an existing one. */
 TEST(test_ranges_full)
 {
 	struct ranges r = {.base = 7};
@@ -312,7 +312,7 @@ static struct listener begin_listening(uint32_t window, uint64_t rtt_ns)
 	return l;
 }
 
-/* Data of len bytes at the place; whether it is answered at once. */
+/* Receives `len` bytes at `seq`; returns whether they are acknowledged immediately. */
 static bool tcp_hears(
 	struct listener *l, uint64_t now_ns, uint64_t seq, uint32_t len, struct segment *out)
 {
@@ -322,7 +322,7 @@ static bool tcp_hears(
 	return tcp_receiver_send(&l->tcp, now_ns, out);
 }
 
-/* Segments in turn, as long as each is answered; how many were. */
+/* Receives segments in order while each is acknowledged; returns how many were. */
 static unsigned tcp_quick_acks(struct listener *l, uint64_t now_ns)
 {
 	struct segment out;
@@ -333,7 +333,9 @@ static unsigned tcp_quick_acks(struct listener *l, uint64_t now_ns)
 	return n;
 }
 
-/* As many quick ones as half of the window holds, two at least and sixteen at most. */
+/*
+ * The number of quick acknowledgements: half of the window's segments, at least 2 and at most 16.
+ */
 TEST(test_quick_acks)
 {
 	static const struct {
@@ -347,26 +349,26 @@ TEST(test_quick_acks)
 
 		assert_int_equal(tcp_quick_acks(&l, SECOND), rows[i].quick);
 		assert_int_equal(l.stream.stats.delivered, MSS * (rows[i].quick + 1));
-		/* The one that waits is answered with the next, full or not. */
+		/* The delayed one is acknowledged with the next segment, full or not. */
 		assert_int_equal(tcp_quick_acks(&l, SECOND), 1);
 	}
 }
 
-/* Gap after gap between lone segments: how long the answer to the last may wait. */
+/* Gaps between single segments: how long the acknowledgement of the last can be delayed. */
 TEST(test_ack_patience)
 {
 	static const struct {
 		uint64_t rtt_ns, gaps_ms[3];
 		uint64_t patience_ms, wait_ms;
 	} rows[] = {
-		/* By a gap of up to 20 ms, half of it and 20 ms. */
+		/* After a gap of up to 20 ms: half of it plus 20 ms. */
 		{0, {20, 20, 20}, 40, 40},
-		/* By a longer one, half of it and the gap. */
+		/* After a longer gap: half of the delay plus the gap. */
 		{300 * MS, {21, 0, 0}, 41, 41},
 		{300 * MS, {39, 0, 0}, 59, 59},
 		{300 * MS, {39, 48, 0}, 77, 77},
-		{300 * MS, {40, 0, 0}, 40, 40},  /* not longer than it waited */
-		{60 * MS, {39, 48, 50}, 88, 60}, /* but never longer than a round trip */
+		{300 * MS, {40, 0, 0}, 40, 40},  /* not longer than the delay */
+		{60 * MS, {39, 48, 50}, 88, 60}, /* never longer than a round trip */
 		{0, {39, 48, 50}, 88, 40},
 	};
 
@@ -390,7 +392,7 @@ TEST(test_ack_patience)
 	}
 }
 
-/* After waiting in vain: twice as long, up to the timeout; after a longer silence, not at all. */
+/* After an expired delay: twice as long, up to the timeout. After a longer silence: no delay. */
 TEST(test_ack_in_vain)
 {
 	static const uint64_t patience_ms[] = {80, 160, 320, 399, 399};
@@ -409,7 +411,7 @@ TEST(test_ack_in_vain)
 		assert_int_equal(l.tcp.patience_ns, patience_ms[i] * MS);
 		l.tcp.ack_ns = now_ns + MS;
 	}
-	/* The timeout is the most that a gap makes of it, too. */
+	/* After a gap the timeout is the maximum, too. */
 	l.tcp.ack_ns = CONN_NEVER;
 	now_ns = l.tcp.data_ns + 398 * MS;
 	assert_false(tcp_hears(&l, now_ns, l.tcp.data.base, 100, &out));
@@ -422,7 +424,7 @@ TEST(test_ack_in_vain)
 	assert_int_equal(l.tcp.patience_ns, 40 * MS);
 }
 
-/* A second small segment brings the answer forward only if that is due soon. */
+/* A second small segment causes the acknowledgement only if that is due soon. */
 TEST(test_ack_due_soon)
 {
 	static const struct {
@@ -446,8 +448,10 @@ TEST(test_ack_due_soon)
 	}
 }
 
-/* What came twice is answered at once, and so are the next ones; and what is beyond the window
- * never came. */
+/*
+ * A repeated segment is acknowledged immediately, and so are the next ones. A segment beyond the
+ * window is ignored.
+ */
 TEST(test_tcp_what_counts)
 {
 	static const struct {
@@ -478,11 +482,11 @@ TEST(test_tcp_what_counts)
 	assert_int_equal(l.tcp.patience_ns, 40 * MS);
 	assert_int_equal(l.stream.stats.delivered, before);
 	assert_true(tcp_hears(&l, SECOND + 41 * MS, l.tcp.data.base, MSS, &out));
-	assert_int_equal(out.n_sacks, 0); /* it is told once */
+	assert_int_equal(out.n_sacks, 0); /* a DSACK is sent once */
 	assert_int_equal(tcp_quick_acks(&l, SECOND + 41 * MS), 14);
 }
 
-/* Blocks that have become one are told once, and of the others those that grew last. */
+/* Joined blocks are sent once; of the others, those that grew last. */
 TEST(test_tcp_blocks_join)
 {
 	static const struct {
@@ -495,7 +499,7 @@ TEST(test_tcp_blocks_join)
 		{6, 3, {6, 7}, {2, 3}},
 		{8, 3, {8, 9}, {4, 5}},
 		{10, 3, {10, 11}, {6, 7}},
-		{9, 2, {8, 11}, {6, 7}}, /* three places of one block */
+		{9, 2, {8, 11}, {6, 7}}, /* three entries for one block */
 		{14, 3, {14, 15}, {6, 7}},
 		{5, 3, {4, 7}, {8, 11}},
 		{0, 3, {4, 7}, {8, 11}},
@@ -516,7 +520,7 @@ TEST(test_tcp_blocks_join)
 	}
 }
 
-/* A range too many is not kept, which is said at once. */
+/* A range too many is dropped, and the acknowledgement is sent immediately. */
 TEST(test_tcp_ranges_full)
 {
 	struct listener l = begin_listening(1000000, 0);
@@ -530,7 +534,7 @@ TEST(test_tcp_ranges_full)
 	assert_int_equal(out.sack[0].from, 2 * RANGES_MAX * MSS);
 }
 
-/* A packet of that number whose data is at the place; whether it is answered at once. */
+/* Receives a packet with data at an offset; returns whether it is acknowledged immediately. */
 static bool quic_hears(struct listener *l, uint64_t now_ns, uint64_t number, uint64_t offset,
 	uint32_t len, struct segment *out)
 {
@@ -541,7 +545,7 @@ static bool quic_hears(struct listener *l, uint64_t now_ns, uint64_t number, uin
 	return quic_receiver_send(&l->quic, now_ns, out);
 }
 
-/* A packet in turn waits 25 ms for another; the echo is of the largest, with its wait. */
+/* A packet in order waits 25 ms for another; the echo is of the largest number, with its delay. */
 TEST(test_quic_ack_delay)
 {
 	struct listener l = begin_listening(64000, 0);
@@ -566,16 +570,16 @@ TEST(test_quic_ack_delay)
 	assert_int_equal(out.echo_ns, 125 * MS);
 	assert_int_equal(l.quic.ack_ns, CONN_NEVER);
 	assert_int_equal(l.quic.unanswered, 0);
-	/* One that was overtaken is told at once, and its time is not the largest's. */
+	/* An overtaken packet is acknowledged immediately, with the echo of the largest number. */
 	assert_true(quic_hears(&l, 140 * MS, 4, 4 * MSS, MSS, &out));
-	assert_false(quic_hears(&l, 141 * MS, 4, 4 * MSS, MSS, &out)); /* twice */
+	assert_false(quic_hears(&l, 141 * MS, 4, 4 * MSS, MSS, &out)); /* repeated */
 	assert_true(quic_hears(&l, 150 * MS, 3, 3 * MSS, MSS, &out));
 	assert_int_equal(out.ack, 5);
 	assert_int_equal(out.echo_ns, 143 * MS);
 	assert_int_equal(l.stream.stats.delivered, 5 * MSS);
 }
 
-/* What comes twice, or from beyond the window, is not heard of. */
+/* A repeated packet, or one beyond the window, is ignored. */
 TEST(test_quic_what_counts)
 {
 	static const struct {
@@ -592,7 +596,7 @@ TEST(test_quic_what_counts)
 		{3, 1000, 0, false, 1000},
 		{3, 1000, 4000, true, 5000},
 		{3, 0, 1000, true, 1000},     /* the same data in another packet */
-		{0, 1000, 1000, false, 1000}, /* a number that came */
+		{0, 1000, 1000, false, 1000}, /* a repeated number */
 		{UINT64_C(1) << 32, 1000, 1000, false, 1000},
 		{UINT32_MAX, 1000, 1000, true, 2000},
 	};
@@ -610,7 +614,7 @@ TEST(test_quic_what_counts)
 	}
 }
 
-/* The end of the data is told at once. */
+/* The end of the data is acknowledged immediately. */
 TEST(test_quic_fin)
 {
 	struct listener l = begin_listening(4000, 0);
@@ -620,7 +624,7 @@ TEST(test_quic_fin)
 	assert_true(quic_receiver_send(&l.quic, 2 * MS, &out));
 }
 
-/* Four ranges at most, the latest first; the oldest is what is below all holes. */
+/* At most four ranges, the latest first; the oldest is the one below all holes. */
 TEST(test_quic_blocks)
 {
 	static const uint64_t numbers[] = {0, 2, 4, 6, 8};
@@ -639,7 +643,7 @@ TEST(test_quic_blocks)
 	}
 }
 
-/* One hole too many: what is below it is not spoken of any more, and above it all is. */
+/* One hole too many: numbers below it are no longer acknowledged, all above it are. */
 TEST(test_quic_floor)
 {
 	struct listener l = begin_listening(64000, 0);
@@ -655,11 +659,11 @@ TEST(test_quic_floor)
 	l.quic.ack_now = true;
 	assert_true(quic_receiver_send(&l.quic, MS, &out));
 	assert_int_equal(out.n_sacks, 1);
-	assert_int_equal(out.sack[0].from, 20); /* there was one hole too many again */
+	assert_int_equal(out.sack[0].from, 20); /* again one hole too many */
 	assert_int_equal(out.sack[0].to, 10 * RANGES_MAX + 11);
 }
 
-/* As IP packets: whichever the transport, SYNs and answers with up to four ranges. */
+/* Sizes of IP packets: SYNs, and acknowledgements with up to four ranges, for each transport. */
 TEST(test_bytes_of_kinds)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What connections come to over time: alone under random loss, together at a bottleneck, and under
- * everything that a network can do to them.
+ * Results of connections over time: alone under random loss, several at a bottleneck, and with
+ * every fault that a network can have.
  */
 #include "check.h"
 
@@ -12,7 +12,7 @@
 #define WIDE  (64u << 20)
 #define DELAY (20 * MS)
 
-/* The laws below are of the first three. */
+/* The laws below apply to the first three. */
 static const enum transport all[] = {
 	TRANSPORT_NEWRENO, TRANSPORT_CUBIC, TRANSPORT_QUIC, TRANSPORT_DCTCP, TRANSPORT_BBR};
 
@@ -40,12 +40,12 @@ static double window_under_loss(enum transport transport, double p, uint64_t del
 
 /*
  * The law of the square root (Mathis et al. 1997): a window that grows by one segment a round trip
- * and is halved at each loss is sqrt(3 / 2p) on average. It knows neither timeouts nor that two
+ * and is halved at each loss is sqrt(3 / 2p) on average. The law ignores timeouts, and that two
  * losses in one window halve it once.
  */
 TEST(test_square_root_law)
 {
-	/* The last ones take the longest. */
+	/* The last ones take longest. */
 	static const double losses[] = {0.02, 0.01, 0.005, 0.002, 0.001};
 
 	for (size_t t = 0; t < 3; t += 2) {
@@ -60,8 +60,10 @@ TEST(test_square_root_law)
 	}
 }
 
-/* CUBIC where it is not NewReno: RFC 9438's average window, (C (4 - 0.3) / 1.2)^(1/4) RTT^(3/4)
- * / p^(3/4), when that is the larger. */
+/*
+ * CUBIC if it is not NewReno: RFC 9438's average window, (C (4 - 0.3) / 1.2)^(1/4) RTT^(3/4) /
+ * p^(3/4), if that is larger.
+ */
 TEST(test_cubic_law)
 {
 	double rtt = 0.2, p = 0.0005;
@@ -74,9 +76,9 @@ TEST(test_cubic_law)
 }
 
 struct share {
-	double used;             /* of the rate, IP bytes */
-	double jain;             /* index of fairness of what was delivered */
-	double resent, timeouts; /* parts of the segments sent */
+	double used;             /* part of the rate, IP bytes */
+	double jain;             /* Jain's fairness index of the delivered bytes */
+	double resent, timeouts; /* parts of the sent segments */
 };
 
 /* n connections through a bottleneck from `warm_s` to `end_s`. */
@@ -124,7 +126,7 @@ static void print_flow_figure(const char *what, enum transport transport, const 
 			s->used, s->jain, s->resent, s->timeouts);
 }
 
-/* Two connections, the second ten seconds later, get the same in the end. */
+/* Two connections, the second ten seconds later, get equal rates in the end. */
 TEST(test_two_at_a_queue)
 {
 	struct net_params np = {.delay_ns = DELAY, .rate_bps = 10000000, .queue = 40, .seed = 1};
@@ -138,13 +140,13 @@ TEST(test_two_at_a_queue)
 	}
 }
 
-/* Ten connections through a policer that has no queue: windows of three and four segments. */
+/* Ten connections through a policer without a queue: windows of three and four segments. */
 TEST(test_ten_at_a_policer)
 {
 	struct net_params np = {
 		.delay_ns = DELAY,
 		.police_bps = 10000000,
-		.police_burst = 50000, /* the path's bandwidth-delay product */
+		.police_burst = 50000, /* bandwidth-delay product of the path */
 		.seed = 1,
 	};
 
@@ -159,8 +161,9 @@ TEST(test_ten_at_a_policer)
 }
 
 /*
- * Five hundred share 5 Mbit/s: less than a segment a round trip each, so they live on timeouts. On
- * one host they time out together, and who comes first then, comes first again: a few have it all.
+ * Five hundred connections share 5 Mbit/s: each has less than a segment a round trip, so timeouts
+ * drive them. On one host they time out together, and the first one is then first again: a few have
+ * the whole rate.
  */
 TEST(test_crowd_at_a_policer)
 {
@@ -187,7 +190,7 @@ TEST(test_crowd_at_a_policer)
 	}
 }
 
-/* A network that does its worst: each transfer ends, with every byte delivered once. */
+/* A network with all faults: each transfer ends, with every byte delivered once. */
 static struct net *bad_run(enum transport transport, uint64_t seed)
 {
 	struct conn_params params;
@@ -251,7 +254,7 @@ static bool same_sent(const struct net_sent *a, const struct net_sent *b)
 	       memcmp(&a->segment, &b->segment, sizeof(a->segment)) == 0;
 }
 
-/* Two runs with one seed are alike. */
+/* Two runs with the same seed are equal. */
 TEST(test_determinism)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS(20); seed++) {
@@ -313,7 +316,7 @@ static struct segment random_segment(struct prng *prng, uint64_t near, uint64_t 
 	return s;
 }
 
-/* Whatever is told, by whoever: both ends stay in order, and keep to the receive window. */
+/* With any segments at either end, both ends stay consistent, and within the receive window. */
 TEST(test_nonsense_is_survived)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS(100); seed++) {
@@ -331,7 +334,7 @@ TEST(test_nonsense_is_survived)
 			struct segment s = random_segment(&prng, near, now_ns), out;
 
 			if (all[seed % 5] == TRANSPORT_QUIC && prng_below(&prng, 2))
-				for (unsigned k = 0; k < CONN_SACKS; k++) { /* of numbers */
+				for (unsigned k = 0; k < CONN_SACKS; k++) { /* packet numbers */
 					s.sack[k].from = s.sack[k].from / MSS;
 					s.sack[k].to = s.sack[k].to / MSS;
 				}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The windows' growth and the timeout to the unit: at windows of a few segments the rounding
- * decides what happens.
+ * Exact growth of the windows, and exact timeouts: at windows of a few segments rounding decides
+ * the result.
  */
 #include "check.h"
 
@@ -11,7 +11,9 @@
 
 #define N (COUNT(rows))
 
-/* Slow start ends at the threshold, to the segment; what is left over counts for what follows. */
+/*
+ * Slow start ends exactly at the threshold; the rest of the acknowledged segments becomes credit.
+ */
 TEST(test_slow_start_ends)
 {
 	static const struct {
@@ -25,7 +27,7 @@ TEST(test_slow_start_ends)
 		{10, 12, true, 0, 14, 13, 0},
 		{12, 12, true, 0, 5, 12, 5},
 		{14, 12, true, 0, 5, 14, 5},
-		{10, 100, false, 5, 3, 10, 0}, /* twice what was used */
+		{10, 100, false, 5, 3, 10, 0}, /* twice the used part */
 		{10, 100, false, 6, 3, 13, 0},
 		{12, 12, false, 12, 5, 12, 0},
 	};
@@ -69,7 +71,7 @@ TEST(test_increase)
 	}
 }
 
-/* Whether a window of ten is all used is looked at once a round trip, unless it is just now. */
+/* The use of a window of ten is evaluated once a round trip, or immediately if it is full. */
 TEST(test_window_use)
 {
 	static const struct {
@@ -97,7 +99,10 @@ TEST(test_window_use)
 	}
 }
 
-/* Halved for each timeout that has passed wholly; the threshold remembers three quarters. */
+/*
+ * The window is halved for each whole timeout that has passed; the threshold becomes three
+ * quarters.
+ */
 TEST(test_restart)
 {
 	static const struct {
@@ -112,7 +117,7 @@ TEST(test_restart)
 		{100, 80, 1001, 50, 80},
 		{15, 5, 1001, 10, 12}, /* not below the initial window */
 		{21, 5, 9000, 10, 16},
-		{7, 2, 9000, 7, 6}, /* nor below what it was */
+		{7, 2, 9000, 7, 6}, /* not below its previous value */
 		{10, 2, 9000, 10, 8},
 	};
 
@@ -125,7 +130,7 @@ TEST(test_restart)
 	}
 }
 
-/* beta is a half, or 717/1024, and two segments the least. */
+/* beta is a half, or 717/1024; two segments are the minimum. */
 TEST(test_reduced)
 {
 	static const struct {
@@ -147,7 +152,7 @@ TEST(test_reduced)
 	}
 }
 
-/* Fast convergence is for who lost below the last maximum, not at it. */
+/* Fast convergence applies to a loss below the last maximum, not at it. */
 TEST(test_cubic_maximum)
 {
 	static const struct {
@@ -165,7 +170,10 @@ TEST(test_cubic_maximum)
 	}
 }
 
-/* What W(t), a round trip from now, asks of a window that stays: segments acknowledged for one. */
+/*
+ * The pace of W(t), a round trip from now, for a constant window: acknowledged segments for one
+ * more.
+ */
 static uint32_t cubic_pace(const struct window *w, double start_s, double now_s, uint32_t *plateau)
 {
 	double origin = w->cwnd > w->cubic.max ? w->cwnd : w->cubic.max;
@@ -194,7 +202,7 @@ TEST(test_cubic_pace)
 		w.cwnd = rows[i].cwnd;
 		w.cubic.max = rows[i].max;
 		w.least_rtt_us = rows[i].rtt_us;
-		/* Nothing is acknowledged, so that it stays, and NewReno's does too. */
+		/* Nothing is acknowledged, so the window stays, and NewReno's window too. */
 		for (uint64_t ms = 0; ms < 12000; ms += 125) {
 			uint32_t k, want = cubic_pace(&w, 0, (double)ms / 1e3, &k);
 
@@ -208,7 +216,7 @@ TEST(test_cubic_pace)
 	}
 }
 
-/* The pace stays for 28 ms as long as the window does. */
+/* While the window stays, the pace is constant for 28 ms. */
 TEST(test_cubic_pace_stays)
 {
 	struct window w;
@@ -238,7 +246,9 @@ TEST(test_cubic_pace_stays)
 	assert_int_equal(w.cubic.pace, 59);
 }
 
-/* A path of which nothing is known: one in twenty at least. After an hour: as fast as may be. */
+/*
+ * Without a round trip sample the pace is at least one in twenty. After an hour it is the maximum.
+ */
 TEST(test_cubic_bounds)
 {
 	struct window w;
@@ -250,7 +260,7 @@ TEST(test_cubic_bounds)
 	window_init(&w, &cubic);
 	w.cwnd = 21;
 	w.growth->avoid(&w, 0, MS);
-	w.growth->avoid(&w, 0, 1500 * MS); /* for one more */
+	w.growth->avoid(&w, 0, 1500 * MS); /* grows by one more */
 	assert_int_equal(w.cubic.pace, 20);
 	window_init(&w, &cubic);
 	w.cwnd = w.cubic.max = 30;
@@ -269,7 +279,7 @@ TEST(test_cubic_range)
 	static const struct {
 		uint32_t cwnd, seconds, pace;
 	} rows[] = {
-		{1000000000, 63, 9998}, /* for 0.4 63^3 more */
+		{1000000000, 63, 9998}, /* for a growth of 0.4 63^3 */
 		{1000000000, 684, 7},
 		{1600000000, 1000, 4},
 		{1600000000, 1200, 3},
@@ -284,7 +294,7 @@ TEST(test_cubic_range)
 		w.growth->avoid(&w, 0, MS + 1000 * MS * rows[i].seconds);
 		assert_int_equal(w.cubic.pace, rows[i].pace);
 	}
-	/* A fall from so high is aimed at again. */
+	/* After a fall from such a size the old maximum is the target. */
 	{
 		struct window w;
 
@@ -296,7 +306,7 @@ TEST(test_cubic_range)
 	}
 }
 
-/* NewReno's window, of 8 (1 + beta) / 3 (1 - beta) eighths for one more, is the least. */
+/* NewReno's window is the minimum; it grows by one for 8 (1 + beta) / 3 (1 - beta) eighths. */
 TEST(test_cubic_as_newreno)
 {
 	static const struct {
@@ -311,13 +321,13 @@ TEST(test_cubic_as_newreno)
 		w.growth->avoid(&w, rows[i].acked, MS);
 		assert_int_equal(w.cubic.reno, rows[i].reno);
 		assert_int_equal(w.cubic.pace, rows[i].pace);
-		/* What it has counted is paid for by the acknowledged. */
+		/* The counted segments are subtracted from the acknowledged ones. */
 		assert_int_equal(w.cubic.acked, rows[i].acked - 30 * (rows[i].reno - 16));
 		assert_int_equal(w.cwnd, 16 + rows[i].acked / rows[i].pace);
 	}
 }
 
-/* What is acknowledged between two looks counts at the second. */
+/* Segments acknowledged between two updates count at the second. */
 TEST(test_cubic_newreno_counts)
 {
 	struct window w;
@@ -331,7 +341,7 @@ TEST(test_cubic_newreno_counts)
 	w.growth->avoid(&w, 1, 60 * MS);
 	assert_int_equal(w.cubic.reno, 17);
 	assert_int_equal(w.cubic.pace, 16);
-	/* Where W(t) is faster, it counts; after a loss the counting begins anew. */
+	/* W(t) applies if it is faster; after a loss the count starts again. */
 	w.cubic.origin = 100;
 	w.growth->avoid(&w, 0, 90 * MS);
 	assert_int_equal(w.cubic.pace, 2);
@@ -340,17 +350,20 @@ TEST(test_cubic_newreno_counts)
 	assert_int_equal(w.cubic.acked, 4);
 }
 
-/* RFC 6298 as Linux has it: a smoothed eighth, a deviation's quarter, 200 ms the least of it. */
+/*
+ * RFC 6298 as in Linux: 1/8 for the smoothed value, 1/4 for the deviation, which is at least 200
+ * ms.
+ */
 TEST(test_timeout_steps)
 {
 	static const struct {
 		uint32_t us, una, next, smoothed, timeout;
 	} rows[] = {
 		{300000, 0, 4, 300000, 900000},
-		{500000, 1, 6, 325000, 975000}, /* further off than the deviation */
-		{325000, 2, 7, 325000, 975000}, /* the largest of the round trip counts */
-		{325000, 4, 8, 325000, 975000}, /* it ends when what is after it is acknowledged */
-		{325000, 5, 9, 325000, 975000}, /* ended, with the largest as it is used */
+		{500000, 1, 6, 325000, 975000}, /* more than the deviation */
+		{325000, 2, 7, 325000, 975000}, /* the maximum of the round trip counts */
+		{325000, 4, 8, 325000, 975000}, /* ends when later data is acknowledged */
+		{325000, 5, 9, 325000, 975000}, /* ended, with its maximum in use */
 		{325000, 6, 10, 325000, 975000}, {325000, 9, 13, 325000, 975000},
 		/* 650 ms, less a quarter with each sample, is 205.665 ms by then. */
 		{325000, 10, 14, 325000, 863917}, /* a quarter of the way there */
@@ -367,7 +380,7 @@ TEST(test_timeout_steps)
 	}
 }
 
-/* A round trip that is shorter moves the deviation an eighth as far. */
+/* A shorter round trip moves the deviation an eighth as far. */
 TEST(test_second_sample)
 {
 	static const struct {
@@ -401,7 +414,7 @@ TEST(test_first_sample)
 		{100001, 100001, 300003},
 		{40000000, 40000000, 120000000},
 		{39999999, 39999999, 119999997},
-		{1u << 27, 1u << 27, 120000000}, /* the longest that is believed */
+		{1u << 27, 1u << 27, 120000000}, /* the maximum sample */
 		{UINT32_MAX, 1u << 27, 120000000},
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Connections that are told by hand what the other end says: the finer rules of who believes what.
+ * Connections whose other end is the test: the finer rules of which segments count.
  */
 #include "check.h"
 
@@ -20,7 +20,7 @@ static struct conn open_conn(enum transport transport, uint64_t segments)
 	return conn;
 }
 
-/* Sends what there is to send; returns how many, and the first segment's number in *first. */
+/* Sends all that can be sent; returns how many, and the first segment's number in *first. */
 static unsigned drain_conn(struct conn *conn, uint64_t now_ns, uint64_t *first)
 {
 	struct segment out;
@@ -34,7 +34,7 @@ static unsigned drain_conn(struct conn *conn, uint64_t now_ns, uint64_t *first)
 	return n;
 }
 
-/* An acknowledgement of all before `ack` with up to two blocks, all in segments. */
+/* Receives an acknowledgement of all before `ack` and up to two blocks, in segments. */
 static void answer_with_ack(struct conn *conn, uint64_t now_ns, uint64_t echo_ns, uint64_t ack,
 	uint64_t from, uint64_t to)
 {
@@ -50,7 +50,10 @@ static void answer_with_ack(struct conn *conn, uint64_t now_ns, uint64_t echo_ns
 	conn_receive(conn, CONN_SENDER, now_ns, &in);
 }
 
-/* Ten segments were sent at 1 ms; three SACKed above the first: recovery, and it is sent again. */
+/*
+ * Ten segments were sent at 1 ms, and three above the first are SACKed: recovery, and the first is
+ * sent again.
+ */
 static struct conn in_recovery(uint64_t now_ns)
 {
 	struct conn conn = open_conn(TRANSPORT_NEWRENO, 0);
@@ -72,7 +75,7 @@ static bool taken_back(const struct conn *conn)
 	return w->cwnd >= 10 && w->ssthresh == WINDOW_NO_LIMIT;
 }
 
-/* A recovery is taken back when the answer is to what was sent before it (Eifel). */
+/* A recovery is undone if the acknowledgement is for a sending before it (Eifel). */
 TEST(test_spurious_recovery)
 {
 	const uint64_t t = MS + RTT;
@@ -89,11 +92,11 @@ TEST(test_spurious_recovery)
 		assert_int_equal(conn.tcp.sender.state, TCP_OPEN);
 		assert_int_equal(taken_back(&conn), cases[i].spurious);
 		if (!cases[i].spurious)
-			assert_in_range(conn.tcp.sender.window.cwnd, 5, 6); /* it grows again */
+			assert_in_range(conn.tcp.sender.window.cwnd, 5, 6); /* grows again */
 	}
 }
 
-/* Or when the receiver says, even later, that it has got twice all that was sent again. */
+/* Or if the receiver reports, even later, that all retransmissions were duplicates. */
 TEST(test_recovery_taken_back_later)
 {
 	const uint64_t t = MS + RTT;
@@ -106,7 +109,10 @@ TEST(test_recovery_taken_back_later)
 	assert_true(taken_back(&conn));
 }
 
-/* A part that was never thought lost, delivered late, is reordering: patience from then on. */
+/*
+ * A segment that was never marked as lost and arrives late shows reordering: the sender waits from
+ * then on.
+ */
 TEST(test_late_original)
 {
 	struct conn conn = open_conn(TRANSPORT_NEWRENO, 0);
@@ -125,7 +131,7 @@ TEST(test_late_original)
 	assert_int_equal(conn_stats(&conn)->recoveries, 0);
 }
 
-/* Two timers run out: the probe's, and the timeout's. */
+/* Two timers expire: the probe's, and the timeout's. */
 static struct conn in_loss(uint64_t *now_ns)
 {
 	struct conn conn = open_conn(TRANSPORT_NEWRENO, 0);
@@ -136,7 +142,7 @@ static struct conn in_loss(uint64_t *now_ns)
 	*now_ns = conn_deadline(&conn);
 	conn_expire(&conn, *now_ns);
 	assert_int_equal(
-		drain_conn(&conn, *now_ns, &first), 1); /* a new segment, over the window */
+		drain_conn(&conn, *now_ns, &first), 1); /* a new segment, beyond the window */
 	assert_int_equal(first, 10);
 	*now_ns = conn_deadline(&conn);
 	conn_expire(&conn, *now_ns);
@@ -146,15 +152,17 @@ static struct conn in_loss(uint64_t *now_ns)
 	return conn;
 }
 
-/* F-RTO: after the first answer two new segments are sent; what they bring decides. */
+/*
+ * F-RTO: after the first acknowledgement two new segments are sent; their acknowledgements decide.
+ */
 TEST(test_forward_rto)
 {
 	static const struct {
 		uint64_t from, to;
 		bool spurious;
 	} cases[] = {
-		{11, 12, false}, /* a new one: what was before it is lost, and sent again */
-		{5, 6, true},    /* one that was sent once before: nothing was lost */
+		{11, 12, false}, /* a new one: earlier ones are lost, and sent again */
+		{5, 6, true},    /* an original: nothing was lost */
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -168,7 +176,7 @@ TEST(test_forward_rto)
 		assert_int_equal(taken_back(&conn), cases[i].spurious);
 		assert_int_equal(conn.tcp.sender.state == TCP_LOSS, !cases[i].spurious);
 		if (!cases[i].spurious)
-			assert_false(conn.tcp.sender.frto); /* that is answered */
+			assert_false(conn.tcp.sender.frto); /* decided */
 		if (cases[i].spurious)                      /* the window is full again */
 			assert_int_equal(drain_conn(&conn, t + 2 * RTT, &first), 0);
 		else
@@ -176,7 +184,7 @@ TEST(test_forward_rto)
 	}
 }
 
-/* Without anything new to send there is no asking. */
+/* Without new data F-RTO is not used. */
 TEST(test_forward_rto_without_new)
 {
 	uint64_t t, first = 0;
@@ -188,7 +196,7 @@ TEST(test_forward_rto_without_new)
 	assert_int_equal(first, 1);
 }
 
-/* The threshold falls once for one loss, however many timeouts; again after progress. */
+/* The threshold falls once for one loss, for any number of timeouts; again after progress. */
 TEST(test_threshold_after_timeouts)
 {
 	for (unsigned progress = 0; progress < 2; progress++) {
@@ -206,7 +214,7 @@ TEST(test_threshold_after_timeouts)
 	}
 }
 
-/* A loss that the probe repaired costs half of the window, as another would; a delay does not. */
+/* A loss that the probe repaired halves the window like any other; a delay does not. */
 TEST(test_probe_that_repairs)
 {
 	for (unsigned twice = 0; twice < 2; twice++) {
@@ -219,7 +227,7 @@ TEST(test_probe_that_repairs)
 		conn_expire(&conn, t);
 		assert_int_equal(drain_conn(&conn, t, &first), 1);
 		assert_int_equal(first, 9);
-		/* More to say meanwhile, so that the answer goes beyond the probe. */
+		/* More data meanwhile, so that the acknowledgement goes beyond the probe. */
 		conn.stream.total += 5;
 		drain_conn(&conn, t, NULL);
 		if (twice)
@@ -230,7 +238,7 @@ TEST(test_probe_that_repairs)
 	}
 }
 
-/* Brings a receiver to where acknowledgements are delayed; returns the next byte. */
+/* Brings a receiver into the state of delayed acknowledgements; returns the next byte. */
 static uint64_t beyond_quick(struct conn *conn, uint64_t now_ns)
 {
 	struct segment in = {.len = MSS, .sent_ns = 1}, out;
@@ -242,7 +250,7 @@ static uint64_t beyond_quick(struct conn *conn, uint64_t now_ns)
 	return in.seq;
 }
 
-/* A hole that is filled is told at once, however small; and the echo is of the first segment. */
+/* A filled hole is acknowledged immediately, however small; the echo is of the first segment. */
 TEST(test_what_the_receiver_tells)
 {
 	struct conn conn = open_conn(TRANSPORT_NEWRENO, 0);
@@ -252,7 +260,7 @@ TEST(test_what_the_receiver_tells)
 	conn_receive(&conn, CONN_RECEIVER, 2 * MS, &in);
 	assert_true(conn_send(&conn, CONN_RECEIVER, 2 * MS, &out));
 	assert_int_equal(out.ack, next);
-	assert_int_equal(out.echo_ns, 1); /* not of what is out of order */
+	assert_int_equal(out.echo_ns, 1); /* not of out-of-order data */
 	in.seq = next;
 	in.len = 200;
 	in.sent_ns = 3 * MS;
@@ -260,7 +268,7 @@ TEST(test_what_the_receiver_tells)
 	assert_true(conn_send(&conn, CONN_RECEIVER, 3 * MS, &out));
 	assert_int_equal(out.ack, next + 300);
 	assert_int_equal(out.echo_ns, 3 * MS);
-	/* Two in a row: of the first one. */
+	/* Two in a row: the echo is of the first one. */
 	for (unsigned i = 0; i < 2; i++) {
 		in = (struct segment){
 			.seq = out.ack + i * MSS, .len = MSS, .sent_ns = (4 + i) * MS};
@@ -277,7 +285,7 @@ static void quic_packet(struct conn *conn, uint64_t number)
 	conn_receive(conn, CONN_RECEIVER, MS, &in);
 }
 
-/* A gap is told at once; a packet in turn waits for another. */
+/* A gap is acknowledged immediately; a packet in order waits for another. */
 TEST(test_quic_tells_of_gaps)
 {
 	struct conn conn = open_conn(TRANSPORT_QUIC, 0);
@@ -295,14 +303,14 @@ TEST(test_quic_tells_of_gaps)
 	assert_int_equal(out.sack[1].to, 2);
 }
 
-/* More holes than can be kept: never is told that a number came which did not. */
+/* More holes than can be kept: no acknowledgement includes a number that did not arrive. */
 TEST(test_quic_forgets_holes)
 {
 	struct conn conn = open_conn(TRANSPORT_QUIC, 0);
 	const struct quic_receiver *r = &conn.quic.receiver;
 	struct segment out;
 
-	/* The data has come before, so that its own holes do not stand in the way. */
+	/* The data has arrived before, so it has no holes that interfere. */
 	for (uint64_t n = 0; n < 200; n += 2) {
 		struct segment in = {.seq = n, .offset = n / 2 * MSS, .len = MSS};
 
@@ -312,7 +320,7 @@ TEST(test_quic_forgets_holes)
 				assert_int_equal(out.sack[i].to - out.sack[i].from, 1);
 	}
 	assert_true(r->floor > 100);
-	/* The late ones that are still waited for come: one range, from where it is known. */
+	/* The late packets that are still tracked arrive: one range, from the floor on. */
 	for (uint64_t n = r->numbers.base; n < 199; n++) {
 		struct segment in = {.seq = n, .offset = 100 * MSS, .len = MSS};
 
@@ -324,7 +332,7 @@ TEST(test_quic_forgets_holes)
 	assert_true(out.sack[0].from > 100);
 }
 
-/* What was never sent cannot be acknowledged. */
+/* A packet that was never sent cannot be acknowledged. */
 TEST(test_quic_ignores_the_unsent)
 {
 	static const struct {

@@ -80,7 +80,7 @@ static double window_under_marks(size_t s, double p, uint64_t seed)
 	return segments / 600 * 0.1;
 }
 
-/* NewReno takes marks as losses: the law of the square root (Mathis et al. 1997). */
+/* NewReno reacts to marks like to losses: the law of the square root (Mathis et al. 1997). */
 TEST(test_classic_law)
 {
 	static const double marks[] = {0.01, 0.003, 0.001};
@@ -106,7 +106,7 @@ TEST(test_scalable_law)
 	}
 }
 
-/* All data of some round trips is marked: a window is halved once in each, and not more often. */
+/* All data of some round trips is marked: the window is halved exactly once in each. */
 TEST(test_once_a_window)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS(60); seed++) {
@@ -142,7 +142,7 @@ TEST(test_once_a_window)
 	}
 }
 
-/* alpha moves a sixteenth of the way to the share of marks in each window (RFC 8257). */
+/* alpha moves a sixteenth of the way to the part of marks in each window (RFC 8257). */
 TEST(test_alpha)
 {
 	struct net_params p = {.delay_ns = 50 * MS,

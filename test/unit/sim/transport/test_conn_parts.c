@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a connection is made of: the scoreboard and the receiver's ranges against models that keep
- * every segment by itself, timers, the estimate of the round trip time, and the windows' growth.
+ * Parts of a connection. The scoreboard and the receiver's ranges are compared with models that
+ * keep every segment separately. Timers, the round trip estimate, and the growth of windows.
  */
 #include "check.h"
 
@@ -16,14 +16,14 @@
 
 #define MODEL 4096
 
-/* Each segment's marks and sending, by its number. */
+/* Marks and last sending of each segment, by its number. */
 struct board_model {
 	struct {
 		uint32_t marks, serial, sent_us;
 	} at[MODEL];
 };
 
-/* True to the model: in marks always, in serials and times as far as spans sufficed. */
+/* Equal to the model: marks always, serials and times as far as there are enough spans. */
 static void check_board(const struct board *b, const struct board_model *m, uint64_t seed)
 {
 	uint32_t sacked = 0, lost = 0, resent = 0, seg = b->una;
@@ -40,7 +40,7 @@ static void check_board(const struct board *b, const struct board_model *m, uint
 			resent += (s->marks & SEG_RESENT) != 0;
 			if (b->exact && !(s->marks & SEG_SACKED))
 				same &= s->serial + (seg - first) == m->at[seg].serial;
-			/* Never believed to be older than it is. */
+			/* A time can be too late, but never too early. */
 			if (!(s->marks & SEG_SACKED))
 				same &= s->sent_us >= m->at[seg].sent_us;
 			if (!same)
@@ -64,7 +64,7 @@ static void mark_some(struct board *b, struct board_model *m, struct prng *prng,
 	unsigned first, last;
 
 	to = again ? from + 1 : to < b->next ? to : b->next;
-	/* What was delivered stays so; its serial and time are not kept. */
+	/* A delivered segment stays delivered; its serial and time are not kept. */
 	for (uint32_t seg = from; seg < to; seg++)
 		if (m->at[seg].marks & SEG_SACKED)
 			return;
@@ -127,10 +127,12 @@ TEST(test_board)
 		assert_int_equal(b.lost, board_out(&b));
 		assert_int_equal(b.sacked, 0);
 	}
-	assert_true(refused > 0); /* or the boards were never full */
+	assert_true(refused > 0); /* otherwise the boards were never full */
 }
 
-/* What was sent in a row at once is one span, and is one again when its marks are the same. */
+/*
+ * Segments sent in a row at one time are one span, and become one again when their marks are equal.
+ */
 TEST(test_board_joins)
 {
 	struct board b = {0};
@@ -151,7 +153,7 @@ TEST(test_board_joins)
 	assert_int_equal(b.spans[0].serial, 51);
 }
 
-/* Sending does not stop for want of spans while neighbours are alike, whatever their times. */
+/* Sending is not stopped by a lack of spans while neighbours have equal marks, at any times. */
 TEST(test_board_has_room)
 {
 	for (int exact = 0; exact < 2; exact++) {
@@ -163,7 +165,10 @@ TEST(test_board_has_room)
 	}
 }
 
-/* A full board, of spans a millisecond apart but for two; `again` is the first one's, if not 0. */
+/*
+ * A full board of spans a millisecond apart, except two. `again` is the first one's serial, if not
+ * 0.
+ */
 static void fill_board(struct board *b, uint32_t again)
 {
 	uint32_t n = BOARD_SPANS - 4; /* room that sending leaves */
@@ -182,10 +187,10 @@ static void fill_board(struct board *b, uint32_t again)
 	}
 }
 
-/* For want of spans those two are joined, as if all were of the later sending. */
+/* If spans run out those two are joined, as if all were of the later sending. */
 TEST(test_board_squeezes)
 {
-	static const uint32_t serials[] = {0, 5000, 221}; /* of the other the last is 221 */
+	static const uint32_t serials[] = {0, 5000, 221}; /* the last of the other span is 221 */
 
 	for (unsigned i = 0; i < 3; i++) {
 		uint32_t again = serials[i];
@@ -202,7 +207,7 @@ TEST(test_board_squeezes)
 		assert_int_equal(b.spans[19].serial, 200);
 		assert_int_equal(b.spans[21].serial, 230);
 	}
-	/* Where serials must stay right that is not possible. */
+	/* If serials must stay exact, spans cannot be joined. */
 	{
 		struct board b = {.exact = true};
 
@@ -212,7 +217,7 @@ TEST(test_board_squeezes)
 	}
 }
 
-/* A timeout condemns the first segment, and the others that have had a round trip's time. */
+/* A timeout marks the first segment as lost, and the others that are a round trip old. */
 TEST(test_timeout_spares_the_young)
 {
 	static struct tcp_sender t;
@@ -226,7 +231,7 @@ TEST(test_timeout_spares_the_young)
 	rack_timeout(&t, 300000);
 	assert_int_equal(t.board.lost, 4);
 	assert_int_equal(t.board.spans[t.board.n - 1].marks, 0);
-	/* The first one too, however young. */
+	/* The first one as well, however recent. */
 	rack_timeout(&t, 260001);
 	tcp_sender_init(&t, TRANSPORT_NEWRENO, 0);
 	t.rack.rtt_us = 40000;
@@ -236,7 +241,7 @@ TEST(test_timeout_spares_the_young)
 	assert_int_equal(t.board.lost, 1);
 }
 
-/* What a path is believed to reorder by, and how long is waited for that, have an end. */
+/* The reordering degree and the number of steps have maxima. */
 TEST(test_rack_at_most)
 {
 	static struct tcp_sender t;
@@ -246,18 +251,18 @@ TEST(test_rack_at_most)
 	for (unsigned i = 2; i < 1000; i++) {
 		t.rack.repeated = true;
 		rack_adapt(&t);
-		assert_int_equal(t.rack.steps, i < 255 ? i : 255); /* of eight bits */
+		assert_int_equal(t.rack.steps, i < 255 ? i : 255); /* eight bits */
 		assert_false(t.rack.repeated);
 	}
 	rack_reordered(&t, 299);
 	assert_int_equal(t.rack.reordering, 299);
 	rack_reordered(&t, 1000);
-	assert_int_equal(t.rack.reordering, 300); /* as Linux has it */
+	assert_int_equal(t.rack.reordering, 300); /* like Linux */
 	rack_reordered(&t, 299);
 	assert_int_equal(t.rack.reordering, 300);
 }
 
-/* Late is not later: what was sent first but comes last says nothing of what was sent between. */
+/* A segment that was sent first but is delivered last shows nothing about those sent in between. */
 TEST(test_rack_goes_forward)
 {
 	static struct tcp_sender t;
@@ -267,7 +272,7 @@ TEST(test_rack_goes_forward)
 	rack_delivered(&t, &span, 7, 41000);
 	rack_delivered(&t, &span, 5, 42000);
 	assert_int_equal(t.rack.serial, 7);
-	/* An answer sooner than the path allows is to an earlier sending. */
+	/* An acknowledgement sooner than the least round trip is for an earlier sending. */
 	t.rtt.least = 40000;
 	span.marks = SEG_REPEATED;
 	rack_delivered(&t, &span, 9, 1000 + 39999);
@@ -320,7 +325,10 @@ TEST(test_ranges)
 	assert_true(full > 0);
 }
 
-/* Never early, and as late as the wheel's level allows, for each phase of the clock. */
+/*
+ * Timers never expire early, and at most as late as the wheel's level allows, at each phase of the
+ * clock.
+ */
 TEST(test_ticks)
 {
 	static const struct {
@@ -351,7 +359,7 @@ TEST(test_ticks)
 			assert_int_equal((at + clock) % cases[i].step_ns, 0);
 			most = late > most ? late : most;
 		}
-		/* The tick it is set in counts as none, and a wait is whole ticks. */
+		/* The tick in which it is set does not count, and a wait is whole ticks. */
 		assert_true(most <= cases[i].step_ns + 2 * 4 * MS);
 		assert_true(most > cases[i].step_ns / 2);
 	}
@@ -363,15 +371,15 @@ TEST(test_round_trip_time)
 
 	assert_int_equal(rtt_timeout(&r), 1000000); /* RFC 6298, section 2.1 */
 	rtt_sample(&r, 40000, 0, 0);
-	assert_int_equal(rtt_timeout(&r), 240000); /* the minimum is of the deviation */
+	assert_int_equal(rtt_timeout(&r), 240000); /* the minimum applies to the deviation */
 	for (uint32_t i = 1; i < 1000; i++)
 		rtt_sample(&r, 40000, i, i + 4);
 	assert_int_equal(rtt_timeout(&r), 240000);
-	/* One that jumps by 400 ms: 1/8 of it, and 1/4 as deviation times 4. */
+	/* A jump by 400 ms: 1/8 of it, and 1/4 as deviation times 4. */
 	rtt_sample(&r, 440000, 1000, 1004);
 	assert_int_equal(rtt_smoothed(&r), 90000);
 	assert_near(rtt_timeout(&r), 90000 + 400000, 20000);
-	/* It is forgotten a quarter a round trip. */
+	/* The deviation decays by a quarter each round trip. */
 	for (uint32_t i = 1001; i < 1400; i++)
 		rtt_sample(&r, 40000, i, i + 4);
 	assert_near(rtt_timeout(&r), 240000, 500);
@@ -379,10 +387,10 @@ TEST(test_round_trip_time)
 	rtt_sample_least(&r, 70);
 	assert_int_equal(r.least, 50);
 	rtt_sample(&r, UINT32_MAX, 2000, 2004);
-	assert_int_equal(rtt_timeout(&r), 120000000); /* the most, as Linux has it */
+	assert_int_equal(rtt_timeout(&r), 120000000); /* the maximum, like Linux */
 }
 
-/* A round trip long; the window is all used. */
+/* Lasts a round trip in which the whole window is used. */
 static void round_trip(struct window *w, uint64_t *now_ns, uint64_t rtt_ns)
 {
 	uint32_t cwnd = w->cwnd;
@@ -410,7 +418,7 @@ TEST(test_newreno)
 		round_trip(&w, &now_ns, 40 * MS);
 		assert_in_range(w.cwnd, 640 + i - 1, 640 + i);
 	}
-	/* Unused, it stays; in slow start it may become twice what was used. */
+	/* An unused window stays; in slow start it can become twice the used part. */
 	w.limited = false;
 	window_grow(&w, 10000, now_ns);
 	assert_in_range(w.cwnd, 688, 689);
@@ -454,7 +462,7 @@ TEST(test_cubic_follows_its_formula)
 	}
 }
 
-/* Where the formula is slower than a NewReno of the same average, it is that NewReno. */
+/* If the formula is slower than NewReno with the same average, the window follows NewReno. */
 TEST(test_cubic_keeps_up)
 {
 	uint64_t now_ns = 1;
@@ -471,7 +479,7 @@ TEST(test_cubic_keeps_up)
 	assert_near(w.cwnd, 35 + 50 * 0.529, 4);
 }
 
-/* Lost below the last maximum: the next one is aimed at lower. */
+/* After a loss below the last maximum, the next maximum is lower. */
 TEST(test_cubic_converges_fast)
 {
 	struct window w;

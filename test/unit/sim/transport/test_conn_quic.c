@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A QUIC sender that is told by hand what has come, against RFC 9002: its round trip time, what it
- * thinks lost, its window, and its probes.
+ * A QUIC sender whose acknowledgements come from the test, checked against RFC 9002: round trip
+ * time, loss detection, window and probes.
  */
 #include "check.h"
 
@@ -17,7 +17,9 @@ struct talker {
 	struct quic_sender q;
 };
 
-/* Ready to send segments, 0: without end; its round trip time is known when that is given. */
+/*
+ * Returns a sender with so many segments, 0: without end; it has a round trip time if one is given.
+ */
 static struct talker begin_talking(uint64_t segments, uint32_t rtt_us)
 {
 	struct conn_params params = {.mss = MSS, .bytes = segments * MSS, .window = 64000000};
@@ -29,7 +31,7 @@ static struct talker begin_talking(uint64_t segments, uint32_t rtt_us)
 	return t;
 }
 
-/* One packet; returns the segment that it carries, -1 when there is none. */
+/* Sends one packet; returns the segment in it, or -1 if there is none. */
 static int64_t talk(struct talker *t, uint64_t now_ns)
 {
 	uint64_t number = t->q.number;
@@ -52,7 +54,10 @@ static unsigned talk_all(struct talker *t, uint64_t now_ns)
 	return n;
 }
 
-/* Packets [from, to) have come; the round trip without the receiver's delay was adjusted_ns. */
+/*
+ * Receives an acknowledgement of packets [from, to), with a round trip, less the receiver's delay,
+ * of adjusted_ns.
+ */
 static void hear_ack(
 	struct talker *t, uint64_t now_ns, uint64_t adjusted_ns, uint64_t from, uint64_t to)
 {
@@ -62,7 +67,7 @@ static void hear_ack(
 	quic_sender_receive(&t->q, &t->stream, now_ns, &in);
 }
 
-/* Ten packets, or as many as 14,720 bytes hold, or two (section 7.2). */
+/* Ten packets, or those that fit into 14,720 bytes, or two (section 7.2). */
 TEST(test_initial_window)
 {
 	static const struct {
@@ -79,7 +84,7 @@ TEST(test_initial_window)
 	}
 }
 
-/* Section 5.3: 100 ms and half of it, then a sample less the delay, if that may be. */
+/* Section 5.3: first 100 ms and half of it, then a sample less the delay, if that is allowed. */
 TEST(test_round_trips)
 {
 	static const struct {
@@ -95,7 +100,7 @@ TEST(test_round_trips)
 		{100000, 60000, 60000, 95000, 47500, 60000},
 		{100000, 100, 100, 87512, 62475, 100},
 		{100000, 0, 0, 87500, 62499, 1},
-		{0, 140000, 120000, 140000, 70000, 140000}, /* the first one is taken as it is */
+		{0, 140000, 120000, 140000, 70000, 140000}, /* the first sample is used unchanged */
 		{0, 0, 0, 1, 0, 1},
 	};
 
@@ -110,7 +115,7 @@ TEST(test_round_trips)
 	}
 }
 
-/* Only the largest number, newly acknowledged, gives a round trip time. */
+/* Only the largest number, if newly acknowledged, gives a round trip time. */
 TEST(test_round_trip_of_largest)
 {
 	struct talker t = begin_talking(0, 100000);
@@ -124,12 +129,12 @@ TEST(test_round_trip_of_largest)
 	assert_int_equal(t.q.board.una, 3);
 	hear_ack(&t, 108 * MS, 105 * MS, 0, 4);
 	assert_int_equal(t.q.latest_us, 105000);
-	assert_int_equal(t.q.timer_ns, CONN_NEVER); /* nothing is out */
+	assert_int_equal(t.q.timer_ns, CONN_NEVER); /* nothing is in flight */
 	quic_sender_expire(&t.q, &t.stream, 10000 * MS);
 	assert_int_equal(t.stream.stats.timeouts, 0);
 }
 
-/* Section 6.2.1: smoothed, four deviations or 1 ms, and 25 ms; a second when nothing is known. */
+/* Section 6.2.1: smoothed, four deviations or 1 ms, and 25 ms; one second without a sample. */
 TEST(test_probe_timeout)
 {
 	static const struct {
@@ -155,17 +160,17 @@ TEST(test_probe_timeout)
 			now_ns = t.q.timer_ns;
 			quic_sender_expire(&t.q, &t.stream, now_ns);
 			assert_int_equal(t.stream.stats.timeouts, k);
-			assert_true(talk(&t, now_ns) >= 0); /* whatever the window says */
+			assert_true(talk(&t, now_ns) >= 0); /* regardless of the window */
 			t.q.cwnd = 0;
 			assert_int_equal(talk(&t, now_ns), -1);
 		}
-		/* Anything that is acknowledged ends the back-off. */
+		/* Any new acknowledgement ends the back-off. */
 		hear_ack(&t, now_ns, 0, 0, 1);
 		assert_int_equal(t.q.probes, 0);
 	}
 }
 
-/* A probe carries what is lost, or else something new, or else the oldest that is out. */
+/* A probe contains lost data; otherwise new data; otherwise the oldest data in flight. */
 TEST(test_probe_carries)
 {
 	static const struct {
@@ -194,11 +199,11 @@ TEST(test_probe_carries)
 		quic_sender_expire(&t.q, &t.stream, t.q.timer_ns);
 		assert_int_equal(talk(&t, 900 * MS), rows[i].want);
 		assert_int_equal(t.stream.stats.resent, rows[i].want < 5);
-		assert_int_equal(talk(&t, 900 * MS), -1); /* one only */
+		assert_int_equal(talk(&t, 900 * MS), -1); /* only one */
 	}
 }
 
-/* Section 6.1.1: lost is what was sent three numbers before one that has come. */
+/* Section 6.1.1: a packet is lost if one with a number higher by three was delivered. */
 TEST(test_packet_threshold)
 {
 	static const struct {
@@ -218,7 +223,9 @@ TEST(test_packet_threshold)
 	}
 }
 
-/* Section 6.1.2: or 9/8 of a round trip ago, the longer of the latest and the smoothed. */
+/*
+ * Section 6.1.2: or if it is 9/8 of a round trip old, by the longer of the latest and the smoothed.
+ */
 TEST(test_time_threshold)
 {
 	static const struct {
@@ -227,17 +234,17 @@ TEST(test_time_threshold)
 		unsigned lost;
 		uint64_t timer_us; /* after the first was sent */
 	} rows[] = {
-		/* How many of two before the one that came: 112.5 ms. */
+		/* How many of two before the delivered one: 112.5 ms. */
 		{100000, 100000, 12500, 2, 0},
 		{100000, 100000, 12499, 1, 112500 + 12499},
 		{100000, 100000, 6250, 1, 112500 + 6250},
 		{100000, 100000, 6249, 0, 112500},
 		{100000, 140000, 8750, 1, 157500 + 8750},
 		{100000, 140000, 8749, 0, 157500},
-		{100000, 60000, 23437, 0, 106875}, /* of 95 ms, smoothed */
+		{100000, 60000, 23437, 0, 106875}, /* 9/8 of 95 ms, smoothed */
 		{100000, 60000, 23438, 1, 106875 + 23438},
 		{100000, 60000, 46875, 2, 0},
-		{100, 100, 449, 0, 1000}, /* no less than a millisecond */
+		{100, 100, 449, 0, 1000}, /* at least a millisecond */
 		{100, 100, 450, 1, 1450},
 		{100, 100, 900, 2, 0},
 	};
@@ -265,7 +272,7 @@ TEST(test_time_threshold)
 	}
 }
 
-/* The timer of a loss is not put off by sending. */
+/* Sending does not postpone the timer of a loss. */
 TEST(test_loss_timer_stays)
 {
 	struct talker t = begin_talking(0, 100000);
@@ -281,19 +288,19 @@ TEST(test_loss_timer_stays)
 	quic_sender_expire(&t.q, &t.stream, timer_ns);
 	assert_int_equal(t.q.board.lost, 2);
 	assert_false(t.q.waits_for_loss);
-	/* From then on it is a probe's, of the latest sending. */
+	/* Afterwards it is a probe's timer, from the latest sending. */
 	assert_int_equal(t.q.timer_ns, 102 * MS + (100000 + 4 * 37500 + 25000) * US);
 	assert_int_equal(talk(&t, 114 * MS), 0);
 	assert_int_equal(talk(&t, 115 * MS), 1);
 	assert_int_equal(t.q.timer_ns, 115 * MS + (100000 + 4 * 37500 + 25000) * US);
 	assert_int_equal(t.stream.stats.resent, 2);
-	/* What was given up comes, late: it was sent again, so nothing is left to do. */
+	/* The lost packets arrive late: their data was sent again, so nothing is left to do. */
 	hear_ack(&t, 116 * MS, 100 * MS, 3, 6);
 	assert_int_equal(t.q.board.una, 4);
 	assert_int_equal(t.q.timer_ns, CONN_NEVER);
 }
 
-/* What is thought lost and comes need not be sent again. */
+/* A packet that was lost and then arrives need not be sent again. */
 TEST(test_late_arrival)
 {
 	struct talker t = begin_talking(10, 100000);
@@ -315,12 +322,14 @@ TEST(test_late_arrival)
 	assert_int_equal(t.q.board.una, 10);
 }
 
-/* Section 7.3: slow start, recovery, and a segment a round trip; a window falls to two at least. */
+/*
+ * Section 7.3: slow start, recovery, and a segment a round trip; the window falls to two at least.
+ */
 TEST(test_quic_window)
 {
 	static const struct {
 		uint64_t cwnd, ssthresh;
-		uint32_t recovery; /* packets from that on are outside of it */
+		uint32_t recovery; /* packets from this one on are outside of it */
 		bool limited;
 		unsigned from, to;
 		uint64_t want, threshold;
@@ -331,7 +340,10 @@ TEST(test_quic_window)
 		{10000, 10000, 0, true, 0, 3, 10300, 10000},
 		{10000, 10000, 2, true, 0, 3, 10100, 10000},
 		{10000, 10000, 3, true, 0, 3, 10000, 10000},
-		/* One loss halves it, once a recovery; what tells of it does not let it grow. */
+		/*
+		 * A loss halves it once a recovery; the acknowledgement that shows it causes no
+		 * growth.
+		 */
 		{12000, 10000, 0, false, 3, 4, 6000, 6000},
 		{12000, 10000, 0, true, 3, 4, 6000, 6000},
 		{12000, UINT64_MAX, 0, true, 3, 4, 6000, 6000},
@@ -357,7 +369,7 @@ TEST(test_quic_window)
 	}
 }
 
-/* As many as the window has room for whole; what is lost or has come is not in it. */
+/* Whole packets that fit into the window; lost and delivered ones do not count. */
 TEST(test_quic_room)
 {
 	static const struct {
@@ -377,13 +389,13 @@ TEST(test_quic_room)
 	}
 }
 
-/* Section 7.6: nothing of what was sent for more than three probes' time has come. */
+/* Section 7.6: no packet sent over more than three probe timeouts was delivered. */
 TEST(test_silent_time)
 {
-	/* After two samples: 100 + 4 · 28.125 + 25 ms, thrice. */
+	/* After two samples: three times 100 + 4 · 28.125 + 25 ms. */
 	static const struct {
 		uint64_t silent_us;
-		bool breaks; /* one between has come */
+		bool breaks; /* one in between was delivered */
 		uint64_t cwnd;
 	} rows[] = {{712500, false, 5000}, {712501, false, 2000}, {2000000, false, 2000},
 		{2000000, true, 5000}};
@@ -417,7 +429,10 @@ TEST(test_silent_time)
 	}
 }
 
-/* No acknowledgement, of nothing, of what is not sent yet, or of what is known: nothing changes. */
+/*
+ * Acknowledgements that are none, are empty, or cover unsent or already acknowledged packets change
+ * nothing.
+ */
 TEST(test_quic_no_news)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A TCP sender that is told by hand what has come: what it measures, when its timers run out, what
- * it thinks lost, and the window while it repairs that.
+ * A TCP sender whose acknowledgements come from the test: its measurements, timers and loss
+ * detection, and the window during recovery.
  */
 #include "check.h"
 
@@ -28,7 +28,7 @@ static struct tcp_talker begin_tcp(uint64_t segments)
 	return k;
 }
 
-/* One segment; returns its number, -1 when there is none. */
+/* Sends one segment; returns its number, or -1 if there is none. */
 static int64_t tcp_talk(struct tcp_talker *k, uint64_t now_ns)
 {
 	struct segment out;
@@ -48,7 +48,7 @@ static unsigned tcp_talk_all(struct tcp_talker *k, uint64_t now_ns)
 	return n;
 }
 
-/* All before segment ack has come, and [from, to) above it. */
+/* Receives an acknowledgement of all segments before `ack`, and of [from, to) above it. */
 static void tcp_hear(struct tcp_talker *k, uint64_t now_ns, uint64_t echo_ns, uint64_t ack,
 	uint64_t from, uint64_t to)
 {
@@ -67,14 +67,20 @@ TEST(test_rate_reduction)
 		struct news news;
 		uint32_t want;
 	} rows[] = {
-		/* More is under way than should be: as much is sent as ssthresh / prior of it. */
+		/*
+		 * More is in flight than ssthresh: ssthresh / prior of the delivered segments are
+		 * sent.
+		 */
 		{10, 5, 20, 0, 0, {.delivered = 2}, 11},
 		{10, 5, 20, 0, 1, {.delivered = 2}, 10},
 		{10, 5, 20, 3, 1, {.delivered = 1}, 10},
 		{10, 5, 20, 4, 1, {.delivered = 1}, 11},
 		{10, 5, 20, 0, 0, {.delivered = 5}, 12},
 		{10, 5, 20, 1, 5, {.delivered = 1}, 10},
-		/* Less: what was delivered, and one more when all goes well. */
+		/*
+		 * Less is in flight: the delivered segments are sent, and one more if all goes
+		 * well.
+		 */
 		{3, 10, 20, 0, 1, {.delivered = 2}, 5},
 		{3, 10, 20, 0, 1, {.delivered = 2, .advanced = true}, 6},
 		{3, 10, 20, 0, 1, {.delivered = 2, .advanced = true, .lost = 1}, 5},
@@ -82,10 +88,10 @@ TEST(test_rate_reduction)
 		{3, 10, 20, 5, 1, {.delivered = 2, .advanced = true}, 10},
 		{3, 10, 20, 8, 1, {.delivered = 2}, 10}, /* not beyond ssthresh */
 		{10, 10, 20, 8, 1, {.delivered = 2}, 10},
-		/* The first one that is sent again waits for nothing. */
+		/* The first retransmission is sent immediately. */
 		{10, 10, 20, 8, 0, {.delivered = 2}, 11},
 		{12, 10, 20, 0, 0, {.delivered = 1}, 13},
-		/* No news, or no reduction: it stays. */
+		/* No news, or no reduction: the window stays. */
 		{3, 10, 20, 5, 1, {.delivered = 0, .advanced = true}, 77},
 		{3, 10, 0, 5, 1, {.delivered = 2}, 77},
 	};
@@ -107,7 +113,10 @@ TEST(test_rate_reduction)
 	}
 }
 
-/* Outside of recovery the window grows with what is in order, or on a path that reorders. */
+/*
+ * Outside of recovery the window grows with in-order data; on a path that reorders, also with
+ * SACKs.
+ */
 TEST(test_growth_by_news)
 {
 	static const struct {
@@ -138,7 +147,7 @@ TEST(test_growth_by_news)
 	}
 }
 
-/* A timeout lowers the threshold once a window, and starts from what is under way and one. */
+/* A timeout lowers the threshold once a window, and starts from the segments in flight plus one. */
 TEST(test_timeout_threshold)
 {
 	static const struct {
@@ -181,7 +190,10 @@ TEST(test_timeout_threshold)
 	}
 }
 
-/* Four segments, of which the last has come 40 ms after it was sent: 70 ms after the first was. */
+/*
+ * Four segments: the last was delivered 40 ms after it was sent, which is 70 ms after the first was
+ * sent.
+ */
 TEST(test_rack_waits)
 {
 	static const struct {
@@ -196,7 +208,10 @@ TEST(test_rack_waits)
 		{TCP_OPEN, false, 3, 9, 40000, 0, 35000}, /* a round trip at most */
 		{TCP_OPEN, false, 3, 9, 5000, 3, 0},
 		{TCP_OPEN, false, 3, 9, 5001, 2, 1},
-		/* No wait after as many as are believed, or in a recovery, on a straight path. */
+		/*
+		 * No wait after `reordering` deliveries, or in a recovery, on a path that does not
+		 * reorder.
+		 */
 		{TCP_DISORDER, false, 1, 1, 40000, 3, 0},
 		{TCP_DISORDER, false, 2, 1, 40000, 2, 5000},
 		{TCP_DISORDER, true, 1, 1, 40000, 2, 5000},
@@ -214,7 +229,7 @@ TEST(test_rack_waits)
 		tcp_sender_init(&t, TRANSPORT_NEWRENO, 0);
 		for (uint32_t n = 0; n < 4; n++)
 			assert_true(board_append(&t.board, 1 + n, sent_us[n]));
-		assert_true(board_append(&t.board, 5, 0)); /* later than what has come */
+		assert_true(board_append(&t.board, 5, 0)); /* later than the delivered one */
 		assert_true(board_cut(&t.board, 3, 4, &first, &last));
 		t.board.spans[first].marks = SEG_SACKED;
 		board_settle(&t.board);
@@ -232,7 +247,7 @@ TEST(test_rack_waits)
 	}
 }
 
-/* What was sent again is lost again when something that was sent later has come. */
+/* A retransmission is lost again when a segment sent later was delivered. */
 TEST(test_rack_lost_again)
 {
 	static const struct {
@@ -240,8 +255,8 @@ TEST(test_rack_lost_again)
 		bool again;
 	} rows[] = {
 		{8, SEG_LOST | SEG_RESENT, 2, 0, true},
-		{7, SEG_LOST | SEG_RESENT, 0, 2, false}, /* this one */
-		{8, SEG_LOST, 0, 0, false},              /* is known */
+		{7, SEG_LOST | SEG_RESENT, 0, 2, false}, /* this sending was delivered */
+		{8, SEG_LOST, 0, 0, false},              /* already marked as lost */
 		{8, 0, 2, 0, false},
 	};
 
@@ -263,7 +278,7 @@ TEST(test_rack_lost_again)
 	}
 }
 
-/* What comes twice adds a step once a round trip, which sixteen recoveries take back. */
+/* A DSACK adds a step once a round trip; sixteen recoveries without one reset the steps. */
 TEST(test_rack_steps)
 {
 	static const struct {
@@ -274,7 +289,7 @@ TEST(test_rack_steps)
 	} rows[] = {
 		{1, 0, true, 5, 2, 16},
 		{4, 3, true, 5, 5, 16},
-		{4, 3, true, 6, 4, 3}, /* within that round trip */
+		{4, 3, true, 6, 4, 3}, /* within the same round trip */
 		{4, 0, true, 6, 4, 0},
 		{4, 3, false, 5, 4, 3},
 		{4, 0, false, 5, 1, 0},
@@ -298,7 +313,7 @@ TEST(test_rack_steps)
 	}
 }
 
-/* The timeout, from now or, when another timer ran, from when the first segment was sent. */
+/* The timeout counts from now or, if another timer ran, from the sending of the first segment. */
 TEST(test_rto_timer)
 {
 	static const struct {
@@ -311,7 +326,7 @@ TEST(test_rto_timer)
 		{TCP_TIMER_PROBE, 2, 100, 210000},
 		{TCP_TIMER_REORDER, 2, 100, 210000},
 		{TCP_TIMER_REORDER, 2, 309, 1000},
-		{TCP_TIMER_REORDER, 2, 310, 1}, /* as soon as may be */
+		{TCP_TIMER_REORDER, 2, 310, 1}, /* immediately */
 		{TCP_TIMER_REORDER, 2, 400, 1},
 		{TCP_TIMER_RTO, 0, 100, 0},
 	};
@@ -333,7 +348,10 @@ TEST(test_rto_timer)
 	}
 }
 
-/* Section 7.2 of RFC 8985: two round trips; with one segment out also the delay of its answer. */
+/*
+ * RFC 8985, section 7.2: two round trips. With one segment in flight, also the delay of its
+ * acknowledgement.
+ */
 TEST(test_probe_timer)
 {
 	static const struct {
@@ -345,11 +363,11 @@ TEST(test_probe_timer)
 	} rows[] = {
 		{TCP_OPEN, 2, 100000, 900000, true, 208000},
 		{TCP_OPEN, 1, 100000, 900000, true, 400000},
-		{TCP_OPEN, 2, 0, 2000000, true, 1000000}, /* nothing is known */
+		{TCP_OPEN, 2, 0, 2000000, true, 1000000}, /* no round trip yet */
 		{TCP_OPEN, 2, 0, 900000, true, 900000},
 		{TCP_OPEN, 2, 100000, 150000, true, 150000}, /* not later than the timeout */
 		{TCP_OPEN, 2, 100000, 150000, false, 60000}, /* which began at 10 ms */
-		{TCP_OPEN, 2, 100000, 90000, false, 208000}, /* and is over */
+		{TCP_OPEN, 2, 100000, 90000, false, 208000}, /* has passed */
 		{TCP_DISORDER, 2, 100000, 900000, true, 0},
 		{TCP_RECOVERY, 2, 100000, 900000, true, 0},
 		{TCP_OPEN, 0, 100000, 900000, true, 0},
@@ -373,14 +391,14 @@ TEST(test_probe_timer)
 	}
 }
 
-/* Segments at 0, 10 and 20 ms; what an answer at 70 ms says of the round trip. */
+/* Segments are sent at 0, 10 and 20 ms; the round trip by an acknowledgement at 70 ms. */
 TEST(test_which_round_trip)
 {
 	static const struct {
 		uint64_t echo_ms, ack, from, to;
 		uint32_t smoothed_us, least_us;
 	} rows[] = {
-		{0, 3, 0, 0, 70000, 50000}, /* of the first, and at least that of the last */
+		{0, 3, 0, 0, 70000, 50000}, /* the first one's; the minimum is the last one's */
 		{0, 1, 0, 0, 70000, 70000},
 		{0, 2, 0, 0, 70000, 60000},
 		{0, 0, 1, 3, 60000, 50000},
@@ -400,12 +418,12 @@ TEST(test_which_round_trip)
 	}
 }
 
-/* Once it was sent twice, only the timestamp says which sending is answered (RFC 7323). */
+/* After a retransmission, only the timestamp shows which sending was acknowledged (RFC 7323). */
 TEST(test_round_trip_of_repeated)
 {
 	static const struct {
 		uint64_t echo_ns;
-		uint32_t smoothed_us; /* 0: none is known */
+		uint32_t smoothed_us; /* 0: no measurement */
 	} rows[] = {{0, 0}, {2000 * MS, 60000}, {MS, 2059000}, {2060 * MS, 1}, {2061 * MS, 0}};
 
 	for (size_t i = 0; i < N; i++) {
@@ -420,7 +438,7 @@ TEST(test_round_trip_of_repeated)
 	}
 }
 
-/* What is acknowledged was sent, and not acknowledged before. */
+/* An acknowledgement below the last one, or of segments that were never sent, is ignored. */
 TEST(test_tcp_no_news)
 {
 	static const struct {
@@ -446,7 +464,7 @@ TEST(test_tcp_no_news)
 	}
 }
 
-/* What the handshake told: a round trip, and a window of one when SYNs were lost twice. */
+/* The handshake gives a round trip, and a window of one if two SYNs were lost. */
 TEST(test_tcp_opens)
 {
 	static const struct {
@@ -466,12 +484,12 @@ TEST(test_tcp_opens)
 	}
 }
 
-/* A recovery begins with a clean account, and no probe is open any more. */
+/* A recovery starts with its counters reset, and ends a loss probe. */
 TEST(test_recovery_begins)
 {
 	static const struct {
 		enum tcp_state state;
-		uint32_t ssthresh, good; /* to come back to */
+		uint32_t ssthresh, good; /* good: to restore */
 	} rows[] = {
 		{TCP_OPEN, 20, 20},
 		{TCP_OPEN, 8, 8}, /* three quarters of ten are 7.5, rounded up */
@@ -504,7 +522,7 @@ TEST(test_recovery_begins)
 	}
 }
 
-/* Timeouts double up to two minutes; nothing runs out before its time, or with nothing out. */
+/* Timeouts double up to two minutes; no timer expires early, or with nothing in flight. */
 TEST(test_rto_doubles)
 {
 	struct tcp_talker k = begin_tcp(1);
@@ -534,7 +552,7 @@ TEST(test_rto_doubles)
 	assert_int_equal(k.stream.stats.timeouts, 14);
 }
 
-/* An answer sooner than the path allows says nothing where there was an earlier sending. */
+/* For a segment sent twice, an acknowledgement sooner than the least round trip is ignored. */
 TEST(test_rack_too_soon)
 {
 	static const struct {
@@ -555,7 +573,10 @@ TEST(test_rack_too_soon)
 	}
 }
 
-/* A timeout leaves what has come; but if the first of all had come, the receiver took it back. */
+/*
+ * A timeout keeps SACKed segments. If the first segment is SACKed, the receiver has reneged: none
+ * is kept.
+ */
 TEST(test_timeout_and_sacked)
 {
 	static const struct {
@@ -579,12 +600,15 @@ TEST(test_timeout_and_sacked)
 	}
 }
 
-/* Ten were sent, two acknowledged: what blocks say, and whether one is of what came twice. */
+/*
+ * Ten segments were sent, two are acknowledged: the effect of SACK blocks, and whether one is a
+ * DSACK.
+ */
 TEST(test_blocks)
 {
 	static const struct {
 		struct range a, b;
-		uint32_t sacked, serial; /* of the latest that is known to have come */
+		uint32_t sacked, serial; /* the latest delivered segment's */
 		bool twice;
 	} rows[] = {
 		{{4, 6}, {0, 0}, 2, 6, false},
@@ -593,12 +617,12 @@ TEST(test_blocks)
 		{{4, 6}, {7, 8}, 3, 8, false},
 		{{5, 5}, {0, 0}, 0, 2, false},
 		{{6, 5}, {0, 0}, 0, 2, false},
-		{{1, 1}, {0, 0}, 0, 2, false}, /* nothing came twice */
+		{{1, 1}, {0, 0}, 0, 2, false}, /* an empty block */
 		{{5, 5}, {4, 6}, 2, 6, false},
-		{{0, 2}, {0, 0}, 0, 2, true}, /* below what is acknowledged (RFC 2883) */
+		{{0, 2}, {0, 0}, 0, 2, true}, /* below the acknowledgement (RFC 2883) */
 		{{1, 3}, {0, 0}, 1, 3, false},
 		{{0, 2}, {4, 6}, 2, 6, true},
-		{{4, 5}, {4, 6}, 2, 6, true}, /* or inside of the second block */
+		{{4, 5}, {4, 6}, 2, 6, true}, /* or inside the second block */
 		{{5, 6}, {4, 6}, 2, 6, true},
 		{{4, 6}, {4, 6}, 2, 6, true},
 		{{3, 5}, {4, 6}, 3, 6, false},
@@ -621,7 +645,7 @@ TEST(test_blocks)
 	}
 }
 
-/* What became of a loss probe that ended at 8 (RFC 8985, section 7.4). */
+/* The outcome of a loss probe that ended at 8 (RFC 8985, section 7.4). */
 TEST(test_probe_outcome)
 {
 	static const struct {
@@ -630,15 +654,15 @@ TEST(test_probe_outcome)
 		bool open, falls;
 	} rows[] = {
 		{true, 5, 7, 0, 0, true, false},
-		{true, 5, 8, 0, 0, true, false},  /* it or what it repeats */
+		{true, 5, 8, 0, 0, true, false},  /* the probe or the original */
 		{true, 8, 8, 0, 0, false, false}, /* both */
 		{true, 8, 8, 9, 10, true, false},
-		{true, 5, 8, 7, 8, false, false}, /* both, as the receiver says */
+		{true, 5, 8, 7, 8, false, false}, /* both, by a DSACK */
 		{true, 5, 8, 6, 7, true, false},
-		{true, 5, 9, 0, 0, false, true}, /* only it */
+		{true, 5, 9, 0, 0, false, true}, /* only the probe */
 		{true, 5, 9, 7, 8, false, false},
 		{false, 5, 7, 0, 0, true, false},
-		{false, 5, 8, 0, 0, false, false}, /* it was new */
+		{false, 5, 8, 0, 0, false, false}, /* the probe was new data */
 		{false, 5, 9, 0, 0, false, false},
 	};
 
@@ -657,11 +681,13 @@ TEST(test_probe_outcome)
 	}
 }
 
-/* Data that was sent before the first segment puts its timer off; what came later does not. */
+/*
+ * A SACK of data sent before the first segment postpones its timer; a SACK of later data does not.
+ */
 TEST(test_sack_and_timer)
 {
 	static const struct {
-		uint32_t first_us; /* sent */
+		uint32_t first_us; /* when the first was sent */
 		bool off;
 	} rows[] = {{1000, false}, {1999, false}, {2000, false}, {2001, true}, {50000, true}};
 
@@ -680,7 +706,7 @@ TEST(test_sack_and_timer)
 	}
 }
 
-/* A pause of more than a timeout, with nothing under way, halves the window. */
+/* A pause longer than a timeout, with nothing in flight, halves the window. */
 TEST(test_tcp_idle)
 {
 	static const struct {
@@ -696,13 +722,13 @@ TEST(test_tcp_idle)
 		assert_int_equal(k.t.rto_us, 240000);
 		assert_int_equal(tcp_talk(&k, MS + rows[i].quiet_us * US), 10);
 		assert_int_equal(k.t.window.cwnd, rows[i].cwnd);
-		/* From then on it is not idle. */
+		/* From then on the sender is not idle. */
 		assert_int_equal(tcp_talk(&k, MS + rows[i].quiet_us * US), 11);
 		assert_int_equal(k.t.window.cwnd, rows[i].cwnd);
 	}
 }
 
-/* What is lost is sent again, oldest first; the first of them starts the timer again. */
+/* Lost segments are sent again, oldest first; the first of them restarts the timer. */
 TEST(test_what_is_sent_again)
 {
 	struct tcp_talker k = begin_tcp(0);
@@ -726,20 +752,23 @@ TEST(test_what_is_sent_again)
 	assert_int_equal(k.t.undo.first_ns, 42 * MS);
 	k.t.window.cwnd = 5;
 	assert_int_equal(tcp_talk(&k, 63 * MS), 2);
-	assert_int_equal(tcp_talk(&k, 63 * MS), 10); /* then what is new */
+	assert_int_equal(tcp_talk(&k, 63 * MS), 10); /* then new data */
 	assert_int_equal(k.t.prr_out, 4);
 	assert_int_equal(k.stream.stats.resent, 3);
-	/* The first three come, as answers to what was sent again: the recovery goes on to 10. */
+	/* The first three arrive as retransmissions: the recovery goes on to segment 10. */
 	tcp_hear(&k, 83 * MS, 42 * MS, 9, 0, 0);
 	assert_int_equal(k.t.state, TCP_RECOVERY);
 	tcp_hear(&k, 84 * MS, 42 * MS, 10, 0, 0);
 	assert_int_equal(k.t.state, TCP_OPEN);
 	assert_int_equal(k.t.window.ssthresh, 5);
 	tcp_hear(&k, 85 * MS, 63 * MS, 10, 0, 0);
-	assert_int_equal(k.t.undo.first_ns, 0); /* nothing is in doubt any more */
+	assert_int_equal(k.t.undo.first_ns, 0); /* nothing can be undone any more */
 }
 
-/* After a timeout all has come, by the second sending, or by the first: that was for nothing. */
+/*
+ * After a timeout everything is acknowledged: the retransmissions, or the originals, which shows
+ * that the timeout was spurious.
+ */
 TEST(test_after_a_timeout)
 {
 	static const struct {
@@ -755,7 +784,7 @@ TEST(test_after_a_timeout)
 		assert_int_equal(tcp_talk_all(&k, MS), 10);
 		t->window.cubic.max = 50;
 		tcp_enter_loss(t, 900 * MS);
-		assert_int_equal(t->window.cubic.max, 0); /* all that it knew is forgotten */
+		assert_int_equal(t->window.cubic.max, 0); /* CUBIC starts again */
 		assert_int_equal(t->window.ssthresh, 7);
 		t->frto = false;
 		assert_int_equal(tcp_talk(&k, 900 * MS), 0);
@@ -770,12 +799,15 @@ TEST(test_after_a_timeout)
 	}
 }
 
-/* F-RTO (RFC 5682, section 3): new data is out, and what comes says whether the timeout was. */
+/*
+ * F-RTO (RFC 5682, section 3): new data is in flight, and its acknowledgement shows whether the
+ * timeout was spurious.
+ */
 TEST(test_new_data_answers)
 {
 	static const struct {
 		struct news news;
-		bool open; /* whether the timeout was spurious still is */
+		bool open; /* still undecided */
 	} rows[] = {
 		{{.advanced = true, .delivered = 1}, true},
 		{{.twice = true}, true},
@@ -793,7 +825,7 @@ TEST(test_new_data_answers)
 		assert_int_equal(tcp_talk_all(&k, MS), 10);
 		tcp_enter_loss(&k.t, 900 * MS);
 		assert_true(k.t.frto);
-		k.t.high = 9; /* the last one is the new */
+		k.t.high = 9; /* the last segment is new data */
 		tcp_react(&k.t, &k.stream, &news, 940 * MS);
 		assert_int_equal(k.t.frto, rows[i].open);
 		assert_int_equal(k.t.high, 9);
@@ -801,7 +833,10 @@ TEST(test_new_data_answers)
 	}
 }
 
-/* Before that: the first answer asks for new data, if there is any, where it is not to all. */
+/*
+ * Before that: if the first acknowledgement does not cover everything, new data is sent, if there
+ * is any.
+ */
 TEST(test_new_data_first)
 {
 	static const struct {
@@ -822,7 +857,7 @@ TEST(test_new_data_first)
 	}
 }
 
-/* When a timeout proves spurious, what was lost by the news before it is found lost once more. */
+/* When a timeout proves spurious, segments that were lost before it are marked as lost again. */
 TEST(test_lost_all_the_same)
 {
 	struct tcp_talker k = begin_tcp(0);
@@ -840,7 +875,7 @@ TEST(test_lost_all_the_same)
 	assert_int_equal(k.stream.stats.recoveries, 2);
 }
 
-/* What may only be late is waited for; then it is lost, without a timeout. */
+/* A segment that may only be late is waited for; then it is lost, without a timeout. */
 TEST(test_reorder_timer)
 {
 	struct tcp_talker k = begin_tcp(4);
@@ -858,7 +893,7 @@ TEST(test_reorder_timer)
 	tcp_sender_expire(&k.t, &k.stream, due_ns);
 	assert_int_equal(k.t.state, TCP_RECOVERY);
 	assert_int_equal(k.t.board.lost, 2);
-	assert_int_equal(k.t.window.cwnd, 2); /* the one that is out, and one */
+	assert_int_equal(k.t.window.cwnd, 2); /* one in flight, and one more */
 	assert_int_equal(k.stream.stats.recoveries, 1);
 	assert_int_equal(k.stream.stats.timeouts, 0);
 	assert_int_equal(k.t.timer, TCP_TIMER_RTO);
@@ -866,7 +901,7 @@ TEST(test_reorder_timer)
 	assert_int_equal(tcp_talk(&k, due_ns), -1);
 }
 
-/* The probe's timer: one segment whatever the window says, then the timeout; one at a time. */
+/* The probe timer: one segment regardless of the window, then the timeout; one probe at a time. */
 TEST(test_probe_is_sent)
 {
 	static const struct {
@@ -898,7 +933,7 @@ TEST(test_probe_is_sent)
 	}
 }
 
-/* Three were sent again since segment 5: of those, what came twice is told one by one. */
+/* Three segments from 5 on were sent again: each DSACK of one counts it as unnecessary. */
 TEST(test_superfluous)
 {
 	static const struct {
@@ -907,10 +942,10 @@ TEST(test_superfluous)
 		uint64_t ack, from, to;
 		int32_t want;
 	} rows[] = {
-		{true, 3, 8, 4, 5, 3}, /* from before */
+		{true, 3, 8, 4, 5, 3}, /* sent before those */
 		{true, 3, 8, 5, 6, 2}, {true, 3, 8, 7, 8, 2},
-		{true, 3, 9, 8, 9, 3},                           /* not acknowledged before */
-		{false, 3, 8, 5, 6, 3}, {true, -1, 8, 5, 6, -1}, /* none was */
+		{true, 3, 9, 8, 9, 3},                           /* not acknowledged yet */
+		{false, 3, 8, 5, 6, 3}, {true, -1, 8, 5, 6, -1}, /* none sent again */
 	};
 
 	for (size_t i = 0; i < N; i++) {
@@ -925,12 +960,12 @@ TEST(test_superfluous)
 	}
 }
 
-/* By how many segments a path reorders: from the late one to the highest that has come. */
+/* By how many segments a path reorders: from the late one to the highest delivered. */
 TEST(test_how_far_reordered)
 {
 	static const struct {
 		uint64_t ack, from, to;
-		uint32_t reordering; /* of eight, where [4, 5) came first */
+		uint32_t reordering; /* eight segments; [4, 5) first */
 		bool reordered;
 	} rows[] = {
 		{0, 3, 4, 3, true},
