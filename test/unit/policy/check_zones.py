@@ -1,11 +1,10 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Every zone of tzdata from 1970 to 2100, as Weir reads it and as Python does.
+"""Compares every zone of tzdata from 1970 to 2100 as read by Weir and by Python.
 
-At each change that Weir finds Python must have it, with the same offsets before and after it; and
-where Weir finds none Python has none: looked at every five days, which is less than any zone ever
-changed its mind in.
+At each change that Weir finds, Python must have the same offsets before and after it. Between
+changes the offsets are compared every five days, because no zone ever changed twice in less.
 """
 import datetime
 import os
@@ -24,7 +23,7 @@ def offset(zone, unix_s):
 
 
 def turns_of(program, paths):
-    """For each path a list of (when, offset from then on)."""
+    """Returns for each path a list of (time, offset from then on)."""
     lines = subprocess.run([program, *paths], check=True, stdout=subprocess.PIPE,
                            encoding="ascii").stdout.splitlines()
     found, turns = {}, None
@@ -37,7 +36,7 @@ def turns_of(program, paths):
 
 
 def check_zone(name, zone, turns):
-    """What is wrong, or None."""
+    """Returns a description of the first difference, or None."""
     if not turns or turns[0][0] != 0:
         return f"{name}: begins with {turns[:1]}"
     for (at, after), before in zip(turns[1:], turns):
@@ -59,7 +58,7 @@ def main():
     if not names:
         print("no tzdata: nothing is compared")
         return 77
-    # Many names are of one file: each file is looked at once.
+    # Several names can be of one file: each file is checked once.
     files = {}
     for name in names:
         files.setdefault(os.path.realpath(f"{FOLDER}/{name}"), name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Files of tzdata, as tests make them: one transition or none, and a rule.
+ * Files of tzdata for tests: one transition or none, and a rule.
  */
 #ifndef TEST_MADE_ZONE_H
 #define TEST_MADE_ZONE_H
@@ -16,7 +16,9 @@ struct made_zone {
 	size_t len;
 };
 
-/* One of no times, two types at most; the version is '2' in all that should be read. */
+/*
+ * Writes a header of so many times and types; the version is '2' in all files that are to be read.
+ */
 static inline uint8_t *made_header(uint8_t *at, char version, uint32_t times, uint32_t types)
 {
 	memcpy(at, "TZif", 4);
@@ -38,7 +40,7 @@ static inline uint8_t *made_types(uint8_t *at, uint32_t types, int32_t first_s, 
 	return at + 4;
 }
 
-/* By `first_s` up to a time, then by `second_s`, and from then on by the rule. */
+/* A zone with one offset up to a time, then another, then the rule. */
 static inline struct made_zone make_zone(
 	const char *rule, int64_t at_s, int32_t first_s, int32_t second_s)
 {

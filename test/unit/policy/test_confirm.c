@@ -7,7 +7,7 @@
 
 enum what { CHANGE, ACCEPT, DUE, UNDO, LEFT, MAY };
 
-/* What is done to it at a time, what comes of that, and what is so then. */
+/* A step at a time, its result, and the state after it. */
 struct step {
 	enum what what;
 	uint64_t now, number, within;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Two configurations of one limiter: what may change while packets flow, key by key.
+ * Two configurations of one limiter: the changes that are possible while packets flow, key by key.
  */
 #include "check.h"
 #include "scope.h"
@@ -44,7 +44,10 @@ static void accept_itself(const struct config *config)
 	assert_int_equal(config_diff(config, config, "w.json", stderr, &diff), 0);
 }
 
-/* Both ways: the place that is named must be the same. Each is no change of itself. */
+/*
+ * Refuses the change in both directions, with this place in the message. A configuration has no
+ * difference from itself.
+ */
 static void refuse_change(const char *a, const char *b, const char *place)
 {
 	struct config *configs[2] = {load_config(a), load_config(b)};
@@ -70,7 +73,10 @@ static void refuse_change(const char *a, const char *b, const char *place)
 	config_free(configs[1]);
 }
 
-/* A file beside a limiter that runs: the line of what cannot change, as of any other error. */
+/*
+ * The message for a file that differs from a running limiter has a line number like any other
+ * error.
+ */
 TEST(test_lines)
 {
 	static const char before[] = "{'limiter': 'me', 'ports': {'a.b': {'device': 'net_null0'}}, "
@@ -121,7 +127,7 @@ TEST(test_lines)
 	"{'name': 'you', 'address': '10.0.0.2:1', 'public_key': '" ONES "'}"
 #define ONES "1111111111111111111111111111111111111111111111111111111111111111"
 
-/* Files of keys, and who everybody is, may be others from one reload to the next. */
+/* Key files and public keys can change in a reload. */
 TEST(test_keys_may_change)
 {
 	static const char *const documents[] = {
@@ -248,7 +254,7 @@ TEST(test_fixed)
 	refuse_change(LIMITER(KEYS "'ledger': {'overlay': {'edges': [['me', 'you']]}}, ", ""),
 		LIMITER(KEYS "'ledger': {'overlay': {'edges': [['you', 'me']]}}, ", ""),
 		"ledger.overlay");
-	/* Those that are alike before one that is not. */
+	/* Equal edges come before a different one. */
 	refuse_change(LIMITER(THREE "'ledger': {'overlay': {'edges': [['me', 'you'], ['you', "
 				    "'they']]}}, ",
 			      ""),
@@ -325,7 +331,7 @@ TEST(test_each_row)
 	check_table("", config_keys);
 }
 
-/* Each part of what is fixed is, by itself. */
+/* Each part of a fixed setting is fixed. */
 TEST(test_fixed_parts)
 {
 	static const struct {
@@ -345,7 +351,7 @@ TEST(test_fixed_parts)
 		{PLANE(""), PLANE(", 'fail': 'wire'"), "wires[0].fail"},
 		{PLANE(", 'fail': 'wire'"), PLANE(", 'fail': 'wire', 'fail_after': '21ms'"),
 			"wires[0].fail_after"},
-		/* One limiter alone may be without a key, and not insecure either. */
+		/* A single limiter can be without a key, and without "insecure" as well. */
 		{ALONE(""), ALONE(", 'key_file': '/k'"), "gossip.key_file"},
 		{ALONE(""), ALONE(", 'sources': 'any'"), "gossip.sources"},
 		{ALONE(""), ALONE(", 'estimator': 'tree'"), "gossip.estimator"},
@@ -378,7 +384,7 @@ static struct config_diff *diff_of(const char *a, const char *b)
 #define CODEL(members)  SHAPED("'drop': 'codel'" members)
 #define SPREAD(members) SHAPED("") ", 'slo': {'p99': '1ms'}, 'place': {" members "}"
 
-/* One key of one policy, and what that is. */
+/* One key of one policy, and the kind of change. */
 TEST(test_keys)
 {
 	static const struct {
@@ -445,7 +451,7 @@ TEST(test_keys)
 		{CODEL(""), CODEL(", 'ecn': true"), POLICY_TERMS},
 		{SPREAD(""), SHAPED(""), POLICY_TERMS},
 		{SPREAD("'key': 'src/24'"), SPREAD("'key': 'src/25'"), POLICY_TERMS},
-		/* All bits of IPv4 in both, and other bits of IPv6. */
+		/* All bits of IPv4 in both, and different bits of IPv6. */
 		{SPREAD("'key': 'src/32'"), SPREAD("'key': 'src/33'"), POLICY_TERMS},
 		{SPREAD("'round': '1s'"), SPREAD("'round': '2s'"), POLICY_TERMS},
 		{SPREAD(""), SPREAD("'concentrate': false"), POLICY_TERMS},
@@ -487,7 +493,7 @@ TEST(test_keys)
 
 #define P(name, rate, vlan) "{'name': '" name "', 'limit': '" rate "', 'match': {'vlan': " vlan "}}"
 
-/* By name, whatever their order. */
+/* Policies are matched by name, in any order. */
 TEST(test_names)
 {
 	ENDED_BY(config_diff_free_at)
@@ -512,7 +518,7 @@ TEST(test_names)
 	assert_int_equal(diff->removed, 1);
 }
 
-/* Whether two matches have packets in common; each way. */
+/* Returns whether two matches can match the same packet, in both orders. */
 TEST(test_overlaps)
 {
 	static const struct {
@@ -568,7 +574,10 @@ TEST(test_overlaps)
 	}
 }
 
-/* Whether placed policies are held up by so much: up to a number of pairs it is looked at. */
+/*
+ * Returns whether a change interrupts placed policies. The comparison stops after a number of
+ * pairs.
+ */
 TEST(test_retargets)
 {
 #define PLACED(vlan)                                                              \
@@ -585,22 +594,25 @@ TEST(test_retargets)
 		uint64_t pairs;
 		bool retargets;
 	} rows[] = {
-		/* What changes, as it was and as it is, beside two, as they were and are. */
+		/* The changed match, before and after, with two placed ones, before and after. */
 		{BESIDE("3"), BESIDE("4"), 8, false},
 		{BESIDE("3"), BESIDE("4"), 7, true},
 		{BESIDE("3"), BESIDE("2, 'dscp': 8"), 8, true},
 		{BESIDE("3"), BESIDE("3"), 0, false},
 		{P("b", "1Mbit/s", "3"), P("b", "1Mbit/s", "4"), 0, false},
-		/* Each match of what changes, and of what is placed. */
+		/* Each match of the changed policy and of the placed ones. */
 		{BESIDE("3"), PLACED("1") PLACED("2") MORE("'vlan': 4"), 12, false},
 		{BESIDE("3"), PLACED("1") PLACED("2") MORE("'vlan': 4"), 11, true},
 		{BESIDE("3"), PLACED("1") PLACED("2") MORE("'vlan': 2, 'dscp': 8"), 12, true},
 		{ALSO("9") BESIDE("3"), ALSO("9") BESIDE("4"), 16, false},
 		{ALSO("9") BESIDE("3"), ALSO("9") BESIDE("9, 'dscp': 8"), 16, true},
-		/* Between equals the first wins: their order is looked at, whatever they are of. */
+		/*
+		 * Among equal matches the first policy wins, so their order counts, for any
+		 * matches.
+		 */
 		{PLACED("1") TWO("b", "c"), PLACED("1") TWO("b", "c"), 0, false},
 		{PLACED("1") TWO("b", "c"), PLACED("1") TWO("c", "b"), 99, true},
-		/* One that goes. */
+		/* A removed policy. */
 		{P("a", "1Mbit/s", "2, 'dscp': 8") ", " BESIDE("3"), BESIDE("3"), 99, true},
 		{P("a", "1Mbit/s", "4") ", " BESIDE("3"), BESIDE("3"), 99, false},
 	};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Ids of policies: a million generated names have different ones. With ids of few bits, which the
- * linker puts in place of them, a configuration with two names of one id is refused with both.
+ * Ids of policies: a million generated names have different ids. The linker can substitute ids of
+ * few bits. Then a configuration with two names of one id is refused, and the message has both
+ * names.
  */
 #include "check.h"
 
@@ -63,7 +64,7 @@ TEST(test_million)
 	test_free(checks);
 }
 
-/* The two that FNV-1a of 32 bits merged. */
+/* Two names whose 32-bit FNV-1a hashes are equal. */
 TEST(test_known_pair)
 {
 	struct policy a = {.name = "sub-bc124dc7", .allocator = &allocator_fps}, b = a;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Every policy is found by its name, and nothing by a name that is not there.
+ * Every policy is found by its name, and a missing name finds none.
  */
 #include "check.h"
 #include "scope.h"
@@ -45,7 +45,7 @@ TEST(test_numbers)
 	check_all_found(MANY, "customer-%u");
 }
 
-/* Names that all begin at the last of the eight places: the search goes on at the first. */
+/* Names that all hash to the last of the eight places: the search continues at the first. */
 TEST(test_one_place)
 {
 	struct policy policies[4] = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Periods of quotas, second by second around their ends, against a calendar that counts days.
+ * Periods of quotas, second by second around their ends, compared with a calendar that counts days.
  */
 #include "check.h"
 
@@ -51,7 +51,7 @@ TEST(test_fixed)
 		{HOUR / 60, 60, 2},
 		{8784 * HOUR, 366 * DAY - 1, 1},
 		{8784 * HOUR, 366 * DAY, 2},
-		/* A clock that nobody has set. */
+		/* A clock that was never set. */
 		{24 * HOUR, -1, 1},
 		{24 * HOUR, -DAY - 1, 1},
 		{24 * HOUR, INT64_MIN, 1},
@@ -83,11 +83,11 @@ TEST(test_month)
 		{0, MONTH(1970, 1)}, {2678400, MONTH(1970, 2)},
 		{68256000, MONTH(1972, 3)}, /* 1 March, after a leap day */
 		{946684800, MONTH(2000, 1)},
-		{951868800, MONTH(2000, 3)}, /* a leap year, by the third rule */
+		{951868800, MONTH(2000, 3)}, /* a leap year by the third rule */
 		{1706745600, MONTH(2024, 2)}, {1709251200, MONTH(2024, 3)},
 		{1735689600, MONTH(2025, 1)}, /* 31 December before it */
 		{1740787200, MONTH(2025, 3)},
-		{4107542400, MONTH(2100, 3)}, /* no leap year, by the second rule */
+		{4107542400, MONTH(2100, 3)}, /* no leap year by the second rule */
 	};
 	struct policy policy = quota_policy(PERIOD_MONTH, 0);
 
@@ -110,7 +110,7 @@ static bool is_leap(unsigned year)
 	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
 
-/* Every day of 830 years, two rounds of the calendar. */
+/* Every day of 830 years, two cycles of the calendar. */
 TEST(test_every_day)
 {
 	static const unsigned lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -134,7 +134,7 @@ TEST(test_every_day)
 	}
 }
 
-/* Another numbering is another budget, and nothing else is. */
+/* Another numbering of periods makes another quota; no other change does. */
 TEST(test_quota_key)
 {
 	struct policy none = quota_policy(PERIOD_NONE, 0), month = quota_policy(PERIOD_MONTH, 0);

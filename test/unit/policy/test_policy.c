@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies of a configuration: each key, and keys against each other, in pairs of just accepted and
- * just refused.
+ * Policies of a configuration: each key, and keys in combination, in pairs of values that are just
+ * accepted and just refused.
  */
 #include "check.h"
 #include "scope.h"
@@ -162,7 +162,7 @@ TEST(test_match)
 		{MATCH("'wire': 7"),
 			"w.json:1: policies[0] 'p'.match.wire: 7: expected the name of a wire in "
 			"'wires'\n"},
-		/* An error of one key is no error of the others. */
+		/* An error of one key is not reported for the others. */
 		{MATCH("'vlan': -1, 'src': '10.0.0.0/8', 'dst': '::/0'"),
 			"w.json:1: policies[0] 'p'.match.vlan: -1: expected a whole number from 0 to "
 			"4094\n"},
@@ -267,7 +267,7 @@ TEST(test_policies)
 		{POLICIES(P("a", "") ", " PM("a", "'vlan': 1") ", " PM("a", "'vlan': 2")),
 			"w.json:1: policies[1] 'a'.name: same*policies[0] 'a' (w.json:1)*unique*\n"
 			"w.json:1: policies[2] 'a'.name: same*policies[0] 'a' (w.json:1)*unique*\n"},
-		/* One FNV-1a hash of 32 bits. */
+		/* Two names with the same 32-bit FNV-1a hash are different. */
 		{POLICIES(P("costarring", "") ", " PM("liquid", "'vlan': 1")), ""},
 		{POLICIES("[], " P("b", "")), "w.json:1: policies[0]: an empty array: expected an "
 					      "object\n"},
@@ -277,7 +277,7 @@ TEST(test_policies)
 	run_cases(cases);
 }
 
-/* A limit of packets or flows is a number per time, wherever "count" stands. */
+/* A limit of packets or flows is a number per time, wherever "count" is in the object. */
 TEST(test_count)
 {
 #define COUNTED(what, members) POLICY(", 'count': '" what "', " members)
@@ -496,7 +496,7 @@ TEST(test_allocators)
 		{PAIR("fps", "gcra"), ""},
 		{PAIR("static", "gcra"), ""},
 		{IN_GROUP(", 'window': '1s', 'meter': 'hybrid'"), ""},
-		/* A burst goes with the meter that is meant, also when none is named. */
+		/* A burst is checked with the default meter, also when no meter is given. */
 		{IN_GROUP(", 'allocator': 'grd', 'burst': '64KiB'"),
 			"w.json:1: policies[0] 'p'*'burst'*'allocator': 'grd'*'token-bucket'\n"},
 		{IN_GROUP(", 'allocator': 'gtb', 'burst': '512KiB'"), GTB_WARNS},
@@ -516,7 +516,7 @@ TEST(test_allocators)
 	run_cases(cases);
 }
 
-/* How far back the one looks that divides by the past. */
+/* The history of the allocator "adaptor". */
 TEST(test_history)
 {
 #define ADAPTOR(members) IN_GROUP(", 'allocator': 'adaptor'" members)
@@ -701,7 +701,7 @@ TEST(test_new_values)
 	assert_true(config->policies[0].weigh_tcp_only);
 }
 
-/* The time that a limit is written in is its window, where none is given. */
+/* Without "window" the window is the time unit of the limit. */
 TEST(test_window_as_written)
 {
 	static const struct {
@@ -730,7 +730,7 @@ TEST(test_window_as_written)
 	}
 }
 
-/* The other family has the size for one host. */
+/* The other address family has the length of one host. */
 TEST(test_per_bits)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which limit it is, just before, at and after each change: by weekday, over midnight and the
- * week's end, where clocks are changed, on a leap day; against a model that looks each minute.
+ * The limit in force just before, at and after each change: by weekday, over midnight and the
+ * week's end, at clock changes, on a leap day. Compared with a model that checks each minute.
  */
 #include "check.h"
 #include "scope.h"
@@ -34,7 +34,7 @@ static struct zone *zone_by(const char *rule)
 	return zone;
 }
 
-/* Each of another limit. */
+/* Gives each entry a different limit. */
 static void fill_schedule(struct schedule *schedule, const struct zone *zone,
 	struct schedule_entry *entries, unsigned n)
 {
@@ -49,29 +49,29 @@ struct row {
 	unsigned n;
 	int64_t at; /* a change */
 	int before, after;
-	int64_t until; /* the one behind it */
+	int64_t until; /* the next change */
 };
 
-/* Times as `date -u -d ... +%s` has them; 23 November 2026 is a Monday. */
+/* Times from `date -u -d ... +%s`; 23 November 2026 is a Monday. */
 static const struct row rows[] = {
-	/* 08:00 to 18:00 in Berlin's winter; on a Friday it is over until Monday */
+	/* 08:00 to 18:00 in Berlin's winter; after Friday's end nothing until Monday */
 	{BERLIN, {ENTRY(MON_FRI, AT(8, 0), AT(18, 0))}, 1, 1795417200, NONE, 0, 1795453200},
 	{BERLIN, {ENTRY(MON_FRI, AT(8, 0), AT(18, 0))}, 1, 1795798800, 0, NONE, 1796022000},
 	/* over midnight, and over the week's end */
 	{"UTC0", {ENTRY(MONDAY, AT(22, 0), AT(6, 0))}, 1, 1795471200, NONE, 0, 1795500000},
 	{"UTC0", {ENTRY(SUNDAY, AT(22, 0), AT(6, 0))}, 1, 1795384800, NONE, 0, 1795413600},
-	/* one follows another, also up to the end of a day */
+	/* one entry follows another, also at the end of a day */
 	{"UTC0", {ENTRY(ALL, AT(8, 0), AT(18, 0)), ENTRY(ALL, AT(18, 0), AT(24, 0))}, 2, 1795456800,
 		0, 1, 1795478400},
 	{"UTC0", {ENTRY(MONDAY, AT(0, 0), AT(24, 0)), ENTRY(TUESDAY, 0, AT(24, 0))}, 2, 1795478400,
 		0, 1, 1795564800},
-	/* 29 March 2026: 02:00 to 03:00 is left out. It begins, or ends, with the jump; */
+	/* 29 March 2026 skips 02:00 to 03:00: an entry starts, or ends, with the jump; */
 	{BERLIN, {ENTRY(ALL, AT(2, 30), AT(4, 0))}, 1, 1774746000, NONE, 0, 1774749600},
 	{BERLIN, {ENTRY(ALL, AT(1, 0), AT(2, 30))}, 1, 1774746000, 0, NONE, 1774825200},
-	/* what is within it waits for the next day; what is over it is an hour less */
+	/* one inside it waits for the next day; one across it is an hour shorter */
 	{BERLIN, {ENTRY(ALL, AT(2, 15), AT(2, 45))}, 1, 1774660500 + 1800, 0, NONE, 1774829700},
 	{BERLIN, {ENTRY(ALL, AT(1, 0), AT(4, 0))}, 1, 1774742400, NONE, 0, 1774749600},
-	/* 25 October 2026: 02:00 to 03:00 comes twice: 00:00 to 02:00 UTC */
+	/* 25 October 2026 has 02:00 to 03:00 twice: 00:00 to 02:00 UTC */
 	{BERLIN, {ENTRY(ALL, AT(2, 30), AT(4, 0))}, 1, 1792888200, NONE, 0, 1792890000},
 	{BERLIN, {ENTRY(ALL, AT(2, 30), AT(4, 0))}, 1, 1792890000, 0, NONE, 1792891800},
 	{BERLIN, {ENTRY(ALL, AT(2, 30), AT(4, 0))}, 1, 1792891800, NONE, 0, 1792897200},
@@ -106,7 +106,7 @@ TEST(test_changes)
 	}
 }
 
-/* The model: of a minute, whose weekday and time of day are those of UTC and the offset. */
+/* The model for a minute, with the weekday and time of day of UTC plus the offset. */
 static int model_at(const struct schedule *schedule, int64_t unix_s)
 {
 	int64_t local = unix_s + zone_at(schedule->zone, unix_s).offset_s;
@@ -133,7 +133,7 @@ static void check_year(const struct schedule *schedule)
 		if (at >= now.until) {
 			int last = now.entry;
 
-			assert_int_equal(at, now.until); /* all is at whole minutes */
+			assert_int_equal(at, now.until); /* every change is at a whole minute */
 			now = schedule_at(schedule, at);
 			assert_int_not_equal(now.entry, last);
 		}
@@ -232,7 +232,7 @@ static uint64_t digest(struct schedule_entry *entries, const uint64_t *limits, u
 	return value;
 }
 
-/* What means the same is the same, however it is written; and nothing else is. */
+/* Equal schedules have the same digest, however they are written; different ones do not. */
 TEST(test_same)
 {
 	struct schedule_entry once[] = {ENTRY(ALL, AT(8, 0), AT(18, 0))};

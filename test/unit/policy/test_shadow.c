@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is left of a configuration that enforces nothing: all but what it does to packets.
+ * A configuration that enforces nothing: everything except its effect on packets remains.
  */
 #include "check.h"
 #include "scope.h"
@@ -43,7 +43,7 @@ static struct config *load(const char *document)
 	return config;
 }
 
-/* 8 Mbit/s are 1 MB/s: 10 ms of it are 10 kB, and half and twice of it as much. */
+/* 8 Mbit/s are 1 MB/s: 10 kB in 10 ms, and half and twice of that. */
 TEST(test_policies)
 {
 	ENDED_BY(config_free_at)
@@ -92,7 +92,7 @@ TEST(test_unparsed)
 	}
 }
 
-/* What the command line has said no file takes back: neither the first nor a later one. */
+/* A shadow mode set by the command line stays, in the first file and in later ones. */
 TEST(test_forced)
 {
 	struct config *running = load(BOX ALL_POLICIES),

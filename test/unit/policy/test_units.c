@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Quantities: pairs of just read and just refused, and every formatted text reads back.
+ * Quantities: pairs of texts that are just accepted and just refused; every formatted text can be
+ * parsed again.
  */
 #include "check.h"
 
 #include "base/hash.h"
 #include "policy/units.h"
 
-#define UNTOUCHED 4242 /* a refused text leaves the result alone */
+#define UNTOUCHED 4242 /* a refused text does not change the result */
 
 typedef int (*units_parser)(const char *text, uint64_t *out);
 typedef char *(*units_formatter)(uint64_t value, char *buf, size_t size);
@@ -66,7 +67,7 @@ TEST(test_rate)
 		{"-1bit/s", -ERANGE, 0},
 		{"-1.5Mbit/s", -ERANGE, 0},
 		{"--1bit/s", -EINVAL, 0},
-		/* The last digit that is still a whole bit, and one more. */
+		/* The last digit that is a whole number of bits, and one more. */
 		{"0.001kbit/s", 0, 1},
 		{"0.0001kbit/s", -EDOM, 0},
 		{"1.000000001Gbit/s", 0, 1000000001},
@@ -74,7 +75,7 @@ TEST(test_rate)
 		{"1.00000000000000000000000000000000Gbit/s", 0, 1000000000},
 		{"1.00000000000000000000000000000001Gbit/s", -EDOM, 0},
 		{"0.5bit/s", -EDOM, 0},
-		/* 2^64 - 1, and one more, by three ways. */
+		/* 2^64 - 1, and one more, written in three ways. */
 		{"18446744073709551615bit/s", 0, UINT64_MAX},
 		{"18446744073709551616bit/s", -ERANGE, 0},
 		{"18446744.073709551615Tbit/s", 0, UINT64_MAX},
@@ -170,7 +171,7 @@ TEST(test_count)
 	run_cases(units_parse_count, cases);
 }
 
-/* In eighths, of the time as written. */
+/* In eighths, per the time as written. */
 TEST(test_count_rate)
 {
 	static const struct {
@@ -238,7 +239,7 @@ TEST(test_count_rate)
 	}
 }
 
-/* An even part is told to a thousandth, and no part is told as more than it is. */
+/* An even part is exact to a thousandth, and no part is rounded up. */
 TEST(test_count_part)
 {
 	char text[UNITS_TEXT_MAX];
@@ -249,7 +250,7 @@ TEST(test_count_part)
 	assert_string_equal(units_format_count_part(4000, 1, 1, text, sizeof(text)), "500/s");
 }
 
-/* What is named instead of a rate that is not exact is exact, and in the same time. */
+/* The suggestion for an inexact rate is exact, and per the same time. */
 TEST(test_nearest)
 {
 	static const struct {
@@ -334,7 +335,7 @@ TEST(test_format)
 	}
 }
 
-/* The published test vectors of 32-bit FNV-1a, and a pair that is known to collide. */
+/* The published test vectors of 32-bit FNV-1a, and two names that collide. */
 TEST(test_name_hash)
 {
 	assert_int_equal(name_hash(""), 0x811c9dc5);

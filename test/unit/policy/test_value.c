@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is written for names, devices, addresses, prefixes and ports: a table of each, in pairs of
- * what is just well and what is just not.
+ * Texts for names, devices, addresses, prefixes and ports: a table of each, in pairs that are just
+ * valid and just invalid.
  */
 #include "check.h"
 
@@ -45,7 +45,7 @@ TEST(test_devices)
 	for (size_t i = 0; i < COUNT(bad); i++)
 		if (device_valid(bad[i]))
 			fail_msg("\"%s\" is taken", bad[i]);
-	/* Shorter than its field. */
+	/* Shorter than its field by one. */
 	snprintf(text, sizeof(text), "%-*s", CONFIG_DEVICE_MAX - 1, "net_null0,");
 	for (char *at = text; *at; at++)
 		*at = *at == ' ' ? 'x' : *at;
@@ -61,7 +61,7 @@ TEST(test_addresses)
 	static const struct {
 		const char *text;
 		bool any, one;
-		const char *format; /* NULL: as it is; "": refused */
+		const char *format; /* NULL: unchanged; "": refused */
 	} rows[] = {
 		{"10.0.0.1:7946", false, true, NULL},
 		{"0.0.0.0:1", true, true, NULL},
@@ -133,7 +133,7 @@ TEST(test_prefixes)
 	static const struct {
 		const char *text;
 		int ret;
-		const char *format; /* NULL: as it is */
+		const char *format; /* NULL: unchanged */
 	} rows[] = {
 		{"192.0.2.0/24", 0, NULL},
 		{"0.0.0.0/0", 0, NULL},
@@ -275,7 +275,7 @@ TEST(test_cpu_lists)
 	}
 }
 
-/* Names are those of RFC 2474, 2597, 3246, 5865 and 8622. */
+/* Names are from RFC 2474, 2597, 3246, 5865 and 8622. */
 TEST(test_dscps)
 {
 	static const struct {
@@ -356,7 +356,7 @@ TEST(test_sources)
 	}
 }
 
-/* Numbers of IANA, and each its name. */
+/* Protocol numbers of IANA, and their names. */
 TEST(test_protocols)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Time zones: names, files that are none, and rules at and around their turns. What tzdata has is
- * compared with another reader of it by check_zones.py.
+ * Time zones: names, invalid files, and rules at and around their transitions. check_zones.py
+ * compares tzdata with another reader of it.
  */
 #include "check.h"
 #include "scope.h"
@@ -31,12 +31,12 @@ TEST(test_names)
 
 struct rule_row {
 	const char *rule;
-	int64_t at; /* a turn */
+	int64_t at; /* a transition */
 	int32_t before_s, after_s;
-	int64_t next; /* the turn after it */
+	int64_t next; /* the next transition */
 };
 
-/* Times as `date -u -d ... +%s` has them. */
+/* Times from `date -u -d ... +%s`. */
 static const struct rule_row rule_rows[] = {
 	/* Berlin, 29 March and 25 October 2026, each at 01:00 UTC; and of a leap year */
 	{"CET-1CEST,M3.5.0,M10.5.0/3", 1774746000, HOUR, 2 * HOUR, 1792890000},
@@ -44,18 +44,18 @@ static const struct rule_row rule_rows[] = {
 	{"CET-1CEST,M3.5.0,M10.5.0/3", 1837645200, HOUR, 2 * HOUR, 1856394000},
 	/* New York, 8 March 2026 07:00 UTC, 1 November 06:00 UTC */
 	{"EST5EDT,M3.2.0,M11.1.0", 1772953200, -5 * HOUR, -4 * HOUR, 1793512800},
-	/* Sydney, where summer goes over the year's end: 4 October 2026 16:00 UTC the day before */
+	/* Sydney, where summer crosses the year's end: 4 October 2026 16:00 UTC the day before */
 	{"AEST-10AEDT,M10.1.0,M4.1.0/3", 1791043200, 10 * HOUR, 11 * HOUR, 1806768000},
 	/* Lord Howe: half an hour */
 	{"<+1030>-10:30<+11>-11,M10.1.0,M4.1.0", 1791041400, 37800, 11 * HOUR, 1806764400},
-	/* Dublin, whose summer time is its standard one: winter is one hour back */
+	/* Dublin, where summer time is the standard: winter is one hour back */
 	{"IST-1GMT0,M10.5.0,M3.5.0/1", 1792890000, HOUR, 0, 1806195600},
-	/* Godthab: a turn at an hour of the day before */
+	/* Godthab: a transition at an hour of the day before */
 	{"<-02>2<-01>,M3.5.0/-1,M10.5.0/0", 1774746000, -2 * HOUR, -HOUR, 1792890000},
 	/* By the day of the year: 1 March, 60 with and 59 without the leap day */
 	{"AAA0BBB,J60/0,J300/0", 1835481600, 0, HOUR, 1856214000},
 	{"AAA0BBB,60/0,299/0", 1835481600, 0, HOUR, 1856127600},
-	/* The last day of 2096, of which an even division of days would say that it is 2097 */
+	/* The last day of 2096; an even division of days would give 2097 */
 	{"AAA0BBB,J365/0,J100/0", 4007750400, 0, HOUR, 4016386800},
 };
 
@@ -80,7 +80,7 @@ TEST(test_rules)
 	}
 }
 
-/* All year round: what one year ends the next one begins, at the same moment. */
+/* All year round: one year ends and the next begins at the same moment. */
 TEST(test_always_summer)
 {
 	struct zone_rule rule;
@@ -128,7 +128,7 @@ TEST(test_file)
 	assert_true(zone_at(zone, INT64_MAX - 1).until == ZONE_NEVER);
 }
 
-/* A time as it is shown: by its zone's clocks, or in UTC; "-" beyond all years. */
+/* The text of a time: in its zone, or in UTC; "-" beyond all years. */
 TEST(test_format)
 {
 	static const struct {
@@ -174,7 +174,10 @@ static uint64_t digest_of(const char *name, const char *rule)
 	return digest;
 }
 
-/* Two boxes with different years of tzdata are told apart by what it says of the years to come. */
+/*
+ * The digest of two machines with different versions of tzdata differs if the rules for future
+ * years do.
+ */
 TEST(test_digest)
 {
 	assert_true(digest_of("A", "CET-1") == digest_of("A", "CET-1"));
@@ -183,14 +186,16 @@ TEST(test_digest)
 	assert_true(digest_of("A", "") != 0);
 }
 
-/* Each byte is cut off in turn, and each is another one: no harm, and never a zone from nothing. */
+/*
+ * The file is cut at each byte, and each byte is changed: no crash, and no zone from an empty file.
+ */
 TEST(test_damaged)
 {
 	struct made_zone made = make_zone("CET-1CEST,M3.5.0,M10.5.0/3", 1000000, 3208, HOUR);
 	struct zone *zone;
 
 	for (size_t len = 0; len < made.len; len++) {
-		uint8_t *copy = malloc(len + 1); /* so that what reads beyond it is found */
+		uint8_t *copy = malloc(len + 1); /* exact size, so that reads beyond it are found */
 
 		memcpy(copy, made.bytes, len);
 		assert_int_equal(zone_parse(copy, len, "x", &zone), -EINVAL);
@@ -205,11 +210,13 @@ TEST(test_damaged)
 			(void)zone_at(zone, 1774746000);
 		zone_free(zone);
 	}
-	made.bytes[4] = '\0'; /* the first version */
+	made.bytes[4] = '\0'; /* version 1 */
 	assert_int_equal(zone_parse(made.bytes, made.len, "x", &zone), -EINVAL);
 }
 
-/* Leap seconds would be in all times; the count is in the second header, behind the first block. */
+/*
+ * Leap seconds would shift all times; their count is in the second header, after the first block.
+ */
 TEST(test_leap_seconds)
 {
 	struct made_zone made = make_zone("CET-1", 1000000, 0, HOUR);

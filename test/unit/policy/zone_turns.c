@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Says of files of tzdata how far each is ahead of UTC, from 1970 to 2100: for check_zones.py. A
- * line for each file, and under it one for each change: when, and the offset from then on.
+ * Prints the offset from UTC of tzdata files, from 1970 to 2100, for check_zones.py. A line for
+ * each file, then one for each change: its time, and the offset from then on.
  */
 #include <inttypes.h>
 #include <stdio.h>
