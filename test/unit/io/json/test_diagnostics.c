@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What people read of what is wrong: the parts of a line, the source line with a caret below, and
- * how many more there were.
+ * Diagnostics for people: the parts of a line, the source line with a caret below, and the number
+ * of further errors.
  */
 #include "check.h"
 
@@ -31,7 +31,7 @@ static void end_writing(struct written *w)
 	free(w->text);
 }
 
-/* What has been written since the last time. */
+/* Checks the text written since the last call. */
 static void check_written(struct written *w, const char *expected)
 {
 	fflush(w->out);
@@ -113,7 +113,10 @@ static void test_source_lines(void **state)
 			check_source(&(struct diagnostic_source){text, len, column});
 }
 
-/* A tab is a blank, and what a terminal might obey, or not show, is a question mark. */
+/*
+ * A tab becomes a blank; a byte that controls a terminal, or is not printable, becomes a question
+ * mark.
+ */
 static void test_source_bytes(void **state)
 {
 	static const struct diagnostic_source source = {"\ta\x80\x1f~ \x7f\xff", 8, 2};
@@ -126,7 +129,7 @@ static void test_source_bytes(void **state)
 	end_writing(&w);
 }
 
-/* What there is of it, and nothing else, a line. */
+/* A line with the parts that are present, and no others. */
 static void test_for_programs(void **state)
 {
 	static const struct {
@@ -161,7 +164,7 @@ static void test_for_programs(void **state)
 	end_writing(&w);
 }
 
-/* Each is counted, and written where somebody is to read it. */
+/* Every error is counted, and written if there is an output for it. */
 static void test_unsaid(void **state)
 {
 	struct diagnostics nowhere;
@@ -188,7 +191,7 @@ static void test_unsaid(void **state)
 	assert_int_equal(nowhere.errors, DIAGNOSTICS_MOST + 1);
 }
 
-/* Each document has its own number of errors, and of warnings, of which so many are written. */
+/* Each document has its own number of errors and of warnings, and a maximum that is written. */
 static void test_rest(void **state)
 {
 	static const struct {

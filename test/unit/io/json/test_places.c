@@ -21,14 +21,14 @@ static void test_lines(void **state)
 		{"{'limiter': 'me',\n'policies': [\n{'name': 'a', 'limit': '1Mbit/s'},\n"
 		 "{'name': 'b', 'match': {'vlan': 1},\n\n'limit': 3}]}",
 			"w.json:6: policies[1] 'b'.limit: 3: " EXPECTED_RATE},
-		/* A missing key has the line of its object. */
+		/* The line of a missing key is that of its object. */
 		{"{\n'limiter': 'me',\n'policies': [\n\n{\n'name': 'b'}]}",
 			"w.json:5: policies[0] 'b'.limit: missing: " EXPECTED_RATE},
 		{"\n\n{}", "w.json:3: limiter: missing: expected a name of 1 to 63 characters "
 			   "A-Z a-z 0-9 _ . -\n"},
 		{"{'limiter': 'me',\n'workers': [\n0,\n-1]}",
 			"w.json:4: workers[1]: -1: expected a CPU number from 0 to 1023\n"},
-		/* With any escapes in a key, and any text before it. */
+		/* With escapes in a key, and any text before it. */
 		{"{'limiter': 'me', 'eal': ['}', '{', '\\\\', '\\'', ','],\n'\\u0069dle': 3}",
 			"w.json:2: idle: 3: expected 'poll' or 'sleep'\n"},
 		{"{'idle': 'poll',\n'limiter': 'me',\n'idle': 'nap'}",
@@ -45,7 +45,7 @@ static void test_lines(void **state)
 	run_cases(cases);
 }
 
-/* The places in messages exist in the document. */
+/* Places in messages exist in the document. */
 static void test_named(void **state)
 {
 	static const struct {
@@ -79,7 +79,7 @@ static void test_named(void **state)
 	json_decref(root);
 }
 
-/* Where it is in words, and the policy that it is of. */
+/* The words for a place, and the policy that contains it. */
 static void test_place_of(void **state)
 {
 	static const char text[] = "{\"policies\": [{\"name\": \"p\", \"a\": [1]},\n"
@@ -139,7 +139,7 @@ static void test_remarks(void **state)
 		 "'limit': '1Mbit/s', 'match': {'note': 'n', 'vlan': 1}, 'meter': 'phantom', "
 		 "'classes': {'by': 'dscp', 'note': 'n', 'weights': {'note': 'n', '46': 2}}}]}",
 			""},
-		/* A port of that name is a port. */
+		/* A port with that name is a port. */
 		{"{'limiter': 'me', 'ports': {'note': {'device': 'net_null0'}, 'b': {'device': "
 		 "'net_null1'}}, 'wires': [{'name': 'w', 'a': 'note', 'b': 'b'}], 'policies': "
 		 "[{'name': 'p', 'limit': '10Mbit/s'}]}",
@@ -207,7 +207,7 @@ static void test_meant(void **state)
 	run_cases(cases);
 }
 
-/* So many policies that are wrong, each on a line of its own. */
+/* Makes a document with n invalid policies, each on its own line. */
 static char *make_wrong(unsigned n)
 {
 	char *text = NULL;
@@ -240,7 +240,7 @@ static void test_cap(void **state)
 
 	(void)state;
 	parse_config_case(text, strlen(text), &messages, &config);
-	/* Each policy has the match of the first. */
+	/* Each policy has the same match as the first. */
 	assert_int_equal(count_lines(messages), DIAGNOSTICS_MOST + 1);
 	assert_non_null(strstr(messages, "w.json:2: policies[0] \"p0\".idle: unknown key"));
 	assert_non_null(strstr(messages, "\nw.json: and 19 more errors, 39 in all\n"));
@@ -253,7 +253,7 @@ static void test_cap(void **state)
 	free(messages);
 }
 
-/* Each line is an object with all that the line for people has. */
+/* Each line is an object with all parts of the line for people. */
 static void test_for_programs(void **state)
 {
 	char path[] = "/tmp/weir-places-XXXXXX", *messages;
@@ -298,7 +298,7 @@ static void test_for_programs(void **state)
 	unlink(path);
 }
 
-/* A key is found in any form. */
+/* A key is found in any spelling. */
 static void test_escapes(void **state)
 {
 	static const struct {
@@ -412,7 +412,7 @@ static void add_found(const struct json_path *path, void *context)
 	strcat(found->text, " ");
 }
 
-/* All that stand again in their own object, in the order of the text. */
+/* Repeated keys of each object, in the order of the text. */
 static void test_duplicates(void **state)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Random texts: control characters are escaped, also marks of direction, and no others.
+ * Random texts: control characters and direction marks are escaped, and no others.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -67,7 +67,7 @@ static char *with_quotes(const char *text)
 	return copy;
 }
 
-/* Ends the reader too. */
+/* Reads a play, and ends the reader. */
 static int read_play(struct reader *reader, struct play *play)
 {
 	*play = (struct play){0};

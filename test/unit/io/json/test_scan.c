@@ -48,7 +48,7 @@ static void put_some(struct built *b, const char *bytes)
 	put_random(b, prng_below(b->prng, 4), bytes);
 }
 
-/* Puts a string, and returns if it has an end. */
+/* Puts a string; returns whether it is closed. */
 static bool put_string(struct built *b)
 {
 	bool closed = prng_percent(b->prng, 80);
@@ -59,7 +59,7 @@ static bool put_string(struct built *b)
 	return closed;
 }
 
-/* Puts a comment, and returns if it has an end. The last one might have none. */
+/* Puts a comment; returns whether it is closed. The last one might be open. */
 static bool put_comment(struct built *b, bool last)
 {
 	bool line = prng_percent(b->prng, 50), closed = line || !last || prng_percent(b->prng, 50);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What was meant by another word: how near it has to be, which of several it is, and quantities.
+ * Suggestions for a misspelt word: the distance, the choice among several, and quantities.
  */
 #include "check.h"
 
@@ -14,7 +14,7 @@
 
 #define LETTERS31 "abcdefghijklmnopqrstuvwxyz01234"
 
-/* Inserted, left out, another, or two that changed places: two of that at most, in a long word. */
+/* Letters inserted, omitted, changed, or two swapped: at most two of these, in a long word. */
 static void test_near(void **state)
 {
 	static const struct {
@@ -44,11 +44,11 @@ static void test_near(void **state)
 		{"ilmtix", "limit", false},
 		{"utilisatiyz", "utilisation", true},
 		{"utilisatxyz", "utilisation", false},
-		/* Letters two apart did not change places. */
+		/* Letters two apart are not swapped. */
 		{"milit", "limit", true},
 		{"timil", "limit", true},
 		{"tmiil", "limit", false},
-		/* Less than half of a word. */
+		/* Less than half of a word differs. */
 		{"abxy", "abcd", false},
 		{"abcx", "abcd", true},
 		{"axxde", "abcde", true},
@@ -60,11 +60,11 @@ static void test_near(void **state)
 		{"A", "a", true},
 		{"LIMIT", "limit", true},
 		{"LIMIx", "limit", false},
-		/* So long, and no longer. */
+		/* The maximum length, and one more. */
 		{LETTERS31 "5", LETTERS31 "6", true},
 		{LETTERS31 "56", LETTERS31 "5", false},
 		{LETTERS31 "5", LETTERS31 "56", false},
-		/* What a terminal might obey is no suggestion. */
+		/* A text with control characters is no suggestion. */
 		{"a b~", "a b~", true},
 		{"limit\x1f", "limit\x1f", false},
 		{"limit\x7f", "limit\x7f", false},
@@ -90,7 +90,7 @@ static void test_lists(void **state)
 		{"central, static, fps", "quota", NULL},
 		{"", "static", NULL},
 		{"fps", "fps", "fps"},
-		/* The nearest, and the first of those that are as near. */
+		/* The closest, and the first of equally close ones. */
 		{"limits, limit", "limit", "limit"},
 		{"limit, limits", "limits", "limits"},
 		{"limita, limitb, limitc", "limitx", "limita"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Text that is no JSON, or more than JSON means: one clean line each.
+ * Text that is no JSON, or is more than JSON allows: one clear line each.
  */
 #include "config_cases.h"
 
@@ -12,7 +12,7 @@ static void test_duplicate_keys(void **state)
 		{DOC(", 'idle': 'poll', 'idle': 'poll', 'idle': 'poll'"),
 			"w.json:1: idle" DUPLICATE "w.json:1: idle" DUPLICATE},
 		{LIMITED(", 'limit': '10Mbit/s'"), "w.json:1: policies[0] 'p'.limit" DUPLICATE},
-		/* However it is spelt. */
+		/* With any spelling. */
 		{LIMITED(", 'l\\u0069mit': '10Mbit/s'"),
 			"w.json:1: policies[0] 'p'.limit" DUPLICATE},
 		{LIMITED(", 'a\\/\\n\\u00e9\\ud83d\\ude00': 1, 'a/\\u000a\xc3\xa9\xf0\x9f\x98\x80': 1"),
@@ -216,7 +216,7 @@ static void test_syntax(void **state)
 		SYNTAX("[\xe2\x80\x9e]",
 			"w.json:1:2: typographic quotes: write \"double quotes\"\n"),
 		SYNTAX("[\xc2\xab]", "w.json:1:2: typographic quotes: write \"double quotes\"\n"),
-		/* An escaped quote ends no text, and the column is right after it. */
+		/* An escaped quote does not end a text, and the column is right after it. */
 		SYNTAX("{\"a\\\"b\": 1,}",
 			"w.json:1:11: a trailing comma, before \"}\": take the comma away\n"),
 		SYNTAX("{\"a\\\\\": 1,}",
@@ -226,7 +226,7 @@ static void test_syntax(void **state)
 		SYNTAX("{\"a\": \"b\\", "w.json:1:9: a backslash alone in a text"),
 		SYNTAX("{\"a\": \"b\\\nc\"}", "w.json:1:9: a backslash alone in a text"),
 		SYNTAX("{\"a\": \"b\\\"c\x01\"}", "w.json:1:12: control character 1 in a text\n"),
-		/* Closed brackets count no more. */
+		/* Closed brackets no longer count. */
 		SYNTAX("{\"a\": [{\"x\": 1}, b]}", "w.json:1:18: a text without double quotes"),
 		SYNTAX("{\"a\": [1], b: 2}", "w.json:1:12: a key without double quotes"),
 		SYNTAX("{\"a\": [{\"b\": 1}}", "w.json:1:16: a \"}\" for the \"[\" of line 1\n"),

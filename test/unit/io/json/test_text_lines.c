@@ -10,7 +10,10 @@
 
 #include "json/text_lines.h"
 
-/* A member of the root a line, and of an array there: what is deeper is in the line. */
+/*
+ * A line for each member of the root, and for each element of an array there; deeper values stay in
+ * the line.
+ */
 static void lines(void **state)
 {
 	static const char *const rows[][2] = {
@@ -40,7 +43,7 @@ static void lines(void **state)
 	}
 }
 
-/* As Jansson writes it: each kind of value, keys and strings that need another form, and depth. */
+/* The same text as Jansson's: each kind of value, keys and strings with escapes, and depth. */
 static void one_line(void **state)
 {
 	static const char *const rows[] = {
@@ -70,7 +73,7 @@ static void one_line(void **state)
 	}
 }
 
-/* Longer than the first room, by every length: what is written last finds room, too. */
+/* Texts around the first buffer size, with each kind of last value. */
 static void room(void **state)
 {
 	static const char *const ends[] = {"1", "\"x\"", "\"\\n\"", "[]", "{\"x\":{}}"};

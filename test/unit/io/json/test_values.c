@@ -111,7 +111,7 @@ static void each_line(void **state)
 	}
 }
 
-/* The next one that there would be. */
+/* The lowest free descriptor. */
 static int free_descriptor(void)
 {
 	int fd = dup(STDERR_FILENO);
@@ -120,7 +120,7 @@ static int free_descriptor(void)
 	return fd;
 }
 
-/* However long it is, all of it is read, and its file is closed. */
+/* A file of any length is read completely, and closed. */
 static void each_length(void **state)
 {
 	static const size_t lengths[] = {2, 4094, 4095, 4096, 4097, 8191, 8192, 8193, 70000};
