@@ -24,7 +24,7 @@ static char home[64];
 static char path[96];
 static struct telemetry_server *server;
 
-/* --- what is served ------------------------------------------------------------------------- */
+/* --- commands ------------------------------------------------------------------------------- */
 
 static inline json_t *test_echo(const char *params, void *context)
 {
@@ -36,7 +36,7 @@ static inline json_t *test_context(const char *params, void *context)
 	return json_integer(*(int *)context);
 }
 
-/* A string so long that the reply has exactly as many bytes as asked for. */
+/* Returns a string for a reply of exactly the requested number of bytes. */
 static inline json_t *test_sized(const char *params, void *context)
 {
 	size_t len = strtoul(params, NULL, 10) - strlen("{\"/test/sized\":\"\"}");
@@ -75,7 +75,7 @@ static const struct telemetry_command *const tables[] = {
 	test_commands, telemetry_ethdev, shadow_commands};
 static int context_value = 4711;
 
-/* Time stands still unless a test lets it pass: no budget is used up because others are busy. */
+/* The clock stands still unless a test advances it, so a busy machine uses up no budget. */
 static uint64_t time_now;
 
 static inline uint64_t test_clock(void)
@@ -152,7 +152,7 @@ static inline int try_connect(void)
 	return -errno;
 }
 
-/* Length of the reply, 0 at the end of the connection. Nul-terminates. */
+/* Returns the length of the reply, or 0 at the end of the connection. NUL-terminates it. */
 static inline ssize_t receive_test_reply(int fd, char reply[TELEMETRY_MAX_OUTPUT + 1])
 {
 	ssize_t len = recv(fd, reply, TELEMETRY_MAX_OUTPUT, 0);
@@ -200,7 +200,7 @@ static inline int connect_inline(void)
 	return fd;
 }
 
-/* Asks without a socket. */
+/* Checks an answer without a socket. */
 static inline void expect_answer_n(const char *request, size_t len, const char *expected)
 {
 	char *text = telemetry_answer(server, request, len);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a client may do, by the user and the groups that it has, and when its turn comes: on a clock
- * that passes only while commands are carried out.
+ * Rights of a client by its user and groups, and the order of turns. The clock advances only while
+ * commands run.
  */
 #include "check.h"
 
@@ -30,7 +30,7 @@ static uint64_t clock_of_test(void)
 	return time_now;
 }
 
-/* The last that has asked, as a command is told. */
+/* The last caller, from the view of the command. */
 static struct telemetry_peer caller;
 static uid_t asker;
 
@@ -115,7 +115,7 @@ static void ask_as(int fd, const char *request)
 	assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
 }
 
-/* Whether there is a reply, without waiting. */
+/* Returns true if there is a reply, without waiting. */
 static bool take_reply(int fd, char reply[TELEMETRY_MAX_OUTPUT + 1])
 {
 	ssize_t len = recv(fd, reply, TELEMETRY_MAX_OUTPUT, MSG_DONTWAIT);
@@ -183,7 +183,7 @@ static void only_root_can(void)
 		skip();
 }
 
-/* What a socket that this user has made is allowed, by the kernel's word. */
+/* The rights of a socket made by this user, as reported by the kernel. */
 static bool pair_may_change(const struct user *user, const struct telemetry_group *group)
 {
 	struct telemetry_peer peer;
@@ -217,7 +217,7 @@ TEST(test_credentials)
 	assert_true(pair_may_change(&supplementary, &operators));
 	assert_true(pair_may_change(&primary, &operators));
 	assert_false(pair_may_change(&primary, &no_group));
-	assert_false(pair_may_change(&roots_group, &no_group)); /* whose gid is 0, too */
+	assert_false(pair_may_change(&roots_group, &no_group)); /* its gid is 0, too */
 	assert_true(pair_may_change(&root, &no_group));
 }
 
@@ -228,7 +228,7 @@ static void expect_self(const struct telemetry_peer *peer)
 	assert_int_equal(peer->pid, getpid());
 }
 
-/* Over a socket it is whom the kernel names; without one it is the process itself. */
+/* Over a socket the caller comes from the kernel; without one it is the process itself. */
 TEST(test_caller)
 {
 	struct telemetry_peer nobody = telemetry_caller(NULL), idle;
@@ -248,7 +248,7 @@ TEST(test_caller)
 	assert_string_equal(text, "{\"/test/dear\":true}");
 	free(text);
 	expect_self(&caller);
-	assert_false(caller.may_change); /* nobody needs to be asked whether it may */
+	assert_false(caller.may_change); /* this command does not need the right */
 	idle = telemetry_caller(server);
 	expect_self(&idle);
 	close(fd);
@@ -256,7 +256,10 @@ TEST(test_caller)
 	telemetry_close(NULL);
 }
 
-/* A limiter that does not run as root obeys its own user, root, and no other. */
+/*
+ * A limiter that does not run as root accepts changes from its own user, from root, and from no
+ * other.
+ */
 TEST(test_own_user)
 {
 	int own[2], other[2];
@@ -302,7 +305,7 @@ TEST(test_group_names)
 	assert_string_equal(group.name, "root");
 }
 
-/* The reply to a request of this user, on a connection of its own. */
+/* Checks the reply to a request of this user, on a new connection. */
 static void check_user(const struct user *user, const char *request, const char *expected)
 {
 	char reply[TELEMETRY_MAX_OUTPUT + 1];
@@ -383,7 +386,7 @@ static bool is_hung_up(int fd)
 	return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
 }
 
-/* The answer on a connection that a user has had since before. */
+/* Returns whether an existing connection may change. */
 static bool may_change_on(int fd)
 {
 	char reply[TELEMETRY_MAX_OUTPUT + 1];
@@ -404,7 +407,7 @@ static int connect_as(const struct user *user)
 	return fd;
 }
 
-/* Other groups apply to the socket's file and to clients that are connected. */
+/* Changed groups apply to the socket's file and to connected clients. */
 TEST(test_other_groups)
 {
 	struct telemetry_group group = no_group, who = no_group;
@@ -417,7 +420,7 @@ TEST(test_other_groups)
 	reading = connect_as(&reader);
 	changing = connect_as(&primary);
 	assert_true(may_change_on(changing));
-	group = readers; /* the operators lose their right, and go on to read */
+	group = readers; /* operators lose the right to change, and can still read */
 	assert_int_equal(telemetry_regroup(server, &group, &who), 0);
 	assert_string_equal(group.name, "readers");
 	assert_string_equal(who.name, "operators");
@@ -431,7 +434,7 @@ TEST(test_other_groups)
 	assert_int_equal(file.st_mode & 07777, 0660);
 	assert_true(is_hung_up(reading));
 	assert_false(is_hung_up(changing));
-	group = who = no_group; /* the socket is the process's again */
+	group = who = no_group; /* the socket belongs to the process again */
 	assert_int_equal(telemetry_regroup(server, &group, &who), 0);
 	assert_int_equal(stat(path, &file), 0);
 	assert_int_equal(file.st_gid, 0);
@@ -448,7 +451,7 @@ TEST(test_other_groups)
 	stop_listening();
 }
 
-/* A line at once, and one in a second, which counts those between. */
+/* One line immediately, and one within a second, with the count of those in between. */
 TEST(test_denied_are_told)
 {
 	only_root_can();
@@ -473,7 +476,7 @@ TEST(test_denied_are_told)
 static int clients[TELEMETRY_MAX_CLIENTS];
 static unsigned answers[TELEMETRY_MAX_CLIENTS];
 
-/* All that have been answered ask again at once. */
+/* Every client with a reply sends the next request immediately. */
 static void all_ask_again(void)
 {
 	char reply[TELEMETRY_MAX_OUTPUT + 1];
@@ -502,7 +505,10 @@ static void close_all(void)
 	stop_listening();
 }
 
-/* Whatever a command costs: a turn takes the budget and one command at most, and all get theirs. */
+/*
+ * With any cost of commands a turn takes at most the budget and one command, and all clients get
+ * turns.
+ */
 TEST(test_turns_are_bounded)
 {
 	static const uint64_t costs[] = {
@@ -532,7 +538,7 @@ TEST(test_turns_are_bounded)
 	}
 }
 
-/* Clients that leave and come back do not get before those who wait. */
+/* Clients that reconnect do not overtake waiting ones. */
 TEST(test_leaving_wins_nothing)
 {
 	listen_for(&no_group, &no_group);
@@ -557,7 +563,9 @@ TEST(test_leaving_wins_nothing)
 	close_all();
 }
 
-/* One more is let in each turn, also while all others ask for the dearest. */
+/*
+ * One more client is accepted in each turn, also while all others send the most expensive command.
+ */
 TEST(test_newcomers_come_in)
 {
 	char reply[TELEMETRY_MAX_OUTPUT + 1];

@@ -20,7 +20,7 @@ static uint64_t random_bits(void)
 	return (uint64_t)mrand48() << 40 ^ (uint64_t)mrand48() << 20 ^ (uint64_t)mrand48();
 }
 
-/* Often near a power of ten or two, or at an end. */
+/* Returns an integer, often near a power of ten or two, or at an end of the range. */
 static int64_t random_integer(void)
 {
 	static const int64_t ends[] = {
@@ -50,7 +50,7 @@ static double random_real(void)
 	}
 }
 
-/* Mostly plain; otherwise with characters to escape, of UTF-8, or of no encoding. */
+/* Mostly plain text; otherwise with characters to escape, UTF-8, or invalid bytes. */
 static const char *random_string(char text[16])
 {
 	static const char others[] = "\"\\/\x01\x1f\x7f\n\t\xc3\xa9\xff";
@@ -66,7 +66,7 @@ static const char *random_string(char text[16])
 	return text;
 }
 
-/* Adds a value to both. */
+/* Adds a random value to both. */
 static json_t *add_random(struct json_text *text)
 {
 	int64_t integer = random_integer();
@@ -137,7 +137,7 @@ TEST(test_like_a_tree)
 	}
 }
 
-/* In every room that is too short the text is full, and no byte after it changes. */
+/* In every buffer that is too short the text is full, and no byte after the buffer changes. */
 TEST(test_full)
 {
 	for (long seed = 0; seed < ROUNDS(400); seed++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What clients of the telemetry server are answered, call by call: the protocol, what one call of
- * telemetry_serve() does, and descriptors that come and go along.
+ * Answers of the telemetry server to clients, call by call: the protocol, the work of one call of
+ * telemetry_serve(), and descriptors sent along.
  */
 #include "telemetry_world.h"
 
@@ -65,7 +65,7 @@ static void test_malformed_requests(void **state)
 	expect_answer("/\xff\xfe\x01\x7f\xc3\xa9", "{\"/??????\":null}");
 	expect_answer("/test/echo,\xff", "{\"/test/echo\":null}");
 	expect_answer_n("/te\0st", 6, "{\"/te?st\":null}");
-	/* Not the valid request that stands before the NUL. */
+	/* Not equal to the valid request before the NUL. */
 	expect_answer_n("/test/context\0x", 15, "{\"/test/context?x\":null}");
 	expect_answer_n("/test/echo,1\0x", 14, "{\"/test/echo\":null}");
 	memset(big, 'a', sizeof(big));
@@ -183,7 +183,7 @@ static void test_nothing_to_do(void **state)
 	assert_int_equal(poll(fds, 2, 0), 0);
 	assert_int_equal(telemetry_statistic("requests"), 0);
 	close(fd);
-	assert_int_equal(poll(fds, 2, FOREVER_MS), 1); /* the owner is woken by the hang-up */
+	assert_int_equal(poll(fds, 2, FOREVER_MS), 1); /* the hang-up wakes the owner */
 	telemetry_serve(server);
 	assert_int_equal(telemetry_pollfds(server, fds), 1);
 }
@@ -285,7 +285,7 @@ static void ask_all_but_every_third(const int *fds, int n)
 	}
 }
 
-/* Clients leave from the middle while others ask: nobody loses a turn or a place. */
+/* Clients leave from the middle while others send requests: no other loses its turn or place. */
 static void test_leaving_disturbs_nobody(void **state)
 {
 	int fds[10];
@@ -319,7 +319,7 @@ static void test_slow_reader(void **state)
 	int other = connect_inline();
 	int sent = 0;
 
-	/* Each is served at once, so that only the unread replies pile up. */
+	/* Each is served immediately, so that only the unread replies accumulate. */
 	for (; send(slow, "/nope", 5, MSG_NOSIGNAL | MSG_DONTWAIT) == 5 && sent < 100000; sent++) {
 		send_request(other, "/nope");
 		telemetry_serve(server);
@@ -350,7 +350,7 @@ static void test_no_descriptors_left(void **state)
 	expect_reply(served, NULL_NOPE);
 	expect_closed(waiting);
 	assert_int_equal(poll(fds, telemetry_pollfds(server, fds), 0), 0);
-	/* Only what `waiting` had is free: the spare one is held again. */
+	/* Only the descriptor of `waiting` is free: the spare one is in use again. */
 	assert_int_equal(dup(0), waiting);
 	assert_int_equal(dup(0), -1);
 	close(waiting);
@@ -367,7 +367,9 @@ static json_t *test_text(const char *params, void *context)
 	return telemetry_give_text(server, params ? strdup(params) : NULL);
 }
 
-/* A text is the value of its own reply only, has the same limit, and is null without any. */
+/*
+ * A text is the value of its own reply only, has the same size limit, and is null without a text.
+ */
 static void test_texts(void **state)
 {
 	static const struct telemetry_command commands[] = {
@@ -402,8 +404,8 @@ static void test_texts(void **state)
 /* --- descriptors ---------------------------------------------------------------------------- */
 
 static struct {
-	int took, gives; /* by the handler of this test; -1: nothing */
-	bool leaves;     /* what comes along it does not take */
+	int took, gives; /* this test's handler; -1: none */
+	bool leaves;     /* the handler does not take it */
 } passing;
 
 static json_t *test_pass(const char *params, void *context)
@@ -422,7 +424,7 @@ union beside_packet {
 	char room[CMSG_SPACE(MOST_BESIDE * sizeof(int))];
 };
 
-/* A request with so many descriptors, all of the same. */
+/* Sends a request with n descriptors, all the same. */
 static void send_beside(int fd, const char *text, int given, unsigned n)
 {
 	union beside_packet beside = {.header = {.cmsg_len = CMSG_LEN(n * sizeof(int)),
@@ -445,7 +447,7 @@ static void send_along(int fd, int given)
 	send_beside(fd, "/test/pass", given, given >= 0);
 }
 
-/* What comes along with the reply, or -1. */
+/* Returns the descriptor sent with the reply, or -1. */
 static int receive_along(int fd)
 {
 	char reply[64] = "";
@@ -471,7 +473,7 @@ static bool is_over(int reading)
 	return read(reading, &byte, 1) == 0;
 }
 
-/* One that comes along is the handler's, or is closed; one that goes along does so once. */
+/* A received descriptor belongs to the handler, or is closed. One to send is sent once. */
 static void test_descriptors(void **state)
 {
 	static const struct telemetry_command commands[] = {
@@ -491,7 +493,7 @@ static void test_descriptors(void **state)
 	assert_int_equal(telemetry_take_descriptor(server), -1);
 	fd = connect_inline();
 	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
-	/* It is taken, and not closed by who serves. */
+	/* The handler takes it, and the server does not close it. */
 	passing.gives = -1;
 	passing.leaves = false;
 	send_along(fd, ends[1]);
@@ -504,13 +506,13 @@ static void test_descriptors(void **state)
 	close(passing.took);
 	assert_true(is_over(ends[0]));
 	close(ends[0]);
-	/* None comes along. */
+	/* A request without a descriptor. */
 	passing.took = 77;
 	send_along(fd, -1);
 	telemetry_serve(server);
 	assert_int_equal(receive_along(fd), -1);
 	assert_int_equal(passing.took, -1);
-	/* Nobody takes it. */
+	/* The handler does not take it. */
 	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
 	passing.leaves = true;
 	send_along(fd, ends[1]);
@@ -519,7 +521,9 @@ static void test_descriptors(void **state)
 	close(ends[1]);
 	assert_true(is_over(ends[0]));
 	close(ends[0]);
-	/* One goes along, and stays the handler's; and none with the next reply. */
+	/*
+	 * One is sent with the reply, and still belongs to the handler; none with the next reply.
+	 */
 	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
 	passing.gives = ends[1];
 	send_along(fd, -1);
@@ -540,7 +544,7 @@ static void test_descriptors(void **state)
 	server = NULL;
 }
 
-/* However many come along, and with whatever: those that nobody takes are not kept open. */
+/* Descriptors that no handler takes are closed, in any number and with any request. */
 static void test_descriptors_of_nobody(void **state)
 {
 	static const struct {

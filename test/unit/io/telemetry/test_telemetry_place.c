@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The telemetry server's socket as a file: who may connect, what is in its way, and which of two
- * servers has it.
+ * The telemetry server's socket file: permissions, obstacles at its path, and two servers with one
+ * path.
  */
 #include "telemetry_world.h"
 #include "scope.h"
@@ -18,7 +18,7 @@
 #define RACERS 8
 #define RACES  20
 
-/* Neither root nor of root's groups, of which a login gives the first. */
+/* Connects without root's user and groups; a login sets the first of these groups. */
 static int connect_as_stranger(void)
 {
 	if (setgroups(0, NULL) || setgid(65534) || setuid(65534))
@@ -80,13 +80,13 @@ static void test_live_owner_is_not(void **state)
 	assert_int_equal(listen_at(path, &second), -EADDRINUSE);
 	assert_null(second);
 	fd = try_connect();
-	telemetry_serve(server); /* the probe's connection and ours */
+	telemetry_serve(server); /* the probe's connection, and ours */
 	telemetry_serve(server);
 	expect_greeting(fd);
 	close(fd);
 }
 
-/* A listener that never accepts is alive, too, and a probe must not wait in its full queue. */
+/* A listener that never accepts is alive as well, and a probe must not wait in its full queue. */
 static void test_full_queue_is_alive(void **state)
 {
 	struct telemetry_server *second;
@@ -137,7 +137,7 @@ static void expect_in_the_way(void)
 	assert_int_equal(remove(path), 0);
 }
 
-/* What somebody without rights is told of a path, or -1. */
+/* Returns the result of a call as a user without rights, or -1. */
 static int as_stranger(int (*ask)(const char *where), const char *where)
 {
 	pid_t child = fork();
@@ -160,7 +160,7 @@ static int try_to_listen(const char *where)
 	return listen_at(where, &mine);
 }
 
-/* To have a socket in a directory takes both to write it and to go through it. */
+/* A socket in a directory needs the right to write it and to search it. */
 static void test_directory_of_another(void **state)
 {
 	static const struct {
@@ -178,7 +178,7 @@ static void test_directory_of_another(void **state)
 		unlink(path);
 		snprintf(path, sizeof(path), "%s/made/socket", home);
 		assert_int_equal(as_stranger(telemetry_look, path), rows[i].rc);
-		assert_int_equal(telemetry_look(path), 0); /* of root's */
+		assert_int_equal(telemetry_look(path), 0); /* for root */
 	}
 }
 
@@ -219,7 +219,7 @@ static void test_bad_paths(void **state)
 	assert_null(server);
 }
 
-/* A name that a dead owner has left. */
+/* Leaves a socket file without an owner. */
 static void leave_stale_socket(void)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -230,7 +230,9 @@ static void leave_stale_socket(void)
 	close(fd);
 }
 
-/* Not one is left, or one: for the directory, and none for a socket. What is there stays. */
+/*
+ * No descriptor is left, or one, for the directory but not for the socket. An existing file stays.
+ */
 static void test_no_descriptors_to_listen(void **state)
 {
 	struct rlimit before, few;
@@ -260,7 +262,7 @@ static void test_no_descriptors_to_listen(void **state)
 	telemetry_close(server);
 }
 
-/* While it is counted, waiting takes no time; whoever holds the lock gives it up at some wait. */
+/* While `counted` is set, waiting takes no time; the holder releases the lock at wait `until`. */
 static struct {
 	bool counted;
 	unsigned n, until;
@@ -268,7 +270,7 @@ static struct {
 	int holder;
 } waits;
 
-/* In place of libc's. */
+/* Replaces libc's function. */
 int nanosleep(const struct timespec *request, struct timespec *left)
 {
 	if (!waits.counted)
@@ -295,7 +297,7 @@ static int listen_while_locked(const char *directory, const char *socket_path, u
 	return rc;
 }
 
-/* Somebody else is just looking at the directory: wait for them, but not for ever. */
+/* Another process holds the directory's lock: the server waits, with a limit. */
 static void expect_to_wait_for(const char *directory, const char *socket_path)
 {
 	assert_int_equal(listen_while_locked(directory, socket_path, 0), -EAGAIN);
@@ -333,7 +335,7 @@ static void test_relative_path(void **state)
 	assert_int_equal(chdir(before), 0);
 }
 
-/* The root is a directory as well, and it is not the current one, in which all may write. */
+/* The root directory is not mistaken for the current one, which all may write. */
 static void test_in_root(void **state)
 {
 	ENDED_BY(free_at) char *before = getcwd(NULL, 0);
@@ -359,7 +361,7 @@ static void test_only_our_file_is_removed(void **state)
 	assert_int_equal(access(path, F_OK), 0);
 }
 
-/* Tries for the path once `go` closes, tells how that went, and lives until `done` closes. */
+/* Tries to listen when `go` closes, reports the result, and lives until `done` closes. */
 static void race_for_socket(const int go[2], const int result[2], const int done[2])
 {
 	char outcome;
@@ -396,7 +398,7 @@ static void run_race(char outcomes[RACERS])
 	close(done[0]);
 }
 
-/* The winner of a round leaves a stale file for the next one. */
+/* The winner of a round leaves a stale file for the next round. */
 static void test_start_race(void **state)
 {
 	for (int round = 0; round < RACES; round++) {
@@ -432,6 +434,6 @@ int main(void)
 		PLACE(test_start_race),
 	};
 
-	umask(077); /* the promised modes must not depend on the caller's */
+	umask(077); /* file modes must not depend on the caller's mask */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

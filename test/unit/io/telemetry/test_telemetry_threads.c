@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A thread serves, as the control loop does: many clients at once, ports, and random requests.
+ * A thread serves like the control loop: many clients together, ports, and random requests.
  *
  * WEIR_TEST_SEED=N repeats a run of the random requests.
  */
@@ -59,7 +59,7 @@ static int connect_threaded(void)
 	return fd;
 }
 
-/* --- many at once --------------------------------------------------------------------------- */
+/* --- many clients --------------------------------------------------------------------------- */
 
 static void *one_of_many(void *arg)
 {
@@ -221,7 +221,7 @@ static void test_port_stats(void **state)
 static void test_port_counts(void **state)
 {
 	struct rte_mbuf *packets[8];
-	uint16_t n = rte_eth_rx_burst(1, 0, packets, 8); /* net_null makes them up */
+	uint16_t n = rte_eth_rx_burst(1, 0, packets, 8); /* net_null generates them */
 	json_t *stats = ask_telemetry("/ethdev/stats,1", "/ethdev/stats");
 	json_t *queues = json_object_get(stats, "q_ipackets");
 
@@ -281,10 +281,10 @@ static void expect_port_info(const char *key, json_int_t value)
 	json_decref(info);
 }
 
-/* What queues of port 1 say of themselves, which net_null's do not. */
+/* Information about queues of port 1, which net_null does not provide. */
 static struct rte_eth_rxq_info queue_says;
 
-/* In place of ethdev's. */
+/* Replaces ethdev's function. */
 int rte_eth_rx_queue_info_get(uint16_t port, uint16_t queue, struct rte_eth_rxq_info *info)
 {
 	if (port != 1)
@@ -339,7 +339,7 @@ static void test_port_info(void **state)
 	expect_port_info("dev_started", 1);
 }
 
-/* The client that DPDK ships, unchanged; skipped where it or Python is missing. */
+/* DPDK's own client, unchanged; skipped if it or Python is missing. */
 static void test_stock_client(void **state)
 {
 	char command[512];
