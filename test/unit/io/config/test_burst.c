@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * How deep a bucket is by itself, and which is too shallow for TCP.
+ * The default burst, and bursts that are too small for TCP.
  */
 #include "config_cases.h"
 
@@ -48,7 +48,7 @@ static void test_default_burst(void **state)
 	}
 }
 
-/* A conserved policy has ten packets at each limiter. */
+/* A hard limit has ten packets at each limiter. */
 static void test_default_burst_of_parts(void **state)
 {
 	struct config *config = must_parse(
@@ -63,7 +63,7 @@ static void test_default_burst_of_parts(void **state)
 	config_free(config);
 }
 
-/* A tenth of a second of the limit, at least ten. */
+/* A tenth of a second of the limit, and at least ten. */
 static void test_default_burst_of_counts(void **state)
 {
 	static const struct {
@@ -126,10 +126,10 @@ static void test_burst_of_tcp(void **state)
 		{TINY(", 'action': 'shape'"), ""},
 		{LIMITED(", 'burst': '1kB', 'action': 'shape'"), ""},
 		{POLICY(", 'limit': '1k/s', 'count': 'packets', 'burst': 1"), ""},
-		/* Three frames of a slow limit are more than the time. */
+		/* Three frames of a slow limit take longer than that time. */
 		{FAST("100kbit/s", "4554B"), ""},
 		{FAST("100kbit/s", "4553B"), TCP_WARNING("4553B", "4.554kB")},
-		/* Above 240 Mbit/s a round trip has room for the least window. */
+		/* Above 240 Mbit/s the smallest window fits into a round trip. */
 		{FAST("240Mbit/s", "6MB"), ""},
 		{FAST("240Mbit/s", "5999999B"), TCP_WARNING("5999999B", "7.5MB")},
 		{FAST("400Gbit/s", "6MB"), ""},

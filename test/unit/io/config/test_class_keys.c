@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * "classes", who share a limit: by flows, of which there are so many, or by DSCPs and their weights.
+ * "classes" that share a limit: a number of classes by flow, or by DSCP with weights.
  */
 #include "config_cases.h"
 
@@ -56,7 +56,7 @@ static void test_values(void **state)
 {
 	static const struct {
 		const char *document;
-		unsigned n, first, best; /* the weights of DSCPs 0 and 46 */
+		unsigned n, first, best; /* weights of DSCPs 0 and 46 */
 	} rows[] = {
 		{LIMITED(", 'meter': 'phantom'"), 64, 1, 1},
 		{CLASSES("'by': 'flow'"), 64, 1, 1},

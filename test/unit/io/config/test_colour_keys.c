@@ -77,7 +77,7 @@ static void test_second(void **state)
 		{EXCESS("'limit': '8kbit/s', 'burst': '1B'"), ""},
 		{EXCESS("'burst': '1MB'"), AT "excess.limit: missing: " EXPECTED_RATE},
 		{PEAK("'burst': '1MB'"), AT "peak.limit: missing: " EXPECTED_RATE},
-		/* No less than the limit and its burst. */
+		/* At least the limit and its burst. */
 		{PEAK("'limit': '10Mbit/s'"), ""},
 		{PEAK("'limit': '9999999bit/s'"), AT "peak.limit: '9999999bit/s': expected at "
 						     "least the limit, 10Mbit/s\n"},
@@ -101,7 +101,7 @@ static void test_second(void **state)
 	run_cases(cases);
 }
 
-/* Limits of other times are within the peak, which is the same at all times. */
+/* Scheduled limits must be within the peak, which is the same at all times. */
 static void test_scheduled(void **state)
 {
 #define TWENTY "'limit': '20Mbit/s'"
@@ -128,7 +128,7 @@ static void test_scheduled(void **state)
 		{LIMITED(", 'burst': '320kB', 'meter': 'trtcm', 'peak': {" TWENTY ", 'burst': "
 			 "'320kB'" ENTRIES "'limit': '15Mbit/s'}]}"),
 			LITTLE("missing")},
-		/* The burst is the policy's, which has a message already. */
+		/* The burst is the policy's, for which there is a message already. */
 		{SCHEDULED(TWENTY ", 'burst': '300kB'", "'limit': '15Mbit/s'"),
 			AT "peak.burst: '300kB': expected at least the burst of the limit, "
 			   "312.5kB\n"},
@@ -211,7 +211,7 @@ static void test_values(void **state)
 	assert_int_equal(colours->actions[COLOUR_YELLOW].mark, 12);
 	assert_int_equal(colours->actions[COLOUR_RED].action, ACTION_MARK);
 	assert_int_equal(colours->actions[COLOUR_RED].mark, MARK_ECN);
-	/* The policy's are those of red. */
+	/* The policy has those of red. */
 	assert_int_equal(policy->action, ACTION_MARK);
 	assert_int_equal(policy->mark, MARK_ECN);
 	config_free(config);

@@ -237,7 +237,7 @@ static void test_ports(void **state)
 		{OFFLOADS("off"),
 			"w.json:1: ports.lan.offloads: 'off': expected 'fix' or 'refuse' or "
 			"'ignore': did you mean 'fix'?\n"},
-		/* A port whose name was refused has no place that a clash could name. */
+		/* A port whose name was refused cannot be named in a clash. */
 		{NET("'ports': {'a b': {'device': 'net_null0'}, 'c': {'device': 'net_null0'}}"),
 			"w.json:1: ports['a b']: the key: expected a name of 1 to 63 characters "
 			"A-Z a-z 0-9 _ . -\n"},
@@ -527,7 +527,10 @@ static void test_gossip(void **state)
 		{TUNED("'timeout': '149999999ns'"),
 			"w.json:1: warning: gossip.timeout: '149999999ns': less than 3 intervals of "
 			"50ms: a late message makes a peer lost\n"},
-		/* The shortest interval of all policies counts; without a policy there is none. */
+		/*
+		 * The shortest interval of all policies counts; a configuration without a policy
+		 * has none.
+		 */
 		{TIMEOUT("120ms"), ""},
 		{TIMEOUT("119ms"),
 			"w.json:1: warning: gossip.timeout: '119ms': less than 3 intervals of 40ms: "
@@ -614,7 +617,7 @@ static void test_sealing(void **state)
 	run_cases(cases);
 }
 
-/* Each limiter proves who it is, or none does. */
+/* Either every limiter has a public key, or none. */
 static void test_identities(void **state)
 {
 #define KEY60     "00112233445566778899aabbccddeeffAABBCCDDEEFF0000000000000000"
@@ -638,7 +641,7 @@ static void test_identities(void **state)
 			""},
 		{PROVEN(OWN, KEY(KEY60 "0001"), ""),
 			"w.json:1: gossip.roster[1] 'you'.public_key: missing: expected*'identity_file'\n"},
-		/* The first without one is named. */
+		/* The message names the first limiter without one. */
 		{PROVEN(OWN, "", ""),
 			"w.json:1: gossip.roster[0] 'me'.public_key: missing: expected*'identity_file'\n"},
 		{PROVEN(OWN "'identities': 'none', ", KEY(KEY60 "0001"), KEY(KEY60 "0002")),
@@ -660,7 +663,7 @@ static void test_identities(void **state)
 
 	(void)state;
 	run_cases(cases);
-	/* A message with the quote that stands for another in tables. */
+	/* The message has a quote that stands for another one in tables. */
 	assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), -EINVAL);
 	assert_parts(messages,
 		"w.json:1: gossip.identity_file: missing: expected the path*\"public_key\"*\n");
@@ -706,7 +709,7 @@ static void test_all_errors(void **state)
 
 #define MANY_POLICIES 100000
 
-/* So many policies, each with an address of its own, and one more as it is given. */
+/* Makes n policies, each with its own address, and the given last one. */
 static char *make_policies(unsigned n, const char *last, size_t *size)
 {
 	char *text = NULL;
@@ -728,7 +731,7 @@ static char *make_policies(unsigned n, const char *last, size_t *size)
 static void test_many_policies(void **state)
 {
 	static const struct {
-		const char *last, *words; /* NULL: none */
+		const char *last, *words; /* NULL: no message */
 	} cases[] = {
 		{"{'name':'last','limit':'1Mbit/s'}", NULL},
 		{"{'name':'last','limit':'1Mbit'}",
@@ -764,7 +767,7 @@ static void test_many_policies(void **state)
 	}
 }
 
-/* One more than there may be: refused before any of them is looked at. */
+/* One more than the maximum: refused before any policy is checked. */
 static void test_too_many_policies(void **state)
 {
 	static const char head[] = "{\"limiter\":\"me\",\"policies\":[0";
@@ -785,7 +788,9 @@ static void test_too_many_policies(void **state)
 	free(messages);
 }
 
-/* A wire to the last of too many ports: the list is refused, and no place is made for the end. */
+/*
+ * A wire to the last of too many ports: only the list has a message, and the wire's end is not set.
+ */
 static void test_many_ports(void **state)
 {
 	char *text = NULL, *messages;
@@ -865,7 +870,7 @@ static void test_allocator_risks(void **state)
 	}
 }
 
-/* Ten thousand limiters, and that no two of them clash, in far less than a second. */
+/* Ten thousand limiters, all checked for clashes, in far less than a second. */
 static void test_many_limiters(void **state)
 {
 	char *text, *messages;
@@ -892,7 +897,7 @@ static void test_many_limiters(void **state)
 	free(messages);
 }
 
-/* Up to 64 limiters keep all records and lend tokens; larger groups sum along a tree. */
+/* Groups of up to 64 limiters keep all records and lend tokens; larger groups sum along a tree. */
 static void test_default_estimator(void **state)
 {
 	(void)state;
@@ -1284,7 +1289,7 @@ static void test_files(void **state)
 	unlink(path);
 }
 
-/* The examples, found from where this file was compiled from, without an error or a warning. */
+/* The examples, found relative to this source file, without an error or a warning. */
 static void test_examples(void **state)
 {
 	static const char *const names[] = {"single.json", "group-of-two.json", "api-gateway.json",

@@ -277,7 +277,7 @@ static void test_describe_alone(void **state)
 static const struct {
 	const char *document, *text;
 } whole[] = {
-	/* Two of everything, and of each choice one that is not the usual. */
+	/* Two of everything, and one value of each choice that is not the default. */
 	{"{'limiter': 'me', 'ports': {'lan': {'device': 'net_af_packet0,iface=a', 'mtu': 9000}, "
 	 "'wan': {'device': 'net_af_packet1,iface=b', 'mtu': 9000, 'offloads': 'refuse'}, "
 	 "'dmz': {'device': 'net_af_packet2,iface=c', 'offloads': 'ignore'}, "
@@ -356,7 +356,7 @@ static const struct {
 		"wire w: a is lan, b is wan\n"
 		"group: N = 1, no gossip; limits are this limiter's alone\n"
 		"no policy: every packet passes\n"},
-	/* The largest number of matches that is shown; a tree of policies; a coloured one. */
+	/* The largest number of matches that is printed; a tree of policies; a coloured one. */
 	{"{'limiter': 'me', " PORTS "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', "
 	 "'distribute': true}], 'unparsed': 'drop', 'control': {'operators': 'ops', 'group': 'all'}, "
 	 "'policies': [{'name': 'link', 'limit': '100Mbit/s', 'match': {'wire': 'w', 'direction': "
@@ -406,7 +406,9 @@ static const struct {
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
 		"  burst 312.5kB, the excess is dropped (token bucket)\n"
 		"  allocator central every 50ms, past demand counts 10% after a second\n"},
-	/* Limiters that prove themselves, or cannot yet; bursts remembered; a trial; a schedule. */
+	/*
+	 * Limiters with identities, required or optional; bursts remembered; a trial; a schedule.
+	 */
 	{"{'limiter': 'you', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'identity_file': "
 	 "'i', 'roster': [{'name': 'me', 'address': '10.0.0.1:1', 'public_key': '" KEY
 	 "'}, {'name': "

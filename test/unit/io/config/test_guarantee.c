@@ -61,7 +61,7 @@ static void test_conserved(void **state)
 	run_cases(cases);
 }
 
-/* Parts are whole numbers a second: none may be nothing. */
+/* Parts are whole numbers a second, and none may be 0. */
 static void test_parts(void **state)
 {
 #define RATE(limit) \
@@ -198,7 +198,7 @@ static void test_quota_and(void **state)
 		{AND(", 'per': 'src'"), "w.json:1: policies[0] 'p'*'per'*'allocator': 'static'*\n"},
 		{AND(", 'weigh': 'tcp'"), "w.json:1: policies[0] 'p'*'weigh'*'allocator': 'fps'\n"},
 		{AND(", 'indicator': 'loss'"), "w.json:1: policies[0] 'p'*'indicator'" ONLY_GDRL},
-		/* Only a quota can do without. */
+		/* Only a quota may have no limit. */
 		{GROUP("", "{'name': 'p', 'allocator': 'gdrl'}"),
 			"w.json:1: policies[0] 'p'.limit: missing: " EXPECTED_RATE},
 		{GROUP(", 'datagram': '582B'",
@@ -216,7 +216,7 @@ static void test_quota_and(void **state)
 	run_cases(cases);
 }
 
-/* Names that had one hash of 32 bits, and one name twice. */
+/* Names with the same 32-bit hash, and one name twice. */
 static void test_clashes(void **state)
 {
 #define NAMED(name, vlan, members) "{'name': '" name "', 'match': {'vlan': " vlan "}" members "}"
@@ -267,7 +267,9 @@ static void test_warnings(void **state)
 		{WORKERS2("'action': 'count'"), ""},
 		{WORKERS2("'guarantee': 'conserved', 'action': 'count'"),
 			"w.json:1: warning: policies[0] 'p'.guarantee: 'conserved': *2 workers*even part*\n"},
-		/* CPUs of the kernel and workers draw from one bucket, if it is one. */
+		/*
+		 * CPUs of the kernel and workers share one bucket, if the policy has a shared one.
+		 */
 		{KERNEL2("10Mbit/s", "'action': 'count'"), ""},
 		{KERNEL2("5/s", "'count': 'flows', 'burst': 2"),
 			"w.json:1: warning: policies[0] 'p'.guarantee: 'conserved': *2 workers*even part*\n"},

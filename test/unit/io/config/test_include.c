@@ -19,7 +19,7 @@ struct file {
 	const char *name, *text;
 };
 
-/* All in a directory that is the current one: messages have names as they are here. */
+/* The test runs in its own directory, so messages have the file names used here. */
 static int open_directory(void **state)
 {
 	char path[] = "/tmp/weir-include-XXXXXX";
@@ -64,7 +64,7 @@ static char *load_saying(struct config **config)
 	return messages;
 }
 
-/* Writes the files, of which the last is "w.json", and loads that. */
+/* Writes the files, the last of which is "w.json", and loads that. */
 static void expect_policies(const struct file *files, size_t n, const char *names)
 {
 	char found[256] = "", *messages;
@@ -98,7 +98,7 @@ static void expect_refused(const struct file *files, size_t n, const char *words
 	messages = load_saying(&config);
 	assert_null(config);
 	for (char *caret = messages; (caret = strchr(caret, '^')) != NULL;)
-		*caret = '~'; /* which the words have for another thing */
+		*caret = '~'; /* the expected text uses ^ differently */
 	assert_parts(messages, expected);
 	for (size_t i = 0; i < n; i++)
 		unlink(files[i].name);
@@ -118,7 +118,7 @@ static void test_joined(void **state)
 	(void)state;
 	EXPECT_POLICIES("a", {"x.json", "{'policies': [" P("a", "1") "]} // y"},
 		{"w.json", MAIN(", 'include': 'x.json'")});
-	/* One's own come first, then others' as they are named. */
+	/* A file's own policies come first, then those of included files, in order. */
 	EXPECT_POLICIES("c b a", {"x.json", "{'policies': [" P("a", "1") "]}"},
 		{"y.json", "{'note': 'n', 'policies': [" P("b", "2") "]}"},
 		{"w.json",
@@ -134,7 +134,7 @@ static void test_joined(void **state)
 		{"d/b.json", "{'policies': [" P("b", "2") "]}"},
 		{"d/d.json", "{'policies': [" P("d", "4") "]}"},
 		{"w.json", MAIN(", 'include': 'd'")});
-	/* Relative to the file that names it. */
+	/* Relative to the file with the "include". */
 	EXPECT_POLICIES("a b", {"d/x.json", "{'policies': [" P("a", "1") "], 'include': 'y.json'}"},
 		{"d/y.json", "{'policies': [" P("b", "2") "]}"},
 		{"w.json", MAIN(", 'include': 'd/x.json'")});
@@ -216,7 +216,7 @@ static void test_not_included(void **state)
 		       "w.json:1: include[2]: '\\n': expected the path of a file or of a "
 		       "directory\n",
 		{"x.json", "{}"}, {"w.json", MAIN(", 'include': ['x.json', 3, '\\n']")});
-	/* In a directory, too. */
+	/* The same in a directory. */
 	assert_int_equal(mkdir("d/a.json", 0700), 0);
 	assert_int_equal(symlink("nowhere", "d/b.json"), 0);
 	EXPECT_REFUSED("w.json:1: include: d/a.json: expected a regular file\n"
@@ -224,7 +224,7 @@ static void test_not_included(void **state)
 		{"d/c.json", "{}"}, {"w.json", MAIN(", 'include': 'd'")});
 	assert_int_equal(rmdir("d/a.json"), 0);
 	assert_int_equal(unlink("d/b.json"), 0);
-	/* Round about, by itself, and twice. */
+	/* A circle, a file in itself, and a file twice. */
 	EXPECT_REFUSED("x.json:1: include: w.json: expected each file once: it is read already\n",
 		{"x.json", "{'include': 'w.json'}"}, {"w.json", MAIN(", 'include': 'x.json'")});
 	EXPECT_REFUSED(
@@ -242,7 +242,7 @@ static void test_not_included(void **state)
 /* The most files of a configuration, with the first one. */
 #define FILES_MOST 4096
 
-/* Returns the messages about a chain of three files, the last with so many others. */
+/* Returns the messages about a chain of three files, the last of which includes n others. */
 static char *include_many(unsigned n)
 {
 	const struct file chain[] = {{"w.json", MAIN(", 'include': '1.json'")},
@@ -309,7 +309,7 @@ static void test_written_meanwhile(void **state)
 	unlink(w.name);
 }
 
-/* Another file in a directory is another configuration, too. */
+/* An added file in a directory also changes the configuration. */
 static void test_added(void **state)
 {
 	static const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
@@ -334,7 +334,7 @@ static void test_added(void **state)
 	unlink(w.name);
 }
 
-/* Text from no file has nothing that a path could be relative to. */
+/* Text that is not from a file has no directory for relative paths. */
 static void test_from_memory(void **state)
 {
 	static const struct config_case cases[] = {

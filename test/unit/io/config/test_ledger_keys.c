@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * "ledger": where records are, how long a lease is, who is whose neighbour, and etcd.
+ * "ledger": the store, the lease, the overlay of neighbours, and etcd.
  */
 #include "config_cases.h"
 
@@ -39,7 +39,7 @@ static void test_store(void **state)
 		{LEDGER("'store': '/run/weir/x'"),
 			"w.json:1: warning: ledger.store: '/run/weir/x': *reboot*\n"},
 		{LEDGER("'store': '/running'"), ""},
-		/* Without a policy that needs it, it is of no matter. */
+		/* Without a policy that needs the store, its path does not matter. */
 		{IN_GROUP("", "'store': '/run/weir/x'", "{'name': 'p', 'limit': '1Mbit/s'}"), ""},
 		{LEDGER("'stor': '/x'"),
 			"w.json:1: ledger.stor: unknown key: did you mean 'store'?\n"},
@@ -52,7 +52,7 @@ static void test_store(void **state)
 	run_cases(cases);
 }
 
-/* The longest one, which a store can still put the names of its files to. */
+/* The longest path to which the store can append its file names. */
 static void test_long_store(void **state)
 {
 	(void)state;

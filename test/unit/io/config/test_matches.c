@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies of several matches, and lists of prefixes in files: how they are read, the file and line
- * of an error, and how they are kept. In files too ' stands for ".
+ * Policies with several matches, and lists of prefixes in files: how they are parsed, the file and
+ * line of an error, and the result. In files too ' stands for ".
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -40,7 +40,10 @@ static int close_directory(void **state)
 	return pclose(popen(command, "r"));
 }
 
-/* Lists are named with "@", which with_quotes() has for another thing. */
+/*
+ * Writes the text unchanged except for quotes, because lists have "@", which with_quotes()
+ * replaces.
+ */
 static void write_file(const char *name, const char *text)
 {
 	FILE *out = fopen(name, "w");
@@ -89,7 +92,7 @@ static void expect_refused(const char *name, const char *words)
 	free(messages);
 }
 
-/* "SRC>DST" of each match, by spaces. */
+/* Checks "SRC>DST" of each match, separated by spaces. */
 static void expect_matches(const struct policy *policy, const char *expected)
 {
 	char found[1024] = "", src[PREFIX_TEXT_MAX], dst[PREFIX_TEXT_MAX];
@@ -168,7 +171,7 @@ static void test_alone(void **state)
 	}
 }
 
-/* Ports and wires that a policy needs are those of all its matches. */
+/* The required ports and wires of a policy are those of all its matches. */
 static void test_any_of(void **state)
 {
 	static const struct {
@@ -248,7 +251,7 @@ static void test_refused(void **state)
 		{FILE_OF(P("a", "{'vlan': 2}") ", " P("b", "[{'vlan': 2}, {'vlan': 2}]")),
 			"w.json:1: policies[1] 'b'.match[0]" SAME
 			"w.json:1: policies[1] 'b'.match[1]" SAME},
-		/* But one policy may. */
+		/* One policy may repeat a match. */
 		{FILE_OF(P("a", "[{'vlan': 2}, {'vlan': 3}, {'vlan': 2}]")),
 			"w.json:1: warning: policies[0] 'a'.match[2]: *twice\n"},
 		{0},
@@ -266,7 +269,7 @@ static void put_prefixes(FILE *out, const char *side, unsigned n)
 	fputs("]", out);
 }
 
-/* Two million are as many as there may be, of all objects together. */
+/* Two million pairs are the maximum, over all objects. */
 static void test_too_many_pairs(void **state)
 {
 	struct config *config;
@@ -327,7 +330,7 @@ static void test_lists(void **state)
 					     "any>10.0.0.0/8 any>2001:db8::/32 any>11.0.0.0/8");
 	assert_int_equal(policy_paths(&config->policies[0]), UINT32_MAX);
 	config_free(config);
-	/* From the file that names it. */
+	/* Relative to the file that contains the name. */
 	write_file("d/x.json", "{'policies': [" P("p", "{'src': '@c.txt'}") "]}");
 	write_file("w.json", "{'limiter': 'me', " PORTS WIRES ", 'include': 'd/x.json'}");
 	config = must_load("w.json", "");
@@ -401,7 +404,7 @@ static void write_large_list(const char *name, unsigned i, off_t bytes)
 	assert_int_equal(truncate(name, bytes), 0);
 }
 
-/* All files together are as large as a document may be, and no larger. */
+/* The total size of all files has the same maximum as a document. */
 static void test_large_lists(void **state)
 {
 	const off_t most = 64 << 20;
@@ -470,7 +473,7 @@ static void test_many_lists(void **state)
 	config_free(config);
 }
 
-/* From many bad lines as many are shown as of any document. */
+/* The number of reported bad lines has the same maximum as in any document. */
 static void test_many_bad_lines(void **state)
 {
 	static const char bad[4][4] = {"\x80 \n", " \0\n", "\0 \n", "\0a\n"};
@@ -498,7 +501,7 @@ static void test_many_bad_lines(void **state)
 	free(said);
 }
 
-/* The last of very many lines has its number in a message too. */
+/* The last of very many lines also has its number in a message. */
 static void test_long_list(void **state)
 {
 	enum { LINES = 60000 };
@@ -527,7 +530,7 @@ static void test_twice(void **state)
 	config_free(config);
 }
 
-/* Another list is another match, though the file that names it is as it was. */
+/* A changed list is a changed match, even if the file with its name is unchanged. */
 static void test_changed(void **state)
 {
 	struct config *before, *same, *after;
@@ -554,7 +557,7 @@ static void test_changed(void **state)
 	config_free(after);
 }
 
-/* A write after the reading makes all files be read again. */
+/* If a file was written after it was read, all files are read again. */
 static void test_written(void **state)
 {
 	struct diagnostics diagnostics;

@@ -37,13 +37,13 @@ static void test_values(void **state)
 	config_enter_shadow(config);
 	assert_int_equal(config_drops(config), 0);
 	config_free(config);
-	/* Without a policy nothing passes, which is no mistake then. */
+	/* Without a policy no packet passes; here that is no mistake. */
 	config = must_parse(BOX(DEFAULT("'drop'"), ""));
 	assert_int_equal(config_drops(config), 2);
 	config_free(config);
 }
 
-/* A policy has one more match, behind all others. */
+/* The policy gets one more match, after all others. */
 static void test_policy(void **state)
 {
 	struct config *config = must_parse(BOX(DEFAULT("{'policy': 'b'}"), TWO));
@@ -140,7 +140,7 @@ static struct config_diff *compare(const char *before, const char *after)
 	return diff;
 }
 
-/* One that is written out is none: it goes before others. */
+/* An explicit match with the same fields is different, because it precedes others. */
 static void test_differs(void **state)
 {
 	struct config *config = must_parse(BOX(DEFAULT("{'policy': 'b'}"), TWO));

@@ -25,7 +25,7 @@ static void test_who(void **state)
 {
 	static const struct config_case cases[] = {
 		{IN_TOP(""), ""},
-		/* In any order. */
+		/* The order does not matter. */
 		{POLICIES(CHILD("1", "top", "") ", " PARENT("")), ""},
 		{POLICIES(PARENT("") ", " CHILD("1", "top", "") ", " CHILD("2", "1", "") ", " CHILD(
 			 "3", "2", "")),
@@ -58,7 +58,7 @@ static void test_who(void **state)
 			AT1 "weight: 1001: expected a whole number from 1 to 1000\n"},
 		{IN_TOP(", 'weight': 0"),
 			AT1 "weight: 0: expected a whole number from 1 to 1000\n"},
-		/* Nothing sets two apart without a match, but that one is a parent. */
+		/* Two policies without a match differ only if one is a parent. */
 		{POLICIES(PARENT("") ", " P("1", ", 'parent': 'top'")), ""},
 		{POLICIES(PARENT(", 'match': {}") ", " P("1", ", 'parent': 'top'")),
 			AT1 "match: same*policies[0] 'top' (w.json:1)*unique*\n"},
@@ -69,7 +69,7 @@ static void test_who(void **state)
 	run_cases(cases);
 }
 
-/* So many policies, of which each is below the next, and the last below the first. */
+/* Makes n policies, each below the next, and the last below the first. */
 static char *make_circle(unsigned n, size_t *size)
 {
 	char *text = NULL;
@@ -87,7 +87,7 @@ static char *make_circle(unsigned n, size_t *size)
 	return text;
 }
 
-/* However long a circle is, it is none; a long one is of too many levels. */
+/* A circle of any length is refused; a long chain has too many levels. */
 static void test_circles(void **state)
 {
 	static const struct {
@@ -140,7 +140,10 @@ static void test_what_goes(void **state)
 			AT1 "*'allocator': 'grd'*'parent'*'central'*'quota'\n"},
 		{POLICIES(PARENT(", 'allocator': 'grd'") ", " CHILD("1", "top", "")),
 			AT0 "*'allocator': 'grd'*'parent'*'central'*'quota'\n"},
-		/* A total is a level as any, but takes no part of a rate; one in a lineage. */
+		/*
+		 * A quota is a level like any other, but has no part of a rate; only one in a
+		 * lineage.
+		 */
 		{IN_TOP(TOTAL("5TB")), ""},
 		{IN_TOP(TOTAL("5TB") ", 'weight': 2"), AT1 "'weight': 2*remove one*\n"},
 		{IN_TOP(TOTAL("5TB") ", 'guaranteed': '1Mbit/s'"),
@@ -182,7 +185,7 @@ static void test_what_goes(void **state)
 		{POLICIES(PARENT(", 'meter': 'phantom'") ", " CHILD("1", "top", "")),
 			AT0 "'meter': 'phantom'*'parent'*'token-bucket'\n"},
 		{IN_TOP(", 'meter': 'bucket'"), AT1 "meter: 'bucket': expected ^*\n"},
-		/* Packets wait at the lowest level, and not for a total: time brings no more. */
+		/* Packets wait at the lowest level, and not for a quota, which has no refill. */
 		{IN_TOP(", 'action': 'shape'"), ""},
 		{POLICIES(PARENT(", 'action': 'shape'") ", " CHILD("1", "top", "")),
 			AT0 "*'action': 'shape'*child policies*'drop', 'mark' or 'count'*\n"},
@@ -190,7 +193,7 @@ static void test_what_goes(void **state)
 			AT1 "'slo'*'parent'*remove*\n"},
 		{POLICIES(PARENT(TOTAL("5TB")) ", " CHILD("1", "top", ", 'action': 'shape'")),
 			AT1 "*'parent': 'top'*quota*choose a parent*\n"},
-		/* Each source is limited at the lowest level. */
+		/* Per-source limits apply at the lowest level. */
 		{IN_TOP(", 'per': 'src', 'allocator': 'static'"), ""},
 		{IN_TOP(", 'per': 'src', 'allocator': 'static', 'weight': 3"),
 			AT1 "'weight': 3*remove one*\n"},
@@ -200,7 +203,7 @@ static void test_what_goes(void **state)
 		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED(
 			 "1", "500/min", ", 'parent': 'top', 'per': 'src', 'allocator': 'static'")),
 			""},
-		/* More than its parent lets through. */
+		/* More than its parent's limit. */
 		{POLICIES("{'name': 'top', 'limit': '9999kbit/s'}, " CHILD("1", "top", "")),
 			"w.json:1: warning: policies[1] '1'.limit: '10Mbit/s': more than*'top'*\n"},
 		{POLICIES(COUNTED("top", "30000/min", "") ", " COUNTED(
@@ -298,7 +301,7 @@ static void test_guaranteed(void **state)
 	run_cases(cases);
 }
 
-/* This message has a quote that means another one in tables. */
+/* This message has a quote that stands for another one in tables. */
 static void test_scheduled_time(void **state)
 {
 	char *text = with_quotes(POLICIES(COUNTED("top", "900/min", "") ", " COUNTED("1", "500/min",
@@ -352,7 +355,7 @@ static void test_fields(void **state)
 	config_free(config);
 }
 
-/* Packets below a conserved policy must not pass uncounted. */
+/* Packets below a hard limit must not pass uncounted. */
 static void test_under_conserved(void **state)
 {
 	static const char text[] = POLICIES(P("top", "") ", " P(
@@ -403,7 +406,7 @@ static void test_changes(void **state)
 		POLICY_TERMS);
 	assert_int_equal(changes_of(OF(", 'parent': 'a'"), OF(", 'parent': 'a'" G("1Mbit/s")), "c"),
 		POLICY_TERMS);
-	/* Its children's alone, or every other packet, too. */
+	/* The parent gets only its children's packets, or all other packets as well. */
 	assert_int_equal(changes_of(OF(""), OF(", 'parent': 'a'"), "a"), POLICY_MATCH);
 }
 

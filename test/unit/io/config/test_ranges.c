@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What has a range is taken up to both of its ends, and refused one unit beyond them.
+ * A value with a range is accepted up to both ends, and refused one unit beyond them.
  */
 #include "config_cases.h"
 
@@ -68,7 +68,7 @@ static bool is_out_of_range(const char *document, const char *value, const char 
 	parse_config_case(text, strlen(text), &messages, &config);
 	snprintf(words, sizeof(words), "\"%s\": expected %s\n", value, expected);
 	refused = strstr(messages, words) != NULL;
-	/* Whatever else is said of the document, its value was read. */
+	/* Other messages are possible, but the value must have been read. */
 	if (!refused && strstr(messages, "unknown key"))
 		fail_msg("%s\n%s", text, messages);
 	config_free(config);

@@ -40,7 +40,7 @@ static void test_values(void **state)
 			"schedule.zone: 'tzdata.zi': expected a time zone such as 'Europe/Berlin' or 'UTC'\n"},
 		{SCHEDULED(""), AT
 			"schedule.entries: an empty array: expected an array of 1 to 64 times of day and their limits\n"},
-		/* None is looked at of too many. */
+		/* If there are too many, none is checked. */
 		{SCHEDULED(SIXTY_FOUR("{}, ") "{}"), AT
 			"schedule.entries: an array: expected an array of 1 to 64 times of day and their limits\n"},
 		{SCHEDULED("{'days': 'weekdays', " TIMES ", 'limit': '20Mbit/s'}"), AT
@@ -120,7 +120,7 @@ static void test_beside(void **state)
 	run_cases(cases);
 }
 
-/* The burst of the policy holds for all its limits; the default grows with the limit. */
+/* The policy's burst applies at all times; the default burst grows with the limit. */
 static void test_bursts(void **state)
 {
 	static const struct {
@@ -145,7 +145,7 @@ static void test_bursts(void **state)
 	}
 }
 
-/* Policies of one zone share it. */
+/* Policies with the same zone share it. */
 static void test_zones(void **state)
 {
 #define IN_ZONE(name, vlan, zone)                                          \
@@ -191,7 +191,7 @@ static void test_changes(void **state)
 	assert_int_equal(scheduled_changes(SCHEDULED(DAY), LIMITED("")), POLICY_TERMS);
 }
 
-/* One bucket counts as coarsely as the fastest of its limits needs. */
+/* The resolution of a bucket is that of its fastest limit. */
 static void test_unit_bits(void **state)
 {
 	struct config *slow = must_parse(COUNTED("", "10/s"));

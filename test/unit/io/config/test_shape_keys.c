@@ -41,7 +41,7 @@ static void test_values(void **state)
 		{CODEL(", 'interval': '999us'"),
 			AT "shape.interval: '999us': expected 1ms to 10s\n"},
 		{CODEL(", 'ecn': 1"), AT "shape.ecn: 1: expected true or false\n"},
-		/* With any bucket: packets that wait get their tokens in the end. */
+		/* Any bucket size: waiting packets get their tokens in the end. */
 		{SHAPED(", 'burst': '1B'"), ""},
 		{SHAPED(", 'slo': {'p99': '1us'}"), ""},
 		{SHAPED(", 'slo': {'p99': '999ns'}"), AT "slo.p99: '999ns': expected 1us to 10s\n"},
@@ -152,7 +152,10 @@ static void test_parsed(void **state)
 	config_free(config);
 }
 
-/* The default is enough for the queues of all workers, within bounds; and a warning. */
+/*
+ * The default number of buffers is enough for the queues of all workers, within bounds; otherwise a
+ * warning.
+ */
 static void test_buffers(void **state)
 {
 #define LIMIT(limit, members)  LIMIT_OF("", limit, members)
@@ -185,7 +188,7 @@ static void test_buffers(void **state)
 		{LIMIT_OF(POOL70, "999.96Mbit/s", ""), 16384, 11468, false},
 		{LIMIT_OF(POOL70, "1500Mbit/s", ""), 17859, 12501, false},
 		{LIMIT("10Gbit/s", ""), 65536, 32768, true},
-		/* Queues of several policies, at the time of day when most waits. */
+		/* Queues of several policies, at the time of day with the longest queues. */
 		{WAITING("{'name': 'p', 'match': {'vlan': 1}, 'limit': '500Mbit/s', 'action': "
 			 "'shape'}, {'name': 'q', 'match': {'vlan': 2}, 'limit': '500Mbit/s', "
 			 "'action': 'shape'}, {'name': 'r', 'limit': '500Mbit/s'}"),
@@ -198,7 +201,7 @@ static void test_buffers(void **state)
 			 "{'zone': 'UTC', 'entries': [{'from': '01:00', 'to': '02:00', 'limit': "
 			 "'20Mbit/s'}, {'from': '02:00', 'to': '03:00', 'limit': '1Gbit/s'}]}}"),
 			16668, 8334, false},
-		/* No more than the queue has room for. */
+		/* At most the size of the queue. */
 		{WAITING("{'name': 'p', 'limit': '10Gbit/s', 'action': 'shape', 'shape': {'queue': "
 			 "'15MB'}}"),
 			20002, 10001, false},
@@ -223,7 +226,7 @@ static void test_buffers(void **state)
 	}
 }
 
-/* However little: each worker lets one packet wait. */
+/* The minimum: each worker lets one packet wait. */
 static void test_least(void **state)
 {
 #define TEN_CPUS(n) n "0, " n "1, " n "2, " n "3, " n "4, " n "5, " n "6, " n "7, " n "8, " n "9"
@@ -327,7 +330,7 @@ static void test_changes(void **state)
 		changes_between(SHAPED(""), SHAPED(", 'slo': {'p99': '1ms'}")), POLICY_TERMS);
 }
 
-/* The sizes of pools stay. */
+/* The sizes of pools cannot change. */
 static void test_fixed(void **state)
 {
 	static const struct {

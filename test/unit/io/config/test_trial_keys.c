@@ -96,7 +96,7 @@ static void check_trial(const char *members, uint64_t limit_bps, uint64_t burst,
 	config_free(config);
 }
 
-/* A key that is not set is the policy's, or its default with the trial's keys. */
+/* A missing key has the policy's value, or its default with the trial's keys. */
 static void test_inherits(void **state)
 {
 #define MBIT                  UINT64_C(1000000)
@@ -118,7 +118,7 @@ static void test_inherits(void **state)
 		5 * MBIT, 5 * MBIT / 80 + 10000, 0);
 }
 
-/* A limit of another time, and its window if the policy has none. */
+/* A limit per another time unit, and its window if the policy has none. */
 static void test_times(void **state)
 {
 #define WINDOWS(members, tried)                                                            \

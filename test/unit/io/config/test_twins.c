@@ -9,7 +9,7 @@
 #include "json/diagnostics.h"
 #include "json/json_path.h"
 
-/* How often a place was looked for in the text, and in its tree. */
+/* How often a place was searched for in the text, and in the tree. */
 static struct looked {
 	unsigned located, found;
 } looked;
@@ -48,7 +48,7 @@ static void put_list(FILE *out, unsigned n)
 	fputs("]}", out);
 }
 
-/* Two policies have one list. */
+/* Two policies with the same list. */
 static void put_shared_list(FILE *out, unsigned n)
 {
 	put_policy(out, "a", 0);
@@ -78,7 +78,7 @@ static void put_twins(FILE *out, unsigned n)
 	}
 }
 
-/* So many policies have the name of the first. */
+/* Writes n more policies with the name of the first. */
 static void put_one_name(FILE *out, unsigned n)
 {
 	for (unsigned i = 0; i <= n; i++)
