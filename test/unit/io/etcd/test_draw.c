@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Draws from a total, with an etcd of a few keys in place of HTTP: what is asked for is had, what
- * all have drawn is never more than the total, whoever has been started elsewhere draws no more,
- * and what becomes of a request or an answer on the way is no matter.
+ * Draws from a quota, with an etcd of a few keys instead of HTTP. A request is fulfilled, and all
+ * draws together never exceed the total. A limiter that was started elsewhere draws no more. Lost
+ * requests and answers do no harm.
  */
 #include "check.h"
 
@@ -20,15 +20,15 @@ struct key {
 	unsigned revision;
 };
 
-/* What becomes of a transaction. */
+/* The fate of a transaction. */
 enum fate { ARRIVES, REQUEST_LOST, ANSWER_LOST };
 
 static struct {
 	struct key keys[KEYS];
 	unsigned n, revision, posts;
 	enum fate fate;
-	int error;            /* of what does not arrive */
-	void (*before)(void); /* a transaction is done */
+	int error;            /* for lost ones */
+	void (*before)(void); /* called before each transaction */
 	bool given_up;
 	char *answer;
 } etcd;
@@ -89,7 +89,7 @@ static bool compare_holds(const json_t *compare)
 	}
 	assert_string_equal(target, "VALUE");
 	plain_text(json_object_get(compare, "value"), value, sizeof(value));
-	if (!key) /* it has no value that anything could be compared with */
+	if (!key) /* a missing key has no value to compare */
 		return false;
 	return strcmp(result, "LESS") == 0 ? strcmp(key->value, value) < 0
 					   : strcmp(key->value, value) == 0;
@@ -141,7 +141,7 @@ static char *do_transaction(const char *body)
 	return text;
 }
 
-/* In place of those that talk HTTP, which are not linked then. */
+/* Replaces the HTTP client, which is not linked. */
 int http_post(struct http *http, const char *path, const char *body, const char **answer,
 	size_t *len, char why[ETCD_WHY_MAX])
 {
@@ -241,12 +241,12 @@ TEST(test_drawn)
 	draw_of(&a, 201);
 	check_answer(&a, TOTAL, 500, 0);
 	etcd.posts = 0;
-	draw_of(&b, 1); /* there is nothing, and nothing is written */
+	draw_of(&b, 1); /* nothing is left, and nothing is written */
 	check_answer(&b, TOTAL, 500, 0);
 	assert_int_equal(etcd.posts, 1);
 }
 
-/* A total that an operator has set, raises or lowers; and what is none. */
+/* A total that an operator sets, raises or lowers; and invalid ones. */
 TEST(test_totals)
 {
 	static const char *const bad[] = {"", "x", "1x", "-1", " 1", "18446744073709551616",
@@ -272,7 +272,7 @@ TEST(test_totals)
 	}
 	assert_non_null(strstr(a.answer.why, "\"1??\" is not a number of units"));
 	put_key(B "total", "700");
-	put_key(B "7/drawn/a", "602"); /* more than all have */
+	put_key(B "7/drawn/a", "602"); /* more than the total */
 	assert_int_equal(draw_of(&a, 1), -EPROTO);
 	put_key(B "7/drawn/a", "601");
 	put_key(B "7/drawn", "");
@@ -282,7 +282,7 @@ TEST(test_totals)
 	check_answer(&a, 700, 602, 98);
 }
 
-/* The newest start of a name draws; an earlier one, or a copy, does not any more. */
+/* Only the newest start of a name draws; an earlier one, or a copy, does not. */
 TEST(test_fenced)
 {
 	static const struct {
@@ -303,7 +303,7 @@ TEST(test_fenced)
 		etcd.posts = 0;
 		for (unsigned k = 0; k < 3; k++)
 			assert_int_equal(draw_of(one, 10), -ESTALE);
-		assert_int_equal(etcd.posts, 0); /* for good */
+		assert_int_equal(etcd.posts, 0); /* permanently */
 		assert_int_equal(draw_of(winner, 10), 0);
 		check_answer(winner, TOTAL, 30, TOTAL - 30);
 	}
@@ -322,7 +322,7 @@ static void rival_draws(void)
 	etcd.before = rival_draws;
 }
 
-/* Others draw between a look and a draw: it is looked again, for so many times. */
+/* Others draw between the read and the write: it is tried again, up to a limit. */
 TEST(test_races)
 {
 	static const unsigned times[] = {1, 7, 64, 65};
@@ -346,7 +346,7 @@ TEST(test_races)
 	}
 }
 
-/* Between the look and the draw. */
+/* Between the read and the write. */
 static void newer_start(void)
 {
 	if (etcd.posts == 2)
@@ -359,7 +359,7 @@ static void lower_total(void)
 		put_key(B "total", "15");
 }
 
-/* What changes at the last moment is seen. */
+/* A change at the last moment is detected. */
 TEST(test_last_moment)
 {
 	static void (*const changes[])(void) = {newer_start, lower_total};
@@ -390,8 +390,8 @@ static void lose_one(void)
 }
 
 /*
- * Whichever request or answer is lost: it is asked again, what was asked for is drawn once, and
- * what may have been drawn is known in the end.
+ * For any lost request or answer: the draw is repeated, happens once, and its amount is correct in
+ * the end.
  */
 TEST(test_lost)
 {
@@ -431,7 +431,7 @@ TEST(test_rights)
 		"/weir/budgets/b/7/drawn and below, and to read /weir/budgets/b/total");
 }
 
-/* A restart knows nothing of what it has drawn, and finds it; a period begins with nothing. */
+/* A restart finds the amount drawn before; a period starts with nothing drawn. */
 TEST(test_after_restart)
 {
 	struct drawer a = drawer_of("a", 1, 1), again = drawer_of("a", 2, 1);
@@ -444,7 +444,7 @@ TEST(test_after_restart)
 	draw(&again.session, &what, &again.drawn, &again.answer);
 	check_answer(&again, TOTAL, 5, TOTAL - 5);
 	assert_string_equal(value_at(B "8/drawn"), "5");
-	/* All there is, where what is aimed at is beyond any number. */
+	/* The whole rest, if the wanted amount is beyond any number. */
 	assert_int_equal(draw_of(&again, UINT64_MAX), 0);
 	check_answer(&again, TOTAL, TOTAL, 0);
 }

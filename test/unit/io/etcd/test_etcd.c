@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Draws that a thread makes: who may ask what when, and what comes back of it. Its HTTP is the
- * test's, which answers when it is let.
+ * Draws by a thread: allowed requests, and their answers. The test replaces HTTP, and releases
+ * answers.
  */
 #include "check.h"
 #include "scope.h"
@@ -23,9 +23,9 @@ static struct {
 	struct http http;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool held; /* an answer has to wait */
+	bool held; /* answers must wait */
 	unsigned opened, closed, given_up;
-	char fence[128]; /* as the claim has written it */
+	char fence[128]; /* written by the claim */
 	char answer[512];
 } web = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -66,7 +66,7 @@ bool http_logged_in(const struct http *http)
 	return true;
 }
 
-/* The fence is as it was claimed, nothing else is there, and each transaction succeeds. */
+/* The fence has its claimed value, there are no other keys, and each transaction succeeds. */
 int http_post(struct http *http, const char *path, const char *body, const char **answer,
 	size_t *len, char why[ETCD_WHY_MAX])
 {
@@ -140,7 +140,7 @@ static void expect_answer(struct etcd *etcd, const char *budget, uint64_t units,
 	assert_true(answer.logged_in);
 }
 
-/* In the order of asking, one draw of a budget at a time. */
+/* In the order of requests, one draw of a quota at a time. */
 TEST(test_draws)
 {
 	struct etcd *etcd = open_web();
@@ -155,9 +155,9 @@ TEST(test_draws)
 	assert_int_equal(etcd_answer(etcd, &answer), -EAGAIN);
 	hold_answers(false);
 	expect_answer(etcd, "b", 5, 5);
-	assert_int_equal(draw_of(etcd, "b", 8), 0); /* its answer has been fetched */
+	assert_int_equal(draw_of(etcd, "b", 8), 0); /* the previous answer has been fetched */
 	expect_answer(etcd, "c", 0, 0);
-	expect_answer(etcd, "b", 8, 5 + 8); /* beyond what it was told */
+	expect_answer(etcd, "b", 8, 5 + 8); /* more than the last answer */
 	assert_false(readable_within(etcd, 0));
 	assert_int_equal(etcd_answer(etcd, &answer), -EAGAIN);
 	etcd_close(etcd);
@@ -181,7 +181,7 @@ TEST(test_names)
 	assert_int_equal(draw_of(etcd, "a/", 1), -EINVAL);
 }
 
-/* What is under way is given up, and its answer not waited for. */
+/* The request in progress is given up, and its answer not waited for. */
 TEST(test_closed)
 {
 	struct etcd *etcd = open_web();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a client of etcd is opened with, before it asks anything.
+ * Parameters that open a client of etcd, before it sends a request.
  */
 #include "check.h"
 #include "scope.h"
@@ -33,7 +33,7 @@ TEST(test_good)
 
 TEST(test_refused)
 {
-	/* More than libcurl takes of any text. */
+	/* Longer than libcurl accepts. */
 	const size_t much = 9 * 1000 * 1000;
 	char *path = malloc(much + 1);
 	struct etcd_params rows[7];
@@ -47,7 +47,7 @@ TEST(test_refused)
 	rows[1].epoch = 0;
 	rows[2].timeout_ms = 0;
 	rows[3].ca_file = path;
-	/* Whatever files are good beside it. */
+	/* The other files are valid. */
 	rows[4].ca_file = path;
 	rows[4].cert_file = rows[4].key_file = "/k";
 	rows[5].cert_file = path;

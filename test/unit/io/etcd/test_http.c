@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Requests to a server of this process: which member is asked, with what, and what each answer, or
- * none, is told as. The server sends what a test has laid out, in that order.
+ * Requests to a server in this process: which member gets them, their contents, and the result of
+ * each answer or failure. The server sends the test's replies in order.
  */
 #include "check.h"
 #include "scope.h"
@@ -25,7 +25,7 @@
 #define PATH     "/v3/kv/txn"
 #define TOKEN(t) "{\"token\":\"" t "\"}"
 
-/* Besides an HTTP status. */
+/* Replies other than an HTTP status. */
 enum { NOTHING = 1, GARBAGE, SILENCE, GIVE_UP };
 
 struct reply {
@@ -39,13 +39,13 @@ struct request {
 };
 
 static struct {
-	int listener, refusing; /* nobody listens at the second */
+	int listener, refusing; /* nothing listens on the second */
 	unsigned port, refused_port;
 	pthread_t thread;
 	struct reply replies[ANSWERS];
 	struct request requests[ANSWERS];
 	unsigned n, asked;
-	bool signal_changed; /* while a request was under way */
+	bool signal_changed; /* during a request */
 	struct http *http;
 } server;
 
@@ -90,7 +90,7 @@ static void on_broken_pipe(int number)
 {
 }
 
-/* What a signal does is the whole process's, so a request leaves it alone. */
+/* Signal dispositions are for the whole process, so a request must not change them. */
 static bool is_signal_changed(void)
 {
 	struct sigaction now;
@@ -98,7 +98,7 @@ static bool is_signal_changed(void)
 	return sigaction(SIGPIPE, NULL, &now) != 0 || now.sa_handler != on_broken_pipe;
 }
 
-/* Whoever followed a redirection would find nobody. */
+/* A client that followed a redirection would reach nothing. */
 static void send_reply(int fd, const struct reply *reply)
 {
 	size_t len = strlen(reply->body);
@@ -153,7 +153,7 @@ static int bound_socket(unsigned *port)
 	return fd;
 }
 
-/* An operator has named the members, and the environment a proxy, which is nobody's business. */
+/* The environment names a proxy, which must not be used: an operator names the members. */
 static void name_proxy(void)
 {
 	char proxy[64];
@@ -162,7 +162,7 @@ static void name_proxy(void)
 	assert_int_equal(setenv("http_proxy", proxy, 1), 0);
 }
 
-/* `members`: a letter each, by which the server knows who was meant; "-" is not there. */
+/* `members`: a letter each, by which the server identifies the member; "-" is missing. */
 static void begin_http(const char *members, const char *user, unsigned timeout_ms)
 {
 	char urls[4][64];
@@ -209,7 +209,7 @@ static void close_http(void)
 	close(server.refusing);
 }
 
-/* All that was laid out was asked for. */
+/* Checks that all replies were used. */
 static void end_http(void)
 {
 	close_http();
@@ -267,7 +267,7 @@ TEST(test_answers)
 	end_http();
 }
 
-/* What each is told as, and in which words. */
+/* The result of each failure, and its message. */
 TEST(test_failures)
 {
 	ENDED_BY(free_at) char *long_body = calloc(1, LONGEST + 2), *cut = calloc(1, 202);
@@ -317,10 +317,10 @@ TEST(test_no_answer)
 	lay_out(SILENCE, "");
 	serve_now();
 	assert_int_equal(post_any(), -ETIMEDOUT);
-	close_http(); /* perhaps its time was over before it was heard */
+	close_http(); /* its time may have ended before the server received it */
 }
 
-/* One that is under way ends, long before its time; then nobody is asked. */
+/* A request in progress ends long before its timeout; later ones are not sent. */
 TEST(test_given_up)
 {
 	begin_http("ab", NULL, PATIENCE);
@@ -334,7 +334,7 @@ TEST(test_given_up)
 	end_http();
 }
 
-/* The one that answered is asked first; of several failures that which says most is told. */
+/* The member that answered last is first; of several failures the most specific one is reported. */
 TEST(test_members)
 {
 	static const struct {
@@ -349,7 +349,7 @@ TEST(test_members)
 		{"ab", {404, 500}, -EPROTO},
 		{"ab", {500, 404}, -EPROTO},
 		{"ab", {500, NOTHING}, -ETIMEDOUT},
-		{"ab", {403, 0}, -EPERM}, /* as each would say */
+		{"ab", {403, 0}, -EPERM}, /* every member would answer the same */
 		{"ab", {401, 0}, -EACCES},
 		{"-ab", {403, 0}, -EPERM},
 	};
@@ -382,7 +382,7 @@ TEST(test_members)
 
 #define LOGIN_BODY "{\"name\":\"anna\",\"password\":\"secret\"}"
 
-/* First a token; another one when it is none any more, asked for without the old one. */
+/* A token is requested first, and a new one, without the old, when that expires. */
 TEST(test_token)
 {
 	begin_http("a", "anna", PATIENCE);
@@ -407,7 +407,7 @@ TEST(test_token)
 	end_http();
 }
 
-/* An etcd that knows no users is asked without, until it does. */
+/* An etcd without users gets no token, until it requires one. */
 TEST(test_open_etcd)
 {
 	begin_http("a", "anna", PATIENCE);
@@ -459,7 +459,7 @@ TEST(test_login_fails)
 		assert_false(http_logged_in(server.http));
 		end_http();
 	}
-	/* A new token that is no better: that is no reason to try again and again. */
+	/* A new token that is also rejected does not cause further attempts. */
 	begin_http("ab", "anna", PATIENCE);
 	lay_out(200, TOKEN("first"));
 	lay_out(401, "");
@@ -468,7 +468,7 @@ TEST(test_login_fails)
 	end_http();
 }
 
-/* The token that there was stays when the login fails. */
+/* If a login fails, the previous token stays. */
 TEST(test_login_lost)
 {
 	begin_http("a", "anna", PATIENCE);
@@ -500,7 +500,7 @@ TEST(test_no_password)
 	*name = last;
 }
 
-/* A URL that is longer than any. */
+/* A URL that is too long. */
 TEST(test_long_path)
 {
 	char path[2048];
@@ -516,7 +516,7 @@ TEST(test_long_path)
 	end_http();
 }
 
-/* Nothing but HTTP is spoken, even if somebody answers. */
+/* Only HTTP is used, even if a server answers. */
 TEST(test_other_protocols)
 {
 	static const char *const schemes[] = {"ftp", "gopher", "telnet", "dict"};
@@ -533,7 +533,7 @@ TEST(test_other_protocols)
 	}
 }
 
-/* A file that cannot be read is no reason to go on without it. */
+/* If a file cannot be read, no connection is made without it. */
 TEST(test_no_files)
 {
 	static const struct etcd_params rows[] = {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Transactions as etcd 3.4 reads them, and its answers: those that are understood, and those that
- * are not.
+ * Transactions for etcd 3.4, and its answers, valid and invalid.
  */
 #include "check.h"
 
@@ -19,7 +18,7 @@ static void check_json(json_t *json, const char *expected)
 	json_decref(json);
 }
 
-/* Keys and values are of each length modulo three, as base64 has it. */
+/* Keys and values of each length modulo three, because of base64. */
 TEST(test_parts)
 {
 	const struct kv kv = {.value = "12", .revision = "41"};
@@ -39,7 +38,7 @@ TEST(test_parts)
 #define RANGE(found)      "{\"response_range\":{\"header\":{}" found "}}"
 #define FOUND(kv)         RANGE(",\"kvs\":[{" kv "}],\"count\":\"1\"")
 #define ANSWER(responses) "{" HEADER ",\"succeeded\":true,\"responses\":[" responses "]}"
-/* The longest that is understood: 63 bytes, and one more. */
+/* The longest valid value, 63 bytes, and one more. */
 #define X60     "eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4"
 #define LONGEST X60 "eHh4"
 #define VALUE63 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
@@ -47,11 +46,11 @@ TEST(test_parts)
 struct answer_row {
 	const char *answer;
 	bool held;
-	const char *value, *revision; /* of the first key; NULL: what it was */
+	const char *value, *revision; /* the first key's; NULL: unchanged */
 };
 
 static const struct answer_row understood[] = {
-	/* What was compared did not hold, and nothing else is said. */
+	/* The comparison failed, without other contents. */
 	{"{" HEADER "}", false, NULL, NULL},
 	{"{" HEADER ",\"succeeded\":true}", true, NULL, NULL},
 	{"{" HEADER ",\"succeeded\":false}", false, NULL, NULL},
@@ -73,7 +72,7 @@ static const char *const refused[] = {
 	ANSWER(FOUND("\"mod_revision\":\"7\",\"value\":\"M*==\"")),
 	ANSWER(FOUND("\"mod_revision\":\"7\",\"value\":\"MQ\"")),
 	ANSWER(FOUND("\"mod_revision\":\"7\",\"value\":12")),
-	/* A NUL within. */
+	/* A NUL inside. */
 	ANSWER(FOUND("\"mod_revision\":\"7\",\"value\":\"MQAx\"")),
 	ANSWER(FOUND("\"value\":\"MQ==\"")),
 	ANSWER(FOUND("\"mod_revision\":7,\"value\":\"MQ==\"")),
@@ -118,7 +117,7 @@ TEST(test_refused)
 	}
 }
 
-/* Each has what its own response says, and all of them must have one. */
+/* Each key gets the contents of its own response, and each must have one. */
 TEST(test_several_keys)
 {
 	static const char three[] = ANSWER(
@@ -139,7 +138,7 @@ TEST(test_several_keys)
 	assert_int_equal(kv_read_answer(three, sizeof(three) - 2, &held, got, 3, why), -EPROTO);
 }
 
-/* So much of an answer is shown that one can tell who spoke, and no more than there is. */
+/* A message shows enough of an answer to identify its sender, and not more than was received. */
 TEST(test_what_is_shown)
 {
 	char text[121], why[ETCD_WHY_MAX], expected[ETCD_WHY_MAX];

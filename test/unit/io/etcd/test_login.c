@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What logging in to etcd reads: answers of every kind, and files that are no password's.
+ * The parts of a login to etcd: answers of every kind, and invalid password files.
  */
 #include "check.h"
 
@@ -59,7 +59,7 @@ TEST(test_tokens)
 	check_token("[]", "");
 	check_token("", "");
 	check_token("{\"token\":\"a\",\"token\":\"b\"}", "");
-	/* Nothing that would be another line of the header. */
+	/* A token must not add a line to the header. */
 	check_token("{\"token\":\"a\\r\\nX: y\"}", "");
 	check_token("{\"token\":\"a b\"}", "");
 	check_token("{\"token\":\"\xc3\xa9\"}", "");
@@ -74,7 +74,7 @@ TEST(test_tokens)
 
 static char password_path[] = "/tmp/weir-login-XXXXXX";
 
-/* The body for a file with this in it, or what is complained of. */
+/* Checks the body for a file with this content, or the message. */
 static void check_body(const void *content, size_t len, mode_t mode, const char *expected)
 {
 	FILE *file = fopen(password_path, "w");
@@ -118,7 +118,7 @@ TEST(test_password_files)
 	check_body(most, sizeof(most), 0600, "1 to 255 bytes");
 	most[255] = '\n';
 	check_body(most, 256, 0600, BODY(X255));
-	check_body(most, 255, 0600, BODY(X255)); /* the last byte that there is room for */
+	check_body(most, 255, 0600, BODY(X255)); /* the last byte that fits */
 	unlink(password_path);
 }
 
@@ -131,8 +131,8 @@ TEST(test_what_is_no_file)
 	assert_null(login_body("u", "/tmp", geteuid(), why));
 	assert_string_equal(why, "/tmp: expected a file");
 	assert_int_equal(mkfifo(password_path, 0600), 0);
-	assert_null(login_body(
-		"u", password_path, geteuid(), why)); /* and does not wait for a writer */
+	assert_null(
+		login_body("u", password_path, geteuid(), why)); /* does not wait for a writer */
 	assert_non_null(strstr(why, "expected a file"));
 	unlink(password_path);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Budgets found by name: each is one, however many there are, and stays where it is.
+ * Requests found by quota name: one for each name, for any number of names, at a stable address.
  */
 #include "check.h"
 #include "scope.h"
@@ -28,7 +28,7 @@ TEST(test_many)
 		assert_string_equal(at[i]->draw.budget, name);
 		assert_false(at[i]->busy);
 		assert_int_equal(asks.n, i + 1);
-		/* Never more names than chains, which double. */
+		/* At most as many names as chains; chains double. */
 		assert_true(asks.n <= asks.n_chains && asks.n_chains >= 16);
 		assert_true(i < 16 || asks.n_chains < 2 * asks.n);
 		assert_int_equal(asks.n_chains & (asks.n_chains - 1), 0);
@@ -42,7 +42,7 @@ TEST(test_many)
 	assert_int_equal(asks.n_chains, 1024);
 }
 
-/* As many chains as are needed from the first name on. */
+/* The number of chains is right from the first name on. */
 TEST(test_first)
 {
 	ENDED_BY(asks_free) struct asks asks = {0};
