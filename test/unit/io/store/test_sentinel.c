@@ -78,7 +78,7 @@ static void copy_store(const char *from, const char *to)
 	run_shell("cp -a %s %s", from, to);
 }
 
-/* Commits in the file, also if its journal has to be played back first. */
+/* Commits in the file, also if its journal must be replayed first. */
 static uint64_t commits_in(const struct life *life, const char *directory)
 {
 	char file[96];
@@ -183,7 +183,7 @@ TEST(test_histories)
 	assert_true(refused > 0);
 }
 
-/* An operator's word makes an older store, or one of another machine, good; nothing else does. */
+/* Only an operator's decision makes an older store, or one of another machine, acceptable. */
 TEST(test_accepted)
 {
 	struct life life = begin_life("accepted");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What was said to be durable is there: after SIGKILL, on a full disk, and beside damage. Each test
- * has a directory of its own below one that is made for the run.
+ * Data that was reported as durable is there: after SIGKILL, on a full disk, and next to damage.
+ * Each test has its own directory below one that is made for the run.
  */
 #include "check.h"
 #include "scope.h"
@@ -48,7 +48,7 @@ static struct store *open_test_store(const struct place *p, uint64_t want)
 	struct store *store = NULL;
 	uint64_t epoch = 0;
 
-	assert_int_equal(store_look(p->dir), 0); /* whatever a crash has left */
+	assert_int_equal(store_look(p->dir), 0); /* in any state after a crash */
 	assert_int_equal(store_open(p->dir, &store, &epoch), 0);
 	if (want)
 		assert_int_equal(epoch, want);
@@ -74,7 +74,7 @@ static void put_text(struct store *store, uint8_t kind, uint64_t id, const char 
 	assert_int_equal(store_put(store, kind, id, text, strlen(text)), 0);
 }
 
-/* Everything of a kind in one line, "id=text " each. */
+/* Appends everything of a kind to one line, "id=text " each. */
 static int append_record_line(void *context, uint64_t id, const void *record, size_t len)
 {
 	char *line = context;
@@ -114,7 +114,9 @@ TEST(test_starts_are_counted)
 	store_close(NULL);
 }
 
-/* What began recovering stays so: records of policies that it does not have may have been lost. */
+/*
+ * A store that started recovering stays so: records of policies that it lacks may have been lost.
+ */
 TEST(test_recovering)
 {
 	struct place p = make_store_place("blank");
@@ -138,7 +140,7 @@ TEST(test_recovering)
 	assert_true(store_recovering(store));
 }
 
-/* Whoever may write a directory, and not read it, can have a store in it. */
+/* A user who may write a directory but not read it can have a store in it. */
 TEST(test_unreadable_parent)
 {
 	struct place parent = make_store_place("unread"), p = make_store_place("unread/store");
@@ -162,7 +164,7 @@ TEST(test_unreadable_parent)
 	assert_int_equal(store_look(p.dir), 0);
 }
 
-/* A directory that is there and empty is no store, nor is one with half of a store. */
+/* An existing empty directory is not a store, and neither is one with half of a store. */
 TEST(test_directory)
 {
 	struct place p = make_store_place("directory"), deep = make_store_place("none/deep");
@@ -241,7 +243,7 @@ TEST(test_each_stops)
 	assert_int_equal(calls, 2);
 }
 
-/* One commit at a time, of which the end is told once; close waits for what was handed over. */
+/* One commit at a time, whose end is reported once; close waits for a running commit. */
 TEST(test_ends_are_told_once)
 {
 	struct place p = make_store_place("ends");
@@ -252,7 +254,7 @@ TEST(test_ends_are_told_once)
 	store = open_test_store(&p, 1);
 	fd = (struct pollfd){.fd = store_fd(store), .events = POLLIN};
 	assert_int_equal(store_result(store), -EAGAIN);
-	assert_int_equal(store_commit(store), 0); /* nothing is soon durable */
+	assert_int_equal(store_commit(store), 0); /* an empty commit is durable soon */
 	assert_int_equal(store_commit(store), -EBUSY);
 	put_text(store, KIND, 1, "waits");
 	assert_int_equal(poll(&fd, 1, LIMIT_MS), 1);
@@ -266,7 +268,7 @@ TEST(test_ends_are_told_once)
 	assert_records(store, KIND, "1=waits ");
 }
 
-/* In one process and in another; also for those that would make a new one. */
+/* In one process and in another; also for creation. */
 TEST(test_one_owner)
 {
 	struct place p = make_store_place("owner");
@@ -289,7 +291,7 @@ TEST(test_one_owner)
 	store_close(open_test_store(&p, 2));
 }
 
-/* A record whose bytes follow from what it is: no other passes for it. */
+/* Fills a record with bytes that depend on its id and round, so that no other one equals it. */
 static size_t fill_record_bytes(uint8_t *bytes, size_t most, uint64_t id, uint64_t round)
 {
 	struct prng prng;
@@ -335,7 +337,7 @@ static void assert_model(struct store *store, struct model *model)
 	assert_int_equal(model->seen, known);
 }
 
-/* Some megabytes, in commits of any size, each several times anew. */
+/* Some megabytes, in commits of any size, each record written several times. */
 TEST(test_grows)
 {
 	static struct model model = {.seed = 1};
@@ -371,12 +373,12 @@ TEST(test_grows)
 
 #define CRASH_IDS 16
 
-/* What the child has been told is durable, where its death does not reach. */
+/* Shared memory with the rounds reported as durable, which survives the child's death. */
 struct told {
 	uint64_t epoch, round;
 };
 
-/* Each commit has all ids, all of the same round. */
+/* Each commit has all ids, with the same round. */
 static void put_round(struct store *store, uint64_t round)
 {
 	for (uint32_t id = 0; id < CRASH_IDS; id++)
@@ -422,7 +424,7 @@ static int same_round(void *context, uint64_t id, const void *record, size_t len
 	return 0;
 }
 
-/* A random moment: of the opening, or after it. */
+/* Waits for a random moment, during the opening or after it. */
 static void wait_some(const struct told *told, uint64_t epoch, struct prng *prng)
 {
 	struct timespec nap = {.tv_nsec = prng_below(prng, 1U << (16 + prng_below(prng, 11)))};
@@ -437,7 +439,7 @@ static void wait_some(const struct told *told, uint64_t epoch, struct prng *prng
 	nanosleep(&nap, NULL);
 }
 
-/* Kills a child; returns the round that it left behind. */
+/* Kills a child; returns the round that it left. */
 static uint64_t crash_store_child(
 	const struct place *p, uint64_t round, struct told *told, struct prng *prng)
 {
@@ -457,8 +459,8 @@ static uint64_t crash_store_child(
 	store = open_test_store(p, 0);
 	assert_int_equal(store_each(store, KIND, same_round, &rounds), 0);
 	assert_true(rounds.n == CRASH_IDS || told->round == 0);
-	assert_true(rounds.round >= told->round);     /* what was told is there */
-	assert_true(rounds.round <= told->round + 1); /* and at most what was under way */
+	assert_true(rounds.round >= told->round);     /* reported rounds are there */
+	assert_true(rounds.round <= told->round + 1); /* at most the one in progress is added */
 	store_close(store);
 	return rounds.round;
 }
@@ -485,7 +487,7 @@ TEST(test_sigkill)
 		assert_true(told->epoch == before || told->epoch > epoch);
 		epoch = told->epoch;
 	}
-	/* The test itself has opened it once a crash, and each child at most once. */
+	/* The test opens it once for each crash, and each child at most once. */
 	store_close(open_test_store(&p, 0));
 	assert_true(opens > 0 && round > 0);
 	print_message(
@@ -504,7 +506,10 @@ static void limit_files(rlim_t bytes)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* Neither a page nor a block: it says so, has what it had, and goes on when there is room. */
+/*
+ * With no room for a page, or for a block, the store reports that, keeps its data, and continues
+ * when there is room.
+ */
 TEST(test_full_disk)
 {
 	static uint8_t large[1 << 20];
@@ -516,13 +521,13 @@ TEST(test_full_disk)
 	store = open_test_store(&p, 1);
 	put_text(store, KIND, 1, "before");
 	assert_int_equal(commit_then_wait(store), 0);
-	signal(SIGXFSZ, SIG_DFL); /* a thread of the store's own does not hear of it */
+	signal(SIGXFSZ, SIG_DFL); /* a thread of the store does not receive it */
 	limit_files(0);
 	put_text(store, KIND, 1, "lost");
 	assert_int_equal(commit_then_wait(store), -ENOSPC);
 	assert_int_equal(store_commit(store), 0);
 	assert_int_equal(
-		wait_commit_end(store), -ENOSPC); /* even nothing counts only once it is written */
+		wait_commit_end(store), -ENOSPC); /* even an empty commit must be written */
 	limit_files(512 << 10);
 	put_text(store, KIND, 2, "after");
 	assert_int_equal(commit_then_wait(store), 0);
@@ -556,7 +561,7 @@ static int records_descriptor(const struct place *p)
 	return -1;
 }
 
-/* The journal is written and the file cannot be, nor can it be rolled back: the store survives. */
+/* The journal is written, but the file cannot be, and cannot be rolled back: the store survives. */
 TEST(test_file_fails)
 {
 	struct place p = make_store_place("fails");
@@ -644,7 +649,7 @@ TEST(test_cut_off)
 	}
 	assert_int_equal(truncate(p.file, 0), 0);
 	assert_damaged(&p);
-	/* As long as it was, and of zeros. */
+	/* The same length, with zeros. */
 	assert_int_equal(truncate(p.file, (off_t)size), 0);
 	assert_damaged(&p);
 }
@@ -666,7 +671,7 @@ static int count_record(void *context, uint64_t id, const void *record, size_t l
 	return 0;
 }
 
-/* Pages of zeros, one at a time: what a file system may leave after a power failure. */
+/* Pages of zeros, one at a time, which a file system may leave after a power failure. */
 TEST(test_zeroed_pages)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -706,7 +711,7 @@ TEST(test_zeroed_pages)
 	assert_true(refused >= 3);
 }
 
-/* Where a text stands in the file, from `from` on; 0: nowhere. */
+/* Returns the offset of a text in the file, from `from` on; 0: not found. */
 static size_t find_in_file(const struct place *p, const char *text, size_t from)
 {
 	size_t size = size_of(p), at = 0;
@@ -723,7 +728,7 @@ static size_t find_in_file(const struct place *p, const char *text, size_t from)
 	return at;
 }
 
-/* One byte of a record, everywhere that it stands. */
+/* One byte of a record changes, at each copy of it. */
 TEST(test_changed_record)
 {
 	struct place p = make_store_place("changed");
@@ -736,7 +741,7 @@ TEST(test_changed_record)
 	assert_damaged(&p);
 }
 
-/* As whoever has its tools may do: all is in order but what it says. */
+/* Changes the file with SQLite, so that it is consistent except for its contents. */
 static void change_by_sql(const struct place *p, const char *sql)
 {
 	sqlite3 *sqlite;
@@ -746,7 +751,7 @@ static void change_by_sql(const struct place *p, const char *sql)
 	assert_int_equal(sqlite3_close(sqlite), SQLITE_OK);
 }
 
-/* Nothing is wrong with the file but that a record is missing, or another's, or was another. */
+/* The file is consistent, but a record is missing, extra, or changed. */
 TEST(test_changed_content)
 {
 	static const char *const changes[] = {
@@ -778,7 +783,7 @@ TEST(test_changed_content)
 	}
 }
 
-/* What a later version has made is refused by that name, and stays as it is. */
+/* A store of a later version is refused with that reason, and does not change. */
 TEST(test_later_version)
 {
 	struct place p = make_store_place("later");
@@ -799,7 +804,7 @@ TEST(test_later_version)
 	store_close(open_test_store(&p, 2));
 }
 
-/* As the version before has left one, after its second start, word for word. */
+/* A store of the previous version after its second start, word for word. */
 static const char version_1[] =
 	"PRAGMA application_id = 1466263922; PRAGMA user_version = 1;"
 	"CREATE TABLE head (epoch INTEGER, recovering INTEGER, commits INTEGER, seal INTEGER);"
@@ -808,7 +813,7 @@ static const char version_1[] =
 	"INSERT INTO records VALUES (4294967303, x'6C6564676572');"
 	"INSERT INTO records VALUES (8589934599, x'756E697473');";
 
-/* Its records have no names, so it is refused, and stays as it is. */
+/* Its records have no names, so it is refused, and does not change. */
 TEST(test_earlier_version)
 {
 	struct place p = make_store_place("earlier");
@@ -825,7 +830,9 @@ TEST(test_earlier_version)
 	}
 }
 
-/* It is there from the first start on; one that began without gets it with a commit. */
+/*
+ * The identity is there from the first start on; a store that began without gets it with a commit.
+ */
 TEST(test_identity)
 {
 	struct place p = make_store_place("identity"), lost = make_store_place("identity-lost");
@@ -856,7 +863,7 @@ TEST(test_identity)
 	assert_int_equal(store_identity(store).low, 14);
 }
 
-/* What the head says of the file, in the bytes of it. */
+/* A change of the header in the bytes of the file. */
 TEST(test_changed_head)
 {
 	struct place p = make_store_place("head");
@@ -869,7 +876,7 @@ TEST(test_changed_head)
 	assert_damaged(&p);
 }
 
-/* A commit that is cut off in the middle, in a process that ends with it. */
+/* Leaves a commit interrupted in the middle, by the end of its process. */
 static void leave_journal(const struct place *p)
 {
 	int status;
@@ -889,7 +896,7 @@ static void leave_journal(const struct place *p)
 	assert_int_equal(status, 0);
 }
 
-/* A journal is of one file: of another one it would make neither, so a new store begins without. */
+/* A journal belongs to one file, and would damage another. So a new store removes it. */
 TEST(test_journal_of_another)
 {
 	struct place p = make_store_place("journal");
@@ -906,7 +913,7 @@ TEST(test_journal_of_another)
 	assert_records(store, KIND, "");
 }
 
-/* Nobody but its owner reads it, whatever the directory says. */
+/* Only its owner can read it, for any mode of the directory. */
 TEST(test_mode)
 {
 	struct place p = make_store_place("mode");
