@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What EAL is told beside what the operator says.
+ * EAL arguments that Weir adds to the operator's.
  */
 #include "check.h"
 #include "scope.h"
@@ -21,7 +21,7 @@ static bool is_told(const struct config *config, const char *argument)
 	return found;
 }
 
-/* No file of a hugepage outlives its process, unless the operator says something about them. */
+/* No hugepage file outlives its process, unless the operator sets an option for it. */
 TEST(names_of_pages)
 {
 	static const char *const others[] = {"--no-huge", "--in-memory", "--huge-unlink=existing",

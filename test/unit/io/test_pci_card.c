@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * PCI cards as a machine's sysfs has them, that of a machine which is made of directories.
+ * PCI cards in the sysfs of a machine, which the test builds from directories.
  */
 #include "check.h"
 #include "scope.h"

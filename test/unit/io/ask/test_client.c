@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is asked over a socket, and every way in which a server may answer, or not.
+ * Requests over a socket, and every kind of answer or failure of a server.
  */
 #include "check.h"
 #include "scope.h"
@@ -21,14 +21,17 @@
 static char home[] = "/tmp/weir-ask-XXXXXX";
 static char path[sizeof(home) + 8];
 
-/* A server of one client, which says these one after the other: the greeting first. */
+/* A server for one client that sends these packets in order, the greeting first. */
 struct server {
 	int listener;
 	pthread_t thread;
 	const char *says[4]; /* "": an empty packet; NULL: it hangs up */
 	char asked[3][256];
-	bool idle; /* says nothing, and does not even accept */
-	/* What goes along with each, if `gives`; and what came along with each question, or -1. */
+	bool idle; /* sends nothing, and does not accept */
+	/*
+	 * Descriptors sent with each packet, if `gives`; and those received with each request, or
+	 * -1.
+	 */
 	bool gives, twice;
 	int given[4], got[3];
 };
@@ -115,7 +118,7 @@ static void stop_server(struct server *s)
 	close(s->listener);
 }
 
-/* What opening says with such a greeting. */
+/* Returns the result of opening with this greeting. */
 static int open_with(const char *greeting)
 {
 	struct server s = {.says = {greeting}};
@@ -163,7 +166,7 @@ TEST(test_greetings)
 	assert_int_equal(open_with(text), -EMSGSIZE);
 }
 
-/* What asking says when the server says that; the value as text. */
+/* Returns the result of a request after this greeting and reply; and the value as text. */
 static int ask_for(const char *greeting, const char *request, const char *reply, char **value)
 {
 	struct server s = {.says = {greeting, reply}};
@@ -194,7 +197,7 @@ TEST(test_replies)
 		{"/weir/a", "{\"/weir/a\":{\"b\":[1,2]}}", 0, "{\"b\":[1,2]}"},
 		{"/weir/a", "{\"/weir/a\":7}", 0, "7"},
 		{"/weir/a", "{\"/weir/a\":null}", 0, "null"},
-		/* A parameter is no part of the command. */
+		/* A parameter is not part of the command. */
 		{"/weir/a,web", "{\"/weir/a\":7}", 0, "7"},
 		{"/weir/a,web,2", "{\"/weir/a\":7}", 0, "7"},
 		{"/weir/a,web", "{\"/weir/a,web\":7}", -EBADMSG, NULL},
@@ -221,7 +224,7 @@ TEST(test_replies)
 	}
 }
 
-/* As long as was announced is well, and one byte more is not. */
+/* A reply of the announced length is accepted, and one more byte is not. */
 TEST(test_length)
 {
 	static const unsigned rooms[] = {20, 2000, REPLY_MAX / 8};
@@ -240,7 +243,7 @@ TEST(test_length)
 	}
 }
 
-/* One after the other, on one connection; then it is gone. */
+/* Several requests on one connection; then it is closed. */
 TEST(test_several)
 {
 	struct server s = {.says = {GREETING, "{\"/a\":1}", "{\"/b\":2}", "{\"/a\":3}"}};
@@ -262,7 +265,7 @@ TEST(test_several)
 	assert_null(value);
 }
 
-/* Whether it does not accept, does not greet, or does not answer before the time is over. */
+/* The server does not accept, send a greeting, or answer before the deadline. */
 TEST(test_late)
 {
 	struct server idle = {.idle = true}, s = {.says = {GREETING, "{\"/a\":1}"}};
@@ -270,13 +273,13 @@ TEST(test_late)
 	json_t *value;
 
 	start_server(&idle);
-	/* The first that is not accepted waits for a greeting, and the next for its turn. */
+	/* The first connection waits for a greeting, and the next for its turn. */
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(client_open_until(&client, path, 20), -ETIMEDOUT);
 	stop_server(&idle);
 	start_server(&s);
 	assert_int_equal(client_open_until(&client, path, PATIENT_MS), 0);
-	client.until_s = 1e-3; /* after the machine's start, and long ago */
+	client.until_s = 1e-3; /* since boot; long ago */
 	assert_int_equal(client.source.ask(&client.source, "/a", &value), -ETIMEDOUT);
 	assert_null(value);
 	client_close(&client);
@@ -302,7 +305,7 @@ TEST(test_nobody)
 	assert_int_equal(client_open(&client, long_path), -ENOENT);
 }
 
-/* A pause takes as long as was asked for at least, and says so. */
+/* A pause takes at least the requested time, and returns its length. */
 TEST(test_pause)
 {
 	ENDED_BY(stop_server) struct server s = {.says = {GREETING}};
@@ -315,13 +318,13 @@ TEST(test_pause)
 	assert_true(passed >= 1.02 && passed < 60);
 }
 
-/* A pipe, of which one end is given away: whether it is closed there is seen at the other. */
+/* Makes a pipe; after one end is given away, the other end shows whether it is closed. */
 static void make_pipe(int ends[2])
 {
 	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
 }
 
-/* Its writing end is nowhere any more. */
+/* Returns true if the writing end is closed everywhere. */
 static bool is_over(int reading)
 {
 	char byte;
@@ -329,7 +332,7 @@ static bool is_over(int reading)
 	return read(reading, &byte, 1) == 0;
 }
 
-/* Descriptors go along with a question and an answer, once; none is left open, nor lost. */
+/* Descriptors are sent with a request and an answer, once; none stays open or is lost. */
 TEST(test_descriptors)
 {
 	struct server s = {
@@ -349,7 +352,7 @@ TEST(test_descriptors)
 	assert_true(client.taken >= 0);
 	assert_int_equal(client.source.ask(&client.source, "/a", &value), 0);
 	json_decref(value);
-	/* That of the greeting has given way. */
+	/* The answer's descriptor has replaced that of the greeting. */
 	assert_true(close(greets[1]) == 0 && is_over(greets[0]));
 	assert_int_equal(client.source.ask_with(&client.source, "/b", asks[1], &taken, &value), 0);
 	assert_int_equal(json_integer_value(value), 2);
@@ -361,7 +364,7 @@ TEST(test_descriptors)
 	client_close(&client);
 	assert_int_equal(client.taken, -1);
 	assert_int_equal(client.given, -1);
-	/* What was taken is ours to close, and what was given is, too. */
+	/* The caller closes received descriptors, and its own. */
 	assert_true(close(answers[1]) == 0 && !is_over(answers[0]));
 	assert_true(close(taken) == 0 && is_over(answers[0]));
 	assert_int_equal(s.got[0], -1);
@@ -373,7 +376,7 @@ TEST(test_descriptors)
 	close(asks[0]);
 }
 
-/* None comes along; and one, or two, of which nothing was said, which are closed in the end. */
+/* Without a descriptor; and with one or two unexpected ones, which are closed in the end. */
 static void check_unasked(bool twice)
 {
 	struct server s = {
@@ -407,7 +410,7 @@ TEST(test_no_descriptor)
 	check_unasked(true);
 }
 
-/* A wait of so long, and no longer. */
+/* The wait ends at its timeout. */
 TEST(test_patience)
 {
 	ENDED_BY(stop_server) struct server idle = {.idle = true};
@@ -420,7 +423,7 @@ TEST(test_patience)
 
 #define JIFFIES_MS 20 /* the kernel's rounding */
 
-/* How long a call of the client's socket may take, in each direction. */
+/* The timeout of a call on the client's socket, in each direction. */
 static void expect_waits(const struct client *client, unsigned least_ms, unsigned most_ms)
 {
 	static const int directions[] = {SO_RCVTIMEO, SO_SNDTIMEO};
@@ -459,7 +462,7 @@ TEST(test_waits)
 	expect_waits(&client, 0, PATIENT_MS);
 }
 
-/* A question that no socket takes: there is no waiting for its answer. */
+/* If no socket accepts a request, there is no wait for its answer. */
 TEST(test_long_question)
 {
 	struct server s = {.says = {GREETING, "{\"/a\":1}"}};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Listings of several pages, and what is said of each of those that they name: what is asked, one
- * after another, and what is no page.
+ * Listings of several pages, and requests for each listed item: the sequence of requests, and
+ * invalid pages.
  */
 #include "check.h"
 
@@ -13,7 +13,7 @@ struct answered {
 	int error;
 };
 
-/* Each question that is to come, with its answer. */
+/* Each expected request, with its answer. */
 struct script {
 	struct source source;
 	const struct answered *next;
@@ -67,7 +67,7 @@ static const struct {
 	{NULL, {{ALL, NULL, -ETIMEDOUT}}, -ETIMEDOUT, NULL},
 	{NULL, {{ALL, "{}", 0}}, -EBADMSG, NULL},
 	{NULL, {{ALL, "{'n':7}", 0}}, -EBADMSG, NULL},
-	/* A page that leads back, or to itself, or is gone. */
+	/* A page that leads back, or to itself, or does not exist. */
 	{NULL, {{ALL, "{'n':[],'next':-1}", 0}}, -EBADMSG, NULL},
 	{NULL, {{ALL, "{'n':[1],'next':2}", 0}, {"/l,2", "{'n':[2],'next':2}", 0}}, -EBADMSG, NULL},
 	{NULL, {{ALL, "{'n':[1],'next':2}", 0}, {"/l,2", "{'n':[2],'next':1}", 0}}, -EBADMSG, NULL},
@@ -112,7 +112,7 @@ static const struct {
 	{9, {NAMED, {"/q,a", "1", 0}, {"/q,b", "2", 0}, {"/q,c", "3", 0}}, 0, "[1,2,3]"},
 	{3, {NAMED, {"/q,a", "1", 0}, {"/q,b", "2", 0}, {"/q,c", "3", 0}}, 0, "[1,2,3]"},
 	{2, {NAMED, {"/q,a", "1", 0}, {"/q,b", "2", 0}}, 0, "[1,2]"},
-	/* One that is gone is none, and does not count. */
+	/* A missing item is left out, and does not count. */
 	{2, {NAMED, {"/q,a", "null", 0}, {"/q,b", "2", 0}, {"/q,c", NULL, -ENOENT}}, 0, "[2]"},
 	{9, {{"/weir/policies", "{'policies':['a',7]}", 0}, {"/q,a", "1", 0}}, -EBADMSG, "[1]"},
 	{9, {NAMED, {"/q,a", NULL, -ECONNRESET}}, -ECONNRESET, "[]"},
@@ -144,7 +144,7 @@ TEST(of_each_listed)
 	assert_value(array, "[1,2]");
 }
 
-/* What is longer than a request may be is none that there is. */
+/* A request that is too long is for nothing that exists. */
 TEST(longest_request)
 {
 	char name[4096], request[4096];

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Captures are put together in memory, in both byte orders, read whole, and cut at every byte: what
- * is before the cut must still come out, and nothing else. What libpcap refuses is refused in
- * words.
+ * Captures are built in memory, in both byte orders, read whole, and cut at every byte: the packets
+ * before the cut must be read, and nothing else. A capture that libpcap rejects gets a message.
  */
 #include "check.h"
 #include "scope.h"
@@ -24,12 +23,12 @@
 
 enum { IDB = 1, PACKET = 2, SIMPLE = 3, NAMES = 4, EPB = 6, CUSTOM = 0xbad };
 
-/* A capture under construction, and where its packets' records end. */
+/* A capture under construction, and the ends of its packets' records. */
 struct made {
 	bool big;
 	uint8_t bytes[FILE_MAX];
 	size_t len;
-	size_t begin; /* of the block that is open */
+	size_t begin; /* start of the open block */
 	size_t ends[PACKETS_MAX];
 	unsigned n;
 };
@@ -51,7 +50,7 @@ static void put_capture_u32(struct made *c, uint32_t value)
 	put_capture_bytes(c, value, 4);
 }
 
-/* The data of packet k: n bytes that no other packet has. */
+/* The data of packet k: n bytes that differ from all other packets. */
 static uint8_t data_byte(unsigned k, uint32_t i)
 {
 	return (uint8_t)(k * 31 + i + 1);
@@ -188,11 +187,11 @@ static void put_other_block(struct made *c, uint32_t type, unsigned words)
 	block_end(c);
 }
 
-/* What a capture must be read as. */
+/* The expected packet. */
 struct expected {
 	uint64_t time_ns;
 	bool untimed;
-	int link; /* DLT_, which is another number for raw IP */
+	int link; /* DLT_, which differs for raw IP */
 	uint32_t captured, bytes;
 };
 
@@ -217,7 +216,10 @@ static void build_ns(struct made *c)
 	classic_packet(c, 0, 0, 1, 2);
 }
 
-/* FCS of 4 bytes: two units of 16 bits in the uppermost four bits, and the bit that says so. */
+/*
+ * FCS of 4 bytes: two units of 16 bits in the uppermost four bits, and the bit that marks them as
+ * valid.
+ */
 static void build_fcs(struct made *c)
 {
 	put_classic_header(c, US, 0x24000001);
@@ -226,7 +228,7 @@ static void build_fcs(struct made *c)
 	classic_packet(c, 1, 0, 3, 3);
 }
 
-/* Those four bits without the bit say nothing. */
+/* Without that bit the four bits have no meaning. */
 static void build_no_fcs(struct made *c)
 {
 	put_classic_header(c, US, 0x20000001);
@@ -335,7 +337,7 @@ static unsigned count_expected(const struct sample *sample)
 	return n;
 }
 
-/* A heap copy of exactly these bytes as a file, so that AddressSanitizer sees who reads beyond. */
+/* A heap copy of exactly these bytes as a file, so that AddressSanitizer finds reads beyond it. */
 struct opened {
 	struct capture capture;
 	uint8_t *copy;
@@ -375,7 +377,7 @@ static void expect_packet(const struct sample *sample, unsigned k, const struct 
 			fail_msg("%s: packet %u: byte %u differs", sample->name, k, i);
 }
 
-/* Reads to the end, expecting the first n packets, and returns what ended it. */
+/* Reads to the end, expects the first n packets, and returns the result of the last read. */
 static int read_all(const struct sample *sample, const uint8_t *bytes, size_t len, unsigned n)
 {
 	struct capture_packet got;
@@ -417,8 +419,8 @@ TEST(test_samples)
 }
 
 /*
- * Whether a capture may end here: after its header, between two records; and of pcapng after the
- * first interface, as libpcap reads to there before it says what the capture is.
+ * Returns whether a capture may end here: after its header, or between two records. A pcapng file
+ * must have its first interface, which libpcap reads before it reports the type.
  */
 static bool is_capture_boundary(const struct made *c, size_t at)
 {
@@ -460,7 +462,7 @@ TEST(test_cut_at_every_byte)
 	}
 }
 
-/* Every byte at three other values: whatever comes out, it is within the bounds. */
+/* Every byte gets three other values: any result is within the bounds. */
 TEST(test_any_byte_damaged)
 {
 	static const uint8_t flips[] = {0xff, 0x01, 0x80};
@@ -540,7 +542,7 @@ TEST(test_resolutions)
 	}
 }
 
-/* A word overwritten in a sample, and what is said about it. */
+/* A word overwritten in a sample, and the message about it. */
 struct damage {
 	const char *name;
 	void (*build)(struct made *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets of each link that is known → frames: raw ones get the header that they would have.
+ * Packets of each supported link type, converted to frames: raw ones get a header.
  */
 #include "check.h"
 
@@ -95,7 +95,7 @@ TEST(test_raw)
 		}
 }
 
-/* Nothing captured: the header ends before the type. And no more than there is room for. */
+/* An empty packet: the header ends before the type. A long one is cut to the available room. */
 TEST(test_raw_ends)
 {
 	struct frame frame;

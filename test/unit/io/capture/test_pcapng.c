@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is written is read by libpcap, packet by packet; and block by block by a reader of the
- * test's own, which takes nothing but what the format says, and finds interfaces and comments.
+ * libpcap reads the written file packet by packet. The test's own reader, which follows only the
+ * format, reads it block by block, and finds interfaces and comments.
  */
 #include "check.h"
 #include "scope.h"

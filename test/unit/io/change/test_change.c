@@ -11,7 +11,7 @@
 #include "change/edit.h"
 #include "change/singles.h"
 
-/* Configurations are written with ' for ", and only their policies where they begin with [. */
+/* Reads a configuration with ' for "; if the text begins with [, it has only the policies. */
 static json_t *configuration(const char *text)
 {
 	char *copy = strdup(text);
@@ -303,7 +303,7 @@ static const struct carry_row carries[] = {
 	{"[{'name':'a','l':1},{'name':'b','l':1}]", "[{'name':'a','l':2},{'name':'b','l':1}]", "a",
 		"[{'name':'b','l':9},{'name':'a','l':1}]",
 		"[{'name':'b','l':9},{'name':'a','l':2}]", "a", ""},
-	/* The file has it by now. */
+	/* The file has the same change now. */
 	{"[{'name':'a','l':1}]", "[{'name':'a','l':2}]", "a", "[{'name':'a','l':2}]",
 		"[{'name':'a','l':2}]", "", ""},
 	/* The file has another policy, which is newer. */
@@ -421,7 +421,7 @@ TEST(each_difference)
 
 		if (!json_equal(got, all))
 			fail_msg("difference %zu: %s", i, text);
-		/* All are counted, however few are listed. */
+		/* All are counted, even if few are listed. */
 		assert_int_equal(n, json_array_size(all));
 		assert_int_equal(n_of_one, n);
 		assert_int_equal(json_array_size(one), n > 0);

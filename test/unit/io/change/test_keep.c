@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Whatever ends the process, at whichever step, and whatever a disk has lost, the last good
- * configuration is there, whole; and what was said to be durable is in the journal.
+ * If the process ends at any step, and the disk loses any data, the last good configuration is
+ * there, complete. The journal has all lines that were reported as durable.
  */
 #include "check.h"
 #include "scope.h"
@@ -21,7 +21,7 @@
 
 END_POINTER(keep_close, struct keep *)
 
-#define STEPS_MOST 1000 /* of a script */
+#define STEPS_MOST 1000 /* per script */
 
 static char directory[64];
 
@@ -49,7 +49,7 @@ static struct keep *open_keep(void)
 	return keep;
 }
 
-static bool no_sync, no_file_sync; /* of directories, and of files */
+static bool no_sync, no_file_sync; /* fsync() fails: of directories, of files */
 
 int __real_fsync(int fd);
 int __wrap_fsync(int fd);
@@ -75,7 +75,7 @@ static int write_one(struct keep *keep, int value, uint64_t *number)
 	return rc;
 }
 
-/* What the newest good one that can be read says; 0: there is none. */
+/* Returns the value in the newest readable good configuration; 0: there is none. */
 static int good_value(const struct keep *keep)
 {
 	for (uint64_t n = UINT64_MAX; (n = keep_good_below(keep, n)) > 0;) {
@@ -109,7 +109,7 @@ TEST_WITH(newest_is_good, setup, teardown)
 	assert_int_equal(keep_unconfirmed(keep), 0);
 	keep_good(keep, 1);
 	assert_int_equal(write_one(keep, 2, &number), 0);
-	assert_int_equal(good_value(keep), 1); /* nobody has confirmed the other */
+	assert_int_equal(good_value(keep), 1); /* the other is unconfirmed */
 	assert_int_equal(keep_unconfirmed(keep), number);
 	assert_int_equal(keep_forget(keep, number), 0);
 	assert_int_equal(keep_forget(keep, number), 0);
@@ -137,7 +137,7 @@ static void make_file(const char *name)
 	close(fd);
 }
 
-/* Each has a number above all others, of both kinds; what is named in another way has none. */
+/* Each number is above all others, of both kinds; files with other names have none. */
 TEST_WITH(numbers_ascend, setup, teardown)
 {
 	static const char *const others[] = {"99.good.json", "0000000099.good.json~",
@@ -182,7 +182,7 @@ TEST_WITH(oldest_go, setup, teardown)
 	assert_int_equal(n, KEEP_MOST);
 }
 
-/* What a disk has lost of the newest: each byte cut off, or another than it was. */
+/* The disk has lost data of the newest file: each byte is cut off, or changed. */
 TEST_WITH(damage_is_seen, setup, teardown)
 {
 	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
@@ -213,7 +213,7 @@ TEST_WITH(damage_is_seen, setup, teardown)
 	close(fd);
 }
 
-/* A file of that number whose digest is right, whatever is below it. */
+/* Writes a file of that number with a valid digest of any body. */
 static void write_record(uint64_t number, const char *body)
 {
 	unsigned char hash[crypto_generichash_BYTES];
@@ -229,7 +229,7 @@ static void write_record(uint64_t number, const char *body)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* What is whole, and yet no record: each part of one is asked for. */
+/* A complete file that is no record: each part is required. */
 TEST_WITH(no_record, setup, teardown)
 {
 	static const struct {
@@ -271,7 +271,7 @@ static void die_at_step(void *context)
 		_exit(1);
 }
 
-/* A change as weir makes one: 10 is the last good one, 11 comes, is confirmed, and is said. */
+/* A change as weir makes it: 10 is the last good one; 11 is written, confirmed and reported. */
 static void script(int say)
 {
 	const struct keep_hooks hooks = {.step = die_at_step};
@@ -289,7 +289,7 @@ static void script(int say)
 	_exit(rc ? 2 : 0);
 }
 
-/* Runs it up to a step: how it ended, and whether it came to its end. */
+/* Runs the script up to a step; returns how it ended, and sets whether it answered. */
 static int run_to_step(unsigned step, bool *answered)
 {
 	int pipe_fds[2], status;
@@ -324,7 +324,7 @@ static void check_after_kill(unsigned step, bool answered)
 		fail_msg("killed at step %u: the journal knows of what is not so", step);
 	if (answered && said != 11)
 		fail_msg("killed at step %u: the journal does not know", step);
-	/* And it goes on from there. */
+	/* Changes are possible afterwards. */
 	keep_good(keep, 12);
 	assert_int_equal(good_value(keep), 12);
 	json_decref(lines);
@@ -351,10 +351,10 @@ TEST_WITH(each_kill, setup, teardown)
 		assert_int_equal(setup(state), 0);
 	}
 	assert_int_equal(status, 0);
-	assert_in_range(step, 12, STEPS_MOST); /* there were as many places to end at */
+	assert_in_range(step, 12, STEPS_MOST); /* at least so many steps to end at */
 }
 
-/* So many bytes a file may have: then each write fails as on a full disk. */
+/* Limits the size of files, so that writes fail as on a full disk. */
 static void run_full(rlim_t bytes)
 {
 	const struct rlimit limit = {bytes, bytes};
@@ -402,7 +402,7 @@ TEST_WITH(full_disk, setup, teardown)
 	}
 }
 
-/* Where it cannot be seen which numbers there are none is taken: it may be that of another. */
+/* If the directory cannot be listed, no number is taken, because it may be in use. */
 TEST_WITH(cannot_be_listed, setup, teardown)
 {
 	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
@@ -439,7 +439,7 @@ static json_int_t value_at(const json_t *lines, size_t i)
 	return json_integer_value(json_object_get(json_array_get(lines, i), "value"));
 }
 
-/* The group of the process may read what is kept, nobody else, and it alone may write. */
+/* Only the process may write the files, and only its group may read them. */
 TEST_WITH(who_may_read, setup, teardown)
 {
 	ENDED_BY(keep_close_at) struct keep *keep;
@@ -466,7 +466,7 @@ TEST_WITH(who_may_read, setup, teardown)
 	umask(old);
 }
 
-/* Bounded, and the last lines are there across files. */
+/* The journal is bounded, and its last lines are found across files. */
 TEST_WITH(journal_turns, setup, teardown)
 {
 	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
@@ -492,7 +492,7 @@ TEST_WITH(journal_turns, setup, teardown)
 	assert_int_not_equal(stat(path, &st), 0);
 }
 
-/* What is full and cannot make way says so, and loses none of what it has. */
+/* A full journal that cannot be rotated fails, and loses no lines. */
 TEST_WITH(journal_cannot_turn, setup, teardown)
 {
 	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
@@ -517,7 +517,7 @@ TEST_WITH(journal_cannot_turn, setup, teardown)
 	json_decref(line);
 }
 
-/* As many of the newest lines as are asked for, in their order, and no others. */
+/* The requested number of newest lines, in order, and no others. */
 TEST_WITH(journal_ends_with, setup, teardown)
 {
 	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
@@ -555,7 +555,7 @@ TEST_WITH(journal_after_a_cut, setup, teardown)
 	json_decref(lines);
 }
 
-/* What a directory does not keep is not done, and is said not to be. */
+/* A change that the directory did not store fails, and is reported so. */
 TEST_WITH(names_not_kept, setup, teardown)
 {
 	ENDED_BY(keep_close_at) struct keep *keep = open_keep();
@@ -574,7 +574,7 @@ TEST_WITH(names_not_kept, setup, teardown)
 	no_sync = false;
 }
 
-/* Nor a line that is not on the disk. */
+/* A line that is not on the disk fails as well. */
 TEST_WITH(journal_not_kept, setup, teardown)
 {
 	ENDED_BY(keep_close_at) struct keep *keep = open_keep();

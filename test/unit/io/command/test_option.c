@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The options of a command: each kind, at its ends and beyond them, and arguments that are missing
- * or too many.
+ * The options of a command: each kind, at its ends and beyond, and missing or extra arguments.
  */
 #include "check.h"
 
@@ -42,7 +41,7 @@ static const struct option_set set = {
 	.argument_at = offsetof(struct options, argument),
 };
 
-/* A line of words with a blank between each, eight at most. */
+/* Parses a line of words separated by blanks, at most eight. */
 static int parse(const struct option_set *of, const char *words, struct options *options)
 {
 	char *text = strdup(words), *rest = text, *word, *argv[10] = {(char[]){"do"}};
@@ -54,7 +53,7 @@ static int parse(const struct option_set *of, const char *words, struct options 
 			argv[n++] = word;
 	*options = (struct options){0};
 	ret = option_parse(of, n, argv, options);
-	free(text); /* what the options point to is not looked at any more */
+	free(text); /* the options' pointers into it are not used any more */
 	return ret;
 }
 
@@ -238,7 +237,7 @@ static struct {
 	size_t size;
 } heard[2];
 
-/* What is said there from now on is kept. */
+/* Captures the output of a stream from now on. */
 static void hear(FILE **stream)
 {
 	unsigned i = stream == &stderr;
@@ -258,7 +257,7 @@ static void expect_heard(FILE **stream, const char *expected)
 	free(heard[i].text);
 }
 
-/* What a user reads of a number, or of too many. */
+/* Messages about a number, or too many of them. */
 TEST(test_said)
 {
 	static const struct {
@@ -280,7 +279,7 @@ TEST(test_said)
 	}
 }
 
-/* What a user reads of a whole line, and where. */
+/* Messages about a whole line, and their stream. */
 TEST(test_lines_said)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Results in files and on standard output, and what is said and returned where they cannot be
+ * Results in files and on standard output, and the message and return value if they cannot be
  * written.
  */
 #include "check.h"
@@ -13,7 +13,7 @@
 static char directory[] = "/tmp/weir-output-XXXXXX";
 static char path[64];
 
-/* What goes to a descriptor meanwhile. */
+/* Captures the output of a stream. */
 struct kept {
 	FILE *stream, *into;
 	int former;
@@ -78,7 +78,7 @@ TEST(test_flush)
 	fputs("x", full);
 	assert_int_equal(output_flush(full), -ENOSPC);
 	fclose(full);
-	/* What went wrong before is not forgotten, though nobody knows what it was. */
+	/* An earlier error is still reported, although its cause is lost. */
 	assert_int_equal(fputc('x', reader), EOF);
 	assert_int_equal(output_flush(reader), -EIO);
 	fclose(reader);
@@ -98,7 +98,7 @@ TEST(test_write)
 	check_file("2nd");
 	out = keep_stream(stdout);
 	assert_int_equal(output_write("-", write_word, "shown"), 0);
-	assert_int_equal(output_write("-", write_word, " twice"), 0); /* it stays open */
+	assert_int_equal(output_write("-", write_word, " twice"), 0); /* stdout stays open */
 	give_back(&out, text);
 	assert_string_equal(text, "shown twice");
 	err = keep_stream(stderr);
@@ -129,7 +129,7 @@ TEST(test_members)
 	json_decref(json);
 }
 
-/* With two blanks a level, and twelve digits. */
+/* Indented by two blanks a level, with twelve digits. */
 TEST(test_json)
 {
 	json_t *json = json_object();
@@ -209,7 +209,7 @@ TEST(test_result_fails)
 	assert_int_equal(no_memory, -ENOMEM);
 	assert_int_equal(full, -ENOSPC);
 	assert_int_equal(standard, -ENOSPC);
-	assert_int_equal(access(path, F_OK), -1); /* not tried any more */
+	assert_int_equal(access(path, F_OK), -1); /* not tried after that */
 	snprintf(text, sizeof(text),
 		"%s: Cannot allocate memory\n" FULL ": No space left on device\n"
 		"standard output: No space left on device\n",

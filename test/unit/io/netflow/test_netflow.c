@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Datagrams of both versions, byte by byte as RFC 3954 and RFC 7011 have them.
+ * Datagrams of both versions, byte by byte as in RFC 3954 and RFC 7011.
  */
 #include "check.h"
 
@@ -13,7 +13,7 @@
 #define DOMAIN 0x01020304
 #define BEGAN  UINT64_C(1700000000500) /* ms */
 #define BOOT   UINT64_C(1700000000000) /* 0x18bcfe56800, and 0x6553f100 s */
-#define ENDED  (BOOT + 61900)          /* 61 s later, and something */
+#define ENDED  (BOOT + 61900)          /* between 61 and 62 s later */
 
 static unsigned hex_of(char digit)
 {
@@ -21,7 +21,7 @@ static unsigned hex_of(char digit)
 					     : (unsigned)(digit - 'a' + 10);
 }
 
-/* The bytes that an expectation says in hex, with blanks anywhere. */
+/* Reads the bytes of an expectation in hex, with blanks anywhere. */
 static size_t read_hex(const char *hex, uint8_t *bytes)
 {
 	size_t digits = 0;
@@ -159,7 +159,7 @@ static uint32_t sequence_of(const struct netflow *netflow)
 	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* One of version 9 counts datagrams, one of IPFIX the records before it, but no templates. */
+/* Version 9 counts datagrams; IPFIX counts the records before a datagram, without templates. */
 TEST(test_sequences)
 {
 	static const struct {
@@ -181,14 +181,14 @@ TEST(test_sequences)
 		netflow_begin(&netflow, NETFLOW_MOST);
 		assert_int_equal(netflow_end(&netflow, ENDED), 0);
 		assert_int_equal(netflow.sequence, i ? 6 : 3);
-		netflow.sequence = UINT32_MAX; /* it turns over */
+		netflow.sequence = UINT32_MAX; /* wraps around */
 		assert_true(netflow_add_record(&netflow, &octets));
 		assert_true(netflow_end(&netflow, ENDED) > 0);
 		assert_int_equal(netflow.sequence, 0);
 	}
 }
 
-/* A datagram is never longer than it may be, whatever is in it, and takes as much as goes. */
+/* With any contents a datagram is at most as long as allowed, and takes as many records as fit. */
 TEST(test_room)
 {
 	struct netflow netflow;
@@ -219,7 +219,7 @@ static void assert_text(const char *text, size_t most, const char *want)
 	assert_memory_equal(out, want, n);
 }
 
-/* What is told is UTF-8 that is printed, and not cut within a character. */
+/* Exported text is printable UTF-8, and not cut inside a character. */
 TEST(test_texts)
 {
 	char longest[200];
@@ -231,16 +231,16 @@ TEST(test_texts)
 	assert_text("\xe2\x82\xac \xf0\x9f\x98\x80", 8, "\xe2\x82\xac \xf0\x9f\x98\x80");
 	assert_text("\xe2\x82\xac \xf0\x9f\x98\x80", 7, "\xe2\x82\xac ");
 	assert_text("a\nb\x7f", 8, "a?b?");
-	assert_text("\xc3", 8, "?");                     /* ends within a character */
-	assert_text("\xc0\xaf\xe0\x80\xaf", 8, "?????"); /* longer than need be */
-	assert_text("\xed\xa0\x80", 8, "???");           /* a half of UTF-16 */
+	assert_text("\xc3", 8, "?");                     /* ends inside a character */
+	assert_text("\xc0\xaf\xe0\x80\xaf", 8, "?????"); /* overlong forms */
+	assert_text("\xed\xa0\x80", 8, "???");           /* a surrogate of UTF-16 */
 	assert_text("\xf4\x90\x80\x80\xff", 8, "?????"); /* beyond U+10FFFF */
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
 	assert_text(longest, 5, "xxxxx");
 }
 
-/* However long a name, its field ends in a zero, or after what it has said. */
+/* The field of a name of any length ends with a zero, or is full. */
 TEST(test_long_names)
 {
 	struct netflow netflow;

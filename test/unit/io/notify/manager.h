@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A service manager, as far as it is a socket and an environment.
+ * A service manager, reduced to a socket and the environment.
  */
 #ifndef WEIR_TEST_MANAGER_H
 #define WEIR_TEST_MANAGER_H
@@ -17,7 +17,7 @@ struct manager {
 	char heard[1024];
 };
 
-/* Listens, and puts that into the environment; watchdog_us: with a watchdog, or NULL. */
+/* Listens, and sets the environment; watchdog_us: with a watchdog, or NULL. */
 static inline void manager_open(struct manager *manager, bool abstract, const char *watchdog_us)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -41,7 +41,7 @@ static inline void manager_open(struct manager *manager, bool abstract, const ch
 		setenv("WATCHDOG_USEC", watchdog_us, 1);
 }
 
-/* The next that has come, or NULL. */
+/* Returns the next received message, or NULL. */
 static inline const char *manager_hear(struct manager *manager)
 {
 	ssize_t n = recv(manager->fd, manager->heard, sizeof(manager->heard) - 1, 0);

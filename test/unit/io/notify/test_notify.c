@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the service manager is told, by a manager that is the test: at a path and in the abstract
- * space, when it has no room, when it is gone, and how often its watchdog is fed.
+ * Messages to a service manager, which is the test, at a path and in the abstract namespace. The
+ * manager can have no room, or be gone. Then how often its watchdog is fed.
  */
 #include "check.h"
 #include "scope.h"
@@ -62,7 +62,7 @@ TEST(test_addresses)
 	unsetenv("NOTIFY_SOCKET");
 }
 
-/* The manager is still named then, for whoever tries again. */
+/* The manager's name stays set, for another attempt. */
 TEST(test_no_descriptors)
 {
 	struct rlimit before, none = {0};
@@ -113,7 +113,7 @@ static void go_through_states(bool abstract)
 	notify_stopping(notify, "stopping");
 	assert_string_equal(manager_hear(&manager), "STOPPING=1\nSTATUS=stopping");
 	notify_alive(notify, SECOND_NS);
-	assert_null(manager_hear(&manager)); /* it has set no watchdog */
+	assert_null(manager_hear(&manager)); /* there is no watchdog */
 }
 
 TEST(test_states)
@@ -122,7 +122,7 @@ TEST(test_states)
 	go_through_states(true);
 }
 
-/* A manager that takes nothing for a while holds nobody up, and hears the last state then. */
+/* A manager without room does not block the process, and gets the last state later. */
 TEST(test_no_room)
 {
 	ENDED_BY(manager_close) struct manager manager;
@@ -146,7 +146,7 @@ TEST(test_no_room)
 	assert_null(manager_hear(&manager));
 }
 
-/* What nobody will ever take is not kept. */
+/* A state that no manager will receive is not kept. */
 TEST(test_gone)
 {
 	struct manager manager;
@@ -183,7 +183,7 @@ TEST(test_watchdog)
 	assert_string_equal(manager_hear(&manager), "WATCHDOG=1");
 }
 
-/* A watchdog that is another's, or is none. */
+/* A watchdog of another process, or an invalid one. */
 TEST(test_no_watchdog)
 {
 	static const struct {

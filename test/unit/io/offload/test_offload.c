@@ -15,7 +15,7 @@
 struct task {
 	struct offload_job job;
 	unsigned number;
-	unsigned *done; /* how many are, which only the thread counts */
+	unsigned *done; /* number of finished tasks, counted only by the thread */
 	unsigned turn;
 };
 
@@ -42,7 +42,7 @@ static bool is_readable(const struct offload *offload, int timeout_ms)
 	return poll(&fd, 1, timeout_ms) == 1;
 }
 
-/* In order, each once, and the descriptor says whether there are more. */
+/* Jobs finish in order, each once, and the descriptor shows whether there are more. */
 TEST(test_jobs_are_done_in_order)
 {
 	static struct task tasks[JOBS];
@@ -68,7 +68,7 @@ TEST(test_jobs_are_done_in_order)
 	assert_true(offload_stop(&offload, LIMIT_MS));
 }
 
-/* The next descriptor that is made. */
+/* The next new descriptor. */
 static int next_descriptor(void)
 {
 	int fd = dup(0);
@@ -103,10 +103,10 @@ static void hang_on_pipe(void *context)
 	__atomic_store_n(&hung_done, read(pipe_ends[0], &byte, 1) == 1, __ATOMIC_RELEASE);
 }
 
-/* Work that hangs is left behind, and may still come to its end. */
+/* A hanging job is abandoned, and can still end. */
 TEST(test_hung_work_is_left_behind)
 {
-	static struct offload offload; /* which stays */
+	static struct offload offload; /* stays valid */
 	static struct offload_job job = {.work = hang_on_pipe};
 
 	assert_int_equal(pipe(pipe_ends), 0);
@@ -119,7 +119,7 @@ TEST(test_hung_work_is_left_behind)
 	assert_true(__atomic_load_n(&hung_done, __ATOMIC_ACQUIRE));
 }
 
-/* A job that is done does not bring along those that were submitted after it. */
+/* A finished job does not return those submitted after it. */
 TEST(test_others_are_not_done)
 {
 	struct offload_job jobs[] = {{.work = hang_on_pipe, .context = &jobs[0]},
@@ -147,7 +147,7 @@ static void leave_error(void *context)
 	errno = EINTR;
 }
 
-/* An error that work, or whoever collects it, has left is no matter. */
+/* An errno left by a job, or by its collector, has no effect. */
 TEST(test_errors_left)
 {
 	struct offload_job job = {.work = leave_error};
@@ -178,7 +178,9 @@ static void look_around(void *context)
 	pthread_sigmask(SIG_SETMASK, NULL, &around->blocked);
 }
 
-/* Signals are for other threads, and work that takes long has no priority, whoever starts it. */
+/*
+ * The thread blocks signals and has the default scheduling policy, also if its creator has another.
+ */
 TEST(test_thread)
 {
 	const struct sched_param none = {0};

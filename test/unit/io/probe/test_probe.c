@@ -11,7 +11,7 @@
 
 #define WORDS_MAX 12
 
-/* Words of a text, each a string. */
+/* Splits a text into words, each a string. */
 static unsigned split(char *text, const char **words)
 {
 	unsigned n = 0;
@@ -140,7 +140,7 @@ TEST(whole_frames)
 	}
 }
 
-/* The least and the most of each number; a number more is refused below. */
+/* The smallest and the largest of each number; one more is refused below. */
 TEST(ends_of_numbers)
 {
 	static const struct {
@@ -267,7 +267,7 @@ TEST(requests_come_back)
 	assert_memory_equal(again.frame, "\xaf\xfa\xb9", 3);
 }
 
-/* A request has room for any packet, or is not written at all. */
+/* There is room for any packet in a request; otherwise it is not written at all. */
 TEST(requests_have_room)
 {
 	struct probe_packet probe;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The files that a configuration's gossip names → a keyring, or what is wrong with them; and files
- * that are made.
+ * Key files of a configuration's gossip: the keyring from them, or the message; and new files.
  */
 #include "check.h"
 #include "scope.h"
@@ -32,7 +31,7 @@ static char *path_in(const char *name, char *path)
 	return path;
 }
 
-/* 32 bytes, all the same. */
+/* Writes 32 equal bytes. */
 static void put_secret(const char *name, uint8_t byte)
 {
 	char path[4096];
@@ -56,7 +55,7 @@ static void public_of(uint8_t byte, uint8_t public_key[SECRET_BYTES])
 	assert_int_equal(crypto_scalarmult_base(public_key, secret), 0);
 }
 
-/* Keys one and two of the group; member i has the identity 0x10 + i. */
+/* Sets keys one and two of the group; member i has the identity 0x10 + i. */
 static void begin_gossip(unsigned n_keys, bool identity)
 {
 	memset(roster, 0, sizeof(roster));
@@ -98,7 +97,7 @@ static void check_refused(int error, const char *expected)
 	assert_null(keyring);
 	if (!strstr(said, expected))
 		fail_msg("\"%s\", expected \"%s\"", said, expected);
-	assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1); /* once */
+	assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1); /* one line */
 }
 
 TEST(test_plain)
@@ -186,7 +185,7 @@ TEST(test_roster)
 		assert_int_equal(roster_find(made, name_hash(roster[i].name)), i);
 }
 
-/* What goes to standard output meanwhile; ends with a newline. */
+/* Returns the line that `print` writes to standard output; it ends with a newline. */
 static int printed_line(int (*print)(const char *path), const char *path, char *line, int room)
 {
 	FILE *out = tmpfile();
@@ -247,7 +246,7 @@ TEST(test_new_key)
 	unlink(path);
 }
 
-/* What is printed is the public key of what is in the file, then and later. */
+/* The printed line is the public key of the file, then and later. */
 TEST(test_new_identity)
 {
 	char path[4096], line[128], again[128], text[128], hex[SECRET_DIGITS + 1];
@@ -268,7 +267,7 @@ TEST(test_new_identity)
 		printed_line(group_keys_new_identity, path, again, sizeof(again)), -EEXIST);
 	assert_string_equal(again, "");
 	unlink(path);
-	/* Another one is another. */
+	/* A new identity is different. */
 	assert_int_equal(printed_line(group_keys_new_identity, path, again, sizeof(again)), 0);
 	assert_string_not_equal(again, line);
 	unlink(path);

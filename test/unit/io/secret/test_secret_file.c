@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which files a secret is read of. As root also those of other users; else only what one's own
- * rights can make.
+ * Files from which a secret is read. As root the test includes files of other users, otherwise only
+ * files that its own user can make.
  */
 #include "check.h"
 
@@ -40,7 +40,7 @@ static void put_file(const char *path, const char *text, mode_t mode)
 	close(fd);
 }
 
-/* As somebody who takes files of root and of that user. */
+/* Reads as a process that accepts files of root and of this user. */
 static int read_as(const char *path, uid_t user)
 {
 	uint8_t secret[SECRET_BYTES];
@@ -62,7 +62,7 @@ static int read_it(const char *path)
 	return read_as(path, geteuid());
 }
 
-/* A refusal names the place, the path and what is wrong. */
+/* Checks a refusal, whose message has the key, the path and the problem. */
 static void assert_refused(const char *path, int want, const char *words)
 {
 	int ret = read_it(path);
@@ -138,7 +138,7 @@ TEST(test_owner)
 	put_file(path, GOOD_LINE, 0600);
 	assert_int_equal(chown(path, SOMEBODY, 0), 0);
 	assert_refused(path, -EPERM, "owned by user 12345");
-	assert_int_equal(seteuid(SOMEBODY), 0); /* whose it is, in root's directory */
+	assert_int_equal(seteuid(SOMEBODY), 0); /* its owner, in root's directory */
 	assert_refused(path, -EACCES, "Permission denied");
 	assert_int_equal(seteuid(0), 0);
 	assert_int_equal(chmod(directory, 0755), 0);
@@ -148,7 +148,7 @@ TEST(test_owner)
 	assert_int_equal(chmod(directory, 0700), 0);
 }
 
-/* By root, who only looks: files of the user that runs it, and of nobody else. */
+/* Root only checks: files of the user that will run, and of no other. */
 TEST(test_owner_checked)
 {
 	const char *path = path_in("checked");
@@ -216,7 +216,7 @@ TEST(test_directories)
 		}
 }
 
-/* Whoever may change a link chooses the key, wherever it leads. */
+/* A user who may change a link chooses the key, wherever the link leads. */
 TEST(test_links)
 {
 	char where[96], link[128];
@@ -294,7 +294,7 @@ TEST(test_written)
 	close(descriptor);
 }
 
-/* What the disk has no room for is not there, and is said not to be. */
+/* If the disk has no room, there is no file, and a message. */
 TEST(test_no_room)
 {
 	FILE *err = fmemopen(said, sizeof(said), "w");
