@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A collector that is there, one that is not, and one that comes back; on loopback.
+ * A collector that exists, one that does not, and one that returns; on loopback.
  */
 #include "check.h"
 #include "scope.h"
@@ -17,7 +17,7 @@
 
 #define PATIENCE_MS 60000
 
-/* A socket at a port, 0: any; and what it is called. */
+/* Opens a socket at a port, 0: any; and writes its address. */
 static int listen_at(uint16_t port, char *address, size_t room)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET,
@@ -48,7 +48,7 @@ static bool send_word(struct collector *collector, const char *word)
 	return collector_send(collector, (const uint8_t *)word, strlen(word));
 }
 
-/* What a port with nobody behind it says costs the datagram before, and none that comes then. */
+/* A port without a receiver costs the datagram before the error, and no later one. */
 TEST(test_comes_back)
 {
 	ENDED_BY(collector_close) struct collector collector;
@@ -74,12 +74,12 @@ TEST(test_comes_back)
 	close(fd);
 }
 
-/* Where no way leads nothing is sent, and it is looked for again. */
+/* Without a route nothing is sent, and the route is looked up again. */
 TEST(test_no_way)
 {
 	ENDED_BY(collector_close) struct collector collector;
 
-	assert_int_equal(collector_open(&collector, "255.255.255.255:2055"), 0); /* a broadcast */
+	assert_int_equal(collector_open(&collector, "255.255.255.255:2055"), 0); /* broadcast */
 	assert_int_equal(collector_room(&collector), NETFLOW_LEAST);
 	assert_false(send_word(&collector, "one"));
 	collector.address = "127.0.0.1:9";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * From two gatherings to what the page shows.
+ * The page's data, computed from two gatherings.
  */
 #include "check.h"
 #include "scope.h"
@@ -47,7 +47,7 @@ static struct boxes *boxes_of(unsigned n, const char *const *documents)
 	return boxes;
 }
 
-/* A limiter of policies' rows at a time. */
+/* A limiter's document with the policies' rows at a time. */
 #define LIMITER(name, at, rows)                                                    \
 	"{'up': true, 'process': {'limiter': '" name "'}, " COLUMNS "'at_ms': " at \
 	", 'policies': [" rows "]}"
@@ -77,7 +77,7 @@ static const char *name_of(const json_t *json)
 #define A2_THEN "['a', 'bytes', 1000, 400, 100, 0, 0, 0, 0, 0, null, null, null]"
 #define A2_NOW  "['a', 'bytes', 1000, 400, 100, 50, 1, 0, 0, 0, null, null, null]"
 
-/* Rates are over the time between what the limiter itself says, also where rows have moved. */
+/* Rates are per time on the limiter's own clock, also if rows have moved. */
 TEST(test_rates)
 {
 	static const char *const then[] = {
@@ -113,7 +113,7 @@ TEST(test_rates)
 	json_decref(json);
 }
 
-/* What drops most comes first, and drops of all limiters count together. */
+/* The policy with most drops is first, and drops of all limiters are added. */
 TEST(test_held)
 {
 	static const char *const then[] = {
@@ -148,7 +148,7 @@ TEST(test_held)
 	assert_false(picture_has_rates(picture));
 }
 
-/* A limiter that starts anew has no rates for once, and one that does not answer none at all. */
+/* A restarted limiter has no rates once, and one that does not answer has none. */
 TEST(test_restart)
 {
 	static const char *const then[] = {LIMITER("one", "1000", A_NOW), LIMITER("two", "1", "")};
@@ -171,7 +171,7 @@ TEST(test_restart)
 	json_decref(group);
 }
 
-/* Rows that are not what they should be are none, and nothing else is read of them. */
+/* Invalid rows are left out, and nothing else is read from them. */
 TEST(test_nonsense)
 {
 	static const char *const odd[] = {"{'up': true, " COLUMNS "'policies': [[1, 2], ['x']], "
@@ -189,7 +189,7 @@ TEST(test_nonsense)
 	json_decref(group);
 }
 
-/* Limiters that cannot be asked have what a peer tells of them; those that can have none of it. */
+/* Limiters that do not answer have the values that a peer reports; others have none of those. */
 TEST(test_told)
 {
 	static const char *const one[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * From what limiters have counted to what a collector is told: nothing twice, nothing that nobody
- * has counted, and nothing left out.
+ * The records that a collector gets of limiters' counters: nothing twice, nothing that was not
+ * counted, and nothing left out.
  */
 #include "check.h"
 #include "scope.h"
@@ -15,19 +15,22 @@
 #define BEGAN      UINT64_C(1700000000000)
 #define NAMES_MOST 1100
 
-/* One that takes all datagrams of version 9 in, and knows records by the names that it was told. */
+/*
+ * A collector that accepts all datagrams of version 9, and maps records to names by the name
+ * records.
+ */
 struct collector {
 	size_t longest;
 	unsigned datagrams, records, templates, names;
 	bool deaf;
 	uint32_t domain, sequence;
 	char limiter[64];
-	uint64_t start_ms, end_ms; /* of the last record */
+	uint64_t start_ms, end_ms; /* times of the last record */
 	struct told {
 		uint32_t application;
 		char name[64], description[32];
 		uint64_t passed, passed_units, dropped, dropped_units;
-		uint8_t status; /* of what was dropped last */
+		uint8_t status; /* status of the last dropped record */
 	} told[NAMES_MOST];
 	unsigned n_told;
 };
@@ -60,7 +63,7 @@ static void take_record(struct collector *collector, const uint8_t *at, bool uni
 	collector->start_ms = boot + read_be32(at + 8);
 	collector->end_ms = boot + read_be32(at + 12);
 	assert_true(collector->start_ms <= collector->end_ms);
-	assert_true(told->name[0]); /* before its records */
+	assert_true(told->name[0]); /* its name came before */
 	assert_true(packets || more);
 	if (at[16] == 64) {
 		told->passed += packets;
@@ -72,7 +75,7 @@ static void take_record(struct collector *collector, const uint8_t *at, bool uni
 	}
 }
 
-/* Records of one set; returns how many. */
+/* Reads the records of one set; returns how many. */
 static unsigned take_set(
 	struct collector *collector, unsigned set, const uint8_t *at, size_t n, uint64_t boot)
 {
@@ -121,12 +124,14 @@ static bool take_datagram(void *context, const uint8_t *bytes, size_t n)
 
 /* --- limiters --------------------------------------------------------------------------------- */
 
-/* A limiter of policies p0, p1, … of which each has these counters times its number and one. */
+/*
+ * A limiter with policies p0, p1, … whose counters are these, times the policy's number plus one.
+ */
 struct world {
 	unsigned n, passed, dropped, tx_full, unmatched, of_nobody;
 	const char *count, *limit, *waiting, *name;
 	double uptime_s;
-	bool down, mute, cut; /* does not answer; without policies; left some out */
+	bool down, mute, cut; /* does not answer; without policies; leaves some out */
 };
 
 static json_t *world_rows(const struct world *world)
@@ -174,7 +179,7 @@ static struct metrics_of world_limiter(const char *name, const struct world *wor
 	return (struct metrics_of){name, document, policies_of(document)};
 }
 
-/* Asks limiters of these names after so many seconds. */
+/* Gathers from limiters with these names after so many seconds. */
 static void take_worlds(struct records *records, struct collector *collector, double at_s,
 	const struct world *worlds, unsigned n)
 {
@@ -242,9 +247,12 @@ static void end_scene(struct scene *scene)
 
 END_POINTER(end_scene, struct scene *)
 
-/* --- what is told ----------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
-/* The first reading tells templates and who it is alone; then differences, with their time. */
+/*
+ * The first reading gives only templates and the limiter's name; later ones give differences, with
+ * their times.
+ */
 TEST(test_differences)
 {
 	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
@@ -276,7 +284,7 @@ TEST(test_differences)
 	assert_int_equal(scene->collector.records, 7);
 }
 
-/* Nothing is sent of what counts nothing, but for templates now and then. */
+/* An idle limiter causes no records, only templates now and then. */
 TEST(test_idle)
 {
 	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
@@ -288,26 +296,26 @@ TEST(test_idle)
 	assert_int_equal(scene->collector.names + scene->collector.records, 0);
 }
 
-/* What a limiter has counted since it has restarted, whatever its counters say. */
+/* After a restart all counted values are new, for any values of the counters. */
 TEST(test_restart)
 {
 	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
 	struct world world = usual;
 
 	take(scene, 0, &world);
-	world.passed = 2; /* fewer than before */
+	world.passed = 2; /* lower than before */
 	world.dropped = 3;
 	take(scene, 10, &world);
 	assert_told(&scene->collector, "p0", 2, 3);
 	world.passed = 50;
 	world.dropped = 9;
-	world.uptime_s = 3; /* it was so fast that it has more than before */
+	world.uptime_s = 3; /* restarted, with higher counters than before */
 	take(scene, 20, &world);
 	assert_told(&scene->collector, "p0", 2 + 50, 3 + 9);
 	assert_told(&scene->collector, "p1", 2 * (2 + 50), 2 * (3 + 9));
 }
 
-/* One that does not answer, or is reloaded meanwhile: what it has counted is told when it does. */
+/* After a limiter did not answer, or was reloaded, its counts are sent when it answers again. */
 TEST(test_silence)
 {
 	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
@@ -331,7 +339,10 @@ TEST(test_silence)
 	assert_int_equal(scene->collector.start_ms, BEGAN + 250);
 }
 
-/* A policy that was not there has begun since; where some are left out it may have been there. */
+/*
+ * A new policy started after the last reading. If policies were left out, it may have existed
+ * before.
+ */
 TEST(test_new_policies)
 {
 	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
@@ -349,14 +360,14 @@ TEST(test_new_policies)
 	world.n = 1;
 	world.cut = false;
 	take(scene, 40, &world);
-	world.n = 3; /* forgotten, and begun again */
+	world.n = 3; /* forgotten, and starts again */
 	take(scene, 50, &world);
 	assert_told(&scene->collector, "p1", 20, 6);
 	assert_told(&scene->collector, "p2", 60, 18);
 	assert_told(&scene->collector, "p0", 0, 0);
 }
 
-/* A name is told with the first record, when its limit is another one, and after a while. */
+/* A name is sent with the first record, after a change of its limit, and again after a while. */
 TEST(test_names)
 {
 	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
@@ -380,7 +391,7 @@ TEST(test_names)
 	assert_int_equal(scene->collector.n_told, 2);
 }
 
-/* The limit in words, and which drops are a queue's. */
+/* The limit as text, and the status of drops, which differs for a queue. */
 TEST(test_limits)
 {
 	static const struct {
@@ -414,7 +425,7 @@ TEST(test_limits)
 	}
 }
 
-/* Domains of their own, and one number for a policy of all. */
+/* Each limiter has its own domain; a policy has the same number in all. */
 TEST(test_limiters)
 {
 	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
@@ -436,7 +447,7 @@ TEST(test_limiters)
 	}
 }
 
-/* Many have numbers of their own, and datagrams are no longer than the path takes. */
+/* Many policies have their own numbers, and no datagram exceeds the size of the path. */
 TEST(test_many)
 {
 	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
@@ -454,7 +465,10 @@ TEST(test_many)
 	assert_told(&scene->collector, "p999", 1000, 1000);
 }
 
-/* What could not be sent is counted, and missing to who looks at the sequence; it goes on. */
+/*
+ * A datagram that could not be sent is counted and shows as a gap in the sequence; later ones are
+ * sent.
+ */
 TEST(test_deaf)
 {
 	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
@@ -475,7 +489,7 @@ TEST(test_deaf)
 	assert_int_equal(counts[0].datagrams, 2);
 }
 
-/* Somebody sets the clock back: no record ends before it begins. */
+/* The clock is set back: no record ends before it begins. */
 TEST(test_clock_back)
 {
 	ENDED_BY(end_scene_at) struct scene *scene = new_scene();
@@ -494,7 +508,7 @@ TEST(test_clock_back)
 	assert_int_equal(scene->collector.end_ms, BEGAN - 3600000 + 250);
 }
 
-/* Names of any length, and not only of letters that everybody has. */
+/* Names of any length, and with any characters. */
 TEST(test_strange_names)
 {
 	ENDED_BY(end_scene_at) struct scene *scene = new_scene();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Crowds of random clients, slow and quick, of few addresses and of many. A new connection always
- * finds a slot, and the slowest client of an address loses its connection first.
+ * Crowds of random clients, slow and fast, with few addresses and with many. A new connection
+ * always finds a slot, and the slowest client of an address loses its connection first.
  */
 #include "check.h"
 
@@ -148,7 +148,7 @@ TEST(test_crowds)
 	}
 }
 
-/* A quick client gets through with any number of slow ones at the same address. */
+/* A fast client succeeds with any number of slow ones at the same address. */
 TEST(test_scraper)
 {
 	for (enum slot_state crowd = SLOT_ASKS; crowd <= SLOT_ANSWERED; crowd++) {
