@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Each row of the table of numbers, in the views of weirctl: of a policy that has all numbers.
+ * Each row of the table of numbers in the views of weirctl, for a policy that has all numbers.
  */
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 
 static const char *const counts[] = {"bytes", "packets", "flows"};
 
-/* Each row has another value. */
+/* Each row has a different value. */
 static json_t *value_of(enum policy_number_id id)
 {
 	switch (policy_numbers[id].unit) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What "weirctl override" asks a limiter for, and what it refuses to ask.
+ * The requests of "weirctl override", and lines that it refuses.
  */
 #include "check.h"
 
@@ -15,7 +15,7 @@
 
 #define WORDS_MOST 8
 
-/* A limiter that says "refused" to whatever it is asked, and keeps that. */
+/* A limiter that answers "refused" to every request, and stores it. */
 struct listener {
 	struct source source;
 	char request[256];
@@ -30,7 +30,7 @@ static int keep_request(struct source *source, const char *request, json_t **val
 	return 0;
 }
 
-/* The request of a line of words; NULL when it is refused before. */
+/* Returns the request for a line of words; NULL if the line is refused. */
 static const char *request_for(const char *line)
 {
 	static struct listener listener;
@@ -73,7 +73,7 @@ static void lasts(void **state)
 	assert_requests("p off", "/weir/override,p,off");
 }
 
-/* By this machine's clocks, also where they are not UTC's. */
+/* In this machine's time zone, also if that is not UTC. */
 static void until(void **state)
 {
 	static const struct {
@@ -95,7 +95,7 @@ static void until(void **state)
 	}
 }
 
-/* The next time that clocks say so: after now, and within a day. */
+/* The next time of day: after now, and within a day. */
 static void until_next(void **state)
 {
 	static const char *const zones[] = {"UTC", "CET-1", "EST5"};

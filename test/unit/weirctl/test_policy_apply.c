@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What "weirctl policy apply" sends a limiter of a file, how it waits, and what it does not send.
+ * The requests of "weirctl policy apply" for a file, its waits, and the files that it does not
+ * send.
  */
 #include "check.h"
 
@@ -18,14 +19,14 @@
 #define LIST      "list.txt"
 #define SHORT_ONE "{\"do\": \"remove\", \"name\": \"a\"}"
 
-/* A limiter that has made the change when it is asked again often enough. */
+/* A limiter that is busy for some requests, and completes the change after some polls. */
 struct listener {
 	struct source source;
 	char request[8192];
-	char *given; /* what came as a descriptor */
+	char *given; /* contents of the descriptor */
 	unsigned busy, looks, pauses, paused_ms;
-	unsigned behind; /* changes of others that have ended when this one is asked about */
-	bool forgets;    /* how it ended, by then */
+	unsigned behind; /* later changes of others that ended before the poll */
+	bool forgets;    /* its result is forgotten by then */
 };
 
 static json_t *answer_change(struct listener *listener)
@@ -95,7 +96,7 @@ static void write_text(const char *path, const char *text)
 	assert_int_equal(fclose(out), 0);
 }
 
-/* The document that comes of a file with that text. */
+/* Returns the document for a file with that text. */
 static json_t *apply_text(struct listener *listener, const char *text)
 {
 	static const char *const words[] = {"apply", PATH};
@@ -108,7 +109,10 @@ static json_t *apply_text(struct listener *listener, const char *text)
 	return document;
 }
 
-/* An array and edits one a line are the same to whoever is asked; it is asked until it is over. */
+/*
+ * An array and one edit a line make the same request. weirctl repeats a refused request while the
+ * limiter is busy, then polls until the change ends.
+ */
 static void sends(void **state)
 {
 	static const char *const texts[] = {
@@ -126,13 +130,13 @@ static void sends(void **state)
 			"/weir/policy_change,[{\"do\":\"remove\",\"name\":\"a\"}]");
 		assert_false(change_refused(document, stderr));
 		assert_int_equal(listener.pauses, 33);
-		/* Soon at first, so that what is quick is not waited for. */
+		/* Short pauses at first, so that a quick change ends soon. */
 		assert_in_range(listener.paused_ms, 2 * 33, 300);
 		json_decref(document);
 	}
 }
 
-/* Others end theirs before this one is asked about: it is asked for by its number. */
+/* Later changes of others end before the poll: weirctl requests its own change by number. */
 static void hears_late(void **state)
 {
 	static const char *const words[] = {"apply", PATH};
@@ -154,7 +158,7 @@ static void hears_late(void **state)
 	}
 }
 
-/* What is long goes as a descriptor, with the prefixes of its lists. */
+/* A long change is sent as a descriptor, with the prefixes of its lists. */
 static void sends_much(void **state)
 {
 	struct listener listener = make_listener();
@@ -182,7 +186,7 @@ static void sends_much(void **state)
 	unlink(LIST);
 }
 
-/* Nobody is asked for what is no JSON, or names a list that is not there. */
+/* No request is sent for text that is not JSON, or that names a missing list. */
 static void sends_nothing(void **state)
 {
 	static const char *const texts[] = {"{", ("[" SHORT_ONE "] 7 x"), (SHORT_ONE ","),
@@ -207,7 +211,7 @@ static void words_of_it(void **state)
 	} rows[] = {
 		{{"apply", "x"}, true}, {{"apply", "-"}, true}, {{"apply", "x", "y"}, false},
 		{{"aply", "x"}, false}, {{"remove", "x"}, true},
-		{{"apply"}, true}, /* a policy of that name is shown */
+		{{"apply"}, true}, /* shows a policy of that name */
 	};
 
 	(void)state;

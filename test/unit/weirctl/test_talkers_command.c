@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * "weirctl talkers", with a table in the limiter's place.
+ * "weirctl talkers" with a table of replies instead of a limiter.
  */
 #include "check.h"
 
@@ -15,7 +15,7 @@
 #include "field.h"
 #include "talker_key.h"
 
-/* --- a limiter that says what a table says, each row once ------------------------------------- */
+/* --- a limiter with a table of replies, each row once ---------------------------------------- */
 
 struct row {
 	const char *request, *value;
@@ -23,7 +23,7 @@ struct row {
 
 struct canned {
 	struct source source;
-	const struct row *rows; /* ended by one without a request */
+	const struct row *rows; /* the last one has no request */
 	unsigned next, pauses;
 };
 
@@ -72,7 +72,7 @@ static json_t *gather_talkers(const struct row *rows, const struct request *requ
 	return document;
 }
 
-/* What is printed, for free(). */
+/* Returns the printed text, for free(). */
 static char *print_talkers(const struct row *rows, const struct request *request, unsigned width)
 {
 	json_t *document = gather_talkers(rows, request);
@@ -102,7 +102,7 @@ static void assert_prints(const struct row *rows, const struct request *request,
 	"'columns': ['policy', 'verdict', 'bytes', 'stands_for', 'vlan', 'ethertype', " \
 	"'source', 'destination', 'protocol', 'source_port', 'destination_port', 'new']"
 
-/* Quotes are easier to read so. */
+/* Replaces single quotes, which are easier to read in tables. */
 static struct row *rows_of(const char *const (*texts)[2], struct row *rows)
 {
 	unsigned n = 0;
@@ -124,7 +124,7 @@ static void rows_free(struct row *rows)
 		free((char *)(uintptr_t)rows->value);
 }
 
-/* Two pages of a limiter that has taken every packet. */
+/* Two pages of a limiter that has sampled every packet. */
 static const char *const whole[][2] = {
 	{"/weir/talkers,", "{'talkers': 7}"},
 	{"/weir/talkers_read,7",
@@ -179,7 +179,7 @@ static void by_flow(void **state)
 	rows_free(rows);
 }
 
-/* The first ones alone; to whom; and by prefixes. */
+/* Only the first ones; by destination; and by prefixes. */
 static void by_prefix(void **state)
 {
 	const struct request request = {.by = "destination/24", .top = 1};
@@ -198,7 +198,7 @@ static void by_prefix(void **state)
 	rows_free(rows);
 }
 
-/* A sample says what it may be off by, what it may not have seen, and what was lost. */
+/* A sample has its possible error, the possible size of unseen talkers, and its losses. */
 static void by_lot(void **state)
 {
 	static const char *const some[][2] = {
@@ -251,7 +251,7 @@ static void nothing_there(void **state)
 	rows_free(rows);
 }
 
-/* What is said instead, on standard error. */
+/* Checks the message on standard error. */
 static void assert_refused(const char *answer, const char *want)
 {
 	const char *const texts[][2] = {{"/weir/talkers,unparsed", answer}, {NULL, NULL}};
@@ -279,7 +279,10 @@ static void refusals(void **state)
 		"weirctl: not permitted: it takes the group weir\n");
 }
 
-/* A limiter that goes on forgetting it, or is another's: for a while, and then that is said. */
+/*
+ * A limiter that is busy with another request, or forgets this one: weirctl waits for a while, then
+ * reports it.
+ */
 static void others_are_waited_for(void **state)
 {
 	static const struct row busy[] = {{"/weir/talkers,", "{\"busy\": true}"},
@@ -294,7 +297,7 @@ static void others_are_waited_for(void **state)
 	json_decref(document);
 }
 
-/* One that ends in the middle of it. */
+/* The limiter ends during the request. */
 static void limiter_that_ends(void **state)
 {
 	static const char *const ends[][2] = {{"/weir/talkers,", "{'talkers': 7}"},
@@ -344,7 +347,7 @@ static void what_can_be_asked(void **state)
 			fail_msg("case %zu", i);
 }
 
-/* One of /weir/talkers_read, and how its key is written. */
+/* Checks the text of the key of a packet from /weir/talkers_read. */
 static void assert_key(const char *by_text, const char *packet, const char *want)
 {
 	char text[256];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Tables: what they make of a terminal's width, and of several boxes.
+ * Tables for the width of a terminal, and for several limiters.
  */
 #include "check.h"
 
@@ -29,12 +29,12 @@ static void shortened(void **state)
 		{"customer-1001", 1, ELLIPSIS},
 		{"customer-1001", 0, ""},
 		{"", 0, ""},
-		/* Characters are left whole: of two bytes, of two columns, of none. */
+		/* Characters stay whole: of two bytes, of two columns, of none. */
 		{"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 5,
 			"\xc3\xa9\xc3\xa9" ELLIPSIS "\xc3\xa9\xc3\xa9"},
 		{"\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97", 6,
 			"\xe6\xbc\xa2" ELLIPSIS "\xe5\xad\x97"},
-		/* What is written as \x1b takes four columns. */
+		/* An escape written as \x1b takes four columns. */
 		{"a\033b", 6, "a\033b"},
 		{"a\033b", 5, "a" ELLIPSIS "b"},
 	};
@@ -89,7 +89,7 @@ static void columns_that_fit(void **state)
 		    "a-policy-with-a-long-name  1000000  1000000  1000000  something\n"},
 		{63, "POLICY                       LIMIT   SECOND    FIRST  NOTE\n"
 		     "a-policy-with-a-long-name  1000000  1000000  1000000  something\n"},
-		/* The name first, as there is something to be seen of it. */
+		/* The name is shortened first, as long as enough of it remains. */
 		{62, "POLICY                      LIMIT   SECOND    FIRST  NOTE\n"
 		     "a-policy-wit" ELLIPSIS "a-long-name"
 		     "  1000000  1000000  1000000  something\n"},
@@ -118,7 +118,7 @@ static void columns_that_fit(void **state)
 	}
 }
 
-/* Nothing is wider than the terminal, whatever the names, unless it has no room for numbers. */
+/* No line is wider than the terminal, for any names, unless there is no room for numbers. */
 static void never_wider(void **state)
 {
 	char name[200] = "", json[600];
@@ -143,7 +143,7 @@ static void never_wider(void **state)
 	}
 }
 
-/* Values go on below themselves; words of messages are left whole. */
+/* Values continue on the next line, below themselves; words of messages stay whole. */
 static void lines_that_go_on(void **state)
 {
 	static const struct field fields[] = {{"alarms", "a", KIND_TEXT}, {"b", "b", KIND_TEXT}};
@@ -175,7 +175,7 @@ static void lines_that_go_on(void **state)
 
 /* --- boxes ----------------------------------------------------------------------------------- */
 
-/* Tables of several boxes are one each, with common columns, though one box has a table less. */
+/* Each limiter has its own tables, with common columns, also if one lacks a table. */
 static void boxes(void **state)
 {
 	static const struct field one[] = {{"state", "s", KIND_TEXT}};

@@ -41,7 +41,7 @@ static void commands_meant(void **state)
 	(void)state;
 	assert_meant("status", "status");
 	assert_meant("stat", "status");
-	assert_meant("policy", "policy"); /* whole, though another one begins alike */
+	assert_meant("policy", "policy"); /* complete, although another one starts the same */
 	assert_meant("led", "ledger");
 	assert_meant("poli", "weirctl: poli: policies or policy?\n");
 	assert_meant("po", "weirctl: po: policies, policy or ports?\n");
@@ -51,7 +51,7 @@ static void commands_meant(void **state)
 	assert_meant("", "no such command");
 }
 
-/* Each has a help and an example that calls it, and can do something. */
+/* Each command has a help text, an example that calls it, and a function. */
 static void table_of_commands(void **state)
 {
 	(void)state;
@@ -173,7 +173,7 @@ static void names(void **state)
 		{NAMES_POLICIES, "vidoe", "video"},
 		{NAMES_POLICIES, "vid", "video"},
 		{NAMES_POLICIES, "guest", "guests"},
-		{NAMES_POLICIES, "gu", NULL}, /* two begin so */
+		{NAMES_POLICIES, "gu", NULL}, /* two start like this */
 		{NAMES_POLICIES, "", NULL},
 		{NAMES_POLICIES, "zebra", NULL},
 		{NAMES_PEERS, "edge-far-1", "edge-fra-1"},
@@ -209,7 +209,7 @@ static void keys(void **state)
 		{"\033OBx", KEY_DOWN, 3},
 		{"\033[5~", KEY_PAGE_UP, 4},
 		{"\033[6~q", KEY_PAGE_DOWN, 4},
-		{"\033[1;5Cq", KEY_NONE, 6}, /* Ctrl and an arrow: nothing, and q is read */
+		{"\033[1;5Cq", KEY_NONE, 6}, /* Ctrl and an arrow: no key, and q is read */
 		{"\033[15~q", KEY_NONE, 5},
 		{"\033", KEY_NONE, 1},
 		{"\033\033[A", KEY_NONE, 1},
