@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A budget between what it does itself and messages from strangers: bytes as they come, and good
- * messages of a neighbour's in which some have been altered. Whatever they say, its books are
- * right, a message fits its room, and a record of it is itself.
+ * A quota with its own calls and messages from strangers: arbitrary bytes, and valid messages of a
+ * neighbour, some of them altered. With any messages its books balance, a message fits its room,
+ * and a record restores the same state.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static struct budget *create_fuzz_budget(
 	return b;
 }
 
-/* What is held, spent and under way is the share, exactly. */
+/* Checks that held, spent and in-flight units add up exactly to the share. */
 static void check_books(const struct budget *b, unsigned policy)
 {
 	const struct unit_account *account = unit_at(b, policy);
@@ -116,8 +116,8 @@ static int keep_budget_record(void *context, uint64_t id, const void *record, si
 }
 
 /*
- * What is held beyond the share, as who starts goes by his own total until others have spoken; of
- * one that is recovering nothing is held.
+ * Returns the units held beyond the share. A start uses its own total until others have sent
+ * theirs. A recovering one holds nothing.
  */
 static int64_t units_moved(const struct budget *b)
 {
@@ -146,7 +146,7 @@ static void save_fuzz_budget(struct budget *b, struct input *in)
 		book_save_failed(budget_book(b));
 }
 
-/* Clocks that nearly agree, are hours apart, or anything. */
+/* Returns a wall clock: nearly equal ones, hours apart, or any value. */
 static uint64_t some_wall_ns(struct input *in)
 {
 	uint8_t byte = next_budget_byte(in);

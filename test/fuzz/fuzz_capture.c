@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Any bytes as a capture: each packet and its frame are within their bounds, a worker can parse the
- * frame, and reading ends. What is instrumented is ours; libpcap runs as it is installed.
+ * frame, and reading ends. Only our code is instrumented; libpcap is the installed one.
  */
 #include <stddef.h>
 #include <stdint.h>

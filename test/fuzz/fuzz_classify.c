@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies from bytes, and frames: what the classifier answers for a burst is what a walk over all
- * policies finds, in the order of precedence, also of packets that are not understood. A policy is
- * ROW bytes, a frame 64 of the bytes after all policies.
+ * Policies and frames from bytes. The classifier's result for a burst equals that of a walk over
+ * all policies in the order of precedence, also for packets that are not understood. A policy is
+ * ROW bytes, a frame is 64 of the bytes after all policies.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,7 +86,10 @@ static bool prefix_holds(const struct prefix *prefix, uint8_t family, const uint
 	return same;
 }
 
-/* Whether a policy takes a packet by what is known of it; *sure if it asks for nothing else. */
+/*
+ * Returns whether a policy can match a packet by its parsed fields; *sure if it needs no other
+ * field.
+ */
 static bool could_match(
 	const struct match *match, const struct packet *packet, const uint8_t *data, bool *sure)
 {
@@ -131,7 +134,9 @@ static bool precedes(const struct policy *policies, unsigned a, unsigned b)
 	return a < b;
 }
 
-/* The longer it takes to earn back a packet, the stricter; but actions weigh more than that. */
+/*
+ * A policy is stricter if it takes longer to earn a packet; but its action counts more than that.
+ */
 static bool is_stricter(const struct policy *one, const struct policy *other, bool opens)
 {
 	static const int classes[] = {
@@ -185,7 +190,7 @@ static unsigned take_frames(struct frames *frames, const uint8_t *data, size_t s
 
 	for (; n < FRAMES_MAX && size > 0; n++) {
 		const size_t len = size < FRAME ? size : FRAME;
-		uint8_t *copy = malloc(len); /* to its last byte and no further */
+		uint8_t *copy = malloc(len); /* exactly to its last byte */
 
 		memcpy(copy, data, len);
 		frames->data[n] = copy;
@@ -196,7 +201,7 @@ static unsigned take_frames(struct frames *frames, const uint8_t *data, size_t s
 	return n;
 }
 
-/* Rows of one match each, as naive_answer() has them, and the policies that they are of. */
+/* Rows with one match each, for naive_answer(), and the policies that they belong to. */
 struct world {
 	struct policy rows[POLICIES], policies[POLICIES];
 	struct match matches[POLICIES + 1];
@@ -204,7 +209,7 @@ struct world {
 	unsigned n_rows, n;
 };
 
-/* Some rows are more matches of the policy before, whose terms they have. */
+/* Some rows are additional matches of the previous policy, with its terms. */
 static void make_world(struct world *world, const uint8_t *data)
 {
 	world->n = 0;
@@ -271,7 +276,9 @@ static void check_frames(const struct classifier *classifier, const struct world
 	check_packets(classifier, frames, refused, n);
 }
 
-/* A byte: how many policies, the secret of the table of fragments, and if the wire drops. */
+/*
+ * First byte: the number of policies, the secret of the fragment table, and whether the wire drops.
+ */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fragments fragments;

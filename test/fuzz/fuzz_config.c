@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Any bytes as a configuration: refused with a reason or accepted and complete, never a crash, a
- * leak or a control character in what an operator reads. What is accepted must also describe.
+ * Any bytes as a configuration: refused with a reason, or accepted and complete. Never a crash, a
+ * leak or a control character in text for an operator. An accepted one can also be described.
  */
 #include <ctype.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static void check_messages(const char *messages, size_t size)
 	}
 }
 
-/* A path may be UTF-8, but it does not tell a terminal what to do. */
+/* A path may be UTF-8, but contains no control characters for a terminal. */
 static void check_description(const struct config *config)
 {
 	char *text = NULL;
@@ -119,7 +119,7 @@ static void check_config(const struct config *config)
 	}
 }
 
-/* The value that stands at an offset is the one that the parser made of it. */
+/* The value at an offset equals the one that the parser made from it. */
 static void check_located(const char *text, size_t len, const struct json_path *path, json_t *value)
 {
 	bool exact = false;
@@ -181,7 +181,7 @@ static void check_tokens(const char *text, size_t len, bool comments)
 		abort();
 }
 
-/* Blanks alone come from comments, and what is no JSON is explained within its bounds. */
+/* Comments become only blanks, and the explanation of invalid JSON is within its bounds. */
 static void check_text(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The part of its own files that a fuzz target has to reach.
+"""Checks that a fuzz target reaches the required part of its own files.
 
 libFuzzer counts edges by function. Each check of UBSan adds an edge to its report, which no correct
 program reaches. The objects have their number, and they do not count here. A part is less

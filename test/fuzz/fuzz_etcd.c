@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Any bytes as what etcd answers to a transaction or a login, with any status: what is taken of it
- * is bounded, ended, and nothing that could become another line of a request's header. Also as a
- * value, a user and a password: each is the same after it has been written and read.
+ * Any bytes as the answer of etcd to a transaction or a login, with any status. Every accepted text
+ * is bounded, terminated, and cannot add a line to a request's header. Also as a value, a user and
+ * a password: each is the same after it was written and read.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -58,7 +58,7 @@ static void fuzz_login(const char *answer, size_t len)
 		must(token[i] > ' ' && token[i] < 0x7f);
 }
 
-/* A server answers with the value that a transaction writes. */
+/* A server answers with the value that a transaction wrote. */
 static void check_value(const char *text)
 {
 	json_t *put = kv_put("/weir/key", text), *head = json_object(), *found;
@@ -89,7 +89,7 @@ static void check_conditions(const char *text)
 	}
 }
 
-/* The words before and after a space, as a user and as the file of the password. */
+/* The words before and after a space are the user and the contents of the password file. */
 static void check_body(char *user, const char *password)
 {
 	static int file = -1;
@@ -107,7 +107,7 @@ static void check_body(char *user, const char *password)
 	body = login_body(user, path, geteuid(), why);
 	must(body != NULL || why[0] != '\0');
 	login = body != NULL ? json_loads(body, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	if (login != NULL) { /* which has to be UTF-8 */
+	if (login != NULL) { /* the body must be UTF-8 */
 		const char *read = json_string_value(json_object_get(login, "password"));
 
 		must(strcmp(json_string_value(json_object_get(login, "name")), user) == 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Fragments in any order and time, beside a model that has room for all packets. If there are few
- * packets, so that the table has room for all of them too, it decides as the model does. Else it
- * gives only ports that the newest first fragment of a packet had.
+ * Fragments in any order and at any time, with a model that has room for all packets. With few
+ * packets, for which the table has room as well, the table decides like the model. Otherwise it
+ * gives only ports of the newest first fragment of a packet.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,19 +17,19 @@
 #define PACKETS 64
 #define LEN     70
 #define PPPOE   8        /* bytes of its header, before IP */
-#define TICK    (HZ / 8) /* the table's is no longer */
+#define TICK    (HZ / 8) /* the table's tick is no longer */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Fragments are 8 bytes each: the first, one behind it, and the last. */
+/* Fragments are 8 bytes each: the first, one after it, and the last. */
 #define PIECES 3
 
 struct model {
 	bool used, first, closed, whole;
 	unsigned next; /* piece */
-	uint64_t time; /* when the first fragment came, or one before it */
+	uint64_t time; /* when the first fragment arrived, or one before it */
 	uint16_t port;
-	/* When the newest first fragment came, whatever became of its packet, and its port. */
+	/* Arrival of the newest first fragment, with or without its packet; and its port. */
 	uint64_t newest;
 	uint16_t newest_port;
 };
@@ -181,7 +181,7 @@ static bool is_near(uint64_t age, uint64_t edge)
 	return age + 2 * TICK >= edge && age <= edge + 2 * TICK;
 }
 
-/* The table's clock is coarse: no packet is looked at just when something is about to end. */
+/* The table's clock is coarse: returns a time that is not close to the end of any entry. */
 static uint64_t clear_time(const struct model *model, uint64_t now)
 {
 	for (unsigned i = 0; i < PACKETS; i++) {
@@ -193,7 +193,7 @@ static uint64_t clear_time(const struct model *model, uint64_t now)
 	return now;
 }
 
-/* A byte for the room, then four a step: packet, which fragment, port, time since the last. */
+/* First byte: the room. Then four bytes a step: packet, fragment, port, time since the last one. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fragments table;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Two limiters of a group, whose estimator the input chooses, and an input that is a list of what
- * happens to them: ticks, datagrams of any bytes, datagrams by somebody who holds the key but talks
- * nonsense (or nearly sense: names and epochs come from small sets, so that the inside of the
- * parser is reached), and their own datagrams, delivered, cut or repeated.
+ * Two limiters of a group, whose estimator the input chooses. The input is a list of events: ticks,
+ * datagrams of any bytes, datagrams of an insider with the key, and their own datagrams, delivered,
+ * cut or repeated. An insider's datagrams are nonsense or nearly valid: names and epochs come from
+ * small sets, so that the inner parts of the parser are reached.
  *
- * Or, if the input says so, the two are honest and hear each other in every tick, and whoever holds
- * a key speaks as one of the other three: then each of the two counts for the other in the end, and
- * what it has said itself is what counts, whatever the three say.
+ * Or, if the input chooses that, the two are honest and receive each other in every tick, and an
+ * insider sends as one of the other three. Then each of the two counts for the other in the end.
+ * Its own records are used, with any datagrams of the three.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -30,7 +30,10 @@
 #define LENGTH_MAX 400 /* longest datagram made of input */
 #define STEPS_MAX  400
 
-/* Ticks after which two who hear each other count, though others claim to be them, or repeat. */
+/*
+ * Ticks after which two that receive each other count, although others pretend to be them, or
+ * repeat datagrams.
+ */
 #define EXCHANGES_FIRST 12
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -43,7 +46,7 @@ enum { RINGS_ONE, RINGS_TWO, RINGS_IDENTITY, RINGS_OPTIONAL, RING_KINDS };
 static struct keyring *rings[RING_KINDS][2];
 
 struct world {
-	const uint8_t *at, *end; /* what is left of the input */
+	const uint8_t *at, *end; /* the rest of the input */
 	struct gossip *g[2];     /* limiters 0 and 1 of the roster */
 	struct keyring *rings[2];
 	unsigned n_policies[2]; /* the first ones of `policies` */
@@ -51,9 +54,9 @@ struct world {
 	uint32_t ids[N];
 	uint64_t policies[N_POLICIES];
 	enum gossip_estimator estimator;
-	bool sealed, honest, all_told; /* all_told: in every tick */
+	bool sealed, honest, all_told; /* all_told: all policies in every tick */
 	unsigned exchanges;
-	float said[2][N_POLICIES]; /* weights of the two */
+	float said[2][N_POLICIES]; /* weights that the two sent */
 	uint64_t now;
 	uint32_t ticks;
 	unsigned datagram_max;
@@ -105,12 +108,12 @@ static void check_state(const struct world *w, unsigned i)
 		check(sum.lost < N);
 		check(isfinite(enforced.most) && isfinite(enforced.now) && enforced.now >= 0);
 		check(enforced.unheard < N && enforced.at_ns <= w->now);
-		if (w->estimator != GOSSIP_TREE) /* whose neighbours speak for others */
+		if (w->estimator != GOSSIP_TREE) /* neighbours in a tree report for others */
 			check(sum.lost >= N - 1 - gossip_alive(w->g[i]));
 	}
 }
 
-/* In memory of exactly its length, so that a byte too far is caught. */
+/* Delivers from memory of exactly this length, so that reads beyond it are caught. */
 static enum gossip_verdict deliver_gossip(
 	struct world *w, unsigned to, const uint8_t *buf, size_t len)
 {
@@ -151,7 +154,7 @@ static uint32_t some_name(struct world *w)
 
 static uint64_t some_epoch(struct world *w)
 {
-	/* 0, those of the two, and a few that others may have had. */
+	/* 0, those of the two, and a few possible earlier ones. */
 	return next_gossip_byte(w) % 8;
 }
 
@@ -191,7 +194,7 @@ static void write_some_sections(struct world *w, struct cursor *cursor)
 		section.epoch |= (uint64_t)(next_gossip_byte(w) % 4) << 34; /* times of reports */
 		section.epoch |= (uint64_t)(next_gossip_byte(w) % 4) << 24;
 
-		/* Mostly, as many as it says. */
+		/* Usually the number is right. */
 		section.n_records = (uint16_t)(next_gossip_byte(w) < 0xf8 ? records
 									  : next_gossip_byte(w));
 		datagram_write_section(cursor, &section);
@@ -220,7 +223,7 @@ static void write_some_body(struct world *w, struct cursor *cursor, unsigned to)
 		.tick = some_tick(w)};
 	unsigned records = next_gossip_byte(w) % 5;
 
-	/* Mostly, as many as it says. */
+	/* Usually the number is right. */
 	body.n_records = (uint16_t)(next_gossip_byte(w) < 0xf8 ? records : next_gossip_byte(w));
 	datagram_write_body(cursor, &body);
 	if (w->estimator == GOSSIP_TREE) {
@@ -231,7 +234,7 @@ static void write_some_body(struct world *w, struct cursor *cursor, unsigned to)
 	}
 }
 
-/* A datagram by a holder of the key: any bytes as a body, or a body that hangs together. */
+/* Delivers a datagram by an insider: any bytes as a body, or a consistent body. */
 static void deliver_insider(struct world *w, unsigned to, bool structured)
 {
 	uint8_t buf[LENGTH_MAX * 2 + DATAGRAM_TAG];
@@ -269,7 +272,7 @@ static void tick_gossip(struct world *w, unsigned i)
 	check_state(w, i);
 }
 
-/* All that one has to say this tick; what is for the other arrives whole, cut, twice or not. */
+/* Sends everything of this tick; datagrams to the other arrive whole, cut, twice or not. */
 static void send_all(struct world *w, unsigned from)
 {
 	uint8_t *buf = malloc(w->datagram_max);
@@ -281,7 +284,7 @@ static void send_all(struct world *w, unsigned from)
 		unsigned fate = next_gossip_byte(w);
 		enum gossip_verdict verdict;
 
-		/* In each of those for one peer, a record that it has not had this tick. */
+		/* Each datagram to a peer has a record that it has not had in this tick. */
 		check(++sent <= (N - 1) * N_POLICIES);
 		check(len <= w->datagram_max && peer < N && peer != from);
 		if (peer > 1 || fate >= 0xc0)
@@ -290,9 +293,7 @@ static void send_all(struct world *w, unsigned from)
 			deliver_gossip(w, peer, buf, fate % len);
 			continue;
 		}
-		/*
-		 * Genuine: never malformed. That it is a replay or unproven is for others to say.
-		 */
+		/* Genuine datagrams are never malformed; other checks cover replay and unproven. */
 		verdict = deliver_gossip(w, peer, buf, len);
 		check(verdict == GOSSIP_ACCEPTED || verdict == GOSSIP_UNPROVEN ||
 			verdict == GOSSIP_REPLAY);
@@ -303,13 +304,13 @@ static void send_all(struct world *w, unsigned from)
 	free(buf);
 }
 
-/* The other counts; and what it has just said itself, if it has, is what it is believed to have. */
+/* Checks that the other counts, and that its weights are the ones that it has just sent. */
 static void check_honest(const struct world *w, unsigned i, bool spoke)
 {
 	const struct peer *other = gossip_peer(w->g[i], !i);
 
 	if (w->exchanges < EXCHANGES_FIRST || w->estimator == GOSSIP_TREE)
-		return; /* a tree chooses whom it listens to */
+		return; /* a tree chooses its neighbours */
 	check(other && other->alive);
 	if (!spoke || w->estimator != GOSSIP_STATE || w->datagram_max < 1200 || !w->all_told)
 		return;
@@ -317,7 +318,7 @@ static void check_honest(const struct world *w, unsigned i, bool spoke)
 		check(gossip_sum(w->g[i], p).weight >= (double)w->said[!i][p] * (1 - 1e-6));
 }
 
-/* Each speaks, and what is for the other arrives. */
+/* Both send, and datagrams to each other arrive. */
 static void exchange_honest(struct world *w)
 {
 	uint8_t buf[DATAGRAM_MAX];
@@ -354,7 +355,7 @@ static void enforce_limits(struct world *w, unsigned who)
 		gossip_enforce(w->g[who], p, next_gossip_byte(w) * 1e6);
 }
 
-/* Delivers a message: its bytes arrive whole, or the receiver answers that it proves nothing. */
+/* Delivers a message: its bytes arrive whole, or the receiver answers that it is unproven. */
 static void send_message(struct world *w, unsigned from)
 {
 	uint8_t buf[DATAGRAM_MAX], text[LENGTH_MAX], answer[DATAGRAM_MAX];
@@ -382,7 +383,7 @@ static void send_message(struct world *w, unsigned from)
 			deliver_gossip(w, from, answer, len);
 }
 
-/* Other policies: fewer, or as many as there can be again. */
+/* Changes the policies: fewer, or up to all again. */
 static void change_policies(struct world *w, unsigned who)
 {
 	unsigned n = 1 + next_gossip_byte(w) % N_POLICIES, from[N_POLICIES];
@@ -486,7 +487,7 @@ static const struct roster *fuzz_roster(struct world *w)
 	return roster;
 }
 
-/* Made once: identities cost much, and a keyring does not change. */
+/* Made once: identities are expensive, and a keyring does not change. */
 static struct keyring *fuzz_ring(const struct roster *roster, unsigned kind, unsigned self)
 {
 	static uint8_t secrets[N][DATAGRAM_KEY], publics[N][DATAGRAM_KEY];

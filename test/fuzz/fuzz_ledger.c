@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A ledger between what it does itself and statements of any kind, decoded from the input: whoever
- * the neighbours are and whatever they claim, its books are right, what is not believed changes
- * nothing, and a record of it is itself.
+ * A ledger with its own calls and statements of any kind, decoded from the input. With any
+ * neighbours and any statements its books balance, a rejected statement changes nothing, and a
+ * record restores the same state.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static uint8_t next_ledger_byte(struct input *in)
 	return *in->at++;
 }
 
-/* Small, or near the largest. */
+/* Returns a number that is small, or near the maximum. */
 static uint64_t next_ledger_number(struct input *in)
 {
 	uint8_t kind = next_ledger_byte(in);
@@ -123,7 +123,7 @@ static struct ledger_params params_of(uint64_t share, uint64_t epoch, uint32_t w
 		.word = word};
 }
 
-/* Restores a record with wrong bytes and the right sum: it is refused, or its books are right. */
+/* Restores a record with wrong bytes and a valid checksum: it is refused, or its books balance. */
 static void check_wrong_record(const uint8_t *record, size_t len, struct input *in)
 {
 	struct ledger_params params = params_of(0, 1, WORD);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Any bytes as a frame, of which the parser gets a copy of exactly the readable part. The first two
- * bytes say where it is cut and which port is VXLAN's.
+ * Any bytes as a frame; the parser gets a copy of exactly the readable part. The first two bytes
+ * give the cut and the port of VXLAN.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -50,7 +50,7 @@ static void check_packet(const struct packet *packet, uint32_t len)
 	check_parser(packet->ecn == 0 && packet->tcp_flags == 0);
 }
 
-/* What a cut frame says must not contradict the whole. */
+/* The fields of a cut frame must not contradict the whole one. */
 static void check_cut(const uint8_t *frame, uint32_t len, const struct packet *whole)
 {
 	struct packet cut;
@@ -67,7 +67,7 @@ static void check_cut(const uint8_t *frame, uint32_t len, const struct packet *w
 		cut.l4_off == 0 || packet_flow_hash(&cut, frame) == packet_flow_hash(whole, frame));
 }
 
-/* Inside or outside, the marks and the way to the header are those of outside. */
+/* For the inner or the outer packet, marks and the way to the header are those of the outer one. */
 static void check_tunnels(const uint8_t *frame, uint32_t len, uint16_t port)
 {
 	const struct tunnels tunnels = {.classify = TUNNELS_INNER, .vxlan_port = port};
@@ -82,7 +82,7 @@ static void check_tunnels(const uint8_t *frame, uint32_t len, uint16_t port)
 	check_parser((inside.family == PACKET_OTHER) == (outside.family == PACKET_OTHER));
 	check_parser(inside.src_off >= outside.src_off);
 	if (inside.src_off == outside.src_off) {
-		/* It may have been seen that what is inside cannot be understood. */
+		/* The parser may have found that the inner packet cannot be parsed. */
 		check_parser(inside.unparsed || !outside.unparsed);
 		outside.unparsed = inside.unparsed;
 		outside.unknown |= inside.unknown;

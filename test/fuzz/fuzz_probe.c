@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Any bytes as the text of a question about a packet, and as words: it is refused with a sentence,
- * or is within its bounds, can be parsed, and is the same after it has been written and read again.
+ * Any bytes as the text of a request about a packet, and as words. It is refused with a sentence,
+ * or it is within its bounds, can be parsed, and is the same after it was written and read again.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Any bytes as a scenario: refused with a reason, or accepted and then run, cut down to a size that
- * a fuzzer has time for, without a crash, a leak, a lost packet or a number that is none.
+ * Any bytes as a scenario: refused with a reason, or accepted and run, cut down to a size that a
+ * fuzzer has time for. No crash, no leak, no lost packet, and only finite numbers.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -16,11 +16,11 @@
 #define BINS_MAX     20
 #define LIMITERS_MAX 8
 #define FLOWS_MAX    20
-#define SLOWEST_NS   100000 /* between two packets of a flow that nobody slows down */
+#define SLOWEST_NS   100000 /* between two packets of a flow without a limit */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* False when there is too much of it. */
+/* Reduces a scenario; returns false if it is too large. */
 static bool cut_down(struct scenario *s)
 {
 	unsigned flows = 0;

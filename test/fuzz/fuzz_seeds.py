@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Writes the seeds of fuzz targets whose format is easier to make than to keep as files.
+"""Writes the seeds of fuzz targets that are easier to generate than to keep as files.
 
 Usage: fuzz_seeds.py TARGET DIRECTORY, such as capture. The seeds are the same in each run.
 """
@@ -17,7 +17,7 @@ import fuzz_texts
 
 
 def dented(rng, data, most=3):
-    """The bytes with a few of them changed, and every other time cut."""
+    """Returns the bytes with a few of them changed, and in half of the cases cut."""
     data = bytearray(data)
     for _ in range(rng.randint(1, most)):
         if data:
@@ -105,7 +105,7 @@ def frames():
 
 
 def parse():
-    """Where a frame is cut, the port of VXLAN, and the frame."""
+    """Yields the cut of a frame, the port of VXLAN, and the frame."""
     rng = random.Random(1)
     for i, frame in enumerate(frames()):
         yield bytes((0, i & 1)) + frame
@@ -115,7 +115,7 @@ def parse():
 
 
 def address(rng, size, near):
-    """An address as fuzz_classify makes those of policies."""
+    """Returns an address like those that fuzz_classify makes for policies."""
     number = near | rng.randrange(16) << 4 if near else rng.randrange(256)
     return bytes((number >> i % 4 * 2 & 3) * 0x41 for i in range(size))
 
@@ -145,7 +145,7 @@ def classify():
             rng.shuffle(some)
         head = bytes((n - 1 + 40 * (case % 3),)) + b"".join(map(bytes, rows))
         yield head + b"".join(frame[:64].ljust(64, b"\0") for frame in some)
-        if not v6:  # bursts of plain IPv4, which are looked up by vectors
+        if not v6:  # bursts of plain IPv4, which use vector lookups
             plain = [addressed(rng, v6, near, ()) for _ in range(rng.choice((16, 32)))]
             yield head + b"".join(frame[:64].ljust(64, b"\0") for frame in plain)
 
@@ -205,7 +205,7 @@ def capture():
 
 
 def probe():
-    """Questions about a packet: as a request, and in words."""
+    """Yields questions about a packet, as a request and in words."""
     for words in ("192.0.2.1 198.51.100.1", "192.0.2.1 198.51.100.1 udp 1000 53",
                   "2001:db8::1 2001:db8::2 tcp 1000 443", "192.0.2.1 198.51.100.1 icmp",
                   "192.0.2.1 198.51.100.1 udp 1000 53 wire=w direction=b-to-a vlan=7 dscp=ef "
@@ -242,7 +242,7 @@ def telemetry():
 
 
 def acts(sizes=(8, 40, 160, 600, 1500), begins=(b"", b"\0\0\0", b"\1\2\2", b"\xff\2\4")):
-    """Lists of acts, of random bytes and of small ones, which name the same things more often."""
+    """Yields lists of acts, with random bytes or small ones, which refer to the same things."""
     rng = random.Random(1)
     for size in sizes:
         for most in (4, 16, 256):
@@ -256,7 +256,7 @@ def gossip():
 
 
 def shape():
-    """Lists of acts, and a packet that comes long after the one before it should have left."""
+    """Yields lists of acts, and a packet that arrives long after the due time of the previous."""
     yield from acts()
     yield bytes.fromhex("01020204 0b0b0206 3fc36801 fc7694ff 01efff84 56ef0100 0022ffff ffffffff"
                         "ff8456ef ffefffff ff8456ef ff8456ef ff8456")

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Calls of a shaper in any order, beside what must hold after each: packets leave in order and
- * once, and none before it is due; nothing is lost, what the counts say is what waits, and no more
- * leaves than the limits have granted. Every other queue is timed: some of those leave, and begin
- * anew. One of the others is below another limit, which takes what it likes: it has taken what
- * leaves, and nothing of what does not.
+ * Calls of a shaper in any order, with a model. After each call, packets leave in order and once,
+ * and none before it is due. None is lost, the counters equal the waiting packets, and no more
+ * leaves than the limits have granted. Every other queue is timed; some of those leave, and start
+ * again. One of the others is below another limit, which accepts packets arbitrarily. That limit
+ * has accepted exactly the packets that leave.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,14 +30,14 @@ struct model {
 	struct shaper *shaper;
 	struct shape_queue queues[QUEUES];
 	struct shape_packet packets[PACKETS];
-	unsigned in[QUEUES][PACKETS]; /* numbers of those that wait */
+	unsigned in[QUEUES][PACKETS]; /* numbers of the waiting packets */
 	unsigned n_in[QUEUES], n_out[QUEUES];
-	double granted[QUEUES]; /* units at most, until `since` */
+	double granted[QUEUES]; /* maximum units until `since` */
 	double spent[QUEUES], rate[QUEUES];
 	uint64_t since[QUEUES], now;
-	uint64_t due[PACKETS]; /* of those of queues that are timed */
+	uint64_t due[PACKETS]; /* ticks, for packets in timed queues */
 	bool leaves[QUEUES];
-	bool taken[PACKETS]; /* by who is above, and it has not left */
+	bool taken[PACKETS]; /* accepted above, and has not left */
 	bool above_is_open;
 	uint32_t asked;
 	unsigned sent;
@@ -74,9 +74,9 @@ static bool is_timed(unsigned q)
 	return q % 2;
 }
 
-#define BELOW 2 /* this one is */
+#define BELOW 2 /* the queue below another limit */
 
-/* In no order that it could know. */
+/* Accepts or not in a pattern that the shaper cannot predict. */
 static bool take_above(
 	void *context, struct shape_queue *queue, struct shape_packet *packet, uint64_t now)
 {
@@ -98,7 +98,7 @@ static void give_above(void *context, struct shape_queue *queue, struct shape_pa
 	m->taken[number] = false;
 }
 
-/* A packet is out of the shaper, and leaves or not. */
+/* Called for a packet that is out of the shaper, and leaves or not. */
 static void check_above(struct model *m, unsigned number, bool leaves)
 {
 	check_shape(m->taken[number] == (leaves && m->packets[number].path == BELOW));
@@ -124,7 +124,7 @@ static struct shape_params params_of(struct input *input, unsigned q)
 		.interval = (uint64_t)take_input_bytes(input, 1) << 16};
 }
 
-/* A bucket of each queue may have given this until that tick. */
+/* Adds the units that each queue's bucket can have granted until that tick. */
 static void grant_tokens(struct model *m, unsigned q, uint64_t until)
 {
 	if (until <= m->since[q])
@@ -138,7 +138,7 @@ static void model_set_limit(struct model *m, unsigned q, const struct token_buck
 	uint64_t last = m->queues[q].edt.last;
 	bool later = is_timed(q) && (int64_t)(last - m->now) > 0;
 
-	/* Another limit of a timed queue holds for what comes behind those that wait. */
+	/* A changed limit of a timed queue applies to packets after the waiting ones. */
 	grant_tokens(m, q, later ? last : m->now);
 	m->rate[q] = (double)limit->rate * 0x1p-56;
 }
@@ -159,7 +159,7 @@ static void comes_out(struct model *m, const struct shape_packet *packet, bool c
 	m->n_out[q]++;
 	check_above(m, number, conforms && !(packet->flags & SHAPE_DROP));
 	check_shape(!(packet->flags & SHAPE_DELAY_EXCEEDED) || packet->flags & SHAPE_DROP);
-	if (is_timed(q)) /* it has been charged as it came */
+	if (is_timed(q)) /* charged on arrival */
 		check_shape(packet->flags == 0 && (!conforms || m->due[number] < m->now));
 	else if (conforms && !(packet->flags & SHAPE_DROP))
 		model_packet_leaves(m, q, packet, m->now);
@@ -170,16 +170,16 @@ static unsigned count_waiting(const struct model *m, unsigned q)
 	return m->n_in[q] - m->n_out[q];
 }
 
-/* One of a queue that is timed will leave then; it takes its tokens as of then. */
+/* A packet of a timed queue gets its due time, and takes its tokens at that time. */
 static void is_settled(struct model *m, unsigned q, const struct shape_packet *packet)
 {
 	uint64_t due = m->queues[q].edt.last;
 
-	/* Behind those that wait; and after an end that is not far. */
+	/* After the waiting ones, and within a limited time. */
 	check_shape(count_waiting(m, q) == 0 || due >= m->due[m->in[q][m->n_in[q] - 1]]);
 	check_shape((int64_t)(due - m->now) <= (int64_t)(HZ / SHAPE_TIMED_PARTS / 64 * 65));
 	m->due[m->sent] = due;
-	/* Behind a packet that is late it is due in the past, and leaves from now on. */
+	/* After a late packet it is due in the past, and leaves from now on. */
 	model_packet_leaves(m, q, packet, (int64_t)(due - m->now) > 0 ? due : m->now);
 }
 
@@ -197,7 +197,7 @@ static void model_packet_arrives(struct model *m, unsigned q, struct input *inpu
 		check_above(m, m->sent, verdict == SHAPE_PASSES);
 	if (verdict == SHAPE_PASSES) {
 		check_shape(count_waiting(m, q) == 0);
-		if (!m->leaves[q]) /* whatever it has */
+		if (!m->leaves[q]) /* in any state */
 			model_packet_leaves(m, q, packet, m->now);
 	}
 	if (verdict == SHAPE_WAITS && is_timed(q))
@@ -227,7 +227,7 @@ static void change_queue(struct model *m, unsigned q, struct input *input, bool 
 	}
 }
 
-/* A queue before which a whole burst is, and a packet that costs more than that. */
+/* Starts a queue with a whole burst before it, and one packet that costs more than the burst. */
 static void queue_begins(struct model *m, unsigned q, struct input *input)
 {
 	struct token_bucket_profile limit = limit_of(input);
@@ -248,7 +248,7 @@ static const struct shape_queue *queue_of(const struct shape_packet *packet, voi
 	return &m->queues[packet->path];
 }
 
-/* A queue leaves, or something is taken out of those that do, or one begins anew that has. */
+/* A queue leaves, or packets are removed from leaving ones, or one that has left starts again. */
 static void set_queue_aside(struct model *m, unsigned q, unsigned n, struct input *input)
 {
 	const struct shape_whose whose = {queue_of, m};
@@ -325,7 +325,7 @@ static void begin_shape_model(struct model *m, struct input *input)
 		queue_begins(m, q, input);
 }
 
-/* What waits leaves in the end, or is dropped as it has waited for too long. */
+/* Waiting packets leave in the end, or are dropped because they waited too long. */
 static void let_all_leave(struct model *m)
 {
 	struct shape_packet *out[OUT];

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static char home[] = "/tmp/weir-fuzz-telemetry-XXXXXX";
 static struct telemetry_server *server;
 
-/* Fails where the parameter is no valid UTF-8. */
+/* Fails if the parameter is not valid UTF-8. */
 static json_t *fuzz_echo(const char *params, void *context)
 {
 	(void)context;

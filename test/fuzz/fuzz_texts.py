@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Seeds of the fuzz targets that read texts of people and of other programs."""
+"""Seeds of the fuzz targets that read texts by people and by other programs."""
 
 import base64
 import copy
@@ -14,7 +14,7 @@ UNIT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
 
 
 def generator(name):
-    """A generator of documents that is a test of its own, such as check_schema."""
+    """Returns the module of a test that generates documents, such as check_schema."""
     spec = importlib.util.spec_from_file_location(name, os.path.join(UNIT, name + ".py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -22,12 +22,12 @@ def generator(name):
 
 
 def text_of(document):
-    """A document as text."""
+    """Returns a document as text."""
     return json.dumps(document, ensure_ascii=False).encode()
 
 
 def whole(keys, document):
-    """The document of one setting, with ports, wires and the policies that it may name."""
+    """Returns the document of one setting, with ports, wires and the policies that it can name."""
     if not isinstance(document, dict):
         return document
     document = {**copy.deepcopy(keys.BASE), **copy.deepcopy(document)}
@@ -38,14 +38,14 @@ def whole(keys, document):
 
 
 def in_one(keys, documents):
-    """The policies of some documents in one."""
+    """Returns one document with the policies of several."""
     policies = [{key: value for key, value in document["policies"][0].items() if key != "name"}
                 for document in documents]
     return keys.policy_document(*policies, gossip=keys.GROUP)
 
 
 def config():
-    """Configurations of the tests of the schema and of the keys: settings alone and together."""
+    """Yields configurations of the tests of schema and keys: settings alone and together."""
     schema, keys = generator("check_schema"), generator("check_keys")
     for listed, most in ((schema.GOOD, 3), (schema.BAD, 12)):
         policies = [one for one in listed if isinstance(one, dict) and one.get("policies")]
@@ -66,7 +66,7 @@ def config():
 
 
 def scenario():
-    """Scenarios of the tests of the schema, short enough to be run."""
+    """Yields scenarios of the tests of the schema, short enough to be run."""
     schema = generator("check_schema")
     for document in schema.GOOD_SCENARIOS + schema.BAD_SCENARIOS:
         yield text_of(document)
@@ -78,7 +78,7 @@ def scenario():
 
 
 def etcd():
-    """The status of an answer, and the answer: of transactions and of logins, good and bad."""
+    """Yields the status and text of answers: of transactions and logins, good and bad."""
     def value(text):
         return base64.b64encode(text.encode()).decode()
     for words in ("authentication is not enabled", "authentication failed", "user name is empty",

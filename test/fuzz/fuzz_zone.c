@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Any bytes as a file of tzdata: what is read of it answers at any time, and time goes on. Also as
- * a name: a valid one is no path out of the folder.
+ * Any bytes as a file of tzdata: a parsed zone has an offset at any time, and time advances. Also
+ * as a name: a valid one does not lead out of the folder.
  */
 #include <stddef.h>
 #include <stdint.h>
