@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What policies do besides dropping bytes: mark, count; packets, flows, sources; every meter.
+"""Policy actions other than dropping bytes: mark, count; packets, flows, sources; every meter.
 
-A real weir process. Where the verdict is a matter of arithmetic it plays capture files, all of
-whose packets arrive at once, and every packet that comes out is compared, byte by byte, with what
-a model here says; where it is a matter of time, packets cross it on veth pairs in a network
-namespace of its own:
+Uses a real weir process. If the verdict depends on arithmetic only, the process plays capture files
+whose packets all arrive in one instant. Each transmitted packet is compared byte by byte with a
+model in this file. If the verdict depends on time, packets cross veth pairs in a separate network
+namespace:
 
     a.pcap → a │weir│ b → b.out.pcap          test ta ──veth── a │weir│ b ──veth── tb test
 """
@@ -31,13 +31,13 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Raw
 
-SLOW = "450/h"  # an eighth a second: nothing while a capture is played
+SLOW = "450/h"  # one token in eight seconds: none while a capture is played
 ECT1, ECT0, CE = 1, 2, 3
 DSCP_MARK = 10
 
 
 def play(scene, policies, frames):
-    """Plays frames into a; returns (what the telemetry says, what comes out of b)."""
+    """Plays frames into port a; returns (telemetry, frames transmitted on b)."""
     for policy in policies:
         policy.setdefault("allocator", "central")
     write_pcap(scene.path("a.pcap"), frames)
@@ -49,15 +49,14 @@ def play(scene, policies, frames):
 
 
 def packets(seen, policy):
-    """(passed, dropped, over) of a policy."""
+    """Returns (passed, dropped, over) of a policy."""
     return tuple(seen["policies"][policy][key]["packets"] for key in ("passed", "dropped", "over"))
 
 
 def judge(frames, model):
-    """
-    Asks model(frame) for each: what comes out; None: nothing; False: leave it out of the test, for
-    the few bytes that a bucket earns meanwhile would decide.
-    """
+    """Calls model(frame) for each frame; returns (frames to send, frames expected to be
+    transmitted). The model returns the transmitted frame, or None for a drop. It returns False to
+    skip the frame: its verdict would depend on the few bytes that a bucket earns meanwhile."""
     sent, want = [], []
     for frame in frames:
         out = model(frame)
@@ -70,13 +69,13 @@ def judge(frames, model):
 
 
 class Bucket:
-    """Starts full and earns nothing, but for the slack that the test allows."""
+    """A bucket that starts full and earns nothing, except the slack that the test allows."""
 
     def __init__(self, tokens, slack=0):
         self.tokens, self.slack = tokens, slack
 
     def conforms(self, cost):
-        """True, False, or None when too close to call."""
+        """Returns true, false, or None if the result is within the slack."""
         if self.slack and 0 <= cost - self.tokens < self.slack:
             return None
         if cost > self.tokens:
@@ -97,7 +96,7 @@ MARKS = {  # name: match, mark, burst
 
 
 def marking_frame(policy, tos, serial, rng):
-    """A frame for one of MARKS."""
+    """Returns a frame that matches one of MARKS."""
     body = Raw(struct.pack(">I", serial) + b"m" * rng.randint(20, 1300))
     l3 = {
         "ecn": lambda: IP(src="192.0.2.1", dst="10.1.2.3", tos=tos, id=rng.randrange(65536)),
@@ -109,12 +108,12 @@ def marking_frame(policy, tos, serial, rng):
         return bytes(Ether(**MACS) / l3[policy]() / UDP() / body)
     inner = rng.choice([ARP(pdst="192.0.2.9"), IP(dst="192.0.2.2", tos=tos) / ICMP() / body,
                         IPv6(dst="2001:db8::2", tc=tos) / UDP() / body])
-    padding = Raw(b"p" * rng.randint(0, 1000))  # or the small would always be too close to call
+    padding = Raw(b"p" * rng.randint(0, 1000))  # or small costs would always be within the slack
     return bytes(Ether(**MACS) / Dot1Q(vlan=9, prio=serial % 8) / inner / padding)
 
 
 def marked(frame, mark):
-    """The frame as it should come out, made anew by scapy; None if it cannot be marked."""
+    """Returns the frame with the mark, rebuilt by scapy; None if it cannot be marked."""
     packet = Ether(frame)
     l3 = packet.getlayer(IP) or packet.getlayer(IPv6)
     if l3 is None:
@@ -130,7 +129,8 @@ def marked(frame, mark):
 
 
 def marks(scene):
-    """ECN and DSCP, IPv4 and IPv6: what conforms is untouched, what cannot be marked is dropped."""
+    """Tests ECN and DSCP marks on IPv4 and IPv6. Conforming frames are unchanged; exceeding frames
+    that cannot be marked are dropped."""
     rng = random.Random(1)
     frames = []
     for serial in range(2000):
@@ -168,7 +168,7 @@ def marks(scene):
 
 
 def marks_in_segments(scene):
-    """A jumbo frame is a chain of buffers, of which the first has the header."""
+    """A jumbo frame is a chain of buffers; the header is in the first."""
     frames = [bytes(Ether(**MACS) / IP(src="192.0.2.1", dst="10.1.2.3", tos=ECT0) / UDP() /
                     Raw(struct.pack(">I", serial) * 2000)) for serial in range(20)]
     policy = {"name": "ecn", "limit": "8kbit/s", "burst": "1B", "action": "mark"}
@@ -178,16 +178,16 @@ def marks_in_segments(scene):
     expect(packets(seen, "ecn") == (20, 0, 20), f"{packets(seen, 'ecn')}")
 
 
-# ---- what is counted
+# ---- counting
 
 def udp(serial, dst, src="192.0.2.1", sport=1, size=100):
-    """A UDP packet that differs from all others."""
+    """Returns a UDP packet that differs from all others."""
     return bytes(Ether(**MACS) / IP(src=src, dst=dst) / UDP(sport=sport) /
                  Raw(struct.pack(">I", serial) + b"u" * size))
 
 
 def shadow(scene):
-    """Everything passes as it is; what would not have is counted."""
+    """All packets pass unchanged; exceeding ones are counted."""
     rng = random.Random(2)
     frames = [udp(serial, "10.1.2.3", size=rng.randint(0, 1400)) for serial in range(500)]
     bucket, over = Bucket(50000, SLACK), [0, 0]
@@ -214,7 +214,7 @@ def shadow(scene):
 
 
 def count_packets(scene):
-    """A limit in packets does not care how large they are."""
+    """A limit in packets is independent of their size."""
     rng = random.Random(3)
     frames = [udp(serial, "10.1.2.3", size=rng.choice([0, 1400])) for serial in range(300)]
     policy = {"name": "p", "count": "packets", "limit": SLOW, "burst": 100}
@@ -227,7 +227,7 @@ def count_packets(scene):
 
 
 def flow_packets(rng):
-    """(kind, flow, frame): what begins flows, what belongs to some, and what is none."""
+    """Yields (kind, flow, frame): first packets of flows, later packets, and packets of no flow."""
     def ether(l4, dst="10.1.2.3"):
         return bytes(Ether(**MACS) / IP(src="192.0.2.1", dst=dst) / l4)
 
@@ -254,8 +254,9 @@ def flow_packets(rng):
 
 
 def count_flows(scene):
-    """SYNs and unknown UDP flows cost one; all else of the known passes, and of the refused not,
-    but for fragments behind the first, of which no receiver makes anything."""
+    """A SYN or an unknown UDP flow costs one token. Later packets of accepted flows pass, and those
+    of rejected flows do not. Later fragments always pass, because they are useless without the
+    first."""
     bucket, known, refused = Bucket(70), set(), set()
     begun = [0, 0]
 
@@ -286,7 +287,7 @@ def count_flows(scene):
 # ---- sources
 
 def source_frames(rng, n):
-    """(source by /32 and /128, source by /24 and /64, frame)."""
+    """Yields (source by /32 and /128, source by /24 and /64, frame)."""
     for serial in range(n):
         host, net = rng.randrange(4), rng.randrange(3)
         tag = UDP(sport=serial) / Raw(b"s" * rng.randint(0, 400))
@@ -304,7 +305,7 @@ def source_frames(rng, n):
 
 
 def by_source(scene, per, which):
-    """Every source has a bucket of its own; what has no address shares the policy's."""
+    """Each source has its own bucket; packets without an address share the policy's bucket."""
     buckets, sources = {}, set()
 
     def model(entry):
@@ -323,23 +324,24 @@ def by_source(scene, per, which):
     expect(got["per"] == per, f"{got['per']}")
     table = got["sources"]
     expect(table["new"] == len(sources) - 1 and table["overflows"] == 0, f"{table}")
-    # All have spent theirs, and the worker has looked since.
+    # All have spent their tokens, and the worker has polled since.
     expect(table["capacity"] >= 1024 and table["busy"] == len(sources) - 1, f"{table}")
     return f"{len(sources) - 1} sources, {len(want)} of {len(sent)} packets"
 
 
 def per_source(scene):
-    """A bucket for each address."""
+    """One bucket for each address."""
     return by_source(scene, "src", 0)
 
 
 def per_prefix(scene):
-    """A bucket for each /24 and each /64."""
+    """One bucket for each /24 and each /64."""
     return by_source(scene, "src/24", 1)
 
 
 def full_table(scene):
-    """More busy sources than there is room for: the rest share, and nobody else loses anything."""
+    """With more busy sources than the table has room for, the rest share a bucket; others lose
+    nothing."""
     def frames(serials):
         for serial in serials:
             yield udp(serial, "10.1.2.3", src=f"10.{serial >> 16 & 255}.{serial >> 8 & 255}"
@@ -362,7 +364,7 @@ def full_table(scene):
 # ---- meters
 
 def quotas(scene):
-    """In one instant a quota or a burst passes, by any meter that has one."""
+    """A quota or a burst passes in one instant, with any meter that has one."""
     meters = {"token-bucket": {"burst": 450}, "gcra": {"burst": 450},
               "fixed-window": {"window": "1h"}, "hybrid": {"window": "1h"}}
     frames, want, policies = [], [], []
@@ -381,13 +383,13 @@ def quotas(scene):
 
 
 def late_comers(burst, sent, weights):
-    """How many packets pass of classes that come one after the other, in one instant."""
+    """Returns the packets that pass of classes that send one after the other, in one instant."""
     tokens, passed = burst, []
     for weight in weights:
         queue = free = 0
         for _ in range(sent):
-            # An eighth is nobody's. Below it what is left must be a quarter of the queue, and that
-            # again up to a 16th of all.
+            # The top eighth is unreserved. Below it, the tokens left must be at least a quarter of
+            # the queue, plus the queue again up to a 16th of the burst.
             if tokens - 1 >= burst - burst / 8:
                 tokens, free = tokens - 1, free + 1
             elif tokens - 1 >= queue / weight / 4 + min(queue / weight, burst / 16):
@@ -397,7 +399,7 @@ def late_comers(burst, sent, weights):
 
 
 def classes(scene):
-    """Classes share a burst: one that comes late finds some of it, by its weight."""
+    """Classes share a burst: a late one still gets a part of it, by its weight."""
     terms = {"meter": "phantom", "count": "packets", "limit": SLOW, "burst": 480}
     policies = [
         {"name": "flows", "match": {"dst": "10.0.0.0/16"}} | terms,
@@ -412,7 +414,7 @@ def classes(scene):
     for name, groups, weights in (("flows", flows, [1, 1, 1]), ("dscps", dscps, [4, 1, 1])):
         passed = [len(set(out) & set(group)) for group in groups]
         want = late_comers(480, 600, weights)
-        # A token may come while they do.
+        # A token can be earned meanwhile.
         expect(all(abs(a - b) <= 1 for a, b in zip(passed, want)), f"{name}: {passed}, not {want}")
         shown = seen["policies"][name]["classes"]
         expect(shown["n"] == 64 and shown["backlogged"] == sum(weights), f"{shown}")
@@ -420,7 +422,7 @@ def classes(scene):
 
 
 class Sender(threading.Thread):
-    """Sends a frame so many times a second on a veth, evenly."""
+    """Sends a frame `per_s` times a second on a veth, evenly."""
 
     def __init__(self, interface, frame, per_s, seconds):
         super().__init__()
@@ -438,7 +440,8 @@ class Sender(threading.Thread):
 
 
 def live(scene, policy, frame, per_s, seconds):
-    """Sends through a box on veth pairs; (sent, what came out, the policy at the end, regimes)."""
+    """Sends through a limiter on veth pairs; returns (sent, received frames, final policy,
+    regimes)."""
     box.enter_netns()
     cable("ta", "a")
     cable("tb", "b")
@@ -474,20 +477,20 @@ def live(scene, policy, frame, per_s, seconds):
 
 
 def rates(scene):
-    """On live interfaces, twice the limit comes and half of it passes."""
+    """At twice the limit on live interfaces, half of the packets pass."""
     frame = udp(0, "10.1.2.3", size=400)
     policy = {"count": "packets", "limit": "500/s", "meter": "random-drop", "interval": "50ms"}
     sent, out, seen, _ = live(scene, policy, frame, 1000, 4)
-    # Until demand is known nothing is dropped, and while the filter settles too little.
+    # Nothing is dropped until demand is measured, and too little while the filter settles.
     expect(0.45 < len(out) / sent < 0.65, f"{len(out)} of {sent} passed")
     expect(seen["passed"]["packets"] + seen["dropped"]["packets"] == sent, f"{seen}")
     return f"{len(out)} of {sent}"
 
 
 def live_marks(scene):
-    """On live interfaces, twice the limit comes and all of it passes, half of it marked.
+    """At twice the limit on live interfaces, all packets pass, and half of them are marked.
 
-    That is too much all the same, and the allocator knows: gtb goes by that alone.
+    Marked packets still exceed the limit, so the allocator sees them as demand: gtb uses only that.
     """
     frame = bytes(Ether(**MACS) / IP(src="192.0.2.1", dst="10.1.2.3", tos=ECT1) / UDP() /
                   Raw(b"e" * 372))  # 400 bytes of IP
@@ -502,7 +505,7 @@ def live_marks(scene):
 
 
 def no_room(scene):
-    """A table that memory has no room for is refused in words."""
+    """A table that does not fit into memory is rejected with a message."""
     policy = {"name": "vast", "per": "src", "sources": 16777216, "limit": "1Mbit/s",
               "allocator": "central"}
     write_pcap(scene.path("a.pcap"), [])

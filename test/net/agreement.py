@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The simulator is honest: the baseline experiment on live limiters with kernel TCP, and the same
-in weirsim, agree. Both are printed.
-"""
+"""Compares the simulator with reality: the baseline experiment on live limiters with kernel TCP,
+and in weirsim. Both results are printed and must agree."""
 
 import json
 import os
@@ -22,18 +21,18 @@ from testbed.bed import Testbed  # noqa: E402
 SECONDS, WARMUP = 20, 5
 SEEDS = 5
 LIVE_RUNS = 3
-ATTEMPTS, LATE_US = 3, 4096  # as the demo cautions
-AGGREGATE, SHARE, JAIN = 0.03, 0.04, 0.05  # how far the two may be apart
+ATTEMPTS, LATE_US = 3, 4096  # tries, and the lateness up to which the demo's results are valid
+AGGREGATE, SHARE, JAIN = 0.03, 0.04, 0.05  # largest differences between the two
 
 
 def late_us(bed):
-    """How late the emulators were for one packet in 100, at the worst of the links."""
+    """Returns the emulators' lateness at the 99th percentile, for the worst link."""
     links = [bed.emulator_stats(*key) for key in bed.topology.sorted_links()]
     return max(link[way]["late_us"]["p99_below"] for link in links for way in ("a-to-b", "b-to-a"))
 
 
 def live_once(allocator):
-    """((aggregate / limit, first share, Jain), µs late) of live limiters."""
+    """Returns ((aggregate / limit, first share, Jain), µs late) of live limiters."""
     with Testbed(flows=[3, 7], allocator=allocator) as bed:
         bed.start()
         summary = bed.run_flows(SECONDS, warmup=WARMUP).summary()
@@ -41,7 +40,8 @@ def live_once(allocator):
 
 
 def live(allocator):
-    """A run whose links were late says nothing of limiters: it is repeated, and given up."""
+    """Runs live limiters; repeats runs with late links, which are invalid, and skips after the
+    last."""
     for _ in range(ATTEMPTS):
         found, late = live_once(allocator)
         if late <= LATE_US:
@@ -51,18 +51,18 @@ def live(allocator):
 
 
 def figures(summary, limit):
-    """The three numbers that are compared."""
+    """Returns the three values that are compared."""
     return (summary["aggregate"]["mean_bps"] / limit, summary["limiters"][0]["share"],
             summary["jain"])
 
 
 def simulated(allocator):
-    """What weirsim says: means over a few seeds."""
+    """Returns weirsim's result: means over a few seeds."""
     with open(os.path.join(ROOT, "config", "scenarios", "baseline.json"), encoding="utf-8") as file:
         scenario = json.load(file)
     scenario.update(duration=f"{SECONDS + WARMUP}s", warmup=f"{WARMUP}s")
     scenario["policies"][0]["allocator"] = allocator
-    scenario.pop("expect")  # which is of its own allocator
+    scenario.pop("expect")  # valid only for the scenario's own allocator
     build = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(scenario, file)
@@ -75,13 +75,14 @@ def simulated(allocator):
 
 
 def near(real, virtual):
-    """Whether the two are within all bounds of each other."""
+    """Returns true if the two are within all bounds of each other."""
     return all(abs(a - b) <= bound for a, b, bound in
                zip(real, virtual, (AGGREGATE, SHARE, JAIN)))
 
 
 def agree(allocator):
-    """The two side by side. One live run out of bounds may be its own: then the median of three."""
+    """Compares live and simulated runs. A live run out of bounds is replaced by the median of
+    three."""
     runs, virtual = [live(allocator)], simulated(allocator)
     while not near(runs[0], virtual) and len(runs) < LIVE_RUNS:
         runs.append(live(allocator))

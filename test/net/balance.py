@@ -54,7 +54,7 @@ DECIDED = ("kernel_passed", "past_packets") + PROGRAM
 
 
 def interfaces():
-    """The kernel's counters of all interfaces."""
+    """Returns the kernel's counters of all interfaces."""
     with open("/proc/net/dev", encoding="ascii") as file:
         rows = [line.split(":") for line in file if ":" in line]
     return {name.strip(): [int(word) for word in row.split()] for name, row in rows}
@@ -75,7 +75,7 @@ class Round:
         self.late = False       # packets may still be in a ring of the kernel after "link"
 
     def policies(self):
-        """Policies of random actions for parts of the traffic."""
+        """Returns policies of random actions for parts of the traffic."""
         out = []
         for i in range(self.draw.randrange(5)):
             policy = {"name": f"p{i}", "match": {"dst": f"10.{i}.0.0/16"}, "allocator": "static",
@@ -95,7 +95,7 @@ class Round:
         return out
 
     def config(self):
-        """Wires with these."""
+        """Returns a configuration of wires with these policies."""
         config = box.wire("", "", workers=self.workers, policies=self.policies())
         config["ports"] = {port: {"device": PORTS[self.kind].format(i, port), "mtu": self.mtu,
                                   "buffers": 4096} for i, port in enumerate(self.wires)}
@@ -105,7 +105,7 @@ class Round:
         return config
 
     def frame(self):
-        """A frame of random tags, addresses and size, in a box's MTU."""
+        """Returns a frame of random tags, addresses and size, within the limiter's MTU."""
         tags = b"".join(struct.pack(">HH", 0x8100, self.draw.randrange(1, 4095))
                         for _ in range(self.draw.choice((0, 0, 0, 1, 2))))
         size = self.draw.choice((20, 46, 46, 300, self.draw.randrange(20, 1500), 1500))
@@ -122,24 +122,24 @@ class Round:
     # Events --------------------------------------------------------------------------------------
 
     def link(self, _):
-        """A far end goes down, and later comes up."""
+        """Takes a far end down, and later up."""
         end = f"t{self.draw.choice(self.wires)}"
         ip(f"link set dev {end} down")
         time.sleep(self.draw.choice((0, .01, .3)))
         ip(f"link set dev {end} up")
 
     def change(self, weir):
-        """Other policies."""
+        """Changes the policies."""
         reloaded(weir, self.policies())
 
     def stall(self, weir):
-        """The process stands still while frames come."""
+        """Stops the process while frames arrive."""
         weir.process.send_signal(signal.SIGSTOP)
         self.send(self.draw.choice(STALLED))
         weir.process.send_signal(signal.SIGCONT)
 
     def kill(self, weir):
-        """The process is killed amid frames; the books of the next one begin at zero."""
+        """Kills the process amid frames; the next one counts from zero."""
         comes = self.draw.randrange(2) and threading.Thread(target=self.send, args=(STARTING, .01))
         weir.kill()
         self.send(UNSERVED)
@@ -161,10 +161,11 @@ class Round:
                    f"{self}: {wire}: counts of the killed process: {sums} after {began[wire]}")
         self.before, self.late = now, False
 
-    # Play ----------------------------------------------------------------------------------------
+    # Rounds
+    # -------------------------------------------------------------------------------------------
 
     def send(self, n, pause=0):
-        """Frames in either direction; the kernel may refuse one while the link is down."""
+        """Sends frames in both directions; the kernel can reject one while the link is down."""
         sock = self.draw.choice(self.socks)
         batch = [self.frame() for _ in range(min(n, 50))]
         for i in range(n):
@@ -180,7 +181,7 @@ class Round:
         wait_until(lambda: all(p["link"] == "UP" for p in weir.get("/weir/ports")), "links are up")
 
     def phases(self, scene):
-        """Frames and events in each phase; then all has come to rest. Yields after each."""
+        """Sends frames and makes events in each phase, then waits for rest. Yields after each."""
         for port in self.wires:
             cable(f"t{port}", port)
             for end in (port, f"t{port}"):
@@ -213,8 +214,8 @@ class Round:
         weir.stop()
 
     def remember(self, now):
-        """The sums of exact wires begin again. Without a carrier a socket's ring keeps frames, so
-        the other sums can become exact later."""
+        """Restarts the sums of exact wires. Without a carrier a socket's ring keeps frames, so the
+        other sums can become exact later."""
         missing = self.missing(now)
         self.before = {wire: self.before[wire] if missing[wire] else now[wire] for wire in now}
         self.late = any(missing.values())
@@ -242,7 +243,7 @@ class Round:
         raise AssertionError(f"{self}: no rest: {seen}")
 
     def outside(self):
-        """The kernel's counters of the interfaces of each wire."""
+        """Returns the kernel's counters of the interfaces of each wire."""
         rows = interfaces()
         return {a + b: {"entered": rows[a][RX_PACKETS] + rows[b][RX_PACKETS],
                         "left": rows[f"t{a}"][RX_PACKETS] + rows[f"t{b}"][RX_PACKETS],
@@ -251,7 +252,7 @@ class Round:
                 for a, b in zip(self.wires[::2], self.wires[1::2])}
 
     def read(self, weir):
-        """All sums of each wire; the interfaces are read last."""
+        """Returns all sums of each wire; the interfaces are read last."""
         ports = {port["name"]: port for port in weir.get("/weir/ports")}
         balance = weir.get("/weir/balance")
         wires = {wire["wire"]: wire for wire in balance["wires"]}
@@ -267,20 +268,20 @@ class Round:
         return out
 
     def since(self, now, before=None):
-        """Sums of each wire since then."""
+        """Returns the sums of each wire since `before`."""
         before = before or self.before
         return {wire: {key: n - before[wire].get(key, 0) for key, n in sums.items()}
                 for wire, sums in now.items()}
 
     def missing(self, now, before=None):
-        """Packets of each wire that are in no counter, or below 0 in two."""
+        """Returns packets of each wire that are in no counter, or below 0 in two."""
         return {wire: sums["received"] - sums["transmitted"] - sums["dropped"] or
                 sums["entered"] - sums["left"] - sums["dropped"] - sums["missed"]
                 - sums["device"] - sums["program"]
                 for wire, sums in self.since(now, before).items()}
 
     def check(self, weir, now):
-        """The sums."""
+        """Checks the sums."""
         balance, drops = weir.get("/weir/balance"), weir.get("/weir/drops")
         workers, health = weir.get("/weir/workers"), weir.get("/weir/health")
         words = f"{self}\n  {self.since(now)}\n  dropped " \
@@ -311,19 +312,19 @@ class Round:
 
 
 def enter():
-    """A process of its own for some of the rounds."""
+    """Enters new namespaces, in a separate process for some of the rounds."""
     box.die_with_parent()
     setup()
 
 
 def play(number):
-    """A round: returns its kind, the phases that balanced, and a failure or None."""
+    """Plays a round; returns its kind, the phases that balanced, and a failure or None."""
     now, scene, phases = Round(number), box.Scene(), 0
     try:
         for _ in now.phases(scene):
             phases += 1
         return now.kind, phases, None
-    except Exception:  # the other rounds are worth playing
+    except Exception:  # the other rounds still run
         scene.show_logs()
         return now.kind, phases, f"{now}: {traceback.format_exc()}"
     finally:
@@ -335,7 +336,7 @@ def play(number):
 
 
 def rounds(_):
-    """All of them."""
+    """Plays all rounds."""
     phases, kinds, failed = 0, set(), []
     pool = concurrent.futures.ProcessPoolExecutor(JOBS, initializer=enter)
     try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What the tests of a whole weir process share: starting one, asking it, ending it.
+"""Shared by the tests of a whole weir process: starts, queries and ends it.
 
 WEIR_BUILD names the build directory (default: build/ of this tree).
 """
@@ -29,32 +29,33 @@ os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", ""), os.path.join(
     ROOT, "build-unpacked", "usr", "bin")))
 WEIR = os.path.join(BUILD, "app", "weir", "weir")
 LEDGER = "5eed0000000000000000000000001ed9"  # the identity that a group's ledger has
-PATIENCE_S = 60  # for what takes a second on a machine of its own; sanitizers and neighbours do not
+PATIENCE_S = 60  # for actions of a second; sanitizers and other load slow them down
 SKIP = 77
-STOOD_S = 0.02  # a CPU that is not to be had for longer: what a worker calls late
-TRIALS = 3  # beside a machine that stands still in each
+STOOD_S = 0.02  # without a CPU for longer than this, a worker counts as late
+TRIALS = 3  # attempts of a scenario while the machine stalls in each
 REPLY_MAX = 1 << 17
 PR_SET_PDEATHSIG = 1
 FAULTS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 
-# Without hugepages and without files that outlive the process.
+# Without hugepages, and without files that outlive the process.
 EAL = ["--no-huge", "-m", "640", "--no-shconf"]
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Skip(Exception):
-    """This machine cannot do it; the text says why."""
+    """The machine cannot run the scenario; the text gives the reason."""
 
 
 def expect(condition, what):
-    """Fails the scenario, in words, unless the condition holds."""
+    """Fails the scenario with `what` unless the condition holds."""
     if not condition:
         raise AssertionError(what)
 
 
 def wait_until(condition, what, timeout=PATIENCE_S):
-    """What condition() returned as soon as that is true. `what`: words, or who says them then."""
+    """Returns condition()'s first true value. `what`: text of the timeout's error, or a function
+    that returns it."""
     deadline = time.monotonic() + timeout
     while True:
         value = condition()
@@ -66,7 +67,7 @@ def wait_until(condition, what, timeout=PATIENCE_S):
 
 
 def die_with_parent():
-    """A test that is killed takes its processes with it."""
+    """Makes the kernel kill this process when its parent ends."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -84,18 +85,18 @@ class Client:
             raise
 
     def get(self, request):
-        """The value of the reply."""
+        """Sends a request; returns the value of the reply."""
         self.socket.send(request.encode())
         return json.loads(self.socket.recv(REPLY_MAX))[request.split(",", 1)[0]]
 
     def get_with(self, request, descriptor=None):
-        """As get(), with a descriptor that goes along; and those that come with the reply."""
+        """Like get(), but sends a descriptor, and also returns the descriptors of the reply."""
         socket.send_fds(self.socket, [request.encode()], [] if descriptor is None else [descriptor])
         data, descriptors, _, _ = socket.recv_fds(self.socket, REPLY_MAX, 4)
         return json.loads(data)[request.split(",", 1)[0]], descriptors
 
     def close(self):
-        """Hangs up."""
+        """Closes the connection."""
         self.socket.close()
 
 
@@ -111,24 +112,24 @@ class Box:
         self.config.setdefault("control", {}).setdefault("socket", self.socket)
         self.process = None
         self.client = None
-        self.arguments = []  # of weir, beside its configuration
+        self.arguments = []  # arguments of weir, in addition to its configuration
         self.environment = dict(os.environ, RUNTIME_DIRECTORY=directory)
         self.write()
 
     def write(self):
-        """Writes the configuration as it now is."""
+        """Writes the present configuration to its file."""
         with open(self.config_path, "w", encoding="utf-8") as out:
             json.dump(self.config, out, indent=1)
 
     def run(self, *arguments, timeout=PATIENCE_S):
-        """Runs weir to its end: (status, standard output, standard error)."""
+        """Runs weir to its end; returns (status, standard output, standard error)."""
         done = subprocess.run([WEIR, *arguments], capture_output=True, text=True, check=False,
                               timeout=timeout, stdin=subprocess.DEVNULL, cwd=self.directory,
                               env=self.environment)
         return done.returncode, done.stdout, done.stderr
 
     def spawn(self):
-        """Starts it and does not wait."""
+        """Starts the process without waiting."""
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen([WEIR, "-c", self.config_path, *self.arguments],
                                             stdout=log, stderr=log, stdin=subprocess.DEVNULL,
@@ -137,11 +138,11 @@ class Box:
         return self
 
     def start(self):
-        """Starts it and waits until it answers."""
+        """Starts the process and waits until it answers."""
         return self.spawn().await_answer()
 
     def await_answer(self):
-        """After spawn(): waits until it answers."""
+        """Waits until the process answers, after spawn()."""
         self.client = wait_until(self._connect, "weir does not answer on its socket")
         return self
 
@@ -152,26 +153,26 @@ class Box:
         return None
 
     def get(self, request):
-        """Asks the telemetry."""
+        """Sends a telemetry request; returns the value of the reply."""
         return self.client.get(request)
 
     def total(self, counter):
-        """Sum over the workers."""
+        """Returns a counter's sum over the workers."""
         return sum(worker[counter] for worker in self.get("/weir/workers"))
 
     def log(self):
-        """Everything that it said."""
+        """Returns the log so far."""
         with contextlib.suppress(FileNotFoundError):
             with open(self.log_path, encoding="utf-8", errors="replace") as text:
                 return text.read()
         return ""
 
     def wait(self, timeout=PATIENCE_S):
-        """Its exit status."""
+        """Waits for the end; returns the exit status."""
         return self.process.wait(timeout)
 
     def stop(self, number=signal.SIGTERM):
-        """Asks it to end, and expects all that an orderly end means."""
+        """Sends a signal, and asserts an orderly end."""
         self.hang_up()
         self.process.send_signal(number)
         status = self.wait()
@@ -180,7 +181,7 @@ class Box:
         expect(not os.path.lexists(self.socket), "the telemetry socket is still there")
 
     def kill(self):
-        """Ends it as a crash would; harmless when it has ended."""
+        """Kills the process like a crash; no effect if it has ended."""
         self.hang_up()
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
@@ -194,48 +195,48 @@ class Box:
 
 
 class Scene:
-    """One scenario: a directory of its own and the boxes in it."""
+    """One scenario: its own directory, and the processes in it."""
 
     def __init__(self):
         self.directory = tempfile.mkdtemp(prefix="weir-test-")
         self.boxes = []
 
     def path(self, name):
-        """A file of this scenario."""
+        """Returns the path of a file of this scenario."""
         return os.path.join(self.directory, name)
 
     def box(self, config, name=None):
-        """A weir process, not started."""
+        """Returns a Box that is not started."""
         box = Box(self.directory, config, name or f"box{len(self.boxes) + 1}")
         self.boxes.append(box)
         return box
 
     def show_logs(self):
-        """For the reader of a failure."""
+        """Prints the logs, after a failure."""
         for box in self.boxes:
             print(f"--- log of {os.path.basename(box.config_path)[:-5]}:\n{box.log()[-4000:]}---")
 
     def crashed(self):
-        """Whether one ended by a fault of its own, or a sanitizer has found something."""
+        """Returns true if a process ended by a fault, or a sanitizer has found an error."""
         ended = [box.process.poll() for box in self.boxes if box.process is not None]
         return (any(status is not None and -status in FAULTS for status in ended)
                 or any(re.search("Sanitizer|runtime error:", box.log()) for box in self.boxes))
 
     def close(self):
-        """Leaves nothing behind."""
+        """Kills all processes and removes the directory."""
         for box in self.boxes:
             box.kill()
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
 def wire(a, b, mtu=1500, **more):
-    """A configuration of one wire between two devices."""
+    """Returns a configuration of one wire between two devices."""
     return {"ports": {"a": {"device": a, "mtu": mtu}, "b": {"device": b, "mtu": mtu}},
             "wires": [{"name": "w", "a": "a", "b": "b"}]} | more
 
 
 def enter_netns():
-    """Goes on in a network namespace of its own, which vanishes with the last process in it."""
+    """Moves this process into a new network namespace, which ends with the last process in it."""
     if os.geteuid() != 0:
         raise Skip("needs root")
     clone_newnet = 0x40000000
@@ -245,7 +246,7 @@ def enter_netns():
 
 
 def enter_bpf_files():
-    """Goes on with a BPF file system of its own, which ends with this process."""
+    """Mounts a new BPF file system for this process, which ends with it."""
     clone_newns, ms_rec, ms_private = 0x20000, 0x4000, 0x40000
     if LIBC.unshare(clone_newns) or LIBC.mount(b"none", b"/", None, ms_rec | ms_private, None):
         raise Skip(f"no mount namespace: {os.strerror(ctypes.get_errno())}")
@@ -256,21 +257,21 @@ def enter_bpf_files():
 
 
 def ip(command):
-    """Runs one `ip` command."""
+    """Runs one `ip` command; returns its output."""
     done = subprocess.run(["ip", *command.split()], capture_output=True, text=True, check=False)
     expect(done.returncode == 0, f"ip {command}: {done.stderr.strip()}")
     return done.stdout
 
 
 def attempt(scenario):
-    """Plays one scenario once: "ok", "skip" or "FAIL", its words, and whether it may be tried again
-    should the machine be the reason."""
+    """Plays one scenario once. Returns "ok", "skip" or "FAIL", its text, and true if a stalled
+    machine can be the reason."""
     scene = Scene()
     try:
         return "ok", scenario(scene) or "", False
     except Skip as reason:
         return "skip", str(reason), False
-    except Exception:  # whatever it is, the other scenarios are worth playing
+    except Exception:  # after any error, the other scenarios are still played
         scene.show_logs()
         return "FAIL", traceback.format_exc(), not scene.crashed()
     finally:
@@ -278,9 +279,9 @@ def attempt(scenario):
 
 
 def play(scenario, watch):
-    """Plays one scenario: "ok", "skip" or "FAIL", and prints it.
+    """Plays one scenario; prints and returns "ok", "skip" or "FAIL".
 
-    A failure beside which the machine stood still is no verdict: it is shown, and tried again.
+    After a failure while the machine stalled, prints it and repeats the scenario.
     """
     name = scenario.__name__.replace("_", " ")
     began = time.monotonic()
@@ -299,7 +300,7 @@ def play(scenario, watch):
 
 
 def main(scenarios, setup=None):
-    """Plays the scenarios, or those whose names contain the arguments; exits with the outcome."""
+    """Plays all scenarios, or those whose names contain an argument; exits with the outcome."""
     watch = machine.Watch(die_with_parent)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if not os.access(WEIR, os.X_OK):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""A headless Chromium, spoken to by its DevTools protocol over two pipes. No package is needed."""
+"""A headless Chromium, driven by its DevTools protocol over two pipes. Needs no Python package."""
 
 import base64
 import contextlib
@@ -14,23 +14,23 @@ import time
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-shell")
 PATIENCE_S = 60
-# Root has no sandbox, and a container no shared memory worth the name.
+# Root has no sandbox, and containers have little shared memory.
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
            "--remote-debugging-pipe", "--no-first-run", "--disable-background-networking",
            "--disable-component-update", "--force-color-profile=srgb")
 
 
 class Thrown(AssertionError):
-    """A script has thrown."""
+    """A script has thrown an exception."""
 
 
 def program():
-    """Where one is, or None."""
+    """Returns the path of a Chromium, or None."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 class Browser:
-    """A process; page() opens tabs."""
+    """A browser process; page() opens tabs."""
 
     def __init__(self):
         self.home = tempfile.TemporaryDirectory(prefix="weir-chromium-")
@@ -38,7 +38,7 @@ class Browser:
         read_theirs, write_ours = os.pipe()
 
         def take_pipes():
-            # Copies first: an end may already be number 3 or 4.
+            # Copies first: a descriptor can already be number 3 or 4.
             ends = os.dup(read_theirs), os.dup(write_theirs)
             os.dup2(ends[0], 3)
             os.dup2(ends[1], 4)
@@ -54,7 +54,7 @@ class Browser:
         self.pages = {}
 
     def send(self, method, session=None, **params):
-        """What the browser answers."""
+        """Sends a command; returns the browser's reply."""
         self.serial += 1
         serial = self.serial
         message = {"id": serial, "method": method, "params": params}
@@ -70,7 +70,7 @@ class Browser:
         return reply["result"]
 
     def hear(self, seconds, what="an event"):
-        """Takes in what comes in that time, at least something."""
+        """Reads messages for up to `seconds`; fails without any."""
         if not select.select([self.read_end], [], [], max(0, seconds))[0]:
             raise AssertionError(f"the browser does not answer: {what}")
         got = os.read(self.read_end, 1 << 20)
@@ -82,7 +82,7 @@ class Browser:
             self.take(json.loads(text))
 
     def take(self, message):
-        """A reply, or an event of a page."""
+        """Stores a reply, or an event of a page."""
         if "id" in message:
             self.replies[message["id"]] = message
         elif message.get("sessionId") in self.pages:
@@ -93,7 +93,7 @@ class Browser:
         return Page(self, url, **more)
 
     def close(self):
-        """Ends it."""
+        """Ends the browser."""
         with contextlib.suppress(OSError, AssertionError):
             self.send("Browser.close")
         self.process.kill()
@@ -105,7 +105,7 @@ class Browser:
 
 
 class Page:
-    """A tab, of so many pixels, dark or light, whose network and console are written down."""
+    """A tab of a given size and colour scheme, whose network and console events are recorded."""
 
     def __init__(self, browser, url, width=1280, height=900, scheme="light"):
         self.browser = browser
@@ -123,16 +123,16 @@ class Page:
         self.send("Page.navigate", url=url)
 
     def send(self, method, **params):
-        """As Browser.send()."""
+        """Sends a command for this tab, like Browser.send()."""
         return self.browser.send(method, self.session, **params)
 
     def size(self, width, height):
-        """A window of so many pixels; a narrow one is a phone's."""
+        """Sets the window's size in pixels; a narrow one is a phone's."""
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height,
                   deviceScaleFactor=1, mobile=width < 600)
 
     def run(self, expression):
-        """The value of a JavaScript expression; promises are awaited."""
+        """Returns the value of a JavaScript expression; awaits promises."""
         done = self.send("Runtime.evaluate", expression=expression, returnByValue=True,
                          awaitPromise=True, allowUnsafeEvalBlockedByCSP=False)
         if "exceptionDetails" in done:
@@ -140,7 +140,7 @@ class Page:
         return done["result"].get("value")
 
     def wait(self, expression, timeout=PATIENCE_S):
-        """Waits until it is true; its value. What it names may not be there yet."""
+        """Waits until an expression is true; returns its value. Errors count as not yet true."""
         deadline = time.monotonic() + timeout
         while True:
             problem = None
@@ -154,7 +154,7 @@ class Page:
             time.sleep(0.05)
 
     def press(self, key, code=None, text=None):
-        """A key, down and up."""
+        """Presses and releases a key."""
         for kind in ("keyDown", "keyUp"):
             more = {"text": text} if text and kind == "keyDown" else {}
             self.send("Input.dispatchKeyEvent", type=kind, key=key, code=code or key,
@@ -163,8 +163,8 @@ class Page:
                                              "ArrowDown": 40}.get(key, 0), **more)
 
     def said(self, method):
-        """The parameters of all events of that name so far."""
-        self.run("0")  # what came before is here then
+        """Returns the parameters of all events of that name so far."""
+        self.run("0")  # reads the earlier events
         return [event["params"] for event in self.events if event["method"] == method]
 
     def picture(self, path, whole=True):

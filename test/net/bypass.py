@@ -26,7 +26,7 @@ POLICIES = [{"name": "udp", "match": {"direction": "a-to-b"}, "limit": "1Gbit/s"
 AFTER_MS = 100  # default of "fail_after"
 RATE_S = 0.0005  # seconds between two packets
 PIN_ROUNDS = 4
-MANY_MS = 2000  # seconds of a gap that means a dead wire
+MANY_MS = 2000  # a gap of this length means a dead wire
 
 
 def setup():

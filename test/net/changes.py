@@ -31,7 +31,7 @@ F_ADD_SEALS, SEALS = 1033, 0xf  # Linux
 
 
 def options():
-    """Numbers, which are taken out of the arguments."""
+    """Returns the numbers of the command line, and removes them from the arguments."""
     found = {"--times": 24, "--policies": 300, "--edits": 3000, "--rounds": 1}
     for name in found:
         if name in sys.argv:
@@ -45,7 +45,7 @@ TIMES, POLICIES, EDITS, ROUNDS = options()
 
 
 def keeping(scene, config, name="box1"):
-    """A limiter with a state directory."""
+    """Returns a limiter with a state directory."""
     weir = scene.box(config, name)
     weir.arguments = ["--state", scene.path(name + ".state")]
     return weir
@@ -61,7 +61,7 @@ def change(weir):
 
 
 def ended(weir, answer):
-    """How the change ended that was begun."""
+    """Waits for the end of a change that was begun; returns its result."""
     expect("started" in answer, f"refused: {answer}")
 
     def done():
@@ -88,7 +88,7 @@ def begin(weir, request, descriptor=None):
 
 
 def begin_with(weir, request, text):
-    """Begins a change with a text that goes along."""
+    """Begins a change with a text that is sent with the request."""
     with open(os.memfd_create("weir", os.MFD_ALLOW_SEALING), "w+b") as file:
         file.write(text.encode())
         file.flush()
@@ -97,7 +97,7 @@ def begin_with(weir, request, text):
 
 
 def apply(weir, config, seconds=0):
-    """Puts another configuration in force."""
+    """Applies another configuration."""
     return begin_with(weir, f"/weir/apply,{seconds}" if seconds else "/weir/apply",
                       json.dumps(config))
 
@@ -109,7 +109,7 @@ def edit(weir, verb, name, **keys):
 
 
 def running(weir):
-    """The running configuration, from its record."""
+    """Returns the running configuration, from its record."""
     _, (descriptor,) = weir.client.get_with("/weir/running")
     size = os.fstat(descriptor).st_size
     text = os.pread(descriptor, size, 0).decode()
@@ -118,13 +118,13 @@ def running(weir):
 
 
 def limits(weir, *whom):
-    """The limits of these policies; None: no such policy."""
+    """Returns the limits of these policies; None: no such policy."""
     found = [weir.get(f"/weir/policy,{name}") for name in whom]
     return [one and one["limit_bps"] for one in found]
 
 
 def history(weir):
-    """Lines, the newest first."""
+    """Returns the lines of the history, the newest first."""
     lines, start = [], 0
     while start is not None:
         page = weir.get(f"/weir/history,{start}")
@@ -138,7 +138,7 @@ M = 1000000
 
 
 def crash(weir):
-    """Kills it like a loss of power, and starts it again."""
+    """Kills the limiter like a loss of power, and starts it again."""
     weir.kill()
     weir.start()
 
@@ -266,12 +266,12 @@ def singly(scene):
         expect(file.read() == before, "the file is as it was")
     crash(weir)
     expect(limits(weir, "a", "b", "c") == [2 * M, None, 5 * M], "after a crash")
-    # The file changes elsewhere: they stay, by reload and by start.
+    # The file changes elsewhere: the single policies stay, after a reload and after a start.
     weir.config["policies"] = [policy("z", "10.8.0.0/16", "7Mbit/s"), A, B]
     weir.write()
     crash(weir)
     expect(limits(weir, "a", "b", "c", "z") == [2 * M, None, 5 * M, 7 * M], "on top of it")
-    # The file overrules one.
+    # The file overrules one policy.
     weir.config["policies"] = [A | {"limit": "9Mbit/s"}, B]
     weir.write()
     change(weir)
@@ -291,7 +291,7 @@ def ctl(weir, *words, fails=""):
 
 
 def operator(scene):
-    """All of it by hand: weirctl diff, apply, confirm, rollback, policy and history."""
+    """An operator's commands: weirctl diff, apply, confirm, rollback, policy and history."""
     weir = keeping(scene, RINGS | {"policies": [A, B]}).start()
     change(weir)
     other = scene.path("other.json")
@@ -341,26 +341,26 @@ def operator(scene):
 
 
 class Count(Receiver):
-    """How many packets leave, by the policy that their address belongs to."""
+    """Counts transmitted packets by the policy of their address."""
 
     def note(self, data):
         return data[31] if data[12:14] == b"\x08\x00" and data[30] == 10 else None
 
 
 def others(n):
-    """Policies without traffic."""
+    """Returns policies without traffic."""
     return [policy(f"p{i}", f"11.{i >> 8}.{i & 255}.0/24", "1Mbit/s") for i in range(n)]
 
 
 def takes(weir, source):
-    """The policies that take packets from there."""
+    """Returns the policies that match packets of this source."""
     rows = weir.get(f"/weir/match,0 {source}")["policies"]
     return [row["policy"] for row in rows if row["from"] == "all"]
 
 
 def lists(scene):
-    """A list of prefixes in a file: every reload reads it, a bad line refuses the reload, a start
-    needs it no more, and weirctl sends one of any length."""
+    """A list of prefixes in a file: every reload reads it, a bad line rejects the reload, and a
+    start does not need it. weirctl sends a list of any length."""
     path = scene.path("a.txt")
 
     def write(*lines):
@@ -416,17 +416,17 @@ class Mix:
         self.file = list(self.rest)
 
     def documents(self):
-        """The configuration that is confirmed to run."""
+        """Returns the configuration that must run."""
         return {one["name"]: one for one in running(self.weir)["policies"]}
 
     def varied(self):
-        """Some policies of the others with other limits, or gone."""
+        """Returns some of the policies with other limits, or without some of them."""
         listed = [one | {"limit": f"{self.rng.randint(1, 9)}Mbit/s"}
                   if self.rng.random() < 0.1 else one for one in self.rest]
         return STAY + self.rng.sample(listed, len(listed) - 3)
 
     def reload(self):
-        """Another file is read."""
+        """Reloads another file."""
         self.weir.config["policies"] = self.varied()
         self.weir.write()
         before = self.weir.get("/weir/config")["last_reload"]
@@ -434,7 +434,7 @@ class Mix:
         wait_until(lambda: self.weir.get("/weir/config")["last_reload"] != before, "the reload")
 
     def apply(self):
-        """Another configuration, some of them to be confirmed, which some are."""
+        """Applies another configuration, sometimes with a confirmation."""
         whole = self.weir.config | {"policies": self.varied()}
         within = self.rng.random() < 0.5
         good(self.weir, apply(self.weir, whole, 600 if within else 0))
@@ -442,16 +442,16 @@ class Mix:
             good(self.weir, begin(self.weir, self.rng.choice(["/weir/confirm", "/weir/rollback"])))
 
     def set(self):
-        """One policy."""
+        """Changes one policy."""
         name = self.rng.choice([name for name in self.documents() if name[0] == "p"])
         good(self.weir, edit(self.weir, "set", name, limit=f"{self.rng.randint(1, 99)}Mbit/s"))
 
     def rollback(self):
-        """Back by one, if there is one."""
+        """Rolls back by one, if possible."""
         ended(self.weir, begin(self.weir, "/weir/rollback"))
 
     def one(self):
-        """A change of any kind, to its end."""
+        """Makes a random change and waits for its end."""
         self.rng.choice([self.reload, self.apply, self.set, self.set, self.rollback])()
         change(self.weir)
 
@@ -492,7 +492,7 @@ def mixed(scene):
     change(wire.weir)
     try:
         for i in range(TIMES):
-            if i % 10 == 9:  # nothing is on its way when it dies
+            if i % 10 == 9:  # no packet is in flight at the kill
                 mix.killed()
                 kills += 1
                 wire.watch.close()
@@ -523,7 +523,7 @@ def mixed(scene):
 
 
 class Stream:
-    """Packets for every policy that has some, all the time, and how each is counted."""
+    """Sends packets for every policy with traffic, and records how each is counted."""
 
     def __init__(self, wire, prefixes):
         self.wire = wire
@@ -533,36 +533,37 @@ class Stream:
         self.sent = dict.fromkeys(self.order, 0)
 
     def next(self, serial):
-        """To each prefix in turn."""
+        """Returns a frame to the next prefix."""
         prefix = self.order[serial % len(self.order)]
         self.sent[prefix] += 1
         return frame(f"{prefix}.{serial // len(self.order) % 250}", 100)
 
 
 def prefix_of(i):
-    """The first three bytes of the addresses of a policy."""
+    """Returns the first three bytes of a policy's addresses."""
     return f"11.{i >> 8}.{i & 255}"
 
 
 def edits_of(verb, whom, **keys):
-    """One edit for each."""
+    """Returns one edit for each policy."""
     return [{"do": verb, "name": name, "keys": keys} for name in whom]
 
 
 def names_at(n, stage):
-    """All policies; 3 of 10 have been exchanged so often."""
+    """Returns all policies' names after `stage` exchanges of 3 of 10."""
     gone = n * 3 // 10
     first = [f"p{i}" if stage == 0 else f"q{stage}-{i}" for i in range(gone)]
     return first + [f"p{i}" for i in range(gone, n)]
 
 
 def limited(n, stage, serial):
-    """All have another limit."""
+    """Returns edits that change all limits."""
     return edits_of("set", names_at(n, stage), limit=f"{2 + serial % 7}Gbit/s")
 
 
 def renewed(n, stage):
-    """3 of 10 go, others come in their place for the same packets, and 4 have another limit."""
+    """Returns edits: 3 of 10 are replaced by policies with the same matches, and 4 get another
+    limit."""
     gone, there = n * 3 // 10, n * 7 // 10
     added = [{"do": "add", "name": f"q{stage + 1}-{i}", "keys": {
         "limit": "1Gbit/s", "match": {"direction": "a-to-b", "dst": f"{prefix_of(i)}.0/24"}}}
@@ -572,7 +573,7 @@ def renewed(n, stage):
 
 
 def transact(weir, edits):
-    """All edits in one change: how it ended, and the milliseconds until that was answered."""
+    """Applies all edits in one change; returns its result, and the milliseconds until the reply."""
     text = json.dumps(edits)
     began = time.monotonic()
     answer = begin_with(weir, "/weir/policy_change", text)
@@ -593,7 +594,7 @@ def transact_by_hand(scene, weir, edits):
 
 
 def wrong_transactions(weir, n):
-    """One mistake among many edits: it is named, and nothing has changed."""
+    """One wrong edit among many is named, and nothing changes."""
     sets = edits_of("set", (f"p{i}" for i in range(n)), limit="7Gbit/s")
     before = weir.get("/weir/change")["runs"]["number"]
     for at, edit_, why in ((17, {"do": "set", "name": "x", "keys": {}},
@@ -612,7 +613,7 @@ def wrong_transactions(weir, n):
 
 
 def file_is_overruled(weir):
-    """The file is written again: a change after that survives it."""
+    """The file is rewritten; a later change survives that."""
     weir.config["policies"][0] = weir.config["policies"][0] | {"limit": "9Gbit/s"}
     weir.write()
     good(weir, edit(weir, "set", "tight", note="later"))
@@ -622,7 +623,8 @@ def file_is_overruled(weir):
 
 
 def transactions(scene, weir, n):
-    """All kinds of them, so often: their kinds, milliseconds until in force and until answered."""
+    """Runs all kinds of transactions; returns kinds, and milliseconds until applied and until the
+    reply."""
     for stage in range(ROUNDS):
         for what, edits, by_hand in (("set", limited(n, stage, 2 * stage), False),
                                      ("add, remove, set", renewed(n, stage), False),
@@ -637,7 +639,7 @@ def transactions(scene, weir, n):
 
 
 def in_words(figures):
-    """The least and the median of each kind."""
+    """Returns the least and the median of each kind as text."""
     words = []
     for what in dict.fromkeys(figure[0] for figure in figures):
         parts = []
@@ -664,14 +666,14 @@ def judged_rightly(weir, stream, tight, seconds):
 
 
 def transaction(scene):
-    """One change of many policies under traffic: no packet is unmatched, counted twice, or judged
-    by another limit than that of its policy, before or after."""
+    """One change of many policies under traffic: no packet is unmatched or counted twice. Each is
+    judged by its policy's limit before or after the change."""
     n = EDITS
     flowing = {prefix_of(i): f"p{i}" for i in range(0, n, max(1, n // 20))}
     tight = STAY[1] | {"burst": "2kB"}
     wire = Wire(scene, [STAY[0], tight]
                 + [policy(f"p{i}", f"{prefix_of(i)}.0/24") for i in range(n)],
-                workers=[1])  # which leaves control and its changes a CPU of their own
+                workers=[1])  # leaves control a CPU of its own
     weir = wire.weir
     weir.kill()
     weir.arguments = ["--state", scene.path("box1.state")]
@@ -680,7 +682,8 @@ def transaction(scene):
     try:
         change(weir)
         wrong_transactions(weir, n)
-        # A file that was written just now is read again by each change, which is not measured.
+        # Each change reads a recently written file again. Waiting keeps that out of the
+        # measurement.
         wait_until(lambda: time.time() > os.stat(weir.config_path).st_ctime + 4, "an older file")
         good(weir, edit(weir, "set", "tight", note="as it is"))
         stream = Stream(wire, flowing)

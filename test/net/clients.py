@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The control socket's clients: users of this machine who may read, or change, or neither, each
-with every command; and as many clients as it takes, who ask without a pause.
+"""Clients of the control socket: local users with and without rights, and a storm of requests.
 
---long has as many policies as the storm was first seen with. Runs in a network namespace.
+Users who can read, change or neither send every command. Then the largest number of clients send
+requests without a pause. --long has as many policies as when a storm first caused losses. Runs in a
+network namespace.
 """
 
 import grp
@@ -23,12 +24,12 @@ CTL = os.path.join(box.BUILD, "app", "weirctl", "weirctl")
 LONG = "--long" in sys.argv
 RINGS = box.wire("net_ring0", "net_ring1")
 NOBODY = "65534"
-READERS, OPERATORS = "adm", "operator"  # groups that every Debian has
+READERS, OPERATORS = "adm", "operator"  # groups of every Debian
 PORTS = [17946, 17947]
 POLICIES = 100000 if LONG else 20000
 CLIENTS = 63
 STORM_S = 8
-# Asks each request on a connection of its own, as whoever runs it.
+# Sends each request on a new connection, under the user that runs it.
 ASKER = """
 import json, socket, sys
 for request in sys.argv[2:]:
@@ -41,7 +42,7 @@ for request in sys.argv[2:]:
 
 
 def commands():
-    """Every command, and whether it changes something, by the table in the source."""
+    """Returns {command: true if it changes something}, from the table in the source."""
     with open(os.path.join(box.ROOT, "app", "weir", "telemetry", "commands.c"),
               encoding="utf-8") as source:
         rows = re.findall(r'\{"(/weir/\w+)".*?TELEMETRY_(READS|CHANGES)\}', source.read(), re.S)
@@ -49,27 +50,27 @@ def commands():
 
 
 def user(*groups):
-    """What runs a command as nobody, in these groups and no other."""
+    """Returns a prefix that runs a command as user nobody, in these groups only."""
     told = ["--groups", ",".join(groups)] if groups else ["--clear-groups"]
     return ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, *told]
 
 
 def run(prefix, *command):
-    """(exit status, standard output, standard error)."""
+    """Runs a command; returns (exit status, standard output, standard error)."""
     done = subprocess.run([*prefix, *command], capture_output=True, text=True, check=False,
                           timeout=box.PATIENCE_S, stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout, done.stderr
 
 
 def answers(prefix, weir, requests):
-    """The value of each reply."""
+    """Returns the value of each reply."""
     status, out, err = run(prefix, "/usr/bin/python3", "-c", ASKER, weir.socket, *requests)
     expect(status == 0, err)
     return [next(iter(json.loads(line).values())) for line in out.splitlines()]
 
 
 def is_denied(value):
-    """Whether that is a refusal; in words, if it is."""
+    """Returns true for a refusal, and asserts its text."""
     if not isinstance(value, dict) or not isinstance(value.get("denied"), str):
         return False
     expect("changes something" in value["denied"] and value["uid"] == int(NOBODY)
@@ -78,7 +79,7 @@ def is_denied(value):
 
 
 def open_to_users(scene, **control):
-    """A limiter whose directory others may enter; who gets to the socket is for that to say."""
+    """Starts a limiter in a directory that all can enter; only `control` restricts the socket."""
     for name in (READERS, OPERATORS):
         try:
             grp.getgrnam(name)
@@ -90,7 +91,7 @@ def open_to_users(scene, **control):
 
 
 def who_may_what(scene):
-    """A stranger, a reader, an operator who is no reader, and one who is; with every command."""
+    """Users outside the groups, in one of them and in both send every command."""
     weir = open_to_users(scene, group=READERS, operators=OPERATORS)
     known = commands()
     helped = weir.get("/")
@@ -120,7 +121,7 @@ def who_may_what(scene):
 
 
 def nobody_is_named(scene):
-    """Without a group of operators only root may; without any group nobody else gets there."""
+    """Without `operators` only root can change settings; without a group only root can connect."""
     weir = open_to_users(scene, group=READERS)
     value, = answers(user(READERS, OPERATORS), weir, ["/weir/reload"])
     expect("control.operators can name a group" in value["needs"], str(value))
@@ -136,7 +137,7 @@ def nobody_is_named(scene):
 
 
 def limiter(scene, i):
-    """One of two with many policies."""
+    """Returns one of two limiters with many policies."""
     roster = [{"name": f"l{k}", "address": f"127.0.0.{k + 1}:{PORTS[k]}"} for k in range(2)]
     policies = [{"name": f"customer-{k:06}", "limit": "10Mbit/s", "burst": "400kB",
                  "match": {"src": f"10.{k >> 16}.{k >> 8 & 255}.{k & 255}/32"}}
@@ -147,7 +148,7 @@ def limiter(scene, i):
 
 
 class Storm:
-    """Clients who ask for one policy, the last of all, and again as soon as they are answered."""
+    """Clients that request the last of all policies, again after each reply."""
 
     def __init__(self, weir):
         self.clients = [box.Client(weir.socket) for _ in range(CLIENTS)]
@@ -157,7 +158,7 @@ class Storm:
                         for client in self.clients]
 
     def ask(self, client):
-        """One of them."""
+        """Sends the requests of one client."""
         name, n = f"customer-{POLICIES - 1:06}", 0
         while not self.over:
             policy = client.get(f"/weir/policy,{name}")
@@ -181,7 +182,7 @@ class Storm:
 
 
 def a_storm_loses_nobody(scene):
-    """63 ask one limiter, and the other one counts it as before."""
+    """63 clients load one limiter, and the other one still counts it as alive."""
     boxes = [limiter(scene, i).spawn() for i in range(2)]
     for weir in boxes:
         weir.await_answer()

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Wall clocks that are stepped under live limiters with a daily total: no day ends early or twice.
+"""Steps the wall clocks of live limiters with a daily quota: no day ends early or twice.
 
-What limiters take for the time of day is in files that this test writes (shifted_clock.c), so that
-the machine's clock stays as it is, and it is noon for them whenever the test is run.
+shifted_clock.c gives limiters the time of day from files that this test writes. So the machine's
+clock is unchanged, and the limiters' day starts at noon at any hour.
 
     l1 ─┐
-    l2 ─┼─ loopback      each with a clock of its own; they agree what time it is
+    l2 ─┼─ loopback      each with its own clock; they agree on the time
     l3 ─┘
 """
 
@@ -25,14 +25,14 @@ CLOCK = os.path.join(box.BUILD, "test", "net", "libshifted_clock.so")
 PORT = 17946
 DAY_S = 86400
 STEP_S = 2 * DAY_S
-GROUP_S = 60  # within which limiters are at one
+GROUP_S = 60  # within this time limiters agree
 MINUTE_S = 60  # the shortest period
-LEFT_S = 8  # of it, when limiters start
-READ_S = 0.1  # at most between the two clocks that are compared here
+LEFT_S = 8  # seconds of it that are left when limiters start
+READ_S = 0.1  # most seconds between reads of the two clocks compared here
 
 
 class Group:
-    """Limiters whose wall clocks show noon at first, or are so many seconds before it."""
+    """Limiters whose wall clocks start at noon, or `left_s` before the end of a period."""
 
     def __init__(self, scene, n, period_s=DAY_S, left_s=0):
         if not os.path.exists(CLOCK):
@@ -56,7 +56,7 @@ class Group:
             self.boxes.append(weir)
 
     def start(self):
-        """All at once; returns when they go by their clocks."""
+        """Starts all together; returns when they use their clocks."""
         for weir in self.boxes:
             weir.spawn()
         for weir in self.boxes:
@@ -65,28 +65,29 @@ class Group:
         return self
 
     def step(self, seconds, which=None, synchronised=False):
-        """Sets wall clocks: so far from what they showed at first."""
+        """Sets wall clocks to `seconds` after their original time."""
         for i in range(len(self.boxes)) if which is None else which:
             words = struct.pack("=qq", self.zero_s + seconds, synchronised)
             with open(self.clocks[i], "r+b" if os.path.exists(self.clocks[i]) else "wb") as out:
                 out.write(words)
 
     def clock(self, i):
-        """What limiter i says of the time."""
+        """Returns the time as limiter i reports it."""
         return self.boxes[i].get("/weir/quota")
 
     def period(self, i):
-        """The period that limiter i is in."""
+        """Returns the number of limiter i's period."""
         return self.boxes[i].get("/weir/quota,volume")["period_number"]
 
     def alarms(self, i):
-        """Those about the clock."""
+        """Returns the alarms about the clock."""
         alarms = self.boxes[i].get("/weir/health")["alarms"]
         return [text for text in alarms if "wall clock" in text]
 
     def until(self, reason, which=None, apart_s=0, days=0):
-        """Waits until limiters say so of their clocks; the period must be the first, or so many
-        later, all the time, and there is an alarm of as many seconds, unless nothing is wrong."""
+        """Waits until limiters report this state of their clocks. Meanwhile the period must be
+        `days` after the first. Each must have an alarm of `apart_s` seconds, or none if that is 0.
+        """
         which = range(len(self.boxes)) if which is None else which
 
         def all_say():
@@ -103,29 +104,29 @@ class Group:
         self.expect_period(self.first + days)
 
     def expect_period(self, number):
-        """Each that runs is in this one, or has yet to find one."""
+        """Asserts that each running limiter is in this period, or in none yet."""
         for i, weir in enumerate(self.boxes):
             period = self.period(i) if weir.client else None
             expect(period in (None, number), f"l{i} is in period {period}, not {number}")
 
     def number(self, later_s=0.0):
-        """The period that it should be, by clocks that nobody has stepped."""
+        """Returns the right period, by a clock without steps."""
         return int(time.time() + self.zero_s + later_s) // self.period_s + 1
 
     def crash(self, i):
-        """Ends one as a crash does, and starts it again."""
+        """Kills limiter i and starts it again."""
         self.boxes[i].kill()
         self.boxes[i].start()
 
     def stop(self):
-        """All."""
+        """Stops all."""
         for weir in self.boxes:
             weir.stop()
 
 
 def all_clocks_are_stepped(scene):
-    """As by one bad server: each holds its day, says so, and one that restarts goes by the others
-    until the step is undone."""
+    """A bad server steps all clocks: each limiter keeps its day and reports the step. A restarted
+    one follows the others until the step is undone."""
     group = Group(scene, 3).start()
     for seconds, crashes in ((STEP_S, 2), (-STEP_S, 0)):
         others = [i for i in range(3) if i != crashes]
@@ -144,7 +145,7 @@ def all_clocks_are_stepped(scene):
 
 
 def one_clock_is_stepped(scene):
-    """The others do not follow, and it follows them when it restarts."""
+    """Only one clock is stepped: the others ignore it, and after a restart it follows them."""
     group = Group(scene, 3).start()
     for seconds in (STEP_S, -STEP_S):
         group.step(seconds, [0])
@@ -159,7 +160,7 @@ def one_clock_is_stepped(scene):
 
 
 def periods_go_on_meanwhile(scene):
-    """By the clock since boot: the next one begins in its turn, not early, and no other one."""
+    """After a step, periods follow the clock since boot: each starts in turn, and not early."""
     group = Group(scene, 2, MINUTE_S, LEFT_S)
     for weir in group.boxes:
         weir.spawn()
@@ -186,8 +187,8 @@ def periods_go_on_meanwhile(scene):
 
 
 def a_clock_is_set_right(scene):
-    """A limiter that began without NTP goes by its clock once the kernel calls that synchronised;
-    but only once, and never back."""
+    """A limiter that started without NTP follows its clock when the kernel first reports it as
+    synchronised, only once and never backwards."""
     group = Group(scene, 1).start()
     group.step(STEP_S)
     group.until("stepped", apart_s=STEP_S)

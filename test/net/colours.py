@@ -1,12 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Policies whose packets have colours (srtcm, trtcm, trtcm-4115): what comes out, marked by colour.
+"""Policies whose meters have colours (srtcm, trtcm, trtcm-4115): actions and marks by colour.
 
-A real weir process. It plays capture files, all of whose packets arrive at once, and every packet
-that comes out is compared, byte by byte, with what a model here says, written from the RFCs; then
-packets cross it at a rate on veth pairs; and last, two limiters share a committed rate that is
-never exceeded, and a peak that is soft.
+A real weir process plays capture files whose packets all arrive in one instant. Each transmitted
+packet is compared byte by byte with a model in this file, written from the RFCs. Then packets cross
+veth pairs at a rate. Last, two limiters share a hard committed rate and a soft peak.
 """
 
 import os
@@ -28,7 +27,7 @@ from scapy.packet import Raw
 
 GREEN, YELLOW, RED = range(3)
 NAMES = ["green", "yellow", "red"]
-SLOW = "8kbit/s"  # a byte a ms: what buckets earn while a capture is played is within SLACK
+SLOW = "8kbit/s"  # a byte a ms: buckets earn less than SLACK while a capture is played
 AF = {8 * c + 2 * p: p - 1 for c in range(1, 5) for p in range(1, 4)}  # RFC 2597: precedences
 
 DSCPS = {"af11": 10, "af12": 12, "af13": 14}
@@ -43,24 +42,24 @@ SECOND = {"srtcm": 60000, "trtcm": 90000, "trtcm-4115": 60000}
 
 
 class Unsure(Exception):
-    """The few bytes that a bucket earns meanwhile would decide."""
+    """The verdict would depend on the few bytes that a bucket earns meanwhile."""
 
 
 class Coloured:
-    """Two buckets that start full and earn nothing, but for the slack that the test allows."""
+    """Two buckets that start full and earn nothing, except the slack that the test allows."""
 
     def __init__(self, meter):
         self.meter, self.committed, self.second = meter, BURST, SECOND[meter]
 
     @staticmethod
     def fits(tokens, cost):
-        """Whether a packet fits a bucket, or the time decides."""
+        """Returns true if a packet fits a bucket; raises Unsure within the slack."""
         if 0 <= cost - tokens < SLACK:
             raise Unsure
         return cost <= tokens
 
     def packet(self, cost, came):
-        """Its colour."""
+        """Returns the packet's colour."""
         if self.meter == "trtcm":
             return self.both(cost, came)
         if came == GREEN and self.fits(self.committed, cost):
@@ -72,7 +71,7 @@ class Coloured:
         return RED
 
     def both(self, cost, came):
-        """RFC 2698."""
+        """Returns a packet's colour by RFC 2698."""
         if came == RED or not self.fits(self.second, cost):
             return RED
         green = came == GREEN and self.fits(self.committed, cost)
@@ -82,7 +81,7 @@ class Coloured:
 
 
 def frames_of(rng, n):
-    """IPv4, IPv6 and what is neither, of all DSCPs, those of assured forwarding above all."""
+    """Yields IPv4, IPv6 and other frames of all DSCPs, mostly those of assured forwarding."""
     for serial in range(n):
         dscp = rng.choice([rng.randrange(64), rng.choice([*AF])])
         tos = dscp << 2 | rng.randrange(4)
@@ -94,7 +93,7 @@ def frames_of(rng, n):
 
 
 def play_colours(scene, meter, aware, acts, of_dscp):
-    """What comes out is what the model says, marked by its colour; (counts by colour)."""
+    """Asserts that the output equals the model's, marked by colour; returns (counts by colour)."""
     model, counts = Coloured(meter), [[0, 0] for _ in NAMES]
     passed = dropped = over = unmarkable = 0
 
@@ -150,21 +149,21 @@ def colour_blind(scene):
 
 
 def colour_aware(scene):
-    """Each meter, by the colour that packets come with."""
+    """Each meter, colour-aware: the colour on arrival counts."""
     acts = {"green": {"mark": "af11"}, "yellow": {"mark": "af12"}, "red": {"mark": "af13"}}
     said = [f"{meter} {play_colours(scene, meter, True, acts, AF)}" for meter in METERS]
     return ", ".join(said)
 
 
 def own_table(scene):
-    """DSCPs that stand for other colours than usual, and the other actions."""
+    """DSCPs with a configured colour, and the other actions."""
     of_dscp = AF | {46: YELLOW, 0: RED, 12: GREEN}
     acts = {"yellow": {"mark": "ecn"}, "red": "count"}
     return f"{play_colours(scene, 'trtcm', True, acts, of_dscp)} by colour"
 
 
 def rates(scene):
-    """On live interfaces, four times the committed rate comes, and twice that is the peak."""
+    """On live interfaces, at four times the committed rate; the peak is twice that rate."""
     frame = bytes(Ether(**MACS) / IP(src="192.0.2.1", dst="10.1.2.3", tos=ECT0) / UDP() /
                   Raw(b"r" * 372))  # 400 bytes of IP
     policy = {"limit": "800kbit/s", "burst": "4kB", "meter": "trtcm",
@@ -187,20 +186,21 @@ def rates(scene):
 
 
 class Tally:
-    """What all limiters of a group have counted as green, and passed, since it began."""
+    """Bytes that all limiters of a group have counted as green, and passed, since its creation."""
 
     def __init__(self, group):
         self.group, self.began = group, time.monotonic()
         self.before = self.look()
 
     def look(self):
-        """Bytes: green, and green and yellow."""
+        """Returns the bytes of green, and of green plus yellow."""
         all_seen = [self.group.bed.policy(i) for i in self.group.bed.boxes()]
         return (sum(seen["colours"]["green"]["bytes"] for seen in all_seen),
                 sum(seen["passed"]["bytes"] for seen in all_seen))
 
     def check(self):
-        """Green is never above the limit; in words, what part of it, and of the peak."""
+        """Asserts that green is within the limit; returns the used parts of the limit and of the
+        peak."""
         green, passed = (now - then for now, then in zip(self.look(), self.before))
         seconds = time.monotonic() - self.began
         most = conserved.LIMIT / 8 * seconds * conserved.CLOCKS + conserved.BURST
@@ -209,7 +209,7 @@ class Tally:
 
 
 def group_of_two(scene):
-    """A committed rate that is never exceeded moves with the load, and the peak with it."""
+    """A hard committed rate moves with the load, and the peak moves with it."""
     terms = {"guarantee": "conserved", "meter": "trtcm",
              "peak": {"limit": "20Mbit/s", "burst": "150kB"}}
     told = []

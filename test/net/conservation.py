@@ -1,15 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Every packet that enters leaves, or is counted under a named reason.
+"""Every received packet is transmitted, or counted as dropped with a reason.
 
-A real weir process between capture files: what it reads is made here, what it writes is compared
-with it byte by byte and in order.
+A real weir process runs between capture files. Its input is made here, and its output is compared
+with it byte by byte and in order:
 
     a.pcap → port a ─ wire ─ port b → b.out.pcap
     a.out.pcap ← port a ─ wire ─ port b ← b.pcap
 
-Usage: conservation.py [SCENARIO...]. Exit status: 0 all well, 1 something differs, 77 not built.
+Usage: conservation.py [SCENARIO...]. Exit status: 0 for success, 1 for a difference, 77 if not
+built.
 """
 
 import logging
@@ -29,8 +30,9 @@ from scapy.layers.l2 import ARP, LLC, SNAP, Dot1AD, Dot1Q, Dot3, Ether
 from scapy.packet import Raw
 
 MAX_FRAME = 9018
-JUMBO = 9216  # the MTU: what is longer is dropped
-AS_SEEN = {"unparsed": "pass"}  # as reckoned here; what else there is: test/sim/evasion.py
+JUMBO = 9216  # MTU; longer packets are dropped
+# Passes unparsed packets. For other settings see test/sim/evasion.py.
+AS_SEEN = {"unparsed": "pass"}
 SETTLED_S = 1.0
 LINKTYPE_ETHERNET = 1
 PCAP_HEADER = struct.Struct("<IHHiIII")
@@ -43,7 +45,7 @@ V6 = {"src": "2001:db8::1", "dst": "2001:db8::2"}
 
 
 def write_pcap(path, frames):
-    """By hand: scapy will not write frames that are not what they say they are."""
+    """Writes a capture file without scapy, which refuses to write malformed frames."""
     with open(path, "wb") as out:
         out.write(PCAP_HEADER.pack(0xa1b2c3d4, 2, 4, 0, 0, 65535, LINKTYPE_ETHERNET))
         for frame in frames:
@@ -51,7 +53,7 @@ def write_pcap(path, frames):
 
 
 def read_pcap(path):
-    """The frames of a capture file, whole."""
+    """Returns the frames of a capture file."""
     with open(path, "rb") as text:
         data = text.read()
     frames, at = [], PCAP_HEADER.size
@@ -64,7 +66,7 @@ def read_pcap(path):
 
 
 def ipv4_packets():
-    """IPv4 of every sort, from the network layer up."""
+    """Yields IPv4 packets of every kind, from the network layer up."""
     body = Raw(b"weir" * 40)
     yield IP(**V4) / UDP(sport=1, dport=2) / body
     yield IP(**V4) / TCP(sport=3, dport=4, flags="S")
@@ -80,7 +82,7 @@ def ipv4_packets():
 
 
 def ipv6_packets():
-    """IPv6 with chains of extension headers, whole and in fragments."""
+    """Yields IPv6 packets with chains of extension headers, whole and in fragments."""
     body = Raw(b"rier" * 40)
     yield IPv6(**V6) / UDP() / body
     yield IPv6(**V6, tc=0x48) / TCP() / body
@@ -97,7 +99,7 @@ def ipv6_packets():
 
 
 def tag_stacks():
-    """(name, how to put an Ethernet header before a packet)."""
+    """Yields functions that add an Ethernet header and tags to a packet."""
     yield lambda l3: Ether(**MACS) / l3
     yield lambda l3: Ether(**MACS) / Dot1Q(vlan=100, prio=5) / l3
     yield lambda l3: Ether(**MACS) / Dot1Q(vlan=0) / l3
@@ -106,20 +108,20 @@ def tag_stacks():
 
 
 def other_frames():
-    """What is not IP, or hardly a frame."""
+    """Yields frames that are not IP, or hardly a frame."""
     ether = bytes(Ether(**MACS, type=0))[:12]
     yield Ether(**MACS) / ARP(pdst="192.0.2.9")
     yield Ether(**MACS) / Dot1Q(vlan=5) / ARP(pdst="192.0.2.9")
     yield ether + b"\x88\xcc" + bytes(range(46))  # LLDP
     yield ether + b"\x90\x00" + b"loop" * 15
-    yield ether + b"\x12\x34" + b"?" * 100  # no EtherType that anyone has heard of
+    yield ether + b"\x12\x34" + b"?" * 100  # an unassigned EtherType
     yield ether + b"\x88\x47" + b"\x00\x01\x01\x40" + bytes(IP(**V4) / UDP())  # MPLS
     yield ether + b"\x88\x63" + b"\x11\x09\0\0" + b"\0" * 40  # PPPoE discovery
     yield Dot3(**MACS) / LLC(dsap=0x42, ssap=0x42, ctrl=3) / Raw(b"\0" * 35)
     yield Dot3(**MACS) / LLC(dsap=0xaa, ssap=0xaa, ctrl=3) / SNAP(OUI=0, code=0x800) / IP(**V4)
     yield ether + b"\x81\x00\x00\x07"  # a tag cut short
-    yield ether + b"\x81\x00\x00\x07" * 6  # more tags than anyone follows
-    yield ether + b"\x08\x00"  # nothing behind the header
+    yield ether + b"\x81\x00\x00\x07" * 6  # more tags than any parser follows
+    yield ether + b"\x08\x00"  # nothing after the header
     yield ether + b"\x86\xdd" + b"\x60" + b"\0" * 10
     rng = random.Random(1)
     for length in (14, 15, 20, 34, 60, 64, 65, 127, 128, 129, 255, 256, 1000, 1514):
@@ -127,12 +129,12 @@ def other_frames():
 
 
 def runts():
-    """Shorter than an Ethernet header."""
+    """Returns frames shorter than an Ethernet header."""
     return [bytes(range(1, n + 1)) for n in range(1, 14)]
 
 
 def jumbos():
-    """Longer than an mbuf of the usual size, up to 9000 bytes of packet."""
+    """Yields frames longer than an mbuf of the usual size, up to 9000 bytes of packet."""
     rng = random.Random(2)
     for length in (1600, 2048, 2049, 4096, 6000, 8959, MAX_FRAME - 18):
         l3 = IP(**V4) / UDP() / Raw(rng.randbytes(length - 42))
@@ -141,7 +143,7 @@ def jumbos():
 
 
 def everything(seed):
-    """Some 560 frames of all kinds, shuffled; none equal to another."""
+    """Returns some 560 different frames of all kinds, shuffled."""
     rng = random.Random(seed)
     frames = []
     for stack in tag_stacks():
@@ -150,7 +152,7 @@ def everything(seed):
     frames += [bytes(frame) for frame in other_frames()] * 3
     frames += [*jumbos()] * 2
     rng.shuffle(frames)
-    # A trailer behind the packet tells equal ones apart, so that order can be seen.
+    # A trailer after the packet makes equal ones distinct, so that their order can be checked.
     frames = [frame + struct.pack(">BHI", seed & 0xff, 0, i) for i, frame in enumerate(frames)]
     for i, frame in enumerate(runts()):
         frames.insert(rng.randrange(len(frames)) if i else 0, frame)
@@ -158,7 +160,7 @@ def everything(seed):
 
 
 def device(index, scene, name, queues=1):
-    """The device string of a port, one pair of files a queue."""
+    """Returns the device string of a port, with one pair of files a queue."""
     files = []
     for q in range(queues):
         suffix = f".{q}" if queues > 1 else ""
@@ -170,7 +172,7 @@ def device(index, scene, name, queues=1):
 
 
 def run(scene, config, n_in):
-    """Plays the files until all is in and nothing moves; returns what the telemetry then said."""
+    """Plays the files until all packets are received and nothing moves; returns the telemetry."""
     weir = scene.box(config).start()
     began = time.monotonic()
     box.wait_until(lambda: weir.total("rx_packets") >= n_in, f"{n_in} packets received")
@@ -190,7 +192,7 @@ def run(scene, config, n_in):
 
 
 def check_sums(seen, n_in):
-    """In = out + named drops, in every place that counts."""
+    """Asserts received = transmitted + named drops, in every counter."""
     workers, drops = seen["workers"], dict(seen["drops"])
     device_drops = {name: drops.pop(name) for name in NO_DEVICE_DROPS}
     rx = sum(w["rx_packets"] for w in workers)
@@ -218,7 +220,7 @@ def check_sums(seen, n_in):
 
 
 def compare(got, want, where):
-    """Byte by byte and in order; says where the first difference is."""
+    """Compares packets byte by byte and in order; the failure names the first difference."""
     for i, (a, b) in enumerate(zip(got, want)):
         expect(a == b, f"{where}: packet {i} of {len(want)}: {a[:64].hex()} (of {len(a)} bytes), "
                        f"expected {b[:64].hex()} (of {len(b)})")
@@ -226,7 +228,7 @@ def compare(got, want, where):
 
 
 def two_ways(scene, config, a_to_b, b_to_a):
-    """Runs both directions through one wire; returns (what the telemetry said, out b, out a)."""
+    """Runs both directions through one wire; returns (telemetry, output of b, output of a)."""
     write_pcap(scene.path("a.pcap"), a_to_b)
     write_pcap(scene.path("b.pcap"), b_to_a)
     seen = run(scene, config, len(a_to_b) + len(b_to_a))
@@ -234,12 +236,12 @@ def two_ways(scene, config, a_to_b, b_to_a):
 
 
 def pcap_wire(scene, **more):
-    """One wire between two pairs of files."""
+    """Returns a configuration of one wire between two pairs of files."""
     return box.wire(device(0, scene, "a"), device(1, scene, "b"), **{"mtu": JUMBO} | AS_SEEN | more)
 
 
 def pass_everything(scene, **more):
-    """All kinds of packets in both directions; all must come out as they went in."""
+    """Sends all kinds of packets in both directions; all must be transmitted unchanged."""
     ways = everything(1), everything(2)
     seen, out_b, out_a = two_ways(scene, pcap_wire(scene, **more), *ways)
     compare(out_b, ways[0], "a to b")
@@ -250,7 +252,7 @@ def pass_everything(scene, **more):
 
 
 def unmatched_in_segments(scene):
-    """No policy takes them; jumbo frames are chains of mbufs."""
+    """No policy matches the packets; jumbo frames are chains of mbufs."""
     policies = [{"name": "elsewhere", "match": {"dst": "198.51.100.1/32"}, "limit": "8kbit/s"}]
     seen, frames = pass_everything(scene, policies=policies)
     expect(seen["policies"]["elsewhere"]["passed"]["packets"] == 0, "a policy took a packet")
@@ -258,14 +260,14 @@ def unmatched_in_segments(scene):
 
 
 def unmatched_in_one_piece(scene):
-    """No policy at all; a jumbo frame is one mbuf."""
+    """Without policies; a jumbo frame is one mbuf."""
     seen, frames = pass_everything(scene, mtu=9000, policies=[])
     unmatched = sum(w["unmatched_packets"] for w in seen["workers"])
     expect(unmatched == len(frames), f"{unmatched} unmatched of {len(frames)}")
 
 
 def l2_len(frame):
-    """Bytes before the network layer, as far as there are any, as parse.h defines them."""
+    """Returns the bytes before the network layer that are present, as defined in parse.h."""
     at, tags = 14, 0
     if len(frame) < at:
         return len(frame)  # a runt is all Ethernet
@@ -279,7 +281,7 @@ def l2_len(frame):
 
 
 def padding(frame):
-    """Bytes of Ethernet's padding after a short IP packet."""
+    """Returns the bytes of Ethernet padding after a short IP packet."""
     l2 = l2_len(frame)
     packet, kind = frame[l2:], frame[l2 - 2:l2]
     end = len(packet)
@@ -293,12 +295,12 @@ def padding(frame):
 
 
 def charge(frame, accounting):
-    """Bytes that a policy charges."""
+    """Returns the bytes that a policy charges."""
     return len(frame) + {"l2": 0, "wire": 24, "l3": -l2_len(frame) - padding(frame)}[accounting]
 
 
 def matched_and_within(scene):
-    """One policy takes all and drops none; what it charged is what the frames are."""
+    """One policy matches all packets and drops none; it charges the bytes of the frames."""
     words = []
     for accounting in ("l2", "wire", "l3"):
         policies = [{"name": "all", "limit": "400Gbit/s", "burst": "1GB",
@@ -312,7 +314,7 @@ def matched_and_within(scene):
 
 
 def payload(policy, length, serial):
-    """A packet for one of the policies of tiny_limits()."""
+    """Returns a packet for one of the policies of tiny_limits()."""
     text = struct.pack(">I", serial) + b"x" * length
     stacks = {
         "v4": lambda: Ether(**MACS) / IP(src="192.0.2.1", dst="10.1.2.3") / UDP() / Raw(text),
@@ -334,20 +336,18 @@ TINY = {
     "qinq": ({"vlan": 78}, "l3", 70000, (1200, 8900)),
     "dscp": ({"dscp": 8}, "l2", 9000, (500, 500)),
 }
-SLACK = 200  # bytes that a bucket of 8 kbit/s may have earned since the first packet: 200 ms
+SLACK = 200  # bytes that a bucket of 8 kbit/s can earn after the first packet: 200 ms
 
 
 def tiny_policies(names, direction):
-    """They name a direction, for in the other one other packets would race for the bucket."""
+    """Returns policies with a direction; packets in the other one would race for the bucket."""
     return [{"name": name, "match": TINY[name][0] | {"direction": direction}, "limit": "8kbit/s",
              "burst": f"{TINY[name][2]}B", "accounting": TINY[name][1]} for name in names]
 
 
 def bucket_passes(frames, accounting, burst):
-    """
-    Verdicts of a bucket that starts full, on packets of one instant. Packets whose verdict would
-    depend on the few bytes that the bucket earns meanwhile are left out.
-    """
+    """Returns the verdicts of a bucket that starts full, for packets of one instant. Packets whose
+    verdict would depend on the few bytes that the bucket earns meanwhile are left out."""
     verdicts, tokens = [], burst
     for frame in frames:
         cost = charge(frame, accounting)
@@ -360,7 +360,7 @@ def bucket_passes(frames, accounting, burst):
 
 
 def tiny_traffic(rng, n):
-    """(frames of all policies and of none, which of them pass, totals by policy)."""
+    """Returns (frames of all policies and of none, those that pass, totals by policy)."""
     names = [*TINY, "none"]
     frames = []
     for serial in range(n):
@@ -386,7 +386,7 @@ def tiny_traffic(rng, n):
 
 
 def tiny_limits(scene):
-    """A burst of packets that arrive at once passes and no more, under several policies at once."""
+    """Exactly one burst passes of packets that arrive in one instant, with several policies."""
     frames, want, totals = tiny_traffic(random.Random(3), 3000)
     back = everything(4)
     config = pcap_wire(scene, policies=tiny_policies(TINY, "a-to-b"))
@@ -404,7 +404,7 @@ def tiny_limits(scene):
 
 
 def both_directions_share(scene):
-    """A policy that names no direction has one bucket for both."""
+    """A policy without a direction has one bucket for both."""
     ways = [[payload("dscp", 500, serial) for serial in serials]
             for serials in (range(300), range(1000, 1300))]
     cost = len(ways[0][0])
@@ -416,13 +416,13 @@ def both_directions_share(scene):
 
 
 def is_subsequence(part, whole):
-    """In the same order, with gaps."""
+    """Returns true if the frames of `part` are in `whole` in the same order, with gaps."""
     rest = iter(whole)
     return all(frame in rest for frame in part)
 
 
 def two_workers(scene):
-    """Two queues, two workers, one bucket for both; order holds within a queue."""
+    """Two queues, two workers, one bucket for both; each queue keeps its order."""
     size = len(payload("v4", 1000, 0)) - 14
     queues = {f"{port}.{q}": [payload("v4", 1000, serial) for serial in range(400)] + everything(q)
               for port in "ab" for q in (0, 1)}
@@ -444,7 +444,7 @@ def two_workers(scene):
         expect(out[f"b.{q}"][-len(queues[f'a.{q}']) + 400:] == queues[f"a.{q}"][400:],
                f"queue {q}: unmatched packets did not all come out")
     passed = seen["policies"]["v4"]["passed"]["packets"]
-    # What both have been lent and not spent is less than a packet each.
+    # Each worker has less than a packet left of the tokens lent to it.
     expect(199 <= passed <= 200, f"{passed} of 800 passed, expected 200")
     for worker in seen["workers"]:
         expect(worker["rx_packets"] > 0, f"worker on CPU {worker['cpu']} had nothing to do")
@@ -452,7 +452,8 @@ def two_workers(scene):
 
 
 def flows_of(frames):
-    """Frames of one beginning (as far as UDP's ports, without options) are of one flow."""
+    """Groups frames by flow: a flow's frames have the same bytes up to UDP's ports, without
+    options."""
     flows = {}
     for frame in frames:
         flows.setdefault(frame[:38], []).append(frame)
@@ -460,14 +461,15 @@ def flows_of(frames):
 
 
 def flow_frames(port, flows, n):
-    """n frames of every one of so many flows, in turns."""
+    """Returns n frames of each flow, interleaved."""
     return [bytes(Ether(**MACS) / IP(src="192.0.2.1", dst="10.1.2.3") / UDP(sport=sport, dport=port)
                   / Raw(struct.pack(">I", serial) + b"x" * 400))
             for serial in range(n) for sport in range(1000, 1000 + flows)]
 
 
 def in_order_by_flow(got, want, where):
-    """Nothing changed or invented, and each flow in its order; returns how many are missing."""
+    """Asserts that no frame is changed or invented and each flow keeps its order; returns the
+    number missing."""
     whole, missing = flows_of(want), len(want) - len(got)
     for flow, frames in flows_of(got).items():
         expect(is_subsequence(frames, whole.get(flow, [])), f"{where}: order of flow {flow.hex()}")
@@ -475,7 +477,7 @@ def in_order_by_flow(got, want, where):
 
 
 def distributed(scene):
-    """One queue, two workers: the flows go to both, and each keeps its order."""
+    """One queue, two workers: both get flows, and each flow keeps its order."""
     ways = flow_frames(1, 25, 16) + everything(7), flow_frames(2, 25, 16) + everything(8)
     policies = [{"name": "v4", "match": {"dst": "10.1.0.0/16", "direction": "a-to-b"},
                  "limit": "8kbit/s", "burst": "60kB", "allocator": "central"}]
@@ -494,7 +496,7 @@ def distributed(scene):
 
 
 def distributed_stop(scene):
-    """Stopped while the rings between workers are full: every buffer comes back."""
+    """Stops while the rings between workers are full: every buffer is returned."""
     write_pcap(scene.path("a.pcap"), flow_frames(1, 25, 4))
     devices = [f"net_pcap{i},rx_pcap={scene.path('a.pcap')},infinite_rx=1" for i in (0, 1)]
     config = box.wire(*devices, JUMBO, **AS_SEEN, policies=[], workers=[0, 1], idle="poll")
@@ -507,7 +509,7 @@ def distributed_stop(scene):
 
 
 def two_wires_two_workers(scene):
-    """Two wires with one queue each go to different workers."""
+    """Two wires with one queue each are polled by different workers."""
     ports, frames = {}, {}
     for i, name in enumerate("abcd"):
         frames[name] = everything(10 + i)
@@ -525,7 +527,7 @@ def two_wires_two_workers(scene):
 
 
 def port_that_takes_nothing(scene):
-    """What a transmit queue refuses is counted, and its buffers come back."""
+    """Packets that a transmit queue rejects are counted, and their buffers are returned."""
     frames = everything(5)
     write_pcap(scene.path("a.pcap"), frames)
     # A memif server without a client takes no packet.
@@ -537,7 +539,7 @@ def port_that_takes_nothing(scene):
 
 
 def echo(scene):
-    """A ring on the far side gives everything back: each packet passes twice."""
+    """A ring on the far side returns everything: each packet passes twice."""
     frames = everything(6)
     write_pcap(scene.path("a.pcap"), frames)
     config = box.wire(device(0, scene, "a"), "net_ring0", JUMBO, **AS_SEEN, policies=[])

@@ -63,7 +63,7 @@ class Group:
                            configure=self._configure)
 
     def store(self, i):
-        """The directory of the store of limiter i."""
+        """Returns the directory of the store of limiter i."""
         return self.scene.path(f"store{i}")
 
     def _configure(self, i, config):
@@ -106,17 +106,17 @@ class Group:
                 self.bed.topology.namespace("sources"))
 
     def share(self, i):
-        """The part of the limit that limiter i has now."""
+        """Returns the part of the limit that limiter i has now."""
         seen = self.bed.policy(i)
         return seen["local_limit_bps"] / LIMIT if seen else 0.0
 
     def burst(self, i):
-        """The part of the burst that limiter i has now."""
+        """Returns the part of the burst that limiter i has now."""
         seen = self.bed.policy(i)
         return seen["local_burst_bytes"] / BURST if seen else 0.0
 
     def ledger(self, i, policy=POLICY):
-        """The ledger of a policy at limiter i."""
+        """Returns the ledger of a policy at limiter i."""
         return self.bed.telemetry(i).get(f"/weir/ledger,{policy}")
 
     def until_share(self, i, least):
@@ -126,7 +126,7 @@ class Group:
         return time.monotonic() - began
 
     def log(self, i):
-        """The log of limiter i since its start."""
+        """Returns the log of limiter i since its start."""
         with open(self.bed.limiters[i].log, encoding="utf-8", errors="replace") as text:
             return text.read()
 
@@ -193,7 +193,7 @@ class Meter:
         self.before = sum(group.bed.forwarded())
 
     def check(self):
-        """A summary of the passed traffic."""
+        """Returns a summary of the passed traffic."""
         passed = sum(self.group.bed.forwarded()) - self.before
         seconds = time.monotonic() - self.began
         most = LIMIT / 8 * seconds * CLOCKS + BURST
@@ -249,7 +249,7 @@ def crash_and_lost_store(scene):
 
 
 def few_policies(n):
-    """Policies without traffic, whose records fill a disk."""
+    """Returns policies without traffic, whose records fill a disk."""
     return [{"name": f"spare{k}", "match": {"dst": f"198.{18 + k // 256}.{k % 256}.0/28"},
              "limit": "1Mbit/s", "guarantee": "conserved"} for k in range(n)]
 
@@ -264,7 +264,7 @@ def mounted(path, size):
 
 
 def reload(group, i):
-    """Limiter i reloads its configuration. Returns when that is in force."""
+    """Reloads the configuration of limiter i; returns when it is applied."""
     before = group.bed.telemetry(i).get("/weir/config")["last_reload"]
     with open(group.bed.journal.path(f"l{i}.json"), "w", encoding="utf-8") as out:
         json.dump(group.bed.config(i), out)
@@ -292,7 +292,7 @@ def full_disk(scene):
 
 
 def fill(group, disk):
-    """The scenario with the store of limiter 1 on that disk."""
+    """Runs the scenario with the store of limiter 1 on that disk."""
     filler = os.path.join(disk, "filler")
     group.load(1)
     group.until_share(1, MOST)
@@ -387,7 +387,7 @@ SCENARIOS = [limit_follows_the_load, crash_and_lost_store, full_disk, gdrl_follo
 
 
 def main():
-    """The scenarios, or the load of one."""
+    """Plays the scenarios, or sends the load."""
     if sys.argv[1:2] == ["--send"]:
         send(sys.argv[2], float(sys.argv[3]), float(sys.argv[4]))
     if os.geteuid() != 0:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""weirctl with several limiters, on terminals of any size, and while limiters die and come back."""
+"""weirctl with several limiters, on terminals of any size, and while limiters die and return."""
 
 import concurrent.futures
 import fcntl
@@ -29,29 +29,29 @@ CTL = os.path.join(box.BUILD, "app", "weirctl", "weirctl")
 RINGS = box.wire("net_ring0", "net_ring1")
 KEY = "0123456789abcdef" * 4
 NOBODY = 65534
-# What has nothing to say of these limiters.
+# Commands that fail for these limiters, with their message.
 SILENT = {"etcd": "no etcd"}
 STATELESS = "without --state"
-ENDLESS = ("capture",)  # without packets; tried where there are some
+ENDLESS = ("capture",)  # end only with packets; tested elsewhere
 LONG = "customer-with-a-very-long-name-of-which-there-are-many-"
 
 
 def ctl(*words, **more):
-    """(status, standard output, standard error)."""
+    """Runs weirctl; returns (status, standard output, standard error)."""
     done = subprocess.run([CTL, *words], capture_output=True, text=True, check=False,
                           timeout=box.PATIENCE_S, stdin=subprocess.DEVNULL, **more)
     return done.returncode, done.stdout, done.stderr
 
 
 def good(*words, **more):
-    """Standard output of what succeeds."""
+    """Runs weirctl, which must succeed; returns its standard output."""
     status, out, err = ctl(*words, **more)
     expect(status == 0, f"weirctl {words}: status {status}: {out}{err}")
     return out
 
 
 def policies():
-    """A soft one, a conserved one, a total, and many with long names."""
+    """Returns a soft limit, a hard limit, a quota, and many policies with long names."""
     return [{"name": "video", "match": {"vlan": 1}, "limit": "10Mbit/s", "burst": "75kB",
              "guarantee": "conserved", "allocator": "fps"},
             {"name": "prepaid", "match": {"vlan": 2}, "allocator": "quota", "total": "500MB",
@@ -62,7 +62,8 @@ def policies():
 
 
 def pair(scene, names, **more):
-    """Two limiters on loopback that have never run before, and their ledgers are committed."""
+    """Starts two limiters on loopback that have never run; returns after their ledgers are
+    committed."""
     roster = [{"name": name, "address": f"127.0.0.1:{17946 + i}"} for i, name in enumerate(names)]
     boxes = [scene.box(RINGS | {"policies": policies(), "ledger": {"store": scene.path(name)},
                                 "gossip": {"listen": peer["address"], "roster": roster,
@@ -79,12 +80,12 @@ def pair(scene, names, **more):
 
 
 def table():
-    """The commands that there are."""
+    """Returns the table of commands."""
     return json.loads(good("help", "--json"))
 
 
 def try_example(scene, path, command, *more):
-    """It does something, and as JSON says JSON, or several."""
+    """Runs the command's example: it must print something, with --json one or more JSON values."""
     folder = scene.path("-".join((command["command"], *more)))
     os.mkdir(folder)
     with open(os.path.join(folder, "subscribers.csv"), "w", encoding="utf-8") as text:
@@ -96,7 +97,7 @@ def try_example(scene, path, command, *more):
     if want:
         expect(status == 1 and want in err and not out, f"{words}: {status} {err}")
         return
-    if status == 1 and STATELESS in out + err:  # tried with one by who tests changes
+    if status == 1 and STATELESS in out + err:  # the test of changes runs it with --state
         return
     expect(status == 0 and out, f"{words}: status {status}: {out}{err}")
     decoder, at = json.JSONDecoder(), 0
@@ -106,7 +107,7 @@ def try_example(scene, path, command, *more):
 
 
 def at_once(calls):
-    """Some at a time, as most of it is waiting; what fails first is raised."""
+    """Runs four calls at a time, because they mostly wait; raises the first error."""
     with concurrent.futures.ThreadPoolExecutor(4) as crew:
         done = [crew.submit(*call) for call in calls]
     for one in done:
@@ -115,10 +116,10 @@ def at_once(calls):
 
 
 def examples(scene):
-    """Each command's own example, and for programs."""
+    """Runs each command's own example, as text and as JSON."""
     boxes = pair(scene, ("edge-ams-1", "edge-fra-1"))
     commands = [command for command in table() if command["command"] not in ENDLESS]
-    # One that changes something would be seen by the others.
+    # Commands that change settings would disturb the others, so they run alone.
     ran = at_once([(try_example, scene, boxes[0].socket, command, *more) for command in commands
                    for more in ((), ("--json",)) if not command["changes"]])
     for more in ((), ("--json",)):
@@ -136,7 +137,7 @@ def examples(scene):
 # --- terminals -----------------------------------------------------------------------------------
 
 class Terminal:
-    """A program on a terminal of a size."""
+    """A program on a terminal of a given size."""
 
     def __init__(self, columns, rows, *words):
         self.master, slave = pty.openpty()
@@ -148,27 +149,27 @@ class Terminal:
         self.seen = b""
 
     def resize(self, columns, rows):
-        """As a window is."""
+        """Changes the size, like a window."""
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def read(self, seconds=0.1):
-        """Takes what it has written meanwhile. False: it has ended."""
+        """Reads the output so far; returns false if the program has ended."""
         while select.select([self.master], [], [], seconds)[0]:
             try:
                 more = os.read(self.master, 65536)
-            except OSError:  # nobody has it open any more
+            except OSError:  # no process has it open
                 return False
             self.seen += more
             seconds = 0
         return True
 
     def frames(self):
-        """The pictures that it has drawn, as lists of lines."""
+        """Yields the screens that the program has drawn, as lists of lines."""
         for frame in re.findall(rb"\x1b\[H(.*?)\x1b\[J", self.seen, re.S):
             yield [line.replace("\x1b[K", "").rstrip("\r") for line in frame.decode().split("\n")]
 
     def wait_for(self, words):
-        """A picture that has them."""
+        """Waits for a screen with these words."""
         self.seen = b""
 
         def found():
@@ -177,17 +178,17 @@ class Terminal:
         return wait_until(found, lambda: f"no {words!r} in {self.seen[-2000:]}")[0]
 
     def type(self, text):
-        """Keys."""
+        """Types keys."""
         os.write(self.master, text.encode())
 
     def is_restored(self):
-        """The screen of before, with the cursor, and lines as they were typed."""
+        """Returns true if the screen, the cursor and the line mode are as before."""
         self.read()
         return termios.tcgetattr(self.slave) == self.before and (
             b"\x1b[?1049h" not in self.seen.rsplit(b"\x1b[?1049l", 1)[-1])
 
     def end(self, status=0):
-        """Waits for its end, after which nothing is left of it."""
+        """Waits for the end, after which the terminal must be restored."""
         got = wait_until(lambda: [self.read(0)] and self.process.poll() is not None and [
             self.process.returncode], "its end")[0]
         expect(got == status, f"status {got}, not {status}: {self.seen[-2000:]}")
@@ -197,12 +198,12 @@ class Terminal:
 
 
 def columns_of(line):
-    """As a terminal counts them."""
+    """Returns the width of a line on a terminal."""
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
 
 
 def shown_at(columns, *words):
-    """What a command writes to a terminal of that width."""
+    """Returns the lines that a command prints to a terminal of that width."""
     terminal = Terminal(columns, 24, *words)
     out = b""
     while terminal.process.poll() is None:
@@ -214,20 +215,20 @@ def shown_at(columns, *words):
 
 
 def widths(scene):
-    """Every command on terminals of 80 and 40 columns, with names that are longer."""
+    """Runs every command on terminals of 80 and 132 columns, with names that are longer."""
     boxes = pair(scene, ("a" + LONG, "b" + LONG))
     both = [word for weir in boxes for word in ("-s", weir.socket)]
 
     def fits(command, word):
-        """With one box and with two; what makes no sense to a command says so in lines as long."""
+        """Checks the width with one limiter and with two; error messages must also fit."""
         for columns, those in ((80, both[:2]), (80, both), (132, both[:2])):
             lines = shown_at(columns, *those, command["command"], *word)
-            # A path in a message is left whole.
+            # A path in a message is not broken.
             widest = max((line for line in lines if "/" not in line), key=columns_of)
             complains = any(line.startswith("weirctl: ") for line in lines)
             expect(columns_of(widest) <= columns or complains, f"{command} {word}: {widest!r}")
 
-    # A line for a program is as long as it is; others are tried elsewhere.
+    # Output for programs has any width; these commands are tested elsewhere.
     commands = [command for command in table() if not command["changes"] and
                 command["command"] not in ("top", "check", "names")]
     ran = at_once([(fits, command, word) for command in commands for word in (
@@ -247,14 +248,14 @@ def widths(scene):
 
 
 def check_frame(frame, columns, rows):
-    """It fits."""
+    """Asserts that a screen fits."""
     expect(len(frame) <= rows, f"{len(frame)} lines, of {rows}: {frame}")
     for line in frame:
         expect(columns_of(line) <= columns, f"{columns_of(line)} columns, of {columns}: {line!r}")
 
 
 def top(scene):
-    """A screen of 80 by 24 that follows keys, its size, and a limiter that dies and comes back."""
+    """A screen of 80 by 24 follows keys, its size, and a limiter that dies and returns."""
     weir = scene.box(RINGS | {"policies": policies()[2:]}).start()
     terminal = Terminal(80, 24, "-s", weir.socket, "top", "--interval", "0.2")
     frame = terminal.wait_for("sorted by dropping")
@@ -303,7 +304,7 @@ def top(scene):
 # --- several boxes -------------------------------------------------------------------------------
 
 def several(scene):
-    """Two that answer, one that is dead, three that do not answer: none holds up another."""
+    """Two limiters answer, one is dead, three do not answer: none delays another."""
     boxes = pair(scene, ("ams", "fra"))
     silent = []
     for i in range(3):
@@ -340,7 +341,7 @@ def several(scene):
             text.write(wrong)
         status, out, err = ctl("-g", group, "status")
         expect(status == 1 and not out and group in err, f"{wrong}: {status} {err}")
-    # A box that answers is shown, one that is gone is named once, and comes back.
+    # `watch` shows a limiter that answers, and names a dead one once until it returns.
     process = subprocess.Popen([CTL, *live, "--timeout", "1", "watch", "--interval", "0.2",
                                 "drops"], stdout=subprocess.PIPE, text=True)
     lines = iter(process.stdout.readline, "")
@@ -364,7 +365,7 @@ def several(scene):
 
 
 def slips(scene):
-    """Names that are nearly right."""
+    """Misspelt names get a suggestion."""
     boxes = pair(scene, ("edge-ams-1", "edge-fra-1"))
     for words, want in ((("policy", "vidoe"), 'did you mean "video"?'),
                         (("policy", "vid"), 'did you mean "video"?'),
@@ -388,7 +389,7 @@ LINE = re.compile(r"(OK|WARNING|CRITICAL|UNKNOWN) - [^|\n]+ \|"
 
 
 def check(path, status, *words, **more):
-    """One line that Nagios reads, with the status that its first word is."""
+    """Runs `check`; asserts one line for Nagios, whose first word and exit status agree."""
     got, out, _ = ctl("-s", path, "--timeout", "2", "check", *words, **more)
     expect(got == status and LINE.fullmatch(out) and
            out.startswith(("OK", "WARNING", "CRITICAL", "UNKNOWN")[status] + " - "),
@@ -397,7 +398,7 @@ def check(path, status, *words, **more):
 
 
 def checked(scene):
-    """Healthy, without a peer, stopped, forbidden, dead."""
+    """Checks a limiter that is healthy, without a peer, stopped, forbidden, dead."""
     boxes = pair(scene, ("ams", "fra"))
     path = boxes[0].socket
     expect("'peers_lost'=0;1;;0" in check(path, 0), "perfdata")
@@ -425,7 +426,7 @@ def checked(scene):
 # --- support -------------------------------------------------------------------------------------
 
 def unpack(path):
-    """All of an archive: names without the folder, and bytes."""
+    """Returns all files of an archive: names without the folder, and bytes."""
     expect(os.stat(path).st_mode & 0o777 == 0o600, "who may read the archive")
     with tarfile.open(path) as archive:
         return {os.path.basename(member.name): archive.extractfile(member).read()
@@ -433,7 +434,7 @@ def unpack(path):
 
 
 def support(scene):
-    """All that matters is in it and nothing that is secret; a dead limiter leaves the rest."""
+    """The archive has all that is needed and no secret; a dead limiter leaves the rest intact."""
     key, word = scene.path("gossip.key"), scene.path("word")
     for path, text in ((key, KEY), (word, "hunter-of-ducks")):
         with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="ascii") as out:

@@ -44,12 +44,12 @@ POLICY = {"name": "limited", "match": {"proto": "udp", "dst-port": LIMITED}, "li
 
 
 def source(kind, family):
-    """The address of the sender of a kind."""
+    """Returns the address of the sender of a kind."""
     return f"10.1.{kind >> 8}.{kind & 255}" if family == 4 else f"2001:db8:1:{kind + 1:x}::1"
 
 
 def udp(host, port, data):
-    """A datagram with the checksum that IPv6 needs."""
+    """Returns a datagram with the checksum that IPv6 needs."""
     head = struct.pack(">HHHH", 1234, port, 8 + len(data), 0)
     pseudo = host.src + host.dst + struct.pack(">II", 8 + len(data), UDP)
     return head[:6] + struct.pack(">H", evasion.checksum(pseudo + head + data) or 0xffff) + data
@@ -74,7 +74,7 @@ class Kind:
         self.tags = self.draw.randrange(2)
 
     def all_changes(self):
-        """The changes of a decoy."""
+        """Returns the changes of a decoy."""
         common = [self.other_mac, self.group_mac, self.tag, self.few_hops, self.cut_frame,
                   self.other_sender]
         if self.family == 4:
@@ -84,49 +84,49 @@ class Kind:
     # Changes of a frame --------------------------------------------------------------------------
 
     def other_mac(self, frame):
-        """To another host."""
+        """Sets another host's link address."""
         return bytes([2, self.draw.randrange(256), *frame[2:]])
 
     def group_mac(self, frame):
-        """To a group, or to all."""
+        """Sets a multicast or broadcast link address."""
         return self.draw.choice((b"\1\0\x5e\0\0\1", b"\xff" * 6, b"\x33\x33\0\0\0\1")) + frame[6:]
 
     def other_sender(self, frame):
-        """From another link address."""
+        """Sets another sender's link address."""
         return frame[:6] + bytes([self.draw.randrange(256)]) + frame[7:]
 
     def tag(self, frame):
-        """In a VLAN, or with a priority alone."""
+        """Adds a VLAN tag, or one with only a priority."""
         tag = self.draw.choice((0, 0xe000, 5, 0x6fff))
         return frame[:12] + struct.pack(">HH", self.draw.choice((0x8100, 0x88a8)), tag) + frame[12:]
 
     def few_hops(self, frame):
-        """Its time to live ends."""
+        """Sets a time to live that ends on the way."""
         at = 22 if self.family == 4 else 21
         frame = frame[:at] + bytes([self.draw.randrange(2)]) + frame[at + 1:]
         return self.sound(frame)
 
     def cut_frame(self, frame):
-        """A longer length than that of the frame."""
+        """Sets a longer length than that of the frame."""
         at = 16 if self.family == 4 else 18
         length = struct.unpack(">H", frame[at:at + 2])[0] + self.draw.choice((8, 64, 1400, 40000))
         return self.sound(frame[:at] + struct.pack(">H", length & 0xffff) + frame[at + 2:])
 
     def checksum(self, frame):
-        """A wrong one."""
+        """Sets a wrong checksum."""
         return frame[:24] + bytes([frame[24] ^ 0x55]) + frame[25:]
 
     def reserved(self, frame):
-        """Unused bits, or "don't fragment"."""
+        """Sets unused bits, or "don't fragment"."""
         bits = self.draw.choice((0x80, 0x40, 0xc0))
         return self.sound(frame[:20] + bytes([frame[20] | bits]) + frame[21:])
 
     def version(self, frame):
-        """No IPv4, or a header that is too short."""
+        """Sets a version other than IPv4, or a header that is too short."""
         return self.sound(frame[:14] + bytes([self.draw.choice((0x55, 0x44, 0x05))]) + frame[15:])
 
     def option(self, frame):
-        """An option of any type and length."""
+        """Adds an option of any type and length."""
         words = self.draw.choice((1, 2, 3, 10))
         kind = self.draw.choice((0, 1, 7, 68, 131, 137, 130, 134, 136, 148, 25, 94, 158, 255))
         text = bytes([kind, self.draw.choice((0, 2, 3, 4, 8, 11, 39)),
@@ -138,7 +138,7 @@ class Kind:
         return self.sound(frame[:14] + ip_header + text[:4 * words] + frame[34:])
 
     def header(self, frame):
-        """An extension header before the fragment header, or an unknown one."""
+        """Adds an extension header before the fragment header, or an unknown one."""
         kind = self.draw.choice((HOP, DEST, ROUTING, 135, 139, 59))
         body = bytes([self.draw.choice((1, 0x05, 0x3e, 0x7e, 0x9e, 0xde, 4)), 4, 0, 0, 0, 0])
         extension = bytes([FRAGMENT, 0]) + body
@@ -147,7 +147,7 @@ class Kind:
                 frame[54:])
 
     def flow(self, frame):
-        """Another class and flow label."""
+        """Sets another class and flow label."""
         return frame[:14] + bytes([0x60 | self.draw.randrange(16)]) + frame[15:]
 
     def sound(self, frame):
@@ -161,15 +161,15 @@ class Kind:
     # Frames --------------------------------------------------------------------------------------
 
     def ether(self, packet):
-        """To the receiver."""
+        """Returns a frame to the receiver."""
         return (MAC + SENDER + struct.pack(">H", self.host.type) + packet).ljust(60, b"\0")
 
     def piece(self, data, ident, offset, more, proto=None):
-        """A fragment."""
+        """Returns a fragment."""
         return self.ether(self.host.piece(proto or UDP, data, ident, offset, more))
 
     def decoy(self, ident):
-        """With the changes of this kind."""
+        """Returns a decoy with the changes of this kind."""
         state = self.draw.getstate()
         port = struct.pack(">HH", 1234, FREE)
         frame = self.piece((port + bytes(20)).ljust(24, b"\0")[:self.len], ident, 0, True,
@@ -180,16 +180,17 @@ class Kind:
         return frame
 
     def body(self):
-        """A datagram to the limited port."""
+        """Returns a datagram to the limited port."""
         return udp(self.host, LIMITED, bytes([self.number & 255]) * SIZE)
 
     def rest(self, ident):
-        """The last and the first fragment of a datagram to the limited port."""
+        """Returns the last and the first fragment of a datagram to the limited port."""
         body = self.body()
         return (self.piece(body[self.len:], ident, self.len, False),
                 self.piece(body[:self.len], ident, 0, True))
 
-    # Plans: (phase, frame) -----------------------------------------------------------------------
+    # Plans: yield (phase, frame)
+    # -------------------------------------------------------------------
 
     def plain(self, ident):
         """The decoy, the last fragment, the first one."""
@@ -200,14 +201,14 @@ class Kind:
         return [(0, self.decoy(ident)), *self.plain(ident)]
 
     def in_three(self, ident):
-        """More fragments."""
+        """A datagram in three fragments."""
         body = self.body()
         cuts = (self.len, 400, 800, len(body))
         later = [self.piece(body[a:b], ident, a, b < len(body)) for a, b in zip(cuts, cuts[1:])]
         return [(0, f) for f in (self.decoy(ident), *later, self.rest(ident)[1])]
 
     def then_piece(self, ident):
-        """After a piece like this, receivers may drop all pieces of the packet."""
+        """A fragment after which receivers can drop all fragments of the packet."""
         offset, size, more = self.draw.choice(
             ((self.len, 4, True), (8, 16, True), (0, self.len, True), (0, self.len + 8, True),
              (8, 3, False), (65528, 16, False), (self.len + 8, 8, False), (16, 0, True)))
@@ -223,7 +224,7 @@ class Kind:
                            0, True) for i in range(120)]
 
     def displaced(self, ident):
-        """The decoy is displaced before the first fragment comes."""
+        """The decoy is displaced before the first fragment arrives."""
         later, first = self.rest(ident)
         return [(0, frame) for frame in (self.decoy(ident), later, *self.displacing(ident), first)]
 
@@ -234,7 +235,7 @@ class Kind:
         return [(0, self.decoy(ident)), *((1, frame) for frame in (later, *flood, first))]
 
     def frames(self):
-        """All frames of this kind."""
+        """Yields all frames of this kind."""
         return [entry for ident in range(1, DATAGRAMS + 1) for entry in self.plan(ident)]
 
     def __str__(self):
@@ -270,7 +271,7 @@ def receiver(frames, counts):
         sockets.append(sock)
     wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     wire.bind(("s", 0))
-    probe = Kind(0xfff0, 6)  # IPv6 takes its time to come up
+    probe = Kind(0xfff0, 6)  # waits for IPv6
     probe = probe.ether(probe.host.packet(UDP, probe.body()))
     box.wait_until(lambda: wire.send(probe) and took(sockets[1]), "IPv6 is up")
     for phase in (0, 1):
@@ -285,7 +286,7 @@ def receiver(frames, counts):
 
 
 def took(sock):
-    """The data of a datagram, or nothing."""
+    """Returns the data of a datagram, or nothing."""
     try:
         return sock.recv(1 << 16)
     except BlockingIOError:
@@ -304,7 +305,7 @@ def drain(sockets, counts):
 
 
 def delivered(scene, frames, name):
-    """The bytes of data by source, from a kernel in a namespace of its own."""
+    """Returns the delivered bytes by source, from a kernel in a separate namespace."""
     path = scene.path(name)
     child = os.fork()
     if child == 0:
@@ -325,7 +326,7 @@ def delivered(scene, frames, name):
 
 
 def passing(scene, frames):
-    """The frames that pass a limiter. Ten come in a millisecond. Phase 1 is later."""
+    """Returns the frames that pass a limiter, at ten a millisecond. Phase 1 is later."""
     config, pcap, verdicts = (scene.path(name) for name in ("c.json", "t.pcap", "v.csv"))
     with open(config, "w", encoding="utf-8") as file:
         json.dump({**evasion.BASE, "policies": [POLICY]}, file)

@@ -1,11 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Two live limiters that were told the same but for one thing: both say of the other what that is,
-and since when, in telemetry, in weirctl peers and in one line of the log; and what is conserved is
-not exceeded meanwhile.
+"""Two live limiters whose settings differ in one thing. Both report the difference and its start
+time in telemetry, in `weirctl peers` and in one log line. Meanwhile hard limits are not exceeded.
 
---long waits for what takes a minute, too. Runs in a network namespace of its own.
+--long also runs the scenarios that take a minute. Runs in its own network namespace.
 """
 
 import concurrent.futures
@@ -29,19 +28,19 @@ CTL = os.path.join(box.BUILD, "app", "weirctl", "weirctl")
 CLOCK = os.path.join(box.BUILD, "test", "net", "libshifted_clock.so")
 PORT = 17946
 LONG = "--long" in sys.argv
-ODD = 1  # the one of two that was told something else
-TARGET_S, PATIENCE_S = 10, 30  # what is aimed at, and what a machine may need that others use, too
+ODD = 1  # index of the limiter with the different setting
+TARGET_S, PATIENCE_S = 10, 30  # target of a report, and most that a shared machine needs
 AT_ONCE = 3
-TAKES_S = 3  # longer than the time between two summaries that a limiter tells
+TAKES_S = 3  # longer than the interval between two summaries of a limiter
 
 
 def address(network, i):
-    """Where limiter i of a pair is."""
+    """Returns the address of limiter i of a pair."""
     return f"127.0.{network}.{i + 1}"
 
 
 def policies():
-    """One of each kind."""
+    """Returns one policy of each kind."""
     return [{"name": "soft", "match": {"src": "10.0.0.0/8"}, "limit": "10Mbit/s", "burst": "75kB"},
             {"name": "cap", "match": {"src": "11.0.0.0/8"}, "limit": "10Mbit/s", "burst": "75kB",
              "guarantee": "conserved"},
@@ -50,14 +49,14 @@ def policies():
 
 
 def made(scene, option, name):
-    """A key or an identity; its path, and what it said of it."""
+    """Creates a key or an identity; returns its path and the printed text."""
     path = scene.path(name)
     done = subprocess.run([WEIR, option, path], capture_output=True, text=True, check=True)
     return path, done.stdout.strip()
 
 
 class Pair:
-    """Two limiters in a network of their own on loopback, of which `change` makes one odd."""
+    """Two limiters in their own loopback network; `change` alters the settings of the second."""
 
     def __init__(self, scene, network, change=None, **gossip):
         self.network = network
@@ -74,7 +73,7 @@ class Pair:
             expect(status == 0, err)
 
     def told(self, scene, i, gossip):
-        """What limiter i is told."""
+        """Returns the configuration of limiter i."""
         roster = [{"name": f"l{k}", "address": f"{address(self.network, k)}:{PORT}"}
                   for k in range(2)]
         more = gossip or {"insecure": True}
@@ -84,7 +83,7 @@ class Pair:
                        "drift": 1000}}
 
     def start(self):
-        """Both at once."""
+        """Starts both at the same time."""
         for weir in self.boxes:
             weir.spawn()
         for weir in self.boxes:
@@ -92,18 +91,19 @@ class Pair:
         return self
 
     def peer(self, i):
-        """What limiter i says of the other."""
+        """Returns the state of the other limiter as limiter i reports it."""
         return self.boxes[i].get("/weir/peers")["peers"][1 - i]
 
     def agree(self):
-        """Waits until both have compared their settings, and differ in nothing."""
+        """Waits until both have compared their settings and found no difference."""
         wait_until(lambda: all(self.peer(i)["differs"] is None and self.peer(i)["state"] == "alive"
                                and self.peer(i)["compared_ms_ago"] is not None
                                for i in range(2)),
                    lambda: f"differs: {[self.peer(i)['differs'] for i in range(2)]}")
 
     def back(self):
-        """The odd one is told what it was told at first; that is seen, and logged."""
+        """Restores the original settings of the second limiter; waits until both report and log
+        this."""
         self.reload()
         self.agree()
         for weir in self.boxes:
@@ -112,7 +112,8 @@ class Pair:
                 "the end of it in the log")
 
     def reload(self, change=None):
-        """The odd one is told something else, or what it was told at first; when that holds."""
+        """Reloads the second limiter with `change` or its original settings; returns the start
+        time."""
         weir = self.boxes[ODD]
         former = copy.deepcopy(weir.config)
         if change:
@@ -127,7 +128,7 @@ class Pair:
         return time.monotonic()
 
     def shown(self, words, began):
-        """Waits until both sides say it; how long that took."""
+        """Waits until both sides report the difference; returns the seconds that this took."""
         def says(i):
             peer = self.peer(i)
             return any(words in text for text in peer["differs"] or ()) and (
@@ -147,29 +148,30 @@ class Pair:
 
     @staticmethod
     def logged(weir, other, words):
-        """Whether the log says it, once since it last said that there is nothing."""
+        """Returns true if the last line logs the difference, once since the last "in nothing any
+        more"."""
         lines = [line for line in weir.log().splitlines() if f"peer l{other}: differs" in line]
         return lines and words in lines[-1] and (
             len(lines) == 1 or "in nothing any more" in lines[-2])
 
     def stop(self):
-        """Both."""
+        """Stops both."""
         for weir in self.boxes:
             weir.stop()
 
 
 class Slowest:
-    """How long it took, of the kinds that were tried."""
+    """Seconds that each kind of difference took to be reported."""
 
     def __init__(self):
         self.took = {}
 
     def note(self, kind, seconds):
-        """One of them."""
+        """Records one of them."""
         self.took[kind] = seconds
 
     def words(self):
-        """For the reader."""
+        """Returns the fastest, the slowest and the late ones as text."""
         kind = max(self.took, key=self.took.get)
         late = [kind for kind, seconds in self.took.items() if seconds > TARGET_S]
         return (f"{len(self.took)} kinds, {min(self.took.values()):.1f} to {self.took[kind]:.1f} s "
@@ -177,14 +179,14 @@ class Slowest:
 
 
 def in_policy(name, **keys):
-    """A change of one policy."""
+    """Returns a change of one policy."""
     def change(config):
         next(policy for policy in config["policies"] if policy["name"] == name).update(keys)
     return change
 
 
 def without(name):
-    """There is no such policy."""
+    """Returns a change that removes a policy."""
     def change(config):
         config["policies"] = [one for one in config["policies"] if one["name"] != name]
     return change
@@ -205,12 +207,12 @@ OF_POLICIES = [
 
 
 def policies_that_differ(scene):
-    """By a reload of one limiter, and back."""
+    """Changes each policy setting of one limiter by a reload, and restores it."""
     pair, slowest = Pair(scene, 1).start(), Slowest()
     pair.agree()
     for words, change in OF_POLICIES:
         began = pair.reload(change)
-        for command in ("change", "config"):  # without a wait
+        for command in ("change", "config"):  # both replies are immediate
             differ = pair.boxes[ODD].get(f"/weir/{command}")["peers_differ"]
             expect(differ == [f"l{1 - ODD}"], f"{words}: {command} names {differ}")
         thing, _, policy = words.partition(" of ")
@@ -225,7 +227,8 @@ def policies_that_differ(scene):
 
 
 def what_may_differ(scene):
-    """How each enforces its part is its own matter, and what it calls to account."""
+    """Settings that can differ between limiters, such as the meter and the action, are not
+    reported."""
     pair = Pair(scene, 2).start()
     pair.agree()
     pair.reload(lambda config: [change(config) for change in (
@@ -240,22 +243,22 @@ def what_may_differ(scene):
 
 
 def set_gossip(**keys):
-    """A change of the group."""
+    """Returns a change of the group's settings."""
     return lambda config: config["gossip"].update(keys)
 
 
 def set_ledger(**keys):
-    """Another ledger."""
+    """Returns a change of the ledger's settings."""
     return lambda config: config["ledger"].update(keys)
 
 
 def with_member(config):
-    """A roster with one more."""
+    """Adds a member to the roster."""
     config["gossip"]["roster"].append({"name": "l9", "address": "127.0.0.9:17946"})
 
 
 def with_address(config):
-    """A roster in which the other one is elsewhere."""
+    """Gives the other limiter a different address in the roster."""
     config["gossip"]["roster"][0]["address"] = "127.0.0.99:17946"
 
 
@@ -271,7 +274,7 @@ OF_GROUPS = [
 
 
 def of_group(scene, network, words, change, slowest):
-    """Two that were started with it, and go on with it."""
+    """Starts two limiters that differ in a group setting; each must raise an alarm."""
     pair = Pair(scene, network, change).start()
     slowest.note(words, pair.shown(words, time.monotonic()))
     for i, weir in enumerate(pair.boxes):
@@ -281,7 +284,7 @@ def of_group(scene, network, words, change, slowest):
 
 
 def groups_that_differ(scene):
-    """In what holds from a start to a stop."""
+    """Tests the settings that only a restart can change."""
     slowest = Slowest()
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as crew:
         calls = [crew.submit(of_group, scene, 10 + k, words, change, slowest)
@@ -292,7 +295,7 @@ def groups_that_differ(scene):
 
 
 def clocks_that_differ(scene):
-    """By an hour, before and after."""
+    """Tests clocks that are an hour ahead or behind."""
     slowest = Slowest()
 
     def one(network, shift):
@@ -309,8 +312,8 @@ def clocks_that_differ(scene):
 
 
 def keys_that_differ(scene):
-    """The group's, and a public key of one limiter: neither can say what it is, and both are asked
-    why what they send does not open."""
+    """Tests different group keys and a wrong public key. Neither limiter can read the other's
+    settings; both must report why they cannot decrypt its messages."""
     slowest = Slowest()
     key, other = (made(scene, "--new-key", name)[0] for name in ("key", "other"))
     identities = [made(scene, "--new-identity", f"identity{k}") for k in range(3)]
@@ -339,12 +342,12 @@ def keys_that_differ(scene):
 
 
 class Later(threading.Thread):
-    """Stands between two limiters, and makes datagrams of a later format of theirs."""
+    """Relays datagrams between two limiters, and changes their version to a later format."""
 
     def __init__(self, network, ports):
         super().__init__(daemon=True)
         self.ends, self.over = [], False
-        for i in range(2):  # as limiter i, to the other one
+        for i in range(2):  # bound as limiter i, to send to the other one
             end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             end.bind((address(network, i), ports[i]))
             end.settimeout(0.1)
@@ -353,7 +356,7 @@ class Later(threading.Thread):
         self.pumps = [threading.Thread(target=self.pump, args=(i,), daemon=True) for i in range(2)]
 
     def pump(self, i):
-        """What was sent to limiter i comes from the other's address."""
+        """Forwards datagrams for limiter i from the other's address."""
         while not self.over:
             with contextlib.suppress(TimeoutError, ConnectionRefusedError):
                 data = bytearray(self.ends[i].recv(9000))
@@ -374,7 +377,7 @@ class Later(threading.Thread):
 
 
 def formats_that_differ(scene):
-    """Each sends what the other is too old to read."""
+    """Both limiters send a format that is too new for the other."""
     slowest, network, ports = Slowest(), 50, (18000, 18001)
     pair = Pair(scene, network)
     for i, weir in enumerate(pair.boxes):
@@ -390,13 +393,13 @@ def formats_that_differ(scene):
 
 
 def alarms(weir):
-    """Those of peers that differ."""
+    """Returns the alarms about peers that differ."""
     return [text for text in weir.get("/weir/health")["alarms"] if "differs for" in text]
 
 
 def notice_then_alarm(scene):
-    """What a reload may be the reason of is an alarm after gossip.differs_alarm, which a reload may
-    change; what it cannot was one at once, above."""
+    """A difference that a reload can cause raises an alarm after gossip.differs_alarm, which a
+    reload can change. Other differences raise one immediately, as tested above."""
     pair = Pair(scene, 60).start()
     pair.agree()
     limit = in_policy("cap", limit="80Mbit/s")
@@ -418,7 +421,7 @@ def notice_then_alarm(scene):
 
 
 class Apart(Group):
-    """Two limiters under load, of which the second one can be told something else."""
+    """Two limiters under load; the settings of the second one can be changed."""
 
     def __init__(self, scene):
         self.second, self.lease = {}, "4s"
@@ -432,15 +435,15 @@ class Apart(Group):
 
 
     def differs(self, thing):
-        """Whether both say it."""
+        """Returns true if both limiters report the difference."""
         peers = [self.bed.telemetry(i).get("/weir/peers")["peers"] for i in (1, 2)]
         return all(any(thing in text for peer in one for text in peer["differs"] or ())
                    for one in peers)
 
 
 def nothing_is_exceeded(scene):
-    """Ten times the limit, and then a lease of three times the length, at one of two that are both
-    asked for more than all of it: what both pass stays within limit × time + burst."""
+    """Both limiters receive more than the whole limit. The second gets ten times the limit, then a
+    lease three times as long. The bytes that both pass stay within limit × time + burst."""
     words = []
     with Apart(scene) as group:
         group.start()

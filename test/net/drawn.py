@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Totals that live in etcd, on live limiters: together they pass no more than the total and nearly
-all of it, whoever dies meanwhile: the one that draws for the others, or etcd. Most of the total has
-been drawn at other sites, for a draw is a part of the total, and so few are enough for the rest.
+"""Quotas in etcd, on live limiters: together they pass nearly all of the total and never more, even
+if etcd or the limiter that draws for the others dies. Most of the total was drawn at other sites
+before: a draw is a part of the total, so few draws use up the small rest.
 
-A real etcd on the loopback, where gossip goes too, in a network namespace of its own; veth pairs
-there are the cables, and what passed is counted at their far ends:
+Uses a real etcd on loopback, which also carries gossip, in its own network namespace. Veth pairs
+are the cables, and their far ends count the packets that passed:
 
     load in1 ──veth── a │x│ b ──veth── out1 sink
     load in2 ──veth── a │y│ b ──veth── out2 sink
@@ -28,26 +28,26 @@ from etcd import EXPIRED_S, FAST_LOGIN, Etcd, needs, password_file
 from lifecycle import cable
 
 CTL = os.path.join(box.BUILD, "app", "weirctl", "weirctl")
-TOTAL, REST = 16000000, 2000000  # bytes, of IP: of all; and for these limiters
-USED = 0.99  # of these, at least
-STOCK = TOTAL // 100  # that a limiter holds, at most
+TOTAL, REST = 16000000, 2000000  # bytes of IP packets: the total; the part left for these limiters
+USED = 0.99  # least part of the rest that is spent
+STOCK = TOTAL // 100  # most that a limiter holds
 RATE = 1000000  # bytes a second of a load
-HANDS = RATE // 5 + STOCK // 8  # as credit and prepaid: what a crash costs, at most
+HANDS = RATE // 5 + STOCK // 8  # most that a crash loses as prepaid quota
 PACKET, ETHERNET = 1000, 14
-QUIET_S = 1.5  # in which nothing arrives any more
+QUIET_S = 1.5  # without a packet: all traffic has ended
 NAMES = ("x", "y")
 PORT = 17946
 
 
 def frame():
-    """IPv4 and UDP, of PACKET bytes."""
+    """Returns an Ethernet frame with an IPv4 and UDP packet of PACKET bytes."""
     header = struct.pack(">BBHHHBBH4s4s", 0x45, 0, PACKET, 0, 0, 64, 17, 0,
                          bytes((192, 0, 2, 1)), bytes((192, 0, 2, 2)))
     return b"\x02\0\0\0\0\x0b\x02\0\0\0\0\x0a\x08\0" + header + bytes(PACKET - len(header))
 
 
 class Load:
-    """From now on so many bytes a second leave by an interface."""
+    """Sends `rate` bytes a second on an interface until end()."""
 
     def __init__(self, interface, rate):
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
@@ -65,14 +65,14 @@ class Load:
                 sent += PACKET
 
     def end(self):
-        """No more."""
+        """Stops sending."""
         self.over.set()
         self.thread.join()
         self.socket.close()
 
 
 class Group:
-    """Limiters with one policy, each with a load, and the etcd that the total is in."""
+    """Limiters with one policy, each with a load, and the etcd that has the total."""
 
     def __init__(self, scene, names=NAMES, users=False, **policy):
         self.scene, self.names, self.users, self.loads = scene, names, users, []
@@ -120,7 +120,7 @@ class Group:
                 ip(f"link del dev {link['ifname']}")
 
     def config(self, i):
-        """The configuration of limiter i, from 1."""
+        """Returns the configuration of limiter i, from 1."""
         config = box.wire(f"net_af_packet0,iface=a{i}", f"net_af_packet1,iface=b{i}")
         config |= {"eal": ["--no-huge", "-m", "256", "--no-shconf"], "policies": [self.policy],
                    "ledger": {"store": self.scene.path(f"store{i}"),
@@ -138,33 +138,33 @@ class Group:
 
     @staticmethod
     def known(weir):
-        """Whether it has heard what it has drawn."""
+        """Returns true if the limiter has received the drawn sum from etcd."""
         return weir.get("/weir/etcd")["budgets"][0]["as_of_ms_ago"] is not None
 
     def roots(self):
-        """Those who think that they are."""
+        """Returns the running limiters that regard themselves as the root."""
         return [weir for weir in self.boxes
                 if weir.process.poll() is None and weir.get("/weir/tree")["is_root"]]
 
     @staticmethod
     def reload(weir):
-        """It reads what its configuration has become; returns when that is in force."""
+        """Reloads the limiter's current configuration; returns when it is applied."""
         weir.write()
         done = subprocess.run([CTL, "-s", weir.socket, "reload"], capture_output=True, text=True,
                               check=False)
         expect(done.returncode == 0, f"reload: {done.stdout}{done.stderr}")
 
     def load(self):
-        """At each limiter."""
+        """Starts a load at each limiter."""
         self.loads += [Load(f"in{i}", RATE) for i, _ in enumerate(self.names, start=1)]
 
     def unload(self):
-        """No more comes."""
+        """Stops all loads."""
         while self.loads:
             self.loads.pop().end()
 
     def passed(self):
-        """Bytes of IP that have arrived at the sinks."""
+        """Returns the bytes of IP packets that have arrived at the sinks."""
         total = 0
         for i, _ in enumerate(self.names, start=1):
             link = json.loads(ip(f"-s -j link show dev out{i}"))[0]["stats64"]["rx"]
@@ -172,11 +172,11 @@ class Group:
         return total
 
     def until_passed(self, most):
-        """Waits for so many bytes."""
+        """Waits until that many bytes have passed."""
         wait_until(lambda: self.passed() >= most, f"{most} bytes to pass")
 
     def until_quiet(self, most):
-        """Waits until nothing passes any more; what then has, which is no more than `most`."""
+        """Waits until nothing passes any more; returns the bytes passed, at most `most`."""
         before = None
         while before != (now := self.passed()):
             expect(now <= most, f"{now} bytes passed, of {most}")
@@ -185,25 +185,25 @@ class Group:
         return before
 
     def until_spent(self, total, least=USED):
-        """What is spent, once it is nearly all; as a part of the total."""
+        """Waits until nearly all of `total` has passed; returns the passed part of it."""
         self.until_passed(least * total)
         return self.until_quiet(total) / total
 
     def drawn_elsewhere(self, name):
-        """What is not for us."""
+        """Sets the drawn sum in etcd to the part that other sites have drawn."""
         self.etcd.put(f"/weir/budgets/{name}/1/drawn", str(TOTAL - REST))
 
     def drawn(self, name="p"):
-        """By us, as etcd has it."""
+        """Returns the bytes that these limiters have drawn, as stored in etcd."""
         return int(self.etcd.get(f"/weir/budgets/{name}/1/drawn")) - (TOTAL - REST)
 
     def state(self, weir):
-        """What a limiter thinks of etcd."""
+        """Returns the state of etcd as a limiter reports it."""
         return weir.get("/weir/etcd")["state"]
 
 
 def to_the_last(scene):
-    """All of the total, by two; and a top-up, which an operator writes into etcd."""
+    """Two limiters spend all of the total, then a top-up that the operator writes into etcd."""
     with Group(scene) as group:
         held = sum(weir.get("/weir/quota,p")["held_bytes"] for weir in group.boxes)
         expect(held <= 2 * STOCK, f"{held} bytes are held before any is spent")
@@ -227,7 +227,7 @@ def to_the_last(scene):
 
 
 def the_root_dies(scene):
-    """The other one draws; and what died with the first comes back with it."""
+    """The root is killed: the other limiter draws, and the root's quota returns with the root."""
     with Group(scene) as group:
         group.load()
         group.until_passed(REST / 4)
@@ -239,7 +239,7 @@ def the_root_dies(scene):
         wait_until(lambda: group.etcd.get(mine) != before, "the other one to draw")
         took = time.monotonic() - began
         wait_until(lambda: other.get("/weir/tree")["is_root"], "another root")
-        alone = group.until_spent(REST, 1 - 2 * STOCK / REST)  # half of it was on its way
+        alone = group.until_spent(REST, 1 - 2 * STOCK / REST)  # half of the stock was in flight
         root.start()
         wait_until(lambda: group.known(root), "etcd to be asked again")
         both = group.until_spent(REST, 1 - HANDS / REST)
@@ -248,7 +248,7 @@ def the_root_dies(scene):
 
 
 def the_root_is_fenced(scene):
-    """It goes on being the root: the other one draws for itself, and for it."""
+    """A newer start fences the root: the other limiter draws for itself and for the root."""
     with Group(scene) as group:
         group.load()
         group.until_passed(REST / 4)
@@ -264,7 +264,7 @@ def the_root_is_fenced(scene):
 
 
 def a_disk_is_lost(scene):
-    """What the limiter held counts as spent, and it goes on with what is left."""
+    """A limiter loses its disk: its held quota counts as spent, and it continues with the rest."""
     with Group(scene, names=("x",)) as group:
         weir = group.boxes[0]
         group.load()
@@ -279,7 +279,7 @@ def a_disk_is_lost(scene):
 
 
 def etcd_is_away(scene):
-    """What is held passes, and no more; then it goes on."""
+    """Without etcd, limiters pass the held quota and no more; they continue when etcd returns."""
     with Group(scene) as group:
         group.load()
         group.until_passed(REST / 4)
@@ -301,23 +301,23 @@ def etcd_is_away(scene):
 
 
 def refused(group, words):
-    """Whether each limiter says why it draws nothing, and has logged it."""
+    """Returns true if each limiter reports and has logged why it draws nothing."""
     seen = [weir.get("/weir/etcd") for weir in group.boxes]
     return all((words in (one["error"] or "") or one["budgets"][0]["error"]) and words in weir.log()
                for one, weir in zip(seen, group.boxes))
 
 
 def goes_on(group, stopped):
-    """Waits until more passes than what did; how long that took."""
+    """Waits until more than `stopped` bytes pass; returns the seconds that this took."""
     began = time.monotonic()
     group.until_passed(stopped + PACKET)
     return time.monotonic() - began
 
 
 def rights_are_revoked(scene):
-    """While packets flow the users lose the right to the budget, then their password, then their
-    tokens: what is held passes and no more, the limiters say what is missing, and go on by
-    themselves once they have it again."""
+    """The users lose the right to the budget, then their password, then their tokens, under load.
+    Only the held quota passes meanwhile. Limiters report the missing right, and continue without
+    help when they have it again."""
     words, below = [], "/weir/budgets/p"
     with Group(scene, users=True) as group:
         etcd = group.etcd
@@ -343,12 +343,12 @@ def rights_are_revoked(scene):
             password_file(scene, "another", "password-" + name)
         words.append(f"password {goes_on(group, stopped):.1f} s")
         group.unload()
-        time.sleep(EXPIRED_S)  # in which every token expires
+        time.sleep(EXPIRED_S)  # until every token has expired
         stopped = group.until_quiet(REST)
         group.load()
         words.append(f"expired {goes_on(group, stopped):.1f} s")
         etcd.kill()
-        etcd.start(answers=False)  # and has forgotten them all
+        etcd.start(answers=False)  # with no tokens left
         used = group.until_spent(REST)
         for weir in group.boxes:
             expect(weir.log().count("; nothing is drawn of it") <= 10, "said too often")
@@ -357,7 +357,7 @@ def rights_are_revoked(scene):
 
 
 def two_of_a_name(scene):
-    """A copy of a limiter, store and all: of the two one alone draws, the one that started last."""
+    """Two copies of a limiter with the same store: only the one that started last draws."""
     with Group(scene, names=("x",)) as group:
         first = group.boxes[0]
         first.stop()
@@ -383,7 +383,7 @@ def two_of_a_name(scene):
 
 
 def a_reload_brings_it(scene):
-    """A policy that is new while the limiter runs, and another one beside it."""
+    """A reload adds the policy to a running limiter, and later a second one."""
     with Group(scene, names=("x",)) as group:
         weir = group.boxes[0]
         group.drawn_elsewhere("q")
@@ -409,7 +409,7 @@ SCENARIOS = [to_the_last, the_root_dies, the_root_is_fenced, a_disk_is_lost, etc
 
 
 def setup():
-    """Not every machine has etcd, or lets us have namespaces."""
+    """Skips the test on machines without etcd or network namespaces."""
     needs()
     box.enter_netns()
 

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Totals in etcd: real etcd on the loopback, drawers as processes of their own (etcd_client.c).
+"""Quotas in etcd: a real etcd on loopback, and drawers as separate processes (etcd_client.c).
 
-Whatever is lost, killed or started twice: what all have drawn is never more than the total, is what
-each was told in the end, and comes to the total when it is asked for.
+Messages are lost, etcd and drawers are killed, and drawers are started twice. The drawn units never
+exceed the total, equal the sum of the replies, and reach the total when all of it is requested.
 """
 
 import base64
@@ -34,14 +34,14 @@ SEED = 1
 
 
 def free_port():
-    """One that nobody listens on now."""
+    """Returns a TCP port that no socket listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 class Etcd:
-    """A server of one member. A Box to its scene: it has a log, and can be killed."""
+    """An etcd server of one member. A scene treats it as a Box: it has a log and can be killed."""
 
     def __init__(self, scene, *options, scheme="http"):
         self.url = f"{scheme}://127.0.0.1:{free_port()}"
@@ -50,12 +50,12 @@ class Etcd:
         self.data = scene.path("etcd")
         self.config_path = scene.path("etcd.json")
         self.log_path = scene.path("etcd.log")
-        self.token = None  # the operator's, once it wants a login
+        self.token = None  # the operator's, while etcd requires a login
         self.process = None
         scene.boxes.append(self)
 
     def start(self, answers=True):
-        """Starts it, again with what it had, and waits until it answers."""
+        """Starts etcd with its earlier data, if any, and waits until it answers."""
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
                 [ETCD, "--name=one", f"--data-dir={self.data}", f"--listen-client-urls={self.url}",
@@ -67,7 +67,7 @@ class Etcd:
         return self
 
     def listens(self):
-        """Whether a connection is taken."""
+        """Returns true if etcd accepts a TCP connection."""
         with contextlib.suppress(OSError):
             host, port = self.url.split("//")[1].split(":")
             socket.create_connection((host, int(port)), timeout=1).close()
@@ -75,7 +75,7 @@ class Etcd:
         return False
 
     def answers(self):
-        """Whether it has a leader: itself."""
+        """Returns true if etcd has a leader: itself."""
         expect(self.process.poll() is None, "etcd ended by itself")
         with contextlib.suppress(OSError):
             self.get("nothing")
@@ -83,11 +83,11 @@ class Etcd:
         return False
 
     def call(self, method, body):
-        """Asks for keys."""
+        """Sends a request about keys; returns the reply."""
         return self.ask(f"kv/{method}", body, self.token)
 
     def ask(self, method, body, token=None):
-        """Asks the gateway as any client would."""
+        """Sends a request to the JSON gateway, like any client; returns the reply."""
         request = urllib.request.Request(f"{self.url}/v3/{method}", json.dumps(body).encode(),
                                          {"Authorization": token} if token else {})
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
@@ -95,7 +95,7 @@ class Etcd:
             return json.load(reply)
 
     def put(self, key, value):
-        """As an operator with etcdctl."""
+        """Sets a key, like an operator with etcdctl."""
         self.call("put", {"key": encoded(key), "value": encoded(value)})
 
     def delete(self, key):
@@ -103,20 +103,20 @@ class Etcd:
         self.call("deleterange", {"key": encoded(key)})
 
     def get(self, key):
-        """Its text, or None."""
+        """Returns the text of a key, or None."""
         kvs = self.call("range", {"key": encoded(key)}).get("kvs")
         return base64.b64decode(kvs[0].get("value", "")).decode() if kvs else None
 
     def auth(self, method, **body):
-        """As an operator."""
+        """Sends the operator's request about users and roles."""
         return self.ask(f"auth/{method}", body, self.token)
 
     def log_in(self, user="root", password="rootpw"):
-        """A token."""
+        """Returns a token."""
         return self.ask("auth/authenticate", {"name": user, "password": password})["token"]
 
     def want_login(self):
-        """From now on nobody may do anything without; the operator does it with."""
+        """Makes etcd require a login; from now on the operator uses one."""
         self.auth("user/add", name="root", password="rootpw")
         self.auth("role/add", name="root")
         self.auth("user/grant", user="root", role="root")
@@ -124,49 +124,49 @@ class Etcd:
         self.token = self.log_in()
 
     def add_user(self, name, password):
-        """One whose role has its name, and no rights so far."""
+        """Adds a user with a role of the same name, which has no rights yet."""
         self.auth("user/add", name=name, password=password)
         self.auth("role/add", name=name)
         self.auth("user/grant", user=name, role=name)
 
     def grant(self, role, kind, key, end=None):
-        """A right to a key, or to those from it up to the end."""
+        """Grants a right to one key, or to all keys from it up to `end`."""
         perm = {"permType": kind, "key": encoded(key)}
         if end:
             perm["range_end"] = encoded(end)
         self.auth("role/grant", name=role, perm=perm)
 
     def grant_least(self, limiter, budget, prefix=PREFIX):
-        """What the manual gives a limiter."""
+        """Grants the rights that the manual lists for a limiter."""
         below = f"{prefix}/budgets/{budget}"
         self.grant(limiter, "READWRITE", f"{prefix}/limiters/{limiter}")
         self.grant(limiter, "READ", below + "/total")
         self.grant(limiter, "READWRITE", below + "/0", below + "/:")
 
     def revoke(self, role, key, end=None):
-        """Takes it back."""
+        """Revokes a right."""
         self.auth("role/revoke", role=role, key=encoded(key),
                   **({"range_end": encoded(end)} if end else {}))
 
     def log(self):
-        """What it said."""
+        """Returns the output of etcd so far."""
         with open(self.log_path, encoding="utf-8", errors="replace") as text:
             return text.read()
 
     def kill(self):
-        """As a crash would."""
+        """Kills etcd with SIGKILL, like a crash."""
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
 
 
 def encoded(text):
-    """As the gateway wants it."""
+    """Returns the text in base64, the gateway's encoding."""
     return base64.b64encode(text.encode()).decode()
 
 
 class Drawer:
-    """One limiter's start."""
+    """One start of one limiter."""
 
     def __init__(self, scene, limiter, epoch, *endpoints, prefix=PREFIX, timeout_ms=TIMEOUT_MS,
                  options=()):
@@ -179,34 +179,34 @@ class Drawer:
         scene.boxes.append(self)
 
     def ask(self, budget, units, total=0, period=1):
-        """Does not wait."""
+        """Requests units of a budget; does not wait for the reply."""
         self.process.stdin.write(f"{budget} {period} {total} {units}\n")
 
     def hear(self):
-        """The next answer: (budget, result, total, drawn, left, why)."""
+        """Reads the next reply: (budget, result, total, drawn, left, reason)."""
         line = self.process.stdout.readline()
         expect(line, f"the drawer ended: {self.process.poll()}")
         budget, _, result, total, drawn, left, why = line.rstrip("\n").split(" ", 6)
         return budget, result, int(total), int(drawn), int(left), why
 
     def draw(self, budget, units, total=0, period=1):
-        """Asks and waits: (result, total, drawn, left)."""
+        """Requests units and waits; returns (result, total, drawn, left)."""
         self.ask(budget, units, total, period)
         return self.hear()[1:5]
 
     def end(self):
-        """Orderly; returns how long that took."""
+        """Ends the drawer in an orderly way; returns the seconds that this took."""
         began = time.monotonic()
         self.process.stdin.close()
         expect(self.process.wait(PATIENCE_S) == 0, "exit status of a drawer")
         return time.monotonic() - began
 
     def log(self):
-        """It keeps none."""
+        """Returns an empty text: a drawer keeps no log."""
         return ""
 
     def kill(self):
-        """As a crash would."""
+        """Kills the drawer with SIGKILL, like a crash."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
@@ -214,7 +214,8 @@ class Drawer:
 
 
 class Proxy(http.server.ThreadingHTTPServer):
-    """Between a drawer and etcd. What `judge` says of a body decides what is lost, once each."""
+    """A proxy between a drawer and etcd. For each body, `judge` returns the message to lose, if
+    any."""
 
     daemon_threads = True
 
@@ -228,7 +229,7 @@ class Proxy(http.server.ThreadingHTTPServer):
 
     @property
     def url(self):
-        """For drawers."""
+        """Returns the URL for drawers."""
         return f"http://127.0.0.1:{self.server_port}"
 
 
@@ -238,7 +239,7 @@ class Relay(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
-        """Asks upstream, or not, and answers, or not."""
+        """Forwards a request and its reply, or loses either."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.logins += self.path.endswith("/authenticate")
         verdict = self.server.judge(body)
@@ -262,22 +263,22 @@ class Relay(http.server.BaseHTTPRequestHandler):
         self.wfile.write(text)
 
     def hang_up(self):
-        """Nothing comes back, ever."""
+        """Closes the connection without a reply."""
         self.server.lost += 1
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
 
     def log_message(self, *_):
-        """Not on the terminal."""
+        """Keeps the log off the terminal."""
 
 
 def drawn_key(budget="b", period=1, prefix=PREFIX):
-    """Where the sum stands."""
+    """Returns the key of the sum that was drawn."""
     return f"{prefix}/budgets/{budget}/{period}/drawn"
 
 
 def exhaust(drawer, budgets, total, rng, outcome):
-    """Draws random amounts from all budgets at once until nothing is left of any."""
+    """Draws random amounts from all budgets concurrently until all are empty."""
     told = dict.fromkeys(budgets, 0)
     open_ones = set(budgets)
     while open_ones:
@@ -296,7 +297,8 @@ def exhaust(drawer, budgets, total, rng, outcome):
 
 
 def the_sum_is_the_total(scene):
-    """Eight at once, of two budgets each: exactly all of it is drawn, and each knows its part."""
+    """Eight drawers share two budgets: each budget is drawn exactly, and each drawer's sum is
+    right."""
     etcd = Etcd(scene).start()
     total, budgets, outcome = 99991, ("b", "c"), []
     drawers = [Drawer(scene, f"limiter-{i}", 1, etcd.url, timeout_ms=20000) for i in range(8)]
@@ -319,7 +321,7 @@ def the_sum_is_the_total(scene):
 
 
 def a_newer_start_fences(scene):
-    """Also a copy of the same start; and nobody gets through by asking often."""
+    """A newer start fences older ones, also a copy of itself; repeated requests do not help."""
     etcd = Etcd(scene).start()
     old = Drawer(scene, "edge", 9, etcd.url, timeout_ms=20000)
     expect(old.draw("b", 30, 100) == ("0", 100, 30, 70), "the first start")
@@ -341,7 +343,7 @@ def a_newer_start_fences(scene):
 
 
 def etcd_crashes(scene):
-    """What was drawn is still drawn; while nobody answers that is what is said."""
+    """Drawn units survive a crash of etcd; without etcd, drawers report ENETUNREACH."""
     etcd = Etcd(scene).start()
     drawer = Drawer(scene, "edge", 1, etcd.url, timeout_ms=5000)
     expect(drawer.draw("b", 60, 100) == ("0", 100, 60, 40), "before")
@@ -368,7 +370,7 @@ def losing(proxy, what, part):
 
 
 def insist(drawer, budget, units):
-    """Asks the same again as long as nobody has answered, as a limiter does."""
+    """Repeats a request while it times out, like a limiter."""
     words = drawer.draw(budget, units, 100)
     for _ in range(20):
         if words[0] != "ETIMEDOUT":
@@ -401,7 +403,7 @@ def lost_messages(scene):
 
 
 def half_is_lost(scene, etcd, proxy):
-    """For a while, of everything."""
+    """Loses half of all messages for a while."""
     rng = random.Random(SEED)
     proxy.judge = lambda body: rng.choice(("pass", "pass", "request", "answer"))
     drawer = Drawer(scene, "edge", 1, proxy.url, timeout_ms=20000)
@@ -418,7 +420,7 @@ def half_is_lost(scene, etcd, proxy):
 
 
 def meanwhile(proxy, action):
-    """Something happens between the reading of a draw and its transaction, once."""
+    """Runs `action` once, between the read of a draw and its transaction."""
     state = {"done": False}
 
     def judge(body):
@@ -430,7 +432,7 @@ def meanwhile(proxy, action):
 
 
 def between_read_and_write(scene):
-    """What was read is no more so when the transaction comes: then it does nothing."""
+    """A transaction has no effect if the values it read have changed since."""
     etcd = Etcd(scene).start()
     proxy = Proxy(etcd)
     slow = Drawer(scene, "edge", 1, proxy.url, timeout_ms=20000)
@@ -449,7 +451,7 @@ def between_read_and_write(scene):
 
 
 def dead_endpoints(scene):
-    """One that nobody listens on, and one that never answers: the next one does."""
+    """If an endpoint refuses connections, or never answers, the drawer uses the next one."""
     etcd = Etcd(scene).start()
     drawer = Drawer(scene, "edge", 1, f"http://127.0.0.1:{free_port()}", etcd.url + "/")
     expect(drawer.draw("b", 1, 10) == ("0", 10, 1, 9), "the first is dead")
@@ -475,7 +477,8 @@ def dead_endpoints(scene):
 
 
 def totals_of_operators(scene):
-    """Raised, lowered, below what was drawn, taken away; and what is no number draws nothing."""
+    """The operator raises, lowers and removes a total, also below the drawn sum. A value that is
+    not a number allows no draw."""
     etcd = Etcd(scene).start()
     drawer = Drawer(scene, "edge", 1, etcd.url, timeout_ms=20000)
     key = PREFIX + "/budgets/b/total"
@@ -516,7 +519,7 @@ def odd_characters(scene):
 
 
 def one_at_a_time(scene):
-    """A budget that is not answered yet is busy; others are not."""
+    """A budget with an outstanding request is busy; others are not."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         drawer = Drawer(scene, "edge", 1, f"http://127.0.0.1:{mute.getsockname()[1]}")
         for budget in ("a", "b", "a", "a"):
@@ -529,7 +532,7 @@ def one_at_a_time(scene):
 
 
 def many_budgets(scene):
-    """More than a drawer begins with room for; asked at once, and answered in that order."""
+    """More budgets than a drawer first allocates, requested together and answered in that order."""
     etcd = Etcd(scene).start()
     drawer = Drawer(scene, "edge", 1, etcd.url, timeout_ms=20000)
     budgets = [f"budget-{i}" for i in range(100)]
@@ -543,10 +546,10 @@ def many_budgets(scene):
 
 
 class Stranger(http.server.BaseHTTPRequestHandler):
-    """Something that is no etcd."""
+    """A server that is not etcd."""
 
     def do_POST(self):
-        """Says it to everybody."""
+        """Sends the scenario's reply to every request."""
         self.rfile.read(int(self.headers["Content-Length"]))
         status, text = self.server.reply
         self.send_response(status)
@@ -557,11 +560,11 @@ class Stranger(http.server.BaseHTTPRequestHandler):
             self.wfile.write(text)
 
     def log_message(self, *_):
-        """Not on the terminal."""
+        """Keeps the log off the terminal."""
 
 
 def strangers(scene):
-    """What does not understand us is not understood, and costs no memory."""
+    """Replies in another protocol are rejected, and use no memory."""
     header = b'{"header":{"revision":"1"},"succeeded":true,"responses":'
     one = b'{"response_range":{"kvs":[%s]}}'
     replies = [
@@ -589,7 +592,7 @@ def strangers(scene):
 
 
 def tls(scene):
-    """With the right authority only."""
+    """TLS works with the right certificate authority only."""
     if not shutil.which("openssl"):
         raise Skip("openssl is not installed")
     cert, key = scene.path("cert.pem"), scene.path("key.pem")
@@ -609,11 +612,11 @@ def tls(scene):
 
 
 FAST_LOGIN = ("--bcrypt-cost=4", "--auth-token-ttl=1")
-EXPIRED_S = 4  # after that a token that nobody has used is no more; etcd looks once in a second
+EXPIRED_S = 4  # seconds until an unused token has expired; etcd checks once a second
 
 
 def password_file(scene, text, name="password", mode=0o600):
-    """A file that a limiter takes."""
+    """Writes a password file that a limiter accepts."""
     path = scene.path(name)
     with open(path, "w", encoding="utf-8") as out:
         out.write(text)
@@ -622,12 +625,12 @@ def password_file(scene, text, name="password", mode=0o600):
 
 
 def as_user(user, path):
-    """Options of a drawer."""
+    """Returns the options of a drawer for a login."""
     return ("--user", user, "--password-file", path)
 
 
 def etcd_with_users(scene):
-    """One that wants a login, and a user who may draw of b as the manual says."""
+    """Starts an etcd that requires a login, and adds a user with the manual's rights to b."""
     etcd = Etcd(scene, *FAST_LOGIN).start()
     etcd.want_login()
     etcd.add_user("edge", 'p"\\w 1')
@@ -636,14 +639,14 @@ def etcd_with_users(scene):
 
 
 def refuses(drawer, result, words, budget="b"):
-    """It draws nothing, and says why."""
+    """Asserts that a draw fails with this result and reason."""
     drawer.ask(budget, 1, 100)
     heard = drawer.hear()
     expect(heard[1] == result and words in heard[5], f"{heard}, expected {result}: {words}")
 
 
 def tokens_are_renewed(scene):
-    """When they expire, when etcd forgets them, and when the password changes."""
+    """Drawers log in again after a token expires, etcd loses it, or the password changes."""
     etcd, path = etcd_with_users(scene)
     proxy = Proxy(etcd)
     drawer = Drawer(scene, "edge", 1, proxy.url, timeout_ms=20000, options=as_user("edge", path))
@@ -675,7 +678,8 @@ def tokens_are_renewed(scene):
 
 
 def who_may_not_draw(scene):
-    """Without a login, with a wrong one, with a file that others may read, without rights."""
+    """Refuses draws without a login, with a wrong one, with a readable password file, without
+    rights."""
     etcd, path = etcd_with_users(scene)
     etcd.add_user("other", "pw")
     others = password_file(scene, "pw", "others")
@@ -702,7 +706,7 @@ def who_may_not_draw(scene):
 
 
 def least_privilege(scene):
-    """What the manual's role has, and has not; taken back and given again while it draws."""
+    """Tests the rights of the manual's role, also when revoked and granted again during draws."""
     etcd, path = etcd_with_users(scene)
     drawer = Drawer(scene, "edge", 1, etcd.url, timeout_ms=20000, options=as_user("edge", path))
     expect(drawer.draw("b", 10, 100) == ("0", 100, 10, 90), "its own budget")
@@ -725,7 +729,8 @@ def least_privilege(scene):
 
 
 def login_comes_later(scene):
-    """Limiters have a user before etcd wants one: nothing stops on the day that it does."""
+    """Limiters are configured with a user first; draws continue when etcd begins to require a
+    login."""
     etcd = Etcd(scene, *FAST_LOGIN).start()
     path = password_file(scene, "pw")
     drawer = Drawer(scene, "edge", 1, etcd.url, timeout_ms=20000, options=as_user("edge", path))
@@ -740,7 +745,7 @@ def login_comes_later(scene):
 
 
 def as_documented(scene):
-    """The manual's commands, by etcdctl itself, one after the other: they are what they say."""
+    """Runs the etcdctl commands of the manual in order; each must work as documented."""
     if not ETCDCTL:
         raise Skip("there is no etcdctl: `tools/setup test` installs it")
     with open(os.path.join(box.ROOT, "doc", "operate", "etcd.md"), encoding="utf-8") as page:
@@ -750,10 +755,10 @@ def as_documented(scene):
     for command in commands:
         words = command.split()
         if words[1:3] == ["user", "add"]:
-            words.append("--interactive=false")  # which asks twice on a terminal
+            words.append("--interactive=false")  # because etcdctl prompts twice on a terminal
         words += ["--endpoints", etcd.url]
         if "--user" in words and ":" not in words[words.index("--user") + 1]:
-            words[words.index("--user") + 1] += ":pw-root"  # asked for on a terminal, too
+            words[words.index("--user") + 1] += ":pw-root"  # because etcdctl prompts on a terminal
         done = subprocess.run([ETCDCTL, *words[1:]], input=f"pw-{words[3]}\n", text=True,
                               capture_output=True, check=False, timeout=PATIENCE_S,
                               env=dict(os.environ, ETCDCTL_API="3"))
@@ -763,7 +768,7 @@ def as_documented(scene):
     path = password_file(scene, "pw-edge-ams-1")
     drawer = Drawer(scene, "edge-ams-1", 1, etcd.url, timeout_ms=20000,
                     options=as_user("edge-ams-1", path))
-    total = 750000000000  # as the manual's top-up has it
+    total = 750000000000  # the value in the manual's top-up
     expect(drawer.draw("customer-7", 10, 100) == ("0", total, 10, total - 10), "its own budget")
     refuses(drawer, "EPERM", "/weir/budgets/customer-8/1/drawn", budget="customer-8")
     drawer.end()
@@ -771,7 +776,7 @@ def as_documented(scene):
 
 
 def needs():
-    """Not every machine has etcd."""
+    """Skips the test on machines without etcd."""
     if not ETCD:
         raise Skip("there is no etcd: `tools/setup test` unpacks one")
 
@@ -782,5 +787,5 @@ SCENARIOS = [the_sum_is_the_total, a_newer_start_fences, etcd_crashes, lost_mess
              least_privilege, login_comes_later, as_documented]
 
 if __name__ == "__main__":
-    box.WEIR = CLIENT  # no weir is needed
+    box.WEIR = CLIENT  # the scene needs no weir
     box.main(SCENARIOS, setup=needs)

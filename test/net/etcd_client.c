@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One session of totals in etcd, for a test: reads draws from standard input, one a line, and
- * writes each answer when it is there. All that is read at once is asked at once.
+ * One session of quotas in etcd, for a test. Reads draws from standard input, one a line, and
+ * writes each reply when it arrives. Draws that are read together are sent together.
  *
  *     etcd_client LIMITER EPOCH PREFIX TIMEOUT_MS [--ca FILE] [--user USER --password-file FILE]
  *         ENDPOINT...
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 	params.timeout_ms = (unsigned)strtoul(argv[4], NULL, 10);
 	params.endpoints = (const char *const *)argv + first;
 	params.n_endpoints = (unsigned)(argc - first);
-	setvbuf(stdin, NULL, _IONBF, 0); /* what is buffered poll() would not tell */
+	setvbuf(stdin, NULL, _IONBF, 0); /* poll() does not see buffered input */
 	err = etcd_open(&params, &etcd);
 	if (err) {
 		fprintf(stderr, "etcd_open: %s\n", strerror(-err));

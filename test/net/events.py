@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Each trouble of a live limiter has one event at its beginning and one at its end, as text and as
-JSON. The troubles are a link, drops in all places, rejected datagrams, a missing peer, a stalled
-worker, a quota, reloads, another key, a forger, a full disk and a stall of control.
+"""Each fault of a live limiter has one event at its start and one at its end, as text and as JSON.
+The troubles are a link, drops in all places, rejected datagrams, a missing peer, a stalled worker,
+a quota, reloads, another key, a forger, a full disk and a stall of control.
 
 Runs in a network namespace and a mount namespace of its own. Usage: events.py [SCENARIO...].
 """
@@ -44,7 +44,7 @@ CUT = 200  # bytes by which the header of a frame exceeds it
 
 
 def policies(total, **more):
-    """One policy with a quota for the frames of a flow, and one for all others."""
+    """Returns one policy with a quota for the frames of a flow, and one for all others."""
     return [{"name": "prepaid", "match": {"direction": "a-to-b", "proto": "udp", "src-port": 1001},
              "allocator": "quota", "total": f"{total}B"} | more,
             {"name": "rest", "match": {"direction": "a-to-b"}, "limit": "1Gbit/s"}]
@@ -53,7 +53,8 @@ def policies(total, **more):
 @contextlib.contextmanager
 def limiter(scene, log_format, group=True, store="store", arguments=(),
             environment=(), idle="sleep", **total):
-    """Two workers with one queue, and the ends of the wire. Without a group it has a quota."""
+    """Creates a limiter with two workers and one queue, and the wire's ends. Without a group it has
+    a quota."""
     more = {"gossip": GOSSIP} if group else {"ledger": {"store": scene.path(store)}}
     config = box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b", 1500, workers=[0, 1],
                       idle=idle, policies=policies(TOTAL, **total)[group:],
@@ -79,7 +80,7 @@ def limiter(scene, log_format, group=True, store="store", arguments=(),
 
 
 def objects(weir):
-    """All lines of the log, each of which must be an object."""
+    """Returns all lines of the log, each of which must be an object."""
     return [json.loads(line) for line in weir.log().splitlines()]
 
 
@@ -90,7 +91,7 @@ class Said:
         self.weir, self.json = weir, log_format == "json"
 
     def count(self, event, words):
-        """Number of lines of that event with these words."""
+        """Returns the number of lines of that event with these words."""
         if self.json:
             return sum(one["event"] == event and words in one["text"] for one in objects(self.weir))
         return sum(line.startswith("weir: ") and words in line
@@ -103,7 +104,7 @@ class Said:
 
 
 def truncated(serial):
-    """A frame that is shorter than its IP header states."""
+    """Returns a frame that is shorter than its IP header states."""
     frame = bytearray(udp_frame(2000, serial))
     struct.pack_into(">H", frame, 16, len(frame) - 14 + CUT)
     return bytes(frame)
@@ -118,7 +119,7 @@ def strange_datagrams():
 
 
 def bulk(serial):
-    """A long frame of the prepaid flow."""
+    """Returns a long frame of the prepaid flow."""
     frame = bytearray(udp_frame(1001, serial))
     struct.pack_into(">H", frame, 16, BULK - 14)
     struct.pack_into(">H", frame, 38, BULK - 34)
@@ -126,7 +127,7 @@ def bulk(serial):
 
 
 def spending(ta, said, event):
-    """A function that sends some of the flow and returns the number of such events."""
+    """Returns a function that sends some of the flow and returns the number of such events."""
     def send_some():
         for serial in range(50):
             ta.send(bulk(serial))
@@ -135,7 +136,7 @@ def spending(ta, said, event):
 
 
 def shifted_clock(scene):
-    """The environment of a limiter whose wall clock soon begins another minute."""
+    """Returns the environment of a limiter whose wall clock soon begins another minute."""
     shift = MINUTE_S - LEFT_S - int(time.time()) % MINUTE_S
     with open(scene.path("clock"), "wb") as file:
         file.write(struct.pack("=qq", shift, False))
@@ -176,7 +177,7 @@ def a_total(scene):
 
 
 def begin_troubles(weir, ta, said):
-    """Begins each trouble and expects one event."""
+    """Begins each fault and expects one event."""
     said.once("peer_differs", "peer other: differs: never heard")
     for serial in range(50):
         ta.send(truncated(serial))
@@ -191,20 +192,20 @@ def begin_troubles(weir, ta, said):
 
 
 def end_troubles(weir, said):
-    """Ends the troubles, or waits for their end."""
+    """Ends the faults, or waits for their end."""
     subprocess.run(["ip", "link", "set", "dev", "ta", "up"], check=True)
     wait_until(lambda: said.count("link_up", "port a: link up") == 2, "the link's end")
     said.once("worker_came_round", "worker 1 (CPU 1) runs again")
     weir.get("/weir/reload")
     said.once("reload_done", "requested by root (uid 0)")
-    if not said.json:  # these troubles end after some seconds
+    if not said.json:  # these faults end after some seconds
         return
     said.once("packets_not_lost", "drops stopped: reason=truncated lost=50 ")
     said.once("datagrams_quiet", "no datagram rejected for 10 s; before that 20: ")
 
 
 def story(scene, log_format):
-    """All troubles in one format."""
+    """All faults in one format."""
     # Polling, so that no worker sleeps at the time of the planned stall.
     with limiter(scene, log_format, idle="poll") as (weir, ta, _):
         said = Said(weir, log_format)
@@ -309,7 +310,7 @@ def missing(scene):
 
 
 def write_key(scene, name, text):
-    """The path of a key file."""
+    """Writes a key file; returns its path."""
     path = scene.path(name)
     with open(path, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as file:
         file.write(text)
@@ -340,7 +341,7 @@ def other_key(scene):
 
 @contextlib.contextmanager
 def small_disk(scene):
-    """A disk of its own, and a file that fills it to the last block."""
+    """Mounts a small disk with a file that fills it to the last block."""
     where = scene.path("disk")
     os.mkdir(where)
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=755", "weir-test", where],
@@ -364,7 +365,7 @@ def small_disk(scene):
 
 
 def more_totals():
-    """A quota for each of many ports. The ledger overwrites their records in place."""
+    """Returns a quota for each of many ports. The ledger overwrites their records in place."""
     return [{"name": f"more{port}", "allocator": "quota", "total": "1MB",
              "match": {"direction": "a-to-b", "proto": "udp", "src-port": port}}
             for port in range(FIRST, FIRST + MORE)]
@@ -407,7 +408,7 @@ def late(scene):
 
 
 def who_asks(scene):
-    """Events name the client and the result of a reload. A new level is in force immediately."""
+    """Events name the client and the result of a reload. A new log level applies immediately."""
     with limiter(scene, "text") as (weir, _, _):
         said = Said(weir, "text")
         weir.process.send_signal(signal.SIGHUP)

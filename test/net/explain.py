@@ -42,7 +42,7 @@ def told(weir, *words):
 
 
 def udp(dst, length=1014, src="192.0.2.1"):
-    """A frame of so many bytes."""
+    """Returns a frame of that many bytes."""
     ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, length - 14, 0, 0, 64, 17, 0,
                      socket.inet_aton(src), socket.inet_aton(dst))
     total = sum(struct.unpack("!10H", ip))
@@ -61,7 +61,7 @@ def counted(weir):
 
 @contextlib.contextmanager
 def crossed(scene, **wire):
-    """A box between two cables."""
+    """Creates a limiter between two cables."""
     config = box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b", policies=POLICIES)
     config["wires"][0] |= wire
     weir = scene.box(config).start()
@@ -78,10 +78,10 @@ def send_until(weir, source, target, dst, what):
 
 
 def explained(scene):
-    """The verdict before and after the bucket is empty. A question changes nothing."""
+    """The verdict before and after the bucket is empty. A request changes nothing."""
     with crossed(scene) as (weir, source, target):
         send_until(weir, source, target, "10.2.0.1", lambda: weir.total("rx_packets") > 0)
-        source.send(udp("198.51.100.1"))  # behind all others, and of no policy
+        source.send(udp("198.51.100.1"))  # last of all packets, and without a policy
         wait_until(lambda: weir.total("unmatched_packets") == 1, "on its way")
         before = counted(weir)
         for _ in range(100):
@@ -114,7 +114,7 @@ def explained(scene):
 
 
 def matched(scene):
-    """The order of policies, and the one that takes the packets."""
+    """The order of policies, and the one that matches the packets."""
     with crossed(scene) as (weir, _source, _target):
         got = told(weir, "match", "10.1.0.9")
         expect([(row["policy"], row["takes"]) for row in got["to"]]
@@ -189,14 +189,14 @@ def captured(scene):
 
 @contextlib.contextmanager
 def sending(source, frames):
-    """They are sent one after the other, again and again."""
+    """Sends the frames one after the other, repeatedly, until the context ends."""
     over = threading.Event()
 
     def send():
         while not over.is_set():
             for frame in frames:
                 source.send(frame)
-            time.sleep(0.0002)  # or other processes do not get this CPU
+            time.sleep(0.0002)  # so that other processes get this CPU
 
     thread = threading.Thread(target=send)
     thread.start()
@@ -208,7 +208,7 @@ def sending(source, frames):
 
 
 def near(row, key, want):
-    """The error of an estimate is within its margin, or little more."""
+    """Asserts that the error of an estimate is within its margin, or slightly more."""
     margin = 2.5 * row[key + "_margin"] + 0.02
     expect(abs(row[key] - want) <= margin, f"{key}: {want}: {row}")
 
@@ -243,8 +243,8 @@ def talked(scene):
 
 
 def nobody_s(scene):
-    """On a wire with the default to drop: packets without a policy are lost, counted and sampled.
-    Packets that stay on the link pass. Then another default, with traffic."""
+    """A wire that drops by default: packets without a policy are dropped, counted and sampled.
+    Packets that stay on the link pass. Then the default changes under traffic."""
     ether = bytes.fromhex("02000000000202000000000108")
     arp = ether + b"\x06" + bytes(46)
     advert = (ether[:-1] + b"\x86\xdd\x60\0\0\0\0\x18\x3a\xff" +

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""weir-exporter beside a whole limiter: what it serves is what telemetry says, whoever is slow.
+"""weir-exporter with a whole limiter: it serves telemetry's values even with slow clients.
 
-Runs in a network namespace of its own. promtool (of Debian's prometheus), where it is installed or
-tools/setup has unpacked it, judges the text, the rules and their tests.
+Runs in its own network namespace. If promtool (of Debian's prometheus) is installed, or unpacked by
+tools/setup, it checks the text, the rules and their tests.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from lifecycle import cable, raw, udp_frame
 EXPORTER = os.path.join(box.BUILD, "app", "exporter", "weir-exporter")
 PROMETHEUS = os.path.join(box.ROOT, "config", "prometheus")
 OPEN = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
-FRESH_S = 0.6  # an answer may be half a second old
+FRESH_S = 0.6  # a reply can be half a second old
 SCRAPE_S = 10  # Prometheus's scrape_timeout
 SAID_MOST = 4000
 MANY, SCRAPES, ALL = 10000, 10, 60000
@@ -39,7 +39,7 @@ LABEL = re.compile(r'(\w+)="((?:\\.|[^"\\])*)"')
 
 
 class Exporter:
-    """A weir-exporter process at a port of its own."""
+    """A weir-exporter process with its own port."""
 
     def __init__(self, *arguments):
         with socket.socket() as probe:
@@ -52,14 +52,14 @@ class Exporter:
         wait_until(self.listens, "the exporter does not listen")
 
     def listens(self):
-        """Whether it takes connections."""
+        """Returns true if the exporter accepts a connection."""
         with contextlib.suppress(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", self.port)).close()
             return True
         return False
 
     def ask(self, method="GET", path="/metrics", timeout=box.PATIENCE_S, **headers):
-        """(status, headers, text)."""
+        """Sends a request; returns (status, headers, text)."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         connection.request(method, path, headers=headers)
         reply = connection.getresponse()
@@ -68,19 +68,19 @@ class Exporter:
         return reply.status, reply.headers, text
 
     def metrics(self, **headers):
-        """{(name, labels in their order): number} of what is known now."""
+        """Returns the present metrics: {(name, labels in their order): number}."""
         time.sleep(FRESH_S)
         status, _, text = self.ask(**headers)
         expect(status == 200, f"status {status}")
         return samples(text)
 
     def memory(self):
-        """Bytes that it has had at most."""
+        """Returns the process's peak memory in bytes."""
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
             return int(re.search(r"VmHWM:\s+(\d+)", status.read())[1]) * 1024
 
     def stop(self):
-        """Ends it as systemd would."""
+        """Ends the exporter with SIGTERM, like systemd."""
         self.process.send_signal(signal.SIGTERM)
         status = self.process.wait(box.PATIENCE_S)
         self.said.seek(0)
@@ -89,7 +89,7 @@ class Exporter:
 
 @contextlib.contextmanager
 def exporter(*arguments):
-    """One that ends with the scenario."""
+    """Runs an exporter until the context ends."""
     one = Exporter(*arguments)
     try:
         yield one
@@ -101,7 +101,7 @@ def exporter(*arguments):
 
 
 def samples(text):
-    """The samples of a text, none of which may come twice."""
+    """Returns the samples of a text; no sample can be there twice."""
     found = {}
     for name, labels, value in SAMPLE.findall(text):
         key = (name, *(word for pair in LABEL.findall(labels) for word in pair))
@@ -113,12 +113,12 @@ def samples(text):
 
 
 def promtool():
-    """Where it is, or None."""
+    """Returns the path of promtool, or None."""
     return shutil.which("promtool")
 
 
 def judged(text):
-    """What `promtool check metrics` complains about."""
+    """Returns the complaints of `promtool check metrics`."""
     if not promtool():
         return ""
     done = subprocess.run([promtool(), "check", "metrics"], input=text, capture_output=True,
@@ -127,14 +127,14 @@ def judged(text):
 
 
 def policy(number, **more):
-    """One that takes an address of its own."""
+    """Returns a policy that matches its own address."""
     return {"name": f"customer-{number}", "limit": "1Mbit/s", "match": {
         "dst": f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}/32"}} | more
 
 
 @contextlib.contextmanager
 def traffic(scene, **config):
-    """A limiter between two cables, before a function that sends n packets through it."""
+    """Runs a limiter between two cables; yields it and a function that sends n packets."""
     cable("a", "ta")
     cable("b", "tb")
     weir = scene.box(box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b", **config)).start()
@@ -154,7 +154,7 @@ def traffic(scene, **config):
 
 
 def numbers(scene):
-    """Each number is telemetry's, in both formats, and promtool has nothing to say."""
+    """Each number equals telemetry's, in both formats, and promtool reports no problem."""
     policies = [{"name": "udp", "match": {"proto": "udp"}, "limit": "8kbit/s", "burst": "2kB"},
                 {"name": "rest", "limit": "1000/s", "burst": 100, "count": "packets"},
                 {"name": "flows", "limit": "10/s", "burst": 10, "count": "flows",
@@ -200,7 +200,7 @@ def numbers(scene):
 
 
 def requests(scene):
-    """What is no request for metrics gets its status, and HEAD no body."""
+    """Requests for other paths or methods get the right status, and HEAD gets no body."""
     weir = scene.box(box.wire("net_ring0", "net_ring1", policies=[policy(1)])).start()
     with exporter("-s", weir.socket) as one:
         for method, path, want in (("GET", "/", 200), ("GET", "/none", 404),
@@ -219,7 +219,7 @@ def requests(scene):
 
 
 def hosts(scene):
-    """Whoever takes it for another host gets nothing of it (DNS rebinding)."""
+    """Requests with a foreign Host header are refused (DNS rebinding)."""
     weir = scene.box(box.wire("net_ring0", "net_ring1", policies=[policy(1)])).start()
     mine = socket.gethostname()
     with exporter("-s", weir.socket, "--host", "edge.example.net") as one:
@@ -238,7 +238,7 @@ def hosts(scene):
 
 
 def limiters_that_end(scene):
-    """One that is stopped and one that is killed are down, in bounded time; the third is up."""
+    """A stopped and a killed limiter are reported as down in bounded time; the third is up."""
     boxes = [scene.box(box.wire(f"net_ring{2 * i}", f"net_ring{2 * i + 1}",
                                 policies=[policy(1)])).start() for i in range(3)]
     words = [word for weir in boxes for word in ("-s", weir.socket)]
@@ -266,7 +266,7 @@ def limiters_that_end(scene):
 
 
 def answer_slowly(listener):
-    """A limiter that knows nothing, and takes a while for each answer to say so."""
+    """Acts as a limiter that returns null to every request after 0.4 s."""
     while True:
         with contextlib.suppress(ConnectionError), listener.accept()[0] as client:
             client.send(b'{"version":"Weir 0","pid":1,"max_output_len":16384}')
@@ -276,8 +276,8 @@ def answer_slowly(listener):
 
 
 def slow_limiter(scene):
-    """Each answer is in time, and all of them together are not: the time is for all."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # the thread's to the end
+    """Each reply is in time, but all of them together are not: the timeout covers all."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # used by the thread to the end
     listener.bind(scene.path("slow.sock"))
     listener.listen()
     threading.Thread(target=answer_slowly, args=(listener,), daemon=True).start()
@@ -290,7 +290,7 @@ def slow_limiter(scene):
 
 
 def slow_clients(scene):
-    """More slow clients of each kind than there is room for, and a scraper is served."""
+    """With more slow clients of each kind than there are slots, a scraper is still served."""
     weir = scene.box(box.wire("net_ring0", "net_ring1",
                               policies=[policy(i) for i in range(500)])).start()
     begun = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n"
@@ -299,21 +299,22 @@ def slow_clients(scene):
             "who read events": b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n",
             "who say nothing": b""}
     with open("/proc/sys/net/ipv4/tcp_wmem", "w", encoding="ascii") as room:
-        room.write("4096 16384 65536")  # no answer fits into the kernel; of this namespace alone
+        # Buffers of this namespace only: a response does not fit into them.
+        room.write("4096 16384 65536")
     with exporter("--interval", "200", "-s", weir.socket) as one:
         for kind, words in asks.items():
             with contextlib.ExitStack() as slow:
                 clients = [begin_slowly(slow, one, words) for _ in range(80)]
                 for turn in range(1):
                     for client in clients if words == begun else []:
-                        with contextlib.suppress(OSError):  # its place is another one's
+                        with contextlib.suppress(OSError):  # its slot was given to another client
                             client.sendall(b"X-%d: y\r\n" % turn)
                     status, _, text = one.ask(timeout=SCRAPE_S)
                     expect(status == 200 and 'weir_up{limiter="box1"} 1' in text,
                            f"beside clients {kind}: {status}")
                     time.sleep(FRESH_S)
         with contextlib.ExitStack() as slow:
-            for _ in range(18):  # each of these keeps an answer of its own
+            for _ in range(18):  # each of these holds its own response
                 begin_slowly(slow, one, asks["who never read what they asked for"])
                 status, _, _ = one.ask(timeout=SCRAPE_S)
                 expect(status == 200, f"beside readers of old answers: {status}")
@@ -323,7 +324,7 @@ def slow_clients(scene):
 
 
 def begin_slowly(stack, one, words):
-    """A connection that reads next to nothing."""
+    """Opens a connection that reads almost nothing."""
     client = stack.enter_context(socket.socket())
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
     client.settimeout(box.PATIENCE_S)
@@ -333,7 +334,7 @@ def begin_slowly(stack, one, words):
 
 
 def slow_ones_end(scene):
-    """Nobody of these is ever idle, and yet it ends."""
+    """A connection that is never idle is still closed in time."""
     weir = scene.box(box.wire("net_ring0", "net_ring1", policies=[policy(1)])).start()
     with exporter("-s", weir.socket) as one, contextlib.ExitStack() as slow:
         client = begin_slowly(slow, one, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n")
@@ -353,7 +354,7 @@ def slow_ones_end(scene):
 
 
 def begin_stream(stack, one):
-    """A connection that asks for events and has not read any."""
+    """Opens a connection that requests events and reads none."""
     stream = stack.enter_context(socket.socket())
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     stream.settimeout(box.PATIENCE_S)
@@ -363,7 +364,8 @@ def begin_stream(stack, one):
 
 
 def viewers(scene):
-    """As many look at the page as may, and one more is told so; who does not read makes room."""
+    """The page has as many viewers as allowed; one more is rejected. A viewer that does not read
+    loses its slot."""
     weir = scene.box(box.wire("net_ring0", "net_ring1",
                               policies=[policy(i) for i in range(50)])).start()
     with exporter("--interval", "200", "-s", weir.socket) as one, contextlib.ExitStack() as stack:
@@ -402,7 +404,7 @@ def viewers(scene):
 
 
 def ten_thousand(scene):
-    """Scraped each second while a packet a millisecond crosses: control is never late for it."""
+    """Scrapes 10,000 policies each second at 1,000 packets a second: control is never late."""
     policies = [policy(i) for i in range(MANY - 1)]
     policies += [{"name": "udp", "match": {"proto": "udp", "src": "192.0.2.1/32"},
                   "limit": "1Gbit/s"}]
@@ -434,7 +436,7 @@ def ten_thousand(scene):
 
 
 def caps(scene):
-    """Beyond the caps a policy has no metrics, and it is said how many have none."""
+    """Policies beyond the caps have no metrics; a metric counts them."""
     weir = scene.box(box.wire("net_ring0", "net_ring1",
                               policies=[policy(i) for i in range(300)])).start()
     with exporter("-s", weir.socket, "--max-policies", "200") as one:
@@ -469,7 +471,7 @@ def all_policies(scene):
 
 
 def expressions(value):
-    """What a dashboard asks for."""
+    """Returns the PromQL expressions of a dashboard."""
     if isinstance(value, dict):
         for key, member in value.items():
             if key in ("expr", "definition"):
@@ -481,7 +483,7 @@ def expressions(value):
 
 
 def names(_):
-    """Rules, dashboard and manual name metrics that there are; the manual all of them."""
+    """Metrics in the rules, dashboard and manual exist, and the manual lists all of them."""
     table = subprocess.run([EXPORTER, "--metrics"], capture_output=True, text=True, check=True)
     known = set(re.findall(r"^\| `(\w+)`", table.stdout, re.M))
     with open(os.path.join(PROMETHEUS, "weir.dashboard.json"), encoding="utf-8") as file:
@@ -503,7 +505,7 @@ def names(_):
 
 
 def rules(_):
-    """The rules are right, and raise what their tests say."""
+    """The rules are valid, and pass their tests."""
     if not promtool():
         raise Skip("there is no promtool")
     tests = glob.glob("*.test.yml", root_dir=PROMETHEUS)
@@ -521,7 +523,7 @@ def rules(_):
 
 
 def peaks(_):
-    """The dashboard's lines of a group have the peak of a policy with colours next to its limit."""
+    """The dashboard's lines of a group show a coloured policy's peak next to its limit."""
     if not promtool():
         raise Skip("there is no promtool")
     with open(os.path.join(PROMETHEUS, "weir.dashboard.json"), encoding="utf-8") as file:
@@ -539,7 +541,7 @@ def peaks(_):
                  {"labels": f'{{limiter="{box}"}}', "value": 1640} for box in "ab"]}]
     plain = [one for one in series if "video" not in one["series"]]
     unknown = [case | {"exp_samples": []} for case in cases]
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:  # JSON is YAML
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:  # JSON is valid YAML
         json.dump({"tests": [{"interval": "1m", "input_series": given, "promql_expr_test": asked}
                              for given, asked in ((series, cases), (plain, unknown))]}, file)
         file.flush()
@@ -549,7 +551,7 @@ def peaks(_):
 
 
 def dpdks_exporter(scene):
-    """What DPDK's own exporter asks for, in its order, has the keys that it reads."""
+    """DPDK's own exporter: all its requests, in its order, return the keys that it reads."""
     weir = scene.box(box.wire("net_ring0", "net_ring1", policies=[policy(1)])).start()
     time.sleep(1.2)
     for port in weir.get("/ethdev/list"):

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The far end of a wire, for plane.py: counts frames by the last bits of their IPv4 destination,
- * and keeps of each how far it was ever above a rate: what a bucket that leaks at it has held at
- * most. That is the burst that a limit of this rate has let pass, over all windows at once.
+ * The far end of a wire, for plane.py. Counts frames by the last bits of their IPv4 destination.
+ * For each, a bucket that leaks at a rate keeps the most that it ever held. That maximum is the
+ * burst that a limit of this rate has passed, over all windows.
  */
 #include <linux/bpf.h>
 
@@ -11,13 +11,13 @@
 
 #define ENDS    4
 #define DST     33             /* byte of the frame */
-#define BYTE    8000000000ULL  /* of 1/10^9 bit, so that bit/s times ns need no division */
-#define LONGEST 10000000000ULL /* ns without a frame: what leaks then does not overflow */
+#define BYTE    8000000000ULL  /* in 1/10^9 bit, so that bit/s times ns needs no division */
+#define LONGEST 10000000000ULL /* ns without a frame; leaking for longer could overflow */
 
 struct far_end {
 	struct bpf_spin_lock lock;
 	__u32 unused;
-	__u64 rate; /* bit/s; written from outside */
+	__u64 rate; /* bit/s; written from user space */
 	__u64 packets, bytes, last, held, most;
 };
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Packets by the hundred thousand a second, made and counted by the kernel: the near and the far
-end of a wire for live tests."""
+"""Both ends of a wire for live tests: the kernel sends and counts over 10^5 packets a second."""
 
 import collections
 import contextlib
@@ -14,14 +13,14 @@ import subprocess
 import box
 from box import expect
 
-ENDS = 4  # as far_end.bpf.c has them; an end is the last bits of an IPv4 address
+ENDS = 4  # like far_end.bpf.c; an end is the last bits of an IPv4 address
 FAR_END = struct.Struct("<II6Q")  # struct far_end
 PIN = "/sys/fs/bpf/far_end"
 FRAME = 60
 
 
 def bpftool(*words):
-    """Runs it; what it says, from JSON."""
+    """Runs bpftool; returns its decoded JSON output."""
     done = subprocess.run(["bpftool", "-j", *words], capture_output=True, text=True, check=False,
                           env=dict(os.environ, PATH=os.environ["PATH"] + ":/usr/sbin"))
     expect(done.returncode == 0, done.stdout + done.stderr)
@@ -29,17 +28,17 @@ def bpftool(*words):
 
 
 def values(pin):
-    """What is in an array of the kernel's."""
+    """Returns the values of a BPF array."""
     return [bytes(int(byte, 16) for byte in row["value"])
             for row in bpftool("map", "dump", "pinned", pin)]
 
 
-# Packets and bytes; ns of the last; the most bytes that were ever above the rate.
+# Packets and bytes; time of the last in ns; most bytes above the rate so far.
 End = collections.namedtuple("End", "packets bytes last_ns above")
 
 
 class FarEnd:
-    """Counts what arrives at an interface, by destination, and holds each against a rate."""
+    """Counts the frames at an interface by destination, and compares each count with a rate."""
 
     def __init__(self, interface, bps):
         self.interface = interface
@@ -53,7 +52,7 @@ class FarEnd:
         bpftool("net", "attach", "xdpdrv", "pinned", f"{PIN}/take", "dev", interface)
 
     def read(self):
-        """What each end has had."""
+        """Returns an End for each end."""
         ends = []
         for value in values(f"{PIN}/far_ends"):
             _, _, _, packets, octets, last, _, most = FAR_END.unpack(value)
@@ -61,7 +60,7 @@ class FarEnd:
         return ends
 
     def close(self):
-        """Leaves the interface as it was."""
+        """Detaches the program from the interface."""
         with contextlib.suppress(AssertionError):
             bpftool("net", "detach", "xdpdrv", "dev", self.interface)
         for name in ("take", "far_ends"):
@@ -70,7 +69,7 @@ class FarEnd:
 
 
 class Source:
-    """test/bench/xdp_source on a CPU: packets at a rate to several addresses by lot."""
+    """test/bench/xdp_source on a CPU: sends packets at a rate to random addresses of a list."""
 
     def __init__(self, near, far, addresses, pps, cpu):
         folder = os.path.join(box.BUILD, "test", "bench")
@@ -81,14 +80,14 @@ class Source:
                                         preexec_fn=box.die_with_parent)
 
     def end(self):
-        """Its account: packets sent, of these to the first address, seconds."""
+        """Stops; returns packets sent, those to the first address, and seconds."""
         self.process.send_signal(signal.SIGALRM)
         out, words = self.process.communicate(timeout=box.PATIENCE_S)
         expect(self.process.returncode == 0, words)
         return json.loads(out)
 
     def close(self):
-        """Ends it, if it has not ended."""
+        """Kills the process if it still runs."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.communicate()

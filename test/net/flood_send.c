@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Junk for gossip's port, at a rate, by as few system calls as the kernel allows:
+ * Sends junk to gossip's port at a rate, with as few system calls as the kernel allows:
  *
  *     flood_send FROM TO PORT RATE SECONDS BYTES [SENDER [KEY]]
  *
- * Datagrams of so many bytes begin as gossip of format 2 does that is sealed, in the name whose
- * hash SENDER is and by the key whose name KEY is, numbers in hex. Says how many it sent, in how
- * many seconds, and the CPU seconds that took; which is also what the kernel took to deliver them.
+ * Datagrams of BYTES begin like sealed gossip of format 2. SENDER is the hash of the sender's name,
+ * and KEY the name of the key, both in hex. Prints the datagrams sent, the seconds, and the CPU
+ * seconds, which include the kernel's delivery.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#define SEGMENTS   32 /* datagrams of a call */
+#define SEGMENTS   32 /* datagrams a call */
 #define BYTES_MOST 1400
 
 static double now_s(clockid_t clock)

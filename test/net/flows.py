@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""weir-exporter's flow records: what they say sums to what the limiter has counted, to a collector
-written here from RFC 3954 and RFC 7011, and to nfcapd and nfdump (of Debian's nfdump), where these
-are installed or tools/setup has unpacked them.
+"""weir-exporter's flow records: their sums equal the limiter's counters.
 
-Runs in a network namespace of its own. The collector here hands each datagram on to nfcapd:
+Collectors are one in this file, written from RFC 3954 and RFC 7011, and nfcapd with nfdump (of
+Debian's nfdump) if installed or unpacked by tools/setup. Runs in its own network namespace. The
+collector forwards each datagram to nfcapd:
 
     weir-exporter ──▶ Collector ──▶ nfcapd ──▶ nfdump
 """
@@ -47,26 +47,27 @@ for each in POLICIES:
 
 
 class Collector:
-    """Takes in datagrams of either version, and adds up what they say of each name."""
+    """Receives datagrams of either version, and adds up the values of each name."""
 
     def __init__(self, family=socket.AF_INET, port=0, hand_to=None, late=False):
         self.socket = socket.socket(family, socket.SOCK_DGRAM)
         self.socket.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", port))
         self.socket.setblocking(False)
         self.port = self.socket.getsockname()[1]
-        self.hand_to, self.late = hand_to, late  # late: others were told what it does not know
+        # If late, records without a received template or name are ignored.
+        self.hand_to, self.late = hand_to, late
         self.templates, self.names, self.limits, self.domains = {}, {}, {}, {}
-        self.longest, self.records, self.expected = 0, 0, {}  # by domain: the next sequence
-        self.sums = collections.Counter()  # (name, status, element): how many
-        self.until = {}  # (domain, application, status): when its last record ended
+        self.longest, self.records, self.expected = 0, 0, {}  # by domain: the next sequence number
+        self.sums = collections.Counter()  # (name, status, element): sum
+        self.until = {}  # (domain, application, status): end of its last record
 
     def address(self):
-        """What the exporter is told."""
+        """Returns the address for the exporter's --netflow."""
         host = "[::1]" if self.socket.family == socket.AF_INET6 else "127.0.0.1"
         return f"{host}:{self.port}"
 
     def look(self):
-        """Takes in all that has come."""
+        """Reads all pending datagrams."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 datagram = self.socket.recv(65536)
@@ -75,7 +76,7 @@ class Collector:
                 self.take(datagram)
 
     def take(self, datagram):
-        """One datagram, of which not a byte is left over."""
+        """Parses one datagram completely."""
         self.longest = max(self.longest, len(datagram))
         version, = struct.unpack_from(">H", datagram)
         expect(version in (9, 10), f"version {version}")
@@ -99,7 +100,7 @@ class Collector:
         expect(count is None or self.late or count == records, f"{records} records of {count}")
 
     def take_set(self, version, domain, boot_ms, number, body):
-        """How many records or templates it had."""
+        """Parses a set; returns the number of its records or templates."""
         n = 0
         if self.late and number >= 256 and (domain, number) not in self.templates:
             return n
@@ -119,7 +120,7 @@ class Collector:
         return n
 
     def describe(self, domain, body, head, n, scopes=0):
-        """A template: of its fields the scopes of version 9 have numbers of their own."""
+        """Stores a template. Scope fields of version 9 have their own numbers."""
         numbers = struct.unpack_from(f">{2 * n}H", body, head)
         self.templates[domain, struct.unpack_from(">H", body)[0]] = [
             (-id_ if i < scopes else id_, length)
@@ -128,7 +129,7 @@ class Collector:
 
     @staticmethod
     def read(template, body):
-        """A record, as its elements; and what is behind it."""
+        """Reads one record; returns its elements and the bytes after it."""
         record = {}
         for element, length in template:
             if length == VARIABLE:
@@ -141,7 +142,7 @@ class Collector:
         return record, body
 
     def note(self, domain, boot_ms, record):
-        """What a record says."""
+        """Adds a record to the sums, or stores its names."""
         if DOMAIN_NAME in record:
             self.domains[domain] = record[DOMAIN_NAME]
         elif NAME in record:
@@ -160,13 +161,13 @@ class Collector:
                 self.sums[name, status, element] += record.get(element, 0)
 
     def close(self):
-        """Nobody listens any more."""
+        """Closes the socket, so that the port is unused."""
         self.socket.close()
 
 
 @contextlib.contextmanager
 def collecting(*arguments, **more):
-    """One that is closed in the end."""
+    """Runs a Collector until the context ends."""
     one = Collector(*arguments, **more)
     try:
         yield one
@@ -176,7 +177,7 @@ def collecting(*arguments, **more):
 
 @contextlib.contextmanager
 def limiter(scene, policies):
-    """A limiter between two cables, and what sends it n packets from a port."""
+    """Runs a limiter between two cables; yields it and a function that sends from a port."""
     cable("a", "ta")
     cable("b", "tb")
     weir = scene.box(box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b",
@@ -198,7 +199,7 @@ def limiter(scene, policies):
 
 
 def counted(weir):
-    """{(name, status, element): how many} of what the limiter has counted."""
+    """Returns the limiter's counters: {(name, status, element): value}."""
     found = collections.Counter()
     for policy in weir.get("/weir/policies")["policies"]:
         now = weir.get(f"/weir/policy,{policy}")
@@ -211,8 +212,8 @@ def counted(weir):
 
 
 def add_up(one, weir, earlier=None):
-    """Waits until all that the limiter has counted, and did in what was earlier, is told, and not a
-    packet more; returns that."""
+    """Waits until the records add up exactly to the limiter's counters plus `earlier`; returns that
+    sum."""
     want = counted(weir)
     want.update(earlier or {})
 
@@ -224,13 +225,13 @@ def add_up(one, weir, earlier=None):
 
 
 def await_first(one):
-    """Until the first reading is over, from which all is counted."""
+    """Waits for the first reading, from which all packets are counted."""
     wait_until(lambda: one.look() or one.domains, "templates")
 
 
 @contextlib.contextmanager
 def nfcapd(scene):
-    """(its port, where its files are), as long as it takes records; or (None, None)."""
+    """Yields (port, folder of its files) of a running nfcapd, or (None, None)."""
     if not shutil.which("nfcapd") or subprocess.run(["nfcapd", "-V"], capture_output=True,
                                                     check=False).returncode:
         yield None, None
@@ -253,7 +254,7 @@ def nfcapd(scene):
 
 
 def nfdump(folder):
-    """{(name, status): (packets, bytes)} and {name: limit} as nfdump has them."""
+    """Returns {(name, status): (packets, bytes)} and {name: limit} as shown by nfdump."""
     text = subprocess.run(["nfdump", "-R", folder, "-q", "-N", "-o", "fmt:%pkt|%byt|%fwd|%nbnam"],
                           capture_output=True, text=True, check=True,
                           timeout=box.PATIENCE_S).stdout
@@ -301,7 +302,7 @@ def each_verdict(scene):
 
 
 def over_lives(scene):
-    """A limiter that is killed begins anew, a policy that goes is gone; nothing is told twice."""
+    """A killed limiter counts from 0 again, a removed policy is gone, nothing is reported twice."""
     with limiter(scene, POLICIES) as (weir, send), collecting(socket.AF_INET6) as one:
         with exporter("-s", weir.socket, "--netflow", one.address(), "--netflow-interval", "1",
                       "--netflow-version", "10"):
@@ -327,7 +328,8 @@ def over_lives(scene):
 
 
 def nobody_listens(scene):
-    """That costs a counter; who comes later is told all that is needed, and then what is new."""
+    """Without a collector only an error counter rises. A late collector gets the templates and
+    names, then new records."""
     with collecting() as one:
         port = one.port
     with limiter(scene, POLICIES) as (weir, send), exporter(
@@ -345,7 +347,7 @@ def nobody_listens(scene):
 
 
 def narrow_path(scene):
-    """Datagrams are no longer than the path takes, and as long as that."""
+    """Datagrams are as long as the path's MTU allows, and no longer."""
     policies = [{"name": f"customer-{i:03}-{'x' * 50}", "limit": "1Mbit/s",
                  "match": {"src-port": 2000 + i}} for i in range(60)]
     with limiter(scene, policies) as (weir, send):
@@ -366,7 +368,7 @@ def narrow_path(scene):
 
 
 def wrong_words(_):
-    """What is no collector is refused with words."""
+    """Invalid collectors and options are rejected with a message."""
     for wrong in (("--netflow", "somewhere"), ("--netflow", ":2055"), ("--netflow", "::1:2055"),
                   ("--netflow-version", "5"), ("--netflow-interval", "0"),
                   ("--netflow-refresh", "x")):

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Two limiters on loopback whose group changes its key, and gets identities, while they run; and
-strangers and forgers who send more than control could read. Peers are looked at all the while.
-"""
+"""Changes the key of two limiters on loopback, and adds identities, while they run. Strangers and
+forgers send more than control could read. The peers' states are checked all the time."""
 
 import os
 import re
@@ -23,7 +22,7 @@ FLOOD_SEND = os.path.join(box.BUILD, "test", "net", "flood_send")
 
 
 def group(scene, i, known=None, **more):
-    """The configuration of limiter i of two."""
+    """Returns the configuration of limiter i of two."""
     roster = [{"name": f"l{k}", "address": f"127.0.0.{k + 1}:{PORTS[k]}"} for k in range(2)]
     for peer, public in zip(roster, known or []):
         peer["public_key"] = public
@@ -32,7 +31,7 @@ def group(scene, i, known=None, **more):
 
 
 def make(scene, option, name):
-    """A key or a secret that weir itself has made; its path, and what it said."""
+    """Creates a key or an identity with weir; returns its path and the printed text."""
     path = scene.path(name)
     done = subprocess.run([WEIR, option, path], capture_output=True, text=True, check=True)
     expect(oct(os.stat(path).st_mode)[-3:] == "600", f"mode of {path}")
@@ -40,7 +39,7 @@ def make(scene, option, name):
 
 
 class Pair:
-    """Both limiters, and a thread that looks whether each sees the other all the while."""
+    """Both limiters, and a thread that checks continuously that each counts the other."""
 
     def __init__(self, scene, **more):
         self.scene, self.lost, self.looks, self.over = scene, [], 0, False
@@ -48,15 +47,15 @@ class Pair:
         wait_until(self.both_alive, "both to see each other")
 
     def peer(self, i):
-        """What limiter i says of the other."""
+        """Returns the state of the other limiter as limiter i reports it."""
         return self.boxes[i].get("/weir/peers")["peers"][1 - i]
 
     def both_alive(self):
-        """Whether each sees the other."""
+        """Returns true if each counts the other as alive."""
         return all(self.peer(i)["state"] == "alive" for i in range(2))
 
     def watch(self, seconds):
-        """Looks for so long."""
+        """Checks the peers for `seconds`."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.looks += 1
@@ -65,7 +64,7 @@ class Pair:
             time.sleep(0.02)
 
     def reload(self, i, error=False, known=None, **more):
-        """Other keys at one limiter; whether they are refused is as expected."""
+        """Reloads other keys at one limiter, and asserts that they are rejected or not."""
         weir = self.boxes[i]
         weir.config["gossip"] = group(self.scene, i, known, **more)["gossip"]
         weir.write()
@@ -78,7 +77,7 @@ class Pair:
         return last
 
     def stop(self):
-        """Both end, and neither was ever lost to the other."""
+        """Stops both, and asserts that neither ever lost the other."""
         expect(self.looks > 50 and not self.lost,
                f"{len(self.lost)} of {self.looks} looks: {self.lost[:1]}")
         restarts = [self.peer(i)["restarts"] for i in range(2)]
@@ -90,7 +89,7 @@ class Pair:
 
 
 def rotation(scene):
-    """A key is added, takes over and is removed; a file that is refused changes nothing."""
+    """A key is added, becomes the sending key and is removed; a rejected file changes nothing."""
     (old, _), (new, _) = make(scene, "--new-key", "old"), make(scene, "--new-key", "new")
     pair = Pair(scene, key_file=old)
     names = [pair.boxes[0].get("/weir/peers")["keys"]]
@@ -115,7 +114,7 @@ def rotation(scene):
 
 
 def identities(scene):
-    """A group gets identities; then the group's key alone speaks for nobody."""
+    """A group gets identities; then the group's key alone does not authenticate a limiter."""
     key, _ = make(scene, "--new-key", "key")
     made = [make(scene, "--new-identity", f"identity{i}") for i in range(2)]
     known = [public for _, public in made]
@@ -130,7 +129,7 @@ def identities(scene):
 
 
 def junk(pair, source, name, key="0"):
-    """Floods limiter 0 from this address, in this name; how many were sent, and words for it."""
+    """Floods limiter 0 from this address and name; returns (datagrams sent, text)."""
     sender = subprocess.Popen(
         [FLOOD_SEND, source, "127.0.0.1", str(PORTS[0]), str(FLOOD_RATE), str(FLOOD_S),
          str(FLOOD_BYTES), f"{box_hash(name):x}", key], stdout=subprocess.PIPE, text=True)
@@ -142,14 +141,14 @@ def junk(pair, source, name, key="0"):
 
 
 def flood(scene):
-    """Strangers send junk as fast as they can: the kernel drops it, and nobody is lost."""
+    """Strangers send junk at the highest rate: the kernel drops it, and no peer is lost."""
     key, _ = make(scene, "--new-key", "key")
     pair = Pair(scene, key_file=key)
     sent, words = junk(pair, "127.0.0.77", "l1")
     gossip = pair.boxes[0].get("/weir/gossip")
     expect(gossip["socket_drops"] >= sent, f"{sent} sent: {gossip}")
     expect(gossip["received"]["stranger"] == gossip["received"]["no_key"] == 0, str(gossip))
-    # In the name of a peer, from the address of another of the group: our own.
+    # In the name of a peer, from the address of another member: our own.
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as liar:
         liar.bind(("127.0.0.2", 0))
         name = box_hash("l0")
@@ -162,9 +161,8 @@ def flood(scene):
 
 
 def forgery(scene):
-    """Junk from the address of a peer, in its name and by the name of its key: all of it is to be
-    opened, none is believed, and when there was no room for what the peer says it comes back.
-    """
+    """Junk with the address, name and key name of a peer. Each datagram must be decrypted, and none
+    is accepted. If the peer's own messages are lost meanwhile, the peer returns afterwards."""
     key, _ = make(scene, "--new-key", "key")
     pair = Pair(scene, key_file=key)
     sent, words = junk(pair, "127.0.0.2", "l1", pair.peer(0)["key"])
@@ -178,7 +176,7 @@ def forgery(scene):
 
 
 def box_hash(name):
-    """FNV-1a."""
+    """Returns the FNV-1a hash of a name."""
     value = 2166136261
     for byte in name.encode():
         value = (value ^ byte) * 16777619 & 0xffffffff

@@ -24,23 +24,23 @@ TIMEOUT_S = 1.0  # gossip.timeout of the testbed
 
 
 def limits(bed):
-    """The local limits, bit/s."""
+    """Returns the local limits in bit/s."""
     return [bed.policy(i)["local_limit_bps"] for i in bed.boxes()]
 
 
 def alive(bed, i):
-    """How many peers count for limiter i."""
+    """Returns the number of active peers of limiter i."""
     return bed.telemetry(i).get("/weir/peers")["alive"]
 
 
 def gather(bed):
-    """Waits until everybody counts for everybody."""
+    """Waits until each limiter counts all others."""
     n = len(bed.boxes())
     box.wait_until(lambda: all(alive(bed, i) == n - 1 for i in bed.boxes()), "peers to meet")
 
 
 def measured(bed, seconds):
-    """Runs the flows: (aggregate / limit, first limiter's share, words)."""
+    """Runs the flows; returns (aggregate / limit, first limiter's share, text)."""
     summary = bed.run_flows(seconds, warmup=4).summary()
     use = summary["aggregate"]["mean_bps"] / LIMIT
     share = summary["limiters"][0]["share"]
@@ -59,7 +59,7 @@ def central_is_one_bucket(_):
 
 
 def static_splits_evenly(_):
-    """limit/N each, whoever has more flows."""
+    """Each limiter gets limit/N, regardless of its flows."""
     with Testbed(flows=[3, 7], allocator="static") as bed:
         bed.start()
         use, share, words = measured(bed, 7)
@@ -69,7 +69,7 @@ def static_splits_evenly(_):
 
 
 def fps_splits_by_flows(_):
-    """3:7 flows share the limit 30:70."""
+    """Limiters with 3 and 7 flows get 30 % and 70 % of the limit."""
     with Testbed(flows=[3, 7]) as bed:
         bed.start()
         gather(bed)
@@ -80,7 +80,7 @@ def fps_splits_by_flows(_):
 
 
 def three_limiters(_):
-    """2:3:5 over a gossip hub."""
+    """Limiters with 2, 3 and 5 flows over a gossip hub."""
     with Testbed(flows=[2, 3, 5]) as bed:
         bed.start()
         gather(bed)
@@ -91,7 +91,7 @@ def three_limiters(_):
 
 
 def two_wires_one_limiter(_):
-    """Both wires of limiter 2 count for its weight, and draw from its one bucket."""
+    """Both wires of limiter 2 count for its weight, and use its one bucket."""
     with Testbed(flows=[3, 4, 3], homes=[1, 2, 2]) as bed:
         bed.start()
         gather(bed)
@@ -105,9 +105,9 @@ def two_wires_one_limiter(_):
 
 
 def cut_gossip_keeps_the_limit(_):
-    """Cut one way, then both ways: limit/N each; healed: by flows again.
+    """Gossip is cut in one direction, then both: limit/N each. Afterwards, by flows again.
 
-    A prototype let 19.3 of 10 Mbit/s pass when gossip silently did not arrive.
+    A prototype passed 19.3 of 10 Mbit/s when gossip was lost without an error.
     """
     words = []
     with Testbed(flows=[2, 6]) as bed:
@@ -145,7 +145,7 @@ def cut_gossip_keeps_the_limit(_):
 
 
 def peer_killed_and_back(_):
-    """A crash takes 1/N of the limit with it; a restart is gentle and brings it back."""
+    """A crash removes 1/N of the limit; a restart restores it gradually."""
     with Testbed(flows=[3, 7]) as bed:
         bed.start()
         gather(bed)
@@ -169,7 +169,7 @@ def peer_killed_and_back(_):
 
 
 def other_key():
-    """A configure() that gives limiter 2 a key of its own."""
+    """Returns a configure() that gives limiter 2 a different key."""
     def configure(i, config):
         if i != 2:
             return
@@ -181,7 +181,7 @@ def other_key():
 
 
 def wrong_key_is_a_stranger(_):
-    """Sealed under another key: counted as such, never believed, limit/N each."""
+    """Messages under another key are counted and rejected; each limiter enforces limit/N."""
     with Testbed(flows=[3, 7], configure=other_key()) as bed:
         bed.start()
         use, share, words = measured(bed, 8)

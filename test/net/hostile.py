@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Whole limiters before hostile bytes: datagrams, requests and frames that are almost right.
+"""Sends almost valid datagrams, requests and frames to whole limiters.
 
-Each is a real one in which something was changed, by a seed that a failure prints; nobody believes
-one, everything is counted, and who asks properly is answered all the while. Runs in a network
-namespace of its own. Usage: hostile.py [--times N] [--seed N] [SCENARIO...]; CI runs it with the
-sanitizers, --times 500 sends 10^7 datagrams and 10^6 requests of each kind and frames.
+Each input is a valid one with random changes, from a seed that is printed after a failure. Limiters
+must reject every one, count all of them, and answer valid requests meanwhile. Runs in its own
+network namespace.
+
+Usage: hostile.py [--times N] [--seed N] [SCENARIO...]. CI runs it with the sanitizers. --times 500
+sends 10^7 datagrams, and 10^6 requests of each kind and frames.
 """
 
 import contextlib
@@ -28,8 +30,8 @@ PORTS = [17946, 17947]
 POLICIES = {"policies": [
     {"name": "udp", "match": {"proto": "udp", "dst-port": 9}, "limit": "1Gbit/s"},
     {"name": "kept", "limit": "10Mbit/s", "burst": "75kB", "guarantee": "conserved"}]}
-DATAGRAMS, REQUESTS, FRAMES = 20000, 2000, 2000  # of each, times N
-BATCH = 200  # between two looks at what became of them
+DATAGRAMS, REQUESTS, FRAMES = 20000, 2000, 2000  # number of each; multiplied by --times
+BATCH = 200  # inputs between two checks of the counters
 CLIENTS = 64
 RECORD_S = 1.5
 IP_UDP = 28
@@ -37,7 +39,7 @@ LONGEST = 1400
 
 
 def options():
-    """(times, seed); what they were is taken away from the arguments."""
+    """Returns (times, seed), and removes these options from the arguments."""
     values = {"--times": 1, "--seed": random.SystemRandom().randrange(1 << 32)}
     for name in values:
         if name in sys.argv:
@@ -48,7 +50,7 @@ def options():
 
 
 def change(rng, real):
-    """Some of its bytes are others, it ends early, goes on, has something twice, or is made up."""
+    """Returns a copy with flipped, cut, added, repeated or random bytes."""
     out = bytearray(real)
     for _ in range(rng.choice((1, 1, 1, 2, 4, 16))):
         at = rng.randrange(len(out) + 1)
@@ -69,7 +71,7 @@ def change(rng, real):
 
 
 def seeded(scenario):
-    """The scenario with (scene, rng, times); a failure says which seed it was."""
+    """Calls the scenario with (scene, rng, times); prints the seed if it fails."""
     def play(scene):
         try:
             return scenario(scene, random.Random(SEED), TIMES)
@@ -81,14 +83,15 @@ def seeded(scenario):
 
 
 def group(i, key):
-    """The configuration of limiter i of two, who are patient: sanitizers are slow."""
+    """Returns the configuration of limiter i of two. Timeouts are long, because sanitizers are
+    slow."""
     roster = [{"name": f"l{k}", "address": f"127.0.0.{k + 1}:{PORTS[k]}"} for k in range(2)]
     return box.wire(f"net_ring{2 * i}", f"net_ring{2 * i + 1}") | POLICIES | {
         "limiter": f"l{i}", "gossip": {"roster": roster, "key_file": key, "timeout": "10s"}}
 
 
 def record(port, seconds):
-    """What is sent to that port on loopback: payloads of UDP."""
+    """Returns the UDP payloads sent to that port on loopback."""
     got, end = set(), time.monotonic() + seconds
     with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800)) as listener:
         listener.bind(("lo", 0))
@@ -102,7 +105,7 @@ def record(port, seconds):
 
 
 def forge(liar, payload):
-    """A datagram from limiter 1 to limiter 0 of which limiter 1 knows nothing."""
+    """Sends a datagram to limiter 0 with the source address of limiter 1."""
     head = struct.pack(">BBHHHBBH4s4sHHHH", 0x45, 0, IP_UDP + len(payload), 0, 0, 64, 17, 0,
                        bytes((127, 0, 0, 2)), bytes((127, 0, 0, 1)), PORTS[1], PORTS[0],
                        8 + len(payload), 0)
@@ -110,7 +113,7 @@ def forge(liar, payload):
 
 
 def taken(weir):
-    """(datagrams that were believed, that came in)."""
+    """Returns (accepted datagrams, received datagrams)."""
     gossip = weir.get("/weir/gossip")
     received = gossip["received"]
     return received["accepted"] + received["message"], sum(received.values())
@@ -118,7 +121,8 @@ def taken(weir):
 
 @seeded
 def datagrams(scene, rng, times):
-    """From the address of a peer, who is heard all the while, and nobody else."""
+    """Changed datagrams with the address of a peer: limiter 0 accepts only the peer's own
+    datagrams."""
     key = write_key(scene)
     boxes = [scene.box(group(i, key) | {"ledger": {"store": scene.path(f"store{i}")}}, f"l{i}")
              for i in range(2)]
@@ -140,7 +144,7 @@ def datagrams(scene, rng, times):
             sent += BATCH
             wait_until(lambda came=came: taken(victim)[1] >= came + BATCH / 2, "them to be read")
     gossip = victim.get("/weir/gossip")
-    theirs = peer.get("/weir/gossip")["sent"]  # after: it has sent more since
+    theirs = peer.get("/weir/gossip")["sent"]  # read last: the peer has sent more since
     believed, came = taken(victim)
     state = victim.get("/weir/peers")["peers"][1]
     expect(believed <= theirs, f"{believed} believed, {theirs} sent: {gossip}")
@@ -160,7 +164,7 @@ WORDS = ("/", "/help,/weir/policy", "/info", "/weir/config", "/weir/health", "/w
 
 
 def ask(client, request):
-    """The reply to it as text; None if it was hung up on."""
+    """Returns the reply as text, or None if the connection was closed."""
     try:
         client.send(request)
         return client.recv(box.REPLY_MAX) or None
@@ -169,7 +173,7 @@ def ask(client, request):
 
 
 class Hostile(threading.Thread):
-    """A client that asks for what is almost right, and sometimes does not wait for the reply."""
+    """A client that sends almost valid requests, and sometimes does not wait for the reply."""
 
     def __init__(self, path, seed, n):
         super().__init__(daemon=True)
@@ -177,7 +181,7 @@ class Hostile(threading.Thread):
         self.wrong, self.client = [], None
 
     def reconnect(self):
-        """Another connection; there may be no room for a while, as replies may be underway."""
+        """Opens another connection; retries, because pending replies can use all slots."""
         if self.client:
             self.client.close()
         end = time.monotonic() + box.PATIENCE_S
@@ -191,10 +195,10 @@ class Hostile(threading.Thread):
                 time.sleep(0.01)
 
     def once(self):
-        """A request that is changed, or a proper one, to which the reply must be right."""
+        """Sends a changed request, or a valid one, whose reply must be right."""
         request = self.rng.choice(WORDS).encode()
         if self.rng.randrange(16) == 0:
-            self.client.send(request)  # and nobody reads the reply
+            self.client.send(request)  # without reading the reply
             self.reconnect()
             return
         if self.rng.randrange(8):
@@ -216,7 +220,7 @@ class Hostile(threading.Thread):
             while self.left > 0:
                 self.once()
                 self.left -= 1
-        except Exception as why:  # the scenario says it
+        except Exception as why:  # the scenario reports it
             self.wrong.append(why)
         finally:
             if self.client:
@@ -225,7 +229,7 @@ class Hostile(threading.Thread):
 
 @seeded
 def requests(scene, rng, times):
-    """They come from 64 clients; one that asks properly has the right reply each time."""
+    """64 clients send requests; one sends valid ones, and must receive the right replies."""
     weir = scene.box(box.wire("net_ring0", "net_ring1") | POLICIES | {
         "policies": POLICIES["policies"][:1]}).start()
     clients = [Hostile(weir.socket, rng.randrange(1 << 32), REQUESTS * times // CLIENTS)
@@ -246,7 +250,7 @@ def requests(scene, rng, times):
            f"{replies} proper ones meanwhile"
 
 
-# What browsers, scrapers and proxies send, and what a page's script asks for.
+# Requests of browsers, scrapers and proxies, and of the script of the page.
 WEB = (b"GET / HTTP/1.1\r\nHost: localhost:9947\r\nAccept: text/html,*/*;q=0.8\r\n\r\n",
        b"GET /metrics HTTP/1.1\r\nHost: [::1]\r\nAccept-Encoding: gzip\r\nAccept: "
        b"application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5\r\n\r\n",
@@ -260,13 +264,13 @@ WEB = (b"GET / HTTP/1.1\r\nHost: localhost:9947\r\nAccept: text/html,*/*;q=0.8\r
        b"GET /metrics HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\n"
        b"5\r\nhello\r\n0\r\n\r\n",
        b"GET / HTTP/1.1\r\nHost: [::1]\r\n\r\nGET /metrics HTTP/1.1\r\nHost: [::1]\r\n\r\n")
-UNFINISHED_S = 0.05  # whoever has not said all gets no answer, and does not wait for it
+UNFINISHED_S = 0.05  # an incomplete request gets no reply, so the client waits only this long
 STATUS = re.compile(
     rb"HTTP/1\.[01] (200|304|400|404|405|408|411|413|414|417|421|431|500|501|503|505) ")
 
 
 class HostileBrowser(threading.Thread):
-    """A client that sends what is almost a request; what comes back is a reply, or nothing."""
+    """A client that sends almost valid HTTP requests, and accepts a valid reply or none."""
 
     def __init__(self, port, seed, n):
         super().__init__(daemon=True)
@@ -274,19 +278,19 @@ class HostileBrowser(threading.Thread):
         self.wrong, self.replies = [], 0
 
     def talk(self, request):
-        """What comes first. The connection is reset, so that it is nobody's any more."""
+        """Returns the first bytes of the reply, and resets the connection, so that it ends."""
         with socket.create_connection(("127.0.0.1", self.port), box.PATIENCE_S) as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             with contextlib.suppress(ConnectionError, TimeoutError):
                 client.sendall(request)
                 if self.rng.randrange(16) == 0:
-                    return b""  # and nobody reads
+                    return b""  # without reading the reply
                 client.settimeout(UNFINISHED_S)
                 return client.recv(1 << 16)
         return b""
 
     def once(self):
-        """A request that is changed, or sometimes a proper one."""
+        """Sends a changed request, or sometimes a valid one."""
         request = self.rng.choice(WEB)
         if self.rng.randrange(8):
             request = change(self.rng, request)
@@ -300,13 +304,14 @@ class HostileBrowser(threading.Thread):
             while self.left > 0:
                 self.once()
                 self.left -= 1
-        except Exception as why:  # the scenario says it
+        except Exception as why:  # the scenario reports it
             self.wrong.append(why)
 
 
 @seeded
 def web(scene, rng, times):
-    """One of 64 clients asks the exporter properly, and has the right answer each time."""
+    """64 clients send requests to the exporter; one sends valid ones and must get the right
+    replies."""
     weir = scene.box(box.wire("net_ring0", "net_ring1") | POLICIES | {
         "policies": POLICIES["policies"][:1]}).start()
     with exporter("-s", weir.socket) as one:
@@ -333,7 +338,7 @@ def web(scene, rng, times):
 
 
 def real_frames():
-    """IPv4 and IPv6 with tags, options, extension headers, fragments and tunnels."""
+    """Returns IPv4 and IPv6 frames with tags, options, extension headers, fragments and tunnels."""
     ether = udp_frame(1, 1)[:12]
     ip4 = udp_frame(7, 7)[14:]
     udp = struct.pack(">HHHH", 7, 9, 16, 0) + bytes(8)
@@ -357,19 +362,19 @@ def real_frames():
 
 
 def accounted(weir):
-    """Packets that left, and those that were dropped under a name."""
+    """Returns the number of packets that were transmitted, or dropped with a reason."""
     return weir.total("tx_packets") + sum(weir.get("/weir/drops").values())
 
 
 def on_the_wire(frame):
-    """As a kernel passes it on: with a header, and with what a tag, if it has one, is of."""
+    """Pads a frame like the kernel does: to a whole header, and to a type after a VLAN tag."""
     frame = frame.ljust(14, b"\0")
     return frame.ljust(20, b"\0") if frame[12:14] in (b"\x81\0", b"\x88\xa8") else frame
 
 
 @seeded
 def frames(scene, rng, times):
-    """Each leaves or is counted under a reason, by a worker that divides them among two."""
+    """Each frame is transmitted or counted as a drop; one worker distributes them to two."""
     config = box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b", 1500, workers=[0, 1],
                       tunnels={"classify": "inner"}, **POLICIES)
     config["policies"] = [POLICIES["policies"][0], {

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Policies that come from elsewhere: a list of subscribers as CSV, and a BGP speaker's flow rules.
+"""Policies from other systems: a list of subscribers as CSV, and flow rules of a BGP speaker.
 
     exabgp ──BGP, loopback── exabgp ──JSON── weir-import flowspec ──▶ weir
 
-Runs in a network namespace of its own; the speakers are of Debian's package python3-exabgp, which
+Runs in its own network namespace. The speakers are from Debian's package python3-exabgp, which
 tools/setup unpacks. Without it that scenario is skipped.
 """
 
@@ -35,7 +35,7 @@ K, M = 1000, 1000000
 
 
 def written(scene, name, text, encoding="utf-8"):
-    """A file of the scenario."""
+    """Writes a file of the scenario; returns its path."""
     path = scene.path(name)
     with open(path, "w", encoding=encoding, newline="") as out:
         out.write(text)
@@ -43,7 +43,7 @@ def written(scene, name, text, encoding="utf-8"):
 
 
 def imported(weir, *words, fails=""):
-    """The output of weir-import; with `fails` it has to fail with that text."""
+    """Returns the output of weir-import. With `fails`, it must fail with that text."""
     done = subprocess.run([IMPORT, "-s", weir.socket, *words], capture_output=True, text=True,
                           check=False, timeout=box.PATIENCE_S, stdin=subprocess.DEVNULL)
     expect((done.returncode != 0) == bool(fails) and fails in done.stderr,
@@ -52,7 +52,7 @@ def imported(weir, *words, fails=""):
 
 
 def serial(weir):
-    """How many changes there have been."""
+    """Returns the number of configuration changes so far."""
     return change(weir)["last"]["serial"]
 
 
@@ -75,8 +75,8 @@ Upload Min Mbps,Download Max Mbps,Upload Max Mbps,Comment
 
 
 def csv(scene):
-    """A list is put in force at once and as a whole; again, it changes nothing; what is no longer
-    in it goes, and nobody else's policy is touched."""
+    """A list is applied atomically. Applied again, it changes nothing. Entries that left the list
+    are removed, and policies from other sources stay."""
     link = {"name": "link", "limit": "1Gbit/s"}
     weir = keeping(scene, box.wire("net_ring0", "net_ring1", policies=[
         link, policy("own", "10.0.0.0/8", "7Mbit/s"),
@@ -101,7 +101,7 @@ def csv(scene):
     expect(limits(weir, "isp-1001", "isp-1002", "isp-1003", "isp-1004", "own") ==
            [10 * M, 30 * M, None, 5 * M, 7 * M], said)
     expect(serial(weir) == before + 1, "one change")
-    # Mistakes: all are told, and nothing has changed; what weir refuses has its line, too.
+    # Mistakes: all are reported and nothing changes; an error from weir also names its line.
     bad = LIST.replace("10Mbit/s", "ten").replace("192.0.2.3", "192.0.2.3/24")
     bad = written(scene, "bad.csv", bad)
     imported(weir, "csv", bad, *download,
@@ -119,7 +119,8 @@ def csv(scene):
 
 
 def libreqos(scene, weir, download):
-    """ShapedDevices.csv as it stands, both ways; and as a file that a configuration includes."""
+    """Imports ShapedDevices.csv unchanged in both directions, and as a file that a configuration
+    includes."""
     shaped = written(scene, "ShapedDevices.csv", "\ufeff" + LIBREQOS)
     imported(weir, "csv", shaped, "--direction", "upload", "--prefix", "lq-up-")
     imported(weir, "csv", shaped, "--direction", "download", "--prefix", "lq-down-")
@@ -136,7 +137,7 @@ def libreqos(scene, weir, download):
     ten = written(scene, "ten.csv", LIBREQOS.replace(",155,", ",ten,"))
     imported(weir, "csv", ten, *download,
         fails='ten.csv:3: Download Max Mbps: "ten": expected')
-    # Its nodes, too, of which those become policies that circuits are below of.
+    # Includes its nodes: those above circuits become policies.
     nodes = written(scene, "network.json", json.dumps({"Site": {
         "downloadBandwidthMbps": 800, "uploadBandwidthMbps": 100, "children": {
             name: {"downloadBandwidthMbps": 300, "uploadBandwidthMbps": 50}
@@ -147,7 +148,7 @@ def libreqos(scene, weir, download):
     expect(kept["lq-down-1"]["parent"] == "lq-down-AP_A" and "lq-down-AP_B" not in kept and
            kept["lq-down-AP_A"] == {"name": "lq-down-AP_A", "limit": "300Mbit/s",
                                     "parent": "lq-down-Site"}, f"{kept}")
-    # As a file, that a configuration includes.
+    # Prints a file that a configuration includes.
     with open(shaped, encoding="utf-8") as text:
         done = subprocess.run([IMPORT, "csv", "-", *download, "--flat", "--print"],
                               stdin=text, capture_output=True, text=True, check=False,
@@ -162,14 +163,14 @@ def libreqos(scene, weir, download):
 
 
 def customers(names):
-    """A list of these customers."""
+    """Returns a list of these customers."""
     return "name,addresses,download,upload\n" + "".join(
         f"c{i},100.64.0.{i},10Mbit/s,5Mbit/s\n" for i in names)
 
 
 def cut(scene):
-    """Random lists after one another: one that removes more than the permitted share is refused,
-    and then nothing changes. A list without customers needs permission for all."""
+    """Imports random lists in turn. One that removes more than the permitted share is rejected, and
+    nothing changes. An empty list needs permission to remove all."""
     weir = keeping(scene, box.wire("net_null0", "net_null1")).start()
     change(weir)
     rng, refused, had = random.Random(SEED), 0, set()
@@ -196,7 +197,7 @@ def cut(scene):
 
 
 def printed(scene):
-    """Each list that --print accepts is a good configuration; it refuses some random lists."""
+    """Each list that --print accepts is a valid configuration; it rejects some random lists."""
     weir, rng, refused = scene.box(box.wire("net_null0", "net_null1")), random.Random(SEED), 0
     for turn in range(30):
         n = rng.randrange(1, 7)
@@ -253,7 +254,7 @@ process feed {{
 
 
 class Speaker:
-    """An exabgp."""
+    """A process of exabgp."""
 
     def __init__(self, scene, name, local, text):
         self.local = local
@@ -262,7 +263,7 @@ class Speaker:
         self.process = None
 
     def start(self):
-        """Starts it, as Debian does."""
+        """Starts it like Debian does."""
         environment = dict(os.environ, exabgp_daemon_user="root", exabgp_tcp_bind=self.local,
                            exabgp_tcp_port=str(PORT), exabgp_api_cli="false")
         with open(self.log_path, "ab") as log:
@@ -273,19 +274,19 @@ class Speaker:
         return self
 
     def log(self):
-        """What it and its process have said."""
+        """Returns the output of exabgp and its process."""
         with open(self.log_path, encoding="utf-8", errors="replace") as text:
             return text.read()
 
     def stop(self):
-        """As systemd does."""
+        """Stops it with SIGTERM, like systemd."""
         if self.process and self.process.poll() is None:
             self.process.terminate()
             self.process.wait(box.PATIENCE_S)
 
 
 class Session:
-    """Two of them: one announces the lines of a file, the other runs weir-import."""
+    """Two speakers: one announces the lines of a file, the other runs weir-import."""
 
     def __init__(self, scene, weir, *options):
         self.feed = scene.path("feed")
@@ -302,12 +303,12 @@ class Session:
         self.out = os.open(self.feed, os.O_RDWR)
 
     def say(self, verb, match, then="rate-limit 125000"):
-        """Announces a rule, or withdraws it."""
+        """Announces or withdraws a rule."""
         text = f"{verb} flow route {{ match {{ {match} }} then {{ {then}; }} }}\n"
         os.write(self.out, text.encode())
 
     def close(self):
-        """Ends both."""
+        """Ends both speakers."""
         self.speaks.stop()
         self.hears.stop()
         os.close(self.out)
@@ -315,7 +316,7 @@ class Session:
 
 @contextlib.contextmanager
 def session(scene, weir, *options):
-    """Two speakers for a while."""
+    """Runs two speakers for the time of a context."""
     version = subprocess.run([*EXABGP, "--version"], capture_output=True, text=True, check=False,
                              env=os.environ | MODULES)
     if "ExaBGP : 4.2" not in version.stdout:
@@ -332,35 +333,35 @@ def session(scene, weir, *options):
 
 
 def rules(weir):
-    """The rules in force, by what the speaker calls them: their policies."""
+    """Returns the enforced rules: a dictionary from the speaker's name of a rule to its policy."""
     return {one["note"][0].removeprefix("flow "): one for one in running(weir)["policies"]
             if one["name"].startswith("flowspec-")}
 
 
 class Count(Receiver):
-    """Packets that come out, by the last byte of their destination."""
+    """Counts received packets by the last byte of their destination."""
 
     def note(self, data):
         return data[33] if data[12:14] == b"\x08\x00" and data[30:33] == b"\xc0\0\2" else None
 
 
 def passes(wire, address, n, size=1000, dport=53):
-    """How many of n packets come out, and how long it took to send them."""
+    """Returns how many of n packets pass, and the seconds that sending them took."""
     receiver = Count()
     began = time.monotonic()
     for _ in range(n // 20):
         wire.send([frame(address, size, dport)] * 20)
     took = time.monotonic() - began
     wire.settle()
-    wire.send([frame("192.0.2.250", 100)])  # nobody limits it: it is the last to come
+    wire.send([frame("192.0.2.250", 100)])  # no rule limits it, so it arrives last
     wait_until(lambda: 250 in receiver.seen, "the last packet")
     receiver.close()
     return receiver.seen.count(int(address.rsplit(".", 1)[1])), took
 
 
 def flowspec(scene):
-    """Rules of a BGP session limit, by the rate that they say, until they are withdrawn, or until
-    it ends; whatever becomes of the limiter meanwhile."""
+    """Rules of a BGP session limit traffic at their rate until they are withdrawn or the session
+    ends. Restarts of the limiter do not change this."""
     wire = Wire(scene, [{"name": "own", "limit": "1Gbit/s", "match": {"dst": "10.0.0.0/8"}}],
                 workers=[0])
     weir = wire.weir
@@ -384,7 +385,7 @@ def flowspec(scene):
 
 
 def limited(weir, wire, bgp, udp, words):
-    """Traffic is held to the rate; bytes a second are what BGP says, and bits what Weir says."""
+    """Traffic is limited to the rate: BGP announces bytes a second, and Weir shows bits."""
     expect(passes(wire, "192.0.2.7", 400)[0] == 400, "no rule, no limit")
     bgp.say("announce", udp)
     wait_until(lambda: words in rules(weir), lambda: f"{rules(weir)}")
@@ -409,19 +410,20 @@ def limited(weir, wire, bgp, udp, words):
 
 
 def refused(weir, bgp):
-    """What no policy is, is said, and no rule is wider than it was announced."""
+    """Rules that no policy can express are logged, and no rule matches more than was announced."""
     before = rules(weir)
     bgp.say("announce", "destination 192.0.2.9/32; tcp-flags [ syn ];")
     bgp.say("announce", "destination 192.0.2.10/32;", "redirect 64512:7")
     for why in ("tcp-flags syn, of 127.0.0.1: a match has no tcp-flags",
                 'destination-ipv4 192.0.2.10/32, of 127.0.0.1: no policy does "redirect:64512:7"'):
         wait_until(lambda words=why: words in bgp.hears.log(), lambda words=why: words)
-    # Which of two has a packet is said, where routers would decide it otherwise.
+    # Overlapping rules are logged, because routers would order them in another way.
     bgp.say("announce", "destination 192.0.2.8/32; protocol udp;")
     wait_until(lambda: "may take the same packets" in bgp.hears.log(), "two for the same packets")
     bgp.say("withdraw", "destination 192.0.2.8/32; protocol udp;")
     wait_until(lambda: rules(weir) == before, "withdrawn")
-    # What the limiter refuses keeps no other rule away: two policies may not match the same.
+    # A rule that the limiter rejects does not block others: two policies cannot have the same
+    # match.
     bgp.say("announce", "destination 10.0.0.0/8;")
     bgp.say("announce", "destination 192.0.2.11/32;")
     wait_until(lambda: "destination-ipv4 192.0.2.11/32" in rules(weir), "the one beside it")
@@ -433,7 +435,7 @@ def refused(weir, bgp):
 
 
 def survives(weir, bgp, words):
-    """A limiter that was away has what was announced meanwhile, and not what was withdrawn."""
+    """After a restart, a limiter has the rules announced meanwhile, and not those withdrawn."""
     weir.kill()
     bgp.say("withdraw", "destination 192.0.2.8/32;", "discard")
     for number in range(20, 120):
@@ -441,7 +443,7 @@ def survives(weir, bgp, words):
     weir.start()
     wait_until(lambda: len(rules(weir)) == 100, lambda: f"{[*rules(weir)]}")
     expect("destination-ipv4 192.0.2.8/32" not in rules(weir) and words not in rules(weir), "gone")
-    # Nobody takes one away by hand, also when all has been as it should for a while.
+    # A manual removal does not last, even after a quiet time.
     time.sleep(1.5)
     expect(bgp.hears.log().count("refuses flowspec-10.0.0.0_8") == 1, "what is refused rests")
     bgp.say("withdraw", "destination 10.0.0.0/8;")
@@ -451,14 +453,14 @@ def survives(weir, bgp, words):
 
 
 def killed(weir, bgp):
-    """A follower that dies is started again, and receives no rule that it had: they stay, until
-    they are withdrawn, or until a peer has told all that it has."""
+    """After a kill, exabgp restarts the follower without repeating its rules. They stay until they
+    are withdrawn, or until a peer has sent all of its rules."""
     before = len(rules(weir))
     pids = subprocess.run(["pgrep", "-P", str(bgp.hears.process.pid)], capture_output=True,
                           text=True, check=True).stdout.split()
     expect(len(pids) == 1, f"exabgp has {pids}")
     os.kill(int(pids[0]), signal.SIGKILL)
-    numbers = iter(range(130, 250))  # nobody may hear of the first ones
+    numbers = iter(range(130, 250))  # the first ones can be lost
 
     def heard():
         rule = f"192.0.2.{next(numbers)}/32"
@@ -476,7 +478,7 @@ def killed(weir, bgp):
 
 
 def ends(weir, bgp, rule):
-    """With the session what was announced in it is gone; and so it is with the speaker."""
+    """The rules end with the session, or with the speaker."""
     bgp.speaks.stop()
     wait_until(lambda: rule not in rules(weir), "the session is over")
     bgp.speaks.start()
@@ -488,7 +490,7 @@ def ends(weir, bgp, rule):
 
 
 def gobgp(scene):
-    """Rules that GoBGP's command line tells of."""
+    """Applies rules from the command line of GoBGP."""
     programs = [shutil.which(name) for name in ("gobgpd", "gobgp")]
     if not all(programs):
         raise box.Skip("no gobgpd: tools/setup test unpacks it, where Debian has it")
@@ -523,7 +525,7 @@ def gobgp(scene):
         expect(ask("add", *match, "192.0.2.8/32", "protocol", "udp", "destination-port", "==53",
                    ">8080&<8088", "then", "rate-limit", "250000"), "a rule")
         wait_until(lambda: len(rules(weir)) == 2, "another rule")
-        # The command line sends later rules of either family.
+        # The command line later sends rules of both families.
         expect(ask("add", "-a", "ipv6-flowspec", "match", "destination", "2001:db8::/64", "then",
                    "rate-limit", "125000"), "a rule of IPv6")
         expect(ask("del", *match, "192.0.2.7/32", "then", "rate-limit", "125000"), "withdrawn")
@@ -538,14 +540,14 @@ def gobgp(scene):
     weir.stop()
 
 
-# A rule as GoBGP tells of it.
+# A rule in the format of GoBGP.
 LINE = ('[{"nlri":{"value":[{"type":1,"value":{"prefix":"192.0.2.9/32"}}]},"attrs":['
         '{"type":16,"value":[{"type":128,"subtype":6,"as":0,"rate":RATE}]},'
         '{"type":14,"afi":1,"safi":133}]}]')
 
 
 def kept(weir):
-    """With --keep the rules outlive the speaker; and the next one's take their place."""
+    """With --keep, rules outlive the speaker; the rules of the next one replace them."""
     for rate, limit, options in (("125000", ["1Mbit/s"], ["--keep"]),
                                  ("250000", ["2Mbit/s"], ["--keep"]), (None, [], [])):
         text = LINE.replace("RATE", rate) + "\n" if rate else ""
@@ -557,7 +559,7 @@ def kept(weir):
 
 
 def beside(importer, hung, other):
-    """A rule comes and goes; how long it takes to come to the one that answers."""
+    """Adds and withdraws a rule; returns the seconds until the answering limiter has it."""
     importer.stdin.write(LINE.replace("RATE", "125000") + "\n")
     importer.stdin.flush()
     began = time.monotonic()
@@ -574,7 +576,7 @@ def beside(importer, hung, other):
 
 
 def one_hangs(scene):
-    """A limiter that does not answer keeps no rule from another one; and has it when it is back."""
+    """A hung limiter does not delay rules for another one, and gets them when it continues."""
     boxes = [keeping(scene, box.wire(f"net_ring{2 * i}", f"net_ring{2 * i + 1}", policies=[
         policy("own", "10.0.0.0/8", "7Mbit/s")]), f"box{i + 1}").start() for i in range(2)]
     for weir in boxes:
@@ -596,13 +598,13 @@ def one_hangs(scene):
 
 
 def told(peer, message):
-    """A line of exabgp's of a message of a peer."""
+    """Returns a line of exabgp with a message of a peer."""
     return json.dumps({"type": "update", "neighbor": {
         "address": {"local": "127.0.0.9", "peer": peer}, "message": message}}) + "\n"
 
 
 def announced(peer, address, verb="announce"):
-    """A line of exabgp's of a rule for an address."""
+    """Returns a line of exabgp with a rule for an address."""
     rule = {"destination-ipv4": [address + "/32"], "string": "flow " + address}
     return told(peer, {"update": {
         "attribute": {"extended-community": [{"value": 1, "string": "rate-limit:125000"}]},
@@ -611,7 +613,7 @@ def announced(peer, address, verb="announce"):
 
 @contextlib.contextmanager
 def importing(weir, *options):
-    """A follower that reads the lines of say(), and is killed in the end."""
+    """Runs a follower that reads the lines of say(), and kills it at the end."""
     with subprocess.Popen([IMPORT, "-s", weir.socket, "flowspec", *options], text=True,
                           stdin=subprocess.PIPE, stderr=subprocess.PIPE,
                           preexec_fn=box.die_with_parent) as importer:
@@ -626,14 +628,14 @@ def importing(weir, *options):
 
 
 def addresses(weir):
-    """The last numbers of the rules in force."""
+    """Returns the last numbers of the addresses of the enforced rules."""
     return sorted(int(one["match"]["dst"].removesuffix("/32").rsplit(".", 1)[1])
                   for one in running(weir)["policies"] if one["name"].startswith("flowspec-"))
 
 
 def two_peers(scene):
-    """A process that dies leaves the rules of two peers behind. Each takes away what it has no
-    longer, and none what is the other's, which the next process may never be told of."""
+    """A killed process leaves the rules of two peers. Each peer removes its own old rules, but not
+    those of the other, which might never be sent to the next process."""
     weir = keeping(scene, RINGS | {"policies": [policy("own", "10.0.0.0/8")]}).start()
     change(weir)
     first, second = "127.0.0.1", "127.0.0.2"
@@ -665,8 +667,8 @@ def two_peers(scene):
 
 
 def no_room(scene):
-    """More rules than a limiter has room for: so many are in force, the others wait for room, and
-    the limiter is not asked for them all the time."""
+    """With more rules than a limiter has room for, the rest waits for room without constant
+    retries."""
     weir = keeping(scene, RINGS | {"policies": [policy("own", "10.0.0.0/8")]}).start()
     change(weir)
     peer = "127.0.0.1"
@@ -694,7 +696,7 @@ def no_room(scene):
 SCENARIOS = [csv, cut, printed, flowspec, gobgp, two_peers, no_room, one_hangs]
 
 if __name__ == "__main__":
-    # `weir --check` judges lists that are printed.
+    # `weir --check` validates lists that are printed.
     os.environ["PATH"] = os.pathsep.join((os.path.dirname(box.WEIR), os.environ["PATH"]))
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     box.main(SCENARIOS, setup=box.enter_netns)

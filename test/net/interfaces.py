@@ -33,20 +33,20 @@ ALARMS = ("port_gone", "port_altered", "port_renamed", "link_down")
 
 
 def ip_frame(mark):
-    """An Ethernet frame with an IPv4 packet, unique by its mark."""
+    """Returns an Ethernet frame with an IPv4 packet, unique by its mark."""
     head = bytes.fromhex("020000000002020000000001080045000054000000004011") + bytes(2)
     return head + socket.inet_aton("192.0.2.1") + socket.inet_aton("198.51.100.1") + \
         mark.to_bytes(8, "big") * 8
 
 
 def ports(kind, *interfaces):
-    """Ports of one kind, each named as its interface."""
+    """Returns ports of one kind, each named like its interface."""
     return {name: {"device": KINDS[kind].format(number, name)}
             for number, name in enumerate(interfaces)}
 
 
 def config(kind, *interfaces):
-    """A limiter with a wire for each two interfaces."""
+    """Returns a limiter with a wire for each two interfaces."""
     return {"ports": ports(kind, *interfaces),
             "wires": [{"name": f"{a}-{b}", "a": a, "b": b}
                       for a, b in zip(interfaces[::2], interfaces[1::2])],
@@ -54,7 +54,7 @@ def config(kind, *interfaces):
 
 
 def make(name):
-    """The interface of a port, and the test's end of its cable."""
+    """Creates the interface of a port, and the test's end of its cable."""
     cable(name, "t" + name)
     # Like the other end of a cable: whole frames, and polled as XDP needs it.
     subprocess.run(["ethtool", "-K", "t" + name, "tx", "off", "gro", "on"], check=False,
@@ -70,24 +70,25 @@ class End:
         self.beside = set()
 
     def create(self):
-        """Both ends of a new cable."""
+        """Creates both ends of a new cable."""
         make(self.port)
         self.name, self.up, self.here, self.opened = self.port, True, True, False
         self.beside.clear()
 
     def delete(self):
-        """The interface is gone with all that it had."""
+        """Deletes the interface with all its state."""
         ip(f"link del dev t{self.port}")
         self.here = self.opened = False
         self.beside.clear()
 
     def remake(self):
-        """A VM or container restarts."""
+        """Deletes and creates the interface, like a VM or container that restarts."""
         self.delete()
         self.create()
 
     def rename(self):
-        """An interface that is back under another name is not the port's before it has its own."""
+        """Renames the interface. Under another name it does not belong to the port, also after it
+        returns."""
         name = "other" if self.name == self.port else self.port
         ip(f"link set dev {self.name} down")
         ip(f"link set dev {self.name} name {name}")
@@ -100,24 +101,24 @@ class End:
         ip(f"link set dev {self.name} {'up' if self.up else 'down'}")
 
     def turn(self, what, begin, end):
-        """Begins or ends something that alters packets or gets them too."""
+        """Begins or ends something that alters packets or also receives them."""
         ip_or_tc(end if what in self.beside else begin, self.name)
         self.beside ^= {what}
 
     def enslave(self):
-        """A bridge without another interface."""
+        """Adds the interface to a bridge without another interface."""
         self.turn("master", "ip link set dev {} master weir-br", "ip link set dev {} nomaster")
 
     def address(self):
-        """An address of this machine."""
+        """Adds or removes an address of this machine."""
         self.turn("address", "ip addr add 192.0.2.77/24 dev {}", "ip addr flush dev {}")
 
     def filter(self):
-        """A place for programs of tc."""
+        """Adds or removes a place for tc programs."""
         self.turn("filter", "tc qdisc add dev {} clsact", "tc qdisc del dev {} clsact")
 
     def move(self):
-        """To another network namespace and back, too fast to be seen."""
+        """Moves the interface to another network namespace and back, too fast to be seen."""
         ip(f"link set dev {self.name} netns {AWAY}")
         ip(f"-n {AWAY} link set dev {self.name} netns {os.getpid()}")
         ip(f"link set dev {self.name} up")
@@ -125,24 +126,24 @@ class End:
         self.beside.clear()
 
     def mtu(self):
-        """Small enough to matter, large enough for the frames here."""
+        """Sets an MTU that is small enough to matter, and large enough for the frames here."""
         ip(f"link set dev {self.name} mtu {self.rng.choice((1300, 1400, 1500))}")
 
     def actions(self):
-        """Changes that are possible now."""
+        """Returns the changes that are possible now."""
         if not self.here:
             return [self.create]
         return [self.delete, self.remake, self.rename, self.switch, self.enslave, self.address,
                 self.filter, self.move, self.mtu]
 
     def settle(self):
-        """Returns True if the port is to be opened again because of the last change."""
+        """Returns true if the last change makes Weir open the port again."""
         back = self.here and not self.opened and self.name == self.port
         self.opened |= back
         return back
 
     def expected(self):
-        """(link, name, alarms) that Weir must show."""
+        """Returns (link, name, alarms) that Weir must show."""
         if not self.opened:
             return "GONE", "", {"port_gone"}
         alarms = ({"port_altered"} if self.beside else set()) | \
@@ -158,7 +159,7 @@ def ip_or_tc(command, name):
 
 
 def shown(weir, port):
-    """(link, name, alarms) of a port, and no alarm of another one."""
+    """Returns (link, name, alarms) of a port; asserts no alarm of another one."""
     mine = next(p for p in weir.get("/weir/ports") if p["name"] == port)
     health = weir.get("/weir/health")
     others = [text for text in health["alarms"] if text.startswith("port ")
@@ -193,7 +194,7 @@ def cross(marks, source, target):
 
 
 def reopen(weir, kind, before):
-    """Waits until an interface that is back is in use."""
+    """Waits until Weir uses an interface that has returned."""
     if kind == "af_packet":
         wait_until(lambda: weir.log().count(AGAIN) > before, "the port is not opened again")
     else:
@@ -204,7 +205,7 @@ def reopen(weir, kind, before):
 
 @contextlib.contextmanager
 def cables(*names):
-    """Cables until the end. The scenario can remove them earlier."""
+    """Creates cables that are removed at the end. The scenario can remove them earlier."""
     try:
         for name in names:
             make(name)
@@ -216,7 +217,7 @@ def cables(*names):
 
 
 def changes(scene, kind):
-    """The random sequence at a random end."""
+    """Runs the random sequence at a random end."""
     rng = random.Random(f"{SEED} {kind}")
     moved, other = rng.sample(("wa", "wb"), 2)
     worst, done, marks = 0, [], iter(range(1, 1 << 60))
@@ -245,7 +246,7 @@ def changes(scene, kind):
 
 
 def changes_af_packet(scene):
-    """The port is opened again while the process goes on."""
+    """The port is opened again while the process runs."""
     return changes(scene, "af_packet")
 
 
@@ -287,7 +288,7 @@ def others_go_on(scene):
 
 
 def become_nobody():
-    """The user of a process that only blocks a name."""
+    """Switches to an unprivileged user without groups."""
     box.die_with_parent()
     os.setgroups([])
     os.setresgid(65534, 65534, 65534)
@@ -323,7 +324,7 @@ def one_owner(scene):
 
 
 def setup():
-    """Everything in namespaces of this process."""
+    """Sets up all namespaces of this process."""
     box.enter_netns()
     box.enter_bpf_files()
     ip("link add name weir-br type bridge")

@@ -1,30 +1,32 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Limiters that are killed, again and again, under traffic: no unit of a total is ever spent twice.
+"""Kills limiters again and again under traffic: no unit of a total may ever be spent twice.
 
-Two weir processes between veth pairs share two totals, of packets and of bytes, one way, and a
-conserved limit the other way:
+Two weir processes between veth pairs share two totals (packets and bytes) in one direction, and a
+hard limit in the other direction:
 
     sender s1 ──veth── l1 │weir 1│ x1 ──veth── d1       s2 ── l2 │weir 2│ x2 ── d2
                            g1 ──────────────veth (gossip)────────────── g2
 
-Each has a network namespace of its own, as two processes of DPDK on packet sockets of one namespace
-sometimes refuse to start: their fanout groups are told apart by process and interface, xor-ed.
+Each process has its own network namespace. In one namespace, two DPDK processes on packet sockets
+sometimes fail to start, because the ID of a fanout group is process XOR interface.
 
-What has left a box is counted by the interfaces behind it, which no kill touches. At every look:
+The interfaces after a limiter count the packets that it transmits; kills do not affect them. Each
+check asserts:
 
-  - what has left a box, and what lies there ready to, is no more than its ledger has as spent;
-  - what has left both is no more than the total;
-  - the conserved limits in force add up to no more than the limit.
+  - the transmitted units, plus those ready to transmit, do not exceed the units that the ledger
+    counts as spent;
+  - the transmitted units of both limiters do not exceed the total;
+  - the enforced hard limits of both do not exceed the limit.
 
-A kill comes at a random moment: of one box or both, also while it starts, while units move (load
-goes from box to box), and in the middle of a write to the store, whose files as they are then must
-do. Each restart is timed. In the end all units are found again, to the last one: held, spent, or
-under way; and nearly all of them have passed.
+Kills come at random moments: of one limiter or both, during a start, while units move, and in the
+middle of a write to the store. Units move because the load alternates between the limiters. The
+restart then uses the store's files of that moment. Each restart is timed. At the end every unit is
+found again (held, spent or in flight), and nearly all have passed.
 
-Usage: kill9.py [--kills N] [--seed S] [--break stale|new]. --break does what the manual forbids, to
-see the test fail: "stale" puts back an older copy of the store, "new" a new one.
+Usage: kill9.py [--kills N] [--seed S] [--break stale|new]. --break does an action that the manual
+forbids, so that the test fails: "stale" restores an older copy of the store, "new" an empty one.
 """
 
 import argparse
@@ -44,39 +46,41 @@ import time
 import box
 from box import expect, ip, wait_until
 
-SIZES = {"packets": 64, "bytes": 192}  # of IP; of one size each, so that counters tell them apart
-UNITS = {"packets": 1, "bytes": SIZES["bytes"]}  # of a packet
+# Bytes of an IP packet. Each total has its own size, so that byte counters separate them.
+SIZES = {"packets": 64, "bytes": 192}
+UNITS = {"packets": 1, "bytes": SIZES["bytes"]}  # units of a total, per packet
 RATE_SIZE = 256
 ETHERNET = 14
 PORTS = {"packets": 9, "bytes": 10, "rate": 11}
 BUSY, QUIET, SPRINT = 5000, 700, 16000  # packets a second of each total at a box
-RATE_PPS = 1000  # of the conserved policy, at each box: more than half of the limit
+RATE_PPS = 1000  # packets a second of the hard limit, at each limiter: more than half of the limit
 LIMIT, BURST = 3e6, 60e3  # bit/s; bytes
-CLOCKS = 1.002  # how much faster than ours a limiter's may be
-TOTAL = 60000  # packets: what passes between some twenty kills
-ENOUGH = 0.02  # of a total: with less to be had a round of kills ends
-IN_HAND = 64  # packets that are paid for and have not left: a burst or two of a worker
-QUANTUM_PART = 65536  # of a total: what a worker may have in its hand
-LEAST_CHUNKS = {"packets": 64, "bytes": 65536}  # what is saved as spent at a time
-CRASH_S = 0.25  # what a crash costs is, beside two chunks, less than passes in so long
-SETTLED_S = 1.0  # in which nothing passes any more
-RESTART_S = 30.0  # at most, on a machine that has other things to do
+CLOCKS = 1.002  # factor by which a limiter's clock can be faster than ours
+TOTAL = 60000  # packets: enough for some twenty kills
+ENOUGH = 0.02  # part of a total: a round of kills ends when less can be spent
+IN_HAND = 64  # packets that are paid for and not transmitted: a burst or two of a worker
+QUANTUM_PART = 65536  # 1 / the most of a total that a worker prefetches
+# Least units that a ledger saves as spent in one step.
+LEAST_CHUNKS = {"packets": 64, "bytes": 65536}
+CRASH_S = 0.25  # a crash loses at most two chunks and the units that pass in this time
+SETTLED_S = 1.0  # without a packet: all traffic has ended
+RESTART_S = 30.0  # most that a restart takes on a busy machine
 CLONE_NEWNET = 0x40000000
 ADDRESS = "192.0.2."
-NAMESPACES = []  # of box 1 and box 2
+NAMESPACES = []  # network namespaces of limiter 1 and limiter 2
 CPUS = sorted(os.sched_getaffinity(0))
 EAL = ["--no-huge", "-m", "192", "--no-shconf", "--no-pci"]
 
 
 def frame(policy, size):
-    """A UDP packet by hand; nobody here looks at checksums."""
+    """Returns an Ethernet frame with a UDP packet; nothing checks its checksums, which are 0."""
     ethernet = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x08\x00"
     ip4 = struct.pack(">BBHHHBBH4s4s", 0x45, 0, size, 0, 0, 64, 17, 0, b"\xc0\0\2\1", b"\xc0\0\2\2")
     return ethernet + ip4 + struct.pack(">HHHH", 7, PORTS[policy], size - 20, 0) + bytes(size - 28)
 
 
 def counters(interface):
-    """(bytes, packets) that an interface has received: both of the same instant."""
+    """Returns (bytes, packets) that an interface has received, both read at the same instant."""
     with open("/proc/thread-self/net/dev", encoding="ascii") as lines:
         for line in lines:
             name, _, numbers = line.partition(":")
@@ -86,7 +90,7 @@ def counters(interface):
 
 
 def new_namespace():
-    """A network namespace without IPv6, as a descriptor, which holds it."""
+    """Returns a descriptor that holds a new network namespace without IPv6."""
     expect(box.LIBC.unshare(CLONE_NEWNET) == 0, "unshare")
     with open("/proc/sys/net/ipv6/conf/default/disable_ipv6", "w", encoding="ascii") as out:
         out.write("1")
@@ -95,7 +99,7 @@ def new_namespace():
 
 @contextlib.contextmanager
 def inside(namespace):
-    """What this thread starts meanwhile is in there."""
+    """Threads and processes started in this context run in the namespace."""
     here = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         expect(box.LIBC.setns(namespace, CLONE_NEWNET) == 0, "setns")
@@ -106,9 +110,9 @@ def inside(namespace):
 
 
 class Senders:
-    """A process that sends what it is told to, and never stops by itself."""
+    """A process that sends each stream at the rate set by load() until it is killed."""
 
-    BATCH_MOST = 50  # of a stream, however late we are
+    BATCH_MOST = 50  # packets of a stream in one round, even if the rounds are late
 
     def __init__(self):
         self.streams = [(interface, frame(policy, size)) for i in (1, 2)
@@ -137,7 +141,7 @@ class Senders:
             before = now
 
     def load(self, first, second, rate=RATE_PPS):
-        """Packets a second of each total, at each box; and of the conserved policy."""
+        """Sets the packets per second of each total at each limiter, and of the hard limit."""
         self.rates[:] = [first, first, rate, second, second, rate]
 
     def __enter__(self):
@@ -150,7 +154,7 @@ class Senders:
 
 
 class Station:
-    """A box, its cables, and what is known of it."""
+    """A limiter, its cables, and its state as seen by the test."""
 
     def __init__(self, scene, i, totals, roster, store):
         self.i, self.namespace = i, NAMESPACES[i - 1]
@@ -170,7 +174,7 @@ class Station:
                           policies=policies, gossip=gossip, eal=EAL, workers=[CPUS[i % len(CPUS)]],
                           ledger={"store": self.store})
         self.box = scene.box(config, roster[i - 1]["name"])
-        self.lost = {name: 0 for name in totals}  # of each total by all crashes, at least
+        self.lost = {name: 0 for name in totals}  # least units of each total that all crashes lost
         self.slack = {name: total // QUANTUM_PART + IN_HAND * UNITS[name]
                       for name, total in totals.items()}
         self.packet_s = None
@@ -178,12 +182,12 @@ class Station:
         self.before = self.passed()
 
     def new_ledger(self):
-        """This limiter has never run."""
+        """Starts with an empty ledger, as on the first run of the limiter."""
         status, _, err = self.box.run("--new-ledger", box.LEDGER, self.box.config_path)
         expect(status == 0, err)
 
     def passed(self):
-        """What has left this box of each total, in its own units."""
+        """Returns the units of each total that this limiter has transmitted."""
         received, packets = counters(f"d{self.i}")
         small, large = (SIZES[name] + ETHERNET for name in ("packets", "bytes"))
         n, rest = divmod(received - small * packets, large - small)
@@ -192,16 +196,17 @@ class Station:
                 "bytes": SIZES["bytes"] * n - self.before["bytes"]}
 
     def account(self, name):
-        """What the ledger says of a total: spent, and of that what is left in hand."""
+        """Returns the ledger's account of a total: units held, spent, prepaid, in flight."""
         seen = self.box.get(f"/weir/quota,{name}")
         unit = "_bytes" if name == "bytes" else ""
         return {key: seen[key + unit] for key in ("held", "spent", "prepaid", "credit", "in_flight",
                                                   "total")} | {"asking": seen["asking"]}
 
     def audit(self):
-        """The box against its interface; returns what was lost of each total, (least, most).
+        """Compares the limiter with its interface; returns the lost units of each total, (least,
+        most).
 
-        What a crash has cost stays lost: of that nothing may pass later either.
+        Units lost in a crash stay lost: they must not pass later either.
         """
         lost = {}
         for name in SIZES:
@@ -218,20 +223,20 @@ class Station:
         return lost
 
     def kill(self):
-        """kill -9. Returns when it is dead, and so are its packets."""
+        """Sends SIGKILL. Returns when the process has ended and no packet of it is in flight."""
         self.box.kill()
 
     def launch(self):
-        """Starts it, and does not look."""
+        """Starts the process without watching for its first packet."""
         with inside(self.namespace):
             self.box.spawn()
 
     def left(self):
-        """Packets that have left this box, whatever they are."""
+        """Returns the number of packets of any kind that this limiter has transmitted."""
         return counters(f"d{self.i}")[1] + counters(f"s{self.i}")[1]
 
     def spawn(self):
-        """Starts it; see await_up()."""
+        """Starts the process and a thread that times its first packet; see await_up()."""
         self.packet_s = None
         passed, began = self.left(), time.monotonic()
         self.launch()
@@ -240,7 +245,7 @@ class Station:
         return began, watch
 
     def _watch(self, passed, began):
-        """When the first packet passes."""
+        """Measures the seconds until the first packet passes."""
         while time.monotonic() < began + box.PATIENCE_S and self.box.process.returncode is None:
             if self.left() > passed:
                 self.packet_s = time.monotonic() - began
@@ -248,7 +253,7 @@ class Station:
             time.sleep(0.002)
 
     def await_up(self, began, watch):
-        """Returns when it answers and passes packets: the times that took, in seconds."""
+        """Waits until the limiter answers and passes packets; returns both times in seconds."""
         self.box.await_answer().get("/weir/ledger")
         answer_s = time.monotonic() - began
         watch.join()
@@ -257,7 +262,7 @@ class Station:
 
 
 class Campaign:
-    """Both boxes, who sends to them, and all that was seen."""
+    """Both limiters, their senders, and the results."""
 
     def __init__(self, scene, kills, seed, forbidden):
         self.scene, self.target, self.forbidden = scene, kills, forbidden
@@ -273,7 +278,7 @@ class Campaign:
         self.moving, self.busy = 0, 1
 
     def begin_round(self):
-        """A group that has never run."""
+        """Starts a group that has never run."""
         roster = [{"name": f"box{i}", "address": f"{ADDRESS}{i}:7946"} for i in (1, 2)]
         self.rounds += 1
         self.stations = [Station(self.scene, i, self.totals, roster,
@@ -282,15 +287,15 @@ class Campaign:
             station.new_ledger()
 
     def killed(self):
-        """So far, each box for itself."""
+        """Returns the number of kills so far; a kill of both counts twice."""
         return sum(self.kills.values())
 
     def passed(self, name):
-        """By both."""
+        """Returns the units of a total that both limiters have transmitted."""
         return sum(station.passed()[name] for station in self.stations)
 
     def look(self):
-        """At the conserved limits: where neither has changed meanwhile both were in force."""
+        """Adds up the hard limits of both limiters, if the first did not change in between."""
         first, second, again = (station.box.get("/weir/policy,rate")["local_limit_bps"]
                                 for station in (*self.stations, self.stations[0]))
         if first == again:
@@ -299,7 +304,7 @@ class Campaign:
         expect(self.most <= LIMIT, f"local limits add up to {self.most:.0f} bit/s")
 
     def audit(self):
-        """All that must hold at any time."""
+        """Asserts all that must hold at any time."""
         for name, total in self.totals.items():
             passed = self.passed(name)
             expect(passed <= total, f"{passed} {name} have passed, of {total}")
@@ -307,12 +312,12 @@ class Campaign:
         return [station.audit() for station in self.stations]
 
     def shift_load(self, senders):
-        """To the other box: units follow."""
+        """Moves the load to the other limiter, so that units follow."""
         self.busy = 3 - self.busy
         senders.load(*((BUSY, QUIET) if self.busy == 1 else (QUIET, BUSY)))
 
     def freeze(self, station):
-        """In the middle of whatever it does; what is on its disk then is all that is left."""
+        """Stops the process at any point; returns a copy of its store at that moment."""
         station.box.process.send_signal(signal.SIGSTOP)
         image = station.store + ".image"
         shutil.rmtree(image, ignore_errors=True)
@@ -320,12 +325,12 @@ class Campaign:
         return image
 
     def replace(self, station, image):
-        """The store is another copy of it from now on."""
+        """Replaces the store with the given copy of it."""
         shutil.rmtree(station.store)
         os.rename(image, station.store)
 
     def do_forbidden(self, station):
-        """What must make the test fail."""
+        """Does the forbidden action, which must make the test fail."""
         old = station.store + ".old"
         if self.forbidden == "stale":
             if os.path.exists(old):
@@ -338,7 +343,7 @@ class Campaign:
             station.new_ledger()
 
     def crash(self, station, kind):
-        """One box dies, and is not started yet."""
+        """Kills one limiter without restarting it."""
         image = self.freeze(station) if kind == "frozen" else None
         station.kill()
         self.kills[kind] += 1
@@ -347,18 +352,18 @@ class Campaign:
         self.do_forbidden(station)
 
     def choose(self, number):
-        """(who is to be killed, how, and for how long a start goes on that is cut short)."""
+        """Returns (limiters to kill, kind of kill, seconds of an interrupted start or None)."""
         both = self.rng.random() < 0.2
         kind = "both" if both else self.rng.choices(("one", "frozen"), (4, 1))[0]
         cut = self.rng.uniform(0, self.start_s()) if self.rng.random() < 0.3 else None
         return self.stations if both else [self.stations[number % 2]], kind, cut
 
     def start_s(self):
-        """What a start takes."""
+        """Returns the seconds that a start takes."""
         return 1.2 * quantile(self.times["answer"], 0.5) if self.times["answer"] else 0.5
 
     def restart(self, victims):
-        """At once; returns when all pass packets and answer."""
+        """Starts the limiters together; returns when all pass packets and answer."""
         spawned = [station.spawn() for station in victims]
         for station, (began, watch) in zip(victims, spawned):
             packet, answer = station.await_up(began, watch)
@@ -367,7 +372,7 @@ class Campaign:
             self.times["answer"].append(answer)
 
     def strike(self):
-        """A kill, or two at once, and a restart."""
+        """Kills one limiter or both, and restarts them."""
         victims, kind, cut = self.choose(self.strikes)
         self.strikes += 1
         until = time.monotonic() + self.rng.uniform(0, 0.5)
@@ -392,16 +397,16 @@ class Campaign:
                 costs.append(after[k][name][1] - before[k][name][0])
 
     def units_move(self):
-        """Whether units are under way, or asked for."""
+        """Returns true if units are in flight or requested."""
         accounts = [station.account(name) for station in self.stations for name in self.totals]
         return any(account["in_flight"] or account["asking"] for account in accounts)
 
     def exhausted(self):
-        """Next to nothing is left to be had of both totals."""
+        """Returns true if almost nothing of both totals can be spent."""
         return all(self.books(name)[0] <= ENOUGH * total for name, total in self.totals.items())
 
     def run(self, senders):
-        """A round: a group begins, and is killed until it has spent its totals."""
+        """Runs a round: a new group is killed repeatedly until it has spent its totals."""
         self.begin_round()
         self.shift_load(senders)
         self.restart(self.stations)
@@ -418,17 +423,17 @@ class Campaign:
             shutil.rmtree(station.store)
 
     def books(self, name):
-        """(held, spent, under way) over both boxes."""
+        """Returns (held, spent, in flight) units of both limiters."""
         accounts = [station.account(name) for station in self.stations]
         return tuple(sum(account[key] for account in accounts)
                      for key in ("held", "spent", "in_flight"))
 
     def balanced(self):
-        """Every unit of both totals is somewhere, and none is twice."""
+        """Returns true if every unit of both totals is counted exactly once."""
         return all(sum(self.books(name)) == total for name, total in self.totals.items())
 
     def heal(self, senders):
-        """Without packets, all that was under way arrives."""
+        """Stops the traffic and waits until all units in flight have arrived."""
         senders.load(0, 0, 0)
         try:
             wait_until(self.balanced, "the books to balance", timeout=10)
@@ -439,7 +444,7 @@ class Campaign:
         self.audit()
 
     def spend_all(self, senders):
-        """Until nothing passes any more: what has not was lost."""
+        """Sends until nothing passes any more; the rest of the totals was lost in crashes."""
         senders.load(SPRINT, SPRINT)
         before = None
         while before != (now := [self.passed(name) for name in self.totals]):
@@ -451,7 +456,7 @@ class Campaign:
             self.lost[name] += total - self.passed(name)
 
     def words(self):
-        """Figures, for the reader."""
+        """Returns the measured times and losses as text."""
         times = "; ".join(
             f"{name} after {quantile(t, 0.5):.3f} s (p99 {quantile(t, 0.99):.3f}, "
             f"worst {max(t):.3f})"
@@ -463,18 +468,18 @@ class Campaign:
 
 
 def quantile(values, q):
-    """The least value that is no less than a part q of them."""
+    """Returns the least value that is at least as large as a part q of the values."""
     return sorted(values)[max(0, math.ceil(q * len(values)) - 1)]
 
 
 def run_in(namespace, command):
-    """Runs one `ip` command there."""
+    """Runs one `ip` command in the namespace."""
     with inside(namespace):
         ip(command)
 
 
 def make_cables(namespaces):
-    """The ports of both limiters; nobody else says anything on them."""
+    """Creates the ports of both limiters; no other program sends on them."""
     ip("link add dev g1 type veth peer name g2")
     for i, namespace in enumerate(namespaces, start=1):
         for here, there in ((f"s{i}", f"l{i}"), (f"d{i}", f"x{i}")):
@@ -487,7 +492,7 @@ def make_cables(namespaces):
 
 
 def check_rate(began):
-    """The conserved policy over all that time: kills bring no burst of their own."""
+    """Checks the hard limit over the whole run: kills must not add bursts of their own."""
     passed = sum(received - ETHERNET * packets
                  for received, packets in (counters(f"s{i}") for i in (1, 2)))
     most = LIMIT / 8 * (time.monotonic() - began) * CLOCKS + BURST
@@ -496,7 +501,8 @@ def check_rate(began):
 
 
 def check_cost(campaign):
-    """What a crash costs is what the manual says: chunks, and what a moment takes. In words."""
+    """Checks that crashes lose no more than the manual states, per kill; returns the losses as
+    text."""
     words = []
     for name, least in LEAST_CHUNKS.items():
         most = 2 * least + CRASH_S * BUSY * UNITS[name]
@@ -507,7 +513,7 @@ def check_cost(campaign):
 
 
 def kill9(scene):
-    """Kills and restarts, and what is left of the totals."""
+    """Kills and restarts limiters, then checks the rest of the totals."""
     print(f"  seed {ARGUMENTS.seed}", flush=True)
     make_cables(NAMESPACES)
     campaign = Campaign(scene, ARGUMENTS.kills, ARGUMENTS.seed, ARGUMENTS.forbidden)
@@ -522,14 +528,14 @@ def kill9(scene):
 
 
 def enter_namespaces():
-    """One for each box, and one for all else, in which we stay."""
-    box.enter_netns()  # or says why not
+    """Creates a namespace for each limiter, and one for everything else, where the test stays."""
+    box.enter_netns()  # skips with a reason if it cannot
     NAMESPACES.extend((new_namespace(), new_namespace()))
     new_namespace()
 
 
 def parse():
-    """What was asked for."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--kills", type=int, default=15)
     parser.add_argument("--seed", type=int, default=int(os.environ.get("WEIR_SEED", "1")))

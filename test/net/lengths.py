@@ -31,10 +31,10 @@ from lifecycle import SO_RCVBUFFORCE, raw
 
 STEPS = int(os.environ.get("WEIR_STEPS", "6"))
 SEED = int(os.environ.get("WEIR_SEED", "1"), 0)
-FRAMES = 40         # a step
-MTU = 1500          # the configured one
+FRAMES = 40         # frames in a step
+MTU = 1500          # configured MTU
 LAYER2 = 62         # bytes: Ethernet's header, 4 tags, 8 labels
-VLAN_HLEN = 4       # by which xdp_ok_fwd_dev() exceeds the MTU and Ethernet's header
+VLAN_HLEN = 4       # bytes by which xdp_ok_fwd_dev() exceeds the MTU and Ethernet's header
 LEASE_S = 0.1       # default of "fail_after"
 FAR_MTU = 3400      # no limit at the ends of the test
 AUXDATA = (263, 8)  # SOL_PACKET, PACKET_AUXDATA
@@ -45,13 +45,13 @@ KINDS = {"af_packet": "net_af_packet{},iface={}", "af_xdp": "net_af_xdp{},iface=
 
 
 def link(interface):
-    """The kernel's counters of an interface."""
+    """Returns the kernel's counters of an interface."""
     words = ["ip", "-s", "-j", "link", "show", "dev", interface]
     return json.loads(subprocess.run(words, capture_output=True, check=True).stdout)[0]
 
 
 def cables():
-    """Both cables. The test's ends have NAPI, so that XDP can send to them."""
+    """Creates both cables. The test's ends have NAPI, so that XDP can send to them."""
     for end, port in (("ta", "a"), ("tb", "b"), ("to", "probe")):
         ip(f"link add {end} mtu {FAR_MTU} type veth peer name {port} mtu {MTU}")
         for name in (end, port):
@@ -63,7 +63,7 @@ def cables():
 
 
 class Taker:
-    """A packet socket that puts the outermost tag back where the kernel has taken it from."""
+    """A packet socket that inserts the outermost tag where the kernel has removed it."""
 
     def __init__(self, interface):
         self.socket = raw(interface)
@@ -73,7 +73,7 @@ class Taker:
         self.frames = []
 
     def take(self):
-        """All frames so far."""
+        """Returns all frames so far."""
         while True:
             try:
                 frame, extra, _, _ = self.socket.recvmsg(1 << 16, 256)
@@ -88,7 +88,7 @@ class Taker:
 
 
 def layer2(lot):
-    """Everything between the addresses and the layer-3 packet."""
+    """Returns everything between the addresses and the layer-3 packet."""
     tags = b"".join(struct.pack(">HH", lot.choice((0x8100, 0x88a8)), lot.randrange(1, 4095))
                     for _ in range(lot.choice((0, 0, 1, 1, 2, 3, 4))))
     kind = lot.choice(("ip", "ip", "labels", "pppoe"))
@@ -100,15 +100,15 @@ def layer2(lot):
 
 
 def make(lot, limits):
-    """A frame of a length near a limit, or with a full layer-3 packet, or small."""
+    """Returns a frame of a length near a limit, or with a full layer-3 packet, or small."""
     head = bytes.fromhex("020000000002020000000001") + layer2(lot)
-    inner = 8 if head[-6:-4] == b"\x88\x64" else 0  # PPPoE: length and protocol are to come
+    inner = 8 if head[-6:-4] == b"\x88\x64" else 0  # PPPoE: length and protocol follow
     room = len(head) + (4 if inner else 0)
     near = lot.choice(limits) + lot.randrange(-6, 7) - room
     total = max(28, lot.choice((MTU, lot.randrange(28, 200), near)))
     if inner:
         head += struct.pack(">HH", total + 2, 0x0021)
-    fragment = 0x2000 if lot.randrange(4) == 0 else 0  # such packets are for workers
+    fragment = 0x2000 if lot.randrange(4) == 0 else 0  # fragments are for workers
     ident, proto = lot.randrange(1 << 16), 17
     packet = struct.pack(">BBHHHBBH4s4s", 0x45, 0, total, ident, fragment, 64, proto, 0,
                          b"\xc0\0\2\1", b"\xc6\x33\x64\1")
@@ -120,7 +120,7 @@ def make(lot, limits):
 
 
 def kernel_takes(kind, frame, mtu):
-    """True if the kernel transmits the frame at this MTU."""
+    """Returns true if the kernel transmits the frame at this MTU."""
     if kind != "af_packet":
         return len(frame) <= mtu + 14 + VLAN_HLEN
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as probe:
@@ -146,12 +146,12 @@ class Lengths:
         self.sender, self.taker = raw("ta"), Taker("tb")
 
     def counted(self):
-        """Packets by reason."""
+        """Returns packets by reason."""
         return self.weir.get("/weir/drops") | {
             "unsent": sum(port["kernel_unsent"] for port in self.weir.get("/weir/ports"))}
 
     def passed(self):
-        """Packets that the policy has passed."""
+        """Returns the packets that the policy has passed."""
         return self.weir.get("/weir/policy,all")["passed"]["packets"]
 
     def set_mtu(self, interface, mtu):
@@ -173,7 +173,7 @@ class Lengths:
         return sent
 
     def step(self, frames, expected):
-        """Sends frames, of which those expected arrive and all others are counted."""
+        """Sends frames; those in `expected` must arrive, and all others must be counted."""
         before, passed = self.counted(), self.passed()
         sums, had = link("tb")["stats64"]["rx"]["packets"], len(self.taker.take())
         sent = self.send(frames)
@@ -195,7 +195,7 @@ class Lengths:
         return lost()
 
     def close(self):
-        """Ends all of it."""
+        """Removes everything."""
         self.sender.close()
         self.taker.socket.close()
         self.weir.kill()
@@ -205,7 +205,7 @@ class Lengths:
 
 
 def by_lot(scene, kind, **keys):
-    """Steps with random MTUs and frames."""
+    """Runs steps with random MTUs and frames."""
     lot, reasons, n = random.Random(SEED), {}, 0
     rig = Lengths(scene, kind, **keys)
     try:
@@ -248,7 +248,8 @@ def generic_xdp(scene):
 
 
 def not_sent(scene):
-    """XDP: an interface that is down or gone, also while Weir is away, has no packet charged."""
+    """XDP: packets to an interface that is down or gone are not charged, also while Weir is not
+    running."""
     lot = random.Random(SEED)
     rig = Lengths(scene, "xdp")
     try:
@@ -265,7 +266,7 @@ def not_sent(scene):
         ip("link set dev b mtu 1300")
         had = len(rig.taker.frames)
         rig.send(small[:1])
-        time.sleep(3 * LEASE_S)  # a program takes the process for dead after its last turn
+        time.sleep(3 * LEASE_S)  # a program regards the process as dead after this time
         rig.send(small + [make(lot, (1400,)) for _ in range(FRAMES)])
         wait_until(lambda: len(rig.taker.take()) > had + len(small), "nothing passes")
         rig.weir.start()

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Policies below others: a packet is charged to a client, its customer and their link, or to none.
+"""Hierarchical policies: a packet is charged to a client, its customer and their link, or to none.
 
-A real weir process. It plays capture files, all of whose packets arrive at once, and what comes out
-and what each level has counted are compared with a model; then two customers of a link send more
-than it has on veth pairs, and each gets its part. And kernel TCP of clients that lie unevenly over
-two limiters: a few seconds of test/bench/two_boxes.py.
+A real weir process plays capture files whose packets all arrive in one instant. Its output and the
+counters of each level are compared with a model. Then two customers overload a link on veth pairs,
+and each gets its part. Last, TCP clients are spread unevenly over two limiters: a few seconds of
+test/bench/two_boxes.py.
 """
 
 import collections
@@ -34,8 +34,8 @@ sys.path.insert(0, os.path.join(box.ROOT, "test", "bench"))
 import two_boxes as bench  # noqa: E402 (needs the path above)
 
 CTL = os.path.join(box.BUILD, "app", "weirctl", "weirctl")
-SLOW = "8kbit/s"  # a byte a ms: what buckets earn while a capture is played is within SLACK
-# name: (parent, bytes of its bucket, what becomes of more); of "subscribers" each has a bucket
+SLOW = "8kbit/s"  # a byte a ms: buckets earn less than SLACK while a capture is played
+# Name: (parent, bytes of its bucket, action). Each source of "subscribers" has its own bucket.
 LEVELS = {
     "link": (None, 90000, "drop"),
     "acme": ("link", 60000, "drop"),
@@ -53,14 +53,14 @@ MARK = 12  # DSCP
 
 
 def lineage(name):
-    """A policy's own name, and those above it."""
+    """Yields a policy's own name, then those of its ancestors."""
     while name:
         yield name
         name = LEVELS[name][0]
 
 
 class Model:
-    """Buckets that start full and earn nothing, and what each level counts."""
+    """Buckets that start full and earn nothing, and the counters of each level."""
 
     def __init__(self):
         self.tokens = collections.defaultdict(lambda: LEVELS["subscribers"][1])
@@ -69,7 +69,7 @@ class Model:
         self.dropped, self.over = dict(self.passed), dict(self.passed)
 
     def decide(self, client, source, cost):
-        """"pass", "mark", "drop", or None if the time decides."""
+        """Returns "pass", "mark", "drop", or None if the result is within the slack."""
         levels = list(lineage(client))
         bucket = {name: (name, source) if name == "subscribers" else name for name in levels}
         if any(0 <= cost - self.tokens[bucket[name]] < SLACK for name in levels):
@@ -88,7 +88,7 @@ class Model:
 
 
 def policies():
-    """As a configuration has them, children first: the order is nobody's business."""
+    """Yields the policies for a configuration, children first, because any order is valid."""
     for name, (parent, burst, action) in reversed(LEVELS.items()):
         policy = {"name": name, "limit": SLOW, "burst": f"{burst}B", "action": action}
         if action == "mark":
@@ -103,7 +103,7 @@ def policies():
 
 
 def frames_of(rng, n):
-    """Packets of any size for the clients."""
+    """Yields packets of any size for the clients."""
     for serial in range(n):
         client = rng.choice([*CLIENTS])
         dst = CLIENTS[client].replace("0.0/16", f"{rng.randrange(256)}.{rng.randrange(1, 255)}")
@@ -114,7 +114,7 @@ def frames_of(rng, n):
 
 
 def captured(scene):
-    """What comes out, and what each level counts, is what the model says."""
+    """The output and the counters of each level equal the model's."""
     model = Model()
 
     def decide(entry):
@@ -139,7 +139,7 @@ def captured(scene):
 
 
 def shared(scene, **more):
-    """A link that two customers overload: each has its part by weight, and the link is full."""
+    """Two customers overload a link: each gets its part by weight, and the link is fully used."""
     box.enter_netns()
     cable("ta", "a")
     cable("tb", "b")
@@ -169,7 +169,7 @@ def shared(scene, **more):
     if more:
         wait_until(lambda: all(weir.get(f"/weir/policy,{name}")["shape"]["waiting_packets"] == 0
                                for name in ("c1", "c3")), "all that waits to leave")
-        # What waits is not refused: for what there is no room, that is at the lowest level.
+        # The lowest level drops packets without room; the parent does not reject waiting ones.
         expect(weir.get("/weir/policy,link")["dropped"]["packets"] == 0, "refused by the link")
         expect(weir.get("/weir/policy,c1")["dropped"]["packets"] > 0, "no more than there is")
     *parts, all_of = passed()
@@ -184,13 +184,13 @@ def shared(scene, **more):
 
 
 def waiting(scene):
-    """And where packets of the customers wait: each has its part, and the link refuses nobody."""
+    """Like shared(), with shaping: each customer gets its part, and the link rejects nothing."""
     return shared(scene, action="shape")
 
 
 @contextlib.contextmanager
 def crossed(scene, policies_there, **more):
-    """A box between two cables, which packets for a policy of 10.1.0.0/16 cross, 500 a second."""
+    """Runs a limiter between two cables; a policy of 10.1.0.0/16 receives 500 packets a second."""
     box.enter_netns()
     cable("ta", "a")
     cable("tb", "b")
@@ -213,7 +213,7 @@ def crossed(scene, policies_there, **more):
 
 
 def prepaid(scene):
-    """A total between a client and its link: nothing beyond it passes, and it is who refuses."""
+    """A quota between a client and its link: no more passes, and drops are counted at the quota."""
     total = 400000
     levels = [{"name": "link", "limit": "100Mbit/s"},
               {"name": "month", "parent": "link", "allocator": "quota", "total": f"{total}B"},
@@ -240,7 +240,7 @@ def prepaid(scene):
 
 
 def last_child(scene):
-    """A parent whose child goes is divided by flows from then on, which it has not looked at."""
+    """A parent that loses its last child is divided by flows, none of which it had sampled."""
     link = {"name": "link", "allocator": "fps", "limit": "100Mbit/s",
             "match": {"dst": "10.0.0.0/8"}}
     child = {"name": "child", "parent": "link", "limit": "50Mbit/s",
@@ -260,7 +260,7 @@ def last_child(scene):
 
 
 def two_boxes(_):
-    """Each client has its part of the group's link, while one is silent and when it has begun."""
+    """Each client gets its part of the group's link, before and after another one starts."""
     plan = bench.Plan(settle=3, seconds=4, phases=(bench.SILENT, bench.THERE))
     run = bench.live(list(bench.policies(bench.tree(bench.THERE))), plan)
     words = []

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Start, stop, refuse, restart: a weir process as its operator meets it.
+"""Starts, stops, rejected starts and restarts of a weir process, as an operator sees them.
 
-Runs in a network namespace of its own; veth pairs there are the cables:
+Runs in its own network namespace; veth pairs are the cables:
 
     test ta ──veth── a │weir│ b ──veth── tb test
 """
@@ -37,22 +37,22 @@ POLICY = {"policies": [{"name": "all", "match": {"direction": "a-to-b"}, "limit"
                         "burst": "75kB"}]}
 KEY = "5a" * 32 + "\n"
 SO_RCVBUFFORCE = 33
-REFUSED = 78  # what a service manager need not try again
-NOT_HERE = 75  # and what it may, for this machine lacks something
-STARTS = 4  # in each of which they are heard or not, by chance
-PPOLL = {"x86_64": 271, "aarch64": 73}  # the number of the call
+REFUSED = 78  # exit status after which a service manager must not retry
+NOT_HERE = 75  # exit status after which it can retry, because the machine lacks something
+STARTS = 4  # starts; in each, foreign frames are received by chance
+PPOLL = {"x86_64": 271, "aarch64": 73}  # number of the system call
 CROSSINGS = 18  # frames that box_between_cables() sends
 
 
 def group(scene, **more):
-    """A roster of two on loopback, of which only this one is there."""
+    """Returns a configuration with a roster of two on loopback, of which only this one runs."""
     roster = [{"name": "box", "address": "127.0.0.1:17946"},
               {"name": "other", "address": "127.0.0.1:17947"}]
     return RINGS | POLICY | {"gossip": {"listen": "127.0.0.1:17946", "roster": roster} | more}
 
 
 def write_key(scene, text=KEY, mode=0o600):
-    """A key file; its path."""
+    """Writes a key file; returns its path."""
     path = scene.path("key")
     with open(path, "w", encoding="ascii") as out:
         out.write(text)
@@ -61,7 +61,7 @@ def write_key(scene, text=KEY, mode=0o600):
 
 
 def usage(scene):
-    """What is asked for is answered, and what makes no sense is exit status 2."""
+    """--help, --version and --check succeed; invalid options end with exit status 2."""
     weir = scene.box(RINGS | POLICY)
     status, out, _ = weir.run("--help")
     expect(status == 0 and "--check" in out, f"--help: {status} {out}")
@@ -80,7 +80,7 @@ def usage(scene):
 
 
 def new_ledger(scene):
-    """Made once, with the directory that it is in and not more; never in place of another."""
+    """--new-ledger creates a store and its last directory, and never replaces a ledger."""
     store = scene.path("state/edge")
     weir = scene.box(RINGS | POLICY | {"ledger": {"store": store}})
     status, out, err = weir.run("--new-ledger", weir.config_path)
@@ -111,7 +111,7 @@ def new_ledger(scene):
 
 
 def refused_configuration(scene):
-    """All errors, each with its place; nothing is started."""
+    """All errors are reported with their place, and nothing is started."""
     weir = scene.box(RINGS | {"policies": [{"name": "a", "limit": "10Mbit"},
                                            {"name": "b", "limit": "1Mbit/s", "brust": "1kB"}]})
     for words, wanted in (("--check", 1), ("-c", REFUSED)):
@@ -123,7 +123,7 @@ def refused_configuration(scene):
 
 
 def missing_device(scene):
-    """EAL goes on without a device; weir does not, and says which."""
+    """EAL continues without a device; weir stops and names the device."""
     for device in ("net_af_packet0,iface=nosuch", "0000:ff:1f.7"):
         weir = scene.box(box.wire("net_ring0", device) | POLICY)
         status, _, err = weir.run("-c", weir.config_path)
@@ -133,7 +133,7 @@ def missing_device(scene):
 
 
 def nothing_to_forward(scene):
-    """Without ports or without wires it runs, says so beforehand, and answers."""
+    """Without ports or wires, weir warns, runs and answers."""
     for name, less in (("ports", {"ports": {}, "wires": []}), ("wires", {"wires": []})):
         weir = scene.box(RINGS | POLICY | less, name)
         status, _, err = weir.run("--check", weir.config_path)
@@ -144,7 +144,7 @@ def nothing_to_forward(scene):
 
 
 def missing_cpu(scene):
-    """Named, and without the pages that EAL has to say about its arguments."""
+    """A missing CPU is named, without EAL's long help about its arguments."""
     for more, want in (({"workers": [0, 1023]}, "workers[1]: this machine has no CPU 1023"),
                        ({"control": {"cpu": 1023}}, "control.cpu: this machine has no CPU 1023")):
         weir = scene.box(RINGS | POLICY | more)
@@ -153,7 +153,7 @@ def missing_cpu(scene):
 
 
 def signals_at_any_moment(scene):
-    """An orderly end, also while it is still starting."""
+    """Signals end the process in order, also during the start."""
     for number in (signal.SIGTERM, signal.SIGINT):
         for delay in (0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.2):
             weir = scene.box(RINGS | POLICY, f"box{number}-{delay}")
@@ -169,7 +169,7 @@ def signals_at_any_moment(scene):
 
 
 def crash_and_restart(scene):
-    """A socket that the dead left behind is replaced; one of the living is not."""
+    """A socket left by a crash is replaced; one of a running process is not."""
     weir = scene.box(RINGS | POLICY).start()
     second = scene.box(RINGS | POLICY, "second")
     second.config["control"]["socket"] = weir.socket
@@ -191,8 +191,8 @@ def crash_and_restart(scene):
 
 
 def errors_of_a_start(scene):
-    """What a configuration names on this machine and is not there, or will not do, is said with the
-    file's line, the place, what is wrong and what mends it, and may be there at the next start."""
+    """A file or device that is missing or unusable is reported with line, place, problem and
+    remedy. The next start can find it."""
     path = scene.path("secret")
     keyed = group(scene, key_file=path)
     drawing = RINGS | {
@@ -236,7 +236,7 @@ def errors_of_a_start(scene):
 
 
 def key_files(scene):
-    """A group of two wants a key that only its owner can read, unless told otherwise."""
+    """A group of two requires a key file that only its owner can read, unless set otherwise."""
     cases = [({}, "gossip.key_file"),
              ({"key_file": write_key(scene, mode=0o640)}, "others may read it"),
              ({"key_file": write_key(scene, "5a" * 31 + "\n")}, "64 hexadecimal"),
@@ -248,7 +248,7 @@ def key_files(scene):
         weir = scene.box(group(scene, **more), "box")
         status, _, err = weir.run("--check", weir.config_path)
         expect(status == 1 and want in err, f"{more}: {status} {err}")
-    # One that is not here may be where the limiter is to run.
+    # A key file that is missing here can exist where the limiter will run.
     weir = scene.box(group(scene, key_file=scene.path("nowhere")), "box")
     for arguments, fails, want in ((("--check",), 0, "not on this machine"),
                                    (("--strict", "--check"), 1, "not on this machine"),
@@ -271,7 +271,7 @@ def key_files(scene):
 
 
 def stock_client(scene):
-    """DPDK's own client works unchanged."""
+    """DPDK's telemetry client works unchanged."""
     if not shutil.which("dpdk-telemetry.py"):
         raise Skip("no dpdk-telemetry.py")
     weir = scene.box(RINGS | POLICY).start()
@@ -282,7 +282,7 @@ def stock_client(scene):
 
 
 def many_clients(scene):
-    """Twenty at once, good and bad questions, while packets flow: each gets its own answers."""
+    """Twenty clients send valid and invalid requests under load; each gets its own replies."""
     weir = scene.box(NULLS | POLICY).start()
     questions = ["/weir/policy,all", "/weir/nothing", "/ethdev/stats,0", "/weir/drops",
                  "/ethdev/stats,99", "/weir/policies,x", "/eal/heap_info,-1", "/weir/workers"]
@@ -310,17 +310,17 @@ def many_clients(scene):
 
 
 def raw(interface):
-    """A packet socket, without what the kernel itself sends there."""
+    """Returns a packet socket that receives none of the kernel's own packets."""
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     s.bind((interface, 0))
-    # Room for all of a test's packets: whoever reads them may not be running for a while.
+    # Buffers all packets of a test, because the reader can be without a CPU for a while.
     s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
     s.settimeout(5)
     return s
 
 
 def cable(inside, outside, mtu=1500):
-    """A veth pair that is up and says nothing by itself."""
+    """Creates a veth pair that is up and sends nothing by itself."""
     ip(f"link add dev {inside} type veth peer name {outside}")
     for name in (inside, outside):
         with open(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6", "w", encoding="ascii") as out:
@@ -329,7 +329,7 @@ def cable(inside, outside, mtu=1500):
 
 
 def crossing(frame, source, target):
-    """What arrives on the other side of the box when a frame is sent."""
+    """Sends a frame; returns the frame that arrives on the other side of the limiter."""
     source.send(frame)
     while True:
         got = target.recv(65536)
@@ -339,7 +339,7 @@ def crossing(frame, source, target):
 
 @contextlib.contextmanager
 def box_between_cables(scene, driver, mtu, distribute=False, **more):
-    """Frames of several kinds cross a box on real interfaces, both ways."""
+    """Frames of several kinds cross a limiter on real interfaces in both directions."""
     config = box.wire(f"{driver}0,iface=a", f"{driver}1,iface=b", mtu, **more)
     config["wires"][0]["distribute"] = distribute
     try:
@@ -364,20 +364,20 @@ def box_between_cables(scene, driver, mtu, distribute=False, **more):
 
 
 def af_packet_jumbo(scene):
-    """Jumbo frames over af_packet, whose ring must be told."""
+    """Sends jumbo frames over af_packet, which needs a larger frame size for its ring."""
     with box_between_cables(scene, "net_af_packet", 9000):
         pass
 
 
 def udp_frame(sport, serial):
-    """A frame of the flow from that port, by hand; nobody here looks at checksums."""
+    """Returns a frame of the flow from that port; nothing checks its checksums, which are 0."""
     head = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x08\x00"
     ip4 = bytes((0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2))
     return head + ip4 + struct.pack(">HHHHI", sport, 9, 26, 0, serial) + bytes(14)
 
 
 def distributed(scene):
-    """af_packet has one queue here, and yet both workers have flows, each flow in its order."""
+    """af_packet has one queue here; still both workers get flows, and each flow keeps its order."""
     policies = [{"name": "udp", "match": {"direction": "a-to-b"}, "limit": "200kbit/s",
                  "burst": "20kB", "allocator": "central"}]
     more = {"workers": [0, 1], "policies": policies}
@@ -413,7 +413,7 @@ def distributed(scene):
 
 
 def af_xdp(scene):
-    """A life over AF_XDP sockets."""
+    """Starts, forwards and stops over AF_XDP sockets."""
     if os.path.exists("/proc/config.gz") and b"CONFIG_XDP_SOCKETS=y" not in subprocess.run(
             ["zcat", "/proc/config.gz"], capture_output=True, check=False).stdout:
         raise Skip("this kernel has no AF_XDP")
@@ -422,14 +422,14 @@ def af_xdp(scene):
 
 
 def descriptors_waited_at(pid, tid):
-    """The number of descriptors that a thread waits at in ppoll(), or 0."""
+    """Returns the number of descriptors on which a thread waits in ppoll(), or 0."""
     with open(f"/proc/{pid}/task/{tid}/syscall", encoding="ascii") as syscall:
         fields = syscall.read().split()
     return int(fields[2], 16) if fields[0] == str(PPOLL[os.uname().machine]) else 0
 
 
 def af_xdp_waits(scene):
-    """An idle worker waits at the socket of each port and for control, and packets pass."""
+    """An idle worker waits on each port's socket and for control; packets pass."""
     if os.uname().machine not in PPOLL:
         raise Skip("the number of ppoll() is not known here")
     with box_between_cables(scene, "net_af_xdp", 1500, idle="sleep") as weir, \
@@ -444,14 +444,14 @@ def af_xdp_waits(scene):
 
 
 def capabilities(name):
-    """Those that a file of config/systemd gives."""
+    """Returns the capabilities granted by a file of config/systemd."""
     with open(os.path.join(box.ROOT, "config", "systemd", name), encoding="ascii") as file:
         return re.search("^AmbientCapabilities=(.*)$", file.read(), re.M).group(1).split()
 
 
 def af_xdp_of_its_unit(scene):
-    """AF_XDP with the capabilities that the unit and its drop-in give, and no more; only locked
-    memory, of which a unit gets all that it wants, need not be so here."""
+    """Runs AF_XDP with only the capabilities of the unit and its drop-in. CAP_IPC_LOCK is added if
+    this machine limits locked memory, which units get without a limit."""
     names = capabilities("weir@.service.in") + capabilities("af_xdp.conf")
     if resource.getrlimit(resource.RLIMIT_MEMLOCK)[1] != resource.RLIM_INFINITY:
         names.append("CAP_IPC_LOCK")
@@ -466,7 +466,7 @@ def af_xdp_of_its_unit(scene):
 
 
 def link_state(scene):
-    """A cable pulled and plugged is logged and shown."""
+    """Link changes are logged and shown."""
     def link(weir, name):
         return next(p["link"] for p in weir.get("/weir/ports") if p["name"] == name)
 
@@ -484,8 +484,8 @@ def link_state(scene):
 
 
 class Unanswered:
-    """A file whose opening takes for ever, as on a server that has gone: fanotify asks us whether
-    it may be opened, and we do not answer."""
+    """A file whose opening never completes, as on a lost file server. The kernel requests
+    permission through fanotify, and this class does not reply."""
 
     def __init__(self, path):
         class_content, nonblock, mark_add, open_perm, here = 4, 2, 1, 0x10000, -100
@@ -495,16 +495,16 @@ class Unanswered:
             raise Skip("this kernel has no fanotify permissions")
 
     def asked(self):
-        """Whether somebody waits."""
+        """Returns true if a process waits to open the file."""
         return bool(select.select([self.file], [], [], 0)[0])
 
     def close(self):
-        """All may go on."""
+        """Lets all waiting processes continue."""
         os.close(self.file)
 
 
 def stop_waits_for_no_file(scene):
-    """A reload whose file hangs holds the stop up for two seconds, in which packets pass."""
+    """A reload whose file hangs delays the stop by two seconds, in which packets pass."""
     frame = udp_frame(4242, 0)
     try:
         cable("ta", "a")
@@ -533,7 +533,7 @@ def stop_waits_for_no_file(scene):
 
 
 def received(interface):
-    """Frames that have arrived there."""
+    """Returns the frames that have arrived at the interface."""
     done = subprocess.run(["ip", "-s", "-j", "link", "show", "dev", interface],
                           capture_output=True, text=True, check=False)
     expect(done.returncode == 0, f"{interface}: {done.stderr}")
@@ -541,7 +541,7 @@ def received(interface):
 
 
 def strangers_stay_out(scene):
-    """What other interfaces carry does not go down the wire, not even while a box starts."""
+    """Packets of other interfaces are not forwarded to the wire, not even during a start."""
     ending = threading.Event()
 
     def chatter():
@@ -566,14 +566,14 @@ def strangers_stay_out(scene):
 
 
 def cpu_seconds(pid):
-    """User and system time of a process so far."""
+    """Returns user and system time of a process so far, in seconds."""
     with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
         fields = stat.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def idle_costs_little(scene):
-    """`sleep` without traffic: a target of 3 % of a core; asserted at 10 %, for noise."""
+    """An idle `sleep` worker uses little CPU: 3 % of a core; asserts 10 %, for noise."""
     write_key(scene)
     weir = scene.box(group(scene, key_file=scene.path("key")), "box").start()
     time.sleep(1)
@@ -586,13 +586,13 @@ def idle_costs_little(scene):
 
 
 def backlog_drops():
-    """Packets that the kernel dropped before any socket, on all CPUs."""
+    """Returns the packets that the kernel dropped before any socket, on all CPUs."""
     with open("/proc/net/softnet_stat", encoding="ascii") as lines:
         return sum(int(line.split()[1], 16) for line in lines)
 
 
 def balance(weir, target):
-    """The number of packets that came out, and the drops that Weir counts."""
+    """Returns the packets transmitted and the drops that Weir counts."""
     out = 0
     with contextlib.suppress(TimeoutError):
         while target.recv(65536):
@@ -637,7 +637,7 @@ def late_workers(scene):
 
 
 def other_devices(scene):
-    """tap and memif come up and go down like the others."""
+    """tap and memif ports start and stop like the others."""
     words = []
     memif = f"socket={scene.path('wire.sock')},socket-abstract=no"
     for name, a, b in (("tap", "net_tap0,iface=wt0", "net_tap1,iface=wt1"),
@@ -654,7 +654,7 @@ def other_devices(scene):
 
 
 def nothing_left(scene):
-    """A stop leaves no file of DPDK. The files of a crash do not disturb the next start."""
+    """A stop leaves no DPDK files. The files of a crash do not disturb the next start."""
     weir = scene.box(box.wire("net_null0", "net_null1", eal=["--no-huge", "-m", "256"]) | POLICY)
     where = scene.path("dpdk")
     for ends in (weir.kill, weir.stop, weir.stop):

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Whether the machine itself stood still while something was tried.
+"""Detects stalls of the machine itself during a test.
 
-Beside the processes of a test, one that does nothing looks on each CPU at the clock. What ran late
-there had no CPU: others had it, or the host had taken it away. What a test of live processes finds
-then is of the machine.
+A process sleeps and reads the clock on each CPU, next to the processes of a test. If it runs late,
+the CPU was busy, or taken away by the host. Then the machine can be the reason for a failure.
 """
 
 import mmap
@@ -14,11 +13,11 @@ import threading
 import time
 
 LOOKS_S = 0.02
-LATE = struct.Struct("d")  # a double for each CPU: how late it was at most, in seconds
+LATE = struct.Struct("d")  # a double for each CPU: most seconds that it was late
 
 
 def look(page, place, cpu):
-    """Notes for ever how late this thread comes at most on one CPU."""
+    """Records forever how late this thread runs at most on one CPU."""
     os.sched_setaffinity(0, {cpu})
     before = time.monotonic()
     while True:
@@ -31,7 +30,7 @@ def look(page, place, cpu):
 
 
 class Watch:
-    """A process that looks; it ends with this one, as `end_with_parent` sees to."""
+    """A process that measures; `end_with_parent` makes it end with this one."""
 
     def __init__(self, end_with_parent):
         self.cpus = sorted(os.sched_getaffinity(0))
@@ -50,10 +49,10 @@ class Watch:
         os._exit(1)
 
     def begin(self):
-        """From now on."""
+        """Restarts the measurement."""
         for i in range(len(self.cpus)):
             LATE.pack_into(self.page, i * LATE.size, 0.0)
 
     def late_s(self):
-        """For how long at most a CPU was not to be had since begin()."""
+        """Returns the longest time in seconds that a CPU was unavailable since begin()."""
         return max(LATE.unpack_from(self.page, i * LATE.size)[0] for i in range(len(self.cpus)))

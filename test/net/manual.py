@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The way to two boxes as doc/operate/two-boxes.md has it, each command as it stands there, and
-what other pages say of two that run.
+"""Follows doc/operate/two-boxes.md command by command, then the pages for two running limiters.
 
-Two boxes are two mount namespaces, each with /etc, /run and /var/lib of its own, in a network
-namespace of the test's. What only a machine with cards, systemd or Debian's packages can do is
-listed below with who does it, and is not run. Ports are interfaces here, and the limit is one that
-a test can exceed. Usage: manual.py [SCENARIO...].
+The two machines are mount namespaces with their own /etc, /run and /var/lib, in one network
+namespace. Commands that need network cards, systemd or Debian's packages are not run; ELSEWHERE
+lists where they are tested. Ports are interfaces here, and the limit is one that a test can exceed.
+
+Usage: manual.py [SCENARIO...].
 """
 
 import contextlib
@@ -29,7 +29,7 @@ OPERATE = os.path.join(box.ROOT, "doc", "operate")
 NAMES = ("edge-ams-1", "edge-fra-1")
 ADDRESSES = ("10.20.0.1", "10.30.0.1")
 LIMIT = 10_000_000
-# What is not run here, and where it is.
+# Commands that are not run here, and where they are tested.
 ELSEWHERE = (
     (r"apt-get ", "test/package.py installs, upgrades and goes back, in a container with systemd"),
     (r"\./tools/(package|demo)", "test/package.py, and whoever follows the README"),
@@ -43,7 +43,7 @@ ELSEWHERE = (
 )
 PROGRAMS = {"weir": "app/weir/weir", "weirctl": "app/weirctl/weirctl",
             "weirsim": "app/weirsim/weirsim", "weir-exporter": "app/exporter/weir-exporter"}
-# Packet sockets want what the unit of such ports has.
+# Runs a program with the capabilities that packet sockets need, like the unit of such ports.
 CAPABLE = ("setpriv --reuid=weir --regid=weir --init-groups --inh-caps=+net_raw,+net_admin "
            "--ambient-caps=+net_raw,+net_admin")
 FOLDERS = """
@@ -64,34 +64,34 @@ exec sleep infinity
 
 
 def page(name):
-    """Its text."""
+    """Returns the text of a page."""
     with open(os.path.join(OPERATE, name), encoding="utf-8") as file:
         return file.read()
 
 
 def commands_of(text):
-    """The lines of indented blocks and of fences without a language, without what is answered."""
+    """Returns the lines of indented blocks and of fences without a language, without the output."""
     text = re.sub(r"^```\w+\n.*?^```$", "", text, flags=re.M | re.S)
     for line in re.findall(r"^ {4}(?:\$ )?(\S.*)$", text, re.M):
         yield re.sub(r"\s+# .*$", "", line)
 
 
 def section(text, heading):
-    """What stands below a heading, up to the next."""
+    """Returns the text of the section with this heading."""
     found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
     expect(found, f"there is no heading {heading!r} any more")
     return found[1]
 
 
 class Machine:
-    """One of the two: its folders, and what runs on it."""
+    """One of the two machines: its folders and its processes."""
 
     def __init__(self, scene, name):
         self.name, self.own = name, scene.path(name)
         self.bin = os.path.join(self.own, "bin")
         os.makedirs(self.bin)
         os.chmod(scene.directory, 0o755)
-        for program, path in PROGRAMS.items():  # where any user may run them
+        for program, path in PROGRAMS.items():  # where any user can run them
             shutil.copy(os.path.join(box.BUILD, path), os.path.join(self.bin, program))
         self.holder = subprocess.Popen(
             ["unshare", "--mount", "--propagation", "private", "bash", "-c",
@@ -102,12 +102,12 @@ class Machine:
         self.scp = None
 
     def within(self, command):
-        """The words that run a command of bash there."""
+        """Returns the arguments that run a bash command in the namespace."""
         return ["nsenter", f"--mount=/proc/{self.holder.pid}/ns/mnt", "bash", "-c",
                 f"export PATH={self.bin}:$PATH; cd /; {command}"]
 
     def run(self, command):
-        """What it writes; it succeeds."""
+        """Runs a command, which must succeed; returns its output."""
         done = subprocess.run(self.within(command), capture_output=True, text=True, check=False,
                               timeout=box.PATIENCE_S, stdin=subprocess.DEVNULL)
         expect(done.returncode == 0, f"{self.name}: {command}: {done.returncode}: "
@@ -115,19 +115,19 @@ class Machine:
         return done.stdout
 
     def write(self, path, text):
-        """Puts a file there."""
+        """Writes a file on the machine."""
         with open(self.own + path, "w", encoding="utf-8") as out:
             out.write(text)
 
     def log(self):
-        """What its limiter has said."""
+        """Returns the end of its limiter's log."""
         with contextlib.suppress(FileNotFoundError), \
                 open(os.path.join(self.own, "log"), encoding="utf-8") as file:
             return file.read()[-4000:]
         return ""
 
     def start(self, unit):
-        """What systemd would do of the unit."""
+        """Starts a unit's program, like systemd."""
         instance = unit.partition("@")[2]
         command = (f"exec env RUNTIME_DIRECTORY=/run/weir/{instance} {CAPABLE} weir "
                    f"-c /etc/weir/{instance}.json" if instance else f"exec {CAPABLE} weir-exporter")
@@ -143,18 +143,18 @@ class Machine:
             wait_until(listens, "the exporter does not listen")
 
     def answers(self, instance):
-        """Whether the limiter is ready."""
+        """Returns true if the limiter answers."""
         return subprocess.run(self.within(f"weirctl -n {instance} config"), check=False,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
     def stop(self, unit):
-        """As systemd does."""
+        """Stops a unit's program, like systemd."""
         service = self.services.pop(unit)
         service.terminate()
         expect(service.wait(box.PATIENCE_S) in (0, -15, 143), f"{unit}: {service.returncode}")
 
     def systemctl(self, words):
-        """What is told to systemd, of what a unit is."""
+        """Does the action of a systemctl command."""
         if words[:2] == ["enable", "--now"]:
             self.start(words[2])
         elif words[0] == "restart":
@@ -166,14 +166,14 @@ class Machine:
             expect(False, f"systemctl {' '.join(words)}: this test does not know it")
 
     def end(self):
-        """Leaves nothing."""
+        """Ends all processes of the machine."""
         for service in [*self.services.values(), self.holder]:
             service.kill()
             service.wait()
 
 
 def listens():
-    """Whether somebody takes connections at the exporter's port."""
+    """Returns true if the exporter's port accepts a connection."""
     with contextlib.suppress(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", 9947)).close()
         return True
@@ -181,7 +181,7 @@ def listens():
 
 
 class World:
-    """Two machines, and what goes from one to the other."""
+    """Two machines and the traffic between them."""
 
     def __init__(self, scene):
         for address in ADDRESSES:
@@ -193,7 +193,7 @@ class World:
         self.ran = 0
 
     def follow(self, text, which=(0, 1), done=lambda command: None):
-        """Runs the commands of a page in their order, each on these boxes, as each has its name."""
+        """Runs the commands of a page in order on these machines, with each machine's name."""
         for command in commands_of(text):
             if any(re.match(pattern, command) for pattern, _ in ELSEWHERE):
                 done(command)
@@ -204,19 +204,19 @@ class World:
             done(command)
 
     def one(self, i, command):
-        """One command on one box."""
+        """Runs one command on one machine."""
         machine = self.machines[i]
         words = command.split()
         if words[0] == "systemctl":
             if words[-1] == "weir-exporter" and i:
-                return  # they share the loopback interface here
+                return  # because the machines share the loopback interface here
             machine.systemctl(words[1:])
         elif words[0] == "scp" or "--new-key" in words:
             self.key(i, words, command)
         elif words[0] == "curl":
             if i == 0:
                 expect("weir_up" in machine.run(command), "no metrics")
-        elif words[-1] == "status":  # of a group whose limiters have heard each other
+        elif words[-1] == "status":  # shown after the limiters have exchanged gossip
             wait_until(lambda: subprocess.run(
                 machine.within(command), check=False, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL).returncode == 0, f"{command}: {machine.log()}")
@@ -224,7 +224,7 @@ class World:
             machine.run(command)
 
     def key(self, i, words, command):
-        """The key is made on the first box, and copied from there."""
+        """Creates the key on the first machine, or copies it to the second."""
         first, second = self.machines
         if words[0] != "scp":
             if i == 0:
@@ -238,13 +238,13 @@ class World:
         expect(done.returncode == 0, command)
 
     def end(self):
-        """Leaves nothing."""
+        """Ends both machines."""
         for machine in self.machines:
             machine.end()
 
 
 def configure(world):
-    """The page's two files, with what a test machine has instead of a card."""
+    """Writes the page's two files, with interfaces instead of network cards."""
     group, own = (json.loads(text) for text in
                   re.findall(r"^```json\n(.*?)^```$", page("two-boxes.md"), re.M | re.S))
     expect(group["policies"][0]["limit"] == "1Gbit/s", "another limit than this test knows")
@@ -258,7 +258,7 @@ def configure(world):
 
 
 def frame(sport):
-    """A packet of 1400 bytes to a machine behind the uplinks; nobody here looks at checksums."""
+    """Returns a packet of 1400 bytes to a server; nothing checks its checksums, which are 0."""
     head = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x08\x00"
     ip4 = bytes((0x45, 0)) + struct.pack(">H", 1400) + bytes((0, 0, 0, 0, 64, 17, 0, 0))
     return (head + ip4 + socket.inet_aton("203.0.113.5") + socket.inet_aton("192.0.2.10") +
@@ -267,7 +267,7 @@ def frame(sport):
 
 @contextlib.contextmanager
 def flood():
-    """More than the limit into both boxes, of flows that do not care."""
+    """Sends more than the limit into both limiters, in flows without congestion control."""
     stop = threading.Event()
 
     def send():
@@ -292,12 +292,12 @@ def flood():
 
 
 def told(machine, what):
-    """One answer of a limiter."""
+    """Returns one reply of a limiter."""
     return json.loads(machine.run(f"weirctl -n {machine.name} --json {what}"))
 
 
 def hear_each_other(world):
-    """Each has the other as alive, with the same configuration, and no alarm."""
+    """Returns true if each limiter counts the other, with equal settings and no alarm."""
     for machine in world.machines:
         other = [name for name in NAMES if name != machine.name][0]
         wait_until(lambda m=machine, o=other: any(
@@ -308,7 +308,7 @@ def hear_each_other(world):
 
 
 def bites(world):
-    """What both admit is the limit, divided, while both drop."""
+    """Waits until both limiters drop packets and their local limits add up to the limit."""
     def divided():
         views = [told(machine, "policy customer-1001") for machine in world.machines]
         here = [view["local_limit_bps"] for view in views]
@@ -320,7 +320,7 @@ def bites(world):
 
 
 def the_way_to_two_boxes(scene):
-    """Each command of the page, in order; the limit bites, and there are metrics of it."""
+    """Runs each command of the page in order; the limit is enforced, and metrics show it."""
     world, floods = World(scene), contextlib.ExitStack()
 
     def done(command):

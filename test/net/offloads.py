@@ -34,7 +34,7 @@ SOL_PACKET, PACKET_FANOUT, PACKET_FANOUT_CPU = 263, 18, 2
 
 
 def run(*command, check=True):
-    """The standard output of a command."""
+    """Runs a command; returns its standard output."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     expect(not check or done.returncode == 0, f"{command}: {done.stderr}")
     return done.stdout
@@ -68,7 +68,7 @@ class Ends:
 
 
 def config(**more):
-    """A wire between the cables. `more` is added to each port."""
+    """Returns a wire between the cables. `more` is added to each port."""
     made = box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b") | POLICY
     for port in made["ports"].values():
         port.update(more)
@@ -103,12 +103,12 @@ def send():
                 s.send(bytes(1 << 16))
             except TimeoutError:
                 pass
-        # Data that is still under way does not matter.
+        # Data in flight does not matter.
         s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
 
 
 def tcp_rate():
-    """The bit/s of a connection through the limiter."""
+    """Returns the bit/s of a connection through the limiter."""
     result, ready = [], threading.Event()
 
     def receive():
@@ -145,7 +145,7 @@ def merging_is_switched_off(scene):
 
 
 def promiscuity(interface):
-    """The number of users that need the interface to be promiscuous."""
+    """Returns the number of users that need the interface to be promiscuous."""
     return json.loads(run("ip", "-d", "-j", "link", "show", "dev", interface))[0]["promiscuity"]
 
 
@@ -403,7 +403,7 @@ def mtu_refused(scene):
 
 
 def setup():
-    """A namespace with its own sysfs and netns folder."""
+    """Enters a namespace with its own sysfs and netns folder."""
     box.enter_netns()
     clone_newns = 0x20000
     expect(box.LIBC.unshare(clone_newns) == 0, "no mount namespaces")
@@ -417,7 +417,7 @@ def setup():
 
 
 def raw_in(name, interface):
-    """A packet socket in that namespace."""
+    """Returns a packet socket in that namespace."""
     with open("/proc/thread-self/ns/net", "rb") as here, \
             open(f"/run/netns/{name}", "rb") as there:
         box.LIBC.setns(there.fileno(), 0)
@@ -428,10 +428,8 @@ def raw_in(name, interface):
 
 
 def fragmented():
-    """Frames of three IPv4 packets in fragments.
-
-    One is in order, one is reversed, and the rest of one took another way.
-    """
+    """Returns frames of three IPv4 packets in fragments: in order, reversed, and only the last
+    fragment, because the first took another path."""
     data, frames = bytes(range(8)) * 350, []
     for number, order in ((1, (0, 1)), (2, (1, 0)), (3, (1,))):
         for which in order:

@@ -1,10 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The exporter's page in a real browser: what it shows is what telemetry says, to whoever reads it.
+"""The exporter's page in a real browser: it shows telemetry's values, accessibly.
 
-Runs in a network namespace of its own, with Chromium, and writes pictures of what it saw into
-BUILD/pictures.
+Runs in its own network namespace, with Chromium, and writes screenshots into BUILD/pictures.
 """
 
 import contextlib
@@ -23,7 +22,7 @@ from box import expect, wait_until
 from exporter import EXPORTER, exporter, policy, traffic
 
 PICTURES = os.path.join(box.BUILD, "pictures")
-OFTEN = ("--interval", "250")  # so that less time is waited for
+OFTEN = ("--interval", "250")  # to wait less
 WIDTHS = {"wide": (1280, 900), "phone": (360, 740)}
 POLICIES = [{"name": "udp", "match": {"proto": "udp"}, "limit": "80kbit/s", "burst": "2kB"},
             {"name": "rest", "limit": "1000/s", "burst": 100, "count": "packets"}]
@@ -31,7 +30,7 @@ POLICIES = [{"name": "udp", "match": {"proto": "udp"}, "limit": "80kbit/s", "bur
 STUCK = re.compile(r"1 thing wrong: box1: worker \d+ \(CPU \d+\) is stuck for"
                    r"|Nothing is wrong any more$")
 
-# Text that is hard to read on what is behind it: a list of complaints.
+# Returns a list of complaints: text with too little contrast to its background.
 CONTRAST = """(() => {
 const parse = text => text.match(/[\\d.]+/g).map(Number);
 const part = v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
@@ -69,7 +68,7 @@ return at.id || at.getAttribute("aria-label") || at.getAttribute("aria-labelledb
 
 
 def rate_text(value, count):
-    """A rate as chart.js writes it."""
+    """Returns a rate in the format of chart.js."""
     if value is None:
         return "–"
     shown = value * 8 if count == "bytes" else value
@@ -90,7 +89,7 @@ def rate_text(value, count):
 
 
 class Stream:
-    """What the exporter tells a viewer, by the time of each event."""
+    """The events that the exporter sends to a viewer, by their time."""
 
     def __init__(self, one, query=""):
         self.connection = http.client.HTTPConnection("127.0.0.1", one.port,
@@ -102,7 +101,7 @@ class Stream:
         self.thread.start()
 
     def read(self):
-        """Until it ends."""
+        """Reads events until the connection ends."""
         kind, group = None, None
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError, AttributeError):
             while line := self.reply.readline().decode():
@@ -114,13 +113,13 @@ class Stream:
                     self.events[group["at"]] = (group, json.loads(line[6:]))
 
     def close(self):
-        """Hangs up."""
+        """Closes the connection."""
         self.connection.close()
 
 
 @contextlib.contextmanager
 def watched():
-    """A browser."""
+    """Runs a browser until the context ends."""
     chromium = browser.Browser()
     try:
         yield chromium
@@ -130,7 +129,7 @@ def watched():
 
 @contextlib.contextmanager
 def limited(scene):
-    """A limiter that packets cross, a function that sends them, and an exporter."""
+    """Runs a limiter under traffic and an exporter; yields both and the sending function."""
     with traffic(scene, policies=POLICIES) as (weir, send), \
             exporter(*OFTEN, "-s", weir.socket) as one:
         yield weir, send, one
@@ -138,7 +137,7 @@ def limited(scene):
 
 @contextlib.contextmanager
 def flooded(send):
-    """Packets all the time."""
+    """Sends packets until the context ends."""
     over = threading.Event()
 
     def flood():
@@ -154,12 +153,13 @@ def flooded(send):
 
 
 def base(one):
-    """Where the page is."""
+    """Returns the URL of the page."""
     return f"http://127.0.0.1:{one.port}/"
 
 
 def no_complaints(page, one):
-    """It has asked nobody else, and nothing went wrong that a browser tells."""
+    """Asserts that the page sent requests only to the exporter, and that the browser logged no
+    error."""
     asked = [event["request"]["url"] for event in page.said("Network.requestWillBeSent")]
     expect(asked and all(url.startswith(base(one)) for url in asked), f"asked elsewhere: {asked}")
     for method in ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled"):
@@ -167,7 +167,7 @@ def no_complaints(page, one):
 
 
 def figures(scene):
-    """Each figure is that of the same event, and those of the events are telemetry's."""
+    """Each figure on the page is from one event, and the events' figures equal telemetry's."""
     with limited(scene) as (weir, send, one), watched() as chromium:
         stream = Stream(one)
         page = chromium.page(base(one))
@@ -201,7 +201,8 @@ def figures(scene):
 
 
 def looks(scene):
-    """Dark and light, wide and narrow: it fits, can be read, and is calm; pictures are kept."""
+    """In dark and light, wide and narrow: the page fits, is legible, and announces nothing unasked.
+    Keeps screenshots."""
     os.makedirs(PICTURES, exist_ok=True)
     with limited(scene) as (_, send, one), watched() as chromium, flooded(send):
         for scheme in ("light", "dark"):
@@ -216,7 +217,8 @@ def looks(scene):
                         {childList: true, subtree: true, characterData: true}); 0""")
                 at = page.run("+document.body.dataset.at")
                 page.wait(f"+document.body.dataset.at > {at + 1500}")
-                # What is wrong is said unasked; a worker without a CPU is of the machine.
+                # Problems are announced unasked; ignores those of a worker without a CPU, which the
+                # machine causes.
                 said = [text for text in page.run("window.said") if not STUCK.match(text)]
                 expect(not said, f"readers are told what they did not ask: {said}")
                 room = page.run("""(({scrollWidth, clientWidth}) => [scrollWidth - clientWidth,
@@ -230,7 +232,7 @@ def looks(scene):
 
 
 def names_and_keys(scene):
-    """Without eyes and without a mouse: all has a name, and a key reaches all."""
+    """Without sight or a mouse: every element has a name, and the keyboard reaches all."""
     with limited(scene) as (weir, send, one), watched() as chromium, flooded(send):
         page = chromium.page(base(one))
         page.wait("document.querySelectorAll('#chart .area').length > 0"
@@ -256,7 +258,7 @@ def names_and_keys(scene):
 
 
 def check_tree(page):
-    """What a screen reader is told."""
+    """Checks the accessibility tree, which screen readers use."""
     nodes = page.send("Accessibility.getFullAXTree")["nodes"]
     told = [(node["role"]["value"], node.get("name", {}).get("value", ""))
             for node in nodes if not node.get("ignored") and "role" in node]
@@ -273,7 +275,7 @@ def check_tree(page):
 
 
 def choose(page, weir):
-    """Another policy, by its name and keys alone."""
+    """Chooses another policy by its name, with the keyboard only."""
     page.run("document.querySelector('#policy-find').focus()")
     page.wait("document.querySelectorAll('#policy-list li').length === 3")
     for letter in "res":
@@ -297,7 +299,7 @@ def choose(page, weir):
 
 
 def forbidden(scene):
-    """The page may ask nobody else, though a script in it wanted to."""
+    """The page's policy blocks requests to other servers, even from a script in it."""
     weir = scene.box(box.wire("net_ring0", "net_ring1", policies=[policy(1)])).start()
     with exporter("-s", weir.socket) as one, exporter("-s", weir.socket) as other, \
             watched() as chromium:
@@ -322,7 +324,7 @@ def forbidden(scene):
 
 
 def ends(scene):
-    """A limiter that stops, an exporter that goes and comes back: the page says so, and goes on."""
+    """A limiter stops; an exporter stops and returns. The page shows this, and continues."""
     boxes = [scene.box(box.wire(f"net_ring{2 * i}", f"net_ring{2 * i + 1}",
                                 policies=[policy(1)])).start() for i in range(2)]
     words = [word for weir in boxes for word in ("-s", weir.socket)]
@@ -342,7 +344,7 @@ def ends(scene):
 
 
 def told(scene):
-    """What a limiter without a socket here does is what the other has heard, and that is said."""
+    """A limiter without a socket here is shown with the gossip values of the other, with a note."""
     roster = [{"name": f"box{i}", "address": f"127.0.0.{i}:7946"} for i in (1, 2)]
     boxes = [scene.box(box.wire(
         f"net_ring{2 * i}", f"net_ring{2 * i + 1}",

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Sources that are given to workers: they move under traffic, in order, and come together.
+"""Placement of sources on workers: they move under traffic, stay in order, and are gathered.
 
-Numbered UDP packets of many sources in a network namespace of its own, whose cables are veth pairs:
+Numbered UDP packets of many sources in a separate network namespace, whose cables are veth pairs:
 
     test ta ──veth── a │weir, 4 workers│ b ──veth── tb test
 
@@ -21,14 +21,14 @@ from box import expect, wait_until
 
 SOURCES = 96
 SIZE = 500  # bytes of an IP packet
-MARK = 0x57454952  # of our own packets
+MARK = 0x57454952  # identifies the packets of this test
 WORKERS = [0, 1, 0, 1]
 BATCH, PAUSE_S = 64, 0.01
-BURST, BURSTS, BURST_RATE = 250, 10, 4e6  # packets at once, how often, bit/s
+BURST, BURSTS, BURST_RATE = 250, 10, 4e6  # packets in one burst, number of bursts, bit/s
 
 
 def numbered(serial):
-    """A packet of one of SOURCES, of two prefixes, that says which one it is."""
+    """Returns a packet of one of SOURCES, in two prefixes, with its number and send time."""
     source = serial % SOURCES
     data = bytearray(reload.frame("10.9.0.1", SIZE, sport=1000 + source))
     struct.pack_into(">BBBB", data, 26, 10, 0, source % 2, 1 + source // 2)
@@ -37,21 +37,21 @@ def numbered(serial):
 
 
 def placed(limit, place, **more):
-    """The policy that all of them are of."""
+    """Returns the policy that matches all of them."""
     return reload.policy("p", "10.9.0.0/16", limit=f"{limit:.0f}bit/s", action="shape",
                          **{"burst": "5000B", "slo": {"p99": "1s"},
                             "place": {"key": "src/24", "round": "300ms"} | place} | more)
 
 
 class Receiver(reload.Receiver):
-    """What leaves the box: [(serial, seconds under way)], as it comes."""
+    """Records packets that the limiter transmits: [(serial, seconds since it was sent)]."""
 
     def note(self, data):
         mark, serial, sent = struct.unpack_from(">IId", data, 42) if len(data) >= 58 else (0, 0, 0)
         return (serial, time.monotonic() - sent) if mark == MARK else None
 
     def check_order(self):
-        """Those of each source have come in their order."""
+        """Asserts that the packets of each source arrived in order."""
         last = [-1] * SOURCES
         for serial, _ in self.seen:
             source = serial % SOURCES
@@ -61,7 +61,7 @@ class Receiver(reload.Receiver):
 
 @contextlib.contextmanager
 def scenery(scene, policies, **more):
-    """A wire and who listens; the box is the scenario's to stop."""
+    """Yields a wire and a receiver; the scenario stops the limiter."""
     wire = reload.Wire(scene, policies, **{"workers": WORKERS} | more)
     receiver = Receiver()
     try:
@@ -73,7 +73,7 @@ def scenery(scene, policies, **more):
 
 
 class Sender:
-    """Packets flow meanwhile, some at once and then a pause."""
+    """Sends packets in a thread: a burst, then a pause."""
 
     def __init__(self, wire, batch=BATCH, pause=PAUSE_S):
         self.wire, self.batch, self.pause = wire, batch, pause
@@ -90,7 +90,7 @@ class Sender:
             time.sleep(self.pause)
 
     def stop(self):
-        """How many there were."""
+        """Stops; returns the number of packets sent."""
         self.ending.set()
         self.thread.join()
         self.wire.sent += self.serial
@@ -98,28 +98,28 @@ class Sender:
 
 
 def placement(weir):
-    """How it stands."""
+    """Returns the placement of the policy."""
     return weir.get("/weir/placement,p")
 
 
 def used(weir):
-    """Workers that have sources, when none is on its way."""
+    """Returns the number of workers that have sources, or 0 while a source moves."""
     now = placement(weir)
     return now["used"] if now["away"] == 0 and now["kept_back"] == 0 else 0
 
 
 def drops(weir):
-    """Packets dropped for whatever reason."""
+    """Returns the drop counters that are not 0, by reason."""
     return {reason: count for reason, count in weir.get("/weir/drops").items() if count}
 
 
 def ours(lost):
-    """Those of them that had come in."""
+    """Returns the drops after reception."""
     return {reason: count for reason, count in lost.items() if not reason.startswith("rx_")}
 
 
 def received(weir):
-    """Packets that the box has taken in when no more come: a slow one leaves some to the kernel."""
+    """Returns the packets received after the last one; a slow limiter leaves some to the kernel."""
     last, now = -1, weir.total("rx_packets")
     while now != last:
         time.sleep(0.3)
@@ -128,14 +128,14 @@ def received(weir):
 
 
 def waiting(weir):
-    """Packets that wait now, if any may."""
+    """Returns the packets that wait now, or 0 without a shaper."""
     shape = (weir.get("/weir/policy,p") or {}).get("shape")
     return shape["waiting_packets"] if shape else 0
 
 
 def moves(scene):
-    """Spread and gathered again and again, no source is reordered, and nothing is lost unsaid."""
-    limit = BATCH / PAUSE_S * SIZE * 8 * 0.9  # some wait, though who sends is slower than that
+    """Spreads and gathers sources repeatedly: none is reordered, and every loss is counted."""
+    limit = BATCH / PAUSE_S * SIZE * 8 * 0.9  # lower than the sending rate, so some wait
     with scenery(scene, [placed(limit, {})]) as (wire, receiver):
         weir = wire.weir
         sender = Sender(wire)
@@ -160,7 +160,7 @@ def moves(scene):
 
 
 def tries(scene):
-    """An objective that nobody can keep: more workers are tried, and given up; nothing is lost."""
+    """An objective that cannot be met: more workers are tried, then released; nothing is lost."""
     limit = BATCH / PAUSE_S * SIZE * 8 * 4
     with scenery(scene, [placed(limit, {}, slo={"p99": "1us"})]) as (wire, receiver):
         weir = wire.weir
@@ -180,7 +180,7 @@ def tries(scene):
 
 
 def leaves(scene):
-    """A policy that is placed no more, or another way: all leaves in order, or is counted."""
+    """Placement ends or changes: all packets are transmitted in order, or counted."""
     limit = BATCH / PAUSE_S * SIZE * 8 / 2
     words = []
     for after in ([], [reload.policy("p", "10.9.0.0/16", limit="1Gbit/s")],
@@ -212,7 +212,7 @@ def leaves(scene):
 
 
 def bursts(scene, policies, workers):
-    """What BURSTS of packets waited that came at once each: 99 % of them at most, in seconds."""
+    """Sends BURSTS bursts; returns the 99th percentile of delays in seconds, and the placement."""
     with scenery(scene, policies, workers=workers) as (wire, receiver):
         for burst in range(BURSTS):
             for serial in range(burst * BURST, (burst + 1) * BURST):
@@ -227,7 +227,7 @@ def bursts(scene, policies, workers):
 
 
 def price(scene):
-    """What four workers cost an aggregate that one can do: p99 beside that of a box with one."""
+    """Compares the p99 of an aggregate on four workers with that of one worker, which suffices."""
     policies = [placed(BURST_RATE, {}, shape={"delay": "10s"})]
     alone, _ = bursts(scene, policies, [0])
     placed4, where = bursts(scene, policies, WORKERS)
@@ -241,7 +241,7 @@ def price(scene):
 
 
 def main():
-    """The cables are in a namespace of their own."""
+    """Plays the scenarios in a separate network namespace."""
     box.main([moves, tries, leaves, price], box.enter_netns)
 
 

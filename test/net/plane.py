@@ -37,14 +37,14 @@ LEAST_OF_IT = 0.2  # part of the rate, while other tests use the CPUs
 TORRENT_PPS = 300_000
 TORRENT_BPS = 20_000_000  # half the torrent is more than three times as much
 TORRENT_BURST = 65536
-DEEP_BURST = 10_000_000  # 4 s of that: a machine that stands still as long costs nothing
+DEEP_BURST = 10_000_000  # 4 s of that: stalls of the machine up to that have no effect
 SETTLED_S = 2
 # Steps of a start's take-over: system calls, their first arguments, and how often they occur.
 BPF, LINK_UPDATE, RENAMEAT2, MEMBARRIER = 321, 29, 316, 324
 TAKE_OVER = [("before", BPF, LINK_UPDATE, 0), ("one port", BPF, LINK_UPDATE, 1),
              ("both ports", BPF, LINK_UPDATE, 2), ("kept", RENAMEAT2, None, 1),
              ("settled", MEMBARRIER, None, 0)]
-ON_THE_WAY = 256 * FRAME  # between a decision and the far end: the size of the cable's ring
+ON_THE_WAY = 256 * FRAME  # packets between a decision and the far end: the size of the cable's ring
 
 
 def wire(scene, policies=None, **keys):
@@ -55,12 +55,12 @@ def wire(scene, policies=None, **keys):
 
 
 def kernel(weir, *keys):
-    """A sum over both ports."""
+    """Returns a sum over both ports."""
     return sum(port[f"kernel_{key}"] for port in weir.get("/weir/ports") for key in keys)
 
 
 def fragment(sport, serial):
-    """A later fragment of such a frame, which has no ports."""
+    """Returns a later fragment of such a frame, which has no ports."""
     frame = bytearray(udp_frame(sport, serial))
     frame[20:22] = struct.pack(">H", 100)
     return bytes(frame)
@@ -108,7 +108,8 @@ class Flood:
 
 
 def decides(scene):
-    """Packets that it can judge reach no worker, keep to the limit, and are counted one by one."""
+    """Packets that the plane can decide reach no worker, keep to the limit, and are counted one by
+    one."""
     with wire(scene) as weir:
         weir.start()
         seen = weir.total("rx_packets")
@@ -134,7 +135,7 @@ def samples(scene):
             nonlocal sampled
             Flood(0.2, flows=8)
             sampled = weir.get("/weir/policy,udp")["flows_sampled"]
-            return sampled >= 6  # two of eight may have one slot between them
+            return sampled >= 6  # two of eight can share one slot
 
         wait_until(all_seen, lambda: f"{sampled} of 8 flows are seen")
         expect(weir.total("rx_packets") == 0, "packets come by workers")
@@ -176,7 +177,7 @@ ECT = 2
 
 
 def of_kind(port, ecn):
-    """Frames of one of them."""
+    """Returns frames of one kind."""
     def make(sport, serial):
         frame = bytearray(udp_frame(sport, serial))
         frame[15] = ecn
@@ -331,13 +332,13 @@ def cut_off(scene):
 
 
 def lines_used(slot):
-    """CPUs of the kernel that have packets of a policy, of 4096 at most."""
+    """Returns the number of kernel CPUs that have packets of a policy, of 4096 at most."""
     lines = values(f"{os.path.dirname(PINS)}/plane/lines")
     return sum(struct.unpack_from("<Q", line, 40)[0] > 0 for line in lines[slot::4096])
 
 
 def rate_at(far):
-    """The rate over seconds, from a packet to a packet."""
+    """Returns the rate over seconds, from a packet to a packet."""
     first = far.read()[1]
     time.sleep(SETTLED_S)
     last = far.read()[1]
@@ -345,7 +346,7 @@ def rate_at(far):
 
 
 def settles_on(scene, cpus):
-    """The settled rate divided by the limit, with a number of CPUs that send."""
+    """Returns the settled rate divided by the limit, with a number of sending CPUs."""
     policy = {"name": "limited", "match": {"dst": "198.18.1.1/32"}, "accounting": "l2",
               "limit": f"{TORRENT_BPS}bit/s", "burst": f"{DEEP_BURST}B"}
     sources, far = [], None
@@ -375,12 +376,13 @@ def settles_on(scene, cpus):
 
 
 def settles(scene):
-    """With one CPU and with two, the limit passes to the thousandth, and never more."""
+    """With one CPU and with two, the passed rate is within a thousandth of the limit, and never
+    above."""
     return "; ".join(settles_on(scene, cpus) for cpus in (1, 2))
 
 
 def changes(scene):
-    """A reload changes limits and whose packets they are, while packets pass."""
+    """A reload changes limits and matches while packets pass."""
     with wire(scene) as weir:
         weir.start()
         Flood(SENT_S).expect_limit()

@@ -33,8 +33,8 @@ OUTGOING = 4  # PACKET_OUTGOING: sent by this host
 MARKED = 14 << 2  # the traffic class of af13
 PERIOD_S = 0.001
 LENGTH = len(udp_frame(0, 0))
-REMAINDER = 12  # system calls after the last exchange of pins, which removes the old ones
-# "drops" and "marks" have the packets of one direction each, over two wires.
+REMAINDER = 12  # system calls after the last exchange of pins, which remove the old ones
+# "drops" and "marks" each match the packets of one direction, over two wires.
 COUNTED = [{"name": "drops", "match": {"direction": "a-to-b"}, "accounting": "l2",
             "limit": "400kbit/s", "burst": "5kB"},
            {"name": "marks", "match": {"direction": "b-to-a"}, "accounting": "l2",
@@ -44,7 +44,7 @@ ENDS = {"drops": (("ta", "tb"), ("tc", "td")), "marks": (("tb", "ta"), ("td", "t
 
 
 class Traffic(threading.Thread):
-    """Frames in both directions of both wires, and their number at each end."""
+    """Sends frames in both directions of both wires, and counts those received at each end."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -84,7 +84,7 @@ class Traffic(threading.Thread):
                             self.marked += frame[15] == MARKED
 
     def pause(self):
-        """Stops sending, and waits until no frame is on its way."""
+        """Stops sending, and waits until no frame is in flight."""
         self.goes.clear()
         self.rests.clear()
         self.rests.wait()
@@ -101,8 +101,8 @@ class Traffic(threading.Thread):
 
 
 def takeover(process):
-    """The system calls of a main thread from the first exchange of pins or programs on, each as
-    it begins and as it has ended."""
+    """Yields the system calls of a main thread from the first exchange of pins or programs on, each
+    at its start and at its end."""
     begun = False
     for number, first, ended in threads.calls(process.pid):
         begun = begun or number == RENAMEAT2 or (number, first) == (BPF, LINK_UPDATE)
@@ -111,7 +111,7 @@ def takeover(process):
 
 
 def count_steps(process):
-    """Number of these until the old pins are removed."""
+    """Returns the number of these until the old pins are removed."""
     count = exchanges = 0
     for number, ended in takeover(process):
         count += 1
@@ -123,14 +123,14 @@ def count_steps(process):
 
 
 def kill_at(weir, step):
-    """Kills a start at such a step of its takeover."""
+    """Kills a start at this step of its takeover."""
     for _ in zip(range(step + 1), takeover(weir.process)):
         pass
     weir.kill()
 
 
 def fail_at(weir, ports):
-    """Refuses the program of a port, after so many ports have the new one."""
+    """Rejects the program of a port, after `ports` ports have the new one."""
     refuse_call(weir.process, BPF, LINK_UPDATE, ports)
     expect(weir.process.wait(box.PATIENCE_S) == 1, f"it starts: {weir.log()[-1000:]}")
 
@@ -157,7 +157,7 @@ def compare(weir, traffic, what):
 
 @contextlib.contextmanager
 def two_wires(scene):
-    """A limiter with two wires."""
+    """Returns a limiter with two wires."""
     config = box.wire("xdp:a", "xdp:b", policies=COUNTED)
     config["ports"] |= {"c": {"device": "xdp:c"}, "d": {"device": "xdp:d"}}
     config["wires"].append({"name": "second", "a": "c", "b": "d"})
@@ -172,7 +172,8 @@ def two_wires(scene):
 
 
 def decided(interface):
-    """Packets of a port that the kernel has decided, in the map that all its programs share."""
+    """Returns the packets of a port that the kernel has decided, from the map shared by all
+    programs."""
     pin = f"{os.path.dirname(PINS)}/count-{socket.if_nametoindex(interface)}"
     dump = subprocess.run(["bpftool", "-j", "map", "dump", "pinned", pin], check=True,
                           capture_output=True, text=True).stdout
@@ -182,8 +183,8 @@ def decided(interface):
 
 
 def counts(scene):
-    """Chains of starts that are killed or fail at random steps: no packet is lost from the counters
-    or counted twice."""
+    """Starts that are killed or fail at random steps, in chains: no packet is missing in the
+    counters or counted twice."""
     seed = int(os.environ.get("WEIR_SEED", "1"), 0)
     rng, cut = random.Random(seed), 0
     with two_wires(scene) as weir, contextlib.closing(Traffic()) as traffic:

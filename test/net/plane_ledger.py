@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""A limit of two limiters whose packets the kernel decides, of which one stands still, is dead, and
-starts again: one that is never exceeded is not, over any time, and who is not there passes what is
-promised to nobody; of a soft one it passes the half that the other leaves it.
+"""A limit of two limiters in the XDP data plane; one limiter is stopped, killed and restarted.
+
+A hard limit is not exceeded over any time, and the absent limiter's plane passes only the
+unreserved share. For a soft limit, each limiter passes half.
 
     ta ── a │weir 1│ b ── tb       tc ── c │weir 2│ d ── td       gossip over lo
 
-Runs in network and mount namespaces of its own. Usage: plane_ledger.py.
+Runs in its own network and mount namespaces. Usage: plane_ledger.py.
 """
 
 import contextlib
@@ -26,18 +27,18 @@ from plane import TAKE_OVER, kernel
 
 LIMIT, BURST = 4e6, 30000  # bit/s; bytes
 FRAME = 514
-RATE = 2 * LIMIT / 8 / FRAME  # packets a second that come to a limiter
+RATE = 2 * LIMIT / 8 / FRAME  # packets a second that each limiter receives
 LEASE_S = 2
 TIMEOUT_S = 1
-SLACK = 0.1  # of a rate over seconds, on a machine that others use too
-CLOCKS = 1.002  # how much faster than ours a limiter's may be
+SLACK = 0.1  # part of a rate over seconds, on a shared machine
+CLOCKS = 1.002  # factor by which a limiter's clock can be faster than ours
 PERIOD_S = 0.01
 ROSTER = [{"name": f"box{i}", "address": f"127.0.0.{i}:5000"} for i in (1, 2)]
 WIRES = {1: ("ta", "a", "b", "tb"), 2: ("tc", "c", "d", "td")}
 
 
 def frame(sport):
-    """UDP of FRAME bytes; nobody here looks at checksums."""
+    """Returns a UDP frame of FRAME bytes; nothing checks its checksums, which are 0."""
     ethernet = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x08\x00"
     size = FRAME - len(ethernet)
     ip4 = struct.pack(">BBHHHBBH4s4s", 0x45, 0, size, 0, 0, 64, 17, 0, b"\xc0\0\2\1", b"\xc0\0\2\2")
@@ -45,7 +46,7 @@ def frame(sport):
 
 
 def passed_bytes():
-    """What has left each box, at one instant."""
+    """Returns the bytes that each limiter has transmitted, read at the same instant."""
     with open("/proc/net/dev", encoding="ascii") as lines:
         fields = {line.split(":")[0].strip(): line.split(":")[1].split() for line in lines
                   if ":" in line}
@@ -53,12 +54,12 @@ def passed_bytes():
 
 
 class Traffic:
-    """Packets to both boxes, and what comes out behind them, over and over."""
+    """Sends packets to both limiters, and samples their transmitted bytes."""
 
     def __init__(self):
         self.on = {1: False, 2: False}
-        self.fragments = False  # one in eight, which only workers understand
-        self.samples = []  # (a time, bytes behind each box after it, a time after that)
+        self.fragments = False  # one in eight packets; only workers parse fragments
+        self.samples = []  # (time before, bytes that each has transmitted, time after)
         self.ends = threading.Event()
         self.threads = [threading.Thread(target=run) for run in (self._send, self._count)]
 
@@ -94,14 +95,14 @@ class Traffic:
             thread.join()
 
     def rates(self, seconds):
-        """What passes each box from now on, of the limit."""
+        """Measures the rate that each limiter passes for `seconds`, as a part of the limit."""
         before, began = passed_bytes(), time.monotonic()
         time.sleep(seconds)
         after, took = passed_bytes(), time.monotonic() - began
         return [(b - a) * 8 / took / LIMIT for a, b in zip(before, after)]
 
     def check(self):
-        """Every stretch of time; in words."""
+        """Checks the limit over every interval of samples; returns the worst as text."""
         worst = 0.0
         for at, (before, passed, _) in enumerate(self.samples):
             for _, then, after in self.samples[at + 1:]:
@@ -114,7 +115,7 @@ class Traffic:
 
 @contextlib.contextmanager
 def two_boxes(scene, guarantee="conserved"):
-    """Both, with a ledger each that has never run where the limit is conserved."""
+    """Starts both; for a hard limit, each with a new ledger."""
     try:
         for i, (tester_a, a, b, tester_b) in WIRES.items():
             cable(tester_a, a)
@@ -145,12 +146,12 @@ def two_boxes(scene, guarantee="conserved"):
 
 
 def ledger(weir, key):
-    """What the policy's ledger says, as a part of the limit."""
+    """Returns a value of the policy's ledger, as a part of the limit."""
     return weir.get("/weir/ledger,cap")[key] / LIMIT
 
 
 def goes_on_alone(one, two, traffic, leave):
-    """Box 1 has most of the limit, and leaves; returns what each passes when the lease is over."""
+    """Limiter 1 gets most of the limit and leaves; returns the rate of each after the lease."""
     traffic.on = {1: True, 2: False}
     wait_until(lambda: ledger(one, "balance_bps") > 0.8 and ledger(one, "promised_bps") > 0.3,
                "box 1 to have most of the limit, and to promise of it")
@@ -164,14 +165,14 @@ def goes_on_alone(one, two, traffic, leave):
 
 
 def both_again(one, two, traffic):
-    """All of the limit is in use again."""
+    """Waits until all of the limit is used again."""
     traffic.on = {1: True, 2: True}
     wait_until(lambda: sum(ledger(weir, "balance_bps") for weir in (one, two)) > 0.99
                and sum(traffic.rates(0.3)) > 0.9, "all of the limit to be in use")
 
 
 def keeps_leases(scene):
-    """SIGSTOP, kill -9 and a start: the kernel's CPUs go on, by no more than is theirs."""
+    """SIGSTOP, kill -9 and a restart: the kernel's CPUs continue within their share."""
     with two_boxes(scene) as (one, two), Traffic() as traffic:
         stopped = goes_on_alone(one, two, traffic,
                                 lambda: one.process.send_signal(signal.SIGSTOP))
@@ -187,8 +188,8 @@ def keeps_leases(scene):
 
 
 def cut_off(scene):
-    """Starts that are killed at any step of their take-over: two programs may go on, by no more
-    than one of them."""
+    """Starts that are killed at each step of their takeover. Two programs can continue, together
+    within the share of one."""
     with two_boxes(scene) as (one, two), Traffic() as traffic:
         both_again(one, two, traffic)
         for _, *call in TAKE_OVER:
@@ -202,13 +203,13 @@ def cut_off(scene):
 
 
 def has_all(traffic):
-    """Box 1 has all that is asked, and nearly all of the limit."""
+    """Waits until limiter 1 has all load and nearly all of the limit."""
     traffic.on = {1: True, 2: False}
     wait_until(lambda: traffic.rates(0.3)[0] > 0.9, "box 1 to have the limit")
 
 
 def leaves_half(traffic, leave):
-    """Box 1 leaves; then each has half, whoever asks."""
+    """Limiter 1 leaves; then each passes half, regardless of load."""
     leave()
     time.sleep(TIMEOUT_S)
     wait_until(lambda: traffic.rates(0.5)[0] < 0.5 + SLACK, "box 1 to keep to half of the limit")
@@ -221,7 +222,7 @@ def leaves_half(traffic, leave):
 
 
 def soft_halves(scene):
-    """A soft limit, most of which one has when it is lost: both pass no more than the limit."""
+    """A soft limit, mostly held by a limiter that is lost: both pass no more than the limit."""
     with two_boxes(scene, "soft") as (one, two), Traffic() as traffic:
         has_all(traffic)
         stopped = leaves_half(traffic, lambda: one.process.send_signal(signal.SIGSTOP))
@@ -235,7 +236,7 @@ def soft_halves(scene):
 
 
 def workers_halve(scene):
-    """Control alone stands still: CPUs and workers of box 1 keep to half of the limit together."""
+    """Only control stalls: CPUs and workers of limiter 1 together keep to half of the limit."""
     with two_boxes(scene, "soft") as (one, _), Traffic() as traffic:
         has_all(traffic)
         with threads.standing(one.process.pid):

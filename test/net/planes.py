@@ -26,9 +26,9 @@ from lifecycle import raw
 
 SEED = int(os.environ.get("WEIR_SEED", "1"), 0)
 ROUNDS = int(os.environ.get("WEIR_ROUNDS", "100" if os.environ.get("WEIR_ALL_SEEDS") else "3"))
-FRAMES = 1200  # in a round
+FRAMES = 1200  # frames in a round
 MOST, LEAST = 1514, 14  # frame sizes in bytes
-WINDOW = 64  # frames that may be on the way
+WINDOW = 64  # most frames in flight
 QUIET_S = 0.3
 # Outcomes that do not depend on time: a burst is larger than all frames or smaller than one.
 OUTCOMES = ({"limit": "100Gbit/s", "burst": "100MB"},
@@ -39,7 +39,7 @@ OUTCOMES = ({"limit": "100Gbit/s", "burst": "100MB"},
 
 
 def draw_policy(lot, number):
-    """A policy of the addresses, tags, classes and ports that the frames have."""
+    """Returns a policy of the addresses, tags, classes and ports that the frames have."""
     match = {"direction": "a-to-b"}
     if lot.random() < 0.6:
         match["dst"] = lot.choice((f"192.0.2.{lot.randrange(1, 5)}/32", "192.0.2.0/30",
@@ -62,7 +62,7 @@ def differs_from(policies, policy):
 
 
 def draw_policies(lot):
-    """Some policies, each with another match."""
+    """Returns some policies with different matches."""
     policies = []
     for number in range(lot.randrange(3, 16)):
         policy = draw_policy(lot, number)
@@ -78,7 +78,7 @@ def patch(lot, frame, at, values):
 
 
 def draw_frame(lot, frames):
-    """A frame with other addresses, classes and ports; perhaps cut, padded or damaged."""
+    """Returns a frame with other addresses, classes and ports; sometimes cut, padded or damaged."""
     frame = bytearray(lot.choice(frames))
     l2 = conservation.l2_len(frame)
     kind = bytes(frame[l2 - 2:l2])
@@ -101,7 +101,7 @@ def draw_frame(lot, frames):
 
 
 def draw_frames(lot):
-    """Frames of a round, of all kinds that fit."""
+    """Returns the frames of a round, of all kinds that fit."""
     known = [frame for frame in conservation.everything(lot.randrange(256))
              if LEAST <= len(frame) <= MOST]
     return [draw_frame(lot, known) for _ in range(FRAMES)]
@@ -130,12 +130,12 @@ class Limiter:
             time.sleep(QUIET_S)
 
     def by_kernel(self):
-        """Packets that the kernel has judged."""
+        """Returns the packets that the kernel has decided."""
         return sum(port.get(key) or 0 for port in self.weir.get("/weir/ports")
                    for key in ("kernel_passed", "kernel_dropped", "kernel_unsent"))
 
     def counters(self):
-        """Packets and bytes of each policy."""
+        """Returns packets and bytes of each policy."""
         counted = {}
         for name in self.weir.get("/weir/policies")["policies"]:
             policy = self.weir.get(f"/weir/policy,{name}")
@@ -143,7 +143,7 @@ class Limiter:
         return counted
 
     def close(self):
-        """Leaves no interface."""
+        """Removes all interfaces."""
         self.weir.kill()
         self.tx.close()
         self.taker.socket.close()
@@ -153,7 +153,7 @@ class Limiter:
 
 
 def outcome(scene, kind, policies, halves, mtu, name):
-    """The outputs and counters of a kind of port."""
+    """Returns the outputs and counters of a kind of port."""
     limiter = Limiter(scene, kind, policies, name)
     try:
         limiter.send(halves[0])
@@ -170,7 +170,7 @@ def outcome(scene, kind, policies, halves, mtu, name):
 
 
 def check_round(scene, number):
-    """Expects no difference in one round; returns how many frames passed."""
+    """Asserts that one round has no difference; returns the number of frames that passed."""
     lot = random.Random(f"{SEED}.{number}")
     policies, frames = draw_policies(lot), draw_frames(lot)
     halves = frames[:FRAMES // 2], frames[FRAMES // 2:]
@@ -189,7 +189,7 @@ def check_round(scene, number):
 
 
 def alike(scene):
-    """No difference in outputs and counters."""
+    """Outputs and counters are equal on both kinds of ports."""
     passed = sum(check_round(scene, number) for number in range(ROUNDS))
     return f"{ROUNDS} rounds of {FRAMES} frames, {passed} passed; seed {SEED}"
 

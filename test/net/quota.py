@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Totals on live limiters: together they pass no more than was paid for, and nearly all of it, by
-whichever of them it is asked for, over top-ups, periods, orderly stops and crashes.
+"""Quotas on live limiters: together they pass nearly all of the total and never more.
 
-Two policies: "metered" has a limit for when its total is spent, and "prepaid" passes nothing then.
-What arrives at the sinks is counted by their interfaces. (As a program of its own,
---send ADDRESS PORT BYTES_PER_SECOND is the load.)
+Covers load at either limiter, top-ups, periods, orderly stops and crashes. There are two policies:
+"metered" has a limit for the time after its total is spent, and "prepaid" passes nothing then. The
+sinks' interfaces count the packets that arrive. With --send ADDRESS PORT BYTES_PER_SECOND this
+program is the load.
 """
 
 import json
@@ -25,24 +25,24 @@ from testbed.bed import Testbed  # noqa: E402
 from testbed.topology import sink_address  # noqa: E402
 
 TOTAL = 4000000  # bytes
-USED = 0.99  # of it, at least
-LIMIT, BURST = 400e3, 20e3  # bit/s and bytes: of "metered", over both limiters
+USED = 0.99  # least part of it that is spent
+LIMIT, BURST = 400e3, 20e3  # bit/s and bytes, for "metered", over both limiters
 RATE = 1000000  # bytes a second of a load
 PAYLOAD, HEADERS, ETHERNET = 1000, 28, 14
 PORTS = {"metered": 9, "prepaid": 10}
-QUIET_S = 2.0  # in which nothing arrives any more
-CLOCKS = 1.002  # how much faster than ours a limiter's may be
+QUIET_S = 2.0  # without a packet: all traffic has ended
+CLOCKS = 1.002  # factor by which a limiter's clock can be faster than ours
 
 
 def send(address, port, rate):
-    """UDP packets of `rate` bytes per second (of IP), until somebody ends it."""
+    """Sends UDP packets at `rate` bytes of IP a second until the process is ended."""
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     began, sent, data = time.monotonic(), 0, bytes(PAYLOAD)
     while True:
         while sent < (time.monotonic() - began) * rate:
             try:
                 sender.sendto(data, (address, port))
-            except OSError:  # the wire is not there yet, or again
+            except OSError:  # the wire is down
                 pass
             sent += PAYLOAD + HEADERS
         time.sleep(0.001)
@@ -78,7 +78,7 @@ class Group:
         self.bed.__exit__(*error)
 
     def new_ledger(self, i):
-        """Limiter i has never run."""
+        """Starts limiter i with an empty ledger, as on its first run."""
         path = self.scene.path("new.json")
         with open(path, "w", encoding="utf-8") as out:
             json.dump(self.bed.config(i), out)
@@ -87,7 +87,7 @@ class Group:
         expect(done.returncode == 0, f"--new-ledger: {done.stderr}")
 
     def reload(self, **settings):
-        """Both limiters read other settings; returns when these are in force."""
+        """Reloads other settings at both limiters; returns when they are applied."""
         self.settings |= settings
         for i in self.bed.boxes():
             before = self.bed.telemetry(i).get("/weir/config")["last_reload"]
@@ -103,7 +103,7 @@ class Group:
         return done and config["last_reload"]
 
     def load(self, i, name, rate=RATE):
-        """From now on so many bytes a second come to limiter i for that policy; 0 is none."""
+        """Sends `rate` bytes a second to limiter i for that policy from now on; 0 stops it."""
         if (i, name) in self.loads:
             self.loads.pop((i, name)).stop()
         if rate:
@@ -113,15 +113,15 @@ class Group:
                  str(PORTS[name]), str(rate)], self.bed.topology.namespace("sources"))
 
     def passed(self, name, verdict="passed"):
-        """Bytes that both limiters have passed."""
+        """Returns the bytes that both limiters have passed."""
         return sum(self.bed.policy(i, name)[verdict]["bytes"] for i in self.bed.boxes())
 
     def paid(self, name):
-        """Packets that passed and were paid from the total."""
+        """Returns the bytes that passed and were paid from the total."""
         return self.passed(name) - self.passed(name, "fallback")
 
     def arrived(self):
-        """Bytes of IP at the sinks, of all packets."""
+        """Returns the bytes of IP at the sinks, of all packets."""
         total = 0
         for i in self.bed.boxes():
             counters = [subprocess.run(
@@ -138,8 +138,8 @@ class Group:
             time.sleep(QUIET_S)
 
     def until_called_spent(self, i):
-        """Waits until limiter i has an alarm for totals of which it hears a thousandth is left:
-        all but for units that lie where nobody comes. What is heard takes its time."""
+        """Waits until limiter i raises an alarm for each total with at most a thousandth left,
+        units held by limiters without load included. Gossip delays this."""
         telemetry = self.bed.telemetry(i)
 
         def agree():
@@ -152,7 +152,8 @@ class Group:
         wait_until(agree, "what is spent to be called so")
 
     def until_spent(self, count, most, least=USED, begun=0):
-        """Waits until count() is above `begun` and grows no more; its part of `most`, checked."""
+        """Waits until count() exceeds `begun` and is constant; asserts and returns its part of
+        `most`."""
         before, spent = None, count()
         while spent <= begun or spent != before:
             time.sleep(QUIET_S)
@@ -163,7 +164,7 @@ class Group:
 
 
 def never_more_than_the_total(scene):
-    """Both policies, load at both limiters, one of them with a fifth of the other's."""
+    """Load for both policies at both limiters; one limiter gets a fifth of the other's."""
     with Group(scene) as group:
         began = time.monotonic()
         for i in group.bed.boxes():
@@ -189,7 +190,7 @@ def never_more_than_the_total(scene):
 
 
 def where_it_is_asked_for(scene):
-    """All load at one limiter, which begins with half of the total; then a top-up, at the other."""
+    """All load at one limiter, which starts with half of the total; then a top-up, at the other."""
     with Group(scene) as group:
         began = time.monotonic()
         group.load(1, "prepaid")
@@ -204,7 +205,7 @@ def where_it_is_asked_for(scene):
 
 
 def orderly_stop(scene):
-    """What is in hand is given back, and so all of it is used afterwards."""
+    """A stop returns prefetched quota, so all of it is used afterwards."""
     with Group(scene) as group:
         group.load(1, "prepaid")
         group.load(2, "prepaid")
@@ -221,7 +222,7 @@ def orderly_stop(scene):
 
 
 def crash(scene):
-    """What is in hand is lost, and no more than that."""
+    """A crash loses the prefetched quota, and no more."""
     with Group(scene) as group:
         group.load(1, "prepaid")
         group.load(2, "prepaid")
@@ -233,7 +234,8 @@ def crash(scene):
 
 
 def reloads(scene):
-    """Under load a policy moves to another slot and back, and goes and comes: its total is one."""
+    """Under load, reloads move a policy to another slot and back, remove and add it: its total is
+    kept."""
     with Group(scene) as group:
         group.load(1, "prepaid")
         group.load(2, "prepaid")
@@ -242,7 +244,7 @@ def reloads(scene):
             group.reload(action=action)
         for i in group.bed.boxes():
             group.load(i, "prepaid", 0)
-        group.until_quiet()  # what comes without a policy passes, and is not its total's
+        group.until_quiet()  # packets without a policy pass, and are not charged to its total
         group.names = ["metered"]
         group.reload()
         before = group.arrived()
@@ -254,7 +256,7 @@ def reloads(scene):
 
 
 def periods(scene):
-    """A total for each minute: what is spent in one comes back with the next."""
+    """A total for each minute: the next period restores it."""
     with Group(scene, period="60s") as group:
         while not 5 < time.time() % 60 < 40:
             time.sleep(0.1)
@@ -270,7 +272,7 @@ def periods(scene):
 
 
 def other_names(scene):
-    """Two names that had one 32-bit hash share nothing: each limiter passes its own share. A name
+    """Two names with the same 32-bit hash share nothing: each limiter passes its own share. A name
     that was forgotten starts again."""
     group = Group(scene)
     group.called = {1: "sub-bc124dc7", 2: "sub-43061219"}
@@ -306,13 +308,13 @@ SCENARIOS = [never_more_than_the_total, where_it_is_asked_for, orderly_stop, cra
 
 
 def main():
-    """The scenarios, or the load of one."""
+    """Plays the scenarios, or sends a load."""
     if sys.argv[1:2] == ["--send"]:
         send(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
     if os.geteuid() != 0:
         print("skipped: needs root")
         sys.exit(box.SKIP)
-    # Periods are a minute long: that one is for whoever asks for it by name.
+    # A period takes a minute, so that scenario runs only when named.
     box.main(SCENARIOS + [periods] if sys.argv[1:] else SCENARIOS)
 
 

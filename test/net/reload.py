@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Other policies while packets flow: nothing is lost, counted twice, or passed twice.
+"""Reloads policies while packets flow: none is lost, counted twice or transmitted twice.
 
-Runs in a network namespace of its own; veth pairs there are the cables:
+Runs in its own network namespace; veth pairs are the cables:
 
     test ta ──veth── a │weir│ b ──veth── tb test
 
-Usage: reload.py [SCENARIO...]. WEIR_SEED chooses other random reloads, WEIR_RELOADS how many the
-scenario "memory" makes.
+Usage: reload.py [SCENARIO...]. WEIR_SEED sets the random reloads, WEIR_RELOADS their number in the
+scenario "memory".
 """
 
 import contextlib
@@ -30,15 +30,16 @@ from box import expect, ip, wait_until
 SEED = int(os.environ.get("WEIR_SEED", "1"))
 RINGS = box.wire("net_ring0", "net_ring1")
 SO_RCVBUFFORCE = 33  # Linux
-RELOADS = int(os.environ.get("WEIR_RELOADS", "300"))  # of memory()
-LISTS = 6  # of policies, that take turns in it
+RELOADS = int(os.environ.get("WEIR_RELOADS", "300"))  # number of reloads in memory()
+LISTS = 6  # lists of policies, used in turn by memory()
 LINKTYPE_ETHERNET = 1
-BATCH = 20  # packets sent at once; the device has room for more
-WINDOW = 200  # packets that are on their way at most: half of what the device has room for
+BATCH = 20  # packets sent in one burst; the device has room for more
+WINDOW = 200  # most packets that are in flight: half of the device's room
 
 
 def frame(dst, size=100, dport=9, sport=7):
-    """A UDP packet by hand; nobody here looks at checksums. size: of the IP packet."""
+    """Returns a UDP frame for an IP packet of `size` bytes; nothing checks its checksums, which are
+    0."""
     ethernet = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x08\x00"
     ip4 = struct.pack(">BBHHHBBH4s4s", 0x45, 0, size, 0, 0, 64, 17, 0, b"\xc0\0\2\1",
                       socket.inet_aton(dst))
@@ -46,13 +47,13 @@ def frame(dst, size=100, dport=9, sport=7):
 
 
 def policy(name, dst, limit="1Gbit/s", **more):
-    """A policy for a prefix, in the direction of the test's packets."""
+    """Returns a policy for a prefix, in the direction of the test's packets."""
     match = {"direction": "a-to-b", "dst": dst} | more.pop("match", {})
     return {"name": name, "match": match, "limit": limit} | more
 
 
 def outcome(weir, before):
-    """How the reload ended that was asked for when /weir/config said `before`."""
+    """Waits for the reload requested at `before`, a /weir/config reply; returns the new reply."""
     def done():
         now = weir.get("/weir/config")
         return now["reload"] == "idle" and now["last_reload"] != before["last_reload"] and now
@@ -61,7 +62,7 @@ def outcome(weir, before):
 
 
 def reload(weir, policies=None):
-    """Another file, and what came of it: what /weir/config says."""
+    """Writes the policies, reloads, and returns /weir/config after the reload."""
     if policies is not None:
         weir.config["policies"] = policies
         weir.write()
@@ -72,7 +73,7 @@ def reload(weir, policies=None):
 
 
 def reloaded(weir, policies, **counts):
-    """A reload that is expected to succeed, with so many added, removed, changed."""
+    """Reloads, which must succeed with these numbers of added, removed and changed policies."""
     config = reload(weir, policies)
     last = config["last_reload"]
     expect(last["ok"], f"refused: {last['messages']}")
@@ -82,7 +83,7 @@ def reloaded(weir, policies, **counts):
 
 
 def names(weir):
-    """All policies, in their order."""
+    """Returns the names of all policies, in order."""
     found, start = [], 0
     while start is not None:
         page = weir.get(f"/weir/policies,{start}")
@@ -92,21 +93,21 @@ def names(weir):
 
 
 def counted(weir, name):
-    """Packets of one policy: passed, waiting, and dropped."""
+    """Returns the packets of one policy: passed, waiting and dropped."""
     seen = weir.get(f"/weir/policy,{name}")
     waiting = seen["shape"]["waiting_packets"] if seen["shape"] else 0
     return seen["passed"]["packets"] + seen["dropped"]["packets"] + waiting
 
 
 def all_counted(weir):
-    """Packets that some policy, a removed one, or none at all was charged with."""
+    """Returns the packets charged to any policy, to removed ones, or to none."""
     gone = weir.get("/weir/config")["removed_policies"]
     return (sum(counted(weir, name) for name in names(weir)) + gone["passed_packets"]
             + gone["dropped_packets"] + weir.total("unmatched_packets"))
 
 
 class Wire:
-    """A box between cables, and who sends packets into it."""
+    """A limiter between cables, and a sender."""
 
     def __init__(self, scene, policies, **more):
         for inside, outside in (("ta", "a"), ("tb", "b")):
@@ -122,18 +123,18 @@ class Wire:
         self.weir = scene.box(config).start()
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
         self.socket.bind(("ta", 0))
-        self.watch = box.Client(self.weir.socket)  # another thread's than weir's own
+        self.watch = box.Client(self.weir.socket)  # a second connection, for another thread
         self.sent = self.seen = 0
 
     def behind(self):
-        """Packets that the box has not decided yet."""
+        """Returns the number of packets sent but not yet decided by the limiter."""
         workers = self.watch.get("/weir/workers")
         self.seen = sum(worker["rx_packets"] for worker in workers)
         return self.sent - self.seen
 
     def send(self, frames):
-        """A few at once; then a moment for the box to take them in. One that gets no CPU for so
-        long that its device's ring would run over is waited for."""
+        """Sends a burst, then waits a moment for the limiter to receive it. If the limiter is
+        without a CPU, waits before its device's ring overflows."""
         for data in frames:
             self.socket.send(data)
             self.sent += 1
@@ -143,21 +144,21 @@ class Wire:
                        lambda: f"{self.seen} of {self.sent} packets received")
 
     def settle(self):
-        """Until all that was sent has been decided."""
+        """Waits until the limiter has decided all sent packets."""
         wait_until(lambda: self.behind() <= 0, lambda: f"{self.seen} of {self.sent} received")
 
     def check(self):
-        """Everything that was sent was counted, once; of who was removed, when that is over."""
+        """Asserts that each sent packet was counted once, after removed policies are gone."""
         self.settle()
         wait_until(lambda: self.weir.get("/weir/config")["reload"] == "idle", "nobody is leaving")
         rx = self.weir.total("rx_packets")
         expect(rx == self.sent, f"{self.sent} sent, {rx} received")
-        # One that leaves a queue between two answers is in neither.
+        # A packet that leaves a queue between two replies is in neither.
         wait_until(lambda: all_counted(self.weir) == rx,
                    lambda: f"{rx} received, {all_counted(self.weir)} counted")
 
     def close(self):
-        """Takes the cables away."""
+        """Closes the sockets and removes the cables."""
         self.socket.close()
         self.watch.close()
         for name in ("ta", "tb"):
@@ -165,7 +166,7 @@ class Wire:
 
 
 class Receiver:
-    """What leaves the box, as it comes: what note() of a subclass makes of each frame, but None."""
+    """Stores note()'s result for each frame that the limiter transmits, unless it is None."""
 
     def __init__(self):
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -185,11 +186,11 @@ class Receiver:
                     self.seen.append(seen)
 
     def note(self, data):
-        """What is kept of a frame."""
+        """Returns the value to store for a frame."""
         raise NotImplementedError
 
     def close(self):
-        """Hears no more."""
+        """Stops receiving."""
         self.ending.set()
         self.thread.join()
         self.socket.close()
@@ -197,7 +198,7 @@ class Receiver:
 
 @contextlib.contextmanager
 def wired(scene, policies, **more):
-    """A Wire for a while."""
+    """Runs a Wire until the context ends."""
     wire = Wire(scene, policies, **more)
     try:
         yield wire
@@ -209,7 +210,7 @@ def wired(scene, policies, **more):
 
 @contextlib.contextmanager
 def sending(wire, make):
-    """Packets flow meanwhile: make(serial) is the next."""
+    """Sends packets in a thread until the context ends: make(serial) returns the next."""
     ending = threading.Event()
 
     def run():
@@ -227,7 +228,7 @@ def sending(wire, make):
         thread.join()
 
 
-# Terms that a policy may have from one reload to the next, of every kind of state there is.
+# Settings that a policy can have after a reload, one for every kind of state.
 TERMS = [{}, {"limit": "2Gbit/s"}, {"burst": "1MB"}, {"action": "count"}, {"action": "mark"},
          {"accounting": "l2"}, {"accounting": "wire"}, {"count": "packets", "limit": "1M/s"},
          {"count": "flows", "limit": "100k/s"}, {"meter": "gcra"}, {"limit": "8kbit/s"},
@@ -242,12 +243,13 @@ TERMS = [{}, {"limit": "2Gbit/s"}, {"burst": "1MB"}, {"action": "count"}, {"acti
 
 
 def some_policy(rng, name, prefix):
-    """One with random terms."""
+    """Returns a policy with random settings."""
     return policy(name, prefix, **rng.choice(TERMS))
 
 
 def next_policies(rng, owners, serial):
-    """owners: name → prefix of each policy, which changes. The policies of the next reload."""
+    """Changes `owners` (name → prefix of each policy) at random; returns the next reload's
+    policies."""
     for name in list(owners):
         if name != "stays" and rng.random() < 0.15:
             del owners[name]
@@ -263,7 +265,7 @@ def next_policies(rng, owners, serial):
 
 
 def numbers():
-    """0, 1, 2..."""
+    """Yields 0, 1, 2..."""
     value = 0
     while True:
         yield value
@@ -271,7 +273,7 @@ def numbers():
 
 
 def churn(scene):
-    """200 policies, dozens of reloads that change them in every way; each packet counts once."""
+    """Dozens of reloads change 200 policies in every way; each packet is counted once."""
     rng, serial, owners = random.Random(SEED), numbers(), {"stays": "10.0.255.0/24"}
     words = f"seed {SEED}"
     with wired(scene, next_policies(rng, owners, serial)) as wire:
@@ -293,7 +295,7 @@ def churn(scene):
 
 
 def from_one_to_the_other(scene):
-    """A prefix changes hands: its packets are one's until then, and the other's from then on."""
+    """A prefix moves between policies: its packets count for one before, for the other after."""
     with wired(scene, [policy("old", "10.0.0.0/24")]) as wire:
         weir = wire.weir
         for i in range(10):
@@ -306,7 +308,7 @@ def from_one_to_the_other(scene):
             expect(counted(weir, new) == 0, f"{new} begins with {counted(weir, new)}")
             said = re.findall(rf"policy {old}: removed; passed (\d+) packets", weir.log())
             expect(said and said[-1] == str(100 + i), f"the log says {said[-1:]} of {old}")
-        # Both stay, and the prefix goes from one to the other.
+        # Both policies stay, and the prefix moves between them.
         for i in range(10):
             owner, other = ("old", "new") if i % 2 else ("new", "old")
             reloaded(weir, [policy(owner, "10.0.0.0/24"), policy(other, "10.0.9.0/24")])
@@ -319,7 +321,7 @@ def from_one_to_the_other(scene):
 
 
 def write_pcap(path, frames):
-    """A capture file."""
+    """Writes a capture file."""
     with open(path, "wb") as out:
         out.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, LINKTYPE_ETHERNET))
         for data in frames:
@@ -327,12 +329,12 @@ def write_pcap(path, frames):
 
 
 def flood(scene, policies, workers):
-    """A box that gets as many packets as it can take, and forwards them to nobody."""
+    """Returns a limiter that receives packets at its highest rate, and discards the output."""
     write_pcap(scene.path("a.pcap"), [frame(f"10.0.{i % 4}.{i}", 400, sport=i) for i in range(64)])
     config = box.wire(f"net_pcap0,rx_pcap={scene.path('a.pcap')},infinite_rx=1", "net_null1",
                       workers=workers, policies=policies)
     config["wires"][0]["distribute"] = len(workers) > 1
-    config["shape"] = {"pool": "1%"}  # buffers that were never used are no memory yet
+    config["shape"] = {"pool": "1%"}  # unused buffers then take no memory
     return scene.box(config).start()
 
 
@@ -340,7 +342,7 @@ RATE, BURST = 4000000, 50000  # bit/s, bytes
 
 
 def bucket_stays(scene):
-    """However often it is reloaded, a policy passes no more than rate × time + burst."""
+    """A policy passes no more than rate × time + burst, regardless of the number of reloads."""
     bystanders = [policy(f"p{i}", f"10.1.{i}.0/24") for i in range(50)]
     cases = {
         "as it is": ([{}, {}], 0.96),
@@ -359,7 +361,8 @@ def bucket_stays(scene):
                     for more in variants]
             weir = flood(scene, [mine[0], *bystanders], workers)
             wait_until(lambda w=weir: w.get("/weir/policy,mine")["dropped"]["packets"] > 0, "drops")
-            since = time.monotonic()  # first: what passes while it answers is in time, too
+            # Set before the reply, so that packets which pass meanwhile are covered.
+            since = time.monotonic()
             first = weir.get("/weir/policy,mine")["passed"]["bytes"]
             for i in range(30):
                 some = rng.sample(bystanders, 40) + [mine[i % 2]]
@@ -367,7 +370,7 @@ def bucket_stays(scene):
                 reloaded(weir, some)
             passed = weir.get("/weir/policy,mine")["passed"]["bytes"]
             took = time.monotonic() - since
-            # The bucket was empty when that began: no burst is left but what a moment earns.
+            # The bucket was empty at the start: the burst is only the tokens of a moment.
             most = RATE / 8 * took + BURST / 8
             weir.stop()
             expect(least * RATE / 8 * took <= passed - first <= most,
@@ -379,7 +382,7 @@ def bucket_stays(scene):
 
 
 def refused(scene):
-    """What is wrong is named with its place, and everything goes on."""
+    """Errors are reported with their place, and the limiter continues unchanged."""
     good = [policy("a", "10.0.0.0/24"), policy("b", "10.0.1.0/24")]
     with wired(scene, good) as wire:
         weir = wire.weir
@@ -425,7 +428,7 @@ def refused(scene):
 
 
 def nothing_changes(scene):
-    """A file once more, or another with that meaning, changes nothing; another order does."""
+    """An identical or equivalent file changes nothing; another order of policies does."""
     listed = [policy(f"p{i}", f"10.0.{i}.0/24") for i in range(9)]
     weir = scene.box(RINGS | {"policies": listed}).start()
     before = weir.get("/weir/config")["generation"]
@@ -442,12 +445,12 @@ def nothing_changes(scene):
 
 
 def many(n, limit):
-    """Enough policies for a reload to take a while."""
+    """Returns enough policies for a reload to take a while."""
     return [policy(f"p{i}", f"10.{i >> 8}.{i & 255}.0/24", limit) for i in range(n)]
 
 
 def hang_ups(scene):
-    """SIGHUP twice quickly, and again and again: what was in the file last is in force."""
+    """SIGHUP twice quickly, and repeatedly: the file's last content is applied."""
     weir = scene.box(RINGS | {"policies": many(2000, "1Mbit/s")}).start()
     for i in range(1, 20):
         next_file = scene.path("next.json")
@@ -467,7 +470,7 @@ def hang_ups(scene):
     wait_until(lambda: weir.get("/weir/config")["reload"] == "idle", "the end")
     expect("SIGHUP: reload started" in weir.log(), "a reload that was started")
     expect("SIGHUP: reload queued" in weir.log(), "a reload that had to wait")
-    # Ended in the middle of one, it ends in order.
+    # Stopped in the middle of a reload, it ends in order.
     weir.config["policies"] = many(2000, "50Mbit/s")
     weir.write()
     weir.process.send_signal(signal.SIGHUP)
@@ -476,15 +479,15 @@ def hang_ups(scene):
 
 
 def resident(weir):
-    """Bytes of the process in memory."""
+    """Returns the process's resident memory in bytes."""
     with open(f"/proc/{weir.process.pid}/statm", encoding="ascii") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def memory(scene):
-    """Hundreds of reloads leave nothing behind."""
+    """Hundreds of reloads leak no memory."""
     rng, serial, owners = random.Random(SEED), numbers(), {"stays": "10.0.255.0/24"}
-    # These over and over: of ever others the most that was ever needed at once grows.
+    # The lists repeat: with ever new ones, the peak need would grow.
     lists = [next_policies(rng, owners, serial) for _ in range(LISTS)]
     weir = flood(scene, lists[-1], [0, 1])
     sizes = []
@@ -493,7 +496,7 @@ def memory(scene):
         if i % (RELOADS // 10) == 0:
             sizes.append(resident(weir))
     weir.stop()
-    # Allocators have their own idea of when to give back: what leaks grows all the time.
+    # Memory allocators return memory at their own time, but a leak grows steadily.
     grown = max(sizes[5:]) - max(sizes[:5])
     expect(grown < 2 << 20, f"{grown} bytes more: {sizes}")
     return f"{sizes[0] >> 20} MiB, {grown / 1024:+.0f} KiB"
@@ -502,7 +505,7 @@ def memory(scene):
 SCENARIOS = [churn, from_one_to_the_other, bucket_stays, refused, nothing_changes, hang_ups, memory]
 
 if __name__ == "__main__":
-    # Under AddressSanitizer what is freed is not kept for long, so that memory() means something.
+    # AddressSanitizer keeps little freed memory, so that memory() can measure leaks.
     os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     box.main(SCENARIOS, setup=box.enter_netns)

@@ -23,14 +23,14 @@ from changes import running
 from reload import outcome
 
 FIXED = "cannot change while the limiter runs: restart it"
-# Other tests see the effect of these: two limiters are needed for it, or a peer that differs.
+# Other tests check the effect of these, which needs two limiters, or peers with different settings.
 ELSEWHERE = {"gossip.identity_file": "group_keys.py", "gossip.roster.public_key": "group_keys.py",
              "gossip.differs_alarm": "test_reload.c", "include": "test_include.c"}
-GROUPS = ("daemon", "bin")  # every Debian has them
+GROUPS = ("daemon", "bin")  # in every Debian
 
 
 def schema_keys():
-    """The paths of all keys, without indices and without the names that operators choose."""
+    """Returns the paths of all keys, without indices and names that operators choose."""
     with open(os.path.join(box.ROOT, "config", "weir.schema.json"), encoding="utf-8") as file:
         schema = json.load(file)
     keys = set()
@@ -57,7 +57,7 @@ def schema_keys():
 
 
 def policies():
-    """One policy of each kind, so that each key of a policy is in one of them."""
+    """Returns one policy of each kind, so that each key of a policy is in one of them."""
     made = []
 
     def add(name, match=None, **more):
@@ -99,17 +99,17 @@ def policies():
 
 
 def secret(scene, option, name):
-    """A key or an identity that weir makes: its path, and the output of weir."""
+    """Creates a key or an identity with weir; returns its path and the printed text."""
     path = scene.path(name)
     done = subprocess.run([WEIR, option, path], capture_output=True, text=True, check=True)
     return path, done.stdout.strip()
 
 
 class Group:
-    """A limiter of a group of two, of which the other one is away."""
+    """A limiter of a group of two; the other one is not running."""
 
     def __init__(self, scene):
-        os.chmod(scene.directory, 0o755)  # members of groups get to the socket
+        os.chmod(scene.directory, 0o755)  # members of groups can reach the socket
         self.keys = [secret(scene, "--new-key", f"key{i}")[0] for i in range(3)]
         self.own = [secret(scene, "--new-identity", f"own{i}") for i in range(2)]
         self.peer = [secret(scene, "--new-identity", f"peer{i}")[1] for i in range(2)]
@@ -127,7 +127,7 @@ class Group:
         self.base = copy.deepcopy(self.weir.config)
 
     def document(self):
-        """All that is no policy has a value."""
+        """Returns a configuration with a value for every key outside of policies."""
         ports = {name: {"device": f"net_null{i}", "mtu": 1500, "buffers": 8192,
                         "buffer_size": 2048, "queues": 1} for i, name in enumerate("ab")}
         roster = [{"name": "one", "address": f"127.0.0.1:{self.port}",
@@ -155,7 +155,8 @@ class Group:
             "policies": policies()}
 
     def special(self):
-        """Changes of the document by key, if its present value does not lead to another one."""
+        """Returns changes of the document by key, for keys that need more than a value like the
+        present one."""
         def of(path, value):
             return lambda doc: put(doc, path, value)
 
@@ -264,7 +265,7 @@ def put(doc, path, value):
 
 
 def leaves(value, path=(), key=""):
-    """Each key that has a value: its steps, and its path in the schema."""
+    """Yields each key that has a value: its steps, and its path in the schema."""
     if isinstance(value, dict):
         for name, member in value.items():
             chosen = key == "ports" or key in ("policies.classes.weights", "policies.colours.dscp")
@@ -278,14 +279,14 @@ def leaves(value, path=(), key=""):
 
 
 def words_of_schema():
-    """The lists of words of which a value is one."""
+    """Returns the schema's lists of words that a value can be."""
     with open(os.path.join(box.ROOT, "config", "weir.schema.json"), encoding="utf-8") as file:
         text = file.read()
     return [json.loads(f"[{words}]") for words in re.findall(r'"enum": \[([^\]]*)\]', text)]
 
 
 def others(value, choices):
-    """Other values like this one."""
+    """Yields other values like this one."""
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, (int, float)):
@@ -299,7 +300,7 @@ def others(value, choices):
     return found + [value + "x"]
 
 
-# The state of the process that a reload of a key changes.
+# State of the process that a reload of a key changes.
 SEEN = {
     "log.level": lambda weir: weir.get("/weir/log")["level"],
     "log.format": lambda weir: weir.get("/weir/log")["format"],
@@ -315,7 +316,7 @@ SEEN = {
 
 
 def may_change(weir, name):
-    """Returns true if a member of a group may give a command that changes something."""
+    """Returns true if a member of a group can give a command that changes something."""
     script = ("import os, socket, sys\n"
               "os.setgroups([int(g) for g in sys.argv[2:]]); os.setgid(65534); os.setuid(65534)\n"
               "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.connect(sys.argv[1])\n"
@@ -327,7 +328,7 @@ def may_change(weir, name):
 
 
 def reloaded(group, document):
-    """How a reload of this document ended."""
+    """Reloads this document; returns the result."""
     group.weir.config = document
     group.weir.write()
     before = group.weir.get("/weir/config")
@@ -338,14 +339,16 @@ def reloaded(group, document):
 
 
 def place_pattern(key):
-    """The place of a key in a message: indices, and names of ports, are between its steps."""
+    """Returns a pattern for the place of a key in a message: indices and port names are between its
+    steps."""
     key = "ledger.overlay" if key.startswith("ledger.overlay") else key  # one value of any kind
     return re.compile(r"(?:^|: )" + r"(?:\[\d+\](?: \"[^\"]*\")?|\.[ab](?=\.))*\.?".join(
         re.escape(step) for step in key.split(".")) + r": " + FIXED)
 
 
 def judge(group, key, change):
-    """One change of the document: "applied", "refused" or None if no file can have it."""
+    """Tries one change of the document; returns "applied", "refused", or None if no file can have
+    it."""
     document = copy.deepcopy(group.base)
     before = SEEN[key](group.weir) if key in SEEN else None
     change(document)
@@ -366,7 +369,7 @@ def judge(group, key, change):
 
 
 def changes_of(group):
-    """By key: the changes of the document that may give it another value."""
+    """Returns by key the changes of the document that can give it another value."""
     choices, found = words_of_schema(), {}
     for steps, key, value in leaves(group.base):
         def of(other, steps=steps):
@@ -379,7 +382,7 @@ def changes_of(group):
 
 
 def each_key(scene):
-    """Every key of the schema."""
+    """Tries every key of the schema."""
     group = Group(scene)
     expect(reloaded(group, group.base)["ok"], "the same file")
     keys, changes = schema_keys(), changes_of(group)
@@ -404,7 +407,7 @@ def each_key(scene):
 
 
 def no_such_group(scene):
-    """A group that this machine has not is refused at its place, and nothing has changed."""
+    """A group that does not exist is rejected with its place, and nothing changes."""
     group = Group(scene)
     expect(reloaded(group, group.base)["ok"], "the same file")
     looks = {key: SEEN[key] for key in ("control.group", "control.operators", "wires.default")}

@@ -1,10 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What a service manager is told by a whole process, from its start to its end; the manager is the
-test.
+"""Messages of a whole process to the service manager, from start to end; the test is the manager.
 
-Runs in a network namespace of its own. Usage: service.py [SCENARIO...].
+Runs in its own network namespace. Usage: service.py [SCENARIO...].
 """
 
 import contextlib
@@ -25,7 +24,7 @@ REFUSED = 78
 
 
 class Manager:
-    """The socket that a service is told of."""
+    """The socket that receives a service's notifications."""
 
     def __init__(self, scene):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
@@ -34,14 +33,14 @@ class Manager:
         self.watchdogs = 0
 
     def environment(self, box_, watchdog_us):
-        """What a service finds there."""
+        """Sets the environment variables of a service."""
         box_.environment |= {"NOTIFY_SOCKET": self.path}
         if watchdog_us:
             box_.environment |= {"WATCHDOG_USEC": str(watchdog_us)}
         return box_
 
     def hear(self, patience=box.PATIENCE_S):
-        """The next that is no watchdog's, as a dict; None if nothing comes."""
+        """Returns the next message other than a watchdog's, as a dict; None after a timeout."""
         deadline = time.monotonic() + patience
         while select.select([self.socket], [], [], max(0, deadline - time.monotonic()))[0]:
             text = self.socket.recv(4096).decode()
@@ -51,7 +50,7 @@ class Manager:
         return None
 
     def fed(self):
-        """How often the watchdog was fed, of all that has come by now."""
+        """Returns the number of watchdog messages received so far."""
         while self.hear(0):
             pass
         return self.watchdogs
@@ -59,7 +58,7 @@ class Manager:
 
 @contextlib.contextmanager
 def managed(scene, watchdog_us=None, **more):
-    """A manager, and a limiter that is ready."""
+    """Yields a manager, and a limiter that is ready."""
     manager = Manager(scene)
     weir = manager.environment(scene.box(CONFIG | more), watchdog_us)
     try:
@@ -70,13 +69,13 @@ def managed(scene, watchdog_us=None, **more):
 
 
 def from_start_to_end(scene):
-    """READY=1 when it answers and not before, and STOPPING=1 when it is asked to end."""
+    """READY=1 is sent when the limiter answers and not before; STOPPING=1 when it is stopped."""
     with managed(scene) as (manager, weir):
         ready = manager.hear()
         expect(ready and ready.pop("READY") == "1", f"{ready}")
         expect(ready["STATUS"] == "running: limiter box1 of 1, 1 worker(s), 1 policies; runs the "
                "file; nothing is kept", ready)
-        client = box.Client(weir.socket)  # at once
+        client = box.Client(weir.socket)  # without a retry
         expect(client.get("/weir/policies")["total"] == 1, "it is not ready")
         client.close()
         weir.stop()
@@ -85,7 +84,7 @@ def from_start_to_end(scene):
 
 
 def reloads(scene):
-    """A reload that succeeds, and one that is refused: each begins and ends."""
+    """A successful reload and a rejected one each send their start and end."""
     with managed(scene) as (manager, weir):
         manager.hear()
         weir.await_answer()
@@ -105,7 +104,7 @@ def reloads(scene):
 
 
 def fed_while_all_goes_on(scene):
-    """The watchdog is fed in time; not while a worker stands still, and again when it goes on."""
+    """The watchdog is notified in time, except while a worker stalls."""
     with managed(scene, WATCHDOG_US, workers=[0, 1]) as (manager, weir):
         manager.hear()
         weir.await_answer()
@@ -121,7 +120,7 @@ def fed_while_all_goes_on(scene):
 
 
 def not_to_be_tried_again(scene):
-    """A refused configuration has an exit status of its own, and READY=1 is never said."""
+    """An invalid configuration has its own exit status, and READY=1 is never sent."""
     for config in (CONFIG | {"polices": []}, None):
         manager = Manager(scene)
         weir = manager.environment(scene.box(config or CONFIG), None)

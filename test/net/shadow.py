@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""A limiter that enforces nothing: every packet passes, and what it counts is what it would do.
+"""Shadow mode: every packet passes, and the counters show the effect of enforcement.
 
-A real weir process: one that plays capture files whose packets all arrive at once, and one on veth
-pairs whose file has it enforce, and then not.
+Uses a real weir process that plays capture files, whose packets all arrive in one instant, and one
+on veth pairs that switches between enforcing and shadow.
 """
 
 import os
@@ -19,7 +19,7 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from trial import SIZE, burst
 
-# Each of 100 packets at once; policies of which a few conform.
+# Each receives 100 packets in one instant; a few conform.
 POLICIES = {
     "drops": {"limit": "8kbit/s", "burst": burst(20)},
     "marks": {"limit": "8kbit/s", "burst": burst(30), "action": "mark", "mark": 10},
@@ -32,7 +32,7 @@ EACH = 100
 
 
 def listed():
-    """A policy of each, by its destination; and one of packets of which a fragment may be."""
+    """Returns a policy for each, by destination, and one that a fragment can match."""
     return [{"name": name, "match": {"dst": f"10.{i}.0.0/16"}, "allocator": "central"} | terms
             for i, (name, terms) in enumerate(POLICIES.items())] + [
         {"name": "dns", "match": {"dst": "10.99.0.0/16", "proto": "udp", "dst-port": 53},
@@ -40,13 +40,13 @@ def listed():
 
 
 def late_fragment():
-    """A packet's second part; its beginning is not known."""
+    """Returns the second fragment of a packet whose first is missing."""
     return bytes(Ether(**MACS) / IP(src="192.0.2.9", dst="10.99.0.1", frag=64, proto=17) /
                  (b"f" * 600))
 
 
 def played(scene, frames, shadow):
-    """What the telemetry says of it, and what comes out."""
+    """Plays frames; returns (telemetry, frames transmitted)."""
     write_pcap(scene.path("a.pcap"), frames)
     write_pcap(scene.path("b.pcap"), [])
     config = box.wire(device(0, scene, "a"), device(1, scene, "b"), JUMBO, policies=listed(),
@@ -55,7 +55,7 @@ def played(scene, frames, shadow):
 
 
 def as_enforced(scene):
-    """What comes in goes out as it came; and as much is over as is dropped or marked in earnest."""
+    """All packets pass unchanged; as many exceed as are dropped or marked when enforced."""
     frames = [udp(serial, f"10.{i}.0.1", f"192.0.2.{serial % 2}", 1, SIZE)
               for i in range(len(POLICIES)) for serial in range(EACH)] + [late_fragment()]
     enforced, passed = played(scene, frames, False)
@@ -71,7 +71,7 @@ def as_enforced(scene):
 
 
 def comes_and_goes(scene):
-    """By reload, and by the command line for good; it is seen."""
+    """Shadow mode is switched by a reload, and ended by the command line; telemetry shows it."""
     policies = [policy("p", "10.0.0.0/24", "8kbit/s", burst=burst(3))]
     with wired(scene, policies) as wire:
         weir = wire.weir

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Packets that wait: in order, at the limit, and none lost whatever becomes of their policy.
+"""Shaped packets leave in order and at the limit; changes of their policy lose none.
 
-Numbered UDP packets in a network namespace of its own, whose cables are veth pairs:
+Numbered UDP packets in a separate network namespace, whose cables are veth pairs:
 
     test ta ──veth── a │weir│ b ──veth── tb test
 
@@ -28,39 +28,39 @@ from testbed.bed import Testbed  # noqa: E402
 FLOWS = 8
 SIZE = 500  # bytes of an IP packet
 RATE = 1e6  # bit/s: a packet in 4 ms
-MARK = 0x57454952  # of our own packets
+MARK = 0x57454952  # identifies the packets of this test
 TCP_S, TCP_WARMUP_S = 15, 3
 
 
 def numbered(serial):
-    """A packet of one of FLOWS flows, which says which one it is."""
+    """Returns a packet of one of FLOWS flows, with its number."""
     data = bytearray(reload.frame("10.0.0.1", SIZE, sport=1000 + serial % FLOWS))
     struct.pack_into(">II", data, 42, MARK, serial)
     return bytes(data)
 
 
 def shaped(limit=RATE, **more):
-    """The policy that all of them are of."""
+    """Returns the policy that matches all of them."""
     return reload.policy("p", "10.0.0.0/8", limit=f"{limit:.0f}bit/s", burst="1000B",
                          action="shape", **{"shape": {"delay": "10s"}} | more)
 
 
 class Receiver(reload.Receiver):
-    """What leaves the box: [(time, serial)], as it comes."""
+    """Records packets that the limiter transmits: [(time, serial)]."""
 
     def note(self, data):
         mark, serial = struct.unpack_from(">II", data, 42) if len(data) > 50 else (0, 0)
         return (time.monotonic(), serial) if mark == MARK else None
 
     def check(self, n):
-        """All n have come, once, those of each flow in their order."""
+        """Asserts that all n packets arrived once, those of each flow in order."""
         serials = {serial for _, serial in self.seen}
         expect(len(self.seen) == n and serials == set(range(n)),
                f"{len(self.seen)} of {n} came, {len(serials)} different ones")
         self.check_order()
 
     def check_order(self):
-        """Those of each flow have come in their order."""
+        """Asserts that the packets of each flow arrived in order."""
         serials = [serial for _, serial in self.seen]
         for flow in range(FLOWS):
             of_flow = [serial for serial in serials if serial % FLOWS == flow]
@@ -69,7 +69,7 @@ class Receiver(reload.Receiver):
 
 @contextlib.contextmanager
 def scenery(scene, policies, **more):
-    """A reload.Wire and a Receiver; the box is the scenario's to stop."""
+    """Returns a reload.Wire and a Receiver; the scenario stops the limiter."""
     wire = reload.Wire(scene, policies, **more)
     receiver = Receiver()
     try:
@@ -81,25 +81,25 @@ def scenery(scene, policies, **more):
 
 
 def send(wire, first, n):
-    """The packets from number first on, all at once."""
+    """Sends n packets from number `first` on, in one burst."""
     for serial in range(first, first + n):
         wire.send([numbered(serial)])
     wire.settle()
 
 
 def waiting(weir, name="p"):
-    """Packets of a policy that wait now."""
+    """Returns the packets of a policy that wait now."""
     shape = weir.get(f"/weir/policy,{name}")["shape"]
     return shape["waiting_packets"] if shape else 0
 
 
 def drops(weir):
-    """Packets dropped for whatever reason."""
+    """Returns the drop counters that are not 0, by reason."""
     return {reason: count for reason, count in weir.get("/weir/drops").items() if count}
 
 
 def at_the_limit(scene):
-    """What comes too fast leaves at the limit, in order, from two workers as from one."""
+    """Packets above the limit are transmitted at the limit and in order, by one worker or two."""
     n = 400
     with scenery(scene, [shaped(slo={"p99": "1ms"})]) as (wire, receiver):
         send(wire, 0, n)
@@ -107,7 +107,7 @@ def at_the_limit(scene):
         expect(waiting(wire.weir) > n / 4, f"{waiting(wire.weir)} wait")
         wait_until(lambda: len(receiver.seen) == n, f"{n} packets to leave")
         receiver.check(n)
-        # While some waited: before, a busy machine may have sent them too slowly.
+        # Only while packets waited: before, a busy machine can have sent them too slowly.
         times = [when for when, _ in receiver.seen if when > queued]
         rate = (len(times) - 1) * SIZE * 8 / (times[-1] - times[0])
         expect(0.95 < rate / RATE < 1.05, f"they left at {rate:.0f} bit/s")
@@ -121,7 +121,8 @@ def at_the_limit(scene):
 
 
 def queue_bounds(scene):
-    """More than may wait is dropped, under its reason, and the rest leaves in order."""
+    """Packets that exceed the queue are dropped with their reason; the rest is transmitted in
+    order."""
     n = 300
     with scenery(scene, [shaped(shape={"delay": "100ms"})]) as (wire, receiver):
         for serial in range(n):
@@ -130,7 +131,7 @@ def queue_bounds(scene):
         wire.settle()
         wait_until(lambda: waiting(wire.weir) == 0, "all to have left")
         lost = drops(wire.weir)
-        # Two workers each have room for what one would send in time.
+        # Each of the two workers has room for the packets that one could send in time.
         expect(lost["queue_full"] > 0 and set(lost) <= {"queue_full", "delay_exceeded"}, f"{lost}")
         wait_until(lambda: len(receiver.seen) + sum(lost.values()) == n, "the others to arrive")
         receiver.check_order()
@@ -139,7 +140,7 @@ def queue_bounds(scene):
 
 
 def limit_changes(scene):
-    """A limit that changes is that of what waits already: up, then down. Nothing is lost."""
+    """A changed limit applies to packets that already wait, up and down; none is lost."""
     n = 300
     with scenery(scene, [shaped(RATE / 4)]) as (wire, receiver):
         send(wire, 0, n)
@@ -155,14 +156,15 @@ def limit_changes(scene):
         wait_until(lambda: len(receiver.seen) == n, f"{n} packets to leave")
         receiver.check(n)
         expect(not drops(wire.weir), f"{drops(wire.weir)}")
-        # 150 and 9 in this time, but for what a busy machine makes of it.
+        # Ideally 150 and 9 in this time; a busy machine deviates.
         expect(fast > 75 and slow < 40, f"{fast} left fast, {slow} slowly")
         wire.weir.stop()
     return f"{fast} left in 0.3 s at twice the rate, {slow} at an eighth"
 
 
 def policy_leaves(scene):
-    """Removed, or no shaper any more: all leaves before what comes next, and none of it is lost."""
+    """The policy is removed or no longer shapes: waiting packets leave before later ones; none is
+    lost."""
     n, words = 200, []
     for policies in ([], [reload.policy("p", "10.0.0.0/8")],
                      [shaped(RATE / 4, accounting="l2") | {"count": "bytes"}],
@@ -184,7 +186,7 @@ def policy_leaves(scene):
 
 
 def reloads_under_load(scene, lists, **more):
-    """Every packet leaves once, in order, or is counted. Words of it."""
+    """Asserts that each packet is transmitted once and in order, or counted. Returns a summary."""
     with scenery(scene, lists[0], **more) as (wire, receiver):
         weir, held = wire.weir, 0
         with reload.sending(wire, numbered):
@@ -209,8 +211,8 @@ def reloads_under_load(scene, lists, **more):
 
 
 def timed(scene):
-    """Where it is settled as a packet comes when it leaves: whatever becomes of its policy and its
-    limit while others come, of one bucket for two workers and of one worker's own."""
+    """Shaping with a departure time that is fixed on arrival. The policy and its limit change under
+    load, with one bucket for two workers and with a worker's own bucket."""
     delay, fast = {"delay": "100ms"}, RATE * 4
     lists = [[shaped(fast, shape=delay)], [shaped(RATE / 2, shape=delay)],
              [shaped(fast * 2, shape=delay)], [], [shaped(fast, shape=delay, accounting="l2")],
@@ -222,7 +224,7 @@ def timed(scene):
 
 
 def stopped(scene):
-    """At Ctrl-C all that waits leaves, from polling workers as from those that sleep."""
+    """On SIGINT all waiting packets are transmitted, by polling and by sleeping workers."""
     n = 250
     for more in ({}, {"idle": "poll"}):
         with scenery(scene, [shaped(RATE / 8)], **more) as (wire, receiver):
@@ -236,7 +238,7 @@ def stopped(scene):
 
 
 def conserved(scene):
-    """Nothing of a conserved limit leaves without its tokens: at a removal, at a stop."""
+    """A hard limit's packets never leave without tokens, also at a removal and at a stop."""
     n, limit, words = 250, RATE / 4, []
     for stops in (False, True):
         store = {"store": scene.path(f"store{stops}")}
@@ -263,7 +265,7 @@ def conserved(scene):
 
 
 def crowds(scene):
-    """More than a ring between workers holds leaves through it: at a removal, and a stop."""
+    """More packets than a ring between workers holds leave through it, at a removal and a stop."""
     n, words = 5000, []
     for stops in (False, True):
         with scenery(scene, [shaped(4e6)], shape={"pool": "95%"}) as (wire, receiver):
@@ -283,7 +285,7 @@ def crowds(scene):
 
 
 def configure(shape):
-    """What a testbed's limiter says of its policy."""
+    """Returns a function that makes a testbed limiter shape."""
     def change(_, config):
         for policy in config["policies"]:
             policy.update({"action": "shape", "shape": shape})
@@ -291,7 +293,7 @@ def configure(shape):
 
 
 def tcp(_):
-    """Ten flows share the limit, as evenly as they would share a link."""
+    """Ten TCP flows share the limit as evenly as they would share a link."""
     with Testbed([10], allocator="central", limit_bps=10e6, burst_bytes=3000,
                  configure=configure({"delay": "100ms"})) as bed:
         bed.start()
@@ -304,7 +306,7 @@ def tcp(_):
 
 
 def main():
-    """The cables are in a namespace of their own; the testbed makes its own."""
+    """The scenarios' cables are in their own namespace; the testbed creates its own."""
     box.main([at_the_limit, queue_bounds, limit_changes, policy_leaves, timed, stopped, conserved,
               crowds, tcp], box.enter_netns)
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * To be preloaded: the time of day of a process is WEIR_SHIFT_S seconds later than the machine's,
- * or earlier. A time namespace shifts all clocks but this one. Where WEIR_SHIFT_FILE names a file,
- * that says it instead, and whoever writes there sets the clock of a process that runs: two numbers
- * of eight bytes as this machine has them, the seconds, and whether the kernel calls the clock
- * synchronised.
+ * To be preloaded: shifts the time of day of a process by WEIR_SHIFT_S seconds. Time namespaces
+ * shift all clocks except this one.
+ *
+ * If WEIR_SHIFT_FILE names a file, its content is used instead, and writing to it sets the clock of
+ * a running process. The file has two native 8-byte numbers: the seconds, and 1 if the kernel
+ * reports the clock as synchronised, or 0.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -23,7 +24,7 @@ struct shift {
 static const struct shift *file;
 static int64_t fixed_s;
 
-/* Before main(), which has no thread yet. */
+/* Runs before main(), when no thread exists. */
 __attribute__((constructor)) static void find_shift(void)
 {
 	const char *path = getenv("WEIR_SHIFT_FILE"), *text = getenv("WEIR_SHIFT_S");

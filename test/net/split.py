@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What packets wait for one bucket and for two parts of it, live, as weir-study penalty says of the
-same packets: a few seconds of test/bench/penalty.py.
+"""Packet delays of one bucket and of two halves, live, compared with weir-study penalty on the same
+packets: a few seconds of test/bench/penalty.py.
 
 Usage: split.py [SCENARIO...].
 """
@@ -17,11 +17,11 @@ sys.path.insert(0, os.path.join(box.ROOT, "test", "bench"))
 
 from penalty import Delays, live, parse, simulated  # noqa: E402
 
-NOISE_MS = 5.0  # of a busy machine, of a mean
+NOISE_MS = 5.0  # deviation of a mean on a busy machine
 
 
 def histograms(_):
-    """They add up over limiters and subtract over time, and quantiles are between their edges."""
+    """Histograms add up over limiters and subtract over time; quantiles are between bin edges."""
     early = Delays([[0, 1000, 2], [1000, 2000, 1]])
     late = Delays([[0, 1000, 2], [1000, 2000, 5], [4000, 8000, 4]])
     both = Delays([[0, 1000, 4]]).add(late).add(early, -1)
@@ -32,7 +32,8 @@ def histograms(_):
 
 
 def two_parts(_):
-    """Each wait is the simulated one, but for noise; and two parts wait longer than one bucket."""
+    """Live delays equal simulated ones, except noise; two halves have longer delays than one
+    bucket."""
     options = parse(["--burst", "4kB", "--packets", "700", "--parts", "1,2"])
     rows, means = simulated(options, "poisson"), {}
     for parts in options.parts:

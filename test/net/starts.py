@@ -57,7 +57,7 @@ POKE_USER, ORIG_RAX, PAUSE = 6, 120, "34"  # on x86-64
 
 
 def steps():
-    """The names of the steps, in their order, of the table in start.c."""
+    """Returns the names of the steps, in order, from the table in start.c."""
     with open(os.path.join(box.ROOT, "app", "weir", "start.c"), encoding="utf-8") as text:
         table = re.search(r"\} modules\[\] = \{(.*?)\n\};", text.read(), re.DOTALL)[1]
     found = re.findall(r'^\t\{"([^"]+)", ', table, re.M)
@@ -66,7 +66,8 @@ def steps():
 
 
 def state(scene):
-    """Interfaces, with flags, MTU, programs and offloads; pins; files next to the socket."""
+    """Returns the machine's state: interfaces with flags, MTU, programs and offloads; pins; files
+    next to the socket."""
     links = json.loads(ip("-d -j link"))
     for link in links:
         link.pop("operstate", None)  # changes later at the far end
@@ -104,7 +105,7 @@ class Trickle(threading.Thread):
             serial += 1
 
     def arrived(self):
-        """Frames since the last call."""
+        """Returns the number of frames since the last call."""
         count = 0
         with contextlib.suppress(BlockingIOError):
             while True:
@@ -121,7 +122,7 @@ class Trickle(threading.Thread):
 
 @contextlib.contextmanager
 def between(scene, kind):
-    """A limiter of that kind between two cables, and the state before it."""
+    """Creates a limiter of that kind between two cables; returns it and the state before it."""
     devices, keys, policy = KINDS[kind]
     config = box.wire(*devices, policies=[policy]) | GROUP
     config["wires"][0] |= keys
@@ -149,7 +150,7 @@ def between(scene, kind):
 
 
 def fails(weir, step):
-    """A start that fails at a step."""
+    """Runs a start that fails at a step."""
     done = subprocess.run([WEIR_FAULTS, "-c", weir.config_path], capture_output=True, text=True,
                           check=False, timeout=box.PATIENCE_S, stdin=subprocess.DEVNULL,
                           cwd=weir.directory, env=weir.environment | {"WEIR_START_FAULT": step})
@@ -158,7 +159,7 @@ def fails(weir, step):
 
 
 def each_step(scene, kind):
-    """Every step of one kind."""
+    """Fails every step of one kind."""
     slowest = 0
     with between(scene, kind) as weir:
         before = state(scene)
@@ -179,7 +180,7 @@ def each_step(scene, kind):
 
 
 def null(scene):
-    """Ports that are nothing of the machine."""
+    """Ports without an interface of the machine."""
     return each_step(scene, "null")
 
 
@@ -194,22 +195,22 @@ def af_packet_wire(scene):
 
 
 def af_xdp(scene):
-    """Sockets of AF_XDP, before which DPDK puts its program."""
+    """AF_XDP sockets, for which DPDK attaches its program."""
     return each_step(scene, "af_xdp")
 
 
 def af_xdp_wire(scene):
-    """Sockets of AF_XDP of a wire that outlives the process."""
+    """AF_XDP sockets of a wire that outlives the process."""
     return each_step(scene, "af_xdp wire")
 
 
 def xdp(scene):
-    """The kernel's data plane, with a hard limit."""
+    """The XDP data plane, with a hard limit."""
     return each_step(scene, "xdp")
 
 
 def refuse_call(process, number, first, before):
-    """Lets one system call of the main thread fail."""
+    """Makes one system call of the main thread fail."""
     for made, argument, ended in threads.calls(process.pid):
         if ended or made != number or first not in (None, argument):
             continue
@@ -221,7 +222,7 @@ def refuse_call(process, number, first, before):
 
 
 def refused(weir, call):
-    """A start that fails because the kernel refuses one of its calls."""
+    """Runs a start that fails because the kernel rejects one of its calls."""
     process = weir.spawn().process
     refuse_call(process, *call)
     status = process.wait(box.PATIENCE_S)
@@ -229,8 +230,8 @@ def refused(weir, call):
 
 
 def calls_refused(scene):
-    """The kernel refuses a step of attaching, keeping or taking over: nothing is left of a first
-    start, and the program of an earlier one goes on."""
+    """The kernel rejects a step of attaching, keeping or taking over. A first start leaves nothing
+    behind, and the program of an earlier start continues."""
     with between(scene, "xdp") as weir:
         before = state(scene)
         for call in CALLS[::EACH]:
@@ -268,7 +269,7 @@ def killed(scene):
 
 
 def strangers(scene):
-    """A program that another limiter has left is named by the start and by the doctor."""
+    """The start and the doctor name a program that another limiter has left."""
     with between(scene, "xdp") as weir:
         weir.start()
         weir.kill()
@@ -288,7 +289,7 @@ def strangers(scene):
 
 
 def rights():
-    """The capabilities of the table in rights.c, with others that grant the same."""
+    """Returns the capabilities of the table in rights.c, with others that grant the same."""
     with open(os.path.join(box.ROOT, "drivers", "rights.c"), encoding="utf-8") as text:
         rows = re.findall(r'\{\w+, ([^"]*), "CAP_(\w+)",', text.read())
     expect(len(rows) > 3, f"not all rights: {rows}")
@@ -296,7 +297,7 @@ def rights():
 
 
 def said_by_both(weir, words, wrapper=()):
-    """The doctor and a start fail, and both have these words."""
+    """Asserts that the doctor and a start fail with these words."""
     for option in ("--doctor", "-c"):
         done = subprocess.run([*wrapper, box.WEIR, option, weir.config_path], check=False,
                               capture_output=True, text=True, stdin=subprocess.DEVNULL,
@@ -307,7 +308,7 @@ def said_by_both(weir, words, wrapper=()):
 
 
 def lacks(scene):
-    """A missing right, BPF file system or BTF is named with its remedy."""
+    """A missing right, BPF file system or BTF is reported with its remedy."""
     with between(scene, "xdp") as weir:
         before = state(scene)
         for name, bits in rights():
@@ -364,7 +365,7 @@ def large_frames(scene):
 
 
 def call_of(pid):
-    """The system call in which a process waits, or its state."""
+    """Returns the system call in which a process waits, or its state."""
     with open(f"/proc/{pid}/syscall", encoding="ascii") as text:
         return text.read().split()[0]
 
@@ -392,7 +393,7 @@ def ended_by_signal(scene):
 
 
 def late_address(scene):
-    """Packets pass before the address of gossip is there; then gossip begins."""
+    """Packets pass before gossip's address exists; then gossip begins."""
     with between(scene, "af_packet") as weir:
         weir.config |= {"policies": [LIMIT], "gossip": {"insecure": True, "roster": [
             {"name": "box1", "address": "10.9.0.2:5998"}, {"name": "other",

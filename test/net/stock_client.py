@@ -1,12 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""DPDK's own dpdk-telemetry.py, unchanged, against a running Weir.
+"""DPDK's own dpdk-telemetry.py, unchanged, with a running Weir.
 
-Usage: stock_client.py SOCKET. Exit status: 0 all well, 1 something differs, 77 no stock client.
-
-The client finds its socket as $RUNTIME_DIRECTORY/dpdk/PREFIX/dpdk_telemetry.v2, so a symbolic link
-in a directory of our own leads it to SOCKET.
+Usage: stock_client.py SOCKET. Exit status: 0 for success, 1 for a difference, 77 without the
+client. The client's socket is $RUNTIME_DIRECTORY/dpdk/PREFIX/dpdk_telemetry.v2, so a symbolic link
+in a directory of the test points to SOCKET.
 """
 
 import json
@@ -52,7 +51,7 @@ class StockClient:
         return done.stdout
 
     def ask(self, *requests):
-        """The replies' values, one a request; the key of each must be its command."""
+        """Sends requests; returns the values of the replies, whose keys must be the commands."""
         lines = self.run("".join(request + "\n" for request in requests)).splitlines()
         expect(len(lines) == len(requests), f"{len(requests)} requests, replies: {lines}")
         values = []
@@ -63,7 +62,8 @@ class StockClient:
         return values
 
     def interact(self, text):
-        """What a person sees: the client shows a prompt and a greeting only on a terminal."""
+        """Returns the output on a terminal; only there does the client show a prompt and a
+        greeting."""
         ours, theirs = pty.openpty()
         os.write(ours, text.encode())
         try:

@@ -25,13 +25,13 @@ FLOWS = 64
 RATE_S = 0.002  # seconds between two packets of the wire, so that a ring of 1,024 has room for all
 POLICIES = {"policies": [{"name": "udp", "match": {"direction": "a-to-b"}, "limit": "1Gbit/s"}]}
 SECOND = 1  # the worker without a queue of its own, which gets packets from the first
-BY_FAR_MS = 250  # ms; after 200 its flows go to the other, also slow ones
-END_S = 10  # seconds for an end that usually takes 2
+BY_FAR_MS = 250  # ms; after 200 its flows move to the other worker, also slow ones
+END_S = 10  # most seconds of an end that usually takes 2
 BPS = 2e6  # a limit that is easily exceeded
 BULK = 1000  # bytes of a frame that exceeds it
 ROSTER = [{"name": "box1", "address": "127.0.0.1:17946"},
           {"name": "other", "address": "127.0.0.1:17947"}]
-BUSY = {"idle": "poll"}  # so that no worker sleeps at the time of the planned stall
+BUSY = {"idle": "poll"}  # no worker sleeps at the time of the planned stall
 LONG_PATH = ["d" * 250] * 6  # for a configuration: a line with its path has 3 kB
 WARNINGS = 20  # the most of a reload that are logged
 RELOADS_MOST = 200
@@ -40,7 +40,7 @@ GOSSIP = {"gossip": {"roster": ROSTER, "timeout": "500ms", "insecure": True}}
 
 @contextlib.contextmanager
 def shared_wire(scene, policies=None, **more):
-    """Two workers with one queue, and the ends of the wire."""
+    """Creates two workers with one queue; returns them and the ends of the wire."""
     config = box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b", 1500,
                       **(policies or POLICIES), workers=[0, 1], **more)
     config["wires"][0]["distribute"] = True
@@ -66,7 +66,7 @@ def send(ta, serials):
 
 
 def take(tb, patience=1):
-    """(port, serial) of all packets until no more arrive."""
+    """Returns (port, serial) of all packets until no more arrive."""
     got = []
     tb.settimeout(patience)
     with contextlib.suppress(TimeoutError):
@@ -79,7 +79,7 @@ def take(tb, patience=1):
 
 
 def stalled(weir):
-    """The telemetry of the second worker."""
+    """Returns the telemetry of the second worker."""
     return weir.get("/weir/workers")[SECOND]
 
 
@@ -114,13 +114,13 @@ def a_worker(scene):
 
 
 def limited(bps):
-    """One policy that both workers share."""
+    """Returns one policy that both workers share."""
     return {"policies": [{"name": "udp", "match": {"direction": "a-to-b"}, "burst": "20kB",
                           "limit": f"{bps:.0f}bit/s"}]}
 
 
 def bulk(sport):
-    """A large frame of the flow from that port."""
+    """Returns a large frame of the flow from that port."""
     frame = bytearray(udp_frame(sport, 0).ljust(BULK, b"\0"))
     frame[16:18] = struct.pack(">H", BULK - 14)
     frame[38:40] = struct.pack(">H", BULK - 34)
@@ -128,7 +128,7 @@ def bulk(sport):
 
 
 def rate(weir, ta):
-    """Passed bits a second, while all flows send twice the limit."""
+    """Returns the passed bits a second, while all flows send twice the limit."""
     def passed():
         return weir.get("/weir/policy,udp")["passed"]["bytes"]
     before, began = passed(), time.monotonic()
@@ -141,7 +141,7 @@ def rate(weir, ta):
 
 @contextlib.contextmanager
 def stuck_by_far(weir):
-    """The second worker is stalled to the end of the block, and its flows go to the other."""
+    """Stalls the second worker to the end of the context, and waits until its flows have moved."""
     with threads.standing(threads.worker(weir.process.pid, SECOND)):
         wait_until(lambda: stalled(weir)["stuck_ms"] > BY_FAR_MS, "the stall is not seen")
         yield
@@ -149,7 +149,7 @@ def stuck_by_far(weir):
 
 
 def limits_of_the_others(scene):
-    """The share of this limiter goes down and up, and the worker that continues follows."""
+    """The share of this limiter goes down and up, and the running worker follows."""
     with shared_wire(scene, limited(BPS), **BUSY, **GOSSIP) as (weir, ta, _):
         other = scene.box(box.wire("net_ring0", "net_ring1") | limited(BPS) | GOSSIP, "other")
         other.start()
@@ -231,7 +231,7 @@ def the_watchdog(scene):
 
 
 def full_pipe():
-    """A pipe of one page without room: its end for a reader, and its end for the log."""
+    """Returns a pipe of one page without room: its end for a reader, and its end for the log."""
     ours, theirs = os.pipe()
     size = fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, os.sysconf("SC_PAGE_SIZE"))
     os.write(theirs, b" " * (size - 1) + b"\n")
@@ -268,7 +268,7 @@ def who_reads_the_log(scene):
     weir.await_answer()
     warn_until_lost(weir)
     with os.fdopen(ours, encoding="utf-8") as log:
-        log.readline()  # the filling of the pipe
+        log.readline()  # the bytes that filled the pipe
         lines = []
         while not lines or lines[-1]["event"] != "lines_lost":
             lines.append(json.loads(log.readline()))

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""One thread of a process stands still, and the others go on; or a process is killed at a system
-call of its main thread's: by ptrace, as signals stop them all, and come when they like.
-"""
+"""Stops one thread of a process while the others run, or kills a process at a system call of its
+main thread. Uses ptrace, because signals stop all threads and arrive at any time."""
 
 import contextlib
 import ctypes
@@ -15,13 +14,13 @@ import time
 import box
 
 SEIZE, INTERRUPT, DETACH, SYSCALL, SYSCALL_INFO = 0x4206, 0x4207, 17, 24, 0x420e
-ENTERS, LEAVES = 1, 2  # of struct ptrace_syscall_info
+ENTERS, LEAVES = 1, 2  # values of struct ptrace_syscall_info
 MARKS_CALLS = 1  # PTRACE_O_TRACESYSGOOD
-WALL = 0x40000000  # waitpid(): of threads that are nobody's children, too
+WALL = 0x40000000  # waitpid(): also for threads that are not children
 
 
 def ptrace(request, tid, address=0, data=0):
-    """One request; data may be a buffer."""
+    """Does one ptrace request; data can be a buffer."""
     if not isinstance(data, ctypes.Array):
         data = ctypes.c_long(data)
     if box.LIBC.ptrace(ctypes.c_long(request), ctypes.c_long(tid), ctypes.c_long(address),
@@ -34,7 +33,7 @@ def ptrace(request, tid, address=0, data=0):
 
 
 def names(pid):
-    """The name of each thread, by its id."""
+    """Returns the name of each thread, by its id."""
     found = {}
     for tid in os.listdir(f"/proc/{pid}/task"):
         with contextlib.suppress(FileNotFoundError):
@@ -44,7 +43,7 @@ def names(pid):
 
 
 def called(pid, pattern):
-    """The thread whose name fits a regular expression."""
+    """Returns the thread whose name matches a regular expression."""
     for tid, name in names(pid).items():
         if re.fullmatch(pattern, name):
             return tid
@@ -52,13 +51,13 @@ def called(pid, pattern):
 
 
 def worker(pid, index):
-    """The thread of a worker of Weir, which is lcore index + 1."""
+    """Returns the thread of Weir's worker `index`, which is lcore index + 1."""
     return called(pid, rf"\S*worker-?{index + 1}")
 
 
 def wait_for(process, tid, timeout):
-    """The exit status of a process of which a thread stands still: it has ended when whoever holds
-    the thread has been told so, too."""
+    """Returns the exit status of a process with a stopped thread. The process ends only after the
+    tracer has collected the thread's exit with waitpid()."""
     deadline = time.monotonic() + timeout
     while process.poll() is None:
         if time.monotonic() >= deadline:
@@ -71,7 +70,7 @@ def wait_for(process, tid, timeout):
 
 @contextlib.contextmanager
 def standing(tid):
-    """It stands still from here to the end of the block, or for good if the process is killed."""
+    """Stops a thread until the context ends, or for good if the process is killed."""
     ptrace(SEIZE, tid)
     ptrace(INTERRUPT, tid)
     os.waitpid(tid, WALL)
@@ -83,7 +82,7 @@ def standing(tid):
 
 
 def calls(pid):
-    """Each system call of a main thread as it begins, and, with True, as it has ended."""
+    """Yields each system call of a main thread at its start, and with true at its end."""
     info, number, signal_number = ctypes.create_string_buffer(88), None, 0
     ptrace(SEIZE, pid, data=MARKS_CALLS)
     ptrace(INTERRUPT, pid)
@@ -102,8 +101,8 @@ def calls(pid):
 
 
 def kill_after(process, number, first, times):
-    """Kills it when such a call, by its number and its first argument (None: any), has been made so
-    often; before it is made, if 0 times."""
+    """Kills the process after `times` calls with this number and first argument (None: any); before
+    the first such call if 0."""
     for made, argument, ended in calls(process.pid):
         if made != number or first not in (None, argument):
             continue

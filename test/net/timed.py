@@ -30,12 +30,12 @@ EARLY_S = 0.1  # clocks are read one after the other
 
 
 def clock_text(moment):
-    """The time in the form of a schedule."""
+    """Returns the time in the form of a schedule."""
     return datetime.datetime.fromtimestamp(moment, datetime.timezone.utc).strftime("%H:%M:%S")
 
 
 def schedule(begins, ends, limit=LOW):
-    """One entry between two times, in UTC."""
+    """Returns one entry between two times, in UTC."""
     return {"zone": "UTC", "entries": [{"from": clock_text(begins), "to": clock_text(ends),
                                         "limit": f"{limit:.0f}bit/s"}]}
 
@@ -47,25 +47,25 @@ class Both:
         self.group = group
 
     def policies(self):
-        """The policy, at each."""
+        """Returns the policy at each limiter."""
         return [self.group.bed.policy(i) for i in self.group.bed.boxes()]
 
     def limit(self):
-        """The sum of their limits, in bit/s."""
+        """Returns the sum of their limits, in bit/s."""
         return sum(policy["local_limit_bps"] for policy in self.policies())
 
     def by(self, what):
-        """True if both have their limit for that reason."""
+        """Returns true if both have their limit for that reason."""
         return all(policy["limit_by"] == what for policy in self.policies())
 
     def differs(self):
-        """The differences that each limiter reports about the other."""
+        """Returns the differences that each limiter reports about the other."""
         return [text for i in self.group.bed.boxes()
                 for peer in self.group.bed.telemetry(i).get("/weir/peers")["peers"]
                 for text in peer["differs"] or ()]
 
     def uncounted(self):
-        """Received packets that were not transmitted and have no drop counter."""
+        """Returns received packets that were not transmitted and have no drop counter."""
         missing = 0
         for i in self.group.bed.boxes():
             ask = self.group.bed.telemetry(i).get
@@ -76,8 +76,8 @@ class Both:
 
 
 def check_passed(passed, low_from, low_to):
-    """At any time no more than the limit of the time and the burst; of the low one where it holds
-    at both: from the first time that was seen to the end of the entry."""
+    """Asserts that at any time no more passes than the limit of that time and the burst. The low
+    limit counts while it is in force at both: from its first reading to the end of the entry."""
     def earned(begins, ends):
         low = max(0.0, min(ends, low_to) - max(begins, low_from))
         return ((ends - begins) * LIMIT - low * (LIMIT - LOW)) / 8
@@ -92,7 +92,7 @@ def check_passed(passed, low_from, low_to):
 
 
 def entry_begins_and_ends(scene):
-    """A hard limit of 10 Mbit/s is 3 for some seconds, and both receive more."""
+    """For some seconds an entry lowers a hard limit from 10 to 3 Mbit/s, and both receive more."""
     with Group(scene, 2, guarantee="conserved") as group:
         group.start()
         both = Both(group)
@@ -131,7 +131,7 @@ def entry_begins_and_ends(scene):
 
 
 def schedules_differ(scene):
-    """Another limit in the entry of one: both report it, though the same limit is in force now.
+    """One limiter's entry has another limit: both report it, though the same limit is in force now.
     The report ends when the entries are equal again."""
     with Group(scene, 2, guarantee="conserved") as group:
         far = time.time() + 6 * 3600
@@ -151,15 +151,15 @@ def schedules_differ(scene):
 
 
 def told(weir, *words):
-    """weirctl's exit status and its output."""
+    """Returns weirctl's exit status and its output."""
     done = subprocess.run([CTL, "-s", weir.socket, "override", *words], capture_output=True,
                           text=True, check=False, timeout=box.PATIENCE_S)
     return done.returncode, done.stdout + done.stderr
 
 
 def override_lasts(scene):
-    """Another limit until a time: refused where it makes no sense, kept through kill -9, taken
-    back, and over by itself."""
+    """An override until a time is rejected if it makes no sense, survives kill -9, can be removed,
+    and ends by itself."""
     config = box.wire("net_null0", "net_null1") | {
         "policies": [{"name": "soft", "limit": "10Mbit/s", "match": {"vlan": 1}},
                      {"name": "volume", "allocator": "quota", "total": "1GB",

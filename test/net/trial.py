@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""A limit that is tried beside the enforced one: what it counts, and that nobody feels it.
+"""A trial limit next to the enforced one: its counters are right, and traffic is not affected.
 
-A real weir process, which plays capture files whose packets all arrive at once, or one over and
-over; and one on veth pairs in a network namespace of its own, whose trials come and go by reload.
+Uses a real weir process that plays capture files, whose packets all arrive in one instant, or one
+file repeatedly. Another process runs on veth pairs in its own network namespace, with reloads that
+add and remove trials.
 """
 
 import os
@@ -21,17 +22,17 @@ from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-SIZE = 1400  # bytes of a packet behind its headers, of which these have 32
+SIZE = 1400  # bytes after the packet's headers, which have 32
 L3 = SIZE + 32
-SPARE = 50  # bytes of a burst beyond whole packets: another packet would be a second's stall away
+SPARE = 50  # bytes of a burst beyond whole packets: one more packet would need a stall of a second
 
 
 def burst(n, each=L3):
-    """Bytes that n packets take at once, and no more."""
+    """Returns a burst size that passes n packets in one instant, and no more."""
     return f"{n * each + SPARE}B"
 
 
-# Terms of a policy, and what is tried beside it.
+# Settings of a policy, and of its trial.
 TERMS = {
     "bucket": ({"limit": "8kbit/s", "burst": burst(20)}, {"burst": burst(7)}),
     "wire": ({"limit": "8kbit/s", "burst": burst(20, L3 + 38), "accounting": "wire"},
@@ -50,19 +51,20 @@ TERMS = {
 
 
 def syn(serial, dst, src, sport, size):
-    """A new flow, whatever a table knows: two UDP flows may have one place there."""
+    """Returns a new flow's first packet. TCP, because two UDP flows can share an entry of the
+    table."""
     return bytes(Ether(**MACS) / IP(src=src, dst=dst) / TCP(sport=sport, seq=serial, flags="S") /
                  Raw(b"s" * size))
 
 
 def listed(terms):
-    """A policy of each of TERMS, by its destination: terms(own, tried) says which."""
+    """Returns one policy for each of TERMS, by destination, with settings terms(own, tried)."""
     return [{"name": name, "match": {"dst": f"10.{i}.0.0/16"}} | terms(own, tried)
             for i, (name, (own, tried)) in enumerate(TERMS.items())]
 
 
 def instead(own, tried):
-    """A policy with the terms that are tried in place of its own."""
+    """Returns a policy with the trial's settings in place of its own."""
     terms = {key: value for key, value in own.items() if key not in ("action", "mark")}
     if "window" in tried:
         del terms["burst"]
@@ -70,11 +72,11 @@ def instead(own, tried):
 
 
 def as_if_enforced(scene):
-    """What a trial says is what happens once it is enforced, packet by packet; and a policy with
-    one does what it does without."""
+    """A trial's counts equal those of the same limit when enforced, packet by packet; and a policy
+    with a trial acts like one without."""
     rng, frames = random.Random(7), []
     for i, name in enumerate(TERMS):
-        # Whole bursts of one policy, and then all of them mixed.
+        # Bursts of one policy, then of all of them mixed.
         make = syn if name == "flows" else udp
         frames.append([make(serial, f"10.{i}.0.1", f"192.0.2.{serial % 2}", 1, SIZE)
                        for serial in range(200)])
@@ -100,8 +102,8 @@ def as_if_enforced(scene):
 
 
 def half_the_limit(scene):
-    """Where more than enough comes 10 Mbit/s pass, and the trial says that of 5 Mbit/s half as much
-    would; whoever shares them."""
+    """Under overload 10 Mbit/s pass, and a trial of 5 Mbit/s counts half of that, with one worker
+    or two."""
     words = []
     for workers in ([0], [0, 1]):
         weir = flood(scene, [policy("p", "10.0.0.0/16", "10Mbit/s",
@@ -113,7 +115,7 @@ def half_the_limit(scene):
         weir.stop()
         passed = last["passed"]["bytes"] - first["passed"]["bytes"]
         would = last["trial"]["passed"]["bytes"] - first["trial"]["passed"]["bytes"]
-        # Whatever the machine does, both buckets are as deep in time and lose the same.
+        # Both buckets have the same depth in time, so a stalled machine affects both equally.
         expect(0.45 < would / passed < 0.55, f"{would} of {passed} would pass")
         expect(last["limit_bps"] == 10000000 and last["trial"]["local_limit_bps"] == 5000000,
                f"{last}")
@@ -124,15 +126,15 @@ def half_the_limit(scene):
     return "of what passed, by the trial: " + ", ".join(words)
 
 
-# From one reload to the next: none, one, another limit, meters of another kind, none again.
+# Trials of successive reloads: none, one, another limit, other meters, none again.
 COMES_AND_GOES = [
     {"limit": "8kbit/s"}, {"limit": "16kbit/s"}, {"meter": "gcra", "limit": "8kbit/s"},
     {"meter": "phantom"}, {"meter": "hybrid", "window": "1s"}, None, {"burst": "1kB"}, None]
 
 
 def reloads(scene):
-    """A trial comes, changes and goes: no packet is lost, the policy's counts go on, and what has
-    changed begins anew."""
+    """Reloads add, change and remove a trial: no packet is lost, the policy's counters continue,
+    and changed trials start from 0."""
     def listing(tried):
         more = {"trial": tried} if tried else {}
         return [policy("p", "10.0.0.0/24", **more), policy("other", "10.0.1.0/24")]
@@ -155,7 +157,7 @@ def reloads(scene):
                 got = seen["trial"]
                 sum_ = got["passed"]["packets"] + got["dropped"]["packets"]
                 expect(sum_ == 50 + turn, f"{tried}: {sum_} packets, not {50 + turn}: {got}")
-                # Another policy changes: the trial goes on.
+                # Another policy changes: the trial continues.
                 others = listing(tried)
                 others[1]["limit"] = "2Gbit/s"
                 reloaded(weir, others, changed=1)
