@@ -32,8 +32,8 @@ FPS = "lib/control/allocate/fps.c"
 LIMITER = "lib/control/limiter/limiter.c"
 DEMAND = "lib/control/allocate/demand.h"
 
-# Name: (file, text, text in its place), more of them if one rule has several places. Each text is
-# there once.
+# {name of the variant: [(file, text, replacement)]}, one entry for each place of the rule. Each
+# text must occur exactly once in its file.
 VARIANTS = {
     "all rules": [],
     "rate of a flow: the largest (paper)": [
@@ -73,7 +73,7 @@ def copy_tree(folder):
 
 
 def change(folder, places):
-    """Makes the changes of a variant, or ends the program if a text is not there once."""
+    """Makes the changes of a variant. Exits if a text does not occur exactly once in its file."""
     for name, old, new in places:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             text = file.read()
@@ -84,7 +84,7 @@ def change(folder, places):
 
 
 def build(folder, places):
-    """Builds weirsim with a variant; the sources are then as before."""
+    """Builds weirsim with a variant, and then restores the sources."""
     change(folder, places)
     done = subprocess.run(["ninja", "-C", "build", "app/weirsim/weirsim"], cwd=folder, check=False,
                           capture_output=True, text=True)
@@ -95,7 +95,8 @@ def build(folder, places):
 
 
 class References:
-    """Runs of one bucket and of fixed parts, which no variant changes: each is made once."""
+    """Caches the runs with other allocators than FPS (one bucket, fixed parts): no variant changes
+    them."""
 
     def __init__(self, run_one):
         self.run_one = run_one
@@ -111,7 +112,7 @@ class References:
 
 
 def row(name, rows):
-    """A line of the table."""
+    """Returns a line of the table."""
     late = sum("return" in each["fails"] for each in rows)
     share = [each["share_miss"] * 100 for each in rows]
     return (f"| {name} | {sum(not each['fails'] for each in rows)} | "

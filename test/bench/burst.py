@@ -27,7 +27,7 @@ from evaluation import simulate  # noqa: E402 (needs the path above)
 from testbed import units  # noqa: E402
 from testbed.bed import Testbed  # noqa: E402
 
-# Time at the limit, ms; None: no burst is stated.
+# Burst sizes as time at the limit, ms. None: the policy has no "burst", so the default applies.
 BURSTS = (50, 100, 150, 200, 250, 300, 400, None)
 CONTROLS = ("newreno", "cubic")
 SEEDS = 2
@@ -39,8 +39,8 @@ METERS = {"tb": {"meter": "token-bucket"}, "gcra": {"meter": "gcra"},
           "hybrid": {"meter": "hybrid", "window": "1s"}}
 BURSTLESS = ("random", "window", "hybrid")
 
-# The name of a row has its parameters: meter, limit, flows with the size of their group, round
-# trip. Each flow uses one limiter: 1x2 is a flow through one of two limiters, 2x2 one through each.
+# A row's name has its parameters: METER-LIMIT-FLOWS[xLIMITERS]-ROUND_TRIP. Each flow uses one
+# limiter: 1x2 is one flow through one of two limiters, 2x2 one flow through each.
 ROWS = """tb-1M-1-1ms tb-1M-1-50ms tb-1M-1-200ms
 tb-10M-1-0.1ms tb-10M-1-0.5ms tb-10M-1-1ms tb-10M-1-5ms tb-10M-1-50ms tb-10M-1-200ms
 tb-10M-6-1ms tb-10M-100-1ms tb-10M-100-50ms
@@ -71,7 +71,7 @@ class Row:
         self.spread = self.limiters > 1 and self.flows > 1
 
     def heads(self):
-        """The row's first cells."""
+        """Returns the row's first cells."""
         flows = str(self.flows)
         if self.limiters > 1:
             where = "on each of" if self.spread else "on one of"
@@ -79,7 +79,7 @@ class Row:
         return [METERS[self.meter]["meter"], self.limit, flows, self.rtt.replace("ms", " ms")]
 
     def policy(self, burst_ms):
-        """The policy of the row in a configuration."""
+        """Returns the row's policy for a configuration."""
         policy = {"name": self.name, "limit": self.limit, **METERS[self.meter]}
         if burst_ms is not None:
             policy["burst"] = f"{int(self.limit_bps * burst_ms / 8000)}B"
@@ -88,7 +88,7 @@ class Row:
         return policy
 
     def scenario(self, burst_ms, congestion):
-        """The scenario of weirsim. Flows begin one by one, so that they are not in step."""
+        """Returns the scenario for weirsim. Flows start at different times, out of step."""
         rtt_us = int(1000 * float(self.rtt.removesuffix("ms")))
         flows = {"kind": "tcp", "congestion": congestion, "rtt": f"{rtt_us}us",
                  "jitter": f"{min(100, rtt_us // 10)}us", "start_spread": "1s",
@@ -100,7 +100,7 @@ class Row:
 
 
 def simulated(row, burst_ms, simulator):
-    """The smallest share of the limit; None for a burst with a meter without bursts."""
+    """Returns the lowest share of the limit, or None if a burst is set but the meter has none."""
     if burst_ms is not None and row.meter in BURSTLESS:
         return None
     return min(run.summary["aggregate_ratio"] for congestion in CONTROLS
@@ -116,12 +116,12 @@ def print_table(heads, rows):
 
 
 def share(value):
-    """A cell."""
+    """Formats a share as a cell; None becomes an empty cell."""
     return "" if value is None else f"{value:.2f}"
 
 
 def simulate_rows(rows):
-    """{name: [share, by burst]}; prints the table as it comes."""
+    """Returns {name: [share for each burst]}, and prints each row of the table when it is ready."""
     simulator = simulate.Simulator(SEEDS)
     found = {}
 
@@ -149,38 +149,43 @@ class Cell:
     """A policy of a live run: a row of one meter, and a congestion control."""
 
     def __init__(self, row, control, k):
-        """k: from 1. It has the sinks 2k and 2k + 1, which one prefix matches, or sink k."""
+        """k counts from 1. A spread row has the sinks 2k and 2k + 1, which one prefix matches;
+        other rows have sink k."""
         self.row, self.control = row, control
         self.name = f"{row.name}-{control}".replace(".", "_")
         self.entries = [2 * k, 2 * k + 1] if row.spread else [k]
 
     def policy(self, burst_ms):
-        """The policy of the cell in the configuration."""
+        """Returns the cell's policy for the configuration."""
         return {**self.row.policy(burst_ms), "name": self.name, "accounting": "l3",
                 "match": {"direction": "a-to-b",
                           "dst": f"10.1.{self.entries[0]}.{'0/23' if self.row.spread else '2/32'}"}}
 
 
 def homes(row, n_cells):
-    """The limiter of each entry. Entries without a flow complete a prefix, or a limiter."""
+    """Returns the limiter of each entry. Some entries have no flow: they complete a prefix, or
+    create a limiter."""
     if row.spread:
         return [1] + [1, 2] * n_cells
     return [1] * n_cells + list(range(2, row.limiters + 1))
 
 
 def batches(cells_of, at_once):
-    """Lists of at most at_once cells."""
+    """Splits the list into lists of at most `at_once` items."""
     return [cells_of[i:i + at_once] for i in range(0, len(cells_of), at_once)]
 
 
 def passed(bed, cells):
-    """The time, and the passed bytes of each cell over all limiters."""
+    """Returns the time, and the bytes that all limiters passed for each cell."""
     return time.monotonic(), [sum(bed.policy(box, cell.name)["passed"]["bytes"]
                                   for box in bed.boxes()) for cell in cells]
 
 
 def live_run(pairs, options):
-    """[(row, control)] of one limit, round trip and number of limiters: [share of the limit]."""
+    """Runs the pairs at the same time, and returns the share of the limit of each.
+
+    The pairs (row, congestion control) have the same limit, round trip and number of limiters.
+    """
     cells = [Cell(row, control, k) for k, (row, control) in enumerate(pairs, start=1)]
     row = pairs[0][0]
     where = homes(row, len(cells))
@@ -206,7 +211,7 @@ def live_run(pairs, options):
 
 
 def live_rows(names, options):
-    """{name: {control: [share, by run]}}."""
+    """Returns {name: {congestion control: [share in each run]}}."""
     found = {f"{meter}-{name}": {control: [] for control in LIVE_CONTROLS}
              for name in names for meter in LIVE_METERS}
     for number in range(options.runs):
@@ -223,14 +228,14 @@ def live_rows(names, options):
 
 
 def live_cell(values):
-    """Median, minimum and maximum."""
+    """Formats values as "median (minimum–maximum)"."""
     if not values:
         return ""
     return f"{statistics.median(values):.2f} ({min(values):.2f}–{max(values):.2f})"
 
 
 def print_live(found, burst_ms):
-    """Prints the table. The last column is the lower result of the two controls of weirsim."""
+    """Prints the table. The last column is the lower result of weirsim's congestion controls."""
     simulator = simulate.Simulator(SEEDS)
 
     def lines():
@@ -256,7 +261,7 @@ def choice_of(known):
 
 
 def main():
-    """Prints a table."""
+    """Runs weirsim or the live runs, and prints the table."""
     live = "--live" in sys.argv
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--live", action="store_true", help="kernel TCP and real limiters")

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Is the bucket exact? UDP at three times the limit through one limiter, whole packets counted.
+"""Accuracy of a token bucket: UDP at three times the limit through one limiter.
 
     cbr.py [--seconds 60]
 
-What passes in a time t is at most limit · t + burst, and no less while there is a backlog. Bytes
-and times are read over telemetry, so the error of the clock readings (about a millisecond) is in
-it. The second row has the burst and the flow's set-up, which leaves some of that unused. A table in
-Markdown.
+The bytes that pass in a time t are at most limit · t + burst, and no less while there is a backlog.
+Only whole packets pass. Bytes and times are read from telemetry, so the result includes the error
+of the times (about a millisecond). The second row includes the burst and the flow's set-up, in
+which a part of the limit is unused. Prints a table in Markdown.
 """
 
 import argparse
@@ -28,7 +28,7 @@ SETTLE_S = 3
 
 
 def reading(bed):
-    """(time, bytes passed), the time in the middle of the question and its answer."""
+    """Returns (time, bytes passed); the time is halfway between request and reply."""
     before = time.monotonic()
     policy = bed.policy(1)
     return (before + time.monotonic()) / 2, policy["passed"]["bytes"], policy["dropped"]["packets"]
@@ -45,7 +45,7 @@ def main():
         flow = bed.start_flows(1, 1, seconds + 2 * SETTLE_S, "-u", "-b", f"{3 * LIMIT:.0f}", "-l",
                                "1000")
         while (now := reading(bed))[1] == idle[1]:
-            idle = now  # the last moment at which nothing had come
+            idle = now  # the last time before a packet passed
         while reading(bed)[2] == 0:
             time.sleep(0.001)
         began = reading(bed)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What classification costs: cycles a packet beyond a bare loop that reads the same headers, of
- * classify_frames(), of parsing each frame and classify_burst(), and of DPDK's own tables with the
- * same prefixes, which only look addresses up. All take turns in one process, burst after burst of
- * headers that lie hot, as they do behind a driver that has just prefetched them; only the address
- * is another each time. Then what it takes to build, in time and memory.
+ * The cost of classification: cycles a packet beyond a bare loop that reads the same headers. It
+ * measures classify_frames(), and parsing each frame with classify_burst(). DPDK's own tables with
+ * the same prefixes are compared, which only look addresses up. All take turns in one process,
+ * burst after burst, of headers that are in the cache, as after a driver's prefetch; only the
+ * address differs each time. Then time and memory of building the tables.
  *
- *	bench_classify [ROUNDS [CASE]] [-- EAL ARGUMENTS]
+ * 	bench_classify [ROUNDS [CASE]] [-- EAL ARGUMENTS]
  *
- * Without EAL arguments it makes do without huge pages, and large tables then cost TLB misses too.
- * CASE is a part of the names of the cases to run. What is printed is the median over the rounds,
- * and the tenth and ninetieth percentile.
+ * Without EAL arguments it uses no huge pages, and large tables then also cost TLB misses. CASE is
+ * a part of the names of the cases to run. Prints the median over the rounds, and the tenth and
+ * ninetieth percentile.
  */
 #include <endian.h>
 #include <math.h>
@@ -33,27 +33,27 @@
 #define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
 #define BURST      32
 #define ADDRESSES  (1u << 16)
-#define BURSTS     512 /* of a mode, a round: less than a tick of the scheduler */
+#define BURSTS     512 /* bursts of a mode, a round: less than a tick of the scheduler */
 #define ROUNDS     201
 #define ROUNDS_MAX 10001
 #define FRAME_MAX  128
 
-/* What the prefixes of a case are like. */
+/* Prefixes of a case. */
 enum prefixes {
 	ANY,      /* no prefix: one policy of all packets */
-	ANY_L2,   /* the same, charged with its L2 header */
+	ANY_L2,   /* like ANY, charged with its L2 header */
 	V4_MIX,   /* /24 to /32, anywhere */
 	V4_32,    /* hosts of a few networks */
-	V4_PORTS, /* /24 to /32, and of each the policy names a protocol and a port */
+	V4_PORTS, /* /24 to /32; each policy also matches a protocol and a port */
 	V6_48,    /* in a few dozen /32 */
-	V6_64,    /* likewise */
-	V6_128,   /* likewise */
+	V6_64,    /* in a few dozen /32 */
+	V6_128,   /* in a few dozen /32 */
 	V6_MIX,   /* /32 to /64 and hosts */
 };
 
 enum traffic { UNIFORM, ZIPF, UNMATCHED };
 
-/* What the frames are like. */
+/* Headers of the frames. */
 enum form { PLAIN, TAG, QINQ, OPTIONS, FRAGMENTS, GRE, MIXED };
 
 struct bench_case {
@@ -100,11 +100,11 @@ struct bench {
 	struct rte_lpm6 *lpm6;
 	struct rte_fib *fib;
 	struct rte_fib6 *fib6;
-	uint8_t (*addresses)[16]; /* ADDRESSES, as they lie in packets */
-	unsigned dst[BURST];      /* where in each frame */
+	uint8_t (*addresses)[16]; /* ADDRESSES, in network order */
+	unsigned dst[BURST];      /* offset in each frame */
 	uint8_t bytes[BURST][FRAME_MAX];
 	struct frames frames;
-	uint64_t sum; /* so that nothing is left out */
+	uint64_t sum; /* keeps the compiler from removing the loops */
 };
 
 static bool is_v6(const struct bench *bench)
@@ -135,7 +135,7 @@ static unsigned random_length(struct prng *prng, enum prefixes prefixes)
 	}
 }
 
-/* A provider's: some dozens of networks, of which the rest is random. */
+/* Writes an address of a provider: in some dozens of networks, with a random rest. */
 static void random_address(struct prng *prng, enum prefixes prefixes, uint8_t *addr)
 {
 	for (unsigned i = 0; i < 16; i++)
@@ -180,7 +180,7 @@ static struct policy random_policy(struct prng *prng, enum prefixes prefixes)
 
 /* The packets */
 
-/* A policy's rank, of which each is as likely as 1 / rank. */
+/* Returns a policy's rank, with probability proportional to 1 / rank. */
 static unsigned zipf_rank(struct prng *prng, unsigned n)
 {
 	const unsigned rank = (unsigned)pow(n + 1.0, prng_unit(prng));
@@ -206,7 +206,7 @@ static void random_destination(struct prng *prng, struct bench *bench, uint8_t *
 	}
 }
 
-/* TCP to port 443 in 64 bytes of whatever form. */
+/* Writes TCP to port 443 in 64 bytes of that form. */
 static void make_frame(struct bench *bench, unsigned i, enum form form)
 {
 	uint8_t *frame = bench->bytes[i];
@@ -263,7 +263,7 @@ static inline void gather_addr4(const struct bench *bench, uint32_t *addr)
 	}
 }
 
-/* IPv6 addresses for DPDK: arrays of bytes, which have a type of their own since 24.11. */
+/* Returns an IPv6 address for DPDK: bytes, which have their own type since 24.11. */
 static inline void *any_addr(const void *addr)
 {
 	return (void *)(uintptr_t)addr;
@@ -364,9 +364,9 @@ static void run_fib6(struct bench *bench)
 static const struct mode {
 	const char *name;
 	void (*run)(struct bench *bench);
-	size_t needs; /* offset of a table that may not be there, or 0 */
+	size_t needs; /* offset of an optional table, or 0 */
 } modes[] = {
-	{"read", run_read, 0}, /* the first: what the others are measured against */
+	{"read", run_read, 0}, /* first: the others are measured against it */
 	{"classify_frames", run_frames, 0},
 	{"parse, classify_burst", run_parse, 0},
 	{"rte_lpm bulk", run_lpm_bulk, offsetof(struct bench, lpm)},
@@ -398,7 +398,7 @@ static double run_bursts(struct bench *bench, const struct mode *mode, unsigned 
 	return (double)(rte_rdtsc() - start) / (BURSTS * BURST);
 }
 
-/* Once for its table to be as warm as it gets: two modes share one, or a cold cache meets all. */
+/* Runs once before, untimed, to warm its table: two modes share one, and caches would differ. */
 static double measure_lookups(struct bench *bench, const struct mode *mode, unsigned round)
 {
 	run_bursts(bench, mode, round);
@@ -438,7 +438,7 @@ static void measure_all(struct bench *bench, unsigned rounds)
 
 /* DPDK's tables with the same prefixes. */
 
-#define SLOW 20000 /* prefixes; rte_lpm_add() of more is left out: 100k take it half a minute */
+#define SLOW 20000 /* prefixes; more are left out: rte_lpm_add() of 100k takes half a minute */
 
 static double ms_between(uint64_t from, uint64_t to)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What several matches a policy cost the classifier: 100,000 policies of three matches (two IPv4
- * prefixes and an IPv6 one), beside the same 300,000 matches as policies of their own, and beside
- * 100,000 policies of one match each. The same packets meet all of them, in turn, so that what
- * differs is the tables; cycles are beside those of reading the packet alone.
+ * The cost of several matches a policy in the classifier: 100,000 policies of three matches (two
+ * IPv4 prefixes and an IPv6 one). They are compared with the same 300,000 matches as separate
+ * policies, and with 100,000 policies of one match each. All get the same packets in turn, so only
+ * the tables differ. Cycles are printed next to those of reading the packet alone.
  *
- *	bench_classify_matches [ROUNDS] [-- EAL ARGUMENTS]
+ * 	bench_classify_matches [ROUNDS] [-- EAL ARGUMENTS]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 #define MATCHES    (CUSTOMERS * EACH)
 #define BURST      32
 #define ADDRESSES  (1u << 16)
-#define BURSTS     512 /* a round: less than a tick of the scheduler */
+#define BURSTS     512 /* bursts a round: less than a tick of the scheduler */
 #define ROUNDS     201
 #define ROUNDS_MAX 10001
 #define FRAME      64
@@ -39,7 +39,7 @@ static const char *const made_words[MADE] = {
 	[FIRST_ONLY] = "100,000 policies of one",
 };
 
-/* Which of a customer's prefixes packets are sent to. */
+/* The customer's prefix to which packets are sent. */
 enum traffic { TO_FIRST, TO_IPV4, TO_IPV6, TRAFFICS };
 
 static const char *const traffic_words[TRAFFICS] = {
@@ -55,7 +55,7 @@ static struct {
 	uint8_t addresses[ADDRESSES][16];
 	uint8_t bytes[BURST][FRAME];
 	struct frames frames;
-	uint64_t sum; /* so that nothing is left out */
+	uint64_t sum; /* keeps the compiler from removing the loops */
 } bench;
 
 static void random_prefix(struct prng *prng, bool v6, struct prefix *prefix)
@@ -149,7 +149,7 @@ static void put_addresses(unsigned at, bool v6)
 			memcpy(bench.bytes[i] + 30, bench.addresses[at + i], 4);
 }
 
-/* MADE: the packets alone. */
+/* Returns cycles a packet. MADE reads the packets only. */
 static double run_bursts(enum made made, bool v6, unsigned round)
 {
 	const unsigned first = round * BURSTS * BURST % ADDRESSES;
@@ -194,7 +194,7 @@ static void measure(enum traffic traffic, unsigned rounds)
 {
 	static double cycles[MADE][ROUNDS_MAX];
 	const bool v6 = traffic == TO_IPV6;
-	/* One that has only the first matches is asked for no others. */
+	/* The table with only the first matches gets no packets for others. */
 	const enum made last = traffic == TO_FIRST ? FIRST_ONLY : SINGLES;
 
 	for (unsigned round = 0; round < rounds; round++) {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What control costs one limiter: CPU time of an estimate interval over its length, in a group of
- * 16 whose limiters are all real and share many aggregates. Of the first limiter everything is
- * timed that an interval takes: the tick (measure and allocate), the profiles that are published,
- * its own datagrams (encoded and sealed) and those of the others (opened and taken in). System
- * calls are not in it, nor what the packets cost.
+ * The cost of control in one limiter: CPU time of an estimate interval over its length, in a group
+ * of 16 whose limiters are all real and share many aggregates. For the first limiter all work of an
+ * interval is timed. That is the tick (measure and allocate), publishing profiles, sending (encode
+ * and seal) and receiving (open and apply). System calls and packets are not included.
  *
  *   bench_control_loop [--json FILE] [--quick]
  *
- * Flows are many and noisy: every active aggregate has flows here and elsewhere in every interval,
- * another number of them every second, and asks for a little more than it gets. So all limits and
- * all records change all the time. The others of the group have one worker, and all the same
+ * Flows are many and noisy. Every active aggregate has flows at every limiter in every interval, in
+ * numbers that change every second, and its demand is slightly above its limit. So all limits and
+ * all records change all the time. The other limiters have one worker, and all have the same
  * traffic.
  */
 #include <errno.h>
@@ -34,7 +33,7 @@
 #define TIMEOUT_NS  UINT64_C(1000000000)
 #define DATAGRAM    1200
 #define WORKERS     2
-#define FLOWS_MIN   4 /* of an aggregate at a limiter, over its workers */
+#define FLOWS_MIN   4 /* flows of an aggregate at a limiter, over its workers */
 #define FLOWS_MAX   16
 #define LIMIT_BPS   UINT64_C(10000000)
 #define BURST       UINT64_C(131072)
@@ -43,13 +42,13 @@
 
 struct counters {
 	uint64_t arrived, dropped;
-	uint64_t slots[FLOW_SLOTS]; /* of one worker */
+	uint64_t slots[FLOW_SLOTS]; /* slots of one worker */
 };
 
-/* What the workers of the first limiter have counted, or those of any other. */
+/* Counters of the workers of the first limiter, or of any other. */
 struct traffic {
 	struct counters *counters; /* n_policies rows of n_workers */
-	uint64_t *slots;           /* of the sample that is being read */
+	uint64_t *slots;           /* slots of the sample that is being read */
 	unsigned n_workers;
 };
 
@@ -87,7 +86,7 @@ static void *alloc_or_exit(size_t n, size_t size)
 	return p;
 }
 
-/* CPU time, so that neighbours on this machine count less. */
+/* Returns CPU time in µs, so that other processes count less. */
 static double cpu_us(void)
 {
 	struct timespec ts;
@@ -96,7 +95,7 @@ static double cpu_us(void)
 	return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
 }
 
-/* The active aggregates lie as far from each other as they can. */
+/* Returns the policy of the i-th active aggregate; these are spread as far apart as possible. */
 static unsigned active_policy(const struct bench *b, unsigned i)
 {
 	return (unsigned)((uint64_t)i * b->n_policies / b->n_active);
@@ -111,7 +110,7 @@ static void count_flow_bytes(struct counters *c, unsigned flow, uint64_t bytes)
 			 ((c->slots[slot] + bytes) & FLOW_COUNT_MASK);
 }
 
-/* Flows of an aggregate come and go: after each second it has another number of them. */
+/* Returns an aggregate's number of flows, which changes every second. */
 static unsigned flows_of(const struct bench *b, unsigned policy)
 {
 	uint64_t second = (b->now / INTERVAL_NS + policy) / 20;
@@ -120,7 +119,7 @@ static unsigned flows_of(const struct bench *b, unsigned policy)
 				   (FLOWS_MAX - FLOWS_MIN + 1);
 }
 
-/* One interval: limit/N and a little more, in equal parts, each give or take a third. */
+/* Adds one interval's traffic: limit/N and a little more, in equal parts, each ± a third. */
 static void arrive_interval(struct bench *b, struct traffic *t)
 {
 	uint64_t fair = LIMIT_BPS / 8 / LIMITERS * INTERVAL_NS / 1000000000;
@@ -140,7 +139,7 @@ static void arrive_interval(struct bench *b, struct traffic *t)
 	}
 }
 
-/* As the appliance does it: counters of all workers added up, slots copied side by side. */
+/* Measures like the appliance: adds up the counters of all workers, and concatenates the slots. */
 static void measure_traffic(void *context, unsigned policy, struct limiter_sample *sample)
 {
 	struct traffic *t = context;
@@ -243,7 +242,7 @@ static void bench_free(struct bench *b)
 	free(b->inbox);
 }
 
-/* What is sent to the first limiter waits there until that is timed. */
+/* Queues datagrams to the first limiter, so that their reception can be timed. */
 static void limit_ring_datagram(struct bench *b, unsigned to, uint8_t *buf, size_t len)
 {
 	if (to != 0) {
@@ -260,7 +259,7 @@ static void limit_ring_datagram(struct bench *b, unsigned to, uint8_t *buf, size
 	memcpy(b->inbox[b->n_inbox++].buf, buf, len);
 }
 
-/* In place of whatever tells control which policies have counted anything. */
+/* Replaces the appliance's detection of policies with new counts. */
 static void wake_active(struct bench *b, unsigned limiter)
 {
 	for (unsigned i = 0; i < b->n_active; i++)
@@ -311,7 +310,7 @@ static void publish_to_workers(struct bench *b)
 	}
 }
 
-/* Others hear of it at once: what they do with it is not timed. */
+/* Sends and times the first limiter's datagrams. The others receive them immediately, untimed. */
 static double send_all(struct bench *b)
 {
 	static struct datagram out[LIMITERS * 256];
@@ -348,7 +347,7 @@ static void run_interval(struct bench *b, double us[PARTS])
 	at[0] = cpu_us();
 	receive_all(b);
 	at[1] = cpu_us();
-	measure_alone(b); /* once more than is needed: the tick measures too */
+	measure_alone(b); /* repeated only for timing: the tick measures too */
 	at[2] = cpu_us();
 	wake_active(b, 0);
 	limiter_tick(b->limiters[0], b->now, measure_traffic, &b->own);
@@ -382,11 +381,11 @@ static struct spread spread_of(double *values, unsigned n)
 struct result {
 	struct spread share, parts[PARTS];
 	double gossip_bps, published;
-	double error; /* of what the first limiter knows of the others' demand, on average */
+	double error; /* mean error of the others' demand as the first limiter estimates it */
 };
 
 /*
- * How far the sums are from what they are sums of: a loop that is cheap since it says too little
+ * Returns the mean error of the estimated sums. A loop that is cheap because it sends too little
  * would show here.
  */
 static double error_of(const struct bench *b)
@@ -467,7 +466,7 @@ static void print_json(FILE *out, const char *name, const struct result *r, bool
 
 static void run_case(unsigned i, bool quick, struct result *result)
 {
-	/* Until everybody has been told of every policy. */
+	/* Until all limiters have received every policy. */
 	unsigned warm = 50 + cases[i].n_policies / (quick ? 800 : 200), rounds = quick ? 15 : 40;
 	double us[PARTS];
 	struct bench b;

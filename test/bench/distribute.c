@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What it costs a packet to go through the hands of another worker
- * (app/weir/datapath/distribute.h), beside forwarding it bare, on net_null.
+ * The cost of a packet's detour through another worker (app/weir/datapath/distribute.h), compared
+ * with bare forwarding, on net_null.
  *
  *     bench_distribute [ROUNDS]
  *
- * Owner and worker take turns in one thread, so that the work of both is counted and none of the
- * waiting; lines that would go from core to core stay in one cache, and are not. Half of the
+ * Owner and worker take turns in one thread, so the work of both is counted, without waiting. Cache
+ * lines that would move between cores stay in one cache, and that cost is not counted. Half of the
  * packets go to the other worker. The rounds of the contenders are interleaved.
  */
 #include <stdio.h>
@@ -28,7 +28,7 @@
 
 #define ROUNDS     31
 #define ROUNDS_MAX 10001
-#define TURNS      4000 /* bursts in a round */
+#define TURNS      4000 /* bursts a round */
 #define FLOWS      4096
 
 enum { BARE, HASHED, DISTRIBUTED_HASHED, DISTRIBUTED, PLACED, KINDS };
@@ -45,12 +45,12 @@ struct bench {
 	uint16_t port;
 	struct rte_mempool *pool;
 	struct rx_rings *rings;
-	struct worker *workers; /* the owner, and another */
-	struct path path;       /* the owner's */
+	struct worker *workers; /* the owner, and another one */
+	struct path path;       /* path of the owner */
 	struct classifier *classifier;
 	struct reta_target reta_target;
 	struct reta reta; /* every other bucket is the owner's */
-	bool hash;        /* the device tells it */
+	bool hash;        /* the device reports it */
 	uint32_t serial;
 };
 
@@ -60,7 +60,10 @@ static void die_distribute(const char *what)
 	exit(1);
 }
 
-/* net_null receives what was in the buffer: UDP over IPv4 of some flow, and perhaps its hash. */
+/*
+ * net_null receives the buffer's old content, so this writes UDP over IPv4 of a flow, and possibly
+ * a hash.
+ */
 static uint16_t fill_null_frames(
 	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, uint16_t max, void *arg)
 {
@@ -74,7 +77,7 @@ static uint16_t fill_null_frames(
 		uint16_t flow = (uint16_t)(bench->serial++ * 2654435761u >> 16) % FLOWS;
 
 		memcpy(data, head, sizeof(head));
-		data[29] = (uint8_t)flow; /* of the source */
+		data[29] = (uint8_t)flow; /* last byte of the source */
 		memcpy(data + 34, &flow, sizeof(flow));
 		if (bench->hash) {
 			mbufs[i]->hash.rss = flow * 2654435761u;
@@ -109,7 +112,7 @@ static void open_workers(struct bench *bench)
 	bench->path.rings = bench->rings;
 }
 
-/* One policy of all packets, that is placed. */
+/* One policy that matches all packets, and is placed. */
 static void open_reta(struct bench *bench)
 {
 	const struct place_key key = {24, 64};
@@ -150,7 +153,7 @@ static void turn_distributed(struct bench *bench)
 	tx_pass_on(&bench->workers[1], &bench->path, mbufs, n);
 }
 
-/* Cycles a packet. */
+/* Returns cycles a packet. */
 static double run_distribute_kind(struct bench *bench, unsigned kind)
 {
 	uint64_t start;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What an estimator costs and how well it knows, in virtual time: weights change at twenty limiters
- * a second by starting and ending flows, then one weight grows by a tenth of the total.
+ * Cost and accuracy of an estimator, in virtual time. Weights change at twenty limiters a second,
+ * because flows start and end; then one weight grows by a tenth of the sum.
  *
  *   estimators ESTIMATOR N [LOSS [SECONDS [SEED [BRANCHING]]]]
  *
- * ESTIMATOR is state, tree, push-sum, compensated (push-sum) or flow-updating. Ticks of 50 ms,
- * 20 ms one way, one policy, sealed datagrams; kbit/s count IPv4 and UDP headers.
+ * ESTIMATOR is state, tree, push-sum, compensated (push-sum) or flow-updating. Ticks of 50 ms, 20
+ * ms one way, one policy, sealed datagrams; kbit/s include IPv4 and UDP headers.
  */
 #include <malloc.h>
 #include <math.h>
@@ -66,7 +66,7 @@ static double total_of(const struct world *w)
 	return total;
 }
 
-/* The largest error of any limiter's idea of the total, as a part of it; each goes into *all. */
+/* Returns the largest relative error of any limiter's sum; adds each error to *all. */
 static double measure_sum_error(const struct world *w, struct error *all)
 {
 	double total = total_of(w), worst = 0;
@@ -106,7 +106,7 @@ static unsigned most_lost(const struct world *w)
 	return most;
 }
 
-/* Seconds until every limiter counts every other, or 60. */
+/* Returns seconds until every limiter counts every other, or 60. */
 static double seconds_to_assemble(struct world *w)
 {
 	uint64_t began = w->now_ns;
@@ -118,7 +118,7 @@ static double seconds_to_assemble(struct world *w)
 	return (double)(w->now_ns - began) / 1e9;
 }
 
-/* Seconds until all are within one percent after a tenth of the total has come in one place. */
+/* Returns seconds until all are within one percent, after one weight grew by a tenth of the sum. */
 static double seconds_to_converge(struct world *w)
 {
 	uint64_t began = w->now_ns;
@@ -185,7 +185,7 @@ int main(int argc, char **argv)
 	}
 	before = (double)mallinfo2().uordblks;
 	world_create(&world, &params);
-	/* The neighbours of a tree are known, and in memory, when all have found each other. */
+	/* The neighbours in a tree are allocated when all limiters have found each other. */
 	world_run(&world, 2000 * MS);
 	memory = (double)mallinfo2().uordblks - before;
 	report_estimator(&world, argv[1], argc > 4 ? strtod(argv[4], NULL) : 20, memory);

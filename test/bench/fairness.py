@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""How well a group imitates one bucket: repeated runs of the demo, a table in Markdown.
+"""How well a group imitates one bucket: repeated runs of the demo, as a table in Markdown.
 
     fairness.py [--runs 5] [--seconds 60] [--directory DIR] [--show]
 
-Runs are interleaved, so that a machine that changes its speed changes it for all. Every run's JSON
-stays in DIR, or is gone; --show only evaluates what is there. Needs root; about 40 minutes as it
-is.
+Runs are interleaved, so that changes of the machine's speed affect all cases. Every run's JSON
+stays in DIR, or is deleted; --show only evaluates existing files. Needs root; takes about 40
+minutes by default.
 """
 
 import argparse
@@ -47,7 +47,7 @@ HEADS = ["case", "runs", "aggregate / limit", "split, %", "worst share error",
 
 
 def run(case, number, options):
-    """One run of the demo; its JSON is the result."""
+    """Runs the demo once; its JSON is the result."""
     path = os.path.join(options.directory, f"{case}.{number}")
     command = [os.path.join(ROOT, "tools", "demo"), *CASES[case], "--seconds",
                str(options.seconds), "--json", path + ".json", "--plot", path + ".svg"]
@@ -58,7 +58,7 @@ def run(case, number, options):
 
 
 def results(case, directory):
-    """The summaries of a case's runs."""
+    """Returns the summaries of a case's runs."""
     found = []
     for path in sorted(glob.glob(os.path.join(directory, f"{case}.[0-9]*.json"))):
         with open(path, encoding="utf-8") as text:
@@ -67,19 +67,19 @@ def results(case, directory):
 
 
 def spread(values, form):
-    """median (least to largest)"""
+    """Returns "median (least to largest)"."""
     return f"{statistics.median(values):{form}} ({min(values):{form}}–{max(values):{form}})"
 
 
 def worst_share_error(summary):
-    """How far a limiter is from its flows' share, in points."""
+    """Returns the largest distance of a limiter's share from its part of the flows, in points."""
     flows = sum(limiter["flows"] for limiter in summary["limiters"])
     return max(abs(limiter["share"] - limiter["flows"] / flows) * 100
                for limiter in summary["limiters"])
 
 
 def row(case, runs):
-    """One row of the table."""
+    """Returns one row of the table."""
     limit = runs[0]["limit_bps"]
     shares = [statistics.median(run["limiters"][i]["share"] for run in runs)
               for i in range(len(runs[0]["limiters"]))]
@@ -93,7 +93,7 @@ def row(case, runs):
 
 
 def main():
-    """Runs what is asked for, and prints the table."""
+    """Does all runs, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=60)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the fast path costs, as ratios to bare forwarding on the same ports in the same run:
+ * The cost of the fast path, as ratios to bare forwarding on the same ports in the same run:
  *
  *     fastpath --json FILE [--rounds 31] [--slice-us 20000] [--only QUESTION,...] [--huge]
  *
- * tools/bench calls it, and makes tables of what it writes: for each question (in
- * fastpath_questions.c) the cycles that a packet took each contender in each round. net_null
- * receives and sends as fast as it is asked, so all is the contenders' own.
+ * tools/bench runs it, and makes tables of its output. The cycles of a packet are written for each
+ * question (in fastpath_questions.c), round and contender. net_null receives and transmits without
+ * a cost of its own, so all cycles are the contenders'.
  */
 #include <getopt.h>
 #include <stdarg.h>
@@ -26,9 +26,9 @@
 #include "event.h"
 #include "fastpath.h"
 
-/* Two lines of a buffer are touched; so many bytes of them are twice what caches hold. */
+/* Two lines of a buffer are touched. These lines together are twice as large as the caches. */
 #define COLD_BYTES   128
-#define COLD_DEFAULT (32u << 20) /* of L3, if nobody knows */
+#define COLD_DEFAULT (32u << 20) /* size of the L3 cache, if it is unknown */
 #define COLD_MAX     (1u << 20)
 
 static const char usage[] =
@@ -174,7 +174,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 		die("--packets %u: expected a power of two", o->packets);
 }
 
-/* The measuring thread is EAL's main one, and lcore 1, as the first worker of a box. */
+/* The measuring thread is EAL's main one, and lcore 1, like the first worker of an instance. */
 static void start_eal(const struct options *o)
 {
 	char lcores[64], memory[16], prefix[32];
@@ -189,7 +189,7 @@ static void start_eal(const struct options *o)
 	snprintf(prefix, sizeof(prefix), "--file-prefix=bench%d", (int)getpid());
 	if (rte_eal_init(n, (char **)(uintptr_t)args) < 0)
 		die("EAL: %s", rte_strerror(rte_errno));
-	rmdir(rte_eal_get_runtime_dir()); /* empty: no process shares the memory */
+	rmdir(rte_eal_get_runtime_dir()); /* is empty: no process shares the memory */
 	events_configure(&(struct log_config){.level = LEVEL_WARNING});
 }
 
@@ -203,7 +203,7 @@ static unsigned cold_of(const struct options *o)
 	return RTE_MIN(2 * bytes / COLD_BYTES, COLD_MAX) & ~1u;
 }
 
-/* The box that brings up the ports which all others share, with a queue for each of two workers. */
+/* Opens the instance that starts the shared ports, with a queue for each of two workers. */
 static struct bench_instance *open_ports(const struct options *o)
 {
 	static const char *const devices[] = {

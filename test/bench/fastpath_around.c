@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What goes on around the workers of a box in production: the control loop, telemetry's clients, a
- * peer's gossip. Each is a thread on control's CPU that lives for a slice; the measuring thread
- * starts and ends them outside of what it measures.
+ * Activity around the workers of an instance in production: the control loop, telemetry's clients,
+ * a peer's gossip. Each is a thread on control's CPU that lives for a slice. The measuring thread
+ * starts and ends them outside of its measurement.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -30,10 +30,10 @@
 
 #define MS        UINT64_C(1000000) /* ns */
 #define READERS   3
-#define READ_MS   (100 / READERS) /* each of them ten times a second */
+#define READ_MS   (100 / READERS) /* each reads ten times a second */
 #define UPDATES   50              /* policies whose demand changes at the peer in a tick of 50 ms */
 #define REPLY_MAX 65536
-#define PEER_BPS  1e6 /* of a policy's demand at the peer; twice as much after an update */
+#define PEER_BPS  1e6 /* a policy's demand at the peer; twice as much after an update */
 
 /* Another limiter of the group. */
 struct other {
@@ -44,7 +44,7 @@ struct other {
 	struct limiter_policy *policies;
 	uint8_t key[DATAGRAM_KEY];
 	struct keyring *keyring;
-	uint64_t *slots; /* none of them in use */
+	uint64_t *slots; /* all unused */
 	uint64_t *arrived, measured_ns;
 	unsigned n, turn;
 };
@@ -55,7 +55,7 @@ struct around {
 	char socket[CONFIG_PATH_MAX];
 	int stop[2]; /* a pipe in place of control's signalfd */
 	pthread_t control, readers, others;
-	bool ending; /* told to readers and peer: atomics only */
+	bool ending; /* for readers and peer: atomics only */
 	struct other peer;
 	uint64_t replies;
 };
@@ -259,7 +259,7 @@ uint16_t free_udp_port(void)
 	return ntohs(address.sin_port);
 }
 
-/* ---- all of it ---- */
+/* ---- all together ---- */
 
 void around_open(struct bench_instance *bench, int what, const char *key_file, uint16_t peer_port)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The appliance as a contender: a configuration as an operator would write it, set up as the
- * appliance sets itself up, and its own workers, turned here.
+ * The appliance as a contender: an operator's configuration, set up by the appliance's own code,
+ * with its own workers, which are called from here.
  */
 #include <arpa/inet.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 #include "worker.h"
 #include "worker_data.h"
 
-#define SOURCES 1048576 /* that a table has room for */
+#define SOURCES 1048576 /* capacity of a table */
 
 /* ---- configuration ---- */
 
@@ -73,7 +73,7 @@ static void write_policy(FILE *out, const struct instance_params *params, unsign
 	fprintf(out, ",\"allocator\":\"%s\"}", params->allocator);
 }
 
-/* Customers of so many of the policies above each, and a link that all are of. */
+/* Writes customers above each `clients` policies, and a link above all of them. */
 static void write_levels(FILE *out, const struct instance_params *params)
 {
 	char terms[128];
@@ -112,7 +112,7 @@ char *config_text(const struct instance_params *params, size_t *len)
 	fputs("{\"limiter\":\"bench\",\n", out);
 	write_wires(out, params);
 	fprintf(out, "\"workers\":[%u", params->cpu[0]);
-	for (unsigned w = 1; w < params->workers; w++) /* after the second none runs */
+	for (unsigned w = 1; w < params->workers; w++) /* workers after the second do not run */
 		fprintf(out, ",%u", params->cpu[1] + (w - 1) * CONFIG_WORKERS_MAX);
 	fprintf(out, "],\"control\":{\"cpu\":%u},", params->cpu[1]);
 	if (params->gossip)
@@ -127,7 +127,7 @@ char *config_text(const struct instance_params *params, size_t *len)
 	return text;
 }
 
-/* Warnings are for operators, not for us. */
+/* Parses without printing warnings, which are for operators. */
 static struct config *parse_text(const char *text, size_t len)
 {
 	struct config *config;
@@ -144,7 +144,7 @@ static struct config *parse_text(const char *text, size_t len)
 	return config;
 }
 
-/* ---- life ---- */
+/* ---- set-up and end ---- */
 
 double cpu_seconds(void)
 {
@@ -268,8 +268,8 @@ static void instance_counted(const void *self, uint64_t *received, uint64_t *dro
 }
 
 /*
- * Until flows are sampled as often as they will be, which takes control a second or two, and until
- * the buckets of those above their limits are empty.
+ * Warms up until flows are sampled at their final rate, which takes control a second or two, and
+ * until the buckets of policies above their limits are empty.
  */
 static void instance_commit(void *self, unsigned ms)
 {
@@ -295,7 +295,7 @@ struct contender instance_contender(
 	};
 }
 
-/* ---- without the vectors that this CPU may have ---- */
+/* ---- without optional vector instructions ---- */
 
 static void begin_portable(void *self)
 {

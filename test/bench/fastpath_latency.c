@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a packet waits in a worker, by load: with two bursts in hand, and with each decided at once.
- * One thread is the wire as well. It puts packets into a ring at the moments at which they arrive
- * (a Poisson process), has the worker turn once, and takes from the other ring what is through. A
- * load is a part of what the same thread can do at most.
+ * Packet delay in a worker, by load: with two bursts in flight, and with each burst decided
+ * immediately. One thread is also the wire. It puts packets into a ring at their arrival times (a
+ * Poisson process), calls the worker once, and takes transmitted packets from the other ring. A
+ * load is a part of the highest rate of the same thread.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,26 +21,26 @@
 #include "worker.h"
 
 #define BUFFERS 8191
-#define ROOM    8192  /* of a ring */
-#define GAPS    65536 /* between arrivals, until they come again: a power of two */
-#define PACKETS 10000 /* of a load at most: soon over, as others disturb the machine */
-#define WARM    8     /* the first of so many of them are not counted */
+#define ROOM    8192  /* packets of a ring */
+#define GAPS    65536 /* between arrivals, until they repeat: a power of two */
+#define PACKETS 10000 /* most packets a load: few, because other processes disturb */
+#define WARM    8     /* 1 / the part at the start that is not counted */
 #define ROUNDS  101
-#define TAKEN   64 /* from a ring at a time */
+#define TAKEN   64 /* taken from a ring at a time */
 
-static const unsigned loads[] = {5, 10, 30, 50, 70, 80, 90}; /* per cent */
+static const unsigned loads[] = {5, 10, 30, 50, 70, 80, 90}; /* percent */
 
 struct way {
 	struct rte_ring *in, *out;
 	struct rte_mempool *pool;
 	struct bench_instance *bench;
 	const struct traffic *packets;
-	double gaps[GAPS]; /* of a mean of 1 */
-	uint32_t *waited;  /* cycles, of each of them */
+	double gaps[GAPS]; /* relative: the mean is 1 */
+	uint32_t *waited;  /* cycles, one for each packet */
 	unsigned n, sent, through;
 };
 
-/* When a packet arrived. */
+/* Returns the place in an mbuf for a packet's arrival time. */
 static uint64_t *moment_of(struct rte_mbuf *mbuf)
 {
 	return (uint64_t *)&mbuf->dynfield1[1];
@@ -77,7 +77,7 @@ static void take_through(struct way *way)
 	} while (n == TAKEN);
 }
 
-/* Packets that are there when the worker looks: a burst of them, or those that have arrived. */
+/* Runs a load. The worker finds the packets that have arrived, or a burst if cycles_apart is 0. */
 static void run_way(struct way *way, double cycles_apart, bool waits)
 {
 	struct worker *worker = &way->bench->inst.workers[0];
@@ -91,7 +91,7 @@ static void run_way(struct way *way, double cycles_apart, bool waits)
 		uint64_t now = rte_rdtsc();
 		unsigned most = way->sent + BURST;
 
-		/* While the machine had no time for us nothing arrives. */
+		/* No packet arrives in the time without a CPU. */
 		if (way->sent - way->through > ROOM / 8 || next + ROOM / 8 * cycles_apart < now)
 			next = (double)now;
 		while (cycles_apart > 0 ? next <= (double)now : way->sent < most) {
@@ -113,7 +113,7 @@ static int compare_waits(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median and the 99th percentile of what packets wait. */
+/* Returns the median and the 99th percentile of the delay. */
 static json_t *measure_load(struct way *way, double cycles_apart, bool waits)
 {
 	uint32_t *waited = way->waited + way->n / WARM;
@@ -124,7 +124,7 @@ static json_t *measure_load(struct way *way, double cycles_apart, bool waits)
 	return json_pack("[I, I]", (json_int_t)waited[n / 2], (json_int_t)waited[n * 99ul / 100]);
 }
 
-/* Cycles that a packet takes this thread at least. */
+/* Returns the least cycles that a packet takes this thread. */
 static double least_apart(struct way *way)
 {
 	uint64_t began = rte_rdtsc();
@@ -144,7 +144,7 @@ static struct rte_ring *open_ring(const char *name)
 	return rte_ring_create(name, ROOM, (int)rte_socket_id(), RING_F_SP_ENQ | RING_F_SC_DEQ);
 }
 
-/* Packets come in at the first port and leave by the second; nothing goes the other way. */
+/* Packets arrive at the first port and leave by the second; the other direction is unused. */
 static void open_way(struct way *way, struct instance_params params)
 {
 	static const char *const devices[] = {"net_ring_lat0", "net_ring_lat1"};
@@ -177,7 +177,7 @@ void ask_latency(
 	way->packets = packets;
 	way->n = RTE_MIN(PACKETS, lab->n_traffic);
 	open_way(way, *params);
-	run_way(way, 0, true); /* caches and flow samples */
+	run_way(way, 0, true); /* warms caches and flow samples */
 	least = least_apart(way);
 	for (unsigned i = 0; i < RTE_DIM(loads); i++)
 		for (unsigned round = 0; round < RTE_MIN(ROUNDS, 4 * lab->rounds); round++) {

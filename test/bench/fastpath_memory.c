@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a box takes of memory: what is allocated in DPDK's heaps, and beside them what is resident.
- * Address space that nobody has written to is not memory.
+ * Measures an instance's memory: allocated in DPDK's heaps, and resident outside them. Address
+ * space that was never written is not counted.
  */
 #include <inttypes.h>
 #include <malloc.h>
@@ -19,7 +19,7 @@
 #define LISTS_MAX 128
 #define KB        1024.0
 
-/* Where DPDK's heaps are, which are resident or not whatever is allocated in them. */
+/* Ranges of DPDK's heaps, whose resident memory does not depend on allocations in them. */
 struct heaps {
 	unsigned n;
 	struct {
@@ -48,7 +48,7 @@ static bool is_heap(const struct heaps *heaps, uint64_t address)
 	return false;
 }
 
-/* Bytes of this line of smaps, if it is one that says how much of its mapping is resident. */
+/* Returns the resident bytes that a line of smaps reports, or 0 for other lines. */
 static double resident_line(const char *line)
 {
 	uint64_t kb;
@@ -60,7 +60,7 @@ static double resident_line(const char *line)
 	return 0;
 }
 
-/* Resident bytes of the process, less those of DPDK's heaps. */
+/* Returns resident bytes of the process, less those of DPDK's heaps. */
 static double resident_bytes(void)
 {
 	FILE *smaps = fopen("/proc/self/smaps", "re");
@@ -88,7 +88,7 @@ double memory_taken(void)
 {
 	double sum;
 
-	malloc_trim(0); /* what others have freed is nobody's, and would hide what comes into it */
+	malloc_trim(0); /* returns freed memory, which would hide later use */
 	sum = resident_bytes();
 	for (unsigned i = 0; i < rte_socket_count(); i++) {
 		struct rte_malloc_socket_stats stats;

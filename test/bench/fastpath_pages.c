@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Whether huge pages are whole in the processor's TLB: a hypervisor may back them by small ones,
- * and then each is as many entries. As many lines as fill a part of the L2 cache are gone through
- * in random order, side by side and one on each 4 kB of the same memory. Where pages are whole both
- * take the same; where they are not, the second waits for walks of page tables, as all do here that
- * reach large tables at random.
+ * Detects if huge pages are single entries in the processor's TLB. A hypervisor can back them by
+ * small pages, and then each takes many entries. As many lines as fill a part of the L2 cache are
+ * read in random order: adjacent, and one in each 4 kB of the same memory. With real huge pages
+ * both take the same time. Otherwise the second waits for page walks, and so does every random
+ * access to a large table on this machine.
  */
 #include <stdint.h>
 
@@ -16,13 +16,13 @@
 #include "base/prng.h"
 #include "fastpath.h"
 
-#define LINES  4096 /* 256 kB; as small pages more than a TLB has room for */
+#define LINES  4096 /* 256 kB; one on each small page, they exceed a TLB */
 #define LINE   64
 #define PAGE   4096
 #define PASSES 4
 #define TIMES  15
 
-/* The i-th line of its page is another than its neighbours', so that no set of a cache has all. */
+/* Returns the i-th line. Offsets within pages differ, so that no cache set gets all of them. */
 static void **line_at(uint8_t *memory, unsigned i, bool spread)
 {
 	size_t at = spread ? (size_t)i * PAGE + (i + i / (PAGE / LINE)) % (PAGE / LINE) * LINE
@@ -39,7 +39,7 @@ static void swap_lines(unsigned *a, unsigned *b)
 	*b = kept;
 }
 
-/* Each line leads to another, in one round through all. */
+/* Links the lines to one random cycle. */
 static void link_lines(uint8_t *memory, bool spread)
 {
 	static unsigned order[LINES];
@@ -55,7 +55,7 @@ static void link_lines(uint8_t *memory, bool spread)
 			memory, order[(i + 1) % LINES], spread);
 }
 
-/* Cycles a line, the least of several times: what disturbs adds, and takes nothing away. */
+/* Returns cycles a line, the minimum of several runs, because disturbances only add time. */
 static double cycles_a_line(uint8_t *memory, bool spread)
 {
 	uint64_t least = UINT64_MAX;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the appliance is compared with: bare forwarding, and what can be built from DPDK's libraries
- * by somebody who knows them.
+ * The competitors of the appliance: bare forwarding, and forwarders built expertly from DPDK's
+ * libraries.
  */
 #include <stdalign.h>
 #include <stdlib.h>
@@ -94,9 +94,9 @@ struct contender io_contender(const struct port *ports, const struct traffic *tr
 		need(sizeof(struct forwarder)), ports, traffic, io_turn);
 }
 
-/* ---- the same by two threads ---- */
+/* ---- bare forwarding by two threads ---- */
 
-/* Each writes lines of its own, and no neighbour's are fetched ahead with them. */
+/* Each thread writes its own lines, and the prefetcher fetches no line of the other. */
 struct io_two {
 	struct forwarder first __rte_aligned(2 * RTE_CACHE_LINE_SIZE);
 	struct forwarder second __rte_aligned(2 * RTE_CACHE_LINE_SIZE);
@@ -193,7 +193,7 @@ struct contender mac_contender(const struct port *ports, const struct traffic *t
 
 /* ---- a meter for each policy ---- */
 
-/* A meter and which profile it has: one cache line for two. */
+/* A meter and its profile: one cache line for two. */
 struct policer {
 	struct rte_meter_srtcm srtcm;
 	uint32_t over;
@@ -204,7 +204,7 @@ struct library {
 	struct rte_lpm *lpm;
 	struct rte_hash *hash;
 	struct policer *meters;
-	struct rte_meter_srtcm_profile profiles[2]; /* of policies within their limits; above */
+	struct rte_meter_srtcm_profile profiles[2]; /* within the limit; above it */
 };
 
 static void meters_make(struct library *library, unsigned n, double over)
@@ -227,8 +227,8 @@ static void meters_make(struct library *library, unsigned n, double over)
 }
 
 /*
- * Meters what has a policy, lets the rest pass, sends on and frees. Both stores and no branch on
- * the colour, as the verdict near a limit is a coin toss to the predictor.
+ * Meters packets that have a policy and passes the others; transmits and frees. Stores in both
+ * lists without a branch on the colour, because verdicts near a limit are unpredictable.
  */
 static void meter_and_send(struct library *library, unsigned from, struct rte_mbuf **mbufs,
 	const uint32_t *policy, uint16_t n)
@@ -292,7 +292,7 @@ static uint32_t ipv4_destination(const struct rte_mbuf *mbuf)
 	return address;
 }
 
-/* Where four packets go, for the processor to count with. */
+/* Returns the destinations of four packets, in host byte order. */
 static xmm_t four_destinations(struct rte_mbuf **mbufs)
 {
 #ifdef RTE_ARCH_X86
@@ -311,7 +311,7 @@ static xmm_t four_destinations(struct rte_mbuf **mbufs)
 #endif
 }
 
-/* The policies of four packets, whose meters are on their way then. */
+/* Looks up the policies of four packets, and prefetches their meters. */
 static void lookup_four(const struct library *library, struct rte_mbuf **mbufs, uint32_t *policy)
 {
 	rte_lpm_lookupx4(library->lpm, four_destinations(mbufs), policy, NO_POLICY);
@@ -451,7 +451,7 @@ static void sched_burst(struct sched *sched, unsigned from)
 		rte_sched_port_pkt_write(sched->port, mbufs[i], 0,
 			rte_be_to_cpu_32(ipv4_destination(mbufs[i])) * 2654435761u >> 20,
 			RTE_SCHED_TRAFFIC_CLASS_BE, 0, RTE_COLOR_GREEN);
-	/* What finds its queue full is freed by the library. */
+	/* The library frees packets whose queue is full. */
 	taken = rte_sched_port_enqueue(sched->port, mbufs, n);
 	sched->f.dropped += n - (unsigned)taken;
 	n = (uint16_t)rte_sched_port_dequeue(sched->port, mbufs, BURST);
@@ -468,11 +468,11 @@ static void sched_close(void *self)
 {
 	struct sched *sched = self;
 
-	rte_sched_port_free(sched->port); /* frees what is queued */
+	rte_sched_port_free(sched->port); /* frees queued packets */
 	free(sched);
 }
 
-/* Rates that nothing here reaches: what is measured is the queueing. */
+/* Rates are never reached: only queueing is measured. */
 static struct rte_sched_port *sched_port(void)
 {
 	const uint64_t rate = UINT64_C(100000000000);
@@ -500,7 +500,7 @@ static struct rte_sched_port *sched_port(void)
 
 	for (unsigned k = 0; k < RTE_SCHED_TRAFFIC_CLASSES_PER_PIPE; k++)
 		profile.tc_rate[k] = rate;
-	/* One class, the others without queues. */
+	/* Only one class has queues. */
 	pipe.tc_rate[RTE_SCHED_TRAFFIC_CLASS_BE] = rate;
 	subport.qsize[RTE_SCHED_TRAFFIC_CLASS_BE] = 64;
 	port = rte_sched_port_config(&params);

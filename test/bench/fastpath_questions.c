@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is asked of the fast path: for each question the contenders that take turns.
+ * The questions of the fast path's benchmark: for each, the contenders that take turns.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -25,13 +25,13 @@
 
 #define CONTENDERS 20
 #define SILENT     99
-#define TIMES      5 /* that things are set up whose set-up is what is measured */
+#define TIMES      5 /* repetitions of a set-up that is measured itself */
 #define PUBLISHED  15
 
 static const char *const null_devices[] = {
 	"net_null0,size=64", "net_null1,size=64", "net_null2,size=64", "net_null3,size=64"};
 
-/* The set of contenders of one question, with what must outlive them. */
+/* The set of contenders of one question, and the data that must outlive them. */
 struct stage {
 	struct lab *lab;
 	struct contender contenders[CONTENDERS];
@@ -65,7 +65,7 @@ static void ask_question(struct stage *stage, const char *question)
 		traffic_free(stage->traffic[--stage->n_traffic]);
 }
 
-/* A group of one, which flow proportional share may be asked of. */
+/* A group of one, which flow proportional share needs. */
 static const char *group_of_one(void)
 {
 	static char text[128];
@@ -77,8 +77,8 @@ static const char *group_of_one(void)
 }
 
 /*
- * A group whose other limiters are all silent, and keep their parts of the limits: so the smallest
- * limit becomes one that lets nothing pass, and a bucket that has been emptied stays so.
+ * A group whose other limiters are all silent, and keep their parts of the limits. So the smallest
+ * limit passes nothing, and an emptied bucket stays empty.
  */
 static const char *silent_group(void)
 {
@@ -115,7 +115,7 @@ static struct bench_instance *usual_instance(const struct lab *lab, const struct
 	return bench_instance_open(&params);
 }
 
-/* A share of the policies drops nearly all packets. */
+/* An instance in which a share of the policies drops nearly all packets. */
 static struct bench_instance *dropping_instance(
 	const struct lab *lab, const struct prefixes *prefixes, double over)
 {
@@ -126,7 +126,7 @@ static struct bench_instance *dropping_instance(
 	return bench_instance_open(&params);
 }
 
-/* A box once more, which another contender prepares and closes. */
+/* An instance that another contender prepares and closes. */
 static struct contender same_instance_again(
 	struct bench_instance *bench, const struct traffic *packets)
 {
@@ -142,7 +142,7 @@ static unsigned longer_slices(const struct lab *lab)
 	return (unsigned)(rte_get_tsc_hz() / 1000000 * lab->long_us / lab->slice) + 1;
 }
 
-/* For who wants to know whether our io is what others call so. */
+/* Shows whether `io` is comparable to others' bare forwarding, which writes MAC addresses. */
 static void ask_bare(struct lab *lab)
 {
 	struct stage stage = {.lab = lab};
@@ -152,7 +152,7 @@ static void ask_bare(struct lab *lab)
 	ask_question(&stage, "bare");
 }
 
-/* How many policies: one, some, many. And what each stage of a packet's way takes. */
+/* Cost by number of policies (one, some, many), and of each stage of the packet path. */
 static void ask_policies(struct lab *lab)
 {
 	struct stage stage = {.lab = lab};
@@ -267,7 +267,7 @@ static void ask_drops(struct lab *lab)
 	prefixes_free(&some);
 }
 
-/* Whether the devices tell flows' hashes, whatever their driver says. */
+/* Sets whether the devices report flow hashes, regardless of their driver. */
 static struct bench_instance *set_rx_hash(struct bench_instance *bench, bool hashes)
 {
 	struct worker *worker = &bench->inst.workers[0];
@@ -278,8 +278,8 @@ static struct bench_instance *set_rx_hash(struct bench_instance *bench, bool has
 }
 
 /*
- * Flows that share a limit beside a bucket that asks for none: below the limit, and above it. By
- * the device's hash, which all tell that spread packets over queues, and without.
+ * Flows that share a limit, compared with a token bucket, which needs no flows: below the limit and
+ * above it. With the device's hash, which all devices with RSS report, and without.
  */
 static void ask_phantom(struct lab *lab)
 {
@@ -370,12 +370,15 @@ static void ask_loans(struct lab *lab)
 	prefixes_free(&one);
 }
 
-/* As many as rte_sched has pipes; together they let most of what one core can forward pass. */
+/*
+ * There are as many such policies as rte_sched has pipes. Together they pass most of the packets
+ * that one core can forward.
+ */
 #define SHAPED_LIMIT "600kbit/s"
 
 /*
- * Packets that wait, of a few in each of PIPES queues, beside a bucket that drops them and
- * rte_sched, whose pipes none of them fills.
+ * Shaped packets, a few in each of PIPES queues, compared with a token bucket that drops and with
+ * rte_sched, whose pipes are never filled.
  */
 static void ask_shape(struct lab *lab)
 {
@@ -397,7 +400,7 @@ static void ask_shape(struct lab *lab)
 
 		params.allocator = "static";
 		params.limit = SHAPED_LIMIT;
-		params.burst = rows[i].keys ? "64B" : "2kB"; /* who waits needs none */
+		params.burst = rows[i].keys ? "64B" : "2kB"; /* shaping needs no burst */
 		params.keys = rows[i].keys;
 		add_contender(&stage, rows[i].name,
 			instance_contender("", bench_instance_open(&params), packets));
@@ -427,7 +430,7 @@ static void ask_ipv6(struct lab *lab)
 	prefixes_free(&some);
 }
 
-/* By itself, or within a plan within a link. */
+/* A single policy, or one within a plan within a link. */
 static struct bench_instance *source_instance(
 	const struct lab *lab, const struct prefixes *one, bool below)
 {
@@ -439,7 +442,7 @@ static struct bench_instance *source_instance(
 	return bench_instance_open(&params);
 }
 
-/* What somebody would send who wants to harm. */
+/* Traffic that an attacker would send. */
 static void ask_hostile(struct lab *lab)
 {
 	static const struct {
@@ -482,7 +485,7 @@ static void ask_hostile(struct lab *lab)
 
 /* ---- packets in rings ---- */
 
-/* Two ports on two rings, and a box that has brought them up. */
+/* Two ports on two rings, and an instance that has started them. */
 struct rings {
 	const char *name;
 	unsigned n; /* buffers in both */
@@ -491,7 +494,7 @@ struct rings {
 	struct bench_instance *bench;
 };
 
-/* The rings give back the buffers that they are given. */
+/* Fills the rings, which return the buffers that they are given. */
 static void rings_fill(struct rings *rings, const struct traffic *packets)
 {
 	unsigned n = rings->n;
@@ -503,7 +506,7 @@ static void rings_fill(struct rings *rings, const struct traffic *packets)
 	if (!rings->pool || rte_pktmbuf_alloc_bulk(rings->pool, mbufs, n))
 		die("no memory for %u buffers in rings", n);
 	prng_seed(&prng, 3);
-	/* Not one after another in memory, as no pool in use is. */
+	/* Shuffled in memory, like a pool in use. */
 	for (unsigned i = n - 1; i > 0; i--) {
 		unsigned k = prng_below(&prng, i + 1);
 		struct rte_mbuf *kept = mbufs[i];
@@ -578,7 +581,7 @@ static void ask_cold(struct lab *lab)
 	prefixes_free(&some);
 }
 
-/* A contender of packets that get their addresses when they are sent. */
+/* Adds a contender whose packets get their addresses on transmission. */
 static struct contender *add_cached(
 	struct stage *stage, const char *name, struct contender contender)
 {
@@ -646,9 +649,9 @@ static void ask_waits(struct lab *lab)
 	prefixes_free(&some);
 }
 
-/* ---- what happens around ---- */
+/* ---- activity around the workers ---- */
 
-/* Everything that watches, beside a bucket that nobody looks at. */
+/* All observers at the same time, compared with an unobserved token bucket. */
 static void ask_observed(struct lab *lab)
 {
 	struct stage stage = {.lab = lab};
@@ -686,8 +689,8 @@ static void write_key(const char *path)
 }
 
 /*
- * Limits that change all the time, by a peer's gossip. The peer is patient: in the slices between
- * it hears nothing.
+ * Limits that change all the time, by a peer's gossip. The peer has a long timeout, because it
+ * receives nothing in the slices of other contenders.
  */
 static void ask_updates(struct lab *lab)
 {
@@ -726,7 +729,7 @@ static void ask_updates(struct lab *lab)
 
 /* ---- two workers ---- */
 
-/* Another box; its second worker turns on the other CPU, if it has one. */
+/* Another instance; its second worker runs on the other CPU, if there is one. */
 static struct contender workers_instance(const struct instance_params *params)
 {
 	struct bench_instance *bench = bench_instance_open(params);
@@ -735,7 +738,7 @@ static struct contender workers_instance(const struct instance_params *params)
 	return instance_contender("", bench, NULL);
 }
 
-/* Boxes of one worker and two, otherwise alike. */
+/* Adds instances of one worker and two, otherwise equal. */
 static void add_workers(struct stage *stage, const char *one, const char *two,
 	struct instance_params params, const struct traffic *packets)
 {
@@ -747,9 +750,9 @@ static void add_workers(struct stage *stage, const char *one, const char *two,
 }
 
 /*
- * Each worker has ports of its own, two of one queue, and all policies are everybody's. Two queues
- * of one net_null write to one line, as those of a card do not: what that takes is asked as well,
- * of bare forwarding and of the box.
+ * Each worker has its own ports, or two workers have two queues of one port; all workers enforce
+ * all policies. Two queues of one net_null write to one cache line, unlike those of a card. That
+ * cost is also measured, for bare forwarding and for the instance.
  */
 static void ask_workers(struct lab *lab)
 {
@@ -784,7 +787,7 @@ static void ask_workers(struct lab *lab)
 	prefixes_free(&some);
 }
 
-/* ---- what else DPDK has ---- */
+/* ---- other parts of DPDK ---- */
 
 static void ask_peers(struct lab *lab)
 {
@@ -806,7 +809,7 @@ static void ask_peers(struct lab *lab)
 
 /* ---- many policies, at rest ---- */
 
-/* What a box with so many workers takes. */
+/* Returns the memory of an instance with that many workers, in bytes. */
 static double memory_of(const struct instance_params *params, unsigned workers)
 {
 	struct instance_params more = *params;
@@ -821,8 +824,8 @@ static double memory_of(const struct instance_params *params, unsigned workers)
 }
 
 /*
- * Bytes of a policy for each worker after the first: the mean of two, as the second also brings
- * what workers share.
+ * Returns bytes of a policy for each worker after the first. Uses the mean of two workers, because
+ * the second also adds data that workers share.
  */
 static double further_worker(const struct instance_params *params)
 {
@@ -840,14 +843,14 @@ static void note_once(struct lab *lab, const char *name, double value)
 	json_array_append_new(values, json_real(value));
 }
 
-/* Milliseconds of control that it takes to tell a worker everything anew. */
+/* Returns milliseconds of control's CPU time to publish all settings to a worker again. */
 static double publish_all(struct bench_instance *bench)
 {
 	struct worker *worker = &bench->inst.workers[0];
 	double began, spent;
 	bool told;
 
-	/* What it was told last is none of what there is. */
+	/* Invalidates the worker's published settings, so that all of them differ. */
 	memset(worker->limit_ring.told, UINT8_MAX,
 		bench->params.policies * sizeof(*worker->limit_ring.told));
 	began = cpu_seconds();
@@ -855,7 +858,7 @@ static double publish_all(struct bench_instance *bench)
 	told = publish(&bench->inst);
 	spent = cpu_seconds() - began;
 	while (!told) {
-		/* The worker takes in what is in its ring: its time, not control's. */
+		/* The worker reads its ring; that is its time, not control's. */
 		while (!rte_ring_empty(worker->limit_ring.ring))
 			worker_turn(worker);
 		began = cpu_seconds();

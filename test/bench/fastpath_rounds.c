@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Rounds: each contender of a question has a slice of time in each, so that a machine that changes
- * its speed changes it for all. What counts are ratios within a round.
+ * Rounds: each contender of a question has a slice of time in each round, so that changes of the
+ * machine's speed affect all of them. The results are ratios within a round.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 #include "fastpath.h"
 
-#define WARM_PART    3 /* of a slice, before it counts: others have had the caches */
-#define TURNS_A_LOOK 8 /* at the clock */
+#define WARM_PART    3 /* 1 / the part of a slice that warms the caches */
+#define TURNS_A_LOOK 8 /* turns between reads of the clock */
 
 static void run_turns(const struct contender *c, uint64_t ticks)
 {
@@ -27,8 +27,8 @@ static void run_turns(const struct contender *c, uint64_t ticks)
 }
 
 /*
- * So many turns, and nothing else: instructions are counted from where it begins to where it ends,
- * by its name (test/bench/instructions.py).
+ * Runs n turns and nothing else: instructions are counted from its begin to its end, by its name
+ * (test/bench/instructions.py).
  */
 __attribute__((noinline)) void counted_turns(const struct contender *c, unsigned n)
 {
@@ -36,7 +36,7 @@ __attribute__((noinline)) void counted_turns(const struct contender *c, unsigned
 		c->turn(c->self);
 }
 
-/* A slice of time, or of turns if these are what is counted. */
+/* Runs a slice of time, or of turns if instructions are counted. */
 static void spend_slice(const struct lab *lab, struct contender *c, uint64_t ticks)
 {
 	if (lab->step && (is_named(lab->step, c->name) || is_named(lab->step, "all")))
@@ -47,7 +47,7 @@ static void spend_slice(const struct lab *lab, struct contender *c, uint64_t tic
 		run_turns(c, ticks);
 }
 
-/* The headers in the pools are those of one kind of traffic at a time. */
+/* The buffers in the pools have headers of one kind of traffic at a time. */
 static void attach_traffic(const struct contender *c, unsigned round)
 {
 	static unsigned worn;
@@ -77,7 +77,7 @@ static void detach_traffic(const struct contender *c)
 static void commit_contender(const struct lab *lab, struct contender *c)
 {
 	if (lab->step)
-		return; /* control has a thread of its own */
+		return; /* control has its own thread */
 	attach_traffic(c, 0);
 	if (c->commit) {
 		c->commit(c->self, lab->settle_ms);
@@ -107,8 +107,8 @@ static double cycles_of(clockid_t clock)
 }
 
 /*
- * Cycles that a contender's threads have had: those that they lost to others of the machine are not
- * its own. The mean of both, where there are two: so twice as many packets are half the cycles.
+ * Returns the cycles that a contender's threads used; time of other processes is not included. With
+ * two threads, the mean of both, so twice as many packets are half the cycles.
  */
 static double cycles_had(const struct contender *c)
 {
@@ -172,7 +172,10 @@ void lab_ask(struct lab *lab, const char *question, struct contender *contenders
 		contenders[i].cycles = need(lab->rounds * sizeof(double));
 		commit_contender(lab, &contenders[i]);
 	}
-	/* There and back: nobody always comes after the one that leaves the caches cold. */
+	/*
+	 * Alternates the order, so that no contender always follows the one that leaves cold
+	 * caches.
+	 */
 	for (unsigned r = 0; r < lab->rounds; r++)
 		for (unsigned i = 0; i < n; i++)
 			time_slice(lab, &contenders[r % 2 ? n - 1 - i : i], r);
@@ -180,7 +183,7 @@ void lab_ask(struct lab *lab, const char *question, struct contender *contenders
 		json_object_set_new(results, contenders[i].name, result_of(lab, &contenders[i]));
 		free(contenders[i].cycles);
 	}
-	/* In reverse: a contender may borrow from one before it. */
+	/* In reverse, because a contender can borrow from one before it. */
 	while (n-- > 0)
 		if (contenders[n].close)
 			contenders[n].close(contenders[n].self);

@@ -16,14 +16,14 @@
 #include "fastpath.h"
 
 #define OPTIONS_BYTES 20
-#define V6_BLOCKS     16 /* the /32s that /48s are of */
+#define V6_BLOCKS     16 /* the /32s that contain the /48s */
 #define V4_FIRST      (UINT64_C(1) << 24)
 #define V4_END        (UINT64_C(224) << 24)
-#define NESTED        50 /* one prefix in so many lies within another */
+#define NESTED        50 /* one prefix in so many is within another */
 
 /* ---- prefixes ---- */
 
-/* As providers' customers have them: half /24, some larger, some a few hosts or one. */
+/* Lengths of providers' customers: half /24, some larger, some with a few hosts or one. */
 static uint8_t random_length(struct prng *prng)
 {
 	uint32_t x = prng_below(prng, 100);
@@ -35,7 +35,7 @@ static uint8_t random_length(struct prng *prng)
 	return x < 90 ? (uint8_t)(25 + prng_below(prng, 4)) : 32;
 }
 
-/* All over the address space, with random gaps, hence no two alike. */
+/* Spread over the address space, with random gaps, so all are different. */
 static void make_v4(struct prefixes *prefixes, struct prng *prng)
 {
 	uint64_t at = V4_FIRST, room = (V4_END - V4_FIRST) / prefixes->n;
@@ -45,7 +45,7 @@ static void make_v4(struct prefixes *prefixes, struct prng *prng)
 		uint64_t size = UINT64_C(1) << (32 - length), start = at;
 
 		if (i % NESTED == 1 && prefixes->length[i - 1] < 24) {
-			/* The last /28 of the one before. */
+			/* The last /28 of the prefix before. */
 			length = 28;
 			start = prefixes->v4[i - 1] +
 				(UINT64_C(1) << (32 - prefixes->length[i - 1])) - 16;
@@ -76,7 +76,7 @@ static void make_v6(struct prefixes *prefixes, struct prng *prng)
 	}
 }
 
-/* So that neighbours in the address space are not neighbours in tables of policies. */
+/* Shuffles, so that adjacent prefixes are not adjacent in tables of policies. */
 static void shuffle_prefixes(struct prefixes *prefixes, struct prng *prng)
 {
 	for (unsigned i = prefixes->n - 1; i > 0; i--) {
@@ -148,7 +148,7 @@ static uint16_t make_v4_header(uint8_t *at, const struct traffic *traffic)
 
 	if (traffic->kind == FRAME_OPTIONS) {
 		len += OPTIONS_BYTES;
-		memset(at + sizeof(ip), 1, OPTIONS_BYTES); /* "no operation" */
+		memset(at + sizeof(ip), 1, OPTIONS_BYTES); /* option "no operation" */
 	}
 	ip.version_ihl = (uint8_t)(4 << 4 | len / 4);
 	memcpy(at, &ip, sizeof(ip));
@@ -194,7 +194,7 @@ static uint64_t v4_word(uint32_t src, uint32_t dst)
 	return word;
 }
 
-/* Somebody in the prefix, from somebody. */
+/* Returns addresses of a packet from a random source to a random host of the prefix. */
 static uint64_t v4_packet(const struct prefixes *prefixes, unsigned policy, uint64_t random)
 {
 	uint32_t hosts = (uint32_t)((UINT64_C(1) << (32 - prefixes->length[policy])) - 1);
@@ -207,7 +207,7 @@ uint64_t traffic_tuple(const struct prefixes *prefixes, unsigned policy)
 	return v4_packet(prefixes, policy, (policy + 1) * UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* Cumulated odds of Zipf's law, by which policies are drawn. */
+/* Returns the cumulative probabilities of Zipf's law, by which policies are drawn. */
 static double *zipf_odds(unsigned n)
 {
 	double *odds = need(n * sizeof(*odds)), sum = 0;
@@ -320,7 +320,7 @@ static __rte_always_inline void write_addresses(
 {
 	uint8_t *data = rte_pktmbuf_mtod(mbuf, uint8_t *);
 
-	/* What makes it an address of its own makes its ports as well. */
+	/* The last bytes of the address also determine the ports. */
 	if (v6) {
 		memcpy(data + traffic->address, &traffic->words[2 * i], 16);
 		memcpy(data + traffic->ports, &traffic->words[2 * i + 1], 4);
@@ -338,7 +338,7 @@ void traffic_frame(const struct traffic *traffic, unsigned i, struct rte_mbuf *m
 	write_addresses(traffic, traffic->kind == FRAME_V6, i, mbuf);
 }
 
-/* What stands in for a wire, for one queue of one port. */
+/* Stand-in for a wire, for one queue of one port. */
 static struct stand_in {
 	const struct traffic *traffic;
 	unsigned at;
@@ -387,7 +387,7 @@ static uint16_t stand_in_short(uint16_t port __rte_unused, uint16_t queue __rte_
 	return stand_in(s, false, mbufs, n);
 }
 
-/* As a device does that has told what it hashes: of other flows, with other bits. */
+/* Sets hashes like a device that reports its hash functions: other bits for other flows. */
 static uint16_t stand_in_hashed(uint16_t port __rte_unused, uint16_t queue __rte_unused,
 	struct rte_mbuf *mbufs[], uint16_t n, uint16_t max __rte_unused, void *param)
 {
@@ -403,7 +403,7 @@ static uint16_t stand_in_hashed(uint16_t port __rte_unused, uint16_t queue __rte
 	return stand_in(s, false, mbufs, n);
 }
 
-/* Each queue has its own part of the stream. */
+/* Gives each queue its own part of the stream. */
 static struct stand_in *stand_in_begin(
 	unsigned p, uint16_t q, const struct traffic *traffic, unsigned at)
 {
@@ -439,7 +439,7 @@ void stand_in_detach(const struct port *ports, unsigned n_ports)
 			struct stand_in *s = &stand_ins[p][q];
 
 			rte_eth_remove_rx_callback(ports[p].id, q, s->callback);
-			/* Nobody receives now. */
+			/* No thread receives now. */
 			rte_free((void *)(uintptr_t)s->callback);
 		}
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What gossip costs on the wire, headers included: a table in Markdown.
+"""The cost of gossip on the wire, headers included: a table in Markdown.
 
     gossip_cost.py [--limiters 4] [--seconds 10]
 
@@ -23,7 +23,7 @@ IP_UDP = 28
 
 
 def sent(bed, i):
-    """(datagrams, bytes with IP and UDP headers)."""
+    """Returns (datagrams, bytes with IP and UDP headers)."""
     gossip = bed.telemetry(i).get("/weir/gossip")
     return gossip["sent"], gossip["sent_bytes"] + IP_UDP * gossip["sent"]
 

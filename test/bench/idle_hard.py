@@ -30,7 +30,7 @@ SETTLE_S = 120
 
 
 def policies(n, guarantee):
-    """Policies by source address."""
+    """Returns n policies, each for one source address."""
     more = {} if guarantee == "soft" else {"guarantee": guarantee}
     return [{"name": f"customer-{i}", "limit": "10Mbit/s",
              "match": {"src": f"10.{i >> 16 & 255}.{i >> 8 & 255}.{i & 255}/32"}} | more
@@ -38,7 +38,7 @@ def policies(n, guarantee):
 
 
 def group(scene, limiters, n, guarantee):
-    """Limiters on the addresses 127.0.0.1 and so on, started."""
+    """Starts limiters on the addresses 127.0.0.1, 127.0.0.2 and so on, and returns them."""
     roster = [{"name": f"l{i}", "address": f"127.0.0.{i}:17946"} for i in range(1, limiters + 1)]
     members = []
     for entry in roster:
@@ -56,24 +56,24 @@ def group(scene, limiters, n, guarantee):
 
 
 def control_seconds(pid):
-    """CPU time that control has used, which is the main thread of a limiter."""
+    """Returns the CPU seconds of a limiter's control thread, which is its main thread."""
     with open(f"/proc/{pid}/task/{pid}/schedstat", encoding="ascii") as stat:
         return int(stat.read().split()[0]) / 1e9
 
 
 def sample(limiter):
-    """Its datagrams, their bytes with all headers, and the time."""
+    """Returns the limiter's sent datagrams, their bytes with IP and UDP headers, and the time."""
     gossip = limiter.get("/weir/gossip")
     return gossip["sent"], gossip["sent_bytes"] + IP_UDP * gossip["sent"], time.monotonic()
 
 
 def rates(before, after):
-    """Datagrams and bytes per second between two samples."""
+    """Returns the datagrams and bytes per second between two samples."""
     return [(new - old) / (after[2] - before[2]) for old, new in zip(before[:2], after[:2])]
 
 
 def settle(limiter):
-    """Seconds until it sends little."""
+    """Waits until the limiter sends less than SETTLED, and returns the seconds that this took."""
     began = time.monotonic()
     while time.monotonic() < began + SETTLE_S:
         before = sample(limiter)
@@ -84,7 +84,7 @@ def settle(limiter):
 
 
 def row(limiters, n, guarantee, seconds):
-    """A row of the table."""
+    """Measures one group and returns its row of the table."""
     scene = box.Scene()
     try:
         first = group(scene, limiters, n, guarantee)[0]
@@ -103,7 +103,7 @@ def row(limiters, n, guarantee, seconds):
 
 
 def main():
-    """Measures and prints."""
+    """Measures each row and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--policies", type=int, default=10000)
     parser.add_argument("--limiters", type=int, default=3)

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What `idle` costs: a table in Markdown of single packets through a quiet box, and its CPU.
+"""Delay of single packets through an idle limiter by `idle`, and its CPU: a table in Markdown.
 
     idle_latency.py [--packets 300]
 
-A frame goes in after a random pause of 1 to 40 ms and is timed on the other side. It takes veth
-pairs in a network namespace of its own, with af_packet or AF_XDP. Without a box it is the floor.
+A frame is sent after a random pause of 1 to 40 ms and timed on the other side. Uses veth pairs in a
+network namespace, with af_packet or AF_XDP. The row without a limiter is the least possible.
 """
 
 import argparse
@@ -28,7 +28,7 @@ FRAME = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x08\x00" + bytes(50)
 
 
 def times(source, target, packets):
-    """Seconds that each packet took."""
+    """Returns the seconds that each packet took."""
     found = []
     for _ in range(packets):
         time.sleep(random.uniform(0.001, 0.040))
@@ -39,14 +39,14 @@ def times(source, target, packets):
 
 
 def row(name, found, cpu=None):
-    """One of the table."""
+    """Returns one row of the table."""
     return [name, f"{statistics.median(found) * 1e6:.0f} µs",
             f"{found[int(len(found) * 0.99)] * 1e6:.0f} µs", f"{found[-1] * 1e6:.0f} µs",
             f"{cpu * 100:.1f} % of a core" if cpu is not None else ""]
 
 
 def through(driver, idle, packets):
-    """The row of a box with that driver and idle behaviour."""
+    """Returns the row of a limiter with that driver and idle behaviour."""
     scene = box.Scene()
     try:
         with lifecycle.box_between_cables(scene, driver, 1500, idle=idle) as weir:

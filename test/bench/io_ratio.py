@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The fast path beside bare forwarding: packets a second over net_null, 64 bytes, one worker.
+"""Compares the fast path with bare forwarding: packets a second on net_null, one worker.
 
     io_ratio.py [--rounds 9] [--seconds 2] [--json FILE]
 
-dpdk-testpmd (--forward-mode=io) and weir with one policy that matches everything, in turn, round by
-round, so that a machine that changes its speed changes it for both: the ratio counts, not the
-rate. In "passes" the limit is out of reach; in "drops" nearly nothing conforms.
+Packets have 64 bytes. dpdk-testpmd (--forward-mode=io) and weir with one policy that matches
+everything alternate round by round, so that changes of the machine's speed affect both. Only the
+ratio counts. In "passes" the limit is never reached; in "drops" almost no packet conforms.
 """
 
 import argparse
@@ -31,18 +31,18 @@ VARIANTS = {"passes": "400Gbit/s", "drops": "8kbit/s"}
 
 
 def text_of(out):
-    """What has been written so far; the writer shares the file's offset, and keeps it."""
+    """Returns the output so far. The writer shares the file's offset, so this does not move it."""
     return os.pread(out.fileno(), 1 << 20, 0).decode(errors="replace")
 
 
 def periods_in(out):
-    """Packets a second over both ports, of each period that testpmd has told."""
+    """Returns packets a second over both ports, for each period that testpmd has printed."""
     rates = [int(rate) for rate in re.findall(r"Rx-pps:\s+(\d+)", text_of(out))]
     return [sum(rates[k:k + 2]) for k in range(0, len(rates) - 1, 2)]
 
 
 def testpmd(seconds, worker):
-    """Packets a second that testpmd receives and sends on."""
+    """Returns the packets a second that testpmd forwards."""
     control = 0 if worker else 1
     command = ["dpdk-testpmd", f"--lcores=0@{control},1@{worker}", *EAL, "--file-prefix=weir-bench",
                *(f"--vdev={device}" for device in DEVICES), "--", "--forward-mode=io",
@@ -51,7 +51,7 @@ def testpmd(seconds, worker):
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out,
                                    stderr=subprocess.STDOUT)
         try:
-            # The first periods are start-up, which takes as long as the machine lets it.
+            # The first periods are start-up, which has no fixed length.
             box.wait_until(lambda: len(periods_in(out)) >= 2 + seconds
                            or process.poll() is not None, "rates of testpmd")
         finally:
@@ -64,7 +64,7 @@ def testpmd(seconds, worker):
 
 
 def weir(seconds, worker, limit):
-    """Packets a second that weir receives, and passes or drops by the policy."""
+    """Returns the packets a second that weir receives, and passes or drops by the policy."""
     scene = box.Scene()
     try:
         config = box.wire(*DEVICES) | {

@@ -33,7 +33,7 @@ from scenario import flows, scenario  # noqa: E402
 LIMIT = 10e6
 WEB = {"kind": "web", "congestion": "newreno", "rtt": "40ms", "requests": 5,
        "sizes": {"alpha": 1.2, "least": "3kB", "most": "10MB"}}
-SOON = 0.5  # a site is back with this part of its part
+SOON = 0.5  # a site is back when its rate is this part of its share
 WIDTH = 5  # samples of 100 ms over which a rate is averaged for that
 NEAR = 0.05  # an aggregate has settled this near to its limit
 AWAY_S = (10, 20)  # how long a limiter is down
@@ -41,7 +41,7 @@ FAR_S = 60.0  # stands for "not within the run"
 
 
 def made(name, allocator, limiters, traffic, seconds, **more):
-    """A scenario; "fps" is without token loans, "loans" with them."""
+    """Returns a scenario. Allocator "fps" means FPS without token loans, "loans" FPS with them."""
     gossip = {"loans": "soft" if allocator == "loans" else "none"}
     policy = "fps" if allocator == "loans" else allocator
     return scenario(f"{name} {allocator}", policy, limiters, traffic, seconds,
@@ -49,7 +49,7 @@ def made(name, allocator, limiters, traffic, seconds, **more):
 
 
 def web(bulk):
-    """Three sites of light Web traffic, and one with bulk flows."""
+    """Returns a maker of scenarios: three sites of light Web traffic, one of `bulk` bulk flows."""
     def make(allocator, _seed, seconds):
         traffic = [WEB | {"limiter": f"l{i}"} for i in (1, 2, 3)]
         return made(f"3 Web + {bulk} bulk", allocator, 4, [*traffic, flows(bulk, 4)], seconds)
@@ -57,19 +57,19 @@ def web(bulk):
 
 
 def web_figures(run, _scenario):
-    """The use of the limit, and how fast answers of 5 to 50 kB are."""
+    """Returns the use of the limit, and the rate of answers of 5 to 50 kB."""
     return {"aggregate / limit": run.summary["aggregate_ratio"],
             "answer of 5–50 kB, Mbit/s": run.summary["web"][1]["harmonic_mean_bps"] / 1e6}
 
 
 def bbr(allocator, _seed, seconds):
-    """Five flows of BBR at one site, five of Reno at the other."""
+    """Returns a scenario of five BBR flows at one site and five Reno flows at the other."""
     return made("BBR and Reno", allocator, 2,
                 [flows(5, 1, congestion="bbr"), flows(5, 2)], seconds)
 
 
 def bbr_figures(run, _scenario):
-    """Use of the limit, and the part that BBR has of it."""
+    """Returns the use of the limit, the BBR flows' share of the traffic, and Jain's index."""
     rates = {"traffic1": 0.0, "traffic2": 0.0}
     for flow in run.summary["flows"]:
         rates[flow["traffic"]] += flow["mean_bps"]
@@ -82,7 +82,7 @@ HOW = {"fps": {}, "loans": {}, "shape": {"action": "shape"}, "hard": {"guarantee
 
 
 def outage(allocator, seed, _seconds):
-    """The limiter of the second of three sites, with 3, 4 and 3 flows, fails for 10 to 20 s."""
+    """Returns a scenario of three sites with 3, 4 and 3 flows. The second fails for 10 to 20 s."""
     away = round(random.Random(seed).uniform(*AWAY_S))
     events = [{"at": "15s", "crash": "l2"}, {"at": f"{15 + away}s", "restart": "l2"}]
     return made("outage", "loans" if allocator == "loans" else "fps", 3,
@@ -91,7 +91,8 @@ def outage(allocator, seed, _seconds):
 
 
 def outage_figures(run, case):
-    """Seconds from the return until the site has half its part; use of the others meanwhile."""
+    """Returns the seconds from the return until the site has SOON of its share, and the use of the
+    limit in the outage and at the end."""
     begin, back = (enact.seconds_of(event["at"]) for event in case["events"])
     end = enact.seconds_of(case["duration"])
     answered = run.summary.get("answered", {}).get("l2", ())
@@ -109,8 +110,11 @@ TREE_TIMES = {"all": (10, 25), "one dead": (30, 45), "two halves": (65, 80), "at
 
 
 def tree(allocator, _seed, _seconds):
-    """Sixteen limiters on a tree; one fails and returns, then the group is in two halves. (Token
-    loans need the estimator "state".)"""
+    """Returns a scenario of 16 limiters with the tree estimator.
+
+    One limiter fails and returns, then the group is partitioned into two halves. Token loans need
+    the estimator "state", so only "fps" runs here.
+    """
     sides = [[f"l{i}" for i in range(1, 9)], [f"l{i}" for i in range(9, 17)]]
     events = [{"at": "25s", "crash": "l6"}, {"at": "45s", "restart": "l6"},
               {"at": "60s", "partition": sides}, {"at": "80s", "heal": True}]
@@ -120,7 +124,7 @@ def tree(allocator, _seed, _seconds):
 
 
 def tree_figures(run, _scenario):
-    """Use of the limit in each phase."""
+    """Returns the use of the limit in each phase."""
     return {f"aggregate / limit, {name}": run.series.between("cdn", *times) / TREE_LIMIT
             for name, times in TREE_TIMES.items()}
 
@@ -129,13 +133,14 @@ CHANGES = ((20, 4e6), (40, 12e6))  # seconds, bit/s
 
 
 def limit(allocator, _seed, _seconds):
-    """The limit changes under traffic of 3 and 7 flows: 10, 4, 12 Mbit/s."""
+    """Returns a scenario with 3 and 7 flows, whose limit changes: 10, 4, 12 Mbit/s."""
     events = [{"at": f"{at}s", "limit": f"{new:.0f}bit/s"} for at, new in CHANGES]
     return made("limit", allocator, 2, [flows(3, 1), flows(7, 2)], 55, events=events)
 
 
 def limit_figures(run, _scenario):
-    """Seconds until the aggregate is near each new limit for two seconds."""
+    """Returns two figures for each new limit: seconds until the aggregate stays near it for 2 s,
+    and the use of the limit 10 to 20 s after the change."""
     rates, found = stats.smooth(run.series["cdn"], 10), {}
     for at, new in CHANGES:
         seconds = stats.settle(run.series.times, rates, new, NEAR, at, at + 20, hold=2.0)
@@ -146,7 +151,7 @@ def limit_figures(run, _scenario):
 
 
 class Case(typing.NamedTuple):
-    """make(allocator, seed, seconds) is the scenario; figures(run, scenario) the values."""
+    """make(allocator, seed, seconds) returns a scenario, figures(run, scenario) {name: value}."""
     words: str
     allocators: tuple
     make: typing.Callable
@@ -165,14 +170,14 @@ CASES = {
 
 
 def live_once(case, allocator, seed, seconds):
-    """The figures of one live run."""
+    """Makes one live run and returns its figures."""
     given = CASES[case].make(allocator, seed, seconds)
     run = enact.run_one(given, seed)
     return CASES[case].figures(run, given) | {"late, µs": run.summary["late_us"]}
 
 
 def simulated(case, allocator, options):
-    """[figures] of the seeds; None if weirsim cannot run such a scenario."""
+    """Returns the figures of each seed, or None if weirsim cannot run such a scenario."""
     def once(seed):
         given = CASES[case].make(allocator, seed, options.seconds)
         return CASES[case].figures(simulate.run_one(given, seed, True), given)
@@ -186,12 +191,12 @@ def simulated(case, allocator, options):
 
 
 def path_of(options, case, allocator, seed):
-    """The file of a live run."""
+    """Returns the path of the file with the figures of a live run."""
     return os.path.join(options.directory, f"{case}.{allocator}.{seed}.json")
 
 
 def live_run(options, case, allocator, seed):
-    """One live run in a process of its own, unless its file is there."""
+    """Makes one live run in its own process, unless its file exists."""
     path = path_of(options, case, allocator, seed)
     if os.path.exists(path):
         return
@@ -204,7 +209,7 @@ def live_run(options, case, allocator, seed):
 
 
 def read_live(options, case, allocator):
-    """[figures] of the live runs that have succeeded."""
+    """Returns the figures of each live run that succeeded."""
     found = []
     for seed in range(1, options.runs + 1):
         path = path_of(options, case, allocator, seed)
@@ -215,14 +220,14 @@ def read_live(options, case, allocator):
 
 
 def spread(values):
-    """mean (least–most)"""
+    """Formats values as "mean (minimum–maximum)"; one number if they are equal."""
     if min(values) == max(values):
         return f"{values[0]:.3f}"
     return f"{statistics.mean(values):.3f} ({min(values):.3f}–{max(values):.3f})"
 
 
 def rows(options, case, allocator):
-    """The rows of a case: one a figure."""
+    """Yields the rows of a case, one for each figure."""
     real, virtual = read_live(options, case, allocator), simulated(case, allocator, options)
     for figure in [name for name in (real or virtual or [{}])[0] if name != "late, µs"]:
         a, b = ([one[figure] for one in runs] if runs else [] for runs in (real, virtual))
@@ -235,7 +240,7 @@ def rows(options, case, allocator):
 
 
 def markdown(table):
-    """The table with its heads."""
+    """Returns the table with its heads."""
     return "\n".join("| " + " | ".join(row) + " |" for row in [HEADS, ["---"] * len(HEADS), *table])
 
 
@@ -243,14 +248,14 @@ HEADS = ["case", "allocator", "figure", "live runs", "live", "simulated", "diffe
 
 
 def chosen(options):
-    """[(case, allocator)] in the order of the table."""
+    """Returns the chosen [(case, allocator)] in the order of the table."""
     return [(case, allocator) for case in options.cases.split(",")
             for allocator in CASES[case].allocators
             if not options.allocators or allocator in options.allocators.split(",")]
 
 
 def options_of():
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--cases", default=",".join(CASES), help="default: all")
     parser.add_argument("--allocators", help="default: all that a case has")

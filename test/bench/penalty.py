@@ -1,19 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The price of a split on live limiters, beside the formulas and the simulation of it.
+"""The price of a split on live limiters, next to the formulas and the simulation of it.
 
     penalty.py [--quick] [--parts 1,2,4,8,16] [--workers 1,2] [--arrivals poisson,...] [--seeds N]
                [--rate 1.6Mbit/s] [--burst 16kB] [--packet 1000] [--load 0.9] [--batch 4] ...
 
-Packets go through so many limiters (allocator static: an n-th of rate and burst each), or through
-one limiter of so many workers, which draw from one bucket; what does not conform waits (action
-shape). They come at the same times and to the same parts as in `weir-study penalty` with the same
-seed, so that live and simulated delays are of the same packets. Delays are read from the limiters'
-own histograms (/weir/delays), from the time at which a tenth of the packets is sent, as there.
-
-The rate is such that what a busy machine adds (a millisecond or so) is little beside the delays.
-Needs root, and a minute for each part, seed and kind of arrivals as it is.
+Packets pass through n limiters (allocator static: each has an n-th of rate and burst), or through
+one limiter of n workers that share one bucket. Packets that do not conform wait (action shape).
+They arrive at the same times and at the same parts as in `weir-study penalty` with the same seed,
+so live and simulated delays are of the same packets. Delays are read from the limiters' own
+histograms (/weir/delays), after a tenth of the packets is sent, as in the simulation. The rate is
+low, so that delays of a busy machine (a millisecond or so) are small in comparison. Needs root, and
+a minute for each part, seed and kind of arrivals by default.
 """
 
 import argparse
@@ -35,34 +34,34 @@ BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
 LEDGER = "5eed0000000000000000000000001ed9"
 KINDS = ["poisson", "periodic", "batch", "spread"]
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-LONGEST = "10s"  # that a packet may wait
-LATE_US = 20000  # of a hundred packets of the sender's, one may be so late
-ATTEMPTS = 3  # of a run, whose sender was later
+LONGEST = "10s"  # most that a packet can wait
+LATE_US = 20000  # most lateness of the sender, at the 99th percentile
+ATTEMPTS = 3  # runs, if the sender was later
 QUICK = {"parts": "1,4", "workers": "1,2", "arrivals": "poisson", "packets": 2000, "seeds": 1}
 
 
 class Delays:
-    """A histogram of delays in milliseconds, as /weir/delays has it."""
+    """A histogram of delays in milliseconds, from /weir/delays."""
 
     def __init__(self, bins_us=()):
         self.bins = {(a / 1000, b / 1000): n for a, b, n in bins_us}
 
     def add(self, other, sign=1):
-        """Another's packets with these; or without these, if they are among them."""
+        """Adds another's packets, or with sign -1 subtracts them."""
         for edges, n in other.bins.items():
             self.bins[edges] = self.bins.get(edges, 0) + sign * n
         return self
 
     def count(self):
-        """Packets."""
+        """Returns the number of packets."""
         return sum(self.bins.values())
 
     def mean(self):
-        """As if a bin's packets were all in its middle: off by a sixteenth at worst."""
+        """Returns the mean, with packets in the middle of their bins: off by up to a sixteenth."""
         return sum((a + b) / 2 * n for (a, b), n in self.bins.items()) / max(1, self.count())
 
     def quantile(self, share):
-        """As if they were spread evenly over their bin."""
+        """Returns a quantile, with packets spread evenly over their bin."""
         rank = share * self.count()
         for (a, b), n in sorted(self.bins.items()):
             if n and rank <= n:
@@ -71,12 +70,12 @@ class Delays:
         return 0.0
 
     def figures(self):
-        """Mean and quantiles by name."""
+        """Returns mean and quantiles by name."""
         return {"mean": self.mean()} | {name: self.quantile(s) for name, s in SHARES.items()}
 
 
 class Shapers(Testbed):
-    """Limiters whose packets wait."""
+    """Limiters that shape."""
 
     def __init__(self, options, parts, workers, **settings):
         self.options, self.workers = options, workers
@@ -85,7 +84,7 @@ class Shapers(Testbed):
                          configure=self.change, **settings)
 
     def change(self, i, config):
-        """What the testbed's limiters are not by themselves."""
+        """Changes the testbed's configuration: workers, shaping, hard limits."""
         config["workers"] = self.cpus[:self.workers]
         for wire in config["wires"]:
             wire["distribute"] = self.workers > 1
@@ -96,7 +95,7 @@ class Shapers(Testbed):
                 policy["guarantee"] = "conserved"
 
     def start(self):
-        """With ledgers of limiters that have never run."""
+        """Creates empty ledgers, then starts the limiters."""
         for i in self.boxes():
             config = self.config(i)
             if "ledger" in config:
@@ -107,7 +106,7 @@ class Shapers(Testbed):
         super().start()
 
     def ask(self, i, request):
-        """Patiently: on a busy machine a reply may be late. TestbedError when it has ended."""
+        """Sends a request until it is answered, or raises TestbedError if the limiter has ended."""
         def answer():
             self.limiters[i].check()
             return self.telemetry(i).try_get(request)
@@ -115,42 +114,42 @@ class Shapers(Testbed):
         return wait_until(answer, 30, f"limiter {i} to answer")
 
     def policies(self):
-        """What each limiter says of its part."""
+        """Returns the policy's telemetry from each limiter."""
         return [self.ask(i, f"/weir/policy,{POLICY}") for i in self.boxes()]
 
     def parts(self):
-        """Whether each limiter has its part now, and no more."""
+        """Returns true if each limiter enforces exactly its part."""
         n, options = len(self.boxes()), self.options
         return all(abs(policy["local_limit_bps"] * n / options.rate - 1) < 1e-3
                    and policy["local_burst_bytes"] == options.burst // n
                    for policy in self.policies())
 
     def delays(self):
-        """Sums over all limiters."""
+        """Returns the sum of the delays over all limiters."""
         total = Delays()
         for i in self.boxes():
             total.add(Delays(self.ask(i, f"/weir/delays,{POLICY}")["bins_us"]))
         return total
 
     def passed(self):
-        """Packets, of all limiters."""
+        """Returns the packets that all limiters have passed."""
         return sum(policy["passed"]["packets"] for policy in self.policies())
 
     def idle(self):
-        """Whether nothing waits."""
+        """Returns true if no packet waits."""
         return not any(policy["shape"]["waiting_packets"] for policy in self.policies())
 
     def facts(self):
-        """More facts of a run."""
+        """Returns more facts of a run; for subclasses."""
         return {}
 
     def lateness_us(self):
-        """By which 99 % of those that waited left at most after they were due, at the worst."""
+        """Returns the worst worker's 99th percentile of lateness after the due time, in µs."""
         return max(worker["waiting"]["lateness_p99_us"] for i in self.boxes()
                    for worker in self.ask(i, "/weir/workers"))
 
     def send(self, kind, seed):
-        """One run: (delays of what was measured, what the sender says)."""
+        """Runs the sender; returns (delays of the measured packets, the sender's report)."""
         options, parts = self.options, len(self.boxes())
         arguments = {"arrivals": kind, "rate": options.rate, "packet": options.packet,
                      "load": options.load, "batch": options.batch, "seed": seed,
@@ -170,11 +169,11 @@ class Shapers(Testbed):
 
 
 def live(options, kind, seed, parts, workers=1, testbed=Shapers):
-    """One run: its Delays, and what else there is to know of it."""
+    """Does one run; returns its Delays and other facts."""
     with testbed(options, parts, workers) as bed:
         bed.start()
         wait_until(bed.parts, 30, "each limiter to have its part")
-        time.sleep(options.burst * 8 / options.rate)  # that buckets take that begin empty
+        time.sleep(options.burst * 8 / options.rate)  # until buckets, which start empty, are full
         strangers = bed.passed()
         delays, sent = bed.send(kind, seed)
         lost = options.packets + strangers - bed.passed()
@@ -187,7 +186,7 @@ def live(options, kind, seed, parts, workers=1, testbed=Shapers):
 
 
 def timely(*run):
-    """A run whose sender kept time: where even that had no CPU, others' delays tell nothing."""
+    """Repeats a run until its sender was on time; a sender without a CPU makes delays invalid."""
     for _ in range(ATTEMPTS):
         delays, facts = live(*run)
         if facts["sender_late_us"]["p99"] < run[0].late:
@@ -197,7 +196,7 @@ def timely(*run):
 
 
 def simulated(options, kind):
-    """Rows of `weir-study penalty` by number of parts, in milliseconds."""
+    """Returns the rows of `weir-study penalty` by number of parts, in milliseconds."""
     arguments = {"arrivals": kind, "rate": units.form(options.rate, units.RATE),
                  "burst": f"{options.burst}B", "packet": f"{options.packet}B",
                  "load": options.load, "batch": options.batch, "publishers": options.publishers,
@@ -214,7 +213,7 @@ def simulated(options, kind):
 
 
 def measure(options):
-    """All that is asked for: a list of rows."""
+    """Measures all cases; returns a list of rows."""
     found = {}
     cases = [(kind, n, 1) for kind in options.arrivals for n in options.parts]
     cases += [(kind, 1, k) for kind in options.arrivals for k in options.workers
@@ -236,12 +235,12 @@ def measure(options):
 
 
 def cell(value):
-    """A figure of a table."""
+    """Formats a figure of a table."""
     return "-" if value is None else f"{value:.1f}"
 
 
 def print_row(row, first):
-    """Live and simulated side by side; the mean against one bucket's, of either, if that waits."""
+    """Prints live / simulated values, and the ratio to one bucket's mean if packets wait there."""
     pairs = [f"{cell(row['live'][name])} / {cell(row['simulated'][name])}"
              for name in ("mean", *SHARES)]
     waits = first["simulated"]["mean"] > 0
@@ -253,7 +252,7 @@ def print_row(row, first):
 
 
 def print_tables(options, rows):
-    """Markdown, milliseconds."""
+    """Prints tables in Markdown, in milliseconds."""
     head = ["mean", *SHARES, "exact", "(1)", "ratio of means"]
     for kind in options.arrivals:
         of_kind = [row for row in rows if row["arrivals"] == kind]
@@ -274,7 +273,7 @@ def print_tables(options, rows):
 
 
 def proposition(kind, rows):
-    """Whether parts waited longer than the one bucket: of each seed."""
+    """Prints in how many runs the parts had longer delays than the one bucket of the same seed."""
     one = {run["seed"]: run["mean"] for row in rows if row["parts"] == 1 for run in row["runs"]}
     pairs = [(run["mean"], one[run["seed"]]) for row in rows if row["parts"] > 1
              for run in row["runs"] if run["seed"] in one]
@@ -286,7 +285,7 @@ def proposition(kind, rows):
 
 
 def print_split(kind, rows):
-    """What a box would pay that gave each worker a bucket of its own."""
+    """Prints the simulated delay if each worker had its own bucket."""
     for row in rows:
         if row["workers"] > 1 and row["split"]:
             print(f"{kind}: {row['workers']} workers {cell(row['live']['mean'])} ms; split among "
@@ -294,7 +293,7 @@ def print_split(kind, rows):
 
 
 def parse(arguments=None):
-    """The command line, with numbers as numbers."""
+    """Parses the command line, and converts units."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help="a look, in two minutes")
     parser.add_argument("--parts", default="1,2,4,8,16", help="numbers of limiters")
@@ -328,7 +327,7 @@ def parse(arguments=None):
 
 
 def main():
-    """Measures, prints, and writes what was asked for."""
+    """Measures, prints, and writes the results."""
     options = parse()
     rows = measure(options)
     print_tables(options, rows)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Sends the packets of `weir-study penalty` to live limiters: as many, at the same times and to the
- * same parts as with the same seed there, UDP to an address for each part. A packet is never sent
- * early; how late they were is said at the end, as one line of JSON.
+ * Sends the packets of `weir-study penalty` to live limiters. With the same seed they are as many,
+ * at the same times and for the same parts: UDP to an address for each part. No packet is sent
+ * early. Prints the lateness at the end, as one line of JSON.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,22 +21,22 @@
 #include "base/prng.h"
 #include "penalty_traffic.h"
 
-#define HEADERS    28 /* of an IPv4 packet and UDP */
+#define HEADERS    28 /* bytes of IPv4 and UDP headers */
 #define PORT       9  /* discard */
 #define FLOWS_MAX  256
 #define FLOWS_SEED UINT64_C(0x666c6f7773)
-#define LEAD_NS    UINT64_C(200000000) /* from here to the first packet's clock */
+#define LEAD_NS    UINT64_C(200000000) /* from now until the first packet is due */
 #define NS_PER_S   UINT64_C(1000000000)
 #define NS_PER_US  1e3
 
 struct sender {
 	struct penalty_case c;
 	uint64_t seed;
-	unsigned flows; /* source ports; each packet has any one of them */
+	unsigned flows; /* number of source ports; each packet has a random one */
 	int sockets[FLOWS_MAX];
 	unsigned parts;
 	struct sockaddr_in to[PENALTY_PARTS];
-	uint64_t *late; /* ns, of each packet */
+	uint64_t *late; /* ns, for each packet */
 };
 
 static const char usage_text[] =
@@ -144,7 +144,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* By how much it has become later than that. */
+/* Waits; returns by how much it is late. */
 static uint64_t wait_until(uint64_t when)
 {
 	struct timespec at = {(time_t)(when / NS_PER_S), (long)(when % NS_PER_S)};

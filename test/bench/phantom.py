@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""How fairly flows of unlike congestion controls share a limit, by the meter that polices it.
+"""How fairly flows of different congestion controls share a limit, by the meter that polices it.
 
     phantom.py [--runs 1] [--seconds 60] [--flows reno=4,cubic=3,bbr=3] [--meters A,B] [--json FILE]
 
-Kernel TCP through a limiter on emulated links, one meter after the other, run by run: a table in
-Markdown. Needs root; with what it does by itself, about four minutes.
+Kernel TCP through a limiter on emulated links, one meter after the other, run by run: prints a
+table in Markdown. Needs root; takes about four minutes by default.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def flow_counts(text):
 
 
 def run(meter, options):
-    """One run: {"jain", "share" of the limit that passes, "flows": {control: [bit/s]}}."""
+    """Does one run; returns {"jain", passed "share" of the limit, "flows": {control: [bit/s]}}."""
     def configure(_, config):
         policy = config["policies"][0]
         policy["meter"] = meter
@@ -67,7 +67,7 @@ def run(meter, options):
 
 
 def row(meter, runs):
-    """One row of the table: medians over the runs."""
+    """Returns one row of the table: medians over the runs."""
     rates = {name: statistics.median(statistics.mean(r["flows"][name]) for r in runs)
              for name in runs[0]["flows"]}
     every = [bps for r in runs for some in r["flows"].values() for bps in some]
@@ -80,7 +80,7 @@ def row(meter, runs):
 
 
 def main():
-    """Runs what is asked for, and prints the table."""
+    """Does all runs, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=60)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * How long changes take to be in force in the kernel's data plane, on its own maps. As root.
+ * How long changes take until they are enforced in the XDP data plane, on its real maps. Needs
+ * root.
  *
  *     bench_plane [POLICIES [ROUNDS]]
  *
- * Of 100,000 policies: publishing the classifier, by what its policies ask for, from the call until
- * no CPU looks into the former one, of that the writing of its lines alone, and how many these are;
- * and another limit for every policy: the shared buckets alone, and all that the engine does of it
- * where control is to tell nobody but the kernel's CPUs and one worker. Median and worst, in ms.
+ * Default: 100,000 policies. Times publishing the classifier, by the kinds of matches, from the
+ * call until no CPU reads the previous one; of that, writing its lines alone, and their number.
+ * Times another limit for every policy: the shared buckets alone, and the engine's whole work when
+ * control updates only the kernel's CPUs and one worker. Prints median and worst, in ms.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -188,7 +189,7 @@ static void time_publication(struct bench *bench, enum shape shape)
 	classifier_destroy(classifier);
 }
 
-/* As the kernel's own part of control does it (app/weir/policies/kernel_lines.c). */
+/* Updates a line like control does (app/weir/policies/kernel_lines.c). */
 static void tell_line(void *context, unsigned worker, const struct limit_profile *profile)
 {
 	struct bench *bench = context;

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a classified packet costs until its verdict is known and counted, by the appliance's own
- * decide(), beside the least that memory asks for it: to read, change and write the line of its
- * policy.
+ * The cost of a classified packet until its verdict is decided and counted, by the appliance's own
+ * decide(). It is compared with the least that memory access allows: read, change and write the
+ * line of the packet's policy.
  *
  *     bench_police [--rounds N] [--json FILE]
  *
- * Packets of random sizes come in bursts of 32, for policies that are all equally likely. Every
- * policy's rate is such that a certain part of its packets does not conform, in no order that a
- * branch predictor could learn; and one in 128 is sampled or none. Or it has a total that is never
- * spent, and takes of it a quantum at a time from a credit of its own. Or it is not plain: a token
- * bucket, or one that 32 flows share (meter "phantom"). Or all packets conform, and each policy is
- * one of ten clients of a customer, and all customers are of one link. Contestants are interleaved
- * round by round, since a machine's mood lasts longer than a round: the ratios count.
+ * Packets of random sizes arrive in bursts of 32, for policies that are all equally likely. Every
+ * policy's rate makes a certain part of its packets exceed, in an order that no branch predictor
+ * could learn; one packet in 128 is sampled, or none. Other cases:
+ *
+ * - a quota that is never spent, from which a quantum at a time is taken into the worker's own
+ *   credit;
+ * - a policy that is not plain: a token bucket, or one that 32 flows share (meter "phantom");
+ * - all packets conform, each policy is one of ten clients of a customer, and all customers are in
+ *   one link.
+ *
+ * Contestants are interleaved round by round, because the machine's speed drifts more slowly than a
+ * round: only the ratios count.
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -32,16 +37,16 @@
 #include "police/eights.h"
 #include "police/sample.h"
 
-#define SEQUENCE    (1u << 21) /* packets, until they come again */
-#define ROUND       (1u << 14) /* packets at least: less than the scheduler gives at a time */
-#define BURST_TICKS 1000       /* from burst to burst, of the bucket's clock */
-#define SHIFT       7          /* of the sampled: one packet in 128 */
+#define SEQUENCE    (1u << 21) /* packets until they repeat */
+#define ROUND       (1u << 14) /* least packets: shorter than a time slice of the scheduler */
+#define BURST_TICKS 1000       /* from burst to burst, on the bucket's clock */
+#define SHIFT       7          /* sampling: one packet in 128 */
 #define LENGTH      782        /* bytes, on average */
 #define HUGEPAGE    (UINT64_C(2) << 20)
 
 static const unsigned sizes[] = {1, 10000, 100000};
 
-/* In per cent of the packets. */
+/* Percent of the packets. */
 static const unsigned drops[] = {0, 33, 50, 100};
 
 enum {
@@ -55,11 +60,11 @@ enum {
 	CONTESTANTS,
 };
 
-/* Per cent that are dropped by the two policies of each kind that is not plain. */
+/* Percent of dropped packets in the two policies of each kind that is not plain. */
 static const unsigned extended_drops[] = {0, 50};
 
-#define CLIENTS 10    /* of a customer */
-#define QUANTUM 65536 /* bytes of a total that a worker takes at a time */
+#define CLIENTS 10    /* clients a customer */
+#define QUANTUM 65536 /* bytes of a quota that a worker takes at a time */
 
 struct traffic {
 	uint32_t *policy, *len;
@@ -73,7 +78,7 @@ struct contest {
 	uint64_t (*lines)[8];
 	struct worker *workers[CONTESTANTS];
 	uint64_t now[CONTESTANTS];
-	double *cycles[CONTESTANTS]; /* a packet, of each round */
+	double *cycles[CONTESTANTS]; /* cycles a packet, of each round */
 };
 
 static void *alloc_huge(size_t bytes)
@@ -102,7 +107,7 @@ static void traffic_make(struct traffic *traffic, unsigned n_policies)
 	}
 }
 
-/* What a policy gets, and what it may keep for later: some ten packets, as little is often full. */
+/* Returns a policy's rate and burst: some ten packets, because a small bucket is often full. */
 static struct policy_state line_make(unsigned n_policies, unsigned drop, bool sampled)
 {
 	double arrives = (double)LENGTH * BURST / n_policies / BURST_TICKS; /* bytes a tick */
@@ -139,7 +144,7 @@ static struct worker *worker_make(
 	return w;
 }
 
-/* Every policy with a total: nothing of it passes but what is paid for. */
+/* Every policy has a quota and passes only the packets that it paid for. */
 static struct worker *totals_make(unsigned n_policies)
 {
 	struct worker *w = worker_make(n_policies, 100, false, POLICE_TOTAL);
@@ -160,7 +165,7 @@ static struct worker *totals_make(unsigned n_policies)
 	return w;
 }
 
-/* What other_init() makes of a policy, whose limit is that of a line. */
+/* Policies that other_init() would set up, with the limit of line_make(). */
 static struct worker *others_make(unsigned n_policies, unsigned drop)
 {
 	struct worker *w = worker_make(n_policies, drop, false, POLICE_OTHER);
@@ -177,7 +182,7 @@ static struct worker *others_make(unsigned n_policies, unsigned drop)
 	return w;
 }
 
-/* Workers with such lines, whose flows share their limits. */
+/* Workers with such policies, whose flows share their limits. */
 static struct worker *phantoms_make(unsigned n_policies, unsigned drop)
 {
 	static const struct phantom_params params = {.classes = 64, .secret = 1};
@@ -195,7 +200,7 @@ static struct worker *phantoms_make(unsigned n_policies, unsigned drop)
 	return w;
 }
 
-/* Clients within their limits, of customers and a link that are never full. */
+/* Clients within their limits, in customers and a link that are never full. */
 static struct worker *levels_make(unsigned n_policies)
 {
 	unsigned link = n_policies + n_policies / CLIENTS + 1, n = link + 1;
@@ -240,7 +245,7 @@ static void contest_make(struct contest *contest, unsigned n_policies, unsigned 
 	}
 }
 
-/* The bytes of every packet are the same, and its flow is whatever the device says. */
+/* The bytes of all packets are equal; a packet's flow is the device's hash. */
 static void burst_make(struct rx_burst *burst, struct rte_mbuf *mbufs)
 {
 	static const uint8_t frame[64];
@@ -309,7 +314,7 @@ static void run_rounds(struct contest *contest, unsigned rounds)
 	for (unsigned round = 0; round < rounds; round++) {
 		unsigned at = round * contest->packets % SEQUENCE;
 
-		/* Once before, untimed: nobody is to meet what the others left in the caches. */
+		/* Runs each once before, untimed, so that caches do not depend on other rounds. */
 		for (unsigned c = 0; c < CONTESTANTS; c++) {
 			unsigned other = (c + round) % CONTESTANTS;
 
@@ -377,7 +382,7 @@ static void json_ratio(FILE *json, const char *key, unsigned n, struct ratio rat
 	first = false;
 }
 
-/* Beside a token bucket of the same load: on the same way, and on the plain one. */
+/* Compares with a token bucket of the same load: of other_init(), and plain. */
 static void report_phantom(const struct contest *contest, unsigned c, unsigned rounds, FILE *json)
 {
 	unsigned load = (c - PHANTOM) % 2;

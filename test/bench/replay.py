@@ -26,7 +26,7 @@ GAP_NS = 24000  # twice the mean: 1 Gbit/s of frames, five times the first polic
 
 
 def frame(k):
-    """A UDP packet of one of 250 hosts of the first policy."""
+    """Returns the captured part of a UDP packet from one of 250 hosts of the first policy."""
     ip_len = BYTES - 14
     return (bytes.fromhex("0200000000020200000000010800") +
             struct.pack("!BBHHHBBH4B4B", 0x45, 0, ip_len, 0, 0, 64, 17, 0, 198, 51, 100, k % 250,
@@ -35,7 +35,7 @@ def frame(k):
 
 
 def write(path, packets):
-    """A capture in nanoseconds."""
+    """Writes a capture with time stamps in nanoseconds."""
     rng, now = random.Random(1), 1_700_000_000 * 10**9
     frames = [frame(k) for k in range(1000)]
     with open(path, "wb") as out:
@@ -46,7 +46,7 @@ def write(path, packets):
 
 
 def cpu_s(*options):
-    """User and system time of one replay."""
+    """Makes one replay and returns its user plus system time, in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([WEIRSIM, "replay", "--config", CONFIG, "--json", "/dev/null", *options],
                    check=True)
@@ -55,7 +55,7 @@ def cpu_s(*options):
 
 
 def main():
-    """Both ways in turn; median, least and most, and packets a second of the median."""
+    """Replays both ways in turn. Prints median, minimum and maximum times, and packets a second."""
     packets = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000_000
     with tempfile.TemporaryDirectory(prefix="weir-replay-") as folder:
         capture = os.path.join(folder, "capture.pcap")

@@ -30,7 +30,8 @@ SAMPLE = b"weir_policy_passed_packets_total{"
 
 
 def scrape(program, weir, policies):
-    """(seconds, CPU seconds of the exporter, of the limiter, bytes, peak RSS) of a first scrape."""
+    """Makes a first scrape. Returns its seconds, the CPU seconds of the exporter and the limiter,
+    the bytes of the answer, and the exporter's peak RSS."""
     exporter.EXPORTER = program
     with exporter.exporter("-s", weir.socket, "--max-policies", "1000000") as one:
         pids = one.process.pid, weir.process.pid
@@ -49,7 +50,7 @@ def scrape(program, weir, policies):
 
 
 def measure(options, policies):
-    """{(weir, exporter): figures of all rounds} at limiters with so many policies."""
+    """Returns {(weir, exporter): [figures of a round]} for limiters with `policies` policies."""
     found = {}
     for program in options.weir:
         box.WEIR = program
@@ -67,7 +68,7 @@ def measure(options, policies):
 
 
 def rows(options):
-    """Medians by the number of policies."""
+    """Yields the rows of the table: medians, by number of policies."""
     before = {}
     for policies in sorted(options.policies):
         for programs, rounds in measure(options, policies).items():
@@ -81,7 +82,7 @@ def rows(options):
 
 
 def main():
-    """Measures and prints."""
+    """Measures and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--policies", type=int, nargs="+", default=[1000, 10000, 100000])
     parser.add_argument("--rounds", type=int, default=3)

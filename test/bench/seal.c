@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What sealing and opening a datagram costs under the key of a pair; and what the keys of a whole
- * roster cost at a start.
+ * The cost of sealing and opening a datagram with the key of a pair, and of computing the keys of a
+ * whole roster at a start.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static int compare_doubles(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Nanoseconds of one datagram, sealed and opened, each to another limiter. */
+/* Returns nanoseconds for one datagram, sealed and opened, each to another limiter. */
 static double time_batch(const struct keyring *ring, size_t body)
 {
 	uint8_t buf[DATAGRAM_MAX];

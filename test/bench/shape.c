@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What it costs to let packets wait (lib/datapath/shape), and how exactly they leave.
+ * The cost of shaping (lib/datapath/shape), and the accuracy of departure times.
  *
  *     bench_shape [--rounds N] [--seconds S] [--mpps RATE] [--fifo PRIORITY]
  *         [--json FILE] [sched] [late] [many]
@@ -31,7 +31,7 @@ void die(const char *what)
 	exit(1);
 }
 
-/* Shared buckets memory of large pages that nobody has touched yet. */
+/* Returns memory on large pages that was never written. */
 static void *reserve_large_pages(size_t bytes)
 {
 	void *memory = aligned_alloc(HUGEPAGE, bytes);
@@ -130,7 +130,7 @@ double quantile(double *values, unsigned n, double q)
 	return values[at < n ? at : n - 1];
 }
 
-/* Large pages, as a box has them, for mbufs and for rte_sched's tables too. */
+/* Creates a heap on large pages, like the appliance's, for mbufs and for rte_sched's tables. */
 static int large_pages(void)
 {
 	if (rte_malloc_heap_create("large") ||
@@ -159,7 +159,7 @@ static const char usage[] =
 	"bench_shape [--rounds N] [--seconds S] [--mpps RATE] [--fifo PRIORITY]\n"
 	"    [--json FILE] [sched] [late] [many]\n";
 
-/* Whether a part is asked for, or none is: then all are. */
+/* Returns true if the part is on the command line, or none is. */
 static bool is_part_wanted(const char *part, char **parts)
 {
 	bool any = *parts == NULL;

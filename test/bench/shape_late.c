@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * When packets leave on a core that polls, beside when they should: by the true clock, at the end
- * of the call that gives them back. What they should is worked out as they arrive, packet by
- * packet, from a bucket of each queue's own.
+ * Departure times of packets on a core that polls, compared with their due times: by the real
+ * clock, at the end of the call that returns them. Due times are computed on arrival, packet by
+ * packet, from a separate bucket of each queue.
  */
 #include <math.h>
 
@@ -14,10 +14,10 @@
 
 #define QUEUES      1024
 #define BURST_BYTES 1522
-#define PACKETS     65536 /* that there are */
-#define LOAD        0.95  /* of what the limits let through */
+#define PACKETS     65536 /* packets in total */
+#define LOAD        0.95  /* part of the limits that is used */
 #define STALL_US    15
-#define TIMES       (UINT64_C(1) << 21) /* that are kept */
+#define TIMES       (UINT64_C(1) << 21) /* departure times that are kept */
 
 struct line {
 	struct token_bucket_profile profile;
@@ -34,16 +34,16 @@ struct late {
 	struct rte_mbuf **idle; /* packets that do not wait */
 	unsigned n_idle;
 	uint64_t next; /* arrival */
-	double gap;    /* between arrivals, in the mean: ticks */
+	double gap;    /* mean gap between arrivals: ticks */
 	double *times;
 	unsigned n_times;
-	uint64_t busy;              /* ticks of turns that had something to do */
-	uint64_t early, outside;    /* outside: due while the machine stood still */
-	uint64_t from, to, stalled; /* the last such time; ticks of all */
-	bool behind;                /* packets of that time have just come out */
+	uint64_t busy;              /* ticks of turns with work */
+	uint64_t early, outside;    /* outside: due during a stall of the machine */
+	uint64_t from, to, stalled; /* last stall; ticks of all stalls */
+	bool behind;                /* packets of that stall have just left */
 };
 
-/* The first tick at which a packet may leave. */
+/* Returns the first tick at which a packet can leave. */
 static uint64_t line_leave(struct line *line, uint64_t now, uint32_t bytes)
 {
 	uint64_t at = now > line->left ? now : line->left, rate = (uint64_t)line->profile.rate;
@@ -59,11 +59,13 @@ static uint64_t line_leave(struct line *line, uint64_t now, uint32_t bytes)
 
 static const char *const late_pools[KINDS] = {"late_timed", "late_listed"};
 
-/* Their tokens come at different times: else all queues that wait would be due at the same tick. */
+/*
+ * Creates queues with tokens due at different times: otherwise all would be due at the same tick.
+ */
 static void late_make(struct late *late, enum kind kind, double mpps)
 {
 	uint64_t bps = (uint64_t)(mpps * 1e6 * LENGTH * 8 / LOAD);
-	uint64_t gap = LENGTH * 8 * rte_get_tsc_hz() / (bps / QUEUES); /* of a queue's departures */
+	uint64_t gap = LENGTH * 8 * rte_get_tsc_hz() / (bps / QUEUES); /* a queue's departures */
 
 	late->hz = rte_get_tsc_hz();
 	late->gap = (double)late->hz / (mpps * 1e6);
@@ -87,7 +89,7 @@ static void late_make(struct late *late, enum kind kind, double mpps)
 	}
 }
 
-/* The tick lies in the packet, which is there to be written to. */
+/* Enqueues arrivals, and writes their tick into the packet. */
 static void late_arrivals(struct late *late, uint64_t now)
 {
 	while ((int64_t)(now - late->next) >= 0 && late->n_idle) {
@@ -124,9 +126,9 @@ static void late_departures(struct late *late, uint64_t now)
 }
 
 /*
- * A turn has 32 packets to release and few more to take in. If it takes longer than that can, the
- * thread or the whole machine had no CPU: what comes to be due until then says nothing of shapers.
- * Nor does what is due while that is made up for, until a turn has nothing to release.
+ * Records a stall. A turn releases 32 packets and receives few more. If it takes longer than that
+ * can, the thread or the machine had no CPU, so packets due in that time are not counted. Packets
+ * due while the backlog is worked off are not counted either, until a turn has nothing to release.
  */
 static void late_stall(struct late *late, uint64_t began, uint64_t now)
 {

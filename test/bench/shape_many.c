@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What other traffic pays when a million packets wait in 100,000 queues: the cycles of its packets,
- * which conform, in turns of a worker that also releases those that are due, and without them.
+ * The cost for other traffic when a million packets wait in 100,000 queues: the cycles of its
+ * packets, which conform. Compares turns of a worker that also releases due packets with turns that
+ * do not.
  */
 #include <rte_cycles.h>
 
@@ -15,14 +16,14 @@
 #define MEASURE UINT64_C(1000000000) /* bit/s: two packets a turn */
 #define HZ      UINT64_C(2500000000)
 #define TURN    2500 /* ticks */
-#define TURNS   4096 /* of a round */
+#define TURNS   4096 /* turns a round */
 
 struct many {
 	struct shaper *shaper;
 	enum kind kind;
 	struct shape_queue *queues, *others;
-	struct rte_mbuf **traffic;      /* of the others */
-	struct rte_mbuf *coming[BURST]; /* what left in the last turn, and arrives in this one */
+	struct rte_mbuf **traffic;      /* packets of the other traffic */
+	struct rte_mbuf *coming[BURST]; /* left in the last turn, arrive in this one */
 	unsigned n_coming;
 	uint64_t now, cycles, released, packets;
 	struct prng prng;
@@ -38,7 +39,7 @@ static void many_make(
 	prng_seed(&many->prng, 1);
 }
 
-/* In its queue; or in another, where it does not pass at once. */
+/* Enqueues a packet in its queue, or in another if it would pass immediately. */
 static void many_wait(struct many *many, struct rte_mbuf *m)
 {
 	while (mbuf_arrive(many->shaper, &many->queues[m->hash.usr], m, many->now, many->now) !=
@@ -46,13 +47,13 @@ static void many_wait(struct many *many, struct rte_mbuf *m)
 		m->hash.usr = prng_below(&many->prng, QUEUES);
 }
 
-/* The rate of all queues. Those that are timed wait for no longer than an eighth of a second. */
+/* Returns the rate of all queues. Timed ones have delays of at most an eighth of a second. */
 static uint64_t rate_of(const struct many *many)
 {
 	return many->kind == TIMED ? 5 * MEASURE : MEASURE;
 }
 
-/* Their tokens come at different times. Returns where the packets are from. */
+/* Fills the queues, with tokens due at different times. Returns the packets' pool. */
 static struct rte_mempool *many_fill(struct many *many)
 {
 	struct rte_mbuf **mbufs = mbufs_make("many", PACKETS);
@@ -81,14 +82,16 @@ static void turn_others(struct many *many)
 	many->cycles += rte_rdtsc_precise() - began;
 }
 
-/* As is done for a whole burst before any of its packets is decided upon. Inline, as in sched. */
+/* Prefetches for a whole burst before the first decision. Inline, as in sched. */
 static inline __attribute__((always_inline)) void prefetch_coming(struct many *many)
 {
 	for (unsigned i = 0; i < many->n_coming; i++)
 		shape_prefetch(&many->queues[many->coming[i]->hash.usr]);
 }
 
-/* What leaves comes back: as many wait. A driver would have written to it. */
+/*
+ * Packets that leave are enqueued again, so the number stays. A driver would have written to them.
+ */
 static void turn_shaped(struct many *many)
 {
 	struct shape_packet *out[BURST];
@@ -146,7 +149,7 @@ static void report_many(const struct bench *bench, enum kind kind, const struct 
 			kind_names[kind], all, none, quantile(ratio, n, 0.5));
 }
 
-/* What is not said to be of a kind is the same for both. */
+/* Measures one kind. `others`, `traffic` and `rounds` are reused for both kinds. */
 static void bench_kind(const struct bench *bench, enum kind kind, struct shape_queue *others,
 	struct rte_mbuf **traffic, struct rounds *rounds)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Shapers beside DPDK's own, rte_sched: as many packets wait in as many queues of the same rate,
- * and for each that leaves another one arrives, for any of the queues, burst by burst. A shaper's
- * clock is turned, so that a burst is due each time; rte_sched reads the true one, and its pipes
- * have more tokens than it finds time to spend, which spares it the search for those that do.
+ * Shapers compared with DPDK's own, rte_sched. Equally many packets wait in equally many queues of
+ * the same rate. For each packet that leaves another one arrives, for a random queue, burst by
+ * burst. A shaper's clock is advanced so that a burst is due each time. rte_sched reads the real
+ * clock. Its pipes always have tokens, so it need not search for one that has.
  */
 #include <rte_cycles.h>
 #include <rte_sched.h>
@@ -16,11 +16,11 @@
 
 #define PIPES   4096
 #define WAITING 32768 /* packets */
-#define ROUND   8192  /* packets of a round, at least */
+#define ROUND   8192  /* least packets of a round */
 #define RATE    UINT64_C(10000000000)
 #define HZ      UINT64_C(2500000000)
 
-/* Packets that come back in a round are others than those that leave in it. */
+/* Packets that arrive in a round are not the ones that leave in it. */
 struct contest {
 	struct rte_sched_port *port;
 	struct shaper *shaper;
@@ -71,7 +71,7 @@ static struct rte_sched_port *port_make(void)
 	return port;
 }
 
-/* For any pipe each; or for any queue. */
+/* Assigns each packet to a random pipe, or to a random queue. */
 static void deal_to_pipes(struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -97,15 +97,15 @@ static unsigned sched_dequeue(struct contest *contest, struct rte_mbuf **mbufs)
 }
 
 /*
- * The lines of the policies are asked for ahead, as the appliance does when it decides. Inline: of
- * a function that does nothing else a compiler thinks that it does nothing.
+ * Prefetches the lines of the policies, like the appliance when it decides. Inline: a compiler
+ * removes a call of a function that only prefetches.
  */
 static inline __attribute__((always_inline)) void prefetch_policies(
 	const struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		shape_prefetch(&contest->queues[mbufs[i]->hash.usr]);
-	if (contest->kind == TIMED) /* what is in the packet is not looked at */
+	if (contest->kind == TIMED) /* a timed packet's content is not read */
 		return;
 	for (unsigned i = 0; i < n; i++) {
 		shape_prefetch_tail(&contest->queues[mbufs[i]->hash.usr]);
@@ -117,13 +117,13 @@ static void sched_arrive(struct contest *contest, struct rte_mbuf **mbufs, unsig
 {
 	prefetch_policies(contest, mbufs, n);
 	for (unsigned i = 0; i < n; i++)
-		/* Where nobody waits it would pass: it goes to another, so that as many wait. */
+		/* A packet would pass an empty queue; it goes to another, so that as many wait. */
 		while (mbuf_arrive(contest->shaper, &contest->queues[mbufs[i]->hash.usr], mbufs[i],
 			       contest->now, contest->now) != SHAPE_WAITS)
 			mbufs[i]->hash.usr = prng_below(&contest->prng, PIPES);
 }
 
-/* In steps that differ, as a worker's do: else all queues would come to be due just after one. */
+/* Advances in unequal steps, like a worker: otherwise all queues would be due just after one. */
 static unsigned sched_release(struct contest *contest, struct rte_mbuf **mbufs)
 {
 	const uint64_t step = BURST * LENGTH * 8 * HZ / RATE;
@@ -137,7 +137,7 @@ static unsigned sched_release(struct contest *contest, struct rte_mbuf **mbufs)
 	return n;
 }
 
-/* A burst leaves, and as many arrive. Returns how many. */
+/* Releases a burst and enqueues as many. Returns the number. */
 static unsigned sched_bench_turn(
 	struct contest *contest, struct rte_mbuf **in, struct rte_mbuf **out)
 {
@@ -154,8 +154,8 @@ static unsigned sched_bench_turn(
 }
 
 /*
- * Cycles a packet, in and out. Each burst is dealt just before it arrives: its first lines have
- * been written to, as they have by a driver. What that costs does not count.
+ * Returns cycles a packet, in and out. Each burst is assigned just before it arrives, so its first
+ * lines have been written to, as by a driver. That cost is not included.
  */
 static double round_of(struct contest *contest)
 {
@@ -192,7 +192,7 @@ static void contest_fill(struct contest *contest, const char *name)
 	memcpy(contest->mbufs, mbufs + WAITING, ROUND * sizeof(*mbufs));
 }
 
-/* Their tokens come at different times, as those of customers do. */
+/* Fills the queues, with tokens due at different times, like those of customers. */
 static void shaper_fill(struct contest *contest)
 {
 	uint64_t gap = LENGTH * 8 * HZ / (RATE / PIPES);
@@ -227,7 +227,7 @@ static void report_sched(const struct bench *bench, enum kind kind, const struct
 			kind_names[kind], shaper, port, quantile(ratio, n, 0.5));
 }
 
-/* Two by two: each finds the caches as the other has left them, and no third one's. */
+/* Runs two contestants in turn, so that each finds the caches as left by the other only. */
 static void bench_kind(const struct bench *bench, struct contest *sched, enum kind kind)
 {
 	size_t bytes = bench->rounds * sizeof(double);

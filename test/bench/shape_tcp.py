@@ -1,17 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What TCP makes of a limit that drops, and of one that lets packets wait: throughput, fairness.
+"""TCP with a limit that drops, and with one that shapes: throughput, fairness.
 
     shape_tcp.py [--runs 3] [--seconds 60] [--flows 10] [--congestion reno] [--cases drop,tail,...]
 
-Kernel TCP over tools/testbed, one limiter, 10 Mbit/s, 40 ms: a table in Markdown. Runs are
-interleaved, so that a machine that changes its speed changes it for all. Needs root; about 25
-minutes as it is.
+Kernel TCP over tools/testbed, one limiter, 10 Mbit/s, 40 ms: prints a table in Markdown. Runs are
+interleaved, so that changes of the machine's speed affect all cases. Needs root; takes about 25
+minutes by default.
 
-A machine that stands still for longer than a queue is drops and delays what no limit would have. So
-beside each run stands what it had of that: the time that a hypervisor gave to others, and the
-longest that weir, the emulated link and we ourselves were late.
+A machine that stalls for longer than a queue lasts causes drops and delays. So each run is printed
+with its stalls: the time that a hypervisor took away, and the longest lateness of weir, of the
+emulated link and of this program.
 """
 
 import argparse
@@ -29,8 +29,8 @@ LIMIT = 10e6
 WARMUP_S = 5
 PERIOD_S = 0.1
 
-# What the policy says, in words too, and the depth of its bucket: 1.5 times what is under way, or
-# two packets.
+# The policy's settings, the bucket's depth (1.5 times the bandwidth-delay product, or two packets),
+# and the settings as text.
 CASES = {
     "drop": ({"action": "drop"}, 75e3, '`"action": "drop"`'),
     "tail": ({"action": "shape"}, 3e3, '`"action": "shape"`, `"drop": "tail"` (the default)'),
@@ -42,26 +42,26 @@ CASES = {
 
 
 def cpu_times():
-    """Ticks of all CPUs since the machine began: (all, idle, stolen)."""
+    """Returns ticks of all CPUs since boot: (all, idle, stolen)."""
     with open("/proc/stat", encoding="ascii") as stat:
         ticks = [int(word) for word in stat.readline().split()[1:9]]
     return sum(ticks), ticks[3] + ticks[4], ticks[7]
 
 
 class Watch:
-    """What the machine did to a run, as far as anybody in it could see."""
+    """Stalls of the machine in a run, as far as they are visible."""
 
     def __init__(self, period):
         self.period, self.before, self.last, self.gap = period, cpu_times(), None, 0.0
 
     def look(self, now, _):
-        """An observer of run_flows(), which wants to be called in even steps."""
+        """An observer of run_flows(), called at regular intervals."""
         if self.last is not None:
             self.gap = max(self.gap, now - self.last - self.period)
         self.last = now
 
     def words(self, bed):
-        """In a line."""
+        """Returns a summary in a line."""
         total, idle, stolen = (after - before for after, before in zip(cpu_times(), self.before))
         worker = bed.telemetry(1).get("/weir/workers")[0]["waiting"]
         lanes = [lane for lane in bed.emulator_stats("flow", 1).values()
@@ -77,7 +77,7 @@ class Watch:
 
 
 class Bed(Testbed):
-    """One whose flows say how they avoid congestion."""
+    """A testbed whose flows use a given congestion control."""
 
     congestion = "reno"
 
@@ -86,9 +86,9 @@ class Bed(Testbed):
 
 
 def once(case, options):
-    """One run: (throughput of the limit, Jain's index, ms that half and 99 % of packets waited).
+    """Does one run; returns (throughput / limit, Jain's index, delays in ms, stalls as text).
 
-    And what the machine did meanwhile, in words.
+    The delays are the median and the 99th percentile of packets that waited.
     """
     settings, burst, _ = CASES[case]
 
@@ -110,7 +110,7 @@ def once(case, options):
 
 
 def main():
-    """Runs what is asked for, and prints medians, least and most."""
+    """Does all runs, and prints median, least and most."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=60)
@@ -131,7 +131,7 @@ def main():
     print(markdown_table(
         ["", "throughput of the limit", "Jain's index", "waited, ms: half of the packets", "99 %"],
         [[CASES[case][2], *(f"{statistics.median(c):{form}} ({min(c):{form}}–{max(c):{form}})"
-                            if any(c) else ""  # nothing waits where all else is dropped
+                            if any(c) else ""  # no packet waits if the limit drops
                             for c, form in zip(zip(*found[case]), (".4f", ".4f", ".0f", ".0f")))]
          for case in cases]))
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What it costs to draw from a shared bucket (lib/datapath/meter/shared_bucket.h), beside a token
- * bucket of one's own.
+ * The cost of drawing from a shared bucket (lib/datapath/meter/shared_bucket.h), compared with a
+ * token bucket of one's own.
  *
- *     bench_shared_bucket [ROUNDS]
+ *     bench_reserve [ROUNDS]
  *
- * All in one thread, then again while another thread writes the shared bucket's line as fast as it
- * can, which no worker does: the least that may be taken keeps them from it. Rounds are
+ * All run in one thread, then again while another thread writes the shared bucket's line at the
+ * highest rate. Workers never write that often, because draws have a minimum size. Rounds are
  * interleaved.
  */
 #include <pthread.h>
@@ -40,18 +40,18 @@ struct bench {
 	struct token_bucket_profile bucket_profile;
 	struct shared_bucket shared;
 	uint64_t now, held, passed;
-	bool stop __attribute__((aligned(64))); /* the other thread: atomics only */
+	bool stop __attribute__((aligned(64))); /* for the other thread: atomics only */
 };
 
 static double now_ns(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts); /* without what others had of the CPU */
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts); /* excludes the time of other processes */
 	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }
 
-/* At 10 bytes a tick, and 200 ticks a packet, there is twice what is asked for. */
+/* At 10 bytes a tick, and 200 ticks a packet, the rate is twice the demand. */
 static void setup_shared_bucket_bench(struct bench *bench)
 {
 	struct token_bucket_params params = {.rate_bps = 80 * GHZ, .burst_bytes = 1 << 24};
@@ -76,7 +76,7 @@ static bool charge_one_packet(struct bench *bench, unsigned kind)
 		return shared_bucket_conforms(&bench->shared, &bench->held, bench->now, COST);
 	case TAKEN:
 		return shared_bucket_take(&bench->shared, bench->now, COST) > 0;
-	default: /* more than there can be */
+	default: /* more than can be drawn */
 		return shared_bucket_take(&bench->shared, bench->now, UINT64_C(1) << 30) > 0;
 	}
 }
@@ -98,7 +98,7 @@ static void stay_on(int cpu)
 
 	CPU_ZERO(&cpus);
 	CPU_SET(cpu, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus); /* as good as can be, where there is no such */
+	sched_setaffinity(0, sizeof(cpus), &cpus); /* errors ignored, if there is no second CPU */
 }
 
 static void *rival_thread(void *arg)

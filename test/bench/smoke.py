@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""That tools/bench's program still measures all it says: tiny counts, no figure judged.
+"""Checks that the program of tools/bench measures all its figures: tiny counts, no value judged.
 
     smoke.py [BUILD]
 """
@@ -25,41 +25,41 @@ TINY = ["--rounds", "3", "--slice-us", "300", "--long-us", "3000", "--settle-ms"
         "--packets", "4096", "--cold", "1024", "--cached", "512"]
 QUESTIONS = ["policies", "few", "drops", "ipv6", "hostile", "cached", "cold", "observed", "updates",
              "workers", "peers", "scale", "phantom", "shape", "bare", "latency"]
-# What must be dropped, by contender; of all others nothing.
+# Share of packets that a contender must drop; all others drop none.
 DROPPED = {"full_10": 0.1, "full_33": 1 / 3, "full_50": 0.5, "full_90": 0.9, "full_100": 1,
            "library_33": 1 / 3, "library_50": 0.5, "all_over": 1}
-# The limits follow the rate of each, so each drops about half. Rounds are few and short here.
+# Limits follow the contender's rate, so it drops about half. Rounds are few and short here.
 PACED = ("bucket_10k_pressed", "phantom_10k_pressed")
 
 
 def expect(condition, what):
-    """Fails in words."""
+    """Ends with a message unless the condition holds."""
     if not condition:
         sys.exit(f"smoke: {what}")
 
 
 def check_numbers(name, found):
-    """Spreads are numbers that a measurement may have: a difference may be less than nothing."""
+    """Asserts that spreads are finite; only differences can be below 0."""
     least = -math.inf if name.startswith("waits_") or "own_" in name else 0
     expect(all(math.isfinite(value) and value > least for value in found.values())
            and found["p10"] <= found["median"] <= found["p90"], f"{name}: {found}")
 
 
 def check_dropped(questions):
-    """Contenders do what they are called."""
+    """Asserts that each contender drops its share."""
     for question, contenders in questions.items():
         for name, one in contenders.items():
             wanted = DROPPED.get(name, 0)
             if name in PACED:
                 expect(0.25 < one["dropped"] < 0.75,
                        f"{question}: {name} drops {one['dropped']:.3f}, not about a half")
-            elif name != "rte_sched":  # its queues may be full
+            elif name != "rte_sched":  # its queues can be full
                 expect(abs(one["dropped"] - wanted) < 0.05,
                        f"{question}: {name} drops {one['dropped']:.3f}, not {wanted:.3f}")
 
 
 def check_document(result):
-    """Every block and every picture of the document can be written."""
+    """Asserts that every table and picture of the document can be written."""
     with open(os.path.join(ROOT, "doc", "study", "performance.md"), encoding="utf-8") as file:
         report.fill(file.read(), result)
     expect(set(report.pictures(result)) == set(report.PICTURES), "a picture is missing")

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a meter per source costs a packet, beside the least that memory asks for it: to find, read,
- * change and write one cache line of as much memory.
+ * The cost of a meter per source for each packet. It is compared with the least that memory access
+ * allows: find, read, change and write one cache line of equally large memory.
  *
  *     bench_source_table [--quick] [--json FILE] [--only CASE] [--sources N] [--rounds N]
  *
- * Addresses are random, not dense. The bare line is found by the same hash of the same addresses
- * and prefetched at the same distance: hash and prefetch of all of a burst, then the rest of all,
- * as a worker does it. Beside that: a bare line that is found without a hash; both with the next
- * burst prefetched before this one is worked on ("ahead"); and the table asked packet by packet.
+ * Addresses are random, not dense. The bare line is found by the same hash of the same addresses,
+ * and prefetched at the same distance. Like in a worker, all of a burst is hashed and prefetched
+ * before the rest. Other contestants: a bare line that is found without a hash; both with the next
+ * burst prefetched before this one is processed ("ahead"); and the table queried packet by packet.
  *
- * Contestants take turns, since a machine's mood lasts longer than a round, and a ratio is that of
- * one round to another right beside it. Time is the thread's own, so that others on the CPU count
- * for the lines that they displace, and not for their turns. Packets of 1000 bytes come at 10 Mpps.
+ * Contestants take turns, because the machine's speed drifts more slowly than a round. A ratio is
+ * of two adjacent rounds. Time is the thread's CPU time. So other processes count for cache lines
+ * that they displace, and not for their own time. Packets of 1000 bytes arrive at 10 Mpps.
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -34,13 +34,13 @@
 #define SEQUENCE   160        /* rounds until addresses repeat: 10 million packets */
 #define BURST      32
 #define COST       1000 /* bytes */
-#define TICK_NS    100  /* of a packet */
+#define TICK_NS    100  /* between packets */
 #define HUGEPAGE   (UINT64_C(2) << 20)
 
 enum traffic {
-	RANDOM, /* of the table's sources, all equally likely */
-	SCAN,   /* each packet of a source that was never seen */
-	FULL,   /* likewise, and all places are taken for good */
+	RANDOM, /* sources of the table, all equally likely */
+	SCAN,   /* each packet has a new source */
+	FULL,   /* like SCAN, but the table is full and stays so */
 };
 
 static const struct scenario {
@@ -48,7 +48,7 @@ static const struct scenario {
 	enum traffic traffic;
 	unsigned family;
 	bool small_pages;
-	uint64_t rate_bps; /* of a source; with 10 Mpps it says how many are busy */
+	uint64_t rate_bps; /* limit of a source; at 10 Mpps it determines how many are busy */
 } scenarios[] = {
 	{"per_source", "IPv4, few are busy at a time", RANDOM, 4, false, 1000000},
 	{"per_source_ipv6", "IPv6, few are busy at a time", RANDOM, 6, false, 1000000},
@@ -65,7 +65,7 @@ enum contestant { BARE, BARE_NO_HASH, BARE_AHEAD, TABLE, TABLE_AHEAD, TABLE_SING
 static const char *const names[CONTESTANTS] = {"bare line", "bare line, no hash",
 	"bare line, ahead", "source table", "source table, ahead", "source table, singly"};
 
-/* What is reported. */
+/* The reported ratios. */
 static const struct comparison {
 	const char *key;
 	enum contestant a, b;
@@ -81,17 +81,17 @@ static const struct comparison {
 struct bench {
 	const struct scenario *scenario;
 	unsigned sources;
-	unsigned size;      /* of an address */
-	uint8_t *addresses; /* of each packet, until they repeat */
+	unsigned size;      /* bytes of an address */
+	uint8_t *addresses; /* address of each packet, until they repeat */
 	struct source_table *table;
 	size_t bytes;
 	union meter_profile profile;
-	uint64_t now, known; /* sources given a place before the first round */
+	uint64_t now, known; /* sources added before the first round */
 	uint64_t (*bare)[SOURCE_LINE / sizeof(uint64_t)];
 	uint64_t passed;
 };
 
-/* What is known of a burst between its two steps. */
+/* State of a burst between its two steps. */
 struct pending {
 	struct source_burst burst;
 	uint64_t hash[BURST];
@@ -114,7 +114,7 @@ static size_t whole_hugepages(size_t bytes)
 	return (bytes + HUGEPAGE - 1) & ~(HUGEPAGE - 1);
 }
 
-/* Where the appliance's memory is: on huge pages, reserved ones, or what madvise() gets. */
+/* Allocates memory like the appliance: on reserved huge pages, or those of madvise(). */
 static void *alloc_table_pages(size_t bytes, bool small_pages)
 {
 	const int prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -207,7 +207,7 @@ static inline __attribute__((always_inline)) void run_round(
 	}
 }
 
-/* Each a function of its own, as it would be in a program that has only this one. */
+/* Each contestant is a separate function, as in a program that has only this one. */
 #define CONTESTANT(who)                                      \
 	static __attribute__((noinline)) void run_##who(     \
 		struct bench *bench, const uint8_t *address) \
@@ -258,7 +258,7 @@ static void fill_random_bytes(uint8_t *bytes, size_t n, struct prng *prng)
 	}
 }
 
-/* One packet each of so many sources, as long as it takes at the line. */
+/* Sends one packet of each source, at line rate. */
 static void introduce_sources(struct bench *bench, const uint8_t *source, unsigned sources)
 {
 	for (unsigned i = 0; i < sources; i++) {
@@ -297,7 +297,7 @@ static void run_rounds(struct bench *bench, unsigned rounds, double (*ns)[ROUNDS
 {
 	for (unsigned i = 0; i < rounds * CONTESTANTS; i++) {
 		unsigned round = i / CONTESTANTS, k = i % CONTESTANTS;
-		/* There and back, so that nobody always follows the same. */
+		/* Alternates the order, so that no contestant always follows the same one. */
 		enum contestant who = (enum contestant)(round % 2 ? CONTESTANTS - 1 - k : k);
 		const uint8_t *address = bench->addresses +
 					 (size_t)(i % SEQUENCE) * PACKETS * bench->size;
@@ -329,7 +329,7 @@ static void report_ratio(const struct bench *bench, const struct comparison *com
 static void report_source_table(
 	struct bench *bench, unsigned rounds, double (*ns)[ROUNDS_MAX], FILE *json)
 {
-	double packets = (double)PACKETS * rounds * 3; /* those of the table's contestants */
+	double packets = (double)PACKETS * rounds * 3; /* packets of the table's contestants */
 	struct source_table_stats stats;
 
 	source_table_age(bench->table, &bench->profile, bench->now, bench->table->n_lines);

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What it costs to enforce one limit on several workers, beside one bucket for all on the same
+ * The cost of enforcing one limit on several workers, compared with one bucket for all on the same
  * packets, in virtual time (test/unit/datapath/meter/split_world.h).
  *
  *     bench_split [--json FILE] [--worst] [--only ROW] [PERIOD_MS]
  *
- * A row a limit, burst, number of workers and traffic. For each way to do without one bucket (even
- * parts; shares by demand, every PERIOD_MS, default 5; quanta from a shared bucket): the throughput
- * that is lost, in % of the limit (negative: more than one bucket passed); the most that a flow
- * loses of the part of its packets that gets through, in %; Jain's index less that of one bucket;
- * and the depth that all workers together have shown, in % of the burst, which is never above 100.
+ * Each row has a limit, burst, number of workers and traffic. There are three ways without one
+ * bucket: even parts; shares by demand, every PERIOD_MS, default 5; quanta from a shared bucket.
+ * For each it prints:
+ *
+ * - lost throughput, in % of the limit (negative: more passed than with one bucket);
+ * - the largest loss of a flow, in % of its packets that pass with one bucket;
+ * - Jain's index less that of one bucket;
+ * - the largest depth of all workers together, in % of the burst, which never exceeds 100.
+ *
  * --worst prints only the worst of each traffic; --only runs the rows whose names begin with ROW.
  */
 #include <errno.h>
@@ -22,16 +26,16 @@
 #include "split_world.h"
 
 #define FLOWS     32
-#define PACKETS   200000       /* a run is long enough for so many at the limit, */
-#define TICKS_MIN WORLD_SECOND /* but not shorter, */
+#define PACKETS   200000       /* at the limit: the length of a run */
+#define TICKS_MIN WORLD_SECOND /* least length of a run */
 #define TICKS_TCP (20 * WORLD_SECOND)
-#define TICKS_MAX (60 * WORLD_SECOND) /* nor longer */
+#define TICKS_MAX (60 * WORLD_SECOND) /* greatest length of a run */
 
-#define BURST_MIN 9084 /* bytes: six full frames, as the brain grants at least */
+#define BURST_MIN 9084 /* bytes: six full frames, the least that control grants */
 
 struct figures {
 	double lost[JUDGES], unfair[JUDGES], jain[JUDGES], depth[JUDGES];
-	double bytes_a_take; /* passed for each quantum */
+	double bytes_a_take; /* bytes passed for each quantum */
 };
 
 static const double rates[] = {1e6, 10e6, 100e6, 1e9, 10e9};
@@ -105,7 +109,7 @@ static void print_figures(const char *name, const struct figures *figures)
 	printf("\n");
 }
 
-/* One traffic at all limits; returns the worst of each figure. */
+/* Runs one traffic at all limits; returns the worst of each figure. */
 static struct figures run_traffic(
 	enum traffic traffic, uint64_t period, bool quiet, const char *only)
 {
@@ -133,7 +137,7 @@ static struct figures run_traffic(
 	return worst;
 }
 
-/* Lost and unfair as parts of one: what a machine's speed does not change. */
+/* Writes lost and unfair as parts of one, which do not depend on the machine's speed. */
 static int write_json(const char *path, const struct figures *worst)
 {
 	FILE *out = fopen(path, "w");

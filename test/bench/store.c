@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the ledger's store stands, and what it costs (doc/design/ledger.md has the figures):
+ * Robustness and cost of the ledger's store (doc/design/ledger.md has the figures):
  *
  *     bench_store kill DIR N       N times: a writer is killed (SIGKILL) at a random moment
- *     bench_store damage DIR N     N times: a byte, sector or page is changed, or a file cut off
+ *     bench_store damage DIR N     N times: a byte, sector or page is changed, or a file is cut
  *     bench_store full DIR         fills DIR, which is a small file system, and makes room again
  *     bench_store commits DIR N RECORDS BYTES
- *                                  N commits of as many records; a line of microseconds for each
+ *                                  N commits of RECORDS each; prints microseconds, a line for each
  *
- * DIR is made, or emptied, before. Whoever opens the store after a kill, damage or a full disk must
- * be refused or see all that was acknowledged, at most one commit more, and no part of one: what a
- * commit writes follows from its number, so the store's whole content is known at each.
+ * DIR is created or emptied first. After a kill, damage or a full disk, an open must fail, or show
+ * all acknowledged commits and at most one more, never a part of one. A commit's content follows
+ * from its number, so the store's whole content is computable at each.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,7 +35,7 @@
 #define IDS     400
 #define MOST    1200 /* bytes of a record */
 #define KIND    1
-#define FILES   2 /* a journal is beside the records, or not */
+#define FILES   2 /* the records, and possibly a journal */
 #define LOOKS_S 20
 #define SEED    1
 
@@ -56,14 +56,14 @@ static void remove_all(const char *dir)
 		die_store(dir, -errno);
 }
 
-/* ---- what the store must have */
+/* ---- expected content */
 
 struct model {
-	uint64_t round[IDS]; /* the commit that wrote it last; 0: none did */
+	uint64_t round[IDS]; /* the commit that wrote it last; 0: none */
 	uint64_t commits;
 };
 
-/* The commit's records: id 0 is always among them. */
+/* Chooses the commit's records: id 0 is always among them. */
 static unsigned choose_record_ids(uint64_t commit, uint32_t ids[IDS])
 {
 	struct prng prng;
@@ -86,7 +86,7 @@ static void model_advance(struct model *model)
 		model->round[ids[i]] = model->commits;
 }
 
-/* The commit's number, and bytes that follow from it. */
+/* Writes the commit's number, and bytes that follow from it. */
 static size_t compose_record(uint8_t bytes[MOST], uint32_t id, uint64_t commit)
 {
 	struct prng prng;
@@ -122,7 +122,10 @@ static int read_one(void *context, uint64_t id, const void *record, size_t len)
 	return 0;
 }
 
-/* 0: as the model has it, which may advance by one commit; -EILSEQ: anything else. */
+/*
+ * Returns 0 if the store equals the model, or is one commit ahead, which advances the model;
+ * otherwise -EILSEQ.
+ */
 static int compare_store(struct store *store, struct model *model)
 {
 	struct content content = {0};
@@ -159,7 +162,7 @@ static int write_commit(struct store *store, uint64_t commit)
 	return commit_and_wait(store);
 }
 
-/* Opens it and looks: 0, what the store says, or -EILSEQ. */
+/* Opens and compares; returns 0, the store's error, or -EILSEQ. */
 static int open_and_compare(const char *dir, struct model *model)
 {
 	struct store *store;
@@ -191,7 +194,7 @@ static __attribute__((noreturn)) void write_forever(
 	abort();
 }
 
-/* Kills a writer that begins with the model; the model is what was acknowledged then. */
+/* Kills a writer that starts with the model. Afterwards the model has the acknowledged commits. */
 static void kill_writer(
 	const char *dir, struct model *model, uint64_t *acknowledged, struct prng *prng)
 {
@@ -314,7 +317,7 @@ static void save_image(const char *dir, const struct image *image)
 
 enum damage { BIT, BYTE, SECTOR, PAGE, CUT, KINDS };
 
-/* One place of one file; each third in the file's first pages, where it says what it is. */
+/* Damages one place of one file; each third is in the file's first pages, which identify it. */
 static void damage_file(const char *dir, const struct image *image, struct prng *prng)
 {
 	static const size_t sizes[] = {[BIT] = 1, [BYTE] = 1, [SECTOR] = 512, [PAGE] = 4096};
@@ -346,7 +349,7 @@ static void damage_file(const char *dir, const struct image *image, struct prng 
 	close(fd);
 }
 
-/* Whoever can open it goes on: what is damaged must not show later either. */
+/* Opens the store and continues writing: damage must not show later either. */
 static int use_store(const char *dir, const struct model *known)
 {
 	struct model model = *known;
@@ -402,7 +405,7 @@ static void damage_many(const char *dir, const struct model *model, unsigned n, 
 		outcomes[HUNG]);
 }
 
-/* Kills a writer some times; until one has left a journal behind, if that is wanted. */
+/* Kills a writer repeatedly, until one has left a journal if that is wanted. */
 static bool prepare_store(
 	const char *dir, struct model *model, uint64_t *acknowledged, bool want_journal)
 {
@@ -437,9 +440,9 @@ static int run_damage(const char *dir, unsigned n)
 	return 0;
 }
 
-/* ---- a full disk */
+/* ---- full disk */
 
-/* Large records until nothing fits; then the small ones are what they were. */
+/* Writes large records until none fits; then the small ones must be unchanged. */
 static int run_full(const char *dir)
 {
 	static uint8_t large[64 << 10];
@@ -467,7 +470,7 @@ static int run_full(const char *dir)
 	return 0;
 }
 
-/* ---- how long */
+/* ---- time */
 
 static double now_us(void)
 {

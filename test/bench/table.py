@@ -1,28 +1,28 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Runs a program that simulates or measures; what it says is a table in Markdown, for a page.
+"""Runs a program that simulates or measures, and prints its results as a table in Markdown.
 
     table.py NAME [ARGUMENT...]
 
-The same in every run, as all is seeded and in virtual time:
+Equal in every run, because all is seeded and in virtual time:
 
-    estimators ESTIMATOR:N...    what each kind of gossip costs and knows, with so many limiters
+    estimators ESTIMATOR:N...    cost and error of each kind of gossip, with so many limiters
     push-sum                     push-sum under losses
     split [all]                  one limit over several workers; or the worst of each traffic
     unlike                       flows of unlike kinds, by the meter that polices them
 
-Of time, and so another in each run; arguments are the program's own:
+Measured times, which differ in each run; arguments are the program's own:
 
     control-loop [--quick]       a limiter's control of many policies
-    demo [OPTION...]             what tools/demo says at its end (as root)
+    demo [OPTION...]             last lines of tools/demo (as root)
     distribute [ROUNDS]          one queue for several workers
     own [OPTION...]              Weir's own cost of a packet as a part of the library's
     sizing [OPTION...]           CPUs by speed, packet size and number of policies
-    few [OPTION...]              the whole way of a packet where there are few policies
+    few [OPTION...]              the whole packet path with few policies
     phantom POLICIES... [OPTION...]
-                                 the whole way of a packet of the meter phantom
-    plane [POLICIES [ROUNDS]]    what the kernel's data plane is told, until it has it (as root)
+                                 the whole packet path with the meter phantom
+    plane [POLICIES [ROUNDS]]    updates of the XDP data plane, until it has them (as root)
     reserve [ROUNDS]             drawing from a reserve
     shape [OPTION...]            packets that wait: --rounds N, --fifo PRIORITY, --seconds N
 """
@@ -50,7 +50,7 @@ NUMBER = r"(-?[\d.]+)"
 
 
 def said_by(program, *words):
-    """The lines that a program of the build prints; it must end well."""
+    """Returns the lines that a program of the build prints; it must succeed."""
     command = [os.path.join(BUILD, program), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False,
                           stdin=subprocess.DEVNULL)
@@ -61,7 +61,7 @@ def said_by(program, *words):
 
 
 def found(pattern, lines):
-    """The groups of a pattern in each line that has it; there must be such a line."""
+    """Returns the groups of a pattern in each matching line; at least one must match."""
     rows = [match.groups() for match in (re.search(pattern, line) for line in lines) if match]
     if not rows:
         sys.exit(f"table.py: nothing in this is like {pattern}:\n" + "\n".join(lines))
@@ -69,15 +69,15 @@ def found(pattern, lines):
 
 
 def short(text):
-    """Two digits or three, as many as mean something."""
+    """Formats a number with its two or three significant digits."""
     value = float(text)
     return f"{value:.2g}" if value < 99.5 else f"{float(f'{value:.3g}'):,.0f}"
 
 
-# --- the same in every run -----------------------------------------------------------------------
+# --- equal in every run --------------------------------------------------------------------------
 
 def estimators(*cases):
-    """One row an estimator and number of limiters."""
+    """Returns one row for each estimator and number of limiters."""
     pattern = (rf"^(\S+) +N +(\d+) .* {NUMBER} kbit/s +{NUMBER} datagrams/s of +{NUMBER} B .* "
                rf"error mean {NUMBER} % max {NUMBER} % .* known after {NUMBER} s ")
     rows = []
@@ -93,7 +93,7 @@ def estimators(*cases):
 
 
 def push_sum():
-    """What the unit test says beside its verdict."""
+    """Returns the figures that the unit test prints with its result."""
     some = r"([\d.e+]+)"
     rows = [[f"{loss} %", *(f"{short(figure)} %" for figure in figures)] for loss, *figures in
             found(rf"loss {NUMBER} %: mean error {some} % \(most {some} %\), compensated "
@@ -116,7 +116,7 @@ TRAFFIC = {"under": "0.9 of the limit", "steady": "1.5 × the limit",
 
 
 def split_losses(*words):
-    """(traffic, [lost %, of even parts, shares, the reserve]) of each line of bench_split."""
+    """Yields (traffic, [lost % of even parts, shares, reserve]) for each line of bench_split."""
     four = rf"{NUMBER} +{NUMBER} +{NUMBER} +{NUMBER}"
     lines = said_by("test/bench/bench_split", *words)
     for name, *figures in found(rf"^(\w+) .*? +{four} +{four} +{four}", lines):
@@ -124,12 +124,12 @@ def split_losses(*words):
 
 
 def split_row(traffic, mbps, ms):
-    """One line of bench_split, with eight workers."""
+    """Returns one line of bench_split, with eight workers."""
     return next(split_losses("--only", f"{traffic:9} {mbps:5} Mbit/s {ms:2} ms, 8 workers"))[1]
 
 
 def split(which=""):
-    """Throughput that is lost, in percent of the limit."""
+    """Returns the lost throughput, in percent of the limit."""
     ways = ["even parts", "shares", "reserve"]
     if which == "all":
         rows = [[TRAFFIC[name], *(f"{loss:.2f}" for loss in losses)]
@@ -145,7 +145,7 @@ def split(which=""):
 
 
 def unlike():
-    """weirsim's scenario of that name, once for each meter."""
+    """Runs weirsim's scenario `unlike`, once for each meter."""
     with open(os.path.join(ROOT, "config", "scenarios", "unlike.json"), encoding="utf-8") as file:
         scenario = json.load(file)
     del scenario["expect"]
@@ -169,10 +169,10 @@ def unlike():
                            "one that adapts to nothing"], rows)
 
 
-# --- of time -------------------------------------------------------------------------------------
+# --- measured times ------------------------------------------------------------------------------
 
 def control_loop(*words):
-    """Three sizes."""
+    """Returns the cost of control for three sizes."""
     names = {"control": ("10,000", "10,000"), "control_100k_10k": ("100,000", "10,000"),
              "control_100k_1k": ("100,000", "1,000")}
     rows = [[*names[name], f"{median} % ({least} to {most})", f"{float(rate):.1f} Mbit/s",
@@ -185,7 +185,7 @@ def control_loop(*words):
 
 
 def demo(*words):
-    """No table, but the lines that it ends with."""
+    """Returns the last lines of the demo, not a table."""
     with tempfile.TemporaryDirectory(prefix="weir-demo-") as folder:
         lines = said_by(os.path.join(ROOT, "tools", "demo"), *words, "--plot",
                         os.path.join(folder, "demo.svg"))
@@ -194,7 +194,7 @@ def demo(*words):
 
 
 def distribute(*words):
-    """What distribution adds, and bare forwarding."""
+    """Returns the added cost of distribution, and bare forwarding."""
     rows = [[name, median, f"{least} to {most}"] for name, median, least, most in
             found(rf"^(bare forwarding|distribution, .*?) +{NUMBER} +{NUMBER} to +{NUMBER}$",
                   said_by("test/bench/bench_distribute", *words))]
@@ -202,12 +202,12 @@ def distribute(*words):
 
 
 def plane(*words):
-    """As the program prints it."""
+    """Returns the program's own output."""
     return "\n".join(said_by("test/bench/bench_plane", *words))
 
 
 def reserve(*words):
-    """Beside a bucket of one's own, alone and with another core that writes."""
+    """Compares a reserve with a bucket of one's own, alone and while another core writes."""
     lines = said_by("test/bench/bench_reserve", *words)
     rival = lines.index("with a rival:")
     pattern = rf"^  (a .*?) +{NUMBER} ns +{NUMBER} +\({NUMBER} to {NUMBER}\)"
@@ -219,7 +219,7 @@ def reserve(*words):
 
 
 def phantom_row(words, cycles, ratios, names):
-    """A row: one number of policies, below the limit or above."""
+    """Returns a row: one number of policies, below the limit or above."""
     unhashed = ratios.get(f"{names[1]}_unhashed_vs_bucket")
     cell = "{median:.0f} ({p10:.0f} to {p90:.0f})".format
     fine = "{median:.2f} ({p10:.2f} to {p90:.2f})".format
@@ -230,7 +230,7 @@ def phantom_row(words, cycles, ratios, names):
 
 
 def phantom(*words):
-    """The whole way of a packet, beside token buckets."""
+    """Compares the whole packet path of phantom meters with token buckets."""
     policies = list(itertools.takewhile(str.isdecimal, words))
     rows = []
     for n in policies:
@@ -248,7 +248,7 @@ def phantom(*words):
 
 
 def few(*words):
-    """Few policies against the library and against many policies, in the same rounds."""
+    """Compares few policies with the library and with many policies, in the same rounds."""
     measured = fastpath(BUILD, ["few"], False, words)["questions"]
     cycles, ratios = cycles_of(measured)["contenders"]["few"], ratios_of(measured)
     cell = "{median:.2f} ({p10:.2f} to {p90:.2f})".format
@@ -272,7 +272,7 @@ def machine_line(measured):
 
 
 def own(*words):
-    """Keys own_* and cached_*, in the form of the table of all figures."""
+    """Returns the keys own_* and cached_*, in the form of the table of all figures."""
     measured = on_this_machine(["policies", "cached", "cold"], words)
     ratios = {name: one for name, one in ratios_of(measured["questions"]).items()
               if "own_" in name or name.startswith("cached_")}
@@ -280,7 +280,7 @@ def own(*words):
 
 
 def sizing(*words):
-    """CPUs, from the cost of packets that a card with access to the cache delivers."""
+    """Returns CPUs, from the cost of packets that a card with access to the cache delivers."""
     measured = on_this_machine(["cached"], words)
     contenders = cycles_of(measured["questions"])["contenders"]["cached"]
     costs = ", ".join(f"{contenders[name]['median']:.0f} with {policies}" for name, policies in
@@ -292,7 +292,7 @@ def sizing(*words):
 
 
 def shape(*words):
-    """Three questions to both ways to wait."""
+    """Answers three questions for both kinds of shaping."""
     lines = said_by("test/bench/bench_shape", *words)
     columns = {}
     spread = rf"{NUMBER} \({NUMBER} to {NUMBER}\)"

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Where the time of a change of many policies goes, from the bytes of the edits to a record that is
- * on disk and a difference that can be put in force; what control and workers do then
- * test/net/changes.py measures (`changes.py --edits 10000 transaction`).
+ * Times each step of a change of many policies. The steps lead from the bytes of the edits to a
+ * record on disk, and to a difference that can be applied. test/net/changes.py measures the rest,
+ * in control and workers (`changes.py --edits 10000 transaction`).
  *
  *     bench_transaction DIR [POLICIES [EDITS [ROUNDS]]]    10000 of both, 10 times
  *
  * The first table sets the limit of EDITS policies; the second adds 3 of 10, removes as many and
- * sets 4. A line for each step: the least and the median of its milliseconds by the clock of the
- * thread, of which others on the machine change little but the memory that they share. DIR is made.
+ * sets
+ * 4. Each line is a step: the least and the median of its milliseconds of thread CPU time. Other
+ *    processes affect that only through shared memory bandwidth. DIR is created.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@
 
 #define ROUNDS_MOST 1000
 
-/* What comes after IN_FORCE nobody waits for. */
+/* No client waits for the steps after IN_FORCE. */
 enum step {
 	PARSE,
 	SINGLES,
@@ -128,7 +129,7 @@ static char *set_all(const struct bench *b)
 	return text;
 }
 
-/* Others come in the place of those that go. */
+/* Removes policies and adds as many new ones. */
 static char *renew_some(const struct bench *b)
 {
 	unsigned n = b->n_edits * 3 / 10;
@@ -147,7 +148,7 @@ static char *renew_some(const struct bench *b)
 	return text;
 }
 
-/* What one change has made, for the clock to see it freed. */
+/* Results of one change, freed in the last step, which is timed too. */
 struct made {
 	json_t *edits, *singles, *document, *about, *listed;
 	struct config *config;
@@ -177,7 +178,7 @@ static void keep_made(struct bench *b, struct made *made)
 	keep_forget(b->keep, number);
 }
 
-/* As change_read(), change_keep(), policy_txn_prepare_config() and change_end() have it. */
+/* Runs the calls of change_read(), change_keep(), policy_txn_prepare_config() and change_end(). */
 static void change_once(struct bench *b, const char *text, unsigned round)
 {
 	char digest[CHANGE_DIGEST_MAX];

@@ -1,16 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Clients in customers in a link, over two limiters that kernel TCP passes: what each has of the
-link, beside weighted max-min fairness and beside the same in weirsim; tables in Markdown.
+"""Shares of clients in a hierarchy over two limiters, next to max-min fairness and weirsim's.
+
+Kernel TCP of clients, in customers, in a link, passes two limiters. Prints each policy's part of
+the link, the weighted max-min fair part, and weirsim's, as tables in Markdown.
 
     two_boxes.py [--runs 3] [--seconds 20] [--settle 10] [--rate 20] [--congestion reno]
                  [--flows 2+1,0+6,1+1,6+2] [--one-limiter] [--verbose]
 
-Flows lie unevenly over the two, and those who are to have most have the fewest; one client is
-silent, begins, and ends again, and each of the three times is measured on its own, after it has
-settled. Beside it stands what all these flows have of one policy without levels. Needs root; about
-ten minutes as it is.
+Flows are spread unevenly over the two limiters, and clients with the largest parts have the fewest
+flows. One client is silent, starts, and stops again. Each of the three phases is measured
+separately after it has settled. The tables also have the shares of all these flows in one policy
+without levels. Needs root; takes about ten minutes by default.
 """
 
 import argparse
@@ -35,16 +37,17 @@ from testbed.measure import FlowRates, Recorder  # noqa: E402
 from testbed.processes import wait_until  # noqa: E402
 
 BOXES = (1, 2)
-ALONE = (1, 1)  # in place of them: one limiter has both wires
+ALONE = (1, 1)  # instead: one limiter has both wires
 LINK = 20e6  # bit/s
 RTT_S = 0.04
-PER_GOODPUT = 1500 / 1448  # bytes of IP for each that TCP's user has, of full packets
-LEAD_S = 1  # from when flows are asked for until all have begun; and for which they outlast the end
-NEAR = 3.0  # points of the link: a client has its part when no second is further off any more
+PER_GOODPUT = 1500 / 1448  # bytes of IP for each byte of TCP payload, in full packets
+# Seconds until all requested flows have started; also how long they continue after the end.
+LEAD_S = 1
+NEAR = 3.0  # points of the link: a client has its part when no later second is further off
 
 
 class Traffic(typing.NamedTuple):
-    """The flows of a client: how many over each wire, and what tells them from others'."""
+    """The flows of a client: how many over each wire, and the DSCP that identifies them."""
     flows: tuple
     dscp: int
 
@@ -56,11 +59,11 @@ TRAFFIC = {
     "zeta-late": Traffic((6, 2), 18),
 }
 LATE = "zeta-late"
-SILENT, THERE, GONE = PHASES = ("silent", "there", "gone")  # what the late one is
+SILENT, THERE, GONE = PHASES = ("silent", "there", "gone")  # state of the late client
 
 
 def tree(phase, rate=LINK):
-    """A link, and what each has of it at best in a phase."""
+    """Returns the link with its policies; each `ideal` is the fair part in a phase."""
     link = Level("link", rate)
     acme = Level("acme", 0.8 * rate, guaranteed=0.4 * rate)
     zeta = Level("zeta", 0.8 * rate, weight=2)
@@ -74,7 +77,7 @@ def tree(phase, rate=LINK):
 
 
 def policies(link):
-    """As a configuration has them."""
+    """Yields the policies for a configuration."""
     for policy in link.policies():
         traffic = TRAFFIC.get(policy["name"])
         match = traffic and {"match": {"direction": "a-to-b", "dscp": traffic.dscp}}
@@ -82,37 +85,37 @@ def policies(link):
 
 
 class Plan:
-    """When what happens: each phase settles, and then is measured."""
+    """The schedule: each phase settles, and then is measured."""
 
     def __init__(self, settle, seconds, phases=PHASES):
         self.settle, self.seconds, self.phases = settle, seconds, phases
         self.end = self.begins(len(phases))
 
     def begins(self, phase):
-        """When something changes."""
+        """Returns the second at which a phase starts."""
         return LEAD_S + phase * (self.settle + self.seconds)
 
     def window(self, phase):
-        """What is measured of a phase."""
+        """Returns (start, end) of the measurement in a phase."""
         at = PHASES.index(phase)
         return self.begins(at) + self.settle, self.begins(at + 1)
 
     def active(self, name):
-        """From when to when a client sends."""
+        """Returns from when to when a client sends."""
         if name != LATE:
             return 0, self.end + LEAD_S
         return self.begins(1), self.begins(2) if GONE in self.phases else self.end + LEAD_S
 
 
 class Group(typing.NamedTuple):
-    """Flows of a client over a wire."""
+    """The flows of a client over a wire."""
     client: str
     began: float
     end: float
     flows: object
 
     def goodput(self, begin, end):
-        """bit/s of all together, from the one time to the other."""
+        """Returns the sum of the flows' goodput in bit/s between two times."""
         if self.began >= end or self.end <= begin:
             return 0
         return sum(FlowRates(self.flows.limiter, self.flows.server.output(), begin - self.began,
@@ -120,7 +123,7 @@ class Group(typing.NamedTuple):
 
 
 class Conductor:
-    """Starts flows, each in its time, and reads what policies pass; called ten times a second."""
+    """Starts flows at their time, and reads the policies' counters; called ten times a second."""
 
     def __init__(self, bed, plan, names, congestion):
         self.bed, self.plan, self.names, self.congestion = bed, plan, names, congestion
@@ -129,7 +132,7 @@ class Conductor:
         self.due = sorted((plan.active(name)[0], name) for name in TRAFFIC)
 
     def begin(self, now, name):
-        """All flows of a client; iperf3 takes whole seconds, and cuts off what is more."""
+        """Starts all flows of a client. Rounds up, because iperf3 accepts only whole seconds."""
         end, traffic = self.plan.active(name)[1], TRAFFIC[name]
         for wire, count in enumerate(traffic.flows, start=1):
             if count:
@@ -138,12 +141,12 @@ class Conductor:
                 self.groups.append(Group(name, now, end, flows))
 
     def read(self):
-        """Bytes that each policy has passed, at all boxes."""
+        """Returns the bytes that each policy has passed, at all limiters."""
         return [sum(self.bed.policy(box, name)["passed"]["bytes"] for box in self.bed.boxes())
                 for name in self.names]
 
     def tick(self, now, _run):
-        """Whatever is due."""
+        """Reads the counters and starts the flows that are due."""
         began = time.monotonic() - now
         self.passed.add(time.monotonic() - began, self.read())
         while self.due and self.due[0][0] <= now:
@@ -158,22 +161,25 @@ class Conductor:
 
 
 class Found(typing.NamedTuple):
-    """What a run had, in bit/s: what policies passed, and receivers got of full packets, each
-    {phase: {name: rate}}; what the late client passed, [(seconds since it began, rate)] of each
-    second from each tenth on; and how late the worst of the emulated links was, µs."""
+    """Results of a run in bit/s.
+
+    `passed` by policies, and `received` in full packets, each {phase: {name: rate}}. `late_client`:
+    rates of the late client, [(seconds since its start, rate)], for each second from each tenth on.
+    `late_us`: lateness of the worst emulated link in µs.
+    """
     passed: dict
     received: dict
     late_client: list
     late_us: float
 
     def has_it_after(self, part, rate):
-        """Seconds until the late client has its part for good."""
+        """Returns the seconds until the late client has its part for good."""
         near = NEAR / 100 * rate
         return max((at for at, had in self.late_client if abs(had - part) > near), default=0.0)
 
 
 def found(conductor, plan, links):
-    """What a run that is over has had."""
+    """Returns the results of a finished run."""
     def rates(begin, end):
         return dict(zip(conductor.names, conductor.passed.rates(begin, end)))
 
@@ -191,13 +197,13 @@ def found(conductor, plan, links):
 
 
 def gathered(bed):
-    """Whether each limiter counts for the other."""
+    """Returns true if each limiter counts the other."""
     return not bed.topology.gossiping or all(
         bed.telemetry(i).get("/weir/peers")["alive"] == 1 for i in bed.boxes())
 
 
 def live(given, plan, seed=1, congestion="reno", homes=BOXES):
-    """Runs it with these policies; homes: the limiter of each wire."""
+    """Runs live limiters with these policies; homes: the limiter of each wire."""
     def configure(_, config):
         config["policies"] = given
 
@@ -212,7 +218,7 @@ def live(given, plan, seed=1, congestion="reno", homes=BOXES):
 
 
 def traffic_of(plan, end, homes):
-    """The flows as weirsim has them, of a run that ends then."""
+    """Yields the flows for weirsim, for a run that ends at `end`."""
     for name, (flows, _) in TRAFFIC.items():
         start, stop = plan.active(name)
         for box, count in zip(homes, flows):
@@ -224,7 +230,7 @@ def traffic_of(plan, end, homes):
 
 
 def simulated(plan, phase, rate=LINK, homes=BOXES):
-    """{name: bit/s} of a phase in weirsim."""
+    """Returns {name: bit/s} of a phase in weirsim."""
     begin, end = plan.window(phase)
     scenario = {"duration": f"{end:g}s", "warmup": f"{begin:g}s", "limiters": max(homes),
                 "policies": list(tree(phase, rate).policies()),
@@ -242,13 +248,13 @@ def simulated(plan, phase, rate=LINK, homes=BOXES):
 
 
 def off(run, phase, rate=LINK):
-    """{name: points of the link that a policy had more than at best}"""
+    """Returns {name: excess over the fair part, in points of the link}."""
     return {level.name: 100 * (run.passed[phase][level.name] - level.ideal) / rate
             for level in tree(phase, rate).every()}
 
 
 def spread(values, form=".1f"):
-    """median (least–most)"""
+    """Returns "median (least–most)"."""
     return f"{statistics.median(values):{form}} ({min(values):{form}}–{max(values):{form}})"
 
 
@@ -256,7 +262,7 @@ HEADS = ["late client", "policy", "max-min", "passed", "furthest off", "received
 
 
 def rows(plan, runs, rate, homes):
-    """What each policy had in each phase, of 100 points of the link."""
+    """Yields each policy's values in each phase, in points of the link."""
     for phase in plan.phases:
         virtual = simulated(plan, phase, rate, homes)
         for level in tree(phase, rate).every():
@@ -270,13 +276,13 @@ def rows(plan, runs, rate, homes):
 
 
 def used(runs, plan, rate):
-    """Cells: what part of the link was, in each phase."""
+    """Returns cells with the used part of the link in each phase."""
     return [spread([run.passed[phase]["link"] / rate for run in runs], ".3f")
             for phase in plan.phases]
 
 
 def in_words(runs, rate):
-    """How soon the late client had its part."""
+    """Returns how soon the late client had its part, as text."""
     part = next(level.ideal for level in tree(THERE, rate).every() if level.name == LATE)
     after = spread([run.has_it_after(part, rate) for run in runs])
     return (f"The last second in which the late client was more than {NEAR:g} points off its part "
@@ -284,7 +290,7 @@ def in_words(runs, rate):
 
 
 def flow_counts(text):
-    """An argparse type: of each client how many flows go over each wire."""
+    """An argparse type: each client's number of flows over each wire."""
     try:
         counts = [tuple(int(count) for count in part.split("+")) for part in text.split(",")]
     except ValueError:
@@ -298,7 +304,7 @@ def flow_counts(text):
 
 
 def options_of():
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=20, help="measured of each phase")
@@ -312,7 +318,7 @@ def options_of():
 
 
 def main():
-    """Runs it as often as asked, and prints the tables."""
+    """Does all runs, and prints the tables."""
     options = options_of()
     for name, flows in zip(TRAFFIC, options.flows or ()):
         TRAFFIC[name] = TRAFFIC[name]._replace(flows=flows)

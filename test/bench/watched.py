@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What it costs to be watched: 10,000 policies, a worker that polls, packets of 64 bytes.
+"""The cost of observers: 10,000 policies, a worker that polls, packets of 64 bytes.
 
     watched.py [--rounds 10] [--seconds 4] [--policies 10000] [--viewers 3] [--json FILE]
 
-In turn, round by round, nobody asks, or a scraper asks for all metrics each second and the page is
-open in three browsers. What a browser asks is asked by as many readers of its events. What counts
-is the ratio of two rounds that follow each other; by the clock, and by the CPU time that the worker
-has had, which others on the machine change less. The worker has a CPU of its own; control, the
-exporter and all readers share another, and so control is worse off than where it has one.
+Rounds alternate: without observers, and with a scraper that requests all metrics each second and
+the page in three browsers. A reader of the page's events stands for each browser. The result is the
+ratio of two successive rounds, by the clock and by the worker's CPU time, which other processes
+change less. The worker has its own CPU. Control, the exporter and all readers share another, so
+control has less CPU time than on a CPU of its own.
 """
 
 import argparse
@@ -32,7 +32,7 @@ DEVICES = ["net_null0,size=64", "net_null1,size=64"]
 
 
 def worker_thread(pid):
-    """The task of the one worker."""
+    """Returns the task of the one worker."""
     for path in glob.glob(f"/proc/{pid}/task/*"):
         with open(path + "/comm", encoding="ascii") as comm:
             if "worker" in comm.read():
@@ -41,7 +41,7 @@ def worker_thread(pid):
 
 
 def cpu_seconds(task):
-    """CPU time that a task has had."""
+    """Returns the CPU seconds of a task."""
     with open(task + "/schedstat", encoding="ascii") as stat:
         return int(stat.read().split()[0]) / 1e9
 
@@ -58,11 +58,11 @@ class Audience:
             thread.start()
 
     def connect(self):
-        """To the exporter."""
+        """Returns a connection to the exporter."""
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
 
     def view(self):
-        """Reads events until it is over."""
+        """Reads events until leave() is called."""
         connection = self.connect()
         connection.request("GET", "/events")
         reply = connection.getresponse()
@@ -71,7 +71,7 @@ class Audience:
         connection.close()
 
     def scrape(self):
-        """Asks for all metrics each second."""
+        """Requests all metrics each second."""
         while not self.over.is_set():
             began = time.monotonic()
             connection = self.connect()
@@ -87,14 +87,14 @@ class Audience:
             self.over.wait(max(0, 1 - took))
 
     def leave(self):
-        """Ends it."""
+        """Ends all threads."""
         self.over.set()
         for thread in self.threads:
             thread.join()
 
 
 def measure(weir, task, seconds):
-    """(packets a second, packets a CPU second of the worker)."""
+    """Returns (packets a second, packets a CPU second of the worker)."""
     packets, cpu, began = weir.total("rx_packets"), cpu_seconds(task), time.monotonic()
     time.sleep(seconds)
     grown = weir.total("rx_packets") - packets
@@ -102,14 +102,14 @@ def measure(weir, task, seconds):
 
 
 def state(weir):
-    """What must not grow: control's stalls, and drops beside the limit's."""
+    """Returns the counters that must not grow: control's stalls, and drops for other reasons."""
     drops = weir.get("/weir/drops")
     return {"stalls": weir.get("/weir/health")["control"]["stalls"],
             "drops": sum(drops.values())}
 
 
 def one_round(weir, task, port, options, result):
-    """Unwatched and watched; which comes first changes."""
+    """Measures without and with observers; the order alternates."""
     ratios = {}
     for watched in (False, True) if len(result["rounds"]) % 2 else (True, False):
         before = state(weir)
@@ -132,13 +132,13 @@ def one_round(weir, task, port, options, result):
 
 
 def quartiles(values):
-    """Median and quartiles, as text."""
+    """Returns median and quartiles, as text."""
     low, middle, high = statistics.quantiles(values, n=4)
     return f"{middle:.4f} ({low:.4f} to {high:.4f})"
 
 
 def run(options):
-    """All rounds."""
+    """Runs all rounds."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         sys.exit(box.SKIP)
@@ -152,8 +152,8 @@ def run(options):
             "policies": [policy(i) for i in range(options.policies - 1)] + [
                 {"name": "all", "limit": "400Gbit/s"}]}).start()
         task = worker_thread(weir.process.pid)
-        os.sched_setaffinity(0, {cpus[0]})  # and what is begun from here
-        os.nice(10)  # as the exporter's unit has it
+        os.sched_setaffinity(0, {cpus[0]})  # also for processes started from here
+        os.nice(10)  # like the exporter's unit
         with exporter("-s", weir.socket) as one:
             for _ in range(options.rounds):
                 one_round(weir, task, one.port, options, result)
@@ -166,7 +166,7 @@ def run(options):
 
 
 def main():
-    """Says what it was."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=4)

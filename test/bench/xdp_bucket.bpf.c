@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A limiter as one would write it for XDP: a token bucket for each IPv4 destination, and on to the
- * other port. It is what Weir is measured beside (tools/benchmark/kernel.py), so it has what such a
- * program needs and nothing that slows it.
+ * A typical limiter for XDP: a token bucket for each IPv4 destination, and a redirect to the other
+ * port. Weir is compared with it (tools/benchmark/kernel.py). So it has only the necessary parts,
+ * and nothing that slows it.
  *
- * A bucket has a spin lock, not a copy a CPU: one limit is to hold however many queues, and thus
- * CPUs, its packets come through. A lock that nobody else wants costs an atomic exchange.
+ * A bucket has a spin lock instead of a copy for each CPU: one limit must hold over all queues, and
+ * thus CPUs, that receive its packets. An uncontended lock costs an atomic exchange.
  */
 #include <linux/if_ether.h>
 #include <linux/ip.h>
@@ -36,7 +36,7 @@ static __always_inline int xdp_bucket_conforms(struct xdp_bucket *bucket, __u64 
 	int pass;
 
 	bpf_spin_lock(&bucket->lock);
-	/* Another CPU's packet may have come later and be first here: that credits nothing. */
+	/* A later packet of another CPU can be here first: then nothing is credited. */
 	elapsed = now > bucket->last ? now - bucket->last : 0;
 	tokens = bucket->burst;
 	if (elapsed < bucket->full_ns) {
@@ -71,7 +71,7 @@ int limit(struct xdp_md *ctx)
 	return bpf_redirect_map(&other_port, 0, XDP_DROP);
 }
 
-/* No limit: what forwarding in XDP costs at least. */
+/* Without a limit: the least cost of forwarding in XDP. */
 SEC("xdp")
 int forward(struct xdp_md *ctx)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Puts the XDP token bucket (xdp_bucket.bpf.c) between two interfaces, until a signal ends it.
+ * Attaches the XDP token bucket (xdp_bucket.bpf.c) between two interfaces, until a signal ends it.
  *
  *     xdp_bucket OBJECT IN OUT FAR BURST [ADDRESS=BPS]...
  *
- * What comes in at IN and conforms to its destination's limit (bit/s and bytes of layer 3) goes out
- * at OUT; what arrives at FAR, the other end of OUT's cable, is freed, as a wire's far end does.
- * Says "ready" on its standard output, and at its end what each bucket passed and dropped.
+ * Packets received on IN that conform to their destination's limit (bit/s and bytes of layer 3) are
+ * transmitted on OUT. Packets that arrive at FAR, the other end of OUT's cable, are freed, like at
+ * a wire's far end. Prints "ready", and at its end the counters of each bucket.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ static int fail_xdp_bucket(const char *what)
 	return -1;
 }
 
-/* The burst is in bytes and below 2^32 of them; a rate is less than 2^32 bytes a ns. */
+/* Adds a bucket. The burst is below 2^32 bytes, and the rate below 2^32 bytes a ns. */
 static int add_bucket(int map, const char *words, uint64_t burst)
 {
 	struct xdp_bucket bucket = {.burst = burst << XDP_TOKEN_SHIFT};
@@ -46,7 +46,7 @@ static int add_bucket(int map, const char *words, uint64_t burst)
 	return bpf_map_update_elem(map, &key, &bucket, BPF_NOEXIST) ? fail_xdp_bucket(words) : 0;
 }
 
-/* The limits of the command line from `argv` on, and the way out. */
+/* Writes the limits of the command line from `argv` on, and the output interface. */
 static int fill_bucket_maps(struct bpf_object *object, unsigned out, const char *burst, char **argv)
 {
 	int buckets = bpf_object__find_map_fd_by_name(object, "buckets");
@@ -62,7 +62,7 @@ static int fill_bucket_maps(struct bpf_object *object, unsigned out, const char 
 	return 0;
 }
 
-/* NULL on failure. Until it is destroyed, or we end, however that is. */
+/* Returns NULL on failure. Attached until it is destroyed, or the process ends in any way. */
 static struct bpf_link *attach_program(
 	struct bpf_object *object, const char *program, unsigned interface)
 {
@@ -90,7 +90,7 @@ static void print_buckets(struct bpf_object *object)
 	}
 }
 
-/* Says so when it begins; returns when a signal comes. */
+/* Prints "ready"; returns when a signal arrives. */
 static void wait_for_signal(void)
 {
 	sigset_t set;

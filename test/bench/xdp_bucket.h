@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the XDP token bucket and its loader agree on.
+ * Shared by the XDP token bucket and its loader.
  */
 #ifndef WEIR_BENCH_XDP_BUCKET_H
 #define WEIR_BENCH_XDP_BUCKET_H
@@ -15,12 +15,12 @@ struct xdp_bucket {
 	struct bpf_spin_lock lock;
 	__u32 unused;
 	__u64 tokens;  /* changes with every packet */
-	__u64 last;    /* ns; as do these two */
+	__u64 last;    /* ns; also written with every packet, like the next two */
 	__u64 passed;  /* packets */
 	__u64 dropped; /* packets */
 	__u64 rate;    /* tokens a ns; constant from here on */
 	__u64 burst;   /* tokens */
-	__u64 full_ns; /* after so long it is full, whatever it was */
+	__u64 full_ns; /* ns until an empty bucket is full */
 };
 
 #endif

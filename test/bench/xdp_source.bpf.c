@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The near end of the wire, for xdp_source.c: sends every frame out of one interface, or frees it
- * at once, so that the cost of making frames can be told from the cost of their way.
+ * The near end of the wire, for xdp_source.c. Sends every frame out of one interface, or frees it
+ * immediately, so that the cost of making frames can be separated from that of their path.
  *
- * It keeps the pace too, as the kernel makes all frames in one call. Frames come in batches, with
- * softirqs held back from the first to the last; the first waits until its batch is due.
+ * It also paces, because the kernel makes all frames in one call. Frames are made in batches, with
+ * softirqs disabled from the first to the last; the first waits until its batch is due.
  */
 #include <linux/bpf.h>
 
@@ -39,7 +39,7 @@ static __always_inline void wait_until_due(void)
 	variables.due += constants.batch_ns;
 }
 
-/* Checksums stay as they were: nobody on the way reads them. */
+/* Does not update checksums, because nothing on the path checks them. */
 static __always_inline void aim_frame(struct xdp_md *ctx)
 {
 	__u64 lot = variables.sent * 0x9e3779b97f4a7c15ULL;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A source of packets for one end of a veth pair, and the accountant of what their way costs.
+ * A source of packets for one end of a veth pair. It also measures the CPU cost of their path.
  *
  *     xdp_source OBJECT INTERFACE FAR ADDRESS BYTES RATE SECONDS [PID]...
  *
- * Sends UDP to ADDRESS, BYTES long with the Ethernet header, RATE a second (0: as many as go), or
- * nowhere if INTERFACE is "-". ADDRESS+N*STEP is one of N addresses, by lot for each packet, whose
- * first 32 bits are STEP apart. The kernel makes the frames (live frames of BPF_PROG_TEST_RUN), so
- * that they reach the other end of the pair as a driver hands them over: pages with headroom, no
- * socket buffer yet, 64 in a batch.
+ * Sends UDP to ADDRESS, BYTES long with the Ethernet header, RATE a second (0: unlimited). If
+ * INTERFACE is "-", the frames are freed. ADDRESS+N*STEP is one of N addresses, randomly for each
+ * packet, whose first 32 bits are STEP apart. The kernel makes the frames (live frames of
+ * BPF_PROG_TEST_RUN). So the other end of the pair receives them as if from a driver: pages with
+ * headroom, no socket buffer yet, 64 in a batch.
  *
- * What softirqs do with the packets is done on our CPU, in our time or in ksoftirqd's. So what
- * they cost this CPU is our thread's time, less what it spun waiting for the next batch; to that
- * belongs the CPU time of the processes PID, told beside it. The time between two looks at the
- * clock counts as spun if it is short, as an interrupt may have come in a longer one.
+ * Softirqs process the packets on our CPU, in our time or in ksoftirqd's. So the cost on this CPU
+ * is our thread's time, less the time that it spun before the next batch. The CPU time of the
+ * processes PID adds to it and is printed separately. The time between two reads of the clock
+ * counts as spun if it is short, because an interrupt can be in a longer one.
  *
- * Prints one JSON object: packets sent, how many to the first of several addresses, packets that
- * reached interface FAR meanwhile, seconds, ns of this CPU, ns of each PID.
+ * Prints one JSON object: packets sent, packets sent to the first of several addresses, packets
+ * received on interface FAR, seconds, ns of this CPU, ns of each PID.
  */
 #include <arpa/inet.h>
 #include <assert.h>
@@ -42,8 +42,8 @@
 #include "xdp_source.h"
 
 #define SECOND   UINT64_C(1000000000)
-#define IDLE_NS  300 /* between two looks at the clock */
-#define SEND_ALL 1e9 /* packets: more than anybody sends before time is up */
+#define IDLE_NS  300 /* between two reads of the clock */
+#define SEND_ALL 1e9 /* packets: more than can be sent in the time */
 #define PIDS     8
 #define PORT     9 /* discard */
 
@@ -67,9 +67,9 @@ static_assert(offsetof(struct frame, v6.ip.daddr) == XDP_SOURCE_DST6, "where it 
 struct source {
 	struct bpf_object *object;
 	int program;
-	int variables; /* the map of them */
+	int variables; /* descriptor of the map of variables */
 	struct frame frame;
-	struct in6_addr to; /* of IPv4 the first 4 bytes */
+	struct in6_addr to; /* IPv4: the first 4 bytes */
 	int family;
 	uint32_t addresses, step;
 	unsigned bytes;
@@ -91,7 +91,7 @@ static uint64_t process_ns(pid_t pid)
 	return clock_getcpuclockid(pid, &clock) ? 0 : clock_ns(clock);
 }
 
-/* Packets that an interface of this network namespace has received; 0 if there is none. */
+/* Returns the packets that an interface of this network namespace has received; 0 without it. */
 static uint64_t received_packets(const char *interface)
 {
 	FILE *table = fopen("/proc/self/net/dev", "r");
@@ -117,7 +117,7 @@ static uint16_t header_checksum(const void *header, unsigned bytes)
 	return (uint16_t) ~(sum + (sum >> 16));
 }
 
-/* ADDRESS or ADDRESS+N*STEP */
+/* Parses ADDRESS or ADDRESS+N*STEP. */
 static int read_addresses(struct source *source, const char *text)
 {
 	char address[INET6_ADDRSTRLEN];
@@ -221,7 +221,7 @@ static void time_is_up(int number)
 	(void)number;
 }
 
-/* Sends for so many seconds. Returns 0 or negative errno. */
+/* Sends for `seconds`. Returns 0 or negative errno. */
 static int send_for(struct source *source, double seconds)
 {
 	struct xdp_md whole = {.data_end = source->bytes};
