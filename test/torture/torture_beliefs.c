@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What each limiter believes in the end, for whoever looks for why something is missing.
+ * Prints each limiter's final state, to find out why an amount is missing.
  */
 #include <stdio.h>
 

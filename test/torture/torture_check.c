@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The sums, the books and the buckets.
+ * Checks of the sums, the books and the buckets.
  */
 #include "base/math.h"
 #include "torture_world.h"
@@ -79,7 +79,10 @@ uint64_t world_enforced(const struct rates_node *box, unsigned account)
 	return box->workers_wake ? 0 : box->enforced.amounts[account];
 }
 
-/* The limit that is in force: where it falls, the old one until the workers have heard. */
+/*
+ * Returns the enforced limit. After it falls, shares of the old limit count until the workers have
+ * the new one.
+ */
 static uint64_t sum_limit_shares(const struct world *w)
 {
 	uint64_t sum = 0;
@@ -89,7 +92,7 @@ static uint64_t sum_limit_shares(const struct world *w)
 		uint64_t now = box_share_of(w, box, box->limit);
 		uint64_t taken = box->up ? box_share_of(w, box, box->limit_taken) : 0;
 
-		/* Offers from before a change can be under way. */
+		/* Offers from before a change can be in flight. */
 		if (world_loans_lend(w) && w->events.now_ns < box->was_until_ns)
 			taken = max_u64(taken, box_share_of(w, box, box->was.limit));
 		sum += (now > taken ? now : taken) + box->debt;
@@ -98,8 +101,9 @@ static uint64_t sum_limit_shares(const struct world *w)
 }
 
 /*
- * The burst that all may have together: each divides it by the limit that it knows, and while they
- * know different ones (of some, only their workers do not yet) that is at least the smallest.
+ * Returns the burst that all limiters can have together. Each divides it by the limit that it uses.
+ * While they use different limits (in some, only the workers still do), that is at least the
+ * smallest.
  */
 static uint64_t max_joint_burst(const struct world *w, uint64_t bound)
 {
@@ -124,7 +128,7 @@ static const char *name_account(unsigned account)
 	return account == RATE ? "rate" : "burst";
 }
 
-/* With damaged numbers of a neighbour, no box has more than the whole. */
+/* With damaged numbers of a neighbour, no limiter has more than the whole. */
 static void check_each(struct world *w, unsigned account)
 {
 	for (unsigned i = 0; i < w->n; i++) {
@@ -186,7 +190,10 @@ static unsigned edge_back_to(const struct conserve *c, unsigned self)
 	return e;
 }
 
-/* What came over each edge is no more than what may have gone. */
+/*
+ * Asserts that each limiter has received no more over an edge than can have been granted, and that
+ * its balance is right.
+ */
 static void check_account(struct world *w, struct rates_node *box, unsigned account)
 {
 	unsigned self = (unsigned)(box - w->boxes);
@@ -243,7 +250,8 @@ void world_spend(struct world *w, struct rates_node *box)
 }
 
 /*
- * Everything is somewhere: nobody is recovering, nothing is under way, and all of it may be used.
+ * Returns true if every amount is accounted for: no limiter is recovering, nothing is in flight,
+ * and the whole can be used.
  */
 static bool account_is_whole(const struct world *w, unsigned account, uint64_t *sum)
 {
@@ -260,7 +268,9 @@ static bool account_is_whole(const struct world *w, unsigned account, uint64_t *
 	return whole && *sum == world_total(w, account);
 }
 
-/* Between two moves, as some go on for ever; what was whole once goes on so. */
+/*
+ * Checks between two moves, because some limiters never stop to move amounts. Once whole is enough.
+ */
 void world_look_for_rest(struct world *w)
 {
 	uint64_t sum;

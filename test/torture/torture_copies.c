@@ -23,7 +23,7 @@
 #include "copies_world.h"
 #include "torture_run.h"
 
-#define HEAL    4 /* the last part of a run in so many */
+#define HEAL    4 /* 1 / the last part of a run, without faults */
 #define KEPT    64
 #define MOST    5000 /* units of a limiter */
 #define LIMIT   (COPIES_LIMIT / 8.0)
@@ -142,7 +142,7 @@ static void start_copy(struct copies_run *r)
 
 	const struct copies_node *newest = r->newest;
 
-	r->newest = NULL; /* another store makes another machine */
+	r->newest = NULL; /* another store is another machine */
 	switch (prng_below(&r->w.prng, 6)) {
 	case 0:
 		memset(store, 0, sizeof(*store));
@@ -155,7 +155,7 @@ static void start_copy(struct copies_run *r)
 		r->result->old_stores++;
 		break;
 	case 3:
-		r->newest = newest; /* its own */
+		r->newest = newest; /* its own store */
 		break;
 	default:
 		*store = r->w.nodes[0].store;
@@ -164,7 +164,7 @@ static void start_copy(struct copies_run *r)
 	r->result->copies++;
 }
 
-/* Another limiter stops or starts, while one machine of the name runs and has its record. */
+/* Stops or starts another limiter, while one machine of the name runs and has its record. */
 static void restart_neighbour(struct copies_run *r)
 {
 	unsigned i = 1 + prng_below(&r->w.prng, r->w.n - 1);

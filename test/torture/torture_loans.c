@@ -12,13 +12,13 @@
 #include "base/wire.h"
 #include "loan/loan.h"
 
-#define STAMP     8 /* bytes behind a message: when it was sent */
+#define STAMP     8 /* bytes after a message: when it was sent */
 #define POLICY_ID 1
 
 /* Time by which the last loans have ended, before the end of a run. */
 #define REST_NS (4 * SECOND)
 
-/* True if the limit has ended while the workers stand still: they trim the bucket later. */
+/* Returns true if the limit has ended while the workers are stopped: they trim the bucket later. */
 static bool is_unknown(const struct world *w, const struct rates_node *box)
 {
 	return box->workers_wake && expiry_is_past(&box->expiry, world_clock(w, box));
@@ -32,7 +32,7 @@ static uint64_t present_burst(const struct world *w, const struct rates_node *bo
 	return told.burst;
 }
 
-/* A time that control has read before it stood still: not before this one. */
+/* Returns a time that control has read before it was stopped, at least `least`. */
 static uint64_t read_clock(struct world *w, struct rates_node *box, uint64_t least)
 {
 	uint64_t now = world_clock(w, box);
@@ -126,7 +126,7 @@ void world_loans_start(struct world *w, struct rates_node *box)
 	box->withheld = 0;
 }
 
-/* A limiter does this when it looks at its buckets, and at each tick. */
+/* Limiters call this when they read their buckets, and at each tick. */
 static void world_loans_withhold(struct world *w, struct rates_node *box, uint64_t now)
 {
 	uint64_t withheld = loan_withheld(box->loan, 0, now);
@@ -176,7 +176,7 @@ size_t world_loans_send(struct rates_node *box, struct message *message)
 	return len + STAMP;
 }
 
-/* The clock was read when the message had been sent, or later. */
+/* Receives a message. The clock was read when the message had been sent, or later. */
 void world_loans_hear(
 	struct world *w, struct rates_node *box, unsigned from, const uint8_t *bytes, size_t len)
 {
@@ -184,14 +184,14 @@ void world_loans_hear(
 	uint64_t sent = read_be64(bytes + len - STAMP);
 	uint64_t least = box->clock + (uint64_t)((level_t)sent * box->pace / MILLION);
 
-	/* Buckets that were full are worst: of others a part of the limit is lost. */
+	/* Full buckets are the worst case: with others a part of the limit is lost. */
 	if (prng_percent(&w->loaner, 50))
 		world_spend(w, box);
 	if (loan_receive(box->loan, &calls, read_clock(w, box, least), from, bytes, len - STAMP))
 		torture_complain(w->result, "a loan that cannot be read");
 }
 
-/* Workers that wake up first find the end of their limit. */
+/* Workers that continue first detect the end of their limit. */
 static level_t usable_tokens(const struct world *w, const struct rates_node *box)
 {
 	uint64_t left = expiry_left(box->enforced.burst, box->enforced.ending);

@@ -51,7 +51,7 @@ struct options {
 	const char *json;
 };
 
-/* Sums over a part of the seeds; and what the first violation was. */
+/* Sums over a part of the seeds, and the first violation. */
 struct sums {
 	uint64_t runs, checks, lost, violations, moves, restarts, memory_losses, stalls, expired,
 		deaths, loans, old_stores, flips, copies, errors;
@@ -156,7 +156,7 @@ static void run_part(const struct options *o, unsigned long part, struct sums *s
 		}
 }
 
-/* A process for each part; the pipe takes its sums, which are less than it holds at once. */
+/* Starts a process for a part. It writes its sums to a pipe, whose buffer has room for them. */
 static int start_part(const struct options *o, unsigned long part, pid_t *pid)
 {
 	struct sums sums;

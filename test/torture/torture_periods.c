@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Units of a period, and the wall clocks by which periods begin: lib/control/budget with a total,
- * while clocks are stepped by seconds, by a period or by many, at one limiter or at all, with and
- * without the kernel calling them synchronised, and limiters crash and start meanwhile. Whenever
- * traffic uses units, all that were used in their period are within its total, and it has begun, by
- * a clock that nobody steps, but for EARLY_NS; and no limiter goes back to a former one. In the
- * end all clocks are right, and all limiters are in the period that it is. A record can be an
- * earlier one: then units that no neighbour has received a report of may be spent again. With
- * damaged statements no limiter spends more than a total.
+ * Units of a period, and the wall clocks by which periods begin: lib/control/budget with a total.
  *
- * What nobody could know is left out (budget/timekeeper.h): who starts by a clock that is far off
- * hears one that runs, and those who do at a time are no majority; and the kernel does not call a
- * clock synchronised for the first time that is far off.
+ * Clocks are stepped by seconds, by one period or by many, at one limiter or at all. The kernel
+ * reports them as synchronised or not, and limiters crash and start meanwhile. Whenever traffic
+ * uses units, three things must hold. All units used in their period are within its total. The
+ * period has begun by a clock without steps, except EARLY_NS. No limiter returns to an earlier
+ * period.
+ *
+ * In the end all clocks are right, and all limiters are in the right period. A record can be an
+ * earlier one: then units that were not reported to any neighbour can be spent again. With damaged
+ * statements no limiter spends more than a total.
+ *
+ * Cases without evidence are left out (budget/timekeeper.h). A limiter that starts with a clock far
+ * off reaches one that runs, and such starters are no majority at any time. The kernel never first
+ * reports a clock as synchronised while it is far off.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +29,7 @@
 
 #define MS           UINT64_C(1000000)
 #define SECOND       (1000 * MS)
-#define BEGAN        (UINT64_C(1700000000) * SECOND) /* wall clock when a run begins */
+#define BEGAN        (UINT64_C(1700000000) * SECOND) /* wall clock at the begin of a run */
 #define PERIOD_NS    (150 * SECOND)
 #define TIMEOUT      (4 * SECOND)
 #define LOOK_NS      (100 * MS)
@@ -34,16 +37,16 @@
 #define RECORD       8192
 #define ROOM         1200
 #define RECORD_COUNT (17 + 12 * sizeof(uint64_t)) /* where a record without a name has its count */
-#define POLICY       7                            /* its id */
+#define POLICY       7                            /* id of the policy */
 #define MOST         5000                         /* units of a limiter */
 #define CHUNK        64
 #define HEAL         4   /* the last quarter of a run has no faults */
-#define KEPT         512 /* periods of which it is known what was used */
+#define KEPT         512 /* periods whose used units are recorded */
 
 /*
- * A clock that is off by seconds may be believed: it is within TIME_SLACK_NS, or at one with the
- * others. One that is far off is not. So a period may begin early by what a clock is off at most,
- * and a correction.
+ * A clock that is off by seconds can be accepted: it is within TIME_SLACK_NS, or agrees with the
+ * others. One that is far off is rejected. So a period can begin early by the largest offset of an
+ * accepted clock, plus a correction.
  */
 #define NEAR_S   20
 #define EARLY_NS ((NEAR_S + 10) * SECOND)
@@ -51,33 +54,33 @@
 _Static_assert(2 * (NEAR_S + 10) * SECOND <= TIME_GROUP_NS, "all that are right are at one");
 _Static_assert(PERIOD_NS > 2 * TIME_GROUP_NS, "whoever is off by a period is not at one");
 
-/* What happens to a box by its own doing. */
+/* Events at one limiter. */
 enum period_happening { PERIOD_LOOK, PERIOD_WRITTEN, PERIOD_TRAFFIC, PERIOD_UP };
 
 struct period_box {
-	struct budget *b;    /* NULL: it is down */
-	unsigned life;       /* events of an earlier one are void */
-	int64_t off_ns;      /* of its wall clock, as it shows later than it is */
-	bool synchronised;   /* as its kernel says */
-	bool was;            /* in this life, by a clock that was right */
-	bool far;            /* it began by one that is far off, and knows no time yet */
-	uint64_t guarded_ns; /* until then somebody relies on it, or it on somebody */
+	struct budget *b;    /* NULL: the limiter is down */
+	unsigned life;       /* events of an earlier life are void */
+	int64_t off_ns;      /* wall clock minus true time */
+	bool synchronised;   /* reported by its kernel */
+	bool was;            /* was synchronised by a right clock in this life */
+	bool far;            /* started with a clock far off, and has no time yet */
+	uint64_t guarded_ns; /* until then it relies on another limiter or another on it */
 	uint8_t record[RECORD], coming[RECORD];
 	size_t record_len, coming_len;
 	uint64_t record_period, coming_period;
-	uint64_t least;  /* it must be in that period, or a later one */
-	uint64_t credit; /* units that are spent, for workers to use; of the period: */
+	uint64_t least;  /* must be in that period, or a later one */
+	uint64_t credit; /* spent units for workers to use; their period: */
 	uint64_t period;
-	uint64_t control_wakes; /* a thread that stands still until then */
+	uint64_t control_wakes; /* control is stopped until then */
 	bool saving, recovering;
 	uint8_t past[RECORD]; /* an earlier record */
 	size_t past_len;
 	uint64_t past_period, past_count;
-	bool dropped;   /* the loss of that record is durable */
-	bool aged;      /* the box started with it, and is not past the periods that it had begun */
-	uint64_t begun; /* newest period in which the box has had units */
+	bool dropped;         /* the loss of that record is durable */
+	bool aged;            /* started with that record, and is in a period that it had begun */
+	uint64_t begun;       /* newest period in which the limiter has had units */
 	uint64_t opened;      /* newest period in which neighbours have confirmed an old record */
-	uint64_t spent[KEPT]; /* units that the box counts, by period */
+	uint64_t spent[KEPT]; /* units that the limiter counts, by period */
 	struct later_count {
 		unsigned life;     /* 0: the neighbour had none */
 		uint64_t period;   /* the period of the neighbour */
@@ -98,11 +101,11 @@ struct period_world {
 	uint32_t ids[TORTURE_LIMITERS], sides[TORTURE_LIMITERS];
 	uint64_t clocks[TORTURE_LIMITERS]; /* since boot */
 	struct period_box boxes[TORTURE_LIMITERS];
-	struct period_box *dead;    /* for good, or NULL */
-	uint64_t first, used[KEPT]; /* of periods from `first` on */
-	uint64_t unknown[KEPT];     /* units that may be spent again, see note_period_age() */
+	struct period_box *dead;    /* limiter that ended for good, or NULL */
+	uint64_t first, used[KEPT]; /* from period `first` on */
+	uint64_t unknown[KEPT];     /* units that can be spent again, see note_period_age() */
 	struct prng ager;
-	struct period_box *flips; /* a box that sends damaged numbers, or NULL */
+	struct period_box *flips; /* limiter that sends damaged numbers, or NULL */
 	unsigned n, loss;
 	bool forgets, ages, calm, harsh;
 };
@@ -142,7 +145,7 @@ static void period_box_at(
 	events_at(&w->events, at, period_box_event, box, what | (uint64_t)box->life << 32);
 }
 
-/* Nothing between those of whom one relies on the other is lost. */
+/* Sends a message. Between two limiters, one of which relies on the other, none is lost. */
 static void send_period_mail(
 	struct period_world *w, unsigned from, unsigned to, const struct period_mail *mail)
 {
@@ -202,7 +205,7 @@ static void save_period_box(struct period_world *w, struct period_box *box)
 		return;
 	if (book_save(budget_book(box->b), keep_period_record, box))
 		return;
-	box->coming_period = view.recovering ? 0 : view.period; /* one that is lost says none */
+	box->coming_period = view.recovering ? 0 : view.period; /* recovering: no period */
 	box->saving = true;
 	period_box_at(w, w->events.now_ns + takes, PERIOD_WRITTEN, box);
 }
@@ -266,7 +269,7 @@ static void check_period(struct period_world *w, struct period_box *box)
 	box->least = view.period;
 }
 
-/* Workers use what is in hand, which is of one period. */
+/* Workers use prefetched units, which are of one period. */
 static void use_period_units(struct period_world *w, struct period_box *box)
 {
 	uint64_t units = prng_within(&w->prng, box->credit), i = box->period - w->first;
@@ -297,13 +300,13 @@ static void take_period_units(struct period_world *w, struct period_box *box)
 
 	if (budget_spend(box->b, 0, units, now))
 		return;
-	if (period != box->period) /* what was left of the last one is void */
+	if (period != box->period) /* the rest of the last period is void */
 		box->credit = 0;
 	box->period = period;
 	box->credit += units;
 }
 
-/* What the appliance does each time that it looks at its clocks. */
+/* Called each time that the appliance reads its clocks. */
 static void look_at_clocks(struct period_world *w, struct period_box *box)
 {
 	const struct timekeeper *keeper = budget_timekeeper(box->b);
@@ -322,7 +325,9 @@ static void look_at_clocks(struct period_world *w, struct period_box *box)
 	check_period(w, box);
 }
 
-/* One that runs and knows the time, for one whose clock is far off to hear; or NULL. */
+/*
+ * Returns a running limiter with the right time, for one that starts with a clock far off; or NULL.
+ */
 static struct period_box *find_witness(struct period_world *w, const struct period_box *starter)
 {
 	unsigned first = prng_below(&w->prng, w->n);
@@ -336,7 +341,9 @@ static struct period_box *find_witness(struct period_world *w, const struct peri
 	return NULL;
 }
 
-/* Those who have not learnt the time yet, or of whom a neighbour may still hear that. */
+/*
+ * Returns the number of limiters that have no time yet, or whose wrong time can still be in flight.
+ */
 static unsigned count_far_starters(const struct period_world *w)
 {
 	unsigned far = 0;
@@ -346,7 +353,10 @@ static unsigned count_far_starters(const struct period_world *w)
 	return far;
 }
 
-/* A box that starts by a clock that is far off hears one that runs; or its clock is set right. */
+/*
+ * A limiter that starts with a clock far off reaches one that runs; otherwise its clock is
+ * corrected.
+ */
 static void begin_by_clock(struct period_world *w, struct period_box *box)
 {
 	struct period_box *witness = find_witness(w, box);
@@ -442,7 +452,10 @@ static void keep_coming_record(struct period_world *w, struct period_box *box)
 	}
 }
 
-/* One at a time: two ends of an edge cannot detect that both are old. */
+/*
+ * Returns true if one is in this state. Only one can be: two ends of an edge cannot detect that
+ * both are old.
+ */
 static bool somebody_is_unknown(const struct period_world *w)
 {
 	bool any = false;
@@ -461,7 +474,7 @@ static unsigned edge_back_to(const struct period_box *peer, unsigned self)
 	return book_edge(budget_book(peer->b), self);
 }
 
-/* Starts the box with an earlier record, and notes the neighbours with a later count. */
+/* Starts the limiter with an earlier record, and notes the neighbours with a later count. */
 static void go_back(struct period_world *w, struct period_box *box)
 {
 	for (unsigned i = 0; i < w->n; i++) {
@@ -482,7 +495,7 @@ static void go_back(struct period_world *w, struct period_box *box)
 	w->result->old_stores++;
 }
 
-/* With the newest record, an earlier one, or none. */
+/* Crashes a limiter, which keeps the newest record, an earlier one, or none. */
 static void crash_period_box(struct period_world *w, struct period_box *box)
 {
 	bool alone;
@@ -527,7 +540,7 @@ static int64_t signed_s(struct period_world *w, uint64_t s)
 	return prng_percent(&w->prng, 60) ? ns : -ns;
 }
 
-/* By seconds, by a period or by many; or right again. */
+/* Draws an offset: seconds, one period, many, or 0. */
 static int64_t draw_step(struct period_world *w)
 {
 	switch (prng_below(&w->prng, 5)) {
@@ -546,14 +559,14 @@ static int64_t draw_step(struct period_world *w)
 
 static void step_clock(struct period_world *w, struct period_box *box, int64_t off_ns)
 {
-	/* Nobody sets it off between its start and its first time: see begin_by_clock(). */
+	/* No clock is set far off between a start and its first time: see begin_by_clock(). */
 	if (box->far || (box->b && is_far_off(off_ns) && !knows_time(w, box)))
 		return;
 	box->off_ns = off_ns;
 	box->synchronised = prng_percent(&w->prng, 50) && (!is_far_off(off_ns) || box->was);
 }
 
-/* One clock; or all, by one bad server. */
+/* Steps one clock, or all, like one bad server. */
 static void step_clocks(struct period_world *w)
 {
 	int64_t off_ns = draw_step(w);
@@ -681,7 +694,7 @@ static void check_period_moment(void *world)
 	((struct period_world *)world)->result->checks++;
 }
 
-/* All that run are in the period that it is, or would be by a clock that may be believed. */
+/* Asserts that all running limiters are in the right period, or in that of an accepted clock. */
 static void check_periods_end(struct period_world *w)
 {
 	uint64_t now = BEGAN + w->end;

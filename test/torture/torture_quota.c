@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Units: lib/control/quota over a tree, each limiter with a disk that takes its time. Whenever
- * traffic uses units, all that have been used are within the total. In the end all is well again
- * for a while. Then what is held and what was spent is the total, but for memories that were lost
- * with what had been spent before; and when all ask for all that they can get, the last unit is
- * spent.
+ * Units: lib/control/quota over a tree, each limiter with a disk that has a delay.
+ *
+ * Whenever traffic uses units, all units used are within the total. In the end there are no faults
+ * for a while. Then held plus spent units are the total, except in runs that lost memories with the
+ * units spent before. When all limiters then request everything, the last unit is spent.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,35 +19,35 @@
 #define MS     UINT64_C(1000000)
 #define SECOND (1000 * MS)
 #define RECORD 4096
-#define PARTS  256 /* units saved as spent before they are */
-#define HEAL   4   /* of a run, the last part in so many */
-#define LATE   32  /* messages that come again much later */
+#define PARTS  256 /* units saved as spent in one step */
+#define HEAL   4   /* 1 / the last part of a run, without faults */
+#define LATE   32  /* messages that are repeated much later */
 #define THINK  (500 * MS)
 #define MOST   10000 /* units of a limiter */
 
-#define RECORD_COUNT (9 * sizeof(uint64_t)) /* where a record has its count */
+#define RECORD_COUNT (9 * sizeof(uint64_t)) /* offset of the count in a record */
 
-#define STALL_ODDS 500 /* of events, after which a thread stands still */
+#define STALL_ODDS 500 /* events, after one of which a thread is stopped */
 
-/* What happens to a box by its own doing. */
+/* Events at one limiter. */
 enum quota_happening { TICK, WRITTEN, TRAFFIC, UP, CONTROL_WAKES };
 
 struct torture_quota_node {
-	struct quota_node *quota; /* NULL: it is down */
+	struct quota_node *quota; /* NULL: the limiter is down */
 	unsigned n, to[TORTURE_LIMITERS], back[TORTURE_LIMITERS];
-	unsigned life; /* events of an earlier one are void */
+	unsigned life; /* events of an earlier life are void */
 	char record[RECORD], coming[RECORD];
 	size_t record_len, coming_len;
 	uint64_t share, wants, tick_ns;
-	uint64_t credit; /* units that are spent, for workers to use without asking */
-	uint64_t control_wakes, workers_wake; /* threads that stand still until then, or 0 */
+	uint64_t credit; /* spent units that workers can use without a request */
+	uint64_t control_wakes, workers_wake; /* threads that are stopped until then, or 0 */
 	bool saving, recovering;
 	char past[RECORD]; /* an earlier record */
 	size_t past_len;
 	uint64_t past_count;
 	uint64_t spent_then;              /* before the restart */
 	bool was_lost;                    /* dropped in this start */
-	bool aged;                        /* the box started with it */
+	bool aged;                        /* started with the earlier record */
 	unsigned lives[TORTURE_LIMITERS]; /* lives of neighbours with a later count, or 0 */
 };
 
@@ -66,15 +66,15 @@ struct quota_world {
 	uint64_t unknown; /* units spent after the last message, before an old record */
 	struct prng ager;
 	bool ages;
-	struct torture_quota_node *flips; /* a box that sends damaged numbers, or NULL */
+	struct torture_quota_node *flips; /* limiter that sends damaged numbers, or NULL */
 	uint64_t clocks[TORTURE_LIMITERS];
 	struct torture_quota_node boxes[TORTURE_LIMITERS];
-	struct torture_quota_node *dead; /* for good, or NULL */
+	struct torture_quota_node *dead; /* limiter that ended for good, or NULL */
 	struct quota_mail late[LATE];
-	bool cut[TORTURE_LIMITERS]; /* the edge to whom it was joined to */
+	bool cut[TORTURE_LIMITERS]; /* edge to the neighbour that it was joined to */
 	unsigned n, loss, hurry;
 	bool forgets, forgot, calm, whole;
-	bool thirsty; /* in the end everybody uses what there is */
+	bool thirsty; /* in the end all limiters use all units */
 };
 
 static uint64_t quota_local_time(const struct quota_world *w, const struct torture_quota_node *box)
@@ -85,7 +85,7 @@ static uint64_t quota_local_time(const struct quota_world *w, const struct tortu
 static void quota_box_event(void *world, void *object, uint64_t argument);
 static void note_age(struct quota_world *w, struct torture_quota_node *box);
 
-/* An event of a box's present life. */
+/* Adds an event for a limiter's present life. */
 static void quota_box_at(struct quota_world *w, uint64_t at, enum quota_happening what,
 	struct torture_quota_node *box)
 {
@@ -143,7 +143,7 @@ static void quota_box_send(struct quota_world *w, struct torture_quota_node *box
 	}
 }
 
-/* When all heals every thread and disk goes on, with whatever it was at. */
+/* At the end of faults every thread and disk continues. */
 static uint64_t quota_trouble_until(const struct quota_world *w, uint64_t at)
 {
 	return at < w->calm_ns ? at : w->calm_ns;
@@ -181,7 +181,7 @@ static void quota_save_box(struct quota_world *w, struct torture_quota_node *box
 	quota_box_at(w, quota_written_at(w), WRITTEN, box);
 }
 
-/* A thread stands still after any event: control, or all workers. */
+/* Stops a thread after any event: control, or all workers. */
 static void stand_still(struct quota_world *w, struct torture_quota_node *box)
 {
 	static const uint64_t spans[] = {100 * MS, 5 * SECOND, 60 * SECOND};
@@ -204,7 +204,7 @@ static bool control_stands(const struct quota_world *w, const struct torture_quo
 	return box->control_wakes > w->events.now_ns;
 }
 
-/* What has to follow whatever has just happened to a box. */
+/* Called after each event at a limiter: saves, sends, and sets its next tick. */
 static void quota_follow_up(struct quota_world *w, struct torture_quota_node *box)
 {
 	uint64_t next = quota_tick(box->quota, quota_local_time(w, box)),
@@ -216,14 +216,14 @@ static void quota_follow_up(struct quota_world *w, struct torture_quota_node *bo
 	if (next == UINT64_MAX)
 		return;
 	next = next > quota_local_time(w, box) ? next - clock : w->events.now_ns + MS;
-	/* The one that is waited for, or an earlier one. */
+	/* The pending tick is this one or an earlier one. */
 	if (box->tick_ns <= next && box->tick_ns > w->events.now_ns)
 		return;
 	box->tick_ns = next;
 	quota_box_at(w, next, TICK, box);
 }
 
-/* Workers use what is in hand, whatever control does. */
+/* Workers use prefetched units, independently of control. */
 static void use_units(struct quota_world *w, struct torture_quota_node *box)
 {
 	uint64_t units = prng_within(&w->prng, box->credit);
@@ -254,7 +254,7 @@ static void take_units_in_hand(struct quota_world *w, struct torture_quota_node 
 	box->credit += units;
 }
 
-/* What is left here, or one unit, which others may have. */
+/* Takes all units held here, or requests one unit from others. */
 static void take_all_units(struct quota_world *w, struct torture_quota_node *box)
 {
 	uint64_t now = quota_local_time(w, box);
@@ -331,7 +331,10 @@ static void make_durable(struct quota_world *w, struct torture_quota_node *box)
 	}
 }
 
-/* One at a time: two ends of an edge cannot detect that both are old. */
+/*
+ * Returns true if one is in this state. Only one can be: two ends of an edge cannot detect that
+ * both are old.
+ */
 static bool somebody_is_unknown(const struct quota_world *w)
 {
 	bool any = false;
@@ -345,7 +348,7 @@ static bool somebody_is_unknown(const struct quota_world *w)
 	return any;
 }
 
-/* Starts the box with an earlier record, and notes the neighbours with a later count. */
+/* Starts the limiter with an earlier record, and notes the neighbours with a later count. */
 static void go_back(struct quota_world *w, struct torture_quota_node *box)
 {
 	if (!w->ages || w->calm || box->past_len == 0 || somebody_is_unknown(w) ||
@@ -381,7 +384,9 @@ static void note_age(struct quota_world *w, struct torture_quota_node *box)
 			torture_complain(w->result, "an old record is not noticed");
 }
 
-/* With the newest record, or none; what was spent before is forgotten with it. */
+/*
+ * Crashes a limiter, which keeps the newest record or none; without it, its spent units are lost.
+ */
 static void quota_crash_box(struct quota_world *w, struct torture_quota_node *box)
 {
 	if (box->saving && prng_percent(&w->prng, 50))
@@ -494,7 +499,7 @@ static void quota_hear_message(struct quota_world *w, const struct quota_mail *m
 	quota_follow_up(w, box);
 }
 
-/* A message arrives, and now and then an old one after it. */
+/* Receives a message, and sometimes an old one after it. */
 static bool quota_receive_message(
 	void *world, unsigned from, unsigned to, uint8_t *bytes, size_t len)
 {
@@ -514,7 +519,7 @@ static void quota_box_event(void *world, void *object, uint64_t argument)
 {
 	struct quota_world *w = world;
 	struct torture_quota_node *box = object;
-	unsigned pause = 1 + (unsigned)(box - w->boxes); /* some have much of it */
+	unsigned pause = 1 + (unsigned)(box - w->boxes); /* some have long pauses */
 	uint64_t think = w->thirsty ? THINK / 10 : THINK * pause / w->hurry;
 
 	if (argument >> 32 != box->life)
@@ -550,7 +555,7 @@ static void quota_box_event(void *world, void *object, uint64_t argument)
 		quota_follow_up(w, box);
 }
 
-/* What all have together, at one moment. */
+/* Sums over all limiters, at one moment. */
 struct quota_sums {
 	int64_t held;
 	uint64_t spent, prepaid, in_flight;
@@ -579,7 +584,7 @@ static bool quota_is_whole(const struct quota_world *w, const struct quota_sums 
 	       w->used + sums->prepaid <= sums->spent;
 }
 
-/* Between two moves, as those whose traffic waits are asked for now and then. */
+/* Checks between two moves, because limiters with waiting traffic send requests periodically. */
 static void check_moment(void *world)
 {
 	struct quota_world *w = world;
@@ -592,7 +597,10 @@ static void check_moment(void *world)
 	w->whole = quota_is_whole(w, &sums);
 }
 
-/* Units that nobody gets though everybody asks; in flight they may be lost with a memory. */
+/*
+ * Asserts that no unit is left although all are requested. Units in flight can be lost with a
+ * memory.
+ */
 static void check_last_unit(struct quota_world *w, const struct quota_sums *sums)
 {
 	int64_t left = sums->held + (int64_t)(sums->prepaid + (w->forgot ? 0 : sums->in_flight));

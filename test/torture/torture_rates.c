@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Rates: lib/control/conserve, and what an appliance has around it, which are workers that take a
- * new limit a little later, and a disk that is slower and sometimes full. After each event:
+ * Rates: lib/control/conserve with the parts of an appliance around it. Workers apply a new limit a
+ * little later, and a disk is slower and sometimes full. After each event:
  *
- *   - what the workers enforce, and what might be enforced, is in sum within the limit (one that
- *     falls counts until the workers have heard, and the debts of those who had given it away);
- *   - who has received something, it was granted or promised, and its books are right;
- *   - where bursts move by themselves (adaptor), the same of them: no more than the burst, ever;
- *   - buckets that admit all they may, now or when it hurts most, together conform to one bucket of
- *     that limit and of the burst, exactly.
+ *   - the sum of enforced limits, and of all that could be enforced, is within the limit. A limit
+ *     that falls counts until the workers have the new one, and debts of limiters that had granted
+ *     it count;
+ *   - every received amount was granted or promised, and the books of every limiter are right;
+ *   - if bursts move separately (adaptor), the same holds for them: their sum never exceeds the
+ *     burst;
+ *   - buckets that admit as much as possible, immediately or at the worst time, together conform
+ *     exactly to one bucket of that limit and the burst.
  *
- * In the end all is well again for a while, every byte per second is somewhere, and passes.
+ * In the end there are no faults for a while; every byte per second is accounted for, and passes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +27,7 @@
 /* Bytes of the record of a lost account without a name: fingerprint, check and length. */
 #define LOST_RECORD 17
 
-/* The first time at which a box's clock shows so much. */
+/* Returns the first true time at which a limiter's clock shows `clock`. */
 static uint64_t true_time(const struct rates_node *box, uint64_t clock)
 {
 	level_t at = ((level_t)(clock - box->clock) * MILLION + box->pace - 1) / box->pace;
@@ -35,7 +37,7 @@ static uint64_t true_time(const struct rates_node *box, uint64_t clock)
 
 static void rates_box_event(void *world, void *object, uint64_t argument);
 
-/* An event of a box's present life, with a number of its own. */
+/* Adds an event for a limiter's present life, with a number of its own. */
 static void rates_box_at(
 	struct world *w, uint64_t at, enum happening what, struct rates_node *box, uint64_t number)
 {
@@ -54,7 +56,7 @@ static bool is_told_anew(const struct world *w, const struct rates_node *box)
 	       now.ending != last->ending;
 }
 
-/* What ends of what the workers pass has ended at a time. */
+/* Ends at `at` the parts of the enforced limits that are leased. */
 static void end_leased(struct world *w, struct rates_node *box, uint64_t at)
 {
 	struct told *enforced = &box->enforced;
@@ -66,7 +68,9 @@ static void end_leased(struct world *w, struct rates_node *box, uint64_t at)
 	world_enforce(box, at);
 }
 
-/* What workers do before they meter, however long they slept: whether a limit has ended. */
+/*
+ * Called by workers before they meter, even after a long sleep. Returns true if a limit has ended.
+ */
 static bool look_at_expiry(struct world *w, struct rates_node *box)
 {
 	uint64_t clock = world_clock(w, box), from;
@@ -81,7 +85,7 @@ static bool look_at_expiry(struct world *w, struct rates_node *box)
 	return true;
 }
 
-/* The workers take what they were told last. */
+/* The workers apply the limits that control published last. */
 static void take_limits(struct world *w, struct rates_node *box)
 {
 	if (box->enforced.least > 0 &&
@@ -103,7 +107,7 @@ static void take_limits(struct world *w, struct rates_node *box)
 
 static void start_taking(struct world *w, struct rates_node *box);
 
-/* There is an event when control may see that a lease is about to end, and one when it has. */
+/* Adds an event when control can detect that a lease is about to end, and one when it has ended. */
 static void watch_expiry(struct world *w, struct rates_node *box)
 {
 	uint64_t until = expiry_until(&box->expiry), at = true_time(box, until);
@@ -117,8 +121,8 @@ static void watch_expiry(struct world *w, struct rates_node *box)
 }
 
 /*
- * Control has the workers' limits end when the first of them does, and so later only if they have
- * taken all. Those that have seen the end are told all again.
+ * Control sets the end of the workers' limits to the earliest of them. So the end moves later only
+ * if they have applied all. Workers whose limits have ended get all limits again.
  */
 static void renew_expiry(struct world *w, struct rates_node *box)
 {
@@ -138,7 +142,7 @@ static void renew_expiry(struct world *w, struct rates_node *box)
 		start_taking(w, box);
 }
 
-/* Also before a first lease ends, as far ahead as control may. */
+/* Publishes before a first lease ends, as early as control can. */
 static void start_taking(struct world *w, struct rates_node *box)
 {
 	world_tell(w, box, &box->told);
@@ -151,8 +155,8 @@ static void start_taking(struct world *w, struct rates_node *box)
 }
 
 /*
- * When all heals, threads and disks go on at once, with whatever they were at: what stands still
- * for longer is no defect of the group's.
+ * At the end of faults, threads and disks continue immediately. A longer stop would not be a defect
+ * of the group.
  */
 static uint64_t trouble_until(const struct world *w, uint64_t at)
 {
@@ -160,8 +164,8 @@ static uint64_t trouble_until(const struct world *w, uint64_t at)
 }
 
 /*
- * A thread stands still, at any step: control, all workers, or none. Control may be between any
- * two things that it does; what comes for it waits, or is lost.
+ * Stops a thread at any step: control, all workers, or none. Control can stop between any two of
+ * its steps. Messages to it wait, or are lost. Returns true if control is stopped.
  */
 static bool stands_still(struct world *w, struct rates_node *box)
 {
@@ -210,7 +214,7 @@ static void flip_bit(struct world *w, const struct rates_node *box, struct messa
 	w->result->flips++;
 }
 
-/* Sends what a box has to say, from time to time twice or late. */
+/* Sends a limiter's messages, sometimes twice or late. */
 static void rates_box_send(struct world *w, struct rates_node *box)
 {
 	struct message message = {.from = (unsigned)(box - w->boxes)};
@@ -249,7 +253,7 @@ static void rates_commit_record(struct world *w, struct rates_node *box)
 		w->result->error |= disk_copy(&box->past, &box->disk) != 0;
 }
 
-/* Puts an earlier commit on its disk, at random. Returns true if it has. */
+/* Puts an earlier commit on the disk, at random. Returns true if it has. */
 static bool goes_back(struct world *w, struct rates_node *box)
 {
 	if (!w->ages || box->past.durable.n != w->accounts ||
@@ -295,7 +299,7 @@ static bool rates_box_waits(const struct world *w, const struct rates_node *box)
 	return waits;
 }
 
-/* A disk takes its time, and stands still as any thread does. */
+/* Returns when a write ends. A disk has a delay, and can stop like any thread. */
 static uint64_t written_at(struct world *w)
 {
 	uint64_t now = w->events.now_ns;
@@ -305,7 +309,7 @@ static uint64_t written_at(struct world *w)
 	return now + prng_within(&w->prng, prng_percent(&w->prng, 90) ? 30 * MS : DISK_NS);
 }
 
-/* Control saves what is to be committed, and tells the workers of what they have. */
+/* Control saves all uncommitted amounts, and publishes the limits to the workers. */
 static void save_and_tell(struct world *w, struct rates_node *box)
 {
 	if (!box->saving && book_unsaved(conserve_book(box->c)) &&
@@ -323,7 +327,7 @@ static void save_and_tell(struct world *w, struct rates_node *box)
 		renew_expiry(w, box);
 }
 
-/* What has to follow whatever has just happened to a box. */
+/* Called after each event at a limiter: spends, saves, publishes and sends. */
 static void rates_follow_up(struct world *w, struct rates_node *box)
 {
 	if (box->lost && !rates_box_is_recovering(w, box) && !rates_box_waits(w, box))
@@ -394,7 +398,7 @@ static struct conserve *rates_make_conserve(
 
 static void rates_start_box(struct world *w, struct rates_node *box, bool recovering)
 {
-	/* Its clock begins anywhere, also before where it was. */
+	/* Its clock starts anywhere, also before its previous value. */
 	box->clock = prng_within(&w->prng, 1000 * SECOND);
 	conserve_destroy(box->c);
 	box->c = rates_make_conserve(w, box, recovering);
@@ -418,7 +422,7 @@ static void rates_start_box(struct world *w, struct rates_node *box, bool recove
 	rates_follow_up(w, box);
 }
 
-/* Nobody admits anything for a while, and then all do at once. */
+/* No limiter admits anything for a while, and then all do at the same time. */
 static void spend_all(struct world *w)
 {
 	w->hoards = !w->hoards && prng_percent(&w->prng, 50);
@@ -434,7 +438,7 @@ static void rates_restart_box(struct world *w, struct rates_node *box)
 	w->result->restarts++;
 	w->result->memory_losses += box->lost;
 	rates_start_box(w, box, box->lost && !box->aged);
-	/* It began with an empty bucket, or there would now be more than the burst. */
+	/* If it did not begin with an empty bucket, this would now exceed the burst. */
 	if (w->hoards && prng_percent(&w->prng, 50))
 		spend_all(w);
 }
@@ -447,7 +451,7 @@ static bool somebody_lost(const struct world *w)
 	return false;
 }
 
-/* With the newest record; or without, but no two at a time: see ledger.h. */
+/* Crashes a limiter, which keeps its newest record. Only one at a time loses it: see ledger.h. */
 static void rates_crash_box(struct world *w, struct rates_node *box)
 {
 	bool lost = box->lost, known;
@@ -486,7 +490,7 @@ static void rates_crash_box(struct world *w, struct rates_node *box)
 		UP, box, 0);
 }
 
-/* Everybody is told of another limit, each at its own time. */
+/* Every limiter applies a new limit, each at its own time. */
 static void rates_learn_limit(struct world *w, struct rates_node *box)
 {
 	struct conserve_policy policies[BOTH];
@@ -517,14 +521,14 @@ static void rates_shift_demand(struct world *w, unsigned account)
 		demands[i] *= (double)world_total(w, account) / (sum > 0 ? sum : 1);
 }
 
-/* A limiter that has much of the one need not have much of the other. */
+/* A limiter with a large rate need not have a large burst. */
 static void shift_demand(struct world *w)
 {
 	for (unsigned a = 0; a < w->accounts; a++)
 		rates_shift_demand(w, a);
 }
 
-/* For good. Who has yet to be told by its neighbours what it had may not go now. */
+/* Ends a limiter for good. Not while it waits for its neighbours to report its amounts. */
 static void rates_die(void *world, void *object, uint64_t argument)
 {
 	struct world *w = world;
@@ -579,7 +583,7 @@ static void rates_cause_trouble(void *world, void *object, uint64_t argument)
 		rates_cause_trouble, NULL, 0);
 }
 
-/* What control does, unless it stands still: then it does it afterwards. */
+/* Does control's work after the workers' step; if control is stopped, it does that later. */
 static void after_workers(struct world *w, struct rates_node *box)
 {
 	if (box->control_wakes) {
@@ -591,7 +595,7 @@ static void after_workers(struct world *w, struct rates_node *box)
 	rates_follow_up(w, box);
 }
 
-/* The workers take what they were told; whether control sees it or not. */
+/* The workers apply the published limits; control notes this unless it is stopped. */
 static void limits_taken(struct world *w, struct rates_node *box, uint64_t number)
 {
 	if (box->workers_wake) {
@@ -606,7 +610,7 @@ static void limits_taken(struct world *w, struct rates_node *box, uint64_t numbe
 	after_workers(w, box);
 }
 
-/* Their first look is at what has ended. */
+/* Workers first check for ended limits. */
 static void workers_wake(struct world *w, struct rates_node *box)
 {
 	box->workers_wake = 0;
@@ -647,7 +651,7 @@ static void rates_end_trouble(void *world, void *object, uint64_t argument)
 	}
 }
 
-/* What it may have of its parent is whatever news there is of others, at each box by itself. */
+/* The part of the parent's limit depends on gossip, so it changes at each limiter separately. */
 static void change_part(struct world *w, struct rates_node *box)
 {
 	if (w->c->guarantee != TORTURE_LEVELS || (!w->calm && prng_percent(&w->prng, 70)))
@@ -658,7 +662,7 @@ static void change_part(struct world *w, struct rates_node *box)
 static void rates_box_tick(struct world *w, struct rates_node *box)
 {
 	unsigned self = (unsigned)(box - w->boxes);
-	/* What it believes of the others' demands is not what they are. */
+	/* The estimate of the others' demands is inexact. */
 	double noise = w->calm ? 1 : 0.8 + 0.4 * prng_unit(&w->prng);
 	struct gdrl_measure measure = {
 		.demand = w->demands[RATE][self] * noise, .dropped = -1, .packet = 1000};
@@ -675,7 +679,7 @@ static void rates_box_tick(struct world *w, struct rates_node *box)
 static void rates_record_written(struct world *w, struct rates_node *box)
 {
 	if (!w->calm && prng_percent(&w->prng, 5)) {
-		/* It may have got there all the same. */
+		/* The failed write can still have reached the disk. */
 		if (prng_percent(&w->prng, 50))
 			rates_commit_record(w, box);
 		box->saving = false;
@@ -687,7 +691,7 @@ static void rates_record_written(struct world *w, struct rates_node *box)
 	rates_end_save(box);
 }
 
-/* Crashes a receiver before its news is durable, and most times the sender, too. */
+/* Crashes a receiver before its news is durable, and mostly the sender, too. */
 static void rates_crash_both(
 	struct world *w, struct rates_node *receiver, struct rates_node *sender)
 {
@@ -715,7 +719,7 @@ static void rates_hear_message(
 		return;
 	}
 	ret = conserve_hear(box->c, from, world_clock(w, box), bytes, len);
-	/* One that has lost its memory does not know which ledger it is of, and says so. */
+	/* A limiter without memory has no ledger identity, and reports that. */
 	if (ret < 0 && !(ret == -ESTALE && (box->lost || len == BOOK_HEAD)))
 		torture_complain(w->result, "a letter that cannot be read");
 	if (w->c->harsh && !w->calm && ret > 0 && prng_below(&w->ager, 500) == 0)
@@ -724,7 +728,7 @@ static void rates_hear_message(
 		rates_follow_up(w, box);
 }
 
-/* A message arrives, and now and then an old one after it. */
+/* Receives a message, and sometimes an old one after it. */
 static bool rates_receive_message(
 	void *world, unsigned from, unsigned to, uint8_t *bytes, size_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What runs of rates and of units share.
+ * Shared by runs of rates and of units.
  */
 #ifndef WEIR_TORTURE_RUN_H
 #define WEIR_TORTURE_RUN_H
@@ -9,20 +9,22 @@
 #include "torture.h"
 #include "world/events.h"
 
-/* Notes what is wrong, the first time. */
+/* Records a violation, if it is the first. */
 __attribute__((format(printf, 2, 3))) void torture_complain(
 	struct torture_result *result, const char *format, ...);
 
 /*
- * The limiter that ends for good, and when: before all is well again. TORTURE_LIMITERS: none. They
- * are not drawn of the world's numbers: until then all happens as it does without.
+ * Returns the limiter that ends for good, and when: before the end of faults. TORTURE_LIMITERS:
+ * none. Both are drawn from a separate generator, so that all is as without until then.
  */
 unsigned torture_victim(const struct torture_case *c, uint64_t calm_ns, uint64_t *when_ns);
 
-/* A call has failed that must not fail: out of memory is an error, all else is a violation. */
+/*
+ * Records a failed call that must not fail. Out of memory is an error, all other codes a violation.
+ */
 void torture_failed(struct torture_result *result, const char *call, int ret);
 
-/* Lets all events happen up to the end or to the first that is wrong, and checks after each. */
+/* Runs all events up to the end or the first violation, and checks after each. */
 void torture_play(struct events *events, uint64_t end, void *world, void (*check)(void *world),
 	struct torture_result *result);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Somebody on the path has recorded what was said in a former life of the group: the same policies,
- * limiters and key, and a ledger that has ended. It plays that for ever.
+ * An attacker on the path has recorded the messages of an ended ledger instance: the same policies,
+ * limiters and key, and another ledger. It replays them forever.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "torture_world.h"
 
-#define FORMER 40 /* steps of that life */
+#define FORMER 40 /* steps of the recorded instance */
 
-/* Epochs of that life are above all of this one: without an identity all of it would be news. */
+/* Epochs of the recorded instance exceed all of this one: without an identity all would be news. */
 #define FORMER_EPOCH (UINT64_C(1) << 40)
 
 static int begin_former_life(
@@ -44,7 +44,7 @@ static void record_messages(struct world *w, uint64_t now, struct conserve **gro
 	}
 }
 
-/* Capacity goes to one and then to another, so that what was granted is more than anybody's. */
+/* Capacity moves from limiter to limiter, so that the granted sums exceed any limiter's share. */
 static void record_step(struct world *w, unsigned step, uint64_t now, struct conserve **group)
 {
 	for (unsigned i = 0; i < w->n; i++) {
@@ -79,7 +79,7 @@ void tape_play(struct world *w)
 	const struct message *message = &w->former[prng_below(&w->taper, LATE)];
 	struct rates_node *box = &w->boxes[message->to];
 
-	/* What a box without memory takes is for gossip to tell from a recording. */
+	/* For a limiter without memory, gossip must detect recordings, and not this layer. */
 	if (!box->up || !book_identity_known(conserve_book(box->c)->identity) ||
 		box->control_wakes || message->len == 0 || !prng_percent(&w->taper, 20))
 		return;
