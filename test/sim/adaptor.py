@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What allocators drop of traffic that one bucket would have passed: doc/study/penalty.md.
+"""Drops of traffic that one bucket would have passed, by allocator: doc/study/penalty.md.
 
     adaptor.py [SEEDS]
 
-Takes config/scenarios/moving.json with every allocator in turn, as it is and with its load resting
-where it begins; prints the table, and fails where adaptor is not worth its name.
+Runs config/scenarios/moving.json with every allocator in turn, unchanged and with a constant load.
+Prints the table, and fails if adaptor does not reduce the drops.
 """
 
 import copy
@@ -33,7 +33,7 @@ CONTENDERS = {
 
 
 def resting(scenario):
-    """A run with the load of its first part all the time."""
+    """Returns the scenario with the load of its first part all the time."""
     scenario["traffic"] = [entry for entry in scenario["traffic"] if "start" not in entry]
     for entry in scenario["traffic"]:
         entry.pop("stop", None)
@@ -41,7 +41,7 @@ def resting(scenario):
 
 
 def at_one(scenario):
-    """All of it at one limiter."""
+    """Returns the scenario with all load at one limiter."""
     scenario["limiters"] = 1
     for entry in scenario["traffic"]:
         entry["limiter"] = "l1"
@@ -49,7 +49,7 @@ def at_one(scenario):
 
 
 def dropped(scenario):
-    """Percent of the packets that the limiters dropped, one number a seed."""
+    """Returns the percentage of packets that the limiters dropped, one number a seed."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(scenario, file)
         file.flush()
@@ -64,7 +64,7 @@ def dropped(scenario):
 
 
 def contend(moving):
-    """{contender: [mean percent while it moves, at rest]}"""
+    """Returns {contender: [mean percentage with a moving load, with a constant one]}."""
     found = {}
     for name, terms in CONTENDERS.items():
         found[name] = []
@@ -77,7 +77,7 @@ def contend(moving):
 
 
 def main():
-    """Prints the table and judges it."""
+    """Prints the table and checks it."""
     with open(os.path.join(ROOT, "config", "scenarios", "moving.json"), encoding="utf-8") as file:
         moving = json.load(file)
     found = contend(moving)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Peers that compare what they were told: thousands of policies, of which some have several names
- * in a leaf, while some are told otherwise than others, are added and taken away, and messages are
- * lost, late and repeated. In the end all are told alike.
+ * Peers that compare their settings. They have thousands of policies, some with several names in a
+ * leaf. Settings change at some limiters only, policies are added and removed, and messages are
+ * lost, late and repeated. In the end all have equal settings.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@
 #define MS       UINT64_C(1000000)
 #define STEP     (100 * MS)
 #define STEPS    400
-#define CALM     300 /* step from which on nothing changes any more */
+#define CALM     300 /* step after which nothing changes */
 
 struct word {
 	unsigned from, to;
@@ -89,7 +89,7 @@ static void create_agrees(struct world *w)
 	}
 }
 
-/* One is told otherwise of some policies, mostly of neighbours in the list. */
+/* Changes some policies at one limiter, mostly adjacent ones in the list. */
 static void change_agree(struct world *w)
 {
 	unsigned i = prng_below(&w->prng, PEERS), most = prng_below(&w->prng, 4) ? 8 : 400;

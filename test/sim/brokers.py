@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""`weir-study brokers` and `weirsim plan`: the paper's order, and how they answer their users.
+"""`weir-study brokers` and `weirsim plan`: the paper's ranking, and their command lines.
 
     brokers.py
 """
@@ -20,26 +20,26 @@ SHORT = ("--seeds", str(SEEDS), *MESSAGES)
 
 
 def run(command, *arguments):
-    """Runs the program that has this command; the completed process."""
+    """Runs the program that has this command; returns the completed process."""
     return (study if command == "brokers" else weirsim)(command, *arguments)
 
 
 def figure(name, *arguments):
-    """What it writes of a figure as JSON."""
+    """Returns the JSON that it writes for a figure."""
     done = run("brokers", "--figure", name, "--json", "-", *(arguments or SHORT))
     expect(done.returncode in (0, 1) and not done.stderr, done.stderr)
     return json.loads(done.stdout)
 
 
 def points(found):
-    """Contenders by name, of every point of every panel."""
+    """Yields the contenders by name, for every point of every panel."""
     for panel in found["panels"]:
         for point in panel["points"]:
             yield panel["panel"], {each["contender"]: each for each in point["contenders"]}
 
 
 def two_brokers_are_best():
-    """Figure 4: one saturates, and from two on each more makes it worse."""
+    """Figure 4: one broker saturates, and from two on each additional one makes it worse."""
     p99 = [cells["LB"]["p99_ms"] for _, cells in points(figure("4"))]
     expect(p99[0] > 1 and p99[1] < 1, p99)
     expect(p99[1:] == sorted(p99[1:]), p99)
@@ -47,19 +47,19 @@ def two_brokers_are_best():
 
 
 def concentration_helps():
-    """Figure 5: LB misses the objective everywhere; Conc keeps it where one broker is enough."""
+    """Figure 5: LB misses the objective everywhere; Conc meets it if one broker is enough."""
     for panel, cells in points(figure("5")):
         expect(cells["LB"]["met"] == 0, panel)
         expect(cells["Conc"]["p99_ms"] < cells["LB"]["p99_ms"], (panel, cells))
         if cells["Conc"]["brokers"] == 1 or "of 1" in panel and "of 10" not in panel:
             expect(cells["Conc"]["met"] == SEEDS, (panel, cells))
-        if "periodic" in panel:  # whose phases are known
+        if "periodic" in panel:  # phases are predictable
             expect(cells["Weir"]["met"] == SEEDS, (panel, cells))
 
 
 def max_min_helps():
-    """Figure 6: nowhere worse but for noise; and the balanced parts are better than both."""
-    found = figure("6", "--seeds", "2", *MESSAGES)  # one is too noisy
+    """Figure 6: nowhere worse, except noise; the balanced parts are better than both."""
+    found = figure("6", "--seeds", "2", *MESSAGES)  # one seed is too noisy
     expect(found["out_of_order"] <= 1, found["out_of_order"])
     for panel, cells in points(found):
         if cells["Weir"]["brokers"] > 1 and "Poisson" in panel:
@@ -74,7 +74,7 @@ def max_min_helps():
 
 
 def correlation_helps():
-    """Figures 7 to 9: SRTM keeps the objective, and so does Weir; by lot it is missed."""
+    """Figures 7 to 9: SRTM and Weir meet the objective."""
     for name in ("7", "9"):
         found = figure(name)
         expect(found["out_of_order"] == 0, name)
@@ -86,7 +86,7 @@ def correlation_helps():
 
 
 def prediction_saves_rounds():
-    """Table I: a tenth of the paper's rounds, hardly any mistaken; and the objective is kept."""
+    """Table I: a tenth of the paper's rounds, few mistakes, and the objective is met."""
     rows = figure("table1", "--seeds", str(SEEDS + 1))["rows"]
     for row in rows:
         expect(row["weir"]["met"] == row["seeds"], row)
@@ -100,13 +100,14 @@ def prediction_saves_rounds():
 
 
 def a_seed_is_a_run():
-    """Two runs are alike, and files are written, of which there is a picture."""
+    """Two runs are equal, and files are written that can be plotted."""
     few = ("--seeds", "2", "--messages", "20000")
     expect(figure("4", *few) == figure("4", *few), "another run of the same seeds")
     expect(figure("4", *few) != figure("4", *few, "--first", "9"), "other seeds, the same run")
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "f.json")
-        for name, lines in (("4", 1 + 1), ("7", 6 + 2), ("table1", 3)):  # and the objective
+        # One more line for the objective.
+        for name, lines in (("4", 1 + 1), ("7", 6 + 2), ("table1", 3)):
             done = run("brokers", "--figure", name, "--seeds", "1", "--messages", "20000",
                        "--json", path)
             expect(done.returncode in (0, 1) and done.stdout, done)
@@ -115,7 +116,7 @@ def a_seed_is_a_run():
 
 
 def bad_options_are_refused():
-    """With the option's name, and nothing run."""
+    """Names the bad option, and runs nothing."""
     for arguments in ([], ["--figure", "3"], ["--figure", "table2"], ["--figure", "4", "x"],
                       ["--figure", "4", "--seeds", "0"], ["--figure", "4", "--messages", "1"]):
         done = run("brokers", *arguments)
@@ -127,7 +128,7 @@ def bad_options_are_refused():
 
 
 def plan(document, *arguments):
-    """Plans a document; the completed process."""
+    """Plans a document; returns the completed process."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as scenario:
         json.dump(document, scenario)
         scenario.flush()
@@ -135,13 +136,14 @@ def plan(document, *arguments):
 
 
 def example():
-    """The example as a document."""
+    """Returns the example document."""
     with open(EXAMPLE, encoding="utf-8") as content:
         return json.load(content)
 
 
 def a_plan_adds_up():
-    """Limits and bursts to the aggregate's; each source somewhere; what is left out is missed."""
+    """Limits and bursts add up to the aggregate's, each source has a limiter, and without any
+    principle the plan fails. Concentration uses fewer limiters."""
     done = run("plan", EXAMPLE, "--json", "-")
     expect(done.returncode == 0 and not done.stderr, done)
     found = json.loads(done.stdout)
@@ -163,7 +165,7 @@ def a_plan_adds_up():
 
 
 def no_switch_improves_a_plan():
-    """What is predicted without a principle is never quicker, but for the number of limiters."""
+    """Without a principle, the predicted delay is never lower for the same number of limiters."""
     def worst(*without):
         done = run("plan", EXAMPLE, "--json", "-", *without)
         return max(limiter["p99_ms"] for limiter in json.loads(done.stdout)["limiters"])
@@ -175,7 +177,7 @@ def no_switch_improves_a_plan():
 
 
 def a_crowd_is_named():
-    """Sources that nobody has room for have no limiter, and the plan is none."""
+    """Sources without room have no limiter, and the plan fails."""
     document = example()
     document["limiters"] = document["limiters"][2:]
     done = plan(document, "--json", "-")
@@ -188,7 +190,7 @@ def a_crowd_is_named():
 
 
 def mistakes_are_named():
-    """By their places, all at once."""
+    """Names all mistakes with their places in one run."""
     def mistaken(change):
         document = example()
         change(document)
@@ -212,7 +214,7 @@ def mistakes_are_named():
         ("sources: missing", lambda d: d.pop("sources")),
     ]
     for words, change in cases:
-        said = re.sub(r'(\[\d+\]) "[^"]*"', r"\1", mistaken(change))  # the names of places
+        said = re.sub(r'(\[\d+\]) "[^"]*"', r"\1", mistaken(change))  # without the names of places
         expect(words in said, f"{words!r}: {said!r}")
     document = example()
     document["aggregate"]["limit"] = "40Mbit/s"
@@ -227,7 +229,7 @@ TESTS = [two_brokers_are_best, concentration_helps, max_min_helps, correlation_h
 
 
 def main():
-    """Runs all of them."""
+    """Runs all tests."""
     run_tests(TESTS)
 
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Random groups of limiters, as far apart as places on a map, that spend budgets together: messages
- * are lost, repeated and overtaken, the network parts, limiters crash and come back with their
- * newest record or without any, disks fail, totals rise, and periods begin at another time for
- * each. Never more than a period's total is used; when all is well again one tree spans them all,
- * nobody has more neighbours in it than is allowed, and whoever needs units gets the last one.
+ * Random groups of limiters, as far apart as places on a map, that spend budgets together.
+ *
+ * Messages are lost, repeated and reordered, and the network is partitioned. Limiters crash and
+ * restart with their newest record or without one. Disks fail, totals rise, and periods begin at a
+ * different time for each. No more than a period's total is ever used. When all faults end, one
+ * tree spans all limiters, within the allowed number of neighbours, and a limiter that needs units
+ * gets the last one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,7 +34,7 @@
 #define QUIET    (40 * SECOND)
 #define TAKING   (120 * SECOND)
 
-/* Policy 0 has periods, 1 rises, 2 is drawn. */
+/* Policy 0 has periods, 1 has a rising total, 2 is drawn. */
 enum { PERIODIC, RISING, DRAWN };
 
 struct record {
@@ -41,20 +43,20 @@ struct record {
 };
 
 struct box {
-	struct budget *budget; /* NULL: it is down */
+	struct budget *budget; /* NULL: the limiter is down */
 	double x, y;
-	unsigned side; /* of the partition */
+	unsigned side; /* side of the partition */
 	bool durable, writing, fails;
 	struct record records[POLICIES], written[POLICIES];
 	uint64_t written_ns, up_ns, epoch, rolls_ns, total, drawn;
 	uint64_t wants[POLICIES];
 	double appetite;
-	bool lost; /* its memory */
+	bool lost; /* memory lost */
 };
 
 struct world {
 	struct box boxes[MOST];
-	struct events events; /* of one step, the newest first */
+	struct events events; /* events of one step, the newest first */
 	struct simnet net;
 	uint32_t ids[MOST];
 	unsigned n, degree;
@@ -181,7 +183,7 @@ static void budget_world_free(struct world *w)
 	free(w);
 }
 
-/* Milliseconds from one to another: half of them on the way, at least 1. */
+/* Returns the delay from one limiter to another in milliseconds, at least 1. */
 static double delay_ms(const struct world *w, unsigned a, unsigned b)
 {
 	return 1 + hypot(w->boxes[a].x - w->boxes[b].x, w->boxes[a].y - w->boxes[b].y);
@@ -296,7 +298,7 @@ static void draw_prepaid_units(struct world *w, struct box *box)
 		units = w->left;
 	w->left -= units;
 	box->drawn += units;
-	/* And once more, as it is the sum that is said. */
+	/* Repeated, because the value is a sum and not an increment. */
 	budget_set_share(box->budget, DRAWN, box->drawn, w->now_ns);
 	budget_set_share(box->budget, DRAWN, box->drawn, w->now_ns);
 }
@@ -314,7 +316,7 @@ static int spend_budget_units(struct world *w, struct box *box, unsigned p, uint
 	w->used[p][period] += units;
 	if (w->used[p][period] > w->totals[p])
 		budget_world_fail(w, "more is used than the total", w->used[p][period]);
-	/* Some that passed is not used. */
+	/* Some units are returned unused. */
 	if (w->faults && one_chance_in(w, 50)) {
 		uint64_t back = 1 + prng_below(&w->prng, (uint32_t)units);
 
@@ -338,7 +340,7 @@ static void budget_trouble(struct world *w, unsigned k)
 
 	if (one_chance_in(w, 20000))
 		box->side ^= 1;
-	/* Without a disk one that was gone knows nothing. */
+	/* Without a disk, a crashed limiter has no memory. */
 	if (one_chance_in(w, 15000) && (box->durable || w->memory_losses))
 		crash_budget_box(w, k);
 	else if (one_chance_in(w, 30000) && k == 0)
@@ -391,7 +393,7 @@ static void step_budget_world(struct world *w, bool busy)
 	}
 }
 
-/* What the tree is in truth. */
+/* The tree's real shape. */
 struct shape {
 	unsigned edges, degree, reached;
 	double round_trip_ms;
@@ -445,7 +447,7 @@ static struct shape shape_of(const struct world *w)
 	return shape;
 }
 
-/* The mean round trip of any two nodes: an edge of a tree that is drawn by lot. */
+/* Returns the mean round trip of two nodes: that of an edge in a random tree. */
 static double random_round_trip(const struct world *w)
 {
 	double sum = 0;
@@ -465,7 +467,7 @@ static void heal_budget_world(struct world *w)
 	}
 	for (uint64_t end = w->now_ns + QUIET / 2; w->now_ns < end;)
 		step_budget_world(w, false);
-	/* The traffic that some wait for does not come back. */
+	/* Drops the waiting traffic of all limiters. */
 	for (unsigned k = 0; k < w->n; k++)
 		for (unsigned p = 0; p < POLICIES; p++)
 			budget_forgo(w->boxes[k].budget, p);
@@ -510,14 +512,17 @@ static uint64_t budget_units_spent(const struct world *w, unsigned p)
 	return sum;
 }
 
-/* One takes all that the others have; what is held for good is nobody's. */
+/* One limiter takes all units of the others; units held for good are not taken. */
 static void check_last_budget_unit(struct world *w, unsigned p)
 {
 	struct box *taker = &w->boxes[prng_below(&w->prng, w->n)];
 	uint64_t end = w->now_ns + TAKING;
 	uint64_t total = p == DRAWN ? w->totals[p] - w->left : w->totals[p];
 
-	/* One that has no memory leaves units in flight for good; else all are somewhere. */
+	/*
+	 * A limiter without memory leaves units in flight for good; otherwise all are accounted
+	 * for.
+	 */
 	if (!w->memory_losses &&
 		budget_units_spent(w, p) + (uint64_t)budget_units_held(w, p) != total)
 		budget_world_fail(w, "units are missing",

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""weirsim is the same to the last byte of what it writes, whatever it was compiled by."""
+"""weirsim writes the same bytes, regardless of its compiler."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ SKIP = 77
 
 
 def main():
-    """Each scenario by both."""
+    """Runs each scenario with both builds."""
     if not os.path.exists(OTHER):
         print(f"skipped: {OTHER} is not built")
         sys.exit(SKIP)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The part of a hard limit that remains after a death is that of the table in guarantees.md."""
+"""The part of a hard limit that remains after a death is the one in the table of guarantees.md."""
 
 import json
 import os
@@ -21,7 +21,7 @@ NEAR = 0.09
 
 
 def scenario(n, promise, demand):
-    """The last limiter dies; then all others have traffic."""
+    """Returns a scenario: the last limiter dies, then all others have traffic."""
     flows = {"kind": "tcp", "congestion": "cubic", "count": 5, "rtt": "20ms",
              "start_spread": "300ms"}
     traffic = [flows | {"limiter": f"l{i}"} for i in range(1, n + 1)
@@ -36,7 +36,7 @@ def scenario(n, promise, demand):
 
 
 def remains(directory, *what):
-    """The part of the limit that the others enforce in the end."""
+    """Returns the part of the limit that the others enforce in the end."""
     file, series = (os.path.join(directory, name) for name in ("dead.json", "dead.csv"))
     with open(file, "w", encoding="ascii") as out:
         json.dump(scenario(*what), out)
@@ -50,7 +50,7 @@ def remains(directory, *what):
 
 
 def main():
-    """Each cell of the table."""
+    """Checks each cell of the table."""
     with open(PAGE, encoding="utf-8") as page, tempfile.TemporaryDirectory() as directory:
         table = ROW.findall(page.read())
         cells = [(demand, int(promise), n, int(part) / 100) for demand, promises, *parts in table

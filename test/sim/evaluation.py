@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The evaluation's tool, and what the paper found: a few seeds, wide bounds."""
+"""tools/evaluate reproduces the paper's results: a few seeds, wide bounds."""
 
 import json
 import os
@@ -16,12 +16,12 @@ SEEDS = 2
 
 
 def rows(results, key):
-    """The rows of an experiment by allocator; the last wins."""
+    """Returns the rows of an experiment by allocator; the last one counts."""
     return {row["allocator"]: row for row in results[key]["rows"]}
 
 
 def evaluate(*keys):
-    """The JSON of these experiments."""
+    """Runs these experiments; returns their JSON."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         done = subprocess.run([*EVALUATE, "--quick", "--seeds", str(SEEDS), "--only",
                                ",".join(keys), "--json", file.name],
@@ -31,7 +31,7 @@ def evaluate(*keys):
 
 
 def check_baseline(results):
-    """E1: who is fair, who is not, and who holds the limit."""
+    """E1: fairness of each allocator, and which of them keep the limit."""
     found = rows(results, "E1")
     for allocator in ("central", "grd", "fps", "static"):
         ratio = found[allocator]["aggregate_ratio"]
@@ -52,14 +52,14 @@ def check_settling(results):
 
 
 def check_requests(results):
-    """E9: exact."""
+    """E9: the number of requests is exact."""
     for row in results["E9"]["rows"]:
         expect(row["requests"] == row["expected"], str(row))
     return f"{len(results['E9']['rows'])} exact"
 
 
 def check_faults(results):
-    """E10: nobody goes on using what another may have."""
+    """E10: after faults, no limiter uses a share that belongs to another."""
     row = results["E10"]["rows"][0]
     expect(max(row["over_s"].values()) < 4, str(row["over_s"]))
     expect(max(row["side_ratio"]) < 1.05, str(row["side_ratio"]))
@@ -67,7 +67,7 @@ def check_faults(results):
 
 
 def check_conserved(results):
-    """E11: nothing beyond the limit, for hardly any time more."""
+    """E11: hard limits are never exceeded, at little extra time."""
     cases = [row for row in results["E11"]["rows"] if row["case"] != "calls"]
     for soft, hard in zip(cases[::2], cases[1::2]):
         expect((soft["guarantee"], hard["guarantee"]) == ("soft", "conserved"), str(hard))
@@ -79,7 +79,7 @@ def check_conserved(results):
 
 
 def main():
-    """All of them."""
+    """Runs and checks all experiments."""
     try:
         results = evaluate("E1", "E4", "E8", "E9", "E10", "E11")
         for check in (check_baseline, check_settling, check_requests, check_faults,

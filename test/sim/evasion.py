@@ -1,18 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Senders who dodge: shapes of traffic, and an oracle that receives as Linux does.
+"""Senders that evade limits: shapes of traffic, and an oracle that receives like Linux.
 
     evasion.py [--build BUILD] [--hostile N] [--seed N] [--list]
 
-Each shape is some datagrams to one port, as a sender who does not want to be limited would write
-them: in fragments of any order, size and overlap, behind headers, in tunnels, under tags. All go
-through `weirsim replay`, which is the appliance's own code. What passes is put together by the
-oracle, which is written after Linux (net/ipv4/ip_fragment.c, net/ipv6/reassembly.c,
-net/ipv4/inet_fragment.c) and knows nothing of Weir. Every frame that a delivered datagram needed
-must have been charged to the policy that the datagram belongs to, or to a stricter one; of new
-connections no more may be delivered than were charged. --hostile has so many frames of nonsense,
-made of these, go through too: nobody is asked but for an answer.
+Each shape is a few datagrams to one port, written by an evasive sender. They are in fragments of
+any order, size and overlap, after extension headers, in tunnels, under tags. All pass through
+`weirsim replay`, which runs the appliance's own code. The oracle reassembles the packets that pass.
+It is written after Linux (net/ipv4/ip_fragment.c, net/ipv6/reassembly.c, net/ipv4/inet_fragment.c),
+independently of Weir.
+
+Every frame of a delivered datagram must have been charged to the datagram's policy, or to a
+stricter one. No more new connections can be delivered than were charged. With --hostile N, N random
+variants of these frames pass too, and only a crash is an error.
 """
 
 import argparse
@@ -33,14 +34,14 @@ HOP, ROUTING, FRAGMENT, NONE, DEST, MOBILITY = 0, 43, 44, 59, 60, 135
 T_V4, T_V6, T_VLAN, T_QINQ, T_MPLS, T_PPPOE = 0x800, 0x86dd, 0x8100, 0x88a8, 0x8847, 0x8864
 SYN = 2
 REPEATS = 8
-PORT, OTHER = 5000, 6000  # that is limited, and that is not, or not as much
+PORT, OTHER = 5000, 6000  # limited; unlimited or less limited
 SIZE = 1200
 
 
 # Frames ------------------------------------------------------------------------------------------
 
 def checksum(data):
-    """The internet checksum."""
+    """Returns the internet checksum."""
     data += b"\0" * (len(data) % 2)
     total = sum(struct.unpack(f">{len(data) // 2}H", data))
     while total >> 16:
@@ -49,17 +50,17 @@ def checksum(data):
 
 
 def udp(dport, size=SIZE, sport=1234):
-    """A datagram with so many bytes of data."""
+    """Returns a datagram with `size` bytes of data."""
     return struct.pack(">HHHH", sport, dport, 8 + size, 0) + bytes(size)
 
 
 def tcp(dport, flags=SYN, size=0, sport=1234):
-    """A segment."""
+    """Returns a TCP segment."""
     return struct.pack(">HHIIBBHHH", sport, dport, 1, 0, 0x50, flags, 1000, 0, 0) + bytes(size)
 
 
 class Host:
-    """Writes IP packets from one address to one other, of one family."""
+    """Writes IP packets of one family from one address to another."""
 
     def __init__(self, family, number):
         self.v6 = family == 6
@@ -71,14 +72,14 @@ class Host:
             self.dst = bytes([10, 0, 1, 1])
 
     def packet(self, proto, payload, ttl=64, options=b""):
-        """A whole packet."""
+        """Returns a whole packet."""
         if self.v6:
             return struct.pack(">IHBB", 6 << 28, len(payload), proto, ttl) + self.src + \
                 self.dst + payload
         return self.v4(proto, payload, 1, 0, False, ttl, options)
 
     def v4(self, proto, payload, ident, offset, more, ttl=64, options=b"", spoil=False):
-        """An IPv4 packet or fragment."""
+        """Returns an IPv4 packet or fragment."""
         header = struct.pack(">BBHHHBBH4s4s", 0x45 + len(options) // 4, 0,
                              20 + len(options) + len(payload), ident,
                              more << 13 | offset // 8, ttl, proto, 0, self.src, self.dst) + options
@@ -86,31 +87,31 @@ class Host:
         return header[:10] + struct.pack(">H", total) + header[12:] + payload
 
     def piece(self, proto, payload, ident, offset, more, ttl=64, spoil=False, said=None):
-        """A fragment; of IPv6 it may say another next header than the truth."""
+        """Returns a fragment; in IPv6, `said` is a false next header."""
         if not self.v6:
             return self.v4(proto, payload, ident & 0xffff, offset, more, ttl, spoil=spoil)
         return self.packet(FRAGMENT, struct.pack(">BBHI", proto if said is None else said, 0,
                                                  offset | more, ident) + payload, ttl)
 
     def cut(self, proto, payload, ident, *ends, **also):
-        """All fragments of a packet, that end at these offsets."""
+        """Returns all fragments of a packet, cut at these offsets."""
         starts = [0, *ends]
         return [self.piece(proto, payload[a:b], ident, a, b < len(payload), **also)
                 for a, b in zip(starts, [*ends, len(payload)])]
 
     @property
     def type(self):
-        """Its EtherType."""
+        """Returns its EtherType."""
         return T_V6 if self.v6 else T_V4
 
 
 def ether(kind, payload):
-    """A frame, padded as a wire has it."""
+    """Returns a frame, padded to the least size."""
     return (b"\2\0\0\0\0\2\2\0\0\0\0\1" + struct.pack(">H", kind) + payload).ljust(60, b"\0")
 
 
 def wrap_plain(host, packet):
-    """Ethernet."""
+    """Ethernet without tags."""
     return ether(host.type, packet)
 
 
@@ -126,7 +127,7 @@ def wrap_tags(*types):
 
 
 def wrap_mpls(labels):
-    """Under so many labels."""
+    """With so many MPLS labels."""
     def wrap(host, packet):
         stack = b"".join(struct.pack(">I", (100 + i) << 12 | (i == labels - 1) << 8 | 64)
                          for i in range(labels))
@@ -135,7 +136,7 @@ def wrap_mpls(labels):
 
 
 def wrap_pppoe(short):
-    """In a session; the protocol in two bytes, or in one."""
+    """In a PPPoE session, with the protocol in two bytes, or in one."""
     def wrap(host, packet):
         proto = 0x57 if host.v6 else 0x21
         proto = bytes([proto]) if short else struct.pack(">H", proto)
@@ -149,15 +150,15 @@ WRAPS = {"plain": wrap_plain, "vlan": wrap_tags(T_VLAN), "priority tag": wrap_ta
          "mpls": wrap_mpls(2), "pppoe": wrap_pppoe(False), "pppoe short": wrap_pppoe(True)}
 
 
-# Shapes: (host, identification, protocol, body) -> packets in the order of sending ---------------
+# Shapes: (host, identification, protocol, body) → packets in order of transmission ----------------
 
 def shape_whole(host, ident, proto, body):
-    """As everybody does."""
+    """Sends an ordinary packet."""
     return [host.packet(proto, body)]
 
 
 def in_order(*order, ends=(400, 800)):
-    """Fragments in this order."""
+    """Sends fragments in this order."""
     def shape(host, ident, proto, body):
         fit = [min(end, len(body) // 8 * 8) for end in ends]
         pieces = host.cut(proto, body, ident, *sorted(set(fit) - {0, len(body)}))
@@ -166,44 +167,44 @@ def in_order(*order, ends=(400, 800)):
 
 
 def shape_many(host, ident, proto, body):
-    """Pieces of eight bytes, the first one in the middle of them."""
+    """Fragments of eight bytes, the first one in the middle of them."""
     pieces = host.cut(proto, body, ident, *range(8, len(body) - 7, 8))
     return pieces[5:20] + pieces[:5] + pieces[20:]
 
 
 def shape_shuffled(host, ident, proto, body):
-    """Pieces of 16 bytes by lot."""
+    """Fragments of 16 bytes in random order."""
     pieces = host.cut(proto, body, ident, *range(16, len(body) - 15, 16))
     random.Random(ident).shuffle(pieces)
     return pieces
 
 
 def shape_twice(host, ident, proto, body):
-    """Each twice."""
+    """Each fragment twice."""
     return [p for piece in host.cut(proto, body, ident, 400) for p in (piece, piece)]
 
 
 def elsewhere(body):
-    """To another port."""
+    """Returns the body with another port."""
     return body[:2] + struct.pack(">H", OTHER) + body[4:]
 
 
 def shape_decoy_after(host, ident, proto, body):
-    """A second first fragment, that says another port."""
+    """A second first fragment, with another port."""
     first, later = host.cut(proto, body, ident, 400)
     decoy, _ = host.cut(proto, elsewhere(body), ident, 400)
     return [first, decoy, later]
 
 
 def shape_decoy_before(host, ident, proto, body):
-    """A first one that dies at the next hop, by its time to live."""
+    """An earlier first fragment, which the next hop drops because of its time to live."""
     first, later = host.cut(proto, body, ident, 400)
     decoy, _ = host.cut(proto, elsewhere(body), ident, 400, ttl=1)
     return [decoy, later, first]
 
 
 def shape_decoy_spoiled(host, ident, proto, body):
-    """A first one that nobody takes (IPv4: its checksum; IPv6: its length)."""
+    """An earlier first fragment that receivers drop (IPv4: checksum; IPv6: length)."""
     first, later = host.cut(proto, body, ident, 400)
     if host.v6:
         decoy = host.piece(proto, elsewhere(body)[:401], ident, 0, True)
@@ -213,34 +214,35 @@ def shape_decoy_spoiled(host, ident, proto, body):
 
 
 def shape_stale(host, ident, proto, body):
-    """A small datagram to another port is complete; then the large one, its first last."""
+    """A small datagram to another port is complete; then the large one, with its first fragment
+    last."""
     small = elsewhere(body)[:4] + struct.pack(">H", 24) + body[6:24]
     return host.cut(proto, small, ident, 16) + list(reversed(host.cut(proto, body, ident, 16)))
 
 
 def shape_stale_split(host, ident, proto, body):
-    """As before, and the later part of the small one came first."""
+    """Like shape_stale(), with the later part of the small datagram first."""
     small = elsewhere(body)[:4] + struct.pack(">H", 24) + body[6:24]
     return list(reversed(host.cut(proto, small, ident, 16))) + \
         list(reversed(host.cut(proto, body, ident, 16)))
 
 
 def shape_overlap(host, ident, proto, body):
-    """A later fragment that lies over the first, ports included."""
+    """A later fragment that overlaps the first, including the ports."""
     first, later = host.cut(proto, body, ident, 400)
     over = host.piece(proto, elsewhere(body)[:16], ident, 0, True)
     return [first, over, later]
 
 
 def shape_overlap_later(host, ident, proto, body):
-    """One that begins within another."""
+    """A fragment that begins within another."""
     return [host.piece(proto, body[:400], ident, 0, True),
             host.piece(proto, body[392:800], ident, 392, True),
             host.piece(proto, body[800:], ident, 800, False)]
 
 
 def shape_two_ends(host, ident, proto, body):
-    """Two last ones, that say different lengths."""
+    """Two last fragments with different lengths."""
     return [host.piece(proto, body[400:], ident, 400, False),
             host.piece(proto, body[400:] + bytes(8), ident, 400, False),
             host.piece(proto, body[:400], ident, 0, True)]
@@ -254,20 +256,20 @@ def shape_interleaved(host, ident, proto, body):
 
 
 def shape_protocols(host, ident, proto, body):
-    """Two with one identification, of two protocols."""
+    """Two datagrams with one identification and different protocols."""
     mine = host.cut(proto, body, ident, 400)
     other = host.cut(ICMP if proto != ICMP else UDP, body, ident, 400)
     return [other[0], mine[1], mine[0]]
 
 
 def shape_odd(host, ident, proto, body):
-    """A length that is no multiple of eight: Linux cuts it off in IPv4."""
+    """A length that is not a multiple of eight: Linux truncates it in IPv4."""
     return [host.piece(proto, body[:405], ident, 0, True),
             host.piece(proto, body[400:], ident, 400, False)]
 
 
 def shape_distance(host, ident, proto, body):
-    """Later ones that have come from farther away."""
+    """Later fragments with another time to live."""
     return [host.piece(proto, body[:400], ident, 0, True),
             host.piece(proto, body[400:], ident, 400, False, ttl=80)]
 
@@ -302,10 +304,10 @@ FRAGMENTS = {
 }
 
 
-# IPv6 headers before, and IPv4 options ------------------------------------------------------------
+# IPv6 extension headers, and IPv4 options ---------------------------------------------------------
 
 def options(following, total):
-    """Destination or hop-by-hop options: unknown ones, to be skipped."""
+    """Returns unknown destination or hop-by-hop options, which are skipped."""
     body, left = b"", total - 2
     while left:
         size = min(left, 257)
@@ -315,7 +317,7 @@ def options(following, total):
 
 
 def chain(*kinds):
-    """Headers by kind and bytes, before a body of a protocol."""
+    """Returns a function that puts headers, by kind and bytes, before a body."""
     def before(proto, body):
         kind = proto
         for what, size in reversed(kinds):
@@ -351,14 +353,14 @@ CHAINS = {
 
 
 def chained(before, shape):
-    """A shape whose body has a chain before it, in the part that is cut."""
+    """Returns a shape whose body follows a chain, within the part that is cut."""
     def made(host, ident, proto, body):
         return shape(host, ident, *before(proto, body))
     return made
 
 
 def shape_nested(host, ident, proto, body):
-    """A fragment of a fragment, whose inner ones are told in the wrong order."""
+    """A fragment of a fragment, whose inner ones are in the wrong order."""
     inner = [struct.pack(">BBHI", proto, 0, offset | more, ident + 0x10000) + part
              for part, offset, more in ((body[400:], 400, 0), (body[:400], 0, 1))]
     out = []
@@ -375,23 +377,23 @@ def shape_unfragmentable(host, ident, proto, body):
 
 
 def lengthen(packet):
-    """The payload length as it is."""
+    """Corrects the payload length."""
     return packet[:4] + struct.pack(">H", len(packet) - 40) + packet[6:]
 
 
 def shape_lies(host, ident, proto, body):
-    """Later fragments that say another next header than the first."""
+    """Later fragments with another next header than the first."""
     first, _ = host.cut(proto, body, ident, 400)
     return [host.piece(proto, body[400:], ident, 400, False, said=ICMP), first]
 
 
 def shape_lies_in_order(host, ident, proto, body):
-    """As those, in order."""
+    """Like shape_lies(), in order."""
     return list(reversed(shape_lies(host, ident, proto, body)))
 
 
 def shape_options(host, ident, proto, body):
-    """All the options that IPv4 has room for."""
+    """The most options that IPv4 has room for."""
     return [host.packet(proto, body, options=b"\x01" * 39 + b"\0")]
 
 
@@ -421,7 +423,7 @@ TUNNELS = {"ipip": tunnel_ipip, "gre": tunnel_gre(0), "gre key": tunnel_gre(0x20
 
 
 def tunnelled(tunnel, shape, outer_family, outer_shape):
-    """A shape in a tunnel, whose own packets have a shape too."""
+    """Returns a shape in a tunnel, whose outer packets have a shape too."""
     def made(host, ident, proto, body):
         outer = Host(outer_family, 4000)
         out = []
@@ -435,7 +437,7 @@ def tunnelled(tunnel, shape, outer_family, outer_shape):
 # The corpus ---------------------------------------------------------------------------------------
 
 def corpus():
-    """[(name, family, wrap, shape, tunnelled)]"""
+    """Yields (name, family, wrap, shape, tunnelled)."""
     for family in (4, 6):
         for name, shape in FRAGMENTS.items():
             yield f"v{family}, {name}", family, "plain", shape, False
@@ -473,14 +475,14 @@ def corpus():
 # The oracle ---------------------------------------------------------------------------------------
 
 class Queue:
-    """Fragments under way, as inet_frag_queue has them."""
+    """Pending fragments, like inet_frag_queue."""
 
     def __init__(self):
         self.runs, self.len, self.last, self.first = [], 0, False, None
 
 
 class Linux:
-    """A receiver: frames in, and out the datagrams with the frames that they were made of."""
+    """A receiver: takes frames, and yields datagrams with the frames that they were made of."""
 
     def __init__(self, tunnels):
         self.queues, self.tunnels = {}, tunnels
@@ -505,7 +507,7 @@ class Linux:
         yield from self.network(kind, data[at:], tuple(tags), {number}, 0)
 
     def network(self, kind, data, device, frames, depth):
-        """By EtherType."""
+        """Dispatches by EtherType."""
         if kind == T_V4:
             yield from self.ipv4(data, device, frames, depth)
         elif kind == T_V6:
@@ -518,7 +520,7 @@ class Linux:
         header, total = (data[0] & 15) * 4, struct.unpack(">H", data[2:4])[0]
         if len(data) < header or checksum(data[:header]) != 0 or not header <= total <= len(data):
             return
-        if data[8] <= 1:  # the next router would throw it away
+        if data[8] <= 1:  # the next router would drop it
             return
         field, body = struct.unpack(">H", data[6:8])[0], data[header:total]
         src, dst, proto = data[12:16], data[16:20], data[9]
@@ -529,7 +531,7 @@ class Linux:
             if not done:
                 return
             body, frames, _ = done
-        while proto == AH and len(body) >= 8:  # a receiver with a security association
+        while proto == AH and len(body) >= 8:  # like a receiver with a security association
             proto, body = body[0], body[(body[1] + 2) * 4:]
         yield from self.transport(4, src, dst, proto, body, device, frames, depth)
 
@@ -544,7 +546,7 @@ class Linux:
                                 frames, depth, True)
 
     def headers(self, src, dst, proto, body, device, frames, depth, begins):
-        """The chain."""
+        """Parses the chain of headers."""
         while proto in (HOP, ROUTING, DEST, AH, FRAGMENT):
             if len(body) < 8 or (proto == HOP and not begins):
                 return
@@ -589,9 +591,9 @@ class Linux:
             queue.len = end
         for start, stop, _, _ in queue.runs:
             if start <= offset and end <= stop:
-                return None  # a duplicate, which is thrown away
+                return None  # a duplicate, which is dropped
             if offset < stop and start < end:
-                del self.queues[key]  # an overlap, and all goes
+                del self.queues[key]  # an overlap: all fragments are dropped
                 return None
         queue.runs.append((offset, end, body, frames))
         if offset == 0:
@@ -603,7 +605,7 @@ class Linux:
         return b"".join(run[2] for run in runs), set().union(*(run[3] for run in runs)), queue.first
 
     def transport(self, family, src, dst, proto, body, device, frames, depth):
-        """Delivers, or opens a tunnel."""
+        """Delivers a datagram, or decapsulates a tunnel."""
         if self.tunnels and depth < 2:
             if proto in (IPIP, IPV6):
                 yield from self.network(T_V4 if proto == IPIP else T_V6, body, (*device, proto),
@@ -630,13 +632,13 @@ BASE = {"limiter": "a", "ports": {"x": {"device": "net_null0"}, "y": {"device": 
 
 
 def policy(name, gbits, **match):
-    """One that drops nothing here, as frames come one in a millisecond, but is stricter or less."""
+    """Returns a policy that drops nothing at a frame a millisecond; `gbits` is its strictness."""
     return {"name": name, "match": match, "limit": f"{gbits}Gbit/s", "burst": "1GB",
             "allocator": "static"}
 
 
 def flows(name, **match):
-    """One that counts flows."""
+    """Returns a policy that counts flows."""
     return {"name": name, "match": match, "count": "flows", "limit": "1000/s", "burst": 10000,
             "allocator": "static"}
 
@@ -646,7 +648,7 @@ PORTS = [policy("udp-port", 1, proto="udp", **{"dst-port": PORT}),
 HOSTS = [policy("v4", 8, dst="10.0.1.0/24"), policy("v6", 8, dst="2001:db8:1::/64"),
          policy("v4-udp", 3, dst="10.0.1.0/24", proto="udp", **{"dst-port": PORT}),
          policy("v6-tcp", 4, dst="2001:db8:1::/64", proto="tcp", **{"dst-port": PORT})]
-# The name, the policies, other keys, whether tunnels are opened, what is sent.
+# Name, policies, other keys, and true if tunnels are opened, for each run.
 RUNS = [
     ("ports alone", PORTS, {}, False),
     ("ports and hosts", PORTS + HOSTS, {}, False),
@@ -659,7 +661,7 @@ RUNS = [
 
 
 def matches(match, family, dst, proto, dport):
-    """Whether a policy of this corpus takes such a datagram."""
+    """Returns true if a policy of this corpus matches a datagram."""
     if "proto" in match and {"udp": UDP, "tcp": TCP}[match["proto"]] != proto:
         return False
     if "dst-port" in match and match["dst-port"] != dport:
@@ -675,7 +677,7 @@ def matches(match, family, dst, proto, dport):
 
 
 def belongs(policies, datagram):
-    """The most specific policy: here one with a destination first, then one with a port."""
+    """Returns the most specific policy: one with a destination before one with a port."""
     family, _, dst, proto, body, _ = datagram
     dport = struct.unpack(">H", body[2:4])[0] if proto in (UDP, TCP) else 0
     found = [p for p in policies if matches(p["match"], family, dst, proto, dport)]
@@ -684,7 +686,7 @@ def belongs(policies, datagram):
 
 
 def write_pcap(path, frames):
-    """A frame each millisecond."""
+    """Writes a capture with a frame each millisecond."""
     with open(path, "wb") as file:
         file.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
         for number, frame in enumerate(frames):
@@ -693,7 +695,7 @@ def write_pcap(path, frames):
 
 
 def replay(build, folder, frames, policies, keys):
-    """(the rows, the summary)"""
+    """Returns (the rows, the summary)."""
     paths = [os.path.join(folder, name) for name in ("c.json", "t.pcap", "r.csv", "s.json")]
     with open(paths[0], "w", encoding="utf-8") as file:
         json.dump({**BASE, **keys, "policies": policies}, file)
@@ -710,7 +712,7 @@ def replay(build, folder, frames, policies, keys):
 
 
 def frames_of(tunnels):
-    """[(shape's name, frame)], of each shape some datagrams of UDP and new connections of TCP."""
+    """Returns [(shape's name, frame)]: for each shape some UDP datagrams and TCP connections."""
     out = []
     for number, (name, family, wrap, shape, inside) in enumerate(corpus()):
         if inside and not tunnels:
@@ -726,20 +728,21 @@ def frames_of(tunnels):
 
 
 def stricter(policies, row, wanted, pieces):
-    """Whether a frame was charged as it should be. Pieces of tunnels' packets (which the manual
-    says are charged by the outer headers) need only be limited."""
+    """Returns true if a frame was charged to a policy at least as strict. Fragments of tunnel
+    packets need only be limited, because the manual documents that they are charged by the outer
+    headers."""
     by_name = {p["name"]: p for p in policies}
     got = by_name.get(row["policy"])
     if got is None:
         return False
     if "count" in wanted or pieces:
-        return True  # of flows the sum counts
+        return True  # for flows, the sum is compared
     return float(got["limit"].removesuffix("Gbit/s")) <= \
         float(wanted["limit"].removesuffix("Gbit/s"))
 
 
 def run(build, folder, name, policies, keys, tunnels):
-    """Complaints of one run, and what was delivered."""
+    """Returns the complaints of one run, and the number of delivered datagrams."""
     sent = frames_of(tunnels)
     rows, summary = replay(build, folder, [frame for _, frame in sent], policies, keys)
     if len(rows) != len(sent):
@@ -776,7 +779,7 @@ def run(build, folder, name, policies, keys, tunnels):
 
 
 def hostile(build, folder, count, seed):
-    """Frames of the corpus with some bytes changed, cut, doubled: only a crash is an answer."""
+    """Sends frames of the corpus with bytes changed, cut or doubled: only a crash is an error."""
     lot, frames = random.Random(seed), [frame for _, frame in frames_of(True)]
     out = []
     for _ in range(count):
@@ -797,7 +800,7 @@ def hostile(build, folder, count, seed):
 
 
 def main():
-    """All runs; fails if any shape dodges, or the corpus is small or delivers nothing."""
+    """Does all runs; fails if any shape evades, or the corpus is small or delivers nothing."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=BUILD)

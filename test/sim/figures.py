@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Figures in doc/ are those of the program that is here; and who says so would notice if not."""
+"""Figures in doc/ equal the present program's; and tools/figures detects differences."""
 
 import os
 import re
@@ -16,20 +16,20 @@ COMMAND = "build/tools/study/weir-study penalty --packets 2000 --seeds 1"
 
 
 def run(*command):
-    """A tool that has ended."""
+    """Runs a tool; returns the completed process."""
     return subprocess.run([*command], capture_output=True, text=True, check=False,
                           timeout=ANSWERS_S, stdin=subprocess.DEVNULL)
 
 
 def head():
-    """The commit that is here; None where there is no history to look at."""
+    """Returns the present commit; None without a history."""
     done = run("git", "-c", f"safe.directory={os.path.realpath(ROOT)}", "-C", ROOT, "rev-parse",
                "HEAD")
     return done.stdout.strip()[:10] if done.returncode == 0 else None
 
 
 def verdict(page, text):
-    """What the tool says of a page with this text."""
+    """Returns the tool's output for a page with this text."""
     with open(page, "w", encoding="utf-8") as file:
         file.write(text)
     done = run(*FIGURES, page)
@@ -38,7 +38,7 @@ def verdict(page, text):
 
 
 def faults_are_found():
-    """A digit, a commit or a check that is missing or wrong; and a page that is right."""
+    """A wrong or missing digit, commit or check is found; a right page passes."""
     shown = run(*[os.path.join(os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build"),
                                "tools/study/weir-study"), *COMMAND.split()[1:]]).stdout
     good = (f"Figures of commit `{head() or 'unknown'}`:\n\n<!-- checked: {COMMAND} -->\n"
@@ -61,14 +61,14 @@ def faults_are_found():
 
 
 def pages():
-    """All that is checked of all pages. The bursts take three quarters of the time."""
+    """Checks all figures of all pages. The bursts take three quarters of the time."""
     done = run(*FIGURES, *(() if ALL_SEEDS else ("--without", "burst.py")))
     expect(done.returncode == 0, done.stdout + done.stderr)
     return done.stdout.strip().replace("\n", "; ")
 
 
 def evaluation():
-    """Whole experiments of the evaluation, with the document's seeds."""
+    """Repeats whole experiments of the evaluation, with the document's seeds."""
     done = run(*EVALUATE, "--verify")
     expect(done.returncode == 0, done.stderr)
     return done.stdout.strip()

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""`weir-study gdrl` beside the paper's own equations, and as its users meet it.
+"""`weir-study gdrl` compared with the paper's own equations, and its command line.
 
     gdrl.py
 """
@@ -14,24 +14,24 @@ from suite import curves, expect, plot, run_tests, study, weirsim
 
 
 def run(*arguments):
-    """Runs weir-study gdrl; the completed process."""
+    """Runs weir-study gdrl; returns the completed process."""
     return study("gdrl", *arguments)
 
 
 def summaries(*arguments):
-    """What it says of its runs."""
+    """Returns the JSON of its runs."""
     done = run("--quiet", "--json", "-", *arguments)
     expect(done.returncode == 0, done.stderr)
     return json.loads(done.stdout)["runs"]
 
 
 def jain(values):
-    """Equation 16."""
+    """Returns Jain's index by equation 16."""
     return sum(values) ** 2 / (len(values) * sum(value * value for value in values))
 
 
 def equation_7(n, slots, demand):
-    """Jain's index by slot, of a ring with eta = 1/2d, in real numbers; demand(i, slot)."""
+    """Returns Jain's index by slot, for a ring with eta = 1/2d, in real numbers."""
     capacity = [1.1 * 0.5] * n
     indicators = [demand(i, 0) - capacity[i] for i in range(n)]
     series = [jain(indicators)]
@@ -44,12 +44,12 @@ def equation_7(n, slots, demand):
 
 
 def same_as(summary, series):
-    """The most by which a summary's index differs from that series."""
+    """Returns the largest difference between a summary's index and that series."""
     return max(abs(value - series[slot]) for slot, value in summary["jain"])
 
 
 def the_papers_equation():
-    """With known demands every index is that of equation 7: on any ring, also after a change."""
+    """If demands are exact, every index equals equation 7: on any ring, also after a change."""
     for n in (3, 10, 31):
         summary, = summaries("--limiters", str(n), "--alpha", "0", "--slots", "400")
         series = equation_7(n, 400, lambda i, _, n=n: (i + 1) / (n + 1))
@@ -73,7 +73,7 @@ def the_papers_figures():
 
 
 def what_alpha_does():
-    """The offset from 1 is the filter's noise: the smaller alpha, the smaller it is."""
+    """The distance from 1 is the filter's noise: it is smaller for a smaller alpha."""
     means = [summaries("--limiters", "100", "--degree", "4", "--slots", "6000", "--alpha", alpha)
              [0]["mean"] for alpha in ("0.1", "0.01", "0.001", "0")]
     expect(means == sorted(means) and means[0] < 0.99 < means[2], f"{means}")
@@ -82,7 +82,8 @@ def what_alpha_does():
 
 
 def cold_filters():
-    """Filters that begin with nothing make all alike at first; with the demands, nobody is."""
+    """Filters that start at 0 make all limiters equal at first; started with the demands, they
+    differ."""
     case = ("--limiters", "10", "--slots", "10000")
     warm, cold = summaries(*case, "--start", "both")
     expect((warm["start"], cold["start"]) == ("warm", "cold"), "another order")
@@ -95,7 +96,7 @@ def cold_filters():
 
 
 def what_is_not_reached_is_never():
-    """44 slots after all turn around; of 20 there is no number."""
+    """The goal is reached 44 slots after a change; with a change each 20 slots, never."""
     for period, until in (("20", None), ("200", 44)):
         summary, = summaries("--limiters", "10", "--alpha", "0", "--period", period)
         found = summary["changes"][0]["slots_until_goal"]
@@ -105,7 +106,7 @@ def what_is_not_reached_is_never():
 
 
 def bad_networks():
-    """Late, lost and at times: slower, and it settles all the same."""
+    """Late, lost and rare messages: slower, but it settles."""
     summary, = summaries("--limiters", "20", "--degree", "4", "--slots", "4000", "--delay", "10",
                          "--loss", "0.3", "--rest", "0.3")
     expect(summary["stays"] is not None and summary["violations"] == 0, f"{summary['stays']}")
@@ -115,21 +116,21 @@ def bad_networks():
 
 
 def same_seed_same_bytes():
-    """And another seed, other ones."""
+    """One seed writes the same bytes each time, and another seed others."""
     options = ("--limiters", "12", "--degree", "3", "--slots", "500", "--quiet", "--json", "-")
     texts = [run(*options, "--seed", seed).stdout for seed in ("1", "1", "2")]
     expect(texts[0] == texts[1] != texts[2], "the seed is not all that decides")
 
 
 def files():
-    """Figures are well-formed, and a full disk is an error."""
+    """Pictures are well-formed, and a full disk is an error."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "json")
         for case, lines in ((("--figure", "4"), 11), (("--limiters", "5", "--period", "100"), 16),
                             (("--limiters", "50", "--slots", "10"), 1)):
             expect(run("--quiet", "--json", path, *case).returncode == 0, f"{case}")
             found = curves("gdrl", path)
-            lines += 1  # the goal
+            lines += 1  # one more line for the goal
             expect(len(found) == lines and all(found), f"{case}: {len(found)} lines")
         done = plot("gdrl", path, "/dev/full")
         expect(done.returncode == 1 and "/dev/full: No space" in done.stderr, done.stderr)
@@ -138,7 +139,7 @@ def files():
 
 
 def bad_input_is_refused():
-    """Exit status 2, and words that name the option."""
+    """Exit status 2, and a message that names the option."""
     for arguments in (("--limiters", "0"), ("--limiters", "-1"), ("--alpha", "2"),
                       ("--loss", "nan"), ("--indicator", "speed"), ("--figure", "8"),
                       ("--slots", "1x")):
@@ -152,7 +153,7 @@ def bad_input_is_refused():
 
 
 def shares(policy, rate, indicator):
-    """Packets a second of two sites by `indicator`, the second asking for seven times as much."""
+    """Returns packets a second of two sites by `indicator`; the second has 7 times the demand."""
     small = {"kind": "cbr", "packet": "200B", "limiter": "l1", "rate": f"{rate}bit/s"}
     scenario = {"name": "units", "duration": "60s", "warmup": "30s", "limiters": 2,
                 "network": {"delay": "5ms"}, "ledger": {"lease": "5s"},
@@ -163,12 +164,12 @@ def shares(policy, rate, indicator):
         file.flush()
         done = weirsim("run", file.name, "--json", "-", "--quiet", "--seed", "1")
     expect(done.returncode == 0, done.stderr)
-    bits = 1600 if "count" in policy else 1488  # a whole frame; or without its header
+    bits = 1600 if "count" in policy else 1488  # a whole frame, or a frame without its header
     return [one["mean_bps"] / bits for one in json.loads(done.stdout)["limiters"]]
 
 
 def whatever_is_counted():
-    """Half of all that is asked for passes, and of both sites half, in every unit and time."""
+    """Half of all demand passes, and half of each site's, in every unit and time."""
     for indicator in ("utilisation", "loss"):
         for policy, rate in (({"count": "packets", "limit": "200/s", "burst": 40}, 80000),
                              ({"count": "packets", "limit": "12k/min", "burst": 40}, 80000),
@@ -189,7 +190,7 @@ TESTS = [the_papers_equation, the_papers_figures, what_alpha_does, cold_filters,
 
 
 def main():
-    """Runs all of them."""
+    """Runs all tests."""
     run_tests(TESTS)
 
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A group of limiters in virtual time, with the very brain of the appliance, over a network that
- * delays, loses, repeats and reorders, and through partitions, crashes and restarts, and reloads in
- * which each has other policies at another time. Traffic is a
- * fluid: unbottlenecked flows share what their limiter leaves them, bottlenecked ones send their
- * rate. One seed is one run.
+ * A group of limiters in virtual time, with the appliance's own lib/control. The network delays,
+ * loses, repeats and reorders. There are partitions, crashes, restarts, and reloads in which each
+ * limiter has other policies at another time. Traffic is a fluid: unbottlenecked flows share the
+ * rest of their limiter's rate, and bottlenecked ones send at their own rate. One seed is one run.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -26,7 +25,7 @@
 #define N_MAX    10
 #define FLYING   4096
 #define TRAFFIC  7 /* id of the policy with traffic */
-#define BESIDE   4 /* policies that come and go around it, at the most */
+#define BESIDE   4 /* most policies that come and go around it */
 
 struct flight {
 	uint64_t at;
@@ -37,14 +36,14 @@ struct flight {
 
 struct node {
 	struct keyring *keyring;
-	struct limiter *limiter; /* NULL while crashed */
-	unsigned policy;         /* index of the one with traffic; those around it come and go */
+	struct limiter *limiter; /* NULL while it is down */
+	unsigned policy;         /* index of the policy with traffic; others come and go */
 	unsigned n_policies;
-	bool away; /* that policy is not its own at the moment */
+	bool away; /* the policy with traffic is removed at the moment */
 	unsigned starts;
 	unsigned flows;      /* unbottlenecked */
 	double bottlenecked; /* bytes per second */
-	unsigned side;       /* of a partition */
+	unsigned side;       /* side of a partition */
 	uint64_t measured, arrived, dropped;
 	uint64_t slots[FLOW_SLOTS];
 	uint64_t phase;
@@ -134,7 +133,8 @@ static void count_slot_bytes(struct node *node, unsigned slot, double bytes)
 }
 
 /*
- * What arrived since the last measurement: losses make flows ask for a little more than they get.
+ * Adds the arrivals since the last measurement. Losses make flows send slightly more than the
+ * limit.
  */
 static void arrive_at_node(struct world *w, struct node *node)
 {
@@ -210,8 +210,8 @@ static double sum_of_limits(const struct world *w)
 }
 
 /*
- * The soft guarantee: above the limit only while news travels, which ends with the timeout (a round
- * of all peers long) and an interval or two.
+ * The soft guarantee: the sum exceeds the limit only while gossip is in flight. That ends with the
+ * timeout (a round of all peers) and an interval or two.
  */
 static void check_overshoot(struct world *w)
 {
@@ -251,7 +251,7 @@ static void let_group_run(struct world *w, uint64_t duration)
 	}
 }
 
-/* The limit is used, and shared by flows after the bottlenecked have theirs. */
+/* The limit is used, and unbottlenecked flows share the part that others leave. */
 static void check_split(struct world *w)
 {
 	double bottlenecked = 0, per_flow;
@@ -312,8 +312,8 @@ static void crash_and_restart(struct world *w)
 }
 
 /*
- * One limiter is given other policies around the one with traffic, which may change its place: what
- * is known of that one stays. Whoever has others ignores those that it does not know.
+ * Reloads one limiter with other policies around the one with traffic, which can change its index
+ * and keeps its state. Limiters ignore gossip of policies that they do not have.
  */
 static void reload_group_node(struct world *w, unsigned i)
 {
@@ -336,7 +336,7 @@ static void reload_group_node(struct world *w, unsigned i)
 		complain_group(w, "limit after a reload", local_limit(node), before);
 }
 
-/* All of them, each at its own time; what is shared is shared as before all the while. */
+/* Reloads all limiters, each at its own time; the shares stay the same meanwhile. */
 static void reload_all(struct world *w)
 {
 	for (unsigned round = 0; round < 3 * w->n && !w->failed; round++) {
@@ -359,8 +359,8 @@ static bool others_have_flows(const struct world *w)
 }
 
 /*
- * The policy itself is taken from one limiter, whose flows end with it, and given back. Without it
- * a limiter is not lost to the others, which share the whole limit; with it again it begins at 1/N.
+ * Removes the policy with traffic from one limiter, whose flows end, and adds it again. Meanwhile
+ * the others count that limiter as alive, and share the whole limit. Then it starts again at 1/N.
  */
 static void take_away(struct world *w)
 {
@@ -416,7 +416,7 @@ static void populate_group(struct world *w)
 		flows += w->nodes[i].flows;
 	}
 	w->nodes[0].flows += 1;
-	/* Held back elsewhere means below the fair share, or it would not be. */
+	/* A bottlenecked flow must be below the fair share. */
 	for (unsigned i = 0; i < w->n; i++)
 		if (prng_below(&w->prng, 3) == 0)
 			w->nodes[i].bottlenecked = 0.5 * prng_unit(&w->prng) * LIMIT / (flows + 1);

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Clients in customers in a link, over simulated limiters: each has what weighted max-min fairness
-gives it of the whole group's limit, within a few points of the link, and the link is full.
+"""Hierarchical limits over simulated limiters: clients, in customers, in a link.
+
+Each client gets its weighted max-min fair part of the group's whole limit, within a few points of
+the link, and the link is fully used.
 
     hierarchy.py [--seeds N] [--first SEED] [--verbose]
 
@@ -21,13 +23,13 @@ from suite import weirsim as run
 LINK = 20e6  # bit/s
 WARMUP_S = 20
 SECONDS = 60
-POINTS = 3.0  # of the link: what a share may be off
-USED = 0.98  # of the link, where enough is asked for
+POINTS = 3.0  # points of the link: largest error of a share
+USED = 0.98  # least used part of the link, with enough demand
 ELASTIC = 1e12
 
 
 def simulate(name, scenario, seed):
-    """The summary of a run that has found nothing wrong itself, and the command that replays it."""
+    """Runs a scenario without violations; returns (summary, command that replays it)."""
     path = os.path.join(tempfile.gettempdir(), f"weirsim-{name}-{seed}.json")
     with open(path, "w", encoding="utf-8") as file:
         json.dump(scenario, file, indent=1)
@@ -38,23 +40,24 @@ def simulate(name, scenario, seed):
 
 
 class Level:
-    """A policy: what it may have, and what is below it."""
+    """A policy: its limits, and its children."""
 
     def __init__(self, name, limit=LINK, weight=1, guaranteed=0, asks=0):
         self.name, self.limit, self.weight, self.guaranteed = name, limit, weight, guaranteed
         self.asks, self.children, self.ideal = asks, [], 0.0
 
     def demand(self):
-        """What it asks for, when nobody holds it back but its own limits."""
+        """Returns its demand, limited only by its own levels."""
         below = sum(child.demand() for child in self.children) if self.children else self.asks
         return min(below, self.limit)
 
     def promised(self):
-        """As the limiter has it: of a parent what its children are guaranteed."""
+        """Returns its guaranteed rate: for a parent at least that of its children, like in the
+        limiter."""
         return max(self.guaranteed, sum(child.promised() for child in self.children))
 
     def share(self, capacity):
-        """Weighted max-min, by filling in small steps: slow, and plainly so."""
+        """Sets `ideal` by weighted max-min, filling in small steps: slow and simple."""
         self.ideal = min(self.demand(), capacity)
         room = self.ideal
         parts = {}
@@ -74,7 +77,7 @@ class Level:
             child.share(parts[child])
 
     def policies(self, parent=None):
-        """As the scenario has them."""
+        """Yields its policies for a scenario."""
         own = {"name": self.name, "limit": f"{self.limit:.0f}bit/s"}
         if parent:
             own.update(parent=parent, weight=self.weight)
@@ -91,7 +94,7 @@ class Level:
 
 
 def client(dice, name, traffic, n):
-    """Flows at some of the limiters: elastic ones, or a rate that is below or above its part."""
+    """Returns a client's flows at some limiters: elastic, or a rate below or above its part."""
     level = Level(name, weight=dice.choice([1, 1, 2, 3, 5]))
     if dice.random() < 0.3:
         level.limit = LINK * dice.uniform(0.1, 0.6)
@@ -111,7 +114,7 @@ def client(dice, name, traffic, n):
 
 
 def tree(dice, n):
-    """Three levels, and traffic that asks for more than the link."""
+    """Returns three levels, and traffic that exceeds the link."""
     while True:
         link, traffic = Level("link"), []
         for c in range(dice.randint(2, 3)):
@@ -127,7 +130,7 @@ def tree(dice, n):
 
 
 def let_wait(dice, link, policies):
-    """Packets of most clients wait for what is at all levels, where they would be dropped."""
+    """Makes most clients' policies shape in place of dropping."""
     leaves = {level.name for level in link.every() if not level.children}
     for policy in policies:
         if policy["name"] in leaves and dice.random() < 0.6:
@@ -135,8 +138,8 @@ def let_wait(dice, link, policies):
 
 
 def settled(options, n, conserve=False, wait=False):
-    """Each share is what it should be, and nothing of the link is left. Of limits that are
-    conserved the simulator itself finds it, if more is ever enforced in all than the limit."""
+    """Each share is right, and the link is fully used. For hard limits the simulator itself fails a
+    run in which the enforced sum exceeds the limit."""
     worst, least = (0, ""), 2
     for seed in range(options.first, options.first + options.seeds):
         dice = random.Random(f"{seed} {n}")
@@ -171,27 +174,27 @@ def settled(options, n, conserve=False, wait=False):
 
 
 def two_limiters(options):
-    """At two of them."""
+    """Two limiters."""
     return settled(options, 2)
 
 
 def ten_limiters(options):
-    """At ten: each has few of the flows."""
+    """Ten limiters: each has few of the flows."""
     return settled(options, 10)
 
 
 def conserved_levels(options):
-    """Any level may be conserved, by itself."""
+    """Hard limits at any level, independently of the others."""
     return settled(options, 3, conserve=True)
 
 
 def waiting_levels(options):
-    """Where packets wait at the lowest level, soft limits and conserved ones."""
+    """Shaping at the lowest level, with soft limits and hard ones."""
     return settled(options, 2, wait=True) + "; " + settled(options, 3, conserve=True, wait=True)
 
 
 def faults(dice, n):
-    """What may happen to limiters and between them, for two thirds of a run."""
+    """Returns random faults of limiters and network, for two thirds of a run."""
     found = []
     for at in sorted(dice.uniform(1, 40) for _ in range(20)):
         what = dice.choice(["partition", "heal", "crash", "restart", "restart"])
@@ -207,8 +210,8 @@ def faults(dice, n):
 
 
 def never_above(options):
-    """Limits that are conserved at any level are never above, whatever becomes of limiters and
-    network; the simulator looks after every change. And all is well again in the end."""
+    """Hard limits at any level are never exceeded in any faults; the simulator checks after every
+    change. In the end all shares are right again."""
     least = 2
     for seed in range(options.first, options.first + options.seeds):
         dice = random.Random(f"{seed} faults")
@@ -235,7 +238,7 @@ def never_above(options):
 
 
 def main():
-    """Runs all."""
+    """Runs all tests."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first", type=int, default=1)

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Ledgers in virtual time, on random connected graphs: clocks that are fast or slow and begin
- * anywhere, statements that are lost, repeated, overtaken and delayed without bound, partitions,
- * crashes at every point of saving, restarts with the newest durable record or without any. They
+ * Ledgers in virtual time, on random connected graphs. Clocks are fast or slow and start anywhere.
+ * Statements are lost, repeated, reordered and delayed without bound. There are partitions, crashes
+ * at every point of saving, and restarts with the newest durable record or without one. Ledgers
  * grant, promise, inherit, spend and change shares. One seed is one run.
  *
- * The world knows the true state of each ledger: of one that runs, its own; of one that is down,
- * what is in its newest durable record; of one that has lost its memory, what its neighbours know
- * of their edges to it. After every step:
+ * The world computes the true state of each ledger. For a running one it is the ledger's own state,
+ * and for one that is down its newest durable record. For one without memory it is the neighbours'
+ * state of their edges to it. After every step it checks:
  *
  *   - the books: balances + spent + sum over directed edges of (granted - received) = shares;
- *   - nobody has received more than the other has granted, or promised and not yet taken back;
- *   - of rates, the sum of what those that run may use, and of what their workers still enforce, is
- *     within the sum of shares; of units, the sum of what may be spent and was spent;
- *   - unless somebody is in debt, which happens only in seeds in which shares fall or neighbours
- *     lose their memory at once; then it is within the sum and the debts.
+ *   - no ledger has received more than the other has granted, or promised and not yet taken back;
+ *   - for rates, the sum of amounts that running ledgers can use, and that their workers still
+ *     enforce, is within the sum of shares; for units, the sum of spendable and spent amounts is;
+ *   - with debts, these sums are within the shares plus the debts. Debts arise only in seeds in
+ *     which shares fall or neighbours lose their memory at the same time.
  *
- * In the end the network heals, and nothing is in flight, locked, or lost, exactly. What a ledger
- * had spent before it lost its memory is forgotten, and so not part of the books: this is as
+ * In the end the network heals, and nothing is in flight, locked, or lost, exactly. Amounts that a
+ * ledger spent before it lost its memory are forgotten, and so not part of the books, as
  * documented.
  */
 #include <inttypes.h>
@@ -36,7 +36,7 @@
 #define FLYING     2000
 #define LATE       24
 #define MILLION    1000000
-#define LEASE      (UINT64_C(1000) * MILLION) /* a thousand ticks of a clock that is right */
+#define LEASE      (UINT64_C(1000) * MILLION) /* a thousand ticks of a right clock */
 #define RECORD_MAX 2048
 #define NOTHING    0xff /* no statement begins like that */
 
@@ -48,19 +48,19 @@ struct books {
 
 struct node {
 	struct ledger *l; /* NULL: it is down */
-	bool lost;        /* nothing is known any more, or not yet again */
+	bool lost;        /* its memory is lost, and not yet restored by neighbours */
 	unsigned n_edges;
-	unsigned peer[N_MAX];  /* of each edge, the neighbour */
-	unsigned there[N_MAX]; /* and the number of the edge at its end */
+	unsigned peer[N_MAX];  /* neighbour at the end of each edge */
+	unsigned there[N_MAX]; /* number of the edge at that end */
 	uint32_t friend;
 	uint64_t share;
 	uint64_t clock; /* at tick 0 */
-	uint64_t pace;  /* of its clock in a tick; a million is right */
+	uint64_t pace;  /* ticks of its clock in a million true ones */
 	enum { IDLE, SAVING, DURABLE } saving;
 	uint8_t coming[RECORD_MAX], record[RECORD_MAX];
 	size_t coming_len, record_len;                /* 0: there is no record */
 	struct books coming_books, books, told_books; /* being saved, durable, committed */
-	uint64_t enforced, enforced_until;            /* by the workers, and by its clock */
+	uint64_t enforced, enforced_until;            /* by the workers; end, by its clock */
 };
 
 struct flight {
@@ -73,12 +73,12 @@ struct world {
 	struct prng prng;
 	unsigned n;
 	struct node nodes[N_MAX];
-	struct flight flying[FLYING], late[LATE]; /* those that come again very late */
+	struct flight flying[FLYING], late[LATE]; /* late: repeated much later */
 	unsigned n_flying;
 	uint64_t epoch;
 	uint32_t drift_ppm;
-	bool units; /* no lease, and they are spent */
-	bool debts; /* may arise */
+	bool units; /* no lease, and units are spent */
+	bool debts; /* debts can arise */
 	bool crashes, forgets, splits;
 	unsigned loss; /* in 100 */
 	unsigned side[N_MAX];
@@ -109,7 +109,7 @@ static bool ledger_chance(struct world *w, unsigned percent)
 	return ledger_rand_below(w, 100) < percent;
 }
 
-/* From 0 to `most`: often all, nothing or one more than there is. */
+/* Returns 0 to `most`: often all, nothing or one more than there is. */
 static uint64_t random_amount(struct world *w, uint64_t most)
 {
 	switch (ledger_rand_below(w, 6)) {
@@ -133,7 +133,9 @@ static void books_of(const struct node *node, struct books *books)
 		books->edges[e] = ledger_view(node->l, e);
 }
 
-/* The books of a node whose memory is lost: what its neighbours know, crossed over. */
+/*
+ * Computes the books of a node without memory from its neighbours' edges, with both sides swapped.
+ */
 static void books_of_lost(
 	const struct world *w, unsigned i, const struct books *all, struct books *books)
 {
@@ -197,7 +199,7 @@ static uint64_t smaller_amount(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* By how much one has less than others may take of it. */
+/* Returns by how much the balance is below the amounts that others can take of it. */
 static uint64_t debt_of(const struct books *books, unsigned n_edges)
 {
 	__int128 left = books->balance;
@@ -208,9 +210,9 @@ static uint64_t debt_of(const struct books *books, unsigned n_edges)
 }
 
 /*
- * The debt of a node whose memory is lost. What it was granted but not told yet it has not had;
- * what it was promised it may have inherited, but where debts arise the promiser may have used it
- * as well.
+ * Returns the debt of a node without memory. Amounts granted but not yet sent were never received.
+ * Promised amounts can have been inherited; if debts can arise, the promiser can have used them,
+ * too.
  */
 static uint64_t debt_of_lost(
 	const struct world *w, const struct node *node, const struct books *all)
@@ -293,7 +295,7 @@ static void start_ledger_node(struct world *w, struct node *node, bool recoverin
 	};
 	int ret;
 
-	/* Clocks begin anywhere, also before where the last start's was. */
+	/* Clocks start anywhere, also before that of the last start. */
 	node->clock = prng_next(&w->prng) >> 4;
 	node->clock >>= ledger_rand_below(w, 30);
 	if (recovering || node->record_len == 0)
@@ -304,7 +306,7 @@ static void start_ledger_node(struct world *w, struct node *node, bool recoverin
 	if (ret)
 		complain_ledger_world(w, "start", ret, 0);
 	else if (!recovering && node->record_len)
-		node->share = node->books.share; /* what the record says, until it is set again */
+		node->share = node->books.share; /* the record's, until it is set again */
 	node->told_books = recovering || node->record_len == 0 ? (struct books){0} : node->books;
 	node->lost = recovering && ledger_recovering(node->l);
 	node->saving = IDLE;
@@ -333,7 +335,10 @@ static void make_ledger_durable(struct node *node)
 	node->saving = DURABLE;
 }
 
-/* One step further: begun, durable, committed; or failed, whatever has reached the disk. */
+/*
+ * Next step of a save: begun, durable, committed; or failed, whether or not it has reached the
+ * disk.
+ */
 static void go_on_saving(struct world *w, struct node *node)
 {
 	switch (node->saving) {
@@ -402,7 +407,7 @@ static void hear_ledger_flight(struct world *w, const struct flight *f)
 	}
 }
 
-/* Any that is on its way, as if there were no time; it may come again. */
+/* Delivers any message in flight, in any order; it can be repeated later. */
 static void deliver_any_flight(struct world *w)
 {
 	struct flight f;
@@ -416,7 +421,7 @@ static void deliver_any_flight(struct world *w)
 	}
 	if (w->n_flying == 0)
 		return;
-	/* More often a late one, or old news would be all there is. */
+	/* Mostly late ones; otherwise all delivered news would be old. */
 	k = ledger_chance(w, 70)
 		    ? w->n_flying - 1 - ledger_rand_below(w, w->n_flying < 6 ? w->n_flying : 6)
 		    : ledger_rand_below(w, w->n_flying);
@@ -433,7 +438,7 @@ static void crash_ledger_node(struct world *w, unsigned i)
 
 	for (unsigned k = 0; k < w->n; k++)
 		others_lost |= k != i && w->nodes[k].lost;
-	/* One that is being told again and goes down again is as lost as before. */
+	/* A node that is still recovering and crashes again is as lost as before. */
 	if (!node->lost) {
 		node->lost = w->forgets && ledger_chance(w, 40) && (w->debts || !others_lost);
 		if (node->record_len == 0 && !node->lost && (w->debts || !others_lost))
@@ -461,10 +466,10 @@ static void inherit_from_edge(struct world *w, struct node *node, unsigned e)
 	if (taken != inheritable || ledger_balance(node->l) - before != taken)
 		complain_ledger_world(w, "inherited", taken, inheritable);
 	if (taken > 0)
-		publish_usable(w, node); /* used at once */
+		publish_usable(w, node); /* used immediately */
 }
 
-/* To the first tick in which an edge's patience may be over, and a little before or after. */
+/* Advances to about the first tick at which an edge's timeout can end. */
 static void wait_for_adoption(struct world *w, struct node *node, unsigned e)
 {
 	struct ledger_view view = ledger_view(node->l, e);
@@ -563,7 +568,7 @@ static void act_ledger_world(struct world *w)
 	}
 }
 
-/* Committed, and said to all neighbours. */
+/* Commits, and sends statements to all neighbours. */
 static void round_of(struct world *w, unsigned i)
 {
 	struct node *node = &w->nodes[i];

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The live half of tools/evaluate, without a network: what scenarios become on a testbed, what is
-made of its counters, and what of results that were kept.
-"""
+"""The live half of tools/evaluate, without a network: scenarios converted for a testbed, results
+from its counters, and results that were kept in files."""
 
 import json
 import os
@@ -25,13 +24,13 @@ from testbed.measure import Recorder  # noqa: E402
 
 
 def expect(found, wanted):
-    """Fails unless they are equal."""
+    """Fails unless both are equal."""
     if found != wanted:
         raise AssertionError(f"{found!r}, expected {wanted!r}")
 
 
 def refused(action, *wanted):
-    """Fails unless it raises an error of the evaluation with these words."""
+    """Fails unless the action raises an EvaluationError with these words."""
     try:
         action()
     except EvaluationError as error:
@@ -41,7 +40,7 @@ def refused(action, *wanted):
 
 
 def flows_with_links_of_their_own():
-    """E4: a flow without bottleneck has an entry of its own into the same limiter."""
+    """E4: a flow without a bottleneck has its own entry into the same limiter."""
     plan = enact.Plan(scenario.shortened(scenario.bottlenecked("fps"), 50))
     expect(plan.homes(), [1, 2, 2])
     expect(plan.starts, [(0, 1, 3, 50, "traffic1"), (0, 2, 7, 50, "traffic2"),
@@ -60,14 +59,14 @@ def flows_that_share_a_link():
 
 
 def round_trip_times():
-    """E5: half of it each way, also where one limiter has both links."""
+    """E5: half of the delay in each direction, also if one limiter has both links."""
     plan = enact.Plan(scenario.round_trips("central"))
     expect(plan.homes(), [1, 1])
     expect([entry.link() for entry in plan.entries], ["delay=50000us", "delay=5000us"])
 
 
 def only_tcp():
-    """Requests of the Web have live senders too; UDP has none."""
+    """Web requests have live senders too; UDP has none."""
     plan = enact.Plan(scenario.web("fps"))
     expect(plan.starts, [(0, 1, 10, 65, "traffic1"), (0, 2, 1, 65, "traffic2")])
     refused(lambda: enact.Plan(scenario.calls("fps")), "on-off")
@@ -81,11 +80,11 @@ class Recorded:
         self.up = {i: True for i in boxes}
 
     def boxes(self):
-        """Numbers of the limiters."""
+        """Returns the numbers of the limiters."""
         return list(self.up)
 
     def policy(self, i):
-        """The report of a limiter, or None while it is down."""
+        """Returns the report of a limiter, or None while it is down."""
         return {"local_limit_bps": 5} if self.up[i] else None
 
     def __getattr__(self, name):
@@ -111,14 +110,14 @@ def events():
 
 
 def answers():
-    """Rates of answers by their size: 8 kB in 1 s and in 3 s have a harmonic mean of 32 kbit/s."""
+    """Rates of replies by size: 8 kB in 1 s and in 3 s have a harmonic mean of 32 kbit/s."""
     found = enact.answer_rates([[1, 8000, 9], [5, 8000, 1], [6, 8000, 3], [7, 4000, 1]], 5)
     expect([(one["requests"], round(one["harmonic_mean_bps"])) for one in found],
            [(1, 32000), (2, 32000), (0, 0), (0, 0)])
 
 
 def policies():
-    """The scenario's; a meter without a bucket has none from the testbed either."""
+    """The scenario's policies are used; a meter without a bucket gets none from the testbed."""
     config = {"policies": [{"name": "baseline", "burst": "1kB", "ewma": 0.1, "limit": "1bit/s"}],
               "gossip": {"branching": 3}}
     made = scenario.shifting("fps")
@@ -132,7 +131,7 @@ def policies():
 
 
 def series_of_counters():
-    """Wires of one limiter are added up; a limit holds until the next is read."""
+    """Wires of one limiter are added up; a limit is valid until the next one is read."""
     recorder = Recorder(3)
     for k in range(11):
         recorder.add(k / 10, [1000 * k, 2000 * k, 500 * k])
@@ -146,7 +145,7 @@ def series_of_counters():
 
 
 def fairness_by_the_second():
-    """The rates of the flows that were there, wherever they began."""
+    """The rates of the flows that were present, at any start time."""
     def group(began, *seconds):
         made = enact.Group(began, "traffic1", None)
         made.report = types.SimpleNamespace(rows=[
@@ -159,7 +158,7 @@ def fairness_by_the_second():
 
 
 def run(jain, share):
-    """A run of E1."""
+    """Returns a run of E1."""
     recorder = Recorder(1)
     for second in range(36):
         recorder.add(second, [second * 1250000])
@@ -170,16 +169,16 @@ def run(jain, share):
 
 
 class Twin:
-    """A simulator whose runs are all the same."""
+    """A simulator whose runs are all equal."""
 
     def runs(self, _scenario, series):
-        """Two of them."""
+        """Returns two runs."""
         expect(series, True)
         return [run(0.5, 0.3)] * 2
 
 
 def kept(folder, change=lambda rows: None):
-    """A file of what E1 might have measured; the last allocator is the odd one."""
+    """Writes a file of possible results of E1; the last allocator differs."""
     experiment, rows = live.EXPERIMENTS["E1"], []
     results = {name: [run(0.51, 0.3), run(0.53, 0.32)] for name in experiment.cases}
     results["central-drop"] = [run(0.7, 0.4), run(0.8, 0.5)]
@@ -194,7 +193,7 @@ def kept(folder, change=lambda rows: None):
 
 
 def results_that_were_kept():
-    """Shown beside the twin's, with what sets them apart; rows are marked."""
+    """Kept results are shown next to simulated ones, with their differences; rows are marked."""
     with tempfile.TemporaryDirectory(prefix="weir-test-") as folder:
         found = live.load(kept(folder))
     expect(list(found), ["E1"])
@@ -213,7 +212,7 @@ def results_that_were_kept():
 
 
 def results_of_something_else():
-    """Said with the file's name."""
+    """Invalid files are reported with their name."""
     def stranger(rows):
         rows[0]["allocator"] = "magic"
 
@@ -233,7 +232,7 @@ TESTS = [flows_with_links_of_their_own, flows_that_share_a_link, round_trip_time
 
 
 def main():
-    """Runs all of them."""
+    """Runs all tests."""
     run_tests(TESTS)
 
 

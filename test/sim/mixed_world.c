@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A group of limiters that have everything at once: policies of all allocators, soft, conserved and
- * counted, children and parents, most of them idle at a time; keys that change, identities that
- * come; reloads, other limits for a while, and clocks that are stepped; a network that damages,
- * repeats and misdelivers; crashes, with a disk that outlives them or not. Nothing is checked here
- * but that no call fails: what comes of it all is for who looks on (trace.h).
+ * A group of limiters that use all features at the same time. Policies have all allocators, are
+ * soft, hard and counted, children and parents, most of them idle at a time. Keys change, and
+ * identities are added. There are reloads, temporary limits, and clocks that are stepped. The
+ * network damages, repeats and misdelivers. Limiters crash, with or without a durable disk. This
+ * file checks only that no call fails; the trace records the results (trace.h).
  */
 #include <errno.h>
 #include <math.h>
@@ -35,7 +35,7 @@
 #define PERIOD_S 15
 #define WALL     UINT64_C(1700000000)
 
-/* What a limiter may have of policies: of which a child is nothing without its parent. */
+/* The policies that a limiter can have; a child is used only together with its parent. */
 enum {
 	FPS,
 	GTB,
@@ -53,11 +53,11 @@ enum {
 	DRAWN,
 	PERIODIC,
 	IDLE,
-	KINDS = 28 /* more that are idle for the most part */
+	KINDS = 28 /* the rest are mostly idle */
 };
 
 struct demand {
-	double rate; /* bytes or units a second that come, whatever the limit */
+	double rate; /* bytes or units a second that arrive, regardless of the limit */
 	uint64_t arrived, dropped;
 	uint64_t slots[FLOW_SLOTS];
 };
@@ -68,10 +68,10 @@ struct box {
 	struct disk disk;
 	bool saving, forgot;
 	uint64_t written_ns, up_ns, measured_ns, starts, drawn;
-	int64_t off_ns; /* of its wall clock */
+	int64_t off_ns; /* wall clock minus true time */
 	unsigned keys;  /* see make_keyring() */
 	unsigned kinds[KINDS], n;
-	unsigned version; /* of the limits that it knows */
+	unsigned version; /* number of the limits in use */
 	struct demand demands[KINDS];
 };
 
@@ -114,7 +114,7 @@ static unsigned box_index(const struct world *w, const struct box *box)
 	return (unsigned)(box - w->boxes);
 }
 
-/* ---- what there is to be limited */
+/* ---- policies */
 
 static struct limiter_policy soft_policy(unsigned kind, unsigned version)
 {
@@ -200,7 +200,7 @@ static bool box_has(const struct box *box, unsigned kind)
 	return false;
 }
 
-/* Some of them, in any order. */
+/* Chooses some of them, in any order. */
 static void choose_kinds(struct world *w, struct box *box)
 {
 	struct box had = *box;
@@ -409,7 +409,7 @@ static void run_units(struct world *w, struct box *box)
 	}
 }
 
-/* ---- what boxes do */
+/* ---- events of limiters */
 
 static int write_mixed_record(
 	void *box, enum limiter_record_kind kind, uint64_t id, const void *record, size_t len)
@@ -436,7 +436,7 @@ static void run_mixed_disk(struct world *w, struct box *box)
 	box->written_ns = w->now_ns + prng_below(&w->prng, 60) * MS;
 }
 
-/* Some are damaged, cut short, sent to somebody else, or of long ago. */
+/* Damages or truncates a datagram, sends it to another limiter, or replaces it by an old one. */
 static void harm_datagram(struct world *w, unsigned from, unsigned to, uint8_t *buf, size_t len)
 {
 	switch (prng_below(&w->prng, 4)) {
@@ -494,7 +494,7 @@ static bool receive_mixed(void *world, unsigned from, unsigned to, uint8_t *buf,
 	return true;
 }
 
-/* Other policies, at their own time: the limits that all are to have, or others of its own. */
+/* Reloads other policies, at its own time: with the group's limits, or others of its own. */
 static void reload_box(struct world *w, struct box *box)
 {
 	struct limiter_policy policies[KINDS];
@@ -518,7 +518,7 @@ static void reload_box(struct world *w, struct box *box)
 	must(w, "limiter_update", limiter_update(box->limiter, policies, box->n, from, w->now_ns));
 }
 
-/* Another limit for a while, of one policy. */
+/* Changes the limit of one policy temporarily. */
 static void change_terms(struct world *w, struct box *box)
 {
 	unsigned i = prng_below(&w->prng, box->n);

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""weirsim's models against arithmetic: scenarios so simple that their results can be said before.
+"""weirsim's models against arithmetic: scenarios so simple that their results can be computed.
 
     models.py [--seed N]
 
-What is drawn by lot may be off by five standard deviations, worked out from the number of draws;
-what is not, by one packet. A scenario that fails is left in a file, and how to replay it is said.
+Random results must be within five standard deviations, computed from the number of draws; others
+within one packet. A scenario that fails is left in a file, and the command that replays it is
+printed.
 """
 
 import argparse
@@ -26,7 +27,7 @@ UDP_HEADERS = 28
 
 
 class Run:
-    """One scenario that was run: its summary, and its series if wanted."""
+    """One run of a scenario: its summary, and its series if wanted."""
 
     def __init__(self, seed, series=False, **scenario):
         self.scenario = {"name": "model", "seed": seed, "limiters": 1,
@@ -43,7 +44,7 @@ class Run:
             self.summary = json.loads(done.stdout)
 
     def expect(self, condition, words):
-        """Fails with these words and what it takes to see it again."""
+        """Fails with these words and the command that replays the run."""
         if condition:
             return
         with tempfile.NamedTemporaryFile("w", prefix="weirsim-model-", suffix=".json",
@@ -58,25 +59,25 @@ class Run:
                     f"{what} is {value:g}, expected {expected:g} ± {tolerance:g}")
 
     def rate(self):
-        """bit/s that all limiters forwarded."""
+        """Returns bit/s that all limiters forwarded."""
         return self.summary["aggregate"]["mean_bps"]
 
     def packets(self):
-        """What became of them."""
+        """Returns the counters of sent, passed and lost packets."""
         return self.summary["packets"]
 
     def during(self, start, end):
-        """Rows of the intervals that lie within these seconds."""
+        """Returns rows of the intervals within these seconds."""
         return [row for row in self.rows if start + 1e-6 < row["time_s"] <= end + 1e-6]
 
 
 def cbr(**settings):
-    """A flow of 1500-byte packets."""
+    """Returns a flow of 1500-byte packets."""
     return {"kind": "cbr", "limiter": "l1", "rate": "10Mbit/s", **settings}
 
 
 def constant_rate(seed):
-    """As many packets as fit, where a packet's time is no whole number of nanoseconds, too."""
+    """All packets that fit are sent, also if a packet takes a fractional number of nanoseconds."""
     for rate, packet, seconds in ((7e6, 1500, 20), (90e9, 128, 0.01)):
         run = Run(seed, duration=f"{seconds}s", interval="10ms",
                   policies=[{"name": "p", "limit": "400Gbit/s", "action": "count"}],
@@ -102,19 +103,19 @@ def life_of_a_flow(seed):
 
 
 def upstream_link(seed):
-    """Each flow gets its link's rate, or all together one; what does not fit is lost there."""
+    """Each flow gets its link's rate, or all share one link; excess packets are lost there."""
     for shared, links in ((False, 3), (True, 1)):
         run = Run(seed, duration="20s", warmup="1s",
                   traffic=[cbr(count=3, jitter="20ms", bottleneck={
                       "rate": "3Mbit/s", "queue": "15kB", "shared": shared})])
         run.near("rate", run.rate(), links * 3e6, links * 2 * PACKET_BITS / 19)
         sent, lost = run.packets()["sent"], run.packets()["upstream"]
-        # What fills the queues is sent, but neither lost nor through.
+        # Packets in the queues are sent, and are not yet lost or passed.
         run.near("lost", lost, sent - links * 3e6 * 20 / PACKET_BITS, links * (10 + 40))
 
 
 def upstream_link_from(seed):
-    """A link that begins to be one in the middle."""
+    """A link whose rate is limited from the middle of the run on."""
     run = Run(seed, series=True, duration="10s",
               traffic=[cbr(bottleneck={"rate": "2Mbit/s", "from": "5s"})])
     for start, end, rate in ((1, 5, 10e6), (6, 10, 2e6)):
@@ -124,7 +125,7 @@ def upstream_link_from(seed):
 
 
 def on_off(seed):
-    """Mean rate: the part of the time that the flows are on, with the variance of that."""
+    """Mean rate: the part of the time in which flows are on, with its variance."""
     seconds, flows = 200, 20
     for on, off in ((0.3, 0.7), (0.001, 0.003)):  # a packet takes 2.4 ms
         run = Run(seed, duration=f"{seconds + 10}s", warmup="10s",
@@ -137,7 +138,7 @@ def on_off(seed):
 
 
 def poisson(seed):
-    """Packets a second, and their variance: that of a Poisson process is the mean."""
+    """Packets a second, and their variance, which equals the mean in a Poisson process."""
     rate, seconds, width = 12e6, 40, 0.01
     run = Run(seed, series=True, duration=f"{seconds}s", interval="10ms",
               traffic=[cbr(kind="poisson", rate=f"{rate / 1e6:g}Mbit/s", jitter="0s")])
@@ -274,14 +275,14 @@ def pareto_share(alpha, least, most, start, end):
 
 
 def web(seed):
-    """Requests a second, their sizes by class, and the bytes of them all."""
+    """Requests a second, their sizes by class, and the sum of bytes."""
     rate, seconds, sizes = 200, 100, (1.2, 3000, 200000)
     run = Run(seed, duration=f"{seconds + 5}s", warmup="5s",
               traffic=[{"kind": "web", "limiter": "l1", "rtt": "5ms", "requests": rate,
                         "sizes": {"alpha": 1.2, "least": "3kB", "most": "200kB"}}])
     classes = run.summary["web"]
     n = sum(entry["requests"] for entry in classes)
-    late = rate * 0.1  # not answered yet at the end
+    late = rate * 0.1  # without a reply at the end
     run.near("requests", n, rate * seconds, SIGMAS * math.sqrt(rate * seconds) + late)
     edges = [entry["from_bytes"] for entry in classes] + [math.inf]
     for entry, start, end in zip(classes, edges, edges[1:]):
@@ -289,12 +290,13 @@ def web(seed):
         run.near(f"requests from {start} bytes", entry["requests"], n * share,
                  SIGMAS * math.sqrt(n * share * (1 - share)) + late)
     expected = rate * seconds * pareto_moment(*sizes, 1)
-    sigma = math.sqrt(rate * seconds * pareto_moment(*sizes, 2))  # of a compound Poisson process
+    # Sigma of a compound Poisson process.
+    sigma = math.sqrt(rate * seconds * pareto_moment(*sizes, 2))
     run.near("bytes", run.summary["flows"][0]["mean_bps"] * seconds / 8, expected, SIGMAS * sigma)
 
 
 def round_trip(seed):
-    """An answer of one packet takes two round trips: a handshake, and the packet."""
+    """A reply of one packet takes two round trips: a handshake, and the packet."""
     run = Run(seed, duration="100s",
               traffic=[{"kind": "web", "limiter": "l1", "rtt": "100ms", "jitter": "0s",
                         "requests": 20, "sizes": {"least": "1000B", "most": "1001B"}}])
@@ -305,7 +307,7 @@ STATIC = [{"name": "p", "limit": "10Mbit/s", "burst": "15kB", "allocator": "stat
 
 
 def drift(seed):
-    """A clock that is a tenth too fast fills its bucket so much faster; an offset does nothing."""
+    """A clock that is a tenth too fast fills its bucket as much faster; an offset has no effect."""
     for ppm in (100000, 0, -100000):
         runs = [Run(seed, duration="21s", warmup="1s", policies=STATIC,
                     limiters=[{"name": "l1", "offset": offset, "drift_ppm": ppm}],
@@ -315,7 +317,7 @@ def drift(seed):
 
 
 def offset(seed):
-    """What peers say to each other depends on nobody's time of day."""
+    """Gossip does not depend on any limiter's time of day."""
     runs = [Run(seed, duration="20s", policies=[{"name": "p", "limit": "10Mbit/s"}],
                 limiters=["l1", {"name": "l2", "offset": offset}],
                 traffic=[{"kind": "tcp", "limiter": "each"}]) for offset in ("0s", "86400s")]
@@ -323,7 +325,7 @@ def offset(seed):
 
 
 def crash(seed):
-    """The packets of that time, and no others, are lost for want of a limiter."""
+    """Packets are lost in the time without a limiter, and no others."""
     events = [{"at": "5s", "crash": "l1"}, {"at": "12s", "restart": "l1"}]
     traffic = [cbr(rate="8Mbit/s", jitter="0s")]
     run = Run(seed, duration="20s", policies=STATIC, events=events, traffic=traffic)
@@ -340,17 +342,17 @@ GROUP = {"limiters": 2, "policies": [{"name": "p", "limit": "10Mbit/s", "interva
 
 
 def pause(seed):
-    """Limits stand still, and the socket holds 256 datagrams."""
+    """Limits stay constant during a pause, and the socket holds 256 datagrams."""
     traffic = [cbr(rate="20Mbit/s", limiter="l1", stop="5.5s"),
                cbr(rate="20Mbit/s", limiter="l2", start="5.5s")]
     run = Run(seed, series=True, duration="15s", traffic=traffic, **GROUP,
               events=[{"at": "5s", "pause": "l2", "for": "3s"},
-                      {"at": "7s", "pause": "l2", "for": "3s"}])  # to 10 s
+                      {"at": "7s", "pause": "l2", "for": "3s"}])  # until 10 s
     limits = {row["p/l2:limit"] for row in run.during(5.1, 9.9)}
     run.expect(len(limits) == 1, f"limits change in the pause: {sorted(limits)}")
     run.expect(run.rows[-1]["p/l2:limit"] > 3 * limits.pop(), "nothing changes after the pause")
     alone = Run(seed, duration="40s", network={"delay": "1ms"}, traffic=[], **GROUP)
-    others = alone.summary["gossip"]["datagrams"] / (2 * 40)  # a limiter and second
+    others = alone.summary["gossip"]["datagrams"] / (2 * 40)  # for each limiter and second
     for seconds in (10, 30):
         run = Run(seed, duration="40s", network={"delay": "1ms"}, traffic=[], **GROUP,
                   events=[{"at": "5s", "pause": "l2", "for": f"{seconds}s"}])
@@ -358,7 +360,7 @@ def pause(seed):
 
 
 def gossip_is_lost(seed):
-    """By lot, on the other side of a partition, and before a link that is too slow."""
+    """Gossip is lost at random, across a partition, and before a link that is too slow."""
     run = Run(seed, duration="3000s", network={"loss": 0.2}, traffic=[], **GROUP)
     gossip = run.summary["gossip"]
     run.near("lost", gossip["lost"], 0.2 * gossip["datagrams"],
@@ -386,8 +388,8 @@ CONSERVED = {"limiters": 2, "network": {"delay": "10ms"},
 
 
 def settling(seed):
-    """Nothing arrives before it has settled there and come here; what is given away meanwhile is
-    settled next."""
+    """An amount arrives only after it is settled at the sender and has crossed the network. Amounts
+    given away meanwhile are settled next."""
     traffic = [cbr(rate="20Mbit/s", limiter="l1")]
     for settle in (0, 3, 4):
         run = Run(seed, series=True, duration="10s", traffic=traffic, commit=f"{settle}s",
@@ -399,8 +401,8 @@ def settling(seed):
 
 
 def first_bucket(seed):
-    """A conserved bucket begins empty, and is the limit's part of the burst, when it is full."""
-    for guarantee, begins in (("soft", 75e3), ("conserved", 10e6 * 0.01 / 8)):  # first of 10 ms
+    """A hard limit's bucket starts empty; when full, it holds the limit's part of the burst."""
+    for guarantee, begins in (("soft", 75e3), ("conserved", 10e6 * 0.01 / 8)):  # first 10 ms
         policies = [{"name": "p", "limit": "10Mbit/s", "burst": "75kB", "guarantee": guarantee,
                      "allocator": "static"}]
         traffic = [cbr(rate="100Mbit/s", stop="1s"), cbr(rate="100Mbit/s", start="2s", stop="3s")]
@@ -412,7 +414,7 @@ def first_bucket(seed):
 
 
 def excess(rows, limit):
-    """The most bits beyond limit × time, between any two times."""
+    """Returns the most bits in excess of limit × time, between any two times."""
     most = now = 0
     for row in rows:
         now = max(now + (row["p"] - limit) * 0.1, 0)
@@ -421,8 +423,8 @@ def excess(rows, limit):
 
 
 def restart(seed):
-    """One that has given away goes on from its disk, and its bucket begins empty: nothing more is
-    enforced, which every run checks, and nothing more is admitted."""
+    """A limiter that has given amounts away restarts from its disk, with an empty bucket. No more
+    is enforced, which every run checks, and no more is admitted."""
     traffic = [cbr(rate="20Mbit/s", limiter="l1", stop="9s"),
                cbr(rate="20Mbit/s", limiter="l2", start="9s")]
     for at in (5, 9.2, 12):
@@ -434,8 +436,8 @@ def restart(seed):
 
 
 def lease(seed):
-    """When one dies, what was promised to him goes out of use, to the moment of a lease that ends;
-    and a little later what he had promised is adopted. Without promises nothing moves."""
+    """When a limiter dies, amounts promised to it become unusable exactly when the lease ends. A
+    little later its own promises are inherited. Without promises nothing moves."""
     traffic = [cbr(rate="20Mbit/s", limiter="l1"), cbr(rate="20Mbit/s", limiter="l2")]
     for promise in (0, 40, 80):
         run = Run(seed, series=True, duration="20s", traffic=traffic, **CONSERVED,
@@ -493,7 +495,7 @@ def random_pauses(seed):
 
 
 def limit_changes(seed):
-    """Each limiter has its part of the new limit from its time on; the ratio is by that limit."""
+    """Each limiter uses its part of the new limit from its time on; the ratio is by that limit."""
     dice = random.Random(seed)
     for workers in (1, 2):
         limits = [10e6] + [round(dice.uniform(2e6, 30e6), -3) for _ in range(2)]
@@ -522,7 +524,7 @@ def limit_changes(seed):
 
 
 def late_readers(seed):
-    """A stalled limiter reads the limit when it goes on, one that is down when it starts."""
+    """A stalled limiter reads the limit when it continues, one that is down when it starts."""
     run = Run(seed, series=True, duration="20s", traffic=[], limiters=3,
               policies=[{"name": "p", "limit": "9Mbit/s", "allocator": "static"}],
               events=[{"at": "4s", "crash": "l2"}, {"at": "4s", "pause": "l3", "for": "6s"},
@@ -535,7 +537,7 @@ def late_readers(seed):
 
 
 def hard_limit_changes(seed):
-    """The sum is never above the larger limit, and not above the new one when debts are paid."""
+    """The sum never exceeds the larger limit, or the new one after debts are paid."""
     dice = random.Random(seed)
     for _ in range(6):
         limits = [5e6] + [round(dice.uniform(1e6, 15e6), -3) for _ in range(2)]
@@ -584,7 +586,7 @@ TESTS = [constant_rate, life_of_a_flow, upstream_link, upstream_link_from, on_of
 
 
 def main():
-    """Runs all of them."""
+    """Runs all tests."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     options = parser.parse_args()

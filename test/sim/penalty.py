@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""`weir-study penalty`: its figures beside the formula, and how it answers its users.
+"""`weir-study penalty`: its figures compared with the formula, and its command line.
 
     penalty.py
 """
@@ -16,19 +16,20 @@ KINDS = ["poisson", "periodic", "batch", "spread"]
 
 
 def run(*arguments):
-    """Runs weir-study penalty; the completed process."""
+    """Runs weir-study penalty; returns the completed process."""
     return study("penalty", *arguments)
 
 
 def figures(*arguments):
-    """What it writes as JSON: rows by kind."""
+    """Returns its JSON: rows by kind."""
     done = run("--json", "-", *arguments)
     expect(done.returncode == 0, done.stderr)
     return {each["arrivals"]: each["rows"] for each in json.loads(done.stdout)["runs"]}
 
 
 def a_split_costs():
-    """Each kind on its own terms; the formula is met, and the paper's is not below it."""
+    """Each kind of arrivals has its cost; delays match the formula, and the paper's is not below
+    it."""
     found = figures("--load", "0.8", "--packets", "60000")  # long enough for buckets to empty
     expect(list(found) == KINDS, list(found))
     for kind, rows in found.items():
@@ -42,14 +43,14 @@ def a_split_costs():
         expect((rows[15]["exact_us"] is None) == (kind == "periodic"), kind)
     for row in found["poisson"]:
         expect(row["paper_us"] >= row["exact_us"], row)
-    # To split the load is to split the burst: whole batches wait many times as long.
+    # Splitting the load splits the burst: whole batches wait many times as long.
     last = {kind: rows[15]["mean_us"] for kind, rows in found.items()}
     expect(last["spread"] < last["batch"] / 8, last)
     return ", ".join(f"{kind} {us / 1000:.2f} ms in 16 parts" for kind, us in last.items())
 
 
 def a_seed_is_a_run():
-    """Two runs are alike; another for other seeds; parts that a packet fits into, and no more."""
+    """Two runs are equal, other seeds differ; only parts that a packet fits into are listed."""
     arguments = ("--arrivals", "batch", "--packets", "1000", "--burst", "7000B")
     once = figures(*arguments)
     expect(list(once) == ["batch"] and len(once["batch"]) == 5, once)
@@ -58,7 +59,7 @@ def a_seed_is_a_run():
 
 
 def files_are_written():
-    """A chart of each kind, and the table beside JSON in a file."""
+    """Writes a chart of each kind, and prints the table in addition to JSON in a file."""
     with tempfile.TemporaryDirectory() as directory:
         out = os.path.join(directory, "p.json")
         done = run("--packets", "1000", "--seeds", "2", "--json", out)
@@ -70,7 +71,7 @@ def files_are_written():
 
 
 def bad_input_is_refused():
-    """With the option's name, and nothing run."""
+    """Names the bad option, and runs nothing."""
     for arguments in (["--arrivals", "never"], ["--load", "1"], ["--load", "nan"], ["--rate", "1"],
                       ["--burst", "1249B"], ["--packet", "0B"], ["--batch", "0"],
                       ["--publishers", "0"], ["--packets", "9"], ["--seeds", "many"],
@@ -87,7 +88,7 @@ TESTS = [a_split_costs, a_seed_is_a_run, files_are_written, bad_input_is_refused
 
 
 def main():
-    """Runs all of them."""
+    """Runs all tests."""
     run_tests(TESTS)
 
 

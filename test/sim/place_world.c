@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Sources that are placed on brokers: of equal and of unlike rates, regular and at random, in
- * groups that burst together, recorded or not, by any principles. Each placement is measured, by
- * brokers that are slower or faster than is predicted, and tried until it is settled.
+ * Sources that are placed on brokers. Their rates are equal or not, regular or random, in groups
+ * that burst together, recorded or not, with any principles. Each placement is measured with
+ * brokers that are slower or faster than predicted, and tried until it is settled.
  */
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ struct world {
 	struct place_record record;
 	struct place_problem problem;
 	uint32_t at[SOURCES];
-	double slower[BROKERS]; /* than it is predicted */
+	double slower[BROKERS]; /* factor above the prediction */
 };
 
 static double place_unit(struct world *w)
@@ -68,7 +68,7 @@ static void draw_brokers(struct world *w, double rate)
 	}
 }
 
-/* The sources in turn, each when its next batch is due. */
+/* Records batches of the sources in order of time. */
 static void record_arrivals(struct world *w)
 {
 	double next[SOURCES];

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""`weirsim replay`, row by row, beside a token bucket in exact fractions.
+"""`weirsim replay`, row by row, compared with a token bucket in exact fractions.
 
-Packets are made with the policy that must take them written beside them, so that nothing here
-classifies; captures are written here byte by byte, in every format, and by scapy.
+Packets are created together with the name of the policy that must match them, so this test does not
+classify. Captures are written byte by byte in every format, and by scapy.
 
 Usage: replay.py [SCENARIO...]. WEIR_BUILD names the build directory (default: build/ of this tree).
-Exit status: 0 all well, 1 something differs, 77 not built.
+Exit status: 0 for success, 1 for a difference, 77 if not built.
 """
 
 import csv
@@ -39,18 +39,18 @@ from scapy.utils import PcapNgWriter
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, os.environ.get("WEIR_BUILD", "build"))
 WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
-# That a program may take: it has hung, or waits for a CPU, and who runs all tests knows of those.
+# Most seconds of a program; longer runs hang or have no CPU. The runner of all tests sets it.
 ANSWERS_S = int(os.environ.get("WEIR_ANSWERS_S", "600"))
 SKIP = 77
 DONE, FAILED, USAGE, CUT = 0, 1, 2, 3
 NS = 10**9
-PPP_IPV6 = b"\x00\x57"  # scapy's own is in one byte, which PPPoE advises against
+PPP_IPV6 = b"\x00\x57"  # scapy's has one byte, which PPPoE advises against
 START_NS = 1_700_000_000 * NS
 SEED = int(os.environ.get("WEIR_SEED", "1"), 0)
 COLUMNS = ["index", "time_ns", "bytes", "policy", "source", "verdict", "reason"]
 PADDING, WIRE_BYTES = b"weir" * 400, 24
-BURST_FLOOR = 9084  # bytes: what a share of a burst does not go below
-RATE_UNIT = 2**58    # a bucket's rate is rounded down to a part of a byte a nanosecond
+BURST_FLOOR = 9084  # bytes: least share of a burst
+RATE_UNIT = 2**58    # a bucket's rate is rounded down to 1/RATE_UNIT bytes a nanosecond
 
 MACS = {"src": "02:00:00:00:00:0a", "dst": "02:00:00:00:00:0b"}
 V4 = {"src": "192.0.2.1", "dst": "10.0.0.1"}
@@ -70,26 +70,26 @@ RATES = {"web": 15_625_000, "web-back": 3_000_000, "six": 7_654_321, "tagged": 2
 
 
 def expect(condition, what):
-    """Fails the scenario, in words, unless the condition holds."""
+    """Fails the scenario with `what` unless the condition holds."""
     if not condition:
         raise AssertionError(what)
 
 
 class Frame:
-    """A packet: its bytes, its length on the wire, when, and what must become of it."""
+    """A packet: its bytes, its layer-2 length, its time, and the policies that must match it."""
 
     def __init__(self, text, l2_len, policies, time_ns=0):
         self.text, self.l2_len, self.policies, self.time_ns = text, l2_len, policies, time_ns
         self.captured = text
 
     def cost(self, accounting):
-        """Bytes that are charged."""
+        """Returns the bytes that are charged."""
         return {"l3": len(self.text) - self.l2_len, "l2": len(self.text),
                 "wire": len(self.text) + WIRE_BYTES}[accounting]
 
 
 def templates(length):
-    """Frames of every sort, and the policies that take them on the first wire, there and back."""
+    """Yields frames of every kind, and the policies that match them on the first wire."""
     body = Raw(PADDING[:length])
     web = {"src": "192.0.2.1", "dst": "10.0.0.9"}
     back = {"src": "10.0.0.9", "dst": "192.0.2.1"}
@@ -117,7 +117,7 @@ def templates(length):
 
 
 def traffic(rng, n, gap_ns):
-    """n random frames at random times, the first at START_NS."""
+    """Returns n random frames at random times, the first at START_NS."""
     kinds = [[Frame(bytes(packet), l2_len, policies)
               for packet, l2_len, policies in templates(size)] for size in (0, 18, 300, 1000, 1400)]
     now, frames = START_NS, []
@@ -129,14 +129,14 @@ def traffic(rng, n, gap_ns):
 
 
 class Bucket:
-    """The model: exact, but for the rate, which is rounded as it is documented to be."""
+    """The model: exact, except the rate, which is rounded as documented."""
 
     def __init__(self, bps, burst, now):
         self.rate = Fraction(bps * (RATE_UNIT // 8) // NS, RATE_UNIT)
         self.burst, self.tokens, self.last = Fraction(burst), Fraction(burst), now
 
     def conforms(self, now, cost):
-        """Whether so many bytes may pass now."""
+        """Returns true and takes the tokens if `cost` bytes can pass now."""
         self.tokens = min(self.burst, self.tokens + self.rate * (now - self.last))
         self.last = now
         if self.tokens < cost:
@@ -146,7 +146,7 @@ class Bucket:
 
 
 def model(frames, side=0, limiters=1, policy_of=None):
-    """The rows that must come out. One clock for all buckets, which never steps back."""
+    """Returns the expected rows. All buckets share a clock, which never steps back."""
     configured = {policy["name"]: policy for policy in POLICIES}
     buckets = {}
     for name, policy in configured.items():
@@ -167,7 +167,7 @@ def model(frames, side=0, limiters=1, policy_of=None):
 
 
 def classic(frames, order="<", magic=0xa1b23c4d, link=1):
-    """A capture in the classic format, in nanoseconds or microseconds."""
+    """Returns a capture in the classic format, in nanoseconds or microseconds."""
     unit = 1 if magic == 0xa1b23c4d else 1000
     parts = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 262144, link)]
     for frame in frames:
@@ -178,14 +178,14 @@ def classic(frames, order="<", magic=0xa1b23c4d, link=1):
 
 
 def block(order, kind, body):
-    """A block of the newer format."""
+    """Returns a block of the newer format."""
     body += bytes(-len(body) % 4)
     return struct.pack(order + "II", kind, len(body) + 12) + body + \
         struct.pack(order + "I", len(body) + 12)
 
 
 def pcapng(frames, order=">", link=1):
-    """A capture in the newer format: two interfaces in turn, of which one counts microseconds."""
+    """Returns a capture in the newer format: two interfaces in turn, one with microseconds."""
     parts = [block(order, 0x0a0d0d0a, struct.pack(order + "IHHq", 0x1a2b3c4d, 1, 0, -1)),
              block(order, 1, struct.pack(order + "HHIHHBxxxI", link, 0, 0, 9, 1, 9, 0)),
              block(order, 1, struct.pack(order + "HHI", link, 0, 0)),
@@ -216,11 +216,11 @@ class Scene:
             json.dump(config, out)
 
     def path(self, name):
-        """In the folder."""
+        """Returns a path in the folder."""
         return os.path.join(self.folder, name)
 
     def run(self, capture, *options, status=DONE, verdicts="rows.csv", **arguments):
-        """Replays a capture. Returns the rows, the summary, and what was complained about."""
+        """Replays a capture. Returns the rows, the summary, and the messages on standard error."""
         with open(self.path("capture"), "wb") as out:
             out.write(capture)
         done = subprocess.run(
@@ -238,13 +238,13 @@ class Scene:
 
 
 def compare(got, want):
-    """Row by row; says the first that differs."""
+    """Compares row by row; the failure names the first difference."""
     for have, must in zip(got, want, strict=True):
         expect(have == must, f"row {have}\n must be {must}")
 
 
 def check_summary(summary, rows, frames):
-    """The summary is the sum of the rows."""
+    """Asserts that the summary is the sum of the rows."""
     expect(summary["complete"] and summary["packets"] == len(rows), "packets of the summary")
     expect(summary["bytes"] == sum(int(row["bytes"]) for row in rows), "bytes of the summary")
     times = [int(row["time_ns"]) for row in rows]
@@ -266,7 +266,7 @@ def check_summary(summary, rows, frames):
 
 
 def check(scene, capture, frames, *options, **how):
-    """A replay against the model; returns the summary."""
+    """Compares a replay with the model; returns the summary."""
     rows, summary, _ = scene.run(capture, *options)
     compare(rows, model(frames, **how))
     check_summary(summary, rows, frames)
@@ -274,7 +274,7 @@ def check(scene, capture, frames, *options, **how):
 
 
 def every_packet(scene):
-    """Traffic of every sort, both directions, against the model."""
+    """Traffic of every kind, in both directions, against the model."""
     frames = traffic(random.Random(SEED), 4000, 20_000)
     there = check(scene, classic(frames), frames)
     back = check(scene, classic(frames), frames, "--direction", "b-to-a", side=1)
@@ -286,7 +286,7 @@ def every_packet(scene):
 
 
 def second_wire(scene):
-    """Where the capture was taken decides as well: less than a prefix, more than nothing."""
+    """A match on the wire counts too: less than a prefix, more than an empty match."""
     frames = traffic(random.Random(SEED + 1), 1000, 1_000_000)
     names = {("", ""): "second", ("web", ""): "second", ("", "web-back"): "web-back"}
 
@@ -313,13 +313,13 @@ def every_format(scene):
 
 
 def as_scapy_writes(scene):
-    """A pcapng file that is not of our own making."""
+    """A pcapng file that scapy wrote."""
     frames, writer = [], PcapNgWriter(scene.path("scapy"))
     for frame in traffic(random.Random(SEED + 3), 200, 60_000):
         frame.time_ns -= frame.time_ns % 1000
         try:
             packet = Ether(frame.text)
-        except struct.error:  # its version 2.6 takes no frame without a whole header
+        except struct.error:  # version 2.6 accepts no frame without a whole header
             continue
         frames.append(frame)
         packet.time = frame.time_ns / NS
@@ -331,7 +331,7 @@ def as_scapy_writes(scene):
 
 
 def exact_boundary(scene):
-    """At 15.625 Mbit/s 1000 bytes take 512 µs to the nanosecond."""
+    """At 15.625 Mbit/s 1000 bytes take exactly 512 µs."""
     text = bytes(Ether(**MACS) / IP(src="192.0.2.1", dst="10.0.0.9") / Raw(PADDING[:980]))
     times = [0] * 21 + [511_999, 512_000, 512_000, 1_023_999, 1_024_000]
     frames = [Frame(text, 14, ("web", ""), START_NS + time) for time in times]
@@ -348,7 +348,7 @@ def one_of_four(scene):
 
 
 def short_snaplen(scene):
-    """96 bytes of each packet are enough, and charged is what was on the wire."""
+    """96 bytes of each packet are enough; the length on the wire is charged."""
     frames = traffic(random.Random(SEED + 5), 500, 60_000)
     for snaplen in (96, 300, 2000):
         for frame in frames:
@@ -359,7 +359,7 @@ def short_snaplen(scene):
 
 
 def too_short_snaplen(scene):
-    """What cannot be known is not guessed at: taken for what is there, and said to be truncated."""
+    """Truncated packets are classified by their captured headers only, and marked as truncated."""
     ends = {"src": "192.0.2.1", "dst": "10.0.0.9"}
     web = bytes(Ether(**MACS) / IP(**ends) / UDP() / Raw(PADDING[:100]))
     six = bytes(Ether(**MACS) / IPv6(src="::1", dst="2001:db8::1") / Raw(PADDING[:100]))
@@ -391,7 +391,7 @@ def too_short_snaplen(scene):
 
 
 def raw_ip(scene):
-    """Without Ethernet: charged as the frame that it would be on a wire."""
+    """Without Ethernet: charged like the frame on a wire."""
     frames = [frame for frame in traffic(random.Random(SEED + 6), 1500, 60_000)
               if frame.l2_len == 14 and frame.text[12:14] in (b"\x08\x00", b"\x86\xdd")]
     whole = classic(frames)
@@ -408,7 +408,7 @@ def raw_ip(scene):
 
 
 def clock_that_steps_back(scene):
-    """Nothing is credited twice, and the summary says how often and how far."""
+    """No time is credited twice; the summary reports the number and size of the steps."""
     frames = traffic(random.Random(SEED + 7), 3000, 20_000)
     rng = random.Random(SEED + 8)
     steps = []
@@ -426,12 +426,12 @@ def clock_that_steps_back(scene):
 
 
 def tell(rows):
-    """What the table of a scenario says of each row."""
+    """Returns the columns of each row that a table has."""
     return [tuple(row[key] for key in ("policy", "source", "verdict", "reason")) for row in rows]
 
 
 def check_table(scene, table):
-    """Rows of (packet, ms, what must come out); returns the summary's policies by name."""
+    """Rows of (packet, ms, expected result); returns the summary's policies by name."""
     frames = [Frame(bytes(packet), 0, None, START_NS + ms * 1_000_000) for packet, ms, _ in table]
     rows, summary, _ = scene.run(classic(frames))
     for got, (packet, ms, want) in zip(tell(rows), table, strict=True):
@@ -440,7 +440,7 @@ def check_table(scene, table):
 
 
 def tunnels(scene):
-    """Outside or inside, as the configuration says; lengths are those of outside."""
+    """Classified by outer or inner headers as configured; outer lengths are charged."""
     ether, body = Ether(**MACS), Raw(PADDING[:100])
     ends = {"src": "198.51.100.1", "dst": "198.51.100.2"}
     web = IP(src="192.0.2.1", dst="10.0.0.9") / UDP(sport=7, dport=53) / body
@@ -462,8 +462,8 @@ def tunnels(scene):
 
 
 def fragments(scene):
-    """Fragments belong to the policy of their first one if they follow it in order, without a gap
-    and soon. Others belong to the strictest policy that they could be of."""
+    """Fragments belong to the policy of the first one if they follow in order, without a gap and
+    soon. Others belong to the strictest policy that can match them."""
     def parts(port, number):
         packet = IP(src="192.0.2.1", dst="10.0.0.9", id=number) / UDP(sport=9, dport=port)
         return [Ether(**MACS) / part
@@ -480,7 +480,7 @@ def fragments(scene):
 
 
 def every_action(scene):
-    """Marks where they can be borne, drops where not, and passes what is only counted."""
+    """Marks packets that can be marked, drops others, and passes all with action "count"."""
     slow = {"limit": "8kbit/s", "burst": "1000B"}
     scene.configure([
         {"name": "ecn", "match": {"vlan": 1}, "action": "mark", **slow},
@@ -513,23 +513,23 @@ def every_action(scene):
 
 
 def tallies(policy):
-    """Packets of a policy's row: passed, dropped, marked, counted."""
+    """Returns a policy's packets: passed, dropped, marked, counted."""
     return tuple(policy[key]["packets"] for key in ("passed", "dropped", "marked", "counted"))
 
 
 def every_level(scene):
-    """Below others the actions are those of each level: the lowest that marks says how, what cannot
-    bear that is dropped there; and a level's row says what that level itself did."""
+    """Each level acts by itself. The lowest level that marks determines the mark, and packets that
+    cannot be marked are dropped there. A level's row counts that level's own actions."""
     body = Raw(PADDING[:972])
     ect, deaf = (Ether(**MACS) / IP(**V4, tos=tos) / UDP() / body for tos in (2, 0))
     arp = Ether(**MACS) / ARP() / Raw(PADDING[:972])
     wide, slow = {"limit": "1Gbit/s"}, {"limit": "8kbit/s", "burst": "1000B"}
     mark, count = {**slow, "action": "mark"}, {**slow, "action": "count"}
     passes, over = [("pass", "conforms")], [("mark", "limit")]
-    total = {"allocator": "quota", "total": "5000B"}  # of which a packet is at hand
+    total = {"allocator": "quota", "total": "5000B"}  # one packet's worth is prefetched
     unmarkable = [("drop", "unmarkable")]
     for link, mid, leaf, packets, want, rows in (
-            # who marks is the leaf, the one above, and the highest
+            # The leaf, its parent, or the root marks
             (wide, wide, mark, (ect, ect, deaf), over + unmarkable,
              ((2, 0, 0, 0), (2, 0, 0, 0), (1, 1, 1, 0))),
             (wide, mark, wide, (ect, ect, deaf), over + unmarkable,
@@ -538,7 +538,7 @@ def every_level(scene):
              ((1, 1, 1, 0), (2, 1, 0, 0), (2, 1, 0, 0))),
             (wide, {**mark, "mark": "af12"}, wide, (ect, deaf, arp), over + unmarkable,
              ((2, 0, 0, 0), (1, 1, 1, 0), (2, 1, 0, 0))),
-            # several are over: the lowest that marks, or refuses, or counts
+            # Several are exceeded: the lowest that marks, drops or counts
             (count, mark, count, (ect, ect, deaf), over + unmarkable,
              ((1, 0, 0, 1), (1, 1, 1, 0), (1, 1, 0, 1))),
             (mark, {**mark, "mark": "af12"}, wide, (deaf, deaf), over,
@@ -549,7 +549,7 @@ def every_level(scene):
              ((1, 0, 0, 0), (1, 1, 0, 0), (1, 1, 0, 0))),
             (count, wide, wide, (deaf, deaf), [("count", "limit")],
              ((1, 0, 0, 1), (2, 0, 0, 0), (2, 0, 0, 0))),
-            # a total that is not at hand
+            # A total without prefetched quota
             ({**total, "action": "count"}, wide, wide, (deaf, deaf), [("count", "quota")],
              ((1, 0, 0, 1), (2, 0, 0, 0), (2, 0, 0, 0))),
             ({**total, "action": "count"}, wide, count, (deaf, deaf), [("count", "limit")],
@@ -570,7 +570,7 @@ def every_level(scene):
 
 
 def green_with_a_mark(scene):
-    """What is green conforms, marked or not."""
+    """Green packets conform, with or without a mark."""
     scene.configure([{"name": "gold", "limit": "8kbit/s", "burst": "1000B", "meter": "trtcm",
                       "peak": {"limit": "8kbit/s", "burst": "2000B"},
                       "colours": {"green": {"mark": "af11"}, "yellow": {"mark": "af12"}}}])
@@ -608,7 +608,7 @@ def every_unit(scene):
 
 
 def each_source(scene):
-    """A bucket for each source, as wide as the policy says; what has no address shares one."""
+    """A bucket for each source prefix of the policy; packets without an address share one."""
     scene.configure([
         {"name": "host", "match": {"vlan": 1}, "per": "src", "limit": "15.625Mbit/s",
          "burst": "3000B"},
@@ -639,8 +639,8 @@ def each_source(scene):
 
 
 def a_total(scene):
-    """All of it and no more, packet by packet, or an N-th of it; each minute anew; and beside it
-    the limit for when it is spent. What has another unit is counted by that."""
+    """All of a total and no more passes, packet by packet, or an N-th of it, and again each minute.
+    Then its limit applies. Totals in other units count those."""
     minute, size, total = 60 * NS, 1000, 2_000_000
     scene.configure([
         {"name": "bytes", "match": {"vlan": 1}, "allocator": "quota", "total": f"{total}B"},
@@ -679,7 +679,7 @@ def a_total(scene):
 
 
 def a_fast_total(scene):
-    """Packets that come faster than quota is prefetched exceed it although some is left, until
+    """Packets that arrive faster than quota is prefetched exceed it although some is left, until
     more is prefetched. Slow ones use all of it."""
     size, total = 1442, 10_000_000
     scene.configure([{"name": "q", "match": {"vlan": 1}, "allocator": "quota",
@@ -695,8 +695,8 @@ def a_fast_total(scene):
 
 
 def a_trial(scene):
-    """What another limit, burst or meter would do: what it does where it is enforced; and no packet
-    feels it."""
+    """A trial of another limit, burst or meter counts exactly the packets that enforcing it would
+    drop or pass, and affects none."""
     own = {"limit": "15.625Mbit/s", "burst": "200000B"}
     tried = [{"limit": "4Mbit/s", "burst": "40000B"}, {"burst": "60000B"},
              {"meter": "fixed-window", "window": "10ms"}, {"limit": "1Gbit/s"}]
@@ -735,7 +735,7 @@ def random_drop(scene):
 
 
 def cut_short(scene):
-    """All before the cut, a warning with the packet, and an exit status of its own."""
+    """Rows up to the cut, a warning with the packet's number, and a separate exit status."""
     frames = traffic(random.Random(SEED + 9), 20, 60_000)
     whole = classic(frames)
     rows, summary, said = scene.run(whole[:-1], status=CUT)
@@ -749,7 +749,7 @@ def cut_short(scene):
 
 
 def damaged(scene):
-    """What is absurd is refused, with its number, and the rows before it are written."""
+    """Impossible records are rejected with their number, and the rows before are written."""
     frames = traffic(random.Random(SEED + 10), 2, 60_000)
     record = struct.pack("<IIII", 1, 1, 0x7fffffff, 0x7fffffff)
     longer = struct.pack("<IIII", 1, 1, 1, 1 << 25) + b"x"
@@ -767,7 +767,8 @@ def damaged(scene):
 
 
 def other_links(scene):
-    """Refused by name; so are interfaces that differ in their link type, or byte order."""
+    """Other link types are rejected by name, as are interfaces with mixed link types or byte
+    orders."""
     frames = traffic(random.Random(SEED + 11), 10, 60_000)
     for link, name in ((113, "Linux cooked v1"), (276, "Linux cooked v2"), (0, "BSD loopback"),
                        (105, "802.11"), (999, "unknown")):
@@ -788,7 +789,7 @@ def other_links(scene):
 
 
 def simple_packets(scene):
-    """Packets without a time come with the one before them."""
+    """Packets without a time get that of the one before."""
     frames = traffic(random.Random(SEED + 12), 2, 60_000)
     text = frames[1].text
     capture = pcapng(frames[:1], "<")
@@ -800,7 +801,7 @@ def simple_packets(scene):
 
 
 def from_a_pipe(scene):
-    """- is standard input, and nothing is sought in it."""
+    """Reads standard input for "-", without seeking."""
     frames = traffic(random.Random(SEED + 13), 300, 60_000)
     done = subprocess.run(
         [WEIRSIM, "replay", "--config", scene.path("weir.json"), "--pcap", "-", "--verdicts",
@@ -812,7 +813,7 @@ def from_a_pipe(scene):
 
 
 def output_that_fails(scene):
-    """A full disk and a reader that goes away are errors, wherever they are met."""
+    """A full disk and a closed reader are errors, at any point."""
     frames = traffic(random.Random(SEED + 14), 40000, 400)
     for capture in (classic(frames[:3]), classic(frames)):
         for options in (("--verdicts", "/dev/full"), ("--json", "/dev/full")):
@@ -833,7 +834,7 @@ def output_that_fails(scene):
 
 
 def wrong_usage(scene):
-    """Errors name what was expected."""
+    """Errors name the expected values."""
     capture = classic([])
     for options, status, words in (
             (("--wire", "third"), FAILED,
@@ -865,7 +866,7 @@ SCENARIOS = [every_packet, second_wire, every_format, as_scapy_writes, exact_bou
 
 
 def main():
-    """Runs the scenarios, or those that are named."""
+    """Runs all scenarios, or those that are named."""
     if not os.access(WEIRSIM, os.X_OK):
         print(f"{WEIRSIM} is not built")
         sys.exit(SKIP)

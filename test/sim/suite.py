@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What the tests of weirsim and its siblings share: the programs, what they expect, and how they
-say what they found.
-"""
+"""Shared by the tests of weirsim and its siblings: programs, expectations and the test runner."""
 
 import os
 import subprocess
@@ -15,41 +13,41 @@ WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
 PLOT = os.path.join(ROOT, "tools", "plot")
 STUDY = os.path.join(BUILD, "tools", "study", "weir-study")
 TORTURE = os.path.join(BUILD, "test", "torture", "torture")
-# That a program may take: it has hung, or waits for a CPU, and who runs all tests knows of those.
+# Most seconds of a program; longer runs hang or have no CPU. The runner of all tests sets it.
 ANSWERS_S = int(os.environ.get("WEIR_ANSWERS_S", "600"))
 # Set by `test --long`: every seed of the tests that otherwise run half of them.
 ALL_SEEDS = "WEIR_ALL_SEEDS" in os.environ
 
 
 def expect(condition, words):
-    """Fails with these words."""
+    """Fails with these words unless the condition holds."""
     if not condition:
         raise AssertionError(words)
 
 
 def weirsim(*arguments, program=WEIRSIM, timeout=ANSWERS_S, **options):
-    """Runs weirsim; the completed process."""
+    """Runs weirsim; returns the completed process."""
     return subprocess.run([program, *arguments], capture_output=True, text=True, check=False,
                           timeout=timeout, **options)
 
 
 def study(*arguments):
-    """Runs weir-study; the completed process."""
+    """Runs weir-study; returns the completed process."""
     return weirsim(*arguments, program=STUDY)
 
 
 def torture(*arguments):
-    """Runs torture; the completed process."""
+    """Runs torture; returns the completed process."""
     return weirsim(*arguments, program=TORTURE)
 
 
 def plot(*arguments, **options):
-    """Runs tools/plot; the completed process."""
+    """Runs tools/plot; returns the completed process."""
     return weirsim("-B", PLOT, *arguments, program="/usr/bin/python3", **options)
 
 
 def curves(kind, path, *options):
-    """The lines of the picture that tools/plot draws of a file: what each goes through, as text."""
+    """Draws a file with tools/plot; returns the points of each line, as text."""
     done = plot(kind, path, "-", *options)
     expect(done.returncode == 0 and not done.stderr, f"{kind} {options}: {done.stderr}")
     found = [line.getAttribute("points") for line in
@@ -59,7 +57,7 @@ def curves(kind, path, *options):
 
 
 def run_tests(tests, *arguments):
-    """Runs all of them, each with these arguments, and exits: 1 if one failed."""
+    """Runs all tests with these arguments, and exits: 1 if one failed."""
     failed = 0
     for test in tests:
         try:

@@ -27,8 +27,8 @@ import splits  # noqa: E402
 MAIN = os.path.join(ROOT, "tools", "sweeping", "main.py")
 SEEDS = 48 if ALL_SEEDS else 36
 
-# Bounds of the fixed set, with room for a change that only moves the packets: 23 of 48 held when
-# they were set, and 3 of 32 sites returned late.
+# Bounds of the fixed set, with room for changes that only move packets. When they were set, 23 of
+# 48 held, and 3 of 32 sites returned late.
 HOLD = 18 / 48
 LOST = {0.5: 0.02, 0.9: 0.2}  # quantiles of the utilisation that is lost
 SHARE_MISS = {0.5: 0.03, 0.9: 0.12}
@@ -44,7 +44,7 @@ SPLIT_OFF = 5
 
 
 def sweep(allocator, seeds, *options):
-    """Rows of the first quick seeds."""
+    """Returns rows of the first quick seeds."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         done = subprocess.run(["/usr/bin/python3", "-B", MAIN, "--quick", "--seeds", str(seeds),
                                "--allocator", allocator, "--json", file.name, *options],
@@ -56,7 +56,7 @@ def sweep(allocator, seeds, *options):
 
 
 def out_of_bounds(rows):
-    """The bounds that the rows exceed, as text."""
+    """Returns the bounds that the rows exceed, as text."""
     found = []
     holds = sum(not row["fails"] for row in rows)
     if holds < HOLD * len(rows):
@@ -73,7 +73,7 @@ def out_of_bounds(rows):
 
 
 def changes(rows):
-    """The rows whose limit changes."""
+    """Returns the rows whose limit changes."""
     return [row for row in rows if row["kind"] == "change"]
 
 
@@ -158,7 +158,7 @@ def figures_are_those_of_the_runs():
 
 
 def bad_options_are_rejected():
-    """With the option's name; a scenario can be shown without a run."""
+    """Names the bad option; a scenario can be shown without a run."""
     for options in (["--kinds", "bulk,all"], ["--seeds", "0"], ["--first", "-1"]):
         done = subprocess.run(["/usr/bin/python3", "-B", MAIN, *options], capture_output=True,
                               text=True, check=False, timeout=ANSWERS_S)
@@ -174,7 +174,7 @@ TESTS = [figures_are_those_of_the_runs, seed_is_one_scenario, bad_options_are_re
 
 
 def main():
-    """Runs all of them."""
+    """Runs all tests."""
     run_tests(TESTS)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The tables that weir-study writes for documents: they say what the figures in JSON do.
+"""The tables that weir-study writes for documents have the same figures as its JSON.
 
     tables.py
 """
@@ -14,7 +14,7 @@ from suite import expect, run_tests, study
 
 
 def markdown(*arguments):
-    """The tables of a command: of each a list of rows, which are lists of cells."""
+    """Returns the tables of a command: each a list of rows, which are lists of cells."""
     done = study(*arguments, "--markdown")
     expect(done.returncode in (0, 1) and not done.stderr, done.stderr)
     tables = [[]]
@@ -31,14 +31,14 @@ def markdown(*arguments):
 
 
 def figures(*arguments):
-    """The figures in JSON."""
+    """Returns the figures in JSON."""
     done = study(*arguments, "--json", "-")
     expect(done.returncode in (0, 1), done.stderr)
     return json.loads(done.stdout)
 
 
 def brokers():
-    """One panel has the figures that it has among all; least is null where it is not known."""
+    """One panel has the same figures as among all; `least` is null if it is unknown."""
     short = ("brokers", "--figure", "5", "--seeds", "2", "--messages", "20000")
     whole, panel = figures(*short), figures(*short, "--panel", "2")
     table, = markdown(*short, "--panel", "2")
@@ -56,7 +56,7 @@ def brokers():
 
 
 def quota():
-    """Weir beside polling, with the spread of the seeds, of each number of requests."""
+    """Weir and polling, with the spread of the seeds, for each number of requests."""
     case = ("quota", "--nodes", "20", "--trace", "zipf", "--requests", "1000,4000")
     costs, times = markdown(*case, "--seeds", "3")
     rows = figures(*case, "--seeds", "3")["rows"]
@@ -83,15 +83,15 @@ def quota():
 
 
 def who_never_moved_took_no_time():
-    """Nobody's response is no time of 0: the centralised moves nothing."""
+    """A response without a move is null and not 0: the centralised method moves nothing."""
     row, = figures("quota", "--nodes", "5", "--trace", "zipf", "--seeds", "1")["rows"]
     expect(row["centralised"]["response_ms"] is None, row["centralised"])
     expect(row["weir"]["response_ms"] > 0, row["weir"])
 
 
 def gdrl():
-    """The least of the seeds, and where they stay: never comes last, and in the middle of an
-    even number it is never, too."""
+    """The least of the seeds, and the slot from which they stay. "Never" sorts last; as one of the
+    middle two of an even number it makes the median "never"."""
     case = ("gdrl", "--limiters", "100", "--degree", "2", "--seeds", "2", "--slots")
     for slots in ("3000", "2500", "60"):
         (row,), = markdown(*case, slots)
@@ -106,7 +106,7 @@ def gdrl():
 
 
 def penalty():
-    """Only the parts that are wanted, and one, with the figures that they have among all."""
+    """Only the wanted parts and one, with the same figures as among all."""
     case = ("penalty", "--arrivals", "spread", "--packets", "5000", "--seeds", "2")
     table, = markdown(*case, "--parts", "3,8")
     runs = {row["parts"]: row for row in figures(*case)["runs"][0]["rows"]}
@@ -122,7 +122,7 @@ TESTS = [brokers, quota, who_never_moved_took_no_time, gdrl, penalty]
 
 
 def main():
-    """Runs all of them."""
+    """Runs all tests."""
     run_tests(TESTS)
 
 

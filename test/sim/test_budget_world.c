@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Groups that spend budgets together, as budget_world.c has them:
+ * Groups that spend budgets together, see budget_world.c:
  *
  *   test_budget_world [FIRST [SEEDS]]
  */
@@ -10,7 +10,7 @@
 
 #include "worlds.h"
 
-/* Well below the mean edge of a tree drawn by lot. */
+/* Part of the mean edge of a random tree that a tree must stay below. */
 #define NEAR 0.6
 
 int main(int argc, char **argv)

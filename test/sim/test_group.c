@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Groups of limiters as group_world.c has them:
+ * Groups of limiters, see group_world.c:
  *
  *   test_group [SEED [COUNT [ESTIMATOR [reload]]]]
  *
- * runs seeds SEED to SEED + COUNT - 1, on the estimator state or tree, with reloads among what
- * happens or without; a failure prints its seed.
+ * Runs seeds SEED to SEED + COUNT - 1, on the estimator state or tree, with or without reloads. A
+ * failure prints its seed.
  */
 #include <stdio.h>
 #include <stdlib.h>

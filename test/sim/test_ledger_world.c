@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Ledgers as ledger_world.c has them:
+ * Ledgers, see ledger_world.c:
  *
  *   test_ledger_world [SEED [COUNT [STEPS]]]
  *
- * runs seeds SEED to SEED + COUNT - 1; a failure prints its seed.
+ * Runs seeds SEED to SEED + COUNT - 1; a failure prints its seed.
  */
 #include <inttypes.h>
 #include <stdio.h>

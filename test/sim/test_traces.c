@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Whether the brain does what it did when its traces were written: in short worlds of many kinds,
- * the same decisions, datagrams, records and verdicts, byte for byte. What differs need not be
- * wrong; but it is to be meant, and seen in review.
+ * Compares lib/control with recorded traces: in short worlds of many kinds, decisions, datagrams,
+ * records and verdicts must be equal, byte for byte. A difference need not be an error, but must be
+ * intended, and visible in review.
  *
  *   test_traces DIRECTORY NAME            compares with DIRECTORY/NAME.txt
- *   test_traces DIRECTORY --write [NAME]  writes that, or all, anew
+ *   test_traces DIRECTORY --write [NAME]  writes that file, or all
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -52,7 +52,7 @@ static void sample_sim(void *context, double done)
 	trace_sample((uint64_t)(done * (double)scenario->duration_ns));
 }
 
-/* What its users are told in the end: its numbers have six digits here. */
+/* Adds the simulator's summary; numbers are rounded to six digits. */
 static void digest_summary(const struct sim *sim)
 {
 	json_t *summary = report_summary(sim);
@@ -65,7 +65,7 @@ static void digest_summary(const struct sim *sim)
 	json_decref(summary);
 }
 
-/* NAME.json, in its own words and with other seeds. */
+/* Traces NAME.json with this seed. */
 static void trace_scenario(const char *name, uint64_t seed)
 {
 	char *path = path_of(name, ".json");
@@ -191,12 +191,12 @@ static void trace_periods(const char *name, uint64_t seed)
 	trace_torture_of("periods", TORTURE_PERIODS, TRACE_BUDGET, seed, torture_periods);
 }
 
-/* Each is a file of lines: the worlds of some seeds. */
+/* Each record is a file of lines: the worlds of some seeds. */
 static const struct record {
 	const char *name;
 	void (*run)(const char *name, uint64_t seed);
-	unsigned n;    /* of seeds, from 1 on, */
-	uint64_t step; /* of which each is so much above the one before */
+	unsigned n;    /* number of seeds, from 1 on */
+	uint64_t step; /* difference between successive seeds */
 } records[] = {
 	{"soft", trace_scenario, 1, 1}, {"tree", trace_scenario, 1, 1},
 	{"push-sum", trace_scenario, 1, 1}, {"conserved", trace_scenario, 1, 1},
@@ -206,7 +206,7 @@ static const struct record {
 	{"place", trace_place, 15, 1}, {"rates", trace_conserved, 3, 1},
 	{"quotas", trace_quotas, 3, 1}, {"periods", trace_periods, 3, 1},
 	{"ledgers", trace_ledger, 24, 1},
-	{"budgets", trace_budget, 2, 6}, /* groups that are not large */
+	{"budgets", trace_budget, 2, 6}, /* seeds with small groups */
 };
 
 static char *lines_of(const struct record *record)
@@ -219,7 +219,7 @@ static char *lines_of(const struct record *record)
 	return trace_taken();
 }
 
-/* ---- what they are compared with */
+/* ---- comparison */
 
 static void write_traces(const struct record *record)
 {
@@ -245,8 +245,8 @@ static char *read_traces(const char *path)
 }
 
 /*
- * The first line that differs, with the world and the time that it is of; and, as that will be one
- * of a digest, the first that can be read.
+ * Prints the first different line, with its world and time. If that line is a digest, continues to
+ * the first readable one.
  */
 static void say_difference(char *was, char *is)
 {

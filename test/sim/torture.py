@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""`torture`: a few seeds of each guarantee, and how it answers its users.
+"""`torture`: a few seeds of each guarantee, and its command line.
 
     torture.py
 """
@@ -14,14 +14,15 @@ from suite import torture as run
 GUARANTEES = ("gdrl", "conserved", "adaptor", "levels", "loans", "quota", "periods")
 ALL = GUARANTEES + ("copies",)
 
-# In these something was missing in the end: faults outlasted the time to heal, debts were paid by
-# halves, what was asked for went in circles, or it was looked for at one moment only; or a share
-# was had twice, by a limiter that had forgotten that its period had begun, or whose old store
-# renewed a lease. In those of copies a copy passed a share next to its original, or the original
-# was refused for ever, because a start of the copy had the same number. In the last three a limiter
-# without memory accepted one damaged answer. Another one started with its old record again after
+# Seeds that once failed. Amounts were missing in the end: faults outlasted the time to heal, debts
+# were paid by halves, requests went in circles, or the end was checked at one moment only. Or a
+# share was used twice, by a limiter that had forgotten its period's begin, or whose old store
+# renewed a lease. With copies, a copy passed a share next to its original, or the original was
+# rejected forever, because a start of the copy had the same number. In the last three a limiter
+# without memory accepted one damaged reply. Another one started with its old record again after
 # neighbours had forgotten the proof. The third one lost an old record shortly before a period that
 # its previous start had already begun.
+#
 # Guarantee, seed, minutes.
 FOUND = (("conserved", 33, 3), ("conserved", 52, 3), ("conserved", 6, 2), ("conserved", 204109, 10),
          ("adaptor", 6, 3), ("adaptor", 13, 3), ("adaptor", 2098, 3), ("adaptor", 3453, 2),
@@ -36,18 +37,18 @@ FOUND = (("conserved", 33, 3), ("conserved", 52, 3), ("conserved", 6, 2), ("cons
          ("periods", 45, 10), ("periods", 108, 10), ("periods", 160, 10),
          ("periods", 8300815, 10),
          ("periods", 8500188, 10), ("periods", 8503755, 10))
-SEEDS = 5  # of many, which are the test of this name in a build directory
+SEEDS = 5  # many more are run by the test of this name in a build directory
 
 
 def figures(*arguments):
-    """What it writes as JSON; nothing was exceeded or lost."""
+    """Returns its JSON; nothing was exceeded or lost."""
     done = run("--json", "-", *arguments)
     expect(done.returncode == 0, done.stderr)
     return json.loads(done.stdout)
 
 
 def nothing_is_exceeded():
-    """In all of them something moved, was checked, and crashed."""
+    """In all guarantees amounts moved, checks ran, and limiters crashed."""
     words = []
     for guarantee in GUARANTEES:
         found = figures("--guarantee", guarantee, "--seeds", str(SEEDS), "--jobs", "2")
@@ -66,7 +67,7 @@ def nothing_is_exceeded():
 
 
 def nor_by_a_death():
-    """A limiter ends for good in each run, and what it had is missing; no more than that."""
+    """A limiter ends for good in each run; only its own amounts are missing."""
     words = []
     for guarantee in GUARANTEES:
         found = figures("--guarantee", guarantee, "--seeds", str(SEEDS), "--minutes", "4",
@@ -78,7 +79,7 @@ def nor_by_a_death():
 
 
 def all_comes_back():
-    """Seeds in which it did not; and what limiters believe is said where it is asked for."""
+    """Seeds that once failed now pass; --beliefs prints each limiter's state."""
     for guarantee, seed, minutes in FOUND:
         found = figures("--guarantee", guarantee, "--first", str(seed), "--seeds", "1",
                         "--minutes", str(minutes))
@@ -89,7 +90,7 @@ def all_comes_back():
 
 
 def all_is_each():
-    """All together are the sum, however many processes there are; a seed is one run."""
+    """All guarantees together are the sum, for any number of processes; a seed is one run."""
     each = [figures("--guarantee", g, "--seeds", "3", "--first", "77") for g in ALL]
     together = figures("--seeds", "3", "--first", "77", "--jobs", "3")
     for key in ("runs", "checks", "moves", "restarts", "memory_losses", "stalls", "expired",
@@ -102,7 +103,7 @@ def all_is_each():
 
 
 def bad_input_is_refused():
-    """With the option's name, and nothing run."""
+    """Names the bad option, and runs nothing."""
     for arguments in (["--guarantee", "soft"], ["--seeds", "0"], ["--seeds", "many"],
                       ["--limiters", "1"], ["--limiters", "17"], ["something"], ["--what"]):
         done = run(*arguments)
@@ -116,7 +117,7 @@ TESTS = [nothing_is_exceeded, nor_by_a_death, all_comes_back, all_is_each, bad_i
 
 
 def main():
-    """Runs all of them."""
+    """Runs all tests."""
     run_tests(TESTS)
 
 

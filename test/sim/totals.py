@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Totals that simulated limiters share: over all of them never more is passed, and where enough is
-asked for nearly all of it, whatever the network does meanwhile.
+"""Quotas that simulated limiters share: together they never pass more than the total.
+
+With enough demand they pass nearly all of it, regardless of the network.
 
     totals.py [--seeds N] [--first SEED]
 
@@ -21,13 +22,13 @@ from suite import weirsim as run
 
 PACKET = 1000  # bytes of an IP packet
 TOTAL = 12_000_000  # bytes
-USED_UP_S = 40  # that traffic would take to use up three times the total
-SECONDS = 120  # units take a while to come from where nobody wants them
+USED_UP_S = 40  # seconds in which the traffic uses three times the total
+SECONDS = 120  # long, because units move slowly from limiters without demand
 PERIOD_S = 60
 
 
 def simulate(name, scenario, seed, series=os.devnull):
-    """The summary of a run that has found nothing wrong itself, and the command that replays it."""
+    """Runs a scenario without violations; returns (summary, command that replays it)."""
     path = os.path.join(tempfile.gettempdir(), f"weirsim-{name}-{seed}.json")
     with open(path, "w", encoding="utf-8") as file:
         json.dump(scenario, file, indent=1)
@@ -38,9 +39,9 @@ def simulate(name, scenario, seed, series=os.devnull):
 
 
 def group(dice):
-    """Limiters on a network that loses, repeats and delays, with traffic that asks for several
-    times the total, at all of them or at one; of bytes, or of packets. Of a network that loses
-    more, who was refused may wait for minutes until he asks again."""
+    """Returns limiters on a network that loses, repeats and delays. Traffic exceeds the total
+    several times, at all limiters or at one, in bytes or packets. With higher losses, a rejected
+    request can wait for minutes until it is repeated."""
     n = dice.randint(1, 8)
     policy = {"name": "p", "allocator": "quota"}
     policy.update({"total": f"{TOTAL}B", "accounting": "l3"} if dice.random() < 0.5
@@ -60,12 +61,12 @@ def group(dice):
 
 
 def passed_bytes(summary):
-    """What the limiters have forwarded, as the links saw it: the meters are not asked."""
+    """Returns the bytes that the limiters forwarded, as counted by the links and not by meters."""
     return round(summary["aggregate"]["mean_bps"] * summary["seconds"] / 8)
 
 
 def check_report(summary, passed, replay):
-    """What limiters have spent adds up to what has passed: there is no limit beside the total."""
+    """The limiters' spent units add up to the passed traffic; only the total limits it."""
     key = "spent_bytes" if "total_bytes" in summary else "spent"
     each = [limiter[key] for limiter in summary["limiters"]]
     unit = 1 if key == "spent_bytes" else PACKET
@@ -74,7 +75,7 @@ def check_report(summary, passed, replay):
 
 
 def all_of_it_and_no_more(options):
-    """A partition that heals costs nothing, nor does what the network does."""
+    """A partition that heals and network faults lose no units."""
     least = 1
     for seed in range(options.first, options.first + options.seeds):
         dice = random.Random(f"{seed} all")
@@ -92,7 +93,7 @@ def all_of_it_and_no_more(options):
 
 
 def no_more_while_limiters_crash(options):
-    """A crash loses units that are in hand, and never makes any."""
+    """A crash loses prefetched units, and never creates any."""
     most = 0
     for seed in range(options.first, options.first + options.seeds):
         dice = random.Random(f"{seed} crash")
@@ -113,9 +114,9 @@ def no_more_while_limiters_crash(options):
 
 
 def each_period_has_its_own(options):
-    """In each minute no more than its total, and what workers had in hand when it began; where
-    nothing is lost all of it, and nothing of the last one. Clocks that are apart begin their
-    periods apart."""
+    """Each minute passes at most its total, plus the units prefetched at its begin. Without losses
+    it passes all of its total, and nothing of the last one. Limiters with different clocks begin
+    their periods at different times."""
     seconds = 3 * PERIOD_S
     for seed in range(options.first, options.first + options.seeds):
         dice = random.Random(f"{seed} period")
@@ -123,7 +124,7 @@ def each_period_has_its_own(options):
         scenario["duration"] = f"{seconds}s"
         scenario["network"].update(loss=0, delay="10ms")
         scenario["policies"][0]["period"] = f"{PERIOD_S}s"
-        late = dice.random() < 0.5  # the first period ends with units in hand
+        late = dice.random() < 0.5  # the first period ends with prefetched units
         if late:
             scenario["traffic"][0]["start"] = "50s"
         apart = dice.random() < 0.3
@@ -146,7 +147,7 @@ def each_period_has_its_own(options):
 
 
 def main():
-    """Runs all."""
+    """Runs all tests."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=1)

@@ -107,7 +107,7 @@ void trace_write_whole(int64_t value)
 void trace_word(uint64_t word)
 {
 	trace.digest = hash64_step(trace.digest, word);
-	/* The upper bits of a word would reach only those above them. */
+	/* Mixes: a word's upper bits would otherwise reach only those above them. */
 	trace.digest ^= trace.digest >> 32;
 }
 

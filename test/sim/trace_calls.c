@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What worlds call of the brain, on its way there and back: the linker puts __wrap_NAME before
- * NAME, which is __real_NAME here.
+ * Traces the calls of worlds into lib/control: the linker calls __wrap_NAME in place of NAME, which
+ * is __real_NAME here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,13 +18,13 @@
 #include "trace.h"
 #include "world/events.h"
 
-/* Declares both of a function, and begins to define the latter. */
+/* Declares __real_NAME and __wrap_NAME, and begins to define the latter. */
 #define WATCHED(type, name, ...)         \
 	type __real_##name(__VA_ARGS__); \
 	type __wrap_##name(__VA_ARGS__); \
 	type __wrap_##name(__VA_ARGS__)
 
-/* ---- what operators are told */
+/* ---- counters that operators see */
 
 static void digest_conserve_counters(const struct conserve *c)
 {
@@ -65,8 +65,8 @@ static void digest_budget_counters(const struct budget *b)
 
 /* ---- limiters */
 
-#define FEW   12   /* policies, of which all is written */
-#define SMALL 2000 /* ids of worlds that are not of names */
+#define FEW   12   /* policies of which all is written */
+#define SMALL 2000 /* largest id that is not a hash of a name */
 
 static void digest_view(const struct limiter *limiter, unsigned policy)
 {
@@ -91,7 +91,7 @@ static void digest_view(const struct limiter *limiter, unsigned policy)
 	trace_word(v.regime);
 }
 
-/* All that it has decided of its policies, and when it wants to be called. */
+/* Adds all decisions of a limiter about its policies, and the time of its next call. */
 static void digest_limiter(const struct limiter *limiter)
 {
 	unsigned n, number = trace_number(limiter);
@@ -176,7 +176,7 @@ WATCHED(enum gossip_verdict, limiter_receive, struct limiter *limiter, uint64_t 
 	enum gossip_verdict verdict = __real_limiter_receive(limiter, now_ns, buf, len);
 
 	trace_word(verdict);
-	/* What gossip says is for the next tick; a message may move limits at once. */
+	/* Gossip affects the next tick; a message can move limits immediately. */
 	if (verdict == GOSSIP_MESSAGE)
 		digest_limiter(limiter);
 	return verdict;
@@ -241,7 +241,7 @@ static void digest_time(const struct timekeeper *keeper, uint64_t now_ns)
 	trace_word(keeper->followed);
 }
 
-/* What operators are told of its peers: which are there, and what they were told otherwise. */
+/* Adds telemetry of the peers: their states and their config mismatches. */
 static void digest_peers(const struct limiter *limiter, unsigned n)
 {
 	const struct gossip_counters *counters = gossip_counters(limiter_gossip(limiter));
@@ -286,7 +286,7 @@ static void digest_peers(const struct limiter *limiter, unsigned n)
 	}
 }
 
-/* One policy at all that have it; nothing where nobody asks anything of many. */
+/* Writes one policy at all limiters that have it; nothing if many limiters have no demand. */
 static void write_limits(const struct trace_subject *subjects, unsigned n, uint64_t id, unsigned p)
 {
 	double limits[TRACE_POLICIES], asked[TRACE_POLICIES], sum = 0;
@@ -314,7 +314,7 @@ static void write_limits(const struct trace_subject *subjects, unsigned n, uint6
 	trace_write("\n");
 }
 
-/* Policies have small numbers for ids, or are the same in the same order everywhere. */
+/* Policies have small ids, or are the same in the same order everywhere. */
 static void write_all_limits(const struct trace_subject *subjects, unsigned n)
 {
 	uint64_t done[TRACE_POLICIES * 2];
@@ -349,7 +349,7 @@ static void write_limiters(const struct trace_subject *subjects, unsigned n)
 
 /* ---- conserved rates */
 
-static uint64_t latest_ns; /* by the calls: of whom, does not matter where it is but for show */
+static uint64_t latest_ns; /* newest time of any call; only for display */
 
 static void digest_conserve(const struct conserve *c, uint64_t now_ns)
 {
@@ -461,7 +461,7 @@ static void digest_quota_view(const struct quota_view *v)
 	trace_word(v->fetches_ns);
 }
 
-/* They have no numbers of their own: as many as were created before. */
+/* Numbers the objects in order of creation. */
 static void add_quota(struct quota_node *q)
 {
 	unsigned n, free_at = 0;
@@ -724,9 +724,9 @@ WATCHED(int, book_save, struct book *book, book_write write, void *context)
 	return ret;
 }
 
-/* ---- ledgers, whose world is one of steps: a statement is a millisecond here */
+/* ---- ledgers, whose world has steps: a statement is a millisecond here */
 
-static unsigned verdicts[LEDGER_VERDICTS]; /* since the line before */
+static unsigned verdicts[LEDGER_VERDICTS]; /* since the previous line */
 
 WATCHED(void, ledger_state, struct ledger *l, uint32_t edge, uint64_t now_ns,
 	struct ledger_statement *s)
@@ -810,9 +810,9 @@ static void write_verdicts(void)
 	memset(verdicts, 0, sizeof(verdicts));
 }
 
-/* ---- all of them */
+/* ---- all parts */
 
-/* Worlds of torture have clocks that are not right, and their events are at the right time. */
+/* The clocks of torture's worlds are not right, but their events have the right time. */
 WATCHED(bool, events_take, struct events *events, uint64_t until_ns, struct event *out)
 {
 	bool is = __real_events_take(events, until_ns, out);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""weirsim as its users meet it, and what must hold in any group under any traffic and faults.
+"""weirsim's command line, and invariants of any group under any traffic and faults.
 
     weirsim.py [--long] [--first SEED]
 
@@ -30,7 +30,7 @@ import check_schema  # noqa: E402  pylint: disable=wrong-import-position
 
 
 def outputs(program, path, folder):
-    """Everything that a run writes, and its picture."""
+    """Returns all output of a run, and its picture."""
     names = [os.path.join(folder, name) for name in ("json", "csv", "svg")]
     done = run("run", path, "--quiet", "--json", names[0], "--series", names[1], program=program)
     expect(done.returncode == 0, done.stderr)
@@ -40,7 +40,7 @@ def outputs(program, path, folder):
 
 
 def same_seed_same_bytes(_):
-    """And they are not few."""
+    """One seed writes the same bytes each time, and more than a few."""
     for name in ("baseline.json", "faults.json", "shift-conserved.json"):
         with tempfile.TemporaryDirectory() as folder:
             first, second = (outputs(WEIRSIM, os.path.join(SCENARIOS, name), folder)
@@ -50,14 +50,14 @@ def same_seed_same_bytes(_):
 
 
 def other_seed_other_bytes(_):
-    """The seed is used."""
+    """Another seed has other output."""
     texts = [run("run", os.path.join(SCENARIOS, "baseline.json"), "--seed", seed, "--quiet",
                  "--json", "-").stdout for seed in ("1", "2")]
     expect(texts[0] != texts[1], "the seed changes nothing")
 
 
 def bad_input_is_refused(_):
-    """Exit status 2, and words that name the place."""
+    """Exit status 2, and a message that names the place."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         file.write('{"duration": "10 s", "limiters": 1, "traffic": [], "policies": '
                    '[{"name": "p", "limit": "10Mbit"}]}')
@@ -81,7 +81,7 @@ def bad_input_is_refused(_):
 
 
 def schema_says_what_the_reader_says(_):
-    """The verdict on each document that the schema's test has."""
+    """weirsim and the schema agree on each document of the schema's test."""
     for documents, status in ((check_schema.GOOD_SCENARIOS, 0), (check_schema.BAD_SCENARIOS, 2)):
         for document in documents:
             with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
@@ -93,8 +93,8 @@ def schema_says_what_the_reader_says(_):
 
 
 def a_picture_has_every_limiter(_):
-    """A line each, one for all together, and the limit; without the summary no limit. What is no
-    result of a run is refused by name."""
+    """One line for each limiter, one for the sum, and the limit; without the summary no limit.
+    Files that are not a run's output are rejected by name."""
     with tempfile.TemporaryDirectory() as folder:
         series, summary = (os.path.join(folder, name) for name in ("rates.csv", "run.json"))
         for name, lines in (("baseline.json", 2 + 1 + 1), ("faults.json", 6 + 1 + 1)):
@@ -114,7 +114,7 @@ def a_picture_has_every_limiter(_):
 
 
 def standard_output_is_for_one(_):
-    """CSV and JSON that are written there have it for themselves."""
+    """CSV or JSON on standard output is alone there."""
     path = os.path.join(SCENARIOS, "baseline.json")
     rows = run("run", path, "--series", "-").stdout.splitlines()
     expect(all(row.count(",") == rows[0].count(",") for row in rows), "not only CSV")
@@ -135,7 +135,7 @@ def failed_expectation_replays(_):
 
 
 def interrupt_ends_it(_):
-    """Ctrl-C in a long run."""
+    """SIGINT ends a long run."""
     with open(os.path.join(SCENARIOS, "baseline.json"), encoding="utf-8") as file:
         scenario = json.load(file)
     scenario["duration"] = "36000s"
@@ -150,7 +150,7 @@ def interrupt_ends_it(_):
 
 
 def summary_of(scenario):
-    """What a run of it, which is in no file, comes to."""
+    """Runs a scenario from memory; returns its summary."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(scenario, file)
         file.flush()
@@ -160,7 +160,7 @@ def summary_of(scenario):
 
 
 def costs(scenario):
-    """What a run takes, as it says itself: MiB at most, and peers looked at in a limiter's tick."""
+    """Returns a run's reported cost: peak memory in MiB, and peers examined in a limiter's tick."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(scenario, file)
         file.flush()
@@ -171,7 +171,7 @@ def costs(scenario):
 
 
 def memory_is_constant(_):
-    """Four times the time takes no more memory than its record does."""
+    """Four times the duration takes no more memory, except its record."""
     peaks = []
     for seconds in (20, 80):
         scenario = random_scenario(1)
@@ -182,7 +182,7 @@ def memory_is_constant(_):
 
 
 def random_policy(dice, n):
-    """Any allocator, meter, action and unit that fit together."""
+    """Returns a policy with any valid combination of allocator, meter, action and unit."""
     allocator = dice.choice(["fps", "grd", "gtb", "static"] if n > 1 else ["central", "static"])
     made = {"name": "p", "allocator": allocator,
             "interval": dice.choice(["20ms", "50ms", "100ms", "500ms"]),
@@ -207,7 +207,7 @@ def random_policy(dice, n):
 
 
 def conserve(dice, policy):
-    """Many of the policies that can be conserved are."""
+    """Makes many of the policies hard limits, if they can be."""
     if policy["allocator"] in ("grd", "gtb") or "per" in policy or dice.random() < 0.4:
         return
     policy.pop("window", None)
@@ -218,7 +218,7 @@ def conserve(dice, policy):
 
 
 def wait(dice, policy):
-    """Many of those whose packets may wait let them."""
+    """Makes many of the policies shape, if they can."""
     if policy["action"] != "drop" or "per" in policy or policy["allocator"] in ("gtb", "grd") or \
             policy["meter"] != "token-bucket" or dice.random() < 0.3:
         return
@@ -228,13 +228,13 @@ def wait(dice, policy):
 
 
 def random_ledger(dice):
-    """A control that pauses (1.5 s and another, at most) takes back what it promised in time."""
+    """Returns a ledger whose lease exceeds the pauses of control (1.5 s and another, at most)."""
     return {"lease": f"{dice.randint(9, 12)}s", "promise": dice.choice([0, 50, 100]),
             "overlay": dice.choice(["ring", {"degree": 4}])}
 
 
 def random_traffic(dice, names):
-    """Some of every kind."""
+    """Yields some traffic of every kind."""
     where = lambda: dice.choice([*names, "each", "random"])  # noqa: E731
     yield {"kind": "tcp", "count": dice.randint(1, 6), "limiter": where(),
            "congestion": dice.choice(["newreno", "cubic"]), "rtt": f"{dice.randint(2, 200)}ms",
@@ -250,7 +250,7 @@ def random_traffic(dice, names):
 
 
 def random_faults(dice, names, seconds):
-    """Up to five, in order of time."""
+    """Yields up to five faults, in order of time."""
     for at in sorted(dice.uniform(0, seconds) for _ in range(dice.randint(0, 5))):
         name = dice.choice(names)
         yield {"at": f"{at:.3f}s",
@@ -267,7 +267,7 @@ def lend(seed, gossip):
 
 
 def random_scenario(seed):
-    """Everything drawn by lot."""
+    """Returns a random scenario."""
     dice = random.Random(seed)
     n, seconds = dice.randint(1, 10), 12
     names = [f"l{k + 1}" for k in range(n)]
@@ -277,7 +277,7 @@ def random_scenario(seed):
     policy = random_policy(dice, n)
     conserve(dice, policy)
     wait(random.Random(f"{seed} waits"), policy)
-    if policy["action"] == "count":  # where nothing is dropped TCP knows no bounds
+    if policy["action"] == "count":  # without drops, TCP has no bounds
         for entry in traffic:
             entry.setdefault("bottleneck", {"rate": "5Mbit/s"})
     return {"name": f"random {seed}", "seed": seed, "duration": f"{seconds}s", "warmup": "2s",
@@ -298,7 +298,7 @@ def random_scenario(seed):
 
 
 def beside_a_total(dice, scenario):
-    """Many groups have a policy with a total, too, that others' traffic uses up."""
+    """Adds a policy with a quota to many groups, with its own traffic."""
     if dice.random() < 0.5:
         return
     names = [limiter["name"] for limiter in scenario["limiters"]]
@@ -314,13 +314,13 @@ def beside_a_total(dice, scenario):
     scenario["policies"].append(total)
     scenario["traffic"] += [{**entry, "policy": "t"} for entry in random_traffic(dice, names)
                             if dice.random() < 0.5 or entry["kind"] == "cbr"]
-    for entry in scenario["traffic"]:  # where nothing is dropped TCP knows no bounds
+    for entry in scenario["traffic"]:  # without drops, TCP has no bounds
         if entry["policy"] == "t":
             entry.setdefault("bottleneck", {"rate": "5Mbit/s"})
 
 
 def anything_goes(options):
-    """Whatever is drawn by lot: every packet accounted for, every figure sound."""
+    """Random scenarios: every packet is accounted for, and every figure is valid."""
     first, count = options.first, 2000 if options.long else 20
     for seed in range(first, first + count):
         path = os.path.join(tempfile.gettempdir(), f"weirsim-random-{seed}.json")
@@ -335,7 +335,7 @@ def anything_goes(options):
 
 
 def ten_thousand_limiters(options):
-    """Memory grows linearly with the group, and is there as soon as the group is."""
+    """Memory grows linearly with the group, and is allocated at the start."""
     sizes, seconds = ((1000, 10000), 10) if options.long else ((1000, 2000), 3)
     peaks = []
     for n in sizes:
@@ -351,8 +351,8 @@ def ten_thousand_limiters(options):
 
 
 def work_is_linear(_):
-    """What a limiter does in a tick depends on its neighbours in the tree, not on the group. Peers
-    are counted and not seconds, which are other people's too."""
+    """The work of a limiter's tick depends on its neighbours in the tree, not on the group. Counts
+    peers and not seconds, which other processes change."""
     sizes, looks = (49, 490, 2000), []
     for n in sizes:
         scenario = {"duration": "4s", "warmup": "1s", "limiters": n, "interval": "1s",
@@ -367,7 +367,7 @@ def work_is_linear(_):
 
 
 def tiny_limits_add_up(_):
-    """5/min over ten limiters is half a packet a minute at each, and 50 in ten minutes in all."""
+    """5/min over ten limiters is half a packet a minute at each, and 50 in ten minutes together."""
     found = {}
     for meter, allocator in (("token-bucket", "fps"), ("gcra", "static")):
         scenario = {"duration": "1200s", "warmup": "600s", "interval": "1s", "limiters": 10,
@@ -383,8 +383,8 @@ def tiny_limits_add_up(_):
 
 
 def workers_share_one_limit(_):
-    """What one worker passes several do, whether they draw from a reserve or have a part each; and
-    of what is conserved nobody ever enforces more."""
+    """Several workers pass as much as one, with a reserve or with separate parts. Hard limits are
+    never exceeded."""
     found = {}
     for name, more in (("reserve", {}), ("shares", {"meter": "gcra"}),
                        ("conserved", {"guarantee": "conserved"})):
@@ -402,8 +402,8 @@ def workers_share_one_limit(_):
 
 
 def what_waits_keeps_the_limit(_):
-    """Packets that wait leave at the limit, second by second, and each is somewhere: delivered,
-    dropped, lost where a limiter crashes, or still waiting."""
+    """Shaped packets leave at the limit, second by second, and each is accounted for: delivered,
+    dropped, lost in a crash, or still waiting."""
     found = {}
     for guarantee in ("soft", "conserved"):
         for workers in (1, 4):
@@ -419,7 +419,7 @@ def what_waits_keeps_the_limit(_):
             packets, most = summary["packets"], summary["aggregate_ratio_max_1s"]
             expect(packets["sent"] == sum(packets.values()) - packets["sent"], packets)
             expect(packets["down"] > 0 and packets["under_way"] > 0, packets)
-            bound = 1.005 if guarantee == "conserved" else 1.05  # while news travels
+            bound = 1.005 if guarantee == "conserved" else 1.05  # while gossip is in flight
             expect(0.9 < summary["aggregate_ratio"] < 1 and most < bound,
                    f"{guarantee}, {workers} workers: {summary['aggregate_ratio']}, {most}")
             found[f"{guarantee} {workers}"] = most
@@ -427,8 +427,8 @@ def what_waits_keeps_the_limit(_):
 
 
 def trial_counts_what_it_would_do(_):
-    """As many packets as a run drops that enforces it, whose senders ask nobody; also of a limiter
-    that crashes on the way."""
+    """A trial counts as many drops as a run that enforces it, with constant-rate senders; also if
+    the limiter crashes in between."""
     found = {}
     for workers in (1, 4):
         def simulate(workers=workers, **policy):
@@ -454,7 +454,7 @@ def trial_counts_what_it_would_do(_):
 
 
 def web_and_bulk(seed, loans, **settings):
-    """One site with flows, and three with requests of the Web that use half of their limits."""
+    """Returns a scenario: a site with flows, and three with Web requests at half their limits."""
     sites = [{"kind": "web", "requests": 5, "limiter": f"l{k}"} for k in (1, 2, 3)]
     return {"duration": "40s", "warmup": "10s", "limiters": 4, "seed": seed,
             "policies": [{"name": "p", "limit": "10Mbit/s", "burst": "75kB"}],
@@ -499,7 +499,7 @@ TESTS = [same_seed_same_bytes, other_seed_other_bytes, bad_input_is_refused,
 
 
 def main():
-    """Runs all of them."""
+    """Runs all tests."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--long", action="store_true", help="many more seeds")
     parser.add_argument("--first", type=int, default=1, metavar="SEED")
