@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The Debian packages for arm64, cross-built in a chroot of this Debian that debootstrap has just
-made, from a clean clone of HEAD; what is in them; and the unit tests of a build for arm64, run by
-qemu-user.
+"""Tests the Debian packages for arm64: cross-built in a chroot of this Debian, from a clean clone
+of HEAD. Checks their content, and runs the unit tests of a build for arm64 under qemu-user.
 
-Not run are those that are scripts: they start Weir's programs themselves, which are not this
-machine's; and OF_THE_KERNEL, which ask what qemu-user does not pass on. What an emulator on x86
-does not show is how arm64 orders what cores write. Exits with 77 where no chroot can be made.
+debootstrap creates the chroot. Two kinds of tests are not run. Scripts start Weir's programs
+themselves, which this machine cannot run. Tests in OF_THE_KERNEL use system calls that qemu-user
+does not implement. An emulator on x86 does not show arm64's memory ordering. Exits with 77 if no
+chroot can be made.
 """
 
 import argparse
@@ -32,24 +32,24 @@ OUTPUT = "/opt/packages"
 BUILD = f"{HERE}/build-{ARCH}"
 PROGRAMS = {"weir": ("weir", "weirctl"), "weir-exporter": ("weir-exporter",),
             "weir-tools": ("weirsim",)}
-# The keyring's test asks which pages are not dumped, that of clients which groups they are of,
-# that of the collector how long datagrams may be: qemu-user passes none of that on.
+# Tests whose system calls qemu-user does not pass on. The keyring's reads the pages excluded from
+# core dumps, that of clients the groups of a peer, that of the collector the path MTU.
 OF_THE_KERNEL = ("keyring", "clients", "collector")
 PATIENCE_S = 1800  # for one test
 
 
 def packages(top):
-    """They are made, and lintian finds no error."""
+    """Builds the packages; lintian must find no error."""
     debian.inside(top, "root", ["./tools/package", "--arch", ARCH, "--output", OUTPUT])
 
 
 def field(deb, name):
-    """A field of a package's."""
+    """Returns a field of a package."""
     return call("dpkg-deb", "--field", deb, name, capture_output=True).stdout.strip()
 
 
 def contents(top):
-    """Programs of that architecture, and each with a manual, which are made of what it says."""
+    """Checks the architecture of the programs, and that each has a manual, built from its help."""
     for package, programs in PROGRAMS.items():
         deb, = glob.glob(f"{top}{OUTPUT}/{package}_*_{ARCH}.deb")
         if field(deb, "Architecture") != ARCH:
@@ -69,14 +69,14 @@ def contents(top):
 
 
 def compiles(top):
-    """All of it, with the tests, and without a warning."""
+    """Compiles everything, with the tests, without a warning."""
     for words in (["meson", "setup", "-Dwerror=true", "--cross-file",
                    f"tools/packaging/{ARCH}.ini", BUILD], ["ninja", "-C", BUILD]):
         debian.inside(top, "root", words)
 
 
 def run(top, test):
-    """(name, what went wrong) of a test in the chroot."""
+    """Runs a test in the chroot; returns (name, output if it failed)."""
     words = " ".join(test["cmd"])
     done = subprocess.run(["chroot", top, "sh", "-c", f"cd {BUILD} && exec {EMULATOR} {words}"],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -86,7 +86,7 @@ def run(top, test):
 
 
 def unit_tests(top):
-    """Each that is a program."""
+    """Runs each test that is a program."""
     listing = call("chroot", top, "meson", "introspect", "--tests", BUILD, capture_output=True)
     tests = json.loads(listing.stdout)
     programs = [test for test in tests if not test["cmd"][0].endswith(".py")
@@ -104,7 +104,7 @@ def unit_tests(top):
 
 
 def in_chroot(suite, work, cache):
-    """All of it, in namespaces of our own."""
+    """Runs all steps, in separate namespaces."""
     debs = os.path.join(cache, "debs", suite)
     os.makedirs(os.path.join(debs, "partial"), exist_ok=True)
     top = debian.mounted(os.path.join(cache, suite), work, debs)
@@ -116,7 +116,7 @@ def in_chroot(suite, work, cache):
 
 
 def whole(suite, cache):
-    """From the making of a chroot to its end."""
+    """Creates a chroot, runs all steps, and removes it."""
     debian.base(suite, cache)
     work = tempfile.mkdtemp(prefix="work-", dir=cache)
     try:
@@ -130,7 +130,7 @@ def whole(suite, cache):
 
 
 def main():
-    """One Debian; the exit status."""
+    """Tests one Debian; returns the exit status."""
     parser = argparse.ArgumentParser(prog="cross.py", description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("suite", nargs="?", help="bookworm or trixie; default: what this is")
     parser.add_argument("--cache", default=debian.CACHE, help="default: %(default)s")

@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The README's commands, from nothing: on each Debian that is supported, in a chroot that
-debootstrap has just made, on a clean clone of HEAD. Of the page it is the stream behind it that is
-looked at: there is no browser.
+"""Runs the README's commands on a new installation of each supported Debian.
 
-A chroot lives in mount and process namespaces of its own, so nothing is left mounted or running
-whatever ends this; the kernel, its network and its CPUs are the machine's. What was fetched is kept
-in a cache. Exits with 77 where this cannot be done.
+Each runs in a chroot that debootstrap has just created, on a clean clone of HEAD. There is no
+browser, so only the event stream of the demo's page is checked.
+
+A chroot has its own mount and process namespaces, so nothing stays mounted or running in any case.
+The kernel, its network and its CPUs are the machine's. Downloads are kept in a cache. Exits with 77
+if the machine cannot do this.
 """
 
 import argparse
@@ -28,28 +29,29 @@ SUITES = ("bookworm", "trixie")
 CACHE = "/var/cache/weir-debian"
 SKIP = 77
 USER = "somebody"
-HERE = "/opt/weir"  # where the clone lies in the chroot
-# What a boot starts. Nothing of it may come with what setup installs, but what any machine has that
-# boots, and what libdpdk-dev itself depends on: iwpmd, of rdma-core, which waits for such a card.
+HERE = "/opt/weir"  # path of the clone in the chroot
+# Lists services started at boot. The packages of tools/setup must add none, except those of every
+# bootable machine, and iwpmd of rdma-core. libdpdk-dev depends on that, and it waits for an RDMA
+# card.
 BOOTS = "find /etc/systemd/system /etc/rc[S0-6].d ! -type d 2>/dev/null | sort"
 HARMLESS = ("procps", "udev", "getty@", "systemd-", "remote-fs", "dbus", "iwpmd")
 DEMO = ["./tools/demo", "--seconds", "10", "--warmup", "3", "--plot", "/tmp/demo.svg", "--json",
         "/tmp/demo.json"]
 PAGE = ["./tools/demo", "--web", "--seconds", "20"]
-PATIENCE_S = 60  # for each answer of the page
+PATIENCE_S = 60  # for each response of the page
 
 
 class Failed(Exception):
-    """What was promised does not hold on this Debian."""
+    """A check failed on this Debian."""
 
 
 def call(*command, **options):
-    """Runs a command that must succeed; its output goes where ours goes, or is returned."""
+    """Runs a command, which must succeed; its output is inherited, or returned."""
     return subprocess.run(command, check=True, text=True, **options)
 
 
 def mirror():
-    """The address of the mirror of Debian that this machine's apt uses."""
+    """Returns the URL of the Debian mirror that this machine's apt uses."""
     listing = subprocess.run(["apt-get", "indextargets", "--format",
                               "$(ORIGIN) $(CODENAME) $(REPO_URI)", "Created-By: Packages"],
                              check=False, capture_output=True, text=True)
@@ -61,14 +63,14 @@ def mirror():
 
 
 def private(*command):
-    """The command in namespaces that end with it, and it ends when this process does."""
+    """Returns the command in namespaces that end with it; it ends with this process."""
     return ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork",
             "--kill-child", "--propagation", "private", "--mount-proc", *command]
 
 
 def base(suite, cache):
-    """The least that is a Debian, made if there is none: what debootstrap was interrupted in does
-    not have this name yet."""
+    """Returns the directory of a minimal Debian; creates it if there is none. An interrupted
+    debootstrap leaves only a directory with another name."""
     made = os.path.join(cache, suite)
     if os.path.isdir(made):
         return made
@@ -83,7 +85,7 @@ def base(suite, cache):
 
 
 def clone(top):
-    """A clean clone of HEAD, where it is to lie in a chroot's upper layer."""
+    """Clones HEAD into a chroot's upper layer."""
     home = top + HERE
     call("git", "-c", "safe.directory=*", "clone", "--quiet", "--no-local", ROOT, home)
     commit = call("git", "-c", "safe.directory=*", "-C", ROOT, "rev-parse", "HEAD",
@@ -92,7 +94,7 @@ def clone(top):
 
 
 def mounted(lower, work, debs):
-    """Mounts a chroot below `work`; we are in a mount namespace of our own."""
+    """Mounts a chroot below `work`; this process has its own mount namespace."""
     top = os.path.join(work, "root")
     os.makedirs(top, exist_ok=True)
     call("mount", "-t", "overlay", "overlay", "-o",
@@ -105,7 +107,7 @@ def mounted(lower, work, debs):
 
 
 def of_user(top, user, words):
-    """The command of a user's shell in the chroot, in the clone."""
+    """Returns the command in a user's shell in the chroot, in the clone."""
     known = {name: value for name, value in os.environ.items() if name.endswith("_proxy")}
     path = "/usr/local/bin:/usr/bin:/bin" + (":/usr/local/sbin:/usr/sbin:/sbin" * (user == "root"))
     known |= {"PATH": path, "TERM": "dumb", "HOME": os.path.dirname(HERE)}
@@ -115,12 +117,12 @@ def of_user(top, user, words):
 
 
 def inside(top, user, words):
-    """Runs it."""
+    """Runs a command in the chroot."""
     call(*of_user(top, user, words))
 
 
 def graph(top, user):
-    """The page answers, and what it draws is above nothing; when both were so."""
+    """Waits until the page answers and shows a rate above 0; prints the times."""
     began = time.monotonic()
     with subprocess.Popen(of_user(top, user, PAGE), stdout=subprocess.PIPE, text=True) as demo:
         try:
@@ -144,7 +146,8 @@ def graph(top, user):
 
 
 def first_rate(url):
-    """What passes all limiters, in bytes a second, as soon as the page's stream says any."""
+    """Returns the first rate above 0 in the page's stream, summed over all limiters, in bytes a
+    second."""
     with urllib.request.urlopen(url, timeout=PATIENCE_S) as stream:
         until = time.monotonic() + PATIENCE_S
         policy = False
@@ -162,13 +165,13 @@ def first_rate(url):
 
 
 def boots(top):
-    """What a boot of the chroot would start."""
+    """Returns the services that a boot of the chroot would start."""
     return set(subprocess.run(["chroot", top, "sh", "-c", BOOTS], check=False, text=True,
                               capture_output=True).stdout.splitlines())
 
 
 def step(name, function, *arguments):
-    """Says what is tried, and how long it took."""
+    """Prints the step's name, runs it, and prints its duration."""
     print(f"--- {name}", flush=True)
     began = time.monotonic()
     try:
@@ -179,7 +182,7 @@ def step(name, function, *arguments):
 
 
 def add_user(top):
-    """An ordinary user who may become root, as the installer of Debian makes one."""
+    """Adds an ordinary user with sudo rights, like Debian's installer."""
     quiet = {"stdout": subprocess.DEVNULL}
     call("chroot", top, "apt-get", "-qq", "update", **quiet)
     call("chroot", top, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-y", "install",
@@ -191,12 +194,12 @@ def add_user(top):
 
 
 def in_chroot(suite, user, work, cache, tests):
-    """All that is tried in one chroot, in namespaces of our own."""
+    """Runs all steps in one chroot, in separate namespaces."""
     debs = os.path.join(cache, "debs", suite)
     os.makedirs(os.path.join(debs, "partial"), exist_ok=True)
     top = mounted(os.path.join(cache, suite), work, debs)
     shutil.copy("/etc/resolv.conf", os.path.join(top, "etc/resolv.conf"))
-    # Packages stay in the cache.
+    # Downloaded packages stay in the cache.
     with open(os.path.join(top, "etc/apt/apt.conf.d/90keep"), "w", encoding="ascii") as file:
         file.write('Binary::apt-get::APT::Keep-Downloaded-Packages "true";\n')
     if user != "root":
@@ -214,7 +217,7 @@ def in_chroot(suite, user, work, cache, tests):
 
 
 def try_debian(suite, user, cache, tests):
-    """One chroot from its making to its end; raises Failed."""
+    """Creates one chroot, runs all steps, and removes it; raises Failed."""
     base(suite, cache)
     work = tempfile.mkdtemp(prefix="work-", dir=cache)
     try:
@@ -235,7 +238,7 @@ def try_debian(suite, user, cache, tests):
 
 
 def possible():
-    """Whether this machine can do it; else why not."""
+    """Returns None if this machine can run the test; otherwise the reason."""
     if os.geteuid():
         return "needs root"
     for program in ("debootstrap", "unshare", "setpriv", "git"):
@@ -245,7 +248,8 @@ def possible():
 
 
 def alone(cache):
-    """Only one at a time in a cache; what an earlier one was killed in is removed. The lock."""
+    """Returns the lock of a cache, which only one process can use. Removes directories of killed
+    runs."""
     os.makedirs(cache, exist_ok=True)
     lock = open(os.path.join(cache, "lock"), "w", encoding="ascii")
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -256,12 +260,12 @@ def alone(cache):
 
 
 def stop(number, _):
-    """A signal unwinds, so that the chroot goes."""
+    """Raises SystemExit on a signal, so that the chroot is removed."""
     sys.exit(128 + number)
 
 
 def main():
-    """Each suite in turn; the exit status."""
+    """Tests each suite in turn; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("suites", nargs="*", default=SUITES, metavar="SUITE",
                         help="bookworm, trixie; default: both")

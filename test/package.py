@@ -39,7 +39,7 @@ CONFIG = {
 }
 KEY = "/etc/weir/group.key"
 FRAMES = 20
-# What stands in for a limit that the machine does not give.
+# Replaces a limit that this machine cannot grant.
 MAY_LOCK = "[Service]\\nAmbientCapabilities=CAP_IPC_LOCK\\nCapabilityBoundingSet=CAP_IPC_LOCK\\n"
 CROSS = f"""
 import socket, sys
@@ -58,7 +58,7 @@ for n in range({FRAMES}):
 
 
 def expect(condition, what):
-    """Fails in words."""
+    """Raises Failed with `what` unless the condition holds."""
     if not condition:
         raise Failed(what)
 
@@ -69,9 +69,9 @@ class Machine:
     def __init__(self, top, log):
         self.process = subprocess.Popen(
             ["systemd-nspawn", "-D", top, "--boot", "--register=no", "--keep-unit",
-             # A part of /sys that a machine has, and where EAL looks for modules.
+             # Part of /sys on a real machine, where EAL looks for modules.
              "--bind-ro=/sys/module", "--tmpfs=/sys/fs/bpf", "--private-network", "--console=pipe",
-             # What a machine's own systemd may do, and units of AF_XDP ports want.
+             # Allowed on a real machine, and needed by units of AF_XDP ports.
              "--capability=CAP_IPC_LOCK,CAP_BPF,CAP_PERFMON",
              "--system-call-filter=bpf"],
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
@@ -83,7 +83,7 @@ class Machine:
             raise
 
     def booted(self):
-        """Whether systemd there says so; the first child is its process 1."""
+        """Returns true if systemd reports that it is running; its process is the first child."""
         expect(self.process.poll() is None, "systemd-nspawn has ended")
         with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children",
                   encoding="ascii") as file:
@@ -98,7 +98,7 @@ class Machine:
         return self.run("systemctl", "is-system-running")[1].strip() in ("running", "degraded")
 
     def run(self, *words, **options):
-        """(status, output) of a command there."""
+        """Runs a command in the machine; returns (status, output)."""
         done = subprocess.run(
             ["nsenter", "-t", self.leader, "-m", "-u", "-i", "-n", "-p", "-r", "-w", "env", "-i",
              "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C",
@@ -107,35 +107,35 @@ class Machine:
         return done.returncode, done.stdout
 
     def do(self, *words):
-        """The output of one that succeeds."""
+        """Runs a command, which must succeed; returns its output."""
         status, output = self.run(*words)
         expect(status == 0, f"{' '.join(words)}: exit status {status}\n{output}")
         return output
 
     def show(self, name):
-        """A property of the unit."""
+        """Returns a property of the unit."""
         return self.do("systemctl", "show", "-P", name, UNIT).strip()
 
     def wait(self, condition, what):
-        """Until that is true."""
+        """Waits until the condition is true."""
         deadline = time.monotonic() + PATIENCE_S
         while not condition():
             expect(time.monotonic() < deadline, what)
             time.sleep(0.2)
 
     def write(self, config):
-        """The limiter's configuration, as its operator writes it."""
+        """Writes the limiter's configuration."""
         text = config if isinstance(config, str) else json.dumps(config)
         self.do("sh", "-c", 'printf %s "$1" >"$2"', "sh", text, f"/etc/weir/{NAME}.json")
 
     def cross(self):
-        """Frames from one end of the wire to the other."""
+        """Sends frames from one end of the wire to the other."""
         done = subprocess.run(["nsenter", "-t", self.leader, "-n", sys.executable, "-c", CROSS],
                               capture_output=True, text=True, check=False)
         expect(done.returncode == 0, f"frames do not pass: {done.stderr}")
 
     def halt(self):
-        """Ends all of it."""
+        """Ends the machine."""
         self.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(30)
@@ -144,7 +144,7 @@ class Machine:
 
 
 def installs(machine):
-    """Users, files and nothing that runs."""
+    """Installs users and files, and starts nothing."""
     machine.do("apt-get", "-qq", "-y", "--no-install-recommends", "install",
                *package_files(FORMER))
     machine.do("id", "weir")
@@ -159,7 +159,7 @@ def installs(machine):
 
 
 def starts(machine):
-    """When `start` returns it runs as who it should, and packets pass."""
+    """When `start` returns, the process has the right user, and packets pass."""
     for pair in (("ta", "a"), ("tb", "b")):
         machine.do("ip", "link", "add", "dev", pair[0], "type", "veth", "peer", "name", pair[1])
         for end in pair:
@@ -168,7 +168,7 @@ def starts(machine):
     machine.write(CONFIG)
     machine.do("weir", "--check", f"/etc/weir/{NAME}.json")
     machine.do("systemctl", "enable", "--now", UNIT)
-    machine.do("weirctl", "-n", NAME, "status")  # at once
+    machine.do("weirctl", "-n", NAME, "status")  # without a retry
     machine.cross()
     status = machine.do("cat", f"/proc/{machine.show('MainPID')}/status")
     expect("CapEff:\t0000000000003000" in status and "NoNewPrivs:\t1" in status, status)
@@ -181,7 +181,7 @@ def starts(machine):
 
 
 def reloads(machine):
-    """`systemctl reload` says what came of it."""
+    """`systemctl reload` reports the result."""
     pid = machine.show("MainPID")
     machine.write(json.dumps(CONFIG).replace("10Mbit/s", "20Mbit/s"))
     machine.do("systemctl", "reload", UNIT)
@@ -196,8 +196,8 @@ def reloads(machine):
 
 
 def refused(machine):
-    """A start with a refused configuration runs the last good one; without that it fails, and is
-    not tried again."""
+    """A start with an invalid configuration runs the last good one. Without that it fails, and is
+    not retried."""
     machine.do("systemctl", "restart", UNIT)
     expect("20.0 Mbit/s" in machine.do("weirctl", "-n", NAME, "policies"), "not the last good one")
     expect("runs the last good one" in machine.do("journalctl", "-q", "-u", UNIT), "nobody says so")
@@ -206,7 +206,7 @@ def refused(machine):
     machine.do("rm", "-r", f"/var/lib/weir/{NAME}.state")
     status, _ = machine.run("systemctl", "start", UNIT)
     expect(status != 0, "systemctl start succeeds")
-    time.sleep(3)  # in which it would be, two times
+    time.sleep(3)  # time for two retries
     expect((machine.show("ExecMainStatus"), machine.show("ActiveState"), machine.show("NRestarts"))
            == ("78", "failed", "0"), machine.run("systemctl", "status", UNIT)[1])
     machine.write(CONFIG)
@@ -214,9 +214,9 @@ def refused(machine):
 
 
 def key_comes_later(machine):
-    """Without its key a limiter says what is missing, and starts by itself when that comes."""
+    """Without its key file a limiter reports that, and starts by itself when the file exists."""
     machine.do("systemctl", "stop", UNIT)
-    machine.do("rm", "-r", f"/var/lib/weir/{NAME}.state")  # or the last good one runs
+    machine.do("rm", "-r", f"/var/lib/weir/{NAME}.state")  # otherwise the last good one runs
     machine.write(CONFIG | {"gossip": {"key_file": KEY, "roster": [
         {"name": NAME, "address": "127.0.0.1:7946"}, {"name": "other", "address": "127.0.0.1:7947"}
     ]}})
@@ -236,7 +236,7 @@ def key_comes_later(machine):
 
 
 def may_lock(machine):
-    """Whether a unit gets the locked memory that it asks for; this one has run with its limit."""
+    """Returns true if a unit gets unlimited locked memory, as seen in the running process."""
     locks = "unlimited" in machine.do("grep", "locked", f"/proc/{machine.show('MainPID')}/limits")
     if not locks:
         print("drop-ins: no unit gets LimitMEMLOCK=infinity on this machine: with CAP_IPC_LOCK",
@@ -245,8 +245,8 @@ def may_lock(machine):
 
 
 def drop_ins(machine):
-    """Ports of AF_XDP run in the unit with its drop-in alone; the one for vfio opens the devices
-    of vfio, of which there need be none here, and is as tight otherwise."""
+    """AF_XDP ports run in the unit with only its drop-in. The drop-in for vfio permits the vfio
+    devices, which need not exist here, and is as restrictive otherwise."""
     place = f"/etc/systemd/system/{UNIT}.service.d"
     shipped = "/usr/share/doc/weir/systemd"
     locks = may_lock(machine)
@@ -280,9 +280,10 @@ def drop_ins(machine):
 
 
 def outlived(machine):
-    """A wire that outlives its process is open while the unit is stopped, with the drop-in alone.
+    """A wire that outlives its process stays open while the unit is stopped, with only the drop-in.
 
-    The other ends take what the kernel sends there: it looks at them when they merge."""
+    The other ends have GRO on, because a veth receives redirected XDP frames only with it.
+    """
     place = f"/etc/systemd/system/{UNIT}.service.d"
     machine.do("systemctl", "stop", UNIT)
     machine.do("mount", "-t", "bpf", "-o", "mode=700", "bpf", "/sys/fs/bpf")
@@ -310,8 +311,8 @@ def outlived(machine):
 
 
 def crashes(machine):
-    """One that ended badly is started again, and a stopped one by the watchdog."""
-    for times in range(1, 9):  # more than systemd's own limit of five
+    """systemd restarts a process that crashed, and one that is stopped, by the watchdog."""
+    for times in range(1, 9):  # more often than systemd's own limit of five
         pid = machine.show("MainPID")
         machine.do("kill", "-STOP" if times == 8 else "-KILL", pid)
         machine.wait(lambda pid=pid: machine.show("ActiveState") == "active"
@@ -321,7 +322,7 @@ def crashes(machine):
 
 
 def replaced(machine, version):
-    """Another version: what runs goes on until somebody restarts it."""
+    """Installs another version: the process runs on until the operator restarts it."""
     pid = machine.show("MainPID")
     output = machine.do("apt-get", "-qq", "-y", "--allow-downgrades", "install",
                         *package_files(version))
@@ -337,7 +338,7 @@ def replaced(machine, version):
 
 
 def removed(machine):
-    """Nothing runs, and what was written and kept is there."""
+    """After removal nothing runs, and configuration and state remain."""
     machine.do("apt-get", "-qq", "-y", "remove", *PACKAGES)
     expect(machine.run("pgrep", "-x", "weir")[0] == 1, "it still runs")
     for path in (f"/etc/weir/{NAME}.json", "/var/lib/weir"):
@@ -346,7 +347,7 @@ def removed(machine):
 
 
 def purged(machine):
-    """Nothing is left but what the operator wrote, and the user."""
+    """After a purge only the operator's files and the user remain."""
     machine.do("apt-get", "-qq", "-y", "purge", *PACKAGES)
     left = machine.do(
         "sh", "-c", "find / \\( -path /proc -o -path /sys -o -path /debs \\) -prune -o "
@@ -359,7 +360,7 @@ def purged(machine):
 
 @contextlib.contextmanager
 def fresh(cache, suite, debs):
-    """A clean Debian that has booted; we are in a mount namespace of our own."""
+    """Yields a new Debian that has booted; this process has its own mount namespace."""
     debian.base(suite, cache)
     work = tempfile.mkdtemp(prefix="work-", dir=cache)
     try:
@@ -369,7 +370,7 @@ def fresh(cache, suite, debs):
         os.makedirs(os.path.join(kept, "partial"), exist_ok=True)
         top = debian.mounted(os.path.join(cache, suite), work, kept)
         shutil.copy("/etc/resolv.conf", os.path.join(top, "etc/resolv.conf"))
-        # An image needs systemd; a network comes later, so this is before it boots.
+        # Before the boot, because an image needs systemd, and has a network only now.
         os.mkdir(os.path.join(top, "debs"))
         for deb in glob.glob(os.path.join(debs, "*.deb")):
             shutil.copy(deb, os.path.join(top, "debs"))
@@ -388,7 +389,7 @@ def fresh(cache, suite, debs):
 
 
 def prepare(top):
-    """systemd, and into the cache what the packages depend on: inside there is no network."""
+    """Installs systemd, and downloads the packages' dependencies: the machine has no network."""
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     env = ["chroot", top, "env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"]
     with open(os.path.join(top, "etc/apt/apt.conf.d/90keep"), "w", encoding="ascii") as file:
@@ -402,19 +403,19 @@ def prepare(top):
 
 
 def package_files(version):
-    """The files of all packages. Programs in Python are for every architecture."""
+    """Returns the files of all packages. Python programs are for every architecture."""
     python = ("weir-import", "weir-support")
     return [f"/debs/{name}_{version}_{'all' if name in python else arch()}.deb"
             for name in PACKAGES]
 
 
 def arch():
-    """Debian's name of this machine."""
+    """Returns Debian's name of this architecture."""
     return call("dpkg", "--print-architecture", capture_output=True).stdout.strip()
 
 
 def build(debs):
-    """Two versions of one tree."""
+    """Builds two versions of one tree."""
     for version in (FORMER, LATER):
         call(os.path.join(debian.ROOT, "tools", "package"), "--version", version, "--output", debs,
              stdout=subprocess.DEVNULL)
@@ -422,7 +423,7 @@ def build(debs):
 
 @contextlib.contextmanager
 def explained(machine):
-    """Whoever reads of a failure sees what the unit has said."""
+    """Prints the unit's journal after a failure."""
     try:
         yield
     except Failed:
@@ -431,7 +432,7 @@ def explained(machine):
 
 
 def everything(cache, suite, debs):
-    """All that is tried, in the order in which an operator meets it."""
+    """Runs all steps, in an operator's order."""
     with fresh(cache, suite, debs) as machine, explained(machine):
         step("installs", installs, machine)
         step("starts", starts, machine)
@@ -448,7 +449,7 @@ def everything(cache, suite, debs):
 
 
 def main():
-    """Builds what is not given, and goes through all."""
+    """Builds missing packages, and runs all steps."""
     parser = argparse.ArgumentParser(prog="package.py", description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("--debs", help="packages of both versions, instead of building them")
     parser.add_argument("--suite", help="the Debian that they are of; default: this one")
@@ -459,7 +460,7 @@ def main():
         print("skipped: needs root, debootstrap and systemd-nspawn (systemd-container)")
         sys.exit(debian.SKIP)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    if not options.inside:  # mounts are gone whatever ends this
+    if not options.inside:  # in a mount namespace, so that no mount remains in any case
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable,
                               "-B", os.path.abspath(__file__), "--inside", *sys.argv[1:]])
     suite = options.suite or call("sh", "-c", ". /etc/os-release; echo $VERSION_CODENAME",

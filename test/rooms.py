@@ -1,17 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Whether each room sees only what its build file declares, and no files call in a circle; and that
-no two headers have one name, and no struct tag two meanings in a program.
+"""Checks dependencies between rooms, and circles of calls between files. No two headers can have
+the same name, and no struct tag two meanings in a program.
 
     rooms.py [SOURCE_ROOT [BUILD_ROOT]]
 
-A room is a folder with C in it. What it may include and call is what the targets of its sources
-name as dependencies in a meson.build: these, and not theirs in turn. Calls are read from the
-objects of the build, so that no prototype written by hand hides one.
+A room is a folder with C files. It can include and call the dependencies that its targets declare
+in a meson.build, but not the dependencies of these. Calls are read from the object files of the
+build, so prototypes written by hand cannot hide one.
 
-If a library lists its headers too, the list is an order from below to the top. Each file includes
-and calls only files before it. A source and its header are one file.
+If a library lists its headers too, the list is an order from bottom to top. Each file includes and
+calls only files before it. A source and its header are one file.
 """
 
 import collections
@@ -21,35 +21,34 @@ import re
 import subprocess
 import sys
 
-# Functions of the C library in whose place the house has its own, for who does not know of it.
+# Functions with the name of a function of the C library that they replace.
 OF_THE_LIBRARY = ("bind", "setsockopt")
 HOUSE = ("app", "drivers", "lib", "tools", "test/torture")
 C_FILES = (".c", ".h")
-KERNELS = ".bpf.c"  # a program of the kernel's, which calls nobody's functions
+KERNELS = ".bpf.c"  # a BPF program, which calls no function of others
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 INLINE = re.compile(r"^static inline [^;={]*?\b(\w+)\(", re.M)
 TAG = re.compile(r"^(?:struct|union|enum) \w+(?= \{)", re.M)
 COMMENT = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
 
 
-# --- what the build files declare ----------------------------------------------------------------
+# --- declarations in the build files -------------------------------------------------------------
 
 class Builds:
-    """All meson.build files: which sources a target has, and which rooms a dependency stands for.
-    """
+    """All meson.build files: the sources of each target, and the rooms of each dependency."""
 
     def __init__(self, texts):
         self.lists = {}      # variable → identifiers in it
         self.libraries = {}  # variable → folders of its sources
-        self.dependencies = {}  # variable → (libraries, dependencies, folder that offers it)
+        self.dependencies = {}  # variable → (libraries, dependencies, folder that declares it)
         self.declared = collections.defaultdict(set)  # folder → dependencies of its targets
         self.elsewhere = []  # (build file, source outside of its folder)
-        self.orders = {}     # room → its files without endings, from below to the top
+        self.orders = {}     # room → its files without endings, from bottom to top
         for path, text in texts.items():
             self.read(path, re.sub(r"#.*", "", text))
 
     def read(self, path, text):
-        """One file: assignments and targets, which are calls with balanced brackets."""
+        """Parses one file: assignments, and targets, which are calls with balanced brackets."""
         folder = os.path.dirname(path)
         for found in re.finditer(r"^(\w+) \+?= \[(.*?)\]", text, re.M | re.S):
             self.lists.setdefault(found[1], []).extend(re.findall(r"\b[a-z]\w*\b",
@@ -61,7 +60,7 @@ class Builds:
 
     @staticmethod
     def end_of(text, at):
-        """Where the bracket that is open there is closed."""
+        """Returns the position of the bracket that closes the open one."""
         depth = 1
         while depth:
             depth += {"(": 1, ")": -1}.get(text[at], 0)
@@ -70,13 +69,13 @@ class Builds:
 
     @staticmethod
     def words(body, key):
-        """The identifiers that a keyword argument has."""
+        """Returns the identifiers in a keyword argument."""
         one = r"(?:\[[^\]]*\]|\w+(?:\([^)]*\))?)"
         found = re.search(rf"\b{key}: *({one}(?: *\+ *{one})*)", body)
         return re.findall(r"\b[a-z]\w*\b", re.sub(r"'[^']*'", "", found[1])) if found else []
 
     def target(self, path, folder, name, kind, body):
-        """A library, a program, or a dependency that is offered."""
+        """Records a library, a program, or a declared dependency."""
         sources = [os.path.normpath(os.path.join(folder, source))
                    for source in re.findall(r"'([^']+\.c)'", body)]
         folders = {os.path.dirname(source) for source in sources}
@@ -97,7 +96,7 @@ class Builds:
             self.declared[each].update(needs)
 
     def expand(self, names):
-        """Lists by what is in them."""
+        """Yields the names, with lists replaced by their elements."""
         for name in names:
             if name in self.lists:
                 yield from self.expand(self.lists[name])
@@ -105,7 +104,7 @@ class Builds:
                 yield name
 
     def rooms_of(self, dependency):
-        """The folders that a dependency stands for: its library's, or those of a sum."""
+        """Returns the folders that a dependency stands for: its library's, or those of a sum."""
         inside, needs, folder = self.dependencies.get(dependency, ((), (), None))
         rooms = {room for library in inside for room in self.libraries.get(library, ())}
         if folder and not rooms:
@@ -115,19 +114,19 @@ class Builds:
         return rooms
 
     def visible(self, room):
-        """The rooms that a room declares."""
+        """Returns the rooms that a room declares."""
         return {seen for name in self.expand(self.declared[room]) for seen in self.rooms_of(name)}
 
 
-# --- what the files do ---------------------------------------------------------------------------
+# --- includes and calls of the files -------------------------------------------------------------
 
 def code_of(text):
-    """A file without comments and strings."""
+    """Returns the text without comments and strings."""
     return COMMENT.sub(" ", text)
 
 
 def resolve(name, included, files):
-    """The file that an include is of: in the same folder, or the one that ends so."""
+    """Returns the included file: in the same folder, or one whose path ends so."""
     beside = os.path.join(os.path.dirname(name), included)
     if beside in files:
         return beside
@@ -137,7 +136,7 @@ def resolve(name, included, files):
 
 
 def objects(build, root):
-    """Source → (symbols that it defines, symbols that it wants)."""
+    """Returns source → (defined symbols, undefined symbols)."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         commands = json.load(file)
     table = {}
@@ -159,7 +158,7 @@ def objects(build, root):
 
 
 class House:
-    """All files of the house, what they include, and whom they call."""
+    """All files of the tree, with their includes and calls."""
 
     def __init__(self, texts, symbols):
         self.texts = {name: code_of(text) for name, text in texts.items()}
@@ -176,14 +175,15 @@ class House:
             self.find_calls(name, symbols.get(name, ((), ()))[1])
 
     def owner(self, name, symbol):
-        """The source that defines what a file wants; None: it is not of the house. Of two programs
-        with the same name, the file's own."""
+        """Returns the source that defines a symbol used by a file; None if it is external. If two
+        programs define it, prefers the file's own."""
         found = self.definers.get(symbol, ())
         near = [one for one in found if one.split("/")[:2] == name.split("/")[:2]]
         return next(iter(near or sorted(found)), None)
 
     def find_calls(self, name, wanted):
-        """A source calls what its object wants and it names itself; a header what it names."""
+        """A source calls undefined symbols of its object that its text names; a header, the names
+        in its text."""
         text = self.texts[name]
         words = set(re.findall(r"\b[a-z_]\w+\b", text))
         if name.endswith(".h"):
@@ -202,7 +202,7 @@ class House:
 
 
 def undeclared(house, builds):
-    """Includes and calls of rooms that a room does not declare."""
+    """Yields includes and calls of rooms that a room does not declare."""
     for name in sorted(house.texts):
         room = os.path.dirname(name)
         visible = builds.visible(room) | {room}
@@ -216,7 +216,7 @@ def undeclared(house, builds):
 
 
 def against_order(house, builds):
-    """Files of a room with an order that the order does not have, or that use a later one."""
+    """Yields files that are missing in their room's order, or that use a later one."""
     for room, order in sorted(builds.orders.items()):
         place = {stem: at for at, stem in enumerate(order)}
         files = [name for name in sorted(house.texts) if os.path.dirname(name) == room]
@@ -233,7 +233,7 @@ def against_order(house, builds):
 
 
 def reached(graph, start):
-    """All that calls lead to from there, itself only if they lead back."""
+    """Returns all nodes that calls lead to from `start`, itself only in a circle."""
     seen, left = set(), [start]
     while left:
         new = set(graph.get(left.pop(), ())) - seen
@@ -243,7 +243,7 @@ def reached(graph, start):
 
 
 def circles(graph):
-    """Files that reach each other, each circle as a sorted list."""
+    """Returns files that reach each other, each circle as a sorted list."""
     reach = {node: reached(graph, node) for node in graph}
     found = {tuple(sorted(other for other in reach[node] if node in reach.get(other, ())))
              for node in graph if node in reach[node]}
@@ -251,7 +251,7 @@ def circles(graph):
 
 
 def in_circles(graph, what):
-    """A line for each circle, with what holds it together."""
+    """Yields a line for each circle, with the calls in it."""
     for part in circles(graph):
         arcs = [f"{here} → {there} ({graph[here][there]})" for here in part
                 for there in sorted(graph.get(here, ())) if there in part]
@@ -259,7 +259,7 @@ def in_circles(graph, what):
 
 
 def between_files(house):
-    """File without ending → {file without ending: symbol}: a source and its header are one file."""
+    """Returns file → {file: symbol}, without endings, because a source and its header are one."""
     graph = collections.defaultdict(dict)
     for name, called in house.calls.items():
         stem = os.path.splitext(name)[0]
@@ -270,7 +270,7 @@ def between_files(house):
 
 
 def between_rooms(house):
-    """Room → {room: the file that calls}."""
+    """Returns room → {room: the file that calls}."""
     graph = collections.defaultdict(dict)
     for name, called in house.calls.items():
         for other in called:
@@ -280,12 +280,12 @@ def between_rooms(house):
 
 
 def program_of(name):
-    """The part of the house that a file is of; libraries are of every program."""
+    """Returns the program that a file belongs to; libraries belong to every program."""
     return "" if name.startswith(("lib/", "drivers/")) else "/".join(name.split("/")[:2])
 
 
 def two_meanings(texts):
-    """Struct tags that one program would know twice."""
+    """Yields struct tags that are defined twice in one program."""
     places = collections.defaultdict(list)
     for name in sorted(texts):
         for tag in TAG.findall(code_of(texts[name])):
@@ -297,7 +297,7 @@ def two_meanings(texts):
 
 
 def complaints(texts, builds, symbols):
-    """Everything that is wrong with a house."""
+    """Yields all complaints about a tree."""
     house = House(texts, symbols)
     for name in sorted(texts):
         if name.endswith(".c") and name not in symbols and not name.endswith(KERNELS):
@@ -318,10 +318,10 @@ def complaints(texts, builds, symbols):
     yield from two_meanings(texts)
 
 
-# --- that each rule finds what it is for ---------------------------------------------------------
+# --- tests of the rules --------------------------------------------------------------------------
 
 def self_test():
-    """Complaints about rules that do not see what is planted for them."""
+    """Yields complaints about rules that do not find their planted violations."""
     builds = {"lib/low/meson.build": "low_lib = static_library('low', 'low.c', dependencies: [])\n"
               "low_dep = declare_dependency(link_with: low_lib)\n",
               "lib/high/meson.build": "high_deps = [low_dep]\nhigh_lib = static_library('high', "
@@ -379,7 +379,7 @@ def self_test():
 
 
 def files_of(root):
-    """Names of the house's C, and of all build files, with their texts."""
+    """Returns the texts of all C files, and of all build files, by name."""
     texts, builds = {}, {}
     listing = subprocess.run(["git", "-c", f"safe.directory={root}", "ls-files", "-co",
                               "--exclude-standard"], cwd=root, check=True, capture_output=True,
@@ -397,7 +397,7 @@ def files_of(root):
 
 
 def main():
-    """Every complaint is a line; exits with whether there were any."""
+    """Prints each complaint on a line; exits with 1 if there are any."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     root = os.path.realpath(sys.argv[1] if len(sys.argv) > 1 else here)
     build = os.path.realpath(sys.argv[2] if len(sys.argv) > 2 else os.path.join(root, "build"))

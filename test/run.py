@@ -182,8 +182,9 @@ class Crew:
 def yield_cpus(process):
     """Lowers the priority of a process that leads a session, and of all that it starts.
 
-    Where the kernel shares the CPUs among sessions first, a priority counts within one alone, and
-    there is one for sessions: not the lowest, for the machine may have others than tests.
+    If the kernel first shares CPUs among sessions, a process's priority counts only within its
+    session. So the session's priority is lowered, too, but not to the lowest, because the machine
+    can run other programs than tests.
     """
     try:
         os.sched_setscheduler(process.pid, os.SCHED_IDLE, os.sched_param(0))
@@ -440,7 +441,7 @@ def script(folder, name, wanted, result):
 
 
 def known_mutants(wanted, result):
-    """Checks that test/mutate gives known mutants the right verdicts."""
+    """Checks that test/mutate returns the right verdicts for known mutants."""
     name = "mutate"
     if not wanted(name):
         return
@@ -568,12 +569,12 @@ SANITIZED = {
         "etcd": ("sum", "lost", "dead"),
         "flows": ("nobody",),
         "exporter": ("viewers",),
-    },  # none that stops a thread: it may have what ThreadSanitizer itself locks
+    },  # without scenarios that stop a thread, which can hold a lock of ThreadSanitizer
 }
 
 
 def on_networks(builds, wanted, result):
-    """Whole boxes, and the boxes of a group, in network namespaces."""
+    """Tests whole limiters, and the limiters of a group, in network namespaces."""
     script("bench", "smoke", wanted, result)
     for name in ALONE:
         script("net", name, wanted, result)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Style is a test: layout, licence, length, banned calls, words, and a brain that is pure."""
+"""Checks style: layout, licence, length, banned calls, words, and that pure rooms are pure."""
 
 import os
 import re
@@ -12,10 +12,10 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COLUMNS = 100
 TAB = 8
-LAYOUT = 14  # the clang-format of Debian 12; others break some lines elsewhere
+LAYOUT = 14  # the clang-format of Debian 12; other versions break some lines differently
 LINES_OF_A_FUNCTION = 70
 CORPUS = "test/fuzz/corpus/"  # inputs of fuzz targets: any bytes
-PAGE = "app/exporter/page/"  # what browsers are given
+PAGE = "app/exporter/page/"  # files that browsers load
 NO_COMMENTS = (".json", ".pcap", ".svg", "LICENSE", ".gitignore", ".editorconfig")
 LONG_LINES = (".json", ".md", ".svg", "LICENSE", ".clang-format")
 
@@ -26,18 +26,18 @@ BANNED = {
     "alloca": "an array of known size", "localtime": "localtime_r", "ctime": "strftime",
 }
 
-# Rooms that know nothing of the world; test/rooms.py says what each may see of the others.
+# Rooms without system calls, clocks and I/O; test/rooms.py checks their dependencies.
 PURE = ("lib/base/", "lib/control/", "lib/datapath/flow/", "lib/datapath/meter/",
         "lib/datapath/shape/", "lib/datapath/source/")
 IMPURE = re.compile(r"#include <(rte_|sys/socket|time\.h|pthread|unistd|stdio|netinet)")
 
 
-# What a comment does not begin with: it has a subject of its own.
+# First words that a comment must not have, because it needs a subject.
 FIRST_WORDS = re.compile(r'(?:/\*+\s*(?:\*\s*)?|"""|# )(The same|Likewise|Of|Who)\b')
-# A backtrace or a profile has these names without their file, so they say what is done to what.
+# Static functions need descriptive names: backtraces and profiles show them without their file.
 STATIC = re.compile(r"^static (?:inline )?[\w *]*?\b(\w+)\(", re.M)
 TOLD = ("main",)
-# Words of our own for what the field has a word for.
+# Private words, and the field's word for each.
 FIELD = {
     "usher": "steering", "seats": "reta", "seating": "reta_target", "mover": "migration",
     "hush": "drain", "tenant": "policy, attach", "lately": "delay_window", "purse": "credit",
@@ -47,7 +47,7 @@ FIELD = {
 
 
 def tracked():
-    """The files of the repository, and those that are about to be."""
+    """Returns the files of the repository, and new ones that git does not ignore."""
     listing = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "ls-files", "-co",
                               "--exclude-standard"], cwd=ROOT, check=True,
                              capture_output=True, text=True).stdout.splitlines()
@@ -56,12 +56,12 @@ def tracked():
 
 
 def width(line):
-    """Columns that a line takes."""
+    """Returns the width of a line in columns."""
     return len(line.expandtabs(TAB))
 
 
 def check_text(name, text):
-    """What holds for every file."""
+    """Checks every file."""
     lines = text.split("\n")
     if not name.endswith(NO_COMMENTS) and not any("SPDX-License-Identifier: BSD-3-Clause" in line
                                                    for line in lines[:5]):
@@ -69,7 +69,7 @@ def check_text(name, text):
     for number, line in enumerate(lines, 1):
         if line != line.rstrip():
             yield number, "white space at the end"
-        # A message is not broken in two, so that it can be searched for.
+        # A message is not broken in two lines, so that it can be searched for.
         literal = name.endswith((".c", ".h")) and '"' in line
         if width(line) > COLUMNS and not literal and not name.endswith(LONG_LINES):
             yield number, f"{width(line)} columns"
@@ -80,7 +80,7 @@ def check_text(name, text):
 
 
 def check_words(name, text):
-    """Comments have a subject, and names are the field's and say what they are of."""
+    """Checks the first words of comments, and names."""
     for found in FIRST_WORDS.finditer(text):
         yield text.count("\n", 0, found.start()) + 1, f"a comment that begins with {found[1]!r}"
     if not name.endswith((".c", ".h")):
@@ -98,9 +98,9 @@ def check_words(name, text):
 
 
 def check_c(name, text):
-    """What holds for C."""
+    """Checks C files."""
     start = None
-    test = name.startswith("test/")  # tables are long, and a test may do what it tests
+    test = name.startswith("test/")  # tables are long, and a test can call banned functions
     code = re.sub(r'"(\\.|[^"\\\n])*"', '""', text)
     for number, line in enumerate(code.split("\n"), 1):
         for call in re.findall(r"(?<![\w>.])(\w+)\(", line.split("/*")[0]):
@@ -118,7 +118,7 @@ def check_c(name, text):
 
 
 def check_page(name, text):
-    """What a browser is given asks nobody else, and makes no elements of text."""
+    """Checks that a page loads nothing from other servers, and creates no elements from text."""
     for number, line in enumerate(text.split("\n"), 1):
         if re.search(r"\w+://", line.replace("http://www.w3.org/2000/svg", "")):
             yield number, "the page asks nobody but the exporter"
@@ -127,7 +127,7 @@ def check_page(name, text):
 
 
 def formatter():
-    """(clang-format of the version that the layout is of, or None; what there is instead)."""
+    """Returns (clang-format of the right version, or None; the version found)."""
     version = "none"
     for name in (f"clang-format-{LAYOUT}", "clang-format"):
         if shutil.which(name):
@@ -139,14 +139,14 @@ def formatter():
 
 
 def check_format(program, names):
-    """clang-format has nothing to change."""
+    """Returns the errors of clang-format."""
     done = subprocess.run([program, "--dry-run", "--Werror", *names], cwd=ROOT, check=False,
                           capture_output=True, text=True)
     return [line for line in done.stderr.splitlines() if "error:" in line]
 
 
 def self_test():
-    """Each rule finds what it is for."""
+    """Yields complaints about rules that do not find their planted violations."""
     spdx = "/* SPDX-License-Identifier: BSD-3-Clause */\n"
     planted = [
         ("x.c", "int x;\n", "SPDX"), ("x.c", spdx + "int x; \n", "white space"),
@@ -176,7 +176,7 @@ def self_test():
 
 
 def main():
-    """Every complaint is a line; exits with whether there were any."""
+    """Prints each complaint on a line; exits with 1 if there are any."""
     complaints = list(self_test())
     names = tracked()
     sources = [name for name in names if name.endswith((".c", ".h"))]
