@@ -6,12 +6,12 @@
 #include <math.h>
 
 /*
- * From here on the tail is an exponential, but for less than 1e-10 of it at loads of interest.
- * Below, the sum's terms are small enough that their signs cost no digit that would be shown.
+ * Beyond this the tail is an exponential, except for less than 1e-10 of it at relevant loads.
+ * Below, the sum's terms are small enough that their signs cost no visible digit.
  */
 #define FAR 12
 
-/* The rate at which the tail falls: the root above 0 of load (e^t - 1) = t. */
+/* Returns the rate at which the tail falls: the root above 0 of load (e^t - 1) = t. */
 static double tail_decay_rate(double load)
 {
 	double low = -log(load), high = low;
@@ -37,7 +37,7 @@ static double far_tail(double load, double x)
 	return (1 - load) / (load * exp(decay) - 1) * exp(-decay * x);
 }
 
-/* Erlang's distribution of the unfinished work. */
+/* Returns Erlang's distribution of the unfinished work. */
 static double near_tail(double load, double x)
 {
 	long double sum = 0, factorial = 1;
@@ -59,7 +59,7 @@ double penalty_md1_tail(double load, double x)
 }
 
 /*
- * U crosses a level as often upwards, by an arrival, as downwards: so the tail's integral over a
+ * U crosses a level as often upwards, by an arrival, as downwards. So the tail's integral over a
  * service time is the density there, and excess(x - 1) - excess(x) = tail(x) / load.
  */
 double penalty_md1_excess(double load, double x)

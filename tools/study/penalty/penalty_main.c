@@ -46,7 +46,7 @@ struct penalty_options {
 	struct penalty_case c;
 	bool all; /* arrivals */
 	bool markdown;
-	bool parts[PENALTY_PARTS + 1]; /* by their number: those that are wanted; 1 always is */
+	bool parts[PENALTY_PARTS + 1]; /* by their number: requested ones; 1 always is */
 	uint64_t seeds, first;
 	const char *json;
 };
@@ -145,7 +145,7 @@ static const struct option_set set = {
 	.expected = "expected no more arguments",
 };
 
-/* One bucket, then its parts, on the same packets. */
+/* Runs one bucket, then its parts, on the same packets. */
 static int run_penalty_seed(struct penalty_kind *kind, uint64_t seed)
 {
 	unsigned __int128 one = 0, total;
@@ -250,7 +250,7 @@ static int run_all_arrivals(const struct penalty_options *o, struct penalty_kind
 	return status ? status : report_penalty(o, &all);
 }
 
-/* Options that only mean something together. */
+/* Checks options that are valid only together. */
 static bool check_penalty_options(const struct penalty_case *c)
 {
 	if (penalty_parts(c) == 0) {

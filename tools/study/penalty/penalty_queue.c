@@ -10,7 +10,7 @@ int penalty_queue_init(struct penalty_queue *queue, uint64_t rate_bps, uint64_t 
 
 	if (err)
 		return err;
-	/* Down, so that the rates of parts are together no more than that of the whole. */
+	/* Rounded down, so that the rates of parts together do not exceed that of the whole. */
 	queue->profile.rate = (int64_t)(((tokens_t)rate_bps << (TOKEN_SHIFT - 3)) / PENALTY_HZ);
 	queue->bucket = (struct token_bucket){0};
 	token_bucket_init(&queue->bucket, &queue->profile, 0);
@@ -18,7 +18,7 @@ int penalty_queue_init(struct penalty_queue *queue, uint64_t rate_bps, uint64_t 
 	return 0;
 }
 
-/* Ticks until the bucket has a packet's tokens. */
+/* Returns the ticks until the bucket has a packet's tokens. */
 static uint64_t ticks_until(const struct penalty_queue *queue, uint32_t bytes)
 {
 	tokens_t cost = (tokens_t)bytes << TOKEN_SHIFT, level = token_bucket_level(&queue->bucket);

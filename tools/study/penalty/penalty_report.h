@@ -11,7 +11,7 @@
 
 #include "penalty_run.h"
 
-/* What has been run of one kind of arrivals. */
+/* Runs of one kind of arrivals. */
 struct penalty_kind {
 	struct penalty_case c;
 	unsigned n; /* rows, of 1 part and more */
@@ -25,10 +25,10 @@ struct penalty_kinds {
 
 void penalty_report_text(const struct penalty_kind *kind, FILE *out);
 
-/* Writes it as a table of a document. */
+/* Writes a table of a document. */
 void penalty_report_markdown(const struct penalty_kind *kind, FILE *out);
 
-/* A new reference. */
+/* Returns a new reference. */
 json_t *penalty_report_json(const struct penalty_kind *kind);
 
 #endif

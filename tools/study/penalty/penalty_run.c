@@ -18,7 +18,7 @@ static unsigned bin_of(uint64_t delay)
 	return (shift << PENALTY_BINS_SHIFT) + (unsigned)(delay >> shift);
 }
 
-/* The middle of a bin. */
+/* Returns the middle of a bin. */
 static double delay_of(unsigned bin)
 {
 	unsigned shift = bin >> PENALTY_BINS_SHIFT;
@@ -114,7 +114,7 @@ int penalty_run(struct penalty_row *row, const struct penalty_case *c, uint64_t 
 	return err;
 }
 
-/* A part gets, of a batch dealt out, the same number each time, or one packet or none. */
+/* Returns true if a part gets the same number of packets of each batch, or one packet or none. */
 static bool batch_of_part(const struct penalty_case *c, unsigned parts, unsigned *batch)
 {
 	switch (c->arrivals) {

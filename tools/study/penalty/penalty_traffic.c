@@ -9,7 +9,7 @@
 
 #include "penalty_queue.h"
 
-#define PLACES UINT64_C(0x706172747300) /* apart from the times, which are the same for any parts */
+#define PLACES UINT64_C(0x706172747300) /* seed of the parts: times do not depend on them */
 
 const char *const penalty_names[PENALTY_ARRIVALS] = {"poisson", "periodic", "batch", "spread"};
 
