@@ -12,7 +12,7 @@
 #define RATE 10 /* messages a second of each publisher */
 
 #define TOPIC 1000 /* publishers, of figures 7 to 9 */
-#define GROUP 25   /* of figure 9 */
+#define GROUP 25   /* publishers in a group, in figure 9 */
 
 #define FOUR_PANELS                                                                         \
 	{                                                                                   \
@@ -109,7 +109,7 @@ static void add_outcome(struct broker_cell *cell, const struct broker_outcome *o
 	cell->met += out->met;
 }
 
-/* In figure 4 the point says how many brokers; in figure 8 SRTM does. */
+/* In figure 4 the point sets the number of brokers; in figure 8 SRTM does. */
 static int run_contenders(struct broker_world *world, const struct broker_figure *f, unsigned point,
 	struct broker_outcome *outcomes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * weir-study brokers: the figures of a paper on what placing sources is worth.
+ * weir-study brokers: the figures of a paper on the value of placing sources.
  */
 #ifndef WEIR_SIM_BROKER_MAIN_H
 #define WEIR_SIM_BROKER_MAIN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What weir-study brokers says of its figures.
+ * Output of the results of weir-study brokers.
  */
 #ifndef WEIR_SIM_BROKER_REPORT_H
 #define WEIR_SIM_BROKER_REPORT_H
@@ -12,7 +12,7 @@
 
 #include "broker_figure.h"
 
-/* For output_result(): struct broker_results. */
+/* Print functions for output_result(): struct broker_results. */
 void broker_report_text(const void *results, FILE *out);
 json_t *broker_report_json(const void *results);
 
@@ -20,10 +20,10 @@ json_t *broker_report_json(const void *results);
 void broker_table_text(const void *table, FILE *out);
 json_t *broker_table_json(const void *table);
 
-/* Points at which the order is not the paper's. */
+/* Returns the number of points whose ranking differs from the paper's. */
 unsigned broker_out_of_order(const struct broker_results *results);
 
-/* Tables of a document, in Markdown. */
+/* Writes tables of a document, in Markdown. */
 void broker_report_markdown(const void *results, FILE *out);
 void broker_table_markdown(const void *table, FILE *out);
 

@@ -33,8 +33,8 @@ static bool outcome_is_better(const struct broker_outcome *a, const struct broke
 }
 
 /*
- * The paper's step 3 on k brokers: one that misses the objective sheds sources, to those that keep
- * it and have room, as long as that helps.
+ * The paper's step 3 on k brokers: a broker that misses the objective moves sources to brokers that
+ * meet it and have room, as long as that helps.
  */
 static void fit_on(struct broker_world *world, const struct placer *placer, unsigned k,
 	struct placement *placement, struct broker_outcome *best)
@@ -59,7 +59,7 @@ static void fit_on(struct broker_world *world, const struct placer *placer, unsi
 	memcpy(world->brokers, brokers, sizeof(brokers));
 }
 
-/* On k brokers and more, up to some, until the objective is kept. */
+/* Tries k brokers and more, up to a maximum, until the objective is met. */
 static void scan_broker_count(struct broker_world *world, const struct placer *placer, unsigned k,
 	unsigned most, struct placement *placement, struct broker_outcome *out)
 {
@@ -92,8 +92,8 @@ static int scan_from(struct broker_world *world, enum broker_method method, unsi
 }
 
 /*
- * A placement that was not tried, as it was sure: if it misses the objective, that is as good as a
- * round, and it goes on.
+ * Returns true if a placement that was not tried, because it was certain, misses the objective.
+ * That counts as a round, and the search continues.
  */
 static bool misses_unseen(
 	const struct place_fit *fit, enum place_fit_state state, const struct broker_outcome *out)

@@ -11,7 +11,7 @@
 
 #define NS       1e9
 #define BIN      125       /* units: an eighth of a message */
-#define BINS     (1 << 20) /* what is above is as good as in the last */
+#define BINS     (1 << 20) /* larger values go into the last bin */
 #define MAY_WAIT 0.01
 
 double broker_rate(const struct broker_traffic *traffic)
@@ -24,7 +24,9 @@ static unsigned groups_of(const struct broker_traffic *t)
 	return (t->publishers + t->group - 1) / t->group;
 }
 
-/* Publishers first, first + 1, … of a group; the last one may be smaller. */
+/*
+ * Returns the number of publishers first, first + 1, … in a group; the last group can be smaller.
+ */
 static unsigned members_of(const struct broker_traffic *t, unsigned group)
 {
 	unsigned left = t->publishers - group * t->group;
@@ -87,7 +89,7 @@ static int add_periods(struct broker_trace *trace, const struct broker_traffic *
 	return 0;
 }
 
-/* All groups together are Poisson too, and whose turn it is is a lot. */
+/* All groups together are a Poisson process too; each event's group is random. */
 static void add_random(struct broker_trace *trace, const struct broker_traffic *t, uint64_t most,
 	struct prng *prng)
 {
@@ -128,7 +130,7 @@ void broker_trace_free(struct broker_trace *trace)
 	trace->events = NULL;
 }
 
-/* What one bucket would lack of being full, however deep, with the message of each step in it. */
+/* The units that one bucket of any depth lacks, including the message of each step. */
 struct trace_backlog {
 	uint64_t at;
 	double units, limit;

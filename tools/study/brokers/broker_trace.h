@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the publishers of a topic send, and the bucket that fits it. A message is BROKER_MESSAGE
+ * Messages of a topic's publishers, and the bucket that fits them. A message is BROKER_MESSAGE
  * units, so that parts of a bucket can be fractions of one. Pure.
  */
 #ifndef WEIR_SIM_BROKER_TRACE_H
@@ -13,13 +13,13 @@
 #define BROKER_MESSAGE 1000U /* units */
 
 struct broker_traffic {
-	bool periodic;       /* each publisher with a period, and a random phase; else Poisson */
+	bool periodic;       /* each publisher has a period and a random phase; otherwise Poisson */
 	unsigned publishers; /* at least 1 */
-	double rate;         /* messages a second of each */
-	unsigned batch;      /* messages at once */
-	unsigned group;      /* publishers that send together; 1: each for itself */
+	double rate;         /* messages a second of each publisher */
+	unsigned batch;      /* messages in one batch */
+	unsigned group;      /* publishers that send together; 1: each separately */
 	double spread;       /* seconds that a group's batches are evenly spread over */
-	uint64_t messages;   /* of a trace, about */
+	uint64_t messages;   /* approximate number of messages in a trace */
 };
 
 /* A batch. */
@@ -33,17 +33,17 @@ struct broker_trace {
 	uint64_t n;
 };
 
-/* Messages a second of all publishers. */
+/* Returns the messages a second of all publishers. */
 double broker_rate(const struct broker_traffic *traffic);
 
-/* Returns 0 or -ENOMEM; to be freed if 0. */
+/* Creates a trace. Returns 0 or -ENOMEM; the caller frees it if 0. */
 int broker_trace_make(
 	struct broker_trace *trace, const struct broker_traffic *traffic, uint64_t seed);
 void broker_trace_free(struct broker_trace *trace);
 
 /*
- * The smallest burst, in units, before which 99 of 100 of the trace's messages would not wait at a
- * limit of so many units a second: section VI of the paper. Returns 0 or -ENOMEM.
+ * Computes the smallest burst, in units, with which 99 of 100 of the trace's messages would not
+ * wait at a limit in units a second: section VI of the paper. Returns 0 or -ENOMEM.
  */
 int broker_trace_burst(
 	const struct broker_trace *trace, unsigned batch, uint64_t limit, uint64_t *burst);

@@ -9,23 +9,23 @@
 #include <string.h>
 
 #define NS         1e9
-#define ALL        BROKERS /* rows beside those of the brokers */
+#define ALL        BROKERS /* additional row, after those of the brokers */
 #define ACCESS     (BROKERS + 1)
 #define ROWS       (BROKERS + 2)
-#define OTHERS     UINT64_C(0x6f7468657273) /* apart from the trace */
-#define BEFORE     UINT64_C(0x6265666f7265) /* likewise */
+#define OTHERS     UINT64_C(0x6f7468657273) /* another seed than the trace's */
+#define BEFORE     UINT64_C(0x6265666f7265) /* another one */
 #define BENCHMARKS 9                        /* steps of a search for a capacity */
 
 struct broker_line {
 	struct penalty_queue queue;
 	bool unlimited;
-	uint64_t free[BROKER_CORES]; /* ns at which each core is */
-	double gap;                  /* ns between batches of others, on average; 0: none */
+	uint64_t free[BROKER_CORES]; /* ns at which each core becomes free */
+	double gap;                  /* mean ns between batches of other topics; 0: none */
 	double next;
 	struct prng prng;
 };
 
-/* Units a second, in batches of so many messages. */
+/* Returns units a second, in batches of that many messages. */
 static double speed_of(unsigned batch)
 {
 	double ns = BROKER_MESSAGE_NS + (double)BROKER_BATCH_NS / batch;
@@ -51,7 +51,7 @@ static int make_sources(struct broker_world *world)
 	return 0;
 }
 
-/* What others send, in messages of the topic's kind that cost as much. */
+/* Sets the load of other topics, as an equal cost in messages of this topic. */
 static void make_world_brokers(struct broker_world *world, double capacity)
 {
 	unsigned batch = world->c->traffic.batch;
@@ -66,7 +66,7 @@ static void make_world_brokers(struct broker_world *world, double capacity)
 		};
 }
 
-/* The bucket of section VI, and what it is worth. */
+/* Sets the bucket of section VI, and its benefit. */
 static int make_world_problem(struct broker_world *world)
 {
 	const struct broker_traffic *t = &world->c->traffic;
@@ -94,8 +94,8 @@ static int make_world_problem(struct broker_world *world)
 }
 
 /*
- * What the same publishers sent before: at random it is other than the trace, and in periods it is
- * not.
+ * Creates the record of the same publishers before the trace. It differs from the trace if arrivals
+ * are random, and equals it if they are periodic.
  */
 static int make_record(struct broker_world *world)
 {
@@ -167,7 +167,7 @@ static void world_line_init(struct broker_line *line, const struct broker_world 
 			  penalty_queue_init(&line->queue, part->limit * 8, part->burst);
 }
 
-/* The end of a service that is due at a time: the first free core's. */
+/* Returns the end of a service that is due at a time, on the first free core. */
 static uint64_t serve_batch(struct broker_line *line, uint64_t at, uint64_t ns)
 {
 	unsigned core = line->free[1] < line->free[0];
@@ -242,7 +242,9 @@ void broker_world_measure(struct broker_world *world, const struct placement *pl
 	}
 }
 
-/* Whether one idle broker, without a bucket, serves publishers of one batch a second each. */
+/*
+ * Sets *ok if one idle broker, without a bucket, can serve publishers of one batch a second each.
+ */
 static int idle_broker_keeps_up(unsigned batch, double rate, bool *ok)
 {
 	struct broker_case c = {.traffic = {.publishers = (unsigned)(rate / batch),
