@@ -7,7 +7,7 @@
 
 #include "quota/divide.h"
 
-#define MEAN_UNITS 4096 /* of a request, about */
+#define MEAN_UNITS 4096 /* approximate mean size of a request */
 #define RATE       200  /* requests a second, of all nodes together */
 /* The paper's response times of polling fit about this, with 10 nodes and with 100. */
 #define HOP_NS 400000
@@ -33,7 +33,7 @@ static uint64_t request_units(const struct quota_case *c, struct prng *prng)
 	return 1 + (uint64_t)(MEAN_UNITS / exp(SIGMA * SIGMA / 2) * fmin(times, MOST));
 }
 
-/* Ranks are dealt at random, as where in the tree the busy ones are should not matter. */
+/* Deals ranks at random, because the place of busy nodes in the tree should not matter. */
 static void deal_weights(struct quota_case *c, struct prng *prng)
 {
 	double weights[QUOTA_NODES_MAX], sum = 0;

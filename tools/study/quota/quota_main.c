@@ -14,7 +14,7 @@
 #define EXIT_EXCEEDED 1
 
 #define SEEDS    5     /* the paper's executions */
-#define REQUESTS 10000 /* at 20 nodes polling then saves what it does in the paper: 85 % */
+#define REQUESTS 10000 /* at 20 nodes polling then saves as much as in the paper: 85 % */
 
 #define REQUESTS_MAX 8 /* numbers of them */
 
@@ -88,7 +88,7 @@ static const struct option_set set = {
 	.expected = "expected no more arguments",
 };
 
-/* Every contender, on the same requests. 0 or a negative errno. */
+/* Runs every contender on the same requests. Returns 0 or a negative errno. */
 static int run_quota_seed(struct quota_row *row, uint64_t seed)
 {
 	struct quota_result results[QUOTA_CONTENDERS];

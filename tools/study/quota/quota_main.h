@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * weir-study quota: what it costs to enforce a total that is used up.
+ * weir-study quota: the cost of enforcing a total that is used up.
  */
 #ifndef WEIR_SIM_QUOTA_MAIN_H
 #define WEIR_SIM_QUOTA_MAIN_H

@@ -7,7 +7,7 @@
 
 #include "quota_report.h"
 
-/* How many hops less than somebody else's; or, of more, how many times as many. */
+/* Prints the percentage of saved hops; or, if there are more hops, the factor. */
 static void print_less(double percent, double deviation, FILE *out)
 {
 	if (percent >= 0)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The other contenders. Centralised: each request asks the root. Polling: who runs out asks all
- * others for what they hold and how much they have used, and divides it anew by rate ("A tree-based
- * protocol for enforcing quotas in clouds", section V.A, of its baseline). It polls one after the
- * other, as a remote procedure call does and the paper's response times suggest; or all at once.
+ * The other contenders. Centralised: each request goes to the root. Polling: a node without units
+ * requests the held and used amounts of all others, and divides the total again by rate. That is
+ * the baseline of "A tree-based protocol for enforcing quotas in clouds", section V.A. It polls one
+ * node after the other, like a remote procedure call and as the paper's response times suggest; or
+ * all at the same time.
  *
- * Polling is modelled at its best: while one polls nobody else does, nothing is lost, and what is
- * held in reserve by others is given when there is nothing else. Rates are ours (quota/pace.h).
- * Those of equation 4 go by reallocations, and forget who was not among the last few: then polls
- * lead to polls.
+ * Polling is modelled at its best: only one node polls at a time, nothing is lost, and reserves of
+ * others are granted when there is nothing else. Rates are ours (quota/pace.h). The rates of
+ * equation 4 depend on reallocations, and forget nodes that were not among the last few: then polls
+ * cause polls.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ static uint64_t poll_response_time(const struct polling *p, unsigned node)
 	return p->at_once ? most : sum;
 }
 
-/* What is spent while units are fetched is not given away, if there are others. */
+/* Returns the units that a node keeps, because it spends them while units are fetched. */
 static uint64_t units_to_reserve(const struct polling *p, const struct holder *h, uint64_t now_ns)
 {
 	uint64_t rate = pace_rate(&h->pace, now_ns, QUOTA_MEMORY_NS);
@@ -77,7 +78,7 @@ static uint64_t units_to_reserve(const struct polling *p, const struct holder *h
 	return units < h->units ? units : h->units;
 }
 
-/* Whether there is enough for the request of a node; new allocations for all, by rate. */
+/* Divides all units again, by rate. Returns true if there is enough for a node's request. */
 static bool reallocate_units(struct polling *p, unsigned node, uint64_t wanted, uint64_t now_ns)
 {
 	uint64_t pool = 0, kept = 0;
@@ -106,7 +107,7 @@ static bool reallocate_units(struct polling *p, unsigned node, uint64_t wanted, 
 	return true;
 }
 
-/* Question, answer and new allocation, to and from each of the others. */
+/* Counts request, reply and new allocation, to and from each of the others. */
 static void count_poll(struct polling *p, struct quota_result *result, unsigned node)
 {
 	for (unsigned i = 0; i < p->c->n; i++)
@@ -122,7 +123,7 @@ static bool poll_request(
 	if (t->units > h->units) {
 		uint64_t took = poll_response_time(p, t->node), begin = t->at_ns;
 
-		/* Those of others are under way; ours begins when they are done. */
+		/* Other polls are in progress; this one begins when they are done. */
 		if (begin < p->ready_ns)
 			begin = p->ready_ns;
 		p->ready_ns = begin + took;

@@ -82,7 +82,7 @@ double quota_deviation(double squares, unsigned seeds)
 	return seeds > 1 ? sqrt(squares / (seeds - 1)) : 0;
 }
 
-/* Nobody's response is no time at all. */
+/* Prints "none" without a response, because 0 would be a time. */
 static void print_response(double ms, FILE *out)
 {
 	if (isfinite(ms))

@@ -14,7 +14,7 @@
 
 #define REPEAT_NS   UINT64_C(10000000000)
 #define FIRST_ROOM  64
-#define FIRST_THETA 4 /* hops there and back, until one has been measured */
+#define FIRST_THETA 4 /* round trips, until one has been measured */
 
 struct request {
 	uint64_t at_ns, units;
@@ -30,7 +30,7 @@ struct tree_node {
 
 struct message {
 	struct quota_message message;
-	unsigned edge; /* of its receiver */
+	unsigned edge; /* receiver's edge */
 };
 
 struct simulated_tree {
@@ -84,7 +84,7 @@ static void send_tree_messages(struct simulated_tree *t, unsigned from)
 	}
 }
 
-/* Grants what waits, in order; the first that is refused ends it all. */
+/* Grants waiting requests in order; the first refusal ends the run. */
 static void grant_requests(struct simulated_tree *t, struct tree_node *node)
 {
 	while (node->from < node->to && !t->done) {
@@ -114,7 +114,7 @@ static void wake_tree_node(void *world, void *object, uint64_t argument)
 		act_tree_node(t, (unsigned)argument);
 }
 
-/* All that a node may do now. */
+/* Does all pending work of a node. */
 static void act_tree_node(struct simulated_tree *t, unsigned k)
 {
 	struct tree_node *node = &t->nodes[k];
@@ -176,7 +176,7 @@ static int node_create(struct simulated_tree *t, unsigned k)
 	return quota_create(&params, 0, &node->quota);
 }
 
-/* Nodes below this one, and itself. */
+/* Returns the number of nodes below this one, plus itself. */
 static unsigned subtree_size(unsigned k, unsigned n)
 {
 	unsigned count = 0;
@@ -191,7 +191,7 @@ static unsigned subtree_size(unsigned k, unsigned n)
 	return count;
 }
 
-/* What is known in the beginning: how many there are in a branch, and the total. */
+/* Sets the initial knowledge: the number of nodes in a branch, and the total. */
 static void link_all(struct simulated_tree *t, unsigned k)
 {
 	struct tree_node *node = &t->nodes[k];
