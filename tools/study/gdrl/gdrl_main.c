@@ -125,7 +125,7 @@ static const struct option_set set = {
 	.expected = "unexpected argument",
 };
 
-/* Options that only mean something together. */
+/* Checks options that are valid only together. */
 static bool check_gdrl_options(struct gdrl_options *o)
 {
 	if (o->limiters == 0 && (o->degree || o->period)) {
@@ -179,7 +179,7 @@ static struct gdrl_run run_of(const struct gdrl_options *o, const struct figure 
 	return run;
 }
 
-/* With each start that is wanted, every seed; memory for all of a case's runs is there. */
+/* Adds every seed with each requested start; memory for all runs of a case is allocated. */
 static unsigned add_runs(
 	const struct gdrl_options *o, const struct gdrl_run *run, struct gdrl_run *runs)
 {
@@ -219,7 +219,7 @@ static unsigned list_runs(const struct gdrl_options *o, struct gdrl_run *runs)
 	return add_runs(o, &own, runs);
 }
 
-/* Bound (9) on what is configured, where it is the same whatever the demands. */
+/* Checks bound (9) for the configured eta, if the bound is the same for all demands. */
 static bool check_eta(const struct gdrl_run *run)
 {
 	const struct gdrl_indicator *indicator = run->c.indicator;
@@ -232,7 +232,7 @@ static bool check_eta(const struct gdrl_run *run)
 	return false;
 }
 
-/* Prints the run of a case that has been made last. */
+/* Prints the newest run of a case. */
 static void print_run(const struct gdrl_options *o, const struct gdrl_run *run, FILE *table)
 {
 	unsigned seed = (unsigned)(run->c.seed - o->c.seed) + 1;

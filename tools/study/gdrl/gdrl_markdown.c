@@ -8,7 +8,7 @@
 
 #include "gdrl_report.h"
 
-#define DECADES 5 /* slots 10, 100 and so on, at which the index is told */
+#define DECADES 5 /* slots 10, 100 and so on, whose index is printed */
 
 void gdrl_markdown_head(FILE *out)
 {
@@ -18,7 +18,7 @@ void gdrl_markdown_head(FILE *out)
 		out);
 }
 
-/* The least of the seeds, or nothing where a run has not come so far. */
+/* Prints the least of the seeds, or nothing if a run has not come so far. */
 static void print_index(const struct gdrl_run *runs, unsigned n, unsigned slot, FILE *out)
 {
 	double least = INFINITY;
@@ -47,7 +47,9 @@ static void markdown_slot(double slot, FILE *out)
 		fprintf(out, "%.0f", slot);
 }
 
-/* The median of an even number of seeds is between two, of which one may be never, and so is it. */
+/*
+ * Returns the median. With an even number of seeds it is between two; if one is never, it is never.
+ */
 static double median_of(const unsigned *slots, unsigned n)
 {
 	if (slots[n / 2] == GDRL_NEVER)

@@ -21,14 +21,16 @@ struct gdrl_message {
 
 struct gdrl_post;
 
-/* Messages take 1 to `delay` slots, or none where that is 0. Returns 0 or -ENOMEM. */
+/*
+ * Creates a network. Messages take 1 to `delay` slots, or none if that is 0. Returns 0 or -ENOMEM.
+ */
 int gdrl_post_create(unsigned delay, double loss, uint64_t seed, struct gdrl_post **out);
 void gdrl_post_destroy(struct gdrl_post *post);
 
-/* Returns 0 or -ENOMEM; a message that is lost is sent. */
+/* Sends a message. Returns 0 or -ENOMEM; 0 also if the message is lost. */
 int gdrl_post_send(struct gdrl_post *post, uint64_t slot, const struct gdrl_message *message);
 
-/* The next message of that slot, until another is sent or taken; NULL: no more. */
+/* Returns the next message of that slot, valid until another is sent or taken; NULL: no more. */
 const struct gdrl_message *gdrl_post_take(struct gdrl_post *post, uint64_t slot);
 
 struct gdrl_totals gdrl_post_totals(const struct gdrl_post *post);

@@ -7,8 +7,8 @@
 
 #include "command/output.h"
 
-#define SERIES_POINTS 200 /* of the index in a summary */
-#define DRAWN_POINTS  600 /* of a line of a figure: more would not be seen */
+#define SERIES_POINTS 200 /* points of the index in a summary */
+#define DRAWN_POINTS  600 /* points of a line in a figure: more would not be visible */
 
 void gdrl_report_head(FILE *out)
 {
@@ -97,7 +97,7 @@ static json_t *gdrl_changes_json(const struct gdrl_run *run)
 	return list;
 }
 
-/* [slot, index], closer to each other where the slots are few. */
+/* Returns [slot, index], with smaller distances at the first slots. */
 static json_t *index_of(const struct gdrl_run *run)
 {
 	json_t *list = json_array();
@@ -114,7 +114,7 @@ static json_t *real_or_null(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* A list for each server, of what was recorded by [slot][server]. */
+/* Returns a list for each server, from values recorded by [slot][server]. */
 static json_t *servers_of(const struct gdrl_run *run, const float *values, unsigned every)
 {
 	json_t *servers = json_array();
@@ -129,7 +129,7 @@ static json_t *servers_of(const struct gdrl_run *run, const float *values, unsig
 	return servers;
 }
 
-/* What figures 3 to 6 of the paper show, every so many slots; of demands those that change. */
+/* Returns the data of figures 3 to 6 of the paper, every few slots; demands only if they change. */
 static json_t *drawn_of(const struct gdrl_run *run)
 {
 	unsigned every = run->n / DRAWN_POINTS + 1;

@@ -46,7 +46,7 @@ static void record_slot(struct gdrl_run *run, const struct gdrl_world *w)
 	run->n++;
 }
 
-/* Slots of [from, to) up to the last one below the goal, it included. */
+/* Returns the slots of [from, to) up to and including the last one below the goal. */
 static unsigned slots_below(const struct gdrl_run *run, unsigned from, unsigned to)
 {
 	while (to > from && run->jain[to - 1] >= GDRL_GOAL)

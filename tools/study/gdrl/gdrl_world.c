@@ -29,8 +29,8 @@ struct gdrl_world {
 	struct prng arrivals, turns;
 	uint64_t slot, share, grants, most_in_flight;
 	int64_t held;
-	uint64_t *amounts; /* of a step, as many as edges at most */
-	uint64_t now_ns;   /* of the ledgers: later with every round of statements */
+	uint64_t *amounts; /* amounts of a step, at most one for each edge */
+	uint64_t now_ns;   /* clock of the ledgers: advances with every round of statements */
 };
 
 /* Servers are numbered in the order of their ids, and another seed has other ids. */
@@ -39,16 +39,16 @@ static uint32_t server_id(const struct gdrl_case *c, unsigned number)
 	return (uint32_t)c->seed * 100003 % (UINT32_MAX - c->n) + number;
 }
 
-/* GDRL, section III-A: i / (N + 1). */
+/* Returns i / (N + 1): GDRL, section III-A. */
 static double first_demand(const struct gdrl_world *w, unsigned number)
 {
 	return number / (w->c.n + 1.0);
 }
 
 /*
- * GDRL, section III-B: turned around after one period and, in the course of the third, slowly
- * turned back. (The formula there has the two weights of the third exchanged; what its figure 5 and
- * the text say is meant.)
+ * GDRL, section III-B: reversed after one period and, during the third, slowly reversed back. (In
+ * the paper's formula the two weights of the third are swapped; this follows its figure 5 and
+ * text.)
  */
 static double demand_at(const struct gdrl_world *w, unsigned number, uint64_t slot)
 {
@@ -178,7 +178,7 @@ void gdrl_world_destroy(struct gdrl_world *w)
 	free(w);
 }
 
-/* GDRL, section III-A: Bernoulli arrivals through a low-pass filter. */
+/* Draws arrivals, GDRL, section III-A: Bernoulli arrivals through a low-pass filter. */
 static void draw_arrivals(struct gdrl_world *w)
 {
 	for (unsigned number = 1; number <= w->c.n; number++) {
@@ -193,7 +193,7 @@ static void draw_arrivals(struct gdrl_world *w)
 	}
 }
 
-/* Everybody tells all its neighbours how it stands. */
+/* Each limiter sends its state to all its neighbours. */
 static int send_statements(struct gdrl_world *w)
 {
 	w->now_ns++;
@@ -245,7 +245,7 @@ static int grant_to_neighbours(struct gdrl_world *w, struct server *s)
 	return 0;
 }
 
-/* There are no workers and no disk: what was taken is out of use at once. */
+/* Commits immediately, because there are no workers and no disk. */
 static void save_server_ledger(struct server *s)
 {
 	if (ledger_uncommitted(s->ledger) && ledger_save(s->ledger, NULL, NULL) == 0)
@@ -265,7 +265,7 @@ static int act_on_servers(struct gdrl_world *w)
 	return ret;
 }
 
-/* What ledgers hold, and what was granted and has not arrived: exactly the limit. */
+/* Checks that held amounts, plus granted ones in flight, equal the limit exactly. */
 static int check_conservation(struct gdrl_world *w)
 {
 	__int128 held = 0, in_flight = 0;
@@ -289,8 +289,8 @@ static int check_conservation(struct gdrl_world *w)
 }
 
 /*
- * Where a statement takes less than a round, all know all indicators before anybody gives, and all
- * that was given is there before the next (equation 7). Else news comes when it comes.
+ * If a statement takes less than a round, all limiters have all indicators before any grants, and
+ * all granted amounts arrive before the next round (equation 7). Otherwise statements arrive late.
  */
 int gdrl_world_step(struct gdrl_world *w)
 {
@@ -337,7 +337,7 @@ double gdrl_world_estimate(const struct gdrl_world *w, unsigned server)
 	return server_of(w, server)->estimate;
 }
 
-/* All alike, if it be nothing, is an index of 1. */
+/* Returns the index; 1 if all values are equal, even if all are 0. */
 static double jain_index(double sum, double squares, unsigned n)
 {
 	return squares > 0 ? sum * sum / (n * squares) : 1;
