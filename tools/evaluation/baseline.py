@@ -14,13 +14,13 @@ PAPER = ("all designs deliver the limit over seconds; GTB is unfair (Jain about 
 
 
 def second_rates(runs):
-    """Rates of all seconds of all runs."""
+    """Returns the rates of all seconds of all runs."""
     return [rate / LIMIT for run in runs
             for rate in run.series.seconds("cdn", scenario.WARMUP, run.series.times[-1])]
 
 
 def row(allocator, runs, central):
-    """One row of the JSON."""
+    """Returns one row of the JSON."""
     return {"allocator": allocator, "limiters": 1 if scenario.is_central(allocator) else 2,
             "flows": 10, "loss": 0, "seeds": len(runs),
             "aggregate_ratio": stats.mean(r.summary["aggregate_ratio"] for r in runs),
@@ -35,20 +35,20 @@ def row(allocator, runs, central):
 
 
 def first_share(runs):
-    """Share of the first limiter; None when there is but one."""
+    """Returns the first limiter's share; None for one limiter."""
     if len(runs[0].summary["limiters"]) < 2:
         return None
     return stats.mean(r.summary["limiters"][0]["share"] for r in runs)
 
 
 def split(runs):
-    """The comparison in words."""
+    """Returns the first limiter's share as text."""
     share = first_share(runs)
     return "" if share is None else f"{share * 100:.1f} %"
 
 
 def table(result, results, central):
-    """The paper's figures as numbers."""
+    """Adds a table of the paper's figures."""
     lines = []
     for allocator, runs in results.items():
         made = row(allocator, runs, central)
@@ -63,7 +63,7 @@ def table(result, results, central):
 
 
 def histograms(result, results):
-    """Figure 4: forwarding rates at two time scales."""
+    """Adds figure 4: forwarding rates at two time scales."""
     shown = ("central", "gtb", "grd", "fps")
     for width, name in ((1, "0.1 s"), (10, "1 s")):
         lines = []
@@ -76,12 +76,12 @@ def histograms(result, results):
 
 
 def fairness(result, results, central):
-    """Figure 5: quantiles of fairness against those of the central bucket."""
+    """Adds figure 5: quantiles of fairness against those of the central bucket."""
     reference = sorted(1e3 * (1 - r.summary["jain"]) for r in central)
     lines = [("equal", [(0, 0), (reference[-1], reference[-1])])]
     for allocator in ("gtb", "grd", "fps", "fps-drop", "central-drop"):
         values = sorted(1e3 * (1 - r.summary["jain"]) for r in results[allocator])
-        if allocator != "gtb":  # off the picture
+        if allocator != "gtb":  # outside of the picture
             lines.append((allocator, list(zip(reference, values))))
     result.picture("e1-fairness", "Unfairness, quantile by quantile",
                    "(1 - Jain) × 1000 of the central bucket", "(1 - Jain) × 1000", lines,
@@ -89,7 +89,7 @@ def fairness(result, results, central):
 
 
 def sweeps(result, sim, quick):
-    """Sensitivity to the interval and to the filter."""
+    """Adds tables of the sensitivity to the interval and to the filter."""
     lines = []
     for name, values in (("interval", ("10ms", "20ms", "50ms", "100ms", "200ms", "500ms")),
                          ("ewma", (0, 0.1, 0.25, 0.5, 0.75))):
@@ -110,7 +110,7 @@ TRIES = (("as it is", {}), ("bucket 1.2 times as deep", {"burst": "90kB"}),
 
 
 def tries(result, sim, central):
-    """What was tried to make the seconds of FPS look like those of one bucket."""
+    """Adds a table of settings tried so that FPS's seconds resemble those of one bucket."""
     reference, lines = second_rates(central), []
     for name, settings in TRIES:
         rates = second_rates(sim.runs(scenario.baseline("fps", **settings), series=True))
@@ -125,7 +125,7 @@ def tries(result, sim, central):
 
 
 def udp_weights(result, sim):
-    """Three congestion-controlled UDP flows against seven of TCP."""
+    """Adds a table: three congestion-controlled UDP flows against seven of TCP."""
     lines = []
     for weigh in ("all", "tcp"):
         made = scenario.baseline("fps", weigh=weigh)
@@ -142,7 +142,7 @@ def udp_weights(result, sim):
 
 
 def run(sim, quick):
-    """E1."""
+    """Runs E1."""
     result = Result("the baseline, three and seven flows share 10 Mbit/s", PAPER)
     results = {allocator: sim.runs(scenario.baseline(allocator), series=True)
                for allocator in ALLOCATORS}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""E11: what it costs that a limit is never exceeded."""
+"""E11: the cost of hard limits."""
 
 import statistics
 
@@ -12,7 +12,7 @@ from report import Result
 PAPER = ("Nothing: its limits are exceeded while news travels. Here the same FPS says where the "
          "limit should go, and a ledger moves it ([ledger.md](../design/ledger.md)).")
 
-# "Settled" is of local limits, and in E4 of rates.
+# "Settled" refers to local limits, and in E4 to rates.
 BUCKETS = ("A conserved burst is divided as the limit is, and nobody has more than his part: of 40 "
            "kB a tenth is less than three packets, which TCP feels. A soft limit has at least six "
            "packets at each limiter, whatever the burst says, and so passes up to several bursts "
@@ -24,12 +24,12 @@ GUARANTEES = ("soft", "conserved")
 
 
 def change_policy(made, **settings):
-    """A scenario whose policy has other settings."""
+    """Returns a scenario whose policy has other settings."""
     return {**made, "policies": [{**made["policies"][0], **settings}]}
 
 
 def excess(run, limit, interval=0.1):
-    """The most bytes that passed beyond limit × time, between any two times."""
+    """Returns the most bytes that passed in excess of limit × time, between any two times."""
     most = now = 0.0
     for rate in run.series["cdn"]:
         now = max(now + (rate - limit) * interval / 8, 0.0)
@@ -38,26 +38,27 @@ def excess(run, limit, interval=0.1):
 
 
 def limits_of(run, limiters):
-    """The sum of their local limits over time."""
+    """Returns the sum of the limiters' local limits over time."""
     return [sum(values) for values in
             zip(*(run.series[f"cdn/l{k}:limit"] for k in limiters))]
 
 
 def settle_limits(run, limiters, target, tolerance, begin, end):
-    """Seconds until the local limits of some are in sum what they should be."""
+    """Returns seconds until the sum of some limiters' local limits is within the tolerance of a
+    target."""
     found = stats.settle(run.series.times, limits_of(run, limiters), target, tolerance, begin, end)
     return dynamics.NEVER if found is None else found
 
 
 def shift_settles(run, limiters, some, limit):
-    """After demand has moved to some limiters: their local limits have nearly all; and after it
-    has come back the others have their part."""
+    """Returns when some limiters have nearly the whole limit, after demand has moved to them; and
+    when the others have their part, after it has moved back."""
     busy, others = range(1, some + 1), range(some + 1, limiters + 1)
     return [[settle_limits(run, busy, limit, 0.08, 30, 60)],
             [settle_limits(run, others, limit * len(others) / limiters, 0.1, 60, 90)]]
 
 
-# name, scenario, limit, burst, how long each change takes: function of a run, or None
+# Name, scenario, limit, burst, function of a run that returns settling times, or None
 CASES = (
     ("baseline (E1)", scenario.baseline("fps"), 10e6, 75e3, None),
     ("flows join and leave (E2)", scenario.joins("fps"), 10e6, 75e3,
@@ -74,7 +75,7 @@ CASES = (
 
 
 def make_row(name, guarantee, made, limit, burst, settle, runs):
-    """One row of the JSON."""
+    """Returns one row of the JSON."""
     changes = zip(*(settle(run) for run in runs)) if settle else []
     settles = [[value for values in change for value in values] for change in changes]
     return {"allocator": "fps", "case": name, "guarantee": guarantee,
@@ -90,7 +91,7 @@ def make_row(name, guarantee, made, limit, burst, settle, runs):
 
 
 def in_words(row):
-    """A line of the table."""
+    """Returns a line of the table."""
     settles = [f"{dynamics.in_words(median)} ({dynamics.in_words(slowest)})" for median, slowest
                in zip(row["settle_s"], row["settle_s_max"])]
     return [f"{row['case']}, {row['guarantee']}", f"{row['aggregate_ratio']:.3f}",
@@ -99,7 +100,7 @@ def in_words(row):
 
 
 def judge(result, pairs):
-    """Ours; the reference is what the soft limit does."""
+    """Adds our targets; the reference is the soft limit."""
     deep = [pair for pair in pairs if pair[0]["bucket"] >= SIX_PACKETS]
     apart = max(abs(hard["aggregate_ratio"] - soft["aggregate_ratio"]) for soft, hard in deep)
     jain = max(soft["jain"] - hard["jain"] for soft, hard in deep)
@@ -124,7 +125,7 @@ CALLS = (("static", {}), ("fps", {}), ("fps", {"guarantee": "conserved"}),
 
 
 def show_calls(sim, result):
-    """Traffic that does not adapt, by what moves the limit."""
+    """Adds a table of traffic that does not adapt, by allocator and settings."""
     lines = []
     for allocator, settings in CALLS:
         runs = sim.runs(scenario.calls(allocator, **settings), series=True)
@@ -146,7 +147,7 @@ def show_calls(sim, result):
 
 
 def conserved(sim, quick):
-    """E11."""
+    """Runs E11."""
     result = Result("limits that are never exceeded", PAPER)
     pairs = []
     for name, made, limit, burst, settle in CASES[:5] if quick else CASES:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""E2, E4, E8: what happens after a change (figures 6, 7 and 9)."""
+"""E2, E4, E8: dynamics after a change (figures 6, 7 and 9)."""
 
 import math
 import statistics
@@ -9,40 +9,40 @@ import scenario
 import stats
 from report import Result
 
-NEVER = math.inf  # what has not settled before the next change
+NEVER = math.inf  # not settled before the next change
 
 
 def in_words(seconds):
-    """How long it took, if it did."""
+    """Returns a settling time as text."""
     return "never" if seconds == NEVER else f"{seconds:.1f} s"
 
 
 def worst(values):
-    """The slowest."""
+    """Returns the slowest as text."""
     return in_words(max(values))
 
 
 def middle(values):
-    """The median."""
+    """Returns the median as text."""
     return in_words(statistics.median(values))
 
 
 def settle_aggregate(run, column, target, begin, end, tolerance=0.1):
-    """Seconds until a column, over seconds, is within the tolerance of a target."""
+    """Returns seconds until a column's mean over a second is within the tolerance of a target."""
     values = stats.smooth(run.series[column], 10)
-    # A mean over the last second is settled a second after what it is a mean of.
+    # A mean over the last second settles a second after the values themselves.
     found = stats.settle(run.series.times, values, target, tolerance, begin, end)
     return NEVER if found is None else max(found - 1.0, 0.0)
 
 
 def shares_after(run, begin, end, expected):
-    """Seconds until every column in `expected` {column: bit/s} is within 10 %; the slowest."""
+    """Returns seconds until every column in `expected` {column: bit/s} is within 10 %."""
     return max(settle_aggregate(run, column, target, begin, end)
                for column, target in expected.items())
 
 
 def make_row(allocator, limiters, flows, runs, settles):
-    """One row of the JSON."""
+    """Returns one row of the JSON."""
     return {"allocator": allocator, "limiters": limiters, "flows": flows, "seeds": len(runs),
             "aggregate_ratio": stats.mean(r.summary["aggregate_ratio"] for r in runs),
             "aggregate_ratio_max_1s": max(r.summary["aggregate_ratio_max_1s"] for r in runs),
@@ -52,7 +52,7 @@ def make_row(allocator, limiters, flows, runs, settles):
 
 
 def curves(run, columns):
-    """Rates over time, means of half seconds: [(label, [(s, Mbit/s)])]."""
+    """Returns rates over time, means of half seconds: [(label, [(s, Mbit/s)])]."""
     return [(column.replace("cdn/", ""),
              [(time, round(rate / 1e6, 4)) for time, rate in
               zip(run.series.times[4::5], stats.smooth(run.series[column], 5)[4::5])])
@@ -60,7 +60,7 @@ def curves(run, columns):
 
 
 def picture(result, name, title, run, columns):
-    """The rates, drawn."""
+    """Adds a picture of the rates."""
     result.picture(name, title, "s", "Mbit/s", curves(run, columns))
 
 
@@ -69,7 +69,7 @@ JOIN_PAPER = ("FPS varies least even with 500 ms between estimates; GRD needs 50
 
 
 def join_settles(run, columns):
-    """Seconds to even shares of what is delivered, after each of the eight changes."""
+    """Returns seconds to even shares of the delivered rate, after each of the eight changes."""
     rates = [stats.smooth(column, 10) for column in columns]
     found = []
     for begin in range(10, 90, 10):
@@ -85,7 +85,7 @@ def join_settles(run, columns):
 
 
 def limit_settles(run):
-    """Seconds to even local limits, after each of the eight changes."""
+    """Returns seconds to even local limits, after each of the eight changes."""
     found = []
     for begin in range(10, 90, 10):
         alive = [k for k in range(5) if 10 * k <= begin < 90 - 10 * k]
@@ -96,14 +96,14 @@ def limit_settles(run):
 
 
 def join_columns(run, allocator):
-    """The rate of each of the five flows: what its limiter forwards, or its goodput."""
+    """Returns the rate of each of the five flows: its limiter's forwarding rate, or its goodput."""
     if scenario.is_central(allocator):
         return run.series.flows()
     return [run.series[f"cdn/l{k}"] for k in range(1, 6)]
 
 
 def join_row(allocator, interval, runs):
-    """One row of the JSON."""
+    """Returns one row of the JSON."""
     settles = [value for run in runs for value in join_settles(run, join_columns(run, allocator))]
     limiters = 1 if scenario.is_central(allocator) else 5
     row = {**make_row(allocator, limiters, 5, runs, settles), "interval": interval,
@@ -115,7 +115,7 @@ def join_row(allocator, interval, runs):
 
 
 def deeper_buckets(result, sim):
-    """What a deeper bucket does."""
+    """Adds a table of the effect of deeper buckets."""
     lines = []
     for burst in ("75kB", "150kB", "300kB"):
         runs = sim.runs(scenario.joins("fps", burst=burst), series=True)
@@ -128,7 +128,7 @@ def deeper_buckets(result, sim):
 
 
 def flows_join(sim, quick):
-    """E2."""
+    """Runs E2."""
     result = Result("flows join and leave", JOIN_PAPER)
     lines = []
     for allocator, interval in (("central", "50ms"), ("fps", "50ms"), ("fps", "500ms"),
@@ -164,20 +164,20 @@ BOTTLENECK_PAPER = ("FPS shares out what seven bottlenecked flows leave, and aga
 
 
 def bottleneck_settles(runs):
-    """Seconds to 8:2 after the bottleneck, and to 6:4 after the flow without one, of each run."""
+    """Returns seconds to 8:2 after the bottleneck, and to 6:4 after the flow without one, a run."""
     return ([shares_after(r, 15, 31, {"cdn/l1": 8e6, "cdn/l2": 2e6}) for r in runs],
             [shares_after(r, 31, 60, {"cdn/l1": 6e6, "cdn/l2": 4e6}) for r in runs])
 
 
 def bottleneck_row(allocator, runs):
-    """One row of the JSON."""
+    """Returns one row of the JSON."""
     first, second = bottleneck_settles(runs)
     return {**make_row(allocator, 2, 11, runs, second),
             "first_settle_s": statistics.median(first), "first_settle_s_max": max(first)}
 
 
 def bottlenecked(sim, _quick):
-    """E4."""
+    """Runs E4."""
     result = Result("bottlenecked flows", BOTTLENECK_PAPER)
     lines = []
     for allocator in ("fps", "fps-drop", "grd"):
@@ -202,7 +202,7 @@ SHIFT_PAPER = ("limit/N cannot use what six idle sites leave; FPS delivers the f
 
 
 def over_limit(run, limit):
-    """The longest time that the rate over seconds stays above 1.05 of the limit."""
+    """Returns the longest time in which the mean over a second exceeds 1.05 times the limit."""
     longest = since = 0
     for rate in stats.smooth(run.series["cdn"], 10)[10:]:
         since = since + 1 if rate > 1.05 * limit else 0
@@ -211,7 +211,7 @@ def over_limit(run, limit):
 
 
 def shift_row(allocator, runs, phase=30):
-    """One row of the JSON. Demand moves to four sites and back after `phase` seconds each."""
+    """Returns one row of the JSON. Demand moves to four sites after `phase` seconds, then back."""
     settles = [settle_aggregate(r, "cdn", 5e6, begin, begin + phase, 0.05)
                for r in runs for begin in (phase, 2 * phase)]
     return {**make_row(allocator, 10, 30, runs, settles),
@@ -228,7 +228,7 @@ SHIFT_TRAFFIC = (
 
 
 def shifting(sim, _quick):
-    """E8."""
+    """Runs E8."""
     result = Result("demand moves from ten sites to four and back", SHIFT_PAPER)
     lines = []
     for allocator in ("fps", "grd", "static"):

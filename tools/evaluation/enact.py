@@ -2,8 +2,8 @@
 # Copyright (c) 2026 The Weir authors
 """Runs scenarios on live limiters: the same scenarios as weirsim's, and results of the same form.
 
-A scenario becomes a testbed. Flows that share a limiter, a round-trip time and a bottleneck share
-an entry there: a source, a link of their own, a wire of the limiter, a sink.
+A scenario is converted to a testbed. Flows that share a limiter, a round-trip time and a bottleneck
+share an entry there: a source, its own link, a wire of the limiter, a sink.
 """
 
 import copy
@@ -19,23 +19,23 @@ from testbed import Testbed, TestbedError, processes, units  # noqa: E402
 from testbed.bed import POLICY  # noqa: E402
 from testbed.processes import wait_until  # noqa: E402
 
-STEP = 0.1  # of the series
-WEB_CLASSES = (0, 5000, 50000, 500000, 1 << 62)  # sizes of answers as weirsim sorts them
+STEP = 0.1  # seconds between two samples of the series
+WEB_CLASSES = (0, 5000, 50000, 500000, 1 << 62)  # sizes of replies, in weirsim's classes
 IP_UDP = 28  # bytes of headers of a datagram
 TRIES = 3
-# A machine that has no time for the links emulates another network: such a run is made again.
+# On a busy machine, links deviate from the emulated delays: such a run is repeated.
 LATE_MAX_US = 5000
-CONGESTION = {"newreno": "reno"}  # names of the kernel, if they differ
+CONGESTION = {"newreno": "reno"}  # the kernel's names, if they differ
 LEDGER = "5eed0000000000000000000000001ed9"  # identity of the ledger of a hard limit
 
 
 def seconds_of(text):
-    """Seconds of a time in a scenario."""
+    """Returns the seconds of a time in a scenario."""
     return units.parse(text, units.TIME)
 
 
 class Entry:
-    """What flows have in common that share a link."""
+    """Properties of flows that share a link."""
 
     def __init__(self, flows):
         self.limiter = int(flows["limiter"][1:])
@@ -46,16 +46,16 @@ class Entry:
         return vars(self) == vars(other)
 
     def link(self):
-        """Its link from the start."""
+        """Returns the link's settings at the start."""
         return f"delay={self.rtt / 2 * 1e6:.0f}us"
 
     def narrow(self):
-        """Its link, once it is the bottleneck."""
+        """Returns the link's settings when it is the bottleneck."""
         return f"rate={self.bottleneck['rate']} queue={self.bottleneck['queue']}"
 
 
 class Plan:
-    """What a scenario is in terms of a testbed: entries, and what happens when."""
+    """A scenario converted for a testbed: entries, and a schedule."""
 
     def __init__(self, scenario):
         self.warmup = seconds_of(scenario["warmup"])
@@ -86,7 +86,7 @@ class Plan:
                             stop - start, traffic))
 
     def homes(self):
-        """The limiter of each entry."""
+        """Returns the limiter of each entry."""
         return [entry.limiter for entry in self.entries]
 
 
@@ -100,22 +100,22 @@ class Group:
         self.report = None  # measure.FlowRates
 
     def finish(self, warmup, end):
-        """Their report, of the time that is measured."""
+        """Stores the flows' report for the measured time."""
         self.report = self.flows.finish(max(0, warmup - self.began), end - self.began)
 
     def seconds(self):
-        """(second of the run, rates of the flows)"""
+        """Yields (second of the run, rates of the flows)."""
         for row in self.report.rows:
             yield (round(self.began + row[0]["start"]),
                    [stream["bits_per_second"] for stream in row])
 
 
 class Conductor:
-    """Does to a testbed what the plan says; called after every sample of its counters."""
+    """Executes the plan on a testbed; called after every sample of its counters."""
 
     def __init__(self, bed, plan, scenario, seed):
         self.bed = bed
-        self.scenario = scenario  # a limit that changes is changed here
+        self.scenario = scenario  # the limit's changes are applied to it
         self.seed = seed
         self.groups = []
         self.webs = []
@@ -130,7 +130,7 @@ class Conductor:
         self.limits = []  # (time, local limits)
 
     def tick(self, now, _run):
-        """Whatever is due."""
+        """Starts all flows and events that are due."""
         policies = {i: self.bed.policy(i) for i in self.bed.boxes()}
         self.limits.append((now, [policy["local_limit_bps"] if policy else 0
                                   for policy in policies.values()]))
@@ -163,7 +163,7 @@ class Conductor:
             entry, count, seconds, "-C", name)))
 
     def _enact(self, event):
-        """One event of the scenario."""
+        """Executes one event of the scenario."""
         if "crash" in event:
             self.bed.kill_limiter(number(event["crash"]))
         elif "restart" in event:
@@ -183,12 +183,12 @@ class Conductor:
 
 
 def number(name):
-    """The number of a limiter by its name."""
+    """Returns the number of a limiter from its name."""
     return int(name.removeprefix("l"))
 
 
 def configure(scenario):
-    """Gives each limiter the policy and the gossip of a scenario."""
+    """Returns a function that gives each limiter the policy and the gossip of a scenario."""
     def change(i, config):
         policy = config["policies"][0]
         policy |= {key: value for key, value in scenario["policies"][0].items() if key != "name"}
@@ -214,13 +214,13 @@ def new_ledgers(bed):
 
 
 def gathered(bed):
-    """Returns true if every limiter counts for its peers."""
+    """Returns true if every limiter counts its peers as alive."""
     return not bed.topology.gossiping or all(
         bed.policy(i)["peers_lost"] in (0, None) for i in bed.boxes())
 
 
 def gossip_bits(bed):
-    """What a limiter has sent so far, on average, with IP and UDP headers."""
+    """Returns the bits that a limiter has sent so far, on average, with IP and UDP headers."""
     if not bed.topology.gossiping:
         return 0
     sent = [bed.telemetry(i).get("/weir/gossip") for i in bed.boxes()]
@@ -228,13 +228,14 @@ def gossip_bits(bed):
 
 
 def lateness(bed):
-    """A bound for 99 % of the packets, of the worst of the flows' links: µs that they were late."""
+    """Returns a bound in µs for the lateness of 99 % of the packets, for the worst of the flows'
+    links."""
     links = [bed.emulator_stats("flow", i) for i in bed.topology.entries()]
     return max(link[way]["late_us"]["p99_below"] for link in links for way in ("a-to-b", "b-to-a"))
 
 
 def last_before(samples, times):
-    """The last of [(time, value)] at each of the times; the first one before that."""
+    """Yields the last of [(time, value)] at each of the times; the first one before that."""
     samples, value = list(samples), samples[0][1]
     for time in times:
         while samples and samples[0][0] <= time:
@@ -243,7 +244,7 @@ def last_before(samples, times):
 
 
 def series(recorder, homes, limits, end):
-    """The columns that weirsim writes of a policy: its rate, and rate and limit of each limiter."""
+    """Returns weirsim's columns of a policy: its rate, and rate and limit of each limiter."""
     bins = recorder.bins(0, end, STEP)
     times = [round((k + 1) * STEP, 3) for k in range(len(bins))]
     limits = list(last_before(limits, times))
@@ -256,7 +257,7 @@ def series(recorder, homes, limits, end):
 
 
 def second_fairness(groups):
-    """Jain's index of the flows of each second; the mean of that."""
+    """Returns the mean of Jain's index of the flows in each second."""
     seconds = {}
     for second, rates in (pair for group in groups for pair in group.seconds()):
         seconds.setdefault(second, []).extend(rates)
@@ -264,7 +265,7 @@ def second_fairness(groups):
 
 
 def summary(plan, run, made, groups, limit):
-    """The keys of weirsim's summary that the experiments look at."""
+    """Returns the keys of weirsim's summary that the experiments use."""
     flows = [{"traffic": group.traffic, "mean_bps": rate}
              for group in groups for rate in group.report.means()]
     rates = [made.between(f"cdn/l{i}", plan.warmup, plan.end) for i in sorted(set(plan.homes()))]
@@ -276,7 +277,7 @@ def summary(plan, run, made, groups, limit):
 
 
 def answer_rates(answers, warmup):
-    """As weirsim's "web": the harmonic mean of the rates of the answers, by their size."""
+    """Returns the harmonic mean of the replies' rates by size, like weirsim's "web"."""
     found = []
     for least, most in zip(WEB_CLASSES, WEB_CLASSES[1:]):
         slow = [seconds / (8 * size) for start, size, seconds in answers
@@ -287,7 +288,7 @@ def answer_rates(answers, warmup):
 
 
 def play(bed, plan, scenario, seed):
-    """The flows of a plan, on a testbed that is up."""
+    """Runs the flows of a plan, on a testbed that is up."""
     limit = units.parse(scenario["policies"][0]["limit"], units.RATE)
     conductor = Conductor(bed, plan, scenario, seed)
     before = gossip_bits(bed)
@@ -304,7 +305,7 @@ def play(bed, plan, scenario, seed):
 
 
 def once(scenario, seed):
-    """One run."""
+    """Does one run."""
     scenario = copy.deepcopy(scenario)
     plan = Plan(scenario)
     network = scenario["network"]
@@ -320,7 +321,7 @@ def once(scenario, seed):
 
 
 def run_one(scenario, seed):
-    """One run, repeated when something that is not Weir's went wrong."""
+    """Does one run; repeats it after a fault that is not Weir's."""
     for left in reversed(range(TRIES)):
         try:
             run = once(scenario, seed)
@@ -336,7 +337,7 @@ def run_one(scenario, seed):
 
 
 def interleaved(cases, runs):
-    """{case: [Run]}: in turn, so that a machine that changes its speed changes it for all."""
+    """Returns {case: [Run]}, interleaved, so that the machine's speed affects all cases."""
     if os.geteuid():
         raise EvaluationError("live limiters need root: run tools/evaluate, which asks for it")
     results = {name: [] for name in cases}

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The experiments that also run on live limiters with kernel TCP, beside the simulated ones.
+"""The experiments that also run on live limiters with kernel TCP, compared with the simulated ones.
 
-What was measured can be kept in a file: {"E1": {"commit": ..., "rows": [...], "curves": {...}},
-...}. Rows are those of the simulation, with "live": true, each run's figures in "by_run", and
-"late_us".
+Results can be kept in a file: {"E1": {"commit": ..., "rows": [...], "curves": {...}}, ...}. Rows
+are like the simulation's, plus "live": true, each run's figures in "by_run", and "late_us".
 """
 
 import typing
@@ -18,7 +17,7 @@ from report import loaded
 from simulate import EvaluationError
 from testbed.revision import commit
 
-PHASE = 20  # seconds; E8, which has three of them, has 30 in the simulation
+PHASE = 20  # seconds; E8 has three phases, which last 30 s each in the simulation
 SITES = [f"cdn/l{k}" for k in range(1, 6)]
 
 AGGREGATE = ("aggregate / limit", "aggregate_ratio", ".3f")
@@ -29,9 +28,9 @@ SETTLES = (("settles, median", "settle_s", dynamics.in_words),
 
 
 class Experiment(typing.NamedTuple):
-    """cases: {allocator: scenario}; row(allocator, runs, runs of all cases) makes the JSON's;
-    columns: (head, key of the row, format or function that makes words of it); how: what is not
-    as in the simulation above; drawn: {allocator: columns of the series}."""
+    """cases: {allocator: scenario}; row(allocator, runs, runs of all cases) returns a row of the
+    JSON; columns: (head, key of the row, format or function that formats it); how: differences to
+    the simulation; drawn: {allocator: columns of the series}."""
     cases: dict
     row: typing.Callable
     columns: tuple
@@ -40,7 +39,7 @@ class Experiment(typing.NamedTuple):
 
 
 def baseline_row(allocator, runs, results):
-    """E1's row."""
+    """Returns E1's row."""
     return baseline.row(allocator, runs, results["central"])
 
 
@@ -82,7 +81,7 @@ EXPERIMENTS = {
 
 
 def measured_row(experiment, name, runs, results):
-    """The row of a case, with what each run had."""
+    """Returns the row of a case, with each run's figures."""
     singles = [experiment.row(name, [run], results) for run in runs]
     keys = [key for _, key, _ in experiment.columns if singles[0][key] is not None]
     return {**experiment.row(name, runs, results), "live": True,
@@ -91,7 +90,7 @@ def measured_row(experiment, name, runs, results):
 
 
 def measure(key, number):
-    """Runs an experiment: what the file has of it."""
+    """Runs an experiment; returns its entry of the file."""
     experiment = EXPERIMENTS[key]
     results = enact.interleaved(experiment.cases, number)
     return {"commit": commit(),
@@ -102,7 +101,7 @@ def measure(key, number):
 
 
 def load(path):
-    """What a file has: {experiment: {"commit", "rows": of live limiters, "curves"}}."""
+    """Returns a file's content: {experiment: {"commit", "rows" of live limiters, "curves"}}."""
     try:
         with open(path, encoding="utf-8") as file:
             kept = {key: {"commit": found.get("commit", "unknown"),
@@ -118,7 +117,7 @@ def load(path):
 
 
 def words(row, column):
-    """A cell: the mean, and the least and the most of the runs."""
+    """Returns a cell: the mean, and the least and the most of the runs."""
     _, key, form = column
     if row.get(key) is None:
         return ""
@@ -130,7 +129,7 @@ def words(row, column):
 
 
 def twins(key, sim):
-    """{allocator: row} of weirsim, of the very scenarios that the live limiters ran."""
+    """Returns {allocator: row} of weirsim, for the scenarios that the live limiters ran."""
     experiment = EXPERIMENTS[key]
     results = {name: sim.runs(case, series=True) for name, case in experiment.cases.items()}
     return {name: experiment.row(name, runs, results) for name, runs in results.items()}
@@ -141,7 +140,8 @@ FIGURES = (("the aggregate", "aggregate_ratio", ".3f"),
 
 
 def agreement(pairs):
-    """[(live, simulated)] in words: where they are furthest apart in fairness, and the others."""
+    """Returns the comparison of [(live, simulated)] as text: the largest difference in fairness,
+    and the others."""
     *others, worst = sorted(pairs, key=lambda pair: abs(pair[0]["jain"] - pair[1]["jain"]))
     most = ", ".join(
         f"{name} by {max(abs(a[key] - b[key]) for a, b in others if a[key] is not None):{form}}"
@@ -153,7 +153,7 @@ def agreement(pairs):
 
 
 def show(result, key, found, sim):
-    """Adds what live limiters did to the section of an experiment."""
+    """Adds the results of live limiters to the section of an experiment."""
     experiment, lines = EXPERIMENTS[key], []
     virtual = twins(key, sim)
     pairs = [(row, virtual[row["allocator"]]) for row in found["rows"]]
@@ -192,7 +192,7 @@ every flow's link less than {late:.1f} ms late.
 
 
 def section(measured):
-    """The section of the document about all of it."""
+    """Returns the document's section about all live results."""
     rows = [row for found in measured.values() for row in found["rows"]]
     if not rows:
         return NOTHING.format(keys=", ".join(EXPERIMENTS))

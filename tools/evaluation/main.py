@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""tools/evaluate: the experiments of "Cloud Control with Distributed Rate Limiting" (SIGCOMM
-2007), repeated with Weir.
+"""tools/evaluate: the experiments of "Cloud Control with Distributed Rate Limiting" (SIGCOMM 2007),
+repeated with Weir.
 
-Without options: all of them in weirsim, with 20 seeds each, into doc/study/evaluation.md and its
-pictures, beside what live limiters did when they were last measured. With --live, some of them on
-live limiters with kernel TCP as well, in network namespaces of this machine (as root; about half an
-hour more, in which the machine should do nothing else). With --verify, some of them once more, to
-be compared with the document byte by byte.
+Without options, runs all of them in weirsim, with 20 seeds each. Writes doc/study/evaluation.md and
+its pictures, with the newest results of live limiters. With --live, some also run on live limiters
+with kernel TCP, in network namespaces of this machine. That needs root and about half an hour more,
+in which the machine should do nothing else. With --verify, some run again, and their results are
+compared with the document byte by byte.
 """
 
 import argparse
@@ -40,12 +40,12 @@ EXPERIMENTS = {"E1": baseline.run, "E2": dynamics.flows_join, "E3": mixes.web,
                "E7": scaling.many_limiters, "E8": dynamics.shifting, "E9": throttle.throttling,
                "E10": scaling.faults, "E11": conserved.conserved, "sums": sums.estimators}
 
-# Those that take seconds, and are of every kind: what --verify repeats.
+# Experiments that --verify repeats: each takes seconds, and each is of another kind.
 VERIFIED = ("E3", "E4", "E9")
 
 DOCUMENT = os.path.join(ROOT, "doc", "study", "evaluation.md")
 
-# What the document's live limiters did, for when it is written again without them.
+# Results of the document's live limiters, used when it is written again without a live run.
 LIVE = os.path.join(ROOT, "doc", "study", "evaluation", "live.json")
 
 INTRODUCTION = """\
@@ -78,7 +78,7 @@ TCP, in network namespaces of one machine, beside the same in weirsim: see the l
 
 
 def parse_arguments(argv):
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(prog="tools/evaluate", description=__doc__,
                                      allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -107,7 +107,7 @@ def parse_arguments(argv):
 
 
 def add_live(parser):
-    """The options about live limiters."""
+    """Adds the options about live limiters."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--live", action="store_true",
                        help=f"{', '.join(live.EXPERIMENTS)} on live limiters too, as root")
@@ -118,7 +118,7 @@ def add_live(parser):
 
 
 def check_live(parser, args):
-    """What would otherwise go wrong after half an hour."""
+    """Checks for errors that would otherwise be found only after half an hour."""
     if args.live_runs is None:
         args.live_runs = 1 if args.quick else 3
     if args.live_runs < 1:
@@ -128,7 +128,7 @@ def check_live(parser, args):
 
 
 def write(path, text):
-    """One file."""
+    """Writes one file."""
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         os.makedirs(folder)
@@ -137,7 +137,7 @@ def write(path, text):
 
 
 def document(results, measured, seeds, seconds):
-    """doc/study/evaluation.md and its pictures."""
+    """Writes doc/study/evaluation.md and its pictures."""
     sections = [result.markdown(key) for key, result in results.items()]
     sections.append(live.section(measured))
     text = INTRODUCTION.format(seeds=seeds, minutes=seconds / 60, commit=commit(),
@@ -149,7 +149,7 @@ def document(results, measured, seeds, seconds):
 
 
 def kept_seeds(text):
-    """With how many seeds the document was made."""
+    """Returns the number of seeds of the document."""
     found = re.search(r"(\d+) seeds each", text)
     if not found:
         raise EvaluationError(f"{DOCUMENT}: does not say how many seeds it is of")
@@ -157,7 +157,7 @@ def kept_seeds(text):
 
 
 def differences(results):
-    """Lines of the sections, and pictures, that are not those of the document."""
+    """Returns lines of the sections, and pictures, that differ from the document's."""
     with open(DOCUMENT, encoding="utf-8") as file:
         document = file.read()
     for key, result in results.items():
@@ -174,7 +174,7 @@ def differences(results):
 
 
 def verify(args, measured):
-    """Some experiments as they stand in the document."""
+    """Repeats some experiments, and compares them with the document."""
     with open(DOCUMENT, encoding="utf-8") as file:
         args.seeds = kept_seeds(file.read())
     found = list(differences(simulate(args, measured)))
@@ -184,7 +184,7 @@ def verify(args, measured):
 
 
 def write_json(results, path):
-    """An object keyed by experiment."""
+    """Writes an object keyed by experiment."""
     text = dumped({key: {"rows": result.rows} for key, result in results.items()}, 2)
     if path == "-":
         print(text, end="")
@@ -193,7 +193,7 @@ def write_json(results, path):
 
 
 def measure_live(args):
-    """What live limiters did, by experiment: measured now, read from a file, or nothing."""
+    """Returns results of live limiters by experiment: measured now, read from a file, or none."""
     if args.live_from:
         kept = live.load(args.live_from)
         return {key: found for key, found in kept.items() if key in args.chosen}
@@ -202,13 +202,13 @@ def measure_live(args):
         if key in args.chosen:
             print(f"{key}, live ...", file=sys.stderr, flush=True)
             measured[key] = live.measure(key, args.live_runs)
-            if args.live_to:  # at once: half an hour is a long time
+            if args.live_to:  # after each experiment, because all take half an hour
                 write_file(args.live_to, dumped(measured, 1))
     return measured
 
 
 def simulate(args, measured):
-    """{experiment: Result} of weirsim, with what live limiters did."""
+    """Returns {experiment: Result} of weirsim, with the results of live limiters."""
     results = {}
     sim = Simulator(args.seeds)
     try:
@@ -223,8 +223,8 @@ def simulate(args, measured):
 
 
 def evaluate(args):
-    """Everything that is asked for."""
-    measured = measure_live(args)  # first: the machine does nothing else
+    """Runs everything that the options request."""
+    measured = measure_live(args)  # first, while the machine does nothing else
     if args.live_to:
         return
     if args.verify:
@@ -245,7 +245,7 @@ def evaluate(args):
 
 
 def main(argv):
-    """Returns the exit status: 1 when a run could not be made; targets are for the reader."""
+    """Returns the exit status: 1 if a run failed; it does not depend on targets."""
     try:
         evaluate(parse_arguments(argv))
     except (EvaluationError, OSError) as error:

@@ -21,19 +21,19 @@ CLASSES = ("< 5 kB", "5–50 kB", "50–500 kB", "≥ 500 kB")
 
 
 def goodput(run, kind):
-    """kbit/s that all flows of an entry delivered."""
+    """Returns kbit/s that all flows of an entry delivered."""
     return sum(flow["mean_bps"] for flow in run.summary["flows"]
                if flow["traffic"] == kind) / 1e3
 
 
 def bulk_jain(run):
-    """Fairness of the bulk flows."""
+    """Returns Jain's index of the bulk flows."""
     return stats.jain([flow["mean_bps"] for flow in run.summary["flows"]
                        if flow["traffic"] == "traffic1"])
 
 
 def web_row(allocator, runs, result):
-    """Our row and the paper's."""
+    """Returns our row and the paper's."""
     bulk = [goodput(run, "traffic1") for run in runs]
     web = [goodput(run, "traffic2") for run in runs]
     classes = [stats.mean(run.summary["web"][k]["harmonic_mean_bps"] / 1e3 for run in runs)
@@ -58,7 +58,7 @@ def web_row(allocator, runs, result):
 
 
 def bulk_target(result, allocator, rows):
-    """Bulk goodput by the central bucket's, against the paper's."""
+    """Adds a target: bulk goodput relative to the central bucket's, against the paper's."""
     ours = rows[allocator]["bulk_kbps"] / rows["central"]["bulk_kbps"]
     theirs = WEB_PAPER[allocator][0] / WEB_PAPER["central"][0]
     spread = 2 * WEB_PAPER[allocator][1] / WEB_PAPER["central"][0]
@@ -71,7 +71,7 @@ def bulk_target(result, allocator, rows):
 
 
 def web(sim, _quick):
-    """E3."""
+    """Runs E3."""
     result = Result("bulk flows and the Web", "all three allocators give both kinds of traffic "
                     "what the central bucket gives them (table 1).")
     lines = []
@@ -92,7 +92,7 @@ def web(sim, _quick):
 
 
 def deeper_buckets(result, sim):
-    """What a deeper bucket does for the long round-trip times."""
+    """Adds a table of the effect of deeper buckets on long round-trip times."""
     lines = []
     for burst in ("75kB", "100kB", "150kB"):
         runs = sim.runs(scenario.round_trips("fps", burst=burst))
@@ -109,13 +109,13 @@ RTT_PAPER = {"central": (10.57, 1.41, 0.10), "grd": (10.63, 1.35, 0.16), "fps": 
 
 
 def per_flow(run, kind):
-    """Mbit/s of a flow of an entry."""
+    """Returns Mbit/s of a flow of an entry."""
     rates = [flow["mean_bps"] / 1e6 for flow in run.summary["flows"] if flow["traffic"] == kind]
     return stats.mean(rates)
 
 
 def trip_row(allocator, runs):
-    """One row of the JSON."""
+    """Returns one row of the JSON."""
     return {"allocator": allocator, "limiters": 1 if scenario.is_central(allocator) else 2,
             "flows": 10, "seeds": len(runs),
             "aggregate_ratio": stats.mean(run.summary["aggregate_ratio"] for run in runs),
@@ -125,7 +125,7 @@ def trip_row(allocator, runs):
 
 
 def round_trips(sim, quick):
-    """E5."""
+    """Runs E5."""
     result = Result("short and long round-trip times", "the aggregate is the same; FPS gives long "
                     "round-trip times more than one bucket does (table 2).")
     lines = []
@@ -155,7 +155,7 @@ FLOWS_PAPER = {"central": (51, 0.34), "grd": (53, 0.44), "fps": (46, 0.33)}
 
 
 def many_flows(sim, quick):
-    """E6."""
+    """Runs E6."""
     result = Result("5,000 flows share 50 Mbit/s", "utilisation 53 Mbit/s (GRD), 46 (FPS), 51 (one "
                     "bucket); all unfair, as TCP is with less than a packet a round trip.")
     lines, jains = [], {}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What an experiment hands in, and how it is written down."""
+"""Results of an experiment, and their output."""
 
 import json
 import math
@@ -17,35 +17,35 @@ class Result:
 
     def __init__(self, title, paper):
         self.title = title
-        self.paper = paper  # what the paper says, in a sentence
+        self.paper = paper  # result in the paper, in a sentence
         self.rows = []
         self.parts = []
         self.pictures = {}
         self.verdicts = []  # (target, reached, words)
 
     def table(self, heads, rows):
-        """A table in Markdown."""
+        """Adds a table in Markdown."""
         lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
         lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
         self.parts.append("\n".join(lines))
 
     def say(self, text):
-        """A paragraph."""
+        """Adds a paragraph."""
         self.parts.append(text)
 
     def target(self, target, reached, words):
-        """A target of ours, whether it is reached, and the figure."""
+        """Adds one of our targets, if it is reached, and the figure."""
         self.verdicts.append((target, reached, words))
 
     def picture(self, name, title, x_label, y_label, lines, note=""):
-        """lines: [(label, [(x, y)])]"""
+        """Adds a picture. lines: [(label, [(x, y)])]"""
         series = [Series(label, points, COLOURS[k % len(COLOURS)], width=1.8)
                   for k, (label, points) in enumerate(lines)]
         self.pictures[name] = picture(Lines(title, x_label, y_label, series, note))
         self.parts.append(f"![{title}](evaluation/{name}.svg)")
 
     def markdown(self, key):
-        """The section."""
+        """Returns the section."""
         lines = [f"## {key}: {self.title}", f"In the paper: {self.paper}", *self.parts]
         if self.verdicts:
             lines.append("\n".join(
@@ -58,7 +58,7 @@ NEVER = "never"  # JSON has no infinity
 
 
 def dumped(value, indent):
-    """JSON of rows, in which an infinite time is a word."""
+    """Returns rows as JSON, in which an infinite time is a word."""
     def plain(one):
         if isinstance(one, dict):
             return {key: plain(member) for key, member in one.items()}
@@ -70,7 +70,7 @@ def dumped(value, indent):
 
 
 def loaded(text):
-    """The rows again."""
+    """Returns the rows of dumped()."""
     def figures(one):
         if isinstance(one, dict):
             return {key: figures(member) for key, member in one.items()}
@@ -82,7 +82,7 @@ def loaded(text):
 
 
 def histogram(values, low, high, bins):
-    """[(middle, share of the values)]; what is outside is counted at the edges."""
+    """Returns [(middle, share of the values)]; values outside are counted at the edges."""
     counts = [0] * bins
     for value in values:
         k = int((value - low) / (high - low) * bins)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""E7 and E10: many limiters, and what goes wrong among them (figure 8)."""
+"""E7 and E10: many limiters, and faults among them (figure 8)."""
 
 import math
 
@@ -32,13 +32,13 @@ ESTIMATORS = (
     "to 1.04 in the worst seconds, and the buckets added at most 0.02. Use `conserved` for a "
     "limit that is never exceeded (E11). From 1,000 limiters on these are one run each.")
 
-# CPU for a virtual second, by that of the first row: linear in the group, and room for caches that
-# do not hold it any more.
+# Bounds of CPU time for a virtual second, relative to the first row: linear in the group, with room
+# for cache misses of large groups.
 COST_MOST = {490: 60, 10000: 1500}
 
 
 def cost(result, rows):
-    """What the runs of large groups took, beside that of a small one."""
+    """Adds the cost of runs of large groups, relative to a small one."""
     each = [row["cpu_s"] / row["virtual_s"] for row in rows]
     times = [seconds / each[0] for seconds in each]
     result.say("What a run takes in weirsim, on one CPU that others use too, mean of its seeds:")
@@ -56,7 +56,7 @@ def cost(result, rows):
 
 
 def measure(sim, result, allocator, limiters, seeds, central=None, **settings):
-    """Runs one case; its row goes into the JSON and comes back."""
+    """Runs one case; adds its row to the JSON and returns it."""
     runs = sim.runs(lambda seed: scenario.scaling(allocator, limiters, seed=seed, **settings),
                     seeds)
     row = {"allocator": allocator, "limiters": 1 if scenario.is_central(allocator) else limiters,
@@ -78,7 +78,7 @@ def measure(sim, result, allocator, limiters, seeds, central=None, **settings):
 
 
 def cells(row):
-    """A row of the table."""
+    """Returns a row of the table."""
     ewma = "" if row["ewma"] == 0.1 else f", EWMA {row['ewma']}"
     return [row["allocator"] + ewma, row["limiters"], row["flows"], row["estimator"],
             row["branching"],
@@ -92,7 +92,7 @@ HEADS = ["", "limiters", "flows", "estimator", "branching", "loss", "seeds", "ag
 
 
 def cases(quick):
-    """(allocator, limiters, seeds or None for all, settings)"""
+    """Yields (allocator, limiters, seeds or None for all, settings)."""
     few = 1 if quick else 5
     yield from (("fps", n, few, {"loss": 0.01}) for n in (10, 50, 100, 250))
     yield "fps", 490, 2 if quick else None, {"loss": 0.01}
@@ -108,7 +108,7 @@ def cases(quick):
 
 
 def verdicts(result, fps, grd):
-    """Against the paper."""
+    """Adds targets from the paper."""
     result.target("FPS within 2 % of the limit at 490 limiters and 1 % loss",
                   abs(fps["aggregate_ratio"] - 1) <= 0.02, f"{fps['aggregate_ratio']:.3f}")
     result.target("for at most the paper's 23 kbit/s a limiter", fps["control_bps"] <= PAPER_BPS,
@@ -118,7 +118,7 @@ def verdicts(result, fps, grd):
 
 
 def many_limiters(sim, quick):
-    """E7."""
+    """Runs E7."""
     result = Result("up to 490 limiters, then 10,000", PAPER)
     central = measure(sim, result, "central", 490, 1 if quick else 5)
     rows = [measure(sim, result, allocator, limiters, seeds, central, **settings)
@@ -136,11 +136,11 @@ def many_limiters(sim, quick):
 N = 50
 TIMEOUT = 1.0
 DEPTH = math.ceil(math.log(N * 2 + 1, 3)) - 1
-# A lost peer is noticed by its neighbours after the timeout (and a heartbeat that was lost), and
-# the news takes a tick and a one-way delay for each edge.
+# A lost peer is detected by its neighbours after the timeout (and a lost heartbeat). The update
+# then takes a tick and a one-way delay for each edge.
 LOST_PEER_S = TIMEOUT + 0.4 + 2 * DEPTH * (0.05 + 0.02)
 
-# What a sum of limits may be above the limit by while nobody would call it a fault.
+# Sums of limits up to this factor of the limit are not faults.
 CALM = 1.03
 
 FAULTS = [{"at": "40s", "partition": 2}, {"at": "60s", "heal": True},
@@ -148,15 +148,15 @@ FAULTS = [{"at": "40s", "partition": 2}, {"at": "60s", "heal": True},
 
 
 def waver(runs):
-    """The sum of local limits by the limit at its largest, while there is no fault: weights change
-    all the time, and news of that travels."""
+    """Returns the largest sum of local limits over the limit while there is no fault. It exceeds 1
+    because weights change all the time, and updates take time."""
     return max(total / LIMIT for run in runs
                for time, total in zip(run.series.times, run.series["cdn:limits"])
                if 20 <= time <= 40)
 
 
 def over_after(run, begin, end, most):
-    """Seconds after `begin` until the sum of local limits is as without faults for good."""
+    """Returns seconds after `begin` until the sum of local limits is as without faults for good."""
     last = 0.0
     for time, total in zip(run.series.times, run.series["cdn:limits"]):
         if begin < time <= end and total > most * LIMIT:
@@ -165,7 +165,7 @@ def over_after(run, begin, end, most):
 
 
 def side_share(run, side, begin, end):
-    """The largest sum of the limits of one side of the partition, by its part of the limit."""
+    """Returns the largest sum of limits on one side of the partition, over its part."""
     columns = [run.series[f"cdn/l{k}:limit"] for k in range(1, N + 1) if (k - 1) % 2 == side]
     sums = [sum(values) for time, *values in zip(run.series.times, *columns)
             if begin < time <= end]
@@ -173,7 +173,7 @@ def side_share(run, side, begin, end):
 
 
 def faults(sim, quick):
-    """E10."""
+    """Runs E10."""
     result = Result("a partition, a crash and a restart among 50 limiters",
                     "never tried; it proposes to cut the limit by 1/N for each lost peer.")
     runs = sim.runs(lambda seed: scenario.scaling("fps", N, loss=0.01, seed=seed, events=FAULTS,
@@ -200,7 +200,7 @@ def faults(sim, quick):
     result.target("back to that within the lost-peer time of "
                   f"{LOST_PEER_S:.1f} s",
                   max(over.values()) <= LOST_PEER_S, f"at most {max(over.values()):.1f} s")
-    # The sum of half as many limiters wavers by the root of two more.
+    # The sum of half as many limiters varies by a factor of √2 more.
     result.target("each side of the partition at most its 1/N shares, and what a sum wavers by",
                   max(sides) - 1 <= math.sqrt(2) * (calm - 1),
                   f"{sides[0]:.4f} and {sides[1]:.4f} of them")

@@ -9,7 +9,7 @@ RTT = "40ms"
 
 
 def policy(allocator, **settings):
-    """The policy of the baseline. "central-drop" is one limiter that drops at random."""
+    """Returns the policy of the baseline. "central-drop" is one limiter that drops at random."""
     meters = {"central-drop": "random-drop", "grd": "random-drop", "fps-drop": "random-drop"}
     names = {"central-drop": "central", "fps-drop": "fps"}
     made = {"name": "cdn", "limit": "10Mbit/s", "burst": "75kB",
@@ -21,12 +21,12 @@ def policy(allocator, **settings):
 
 
 def is_central(allocator):
-    """One limiter for all flows."""
+    """Returns true if one limiter has all flows."""
     return allocator.startswith("central")
 
 
 def entries(allocator, traffic):
-    """That traffic through one limiter when there is but one."""
+    """Returns the traffic; with one limiter, all of it goes there."""
     if not is_central(allocator):
         return traffic
     return [{**entry, "limiter": "l1"} for entry in traffic]
@@ -34,7 +34,7 @@ def entries(allocator, traffic):
 
 def scenario(name, allocator, limiters, traffic, seconds=60, *, settings=None, warmup=WARMUP,
              delay="20ms", loss=0, gossip=None, events=()):
-    """A scenario with the defaults of section 5.1."""
+    """Returns a scenario with the defaults of section 5.1."""
     return {"name": name, "duration": f"{warmup + seconds}s", "warmup": f"{warmup}s",
             "limiters": 1 if is_central(allocator) else limiters,
             "policies": [policy(allocator, **(settings or {}))],
@@ -45,13 +45,13 @@ def scenario(name, allocator, limiters, traffic, seconds=60, *, settings=None, w
 
 
 def flows(count, limiter, **settings):
-    """TCP flows as in the paper: NewReno with SACK."""
+    """Returns TCP flows as in the paper: NewReno with SACK."""
     return {"kind": "tcp", "congestion": "newreno", "count": count, "limiter": f"l{limiter}",
             "rtt": RTT, "start_spread": "500ms", **settings}
 
 
 def shortened(made, seconds):
-    """A scenario that ends so long after its warm-up."""
+    """Returns a scenario that ends `seconds` after its warm-up."""
     return {**made, "duration": f"{int(made['warmup'].removesuffix('s')) + seconds}s"}
 
 
@@ -99,7 +99,7 @@ def many_flows(allocator):
 
 
 def scale_flows(limiters, seed):
-    """Flows of the scaling experiment: 0 to 5 at each limiter, one started every 100 ms."""
+    """Returns flows of the scaling experiment: 0 to 5 at each limiter, one started every 100 ms."""
     dice = random.Random(limiters)  # the same flows in all runs with so many limiters
     places = [k for k in range(1, limiters + 1) for _ in range(dice.randint(0, 5))]
     random.Random(seed).shuffle(places)
@@ -111,7 +111,7 @@ def scaling(allocator, limiters, *, branching=3, loss=0.0, estimator="tree", int
     """E7: many limiters, 40 ms apart (section 5.6)."""
     places = scale_flows(limiters, seed)
     every = 0.1 if limiters <= 490 else 60 / len(places)
-    # Measured while flows are there: from the warm-up to the last start, or the first end.
+    # Measures while all flows are present: from the warm-up to the last start, or the first end.
     seconds = seconds or max(50, min(120, round(len(places) * every) - 10))
     traffic = [flows(1, place, start=f"{k * every:.4f}s", last="60s", start_spread="0s")
                for k, place in enumerate(places)]
@@ -123,8 +123,8 @@ def scaling(allocator, limiters, *, branching=3, loss=0.0, estimator="tree", int
 
 
 def shifting(allocator, phase=30, limiters=10):
-    """E8: demand moves from ten sites to four and back (section 5.7), every `phase` seconds. Of
-    more limiters, from all to two fifths; with buckets that six packets fit in at each."""
+    """E8: demand moves from ten sites to four and back (section 5.7), every `phase` seconds. With
+    more limiters, from all to two fifths, and buckets for six packets at each."""
     there, back = f"{phase}s", f"{2 * phase}s"
     busy = limiters * 2 // 5
     first = [flows(3, k, stop=there) for k in range(1, limiters + 1)]
@@ -138,8 +138,8 @@ def shifting(allocator, phase=30, limiters=10):
 
 
 def calls(allocator, **settings):
-    """E11: traffic that does not adapt. Of a hundred calls 10, 20, 30 and 40 at each of four
-    limiters; after half of the time the other way round."""
+    """E11: traffic that does not adapt. Four limiters have 10, 20, 30 and 40 of a hundred calls;
+    after half of the time, the reverse."""
     half = 40
     call = {"kind": "on-off", "rate": "128kbit/s", "packet": "200B", "on": "1s", "off": "1s",
             "rtt": RTT, "start_spread": "500ms"}

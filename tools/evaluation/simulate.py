@@ -17,21 +17,21 @@ from testbed.revision import ROOT  # noqa: E402 (needs the path above)
 
 
 class EvaluationError(Exception):
-    """A run could not be made."""
+    """A run failed."""
 
 
 class Series:
     """One run over time: columns by name, rates in bit/s."""
 
     def __init__(self, times, columns):
-        """columns: {name: a value a time}, of the interval that ends then."""
+        """columns: {name: a value a time}, for the interval that ends then."""
         self.times = list(times)
         self.names = list(columns)
         self._columns = columns
 
     @classmethod
     def read(cls, path):
-        """What weirsim has written."""
+        """Reads a file of weirsim's --series."""
         with open(path, encoding="utf-8", newline="") as file:
             heads, *rows = csv.reader(file)
         times, *columns = zip(*[[float(cell) for cell in row] for row in rows])
@@ -41,23 +41,23 @@ class Series:
         return list(self._columns[name])
 
     def flows(self):
-        """Goodput of each flow."""
+        """Returns the goodput of each flow."""
         return [list(self._columns[name]) for name in self.names if name.startswith("flow")]
 
     def between(self, name, begin, end):
-        """Mean of a column over (begin, end]."""
+        """Returns the mean of a column over (begin, end]."""
         values = [value for time, value in zip(self.times, self._columns[name])
                   if begin + 1e-9 < time <= end + 1e-9]
         return sum(values) / len(values)
 
     def seconds(self, name, begin, end):
-        """Means of whole seconds."""
+        """Returns the means of whole seconds."""
         return [self.between(name, second, second + 1)
                 for second in range(int(begin), int(end))]
 
 
 class Run:
-    """The results of one seed, and what it took."""
+    """The results of one seed, and its cost."""
 
     def __init__(self, summary, series, words=""):
         self.summary = summary
@@ -67,13 +67,13 @@ class Run:
 
 
 def weirsim():
-    """Where the program is."""
+    """Returns the path of weirsim."""
     build = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
     return os.path.join(build, "app", "weirsim", "weirsim")
 
 
 def execute(command):
-    """A program that has run."""
+    """Runs a program to its end."""
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
@@ -81,7 +81,7 @@ def execute(command):
 
 
 def run_one(scenario, seed, series):
-    """One seed of one scenario."""
+    """Runs one seed of one scenario."""
     with tempfile.TemporaryDirectory(prefix="weir-evaluate-") as folder:
         path = os.path.join(folder, "scenario.json")
         with open(path, "w", encoding="utf-8") as file:
@@ -98,14 +98,14 @@ def run_one(scenario, seed, series):
 
 
 class Simulator:
-    """As many runs at a time as there are CPUs; the order of the results is that of the seeds."""
+    """Runs scenarios, one at a time for each CPU; results are in the order of the seeds."""
 
     def __init__(self, seeds):
         self.seeds = seeds
         self.pool = concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)))
 
     def runs(self, scenario, seeds=None, series=False):
-        """[Run], one a seed. A scenario may be a function of the seed."""
+        """Returns [Run], one a seed. A scenario can be a function of the seed."""
         seeds = seeds or self.seeds
         make = scenario if callable(scenario) else lambda seed: scenario
         futures = [self.pool.submit(run_one, make(seed), seed, series)

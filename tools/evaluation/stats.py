@@ -1,31 +1,31 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What the experiments compute from their runs."""
+"""Statistics that the experiments compute from their runs."""
 
 import math
 import statistics
 
 
 def mean(values):
-    """0 for nothing."""
+    """Returns the mean; 0 without values."""
     values = list(values)
     return sum(values) / len(values) if values else 0.0
 
 
 def deviation(values):
-    """Sample standard deviation."""
+    """Returns the sample standard deviation."""
     values = list(values)
     return statistics.stdev(values) if len(values) > 1 else 0.0
 
 
 def jain(rates):
-    """Jain's index: 1 when all are equal."""
+    """Returns Jain's index: 1 when all are equal."""
     squares = sum(rate * rate for rate in rates)
     return sum(rates) ** 2 / (len(rates) * squares) if squares else 0.0
 
 
 def quantile(values, share):
-    """Linear between the order statistics."""
+    """Returns a quantile, linear between the order statistics."""
     ordered = sorted(values)
     place = share * (len(ordered) - 1)
     low = int(place)
@@ -34,13 +34,13 @@ def quantile(values, share):
 
 
 def spread(values, form=".3f"):
-    """median (least–most)"""
+    """Returns "median (least–most)"."""
     values = list(values)
     return f"{statistics.median(values):{form}} ({min(values):{form}}–{max(values):{form}})"
 
 
 def ks_distance(one, other):
-    """Largest distance of the two empirical distribution functions."""
+    """Returns the largest distance of the two empirical distribution functions."""
     one, other = sorted(one), sorted(other)
     i = j = 0
     distance = 0.0
@@ -55,8 +55,8 @@ def ks_distance(one, other):
 
 
 def ks_p(one, other):
-    """p of the two-sample Kolmogorov-Smirnov test: Kolmogorov's distribution at the effective
-    size, with Stephens' correction for small samples."""
+    """Returns p of the two-sample Kolmogorov-Smirnov test: Kolmogorov's distribution at the
+    effective size, with Stephens' correction for small samples."""
     size = math.sqrt(len(one) * len(other) / (len(one) + len(other)))
     x = (size + 0.12 + 0.11 / size) * ks_distance(one, other)
     if x < 0.2:
@@ -66,8 +66,8 @@ def ks_p(one, other):
 
 
 def settle(times, values, target, tolerance, begin, end, hold=1.0):
-    """Seconds after `begin` from which values stay within the tolerance of the target for `hold`
-    seconds; None when they do not before `end`."""
+    """Returns seconds after `begin` from which values stay within the tolerance of the target for
+    `hold` seconds; None if they do not before `end`."""
     since = None
     for time, value in zip(times, values):
         if time <= begin or time > end:
@@ -82,7 +82,7 @@ def settle(times, values, target, tolerance, begin, end, hold=1.0):
 
 
 def smooth(values, width):
-    """Means over the last `width` values."""
+    """Returns means over the last `width` values."""
     out, total = [], 0.0
     for i, value in enumerate(values):
         total += value - (values[i - width] if i >= width else 0)

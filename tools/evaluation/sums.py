@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""How limiters learn global sums: the papers' estimators beside that of the product."""
+"""How limiters compute global sums: the papers' estimators, and Weir's."""
 
 import scenario
 import stats
@@ -14,7 +14,7 @@ TARGET_LOSS, TARGET_MEAN, TARGET_WORST = 0.05, 1.02, 1.1
 
 
 def steady(allocator, limiters, estimator, loss, seed):
-    """Flows that stay: 8, 16, 24 and 32 at four limiters, 0 to 5 at each of more."""
+    """Returns constant flows: 8, 16, 24 and 32 at four limiters, 0 to 5 at each of more."""
     places = scenario.scale_flows(limiters, seed)
     counts = [8 * k if limiters == 4 else places.count(k) for k in range(1, limiters + 1)]
     traffic = [scenario.flows(count, k, start_spread="2s")
@@ -27,7 +27,7 @@ def steady(allocator, limiters, estimator, loss, seed):
 
 
 def measure(sim, seeds, allocator, limiters, estimator, loss):
-    """The row of one case."""
+    """Returns the row of one case."""
     runs = sim.runs(lambda seed: steady(allocator, limiters, estimator, loss, seed), seeds)
     return {"estimator": estimator, "allocator": allocator, "limiters": limiters, "loss": loss,
             "seeds": len(runs),
@@ -38,7 +38,7 @@ def measure(sim, seeds, allocator, limiters, estimator, loss):
 
 
 def estimators(sim, quick):
-    """Gossip under loss."""
+    """Measures gossip under loss."""
     result = Result("global sums under loss", "a lost update is made up for by scaling the next "
                     "one by the number lost; right on average.")
     lines = []

@@ -23,11 +23,11 @@ FRAME = bytes.fromhex("020000000002020000000001" "0800"
 
 
 def capture(path, factor, requests):
-    """A client that sends at `factor` times the limit: one packet a request, nanosecond pcap."""
+    """Writes a capture of a client at `factor` times the limit: one packet a request."""
     with open(path, "wb") as file:
         file.write(struct.pack("<IHHiIII", 0xa1b23c4d, 2, 4, 0, 0, 65535, 1))
         for k in range(requests):
-            # A microsecond late, so that a token which is due at that very instant is there.
+            # A microsecond late, so that a token which is due at that instant is there.
             due = k * WINDOW * 10**9 * factor.denominator // (factor.numerator * QUOTA)
             ns = due + 1000 * (k > 0)
             file.write(struct.pack("<IIII", 1 + ns // 10**9, ns % 10**9, len(FRAME), len(FRAME)))
@@ -35,7 +35,7 @@ def capture(path, factor, requests):
 
 
 def configuration(meter):
-    """A limiter that counts packets."""
+    """Returns a configuration of a limiter that counts packets."""
     return {"limiter": "e9", "ports": {"a": {"device": "net_null0"}, "b": {"device": "net_null1"}},
             "wires": [{"name": "w", "a": "a", "b": "b"}],
             "policies": [{"name": "requests", "match": {}, "count": "packets",
@@ -44,7 +44,7 @@ def configuration(meter):
 
 
 def before_throttle(meter, factor):
-    """Requests that pass before the first that does not."""
+    """Returns the requests that pass before the first that does not."""
     requests = int(QUOTA * factor / (factor - 1)) + QUOTA + 10
     with tempfile.TemporaryDirectory(prefix="weir-evaluate-") as folder:
         paths = [os.path.join(folder, name) for name in ("pcap", "json", "csv")]
@@ -62,16 +62,17 @@ def before_throttle(meter, factor):
 
 
 def expected(meter, factor):
-    """Counts whole requests. A linear limiter's bucket holds q + k/a - k when request k + 1 comes,
-    and a request needs 1; Finch's n = q·a/(a-1) is the same of a fluid, which can take the last
-    fraction. The others: the quota, in the window that begins with the first request."""
+    """Returns the expected number of whole requests. A linear limiter's bucket holds q + k/a - k
+    when request k + 1 arrives, and a request needs 1. Finch's n = q·a/(a-1) is for a fluid, which
+    can use the last fraction. For the others it is the quota, in the window that begins with the
+    first request."""
     if meter in ("fixed-window", "hybrid"):
         return QUOTA
     return int((QUOTA - 1) * factor / (factor - 1)) + 1
 
 
 def throttling(_sim, _quick):
-    """E9."""
+    """Runs E9."""
     result = Result("requests before the throttle", "Finch: a linear limiter lets n = q·a/(a-1) "
                     "requests through at a times the limit; a quota reset and the hybrid q.")
     lines, wrong = [], []
