@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""tools/bench: what the fast path costs."""
+"""tools/bench: the cost of the fast path."""

@@ -1,17 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Weir beside the limiters of Linux, between two veth cables. As root, on a machine with two CPUs.
+"""Compares Weir with Linux's limiters between two veth cables. Needs root and two CPUs.
 
     kernel.py [--quick] [--json FILE] [--rounds N] [--seconds S]
               [--accuracy-runs N] [--rate PPS]
 
-Weir over AF_XDP, its data plane in the kernel, nftables, HTB, TBF and a token bucket in XDP, round
-by round in turn. Compared is the CPU time that a packet costs all CPUs together, softirqs included,
-less what it costs to make it. Two loads: "full", as many packets as go, under a limit that is out
-of reach; and "third", PPS packets a second where the limit lets a third of them pass. Ratios are
-the peer's cost over Weir's: above 1 Weir forwards more packets in a second of CPU. Prints a table
-in Markdown; doc/study/performance-kernel.md has the reasons.
+Weir over AF_XDP, its XDP data plane, nftables, HTB, TBF and a token bucket in XDP take turns, round
+by round. The cost is a packet's CPU time on all CPUs, softirqs included, less the time to create
+the packet. There are two loads: "full", at the highest rate, with a limit that is never reached;
+and "third", PPS packets a second, of which the limit passes a third. Ratios are the peer's cost
+over Weir's: above 1, Weir forwards more packets in a second of CPU. Prints a table in Markdown;
+doc/study/performance-kernel.md has the reasons.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from kernel_peers import box  # noqa: E402
 from report import markdown_table  # noqa: E402
 
 LOADS = ("full", "third")
-SHARE = 1 / 3  # of the paced load, that a limit lets pass
+SHARE = 1 / 3  # part of the paced load that a limit passes
 QUICK = {"rounds": 9, "seconds": 0.2, "accuracy_runs": 1}
 THOROUGH = {"rounds": 31, "seconds": 0.5, "accuracy_runs": 3}
 ACCURACY_S = 5
@@ -38,7 +38,7 @@ MEANING = ("median and spread of the peer's CPU time a packet over Weir's in the
 
 
 class Bench:
-    """All contestants, and what was measured of them so far."""
+    """All contestants, and their measurements so far."""
 
     def __init__(self, options, cpus):
         self.options = options
@@ -54,7 +54,7 @@ class Bench:
         self.accuracy = {}  # contestant: passed / limit, one a run
 
     def start(self):
-        """Starts whom this machine has."""
+        """Starts the contestants that this machine supports."""
         for peer in list(self.peers):
             try:
                 peer.start()
@@ -66,17 +66,17 @@ class Bench:
                 self.notes.append(f"{peer.name} is not measured: {reason}")
 
     def stop(self):
-        """Ends them; their cables go with the namespace."""
+        """Stops them; their cables are removed with the namespace."""
         for peer in self.peers:
             peer.stop()
 
     def round(self):
-        """One run of each contestant under each load."""
+        """Runs each contestant once under each load."""
         alone = self.source.cost(None, False, self.options.seconds)
         self._add("source", "full", alone)
         for load in LOADS:
             for peer in self.peers:
-                if load == "third" and peer.name == "wire":  # which has no limit
+                if load == "third" and peer.name == "wire":  # "wire" has no limit
                     continue
                 cost = self.source.cost(peer, load == "third", self.options.seconds)
                 self._add(peer.name, load, cost - alone)
@@ -85,8 +85,8 @@ class Bench:
         self.costs.setdefault((name, load), []).append(cost)
 
     def measure(self):
-        """All rounds, then the accuracy."""
-        self.source.run(self.weir, False, 0.1)  # the first packets through anything are slow
+        """Runs all rounds, then the accuracy runs."""
+        self.source.run(self.weir, False, 0.1)  # the first packets of a path are slow
         for number in range(1, self.options.rounds + 1):
             self.round()
             last = ", ".join(f"{name} {costs[-1]:.0f}" for (name, load), costs
@@ -99,7 +99,7 @@ class Bench:
                     self.accuracy.setdefault(peer.name, []).append(passed)
 
     def ratios(self):
-        """kernel_PEER_vs_weir under full load, kernel_PEER_third_vs_weir under the other."""
+        """Returns kernel_PEER_vs_weir at full load, kernel_PEER_third_vs_weir at the other load."""
         found = {}
         for (name, load), costs in self.costs.items():
             if name in ("source", "weir"):
@@ -110,7 +110,7 @@ class Bench:
         return found
 
     def result(self):
-        """What --json writes."""
+        """Returns the object for --json."""
         costs = {load: {name: spread(values) for (name, its), values in self.costs.items()
                         if its == load} for load in LOADS}
         accuracy = {name: {key: statistics.median(run[key] for run in runs) for key in runs[0]}
@@ -124,7 +124,7 @@ HEADS = ["", "full: ns a packet", "peer / Weir", "third: ns a packet", "peer / W
 
 
 def table(result):
-    """All of it in Markdown."""
+    """Returns the result as Markdown."""
     rows = []
     for name in result["cpu_ns_per_packet"]["full"]:
         row = ["the source alone" if name == "source" else f"`{name}`"]
@@ -141,7 +141,7 @@ def table(result):
 
 
 def parse():
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help="in a minute and a half")
     parser.add_argument("--json", metavar="FILE", help="write the result there too")
@@ -159,7 +159,7 @@ def parse():
 
 
 def prepare():
-    """A namespace of our own, which vanishes with us; the CPUs to use."""
+    """Moves this process into a new network namespace; returns the CPUs to use."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         raise box.Skip("needs two CPUs")
@@ -168,7 +168,7 @@ def prepare():
     box.enter_netns()
     box.enter_bpf_files()
     with open("/proc/sys/net/ipv6/conf/default/disable_ipv6", "w", encoding="ascii") as out:
-        out.write("1")  # else it says hello on every cable, and is counted
+        out.write("1")  # otherwise the kernel's own IPv6 packets are counted
     return cpus
 
 

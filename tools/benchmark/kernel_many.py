@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Weir's data plane in the kernel with many policies, beside a bare XDP redirect, between two veth
-cables each. As root, on a machine with two CPUs.
+"""Compares Weir's XDP data plane, with many policies, with a bare XDP redirect. Needs root and two
+CPUs.
 
     kernel_many.py [--json FILE] [--rounds N] [--seconds S]
 
-Each packet goes to a policy by lot, and passes. Compared is the time that a packet costs the CPU
-that it arrives on, softirqs included, less what it costs to make it, in the same round: above 1 the
-plane costs more. Beside it stands what Weir's process spends meanwhile, most of it on what its
-control looks at ten times a second, of each policy that has packets. Prints a table in Markdown.
+Each has two veth cables. Each packet goes to a random policy, and passes. The cost is a packet's
+time on the CPU that receives it, softirqs included, less the time to create it in the same round.
+Above 1, the plane costs more. The table also has the CPU time of Weir's process. Control spends
+most of it on reading each policy that has packets ten times a second. Prints a table in Markdown.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from kernel_measure import Source, spread  # noqa: E402
 from kernel_peers import box  # noqa: E402
 from report import markdown_table  # noqa: E402
 
-FIRST = {False: 1 << 24, True: 0x20010000}  # the upper 32 bits of the first address, by IPv6
+FIRST = {False: 1 << 24, True: 0x20010000}  # upper 32 bits of the first address, by IPv6
 SPACE4 = 3_300_000_000  # addresses that IPv4 prefixes are spread over
 LENGTHS = {False: range(20, 33), True: range(32, 65, 4)}
 FRAME6 = 64  # bytes, of which 62 are headers
@@ -35,7 +35,7 @@ MEMORY = ["--no-huge", "-m", "1024", "--no-shconf", "--no-pci", "--no-telemetry"
 
 
 class Many(peers.Plane):
-    """As many policies, so many of which have packets."""
+    """A plane with n policies, some of which have packets."""
 
     def __init__(self, name, words, n, used, ipv6, cpus):
         super().__init__(0, cpus[1], cpus[0])
@@ -60,7 +60,7 @@ class Many(peers.Plane):
 
 
 def contestants(cpus):
-    """The redirect first."""
+    """Returns the contestants, the redirect first."""
     rows = [("few", "10 policies, all at random", 10, 10, False),
             ("tens", "10,000 policies, all at random", 10000, 10000, False),
             ("hot", "100,000 policies, 1,024 of them at random", 100000, 1024, False),
@@ -70,7 +70,7 @@ def contestants(cpus):
 
 
 def measure(options, cpus):
-    """What a packet costs each contestant: ns in the kernel and in its process, a pair a round."""
+    """Returns each contestant's cost of a packet: (ns in the kernel, ns in its process) a round."""
     source = Source(cpus[0], 0)
     all_of_them = contestants(cpus)
     costs = {peer.name: [] for peer in all_of_them}
@@ -88,7 +88,7 @@ def measure(options, cpus):
     finally:
         for peer in all_of_them:
             peer.stop()
-    # The first packets through anything are slow.
+    # The first packets of a path are slow.
     return all_of_them, {name: its[1:] for name, its in costs.items()}
 
 

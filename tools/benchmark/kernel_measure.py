@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Single runs of kernel.py: what packets cost through one limiter, and how many it lets pass."""
+"""Single runs of kernel.py: cost of packets through one limiter, and its accuracy."""
 
 import json
 import statistics
@@ -14,13 +14,13 @@ SETTLE_S = 1  # until buckets are empty and queues full
 
 
 def spread(values):
-    """Median and the spread from the 10th to the 90th percentile."""
+    """Returns the median, and the 10th and 90th percentile."""
     cuts = statistics.quantiles(values, n=10, method="inclusive")
     return {"median": statistics.median(values), "p10": cuts[0], "p90": cuts[8]}
 
 
 def softirq_threads():
-    """The pids of ksoftirqd on every CPU."""
+    """Returns the pids of ksoftirqd on every CPU."""
     done = subprocess.run(["ps", "-e", "-o", "pid=,comm="], capture_output=True, text=True,
                           check=True)
     rows = (line.split(None, 1) for line in done.stdout.splitlines())
@@ -28,7 +28,7 @@ def softirq_threads():
 
 
 def received(interface):
-    """Packets that an interface of this namespace has received."""
+    """Returns the packets that an interface of this namespace has received."""
     with open("/proc/self/net/dev", encoding="ascii") as table:
         for line in table:
             name, _, columns = line.partition(":")
@@ -38,7 +38,7 @@ def received(interface):
 
 
 class Source:
-    """The source of packets (test/bench/xdp_source.c), on a CPU of its own."""
+    """The source of packets (test/bench/xdp_source.c), on its own CPU."""
 
     def __init__(self, cpu, paced_pps):
         self.cpu = cpu
@@ -46,7 +46,8 @@ class Source:
         self.threads = softirq_threads()
 
     def command(self, peer, limited, seconds, like=Peer):
-        """The source's command line. Without a peer its packets, as to that `like`, go nowhere."""
+        """Returns the source's command line. Without a peer, packets like those to `like` are
+        freed."""
         near, far = (peer.ends[0], peer.ends[3]) if peer else ("-", "-")
         pids = self.threads + (peer.pids() if peer else [])
         like = peer or like
@@ -55,7 +56,7 @@ class Source:
         return ["taskset", "-c", str(self.cpu), *map(str, words)]
 
     def run(self, peer, limited, seconds, like=Peer):
-        """One run; the source's account of it."""
+        """Does one run; returns the source's measurements."""
         if peer:
             peer.before(limited)
         done = subprocess.run(self.command(peer, limited, seconds, like), capture_output=True,
@@ -67,15 +68,15 @@ class Source:
         return account
 
     def cost(self, peer, limited, seconds, like=Peer):
-        """ns of all CPUs a packet, the making of the packet included."""
+        """Returns ns of all CPUs a packet, including its creation."""
         return sum(self.costs(peer, limited, seconds, like))
 
     def costs(self, peer, limited, seconds, like=Peer):
-        """ns of the CPU that packets arrive on and of softirqs; and of the peer's processes.
+        """Returns (ns of the receiving CPU and of softirqs, ns of the peer's processes) a packet.
 
-        Softirqs have seen every packet. A process has not, if it is slower than they are: its time
-        is divided by what it took. Under full load the far end tells that, in the very time that
-        was accounted for; where a limit drops, it must tell itself.
+        Softirqs process every packet. A process that is slower drops some, so its time is divided
+        by the packets that it took. Under full load the far end counts these exactly for the
+        measured time. If a limit drops packets, the process must count them itself.
         """
         before = peer.seen() if peer else None
         account = self.run(peer, limited, seconds, like)
@@ -88,7 +89,7 @@ class Source:
         return kernel / account["sent"], sum(account["others_ns"][n_threads:]) / taken
 
     def accuracy(self, peer, seconds):
-        """What passed, over the limit: once settled, and in the first second from rest."""
+        """Returns passed packets over the limit: once settled, and in the first second."""
         peer.before(True)
         process = subprocess.Popen(self.command(peer, True, SETTLE_S + seconds + 1),
                                    stdout=subprocess.DEVNULL, preexec_fn=box.die_with_parent)

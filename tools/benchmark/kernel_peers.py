@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The contestants of kernel.py: each a limiter between two cables of its own.
+"""The contestants of kernel.py: each is a limiter between its own two cables.
 
-    source ── NAMEa0 ═ NAMEa1 ── limiter ── NAMEb0 ═ NAMEb1 (what arrives is freed)
+    source ── NAMEa0 ═ NAMEa1 ── limiter ── NAMEb0 ═ NAMEb1 (received frames are freed)
 
-All live in one network namespace, at the same time. Each has a limit that is out of reach for
-packets to FREE, and a limit that counts for packets to LIMITED.
+All exist in one network namespace at the same time. Each has a limit that is never reached for
+packets to FREE, and an effective limit for packets to LIMITED.
 """
 
 import os
@@ -22,23 +22,23 @@ import box  # noqa: E402 (needs the path above)
 FREE, LIMITED = "198.18.1.1", "198.18.1.2"
 FRAME = 60  # bytes: the least that Ethernet carries, without its checksum
 HEADER = 14  # bytes of Ethernet
-BURST = 65536  # bytes, of every limiter
+BURST = 65536  # burst of every limiter, in bytes
 OUT_OF_REACH = 10e9  # bit/s
 PATIENCE_S = 20
 BPF_FILES = "/sys/fs/bpf"
 
 
 class Missing(Exception):
-    """This machine has no such limiter; the text says why."""
+    """The machine does not support this limiter; the text gives the reason."""
 
 
 def binary(name):
-    """A program or object that test/bench builds."""
+    """Returns the path of a program or object that test/bench builds."""
     return os.path.join(box.BUILD, "test", "bench", name)
 
 
 def run(command, text=None):
-    """Runs a command of the operator's; Missing with its words if it fails."""
+    """Runs an operator's command; raises Missing with its output if it fails."""
     words = command.split()
     os.environ["PATH"] += ":/usr/sbin" if "/usr/sbin" not in os.environ["PATH"] else ""
     if not shutil.which(words[0]):
@@ -49,7 +49,7 @@ def run(command, text=None):
 
 
 def cable(a, b):
-    """A veth pair. With GRO its ends have NAPI, and so take frames as a driver does."""
+    """Creates a veth pair. With GRO its ends have NAPI, and receive frames like a driver."""
     queues = "numrxqueues 1 numtxqueues 1"
     run(f"ip link add {a} {queues} type veth peer name {b} {queues}")
     for end in (a, b):
@@ -58,53 +58,53 @@ def cable(a, b):
 
 
 class Peer:
-    """A contestant. Subclasses put the limiter between the cables."""
+    """A contestant. Subclasses create the limiter between the cables."""
 
     name = ""
-    counts = FRAME  # bytes of a packet, as this limiter counts them
+    counts = FRAME  # bytes of a packet that this limiter counts
     frame = FRAME  # bytes of a packet
-    to = (FREE, LIMITED)  # addresses: where the limit is out of reach, and where it is not
+    to = (FREE, LIMITED)  # addresses: with a limit that is never reached, and with an effective one
 
     def __init__(self, limited_pps):
-        """limited_pps: packets a second that the limit for LIMITED is to let pass."""
+        """limited_pps: packets a second that the limit for LIMITED passes."""
         self.limited_bps = limited_pps * self.counts * 8
         self.ends = [f"{self.name}{end}" for end in ("a0", "a1", "b0", "b1")]
 
     def start(self):
-        """Makes the cables and the limiter; Missing if this machine has not what it takes."""
+        """Creates the cables and the limiter; raises Missing if the machine does not support it."""
         cable(*self.ends[:2])
         cable(*self.ends[2:])
-        # What comes as a socket buffer is cheapest freed by a stack that need not look for more.
+        # Freeing a socket buffer is cheapest in a stack without GRO.
         run(f"ethtool -K {self.ends[3]} gro off")
         self.limit()
 
     def limit(self):
-        """Makes the limiter."""
+        """Creates the limiter."""
         raise NotImplementedError
 
     def pids(self):
-        """Processes whose CPU time is this limiter's."""
+        """Returns the processes whose CPU time counts for this limiter."""
         return []
 
     def before(self, limited):
         """Called before every run."""
 
     def seen(self):
-        """Packets that the processes have taken so far; None if it has none."""
+        """Returns the packets that the processes have received so far; None without processes."""
         return None
 
     def stop(self):
-        """Ends what start() began, less what goes with the namespace."""
+        """Stops the processes of start(); the namespace removes the rest."""
 
     def forward(self):
-        """What comes in goes out: the shortest way that the kernel has, with no bridge's table."""
+        """Forwards all packets in the cheapest way of the kernel, without a bridge's table."""
         run(f"tc qdisc add dev {self.ends[1]} ingress")
         run(f"tc filter add dev {self.ends[1]} ingress protocol all u32 match u32 0 0 "
             f"action mirred egress redirect dev {self.ends[2]}")
 
 
 class Wire(Peer):
-    """No limiter: what the cables and the way between them cost the kernel."""
+    """No limiter: the kernel's cost of the cables and of forwarding between them."""
 
     name = "wire"
 
@@ -113,7 +113,7 @@ class Wire(Peer):
 
 
 class Nft(Peer):
-    """nftables polices at the ingress hook, and forwards from there."""
+    """nftables, which polices at the ingress hook, and forwards from there."""
 
     name = "nft"
     counts = FRAME - HEADER
@@ -131,7 +131,7 @@ class Nft(Peer):
 
 
 class Htb(Peer):
-    """A class of HTB for each destination."""
+    """HTB with a class for each destination."""
 
     name = "htb"
 
@@ -147,7 +147,7 @@ class Htb(Peer):
 
 
 class Tbf(Peer):
-    """TBF knows no destinations: it is told before a run what the limit is now."""
+    """TBF, which has one limit for all destinations: before() sets it for each run."""
 
     name = "tbf"
 
@@ -164,7 +164,7 @@ class Tbf(Peer):
 
 
 class Xdp(Peer):
-    """test/bench/xdp_bucket: a token bucket in BPF before there is a socket buffer."""
+    """test/bench/xdp_bucket: a token bucket in BPF, before the kernel allocates a socket buffer."""
 
     name = "xdp"
     counts = FRAME - HEADER
@@ -214,7 +214,8 @@ class Weir(Peer):
             raise
 
     def _devices(self):
-        # Without busy polling: the source's CPU delivers anyway, and to ask again costs a call.
+        # Without busy polling, because the source's CPU delivers packets anyway, and a poll costs a
+        # call.
         return [f"net_af_xdp{number},iface={end},busy_budget=0"
                 for number, end in enumerate(self.ends[1:3])]
 
@@ -239,7 +240,7 @@ class Weir(Peer):
 
 
 def load_programs(peer):
-    """test/bench/xdp_bucket.bpf.c's, pinned; what arrives is freed by one of them."""
+    """Loads and pins the programs of xdp_bucket.bpf.c; one frees packets at the far end."""
     run(f"ethtool -K {peer.ends[3]} gro on")
     pins = f"{BPF_FILES}/{peer.name}-programs"
     run(f"bpftool prog loadall {binary('xdp_bucket.bpf.o')} {pins} pinmaps {pins}")
@@ -248,7 +249,7 @@ def load_programs(peer):
 
 
 class Redirect(Peer):
-    """No limiter: the least that XDP forwards by."""
+    """No limiter: the least cost of forwarding in XDP."""
 
     name = "redir"
 
@@ -261,7 +262,7 @@ class Redirect(Peer):
 
 
 class Plane(Weir):
-    """Weir's data plane in the kernel."""
+    """Weir's XDP data plane."""
 
     name = "plane"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The machine: what it is, and the hugepages that are lent to a run and put back."""
+"""Describes the machine, and reserves hugepages for the time of a run."""
 
 import contextlib
 import os
@@ -15,11 +15,11 @@ from testbed.interrupt import shielded  # noqa: E402 (needs the path above)
 from testbed.revision import ROOT, commit  # noqa: E402
 
 PAGES = "/proc/sys/vm/nr_hugepages"
-SPARE_KB = 2 << 20  # of memory that must be left for everybody else
+SPARE_KB = 2 << 20  # memory that other programs must keep
 
 
 def read(path):
-    """A small file, or nothing."""
+    """Returns the content of a small file, or ""."""
     with contextlib.suppress(OSError):
         with open(path, encoding="utf-8") as file:
             return file.read()
@@ -27,13 +27,13 @@ def read(path):
 
 
 def meminfo(name):
-    """A number of /proc/meminfo: kB, or pages."""
+    """Returns a number of /proc/meminfo: kB, or pages."""
     found = re.search(rf"^{name}:\s+(\d+)", read("/proc/meminfo"), re.M)
     return int(found[1]) if found else 0
 
 
 def words(command):
-    """The first line of what a command says."""
+    """Returns the first line of a command's output."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT,
                               timeout=30)
@@ -43,13 +43,13 @@ def words(command):
 
 
 def cpu_model():
-    """As the kernel calls it."""
+    """Returns the CPU model from the kernel."""
     found = re.search(r"^model name\s*:\s*(.+)$", read("/proc/cpuinfo"), re.M)
     return found[1] if found else platform.machine()
 
 
 def cache(level):
-    """Bytes of a cache of the first CPU that may run us, in words."""
+    """Returns the size of a cache of the first usable CPU, as text."""
     folder = f"/sys/devices/system/cpu/cpu{min(os.sched_getaffinity(0))}/cache"
     with contextlib.suppress(OSError):
         for name in sorted(os.listdir(folder)):
@@ -59,7 +59,7 @@ def cache(level):
 
 
 def describe():
-    """What a reader wants to know before he believes a figure."""
+    """Returns the facts about the machine that figures depend on."""
     flags = re.search(r"^flags\s*:(.*)$", read("/proc/cpuinfo"), re.M)
     flags = flags[1].split() if flags else []
     return {"cpu": cpu_model(), "cpus": len(os.sched_getaffinity(0)), "l2": cache(2),
@@ -72,7 +72,7 @@ def describe():
 
 
 def cpus():
-    """(what measures, what everything else runs on): isolated ones first, CPU 0 last."""
+    """Returns (measuring CPU, CPU of everything else): isolated ones first, CPU 0 last."""
     allowed = sorted(os.sched_getaffinity(0), reverse=True)
     isolated = read("/sys/devices/system/cpu/isolated").strip()
     first = re.match(r"\d+", isolated)
@@ -83,14 +83,14 @@ def cpus():
 
 
 def set_pages(number):
-    """Asks the kernel for so many; it gives what it can."""
+    """Requests that many hugepages; the kernel can reserve fewer."""
     with open(PAGES, "w", encoding="utf-8") as file:
         file.write(str(number))
 
 
 @contextlib.contextmanager
 def hugepages(megabytes):
-    """Whether there are hugepages for so much, inside; afterwards as many as before."""
+    """Yields true if there are enough hugepages for `megabytes`; restores their number."""
     size_kb = meminfo("Hugepagesize")
     wanted = -(-megabytes * 1024 // size_kb) if size_kb else 0
     before, given = read(PAGES).strip(), 0
@@ -102,12 +102,12 @@ def hugepages(megabytes):
         yield False
         return
     try:
-        # Held back: a signal in between would leave them reserved, or be lost.
+        # Signals are held back: one in between would leave the pages reserved, or be lost.
         with shielded(), contextlib.suppress(OSError):
             set_pages(int(before) + lacking)
             given = int(read(PAGES)) - int(before)
         yield meminfo("HugePages_Free") >= wanted
     finally:
-        # As many as we were given: somebody else may have reserved some meanwhile.
+        # Frees only our pages: other programs can have reserved some meanwhile.
         with shielded(), contextlib.suppress(OSError):
             set_pages(max(int(read(PAGES)) - given, 0))

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""tools/bench: what the fast path costs, on this machine, now.
+"""tools/bench: measures the cost of the fast path on this machine.
 
-The appliance's own workers take turns with bare forwarding and with what can be built from DPDK's
-libraries, all in one process, round by round: every figure is the median of ratios within a round,
-with the tenth and the ninetieth percentile. Ten to fifteen minutes; with --quick less than four.
-
-Hugepages are reserved if the machine has the memory, and put back afterwards; without them it is
-said. Nothing else should run. doc/study/performance.md says how to read it.
+The appliance's own workers take turns with bare forwarding and with forwarders built from DPDK's
+libraries, all in one process, round by round. Every figure is the median of ratios within a round,
+with the tenth and the ninetieth percentile. Takes ten to fifteen minutes; with --quick less than
+four. Hugepages are reserved if the machine has the memory, and freed afterwards; the report names
+runs without them. Nothing else should run. doc/study/performance.md explains the figures.
 """
 
 import argparse
@@ -34,7 +33,7 @@ OTHERS = ("per_source", "control", "testpmd", "kernel")
 
 
 def parse_arguments(argv):
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
@@ -60,13 +59,13 @@ def parse_arguments(argv):
 
 
 def settings(args):
-    """Options of the fast path's program."""
+    """Returns the options of the fast path's program."""
     slice_us, long_us = QUICK if args.quick else THOROUGH
     return ["--rounds", str(ROUNDS), "--slice-us", str(slice_us), "--long-us", str(long_us)]
 
 
 class Run:
-    """One run, and what it found."""
+    """One run, and its results."""
 
     def __init__(self, args):
         self.args = args
@@ -75,12 +74,12 @@ class Run:
         self.build = measure.build_directory()
 
     def note(self, words):
-        """What a reader should know."""
+        """Adds a note for the reader of the results."""
         self.result["notes"].append(words)
         print(f"bench: {words}", file=sys.stderr)
 
     def try_pages(self, asked, huge):
-        """With hugepages, if somebody else did not take them first."""
+        """Runs with hugepages, or without if another program took them first."""
         try:
             return measure.fastpath(self.build, asked, huge, settings(self.args))
         except measure.BenchError as error:
@@ -90,7 +89,7 @@ class Run:
             return measure.fastpath(self.build, asked, False, settings(self.args))
 
     def fastpath(self, huge):
-        """All contenders that are in one process."""
+        """Runs all contenders of the fast path's program."""
         asked = [name for name in self.args.questions if name not in OTHERS]
         if not asked:
             return
@@ -104,7 +103,7 @@ class Run:
         self.result["cycles"] = keys.cycles_of(questions)
 
     def others(self, huge):
-        """The programs beside it. One that fails costs nothing of the rest."""
+        """Runs the other programs. If one fails, the others still run."""
         quick = self.args.quick
         programs = {"testpmd": lambda: measure.testpmd(self.build, huge, quick),
                     "per_source": lambda: measure.per_source(self.build, quick),
@@ -122,7 +121,7 @@ class Run:
             self.result["run"].setdefault("seconds", {})[name] = time.monotonic() - began
 
     def extra(self, name, found):
-        """What a program of its own has found."""
+        """Adds the results of another program."""
         if found is None:
             self.note(f"{name} is not measured: its program is not here")
             return
@@ -132,7 +131,7 @@ class Run:
             self.result["figures"]["control_share"] = found["control"]["share_of_core"]
 
     def measure(self):
-        """Everything that is asked for."""
+        """Runs all requested measurements."""
         with machine.hugepages(measure.MEMORY_MB) as huge:
             if not huge:
                 self.note("no hugepages: TLB misses are in all figures, those of io least")
@@ -142,7 +141,7 @@ class Run:
 
 
 def hand_out(args, result):
-    """To the terminal, the file and the document."""
+    """Writes the results to the terminal, the file and the document."""
     shown = sys.stderr if args.json == "-" else sys.stdout
     if result["run"]:
         print(report.text(result), file=shown)
@@ -155,7 +154,7 @@ def hand_out(args, result):
 
 
 def main(argv):
-    """Returns the exit status: targets are for the reader."""
+    """Returns the exit status, which does not depend on targets."""
     args = parse_arguments(argv)
     catch_signals()
     try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Runs the programs that measure, and reads what they write."""
+"""Runs the programs that measure, and parses their output."""
 
 import contextlib
 import json
@@ -22,24 +22,24 @@ TESTPMD_DEVICES = ["net_null0,size=64", "net_null1,size=64"]
 
 
 class BenchError(Exception):
-    """A program failed; the text says which and what it said."""
+    """A program failed; the text has its name and output."""
 
 
 def build_options(directory):
-    """{name: value} of a build directory, or nothing if it is none."""
+    """Returns {name: value} of a build directory, or nothing if it is not one."""
     done = subprocess.run(["meson", "introspect", "--buildoptions", directory], cwd=machine.ROOT,
                           capture_output=True, text=True, check=False)
     return {one["name"]: one["value"] for one in json.loads(done.stdout or "[]")}
 
 
 def optimised(directory):
-    """Whether what it builds is what one would install."""
+    """Returns true if a build directory has optimised programs without sanitizers."""
     options = build_options(directory)
     return options.get("optimization") in ("2", "3") and options.get("b_sanitize") == "none"
 
 
 def quietly(command):
-    """A step of the build: its words matter only if it fails."""
+    """Runs a step of the build; prints its output only if it fails."""
     done = subprocess.run(command, cwd=machine.ROOT, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
@@ -47,7 +47,7 @@ def quietly(command):
 
 
 def build_directory():
-    """Where the programs are: build/, unless it was configured for finding faults."""
+    """Returns the directory of the programs: build/, unless it was configured to find faults."""
     directory = os.environ.get("WEIR_BUILD", "build")
     if not optimised(directory):
         directory = "build-bench"
@@ -59,7 +59,7 @@ def build_directory():
 
 
 def run(command, timeout=3600):
-    """A program that measures, to its end, wherever ours comes from."""
+    """Runs a program that measures to its end; stops it on an interrupt."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
         status = process.wait(timeout)
@@ -71,7 +71,7 @@ def run(command, timeout=3600):
 
 
 def stop(process):
-    """Ends what we started."""
+    """Stops a program started by run()."""
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -82,7 +82,7 @@ def stop(process):
 
 
 def json_of(command, *options):
-    """What a program writes with --json FILE; "{}" is a directory that is gone afterwards."""
+    """Returns a program's output of --json FILE; "{}" becomes a temporary directory."""
     with tempfile.TemporaryDirectory(prefix="weir-bench-") as folder:
         path = os.path.join(folder, "result.json")
         run([word.replace("{}", folder) for word in [*command, "--json", path, *options]])
@@ -91,7 +91,7 @@ def json_of(command, *options):
 
 
 def fastpath(build, questions, huge, settings):
-    """The program that has all contenders in it."""
+    """Runs the program that has all contenders in it."""
     command = [os.path.join(build, "test", "bench", "fastpath")]
     options = ["--directory", "{}", "--cpus", ",".join(map(str, machine.cpus())),
                "--memory", str(MEMORY_MB), *settings]
@@ -99,7 +99,7 @@ def fastpath(build, questions, huge, settings):
 
 
 def testpmd_rate(mode, seconds, huge):
-    """Packets a second that dpdk-testpmd receives and sends on."""
+    """Returns the packets a second that dpdk-testpmd forwards."""
     worker, other = machine.cpus()
     memory = ["--in-memory"] if huge else ["--no-huge"]
     command = ["dpdk-testpmd", f"--lcores=0@{other},1@{worker}", *memory, "-m", "1024", "--no-pci",
@@ -125,7 +125,7 @@ def testpmd_rate(mode, seconds, huge):
 
 
 def testpmd(build, huge, quick):
-    """Our io loop beside testpmd's, in turn: whether io is what others call io."""
+    """Compares our io loop with testpmd's, in turn, to show that `io` is comparable."""
     ratios = {"testpmd_io_vs_io": [], "testpmd_mac_vs_mac": []}
     for _ in range(2 if quick else 9):
         ours = fastpath(build, ["bare"], huge, ["--rounds", "31", "--slice-us", "5000"])
@@ -137,13 +137,13 @@ def testpmd(build, huge, quick):
 
 
 def per_source(build, quick):
-    """The program of the source table."""
+    """Runs the program of the source table."""
     command = [os.path.join(build, "test", "bench", "bench_source_table")]
     return json_of(command, *(["--quick"] if quick else []))
 
 
 def control(build, quick):
-    """What control takes of a core with 10,000 active aggregates and 16 peers."""
+    """Measures control's part of a core with 10,000 active aggregates and 16 peers."""
     path = os.path.join(build, "test", "bench", "bench_control_loop")
     if not os.path.exists(path):
         return None
@@ -151,7 +151,7 @@ def control(build, quick):
 
 
 def kernel(quick):
-    """The limiters of Linux, if that comparison is there."""
+    """Runs the comparison with Linux's limiters, if it is there."""
     path = os.path.join(HERE, "kernel.py")
     if not os.path.exists(path):
         return None
