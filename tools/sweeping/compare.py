@@ -23,7 +23,7 @@ CENTRAL_SEEDS = 3  # one bucket's shares vary, and so does its worst second
 
 
 def site_rates(summary, sites):
-    """Goodput of each site, by the names of its entries."""
+    """Returns the goodput of each site, by the names of its entries."""
     rates = [0.0] * sites
     for flow in summary["flows"]:
         site = int(flow["traffic"][1:].split("e")[0])
@@ -32,13 +32,13 @@ def site_rates(summary, sites):
 
 
 def parts(rates):
-    """Each rate as a part of the sum."""
+    """Returns each rate as a part of the sum."""
     whole = sum(rates)
     return [rate / whole if whole else 0.0 for rate in rates]
 
 
 def max_min(limit, asked):
-    """Max-min fair rates of entries (site, most of a flow, flows): {site: bit/s}."""
+    """Returns max-min fair rates of entries (site, most of a flow, flows): {site: bit/s}."""
     rates, rest, flows = {}, limit, sum(count for _, _, count in asked)
     for site, demand, count in sorted(asked, key=lambda entry: entry[1]):
         rate = min(demand, rest / flows)
@@ -49,7 +49,7 @@ def max_min(limit, asked):
 
 
 def fair_parts(case):
-    """Parts of the sites by their flows; None where these cannot be counted."""
+    """Returns the parts of the sites by their flows; None if these cannot be counted."""
     if any(demand is None for _, demand, _ in case.fair):
         return None
     rates = max_min(case.limit, case.fair)
@@ -57,7 +57,7 @@ def fair_parts(case):
 
 
 def share_miss(found, references):
-    """Distance of the worst site from the span of the references."""
+    """Returns the distance of the worst site from the span of the references."""
     misses = []
     for site, part in enumerate(found):
         values = [reference[site] for reference in references]
@@ -66,14 +66,15 @@ def share_miss(found, references):
 
 
 def entitled_bps(case, site, allocator):
-    """The rate that a site has a right to after its return."""
+    """Returns the fair rate of a site after its return."""
     if allocator == "static":
         return case.limit / case.sites
     return max_min(case.limit, case.fair)[site]
 
 
 def seconds_until_back(case, series, allocator):
-    """Time from the end of an outage until a site has half of its due for a second, or infinity."""
+    """Returns seconds from an outage's end until a site has half of its due for a second, or
+    infinity."""
     site, _, end = case.outage
     due = min(entitled_bps(case, site, allocator), entitled_bps(case, site, "static"))
     names = [name for name in series.names
@@ -87,7 +88,7 @@ def seconds_until_back(case, series, allocator):
 
 
 def measure_return(case, group, allocator):
-    """Figures of a site's return: in the group, and with a limit of its own."""
+    """Returns figures of a site's return: in the group, and with a limit of its own."""
     alone = run_one(case.scenario("static"), case.seed, True)
     back = seconds_until_back(case, group.series, allocator)
     own = seconds_until_back(case, alone.series, "static")
@@ -97,7 +98,7 @@ def measure_return(case, group, allocator):
 
 
 def compare(seed, allocator="fps+soft"):
-    """One case: a row of figures."""
+    """Returns a row of figures for one case."""
     case = draw(seed)
     # One bucket instead of the group shows the effect of chance.
     own = seed + CENTRAL_SEEDS if allocator == "central" else seed
@@ -139,7 +140,7 @@ def compare(seed, allocator="fps+soft"):
 
 
 def failures(row):
-    """The respects in which a row differs from one bucket."""
+    """Returns the respects in which a row differs from one bucket."""
     found = []
     if row["lost"] > UTILISATION:
         found.append("utilisation")
@@ -153,13 +154,13 @@ def failures(row):
 
 
 def badness(row):
-    """The sort key: the worst figure, as a multiple of its bound."""
+    """Returns the sort key: the worst figure, as a multiple of its bound."""
     return max(row["lost"] / UTILISATION, row["share_miss"] / SHARE, row["excess"] / SECOND,
                min(row.get("late_s", 0), 100) / 5)
 
 
 def in_words(row):
-    """A row on one line."""
+    """Returns a row as one line of text."""
     text = (f"utilisation {row['utilisation']:.3f} (bucket {row['central']:.3f}), share off "
             f"{row['share_miss'] * 100:.1f} points, worst second {row['worst_second']:.2f} "
             f"(bucket {row['central_second']:.2f})")

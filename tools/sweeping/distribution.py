@@ -12,24 +12,24 @@ SHOWN = (0.5, 0.75, 0.9, 1.0)  # quantiles
 
 
 def quantile(values, share):
-    """The smallest value that has this share of the values at or below it."""
+    """Returns the smallest value that has this share of the values at or below it."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, math.ceil(share * len(ordered)) - 1)]
 
 
 def quantiles(values, form):
-    """The quantiles that are shown, in words."""
+    """Returns the quantiles that are shown, as text."""
     return " / ".join(format(quantile(values, share), form) for share in SHOWN)
 
 
 def held(rows, failure=None):
-    """The number of rows that hold, in all respects or in one."""
+    """Returns the number of rows that hold, in all respects or in one."""
     good = [row for row in rows if not row["fails"] or (failure and failure not in row["fails"])]
     return f"{len(good)}/{len(rows)}"
 
 
 def group_line(name, rows):
-    """One line of a table."""
+    """Returns one line of a table."""
     return [name, held(rows), held(rows, "utilisation"), held(rows, "share"),
             held(rows, "second"), quantiles([row["lost"] for row in rows], ".3f"),
             quantiles([row["share_miss"] * 100 for row in rows], ".1f"),
@@ -41,7 +41,7 @@ HEADS = ["", "hold", "utilisation", "share", "second", "utilisation lost", "shar
 
 
 def table(lines):
-    """A table in Markdown."""
+    """Returns a table in Markdown."""
     return "\n".join("| " + " | ".join(line) + " |"
                      for line in [lines[0], ["---"] * len(lines[0]), *lines[1:]])
 
@@ -65,12 +65,12 @@ BANDS = (
 
 
 def is_lost(row):
-    """True if a site never returns, although it returns with a limit of its own."""
+    """Returns true if a site never returns, although it returns with a limit of its own."""
     return math.isinf(row.get("back_s", 0)) and math.isfinite(row["back_alone_s"])
 
 
 def returns(rows):
-    """A sentence about the sites that failed and returned."""
+    """Returns a sentence about the sites that failed and returned."""
     rows = [row for row in rows if "back_s" in row]
     if not rows:
         return ""
@@ -82,7 +82,7 @@ def returns(rows):
 
 
 def fairness(rows):
-    """A sentence about mixed congestion control: the distances from max-min shares."""
+    """Returns a sentence about mixed congestion control: the distances from max-min shares."""
     rows = [row for row in rows if row["kind"] == "mix"]
     if not rows:
         return ""
@@ -95,12 +95,12 @@ def fairness(rows):
 
 
 def late_seconds(row):
-    """Seconds by which a site returns later than alone; 999 if it never returns."""
+    """Returns seconds by which a site returns later than alone; 999 if it never returns."""
     return min(row["back_s"], 999) - min(row["back_alone_s"], 999)
 
 
 def page(rows, commit, command, worst=20):
-    """A page of the study: the figures of `rows`, which `command` makes at a commit."""
+    """Returns a page of the study: figures of `rows`, which `command` creates at a commit."""
     late = [late_seconds(row) for row in rows if "back_s" in row]
     more = (f"Seconds until a site has half of its part again, more than with a limit of its own, "
             f"quantiles as above: {quantiles(late, '.1f')}.\n" if late else "")
@@ -125,7 +125,7 @@ time.
 
 
 def markdown(rows, worst=20):
-    """All of it."""
+    """Returns the whole result in Markdown."""
     lines = [HEADS, group_line("all", rows)]
     for name in KINDS:
         found = [row for row in rows if row["kind"] == name]

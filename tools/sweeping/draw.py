@@ -17,14 +17,14 @@ LONG_KINDS = ("return", "change")  # too many packets with such a limit
 
 
 class Case:
-    """A drawn scenario. Sites are numbered from 1, as limiters are."""
+    """A drawn scenario. Sites are numbered from 1, like limiters."""
 
     def __init__(self, seed, kind, dice):
         self.seed = seed
         self.kind = kind
         self.dice = dice
         self.limit = significant(10 ** dice.uniform(math.log10(64e3), math.log10(MOST_BPS)))
-        # Dice of their own: the other scenarios stay as they are.
+        # A separate generator: the other scenarios stay unchanged.
         large = random.Random(f"{seed} large")
         self.is_large = kind not in LONG_KINDS and large.random() < 1 / LARGE_EVERY
         if self.is_large:
@@ -43,17 +43,17 @@ class Case:
         self.flows_left = max(self.sites, int(self.limit / FLOW_BPS))
         self.seconds = LARGE_S if self.is_large else run_seconds(self.limit)
         self.warmup = LARGE_WARMUP_S if self.is_large else max(10, self.seconds // 4)
-        self.outage = None  # (site, when it begins, when it ends)
+        self.outage = None  # (site, begin, end)
         self.change = None  # (seconds, another limit in bit/s, seconds until all limiters have it)
         self.pairs = []  # links between the limiters of two places
 
     def site_rtt(self):
-        """The round-trip time of an entry of traffic: the case's, or up to 4 times more or less."""
+        """Returns an entry's round-trip time: the case's, or up to 4 times more or less."""
         factor = 4 ** self.dice.uniform(-1, 1) if self.unequal else 1
         return min(0.2, max(0.2e-3, self.rtt * factor))
 
     def add(self, site, count, demand=math.inf, **entry):
-        """An entry of traffic at a site. demand: the most that a flow sends, in bit/s."""
+        """Adds an entry of traffic at a site. demand: the most that a flow sends, in bit/s."""
         entry = {"name": f"s{site}e{len(self.traffic) + 1}", "limiter": f"l{site}",
                  "rtt": micros(self.site_rtt()), "count": count, **entry}
         if entry["kind"] in ("tcp", "web"):
@@ -63,12 +63,12 @@ class Case:
         self.flows_left -= count
 
     def bulk(self, site, most=8, **entry):
-        """Bulk flows at a site."""
+        """Adds bulk flows at a site."""
         count = max(1, min(self.dice.randint(1, most), self.flows_left // self.sites + 1))
         self.add(site, count, kind="tcp", start_spread="1s", **entry)
 
     def policy(self, allocator):
-        """The policy with that allocator."""
+        """Returns the policy with that allocator."""
         made = {"name": "p", "limit": f"{self.limit:.0f}bit/s", "allocator": allocator,
                 **self.settings}
         if self.burst_s:
@@ -79,7 +79,8 @@ class Case:
         return made
 
     def scenario(self, allocator):
-        """For weirsim. With one central bucket no limiter fails; "fps+soft" lends tokens."""
+        """Returns weirsim's scenario. With one central bucket no limiter fails; "fps+soft" lends
+        tokens."""
         allocator, _, loans = allocator.partition("+")
         central = allocator == "central"
         fit_windows(self)
@@ -94,7 +95,7 @@ class Case:
                 "traffic": traffic}
 
     def change_events(self, central):
-        """The change of the limit, which the limiters read one after the other."""
+        """Returns the change of the limit, which the limiters read one after the other."""
         if not self.change:
             return []
         at, limit, spread = self.change
@@ -102,7 +103,7 @@ class Case:
         return [{"at": f"{at}s", "limit": f"{limit:.0f}bit/s", "every": micros(every)}]
 
     def words(self):
-        """The case in a line."""
+        """Returns the case as a line of text."""
         burst = f"{self.burst_s * 1e3:.0f} ms" if self.burst_s else "default"
         flows = "+".join(str(sum(count for site, _, count in self.fair if site == one))
                          for one in range(1, self.sites + 1))
@@ -118,18 +119,18 @@ class Case:
 
 
 def significant(value):
-    """Two significant digits."""
+    """Returns a value with two significant digits."""
     step = 10 ** (math.floor(math.log10(value)) - 1)
     return round(value / step) * step
 
 
 def micros(seconds):
-    """A time as scenarios have it."""
+    """Formats a time for scenarios."""
     return f"{max(1, round(seconds * 1e6))}us"
 
 
 def units(bps):
-    """A rate for people."""
+    """Formats a rate as text."""
     for factor, name in ((1e9, "Gbit/s"), (1e6, "Mbit/s")):
         if bps >= factor:
             return f"{bps / factor:.3g} {name}"
@@ -137,7 +138,7 @@ def units(bps):
 
 
 def run_seconds(limit):
-    """Length of the measured time: longer for slow limits, which have few packets."""
+    """Returns the measured time: longer for slow limits, which have few packets."""
     if limit < 2e6:
         return round(min(300, 60 * math.sqrt(2e6 / limit)))
     return round(min(60, max(15, PACKETS * PACKET_BITS / limit)))

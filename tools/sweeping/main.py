@@ -32,12 +32,12 @@ QUICK_BPS = 20e6  # with --quick a run takes a tenth of a second
 
 
 def first_seed(text):
-    """A seed; "new": an unused one, by the time of day. Each second has 1,000 of them."""
+    """An argparse type: a seed; "new": an unused one, by the time of day. Each second has 1,000."""
     return int(time.time()) * 1000 if text == "new" else int(text)
 
 
 def parse_arguments(argv):
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(prog="tools/sweep", description=__doc__,
                                      allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -69,7 +69,7 @@ def parse_arguments(argv):
 
 
 def seeds(args):
-    """The first seeds of the kinds that are wanted."""
+    """Returns the first seeds of the requested kinds."""
     found, seed = [], args.first
     while len(found) < args.seeds:
         case = draw(seed)
@@ -80,7 +80,7 @@ def seeds(args):
 
 
 def sweep(chosen, allocator):
-    """Rows in the order of the seeds; as many runs at a time as there are CPUs."""
+    """Returns rows in the order of the seeds; runs one at a time for each CPU."""
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         futures = [pool.submit(compare, seed, allocator) for seed in chosen]
         try:
@@ -90,7 +90,7 @@ def sweep(chosen, allocator):
 
 
 def main(argv):
-    """Returns the exit status: 1 if a run could not be made; the figures are for the reader."""
+    """Returns the exit status: 1 if a run failed; it does not depend on the figures."""
     args = parse_arguments(argv)
     if args.show:
         print(json.dumps(draw(args.first).scenario(args.show), indent=1))

@@ -15,12 +15,13 @@ FAIR = FLOWS[0] / sum(FLOWS)
 WARMUP_S = 20
 RTTS = (0.2e-3, 1e-3, 5e-3, 40e-3, 200e-3)
 LIMITS = (200e3, 500e3, 10e6, 1e9)
-BURST_S = 0.06  # seconds of the limit, where it is given
+BURST_S = 0.06  # seconds of the limit, if the burst is set
 BURST_LEAST = 15000  # bytes
 
 
 def scenario(allocator, limit, rtt, burst_s, seed):
-    """For weirsim. A round trip whose windows no flow reaches within the run is shortened."""
+    """Returns weirsim's scenario. Shortens round trips whose windows no flow would reach in the
+    run."""
     name, _, loans = allocator.partition("+")
     alone = name == "central"
     rtt = min(rtt, WINDOW_PACKETS * PACKET_BITS * sum(FLOWS) / limit)
@@ -37,7 +38,7 @@ def scenario(allocator, limit, rtt, burst_s, seed):
 
 
 def measure(cell, allocator, seeds):
-    """Share of the first site and utilisation, means over the seeds."""
+    """Returns the share of the first site and the utilisation, means over the seeds."""
     runs = [run_one(scenario(allocator, *cell, seed), seed, False).summary
             for seed in range(1, seeds + 1)]
     return (statistics.mean(parts(site_rates(run, len(FLOWS)))[0] for run in runs),
@@ -45,7 +46,7 @@ def measure(cell, allocator, seeds):
 
 
 def measure_all(cells, allocators, seeds):
-    """{(cell, allocator): (share, utilisation)}; as many runs at a time as there are CPUs."""
+    """Returns {(cell, allocator): (share, utilisation)}; runs one at a time for each CPU."""
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         futures = {(cell, allocator): pool.submit(measure, cell, allocator, seeds)
                    for cell in cells for allocator in allocators}
@@ -53,14 +54,14 @@ def measure_all(cells, allocators, seeds):
 
 
 def off_points(cell, found, allocator):
-    """Distance of a share from the span between one bucket's and that of the flows, in points."""
+    """Returns a share's distance from the span between one bucket's and the flows', in points."""
     one = found[cell, "central"][0]
     share = found[cell, allocator][0]
     return 100 * max(min(one, FAIR) - share, share - max(one, FAIR), 0)
 
 
 def table(allocator, seeds):
-    """Markdown: the share in percent and the utilisation, of the group / of one bucket."""
+    """Returns Markdown: share in percent and utilisation, of the group / of one bucket."""
     cells = [(limit, rtt, burst) for rtt in RTTS for burst in (0, BURST_S) for limit in LIMITS]
     found = measure_all(cells, (allocator, "central"), seeds)
     lines = ["| round trip | burst | " + " | ".join(units(limit) for limit in LIMITS) + " |",
