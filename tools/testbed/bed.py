@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The testbed: what experiments and tests of the whole system are written with.
+"""The testbed: runs experiments and tests of the whole system.
 
     with Testbed(flows=[3, 7]) as bed:
         bed.start()
@@ -8,8 +8,8 @@
         run = bed.run_flows(20)
         print(run.summary()["aggregate"], bed.policy(1)["local_limit_bps"])
 
-Limiters, like the interfaces and addresses that belong to them, are counted from 1. Whatever
-happens, leaving the block leaves nothing behind. Needs root.
+Limiters are counted from 1, and so are their interfaces and addresses. Leaving the block always
+removes everything. Needs root.
 """
 
 import atexit
@@ -36,27 +36,30 @@ WIRES_PER_BOX = 16  # the ports of one DPDK process, in pairs
 
 
 def heap_megabytes(wires):
-    """Memory of EAL for a limiter with so many wires. The packet buffers of a wire take 83 MB."""
+    """Returns EAL's memory for a limiter with so many wires. The packet buffers of a wire take 83
+    MB."""
     return 128 + 96 * wires
 
 
 class Testbed:
-    """Sources, emulated links, limiters, sinks. See the constructor for what can be chosen."""
+    """Sources, emulated links, limiters, sinks. See the constructor for the settings."""
 
-    __test__ = False  # of no interest to collectors of tests
+    __test__ = False  # not a test, for test collectors
 
     def __init__(self, flows=(3, 7), *, allocator="fps", limit_bps=10e6, burst_bytes=75e3,
                  rtt=0.040, interval=0.050, ewma=0.1, loss=0.0, gossip_loss=0.0,
                  link_bps=100e6, seed=1, build=None, configure=None, keep=False, homes=None):
-        """flows: how many TCP flows each entry gets. Times are in seconds, losses 0 to 1.
+        """flows: number of TCP flows of each entry. Times are in seconds, losses 0 to 1.
 
-        Every entry is the wire of a limiter of its own, unless homes names the limiter of each:
+        Every entry is the wire of a separate limiter, unless homes names the limiter of each:
         homes=[1, 2, 2] gives limiter 2 two wires.
 
-        loss is that of the flows' links, each way; gossip_loss that of a datagram between two
-        limiters. allocator "central" is one process with one bucket and a wire for each entry.
-        configure(i, config) may change the configuration of limiter i before it is written.
-        keep: the testbed outlives this process, for sweep(kept=True) to remove.
+        loss is that of the flows' links, in each direction; gossip_loss that of a datagram between
+        two limiters. allocator "central" is one process with one bucket and a wire for each entry.
+
+        configure(i, config) can change the configuration of limiter i before it is written.
+
+        keep: the testbed outlives this process, and sweep(kept=True) removes it.
         """
         self.flows = list(flows)
         self.central = allocator == "central"
@@ -81,7 +84,7 @@ class Testbed:
         self.iperf_port = 5200
 
     def _homes(self, homes):
-        """The limiter of each entry; TestbedError if there cannot be such a testbed."""
+        """Returns the limiter of each entry; TestbedError if such a testbed is impossible."""
         entries = len(self.flows)
         homes = [1] * entries if self.central else list(homes or range(1, entries + 1))
         if not 1 <= entries <= 250:
@@ -97,17 +100,17 @@ class Testbed:
                 f"loss={loss}"]
 
     def _gossip_link(self, loss):
-        """Two limiters share a link; of more, each has half the way to the hub."""
+        """Returns the settings of a gossip link: of a pair, or half of the path to the hub."""
         pair = len(set(self.homes)) == 2
         way = self.rtt / (2 if pair else 4)
         lossy = "loss" if pair else "a-to-b.loss"
         return [f"delay={way * 1e6:.0f}us", f"rate={self.link_bps:.0f}bit/s", f"{lossy}={loss}"]
 
-    # Life and death
+    # Start and end
 
     def __enter__(self):
         catch_signals()
-        atexit.register(self.close)  # for a signal that comes as the block is entered or left
+        atexit.register(self.close)  # for a signal while the block is entered or left
         try:
             self._create()
         except BaseException:
@@ -134,7 +137,7 @@ class Testbed:
         self._write_key()
 
     def close(self):
-        """Removes everything. May be called again, and at any stage."""
+        """Removes everything. Can be called again, and at any stage."""
         with shielded():
             atexit.unregister(self.close)
             for client in self.clients.values():
@@ -163,7 +166,7 @@ class Testbed:
             self._await(i)
 
     def binary(self, path):
-        """A program of the build."""
+        """Returns the path of a program of the build."""
         full = os.path.join(self.build, path)
         if not os.access(full, os.X_OK):
             raise TestbedError(f"{full}: not there; build first, or set WEIR_BUILD")
@@ -175,15 +178,15 @@ class Testbed:
     # Limiters
 
     def boxes(self):
-        """The numbers of the limiters."""
+        """Returns the numbers of the limiters."""
         return self.topology.limiters()
 
     def entries_of(self, i):
-        """The entries whose wire is in limiter i."""
+        """Returns the entries whose wire is in limiter i."""
         return [entry for entry in self.topology.entries() if self.topology.home(entry) == i]
 
     def config(self, i):
-        """The configuration of limiter i."""
+        """Returns the configuration of limiter i."""
         wires, ports = [], {}
         for k, entry in enumerate(self.entries_of(i)):
             inside, outside = f"inside{entry}", f"outside{entry}"
@@ -218,11 +221,11 @@ class Testbed:
             key.write(secrets.token_hex(32) + "\n")
 
     def socket(self, i):
-        """The telemetry socket of limiter i."""
+        """Returns the telemetry socket of limiter i."""
         return self.journal.path(f"l{i}.sock")
 
     def spawn_limiter(self, i):
-        """Like start_limiter(), but returns before it answers."""
+        """Like start_limiter(), but does not wait until it answers."""
         self.paused.discard(i)
         config = self._write_config(i)
         self.limiters[i] = self.processes.start(
@@ -251,41 +254,41 @@ class Testbed:
             self.outside[entry] = numbers[f"net_af_packet{2 * k + 1}"]
 
     def start_limiter(self, i):
-        """After stop_limiter() or kill_limiter(); returns when it answers."""
+        """Starts a limiter after stop_limiter() or kill_limiter(); returns when it answers."""
         self.spawn_limiter(i)
         self._await(i)
 
     def stop_limiter(self, i):
-        """As an operator would; returns its exit status."""
+        """Stops a limiter in order; returns its exit status."""
         return self.limiters[i].stop()
 
     def kill_limiter(self, i):
-        """As a crash would."""
+        """Kills a limiter, like a crash."""
         self.limiters[i].kill()
 
     def pause_limiter(self, i, paused=True):
-        """Stops its clocks, as a frozen machine would, or lets them go on."""
+        """Stops its process, like a frozen machine, or continues it."""
         self.limiters[i].signal(signal.SIGSTOP if paused else signal.SIGCONT)
         (self.paused.add if paused else self.paused.discard)(i)
 
     def restart_limiter(self, i):
-        """Stops it and starts it again with the configuration that config() gives now."""
+        """Stops a limiter and starts it again with the present result of config()."""
         self.stop_limiter(i)
         self.start_limiter(i)
 
     def reload_limiter(self, i):
-        """Applies the configuration that config() gives now, without a restart."""
+        """Reloads a limiter with the present result of config()."""
         self._write_config(i)
         run([self.binary("app/weirctl/weirctl"), "-s", self.socket(i), "reload"])
 
     def telemetry(self, i):
-        """The client of limiter i: telemetry(1).get("/weir/peers")."""
+        """Returns the client of limiter i: telemetry(1).get("/weir/peers")."""
         if i not in self.clients:
             self.clients[i] = Client(self.socket(i))
         return self.clients[i]
 
     def policy(self, i, name=POLICY):
-        """What limiter i says about a policy, or None while it does not answer."""
+        """Returns limiter i's telemetry of a policy, or None while it does not answer."""
         return self._ask(i, f"/weir/policy,{name}")
 
     # Links
@@ -296,14 +299,15 @@ class Testbed:
         self.emulators[emulator].set_link(index, settings, direction)
 
     def set_gossip_link(self, i, settings, direction=""):
-        """The link of limiter i to its peers; of two, 1 and "a-to-b" is from the first on."""
+        """Changes the link of limiter i to its peers; with two limiters, use 1, and "a-to-b" is
+        from the first."""
         emulator, index = self.topology.emulator_of("gossip", i)
         self.emulators[emulator].set_link(index, settings, direction)
 
     def cut_gossip(self, source, destination):
-        """From now on nothing that source sends reaches destination (the other way it does)."""
+        """Drops all gossip from source to destination, in this direction only."""
         if self.topology.has_hub():
-            # To an address that nobody has: neither end can tell that from a cut.
+            # Sends to an unused address, which for both ends is like a cut.
             self._aim(source, destination, "02:00:00:00:ff:ff")
         else:
             self.set_gossip_link(1, "loss=100%", "a-to-b" if source == 1 else "b-to-a")
@@ -316,7 +320,7 @@ class Testbed:
             self.set_gossip_link(1, "loss=0", "a-to-b" if source == 1 else "b-to-a")
 
     def isolate(self, i, cut=True):
-        """Cuts limiter i off from all its peers both ways, or joins it again."""
+        """Cuts limiter i off from all its peers in both directions, or joins it again."""
         change = self.cut_gossip if cut else self.heal_gossip
         for j in self.boxes():
             if j != i:
@@ -324,7 +328,7 @@ class Testbed:
                 change(j, i)
 
     def split(self, sides, cut=True):
-        """Cuts the gossip between limiters of different sides, as [[1, 2], [3]], or joins them."""
+        """Cuts the gossip between limiters of different sides, like [[1, 2], [3]], or heals it."""
         for i, j in itertools.permutations(itertools.chain(*sides), 2):
             if not any(i in side and j in side for side in sides):
                 (self.cut_gossip if cut else self.heal_gossip)(i, j)
@@ -334,24 +338,24 @@ class Testbed:
             f"c{source}", gossip_address(destination), hardware).split()])
 
     def emulator_stats(self, kind, i):
-        """Counters of a link, kind "flow" or "gossip": {"a-to-b": ..., "b-to-a": ...}."""
+        """Returns the counters of a link, kind "flow" or "gossip": {"a-to-b", "b-to-a"}."""
         emulator, index = self.topology.emulator_of(kind, i)
         return self.emulators[emulator].stats()["links"][index]
 
     # Traffic
 
     def start_flows(self, i, n, seconds, *extra):
-        """n flows through entry i, TCP Reno unless extra arguments of iperf3 say otherwise."""
+        """Starts n flows through entry i, TCP Reno unless extra arguments of iperf3 change that."""
         self.iperf_port += 1
         return Flows(self.processes, self.topology, i, n, seconds, self.iperf_port, extra)
 
     def start_web(self, i, seconds, **settings):
-        """Requests of the Web through entry i: requests=5 a second, seed=1, see web_load.py."""
+        """Starts Web requests through entry i: requests=5 a second, seed=1, see web_load.py."""
         self.iperf_port += 1
         return Web(self.processes, self.topology, i, self.iperf_port, seconds, settings)
 
     def forwarded(self):
-        """L3 bytes forwarded so far towards each sink; None where the limiter does not answer."""
+        """Returns L3 bytes forwarded to each sink so far; None if the limiter does not answer."""
         values = []
         for entry in self.topology.entries():
             stats = self._ask(self.topology.home(entry), f"/ethdev/stats,{self.outside[entry]}")
@@ -359,14 +363,14 @@ class Testbed:
         return values
 
     def _ask(self, i, request):
-        """None if it cannot answer, without waiting for one that is paused."""
+        """Returns None if it does not answer, without waiting for a paused one."""
         return None if i in self.paused else self.telemetry(i).try_get(request)
 
     def run_flows(self, seconds, warmup=5, observer=None, period=0.1):
-        """All flows at once for warmup + seconds; what is measured begins after the warm-up.
+        """Runs all flows together for warmup + seconds; the measurement starts after the warm-up.
 
-        observer(time, run) is called after every sample, `time` seconds after the start; it may
-        do what it likes to the testbed. Returns a measure.Run.
+        observer(time, run) is called after every sample, `time` seconds after the start; it can
+        change the testbed. Returns a measure.Run.
         """
         result = Run(self.flows, warmup, seconds)
         groups = [self.start_flows(i, n, result.end)

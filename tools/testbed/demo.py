@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""tools/demo: a distributed limit at work on this one machine.
+"""tools/demo: shows a distributed limit on this machine.
 
 Runs the baseline experiment of "Cloud Control with Distributed Rate Limiting" (SIGCOMM 2007): two
-limiters that share one limit, three TCP flows through the one and seven through the other, every
-flow with the same round-trip time. A good distributed limiter is one that the receivers cannot
-tell from a single one: the flows together get the limit, and each gets its tenth of it.
+limiters share one limit. Three TCP flows pass one limiter and seven the other, all with the same
+round-trip time. For the receivers, a good distributed limiter equals a single one: the flows
+together get the limit, and each gets a tenth of it.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 
-signal.signal(signal.SIGINT, signal.SIG_DFL)  # end without a word while there is nothing to undo
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends silently before there is anything to undo
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from testbed import journal, units, web  # noqa: E402 (needs the path above)
@@ -25,13 +25,13 @@ from testbed.output import write  # noqa: E402
 from testbed.processes import TestbedError, realtime_prefix  # noqa: E402
 
 ALLOCATORS = ("fps", "static", "central")
-BURST_MIN = 6000  # bytes a limiter: room for a few packets, however short the RTT
-LIMITERS_MAX = 64  # more do not keep up with 10 Mbit/s on two CPUs
+BURST_MIN = 6000  # bytes a limiter: room for a few packets, at any RTT
+LIMITERS_MAX = 64  # more cannot forward 10 Mbit/s on two CPUs
 LIMITER_MB = 170  # memory of a limiter with its links
 
 
 def quantity(known):
-    """An argparse type for a number with one of these units."""
+    """Returns an argparse type for a number with one of these units."""
     def convert(text):
         try:
             return units.parse(text, known)
@@ -71,14 +71,14 @@ def seconds(text):
 
 
 def seed(text):
-    """An argparse type: what the emulator takes as a seed."""
+    """An argparse type: a seed that the emulator accepts."""
     if not text.isdecimal() or int(text) > 1 << 32:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a number up to {1 << 32}")
     return int(text)
 
 
 def positive(kind):
-    """A number of that type, but not zero."""
+    """Returns an argparse type for a positive number of that type."""
     def convert(text):
         value = kind(text)
         if not value:
@@ -88,8 +88,8 @@ def positive(kind):
 
 
 def target(text):
-    """An argparse type: a file to be written at the end, which is too late to learn that it cannot.
-    """
+    """An argparse type: a file that is written at the end. Checks at the start that this is
+    possible."""
     there = text if os.path.exists(text) else os.path.dirname(text) or "."
     if text != "-" and (os.path.isdir(text) or not os.access(there, os.W_OK)):
         raise argparse.ArgumentTypeError(f"{text!r}: cannot be written")
@@ -112,7 +112,7 @@ def check_size(parser, args):
 
 
 def parse_arguments(argv):
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(
         prog="tools/demo", description=__doc__, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -160,12 +160,12 @@ def parse_arguments(argv):
 
 
 def say(text="", out=None):
-    """Prints at once: whoever waits wants to know what for."""
+    """Prints without buffering, so that users see the present step."""
     print(text, file=out or sys.stdout, flush=True)
 
 
 def introduce(args, out):
-    """What is about to be shown."""
+    """Prints the settings of the demo."""
     where = "one limiter" if args.allocator == "central" else f"{len(args.flows)} limiters"
     say(f"Weir: {where} ({args.allocator}), {' + '.join(map(str, args.flows))} TCP flows, together "
         f"{units.form(args.rate, units.RATE)}; RTT {args.rtt * 1e3:g} ms, bucket "
@@ -184,7 +184,7 @@ def experiment(args, bed, out):
 
 
 def gossip_summary(links, hub):
-    """What the limiters sent to each other. Through a hub a datagram takes two links: count one."""
+    """Returns the gossip counters. Through a hub a datagram takes two links: counts one of them."""
     ways = [link[way] for link in links for way in (("a-to-b",) if hub else ("a-to-b", "b-to-a"))]
     return {"datagrams": sum(way["received"] for way in ways),
             "bytes": sum(way["received_bytes"] for way in ways),
@@ -192,13 +192,13 @@ def gossip_summary(links, hub):
 
 
 def lateness(links):
-    """How exact the emulated delays were: the worst of the links' figures, in µs."""
+    """Returns the error of the emulated delays: the worst of the links' figures, in µs."""
     late = [link[way]["late_us"] for link in links for way in ("a-to-b", "b-to-a")]
     return {key: max(way[key] for way in late) for key in ("mean", "p99_below", "max")}
 
 
 def state_at_end(bed):
-    """What the limiters say about the policy, and the emulators about their links."""
+    """Returns the limiters' telemetry of the policy, and the emulators' counters of their links."""
     links = {key: bed.emulator_stats(*key) for key in bed.topology.sorted_links()}
     gossip = [link for key, link in links.items() if key[0] == "gossip"]
     return {"policies": {f"l{i}": bed.policy(i) for i in bed.boxes()},
@@ -207,7 +207,7 @@ def state_at_end(bed):
 
 
 def results(args, bed, run):
-    """Everything that goes into the JSON file."""
+    """Returns the content of the JSON file."""
     return {"allocator": args.allocator, "limit_bps": args.rate, "burst_bytes": args.burst,
             "interval_ms": args.interval * 1e3, "rtt_ms": args.rtt * 1e3, "loss": args.loss,
             "gossip_loss": args.gossip_loss, "seed": args.seed,
@@ -215,7 +215,7 @@ def results(args, bed, run):
 
 
 def write_results(args, run, summary, out):
-    """The picture, and the JSON file if wanted."""
+    """Writes the picture, and the JSON file if requested."""
     title = (f"{args.allocator}: {'+'.join(map(str, args.flows))} flows, "
              f"limit {units.form(args.rate, units.RATE)}")
     word = "path" if args.allocator == "central" else "limiter"
@@ -230,7 +230,7 @@ def write_results(args, run, summary, out):
 
 
 def explain_kept(bed, out):
-    """How to look around in what is left up."""
+    """Prints commands to examine the testbed that was kept."""
     client = os.path.join(os.path.abspath(bed.build), "app", "weirctl", "weirctl")
     say("\nStill up, as you wished. Look around (as root):", out)
     say(f"  {client} -s {bed.socket(1)} policy {POLICY}", out)
@@ -241,7 +241,7 @@ def explain_kept(bed, out):
 
 
 def demonstrate(args, out):
-    """The whole demo."""
+    """Runs the whole demo."""
     introduce(args, out)
     with Testbed(args.flows, allocator=args.allocator, limit_bps=args.rate,
                  burst_bytes=args.burst, rtt=args.rtt, interval=args.interval, loss=args.loss,
@@ -256,7 +256,7 @@ def demonstrate(args, out):
 
 
 def show_page(args, out):
-    """The page, and traffic that moves, until there is an end to it."""
+    """Serves the page, and moves traffic until the user stops it."""
     more = {"limit": units.form(args.rate / 4, units.RATE), "allocator": args.allocator,
             "burst": units.form(args.burst, units.SIZE), "ewma": 0.1,
             "interval": units.form(args.interval, units.TIME)}
@@ -276,7 +276,7 @@ def show_page(args, out):
 
 
 def tear_down():
-    """Removes beds that were kept, or whose process was killed."""
+    """Removes testbeds that were kept, or whose process was killed."""
     removed = journal.sweep(kept=True)
     say("Removed " + ", ".join(removed) if removed else "Nothing was left up.")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What the demo shows while it runs, and what it says at the end."""
+"""Output of the demo while it runs, and at the end."""
 
 import sys
 
@@ -9,10 +9,10 @@ from plotter import AGGREGATE_COLOUR, COLOURS, LIMIT_COLOUR, Lines, Series, pict
 from .measure import mean
 from .units import megabits
 
-REDRAW = 0.5  # s between two pictures on a terminal
-LINE = 5.0  # s between two lines elsewhere
-WINDOW = 1.0  # s over which a rate is shown
-LATE_US = 4096  # a packet in 100 later than this, and the round-trip times are not as asked for
+REDRAW = 0.5  # seconds between two pictures on a terminal
+LINE = 5.0  # seconds between two lines elsewhere
+WINDOW = 1.0  # seconds over which a rate is shown
+LATE_US = 4096  # beyond this lateness of a packet in 100, round-trip times are wrong
 LIMITERS_IN_LINE = 4
 LIMITERS_IN_TABLE = 20
 
@@ -20,7 +20,7 @@ PAPER = "Raghavan et al., Cloud Control with Distributed Rate Limiting, SIGCOMM 
 
 
 class Display:
-    """Call tick() often: it shows something when it is time to."""
+    """Shows the progress: tick() is called often, and prints at intervals."""
 
     def __init__(self, bed, limit_bps, out=sys.stdout):
         self.bed = bed
@@ -88,24 +88,24 @@ def _plain(policy, key):
 
 
 def bar(share, width=30):
-    """A share as a bar; what is above the whole shows behind it."""
+    """Returns a share as a bar; an excess extends beyond its end."""
     full = min(round(share * width), width + 6)
     return "[" + "#" * min(full, width) + "." * (width - full) + "]" + "#" * (full - width)
 
 
-# What the paper's baseline leads one to expect of each allocator.
+# Expected results of each allocator, from the paper's baseline.
 EXPECTED_SPLIT = {"static": "equal parts, whatever the flows", "central": "as the flows"}
 EXPECTED_FAIRNESS = {"static": "below the central bucket's: the parts do not follow the flows",
                      "central": "what the other allocators are measured against"}
 
 
 def verdict(good, close):
-    """Three words for how near a figure came."""
+    """Returns a verdict as text."""
     return "as expected" if good else "close" if close else "NOT as expected"
 
 
 def judge_aggregate(summary, limit_bps):
-    """(measured, expected, verdict) of the aggregate rate."""
+    """Returns (measured, expected, verdict) of the aggregate rate."""
     measured = summary["aggregate"]["mean_bps"]
     off = abs(measured / limit_bps - 1)
     return (f"{megabits(measured)} Mbit/s", f"about the limit, {megabits(limit_bps)} Mbit/s",
@@ -113,7 +113,7 @@ def judge_aggregate(summary, limit_bps):
 
 
 def judge_split(summary, allocator):
-    """(measured, expected, verdict) of how the limiters share the rate."""
+    """Returns (measured, expected, verdict) of the limiters' shares of the rate."""
     limiters = summary["limiters"]
     flows = sum(limiter["flows"] for limiter in limiters)
     equal = [1 / len(limiters)] * len(limiters)
@@ -131,7 +131,8 @@ def _percents(shares):
 
 
 def judge_fairness(summary, allocator):
-    """(measured, expected, verdict): only a second run can say what a central bucket does here."""
+    """Returns (measured, expected, verdict). Only a second run shows a central bucket's fairness
+    here."""
     expected = EXPECTED_FAIRNESS.get(
         allocator, "no less than a central bucket's (compare: --allocator central)")
     good = summary["jain"] >= 0.95
@@ -140,7 +141,7 @@ def judge_fairness(summary, allocator):
 
 
 def report(summary, limit_bps, allocator):
-    """The summary beside what the paper leads one to expect."""
+    """Returns the summary, next to the paper's expected results."""
     rows = [("", "measured", "expected (paper, section 5.1)", ""),
             ("aggregate rate", *judge_aggregate(summary, limit_bps)),
             ("split of it", *judge_split(summary, allocator)),
@@ -162,7 +163,7 @@ def report(summary, limit_bps, allocator):
 
 
 def forwarding_rates(run, limit_bps, title, word="limiter", width=0.5):
-    """Forwarding rate of each limiter and of all together, in Mbit/s, like the paper's Figure 3."""
+    """Returns a picture of each limiter's rate and their sum, in Mbit/s, like Figure 3."""
     bins = run.recorder.bins(0, run.end, width)
     series = [Series(f"{word} {k + 1} ({flows} flows)",
                      [(time, rates[k] / 1e6) for time, rates in bins], COLOURS[k])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Emulators: their command line, and changes on the way through their control socket."""
+"""Emulators: their command line, and changes at run time through their control socket."""
 
 import os
 
@@ -12,7 +12,7 @@ MBUF_BYTES = 2432
 
 
 def memory_megabytes(links, delay, rate):
-    """What EAL needs for the packet buffers of so many links; untouched memory costs nothing."""
+    """Returns EAL's memory for the packet buffers of so many links; untouched memory is free."""
     entries = 1024
     while entries < 1000 + delay * rate / 8 / MEAN_BYTES:
         entries *= 2
@@ -33,7 +33,7 @@ class Emulator:
         self.process = None
 
     def arguments(self, links, megabytes, seed):
-        """links: topology.Link in the order of their index."""
+        """Returns the command line. links: topology.Link in the order of their index."""
         eal = ["-l", str(self.cpu), "--no-huge", "-m", str(megabytes), "--no-pci",
                "--no-telemetry", "--log-level=4", "--file-prefix", self.name]
         emu = ["--seed", str(seed), "--control", self.control, "--stats", self.stats_file]
@@ -44,7 +44,7 @@ class Emulator:
         return [self.binary, *eal, "--", *emu]
 
     def start(self, links, megabytes, seed):
-        """Does not wait: see ready()."""
+        """Starts without waiting: see ready()."""
         self.process = self.processes.start(self.name, self.arguments(links, megabytes, seed),
                                             self.namespace, realtime=True)
 
@@ -57,14 +57,14 @@ class Emulator:
         return os.path.exists(self.control)
 
     def set_link(self, index, settings, direction=""):
-        """settings such as "loss=100%" or "rate=2Mbit/s queue=30kB"; TestbedError if refused."""
+        """Changes a link: "loss=100%" or "rate=2Mbit/s queue=30kB"; TestbedError if rejected."""
         words = [f"{direction}.{word}" if direction else word for word in settings.split()]
         answer = self._get(",".join(["/link", str(index), *words]))
         if answer != "ok":
             raise TestbedError(f"{self.name}: link {index} {direction} {settings}: {answer}")
 
     def stats(self):
-        """The counters of its links."""
+        """Returns the counters of its links."""
         return self._get("/stats")
 
     def _get(self, request):

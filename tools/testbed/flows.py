@@ -26,7 +26,7 @@ def is_listening(server, port):
 
 
 class Web:
-    """Requests of the Web through one limiter: a receiver, and a sender of answers."""
+    """Web requests through one limiter: a receiver, and a sender of replies."""
 
     def __init__(self, processes, topology, i, port, seconds, settings):
         """settings: options of web_load.py, without dashes."""
@@ -41,19 +41,19 @@ class Web:
             topology.namespace("sources"))
 
     def check(self):
-        """TestbedError if the sender has failed."""
+        """Raises TestbedError if the sender has failed."""
         if self.client.popen.poll():
             raise TestbedError(f"requests of the Web: {self.client.log_tail()}")
 
     def finish(self):
-        """Ends them. Returns [[start, bytes, seconds]] of the answers that have arrived."""
+        """Ends the requests. Returns [[start, bytes, seconds]] of the replies that have arrived."""
         self.client.stop()
         self.server.stop()
         return json.loads(self.client.output() or "[]")
 
 
 class Flows:
-    """Some parallel flows through one limiter: a server that serves once, and its client."""
+    """Parallel flows through one limiter: a server that serves once, and its client."""
 
     def __init__(self, processes, topology, i, n, seconds, port, extra=()):
         self.limiter = f"l{i}"
@@ -73,17 +73,17 @@ class Flows:
         return is_listening(self.server, self.port)
 
     def check(self):
-        """TestbedError if the client has given up."""
+        """Raises TestbedError if the client has failed."""
         if self.client.popen.poll():
             raise TestbedError(f"iperf3 through {self.limiter}: {self.client.output()[-300:]}")
 
     def finish(self, start, end):
-        """Waits for the end; what the receiver got between two times, as measure.FlowRates."""
+        """Waits for the end; returns the received data between two times, as measure.FlowRates."""
         if self.client.wait(20) is None or self.server.wait(10) is None:
             raise TestbedError(f"the flows through {self.limiter} did not end")
         return FlowRates(self.limiter, self.server.output(), start, end)
 
     def stop(self):
-        """Ends them now, without a report."""
+        """Ends them immediately, without a report."""
         self.client.stop()
         self.server.stop()

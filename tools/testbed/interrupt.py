@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Signals as exceptions, but never between making a thing and writing down that it was made."""
+"""Signals as exceptions, but never between the creation of an object and its record."""
 
 import contextlib
 import signal
@@ -10,7 +10,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asked us to stop. Not an Exception, so that no ordinary handler swallows it."""
+    """A signal requested a stop. Not an Exception, so that ordinary handlers do not catch it."""
 
     def __init__(self, number):
         super().__init__(signal.Signals(number).name)
@@ -18,8 +18,8 @@ class Interrupted(KeyboardInterrupt):
 
 
 class _State:
-    depth = 0  # of shielded() blocks that we are in
-    pending = None  # the signal that came meanwhile
+    depth = 0  # number of nested shielded() blocks
+    pending = None  # the signal that was held back
     caught = False
 
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What a testbed has made, on disk, so that it can be taken down by another process.
+"""A record on disk of a testbed's namespaces and processes, so that another process can remove
+them.
 
-Every namespace and process is written down before (namespaces) or as soon as (processes) it
-exists. A testbed removes its journal when it has cleaned up; a journal whose owner is gone belongs
-to a testbed that was killed, or to one that was kept on purpose.
+Every namespace is recorded before it exists, and every process immediately after its start. A
+testbed removes its journal when it has cleaned up. A journal whose owner is gone belongs to a
+testbed that was killed, or to one that was kept on purpose.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ NETNS_MARK = os.path.join(BASE, "netns-mount-is-ours")
 
 
 def start_time(pid):
-    """When a process started, in clock ticks: with the pid it names a process for good."""
+    """Returns a process's start time in clock ticks, which together with the pid is unique."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
             fields = stat.read().rsplit(")", 1)[1].split()
@@ -31,12 +32,12 @@ def start_time(pid):
 
 
 def same_process(record):
-    """True while the process that was written down is still running."""
+    """Returns true while the recorded process is still running."""
     return start_time(record["pid"]) == record["start"]
 
 
 def process_record(pid):
-    """A process as the journal names it."""
+    """Returns the journal's record of a process."""
     return {"pid": pid, "start": start_time(pid)}
 
 
@@ -51,7 +52,7 @@ class Journal:
         self.save()
 
     def path(self, name):
-        """A file of this testbed."""
+        """Returns the path of a file of this testbed."""
         return os.path.join(self.directory, name)
 
     def save(self):
@@ -61,12 +62,12 @@ class Journal:
         os.replace(self.path("state.new"), self.path("state.json"))
 
     def add_namespaces(self, names):
-        """To be called before they are made."""
+        """Records namespaces; call it before they are created."""
         self.state["namespaces"] += names
         self.save()
 
     def add_process(self, pid, name):
-        """To be called as soon as it runs."""
+        """Records a process; call it immediately after its start."""
         self.state["processes"].append(process_record(pid) | {"name": name})
         self.save()
 
@@ -77,7 +78,7 @@ class Journal:
 
 
 def remove(state, directory):
-    """Ends and removes all that a journal names, then the journal."""
+    """Ends and removes all entries of a journal, then the journal."""
     end_processes(state["processes"])
     remove_namespaces(state["namespaces"])
     shutil.rmtree(directory, ignore_errors=True)
@@ -85,7 +86,7 @@ def remove(state, directory):
 
 
 def end_processes(records, patience=3):
-    """Asks each process to end, and after some seconds makes it."""
+    """Sends SIGTERM to each process, and after some seconds SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         for record in filter(same_process, records):
             with contextlib.suppress(ProcessLookupError):
@@ -96,7 +97,7 @@ def end_processes(records, patience=3):
 
 
 def prepare_netns_mount():
-    """Notes whether the first `ip netns add` of this machine is ours: it leaves a mount."""
+    """Records if the first `ip netns add` of this machine is ours: it leaves a mount."""
     with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
         if not any(line.split()[4] == NETNS_DIR for line in mounts):
             with open(NETNS_MARK, "w", encoding="utf-8"):
@@ -104,7 +105,7 @@ def prepare_netns_mount():
 
 
 def remove_namespaces(names):
-    """Those that exist; their interfaces go with them."""
+    """Removes namespaces that exist; their interfaces go with them."""
     for name in names:
         if os.path.exists(os.path.join(NETNS_DIR, name)):
             subprocess.run(["ip", "netns", "del", name], check=False,
@@ -112,7 +113,7 @@ def remove_namespaces(names):
 
 
 def remove_base():
-    """The last testbed to go takes the common directory and the mount of `ip netns` with it."""
+    """The last testbed removes the common directory and the mount of `ip netns`."""
     with contextlib.suppress(OSError):
         if os.listdir(BASE) == [os.path.basename(NETNS_MARK)] and not os.listdir(NETNS_DIR):
             subprocess.run(["umount", NETNS_DIR], check=False, stderr=subprocess.DEVNULL)
@@ -121,7 +122,7 @@ def remove_base():
 
 
 def journals():
-    """(state, directory) of every testbed that is written down."""
+    """Yields (state, directory) of every recorded testbed."""
     with contextlib.suppress(FileNotFoundError):
         for name in sorted(os.listdir(BASE)):
             directory = os.path.join(BASE, name)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Files for whoever became root by sudo."""
+"""Output files that belong to the user who called sudo."""
 
 import os
 
 
 def hand_over(path):
-    """A file made for someone who became root by sudo is theirs."""
+    """Gives a file to the user who called sudo, if any."""
     owner, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
     if owner and group:
         os.chown(path, int(owner), int(group))

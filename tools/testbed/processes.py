@@ -12,21 +12,21 @@ import time
 
 from .interrupt import shielded
 
-# Real-time priority, since a delay is only as exact as the moment at which we are given a CPU; but
-# a process that computes for 20 s without a pause has gone astray, and would take the machine with
-# it. On some virtual machines the rings of 32 ports alone take more than 5 s.
-# Round robin (-r), not first in, first out: threads that share a CPU must not wait on each other.
+# Real-time priority, because the accuracy of a delay depends on getting a CPU in time. A process
+# that computes for 20 s without a pause has failed, and would block the machine, so it is killed.
+# On some virtual machines, creating the rings of 32 ports takes more than 5 s. Round robin (-r),
+# not first in, first out: threads that share a CPU must not wait for each other.
 REALTIME = ["prlimit", "--rttime=20000000:21000000", "chrt", "-r", "20"]
 
 
 class TestbedError(Exception):
-    """Something that the testbed needs did not happen; the text says what, for a person."""
+    """A requirement of the testbed failed; the text explains it to the user."""
 
-    __test__ = False  # of no interest to collectors of tests
+    __test__ = False  # not a test, for test collectors
 
 
 def run(argv, text=None):
-    """Runs a short command to its end. Signals wait, so that it is never half done."""
+    """Runs a short command to its end. Signals wait, so that it is never interrupted."""
     with shielded():
         done = subprocess.run(argv, input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, check=False, start_new_session=True)
@@ -36,7 +36,7 @@ def run(argv, text=None):
 
 
 def wait_until(condition, timeout, what):
-    """Returns what condition() returned as soon as that is true; TestbedError after timeout s."""
+    """Returns condition()'s first true value; raises TestbedError after timeout seconds."""
     deadline = time.monotonic() + timeout
     while True:
         value = condition()
@@ -49,7 +49,7 @@ def wait_until(condition, timeout, what):
 
 @functools.cache
 def realtime_prefix():
-    """What to put before a command for real-time priority; nothing where we may not have it."""
+    """Returns a command prefix for real-time priority; empty if it is not permitted."""
     if not all(map(shutil.which, ("prlimit", "chrt"))):
         return []
     tried = subprocess.run(REALTIME + ["true"], check=False, stderr=subprocess.DEVNULL)
@@ -57,7 +57,7 @@ def realtime_prefix():
 
 
 class Process:
-    """One program in a namespace, with its output in files. Use Processes.start() to make one."""
+    """One program in a namespace, with its output in files. Processes.start() creates it."""
 
     def __init__(self, name, popen, log, out):
         self.name = name
@@ -67,55 +67,55 @@ class Process:
 
     @property
     def pid(self):
-        """Its pid: `ip netns exec` and `chrt` both become the program, they do not fork."""
+        """Returns its pid: `ip netns exec` and `chrt` both become the program, they do not fork."""
         return self.popen.pid
 
     def alive(self):
-        """True until it has ended."""
+        """Returns true until it has ended."""
         return self.popen.poll() is None
 
     def output(self):
-        """What it has written to its standard output so far."""
+        """Returns its standard output so far."""
         with open(self.out, encoding="utf-8", errors="replace") as text:
             return text.read()
 
     def log_tail(self, lines=12):
-        """The end of what it said on its standard error."""
+        """Returns the end of its standard error."""
         with open(self.log, encoding="utf-8", errors="replace") as text:
             return "".join(text.readlines()[-lines:]).strip()
 
     def check(self):
-        """TestbedError if it has ended, with its last words."""
+        """Raises TestbedError with the end of its standard error if it has ended."""
         if not self.alive():
             raise TestbedError(f"{self.name} ended ({self.popen.returncode}):\n{self.log_tail()}")
 
     def signal(self, number):
-        """Sends a signal, if there is still someone to take it."""
+        """Sends a signal, if the process still runs."""
         if self.alive():
             self.popen.send_signal(number)
 
     def wait(self, timeout):
-        """Its exit status, or None if it is still running after timeout seconds."""
+        """Returns its exit status, or None if it is still running after timeout seconds."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self.popen.wait(timeout)
         return None
 
     def stop(self, timeout=3):
-        """Ends it, politely at first. Returns its exit status."""
+        """Ends it with SIGTERM, then SIGKILL. Returns its exit status."""
         self.signal(signal.SIGTERM)
         if self.wait(timeout) is None:
             self.kill()
         return self.popen.returncode
 
     def kill(self, timeout=10):
-        """Ends it as a crash would."""
+        """Ends it with SIGKILL, like a crash."""
         self.signal(signal.SIGKILL)
         if self.wait(timeout) is None:
             raise TestbedError(f"{self.name} ({self.pid}) cannot be killed")
 
 
 class Processes:
-    """All programs of one testbed. They die with us, unless the testbed is to be kept."""
+    """All programs of one testbed. They end with this process, unless the testbed is kept."""
 
     def __init__(self, journal, outlive_us=False):
         self.journal = journal
@@ -138,10 +138,10 @@ class Processes:
         return process
 
     def stop_all(self, patience=3):
-        """Asks all at once, and after some seconds kills all that are left at once.
+        """Sends SIGTERM to all together, and after some seconds SIGKILL to the rest.
 
-        Not one after the other: a process that spins at real-time priority may keep the threads
-        of another from running, and then that one cannot even die.
+        Not one after the other: a process that spins at real-time priority can keep the threads of
+        another from running, and then that one cannot even exit.
         """
         for number in (signal.SIGCONT, signal.SIGTERM, signal.SIGKILL):
             for process in self.all:

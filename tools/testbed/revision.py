@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Which commit figures are of."""
+"""The commit that figures belong to."""
 
 import os
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# What figures are written into, and so may differ while they are made.
+# Files that figures are written into, and which can differ meanwhile.
 WRITTEN = ("README.md", "CHANGELOG.md", "doc")
 
 
 def git(*words):
-    """What git says of the tree, whoever owns it; None where it cannot tell."""
+    """Returns git's output for the tree, for any owner of its files; None if it fails."""
     try:
         done = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "-C", ROOT, *words],
                               capture_output=True, text=True, check=False)
@@ -21,12 +21,12 @@ def git(*words):
 
 
 def changed():
-    """The files that differ from the commit and that figures depend on, a line each."""
+    """Returns the files that differ from the commit and that figures depend on, a line each."""
     return git("status", "--porcelain", "--", ".", *(f":!{name}" for name in WRITTEN))
 
 
 def commit():
-    """The commit that is here, marked if something differs from it; "unknown" without git."""
+    """Returns the present commit, marked if files differ from it; "unknown" without git."""
     here = git("rev-parse", "--short=10", "HEAD")
     if here is None:
         return "unknown"

@@ -3,7 +3,7 @@
 """A client of the telemetry socket (the protocol of DPDK's telemetry, version 2).
 
 As a program: telemetry.py SOCKET [REQUEST...], for instance /weir/policy,baseline; without a
-request it lists what can be asked.
+request it lists all requests.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ REPLY_MAX = 1 << 17  # bytes; more than any server of this protocol sends in one
 
 
 class Client:
-    """One connection, made when first needed and again when the limiter has been restarted."""
+    """One connection, opened when first needed and again after a restart of the limiter."""
 
     def __init__(self, path, timeout=2.0):
         self.path = path
@@ -48,7 +48,7 @@ class Client:
         return self._receive()
 
     def get(self, request):
-        """The value of the reply. OSError when nobody answers."""
+        """Returns the value of the reply; OSError without a reply."""
         try:
             reply = self._ask(request)
         except OSError:
@@ -57,13 +57,13 @@ class Client:
         return json.loads(reply)[request.split(",", 1)[0]]
 
     def try_get(self, request):
-        """The answer, or None when nobody answers: for a limiter that may be down."""
+        """Returns the reply, or None without one: for a limiter that can be down."""
         with contextlib.suppress(OSError):
             return self.get(request)
         return None
 
     def close(self):
-        """Hangs up; the next request connects again."""
+        """Closes the connection; the next request connects again."""
         if self.socket is not None:
             self.socket.close()
             self.socket = None

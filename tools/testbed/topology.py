@@ -15,29 +15,30 @@ from .processes import run
 
 LINKS_PER_EMULATOR = 14  # 28 of the 32 ports that a DPDK process can have
 
-# A closed island: no address resolution and no IPv6 chatter in the counters, and no memory of
+# A closed network: no address resolution and no IPv6 packets in the counters, and no state of
 # earlier connections in TCP.
 SYSCTLS = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1",
            "net.ipv4.tcp_no_metrics_save=1")
 
 
 def source_address(i):
-    """The address of the source whose flows go through limiter i (from 1)."""
+    """Returns the address of the source whose flows pass limiter i (from 1)."""
     return f"10.1.{i}.1"
 
 
 def sink_address(i):
-    """The address of the sink behind limiter i."""
+    """Returns the address of the sink after limiter i."""
     return f"10.1.{i}.2"
 
 
 def gossip_address(i):
-    """Where limiter i hears its peers."""
+    """Returns the address at which limiter i receives gossip."""
     return f"10.9.0.{i}"
 
 
 def mac(interface):
-    """A fixed hardware address for the interfaces of hosts, so that neighbours can be static."""
+    """Returns a fixed hardware address for the interfaces of hosts, so that neighbours can be
+    static."""
     return f"02:00:00:00:{'sdc'.index(interface[0]) + 1:02x}:{int(interface[1:]):02x}"
 
 
@@ -51,10 +52,10 @@ class Link:
 
 
 class Topology:
-    """Names and commands of one testbed's network; create() makes it, the journal unmakes it."""
+    """Names and commands of one testbed's network; create() creates it, the journal removes it."""
 
     def __init__(self, prefix, homes, flow_link, gossip_link):
-        """homes: of each entry (source, sink and wire), the number of the limiter that has it."""
+        """homes: for each entry (source, sink and wire), the number of the limiter that has it."""
         self.prefix = prefix
         self.homes = list(homes)
         self.gossiping = len(self.limiters()) > 1
@@ -66,48 +67,49 @@ class Topology:
             self.links["gossip", 1] = Link("c1e", "c2e", gossip_link)
 
     def entries(self):
-        """From 1."""
+        """Returns the numbers of the entries, from 1."""
         return range(1, len(self.homes) + 1)
 
     def limiters(self):
-        """From 1, without gaps."""
+        """Returns the numbers of the limiters, from 1 without gaps."""
         return sorted(set(self.homes))
 
     def home(self, entry):
-        """The limiter of an entry."""
+        """Returns the limiter of an entry."""
         return self.homes[entry - 1]
 
     def namespace(self, role):
-        """The full name of "sources", "sinks", "hub", "emuK" or "limiterI"."""
+        """Returns the full name of "sources", "sinks", "hub", "emuK" or "limiterI"."""
         return f"{self.prefix}-{role}"
 
     def limiter_namespace(self, i):
-        """Where limiter i lives."""
+        """Returns the namespace of limiter i."""
         return self.namespace(f"limiter{i}")
 
     def emulator_of(self, kind, i):
-        """(emulator, index of the link there) of a link: of entry i, or the gossip of limiter i."""
+        """Returns (emulator, index of the link there) for the link of entry i, or limiter i's
+        gossip."""
         emulator = self.emulator((kind, i))
         keys = [key for key in self.sorted_links() if self.emulator(key) == emulator]
         return emulator, keys.index((kind, i))
 
     def emulator(self, key):
-        """Which emulator a link belongs to, from 1."""
+        """Returns the emulator of a link, from 1."""
         return (key[1] - 1) // (LINKS_PER_EMULATOR // 2) + 1
 
     def sorted_links(self):
-        """Keys in the order in which emulators are given their links."""
+        """Returns the keys in the order in which emulators get their links."""
         return sorted(self.links, key=lambda key: (key[1], key[0]))
 
     def emulators(self):
-        """{emulator: its links in order}."""
+        """Returns {emulator: its links in order}."""
         groups = {}
         for key in self.sorted_links():
             groups.setdefault(self.emulator(key), []).append(self.links[key])
         return groups
 
     def namespaces(self):
-        """Full names of all."""
+        """Returns the full names of all namespaces."""
         names = {self.namespace("sources"), self.namespace("sinks")}
         names |= {self.limiter_namespace(i) for i in self.limiters()}
         names |= {self.namespace(f"emu{k}") for k in self.emulators()}
@@ -116,11 +118,11 @@ class Topology:
         return sorted(names)
 
     def has_hub(self):
-        """More than two limiters meet at a bridge."""
+        """Returns true if the limiters use a bridge, because there are more than two."""
         return len(self.limiters()) > 2
 
     def cables(self):
-        """((namespace, interface), (namespace, interface)) of every veth pair."""
+        """Yields ((namespace, interface), (namespace, interface)) of every veth pair."""
         for i in self.entries():
             emu = self.namespace(f"emu{self.emulator(('flow', i))}")
             box = self.limiter_namespace(self.home(i))
@@ -134,7 +136,8 @@ class Topology:
                 yield (self.namespace("hub"), f"h{i}"), (emu, f"h{i}e")
 
     def hosts(self):
-        """(namespace, interface, address, neighbours) of every interface that a kernel talks on."""
+        """Yields (namespace, interface, address, neighbours) of every interface with a kernel's
+        address."""
         for i in self.entries():
             yield (self.namespace("sources"), f"s{i}", source_address(i),
                    [(sink_address(i), f"d{i}")])
@@ -145,7 +148,7 @@ class Topology:
                    [(gossip_address(j), f"c{j}") for j in self.limiters() if j != i])
 
     def create(self):
-        """Makes everything. The namespaces are in the journal already."""
+        """Creates everything. The namespaces are already in the journal."""
         names = self.namespaces()
         _ip(None, [f"netns add {name}" for name in names])
         for name in names:
@@ -157,7 +160,7 @@ class Topology:
         self._compute_checksums()
 
     def _commands(self):
-        """{namespace: what to tell `ip` there}."""
+        """Returns {namespace: commands for `ip` there}."""
         commands = {name: ["link set lo up"] for name in self.namespaces()}
         if self.has_hub():
             commands[self.namespace("hub")] += ["link add hub type bridge", "link set hub up"]
@@ -173,9 +176,10 @@ class Topology:
         return commands
 
     def _compute_checksums(self):
-        """A veth leaves checksums to hardware that is not there; a packet socket sees the gap.
+        """Makes the kernel compute checksums, which a veth leaves to hardware, and a packet socket
+        sees wrong.
 
-        Without this TCP passes nothing, and gossip is lost without a word.
+        Without this TCP passes nothing, and gossip is lost without a message.
         """
         interfaces = {}
         for name, interface, _, _ in self.hosts():
@@ -186,7 +190,7 @@ class Topology:
 
 
 def neighbour(interface, address, hardware):
-    """The `ip` command that makes a neighbour static."""
+    """Returns the `ip` command that makes a neighbour static."""
     return f"neighbour replace {address} lladdr {hardware} dev {interface} nud permanent"
 
 

@@ -11,7 +11,7 @@ SHARE = {"": 1, "%": 0.01}
 
 
 def parse(text, units):
-    """The value in base units; ValueError when the unit is not one of these."""
+    """Returns the value in base units; raises ValueError for an unknown unit."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(\S*)", text.strip())
     if match is None or match[2] not in units:
         known = ", ".join(unit for unit in units if unit)
@@ -20,7 +20,7 @@ def parse(text, units):
 
 
 def form(value, units):
-    """The exact value in the largest unit that leaves no fraction: what configurations take."""
+    """Returns the exact value in the largest unit without a fraction, for configurations."""
     for unit, scale in sorted(units.items(), key=lambda item: -item[1]):
         if value >= scale and round(value / scale * 1e6) % 1000000 == 0:
             return f"{round(value / scale)}{unit}"
@@ -29,5 +29,5 @@ def form(value, units):
 
 
 def megabits(bps):
-    """For tables: 9.99."""
+    """Formats a rate for tables: 9.99."""
     return f"{bps / 1e6:.2f}"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What tools/demo --web shows: the page of weir-exporter, and traffic that moves between limiters.
+"""tools/demo --web: the page of weir-exporter, and traffic that moves between limiters.
 
-Limiters live in network namespaces, but their sockets are files: the exporter has them all, and
-serves the page at the loopback of the machine itself.
+Limiters are in network namespaces, but their sockets are files. So the exporter reads all of them,
+and serves the page on the loopback of the machine itself.
 """
 
 import collections
@@ -17,28 +17,28 @@ import urllib.request
 from .processes import wait_until
 
 PORT = 9947
-PHASE_S = 12.0  # so long the flows stay with their limiters
-OVERLAP_S = 3.0  # new ones have begun when the old ones end
+PHASE_S = 12.0  # seconds that the flows stay with their limiters
+OVERLAP_S = 3.0  # seconds between the start of new flows and the end of the old ones
 BACKUP = {"name": "backup", "match": {"direction": "a-to-b", "dscp": "cs1"}, "accounting": "l3"}
 DESKTOP = ("DISPLAY", "WAYLAND_DISPLAY")
 
 
 def with_backups(settings):
-    """A function for Testbed that gives each limiter a second policy, with these settings."""
+    """Returns a function for Testbed that gives each limiter a second policy."""
     def change(_, config):
         config["policies"].insert(0, BACKUP | settings)
     return change
 
 
 def is_free(port):
-    """Whether somebody could listen there."""
+    """Returns true if the port is free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 def any_port():
-    """One that is free."""
+    """Returns a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -67,8 +67,8 @@ class Page:
 
 
 def open_in_browser(url):
-    """Whether there is a desktop, whose browser has been asked to show it: as whoever called sudo.
-    """
+    """Opens the URL in a desktop's browser, under the user who called sudo. Returns true if there
+    is a desktop."""
     user = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
     if (not shutil.which("xdg-open") or not any(map(os.environ.get, DESKTOP))
             or not all(word and word.isdecimal() for word in user)):
@@ -80,7 +80,7 @@ def open_in_browser(url):
 
 
 def explain(page, say):
-    """Where to look."""
+    """Prints the URL, or that the browser shows it."""
     if open_in_browser(page.url):
         say(f"Your browser shows {page.url}")
     else:
@@ -90,10 +90,10 @@ def explain(page, say):
 
 
 def shift(bed, flows, seconds):
-    """Traffic until seconds are over (None: for ever): most goes to one after another."""
+    """Moves traffic for `seconds` (None: forever): most flows go to one limiter after another."""
     began = time.monotonic()
     turn = collections.deque(flows)
-    ending = []  # the flows of the phase before
+    ending = []  # the flows of the previous phase
     while seconds is None or time.monotonic() - began < seconds:
         groups = [bed.start_flows(i, n, PHASE_S + OVERLAP_S)
                   for i, n in enumerate(turn, start=1) if n]

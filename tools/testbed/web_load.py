@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Web traffic on kernel TCP: each request is a connection that carries one answer, like weirsim's.
+"""Web traffic on kernel TCP: each request is a connection that carries one reply, like weirsim's.
 
     web_load.py --receive ADDRESS PORT
     web_load.py --send ADDRESS PORT --requests RATE --seconds S --seed N [--alpha A] [--least BYTES]
@@ -8,7 +8,7 @@
 
 Requests are a Poisson process, sizes have a bounded Pareto distribution. The sender runs next to
 the source of an entry, the receiver next to its sink. At its end, or after SIGTERM, the sender
-prints [[start, bytes, seconds], ...] as JSON; an answer ends when the receiver has all of it.
+prints [[start, bytes, seconds], ...] as JSON; a reply ends when the receiver has all of it.
 """
 
 import argparse
@@ -55,7 +55,7 @@ class Answer:
 
 
 class Sender:
-    """Begins requests in their time, until the end or SIGTERM."""
+    """Starts requests at their time, until the end or SIGTERM."""
 
     def __init__(self, options):
         self.options, self.dice = options, random.Random(options.seed)
