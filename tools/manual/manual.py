@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Manual pages and shells' completion, of what programs say when they are asked for help: each
-table of commands and options stands in one place, the program's.
+"""Generates manual pages and shell completion from the programs' --help. So each table of commands
+and options exists in one place, the program.
 
 Usage: manual.py man|bash|zsh|fish SECTION VERSION [EMULATOR] PROGRAM
 """
@@ -13,19 +13,19 @@ import re
 import subprocess
 import sys
 
-Item = collections.namedtuple("Item", "names value text")  # of a command or an option
-# Words for what is a file of any name, and for what the shell can find out itself.
+Item = collections.namedtuple("Item", "names value text")  # a command or an option
+# Values that are files of any name, and values that the shell can complete by itself.
 FILES = re.compile(r"\b(CONFIG|FILE|SOCKET|CAPTURE|SCENARIO)\b")
 LIMITERS = re.compile(r"\bLIMITER\b")
 SOCKETS = "/run/weir/*.sock"
-# What a running limiter is asked for, by `PROGRAM names KIND`.
+# Values that a running limiter provides, by `PROGRAM names KIND`.
 NAMES = {"POLICY": "policies", "PEER": "peers"}
-# How a command's help says that it takes the program's options.
+# Begin of the line in a command's help for the program's common options.
 COMMON = "Options of all commands: "
 
 
 class Help:
-    """What a program says of itself, in its parts."""
+    """A program's help, split into its parts."""
 
     def __init__(self, text):
         self.usage, self.words, self.commands, self.options = [], [], [], []
@@ -34,7 +34,7 @@ class Help:
             self.read(paragraph.splitlines())
 
     def read(self, lines):
-        """One paragraph: the usage, rows of a table, or prose."""
+        """Parses one paragraph: the usage, rows of a table, or prose."""
         if lines[0].startswith("Usage: "):
             self.usage.append(lines.pop(0).removeprefix("Usage: "))
             while lines and lines[0].startswith("  "):
@@ -51,7 +51,7 @@ class Help:
 
 
 def text_column(lines):
-    """Where most rows of a table have their text."""
+    """Returns the column at which most rows of a table have their text."""
     columns = collections.Counter(
         found.end() for line in lines for found in [re.match(r" {2,8}\S.*?\S {2,}(?=\S)", line)]
         if found)
@@ -60,7 +60,7 @@ def text_column(lines):
 
 
 def rows(lines):
-    """The rows of a table, each of its head and the text that may go on below it."""
+    """Returns the rows of a table: head and text, which can continue on later lines."""
     column, found = text_column(lines), []
     for line in lines:
         body = line.strip()
@@ -74,7 +74,7 @@ def rows(lines):
 
 
 def item_of(head, text):
-    """`-c, --config CONFIG` or `policies [N]`."""
+    """Parses `-c, --config CONFIG` or `policies [N]`."""
     names, rest = [], head
     while True:
         name, _, rest = rest.partition(" ")
@@ -84,7 +84,7 @@ def item_of(head, text):
 
 
 def ask(program, *words):
-    """The help of a program, or of one of its commands."""
+    """Returns the help of a program, or of one of its commands."""
     done = subprocess.run([*program, *words, "--help"], capture_output=True, text=True, check=True,
                           stdin=subprocess.DEVNULL)
     return Help(done.stdout)
@@ -93,13 +93,13 @@ def ask(program, *words):
 # --- a manual page -------------------------------------------------------------------------------
 
 def roff(text):
-    """The text as roff takes it."""
+    """Escapes text for roff."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.M)
 
 
 def table(items):
-    """Paragraphs with tags."""
+    """Yields tagged paragraphs."""
     for item in items:
         yield ".TP"
         yield (".B " + roff(", ".join(item.names))) + (
@@ -108,7 +108,7 @@ def table(items):
 
 
 def paragraphs(texts):
-    """One below the other."""
+    """Yields paragraphs, one below the other."""
     for number, text in enumerate(texts):
         if number:
             yield ".PP"
@@ -116,16 +116,16 @@ def paragraphs(texts):
 
 
 def described(text):
-    """As a title's second half: no capital, no full stop."""
+    """Returns a description for a title: without a capital letter and a full stop."""
     first = text.split(". ", 1)[0].rstrip(".")
     return first if first.split()[0] == "Weir" else first[0].lower() + first[1:]
 
 
 def man(name, section, version, main, commands):
-    """The page, line by line."""
+    """Yields the lines of the page."""
     yield f'.TH {name.upper()} {section} "" "weir {version}" "Weir"'
     yield from (".SH NAME", f"{name} \\- {roff(described(main.words[0]))}", ".SH SYNOPSIS")
-    # Ways to call it, which are no choice within brackets.
+    # Alternative ways to call it; a bar within brackets is a choice.
     for number, line in enumerate(re.split(r" \| (?![^\[]*\])", " ".join(main.usage))):
         if number:
             yield ".br"
@@ -155,35 +155,35 @@ def man(name, section, version, main, commands):
 # --- completion ----------------------------------------------------------------------------------
 
 def names_of(items):
-    """All names of the rows."""
+    """Returns all names of the rows."""
     return [name for item in items for name in item.names]
 
 
 def valued(options, kind):
-    """Names of the options whose value is of a kind."""
+    """Returns the names of the options whose value is of a kind."""
     return [name for item in options if kind.search(item.value) for name in item.names]
 
 
 def first_words(main):
-    """The commands of a program, and what they do."""
+    """Returns the commands of a program, with their descriptions."""
     return [(item.names[0], item.text) for item in main.commands]
 
 
 def options_of(main):
-    """The options of a program, and those that stand behind a command: `[--sort rate|drops]`."""
+    """Returns the options of a program, and those after a command: `[--sort rate|drops]`."""
     return main.options + [
         Item([name], value, f"of {item.names[0]}") for item in main.commands
         for name, value in re.findall(r"\[(--[a-z-]+) ?([^\]]*)\]", item.value)]
 
 
 def all_options(main, text):
-    """Those of a command, and the program's where it takes them."""
+    """Returns the options of a command, with the program's if it accepts them."""
     common = any(words.startswith(COMMON) for words in text.words)
     return text.options + (main.options if common else [])
 
 
 def named(main):
-    """The commands behind which a limiter's names stand, by what these are of."""
+    """Returns {kind of name: commands that are followed by such a name of a limiter}."""
     found = {}
     for item in main.commands:
         for word, kind in NAMES.items():
@@ -193,12 +193,12 @@ def named(main):
 
 
 def flags(items):
-    """The names of options among rows."""
+    """Returns the names of options among rows."""
     return [name for name in names_of(items) if name.startswith("-")]
 
 
 def bash(name, main, commands):
-    """Words for `complete -F`."""
+    """Yields a script for `complete -F`."""
     yield f"# Completion of {name} for bash, made from {name} --help."
     yield f"_{name}() {{"
     yield "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= i"
@@ -248,12 +248,12 @@ def bash(name, main, commands):
 
 
 def quoted(text):
-    """For a shell."""
+    """Quotes text for a shell."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
 def zsh_option(item):
-    """For _arguments."""
+    """Returns an argument of _arguments."""
     value = f":{item.value or 'value'}:" + ("_files" if FILES.search(item.value) else "") \
         if item.value else ""
     text = re.sub(r"[\[\]:\\]", " ", item.text)
@@ -261,7 +261,7 @@ def zsh_option(item):
 
 
 def zsh(name, main, commands):
-    """A function of compsys."""
+    """Yields a function of compsys."""
     yield f"#compdef {name}"
     yield f"# Completion of {name} for zsh, made from {name} --help."
     if named(main):
@@ -297,7 +297,7 @@ def zsh(name, main, commands):
 
 
 def fish(name, main, commands):
-    """Lines of `complete`."""
+    """Yields lines of `complete`."""
     yield f"# Completion of {name} for fish, made from {name} --help."
     for word, text in first_words(main):
         yield f"complete -c {name} -f -n __fish_use_subcommand -a {word} -d {quoted(text)}"
@@ -310,7 +310,7 @@ def fish(name, main, commands):
 
 
 def fish_names(name, main):
-    """Names that a limiter is asked for."""
+    """Yields the functions that complete names from a limiter."""
     if not named(main):
         return
     yield f"function __{name}_names"
@@ -329,7 +329,7 @@ def fish_names(name, main):
 
 
 def fish_option(name, item, when):
-    """One option."""
+    """Returns one option."""
     words = [f"-l {word[2:]}" if word.startswith("--") else f"-s {word[1:]}"
              for word in item.names]
     return f"complete -c {name}{when} " + " ".join(words) + (" -r" if item.value else "") + (
@@ -337,11 +337,11 @@ def fish_option(name, item, when):
 
 
 def main_program():
-    """One document to standard output."""
+    """Writes one document to standard output."""
     kind, section, version, *program = sys.argv[1:]
     name = os.path.basename(program[-1])
     main = ask(program)
-    # Whose commands say more of themselves has a line that says so.
+    # Programs whose commands have their own help mention "COMMAND --help".
     more = any("COMMAND --help" in text for text in main.words)
     commands = {item.names[0]: ask(program, item.names[0]) for item in main.commands
                 if more and not item.names[0].startswith("-")}
