@@ -24,7 +24,7 @@ BLOCK = re.compile(r"(<!-- keys(?: ([\w.-]+))?: ([\w ,-]+) -->\n).*?(?=<!-- end 
 
 
 class Table:
-    """The keys by path, in the order of the tables, and the types and rules of schema.json."""
+    """All keys by path, in the order of the tables, and the types and rules of schema.json."""
 
     def __init__(self, weir, root):
         done = subprocess.run([weir, "--keys"], capture_output=True, check=True, timeout=60,
@@ -39,7 +39,7 @@ class Table:
             self.rows[place]["values"] = schema.get("enum", self.rows[place].get("values"))
 
     def inside(self, path):
-        """The rows of the object at a path; the path of the file is empty."""
+        """Returns the rows of the object at a path; the path of the file is empty."""
         return [row for row in self.rows.values()
                 if row["path"].rpartition(".")[0] == path]
 
@@ -47,14 +47,14 @@ class Table:
 # --- the schema ----------------------------------------------------------------------------------
 
 def plain(markdown):
-    """The text of a line of Markdown, without references to places around it."""
+    """Returns the text of a line of Markdown, without references to places around it."""
     text = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", markdown)
     text = re.sub(r",? see (below|there|above)\b", "", text)
     return text.replace("`", "")
 
 
 def fill(node, row, inside):
-    """A type with the parameters of a row in the place of $min, $max, $values and $object."""
+    """Returns a type with the parameters of a row in place of $min, $max, $values and $object."""
     if isinstance(node, dict):
         return {key: fill(value, row, inside) for key, value in node.items()}
     if isinstance(node, list):
@@ -66,7 +66,7 @@ def fill(node, row, inside):
 
 
 def default_of(row):
-    """The default as a JSON value, if words or value give one: (value,) or ()."""
+    """Returns the default as a JSON value, if words or value give one: (value,) or ()."""
     if "default" in row:
         return (row["default"],)
     words = row.get("default_words", "")
@@ -84,7 +84,7 @@ class Schema:
         self.definitions = dict(table.spec["definitions"])
 
     def value(self, row):
-        """The schema of one key."""
+        """Returns the schema of one key."""
         path = row["path"]
         kind = self.table.spec["types"][row["type"]]["schema"]
         inside = self.object(path) if self.table.inside(path) else {}
@@ -99,7 +99,7 @@ class Schema:
         return found
 
     def object(self, path):
-        """The schema of an object, or a reference to it."""
+        """Returns the schema of an object, or a reference to it."""
         rows = self.table.inside(path)
         node = {"type": "object", "additionalProperties": False}
         required = [row["path"].rpartition(".")[2] for row in rows if row["required"]]
@@ -116,13 +116,13 @@ class Schema:
         return {"$ref": f"#/definitions/{name}"}
 
     def document(self):
-        """The whole schema."""
+        """Returns the whole schema."""
         root = self.object("")
         return {**self.table.spec["head"], **root, "definitions": self.definitions}
 
 
 def dump(value, indent=0, room=WIDTH):
-    """JSON with tabs, and with everything on one line that fits."""
+    """Returns JSON with tabs, on one line if it fits."""
     line = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, (dict, list)) or not value or len(line) + 8 * indent < room:
         return line
@@ -138,13 +138,13 @@ def dump(value, indent=0, room=WIDTH):
 # --- the manual ----------------------------------------------------------------------------------
 
 def alternatives(words):
-    """`"a"`, `"b"` or `"c"`."""
+    """Returns `"a"`, `"b"` or `"c"`."""
     quoted = [f'`"{word}"`' for word in words]
     return " or ".join(([", ".join(quoted[:-1])] if quoted[1:] else []) + quoted[-1:])
 
 
 def type_words(row, words):
-    """The type of a key for people."""
+    """Returns the type of a key as text."""
     kind = row["type"]
     if words:
         return words
@@ -163,7 +163,7 @@ def type_words(row, words):
 
 
 def default_words(row):
-    """The default of a key for people."""
+    """Returns the default of a key as text."""
     if row["required"]:
         return "required"
     if "default" not in row:
@@ -173,7 +173,7 @@ def default_words(row):
 
 
 def table_lines(table, path, names):
-    """The table of some keys of an object."""
+    """Yields the table of some keys of an object."""
     yield "| key | type | default | meaning |"
     yield "|---|---|---|---|"
     for name in names:
@@ -183,7 +183,7 @@ def table_lines(table, path, names):
 
 
 def manual_of(table, text):
-    """The page with all its tables written again, and the paths of their keys."""
+    """Returns the page with all its tables written again, and the paths of their keys."""
     shown = []
 
     def block(match):

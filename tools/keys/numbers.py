@@ -23,19 +23,19 @@ METRICS_HEAD = "| metric | type | labels | meaning |\n|---|---|---|---|\n"
 
 
 def output(*command):
-    """The text that a program prints."""
+    """Returns the output of a program."""
     return subprocess.run(command, capture_output=True, check=True, timeout=60, text=True).stdout
 
 
 def place(row):
-    """The object of a number in the reply: "-" for the reply itself, "columns" for neither."""
+    """Returns a number's object in the reply: "-" for the reply itself, "columns" for neither."""
     if "path" not in row:
         return "columns"
     return row["path"].split(".")[0] if "." in row["path"] else "-"
 
 
 def table(rows):
-    """The lines of a table, with the policies unless all rows have the same ones."""
+    """Yields the lines of a table, with the policies unless all rows have the same ones."""
     mixed = len({row["applies"] for row in rows}) > 1
     yield f"| `/weir/policy` | `/weir/policy_stats` |{' policies |' if mixed else ''} meaning |"
     yield f"|---|---|{'---|' if mixed else ''}---|"
@@ -47,7 +47,7 @@ def table(rows):
 
 
 def telemetry_of(rows, text):
-    """The page with its tables written again, and the numbers that they have."""
+    """Returns the page with its tables written again, and the numbers in them."""
     shown = []
 
     def block(match):
