@@ -10,7 +10,7 @@
 #include "base/math.h"
 #include "base/time.h"
 
-/* A ring is sized for packets of this mean size; what does not fit is counted as an overrun. */
+/* A ring is sized for packets of this mean size; packets beyond it count as an overrun. */
 #define MEAN_BYTES   256
 #define CAPACITY_MIN 1024u
 #define CAPACITY_MAX 65536u
@@ -43,7 +43,10 @@ void lane_fini(struct lane *lane)
 	lane->ring = NULL;
 }
 
-/* Any seed will do, and a packet's fate depends on its number alone. */
+/*
+ * Returns a number from 0 to 1. Any seed is good, and the number of a packet alone decides its
+ * loss.
+ */
 static double draw_uniform(uint64_t *state)
 {
 	return (double)(splitmix64_next(state) >> 11) * 0x1p-53;
@@ -57,8 +60,8 @@ static uint64_t serialisation_ns(const struct lane_params *params, uint32_t byte
 }
 
 /*
- * Puts on the line what the sender has begun to put there by now. A packet takes the rate and the
- * delay of the moment it begins, so that a change of either acts on what still waits.
+ * Starts the transmissions that are due by now. A packet uses the rate and the delay of its start,
+ * so changes of either affect waiting packets.
  */
 static void start_transmissions(struct lane *lane, uint64_t now_ns)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One direction of an emulated link: a queue that drains at a rate, then a line that delays.
- * A pure state machine: time comes in as an argument, packets are opaque pointers, and nothing here
- * knows a port or a clock. Single thread.
+ * One direction of an emulated link: a queue that drains at a rate, then a line that delays. A pure
+ * state machine: the time is an argument, packets are opaque pointers, and it uses no port or
+ * clock. Single thread.
  *
  *   lane_push ─▶ [ waiting: tail drop ] ─▶ serialised at rate ─▶ [ in flight: delay ] ─▶ lane_pop
  *
- * Times are computed, not observed: a late caller gets its packets late, but the packets behind
- * them are not pushed back by that.
+ * Times are computed, not observed: a late caller gets its packets late, but that does not delay
+ * the packets after them.
  */
 #ifndef WEIR_EMU_LINK_H
 #define WEIR_EMU_LINK_H
@@ -32,10 +32,10 @@ struct lane_params {
 struct lane_counters {
 	uint64_t received, received_bytes;
 	uint64_t sent, sent_bytes;
-	uint64_t lost;       /* by chance, as params.loss says */
+	uint64_t lost;       /* by chance, see params.loss */
 	uint64_t queue_full; /* tail drop */
-	uint64_t overrun;    /* the ring is smaller than what the params let in */
-	uint64_t refused;    /* popped, but the port did not take it: see lane_refuse() */
+	uint64_t overrun;    /* beyond the size of the ring */
+	uint64_t refused;    /* popped, but rejected by the port: see lane_refuse() */
 	uint64_t late_ns;    /* sum over the packets popped of (popped − due) */
 	uint64_t late_max_ns;
 	uint64_t late[LANE_LATE_BUCKETS]; /* [0]: < 1 µs, [k]: < 2^k µs */
@@ -54,17 +54,17 @@ struct lane {
 	struct lane_entry *ring;
 	uint32_t mask, head, mid, tail;
 	uint64_t waiting_bytes;
-	uint64_t free_at_ns; /* when the sender has put out its last bit */
+	uint64_t free_at_ns; /* end of the last transmission */
 	uint64_t random;     /* state of the loss generator */
 };
 
-/* What became of a packet offered; only LANE_QUEUED takes it over. */
+/* Verdict on a pushed packet. Only with LANE_QUEUED does the lane own it. */
 enum lane_verdict { LANE_QUEUED, LANE_LOST, LANE_QUEUE_FULL, LANE_OVERRUN };
 
-/* Entries that a lane with these params needs, a power of two. */
+/* Returns the number of entries that a lane with these params needs, a power of two. */
 uint32_t lane_capacity(const struct lane_params *params);
 
-/* 0 or -ENOMEM. The same seed loses the same packets, counted from the first one offered. */
+/* Returns 0 or -ENOMEM. The same seed loses the same packets, counted from the first one pushed. */
 int lane_init(
 	struct lane *lane, const struct lane_params *params, uint32_t capacity, uint64_t seed);
 
@@ -73,13 +73,13 @@ void lane_fini(struct lane *lane);
 
 enum lane_verdict lane_push(struct lane *lane, void *packet, uint32_t bytes, uint64_t now_ns);
 
-/* The next packet that is due, in order of arrival, or NULL. */
+/* Returns the next packet that is due, in order of arrival, or NULL. */
 void *lane_pop(struct lane *lane, uint64_t now_ns);
 
-/* Takes a popped packet back out of what counts as sent: the port had no room. */
+/* Subtracts a popped packet from the sent ones, because the port had no room. */
 void lane_refuse(struct lane *lane, uint32_t bytes);
 
-/* When lane_pop() can have something new to give, or LANE_NEVER. */
+/* Returns when lane_pop() can next return a packet, or LANE_NEVER. */
 uint64_t lane_next(const struct lane *lane);
 
 static inline uint32_t lane_waiting(const struct lane *lane)

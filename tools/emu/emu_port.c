@@ -26,7 +26,7 @@ static int set_up_emu_port(uint16_t port, struct rte_mempool *pool)
 	return rc;
 }
 
-/* A link is transparent: it takes frames for any address. */
+/* A link is transparent: its ports accept frames for any address. */
 static int accept_all(uint16_t port)
 {
 	int rc = rte_eth_promiscuous_enable(port);

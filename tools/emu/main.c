@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * weir-emu: emulated links between DPDK ports, for machines whose kernel cannot delay packets.
- * One thread, which sleeps between packets: experiments run many of these beside the limiters on
- * few cores, where a busy loop would take the time that the others need.
+ * weir-emu: emulated links between DPDK ports, for machines whose kernel cannot delay packets. One
+ * thread, which sleeps between packets: experiments run many of these next to the limiters on few
+ * cores, and a busy loop would take CPU time from them.
  */
 #include <errno.h>
 #include <signal.h>
@@ -28,10 +28,10 @@
 #include "wake.h"
 
 #define BURST             32
-#define NAP_NS            100000ull /* longest sleep that an arrival does not end */
-#define LISTEN_NS         SECOND_NS /* longest sleep that it does */
-#define GROUP             2         /* packets a round, from which idles cost less than wake-ups */
-#define SLACK_NS          1000ul /* the kernel's default slack of 50 µs would be most of a idle */
+#define NAP_NS            100000ull /* longest sleep during which arrivals do not wake the thread */
+#define LISTEN_NS         SECOND_NS /* longest sleep during which they do */
+#define GROUP             2         /* packets a round from which sleeps cost less than wake-ups */
+#define SLACK_NS          1000ul /* the kernel's default slack of 50 µs would be most of a sleep */
 #define CONTROL_BUDGET_NS 100000 /* packets wait meanwhile */
 #define LANES_MAX         (EMU_LINKS_MAX * DIRECTIONS)
 
@@ -43,8 +43,8 @@ struct emu {
 	struct rte_mempool *pool;
 	struct telemetry_server *control;                    /* NULL: there is none */
 	struct pollfd fds[WAKE_FDS_MAX + TELEMETRY_MAX_FDS]; /* the ports', then the control's */
-	unsigned n_wake; /* of the ports'; 0: arrivals cannot wake us */
-	bool woken;      /* by an arrival, it seemed */
+	unsigned n_wake; /* sockets of ports; 0: arrivals cannot wake the thread */
+	bool woken;      /* probably by an arrival */
 };
 
 static volatile sig_atomic_t stop_wanted, stats_wanted;
@@ -98,7 +98,7 @@ static void lane_transmit(struct lane *lane, uint16_t port, struct rte_mbuf **bu
 	}
 }
 
-/* Adds what was received to *received; true when a port may have more. */
+/* Adds the number of received packets to *received; returns true if a port can have more. */
 static bool receive_all(struct emu *emu, unsigned *received)
 {
 	struct rte_mbuf *bufs[BURST];
@@ -177,7 +177,7 @@ static json_t *show_emu_stats(const char *params, void *context)
 	return emu_stats(context);
 }
 
-/* The index of the link, and what can stand behind the ports of --link. */
+/* Changes a link. Parameters: its index, and settings as after the ports of --link. */
 static json_t *change_link(const char *params, void *context)
 {
 	struct emu *emu = context;
@@ -218,7 +218,7 @@ static bool is_any_ready(const struct pollfd *fds, unsigned n)
 	return false;
 }
 
-/* Sleeps until a time at the latest; true if something woke us before. */
+/* Sleeps until a time at the latest; returns true if an event woke the thread before. */
 static bool sleep_until(struct emu *emu, uint64_t until_ns, bool listen)
 {
 	uint64_t now_ns = clock_ns(), ns = until_ns > now_ns ? until_ns - now_ns : 0;
@@ -238,9 +238,9 @@ static bool sleep_until(struct emu *emu, uint64_t until_ns, bool listen)
 }
 
 /*
- * A wake-up costs as much as handling several packets. So one that comes alone wakes us, but while
- * they come in groups we idle, and take what has come meanwhile; and a socket that woke us for
- * nothing is not heard again before a idle, lest it keep us active.
+ * A wake-up costs as much as several packets. So single packets wake the thread. While packets
+ * arrive in groups, the thread sleeps for a fixed time and then receives all. A socket that woke
+ * without a packet is ignored for one sleep, because it could keep the thread busy.
  */
 static void wait_for_next(struct emu *emu, unsigned received)
 {
@@ -259,7 +259,7 @@ static void run_emu(struct emu *emu)
 
 		more |= send_all_lanes(emu);
 		if (more)
-			sleep_until(emu, 0, false); /* signals and commands have their turn */
+			sleep_until(emu, 0, false); /* handles signals and commands */
 		else
 			wait_for_next(emu, received);
 		if (stats_wanted) {

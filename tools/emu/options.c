@@ -75,7 +75,7 @@ static bool set_one(struct lane_params *lane, const char *key, const char *value
 	return false;
 }
 
-/* The directions that a word is about, as bits; moves *word past the prefix. */
+/* Returns the directions that a word is about, as bits; moves *word past the prefix. */
 static unsigned take_direction(const char **word)
 {
 	for (unsigned d = 0; d < DIRECTIONS; d++) {
@@ -128,7 +128,7 @@ static bool take_port(char name[EMU_NAME_MAX], const char *word)
 	return true;
 }
 
-/* A,B,WORD,...; the text is cut up, which main()'s arguments may be. */
+/* Parses A,B,WORD,...; modifies the text, which main()'s arguments allow. */
 static bool take_link(const char *text, void *context)
 {
 	struct options *options = context;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The words of the command line and of the control socket: `delay=20ms`, `rate=100Mbit/s`,
- * `loss=1%`, `queue=1000` (packets) or `queue=64kB`. Both use the same table, so that whatever can
- * be set at the start can be changed on the way.
+ * Settings on the command line and the control socket: `delay=20ms`, `rate=100Mbit/s`, `loss=1%`,
+ * `queue=1000` (packets) or `queue=64kB`. Both use the same table, so all settings of the start can
+ * be changed later.
  */
 #ifndef WEIR_EMU_OPTIONS_H
 #define WEIR_EMU_OPTIONS_H
@@ -19,7 +19,7 @@
 #define DIRECTIONS 2 /* a-to-b, b-to-a */
 
 struct link_options {
-	char port[2][EMU_NAME_MAX]; /* A and B: what EAL calls the ports */
+	char port[2][EMU_NAME_MAX]; /* A and B: EAL's names of the ports */
 	struct lane_params lane[DIRECTIONS];
 };
 
@@ -32,15 +32,15 @@ struct options {
 	const char *stats;   /* NULL: standard output */
 };
 
-/* What follows EAL's arguments; argv[0] is skipped. Says what is wrong on stderr: -EINVAL. */
+/* Parses the arguments after EAL's; argv[0] is skipped. Prints errors to stderr: -EINVAL. */
 int options_parse(struct options *options, int argc, char **argv);
 
 #define OPTIONS_SETTINGS "delay=20ms, rate=100Mbit/s, loss=1%%, queue=1000 or queue=64kB"
 
 /*
  * Settings with commas between them, `KEY=VALUE`, or `a-to-b.KEY=VALUE` for one direction; NULL:
- * none. The text is cut up. Returns NULL, or the first one that makes no sense: then the lanes are
- * as they were.
+ * none. Modifies the text. Returns NULL, or the first invalid setting: then the lanes are
+ * unchanged.
  */
 const char *options_set(struct lane_params lane[DIRECTIONS], char *words);
 

@@ -6,7 +6,7 @@
 #include "command/output.h"
 #include "policy/value.h"
 
-/* The time in µs within which `share` of the packets left, rounded up to a power of two. */
+/* Returns the time in µs within which `share` of the packets left, rounded up to a power of two. */
 static uint64_t late_quantile_us(const struct lane_counters *counters, double share)
 {
 	double popped = (double)(counters->sent + counters->refused);

@@ -12,8 +12,8 @@
 #include "options.h"
 
 /*
- * lanes: DIRECTIONS for each of the links of options. no_mbuf: receptions that found the packet
- * pool empty. A new reference, or NULL when out of memory.
+ * Returns a new reference, or NULL when out of memory. lanes: DIRECTIONS for each of the links of
+ * options. no_mbuf: receptions that found the packet pool empty.
  */
 json_t *stats_json(const struct options *options, const struct lane *lanes, uint64_t no_mbuf);
 

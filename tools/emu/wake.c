@@ -8,7 +8,7 @@
 
 #include <sys/socket.h>
 
-/* For any open descriptor: the highest one that a process with 32 ports comes near. */
+/* Bound for descriptors: a process with 32 ports stays below it. */
 #define FD_MAX 1024
 
 static bool is_packet_socket(int fd)
@@ -38,7 +38,7 @@ void wake_clear_errors(const struct pollfd *fds, unsigned n)
 		int error;
 		socklen_t len = sizeof(error);
 
-		/* Reading the error is what clears it: an interface that went down sets one. */
+		/* Reading the error clears it: an interface that went down sets one. */
 		if (fds[i].revents & ~POLLIN)
 			(void)getsockopt(fds[i].fd, SOL_SOCKET, SO_ERROR, &error, &len);
 	}
