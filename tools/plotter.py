@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Every picture of this tree: lines and bars as SVG, written by hand. There is nothing to install,
-and any browser shows it. The demo, the evaluation, the benchmark and tools/plot draw with it.
-"""
+"""Draws all pictures of this tree: lines and bars as SVG, without other packages. Any browser shows
+them. Used by the demo, the evaluation, the benchmark and tools/plot."""
 
 import html
 import math
@@ -24,19 +23,19 @@ text { font: 14px sans-serif; fill: #222 }
 
 
 def text_at(x, y, words, anchor="start", kind="", turn=False):
-    """One line of text."""
+    """Returns one line of text."""
     rotation = f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turn else ""
     return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{kind}"{rotation}>'
             f"{html.escape(words)}</text>")
 
 
 def line_to(x1, y1, x2, y2, kind):
-    """A straight line."""
+    """Returns a straight line."""
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {kind}/>'
 
 
 def whole(height, parts):
-    """The picture of these parts."""
+    """Returns the picture with these parts."""
     return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
                       f'width="{WIDTH}" height="{height}">', f"<style>{STYLE}</style>",
                       f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
@@ -44,7 +43,7 @@ def whole(height, parts):
 
 
 def ticks(low, high, wanted=8):
-    """Round numbers that cover [low, high]."""
+    """Returns round numbers that cover [low, high]."""
     raw = (high - low) / wanted or 1
     magnitude = 10 ** math.floor(math.log10(raw))
     step = next(m * magnitude for m in (1, 2, 5, 10) if m * magnitude >= raw * 0.999)
@@ -54,23 +53,24 @@ def ticks(low, high, wanted=8):
 
 
 class Axis:
-    """From low to high over so many points of the picture; what is beyond is at the end.
+    """An axis from low to high over `length` points of the picture; values beyond are drawn at the
+    end.
 
-    log: by the logarithm, with powers of ten beside it; low is above 0.
+    log: logarithmic, labelled with powers of ten; low is above 0.
     """
 
     def __init__(self, low, high, start, length, log=False):
         self.low, self.high, self.start, self.length, self.log = low, high, start, length, log
 
     def place(self, value):
-        """Where it is."""
+        """Returns the position of a value."""
         value = min(max(value, self.low), self.high)
         if self.log:
             return self.start + math.log(value / self.low, self.high / self.low) * self.length
         return self.start + (value - self.low) / (self.high - self.low or 1) * self.length
 
     def ticks(self, wanted=8):
-        """The numbers beside it."""
+        """Returns the numbers of the labels."""
         if not self.log:
             return ticks(self.low, self.high, wanted)
         return [10.0 ** k for k in range(math.ceil(math.log10(self.low) - 1e-9),
@@ -78,7 +78,7 @@ class Axis:
 
 
 class Series:
-    """A line: points are (x, y). label: None is not in the legend."""
+    """A line: points are (x, y). A label of None is not in the legend."""
 
     def __init__(self, label, points, colour, dash=None, width=1.8):
         self.label = label
@@ -88,13 +88,13 @@ class Series:
         self.width = width
 
     def attributes(self):
-        """How it is drawn, in the picture and in the legend."""
+        """Returns the line's attributes, for the picture and the legend."""
         dash = f' stroke-dasharray="{self.dash}"' if self.dash else ""
         return f'class="line" stroke="{self.colour}" style="stroke-width:{self.width}"{dash}'
 
 
 def legend_places(series):
-    """[(x, row)] for each entry, as many in a row as fit."""
+    """Returns [(x, row)] for each entry, with as many in a row as fit."""
     places, x, row = [], LEFT, 0
     for one in series:
         width = 48 + 7.6 * len(one.label)
@@ -106,10 +106,10 @@ def legend_places(series):
 
 
 class Lines:
-    """Axes from (x0, 0) to (x1, the largest value and some air), and curves.
+    """Axes from (x0, 0) to (x1, the largest value and a margin), and curves.
 
-    shade: (from, to) of x that are to be seen apart. span: (from, to) of y in place of the above.
-    log: the axes that are by the logarithm, "x", "y" or "xy".
+    shade: (from, to) of x that are highlighted. span: (from, to) of y in place of the above. log:
+    the logarithmic axes, "x", "y" or "xy".
     """
 
     def __init__(self, title, x_label, y_label, series, note="", shade=None, *, span=None, log=""):
@@ -158,14 +158,14 @@ class Lines:
                    f'height="{self.bottom - TOP}" fill="#f3f0e6"/>')
 
     def parts(self):
-        """What it is made of."""
+        """Returns its SVG elements."""
         return [text_at(LEFT, 26, self.title, kind="title"),
                 text_at(LEFT, 45, self.note, kind="note"),
                 *self._shaded(), *self._axes(), *map(self._curve, self.series), *self._legend()]
 
 
 def picture(*panels):
-    """Lines as a picture; of several, each below the one before."""
+    """Returns lines as a picture, with several panels one below the other."""
     parts = panels[0].parts()
     for k, panel in enumerate(panels[1:], 1):
         parts += [f'<g transform="translate(0 {k * HEIGHT})">', *panel.parts(), "</g>"]
@@ -173,9 +173,10 @@ def picture(*panels):
 
 
 class Bar:
-    """One contender: {"median", "p10", "p90"}."""
+    """A bar of one contender: {"median", "p10", "p90"}."""
 
-    LEFT, RIGHT, TOP, ROW, BOTTOM = 250, 80, 64, 30, 54  # room around them, and for each
+    # Margins around the bars, and height of each.
+    LEFT, RIGHT, TOP, ROW, BOTTOM = 250, 80, 64, 30, 54
     OURS, OTHERS = COLOURS[0], "#9aa5ad"
 
     def __init__(self, label, spread, ours=True):
@@ -183,7 +184,7 @@ class Bar:
         self.colour = self.OURS if ours else self.OTHERS
 
     def parts(self, y, place):
-        """What it is made of, at this height."""
+        """Returns its SVG elements at this height."""
         middle, end = y + self.ROW / 2, place(self.spread["median"])
         low, high = place(self.spread["p10"]), place(self.spread["p90"])
         return [text_at(self.LEFT - 10, y + 20, self.label, "end"),
@@ -194,8 +195,8 @@ class Bar:
 
 
 def bar_picture(title, note, unit, bars):
-    """A median each, and a line from p10 to p90."""
-    # The longest line of doubt may leave the picture rather than make all bars short.
+    """Returns a picture of the medians, with a line from p10 to p90 for each."""
+    # A long p10–p90 line can leave the picture; otherwise all bars would be short.
     most = max(bar.spread["median"] for bar in bars) * 1.25
     axis = Axis(0, most, Bar.LEFT, WIDTH - Bar.LEFT - Bar.RIGHT)
     bottom = Bar.TOP + Bar.ROW * len(bars)
