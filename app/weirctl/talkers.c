@@ -130,7 +130,7 @@ static json_t *row_members(const json_t *columns, const json_t *row)
 	return members;
 }
 
-static void hear_packets(struct hearing *hearing, const json_t *page)
+static void collect_packets(struct hearing *hearing, const json_t *page)
 {
 	const json_t *columns = json_object_get(page, "columns"), *row;
 	size_t i;
@@ -154,7 +154,7 @@ static void hear_packets(struct hearing *hearing, const json_t *page)
 }
 
 /* Reads the sample until its time is over. */
-static int hear_talkers(struct source *source, struct hearing *hearing, json_int_t number)
+static int collect_talkers(struct source *source, struct hearing *hearing, json_int_t number)
 {
 	char request[64];
 	bool over = false;
@@ -167,7 +167,7 @@ static int hear_talkers(struct source *source, struct hearing *hearing, json_int
 		ret = source_get(source, request, &page);
 		if (ret)
 			break;
-		hear_packets(hearing, page);
+		collect_packets(hearing, page);
 		over = json_is_true(json_object_get(page, "over"));
 		if (!over && json_array_size(json_object_get(page, "packets")) == 0)
 			source->pause(source, POLL_MS);
@@ -219,7 +219,7 @@ static json_t *talker_rows(const struct hearing *hearing, size_t most, double se
 	return rows;
 }
 
-static json_t *heard_document(const struct hearing *hearing, const struct request *request)
+static json_t *collected_document(const struct hearing *hearing, const struct request *request)
 {
 	const struct talker *all = talkers_all(hearing->talkers);
 	double seconds = field_number(hearing->page, "seconds");
@@ -241,7 +241,7 @@ static json_t *heard_document(const struct hearing *hearing, const struct reques
 	return document;
 }
 
-static int hear_document(
+static int collect_document(
 	struct source *source, const struct request *request, json_int_t number, json_t **document)
 {
 	struct hearing hearing = {.policies = json_object()};
@@ -254,13 +254,13 @@ static int hear_document(
 	talker_by(request->by ? request->by : "source", &hearing.by);
 	hearing.talkers = talkers_create(CAPACITY, seed);
 	if (hearing.talkers)
-		ret = hear_talkers(source, &hearing, number);
+		ret = collect_talkers(source, &hearing, number);
 	if (ret) {
 		snprintf(text, sizeof(text), "/weir/talkers_end,%lld", (long long)number);
 		source->ask(source, text, &ended);
 		json_decref(ended);
 	} else {
-		*document = heard_document(&hearing, request);
+		*document = collected_document(&hearing, request);
 	}
 	json_decref(hearing.page);
 	json_decref(hearing.policies);
@@ -282,7 +282,7 @@ int talkers_gather(struct source *source, const struct request *request, json_t 
 		*document = answer; /* with the reason */
 		return 0;
 	}
-	ret = hear_document(source, request, json_integer_value(number), document);
+	ret = collect_document(source, request, json_integer_value(number), document);
 	json_decref(answer);
 	return ret;
 }

@@ -215,7 +215,7 @@ static void hear_budget_message(
 			buf[(next_budget_byte(in) * 256u + next_budget_byte(in)) % len] ^=
 				next_budget_byte(in);
 	}
-	budget_hear(b, next_budget_byte(in) % (N + 1), now, buf, len);
+	budget_receive(b, next_budget_byte(in) % (N + 1), now, buf, len);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -238,7 +238,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			act_on_budget(b, &in, now);
 		while ((len = budget_send(b, now, buf, sizeof(buf), &to)) > 0) {
 			check_budget(len <= ROOM && to < N && to != SELF);
-			budget_hear(neighbour, SELF, now, buf, to == 0 ? len : 0);
+			budget_receive(neighbour, SELF, now, buf, to == 0 ? len : 0);
 		}
 		check_books(b, 0);
 		check_books(b, 1);

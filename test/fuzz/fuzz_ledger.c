@@ -106,7 +106,7 @@ static void hear_any_statement(struct ledger *l, struct input *in, uint64_t now)
 	readable = ledger_statement_read(&s, bytes, sizeof(bytes)) == 0;
 	ledger_statement_write(&s, again);
 	check_ledger_fuzz(!readable || memcmp(bytes, again, sizeof(bytes)) == 0);
-	verdict = ledger_hear(l, edge, now, &said);
+	verdict = ledger_receive(l, edge, now, &said);
 	check_ledger_fuzz(readable || verdict == LEDGER_INVALID);
 	if (verdict == LEDGER_OLD || verdict == LEDGER_INVALID)
 		check_ledger_fuzz(ledger_recovering(l) ||
@@ -236,7 +236,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		now += next_ledger_byte(&in) * UINT64_C(8);
 		if (act % 16 == 2)
-			ledger_hear_again(l, next_ledger_byte(&in) % N_EDGES, now,
+			ledger_receive_repeat(l, next_ledger_byte(&in) % N_EDGES, now,
 				now - next_ledger_byte(&in), now - next_ledger_byte(&in));
 		else if (act & 1)
 			hear_any_statement(l, &in, now);

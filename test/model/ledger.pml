@@ -10,7 +10,7 @@
  * them, which is thereby lost; one that is heard stays, and may be heard again or overtaken.
  *
  * Of time only this is left: that F has waited for its patience means that all leases have ended
- * which echoes up to the stamp that F has heard last could give (lib/control/ledger/hear.c says
+ * which echoes up to the stamp that F has heard last could give (lib/control/ledger/receive.c says
  * why).
  *
  * The invariant: what A may use, what F may use and what the third one has is within the total.

@@ -173,7 +173,7 @@ class Lengths:
         return sent
 
     def step(self, frames, expected):
-        """Sends frames; those in `expected` must arrive, and all others must be counted."""
+        """Sends frames; `expected` must arrive, and all others must be counted."""
         before, passed = self.counted(), self.passed()
         sums, had = link("tb")["stats64"]["rx"]["packets"], len(self.taker.take())
         sent = self.send(frames)

@@ -130,7 +130,7 @@ static void hear_agrees(struct world *w, bool calm)
 			k++;
 			continue;
 		}
-		trace_word((uint64_t)agree_hear(
+		trace_word((uint64_t)agree_receive(
 			w->agrees[word->to], word->from, w->now_ns, word->bytes, word->len));
 		if (calm || prng_below(&w->prng, 20) > 0)
 			*word = w->flying[--w->n_flying];

@@ -228,7 +228,7 @@ static bool receive_budget_message(
 
 	if (!box->budget)
 		return false;
-	if (budget_hear(box->budget, from, w->now_ns, buf, len))
+	if (budget_receive(box->budget, from, w->now_ns, buf, len))
 		budget_world_fail(w, "a letter is refused", from);
 	post_budget_messages(w, to);
 	return true;

@@ -395,7 +395,7 @@ static void hear_ledger_flight(struct world *w, const struct flight *f)
 		complain_ledger_world(w, "a statement that cannot be read", 1, 0);
 		return;
 	}
-	verdict = ledger_hear(node->l, f->edge, node_local_time(w, node), &s);
+	verdict = ledger_receive(node->l, f->edge, node_local_time(w, node), &s);
 	w->news += verdict == LEDGER_NEWS;
 	if (verdict == LEDGER_INVALID || verdict == LEDGER_DENIED)
 		complain_ledger_world(

@@ -411,10 +411,10 @@ WATCHED(size_t, conserve_send, struct conserve *c, uint64_t now_ns, uint8_t *buf
 	return len;
 }
 
-WATCHED(int, conserve_hear, struct conserve *c, unsigned from, uint64_t now_ns, const uint8_t *buf,
-	size_t len)
+WATCHED(int, conserve_receive, struct conserve *c, unsigned from, uint64_t now_ns,
+	const uint8_t *buf, size_t len)
 {
-	int ret = __real_conserve_hear(c, from, now_ns, buf, len);
+	int ret = __real_conserve_receive(c, from, now_ns, buf, len);
 
 	if (trace_watches(TRACE_CONSERVE)) {
 		trace_word((uint64_t)ret);
@@ -526,10 +526,10 @@ WATCHED(bool, quota_next, struct quota_node *q, uint64_t now_ns, uint32_t *edge,
 	return is;
 }
 
-WATCHED(bool, quota_hear, struct quota_node *q, uint32_t edge, const struct quota_message *message,
-	uint64_t now_ns)
+WATCHED(bool, quota_receive, struct quota_node *q, uint32_t edge,
+	const struct quota_message *message, uint64_t now_ns)
 {
-	bool sense = __real_quota_hear(q, edge, message, now_ns);
+	bool sense = __real_quota_receive(q, edge, message, now_ns);
 
 	if (trace_watches(TRACE_QUOTA)) {
 		struct quota_view view = quota_view(q, now_ns);
@@ -649,10 +649,10 @@ WATCHED(size_t, budget_send, struct budget *b, uint64_t now_ns, uint8_t *buf, si
 	return len;
 }
 
-WATCHED(int, budget_hear, struct budget *b, unsigned from, uint64_t now_ns, const uint8_t *buf,
+WATCHED(int, budget_receive, struct budget *b, unsigned from, uint64_t now_ns, const uint8_t *buf,
 	size_t len)
 {
-	int ret = __real_budget_hear(b, from, now_ns, buf, len);
+	int ret = __real_budget_receive(b, from, now_ns, buf, len);
 
 	if (trace_watches(TRACE_BUDGET)) {
 		trace_word((uint64_t)ret);
@@ -741,10 +741,10 @@ WATCHED(void, ledger_state, struct ledger *l, uint32_t edge, uint64_t now_ns,
 	trace_sent(0, edge, bytes, sizeof(bytes));
 }
 
-WATCHED(enum ledger_verdict, ledger_hear, struct ledger *l, uint32_t edge, uint64_t now_ns,
+WATCHED(enum ledger_verdict, ledger_receive, struct ledger *l, uint32_t edge, uint64_t now_ns,
 	const struct ledger_statement *statement)
 {
-	enum ledger_verdict verdict = __real_ledger_hear(l, edge, now_ns, statement);
+	enum ledger_verdict verdict = __real_ledger_receive(l, edge, now_ns, statement);
 
 	if (trace_watches(TRACE_LEDGER)) {
 		verdicts[verdict]++;

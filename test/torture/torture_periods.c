@@ -646,7 +646,7 @@ static bool receive_period_mail(void *world, unsigned from, unsigned to, uint8_t
 
 	if (!box->b || box->control_wakes > w->events.now_ns || w->sides[from] != w->sides[to])
 		return false;
-	(void)budget_hear(box->b, from, boot_ns(w, box), bytes, len);
+	(void)budget_receive(box->b, from, boot_ns(w, box), bytes, len);
 	check_period(w, box);
 	follow_up_period(w, box);
 	return true;

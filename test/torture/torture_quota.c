@@ -489,7 +489,7 @@ static void quota_hear_message(struct quota_world *w, const struct quota_mail *m
 				sizeof(*message));
 		return;
 	}
-	quota_hear(box->quota, message->edge, &message->is, quota_local_time(w, box));
+	quota_receive(box->quota, message->edge, &message->is, quota_local_time(w, box));
 	if (quota_denied(box->quota) != LEDGER_HEARD) {
 		quota_lose(box->quota);
 		quota_loss_committed(box->quota);

@@ -718,7 +718,7 @@ static void rates_hear_message(
 		rates_follow_up(w, box);
 		return;
 	}
-	ret = conserve_hear(box->c, from, world_clock(w, box), bytes, len);
+	ret = conserve_receive(box->c, from, world_clock(w, box), bytes, len);
 	/* A limiter without memory has no ledger identity, and reports that. */
 	if (ret < 0 && !(ret == -ESTALE && (box->lost || len == BOOK_HEAD)))
 		torture_complain(w->result, "a letter that cannot be read");

@@ -39,7 +39,7 @@ static void record_messages(struct world *w, uint64_t now, struct conserve **gro
 
 	while ((message.len = conserve_send(group[from], now, message.bytes, ROOM, &message.to)) >
 		0) {
-		(void)conserve_hear(group[message.to], from, now, message.bytes, message.len);
+		(void)conserve_receive(group[message.to], from, now, message.bytes, message.len);
 		w->former[prng_below(&w->taper, LATE)] = message;
 	}
 }
@@ -83,7 +83,7 @@ void tape_play(struct world *w)
 	if (!box->up || !book_identity_known(conserve_book(box->c)->identity) ||
 		box->control_wakes || message->len == 0 || !prng_percent(&w->taper, 20))
 		return;
-	if (conserve_hear(box->c, message->from, world_clock(w, box), message->bytes,
+	if (conserve_receive(box->c, message->from, world_clock(w, box), message->bytes,
 		    message->len) != -ESTALE)
 		torture_complain(w->result, "a letter of a former life is believed");
 }

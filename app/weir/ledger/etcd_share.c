@@ -375,7 +375,7 @@ static bool take_drawn_units(
  * Takes an answer. Ignores its units, as unneeded, if the policy was removed or the period has
  * ended.
  */
-static bool hear_draw_answer(struct instance *inst, const struct etcd_answer *answer)
+static bool receive_draw_answer(struct instance *inst, const struct etcd_answer *answer)
 {
 	struct etcd_share *d = inst->etcd_share;
 	struct budget_share *a = find_budget_share(&d->budget_shares, answer->budget);
@@ -407,14 +407,14 @@ static bool hear_draw_answer(struct instance *inst, const struct etcd_answer *an
 	}
 }
 
-static bool hear_all(struct instance *inst)
+static bool receive_answers(struct instance *inst)
 {
 	struct etcd_share *d = inst->etcd_share;
 	struct etcd_answer answer;
 	bool news = false;
 
 	while (d->etcd && etcd_answer(d->etcd, &answer) == 0) {
-		news |= hear_draw_answer(inst, &answer);
+		news |= receive_draw_answer(inst, &answer);
 		d->look_ns = 0;
 	}
 	return news;
@@ -531,7 +531,7 @@ bool etcd_share_look(struct instance *inst, uint64_t now_ns)
 
 	if (!d)
 		return false;
-	news = hear_all(inst);
+	news = receive_answers(inst);
 	if (now_ns < etcd_share_next(inst) || !open_etcd_if_due(inst, d, now_ns))
 		return news;
 	refresh = refresh_ns(inst);

@@ -133,7 +133,7 @@ static json_t *statements_json(const uint64_t *verdicts)
 #define NUMBER(member) SHOW_FIELD(conserve_counters, NUMBER, member)
 static const struct show_field sent_fields[] = {
 	NUMBER(messages_sent), NUMBER(messages_heard), NUMBER(statements_sent), {0}};
-static const struct show_field heard_fields[] = {
+static const struct show_field received_fields[] = {
 	NUMBER(unknown), NUMBER(malformed), NUMBER(grants), NUMBER(adoptions), {0}};
 #undef NUMBER
 
@@ -141,7 +141,7 @@ static void add_counters(json_t *json, const struct conserve_counters *counters)
 {
 	show_fields(json, sent_fields, counters, NULL);
 	json_object_set_new(json, "statements_heard", statements_json(counters->verdicts));
-	show_fields(json, heard_fields, counters, NULL);
+	show_fields(json, received_fields, counters, NULL);
 }
 
 /* Returns one word, for the worst state that applies. */

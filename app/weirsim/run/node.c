@@ -424,7 +424,7 @@ void node_crash(struct sim *sim, struct node *node)
 	policies_free(sim, node);
 }
 
-static void node_hear(struct sim *sim, struct node *node, uint8_t *buf, size_t len)
+static void node_take_message(struct sim *sim, struct node *node, uint8_t *buf, size_t len)
 {
 	limiter_receive(node->limiter, node_clock(sim, node, sim->events.now_ns), buf, len);
 	if (limiter_conserve(node->limiter) || limiter_budget(node->limiter))
@@ -442,7 +442,7 @@ static void resume_node(void *world, void *object, uint64_t argument)
 		return;
 	node->paused = false;
 	for (unsigned i = 0; i < node->n_held; i++)
-		node_hear(sim, node, node->held[i].buf, node->held[i].len);
+		node_take_message(sim, node, node->held[i].buf, node->held[i].len);
 	held_free(node);
 	if (node->reloads)
 		reload_node(sim, node);
@@ -490,7 +490,7 @@ bool node_receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t 
 		return false;
 	if (node->paused)
 		return node->n_held < HELD_MAX && hold_datagram(node, buf, len);
-	node_hear(sim, node, buf, len);
+	node_take_message(sim, node, buf, len);
 	return true;
 }
 

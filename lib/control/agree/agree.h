@@ -118,7 +118,7 @@ void agree_tick(struct agree *a, uint64_t now_ns);
 size_t agree_send(struct agree *a, uint64_t now_ns, uint8_t *buf, size_t room, unsigned *peer);
 
 /* Takes an authentic message from a peer. Returns 0, or -EBADMSG: nothing of it is accepted. */
-int agree_hear(struct agree *a, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len);
+int agree_receive(struct agree *a, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len);
 
 /* Grows when a view below can have changed, except heard_ns. */
 uint64_t agree_changes(const struct agree *a);

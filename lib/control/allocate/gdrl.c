@@ -16,7 +16,7 @@ struct gdrl_statement gdrl_state(const struct gdrl_self *self)
 	};
 }
 
-bool gdrl_hear(struct gdrl_neighbour *neighbour, const struct gdrl_statement *statement)
+bool gdrl_receive(struct gdrl_neighbour *neighbour, const struct gdrl_statement *statement)
 {
 	if (!isfinite(statement->q) || !isfinite(statement->gain) || statement->gain <= 0)
 		return false;

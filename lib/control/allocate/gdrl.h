@@ -43,8 +43,8 @@
  *   proof (section IV) and we have none: an edge that is slower than the others may bring what they
  *   have brought by then, half of the step at most. test_gdrl_world.c shows that it settles.
  *
- * A round, like in tools/study/gdrl/gdrl_world.c: ledger_hear() takes a neighbour's message and, if
- * it is new there, gdrl_hear() takes its statement. Then follow gdrl_step(), ledger_grant() of each
+ * A round, like in tools/study/gdrl/gdrl_world.c: ledger_receive() takes a neighbour's message and, if
+ * it is new there, gdrl_receive() takes its statement. Then follow gdrl_step(), ledger_grant() of each
  * amount, and settling. Then gdrl_state() and ledger_state() go to every neighbour, together.
  *
  * Pure functions. Rates are in bytes per second, or in the unit and time of the limit. For a ledger
@@ -117,7 +117,7 @@ struct gdrl_statement gdrl_state(const struct gdrl_self *self);
  * Takes a statement that arrived with one of the ledger that is newer than all before it
  * (LEDGER_NEWS or LEDGER_HEARD). Returns false if it is rejected: not a number, or no gain.
  */
-bool gdrl_hear(struct gdrl_neighbour *neighbour, const struct gdrl_statement *statement);
+bool gdrl_receive(struct gdrl_neighbour *neighbour, const struct gdrl_statement *statement);
 
 /*
  * Computes the grants to n neighbours now; uses up their statements. Returns the sum: at most

@@ -170,7 +170,7 @@ unsigned book_edge(const struct book *book, unsigned peer)
 	return peer < book->overlay->n ? book->edge_of[peer] : book->n_edges;
 }
 
-void book_heard(struct book *book, unsigned edge, uint64_t now_ns)
+void book_note_received(struct book *book, unsigned edge, uint64_t now_ns)
 {
 	book->links[edge].heard_ns = now_ns;
 	book->links[edge].alive = true;

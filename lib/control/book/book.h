@@ -266,7 +266,7 @@ void book_closes(struct book *book, enum book_closure closure);
 void book_invalid(struct book *book, unsigned edge);
 
 /* Notes a good message of a neighbour; returns true if the last one was within the timeout. */
-void book_heard(struct book *book, unsigned edge, uint64_t now_ns);
+void book_note_received(struct book *book, unsigned edge, uint64_t now_ns);
 bool book_alive(const struct book *book, unsigned edge, uint64_t now_ns);
 
 /* Marks neighbours that have been silent for too long as not alive until their next message. */

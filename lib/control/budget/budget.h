@@ -169,7 +169,8 @@ size_t budget_send(struct budget *b, uint64_t now_ns, uint8_t *buf, size_t room,
  * Receives a message from a peer, authentic, but perhaps repeated or old. Returns 0; or it rejects
  * the message and returns -ENOENT (no neighbour), -EBADMSG or -ESTALE (see book_read_head()).
  */
-int budget_hear(struct budget *b, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len);
+int budget_receive(
+	struct budget *b, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len);
 
 /*
  * budget_book() has the accounts, for a round of commits of all that need it: see book_save().

@@ -133,7 +133,7 @@ void unit_assume_terms(const struct budget *b, struct unit_account *account);
  * Stores a neighbour's terms. Returns false if the message is no newer than that of the present
  * ones.
  */
-bool unit_hear_terms(
+bool unit_receive_terms(
 	struct unit_edge *edge, const struct unit_terms *terms, const struct tree_header *header);
 
 /* account.c */
@@ -176,6 +176,7 @@ void tree_hurry(struct budget *b); /* messages to all neighbours are due */
  */
 bool tree_speaks(const struct budget *b, unsigned edge, uint64_t now_ns);
 struct tree_header tree_say(struct budget *b, unsigned edge, uint64_t now_ns);
-void tree_hear(struct budget *b, unsigned edge, const struct tree_header *header, uint64_t now_ns);
+void tree_receive(
+	struct budget *b, unsigned edge, const struct tree_header *header, uint64_t now_ns);
 
 #endif

@@ -125,7 +125,7 @@ static void write_part(const struct budget *b, const struct unit_account *a,
 	ledger_statement_write(&m->statement, at);
 }
 
-/* Returns false if its statement is invalid; quota_hear() checks the rest. */
+/* Returns false if its statement is invalid; quota_receive() checks the rest. */
 static bool read_part(const uint8_t *at, uint64_t *id, uint64_t *check, struct quota_message *m)
 {
 	uint8_t parts;
@@ -217,7 +217,7 @@ static void take_unit_terms(struct budget *b, struct unit_account *a, unsigned e
 {
 	struct unit_terms terms = read_unit_terms(at + AT_TERMS), before = a->edges[edge].said;
 
-	if (unit_hear_terms(&a->edges[edge], &terms, header) &&
+	if (unit_receive_terms(&a->edges[edge], &terms, header) &&
 		(terms.terms != before.terms || terms.unit != before.unit ||
 			terms.total != before.total || terms.n != before.n))
 		unit_reconsider_terms(b, a, now_ns);
@@ -244,7 +244,7 @@ static bool one_limiter_speaks(struct budget *b, struct unit_account *a, unsigne
 	return doubt == BOOK_SURE || (doubt == BOOK_YOUNG && message->statement.epoch > 0);
 }
 
-static void hear_part(struct budget *b, unsigned edge, const struct tree_header *header,
+static void receive_part(struct budget *b, unsigned edge, const struct tree_header *header,
 	uint64_t now_ns, const uint8_t *at)
 {
 	struct quota_message message;
@@ -278,7 +278,7 @@ static void hear_part(struct budget *b, unsigned edge, const struct tree_header 
 		(void)unit_period(b, a, message.period, now_ns);
 	else if (message.period != period)
 		b->counters.unknown++;
-	if (!quota_hear(a->quota, edge, &message, now_ns))
+	if (!quota_receive(a->quota, edge, &message, now_ns))
 		book_invalid(&b->book, edge);
 	verdict = quota_denied(a->quota);
 	if (verdict == LEDGER_DENIED && a->book.born)
@@ -299,7 +299,7 @@ static int read_head(struct budget *b, unsigned edge, const uint8_t *buf, size_t
 	return ret;
 }
 
-int budget_hear(struct budget *b, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len)
+int budget_receive(struct budget *b, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len)
 {
 	unsigned edge = book_edge(&b->book, from);
 	struct tree_header header;
@@ -316,8 +316,8 @@ int budget_hear(struct budget *b, unsigned from, uint64_t now_ns, const uint8_t 
 	if (ret)
 		return ret;
 	b->counters.messages_heard++;
-	tree_hear(b, edge, &header, now_ns);
+	tree_receive(b, edge, &header, now_ns);
 	for (const uint8_t *at = buf + HEAD; at < buf + len; at += PART)
-		hear_part(b, edge, &header, now_ns, at);
+		receive_part(b, edge, &header, now_ns, at);
 	return 0;
 }

@@ -79,7 +79,7 @@ void unit_assume_terms(const struct budget *b, struct unit_account *a)
 	a->total = a->policy.total;
 }
 
-bool unit_hear_terms(
+bool unit_receive_terms(
 	struct unit_edge *edge, const struct unit_terms *terms, const struct tree_header *header)
 {
 	bool newer = header->epoch != edge->said_epoch ? header->epoch > edge->said_epoch

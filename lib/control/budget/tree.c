@@ -438,7 +438,8 @@ static bool announcement_is_old(const struct tree_link *link, const struct tree_
 						 : header->stamp <= link->said.stamp;
 }
 
-void tree_hear(struct budget *b, unsigned edge, const struct tree_header *header, uint64_t now_ns)
+void tree_receive(
+	struct budget *b, unsigned edge, const struct tree_header *header, uint64_t now_ns)
 {
 	struct tree_link *link = &b->links[edge];
 	uint64_t quiet_ns = now_ns - b->book.links[edge].sent_ns;
@@ -462,6 +463,6 @@ void tree_hear(struct budget *b, unsigned edge, const struct tree_header *header
 		     (header->route.root > b->route.root &&
 			     quiet_ns > tree_message_interval(b) / HEARTBEATS);
 	link->said = *header;
-	book_heard(&b->book, edge, now_ns);
+	book_note_received(&b->book, edge, now_ns);
 	reconsider_parent(b, now_ns);
 }

@@ -101,7 +101,7 @@ static void rate_close(struct book *book, struct book_account *account)
 			TAILQ_REMOVE(
 				a->edges[e].due ? &link->due : &link->stale, a, edges[e].next_due);
 		link->sent[a->bucket] -= a->edges[e].sent_hash;
-		link->heard[a->bucket] -= a->edges[e].heard_hash;
+		link->heard[a->bucket] -= a->edges[e].received_hash;
 	}
 	TAILQ_REMOVE(&c->buckets[a->bucket], a, next_in_bucket);
 	ledger_destroy(a->ledger);

@@ -29,7 +29,7 @@ static int conserve_create_links(struct conserve *c, uint64_t now_ns)
 	for (unsigned e = 0; e < n; e++) {
 		TAILQ_INIT(&c->links[e].due);
 		TAILQ_INIT(&c->links[e].stale);
-		book_heard(&c->book, e, now_ns);
+		book_note_received(&c->book, e, now_ns);
 		c->links[e].heard_ns = now_ns;
 	}
 	return 0;

@@ -180,7 +180,7 @@ void conserve_tick(struct conserve *c, uint64_t now_ns);
  * Returns the limit that can be enforced: the lower one of ledger_usable() and the limit in use; 0
  * while recovering or waiting. It falls at *until_ns to the return value for that time (UINT64_MAX:
  * it does not). After every other call it can be less than before; only after conserve_tick(),
- * conserve_hear() and conserve_update() more.
+ * conserve_receive() and conserve_update() more.
  */
 uint64_t conserve_limit(
 	const struct conserve *c, unsigned policy, uint64_t now_ns, uint64_t *until_ns);
@@ -194,7 +194,7 @@ uint64_t conserve_burst(const struct conserve *c, unsigned policy, uint64_t burs
 /*
  * Writes the next message, of at most `room` bytes (CONSERVE_MESSAGE_MIN or more), and its
  * addressee's index in the roster. Returns its length, or 0 if there is none. After
- * conserve_tick(), conserve_hear() and book_committed(), call it until it returns 0.
+ * conserve_tick(), conserve_receive() and book_committed(), call it until it returns 0.
  */
 size_t conserve_send(
 	struct conserve *c, uint64_t now_ns, uint8_t *buf, size_t room, unsigned *peer);
@@ -204,7 +204,7 @@ size_t conserve_send(
  * Returns the number of policies with news; -ENOENT (no neighbour), -EBADMSG or -ESTALE (see
  * book_read_head()), and nothing is accepted. Good statements show that a neighbour is alive.
  */
-int conserve_hear(
+int conserve_receive(
 	struct conserve *c, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len);
 
 /* Returns a policy with news that was not returned before, or n_policies: no more. */
@@ -215,7 +215,7 @@ unsigned conserve_policies(const struct conserve *c);
 unsigned conserve_owner(const struct conserve *c, unsigned policy);
 
 /*
- * Drops the records of all accounts, which recover as if they had none. conserve_hear() calls it
+ * Drops the records of all accounts, which recover as if they had none. conserve_receive() calls it
  * when it has proof.
  */
 void conserve_lose(struct conserve *c, enum book_closure closure);

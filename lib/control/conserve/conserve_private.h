@@ -51,7 +51,7 @@ struct rate_edge {
 	bool sent_asks;          /* the last entry requested an amount */
 	uint64_t told, promised; /* granted and promised, as of the last commit */
 	/* Hashes of the last entries, and of the one that was sent without its hints. */
-	uint64_t sent_hash, heard_hash, settled_hash;
+	uint64_t sent_hash, received_hash, settled_hash;
 	bool due;   /* there is news to send, and it is in the queue for that */
 	bool stale; /* to be sent again, and in the other queue */
 	TAILQ_ENTRY(rate_account) next_due;
@@ -159,7 +159,7 @@ bool rate_is_unconfirmed(const struct rate_account *a, unsigned edge);
  */
 uint64_t digest_entry(const uint8_t *entry);
 void digest_sent(struct conserve *c, struct rate_account *a, unsigned edge, uint64_t entry);
-void digest_heard(struct conserve *c, struct rate_account *a, unsigned edge, uint64_t entry);
+void digest_received(struct conserve *c, struct rate_account *a, unsigned edge, uint64_t entry);
 void digest_tick(struct conserve *c);
 
 struct digest_range {

@@ -72,12 +72,12 @@ void digest_sent(struct conserve *c, struct rate_account *a, unsigned edge, uint
 	e->settled_hash = hash_settled(c, a, edge);
 }
 
-void digest_heard(struct conserve *c, struct rate_account *a, unsigned edge, uint64_t entry)
+void digest_received(struct conserve *c, struct rate_account *a, unsigned edge, uint64_t entry)
 {
 	struct rate_edge *e = &a->edges[edge];
 
-	c->links[edge].heard[a->bucket] += entry - e->heard_hash;
-	e->heard_hash = entry;
+	c->links[edge].heard[a->bucket] += entry - e->received_hash;
+	e->received_hash = entry;
 }
 
 uint64_t digest_entry(const uint8_t *entry)
@@ -154,7 +154,7 @@ static bool is_settled(const struct conserve *c, const struct rate_account *a, u
 	const struct rate_edge *e = &a->edges[edge];
 
 	return !e->due && !e->apart && !e->sent_asks && e->sent_hash != 0 && !a->waits &&
-	       c->book.links[edge].doubt != BOOK_TWICE && ledger_heard_stamp(a->ledger, edge) &&
+	       c->book.links[edge].doubt != BOOK_TWICE && ledger_received_stamp(a->ledger, edge) &&
 	       !rate_is_unconfirmed(a, edge) && e->settled_hash == hash_settled(c, a, edge);
 }
 
@@ -170,7 +170,7 @@ static bool range_settled(const struct conserve *c, unsigned edge, struct digest
 			if (!is_settled(c, a, edge))
 				return false;
 			*stamp = max_u64(*stamp, ledger_next_stamp(a->ledger, edge, now_ns));
-			*echo = min_u64(*echo, ledger_heard_stamp(a->ledger, edge));
+			*echo = min_u64(*echo, ledger_received_stamp(a->ledger, edge));
 		}
 	return true;
 }

@@ -236,7 +236,7 @@ static void believe_hints(struct conserve *c, struct rate_account *a, unsigned e
 	if (verdict != LEDGER_NEWS && verdict != LEDGER_HEARD)
 		return;
 	wire_get_double(wire_get_double(at + AT_HINTS, &state.q), &state.gain);
-	if (gdrl_hear(&e->neighbour, &state)) {
+	if (gdrl_receive(&e->neighbour, &state)) {
 		e->asked = at[CONSERVE_AT_FLAGS] & ASKS ? state.q : 0;
 		e->asked_hops = at[CONSERVE_AT_FLAGS] >> HOPS_SHIFT;
 		e->in_debt = at[CONSERVE_AT_FLAGS] & DEBT;
@@ -352,11 +352,11 @@ static bool count_verdict(struct conserve *c, struct rate_account *a, unsigned e
 	}
 	(void)rate_waits(c, a, now_ns);
 	if (verdict == LEDGER_NEWS || verdict == LEDGER_HEARD)
-		book_heard(&c->book, edge, now_ns);
+		book_note_received(&c->book, edge, now_ns);
 	return false;
 }
 
-static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const uint8_t *at)
+static bool receive_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const uint8_t *at)
 {
 	struct ledger_statement statement;
 	enum ledger_verdict verdict = LEDGER_INVALID;
@@ -379,7 +379,7 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 		return refuse_entry(c, a, edge, &terms, &statement);
 	recovering = ledger_recovering(a->ledger);
 	if (valid)
-		verdict = ledger_hear(a->ledger, edge, now_ns, &statement);
+		verdict = ledger_receive(a->ledger, edge, now_ns, &statement);
 	/* Terms sent to an earlier start of ours can be older than the ones that it received. */
 	if ((verdict == LEDGER_NEWS || verdict == LEDGER_HEARD) &&
 		(!a->restored || ledger_is_echoed(a->ledger, &statement)))
@@ -389,7 +389,7 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 	if (count_verdict(c, a, edge, now_ns, verdict))
 		return true;
 	if (verdict == LEDGER_NEWS || verdict == LEDGER_HEARD)
-		digest_heard(c, a, edge, digest_entry(at));
+		digest_received(c, a, edge, digest_entry(at));
 	believe_hints(c, a, edge, at, verdict);
 	/* A new store counts its starts from one again: the answer shows that. */
 	if (verdict == LEDGER_OLD && at[CONSERVE_AT_FLAGS] & ANSWER)
@@ -402,10 +402,10 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 }
 
 /* A statement that repeats the last one. */
-static unsigned hear_again(struct conserve *c, struct rate_account *a, unsigned edge,
+static unsigned receive_repeat(struct conserve *c, struct rate_account *a, unsigned edge,
 	uint64_t now_ns, uint64_t stamp, uint64_t echo)
 {
-	enum ledger_verdict verdict = ledger_hear_again(a->ledger, edge, now_ns, stamp, echo);
+	enum ledger_verdict verdict = ledger_receive_repeat(a->ledger, edge, now_ns, stamp, echo);
 
 	if (verdict == LEDGER_OLD)
 		return 0;
@@ -420,7 +420,7 @@ static unsigned hear_again(struct conserve *c, struct rate_account *a, unsigned 
 	return 1;
 }
 
-static int hear_digest(
+static int receive_digest(
 	struct conserve *c, unsigned edge, uint64_t now_ns, const uint8_t *buf, size_t len)
 {
 	struct rate_link *link = &c->links[edge];
@@ -450,14 +450,15 @@ static int hear_digest(
 				{
 					/* Accounts of a bucket are far apart in memory. */
 					__builtin_prefetch(TAILQ_NEXT(a, next_in_bucket));
-					news += (int)hear_again(c, a, edge, now_ns, stamp, echo);
+					news += (int)receive_repeat(
+						c, a, edge, now_ns, stamp, echo);
 				}
 		}
 	}
 	return news;
 }
 
-static int hear_entries(
+static int receive_entries(
 	struct conserve *c, unsigned edge, uint64_t now_ns, const uint8_t *buf, size_t len)
 {
 	int news = 0;
@@ -465,11 +466,11 @@ static int hear_entries(
 	if ((len - BOOK_HEAD) % CONSERVE_ENTRY != 0)
 		return -EBADMSG;
 	for (const uint8_t *at = buf + BOOK_HEAD; at < buf + len; at += CONSERVE_ENTRY)
-		news += hear_entry(c, edge, now_ns, at);
+		news += receive_entry(c, edge, now_ns, at);
 	return news;
 }
 
-int conserve_hear(
+int conserve_receive(
 	struct conserve *c, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len)
 {
 	unsigned edge = book_edge(&c->book, from);
@@ -486,11 +487,11 @@ int conserve_hear(
 		c->counters.messages_heard++;
 		c->links[edge].heard_ns = now_ns;
 		if (kind == CONSERVE_DIGEST)
-			ret = hear_digest(c, edge, now_ns, buf, len);
+			ret = receive_digest(c, edge, now_ns, buf, len);
 		else if (kind == CONSERVE_REQUEST)
 			ret = digest_requested(c, edge, buf, len);
 		else
-			ret = hear_entries(c, edge, now_ns, buf, len);
+			ret = receive_entries(c, edge, now_ns, buf, len);
 	}
 	c->counters.malformed += ret == -EBADMSG;
 	return ret;

@@ -577,7 +577,7 @@ static bool take_section(
 		estimator_implausible(g, teller);
 		return false;
 	}
-	peer_heard(peer, section->tick, now_ns);
+	peer_note_received(peer, section->tick, now_ns);
 	return true;
 }
 

@@ -180,7 +180,7 @@ bool peer_can_be_at(
 	return tick - peer->own_tick <= (now_ns - peer->spoke_ns + late_ns) / tick_ns;
 }
 
-void peer_heard(struct peer *peer, uint32_t tick, uint64_t now_ns)
+void peer_note_received(struct peer *peer, uint32_t tick, uint64_t now_ns)
 {
 	if (!serial_newer(tick, peer->tick))
 		return;
@@ -199,7 +199,7 @@ void peer_confirmed(struct peer *peer, uint64_t sent_ns)
 /*
  * Signed, so that a time a little later than now (another thread's reading) is recent, not ancient.
  */
-static bool heard_within(uint64_t then_ns, uint64_t now_ns, uint64_t timeout_ns)
+static bool within_timeout(uint64_t then_ns, uint64_t now_ns, uint64_t timeout_ns)
 {
 	return (int64_t)(now_ns - then_ns) < (int64_t)timeout_ns;
 }
@@ -209,7 +209,7 @@ bool peer_expire(struct peer *peer, uint64_t now_ns, uint64_t timeout_ns)
 	bool was = peer->alive;
 
 	peer->alive = peer->known && peer->confirmed &&
-		      heard_within(peer->heard_ns, now_ns, timeout_ns) &&
-		      heard_within(peer->confirmed_ns, now_ns, timeout_ns);
+		      within_timeout(peer->heard_ns, now_ns, timeout_ns) &&
+		      within_timeout(peer->confirmed_ns, now_ns, timeout_ns);
 	return peer->alive != was;
 }

@@ -131,7 +131,7 @@ void peer_proven(struct peer *peer, uint64_t counter);
 void peer_spoke(struct peer *peer, uint32_t tick, uint32_t our_tick, uint64_t now_ns);
 
 /* Notes a tick of the accepted epoch that others report. */
-void peer_heard(struct peer *peer, uint32_t tick, uint64_t now_ns);
+void peer_note_received(struct peer *peer, uint32_t tick, uint64_t now_ns);
 
 /*
  * Returns true if the peer can have reached that tick since its own last one: `late_ns` is the

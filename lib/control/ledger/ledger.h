@@ -206,12 +206,12 @@ void ledger_state(
 /*
  * Repeating the last statement without sending it. Both ends have it; it is ledger_settled(),
  * which has no stamps. The sender asserts this at a stamp of at least ledger_next_stamp(), together
- * with ledger_heard_stamp() or an older stamp of the neighbour (0: nothing can be repeated). The
- * receiver calls ledger_hear_again(), with the same outcome as ledger_hear().
+ * with ledger_received_stamp() or an older stamp of the neighbour (0: nothing can be repeated). The
+ * receiver calls ledger_receive_repeat(), with the same outcome as ledger_receive().
  */
 struct ledger_statement ledger_settled(const struct ledger *l, uint32_t edge);
 uint64_t ledger_next_stamp(const struct ledger *l, uint32_t edge, uint64_t now_ns);
-uint64_t ledger_heard_stamp(const struct ledger *l, uint32_t edge);
+uint64_t ledger_received_stamp(const struct ledger *l, uint32_t edge);
 void ledger_state_again(struct ledger *l, uint32_t edge, uint64_t now_ns, uint64_t stamp);
 
 /* Returns true for a statement of a neighbour that had received this start of ours. */
@@ -221,10 +221,10 @@ bool ledger_is_echoed(const struct ledger *l, const struct ledger_statement *sta
  * Takes a statement from a neighbour. A neighbour that was promised an amount and returns without
  * its memory is granted it: it can have taken it and passed it on.
  */
-enum ledger_verdict ledger_hear(
+enum ledger_verdict ledger_receive(
 	struct ledger *l, uint32_t edge, uint64_t now_ns, const struct ledger_statement *statement);
 
-enum ledger_verdict ledger_hear_again(
+enum ledger_verdict ledger_receive_repeat(
 	struct ledger *l, uint32_t edge, uint64_t now_ns, uint64_t stamp, uint64_t echo_stamp);
 
 /*

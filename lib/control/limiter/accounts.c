@@ -145,17 +145,17 @@ struct limiter_closure limiter_closure(const struct limiter *l, uint64_t now_ns)
 	return closure;
 }
 
-void accounts_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message)
+void accounts_receive(struct limiter *l, uint64_t now_ns, const struct gossip_message *message)
 {
 	accounts_watch_names(l, now_ns);
 	if (l->conserve && message->len > 0 && conserve_is_kind(message->at[0]))
-		limiter_rates_hear(l, now_ns, message);
+		limiter_rates_receive(l, now_ns, message);
 	if (l->budget && message->len > 0 && message->at[0] == BUDGET_MESSAGE)
-		limiter_units_hear(l, now_ns, message);
+		limiter_units_receive(l, now_ns, message);
 	if (message->len > 0 && message->at[0] == AGREE_MESSAGE)
-		(void)agree_hear(l->agree, message->from, now_ns, message->at, message->len);
+		(void)agree_receive(l->agree, message->from, now_ns, message->at, message->len);
 	if (l->loan && message->len > 0 && message->at[0] == LOAN_MESSAGE)
-		loans_hear(l, now_ns, message);
+		loans_receive(l, now_ns, message);
 	follow_closure(l, now_ns);
 }
 

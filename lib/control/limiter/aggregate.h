@@ -198,7 +198,8 @@ void limiter_rates_want(struct limiter *l, struct aggregate *a);
 bool limiter_rates_withhold(struct limiter *l, unsigned policy, uint64_t now_ns);
 uint64_t limiter_rates_until(const struct limiter *l, const struct aggregate *a, uint64_t now_ns);
 bool limiter_rates_tick(struct limiter *l, uint64_t now_ns);
-void limiter_rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
+void limiter_rates_receive(
+	struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 
 /*
  * Settings that all must share; see terms.c. Hashes of the units of a policy's limit, and of the
@@ -209,7 +210,7 @@ uint32_t terms_unit(const struct limiter_policy *policy);
 uint64_t terms_that_move(const struct limiter *l, const struct limiter_policy *policy);
 int terms_create(struct limiter *l); /* 0 or -ENOMEM */
 void terms_set(struct limiter *l, uint64_t now_ns);
-void terms_heard(struct limiter *l, unsigned peer);
+void terms_received(struct limiter *l, unsigned peer);
 void terms_tick(struct limiter *l, uint64_t now_ns);
 
 /* Policies that count units; see units.c. */
@@ -218,7 +219,8 @@ int limiter_units_set(struct limiter *l, const struct limiter_policy *policies, 
 void limiter_units_index(const struct limiter *l, struct aggregate *a);
 void limiter_units_tick(struct limiter *l, uint64_t now_ns);
 void limiter_units_ask(struct limiter *l); /* requests terms from peers with a config mismatch */
-void limiter_units_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
+void limiter_units_receive(
+	struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 
 /*
  * Both; see accounts.c. Accounts for other policies: 0 or an errno, and nothing has changed;
@@ -231,7 +233,7 @@ void accounts_index(struct limiter *l);
 /* Looks for other limiters with our name or that of a neighbour, and closes the accounts. */
 void accounts_watch_names(struct limiter *l, uint64_t now_ns);
 
-void accounts_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
+void accounts_receive(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 size_t accounts_send(struct limiter *l, uint8_t *buf, unsigned *peer);
 
 /*
@@ -240,7 +242,7 @@ size_t accounts_send(struct limiter *l, uint8_t *buf, unsigned *peer);
  */
 int loans_create(struct limiter *l, const struct limiter_params *params, uint64_t now_ns);
 void loans_rest(struct limiter *l, unsigned policy, uint64_t now_ns);
-void loans_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
+void loans_receive(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 size_t loans_send(struct limiter *l, uint8_t *buf, size_t room, unsigned *peer);
 
 /*

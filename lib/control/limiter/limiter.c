@@ -492,10 +492,10 @@ enum gossip_verdict limiter_receive(struct limiter *l, uint64_t now_ns, uint8_t 
 	struct gossip_message message;
 
 	if (verdict == GOSSIP_ACCEPTED)
-		terms_heard(l, gossip_from(l->gossip));
+		terms_received(l, gossip_from(l->gossip));
 	if (verdict == GOSSIP_MESSAGE) {
 		message = gossip_message(l->gossip, buf, len);
-		accounts_hear(l, now_ns, &message);
+		accounts_receive(l, now_ns, &message);
 	}
 	return verdict;
 }

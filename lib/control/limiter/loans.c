@@ -195,7 +195,7 @@ void loans_rest(struct limiter *l, unsigned policy, uint64_t now_ns)
 		loan_level(l->loan, policy, &none, now_ns);
 }
 
-void loans_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message)
+void loans_receive(struct limiter *l, uint64_t now_ns, const struct gossip_message *message)
 {
 	struct loan_calls calls = calls_of(l);
 

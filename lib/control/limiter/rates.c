@@ -278,10 +278,10 @@ bool limiter_rates_tick(struct limiter *l, uint64_t now_ns)
 	return changed;
 }
 
-void limiter_rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message)
+void limiter_rates_receive(struct limiter *l, uint64_t now_ns, const struct gossip_message *message)
 {
 	l->now_ns = now_ns;
-	if (conserve_hear(l->conserve, message->from, now_ns, message->at, message->len) > 0)
+	if (conserve_receive(l->conserve, message->from, now_ns, message->at, message->len) > 0)
 		refresh_news(l, now_ns);
 }
 

@@ -361,7 +361,7 @@ void terms_set(struct limiter *l, uint64_t now_ns)
  * On a tree, also exchanges settings with a peer that sends to us, while gossip has it: the
  * neighbours.
  */
-void terms_heard(struct limiter *l, unsigned peer)
+void terms_received(struct limiter *l, unsigned peer)
 {
 	if (agree_next(l->agree, peer) != peer)
 		agree_watch(l->agree, peer, gossip_peer(l->gossip, peer) != NULL);

@@ -104,9 +104,9 @@ void limiter_units_tick(struct limiter *l, uint64_t now_ns)
 	l->budget_ns = budget_tick(l->budget, now_ns);
 }
 
-void limiter_units_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message)
+void limiter_units_receive(struct limiter *l, uint64_t now_ns, const struct gossip_message *message)
 {
-	(void)budget_hear(l->budget, message->from, now_ns, message->at, message->len);
+	(void)budget_receive(l->budget, message->from, now_ns, message->at, message->len);
 	limiter_units_tick(l, now_ns);
 }
 

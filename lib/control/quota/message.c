@@ -12,12 +12,12 @@ static bool quota_message_valid(const struct quota_message *m)
 }
 
 /* Takes the neighbour's statement. Returns the verdict. */
-static enum ledger_verdict hear_statement(
+static enum ledger_verdict receive_statement(
 	struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns)
 {
 	struct quota_edge *e = &q->edges[edge];
 	uint64_t received = ledger_view(q->ledger, edge).received;
-	enum ledger_verdict verdict = ledger_hear(q->ledger, edge, now_ns, &m->statement);
+	enum ledger_verdict verdict = ledger_receive(q->ledger, edge, now_ns, &m->statement);
 
 	/*
 	 * A neighbour with a new disk counts its starts from one again, and needs an answer to go
@@ -49,7 +49,8 @@ static enum ledger_verdict hear_statement(
 	return verdict;
 }
 
-bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns)
+bool quota_receive(
+	struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns)
 {
 	struct quota_edge *e = &q->edges[edge];
 	enum ledger_verdict verdict;
@@ -65,7 +66,7 @@ bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message 
 			e->speak |= m->parts & QUOTA_CONFIRM; /* show our later period */
 		return true;
 	}
-	verdict = hear_statement(q, edge, m, now_ns);
+	verdict = receive_statement(q, edge, m, now_ns);
 	if (verdict == LEDGER_INVALID)
 		q->invalid++;
 	if (verdict != LEDGER_NEWS && verdict != LEDGER_HEARD)

@@ -153,11 +153,11 @@ void quota_forgo(struct quota_node *q);
 void quota_tell(struct quota_node *q, uint32_t edge, bool asks);
 
 /* Takes a message from a neighbour. Returns false if it makes no sense (and changes nothing). */
-bool quota_hear(
+bool quota_receive(
 	struct quota_node *q, uint32_t edge, const struct quota_message *message, uint64_t now_ns);
 
 /*
- * Returns LEDGER_DENIED or LEDGER_TWIN if quota_hear() has received proof against the record:
+ * Returns LEDGER_DENIED or LEDGER_TWIN if quota_receive() has received proof against the record:
  * quota_lose() is due. Otherwise returns LEDGER_HEARD.
  */
 enum ledger_verdict quota_denied(const struct quota_node *q);

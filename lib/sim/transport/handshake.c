@@ -47,7 +47,7 @@ static void open_handshake_end(
 	*rtt_ns = in->echo_ns && in->echo_ns <= now_ns ? now_ns - in->echo_ns : 0;
 }
 
-static void hear_syn(struct handshake *h, enum conn_end end, const struct segment *in)
+static void receive_syn(struct handshake *h, enum conn_end end, const struct segment *in)
 {
 	struct handshake_end *e = &h->end[end];
 
@@ -74,7 +74,7 @@ bool handshake_receive(struct handshake *h, enum conn_end end, uint64_t now_ns,
 	if (in->syn) {
 		if (*opened)
 			e->heard = true;
-		hear_syn(h, end, in);
+		receive_syn(h, end, in);
 		return false;
 	}
 	return e->open;

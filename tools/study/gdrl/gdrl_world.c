@@ -219,11 +219,11 @@ static void hear_statements(struct gdrl_world *w)
 
 	while ((message = gdrl_post_take(w->post, w->slot))) {
 		struct server *s = &w->servers[message->to];
-		enum ledger_verdict verdict = ledger_hear(
+		enum ledger_verdict verdict = ledger_receive(
 			s->ledger, message->edge, w->now_ns, &message->ledger);
 
 		if (verdict == LEDGER_NEWS || verdict == LEDGER_HEARD)
-			gdrl_hear(&s->neighbours[message->edge], &message->indicator);
+			gdrl_receive(&s->neighbours[message->edge], &message->indicator);
 	}
 }
 

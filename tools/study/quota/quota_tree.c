@@ -62,7 +62,7 @@ static bool receive_tree_message(
 
 	(void)from;
 	memcpy(&message, bytes, len);
-	if (!quota_hear(t->nodes[to].quota, message.edge, &message.message, t->events.now_ns))
+	if (!quota_receive(t->nodes[to].quota, message.edge, &message.message, t->events.now_ns))
 		t->failed = true;
 	act_tree_node(t, to);
 	return true;

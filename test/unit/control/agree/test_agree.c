@@ -186,7 +186,7 @@ static void deliver(struct group *g)
 			f++;
 			continue;
 		}
-		assert_int_equal(agree_hear(g->a[flight->to], flight->from, g->now, flight->buf,
+		assert_int_equal(agree_receive(g->a[flight->to], flight->from, g->now, flight->buf,
 					 flight->len),
 			0);
 		*flight = g->flights[--g->n_flights];
@@ -449,7 +449,7 @@ static unsigned hear_one_summary(struct agree *const pair[2], uint64_t *now)
 		agree_tick(pair[1], *now);
 		len = agree_send(pair[1], *now, buf, ROOM, &peer);
 	} while (len == 0 || buf[1] != 0);
-	assert_int_equal(agree_hear(pair[0], 1, *now, buf, len), 0);
+	assert_int_equal(agree_receive(pair[0], 1, *now, buf, len), 0);
 	return agree_peer(pair[0], 1).n;
 }
 
@@ -537,14 +537,14 @@ TEST(test_names_of_things)
 	agree_watch(other, 0, true);
 	assert_int_equal(agree_set(other, group, &policy, 1, now), 0);
 	len = summary_to(same, 0, now, buf);
-	assert_int_equal(agree_hear(a, 1, now + 7, buf, len), 0);
+	assert_int_equal(agree_receive(a, 1, now + 7, buf, len), 0);
 	view = agree_peer(a, 1);
 	assert_true(view.heard && !view.more);
 	assert_int_equal(view.n, 0);
 	assert_int_equal(view.since_ns, 0);
 	assert_int_equal(view.heard_ns, now + 7);
 	len = summary_to(other, 0, now, buf);
-	assert_int_equal(agree_hear(a, 2, now + 8, buf, len), 0);
+	assert_int_equal(agree_receive(a, 2, now + 8, buf, len), 0);
 	view = agree_peer(a, 2);
 	assert_false(view.more);
 	assert_int_equal(view.n, 1);
@@ -586,7 +586,7 @@ TEST(test_who_is_told)
 	/* A peer that has sent gets summaries, watched or not. */
 	agree_watch(other, 2, true);
 	len = summary_to(other, 2, now, buf);
-	assert_int_equal(agree_hear(a, 0, now, buf, len), 0);
+	assert_int_equal(agree_receive(a, 0, now, buf, len), 0);
 	assert_int_equal(agree_next(a, 0), 0);
 	summary_to(a, 0, now, buf);
 	/* The next summary follows after two seconds, not before. */
@@ -623,10 +623,11 @@ TEST(test_a_late_start)
 		agree_watch(other, 2, true);
 		len = summary_to(other, 2, now, buf);
 		buf[EPOCH_END] += (uint8_t)start;
-		assert_int_equal(agree_hear(a, 0, now, buf, len), 0);
-		assert_int_equal(agree_hear(other, 2, now, lost, summary_to(a, 0, now, lost)), 0);
+		assert_int_equal(agree_receive(a, 0, now, buf, len), 0);
+		assert_int_equal(
+			agree_receive(other, 2, now, lost, summary_to(a, 0, now, lost)), 0);
 		assert_true(agree_peer(other, 2).heard);
-		assert_int_equal(agree_hear(a, 0, now, buf, len), 0);
+		assert_int_equal(agree_receive(a, 0, now, buf, len), 0);
 		assert_int_equal(agree_send(a, now, buf, ROOM, &to), 0);
 		agree_destroy(other);
 	}
@@ -653,12 +654,12 @@ TEST(test_overtaken)
 	len = summary_to(other, 0, now, before);
 	assert_int_equal(agree_set(other, changed, &policy, 1, now), 0);
 	assert_int_equal(summary_to(other, 0, now, behind), len);
-	assert_int_equal(agree_hear(a, 1, now + 1, behind, len), 0);
+	assert_int_equal(agree_receive(a, 1, now + 1, behind, len), 0);
 	assert_int_equal(agree_peer(a, 1).n, 1);
-	assert_int_equal(agree_hear(a, 1, now + 2, before, len), 0);
+	assert_int_equal(agree_receive(a, 1, now + 2, before, len), 0);
 	assert_int_equal(agree_peer(a, 1).n, 1);
 	assert_int_equal(agree_peer(a, 1).heard_ns, now + 1);
-	assert_int_equal(agree_hear(a, 1, now + 3, behind, len), 0);
+	assert_int_equal(agree_receive(a, 1, now + 3, behind, len), 0);
 	assert_int_equal(agree_peer(a, 1).heard_ns, now + 3);
 	assert_int_equal(agree_peer(a, 1).since_ns, now + 1);
 }
@@ -711,11 +712,11 @@ TEST(test_sections)
 	agree_watch(other, 0, true);
 	assert_int_equal(agree_set(other, group, &policy, 1, now), 0);
 	len = summary_to(other, 0, now, summary);
-	assert_int_equal(agree_hear(a, 1, now, summary, len), 0);
+	assert_int_equal(agree_receive(a, 1, now, summary, len), 0);
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		len = write_two(buf, summary, rows[i].leaf, rows[i].range, rows[i].ids);
 		assert_int_equal(agree_peer(a, 1).n, 0);
-		assert_int_equal(agree_hear(a, 1, now, buf, len), rows[i].expected);
+		assert_int_equal(agree_receive(a, 1, now, buf, len), rows[i].expected);
 	}
 	assert_int_equal(agree_peer(a, 1).n, 2);
 	assert_int_equal(agree_difference(a, 1, 0).id, low);
@@ -964,7 +965,7 @@ static void hear_of_many(struct agree *a, uint64_t now)
 	len = agree_send(other, now, buf, ROOM, &peer);
 	assert_true(len > 0 && peer == 0);
 	for (unsigned i = 1; i <= MANY; i++)
-		assert_int_equal(agree_hear(a, i, now, buf, len), 0);
+		assert_int_equal(agree_receive(a, i, now, buf, len), 0);
 }
 
 /*
@@ -1037,7 +1038,7 @@ static void refuse_leaves(struct agree *a, unsigned from, uint64_t now, const ui
 	memcpy(buf, message, head);
 	memset(buf + head, 0, section);
 	memcpy(buf + head, (const uint8_t[]){LEAVES >> 8, LEAVES & 0xff}, 2);
-	assert_int_equal(agree_hear(a, from, now, buf, sizeof(buf)), -EBADMSG);
+	assert_int_equal(agree_receive(a, from, now, buf, sizeof(buf)), -EBADMSG);
 }
 
 /* A message of another kind, and one with an unknown part. */
@@ -1046,10 +1047,10 @@ static void refuse_kinds(struct agree *a, unsigned from, uint64_t now, uint8_t *
 	const uint8_t part = buf[1];
 
 	buf[0] = AGREE_MESSAGE + 1;
-	assert_int_equal(agree_hear(a, from, now, buf, len), -EBADMSG);
+	assert_int_equal(agree_receive(a, from, now, buf, len), -EBADMSG);
 	buf[0] = AGREE_MESSAGE;
 	buf[1] = 4;
-	assert_int_equal(agree_hear(a, from, now, buf, len), -EBADMSG);
+	assert_int_equal(agree_receive(a, from, now, buf, len), -EBADMSG);
 	buf[1] = part;
 }
 
@@ -1080,17 +1081,17 @@ TEST(test_malformed_messages)
 					int ret;
 
 					memcpy(copy, buf, cut);
-					ret = agree_hear(g->a[to], i, g->now, copy, cut);
+					ret = agree_receive(g->a[to], i, g->now, copy, cut);
 					if (!sections || cut < 14)
 						assert_int_equal(ret, -EBADMSG);
 					test_free(copy);
 				}
 				assert_int_equal(
-					agree_hear(g->a[to], i, g->now, buf, len + 1), -EBADMSG);
+					agree_receive(g->a[to], i, g->now, buf, len + 1), -EBADMSG);
 				if (sections)
 					refuse_leaves(g->a[to], i, g->now, buf);
 				refuse_kinds(g->a[to], i, g->now, buf, len);
-				assert_int_equal(agree_hear(g->a[to], i, g->now, buf, len), 0);
+				assert_int_equal(agree_receive(g->a[to], i, g->now, buf, len), 0);
 			}
 		}
 	}
@@ -1140,5 +1141,5 @@ TEST(test_bad_params)
 	agree_watch(a, 1, true);
 	agree_tick(a, 9 * SECOND_NS);
 	assert_int_equal(agree_send(a, 9 * SECOND_NS, buf, ROOM, &to), 0);
-	assert_int_equal(agree_hear(a, 1, 0, buf, 31), -EBADMSG); /* a summary without things */
+	assert_int_equal(agree_receive(a, 1, 0, buf, 31), -EBADMSG); /* a summary without things */
 }

@@ -195,10 +195,10 @@ TEST(test_once)
 	uint64_t amount;
 
 	assert_int_equal(gdrl_step(&self, &other, 1, &amount), 0);
-	assert_true(gdrl_hear(&other, &says));
+	assert_true(gdrl_receive(&other, &says));
 	assert_int_equal(gdrl_step(&self, &other, 1, &amount), 500000);
 	assert_int_equal(gdrl_step(&self, &other, 1, &amount), 0);
-	assert_true(gdrl_hear(&other, &says));
+	assert_true(gdrl_receive(&other, &says));
 	other.in_flight = 500000;
 	assert_int_equal(gdrl_step(&self, &other, 1, &amount), 0);
 	other.in_flight = 0;
@@ -212,10 +212,10 @@ TEST(test_nonsense_is_not_heard)
 	struct gdrl_neighbour other = {0};
 
 	for (size_t i = 0; i < COUNT(rows); i++)
-		assert_false(gdrl_hear(&other, &rows[i]));
+		assert_false(gdrl_receive(&other, &rows[i]));
 	assert_false(other.fresh);
 	/* Finite numbers of any size cause no errors. */
-	assert_true(gdrl_hear(&other, &(struct gdrl_statement){1e308, 1e308}));
+	assert_true(gdrl_receive(&other, &(struct gdrl_statement){1e308, 1e308}));
 	other.in_use = true;
 	for (size_t i = 0; i < N_NAMES; i++) {
 		struct gdrl_self self = {.indicator = gdrl_indicator_find(names[i]),
@@ -258,7 +258,7 @@ static void step_all(
 		uint64_t amounts[4];
 
 		for (unsigned k = 0; k < 4; k++) {
-			assert_true(gdrl_hear(&others[k], &said[(i + peers[k]) % GROUP]));
+			assert_true(gdrl_receive(&others[k], &said[(i + peers[k]) % GROUP]));
 			others[k].in_use = true;
 		}
 		next[i] -= (double)gdrl_step(&self, others, 4, amounts);
@@ -363,7 +363,7 @@ TEST(test_many_give_to_one)
 		double least = f->value(&leaf.measure), most = f->value(&hub.measure);
 		uint64_t amount;
 
-		assert_true(gdrl_hear(&other, &said));
+		assert_true(gdrl_receive(&other, &said));
 		assert_true(gdrl_step(&leaf, &other, 1, &amount) > 0);
 		leaf.measure.capacity -= (double)amount;
 		hub.measure.capacity += (GROUP - 1) * (double)amount;

@@ -163,7 +163,7 @@ static inline void step_budget_group(struct group *g)
 		struct node *node = &g->nodes[message->to];
 
 		if (node->b)
-			assert_int_equal(budget_hear(node->b, message->from, g->now, message->at,
+			assert_int_equal(budget_receive(node->b, message->from, g->now, message->at,
 						 message->len),
 				0);
 	}

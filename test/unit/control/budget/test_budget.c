@@ -108,7 +108,7 @@ TEST(test_stale)
 		g->now += TIMEOUT / 8;
 		for (unsigned i = 0; i < 8; i++)
 			buf[44 + i] = (uint8_t)(g->now >> (56 - 8 * i)); /* sent just now */
-		assert_int_equal(budget_hear(child, root, g->now, buf, len), 0);
+		assert_int_equal(budget_receive(child, root, g->now, buf, len), 0);
 		budget_tick(child, g->now);
 		if (k == 24)
 			assert_false(budget_is_root(child));

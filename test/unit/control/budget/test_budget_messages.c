@@ -33,17 +33,18 @@ TEST(test_messages)
 	assert_int_equal(budget_counters(g->nodes[0].b)->messages_sent, messages + 1);
 	for (size_t cut = 0; cut < len; cut++)
 		if (cut < 85 || (cut - 85) % 185 != 0)
-			assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, cut), -EBADMSG);
+			assert_int_equal(
+				budget_receive(g->nodes[1].b, 0, g->now, buf, cut), -EBADMSG);
 	buf[17] |= 128;
-	assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, len), -EBADMSG);
+	assert_int_equal(budget_receive(g->nodes[1].b, 0, g->now, buf, len), -EBADMSG);
 	buf[17] &= 127;
 	buf[20] ^= 1; /* an unknown root */
-	assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, len), -EBADMSG);
+	assert_int_equal(budget_receive(g->nodes[1].b, 0, g->now, buf, len), -EBADMSG);
 	buf[20] ^= 1;
-	assert_int_equal(budget_hear(g->nodes[1].b, 1, g->now, buf, len), -ENOENT);
-	assert_int_equal(budget_hear(g->nodes[1].b, 2, g->now, buf, len), -ENOENT);
+	assert_int_equal(budget_receive(g->nodes[1].b, 1, g->now, buf, len), -ENOENT);
+	assert_int_equal(budget_receive(g->nodes[1].b, 2, g->now, buf, len), -ENOENT);
 	assert_int_equal(budget_node_view(g, 1, PREPAID).balance, balance);
-	assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, len), 0);
+	assert_int_equal(budget_receive(g->nodes[1].b, 0, g->now, buf, len), 0);
 	assert_true(budget_node_view(g, 1, PREPAID).balance < balance);
 }
 
@@ -83,7 +84,7 @@ TEST(test_heads)
 			buf[84] = (uint8_t)rows[k].value;
 		else
 			wire_put64(buf + rows[k].at, rows[k].value);
-		assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, 85), rows[k].ret);
+		assert_int_equal(budget_receive(g->nodes[1].b, 0, g->now, buf, 85), rows[k].ret);
 		assert_int_equal(
 			budget_counters(g->nodes[1].b)->malformed, rows[k].ret == -EBADMSG);
 		group_free(g);
@@ -141,7 +142,7 @@ TEST(test_round_trips)
 		for (unsigned twice = 0; twice < 2; twice++) {
 			wire_put64(answer + 44, said + twice);
 			assert_int_equal(
-				budget_hear(g->nodes[1].b, 0, stamp + TOOK * MS, answer, 85), 0);
+				budget_receive(g->nodes[1].b, 0, stamp + TOOK * MS, answer, 85), 0);
 			assert_int_equal(budget_peer(g->nodes[1].b, 0).round_trip_ns, want);
 		}
 		group_free(g);
@@ -178,7 +179,7 @@ TEST(test_terms_of_parts)
 		wire_put32(
 			wire_put32(wire_put64(part + 169, rows[k].total), (uint32_t)rows[k].unit),
 			(uint32_t)rows[k].n);
-		assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, 85 + 185), 0);
+		assert_int_equal(budget_receive(g->nodes[1].b, 0, g->now, buf, 85 + 185), 0);
 		assert_int_equal(budget_total(g->nodes[1].b, PREPAID), rows[k].want);
 		assert_int_equal(budget_counters(g->nodes[1].b)->differing, rows[k].unit);
 		group_free(g);
@@ -282,7 +283,7 @@ TEST(test_repeated)
 		if (message->to != 0)
 			continue;
 		heard++;
-		assert_int_equal(budget_hear(g->nodes[0].b, message->from, g->now, message->at,
+		assert_int_equal(budget_receive(g->nodes[0].b, message->from, g->now, message->at,
 					 message->len),
 			0);
 		assert_int_equal(budget_send(g->nodes[0].b, g->now, buf, ROOM, &to), 0);

@@ -168,7 +168,7 @@ static void step(struct world *w)
 	for (unsigned k = 0; k < n; k++) {
 		struct message message = w->queue[k];
 
-		assert_int_equal(budget_hear(w->nodes[!message.from].b, message.from, w->now,
+		assert_int_equal(budget_receive(w->nodes[!message.from].b, message.from, w->now,
 					 message.at, message.len),
 			0);
 	}

@@ -207,8 +207,8 @@ TEST(test_former_life)
 	run_budget_group(g, 4 * TIMEOUT);
 	for (unsigned round = 0; round < 5; round++) {
 		for (unsigned k = 0; k < g->taped; k++)
-			assert_int_equal(budget_hear(g->nodes[tape[k].to].b, tape[k].from, g->now,
-						 tape[k].at, tape[k].len),
+			assert_int_equal(budget_receive(g->nodes[tape[k].to].b, tape[k].from,
+						 g->now, tape[k].at, tape[k].len),
 				-ESTALE);
 		for (unsigned i = 0; i < 2; i++)
 			spent[i] += take_budget_units(g, i, PREPAID, TOTAL / 20);
@@ -242,7 +242,7 @@ TEST(test_learnt_identity)
 			budget_tick(g->nodes[i].b, g->now);
 			save_budget_node(g, i);
 			while ((len = budget_send(g->nodes[i].b, g->now, buf, ROOM, &to)) > 0)
-				(void)budget_hear(g->nodes[to].b, i, g->now, buf, len);
+				(void)budget_receive(g->nodes[to].b, i, g->now, buf, len);
 		}
 	}
 	assert_true(book_identity_equal(budget_book(g->nodes[2].b)->identity, ours));

@@ -115,7 +115,7 @@ static inline void deliver_conserve(struct group *g, unsigned i)
 		if (g->loses && prng_below(&g->prng, 2))
 			continue;
 		if (g->nodes[to].c && !g->nodes[to].cut && !g->nodes[i].cut)
-			assert_true(conserve_hear(g->nodes[to].c, i, g->now, buf, len) >= 0);
+			assert_true(conserve_receive(g->nodes[to].c, i, g->now, buf, len) >= 0);
 	}
 }
 

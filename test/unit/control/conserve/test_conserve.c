@@ -694,15 +694,15 @@ TEST(test_bad_messages)
 
 	book_write_head(conserve_book(c), CONSERVE_MESSAGE, buf);
 	memset(buf + BOOK_HEAD, 0, ROOM - BOOK_HEAD);
-	assert_int_equal(conserve_hear(c, 1, g->now, buf, 0), -EBADMSG);
-	assert_int_equal(conserve_hear(c, 1, g->now, buf, BOOK_HEAD - 1), -EBADMSG);
-	assert_int_equal(conserve_hear(c, 1, g->now, buf, BOOK_HEAD + 1), -EBADMSG);
-	assert_int_equal(conserve_hear(c, 0, g->now, buf, BOOK_HEAD), -ENOENT);
-	assert_int_equal(conserve_hear(c, 1, g->now, buf, BOOK_HEAD), 0);
-	assert_int_equal(conserve_hear(c, 1, g->now, buf, BOOK_HEAD + CONSERVE_ENTRY), 0);
+	assert_int_equal(conserve_receive(c, 1, g->now, buf, 0), -EBADMSG);
+	assert_int_equal(conserve_receive(c, 1, g->now, buf, BOOK_HEAD - 1), -EBADMSG);
+	assert_int_equal(conserve_receive(c, 1, g->now, buf, BOOK_HEAD + 1), -EBADMSG);
+	assert_int_equal(conserve_receive(c, 0, g->now, buf, BOOK_HEAD), -ENOENT);
+	assert_int_equal(conserve_receive(c, 1, g->now, buf, BOOK_HEAD), 0);
+	assert_int_equal(conserve_receive(c, 1, g->now, buf, BOOK_HEAD + CONSERVE_ENTRY), 0);
 	assert_int_equal(conserve_counters(c)->unknown, 1);
 	buf[0] = CONSERVE_MESSAGE + 1;
-	assert_int_equal(conserve_hear(c, 1, g->now, buf, BOOK_HEAD), -EBADMSG);
+	assert_int_equal(conserve_receive(c, 1, g->now, buf, BOOK_HEAD), -EBADMSG);
 	assert_int_equal(conserve_counters(c)->malformed, 4);
 }
 

@@ -289,7 +289,8 @@ static void request_entries(struct group *g, unsigned from, unsigned to)
 	at = book_write_head(conserve_book(g->nodes[from].c), CONSERVE_REQUEST, buf);
 	for (unsigned bucket = 0; bucket < 1024; bucket++)
 		at = wire_put16(at, (uint16_t)bucket);
-	assert_int_equal(conserve_hear(g->nodes[to].c, from, g->now, buf, (size_t)(at - buf)), 0);
+	assert_int_equal(
+		conserve_receive(g->nodes[to].c, from, g->now, buf, (size_t)(at - buf)), 0);
 }
 
 /*
@@ -311,7 +312,7 @@ static struct asked speak(struct group *g, unsigned from, unsigned to, int asks_
 			wire_put_double(entry + ENTRY_Q, ASKED);
 		}
 		asked = peer == to && entry_follows ? asked_by(buf) : asked;
-		assert_true(conserve_hear(g->nodes[peer].c, from, g->now, buf, len) >= 0);
+		assert_true(conserve_receive(g->nodes[peer].c, from, g->now, buf, len) >= 0);
 	}
 	return asked;
 }
@@ -547,7 +548,7 @@ TEST(test_roster_without_the_dead)
 	}
 	conserve_tick(dead, g->now);
 	while (conserve_send(dead, g->now, buf, ROOM, &to) > 0)
-		assert_int_equal(conserve_hear(g->nodes[to].c, 2, g->now, buf, ROOM), -ENOENT);
+		assert_int_equal(conserve_receive(g->nodes[to].c, 2, g->now, buf, ROOM), -ENOENT);
 	want_limit_at(g, 0, 1);
 	step_conserve_times(g, 20);
 	assert_int_equal(sum_usable(g, 0), LIMIT * 3);

@@ -294,7 +294,7 @@ static void step_recorded(struct group *g, struct tape *tape)
 			tape->at[tape->n].from = i;
 			tape->at[tape->n].to = to;
 			tape->at[tape->n].len = len;
-			assert_true(conserve_hear(g->nodes[to].c, i, g->now, at, len) >= 0);
+			assert_true(conserve_receive(g->nodes[to].c, i, g->now, at, len) >= 0);
 		}
 	}
 }
@@ -335,7 +335,7 @@ TEST(test_former_life)
 		for (unsigned i = 0; i < tape->n; i++) {
 			unsigned to = tape->at[i].to;
 
-			assert_int_equal(conserve_hear(g->nodes[to].c, tape->at[i].from, g->now,
+			assert_int_equal(conserve_receive(g->nodes[to].c, tape->at[i].from, g->now,
 						 tape->at[i].bytes, tape->at[i].len),
 				-ESTALE);
 		}
@@ -377,7 +377,7 @@ TEST(test_left_behind)
 
 		conserve_tick(g->nodes[i].c, g->now += TICK);
 		while ((len = conserve_send(g->nodes[i].c, g->now, buf, ROOM, &to)) > 0)
-			assert_int_equal(conserve_hear(g->nodes[to].c, i, g->now, buf, len),
+			assert_int_equal(conserve_receive(g->nodes[to].c, i, g->now, buf, len),
 				i == 2 || to == 2 ? -ESTALE : 0);
 	}
 	behind = conserve_book(g->nodes[2].c);
@@ -420,12 +420,13 @@ TEST(test_learnt_identity)
 		book->identity = cases[i].a; /* the identity that this neighbour would send */
 		book_write_head(book, CONSERVE_MESSAGE, head);
 		book->identity = none;
-		assert_int_equal(conserve_hear(g->nodes[2].c, 0, g->now, head, BOOK_HEAD), -ESTALE);
+		assert_int_equal(
+			conserve_receive(g->nodes[2].c, 0, g->now, head, BOOK_HEAD), -ESTALE);
 		book->identity = cases[i].b;
 		book_write_head(book, CONSERVE_MESSAGE, head);
 		book->identity = none;
 		if (cases[i].b_speaks)
-			(void)conserve_hear(g->nodes[2].c, 1, g->now, head, BOOK_HEAD);
+			(void)conserve_receive(g->nodes[2].c, 1, g->now, head, BOOK_HEAD);
 		assert_true(book_identity_equal(book->identity, cases[i].learnt));
 		conserve_destroy(g->nodes[2].c);
 		g->nodes[2].c = NULL;
@@ -463,7 +464,7 @@ TEST(test_recovering_without_identity)
 			size_t len;
 
 			while ((len = conserve_send(g->nodes[k].c, g->now, buf, ROOM, &to)) > 0)
-				conserve_hear(g->nodes[to].c, k, g->now, buf, len);
+				conserve_receive(g->nodes[to].c, k, g->now, buf, len);
 		}
 		assert_true(sum_usable(g, 0) <= LIMIT);
 	}
@@ -486,7 +487,7 @@ TEST(test_kept_alive)
 	for (uint64_t end = g->now + 2 * LEASE; g->now < end; g->now += TICK)
 		for (unsigned i = 0; i < tape->n; i++)
 			if (tape->at[i].to == 0)
-				(void)conserve_hear(g->nodes[0].c, 1, g->now, tape->at[i].bytes,
+				(void)conserve_receive(g->nodes[0].c, 1, g->now, tape->at[i].bytes,
 					tape->at[i].len);
 	assert_false(book_alive(book, 0, g->now));
 	group_free(g);

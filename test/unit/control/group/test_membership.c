@@ -158,7 +158,7 @@ TEST(test_its_own_word)
 	peer_believe(&peer, 1, 100, 1000);
 	peer_proven(&peer, 1);
 	peer_spoke(&peer, 100, 7, 1000);
-	peer_heard(&peer, 120, 1500);
+	peer_note_received(&peer, 120, 1500);
 	assert_int_equal(peer.tick, 120);
 	assert_int_equal(peer.heard_ns, 1500);
 	assert_int_equal(peer_echo_tick(&peer, 8, 2), 100);

@@ -66,7 +66,7 @@ static inline enum ledger_verdict tell_other_ledger(
 {
 	struct ledger_statement s = statement_of_edge(from, edge, now_ns);
 
-	return ledger_hear(to, there, now_ns, &s);
+	return ledger_receive(to, there, now_ns, &s);
 }
 
 /* Commits and delivers statements on both sides until nothing is new. */

@@ -185,13 +185,13 @@ TEST(test_verdicts)
 		assert_int_equal(ledger_promise(b, 15), 0);
 		save_test_ledger(b);
 		statement_of_edge(b, 0, BEGIN);
-		assert_int_equal(ledger_hear(b, 0, BEGIN, &heard), LEDGER_NEWS);
+		assert_int_equal(ledger_receive(b, 0, BEGIN, &heard), LEDGER_NEWS);
 		balance = ledger_balance(b);
 		assert_int_equal(balance, 105);
 		s.epoch += d->epoch, s.stamp += d->stamp, s.granted += d->granted;
 		s.promised += d->promised, s.received += d->received;
 		s.echo_epoch += d->echo_epoch, s.echo_stamp += d->echo_stamp;
-		got = ledger_hear(b, 0, BEGIN + 1, &s);
+		got = ledger_receive(b, 0, BEGIN + 1, &s);
 		if (got != cases[i].verdict)
 			fail_msg("%s: %d, expected %d", cases[i].name, got, cases[i].verdict);
 		/* A rejected statement changes nothing. */
@@ -607,20 +607,20 @@ TEST(test_most)
 		tell_other_ledger(a, 0, b, 0, ++stamp);
 		s = statement_of_edge(b, 0, ++stamp);
 		s.granted = s.promised = amount;
-		assert_int_equal(
-			ledger_hear(a, 0, stamp, &s), amount <= 500 ? LEDGER_NEWS : LEDGER_INVALID);
+		assert_int_equal(ledger_receive(a, 0, stamp, &s),
+			amount <= 500 ? LEDGER_NEWS : LEDGER_INVALID);
 		assert_in_range(ledger_usable(a, stamp, NULL), 500, 1000);
 		s = statement_of_edge(b, 0, ++stamp);
 		s.granted = ledger_view(a, 0).received;
 		s.promised = amount > s.granted ? amount : s.granted;
-		assert_int_equal(ledger_hear(a, 0, stamp, &s), LEDGER_HEARD);
+		assert_int_equal(ledger_receive(a, 0, stamp, &s), LEDGER_HEARD);
 		ledger_inherit(a, 0, stamp + patience_of_lease());
 		assert_in_range(ledger_balance(a), 500, 1000);
 		ledger_raise_most(a, 900); /* a lowered limit does not lower it */
 		ledger_raise_most(a, 2000);
 		s = statement_of_edge(b, 0, ++stamp);
 		s.granted = s.promised = ledger_view(a, 0).received + 1000;
-		assert_int_equal(ledger_hear(a, 0, stamp, &s), LEDGER_NEWS);
+		assert_int_equal(ledger_receive(a, 0, stamp, &s), LEDGER_NEWS);
 		ledger_destroy(a);
 	}
 	ledger_destroy(b);

@@ -26,7 +26,7 @@ TEST(test_lease_at_the_promiser)
 	assert_true(until == UINT64_MAX);
 	tell_other_ledger(a, 0, b, 0, BEGIN + S);
 	echo = statement_of_edge(b, 0, BEGIN + S);
-	assert_int_equal(ledger_hear(a, 0, BEGIN + 2 * S, &echo), LEDGER_NEWS);
+	assert_int_equal(ledger_receive(a, 0, BEGIN + 2 * S, &echo), LEDGER_NEWS);
 	assert_int_equal(ledger_usable(a, BEGIN + 2 * S, &until), 100);
 	assert_true(until == BEGIN + S + LEASE);
 	assert_int_equal(ledger_usable(a, until - 1, NULL), 100);
@@ -34,7 +34,7 @@ TEST(test_lease_at_the_promiser)
 	/* An echo that arrives after the end of its lease. */
 	tell_other_ledger(a, 0, b, 0, BEGIN + 3 * S);
 	echo = statement_of_edge(b, 0, BEGIN + 3 * S);
-	assert_int_equal(ledger_hear(a, 0, BEGIN + 3 * S + LEASE, &echo), LEDGER_HEARD);
+	assert_int_equal(ledger_receive(a, 0, BEGIN + 3 * S + LEASE, &echo), LEDGER_HEARD);
 	assert_int_equal(ledger_usable(a, BEGIN + 3 * S + LEASE, NULL), 30);
 }
 
@@ -48,7 +48,7 @@ TEST(test_clock_that_stands)
 
 	assert_true(t.stamp > s.stamp);
 	assert_int_equal(ledger_promise(a, 1), 0);
-	ledger_hear(b, 0, BEGIN, &t);
+	ledger_receive(b, 0, BEGIN, &t);
 	tell_other_ledger(b, 0, a, 0, BEGIN);
 	ledger_usable(a, BEGIN, &until);
 	assert_true(until == BEGIN + LEASE);
@@ -93,8 +93,8 @@ TEST(test_repeats_are_no_sign_of_life)
 
 	promised_pair(&a, &b, 70);
 	s = statement_of_edge(a, 0, BEGIN + S + 1);
-	ledger_hear(b, 0, BEGIN + S, &s);
-	assert_int_equal(ledger_hear(b, 0, BEGIN + 3 * S, &s), LEDGER_OLD);
+	ledger_receive(b, 0, BEGIN + S, &s);
+	assert_int_equal(ledger_receive(b, 0, BEGIN + 3 * S, &s), LEDGER_OLD);
 	assert_int_equal(ledger_inheritable(b, 0, BEGIN + S + patience_of_lease()), 70);
 }
 
@@ -125,15 +125,15 @@ TEST(test_promise_taken_back)
 
 	promised_pair(&a, &b, 70);
 	old = statement_of_edge(b, 0, BEGIN + 2 * S); /* echoes the statement with 70 */
-	assert_int_equal(ledger_hear(a, 0, BEGIN + 2 * S, &old), LEDGER_NEWS);
+	assert_int_equal(ledger_receive(a, 0, BEGIN + 2 * S, &old), LEDGER_NEWS);
 	assert_int_equal(ledger_promise(a, 10), 0);
 	assert_int_equal(ledger_free(a), 30);
 	save_test_ledger(a);
 	echo = statement_of_edge(a, 0, BEGIN + 3 * S); /* with 10, lost */
 	old = statement_of_edge(b, 0, BEGIN + 3 * S);
-	assert_int_equal(ledger_hear(a, 0, BEGIN + 3 * S, &old), LEDGER_HEARD);
+	assert_int_equal(ledger_receive(a, 0, BEGIN + 3 * S, &old), LEDGER_HEARD);
 	assert_int_equal(ledger_free(a), 30);
-	assert_int_equal(ledger_hear(b, 0, BEGIN + 4 * S, &echo), LEDGER_HEARD);
+	assert_int_equal(ledger_receive(b, 0, BEGIN + 4 * S, &echo), LEDGER_HEARD);
 	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 4 * S), LEDGER_NEWS);
 	assert_int_equal(ledger_free(a), 90);
 	assert_int_equal(ledger_view(a, 0).locked, 10);
@@ -159,7 +159,7 @@ TEST(test_promise_is_void)
 	ENDED_BY(ledger_destroy_at) struct ledger *a, *b;
 
 	promised_pair(&a, &b, 70);
-	assert_int_equal(ledger_hear(b, 0, BEGIN + 2 * S, &later), LEDGER_HEARD);
+	assert_int_equal(ledger_receive(b, 0, BEGIN + 2 * S, &later), LEDGER_HEARD);
 	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 99 * S), 0);
 	ledger_destroy(a);
 	ledger_destroy(b);
@@ -183,7 +183,7 @@ TEST(test_promiser_restarts)
 	statement_of_edge(a, 0, BEGIN);
 	echo = statement_of_edge(b, 0, BEGIN + 2 * S);
 	echo.echo_stamp = BEGIN;
-	assert_int_equal(ledger_hear(a, 0, BEGIN + 2 * S, &echo), LEDGER_HEARD);
+	assert_int_equal(ledger_receive(a, 0, BEGIN + 2 * S, &echo), LEDGER_HEARD);
 	assert_int_equal(ledger_free(a), 30);
 	assert_int_equal(ledger_usable(a, BEGIN, NULL), 30);
 	agree_on_edge(a, 0, b, 0, BEGIN + 3 * S);

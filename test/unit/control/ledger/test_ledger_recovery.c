@@ -56,7 +56,7 @@ TEST(test_recovering)
 			assert_true(ledger_recovering(lost));
 			save_test_ledger(other[i]);
 			assert_int_equal(
-				ledger_hear(other[i], 0, BEGIN + 3 * S, &late[i]), LEDGER_OLD);
+				ledger_receive(other[i], 0, BEGIN + 3 * S, &late[i]), LEDGER_OLD);
 			tell_other_ledger(other[i], 0, lost, i, BEGIN + 4 * S);
 			assert_true(ledger_recovering(lost));
 			tell_other_ledger(other[i], 0, lost, i, BEGIN + 5 * S);
@@ -69,7 +69,7 @@ TEST(test_recovering)
 		assert_int_equal(statement_of_edge(lost, 0, BEGIN + 5 * S).epoch, 9);
 		for (uint32_t i = 0; i < n; i++) {
 			assert_int_equal(
-				ledger_hear(other[i], 0, BEGIN + 5 * S, &late[i]), LEDGER_OLD);
+				ledger_receive(other[i], 0, BEGIN + 5 * S, &late[i]), LEDGER_OLD);
 			agree_on_edge(lost, i, other[i], 0, BEGIN + 6 * S);
 			assert_int_equal(ledger_view(lost, i).in_flight, 0);
 			assert_int_equal(ledger_balance(other[i]), 50 - 3 + 10 + i);
@@ -203,7 +203,7 @@ TEST(test_forgetful_promiser)
 	said = statement_of_edge(a, 0, late + 2 * S);
 	assert_int_equal(said.granted, 30);
 	said.granted--;
-	assert_int_equal(ledger_hear(b, 0, late + 2 * S, &said), LEDGER_INVALID);
+	assert_int_equal(ledger_receive(b, 0, late + 2 * S, &said), LEDGER_INVALID);
 	ledger_destroy(a);
 	ledger_destroy(b);
 	/* The promiser cannot state less before it has learned of that either. */
@@ -219,9 +219,9 @@ TEST(test_forgetful_promiser)
 	tell_other_ledger(a, 0, b, 0, late);
 	said = (struct ledger_statement){
 		.epoch = 9, .stamp = late + S, .granted = 29, .promised = 30};
-	assert_int_equal(ledger_hear(b, 0, late + S, &said), LEDGER_INVALID);
+	assert_int_equal(ledger_receive(b, 0, late + S, &said), LEDGER_INVALID);
 	said.granted = 30;
-	assert_int_equal(ledger_hear(b, 0, late + S, &said), LEDGER_HEARD);
+	assert_int_equal(ledger_receive(b, 0, late + S, &said), LEDGER_HEARD);
 }
 
 /* Both lose their state; statements of one from before are rejected, also after a restart. */
@@ -241,7 +241,7 @@ TEST(test_refused_for_good)
 	agree_on_edge(b, 0, a, 0, BEGIN + 3 * S);
 	assert_false(ledger_recovering(b));
 	b = restarted_ledger(b, 30);
-	assert_int_equal(ledger_hear(b, 0, BEGIN + 4 * S, &late), LEDGER_OLD);
+	assert_int_equal(ledger_receive(b, 0, BEGIN + 4 * S, &late), LEDGER_OLD);
 	assert_int_equal(ledger_balance(a) + ledger_balance(b), 100);
 }
 
@@ -249,9 +249,9 @@ TEST(test_refused_for_good)
 static enum ledger_verdict hear_answers(
 	struct ledger *l, uint32_t edge, uint64_t now_ns, struct ledger_statement *answer)
 {
-	assert_int_equal(ledger_hear(l, edge, now_ns, answer), LEDGER_HEARD);
+	assert_int_equal(ledger_receive(l, edge, now_ns, answer), LEDGER_HEARD);
 	answer->stamp++;
-	return ledger_hear(l, edge, now_ns, answer);
+	return ledger_receive(l, edge, now_ns, answer);
 }
 
 /*
@@ -285,7 +285,7 @@ TEST(test_damaged_answer)
 				*(prng_percent(&prng, 50) ? &s.granted : &s.received) ^=
 					UINT64_C(1) << prng_below(&prng, 62);
 			s.promised = max_u64(s.promised, s.granted);
-			ledger_hear(l, 0, BEGIN + i, &s);
+			ledger_receive(l, 0, BEGIN + i, &s);
 		}
 		if (ledger_recovering(l))
 			fail_msg("round %u: still recovering", round);
@@ -305,7 +305,7 @@ TEST(test_answer_to_another_start)
 		.epoch = 7, .stamp = 1, .echo_stamp = 8, .least_epoch = 8};
 	ENDED_BY(ledger_destroy_at) struct ledger *b = recovering_of(50, 1, 9);
 
-	ledger_hear(b, 0, BEGIN, &answer);
+	ledger_receive(b, 0, BEGIN, &answer);
 	assert_true(ledger_recovering(b));
 	answer.echo_stamp = answer.least_epoch = 9;
 	assert_int_equal(hear_answers(b, 0, BEGIN, &answer), LEDGER_NEWS);
@@ -323,15 +323,15 @@ TEST(test_epoch_that_others_expect)
 	struct ledger_statement s = {.epoch = 1, .stamp = 1, .least_epoch = 8};
 
 	save_test_ledger(a);
-	assert_int_equal(ledger_hear(a, 0, BEGIN, &s), LEDGER_INVALID);
-	assert_int_equal(ledger_hear(a, 0, BEGIN, &s), LEDGER_INVALID);
+	assert_int_equal(ledger_receive(a, 0, BEGIN, &s), LEDGER_INVALID);
+	assert_int_equal(ledger_receive(a, 0, BEGIN, &s), LEDGER_INVALID);
 	assert_true(ledger_view(a, 0).denies);
-	assert_int_equal(ledger_hear(a, 0, BEGIN, &good), LEDGER_HEARD);
+	assert_int_equal(ledger_receive(a, 0, BEGIN, &good), LEDGER_HEARD);
 	assert_false(ledger_view(a, 0).denies);
 	s = (struct ledger_statement){.epoch = 1, .stamp = 4, .echo_epoch = 9};
-	assert_int_equal(ledger_hear(a, 0, BEGIN, &s), LEDGER_INVALID);
+	assert_int_equal(ledger_receive(a, 0, BEGIN, &s), LEDGER_INVALID);
 	s.stamp++;
-	assert_int_equal(ledger_hear(a, 0, BEGIN, &s), LEDGER_DENIED);
+	assert_int_equal(ledger_receive(a, 0, BEGIN, &s), LEDGER_DENIED);
 	assert_int_equal(ledger_usable(a, BEGIN, NULL), 100);
 	ledger_lose(a);
 	assert_true(ledger_recovering(a));
@@ -379,9 +379,9 @@ TEST(test_recovering_hears)
 
 		s.echo_epoch = rows[i].echo_epoch, s.echo_stamp = rows[i].echo_stamp;
 		s.least_epoch = rows[i].least_epoch;
-		verdict = ledger_hear(lost, 0, BEGIN + S, &s);
+		verdict = ledger_receive(lost, 0, BEGIN + S, &s);
 		s.stamp++;
-		ledger_hear(lost, 0, BEGIN + S, &s);
+		ledger_receive(lost, 0, BEGIN + S, &s);
 		if (verdict != (rows[i].epoch != 9 ? LEDGER_NEWS : LEDGER_HEARD))
 			fail_msg("%s: %d", rows[i].name, verdict);
 		if (ledger_view(lost, 0).received != (rows[i].closes ? 30 : 0))
@@ -409,22 +409,22 @@ TEST(test_recovering_louder)
 			.least_epoch = 9};
 		struct ledger *lost = recovering_of(100, 2, 9);
 
-		assert_int_equal(ledger_hear(lost, first, BEGIN, &s), LEDGER_HEARD);
-		assert_int_equal(ledger_hear(lost, first, BEGIN, &s), LEDGER_OLD);
+		assert_int_equal(ledger_receive(lost, first, BEGIN, &s), LEDGER_HEARD);
+		assert_int_equal(ledger_receive(lost, first, BEGIN, &s), LEDGER_OLD);
 		s.stamp--;
-		assert_int_equal(ledger_hear(lost, first, BEGIN, &s), LEDGER_OLD);
+		assert_int_equal(ledger_receive(lost, first, BEGIN, &s), LEDGER_OLD);
 		s.epoch--, s.stamp = 2000;
-		assert_int_equal(ledger_hear(lost, first, BEGIN, &s), LEDGER_OLD);
+		assert_int_equal(ledger_receive(lost, first, BEGIN, &s), LEDGER_OLD);
 		assert_int_equal(ledger_view(lost, first).received, 0);
 		s.epoch++, s.granted = 35;
-		assert_int_equal(ledger_hear(lost, first, BEGIN + S, &s), LEDGER_HEARD);
+		assert_int_equal(ledger_receive(lost, first, BEGIN + S, &s), LEDGER_HEARD);
 		assert_int_equal(ledger_view(lost, first).received, 30);
 		assert_int_equal(ledger_view(lost, first).heard_ns, BEGIN + S);
 		s.epoch++, s.stamp = 1, s.granted = 36;
-		assert_int_equal(ledger_hear(lost, first, BEGIN + S, &s), LEDGER_HEARD);
+		assert_int_equal(ledger_receive(lost, first, BEGIN + S, &s), LEDGER_HEARD);
 		assert_int_equal(ledger_view(lost, first).received, 30);
 		s.echo_epoch = 9;
-		assert_int_equal(ledger_hear(lost, !first, BEGIN, &s), LEDGER_NEWS);
+		assert_int_equal(ledger_receive(lost, !first, BEGIN, &s), LEDGER_NEWS);
 		s.echo_epoch = 0, s.echo_stamp = s.least_epoch = 10, s.stamp = 3000;
 		assert_int_equal(hear_answers(lost, !first, BEGIN, &s), LEDGER_HEARD);
 		assert_true(ledger_recovering(lost));
@@ -436,7 +436,7 @@ TEST(test_recovering_louder)
 		for (uint32_t i = 0; i < 2; i++) {
 			assert_int_equal(statement_of_edge(lost, i, BEGIN).epoch, 10);
 			assert_int_equal(ledger_inheritable(lost, i, BEGIN + 99 * S), 0);
-			assert_int_equal(ledger_hear(lost, i, BEGIN, &s), LEDGER_INVALID);
+			assert_int_equal(ledger_receive(lost, i, BEGIN, &s), LEDGER_INVALID);
 		}
 		ledger_destroy(lost);
 	}
@@ -487,7 +487,7 @@ TEST(test_asked_again_after_a_start)
 	ask = earlier = statement_of_edge(b, 0, BEGIN + 2 * S);
 	earlier.stamp--;
 	assert_false(ledger_uncommitted(a));
-	assert_int_equal(ledger_hear(a, 0, BEGIN + 2 * S, &ask), LEDGER_NEWS);
+	assert_int_equal(ledger_receive(a, 0, BEGIN + 2 * S, &ask), LEDGER_NEWS);
 	assert_true(ledger_uncommitted(a));
 	assert_int_equal(ledger_save(a, record, &len), 0);
 	params.epoch = 7;
@@ -497,8 +497,8 @@ TEST(test_asked_again_after_a_start)
 	params.epoch = 8;
 	assert_int_equal(ledger_restore(&params, record, len, BEGIN, &again), 0);
 	assert_false(ledger_uncommitted(again));
-	assert_int_equal(ledger_hear(again, 0, BEGIN + 3 * S, &earlier), LEDGER_OLD);
-	assert_int_equal(ledger_hear(again, 0, BEGIN + 3 * S, &ask), LEDGER_HEARD);
+	assert_int_equal(ledger_receive(again, 0, BEGIN + 3 * S, &earlier), LEDGER_OLD);
+	assert_int_equal(ledger_receive(again, 0, BEGIN + 3 * S, &ask), LEDGER_HEARD);
 	assert_false(ledger_uncommitted(again));
 	assert_int_equal(ledger_balance(again), 30);
 	assert_int_equal(tell_other_ledger(again, 0, b, 0, BEGIN + 4 * S), LEDGER_HEARD);
@@ -598,8 +598,8 @@ TEST(test_two_starts_of_one_record)
 		assert_int_equal(ledger_restore(&params, record, len, BEGIN, &a), 0);
 		save_test_ledger(a);
 		s = statement_of_edge(a, 0, now);
-		assert_int_equal(ledger_hear(b, 0, now, &s), LEDGER_INVALID);
-		assert_int_equal(ledger_hear(b, 0, now, &s), LEDGER_INVALID);
+		assert_int_equal(ledger_receive(b, 0, now, &s), LEDGER_INVALID);
+		assert_int_equal(ledger_receive(b, 0, now, &s), LEDGER_INVALID);
 		assert_false(ledger_uncommitted(b));
 		assert_int_equal(tell_other_ledger(a, 0, b, 0, now + 1), LEDGER_INVALID);
 		save_test_ledger(b);

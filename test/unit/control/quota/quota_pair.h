@@ -79,12 +79,12 @@ static inline void talk_quota_pair(struct pair *p, bool deaf)
 			p->messages++;
 			more = true;
 			if (!deaf)
-				assert_true(quota_hear(p->b, 0, &m, p->now));
+				assert_true(quota_receive(p->b, 0, &m, p->now));
 		}
 		while (quota_next(p->b, p->now, &edge, &m)) {
 			p->messages++;
 			more = true;
-			assert_true(quota_hear(p->a, 0, &m, p->now));
+			assert_true(quota_receive(p->a, 0, &m, p->now));
 		}
 	}
 }

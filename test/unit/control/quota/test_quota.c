@@ -297,13 +297,13 @@ TEST(test_periods)
 
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
 	assert_true(quota_next(p.a, p.now, &edge, &m));
-	assert_true(quota_hear(p.b, 0, &m, p.now));
+	assert_true(quota_receive(p.b, 0, &m, p.now));
 	assert_true(quota_next(p.b, p.now, &edge, &m));
 	assert_int_equal(quota_period(p.a, 1, 10, p.now), -EINVAL);
 	/* A period that cannot begin leaves the previous one unchanged. */
 	assert_int_equal(quota_period(p.a, 2, LEDGER_MOST + 1, p.now), -EINVAL);
 	assert_int_equal(quota_period(p.a, 2, 10, p.now), 0);
-	assert_true(quota_hear(p.a, 0, &m, p.now));
+	assert_true(quota_receive(p.a, 0, &m, p.now));
 	assert_int_equal(quota_view(p.a, p.now).balance, 10);
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
 	talk_quota_pair(&p, false);
@@ -344,9 +344,9 @@ static void send_around_loop(struct quota_node *q[LOOP], unsigned i, uint64_t no
 	struct quota_message m;
 
 	while (quota_next_to(q[i], now, 0, &m))
-		assert_true(quota_hear(q[(i + 1) % LOOP], 1, &m, now));
+		assert_true(quota_receive(q[(i + 1) % LOOP], 1, &m, now));
 	while (quota_next_to(q[i], now, 1, &m))
-		assert_true(quota_hear(q[(i + LOOP - 1) % LOOP], 0, &m, now));
+		assert_true(quota_receive(q[(i + LOOP - 1) % LOOP], 0, &m, now));
 }
 
 /* Each requests from the next, around a loop, so it waits for itself: every round still ends. */
@@ -399,19 +399,19 @@ TEST(test_nonsense)
 	assert_true(quota_next(p.a, p.now, &edge, &good));
 	m = good;
 	m.parts = QUOTA_PARTS + 1;
-	assert_false(quota_hear(p.b, 0, &m, p.now));
+	assert_false(quota_receive(p.b, 0, &m, p.now));
 	m = good;
 	m.urgent = m.need + 1;
-	assert_false(quota_hear(p.b, 0, &m, p.now));
+	assert_false(quota_receive(p.b, 0, &m, p.now));
 	m = good;
 	m.held = LEDGER_MOST + 1;
-	assert_false(quota_hear(p.b, 0, &m, p.now));
+	assert_false(quota_receive(p.b, 0, &m, p.now));
 	m = good;
 	m.statement.received = 50;
-	assert_false(quota_hear(p.b, 0, &m, p.now));
+	assert_false(quota_receive(p.b, 0, &m, p.now));
 	assert_int_equal(quota_view(p.b, p.now).invalid, 4);
 	assert_int_equal(quota_view(p.b, p.now).balance, 90);
-	assert_true(quota_hear(p.b, 0, &good, p.now));
+	assert_true(quota_receive(p.b, 0, &good, p.now));
 }
 
 /* Every field of a message may be as large as a ledger's maximum, and not one larger. */
@@ -438,7 +438,7 @@ TEST(test_nonsense_numbers)
 
 		m.period = 1;
 		m.statement = (struct ledger_statement){.epoch = 9, .stamp = 1};
-		assert_int_equal(quota_hear(q, 0, &m, SECOND), k < 6);
+		assert_int_equal(quota_receive(q, 0, &m, SECOND), k < 6);
 		assert_int_equal(quota_view(q, SECOND).invalid, k >= 6);
 		quota_destroy(q);
 	}

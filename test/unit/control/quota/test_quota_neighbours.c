@@ -59,13 +59,13 @@ static void talk_star(struct star *s, uint64_t ns)
 		tick_quota(s->hub, s->now += MS);
 		while (quota_next(s->hub, s->now, &edge, &m)) {
 			s->heard[edge] = m;
-			assert_true(quota_hear(s->spokes[edge], 0, &m, s->now));
+			assert_true(quota_receive(s->spokes[edge], 0, &m, s->now));
 		}
 		for (uint32_t i = 0; i < SPOKES; i++)
 			while (quota_next(s->spokes[i], s->now, &edge, &m)) {
 				m.partial |= s->partial[i];
 				if (!s->silent[i])
-					assert_true(quota_hear(s->hub, i, &m, s->now));
+					assert_true(quota_receive(s->hub, i, &m, s->now));
 			}
 	}
 }
@@ -175,7 +175,7 @@ static void hear_of_units(
 		.known = known,
 		.statement = {.epoch = 9, .stamp = now, .granted = granted, .promised = granted}};
 
-	assert_true(quota_hear(q, edge, &m, now));
+	assert_true(quota_receive(q, edge, &m, now));
 }
 
 static struct quota_message told_to(struct quota_node *q, uint32_t edge, uint64_t now)
@@ -435,7 +435,7 @@ static void hear_request(struct quota_node *q, uint32_t edge, uint64_t need, uin
 		.known = true,
 		.statement = {.epoch = 9, .stamp = SECOND}};
 
-	assert_true(quota_hear(q, edge, &m, SECOND));
+	assert_true(quota_receive(q, edge, &m, SECOND));
 }
 
 /*
@@ -471,7 +471,7 @@ TEST(test_short_for_one)
 		assert_int_equal(quota_set_share(q, rows[k].spends ? 41 : 40, SECOND), 0);
 		assert_int_equal(quota_spend(q, rows[k].spends, SECOND), 0);
 		m.asking = rows[k].spends ? quota_view(q, SECOND).rate : 5000;
-		assert_int_equal(quota_hear(q, 0, &m, SECOND), m.urgent <= m.need);
+		assert_int_equal(quota_receive(q, 0, &m, SECOND), m.urgent <= m.need);
 		assert_int_equal(quota_edge(q, 0).granted, rows[k].given);
 		quota_destroy(q);
 	}
@@ -527,7 +527,7 @@ static void ask_and_hear(struct quota_node *q, uint64_t *now, uint64_t took_ns)
 	answer.statement.granted = answer.statement.promised = quota_edge(q, 0).received + 10;
 	answer.statement.stamp = *now += took_ns;
 	if (took_ns > 0) {
-		assert_true(quota_hear(q, 0, &answer, *now));
+		assert_true(quota_receive(q, 0, &answer, *now));
 		assert_false(quota_view(q, *now).asking);
 		*now += 10 * SECOND;
 	}

@@ -171,7 +171,7 @@ TEST(test_save_of_grant_failed)
 
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
 	assert_true(quota_next_to(p.a, p.now, 0, &m));
-	assert_true(quota_hear(p.b, 0, &m, p.now));
+	assert_true(quota_receive(p.b, 0, &m, p.now));
 	assert_true(quota_edge(p.b, 0).granted >= 40);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_true(quota_uncommitted(p.b));
@@ -286,8 +286,8 @@ TEST(test_recovering_for_long)
 	for (; p.now < 2 * SECOND; p.now += MS) {
 		tick_quota(p.a, p.now);
 		tick_quota(p.b, p.now);
-		p.messages += quota_next_to(p.a, p.now, 0, &m) && quota_hear(p.b, 0, &m, p.now);
-		p.messages += quota_next_to(p.b, p.now, 0, &m) && quota_hear(p.a, 0, &m, p.now);
+		p.messages += quota_next_to(p.a, p.now, 0, &m) && quota_receive(p.b, 0, &m, p.now);
+		p.messages += quota_next_to(p.b, p.now, 0, &m) && quota_receive(p.a, 0, &m, p.now);
 	}
 	assert_true(quota_view(p.a, p.now).recovering && quota_view(p.b, p.now).recovering);
 	assert_in_range(p.messages, 2, 8);
@@ -316,7 +316,7 @@ TEST(test_undated)
 	quota_destroy(q);
 	params.n_edges = 1;
 	assert_int_equal(quota_create(&params, SECOND, &q), 0);
-	assert_true(quota_hear(q, 0, &message, SECOND)); /* period 0 is of no limiter */
+	assert_true(quota_receive(q, 0, &message, SECOND)); /* period 0 is of no limiter */
 	assert_int_equal(quota_period(q, 5, 100, SECOND), 0);
 	assert_true(quota_view(q, SECOND).recovering);
 }
@@ -364,7 +364,7 @@ TEST(test_proof_after_losses)
 				}
 				while (quota_next(nodes[i], now, &edge, &m))
 					if (now > 8 * SECOND || prng_percent(&prng, 50))
-						quota_hear(nodes[!i], 0, &m, now);
+						quota_receive(nodes[!i], 0, &m, now);
 			}
 		for (unsigned i = 0; i < 2; i++) {
 			assert_false(quota_view(nodes[i], 20 * SECOND).waits);
@@ -406,11 +406,11 @@ TEST(test_neighbour_in_another_period)
 
 			quota_tick(start, now);
 			while (quota_next(start, now, &edge, &m))
-				assert_true(quota_hear(other, 0, &m, now));
+				assert_true(quota_receive(other, 0, &m, now));
 			if (periods[i][1] < periods[i][0])
 				quota_tell(other, 0, false);
 			while (quota_next(other, now, &edge, &m)) {
-				assert_true(quota_hear(start, 0, &m, now));
+				assert_true(quota_receive(start, 0, &m, now));
 				answers++;
 			}
 			assert_true(quota_view(start, now).waits);

@@ -170,7 +170,7 @@ static void deliver_quota_transits(struct world *w)
 			continue;
 		w->transits[i] = w->transits[--w->n_transits];
 		if (w->nodes[t.to].quota)
-			quota_hear(w->nodes[t.to].quota, t.edge, &t.message, w->now_ns);
+			quota_receive(w->nodes[t.to].quota, t.edge, &t.message, w->now_ns);
 	}
 }
 

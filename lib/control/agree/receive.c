@@ -26,7 +26,7 @@ static void walk_anew(struct agree_peer *p)
 }
 
 /* Compares a peer's time of day with ours, which is later by the time the message took. */
-static void hear_clock(const struct agree *a, struct agree_peer *p, uint64_t now_ns)
+static void receive_clock(const struct agree *a, struct agree_peer *p, uint64_t now_ns)
 {
 	uint64_t ours, apart_ns;
 
@@ -41,7 +41,7 @@ static void hear_clock(const struct agree *a, struct agree_peer *p, uint64_t now
 	p->clocks_apart = apart_ns > AGREE_CLOCK_NS ? p->clocks_apart + 1 : 0;
 }
 
-static int hear_summary(
+static int receive_summary(
 	struct agree *a, struct agree_peer *p, uint64_t now_ns, const uint8_t *at, size_t len)
 {
 	uint64_t things, root, value;
@@ -61,7 +61,7 @@ static int hear_summary(
 		walk_anew(p);
 	p->root = root;
 	p->same_things = things == a->things;
-	hear_clock(a, p, now_ns);
+	receive_clock(a, p, now_ns);
 	compare_group(a, p, now_ns);
 	compare_root(a, p, now_ns);
 	return 0;
@@ -89,7 +89,7 @@ static void clear_equal(struct agree *a, struct agree_peer *p, unsigned first, u
 				leaf_last(base + i * leaves + leaves - 1));
 }
 
-static int hear_branches(struct agree *a, struct agree_peer *p, const uint8_t *at, size_t len)
+static int receive_branches(struct agree *a, struct agree_peer *p, const uint8_t *at, size_t len)
 {
 	unsigned first, n;
 	uint64_t bits;
@@ -106,7 +106,7 @@ static int hear_branches(struct agree *a, struct agree_peer *p, const uint8_t *a
 	return 0;
 }
 
-static int hear_leaves(struct agree *a, struct agree_peer *p, const uint8_t *at, size_t len)
+static int receive_leaves(struct agree *a, struct agree_peer *p, const uint8_t *at, size_t len)
 {
 	unsigned branch, first, n;
 	uint64_t bits;
@@ -172,7 +172,7 @@ static void compare_absent(struct agree *a, struct agree_peer *p, uint64_t now_n
 	}
 }
 
-static const uint8_t *hear_section(
+static const uint8_t *receive_section(
 	struct agree *a, struct agree_peer *p, uint64_t now_ns, const uint8_t *at)
 {
 	uint16_t leaf, n;
@@ -226,7 +226,7 @@ static bool sections_valid(const struct agree *a, const uint8_t *at, const uint8
 	return true;
 }
 
-static int hear_policies(
+static int receive_policies(
 	struct agree *a, struct agree_peer *p, uint64_t now_ns, const uint8_t *at, size_t len)
 {
 	const uint8_t *end = at + len;
@@ -235,11 +235,11 @@ static int hear_policies(
 	if (!sections_valid(a, at, end))
 		return -EBADMSG;
 	while (at < end)
-		at = hear_section(a, p, now_ns, at);
+		at = receive_section(a, p, now_ns, at);
 	return 0;
 }
 
-int agree_hear(struct agree *a, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len)
+int agree_receive(struct agree *a, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len)
 {
 	struct agree_peer *p;
 	uint64_t epoch;
@@ -263,13 +263,13 @@ int agree_hear(struct agree *a, unsigned from, uint64_t now_ns, const uint8_t *b
 	/* A new start of the peer has lost our earlier summaries. */
 	p->summary_due |= p->epoch != epoch;
 	if (buf[1] == AGREE_SUMMARY)
-		ret = hear_summary(a, p, now_ns, buf, len);
+		ret = receive_summary(a, p, now_ns, buf, len);
 	else if (buf[1] == AGREE_BRANCHES)
-		ret = hear_branches(a, p, buf, len);
+		ret = receive_branches(a, p, buf, len);
 	else if (buf[1] == AGREE_LEAVES)
-		ret = hear_leaves(a, p, buf, len);
+		ret = receive_leaves(a, p, buf, len);
 	else
-		ret = hear_policies(a, p, now_ns, buf, len);
+		ret = receive_policies(a, p, now_ns, buf, len);
 	if (ret)
 		return ret;
 	p->epoch = epoch;

@@ -113,7 +113,7 @@ uint64_t ledger_next_stamp(const struct ledger *l, uint32_t edge, uint64_t now_n
 	return max_u64(now_ns, l->edges[edge].said + 1);
 }
 
-uint64_t ledger_heard_stamp(const struct ledger *l, uint32_t edge)
+uint64_t ledger_received_stamp(const struct ledger *l, uint32_t edge)
 {
 	const struct ledger_edge *e = &l->edges[edge];
 
@@ -341,7 +341,7 @@ static void apply_statement(
 	e->heard.known = true;
 }
 
-enum ledger_verdict ledger_hear(
+enum ledger_verdict ledger_receive(
 	struct ledger *l, uint32_t edge, uint64_t now_ns, const struct ledger_statement *s)
 {
 	struct ledger_edge *e = &l->edges[edge];
@@ -371,7 +371,7 @@ enum ledger_verdict ledger_hear(
 		       : LEDGER_HEARD;
 }
 
-enum ledger_verdict ledger_hear_again(
+enum ledger_verdict ledger_receive_repeat(
 	struct ledger *l, uint32_t edge, uint64_t now_ns, uint64_t stamp, uint64_t echo_stamp)
 {
 	const struct ledger_edge *e = &l->edges[edge];
@@ -388,9 +388,9 @@ enum ledger_verdict ledger_hear_again(
 		.known_word = l->word, /* the repeated statement was accepted */
 	};
 
-	if (ledger_heard_stamp(l, edge) == 0 || !e->heard.echoed)
+	if (ledger_received_stamp(l, edge) == 0 || !e->heard.echoed)
 		return LEDGER_OLD;
-	return ledger_hear(l, edge, now_ns, &s);
+	return ledger_receive(l, edge, now_ns, &s);
 }
 
 bool ledger_was_promised(const struct ledger *l, uint32_t edge)
