@@ -283,6 +283,7 @@ int quota_period(struct quota_node *q, uint64_t period, uint64_t share, uint64_t
 	struct quota_params next = q->params;
 	struct ledger_params lp;
 	struct ledger *ledger;
+	bool waits;
 	int err;
 
 	if (period <= q->params.period)
@@ -291,7 +292,9 @@ int quota_period(struct quota_node *q, uint64_t period, uint64_t share, uint64_t
 	next.share = share;
 	next.recovering = (next.recovering && (next.undated || q->lost)) || q->doubt;
 	next.undated = false;
-	if (q->waits) /* another machine of our name can begin it, too */
+	/* Another machine of our name can begin it, too. */
+	waits = q->waits || (ledger_recovering(q->ledger) && !next.recovering);
+	if (waits)
 		next.proof_until_ns = max_u64(
 			next.proof_until_ns, now_ns + SILENT_REPEATS * next.repeat_ns);
 	lp = ledger_params(&next);
@@ -303,6 +306,7 @@ int quota_period(struct quota_node *q, uint64_t period, uint64_t share, uint64_t
 	q->ledger = ledger;
 	q->params = next;
 	q->retry_ns = now_ns;
+	q->waits = waits;
 	forget_period(q);
 	q->fresh = true;
 	quota_forfeit(q);

@@ -420,3 +420,57 @@ TEST(test_neighbour_in_another_period)
 		assert_false(quota_view(start, now + 5 * SECOND).waits);
 	}
 }
+
+/*
+ * A period begins before a limiter has recovered. Another machine with its name can begin it, too.
+ * So the limiter waits until its neighbour has confirmed its record, or is silent.
+ */
+TEST(test_period_after_a_recovery)
+{
+	enum { CONFIRMS, DENIES, IS_SILENT, NEIGHBOURS };
+
+	for (unsigned i = 0; i < NEIGHBOURS; i++) {
+		const struct quota_params params = {.share = 100,
+			.period = 1,
+			.n_edges = 1,
+			.epoch = 2,
+			.word = 1,
+			.recovering = true,
+			.theta_ns = THETA,
+			.memory_ns = SECOND,
+			.repeat_ns = SECOND};
+		ENDED_BY(quota_destroy_at)
+		struct quota_node *start, *other = make_quota_node(100, false, 0, THETA, SECOND);
+		uint64_t now = SECOND, opened = 0;
+
+		assert_int_equal(quota_create(&params, now, &start), 0);
+		quota_link(start, 0, true, 100);
+		assert_true(quota_view(start, now).recovering);
+		assert_int_equal(quota_period(start, 2, 100, now), 0);
+		assert_false(quota_view(start, now).recovering);
+		assert_int_equal(quota_spend(start, 1, now), -EAGAIN);
+		assert_int_equal(quota_period(other, 2, 100, now), 0);
+		for (; now < 20 * SECOND && !opened; now += 100 * MS) {
+			struct quota_message m;
+			uint32_t edge;
+
+			quota_tick(start, now);
+			while (quota_next(start, now, &edge, &m))
+				assert_true(quota_receive(other, 0, &m, now));
+			while (i != IS_SILENT && quota_next(other, now, &edge, &m)) {
+				if (i == DENIES)
+					m.statement.known_count = LEDGER_TWICE;
+				quota_receive(start, 0, &m, now);
+			}
+			opened = quota_view(start, now).waits ? 0 : now;
+		}
+		assert_int_equal(quota_denied(start), i == DENIES ? LEDGER_TWIN : LEDGER_HEARD);
+		if (i == DENIES) {
+			assert_int_equal(opened, 0);
+			continue;
+		}
+		assert_in_range(opened, i == IS_SILENT ? 5 * SECOND : SECOND,
+			i == IS_SILENT ? 6 * SECOND : 2 * SECOND);
+		assert_int_equal(quota_spend(start, 100, now), 0);
+	}
+}
