@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Records that are to become durable together, in the order in which they were put: of two with the
- * same kind and id the later one counts. One without bytes (at: NULL) removes that of its id. All
- * zero is an empty batch. One thread at a time.
+ * A batch of records that become durable together, in the order of batch_put(). If two have the
+ * same kind and id, the later one counts. A record without bytes (at: NULL) removes the stored
+ * record of that kind and id. An all-zero struct is an empty batch. One thread at a time.
  */
 #ifndef WEIR_STORE_BATCH_H
 #define WEIR_STORE_BATCH_H
@@ -23,13 +23,15 @@ struct batch_record {
 	size_t len;
 };
 
-/* 0 or -ENOMEM, and then the batch is what it was. */
+/* Appends a record. Returns 0, or -ENOMEM with the batch unchanged. */
 int batch_put(struct batch *batch, uint8_t kind, uint64_t id, const void *record, size_t len);
 
-/* The record at *offset, from 0, which becomes that of the next. Returns 0 after the last. */
+/*
+ * Reads the record at *offset (initially 0), and advances *offset. Returns 1, or 0 after the last.
+ */
 int batch_next(const struct batch *batch, size_t *offset, struct batch_record *record);
 
-/* Empty again; the memory is kept for as many records as there were. */
+/* Empties the batch, and keeps its memory for later records. */
 void batch_clear(struct batch *batch);
 void batch_free(struct batch *batch);
 

@@ -29,8 +29,8 @@
 #define OWNER_KIND (-2) /* holds struct db_owner */
 
 /*
- * The journal stays where it is between commits, so that its blocks are there when the disk is
- * full. A file that was damaged may say anything: it is checked, and not mapped.
+ * The journal file persists between commits, so its blocks exist when the disk is full. No mmap: a
+ * damaged file can contain anything, and is checked.
  */
 static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA journal_mode = PERSIST;"
@@ -53,7 +53,7 @@ static int io_error(sqlite3 *sqlite)
 	return err ? -err : -EIO;
 }
 
-/* What SQLite does not understand, a table that is not there for instance, is damage. */
+/* Maps all other SQLite errors, such as a missing table, to -EBADMSG (damaged). */
 static int errno_of_sqlite(sqlite3 *sqlite, int rc)
 {
 	switch (rc & 0xff) {
@@ -88,7 +88,9 @@ static int prepare_statement(struct db *db, const char *sql, sqlite3_stmt **stat
 		db->sqlite, sqlite3_prepare_v2(db->sqlite, sql, -1, statement, NULL));
 }
 
-/* Its place is the hash's key: a record in another's place is as wrong as other bytes. */
+/*
+ * Hashes a record with its kind and id as the key, so that a record in a wrong place is detected.
+ */
 static uint64_t record_siphash(int64_t kind, int64_t id, const void *record, size_t len)
 {
 	int64_t place[] = {kind, id};
@@ -114,7 +116,7 @@ struct db_row {
 	size_t len;
 };
 
-/* The row of a statement that asks for a whole record. What is empty has no address in SQLite. */
+/* Returns the row of a `SELECT *` statement. SQLite returns NULL for an empty blob. */
 static struct db_row db_row_at(sqlite3_stmt *statement)
 {
 	const void *record = sqlite3_column_blob(statement, 2);
@@ -176,7 +178,7 @@ static int put_row(struct db *db, const struct db_puts *puts, const struct db_ro
 	return errno_of_sqlite(db->sqlite, rc);
 }
 
-/* `owner`: NULL if it stays as it is. */
+/* `owner` NULL keeps the owner's row. */
 static int put_records(struct db *db, const struct batch *batch, const struct db_owner *owner)
 {
 	struct db_puts puts = {0};
@@ -201,7 +203,10 @@ static int put_records(struct db *db, const struct batch *batch, const struct db
 	return err;
 }
 
-/* What changes nothing would not be written, and say nothing of the disk: so commits count. */
+/*
+ * Counts the commit in the head. An unchanged row would not be written and could not show a disk
+ * error.
+ */
 static int put_head(struct db *db)
 {
 	char sql[256];
@@ -245,7 +250,7 @@ static int write_all(struct db *db, const struct batch *batch, const struct db_o
 
 /* ---- opening */
 
-/* Asks a file that is ours, and whose pages are in order. */
+/* Selects the version if the file is a Weir store with intact pages, otherwise no row. */
 static const char version_question[] =
 	"SELECT user_version FROM pragma_application_id, pragma_user_version, pragma_quick_check"
 	" WHERE application_id = " APPLICATION " AND quick_check = 'ok'";
@@ -301,7 +306,7 @@ static int add_up(struct db *db)
 	return errno_of_sqlite(db->sqlite, rc);
 }
 
-/* Every record is what was put, and all of them are there. */
+/* Checks that all records are present and unaltered. */
 static int check_all(struct db *db)
 {
 	int64_t want = 0;
@@ -338,7 +343,10 @@ static int check_types(int dir)
 	return 0;
 }
 
-/* SQLite would open for reading what it may not write. The caller closes what failed, too. */
+/*
+ * Opens and checks the file. SQLite would silently open a read-only file. On error the caller
+ * closes it.
+ */
 static int open_checked(struct db *db)
 {
 	int err = check_types(db->dir);
@@ -351,7 +359,7 @@ static int open_checked(struct db *db)
 
 /* ---- making */
 
-/* SQLite would let others read it. */
+/* Creates the file with mode 0600, because SQLite would make it readable by others. */
 static int make_empty(int dir)
 {
 	int flags = O_CREAT | O_TRUNC | O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -407,7 +415,10 @@ static int name_file(char path[PATH_MAX], const char *directory, const char *nam
 	return snprintf(path, PATH_MAX, "%s/%s", directory, name) < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* A directory whose name is lost with the power is a store that is lost: so that is seen to. */
+/*
+ * Creates the directory and syncs its parent: a power failure would otherwise lose the directory's
+ * name.
+ */
 static int make_store_directory(const char *directory)
 {
 	char path[PATH_MAX];
@@ -419,15 +430,15 @@ static int make_store_directory(const char *directory)
 		return errno == EEXIST ? 0 : -errno;
 	parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (parent < 0)
-		return errno == EACCES ? 0 : -errno; /* it may be written and not read */
+		return errno == EACCES ? 0 : -errno; /* writable and not readable */
 	err = fsync(parent) ? -errno : 0;
 	close(parent);
 	return err;
 }
 
 /*
- * What an earlier attempt has left under the new name is no store, and a journal alone is of none:
- * SQLite would take it for this one's.
+ * Makes the file under its temporary name, and renames it. Overwrites a leftover of an earlier
+ * attempt. Removes a journal without a database: SQLite would apply it to the new file.
  */
 static int make_in(int dir, const char *directory, uint64_t epoch, struct store_identity identity)
 {
@@ -471,7 +482,7 @@ int db_make(const char *directory, uint64_t epoch, struct store_identity identit
 
 /* ---- the owner of a store */
 
-/* A store that was never opened has none, and `owner` stays all zero. */
+/* Reads the owner, or sets all zero for a store that was never opened. */
 static int get_owner(struct db *db)
 {
 	sqlite3_stmt *statement;
@@ -521,7 +532,10 @@ static int check_owner(struct db *db, const char *directory)
 	return db->owner.machine && machine && db->owner.machine != machine ? -EXDEV : 0;
 }
 
-/* Without it, an older state of the store would go unnoticed. The store itself is sound. */
+/*
+ * Writes the sentinel. On error the store stays usable, but an older copy of it would go
+ * undetected.
+ */
 static void tell_sentinel(struct db *db, bool sync)
 {
 	db->sentinel_error = sentinel_write(&db->sentinel, db->commits, db->owner.word, sync);
@@ -610,7 +624,10 @@ int db_accept(const char *directory)
 	return err;
 }
 
-/* -EROFS, where it may be written: a journal is to be played back first. */
+/*
+ * Returns 0 for -EROFS of a writable file: a journal must be played back first, so it cannot be
+ * checked.
+ */
 static int read_and_check(struct db *db, const char *directory)
 {
 	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, rc, err;
@@ -649,8 +666,8 @@ void db_close(struct db *db)
 
 /*
  * Opens the file again after an error, or after another process has changed it. Its content must be
- * that of our last commit, or of the one that may have failed: any other is of another life of the
- * store. The epoch and the identity stay as this start has them.
+ * that of our last commit, or of the one that may have failed. Any other content belongs to another
+ * start of the store. Keeps the epoch and the identity of this start.
  */
 static int open_again(struct db *db)
 {
@@ -683,7 +700,7 @@ int db_write(struct db *db, const struct batch *batch)
 	return err;
 }
 
-/* `answer` is apart from `rc`, for `each` may answer with any number. */
+/* `answer` is separate from `rc` because `each` can return any number. */
 int db_each(struct db *db, uint8_t kind,
 	int (*each)(void *context, uint64_t id, const void *record, size_t len), void *context)
 {

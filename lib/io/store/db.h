@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The store's file: an SQLite database with a rollback journal, and what SQLite leaves open.
+ * The store's file: an SQLite database with a rollback journal.
  *
- *     records (kind, id, record)  kind: -2, of the owner (struct db_owner), or of a record
- * head (epoch, recovering, one row; recovering: the store began so; identity: of the ledger, 0 as
- *           commits, seal,      long as it is not known; seal: the checksums of all records and of
- *       identity_high, _low)    the head by exclusive or, so that no record can be missing, of
- *                               former times, or of other bytes
+ *     records (kind, id, record)    kind: that of a record; -2: the owner (struct db_owner)
+ *     head (epoch, recovering,      one row
+ *           commits, seal,
+ *           identity_high, _low)
  *
- * Its version is SQLite's user_version: 3. Versions 1 and 2 had one key of the kind and an id of 32
- * bits, and no names in their records, and are refused.
+ * `recovering`: the store was made by a recovering start. `identity`: of the ledger, 0 while
+ * unknown. `seal`: exclusive or of the checksums of all records and of the head. It detects records
+ * that are missing, old or altered.
  *
- * The state is in one place: before a page is overwritten its former content is durable in
- * the journal, so that a commit is there or is not. A write-ahead log would be quicker and is not
- * used: one that is cut off is an earlier state, which nothing tells from the latest.
+ * The file's version is SQLite's user_version: 3. Versions 1 and 2 are rejected: their key had the
+ * kind and an id of 32 bits, and their records had no names.
  *
- * The file is made under another name and renamed when it is whole. The directory is locked for
- * other limiters, the file for whoever opens it with SQLite's own tools.
+ * The state is in one place. Before a page is overwritten, the journal holds its previous content
+ * durably, so a commit is whole or absent. A write-ahead log would be faster. But a truncated log
+ * is a valid earlier state, which cannot be distinguished from the latest.
  *
- * One thread at a time; which one does not matter. Errors are negative errnos, as of store.h.
+ * The file is made under another name and renamed when it is complete. The directory is locked
+ * against other limiters, the file against SQLite's own tools.
+ *
+ * Any thread, one at a time. Errors are negative errnos, the same as in store.h.
  */
 #ifndef WEIR_STORE_DB_H
 #define WEIR_STORE_DB_H
@@ -42,7 +45,7 @@ struct db_mark {
 	int64_t seal;
 };
 
-/* A record of the store about itself. All zero: of one that was never opened. */
+/* A record of the store about itself. All zero if it was never opened. */
 struct db_owner {
 	uint64_t word;     /* random word of the newest start */
 	uint64_t previous; /* word of the start before it */
@@ -50,26 +53,26 @@ struct db_owner {
 };
 
 struct db {
-	sqlite3 *sqlite; /* NULL: to be opened and checked again, after an error */
-	int dir;         /* locked as long as it is open */
+	sqlite3 *sqlite; /* NULL after an error: to be opened and checked again */
+	int dir;         /* locked while it is open */
 	char path[PATH_MAX];
 	uint64_t epoch, commits;
-	uint64_t sum; /* of all records' checksums by exclusive or */
+	uint64_t sum; /* exclusive or of all records' checksums */
 	bool recovering;
 	struct store_identity identity;
 	struct db_mark last, pending; /* the last commit, and one that may have failed */
-	struct db_mark found;         /* in the file, when it was opened */
+	struct db_mark found;         /* in the file when it was opened */
 	struct stat left;             /* the file after the last commit */
 	struct db_owner owner;
 	struct sentinel sentinel;
-	bool sentinel_missing; /* at the opening of a store that had one */
+	bool sentinel_missing; /* when a store that had one was opened */
 	int sentinel_error;    /* last error of the sentinel, negative; 0: it is up to date */
 };
 
 /*
- * Makes an empty store in the directory, which is made if its parent is there. Starts are counted
- * from `epoch`: 0, or, in a recovering one, which has no identity (0) yet, more than were counted
- * in the one that was lost.
+ * Makes an empty store in the directory, which is created if its parent exists. `epoch` is the
+ * count of starts to continue from: 0, or for a recovering store more than the lost one had
+ * counted. A recovering store has no identity (0) yet.
  */
 int db_make(const char *directory, uint64_t epoch, struct store_identity identity);
 
@@ -79,13 +82,14 @@ int db_look(const char *directory);
 /* See store_accept(). */
 int db_accept(const char *directory);
 
-/* Opens it, and counts the epoch. */
+/* Opens and checks the store, and commits the next epoch. */
 int db_open(struct db *db, const char *directory);
 void db_close(struct db *db);
 
 /*
- * Puts the batch, which is durable when this returns 0; otherwise none of it is known to be.
- * -ESTALE: the file is not as the last commit left it. Then the next call looks again.
+ * Writes the batch. Returns 0 once it is durable; after an error it may or may not be. -ESTALE:
+ * another process has changed the file since our last commit. After an error the next call opens it
+ * again.
  */
 int db_write(struct db *db, const struct batch *batch);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Two batches: the caller fills one while the thread writes the other. They change places when a
- * commit begins; until its end has been told the other one and the file are the thread's.
+ * Two batches: the caller fills one while the thread writes the other. A commit swaps them. From
+ * then until store_result() has returned its outcome, the other batch and the file belong to the
+ * thread.
  */
 #include "store/store.h"
 
@@ -18,7 +19,7 @@ struct store {
 	bool recovering, committing;
 	struct offload offload;
 	struct offload_job job;
-	/* the thread's, while a commit is under way */
+	/* owned by the thread during a commit */
 	struct batch written;
 	struct db db;
 	int result;
@@ -74,7 +75,10 @@ int store_open(const char *directory, struct store **out, uint64_t *epoch)
 	return 0;
 }
 
-/* A store may have counted starts before, but not one a second since 1970. */
+/*
+ * The epoch starts at the clock, which exceeds the lost one: no store has one start a second since
+ * 1970.
+ */
 int store_open_recovering(
 	const char *directory, uint64_t now_s, struct store **out, uint64_t *epoch)
 {
