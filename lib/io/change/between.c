@@ -14,13 +14,13 @@
 #include "json/copy.h"
 
 #define KEY_MAX   256
-#define KEY_DEPTH 16 /* members in a key; what is in deeper ones is one value */
+#define KEY_DEPTH 16 /* members in a key; deeper members are compared as one value */
 
 struct comparison {
-	json_t *list;   /* of the first that differ */
-	size_t most, n; /* in it at most, and how many differ */
+	json_t *list;   /* the first differences */
+	size_t most, n; /* maximum length of `list`, and number of differences */
 	const char *policy;
-	const char *key[KEY_DEPTH]; /* of the value that is looked at, member by member */
+	const char *key[KEY_DEPTH]; /* path of the compared value */
 	unsigned depth;
 };
 
@@ -60,7 +60,7 @@ static void compare_member(struct comparison *c, const char *name, json_t *befor
 	c->depth--;
 }
 
-/* The members of two objects, of which one may be missing. */
+/* Compares the members of two objects. One of the objects can be NULL. */
 static void compare_objects(struct comparison *c, json_t *before, json_t *now)
 {
 	size_t in_both = 0;
@@ -95,12 +95,12 @@ static void compare_values(struct comparison *c, json_t *before, json_t *now)
 		tell_value(c, before, now);
 }
 
-/* A list whose members are looked up by name, as a rule in the order that they have there. */
+/* A list that is searched by name, normally in the order of its members. */
 struct looked_up {
 	const json_t *list;
-	size_t next;                /* behind what was found last */
-	struct name_table *by_name; /* NULL: nothing has been elsewhere yet */
-	bool failed;                /* without memory */
+	size_t next;                /* index after the last match */
+	struct name_table *by_name; /* NULL until a name was not at `next` */
+	bool failed;                /* out of memory */
 };
 
 static const char *name_of(const json_t *policy)
@@ -124,7 +124,7 @@ static json_t *find_elsewhere(struct looked_up *in, const char *name)
 	return json_array_get(in->list, at);
 }
 
-/* The policy of that name, or NULL. */
+/* Returns the policy of that name, or NULL. Tries the next index first. */
 static json_t *find_policy(struct looked_up *in, const char *name)
 {
 	json_t *policy = json_array_get(in->list, in->next);

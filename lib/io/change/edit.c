@@ -97,7 +97,7 @@ struct editing {
 	FILE *err;
 	bool listed;    /* the edits are an array, and messages have an index */
 	size_t at;      /* index of the edit that is applied */
-	unsigned wrong; /* mistakes so far, of which the first are printed */
+	unsigned wrong; /* mistakes so far; the first ones are printed */
 };
 
 /*

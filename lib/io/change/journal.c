@@ -22,7 +22,7 @@ static void journal_name(char name[NAME_ROOM], unsigned age)
 		snprintf(name, NAME_ROOM, "history.%u.jsonl", age);
 }
 
-/* The oldest is written over. */
+/* Renames each file to the next age, and overwrites the oldest. */
 static int rotate_journal(const struct keep *keep)
 {
 	int directory = keep_directory(keep);
@@ -59,7 +59,7 @@ static int open_journal(const struct keep *keep, bool *is_new)
 	return fd >= 0 ? fd : -errno;
 }
 
-/* Whether the last line has no end. */
+/* Returns true if the last line has no newline. */
 static bool is_cut(int fd)
 {
 	off_t size = lseek(fd, 0, SEEK_END);
@@ -103,7 +103,9 @@ int journal_add(const struct keep *keep, const json_t *line)
 	return rc;
 }
 
-/* Puts the lines of one file, the newest, in front of those that there are. */
+/*
+ * Inserts the lines of one file in front of `lines`; files are read from the newest to the oldest.
+ */
 static bool read_journal(const struct keep *keep, unsigned age, json_t *lines, size_t most)
 {
 	char name[NAME_ROOM], *text = NULL;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Who has changed what: an object of JSON a line, at the end of a file that nobody writes over.
- * When it is full it becomes history.1.jsonl, and that which was so history.2.jsonl, and so on up
- * to JOURNAL_FILES. A line that a crash has cut short is passed over, and the next begins on a
- * line of its own.
+ * The history of changes: one JSON object a line, appended to a file. A full file is renamed to
+ * history.1.jsonl, the previous one of that name to history.2.jsonl, and so on up to JOURNAL_FILES.
+ * A line that a crash has truncated is skipped, and the next one starts on a new line.
  */
 #ifndef WEIR_CHANGE_JOURNAL_H
 #define WEIR_CHANGE_JOURNAL_H
@@ -18,10 +17,13 @@
 #define JOURNAL_FILES     4
 #define JOURNAL_FILE_MOST (4 << 20) /* bytes */
 
-/* Adds a line. 0 when it is durable, or a negative errno: there is nothing, or half a line. */
+/*
+ * Appends a line. Returns 0 when it is durable, or a negative errno: no line or half a line was
+ * written.
+ */
 int journal_add(const struct keep *keep, const json_t *line);
 
-/* The last lines, the oldest first, at most so many: a new array, or NULL without memory. */
+/* Returns a new array of the last lines, at most `most`, the oldest first. NULL: out of memory. */
 json_t *journal_last(const struct keep *keep, size_t most);
 
 #endif

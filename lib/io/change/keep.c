@@ -39,7 +39,7 @@ static void record_name(char name[NAME_ROOM], uint64_t number, enum standing sta
 	snprintf(name, NAME_ROOM, "%010" PRIu64 ".%s.json", number, standings[standing]);
 }
 
-/* The number of a file of that standing, or 0. */
+/* Returns the number of a file of that standing, or 0. */
 static uint64_t record_number(const char *name, enum standing standing)
 {
 	char *end, own[NAME_ROOM];
@@ -62,7 +62,7 @@ int keep_directory(const struct keep *keep)
 	return keep->directory;
 }
 
-/* Durable in the directory above it, too. */
+/* Creates the directory, and syncs its parent. */
 static int make_keep_directory(const char *path, const struct keep *keep)
 {
 	char above[PATH_MAX];
@@ -125,7 +125,7 @@ static DIR *list_records(const struct keep *keep)
 	return list;
 }
 
-/* 0, or a negative errno and none. */
+/* Sets the highest number below a number. Returns 0, or a negative errno with *newest 0. */
 static int newest_below(
 	const struct keep *keep, enum standing standing, uint64_t below, uint64_t *newest)
 {
@@ -206,7 +206,7 @@ static void digest_of(const char *text, size_t len, char digest[DIGEST_LEN + 1])
 	sodium_bin2hex(digest, DIGEST_LEN + 1, hash, sizeof(hash));
 }
 
-/* The second line and what is below it. */
+/* Parses the second line and the configuration below it. */
 static int parse_record_body(char *body, struct keep_record *record)
 {
 	char *end = strchr(body, '\n');
@@ -260,7 +260,7 @@ void keep_record_free(struct keep_record *record)
 	*record = (struct keep_record){0};
 }
 
-/* A record as it stands in its file, line by line but for the last part, which is many. */
+/* A record as in its file, one part a line, except the last part, which has many lines. */
 struct record_text {
 	char head[sizeof(HEAD_WORDS) + DIGEST_LEN + 1];
 	char *about, *body;
@@ -269,7 +269,7 @@ struct record_text {
 
 #define RECORD_PARTS (sizeof(((struct record_text *)NULL)->parts) / sizeof(struct iovec))
 
-/* The first part has the digest of the others. */
+/* Writes the first part, which holds the digest of the others. */
 static void make_head(struct record_text *text)
 {
 	unsigned char hash[crypto_generichash_BYTES];
@@ -341,7 +341,7 @@ int keep_write(
 	*number = 0;
 	if (rc == 0)
 		rc = newest_below(keep, TRIAL, UINT64_MAX, &trial);
-	if (rc < 0) /* a number that is there already would take another's place */
+	if (rc < 0) /* the number could overwrite an existing record */
 		return rc;
 	*number = (good > trial ? good : trial) + 1;
 	record_name(name, *number, TRIAL);
@@ -349,14 +349,14 @@ int keep_write(
 	if (rc == 0)
 		rc = put_record(keep, &text, name);
 	free_record_text(&text);
-	if (rc < 0) { /* where only the last sync failed */
+	if (rc < 0) { /* the file exists if only the last sync failed */
 		unlinkat(keep->directory, name, 0);
 		*number = 0;
 	}
 	return rc;
 }
 
-/* What is too old. Nobody misses one that stays: it is tried again. */
+/* Removes all but the newest KEEP_MOST. Ignores errors: the next call tries again. */
 static void prune_records(const struct keep *keep)
 {
 	uint64_t number = UINT64_MAX;

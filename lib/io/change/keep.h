@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Configurations that have been in force, each whole in a file of its own, in a directory that
- * nothing else is in:
+ * Configurations that were in force, each in a file of its own, in a directory of their own:
  *
- *     0000000017.good.json    in force, and confirmed: that of the highest number is the last good
- *     0000000018.trial.json   nobody has confirmed it
- *     history.jsonl           who has changed what (journal.h)
+ *     0000000017.good.json    in force and confirmed; the highest number is the last good one
+ *     0000000018.trial.json   not confirmed
+ *     history.jsonl           who changed which keys (journal.h)
  *
- * Each is a configuration that weir reads as it stands; two lines of comment above it have a digest
- * of all that follows, and what is to be said of it. A file is written under another name, synced,
- * renamed, and the directory synced: so that whatever ends the process, or the power, the last good
- * one is there, whole. One that a disk has lost or damaged all the same is passed over for the one
- * before it. KEEP_MOST good ones are kept.
+ * Each file is a configuration that weir can read. Two comment lines above it hold a digest of the
+ * rest of the file, and facts about the configuration. A file is written under another name, synced
+ * and renamed, and the directory is synced. So the last good file is whole after a crash or a power
+ * failure. A file that the disk has damaged is skipped, and the one before it counts. KEEP_MOST
+ * good files are kept.
  *
- * One process has it at a time; one thread at a time, which may wait for the disk.
+ * One process at a time has the directory open. One thread at a time, which may wait for the disk.
  */
 #ifndef WEIR_CHANGE_KEEP_H
 #define WEIR_CHANGE_KEEP_H
@@ -26,7 +25,7 @@
 
 #define KEEP_MOST 16
 
-/* Called before each thing that is done to the disk: for tests, which end the process there. */
+/* Called before each operation on the disk. A test ends the process there. */
 typedef void (*keep_step_fn)(void *context);
 
 struct keep_hooks {
@@ -36,47 +35,50 @@ struct keep_hooks {
 
 struct keep;
 
-/* For keep_record_free(). */
+/* A record, to be freed by keep_record_free(). */
 struct keep_record {
 	uint64_t number; /* from 1 */
 	json_t *about, *configuration;
 };
 
 /*
- * Opens the directory, which is made if its parent is there. 0; -EBUSY: another process has it; or
- * what the file system says.
+ * Opens the directory, which is created if its parent exists. Returns 0; -EBUSY: another process
+ * has it open; or an error of the file system.
  */
 int keep_open(const char *directory, const struct keep_hooks *hooks, struct keep **out);
-void keep_close(struct keep *keep); /* NULL is none */
+void keep_close(struct keep *keep); /* NULL is allowed */
 
-/* The number of the newest good one below a number (UINT64_MAX: of all), or 0. Reads no file. */
+/*
+ * Returns the highest number of a good file below `number` (UINT64_MAX: of all), or 0. Reads no
+ * file.
+ */
 uint64_t keep_good_below(const struct keep *keep, uint64_t number);
 
-/* The newest that nobody has confirmed, or 0. */
+/* Returns the highest number of an unconfirmed file, or 0. */
 uint64_t keep_unconfirmed(const struct keep *keep);
 
-/* 0; -ENOENT; -EBADMSG: it is damaged; -ENOMEM; or what reading says. */
+/* Reads a file. Returns 0, -ENOENT, -EBADMSG (damaged), -ENOMEM, or an error of reading. */
 int keep_read(const struct keep *keep, uint64_t number, struct keep_record *record);
 void keep_record_free(struct keep_record *record);
 
 /*
- * Keeps one that nobody has confirmed yet, under a number higher than all. 0 when it is durable, or
- * a negative errno (-ENOSPC), and nothing that was there has changed.
+ * Writes an unconfirmed configuration under a number above all others. Returns 0 when it is
+ * durable, or a negative errno such as -ENOSPC; then no other file has changed.
  */
 int keep_write(
 	struct keep *keep, const json_t *about, const json_t *configuration, uint64_t *number);
 
 /*
- * From now on it is good, durably, and the oldest go; or it is gone. Of a confirmation that failed
- * nobody knows whether it will be good after a crash.
+ * keep_confirm() makes a file good, durably, and removes the oldest ones. After an error the file
+ * may or may not be good after a crash. keep_forget() removes the file.
  */
 int keep_confirm(struct keep *keep, uint64_t number);
 int keep_forget(struct keep *keep, uint64_t number);
 
-/* A descriptor of its file, to read; or a negative errno. */
+/* Returns a descriptor to read the file, or a negative errno. */
 int keep_file(const struct keep *keep, uint64_t number);
 
-/* For journal.h, of the same directory. */
+/* Used by journal.c, in the same directory. */
 int keep_directory(const struct keep *keep);
 void keep_step(const struct keep *keep);
 

@@ -12,12 +12,12 @@
 
 struct noting {
 	json_t *singles;
-	struct name_table *known;   /* those in the list */
-	const json_t *policies;     /* of the configuration */
-	struct name_table *by_name; /* likewise */
+	struct name_table *known;   /* policies in `singles` */
+	const json_t *policies;     /* policies of the configuration */
+	struct name_table *by_name; /* index of `policies` */
 };
 
-/* {"policy": NAME, "was": POLICY or null}, of the values that are there already. */
+/* Returns {"policy": NAME, "was": POLICY or null}, made from existing values. */
 static json_t *make_single(json_t *name, json_t *was)
 {
 	json_t *single = json_object();
@@ -29,7 +29,7 @@ static json_t *make_single(json_t *name, json_t *was)
 	return NULL;
 }
 
-/* The value at an index in a list, borrowed; null: there is none. */
+/* Returns the value at an index of a list, borrowed, or JSON null if there is none. */
 static json_t *value_or_null(const json_t *list, uint32_t at)
 {
 	return at == NAME_NONE ? json_null() : json_array_get(list, at);
@@ -81,7 +81,7 @@ int singles_note(json_t *singles, const json_t *configuration, const json_t *edi
 	return rc;
 }
 
-/* These stay in the list. 0 or -ENOMEM. */
+/* Replaces the content of the list. Returns 0 or -ENOMEM. */
 static int replace_singles(json_t *singles, json_t *left)
 {
 	return json_array_clear(singles) < 0 || json_array_extend(singles, left) < 0 ? -ENOMEM : 0;
@@ -99,7 +99,7 @@ static bool is_named(const json_t *single, const struct name_table *by_name)
 	return name != NULL && name_table_find(by_name, name) != NAME_NONE;
 }
 
-/* What is in the list but those that were not, and are not among the names. NULL without memory. */
+/* Copies the list without policies that are new and no longer exist. NULL: out of memory. */
 static json_t *without_gone(const json_t *singles, const struct name_table *by_name)
 {
 	json_t *left = json_array(), *single;
@@ -144,14 +144,14 @@ int singles_forget(json_t *singles, const json_t *configuration)
 }
 
 struct carrying {
-	json_t *list; /* of policies that the file is to have, of which removed ones are null */
-	const json_t *running;                     /* policies that run */
-	struct name_table *by_name, *runs_by_name; /* of both */
+	json_t *list;          /* policies of the new file; removed ones are null */
+	const json_t *running; /* policies that run */
+	struct name_table *by_name, *runs_by_name; /* indexes of both */
 	FILE *say;
-	bool failed; /* without memory */
+	bool failed; /* out of memory */
 };
 
-/* Whether it goes on; what it changes is changed. */
+/* Applies one change to the new file. Returns true if the change stays in the list. */
 static bool carry_single(struct carrying *c, const json_t *single)
 {
 	const char *name = json_string_value(json_object_get(single, "policy"));
@@ -177,7 +177,7 @@ static bool carry_single(struct carrying *c, const json_t *single)
 	return true;
 }
 
-/* Those that go on stay in the list, in their order. */
+/* Applies all changes, and keeps those that still apply in the list, in their order. */
 static void carry_all(struct carrying *c, json_t *singles)
 {
 	json_t *left = json_array(), *single;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies that were changed singly, on top of a file that stays as it is: a list of
+ * Single changes: policies that were changed on top of a file that stays the same. A list of
  *
- *     {"policy": "video", "was": {...}}      what the file had when that began; null: nothing
+ *     {"policy": "video", "was": {...}}      policy in the file at the first change; null: none
  *
- * What they are now stands in the configuration that runs. When the file is read again they come
- * on top of it again, by name; but where the file has another policy of that name than it had, it
- * is the newer one, and its own goes. No thread, clock or file.
+ * The present policy is in the running configuration. When the file is read again, the changes are
+ * applied again, by name. But if the policy in the file differs from "was", the file is newer, and
+ * the change is dropped. No thread, clock or file.
  */
 #ifndef WEIR_CHANGE_SINGLES_H
 #define WEIR_CHANGE_SINGLES_H
@@ -17,22 +17,22 @@
 #include <jansson.h>
 
 /*
- * Before the edit, or the array of them (edit.h), is made: what each of its policies is in the
- * configuration as yet is what it was, unless that is known already. What is no edit is passed
- * over. 0 or -ENOMEM.
+ * Records the policies that an edit, or an array of edits (edit.h), changes. Call it before the
+ * edits are applied: "was" is the policy in `configuration`, unless the list has the policy
+ * already. Skips values that are not edits. Returns 0 or -ENOMEM.
  */
 int singles_note(json_t *singles, const json_t *configuration, const json_t *edits);
 
 /*
- * After the edits are made: takes those out of the list that the file has not had and that are gone
- * again, so that it is no longer than what there is. 0 or -ENOMEM.
+ * Removes changes of policies that the file never had and that no longer exist, so that the list
+ * does not grow with them. Call it after the edits are applied. Returns 0 or -ENOMEM.
  */
 int singles_forget(json_t *singles, const json_t *configuration);
 
 /*
- * Puts the single changes of what runs on top of another reading of the file, and takes those out
- * of the list that the file has by now or has overruled; each of the latter is said on `say`. 0 or
- * -ENOMEM.
+ * Applies the single changes of the running configuration to a new reading of the file. Removes
+ * those from the list that the file now contains or overrides; reports the overridden ones on
+ * `say`. Returns 0 or -ENOMEM.
  */
 int singles_carry(json_t *file, const json_t *running, json_t *singles, FILE *say);
 
