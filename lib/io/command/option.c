@@ -14,13 +14,13 @@
 #include "command/output.h"
 #include "json/suggest.h"
 
-#define ROWS 40  /* that a set has at most */
+#define ROWS 40  /* most rows of a set */
 #define HELP 255 /* getopt_long() returns it for --help of option_parse(); rows follow */
 #define ROW  256 /* above any character */
 
 #define HELP_WIDTH 100 /* columns */
 
-/* Begins a message. */
+/* Begins a message with the program's name, if the set has one. */
 static void name_program(const struct option_set *set)
 {
 	if (set->program)
@@ -148,7 +148,10 @@ static bool take_option_value(
 	return false;
 }
 
-/* The rows as getopt_long() takes them. Letters: a colon, then each with a colon for a value. */
+/*
+ * Converts the rows for getopt_long(). `shorts` is ":", then each letter, with ":" if it takes a
+ * value.
+ */
 static void list_options(
 	const struct option_set *set, struct option longs[ROWS + 2], char shorts[2 * ROWS + 2])
 {
@@ -208,7 +211,7 @@ int option_read(const struct option_set *set, int argc, char **argv, void *optio
 
 	list_options(set, longs, shorts);
 	opterr = 0;
-	optind = 0; /* begins again */
+	optind = 0; /* restarts getopt_long() */
 	while (at = optind ? optind : 1,
 		(opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		const struct option_row *row = set->rows;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The options of programs and of their commands: what each has is a table, and what is wrong is
- * said here.
+ * The options of programs and of their commands. Each command has a table of options. The functions
+ * here read the options and report mistakes.
  */
 #ifndef WEIR_COMMAND_OPTION_H
 #define WEIR_COMMAND_OPTION_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define EXIT_BAD 2 /* of all commands: it could not be run */
+#define EXIT_BAD 2 /* exit status of all commands: could not be run */
 
 enum option_kind {
 	OPTION_FLAG,       /* a bool, and no value */
@@ -20,8 +20,8 @@ enum option_kind {
 	OPTION_NUMBER,     /* a uint64_t, from least to most */
 	OPTION_UNSIGNED,   /* an unsigned, from least to most */
 	OPTION_REAL,       /* a double, from low to high */
-	OPTION_OTHER,      /* whatever take() makes of it */
-	OPTION_COMMAND,    /* a struct option_command gets `least`; without a value */
+	OPTION_OTHER,      /* any type, set by take() */
+	OPTION_COMMAND,    /* `least` is stored in a struct option_command; without a value */
 	OPTION_COMMAND_OF, /* the same, with a value */
 };
 
@@ -35,18 +35,18 @@ struct option_row {
 	const char *name;
 	char brief; /* 's' for -s; 0: none */
 	enum option_kind kind;
-	bool once; /* OPTION_TEXT: a second one is refused */
-	size_t at; /* of the member in the command's options */
+	bool once; /* OPTION_TEXT: a second one is rejected */
+	size_t at; /* offset of the member in the command's options */
 	uint64_t least, most;
 	double low, high;
-	/* False, and said on standard error, if the text makes no sense. */
+	/* Reads the value. Returns false, with a message on standard error, if it is invalid. */
 	bool (*take)(const char *text, void *options);
-	/* For help: the value in capitals, NULL for a flag; the meaning in a line. */
+	/* For help: the value in capitals, NULL for a flag; the meaning in one line. */
 	const char *value, *help;
 	unsigned of; /* bits of the commands that take it; 0: all commands */
 };
 
-/* Where a member is that has to be of a type: else this does not compile. */
+/* The offset of a member; does not compile if the member has another type. */
 #define OPTION_AT(options, member, type) \
 	(offsetof(options, member) + 0 * sizeof(1 ? &((options *)0)->member : (type *)0))
 
@@ -82,16 +82,15 @@ struct option_row {
 	}
 
 struct option_set {
-	const char *program; /* "weirctl": begins each message; NULL: no word does */
+	const char *program; /* "weirctl": begins each message; NULL: no prefix */
 	const char *command; /* NULL: the program has none */
-	/* --help of option_parse() writes both, with the rows between them if these have words. */
+	/* For --help of option_parse(): the text before and after the rows that have a `help`. */
 	const char *usage, *notes;
-	unsigned column; /* begin of the meanings of rows in that help */
+	unsigned column; /* column in that help where the meanings begin */
 	const struct option_row *rows;
 	unsigned n;
-	const char
-		*expected; /* "expected no more arguments": when there are too many, or too few */
-	bool argument;     /* there is one, a const char *, beside the options */
+	const char *expected; /* "expected no more arguments": message for too many or too few */
+	bool argument; /* there is one argument, a const char *, in addition to the options */
 	size_t argument_at;
 };
 
@@ -104,34 +103,34 @@ int option_read(
 	const struct option_set *set, int argc, char **argv, void *options, unsigned *given);
 
 /*
- * Writes a line for each row with one of the bits; for 0 of the rows that all commands take:
- * "  -s, --socket SOCKET  its socket". The meaning begins at a column, which counts from 0. `width`
- * is that of the longest line, bytes; 0: no line is broken.
+ * Writes a line for each row that has one of the bits; 0: for the rows that all commands take.
+ * Example: " -s, --socket SOCKET its socket". The meaning begins at `column`, counted from 0.
+ * `width` is the longest line in bytes; 0: lines are not broken.
  */
 void option_print_rows(
 	const struct option_set *set, unsigned of, unsigned column, unsigned width, FILE *out);
 
 /*
- * Reads a command's line into its options. Negative: go on; else the exit status, and what there is
- * to say has been said.
+ * Reads a command's line into its options. Returns a negative number to go on. Otherwise returns
+ * the exit status, after the help or the message was written.
  */
 int option_parse(const struct option_set *set, int argc, char **argv, void *options);
 
 /*
- * The number that `text` is, from least to most, which is all that it may hold. False, and said on
- * standard error, if it is none: `--seeds: "x": expected 1 to 100`.
+ * Reads a number from least to most; the text must contain nothing more. Returns false, with a
+ * message on standard error, for any other text: `--seeds: "x": expected 1 to 100`.
  */
 bool option_number(
 	const char *name, const char *text, uint64_t least, uint64_t most, uint64_t *out);
 
 /*
- * Numbers with commas between them, each as above, and no more than there is room for. How many
- * there are; 0, and said, if one is none.
+ * Reads numbers that are separated by commas, at most `room`. Returns how many, or 0 with a message
+ * if one is invalid or there are too many.
  */
 unsigned option_numbers(const char *name, const char *text, uint64_t least, uint64_t most,
 	uint64_t *out, unsigned room);
 
-/* Says what the set expects; EXIT_BAD. */
+/* Reports the set's `expected`. Returns EXIT_BAD. */
 int option_refuse(const struct option_set *set);
 
 #endif

@@ -27,7 +27,7 @@ int output_write(const char *path, int (*write)(const void *what, FILE *out), co
 	int ret = out ? write(what, out) : -errno;
 	int flushed = out ? output_flush(out) : 0;
 
-	/* The second knows why, if it fails. */
+	/* If the flush fails, too, its error is the cause. */
 	if (flushed)
 		ret = flushed;
 	if (out && !standard && fclose(out) && ret == 0)
@@ -57,7 +57,7 @@ static int write_numbers(const void *what, FILE *out)
 
 int output_json(const void *what, FILE *out)
 {
-	/* The cast takes off a const that output_write() put on. */
+	/* Casts away the const that output_write() added. */
 	return write_numbers(&(struct numbers){(json_t *)what, DIGITS}, out);
 }
 
