@@ -14,15 +14,18 @@
 #define SETS_OF(n)   ((n)*SET_HEADER)
 #define ALIGNMENT    4
 
-#define USER_DEFINED 6 /* the engine that classifies: RFC 6759, 4 */
+#define USER_DEFINED 6 /* engine that classifies: RFC 6759, section 4 */
 #define VARIABLE     65535
 
-/* Templates have these numbers in both versions, first those of records, by what they count. */
+/*
+ * Numbers of templates in both versions: first one for each unit of records, then names and the
+ * domain.
+ */
 #define TEMPLATE_RECORDS 256
 #define TEMPLATE_NAMES   (TEMPLATE_RECORDS + NETFLOW_UNITS)
 #define TEMPLATE_DOMAIN  (TEMPLATE_NAMES + 1)
 
-/* A field of a record, as each version has it; 0 bytes: it has none. */
+/* A field of a record in each version; 0 bytes: the version does not have it. */
 struct element {
 	struct {
 		uint16_t id, bytes;
@@ -31,7 +34,7 @@ struct element {
 
 struct record_template {
 	uint16_t id;
-	bool options; /* its first field is what the others are said of */
+	bool options; /* its first field is the scope of the others */
 	struct element elements[7];
 };
 
@@ -48,7 +51,7 @@ struct record_template {
 		{              \
 			152, 8 \
 		}              \
-	} /* since boot; since 1970 */
+	} /* v9: ms since boot; IPFIX: ms since 1970 */
 #define END                    \
 	{                      \
 		{21, 4},       \
@@ -127,7 +130,7 @@ static void close_set(struct netflow *netflow)
 	netflow->set = 0;
 }
 
-/* Room for a record in a set of that number, which the caller fills; NULL: there is none. */
+/* Returns room for a record in a set of that number, which the caller fills; NULL: no room. */
 static uint8_t *add_to_set(struct netflow *netflow, uint16_t set_id, size_t bytes)
 {
 	bool open = netflow->set && netflow->set_id == set_id;
@@ -149,8 +152,10 @@ static uint8_t *add_to_set(struct netflow *netflow, uint16_t set_id, size_t byte
 	return at;
 }
 
-/* Both numbers are of one moment, and whole seconds: so times of records are exact to whoever
- * adds them up. */
+/*
+ * Both numbers are whole seconds of one moment, so a receiver that adds up times of records is
+ * exact.
+ */
 static void put_v9_header(struct netflow *netflow, uint64_t now_ms)
 {
 	uint64_t seconds = now_ms / 1000, up_ms = seconds * 1000 - netflow->boot_ms;
@@ -189,7 +194,7 @@ size_t netflow_end(struct netflow *netflow, uint64_t now_ms)
 
 /* --- templates -------------------------------------------------------------------------------- */
 
-/* What a version has of an element: 0 bytes if nothing. */
+/* Returns the size of an element in the stream's version, in bytes; 0: it does not have it. */
 static uint16_t element_bytes(const struct netflow *netflow, const struct element *element)
 {
 	return netflow->version == NETFLOW_V9 ? element->v9.bytes : element->ipfix.bytes;
@@ -210,7 +215,10 @@ static uint16_t count_elements(
 	return n;
 }
 
-/* Options have a number more: fields that are scopes, or (9) bytes of these and of the others. */
+/*
+ * Options have one more number: the count of scope fields, or in version 9 the bytes of scopes and
+ * the bytes of other fields.
+ */
 static uint8_t *put_head(const struct netflow *netflow, uint8_t *at,
 	const struct record_template *template, uint16_t n)
 {
@@ -235,7 +243,7 @@ static bool add_template(struct netflow *netflow, const struct record_template *
 	uint16_t n = count_elements(netflow, template);
 	uint8_t *at;
 
-	/* Collectors have been seen to read the first one alone. */
+	/* Some collectors read only the first options template of a set. */
 	if (template->options)
 		close_set(netflow);
 	at = add_to_set(netflow, template_set(netflow, template),
@@ -262,10 +270,10 @@ bool netflow_add_templates(struct netflow *netflow)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-/* A text as the version has it: filled up to a fixed length, or after its length. */
+/* A text in the version's form: padded to a fixed length, or after its length. */
 struct text_field {
 	uint8_t text[NETFLOW_NAME + 1];
-	size_t used, bytes; /* of the text; with all that it takes */
+	size_t used, bytes; /* bytes of the text; bytes of the whole field */
 };
 
 static struct text_field make_text(const struct netflow *netflow, const char *text, size_t most)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Datagrams of NetFlow version 9 (RFC 3954) and of IPFIX (RFC 7011), which is its version 10: what
- * an observation domain's policies have passed and dropped, and what these are called. Pure: a
- * domain has one writer, and whoever calls it sends what it has written, in that order.
+ * Datagrams of NetFlow version 9 (RFC 3954) and of IPFIX (RFC 7011), which is its version 10. They
+ * report packets that the policies of an observation domain passed and dropped, and the policies'
+ * names. Pure. A domain has one writer, and its caller sends the datagrams in the order of writing.
  */
 #ifndef WEIR_NETFLOW_NETFLOW_H
 #define WEIR_NETFLOW_NETFLOW_H
@@ -17,25 +17,27 @@ enum netflow_version {
 	NETFLOW_IPFIX = 10,
 };
 
-/* Bytes that a datagram's payload may have: of Ethernet, in IPv6. */
+/* Largest payload of a datagram in bytes: IPv6 on Ethernet. */
 #define NETFLOW_MOST 1452
 
-/* Bytes that it must be allowed: what every path of IPv4 takes has room for any one record. */
+/*
+ * Smallest allowed payload limit in bytes. Every IPv4 path carries it, and any single record fits.
+ */
 #define NETFLOW_LEAST 484
 
-/* Bytes that are told of a name and of a description. */
+/* Longest name and description that are exported, in bytes. */
 #define NETFLOW_NAME        63
 #define NETFLOW_DESCRIPTION 31
 
-/* What is counted beside packets. */
+/* The unit that a record counts in addition to packets. */
 enum netflow_unit { NETFLOW_OCTETS, NETFLOW_NOTHING, NETFLOW_FLOWS, NETFLOW_UNITS };
 
-/* What became of packets: values of forwardingStatus (RFC 7270, 4.12). */
+/* The outcome of packets: values of forwardingStatus (RFC 7270, section 4.12). */
 enum netflow_status {
 	NETFLOW_FORWARDED = 64,
 	NETFLOW_DROPPED = 128,
 	NETFLOW_DROPPED_ACL = 129,
-	NETFLOW_DROPPED_FRAGMENT = 133, /* too long, and not to be fragmented */
+	NETFLOW_DROPPED_FRAGMENT = 133, /* too long, and must not be fragmented */
 	NETFLOW_DROPPED_LENGTH = 135,   /* its total length is wrong */
 	NETFLOW_DROPPED_POLICER = 138,
 	NETFLOW_DROPPED_QUEUE = 139, /* "WRED" */
@@ -51,19 +53,19 @@ struct netflow_record {
 	uint32_t application; /* at most NETFLOW_SELECTORS */
 };
 
-/* Applications are numbered by us: engine 6 of RFC 6759, and a selector of 24 bits. */
+/* Weir numbers the applications: engine 6 of RFC 6759, and a selector of 24 bits. */
 #define NETFLOW_SELECTORS 0xffffffu
 
-/* A stream of datagrams, and the one that is being written. */
+/* A stream of datagrams, and its datagram in progress. */
 struct netflow {
 	enum netflow_version version;
 	uint32_t domain;
-	uint32_t sequence; /* of datagrams (9), or of records but for templates (10) */
-	uint64_t boot_ms;  /* what times of version 9 are since: a whole second */
+	uint32_t sequence; /* version 9: of datagrams; version 10: of records except templates */
+	uint64_t boot_ms;  /* a whole second; version 9 counts times from it */
 	size_t most, length;
-	size_t set; /* where the open one begins; 0: none is */
+	size_t set; /* offset of the open set; 0: none */
 	uint16_t set_id;
-	unsigned records, templates; /* in this datagram; how many of these are templates */
+	unsigned records, templates; /* records in this datagram; how many of them are templates */
 	uint8_t bytes[NETFLOW_MOST];
 };
 
@@ -71,12 +73,12 @@ struct netflow {
 void netflow_open(
 	struct netflow *netflow, enum netflow_version version, uint32_t domain, uint64_t now_ms);
 
-/* Begins a datagram of at most so many bytes, NETFLOW_LEAST to NETFLOW_MOST. */
+/* Begins a datagram of at most `most` bytes, NETFLOW_LEAST to NETFLOW_MOST. */
 void netflow_begin(struct netflow *netflow, size_t most);
 
 /*
- * Each of these adds to the datagram, or is false: there is no room, so that it is to be ended. The
- * first adds what all other things are described by, and so comes before them, and now and then.
+ * Add to the datagram. Return false if there is no room: end the datagram first. Templates describe
+ * all other records, so they come first, and are repeated from time to time.
  */
 bool netflow_add_templates(struct netflow *netflow);
 bool netflow_add_domain(struct netflow *netflow, const char *name);
@@ -84,7 +86,7 @@ bool netflow_add_name(
 	struct netflow *netflow, uint32_t application, const char *name, const char *description);
 bool netflow_add_record(struct netflow *netflow, const struct netflow_record *record);
 
-/* Ends it: how many of netflow->bytes are to be sent, or 0, as there is nothing in it. */
+/* Ends the datagram. Returns the bytes of netflow->bytes to send, or 0 if it is empty. */
 size_t netflow_end(struct netflow *netflow, uint64_t now_ms);
 
 #endif

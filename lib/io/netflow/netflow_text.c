@@ -8,7 +8,10 @@
 
 #define DELETE 0x7f
 
-/* Bytes of a character that begins with this one; 0: none does. */
+/*
+ * Returns the length in bytes of a UTF-8 character that begins with this byte; 0: invalid or
+ * control.
+ */
 static unsigned bytes_begun(uint8_t first)
 {
 	if (first < 0x80)
@@ -18,7 +21,7 @@ static unsigned bytes_begun(uint8_t first)
 	return first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
 }
 
-/* Neither written longer than need be, nor a half of a pair of UTF-16, nor beyond what there is. */
+/* Rejects encodings longer than necessary, UTF-16 surrogates and codes above 0x10ffff. */
 static bool is_character(uint32_t code, unsigned n)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -26,7 +29,10 @@ static bool is_character(uint32_t code, unsigned n)
 	return code >= least[n] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
 }
 
-/* Bytes of the character there, which the text's end ends; 0: there is none that is printed. */
+/*
+ * Returns the bytes of the printable character at `at`, or 0 if there is none. Stops at the final
+ * NUL.
+ */
 static unsigned character_bytes(const uint8_t *at)
 {
 	unsigned n = bytes_begun(at[0]);

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * Copies at most so many bytes of a text, and returns how many: whole characters of UTF-8, and for
- * each byte that is of none, or no printable one, a question mark. Adds no terminator. Pure.
+ * Copies at most `most` bytes of a text, in whole UTF-8 characters, and returns how many. Each byte
+ * that is invalid or not printable becomes a question mark. Adds no terminator. Pure.
  */
 size_t netflow_text(uint8_t *out, size_t most, const char *text);
 
