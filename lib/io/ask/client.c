@@ -17,10 +17,13 @@
 
 #include "beside/beside.h"
 
-/* A limiter answers between two ticks; one that takes so long is stopped, or is none. */
+/*
+ * Default time for one answer. A limiter answers between two ticks, so one that takes longer is
+ * stopped.
+ */
 #define PATIENCE_S 5
 
-/* Before the server has said how long its replies may be, and the most that it may say. */
+/* Bytes of the greeting, and the largest reply size that a server can announce. */
 #define GREETING_MAX 1024
 #define REPLY_MAX    (1 << 20)
 
@@ -32,7 +35,7 @@ static double now_s(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* What remains for one call of the socket: 0 or -ETIMEDOUT. */
+/* Sets the socket's timeout to the time that is left. Returns 0 or -ETIMEDOUT. */
 static int set_patience(int fd, double patience_s, double until_s)
 {
 	double left = until_s > 0 ? until_s - now_s() : patience_s;
@@ -47,7 +50,7 @@ static int set_patience(int fd, double patience_s, double until_s)
 	return 0;
 }
 
-/* One packet, ended by a NUL. Its length or a negative errno. */
+/* Receives one packet and adds a NUL. Returns its length or a negative errno. */
 static ssize_t receive_reply(struct client *client)
 {
 	union beside beside;
@@ -76,7 +79,7 @@ static ssize_t receive_reply(struct client *client)
 	return n;
 }
 
-/* One object, and nothing behind it. */
+/* Receives a reply, which must be exactly one JSON object. */
 static int parse_reply(struct client *client, json_t **object)
 {
 	ssize_t n = receive_reply(client);
@@ -92,7 +95,7 @@ static int parse_reply(struct client *client, json_t **object)
 	return -EBADMSG;
 }
 
-/* The one member of a reply is named by the command; its value. */
+/* Takes the value of the reply's only member, whose name is the command. */
 static int take_value(const json_t *reply, const char *request, json_t **value)
 {
 	char command[128];
@@ -116,7 +119,7 @@ static ssize_t send_request(struct client *client, const char *request)
 	return n;
 }
 
-/* Sets the rest of the time of all answers together. */
+/* Shortens the timeout to the time that is left for all answers together. */
 static int renew_patience(const struct client *client)
 {
 	if (client->until_s == 0)

@@ -14,23 +14,23 @@
 struct client {
 	struct source source;
 	int fd;
-	double until_s;    /* when all answers together have to be there; 0: each by itself */
+	double until_s;    /* deadline of all answers together; 0: each has patience_s */
 	double patience_s; /* for each answer */
-	int given, taken;  /* descriptors with the request and its answer; -1 */
-	size_t room;       /* for one reply, as the server has announced */
+	int given, taken;  /* descriptors sent with the request and received with its answer; -1 */
+	size_t room;       /* largest reply, as announced by the server */
 	char *reply;
 	json_t *greeting;
 };
 
-/* Connects and reads the greeting. 0, what source.ask() may say, or what connect(2) does. */
+/* Connects and reads the greeting. Returns 0, an error of source.ask(), or of connect(2). */
 int client_open(struct client *client, const char *path);
 
-/* Is as client_open(), and waits so long for each answer. */
+/* The same, with a timeout for each answer. */
 int client_open_patient(struct client *client, const char *path, double seconds);
 
 /*
- * Is as client_open(), and says -ETIMEDOUT at latest after so many milliseconds, whatever is asked
- * in between, and however slowly it is answered.
+ * The same, with one deadline: calls return -ETIMEDOUT after `ms` milliseconds at the latest,
+ * however many requests are sent and however slowly the answers arrive.
  */
 int client_open_until(struct client *client, const char *path, unsigned ms);
 

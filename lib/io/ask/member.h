@@ -7,8 +7,8 @@
 #include <jansson.h>
 
 /*
- * What a path of members leads to, from the outermost: "dropped.packets". NULL when it is not there,
- * or null. Borrowed.
+ * Returns the value at a path of members such as "dropped.packets", the outermost first. NULL if it
+ * is missing or null. Borrowed.
  */
 const json_t *member_at(const json_t *json, const char *path);
 

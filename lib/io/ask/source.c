@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* As long as a request may be. */
+/* Longest request in bytes. */
 #define REQUEST_MAX 4096
 
 int source_get(struct source *source, const char *request, json_t **value)
@@ -33,7 +33,7 @@ int source_get_of(struct source *source, const char *command, const char *name, 
 	return source_get(source, request, value);
 }
 
-/* Adds a page's members; 0 and where the next one begins (0: there is none), or -EBADMSG. */
+/* Appends a page's members. Returns 0, with the start of the next page (0: none), or -EBADMSG. */
 static int take_page(json_t *all, const json_t *page, const char *what, json_int_t *next)
 {
 	const json_t *members = json_object_get(page, what), *more = json_object_get(page, "next");
@@ -44,11 +44,11 @@ static int take_page(json_t *all, const json_t *page, const char *what, json_int
 	if (json_array_extend(all, (json_t *)members))
 		return -ENOMEM;
 	*next = json_integer_value(more);
-	/* One that leads back, or nowhere, would be followed for ever. */
+	/* A page that leads back would cause an endless loop. */
 	return *next && *next <= before ? -EBADMSG : 0;
 }
 
-/* The page that begins there. */
+/* Requests the page that begins at `start`. */
 static int get_page(struct source *source, const char *command, const char *name, json_int_t start,
 	json_t **page)
 {
@@ -125,7 +125,7 @@ static int ask_each(
 	return 0;
 }
 
-/* Asks for each of those that a listing names. */
+/* Sends the command for each name of a listing. */
 static int each_of(struct source *source, const char *listing, const char *what,
 	const char *command, size_t most, json_t **array)
 {
