@@ -17,7 +17,7 @@
 
 #define PLACE_MAX 64
 
-/* What was read, where nothing of it is swapped or dumped. */
+/* Content of the files, in memory that is not swapped or dumped. */
 struct group_secrets {
 	uint8_t keys[KEYRING_GROUP_KEYS][DATAGRAM_KEY];
 	uint8_t identity[DATAGRAM_KEY];
@@ -142,7 +142,7 @@ int group_keys_load(const struct gossip_config *gossip, uid_t user, const struct
 	return ret;
 }
 
-/* A file that an option of the command line names. */
+/* Writes the file that an option of the command line names. */
 static int write_named(const char *option, const char *path, const uint8_t secret[SECRET_BYTES])
 {
 	const struct complaint_sink to = complaint_sink_of(stderr);

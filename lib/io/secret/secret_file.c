@@ -18,9 +18,9 @@
 #include "secret/trusted.h"
 
 #define FOUND_MAX (PATH_MAX + 256)       /* one path and words */
-#define SAID_MAX  (PATH_MAX + FOUND_MAX) /* and the file's own */
+#define SAID_MAX  (PATH_MAX + FOUND_MAX) /* in addition the file's own path */
 
-/* Says `PATH: WHAT`; returns the error. */
+/* Reports `PATH: WHAT`. Returns the error. */
 static int refuse_secret(const struct secret_file *file, int error, const char *what,
 	const char *expected, const char *remedy)
 {
@@ -40,7 +40,7 @@ static int refuse_errno(const struct secret_file *file, int error)
 	return refuse_secret(file, -error, strerror(error), NULL, NULL);
 }
 
-/* With what makes one that is not there. */
+/* Reports a failed open; for a missing file with the command that makes one. */
 static int refuse_open(const struct secret_file *file, int error)
 {
 	const char *command = strstr(file->place, "key_file") ? "--new-key" : "--new-identity";
@@ -85,7 +85,7 @@ static int check_file(const struct secret_file *file, int fd)
 	return ret ? refuse_untrusted(file, ret, &refusal) : 0;
 }
 
-/* One line, with or without its end. */
+/* Parses one line, with or without its newline. */
 static int parse_secret(
 	const struct secret_file *file, const char *text, size_t len, uint8_t secret[SECRET_BYTES])
 {
@@ -129,7 +129,7 @@ static int write_secret(int fd, const uint8_t secret[SECRET_BYTES])
 
 	sodium_bin2hex(text, sizeof(text), secret, SECRET_BYTES);
 	text[SECRET_DIGITS] = '\n';
-	errno = EIO; /* of a write that is cut short */
+	errno = EIO; /* for a write that is cut short */
 	n = write(fd, text, sizeof(text));
 	sodium_memzero(text, sizeof(text));
 	return n == (ssize_t)sizeof(text) && fchmod(fd, 0600) == 0 && fsync(fd) == 0 ? 0 : -errno;

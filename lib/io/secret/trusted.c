@@ -33,7 +33,10 @@ static bool directory_trusted(const char *path, uid_t user)
 	       (!(st.st_mode & (S_IWGRP | S_IWOTH)) || st.st_mode & S_ISVTX);
 }
 
-/* All directories above a path without links; `path` is cut to the one that is not, or to "". */
+/*
+ * Checks all directories above a path without links. Cuts `path` to the one that is not trusted, or
+ * to "".
+ */
 static bool parents_trusted(char *path, uid_t user)
 {
 	for (char *slash = strrchr(path, '/'); slash; slash = strrchr(path, '/')) {

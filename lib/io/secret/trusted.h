@@ -14,7 +14,7 @@
 
 #define TRUSTED_TEXT (PATH_MAX + 256) /* a path and words */
 
-/* A refusal, as a complaint has it (policy/complaint.h). */
+/* A refusal, in the parts of a complaint (policy/complaint.h). */
 struct trusted_refusal {
 	char what[TRUSTED_TEXT], expected[64], remedy[TRUSTED_TEXT];
 };
