@@ -139,7 +139,7 @@ int probe_add_hex(struct probe_packet *probe, const char *text, char why[PROBE_W
 	return 0;
 }
 
-/* A frame is at least as long as its given bytes. */
+/* Sets the length if it was not given; it is at least the number of given bytes. */
 static int settle_length(struct probe_packet *probe, char why[PROBE_WHY])
 {
 	char text[16];

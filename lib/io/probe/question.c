@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets of which only a part is given, such as an address.
+ * Packets that are described in part, for example by an address.
  */
 #include "probe/question.h"
 
@@ -124,7 +124,9 @@ static int set_fact(struct probe_question *question, const char *word, char why[
 		why, "word", word, "proto=, sport=, dport=, vlan=, dscp=, wire= or direction=");
 }
 
-/* An address is a prefix of all its bits. Host bits below a prefix are a mistake. */
+/*
+ * Sets the prefix. An address is a prefix of all its bits. Host bits below a prefix are an error.
+ */
 static int set_where(struct probe_question *question, const char *text, char why[PROBE_WHY])
 {
 	char whole[PREFIX_TEXT_MAX];

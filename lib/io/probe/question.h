@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets of which only something is said: those to or from an address or a prefix. Pure; any
- * thread.
+ * Packets that are described in part, such as all packets to or from an address or a prefix. Pure;
+ * any thread.
  */
 #ifndef WEIR_PROBE_QUESTION_H
 #define WEIR_PROBE_QUESTION_H
@@ -12,13 +12,13 @@
 
 struct probe_question {
 	struct prefix where;
-	struct match match;         /* what else is said; its addresses and its wire are not set */
+	struct match match;         /* other fields; its addresses and its wire are not set */
 	char wire[CONFIG_NAME_MAX]; /* "": any */
 };
 
 /*
- * "ADDRESS|PREFIX", which may be followed by proto=, sport=, dport=, vlan=, dscp=, wire=,
- * direction=: n words. 0, or -EINVAL and why.
+ * Parses "ADDRESS|PREFIX", which can be followed by proto=, sport=, dport=, vlan=, dscp=, wire= and
+ * direction=: n words. Returns 0, or -EINVAL and the reason.
  */
 int probe_question(
 	struct probe_question *question, const char *const *words, unsigned n, char why[PROBE_WHY]);
