@@ -21,21 +21,21 @@
 #define STATE_MAX  64
 #define STATUS_MAX 448
 
-/* The watchdog is told so many times in the time after which it bites. */
+/* Keep-alives sent in one watchdog timeout. */
 #define FEEDS 4
 
 struct notify {
 	int fd;
 	struct sockaddr_un manager;
 	socklen_t manager_len;
-	uint64_t feed_ns; /* from one to the next; 0: there is no watchdog */
-	uint64_t fed_ns;  /* the last of them; 0: none yet */
-	bool owed;        /* what is below has not been taken */
+	uint64_t feed_ns; /* interval of keep-alives; 0: no watchdog */
+	uint64_t fed_ns;  /* time of the last keep-alive; 0: none yet */
+	bool owed;        /* `state` and `status` are not sent yet */
 	char state[STATE_MAX];
 	char status[STATUS_MAX];
 };
 
-/* A path, or a name in the abstract space, which is written with an @ for its NUL. */
+/* Reads a path, or an abstract name, whose first character @ stands for a NUL. */
 static int read_address(struct notify *notify, const char *text)
 {
 	struct sockaddr_un *to = &notify->manager;
@@ -51,11 +51,11 @@ static int read_address(struct notify *notify, const char *text)
 	if (text[0] == '@')
 		to->sun_path[0] = '\0';
 	else
-		notify->manager_len++; /* the NUL behind a path */
+		notify->manager_len++; /* NUL at the end of a path */
 	return 0;
 }
 
-/* A whole number that fills the text; or 0. */
+/* Returns a whole number that fills the text, or 0. */
 static uint64_t read_number(const char *text)
 {
 	uint64_t value;
@@ -68,7 +68,9 @@ static uint64_t read_number(const char *text)
 	return errno || *end ? 0 : value;
 }
 
-/* From one feed to the next. A watchdog of another process is none of ours. */
+/*
+ * Returns the interval of keep-alives in ns; 0 if there is no watchdog, or one for another process.
+ */
 static uint64_t read_watchdog(void)
 {
 	const char *whose = getenv("WATCHDOG_PID");
@@ -79,7 +81,9 @@ static uint64_t read_watchdog(void)
 	return us * US_NS / FEEDS;
 }
 
-/* Returns whether it need not be sent again: whoever is not there will not be. */
+/*
+ * Returns false if the text must be sent again. Other errors, such as a missing manager, are final.
+ */
 static bool send_text(const struct notify *notify, const char *text)
 {
 	ssize_t n;
@@ -91,7 +95,7 @@ static bool send_text(const struct notify *notify, const char *text)
 	return n >= 0 || (errno != EAGAIN && errno != ENOBUFS);
 }
 
-/* The state goes with it until it has been taken once. */
+/* Sends the status, with the state until it was sent once. */
 static void send_owed(struct notify *notify)
 {
 	char text[STATE_MAX + STATUS_MAX + sizeof("STATUS=")];
@@ -102,7 +106,7 @@ static void send_owed(struct notify *notify)
 		notify->state[0] = '\0';
 }
 
-/* No state: as it was. */
+/* Sets and sends the status. `state` NULL keeps the state. */
 static void tell_manager(struct notify *notify, const char *state, const char *status)
 {
 	if (!notify)
@@ -155,7 +159,7 @@ void notify_ready(struct notify *notify, const char *text)
 	tell_manager(notify, "READY=1\n", text);
 }
 
-/* By the time a manager tells the READY=1 that answers this from one that was under way. */
+/* The time lets the manager match the next READY=1 to this reload, and not to an earlier one. */
 void notify_reloading(struct notify *notify, const char *text)
 {
 	char state[STATE_MAX];
