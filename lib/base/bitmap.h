@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Sets of small numbers, a bit each, of which few are asked for at a time. Of bits from n on,
- * whatever they are, nothing is said. One thread.
+ * Sets of small numbers, one bit for each number. Suited to searches for the next member of a
+ * sparse set. Bits from n on can have any value. One thread.
  */
 #ifndef WEIR_BASE_BITMAP_H
 #define WEIR_BASE_BITMAP_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Words that n bits take, and at least one. */
+/* Returns the number of words for n bits; at least one. */
 static inline unsigned bitmap_words(unsigned n)
 {
 	return n / 64 + 1;
@@ -31,7 +31,7 @@ static inline bool bitmap_has(const uint64_t *bits, unsigned i)
 	return bits[i / 64] >> i % 64 & 1;
 }
 
-/* The first that is set from `from` on, or n; from is at most n. */
+/* Returns the first set bit from `from` on, or n. `from` is at most n. */
 static inline unsigned bitmap_next(const uint64_t *bits, unsigned n, unsigned from)
 {
 	uint64_t word = bits[from / 64] & UINT64_MAX << from % 64;

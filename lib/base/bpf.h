@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * For code that is compiled for two machines: the host, and the kernel's BPF machine. BPF passes no
- * structure by value, so its functions must be inlined. It has no atomic stores: a store of a word
- * is one anyway.
+ * Helpers for code that is compiled for the host and for the kernel's BPF machine. BPF cannot pass
+ * a structure by value, so its functions must be inlined. It has no atomic stores, but a store of a
+ * word is atomic there.
  */
 #ifndef WEIR_BASE_BPF_H
 #define WEIR_BASE_BPF_H

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Counters of one writer that other threads read: whole words, ordered with nothing else. To count
- * is a load, an addition and a store; no atomic read-modify-write.
+ * Counters with one writer and any number of readers. Whole words, without ordering to other
+ * memory. The writer loads, adds and stores; no atomic read-modify-write.
  *
- * Where room is scarce a counter has 32 bits, and who wants the whole number keeps it himself with
- * counter_fold(), at least once in 2^32 counts.
+ * Where memory is scarce, a counter has 32 bits. A reader that needs 64 bits keeps the total itself
+ * with counter_fold(), called at least once in 2^32 counts.
  */
 #ifndef WEIR_BASE_COUNTER_H
 #define WEIR_BASE_COUNTER_H
 
 #include <stdint.h>
 
-/* ThreadSanitizer sees no assembly. */
+/* ThreadSanitizer does not see assembly. */
 #if defined(__SANITIZE_THREAD__)
 #define COUNTER_SANITIZED 1
 #elif defined(__has_feature)
@@ -22,8 +22,9 @@
 #endif
 
 /*
- * The one writer. Of a load, an addition and a store by atomic builtins compilers make three
- * instructions; x86 has one for all, which is no less whole to readers.
+ * Adds to a counter. Called by the only writer. With atomic builtins, compilers make three
+ * instructions of load, addition and store. One x86 instruction does the same, and readers still
+ * get whole values.
  */
 static inline void counter_add(uint64_t *counter, uint64_t n)
 {
@@ -43,7 +44,7 @@ static inline void counter_add32(uint32_t *counter, uint32_t n)
 #endif
 }
 
-/* Anybody. */
+/* Reads a counter. Any thread. */
 static inline uint64_t counter_read(const uint64_t *counter)
 {
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
@@ -55,8 +56,8 @@ static inline uint32_t counter_read32(const uint32_t *counter)
 }
 
 /*
- * Brings a total up to what its counter of 32 bits says now. The total is the reader's own, and
- * began when the counter did; returns it.
+ * Updates a 64-bit total from its 32-bit counter, and returns it. The reader owns the total, which
+ * started when the counter did.
  */
 static inline uint64_t counter_fold(uint64_t *total, const uint32_t *counter)
 {

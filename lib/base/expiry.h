@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limits that end by themselves. A part of a conserved limit may be promised to a neighbour, who
- * takes it when this limiter has been silent for a lease (ledger/ledger.h). So the worker who
- * enforces the limit is told two things with it: a time until which it holds, and which part of it
- * is promised to nobody. When that time has passed and control has not moved it, for whatever
- * reason, the worker goes on with that part alone. It asks nobody, and looks with the time of its
- * burst before it meters: so it does not matter which thread stood still, or for how long.
+ * Limits that expire. A part of a hard limit can be reserved for a neighbour, which takes it after
+ * this limiter has been silent for a lease (ledger/ledger.h). So control gives the worker that
+ * enforces the limit two more values: the time until which the limit holds, and the reserved part.
+ * When the time has passed without an extension by control, for any reason, the worker enforces
+ * only the unreserved part. It needs no other thread for that, and checks with the time of its
+ * burst before it meters. So it does not matter which thread stalled, or for how long.
  *
- * Control moves the time only when every limit that a worker has been told, and may still have to
- * take, holds for as long: expiry_next(). It brings the time forward before it tells of a limit
- * that ends sooner. What is said here is true of any clock that counts up; both sides use one.
+ * Control extends the time only when all limits published to a worker, in force or not, hold for as
+ * long: expiry_next(). Before it publishes a limit that ends sooner, it shortens the time. Any
+ * clock that counts up works, if both sides use the same one.
  *
- * Pure; the word is the one thing that two threads write, and each does so by compare-and-swap.
+ * Pure. Both threads write only the word `until`, by compare-and-swap.
  */
 #ifndef WEIR_BASE_EXPIRY_H
 #define WEIR_BASE_EXPIRY_H
@@ -22,16 +22,19 @@
 
 #include "base/product.h"
 
-/* What ends of a limit is said in 255ths of it, rounded up; 0: nothing, which nearly all say. */
+/*
+ * Denominator of the part of a limit that ends, rounded up; 0: no part ends, as for nearly all
+ * limits.
+ */
 #define EXPIRY_PARTS UINT8_MAX
 
-/* One worker's. `span`: further ahead than this no end may lie; UINT64_MAX: nothing ever ends. */
+/* The expiry of one worker. */
 struct expiry {
-	uint64_t until; /* tick; or 0: the worker has seen the end, and control has yet to answer */
+	uint64_t until; /* tick; 0: the worker has seen the end, without a response of control */
 	uint64_t span;
 };
 
-/* The part that ends of a limit of which so much is promised to nobody. */
+/* Returns the ending part of a limit, in 255ths, if `after` is unreserved and stays in force. */
 static inline uint8_t expiry_ending(uint64_t limit, uint64_t after)
 {
 	if (after >= limit)
@@ -39,7 +42,7 @@ static inline uint8_t expiry_ending(uint64_t limit, uint64_t after)
 	return (uint8_t)(EXPIRY_PARTS - (unsigned __int128)after * EXPIRY_PARTS / limit);
 }
 
-/* What is left then of an amount, rounded down: never more than what is promised to nobody. */
+/* Returns the amount that stays in force, rounded down: never more than the unreserved amount. */
 INLINE_ON_BPF uint64_t expiry_left(uint64_t amount, uint8_t ending)
 {
 	uint64_t parts = EXPIRY_PARTS - ending;
@@ -48,8 +51,8 @@ INLINE_ON_BPF uint64_t expiry_left(uint64_t amount, uint8_t ending)
 }
 
 /*
- * The tick at which a clock stands that has gone on since tick `from` at the pace that is left: by
- * it whatever is granted with time is granted to the part that is left.
+ * Returns the tick of a clock that has slowed down to the unreserved part since tick `from`.
+ * Amounts that accrue by this clock accrue at the unreserved rate.
  */
 static inline uint64_t expiry_slowed(uint64_t from, uint64_t now, uint8_t ending)
 {
@@ -57,8 +60,8 @@ static inline uint64_t expiry_slowed(uint64_t from, uint64_t now, uint8_t ending
 }
 
 /*
- * Until when a worker's limits hold, that held until `present`, and of which the first ends at
- * `end`: later than before only when the worker has taken all that it was told.
+ * Returns the time until which a worker's limits hold. `present` is the current value, `end` the
+ * first end of its limits. The time grows only if the worker has taken all published limits.
  */
 static inline uint64_t expiry_next(uint64_t present, uint64_t end, bool all_taken)
 {
@@ -66,12 +69,12 @@ static inline uint64_t expiry_next(uint64_t present, uint64_t end, bool all_take
 }
 
 /*
- * Part of the time until the end of a lease by which control brings it forward. It is twice the
- * largest error of the rate of the workers' clock, and more than the time to read two clocks.
+ * Control shortens the time until the end of a lease by 1/EXPIRY_EARLY. That is twice the largest
+ * error of the rate of the workers' clock, and more than the time to read two clocks.
  */
 #define EXPIRY_EARLY 1000
 
-/* Nanoseconds from now_ns on for which limits hold that end at end_ns: at most a lease. */
+/* Returns for how many ns from now_ns on limits hold that end at end_ns: at most a lease. */
 static inline uint64_t expiry_time(uint64_t end_ns, uint64_t now_ns, uint64_t lease_ns)
 {
 	uint64_t left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
@@ -80,21 +83,24 @@ static inline uint64_t expiry_time(uint64_t end_ns, uint64_t now_ns, uint64_t le
 	return left_ns - left_ns / EXPIRY_EARLY;
 }
 
-/* Control, before the worker runs. */
+/*
+ * Called by control before the worker runs. `span` is the furthest that an end can lie ahead, in
+ * ticks; UINT64_MAX: nothing expires.
+ */
 static inline void expiry_init(struct expiry *expiry, uint64_t until, uint64_t span)
 {
 	*expiry = (struct expiry){.until = until, .span = span};
 }
 
-/* The time that was last set, or 0. Any thread. */
+/* Returns the current end, or 0. Any thread. */
 static inline uint64_t expiry_until(const struct expiry *expiry)
 {
 	return __atomic_load_n(&expiry->until, __ATOMIC_RELAXED);
 }
 
 /*
- * Whether a worker's limits have ended by tick `now`. A clock that has been set back looks as if
- * the end were beyond the span, and is taken for one that has ended.
+ * Returns true if a worker's limits have ended at tick `now`. After a clock was set back, the end
+ * seems to lie beyond the span, and counts as reached.
  */
 static inline bool expiry_is_past(const struct expiry *expiry, uint64_t now)
 {
@@ -102,8 +108,9 @@ static inline bool expiry_is_past(const struct expiry *expiry, uint64_t now)
 }
 
 /*
- * The worker has seen that they have: returns since which tick, or 0 if that is not so any more or
- * has been seen before. From then on control cannot move the end unseen. The worker.
+ * Called by the worker after the end: marks it as seen, so that control cannot extend it unnoticed.
+ * Returns the tick of the end (`now` if the clock was set back), or 0 if control has extended it or
+ * the worker has marked it before.
  */
 static inline uint64_t expiry_see(struct expiry *expiry, uint64_t now)
 {
@@ -117,8 +124,9 @@ static inline uint64_t expiry_see(struct expiry *expiry, uint64_t now)
 }
 
 /*
- * Sets the end that was `present`; false if the worker has seen that meanwhile. Release: a worker
- * that takes a limit told after this finds this end or a later one. Control.
+ * Control replaces the end `present`. Returns false if the worker has seen that end in the
+ * meantime. Release: a worker that takes a limit published after this call reads this end or a
+ * later one.
  */
 static inline bool expiry_set(struct expiry *expiry, uint64_t present, uint64_t until)
 {

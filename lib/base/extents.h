@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A list of pieces of memory: of something large, those that one question is about. Pure; one
+ * A list of pieces of memory: the parts of a large structure that one operation needs. Pure; one
  * thread.
  */
 #ifndef WEIR_BASE_EXTENTS_H
@@ -15,7 +15,7 @@
 
 struct extents {
 	unsigned n;
-	bool overflow; /* there was no room for all */
+	bool overflow; /* the list was full, or a piece too large */
 	struct {
 		const void *at;
 		uint32_t bytes;

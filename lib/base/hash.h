@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What bytes and words are hashed by where nobody chooses them to collide. Pure; any thread.
+ * Hashes of bytes and words, for input that an attacker cannot choose. Pure; any thread.
  */
 #ifndef WEIR_BASE_HASH_H
 #define WEIR_BASE_HASH_H
 
 #include <stdint.h>
 
-/* 2^64 over the golden ratio, odd: multiples that follow each other differ in many upper bits. */
+/* 2^64 divided by the golden ratio, odd: consecutive multiples differ in many upper bits. */
 #define HASH_GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 
 #define HASH64_BASIS UINT64_C(0xcbf29ce484222325) /* FNV-1a, 64 bits */
 
-/* One more byte, or word, of what began with HASH64_BASIS. */
+/* Adds a byte or a word to a hash that began with HASH64_BASIS. */
 static inline uint64_t hash64_step(uint64_t hash, uint64_t word)
 {
 	return (hash ^ word) * UINT64_C(0x100000001b3);
 }
 
-/* The last but one step of SplitMix64, of which only the upper half is good. */
+/* SplitMix64 without its last step: only the upper half of the result is good. */
 static inline uint64_t splitmix64_short(uint64_t *state)
 {
 	uint64_t z = *state += HASH_GOLDEN;
@@ -28,7 +28,7 @@ static inline uint64_t splitmix64_short(uint64_t *state)
 	return (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
 }
 
-/* SplitMix64 (Steele, Lea and Flood 2014): the next of numbers that differ in every bit. */
+/* SplitMix64 (Steele, Lea and Flood 2014). Returns the next number of the sequence. */
 static inline uint64_t splitmix64_next(uint64_t *state)
 {
 	uint64_t z = splitmix64_short(state);
@@ -40,8 +40,8 @@ static inline uint64_t splitmix64_next(uint64_t *state)
 #define NAME_HASH_PRIME 16777619U
 
 /*
- * The 32-bit identity of a name on the wire. Gossip sends this instead of the name; the
- * configuration refuses two names of one kind that share it.
+ * Returns the 32-bit ID of a name on the wire. Gossip sends the ID instead of the name. The
+ * configuration rejects two names of one kind with the same ID.
  */
 static inline uint32_t name_hash(const char *name)
 {

@@ -11,10 +11,10 @@
 #define VLAN_LEN   4
 #define VLANS_MAX  4 /* twice the depth of QinQ; no network has a longer chain */
 #define LABEL_LEN  4
-#define LABELS_MAX 8 /* transport, protection, service, entropy: and as many again */
-#define PPPOE_LEN  8 /* with the PPP protocol behind it */
+#define LABELS_MAX 8 /* transport, protection, service, entropy; doubled */
+#define PPPOE_LEN  8 /* with the PPP protocol field after it */
 
-/* Bytes before the layer-3 packet at most: behind the tags, labels or PPPoE, which is shorter. */
+/* Most bytes before the layer-3 packet: tags and labels. PPPoE is shorter. */
 #define LAYER2_MAX (ETHER_LEN + VLANS_MAX * VLAN_LEN + LABELS_MAX * LABEL_LEN)
 
 _Static_assert(PPPOE_LEN <= LABELS_MAX * LABEL_LEN, "labels take the most room");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The smaller and the larger of two numbers. Functions, since a macro would compute its arguments
- * twice. Pure; any thread.
+ * The smaller and the larger of two numbers. Functions, because a macro would evaluate its
+ * arguments twice. Pure; any thread.
  */
 #ifndef WEIR_BASE_MATH_H
 #define WEIR_BASE_MATH_H

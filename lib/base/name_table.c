@@ -16,10 +16,13 @@ struct name_place {
 	uint32_t hash, number;
 };
 
-/* Half of the places are free at least, so that a search ends soon, and ends at all. */
+/*
+ * An open-addressing hash table. At least half of the places are free, so searches are short and
+ * end.
+ */
 struct name_table {
-	uint32_t n, mask;          /* names that there are or were; of places, a power of two */
-	struct name_place *places; /* each name is at the first free one from its hash on */
+	uint32_t n, mask; /* names, including removed ones; places - 1, for a power of two */
+	struct name_place *places; /* each name is in the first free place from its hash on */
 };
 
 static struct name_place *place_of(const struct name_table *table, const char *name, uint32_t hash)
@@ -70,7 +73,7 @@ uint32_t name_table_find(const struct name_table *table, const char *name)
 	return place->name ? place->number : NAME_NONE;
 }
 
-/* Twice as many places, or as many as those need that have a number. */
+/* Doubles the places, and drops names without a number. */
 static int grow_table(struct name_table *table)
 {
 	struct name_table former = *table;

@@ -10,7 +10,7 @@ static uint64_t rotate_left(uint64_t x, int k)
 	return (x << k) | (x >> (64 - k));
 }
 
-/* SplitMix64 spreads a small seed over the whole state, as the authors of xoshiro advise. */
+/* SplitMix64 spreads a small seed over the whole state; the authors of xoshiro advise it. */
 void prng_seed(struct prng *prng, uint64_t seed)
 {
 	for (int i = 0; i < 4; i++)
@@ -33,7 +33,7 @@ uint64_t prng_next(struct prng *prng)
 
 uint32_t prng_below(struct prng *prng, uint32_t bound)
 {
-	/* Lemire: the few values that would make some results likelier are drawn again. */
+	/* Lemire's method: rejects the few values that would make some results more likely. */
 	uint32_t reject = -bound % bound;
 	uint64_t m;
 

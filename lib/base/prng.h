@@ -24,13 +24,13 @@ uint32_t prng_below(struct prng *prng, uint32_t bound);
 /* Uniform in [0, 1). */
 double prng_unit(struct prng *prng);
 
-/* Uniform from 0 to below the bound, as finely as a double tells. */
+/* Uniform in [0, bound), in steps of a double's resolution. */
 static inline uint64_t prng_within(struct prng *prng, uint64_t bound)
 {
 	return (uint64_t)(prng_unit(prng) * (double)bound);
 }
 
-/* True in so many of a hundred. */
+/* True with a probability of `percent` / 100. */
 static inline bool prng_percent(struct prng *prng, unsigned percent)
 {
 	return prng_below(prng, 100) < percent;

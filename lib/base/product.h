@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Products of 128 bits. BPF adds and shifts such numbers, but cannot multiply or divide them. Pure;
- * any thread.
+ * Products of 128 bits. BPF can add and shift such numbers, but cannot multiply or divide them.
+ * Pure; any thread.
  */
 #ifndef WEIR_BASE_PRODUCT_H
 #define WEIR_BASE_PRODUCT_H
@@ -13,7 +13,7 @@
 
 typedef unsigned __int128 wide_t;
 
-/* The product of two words, from products of their halves. */
+/* Multiplies two words by halves. */
 INLINE_ON_BPF wide_t wide_by_halves(uint64_t a, uint64_t b)
 {
 	uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
@@ -24,7 +24,7 @@ INLINE_ON_BPF wide_t wide_by_halves(uint64_t a, uint64_t b)
 	       (other << 32 | (uint32_t)low);
 }
 
-/* The product of two words. */
+/* Multiplies two words. */
 INLINE_ON_BPF wide_t wide_multiply(uint64_t a, uint64_t b)
 {
 #ifdef __bpf__

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * How many nanoseconds, in which every time and delay is counted, make the units that people use.
- * Whole numbers of 64 bits: a fraction of a second is (double)ns / SECOND_NS. And what seconds of
- * Unix time, which are signed, say where nobody knows them.
+ * Nanoseconds in the units that people use. All times and delays are 64-bit counts of nanoseconds;
+ * a fraction of a second is (double)ns / SECOND_NS. TIME_UNKNOWN stands for unknown Unix seconds,
+ * which are signed.
  */
 #ifndef WEIR_BASE_TIME_H
 #define WEIR_BASE_TIME_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Numbers as bytes, big-endian and unaligned, in packets, messages and records. Each function
- * writes, or reads, one number at a place where there is room for it. Pure; any thread.
+ * Big-endian, unaligned numbers in packets, messages and records. Each function writes or reads one
+ * number; the caller has checked that there is room. Pure; any thread.
  */
 #ifndef WEIR_BASE_WIRE_H
 #define WEIR_BASE_WIRE_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Words as they lie there: for what is only compared or hashed. */
+/* Read words in host order, for comparisons and hashes only. */
 static inline uint16_t read_raw16(const uint8_t *at)
 {
 	uint16_t word;
@@ -51,7 +51,7 @@ static inline uint64_t read_be64(const uint8_t *at)
 	return be64toh(read_raw64(at));
 }
 
-/* Each of these returns the place behind the number. */
+/* Write a number, and return the address after it. */
 static inline uint8_t *wire_put16(uint8_t *at, uint16_t number)
 {
 	number = htobe16(number);
@@ -73,7 +73,7 @@ static inline uint8_t *wire_put64(uint8_t *at, uint64_t number)
 	return at + sizeof(number);
 }
 
-/* IEEE 754, as every machine has it that we run on. */
+/* IEEE 754, which all supported machines use. */
 static inline uint8_t *wire_put_double(uint8_t *at, double number)
 {
 	uint64_t bits;
