@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Intervals that hold for few samples too, where an estimate and its standard error alone would say
- * that somebody seen once sends something for sure, and somebody not seen nothing: Wilson's score
- * interval, as of a Poisson number of samples that stand for `unit` each.
+ * Confidence intervals that also hold for few samples: Wilson's score interval of a Poisson number
+ * of samples that each stand for `unit` packets or bytes. An estimate and its standard error would
+ * be too sure with few samples: a sender seen once would certainly send something, and one never
+ * seen nothing.
  */
 #include "talkers/talkers.h"
 
 #include <math.h>
 
-#define Z 1.96 /* standard errors that 19 of 20 lie within */
+#define Z 1.96 /* 19 of 20 values lie within so many standard errors */
 
-/* -ln(1/20): as many samples are expected of whoever is not seen once in 20 times. */
+/* -ln(1/20): with this expected number of samples, a sender is never sampled in 1 of 20 cases. */
 #define UNSEEN 3.0
 
-/* What a sample more would change, beyond itself: 0 where every packet was taken. */
+/* Returns the amount that one sample represents beyond itself: 0 if every packet was sampled. */
 static double unit_of(double estimate, double variance)
 {
 	return estimate > 0 ? variance / estimate : 0;
@@ -31,8 +32,8 @@ double talkers_packets_margin(const struct talker *one)
 }
 
 /*
- * Where one's few samples are all small, what was not taken may be as large as everybody's: their
- * unit is what the size of packets that come often stands for.
+ * If the few samples of a sender are all small, the packets that were not sampled can still be as
+ * large as those of others. So the unit is at least that of all traffic.
  */
 static double bytes_unit(const struct talker *all, const struct talker *one)
 {
@@ -53,7 +54,10 @@ double talkers_share(const struct talker *all, const struct talker *one, double 
 	if (all->bytes <= 0)
 		return 0;
 	share = one->bytes / all->bytes;
-	/* A ratio's: what is one's own varies with its part of the sum, the rest against it. */
+	/*
+	 * Variance of a ratio: the part's own samples and the other samples act in opposite
+	 * directions.
+	 */
 	variance = one->bytes_variance * (1 - 2 * share) + share * share * all->bytes_variance;
 	unit = bytes_unit(all, one) / all->bytes;
 	*margin = score_margin(unit * (1 - share), fmax(variance, 0) / (all->bytes * all->bytes));

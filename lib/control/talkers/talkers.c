@@ -12,8 +12,8 @@
 
 struct entry {
 	struct talker talker;
-	uint32_t next;    /* of those whose keys begin in one place, or NOBODY */
-	uint32_t in_heap; /* its place there */
+	uint32_t next;    /* next entry with the same hash, or NOBODY */
+	uint32_t in_heap; /* index in heap[] */
 };
 
 struct talkers {
@@ -21,8 +21,8 @@ struct talkers {
 	uint32_t capacity, n;
 	uint32_t mask; /* of first[] */
 	struct talker all;
-	uint32_t *first;       /* by hash: the first entry, or NOBODY */
-	uint32_t *heap;        /* who has least is at the top */
+	uint32_t *first;       /* by hash: first entry, or NOBODY */
+	uint32_t *heap;        /* entry with the least rank at the top */
 	struct entry *entries; /* n of them */
 };
 
@@ -71,7 +71,7 @@ void talkers_free(struct talkers *talkers)
 	free(talkers);
 }
 
-/* What it may have sent at most, as far as that was sampled. */
+/* Returns the most bytes that the entry can have sent, by its samples: the heap's order. */
 static double rank_at(const struct talkers *talkers, uint32_t place)
 {
 	const struct talker *talker = &talkers->entries[talkers->heap[place]].talker;
@@ -93,7 +93,7 @@ static void swap_places(struct talkers *talkers, uint32_t one, uint32_t other)
 	put_at(talkers, other, entry);
 }
 
-/* An entry that has more than it had goes away from the top. */
+/* Moves an entry whose rank has grown down from its place. */
 static void sink_entry(struct talkers *talkers, uint32_t place)
 {
 	for (;;) {
@@ -109,7 +109,7 @@ static void sink_entry(struct talkers *talkers, uint32_t place)
 	}
 }
 
-/* One that is new, with nothing, goes to the top. */
+/* Moves a new entry, whose rank is 0, to the top. */
 static void raise_entry(struct talkers *talkers, uint32_t place)
 {
 	for (; place > 0; place = (place - 1) / 2)
@@ -134,7 +134,10 @@ static void unlink_entry(struct talkers *talkers, uint32_t entry)
 	*at = talkers->entries[entry].next;
 }
 
-/* An entry for another key: a free one, or that of who has least. It is at the top. */
+/*
+ * Returns an entry for another key, at the top of the heap: a free one, or the one with the least
+ * rank.
+ */
 static uint32_t make_entry(struct talkers *talkers, const struct talkers_sample *sample)
 {
 	uint32_t i = talkers->n, *first;
@@ -157,8 +160,8 @@ static uint32_t make_entry(struct talkers *talkers, const struct talkers_sample 
 }
 
 /*
- * By its weight (Horvitz and Thompson 1952), and by the variance of that, as each packet is taken
- * or not whatever becomes of others.
+ * Adds a packet with its weight (Horvitz and Thompson 1952), and the variance of that. Each packet
+ * is sampled independently of others.
  */
 static void add_sample(struct talker *talker, const struct talkers_sample *sample)
 {
@@ -190,7 +193,7 @@ const struct talker *talkers_all(const struct talkers *talkers)
 	return &talkers->all;
 }
 
-/* Whether one comes before another; equals by their keys, so that the order is always the same. */
+/* Orders by bytes, and by key if equal, so that the order is always the same. */
 static bool is_before(const struct talker *one, const struct talker *other)
 {
 	if (one->bytes != other->bytes)
