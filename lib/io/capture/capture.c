@@ -23,7 +23,7 @@ void capture_free(struct capture *capture)
 	*capture = (struct capture){0};
 }
 
-/* What libpcap said, or we say, of the packet after those that were read. */
+/* Formats the error of libpcap or Weir for the packet after the last one read. Returns `code`. */
 __attribute__((format(printf, 3, 4))) static int capture_fail(
 	struct capture *capture, int code, const char *format, ...)
 {
@@ -39,7 +39,10 @@ __attribute__((format(printf, 3, 4))) static int capture_fail(
 	return code;
 }
 
-/* libpcap checks a length before it reads, so only a file that is cut short is read to its end. */
+/*
+ * Distinguishes the errors: libpcap checks a length before it reads, so only a truncated file is at
+ * its end.
+ */
 static int why_not_read(const struct capture *capture)
 {
 	return ferror(capture->file) ? -EIO : feof(capture->file) ? -ENODATA : -EBADMSG;
@@ -61,7 +64,7 @@ static int open_capture(struct capture *capture)
 	return 0;
 }
 
-/* What is nobody's packet says that the file is damaged, and where to look. */
+/* Impossible lengths mean a damaged file; the message has the packet's number. */
 static int check_lengths(struct capture *capture, const struct pcap_pkthdr *header)
 {
 	if (header->len > CAPTURE_BYTES_MAX)
@@ -74,8 +77,8 @@ static int check_lengths(struct capture *capture, const struct pcap_pkthdr *head
 }
 
 /*
- * In nanoseconds. A pcap file counts seconds up to 2106 in 32 bits, which libpcap takes for signed
- * ones.
+ * Returns the time in ns. A pcap file counts seconds in unsigned 32 bits, up to 2106, which libpcap
+ * reads as signed.
  */
 static __int128 capture_time(const struct capture *capture, const struct pcap_pkthdr *header)
 {
@@ -83,7 +86,7 @@ static __int128 capture_time(const struct capture *capture, const struct pcap_pk
 
 	if (seconds < 0 && pcap_major_version(capture->pcap) == PCAP_VERSION_MAJOR)
 		seconds = (uint32_t)seconds;
-	/* As the capture is opened for nanoseconds, that is what tv_usec counts. */
+	/* The capture is opened for nanoseconds, so tv_usec counts these. */
 	return (__int128)seconds * 1000000000 + header->ts.tv_usec;
 }
 

@@ -8,9 +8,9 @@
 #include <pcap/dlt.h>
 
 #define ETHER_LEN  14
-#define ETHER_TYPE 12 /* where the EtherType is */
+#define ETHER_TYPE 12 /* offset of the EtherType */
 
-#define RAW_OF_OPENBSD 14 /* as it writes DLT_RAW */
+#define RAW_OF_OPENBSD 14 /* DLT_RAW as OpenBSD writes it */
 
 static bool link_is_raw(int link)
 {
@@ -23,8 +23,8 @@ bool link_supported(int link)
 }
 
 /*
- * The header of a raw IP packet, without addresses, and the type that its first byte says. Nothing
- * captured, nothing known: then the header too ends before the type.
+ * Writes an Ethernet header for a raw IP packet, without addresses. The first byte of the packet
+ * gives the type. Returns its length. If nothing was captured, the header ends before the type.
  */
 static uint32_t ether_header(const struct capture_packet *packet, uint8_t *data)
 {

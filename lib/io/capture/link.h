@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets as captured on any link → Ethernet frames as the appliance would receive them. Pure.
+ * Converts captured packets of any link to Ethernet frames as Weir would receive them. Pure.
  */
 #ifndef WEIR_CAPTURE_LINK_H
 #define WEIR_CAPTURE_LINK_H
@@ -12,25 +12,25 @@
 #include "capture/capture.h"
 #include "packet/parse.h"
 
-/* As many as a worker gathers where a frame is in pieces. */
+/* Bytes of a frame that are kept: as many as a worker gathers of a frame in several buffers. */
 #define FRAME_BYTES 2048
 
-/* A frame as far as a worker looks at it. */
+/* A frame, as far as a worker reads it. */
 struct frame {
 	uint64_t time_ns;
 	uint64_t index;    /* of the packet in the capture, from 1 */
 	uint32_t bytes;    /* of the whole frame on the wire, without its FCS */
-	uint32_t captured; /* of these, bytes that are in data */
-	bool cut;          /* the capture has not all of them */
+	uint32_t captured; /* bytes in data */
+	bool cut;          /* the capture does not contain all bytes */
 	uint8_t data[FRAME_BYTES];
 };
 
-/* Whether link_frame() knows this DLT_: Ethernet and raw IP. */
+/* Returns true if link_frame() supports this DLT_: Ethernet and raw IP. */
 bool link_supported(int link);
 
 /*
- * Fills in the frame but for its index. A raw IP packet gets the Ethernet header that it would have
- * without a VLAN: 14 bytes more, which only "l2" and "wire" accounting charge.
+ * Fills in the frame, except its index. A raw IP packet gets an Ethernet header without a VLAN: 14
+ * more bytes, which only "l2" and "wire" accounting charge.
  */
 void link_frame(const struct capture_packet *packet, struct frame *frame);
 

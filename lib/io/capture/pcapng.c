@@ -19,7 +19,7 @@
 #define NANOSECONDS     9 /* 10^-9 s */
 #define TEXT_MOST       1024
 
-/* Bytes up to the next multiple of four. */
+/* Rounds up to a multiple of four. */
 static uint32_t padded_bytes(uint32_t bytes)
 {
 	return (bytes + 3) & ~3u;
@@ -101,7 +101,7 @@ static void put_interface(const struct pcapng *pcapng, const char *name)
 	put_u32(out, bytes);
 }
 
-/* The number of an interface, which is written when it is first asked for; or -ENOSPC. */
+/* Returns the number of an interface, and writes its block at first use; or -ENOSPC. */
 static int find_interface(struct pcapng *pcapng, const char *name)
 {
 	for (unsigned i = 0; i < pcapng->n; i++)

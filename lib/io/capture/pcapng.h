@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Writes pcapng: Ethernet frames with the time to the nanosecond, of named interfaces, and with a
- * comment each. One thread.
+ * Writes pcapng: Ethernet frames with times in nanoseconds, named interfaces, and one comment each.
+ * One thread.
  */
 #ifndef WEIR_CAPTURE_PCAPNG_H
 #define WEIR_CAPTURE_PCAPNG_H
@@ -17,7 +17,7 @@ struct pcapng {
 	FILE *out;
 	uint32_t snaplen;
 	unsigned n;
-	char names[PCAPNG_INTERFACES][PCAPNG_NAME]; /* as they were first used */
+	char names[PCAPNG_INTERFACES][PCAPNG_NAME]; /* in the order of first use */
 };
 
 struct pcapng_packet {
@@ -29,10 +29,10 @@ struct pcapng_packet {
 	const uint8_t *data;
 };
 
-/* Begins a section. 0 or a negative errno, as below. */
+/* Begins a section. Returns 0 or a negative errno. */
 int pcapng_begin(struct pcapng *pcapng, FILE *out, uint32_t snaplen, const char *application);
 
-/* -ENOSPC: more interfaces than there is room for. */
+/* Returns the same; -ENOSPC: too many interfaces, or a too long name. */
 int pcapng_write(struct pcapng *pcapng, const struct pcapng_packet *packet);
 
 #endif
