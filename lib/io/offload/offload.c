@@ -46,7 +46,7 @@ static void event_clear(int event)
 		;
 }
 
-/* Without the lock meanwhile: the job is this thread's. */
+/* Runs a job without the lock. The job belongs to this thread meanwhile. */
 static void do_job(struct offload *offload, struct offload_job *job)
 {
 	pthread_mutex_unlock(&offload->lock);
@@ -119,7 +119,7 @@ void offload_name(struct offload *offload, const char *name)
 	(void)pthread_setname_np(offload->thread, name);
 }
 
-/* By steps of a millisecond: ThreadSanitizer knows no join until a time by this clock. */
+/* Polls once a millisecond: ThreadSanitizer does not support a timed join with this clock. */
 static bool join_within(pthread_t thread, unsigned patience_ms)
 {
 	const struct timespec step = {.tv_nsec = 1000000};
