@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One descriptor that goes along with a message over a Unix socket (SCM_RIGHTS), for who sends it
- * and who takes it. Any thread.
+ * One descriptor sent with a message over a Unix socket (SCM_RIGHTS). Any thread.
  */
 #ifndef WEIR_BESIDE_BESIDE_H
 #define WEIR_BESIDE_BESIDE_H
@@ -10,13 +9,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Room for it, beside a message. Behind it is padding, which could hold another. */
+/* Control buffer for one descriptor. Its padding has room for a second one. */
 union beside {
 	struct cmsghdr header;
 	char room[CMSG_SPACE(sizeof(int))];
 };
 
-/* Has it go along with a message that is about to be sent; -1: nothing does. */
+/* Attaches a descriptor to a message before it is sent; -1: none. */
 static inline void beside_give(struct msghdr *message, union beside *beside, int fd)
 {
 	if (fd < 0)
@@ -29,7 +28,10 @@ static inline void beside_give(struct msghdr *message, union beside *beside, int
 	message->msg_controllen = sizeof(*beside);
 }
 
-/* Lets one come with a message that is about to be received, and no other into the padding. */
+/*
+ * Prepares a message to receive one descriptor. The length excludes the padding, so no second one
+ * fits.
+ */
 static inline void beside_expect(struct msghdr *message, union beside *beside)
 {
 	*beside = (union beside){0};
@@ -37,7 +39,10 @@ static inline void beside_expect(struct msghdr *message, union beside *beside)
 	message->msg_controllen = CMSG_LEN(sizeof(int));
 }
 
-/* What has come, the caller's to close, or -1: the kernel closes those without room. */
+/*
+ * Returns the received descriptor, which the caller closes, or -1. The kernel closes those without
+ * room.
+ */
 static inline int beside_take(struct msghdr *message)
 {
 	const struct cmsghdr *header = CMSG_FIRSTHDR(message);
