@@ -364,8 +364,8 @@
 		"Traffic that the trial limit would have dropped")
 
 /*
- * Former names, which are answered too until the next release: X(stem, unit, kind, applies, former
- * stem of the column, of the metric) and X(stem, unit, former path).
+ * Previous names, which work until the next release: X(stem, unit, kind, applies, previous stem of
+ * the column, of the metric) and X(stem, unit, previous path).
  */
 #define POLICY_COLUMNS_FORMER(X)                                             \
 	X(quota, UNITS, GAUGE, QUOTA, "total", "budget")                     \

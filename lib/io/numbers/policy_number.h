@@ -42,10 +42,10 @@ struct policy_number {
 
 extern const struct policy_number policy_numbers[POLICY_NUMBER_ROWS];
 
-/* A former name of a number. */
+/* A previous name of a number. */
 struct number_former {
 	enum policy_number_id number;
-	struct policy_number names; /* "" where the name was the same */
+	struct policy_number names; /* "" if the name was the same */
 };
 
 extern const struct number_former policy_numbers_former[];
