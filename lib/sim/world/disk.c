@@ -15,7 +15,7 @@ static void batch_free(struct disk_batch *batch)
 	*batch = (struct disk_batch){0};
 }
 
-/* The record takes the place of an older one of the same thing; its bytes become the batch's. */
+/* Replaces an older record of the same kind and id. The batch takes over the bytes. */
 static int batch_put(struct disk_batch *batch, const struct disk_record *record)
 {
 	struct disk_record *records;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A node's store in the simulation: the newest record of each thing that it keeps, which outlives
- * its crashes. What is written is there when it has been committed, all at once or not at
- * all.
+ * The store of a simulated node: the newest record of each kind and id. It survives crashes of the
+ * node. Written records become durable together, by disk_commit().
  */
 #ifndef WEIR_SIM_DISK_H
 #define WEIR_SIM_DISK_H
@@ -11,16 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a record is of: things of two kinds may have one id. */
+/* A record. Records of two kinds can have the same id. */
 struct disk_record {
 	unsigned kind;
 	uint64_t id;
-	const void *at; /* NULL: it is to be removed */
+	const void *at; /* NULL: remove the record */
 	size_t len;
 };
 
 struct disk_batch {
-	struct disk_record *records; /* whose bytes are its own */
+	struct disk_record *records; /* the bytes belong to the batch */
 	unsigned n;
 };
 
@@ -29,16 +28,19 @@ struct disk {
 	struct disk_batch durable, written;
 };
 
-/* Without a record (NULL) that of the id is removed. Returns 0 or -ENOMEM. */
+/* Writes a record; NULL removes the one of that kind and id. Returns 0 or -ENOMEM. */
 int disk_write(struct disk *disk, unsigned kind, uint64_t id, const void *record, size_t len);
 
-/* What has been written is durable from now on; 0 or -ENOMEM, and it is not. */
+/*
+ * Makes all written records durable. Returns 0, or -ENOMEM: then only some of them are, and the
+ * others are lost.
+ */
 int disk_commit(struct disk *disk);
 
 /* Copies the durable records to another disk and frees its previous ones. Returns 0 or -ENOMEM. */
 int disk_copy(struct disk *to, const struct disk *from);
 
-/* What has been written and not committed never was. */
+/* Discards all records that were written and not committed. */
 void disk_forget_written(struct disk *disk);
 void disk_free(struct disk *disk);
 

@@ -9,7 +9,7 @@
 #define CHILDREN   4
 #define FIRST_ROOM 64
 
-/* By time, then by order, in one comparison that does not branch. */
+/* Compares by time, then by order, in one comparison without a branch. */
 static bool event_before(const struct event *a, const struct event *b)
 {
 	return ((unsigned __int128)a->at_ns << 64 | a->order) <
@@ -52,7 +52,7 @@ int events_at(struct events *e, uint64_t at_ns, event_fn fn, void *object, uint6
 	return 0;
 }
 
-/* Puts an event where the root was. */
+/* Removes the root, and inserts an event. */
 static void events_sink(struct events *e, const struct event *sunk)
 {
 	size_t i = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What happens next in virtual time: a queue of events by time, and of those of one time by the
- * order in which they were added, so that a run replays.
+ * A queue of events in virtual time. Events at the same time are taken in the order in which they
+ * were added, so that a run can be replayed.
  */
 #ifndef WEIR_SIM_EVENTS_H
 #define WEIR_SIM_EVENTS_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `world` is what events_run() was given. */
+/* `world` is the argument of events_run(). */
 typedef void (*event_fn)(void *world, void *object, uint64_t argument);
 
 struct event {
@@ -27,15 +27,12 @@ struct events {
 	struct event *heap; /* four children a node: half as many levels as with two */
 	size_t n, room;
 	uint64_t added, taken;
-	uint64_t now_ns;   /* time of the event that was taken last */
-	int error;         /* a negative errno ends the run: -ENOMEM when an event is missing */
-	bool newest_first; /* events of one time happen in the opposite order */
+	uint64_t now_ns;   /* time of the last event taken */
+	int error;         /* negative errno that ends the run: -ENOMEM, an event was not added */
+	bool newest_first; /* reverses the order of events at the same time */
 };
 
-/*
- * Adds an event; one that would be in the past happens now. Returns 0, or -ENOMEM, which is also
- * the run's error.
- */
+/* Adds an event; a time in the past means now. Returns 0, or -ENOMEM, which also ends the run. */
 int events_at(struct events *events, uint64_t at_ns, event_fn fn, void *object, uint64_t argument);
 
 /* Adds an event delay_ns from now. */
@@ -45,10 +42,13 @@ static inline int events_after(
 	return events_at(events, events->now_ns + delay_ns, fn, object, argument);
 }
 
-/* Takes the next one out, and it is its time; false when there is none at or before until_ns. */
+/*
+ * Removes the next event and sets now_ns to its time. Returns false if there is none at or before
+ * until_ns.
+ */
 bool events_take(struct events *events, uint64_t until_ns, struct event *out);
 
-/* Lets happen what is to happen at or before until_ns, as long as there is no error. */
+/* Runs all events up to until_ns, or until an error. */
 void events_run(struct events *events, uint64_t until_ns, void *world);
 
 void events_free(struct events *events);

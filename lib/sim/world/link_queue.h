@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A drop-tail queue that empties at a rate, in virtual time.
+ * A drop-tail queue that drains at a rate, in virtual time.
  */
 #ifndef WEIR_SIM_LINK_QUEUE_H
 #define WEIR_SIM_LINK_QUEUE_H
@@ -14,13 +14,13 @@
 /* Zeroed before use. */
 struct link_queue {
 	uint64_t busy_until_ns;
-	uint64_t left_over; /* nanoseconds × bit/s: what division left, so that the rate is exact */
+	uint64_t left_over; /* nanoseconds × bit/s: remainder, which keeps the rate exact */
 };
 
 /*
- * When a packet that arrives at now_ns has left the link, or LINK_QUEUE_FULL when less than its
- * bytes are free of the queue's room. The packet that is being sent is in the queue with what is
- * left of it; an idle link takes any. Less than 2 MB a packet; calls in order of time.
+ * Returns the time at which a packet that arrives at now_ns has left the link, or LINK_QUEUE_FULL
+ * if the queue has no room for its bytes. The unsent part of the current packet counts as queued.
+ * An idle link accepts any packet. A packet has less than 2 MB; calls come in order of time.
  */
 static inline uint64_t link_queue_pass(struct link_queue *queue, uint64_t now_ns, uint64_t bytes,
 	uint64_t rate_bps, uint64_t room_bytes)

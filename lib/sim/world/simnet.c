@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tails of wide-area delays: finite mean and variance, and now and then ten times the mean. */
+/* The tail of wide-area delays: finite mean and variance, occasionally ten times the mean. */
 #define PARETO_ALPHA 2.5
 
 struct datagram_under_way {
@@ -18,7 +18,7 @@ struct datagram_under_way {
 	uint8_t bytes[];
 };
 
-/* Box and Muller's, one of the two. */
+/* The Box-Muller transform; uses one of its two values. */
 static double normal_deviate(struct prng *prng)
 {
 	double u = 1 - prng_unit(prng), v = prng_unit(prng);
@@ -43,7 +43,10 @@ uint64_t network_delay(const struct network *n, struct prng *prng)
 		delay -= spread * log(1 - prng_unit(prng));
 		break;
 	case DELAY_PARETO:
-		/* Its mean is alpha / (alpha - 1) of its least; what is above that has the mean. */
+		/*
+		 * The mean is alpha / (alpha - 1) times the least value; `spread` is the mean of
+		 * the part above it.
+		 */
 		delay += spread * (PARETO_ALPHA - 1) *
 			 (pow(1 - prng_unit(prng), -1 / PARETO_ALPHA) - 1);
 		break;
@@ -62,7 +65,7 @@ static void count_lost(struct simnet *net, size_t len)
 	net->totals.lost_bytes += len + UDP_OVERHEAD;
 }
 
-/* What was under way when the network parted does not arrive. */
+/* Delivers a datagram, unless a partition has separated the nodes in the meantime. */
 static void simnet_arrive(void *world, void *object, uint64_t argument)
 {
 	struct datagram_under_way *d = object;
@@ -89,7 +92,7 @@ void simnet_carry(struct simnet *net, unsigned from, unsigned to, uint64_t at_ns
 		free(d);
 }
 
-/* When a datagram has left its sender, or LINK_QUEUE_FULL. */
+/* Returns the time at which a datagram has left its sender, or LINK_QUEUE_FULL. */
 static uint64_t departure_time(
 	struct simnet *net, const struct network *network, unsigned from, size_t bytes)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The network of all simulations, in virtual time: a datagram between numbered nodes is copied,
- * takes its time, and is handed to its receiver, unless the network has parted meanwhile. It can be
- * lost, delayed, repeated and reordered by the properties of a link (simnet_send), or as its
- * sender's world draws it (simnet_carry). One thread.
+ * The network of all simulations, in virtual time. A datagram between numbered nodes is copied,
+ * delayed and passed to its receiver, unless the network is partitioned by then. A link can lose,
+ * delay, duplicate and reorder datagrams (simnet_send), or the sender's world chooses the time
+ * (simnet_carry). One thread.
  */
 #ifndef WEIR_SIM_SIMNET_H
 #define WEIR_SIM_SIMNET_H
@@ -23,62 +23,66 @@ enum delay_kind { DELAY_CONSTANT, DELAY_UNIFORM, DELAY_NORMAL, DELAY_EXPONENTIAL
 
 struct network_pair;
 
-/* What lies between any two nodes, one way. */
+/* The properties of the network between any two nodes, in one direction. */
 struct network {
 	enum delay_kind kind;
-	uint64_t delay_ns;  /* constant: that; normal: mean; the others: least */
+	uint64_t delay_ns;  /* constant: the delay; normal: mean; others: least */
 	uint64_t spread_ns; /* uniform: width; normal: deviation; exponential, pareto: mean of the
 	                     * part above the least */
 	double loss, duplicate;
-	double reorder; /* of the datagrams wait reorder_ns longer, so that others overtake */
+	double reorder; /* part of the datagrams that wait reorder_ns longer and are overtaken */
 	uint64_t reorder_ns;
-	uint64_t rate_bps;          /* that a node can send at; 0: any */
-	uint64_t queue_bytes;       /* before that bottleneck */
-	struct network_pair *pairs; /* nodes between which there is another link; the last counts */
+	uint64_t rate_bps;          /* rate at which a node can send; 0: unlimited */
+	uint64_t queue_bytes;       /* queue in front of that bottleneck */
+	struct network_pair *pairs; /* pairs of nodes with another link; the last one counts */
 	unsigned n_pairs;
 };
 
-/* Another link from each node of a first set to each node of a second one, and back. */
+/*
+ * Another link between each node of a first set and each node of a second one, in both directions.
+ */
 struct network_pair {
-	struct network link; /* without rate, queue and pairs of its own */
+	struct network link; /* without its own rate, queue and pairs */
 	uint32_t *sets;      /* by node: bit 0: in the first set, bit 1: in the second */
 };
 
 struct simnet_totals {
 	uint64_t datagrams, bytes; /* sent, with IP and UDP headers */
-	uint64_t lost, lost_bytes; /* by loss, partition, a full queue, or nobody there */
+	uint64_t lost, lost_bytes; /* because of loss, a partition, a full queue, or no receiver */
 };
 
-/* Takes a datagram, of which the bytes may be written to; false when nobody is there. */
+/* Receives a datagram, whose bytes can be changed. Returns false if there is no receiver. */
 typedef bool (*simnet_receive)(void *world, unsigned from, unsigned to, uint8_t *bytes, size_t len);
 
-/* Zeroed before use, but for the first two. */
+/* Zeroed before use, except the first two members. */
 struct simnet {
-	struct events *events; /* whose world is the receiver's */
+	struct events *events; /* its world is passed to `receive` */
 	simnet_receive receive;
-	const uint32_t *side;   /* of each node: only those of one side reach each other; or NULL */
-	struct link_queue *out; /* of each node: where the network has a rate */
+	const uint32_t *side;   /* by node: nodes of one side reach each other; NULL: all do */
+	struct link_queue *out; /* by node; used if the network has a rate */
 	struct simnet_totals totals;
 };
 
-/* A copy of the bytes arrives at at_ns. Out of memory ends the run. */
+/* Delivers a copy of the bytes at at_ns. Without memory the run ends with -ENOMEM. */
 void simnet_carry(struct simnet *net, unsigned from, unsigned to, uint64_t at_ns, const void *bytes,
 	size_t len);
 
-/* The link decides, by its probabilities, what becomes of a datagram that is sent now. */
+/* Sends a datagram now. The link's probabilities determine its delay, loss and duplication. */
 void simnet_send(struct simnet *net, const struct network *network, struct prng *prng,
 	unsigned from, unsigned to, const uint8_t *bytes, size_t len);
 
-/* The link between two nodes: that of the last of the pairs that name both, or the network. */
+/*
+ * Returns the link between two nodes: that of the last pair that contains both, or the network's.
+ */
 const struct network *network_between(const struct network *network, unsigned a, unsigned b);
 
-/* Whether nothing parts two nodes now. */
+/* Returns true if no partition separates two nodes now. */
 bool simnet_joins(const struct simnet *net, unsigned a, unsigned b);
 
-/* Frees what is under way; before events_free(). */
+/* Frees datagrams in flight. Call it before events_free(). */
 void simnet_free(struct simnet *net);
 
-/* One way, drawn from a network's distribution. */
+/* Returns a random one-way delay of the network's distribution. */
 uint64_t network_delay(const struct network *network, struct prng *prng);
 
 #endif
