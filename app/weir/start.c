@@ -133,7 +133,7 @@ static void warn_few_queues(const struct instance *inst, const struct wire *wire
 			event_count("workers", workers));
 }
 
-/* Ports that run already, as many of their queues as there are workers. */
+/* Takes over ports that run already, with at most one queue for each worker. */
 static int ports_borrow(struct instance *inst)
 {
 	for (unsigned i = 0; i < inst->config->n_ports; i++) {
@@ -639,7 +639,7 @@ static const struct task tasks[] = {
 	{.name = "waits", .rest = waits_wake},
 };
 
-/* Requests end at once, but a lookup of a name can take seconds. */
+/* Requests end immediately, but a lookup of a name can take seconds. */
 static void etcd_settle(struct instance *inst, const struct timespec *until)
 {
 	(void)until;
