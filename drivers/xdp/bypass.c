@@ -435,7 +435,7 @@ static int interface_of(const char *pin)
 	return number ? (int)strtol(number + 1, NULL, 10) : 0;
 }
 
-/* Returns true for the pins of a port that has a program now, and for those of all ports. */
+/* Returns true for pins of a port that has a program now, and for pins that all ports share. */
 static bool is_used(const struct bypass *bypass, const char *pin)
 {
 	int interface = interface_of(pin);

@@ -60,9 +60,9 @@ int bypass_open(const struct config *config, const struct bypass_room *room,
 
 /*
  * The last step of a start. Pins the programs and the state of the XDP data plane for the next
- * process. Puts the programs in force, in place of those that earlier processes have left: each
- * packet meets one of them. Then removes programs that earlier processes of this limiter have left
- * at other ports. bypass_before() is valid afterwards. Returns 0 or a negative errno. Main thread.
+ * process. Replaces the programs that earlier processes have left with ours: each packet meets
+ * exactly one program. Then removes programs that earlier processes of this limiter have left at
+ * other ports. bypass_before() is valid afterwards. Returns 0 or a negative errno. Main thread.
  * bypass_remove_left() does only that removal, if no wire has a program.
  */
 int bypass_take_over(struct bypass *bypass);
