@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The TB Adaptor of Li et al., "Impact of Distributed Rate Limiting on Load Distribution in a
- * Latency-sensitive Messaging Service" (section V.D), without its coordinator: token rates in
- * proportion to average arrival rates, bucket sizes in proportion to the largest backlogs, both
- * over a sliding history. Every limiter takes its own part; the sums over the peers are gossip's,
- * where the demand is the average rate and the weight the backlog.
+ * Latency-sensitive Messaging Service" (section V.D), without its coordinator. Token rates are in
+ * proportion to average arrival rates, and bucket sizes in proportion to the largest backlogs, both
+ * over a sliding history. Every limiter computes its own part. Gossip adds up the values of the
+ * peers: its demand is the average rate, its weight the backlog.
  *
  * For traffic that moves among limiters while it conforms in total. If more than the limit arrives,
  * each limiter gets a part in proportion to its arrivals, for any number of flows (fps counts

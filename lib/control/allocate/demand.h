@@ -14,7 +14,7 @@
 
 /*
  * The paper's "1-second EWMA parameter" p is the share of an old value that is still kept after one
- * second, for any interval: over T seconds p^T is kept. p = 0 keeps nothing (no filter).
+ * second. For any interval of T seconds p^T is kept. p = 0 keeps nothing (no filter).
  */
 double demand_keep(double keep_per_second, double interval_s);
 

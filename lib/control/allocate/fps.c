@@ -12,7 +12,7 @@
  *   with more flows. We take the mean of the flows from two thirds of the byte-weighted mean rate
  *   on: neither depends on an extreme, and both leave out flows that are held back elsewhere.
  * - The weight is demand / flow rate, both through the same filter, rather than limit / flow rate:
- *   when all flows back off together the ratio stays what it was.
+ *   when all flows back off together the ratio stays the same.
  * - "Unbottlenecked" is not only demand >= local limit, which loss recovery undercuts in every
  *   sawtooth. A drop by the meter also counts, for DROP_MEMORY_S.
  * - The flow count alone does not make a weight: a limit is never more than the recent demand and

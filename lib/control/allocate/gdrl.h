@@ -68,8 +68,9 @@ struct gdrl_measure {
 };
 
 /*
- * A performance indicator: one row of a table, and an operator's own is one more. f must be
- * decreasing and convex in the capacity, all other values fixed; it can be flat at its minimum.
+ * A performance indicator, one row of a table. An operator's own indicator is one more row. The
+ * function f must be decreasing and convex in the capacity, all other values fixed; it can be flat
+ * at its minimum.
  */
 struct gdrl_indicator {
 	const char *name;
