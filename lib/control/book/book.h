@@ -192,7 +192,7 @@ struct book {
 	uint64_t closures;        /* losses of all accounts in this start */
 	bool held;                /* another limiter uses our name: no messages */
 
-	unsigned n_policies, n;         /* n: with those that are gone, which come last */
+	unsigned n_policies, n;         /* n: including removed ones, which come last */
 	struct book_account **accounts; /* n, policies by their index */
 	struct book_account **by_id;    /* n, sorted */
 	TAILQ_HEAD(, book_account) changed;
@@ -253,8 +253,8 @@ uint8_t *book_write_head(const struct book *book, uint8_t kind, uint8_t *at);
  * or -ESTALE: it is of another ledger and is counted so, or one of the two has no identity. Then
  * reject all that follows.
  *
- * A book without an identity takes that of its neighbours when all of them have sent messages, and
- * the ones with an identity have the same: no fewer can give it back its memory.
+ * A book without an identity takes that of its neighbours, once all of them have sent messages and
+ * those with an identity have the same one. Fewer neighbours could not restore its memory.
  */
 int book_read_head(
 	struct book *book, unsigned edge, uint8_t kind, const uint8_t *message, size_t len);
