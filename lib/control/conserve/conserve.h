@@ -18,17 +18,17 @@
  *
  * Value of a promise. A limiter that dies takes its balance with it. Its best friend inherits the
  * promised part (ledger_inherit()), so that it can be used where its traffic goes instead. The
- * price: a promiser depends on its friend. After the friend dies, the promised part cannot be used
- * once the lease has ended, and cannot be given to others, until the friend returns: as much as
- * would have been rescued the other way round. So the part of the balance that is promised is a
- * choice. A lease goes on while statements arrive. Nothing is promised if there are more policies
- * than messages can state within half a lease, because most of it would be unusable.
+ * price: a promiser depends on its friend. After the friend dies, the promised part cannot be given
+ * to others, and once the lease has ended it cannot be used, until the friend returns. That is as
+ * much as would have been rescued the other way round. So the part of the balance that is promised
+ * is a choice. A lease goes on while statements arrive. Nothing is promised if there are more
+ * policies than messages can state within half a lease, because most of it would be unusable.
  *
  * The rate and the burst, at every instant. The sum of usable amounts is within the limit, also
  * while capacity moves: it is out of use at the giver before a statement grants it. A token bucket
  * at each limiter has the burst's part usable / limit, rounded down. All buckets together hold no
- * more than the burst, if three things are true: a bucket that begins (also again) begins empty; a
- * raised rate adds room to it and no tokens; a lowered one immediately removes tokens above the
+ * more than the burst under three conditions. A bucket that begins (also again) begins empty. A
+ * raised rate adds room to it and no tokens. A lowered rate immediately removes tokens above the
  * smaller bucket, and is in force before book_committed(). Then between any two times the buckets
  * had at most the burst at the first, and earned at most limit × time: no more is admitted. After a
  * limit is lowered, amounts given away before are missing at first: the sum is above the new limit,
@@ -38,11 +38,11 @@
  * Then its bucket is the usable amount of that policy, under the same three conditions, and the two
  * go where each is needed.
  *
- * Different settings. A statement states its terms: those of the ledger (lease, drift), the subject
- * of the limit (`terms`), and the limit, the burst and the number of limiters. Statements with
- * other terms are rejected, and nothing moves over that edge. To its ledgers it is a partition, in
- * which nothing is exceeded if at each end the same lease held for the accepted statements. If only
- * the limit or the burst differs, statements are accepted. All then use the least value that any
+ * Different settings. A statement contains its terms: the ledger's lease and drift, the subject of
+ * the limit (`terms`), and the limit, the burst and the number of limiters. Statements with other
+ * terms are rejected, and nothing moves over that edge. To its ledgers it is a partition, in which
+ * nothing is exceeded if at each end the same lease held for the accepted statements. If only the
+ * limit or the burst differs, statements are accepted. All then use the least value that any
  * neighbour has sent, until it sends another. This also holds while it is silent or before it has
  * sent any to this start. So the sum is within the lowest limit once that has arrived and debts are
  * paid. Only those debts move.

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Repeats unchanged statements by digests. Accounts are in buckets by their ids. Both ends of an
- * edge keep a sum of hashes for each bucket: the sender of the entries that it sent last, the
- * receiver of the entries that it received last. A digest has the sums of some buckets. If a sum is
+ * edge keep a sum of hashes for each bucket. The sender sums the entries that it sent last, the
+ * receiver the entries that it received last. A digest has the sums of some buckets. If a sum is
  * equal at the receiver, it renews the accounts of that bucket. Otherwise it requests the entries.
  * A bucket is in a digest only if none of its accounts has anything new.
  *
