@@ -102,8 +102,8 @@ int gossip_create(const struct gossip_params *params, uint64_t now_ns, struct go
 void gossip_destroy(struct gossip *gossip);
 
 /*
- * Sets other keys, made for the same roster; neither they nor the previous ones are NULL. Returns
- * the previous keys, which belong to the caller again.
+ * Sets other keys, made for the same roster. The new and the previous keys must not be NULL.
+ * Returns the previous keys, which belong to the caller again.
  */
 struct keyring *gossip_rekey(struct gossip *gossip, struct keyring *keyring);
 const struct keyring *gossip_keyring(const struct gossip *gossip);
