@@ -134,15 +134,17 @@ void peer_spoke(struct peer *peer, uint32_t tick, uint32_t our_tick, uint64_t no
 void peer_note_received(struct peer *peer, uint32_t tick, uint64_t now_ns);
 
 /*
- * Returns true if the peer can have reached that tick since its own last one: `late_ns` is the
- * greatest age of that one at its arrival, and no tick is shorter than `tick_ns`. True without one.
+ * Returns true if the peer can have reached that tick since the last tick that it sent. Its last
+ * tick was at most `late_ns` old at its arrival, and no tick is shorter than `tick_ns`. Returns
+ * true if it has sent none.
  */
 bool peer_can_be_at(const struct peer *peer, uint32_t tick, uint64_t now_ns, uint64_t late_ns,
 	uint64_t tick_ns);
 
 /*
- * Returns the tick to echo. This is the peer's own one, so that no report of others can make the
- * echo fail; or the newest by others, if it has sent nothing for `silent` of our ticks.
+ * Returns the tick to echo. This is the peer's own tick, so that no report of others can make the
+ * echo fail. If the peer has sent nothing for `silent` of our ticks, it is the newest tick reported
+ * by others.
  */
 uint32_t peer_echo_tick(const struct peer *peer, uint32_t our_tick, uint32_t silent);
 
