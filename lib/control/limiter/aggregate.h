@@ -86,8 +86,7 @@ struct limiter {
 	struct limiter_ledger ledger;
 	const struct roster *roster;
 	unsigned self;
-	unsigned
-		silent; /* peers that nothing was heard of at the last tick, for who need no more */
+	unsigned silent;           /* lost peers at the last tick; for allocators without gossip */
 	uint64_t now_ns, lease_ns; /* the last call's; when a conserved limit falls by itself */
 	struct timekeeper keeper;  /* used without a budget */
 	uint64_t budget_ns;        /* when budgets are to be ticked */
@@ -119,10 +118,10 @@ static inline double limiter_policy_rate(const struct limiter_policy *policy)
 uint64_t policy_burst_floor(const struct limiter_policy *policy);
 
 /*
- * Policies below others; see levels.c. levels_create() takes the policies that there are to be. It
- * returns 0, with NULL if none is; -ENOMEM; or -EINVAL, for a parent that is no other policy.
- * levels_index() links them with the limiter's aggregates. levels_tick() finds shares before any
- * allocation, and levels_wanted() returns the demand of a parent's children on it here.
+ * Policies below others; see levels.c. levels_create() gets all policies. It returns 0, with *out
+ * NULL if no policy has a parent. It returns -ENOMEM, or -EINVAL for a parent that is not another
+ * policy. levels_index() links them with the limiter's aggregates. levels_tick() finds shares
+ * before any allocation, and levels_wanted() returns the demand of a parent's children on it here.
  */
 int levels_create(const struct limiter_policy *policies, unsigned n, struct levels **out);
 void levels_destroy(struct levels *levels);

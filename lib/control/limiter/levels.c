@@ -66,7 +66,10 @@ static bool any_child(const struct limiter_policy *policies, unsigned n)
 	return false;
 }
 
-/* Which policies are a level, by 1 and more: their node, which is told later. */
+/*
+ * Sets nodes[] to 1 for parents and children; list_levels() replaces it with the number of the
+ * node.
+ */
 static int mark_levels(const struct limiter_policy *policies, unsigned n,
 	const struct id_table *ids, unsigned *nodes)
 {
@@ -256,9 +259,9 @@ void levels_tick(struct limiter *l)
 
 /*
  * Flows that lose packets or wait, here or at a level above, do not request all that they would
- * take: others that do not give way would keep them from ever having it. So they claim a part of
- * the room between that and their limit, and more the more often they lose any. A policy that gets
- * its demand claims no more than that, because nothing of it is lost for long.
+ * take. Other flows that do not give way would keep them from ever having it. So they claim a part
+ * of the room between that and their limit, and more the more often they lose any. A policy that
+ * gets its demand claims no more than that, because nothing of it is lost for long.
  */
 static double claim_room(struct aggregate *a, const struct allocate_input *in)
 {

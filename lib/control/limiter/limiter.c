@@ -16,7 +16,7 @@
 #define IDLE_TICK_NS UINT64_C(50000000)
 
 /*
- * Flow rates swing by a factor of two in every sawtooth, over many round trips; they are remembered
+ * Flow rates swing by a factor of two in every sawtooth, over many round trips. They are remembered
  * this many times as long as the demand, so that a weight compares means and not phases.
  */
 #define FLOW_MEMORY 4.0
@@ -33,8 +33,8 @@
 #define CHANGE_PACKETS 8
 
 /*
- * When a peer begins to count again, a share may grow only after the others have had this part of
- * the timeout to shrink theirs: the limit is passed on, not counted twice.
+ * After a peer begins to count again, no share grows for 1/HOLD_SHARE of the timeout. In that time
+ * the other limiters shrink their shares, so that no part of the limit counts twice.
  */
 #define HOLD_SHARE 4
 
@@ -383,7 +383,7 @@ static bool same_answer(const struct allocate_state *a, const struct allocate_st
 
 /*
  * Returns true if another interval without a byte and without news from the peers would change
- * nothing, here or for them: the demand is 0, and the last answer was the one before.
+ * nothing, here or for them. Then the demand is 0, and the last answer equals the one before.
  */
 static bool may_idle(const struct limiter *l, const struct aggregate *a,
 	const struct allocate_state *before, uint64_t now_ns)

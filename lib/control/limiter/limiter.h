@@ -69,11 +69,11 @@ struct limiter_policy {
 	uint32_t counts, accounting;
 	uint64_t period_length;
 	/*
-	 * The limit and the burst above hold now. Peers are compared by their final settings. These
-	 * are the limit without another one in force (0 bit/s: there is no other one), a hash of
-	 * the times of other limits, and a hash of a limit that an operator has put in the place of
-	 * all these for a while; 0: none. Peers come to other limits within a moment of each other,
-	 * and that is no difference.
+	 * The limit and the burst above hold now. Peers are compared by the settings below, because
+	 * they switch to another limit at slightly different times. `plain` is the limit without
+	 * another one in force (0 bit/s: no other one is in force). `schedule` is a hash of the
+	 * times of other limits. `override` is a hash of an operator's temporary limit that
+	 * replaces all these; 0: none.
 	 */
 	struct limiter_terms plain;
 	uint64_t schedule, override;
@@ -323,12 +323,12 @@ int limiter_period(struct limiter *limiter, unsigned policy, uint64_t period, ui
 int limiter_set_share(struct limiter *limiter, unsigned policy, uint64_t share, uint64_t now_ns);
 
 /*
- * The time, by which periods and times of day turn. Call limiter_clock() often with both clocks, if
- * there are budgets or schedules; see budget_clock(), and agree_clock(): peers compare the wall
- * clock. limiter_wall_s() returns the time since 1970, or TIME_UNKNOWN (base/time.h): before the
- * first limiter_clock() always. With budgets it is the group's time. Without any it is our own, as
- * far as that is plausible: limiter_timekeeper(). limiter_remembers(): a ledger is of no earlier
- * time.
+ * The time that determines periods and times of day. If there are budgets or schedules, call
+ * limiter_clock() often with both clocks. See budget_clock() and agree_clock(): peers compare the
+ * wall clock. limiter_wall_s() returns the time since 1970, or TIME_UNKNOWN (base/time.h), always
+ * before the first limiter_clock(). With budgets it is the group's time. Without any it is our own,
+ * as far as that is plausible: limiter_timekeeper(). Call limiter_remembers() with the time of a
+ * ledger's records: the time of budgets is not earlier.
  */
 bool limiter_clock(struct limiter *limiter, uint64_t wall_ns, bool synchronised, uint64_t now_ns);
 int64_t limiter_wall_s(const struct limiter *limiter, uint64_t now_ns);
@@ -415,7 +415,8 @@ uint64_t limiter_overshoot_since(const struct limiter *limiter, unsigned policy)
 /*
  * Returns the peers with a config mismatch: see agree_peer(). limiter_thing() returns the name of
  * the first of a difference's settings, of the group or of a policy, and removes it from `things`.
- * It sets `fixed` if that cannot change while a limiter runs, so that this is no reload under way.
+ * It sets `fixed` if that setting cannot change while a limiter runs. Then the difference is not
+ * caused by a reload in progress.
  */
 const struct agree *limiter_agree(const struct limiter *limiter);
 const char *limiter_thing(bool group, uint32_t *things, bool *fixed);

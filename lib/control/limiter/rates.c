@@ -4,8 +4,8 @@
  * Policies whose limit is never exceeded: the allocator sets the target of the limit, and workers
  * enforce the amount that the ledger holds.
  *
- * If the allocator divides the burst by itself (allocator->remembers), the burst has an account of
- * its own, in bytes where the other is in bytes per second: the ledger treats both alike. The two
+ * If the allocator divides the burst by itself (allocator->remembers), the burst has its own
+ * account. That is in bytes, the other in bytes per second; the ledger treats both alike. The two
  * accounts move, are committed and are lost independently. Each sum holds at any instant, and so
  * does one bucket's r·t + b. That bound needs only that at any time the depths add up to the burst
  * and the rates to the limit.
