@@ -20,8 +20,8 @@
  * 	PLACE_BALANCED     parts of the bucket such that all units wait equally long; off: in
  * 	                   proportion to the rates, so that those of the smallest part wait longest
  *
- * A unit is a byte or a packet, whichever the aggregate's policy counts. Rates are in units per
- * second, times in seconds. Pure: only placer_init() allocates memory. Control threads.
+ * The aggregate's policy defines the unit: a byte or a packet. Rates are in units per second, times
+ * in seconds. Pure: only placer_init() allocates memory. Control threads.
  */
 #ifndef WEIR_PLACE_PLACE_H
 #define WEIR_PLACE_PLACE_H
