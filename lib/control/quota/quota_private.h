@@ -3,7 +3,7 @@
  *
  * Private to the files of this library: balance.c has the held and prepaid units; hints.c the
  * estimates of others; round.c requests and gives; message.c has the messages; quota.c has the
- * periods and the records. Each calls only those that are named before it.
+ * periods and the records. Each calls only files that are named before it.
  */
 #ifndef WEIR_QUOTA_PRIVATE_H
 #define WEIR_QUOTA_PRIVATE_H
