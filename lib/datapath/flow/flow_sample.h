@@ -5,8 +5,8 @@
  * rate of an unbottlenecked flow without per-flow state (section 3.2.2 of Raghavan et al., "Cloud
  * Control with Distributed Rate Limiting", SIGCOMM 2007).
  *
- * Each flow can hold one slot, which its hash selects. Sampled packets keep voting: a packet of the
- * holder raises the slot's score, one of another flow lowers it, and at zero the slot changes hands
+ * Each flow can hold one slot, which its hash selects. Sampled packets keep voting. A packet of the
+ * holder raises the slot's score, and one of another flow lowers it. At zero the slot changes hands
  * (Boyer and Moore's majority vote). So the sample is renewed all the time, a small or ended flow
  * loses its slot, and a large one keeps it. A flow left out by a collision adds no bias: weights
  * are ratios of rates, not counts of slots.
