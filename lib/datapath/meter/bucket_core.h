@@ -129,7 +129,9 @@ INLINE_ON_BPF struct gcra_profile shared_bucket_limit(const struct shared_bucket
 	};
 }
 
-/* A number from 0 to the least that follows from the time, so that packets get different ones. */
+/*
+ * Returns an amount from 0 to `least` in virtual time, a hash of `now`: packets get different ones.
+ */
 INLINE_ON_BPF uint64_t shared_bucket_lot(const struct shared_bucket_profile *profile, uint64_t now)
 {
 	uint64_t lot = now * HASH_GOLDEN >> 48;

@@ -18,7 +18,8 @@
  *
  * A refusal only reads, except the first after a look by control, which stores the wanted units.
  *
- * Over any time, of one generation: units taken by all workers are those put in, less what is left.
+ * Over any time, of one generation: all workers together take the units put in, less the remaining
+ * ones.
  */
 #ifndef WEIR_METER_CREDIT_H
 #define WEIR_METER_CREDIT_H

@@ -15,8 +15,8 @@
  * 2^-8 units pass, and a backlog gets no less than r·t + b less one packet and 2^-8 units. While a
  * clock is back, the token bucket stands still, but virtual time is back with it.
  *
- * Virtual time wraps after 2^56 units: 16 days at 400 Gbit/s, 22 months at 10 Gbit/s. A state
- * without a look for so long can appear less than full, once: it never passes more than its burst,
+ * Virtual time wraps after 2^56 units: 16 days at 400 Gbit/s, 22 months at 10 Gbit/s. A state that
+ * was not used for so long can appear less than full, once. It never passes more than its burst,
  * and never waits longer than it takes to fill, or for a second.
  */
 #ifndef WEIR_METER_GCRA_H

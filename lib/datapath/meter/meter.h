@@ -8,8 +8,8 @@
  * counter. State has one writer. A cost of 0 conforms with every kind and takes nothing.
  *
  * Profiles change while packets flow, by meter_change(). With every kind, one burst is then never
- * more than the larger of the two bursts or quotas, and no state waits for ever under a rate that
- * lets anything pass. The header of each kind states which tokens or units it keeps over a change.
+ * more than the larger of the two bursts or quotas. No state waits for ever under a rate that lets
+ * anything pass. The header of each kind states which tokens or units it keeps over a change.
  */
 #ifndef WEIR_METER_METER_H
 #define WEIR_METER_METER_H

@@ -26,23 +26,24 @@
  * It gains that once for each time that for so long no class had a queue: no class was waiting for
  * these tokens.
  *
- * The bucket alone decides about the aggregate: at most r·t + b over any t, for any classes. And
- * nothing of the rate is lost while packets come: tokens are lost by a bucket that is full, and
- * then every queue is empty, and any packet can pass.
+ * The bucket alone decides about the aggregate: at most r·t + b over any t, for any classes. No
+ * part of the rate is lost while packets come. Only a full bucket loses tokens, and then every
+ * queue is empty and any packet can pass.
  *
- * Classes without a packet are not visited. Virtual time is service by weight: it advances at the
- * rate over the weight of all that are backlogged, and a queue is stored as the virtual time at
+ * Classes without a packet are not visited. Virtual time is service by weight. It advances at the
+ * rate divided by the weight of all backlogged classes. A queue is stored as the virtual time at
  * which it will be empty. The ends of queues are sorted into 64 slots of that time. Each slot has
- * two sums: the weight that ends in it, and the excess service of that weight by the slot's end.
- * There this goes back to the others; so service is neither made nor lost. A class is ahead of the
- * ideal by no more than a slot by its weight, a 32nd of the burst at most by weight 1, until the
- * slot is over; and the others are behind by the sum of that. For the classes that are left, a slot
- * in which many ended is long; but no queue counts for more than the bucket's lack. A packet costs
- * the slots that its time has crossed, of which it fills no more than one. And earned tokens wait
- * until they take all on by a quarter of a slot, or are as much as 4 slots are long.
+ * two sums: the weight that ends in it, and the excess service of that weight by the slot's end. At
+ * the slot's end that excess goes back to the other classes, so the total service is exact. Until
+ * then a class is ahead of the ideal by at most a slot times its weight; a slot is at most a 32nd
+ * of the burst. The others are behind by the sum of that. A slot in which many classes ended is
+ * long for the remaining classes, but no queue counts for more than the bucket's lack. A packet
+ * costs the slots that its time has crossed, and it fills at most one of them. Earned tokens wait
+ * until they advance all queues by a quarter of a slot, or until they equal the length of 4 slots.
  *
- * Flows find their class in a set of four by their hash: a class of their own if one of the four
- * has no queue once all earned tokens are served. Only many flows at the same time share.
+ * Flows find their class in a set of four by their hash. A flow gets a class of its own if one of
+ * the four has no queue once all earned tokens are served. Flows share a class only if many are
+ * active at the same time.
  *
  * The policy defines the unit. State has one writer; the bucket is the caller's.
  */
@@ -263,7 +264,11 @@ static inline __attribute__((cold)) void phantom_sort(struct phantom *p, uint32_
 	p->left = left;
 }
 
-/* The shortest slots of which 32 to 62 hold a burst: with what stands above that after a change. */
+/*
+ * Returns the shift of the shortest slots of which at most 62 hold a burst; at least 32, unless the
+ * burst is tiny. The other slots hold the part of queues that exceeds the burst after a change. For
+ * more, phantom_fit() makes slots longer.
+ */
 static inline uint32_t phantom_shift(const struct token_bucket_profile *profile)
 {
 	uint64_t burst = profile->burst >> PHANTOM_TOKEN;
@@ -495,7 +500,7 @@ static inline uint32_t phantom_set(const struct phantom *p, uint32_t mixed)
 	return i & ~(PHANTOM_WAYS - 1U);
 }
 
-/* Begins to fetch what is next to be read of a flow, besides *p itself. */
+/* Prefetches the flow's set of classes, the next data to be read in addition to *p. */
 static inline void phantom_fetch_class(const struct phantom *p, uint32_t hash)
 {
 	__builtin_prefetch(&p->classes[phantom_set(p, hash * p->key)], 1);

@@ -5,26 +5,27 @@
  * the need of its packet and a little more, by one compare-and-swap, and spends that without
  * another access. Its own bucket earns nothing by itself.
  *
- * Over any window of t all workers together pass at most r·t + b: they hold no more than a quantum
+ * Over any window of t all workers together pass at most r·t + b. They hold no more than a quantum
  * each, and the shared bucket is shallower than b by those quanta. Packets find all that the limit
  * has granted, on any worker. No share follows demand, because nothing is divided.
  *
  * A refusal only reads. The line is written as often as quanta are taken: once in a quantum while
- * there is enough. When there is little, it is not before there is as much as lots decide, up to
- * the amount that SHARED_BUCKET_TAKES_PER_S takes a second would find. The lots matter: at a fixed
- * threshold, the worker that looks most often takes the tokens as soon as it is reached, and a
- * worker with few packets finds nothing. If the burst is no more than one packet there is no
- * quantum and no lot, and each packet takes its own cost: then it is one bucket in every verdict.
+ * there is enough. When there is little, a worker takes only if a random amount more than its need
+ * is there. That amount is at most the rate divided by SHARED_BUCKET_TAKES_PER_S. It must be
+ * random. At a fixed threshold, the worker that looks most often would take the tokens as soon as
+ * it is reached, and a worker with few packets would find nothing. If the burst is no more than one
+ * packet, there is no quantum and no random amount, and each packet takes its own cost. Then all
+ * verdicts are those of one bucket.
  *
  * The bucket is lib/datapath/meter's GCRA, whose state is one word and whose profile can be
  * replaced while that is in use. State and profile are one line, because each take needs both.
  *
  * Another limit holds immediately, and control waits for no worker. Control writes it next to the
- * one in force, where no worker reads. Then a count marks it as there; then the line is written and
- * the count marks that. A worker copies the limit that the count leads it to, and copies again if
- * the count has changed by then, at most twice for each change. So it never sees half of a limit,
- * and wherever control stands still one of both is whole. The count has 64 bits and never wraps. A
- * worker that stood still in the middle of a take continues by the limit that it had copied, as of
+ * one in force, where no worker reads. Then it increments a count. Then it writes the line and
+ * increments the count again. A worker copies the limit that the count leads it to, and copies
+ * again if the count has changed by then, at most twice for each change. So it never sees half of a
+ * limit, and wherever control stalls, one of both is whole. The count has 64 bits and never wraps.
+ * A worker that stalled in the middle of a take continues by the limit that it had copied, as of
  * the tick at which it began. Its compare-and-swap takes no more than was there then, and its next
  * action uses the limit in force.
  *
@@ -62,8 +63,8 @@ static inline uint64_t shared_bucket_hand(uint64_t burst, unsigned n_workers, ui
 /*
  * Sets the shared bucket of a limit, in units, from which n_workers (at least 1) draw, on a counter
  * of hz ticks a second. frame: cost of the largest packet, in bytes. That part of the burst is not
- * divided, so that packets that one bucket passes, pass here; 0 if units are packets or flows, one
- * by one. Returns 0, or -ERANGE like gcra_profile_init(). Control thread.
+ * divided, so that all packets that a single bucket would pass can pass here. It is 0 if units are
+ * packets or flows. Returns 0, or -ERANGE like gcra_profile_init(). Control thread.
  */
 static inline int shared_bucket_profile_init(struct shared_bucket_profile *profile,
 	const struct token_bucket_params *params, unsigned n_workers, uint32_t frame, uint64_t hz)
@@ -353,7 +354,7 @@ static inline void shared_bucket_change_booked(struct shared_bucket *shared,
 	shared_bucket_cut(shared, ticks, from);
 }
 
-/* shared_bucket_take() as of an instant, with a lot. */
+/* Does shared_bucket_take() as of an instant. `lot`: see shared_bucket_lot(). */
 static inline uint64_t shared_bucket_take_at(struct shared_bucket *shared,
 	const struct shared_bucket_profile *profile, const struct gcra_now *instant, uint64_t need,
 	uint64_t lot)
@@ -381,8 +382,9 @@ static inline uint64_t shared_bucket_take_at(struct shared_bucket *shared,
 
 /*
  * Takes at least `need` units (at least 1) for a worker that lacks as many, and up to a quantum
- * more. Returns the units taken, or 0 if there are not as many, and a lot more. Any worker;
- * never waits: the loop repeats only when another worker has taken some, and `need` is there still.
+ * more. Returns the units taken, or 0 if there are fewer than `need` and the random amount of
+ * shared_bucket_lot(). Any worker; never waits: the loop repeats only when another worker has taken
+ * some, and `need` is there still.
  */
 static inline uint64_t shared_bucket_take(struct shared_bucket *shared, uint64_t now, uint64_t need)
 {

@@ -7,7 +7,7 @@
  *
  * Shares are parts of rate and burst alike, and their sum is 1. Let all workers change to new
  * shares at one time, and each first earn at its old rate up to then. Then all of them together
- * pass at most r·t + b over any window t: a share that grows brings no tokens with it, and one that
+ * pass at most r·t + b over any window t. A share that grows brings no tokens with it, and one that
  * shrinks gives up the tokens above its burst. These are lost, which is the cost of a shift of
  * demand. If one worker changes later than another by d, the bound grows by its lost rate, times d.
  * That is for buckets. A window that has been spent stays so under another share, and a worker

@@ -13,13 +13,13 @@
  * which are compared with packets, and a fraction of 32 bits below. So a refill is one 64×64→128
  * multiplication that loses nothing: no remainder to carry, no drift, and no overflow for any gap
  * between packets. The fraction is the upper half of a word, and time is shifted up by the other
- * half before it is multiplied: so the product is added as it is, to both words. Only the rate
- * itself is rounded, up, by less than one unit per tick. That is 1e-10 of 8 kbit/s at 5 GHz, or one
- * byte in five months. Rounded down, it would halve the rate of a sender exactly at a limit with a
- * burst of one packet. Its bucket would lack less than one unit at the instant of each packet, and
- * would be full before the next one. If packets or flows are counted, a limit can be a few a day.
- * Then a packet is 2^20 parts, which take the place of bytes here: one a day at 5 GHz is right to
- * 6e-9.
+ * half before it is multiplied. So the product is added to both words without a shift. Only the
+ * rate itself is rounded, up, by less than one unit per tick. That is 1e-10 of 8 kbit/s at 5 GHz,
+ * or one byte in five months. Rounded down, it would halve the rate of a sender exactly at a limit
+ * with a burst of one packet. Its bucket would lack less than one unit at the instant of each
+ * packet, and would be full before the next one. If packets or flows are counted, a limit can be a
+ * few a day. Then a packet is 2^20 parts, which take the place of bytes here: one a day at 5 GHz is
+ * right to 6e-9.
  *
  * The owner of a state can give it another profile, by token_bucket_change(): earlier earnings of
  * the bucket are credited at the old rate, exactly. If another thread changes the profile of a
@@ -102,9 +102,9 @@ static inline int token_rate(
 }
 
 /*
- * The profile of a bucket on a counter of hz ticks a second. Returns 0, -ERANGE for a rate or drain
- * of 128 bytes (or parts) a tick and more, a burst above TOKEN_BUCKET_MAX_BURST of them, or no
- * ticks, and -EINVAL for rate and drain together. Control thread.
+ * Sets the profile of a bucket on a counter of hz ticks a second. Returns 0, or -EINVAL for rate
+ * and drain together. Returns -ERANGE for a rate or drain of 128 bytes (or parts) a tick and more,
+ * a burst above TOKEN_BUCKET_MAX_BURST of them, or no ticks. Control thread.
  */
 static inline int token_bucket_profile_init(
 	struct token_bucket_profile *profile, const struct token_bucket_params *params, uint64_t hz)
@@ -130,7 +130,7 @@ static inline void token_bucket_store(struct token_bucket *bucket, uint64_t word
 	__atomic_store_n(&bucket->fraction, word, __ATOMIC_RELAXED);
 }
 
-/* A bucket that starts full; its owner's bits stay what they were. */
+/* Makes the bucket full; its owner's bits stay the same. */
 static inline void token_bucket_init(
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
 {
@@ -168,7 +168,7 @@ static inline void token_bucket_set_level(struct token_bucket *bucket, tokens_t 
 
 /*
  * Returns the ticks to credit. A clock that stands still or steps back (another core's, read
- * earlier) credits nothing, until it has reached its previous time; one that has been set back
+ * earlier) credits nothing until it has reached its previous time. A clock that has been set back
  * credits again from now on.
  */
 static inline uint64_t token_bucket_elapsed(struct token_bucket *bucket, uint64_t now)
