@@ -237,7 +237,7 @@ void police_marked(struct policy_state *state, const struct packet *packet, cons
 		pass_over(state, packet, data, cost, now);
 }
 
-/* A limit of a policy that is neither plain nor a phantom. */
+/* Applies a limit to a policy with a struct policy_extended. */
 static void limit_other(
 	struct policy_extended *other, const struct limit_profile *profile, uint64_t now)
 {

@@ -8,9 +8,9 @@
  * A packet's way, for callers with time to prefetch between the steps:
  *
  *     cost = police_cost(...);
- *     if (police_samples(...))                     what FPS takes as evidence
+ *     if (police_samples(...))                     FPS uses the sample
  *             police_sample(..., cost);
- *     verdict = police_charge(..., cost, now);     counts, unless it says VERDICT_MARK
+ *     verdict = police_charge(..., cost, now);     counts, except for VERDICT_MARK
  *     if (verdict == VERDICT_MARK)
  *             police_marked(..., mark_frame(...)); counts then
  *
@@ -33,7 +33,7 @@
 enum verdict {
 	VERDICT_PASS,
 	VERDICT_DROP,
-	VERDICT_MARK,  /* passes if it can be marked, see police_marked(); else dropped */
+	VERDICT_MARK,  /* passes if it can be marked, see police_marked(); otherwise dropped */
 	VERDICT_COUNT, /* passes; would have been dropped */
 };
 
@@ -60,8 +60,8 @@ enum verdict police_charge_other(struct policy_state *state, const struct packet
 	const uint8_t *data, uint32_t cost, uint64_t now);
 
 /*
- * Bytes that a policy charges for a frame of frame_len bytes by its "accounting". l2_len of them are
- * not of layer 3: before the L3 header, or padding.
+ * Returns the bytes that a policy charges for a frame of frame_len bytes by its "accounting".
+ * l2_len of them are not of layer 3: before the L3 header, or padding.
  */
 static inline uint32_t police_bytes(
 	const struct policy_state *state, uint32_t l2_len, uint32_t frame_len)

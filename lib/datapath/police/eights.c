@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Eight lines are read as sixteen halves, and turned so that each word of theirs is a vector; then
- * eight meters advance as one does, and the lines are turned back. Time since the last look has 32
- * bits here, so that the 128-bit product of token_bucket_refill() is two of 32 by 32 bits.
+ * Eight lines are read as sixteen halves, and transposed so that each of their words is a vector.
+ * Then eight meters advance together, and the lines are transposed back. Time since the last look
+ * has 32 bits here, so that the 128-bit product of token_bucket_refill() is two of 32 by 32 bits.
  *
- * A half is stored at one go. Its words are counters that others read, one by one: no CPU that has
- * such vectors tears a word of an aligned one. ThreadSanitizer does not know it, and is spared.
+ * A half is stored by one instruction. Its words are counters that other threads read one by one:
+ * no CPU that has such vectors tears a word of an aligned one. ThreadSanitizer would report these
+ * stores, so its builds leave this code out.
  */
 #include "police/eights.h"
 

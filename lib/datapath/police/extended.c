@@ -142,7 +142,7 @@ void policy_state_init(struct policy_state *state, void *memory, const struct po
 	}
 }
 
-/* The line of no policy is all zero: neither plain nor extended. */
+/* The line of no policy is all zero: not plain and not extended. */
 void *policy_state_memory(const struct policy_state *state)
 {
 	if (police_is_phantom(state))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A policy's state on a worker before its first packet, and its memory beyond the line when it is
- * not plain: struct policy_extended, a meter for each source, and the recent flows; or the classes
- * of a phantom. The caller owns it; nothing is allocated here.
+ * A policy's state on a worker before its first packet, and its memory beyond the line. A plain
+ * policy has none. A phantom has its classes. Others have struct policy_extended, with a meter for
+ * each source, the recent flows, or the classes of a phantom. The caller owns the memory; nothing
+ * is allocated here.
  */
 #ifndef WEIR_POLICE_EXTENDED_H
 #define WEIR_POLICE_EXTENDED_H

@@ -5,14 +5,14 @@
  * police/charge.h decides packets by it.
  *
  * The most common policies (a token bucket for the whole aggregate, in bytes, that drops) are
- * *plain*: all their data is in the one line that is the policy's state on a worker, including its
- * limit. The same bucket that flows share (METER_PHANTOM) has a struct phantom in addition. All
- * others have their data beyond the line in a struct policy_extended of their own.
+ * *plain*. All their data, including the limit, is in one line: the policy's state on a worker. The
+ * same bucket that flows share (METER_PHANTOM) has a struct phantom in addition. All others have
+ * their data beyond the line in a struct policy_extended of their own.
  *
  * State has one writer, which also applies new limits, by police_limit(): no other thread changes a
  * limit. Any thread can read counters, with counter_read(). None ever decreases. Counters of
- * packets have 32 bits, so that a reader of totals has to look, with counter_fold(), once in 2^32
- * packets: every 28 s at 100 Gbit/s, which is far more than a worker can carry.
+ * packets have 32 bits, so a reader of totals must call counter_fold() at least once in 2^32
+ * packets. That is every 28 s at 100 Gbit/s, which is far more than a worker can carry.
  */
 #ifndef WEIR_POLICE_POLICY_STATE_H
 #define WEIR_POLICE_POLICY_STATE_H
@@ -70,7 +70,10 @@ struct policy_state {
 
 static_assert(sizeof(struct policy_state) == CACHE_LINE, "one line a packet");
 
-/* Data of policies that are neither plain nor phantoms. The worker's own; counters as above. */
+/*
+ * Data of all policies except those of police_is_simple() and police_is_phantom(). Only the worker
+ * writes; counters as above.
+ */
 struct policy_extended {
 	union meter meter; /* first: of METER_CREDIT both are one line */
 	union meter_profile profile;
@@ -91,7 +94,10 @@ struct policy_extended {
 	uint64_t fallback_packets, fallback_bytes;
 } __attribute__((aligned(CACHE_LINE)));
 
-/* How packets wait, as struct shape_config says it, and as long as the clock is told in ticks. */
+/*
+ * Settings of a shaper's queue, see struct shape_config. They hold in one unit of ticks, see
+ * `clock`.
+ */
 struct shape_terms {
 	uint64_t units; /* most units that wait; 0: as many as leave in the delay */
 	uint32_t delay_us, target_us, interval_us;

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The packets of a burst whose sources have a meter each, metered together
- * (lib/datapath/source/source_burst.h): the lines of all are on their way before the first is read,
+ * (lib/datapath/source/source_burst.h). The lines of all are prefetched before the first is read,
  * and each policy's packets are decided together. Then the verdict of police_charge() on each is
  * ready:
  *
@@ -33,8 +33,7 @@ struct sourced {
 	uint64_t below;      /* packets that can be, of policies below others, which decide first */
 	uint64_t conforming; /* these of them conform, after sourced_meter() */
 	uint64_t enacted;    /* for police_enact() if they do not conform */
-	struct source_burst
-		asked; /* each packet's meter, by its number, and what that is charged; */
+	struct source_burst asked; /* each packet's meter, by its number, and its charge; */
 	struct policy_state *state[SOURCED_MAX];
 	uint32_t count[SOURCED_MAX]; /* each packet's units, by its policy */
 };
