@@ -471,8 +471,8 @@ static inline __attribute__((always_inline)) void prefetch_seconds(
 }
 
 /*
- * Prefetches what serving the next queues will touch. It does so for many queues at a time, because
- * each is elsewhere in memory.
+ * Prefetches the memory that the next queues will need when they are served. It does so for many
+ * queues at a time, because each is elsewhere in memory.
  */
 static void turn_prefetch(struct shaper *shaper, struct release_turn *turn, unsigned slot)
 {

@@ -26,9 +26,9 @@
  * r·t + max(b, c) leave, where c is the largest cost.
  *
  * Pure: no clock, no memory of its own, no packets. The caller embeds struct shape_packet in its
- * buffers, and has one struct shaper per worker. The worker makes all calls, except where noted. A
- * unit is what the policy counts: a byte or a packet. Ticks are those of any monotonic counter:
- * `now` does not run backwards between the calls of one worker.
+ * buffers, and has one struct shaper per worker. The worker makes all calls, except where noted.
+ * The policy defines the unit: a byte or a packet. Ticks are those of any monotonic counter: `now`
+ * does not run backwards between the calls of one worker.
  */
 #ifndef WEIR_SHAPE_SHAPE_H
 #define WEIR_SHAPE_SHAPE_H
@@ -171,9 +171,9 @@ static inline bool shape_is_timed(const struct shape_queue *queue)
 }
 
 /*
- * Prefetch what shape_arrive() needs, for a burst at a time. Call shape_prefetch() for the burst's
- * queues first. Once these are in the cache, call shape_prefetch_tail(), which fetches each queue's
- * last packet.
+ * Prefetch the data that shape_arrive() needs, for a burst at a time. Call shape_prefetch() for the
+ * burst's queues first. Once these are in the cache, call shape_prefetch_tail(), which fetches each
+ * queue's last packet.
  */
 static inline void shape_prefetch(const struct shape_queue *queue)
 {
@@ -212,9 +212,9 @@ void shaper_ask(struct shaper *shaper, const struct shape_above *above);
 
 /*
  * Bytes of one worker's shaper: some 1.1 MB for the wheels and totals, and cache lines that list
- * waiting queues and packets. For each packet that can wait, of all policies, these take 128 bytes;
- * or 33.6 MB and 18.3 bytes each, whichever is less. Only as much is ever touched as waits at one
- * time.
+ * waiting queues and packets. For each packet that can wait, of all policies, these take the
+ * smaller of 128 bytes, or 33.6 MB in all and 18.3 bytes each. Memory is touched only for
+ * packets that wait at the same time.
  */
 size_t shaper_bytes(uint32_t most);
 
