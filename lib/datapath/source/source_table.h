@@ -37,8 +37,8 @@
  * No source gains by a change of its meter. A place that takes over from a shared meter, or a
  * shared meter from a place, starts with the stricter state of both (PREFIX_join()). The window of
  * a shared meter lasts from its last packet on (PREFIX_prolong()). So a source never passes more
- * than with a meter of its own, whatever others send. Others can make its meter stricter: a source
- * that gets a place can start without the part of the burst that others have used.
+ * than with a meter of its own, for any traffic of others. Others can make its meter stricter: a
+ * source that gets a place can start without the part of the burst that others have used.
  *
  * So a flood can deprive newcomers of their burst if it spends all that the shared meters grant:
  * rate times the number of shared meters. Sources with a place are not affected, and a newcomer has
