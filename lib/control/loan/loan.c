@@ -51,7 +51,7 @@ struct loan_edge {
 	unsigned n_requested;
 	struct loan_requested *requested; /* LOAN_POLICIES; NULL before the first request */
 	/* Lender: */
-	bool heard; /* a request has come, of this session and number: */
+	bool heard; /* a request was received, with this session and number: */
 	uint32_t session, answered;
 	struct loan_message *request; /* to be answered; NULL: none */
 };
@@ -64,7 +64,7 @@ struct loan {
 	unsigned n_short, first_short; /* first_short: where the next request begins */
 	unsigned n_requests;           /* edges with `request` */
 	struct loan_edge *edges;       /* n */
-	struct loan_edge *waiting;     /* our request to this peer is under way; NULL: none is */
+	struct loan_edge *waiting;     /* peer with our request in flight; NULL: none */
 	struct loan_counters counters;
 };
 
@@ -164,7 +164,7 @@ void loan_change_commit(struct loan *loan, struct loan_change *change)
 	*change = (struct loan_change){0};
 }
 
-/* Bytes by which a bucket fills in so many nanoseconds, rounded up. */
+/* Returns the bytes by which a bucket fills in `ns` nanoseconds, rounded up. */
 static uint64_t filled_bytes(uint64_t rate, uint64_t ns)
 {
 	unsigned __int128 bytes = (unsigned __int128)rate * ns / SECOND_NS + 1;
@@ -172,7 +172,7 @@ static uint64_t filled_bytes(uint64_t rate, uint64_t ns)
 	return bytes < UINT64_MAX ? (uint64_t)bytes : UINT64_MAX;
 }
 
-/* The most that a policy's bucket can hold now. */
+/* Returns the most that a policy's bucket can hold now. */
 static uint64_t top_level(const struct loan_policy *p, uint64_t now_ns)
 {
 	uint64_t filled = filled_bytes(p->top.rate, now_ns - p->top_ns);
@@ -180,7 +180,7 @@ static uint64_t top_level(const struct loan_policy *p, uint64_t now_ns)
 	return p->top.level + filled < p->top.burst ? p->top.level + filled : p->top.burst;
 }
 
-/* Loans of ours that may be under way. */
+/* Returns the bytes of our loans that can be in flight. */
 static uint64_t lent_in_flight(const struct loan_policy *p, uint64_t now_ns)
 {
 	uint64_t bytes = 0;
@@ -196,7 +196,7 @@ uint64_t loan_withheld(const struct loan *loan, unsigned policy, uint64_t now_ns
 	return lent_in_flight(&loan->policies[policy], now_ns);
 }
 
-/* Uses a place that has expired, or joins the loan that ends first to this one. */
+/* Records a loan in an expired entry, or merges it with the loan that ends first. */
 static void note_lent(struct loan_policy *p, uint64_t bytes, uint64_t now_ns, uint64_t wait_ns)
 {
 	struct loan_lent *place = &p->lent[0];
@@ -212,7 +212,9 @@ static void note_lent(struct loan_policy *p, uint64_t bytes, uint64_t now_ns, ui
 	p->totals.lent += bytes;
 }
 
-/* Our bucket may have held `level` bytes during the request under way. Adds `more` to its peak. */
+/*
+ * Raises the peak of the request in flight to `level`, which our bucket can have held; adds `more`.
+ */
 static void raise_peak(struct loan *loan, unsigned policy, uint64_t level, uint64_t more)
 {
 	for (unsigned i = 0; loan->waiting && i < loan->waiting->n_requested; i++) {
@@ -254,7 +256,7 @@ static void pause_edge(struct loan_edge *edge, uint64_t most_ns, uint64_t now_ns
 	edge->next_ns = now_ns + edge->pause_ns;
 }
 
-/* A request that was not answered in time is given up; the next one waits twice as long. */
+/* Gives up a request that was not answered in time; the next one waits twice as long. */
 static void give_up_lost(struct loan *loan, uint64_t now_ns)
 {
 	struct loan_edge *edge = loan->waiting;
@@ -282,10 +284,10 @@ static unsigned list_short(struct loan *loan, unsigned *list, unsigned most)
 	return n;
 }
 
-/* Unused tokens add up to at most so long; a bucket is full after that. */
+/* Longest time for which unused tokens add up; a bucket is full after that. */
 #define UNUSED_MOST_NS SECOND_NS
 
-/* Time since our last request to a peer, in which its unused tokens have added up. */
+/* Returns the time since our last request to a peer, in which its unused tokens have added up. */
 static uint64_t unused_ns(const struct loan_edge *edge, uint64_t now_ns)
 {
 	uint64_t ns = now_ns - edge->requested_ns;
@@ -363,7 +365,10 @@ static size_t send_request(struct loan *loan, const struct loan_calls *calls, ui
 	return loan_message_write(&message, buf);
 }
 
-/* Half of the burst, or more if more is used in a round trip. */
+/*
+ * Returns the bytes that a lender keeps: half of the burst, or more if it uses more in a round
+ * trip.
+ */
 static uint64_t kept_bytes(const struct loan_lender *lender, uint64_t round_ns)
 {
 	uint64_t use = filled_bytes(lender->used, round_ns) - 1, half = lender->bucket.burst / 2;
@@ -397,7 +402,7 @@ static uint64_t hold_ns(uint64_t wait_ns, uint32_t drift_ppm)
 /*
  * Lends tokens of a hard limit together with depth: at most half of the burst at a time. No
  * borrower can accept them when the depth is back, and this limiter has the burst for so long. The
- * time is that of the request or later, so control can stand still at any step.
+ * time is that of the request or later, so control can stall at any step.
  */
 static struct loan_taken lend_depth(struct loan *loan, const struct loan_calls *calls,
 	uint64_t now_ns, unsigned policy, const struct loan_lender *lender, uint64_t keep,
@@ -442,7 +447,7 @@ static struct loan_taken lend_tokens(struct loan *loan, const struct loan_calls 
 	return taken;
 }
 
-/* An offer of nothing is sent as well: it ends the request and measures the round trip. */
+/* Sends an offer, also one of 0 bytes: it ends the request and measures the round trip. */
 static size_t send_offer(struct loan *loan, const struct loan_calls *calls, uint64_t now_ns,
 	uint8_t *buf, unsigned most, unsigned *peer)
 {
@@ -487,7 +492,7 @@ size_t loan_send(struct loan *loan, const struct loan_calls *calls, uint64_t now
 	return send_request(loan, calls, now_ns, buf, most, peer);
 }
 
-/* A repeated or overtaken request gets no second offer. */
+/* Records a request. A repeated or overtaken one gets no second offer. */
 static int take_request(
 	struct loan *loan, struct loan_edge *edge, const struct loan_message *message)
 {
@@ -523,7 +528,7 @@ static void measure_round(struct loan_edge *edge, uint64_t round_ns)
 	edge->wait_ns = wait < LOAN_WAIT_MAX_NS ? wait : LOAN_WAIT_MAX_NS;
 }
 
-/* Bytes that our bucket had room for all the time since a request. */
+/* Returns the bytes that our bucket had room for all the time since a request. */
 static uint64_t room_since(
 	struct loan *loan, const struct loan_requested *requested, uint64_t now_ns)
 {
@@ -536,7 +541,7 @@ static uint64_t room_since(
 	return room;
 }
 
-/* Bytes that we may borrow now. They do not depend on a peer's word. */
+/* Returns the bytes that we may borrow now, which do not depend on messages of peers. */
 static uint64_t borrow_most(struct loan_policy *p, uint64_t now_ns)
 {
 	uint64_t earned = filled_bytes(p->top.limit, now_ns - p->recent_ns);
@@ -575,7 +580,7 @@ static uint64_t accept_offer(struct loan *loan, const struct loan_calls *calls, 
 	return bytes;
 }
 
-/* The offer for a requested policy; it may be missing. */
+/* Returns the offer for a requested policy, or NULL. */
 static const struct loan_taken *find_offer(
 	const struct loan *loan, const struct loan_message *message, unsigned policy)
 {
@@ -585,7 +590,7 @@ static const struct loan_taken *find_offer(
 	return NULL;
 }
 
-/* Offers that come too late are given up as if they were lost. */
+/* Accepts an offer. A late one is ignored, and its request is given up as if the offer was lost. */
 static int take_offer(struct loan *loan, const struct loan_calls *calls, uint64_t now_ns,
 	struct loan_edge *edge, const struct loan_message *message)
 {

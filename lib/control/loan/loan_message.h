@@ -40,7 +40,7 @@ unsigned loan_message_policies(size_t room);
 /* Returns the length; buf has LOAN_MESSAGE_MAX bytes. */
 size_t loan_message_write(const struct loan_message *message, uint8_t *buf);
 
-/* Returns 0, or -EINVAL for bytes that are no message of loans. */
+/* Returns 0, or -EINVAL for bytes that are not a loan message. */
 int loan_message_read(struct loan_message *message, const uint8_t *at, size_t len);
 
 #endif
