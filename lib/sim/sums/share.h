@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Body of a datagram of these estimators, behind its fixed part (gossip/datagram.h):
+ * Body of a datagram of these estimators, after its fixed part (gossip/datagram.h):
  *
  *        0      4  generation of the masses, from 0
  *        4      4  datagrams with shares that the sender has sent to this receiver in this
@@ -41,7 +41,7 @@ struct sums_share {
  */
 double share_narrow(double number);
 
-/* Writes and reads as those of gossip/datagram.h do. */
+/* Write and read like the functions of gossip/datagram.h. */
 void sums_write_round(struct cursor *cursor, const struct sums_round *round);
 void sums_read_round(struct cursor *cursor, struct sums_round *round);
 void sums_write_share(struct cursor *cursor, const struct sums_share *share, bool total);
