@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 
-/* As in app/weir/datapath/distribute.c: what ThreadSanitizer understands, too. */
+/* Same as in app/weir/datapath/distribute.c: ThreadSanitizer understands C11 atomics. */
 #define RTE_USE_C11_MEM_MODEL
 
 #include "migration_world.h"
@@ -71,7 +71,10 @@ static void migration_packet_out(struct migration_world *world, const struct fak
 	world->n_out++;
 }
 
-/* The first of the queue, which may not be due; stores as the packet path's. */
+/*
+ * Removes the first packet of the queue, which might not be due. Stores in the order of the packet
+ * path.
+ */
 static struct fake_packet *release_fake_packet(struct fake_worker *worker)
 {
 	struct fake_packet *packet = worker->head;
@@ -85,7 +88,7 @@ static struct fake_packet *release_fake_packet(struct fake_worker *worker)
 	return packet;
 }
 
-/* Passes, or waits: behind others always. */
+/* Returns true if the packet passes. Otherwise it waits; it always waits while others do. */
 static bool fake_packet_passes(struct fake_worker *worker, struct fake_packet *packet)
 {
 	if (!worker->head && prng_below(&worker->prng, 2))
@@ -102,7 +105,7 @@ static void put_back(struct fake_worker *worker)
 	unsigned n = rte_ring_sp_enqueue_burst(
 		worker->back, (void *const *)worker->hand, worker->n_hand, NULL);
 
-	/* A full ring is the owner's to empty; only a part of the turn is over. */
+	/* The owner must empty a full ring. The rest of the turn follows later. */
 	memmove(worker->hand, worker->hand + n, (worker->n_hand - n) * sizeof(worker->hand[0]));
 	worker->n_hand -= n;
 }

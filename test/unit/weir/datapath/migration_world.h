@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * An owner of a receive queue with the migration that is tested, and workers that decide as theirs
- * do: a packet passes or waits in a queue, and what passes goes back over a ring. The test says
- * when a worker does the next bit of its turn; the world checks what leaves.
+ * An owner of a receive queue with the migration under test, and workers that decide like its own.
+ * A packet passes or waits in a queue, and passed packets return over a ring. The test triggers
+ * each phase of a worker's turn; the world checks the packets that leave.
  */
 #ifndef WEIR_TEST_MIGRATION_WORLD_H
 #define WEIR_TEST_MIGRATION_WORLD_H
@@ -25,7 +25,7 @@ struct fake_packet {
 	uint32_t source, serial;
 };
 
-/* What it has in hand, and how far it is in its turn. */
+/* Packets in hand, and the phase of the turn. */
 enum fake_phase { FAKE_RELEASE, FAKE_RETURN, FAKE_TAKE, FAKE_DECIDE, FAKE_PASS, FAKE_END };
 
 struct fake_worker {
@@ -36,7 +36,7 @@ struct fake_worker {
 	enum fake_phase phase;
 	struct prng prng;
 	uint32_t turn;         /* atomics */
-	uint64_t waited, left; /* likewise */
+	uint64_t waited, left; /* packets; atomics */
 	bool stuck;            /* releases nothing */
 };
 
@@ -48,26 +48,28 @@ struct migration_world {
 	struct prng prng;
 	uint64_t seed;
 	struct fake_packet *packets;
-	unsigned n_packets; /* that have come */
+	unsigned n_packets; /* packets received */
 	unsigned n_out, n_lost;
 	uint32_t sent[MIGRATION_SOURCES], seen[MIGRATION_SOURCES];
-	unsigned ahead; /* packets that may be on their way */
-	bool wants;     /* something has been, since it was last looked at */
+	unsigned ahead; /* packets that can be on their way */
+	bool wants;     /* a move has been requested since the last check */
 };
 
 void migration_world_open(struct migration_world *world, uint64_t seed);
 void migration_world_close(struct migration_world *world);
 
-/* The next phase of a worker's turn. Its thread. */
+/* Runs the next phase of a worker's turn. Called by its thread. */
 void fake_worker_step(struct fake_worker *worker);
 
-/* The owner's turn: n packets of random sources up to `sources` come in. Its thread. */
+/*
+ * Runs the owner's turn: n packets of random sources up to `sources` arrive. Called by its thread.
+ */
 void migration_world_turn(struct migration_world *world, unsigned n, unsigned sources);
 
-/* Some buckets are wanted elsewhere. */
+/* Requests moves of some buckets. */
 void migration_world_want(struct migration_world *world, unsigned n);
 
-/* Everything has left, as it came. */
+/* Checks that all packets have left, in order. */
 void migration_world_check(const struct migration_world *world);
 
 #endif

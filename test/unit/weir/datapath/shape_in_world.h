@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets that wait in a whole box: numbered as they come in at `a`, and looked at as they leave at
- * `b`; and what has to be so of them whatever becomes of their policies.
+ * Packets that wait in a whole limiter. They get numbers when they arrive at `a`, and the test
+ * checks them when they leave at `b`, whatever happens to their policies.
  */
 #ifndef WEIR_TEST_SHAPE_IN_WORLD_H
 #define WEIR_TEST_SHAPE_IN_WORLD_H
@@ -23,7 +23,7 @@
 #define NUMBER 40 /* offset in a frame */
 #define SEEN   200000
 
-/* A packet each 50 ms: so that a test decides when something happens. */
+/* A packet each 50 ms, so that a test decides when something happens. */
 #define SLOW "'limit': '8kbit/s', 'burst': '100B', 'match': {'direction': 'a-to-b'}"
 
 static struct {
@@ -32,10 +32,10 @@ static struct {
 	unsigned n_left[INSTANCE_WORKERS];
 	const struct rte_eth_rxtx_callback *rx[INSTANCE_WORKERS], *tx[INSTANCE_WORKERS];
 	uint16_t a, b;
-	uint64_t turned_ns, pause_ns; /* when workers had a turn, and the longest without */
+	uint64_t turned_ns, pause_ns; /* the last turns, and the longest time between */
 } wire;
 
-#define PAUSE_NS UINT64_C(50000000) /* in which all that waits for 50 ms may become too late */
+#define PAUSE_NS UINT64_C(50000000) /* enough to be too late for a 50 ms wait */
 
 static inline uint16_t number_packets(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs,
 	uint16_t n, uint16_t most, void *context)
@@ -67,11 +67,11 @@ static inline void stop_seeing(void)
 
 static inline void open_wire(struct instance_world *w, const char *more, const char *policies)
 {
-	if (wire.rx[0]) /* a test before failed: let it be the only one */
+	if (wire.rx[0]) /* an earlier test failed: remove its callbacks */
 		stop_seeing();
 	memset(&wire, 0, sizeof(wire));
 	instance_world_open_more(w, more, policies);
-	w->pieces += 2 * INSTANCE_WORKERS; /* DPDK keeps callbacks that are removed */
+	w->pieces += 2 * INSTANCE_WORKERS; /* DPDK keeps removed callbacks */
 	wire.a = w->inst.port_ids[0];
 	wire.b = w->inst.port_ids[1];
 	for (uint16_t q = 0; q < INSTANCE_WORKERS; q++) {
@@ -82,7 +82,7 @@ static inline void open_wire(struct instance_world *w, const char *more, const c
 	}
 }
 
-/* What still waits leaves as the box stops. */
+/* Packets that still wait leave when the limiter stops. */
 static inline void close_wire(struct instance_world *w)
 {
 	instance_world_close(w);
@@ -114,7 +114,7 @@ static inline unsigned wire_came(void)
 	return n;
 }
 
-/* In order, none twice, on each queue, which is one worker's. */
+/* Packets of each queue leave in order and once. A queue belongs to one worker. */
 static inline void check_order(void)
 {
 	for (unsigned q = 0; q < INSTANCE_WORKERS; q++)
@@ -144,7 +144,10 @@ static inline struct waiting instance_waiting_now(const struct instance_world *w
 	return engine_waiting(&w->inst.engine, w->inst.slots.of[0]);
 }
 
-/* What came has left, waits, or is counted as dropped; for its policy and the workers. */
+/*
+ * Each received packet has left, waits or is counted as dropped, for its policy and for the
+ * workers.
+ */
 static inline void check_sums(struct instance_world *w)
 {
 	struct policy_totals totals = instance_world_totals(w, 0);
@@ -171,13 +174,16 @@ static inline void turn_all_workers(struct instance_world *w, unsigned n)
 	}
 }
 
-/* Whether the machine kept the box from its turns: what waits is dropped for its delay then. */
+/*
+ * Returns true if the host has paused the workers, so that waiting packets might be dropped for
+ * their delay.
+ */
 static inline bool box_has_paused(void)
 {
 	return wire.pause_ns > PAUSE_NS;
 }
 
-/* NULL: the same policies are there already. */
+/* Returns NULL if the policies do not change. */
 static inline struct policy_txn *begin_reload(struct instance_world *w, const char *policies)
 {
 	struct policy_txn *x;
@@ -202,7 +208,7 @@ static inline void end_reload(struct instance_world *w, struct policy_txn *x)
 	policy_txn_free(x);
 }
 
-/* A store of its own for what is never exceeded. */
+/* A private store for hard limits. */
 static char store[32];
 
 static inline int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *at)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Frames in several segments, through the whole way of a packet: wherever a frame is cut, even
- * within its headers, it is charged, marked, made to wait, dropped and sent as the frame in one
- * piece is. The ports are net_ring's, which give back what is sent to them: a frame that the worker
- * takes from `a` to `b` comes back to `a` in the same turn, and only one way has policies.
+ * Frames in several segments, through all steps of a packet. A frame cut anywhere, even within its
+ * headers, is charged, marked, delayed, dropped and sent like the frame in one segment. The
+ * net_ring ports return what is sent to them: a frame that the worker moves from `a` to `b` arrives
+ * at `a` again in the same turn. Only one direction has policies.
  */
 #include "check.h"
 
@@ -28,11 +28,14 @@
 #define L2         14
 #define UDP        8
 #define PAYLOAD    60
-#define EXTENSIONS 160 /* bytes: beyond these the ports are still to be found */
+#define EXTENSIONS 160 /* bytes; the ports must still be found after these */
 #define DSCP       10
 #define MTU        1500
 
-/* What is over is known for sure: the buckets hold one packet, and earn an eighth of one a day. */
+/*
+ * These buckets hold one packet and earn an eighth of one a day, so the second packet certainly
+ * exceeds.
+ */
 #define ONCE     "'limit': '5/d', 'count': 'packets', 'burst': 1, 'allocator': 'central'"
 #define OPEN     "'limit': '10Gbit/s', 'burst': '100MB', 'allocator': 'central'"
 #define TO(port) "'match': {'direction': 'a-to-b', 'proto': 'udp', 'dst-port': " port "}, "
@@ -199,7 +202,7 @@ static void read_counts(struct outcome *out)
 	out->rx = c->rx_packets;
 }
 
-/* Differences of two arrays of words. */
+/* Subtracts an array of words from another. */
 static void subtract(void *after, const void *before, size_t size)
 {
 	uint64_t *a = after;
@@ -209,7 +212,7 @@ static void subtract(void *after, const void *before, size_t size)
 		a[i] -= b[i];
 }
 
-/* One frame goes through the box. */
+/* One frame passes through the limiter. */
 static struct outcome send_chain(struct rte_mbuf *chain)
 {
 	struct outcome before, after = {0};
@@ -218,7 +221,7 @@ static struct outcome send_chain(struct rte_mbuf *chain)
 	read_counts(&before);
 	assert_int_equal(rte_eth_tx_burst(inst.ports[0].id, 0, &chain, 1), 1);
 	worker_turn(&inst.workers[0]);
-	/* What waits is due within microseconds, after which it comes round too. */
+	/* A waiting packet is due within microseconds. Then it arrives again as well. */
 	for (unsigned i = 0; i < 1000 && shaper_waits(inst.workers[0].shaper); i++) {
 		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 		worker_turn(&inst.workers[0]);
@@ -255,7 +258,7 @@ static void expect_same(const struct outcome *whole, const struct outcome *cut, 
 		fail_msg("other bytes came out, cut at %u", at);
 }
 
-/* A mark needs the IP header in the first segment: else the frame is dropped, and says so. */
+/* A mark needs the IP header in the first segment. Otherwise the frame is dropped and counted. */
 static void expect_unmarkable(const struct outcome *cut, unsigned at)
 {
 	if (cut->came || cut->dropped[DROP_UNMARKABLE] != 1)
@@ -266,7 +269,7 @@ static void cut_everywhere(unsigned policy, struct frame f, bool marks)
 {
 	struct outcome whole = send_chain(chain_of(&f, (unsigned[]){0}));
 
-	/* That the frame is the policy's, and of its size, is no matter of cutting. */
+	/* Cuts must not change the frame's policy or its size. */
 	if (policy != DROPPED)
 		assert_true(whole.came);
 	for (unsigned at = 1; at < f.len; at++) {
@@ -283,7 +286,7 @@ static void cut_everywhere(unsigned policy, struct frame f, bool marks)
 	}
 }
 
-/* Headers of a byte a segment. */
+/* Cuts the headers into segments of one byte. */
 static void cut_to_crumbs(struct frame f)
 {
 	struct outcome whole = send_chain(chain_of(&f, (unsigned[]){0})), crumbs;
@@ -319,7 +322,7 @@ TEST(passed_and_charged)
 	});
 }
 
-/* The bucket's one packet is gone before anything is compared. */
+/* Uses up the bucket's one packet before the comparison. */
 TEST(dropped)
 {
 	EACH_FRAME(DROPPED, {
@@ -353,7 +356,7 @@ TEST(made_to_wait)
 	});
 }
 
-/* As many as the bucket does not hold wait, in chains, and all of them come out whole. */
+/* All packets that exceed the bucket wait as chains, and all leave complete. */
 TEST(many_wait)
 {
 	struct frame f = frame_v4(SHAPED, 0);
@@ -378,7 +381,10 @@ TEST(many_wait)
 	assert_false(shaper_waits(inst.workers[0].shaper));
 }
 
-/* A chain is as long as all its segments: the longest that may be passes, a byte more does not. */
+/*
+ * The length of a chain is that of all segments: the longest allowed one passes, and one byte more
+ * does not.
+ */
 TEST(too_long)
 {
 	struct frame f = {.bytes = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xcc}};
@@ -390,12 +396,12 @@ TEST(too_long)
 
 			assert_int_equal(out.came, !more);
 			assert_int_equal(out.dropped[DROP_OVERSIZE], more);
-			assert_int_equal(out.rx, more ? 1 : 2); /* it comes round */
+			assert_int_equal(out.rx, more ? 1 : 2); /* one arrives again */
 		}
 	}
 }
 
-/* Only the long one of a burst is lost, wherever it stands. */
+/* Only the oversize packet of a burst is lost, at each position. */
 TEST(too_long_among_others)
 {
 	struct frame f = frame_v4(PASSED, 0), longer = {.len = MTU + LAYER2_MAX + 1};
@@ -409,7 +415,7 @@ TEST(too_long_among_others)
 			burst[i] = chain_of(i == where ? &longer : &f, (unsigned[]){0});
 		read_counts(&before);
 		assert_int_equal(rte_eth_tx_burst(inst.ports[0].id, 0, burst, BURST), BURST);
-		/* A full burst waits for the next look at a queue, on either way. */
+		/* A full burst waits for the next poll of a queue, in both directions. */
 		worker_turn(&inst.workers[0]);
 		worker_turn(&inst.workers[0]);
 		worker_finish(&inst.workers[0]);
@@ -427,7 +433,7 @@ TEST(too_long_among_others)
 	}
 }
 
-/* A port that may cut frames has those dropped whose IP packet goes on where they end. */
+/* A port that can truncate frames drops those whose IP packet is longer than the frame. */
 TEST(truncated)
 {
 	struct worker *w = &inst.workers[0];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A burst through decide(), against police_charge() of its packets one by one: the same pass, the
- * same is counted, buckets end the same, and a packet that nobody has to look into is not read.
+ * Compares decide() on a whole burst with police_charge() on each of its packets. The same packets
+ * pass, counters and buckets end the same, and a packet that need not be parsed is not read.
  */
 #include "check.h"
 #include "scope.h"
@@ -29,10 +29,10 @@
 #define FRAME_MAX   1600
 #define BURSTS      400
 #define MANY_BYTES  (UINT64_C(1) << 30)
-#define TOTAL_BYTES 2000000 /* of some hundred bursts */
-#define FEW_BYTES   3000    /* a burst of packets is more than that */
+#define TOTAL_BYTES 2000000 /* about 100 bursts */
+#define FEW_BYTES   3000    /* less than a burst of packets */
 
-/* What policies there are; a row takes some that stand side by side. */
+/* All policies; a row uses some adjacent ones. */
 enum {
 	SAMPLED,
 	LAX,
@@ -98,7 +98,7 @@ static const struct {
 		.action = ACTION_MARK,
 		.shift = POLICE_UNSAMPLED,
 		.parent = CUSTOMER},
-	/* With room for all of a burst, or for most bursts. */
+	/* With room for a whole burst, or for most bursts. */
 	[WIDE_LINK] = {.burst = MANY_BYTES, .shift = POLICE_UNSAMPLED},
 	[WIDE_CUSTOMER] = {.burst = 20 * FEW_BYTES, .shift = POLICE_UNSAMPLED, .parent = WIDE_LINK},
 	[WIDE_CLIENT] = {.burst = 10 * FEW_BYTES,
@@ -106,7 +106,7 @@ static const struct {
 		.shift = 3,
 		.parent = WIDE_CUSTOMER},
 	[OTHER_CLIENT] = {.burst = FEW_BYTES, .shift = POLICE_UNSAMPLED, .parent = WIDE_LINK},
-	/* What those below have no part of is sampled as it comes. */
+	/* Samples in the order of arrival only while no packet is of its subscribers. */
 	[PLAN] = {.burst = 3 * FEW_BYTES, .shift = 2, .parent = WIDE_LINK},
 	[SUBSCRIBERS] = {.burst = FEW_BYTES,
 		.shift = POLICE_UNSAMPLED,
@@ -150,7 +150,7 @@ static const struct {
 	[COUNTED_SOURCE] = {.burst = FEW_BYTES, .action = ACTION_COUNT, .shift = 3, .per_v4 = 32},
 };
 
-/* All policies of a worker. */
+/* All policies of one worker. */
 struct side {
 	struct policy_state *states;
 	void *memory[POLICIES];
@@ -158,19 +158,19 @@ struct side {
 	struct credit credits[POLICIES];
 };
 
-/* A worker, and the same policies for who asks one by one. */
+/* A worker under test (`here`), and the same policies charged packet by packet (`there`). */
 struct bench {
 	struct worker worker;
 	struct path path;
 	struct side here, there;
 	struct flow_sample *samples[POLICIES];
-	uint8_t ending[POLICIES];      /* parts of limits, as the worker has them */
-	uint8_t soft_ending[POLICIES]; /* and of those that may be exceeded */
+	uint8_t ending[POLICIES];      /* part of each hard limit after its lease */
+	uint8_t soft_ending[POLICIES]; /* part of each soft limit without peers */
 	uint32_t parents[POLICIES];
-	uint8_t *forbidden; /* a page that nobody may read */
+	uint8_t *forbidden; /* a page that cannot be read */
 };
 
-/* A burst as it came, and what is to become of it. */
+/* A received burst and its expected outcome. */
 struct sent {
 	struct rx_burst burst;
 	struct rte_mbuf mbufs[BURST], *received[BURST], *dropped[BURST];
@@ -178,12 +178,14 @@ struct sent {
 	struct rte_mbuf *want_pass[BURST], *want_drop[BURST];
 	struct flow_sample *want_sampled[BURST];
 	uint64_t want_parsed, may_parse;
-	struct token_bucket shared; /* of SHARED, when the burst comes */
+	struct token_bucket shared; /* bucket of SHARED before the burst */
 	bool alike, unlooked;
 	unsigned n, n_pass, n_drop, n_sampled, unmatched, unmarkable, unpaid;
 };
 
-/* Whether flows share the policy, which are asked for when the bucket is pressed. */
+/*
+ * Returns true if flows share the policy. Packets are then parsed if the bucket is under pressure.
+ */
 static bool is_shared(unsigned kind)
 {
 	return kind == SHARED || kind == UNPRESSED;
@@ -284,7 +286,7 @@ static void bench_close(struct bench *bench)
 
 END_POINTER(bench_close, struct bench *)
 
-/* Whether a policy, or one above it, has to look into its packets. */
+/* Returns true if a policy or an ancestor parses its packets. */
 static bool reads_packets(const struct policy_state *state, unsigned kind)
 {
 	for (unsigned above = kinds[kind].parent; above; above = kinds[above].parent)
@@ -296,8 +298,8 @@ static bool reads_packets(const struct policy_state *state, unsigned kind)
 }
 
 /*
- * UDP over IPv4, or what has no source at all, with a tag or without; of those that can be marked
- * one in two.
+ * Makes a frame with or without a VLAN tag: UDP over IPv4, or without an IP source. One in two IPv4
+ * frames is ECN-capable.
  */
 static void make_frame(struct prng *prng, uint8_t *frame, uint16_t len, bool tagged, bool is_ip)
 {
@@ -340,21 +342,24 @@ static void make_packet(
 	sent->burst.frames.l2_len[i] = tagged ? 18 : 14;
 	packet_parse(sent->copy[i], len, &packet);
 	sent->burst.frames.uncharged[i] = (uint16_t)(packet.l2_len + packet.padding);
-	/* As it is told of those that are, where the classifier has looked at their headers. */
+	/* The classifier sets this bit for plain IPv4 frames whose headers it has read. */
 	if (is_ip && !sent->unlooked)
 		sent->burst.frames.plain |= UINT64_C(1) << i;
 	read = policy != CLASSIFY_NONE && reads_packets(&bench->here.states[policy], policy);
 	sent->burst.frames.data[i] = read ? sent->bytes[i] : bench->forbidden;
 }
 
-/* As decide() promises to: only bytes that are nobody else's. */
+/* Marks only bytes that no other buffer shares, as decide() must. */
 static bool mark_copy(struct sent *sent, unsigned i, const struct packet *packet, int how)
 {
 	return rte_mbuf_refcnt_read(&sent->mbufs[i]) == 1 &&
 	       mark_frame(sent->copy[i], sent->mbufs[i].data_len, packet, how);
 }
 
-/* Whether it took a packet's flow to decide: neither free tokens did, nor that there are none. */
+/*
+ * Returns true if the decision needs the packet's flow: tokens were not plentiful, and not too few
+ * for any flow.
+ */
 static bool asks_flow(
 	const struct policy_state *state, unsigned kind, uint32_t cost, enum verdict verdict)
 {
@@ -365,7 +370,7 @@ static bool asks_flow(
 	return verdict == VERDICT_PASS || tokens >= (uint64_t)cost << TOKEN_BYTE;
 }
 
-/* What a packet costs, of a bucket that others take from, by a limit that may have ended. */
+/* Borrows the cost of one packet from the shared bucket, under a limit that may have ended. */
 static void borrow_one(struct bench *bench, uint32_t policy, uint32_t cost, uint64_t now)
 {
 	struct policy_state *state = &bench->there.states[policy];
@@ -382,7 +387,7 @@ static void borrow_one(struct bench *bench, uint32_t policy, uint32_t cost, uint
 		police_borrow(state, shared, cost, now);
 }
 
-/* A packet's source is asked for: where it is plain nobody has to parse it for that. */
+/* The packet's source is needed. A plain packet need not be parsed for that. */
 static void want_source(struct sent *sent, unsigned i)
 {
 	if (sent->burst.frames.plain >> i & 1)
@@ -391,7 +396,7 @@ static void want_source(struct sent *sent, unsigned i)
 		sent->want_parsed |= UINT64_C(1) << i;
 }
 
-/* What becomes of a packet whose policy has a parent. */
+/* Charges a packet whose policy has a parent. Returns its verdict. */
 static enum verdict charge_levels(
 	struct bench *bench, struct sent *sent, unsigned i, uint32_t cost, uint64_t now)
 {
@@ -425,7 +430,10 @@ static enum verdict charge_levels(
 	for (unsigned k = 1; k <= at; k++) {
 		if (police_samples(lineage.levels[k]))
 			sent->want_sampled[sent->n_sampled++] = bench->samples[slots[k]];
-		/* Which of a plan's it is goes by the order in which all are charged. */
+		/*
+		 * The packet of a plan that is sampled depends on the order in which packets are
+		 * charged.
+		 */
 		if (police_shift(lineage.levels[k]) != POLICE_UNSAMPLED)
 			sent->may_parse |= UINT64_C(1) << i;
 	}
@@ -434,7 +442,7 @@ static enum verdict charge_levels(
 	return passes ? VERDICT_PASS : VERDICT_DROP;
 }
 
-/* What becomes of a packet that has a policy. */
+/* Charges a packet that has a policy. Returns true if it passes. */
 static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64_t now)
 {
 	const uint32_t policy = sent->burst.frames.policy[i], len = sent->burst.frames.len[i];
@@ -451,8 +459,8 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 		sent->want_sampled[sent->n_sampled++] = bench->samples[policy];
 	if (police_is_below(state)) {
 		/*
-		 * Which of a plan's packets are sampled goes by when its subscribers' are, and
-		 * which of those, by when the others are that have no source.
+		 * The sampled packet of a plan depends on the order in which its subscribers'
+		 * packets are charged. That order depends on packets without a source.
 		 */
 		if (policy == PLAN || policy == WIDE_PLAN || police_kind(state) == POLICE_SOURCED)
 			sent->may_parse |= UINT64_C(1) << i;
@@ -460,7 +468,7 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 			sent->want_parsed |= (uint64_t)police_samples(state) << i;
 		return charge_levels(bench, sent, i, cost, now) == VERDICT_PASS;
 	}
-	/* Which are sampled goes by when those without a source are charged. */
+	/* The sampled packet depends on the order in which packets without a source are charged. */
 	if (police_samples(state) && police_kind(state) != POLICE_SOURCED)
 		sent->want_parsed |= UINT64_C(1) << i;
 	if (police_kind(state) == POLICE_SOURCED)
@@ -484,7 +492,7 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 	return marked;
 }
 
-/* Those whose policy has a parent, or the others. */
+/* Judges either the packets whose policy has a parent (`below`), or the others. */
 static void judge_some(
 	struct bench *bench, struct sent *sent, bool below, bool *passes, uint64_t now)
 {
@@ -512,7 +520,9 @@ static void judge_each(struct bench *bench, struct sent *sent, uint64_t now)
 	sent->alike = true;
 	for (unsigned i = 0; i < sent->n; i++)
 		sent->alike &= sent->burst.frames.policy[i] == SHARED;
-	/* Levels come last, as a burst is divided, and a link is charged by both. */
+	/*
+	 * Packets of policies with a parent come last, as in decide(). Both groups charge the link.
+	 */
 	judge_some(bench, sent, false, passes, now);
 	judge_some(bench, sent, true, passes, now);
 	for (unsigned i = 0; i < sent->n; i++)
@@ -522,7 +532,7 @@ static void judge_each(struct bench *bench, struct sent *sent, uint64_t now)
 			sent->want_drop[sent->n_drop++] = &sent->mbufs[i];
 }
 
-/* One that was not asked has not been looked at, which is made up for at any time. */
+/* A bucket that no packet was charged to has not been refilled, so this refills both first. */
 static void check_line(
 	const struct policy_state *here, const struct policy_state *there, uint64_t now)
 {
@@ -551,7 +561,7 @@ static void check_states(const struct bench *bench, uint64_t now)
 	}
 }
 
-/* As often of each policy, in whatever order. */
+/* Each policy is sampled equally often, in any order. */
 static void check_sampled(const struct rx_burst *burst, const struct sent *sent)
 {
 	assert_int_equal(burst->n_sampled, sent->n_sampled);
@@ -577,7 +587,7 @@ static void check_burst(struct bench *bench, struct sent *sent, uint64_t now)
 	burst->len = burst->frames.len;
 	burst->rx_hash = false;
 	burst->frames.parsed = 0;
-	/* As the burst before it has left them. */
+	/* Leftovers of an earlier burst. */
 	burst->n_held = burst->refused = burst->n_refused = 7;
 	burst->unpaid = burst->unmarkable = 7;
 	burst->n_sampled = BURST;
@@ -587,7 +597,7 @@ static void check_burst(struct bench *bench, struct sent *sent, uint64_t now)
 	assert_memory_equal(
 		sent->dropped, sent->want_drop, (sent->n - n) * sizeof(burst->mbufs[0]));
 	assert_memory_equal(sent->bytes, sent->copy, sent->n * sizeof(sent->bytes[0]));
-	/* Where others of the burst take the tokens that it finds, flows are asked for in vain. */
+	/* A packet is parsed without need if others of the burst take the tokens that it finds. */
 	assert_int_equal(
 		burst->frames.parsed & ~(sent->may_parse & ~sent->want_parsed), sent->want_parsed);
 	check_sampled(burst, sent);
@@ -600,20 +610,20 @@ static void check_burst(struct bench *bench, struct sent *sent, uint64_t now)
 	check_states(bench, now);
 }
 
-/* Which policies a row's bursts are of, and how many packets in 8 are of none. */
+/* Policies of a row's bursts, and how many packets in 8 match none. */
 struct row {
 	const char *name;
 	unsigned first, last, none;
-	bool alike; /* all of a burst */
+	bool alike; /* all packets of a burst have one policy */
 	bool borrows;
-	enum { GO_ON, LEASE_ENDS, MEMBERSHIP_ENDS } ends; /* limits of some, half-way */
+	enum { GO_ON, LEASE_ENDS, MEMBERSHIP_ENDS } ends; /* event half-way */
 };
 
 static void end_limits(struct bench *bench, bool soft, uint64_t now)
 {
 	uint8_t *ending = soft ? bench->soft_ending : bench->ending;
 
-	/* More of some than of others; LAX goes on. */
+	/* The parts differ; LAX does not end. */
 	for (unsigned kind = TIGHT; kind < POLICIES; kind++)
 		ending[kind] = (uint8_t)(60 * (kind - TIGHT + 1));
 	*(soft ? &bench->worker.own.unheard : &bench->worker.own.ended) = now;
@@ -634,7 +644,7 @@ static void check_row(const struct row *row, bool eights, struct prng *prng)
 	for (unsigned burst = 0; burst < BURSTS; burst++) {
 		uint32_t policy = 0;
 
-		/* Buckets are anywhere from empty to full. */
+		/* Buckets range from empty to full. */
 		now += prng_below(prng, 20000);
 		if (row->ends && burst == BURSTS / 2)
 			end_limits(bench, row->ends == MEMBERSHIP_ENDS, now);
@@ -646,7 +656,7 @@ static void check_row(const struct row *row, bool eights, struct prng *prng)
 				policy = row->first + prng_below(prng, row->last - row->first + 1);
 			if ((i == 0 || !row->alike) && prng_below(prng, 8) < row->none)
 				policy = CLASSIFY_NONE;
-			/* One policy alone is borrowed what all its packets cost at one go. */
+			/* A burst of one policy borrows the cost of all its packets together. */
 			if (row->borrows && i < 2)
 				policy = LAX + i;
 			make_packet(bench, sent, prng, i, policy);
@@ -743,10 +753,10 @@ TEST(test_one_by_one)
 	}
 }
 
-/* A burst that the bucket has no tokens for, whoever it is of: nobody looks into its packets. */
+/* No packet is parsed if the bucket has too few tokens for any of the burst. */
 TEST(test_refused)
 {
-	const uint64_t tokens = UINT64_C(59) << TOKEN_BYTE; /* the least packet has 60 */
+	const uint64_t tokens = UINT64_C(59) << TOKEN_BYTE; /* the smallest packet has 60 bytes */
 	ENDED_BY(bench_close_at) struct bench *bench = bench_open(false);
 	ENDED_BY(free_at) struct sent *sent = calloc(1, sizeof(*sent));
 	struct prng prng;
@@ -762,7 +772,10 @@ TEST(test_refused)
 	assert_int_equal(sent->burst.frames.parsed, 0);
 }
 
-/* A burst of which some are refused, by policies of these kinds, and of these levels if any. */
+/*
+ * Decides a burst of which packets were rejected, with policies of these kinds, with or without
+ * levels.
+ */
 static void expect_refused(unsigned there, bool levels)
 {
 	ENDED_BY(bench_close_at) struct bench *bench = bench_open(false);
@@ -793,7 +806,7 @@ static void expect_refused(unsigned there, bool levels)
 	assert_int_equal(w->counters.unmatched_packets - was.unmatched_packets, 2);
 }
 
-/* What is refused before a policy is asked: by why, and no packet without a policy either. */
+/* Packets rejected before a policy is charged count under their reason, not as unmatched. */
 TEST(test_of_nobody)
 {
 	static const unsigned there[] = {
@@ -803,7 +816,7 @@ TEST(test_of_nobody)
 		expect_refused(there[i / 2], i % 2);
 }
 
-/* Has it sample all packets, or those of TCP. */
+/* Makes the policy sample all packets, or only those of TCP. */
 static void sample_all(struct bench *bench, bool tcp_only)
 {
 	const struct policy policy = {.limit_bps = GHZ,
@@ -822,7 +835,7 @@ static void sample_all(struct bench *bench, bool tcp_only)
 		&(struct policy_start){.hz = GHZ});
 }
 
-/* The flow of what is sampled is the device's, if it tells one and nobody looks at the packet. */
+/* A sample has the device's flow hash if the device gave one and the packet need not be parsed. */
 TEST(test_sampled_flow)
 {
 	static const struct {
@@ -869,7 +882,9 @@ TEST(test_sampled_flow)
 	}
 }
 
-/* Three packets, while those above have what a burst may cost at most; but one a token less. */
+/*
+ * Three packets. Each bucket has the burst's largest possible cost, and `short_of` one token less.
+ */
 static void make_free_burst(
 	struct bench *bench, struct sent *sent, const unsigned *policies, unsigned short_of)
 {
@@ -901,12 +916,15 @@ static void make_free_burst(
 								 (kind == short_of);
 }
 
-/* Which packets are charged before all others: nobody above refuses any, or is asked by others. */
+/*
+ * Packets that decide() charges first: all levels have enough tokens, and no other packet needs
+ * them.
+ */
 TEST(test_what_is_free)
 {
 	static const struct {
 		unsigned policies[3], short_of;
-		uint64_t free; /* a bit each */
+		uint64_t free; /* set of packets */
 	} rows[] = {
 		{{WIDE_CLIENT, WIDE_CUSTOMER, WIDE_LINK}, POLICIES, 7},
 		{{WIDE_CLIENT, WIDE_CLIENT, OTHER_CLIENT}, POLICIES, 7},
@@ -935,7 +953,7 @@ TEST(test_what_is_free)
 	}
 }
 
-/* And of those whose sources have meters: not what is marked, or passes all the same. */
+/* The same with meters per source: not packets of policies that mark or only count. */
 TEST(test_free_sources)
 {
 	static const struct {
@@ -965,7 +983,7 @@ TEST(test_free_sources)
 	}
 }
 
-/* A burst of one policy is charged at one go, or nothing has been done. */
+/* A burst of one policy is charged as a whole, or not at all. */
 TEST(test_free_alike)
 {
 	static const struct {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The owner of a queue among workers of which one is stuck: its flows go to the others, and no
- * packet is lost by that. What the others give back leaves, or waits for the wire, or is lost, as
- * it was given. The frames are net_null's, all of one flow.
+ * The owner of a queue, with workers of which one is stalled. Its flows go to the others and no
+ * packet is lost. Packets that workers return are sent, wait for the wire or are dropped, as they
+ * requested. The frames are net_null's, all of one flow.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -28,7 +28,7 @@
 #define SLOTS   4
 
 struct world {
-	struct instance_world instance; /* whose ports they are */
+	struct instance_world instance; /* has the ports */
 	struct worker workers[WORKERS];
 	unsigned owner;
 	struct stuck stuck;
@@ -45,7 +45,7 @@ static void open_world(struct world *world, unsigned owner)
 		world->workers[i].index = i;
 		world->workers[i].n_workers = WORKERS;
 		world->workers[i].stuck = &world->stuck;
-		world->workers[i].ticks_per_us = tick_hz(); /* no patience ends */
+		world->workers[i].ticks_per_us = tick_hz(); /* never times out */
 	}
 	world->path = world->instance.inst.workers[0].paths[0];
 	world->path.rings = rx_rings_create(owner, WORKERS, 1);
@@ -69,7 +69,7 @@ static void receive(struct world *world)
 	rte_pktmbuf_free_bulk(mbufs, n);
 }
 
-/* Packets that lie ready for a worker, or were the owner's. */
+/* Returns the packets ready for a worker, or those kept by the owner. */
 static unsigned given(const struct world *world, unsigned worker)
 {
 	struct rte_ring *out = world->path.rings->out[worker];
@@ -77,7 +77,7 @@ static unsigned given(const struct world *world, unsigned worker)
 	return out ? rte_ring_count(out) : world->own;
 }
 
-/* Has a burst come to an owner whose flow it is not; returns the worker whose it is. */
+/* Opens a world whose owner has received a burst of another worker's flow. Returns that worker. */
 static unsigned open_of_another(struct world *world)
 {
 	for (unsigned owner = 0; owner < WORKERS; owner++) {
@@ -102,7 +102,7 @@ TEST(test_one_is_stuck)
 	assert_int_equal(n, BURST);
 	assert_int_equal(world.workers[world.owner].counters.rerouted_packets, 0);
 	world.stuck.now = UINT64_C(1) << target;
-	receive(&world); /* it may go on at any moment */
+	receive(&world); /* the stalled worker can resume at any time */
 	assert_int_equal(given(&world, target), 2 * n);
 	assert_int_equal(world.workers[world.owner].counters.rerouted_packets, 0);
 	world.stuck.by_far = world.stuck.now;
@@ -118,7 +118,7 @@ TEST(test_one_is_stuck)
 	assert_int_equal(given(&world, target), 3 * n);
 }
 
-/* A ring that fills up is as good as a long time. */
+/* A full ring counts as stalled, like a long time. */
 TEST(test_ring_fills_up)
 {
 	ENDED_BY(close_world) struct world world;
@@ -132,7 +132,7 @@ TEST(test_ring_fills_up)
 	assert_int_equal(world.workers[world.owner].counters.dropped[DROP_RING_FULL], 0);
 }
 
-/* All but the owner: he decides what comes, for as long as it lasts. */
+/* The owner decides all packets while all other workers are stalled. */
 TEST(test_all_others_are_stuck)
 {
 	ENDED_BY(close_world) struct world world;
@@ -151,13 +151,13 @@ TEST(test_all_others_are_stuck)
 #define FLOW_STEP UINT32_C(0x01234567) /* from one flow's hash to the next */
 #define NIC_TIME  5000000
 
-/* A wire that takes so many packets of a burst, and brings so many. */
+/* A wire that accepts `takes` packets of a burst and delivers `brings`. */
 struct test_wire {
 	struct world world;
 	uint16_t takes, brings;
-	bool flows; /* each that it brings is of another flow, and has its number */
-	bool timed; /* and every other one a time of the device */
-	uint8_t taken[WORKERS * BURST]; /* the first bytes of what it took, if somebody looks */
+	bool flows; /* each delivered packet has its own flow, and that flow's number */
+	bool timed; /* every second packet has a device timestamp */
+	uint8_t taken[WORKERS * BURST]; /* first byte of each sent packet, in order */
 	unsigned n_taken;
 	const struct rte_eth_rxtx_callback *rx, *tx;
 };
@@ -208,7 +208,7 @@ static void open_wire_of(struct test_wire *wire, unsigned owner)
 	wire->rx = rte_eth_add_rx_callback(path->rx_port, path->queue, bring, wire);
 	wire->tx = rte_eth_add_tx_callback(path->tx_port, path->queue, take, wire);
 	assert_true(wire->rx && wire->tx);
-	wire->world.instance.pieces += 2; /* DPDK keeps callbacks that are removed */
+	wire->world.instance.pieces += 2; /* DPDK keeps removed callbacks */
 }
 
 static void open_wire(struct test_wire *wire)
@@ -225,7 +225,7 @@ static void close_wire(struct test_wire *wire)
 	close_world(&wire->world);
 }
 
-/* So many new packets. */
+/* Allocates n packets. */
 static void new_packets(const struct test_wire *wire, struct rte_mbuf **mbufs, unsigned n)
 {
 	struct rte_mempool *pool = wire->world.instance.inst.ports[0].pool;
@@ -235,7 +235,7 @@ static void new_packets(const struct test_wire *wire, struct rte_mbuf **mbufs, u
 		assert_non_null(rte_pktmbuf_append(mbufs[i], 64));
 }
 
-/* A worker takes what its ring has, and has been busy if that is one packet or more. */
+/* A worker takes all packets of its ring, and reports itself busy if there was at least one. */
 TEST(test_receives)
 {
 	static const uint16_t rows[] = {0, 1, 2, BURST};
@@ -255,11 +255,11 @@ TEST(test_receives)
 		assert_int_equal(busy, rows[i] > 0);
 		rte_pktmbuf_free_bulk(mbufs, rows[i]);
 		assert_int_equal(distribute_receive(w, &wire.world.path, mbufs, &other), 0);
-		assert_true(other); /* what another path had is not forgotten */
+		assert_true(other); /* the result of another path is kept */
 	}
 }
 
-/* What was kept back of sources that move to the owner is his to decide, before anything new. */
+/* The owner decides packets kept back of sources that move to it before any new packet. */
 TEST(test_kept_for_owner)
 {
 	struct rte_mbuf *mbufs[3], *own[BURST];
@@ -287,7 +287,7 @@ TEST(test_kept_for_owner)
 	rte_pktmbuf_free_bulk(own, 3);
 }
 
-/* An owner has been busy if one packet has come, or one was given back, and else he has not. */
+/* An owner reports itself busy if at least one packet was received or returned. */
 TEST(test_owner_is_busy)
 {
 	static const struct {
@@ -317,7 +317,7 @@ TEST(test_owner_is_busy)
 	}
 }
 
-/* Packets of a worker come back: those that wait for the wire, and behind them others. */
+/* A worker returns packets: first those that wait for the wire, then others. */
 static void give_back(struct test_wire *wire, uint16_t patient, uint16_t others)
 {
 	struct worker *w = &wire->world.workers[1];
@@ -330,7 +330,7 @@ static void give_back(struct test_wire *wire, uint16_t patient, uint16_t others)
 	assert_int_equal(w->counters.dropped[DROP_RING_FULL], 0);
 }
 
-/* The owner looks once, at a wire that takes so many; what is left there, and what was lost. */
+/* The owner collects once, with a wire that accepts `takes`; checks the packets left and lost. */
 static void collect(struct test_wire *wire, uint16_t takes, unsigned left, unsigned lost)
 {
 	struct worker *owner = &wire->world.workers[0];
@@ -343,8 +343,8 @@ static void collect(struct test_wire *wire, uint16_t takes, unsigned left, unsig
 }
 
 /*
- * What left its queue outside of its time is there until the wire takes it; behind it nothing is.
- * Wherever the ring's counters are, which go round at 2^32.
+ * Packets that left their queue late wait until the wire accepts them; later ones do not pass them.
+ * This holds at all values of the ring's counters, which wrap at 2^32.
  */
 TEST(test_patient)
 {
@@ -358,7 +358,7 @@ TEST(test_patient)
 		open_wire(&wire);
 		back = wire.world.path.rings->back[1];
 		back->prod.head = back->prod.tail = back->cons.head = back->cons.tail = at[i];
-		wire.world.path.rings->patient[1] = at[i]; /* of long ago */
+		wire.world.path.rings->patient[1] = at[i]; /* from long ago */
 		give_back(&wire, 0, 2);
 		collect(&wire, 1, 0, 1);
 		give_back(&wire, 2, 0);
@@ -369,14 +369,17 @@ TEST(test_patient)
 		give_back(&wire, 2, 1);
 		collect(&wire, 1, 2, 1);
 		collect(&wire, 1, 1, 1);
-		collect(&wire, 0, 0, 2); /* which did not wait for anything */
+		collect(&wire, 0, 0, 2); /* these do not wait */
 		give_back(&wire, 0, 1);
 		collect(&wire, 0, 0, 3);
 		close_wire(&wire);
 	}
 }
 
-/* A wire that takes nothing for long is down: nothing waits for it until it takes packets again. */
+/*
+ * A wire that accepts no packets for long is down: no packet waits for it until it accepts some
+ * again.
+ */
 TEST(test_patience_ends)
 {
 	ENDED_BY(close_wire) struct test_wire wire;
@@ -405,7 +408,7 @@ static unsigned free_buffers(const struct test_wire *wire)
 	return rte_mempool_avail_count(wire->world.instance.inst.ports[0].pool);
 }
 
-/* A worker gives so many back, as they are. */
+/* A worker returns n packets unchanged. */
 static void give_back_of(struct test_wire *wire, unsigned worker, uint16_t n)
 {
 	struct rte_mbuf *mbufs[BURST];
@@ -419,7 +422,7 @@ static void give_back_of(struct test_wire *wire, unsigned worker, uint16_t n)
 	}
 }
 
-/* What was given back and has no wire any more is lost, whoever gave it. */
+/* Returned packets whose wire is gone are dropped, whichever worker returned them. */
 TEST(test_drop)
 {
 	static const uint16_t given[] = {1, BURST - 1, BURST, 2 * BURST + 3};
@@ -449,7 +452,7 @@ TEST(test_drop)
 	assert_int_equal(owner->counters.tx_packets, 0);
 }
 
-/* What a wire does not take is lost, and somebody who captures sees that. */
+/* Packets that the wire does not accept are counted as lost, and a capture contains them. */
 TEST(test_lost_is_seen)
 {
 	struct rte_mbuf *mbufs[4];
@@ -501,7 +504,7 @@ TEST(test_lost_is_seen)
 	free(record);
 }
 
-/* Buffers that lie in rings are there again when these have gone. */
+/* Buffers in rings return to the pool when the rings are destroyed. */
 TEST(test_rings_give_back)
 {
 	struct rte_mbuf *mbufs[BURST];
@@ -528,7 +531,7 @@ TEST(test_rings_give_back)
 
 /* --- a burst of many flows -------------------------------------------------------------------- */
 
-/* What came for a worker: of the owner n packets, of others what its ring has. */
+/* Takes the packets for a worker: n for the owner, and for others those in its ring. */
 static unsigned take_part(
 	struct test_wire *wire, unsigned worker, struct rte_mbuf **mbufs, unsigned own)
 {
@@ -537,7 +540,7 @@ static unsigned take_part(
 	return out ? rte_ring_sc_dequeue_burst(out, (void **)mbufs, BURST, NULL) : own;
 }
 
-/* Each is the next one of those flows that are this worker's. */
+/* Each packet is the next one of this worker's flows. */
 static unsigned expect_part(
 	const struct test_wire *wire, unsigned worker, struct rte_mbuf **mbufs, unsigned n)
 {
@@ -594,7 +597,7 @@ static void expect_sorted(unsigned owner, uint16_t brings)
 	assert_int_equal(wire.world.workers[owner].counters.rx_packets, 0);
 }
 
-/* Whoever owns the queue: each worker has its flows in their order, and nobody another's. */
+/* For each owner of the queue, each worker gets exactly its own flows, in order. */
 TEST(test_sorts)
 {
 	static const uint16_t rows[] = {1, 2, 3, 4, BURST};
@@ -604,7 +607,7 @@ TEST(test_sorts)
 			expect_sorted(owner, rows[i]);
 }
 
-/* What a full ring does not take is the owner's: received, and lost; the others have theirs. */
+/* Packets for a full ring count as received by the owner, and lost. Other workers get theirs. */
 TEST(test_ring_is_full)
 {
 	struct rte_mbuf *mbufs[BURST];
@@ -633,7 +636,7 @@ TEST(test_ring_is_full)
 	assert_int_equal(free_buffers(&wire), before - parts[0] - parts[3]);
 }
 
-/* By the device where it has a time for them, or else by the owner. */
+/* The stamp is the device's if it has one, and otherwise the owner's. */
 static void expect_stamp(
 	struct rte_mbuf *m, bool stamped, uint64_t began, const struct nic_clock *clock)
 {
@@ -676,7 +679,7 @@ TEST(test_stamps)
 
 	open_flows(&wire, 1);
 	wire.timed = true;
-	wire.world.workers[1].ticks_per_us = tick_hz(); /* as long ago as may be */
+	wire.world.workers[1].ticks_per_us = tick_hz(); /* the oldest time that is accepted */
 	clock.relation.tsc = tick_now() - 1000;
 	expect_stamps(&wire, false, NULL);
 	expect_stamps(&wire, false, &clock);
@@ -684,9 +687,12 @@ TEST(test_stamps)
 	expect_stamps(&wire, true, &clock);
 }
 
-/* --- whose turn it is ------------------------------------------------------------------------- */
+/* --- order of turns --------------------------------------------------------------------------- */
 
-/* At each look another worker is the first, and never the owner, who would have two turns. */
+/*
+ * Each collection starts with another worker. The owner is never among them, or it would have two
+ * turns.
+ */
 TEST(test_turns)
 {
 	static const struct {
@@ -721,14 +727,14 @@ TEST(test_turns)
 			assert_int_equal(rx_rings_looks(wire.world.path.rings), turn + 1);
 		}
 		assert_false(distribute_collect(owner));
-		/* Somebody is about to give back, and has not yet. */
+		/* This worker has announced packets and not yet returned them. */
 		wire.world.path.rings->patient[rows[i].order[0][0]] += 100;
 		assert_false(distribute_collect(owner));
 		close_wire(&wire);
 	}
 }
 
-/* Only of the queues that are the worker's, wherever they are among its paths. */
+/* A worker collects only from queues that it owns, wherever they are among its paths. */
 TEST(test_collects_its_own)
 {
 	ENDED_BY(close_wire) struct test_wire wire;
@@ -754,7 +760,7 @@ TEST(test_collects_its_own)
 	assert_true(distribute_collect(owner));
 }
 
-/* --- memory ----------------------------------------------------------------------------------- */
+/* --- allocation failures ---------------------------------------------------------------------- */
 
 static int make_rings(const void *argument)
 {

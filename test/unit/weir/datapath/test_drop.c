@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Dropped packets, plain ones and one that is not, wherever it is among them: every buffer is back
- * in its pool in the end, as new, and what others hold too is still theirs.
+ * Drops plain packets and one odd packet at any position. All buffers return to their pool in the
+ * initial state, and buffers that others hold stay valid.
  */
 #include "check.h"
 
@@ -16,15 +16,15 @@
 enum odd {
 	NONE,
 	CHAIN,      /* two segments */
-	CLONE,      /* of a packet that somebody else has */
-	HELD,       /* by somebody else too */
+	CLONE,      /* shares bytes with another owner's packet */
+	HELD,       /* another owner has a reference */
 	OTHER_POOL, /* than the rest */
 	ODD
 };
 
 static struct rte_mempool *pools[2];
 
-/* A packet of this kind; `held`, if not NULL afterwards, is what somebody else has of it. */
+/* Makes a packet of this kind. Sets `held` to another owner's reference, or NULL. */
 static struct rte_mbuf *make_odd_packet(enum odd odd, struct rte_mbuf **held)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pools[odd == OTHER_POOL]), *clone;
@@ -49,7 +49,7 @@ static struct rte_mbuf *make_odd_packet(enum odd odd, struct rte_mbuf **held)
 	return m;
 }
 
-/* All that are in a pool are as rte_mbuf_raw_alloc() wants them. */
+/* All buffers in a pool are as rte_mbuf_raw_alloc() needs them. */
 static void check_pool(struct rte_mempool *pool)
 {
 	struct rte_mbuf *mbufs[BUFFERS];

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Random bursts of one policy to many through decide(), against police_over() of each packet in
- * turn: the same packets pass, each byte of each line and shared bucket is the same, and the same
+ * turn. The same packets pass, each byte of each line and shared bucket is the same, and the same
  * packets are sampled in the same order. WEIR_ALL_SEEDS sends ten million packets.
  */
 #include "check.h"
@@ -22,7 +22,7 @@
 
 #define FRAMES       256
 #define FRAME_MAX    1600
-#define BURSTS       256 /* until all lines begin with others */
+#define BURSTS       256 /* until all lines start with other values */
 #define ALL_PACKETS  10000000
 #define SOME_PACKETS 400000
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A burst that waits for its headers while the one before is decided: nothing overtakes it, nothing
- * of it is lost, it waits for one look at a queue and no longer, and until then it is as if it had
- * not been received. The ports have a ring for each direction, which the test fills and empties.
+ * A burst whose headers are prefetched while the previous burst is decided. No packet overtakes it
+ * or is lost. It waits for one poll of a queue, and until then counts as not received. The ports
+ * have a ring for each direction, which the test fills and empties.
  */
 #include "check.h"
 #include "scope.h"
@@ -29,9 +29,9 @@ END_POINTER(policy_txn_free, struct policy_txn *)
 
 #define RING   256
 #define FRAME  60
-#define NUMBER 50 /* where a frame's number is */
+#define NUMBER 50 /* offset of a frame's number */
 
-enum { A, B, SIDES }; /* packets come in at one, and leave by the other */
+enum { A, B, SIDES }; /* packets arrive at one port and leave by the other */
 
 #define BOX                                                                               \
 	"{'limiter': 'flight', 'workers': [0], 'idle': 'sleep',"                          \
@@ -42,7 +42,7 @@ enum { A, B, SIDES }; /* packets come in at one, and leave by the other */
 
 #define OPEN "{'name': 'open', 'match': {}, 'limit': '10Gbit/s', 'burst': '100MB'}"
 #define SHUT "{'name': 'shut', 'match': {}, 'limit': '1/d', 'count': 'packets', 'burst': 1}"
-/* Some of many packets pass, as its bucket earns one a millisecond. */
+/* Some of many packets pass: its bucket earns one a millisecond. */
 #define HALF "{'name': 'half', 'match': {}, 'limit': '1000/s', 'count': 'packets', 'burst': 40}"
 
 static struct rte_ring *in[SIDES], *out[SIDES];
@@ -77,7 +77,7 @@ static int start(void **state)
 	for (unsigned k = 0; k < SIDES; k++) {
 		in[k] = rte_ring_create(names[k], RING, SOCKET_ID_ANY, 0);
 		out[k] = rte_ring_create(names[SIDES + k], RING, SOCKET_ID_ANY, 0);
-		/* What comes in at one side leaves by the other, and is that side's output. */
+		/* A packet received at one side leaves by the other, and is that side's output. */
 		if (!in[k] || !out[k] || rte_eth_from_rings(ports[k], &in[k], 1, &out[k], 1, 0) < 0)
 			return -1;
 	}
@@ -100,7 +100,7 @@ static int stop(void **state)
 	return inst.leaked ? -1 : 0;
 }
 
-/* What a test has sent into each side, and has found at the other. */
+/* Frames sent into each side and found at the other. */
 struct flow {
 	uint32_t sent[SIDES], found[SIDES], missing;
 };
@@ -121,7 +121,7 @@ static void send_frames(struct flow *flow, unsigned side, unsigned n)
 	}
 }
 
-/* Takes what has come out, in the order of numbers; some may be missing. Returns how many. */
+/* Takes sent frames, in the order of their numbers; some can be missing. Returns how many. */
 static unsigned take_frames(struct flow *flow, unsigned side)
 {
 	unsigned n = 0;
@@ -145,7 +145,7 @@ static uint64_t dropped_so_far(void)
 	return inst.workers[0].counters.dropped[DROP_LIMIT];
 }
 
-/* Other policies for the box, which it follows from its next turn on. */
+/* Loads other policies, which the limiter uses from its next turn on. */
 static void reload(const char *policies)
 {
 	ENDED_BY(policy_txn_free_at) struct policy_txn *x;
@@ -159,7 +159,7 @@ static void reload(const char *policies)
 	while (!policy_txn_finish(x));
 }
 
-/* Bursts of any size, in both directions: one after the other, and never more than one waits. */
+/* Bursts of any size in both directions, in order. At most one waits. */
 TEST(in_order)
 {
 	struct worker *w = &inst.workers[0];
@@ -194,7 +194,7 @@ TEST(in_order)
 	assert_int_equal(flow.missing, 0);
 }
 
-/* One burst in 16 is timed, in both its halves, and stands for the others. */
+/* One burst in 16 is timed, both halves, and represents the others. */
 TEST(timed_by_lot)
 {
 	struct worker *w = &inst.workers[0];
@@ -215,7 +215,7 @@ TEST(timed_by_lot)
 	take_frames(&flow, B);
 }
 
-/* How many of n packets leave in the turn in which they come, and in the next. */
+/* Checks how many of n packets leave in the turn of their arrival, and how many in the next. */
 static void expect_leaving(unsigned side, unsigned n, unsigned now, unsigned then)
 {
 	struct flow flow = {0};
@@ -228,7 +228,7 @@ static void expect_leaving(unsigned side, unsigned n, unsigned now, unsigned the
 	assert_int_equal(flow.missing, 0);
 }
 
-/* What comes by the first queue is finished by a look at the second, and else by the next turn. */
+/* A burst of the first queue is finished by the poll of the second one, or by the next turn. */
 TEST(waits_for_a_look)
 {
 	for (unsigned n = 1; n <= BURST; n++) {
@@ -237,11 +237,11 @@ TEST(waits_for_a_look)
 		expect_leaving(A, n, n, 0);
 		expect_leaving(B, n, waits ? 0 : n, waits ? n : 0);
 	}
-	expect_leaving(B, BURST + 1, 0, BURST + 1); /* the one finishes the others, and itself */
+	expect_leaving(B, BURST + 1, 0, BURST + 1); /* finishes the others, and itself */
 	expect_leaving(A, BURST + 1, BURST, 1);
 }
 
-/* What has not been asked for a policy is decided by those of the time when it is. */
+/* A packet that was not yet classified is decided by the policies at that time. */
 TEST(belongs_to_the_newest)
 {
 	struct worker *w = &inst.workers[0];
@@ -266,7 +266,9 @@ TEST(belongs_to_the_newest)
 	expect_leaving(B, 5, 5, 0);
 }
 
-/* Policies change midway, again and again: whoever comes in leaves in order, or is counted. */
+/*
+ * Policies change repeatedly under traffic. Each packet leaves in order, or is counted as dropped.
+ */
 TEST(while_policies_change)
 {
 	static const char *const policies[] = {OPEN, HALF,
@@ -301,7 +303,7 @@ TEST(while_policies_change)
 	assert_int_equal(flow.missing, dropped_so_far() - dropped);
 }
 
-/* A worker that ends leaves nothing behind. */
+/* A worker that ends leaves no packet behind. */
 TEST(leaves_at_the_end)
 {
 	struct worker *w = &inst.workers[0];
@@ -315,7 +317,7 @@ TEST(leaves_at_the_end)
 	worker_begin(w);
 }
 
-/* However many packets there are, each is in one of the halves, in order. */
+/* For each number of packets, each is in one of the halves, in order. */
 TEST(in_halves)
 {
 	for (uint16_t n = 0; n <= BURST; n++) {

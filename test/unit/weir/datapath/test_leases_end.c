@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What becomes of a worker's conserved limits that end, of each kind: the part of them that is
- * promised to nobody goes on. Those that are shared say so themselves.
+ * A worker's hard limits of each kind after their lease has ended: the unreserved share of each
+ * stays. Shared limits report this themselves.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -58,7 +58,7 @@ static void close_world(struct world *world)
 	assert_int_equal(system(command), 0);
 }
 
-/* The limit that a policy goes by; nothing of one that waits. */
+/* Returns the limit that a policy uses. It is empty for a shaped policy. */
 static union meter_profile profile_of(const struct world *world, unsigned policy)
 {
 	const struct policy_state *state = &world->worker->policies[world->w.inst.slots.of[policy]];
@@ -72,7 +72,7 @@ static union meter_profile profile_of(const struct world *world, unsigned policy
 	return profile;
 }
 
-/* What is as it was, and what has ended; by `ended` a bit for each policy. */
+/* Checks the unchanged and the ended limits; `ended` has one bit for each policy. */
 static void expect_ended(
 	const struct world *world, const union meter_profile *before, unsigned ended)
 {
@@ -104,7 +104,7 @@ static void note_profiles(const struct world *world, union meter_profile *before
 	}
 }
 
-/* One that was told too late ends at once, and no other. */
+/* A limit that control published too late ends immediately, and no other limit does. */
 TEST(test_told)
 {
 	static const unsigned rows[] = {PACKETS, GCRA, SHAPED, PLAIN};
@@ -119,7 +119,7 @@ TEST(test_told)
 		slot = world.w.inst.slots.of[rows[i]];
 		expire_told(world.worker, slot, tick_now());
 		expect_ended(&world, before, rows[i] == PLAIN ? 0 : 1u << rows[i]);
-		if (rows[i] != PLAIN) { /* and not twice */
+		if (rows[i] != PLAIN) { /* not twice */
 			expire_told(world.worker, slot, tick_now());
 			expect_ended(&world, before, 1u << rows[i]);
 		}
@@ -127,7 +127,7 @@ TEST(test_told)
 	}
 }
 
-/* All that are conserved, if they have ended; those that may be exceeded are not of them. */
+/* All hard limits end if their time has passed. Soft limits do not. */
 TEST(test_added)
 {
 	union meter_profile before[POLICIES];
@@ -143,7 +143,7 @@ TEST(test_added)
 	expect_ended(&world, before, 1u << PACKETS | 1u << GCRA | 1u << SHAPED);
 }
 
-/* The end is seen once, until control has answered; just before it nothing happens. */
+/* The end is reported once, until control has answered. Just before the end nothing is reported. */
 TEST(test_seen)
 {
 	const uint64_t span = 3600 * tick_hz();
@@ -167,12 +167,12 @@ TEST(test_seen)
 	expire_limits(world.worker, until + 7);
 	assert_int_equal(world.worker->own.ended, until);
 	assert_int_equal(world.worker->counters.expired, 1);
-	world.worker->expiry.until = until + span / 2; /* control has */
+	world.worker->expiry.until = until + span / 2; /* control has answered */
 	assert_false(expire_lasts(world.worker));
 	assert_int_equal(world.worker->own.ended, 0);
 }
 
-/* The membership's end slows what may be exceeded, and is no end by a clock that was set back. */
+/* The membership's end reduces soft limits. A clock that was set back does not end it. */
 TEST(test_membership)
 {
 	static const struct {
@@ -183,7 +183,7 @@ TEST(test_membership)
 		{1000, 999, 500, false}, {1000, 1000, 500, true}, {1000, 1001, 500, true},
 		{1000, 1000000, 500, true}, {1000, 501, 500, false},
 		{1000, 400, 500, false},                                /* beyond the span */
-		{1000, 1, 500, false}, {0, 1000000, UINT64_MAX, false}, /* of one that is alone */
+		{1000, 1, 500, false}, {0, 1000000, UINT64_MAX, false}, /* a limiter alone */
 	};
 	struct world world;
 	struct expiry membership;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Sources that change their worker under traffic: none is reordered, nothing is lost, all arrive
- * where they are wanted; whatever happens when.
+ * Sources that move to another worker under traffic. No packet is reordered or lost, and all
+ * sources arrive at the requested worker, in any order of events.
  */
 #include "migration_world.h"
 #include "scope.h"
 
 #include "stuck.h"
 
-/* A lot says which worker does something next, and in which phase. */
+/* Draws the next worker, which runs the next phase of its turn. */
 static void mix_migration_steps(
 	struct migration_world *world, unsigned steps, unsigned burst, unsigned sources)
 {
@@ -57,7 +57,10 @@ TEST(test_random)
 	assert_true(moved > ROUNDS(400) * 100);
 }
 
-/* What is kept back is bounded: a move that takes too long is called off, and nothing is lost. */
+/*
+ * The number of kept packets is bounded: a move that takes too long is called off, and no packet is
+ * lost.
+ */
 TEST(test_called_off)
 {
 	ENDED_BY(migration_world_close) struct migration_world world;
@@ -83,7 +86,7 @@ TEST(test_called_off)
 	assert_int_equal(world.migration.moved, 128);
 }
 
-/* A worker that does not come round is not waited for, and what was kept back goes elsewhere. */
+/* The owner does not wait for a stalled worker. Kept packets go to another worker. */
 TEST(test_stuck)
 {
 	ENDED_BY(migration_world_close) struct migration_world world;
@@ -92,7 +95,7 @@ TEST(test_stuck)
 
 	migration_world_open(&world, 1);
 	world.migration.stuck = &stuck;
-	world.workers[0].waited = 1; /* and does not leave */
+	world.workers[0].waited = 1; /* does not leave */
 	reta_target_set(&world.reta_target, 0, 2);
 	assert_true(migration_begin(&world.migration, &world.reta));
 	assert_true(migration_keep(&world.migration, &world.packets[0], 0));
@@ -108,7 +111,7 @@ TEST(test_stuck)
 	assert_true(migration_is_idle(&world.migration));
 }
 
-/* A move of a bucket and perhaps others, for which more comes than can be kept back. */
+/* Starts a move of a bucket, and possibly others, and receives more packets than can be kept. */
 static void too_much(struct migration_world *world, unsigned bucket)
 {
 	struct migration *migration = &world->migration;
@@ -126,13 +129,13 @@ static void too_much(struct migration_world *world, unsigned bucket)
 	}
 }
 
-/* One bucket that alone is too much, always: the others move. */
+/* One bucket that is too much alone, each time. The others move. */
 TEST(test_too_much_alone)
 {
 	ENDED_BY(migration_world_close) struct migration_world world;
 
 	migration_world_open(&world, 1);
-	world.workers[0].waited = 1; /* and does not leave */
+	world.workers[0].waited = 1; /* does not leave */
 	reta_target_set(&world.reta_target, 0, 2);
 	reta_target_set(&world.reta_target, 200, 2);
 	reta_target_set(&world.reta_target, 255, 2);
@@ -144,7 +147,7 @@ TEST(test_too_much_alone)
 	assert_true(migration_keeps(&world.migration, &world.reta, 200));
 }
 
-/* The look-out for what moves next goes on behind the bucket that was too much, wherever it is. */
+/* The search for the next bucket continues after the bucket that was too much, wherever it is. */
 TEST(test_after_too_much)
 {
 	static const unsigned buckets[] = {0, 1, 63, 64, 65, 127, 128, 191, 192, 254, 255};
@@ -154,7 +157,7 @@ TEST(test_after_too_much)
 		struct migration_world world;
 
 		migration_world_open(&world, 1);
-		world.workers[0].waited = 1; /* and does not leave */
+		world.workers[0].waited = 1; /* does not leave */
 		reta_target_set(&world.reta_target, alone, 2);
 		too_much(&world, alone);
 		assert_int_equal(world.migration.next, (alone + 1) % RETA_SIZE);
@@ -167,7 +170,7 @@ TEST(test_after_too_much)
 	}
 }
 
-/* Step by step: just not, and just. */
+/* Each step, just before and just after its condition is met. */
 TEST(test_steps)
 {
 	ENDED_BY(migration_world_close) struct migration_world world;
@@ -183,7 +186,7 @@ TEST(test_steps)
 	assert_int_equal(migration->step, MIGRATION_RING);
 	while (from->phase != FAKE_TAKE)
 		fake_worker_step(from);
-	from->prng.s[0] ^= 1; /* whatever it is: it may take several turns to empty the ring */
+	from->prng.s[0] ^= 1; /* randomly, it might need several turns to empty the ring */
 	while (rte_ring_count(from->out) > 0) {
 		migration_advance(migration);
 		assert_int_equal(migration->step, MIGRATION_RING);
@@ -221,7 +224,7 @@ TEST(test_steps)
 	run_migration_to_end(&world);
 }
 
-/* The owner's own sources wait for his own queue alone. */
+/* A move of the owner's own sources only waits for the owner's queue. */
 TEST(test_own)
 {
 	ENDED_BY(migration_world_close) struct migration_world world;
@@ -243,7 +246,7 @@ TEST(test_own)
 	assert_int_equal(reta_worker(&world.reta, 9), 2);
 }
 
-/* Nobody wants anything: nothing begins; and an owner who stops gets back what he kept. */
+/* Without requests no move begins. An owner that stops gets its kept packets back. */
 TEST(test_begin_and_flush)
 {
 	ENDED_BY(migration_world_close) struct migration_world world;
@@ -270,7 +273,7 @@ TEST(test_begin_and_flush)
 	assert_int_equal(migration_flush(&world.migration, packets, 4), 0);
 }
 
-/* What was kept back is given, however long it takes; returns how many packets. */
+/* Gives all kept packets, in several calls if needed. Returns their number. */
 static unsigned give_all(struct migration_world *world)
 {
 	void *own[MIGRATION_BURST], *packet;
@@ -287,7 +290,7 @@ static unsigned give_all(struct migration_world *world)
 	return n;
 }
 
-/* The worker that buckets leave is not waited for: the move comes to its end. */
+/* Ends the move without waiting for the old worker. */
 static void skip_steps(struct migration_world *world)
 {
 	struct stuck stuck = {.now = 1 << 0};
@@ -297,7 +300,10 @@ static void skip_steps(struct migration_world *world)
 	world->migration.stuck = NULL;
 }
 
-/* Twice as many may move at once after each move; half as many after one that was too much. */
+/*
+ * The bound of buckets that move together doubles after each move and halves after one that was too
+ * much.
+ */
 TEST(test_most)
 {
 	static const struct {
@@ -318,7 +324,7 @@ TEST(test_most)
 		{4, 9, 4, true, 2},
 		{256, 256, 256, true, 128},
 	};
-	const unsigned room = MIGRATION_KEEPS - 64; /* more, and a burst might find none */
+	const unsigned room = MIGRATION_KEEPS - 64; /* with more, a burst might find no room */
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct migration_world world;
@@ -345,7 +351,7 @@ TEST(test_most)
 	}
 }
 
-/* Those of one worker move, and the others' when these have. */
+/* Buckets of one worker move together. Those of another worker move after them. */
 TEST(test_from_one_worker)
 {
 	ENDED_BY(migration_world_close) struct migration_world world;
@@ -366,7 +372,7 @@ TEST(test_from_one_worker)
 	assert_true(migration_keeps(migration, &world.reta, 2));
 }
 
-/* What is to be the owner's own is given as much at a time as he has room for, in order. */
+/* Kept packets that become the owner's own are returned in order, as many as it has room for. */
 TEST(test_gives_own)
 {
 	static const unsigned given[] = {2, 2, 1, 0};
@@ -379,16 +385,16 @@ TEST(test_gives_own)
 	assert_true(migration_begin(&world.migration, &world.reta));
 	for (unsigned k = 0; k < 5; k++)
 		assert_true(migration_keep(&world.migration, &world.packets[k], 0));
-	assert_int_equal(migration_give(&world.migration, own, 2), 0); /* they are to come first */
+	assert_int_equal(migration_give(&world.migration, own, 2), 0); /* kept packets come first */
 	skip_steps(&world);
-	migration_call_off(&world.migration); /* too late */
+	migration_call_off(&world.migration); /* has no effect: too late */
 	for (size_t i = 0; i < COUNT(given); i++) {
 		assert_int_equal(migration_give(&world.migration, own, 2), given[i]);
 		for (unsigned k = 0; k < given[i]; k++)
 			assert_ptr_equal(own[k], &world.packets[n++]);
 		assert_int_equal(migration_is_idle(&world.migration), n == 5);
 	}
-	migration_call_off(&world.migration); /* there is none */
+	migration_call_off(&world.migration); /* has no effect: there is no move */
 	assert_true(migration_is_idle(&world.migration));
 	assert_int_equal(world.migration.called_off, 0);
 	assert_int_equal(world.migration.moved, 1);

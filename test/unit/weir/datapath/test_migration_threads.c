@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The same with threads: what owner and workers read of each other is all that they know.
+ * The migration test with threads: owner and workers share only the counters that they read.
  */
 #include "migration_world.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is rehearsed of random packets, under random policies of all kinds, is what a worker then
- * does with them; and until it does, nothing of it has changed.
+ * Rehearses random packets under random policies of all kinds. The result is that of a worker which
+ * then really handles the packet, and the rehearsal changes no state.
  */
 #include "instance_world.h"
 
@@ -27,7 +27,7 @@
 #include "worker_data.h"
 #include "store/store.h"
 
-#define PACKETS  10000 /* so that each reason is met */
+#define PACKETS  10000 /* enough to produce each reason */
 #define SETS     20
 #define POLICIES 14
 #define FRAME    2000
@@ -46,7 +46,7 @@ struct world {
 
 static struct rte_mempool *pool;
 
-/* One of several texts. */
+/* Returns one of several texts. */
 #define PICK(prng, ...) pick(prng, (const char *const[]){__VA_ARGS__, NULL})
 
 static const char *pick(struct prng *prng, const char *const *texts)
@@ -58,7 +58,7 @@ static const char *pick(struct prng *prng, const char *const *texts)
 	return texts[prng_below(prng, n)];
 }
 
-/* All kinds of what a policy does; matches are another matter. */
+/* All kinds of policies, without their matches. */
 static const char *const kinds[] = {
 	"'limit': '8Mbit/s', 'burst': '3kB'",
 	"'limit': '1Gbit/s', 'burst': '60kB', 'accounting': 'wire'",
@@ -93,7 +93,7 @@ static const char *const kinds[] = {
 	"'allocator': 'quota', 'total': '100k', 'count': 'packets', 'period': '24h', 'action': 'count'",
 };
 
-/* And below others, which have no packet of their own: each of these is there. */
+/* Each parent level; a level has no packets of its own. */
 static const char *const levels =
 	"{'name': 'link', 'limit': '16Mbit/s', 'burst': '9kB'}, "
 	"{'name': 'plan', 'parent': 'link', 'limit': '8Mbit/s', 'burst': '5kB'}, "
@@ -121,7 +121,7 @@ static const char *const low_kinds[] = {
 #define KINDS     (COUNT(kinds))
 #define LOW_KINDS (COUNT(low_kinds))
 
-/* Some of all that a match may name, of few addresses; no two are alike. */
+/* Writes a match of random fields and few addresses. No two are equal. */
 static void write_match(struct prng *prng, unsigned i, char *text, size_t room)
 {
 	char *end = text;
@@ -130,7 +130,7 @@ static void write_match(struct prng *prng, unsigned i, char *text, size_t room)
 	bool v6 = prng_percent(prng, 30);
 
 	ADD("'vlan': %u", i % 3 ? 100 + prng_below(prng, 2) : 200 + i);
-	if (i % 3 == 1) /* most name none */
+	if (i % 3 == 1) /* most have none */
 		end = text;
 	if (prng_percent(prng, 60))
 		ADD("%s'dst': '%s'", end > text ? ", " : "",
@@ -160,7 +160,10 @@ static bool is_new_match(char matches[][256], unsigned n)
 	return true;
 }
 
-/* Random ones, and one that takes what is left in half of the sets; or below others. */
+/*
+ * Writes random policies. In half of the sets one matches all remaining packets. `below` adds
+ * parents.
+ */
 static void write_policies(struct world *world, bool below)
 {
 	static char matches[POLICIES][256];
@@ -242,7 +245,7 @@ static unsigned put_v6(struct prng *prng, uint8_t *ip, unsigned proto, unsigned 
 	return 48;
 }
 
-/* Mostly sound; some are cut anywhere, and a few are noise. */
+/* Mostly valid frames; some are truncated anywhere, and a few are random bytes. */
 static void make_frame(struct world *world)
 {
 	struct prng *prng = &world->prng;
@@ -271,7 +274,7 @@ static void make_frame(struct world *world)
 		f[i] = (uint8_t)prng_below(prng, 256);
 }
 
-/* All that packets change, in a sum. */
+/* Hash of all state that packets change. */
 static uint64_t sum_bytes(uint64_t sum, const void *at, size_t n)
 {
 	const uint64_t *words = at;
@@ -309,10 +312,10 @@ static uint64_t state_sum(const struct world *world, const struct worker *w, boo
 	return sum;
 }
 
-/* What a worker has said of all packets so far, of one policy. */
+/* Counters of a worker over all packets, for one policy. */
 struct said {
 	uint64_t dropped[DROP_REASONS], bytes;
-	unsigned n; /* of these: the policy's own, and those above */
+	unsigned n; /* levels: the policy's own and its ancestors */
 	struct {
 		const struct policy_state *state;
 		uint64_t over, fallback;
@@ -337,7 +340,7 @@ static struct said what_is_said(const struct worker *w, uint32_t slot)
 	return said;
 }
 
-/* What is green is not counted as over, marked or not. */
+/* A green packet does not count as exceeding, marked or not. */
 static void note_colour(struct rehearsed *got, const struct worker *w)
 {
 	const struct policy_state *state = &w->policies[got->slot];
@@ -350,7 +353,7 @@ static void note_colour(struct rehearsed *got, const struct worker *w)
 		got->verdict = REHEARSED_MARK;
 }
 
-/* The worker's own way, with the packet itself: what it then has said and done. */
+/* Processes the packet with the worker itself. Returns the observed outcome. */
 static struct rehearsed really(
 	struct world *world, struct worker *w, uint16_t path, uint64_t now, uint32_t expected_slot)
 {
@@ -426,7 +429,7 @@ static void try_packet(struct world *world, unsigned round)
 	memcpy(s->frame, world->frame, world->len);
 	s->len = world->len;
 	s->path = (uint16_t)prng_below(&world->prng, w->n_paths);
-	do { /* again, if the lease has ended meanwhile: the machine has stood still */
+	do { /* repeated if the lease has ended meanwhile because the host stalled */
 		ended = expire_lasts(w);
 		sum = state_sum(world, w, all);
 		specimen_ask(w, s);
@@ -449,7 +452,7 @@ static bool totals_are_filled(const struct instance *inst)
 	return true;
 }
 
-/* Until totals have something to give. */
+/* Waits until quotas have bytes to give. */
 static void fill_credits(struct world *world)
 {
 	struct instance *inst = &world->w.inst;
@@ -477,7 +480,7 @@ static void world_open(struct world *world, unsigned set, const char *policies)
 		world->store);
 	assert_int_equal(store_create(world->store, (struct store_identity){0, 1}), 0);
 	instance_world_open_more(&world->w, world->more, policies);
-	if (set % 5 != 0) /* else totals are spent, or nobody has got any */
+	if (set % 5 != 0) /* otherwise quotas are used up, or empty */
 		fill_credits(world);
 }
 
@@ -534,7 +537,7 @@ TEST(random_packets)
 	world_delete(world);
 }
 
-/* Tables of sources that are full, where newcomers look for room and find none. */
+/* Full tables of sources, in which new sources find no room. */
 TEST(crowds)
 {
 	static const char *const policies[] = {
@@ -561,7 +564,7 @@ TEST(crowds)
 	world_delete(world);
 }
 
-/* The worker answers in its turn; before, the question can be taken back. */
+/* The worker answers in its turn. Until then the question can be withdrawn. */
 TEST(asked_and_withdrawn)
 {
 	struct world *world = world_new(3);
@@ -587,7 +590,7 @@ TEST(asked_and_withdrawn)
 	world_delete(world);
 }
 
-/* What a worker's limits have come to by now is looked at first: they may have ended meanwhile. */
+/* A rehearsal first checks whether the worker's limits have ended. */
 TEST(leases_that_ended)
 {
 	static const struct {
@@ -649,7 +652,7 @@ static int stop(void **state)
 	return instance_world_stop(state);
 }
 
-/* --- memory that is not there ----------------------------------------------------------------- */
+/* --- allocation failures ---------------------------------------------------------------------- */
 
 struct question {
 	const struct world *world;
@@ -657,7 +660,7 @@ struct question {
 	uint32_t slot;
 };
 
-/* Asked once, rehearsed as often as anybody likes. */
+/* Submits once and rehearses repeatedly. */
 static int rehearse_it(const void *context)
 {
 	const struct question *question = context;
@@ -670,7 +673,7 @@ static int rehearse_it(const void *context)
 	return ret;
 }
 
-/* A policy of any kind: without memory it is not rehearsed, and nothing of it stays. */
+/* Without memory, a policy of any kind is not rehearsed, and no memory leaks. */
 TEST(no_memory)
 {
 	static const char *const policies[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Buckets of sources: each source has one, and those that burst together have neighbouring ones.
+ * Buckets of sources: each source has one, and sources that burst together have adjacent buckets.
  */
 #include "check.h"
 
@@ -43,7 +43,7 @@ static uint8_t bucket_of_ipv6(const struct place_key *key, uint64_t subnet, uint
 	return reta_bucket(key, &packet, frame);
 }
 
-/* Sources of a group in a row have a bucket of their own each, one after the other. */
+/* Consecutive sources of a group have different, consecutive buckets. */
 TEST(test_group)
 {
 	static const struct {
@@ -55,8 +55,7 @@ TEST(test_group)
 		{{24, 64}, 0xc0000280, 1, 64},
 		{{28, 64}, 0x0a0000f0, 1, 16},
 		{{20, 64}, 0x0a001000, 256, 16},
-		{{16, 64}, 0x0a010000, 256,
-			256}, /* hosts told apart by another byte than the last */
+		{{16, 64}, 0x0a010000, 256, 256}, /* hosts differ in another byte than the last */
 		{{8, 64}, 0x0a000001, 65536, 256},
 		{{23, 64}, 0x0a000200, 1, 256},
 	};
@@ -74,7 +73,9 @@ TEST(test_group)
 			(uint8_t)(bucket_of_ipv6(&(struct place_key){24, 64}, 1, 0) + i));
 }
 
-/* Groups begin anywhere, so do sources without a group: no bucket has many more than others. */
+/*
+ * Groups and sources without a group start at random buckets: no bucket has many more than others.
+ */
 TEST(test_spread)
 {
 	static const struct place_key keys[] = {{24, 64}, ALONE};
@@ -93,7 +94,7 @@ TEST(test_spread)
 	}
 }
 
-/* What else a packet says does not matter; and what is not IP has an address, too. */
+/* Only the source of a packet matters. A packet without IP uses its MAC address. */
 TEST(test_source_alone)
 {
 	const struct place_key key = ALONE;
@@ -107,11 +108,11 @@ TEST(test_source_alone)
 	assert_int_equal(reta_bucket(&key, &packet, frame), reta_bucket(&key, &packet, other));
 	for (unsigned i = 0; i < 256; i++) {
 		frame[11] = (uint8_t)i; /* sender's MAC */
-		other[5] = (uint8_t)i;  /* receiver's */
+		other[5] = (uint8_t)i;  /* receiver's MAC */
 		differ += reta_bucket(&key, &arp, frame) != reta_bucket(&key, &arp, other);
 	}
 	assert_true(differ > 200);
-	/* A runt has no more bytes than it says. */
+	/* A runt is read only up to its length. */
 	arp.l2_len = 3;
 	assert_int_equal(reta_bucket(&key, &arp, frame), reta_bucket(&key, &arp, other));
 }
@@ -123,7 +124,7 @@ TEST(test_tables)
 
 	reta_target_init(&reta_target, &(struct place_key){24, 64}, 3);
 	reta_target_set(&reta_target, 17, 1);
-	memset(&reta, 0xff, sizeof(reta)); /* as of another that was there */
+	memset(&reta, 0xff, sizeof(reta)); /* as left by an earlier one */
 	reta_init(&reta, &reta_target);
 	assert_ptr_equal(reta.reta_target, &reta_target);
 	assert_false(reta.strict);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which worker a flow has where workers share a queue: one that its sender cannot choose, and the
- * same for all that is of it.
+ * The worker of a flow when workers share a queue: the sender cannot choose it, and all packets of
+ * the flow have the same.
  */
 #include "check.h"
 
@@ -15,7 +15,7 @@
 #define FLOWS   4096
 #define WORKERS 4
 
-/* A packet in a buffer that is no device's. */
+/* A packet in a buffer that does not belong to a device. */
 struct buffer {
 	struct rte_mbuf mbuf;
 	uint8_t bytes[128];
@@ -46,7 +46,10 @@ static uint8_t worker_of(const struct rx_rings *rings, const uint8_t *frame, uin
 	return rx_rings_worker_of(rings, put_frame(&buffer, frame, len), false);
 }
 
-/* UDP from ports that the sender has chosen so that all are one worker's under the first secret. */
+/*
+ * UDP from ports that a sender has chosen so that one worker gets all of them under the first
+ * secret.
+ */
 TEST(test_nobody_aims)
 {
 	uint8_t frame[46] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 32, 0, 0, 0, 0,
@@ -67,7 +70,7 @@ TEST(test_nobody_aims)
 		assert_in_range(counts[i], FLOWS / WORKERS * 3 / 4, FLOWS / WORKERS * 5 / 4);
 }
 
-/* A packet's fragments, of which only the first shows what is behind its options. */
+/* Fragments of a packet. Only the first one shows the header after its options. */
 TEST(test_fragments_together)
 {
 	uint8_t first[78] = {[12] = 0x86,
@@ -97,14 +100,14 @@ TEST(test_fragments_together)
 		struct rx_rings rings = rings_with(prng_next(&prng));
 
 		memcpy(later, first, sizeof(later));
-		later[57] = 24; /* behind those 24 bytes, the last */
+		later[57] = 24; /* the last fragment, 24 bytes later */
 		later[62] = (uint8_t)prng_next(&prng);
 		assert_int_equal(worker_of(&rings, first, sizeof(first)),
 			worker_of(&rings, later, sizeof(later)));
 	}
 }
 
-/* What the device tells is not asked for again, and what is told here stays with the packet. */
+/* A hash of the device is not computed again, and a computed hash is kept in the packet. */
 TEST(test_hash_is_kept)
 {
 	static const uint8_t frame[60] = {[12] = 8, 0, 0x45, [23] = 17};

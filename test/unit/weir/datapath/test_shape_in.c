@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets that wait in a whole box: each one leaves once, or is counted as dropped; in the order in
- * which they came, also when their policy leaves, becomes another or the box stops; and not more
- * than are allowed to. Nearly all of those here are listed; test_shape_in_timed.c has the others.
+ * Shaped packets in a whole limiter. Each packet leaves once or is counted as dropped, in the order
+ * of arrival, also if its policy is removed or replaced or the limiter stops. No more than allowed
+ * wait. Most packets here wait in queues that are lists; test_shape_in_timed.c tests timed ones.
  */
 #include "shape_in_world.h"
 #include "scope.h"
@@ -22,7 +22,10 @@
 #include "show.h"
 #include "tick.h"
 
-/* Nothing comes meanwhile: at high limits what waits is due some ticks after it came. */
+/*
+ * Sends all due packets without receiving more. At high limits a packet is due some ticks after its
+ * arrival.
+ */
 static void send_all_due(struct instance_world *w)
 {
 	wait_ms(1);
@@ -31,13 +34,13 @@ static void send_all_due(struct instance_world *w)
 			;
 }
 
-/* A device that tells the time, in ns. */
+/* A device that stamps packets, in ns. */
 static struct {
 	struct nic_clock clock;
-	uint64_t apart_ns; /* between packets, the newest of which has just come; 0: pending */
+	uint64_t apart_ns; /* between packets, the last of which has just arrived; 0: pending */
 } nic;
 
-/* As if the packets had lain in a ring. */
+/* Stamps packets as if they had waited in a ring of the device. */
 static uint16_t stamp_in_ring(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
 	uint16_t most, void *context)
 {
@@ -51,7 +54,10 @@ static uint16_t stamp_in_ring(uint16_t port, uint16_t queue, struct rte_mbuf **m
 	return n;
 }
 
-/* Until a pair is taken: one is not that was read too far apart, as nobody ran in between. */
+/*
+ * Reads the clock until a sample is accepted. A sample is rejected if the thread lost its CPU
+ * during the read.
+ */
 static void read_clock(void)
 {
 	uint32_t turn = nic.clock.turn;
@@ -90,7 +96,7 @@ TEST(test_waits_and_leaves)
 	assert_true(wire_left() >= 2); /* the burst */
 	assert_true(instance_waiting_now(&w).packets > 0);
 	check_sums(&w);
-	/* A packet in 50 us. The workers go on receiving as many as they can. */
+	/* A packet each 50 us. The workers receive as many as they can. */
 	for (unsigned i = 0; i < 200; i++)
 		turn_all_workers(&w, 1);
 	assert_true(wire_left() > 10);
@@ -103,7 +109,7 @@ TEST(test_waits_and_leaves)
 	check_order();
 }
 
-/* The whole object of a policy, and of its "slo" the two members that may be null. */
+/* Returns the JSON of the first policy, and the members of its "slo" that can be null. */
 static json_t *shown_slo(struct instance_world *w, json_t **p99, json_t **met)
 {
 	json_t *json = show_policy(w->inst.policies[0].name, &w->inst), *slo;
@@ -115,7 +121,7 @@ static json_t *shown_slo(struct instance_world *w, json_t **p99, json_t **met)
 	return json;
 }
 
-/* As long as nothing has left nobody knows. */
+/* The values are null until a packet has left. */
 TEST(test_slo)
 {
 	ENDED_BY(close_wire) struct instance_world w;
@@ -134,7 +140,7 @@ TEST(test_slo)
 	assert_true(json_is_number(p99));
 	assert_true(json_is_true(met));
 	json_decref(json);
-	/* As if 6 s had gone by: what came before is not recently any more, for the next 10 s. */
+	/* Advances by 6 s, so that earlier delays leave the window of the last 10 s. */
 	delays_look(&w.inst, control_now() + 6 * UINT64_C(1000000000));
 	json = shown_slo(&w, &p99, &met);
 	assert_true(json_is_number(p99));
@@ -143,7 +149,7 @@ TEST(test_slo)
 	json_decref(json);
 }
 
-/* By bytes as configured, on each worker, and not by time. */
+/* The bound in bytes holds for each worker. It is not a time. */
 TEST(test_queue_full)
 {
 	struct instance_world w;
@@ -153,7 +159,7 @@ TEST(test_queue_full)
 		"'shape': {'delay': '10s', 'queue': '500B'}}");
 	turn_all_workers(&w, 1);
 	check_sums(&w);
-	/* As many as the bound has, and one that reaches beyond it at most. */
+	/* The queue's bound, exceeded by at most one packet. */
 	assert_in_range(instance_waiting_now(&w).packets, 2 * 10 - 2, 2 * 11);
 	assert_true(drops_of(&w, DROP_QUEUE_FULL) > 0);
 	assert_int_equal(drops_of(&w, DROP_QUEUE_FULL), instance_dropped(&w));
@@ -163,14 +169,14 @@ TEST(test_queue_full)
 		wire_came() - wire_left(), 2 * (INSTANCE_BURST - 11) - 2, 2 * (INSTANCE_BURST - 9));
 }
 
-/* All policies together wait in no more buffers than there are for them. */
+/* All policies together never use more buffers than the pool for waiting packets allows. */
 TEST(test_pool_full)
 {
 	struct instance_world w;
 
 	open_wire(&w, "'shape': {'pool': '1%'}, ",
 		"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
-	/* 16384 buffers at least, of which 163 may: 81 on each worker. */
+	/* At least 16384 buffers, of which 163 can wait: 81 on each worker. */
 	turn_all_workers(&w, 4);
 	check_sums(&w);
 	assert_int_equal(instance_waiting_now(&w).packets, 2 * 81);
@@ -180,7 +186,7 @@ TEST(test_pool_full)
 	check_order();
 }
 
-/* Packets that do not wait are not held up by those that do. */
+/* Packets of policies without a queue are not delayed by waiting ones. */
 TEST(test_beside)
 {
 	struct policy_totals totals;
@@ -198,8 +204,8 @@ TEST(test_beside)
 }
 
 /*
- * What waits in a policy that is removed, or that does something else now, leaves before anything
- * that comes after, and none of it is dropped. Until a worker has come by, its slot stays.
+ * Packets that wait in a policy that is removed or replaced leave before any later packet, and none
+ * is dropped. The slot stays in use until each worker has drained it.
  */
 TEST(test_policy_leaves)
 {
@@ -227,9 +233,12 @@ TEST(test_policy_leaves)
 		assert_int_equal(instance_dropped(&w), 0);
 		x = begin_reload(&w, after[i]);
 		assert_false(policy_txn_finish(x));
-		wait_ms(5); /* a bucket that both draw from begins empty */
+		wait_ms(5); /* the bucket that both use starts empty */
 		instance_world_turn(&w, 0);
-		/* Quiescent or not: the other has packets in it. */
+		/*
+		 * Independent of the grace period, because the slot still holds packets of the
+		 * other worker.
+		 */
 		rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 1);
 		assert_false(policy_txn_finish(x));
 		assert_true(engine_waiting(&w.inst.engine, slot).packets > 0);
@@ -252,7 +261,7 @@ static uint64_t arrived_bytes_now(struct instance_world *w)
 	return sample.arrived_bytes;
 }
 
-/* As an operator sees it. */
+/* Returns a count of the shaper as an operator reads it. */
 static uint64_t shown_count(struct instance_world *w, const char *object, const char *key)
 {
 	json_t *json = show_policy(w->inst.policies[0].name, &w->inst), *found;
@@ -292,7 +301,7 @@ static void check_goes_on(struct instance_world *w, struct shown_counts *before)
 	*before = now;
 }
 
-/* All of what has left by now is recently. */
+/* All packets that have left are still within the window. */
 static void check_delay_window(struct instance_world *w, uint64_t packets)
 {
 	uint32_t slot = w->inst.slots.of[0];
@@ -307,7 +316,9 @@ static void check_delay_window(struct instance_world *w, uint64_t packets)
 	}
 }
 
-/* What was counted in a slot that a policy leaves is its own still: meanwhile, after it, and on. */
+/*
+ * Counts of a policy that moves to another slot stay with it: during the move, after it and later.
+ */
 TEST(test_counts_move)
 {
 #define MOVES(more)                                                          \
@@ -344,7 +355,7 @@ TEST(test_counts_move)
 	assert_true(counts.left >= came_before);
 }
 
-/* Bins of 32 bits have gone round since a worker began. */
+/* Bins of 32 bits that have wrapped since the worker started. */
 TEST(test_lateness)
 {
 	struct shaper_counts *counts;
@@ -363,7 +374,7 @@ TEST(test_lateness)
 	json_decref(json);
 }
 
-/* What waits has arrived, also in a slot that its policy has left: it is no demand to ask twice. */
+/* A waiting packet counts once as demand, also in a slot that its policy has left. */
 TEST(test_arrived_once)
 {
 	ENDED_BY(close_wire) struct instance_world w;
@@ -394,7 +405,10 @@ static uint64_t held_back(struct instance_world *w)
 	return sample.dropped_packets;
 }
 
-/* Nor is anything held back anew, or less than before, when its former slot is gone. */
+/*
+ * Packets are not counted as held back again, and the count does not fall, when the old slot is
+ * freed.
+ */
 TEST(test_held_back_once)
 {
 	ENDED_BY(close_wire) struct instance_world w;
@@ -406,7 +420,7 @@ TEST(test_held_back_once)
 	x = begin_reload(&w,
 		"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}, "
 		"'accounting': 'l2'}");
-	/* Until it is asked for the last time nobody looks whether that slot is still in use. */
+	/* The slot counts as in use until this last call. */
 	policy_txn_finish(x);
 	turn_all_workers(&w, 3);
 	before = held_back(&w);
@@ -422,7 +436,7 @@ TEST(test_held_back_once)
 	end_reload(&w, x);
 }
 
-/* A higher limit is that of what waits already; a lower one too. */
+/* A raised limit applies to waiting packets too, and so does a lowered one. */
 TEST(test_limit_changes)
 {
 	struct policy_txn *x;
@@ -441,7 +455,7 @@ TEST(test_limit_changes)
 		turn_all_workers(&w, 1);
 	}
 	end_reload(&w, x);
-	wait_ms(5); /* a hundred packets */
+	wait_ms(5); /* 100 packets */
 	turn_all_workers(&w, 1);
 	assert_true(wire_left() > before + 80);
 	check_sums(&w);
@@ -449,13 +463,13 @@ TEST(test_limit_changes)
 	check_order();
 }
 
-/* By 2 bytes a microsecond, and the burst. */
+/* Returns the packets that 2 bytes/us and the burst allow in a time. */
 static uint64_t packets_granted(uint64_t ns)
 {
 	return (50000 + ns * 2 / 1000) / INSTANCE_BYTES;
 }
 
-/* A bucket of 50 kB and 16 Mbit/s of its own, in bytes. */
+/* A bucket of 50 kB filled at 16 Mbit/s. All in bytes. */
 struct model {
 	double tokens, waits, sent;
 	uint64_t at;
@@ -470,7 +484,10 @@ static void model_send(struct model *m)
 	m->tokens -= n;
 }
 
-/* What came since then counts as if it had come just now: no earlier leaves no more. */
+/*
+ * Packets since the last turn count as arrived now, because an earlier arrival would not let more
+ * leave.
+ */
 static void model_turn(struct model *m, uint64_t now, unsigned packets)
 {
 	m->tokens += (double)(now - m->at) * 2 / 1000;
@@ -482,7 +499,9 @@ static void model_turn(struct model *m, uint64_t now, unsigned packets)
 	model_send(m);
 }
 
-/* Both workers together are one bucket: no more leaves, and no less, as they hold no part of it. */
+/*
+ * Both workers share one bucket: no more and no less leaves, because no worker keeps a part of it.
+ */
 TEST(test_one_bucket)
 {
 	ENDED_BY(close_wire) struct instance_world w;
@@ -507,9 +526,9 @@ TEST(test_one_bucket)
 }
 
 /*
- * Packets that came well spaced, as their device says, and were received all at once: they conform,
- * and all pass at once. Without stamps, or if they came closer, most of them wait. (A packet's
- * tokens come in 50 us, or a little more, as rates are rounded.)
+ * Packets with device stamps at conforming distances that arrive in one batch all pass immediately.
+ * Without stamps, or with smaller distances, most of them wait. A packet's tokens take 50 us, or
+ * slightly more, because rates are rounded.
  */
 TEST(test_batches)
 {
@@ -531,7 +550,7 @@ TEST(test_batches)
 		stamps = stamp_from(rows[i].stamped ? rows[i].apart_ns : 0);
 		w.pieces++;
 		worker->paths[0].clock = &nic.clock;
-		wait_ms(5); /* since the bucket was full all of them have come */
+		wait_ms(5); /* all of them arrived after the bucket was full */
 		instance_world_turn(&w, 0);
 		if (rows[i].passes)
 			assert_int_equal(wire.n_left[0], INSTANCE_BURST);
@@ -543,7 +562,7 @@ TEST(test_batches)
 	}
 }
 
-/* As the box stops all that waits leaves: before the last counts are read. */
+/* When the limiter stops, all waiting packets leave before the last counts are read. */
 TEST(test_stop)
 {
 	ENDED_BY(close_wire) struct instance_world w;
@@ -554,7 +573,7 @@ TEST(test_stop)
 	assert_true(instance_waiting_now(&w).packets > 100);
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
 		waited += shaped_waited(&w.inst.workers[i].policies[w.inst.slots.of[0]]);
-	/* All but the burst. */
+	/* All packets except the burst. */
 	assert_in_range(waited, wire_came() - 4, wire_came() - 2);
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
 		shape_out_all(&w.inst.workers[i]);
@@ -565,7 +584,10 @@ TEST(test_stop)
 	check_order();
 }
 
-/* A reload finds the pools of the start, which its own policies would have had larger. */
+/*
+ * A reload keeps the pools of the start, even if a start with its policies would have made larger
+ * ones.
+ */
 TEST(test_pools_of_the_start)
 {
 #define RATE(rate)                                               \
@@ -601,7 +623,7 @@ TEST(test_pools_of_the_start)
 	}
 }
 
-/* How many of those that left from some moment on had come before it. */
+/* Returns the number of packets that left after `left_before` and arrived before `came_before`. */
 static unsigned left_of(const unsigned came_before[], const unsigned left_before[])
 {
 	unsigned n = 0;
@@ -612,7 +634,10 @@ static unsigned left_of(const unsigned came_before[], const unsigned left_before
 	return n;
 }
 
-/* Packets of SLOW that may have left: the burst, one each 50 ms, and one in the making. */
+/*
+ * Returns the most packets of SLOW that can have left: the burst, one each 50 ms, and one in the
+ * making.
+ */
 static uint64_t tokens_since(uint64_t began)
 {
 	return 2 + (control_now() - began) / 50000000 + 1;
@@ -629,8 +654,8 @@ static void end_strictly(struct instance_world *w, const char *after)
 }
 
 /*
- * Nothing of a conserved limit leaves without its tokens: however its queue ends, what waits there
- * is dropped, and what still comes while that of another policy leaves.
+ * A packet of a conserved limit never leaves without its tokens. However its queue ends, waiting
+ * packets are dropped, and so are packets that arrive while another policy's queue drains.
  */
 TEST(test_conserved)
 {
@@ -660,9 +685,9 @@ TEST(test_conserved)
 		tokens = tokens_since(began);
 		assert_in_range(left_of(came_before, left_before), 0, tokens);
 		assert_true(drops_of(&w, DROP_STOPPED) + tokens >= waits);
-		if (after[i]) /* the other's queue takes a turn more */
+		if (after[i]) /* the other queue takes one more turn */
 			assert_true(drops_of(&w, DROP_STOPPED) + tokens >= waits + INSTANCE_BURST);
-		/* In a new slot nothing may wait before all have left the former one. */
+		/* In a new slot no packet can wait until all have left the old one. */
 		assert_int_equal(drops_of(&w, DROP_STOPPED) + drops_of(&w, DROP_QUEUE_FULL),
 			instance_dropped(&w));
 		close_wire(&w);
@@ -671,7 +696,7 @@ TEST(test_conserved)
 	remove_store();
 }
 
-/* By a reload that keeps nothing; what may leave without its tokens does so first. */
+/* Reloads without policies. Queues that can drain without tokens drain first. */
 static void end_in_order(struct instance_world *w)
 {
 	uint32_t slots[] = {w->inst.slots.of[1], w->inst.slots.of[0]};
@@ -683,8 +708,8 @@ static void end_in_order(struct instance_world *w)
 }
 
 /*
- * What has its tokens by now leaves with them, also when more of it is due than in a turn, and its
- * queue ends.
+ * Packets that have their tokens leave with them when the queue ends, also if more are due than a
+ * turn sends.
  */
 TEST(test_due_leave)
 {
@@ -707,7 +732,7 @@ TEST(test_due_leave)
 		while ((waits = instance_waiting_now(&w).packets) < 2 * 10 * INSTANCE_BURST);
 		memcpy(came_before, wire.came, sizeof(came_before));
 		memcpy(left_before, wire.n_left, sizeof(left_before));
-		wait_ms(200); /* 4000 packets' */
+		wait_ms(200); /* 4000 packets */
 		if (stops)
 			end_strictly(&w, NULL);
 		else
@@ -719,14 +744,14 @@ TEST(test_due_leave)
 	remove_store();
 }
 
-/* --- below one that marks --------------------------------------------------------------------- */
+/* --- below a level that marks ----------------------------------------------------------------- */
 
 static struct {
 	bool is_ip;
 	unsigned marked, unmarked;
 } marks;
 
-/* IPv4 that may be marked, or what has no place for a mark. */
+/* Makes IPv4 packets that can be marked, or frames that cannot. */
 static uint16_t make_markable(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
 	uint16_t most, void *context)
 {
@@ -754,7 +779,9 @@ static uint16_t count_marks(
 	return n;
 }
 
-/* What leaves above the limit of a level that marks is marked as it leaves, or else stays. */
+/*
+ * A shaped packet that exceeds the limit of a level that marks is marked when it leaves, or waits.
+ */
 TEST(test_level_above)
 {
 	static const struct {
@@ -780,7 +807,7 @@ TEST(test_level_above)
 		rx = rte_eth_add_rx_callback(wire.a, 0, make_markable, NULL);
 		tx = rte_eth_add_tx_callback(wire.b, 0, count_marks, NULL);
 		assert_true(rx && tx);
-		w.pieces += 2; /* DPDK keeps callbacks that are removed */
+		w.pieces += 2; /* DPDK keeps removed callbacks */
 		for (unsigned k = 0; k < 2000 && wire_left() < 80; k++)
 			instance_world_turn(&w, 0);
 		/* The whole burst, whichever worker asks, and at most one in 50 ms. */
@@ -796,7 +823,9 @@ TEST(test_level_above)
 	}
 }
 
-/* What leaves without its levels having been asked takes what is there, and is counted. */
+/*
+ * A packet that leaves before its levels were charged takes the available tokens, and is counted.
+ */
 TEST(test_level_unasked)
 {
 	static const struct {
@@ -835,20 +864,20 @@ TEST(test_level_unasked)
 		assert_int_equal(top->packets, i + 1);
 		assert_int_equal(up->bytes, 60 * (i + 1));
 	}
-	/* And gives back what it took, but where it was let pass beyond that. */
+	/* The packet returns the tokens that it took, unless it passed beyond the limit. */
 	shape_above_give(&w.inst.workers[0], shape, &packet);
 	assert_int_equal(up->bucket.tokens, UINT64_C(160) << TOKEN_BYTE);
 	assert_int_equal(top->bucket.tokens, much + cost);
 	packet.spare = 1;
 	shape_above_give(&w.inst.workers[0], shape, &packet);
 	assert_int_equal(up->bucket.tokens, UINT64_C(160) << TOKEN_BYTE);
-	assert_int_equal(top->bucket.tokens, much + 2 * cost); /* its own bit is another */
+	assert_int_equal(top->bucket.tokens, much + 2 * cost); /* the lowest bit is its own */
 	assert_int_equal(up->packets, COUNT(rows));
 }
 
-/* --- when a packet came ----------------------------------------------------------------------- */
+/* --- arrival times ---------------------------------------------------------------------------- */
 
-/* As the owner of a queue stamps what he hands on. */
+/* Stamps packets like the owner of a queue that hands them on. */
 static uint16_t stamp(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
 	uint16_t most, void *context)
 {
@@ -857,7 +886,7 @@ static uint16_t stamp(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, ui
 	return n;
 }
 
-/* A queue's time is its packets', which only grows, and is never that of a clock ahead of ours. */
+/* The time of a queue is that of its packets. It only rises, and is never ahead of our clock. */
 TEST(test_arrival)
 {
 	const struct rte_eth_rxtx_callback *stamps;
@@ -869,7 +898,7 @@ TEST(test_arrival)
 	shape = police_shape(w.inst.workers[0].policies[w.inst.slots.of[0]].other);
 	stamps = rte_eth_add_rx_callback(wire.a, 0, stamp, &at);
 	assert_non_null(stamps);
-	w.pieces++; /* DPDK keeps callbacks that are removed */
+	w.pieces++; /* DPDK keeps removed callbacks */
 	before = at = tick_now() - 100000;
 	instance_world_turn(&w, 0);
 	assert_int_equal(shape->arrival, at);
@@ -891,7 +920,7 @@ TEST(test_arrival)
 
 #define NIC_NOW UINT64_C(7000000000)
 
-/* What the device says of a packet is believed for a second, and where its clock is known. */
+/* A device's stamp is used if its clock is known and the stamp is at most a second old. */
 TEST(test_stamps_of_device)
 {
 	enum { TICKS_PER_US = 3, MOST = 3000000, NOW = 2000000000 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The owner of a queue: what he is asked to move, and when he takes nothing in. His worker's turns
- * and rings are the test's.
+ * The owner of a queue: requested moves, and when it must not receive. The test takes the place of
+ * the other worker's turns and rings.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -27,7 +27,7 @@ struct world {
 	struct steering *steering;
 	struct reta_target reta_target;
 	struct reta reta;
-	uint64_t waited, left; /* of the other worker's queue */
+	uint64_t waited, left; /* counters of the other worker's queue */
 };
 
 static void open_world(struct world *world)
@@ -49,7 +49,7 @@ static void close_world(struct world *world)
 	rx_rings_destroy(world->rings);
 }
 
-/* Whether nothing is to be taken in. */
+/* Returns true if the owner must not receive. */
 static bool turn_steering(struct world *world)
 {
 	struct rte_mbuf *mbufs[BURST];
@@ -67,7 +67,10 @@ static void pass_ring_packet(struct rte_ring *ring)
 	assert_int_equal(rte_ring_sc_dequeue(ring, &packet), 0);
 }
 
-/* Another classifier: until what was handed out by the former one is through, step by step. */
+/*
+ * After a change of classifiers the owner waits until all packets handed out by the old one have
+ * passed, step by step.
+ */
 TEST(test_drain)
 {
 	ENDED_BY(close_world) struct world world;
@@ -81,7 +84,7 @@ TEST(test_drain)
 	world.workers[0].own.view.retargeted = 1;
 	assert_true(turn_steering(&world));
 	pass_ring_packet(out);
-	assert_true(turn_steering(&world)); /* it goes by the former one still */
+	assert_true(turn_steering(&world)); /* the worker still uses the old one */
 	world.workers[1].generation = 1;
 	assert_true(turn_steering(&world));
 	assert_true(turn_steering(&world));
@@ -93,7 +96,7 @@ TEST(test_drain)
 	assert_false(turn_steering(&world));
 }
 
-/* A worker that does not come round holds nobody up. */
+/* The drain does not wait for a stalled worker. */
 TEST(test_drain_past_the_stuck)
 {
 	ENDED_BY(close_world) struct world world;
@@ -108,13 +111,13 @@ TEST(test_drain_past_the_stuck)
 	pass_ring_packet(world.rings->out[1]);
 }
 
-/* As the owner's turn does it: no more of this when there is nothing placed. */
+/* Like the owner's turn: no steering without placed policies. */
 static bool owner_turn(struct world *world)
 {
 	return steering_has_tables(world->steering) && turn_steering(world);
 }
 
-/* The last placed policy leaves meanwhile; much later there is another one. */
+/* The last placed policy leaves during a drain. Much later another one is added. */
 TEST(test_drain_after_the_last)
 {
 	for (unsigned step = 0; step < 3; step++) {
@@ -154,7 +157,7 @@ TEST(test_drain_after_the_last)
 	}
 }
 
-/* Yet another classifier meanwhile: everybody has to go by that one. */
+/* A third classifier during a drain: all workers must use the newest. */
 TEST(test_drain_again)
 {
 	ENDED_BY(close_world) struct world world;
@@ -173,7 +176,7 @@ TEST(test_drain_again)
 	assert_false(turn_steering(&world));
 }
 
-/* What moves does not hold that up: it stays where it was, and is asked for again. */
+/* A bucket that moves does not delay the drain: its move is called off, and requested again. */
 TEST(test_drain_ends_moves)
 {
 	ENDED_BY(close_world) struct world world;
@@ -181,7 +184,7 @@ TEST(test_drain_ends_moves)
 	open_world(&world);
 	reta_target_set(&world.reta_target, 7, 0);
 	assert_true(steering_ask(world.steering, SLOT));
-	world.waited = 1; /* and does not leave */
+	world.waited = 1; /* does not leave */
 	assert_false(turn_steering(&world));
 	assert_false(steering_is_done(world.steering, SLOT));
 	world.workers[0].own.view.retargeted = world.workers[1].generation = 1;
@@ -209,7 +212,7 @@ static void turn_steering_times(struct world *world)
 	}
 }
 
-/* Packets for a bucket that moves come faster than its next worker takes them: giving ends. */
+/* Packets for a moving bucket arrive faster than its next worker takes them: giving still ends. */
 TEST(test_giving_ends)
 {
 	ENDED_BY(close_world) struct world world;
@@ -253,7 +256,7 @@ TEST(test_asked)
 	open_world(&world);
 	reta_target_set(&world.reta_target, 7, 0);
 	turn_steering_times(&world);
-	assert_int_equal(reta_worker(&world.reta, 7), 1); /* nobody has asked */
+	assert_int_equal(reta_worker(&world.reta, 7), 1); /* without a request */
 	assert_true(steering_ask(world.steering, SLOT));
 	assert_true(steering_is_done(world.steering, SLOT));
 	assert_false(turn_steering(&world));
@@ -263,7 +266,7 @@ TEST(test_asked)
 	assert_int_equal(reta_worker(&world.reta, 7), 0);
 }
 
-/* Nothing moves of a policy that leaves, nor where there is none. */
+/* No bucket moves of a policy that leaves, or of none. */
 TEST(test_leaving)
 {
 	ENDED_BY(close_world) struct world world;
@@ -278,11 +281,11 @@ TEST(test_leaving)
 	assert_false(steering_has_tables(world.steering));
 	assert_true(steering_ask(world.steering, SLOT));
 	turn_steering_times(&world);
-	steering_remove(world.steering, SLOT); /* once more is once */
+	steering_remove(world.steering, SLOT); /* a second removal has no effect */
 	assert_int_equal(world.steering->n_buckets, 0);
 }
 
-/* Nor of one that goes at once, which may be asked for still. */
+/* No bucket moves of a policy that is removed immediately, and for which a request is pending. */
 TEST(test_removed)
 {
 	ENDED_BY(close_world) struct world world;
@@ -295,7 +298,7 @@ TEST(test_removed)
 	assert_int_equal(reta_worker(&world.reta, 7), 1);
 }
 
-/* What is kept back at the end goes where it came from. */
+/* Packets kept at the end return to the port's pool, or are sent on. */
 TEST(test_end_keeping)
 {
 	static const unsigned rows[] = {1, BURST, BURST + 1};
@@ -308,7 +311,7 @@ TEST(test_end_keeping)
 		open_world(&world);
 		reta_target_set(&world.reta_target, 7, 0);
 		assert_true(steering_ask(world.steering, SLOT));
-		world.waited = 1; /* and does not leave */
+		world.waited = 1; /* does not leave */
 		assert_false(turn_steering(&world));
 		for (unsigned i = 0; i < rows[row]; i++) {
 			struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
@@ -322,11 +325,11 @@ TEST(test_end_keeping)
 	}
 }
 
-/* --- where packets go ------------------------------------------------------------------------- */
+/* --- packets by their fate -------------------------------------------------------------------- */
 
 #define N_SHOWN 4
 
-/* UDP from 10.net.0.host, or what is no IP; and the bucket of its source. */
+/* Makes UDP from 10.net.0.host, or a frame without IP. Returns the bucket of its source. */
 static uint8_t make_shown(const struct world *world, struct rte_mbuf *m, uint8_t net, uint8_t host)
 {
 	const uint8_t head[] = {
@@ -342,7 +345,10 @@ static uint8_t make_shown(const struct world *world, struct rte_mbuf *m, uint8_t
 	return reta_bucket(&world->reta_target.key, &packet, frame);
 }
 
-/* A placed policy's packet goes to its bucket's worker, and waits while that moves, or is lost. */
+/*
+ * A placed policy's packet goes to its bucket's worker. While the bucket moves it waits, or is
+ * lost.
+ */
 TEST(test_show)
 {
 	static const uint8_t nets[N_SHOWN] = {1, 1, 2, 0};
@@ -382,18 +388,18 @@ TEST(test_show)
 		assert_int_equal(world.reta.packets[buckets[i]], 1);
 		assert_int_equal(world.reta.bytes[buckets[i]], 60);
 	}
-	/* The second one's bucket moves. */
+	/* The bucket of the second packet moves. */
 	reta_target_set(&world.reta_target, buckets[0], 0);
 	reta_target_set(&world.reta_target, buckets[1], 0);
 	assert_true(steering_ask(world.steering, w.inst.slots.of[0]));
-	world.waited = 1; /* and does not leave */
+	world.waited = 1; /* does not leave */
 	assert_false(turn_steering(&world));
 	steering_show(world.steering, &world.workers[0], &path, mbufs, 2, targets, counts, &lost);
 	assert_int_equal(targets[0], 0);
 	assert_int_equal(targets[1], 2);
 	assert_int_equal(counts[2], 1);
 	assert_int_equal(lost, 0);
-	/* And again, with no room to be kept back. */
+	/* Again, without room to keep packets. */
 	while (migration_keep(&world.steering->migration, &world, buckets[1]))
 		;
 	assert_int_equal(rte_mempool_avail_count(w.inst.ports[0].pool), before - N_SHOWN);
@@ -408,7 +414,7 @@ TEST(test_show)
 	rte_pktmbuf_free_bulk(mbufs, N_SHOWN - 1);
 }
 
-/* What finds no room is said again later. */
+/* A request that finds no room can be repeated later. */
 TEST(test_many_asks)
 {
 	ENDED_BY(close_world) struct world world;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A worker with a tap does with packets what one without does, and the tap has of each what the
- * counters say: all of them, those that are wanted, as many as there is room for, until it ends.
+ * A worker with a tap handles packets like one without. The tap records each packet as the counters
+ * count it: all or the selected packets, limited by the ring's room, until the tap ends.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -57,7 +57,7 @@ static void world_free(struct world *world)
 
 END_POINTER(world_free, struct world *)
 
-/* Another tap; of so many packets a second, 0: of all. */
+/* Replaces the tap by one of `rate` packets per second; 0: all. */
 static void put_tap(struct world *world, uint64_t rate, bool whole)
 {
 	static uint64_t number;
@@ -130,7 +130,7 @@ TEST(only_what_is_wanted)
 	assert_int_equal(read_all(world).packets, INSTANCE_BURST);
 }
 
-/* A ring that nobody reads loses what does not fit, and no packet does. */
+/* A full ring loses records, and never a packet. */
 TEST(full_ring_and_rate)
 {
 	ENDED_BY(world_free_at) struct world *world = world_new();
@@ -151,7 +151,7 @@ TEST(full_ring_and_rate)
 	assert_true(world->tap->n_limited > 0);
 }
 
-/* Buffers that are neither in the ports' pools nor at a worker's hand. */
+/* Returns the buffers that are outside of the ports' pools and the workers. */
 static unsigned buffers_out(const struct world *world)
 {
 	const struct instance *inst = &world->w.inst;
@@ -162,7 +162,7 @@ static unsigned buffers_out(const struct world *world)
 	return n;
 }
 
-/* All of a burst that do not wait are sent or freed, once, and those that wait are not. */
+/* Each packet of a burst is sent or freed once, except the waiting ones. */
 TEST(what_waits_stays)
 {
 	ENDED_BY(world_free_at) struct world *world = world_new_of(SHAPED);
@@ -178,7 +178,7 @@ TEST(what_waits_stays)
 	assert_true(world->worker->counters.dropped[DROP_QUEUE_FULL] > 0);
 }
 
-/* So many a second, of which a tenth at once; but one at least, however few they are. */
+/* A rate allows a tenth of a second's packets together, and at least one. */
 TEST(rates)
 {
 	const uint64_t hz = tick_hz(), later = 1000 * hz;
@@ -205,7 +205,7 @@ TEST(rates)
 	assert_int_equal(tap->taken.depth, hz / 2);
 }
 
-/* Those that wait are neither sent nor dropped, and are the shaper's. */
+/* Waiting packets belong to the shaper. They are not recorded as sent or dropped. */
 TEST(what_waits)
 {
 	ENDED_BY(world_free_at) struct world *world = world_new_of(SHAPED);
@@ -237,11 +237,11 @@ TEST(ends_by_itself)
 #define L3 14
 #define L4 34
 
-/* A frame by what it begins with; bytes that nothing is said of would be other numbers. */
+/* A frame with these headers. Bytes of unnamed fields would parse as other numbers. */
 struct headed {
 	const char *what;
-	uint16_t type, part;   /* EtherType; the fragment's word */
-	uint8_t proto, offset; /* of IPv4; and at 12 bytes into what it carries */
+	uint16_t type, part;   /* EtherType; the fragment word */
+	uint8_t proto, offset; /* IPv4 protocol; byte 12 of the transport header */
 	uint16_t len;
 	uint32_t captured; /* with headers only */
 };
@@ -275,7 +275,7 @@ static uint16_t make_headed(uint16_t port, uint16_t queue, struct rte_mbuf **mbu
 	return n;
 }
 
-/* All that was captured of a burst has so many bytes of the row's frame. */
+/* Each captured packet of a burst has `bytes` bytes of the row's frame. */
 static void expect_captured(struct world *world, const struct headed *row, uint32_t bytes)
 {
 	unsigned n = 0;
@@ -283,7 +283,7 @@ static void expect_captured(struct world *world, const struct headed *row, uint3
 	instance_world_turn(&world->w, 0);
 	while (tap_read(world->tap, world->record)) {
 		n++;
-		if (world->record->slot == CLASSIFY_NONE) /* of the other port */
+		if (world->record->slot == CLASSIFY_NONE) /* from the other port */
 			continue;
 		if (world->record->captured != bytes)
 			fail_msg("%s: %u bytes, expected %u", row->what, world->record->captured,
@@ -294,7 +294,7 @@ static void expect_captured(struct world *world, const struct headed *row, uint3
 	assert_int_equal(n, 2 * INSTANCE_BURST);
 }
 
-/* All that comes to the first port is such. */
+/* All packets received at the first port become the row's frames. */
 static const struct rte_eth_rxtx_callback *begin_headed(struct world *world, struct headed *row)
 {
 	struct path *path = &world->worker->paths[0];
@@ -302,7 +302,7 @@ static const struct rte_eth_rxtx_callback *begin_headed(struct world *world, str
 		path->rx_port, path->queue, make_headed, row);
 
 	assert_non_null(made);
-	world->w.pieces++; /* DPDK keeps callbacks that are removed */
+	world->w.pieces++; /* DPDK keeps removed callbacks */
 	return made;
 }
 
@@ -313,7 +313,7 @@ static void end_headed(struct world *world, const struct rte_eth_rxtx_callback *
 	assert_int_equal(rte_eth_remove_rx_callback(path->rx_port, path->queue, made), 0);
 }
 
-/* Headers end where the transport's do, and nothing that a customer has written is shown. */
+/* The captured bytes end with the transport header and contain no payload. */
 TEST(headers_only)
 {
 	static struct headed rows[] = {
@@ -350,7 +350,7 @@ TEST(headers_only)
 	}
 }
 
-/* What a policy does to packets that are too many, but for dropping them. */
+/* Actions on exceeding packets other than dropping them. */
 TEST(what_passes_marked)
 {
 	static const struct {
@@ -363,7 +363,7 @@ TEST(what_passes_marked)
 		{"{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '8kbit/s', "
 		 "'burst': '2kB', 'action': 'count'}",
 			TAP_COUNT, TAP_MARK},
-		/* Or one above it, which is the first. */
+		/* An ancestor's action, if it comes first. */
 		{"{'name': 'link', 'limit': '8kbit/s', 'burst': '2kB', 'action': 'mark', "
 		 "'mark': 8}, {'name': 'p', 'parent': 'link', 'match': {'direction': 'a-to-b'}, "
 		 "'limit': '1Gbit/s', 'burst': '1MB'}",
@@ -404,7 +404,7 @@ TEST(what_passes_marked)
 
 /* --- without a worker ------------------------------------------------------------------------- */
 
-/* A packet of two pieces of so many bytes, which count up from its first. */
+/* Returns a packet of two segments of these sizes, whose bytes count up from the start. */
 static struct rte_mbuf *two_pieces(struct world *world, uint16_t first, uint16_t second)
 {
 	struct rte_mempool *pool = world->w.inst.ports[0].pool;
@@ -422,7 +422,10 @@ static struct rte_mbuf *two_pieces(struct world *world, uint16_t first, uint16_t
 	return m;
 }
 
-/* As many bytes as are wanted and there are, wherever they lie; all else is what was said. */
+/*
+ * The tap copies as many bytes as requested and available, from all segments. The other fields are
+ * those of the call.
+ */
 TEST(bytes_of_pieces)
 {
 	static const struct {
@@ -462,13 +465,13 @@ TEST(bytes_of_pieces)
 	}
 }
 
-/* All that is asked of a packet must be so of it; what is not asked may be anything. */
+/* A packet must match each field of the filter. Unset fields match any packet. */
 TEST(each_that_is_wanted)
 {
 	static const struct {
 		uint32_t slot;
 		unsigned verdict, reason;
-		bool wanted[3]; /* of the packets below */
+		bool wanted[3]; /* for each packet below */
 	} rows[] = {
 		{TAP_ANY, TAP_ANY, TAP_ANY, {true, true, true}},
 		{3, TAP_ANY, TAP_ANY, {true, false, false}},
@@ -503,14 +506,14 @@ TEST(each_that_is_wanted)
 		}
 }
 
-/* What a child gets, those above it get, too; and not the other way round. */
+/* A filter for a policy includes its children's packets, and not its parents'. */
 TEST(asked_for_parents)
 {
 	static const uint32_t parents[] = {SLOT_NONE, 0, 1, 2, 0};
 	static const struct {
 		uint32_t asked;
 		const uint32_t *parents;
-		bool wanted[5]; /* of the slots */
+		bool wanted[5]; /* for each slot */
 	} rows[] = {
 		{0, parents, {true, true, true, true, true}},
 		{1, parents, {false, true, true, true, false}},
@@ -529,7 +532,7 @@ TEST(asked_for_parents)
 	}
 }
 
-/* One is in the way of another of its worker and number; and each verdict has a name. */
+/* A second tap with the same worker and number is rejected. Each verdict has a name. */
 TEST(names)
 {
 	static const char *const verdicts[TAP_VERDICTS] = {"pass", "drop", "mark", "count", "wait"};
@@ -553,15 +556,15 @@ TEST(names)
 		assert_string_equal(tap_verdict_name(verdict), verdicts[verdict]);
 }
 
-/* To the tick: how much was saved, and what of it is there. */
+/* Pacing is exact to the tick: the saved allowance, and what remains of it. */
 TEST(paces)
 {
-	/* At 1000 ticks a second, of which 10 are taken: one each 100 ticks, and one is saved. */
+	/* 10 of 1000 ticks a second are taken: one packet each 100 ticks, and one is saved. */
 	static const struct {
 		uint64_t tick;
 		bool limited;
 	} rows[] = {
-		{1000000, false}, /* long ago is a tenth of a second */
+		{1000000, false}, /* saves at most a tenth of a second */
 		{1000000, false},
 		{1000000, true},
 		{1000099, true},
@@ -590,7 +593,7 @@ TEST(paces)
 	world_free(world);
 }
 
-/* All of them, whenever; until nobody has read what a ring has room for. */
+/* Without a rate all packets are recorded at any time, until the unread ring is full. */
 TEST(no_pace)
 {
 	static const struct {

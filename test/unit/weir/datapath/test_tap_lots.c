@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is told of a packet that is taken by lot, which of them are wanted, and what became of them.
+ * A random sample of packets: the facts recorded of each, the filter, and the outcome of each
+ * packet.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -15,7 +16,7 @@
 #include "tick.h"
 
 #define POLICY    3
-#define RING_LOTS 2047 /* that a ring takes */
+#define RING_LOTS 2047 /* lots that fit into a ring */
 
 static const layer tagged_v4[] = {
 	{ETHER, T_VLAN}, {TAG, 7, T_IPV4}, {V4, UDP}, {UDP_HEADER, 53}, {PAYLOAD, 40}, {END}};
@@ -36,7 +37,7 @@ struct world {
 	struct tap *tap;
 };
 
-/* Zeros, and where lines begin. */
+/* Returns zeroed memory, aligned to cache lines. */
 static void *new_lines(size_t size)
 {
 	void *lines = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN(size, RTE_CACHE_LINE_SIZE));
@@ -45,7 +46,7 @@ static void *new_lines(size_t size)
 	return memset(lines, 0, size);
 }
 
-/* A burst of four kinds of frames in turn, of which the odd ones have a policy. */
+/* A burst of four kinds of frames in turn. Every second packet has a policy. */
 static struct world *world_new(uint32_t slot)
 {
 	static uint64_t number = 1000;
@@ -137,7 +138,10 @@ TEST(only_what_is_wanted)
 	}
 }
 
-/* By where a packet is found afterwards; and what does not fit is lost, and counted. */
+/*
+ * The outcome of a lot is found by where its packet is afterwards. Lots that do not fit are lost
+ * and counted.
+ */
 TEST(what_became_of_them)
 {
 	ENDED_BY(world_free_at) struct world *world = world_new(TAP_ANY);
@@ -167,7 +171,9 @@ TEST(what_became_of_them)
 	assert_int_equal(n, RING_LOTS);
 }
 
-/* Those of a burst that is not full; more of them than these are of another burst. */
+/*
+ * A burst that is not full draws only from its own packets, not from those left by another burst.
+ */
 TEST(only_of_the_burst)
 {
 	static const unsigned rows[] = {1, 2, BURST - 1, BURST};
@@ -188,7 +194,7 @@ TEST(only_of_the_burst)
 	}
 }
 
-/* What is too short for an Ethernet header has no addresses, and no type. */
+/* A frame shorter than an Ethernet header has no addresses and no type. */
 TEST(too_short)
 {
 	static const uint8_t none[16];
@@ -212,7 +218,7 @@ TEST(too_short)
 	}
 }
 
-/* One is in the way of another of its worker and number. */
+/* A second tap with the same worker and number is rejected. */
 TEST(one_of_a_name)
 {
 	struct tap *tap = tap_lots_create(1, 7000, 5, 1000, tick_hz()), *others[2];
@@ -233,7 +239,7 @@ TEST(one_of_a_name)
 	tap_destroy(tap);
 }
 
-/* At its end it takes nothing, and counts nothing. */
+/* After its end the tap takes and counts nothing. */
 TEST(ends_by_itself)
 {
 	ENDED_BY(world_free_at) struct world *world = world_new(TAP_ANY);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A worker's turn: what comes leaves or is counted, whatever its length; who has nothing to do
- * sleeps; and what the first fragment of a datagram says is there for the next burst.
+ * A worker's turn. Each received packet is sent or counted, whatever its length. An idle worker
+ * sleeps. Ports from the first fragment of a datagram are kept for later bursts.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -55,7 +55,7 @@ END_POINTER(tap_destroy, struct tap *)
 
 #define POLICY "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '100Gbit/s'}"
 
-/* An IPv4 datagram of UDP behind Ethernet, and where it says how long it is and which part. */
+/* An IPv4 datagram of UDP over Ethernet, and the offsets of its lengths and fragment fields. */
 #define HEADERS     42
 #define IP_AT       14
 #define IP_BYTES    16
@@ -66,18 +66,18 @@ END_POINTER(tap_destroy, struct tap *)
 #define PLAIN_FRAME 66
 #define PLAIN_IP    52
 #define FIRST_IS    0x2000
-#define SECOND_IS   4 /* behind what the first one has, in eights of bytes */
+#define SECOND_IS   4 /* offset after the first fragment, in units of 8 bytes */
 
 static const uint8_t headers[HEADERS] = {0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 8, 0, /* Ethernet */
 	0x45, 0, 0, 0, 0, 7, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,         /* IPv4 */
 	0, 9, 0, 53, 0, 30, 0, 0};                                                 /* UDP */
 
-/* What comes in place of what the device gave. */
+/* Packets that replace those of the device. */
 struct made {
-	uint16_t frame, ip, part; /* bytes of both, and the fragment's word */
-	uint8_t id;               /* the datagrams' ids begin with it */
-	uint16_t n;               /* of each burst, at most; the others are not there */
-	uint16_t every;           /* one in so many is such, the others are short ones */
+	uint16_t frame, ip, part; /* bytes of both, and the fragment word */
+	uint8_t id;               /* first byte of the datagrams' IDs */
+	uint16_t n;               /* most packets of a burst; the rest is removed */
+	uint16_t every;           /* one packet in this many; the others are short */
 };
 
 static uint16_t make_frames(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
@@ -123,7 +123,7 @@ struct made_world {
 static void open_made(struct made_world *m, const char *policies)
 {
 	instance_world_open(&m->w, policies);
-	m->w.pieces += 2; /* DPDK keeps callbacks that are removed */
+	m->w.pieces += 2; /* DPDK keeps removed callbacks */
 	m->worker = &m->w.inst.workers[0];
 	m->made = (struct made){.frame = PLAIN_FRAME, .ip = PLAIN_IP, .n = BURST, .every = 1};
 	for (unsigned i = 0; i < 2; i++) {
@@ -143,12 +143,15 @@ static void close_made(struct made_world *m)
 	instance_world_close(&m->w);
 }
 
-/* Longer than a frame can be, or cut off: dropped and counted, and nothing else of the burst is. */
+/*
+ * Packets longer than the largest frame, or truncated, are dropped and counted. The rest of the
+ * burst passes.
+ */
 TEST(test_altered)
 {
 	static const struct {
 		uint16_t frame, ip, every;
-		bool cuts; /* what is cut off is looked for at this port */
+		bool cuts; /* the port checks for truncated packets */
 		unsigned oversize, truncated;
 	} rows[] = {
 		{1514, 1500, 1, true, 0, 0},
@@ -188,7 +191,7 @@ TEST(test_altered)
 	}
 }
 
-/* What somebody captures has those, too, with their reasons. */
+/* A capture contains these packets too, with the drop reason. */
 TEST(test_altered_is_seen)
 {
 	ENDED_BY(close_made) struct made_world m;
@@ -209,7 +212,7 @@ TEST(test_altered_is_seen)
 	m.worker->tap = NULL;
 }
 
-/* A turn in which nothing comes is counted, and slept after; not one in which something did. */
+/* A turn without packets is counted and followed by a sleep. A turn with packets is not. */
 TEST(test_idle)
 {
 	const struct worker_counters *c;
@@ -243,8 +246,8 @@ TEST(test_idle)
 }
 
 /*
- * A packet after a pause waits at most half as long again, and never more than a millisecond, or
- * four after a second; and however quiet it is, a box does not wake up more often than it must.
+ * A sleep lasts at most half the idle time. It is at most one millisecond, and four after an idle
+ * second. An idle worker wakes up no more often than necessary.
  */
 TEST(test_sleeps)
 {
@@ -274,7 +277,7 @@ TEST(test_sleeps)
 
 #define RESTS 20
 
-/* How long the worker asked to sleep in its last turn, and that it does not while this is on. */
+/* Duration of the sleep that the last turn requested; while `on`, the worker does not sleep. */
 static struct {
 	bool on;
 	uint64_t ns;
@@ -288,14 +291,14 @@ int nanosleep(const struct timespec *rest, struct timespec *left)
 	return 0;
 }
 
-/* A turn of a worker to whom nothing has come for that long. */
+/* A turn of a worker that has been idle for this time. */
 static void turn_after(struct made_world *m, uint64_t quiet_ns)
 {
 	m->worker->own.idle_since = tick_now() - quiet_ns / 1000 * m->worker->ticks_per_us;
 	instance_world_turn(&m->w, 0);
 }
 
-/* How long nothing has come, as the worker sees it. */
+/* Returns the worker's idle time. */
 static uint64_t quiet_so_far(const struct made_world *m)
 {
 	uint64_t ticks = tick_now() - m->worker->own.idle_since;
@@ -303,7 +306,7 @@ static uint64_t quiet_so_far(const struct made_world *m)
 	return ticks / m->worker->ticks_per_us * 1000;
 }
 
-/* And so it does, by its own clock. */
+/* A worker sleeps for this time by its own clock. */
 TEST(test_rests)
 {
 	static const uint64_t quiet[] = {0, MS_NS, 4 * SECOND_NS};
@@ -316,14 +319,14 @@ TEST(test_rests)
 	for (size_t i = 0; i < COUNT(quiet); i++) {
 		nap.ns = 0;
 		turn_after(&m, quiet[i]);
-		least = idle_sleep_ns(quiet[i] - RTE_MIN(quiet[i], 1000u)); /* a tick's rounding */
+		least = idle_sleep_ns(quiet[i] - RTE_MIN(quiet[i], 1000u)); /* rounding of a tick */
 		assert_in_range(nap.ns, least, idle_sleep_ns(quiet_so_far(&m)));
 		assert_int_equal(m.worker->counters.sleeps, i + 1);
 	}
 	nap.on = false;
 }
 
-/* However quiet the wire is, a packet that waits here leaves when it is due: one a millisecond. */
+/* On an idle wire, a waiting packet still leaves when it is due: one each millisecond. */
 TEST(test_wakes_when_due)
 {
 	ENDED_BY(close_made) struct made_world m;
@@ -344,19 +347,19 @@ TEST(test_wakes_when_due)
 	nap.on = false;
 	print_message("would sleep for %u us at most\n", (unsigned)(longest / 1000));
 	assert_true(m.worker->counters.sleeps > 0);
-	assert_true(longest < 2 * MS_NS); /* of the four that it may */
+	assert_true(longest < 2 * MS_NS); /* below the longest sleep of four */
 }
 
-/* Control, that has limits to tell while a worker sleeps. */
+/* Control, which publishes limits while a worker sleeps. */
 struct teller {
 	struct worker *worker;
 	uint32_t slot;
-	uint64_t rate;     /* of the last */
-	bool asleep, done; /* it slept all the time; atomics */
+	uint64_t rate;     /* rate of the last limit */
+	bool asleep, done; /* asleep: it slept throughout; atomics */
 	pthread_t thread;
 };
 
-#define TOLD (3 * 16 + 1) /* more than a worker takes in before three bursts */
+#define TOLD (3 * 16 + 1) /* more than a worker takes before three bursts */
 
 static bool sleeps_now(const struct worker *w)
 {
@@ -383,7 +386,7 @@ static void *tell_sleeper(void *context)
 	return NULL;
 }
 
-/* Turns until it was told something; whether that was while it slept. */
+/* Runs turns until control has published. Returns true if the worker slept throughout. */
 static bool is_told_asleep(struct made_world *m, struct teller *teller)
 {
 	teller->done = false;
@@ -395,7 +398,7 @@ static bool is_told_asleep(struct made_world *m, struct teller *teller)
 	return teller->asleep;
 }
 
-/* Control does not wait for a sleeper, and who wakes goes by all that he was told meanwhile. */
+/* Control does not wait for a sleeping worker. After its sleep the worker uses the newest limit. */
 TEST(test_told_asleep)
 {
 	const struct policy_state *line;
@@ -408,7 +411,7 @@ TEST(test_told_asleep)
 	m.made.n = 0;
 	teller = (struct teller){.worker = m.worker, .slot = m.w.inst.slots.of[0]};
 	while (!is_told_asleep(&m, &teller))
-		assert_true(tries++ < 20); /* the machine had others to run */
+		assert_true(tries++ < 20); /* the host ran other tasks */
 	assert_true(limit_ring_is_taken(&m.worker->limit_ring));
 	line = &m.worker->policies[teller.slot];
 	assert_int_equal(line->other->profile.bucket.rate, teller.rate);
@@ -600,7 +603,7 @@ TEST(test_published_before_a_wait)
 	int sockets[2];
 
 	open_waiting(&m, POLICY, sockets);
-	m.w.inst.stop = true; /* the loop looks before its turn, which is under way */
+	m.w.inst.stop = true; /* the loop checks before its turn, which is already running */
 	turn_after(&m, SECOND_NS);
 	assert_false(wait_of.called);
 	assert_false(rx_wait_is_announced(m.worker->wait));
@@ -635,7 +638,7 @@ TEST(test_waits_until_due)
 	close_waiting(&m, sockets);
 }
 
-/* As long as a policy asks for ports, later fragments go the way of their first one. */
+/* While a policy matches ports, later fragments match the policy of their first one. */
 TEST(test_fragments)
 {
 	ENDED_BY(close_made) struct made_world m;
@@ -643,11 +646,11 @@ TEST(test_fragments)
 	open_made(&m,
 		"{'name': 'p', 'match': {'proto': 'udp', 'dst-port': '53'}, 'limit': '100Gbit/s'}");
 	assert_non_null(m.worker->fragments);
-	m.made.n = 1; /* so that nobody takes another's place */
+	m.made.n = 1; /* so that no datagram evicts another */
 	m.made.part = SECOND_IS;
 	instance_world_turn(&m.w, 0);
 	assert_int_equal(m.worker->fragments->unknown, 2);
-	m.made.id++; /* of these the first one comes first */
+	m.made.id++; /* for these datagrams the first fragment comes first */
 	m.made.part = FIRST_IS;
 	instance_world_turn(&m.w, 0);
 	assert_int_equal(m.worker->fragments->first, 2);
@@ -658,10 +661,7 @@ TEST(test_fragments)
 	assert_true(instance_world_totals(&m.w, 0).passed_packets >= 4);
 }
 
-/*
- * What a worker drops at random, and which sources share a place, cannot be told from another
- * worker, nor from another start.
- */
+/* The seeds of random drops and of source tables differ between workers, and between starts. */
 TEST(test_own_secrets)
 {
 	static const char policies[] =
@@ -690,7 +690,10 @@ TEST(test_own_secrets)
 	}
 }
 
-/* What all policies take beside their lines, and their trials; and what waits. */
+/*
+ * Bytes that all policies use in addition to their lines, trials included, and bytes of waiting
+ * packets.
+ */
 TEST(test_bytes)
 {
 #define TABLE(name, vlan, sources, more)                                         \
@@ -715,12 +718,12 @@ TEST(test_bytes)
 	sum += policy_extended_bytes(&policies[1]) + policy_extended_bytes(&trial);
 	assert_int_equal(worker_bytes(policies, 2, 1000), sum);
 	assert_int_equal(
-		worker_bytes(policies, 3, 1000), sum); /* a plain one has all in its line */
+		worker_bytes(policies, 3, 1000), sum); /* a plain one needs only its line */
 }
 
-/* --- memory that is not there ----------------------------------------------------------------- */
+/* --- allocation failures ---------------------------------------------------------------------- */
 
-/* A policy of a worker that owns a queue which others share. */
+/* Adds and removes a policy, on a worker that owns a shared queue. */
 static int add_and_remove(const void *argument)
 {
 	const struct policy *policy = argument;
@@ -777,7 +780,7 @@ TEST(test_no_memory)
 			.at_least = 10});
 }
 
-/* It is said whose tables there is no memory for, how much, and where. */
+/* An event reports the policy whose tables could not be allocated, their size and the NUMA node. */
 TEST(test_no_memory_is_said)
 {
 	uint64_t since = events_number();
@@ -791,7 +794,7 @@ TEST(test_no_memory_is_said)
 			said = NULL;
 		}
 	}
-	assert_non_null(said); /* of test_no_memory() */
+	assert_non_null(said); /* from test_no_memory() */
 	assert_int_equal(json_integer_value(json_object_get(said, "cpu")), 7);
 	assert_string_equal(json_string_value(json_object_get(said, "policy")), "samples");
 	assert_int_equal(
