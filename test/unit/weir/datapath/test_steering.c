@@ -298,7 +298,7 @@ TEST(test_removed)
 	assert_int_equal(reta_worker(&world.reta, 7), 1);
 }
 
-/* Packets kept at the end return to the port's pool, or are sent on. */
+/* No buffer of a packet that is kept at the end leaks. */
 TEST(test_end_keeping)
 {
 	static const unsigned rows[] = {1, BURST, BURST + 1};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What policies are put together from: their parts' steps, in order and up to the first that fails;
- * and what workers are told of all of them, slot by slot.
+ * Steps of the parts of a policy, in order and up to the first failure; and the lists by slot that
+ * workers get of all policies.
  */
 #include "check.h"
 
@@ -13,7 +13,7 @@
 
 #define N 5
 
-/* Steps of parts that were taken, by the part's digit. */
+/* Steps taken, one decimal digit per part. */
 static unsigned taken;
 static int first_says, last_says;
 static bool first_done, last_done;
@@ -76,7 +76,7 @@ static const struct policy_part last = {
 static const struct policy_part *const parts[] = {&first, &idle, &last, NULL};
 static struct instance inst = {.parts = parts};
 
-/* A step that may fail is taken by each part that has it; nobody is asked after one that fails. */
+/* A step that can fail runs for each part that has it, and stops at the first failure. */
 TEST(test_steps_that_fail)
 {
 	static const struct {
@@ -105,7 +105,7 @@ TEST(test_steps_that_fail)
 	}
 }
 
-/* A slot is done when all are that have something to end. */
+/* A slot is done when all its parts are. */
 TEST(test_done)
 {
 	for (unsigned i = 0; i < 4; i++) {
@@ -117,7 +117,7 @@ TEST(test_done)
 
 static const uint32_t slots[N] = {4, 0, 6, 3, 2};
 
-/* Those with a meter for each source come first, and behind them those that are conserved. */
+/* Slots with a meter per source come first, followed by those of hard limits. */
 TEST(test_slots_per_source)
 {
 	const struct policy policies[N] = {
@@ -137,12 +137,12 @@ TEST(test_slots_per_source)
 	assert_memory_equal(listed, want, sizeof(want));
 	free(listed);
 	listed = slots_per_source(policies + 3, slots + 3, 1, &n_sourced, &n_conserved);
-	assert_non_null(listed); /* none, which is not no memory */
+	assert_non_null(listed); /* an empty list, not a failed allocation */
 	assert_int_equal(n_sourced + n_conserved, 0);
 	free(listed);
 }
 
-/* Parents by slot, and none of slots that nobody has; no table where nobody has a parent. */
+/* Parents by slot, and SLOT_NONE for unused slots. Without parents there is no table. */
 TEST(test_slots_of_parents)
 {
 	struct policy policies[N] = {{.above = 0}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Windows of what packets have waited: what is in them, and that nothing older is.
+ * Windows of delays: the packets in them, and that none is older.
  */
 #include "check.h"
 
@@ -13,13 +13,13 @@
 
 static const uint64_t lengths[DELAY_WINDOW_WINDOWS] = {10 * SECOND, 60 * SECOND};
 
-/* Everything that has been counted, step by step. */
+/* All counts, step by step. */
 struct history {
 	struct delay_window delay_window;
 	struct delay_sum total;
 	uint64_t now;
 	unsigned n;
-	uint64_t when[STEPS], bins[STEPS]; /* of one bin: its count from that time on */
+	uint64_t when[STEPS], bins[STEPS]; /* count of one bin from that time on */
 };
 
 static void begin_delay_history(struct history *h, uint64_t before)
@@ -44,7 +44,7 @@ static void pass_time_packets(struct history *h, uint64_t ns, uint64_t packets)
 	h->bins[h->n++] = h->total.bins[BIN];
 }
 
-/* What had been counted before a time. */
+/* Returns the count before a time. */
 static uint64_t counted_by(const struct history *h, uint64_t when)
 {
 	unsigned i = 0;
@@ -54,7 +54,10 @@ static uint64_t counted_by(const struct history *h, uint64_t when)
 	return h->bins[i];
 }
 
-/* Just what has come in as long as it says, which is as long as it should be; `slack` is a step. */
+/*
+ * The window contains exactly the packets of the length that it reports, which is close to the
+ * nominal length. `slack` is a step.
+ */
 static void check_delay_window(
 	const struct history *h, enum delay_window_window window, uint64_t slack)
 {
@@ -87,10 +90,10 @@ TEST(test_windows)
 	}
 }
 
-/* Looked at to the nanosecond in time, a window is as long as it says, and has what came in it. */
+/* With marks at exact times, a window has exactly its nominal length, and the packets in it. */
 TEST(test_to_the_nanosecond)
 {
-	static const unsigned steps[] = {2, 12}; /* of five seconds, in a window */
+	static const unsigned steps[] = {2, 12}; /* steps of five seconds in a window */
 	struct delay_window delay_window;
 	struct delay_sum total = {0}, sum;
 	uint64_t now = 7 * SECOND;
@@ -105,7 +108,7 @@ TEST(test_to_the_nanosecond)
 		assert_false(delay_window_is_due(&delay_window, now));
 		for (unsigned w = 0; w < DELAY_WINDOW_WINDOWS; w++) {
 			uint64_t ns = delay_window_sum(&delay_window, w, &total, now, &sum);
-			/* The long one has marks in 30 seconds alone. */
+			/* The long window has a mark each 30 seconds only. */
 			unsigned want = w == 0 || i % 6 == 0 ? steps[w] : steps[w] + i % 6;
 
 			want = want < i ? want : i;
@@ -115,7 +118,7 @@ TEST(test_to_the_nanosecond)
 	}
 }
 
-/* Nobody has looked for long: the windows are longer, and say so. */
+/* After a long time without checks, windows are longer and report this. */
 TEST(test_late_looks)
 {
 	static struct history h;
@@ -132,7 +135,7 @@ TEST(test_late_looks)
 	}
 }
 
-/* A long time without packets is empty, and not what was before it. */
+/* After a long time without packets a window is empty. */
 TEST(test_quiet)
 {
 	static struct history h;
@@ -153,7 +156,7 @@ TEST(test_quiet)
 	assert_int_equal(delay_count(&sum), 0);
 }
 
-/* More packets than 32 bits count, in all though not in a window. */
+/* More packets than 32 bits can count, in total but not within a window. */
 TEST(test_many)
 {
 	static struct history h;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What packets have waited, policy by policy: in whole numbers though workers have 32 bits, over
- * all slots that a policy has had, and held against its objective at the pace that is promised.
+ * Delays of packets by policy: counted beyond the 32 bits of the workers, over all slots that a
+ * policy has had, and compared with its objective at the promised pace.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -21,7 +21,7 @@
 #define OBJECTIVE         ", 'slo': {'p99': '5ms'}"
 #define DROPS             "{'name': 'drops', 'match': {'vlan': 8}, 'limit': '8Mbit/s'}"
 
-/* So many that wait, each in a VLAN of its own. */
+/* n shaped policies, each with its own VLAN. */
 static void open_many(struct instance_world *w, unsigned n, const char *more)
 {
 	ENDED_BY(free_at) char *text = NULL;
@@ -76,7 +76,7 @@ static struct delays_totals totals_of(struct instance_world *w, unsigned policy)
 	return totals;
 }
 
-/* Workers' counters are added up, and a bin that comes round has not begun anew. */
+/* Counters of workers are added. A 32-bit bin that wraps continues in the total. */
 TEST(test_totals)
 {
 	struct delays_totals totals;
@@ -102,13 +102,13 @@ TEST(test_totals)
 	assert_int_equal(totals.delay.bins[3], UINT32_MAX + UINT64_C(6));
 	assert_int_equal(totals.delay.bins[4], UINT32_MAX);
 	assert_int_equal(delay_count(&totals.delay), 2 * (uint64_t)UINT32_MAX + 6);
-	totals = totals_of(&w, 1); /* where none wait */
+	totals = totals_of(&w, 1); /* policy without a queue */
 	assert_int_equal(totals.waited, 0);
 	assert_int_equal(delay_count(&totals.delay), 0);
 	assert_null(delays_window(&w.inst, slot_of(&w, 0)));
 }
 
-/* A tick looks at some policies in turn, and so at each in a while. */
+/* A tick checks some policies in turn, and so reaches all of them after some ticks. */
 TEST(test_looked_at)
 {
 	enum { MANY = 150, LOOKS = 64 };
@@ -127,7 +127,7 @@ TEST(test_looked_at)
 	}
 }
 
-/* How many policies' windows of 10 s have been marked so often. */
+/* Returns the number of policies whose windows of 10 s have this many marks. */
 static unsigned marked(const struct instance_world *w, unsigned times)
 {
 	unsigned n = 0;
@@ -140,15 +140,17 @@ static unsigned marked(const struct instance_world *w, unsigned times)
 	return n;
 }
 
-/* What has an objective is looked at within a second, as many at a time as have become due. */
+/*
+ * Each policy with an objective is checked once a second. A call checks those that have become due.
+ */
 TEST(test_marked)
 {
 	static const struct {
-		uint64_t after_ns; /* since the last look */
-		unsigned marked;   /* for the first time, by then */
+		uint64_t after_ns; /* since the last check */
+		unsigned marked;   /* policies with a first mark by then */
 	} rows[] = {
 		{SECOND_NS / 10 - 1, 0},
-		{1, 1}, /* what was too little is not forgotten */
+		{1, 1}, /* earlier remainders add up */
 		{SECOND_NS / 5, 3},
 		{SECOND_NS / 10 * 6, 9},
 		{SECOND_NS / 10, 10},
@@ -167,12 +169,12 @@ TEST(test_marked)
 		delays_look(&w.inst, now);
 		assert_int_equal(marked(&w, 1), rows[i].marked);
 	}
-	delays_look(&w.inst, now + 100 * SECOND_NS); /* all, and none twice */
+	delays_look(&w.inst, now + 100 * SECOND_NS); /* all of them, and none twice */
 	assert_int_equal(marked(&w, 2), N);
 	instance_world_close(&w);
 }
 
-/* A policy that moves to another slot takes with it what it has counted. */
+/* A policy that moves to another slot keeps its counts. */
 TEST(test_moved)
 {
 	struct delays_totals totals;
@@ -185,11 +187,11 @@ TEST(test_moved)
 	shape_of(&w, 1, 0)->waited = 7;
 	shape_of(&w, 1, 0)->delay.bins[5] = 3;
 	assert_int_equal(delays_waited_before(&w.inst, former), 0);
-	for (unsigned times = 1; times <= 2; times++) { /* and again, with what it had before */
+	for (unsigned times = 1; times <= 2; times++) { /* the second move carries earlier counts */
 		x = begin_reload(&w, times == 1 ? WAITS("waits", OBJECTIVE ", 'accounting': 'wire'")
 						: WAITS("waits", OBJECTIVE));
 		assert_int_not_equal(slot_of(&w, 0), former);
-		assert_int_equal(totals_of(&w, 0).waited, 7 * times); /* workers are at both */
+		assert_int_equal(totals_of(&w, 0).waited, 7 * times); /* workers use both */
 		assert_memory_equal(delays_window(&w.inst, slot_of(&w, 0)),
 			delays_window(&w.inst, former), sizeof(struct delay_window));
 		end_reload(&w, x);
@@ -203,12 +205,12 @@ TEST(test_moved)
 		assert_non_null(delays_window(&w.inst, former));
 	}
 	reload(&w, DROPS);
-	reload(&w, DROPS ", " WAITS("waits", "")); /* by the same name, and yet another */
+	reload(&w, DROPS ", " WAITS("waits", "")); /* a new policy of the same name */
 	assert_int_equal(totals_of(&w, 1).waited, 0);
 	assert_int_equal(delays_waited_before(&w.inst, slot_of(&w, 1)), 0);
 }
 
-/* What packets waited before there was an objective is held against none. */
+/* Delays from before the objective existed do not count against it. */
 TEST(test_new_objective)
 {
 	const struct delay_window *window;

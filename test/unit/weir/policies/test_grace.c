@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * That all workers act on what they have been told is said when the last of them does, whichever
- * that is, and does not wait for what they are told later. The test plays the workers.
+ * A grace period ends when the last worker uses the published limits, in any order. It
+ * does not wait for limits published later. The test plays the workers.
  */
 #include "instance_world.h"
 
@@ -49,17 +49,17 @@ TEST(test_taken)
 		instance_world_open(&w, POLICY);
 		for (unsigned i = 1; i <= MESSAGES; i++)
 			tell(&w, late, i);
-		memset(&grace, 0xff, sizeof(grace)); /* as it was left by another use */
+		memset(&grace, 0xff, sizeof(grace)); /* left by an earlier use */
 		grace_begin(&grace, &w.inst);
 		for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
-			tell(&w, i, MESSAGES + 1); /* which nobody waits for */
+			tell(&w, i, MESSAGES + 1); /* not part of this period */
 		be_quiescent_all(&w);
 		assert_false(grace_done(&grace, &w.inst));
 		take(&w, late, MESSAGES - 1);
 		be_quiescent_all(&w);
 		assert_false(grace_done(&grace, &w.inst));
 		take(&w, late, 1);
-		/* It may be in the middle of a turn that began before. */
+		/* The worker can be in a turn that began before. */
 		assert_false(grace_done(&grace, &w.inst));
 		be_quiescent(&w, !late);
 		assert_false(grace_done(&grace, &w.inst));
@@ -73,7 +73,10 @@ TEST(test_taken)
 	}
 }
 
-/* A worker that still empties the queues of the snapshot before is waited for, quiescent or not. */
+/*
+ * With a snapshot, it also waits for a worker that still empties the queues of the old one,
+ * quiescent or not.
+ */
 TEST(test_snapshot)
 {
 	struct instance_world w;
@@ -93,7 +96,7 @@ TEST(test_snapshot)
 		assert_false(grace_done(&grace, &w.inst));
 		be_quiescent_all(&w);
 		assert_false(grace_done(&grace, &w.inst));
-		grace_begin(&grace, &w.inst); /* who does not ask for that has it */
+		grace_begin(&grace, &w.inst); /* without a snapshot it ends */
 		(void)grace_done(&grace, &w.inst);
 		be_quiescent_all(&w);
 		assert_true(grace_done(&grace, &w.inst));

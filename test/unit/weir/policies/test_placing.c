@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Rounds of placed policies: whose buckets do not arrive, as no worker has a turn; one at a time;
- * and what a reload has to do with them.
+ * Rounds of placed policies: with buckets that do not arrive because no worker has a turn, one
+ * round at a time, and during reloads.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -37,7 +37,7 @@ struct world {
 	uint64_t now;
 };
 
-/* Its ports have a queue for each worker: the ring is the test's. */
+/* Opens an instance whose ports have a queue for each worker. The shared ring is the test's. */
 static void open_lane_of(struct world *world, const char *policies, enum guarantee guarantee)
 {
 	struct instance *inst = &world->inst.inst;
@@ -61,7 +61,7 @@ static void open_lane(struct world *world, const char *policies)
 	open_lane_of(world, policies, GUARANTEE_SOFT);
 }
 
-/* Some bucket is to move. */
+/* Opens an instance in which one bucket is to move. */
 static void open_world(struct world *world)
 {
 	struct instance *inst = &world->inst.inst;
@@ -76,7 +76,7 @@ static void open_world(struct world *world)
 	assert_false(world->placing->measures);
 }
 
-/* Until a round is under way or not, as is said; in steps. */
+/* Steps until a round is being measured, or until none is. Returns the number of steps. */
 static unsigned step_until_round(struct world *world, bool measures)
 {
 	unsigned n = 0;
@@ -88,7 +88,10 @@ static unsigned step_until_round(struct world *world, bool measures)
 	return n;
 }
 
-/* A round is measured nevertheless, after some rounds' time; and again, and owners are asked. */
+/*
+ * If a bucket does not arrive, the next round is measured after the time of some rounds anyway.
+ * Each time owners get the request again.
+ */
 TEST(test_never_arriving)
 {
 	struct world world;
@@ -104,7 +107,7 @@ TEST(test_never_arriving)
 	instance_world_close(&world.inst);
 }
 
-/* At once, when the policy has changed. */
+/* A change of the policy starts a round immediately. */
 TEST(test_changed)
 {
 	struct world world;
@@ -130,7 +133,10 @@ static unsigned count_due(const struct instance *inst, uint64_t now)
 	"{'name': '" name "', 'match': {'dst': '" dst "'}, 'limit': '10Mbit/s'" more "}"
 #define PLACED_OF(name, dst, more) OF(name, dst, ", 'action': 'shape', 'slo': {'p99': '50ms'}" more)
 
-/* However many are due: control has others to look after. The next is due at once. */
+/*
+ * Control runs one due round at a time, because it has other duties. The next round follows
+ * immediately.
+ */
 TEST(test_one_at_a_time)
 {
 	struct world world;
@@ -148,7 +154,7 @@ TEST(test_one_at_a_time)
 	instance_world_close(&world.inst);
 }
 
-/* All buckets of a policy are wanted at one worker. */
+/* Returns true if all buckets of a policy have this worker as their target. */
 static bool is_wanted_at(const struct instance *inst, unsigned policy, unsigned worker)
 {
 	const struct placing *placing = placing_of(inst, inst->slots.of[policy]);
@@ -159,7 +165,10 @@ static bool is_wanted_at(const struct instance *inst, unsigned policy, unsigned 
 	return true;
 }
 
-/* A policy begins where the fewest buckets of all are wanted: at the owner, if that is all one. */
+/*
+ * A policy starts at the worker with the fewest target buckets of all policies, and at the owner if
+ * all are equal.
+ */
 TEST(test_begins_at)
 {
 	struct world world;
@@ -180,7 +189,7 @@ TEST(test_begins_at)
 	instance_world_close(&world.inst);
 }
 
-/* What the owner's time goes to beside what he decides. */
+/* The owner's time that goes to handing out packets of other workers. */
 TEST(test_handing)
 {
 	struct world world;
@@ -202,7 +211,7 @@ TEST(test_handing)
 	instance_world_close(&world.inst);
 }
 
-/* What each of its buckets took in a round, and what a packet costs whom. */
+/* The bytes of each bucket in a round, and the cost of a byte on each worker. */
 TEST(test_measures)
 {
 	struct world world;
@@ -216,7 +225,7 @@ TEST(test_measures)
 	placing = inst->placings->first;
 	placings_look(inst, ROUND); /* the first round begins */
 	reta = placing->rings[0].reta;
-	for (unsigned round = 1; round <= 2; round++) { /* only what is new counts */
+	for (unsigned round = 1; round <= 2; round++) { /* only new counts matter */
 		reta->packets[3] += 5000 * round;
 		reta->bytes[3] += 500000 * round;
 		inst->workers[0].counters.rx_packets += 5000 * round;
@@ -236,23 +245,23 @@ TEST(test_measures)
 			(double)inst->clock.hz / hz * round / 1000 / seconds, 1e-6);
 		assert_near(placing->seen.workers[1].cost, 0, 0);
 		assert_near(placing->seen.workers[1].others, 10000 * round / seconds, 1);
-		while (!placing->measures) /* until what is to move is not waited for any more */
+		while (!placing->measures) /* until the move has timed out */
 			placings_look(inst, placing->due_ns);
 	}
 	instance_world_close(&world.inst);
 }
 
-/* So many packets have been counted as late by so many thousandths of a second. */
+/* Counts n packets as late by this many milliseconds. */
 static void add_late(const struct delay_bins *delay, unsigned ms, unsigned n)
 {
-	/* A worker writes to it, and nobody else may: the test is the worker. */
+	/* Workers write this; here the test takes the place of the worker. */
 	struct delay_bins *bins = (struct delay_bins *)(uintptr_t)delay;
 
 	while (n-- > 0)
 		delay_add(bins, delay_unit(tick_hz()), ms * (tick_hz() / 1000));
 }
 
-/* What is told of a delay of so many thousandths. */
+/* Returns the reported value for a delay of this many milliseconds. */
 static double told_s(unsigned ms)
 {
 	const unsigned unit = delay_unit(tick_hz());
@@ -261,7 +270,7 @@ static double told_s(unsigned ms)
 	       (double)tick_hz();
 }
 
-/* What packets waited in a round is told of that alone, for each worker by itself. */
+/* A round reports the delays of its own packets only, for each worker. */
 TEST(test_measures_delays)
 {
 	static const unsigned waited_ms[][INSTANCE_WORKERS] = {{40, 2}, {5, 30}, {1, 1}};
@@ -300,7 +309,7 @@ TEST(test_measures_delays)
 			assert_near(seen->p99, told_s(waited_ms[round][w]), 1e-12);
 			assert_near(seen->added,
 				told_s(reach_ms[round][w]) + told_s(late_ms[round][w]), 1e-12);
-			assert_near(seen->others, 800 / 0.1, 1e-6); /* a byte each */
+			assert_near(seen->others, 800 / 0.1, 1e-6); /* one byte each */
 		}
 		while (!placing->measures)
 			placings_look(inst, placing->due_ns);
@@ -308,7 +317,7 @@ TEST(test_measures_delays)
 	instance_world_close(&world.inst);
 }
 
-/* A worker that misses the objective by its own doing has buckets taken away. */
+/* A worker that misses the objective through its own load loses buckets. */
 TEST(test_wanted_elsewhere)
 {
 	struct world world;
@@ -326,7 +335,7 @@ TEST(test_wanted_elsewhere)
 	add_late(&worker_shape(&inst->workers[0], placing->slot)->delay, 400, 2000);
 	add_late(&placing->workers[0].seat->reach, 400, 2000);
 	inst->workers[0].counters.rx_packets += 100 * RETA_SIZE;
-	inst->workers[0].counters.busy_cycles += tick_hz() / 11; /* nearly all of the round */
+	inst->workers[0].counters.busy_cycles += tick_hz() / 11; /* nearly the whole round */
 	assert_true(steering_is_done(placing->rings[0].steering, placing->slot));
 	assert_int_equal(rte_ring_count(placing->rings[0].steering->asks), 0);
 	placings_look(inst, placing->due_ns);
@@ -335,7 +344,7 @@ TEST(test_wanted_elsewhere)
 		assert_int_equal(
 			reta_target_of(&placing->reta_target, b), placing->rebalance.wanted[b]);
 		assert_int_equal(
-			reta_worker(placing->rings[0].reta, b), 0); /* they are yet to move */
+			reta_worker(placing->rings[0].reta, b), 0); /* they have not moved yet */
 		there += placing->rebalance.wanted[b] == 1;
 	}
 	assert_in_range(there, 1, RETA_SIZE - 1);
@@ -345,7 +354,7 @@ TEST(test_wanted_elsewhere)
 	instance_world_close(&world.inst);
 }
 
-/* A policy beyond so many is not placed, and is there nevertheless; the log says so once. */
+/* A policy beyond the maximum is enforced without a placement. One event reports this. */
 TEST(test_no_room)
 {
 	struct world world;
@@ -359,7 +368,7 @@ TEST(test_no_room)
 	for (unsigned room = 0; room < 2; room++) {
 		inst->placings->room = room;
 		first = events_number();
-		for (unsigned i = 0; i < 2; i++) /* the other one does not ask for any */
+		for (unsigned i = 0; i < 2; i++) /* the other policy needs no placement */
 			assert_int_equal(placing_part.prepare(inst, &inst->policies[i],
 						 inst->slots.of[i], inst->clock.hz),
 				0);
@@ -367,7 +376,7 @@ TEST(test_no_room)
 		assert_int_equal(placing_of(inst, inst->slots.of[0]) != NULL, room);
 		assert_null(placing_of(inst, inst->slots.of[1]));
 		assert_int_equal(events_number() - first, !room);
-		/* And what has to do with those that are placed passes it by. */
+		/* The steps of placed policies ignore it. */
 		placing_part.begin(inst, 0);
 		placing_part.change(inst, 0);
 		assert_int_equal(inst->placings->first != NULL, room);
@@ -395,7 +404,10 @@ static unsigned count_placings(const struct instance *inst)
 	return n;
 }
 
-/* One that leaves is looked at no more, whichever it is; and is not done while it moves. */
+/*
+ * A removed policy has no more rounds, for each position in the list. It is not done while a bucket
+ * moves.
+ */
 TEST(test_leaves)
 {
 	for (unsigned leaves = 0; leaves < 3; leaves++) {
@@ -432,7 +444,7 @@ TEST(test_leaves)
 
 #define SHOWN 8
 
-/* Frames as net_null's, the last of them of another sender. */
+/* Frames like those of net_null; the last one has another sender. */
 static void new_frames(const struct world *world, struct rte_mbuf *mbufs[SHOWN])
 {
 	struct rte_mempool *pool = world->inst.inst.ports[0].pool;
@@ -447,8 +459,8 @@ static void new_frames(const struct world *world, struct rte_mbuf *mbufs[SHOWN])
 }
 
 /*
- * Packets of a bucket that moves are kept back, in order, until there is no room; then they are
- * lost. Those of others go where they went.
+ * Packets of a moving bucket are kept in order while there is room, and lost after that. Packets of
+ * other buckets go to their worker.
  */
 TEST(test_kept_while_there_is_room)
 {
@@ -480,7 +492,7 @@ TEST(test_kept_while_there_is_room)
 	assert_int_equal(reta->bytes[stays], 71);
 	reta_set(reta, moving, 1);
 	assert_true(migration_begin(&steering->migration, reta));
-	steering->migration.kept = MIGRATION_KEEPS - 3; /* of others, which this is not about */
+	steering->migration.kept = MIGRATION_KEEPS - 3; /* packets of other buckets */
 	memset(counts, 0, sizeof(counts));
 	free = rte_mempool_avail_count(inst->ports[0].pool);
 	steering_show(steering, owner, &owner->paths[0], mbufs, SHOWN, targets, counts, &lost);
@@ -497,14 +509,14 @@ TEST(test_kept_while_there_is_room)
 		assert_ptr_equal(steering->migration.packets[MIGRATION_KEEPS - 3 + i], mbufs[i]);
 		assert_int_equal(steering->migration.buckets[MIGRATION_KEEPS - 3 + i], moving);
 	}
-	assert_int_equal(reta->packets[moving], 2 * (SHOWN - 1)); /* lost or not, it came */
+	assert_int_equal(reta->packets[moving], 2 * (SHOWN - 1)); /* including lost ones */
 	rte_pktmbuf_free_bulk(mbufs, 3);
 	rte_pktmbuf_free(mbufs[SHOWN - 1]);
 	steering->migration.kept = 0;
 	instance_world_close(&world.inst);
 }
 
-/* What is of no placed policy goes by the hash of its flow, and counts in no bucket. */
+/* Packets of no placed policy are spread by their flow hash and count in no bucket. */
 TEST(test_not_placed)
 {
 	struct world world;
@@ -533,7 +545,7 @@ TEST(test_not_placed)
 	instance_world_close(&world.inst);
 }
 
-/* A round of fewer than a thousand packets says nothing, and goes on; but not for ever. */
+/* A round with fewer than 1000 packets decides nothing and continues, but not forever. */
 TEST(test_few_packets)
 {
 	static const uint64_t packets[] = {999, 1000};
@@ -571,7 +583,7 @@ static struct policy_txn *prepare_placing(struct world *world, const char *polic
 	return x;
 }
 
-/* Those that leave take nobody's place. */
+/* A removed policy does not count against the maximum. */
 TEST(test_room)
 {
 	struct world world;
@@ -586,13 +598,13 @@ TEST(test_room)
 	assert_int_equal(world.inst.inst.placings->room, PLACINGS_MOST - 1);
 	world.inst.inst.placings->room = 0;
 	policy_txn_free(x);
-	/* Counted anew each time. */
+	/* The room is counted again for each transaction. */
 	policy_txn_free(prepare_placing(&world, PLACED_OF("c", "10.0.2.0/24", "")));
 	assert_int_equal(world.inst.inst.placings->room, PLACINGS_MOST - 1);
 	instance_world_close(&world.inst);
 }
 
-/* From the change on one that leaves has no rounds, though workers have not seen it yet. */
+/* A removed policy has no rounds from the change on, even before workers have seen the change. */
 TEST(test_no_rounds_once_it_leaves)
 {
 	struct world world;
@@ -617,7 +629,7 @@ TEST(test_no_rounds_once_it_leaves)
 	instance_world_close(&world.inst);
 }
 
-/* Owners take nothing in for some turns where packets change their buckets: else not. */
+/* Owners stop receiving for some turns only if the change can move packets to other buckets. */
 TEST(test_retargets)
 {
 #define A(more)            PLACED_OF("a", "10.0.0.0/24", more)
@@ -669,7 +681,7 @@ TEST(test_retargets)
 	}
 }
 
-/* First fragments of UDP datagrams, instead of what came. */
+/* Replaces received packets by first fragments of UDP datagrams. */
 static uint16_t make_first_fragments(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs,
 	uint16_t n, uint16_t most, void *context)
 {
@@ -683,7 +695,7 @@ static uint16_t make_first_fragments(uint16_t port, uint16_t queue, struct rte_m
 	return n;
 }
 
-/* The owner looks at what comes twice, and counts it once. */
+/* The owner parses these packets twice and counts them once. */
 TEST(test_fragments)
 {
 #define FRAGMENTED                                                                        \
@@ -719,7 +731,7 @@ TEST(test_fragments)
 	assert_int_equal(rte_eth_remove_rx_callback(port, 0, callback), 0);
 }
 
-/* What the owner keeps back at the stop nobody has decided: soft ones leave. */
+/* Packets that the owner keeps at the stop have not been decided. Those of soft limits are sent. */
 TEST(test_kept_back)
 {
 	static const enum guarantee guarantees[] = {GUARANTEE_SOFT, GUARANTEE_CONSERVED};
@@ -751,7 +763,7 @@ TEST(test_kept_back)
 	}
 }
 
-/* What has left a worker's queue is counted where the owner of the wire's queue looks. */
+/* The owner of a queue reads the counts of a worker's queue at its seat. */
 TEST(test_left)
 {
 	struct world world;
@@ -778,7 +790,7 @@ TEST(test_left)
 	instance_world_close(&world.inst);
 }
 
-/* Rings that workers share go once, whoever owns them, and in whichever direction. */
+/* Rings shared by workers are freed once, for each owner and direction. */
 TEST(test_rings_go)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -807,7 +819,7 @@ static int prepare_placed(const void *argument)
 	return rc;
 }
 
-/* One that memory is refused, at any place, says so, and goes again. */
+/* A failed allocation at any point returns an error, and the placement is removed completely. */
 TEST(test_without_memory)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limits on their way to the workers: what changed, as much as there is room for, and the rest
- * later, as it is by then. The test plays control and both workers.
+ * Publishes limits to the workers: the changed ones, those that fit, and the others later with
+ * their newest values. The test plays control and both workers.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -10,21 +10,21 @@
 #include "limit_ring.h"
 #include "publish.h"
 
-/* Two that draw from a shared bucket, and one that has a bucket on each worker. */
+/* Two policies with a shared bucket, and one with a bucket on each worker. */
 #define RESERVED                                                                         \
 	"{'name': 'r1', 'match': {'vlan': 1}, 'limit': '1Gbit/s', 'allocator': 'fps'}, " \
 	"{'name': 'r2', 'match': {'vlan': 2}, 'limit': '1Gbit/s', 'allocator': 'fps'}"
 #define DIVIDED \
 	"{'name': 'd', 'match': {'vlan': 3}, 'limit': '1Gbit/s', 'action': 'count', 'allocator': 'fps'}"
 
-/* How often a policy is sampled, which the workers have not heard of yet. */
+/* Changes the sampling of a policy, to be published. */
 static void change_sampling(struct instance_world *w, unsigned policy, uint8_t shift)
 {
 	w->inst.engine.slots[w->inst.slots.of[policy]].sampling.shift = shift;
 	dirty_mark(&w->inst.dirty, w->inst.slots.of[policy]);
 }
 
-/* All that lies in a worker's ring; the last of it. */
+/* Takes all limits from a worker's ring. Returns their number, and the last one. */
 static unsigned take_posted_limits(
 	struct instance_world *w, unsigned worker, struct limit_profile *last)
 {
@@ -62,7 +62,7 @@ TEST(test_only_what_changed)
 	assert_int_equal(take_posted_limits(&w, 0, &last), 0);
 }
 
-/* A slot that has lost its policy is not told of any more. */
+/* A slot without a policy is not published any more. */
 TEST(test_never)
 {
 	struct limit_profile last;
@@ -75,7 +75,7 @@ TEST(test_never)
 	assert_int_equal(take_posted_limits(&w, 0, &last), 0);
 }
 
-/* After the TSC was set back all of them are told again, and what is shared begins anew. */
+/* After the TSC was set back, all limits are published again and shared buckets restart. */
 TEST(test_anew)
 {
 	struct limit_profile last;
@@ -103,7 +103,10 @@ static void fill_limit_ring_ring(struct limit_ring *limit_ring, uint32_t slot)
 	while (limit_ring_send(limit_ring, &message));
 }
 
-/* A worker that does not look finds later what is true then, once; the other is not held up. */
+/*
+ * A worker with a full ring later gets the newest limit, once. The other worker does not wait for
+ * it.
+ */
 TEST(test_full_ring)
 {
 	struct limit_profile last;
@@ -126,8 +129,8 @@ TEST(test_full_ring)
 }
 
 /*
- * The first worker stands still while limits change, more than its ring holds: the other is told
- * each at once, and the first is told those of the end when it goes on.
+ * The first worker stalls during more changes than its ring holds. The other one gets each
+ * immediately, and the first one gets the last limits when it continues.
  */
 TEST(test_behind)
 {
@@ -147,7 +150,7 @@ TEST(test_behind)
 		assert_true(instance_has_told(&w.inst, 1));
 	}
 	assert_false(instance_has_told(&w.inst, 0));
-	/* The second of them leaves meanwhile. */
+	/* The second policy is removed meanwhile. */
 	publish_never(&w.inst, w.inst.slots.of[1]);
 	assert_true(take_posted_limits(&w, 0, &last) > 1);
 	assert_true(publish_rest(&w.inst));
@@ -157,7 +160,7 @@ TEST(test_behind)
 	assert_true(publish_is_done(&w.inst));
 }
 
-/* The limiter's view of them: of a limit that the box's own policies had not. */
+/* Changes the limits in the limiter, and not in the instance's policies. */
 static void relimit_policies(struct instance_world *w, uint64_t bps)
 {
 	struct policy *policies = w->config->policies;
@@ -172,7 +175,7 @@ static void relimit_policies(struct instance_world *w, uint64_t bps)
 	publish_all_later(&w->inst);
 }
 
-/* What a shared bucket grants in a second, bytes. */
+/* Returns the rate of a shared bucket in bytes per second. */
 static double rate_of(const struct instance_world *w, unsigned policy)
 {
 	struct limiter_view view;
@@ -181,7 +184,10 @@ static double rate_of(const struct instance_world *w, unsigned policy)
 	return view.local_limit;
 }
 
-/* A shared bucket's limit changes at once, and again, whoever stands still in a turn. */
+/*
+ * The limit of a shared bucket changes immediately, repeatedly, even if a worker stalls within a
+ * turn.
+ */
 TEST(test_shared_buckets_wait_for_nobody)
 {
 	struct shared_bucket_profile seen[3];
@@ -197,11 +203,11 @@ TEST(test_shared_buckets_wait_for_nobody)
 		assert_true(publish_rest(&w.inst));
 		seen[i] = shared_bucket_read(shared);
 		assert_near((double)seen[i].rate, (double)(seen[0].rate << i), 8);
-		rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 0); /* and never worker 1 */
+		rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 0); /* worker 1 is never quiescent */
 	}
 }
 
-/* What the workers together are given is no more than the limit. */
+/* The sum of the workers' limits does not exceed the limit. */
 TEST(test_parts)
 {
 	struct limit_profile alone, parts;
@@ -217,7 +223,7 @@ TEST(test_parts)
 				 &w.inst.engine.slots[slot].sampling, 1, w.inst.clock.hz),
 		0);
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
-		change_sampling(&w, 0, (uint8_t)(3 + i)); /* news for both */
+		change_sampling(&w, 0, (uint8_t)(3 + i)); /* a change for both */
 		assert_true(publish_rest(&w.inst));
 		assert_int_equal(take_posted_limits(&w, i, &parts), i + 1);
 		sum += (uint64_t)parts.meter.bucket.rate;

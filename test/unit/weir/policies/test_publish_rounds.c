@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What control does for the workers of a box: tell them of limits, in rounds, and give their
- * policies memory. The box is a whole one, but for workers that run.
+ * Control's work for the workers: publishing limits in rounds, and allocating memory for policies.
+ * The limiter is complete, except that no workers run.
  */
 #include "check.h"
 #include "scope.h"
@@ -24,7 +24,7 @@
 
 #define MANY 5000 /* more than a ring holds */
 
-/* Has the ports which all others borrow, as those of a box go with it. */
+/* Holds the ports, which other instances borrow because ports close with their instance. */
 static struct instance holder;
 
 static struct config *config_of(unsigned n, unsigned workers, const char *allocator)
@@ -70,7 +70,7 @@ static void close_instance(struct instance *inst)
 	config_free(config);
 }
 
-/* All policies are sampled otherwise from now on, and that is to be told. */
+/* Changes the sampling of all policies, to be published. */
 static void sample_all(struct instance *inst, uint8_t shift)
 {
 	for (unsigned p = 0; p < inst->n_policies; p++)
@@ -78,7 +78,7 @@ static void sample_all(struct instance *inst, uint8_t shift)
 	publish_all_later(inst);
 }
 
-/* The worker takes n of those that lie in its ring: from which slot on, and of which shift. */
+/* The worker takes n limits from its ring. Checks their slots, counting up, and their shift. */
 static void expect_posted_limits(struct instance *inst, unsigned n, uint32_t slot, uint8_t shift)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -98,7 +98,7 @@ static void expect_nothing(struct instance *inst)
 	assert_int_equal(limit_ring_take(&inst->workers[0].limit_ring, &profile, 1), 0);
 }
 
-/* What was told already is not told again. */
+/* A published limit is not published again. */
 TEST(test_told_once)
 {
 	ENDED_BY(close_instance) struct instance inst;
@@ -115,7 +115,7 @@ TEST(test_told_once)
 	expect_nothing(&inst);
 }
 
-/* More than a ring holds: in order, and what waits is told as it is by then. */
+/* With more limits than a ring holds, they follow in order, with their newest values. */
 TEST(test_rounds)
 {
 	ENDED_BY(close_instance) struct instance inst;
@@ -128,7 +128,7 @@ TEST(test_rounds)
 	assert_false(publish_rest(&inst));
 	expect_posted_limits(&inst, LIMIT_RING_MAX, 100, 3);
 	expect_nothing(&inst);
-	/* The first have something new to say, but others have waited for longer. */
+	/* The first two have changed again, but the others have waited longer. */
 	for (unsigned p = 0; p < 2; p++) {
 		inst.engine.slots[inst.slots.of[p]].sampling.shift = 5;
 		dirty_mark(&inst.dirty, inst.slots.of[p]);
@@ -141,7 +141,7 @@ TEST(test_rounds)
 	expect_nothing(&inst);
 }
 
-/* Nothing is told of a policy that is gone. */
+/* A removed policy is not published. */
 TEST(test_never)
 {
 	ENDED_BY(close_instance) struct instance inst;
@@ -155,7 +155,7 @@ TEST(test_never)
 	expect_nothing(&inst);
 }
 
-/* All shared buckets change at once, and again, whoever of the workers stands still in a turn. */
+/* All shared buckets change immediately, repeatedly, even if a worker stalls within a turn. */
 TEST(test_shared_buckets_wait_for_nobody)
 {
 	ENDED_BY(close_instance) struct instance inst;
@@ -164,16 +164,16 @@ TEST(test_shared_buckets_wait_for_nobody)
 	for (unsigned w = 0; w < 2; w++)
 		worker_begin(&inst.workers[w]);
 	for (unsigned turn = 1; turn <= 5; turn++) {
-		inst.clock.hz += inst.clock.hz / 10; /* so that all limits are other ones */
+		inst.clock.hz += inst.clock.hz / 10; /* changes all limits */
 		publish_all_later(&inst);
 		assert_true(publish_rest(&inst));
 		for (unsigned p = 0; p < 10; p++)
 			assert_int_equal(inst.engine.shared_buckets[p].written, 2 * turn);
 		publish_all_later(&inst);
-		assert_true(publish_rest(&inst)); /* nothing new */
+		assert_true(publish_rest(&inst)); /* no changes */
 		for (unsigned p = 0; p < 10; p++)
 			assert_int_equal(inst.engine.shared_buckets[p].written, 2 * turn);
-		rte_rcu_qsbr_quiescent(inst.publisher.rcu, 0); /* and never worker 1 */
+		rte_rcu_qsbr_quiescent(inst.publisher.rcu, 0); /* worker 1 is never quiescent */
 	}
 	for (unsigned w = 0; w < 2; w++)
 		worker_end(&inst.workers[w]);
@@ -198,7 +198,7 @@ static bool is_zero(const struct flow_sample *sample)
 	return memcmp(sample, &zero, sizeof(zero)) == 0;
 }
 
-/* Nobody's sample is another's, and each begins empty, whoever had it before. */
+/* Each policy has its own sample, which starts empty, also if another policy used it before. */
 TEST(test_samples)
 {
 	const uint64_t seed = 5;
@@ -213,7 +213,7 @@ TEST(test_samples)
 		uint32_t slot = 1 + prng_below(&prng, 300);
 
 		if (worker->samples[slot]) {
-			/* Whoever wrote into it meanwhile would have another's mark. */
+			/* Another writer would have left its own mark. */
 			assert_int_equal(worker->samples[slot]->slot[0], slot);
 			assert_int_equal(worker->samples[slot]->slot[FLOW_SLOTS - 1], slot);
 			worker_remove_policy(worker, slot);
@@ -231,7 +231,7 @@ TEST(test_samples)
 	}
 }
 
-/* What is given back is given again: a box that reloads all day does not grow. */
+/* Freed samples are used again, so frequent reloads do not use more memory. */
 TEST(test_samples_return)
 {
 	struct sample_chunk *chunks;
@@ -254,7 +254,7 @@ TEST(test_samples_return)
 	}
 }
 
-/* Policies that are not sampled have none. */
+/* Policies without sampling have no samples. */
 TEST(test_no_samples)
 {
 	ENDED_BY(close_instance) struct instance inst;
@@ -265,7 +265,7 @@ TEST(test_no_samples)
 	assert_null(inst.workers[0].chunks);
 }
 
-/* Pages of these bytes that there is memory for. */
+/* Returns the number of these pages that have memory. */
 static size_t resident_pages(void *memory, size_t bytes)
 {
 	size_t page = (size_t)getpagesize(), n = 0;
@@ -278,7 +278,7 @@ static size_t resident_pages(void *memory, size_t bytes)
 	return n;
 }
 
-/* All zero, all writable, and memory only where it was written to, or full pages are in use. */
+/* Memory is zero and writable, and only allocated where written, unless huge pages are in use. */
 TEST(test_pages)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Where buckets are wanted, round by round, with workers that are made up: each adds what a queue
- * with one server would, the longer the busier; tokens are waited for by all alike.
+ * The target workers of buckets, round by round, with simulated workers. Each worker adds the delay
+ * of a queue with one server, which grows with its use. The delay for tokens is the same for all.
  */
 #include "check.h"
 
@@ -11,7 +11,7 @@
 #include "rebalance.h"
 
 #define WORKERS 4
-#define COST    1e-8 /* seconds a unit: 100 MB/s at most */
+#define COST    1e-8 /* seconds per unit: 100 MB/s at most */
 #define BATCH   1000
 #define SLO     1e-3
 #define NEVER   1000
@@ -19,10 +19,10 @@
 struct instance {
 	struct rebalance rebalance;
 	double rates[RETA_SIZE];
-	double others[WORKERS]; /* units a second */
-	double handing;         /* the part of worker 2's time that it hands out others' */
-	double tokens;          /* that everybody waits for, seconds */
-	double hidden;          /* cost that only who tries finds out, as a part of it */
+	double others[WORKERS]; /* units per second */
+	double handing;         /* part of worker 2's time spent on handing out packets */
+	double tokens;          /* delay for tokens of each worker, seconds */
+	double hidden;          /* extra cost that only a trial shows, as a part of COST */
 	unsigned rounds, changes;
 };
 
@@ -34,7 +34,7 @@ static void open_instance(struct instance *inst, unsigned principles, bool group
 	rebalance_init(&inst->rebalance, &params, 2);
 }
 
-/* A load in units a second, of so many buckets, with some noise. */
+/* Makes a load in units per second over this many buckets, with some noise. */
 static void make_bucket_load(struct instance *inst, double rate, unsigned buckets, uint64_t seed)
 {
 	struct prng prng;
@@ -53,7 +53,10 @@ static double rate_of(const struct instance *inst, unsigned worker)
 	return rate;
 }
 
-/* Five means beyond the knee of such a queue; and where there is too much, as much as may wait. */
+/*
+ * Returns five times the mean delay of such a queue. An overloaded queue has the longest possible
+ * delay.
+ */
 static double added_delay(const struct instance *inst, unsigned worker)
 {
 	double rate = rate_of(inst, worker) + inst->others[worker];
@@ -64,7 +67,7 @@ static double added_delay(const struct instance *inst, unsigned worker)
 	return fmin(0.1, 5 * BATCH * COST * (1 + use / (1 - use)));
 }
 
-/* A round, of which is said whether it changes anything, and all of which are counted. */
+/* Runs a round. Returns true if it changes targets; checks the counters. */
 static bool round_of(struct instance *inst)
 {
 	struct rebalance_seen seen = {.batch = BATCH};
@@ -92,7 +95,10 @@ static bool round_of(struct instance *inst)
 	return changed;
 }
 
-/* Rounds until nothing has changed for `still` of them. */
+/*
+ * Runs rounds until none of the last `still` changed a target. Returns the rounds up to the last
+ * change.
+ */
 static unsigned rounds_to_settle(struct instance *inst, unsigned still)
 {
 	unsigned last = inst->rounds, first = inst->rounds;
@@ -126,7 +132,7 @@ TEST(test_one_is_enough)
 	rebalance_free(&inst.rebalance);
 }
 
-/* Where workers are not to be few, all begin. */
+/* Without the principle of few workers, all are used from the start. */
 TEST(test_begins_apart)
 {
 	struct instance inst;
@@ -138,7 +144,7 @@ TEST(test_begins_apart)
 	rebalance_free(&inst.rebalance);
 }
 
-/* As many as there must be, and what is found in how many rounds. */
+/* Uses as many workers as needed, found within a number of rounds. */
 TEST(test_spreads)
 {
 	static const struct {
@@ -166,7 +172,7 @@ TEST(test_spreads)
 	}
 }
 
-/* Every source has a place, and the largest has one whole, on each worker. */
+/* Each worker has room for every source, and for the largest one alone. */
 static void expect_room(const struct rebalance *rebalance)
 {
 	double rate = 0, largest = 0, room = 0;
@@ -184,7 +190,7 @@ static void expect_room(const struct rebalance *rebalance)
 	assert_true(room >= rate + (WORKERS - 0.01) * largest);
 }
 
-/* Nobody is left out when there is too much for all; and nothing flaps. */
+/* If the load is too much for all, every worker is used, and targets do not flap. */
 TEST(test_too_much)
 {
 	struct instance inst;
@@ -198,7 +204,7 @@ TEST(test_too_much)
 	rebalance_free(&inst.rebalance);
 }
 
-/* When all do what they can it is not tried again for ten rounds. */
+/* When all workers are fully loaded, the next attempt is after ten rounds. */
 TEST(test_rests)
 {
 	struct rebalance_params params;
@@ -218,7 +224,7 @@ TEST(test_rests)
 	}
 	assert_int_equal(inst.rebalance.resting, 0);
 	assert_true(round_of(&inst));
-	/* Nor does it rest when something else is wanted of it. */
+	/* A change of the parameters ends this rest. */
 	while (inst.rebalance.resting == 0)
 		round_of(&inst);
 	params = inst.rebalance.params;
@@ -229,7 +235,7 @@ TEST(test_rests)
 	rebalance_free(&inst.rebalance);
 }
 
-/* Buckets without packets are dealt out too, as who sends next may come by them. */
+/* Idle buckets are spread too, because their next senders can use any of them. */
 TEST(test_idle_buckets)
 {
 	unsigned idle[WORKERS] = {0};
@@ -247,7 +253,7 @@ TEST(test_idle_buckets)
 	rebalance_free(&inst.rebalance);
 }
 
-/* What one worker is seen to add, and whether it is blamed for that. */
+/* The delay that a worker adds, and whether it counts as the worker's fault. */
 TEST(test_blame)
 {
 	static const struct {
@@ -257,8 +263,8 @@ TEST(test_blame)
 		bool tried;
 	} rows[] = {
 		{300, 1.1, 0, REBALANCE_TOKENS, false},
-		{299, 1.1, 0, REBALANCE_QUIET, false}, /* too few to tell */
-		{300, 1, 0, REBALANCE_QUIET, false},   /* just kept */
+		{299, 1.1, 0, REBALANCE_QUIET, false}, /* too few packets to decide */
+		{300, 1, 0, REBALANCE_QUIET, false},   /* just met */
 		{300, 1, 1, REBALANCE_QUIET, false},
 		{300, 1.1, 0.5, REBALANCE_TOKENS, false},
 		{300, 1.1, 0.51, REBALANCE_QUIET, true},
@@ -284,7 +290,7 @@ TEST(test_blame)
 	}
 }
 
-/* A round without memory changes nothing, and one after it does what is to be done. */
+/* A round without memory changes nothing, and a later one completes the change. */
 static int spread(const void *argument)
 {
 	const double *rate = argument;
@@ -300,7 +306,7 @@ static int spread(const void *argument)
 	rounds_to_settle(&inst, 20);
 	assert_int_equal(inst.rebalance.used, 1);
 	make_bucket_load(&inst, *rate, RETA_SIZE, 1);
-	round_of(&inst); /* it may end in the midst of a trial */
+	round_of(&inst); /* can end in the middle of a trial */
 	rebalance_free(&inst.rebalance);
 	return 0;
 }
@@ -318,7 +324,10 @@ TEST(test_without_memory)
 			.at_least = 10});
 }
 
-/* Back together when there is less to do, but not at once; and at the edge, neither way. */
+/*
+ * Buckets return to one worker when the load falls, after some rounds. At the edge they move in no
+ * direction.
+ */
 TEST(test_gathers)
 {
 	struct instance inst;
@@ -331,10 +340,10 @@ TEST(test_gathers)
 	make_bucket_load(&inst, 30e6, RETA_SIZE, 2);
 	rounds = rounds_to_settle(&inst, 20);
 	assert_int_equal(inst.rebalance.used, 1);
-	assert_int_equal(inst.rebalance.wanted[0], 2); /* where it began */
+	assert_int_equal(inst.rebalance.wanted[0], 2); /* the first worker */
 	if (rounds < 5 || rounds > 7)
 		fail_msg("%u rounds", rounds);
-	make_bucket_load(&inst, 64e6, RETA_SIZE, 3); /* room for that on one, but none to spare */
+	make_bucket_load(&inst, 64e6, RETA_SIZE, 3); /* fits on one worker, without room to spare */
 	assert_int_equal(rounds_to_settle(&inst, 50), 0);
 	make_bucket_load(&inst, 80e6, RETA_SIZE, 4);
 	rounds_to_settle(&inst, 50);
@@ -345,7 +354,7 @@ TEST(test_gathers)
 	rebalance_free(&inst.rebalance);
 }
 
-/* A worker that comes back in vain is tried ever less often. */
+/* A worker whose return failed is tried less and less often. */
 TEST(test_patience)
 {
 	struct rebalance_params params;
@@ -353,7 +362,7 @@ TEST(test_patience)
 	unsigned changes[2] = {0};
 
 	open_instance(&inst, PLACE_PAPER, true);
-	inst.hidden = 1; /* twice what is counted */
+	inst.hidden = 1; /* twice the counted cost */
 	make_bucket_load(&inst, 50e6, RETA_SIZE, 1);
 	for (unsigned i = 0; i < 2000; i++)
 		changes[i / 1000] += round_of(&inst);
@@ -363,12 +372,12 @@ TEST(test_patience)
 		fail_msg("%u changes", changes[1]);
 	assert_true(inst.rebalance.used >= 2);
 	params = inst.rebalance.params;
-	rebalance_change(&inst.rebalance, &params); /* which may make a difference to it */
+	rebalance_change(&inst.rebalance, &params); /* might change the outcome */
 	assert_int_equal(inst.rebalance.patience, 5);
 	rebalance_free(&inst.rebalance);
 }
 
-/* Waiting for tokens is no worker's fault; and is no excuse for one. */
+/* The delay for tokens is not a worker's fault, and does not excuse a worker's own delay. */
 TEST(test_tokens)
 {
 	struct instance inst;
@@ -392,7 +401,7 @@ TEST(test_others)
 	struct instance inst;
 
 	open_instance(&inst, PLACE_PAPER, true);
-	inst.others[2] = 99e6; /* where it begins */
+	inst.others[2] = 99e6; /* the first worker */
 	inst.others[0] = 65e6;
 	make_bucket_load(&inst, 50e6, RETA_SIZE, 1);
 	rounds_to_settle(&inst, 30);
@@ -401,7 +410,7 @@ TEST(test_others)
 	rebalance_free(&inst.rebalance);
 }
 
-/* A worker that owns a queue and hands out what is others' has less time for its own. */
+/* A worker that owns a queue and hands out packets of others has less time for its own. */
 TEST(test_owner)
 {
 	struct instance inst;
@@ -416,7 +425,7 @@ TEST(test_owner)
 	rebalance_free(&inst.rebalance);
 }
 
-/* The largest part of any run of neighbours that one worker has, on two workers. */
+/* Returns the largest part of any run of adjacent buckets that one worker has, of two workers. */
 static unsigned worst_run(const struct instance *inst, unsigned run)
 {
 	unsigned worst = 0;
@@ -460,7 +469,7 @@ TEST(test_switches)
 	rebalance_free(&inst.rebalance);
 }
 
-/* A trial that is under way ends when something else is wanted. */
+/* A change of the parameters ends a running trial. */
 TEST(test_switches_in_a_trial)
 {
 	const struct rebalance_params params = {WORKERS, PLACE_PAPER, true, 2 * SLO};
@@ -481,8 +490,9 @@ TEST(test_switches_in_a_trial)
 }
 
 /*
- * Workers' total loads are equal. Max-min would have the policy's parts equal, for the sake of a
- * bucket that is split; here there is none, what the others do counts, and it stands back.
+ * The total loads of workers are equal. Max-min would make the policy's parts equal, which serves a
+ * bucket split among workers. This policy has no split bucket, so max-min does not apply and the
+ * other policies' load counts.
  */
 TEST(test_equal_totals)
 {
@@ -508,7 +518,7 @@ TEST(test_equal_totals)
 	}
 }
 
-/* Too little to tell anything from. */
+/* Too few packets to decide anything. */
 TEST(test_quiet)
 {
 	struct instance inst;
@@ -521,7 +531,7 @@ TEST(test_quiet)
 	inst.tokens = 0;
 	rounds_to_settle(&inst, 20);
 	assert_int_equal(inst.rebalance.state, REBALANCE_QUIET);
-	/* Nobody stays apart for want of packets. */
+	/* A lack of packets does not keep buckets apart. */
 	make_bucket_load(&inst, 200e6, RETA_SIZE, 1);
 	rounds_to_settle(&inst, 20);
 	assert_true(inst.rebalance.used >= 3);
@@ -531,7 +541,7 @@ TEST(test_quiet)
 	rebalance_free(&inst.rebalance);
 }
 
-/* Packets of all workers tell something, whichever has them. */
+/* Packets of all workers count together, on any worker. */
 TEST(test_not_quiet)
 {
 	const struct rebalance_params params = {WORKERS, PLACE_PAPER, true, SLO};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Until when workers' conserved limits hold, and those of the kernel's CPUs: when a lease ends is
- * the test's word, and no worker has a turn but for its.
+ * The time until which hard limits of workers and of the kernel's CPUs are valid. The test sets the
+ * end of leases, and workers only have turns in the test.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -29,7 +29,7 @@ static struct expiry kernel;
 static bool has_kernel;
 static uint64_t lease_ends;
 
-/* The linker puts these in the place of the real ones. */
+/* The linker replaces the real functions by these. */
 uint64_t __wrap_control_now(void);
 uint64_t __wrap_control_now(void)
 {
@@ -59,7 +59,7 @@ static uint64_t ticks_of(const struct world *world, uint64_t ns)
 	return (uint64_t)((unsigned __int128)ns * world->inst->clock.hz / SECOND_NS);
 }
 
-/* All that there is to tell has been told, and taken. */
+/* Publishes all limits, and lets the workers take them. */
 static void tell_all(struct world *world)
 {
 	for (unsigned i = 0; i < 4; i++) {
@@ -98,7 +98,7 @@ static void close_world(struct world *world)
 	assert_int_equal(system(command), 0);
 }
 
-/* A lease from now on, for all; nothing ends where there is none, or no store. */
+/* At the start all limits get one lease. Without a lease or a store, no limit ends. */
 TEST(test_start)
 {
 	ENDED_BY(close_world) struct world world;
@@ -138,7 +138,7 @@ TEST(test_start)
 		assert_int_equal(kernel.until, 0);
 		assert_true(kernel.span == UINT64_MAX);
 		kernel.until = 17;
-		renewal_run(world.inst); /* and nothing is done about it */
+		renewal_run(world.inst); /* no effect */
 		renewal_shorten(world.inst);
 		assert_int_equal(kernel.until, 17);
 		assert_int_equal(world.inst->workers[1].expiry.until, until);
@@ -146,7 +146,10 @@ TEST(test_start)
 	}
 }
 
-/* No limit holds longer than the first that ends; one whose end was seen is not touched. */
+/*
+ * Limits are valid no longer than the first lease that ends. A worker that has seen the end is not
+ * changed.
+ */
 TEST(test_shorten)
 {
 	static const uint64_t left_ns[] = {10 * LEASE, LEASE / 3, 1000, 0};
@@ -177,14 +180,14 @@ TEST(test_shorten)
 		else
 			assert_true(world.inst->workers[0].expiry.until < before);
 	}
-	lease_ends = NOW - 1; /* it is over already */
+	lease_ends = NOW - 1; /* already over */
 	before = tick_now();
 	renewal_start(world.inst);
 	renewal_shorten(world.inst);
 	assert_in_range(kernel.until, before, tick_now());
 }
 
-/* Limits hold until the first of all ends, for who has taken all that he was told. */
+/* Limits are valid until the first lease ends, for workers that have taken all limits. */
 TEST(test_renews)
 {
 	ENDED_BY(close_world) struct world world;
@@ -207,7 +210,7 @@ TEST(test_renews)
 	assert_int_equal(kernel.until, first->until);
 	assert_int_equal(renewal->until, first->until);
 	assert_int_equal(renewal->late, 0);
-	/* While something is to be told, only what ends sooner is. */
+	/* With unpublished limits, times can only be shortened. */
 	dirty_mark(&world.inst->dirty, world.inst->slots.of[0]);
 	first->until = second->until = kernel.until = ahead;
 	renewal->until = 0;
@@ -220,7 +223,7 @@ TEST(test_renews)
 	renewal_run(world.inst);
 	assert_true(first->until < ahead + ticks_of(&world, LEASE));
 	assert_true(first->until > ahead);
-	/* What a worker has yet to see to be over is its own. */
+	/* An end that a worker has not seen yet is not overwritten. */
 	tell_all(&world);
 	renewal_start(world.inst);
 	first->until = tick_now() - 1;
@@ -240,7 +243,7 @@ static void expect_event(
 	json_decref(said);
 }
 
-/* One that has seen the end is told all again, and said to have once. */
+/* A worker that has seen the end gets all limits again. Events report this once. */
 TEST(test_worker_ended)
 {
 	ENDED_BY(close_world) struct world world;
@@ -257,7 +260,7 @@ TEST(test_worker_ended)
 	dirty_mark(&world.inst->dirty, world.inst->slots.of[0]);
 	first = events_number();
 	assert_true(renewal_waits(world.inst));
-	for (unsigned i = 0; i < 2; i++) { /* there is something that it has yet to be told */
+	for (unsigned i = 0; i < 2; i++) { /* a limit is still unpublished */
 		renewal_run(world.inst);
 		assert_int_equal(second->until, 0);
 		assert_int_equal(renewal->said, 2);
@@ -271,15 +274,18 @@ TEST(test_worker_ended)
 	assert_int_equal(renewal->said, 0);
 	assert_int_equal(events_number() - first, 1);
 	expect_event(first, "limits_renewed", "cpu", 6, 6);
-	assert_int_equal(world.inst->dirty.n, 2); /* those that are conserved */
+	assert_int_equal(world.inst->dirty.n, 2); /* the hard limits */
 	assert_false(renewal_waits(world.inst));
 	publish_rest(world.inst);
-	assert_true(renewal_waits(world.inst)); /* until it takes them */
+	assert_true(renewal_waits(world.inst)); /* until the worker takes them */
 	tell_all(&world);
 	assert_false(renewal_waits(world.inst));
 }
 
-/* Control that comes too late says so, and since when shared buckets have gone by the rest. */
+/*
+ * A late renewal is reported. Shared buckets then record since when only the unreserved share is
+ * valid.
+ */
 TEST(test_late)
 {
 	ENDED_BY(close_world) struct world world;
@@ -311,14 +317,17 @@ TEST(test_late)
 	assert_true(renewal->until > tick_now());
 	slots[a].ending = slots[a].ended = slots[b].ended = 0;
 	renewal->until = tick_now();
-	renewal_run(world.inst); /* at that tick it is over */
+	renewal_run(world.inst); /* the end is at this tick */
 	assert_int_equal(renewal->late, 2);
-	assert_int_equal(slots[a].ended, 0); /* nothing of it ends */
+	assert_int_equal(slots[a].ended, 0); /* the slot has no ending part */
 	slots[b].ending = 0;
 	tell_all(&world);
 }
 
-/* The kernel's CPUs tell nobody that theirs have ended: control sees it, and tells all again. */
+/*
+ * The kernel's CPUs do not report that their limits have ended. Control detects it and publishes
+ * all again.
+ */
 TEST(test_kernel_ended)
 {
 	ENDED_BY(close_world) struct world world;
@@ -339,7 +348,7 @@ TEST(test_kernel_ended)
 	assert_int_equal(kernel.until, over);
 	assert_int_equal(world.inst->dirty.n, 2);
 	assert_int_equal(renewal->late, 0);
-	slot->ended = 5; /* it is seen once */
+	slot->ended = 5; /* detected only once */
 	renewal_run(world.inst);
 	assert_int_equal(slot->ended, 5);
 	assert_int_equal(kernel.until, over);

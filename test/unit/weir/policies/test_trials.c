@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Trials that come, change and go while packets flow: each counts what is of its own time, and its
- * lines are freed when it has gone. The test plays control and both workers.
+ * Trials that start, change and end while packets flow. Each counts the packets of its own time,
+ * and its lines are freed when it ends. The test plays control and both workers.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -17,7 +17,7 @@
 #include "publish.h"
 #include "trials.h"
 
-/* A table for each line, so that memory tells how many there are. */
+/* A source table for each line, so that the heap shows the number of lines. */
 #define SOURCES(more)                                                                       \
 	"{'name': 's', 'match': {'vlan': 1}, 'limit': '1Gbit/s', 'per': 'src', 'sources': " \
 	"1024" more "}"
@@ -58,7 +58,7 @@ static unsigned count_heap(void)
 	return stats.alloc_count;
 }
 
-/* A line that nobody needs any more is freed, and none that somebody does. */
+/* A line is freed when it is no longer used, and not earlier. */
 TEST(test_freed)
 {
 	unsigned without, with;
@@ -73,11 +73,11 @@ TEST(test_freed)
 	for (unsigned i = 0; i < 3; i++) {
 		x = prepare_policies(&w, SOURCES(TRIAL("16kbit/s")));
 		assert_true(count_heap() > with);
-		policy_txn_free(x); /* in vain */
+		policy_txn_free(x); /* not committed */
 		assert_int_equal(count_heap(), with);
 		x = prepare_policies(&w, SOURCES(TRIAL("16kbit/s")));
 		assert_int_equal(policy_txn_commit(x), 0);
-		assert_true(count_heap() > with); /* a worker may be at the former one */
+		assert_true(count_heap() > with); /* a worker can still use the old one */
 		finish_policies(&w, x);
 		assert_int_equal(count_heap(), with);
 		take_policies(&w, SOURCES(TRIAL("8kbit/s")));
@@ -87,13 +87,15 @@ TEST(test_freed)
 	assert_int_equal(count_heap(), without);
 	take_policies(&w, SOURCES(TRIAL("8kbit/s")));
 	assert_int_equal(count_heap(), with);
-	take_policies(&w, MINE("")); /* the policy goes, and its trial with it */
+	take_policies(&w, MINE("")); /* removes the policy with its trial */
 	assert_true(count_heap() < without);
 	take_policies(&w, SOURCES(""));
 	assert_int_equal(count_heap(), without);
 }
 
-/* Also of a policy that never comes, and of a change that a stop of the box comes before. */
+/*
+ * The same for a policy that is not committed, and for a change that the limiter's stop interrupts.
+ */
 TEST(test_freed_early)
 {
 	struct instance_world w;
@@ -114,7 +116,7 @@ TEST(test_freed_early)
 	assert_int_equal(count_heap(), before);
 }
 
-/* What is seen of a trial after so many turns of the workers. */
+/* Returns the trial's counts after this many turns of the workers. */
 static struct trial_now seen_after(struct instance_world *w, unsigned turns)
 {
 	struct trial_now now;
@@ -125,7 +127,7 @@ static struct trial_now seen_after(struct instance_world *w, unsigned turns)
 	return now;
 }
 
-/* Counts and ages begin anew with a change, and go on where another policy changes. */
+/* Counts and age restart when the trial changes, and continue when another policy changes. */
 TEST(test_counted)
 {
 	const unsigned turns = 8, packets = turns * INSTANCE_WORKERS * INSTANCE_BURST;
@@ -155,7 +157,7 @@ TEST(test_counted)
 	assert_false(trials_look(&w.inst, 0, &now));
 }
 
-/* A trial that is there from the start counts what each worker has. */
+/* A trial of the start counts the packets of each worker. */
 TEST(test_from_the_start)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -170,12 +172,12 @@ TEST(test_from_the_start)
 	}
 }
 
-/* Only what stays in its slot and has another trial is a change, and whichever way it changes. */
+/* A change is listed if the policy keeps its slot and its trial starts, ends or differs. */
 TEST(test_listed)
 {
 	static const struct {
 		const char *former, *next;
-		unsigned line; /* that counts then; 0: none */
+		unsigned line; /* line that counts after the change; 0: none */
 		unsigned n;
 	} rows[] = {
 		{MINE(""), MINE(TRIAL("8kbit/s")), 1, 1},
@@ -205,11 +207,11 @@ TEST(test_listed)
 	}
 }
 
-/* A trial counts each packet once, by its own bucket, of whatever kind its policy is. */
+/* A trial counts each packet once, with its own bucket, for each kind of policy. */
 TEST(test_kinds)
 {
 	static const struct {
-		unsigned passed; /* of a burst */
+		unsigned passed; /* packets of a burst */
 		const char *policy;
 	} rows[] = {
 		{4, "'limit': '1G/min', 'count': 'packets', 'trial': {'limit': '1/min', 'burst': "
@@ -304,7 +306,7 @@ TEST(test_in_one_burst)
 			"{'name': 'other', 'match': {'direction': 'a-to-b'}, %s, %s}",
 			kinds[i % 2], trials[i % 2], kinds[i / 2], trials[i / 2]);
 		instance_world_open(&w, policies);
-		w.pieces++; /* DPDK keeps a callback that is removed */
+		w.pieces++; /* DPDK keeps a removed callback */
 		path = &w.inst.workers[0].paths[0];
 		callback = rte_eth_add_rx_callback(
 			path->rx_port, path->queue, tag_every_other, NULL);
@@ -312,7 +314,7 @@ TEST(test_in_one_burst)
 		instance_world_turn(&w, 0);
 		for (unsigned p = 0; p < 2; p++) {
 			unsigned kind = p ? i / 2 : i % 2;
-			unsigned passed = kind == 0 ? 4 : 600 / (p ? 50 : 46); /* of its own */
+			unsigned passed = kind == 0 ? 4 : 600 / (p ? 50 : 46); /* its own packets */
 
 			assert_true(trials_look(&w.inst, p, &now));
 			assert_int_equal(now.totals.passed_packets, passed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The wall clock as it is read, and what is said of it: both clocks and the limiter are the test's.
+ * Reads the wall clock and reports on it. The test simulates both clocks and the limiter.
  */
 #include "check.h"
 
@@ -13,11 +13,11 @@
 #include "instance.h"
 #include "wall.h"
 
-#define READINGS 16 /* of which one has to be quick enough */
+#define READINGS 16 /* one must be quick enough */
 
 static struct {
-	unsigned readings, slow; /* so many of the first are interrupted, */
-	uint64_t slow_ns;        /* for so long */
+	unsigned readings, slow; /* the first ones are interrupted, */
+	uint64_t slow_ns;        /* for this long */
 	uint64_t now_ns;
 	int kernel;
 	unsigned looks;
@@ -26,7 +26,7 @@ static struct {
 	struct timekeeper keeper;
 } told;
 
-/* The linker puts these in the place of the real ones. */
+/* The linker replaces the real functions by these. */
 uint64_t __wrap_control_now(void);
 uint64_t __wrap_control_now(void)
 {
@@ -45,7 +45,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 int __wrap_adjtimex(struct timex *kernel);
 int __wrap_adjtimex(struct timex *kernel)
 {
-	assert_int_equal(kernel->modes, 0); /* nothing is changed */
+	assert_int_equal(kernel->modes, 0); /* changes nothing */
 	return told.kernel;
 }
 
@@ -78,7 +78,7 @@ static void look_at_wall(unsigned slow, uint64_t slow_ns)
 	wall_look(&inst);
 }
 
-/* A reading that took a millisecond is no pair of times: another one is, but not for ever. */
+/* A reading that took a millisecond is rejected and repeated, up to READINGS times. */
 TEST(test_reads)
 {
 	static const unsigned slow[] = {0, 1, READINGS - 1};
@@ -96,7 +96,7 @@ TEST(test_reads)
 	assert_int_equal(told.looks, 0);
 }
 
-/* Whether the kernel knows that somebody has set it. */
+/* The kernel's status shows whether the clock is synchronised. */
 TEST(test_synchronised)
 {
 	static const struct {
@@ -114,7 +114,7 @@ TEST(test_synchronised)
 	}
 }
 
-/* Once when it changes, which way it is: how far a wall clock is behind is no negative number. */
+/* Each change is reported once, as a positive offset if the wall clock is behind. */
 TEST(test_says)
 {
 	static const struct {
@@ -140,7 +140,7 @@ TEST(test_says)
 		told.changed = false;
 		look_at_wall(0, 0);
 		told.changed = true;
-		look_at_wall(READINGS, MS_NS); /* which it could not see */
+		look_at_wall(READINGS, MS_NS); /* fails to read the clock */
 		assert_int_equal(events_number(), first);
 		look_at_wall(0, 0);
 		assert_int_equal(events_number() - first, rows[i].event != NULL);
