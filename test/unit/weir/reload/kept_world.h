@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A box that keeps what was good, and what is asked of it. The thread that reads and saves is real;
- * control and both workers are the test.
+ * A limiter that keeps good configurations, and requests to it. The thread that reads and saves is
+ * real; the test plays control and both workers.
  */
 #ifndef WEIR_TEST_KEPT_WORLD_H
 #define WEIR_TEST_KEPT_WORLD_H
@@ -28,14 +28,14 @@
 struct kept_world {
 	struct instance_world w;
 	char directory[32];
-	char *said; /* by the start */
+	char *said; /* messages of the start */
 	size_t size;
-	uint64_t serial; /* of the last change */
-	int chosen;      /* what kept_choose() said */
+	uint64_t serial; /* serial number of the last change */
+	int chosen;      /* result of kept_choose() */
 	struct config *config;
 };
 
-/* What a start would run now. */
+/* Chooses the configuration that a start would run now. */
 static inline void choose(struct kept_world *k, const char *policies)
 {
 	FILE *err = open_memstream(&k->said, &k->size);
@@ -47,7 +47,7 @@ static inline void choose(struct kept_world *k, const char *policies)
 	fclose(err);
 }
 
-/* The end of a process, however it came. */
+/* Ends like a process, normally or not. */
 static inline void forget(struct kept_world *k)
 {
 	reload_stop(&k->w.inst);
@@ -59,7 +59,7 @@ static inline void forget(struct kept_world *k)
 	k->said = NULL;
 }
 
-/* All that has been begun, and that follows by itself, is over. */
+/* Runs until all work, and the work that follows from it, has ended. */
 static inline void settle(struct kept_world *k)
 {
 	struct instance *inst = &k->w.inst;
@@ -93,7 +93,7 @@ static inline void open_kept(struct kept_world *k)
 	assert_int_equal(k->w.inst.kept->confirm.good, 1);
 }
 
-/* The box goes before what it keeps. */
+/* Closes the instance before its records. */
 static inline void close_kept(struct kept_world *k)
 {
 	struct kept *kept = k->w.inst.kept;
@@ -113,13 +113,13 @@ static inline struct change_request request_of(enum change_kind kind)
 		.kind = kind, .uid = getuid(), .gid = getgid(), .pid = getpid(), .fd = -1};
 }
 
-/* Begins it; why it is refused at once, or 0. */
+/* Starts a change. Returns 0, or the reason of an immediate rejection. */
 static inline int ask(struct kept_world *k, struct change_request *request)
 {
 	return reload_change(&k->w.inst, request, &k->serial);
 }
 
-/* And waits for its end: 0 or why it was refused. */
+/* Runs a change to its end. Returns 0 or its error. */
 static inline int change(struct kept_world *k, struct change_request *request)
 {
 	const struct reload_outcome *last;
@@ -169,7 +169,7 @@ static inline int sealed(const char *text, int seals)
 	return fd;
 }
 
-/* The file as text, which is a configuration. */
+/* Returns the text of the file, which is a configuration. */
 static inline char *text_of_file(const struct kept_world *k)
 {
 	char *text = calloc(1, 65536);
@@ -181,7 +181,7 @@ static inline char *text_of_file(const struct kept_world *k)
 	return text;
 }
 
-/* A byte of a record is another one, as a disk may have it. */
+/* Changes a byte of a record, like a faulty disk. */
 static inline void damage(const struct kept_world *k, const char *name)
 {
 	char path[96];
@@ -210,7 +210,7 @@ static inline void expect_words(const struct kept_world *k, const char *expected
 		fail_msg("got \"%s\", expected \"%s\"", words, expected);
 }
 
-/* How often something was said since then that begins with these words. */
+/* Counts new events whose text begins with these words. */
 static inline unsigned times_said(uint64_t since, const char *text)
 {
 	unsigned n = 0;
@@ -225,7 +225,7 @@ static inline unsigned times_said(uint64_t since, const char *text)
 	return n;
 }
 
-/* Refused, by something that was said, and what runs is what ran. */
+/* Expects a rejection with this message, and an unchanged running configuration. */
 static inline void expect_refused(
 	struct kept_world *k, struct change_request *request, const char *said)
 {

@@ -111,7 +111,7 @@ TEST(test_large_changes)
 	assert_int_equal(json_array_size(line(&k, "changes")), 16);
 }
 
-/* A policy that has so many bytes as JSON. */
+/* Adds a policy of this many bytes as JSON. */
 static void add_policy(char *policies, size_t room, unsigned bytes)
 {
 	char match[1024] = "", name[64];
@@ -129,7 +129,7 @@ static void add_policy(char *policies, size_t room, unsigned bytes)
 		name, match);
 }
 
-/* The outcome of a change is in memory until so many others have ended. */
+/* The outcome of a change stays in memory until a number of later ones has ended. */
 TEST(test_outcomes)
 {
 	struct change_request request;
@@ -201,7 +201,7 @@ static void expect_edits(
 	assert_int_equal(last->changed, changed);
 }
 
-/* Several policies are others together: one record, one line of the history, one step back. */
+/* Several policies change together: one record, one line of the history, one step back. */
 TEST(test_many_policies)
 {
 	struct change_request back = request_of(CHANGE_ROLLBACK);
@@ -235,7 +235,7 @@ TEST(test_many_policies)
 	expect_words(&k, "3 changed singly");
 	expect_edits(&k, "[" REMOVE("n") "]", 0, 1, 0);
 	expect_words(&k, "2 changed singly");
-	/* Single changes are on top of the file. */
+	/* Single changes stay on top of a new file. */
 	reload_to(&k, A("1Gbit/s") ", {'name': 'c', 'match': {'vlan': 3}, 'limit': '1Gbit/s'}");
 	assert_int_equal(k.w.inst.n_policies, 3);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
@@ -360,9 +360,9 @@ TEST(test_refused)
 	request = request_of(CHANGE_CONFIRM);
 	assert_int_equal(ask(&k, &request), -EALREADY);
 	request = request_of(CHANGE_ROLLBACK);
-	assert_true(change(&k, &request) < 0); /* nothing was before the first */
+	assert_true(change(&k, &request) < 0); /* no configuration before the first */
 	request = request_of(CHANGE_APPLY);
-	assert_true(change(&k, &request) < 0); /* no descriptor came along */
+	assert_true(change(&k, &request) < 0); /* without a descriptor */
 	request = limit_of("2Gbit/s");
 	assert_int_equal(ask(&k, &request), 0);
 	request = limit_of("3Gbit/s");
@@ -371,7 +371,7 @@ TEST(test_refused)
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
 }
 
-/* Users have their name, or their number without a name; no user, no name. */
+/* Users are shown by name, or by number without a name; without a user there is no name. */
 TEST(test_requesters)
 {
 	static const struct {
@@ -432,7 +432,7 @@ TEST(test_apply)
 	expect_words(&k, "the file");
 }
 
-/* A change in force logs its doubts as warnings. */
+/* A change in force logs its warnings. */
 TEST(test_warned)
 {
 	struct change_request request = edit_of(
@@ -602,7 +602,7 @@ TEST(test_sent_large)
 	}
 }
 
-/* Changes of policies may be sent as a file, too. */
+/* Changes of policies can be sent as a file, too. */
 TEST(test_sent_policy)
 {
 	struct change_request request = request_of(CHANGE_POLICY);

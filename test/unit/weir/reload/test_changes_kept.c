@@ -62,7 +62,7 @@ TEST(test_starts)
 	expect_words(&k, "the last good one, of 20");
 }
 
-/* A directory is one limiter's; another one runs, and keeps nothing. */
+/* A directory belongs to one limiter. Another one runs, and keeps no records. */
 TEST(test_two_of_one_directory)
 {
 	struct kept *other;
@@ -78,7 +78,7 @@ TEST(test_two_of_one_directory)
 	assert_non_null(strstr(said, "another limiter has it: nothing is kept"));
 }
 
-/* The number that runs, and of the newest that is kept: they are the same. */
+/* The running configuration and the newest good record have this number. */
 static void expect_number(const struct kept_world *k, uint64_t number)
 {
 	assert_int_equal(k->w.inst.kept->confirm.running, number);
@@ -390,7 +390,9 @@ TEST(test_unkept)
 	instance_world_close(&k.w);
 }
 
-/* A key that is not there is the file's fault, and the last good one's as well if that names it. */
+/*
+ * A missing key is an error of the file, and of the last good configuration if that names it too.
+ */
 TEST(test_key_is_gone)
 {
 	char refused[160];
@@ -458,7 +460,10 @@ TEST(test_record_will_not_do)
 	assert_int_equal(json_array_size(json_object_get(k.w.inst.kept->about, "singles")), 0);
 }
 
-/* A directory stands where records are written, so that none can be; its path is for rmdir(). */
+/*
+ * Puts a directory in the place of new records, so that none can be written. Returns its path for
+ * rmdir().
+ */
 static void take_place(const struct kept_world *k, char path[96])
 {
 	snprintf(path, 96, "%s/new", k->directory);
@@ -479,7 +484,7 @@ static void reload_unkept(struct kept_world *k, unsigned n_policies)
 	assert_non_null(k->w.inst.kept->trouble);
 }
 
-/* One policy was changed singly, and then another file came that could not be kept. */
+/* Opens a limiter with a single change of one policy, and then loads a file that cannot be kept. */
 static void open_unkept(struct kept_world *k, char path[96])
 {
 	struct change_request request = limit_of("2Gbit/s");

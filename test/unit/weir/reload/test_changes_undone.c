@@ -71,7 +71,7 @@ TEST(test_confirmed)
 	open_kept(&k);
 	request.within_ns = 3600 * SECOND_NS;
 	assert_int_equal(change(&k, &request), 0);
-	reload_request(&k.w.inst, "test", getuid()); /* meanwhile the file does not count */
+	reload_request(&k.w.inst, "test", getuid()); /* the file has no effect meanwhile */
 	settle(&k);
 	assert_int_equal(reload_last(&k.w.inst)->error, -EBUSY);
 	request = request_of(CHANGE_CONFIRM);
@@ -90,7 +90,7 @@ TEST(test_confirmed)
 	assert_int_equal(k.config->policies[0].limit_bps, 2 * GBIT);
 }
 
-/* A process that ends meanwhile has not confirmed it. */
+/* A change is not confirmed if the process ends before. */
 TEST(test_ends_unconfirmed)
 {
 	struct change_request request = limit_of("2Gbit/s");
@@ -124,7 +124,7 @@ TEST(test_nothing_to_go_back_to)
 	request.number = 1;
 	expect_refused(&k, &request,
 		"configuration 1 is damaged on the disk: \"weirctl rollback\" takes 3 2 1; ");
-	request.number = 0; /* the one before, which is whole */
+	request.number = 0; /* the previous one, which is intact */
 	assert_int_equal(change(&k, &request), 0);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
 }

@@ -63,7 +63,7 @@ static const struct {
 		MANY "policy \"video\": match: an object: policy \"mail\" has it\n",
 		"edits[0]: policy \"mail\": this change conflicts with policy \"video\": match: an "
 		"object: policy \"mail\" has it\n"},
-	/* A text that is cut, and names without an end. */
+	/* A truncated text, and names without an end. */
 	{SET("mail", "match"), ONE "policy \"mail", ONE "policy \"mail\n"},
 	{SET("mail", "match"), ONE "policy \"mail\n\": x\n", ONE "policy \"mail\n\": x\n"},
 	{SET("mail", "match"), "", ""},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The stop while a file cannot be read, or a directory not be written: it waits for what ends by
- * itself, and gives up what may never. A disk hangs where the test says so; and a thread may not be
- * had. Threads are real; control and both workers are the test.
+ * The stop while a file cannot be read or a directory cannot be written. It waits for work that
+ * ends by itself, and abandons work that might never end. Disks hang and threads are missing where
+ * the test requests it. Threads are real; the test plays control and both workers.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -54,7 +54,7 @@ static void pass_gate(enum place at)
 	pthread_mutex_unlock(&gate.lock);
 }
 
-/* Until somebody waits there. */
+/* Waits until a thread waits at this gate. */
 static void await_at_gate(enum place at)
 {
 	pthread_mutex_lock(&gate.lock);
@@ -93,9 +93,9 @@ int __wrap_change_end(struct change *change, struct kept *kept, int error, const
 	return __real_change_end(change, kept, error, messages);
 }
 
-/* ---- threads that cannot be had */
+/* ---- threads that cannot be created */
 
-static int threads_had = -1; /* after so many none; -1: all */
+static int threads_had = -1; /* number of threads that can still be created; -1: all */
 
 typedef void *thread_function(void *context);
 int __real_pthread_create(
@@ -123,14 +123,14 @@ int __wrap_pthread_join(pthread_t thread, void **result)
 	return __real_pthread_join(thread, result);
 }
 
-/* ---- a box */
+/* ---- a limiter */
 
 struct hang_world {
 	struct instance_world w;
-	struct kept *kept; /* NULL: it keeps nothing */
+	struct kept *kept; /* NULL: it keeps no records */
 	char directory[32];
 	struct config *chosen;
-	uint64_t since; /* the next event */
+	uint64_t since; /* number of the next event */
 };
 
 static void open_hanging(struct hang_world *h)
@@ -158,7 +158,7 @@ static void finish_policies(struct hang_world *h)
 	assert_false(reload_finishing(&h->w.inst));
 }
 
-/* Until all that has been begun is over. */
+/* Runs until all work has ended. */
 static void come_to_rest(struct hang_world *h)
 {
 	for (unsigned i = 0; i < ROUNDS_MOST; i++) {
@@ -201,7 +201,7 @@ static void close_hanging(struct hang_world *h)
 	assert_int_equal(system(command), 0);
 }
 
-/* How often that was said since then, and whether in these words. */
+/* Counts new events of this name, which must have this text. */
 static unsigned count_said(const struct hang_world *h, const char *name, const char *text)
 {
 	unsigned n = 0;
@@ -256,7 +256,7 @@ static const struct timespec long_ago = {0};
 
 /* ---- the stop */
 
-/* With nothing under way, or nothing to read, there is nothing to wait for. */
+/* Without a running reload there is nothing to wait for. */
 TEST(test_nothing_to_settle)
 {
 	ENDED_BY(close_hanging) struct hang_world h;
@@ -270,14 +270,14 @@ TEST(test_nothing_to_settle)
 	reload_settle(&h.w.inst, &long_ago);
 	assert_false(h.w.inst.left_behind);
 	assert_int_equal(events_number(), h.since);
-	begin_reading(&h); /* which it can, still */
+	begin_reading(&h); /* which is still possible */
 	await_thread(&h);
 	reload_advance(&h.w.inst);
 	finish_policies(&h);
 	assert_int_equal(h.w.inst.policies[0].limit_bps, 2 * GBIT);
 }
 
-/* One that comes to its end in time is waited for, once. */
+/* The stop waits for a reload that ends in time, once. */
 TEST(test_in_time)
 {
 	struct timespec until;
@@ -296,9 +296,12 @@ TEST(test_in_time)
 	assert_int_equal(joins, 0);
 }
 
-static void *left[2]; /* what threads keep that were given up; here it is none's leak */
+static void *left[2]; /* memory that abandoned threads keep, so that it is not reported as a leak */
 
-/* A file that hangs is given up, and what is read of it after all is not put in force. */
+/*
+ * A reload of a file that hangs is abandoned. If the file is read later, it does not come into
+ * force.
+ */
 TEST(test_file_hangs)
 {
 	struct hang_world h;
@@ -315,16 +318,16 @@ TEST(test_file_hangs)
 	fd = reload_fd(&h.w.inst);
 	left[0] = h.w.inst.reload;
 	turn_gate(NOWHERE);
-	await_thread(&h); /* it needs the box no more */
+	await_thread(&h); /* the thread no longer needs the instance */
 	expect_as_before(&h);
 	reload_stop(&h.w.inst);
 	assert_null(h.w.inst.reload);
 	assert_int_equal(reload_fd(&h.w.inst), -1);
 	close_hanging(&h);
-	assert_int_equal(close(fd), 0); /* it was left open for the thread */
+	assert_int_equal(close(fd), 0); /* left open for the thread */
 }
 
-/* What computes comes to its end, and is waited for by the stop, however long it takes. */
+/* Computation ends by itself, so the stop waits for it without a timeout. */
 TEST(test_computes)
 {
 	ENDED_BY(close_hanging) struct hang_world h;
@@ -343,7 +346,7 @@ TEST(test_computes)
 	expect_as_before(&h);
 }
 
-/* A directory that hangs is another thing to be said; what runs is in force. */
+/* A directory that hangs has its own event. The new configuration is in force. */
 TEST(test_directory_hangs)
 {
 	struct config *loaded;
@@ -358,7 +361,7 @@ TEST(test_directory_hangs)
 	await_at_gate(AT_DIRECTORY);
 	finish_policies(&h);
 	assert_string_equal(reload_state(&h.w.inst), "saving");
-	assert_null(reload_last_change(&h.w.inst)); /* before it is durable */
+	assert_null(reload_last_change(&h.w.inst)); /* not yet durable */
 	reload_settle(&h.w.inst, &long_ago);
 	assert_true(h.w.inst.left_behind);
 	assert_int_equal(count_directory_hangs(&h), 1);
@@ -370,15 +373,15 @@ TEST(test_directory_hangs)
 	turn_gate(NOWHERE);
 	await_thread(&h);
 	close_hanging(&h);
-	config_free(loaded); /* which the process would have ended with */
+	config_free(loaded); /* normally freed by the end of the process */
 	assert_int_equal(close(fd), 0);
 }
 
-/* ---- threads that cannot be had */
+/* ---- threads that cannot be created */
 
 #define NO_THREAD "reload: no thread: Resource temporarily unavailable"
 
-/* That it cannot be read is said, and nothing is under way. */
+/* Without a thread for reading, an event reports it and no reload is running. */
 TEST(test_no_thread)
 {
 	ENDED_BY(close_hanging) struct hang_world h;
@@ -399,14 +402,17 @@ TEST(test_no_thread)
 	assert_int_equal(count_said(&h, "reload_no_thread", NO_THREAD), 1);
 }
 
-/* Nor can it be saved: it is in force all the same, and that is told at once. */
+/*
+ * Without a thread for saving, the configuration is in force anyway, and the outcome is reported
+ * immediately.
+ */
 TEST(test_no_thread_to_save)
 {
 	const struct reload_outcome *last;
 	ENDED_BY(close_hanging) struct hang_world h;
 
 	open_keeping(&h);
-	threads_had = 1; /* which reads */
+	threads_had = 1; /* the reading thread */
 	begin_reading(&h);
 	await_thread(&h);
 	reload_advance(&h.w.inst);
@@ -421,13 +427,13 @@ TEST(test_no_thread_to_save)
 	assert_int_equal(h.w.inst.policies[0].limit_bps, 2 * GBIT);
 }
 
-/* Control frees by itself what there is no thread to free. */
+/* Without a thread for freeing, control frees the memory itself. */
 TEST(test_no_thread_to_clear)
 {
 	ENDED_BY(close_hanging) struct hang_world h;
 
 	open_keeping(&h);
-	threads_had = 2; /* which read and save */
+	threads_had = 2; /* the reading and the saving thread */
 	begin_reading(&h);
 	await_thread(&h);
 	reload_advance(&h.w.inst);

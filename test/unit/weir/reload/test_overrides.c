@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Overrides: what a list does at its ends, and what comes back from the disk.
+ * Lists of overrides: their bounds, and their files.
  */
 #include "check.h"
 
@@ -36,12 +36,12 @@ TEST(test_list)
 
 	put(&overrides, "a", 100);
 	put(&overrides, "b", 200);
-	put(&overrides, "a", 300); /* in the place of the first */
+	put(&overrides, "a", 300); /* replaces the first */
 	assert_int_equal(overrides.n, 2);
 	assert_int_equal(overrides_find(&overrides, "a")->until, 300);
 	assert_null(overrides_find(&overrides, "c"));
 	assert_false(overrides_end(&overrides, 199));
-	assert_true(overrides_end(&overrides, 200)); /* just at its time */
+	assert_true(overrides_end(&overrides, 200)); /* exactly at its end */
 	assert_null(overrides_find(&overrides, "b"));
 	assert_true(overrides_drop(&overrides, "a"));
 	assert_false(overrides_drop(&overrides, "a"));
@@ -91,11 +91,11 @@ TEST(test_disk)
 
 	assert_non_null(mkdtemp(top));
 	snprintf(folder, sizeof(folder), "%s/store", top);
-	assert_int_equal(overrides_load(folder, &back), 0); /* there is none yet */
+	assert_int_equal(overrides_load(folder, &back), 0); /* there is no file yet */
 	assert_int_equal(back.n, 0);
 	put(&overrides, "a", INT64_C(1) << 40);
 	put(&overrides, "b", 200);
-	assert_int_equal(overrides_save(folder, &overrides), 0); /* which makes the folder */
+	assert_int_equal(overrides_save(folder, &overrides), 0); /* creates the folder */
 	assert_int_equal(overrides_load(folder, &back), 0);
 	assert_int_equal(back.n, 2);
 	assert_int_equal(overrides_find(&back, "a")->until, INT64_C(1) << 40);
@@ -109,7 +109,7 @@ TEST(test_disk)
 	unlink_all(top);
 }
 
-/* So many overrides, with a name and terms of so many characters. */
+/* Writes n overrides, with names and terms of these lengths. */
 static void write_overrides(const char *folder, unsigned n, unsigned name, unsigned terms)
 {
 	char path[128];
@@ -127,7 +127,7 @@ static void write_overrides(const char *folder, unsigned n, unsigned name, unsig
 	fclose(file);
 }
 
-/* As many and as long as they may be, and one more. */
+/* The largest number and the longest strings are accepted, and one more is rejected. */
 TEST(test_most)
 {
 	enum {
@@ -162,7 +162,7 @@ TEST(test_most)
 	unlink_all(folder);
 }
 
-/* What stands in the way of the file is said, and the one of before stays. */
+/* An obstacle in place of the file is reported, and the old file stays. */
 TEST(test_in_the_way)
 {
 	static const struct {
@@ -198,7 +198,7 @@ TEST(test_in_the_way)
 	snprintf(path, sizeof(path), "%s/overrides.json", folder);
 	assert_int_equal(stat(path, &file), 0);
 	assert_int_equal(file.st_mode & 0777, 0600);
-	assert_int_equal(overrides_load(path, &back), 0); /* of a folder that is none: no file */
+	assert_int_equal(overrides_load(path, &back), 0); /* not a folder: no file */
 	assert_int_equal(overrides_save(path, &overrides), -ENOTDIR);
 	unlink_all(folder);
 }
@@ -213,7 +213,7 @@ TEST(test_too_long)
 	assert_int_equal(back.n, 0);
 }
 
-/* A disk that is full in the midst of it. */
+/* The disk is full in the middle of a write. */
 TEST(test_full)
 {
 	char folder[] = "/tmp/weir-overrides-XXXXXX";
@@ -245,7 +245,7 @@ static int load(const void *argument)
 	return rc;
 }
 
-/* Where it is kept, what, and how much that is. */
+/* Overrides with their folder, and the size of their file. */
 struct kept_overrides {
 	char folder[64];
 	const struct overrides *overrides;
@@ -262,7 +262,7 @@ static off_t size_of_file(const char *folder)
 	return file.st_size;
 }
 
-/* What is said to be saved is all there, and the folder can be entered by nobody else. */
+/* After a successful save the file is complete, and only the owner can enter the folder. */
 static int save(const void *argument)
 {
 	const struct kept_overrides *kept = argument;
@@ -279,7 +279,7 @@ static int save(const void *argument)
 	return rc;
 }
 
-/* Whatever is refused while they are saved or loaded is said. */
+/* Each failed call during saving or loading is reported. */
 TEST(test_refused)
 {
 	char top[] = "/tmp/weir-overrides-XXXXXX";

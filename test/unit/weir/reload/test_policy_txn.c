@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Other policies, step by step: what is refused leaves nothing behind, each packet is counted once,
- * and a slot is given away when nobody can look at it any more, and not before. The test plays
- * control and both workers.
+ * Changes of policies, step by step. A rejected change leaves nothing behind, each packet is
+ * counted once, and a slot is reused only when no worker can still read it. The test plays control
+ * and both workers.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -22,7 +22,7 @@
 
 END_POINTER(policy_txn_free, struct policy_txn *)
 
-/* `mine` takes all packets from a to b; the others none of those there are. */
+/* `mine` matches all packets from a to b. The other policies match no packet of the test. */
 #define MINE(more) "{'name': 'mine', 'match': {'direction': 'a-to-b'}, 'limit': '10Gbit/s'" more "}"
 #define OTHER(n)   "{'name': 'o" #n "', 'match': {'vlan': " #n "}, 'limit': '1Gbit/s'}"
 #define SOURCES(n)                                                            \
@@ -31,7 +31,7 @@ END_POINTER(policy_txn_free, struct policy_txn *)
 #define FEW        ", 'limit': '8kbit/s', 'burst': '4096B'"
 #define SLOW(more) "{'name': 'mine', 'match': {'direction': 'a-to-b'}" FEW more "}"
 
-/* 0 or a negative errno, and what was said. */
+/* Returns 0 or a negative errno, and the messages. */
 static int prepare_saying(struct instance_world *w, struct policy_txn **x, char **words)
 {
 	size_t size;
@@ -56,7 +56,7 @@ static struct policy_txn *prepare_policies(struct instance_world *w, const char 
 	return x;
 }
 
-/* Until all that was before is gone, which takes two turns of each worker. */
+/* Finishes the change, which takes two turns of each worker. */
 static void finish_policy_txn(struct instance_world *w, struct policy_txn *x)
 {
 	for (unsigned i = 0; i < 3 && !policy_txn_finish(x); i++)
@@ -97,7 +97,10 @@ TEST(test_refused_leaves_nothing)
 	} cases[] = {
 		{"{'name'", ""},
 		{MINE("") ", {'name': 'x', 'limit': '1Gbit'}", "policies[1] \"x\".limit: "},
-		/* The table of the third has no room, but that of the second had. */
+		/*
+		 * There is memory for the table of the second policy, but not for that of the
+		 * third.
+		 */
 		{MINE("") ", " SOURCES(1) ", {'name': 'x', 'match': {'vlan': 2}, 'per': 'src', "
 					  "'limit': '1Gbit/s', 'sources': 16777216}",
 			"policies[2]: Cannot allocate memory"},
@@ -125,7 +128,7 @@ TEST(test_refused_leaves_nothing)
 	instance_world_close(&w);
 }
 
-/* What was made aside goes again when nothing comes of it. */
+/* A change that is prepared but not committed frees its memory. */
 TEST(test_prepared_in_vain)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -170,7 +173,7 @@ TEST(test_what_is_empty)
 	}
 }
 
-/* Nothing is dropped from now on, which changes none of the policies: they count alone anyway. */
+/* Shadow mode changes, although the policies stay the same: all of them only count. */
 TEST(test_shadow_is_a_change)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -186,7 +189,7 @@ TEST(test_shadow_is_a_change)
 	}
 }
 
-/* Something in a worker's ring: how often a policy is sampled. */
+/* Puts a message into a worker's ring: the sampling of a policy. */
 static void send_message(struct instance_world *w, unsigned worker, uint32_t slot, uint8_t shift)
 {
 	const struct limit_profile message = {.meter.bucket = police_borrow_profile(),
@@ -199,12 +202,14 @@ static void send_message(struct instance_world *w, unsigned worker, uint32_t slo
 
 static void make_quiescent(struct instance_world *w, unsigned worker)
 {
-	/* As a worker that has taken a turn, and goes by what is there. */
+	/* Like a worker that has taken a turn with the current snapshot. */
 	w->inst.workers[worker].generation = w->inst.publisher.current->generation;
 	rte_rcu_qsbr_quiescent(w->inst.publisher.rcu, worker);
 }
 
-/* First every ring has been taken, then every worker is quiescent; in that order. */
+/*
+ * A slot is free after every ring was emptied and then every worker was quiescent, in that order.
+ */
 TEST(test_when_a_slot_is_free)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -217,26 +222,26 @@ TEST(test_when_a_slot_is_free)
 	x = prepare_policies(&w, MINE(""));
 	assert_int_equal(policy_txn_commit(x), 0);
 	assert_int_equal(w.inst.slots.policy[left], SLOT_LEFT);
-	for (unsigned i = 0; i < 3; i++) { /* as one that sleeps */
+	for (unsigned i = 0; i < 3; i++) { /* like sleeping workers */
 		assert_false(policy_txn_finish(x));
 		make_quiescent(&w, 0);
 		make_quiescent(&w, 1);
 	}
-	instance_world_turn(&w, 1); /* takes the ring, and is quiescent at the end of that turn */
+	instance_world_turn(&w, 1); /* empties the ring, and is quiescent at the end of that turn */
 	make_quiescent(&w, 0);
-	assert_false(policy_txn_finish(x)); /* all rings have been taken: from now on */
+	assert_false(policy_txn_finish(x)); /* all rings are empty: the grace period starts */
 	assert_false(policy_txn_finish(x));
 	make_quiescent(&w, 0);
 	assert_false(policy_txn_finish(x));
 	assert_int_equal(w.inst.slots.policy[left], SLOT_LEFT);
 	send_message(
-		&w, 1, w.inst.slots.of[0], 3); /* what comes after the commit is not waited for */
+		&w, 1, w.inst.slots.of[0], 3); /* a message after the commit does not delay it */
 	make_quiescent(&w, 1);
 	assert_true(policy_txn_finish(x));
 	assert_int_equal(w.inst.slots.policy[left], SLOT_FREE);
 }
 
-/* A worker that has loaded the former classifier, and is at its burst when another is published. */
+/* A turn of a worker that has loaded the old classifier before a new one was published. */
 static void turn_with(struct instance_world *w, unsigned worker, struct snapshot *former)
 {
 	struct snapshot *current = w->inst.publisher.current;
@@ -246,7 +251,7 @@ static void turn_with(struct instance_world *w, unsigned worker, struct snapshot
 	w->inst.publisher.current = current;
 }
 
-/* A policy that moves keeps its counts, whichever of its two lines a packet comes by. */
+/* A policy that moves keeps its counts, from both of its lines. */
 TEST(test_counts_follow)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -271,7 +276,9 @@ TEST(test_counts_follow)
 	policy_txn_free(x);
 	assert_int_equal(w.inst.slots.policy[left], SLOT_FREE);
 	assert_int_equal(instance_world_totals(&w, 1).passed_packets, 4 * INSTANCE_BURST);
-	/* One that stays where it is counts on in its line, wherever it stands in the file. */
+	/*
+	 * A policy that stays in its slot counts on in the same line, wherever it is in the file.
+	 */
 	left = w.inst.slots.of[1];
 	policy_txn_policies(&w, MINE(", 'action': 'count'"));
 	assert_int_equal(w.inst.slots.of[0], left);
@@ -291,7 +298,7 @@ static bool policy_moves(struct instance_world *w, const char *name, const char 
 	return w->inst.slots.of[policy_names_find(w->inst.names, name)] != slot;
 }
 
-/* Its line knows where those above it are: it moves when one of these does, or is another. */
+/* A line refers to the lines of its ancestors: it moves if one of these moves or is replaced. */
 TEST(test_lineages_move)
 {
 	static const struct {
@@ -327,7 +334,7 @@ TEST(test_lineages_move)
 	}
 }
 
-/* Names are those in force: of the former policies until the commit, then of the new ones. */
+/* Names are those in force: of the old policies until the commit, then of the new ones. */
 TEST(test_names_follow)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -345,7 +352,7 @@ TEST(test_names_follow)
 	assert_int_equal(policy_names_find(w.inst.names, "o2"), 1);
 }
 
-/* One event since then, of the policy that has passed so many packets. */
+/* Expects one new event, about the policy `mine` with this number of passed packets. */
 static void expect_removed(uint64_t since, uint64_t passed)
 {
 	json_t *said = events_get(since);
@@ -357,7 +364,7 @@ static void expect_removed(uint64_t since, uint64_t passed)
 	json_decref(said);
 }
 
-/* What a policy counted that is removed is kept in a sum, with what came to it until the end. */
+/* The counts of removed policies are kept in a sum, including packets counted until the end. */
 TEST(test_gone_is_counted)
 {
 	struct snapshot *former;
@@ -377,14 +384,14 @@ TEST(test_gone_is_counted)
 	expect_removed(said, 2 * INSTANCE_BURST);
 	assert_int_equal(w.inst.gone.passed_packets, 2 * INSTANCE_BURST);
 	assert_int_equal(w.inst.gone.passed_bytes, 2 * INSTANCE_BURST * INSTANCE_BYTES);
-	/* A policy of that name again, and yet another. */
+	/* A new policy of the same name starts from zero. */
 	x = prepare_policies(&w, MINE(""));
 	assert_int_equal(policy_txn_commit(x), 0);
 	assert_int_equal(instance_world_totals(&w, 0).passed_packets, 0);
 	finish_policy_txn(&w, x);
 }
 
-/* Packets that passed, by policies below none, by those that are gone, and by none at all. */
+/* Returns the passed packets: of policies without a parent, of removed ones, and of none. */
 static uint64_t sum_passed(struct instance_world *w)
 {
 	uint64_t sum = w->inst.gone.passed_packets +
@@ -396,7 +403,10 @@ static uint64_t sum_passed(struct instance_world *w)
 	return sum;
 }
 
-/* A packet is one, however many levels have counted it, and whichever of them goes first. */
+/*
+ * A packet counts once, however many levels have counted it and in whichever order they are
+ * removed.
+ */
 TEST(test_gone_levels)
 {
 #define TOP(more) "{'name': 'top', 'limit': '20Gbit/s'" more "}"
@@ -419,12 +429,12 @@ TEST(test_gone_levels)
 	}
 }
 
-/* A burst's worth that was spent is not there again after a move; for a new policy it is. */
+/* A used burst is not available again after a move. A new policy starts with a full burst. */
 TEST(test_bursts)
 {
 	static const struct {
 		const char *policies;
-		unsigned pass; /* of the burst after it */
+		unsigned pass; /* packets of the next burst */
 	} cases[] = {
 		{SLOW("") ", " OTHER(1), 0},
 		{SLOW(", 'action': 'drop', 'accounting': 'l2'"), 0},
@@ -454,7 +464,7 @@ TEST(test_bursts)
 	}
 }
 
-/* Hundreds leave nothing behind. */
+/* After hundreds of changes no memory leaks. */
 TEST(test_nothing_is_kept)
 {
 	static const char *const turns[] = {MINE("") ", " SOURCES(1),
@@ -478,7 +488,7 @@ TEST(test_nothing_is_kept)
 	assert_int_equal(generations, 50 * TURNS);
 }
 
-/* Policies of that first number and those behind it, so many. free() it. */
+/* Returns n policies whose numbers start with `first`. The caller frees it. */
 static char *many_policies(unsigned first, unsigned n)
 {
 	char *text;
@@ -504,7 +514,10 @@ static const char *text_of_event(uint64_t number)
 	return text;
 }
 
-/* The last counts of those that had packets are said, of 64 at most, and how many more it were. */
+/*
+ * Events have the last counts of removed policies with packets, of at most 64. One more has the
+ * number of the others.
+ */
 TEST(test_removed_are_said)
 {
 	static const struct {
@@ -524,7 +537,7 @@ TEST(test_removed_are_said)
 		struct policy_txn *x;
 
 		instance_world_open(&w, policies);
-		for (unsigned i = 0; i < rows[row].counted; i++) { /* but for the first */
+		for (unsigned i = 0; i < rows[row].counted; i++) { /* all but the first policy */
 			struct policy_totals *had =
 				&w.inst.carried_over[w.inst.slots.of[i + 1]].before;
 
@@ -555,7 +568,7 @@ TEST(test_removed_are_said)
 	free(policies);
 }
 
-/* Those that go and those that come have to have room side by side. */
+/* Old and new policies must fit together. */
 TEST(test_room)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -581,7 +594,7 @@ TEST(test_room)
 	free(policies);
 }
 
-/* What comes to its end after the stop has given it up touches nothing of the box. */
+/* A change that the stop has given up does not touch the instance when it finishes. */
 TEST(test_given_up)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -605,7 +618,7 @@ TEST(test_given_up)
 	assert_non_null(x);
 }
 
-/* Whether a packet that is not understood, and of no policy, is refused. */
+/* Returns true if an unparsed packet of no policy is dropped. */
 static bool refuses_unparsed(const struct instance_world *w)
 {
 	static const uint8_t frame[64];
@@ -618,7 +631,7 @@ static bool refuses_unparsed(const struct instance_world *w)
 	return classify_burst(w->inst.classifier, 0, DIRECTION_B_TO_A, &packet, &data, 1, &policy);
 }
 
-/* What is to become of packets that are not understood holds whatever policies there are. */
+/* The setting for unparsed packets is independent of the policies. */
 TEST(test_unparsed)
 {
 	static const struct {
@@ -641,7 +654,7 @@ TEST(test_unparsed)
 	}
 }
 
-/* Its file says of the wire that packets of no policy are dropped. */
+/* Writes into the file that the wire drops packets of no policy. */
 static void let_file_drop(const struct instance_world *w)
 {
 	static const char wire[] = "\"b\": \"b\"";
@@ -660,7 +673,7 @@ static void let_file_drop(const struct instance_world *w)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* The default of a wire is another by a reload, of which it may be all. */
+/* A reload can change the default of a wire, also alone. */
 TEST(test_drops)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -690,7 +703,7 @@ TEST(test_drops)
 #define SOON "'shape': {'delay': '50ms'}"
 #define LATE "'shape': {'delay': '5s'}"
 
-/* Queues are emptied first that are timed, and last those of limits that nobody may exceed. */
+/* Timed queues are emptied first, and those of hard limits last. */
 TEST(test_order_of_leaving)
 {
 	static const unsigned order[] = {2, 5, 1, 4, 0, 3};
@@ -708,7 +721,7 @@ TEST(test_order_of_leaving)
 	for (unsigned i = 0; i < 6; i++)
 		slots[i] = w.inst.slots.of[i];
 	x = prepare_policies(&w, OTHER(8));
-	/* As if of a ledger, which there is none of. */
+	/* Hard limits without their ledger. */
 	w.config->policies[0].guarantee = w.config->policies[3].guarantee = GUARANTEE_CONSERVED;
 	assert_int_equal(policy_txn_commit(x), 0);
 	current = w.inst.publisher.current;

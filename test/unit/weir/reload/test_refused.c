@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A reload, or a change of what runs, that is refused something, at any place, says so and leaves
- * nothing: what is read, what is made aside for the box, and what would be in force.
+ * A reload, or another change, in which an allocation or system call fails at any point. It returns
+ * an error and leaves nothing behind: of the read configuration, of prepared memory, or in force.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -34,7 +34,7 @@
 #define TIMED                                                                                      \
 	"{'name': 'timed', 'match': {'vlan': 7}, 'limit': '1Mbit/s', 'schedule': {'zone': 'UTC', " \
 	"'entries': [{'days': 'daily', 'from': '00:00', 'to': '12:00', 'limit': '2Mbit/s'}]}}"
-/* An address of this process alone, as others run the same test; and a store. */
+/* An address of this process only, because other processes run the same test; and a store. */
 #define GROUP                                                                         \
 	"'gossip': {'listen': '127.%1$u.%2$u.87:7946', 'insecure': true, 'roster': [" \
 	"{'name': 'test', 'address': '127.%1$u.%2$u.87:7946'}, "                      \
@@ -43,7 +43,10 @@
 
 static struct instance_world world;
 
-/* The TSC is measured once: that takes longer than all else, and many boxes are opened. */
+/*
+ * The TSC is measured once, because that takes longer than all the rest and many limiters are
+ * opened.
+ */
 void __real_tsc_clock_start(struct tsc_clock *clock, const struct tsc_reading *from);
 void __wrap_tsc_clock_start(struct tsc_clock *clock, const struct tsc_reading *from);
 void __wrap_tsc_clock_start(struct tsc_clock *clock, const struct tsc_reading *from)
@@ -55,7 +58,7 @@ void __wrap_tsc_clock_start(struct tsc_clock *clock, const struct tsc_reading *f
 	*clock = measured;
 }
 
-/* Prepares what the file has: 0 or a negative errno. */
+/* Prepares the policies of the file. Returns 0 or a negative errno. */
 static int prepare(struct policy_txn **x)
 {
 	char *text;
@@ -93,7 +96,7 @@ static int prepare_in_vain(const void *argument)
 
 static const struct {
 	const char *name, *before, *after;
-	unsigned unsaid; /* places of a mistake that there is none of */
+	unsigned unsaid; /* failures that are allowed to have no error */
 	bool store;
 } exchanges[] = {
 	{"soft", SOFT, SOFT ", " SOURCES ", " TREE, 7, false},
@@ -144,7 +147,7 @@ static void unlink_all(const char *directory)
 	assert_int_equal(system(command), 0);
 }
 
-/* What is made aside goes again, wherever it comes to an end. */
+/* A prepared change is freed wherever its preparation fails. */
 TEST(test_prepared)
 {
 	char store[] = "/tmp/weir-refused-XXXXXX";
@@ -156,7 +159,7 @@ TEST(test_prepared)
 		fault_try(&(struct fault_subject){.name = exchanges[i].name,
 			.run = prepare_in_vain,
 			.kinds = FAULT_MEMORY | FAULT_KERNEL,
-			.words = -EINVAL, /* a zone that cannot be read is named */
+			.words = -EINVAL, /* the error for an unreadable zone names it */
 			.unsaid = exchanges[i].unsaid,
 			.at_least = 20});
 		close_world(exchanges[i].store);
@@ -164,7 +167,7 @@ TEST(test_prepared)
 	unlink_all(store);
 }
 
-/* Runs on a thread of its own, which nothing is refused. */
+/* Runs a function in its own thread, where no call fails. */
 static void run_aside(void *(*run)(void *), void *argument)
 {
 	pthread_t thread;
@@ -173,7 +176,7 @@ static void run_aside(void *(*run)(void *), void *argument)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-/* What is in force, and what is to be. */
+/* The policies in force, and the new ones. */
 struct exchanged {
 	const char *before, *after;
 	struct policy_txn *x; /* prepared */
@@ -188,7 +191,7 @@ static void *open_aside(void *argument)
 	return prepare(&exchanged->x) ? NULL : exchanged;
 }
 
-/* It may be in force, or nothing comes of it. */
+/* The change might be in force or not. */
 static void *close_aside(void *argument)
 {
 	struct exchanged *exchanged = argument;
@@ -202,7 +205,7 @@ static void *close_aside(void *argument)
 	return NULL;
 }
 
-/* Either all is in force or nothing has changed. */
+/* Either all changes are in force or none. */
 static int commit(const void *argument)
 {
 	struct exchanged exchanged = *(const struct exchanged *)argument;
@@ -227,18 +230,18 @@ TEST(test_committed)
 	for (size_t i = 0; i < COUNT(exchanges); i++) {
 		const struct exchanged exchanged = {exchanges[i].before, exchanges[i].after, NULL};
 
-		if (exchanges[i].store) /* a box of its own has that address */
+		if (exchanges[i].store) /* each instance would need that address */
 			continue;
 		fault_try(&(struct fault_subject){.name = exchanges[i].name,
 			.run = commit,
 			.argument = &exchanged,
 			.kinds = FAULT_MEMORY,
-			.unsaid = 4, /* terms and turns of schedules come later */
+			.unsaid = 4, /* terms and times of schedules follow later */
 			.at_least = 2});
 	}
 }
 
-/* A box that keeps two records: the file, and that with one policy changed singly. */
+/* A limiter that keeps two records: the file, and the file with one single change. */
 struct kept_box {
 	char directory[32];
 	struct kept *kept;
@@ -256,14 +259,14 @@ static void take_change(struct kept_box *box, struct change *change)
 	kept->confirm.running = kept->confirm.good = change->number;
 	json_decref(kept->about);
 	kept->about = json_incref(change->about);
-	file = change->file; /* which nobody takes */
+	file = change->file; /* closed by change_clear() */
 	assert_true(file >= 0);
 	change_clear(change);
 	assert_int_equal(fcntl(file, F_GETFD), -1);
 	assert_int_equal(change->file, -1);
 }
 
-/* What is in memory to be quicker is not. */
+/* Clears the caches in memory. */
 static void forget_seen(struct kept *kept)
 {
 	kept_have(kept, 0, NULL);
@@ -318,10 +321,10 @@ struct asked {
 	enum change_kind kind;
 	const char *sent; /* sealed, or NULL */
 	unsigned unsaid;
-	int words; /* what is said where something cannot be read, not why */
+	int words; /* error if a file cannot be read */
 };
 
-/* Whatever is asked: nothing is confirmed by it, and so no record has to go. */
+/* Ends a change with an error. Nothing is confirmed, so no record is removed. */
 static int end_in_vain(struct change *change, struct kept *kept, FILE *err)
 {
 	int rc = change_keep(change, &world.inst, err);
@@ -331,7 +334,10 @@ static int end_in_vain(struct change *change, struct kept *kept, FILE *err)
 	return rc ? rc : change_end(change, kept, -EBUSY, "no room");
 }
 
-/* Reads a change that nothing comes of. What is no JSON for want of memory is said to be that. */
+/*
+ * Reads a change that is not committed. JSON that cannot be parsed for lack of memory is reported
+ * as invalid.
+ */
 static int read_in_vain(const void *argument)
 {
 	const struct asked *asked = argument;
@@ -381,14 +387,17 @@ TEST(test_read)
 			.at_least = 20});
 }
 
-static uint64_t words; /* times that something was said */
+static uint64_t words; /* number of outputs */
 
 static uint64_t times_said(void)
 {
 	return words;
 }
 
-/* What a start would run: with a directory that cannot be used, or a file, it may be another. */
+/*
+ * Chooses the configuration of a start. If a directory or file cannot be used, it can be another
+ * one.
+ */
 static int choose(const void *argument)
 {
 	struct config *config = NULL;

@@ -468,7 +468,7 @@ TEST_WITH(test_many_mistakes, wait_long, NULL)
 	}
 }
 
-/* A doubt is a warning, and the file is in force. */
+/* A warning does not prevent the file from coming into force. */
 TEST_WITH(test_warned, wait_long, NULL)
 {
 	char text[EVENT_TEXT];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limits for a time, in a whole limiter: schedules and overrides. An override is on the
- * disk before it is in force, returns after a start, and ends by itself.
+ * Limits for a time, in a whole limiter: schedules and overrides. An override is on the disk before
+ * it is in force. It is restored at a start, and ends by itself.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -31,7 +31,7 @@
 	" 'schedule': {'zone': 'UTC', 'entries': [" ALWAYS "]}}"
 #define COUNTED "{'name': 'count', 'match': {'vlan': 3}, 'limit': '60/min', 'count': 'packets'}"
 
-/* The time of day that a test has made up; 0: it is the limiter's. */
+/* The wall clock of a test, in seconds; 0: the limiter's own. */
 static int64_t wall_s;
 
 int64_t __real_limiter_wall_s(const struct limiter *limiter, uint64_t now_ns);
@@ -42,7 +42,7 @@ int64_t __wrap_limiter_wall_s(const struct limiter *limiter, uint64_t now_ns)
 	return wall_s ? wall_s : __real_limiter_wall_s(limiter, now_ns);
 }
 
-/* A time so many seconds from now, by the limiter's clock, even if it is wrong; 0: now. */
+/* A time this many ns from now, by the limiter's clock even if that is wrong; 0: now. */
 static uint64_t exact_ns;
 
 bool __real_timekeeper_time(const struct timekeeper *c, uint64_t now_ns, uint64_t *time_ns);
@@ -291,7 +291,7 @@ TEST_WITH(test_refused, wait_long, NULL)
 	assert_int_equal(limit_now(&t, 0), MBIT);
 }
 
-/* An address of this process alone, as others run the same test. */
+/* An address of this process only, because other processes run the same test. */
 #define GROUP                                                              \
 	"'gossip': {'listen': '127.%1$u.%2$u.82:7946', 'insecure': true, " \
 	"'timeout': '500ms', 'roster': ["                                  \
@@ -367,7 +367,7 @@ static uint64_t told_of(struct timed_world *t, unsigned policy)
 	return limits[policy].override;
 }
 
-/* Any other number in it is another limit; the same one is the same, until when so ever. */
+/* Any other number in an override is another limit. The same limit with another end is equal. */
 TEST_WITH(test_told, wait_long, NULL)
 {
 	static const struct {
@@ -581,7 +581,7 @@ TEST_WITH(test_turns_meanwhile, wait_long, NULL)
 	instance_world_close(&t.w);
 }
 
-/* An operator's limit holds until its second, and then is forgotten. */
+/* An operator's limit is in force until its end, and is then deleted. */
 TEST_WITH(test_override_ends, wait_long, NULL)
 {
 	struct override override = override_of(
@@ -601,12 +601,12 @@ TEST_WITH(test_override_ends, wait_long, NULL)
 	assert_int_equal(limit_now(&t, 0), MBIT);
 	assert_string_equal(take_back(&t, "plain"),
 		"policy \"plain\" has no override: see \"weirctl limits\"\n");
-	assert_true(timed_of(&t.w.inst, 0).is_timed); /* until the next list */
+	assert_true(timed_of(&t.w.inst, 0).is_timed); /* until the list is exchanged */
 	assert_int_equal(timed_of(&t.w.inst, 0).by, TIMED_PLAIN);
 	wall_s = 0;
 }
 
-/* There may be so many; one more is refused, and one in the place of another is not. */
+/* At most OVERRIDES_MOST overrides are accepted. Replacing one is always possible. */
 TEST_WITH(test_as_many_as_there_may_be, wait_long, NULL)
 {
 	struct override override = override_of("daily", "{\"limit\": \"5Mbit/s\"}", in(3600));
