@@ -12,7 +12,7 @@
 #include "event.h"
 #include "publish.h"
 
-/* An address of this process alone, as others run the same test. */
+/* An address of this process only, because other processes run the same test. */
 #define GROUP                                                              \
 	"'gossip': {'listen': '127.%1$u.%2$u.77:7946', 'insecure': true, " \
 	"'timeout': '500ms', 'roster': ["                                  \
@@ -29,7 +29,7 @@ static struct store store;
 
 int store_open(const char *directory, struct store **out, uint64_t *epoch)
 {
-	if (strcmp(directory, "/nowhere/weir") != 0) /* the default of who says nothing */
+	if (strcmp(directory, "/nowhere/weir") != 0) /* the default path */
 		return -ENOENT;
 	if (disk.open_error)
 		return disk.open_error;
@@ -199,7 +199,7 @@ void peer_close(struct commit_peer *peer)
 	roster_destroy(peer->roster);
 }
 
-/* What it wants, and nothing at the box. */
+/* Reports the peer's demand. The limiter under test has none. */
 static void measure_peer(void *context, unsigned policy, struct limiter_sample *sample)
 {
 	struct commit_peer *peer = context;
@@ -338,7 +338,7 @@ void open_group(struct instance_world *w, struct commit_peer *peer)
 
 void close_group(struct instance_world *w, struct commit_peer *peer)
 {
-	/* A round may be under way, which control waits for at the end. */
+	/* A round might be running, and control waits for it at the end. */
 	disk.result = 0;
 	assert_int_equal(eventfd_write(disk.fd, 1), 0);
 	peer_close(peer);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A box that gives away what its neighbour wants, which is all that there is. The disk is the
- * test's, and so is the neighbour; the test plays control and both workers.
+ * A limiter that gives its share to its neighbour, which has all the demand. The disk and the
+ * neighbour are simulated; the test plays control and both workers.
  */
 #ifndef WEIR_TEST_COMMIT_WORLD_H
 #define WEIR_TEST_COMMIT_WORLD_H
@@ -26,8 +26,8 @@
 
 /* The disk: one store, which remembers records of one policy. */
 struct commit_disk {
-	int open_error, result; /* result: of what is being written; -EAGAIN: it takes its time */
-	int put_error, commit_error, identity_error; /* of what is handed over */
+	int open_error, result; /* result: of the pending write; -EAGAIN: still pending */
+	int put_error, commit_error, identity_error; /* errors of handing over records */
 	bool exists, recovering, opened;
 	bool sentinel_missing;
 	int sentinel_error;
@@ -44,10 +44,13 @@ struct commit_disk {
 
 extern struct commit_disk disk;
 
-/* One with a store without records, of ledger 1, which takes its time until `result` is another. */
+/*
+ * Resets the disk to a store without records of ledger 1. Writes stay pending until `result`
+ * changes.
+ */
 void disk_new(void);
 
-/* How often that was said since then, each time with these words in it. */
+/* Counts new events of this name, which must contain this text. */
 unsigned times_said(uint64_t since, const char *event, const char *text);
 
 /* The neighbour. */
@@ -66,27 +69,27 @@ void peer_close(struct commit_peer *peer);
 double limiter_local_limit(const struct limiter *limiter);
 struct commit_view view_of_commit(const struct instance_world *w);
 
-/* What control does, without committing, and what the neighbour does. */
+/* Runs the gossip of control, without commits, and of the neighbour. */
 void talk_to_neighbour(struct instance_world *w, struct commit_peer *peer);
 
-/* Works with what is to be made durable; the disk and the workers are as the test has them. */
+/* Advances the commit and the neighbour. Returns true if a round has ended. */
 bool work_with_neighbour(struct instance_world *w, struct commit_peer *peer);
 
-/* A round that is under way ends; another may have begun. */
+/* Ends the current round. Another one can have begun. */
 void end_round(struct instance_world *w);
 
-/* The first rounds end, until the neighbour has confirmed our record and our share is in use. */
+/* Ends rounds until the neighbour has confirmed the record and the own share is in use. */
 void until_holding(struct instance_world *w, struct commit_peer *peer);
 
-/* The neighbour wants more, until a round is under way in which something is given away. */
+/* Raises the neighbour's demand until a round runs in which an amount is given away. */
 void until_giving(struct instance_world *w, struct commit_peer *peer);
 
-/* A box of that policy, in a group of two. */
+/* Opens a limiter with this policy, in a group of two. */
 void open_instance(struct instance_world *w, const char *policy);
 
-/* And its neighbour, until a round is under way in which something is given to it. */
+/* Also opens the neighbour, and runs until a round gives an amount to it. */
 void open_group_of(struct instance_world *w, struct commit_peer *peer, const char *policy);
-void open_group(struct instance_world *w, struct commit_peer *peer); /* of MOVED */
+void open_group(struct instance_world *w, struct commit_peer *peer); /* with MOVED */
 void close_group(struct instance_world *w, struct commit_peer *peer);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What workers have of a conserved limit: it ends though control says nothing, begins with an empty
- * bucket, and its parts never add up to more.
+ * Hard limits at the workers: they end without control, start with empty buckets, and the parts of
+ * all workers never exceed the limit.
  */
 #include "commit_world.h"
 #include "scope.h"
@@ -23,13 +23,13 @@
 #define STEADY_SHAPED  STEADY_OF(", 'action': 'shape', 'shape': {'delay': '50ms'}")
 #define STEADY_PHANTOM STEADY_OF(", 'meter': 'phantom', 'classes': {'by': 'dscp'}")
 
-/* Bytes that the box's policy has let pass. */
+/* Returns the bytes that passed. */
 static uint64_t bytes_passed(struct instance_world *w)
 {
 	return instance_world_totals(w, 0).passed_bytes;
 }
 
-/* As if of the limit that the workers have the most were promised, and had ended by now. */
+/* Ends the limit of all workers now, as if its `ending` part were the unreserved share. */
 static void end_limits(struct instance_world *w, uint8_t ending)
 {
 	struct instance *inst = &w->inst;
@@ -44,7 +44,10 @@ static void end_limits(struct instance_world *w, uint8_t ending)
 	}
 }
 
-/* Control says nothing: workers go by what is left; it is back, and tells them all again. */
+/*
+ * Without control, workers use only the unreserved share. When control is back, it publishes all
+ * limits again.
+ */
 static void check_limits_end(const char *policy)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -64,7 +67,7 @@ static void check_limits_end(const char *policy)
 		instance_world_turn_all(&w);
 	passed = bytes_passed(&w) - passed;
 	took = control_now() - began;
-	/* 1 MB/s and 100 kB were told; and a packet for each worker. */
+	/* At most 1 % of the limit, 1 kB of burst, and a packet of each worker. */
 	if ((double)passed > (double)took / 1e9 * LIMIT / 100 + 1000 + 2 * INSTANCE_BYTES)
 		fail_msg("%" PRIu64 " bytes in %" PRIu64 " ns", passed, took);
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
@@ -72,10 +75,10 @@ static void check_limits_end(const char *policy)
 		assert_int_equal(expiry_until(&w.inst.workers[i].expiry), 0);
 	}
 	passed = bytes_passed(&w);
-	began = control_now(); /* they earn from here on, whenever they are seen to pass */
+	began = control_now(); /* workers earn from now on, even if a turn shows it later */
 	renewal_run(&w.inst);
 	assert_int_equal(w.inst.renewal.late, 1);
-	assert_true(renewal_waits(&w.inst)); /* they have yet to take what they are told */
+	assert_true(renewal_waits(&w.inst)); /* workers have not taken the limits yet */
 	for (unsigned i = 0; i < 20 && renewal_waits(&w.inst); i++) {
 		publish_rest(&w.inst);
 		instance_world_turn_all(&w);
@@ -83,7 +86,7 @@ static void check_limits_end(const char *policy)
 	}
 	assert_false(renewal_waits(&w.inst));
 	publish_rest(&w.inst);
-	while (bytes_passed(&w) - passed < 50000) { /* which the rest would take seconds for */
+	while (bytes_passed(&w) - passed < 50000) { /* takes seconds by the rest */
 		instance_world_turn_all(&w);
 		renewal_run(&w.inst);
 		assert_true(control_now() - began < PATIENCE);
@@ -101,7 +104,7 @@ TEST(test_limits_end_without_control)
 	check_limits_end(STEADY_PHANTOM);
 }
 
-/* Tells each worker of its limit again, of which as much ends as in end_limits(). */
+/* Publishes the limit to each worker again, with the same ending part as in end_limits(). */
 static void tell_ending(struct instance_world *w, uint8_t ending)
 {
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
@@ -121,8 +124,8 @@ static void tell_ending(struct instance_world *w, uint8_t ending)
 }
 
 /*
- * Control tells of a limit before it knows that this has ended: what a worker finds in its ring
- * then is no more than what is left of it.
+ * Control publishes a limit before it detects that it has ended. A worker that takes it then only
+ * uses the unreserved share.
  */
 static void check_told_after_end(const char *policy)
 {
@@ -158,7 +161,7 @@ TEST(test_told_after_end)
 	check_told_after_end(STEADY_PHANTOM);
 }
 
-/* A worker that was away is not believed to have taken what lies in its ring. */
+/* A worker that stalled does not get a renewal before it has emptied its ring. */
 TEST(test_limits_are_renewed_when_taken)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -185,7 +188,7 @@ TEST(test_limits_are_renewed_when_taken)
 	assert_true(expiry_until(expiry) > until);
 }
 
-/* A soft one passes its burst at once; what is conserved has to earn it, after a reload too. */
+/* A soft limit starts with a full burst. A hard limit starts empty, also after a reload. */
 TEST(test_buckets_begin_empty)
 {
 	static const char *const conserved[] = {
@@ -217,7 +220,7 @@ static struct policy_state *policy_line(const struct instance_world *w, unsigned
 	return &w->inst.workers[worker].policies[w->inst.slots.of[0]];
 }
 
-/* Bytes a second that a worker's own part of a policy that is not plain earns. */
+/* Returns the bytes per second of a worker's part of a policy that is not plain. */
 static double worker_earns_bps(const struct instance_world *w, unsigned worker)
 {
 	const struct token_bucket_profile *bucket = &policy_line(w, worker)->other->profile.bucket;
@@ -225,7 +228,7 @@ static double worker_earns_bps(const struct instance_world *w, unsigned worker)
 	return (double)bucket->rate / 0x1p56 * (double)w->inst.clock.hz;
 }
 
-/* Control sees all of the demand at the first worker, and tells them. */
+/* Measures all demand at the first worker, and publishes the parts. */
 static void demand_at_first(struct instance_world *w)
 {
 	uint32_t slot = w->inst.slots.of[0];
@@ -236,7 +239,10 @@ static void demand_at_first(struct instance_world *w)
 	instance_world_turn_all(w);
 }
 
-/* Parts of a soft limit follow demand; those of a conserved one add up at any time. */
+/*
+ * Parts of a soft limit follow the demand. Parts of a hard limit stay constant, so that their sum
+ * never exceeds it.
+ */
 TEST(test_parts_never_change)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -258,7 +264,7 @@ TEST(test_parts_never_change)
 	assert_true(worker_earns_bps(&w, 0) > 0.9 * LIMIT);
 }
 
-/* A worker that held some would keep them when the limit goes elsewhere. */
+/* Workers hold no tokens, because they would keep them when the limit moves away. */
 TEST(test_workers_hold_nothing)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -272,7 +278,7 @@ TEST(test_workers_hold_nothing)
 		assert_int_equal(policy_line(&w, i)->bucket.tokens >> TOKEN_BYTE, 0);
 }
 
-/* One that begins anew earns nothing before the last worker has left its former line. */
+/* A new line earns nothing until the last worker has left the old one. */
 TEST(test_no_line_earns_beside_another)
 {
 	struct policy_txn *x;
@@ -299,7 +305,9 @@ TEST(test_no_line_earns_beside_another)
 
 #define MESSAGES 40 /* more than a worker takes in a turn */
 
-/* A worker that was quiescent, but has limits left to take, does not obey yet. */
+/*
+ * A worker that was quiescent, but still has limits in its ring, does not count as enforcing them.
+ */
 TEST(test_all_messages_are_taken)
 {
 	struct limit_profile profile = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is drawn from etcd, when, and what becomes of each answer. The clock, the brain, the store
- * and etcd are the test's, in place of those that are not linked then.
+ * The draws from etcd: their size, their time, and the effect of each answer. The clock, the brain,
+ * the store and etcd are simulated here instead of being linked.
  */
 #include "check.h"
 
@@ -35,22 +35,22 @@ static struct policy policies[POLICIES];
 static struct instance inst;
 
 static struct {
-	uint64_t now, step; /* the clock, and what a look at it takes */
+	uint64_t now, step; /* the clock, and the time that a reading takes */
 	bool store, root, no_budget;
 	struct quota_view views[POLICIES];
-	/* What was asked, and what the next draws return. */
+	/* The requested draws, and the results of the next ones. */
 	struct etcd_draw draws[100];
 	unsigned n_draws, opened, closed;
 	int open_error, draw_error, password_error;
 	struct etcd_answer answers[POLICIES];
 	unsigned n_answers;
-	/* What the brain was told. */
+	/* Arguments of limiter_set_share(). */
 	unsigned shares, share_policy;
 	uint64_t share, share_ns;
 	int share_error;
 	unsigned events;
 	enum event_id event;
-	char fields[512]; /* of the last one */
+	char fields[512]; /* fields of the last event */
 } fake;
 
 uint64_t control_now(void)
@@ -157,7 +157,7 @@ int etcd_answer(struct etcd *etcd, struct etcd_answer *answer)
 	return 0;
 }
 
-/* Policies p0, p1, … that are drawn. */
+/* Starts with n policies p0, p1, …, whose quotas are drawn from etcd. */
 static void begin_share(unsigned n)
 {
 	memset(&fake, 0, sizeof(fake));
@@ -245,7 +245,7 @@ static void check_event(unsigned n, enum event_id id, const char *fields)
 	assert_string_equal(fake.fields, fields);
 }
 
-/* One policy, of which nothing has been drawn yet, is known. */
+/* Starts with one policy and a first answer of etcd, before any draw. */
 static void begin_known(void)
 {
 	begin_share(1);
@@ -283,7 +283,7 @@ TEST(test_without)
 	assert_false(look_now());
 	etcd_share_exchange(&inst, &none);
 	etcd_share_stop(&inst);
-	/* None that is drawn: nobody is asked. */
+	/* Without policies of etcd there are no requests. */
 	begin_share(2);
 	end_share();
 	policies[0].drawn = policies[1].drawn = false;
@@ -292,7 +292,7 @@ TEST(test_without)
 	assert_false(look_now());
 	assert_int_equal(fake.opened, 0);
 	end_share();
-	/* Those that are drawn are known, and they alone. */
+	/* Only policies of etcd have a budget. */
 	for (unsigned drawn = 0; drawn < 2; drawn++) {
 		policies[drawn].drawn = true;
 		policies[!drawn].drawn = false;
@@ -344,7 +344,7 @@ static void check_password_of(const char *path, uid_t user, const char *remedy, 
 	assert_int_equal(heard.n, 1);
 }
 
-/* What is wrong with the file, and the command that mends it, where one does. */
+/* Reports the problem of the password file, and the command that fixes it if there is one. */
 TEST(test_password)
 {
 	char path[] = "/tmp/weir-etcd-share-XXXXXX", remedy[128];
@@ -362,7 +362,7 @@ TEST(test_password)
 	assert_int_equal(fchmod(fd, 0604), 0);
 	check_password_of(path, mine, remedy, false);
 	if (mine == 0) {
-		check_password_of(path, 12345, remedy, false); /* of root is fine */
+		check_password_of(path, 12345, remedy, false); /* a file of root is accepted */
 		assert_int_equal(fchown(fd, 12346, (gid_t)-1), 0);
 	}
 	snprintf(remedy, sizeof(remedy), "chown 12345 %s", path);
@@ -373,7 +373,7 @@ TEST(test_password)
 	snprintf(remedy, sizeof(remedy), "install -m 600 /dev/stdin %s", path);
 	check_password_of(path, mine, remedy, true);
 	check_password_of("/dev/null/file", mine, "none", false);
-	/* A start is refused; who logs in as nobody needs no file. */
+	/* An unusable file prevents the start. Without a user no file is needed. */
 	end_share();
 	fake.password_error = -EACCES;
 	assert_int_equal(etcd_share_start(&inst), -EACCES);
@@ -383,7 +383,7 @@ TEST(test_password)
 	end_share();
 }
 
-/* It is tried again, ever more rarely, and said once. */
+/* The connection is retried at growing intervals, and one event reports this. */
 TEST(test_open_later)
 {
 	static const unsigned waits_ms[] = {250, 500, 1000, 2000, 4000, 4000};
@@ -414,7 +414,10 @@ TEST(test_open_later)
 	end_share();
 }
 
-/* At its start it asks what it has drawn: one budget until etcd answers, then all. */
+/*
+ * After a start the limiter requests its earlier draws: of one budget until etcd answers, then of
+ * all.
+ */
 TEST(test_first_answers)
 {
 	struct budget_share_view view;
@@ -448,10 +451,10 @@ TEST(test_first_answers)
 	assert_int_equal(view.drawn, 300);
 	assert_int_equal(view.left, TOTAL - 5);
 	assert_true(view.as_of_ns == fake.now);
-	assert_int_equal(fake.n_draws, 3); /* the others, the next one of the turn first */
+	assert_int_equal(fake.n_draws, 3); /* the others, in turn from the next one on */
 	check_draw(1, "p2", 7, 0);
 	check_draw(2, "p1", 7, 0);
-	/* A policy that has gone, and another period: nobody needs those. */
+	/* Answers about a removed policy or another period are ignored. */
 	add_answer(9, 0);
 	answer_units(1, TOTAL, 4, TOTAL);
 	fake.answers[1].period = 6;
@@ -473,14 +476,14 @@ TEST(test_logged_in)
 		assert_int_equal(look_now(), i == 0);
 		assert_true(etcd_share_view(&inst, &view));
 		assert_int_equal(view.logged_in, i == 0);
-		look_later(10 * SECOND_NS); /* asks anew */
+		look_later(10 * SECOND_NS); /* repeats the request */
 		assert_int_equal(fake.n_draws, 2 + i);
 	}
-	assert_int_equal(fake.shares, 1); /* the same again is no news */
+	assert_int_equal(fake.shares, 1); /* an unchanged answer has no effect */
 	end_share();
 }
 
-/* What is drawn for the group by its root, and nothing by others or of a limiter that recovers. */
+/* The root draws for the group. Other limiters and recovering ones draw nothing. */
 TEST(test_sizes)
 {
 	static const struct {
@@ -520,7 +523,10 @@ TEST(test_sizes)
 	}
 }
 
-/* The total in force and what is left bound it, and where there is nothing it waits. */
+/*
+ * Draws are bounded by the total in force and the remaining units. If nothing remains, the next
+ * draw waits.
+ */
 TEST(test_dry)
 {
 	begin_known();
@@ -539,7 +545,7 @@ TEST(test_dry)
 	look_later(50 * MS_NS);
 	assert_int_equal(fake.n_draws, 3);
 	check_draw(2, "p0", 7, 6000);
-	/* Another period: it begins with all there is, at once. */
+	/* A new period starts immediately with the whole total. */
 	answer_units(0, 300000, 310 + CHUNK, 0);
 	assert_false(look_now());
 	fake.views[0].period = 8;
@@ -552,7 +558,7 @@ TEST(test_dry)
 	end_share();
 }
 
-/* Traffic that waits has units drawn here, sooner by a root; then it goes on for a while. */
+/* A limiter also draws if its traffic waits for units, a root sooner than others. */
 TEST(test_waits)
 {
 	for (unsigned root = 0; root < 2; root++) {
@@ -571,7 +577,9 @@ TEST(test_waits)
 		look_later(5 * MS_NS);
 		assert_int_equal(fake.n_draws, 1);
 		check_draw(0, "p0", 7, CHUNK - 36);
-		/* It came, so the wait begins anew; what is held is the group's again. */
+		/*
+		 * After units arrived the wait starts again. Units held by the group count again.
+		 */
 		answer_units(0, TOTAL, 364, TOTAL - 364);
 		fake.views[0].balance = 64;
 		assert_true(look_now());
@@ -601,7 +609,7 @@ TEST(test_alone)
 	fake.views[0].waiting = false;
 	assert_true(look_now());
 	fake.views[0].remaining = 0;
-	look_later(9900 * MS_NS); /* as a root does */
+	look_later(9900 * MS_NS); /* for a time it draws like a root */
 	assert_int_equal(fake.n_draws, 2);
 	check_draw(1, "p0", 7, CHUNK);
 	answer_units(0, TOTAL, 500, TOTAL);
@@ -613,7 +621,7 @@ TEST(test_alone)
 	end_share();
 }
 
-/* What is known gets old: in ten seconds, or later where many would ask. */
+/* Values are refreshed after ten seconds, or later in a large group. */
 TEST(test_refresh)
 {
 	static const struct {
@@ -629,7 +637,7 @@ TEST(test_refresh)
 		look_later(50 * MS_NS);
 		assert_int_equal(fake.n_draws, 1);
 		check_draw(0, "p0", 7, 0);
-		/* A draw to know, that finds nothing left, is no reason to wait. */
+		/* A refresh that finds no remaining units does not delay a draw. */
 		answer_units(0, TOTAL, 300, 0);
 		fake.views[0].remaining = 0;
 		assert_false(look_now());
@@ -639,7 +647,7 @@ TEST(test_refresh)
 	}
 }
 
-/* What concerns one budget: it is said, and that one is asked later. */
+/* An error of one budget is reported, and delays only that budget. */
 TEST(test_budget_errors)
 {
 	static const struct {
@@ -672,14 +680,14 @@ TEST(test_budget_errors)
 		answer_units(0, TOTAL, 301, TOTAL);
 		assert_true(look_now());
 		assert_int_equal(etcd_share_budget(&inst, 0).error, 0);
-		add_answer(9, rows[i].result); /* its policy has gone */
+		add_answer(9, rows[i].result); /* its policy was removed */
 		look_now();
 		assert_int_equal(fake.events, rows[i].said);
 		end_share();
 	}
 }
 
-/* No more than so many lines of the log. */
+/* The number of events is limited. */
 TEST(test_errors_said)
 {
 	begin_known();
@@ -694,7 +702,7 @@ TEST(test_errors_said)
 	end_share();
 }
 
-/* While etcd is away one is asked now and then. */
+/* While etcd is unreachable, one budget is requested, at growing intervals. */
 TEST(test_away)
 {
 	static const unsigned waits_ms[] = {250, 500, 1000, 2000, 4000, 4000};
@@ -717,7 +725,9 @@ TEST(test_away)
 	assert_true(look_now());
 	check_event(2, EVENT_ETCD_ANSWERS, "how=answers again;");
 	check_state(DRAW_CONNECTED, "");
-	/* What went wrong with a budget stays said; the first wait is the shortest again. */
+	/*
+	 * The error of a budget is still reported, and the intervals start at the shortest again.
+	 */
 	fake.views[0].remaining = 0;
 	look_later(50 * MS_NS);
 	add_answer(0, -EACCES);
@@ -730,7 +740,10 @@ TEST(test_away)
 	end_share();
 }
 
-/* For good, and said once: by what it was before. */
+/*
+ * A fenced limiter never draws again. One event reports it, depending on whether it had been
+ * connected.
+ */
 TEST(test_fenced)
 {
 	for (unsigned connected = 0; connected < 2; connected++) {
@@ -761,7 +774,7 @@ TEST(test_fenced)
 	}
 }
 
-/* Units that came just before are news all the same. */
+/* Units of an answer just before the fence are used. */
 TEST(test_fenced_after_units)
 {
 	begin_share(2);
@@ -770,7 +783,7 @@ TEST(test_fenced_after_units)
 	fake.views[0].remaining = 0;
 	assert_true(look_now());
 	assert_int_equal(fake.n_draws, 3);
-	add_answer(0, -ESTALE); /* the second of both */
+	add_answer(0, -ESTALE); /* the second of two */
 	answer_units(1, TOTAL, 5, TOTAL);
 	assert_true(look_now());
 	assert_int_equal(fake.shares, 2);
@@ -778,7 +791,7 @@ TEST(test_fenced_after_units)
 	end_share();
 }
 
-/* Eight at a time, and each budget its turn to be first. */
+/* At most eight requests are pending. Each budget comes first in turn. */
 TEST(test_at_a_time)
 {
 	begin_share(POLICIES);
@@ -798,7 +811,7 @@ TEST(test_at_a_time)
 	end_share();
 }
 
-/* A draw that is not taken: asked later, unless the one before is under way. */
+/* A request that is not accepted is repeated later, unless an earlier one is pending. */
 TEST(test_not_asked)
 {
 	static const struct {
@@ -820,7 +833,7 @@ TEST(test_not_asked)
 	}
 }
 
-/* What the brain does not take is said, and asked about again. */
+/* Units that the brain rejects are reported, and requested again. */
 TEST(test_not_taken)
 {
 	begin_share(1);
@@ -838,7 +851,7 @@ TEST(test_not_taken)
 	end_share();
 }
 
-/* A look that takes long is repeated later. */
+/* After a slow check the next one is later, so that checks take a bounded part of the time. */
 TEST(test_look_part)
 {
 	uint64_t at;
@@ -846,13 +859,13 @@ TEST(test_look_part)
 	begin_known();
 	fake.now += 50 * MS_NS;
 	at = fake.now;
-	fake.step = 2 * MS_NS; /* three of them are not of the look */
+	fake.step = 2 * MS_NS; /* three of these steps are outside of the check */
 	assert_false(look_now());
 	assert_true(etcd_share_next(&inst) == at + UINT64_C(20) * (fake.now - at - fake.step));
 	end_share();
 }
 
-/* A reload: who stays keeps what is known of it, by its name. */
+/* A reload: remaining policies keep their values, by name. */
 TEST(test_exchange)
 {
 	struct policy others[2];
@@ -882,7 +895,7 @@ TEST(test_exchange)
 	budget_shares_free(&shares);
 	assert_null(shares.at);
 	assert_int_equal(shares.n, 0);
-	/* One that is not drawn, and one of the same name elsewhere. */
+	/* A policy that is not drawn, and one whose name belongs to another policy. */
 	strcpy(others[0].name, "z");
 	assert_false(etcd_share_budget_of(&inst, 0, &view));
 	strcpy(others[0].name, "p0");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a store gives to whoever opens it; and why it could not be opened, as an operator reads it:
- * with what to do, where that is known.
+ * The contents of a store that is opened, and the messages for operators if it cannot be opened,
+ * with advice for some causes.
  */
 #include "check.h"
 #include "scope.h"
@@ -15,11 +15,11 @@
 END_POINTER(store_close, struct store *)
 
 #define PATIENCE_MS 60000
-#define KIND_MOST   100 /* records, which are more than are made room for at once */
+#define KIND_MOST   100 /* records, more than the initial allocation */
 
 static char top[32], directory[64];
 
-/* So many of each kind, each of another length, and none of them like another. */
+/* Writes records of each kind, each of another length and content. */
 static void put_records(unsigned rates, unsigned units)
 {
 	ENDED_BY(store_close_at) struct store *store;
@@ -54,7 +54,7 @@ static void expect_record(const struct limiter_record *record, unsigned rates)
 	assert_memory_equal(record->at, expected, record->len);
 }
 
-/* All records of both kinds are there, each once, until they are forgotten. */
+/* All records of both kinds are read once, until they are freed. */
 TEST(test_records)
 {
 	static const unsigned rows[][2] = {{1, 0}, {0, 1}, {16, 1}, {KIND_MOST, KIND_MOST}};
@@ -87,7 +87,7 @@ TEST(test_records)
 	}
 }
 
-/* Where there is none one is made for who says so, and remembers how it began. */
+/* A missing store is created on request, and stays marked as recovering. */
 TEST(test_none)
 {
 	static const struct ledger_store closed;
@@ -113,7 +113,7 @@ TEST(test_reasons)
 {
 	static const struct {
 		int error;
-		const char *words; /* with which it begins */
+		const char *words; /* its beginning */
 		const char *advice;
 	} rows[] = {
 		{-ENOENT, "it is not there: ", "weir --new-ledger"},
@@ -142,7 +142,7 @@ TEST(test_reasons)
 			!strstr(reason, rows[i].advice))
 			fail_msg("error %d: \"%s\"", rows[i].error, reason);
 	}
-	/* Others are the system's words. */
+	/* Other errors use the system's text. */
 	assert_string_equal(ledger_store_reason(-EIO), "Input/output error");
 	assert_string_equal(ledger_store_reason(-ENOMEM), "Cannot allocate memory");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * An operator's word that a limiter has never run: what is made, and what is never made anew.
+ * --new-ledger: the operator states that a limiter has never run. Checks the created store, and
+ * that none is ever overwritten.
  */
 #include "check.h"
 #include "scope.h"
@@ -57,7 +58,7 @@ static void name_store(struct place *place, const char *name)
 		place->top, name);
 }
 
-/* What is printed and complained of meanwhile goes into these files below the top. */
+/* Runs the command with its output in a file of `place`, and returns that output. */
 static int make(struct place *place, int (*by)(const struct config *, const char *),
 	const char *typed, char *said, size_t room)
 {
@@ -99,13 +100,13 @@ TEST_WITH(test_new, set_up, tear_down)
 	assert_int_equal(store_open(place->config.ledger.store, &store, &epoch), 0);
 	assert_int_equal(epoch, 1);
 	store_close(store);
-	/* What has run is never made anew. */
+	/* The store of a limiter that has run is never overwritten. */
 	assert_int_equal(make(place, new_ledger, NULL, again, sizeof(again)), -EEXIST);
 	assert_non_null(strstr(again, "there is a ledger already"));
 	assert_int_equal(store_open(place->config.ledger.store, &store, &epoch), 0);
 	assert_int_equal(epoch, 2);
 	store_close(store);
-	/* Another one is another ledger. */
+	/* Another store has another identity. */
 	name_store(place, "parent/other");
 	assert_int_equal(make(place, new_ledger, NULL, again, sizeof(again)), 0);
 	assert_string_not_equal(strstr(said, "empty ledger "), strstr(again, "empty ledger "));
@@ -146,7 +147,7 @@ TEST_WITH(test_no_place, set_up, tear_down)
 	assert_int_equal(make(place, new_ledger, NULL, said, sizeof(said)), -ENOTDIR);
 }
 
-/* A name without a folder is in the one of whoever types it. */
+/* A relative path refers to the current directory. */
 TEST_WITH(test_here, set_up, tear_down)
 {
 	struct place *place = *state;

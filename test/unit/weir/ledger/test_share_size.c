@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is drawn of a total that is kept elsewhere: enough for the rate, little of the whole, and
- * ever less towards the end.
+ * The size of draws from an external total: enough for the rate, a small part of the total, and
+ * less and less towards its end.
  */
 #include "check.h"
 
@@ -11,26 +11,26 @@
 #define TOTAL  UINT64_C(100000000)
 #define CHUNK  UINT64_C(65536)
 #define PACKET UINT64_C(6000)
-#define PACE   UINT64_C(1000) /* of one unit a second */
+#define PACE   UINT64_C(1000) /* one unit per second */
 
 TEST(test_stock)
 {
 	static const struct {
 		uint64_t total, left, pace, stock;
 	} rows[] = {
-		/* Ten seconds of it, at least a chunk, */
+		/* The stock is ten seconds of the rate and at least a chunk, */
 		{TOTAL, TOTAL, 20000 * PACE, 200000},
 		{TOTAL, TOTAL, 0, CHUNK},
 		{TOTAL, TOTAL, CHUNK / 10 * PACE, CHUNK},
-		/* no more than a hundredth of the total, */
+		/* at most a hundredth of the total, */
 		{TOTAL, TOTAL, 100000 * PACE, TOTAL / 100},
 		{TOTAL, TOTAL, 100001 * PACE, TOTAL / 100},
 		{TOTAL, TOTAL, UINT64_MAX, TOTAL / 100},
 		{100 * PACKET, 100 * PACKET, 0, PACKET},
-		/* or an eighth of what is left, */
+		/* at most an eighth of the remaining units, */
 		{TOTAL, 1600000, 20000 * PACE, 200000},
 		{TOTAL, 1599992, 20000 * PACE, 199999},
-		/* and always some packets. */
+		/* at least some packets. */
 		{TOTAL, 8 * PACKET - 8, 20000 * PACE, PACKET},
 		{TOTAL, 0, 20000 * PACE, PACKET},
 		{0, 0, 0, PACKET},
@@ -50,7 +50,7 @@ TEST(test_stock)
 	}
 }
 
-/* What is missing, once a quarter of the stock is. */
+/* A draw fills the stock if at least a quarter of it is missing. */
 TEST(test_when)
 {
 	static const struct {
@@ -79,7 +79,7 @@ TEST(test_when)
 	}
 }
 
-/* A group that spends all that it draws comes to the end, in so many draws and no more. */
+/* A group that uses all that it draws reaches the end in a bounded number of draws. */
 TEST(test_to_the_end)
 {
 	struct etcd_share_need need = {.total = TOTAL,
