@@ -147,7 +147,7 @@ static json_t *next_said(struct pair *pair)
 	return NULL;
 }
 
-/* The name and the fields of the next event, such as "peer_lost fra 1/3"; "" if there is none. */
+/* Returns name and fields of the next event, such as "peer_lost fra 1/3"; "" if there is none. */
 static const char *next_words(struct pair *pair)
 {
 	static char words[1024];

@@ -14,7 +14,7 @@
 
 #define POLICY "{'name': 'p', 'limit': '8Mbit/s', 'match': {'direction': 'a-to-b'}}"
 
-/* A look two seconds after the last one, to the nanosecond. */
+/* A check exactly two seconds after the last one. */
 static uint64_t two_seconds(struct instance_world *w, uint64_t now)
 {
 	assert_false(busy_run(&w->inst, now + 2 * BUSY_PERIOD_NS));
@@ -52,13 +52,13 @@ TEST(test_worker)
 	now = two_seconds(&w, now);
 	assert_true(fabs(busy_worker(&w.inst, 1).share - 0.25) < 1e-6);
 	assert_true(busy_worker(&w.inst, 0).share < 1e-6);
-	counter_add(&counters->busy_cycles, 3 * hz); /* more than there were */
+	counter_add(&counters->busy_cycles, 3 * hz); /* more than the elapsed time */
 	two_seconds(&w, now);
 	assert_true(busy_worker(&w.inst, 1).share == 1);
-	counters->busy_cycles -= hz; /* nor is it less than nothing */
+	counters->busy_cycles -= hz; /* not below 0 */
 	two_seconds(&w, now + 2 * BUSY_PERIOD_NS);
 	assert_true(busy_worker(&w.inst, 1).share == 0);
-	counter_add(&counters->busy_cycles, hz); /* of what there was then */
+	counter_add(&counters->busy_cycles, hz); /* one second of the four */
 	assert_false(busy_run(&w.inst, now + 5 * BUSY_PERIOD_NS));
 	assert_true(fabs(busy_worker(&w.inst, 1).share - 1) < 1e-6);
 	assert_int_equal(busy_next(&w.inst), now + 6 * BUSY_PERIOD_NS);
@@ -80,7 +80,7 @@ static uint64_t spin_ms(unsigned ms)
 	return ns;
 }
 
-/* Here this thread is control. */
+/* This thread takes the place of control. */
 TEST(test_control)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;

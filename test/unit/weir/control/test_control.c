@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The loop of control by a table of tasks that say what was done to them, and end it; signals come
- * by a pipe, and clients by a real socket.
+ * The loop of control with a table of tasks that record their calls and end the loop. Signals
+ * arrive in a pipe, and clients at a real socket.
  */
 #include "check.h"
 
@@ -22,15 +22,15 @@
 static struct world {
 	struct instance inst;
 	int signals[2], file[2];
-	char told[256];       /* a letter for each thing that was done */
+	char told[256];       /* a letter for each call */
 	uint64_t due_ns;      /* when the second task is due */
 	uint64_t ran_ns;      /* time that the tasks received */
-	uint64_t period;      /* by which it is due again */
+	uint64_t period;      /* period of the second task */
 	unsigned turns;       /* turns of the second task */
-	unsigned end;         /* after so many */
-	unsigned news;        /* bit i: at turn i there are some */
+	unsigned end;         /* the turn that ends the loop */
+	unsigned news;        /* bit i: turn i has news */
 	uint64_t lazy_ns;     /* when the fifth task is due */
-	uint64_t lazy_period; /* by which it is due again */
+	uint64_t lazy_period; /* period of the fifth task */
 	unsigned lazy_runs;   /* turns in which it was due */
 	unsigned rests;       /* calls for the fifth task */
 	uid_t hung_up;
@@ -184,7 +184,10 @@ static int run_loop(void)
 	return control_run(&world.inst, tasks, N_TASKS, world.signals[0]);
 }
 
-/* Either signal ends it before a task has its turn; others are told, of whom they came. */
+/*
+ * SIGTERM and SIGINT end the loop before a task runs. SIGHUP is passed on with the user that sent
+ * it.
+ */
 TEST_WITH(test_signals, set_up, tear_down)
 {
 	static const int ends[] = {SIGTERM, SIGINT};
@@ -201,7 +204,7 @@ TEST_WITH(test_signals, set_up, tear_down)
 	assert_int_equal(world.hung_up, 77);
 }
 
-/* A signal that is not whole is none. */
+/* An incomplete signal is ignored. */
 TEST_WITH(test_half_signal, set_up, tear_down)
 {
 	assert_int_equal(write(world.signals[1], "xyz", 3), 3);
@@ -210,7 +213,7 @@ TEST_WITH(test_half_signal, set_up, tear_down)
 	assert_string_equal(world.told, ".");
 }
 
-/* What has come is read, once for each turn, and nothing where there is nothing. */
+/* A readable file is read once in each turn, and only while it has data. */
 TEST_WITH(test_files, set_up, tear_down)
 {
 	assert_int_equal(write(world.file[1], "ab", 2), 2);
@@ -219,7 +222,7 @@ TEST_WITH(test_files, set_up, tear_down)
 	assert_string_equal(world.told, "r.r.");
 }
 
-/* Tasks have turns when one is due, and not before: the loop sleeps until then. */
+/* Tasks run when one is due. The loop sleeps until then. */
 TEST_WITH(test_due, set_up, tear_down)
 {
 	uint64_t began = control_now(), due = began + 5 * MS_NS;
@@ -234,7 +237,7 @@ TEST_WITH(test_due, set_up, tear_down)
 	assert_true(world.ran_ns <= control_now());
 }
 
-/* What is due already does not sleep, and makes each turn one. */
+/* An overdue task runs immediately, in each turn. */
 TEST_WITH(test_overdue, set_up, tear_down)
 {
 	world.due_ns = 1;
@@ -243,7 +246,7 @@ TEST_WITH(test_overdue, set_up, tear_down)
 	assert_string_equal(world.told, ".");
 }
 
-/* A task with slack comes with the turns of another, and causes none of its own. */
+/* A task with slack runs in the turns of others, without causing a turn. */
 TEST_WITH(test_slack, set_up, tear_down)
 {
 	world.due_ns = world.lazy_ns = control_now() + MS_NS;
@@ -255,7 +258,7 @@ TEST_WITH(test_slack, set_up, tear_down)
 	assert_string_equal(world.told, ".....");
 }
 
-/* If no other task has a turn, it waits for its slack. */
+/* Without other turns, it runs after its slack. */
 TEST_WITH(test_slack_alone, set_up, tear_down)
 {
 	uint64_t due = control_now() + MS_NS;
@@ -278,7 +281,7 @@ TEST_WITH(test_rest, set_up, tear_down)
 	assert_int_equal(world.rests, world.turns + 1); /* the last wait ends by the signal */
 }
 
-/* News are told in the turn they are of, by the first behind who tells, and once. */
+/* News of a turn are published in that turn, once, by the first later task that publishes. */
 TEST_WITH(test_news, set_up, tear_down)
 {
 	world.due_ns = 1;
@@ -289,7 +292,7 @@ TEST_WITH(test_news, set_up, tear_down)
 	assert_string_equal(world.told, "..3.3.");
 }
 
-/* A client is answered after the tasks of the turn in which it asks. */
+/* A client gets its answer after the tasks of that turn. */
 TEST_WITH(test_client, set_up, tear_down)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -300,7 +303,7 @@ TEST_WITH(test_client, set_up, tear_down)
 	snprintf(at.sun_path, sizeof(at.sun_path), "/tmp/weir-control-%d.sock", (int)getpid());
 	assert_int_equal(connect(client, (struct sockaddr *)&at, sizeof(at)), 0);
 	assert_int_equal(send(client, "/it,7", 5, 0), 5);
-	world.end = 3; /* it is taken in, greeted and answered by then */
+	world.end = 3; /* enough to accept, greet and answer it */
 	world.due_ns = control_now() + 2 * MS_NS;
 	world.period = MS_NS;
 	assert_int_equal(run_loop(), SIGTERM);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Gossip's socket, on addresses of this machine: where what it sends comes from, whose datagrams it
- * hands on, and what it says of those that cannot be sent.
+ * The socket of gossip, on addresses of this machine: the source address of sent datagrams, the
+ * datagrams that it passes on, and its reports about failed sends.
  */
 #include "check.h"
 #include "scope.h"
@@ -24,10 +24,10 @@
 #define LIMITERS    4
 #define PATIENCE_MS 60000
 
-/* What the kernel does not do, and the room that it says there is; what was asked for. */
+/* Kernel calls that fail, the reported buffer size, and the requested ones. */
 static struct {
 	bool socket, force, filter;
-	int room; /* 0: as it is; -1: it does not say */
+	int room; /* 0: the real size; -1: the call fails */
 	int forced, wanted;
 } kernel;
 
@@ -64,11 +64,14 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 }
 
 static struct {
-	int error; /* that reading ends with */
+	int error; /* error of the first calls */
 	unsigned times, calls;
 } reading;
 
-/* In place of the C library's: others' ICMP errors come so many times before what is there. */
+/*
+ * Replaces the function of the C library. The first `times` calls fail, as with pending ICMP
+ * errors.
+ */
 int recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *timeout)
 {
 	reading.calls++;
@@ -83,17 +86,17 @@ struct box {
 	struct peer_config roster[LIMITERS];
 	struct gossip_config config;
 	struct gossip_socket *socket;
-	int peers[LIMITERS]; /* sockets of the others */
+	int peers[LIMITERS]; /* sockets of the other limiters */
 };
 
-/* With a port that the kernel chooses, where it is bound. */
+/* Parses an address, and lets the kernel choose the port. */
 static void set_address(const char *text, struct sockaddr_storage *out, socklen_t *len)
 {
 	assert_int_equal(address_parse(text, out, len), 0);
-	((struct sockaddr_in *)out)->sin_port = 0; /* which stands where IPv6 has its */
+	((struct sockaddr_in *)out)->sin_port = 0; /* sin6_port has the same offset */
 }
 
-/* A socket at that address, which is then the one that it got. */
+/* Binds a socket to this address, and returns the address with its port in `at`. */
 static int socket_at(struct sockaddr_storage *at, socklen_t len)
 {
 	int fd = socket(at->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -104,7 +107,10 @@ static int socket_at(struct sockaddr_storage *at, socklen_t len)
 	return fd;
 }
 
-/* The roster that its rows say, ports by the kernel; limiter 0 is this one, without a socket. */
+/*
+ * Makes a roster of these addresses, with ports from the kernel. Limiter 0 is this one and has no
+ * socket.
+ */
 static void make_roster(struct box *box, const char *const addresses[LIMITERS])
 {
 	*box = (struct box){.config = {.roster = box->roster,
@@ -164,7 +170,7 @@ static const char *host_of(const struct sockaddr_storage *address)
 		AF_INET6, &((const struct sockaddr_in6 *)address)->sin6_addr, text, sizeof(text));
 }
 
-/* Where what the box sends to limiter 1 comes from. */
+/* Returns the source address of datagrams to limiter 1. */
 static const char *source_of_box(struct box *box)
 {
 	struct sockaddr_storage from;
@@ -178,7 +184,7 @@ static const char *source_of_box(struct box *box)
 	return host_of(&from);
 }
 
-/* Others expect what the roster says, whatever route the kernel would choose. */
+/* The source address is the one in the roster, not that of the kernel's route. */
 TEST(test_source)
 {
 	static const char *const six[LIMITERS] = {"[::1]:1", "[::1]:9", "[::1]:9", "[::1]:9"};
@@ -196,21 +202,24 @@ TEST(test_source)
 	assert_true(box.socket->pins);
 	assert_string_equal(source_of_box(&box), "::1");
 	close_box(&box);
-	/* An address that others translate is none to send from. */
+	/* An address behind a translation (NAT) cannot be used as a source. */
 	make_roster(&box, away);
 	open_socket(&box, "0.0.0.0:9");
 	assert_false(box.socket->pins);
 	assert_string_equal(source_of_box(&box), "127.0.0.1");
 	assert_int_equal(box.socket->send_errors, 0);
 	close_box(&box);
-	/* Nor does one need to be chosen that it is bound to. */
+	/* A socket that is bound to an address does not choose one. */
 	make_roster(&box, four);
 	open_socket(&box, "127.0.0.9:9");
 	assert_false(box.socket->pins);
 	assert_string_equal(source_of_box(&box), "127.0.0.9");
 }
 
-/* Others may see it at another port than it listens at: who else has that here does not matter. */
+/*
+ * Another process can use the roster's port here, because peers can see another port than the bound
+ * one.
+ */
 TEST(test_port_taken)
 {
 	static const char *const rows[][2] = {{"127.0.0.2:9", "0.0.0.0:9"}, {"[::1]:9", "[::]:9"}};
@@ -230,7 +239,7 @@ TEST(test_port_taken)
 	}
 }
 
-/* A datagram that says it is of that limiter, from the socket of another. */
+/* Sends a datagram that names this limiter as its sender, from another socket. */
 static void post_as(struct box *box, unsigned named, int from, size_t len)
 {
 	static uint8_t buf[DATAGRAM_MAX + 100];
@@ -252,7 +261,10 @@ static unsigned await_datagrams(struct box *box)
 	return gossip_socket_read(box->socket);
 }
 
-/* Whose it is decides by its address; what names nobody is gossip's to count. */
+/*
+ * A datagram is accepted if its source address is that of the named limiter. Gossip counts
+ * datagrams that name nobody.
+ */
 TEST(test_whose)
 {
 	static const struct {
@@ -264,7 +276,7 @@ TEST(test_whose)
 		{1, 2, 100, false},
 		{LIMITERS, 2, 100, true},
 		{3, 2, DATAGRAM_NAMED, false},
-		{3, 2, DATAGRAM_NAMED - 1, true}, /* too short to name anybody */
+		{3, 2, DATAGRAM_NAMED - 1, true}, /* too short for a sender */
 		{2, 2, 0, true},
 		{2, 2, DATAGRAM_MAX, true},
 	};
@@ -287,7 +299,7 @@ TEST(test_whose)
 		assert_int_equal(len, rows[i].len);
 		assert_int_equal(gossip_socket_source(box.socket, 0), rows[i].from);
 	}
-	/* One that is longer than any may be is seen to be. */
+	/* A datagram above the maximum is reported with a length above it. */
 	post_as(&box, 1, box.peers[1], DATAGRAM_MAX + 50);
 	assert_int_equal(await_datagrams(&box), 1);
 	(void)gossip_socket_datagram(box.socket, 0, &len);
@@ -296,7 +308,7 @@ TEST(test_whose)
 	close_box(&box);
 }
 
-/* IPv6 has words that an address of one's own shares with others. */
+/* IPv6 addresses that share words with those of the roster. */
 TEST(test_whose_ipv6)
 {
 	static const char *const six[LIMITERS] = {
@@ -331,7 +343,7 @@ TEST(test_whose_ipv6)
 	close(box.peers[3]);
 }
 
-/* All that came is read, a batch at a time, each as it was sent. */
+/* All datagrams are read in batches, unchanged. */
 TEST(test_batches)
 {
 	const unsigned n = GOSSIP_SOCKET_BATCH + 10;
@@ -355,7 +367,7 @@ TEST(test_batches)
 	assert_int_equal(gossip_socket_drops(box.socket), 0);
 }
 
-/* Strangers cost control nothing, unless any address will do. */
+/* The filter drops datagrams of strangers, unless any source is allowed. */
 TEST(test_strangers)
 {
 	for (unsigned any = 0; any < 2; any++) {
@@ -388,7 +400,7 @@ TEST(test_strangers)
 	}
 }
 
-/* How many events of that name there were from that number on. */
+/* Counts events of this name from this number on. */
 static unsigned events_since(uint64_t number, const char *name)
 {
 	unsigned n = 0;
@@ -402,7 +414,9 @@ static unsigned events_since(uint64_t number, const char *name)
 	return n;
 }
 
-/* What cannot be sent is counted; said once, until all could be for a while. */
+/*
+ * Failed sends are counted. One event reports the first, and one that sends succeeded for a while.
+ */
 TEST(test_errors)
 {
 	uint64_t began = events_number();
@@ -419,7 +433,7 @@ TEST(test_errors)
 	assert_true(gossip_socket_send(box.socket, 1, large, 10));
 	assert_int_equal(box.socket->send_errors, 3);
 	assert_int_equal(box.socket->last_error, EMSGSIZE);
-	box.socket->failed_ns -= 5 * SECOND_NS; /* as if it were so long ago */
+	box.socket->failed_ns -= 5 * SECOND_NS; /* five seconds ago */
 	gossip_socket_send(box.socket, 1, large, 10);
 	assert_int_equal(box.socket->last_error, 0);
 	assert_int_equal(events_since(began, "gossip_sends"), 1);
@@ -431,7 +445,10 @@ TEST(test_errors)
 	test_free(large);
 }
 
-/* An error that others have made ends one call, and one that stays the reading; so does nothing. */
+/*
+ * An ICMP error is retried, a permanent error ends the reading after 16 calls, and EAGAIN ends it
+ * immediately.
+ */
 TEST(test_errors_of_reading)
 {
 	static const struct {
@@ -468,7 +485,7 @@ TEST(test_errors_of_reading)
 	}
 }
 
-/* A port that nobody listens on is no trouble: the limiter there is not up. */
+/* An ICMP error is not a send error: the limiter at that port is just not running. */
 TEST(test_nobody_listens)
 {
 	uint64_t began = events_number();
@@ -481,13 +498,13 @@ TEST(test_nobody_listens)
 		gossip_socket_send(box.socket, 1, (const uint8_t *)"news", 4);
 	assert_int_equal(box.socket->last_error, 0);
 	assert_int_equal(events_since(began, "gossip_send_failed"), 0);
-	/* Nor does it keep what others say from being read. */
+	/* Other datagrams can still be read. */
 	post_as(&box, 2, box.peers[2], 60);
 	assert_int_equal(await_datagrams(&box), 1);
 	box.peers[1] = dup(box.peers[2]);
 }
 
-/* A limiter alone has no socket, nor has one that listens nowhere. */
+/* A limiter that is alone, or has no listen address, has no socket. */
 TEST(test_alone)
 {
 	struct box box;
@@ -520,7 +537,10 @@ static bool sends(struct box *box)
 	return gossip_socket_send(box->socket, 1, bytes, sizeof(bytes));
 }
 
-/* An address that is taken is refused, as a try foretells; one that is not there can come later. */
+/*
+ * An address in use is an error, also in a trial. An address that does not exist can be bound
+ * later.
+ */
 TEST(test_not_bound)
 {
 	uint64_t began = events_number();
@@ -539,14 +559,14 @@ TEST(test_not_bound)
 	assert_null(box.socket);
 	assert_int_equal(events_since(began, "gossip_not_bound"), 1);
 	close(taken);
-	assert_int_equal(gossip_socket_try(&box.config), 0); /* and lets it go */
+	assert_int_equal(gossip_socket_try(&box.config), 0); /* releases it */
 	assert_int_equal(gossip_socket_open(&box.config, &box.socket), 0);
 	gossip_socket_close(box.socket);
 	set_address("192.0.2.1:9", &box.config.listen, &box.config.listen_len);
 	assert_int_equal(gossip_socket_try(&box.config), -EADDRNOTAVAIL);
 	assert_int_equal(gossip_socket_open(&box.config, &box.socket), 0);
 	assert_false(box.socket->bound);
-	assert_false(sends(&box)); /* from an address of the kernel's choice */
+	assert_false(sends(&box)); /* the kernel would choose the source */
 	gossip_socket_retry(box.socket, gossip_socket_next(box.socket));
 	assert_false(box.socket->bound);
 	set_address("127.0.0.2:9", &box.config.listen, &box.config.listen_len);
@@ -559,7 +579,7 @@ TEST(test_not_bound)
 	assert_true(sends(&box));
 }
 
-/* The last event of that name from that number on. */
+/* Returns the text of the last event of this name from this number on. */
 static const char *said_since(uint64_t number, const char *name)
 {
 	static char text[256];
@@ -578,7 +598,9 @@ static const char *said_since(uint64_t number, const char *name)
 
 #define WANTED (128 * (1200 + 512))
 
-/* Room for as many datagrams as there may be is asked for, and it is said where there is less. */
+/*
+ * The socket requests a buffer for the largest number of datagrams. An event reports a smaller one.
+ */
 TEST(test_room)
 {
 	static const struct {
@@ -615,7 +637,7 @@ TEST(test_room)
 	memset(&kernel, 0, sizeof(kernel));
 }
 
-/* Without a filter strangers are kept out all the same, later; it is said why there is none. */
+/* Without the filter, datagrams of strangers are dropped later. An event has the reason. */
 TEST(test_no_filter)
 {
 	uint64_t began = events_number();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What control says of the kernel's interfaces under its ports, and when it looks again: in a
- * network of this process alone, at its loopback.
+ * Control's checks of kernel interfaces under its ports, and their times. They run in a network
+ * namespace of this process, with its loopback.
  */
 #include "loopback.h"
 
@@ -25,9 +25,11 @@
 static struct port_config ports[2];
 static struct config config = {.ports = ports, .n_ports = 2};
 static char directory[] = "/tmp/weir-interfaces-XXXXXX";
-static bool alone; /* in a network of its own */
+static bool alone; /* in its own network namespace */
 
-/* A bridge that each interface is in, or an error; a thread that cannot be had, or does not end. */
+/*
+ * A bridge of each interface or an error of the call; a thread that cannot start, or does not end.
+ */
 static struct {
 	const char *master;
 	int unknown, refused;
@@ -111,7 +113,7 @@ static void expect_nothing(struct instance *inst)
 	interfaces_stop(inst);
 }
 
-/* Without a port of the kernel's there is nothing to look at, nor on those of another box. */
+/* Without a kernel interface under a port there are no checks. */
 TEST(test_none)
 {
 	struct instance inst = {.config = &config};
@@ -125,7 +127,7 @@ TEST(test_none)
 	expect_nothing(&inst);
 }
 
-/* One look, to its end: two seconds after the one before, and none meanwhile. */
+/* Runs one check to its end. Checks are two seconds apart, and none runs in between. */
 static void look(struct instance *inst)
 {
 	struct pollfd fd = {.fd = interfaces_fd(inst), .events = POLLIN};
@@ -141,7 +143,7 @@ static void look(struct instance *inst)
 	assert_int_equal(poll(&fd, 1, 0), 0);
 }
 
-/* An address is said at the start; and an offload that is switched on later, once. */
+/* An event reports an address at the start, and an offload that is switched on later, once. */
 TEST(test_looks)
 {
 	struct instance inst = {.config = &config};
@@ -178,7 +180,7 @@ TEST(test_looks)
 	expect_nothing(&inst);
 }
 
-/* What is said of each of several ports is said. */
+/* Each of several ports is reported. */
 TEST(test_both)
 {
 	struct instance inst = {.config = &config};
@@ -199,7 +201,7 @@ TEST(test_both)
 	interfaces_stop(&inst);
 }
 
-/* Whoever else gets the frames of an interface is named, where the kernel knows it at all. */
+/* An event names the bridge that also gets the frames of an interface, if the kernel knows it. */
 TEST(test_in_bridge)
 {
 	struct instance inst = {.config = &config};
@@ -227,7 +229,7 @@ TEST(test_in_bridge)
 	assert_int_equal(count_said(began, "port_has_address", text, sizeof(text)), 0);
 }
 
-/* Without a thread there is nothing; one that does not end keeps what it is at. */
+/* Without a thread nothing is allocated. A thread that does not end keeps its memory. */
 TEST(test_thread)
 {
 	struct instance inst = {.config = &config};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which end of a wire goes down for the other's sake, and when it comes back.
+ * The end of a wire that goes down because of the other, and its return.
  */
 #include "check.h"
 
@@ -10,7 +10,7 @@
 
 #define STEP (SECOND_NS / 4)
 
-/* Two cables, and the ends as we switch them: what is down by us has no link. */
+/* Two cables, and the ends that we switch. An end that we took down has no link. */
 struct cables {
 	struct link_follow follow;
 	bool plugged[2], down[2];
@@ -75,7 +75,7 @@ TEST(short_losses_are_not)
 		run_for(&c, STEP);
 	}
 	assert_int_equal(c.acts, 0);
-	/* Nor does a flapping link come back. */
+	/* A flapping link does not bring the other end up again. */
 	c.plugged[0] = false;
 	run_for(&c, SECOND_NS);
 	assert_int_equal(c.acts, 1);
@@ -88,7 +88,7 @@ TEST(short_losses_are_not)
 	assert_int_equal(c.acts, 1);
 }
 
-/* A link that has just been brought up negotiates for seconds: it is not lost meanwhile. */
+/* A link that was just brought up negotiates for seconds. Meanwhile it does not count as lost. */
 TEST(slow_links_do_not_flap)
 {
 	struct cables c;
@@ -108,7 +108,7 @@ TEST(slow_links_do_not_flap)
 	assert_int_equal(c.acts, 2);
 }
 
-/* Nor are all that a start brings up; but one that stays away is. */
+/* The same holds for links at a start. A link that stays down counts as lost. */
 TEST(slow_at_the_start)
 {
 	struct cables c;
@@ -122,7 +122,7 @@ TEST(slow_at_the_start)
 	assert_true(c.down[1]);
 }
 
-/* Whatever happened, both are up when both cables have been in for long enough. */
+/* After any events, both ends are up once both cables were plugged in for long enough. */
 TEST(never_stuck)
 {
 	struct prng prng;
@@ -139,14 +139,17 @@ TEST(never_stuck)
 		c.plugged[0] = c.plugged[1] = true;
 		run_for(&c, 2 * (LINK_FOLLOW_GRACE_NS + LINK_FOLLOW_UP_NS));
 		assert_false(c.down[0] || c.down[1]);
-		/* And with one out for good, the other end is down. */
+		/* With one cable out for good, the other end is down. */
 		c.plugged[run % 2] = false;
 		run_for(&c, 2 * LINK_FOLLOW_GRACE_NS);
 		assert_true(c.down[!(run % 2)]);
 	}
 }
 
-/* An end that stays up whatever it is told is told again at once, and then ever more rarely. */
+/*
+ * An end that stays up despite the switch is switched again immediately, and then at growing
+ * intervals.
+ */
 TEST(told_in_vain)
 {
 	static const uint64_t seconds[] = {0, 0, 1, 3, 7, 15, 31, 63, 127, 191, 255};
@@ -168,7 +171,10 @@ TEST(told_in_vain)
 		assert_int_equal((now - began) / SECOND_NS, seconds[told]);
 		told++;
 	}
-	/* It is not forgotten when the other end is back; and a new loss begins anew. */
+	/*
+	 * The end is brought up when the other one returns. A new loss starts again with short
+	 * intervals.
+	 */
 	assert_int_equal(link_follow_turn(&follow, (bool[]){true, true}, now, &end), LINK_LEAVE);
 	now += LINK_FOLLOW_UP_NS;
 	assert_int_equal(link_follow_turn(&follow, (bool[]){true, true}, now, &end), LINK_BRING_UP);

@@ -45,7 +45,7 @@ uint64_t __wrap_control_now(void)
 	return __real_control_now() + later_ns;
 }
 
-/* A link that cannot be switched, either way; NULL: all can. */
+/* A port whose link cannot be switched; NULL: none. */
 static const struct port *stuck_port;
 
 int __real_port_switch_link(const struct port *port, bool up);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is said of a port whose device puts many flows on one of its queues: by what workers saw.
+ * Reports about a port whose device puts many flows on one of its queues, by the flows that workers
+ * saw.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -11,7 +12,10 @@
 #include "packet/parse.h"
 #include "queues.h"
 
-/* Flows that a worker has seen on its queue of port `a`: it is the queue of the same number. */
+/*
+ * Sets the number of flows that a worker saw at its queue of port `a`, which has the worker's
+ * number.
+ */
 static void see_flows(struct instance_world *w, unsigned worker, unsigned flows)
 {
 	for (unsigned i = 0; i < w->inst.workers[worker].n_paths; i++) {
@@ -49,7 +53,7 @@ TEST(test_rows)
 			see_flows(&w, n, rows[i].flows[n]);
 		since = events_number();
 		assert_false(queues_run(&w.inst, now));
-		assert_false(queues_run(&w.inst, now + SECOND_NS)); /* it is said once */
+		assert_false(queues_run(&w.inst, now + SECOND_NS)); /* reported once */
 		assert_int_equal(events_number() - since, rows[i].said);
 		assert_int_equal(queues_used(&w.inst, 0), rows[i].used);
 		assert_int_equal(queues_used(&w.inst, 1), 0);
@@ -57,7 +61,7 @@ TEST(test_rows)
 	}
 }
 
-/* A look each second, not sooner; and of a port with one queue there is nothing to say. */
+/* Checks run once a second. A port with one queue has no report. */
 TEST(test_looks)
 {
 	const uint64_t now = 1000 * SECOND_NS;
@@ -97,7 +101,7 @@ TEST(test_words)
 	json_decref(said);
 }
 
-/* Frames of one flow make one bit, whoever sees them. */
+/* Frames of one flow set one bit for each worker. */
 TEST(test_seen_by_workers)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -114,7 +118,7 @@ TEST(test_seen_by_workers)
 	assert_int_equal(__builtin_popcountll(w.inst.workers[0].paths[0].flows), 1);
 }
 
-/* Packets of neighbours make as many as chance gives so many flows: 40.5 on average. */
+/* Similar packets set as many bits as random hashes would: 40.5 on average. */
 TEST(test_bits)
 {
 	struct path path = {.flows = 0};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Whose address a datagram came from, against a list; and since when what comes is refused.
+ * The limiter that a datagram came from by its address, compared with a list; and the time since
+ * when its datagrams are rejected.
  */
 #include "check.h"
 
@@ -13,7 +14,7 @@
 #include "refusals.h"
 
 #define LIMITERS 200
-#define HOSTS    60 /* so that some have several */
+#define HOSTS    60 /* so that some have several limiters */
 
 static void set_address(struct peer_config *peer, const char *text)
 {
@@ -25,7 +26,10 @@ static void write_address(bool v6, unsigned host, unsigned port, char *text, siz
 	snprintf(text, len, v6 ? "[2001:db8::%u]:%u" : "10.0.0.%u:%u", host, port);
 }
 
-/* What refusals_source() says, by a look at each; a port decides where the host does not. */
+/*
+ * A linear search that refusals_source() must agree with. The port decides if several limiters have
+ * the host.
+ */
 static unsigned source_in_list(const struct gossip_config *config, const char *text, unsigned named)
 {
 	size_t host = (size_t)(strrchr(text, ':') - text);
@@ -89,7 +93,10 @@ static uint64_t refused_since(struct refusals *refusals, uint64_t spoke_ns, uint
 	return refusals_of(refusals, 1)->since_ns;
 }
 
-/* The first since the limiter was heard itself, of those that are not far from each other. */
+/*
+ * The time starts with the first rejected datagram after the limiter's last valid one, and again
+ * after a long gap.
+ */
 TEST(test_refused_since)
 {
 	struct gossip_config config = {.n_roster = 2};
@@ -117,7 +124,10 @@ TEST(test_refused_since)
 	test_free(config.roster);
 }
 
-/* What is overtaken, repeated or of another estimator says nothing of keys. */
+/*
+ * Stale, repeated datagrams and those of another estimator do not count: keys are not their
+ * problem.
+ */
 TEST(test_counted)
 {
 	assert_true(refusals_count(GOSSIP_FORGED) && refusals_count(GOSSIP_NO_KEY));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The kernel's filter: by rosters drawn at random, run by an interpreter of the few instructions
- * that it is made of, against a list; and by the kernel, on sockets of this machine.
+ * The kernel's socket filter: random rosters in an interpreter of the instructions that it uses,
+ * compared with a list; and in the kernel, on sockets of this machine.
  */
 #include "check.h"
 
@@ -25,7 +25,7 @@ static uint32_t load_net(const uint8_t *packet, uint32_t k, unsigned bytes)
 	return value;
 }
 
-/* What the program says of a packet that begins with its IP header. */
+/* Runs the filter on a packet that begins with its IP header, and returns its result. */
 static uint32_t run_filter(const struct sock_filter *code, unsigned n, const uint8_t *packet)
 {
 	uint32_t a = 0;
@@ -79,14 +79,14 @@ static void packet_from(uint8_t packet[40], bool v6, const uint8_t *source)
 	memcpy(packet + (v6 ? 8 : 12), source, v6 ? 16 : 4);
 }
 
-/* Few values a byte, so that addresses share words, and strangers are near. */
+/* Draws few values per byte, so that addresses share words and strangers have similar ones. */
 static void draw_address(struct prng *prng, uint8_t bytes[16], unsigned values)
 {
 	for (unsigned i = 0; i < 16; i++)
 		bytes[i] = (uint8_t)(prng_below(prng, values) * 0x55 + 1);
 }
 
-/* One that is somebody's but for a word, which is another of his own; or all are. */
+/* Draws an address whose words, some or all, are any words of `of`. */
 static void draw_near(struct prng *prng, uint8_t bytes[16], const uint8_t of[16])
 {
 	unsigned all = prng_below(prng, 4);
@@ -177,7 +177,7 @@ static int socket_at(const char *text, struct sockaddr_in *at)
 	return fd;
 }
 
-/* The kernel's own judgement: all of 127.0.0.0/8 is this machine. */
+/* The kernel runs the filter: all addresses of 127.0.0.0/8 are this machine's. */
 TEST(test_in_the_kernel)
 {
 	static struct peer_config roster[100];
@@ -198,7 +198,7 @@ TEST(test_in_the_kernel)
 	assert_int_equal(
 		setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)), 0);
 	for (unsigned i = 0; i < 200; i++) {
-		bool known = i % 2 && i != 1; /* 1 is our own */
+		bool known = i % 2 && i != 1; /* 1 is this limiter's own */
 		int from;
 
 		snprintf(text, sizeof(text), "127.0.1.%u", i);

@@ -22,7 +22,7 @@
 #define WORKERS     5
 #define ROUNDS_MOST 400
 
-/* A made-up limiter: a pipe is the socket of a queue, or there is none. */
+/* A simulated limiter. A pipe takes the place of a queue's socket, or the queue has none. */
 static struct {
 	struct instance inst;
 	struct config config;
@@ -90,7 +90,10 @@ static bool is_distributed(void)
 	return false;
 }
 
-/* A worker ends its loop several times within the shortest "fail_after" of a program. */
+/*
+ * Returns true if a worker ends its loop several times within the shortest "fail_after" of a
+ * program.
+ */
 static bool is_short(uint64_t longest_ns)
 {
 	for (unsigned i = 0; i < world.config.n_wires; i++) {
@@ -114,7 +117,7 @@ static bool has_all_sockets(const struct worker *worker)
 	return true;
 }
 
-/* A packet of each queue of the worker ends its wait, and of no other queue. */
+/* A packet in each queue of the worker ends its wait, and a packet in another queue does not. */
 static void check_sockets(struct worker *worker)
 {
 	for (unsigned i = 0; i < 2 * world.config.n_wires * QUEUES; i++) {
