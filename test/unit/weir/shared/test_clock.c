@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The TSC against a clock that the test turns: what is believed of its rate, and what is a jump.
+ * The TSC compared with a clock that the test sets: the accepted rate, and the detection of jumps.
  */
 #include "check.h"
 
@@ -14,7 +14,7 @@
 #define HZ   UINT64_C(3000000000)
 #define TICK (50 * MS_NS)
 
-/* --- the machine, where it is made up --------------------------------------------------------- */
+/* --- the simulated machine -------------------------------------------------------------------- */
 
 static struct {
 	bool on;
@@ -22,7 +22,7 @@ static struct {
 	unsigned looks;
 } machine;
 
-/* In place of the C library's. */
+/* Replaces the function of the C library. */
 int clock_gettime(clockid_t id, struct timespec *now)
 {
 	if (!machine.on || id != CLOCK_BOOTTIME)
@@ -42,7 +42,7 @@ int nanosleep(const struct timespec *rest, struct timespec *left)
 	return 0;
 }
 
-static const char *cpuinfo, *clocksource; /* what is in these files; NULL: they are not there */
+static const char *cpuinfo, *clocksource; /* contents of these files; NULL: there is no file */
 
 FILE *__wrap_fopen64(const char *path, const char *mode);
 
@@ -53,7 +53,7 @@ FILE *__wrap_fopen64(const char *path, const char *mode)
 	return text ? fmemopen((void *)(uintptr_t)text, strlen(text), mode) : NULL;
 }
 
-/* Where both clocks are, and how fast the TSC goes. */
+/* Both clocks, and the rate of the TSC. */
 struct clocks {
 	struct tsc_clock clock;
 	uint64_t tsc, ns;
@@ -84,7 +84,7 @@ static enum tsc_news step(struct clocks *c, uint64_t ns)
 	return tsc_clock_take(&c->clock, &now);
 }
 
-/* Looks for so long; returns how many found a jump. */
+/* Runs checks for this time. Returns the number of detected jumps. */
 static unsigned run(struct clocks *c, uint64_t ns)
 {
 	unsigned jumps = 0;
@@ -102,7 +102,7 @@ static void expect_rate(const char *what, const struct clocks *c, double hz, dou
 		fail_msg("%s: %" PRIu64 " Hz, %.1f ppm off", what, c->clock.hz, off);
 }
 
-/* A rate that creeps, as with temperature and NTP, is followed; a look that is late is none. */
+/* A slowly changing rate, as with temperature and NTP, is followed. A late check is not a jump. */
 TEST(test_rate_is_refined)
 {
 	static const double ppm[] = {0, 10, -10, 100, -100, 400, -400};
@@ -119,15 +119,15 @@ TEST(test_rate_is_refined)
 	}
 }
 
-/* One jump is one event; the rate is not what the jump has made of it, then or later. */
+/* One jump is one event. It never affects the rate. */
 TEST(test_jumps)
 {
 	static const struct {
 		const char *what;
-		int64_t ticks;    /* that the TSC jumps by */
-		uint64_t ns;      /* that the other clock does, as in a suspend */
-		uint64_t begins;  /* where the TSC is at first */
-		bool reset, back; /* it begins at 0 again; it is before where it was */
+		int64_t ticks;    /* jump of the TSC */
+		uint64_t ns;      /* jump of the other clock, as in a suspend */
+		uint64_t begins;  /* first value of the TSC */
+		bool reset, back; /* restarts at 0; goes back */
 	} rows[] = {
 		{"an hour asleep, and the TSC stood still", 0, 3600 * SECOND_NS, 1 << 20, false,
 			false},
@@ -165,8 +165,8 @@ TEST(test_jumps)
 }
 
 /*
- * Two looks in the same tick, or in the same nanosecond, are none; a single tick back is one, also
- * while what the rate is now is being found out.
+ * Two checks in the same tick, or in the same nanosecond, show no jump. A single tick back is a
+ * jump, also while a new rate is being measured.
  */
 TEST(test_a_tick_back)
 {
@@ -203,7 +203,10 @@ TEST(test_a_tick_back)
 		}
 }
 
-/* A machine at another host: the old rate until two measurements agree, then the new one. */
+/*
+ * A virtual machine moves to another host: the old rate is used until two measurements agree on a
+ * new one.
+ */
 TEST(test_another_rate)
 {
 	struct clocks c;
@@ -221,7 +224,7 @@ TEST(test_another_rate)
 	expect_rate("after an hour", &c, 2.4e9, 0.1);
 }
 
-/* It jumps again while it is being measured: nothing that lies across a jump is believed. */
+/* The TSC jumps again during the measurement: a measurement across a jump is discarded. */
 TEST(test_jumps_in_a_row)
 {
 	struct clocks c;
@@ -238,13 +241,13 @@ TEST(test_jumps_in_a_row)
 	expect_rate("in the end", &c, HZ, 1);
 }
 
-/* The first estimate is of the time since a start began, which need not be waited for again. */
+/* The first estimate uses the time since the start, and waits only for the missing part. */
 TEST(first_estimate)
 {
 	struct tsc_reading from = tsc_clock_read();
 	struct tsc_clock clock;
 
-	for (unsigned i = 0; i < 2; i++) { /* that is too short a time at first, and then is not */
+	for (unsigned i = 0; i < 2; i++) { /* the time is too short at first, then long enough */
 		tsc_clock_start(&clock, &from);
 		assert_int_equal(clock.first.ns, from.ns);
 		assert_int_equal(clock.first.tsc, from.tsc);
@@ -255,7 +258,7 @@ TEST(first_estimate)
 
 /* --- to the nanosecond ------------------------------------------------------------------------ */
 
-#define EVEN  SECOND_NS /* ticks a second: a tick is a nanosecond */
+#define EVEN  SECOND_NS /* ticks per second: a tick is a nanosecond */
 #define FIRST UINT64_C(1000000000000)
 
 static enum tsc_news take(struct tsc_clock *clock, uint64_t after_ns, int64_t ahead)
@@ -272,7 +275,7 @@ static void begin_even(struct tsc_clock *clock)
 	tsc_clock_begin(clock, &first, EVEN);
 }
 
-/* How far off a look may be: as a rate that is believed makes it, and as tight as both are. */
+/* The largest accepted deviation: that of an accepted rate, and the precision of both readings. */
 TEST(test_edge_of_a_jump)
 {
 	static const uint64_t steps[] = {0, 999999, 1000000, 50 * MS_NS};
@@ -283,7 +286,7 @@ TEST(test_edge_of_a_jump)
 			struct tsc_clock clock;
 
 			if (sign < 0 && steps[i] < 1000000)
-				continue; /* that would be back */
+				continue; /* would be a step back */
 			begin_even(&clock);
 			assert_int_equal(take(&clock, steps[i], sign * most), TSC_SAME);
 			begin_even(&clock);
@@ -295,7 +298,7 @@ TEST(test_edge_of_a_jump)
 		}
 }
 
-/* A rate is measured after 150 ms, then after three times as long, and believed if it is near. */
+/* A rate is measured after 150 ms, then after three times as long, and accepted if it is close. */
 TEST(test_edge_of_a_rate)
 {
 	const int64_t near = EVEN / 1000000 * TSC_BELIEVED_PPM;
@@ -322,7 +325,7 @@ TEST(test_edge_of_a_rate)
 	}
 }
 
-/* After a jump two seconds are measured, each of them to its end; they must agree. */
+/* After a jump two full seconds are measured, which must agree. */
 TEST(test_edge_of_anew)
 {
 	struct tsc_clock clock;
@@ -341,7 +344,7 @@ TEST(test_edge_of_anew)
 	assert_int_equal(clock.jumps, 1);
 }
 
-/* A jump between the two seconds begins with the first of them again. */
+/* A jump between these two seconds restarts the measurement. */
 TEST(test_anew_after_another)
 {
 	const int64_t ahead = (int64_t)SECOND_NS, further = 5 * ahead;
@@ -361,7 +364,7 @@ TEST(test_anew_after_another)
 	assert_int_equal(clock.jumps, 1);
 }
 
-/* Two seconds that do not agree are measured once more, from the second one. */
+/* If two seconds do not agree, the second one is compared with a third. */
 TEST(test_anew_until_they_agree)
 {
 	const int64_t ahead = (int64_t)SECOND_NS, off = EVEN / 1000000 * TSC_BELIEVED_PPM;
@@ -378,7 +381,7 @@ TEST(test_anew_until_they_agree)
 	assert_int_equal(clock.hz, (int64_t)EVEN + off + 1);
 }
 
-/* While it stands still there is no rate to believe. */
+/* A TSC that stands still gives no rate. */
 TEST(test_stands_still)
 {
 	struct tsc_clock clock;
@@ -395,7 +398,7 @@ TEST(test_stands_still)
 	}
 }
 
-/* A jump that no number has room for is the largest. */
+/* A jump beyond the range of the number is limited to it. */
 TEST(test_far_jumps)
 {
 	const struct tsc_reading first = {UINT64_C(1) << 63, FIRST, 100};
@@ -410,7 +413,10 @@ TEST(test_far_jumps)
 	}
 }
 
-/* The tightest of several readings counts, and of those the first; it is of the middle. */
+/*
+ * The reading with the smallest uncertainty counts, the first of several, with the middle of its
+ * times.
+ */
 TEST(test_tightest)
 {
 	struct tsc_reading got;
@@ -430,7 +436,7 @@ TEST(test_tightest)
 	}
 }
 
-/* Only what is left of 50 ms is waited for. */
+/* Only the rest of 50 ms is waited for. */
 TEST(test_rest)
 {
 	static const struct {
@@ -452,7 +458,7 @@ TEST(test_rest)
 	}
 }
 
-/* --- whether the kernel trusts it ------------------------------------------------------------- */
+/* --- trust of the kernel ---------------------------------------------------------------------- */
 
 #define STOPS  "this CPU's TSC stops in deep sleep (no nonstop_tsc)"
 #define OTHER  "the kernel does not keep time by the TSC (clocksource)"

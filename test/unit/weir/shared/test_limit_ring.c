@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limits on their way to a worker: in order, once, whole, and never lost for good. The last test is
- * a race for real, and is worth most under ThreadSanitizer.
+ * Limits on their way to a worker: in order, once, complete, and never lost permanently. The last
+ * test is a real race, and most useful under ThreadSanitizer.
  */
 #include "check.h"
 #include "scope.h"
@@ -16,7 +16,7 @@
 
 #define POLICIES 10000 /* more than a ring holds */
 
-/* A limit that says in each word which it is. */
+/* A limit that has this value in each of its words. */
 static struct limit_profile make_marked_limit(uint32_t policy, uint64_t value)
 {
 	return (struct limit_profile){
@@ -77,7 +77,7 @@ TEST(test_only_news_is_sent)
 	expect_marked_limit(&limit_ring, 4, 101);
 	expect_marked_limit(&limit_ring, 3, 100);
 	expect_nothing(&limit_ring);
-	/* How often to sample is news by itself. */
+	/* Changed sampling alone is news. */
 	shift.meter = first.meter;
 	assert_true(limit_ring_send(&limit_ring, &shift));
 	assert_int_equal(limit_ring_take(&limit_ring, &first, 1), 1);
@@ -85,7 +85,7 @@ TEST(test_only_news_is_sent)
 	expect_nothing(&limit_ring);
 }
 
-/* A rate, a burst or a shift that is another one by a bit, and also where two are exchanged. */
+/* A rate, burst or shift that differs in one bit, and exchanged values, are news. */
 TEST(test_every_bit)
 {
 	struct limit_profile first = {.kind = METER_TOKEN_BUCKET,
@@ -115,7 +115,7 @@ TEST(test_every_bit)
 	assert_int_equal(limit_ring_take(&limit_ring, &got, 1), 1);
 }
 
-/* Each kind of meter is told apart by what its limits differ in. */
+/* For each kind of meter, limits with different values are different. */
 TEST(test_every_kind)
 {
 	const struct meter_params params = {.rate_bps = 8000000,
@@ -144,7 +144,7 @@ TEST(test_every_kind)
 	}
 }
 
-/* Each term of what waits is news by itself, and so is when a conserved limit ends. */
+/* Each term of a shaper is news, and so is the end of a hard limit. */
 TEST(test_every_term)
 {
 	const struct limit_profile first = {.kind = METER_TOKEN_BUCKET, .shaped = true};
@@ -169,7 +169,7 @@ TEST(test_every_term)
 	}
 }
 
-/* What does not fit is not said, and so is news again when there is room; as it is by then. */
+/* A limit that does not fit is not sent. Later it is sent with its value at that time. */
 TEST(test_full)
 {
 	struct limit_profile got;
@@ -207,7 +207,7 @@ TEST(test_few_policies)
 	}
 }
 
-/* All that was sent before a mark has been taken: not less, and nothing of what came later. */
+/* A mark is taken when all limits sent before it were taken, regardless of later ones. */
 TEST(test_mark)
 {
 	struct limit_profile got;
@@ -216,7 +216,7 @@ TEST(test_mark)
 
 	assert_int_equal(limit_ring_init(&limit_ring, 3), 0);
 	assert_true(limit_ring_taken(&limit_ring, limit_ring_mark(&limit_ring)));
-	for (unsigned round = 0; round < 10; round++) { /* around the ring, and around again */
+	for (unsigned round = 0; round < 10; round++) { /* several times around the ring */
 		uint32_t mark;
 
 		assert_true(limit_ring_marked_limit(&limit_ring, 0, ++value));
@@ -236,12 +236,12 @@ TEST(test_mark)
 
 struct race {
 	struct limit_ring limit_ring;
-	bool over;                 /* nothing more will be sent: atomics only */
-	uint64_t limits[POLICIES]; /* of the worker: as last told */
+	bool over;                 /* nothing more is sent: atomics only */
+	uint64_t limits[POLICIES]; /* the newest of the worker */
 	uint64_t taken, broken, went_back;
 };
 
-/* A worker that takes some at a time, and forgets to look now and then. */
+/* A worker that takes some limits at a time, with pauses. */
 static void *limit_ring_reader_thread(void *arg)
 {
 	struct race *race = arg;
@@ -268,7 +268,9 @@ static void *limit_ring_reader_thread(void *arg)
 	return NULL;
 }
 
-/* Limits change all the time and some find no room; in the end the worker knows the last of all. */
+/*
+ * Limits change all the time and some find no room. At the end the worker has the newest of each.
+ */
 TEST(test_race)
 {
 	enum { CHANGES = 2000000 };

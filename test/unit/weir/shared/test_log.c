@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Whoever logs never waits for whoever reads, and every line is written or counted. A test that
- * waits hangs, and is ended by its time limit.
+ * A log call never waits for the reader, and each line is written or counted. A test that waits
+ * would hang, and is ended by its time limit.
  */
 #include "check.h"
 
@@ -31,19 +31,19 @@ static void log_info(const char *format, ...)
 	log_write(6, line);
 }
 
-#define LINES   20000 /* which neither a pipe nor the ring has room for */
+#define LINES   20000 /* more than a pipe and the ring hold */
 #define WRITERS 4
 
 #define PATIENCE_S 60
 
 #define HOUR_S 3600
 
-#define RING_BYTES (1 << 18) /* as in log.c */
-#define LINE_MOST  16383     /* of a line that others write: a longer one is two */
+#define RING_BYTES (1 << 18) /* same as in log.c */
+#define LINE_MOST  16383     /* longer lines of other writers are split */
 
-static time_t ahead_s; /* of the wall clock, which may be set right at any time */
+static time_t ahead_s; /* shift of the wall clock */
 
-/* In place of the C library's. */
+/* Replaces the function of the C library. */
 int clock_gettime(clockid_t id, struct timespec *now)
 {
 	int ret = (int)syscall(SYS_clock_gettime, id, now);
@@ -53,7 +53,7 @@ int clock_gettime(clockid_t id, struct timespec *now)
 	return ret;
 }
 
-/* What can be refused; of streams, those after so many. */
+/* Calls that fail; for streams, after `left` successful ones. */
 static struct {
 	bool thread, streams;
 	unsigned left;
@@ -108,7 +108,9 @@ static void *log_lines(void *arg)
 	return NULL;
 }
 
-/* Lines of the text that were logged, each of which is whole; and the sum of those said lost. */
+/*
+ * Counts the lines of the text, which must be complete, and sums up the lost lines that it reports.
+ */
 static uint64_t count_whole(const char *text, uint64_t *lost)
 {
 	uint64_t whole = 0;
@@ -181,7 +183,7 @@ TEST(test_writers_at_once)
 	close(ends[0]);
 }
 
-/* Whether this process has a thread of that name. */
+/* Returns true if this process has a thread of this name. */
 static bool has_thread(const char *name)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -204,7 +206,7 @@ static bool has_thread(const char *name)
 	return found;
 }
 
-/* It has a name of its own, for who looks at the process. */
+/* The thread has a name, for tools that list threads. */
 TEST(test_thread)
 {
 	int ends[2];
@@ -235,9 +237,9 @@ TEST(test_nobody_reads)
 	close(ends[1]);
 }
 
-/* --- what is written, to a byte --------------------------------------------------------------- */
+/* --- exact output ----------------------------------------------------------------------------- */
 
-/* All that has come and will, which is expected to be this. */
+/* Reads to the end and expects this text. */
 static void expect_text(int fd, const char *want)
 {
 	struct reader r = {.fd = fd};
@@ -247,7 +249,7 @@ static void expect_text(int fd, const char *want)
 	free(r.text);
 }
 
-/* A line is written when it is said, and not with the next one; also one without a letter. */
+/* A line is written immediately, not with the next one. An empty line too. */
 TEST(test_at_once)
 {
 	static const char *const lines[] = {"", "weir: a line", ""};
@@ -294,7 +296,7 @@ static size_t fill_pipe(int fd)
 	return all;
 }
 
-/* Nothing leaves the ring, which takes what it has room for to the last byte, and no more. */
+/* The ring, which is not drained, accepts lines up to its last byte. */
 static void expect_full(bool journal)
 {
 	static char line[1024];
@@ -338,12 +340,12 @@ TEST(test_full)
 	expect_full(true);
 }
 
-/* It is journald's socket if both numbers are those of the file. */
+/* A file is journald's socket if both its numbers agree. */
 TEST(test_journal)
 {
 	static const struct {
 		const char *format;
-		unsigned device, inode; /* beside those that it has */
+		unsigned device, inode; /* difference to the real numbers */
 		bool journal;
 	} rows[] = {
 		{"%lu:%lu", 0, 0, true},
@@ -374,7 +376,10 @@ TEST(test_journal)
 	unsetenv("JOURNAL_STREAM");
 }
 
-/* What others write becomes lines, with the priority that they have; the end of all ends one. */
+/*
+ * Output of other writers becomes lines with their priority. An unfinished line ends when the log
+ * closes.
+ */
 TEST(test_others)
 {
 	static char word[LINE_MOST + 3], want[2 * LINE_MOST];
@@ -404,7 +409,7 @@ TEST(test_others)
 	unsetenv("JOURNAL_STREAM");
 }
 
-/* Without a thread or a stream it is not open: what is said goes where it always went. */
+/* Without a thread or a stream the log is not open, and lines go where they went before. */
 TEST(test_refused)
 {
 	static const struct {
@@ -440,8 +445,8 @@ TEST(test_refused)
 }
 
 /*
- * The last: its thread stays behind, as at the end of a process whose log nobody takes; also where
- * the wall clock is set back by an hour while it is waited for.
+ * The last test: its thread stays, as at the end of a process whose log is not read. The wait also
+ * ends if the wall clock is set back by an hour.
  */
 TEST(test_end_with_full_pipe)
 {

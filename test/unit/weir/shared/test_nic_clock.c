@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A device's stamps in ticks of the TSC: exact to what the readings are, whatever the clocks run
- * at and begin with; and nothing that cannot be.
+ * A device's stamps in ticks of the TSC: as exact as the readings, for any rates and offsets of the
+ * clocks. Impossible stamps are replaced.
  */
 #include "check.h"
 
@@ -10,9 +10,9 @@
 #include "nic_clock.h"
 
 #define HZ     UINT64_C(2445430000)
-#define JITTER 2000 /* ticks: most that lies between a reading's two ticks */
+#define JITTER 2000 /* ticks: the most between both ticks of a reading */
 
-/* The device's clock at a tick: of another rate, and from somewhere else. */
+/* The device's clock at a tick: another rate, and another offset. */
 static uint64_t nic_at(uint64_t tick, uint64_t nic_hz, uint64_t from)
 {
 	return from + (uint64_t)((unsigned __int128)tick * nic_hz / HZ);
@@ -56,7 +56,10 @@ TEST(test_exact)
 			want = came;
 			got = nic_clock_tick(&relation, nic_at(came, rows[r].hz, rows[r].from),
 				tick + JITTER, HZ);
-			/* Half a bracket, what the slope is off by, a tick of the device. */
+			/*
+			 * Half of a reading's uncertainty, the error of the slope, and a tick of
+			 * the device.
+			 */
 			if (llabs((int64_t)(got - want)) > JITTER + (int64_t)(HZ / rows[r].hz) + 1)
 				fail_msg("seed %" PRIx64 ", row %u: off by %" PRId64, seed, r,
 					(int64_t)(got - want));
@@ -69,19 +72,19 @@ TEST(test_nonsense)
 	const struct nic_relation relation = {
 		.nic = 1000000, .tsc = 5000000, .rate = UINT64_C(2) << 32};
 
-	/* Two ticks for each of the device's. */
+	/* Two ticks for each one of the device. */
 	assert_int_equal(nic_clock_tick(&relation, 1000100, 5000300, 1000), 5000200);
 	assert_int_equal(nic_clock_tick(&relation, 999900, 5000300, 1000), 4999800);
-	/* Not after it was received; just then. */
+	/* Up to the time of receipt, and one beyond. */
 	assert_int_equal(nic_clock_tick(&relation, 1000150, 5000300, 1000), 5000300);
 	assert_int_equal(nic_clock_tick(&relation, 1000151, 5000300, 1000), 5000300);
-	/* Not too long before; just so long. */
+	/* Up to the largest age, and one beyond. */
 	assert_int_equal(nic_clock_tick(&relation, 999650, 5000300, 1000), 4999300);
 	assert_int_equal(nic_clock_tick(&relation, 999649, 5000300, 1000), 5000300);
 	assert_int_equal(nic_clock_tick(&relation, 0, 5000300, 1000), 5000300);
 }
 
-/* A reading that was interrupted says nothing; a clock that is set begins anew. */
+/* An interrupted reading is ignored. If the device's clock is set, its relation starts again. */
 TEST(test_readings)
 {
 	struct nic_clock clock = {0};
@@ -100,14 +103,14 @@ TEST(test_readings)
 	nic_clock_read(&clock, 3000, 14000, 14000 + NIC_CLOCK_APART);
 	assert_true(nic_clock_relation(&clock, &relation));
 	assert_int_equal(relation.tsc, 14000 + NIC_CLOCK_APART / 2);
-	nic_clock_read(&clock, 1000, 15000, 15010); /* as long ago as at first */
+	nic_clock_read(&clock, 1000, 15000, 15010); /* set back to the first value */
 	assert_false(nic_clock_relation(&clock, &relation));
 	nic_clock_read(&clock, 500, 14000, 14010);
 	assert_false(nic_clock_relation(&clock, &relation));
 	nic_clock_read(&clock, 1500, 17000, 17010);
 	assert_true(nic_clock_relation(&clock, &relation));
 	assert_int_equal(relation.rate, UINT64_C(3) << 32);
-	/* While it is written nobody goes by it. */
+	/* During a write the relation cannot be used. */
 	clock.turn++;
 	assert_false(nic_clock_relation(&clock, &relation));
 }

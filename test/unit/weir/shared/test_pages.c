@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What tables of pages ask of a kernel that has huge pages and nodes, or some, or none: the kernel
- * is made up, on top of the real one.
+ * The requests of page tables to a kernel with enough, some or no huge pages and NUMA nodes. The
+ * kernel is simulated on top of the real one.
  */
 #include "check.h"
 
@@ -18,20 +18,20 @@
 #define H     PAGES_HUGE
 #define CALLS 8
 
-/* What there is, and what was asked for. */
+/* The simulated kernel, and the requests to it. */
 static struct {
-	bool none, huge; /* not even address space; EAL has huge pages */
-	bool stays;      /* what was mapped cannot be moved */
+	bool none, huge; /* none: not even address space; huge: EAL has huge pages */
+	bool stays;      /* a mapping cannot be moved */
 	unsigned pages, sockets;
 	size_t mapped;
-	uint8_t *from; /* address space that was had */
+	uint8_t *from; /* reserved address space */
 	size_t space;
 	unsigned n_tried, n_placed, n_advised, n_bound;
 	struct {
 		void *at;
 		size_t bytes;
 	} placed[CALLS], advised[CALLS], bound[CALLS];
-	unsigned long node; /* of the last wish */
+	unsigned long node; /* node of the last request */
 } kernel;
 
 void *__real_mmap64(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
@@ -78,7 +78,7 @@ int __wrap_munmap(void *at, size_t bytes)
 {
 	uint8_t *from = at;
 
-	if (bytes > 0 && bytes != H) /* a single page may be anywhere */
+	if (bytes > 0 && bytes != H) /* a single page can be anywhere */
 		assert_true(from >= kernel.from && from + bytes <= kernel.from + kernel.space);
 	if (bytes > 0)
 		assert_int_equal(__real_munmap(at, bytes), 0);
@@ -94,7 +94,7 @@ void *__wrap_mremap(void *from, size_t old_bytes, size_t bytes, int flags, void 
 	if (kernel.stays)
 		return MAP_FAILED;
 	kernel.placed[kernel.n_placed++].at = to;
-	kernel.mapped -= bytes; /* of what was there */
+	kernel.mapped -= bytes; /* part of the mapped bytes */
 	return __real_mremap(from, old_bytes, bytes, flags, to);
 }
 
@@ -143,13 +143,13 @@ int __wrap_rte_eal_has_hugepages(void)
 	return kernel.huge;
 }
 
-/* In huge pages: what is asked for and used, and then of which the kernel is told to do what. */
+/* Bytes requested and used, the simulated kernel, and the expected requests to it. */
 static const struct {
 	size_t bytes, used;
 	bool huge, stays;
 	unsigned pages;
 	unsigned tried, placed;
-	size_t advised[2][2]; /* from, bytes */
+	size_t advised[2][2]; /* offset, bytes */
 } rows[] = {
 	{H, 0, true, false, 9, 0, 0, {{0}}},
 	{H, H - 1, true, false, 9, 0, 0, {{0}}},
@@ -190,7 +190,10 @@ static void expect_row(size_t i, const uint8_t *memory)
 	}
 }
 
-/* Reserved pages for what is used, as far as there are some; and the kernel's for what is not. */
+/*
+ * Used bytes get reserved huge pages while there are some. The kernel's transparent ones serve the
+ * rest.
+ */
 TEST(test_huge)
 {
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -211,7 +214,7 @@ TEST(test_huge)
 	}
 }
 
-/* No bytes are a page, too; without address space there is nothing to be freed. */
+/* Zero bytes need a page too. Without address space nothing must be freed. */
 TEST(test_none)
 {
 	void *memory;
@@ -228,7 +231,7 @@ TEST(test_none)
 	assert_int_equal(kernel.n_tried + kernel.n_advised + kernel.n_bound, 0);
 }
 
-/* All of it is wished for from the node, and each huge page, where there are several nodes. */
+/* With several nodes, the whole memory and each huge page prefer the requested node. */
 TEST(test_nodes)
 {
 	static const struct {

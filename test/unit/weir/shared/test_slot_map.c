@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Slots of policies over many reloads: one policy at a time, kept while it lives, and nobody's
- * while somebody may still be at it.
+ * Slots of policies over many reloads: one policy in each, the same as long as it exists, and none
+ * while a worker can still use the slot.
  */
 #include "check.h"
 #include "scope.h"
@@ -38,7 +38,7 @@ TEST(test_first)
 	assert_int_equal(slots.capacity, 0);
 }
 
-/* Where there was none, the first one has the first slot. */
+/* Without earlier policies, the first one gets the first slot. */
 TEST(test_first_of_all)
 {
 	const unsigned anew[] = {SLOT_ANEW, SLOT_ANEW, SLOT_ANEW};
@@ -54,8 +54,8 @@ TEST(test_first_of_all)
 }
 
 /*
- * A policy that stays keeps its slot wherever it stands; a slot that is left is not given away
- * before its time.
+ * A policy that stays keeps its slot, wherever it is in the file. A slot that was left is not
+ * reused too early.
  */
 TEST(test_left)
 {
@@ -78,7 +78,7 @@ TEST(test_left)
 	assert_int_equal(slots.of[0], 1);
 }
 
-/* A plan is only a plan. */
+/* A plan changes nothing. */
 TEST(test_plan_changes_nothing)
 {
 	const unsigned anew[] = {SLOT_ANEW, 0};
@@ -98,12 +98,12 @@ TEST(test_plan_changes_nothing)
 
 #define CAPACITY 64
 
-/* Names, by slot, as those see it who are at it. */
+/* Unique numbers of policies, as a user of a slot sees them. */
 struct world {
 	struct slot_map slots;
 	struct prng prng;
-	unsigned names[CAPACITY]; /* of each policy, by index */
-	unsigned at[CAPACITY];    /* of the policy, by slot; 0: none */
+	unsigned names[CAPACITY]; /* number of each policy, by index */
+	unsigned at[CAPACITY];    /* number of the policy, by slot; 0: none */
 	unsigned n, next;
 };
 
@@ -133,7 +133,7 @@ static void shape_out_some(struct world *w)
 		}
 }
 
-/* Some stay, some come, in any order. */
+/* Chooses policies that stay and new ones, in any order. */
 static unsigned choose_kept(struct world *w, unsigned *keeps)
 {
 	unsigned n = 0;
@@ -164,7 +164,7 @@ static void reload_slots(struct world *w)
 	}
 	for (unsigned i = 0; i < n; i++) {
 		if (keeps[i] == SLOT_ANEW) {
-			assert_int_equal(w->at[of[i]], 0); /* nobody is there */
+			assert_int_equal(w->at[of[i]], 0); /* the slot is unused */
 			w->at[of[i]] = ++w->next;
 		} else {
 			assert_int_equal(w->at[of[i]], w->names[keeps[i]]);
@@ -199,6 +199,6 @@ TEST(test_many_reloads)
 
 int main(void)
 {
-	mallopt(M_PERTURB, 0xa5); /* memory is not zero by luck */
+	mallopt(M_PERTURB, 0xa5); /* fresh memory is never zero */
 	return run_all_tests();
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Publishing a classifier: what a worker holds never changes under it, and nothing is kept for
- * ever.
- * The first tests play every thread themselves and are exact; the last one is a race for real, and
- * is worth most under ThreadSanitizer.
+ * Publication of a classifier: the snapshot of a worker never changes, and no snapshot is kept for
+ * ever. The first tests play all threads and are exact. The last one is a real race, and most
+ * useful under ThreadSanitizer.
  */
 #include "check.h"
 
@@ -17,7 +16,7 @@
 
 #define WORKERS 3
 
-/* What stands for a classifier says when it was published; nobody looks behind the pointer. */
+/* Returns a pointer that stands for a generation's classifier. It is never dereferenced. */
 static const struct classifier *classifier_mark(uint64_t generation)
 {
 	return (const struct classifier *)(uintptr_t)(generation * 1000003);
@@ -28,7 +27,7 @@ static void fill_snapshot(struct snapshot *snapshot)
 	snapshot->classifier = classifier_mark(snapshot->generation);
 }
 
-/* Whether a snapshot is what fill_snapshot() wrote for that generation. */
+/* Returns true if a snapshot is still as fill_snapshot() wrote it for this generation. */
 static bool snapshot_is_intact(const struct snapshot *snapshot, uint64_t generation)
 {
 	return snapshot->generation == generation &&
@@ -57,7 +56,7 @@ static unsigned snapshot_list_length(const struct snapshot *list)
 	return n;
 }
 
-/* All snapshots that exist. */
+/* Counts all snapshots. */
 static unsigned count_snapshots(const struct publisher *publisher)
 {
 	return snapshot_list_length(publisher->retired) + snapshot_list_length(publisher->spare) +
@@ -98,7 +97,7 @@ TEST(test_newest_is_current)
 	stop_readers_online(&publisher, 0);
 }
 
-/* What is new has nothing in it that nobody has put there. */
+/* A new snapshot is zeroed. */
 TEST(test_new_is_zero)
 {
 	struct publisher publisher;
@@ -116,7 +115,7 @@ TEST(test_new_is_zero)
 	stop_readers_online(&publisher, 0);
 }
 
-/* One worker of three holds a snapshot: it stays, and so does all that was published since. */
+/* One worker of three holds a snapshot: it stays, with all later ones. */
 TEST(test_held_is_untouched)
 {
 	struct publisher publisher;
@@ -152,7 +151,7 @@ TEST(test_memory_is_bounded)
 	stop_readers_online(&publisher, WORKERS);
 }
 
-/* A worker that sleeps says so, and control does not wait for it. */
+/* A sleeping worker is offline, so control does not wait for it. */
 TEST(test_sleeper_blocks_nobody)
 {
 	struct publisher publisher;
@@ -166,7 +165,7 @@ TEST(test_sleeper_blocks_nobody)
 		rte_rcu_qsbr_quiescent(publisher.rcu, 2);
 		assert_in_range(count_snapshots(&publisher), 1, 2);
 	}
-	/* Active again, it counts again. */
+	/* Once online, it counts again. */
 	rte_rcu_qsbr_thread_online(publisher.rcu, 1);
 	assert_int_equal(publisher_current(&publisher)->generation, 101);
 	publish_next(&publisher);
@@ -198,7 +197,7 @@ struct reader {
 	uint64_t seen, changed, went_back, last;
 };
 
-/* As long as a burst or so, now and then long enough for control to publish many times. */
+/* Takes about as long as a burst, and sometimes long enough for many publications. */
 static void hold_for_a_while(uint64_t turn)
 {
 	if (turn % 64 == 0)
@@ -219,7 +218,7 @@ static void read_snapshot(struct reader *reader, const struct snapshot *snapshot
 	reader->seen++;
 }
 
-/* The loop of a worker, with its idles. */
+/* The loop of a worker, with sleeps. */
 static void *read_all(void *arg)
 {
 	static const struct timespec nap = {.tv_nsec = 100000};
@@ -250,7 +249,7 @@ static double monotonic_seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-/* Publishes until the time is up; a pause now and then lets every reader pass through. */
+/* Publishes for this time, with pauses in which every reader passes. */
 static unsigned publish_for(struct publisher *publisher, double duration)
 {
 	static const struct timespec pause = {.tv_nsec = 200000};
@@ -292,7 +291,7 @@ TEST(test_race)
 	}
 	print_message("%u generations, at most %u snapshots at once, %u looks by reader 0\n",
 		(unsigned)race.publisher.generation, most, (unsigned)readers[0].seen);
-	/* Everyone is gone: one more round takes back all but the current one. */
+	/* All readers have ended: one more round frees all snapshots but the current one. */
 	publish_next(&race.publisher);
 	publisher_reclaim(&race.publisher);
 	assert_null(race.publisher.retired);
@@ -301,6 +300,6 @@ TEST(test_race)
 
 int main(void)
 {
-	mallopt(M_PERTURB, 0xa5); /* memory is not zero by luck */
+	mallopt(M_PERTURB, 0xa5); /* fresh memory is never zero */
 	return run_all_tests();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Ticks of counters that are slower than x86's: as many as what a meter may be asked for takes.
+ * Ticks on machines with slower counters than x86: enough for the largest limits of a meter.
  */
 #include "check.h"
 
@@ -14,7 +14,7 @@ TEST(test_shift)
 		uint64_t hz;
 		unsigned shift;
 	} rows[] = {
-		{0, 0}, /* there is none */
+		{0, 0}, /* no counter */
 		{19200000, 5},
 		{25000000, 4},
 		{62500000, 3},
@@ -28,7 +28,7 @@ TEST(test_shift)
 		assert_int_equal(tick_shift_of(rows[i].hz), rows[i].shift);
 }
 
-/* 400 Gbit/s are a limit on each of them. */
+/* 400 Gbit/s is a valid limit on each of them. */
 TEST(test_rate)
 {
 	const struct token_bucket_params params = {
