@@ -19,7 +19,7 @@ static bool is_any(const json_t *expected)
 	return json_is_string(expected) && strcmp(json_string_value(expected), "*") == 0;
 }
 
-/* True for "*part*", if the string has that part. */
+/* Returns true for "*part*" if the string has this part. */
 static bool has_part(const json_t *got, const json_t *expected)
 {
 	const char *text = json_string_value(got), *part = json_string_value(expected);

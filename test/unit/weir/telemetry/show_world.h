@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Commands asked of a box whose workers the test turns, and what they say compared with a text.
+ * Requests of commands to a limiter whose workers the test runs, and comparisons of the replies
+ * with texts.
  */
 #ifndef WEIR_TEST_SHOW_WORLD_H
 #define WEIR_TEST_SHOW_WORLD_H
@@ -10,18 +11,18 @@
 
 #include "instance_world.h"
 
-/* The reply of a command of the table, or NULL; params as a client sends them, or NULL. */
+/* Returns the reply of a command of the table, or NULL. params: as a client sends them, or NULL. */
 json_t *show_ask(struct instance_world *w, const char *path, const char *params);
 
 /*
- * These members with these values, and no others unless '...' is one of them; ' stands for " in
- * `expected`, and the string "*" there for any value. Frees the reply.
+ * Expects these members with these values, and no others unless '...' is one of them. In
+ * `expected`, ' means ", and the string "*" matches any value. Frees the reply.
  */
 void show_expect(json_t *reply, const char *expected);
 
-/* Asks, expects. */
+/* A request and its expected reply. */
 struct show_row {
-	const char *path, *params, *expected; /* NULL: nothing is said */
+	const char *path, *params, *expected; /* NULL: no reply */
 };
 void show_expect_rows(struct instance_world *w, const struct show_row *rows, size_t n);
 

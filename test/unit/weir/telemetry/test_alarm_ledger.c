@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Any combination of states of the ledger and of etcd: each is an alarm by its name, with a
- * sentence that has the reason, and no other alarm is active.
+ * All combinations of states of the ledger and of etcd. Each problem is an alarm with its name and
+ * a sentence with the reason, and there is no other alarm.
  */
 #include "check.h"
 #include "scope.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * 64 clients who mean harm, on the socket of a whole limiter: requests of every command, cut, mixed
- * and changed at random, too long or empty; many at once; clients that never read, and that hang up
- * with a reply under way and come back. Whoever asks afterwards is answered, and each reply that is
- * read is JSON of one member.
+ * 64 hostile clients at the socket of a whole limiter. They send requests of every command that are
+ * truncated, mixed or changed at random, too long or empty, and many at the same time. Some never
+ * read, or close during a reply and reconnect. A later request is answered, and each reply that is
+ * read is JSON with one member.
  *
- * WEIR_TEST_SEED=N repeats a run, WEIR_TEST_REQUESTS=N sends so many requests, and with
- * WEIR_TEST_POLICIES=N there are so many policies more, for what each command then takes.
+ * WEIR_TEST_SEED=N repeats a run, WEIR_TEST_REQUESTS=N sets the number of requests, and
+ * WEIR_TEST_POLICIES=N adds policies, to see the cost of each command.
  */
 #include <poll.h>
 #include <sys/socket.h>
@@ -22,8 +22,8 @@
 
 #define REQUESTS    ROUNDS(200000)
 #define LONGEST     100000
-#define READS_EVERY 4  /* sweeps: a client that has not been read for more is put out */
-#define PARSED_OF   16 /* replies: one is parsed */
+#define READS_EVERY 4  /* sweeps: a client that does not read for more is disconnected */
+#define PARSED_OF   16 /* replies: one of them is parsed */
 
 #define POLICIES                                                                             \
 	"{'name': 'first', 'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s'},"           \
@@ -44,7 +44,7 @@ static uint32_t draw_below(uint32_t n)
 	return (uint32_t)((lot >> 33) % n);
 }
 
-/* More of them before the last, as many as are asked for. */
+/* Adds the requested number of policies before the others. */
 static char *many_policies(void)
 {
 	const char *asked = getenv("WEIR_TEST_POLICIES");
@@ -141,7 +141,7 @@ static void read_replies(int fd)
 		check_hostile_reply(reply, len);
 }
 
-/* One of 64 does something; put out, or gone by itself, it comes back. */
+/* One of the clients misbehaves. A disconnected one connects again. */
 static void misbehave(unsigned client, unsigned sweep)
 {
 	static char request[LONGEST + 256];
@@ -209,7 +209,10 @@ TEST(test_hostile_clients)
 	assert_true(replies > most / 100);
 }
 
-/* The dearest of a few, and of what each takes with a name that is the last of all. */
+/*
+ * Prints the time of a request, the shortest of five, with a parameter that is the last policy's
+ * name.
+ */
 static void print_cost(const char *path_asked, const char *parameter)
 {
 	char request[64];
@@ -228,7 +231,7 @@ static void print_cost(const char *path_asked, const char *parameter)
 	print_message("%-28s %8.3f ms\n", request, (double)least / MS_NS);
 }
 
-/* Prints, for people: a machine that is busy would fail any threshold. */
+/* Prints times for people. A threshold would fail on a busy machine. */
 TEST(test_costs)
 {
 	for (const struct telemetry_command *row = show_commands; row->path; row++) {
@@ -263,7 +266,7 @@ static int close_hostile_world(void **state)
 {
 	telemetry_close(server);
 	tap_session_stop(&world.inst);
-	instance_world_turn_all(&world); /* workers see that it has gone */
+	instance_world_turn_all(&world); /* workers no longer use it */
 	tap_session_stop(&world.inst);
 	instance_world_close(&world);
 	return instance_world_stop(state);

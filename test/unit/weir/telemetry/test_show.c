@@ -38,7 +38,7 @@ static json_t *ask_command(struct instance_world *w, const char *path, const cha
 	return find_command(path)->handler(params, &w->inst);
 }
 
-/* The keys, with a space behind each. */
+/* Expects these keys, with a space after each. */
 static void check_keys(json_t *json, const char *expected)
 {
 	char keys[1024] = "";
@@ -342,7 +342,7 @@ TEST(test_totals)
 	assert_int_equal(system(command), 0);
 }
 
-/* Pages are as long as a reply may be, and together have each policy once. */
+/* Pages are as long as a reply can be. Together they have each policy once. */
 TEST(test_stats_fit)
 {
 	static char policies[64 * 1024];
@@ -375,7 +375,7 @@ TEST(test_stats_fit)
 	assert_in_range(pages, 2, 5);
 }
 
-/* The share is of the time between two looks, and never more than the whole. */
+/* The share is that of the time between two checks, and at most 1. */
 TEST(test_load)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -406,7 +406,7 @@ TEST(test_load)
 	check_keys(json, "limiter version pid uptime_s share_of_s control workers memory pools ");
 }
 
-/* All CPUs of an lcore are named, and no other. */
+/* The CPUs of an lcore are listed completely, and no other CPU is. */
 static void check_cpus(json_t *info)
 {
 	rte_cpuset_t set = rte_lcore_cpuset(
@@ -457,7 +457,9 @@ struct sample {
 
 #define FIELD(kind, member) SHOW_FIELD(sample, kind, member)
 
-/* Each kind of a member, of a policy that counts packets in a minute and of one in bytes. */
+/*
+ * Each kind of member, for a policy that counts packets per minute and for one that counts bytes.
+ */
 TEST(test_fields)
 {
 	static const struct show_field table[] = {FIELD(NUMBER, number),

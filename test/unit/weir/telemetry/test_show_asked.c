@@ -43,7 +43,7 @@ static void close_asked(struct instance_world *w)
 	instance_world_close(w);
 }
 
-/* The answer of a worker to one question, when its time has come. */
+/* Requests the verdict of a worker about a packet and expects this answer. */
 static void explain(struct instance_world *w, const char *question, const char *expected)
 {
 	const struct timespec moment = {.tv_nsec = MS_NS};
@@ -129,7 +129,7 @@ TEST(test_explain)
 		"'waiting_packets': 0, 'waiting_bytes': 0, '...': 0}, '...': 0}");
 }
 
-/* A packet that its policy has tokens for, and the one above it has not; and one that both have. */
+/* A packet for which its policy has tokens and the parent has none, and one with tokens of both. */
 TEST(test_explain_levels)
 {
 	ENDED_BY(close_asked) struct instance_world w;
@@ -203,7 +203,7 @@ TEST(test_explain_over_above)
 #define LACKS(action) "'limit': '8kbit/s', 'burst': '1kB', 'action': '" action "'"
 #define WIDE          "'limit': '8Mbit/s', 'burst': '20kB'"
 #define SHAPES        "'limit': '8Mbit/s', 'burst': '20kB', 'action': 'shape'"
-/* More than the requests here take: longer than a second. */
+/* The requests of the test take less than this: longer than a second. */
 #define WAITS         "'limit': '8kbit/s', 'burst': '64B', 'action': 'shape', 'shape': {'delay': '10s'}"
 #define NO_ROOM(name) "'" name ", which the policy is below, has no room for it'"
 #define EITHER(name) \
@@ -307,7 +307,7 @@ TEST(test_match)
 	EXPECT(&w, rows);
 }
 
-/* Matches are counted through all policies: each that has to do with it is a row. */
+/* Rows for each match of each policy that applies to the address. */
 TEST(test_match_several)
 {
 #define ROW(policy, match) "{'policy': '" policy "', 'match': {" match ", '...': 0}, '...': 0}"
@@ -338,7 +338,7 @@ TEST(test_match_several)
 	close_asked(&w);
 }
 
-/* A policy without a match takes no packets, and a page does not end there. */
+/* A policy without a match has no packets, and a page does not end with it. */
 TEST(test_match_parents)
 {
 	static const struct show_row rows[] = {
@@ -387,7 +387,7 @@ TEST(test_match_pages)
 
 #define UNKNOWN_WORD "{'refused': '*expected policy=, reason=, count=, seconds=, rate= or whole*'}"
 
-/* A capture has a number, sends each packet one time, and ends after `count`; another must wait. */
+/* A capture has a number, sends each packet once, and ends after `count`. Another one must wait. */
 TEST(test_capture)
 {
 	static const struct show_row refused[] = {
@@ -436,7 +436,7 @@ TEST(test_capture)
 		"'taken': '*', 'over_rate': '*', 'lost': '*'}");
 	assert_null(show_ask(&w, "/weir/capture_read", "1"));
 	show_expect(show_ask(&w, "/weir/capture", "whole"), "{'busy': true}");
-	instance_world_turn_all(&w); /* the workers have left it */
+	instance_world_turn_all(&w); /* workers no longer use it */
 	show_expect(show_ask(&w, "/weir/capture", "reason=limit whole"),
 		"{'capture': 2, 'snaplen': 9216}");
 	assert_null(show_ask(&w, "/weir/capture_end", "1"));
@@ -591,7 +591,7 @@ static int ask_to_explain(const void *argument)
 	return rc;
 }
 
-/* A question for which there is no memory has no answer, and nothing is left of it. */
+/* Without memory a question has no answer, and no memory leaks. */
 TEST(test_explain_without_memory)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Replies about the running configuration and its changes, and requests for a change. The limiters
- * keep nothing, a made-up state, or their own.
+ * Replies about the running configuration and its changes, and requests for a change: of a limiter
+ * without records, with simulated records, or with its own.
  */
 #include <poll.h>
 
@@ -156,13 +156,16 @@ static json_t *history_of(unsigned n, size_t size)
 	return history;
 }
 
-/* Pages of it, the newest first: each line once, and one at least, however long it is. */
+/*
+ * Pages of the history, the newest first. Each line is there once, and each page has at least one,
+ * however long.
+ */
 TEST(test_history)
 {
 	static const struct {
 		unsigned n;
 		size_t size;
-		unsigned pages, first; /* how many, and lines of the first */
+		unsigned pages, first; /* number of pages, and of the first one's lines */
 	} rows[] = {{0, 0, 1, 0}, {1, 10, 1, 1}, {12, 984, 1, 12}, {13, 984, 2, 12},
 		{12, 985, 2, 11}, {3, 13000, 3, 1}, {256, 84, 3, 118}};
 	struct kept kept = {.running_file = -1};
@@ -204,7 +207,7 @@ TEST(test_history)
 	w.inst.kept = NULL;
 }
 
-/* All that has been begun, and that follows by itself, is over. */
+/* Runs until all work, and the work that follows from it, has ended. */
 static void settle(struct instance_world *w)
 {
 	for (unsigned i = 0; i < ROUNDS_MOST; i++) {
@@ -224,7 +227,10 @@ static void settle(struct instance_world *w)
 #define ADD         "{\"do\":\"add\",\"name\":\"b\",\"keys\":{\"limit\":\"1Gbit/s\",\"match.vlan\":7}}"
 #define EDIT(limit) "{\"do\":\"set\",\"name\":\"a\",\"keys\":{\"limit\":\"" limit "\"}}"
 
-/* Changes that are begun, and why others are not; the first was to write down the start. */
+/*
+ * Changes that start, and the reasons for rejected ones. The first change is the record of the
+ * start.
+ */
 TEST(test_changes)
 {
 	char directory[] = "/tmp/weir-show-change-XXXXXX", command[64];

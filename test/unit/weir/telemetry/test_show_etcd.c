@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What operators see of etcd, by a share that the test makes up.
+ * Replies about etcd, with a simulated share.
  */
 #include "show_world.h"
 #include "scope.h"
@@ -53,7 +53,7 @@ TEST(test_not_configured)
 	assert_null(show_etcd(NULL, &w.inst));
 }
 
-/* Amounts are there when they have been told, in what the policy counts. */
+/* Amounts are shown once etcd has answered, in the unit that the policy counts. */
 TEST(test_budgets)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -105,7 +105,7 @@ TEST(test_states)
 
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	share.configured = true;
-	share.budgets[1].policy = 0; /* there is no other one */
+	share.budgets[1].policy = 0; /* no other one */
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		share.view = (struct etcd_share_view){
 			rows[i].state, rows[i].logged_in, rows[i].why};
@@ -113,7 +113,7 @@ TEST(test_states)
 	}
 }
 
-/* Where it is, and as whom, is what the configuration says. */
+/* Endpoints, user and prefix are those of the configuration. */
 TEST(test_place)
 {
 	static char one[] = "https://one:2379", two[] = "https://two:2379";

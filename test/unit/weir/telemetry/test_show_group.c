@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is said of a group: of many limiters a page at a time, and of one what has been heard of it.
+ * Replies about a group: a page of many limiters, and the state of one peer.
  */
 #include "show_world.h"
 #include "scope.h"
@@ -15,7 +15,7 @@
 #define NOW      (100 * SECOND_NS)
 #define LIMITERS 40
 
-/* As long as names may be. */
+/* The longest name. */
 #define LONG "a-name-that-is-as-long-as-names-may-be-and-therefore-takes-room"
 
 #define HELD                                                                                    \
@@ -34,7 +34,7 @@ uint64_t __wrap_control_now(void)
 
 static char directory[32];
 
-/* So many of a group, at addresses of this process alone: "test" and then "l1", "l2". */
+/* Opens a group of n limiters, at addresses of this process only: "test", "l1", "l2" and so on. */
 static void open_group(struct instance_world *w, unsigned n, const char *policies)
 {
 	static char group[8192];
@@ -66,7 +66,7 @@ static void close_group(struct instance_world *w)
 	assert_int_equal(system(command), 0);
 }
 
-/* How many a page has. */
+/* Expects this number of elements in a page. */
 static void expect_length(
 	struct instance_world *w, const char *path, const char *params, const char *of, size_t n)
 {
@@ -76,7 +76,7 @@ static void expect_length(
 	json_decref(reply);
 }
 
-/* Each page has as many as it may, the last one the rest, and there is none behind it. */
+/* Each page is full, the last one has the rest, and none follows. */
 TEST(test_pages)
 {
 	static const struct show_row rows[] = {
@@ -102,7 +102,7 @@ TEST(test_pages)
 	expect_length(&w, "/weir/ledger", LONG ",6", "edges", 2);
 }
 
-/* The longest name is one, and what is longer names nobody: nor does what stands behind it. */
+/* The longest name is found. A longer one is not, with or without a parameter after it. */
 TEST(test_names)
 {
 	static const struct show_row rows[] = {
@@ -114,7 +114,7 @@ TEST(test_names)
 		{"/weir/shares", LONG, "{'total': 2, '...': 0}"},
 		{"/weir/shares", LONG ",1", "{'start': 1, '...': 0}"},
 		{"/weir/shares", LONG "x", NULL},
-		{"/weir/shares", "alone", NULL}, /* whose allocator asks nobody */
+		{"/weir/shares", "alone", NULL}, /* its allocator needs no peers */
 		{"/weir/shares", "", NULL},
 	};
 	struct instance_world w;
@@ -128,7 +128,7 @@ TEST(test_names)
 	close_group(&w);
 }
 
-/* Each thing that is known of a peer, under its name. */
+/* Each value of a peer, under its name. */
 TEST(test_peer)
 {
 	ENDED_BY(close_group) struct instance_world w;
@@ -160,7 +160,7 @@ TEST(test_peer)
 	w.config->gossip.n_key_files = 0;
 }
 
-/* One that has colons stands in brackets. */
+/* An address with colons is in brackets. */
 TEST(test_addresses)
 {
 	struct peer_config was, *to;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is said of threads, memory and ports: how long each stood still and was busy, at a clock
- * that the test turns.
+ * Replies about threads, memory and ports: the time that each was stalled and busy. The test sets
+ * the clock.
  */
 #include "show_world.h"
 
@@ -46,7 +46,7 @@ static double number_of(struct instance_world *w, const char *path, const char *
 	return number;
 }
 
-/* For how long it runs, and how much of that each lcore was busy: control is this thread. */
+/* The uptime, and the busy time of each lcore. This thread takes the place of control. */
 TEST(test_busy)
 {
 	struct instance_world w;
@@ -66,9 +66,9 @@ TEST(test_busy)
 		"{'lcore_id': 2, 'total_cycles': 3000000000, 'busy_cycles': 7000, '...': 0}");
 	assert_null(show_ask(&w, "/eal/lcore/info", "3"));
 	assert_null(show_ask(&w, "/eal/lcore/info", "x"));
-	w.config->n_workers = 1; /* an lcore of nobody's */
+	w.config->n_workers = 1; /* an lcore without a worker */
 	assert_null(show_ask(&w, "/eal/lcore/info", "2"));
-	w.config->n_workers = 3; /* a worker without one */
+	w.config->n_workers = 3; /* a worker without an lcore */
 	assert_null(show_ask(&w, "/eal/lcore/info", "3"));
 	w.config->n_workers = INSTANCE_WORKERS;
 	show_expect(show_ask(&w, "/eal/lcore/list", NULL), "[0, 1, 2]");
@@ -79,7 +79,7 @@ TEST(test_busy)
 	instance_world_close(&w);
 }
 
-/* A look after a period in which these workers had turns. */
+/* Checks after a period in which these workers had turns. */
 static void look(struct instance_world *w, uint64_t after_ns, bool first, bool second)
 {
 	if (first)
@@ -94,7 +94,7 @@ static void look(struct instance_world *w, uint64_t after_ns, bool first, bool s
 	"{'stuck': " stuck ", 'stuck_ms': " ms ", 'stalls': " stalls \
 	", 'longest_stall_ms': " longest ", '...': 0}"
 
-/* How often each thread stood still, how long at most, and whether it does now. */
+/* The stalls of each thread, the longest one, and whether it is stalled now. */
 TEST(test_stalls)
 {
 	struct instance_world w;
@@ -183,7 +183,7 @@ static void check_zone(const struct rte_memzone *zone, void *context)
 	show_expect(said, expected);
 }
 
-/* Each zone of EAL's, and the pages that it is in. */
+/* Each memory zone of EAL, and its pages. */
 TEST(test_zones)
 {
 	struct instance_world w;

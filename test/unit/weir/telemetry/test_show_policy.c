@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is said of policies of each kind, of what they hold and share, and of the group: whole
+ * Replies about policies of each kind, their state and shares, and about the group. Complete
  * replies, each from a row of a table.
  */
 
@@ -15,7 +15,7 @@
 #include "show_world.h"
 #include "store/store.h"
 
-/* A group of two, with policies of all kinds, before anything has come. */
+/* A group of two with policies of all kinds, before any packet or message. */
 #define GROUP                                                                  \
 	"'gossip': {'listen': '127.5.1.1:7946', 'insecure': true, 'roster': [" \
 	"{'name': 'test', 'address': '127.5.1.1:7946'}, "                      \
@@ -383,7 +383,7 @@ TEST(test_backlogged)
 		phantom_set_weight(w.inst.workers[i].policies[w.inst.slots.of[0]].phantom, 0);
 }
 
-/* Another limit that is tried: its terms, and what it would have done. */
+/* A trial: its terms, and its counts. */
 TEST(test_tried)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -409,7 +409,7 @@ TEST(test_tried)
 	json_decref(reply);
 }
 
-/* What budgets have counted, and by which clock periods go. */
+/* Counters of budgets, and the clock of periods. */
 TEST(test_budget_counters)
 {
 	struct budget_counters *c;
@@ -456,7 +456,10 @@ TEST(test_budget_counters)
 
 #define HEALTH "'active': '*', 'control': '*', 'log_lines_lost': 0, 'tsc': '*'"
 
-/* A total counts as spent when a thousandth is left; how many, and the first, is said. */
+/*
+ * A quota counts as used up when a thousandth is left. The alarm has the number of them and the
+ * first one.
+ */
 TEST(test_spent)
 {
 	ENDED_BY(close_all) struct instance_world w;
@@ -464,7 +467,7 @@ TEST(test_spent)
 	open_all(&w, "", TOTALS);
 	show_expect(show_ask(&w, "/weir/health", NULL),
 		"{'alarms': [], 'totals_spent': 0, " HEALTH "}");
-	w.config->policies[1].total = UINT64_C(999999999999); /* of which 1 GB is left */
+	w.config->policies[1].total = UINT64_C(999999999999); /* 1 GB is left */
 	show_expect(show_ask(&w, "/weir/health", NULL),
 		"{'alarms': [], 'totals_spent': 0, " HEALTH "}");
 	w.config->policies[1].total++;
@@ -474,7 +477,7 @@ TEST(test_spent)
 	show_expect(show_ask(&w, "/weir/health", NULL),
 		"{'alarms': ['2 totals are spent, that of one the first one'], "
 		"'totals_spent': 2, " HEALTH "}");
-	w.config->policies[0].drawn = true; /* and what is left in etcd nobody knows */
+	w.config->policies[0].drawn = true; /* without a value from etcd */
 	show_expect(show_ask(&w, "/weir/health", NULL),
 		"{'alarms': ['the total of two is spent'], 'totals_spent': 1, " HEALTH "}");
 	w.config->policies[0].drawn = false;
@@ -495,7 +498,7 @@ TEST(test_spent)
 	"{'name': 'below', 'match': {'vlan': 7}, 'limit': '4Mbit/s', 'parent': 'link', "    \
 	"'allocator': 'static'}"
 
-/* What its policy has counted: each number another. */
+/* Sets the counters of a policy to different values. */
 static void count_as_numbers(struct instance_world *w, unsigned policy)
 {
 	const uint64_t n = 1000 * (uint64_t)(policy + 1);
@@ -576,7 +579,7 @@ static void check_number(
 		assert_true(json_equal(cell, member));
 }
 
-/* Members of /weir/policy that are no numbers: the configuration, in objects and lists. */
+/* Members of /weir/policy that are not numbers: the configuration, in objects and lists. */
 static bool is_configured(const char *path)
 {
 	return strncmp(path, "match.", 6) == 0 || strcmp(path, "more_matches") == 0 ||
@@ -697,7 +700,7 @@ TEST(test_page_of_numbers)
 		json_real_value(json_object_get(reply, "at_ms")) <= (double)control_now() / 1e6);
 	json_decref(reply);
 	close_all(&w);
-	/* Without any total, there is none of any policy. */
+	/* Without any quota, no policy has one. */
 	instance_world_open(&w, "{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s'}");
 	show_expect(numbers_of(&w, "0"),
 		"{'name': 'p', 'limit_per_s': 1000000, 'local_limit_per_s': 1000000, 'allocator': "
@@ -705,7 +708,7 @@ TEST(test_page_of_numbers)
 		"0}");
 }
 
-/* What somebody is to be woken for. */
+/* Alarms that need an operator. */
 TEST(test_alarms)
 {
 	ENDED_BY(close_all) struct instance_world w;

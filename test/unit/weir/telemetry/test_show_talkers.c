@@ -42,7 +42,7 @@ static void assert_says(struct instance_world *w, const char *path, const char *
 	json_decref(json);
 }
 
-/* Begins one, with lots that always fall alike. */
+/* Begins a session with a fixed seed of its random sample. */
 static void begin(struct instance_world *w, const char *wish, char number[24])
 {
 	json_t *json = ask_command(w, "/weir/talkers", wish);
@@ -86,7 +86,7 @@ static size_t column_of(const json_t *page, const char *name)
 	return 0;
 }
 
-/* Reads one page; returns how many rows it had. */
+/* Reads one page. Returns the number of its rows. */
 static size_t read_page(struct instance_world *w, const char *number, struct seen *seen)
 {
 	json_t *page = ask_command(w, "/weir/talkers_read", number), *row;
@@ -115,7 +115,7 @@ static size_t read_page(struct instance_world *w, const char *number, struct see
 	return n;
 }
 
-/* Turns of both workers, read as they come. */
+/* Turns of both workers, with all rows read in between. */
 static void run_turns(struct instance_world *w, const char *number, struct seen *seen)
 {
 	for (unsigned i = 0; i < TURNS; i++) {
@@ -196,7 +196,7 @@ TEST(what_waits)
 	assert_near(seen.dropped, SUM(&w, dropped[DROP_QUEUE_FULL]), 4 * sqrt(seen.variance));
 }
 
-/* A page is full even if only one worker has samples; columns have the fields of the frame. */
+/* A page is full even if only one worker has samples. Columns have the fields of the frame. */
 TEST(all_of_one_worker)
 {
 	static const char *const values[] = {"policy", "\"p\"", "bytes", "64", "vlan", "null",
@@ -231,7 +231,10 @@ TEST(all_of_one_worker)
 	assert_true(seen.rows > 20);
 }
 
-/* One at a time, with captures; and after its end another one, when workers have left it. */
+/*
+ * One session at a time, captures included. After its end another one can start when workers have
+ * left it.
+ */
 TEST(one_at_a_time)
 {
 	ENDED_BY(close_world) struct instance_world w;
@@ -256,7 +259,7 @@ TEST(one_at_a_time)
 	assert_says(&w, "/weir/talkers", NULL, "busy", NULL);
 	instance_world_turn_all(&w);
 	begin(&w, "seconds=1", number);
-	/* Its time is over: the last samples come first, then the end. */
+	/* After its time the last samples are read first, and then its end. */
 	instance_world_turn_all(&w);
 	w.inst.tap_session->end_ns = 1;
 	w.inst.tap_session->end_tick = tick_now();
@@ -291,7 +294,7 @@ TEST(wishes_that_make_no_sense)
 		(double)(w.inst.tap_session->end_ns - w.inst.tap_session->began_ns), 86400e9, 0);
 }
 
-/* Rows that do not fit into a reply come in the next one, and none is lost. */
+/* Rows that do not fit into a reply follow in the next one. */
 TEST(more_than_a_reply)
 {
 	ENDED_BY(close_world) struct instance_world w;

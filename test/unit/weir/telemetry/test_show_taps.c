@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which packets taps are to take, what they have counted, and until when they are read: by words,
- * at a clock that the test turns.
+ * The filter of taps, their counters, and the time until when they are read, by requests. The test
+ * sets the clock.
  */
 #include "show_world.h"
 #include "scope.h"
@@ -28,7 +28,7 @@ uint64_t __wrap_control_now(void)
 	return now_ns;
 }
 
-/* What is under way ends, and workers are past it. */
+/* Ends the session, and lets workers stop using it. */
 static void end_session(struct instance_world *w)
 {
 	tap_session_stop(&w->inst);
@@ -37,7 +37,7 @@ static void end_session(struct instance_world *w)
 	assert_null(w->inst.tap_session);
 }
 
-/* Begins one; its number as a parameter, until the next one. */
+/* Begins a session. Returns its number as a parameter, valid until the next call. */
 static const char *begin(struct instance_world *w, const char *path, const char *wish)
 {
 	json_t *reply = show_ask(w, path, wish);
@@ -50,7 +50,7 @@ static const char *begin(struct instance_world *w, const char *path, const char 
 	return number;
 }
 
-/* All taps are told what is wanted, and nothing else. */
+/* Expects this filter in all taps. */
 static void expect_wanted(struct instance_world *w, const char *wish, uint32_t slot,
 	uint32_t reason, uint32_t verdict)
 {
@@ -85,7 +85,7 @@ TEST(test_wanted)
 	}
 }
 
-/* Ticks from one packet to the next that may be taken. */
+/* Returns the ticks between two captured packets. */
 static uint64_t pace_of(struct instance_world *w, const char *wish)
 {
 	uint64_t ticks;
@@ -97,7 +97,7 @@ static uint64_t pace_of(struct instance_world *w, const char *wish)
 	return ticks;
 }
 
-/* Ticks that 32 packets by lot are to take. */
+/* Returns the ticks in which 32 packets are sampled. */
 static double round_of(struct instance_world *w, const char *wish)
 {
 	uint64_t ticks;
@@ -109,7 +109,10 @@ static double round_of(struct instance_world *w, const char *wish)
 	return (double)ticks;
 }
 
-/* Where nobody says how many, it is a thousand of each worker, and two of all by lot. */
+/*
+ * By default a capture takes 1000 packets per second of each worker, and a random sample 2000 of
+ * all.
+ */
 TEST(test_rates)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -122,7 +125,7 @@ TEST(test_rates)
 	assert_near(round_of(&w, NULL), round_of(&w, "rate=2000"), 0);
 	assert_near(round_of(&w, "rate=2000"), 10 * round_of(&w, "rate=20000"), 100);
 	assert_near(round_of(&w, "rate=2"), 1000 * round_of(&w, "rate=2000"), 10000);
-	assert_near(round_of(&w, "rate=1"), round_of(&w, "rate=2"), 0); /* one at least */
+	assert_near(round_of(&w, "rate=1"), round_of(&w, "rate=2"), 0); /* at least one */
 }
 
 static void count_in_taps(struct instance_world *w)
@@ -138,7 +141,7 @@ static void count_in_taps(struct instance_world *w)
 	}
 }
 
-/* What all workers have counted is said together. */
+/* The counters of all workers are added up. */
 TEST(test_counts)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -159,14 +162,14 @@ TEST(test_counts)
 	end_session(&w);
 }
 
-/* It is over when its seconds are, and no sooner; without any it is not. */
+/* A session ends exactly after its seconds. Without seconds it does not end. */
 TEST(test_seconds)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
 	const char *number;
 
 	instance_world_open(&w, POLICIES);
-	number = begin(&w, "/weir/talkers", NULL); /* which has five */
+	number = begin(&w, "/weir/talkers", NULL); /* five seconds by default */
 	now_ns += 1500 * MS_NS;
 	show_expect(show_ask(&w, "/weir/talkers_read", number),
 		"{'over': false, 'seconds': 1.5, '...': 0}");
@@ -189,7 +192,7 @@ TEST(test_seconds)
 	end_session(&w);
 }
 
-/* Each worker goes on with it for three seconds after it was read. */
+/* Each read extends the session at each worker to three seconds from then. */
 TEST(test_lease)
 {
 	static const char *const paths[][2] = {
@@ -211,7 +214,7 @@ TEST(test_lease)
 	}
 }
 
-/* As many as were asked for are told, of all workers in turn, and then it is over. */
+/* The requested number of packets is sent, from all workers in turn. Then the session ends. */
 TEST(test_wanted_number)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -227,7 +230,7 @@ TEST(test_wanted_number)
 	end_session(&w);
 }
 
-/* So many bytes of a packet at most take so many of a reply, and there is room for that. */
+/* A reply is filled as far as the largest packet would still fit. */
 static void expect_full(struct instance_world *w, const char *wish, size_t most)
 {
 	const char *number = begin(w, "/weir/capture", wish);

@@ -206,7 +206,7 @@ static void expect_alarms(struct instance_world *w, const char *alarms)
 	show_expect(show_ask(w, "/weir/health", NULL), text);
 }
 
-/* Each worker and each port has its own. */
+/* Each worker and each port has its own alarms. */
 TEST(test_alarms)
 {
 #define PAST(port) "'port " port ": packets go straight to the other port, past every limit'"
@@ -221,7 +221,7 @@ TEST(test_alarms)
 	expect_alarms(&w, "");
 	told.standing_ns[1] = 2300 * MS_NS;
 	expect_alarms(&w, "'worker 1 (CPU 6) is stuck for 2.3 s'");
-	told.standing_ns[0] = 1; /* however short */
+	told.standing_ns[0] = 1; /* any duration */
 	expect_alarms(&w, "'worker 0 (CPU 5) is stuck for 0.0 s', "
 			  "'worker 1 (CPU 6) is stuck for 2.3 s'");
 	memset(told.standing_ns, 0, sizeof(told.standing_ns));
@@ -251,7 +251,7 @@ TEST(test_alarms)
 	close_told(&w);
 }
 
-/* The outcome of the last reload, and an alarm while it is a refusal. */
+/* The outcome of the last reload, and an alarm while it is a rejection. */
 TEST(test_last_reload)
 {
 	char messages[] = "f.json:3: limit: no\nf.json:4: nor this\n";
@@ -266,7 +266,7 @@ TEST(test_last_reload)
 		.changed = 3,
 		.unchanged = 4,
 		.messages = messages};
-	expect_alarms(&w, ""); /* there was none yet */
+	expect_alarms(&w, ""); /* no reload yet */
 	show_expect(show_ask(&w, "/weir/config", NULL),
 		"{'last_reload': null, 'reload_waits_for': null, '...': 0}");
 	told.reload.known = true;
@@ -376,7 +376,7 @@ TEST(test_peers_differ)
 		"{'peers': [{'name': 'two', 'differs': null, 'differs_ms': null, '...': 0}, "
 		"{'name': 'three', 'differs': ['limit of p'], 'differs_ms': 5000, '...': 0}], "
 		"'...': 0}");
-	told.differs[2].since_ns++; /* a reload may yet come to all */
+	told.differs[2].since_ns++; /* 1 ns too short: a reload might still reach all */
 	expect_alarms(&w, "");
 	told.differs[2].fixed = true;
 	told.differs[2].named = 2;
@@ -446,7 +446,7 @@ TEST(test_peers)
 		"'identities': 'optional', '...': 0}");
 	told.required = true;
 	told.key = 0xabc;
-	w.inst.keyring = (void *)&told; /* whose names are made up */
+	w.inst.keyring = (void *)&told; /* with simulated names */
 	show_expect(show_ask(&w, "/weir/peers", "2"),
 		"{'keys': ['00000abc'], 'identities': 'required', '...': 0}");
 	told.key_also = 0x12345678;
@@ -482,7 +482,7 @@ static void expect_state(struct instance_world *w, const char *expected)
 	show_expect(show_ask(w, "/weir/ledger", NULL), text);
 }
 
-/* The worst that is true of a ledger. */
+/* The worst state of a ledger. */
 TEST(test_ledger_state)
 {
 	ENDED_BY(close_told) struct instance_world w;
@@ -564,7 +564,7 @@ TEST(test_ledger_policy)
 		"'usable_per_s': 3.0, 'usable_for_ms': 1500, 'free_per_s': 4.0, "
 		"'in_flight_per_s': 5.0, 'promised_per_s': 6.0, 'inherited_per_s': 7.0, "
 		"'target_per_s': 8.0, 'recovering': false, 'burst': null}");
-	w.config->policies[1].indicator = (const void *)&told; /* whose unit is its own */
+	w.config->policies[1].indicator = (const void *)&told; /* with its own unit */
 	show_expect(show_ask(&w, "/weir/ledger", "held"),
 		"{'total': '*', 'start': 0, 'next': null, 'edges': '*', 'name': 'held', "
 		"'limit_per_s': 2.0, 'share_per_s': 1.0, 'balance_per_s': -2.0, "
@@ -670,7 +670,7 @@ TEST(test_drawn)
 	w.config->policies[0].drawn = false;
 }
 
-/* When a period ends, by the clock that periods go by. */
+/* The end of a period, by the clock that periods use. */
 TEST(test_period_ends)
 {
 	static const struct {
@@ -726,7 +726,7 @@ static json_t *explained(struct instance_world *w, const char *question)
 	return show_ask(w, "/weir/explain", number);
 }
 
-/* Why a packet passes or does not, in one word. */
+/* The reason why a packet passes or is dropped, in one word. */
 TEST(test_explain_reasons)
 {
 	static const struct {
@@ -771,7 +771,7 @@ TEST(test_explain_reasons)
 	explain_stop(&w.inst);
 }
 
-/* One question at a time, and not sooner than a moment after the one before. */
+/* One question at a time, and not before a gap after the previous one. */
 TEST(test_explain_gap)
 {
 	static const char busy[] = "{'busy': true}";
@@ -875,7 +875,9 @@ TEST(test_explain_hash)
 	close_told(&w);
 }
 
-/* A capture is rejected if a worker cannot have a tap; the next one can start immediately. */
+/*
+ * A capture is rejected if a worker's tap cannot be allocated. The next one can start immediately.
+ */
 TEST(test_no_taps)
 {
 	static const char refused[] = "{'refused': 'there is no memory for it'}";
@@ -926,7 +928,7 @@ static uint16_t make_families(uint16_t port, uint16_t queue, struct rte_mbuf **m
 	return n;
 }
 
-/* Which of three texts a row's end is: from its ethertype on. */
+/* Returns the number of the text that a row ends with, from its ethertype on. */
 static unsigned family_of(const json_t *row)
 {
 	static const char *const rows[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Each number that is counted somewhere is shown under its name, in its unit, and summed over
- * workers and devices where it is of all: here no two are the same.
+ * Each counter is shown under its name, in its unit, and summed over workers and devices where it
+ * belongs to all. All values of the test are different.
  */
 #include "show_world.h"
 #include "scope.h"
@@ -31,9 +31,9 @@
 	"{'name': 'test', 'address': '127.5.1.2:7947'}, "                      \
 	"{'name': 'two', 'address': '127.6.1.2:7947'}]}, "
 
-static int device_error; /* of the first one's statistics */
+static int device_error; /* error of the first device's statistics */
 
-/* In place of ethdev's: what a device has lost. */
+/* Replaces the function of ethdev: packets lost by a device. */
 int rte_eth_stats_get(uint16_t port, struct rte_eth_stats *stats)
 {
 	const uint64_t many = port + 1;
@@ -47,7 +47,7 @@ int rte_eth_stats_get(uint16_t port, struct rte_eth_stats *stats)
 	return 0;
 }
 
-/* One number of a reply, by its keys. */
+/* Returns a number of a reply, by its keys. */
 static double number_at(const json_t *json, const char *key, const char *within)
 {
 	json_t *value = json_object_get(within ? json_object_get(json, within) : json, key);
@@ -57,7 +57,7 @@ static double number_at(const json_t *json, const char *key, const char *within)
 	return json_number_value(value);
 }
 
-/* A delay as it is told: never less than it was, and by no more than an eighth too long. */
+/* A shown delay is never shorter than the real one, and at most an eighth longer. */
 static void assert_delay_us(double got, double us)
 {
 	if (got < us || got > us * 1.13 + 1)
@@ -72,7 +72,7 @@ TEST(test_devices)
 	show_expect(show_ask(&w, "/weir/drops", NULL),
 		"{'rx_missed': 300, 'rx_no_buffer': 3000, 'rx_errors': 30000, "
 		"'tx_errors': 300000, '...': 0}");
-	device_error = -ENODEV; /* what the other tells is told nevertheless */
+	device_error = -ENODEV; /* the other device is still shown */
 	show_expect(show_ask(&w, "/weir/drops", NULL),
 		"{'rx_missed': 200, 'rx_no_buffer': 2000, 'rx_errors': 20000, "
 		"'tx_errors': 200000, '...': 0}");
@@ -134,7 +134,7 @@ TEST(test_workers)
 	json_decref(reply);
 }
 
-/* The balance of a wire has its paths alone; an alarm names the wire. */
+/* The balance of a wire has only its own paths. An alarm names the wire. */
 TEST(test_balance)
 {
 	static const char of_wire[] = "{'wire': 'w', 'received': 400, 'transmitted': 240, "
@@ -176,7 +176,7 @@ TEST(test_balance)
 	json_decref(reply);
 }
 
-/* So many of a worker's packets have waited so long. */
+/* Adds n packets of a worker that waited this long. */
 static void add_waits(struct instance_world *w, unsigned worker, unsigned ms, unsigned n)
 {
 	struct policy_shape *shape = worker_shape(&w->inst.workers[worker], w->inst.slots.of[0]);
@@ -209,7 +209,7 @@ static void check_bins(const json_t *reply, unsigned n)
 		double to = json_number_value(json_array_get(bin, 1));
 
 		assert_true(from <= waits_us[i] && waits_us[i] < to && to - from <= from / 7);
-		/* The longest that is in a bin is below its edge, by a tick. */
+		/* The longest delay of a bin is one tick below its edge. */
 		tick = delay_bin_end(delay_bin((uint64_t)waits_us[i] * (tick_hz() / 1000) / 1000,
 					     delay_unit(tick_hz())),
 			delay_unit(tick_hz()));
@@ -220,7 +220,7 @@ static void check_bins(const json_t *reply, unsigned n)
 	assert_int_equal(number_at(reply, "packets", NULL), n);
 }
 
-/* How long packets have waited, over all workers; and whether that is what was promised. */
+/* Delays of packets over all workers, and whether they meet the objective. */
 TEST(test_delays)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -264,7 +264,7 @@ TEST(test_delays)
 	json_decref(reply);
 }
 
-/* By how much each worker is late to let packets go. */
+/* The lateness of each worker's departures. */
 TEST(test_lateness)
 {
 	struct shaper_counts *counts;
@@ -291,7 +291,7 @@ TEST(test_lateness)
 	json_decref(reply);
 }
 
-/* An alarm, of who has not been believed for long enough. */
+/* Expects an alarm of a peer if its messages have been rejected for this long. */
 static void expect_alarm_of_peers(struct instance_world *w, uint64_t alarm_ns, bool expected)
 {
 	static const char *const words[] = {
@@ -306,7 +306,7 @@ static void expect_alarm_of_peers(struct instance_world *w, uint64_t alarm_ns, b
 	json_decref(alarms);
 }
 
-/* What gossip has counted, of what comes and goes; and since when a peer is not believed. */
+/* Counters of gossip, and the time since when the messages of a peer are rejected. */
 TEST(test_gossip)
 {
 	struct gossip_counters *c;
@@ -345,7 +345,7 @@ TEST(test_gossip)
 	expect_alarm_of_peers(&w, 1000 * MS_NS, true);
 }
 
-/* Where a policy's sources are, and what was measured of each worker in the last round. */
+/* The placement of a policy's sources, and the measurements of each worker in the last round. */
 TEST(test_placement)
 {
 	struct placing *placing;
@@ -359,7 +359,7 @@ TEST(test_placement)
 		""
 		"'slo': {'p99': '50ms'}, 'place': {'key': 'src/24', "
 		"'round': '100ms'}}, {'name': 'q', 'match': {'vlan': 5}, 'limit': '1Mbit/s'}");
-	rings = rx_rings_create(0, INSTANCE_WORKERS, 1); /* as the ports have a queue each */
+	rings = rx_rings_create(0, INSTANCE_WORKERS, 1); /* each port has one queue */
 	assert_non_null(rings);
 	assert_int_equal(rx_rings_open(rings, w.inst.workers, w.inst.slots.capacity), 0);
 	w.inst.workers[0].paths[0].rings = rings;
@@ -397,7 +397,7 @@ TEST(test_placement)
 	assert_null(show_ask(&w, "/weir/placement", "q"));
 }
 
-/* What each thread takes of a CPU, and the process of memory. */
+/* CPU time of each thread, and memory of the process. */
 TEST(test_process)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -441,7 +441,7 @@ TEST(test_process)
 	json_decref(reply);
 }
 
-/* One page after the other is all that is kept, each once and in its order. */
+/* Consecutive pages have each event in memory once, in order. */
 TEST(test_events)
 {
 	const unsigned n = 300;
@@ -476,7 +476,7 @@ TEST(test_events)
 	reply = show_ask(&w, "/weir/log", NULL);
 	assert_int_equal(number_at(reply, "events", NULL), began + n - 1);
 	json_decref(reply);
-	/* What is not there yet is of an earlier start: all is told. */
+	/* A number beyond the last event belongs to an earlier start: the reply has all events. */
 	snprintf(first, sizeof(first), "%llu", (unsigned long long)(began + n));
 	show_expect(show_ask(&w, "/weir/events", first),
 		"{'events': [], 'next': null, 'to_come': '*'}");
@@ -492,7 +492,7 @@ TEST(test_events)
 	assert_null(show_ask(&w, "/weir/log_level", "loud"));
 }
 
-/* What has been said lately is kept: who asks for what is gone is told all of that. */
+/* A request for an event that is no longer in memory gets the oldest ones that are. */
 TEST(test_events_gone)
 {
 	const uint64_t began = events_number();
@@ -517,7 +517,7 @@ TEST(test_events_gone)
 	}
 }
 
-/* What is not kept, or not what the file says, is an alarm for as long as it is so. */
+/* A configuration that is not kept, or differs from the file, is an alarm as long as that is so. */
 TEST(test_kept)
 {
 	char refused[] = "w.json:3: limit: no\nw.json:4: nor this\n", trouble[] = "no space";
@@ -556,7 +556,7 @@ TEST(test_kept)
 	w.inst.file = NULL;
 }
 
-/* That of a page's first row, by the name of its column. */
+/* Returns a value of a page's first row, by the name of its column. */
 static json_int_t first_row_at(const json_t *page, const char *name)
 {
 	const json_t *row = json_array_get(json_object_get(page, "policies"), 0);
@@ -570,7 +570,7 @@ static json_int_t first_row_at(const json_t *page, const char *name)
 	return 0;
 }
 
-/* What a policy counted in a place that it has left is its own, each number under its name. */
+/* Counts of a policy from a previous slot are added, each under its name. */
 TEST(test_before)
 {
 	static const struct policy_totals before = {.passed_packets = 1,
@@ -617,7 +617,7 @@ TEST(test_before)
 	assert_int_equal(sum.dropped_bytes, 48);
 }
 
-/* What policies that are gone by now have counted is not lost. */
+/* Counts of removed policies are still shown. */
 TEST(test_gone)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;

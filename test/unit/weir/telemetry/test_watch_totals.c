@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Totals that near their end, are spent, or have more again: each is said once, of each policy, by
- * a look every quarter of a second. There is no event before the period begins.
+ * A quota that nears its end, is used up or has more units again: one event for each change of each
+ * policy. Checks run every quarter of a second. There is no event before the period begins.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -21,7 +21,7 @@
 	"'count': 'packets'}, "                                                            \
 	"{'name': 'undated', 'match': {'vlan': 4}, 'allocator': 'quota', 'total': '1GB', " \
 	"'period': '24h'}"
-#define GIGA UINT64_C(1000000000) /* what is left, while the total is said to be another */
+#define GIGA UINT64_C(1000000000) /* remaining units; the test varies the total */
 
 static void expect_event(uint64_t number, const char *name, const char *policy)
 {
@@ -36,14 +36,14 @@ static void expect_event(uint64_t number, const char *name, const char *policy)
 TEST(test_each_level)
 {
 	static const struct {
-		uint64_t one, two; /* totals, of which GIGA is left; 0: as before */
+		uint64_t one, two; /* totals, of which GIGA is left; 0: unchanged */
 		const char *event, *policy;
 	} rows[] = {
 		{GIGA, GIGA, NULL, NULL},
 		{10 * GIGA - 1, 0, NULL, NULL},
 		{10 * GIGA, 0, "total_near", "one"},
 		{10 * GIGA, 0, NULL, NULL},
-		{7 * GIGA, 0, NULL, NULL}, /* a little more does not count */
+		{7 * GIGA, 0, NULL, NULL}, /* slightly more is no event */
 		{6 * GIGA, 0, "total_back", "one"},
 		{0, 10 * GIGA, "total_near", "two"},
 		{65536 * (GIGA - 1518), 0, "total_spent", "one"},
@@ -75,7 +75,7 @@ TEST(test_each_level)
 			expect_event(number, rows[i].event, rows[i].policy);
 		number = events_number();
 		assert_int_equal(watch_totals_next(&w.inst), now + SECOND_NS / 4);
-		/* Before that nobody looks. */
+		/* No check before that. */
 		w.config->policies[1].total = 1 + 20 * w.config->policies[1].total;
 		assert_false(watch_totals(&w.inst, now + SECOND_NS / 4 - 1));
 		assert_int_equal(events_number(), number);
@@ -87,7 +87,7 @@ TEST(test_each_level)
 	assert_int_equal(system(command), 0);
 }
 
-/* A box without a total is never looked at. */
+/* Without a quota there are no checks. */
 TEST(test_none)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
