@@ -232,7 +232,7 @@ def early_and_twice(weir):
     failure(weir.said.count("weir: stopping: ") == 1, "stops twice")
 
 
-# name, part of the configuration, exit status, messages in the log, and a word that is not there
+# name, part of the configuration, exit status, messages in the log, a word that the log lacks
 REFUSALS = (
     ("wrong", {"policies": [POLICY | {"limit": "1Mbit"}]}, REFUSED, ['"1Mbit": expected'], "EAL"),
     ("no key", {"gossip": GROUP | {"key_file": "none"}}, NOT_HERE, ["key_file"], "EAL"),

@@ -67,7 +67,7 @@ const struct port *instance_world_ports(void)
 	return ports.ports;
 }
 
-/* Pieces of DPDK's memory that are in use. */
+/* Returns the number of DPDK's memory blocks in use. */
 static unsigned count_pieces(void)
 {
 	struct rte_malloc_socket_stats stats;
@@ -99,7 +99,7 @@ void instance_world_open(struct instance_world *w, const char *policies)
 	instance_world_open_more(w, "", policies);
 }
 
-/* A box that has nothing to reload does not know that the policies in force are to be freed. */
+/* Closes the instance. Without a reload module, the policies in force must be freed here. */
 void instance_world_close(struct instance_world *w)
 {
 	struct config *loaded = w->inst.reload ? NULL : w->inst.loaded;
@@ -108,7 +108,7 @@ void instance_world_close(struct instance_world *w)
 		worker_end(&w->inst.workers[i]);
 	instance_stop(&w->inst);
 	assert_int_equal(w->inst.leaked, 0);
-	assert_in_range(count_pieces(), 0, w->pieces); /* whoever had some may have freed it */
+	assert_in_range(count_pieces(), 0, w->pieces); /* memory of others can be freed meanwhile */
 	config_free(loaded);
 	config_free(w->config);
 	unlink(w->file);

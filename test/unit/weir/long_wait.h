@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A test begins long after the one before it, by control's clock, which clock_dep lets us set: so
- * nothing of it is held back, as what many say together is. For one file of a test program.
+ * Lets control's clock jump before each test, so that the rate limit of events affects no test.
+ * clock_dep allows this. For one file of a test program.
  */
 #ifndef WEIR_TEST_LONG_WAIT_H
 #define WEIR_TEST_LONG_WAIT_H

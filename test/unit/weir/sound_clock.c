@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Nothing is wrong with the TSC, also on machines whose kernel keeps time by another clock. A start
- * there reports an event more.
+ * The TSC always counts as sound, also on machines whose kernel uses another clock. A start there
+ * would report another event.
  */
 #include <stddef.h>
 

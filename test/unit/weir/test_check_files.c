@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What --check and --describe say of a file, where they say it, and what they return.
+ * --check and --describe: their messages, the streams of these, and the return values.
  */
 #include "check.h"
 #include "scope.h"
@@ -37,7 +37,7 @@
 #define TOTALS "limiter test of 1; ports 2, wires 1, policies "
 
 static char top[32];
-static char out[65536], err[65536]; /* what was printed, and complained of */
+static char out[65536], err[65536]; /* standard output and standard error */
 
 static void put_file(const char *name, const char *text)
 {
@@ -59,7 +59,7 @@ static void take_file(const char *name, char *text, size_t room)
 	fclose(file);
 }
 
-/* The descriptor is that file; what it was is returned. */
+/* Redirects a descriptor to a file. Returns a copy of the old one. */
 static int redirect(int fd, const char *name, int flags)
 {
 	int was = dup(fd), file = open(name, flags, 0600);
@@ -76,7 +76,7 @@ static void restore(int fd, int was)
 	close(was);
 }
 
-/* options NULL: it is described. The file is standard input, too. */
+/* Runs on a file, or describes it if `options` is NULL. The file is also the standard input. */
 static int run_on(const char *name, const struct check_options *options)
 {
 	int in, printed, complained, ret;
@@ -106,7 +106,7 @@ static void expect_checked(
 
 #define TWICE "file:1: warning: policies[0] \"a\".match[1]: the policy has it twice\n"
 
-/* One that is good: what it is of goes to standard output, unless nobody wants to know. */
+/* A valid file is summed up on standard output, unless `quiet` is set. */
 TEST(test_good)
 {
 	put_file("file", FILE_OF("", GOOD));
@@ -121,7 +121,7 @@ TEST(test_good)
 	assert_string_equal(err, "");
 }
 
-/* How many files it is made of, if it is more than one. */
+/* The sum has the number of files if there are several. */
 TEST(test_included)
 {
 	put_file("part", "{'policies': [" OTHER "]}");
@@ -129,7 +129,7 @@ TEST(test_included)
 	expect_checked((struct check_options){0}, 0, "file: good: " TOTALS "2, files 2\n", "");
 }
 
-/* A warning is said and counted, and refuses where that is wanted: then it is always said. */
+/* A warning is printed and counted. With `strict` it is an error, which is always printed. */
 TEST(test_warned)
 {
 	static const char refused[] = "file: refused: warnings are errors with --strict\n";
@@ -180,7 +180,9 @@ TEST(test_wrong)
 	"file:1: warning: gossip.key_file: \"key\": not on this machine, where a start would " \
 	"fail: weir --new-key key\n"
 
-/* A key that is not here may be where the file is for; one that will not do is an error of it. */
+/*
+ * A missing key is a warning, because it can exist on another machine. An invalid key is an error.
+ */
 TEST(test_machine)
 {
 	put_file("file", FILE_OF(KEYED, GOOD));
@@ -199,7 +201,7 @@ TEST(test_machine)
 		"file: good: limiter test of 3; ports 2, wires 1, policies 1\n", "");
 }
 
-/* In words it is what the configuration is, and then what EAL is given. */
+/* The description has the configuration, followed by the arguments of EAL. */
 TEST(test_described)
 {
 	struct config *config = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A start that is refused something, at any place, says so and leaves nothing; boxes of all kinds
- * that have no worker yet.
+ * A start in which an allocation or system call fails at any point. It returns an error and leaves
+ * nothing behind. The limiters are of all kinds and have no workers yet.
  */
 #include "instance_world.h"
 
@@ -12,7 +12,7 @@
 #include "kept.h"
 #include "store/store.h"
 
-/* An address of this process alone, as others run the same test. */
+/* An address of this process only, because other processes run the same test. */
 #define GOSSIP(more)                                                                  \
 	"'gossip': {'listen': '127.%1$u.%2$u.79:7946', 'insecure': true, 'roster': [" \
 	"{'name': 'test', 'address': '127.%1$u.%2$u.79:7946'}, "                      \
@@ -63,8 +63,11 @@ static int start(const void *argument)
 
 struct box {
 	const char *name, *more, *policies;
-	unsigned unsaid; /* terms and turns of schedules, which come later; what is of the clock;
-			    a write of the sentinel, which is written twice */
+	/*
+	 * Failures that may have no error: of terms and turns of schedules, which are used later,
+	 * of the clock, and of one of the two writes of the sentinel.
+	 */
+	unsigned unsaid;
 };
 
 static const struct box boxes[] = {
@@ -116,7 +119,7 @@ TEST(test_start)
 	unlink_all(top);
 }
 
-/* Without a directory that can be used it goes on, and says so. */
+/* Without a usable directory the start continues, with a message. */
 static int keep(const void *argument)
 {
 	struct kept *kept;
@@ -141,14 +144,14 @@ TEST(test_state)
 {
 	char directory[] = "/tmp/weir-start-XXXXXX";
 
-	fault_take_json(); /* not before: what events have said is kept */
+	fault_take_json(); /* not earlier, because events stay in memory */
 	assert_non_null(mkdtemp(directory));
 	fault_try(&(struct fault_subject){.name = "state",
 		.run = keep,
 		.argument = directory,
 		.kinds = FAULT_MEMORY | FAULT_KERNEL,
 		.at_least = 5,
-		.unsaid = 1}); /* a journal that cannot be read is none */
+		.unsaid = 1}); /* an unreadable journal counts as none */
 	unlink_all(directory);
 }
 

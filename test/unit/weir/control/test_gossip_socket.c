@@ -263,7 +263,7 @@ static unsigned await_datagrams(struct box *box)
 
 /*
  * A datagram is accepted if its source address is that of the named limiter. Gossip counts
- * datagrams that name nobody.
+ * datagrams without a sender.
  */
 TEST(test_whose)
 {
@@ -308,7 +308,7 @@ TEST(test_whose)
 	close_box(&box);
 }
 
-/* IPv6 addresses that share words with those of the roster. */
+/* IPv6 addresses that have words in common with the roster. */
 TEST(test_whose_ipv6)
 {
 	static const char *const six[LIMITERS] = {
