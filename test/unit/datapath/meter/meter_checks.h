@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What tests ask of any meter, and no program does.
+ * Functions on meters that only tests need.
  */
 #ifndef WEIR_TEST_METER_CHECKS_H
 #define WEIR_TEST_METER_CHECKS_H
@@ -11,7 +11,7 @@
 
 #include "meter/meter.h"
 
-/* Makes `profile` the successor of `old` from tick `now` on, whatever the states. */
+/* Makes `profile` the successor of `old` from tick `now` on, for any states. */
 static inline void meter_profile_succeed(enum meter_kind kind, union meter_profile *profile,
 	const union meter_profile *old, uint64_t now)
 {
@@ -23,7 +23,7 @@ static inline void meter_profile_succeed(enum meter_kind kind, union meter_profi
 	*profile = current;
 }
 
-/* Whether both profiles say one limit, since whenever they do. */
+/* Returns true if both profiles have the same limit, regardless of their start. */
 static inline bool meter_profile_equal(
 	enum meter_kind kind, const union meter_profile *a, const union meter_profile *b)
 {
@@ -33,8 +33,8 @@ static inline bool meter_profile_equal(
 }
 
 /*
- * Whether the state is worth just what a fresh one is, so that forgetting it changes no verdict.
- * Always so for random drop.
+ * Returns true if the state is worth the same as a fresh one, so that forgetting it changes no
+ * verdict. Always true for random drop.
  */
 static inline bool meter_idle(enum meter_kind kind, const union meter *meter,
 	const union meter_profile *profile, uint64_t now)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A bucket that classes share, beside an ideal scheduler of the same packets, on a clock that the
- * test turns. A tick is a nanosecond.
+ * A bucket shared by classes, next to an ideal scheduler of the same packets. The test sets the
+ * clock; a tick is a nanosecond.
  */
 #ifndef WEIR_TEST_PHANTOM_WORLD_H
 #define WEIR_TEST_PHANTOM_WORLD_H
@@ -15,19 +15,19 @@
 #define CLASSES 16
 #define FRAME   1500
 
-/* A meter, its bucket, and beside it what must agree. */
+/* A meter, its bucket, and the values that must agree. */
 struct world {
 	struct token_bucket_profile profile;
 	struct token_bucket bucket;
 	struct phantom *phantom;
 	uint64_t now;
-	struct token_bucket plain; /* charged for whatever passes: never more than it would */
-	bool eager;                /* queues are never behind, which workers do not wait for */
+	struct token_bucket plain; /* charged for each passed packet: never refuses one */
+	bool eager;                /* serves queues immediately, which workers do not */
 	unsigned n;
 	uint8_t weights[PHANTOM_CLASSES_MAX];
-	double queue[PHANTOM_CLASSES_MAX]; /* of an ideal scheduler, in units */
+	double queue[PHANTOM_CLASSES_MAX]; /* queues of an ideal scheduler, in units */
 	double passed[PHANTOM_CLASSES_MAX];
-	double deficit; /* what the ideal has to serve yet */
+	double deficit; /* service that the ideal owes */
 };
 
 static inline struct token_bucket_profile profile_of(uint64_t bps, uint64_t burst)
@@ -60,7 +60,7 @@ static inline void world_end(struct world *world)
 	free(world->phantom);
 }
 
-/* Serves the ideal's queues, all at once, until one is empty, and so on. */
+/* Serves the ideal's queues together, until one is empty, and so on. */
 static inline void ideal_serve(struct world *world, double service)
 {
 	while (service > 1e-6) {
@@ -84,7 +84,7 @@ static inline void ideal_serve(struct world *world, double service)
 	}
 }
 
-/* What the bucket lacks to its free part, in units: as much is queued. */
+/* Returns the units that the bucket lacks below its free part. As many are queued. */
 static inline double lack_of(const struct world *world)
 {
 	uint64_t mark = phantom_mark(&world->profile), tokens = world->bucket.tokens;
@@ -97,7 +97,7 @@ static inline double free_of(const struct world *world)
 	return (double)(world->profile.burst - phantom_mark(&world->profile)) / (1 << TOKEN_BYTE);
 }
 
-/* Somebody takes the free part, and no more. */
+/* Takes exactly the free part. */
 static inline void world_press(struct world *world)
 {
 	assert_true(phantom_take_free(&world->bucket, &world->profile, (uint64_t)free_of(world)));
@@ -105,7 +105,7 @@ static inline void world_press(struct world *world)
 	world->plain.tokens = world->bucket.tokens;
 }
 
-/* On to a time; the ideal is served what the bucket earns. */
+/* Advances the clock. The ideal serves as much as the bucket earned. */
 static inline void world_wait(struct world *world, uint64_t ticks)
 {
 	double before;
@@ -148,8 +148,8 @@ static inline double slot_of(const struct world *world)
 }
 
 /*
- * What is queued is what the bucket lacks to its free part, to the last bit; and the books say what
- * classes say.
+ * The queued units are exactly those that the bucket lacks below its free part. The sums agree with
+ * the classes.
  */
 static inline void check_books(const struct world *world)
 {

@@ -14,7 +14,7 @@
 #define ON      (WORLD_SECOND / 20)
 #define ON_PART 0.25
 
-/* A meter as a worker has it: the only part that knows how a token bucket is written. */
+/* A meter as a worker has it. Only this part depends on the token bucket's representation. */
 struct bucket {
 	struct token_bucket_profile profile;
 	struct token_bucket state;
@@ -22,21 +22,21 @@ struct bucket {
 
 struct judge {
 	enum judge_kind kind;
-	struct bucket bucket[WORLD_WORKERS_MAX]; /* JUDGE_ONE has the first */
+	struct bucket bucket[WORLD_WORKERS_MAX]; /* JUDGE_ONE uses the first one */
 	struct share share[WORLD_WORKERS_MAX];
 	uint64_t arrived[WORLD_WORKERS_MAX], looked;
 	struct shared_bucket shared;
 	uint64_t held[WORLD_WORKERS_MAX];
-	double fill; /* of a bucket without a bottom, to find its depth */
+	double fill; /* level of a bucket without a lower bound, to find its depth */
 	uint64_t filled;
 };
 
 struct flow {
-	double rate;    /* bytes a second, while on */
+	double rate;    /* bytes per second, while on */
 	double window;  /* TCP: packets */
 	uint64_t next;  /* tick of its next packet */
 	uint64_t until; /* on-off: end of the burst; TCP: of the recovery */
-	uint64_t moved; /* which of its stays with a worker */
+	uint64_t moved; /* number of its stay with a worker */
 	unsigned worker;
 };
 
@@ -78,7 +78,7 @@ static void judge_init(struct judge *judge, enum judge_kind kind, const struct w
 	shared_bucket_init(&judge->shared, &profile, 0);
 }
 
-/* What control does for shares: all workers change at once. */
+/* Control's work for shares. All workers change at the same time. */
 static void judge_look(struct judge *judge, const struct world_params *p, uint64_t now)
 {
 	double interval_s = (double)(now - judge->looked) / WORLD_SECOND;
@@ -130,7 +130,7 @@ static bool judge_packet(struct judge *judge, const struct world_params *p,
 	return true;
 }
 
-/* Parts of the limit that a flow asks for while it is on. */
+/* Returns the part of the limit that a flow demands while it is on. */
 static double flow_part(const struct world_params *p, unsigned flow)
 {
 	double harmonic = 0;
@@ -147,7 +147,7 @@ static double flow_part(const struct world_params *p, unsigned flow)
 	case TRAFFIC_ON_OFF:
 		return 1.0 / ON_PART / p->flows;
 	case TRAFFIC_TCP:
-		return 1.0 / p->flows; /* to begin with */
+		return 1.0 / p->flows; /* initial value */
 	default:
 		return 1.5 / p->flows;
 	}
@@ -192,21 +192,21 @@ static void hop_flow(struct world *world, struct flow *flow)
 		return;
 	if (traffic == TRAFFIC_HOP_FAST)
 		stay /= 10;
-	/* Flows do not all move at once. */
+	/* Flows move at different times. */
 	if ((flow->next + (uint64_t)(flow - world->flows) * 7919 * 1000) / stay == flow->moved)
 		return;
 	flow->moved = (flow->next + (uint64_t)(flow - world->flows) * 7919 * 1000) / stay;
 	flow->worker = prng_below(&world->prng, world->params->workers);
 }
 
-/* Arranges a flow's next packet after one of so many bytes. */
+/* Schedules a flow's next packet after one of this size. */
 static void schedule_next_packet(struct world *world, struct flow *flow, uint32_t bytes)
 {
 	double gap_s = flow->rate > 0 ? bytes / flow->rate : 1;
 
 	if (world->params->traffic == TRAFFIC_TCP)
 		gap_s = (double)RTT / WORLD_SECOND / flow->window;
-	/* Half of it at random: neither a clockwork nor a crowd. */
+	/* Half of the gap is random, to avoid both periods and synchronisation. */
 	gap_s = gap_s / 2 + split_exponential(world, gap_s / 2);
 	flow->next += 1 + (uint64_t)(gap_s * WORLD_SECOND);
 	if (world->params->traffic == TRAFFIC_ON_OFF && flow->next > flow->until) {
@@ -238,7 +238,7 @@ static struct flow *next_flow(struct world *world)
 	return next;
 }
 
-/* Plays the traffic once, to some of the judges. */
+/* Plays the traffic once, for some of the judges. */
 static void play_split_world(const struct world_params *p, struct judge *judges,
 	struct world_result *results, unsigned n)
 {
@@ -283,7 +283,7 @@ double world_lost(
 	return (results[JUDGE_ONE].passed - results[kind].passed) / granted;
 }
 
-/* What a flow got, of what it asked; of TCP, of what an equal part would be. */
+/* Returns the part of its demand that a flow got; for TCP, the part of an equal share. */
 static double flow_satisfaction(
 	const struct world_params *p, const struct world_result *result, unsigned flow)
 {
@@ -301,7 +301,7 @@ double world_unfair(
 		double less = flow_satisfaction(p, &results[JUDGE_ONE], f) -
 			      flow_satisfaction(p, &results[kind], f);
 
-		if (less > worst) /* fmax() here ends gcc 12 for arm64 in an internal error */
+		if (less > worst) /* fmax() here causes an internal error of gcc 12 for arm64 */
 			worst = less;
 	}
 	return worst;

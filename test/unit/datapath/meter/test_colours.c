@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Meters that say colours against their RFCs: a model in exact arithmetic, written from the texts,
- * and token by token as RFC 2697 and RFC 2698 have it. Random sizes, gaps, bursts of packets,
- * colours that they come with, and other limits midway. `test_colours [SEED [PACKETS]]`: so many of
- * each meter and mode, from SEED on; a difference says its seed.
+ * Compares meters with colours with their RFCs: with a model in exact arithmetic, written from the
+ * texts, and token by token as in RFC 2697 and RFC 2698. Sizes, gaps, bursts of packets, their
+ * previous colours and changes of limits are random. `test_colours [SEED [PACKETS]]` runs so many
+ * packets of each meter and mode, from SEED on. A difference prints its seed.
  */
 #include "check.h"
 
@@ -16,7 +16,7 @@ typedef __int128 exact_t;
 
 static uint64_t first_seed = 1, n_packets = 1000000;
 
-/* Packets under one counter and one origin of time; then all begins anew. */
+/* Packets with one counter and one origin of time, before the next seed. */
 #define PACKETS_OF_SEED 20000
 
 static const struct {
@@ -34,15 +34,15 @@ static const struct {
 
 #define MODES (COUNT(modes))
 
-/* What is configured. */
+/* The configured rates and sizes. */
 struct rates {
 	uint64_t cir, cbs; /* bit/s, bytes */
 	uint64_t pir, pbs; /* or EIR and EBS */
 };
 
 /*
- * The model. Tokens are counted in parts of a byte, `byte` of which are one, and of which a tick
- * earns whole numbers.
+ * The model. Tokens are counted in parts of a byte. A byte has `byte` parts, and a tick earns whole
+ * parts.
  */
 struct model {
 	enum meter_kind kind;
@@ -54,8 +54,9 @@ struct model {
 enum { C, E, P = E };
 
 /*
- * A counter of 2^k ticks a second earns bps / 8 / 2^k bytes a tick, which is a whole number of
- * parts; else the rate is what the meter says of itself: rounded up to 2^-56 bytes a tick.
+ * A counter of 2^k ticks per second earns bps / 8 / 2^k bytes a tick, which is a whole number of
+ * parts. For other counters the rate is the one that the meter uses: rounded up to 2^-56 bytes a
+ * tick.
  */
 static void model_set(struct model *m, const struct rates *rates, uint64_t hz)
 {
@@ -163,7 +164,7 @@ static uint64_t any_magnitude(struct prng *prng, unsigned bits)
 	return 1 + (prng_next(prng) >> (64 - 1 - prng_below(prng, bits)));
 }
 
-/* From 8 kbit/s to 400 Gbit/s, and a peak of no less. */
+/* From 8 kbit/s to 400 Gbit/s, and a peak that is not lower. */
 static struct rates random_rates(struct prng *prng, enum meter_kind kind)
 {
 	struct rates rates = {
@@ -180,7 +181,7 @@ static struct rates random_rates(struct prng *prng, enum meter_kind kind)
 	return rates;
 }
 
-/* Often what just fits one of the buckets, or one byte more. */
+/* Often draws the largest size that fits one of the buckets, or one byte more. */
 static uint32_t random_bytes(struct prng *prng, const struct model *m)
 {
 	exact_t fits = m->tokens[prng_below(prng, 2)] / m->byte;
@@ -190,7 +191,7 @@ static uint32_t random_bytes(struct prng *prng, const struct model *m)
 	return 1 + prng_below(prng, prng_below(prng, 8) ? 1500 : 65535);
 }
 
-/* Half of all packets come with the one before; pauses are of every length, over hours. */
+/* Half of all packets arrive with the previous one. Pauses have every length up to hours. */
 static uint64_t random_gap(struct prng *prng, const struct rates *rates, uint64_t hz)
 {
 	unsigned __int128 packet = (unsigned __int128)8 * 700 * hz / rates->cir;
@@ -225,7 +226,7 @@ static void compare_of_seed(
 
 	prng_seed(&prng, seed);
 	hz = random_counter(&prng);
-	now = prng_next(&prng); /* it may wrap */
+	now = prng_next(&prng); /* can wrap */
 	now = now > UINT64_MAX / 2 ? now / 2 : now;
 	rates = random_rates(&prng, kind);
 	meters_begin(&meters, kind, &rates, hz, now);
@@ -262,7 +263,7 @@ static void compare_of_seed(
 	}
 }
 
-/* All meters, colour-blind and aware: no packet has another colour than the model says. */
+/* Each packet has the colour of the model, for all meters, colour-blind and aware. */
 TEST(test_exact)
 {
 	for (size_t i = 0; i < MODES; i++) {
@@ -286,11 +287,11 @@ TEST(test_exact)
 	}
 }
 
-/* Buckets that are filled token by token, a byte each, as many times a second as the texts say. */
+/* Buckets that are filled token by token, a byte each, as often per second as in the texts. */
 struct literal {
 	enum meter_kind kind;
 	uint64_t cbs, ebs, tc, te;
-	unsigned per_tick; /* tokens of the second bucket; of the first it is one */
+	unsigned per_tick; /* tokens of the second bucket; the first one gets one */
 };
 
 static void literal_tick(struct literal *l)
@@ -331,7 +332,7 @@ static enum colour literal_packet(struct literal *l, uint64_t b, enum colour pre
 	return COLOUR_RED;
 }
 
-/* A byte of committed tokens a tick, and of those beside it as many as there are. */
+/* One byte of committed tokens per tick, and several of the other bucket. */
 TEST(test_token_by_token)
 {
 	static const struct rates rates = {8 * GHZ, 2000, 24 * GHZ, 5000};
@@ -358,7 +359,7 @@ TEST(test_token_by_token)
 	}
 }
 
-/* Pairs of what just has a colour and just has not, of full buckets. */
+/* Pairs of packets that just have a colour or just do not, from full buckets. */
 TEST(test_pairs)
 {
 	static const struct rates rates = {8 * GHZ, 1000, 16 * GHZ, 1500};
@@ -402,7 +403,7 @@ TEST(test_pairs)
 	}
 }
 
-/* What a smaller burst leaves no room for is not spilt, and a larger one is not filled by it. */
+/* Tokens cut off by a smaller burst do not spill, and a larger burst adds none. */
 TEST(test_change)
 {
 	static const struct rates rates = {8 * GHZ, 1000, 0, 600}, small = {8 * GHZ, 100, 0, 600};
@@ -414,7 +415,7 @@ TEST(test_change)
 	assert_int_equal(meters_packet(&m, 0, 600, COLOUR_YELLOW), COLOUR_YELLOW);
 	colours_change(METER_SRTCM, &m.committed, &m.second, &m.profile, &next, 0);
 	assert_int_equal(meters_packet(&m, 0, 1, COLOUR_YELLOW), COLOUR_RED);
-	assert_int_equal(meters_packet(&m, 50, 50, COLOUR_YELLOW), COLOUR_YELLOW); /* that is */
+	assert_int_equal(meters_packet(&m, 50, 50, COLOUR_YELLOW), COLOUR_YELLOW); /* spilt */
 	assert_int_equal(meters_packet(&m, 50, 1, COLOUR_YELLOW), COLOUR_RED);
 	colours_change(METER_SRTCM, &m.committed, &m.second, &m.profile, &back, 60);
 	assert_int_equal(meters_packet(&m, 60, 101, COLOUR_GREEN), COLOUR_RED);
@@ -422,7 +423,7 @@ TEST(test_change)
 	assert_int_equal(meters_packet(&m, 60, 10, COLOUR_GREEN), COLOUR_YELLOW);
 }
 
-/* A clock that steps back credits nothing; one that has been set back goes on from there. */
+/* A clock that steps back earns nothing. A clock that was set back continues from there. */
 TEST(test_clock)
 {
 	static const struct rates rates = {8 * GHZ, 1000, 8 * GHZ, 1000};
@@ -442,7 +443,7 @@ TEST(test_clock)
 	}
 }
 
-/* Either bucket of a profile tells it from another; that of srtcm has no rate. */
+/* A change of either bucket makes profiles different. The second bucket of srtcm has no rate. */
 TEST(test_limits)
 {
 	static const struct rates base = {8000, 1000, 16000, 3000};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Units that are paid for: none passes that was not put in, whoever takes; none is lost.
+ * Prepaid units: none passes that was not put in, and none is lost, with any number of takers.
  */
 #include "check.h"
 
@@ -29,7 +29,7 @@ TEST(test_take)
 		{1600, 1, 1, 1500, 100, 1600, 0},
 		{1601, 1, 1, 1500, 100, 1600, 0},
 		{5000, 1, 1, 1500, 0, 1500, 0},
-		{5000, 2, 1, 1500, 100, 0, 0}, /* it has not been told yet: nobody is asked */
+		{5000, 2, 1, 1500, 100, 0, 0}, /* a stale generation: control gets no request */
 		{5000, 0, UINT16_MAX, 1500, 100, 0, 0},
 		{5000, UINT16_MAX, UINT16_MAX, 1500, 100, 1600, 0},
 		{CREDIT_MOST, UINT16_MAX, UINT16_MAX, CREDIT_MOST, 100, CREDIT_MOST, 0},
@@ -51,7 +51,7 @@ TEST(test_take)
 	}
 }
 
-/* The largest need is what control hears of, and once. */
+/* Control gets the largest need, once. */
 TEST(test_wanted)
 {
 	struct credit credit;
@@ -81,7 +81,7 @@ TEST(test_turn)
 	assert_int_equal(credit_turn(&credit, 1), 9);
 }
 
-/* A fallback of a unit a tick, up to 100; and one of nothing. */
+/* A fallback of a unit per tick up to 100, or of nothing. */
 static struct credit_profile profile_of(uint64_t burst, struct credit *credit, uint32_t quantum)
 {
 	const struct token_bucket_params params = {
@@ -94,7 +94,7 @@ static struct credit_profile profile_of(uint64_t burst, struct credit *credit, u
 	return profile;
 }
 
-/* First what is held, then what can be taken, then the fallback, then nothing. */
+/* Charges the units at the worker first, then those of the credit, then the fallback. */
 TEST(test_order)
 {
 	static const struct {
@@ -110,7 +110,7 @@ TEST(test_order)
 		{0, 0, CREDIT_PAYS, 0, 900},
 		{0, 700, CREDIT_PAYS, 40, 160},
 		{0, 141, CREDIT_PAYS, 40, 19},
-		/* Too large for all that is paid: the fallback pays the whole of it. */
+		/* A packet too large for all prepaid units is paid completely by the fallback. */
 		{0, 60, CREDIT_FALLBACK, 40, 19},
 		{0, 60, CREDIT_FALLBACK, 40, 19},
 		{0, 59, CREDIT_PAYS, 0, 0},
@@ -130,7 +130,7 @@ TEST(test_order)
 	profile = profile_of(120, &credit, 40);
 	credit_cache_init(&hand, &profile, 0);
 	for (size_t i = 0; i < ROWS(steps); i++) {
-		if (i == 10) /* from here on a burst of 100 */
+		if (i == 10) /* from now on a burst of 100 */
 			profile = profile_of(100, &credit, 40);
 		if (credit_charge(&hand, &profile, steps[i].now, steps[i].cost) != steps[i].verdict)
 			fail_msg("step %zu: verdict", i);
@@ -141,7 +141,7 @@ TEST(test_order)
 	}
 }
 
-/* No limit beside the total: not a byte, however long nothing passes. */
+/* Without a fallback nothing passes, however long the pause. */
 TEST(test_no_fallback)
 {
 	struct credit_profile profile = profile_of(0, NULL, 0);
@@ -152,7 +152,10 @@ TEST(test_no_fallback)
 	assert_int_equal(credit_charge(&hand, &profile, UINT64_C(1) << 60, 0), CREDIT_PAYS);
 }
 
-/* What is held when the period turns is used, but not given back; what is taken then, is. */
+/*
+ * When the period changes, the worker uses its units but does not return them. It returns units
+ * taken later.
+ */
 TEST(test_period)
 {
 	struct credit_profile profile, next;
@@ -170,7 +173,7 @@ TEST(test_period)
 
 	assert_int_equal(credit_turn(&credit, 1), 850);
 	credit_put(&credit, 500);
-	/* It has not heard yet: it uses what it has, and finds no more. */
+	/* Before the worker gets the new profile it uses its own units, and cannot take more. */
 	assert_int_equal(credit_charge(&hand, &profile, 0, 10), CREDIT_PAYS);
 	assert_int_equal(credit_charge(&hand, &profile, 0, 91), CREDIT_REFUSES);
 	credit_cache_change(&hand, &profile, &next, 0);
@@ -178,12 +181,12 @@ TEST(test_period)
 	assert_int_equal(credit_cache_returns(&hand, &profile, 1), 0);
 	assert_int_equal(credit_charge(&hand, &profile, 0, 20), CREDIT_PAYS);
 	assert_int_equal(credit_cache_returns(&hand, &profile, 1), 0);
-	/* 70 of the former period, 30 of this one, and a quantum of that. */
+	/* 70 of the old period, 30 of the new one, and a quantum of the latter. */
 	assert_int_equal(credit_charge(&hand, &profile, 0, 100), CREDIT_PAYS);
 	assert_int_equal(credit_left(&credit), 370);
 	assert_int_equal(credit_cache_returns(&hand, &profile, 1), 100);
 
-	/* Another limit, or none at all that is held, changes nothing of it. */
+	/* Another quantum does not change the units at the worker. */
 	next.quantum = 7;
 	credit_cache_change(&hand, &profile, &next, 0);
 	assert_int_equal(credit_cache_returns(&hand, &profile, 1), 100);
@@ -196,7 +199,7 @@ TEST(test_period)
 	assert_int_equal(credit_cache_returns(&hand, &profile, 2), 7);
 }
 
-/* The fallback earns at the rate of its time, whatever is held beside it. */
+/* The fallback earns at the rate valid at the time, regardless of prepaid units. */
 TEST(test_fallback_changes)
 {
 	const struct meter_params slow = {.kind = METER_CREDIT, .rate_bps = 8 * GHZ, .burst = 100};
@@ -223,7 +226,7 @@ TEST(test_fallback_changes)
 	assert_true(meter_idle(METER_CREDIT, &meter, &profile, 1000));
 }
 
-/* What control has to tell a worker of. */
+/* Changes that control must publish to workers. */
 TEST(test_news)
 {
 	union meter_profile profile = {.credit = profile_of(100, NULL, 0)}, next = profile;
@@ -260,14 +263,14 @@ static void *spend_credit_thread(void *arg)
 		if (credit_charge(&hand, &profile, 0, cost) == CREDIT_PAYS)
 			taker->paid += cost;
 	}
-	/* All that was put in by then is there. */
+	/* All units put in by then are there. */
 	while (credit_charge(&hand, &profile, 0, 60) == CREDIT_PAYS)
 		taker->paid += 60;
 	taker->held = credit_cache_returns(&hand, &profile, profile.generation);
 	return NULL;
 }
 
-/* Several workers, and control that puts in and looks: to the unit. */
+/* Several workers, and control that puts in and reads: exact to the unit. */
 TEST(test_race)
 {
 	enum { TAKERS = 3 };
@@ -306,10 +309,12 @@ TEST(test_race)
 		put, paid, held, credit_left(&credit));
 	if (paid + held + credit_left(&credit) != put)
 		fail_msg("seed %" PRIu64, seed);
-	assert_true(credit_left(&credit) < 60); /* nobody found nothing while there was something */
+	assert_true(credit_left(&credit) < 60); /* no worker found nothing while units were left */
 }
 
-/* To look says what to charge would, takes nothing, and says what is wanted as that does. */
+/*
+ * credit_look() returns the verdict of credit_charge(), takes nothing, and makes the same request.
+ */
 TEST(test_look)
 {
 	unsigned seen[CREDIT_FALLBACK + 1] = {0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Every meter against a model of its definition in exact arithmetic, which remembers all packets
- * and no state: random rates, bursts, costs and gaps. `test_meter [SEED [COUNT]]` runs COUNT seeds
- * from SEED on; a failure says its seed.
+ * Compares every meter with a model of its definition in exact arithmetic, which remembers all
+ * packets and keeps no state. Rates, bursts, costs and gaps are random. `test_meter [SEED [COUNT]]`
+ * runs COUNT seeds from SEED on. A failure prints its seed.
  */
 #include "check.h"
 
@@ -28,7 +28,7 @@ static uint64_t meter_rand_below(struct prng *prng, uint64_t bound)
 	return (uint64_t)(((unsigned __int128)prng_next(prng) * bound) >> 64);
 }
 
-/* Any magnitude from 1 to bound is as likely as any other. */
+/* Each magnitude from 1 to bound is equally likely. */
 static uint64_t random_magnitude(struct prng *prng, uint64_t bound)
 {
 	unsigned bits = 64 - (unsigned)__builtin_clzll(bound);
@@ -43,9 +43,9 @@ static bool one_in(struct prng *prng, uint32_t n)
 }
 
 /*
- * What "at most r·t + b over any window" says, literally: after event j no more than the burst
- * that held at j, and what has been granted since, has passed. Amounts are in 1/(8·hz) of a unit,
- * of which a tick grants rate_bps.
+ * The literal definition of "at most r·t + b over any window". After event j, the passed units are
+ * at most the burst valid at j plus the units granted since. Amounts are in 1/(8·hz) of a unit, so
+ * that a tick grants rate_bps of them.
  */
 struct linear {
 	uint64_t hz;
@@ -56,7 +56,10 @@ struct linear {
 	} event[EVENTS + 2];
 };
 
-/* Bounds of what may pass at once; what a meter's rounding of the rate can take lies between. */
+/*
+ * Bounds of the units that can pass now. They differ by the most that a meter's rounding of the
+ * rate can take.
+ */
 struct room {
 	__int128 least, most;
 };
@@ -95,7 +98,7 @@ static void linear_add(
 	model->event[model->n++].passed = passed;
 }
 
-/* Often as much as just fits, or one more. */
+/* Often draws the largest cost that fits, or one unit more. */
 static uint32_t linear_cost(struct prng *prng, const struct linear *model, __int128 room)
 {
 	__int128 fits = room > 0 ? room / unit_of(model) : 0;
@@ -105,7 +108,7 @@ static uint32_t linear_cost(struct prng *prng, const struct linear *model, __int
 	return (uint32_t)random_magnitude(prng, UINT32_C(1) << prng_below(prng, 31));
 }
 
-/* Gaps of every size, many of none, and none that lets 2^55 units pass. */
+/* Draws gaps of each magnitude and many of 0. None is long enough for 2^55 units. */
 static uint64_t linear_gap(struct prng *prng, uint64_t bps, uint64_t hz)
 {
 	unsigned __int128 most = ((unsigned __int128)8 * hz << 55) / (bps + 1);
@@ -125,7 +128,7 @@ static uint64_t random_hz(struct prng *prng)
 
 static uint64_t random_rate(struct prng *prng, uint64_t hz)
 {
-	uint64_t most = hz / 10 * 8 * 64 / 7 * 10; /* above 64 a tick */
+	uint64_t most = hz / 10 * 8 * 64 / 7 * 10; /* above 64 units per tick */
 	uint64_t bps = one_in(prng, 20) ? 0 : random_magnitude(prng, most);
 
 	return bps < hz * 8 * 64 ? bps : 400 * GHZ;
@@ -147,10 +150,10 @@ static union meter_profile random_linear(
 }
 
 struct clock {
-	uint64_t now, latest; /* that the meter has seen */
+	uint64_t now, latest; /* times seen by the meter */
 };
 
-/* Time goes on; now and then it steps back, by less than a second, and comes again. */
+/* Advances the clock. Sometimes it steps back by less than a second, and then returns. */
 static void clock_step(struct clock *clock, struct prng *prng, uint64_t gap, uint64_t hz)
 {
 	clock->now = clock->latest + gap;
@@ -160,8 +163,8 @@ static void clock_step(struct clock *clock, struct prng *prng, uint64_t gap, uin
 }
 
 /*
- * A bucket credits nothing while the clock is back; GCRA's virtual time goes back with it, but not
- * behind the profile's beginning.
+ * A bucket earns nothing while the clock is back. GCRA's virtual time goes back with it, but not to
+ * before the profile's start.
  */
 static void check_linear(uint64_t seed, enum meter_kind kind, bool changes)
 {
@@ -193,7 +196,7 @@ static void check_linear(uint64_t seed, enum meter_kind kind, bool changes)
 			burst = params.burst;
 			next = random_linear(&prng, kind, model.hz, &params);
 			meter_change(kind, &meter, &profile, &next, since);
-			/* A bucket is cut at once, virtual time only at the next look. */
+			/* A bucket is cut immediately, virtual time only at the next packet. */
 			if (kind == METER_TOKEN_BUCKET)
 				linear_add(&model, since,
 					burst < params.burst ? burst : params.burst, before, 0);
@@ -225,7 +228,10 @@ TEST(test_token_bucket_is_linear_over_changes)
 	check_linear(seed, METER_TOKEN_BUCKET, true);
 }
 
-/* A limit in parts of its unit is one of so many times as many: in either kind of bucket. */
+/*
+ * A limit in parts of units is the same as one in units with larger numbers, for both kinds of
+ * bucket.
+ */
 TEST(test_parts_of_units)
 {
 	for (unsigned bits = 0; bits <= 32; bits++) {
@@ -267,7 +273,7 @@ TEST(test_gcra_is_linear_over_changes)
 	check_linear(seed, METER_GCRA, true);
 }
 
-/* Packet by packet, tokens of both differ by less than virtual time resolves. */
+/* For each packet, the tokens of both differ by less than the resolution of virtual time. */
 TEST(test_gcra_is_a_token_bucket)
 {
 	const int64_t resolution = (INT64_C(1) << TOKEN_SHIFT) / 256;
@@ -316,7 +322,7 @@ TEST(test_gcra_is_a_token_bucket)
 	}
 }
 
-/* A bucket that fills and drains in turn, against one that is filled tick by tick. */
+/* Compares a bucket that fills and drains in turn with one that is filled tick by tick. */
 TEST(test_drain_tick_by_tick)
 {
 	const uint64_t hz = 1 << 20; /* so that rates are exact */
@@ -359,7 +365,7 @@ TEST(test_drain_tick_by_tick)
 	}
 }
 
-/* A meter by windows, and the packets that it let pass. */
+/* A meter with windows, and the packets that it passed. */
 struct windowed {
 	struct quota quota;
 	unsigned n;
@@ -386,7 +392,7 @@ static uint64_t random_gap(struct prng *prng, uint64_t window)
 	return meter_rand_below(prng, one_in(prng, 2) ? 2 + window / 16 : 2 + 2 * window);
 }
 
-/* The window that holds `now` is found from all that has passed, from the first on. */
+/* Finds the window of `now` from all passed packets. Returns its used units and its start. */
 static uint64_t window_used(const struct windowed *model, uint64_t now, uint64_t *start)
 {
 	uint64_t used = 0;
@@ -427,7 +433,7 @@ TEST(test_fixed_window)
 			bool fits;
 
 			clock_step(&clock, &prng, random_gap(&prng, model.quota.window), 1000);
-			/* A window is kept when its quota changes. */
+			/* A window stays when its quota changes. */
 			if (one_in(&prng, 10))
 				model.quota.units = random_quota(&prng).units;
 			used = window_used(&model, clock.now, &start);
@@ -445,8 +451,8 @@ TEST(test_fixed_window)
 }
 
 /*
- * Finch's text, a line of it a line here. Buckets are counted in 1/window of a request, so that
- * quota / window, the rate, is a whole number.
+ * Finch's text, line by line. Buckets count in 1/window of a request, so that quota / window, the
+ * rate, is a whole number.
  */
 struct finch {
 	__int128 bucket;
@@ -509,7 +515,7 @@ TEST(test_hybrid_is_finchs)
 		for (unsigned i = 0; i < 40 * EVENTS; i++) {
 			uint64_t gap = random_gap(&prng, quota.window);
 
-			/* At times just as fast as, or somewhat slower or faster than, the rate. */
+			/* Sometimes at exactly the rate, or slightly slower or faster. */
 			if (i / 200 % 2)
 				gap = (quota.window + prng_below(&prng, 3)) / quota.units;
 			now += one_in(&prng, 3) ? gap : gap / (1 + quota.units);
@@ -520,15 +526,16 @@ TEST(test_hybrid_is_finchs)
 }
 
 /*
- * Packets of any cost, as a history: bursty since the packet that began the window, smooth since
- * the one that ended it, and a balance that is what was left then, plus one, less what the rest of
- * the window would have earned, and from then on what it earns less what passes.
+ * The history of packets of any cost. The mode is bursty from the packet that began the window, and
+ * smooth from the packet that used it up. The smooth balance starts with the rest of the quota,
+ * plus one, less the units that the rest of the window would have earned. After that it earns at
+ * the rate, and passed packets are subtracted.
  */
 struct history {
 	struct quota quota;
 	bool smooth, begun;
-	uint64_t start, passed; /* of the window, or of smooth mode */
-	uint64_t latest;        /* bursty: the start; smooth: the latest that was seen */
+	uint64_t start, passed; /* in the window, or in smooth mode */
+	uint64_t latest;        /* bursty: the start; smooth: the latest time seen */
 	__int128 first;         /* smooth: balance at the start, units × window */
 };
 
@@ -600,7 +607,7 @@ static void check_hybrid(uint64_t seed)
 			model.smooth ? model.quota.units / 8 : model.quota.units - model.passed);
 		fits = history_conforms(&model, clock.now, cost);
 		assert_seed(seed, hybrid_conforms(&hybrid, &model.quota, clock.now, cost) == fits);
-		/* No more than the quota passes in the window that is spent. */
+		/* In a window that is used up, no more than the quota passes. */
 		if (fits && cost && !model.smooth && model.passed == cost) {
 			began = model.start;
 			passed = 0;
@@ -640,7 +647,10 @@ static union meter_profile random_profile(
 	return profile;
 }
 
-/* Units that may pass at once, and ticks after which anything that may pass at all does. */
+/*
+ * Returns the most units that can pass together. patience_of() returns the ticks until any allowed
+ * packet passes.
+ */
 static uint64_t bound_of(enum meter_kind kind, const union meter_profile *profile)
 {
 	switch (kind) {
@@ -704,7 +714,7 @@ TEST(test_changes_neither_burst_nor_block)
 		check_changes(seed, kind);
 }
 
-/* What is idle can be forgotten: a fresh meter says the same from then on. */
+/* An idle state can be forgotten, because a fresh meter has the same verdicts. */
 static unsigned check_idle(uint64_t seed, enum meter_kind kind)
 {
 	union meter_profile profile;
@@ -732,7 +742,7 @@ static unsigned check_idle(uint64_t seed, enum meter_kind kind)
 						meter_conforms(kind, &fresh, &profile, then, cost));
 			}
 		} else {
-			/* And what is not idle is worth less: it shows within its burst. */
+			/* A state that is not idle has fewer tokens than a fresh one. */
 			assert_seed(seed, drain_meter(kind, meter, &profile, now) <
 						  drain_meter(kind, fresh, &profile, now));
 		}

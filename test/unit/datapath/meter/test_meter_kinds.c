@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Meters by example: parameters at their limits, packets that just conform and just do not, and
- * what each kind is known for.
+ * Examples of meters: parameters at their limits, packets that just conform or just do not, and the
+ * characteristic behaviour of each kind.
  */
 #include "check.h"
 
@@ -20,7 +20,9 @@ static union meter_profile profile_of(const struct meter_params *params, uint64_
 	return profile;
 }
 
-/* So many units a second, on a clock of 1 GHz; the burst or quota is what 100 ms grant. */
+/*
+ * A limit of this many units per second on a clock of 1 GHz. The burst or quota is that of 100 ms.
+ */
 static union meter_profile limit_of(enum meter_kind kind, uint64_t units)
 {
 	struct meter_params params = {
@@ -52,7 +54,9 @@ TEST(test_names)
 	assert_null(meter_name(METER_KINDS));
 }
 
-/* A limit is a depth, a quota in a window, or a chance. Nobody has the abilities of no kind. */
+/*
+ * Each kind has exactly one of a burst, a window or a probability. Invalid kinds have no abilities.
+ */
 TEST(test_abilities)
 {
 	const unsigned limits[] = {METER_BURST, METER_WINDOW, METER_AT_RANDOM};
@@ -86,8 +90,7 @@ TEST(test_params_at_their_limits)
 		{{METER_GCRA, 400 * GHZ, 0, 1 << 20, 0, 0, 0, 0}, 390625000, -ERANGE},
 		{{METER_GCRA, 8000, 0, TOKEN_BUCKET_MAX_BURST, 0, 0, 0, 0}, GHZ, 0},
 		{{METER_GCRA, 8000, 0, TOKEN_BUCKET_MAX_BURST + 1, 0, 0, 0, 0}, GHZ, -ERANGE},
-		{{METER_GCRA, 0, 8000, 1500, 0, 0, 0, 0}, GHZ,
-			0}, /* a drain is the bucket's alone */
+		{{METER_GCRA, 0, 8000, 1500, 0, 0, 0, 0}, GHZ, 0}, /* only a bucket can drain */
 		{{METER_GCRA, 8000, 0, 1500, 0, 0, 0, 0}, 0, -ERANGE},
 		{{METER_PHANTOM, 8000, 0, PHANTOM_BURST_MAX, 0, 0, 0, 0}, GHZ, 0},
 		{{METER_PHANTOM, 8000, 0, PHANTOM_BURST_MAX + 1, 0, 0, 0, 0}, GHZ, -ERANGE},
@@ -124,11 +127,11 @@ TEST(test_quotas)
 	static const struct {
 		uint64_t bps, window_ns, hz, units, ticks;
 	} cases[] = {
-		{0, MS, GHZ, 0, MS}, {8, MS, GHZ, 1, MS}, /* any rate lets something pass */
+		{0, MS, GHZ, 0, MS}, {8, MS, GHZ, 1, MS}, /* each rate passes something */
 		{8000, 999 * MS, GHZ, 999, 999 * MS}, {8008, 999 * MS, GHZ, 999, 999 * MS},
 		{8008, 1000 * MS, GHZ, 1001, 1000 * MS},
 		{400 * GHZ, 10 * MS, 5 * GHZ, 500 * MS, 50 * MS},
-		{8000, 1, 2500000000, 1, 3}, /* a window is not shorter than it says */
+		{8000, 1, 2500000000, 1, 3}, /* a window is not shorter than configured */
 	};
 
 	for (size_t i = 0; i < ROWS(cases); i++) {
@@ -141,7 +144,7 @@ TEST(test_quotas)
 	}
 }
 
-/* A change of any one parameter that the kind reads is seen, and a succession is none. */
+/* Each parameter that a kind reads makes limits different. Succession does not. */
 TEST(test_equal)
 {
 	const struct meter_params base = {METER_TOKEN_BUCKET, 8 * GHZ, 0, 1000, MS, 0.5, 0, 0};
@@ -172,7 +175,7 @@ TEST(test_equal)
 	}
 }
 
-/* A cost of 0 conforms and takes nothing; a bucket leaves its owner's word alone. */
+/* A cost of 0 conforms and takes nothing. A bucket keeps its owner's bits. */
 TEST(test_owner_and_no_cost)
 {
 	for (enum meter_kind kind = 0; kind < METER_KINDS; kind++) {
@@ -193,7 +196,7 @@ TEST(test_owner_and_no_cost)
 	}
 }
 
-/* A packet, and whether it conforms: at a byte a tick, in windows or bursts of 100. */
+/* A packet, and whether it conforms, at a byte per tick and with windows or bursts of 100 bytes. */
 struct step {
 	uint64_t at;
 	uint32_t cost;
@@ -221,12 +224,12 @@ TEST(test_gcra_pairs)
 		{1000, 1, false},
 		{1030, 31, false},
 		{1030, 30, true},
-		/* The clock is back, and nothing is granted twice. */
+		/* The clock goes back, and no token is granted twice. */
 		{1020, 1, false},
 		{1030, 1, false},
 		{1031, 1, true},
 		{1031, 1, false},
-		/* A refused packet takes nothing; no more than the burst. */
+		/* A rejected packet takes no tokens, and the bucket holds at most the burst. */
 		{1081, 51, false},
 		{1081, 50, true},
 		{UINT64_C(1) << 50, 101, false},
@@ -241,7 +244,7 @@ TEST(test_gcra_pairs)
 TEST(test_fixed_window_pairs)
 {
 	static const struct step steps[] = {
-		{1050, 101, false}, /* no packet that is refused begins a window */
+		{1050, 101, false}, /* a rejected packet does not begin a window */
 		{1060, 60, true},
 		{1060, 41, false},
 		{1100, 40, true},
@@ -251,7 +254,7 @@ TEST(test_fixed_window_pairs)
 		{1161, 1, false},
 		{900, 1, false},
 		{1259, 1, false},
-		{1260, 1, true}, /* the clock was back */
+		{1260, 1, true}, /* the clock had gone back */
 		{UINT64_C(1) << 62, 101, false},
 		{UINT64_C(1) << 62, 100, true},
 	};
@@ -263,19 +266,19 @@ TEST(test_hybrid_pairs)
 {
 	static const struct step steps[] = {
 		{1000, 60, true},
-		{1020, 40, true}, /* the last: smooth, 80 to go */
+		{1020, 40, true}, /* uses up the window: smooth, with 80 units missing */
 		{1099, 1, false},
 		{1100, 1, true},
 		{1100, 1, false},
 		{1110, 11, false},
-		{1110, 10, true},  /* at an even rate */
-		{1209, 99, true},  /* but not yet a full quota */
-		{1309, 100, true}, /* a full one: bursty */
+		{1110, 10, true},  /* at the rate */
+		{1209, 99, true},  /* not yet a full quota */
+		{1309, 100, true}, /* a full quota: bursty */
 		{1309, 1, false},
-		{1408, 1, false}, /* which was spent at once: as a fixed window */
+		{1408, 1, false}, /* used up by one packet: like a fixed window */
 		{1409, 70, true},
-		{1419, 31, false}, /* one that does not fit ends the quota too */
-		{1419, 1, false},  /* 30 left, and 1, less 90 */
+		{1419, 31, false}, /* a packet that does not fit uses up the window too */
+		{1419, 1, false},  /* 30 left, plus 1, less 90 */
 		{1478, 1, false},
 		{1479, 1, true},
 		{1508, 29, true},
@@ -291,15 +294,17 @@ TEST(test_hybrid_pairs)
 
 /*
  * Finch: a client at `a` times the rate gets n = q·a/(a-1) requests from a linear limit before it
- * is refused. His n is of a fluid; a whole request is refused when less than one is left, not none,
- * and the first comes at time 0: so it is the first after (q - 1)·a/(a-1) more.
+ * is refused. That n assumes a fluid. Here a request is refused if less than a whole one is left,
+ * and the first request is at time 0. So the refused one is the first after (q - 1)·a/(a-1) more.
  */
 static uint64_t until_refused(
 	enum meter_kind kind, uint64_t q, uint64_t tenths, uint64_t *in_window)
 {
-	/* Ticks that earn a request; whole ones are between requests for each `a`. */
+	/*
+	 * Ticks that earn a request, divisible so that requests of each `a` are whole ticks apart.
+	 */
 	const uint64_t apart = 360360;
-	/* Rounded up: requests are earned no later than the client needs them. */
+	/* Rounded up, so that requests are earned no later than the client needs them. */
 	const uint64_t rate = ((UINT64_C(1) << TOKEN_SHIFT) + apart - 1) / apart;
 	const struct meter_params params = {kind, 8, 0, q, apart, 0, 0, 0};
 	union meter_profile profile = profile_of(&params, GHZ);
@@ -338,7 +343,7 @@ TEST(test_finchs_formula)
 
 			assert_int_equal(until_refused(METER_TOKEN_BUCKET, q, a, &in_window), want);
 			assert_int_equal(until_refused(METER_GCRA, q, a, &in_window), want);
-			/* One request more in the bucket would be so many more let through. */
+			/* One more request in the bucket would let this many more pass. */
 			assert_true((double)want <= fluid + 1e-9);
 			assert_true((double)want >= fluid - (double)a / (double)(a - 10));
 			assert_int_equal(until_refused(METER_FIXED_WINDOW, q, a, &in_window), q);
@@ -349,7 +354,9 @@ TEST(test_finchs_formula)
 	}
 }
 
-/* Bytes that a backlog gets through a GCRA whose profile is replaced every 50 ms, against 1 ppm. */
+/*
+ * Bytes that a backlog passes through a GCRA whose profile is replaced every 50 ms, exact to 1 ppm.
+ */
 TEST(test_gcra_long_term)
 {
 	static const struct {
@@ -393,7 +400,7 @@ TEST(test_gcra_long_term)
 	}
 }
 
-/* A bucket keeps what it earned in the time that a profile before held. */
+/* A bucket keeps tokens earned under an earlier profile. */
 TEST(test_gcra_succession)
 {
 	const struct meter_params slow = {METER_GCRA, 8 * GHZ / 128, 0, 10000, 0, 0, 0, 0};
@@ -411,12 +418,12 @@ TEST(test_gcra_succession)
 		meter_profile_succeed(kind, &next, &p, 1280 * i);
 		p = next;
 	}
-	/* A packet of before the change meets the new profile: as of the change. */
+	/* A packet from before the change is judged as at the time of the change. */
 	assert_false(meter_conforms(kind, &m, &p, 3000, 10 + 1280 + 10 + 1));
 	assert_false(meter_conforms(kind, &m, &p, 3840 + 500, 10 + 1280 + 10 + 500 + 1));
 	assert_true(meter_conforms(kind, &m, &p, 3840 + 500, 10 + 1280 + 10 + 500));
 	assert_false(meter_conforms(kind, &m, &p, 3840 + 500, 1));
-	/* A smaller burst takes effect at once, and what it took is gone. */
+	/* A smaller burst takes effect immediately, and the tokens above it are lost. */
 	next = profile_of(&small, GHZ);
 	meter_profile_succeed(kind, &next, &p, 10000);
 	assert_false(meter_conforms(kind, &m, &next, 10000, 1001));
@@ -425,7 +432,7 @@ TEST(test_gcra_succession)
 	assert_true(meter_conforms(kind, &m, &p, 10000, 1000));
 }
 
-/* Brings a state up to `now`, so that virtual time does not wrap past it. */
+/* Advances a state to `now`, before virtual time wraps past it. */
 static inline void gcra_age(struct gcra *gcra, const struct gcra_profile *profile, uint64_t now)
 {
 	struct gcra_now instant = gcra_now(profile, now);
@@ -433,12 +440,12 @@ static inline void gcra_age(struct gcra *gcra, const struct gcra_profile *profil
 	gcra->allow_at = instant.at - (uint64_t)gcra_tokens(gcra, &instant);
 }
 
-/* A state that slept while virtual time wrapped never blocks for long, nor passes too much. */
+/* A state that is not used while virtual time wraps does not block for long or pass too much. */
 TEST(test_gcra_wraps)
 {
 	const struct meter_params params = {METER_GCRA, 400 * GHZ, 0, 1 << 20, 0, 0, 0, 0};
 	union meter_profile p = profile_of(&params, GHZ);
-	const uint64_t unit_ticks = GHZ / 50; /* ticks of a billion units */
+	const uint64_t unit_ticks = GHZ / 50; /* ticks for a billion units */
 	const uint64_t wrap = (UINT64_C(1) << 56) / GHZ * unit_ticks;
 	struct prng prng;
 
@@ -453,14 +460,17 @@ TEST(test_gcra_wraps)
 		aged = m;
 		assert_false(meter_conforms(METER_GCRA, &m, &p, now, (1 << 20) + 1));
 		assert_true(meter_conforms(METER_GCRA, &m, &p, now + GHZ + GHZ / 1000, 1 << 20));
-		/* Looked at half way, it is full for certain. */
+		/* Advanced half-way, it is certainly full. */
 		gcra_age(&aged.gcra, &p.gcra, 1 + gap / 2);
 		assert_true(meter_idle(METER_GCRA, &aged, &p, now));
 		assert_true(meter_conforms(METER_GCRA, &aged, &p, now, 1 << 20));
 	}
 }
 
-/* Another clock, or a profile that succeeds nobody: a burst, and the limit from then on. */
+/*
+ * After a change of the clock, or of a profile without succession, a burst passes and then the
+ * limit holds.
+ */
 TEST(test_gcra_of_another_clock)
 {
 	union meter_profile p = limit_of(METER_GCRA, 1000000), slow = limit_of(METER_GCRA, 1000);
@@ -476,7 +486,7 @@ TEST(test_gcra_of_another_clock)
 	assert_false(meter_conforms(METER_GCRA, &m, &slow, 3600 * GHZ, 1));
 }
 
-/* A quota that changes in its window. */
+/* A quota that changes within its window. */
 TEST(test_quota_changes)
 {
 	static const enum meter_kind kinds[] = {METER_FIXED_WINDOW, METER_HYBRID};
@@ -499,7 +509,7 @@ TEST(test_quota_changes)
 		assert_true(meter_conforms(kind, &m, &l, 1, 50)); /* 99 of 100 */
 		assert_false(meter_conforms(kind, &m, &s, 2, 1)); /* 99 of 50 */
 		assert_true(meter_conforms(kind, &m, &s, 2, 0));
-		/* Smooth since then: less 49, plus 1, less 98 × 1/2, of which it has 50 back. */
+		/* Smooth since then: less 49, plus 1, less 98 × 1/2, of which it has earned 50. */
 		assert_false(meter_conforms(kind, &m, &s, 99, 1));
 		if (kind == METER_FIXED_WINDOW) {
 			assert_true(meter_conforms(kind, &m, &s, 100, 50));
@@ -510,7 +520,7 @@ TEST(test_quota_changes)
 	}
 }
 
-/* A clock that is back makes no meter idle that was not. */
+/* A clock that goes back makes no meter idle. */
 TEST(test_idle_when_the_clock_is_back)
 {
 	for (enum meter_kind kind = 0; kind < METER_RANDOM_DROP; kind++) {
@@ -527,10 +537,10 @@ TEST(test_idle_when_the_clock_is_back)
 	}
 }
 
-/* Never is never, also for the smallest random number, and always is always. */
+/* Probability 0 never drops, also for the smallest random number, and probability 1 always does. */
 TEST(test_random_drop_at_its_ends)
 {
-	const uint64_t zero = -UINT64_C(0x9e3779b97f4a7c15); /* the first of splitmix64 is 0 */
+	const uint64_t zero = -UINT64_C(0x9e3779b97f4a7c15); /* makes splitmix64 return 0 */
 	struct random_drop_profile never, always, hardly;
 	struct random_drop drop;
 

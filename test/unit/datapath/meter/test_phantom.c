@@ -4,26 +4,29 @@
 #include "phantom_world.h"
 #include "scope.h"
 
-/* Just conforming and just not, at a unit a tick. */
+/* Packets that just conform or just do not, at a unit per tick. */
 TEST(test_pairs)
 {
 	ENDED_BY(world_end) struct world w;
 
 	world_begin(&w, 8 * GHZ, 16000, CLASSES, NULL, 1000);
 	world_wait(&w, 0);
-	/* A class without a queue may have all that is there. */
+	/* A class without a queue can use all tokens. */
 	assert_false(world_send(&w, 0, 16001));
 	world_press(&w);
 	assert_true(world_send(&w, 0, 4000));
-	/* 10000 are left; beside a queue of 4000: a quarter, and 1000 for a 16th of the burst. */
+	/*
+	 * 10000 are left. For a queue of 4000, a quarter of it and 1000, a 16th of the burst, must
+	 * stay.
+	 */
 	assert_false(world_send(&w, 0, 8001));
 	assert_true(world_send(&w, 0, 8000));
 	assert_false(world_send(&w, 0, 1));
 	assert_true(world_send(&w, 0, 0));
-	/* Others find the rest, */
+	/* Other classes can use the rest. */
 	assert_false(world_send(&w, 1, 2001));
 	assert_true(world_send(&w, 1, 500));
-	/* and with a queue below a 16th of the burst leave a quarter more than that. */
+	/* For a queue below a 16th of the burst, five quarters of it must stay. */
 	assert_false(world_send(&w, 1, 876));
 	assert_true(world_send(&w, 1, 875));
 	assert_true(world_send(&w, 2, 625));
@@ -33,13 +36,13 @@ TEST(test_pairs)
 	world_wait(&w, 1);
 	assert_true(world_send(&w, 3, 100));
 	check_books(&w);
-	/* Full, and all is forgotten. */
+	/* A full bucket ends all queues. */
 	world_wait(&w, 1000000);
 	assert_false(world_send(&w, 0, 16001));
 	assert_true(world_send(&w, 0, 16000));
 }
 
-/* What is taken of the free part is nobody's; what is taken below it joins a queue. */
+/* Tokens of the free part belong to no class. Lower tokens join the class's queue. */
 TEST(test_free_part)
 {
 	ENDED_BY(world_end) struct world w;
@@ -54,7 +57,7 @@ TEST(test_free_part)
 	assert_int_equal(w.phantom->weight, 1);
 	assert_true(queue_of(&w, 1) == 1);
 	world_wait(&w, 1001);
-	/* and of a packet what is below. */
+	/* only the part of a packet below it joins a queue. */
 	assert_true(world_send(&w, 2, 1500));
 	assert_true(queue_of(&w, 2) == 500);
 	assert_true(world_send(&w, 3, 500));
@@ -63,7 +66,7 @@ TEST(test_free_part)
 	assert_true(queue_of(&w, 3) > 0);
 	world_wait(&w, 1);
 	assert_int_equal(w.phantom->weight, 0);
-	/* What is earned while nobody is backlogged fills it, and no more than it. */
+	/* Tokens fill the free part while no class has a queue, and never more than it. */
 	world_wait(&w, 1999);
 	assert_false(phantom_take_free(&w.bucket, &w.profile, 2000));
 	world_wait(&w, 1000);
@@ -72,7 +75,7 @@ TEST(test_free_part)
 	assert_true(phantom_take_free(&w.bucket, &w.profile, 0));
 }
 
-/* Nobody asks for a while: the queues that were then are forgotten, whoever looks next. */
+/* After a time without packets old queues end, for each way of advancing the meter. */
 TEST(test_forgotten)
 {
 	ENDED_BY(world_end) struct world w;
@@ -81,7 +84,7 @@ TEST(test_forgotten)
 	world_wait(&w, 0);
 	assert_true(world_send(&w, 0, 9000));
 	assert_true(queue_of(&w, 0) == 7000);
-	/* By the bucket alone, as those do who take what is nobody's. */
+	/* Only the bucket is refilled, as by packets that use the free part. */
 	token_bucket_refill(&w.bucket, &w.profile, 7500);
 	assert_true(phantom_take_free(&w.bucket, &w.profile, 500));
 	token_bucket_refill(&w.bucket, &w.profile, 7600);
@@ -94,7 +97,9 @@ TEST(test_forgotten)
 	check_books(&w);
 }
 
-/* What the queues have not been served yet, together, that those of the ideal have; in units. */
+/*
+ * Returns the service, in units, that the meter's queues are behind those of the ideal scheduler.
+ */
 static double phantom_waiting(const struct world *world)
 {
 	const struct phantom *p = world->phantom;
@@ -112,9 +117,9 @@ static double phantom_waiting(const struct world *world)
 }
 
 /*
- * The books are exact; at most r·t + b passes; and queues are those of the ideal, but for the
- * service that waits, 4 slots' length at most; and, each, but for a slot of its weight that it is
- * ahead, or all of theirs that the others are.
+ * The books are exact, and at most r·t + b passes. Queues are those of an ideal scheduler, except
+ * for service that is not given yet, at most 4 slots' length. Each class can be ahead by a slot by
+ * its weight, or behind by as much as all others are ahead.
  */
 TEST(test_random)
 {
@@ -171,7 +176,7 @@ TEST(test_random)
 	}
 }
 
-/* Max-min: what each gets of a rate, by weight, that asks for so much. */
+/* Max-min: sets the part of the rate that each class gets, by weight, for its demand. */
 static void fill_max_min(
 	double *parts, const double *asks, const uint8_t *weights, unsigned n, double rate)
 {
@@ -196,11 +201,11 @@ static void fill_max_min(
 		parts[i] = done[i] ? asks[i] : level * weights[i];
 }
 
-/* Classes that offer different loads, each at a constant rate: the parts are max-min fair. */
+/* Classes that offer different constant loads get max-min fair parts. */
 TEST(test_shares)
 {
 	static const struct {
-		double asks[CLASSES]; /* of the limit */
+		double asks[CLASSES]; /* parts of the limit */
 		uint8_t weights[CLASSES];
 		unsigned n;
 	} cases[] = {
@@ -251,7 +256,7 @@ TEST(test_shares)
 	}
 }
 
-/* However many are backlogged, all of the rate passes: only a full bucket loses tokens. */
+/* With any number of backlogged classes the whole rate passes: only a full bucket loses tokens. */
 TEST(test_full_rate)
 {
 	static const uint64_t bursts[] = {6000, 20000, 75000, 1000000};
@@ -281,7 +286,7 @@ TEST(test_full_rate)
 	}
 }
 
-/* One comes when another has had all for long: it has its half at once. */
+/* A class that starts while another one has long had the whole rate gets its half immediately. */
 TEST(test_newcomer)
 {
 	ENDED_BY(world_end) struct world w;
@@ -301,7 +306,7 @@ TEST(test_newcomer)
 		world_send(&w, 1, FRAME);
 	}
 	assert_in_range((uint64_t)w.passed[1], 625000, 625000 + 75000);
-	/* It is gone, and the first has all again. */
+	/* The new class stops, and the first one gets the whole rate again. */
 	had = w.passed[0];
 	while (w.now < 12 * GHZ) {
 		world_wait(&w, 100000);
@@ -310,13 +315,13 @@ TEST(test_newcomer)
 	assert_in_range((uint64_t)(w.passed[0] - had), 1250000 - 75000 / 5, 1250000 + 75000);
 }
 
-/* All that a class has had and does not owe, by its weight. */
+/* Returns the units that a class has passed and that were earned back, by its weight. */
 static double class_had(const struct world *world, unsigned class)
 {
 	return (world->passed[class] - queue_of(world, class)) / world->weights[class];
 }
 
-/* One comes first and takes all that it can, the free part too; then all ask for too much. */
+/* One class first takes all that it can, including the free part. Then all send too much. */
 static void crowd_classes(struct world *w, struct prng *prng, unsigned n)
 {
 	uint64_t end = w->now + GHZ / 5;
@@ -333,8 +338,8 @@ static void crowd_classes(struct world *w, struct prng *prng, unsigned n)
 }
 
 /*
- * The bound: of classes that are backlogged together none has had more than another, by weight, but
- * for the free part, once, and a slot each.
+ * The bound: classes that are backlogged together have passed the same by weight, except for the
+ * free part, once, and a slot each.
  */
 TEST(test_free_bound)
 {
@@ -376,7 +381,7 @@ static void change_phantom_limit(struct world *world, uint64_t bps, uint64_t bur
 	world_wait(world, 0);
 }
 
-/* Limits come and go: the bound holds, nobody is stuck, and each has his part again. */
+/* Limits change repeatedly: the bound holds, no class is stuck, and each gets its part again. */
 TEST(test_changes)
 {
 	const uint64_t seed = 5;
@@ -395,7 +400,9 @@ TEST(test_changes)
 		change_phantom_limit(&w, bps, burst);
 		for (; (int64_t)(end - w.now) > 0; world_wait(&w, prng_below(&prng, 500000)))
 			world_send(&w, prng_below(&prng, 4), 1 + prng_below(&prng, FRAME));
-		/* Nobody waits longer for room than half the rate takes for a larger burst. */
+		/*
+		 * A class waits at most for the time in which half the rate fills a larger burst.
+		 */
 		before[0] = w.passed[0];
 		before[1] = w.passed[1];
 		end = w.now + 2 * 8 * GHZ * 1002000 / bps + 4 * ticks;
@@ -409,8 +416,8 @@ TEST(test_changes)
 }
 
 /*
- * A burst is cut to where there is something in its free part, though somebody has a queue and less
- * is earned than is worth serving: at the next look nobody has one.
+ * A burst is cut so that tokens reach the free part, while a class has a queue and the earned
+ * tokens are not worth serving. The next advance ends all queues.
  */
 TEST(test_cut)
 {
@@ -426,7 +433,7 @@ TEST(test_cut)
 	assert_int_equal(w.phantom->busy, 0);
 }
 
-/* Sorted anew at any time, and into slots of any length, the books are what they were. */
+/* Sorted again at any time, into slots of any length, the books stay the same. */
 TEST(test_sorted)
 {
 	const uint64_t seed = 8;
@@ -453,7 +460,7 @@ TEST(test_sorted)
 	}
 }
 
-/* Slots are as fine as the burst asks for, and reach as far as a queue does. */
+/* The length of slots follows the burst, and they reach as far as a queue does. */
 TEST(test_reach)
 {
 	struct phantom_class *class;
@@ -498,7 +505,7 @@ TEST(test_widest)
 	check_books(&w);
 }
 
-/* Taking the tokens away takes no queue away. */
+/* Removing the tokens removes no queue. */
 TEST(test_emptied)
 {
 	ENDED_BY(world_end) struct world w;
@@ -514,7 +521,7 @@ TEST(test_emptied)
 	assert_near(queue_of(&w, 0), 2000, 0.01);
 }
 
-/* What ended half an age ago is past, and not a queue to come. */
+/* A queue that ended half an age ago counts as ended, and not as one in the future. */
 TEST(test_age)
 {
 	const uint32_t cost = UINT32_MAX;

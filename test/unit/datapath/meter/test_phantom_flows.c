@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Flows that come and go, and what of their queues is still there when others look: served lazily,
- * as workers do.
+ * Flows that start and end, and the state of their queues at a later packet. Service is lazy, as at
+ * workers.
  */
 #include "phantom_world.h"
 #include "scope.h"
@@ -12,7 +12,7 @@ static struct phantom_class *of_flow(struct world *w, uint32_t hash)
 	return phantom_of_flow(w->phantom, hash, &w->bucket, &w->profile);
 }
 
-/* Each flow has a class of its own while its set has a free one; a fifth shares. */
+/* Each flow has its own class while its set has a free one. A fifth flow shares. */
 TEST(test_flows)
 {
 	struct phantom_class *seen[PHANTOM_WAYS], *class;
@@ -39,20 +39,20 @@ TEST(test_flows)
 		hashes[n] = hash;
 		seen[n] = class;
 	}
-	/* The first one's queue is empty: nobody leaves his own class for that. */
+	/* The first flow's queue has ended. No flow leaves its own class for that. */
 	world_wait(&w, 450);
 	for (unsigned i = 0; i < PHANTOM_WAYS; i++)
 		assert_ptr_equal(of_flow(&w, hashes[i]), seen[i]);
-	/* The fifth may have it, though what ended it waits to be served. */
+	/* The fifth flow can get that class, although the end of its queue is not served yet. */
 	assert_true(phantom_queue(w.phantom, seen[0]) > 0);
 	assert_ptr_equal(of_flow(&w, hash), seen[0]);
 	assert_int_equal(seen[0]->flow, hash);
-	/* When a queue is empty its class is free. */
+	/* When a queue is empty, its class is free. */
 	world_wait(&w, 10000);
 	assert_int_equal(of_flow(&w, 0x55555555)->flow, 0x55555555);
 }
 
-/* How many of so many flows share a class, at most. */
+/* The most flows of this number that share a class. */
 TEST(test_few_share)
 {
 	static const struct {
@@ -86,7 +86,10 @@ TEST(test_few_share)
 	}
 }
 
-/* A packet of a flow, that is not refused at a look; *shares: whether with another one. */
+/*
+ * A packet of a flow, without the quick refusal. Sets *shares to true if it uses another flow's
+ * class.
+ */
 static bool flow_takes(struct world *w, uint32_t hash, uint32_t cost, bool *shares)
 {
 	struct phantom_class *class;
@@ -97,7 +100,7 @@ static bool flow_takes(struct world *w, uint32_t hash, uint32_t cost, bool *shar
 	return phantom_take(w->phantom, class, &w->bucket, &w->profile, cost);
 }
 
-/* A packet of a flow, its way as workers have it but for the look. */
+/* A packet of a flow as at workers, except for the quick refusal. */
 static bool flow_sends(struct world *w, uint32_t hash, bool *shares)
 {
 	return phantom_take_free(&w->bucket, &w->profile, FRAME) ||
@@ -105,8 +108,8 @@ static bool flow_sends(struct world *w, uint32_t hash, bool *shares)
 }
 
 /*
- * Flows of one packet each, beside one that takes all the rest: their queues are gone at once, and
- * so hardly any is put into a class that is another's.
+ * Flows of one packet each, next to one that takes all the rest. Their queues end immediately, so
+ * hardly any flow shares a class.
  */
 TEST(test_churn)
 {
@@ -125,7 +128,7 @@ TEST(test_churn)
 		if (w.now < next)
 			continue;
 		next += GHZ / flows_per_s;
-		if (w.now < GHZ) /* the bulk has what it can have */
+		if (w.now < GHZ) /* the large flow has its full part */
 			continue;
 		shares = false;
 		refused += !flow_sends(&w, (uint32_t)prng_next(&prng), &shares);
@@ -137,7 +140,9 @@ TEST(test_churn)
 			shared, refused);
 }
 
-/* All but one end: after the time that their queues take it has what a class alone may have. */
+/*
+ * All flows but one end. After the time that their queues take, it has the part of a single class.
+ */
 TEST(test_ended)
 {
 	static const unsigned ns[] = {16, 64, 256, 1024};
@@ -162,14 +167,14 @@ TEST(test_ended)
 		}
 		if (least < 0.75)
 			fail_msg("of %u classes the one left has %g of the burst", ns[k], least);
-		/* Those that have ended make no slot longer, though it has been served late. */
+		/* Ended flows make no slot longer, although service was late. */
 		assert_int_equal(w.phantom->shift, phantom_shift(&w.profile));
 		check_books(&w);
 		world_end(&w);
 	}
 }
 
-/* Whether all classes of a set still have queues when all that is earned has been served. */
+/* Returns true if all classes of a set still have queues after all earned tokens are served. */
 static bool all_classes_stay(const struct world *w, unsigned set)
 {
 	const struct phantom_params params = {.classes = CLASSES};
@@ -185,8 +190,8 @@ static bool all_classes_stay(const struct world *w, unsigned set)
 }
 
 /*
- * Nobody looks again at classes that are taken unless there may be one that is not: never where one
- * would be, and seldom where none is.
+ * A set without a free class is only searched again if a class might be free. No free class is
+ * missed, and few searches find none.
  */
 TEST(test_look_again)
 {
@@ -201,7 +206,7 @@ TEST(test_look_again)
 		unsigned set = prng_below(&prng, CLASSES / PHANTOM_WAYS);
 		struct phantom_class *classes = &w.phantom->classes[set * PHANTOM_WAYS];
 
-		world_wait(&w, prng_below(&prng, 16 * 450)); /* a tenth more comes than is earned */
+		world_wait(&w, prng_below(&prng, 16 * 450)); /* a tenth more than is earned */
 		world_send(&w, prng_below(&prng, CLASSES), 1 + prng_below(&prng, 1000));
 		if (phantom_empty(w.phantom, classes))
 			continue;
@@ -219,7 +224,10 @@ TEST(test_look_again)
 		fail_msg("seed %" PRIu64 ": looks %u times of %u in vain", seed, vain, stays);
 }
 
-/* A flow that is known, or has no class of its set to go to before others are served. */
+/*
+ * Returns true if the flow has a class, or its set has no free class for it until others are
+ * served.
+ */
 static bool class_is_known(const struct world *w, uint32_t hash)
 {
 	const struct phantom_class *classes =
@@ -232,7 +240,7 @@ static bool class_is_known(const struct world *w, uint32_t hash)
 	       !phantom_may_end(w->phantom, classes, &w->bucket);
 }
 
-/* What phantom_refuses() says at a look is what comes of it, and nothing changes on the way. */
+/* If phantom_refuses() refuses, the full path also refuses, and changes nothing. */
 static bool look_is_right(struct world *w, uint32_t hash, uint32_t cost)
 {
 	static const struct phantom_params params = {.classes = CLASSES};
@@ -252,10 +260,7 @@ static bool look_is_right(struct world *w, uint32_t hash, uint32_t cost)
 	return same;
 }
 
-/*
- * Most of what is refused is refused at a look, be it of flows that stay or of those that come for
- * a packet.
- */
+/* Most refusals are quick ones, for long flows and for flows of one packet. */
 TEST(test_refused_at_a_look)
 {
 	static const unsigned flows[] = {4, 12, 40, 1000000};
@@ -274,7 +279,7 @@ TEST(test_refused_at_a_look)
 			uint32_t cost = prng_below(&prng, 1001);
 			bool look, shares;
 
-			/* Five times the limit; and at times a pause in which queues end. */
+			/* Five times the limit, sometimes with a pause in which queues end. */
 			w.now += prng_below(&prng, i % 5000 ? 2 * 8 * 100 : 8 * 50000);
 			token_bucket_refill(&w.bucket, &w.profile, w.now);
 			if (phantom_take_free(&w.bucket, &w.profile, cost) ||
@@ -293,7 +298,7 @@ TEST(test_refused_at_a_look)
 	}
 }
 
-/* The next hash after this one whose flow is of a set. */
+/* Returns the next hash whose flow is in this set. */
 static uint32_t hash_of_set(const struct world *w, unsigned set, uint32_t hash)
 {
 	do
@@ -303,8 +308,9 @@ static uint32_t hash_of_set(const struct world *w, unsigned set, uint32_t hash)
 }
 
 /*
- * All of a set have long queues, and one elsewhere ends so soon that what waits to be served may
- * end its slot: then what it gives back might end others, and a look knows nothing of a new flow.
+ * All classes of a set have long queues. A short queue elsewhere ends so soon that pending service
+ * could end its slot, and the service that it gives back could end others. So the quick refusal
+ * cannot decide about a new flow.
  */
 TEST(test_slot_is_over)
 {
@@ -323,7 +329,7 @@ TEST(test_slot_is_over)
 		assert_true(flow_takes(&w, hash, 6000, &shares));
 	}
 	hash = hash_of_set(&w, 1, hash);
-	/* Somebody has looked again: what is served later does not end with a slot. */
+	/* After an advance, later service does not end with a slot. */
 	w.now = 8 * 500;
 	phantom_refill(w.phantom, &w.bucket, &w.profile, w.now);
 	for (; unknown == 0 && w.phantom->weight == PHANTOM_WAYS + 1; w.now += 8) {

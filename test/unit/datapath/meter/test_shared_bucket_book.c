@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is booked of a shared bucket within some ticks, or is not: to the unit, and by several at
- * once.
+ * Bookings of a shared bucket within a number of ticks, exact to the unit, and by several threads.
  */
 #include "check.h"
 
@@ -12,7 +11,7 @@
 #include "meter/shared_bucket.h"
 
 #define WORKERS 4
-#define UNIT    (UINT64_C(1) << GCRA_SHIFT) /* of virtual time */
+#define UNIT    (UINT64_C(1) << GCRA_SHIFT) /* a unit in virtual time */
 
 static struct shared_bucket_profile limit_of(uint64_t bps, uint64_t burst)
 {
@@ -31,7 +30,7 @@ static void shared_bucket_make(
 	shared_bucket_init(shared, &profile, now);
 }
 
-/* What is there is booked at once; what is not, if it comes in time: just, and not just. */
+/* Present tokens are booked immediately. Missing ones are booked if they are earned in time. */
 TEST(test_within)
 {
 	static const struct {
@@ -39,29 +38,31 @@ TEST(test_within)
 		bool books;
 		uint64_t lack; /* units */
 	} rows[] = {
-		/* 1000 are there; a unit comes in a tick. */
+		/* 1000 are there; a tick earns a unit. */
 		{8 * GHZ, 0, 0, 0, true, 0},
 		{8 * GHZ, 0, 1000, 0, true, 0},
 		{8 * GHZ, 0, 1001, 0, false, 0},
 		{8 * GHZ, 0, 1001, 1, true, 1},
 		{8 * GHZ, 0, 5000, 4000, true, 4000},
 		{8 * GHZ, 0, 5001, 4000, false, 0},
-		/* As much as a packet costs has come in the meantime, and no more for others. */
+		/*
+		 * The cost of the packet has been earned meanwhile, and nothing beyond the burst.
+		 */
 		{8 * GHZ, 999999, 1000, 0, true, 0},
 		{8 * GHZ, 999999, 500000, 0, true, 0},
 		{8 * GHZ, 999999, 1001000, 0, false, 0},
-		/* One behind the others' clock is told a later point. */
+		/* A worker whose clock is behind gets a later point. */
 		{8 * GHZ, -(uint64_t)300, 1000, 299, false, 0},
 		{8 * GHZ, -(uint64_t)300, 1000, 300, true, 300},
-		/* Four units in a tick, and half of one. */
+		/* Four units per tick, and half a unit. */
 		{32 * GHZ, 0, 1401, 100, false, 0},
 		{32 * GHZ, 0, 1400, 100, true, 400},
 		{4 * GHZ, 0, 1051, 101, false, 0},
 		{4 * GHZ, 0, 1051, 102, true, 51},
-		/* More than may be booked for the first one alone. */
+		/* The first booking can exceed the maximum. */
 		{8 * GHZ, 0, UINT32_MAX, UINT64_C(1) << 32, true, UINT32_MAX - 1000},
 		{8 * GHZ, 0, UINT32_MAX, UINT32_MAX - 1001, false, 0},
-		/* Without a rate, what is there alone. */
+		/* Without a rate only present tokens can be booked. */
 		{0, 0, 1000, UINT64_C(1) << 38, true, 0},
 		{0, 0, 1001, UINT64_C(1) << 38, false, 0},
 		{0, GHZ, 0, 0, true, 0},
@@ -86,7 +87,7 @@ TEST(test_within)
 	}
 }
 
-/* One after the other: each stands behind all that has been booked before. */
+/* Bookings follow each other: each is after all earlier ones. */
 TEST(test_order)
 {
 	struct shared_bucket_booking booking;
@@ -97,13 +98,13 @@ TEST(test_order)
 		assert_true(shared_bucket_book_within(
 			&shared, 5 * i, 5 * i, 100, 10000, 10000, &booking));
 		assert_int_equal(booking.lack, i < 10 ? 0 : (100 * (i + 1) - 1000 - 5 * i) * UNIT);
-		/* What is refused has not been booked. */
+		/* A refused booking leaves no trace. */
 		assert_false(shared_bucket_book_within(
 			&shared, 5 * i, 5 * i, 100000, 10000, 10000, &booking));
 	}
 }
 
-/* As shared_bucket_book(), which is told by how much virtual time it may be ahead. */
+/* Same as shared_bucket_book(), which has its bound in virtual time. */
 TEST(test_same)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS(400); seed++) {
@@ -126,7 +127,7 @@ TEST(test_same)
 				&one, at, at, need, ticks, ticks, &booking);
 
 			now += prng_next(&prng) >> (44 + prng_below(&prng, 20));
-			if (most > SHARED_BUCKET_AHEAD << GCRA_SHIFT) { /* it does not go so far */
+			if (most > SHARED_BUCKET_AHEAD << GCRA_SHIFT) { /* beyond its range */
 				other.state = one.state;
 				continue;
 			}
@@ -140,7 +141,7 @@ TEST(test_same)
 	}
 }
 
-/* Another limit holds for what is booked from then on; what had been booked keeps its units. */
+/* A new limit is valid for later bookings. Earlier ones keep their units. */
 TEST(test_change)
 {
 	struct shared_bucket_profile slower = limit_of(4 * GHZ, 1000), none = limit_of(0, 1000);
@@ -150,7 +151,7 @@ TEST(test_change)
 	shared_bucket_make(&shared, 8 * GHZ, 1000, 0);
 	assert_true(shared_bucket_book_within(&shared, 0, 0, 3000, 10000, 10000, &booking));
 	shared_bucket_change(&shared, &slower, 500);
-	/* 1500 are owed, and half as many come in a tick. */
+	/* 1500 units are owed, and a tick earns half a unit. */
 	assert_false(shared_bucket_book_within(&shared, 600, 600, 50, 2999, 2999, &booking));
 	assert_true(shared_bucket_book_within(&shared, 600, 600, 50, 3000, 3000, &booking));
 	assert_int_equal(booking.lack, 1500 * UNIT);
@@ -160,11 +161,11 @@ TEST(test_change)
 		&shared, 800, 800, 1, UINT64_C(1) << 38, UINT64_C(1) << 38, &booking));
 }
 
-/* Several threads book all that there is: no unit twice, and none is lost. */
+/* Threads book all tokens: no unit twice, and none is lost. */
 struct booker {
 	pthread_t thread;
 	struct shared_bucket *shared;
-	uint8_t *booked; /* of each unit, by how many */
+	uint8_t *booked; /* number of bookings of each unit */
 	unsigned n;
 };
 

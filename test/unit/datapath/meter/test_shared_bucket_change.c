@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Another limit for a shared bucket while workers take from it, who are not waited for: each sees
- * the one or the other, and all together get what both have granted.
+ * Changes of a shared bucket's limit while workers take from it, without waiting for them. Each
+ * worker sees the old or the new limit, and all together get the grants of both.
  */
 #include "check.h"
 
@@ -24,7 +24,7 @@ static struct shared_bucket_profile limit_of(uint64_t bps, uint64_t burst)
 	return profile;
 }
 
-/* Control may stand still between any two words that it writes: what is in force is whole. */
+/* Control can stall between any two words that it writes. Readers always see a complete limit. */
 TEST(test_halfway)
 {
 	struct shared_bucket_profile slow = limit_of(GHZ, 8000), fast = limit_of(8 * GHZ, 9000);
@@ -32,7 +32,7 @@ TEST(test_halfway)
 	struct shared_bucket shared;
 
 	shared_bucket_init(&shared, &slow, 0);
-	shared.profiles[1] = junk; /* half of it is written */
+	shared.profiles[1] = junk; /* partly written */
 	seen = shared_bucket_read(&shared);
 	assert_memory_equal(&seen, &slow, sizeof(seen));
 	shared.profiles[1] = fast;
@@ -44,7 +44,7 @@ TEST(test_halfway)
 	shared.written++;
 	seen = shared_bucket_read(&shared);
 	assert_memory_equal(&seen, &fast, sizeof(seen));
-	/* At rest it is in the line that whoever takes has. */
+	/* Between changes the limit is in the same cache line as the state. */
 	for (unsigned i = 1; i <= 5; i++) {
 		shared_bucket_change(&shared, i & 1 ? &slow : &fast, i);
 		assert_int_equal(shared.written, 2 + 2 * i);
@@ -54,19 +54,22 @@ TEST(test_halfway)
 	}
 }
 
-/* A thread that reads limits of which each word says which change it is of. */
+/* A thread that reads limits. Each word of a limit identifies its change. */
 struct reader {
 	pthread_t thread;
 	const struct shared_bucket *shared;
 	bool stop;     /* atomics only */
-	uint64_t seen; /* likewise: changes */
+	uint64_t seen; /* number of changes; atomics only */
 	uint64_t read, torn;
-	uint64_t last; /* change that was seen: never an older one after it */
+	uint64_t last; /* newest change seen: no older one follows */
 };
 
-/* The k-th change is at tick k. In the upper bits, so that both halves of the start change. */
+/*
+ * The k-th change is at tick k. Values are in the upper bits, so that both halves of the start
+ * change.
+ */
 #define WORD_SHIFT 34
-#define MOST       (UINT64_C(1) << (63 - WORD_SHIFT)) /* beyond this a rate has no room */
+#define MOST       (UINT64_C(1) << (63 - WORD_SHIFT)) /* a rate cannot hold more */
 
 static struct shared_bucket_profile numbered(uint64_t k)
 {
@@ -76,7 +79,10 @@ static struct shared_bucket_profile numbered(uint64_t k)
 		.least = ~(uint32_t)k};
 }
 
-/* What has been granted by tick k: in each tick as many as the change that was last, from 0 on. */
+/*
+ * Returns the units granted by tick k. Each tick grants as many as the number of the last change,
+ * from 0 on.
+ */
 static tokens_t granted_by(uint64_t k)
 {
 	return (tokens_t)(k * (k - 1) / 2) << WORD_SHIFT;
@@ -101,14 +107,14 @@ static void *reader_thread(void *arg)
 		if (profile.since != reader->last)
 			__atomic_fetch_add(&reader->seen, 1, __ATOMIC_RELAXED);
 		reader->last = profile.since;
-		/* Where there are two CPUs, who changes has none. */
+		/* With only two CPUs the changing thread would have none. */
 		if (reader->read++ % 1024 == 0)
 			sched_yield();
 	}
 	return NULL;
 }
 
-/* Whether each of them has seen so many changes, or been through so many turns. */
+/* Returns true if each thread has seen this many changes, or had this many turns. */
 static bool all_have(const uint64_t *const *counts, uint64_t many)
 {
 	for (unsigned i = 0; i < WORKERS; i++)
@@ -145,12 +151,12 @@ TEST(test_never_torn)
 		assert_int_equal(readers[i].torn, 0);
 }
 
-/* A thread that takes at whatever time control says it is. */
+/* A thread that takes at the time that control sets. */
 struct taker {
 	pthread_t thread;
 	struct shared_bucket *shared;
 	const uint64_t *now; /* atomics only */
-	uint64_t turns;      /* likewise */
+	uint64_t turns;      /* atomics only */
 	uint64_t taken;
 };
 
@@ -161,7 +167,10 @@ static void *taker_thread(void *arg)
 	struct taker *taker = arg;
 	uint64_t now;
 
-	/* Acquire pairs with the release in play_changes(): the limit of then. */
+	/*
+	 * Acquire pairs with the release in play_changes(), so that the limit is the one of that
+	 * time.
+	 */
 	while ((now = __atomic_load_n(taker->now, __ATOMIC_ACQUIRE)) != THE_END) {
 		taker->taken += shared_bucket_take(taker->shared, now, 1 + taker->turns % 1500);
 		if (__atomic_add_fetch(&taker->turns, 1, __ATOMIC_RELAXED) % 256 == 0)
@@ -170,7 +179,7 @@ static void *taker_thread(void *arg)
 	return NULL;
 }
 
-/* Limits of all sizes, each for some ticks; returns the tokens that they grant together. */
+/* Sets limits of all sizes, each for some ticks. Returns the tokens that they grant together. */
 static tokens_t play_changes(struct shared_bucket *shared, uint64_t seed,
 	const uint64_t *const *turns, uint64_t *now, uint64_t *end)
 {
@@ -196,11 +205,11 @@ static tokens_t play_changes(struct shared_bucket *shared, uint64_t seed,
 	return granted;
 }
 
-/* What is there after all of it is what was granted less what was taken: not a unit twice. */
+/* The final level is the granted units less the taken ones: no unit is taken twice. */
 TEST(test_sum)
 {
 	for (uint64_t seed = 1; seed <= 5; seed++) {
-		/* A burst that is never full, so that nothing runs over. */
+		/* The burst is never full, so that no token is lost. */
 		struct shared_bucket_profile profile = limit_of(8 * GHZ, UINT64_C(1) << 38);
 		uint64_t now = 0, end, left, taken = 0, grants;
 		struct taker takers[WORKERS];
@@ -232,7 +241,7 @@ TEST(test_sum)
 	}
 }
 
-/* What is there at a tick, in virtual time: what is booked counts against it. */
+/* Returns the tokens at a tick, in virtual time, less the booked ones. */
 static int64_t tokens_at(const struct shared_bucket *shared, uint64_t tick)
 {
 	struct shared_bucket_profile profile = shared_bucket_read(shared);
@@ -242,7 +251,7 @@ static int64_t tokens_at(const struct shared_bucket *shared, uint64_t tick)
 	return gcra_tokens(&shared->state, &instant);
 }
 
-/* One that holds so much virtual time at `now`, of a limit that began, or begins, at `since`. */
+/* A bucket with these tokens in virtual time at `now`, whose limit starts at `since`. */
 static void shared_bucket_hold(struct shared_bucket *shared, struct shared_bucket_profile profile,
 	uint64_t since, int64_t tokens, uint64_t now)
 {
@@ -252,7 +261,7 @@ static void shared_bucket_hold(struct shared_bucket *shared, struct shared_bucke
 	assert_int_equal(tokens_at(shared, now), tokens);
 }
 
-/* A copy is of the limit in force, wherever that is, and of what memory it is made in. */
+/* A copy has the limit in force, for each state of the original and any content of its memory. */
 TEST(test_copied)
 {
 	struct shared_bucket_profile slow = limit_of(GHZ, 8000), fast = limit_of(8 * GHZ, 9000);
@@ -270,7 +279,7 @@ TEST(test_copied)
 			shared_bucket_level(&copy, 100), shared_bucket_level(&shared, 100));
 		slow.since = shared_bucket_read(&copy).since;
 		assert_true(shared_bucket_profile_equal(&copy.profiles[0], &slow));
-		/* It can be gone on with, and the other does not see it. */
+		/* The copy can be changed without effect on the original. */
 		shared_bucket_change(&copy, &fast, 200);
 		assert_true(shared_bucket_profile_equal(&copy.profiles[0], &fast));
 		copy.profiles[0] = shared_bucket_read(&shared);
@@ -278,14 +287,17 @@ TEST(test_copied)
 	}
 }
 
-/* The tick from which on so much is there, and a tick or two before it is not. */
+/*
+ * shared_bucket_has() returns the tick from which on the tokens are there. One or two ticks earlier
+ * they are not.
+ */
 TEST(test_has)
 {
 	struct prng prng;
 
 	prng_seed(&prng, 1);
 	for (unsigned i = 0; i < ROUNDS(200000); i++) {
-		/* From 256 bit/s to what moves virtual time by many a tick. */
+		/* From 256 bit/s to rates of many units of virtual time per tick. */
 		struct shared_bucket_profile profile = limit_of(
 			256 + (prng_next(&prng) >> (26 + prng_below(&prng, 30))), 1 + i % 20000);
 		uint64_t now = prng_next(&prng) >> 1, since = now + 500 - prng_below(&prng, 1000);
@@ -306,7 +318,7 @@ TEST(test_has)
 			continue;
 		assert_true(at - from < UINT64_C(1) << 62);
 		assert_true(tokens_at(&shared, at) >= time);
-		/* Virtual time is cut to its unit, of which some part may have come. */
+		/* Virtual time is cut to its unit, of which some part might already be there. */
 		if (at - from >= 2)
 			assert_true(tokens_at(&shared, at - 2) < time + slow);
 	}
@@ -326,19 +338,19 @@ TEST(test_has_never)
 
 static const struct {
 	uint64_t bps;
-	int64_t since;   /* ticks after now: the present limit began then, or begins */
-	int64_t level;   /* units of 1000; less than none are booked ahead */
-	uint64_t told;   /* ticks before now, or never */
-	uint64_t begins; /* ticks after now; or the next */
+	int64_t since;   /* ticks after now at which the present limit started or starts */
+	int64_t level;   /* units of 1000; negative: booked ahead */
+	uint64_t told;   /* ticks before now of the last change, or never */
+	uint64_t begins; /* ticks after now, or the next one */
 } turns[] = {
-	/* Not before all has come that is booked; a unit comes in a tick. */
+	/* Not before all booked tokens are earned; a tick earns a unit. */
 	{8 * GHZ, -5000, 1000, NEVER, 0},
 	{8 * GHZ, -5000, 1, NEVER, 0},
 	{8 * GHZ, -5000, 0, NEVER, 0},
 	{8 * GHZ, -5000, -1, NEVER, 1},
 	{8 * GHZ, -5000, -500, NEVER, 500},
 	{16 * GHZ, -5000, -500, NEVER, 250},
-	/* One that was told 100 ticks ago holds for as long first. */
+	/* A limit announced 100 ticks ago is first valid for 100 ticks from its start. */
 	{8 * GHZ, 50, 0, 100, 150},
 	{8 * GHZ, 0, 0, 100, 100},
 	{8 * GHZ, -30, 0, 100, 70},
@@ -346,13 +358,13 @@ static const struct {
 	{8 * GHZ, -100, 0, 100, 0},
 	{8 * GHZ, 50, -99, 100, 150},
 	{8 * GHZ, 50, -200, 100, 250},
-	/* But only until nothing is missing; from its beginning on something comes. */
+	/* But only until the bucket is full; it earns from its start on. */
 	{8 * GHZ, 50, 900, 100, 150},
 	{8 * GHZ, 50, 901, 100, 149},
 	{8 * GHZ, 50, 950, 100, 100},
 	{8 * GHZ, 50, 1000, 100, 50},
 	{8 * GHZ, -30, 1000, 100, 0},
-	/* Without a rate what is booked never comes, and is not waited for. */
+	/* Without a rate booked tokens are never earned, so the change does not wait for them. */
 	{0, -5000, -500, NEVER, 0},
 	{0, 50, -500, 100, 150},
 	{0, -30, 0, 100, 70},
@@ -373,7 +385,10 @@ TEST(test_begins)
 	}
 }
 
-/* The change itself is then, or when it has to be; a limit of an eighth of a unit a tick. */
+/*
+ * The change happens then, or at the latest allowed tick. The new limit is an eighth of a unit per
+ * tick.
+ */
 TEST(test_change_begins)
 {
 	static const uint64_t most[] = {0, 1, 40, 50, 99, 100, 101, 150, 1000};
@@ -396,7 +411,7 @@ TEST(test_change_begins)
 		seen = shared_bucket_read(&shared);
 		assert_true(shared_bucket_profile_equal(&seen, &next));
 		assert_int_equal(seen.since, begins);
-		/* Nothing is booked further ahead than that, at the rate that holds from then. */
+		/* Bookings reach no further ahead than that, at the new rate. */
 		if (tokens_at(&shared, begins) != (tokens > -ahead ? tokens : -ahead))
 			fail_msg("row %u, %" PRIu64 " ticks", row, ticks);
 	}

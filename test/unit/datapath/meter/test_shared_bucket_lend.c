@@ -76,7 +76,7 @@ TEST(test_give)
 	}
 }
 
-/* A worker that has taken units since the state was seen makes a loan fail, at any later time. */
+/* A loan fails if a worker has taken units since the state was read, at any later time. */
 TEST(test_give_after_a_take)
 {
 	struct shared_bucket bucket;

@@ -8,7 +8,7 @@
 #include "base/prng.h"
 #include "split_world.h"
 
-#define FRAME 9000 /* of jumbos, bytes */
+#define FRAME 9000 /* jumbo frames, bytes */
 #define MTU   1500
 
 static struct shared_bucket_profile profile_of_frames(
@@ -34,16 +34,16 @@ TEST(test_shared_bucket_profiles)
 		uint32_t frame;
 		uint64_t quantum, least;
 	} cases[] = {
-		{1000000, FRAME - 1, 8, FRAME, 0, 0}, /* not to be divided */
+		{1000000, FRAME - 1, 8, FRAME, 0, 0}, /* cannot be divided */
 		{1000000, FRAME, 8, FRAME, 0, 0}, {1000000, FRAME + 16 * 8 - 1, 8, FRAME, 0, 0},
 		{1000000, FRAME + 16 * 8, 8, FRAME, 1, 1},
 		{1000000, FRAME + 16 * 1000, 1, FRAME, 1000, 1},
 		{8000000, 1 << 20, 1, FRAME, SHARED_BUCKET_QUANTUM, 10},
 		{8 * GHZ, 1 << 24, 2, FRAME, 10000, 10000},
 		{8 * GHZ, FRAME + 16 * 5000 * 2, 2, FRAME, 5000, 5000},
-		{1000000, 6 * MTU, 2, MTU, 5 * MTU / 32, 1}, /* a small one, where frames are */
+		{1000000, 6 * MTU, 2, MTU, 5 * MTU / 32, 1}, /* a small burst, measured in frames */
 		{1000000, 6 * MTU, 2, 6 * MTU, 0, 0},
-		{1000000, 6 * MTU, 2, 0, 0, 0}, /* of packets */
+		{1000000, 6 * MTU, 2, 0, 0, 0}, /* counts packets */
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -74,7 +74,7 @@ TEST(test_shared_bucket_out_of_range)
 	assert_int_equal(p.burst >> GCRA_SHIFT, 1 << 20);
 }
 
-/* Without quanta, at 1 byte a tick: just conforming and just not, whichever worker asks. */
+/* Without quanta, at 1 byte per tick: packets that just conform or just do not, from any worker. */
 TEST(test_shared_bucket_pairs)
 {
 	struct shared_bucket_profile p = profile_of(8 * GHZ, 1500, 2);
@@ -90,13 +90,13 @@ TEST(test_shared_bucket_pairs)
 	assert_true(shared_bucket_conforms(&r, &held[0], 1000, 0));
 	assert_false(shared_bucket_conforms(&r, &held[0], 1099, 100));
 	assert_true(shared_bucket_conforms(&r, &held[1], 1100, 100));
-	/* A clock that is behind finds nothing, and takes nothing back. */
+	/* A worker whose clock is behind finds no tokens, and takes none back. */
 	assert_false(shared_bucket_conforms(&r, &held[0], 1050, 1));
 	assert_true(shared_bucket_conforms(&r, &held[0], 1101, 1));
 	assert_int_equal(held[0] + held[1], 0);
 }
 
-/* A quantum comes with the first packet, as long as there is one. */
+/* The first packet takes a quantum with it, if there is one. */
 TEST(test_shared_bucket_quanta)
 {
 	struct shared_bucket_profile p = profile_of(8 * GHZ, 1 << 24, 2);
@@ -113,7 +113,7 @@ TEST(test_shared_bucket_quanta)
 	assert_int_equal(shared_bucket_take(&r, 1501, 1500), 1501);
 }
 
-/* Grants of 1000 requests for 1500 bytes, each at a time at which there are so many. */
+/* Returns the grants of 1000 requests for 1500 bytes, each when the bucket has this many tokens. */
 static unsigned grants_of(uint64_t tokens)
 {
 	struct shared_bucket_profile p = profile_of(8 * GHZ, 1 << 24, 2);
@@ -130,7 +130,10 @@ static unsigned grants_of(uint64_t tokens)
 	return grants;
 }
 
-/* Below a packet nobody wins, with the least beside it everybody, and in between lots decide. */
+/*
+ * With too few tokens for the packet no request is granted, with a quantum more each is, and in
+ * between some are at random.
+ */
 TEST(test_shared_bucket_lots)
 {
 	assert_int_equal(grants_of(1499), 0);
@@ -139,7 +142,7 @@ TEST(test_shared_bucket_lots)
 	assert_int_equal(grants_of(1500 + 10000), 1000);
 }
 
-/* Tokens outlive a change of limit; the old rate holds before it and the new one after. */
+/* Tokens stay over a change of limit. The old rate is valid before it, and the new one after. */
 TEST(test_shared_bucket_succession)
 {
 	struct shared_bucket_profile slow = profile_of(GHZ, 8000, 2),
@@ -153,7 +156,7 @@ TEST(test_shared_bucket_succession)
 	assert_true(shared_bucket_profile_equal(&r.profiles[0], &fast));
 	assert_int_equal(shared_bucket_take(&r, 9000, 2001), 0);
 	assert_int_equal(shared_bucket_take(&r, 9000, 2000), 2000);
-	/* And back. */
+	/* Back to the old limit. */
 	assert_int_equal(shared_bucket_take(&r, 9000, 1), 0);
 	assert_int_equal(shared_bucket_take(&r, 9001, 2), 0);
 	assert_int_equal(shared_bucket_take(&r, 9001, 1), 1);
@@ -162,7 +165,7 @@ TEST(test_shared_bucket_succession)
 	assert_int_equal(shared_bucket_take(&r, 18001, 2000), 2000);
 }
 
-/* A larger burst that comes after a long rest finds what the smaller one could hold. */
+/* A larger burst after a long rest finds the tokens that the smaller one could hold. */
 TEST(test_shared_bucket_raised)
 {
 	struct shared_bucket_profile small = profile_of_frames(8 * GHZ, 8000, 2, 0);
@@ -175,11 +178,7 @@ TEST(test_shared_bucket_raised)
 	assert_int_equal(shared_bucket_take(&r, 1000000, 8000), 8000);
 }
 
-/* Another core's instant may be minutes behind and is granted nothing; more is another clock. */
-/*
- * Ticks, of 1 GHz, until what is booked of a shared bucket has come, and what comes is booked
- * behind.
- */
+/* Returns the ticks of 1 GHz until all booked tokens of a shared bucket are earned. */
 static uint64_t booked_for(struct shared_bucket *shared, uint64_t now)
 {
 	struct shared_bucket_booking booking;
@@ -192,8 +191,8 @@ static uint64_t booked_for(struct shared_bucket *shared, uint64_t now)
 }
 
 /*
- * What is booked takes as long at another rate, up or down, as it did at its own; and what has been
- * booked beyond what may be, as a change was made, no longer than that.
+ * Booked tokens take as long at another rate, up or down, as at their own. Bookings beyond the
+ * maximum at the change take no longer than that maximum.
  */
 TEST(test_shared_bucket_booked)
 {
@@ -204,7 +203,7 @@ TEST(test_shared_bucket_booked)
 		{1000000, 1000000000, GHZ / 10, GHZ / 10},
 		{8000000, 7999999, GHZ / 10, GHZ / 10},
 		{10000000000, 100000, GHZ / 10, GHZ / 10},
-		{1000000000, 1000000, 2 * GHZ, GHZ / 4}, /* a quarter is what may be */
+		{1000000000, 1000000, 2 * GHZ, GHZ / 4}, /* the maximum is a quarter of a second */
 		{1000000, 1000000000, 2 * GHZ, GHZ / 4 + 7 * GHZ / 4000},
 		{1000000000, 1000000, 0, 0},
 	};
@@ -241,8 +240,8 @@ TEST(test_shared_bucket_clock_behind)
 }
 
 /*
- * The smallest burst that is usual, and small packets below the limit: the line is written once in
- * five of them. The largest packet passes whenever it would through one bucket that is full.
+ * The smallest usual burst, and small packets below the limit: the shared line is written for one
+ * in five of them. The largest packet passes whenever it would through one full bucket.
  */
 TEST(test_shared_bucket_small)
 {
@@ -266,7 +265,7 @@ TEST(test_shared_bucket_small)
 	assert_false(shared_bucket_conforms(&r, &held[0], now, 6 * MTU));
 }
 
-/* Workers of random loads in random places never show more than one bucket (r, b). */
+/* Random loads on random workers never pass more than one bucket (r, b) would. */
 TEST(test_shared_bucket_bound)
 {
 	const uint64_t seed = 7;
@@ -315,7 +314,7 @@ static void *take_all(void *arg)
 	return NULL;
 }
 
-/* Threads that take at once get all that the limit grants, and not a byte twice. */
+/* Threads that take at the same time get all that the limit grants, and no byte twice. */
 TEST(test_shared_bucket_threads)
 {
 	struct shared_bucket_profile p = profile_of(8 * GHZ, 1 << 20, 4);
@@ -341,7 +340,7 @@ TEST(test_shares_follow)
 	struct share shares[4] = {{0}};
 	double parts[4], keep = shares_keep(0.005), sum = 0;
 
-	shares_divide(shares, 4, parts); /* nobody has demand */
+	shares_divide(shares, 4, parts); /* no worker has demand */
 	for (unsigned i = 0; i < 4; i++)
 		assert_near(parts[i], 0.25, 1e-9);
 	for (unsigned look = 1; look <= 40; look++) {
@@ -352,7 +351,10 @@ TEST(test_shares_follow)
 	assert_near(parts[0], 0.75 * (1 - SHARES_FLOOR) + SHARES_FLOOR / 4, 1e-9);
 	assert_near(parts[1], 0.25 * (1 - SHARES_FLOOR) + SHARES_FLOOR / 4, 1e-9);
 	assert_near(parts[2], SHARES_FLOOR / 4, 1e-9); /* never nothing */
-	/* Demand goes to another worker: at first a part of it, and five memories later all. */
+	/*
+	 * Demand moves to another worker: its part follows gradually, and completely after five
+	 * time constants.
+	 */
 	for (unsigned look = 1; look <= 20; look++) {
 		share_look(&shares[0], 120000, 0.005, keep);
 		share_look(&shares[1], 40000 + look * 1000, 0.005, keep);
@@ -368,7 +370,7 @@ TEST(test_shares_follow)
 	assert_near(sum, 1, 1e-9);
 }
 
-/* Whatever the demands, all parts together are never more than the whole. */
+/* For any demands, the sum of the parts never exceeds the whole. */
 TEST(test_shares_sum)
 {
 	const uint64_t seed = 11;
@@ -408,7 +410,7 @@ static struct world_params world_of(uint64_t bps, uint64_t burst, unsigned n, en
 	};
 }
 
-/* Traffics that heed nobody: throughput within 1 % of the limit, the bound exact. */
+/* Traffic without feedback: throughput within 1 % of the limit, and the bound exactly. */
 TEST(test_shared_bucket_as_one_bucket)
 {
 	static const struct {
@@ -432,7 +434,7 @@ TEST(test_shared_bucket_as_one_bucket)
 			}
 }
 
-/* What a flow gets through does not hang on how many packets its worker has. */
+/* The throughput of a flow does not depend on the number of packets of its worker. */
 TEST(test_shared_bucket_beside_an_elephant)
 {
 	struct world_params p = world_of(10 * GHZ, 6250000, 8, TRAFFIC_ELEPHANT);
@@ -443,18 +445,21 @@ TEST(test_shared_bucket_beside_an_elephant)
 	assert_true(world_unfair(&p, results, JUDGE_SHARED_BUCKET) < 0.05);
 }
 
-/* TCP fills the limit through a shared bucket as it does through one bucket. */
+/* TCP fills the limit through a shared bucket as through one bucket. */
 TEST(test_shared_bucket_tcp)
 {
 	struct world_params p = world_of(100000000, 625000, 8, TRAFFIC_TCP);
 	struct world_result results[JUDGES];
 
 	p.ticks *= 4;
-	p.flows = 6; /* two workers have none at least */
+	p.flows = 6; /* at least two workers have none */
 	world_run(&p, results);
 	assert_near(world_lost(&p, results, JUDGE_SHARED_BUCKET), 0, 0.01);
 	assert_near(world_jain(&p, &results[JUDGE_SHARED_BUCKET]),
 		world_jain(&p, &results[JUDGE_ONE]), 0.05);
-	/* What the shared bucket is for: of even parts, those without flows are lost. */
+	/*
+	 * The purpose of the shared bucket: with even parts, those of workers without flows are
+	 * lost.
+	 */
 	assert_true(world_lost(&p, results, JUDGE_EVEN) > 0.2);
 }

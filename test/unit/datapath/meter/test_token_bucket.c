@@ -24,14 +24,14 @@ TEST(test_params_at_their_limits)
 	} cases[] = {
 		{8000, 1500, 5 * GHZ, 0, 0},
 		{400 * GHZ, 1 << 20, GHZ, 0, 0},
-		{400 * GHZ, 1 << 20, 390625000, -ERANGE, 0}, /* 128 bytes a tick */
+		{400 * GHZ, 1 << 20, 390625000, -ERANGE, 0}, /* 128 bytes per tick */
 		{400 * GHZ, 1 << 20, 390625001, 0, 0},
 		{0, 0, GHZ, 0, 0},
 		{8000, TOKEN_BUCKET_MAX_BURST, GHZ, 0, 0},
 		{8000, TOKEN_BUCKET_MAX_BURST + 1, GHZ, -ERANGE, 0},
 		{8000, 1500, 0, -ERANGE, 0},
 		{UINT64_MAX, 1500, GHZ, -ERANGE, 0},
-		/* Parts of bytes: 2^62 a tick, 2^63, and 2^128, which would be none. */
+		/* Parts of bytes: 2^62 a tick, 2^63, and 2^128, which would overflow to 0. */
 		{8000, 1, GHZ, 0, 26},
 		{16000, 1, GHZ, -ERANGE, 26},
 		{UINT64_C(1) << 49, 1, GHZ, -ERANGE, 26},
@@ -52,7 +52,7 @@ TEST(test_params_at_their_limits)
 	}
 }
 
-/* Just conforming and just not, at 1 byte a tick. */
+/* Packets that just conform or just do not, at 1 byte per tick. */
 TEST(test_pairs)
 {
 	struct token_bucket_profile p = profile_of(8 * GHZ, 1500, GHZ);
@@ -66,7 +66,7 @@ TEST(test_pairs)
 	assert_false(token_bucket_conforms(&b, &p, 1099, 100));
 	assert_true(token_bucket_conforms(&b, &p, 1100, 100));
 	assert_false(token_bucket_conforms(&b, &p, 1100, 1));
-	/* A packet that does not conform takes nothing. */
+	/* A packet that does not conform takes no tokens. */
 	assert_false(token_bucket_conforms(&b, &p, 1150, 51));
 	assert_true(token_bucket_conforms(&b, &p, 1150, 50));
 	/* Never more than the burst. */
@@ -97,7 +97,7 @@ TEST(test_counter_that_wraps)
 	assert_false(token_bucket_conforms(&b, &p, 90, 1));
 }
 
-/* A year without a packet neither overflows nor overfills. */
+/* A year without a packet overflows no number, and fills the bucket only to its burst. */
 TEST(test_long_gap)
 {
 	struct token_bucket_profile p = profile_of(400 * GHZ, 1 << 20, 5 * GHZ);
@@ -110,7 +110,7 @@ TEST(test_long_gap)
 	assert_true(token_bucket_conforms(&b, &p, 1 + year, 1 << 20));
 }
 
-/* Bytes that a backlog of equal packets gets through in `ticks`, polled at random times. */
+/* Returns the bytes that a backlog of equal packets passes in `ticks`, polled at random times. */
 static uint64_t backlog_passed(const struct token_bucket_profile *p, uint32_t bytes, uint64_t ticks,
 	unsigned polls, struct prng *prng)
 {
@@ -152,7 +152,7 @@ TEST(test_exact_over_any_rate)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		for (size_t h = 0; h < 3; h++) {
 			uint64_t ticks = (uint64_t)(cases[i].seconds * (double)hz[h]);
-			uint64_t burst = 200000000; /* never full again: polls may be far apart */
+			uint64_t burst = 200000000; /* never full again: polls can be far apart */
 			struct token_bucket_profile p = profile_of(cases[i].bps, burst, hz[h]);
 			uint32_t bytes = 64 + prng_below(&prng, 1437);
 			tokens_t earned = (tokens_t)cases[i].bps * ticks / hz[h] / 8;
@@ -189,7 +189,7 @@ TEST(test_every_window)
 			assert_true(sum[j + 1] - sum[i] <= at[j] - at[i] + 3000);
 }
 
-/* However often a bucket is looked at, it has what it would have at one look; of any rate. */
+/* Any number of refills gives the same tokens as a single one, at each rate. */
 TEST(test_looks_cost_nothing)
 {
 	const uint64_t seed = 3;
@@ -212,7 +212,7 @@ TEST(test_looks_cost_nothing)
 	}
 }
 
-/* The longest gap at the highest rate, and what a full bucket of the largest size takes. */
+/* The longest gap at the highest rate, and the content of a full bucket of the largest size. */
 TEST(test_nothing_overflows)
 {
 	struct token_bucket_profile p = {
@@ -232,7 +232,7 @@ TEST(test_nothing_overflows)
 			    INT64_MAX);
 }
 
-/* Where the lower half of a product and the fraction run over, the upper half has it. */
+/* A carry out of the lower half of the product and the fraction goes into the upper half. */
 TEST(test_carry)
 {
 	struct token_bucket_profile p = {.rate = 0x5555555555555555, .burst = UINT64_C(1) << 62};
@@ -242,7 +242,10 @@ TEST(test_carry)
 	assert_true(token_bucket_level(&b) == (tokens_t)1 << 64);
 }
 
-/* Where the short way of a refill ends, the long one goes on; the owner's bits stay on both. */
+/*
+ * The short computation of a refill agrees with the long one at its edge. Both keep the owner's
+ * bits.
+ */
 TEST(test_ways_of_a_refill)
 {
 	static const uint64_t gaps[] = {0, 1, UINT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 33};
@@ -287,7 +290,7 @@ TEST(test_full_is_the_burst)
 	assert_true(b.tokens == 1 && b.fraction == 0);
 }
 
-/* Time before a change is credited at the rate of that time, and the rest at the new one. */
+/* Time before a change is credited at the old rate, and time after it at the new one. */
 TEST(test_change)
 {
 	struct token_bucket_profile slow = profile_of(8 * GHZ / 100, 10000, GHZ), p = slow;
@@ -302,13 +305,13 @@ TEST(test_change)
 	token_bucket_change(&b, &p, &slow, 15000);
 	assert_false(token_bucket_conforms(&b, &p, 15100, 4503));
 	assert_true(token_bucket_conforms(&b, &p, 15100, 4502));
-	/* A clock that is back changes the limit and earns nothing. */
+	/* A clock that goes back changes the limit and earns nothing. */
 	token_bucket_change(&b, &p, &fast, 14000);
 	assert_false(token_bucket_conforms(&b, &p, 15100, 1));
 	assert_true(token_bucket_conforms(&b, &p, 15101, 1));
 }
 
-/* A smaller burst takes effect at once, and a larger one gives nothing away. */
+/* A smaller burst takes effect immediately, and a larger one adds no tokens. */
 TEST(test_other_burst)
 {
 	struct token_bucket_profile large = profile_of(8000, 10000, GHZ), p = large;
@@ -338,7 +341,7 @@ static bool conforms_drained(struct token_bucket *bucket,
 	return token_bucket_take(bucket, bytes);
 }
 
-/* Others take a byte a tick. */
+/* Other takers drain a byte per tick. */
 TEST(test_drain)
 {
 	struct token_bucket_params both = {
@@ -349,11 +352,11 @@ TEST(test_drain)
 	token_bucket_init(&b, &p, 0);
 	assert_false(conforms_drained(&b, &p, 500, 1001));
 	assert_true(conforms_drained(&b, &p, 500, 600));
-	assert_false(conforms_drained(&b, &p, 400, 401)); /* nothing comes back */
+	assert_false(conforms_drained(&b, &p, 400, 401)); /* drained tokens do not return */
 	assert_true(conforms_drained(&b, &p, 899, 1));
 	assert_false(conforms_drained(&b, &p, 900, 1));
 	assert_true(conforms_drained(&b, &p, 900, 0));
-	/* Down to none, and not below, over any gap. */
+	/* Down to 0 and not below, over any gap. */
 	assert_false(conforms_drained(&b, &p, UINT64_C(1) << 62, 1));
 	assert_true(token_bucket_level(&b) == 0);
 	assert_int_equal(token_bucket_profile_init(&p, &both, GHZ), -EINVAL);
@@ -361,7 +364,7 @@ TEST(test_drain)
 	assert_int_equal(token_bucket_profile_init(&p, &both, 390625000), -ERANGE);
 }
 
-/* A smaller burst takes what is above it, whatever time has passed. */
+/* A smaller burst cuts the tokens above it, regardless of the time passed. */
 TEST(test_drain_cuts)
 {
 	static const struct {
@@ -380,7 +383,10 @@ TEST(test_drain_cuts)
 	}
 }
 
-/* What a bucket of 5000 bytes has at tick 2000, quiet since 0, when a rate changed at 1000. */
+/*
+ * Tokens at tick 2000 of a bucket with 5000 bytes at 0 and no packets, if the rate changed at tick
+ * 1000.
+ */
 TEST(test_drain_changes)
 {
 	static const struct {
@@ -409,14 +415,14 @@ TEST(test_drain_changes)
 		assert_true(token_bucket_take(&b, 5000));
 		token_bucket_change(&b, &p[0], &p[1], 1000);
 		token_bucket_advance(&b, &p[0], 2000);
-		/* A rate is rounded up: so is what it earns, and so is what it drains. */
+		/* Rates are rounded up, for earning and for draining. */
 		assert_near((double)token_bucket_level(&b) / 0x1p56, cases[i].tokens, 1e-9);
 	}
 }
 
 /*
- * A clock that is a little back, as another core's may be, earns nothing until it has come there
- * again; one that was set back earns from then on, and has not earned what it had not.
+ * A clock that is slightly back, like that of another core, earns nothing until it has caught up. A
+ * clock that was set back earns from then on, without the time before.
  */
 TEST(test_clock_set_back)
 {
@@ -424,9 +430,9 @@ TEST(test_clock_set_back)
 	static const struct {
 		uint64_t last, back, after, tokens;
 	} rows[] = {
-		{UINT64_C(1) << 50, 1000000, 2000000, 1000}, /* a ms back, and a ms after it */
+		{UINT64_C(1) << 50, 1000000, 2000000, 1000}, /* 1 ms back, and 1 ms after it */
 		{UINT64_C(1) << 50, UINT64_C(1) << 33, 2000000, 2000},
-		{UINT64_C(1) << 50, (UINT64_C(1) << 50) - 5, 2000000, 2000}, /* it began anew */
+		{UINT64_C(1) << 50, (UINT64_C(1) << 50) - 5, 2000000, 2000}, /* restarted */
 		{UINT64_C(1) << 50, UINT64_C(1) << 49, UINT64_C(10000000000), 10000},
 	};
 
