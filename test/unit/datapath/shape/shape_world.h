@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A shaper on a clock that the test turns. A tick is a nanosecond.
+ * A shaper on a clock that the test sets. A tick is a nanosecond.
  */
 #ifndef WEIR_TEST_SHAPE_WORLD_H
 #define WEIR_TEST_SHAPE_WORLD_H
@@ -11,7 +11,7 @@
 #include "base/prng.h"
 #include "shape/shape.h"
 
-#define SLOT_MAX 4096 /* ticks of a slot are no more */
+#define SLOT_MAX 4096 /* longest slot, in ticks */
 #define FOR_EVER (UINT64_C(1) << 44)
 #define OUT      64
 
@@ -35,7 +35,7 @@ static inline struct shaper *shaper_make(uint32_t most, uint64_t now)
 	return shaper;
 }
 
-/* Tail drop alone. */
+/* Makes a queue with tail drop only. */
 static inline void queue_make(
 	struct shape_queue *queue, uint64_t bps, uint64_t burst, uint64_t delay, uint64_t now)
 {

@@ -6,7 +6,7 @@
 #include "base/prng.h"
 #include "shape/delay.h"
 
-/* Each bin ends where the next one begins, and none is wider than an eighth of what is in it. */
+/* Each bin ends where the next one begins, and is at most an eighth as wide as its delays. */
 TEST(test_bins)
 {
 	for (unsigned unit = 0; unit < 12; unit += 3)
@@ -22,7 +22,7 @@ TEST(test_bins)
 	assert_int_equal(delay_bin(UINT64_MAX, 0), DELAY_BINS - 1);
 }
 
-/* From well below a microsecond to half a minute, on any clock. */
+/* From far below a microsecond to half a minute, with any clock. */
 TEST(test_range)
 {
 	static const uint64_t hz[] = {1000000, 390625000, 1000000000, 2500000000, 5000000000};
@@ -43,7 +43,7 @@ static int compare_delays(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Beside all delays, sorted: no less, and at most an eighth more. Two writers. */
+/* Compared with all delays, sorted: never shorter, and at most an eighth longer. Two writers. */
 TEST(test_quantiles)
 {
 	enum { N = 20000, UNIT = 7 };
@@ -78,7 +78,7 @@ TEST(test_quantiles)
 	}
 }
 
-/* A writer's counts wrap; its reader's do not. And nothing has no quantiles. */
+/* A writer's counts wrap, and a reader's do not. An empty sum has no quantiles. */
 TEST(test_wrap)
 {
 	struct delay_bins bins = {0};

@@ -9,11 +9,11 @@
 #include "penalty_queue.h"
 
 #define QUEUES  6
-#define PACKETS 400 /* of each queue */
+#define PACKETS 400 /* per queue */
 
 struct message {
 	struct shape_packet packet;
-	uint64_t arrival, want; /* ticks; it should leave at `want` */
+	uint64_t arrival, want; /* ticks; `want` is the expected departure */
 	unsigned queue, number;
 };
 
@@ -26,7 +26,9 @@ struct world {
 	unsigned sent[QUEUES], left[QUEUES];
 };
 
-/* Rates from 8 kbit/s to 40 Gbit/s; bursts of a packet and more; more or less than the rate. */
+/*
+ * Rates from 8 kbit/s to 40 Gbit/s, bursts of at least a packet, and loads below or above the rate.
+ */
 static void world_queue(struct world *w, unsigned q)
 {
 	uint64_t bps = 8000 +
@@ -38,7 +40,7 @@ static void world_queue(struct world *w, unsigned q)
 
 	queue_make(&w->queues[q], bps, burst, FOR_EVER, 0);
 	assert_int_equal(penalty_queue_init(&line, bps, burst), 0);
-	/* A queue has this rate, rounded up. */
+	/* The queue's rate is rounded up. */
 	assert_int_equal(token_bucket_profile_init(&line.profile, &params, PENALTY_HZ), 0);
 	w->sent[q] = w->left[q] = 0;
 	for (unsigned i = 0; i < PACKETS; i++) {
@@ -62,7 +64,7 @@ static void world_make(struct world *w, uint64_t seed)
 		world_queue(w, q);
 }
 
-/* The first that has not arrived, of all queues; or NULL. */
+/* Returns the next message to arrive, of all queues, or NULL. */
 static struct message *world_message(struct world *w)
 {
 	struct message *first = NULL;
@@ -76,7 +78,7 @@ static struct message *world_message(struct world *w)
 	return first;
 }
 
-/* In its queue's order, and when it should; with slack, not before. */
+/* Packets leave in the order of their queue and at the expected tick; with slack, not before. */
 static void world_left(struct world *w, struct message *message, uint64_t now, bool slack)
 {
 	if (message->number == w->left[message->queue]++ && message->packet.flags == 0 &&
@@ -127,7 +129,7 @@ static void world_over(struct world *w)
 	free(w->shaper);
 }
 
-/* When there is something to do. */
+/* Returns the time of the next event. */
 static uint64_t world_next(struct world *w, uint64_t now)
 {
 	uint64_t next = shaper_next(w->shaper, now);
@@ -136,7 +138,7 @@ static uint64_t world_next(struct world *w, uint64_t now)
 	return message && message->arrival < next ? message->arrival : next;
 }
 
-/* Fetched at every tick at which something is due, each packet leaves at its very tick. */
+/* Polled at every due tick, each packet leaves exactly at its tick. */
 TEST(test_every_tick)
 {
 	static struct world w;
@@ -154,7 +156,7 @@ TEST(test_every_tick)
 	}
 }
 
-/* Fetched now and then, what has left is what was due: no less, and nothing early. */
+/* Polled rarely, exactly the due packets leave. */
 TEST(test_now_and_then)
 {
 	static struct world w;
@@ -181,8 +183,8 @@ TEST(test_now_and_then)
 }
 
 /*
- * Packets that conform as they arrive, and are looked at all at once: nobody waits. If arrivals
- * were the time of the look most would.
+ * Packets that conform at their arrival and are read in one batch do not wait. With the time of the
+ * read as their arrival most would.
  */
 TEST(test_artificial_batch)
 {
@@ -195,7 +197,7 @@ TEST(test_artificial_batch)
 	for (unsigned look = 0; look < 2; look++) {
 		uint64_t now = 10 * MS;
 
-		queue_make(&queue, 8 * GHZ, 2000, FOR_EVER, 0); /* a byte a tick */
+		queue_make(&queue, 8 * GHZ, 2000, FOR_EVER, 0); /* a byte per tick */
 		for (unsigned i = 0; i < N; i++) {
 			uint64_t arrival = look ? now : 1000 * (i + 1);
 
@@ -213,7 +215,7 @@ TEST(test_artificial_batch)
 	assert_int_equal(waited[1], N - 2);
 }
 
-/* The first tick at which so many units have come of none at tick 0. */
+/* Returns the first tick with this many units, of a bucket that is empty at tick 0. */
 static uint64_t tick_of(uint64_t units, uint64_t rate)
 {
 	tokens_t tokens = (tokens_t)units << TOKEN_SHIFT;
@@ -222,8 +224,9 @@ static uint64_t tick_of(uint64_t units, uint64_t rate)
 }
 
 /*
- * To the tick at any rate: at some a division tells it, at others a product, and next to where that
- * changes both. Some rates divide what a packet costs, so that the last of it comes with a tick.
+ * Exact to the tick at any rate: at rates for which the code divides, at those for which it
+ * multiplies, and close to the border. At some rates the cost is a multiple of the rate, so that
+ * its last part is earned exactly at a tick.
  */
 TEST(test_every_rate)
 {

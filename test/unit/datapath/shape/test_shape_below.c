@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Queues below another limit, which is a bucket here: what leaves has the tokens of both.
+ * Queues with a parent limit, here a bucket: packets leave with the tokens of both.
  */
 #include "shape_world.h"
 
 #define QUEUES  5
 #define PACKETS 3000
 #define COST    1000               /* the largest */
-#define PARENT  UINT64_C(80000000) /* bit/s: a hundred ticks a byte */
+#define PARENT  UINT64_C(80000000) /* bit/s: a hundred ticks per byte */
 #define BURST   6000
 
-/* The one that is asked, and what that says. */
+/* The parent, and its calls. */
 struct parent {
 	struct token_bucket_profile profile;
 	struct token_bucket bucket;
 	uint64_t taken, given; /* bytes */
 	unsigned asked, refused;
-	const struct shape_packet *last; /* that was asked for */
+	const struct shape_packet *last; /* packet of the last call */
 	bool closed;
 };
 
@@ -80,7 +80,7 @@ static void world_open(struct world *w, uint64_t seed, const struct shape_params
 		shape_queue_init(&w->queues[q], params, &profile, shared, 0);
 }
 
-/* In its queue's order, no later than its patience lets it. */
+/* Packets leave in the order of their queue, and not after the delay. */
 static void world_left(struct world *w, struct message *message, uint64_t now)
 {
 	if (message->number != w->next[message->queue]++)
@@ -124,7 +124,7 @@ static void world_arrive(struct world *w, unsigned i, unsigned q, uint64_t now)
 		world_left(w, message, now);
 }
 
-/* Time goes on to the next thing there is to do, by steps. */
+/* Advances to the next event, in steps. */
 static uint64_t world_run(struct world *w, uint64_t now, uint64_t until)
 {
 	while (shaper_waits(w->shaper) && shaper_next(w->shaper, now) <= until) {
@@ -136,7 +136,7 @@ static uint64_t world_run(struct world *w, uint64_t now, uint64_t until)
 	return until;
 }
 
-/* Over any time no more leaves than the parent's bucket has, whatever the queues' own allow. */
+/* Over any time, no more leaves than the parent's bucket has, for any limits of the queues. */
 static void check_passed(const struct world *w)
 {
 	double level = 0, rate = (double)PARENT / 8 / GHZ;
@@ -159,12 +159,12 @@ static void world_close(struct world *w)
 		assert_int_equal(w->queues[q].units, 0);
 	}
 	assert_false(shaper_waits(w->shaper));
-	/* What has left has been taken, and no more. */
+	/* Exactly the bytes of departed packets were taken. */
 	assert_int_equal(w->parent.taken - w->parent.given, w->passed);
 	free(w->shaper);
 }
 
-/* More than the parent has comes for queues of which each alone may have all of that. */
+/* More packets arrive than the parent passes, at queues whose limit is each that of the parent. */
 static void drive(struct world *w, uint64_t gap)
 {
 	uint64_t now = 0;
@@ -187,17 +187,17 @@ TEST(test_parent_is_kept)
 		world_open(&w, seed, &params, PARENT, NULL);
 		drive(&w, 25000); /* twice the parent's rate */
 		assert_true(w.parent.refused > 100 && w.lost < w.left);
-		/* It is not left idle: what it has is used while packets wait. */
+		/* The parent is used completely while packets wait. */
 		if ((double)w.passed < 0.97 * PARENT / 8 / GHZ * (double)w.at[w.left - 1])
 			fail_msg("seed %" PRIu64 ": %" PRIu64 " bytes in %" PRIu64, seed, w.passed,
 				w.at[w.left - 1]);
-		/* While one packet leaves each queue asks some four times, as each may have all. */
+		/* For each packet that leaves, each queue calls the parent about four times. */
 		assert_true(w.parent.asked < 5 * QUEUES * (w.left + w.lost));
 		world_close(&w);
 	}
 }
 
-/* As long as the parent has more than all of them, it changes nothing. */
+/* A parent that is larger than the sum of all queues has no effect. */
 TEST(test_wide_parent)
 {
 	static struct world below, alone;
@@ -224,7 +224,7 @@ TEST(test_wide_parent)
 	}
 }
 
-/* What CoDel drops, the parent has back. */
+/* Tokens of packets that CoDel drops are returned to the parent. */
 TEST(test_codel_gives_back)
 {
 	static struct world w;
@@ -239,7 +239,7 @@ TEST(test_codel_gives_back)
 	}
 }
 
-/* Several workers' queues before one bucket, of which a worker's are below a parent. */
+/* Queues of several workers at one shared bucket, of which one worker's have a parent. */
 TEST(test_shared_and_below)
 {
 	static struct world w;
@@ -258,7 +258,7 @@ TEST(test_shared_and_below)
 	}
 }
 
-/* A parent that takes nothing: what waits is dropped when its patience ends, and no sooner. */
+/* The parent accepts nothing: waiting packets are dropped exactly at the end of the delay. */
 TEST(test_closed)
 {
 	static struct world w;
@@ -277,12 +277,12 @@ TEST(test_closed)
 	assert_int_equal(w.lost, 3);
 	for (unsigned i = 0; i < 3; i++)
 		assert_true(w.messages[i].packet.flags & SHAPE_DELAY_EXCEEDED);
-	/* It has been asked again and again until then. */
+	/* Until then it was called repeatedly. */
 	assert_true(w.parent.asked >= 20);
 	world_close(&w);
 }
 
-/* Another limit of its own while the parent keeps it waiting: nothing leaves unasked. */
+/* The queue's own limit changes while the parent delays it: no packet leaves without the parent. */
 TEST(test_limit_changes_below)
 {
 	static struct world w;

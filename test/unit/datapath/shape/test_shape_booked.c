@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Queues of several workers that settle departures as packets arrive, before one shared bucket:
- * together as one exact bucket, in the order in which packets came.
+ * Timed queues of several workers at one shared bucket. Together they behave like one exact bucket,
+ * in the order of arrivals.
  */
 #include "shape_world.h"
 
 #include "exact_bucket.h"
 
 #define WORKERS 4
-#define PACKETS 4000 /* of all */
+#define PACKETS 4000 /* in total */
 #define BURST   6000
 
-/* Virtual time is cut to this; tokens. */
+/* Virtual time is cut to this many tokens. */
 #define GRAIN ((level_t)1 << (TOKEN_SHIFT - GCRA_SHIFT))
 
 struct message {
 	struct shape_packet packet;
 	uint64_t due;
-	unsigned number; /* of those of its worker that wait */
+	unsigned number; /* number among its worker's waiting packets */
 };
 
 struct worker {
 	struct shaper *shaper;
 	struct shape_queue queue;
 	unsigned in, out;
-	uint64_t last; /* tick at which the newest that waits is due */
-	bool clean;    /* released dry since one has waited */
+	uint64_t last; /* due tick of the newest waiting packet */
+	bool clean;    /* empty since a complete release */
 };
 
 struct world {
 	uint64_t seed, now;
 	struct prng prng;
 	struct shared_bucket shared;
-	struct exact_bucket bucket; /* of all */
+	struct exact_bucket bucket; /* the bucket of all workers */
 	struct worker workers[WORKERS];
 	struct message messages[PACKETS];
 	uint64_t due[PACKETS], sum; /* departures; units */
@@ -83,7 +83,7 @@ static void world_free(struct world *w)
 		free(w->workers[i].shaper);
 }
 
-/* Whether a verdict is what one bucket before all workers allows. */
+/* Checks that one bucket for all workers allows the verdict. */
 static void world_judge(struct world *w, const struct worker *worker, const struct exact_due *want,
 	uint64_t arrival, enum shape_verdict verdict)
 {
@@ -95,7 +95,10 @@ static void world_judge(struct world *w, const struct worker *worker, const stru
 	bool must_pass = waits == 0 && worker->clean && !tick_is_after(want->latest, w->now);
 	bool allowed = false;
 
-	/* What has come late may have waited for too long already, if it would not pass at once. */
+	/*
+	 * A packet that is read late might have waited too long already, unless it passes
+	 * immediately.
+	 */
 	must_pass = must_pass && latest <= most;
 	if (verdict == SHAPE_PASSES)
 		allowed = may_pass;
@@ -118,7 +121,7 @@ static void world_arrive(struct world *w, unsigned who, uint32_t cost, uint64_t 
 	struct exact_due want;
 
 	want = exact_due(&w->bucket, cost, arrival);
-	want.latest++; /* as both the inverse of the rate and virtual time are rounded */
+	want.latest++; /* because the inverse of the rate and virtual time are both rounded */
 	message->packet = (struct shape_packet){.cost = cost, .path = (uint16_t)who};
 	verdict = shape_arrive(
 		worker->shaper, &worker->queue, &message->packet, cost, arrival, w->now);
@@ -179,16 +182,16 @@ static void world_drain(struct world *w)
 	}
 }
 
-/* Each packet is due as from one bucket, whoever it comes to; one that is refused takes nothing. */
+/* Each packet is due as from one bucket, at any worker. A refused packet takes no tokens. */
 static void one_bucket(uint64_t seed, uint64_t bps, uint32_t most)
 {
 	static struct world w;
-	unsigned mean = (unsigned)(1000 * 8 * GHZ / bps) + 1; /* ticks that a packet takes */
+	unsigned mean = (unsigned)(1000 * 8 * GHZ / bps) + 1; /* ticks of a packet */
 
 	world_make(&w, seed, bps, most);
 	while (w.sent < PACKETS) {
 		unsigned who = prng_below(&w.prng, WORKERS);
-		/* Clocks differ, and a worker looks at packets after they came. */
+		/* Clocks differ, and a worker reads packets after their arrival. */
 		uint64_t back = prng_below(&w.prng, 3) ? 0 : prng_below(&w.prng, 20 * mean);
 		unsigned cost = prng_below(&w.prng, 1500 + prng_below(&w.prng, 2) * 500);
 
@@ -200,7 +203,7 @@ static void one_bucket(uint64_t seed, uint64_t bps, uint32_t most)
 		world_arrive(&w, who, cost, w.now - back);
 		if (prng_below(&w.prng, 4) == 0)
 			world_release(&w, prng_below(&w.prng, WORKERS), prng_below(&w.prng, 2));
-		/* None is so far behind that its calendar ends. */
+		/* No worker is so late that its calendar ends. */
 		for (unsigned i = 0; w.sent % 16 == 0 && i < WORKERS; i++)
 			world_release(&w, i, true);
 	}
@@ -226,7 +229,10 @@ TEST(test_pool_full)
 		one_bucket(seed, rates[seed % 4], 1 + seed % 7);
 }
 
-/* What would be due just when it may, or a tick later, is refused before it has booked. */
+/*
+ * A packet that would be due exactly at the end of the delay, or a tick later, is refused before it
+ * books.
+ */
 TEST(test_refused)
 {
 	for (unsigned pool_full = 0; pool_full < 2; pool_full++) {
@@ -248,7 +254,7 @@ TEST(test_refused)
 			packet = (struct shape_packet){.cost = cost};
 			verdict = shape_arrive(
 				shaper, &queue, &packet, cost, 0, pool_full ? 6500 : 0);
-			/* A tick before or after will do. */
+			/* A tick before or after is accepted too. */
 			if (cost < 6499)
 				assert_int_equal(verdict, pool_full ? SHAPE_PASSES : SHAPE_WAITS);
 			if (cost > 6501)
@@ -259,7 +265,7 @@ TEST(test_refused)
 	}
 }
 
-/* Another limit, of which the queue has not been told yet: nothing is early. */
+/* The limit has changed, and the queue does not have it yet: no packet is early. */
 TEST(test_pending)
 {
 	struct shared_bucket_profile slower = shared_bucket_of(4 * GHZ, BURST);
@@ -283,7 +289,7 @@ TEST(test_pending)
 	world_free(&w);
 }
 
-/* Packets that wait on two workers, before one shared bucket whose limit changes. */
+/* Packets that wait at two workers, with one shared bucket whose limit changes. */
 struct flaps {
 	struct shaper *shapers[2];
 	struct shape_queue queues[2];
@@ -291,7 +297,7 @@ struct flaps {
 	uint64_t sent;
 };
 
-/* Four arrive on each worker, and what is due leaves. */
+/* Four packets arrive at each worker, and due packets leave. */
 static void flaps_turn(struct flaps *flaps, uint64_t turn, uint64_t now)
 {
 	struct shape_packet *out[OUT];
@@ -306,7 +312,9 @@ static void flaps_turn(struct flaps *flaps, uint64_t turn, uint64_t now)
 			flaps->sent += n;
 }
 
-/* Turns of a millisecond, and every so many of them another limit. Returns packets. */
+/*
+ * Runs turns of a millisecond, with another limit each `step` of them. Returns the passed packets.
+ */
 static uint64_t flaps_run(struct flaps *flaps, uint64_t high, uint64_t low, unsigned step)
 {
 	struct shared_bucket_profile limits[] = {
@@ -338,7 +346,7 @@ static uint64_t flaps_run(struct flaps *flaps, uint64_t high, uint64_t low, unsi
 	return flaps->sent;
 }
 
-/* Limits that change faster than what waits leaves: each lets through what it has granted. */
+/* Limits that change faster than waiting packets leave: each passes the packets that it granted. */
 TEST(test_flaps)
 {
 	static const uint64_t low[] = {0, 50000, 500000, 5000000, 9000000};

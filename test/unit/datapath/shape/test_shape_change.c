@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limits that change while packets wait, room that is bounded, patience that ends, and queues that
+ * Limits that change while packets wait, bounded room, packets that wait too long, and queues that
  * are emptied.
  */
 #include "shape_world.h"
@@ -10,15 +10,15 @@
 #define PACKETS 300
 #define CHANGES 12
 
-/* A packet in a line before a bucket whose limit changes now and then. */
+/* Packets in line at an exact bucket whose limit changes. */
 struct line {
 	struct token_bucket bucket;
 	struct token_bucket_profile limits[CHANGES + 1];
-	uint64_t from[CHANGES + 2]; /* ticks; and never */
+	uint64_t from[CHANGES + 2]; /* ticks, and never */
 	uint64_t left;
 };
 
-/* The first tick, not before `at`, at which there are a packet's tokens; it takes them. */
+/* Returns the first tick from `at` on with a packet's tokens, and takes them. */
 static uint64_t line_leave(struct line *line, uint64_t arrival, uint32_t bytes)
 {
 	uint64_t at = arrival > line->left ? arrival : line->left;
@@ -30,7 +30,7 @@ static uint64_t line_leave(struct line *line, uint64_t arrival, uint32_t bytes)
 
 		if (line->from[k + 1] <= line->bucket.last)
 			continue;
-		/* All that the stretch of this limit earns before `at`, or in all of it. */
+		/* All tokens that this limit earns before `at`, or in its whole time. */
 		token_bucket_refill(
 			&line->bucket, limit, at < line->from[k + 1] ? at : line->from[k + 1]);
 		if (at >= line->from[k + 1])
@@ -88,8 +88,8 @@ static void world_make(struct world *w, uint64_t seed)
 }
 
 /*
- * Under limits that come and go, and are 0 for a while, packets leave as they would from one bucket
- * that is told at the same ticks; however rarely they are fetched.
+ * Under limits that change, and are sometimes 0, packets leave as from one bucket with the same
+ * changes, however rarely they are released.
  */
 TEST(test_limits)
 {
@@ -109,7 +109,7 @@ TEST(test_limits)
 			struct shape_packet *out[OUT];
 			unsigned n;
 
-			/* Rarely looked at, but limits change when they do. */
+			/* Time steps are large, but each change of a limit is at its tick. */
 			now += prng_next(&w.prng) & UINT64_MAX >> (44 - seed % 6);
 			now = now < until ? now : until;
 			while (sent < PACKETS && w.arrival[sent] <= now) {
@@ -144,14 +144,14 @@ TEST(test_limits)
 	}
 }
 
-/* A packet that costs more than the burst leaves when all its tokens have come; not before. */
+/* A packet that costs more than the burst leaves exactly when all its tokens are earned. */
 TEST(test_larger_than_burst)
 {
 	ENDED_BY(free_at) struct shaper *shaper = shaper_make(10, 0);
 	struct shape_packet packets[3], *out[2];
 	struct shape_queue queue;
 
-	queue_make(&queue, 8 * GHZ, 1000, FOR_EVER, 0); /* a byte a tick */
+	queue_make(&queue, 8 * GHZ, 1000, FOR_EVER, 0); /* a byte per tick */
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[0], 1000, 0), SHAPE_PASSES);
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[1], 2500, 0), SHAPE_WAITS);
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[2], 10, 0), SHAPE_WAITS);
@@ -161,11 +161,13 @@ TEST(test_larger_than_burst)
 	assert_int_equal(shaper_release(shaper, 2510, out, 2), 1);
 }
 
-/* What has come for one keeps, however much more than the burst it is, when the limit changes. */
+/*
+ * Tokens earned for a packet stay after a change of the limit, however far they exceed the burst.
+ */
 TEST(test_larger_than_burst_meanwhile)
 {
 	static const struct {
-		uint64_t at, bps, due; /* a tick, a limit from then on, and a tick */
+		uint64_t at, bps, due; /* a tick, the limit from then on, and a tick */
 	} rows[] = {
 		{0, 8 * GHZ, 2500},
 		{2000, 8 * GHZ, 2500},
@@ -182,7 +184,7 @@ TEST(test_larger_than_burst_meanwhile)
 		struct shape_packet packet, *out;
 		struct shape_queue queue;
 
-		queue_make(&queue, 8 * GHZ, 1000, FOR_EVER, 0); /* a byte a tick */
+		queue_make(&queue, 8 * GHZ, 1000, FOR_EVER, 0); /* a byte per tick */
 		shape_queue_spend(&queue);
 		assert_int_equal(shape_world_arrive(shaper, &queue, &packet, 2500, 0), SHAPE_WAITS);
 		assert_int_equal(shaper_release(shaper, rows[i].at - (rows[i].at > 0), &out, 1), 0);
@@ -195,7 +197,7 @@ TEST(test_larger_than_burst_meanwhile)
 	}
 }
 
-/* As much as leaves within the delay may wait, and not a unit more; or less, if that is said. */
+/* Exactly the units that leave within the delay can wait, or fewer if so configured. */
 TEST(test_room)
 {
 	static const uint64_t units[] = {0, 600};
@@ -219,14 +221,14 @@ TEST(test_room)
 		assert_int_equal(shape_world_arrive(shaper, &queue, &packets[2], 1, 0), SHAPE_FULL);
 		assert_int_equal(queue.units, room);
 		assert_int_equal(queue.packets, 2);
-		/* All in time. */
+		/* All of them in time. */
 		assert_int_equal(shaper_release(shaper, 1000, out, 4), 2);
 		assert_int_equal(out[0]->flags | out[1]->flags, 0);
 		free(shaper);
 	}
 }
 
-/* The first packet in line waits, however little room there is, if it does not do so for long. */
+/* The first packet in line can wait for the delay, even if it is too large. */
 TEST(test_first)
 {
 	struct token_bucket_profile limit = profile_of(8 * GHZ, 1500);
@@ -271,8 +273,8 @@ TEST(test_crowd)
 }
 
 /*
- * While there is no limit as many units as the burst wait for one: for as long as they may, to the
- * tick, and come out late, in order. Or they leave, if one comes in time.
+ * Without a limit as many units as the burst can wait for one, for exactly the delay. Then they are
+ * dropped in order. They leave if a limit comes in time.
  */
 TEST(test_no_limit)
 {
@@ -296,7 +298,10 @@ TEST(test_no_limit)
 		if (comes) {
 			shape_limit(shaper, &queue, &some, 6000);
 			assert_int_equal(shaper_release(shaper, 6499, out, 4), 0);
-			/* 400 were there, and 600 have come: but its patience is over. */
+			/*
+			 * 400 were there and 600 have been earned, but the packet has waited too
+			 * long.
+			 */
 			assert_int_equal(shaper_release(shaper, 6500, out, 4), 2);
 			assert_int_equal(out[0]->flags, SHAPE_DROP | SHAPE_DELAY_EXCEEDED);
 			assert_int_equal(out[1]->flags, 0);
@@ -314,7 +319,7 @@ TEST(test_no_limit)
 	}
 }
 
-/* Others drain the bucket: nothing leaves, and the tokens go. */
+/* Others drain the bucket: no packet leaves, and tokens are lost. */
 TEST(test_drain)
 {
 	struct token_bucket_params params = {.burst_bytes = 1500, .drain_bps = 8 * GHZ};
@@ -334,7 +339,7 @@ TEST(test_drain)
 	assert_int_equal(shaper_release(shaper, 100 * MS + 1000, out, 2), 1);
 }
 
-/* Other parameters hold for what waits already. */
+/* New parameters apply to waiting packets too. */
 TEST(test_params)
 {
 	struct token_bucket_profile limit = profile_of(8 * GHZ, 1500);
@@ -358,7 +363,9 @@ TEST(test_params)
 	assert_int_equal(out[0]->flags & out[1]->flags, SHAPE_DROP | SHAPE_DELAY_EXCEEDED);
 }
 
-/* Some are taken out, in order and for nothing; the others leave as if they had not been there. */
+/*
+ * Flushed packets leave in order and cost no tokens. The others leave as if these had not existed.
+ */
 TEST(test_flush)
 {
 	ENDED_BY(free_at) struct shaper *shaper = shaper_make(10, 0);
@@ -369,7 +376,7 @@ TEST(test_flush)
 	shape_queue_spend(&queue);
 	for (unsigned i = 0; i < 6; i++)
 		shape_world_arrive(shaper, &queue, &packets[i], i < 2 ? 100 : 1000, 0);
-	shape_limit(shaper, &queue, &queue.limit, 150); /* the first one has left, and is here */
+	shape_limit(shaper, &queue, &queue.limit, 150); /* the first one is due, but still here */
 	assert_int_equal(shape_flush(shaper, &queue, out, 3), 3);
 	for (unsigned i = 0; i < 3; i++)
 		assert_ptr_equal(out[i], &packets[i]);
@@ -386,7 +393,9 @@ TEST(test_flush)
 	assert_false(shaper_waits(shaper));
 }
 
-/* What comes to a copy goes behind the copy of the last one, and the original stays as it was. */
+/*
+ * A packet that arrives at a copy is linked to the copy of the last one. The original is unchanged.
+ */
 TEST(test_excerpt)
 {
 	ENDED_BY(free_at) struct shaper *shaper = shaper_make(10, 0);
@@ -404,7 +413,7 @@ TEST(test_excerpt)
 	assert_null(packet.next);
 }
 
-/* A flush empties all queues, whatever is due. */
+/* A flush empties all queues, whether packets are due or not. */
 TEST(test_flush_all)
 {
 	enum { N = 200, EACH = 5 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The clock is set back while packets wait: queues of all kinds go on by the clock that there is,
- * and never pass more than their limit.
+ * The clock is set back while packets wait. Queues of all kinds continue with the new clock and
+ * never pass more than their limit.
  */
 #include "shape_world.h"
 #include "scope.h"
@@ -10,9 +10,9 @@
 #define RATE    UINT64_C(80000000) /* 10 bytes in 1000 ticks */
 #define BURST   6000
 #define COST    1000
-#define EVERY   UINT64_C(50000) /* twice the rate comes */
+#define EVERY   UINT64_C(50000) /* twice the rate */
 #define PACKETS 1024
-#define NOTICED (5 * MS) /* until control has told the limits again */
+#define NOTICED (5 * MS) /* until control has published the limits again */
 
 struct clock_world {
 	struct shaper *shaper;
@@ -56,7 +56,10 @@ static void clock_world_release(struct clock_world *w, uint64_t now)
 		w->passed += out[i]->flags & SHAPE_DROP ? 0 : out[i]->cost;
 }
 
-/* As a worker has it; returns how many packets have been taken out, as nobody knows their time. */
+/*
+ * Checks the clock like a worker. Returns the number of flushed packets, whose departures are
+ * unknown.
+ */
 static unsigned clock_world_look(struct clock_world *w, uint64_t now)
 {
 	struct shape_packet *out[OUT];
@@ -72,7 +75,7 @@ static unsigned clock_world_look(struct clock_world *w, uint64_t now)
 	return count;
 }
 
-/* Bytes that leave in that time. */
+/* Returns the bytes that leave in this time. */
 static uint64_t clock_world_run(struct clock_world *w, uint64_t from, uint64_t ticks)
 {
 	uint64_t before = w->passed;
@@ -94,7 +97,7 @@ static void clock_world_restart(struct clock_world *w, uint64_t now)
 static void set_back(bool timed, bool shared, uint64_t from, uint64_t back)
 {
 	ENDED_BY(free_at) struct clock_world *w = malloc(sizeof(*w));
-	const uint64_t rate = 10 * MS / 1000; /* bytes in a millisecond */
+	const uint64_t rate = 10 * MS / 1000; /* bytes per millisecond */
 	uint64_t now = from - back, passed;
 
 	assert_non_null(w);
@@ -123,7 +126,7 @@ TEST(test_set_back)
 			set_back(kind & 1, kind & 2, GHZ * 86400 * 2, backs[i]);
 }
 
-/* A little: nothing is thrown over, and all goes on when the clock has come there again. */
+/* After a small step back nothing is flushed, and queues continue when the clock has caught up. */
 TEST(test_a_little)
 {
 	for (unsigned kind = 0; kind < 4; kind++) {
@@ -143,7 +146,7 @@ TEST(test_a_little)
 	}
 }
 
-/* What waits where nothing comes out, as there is no limit, waits on, and leaves under the next. */
+/* Packets that wait without a limit stay, and leave under the next limit. */
 TEST(test_no_limit)
 {
 	ENDED_BY(free_at) struct clock_world *w = malloc(sizeof(*w));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * CoDel, by itself and before a bucket, beside what RFC 8289 says of it.
+ * CoDel, alone and with a bucket, compared with RFC 8289.
  */
 #include "shape_world.h"
 
@@ -15,7 +15,10 @@ static struct shape_codel codel_make(void)
 	return (struct shape_codel){.target = TARGET, .interval = INTERVAL};
 }
 
-/* All packets wait for too long: drops come at an interval over the square root of their count. */
+/*
+ * All packets wait too long: the distance of drops is the interval over the square root of their
+ * count.
+ */
 TEST(test_pace)
 {
 	enum { DROPS = 1000 };
@@ -28,13 +31,15 @@ TEST(test_pace)
 			continue;
 		drops++;
 		assert_near((double)now, due, 0.002 * due + MS / 5);
-		/* The law counts on from when a drop was due, not from when it happened. */
+		/* The law counts from the time when a drop was due, not from the drop itself. */
 		due += INTERVAL / sqrt(drops);
 	}
 	assert_int_equal(codel.count, DROPS);
 }
 
-/* Just below the target, for less than an interval, or with nobody behind: none. */
+/*
+ * No drops for delays just below the target, for less than an interval, or without a packet behind.
+ */
 TEST(test_none)
 {
 	struct shape_codel codel = codel_make();
@@ -47,7 +52,7 @@ TEST(test_none)
 		assert_false(codel_drops(&codel, now, GHZ, now / MS % 99));
 }
 
-/* After a pause it goes on where it was if that is not long ago, and else from the beginning. */
+/* After a short pause the count continues, and after a long one it starts again. */
 TEST(test_memory)
 {
 	for (unsigned late = 0; late < 2; late++) {
@@ -68,10 +73,12 @@ TEST(test_memory)
 
 struct result {
 	unsigned left, dropped, marked;
-	uint64_t worst, last; /* ticks that they waited, in all and in the last second */
+	uint64_t worst, last; /* ticks of waiting, in total and in the last second */
 };
 
-/* 20 s of packets of 1000 bytes before 8 Mbit/s, of which so many thousandths are offered. */
+/*
+ * Runs 20 s of packets of 1000 bytes at a limit of 8 Mbit/s, with `load` thousandths of it offered.
+ */
 static struct result run_overload(unsigned load, bool codel, bool ecn)
 {
 	struct shape_params params = {.delay = 2 * GHZ,
@@ -111,7 +118,7 @@ static struct result run_overload(unsigned load, bool codel, bool ecn)
 	return r;
 }
 
-/* Under a load that does not yield, drops become so frequent that the queue is short again. */
+/* Under a constant load drops become frequent enough to keep the queue short. */
 TEST(test_overload)
 {
 	struct result tail = run_overload(1050, false, false),
@@ -122,7 +129,7 @@ TEST(test_overload)
 	assert_true(codel.last < 3 * TARGET + INTERVAL);
 	assert_near(codel.dropped, 20 * 50, 300);
 	assert_int_equal(codel.marked, 0);
-	/* What the bucket gives is used all the same: a drop costs no tokens. */
+	/* The whole limit is used, because a drop costs no tokens. */
 	assert_near(codel.left, 20000, 20);
 }
 
@@ -134,7 +141,7 @@ TEST(test_no_overload)
 	assert_int_equal(codel.marked, 0);
 }
 
-/* What can be marked is, as often as it would be dropped, and leaves. */
+/* Packets that can be marked are marked instead of dropped, and leave. */
 TEST(test_marks)
 {
 	struct result ecn = run_overload(1050, true, true);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What waits in queues that are timed is taken out, of some of them or of all, while the others go
- * on.
+ * Packets of timed queues are taken out, of some queues or of all, while the others continue.
  */
 #include "timed_world.h"
 #include "scope.h"
 
-/* At any time queues leave, are emptied, and begin anew under the same number. */
+/* Queues leave, are emptied and start again under the same number, at random times. */
 static void world_turn(struct world *w, bool flush)
 {
 	unsigned q = prng_below(&w->prng, QUEUES);
@@ -25,7 +24,7 @@ static void world_turn(struct world *w, bool flush)
 		world_flush(w, 1 + prng_below(&w->prng, OUT));
 }
 
-/* Until none is left, in a number of calls that is bounded. */
+/* Flushes all queues in a bounded number of calls. */
 static void world_finish(struct world *w)
 {
 	unsigned calls = 2 * world_waits(w) + 100;
@@ -71,21 +70,21 @@ TEST(test_leave)
 		random_world(seed, STEPS * BATCH, false);
 }
 
-/* There is little room, of which what has been taken out has a share until its slot is over. */
+/* With little room. Packets taken out use a part of it until their slot is over. */
 TEST(test_little_room)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++)
 		random_world(seed, 1 + seed % 60, false);
 }
 
-/* After a flush all goes on, whatever was taken out. */
+/* After a flush the queues continue. */
 TEST(test_flush)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++)
 		random_world(seed, seed % 2 ? STEPS * BATCH : 1 + seed % 60, true);
 }
 
-/* A worker with two queues, in memory that ends where it says. */
+/* A worker with two queues, and a guard after its memory. */
 struct pair {
 	struct shaper *shaper;
 	struct shape_queue queues[2];
@@ -94,7 +93,7 @@ struct pair {
 
 #define GUARD 4096
 
-/* A queue before an empty bucket. */
+/* A queue with an empty bucket. */
 static void pair_begin(struct pair *pair, unsigned q, uint64_t now)
 {
 	struct shape_params params = {.delay = GHZ / SHAPE_TIMED_PARTS, .timed = true};
@@ -117,7 +116,7 @@ static void pair_make(struct pair *pair, uint32_t most)
 		pair_begin(pair, q, 0);
 }
 
-/* The packets of each queue have its number in `path`. */
+/* Returns the queue of a packet, whose number is in `path`. */
 static const struct shape_queue *pair_whose(const struct shape_packet *packet, void *context)
 {
 	const struct pair *pair = context;
@@ -140,8 +139,8 @@ static void pair_free(struct pair *pair)
 }
 
 /*
- * All that may wait does, and is taken out, and nobody releases as nothing waits: a second later
- * there is room for as many, which may wait.
+ * All places are used by waiting packets, which are then taken out. There is no release, because no
+ * packet waits. A second later as many packets can wait again.
  */
 TEST(test_nobody_releases)
 {
@@ -171,7 +170,7 @@ TEST(test_nobody_releases)
 	assert_int_equal(shaper_release(pair.shaper, 2 * GHZ, out, N), N);
 }
 
-/* However often a queue leaves and others come, beside one that stays: entries do not run out. */
+/* A queue leaves repeatedly and others start, next to one that stays: entries do not run out. */
 TEST(test_again_and_again)
 {
 	enum { N = 40, ALL = 2 * N };
@@ -210,8 +209,9 @@ TEST(test_again_and_again)
 }
 
 /*
- * Places that have been left stay taken until the slot is over in which another packet waits: no
- * more wait there than may in all, however often a queue leaves. Then there is room again.
+ * The place of a packet taken out stays used until its slot is over, if another packet waits in
+ * that slot. So no more packets wait than allowed, however often a queue leaves. Then there is room
+ * again.
  */
 TEST(test_places)
 {
@@ -232,7 +232,10 @@ TEST(test_places)
 		assert_int_equal(pair_arrive(&pair, 1, &stays, 50 * MS, now), SHAPE_WAITS);
 		for (unsigned round = 0; round < ROUNDS_EACH; round++) {
 			shape_queue_init(&pair.queues[0], &params, &limit, NULL, now);
-			/* The first is due when the other one is, and so are those behind it. */
+			/*
+			 * The first packet is due at the same time as the staying one, and so are
+			 * the later ones.
+			 */
 			for (unsigned i = 0; i < N; i++)
 				waited += pair_arrive(&pair, 0, &packets[i], i ? 0 : 50 * MS,
 						  now) == SHAPE_WAITS;

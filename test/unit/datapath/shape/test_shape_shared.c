@@ -6,7 +6,7 @@
 #include "shape_world.h"
 
 #define WORKERS 4
-#define PACKETS 4000 /* of each worker */
+#define PACKETS 4000 /* per worker */
 
 /* A bucket of 10 bytes in 1000 ticks, 80 Mbit/s. */
 #define RATE  UINT64_C(80000000)
@@ -19,7 +19,7 @@ struct world {
 	struct shaper *shapers[WORKERS];
 	struct shape_queue queues[WORKERS];
 	struct shape_packet packets[WORKERS][PACKETS];
-	uint64_t at[WORKERS * PACKETS], sum[WORKERS * PACKETS + 1]; /* of departures */
+	uint64_t at[WORKERS * PACKETS], sum[WORKERS * PACKETS + 1]; /* departures */
 	uint64_t bytes[WORKERS];
 	unsigned n;
 };
@@ -74,10 +74,10 @@ static void world_release(struct world *w, unsigned worker, uint64_t now)
 			world_left(w, worker, out[i]->cost, now);
 }
 
-/* The most that any window has passed above the rate; bytes. */
+/* Returns the most bytes above the rate in any window. */
 static double world_depth(const struct world *w, double rate)
 {
-	double level = 0, depth = 0; /* of a bucket that leaks, as of the last departure */
+	double level = 0, depth = 0; /* bytes in a leaky bucket after the last departure */
 
 	for (unsigned i = 0; i < w->n; i++) {
 		double gone = i ? (double)(w->at[i] - w->at[i - 1]) * rate : 0;
@@ -89,7 +89,7 @@ static double world_depth(const struct world *w, double rate)
 	return depth;
 }
 
-/* One worker alone has what one bucket gives, to the byte's 2^-8 by which virtual time is cut. */
+/* One worker alone gets the same as from its own bucket, to the 2^-8 of a byte of virtual time. */
 TEST(test_alone)
 {
 	static struct world w;
@@ -108,7 +108,7 @@ TEST(test_alone)
 
 			now += prng_below(&w.prng, 150000);
 			want = now;
-			/* Nobody waits before it: it comes when the one before it has left. */
+			/* No packet waits before it: it arrives when the previous one has left. */
 			now = want = now > last ? now : last;
 			token_bucket_refill(&bucket, &profile, want);
 			if (!token_bucket_take(&bucket, cost)) {
@@ -136,8 +136,8 @@ TEST(test_alone)
 }
 
 /*
- * All have more than there is; each looks as often as it likes, one of them rarely. Nothing passes
- * above the limit, nothing of it is lost, and those that look at least once a packet get the same.
+ * All workers are backlogged, and release at different intervals, one of them rarely. Exactly the
+ * limit passes. Workers that release at least once per packet get the same part.
  */
 TEST(test_backlog)
 {
@@ -166,7 +166,9 @@ TEST(test_backlog)
 			}
 		}
 		granted = now * RATE / 8 / GHZ + BURST;
-		/* A look is late by a microsecond or two, or seventy: rate times that. */
+		/*
+		 * A release is late by one or two microseconds, or seventy: that time at the rate.
+		 */
 		if (world_depth(&w, (double)RATE / 8 / GHZ) > BURST + 5000)
 			fail_msg("seed %" PRIu64 ": %g bytes deep", seed,
 				world_depth(&w, (double)RATE / 8 / GHZ));
@@ -182,7 +184,7 @@ TEST(test_backlog)
 	}
 }
 
-/* A limit that falls to nothing and comes back, while every worker has booked: nothing above it. */
+/* The limit falls to 0 and returns while every worker has booked: no more than the limit passes. */
 TEST(test_limit_falls)
 {
 	static struct world w;
@@ -224,7 +226,7 @@ TEST(test_limit_falls)
 	}
 }
 
-/* A limit that has fallen, of which the worker has not been told yet: nothing is early. */
+/* The limit has fallen, and the worker does not have it yet: no packet is early. */
 TEST(test_pending)
 {
 	struct shared_bucket_profile slower = shared_bucket_of(RATE / 2, BURST);
@@ -233,7 +235,7 @@ TEST(test_pending)
 
 	world_make(&w, 0, RATE, FOR_EVER);
 	shared_bucket_spend(&w.shared);
-	/* 100 us at the former limit, of which half is over: 150 in all. */
+	/* 100 us at the old limit, half of them over: 150 us in all. */
 	assert_int_equal(shape_world_arrive(w.shapers[0], &w.queues[0], &w.packets[0][0], 1000, 0),
 		SHAPE_WAITS);
 	shared_bucket_change(&w.shared, &slower, 50000);
@@ -244,8 +246,8 @@ TEST(test_pending)
 }
 
 /*
- * What a packet that was dropped has left over pays for the next one; but where that lies ahead the
- * next one has to wait, and may only if there is room, and if it is not too far.
+ * Tokens left over from a dropped packet pay for the next one. If they are earned later, that
+ * packet must wait, and only can if there is room and the time is not too long.
  */
 TEST(test_left_over)
 {
@@ -258,15 +260,15 @@ TEST(test_left_over)
 	w.shapers[0] = shaper_make(1, 0);
 	queue = &w.queues[0];
 	for (unsigned i = 0; i < 2; i++) {
-		queue->held = 1000; /* as is the first packet's that goes late, until tick 1 ms */
+		queue->held = 1000; /* from a packet that would leave late, until tick 1 ms */
 		queue->bucket.tokens = shared_bucket_time(&w.shared, MS);
 		assert_int_equal(shape_world_arrive(w.shapers[0], queue, &more[i], 400, 0),
 			i == 0 ? SHAPE_WAITS : SHAPE_POOL_FULL);
 		assert_int_equal(queue->held, i == 0 ? 600 : 1000);
-		if (i == 0) /* another waits in its place */
+		if (i == 0) /* another packet waits in its place */
 			assert_int_equal(shape_flush(w.shapers[0], queue, &out, 1), 1);
 		assert_int_equal(
-			queue->held, 1000); /* with what was booked for the one that went */
+			queue->held, 1000); /* with the tokens booked for the flushed one */
 		shared_bucket_spend(&w.shared);
 		if (i == 0)
 			assert_int_equal(
@@ -280,7 +282,7 @@ TEST(test_left_over)
 	world_free(&w);
 }
 
-/* One that is too late before anything could be booked for it has nothing to leave. */
+/* A packet that is dropped before anything was booked for it leaves no tokens. */
 TEST(test_nothing_left_over)
 {
 	struct shared_bucket_profile slower = shared_bucket_of(RATE / 2, BURST);
@@ -297,7 +299,7 @@ TEST(test_nothing_left_over)
 		shape_world_arrive(w.shapers[0], queue, &packets[0], 1000, 0), SHAPE_WAITS);
 	assert_int_equal(
 		shape_world_arrive(w.shapers[0], queue, &packets[1], 40000, 0), SHAPE_WAITS);
-	/* Others book all that may be, and then it comes half as fast. */
+	/* Others book the maximum, and then the rate halves. */
 	assert_int_equal(
 		shared_bucket_book(&w.shared, 0, SHARED_BUCKET_AHEAD - 1000, UINT64_MAX, &point),
 		0);
@@ -316,8 +318,8 @@ TEST(test_nothing_left_over)
 }
 
 /*
- * A limit that ends by itself for all workers but a quarter, which some of them see late: what
- * leaves after that is within the quarter, and no less; of one worker with a bucket of its own too.
+ * A limit ends for all workers except for a quarter, and some workers see it late. After that
+ * exactly the quarter passes. The same for one worker with its own bucket.
  */
 static void check_ended(struct world *w, unsigned workers, uint64_t seed)
 {
@@ -330,7 +332,7 @@ static void check_ended(struct world *w, unsigned workers, uint64_t seed)
 	for (uint64_t now = 0; now < until; now += 1 + prng_below(&w->prng, 2000)) {
 		unsigned who = prng_below(&w->prng, workers);
 
-		if (now >= end && now < end + who * 10 * MS) /* it stands still */
+		if (now >= end && now < end + who * 10 * MS) /* stalled */
 			continue;
 		if (now >= end && !ended[who])
 			shape_expire(w->shapers[who], &w->queues[who], ending, end);
@@ -344,7 +346,7 @@ static void check_ended(struct world *w, unsigned workers, uint64_t seed)
 	while (before < w->n && w->at[before] < end)
 		before++;
 	left = w->sum[w->n] - w->sum[before];
-	/* And one packet of each worker, that was due or booked. */
+	/* Plus one packet of each worker that was due or booked. */
 	if (left > (until - end) * RATE / 8 / GHZ / 4 + BURST / 4 + workers * 1000 ||
 		left < (until - end) * RATE / 8 / GHZ / 4 * 95 / 100)
 		fail_msg("%u workers, seed %" PRIu64 ": %" PRIu64 " bytes after the end", workers,
@@ -366,7 +368,7 @@ TEST(test_ended)
 	}
 }
 
-/* The next limit that is told is the whole one again. */
+/* The next published limit is the whole one again. */
 TEST(test_told_after_the_end)
 {
 	struct token_bucket_profile limit = profile_of(RATE, BURST);
@@ -377,7 +379,7 @@ TEST(test_told_after_the_end)
 	shared_bucket_spend(&w.shared);
 	assert_int_equal(shape_world_arrive(w.shapers[0], &w.queues[0], &w.packets[0][0], 1000, 0),
 		SHAPE_WAITS);
-	shape_expire(w.shapers[0], &w.queues[0], EXPIRY_PARTS, 50000); /* nothing is left */
+	shape_expire(w.shapers[0], &w.queues[0], EXPIRY_PARTS, 50000); /* nothing unreserved */
 	assert_int_equal(shaper_release(w.shapers[0], 10 * MS, &out, 1), 0);
 	shape_limit(w.shapers[0], &w.queues[0], &limit, 10 * MS);
 	assert_int_equal(shaper_release(w.shapers[0], 10 * MS, &out, 1), 1);

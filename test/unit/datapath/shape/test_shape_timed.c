@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Queues that settle each packet's departure as it arrives: what passes, what waits and until when,
- * beside an exact bucket.
+ * Timed queues, which set each packet's departure when it arrives: the packets that pass, those
+ * that wait, and their departures, compared with an exact bucket.
  */
 #include "timed_world.h"
 #include "scope.h"
@@ -64,7 +64,7 @@ static const struct {
 	{10000000, UINT64_C(10000000000), (UINT64_C(1) << 32) - 2},
 };
 
-/* What a full bucket holds passes, in packets as large as they may be; one after the other. */
+/* Returns true if this many units pass, in consecutive packets of the largest size. */
 static bool passes_all(struct one *one, uint64_t units, uint64_t now)
 {
 	for (; units > 0;) {
@@ -78,7 +78,7 @@ static bool passes_all(struct one *one, uint64_t units, uint64_t now)
 	return true;
 }
 
-/* All of the burst passes, and a unit more does not: at once, and after a long time. */
+/* Exactly the burst passes, immediately and after a long time. */
 TEST(test_burst)
 {
 	for (unsigned i = 0; i < COUNT(limits); i++) {
@@ -97,7 +97,7 @@ TEST(test_burst)
 	}
 }
 
-/* After a burst a packet passes at the tick at which its tokens are there, and not before. */
+/* After a burst, a packet passes at the first tick with its tokens. */
 TEST(test_tick)
 {
 	for (unsigned i = 0; i < COUNT(limits); i++) {
@@ -115,7 +115,10 @@ TEST(test_tick)
 
 				one_make(&one, limits[i].hz, limits[i].bps, burst, 0, start);
 				assert_true(passes_all(&one, burst, start));
-				/* Where it is just on a tick the next one will do. */
+				/*
+				 * If the tokens are complete exactly at a tick, the next one is
+				 * accepted too.
+				 */
 				assert_int_equal(
 					one_arrive(&one, &packet, (uint32_t)cost,
 						start + ticks + (k ? just : -1ULL)) == SHAPE_PASSES,
@@ -126,7 +129,7 @@ TEST(test_tick)
 	}
 }
 
-/* Where a token lacks at a tick, the least part of a unit, the packet is due at the next one. */
+/* If the smallest part of a token is missing at a tick, the packet is due at the next one. */
 TEST(test_never_early)
 {
 	unsigned found = 0;
@@ -151,13 +154,13 @@ TEST(test_never_early)
 	assert_true(found > 100);
 }
 
-/* A packet that costs more than the burst is due when all its tokens have come; not before. */
+/* A packet that costs more than the burst is due exactly when all its tokens are earned. */
 TEST(test_larger_than_burst)
 {
 	struct shape_packet packets[3], *out[3];
 	struct one one;
 
-	one_make(&one, GHZ, 8 * GHZ, 1000, 0, 0); /* a byte a tick */
+	one_make(&one, GHZ, 8 * GHZ, 1000, 0, 0); /* a byte per tick */
 	assert_int_equal(one_arrive(&one, &packets[0], 100000, 0), SHAPE_WAITS);
 	assert_int_equal(one.queue.edt.last, 99000);
 	assert_int_equal(one_arrive(&one, &packets[1], 25000, 10), SHAPE_WAITS);
@@ -165,14 +168,14 @@ TEST(test_larger_than_burst)
 	assert_int_equal(shaper_release(one.shaper, 99000, out, 3), 0);
 	assert_int_equal(shaper_release(one.shaper, 99000 + SLOT_MAX, out, 3), 1);
 	assert_int_equal(shaper_release(one.shaper, 200000, out, 3), 1);
-	/* It has filled up to what a packet costs; for smaller ones no more than to the burst. */
+	/* The bucket filled up to the packet's cost; for smaller packets it fills to the burst. */
 	assert_int_equal(one_arrive(&one, &packets[2], 75000, 199000), SHAPE_PASSES);
 	assert_int_equal(one_arrive(&one, &packets[2], 1000, 300000), SHAPE_PASSES);
 	assert_int_equal(one_arrive(&one, &packets[2], 1, 300000), SHAPE_WAITS);
 	free(one.shaper);
 }
 
-/* Packets larger than the burst that are refused, as they would wait for too long, pass later. */
+/* Packets larger than the burst that would wait too long are refused, and later ones pass. */
 TEST(test_larger_for_long)
 {
 	struct one one;
@@ -190,9 +193,9 @@ TEST(test_larger_for_long)
 }
 
 /*
- * Limits that change faster than what waits leaves: each lets through what it has granted. The low
- * one lets nothing through in its time that may wait for so long; and where units are bounded the
- * few that wait for it leave no room to others.
+ * Limits that change faster than waiting packets leave: each passes the units that it granted. The
+ * low limit passes nothing in its time that can wait so long. If units are bounded, its few waiting
+ * packets leave no room for others.
  */
 TEST(test_flaps)
 {
@@ -227,12 +230,15 @@ TEST(test_flaps)
 	}
 }
 
-/* As many units as are said wait, whatever the rate; and one more does not. */
+/* Exactly the configured units can wait, at any rate. */
 TEST(test_units)
 {
 	for (unsigned i = 0; i < COUNT(limits); i++) {
 		uint64_t rate = (uint64_t)limit_of(limits[i].bps, 1, limits[i].hz).rate;
-		/* What waits is told by ticks: a unit more is one, or more. */
+		/*
+		 * Waiting units are counted in ticks, so this is the smallest difference that is
+		 * seen.
+		 */
 		uint32_t more = (uint32_t)(rate >> TOKEN_SHIFT) + 1;
 
 		for (unsigned k = 0; k < 2; k++) {
@@ -244,7 +250,7 @@ TEST(test_units)
 			assert_int_equal(one_arrive(&one, &packets[0], more, 0), SHAPE_WAITS);
 			assert_int_equal(one_arrive(&one, &packets[1], 2 * more + k * more, 0),
 				k ? SHAPE_FULL : SHAPE_WAITS);
-			/* What is refused has taken nothing. */
+			/* A refused packet has taken no tokens. */
 			assert_int_equal(one_arrive(&one, &packets[2], k ? 2 * more : more, 0),
 				k ? SHAPE_WAITS : SHAPE_FULL);
 			assert_int_equal(one_arrive(&one, &packets[3], more, 0), SHAPE_FULL);
@@ -253,7 +259,9 @@ TEST(test_units)
 	}
 }
 
-/* It waits for as long as it may, and a 64th; not a tick longer. What changes is the next one's. */
+/*
+ * A packet waits at most for the delay and a 64th of it. Changed parameters apply to later packets.
+ */
 TEST(test_delay)
 {
 	struct shape_params params = {.delay = 6400, .timed = true};
@@ -284,7 +292,9 @@ TEST(test_delay)
 	assert_int_equal(shape_flush(shaper, &queue, out, 5), 0);
 }
 
-/* What would conform waits behind what is due and has not been released: in order, and in time. */
+/*
+ * A conforming packet waits behind packets that are due and not yet released, in order and in time.
+ */
 TEST(test_behind)
 {
 	struct shape_packet packets[4], *out[4];
@@ -303,14 +313,14 @@ TEST(test_behind)
 	for (unsigned i = 0; i < 3; i++)
 		assert_ptr_equal(out[i], &packets[i + 1]);
 	assert_int_equal(one_arrive(&one, &packets[0], 10, 50000 + SLOT_MAX), SHAPE_PASSES);
-	/* When the last has left nobody waits, though no more could have. */
+	/* After the last packet has left no packet waits, even if the release had no more room. */
 	assert_int_equal(one_arrive(&one, &packets[0], 20000, 60000), SHAPE_WAITS);
 	assert_int_equal(shaper_release(one.shaper, 90000, out, 1), 1);
 	assert_int_equal(one_arrive(&one, &packets[0], 10, 90000), SHAPE_PASSES);
 	free(one.shaper);
 }
 
-/* Tokens are kept under a limit at which they would have taken longer than the clock goes. */
+/* Tokens are kept under a limit that would take longer than the clock's range to earn them. */
 TEST(test_deep)
 {
 	static const int64_t rates[] = {EXACT_RATE_LEAST, 3 * EXACT_RATE_LEAST / 2,
@@ -330,8 +340,8 @@ TEST(test_deep)
 }
 
 /*
- * A limit that lets nothing pass: what waits leaves when it was told to, and nothing comes behind
- * it. Raised again the bucket has what it had, as of when the last one leaves.
+ * A limit of nothing: waiting packets leave at their set times, and later ones are refused. When
+ * the limit is raised, the bucket has the tokens of the time when the last packet leaves.
  */
 TEST(test_closed)
 {
@@ -352,16 +362,16 @@ TEST(test_closed)
 		assert_int_equal(shaper_release(one.shaper, 10000 + SLOT_MAX, out, 3), 1);
 		shape_limit(one.shaper, &one.queue, &again, 20000);
 		assert_int_equal(one_arrive(&one, &packets[1], 1000, 20000), SHAPE_WAITS);
-		assert_int_equal(one.queue.edt.last, 30900); /* it was closed from 10000 on */
+		assert_int_equal(one.queue.edt.last, 30900); /* closed from 10000 on */
 		shape_limit(one.shaper, &one.queue, &limit, 20000);
 		shape_limit(one.shaper, &one.queue, &again, 20500);
 		assert_int_equal(one_arrive(&one, &packets[2], 10, 20500), SHAPE_WAITS);
-		assert_int_equal(one.queue.edt.last, 31410); /* nothing passed for 500 */
+		assert_int_equal(one.queue.edt.last, 31410); /* 500 ticks without a limit */
 		free(one.shaper);
 	}
 }
 
-/* Each packet that is released is counted by how late it is, one that comes out earlier is not. */
+/* The lateness of each released packet is counted, and that of flushed packets is not. */
 TEST(test_lateness)
 {
 	static const uint64_t late[] = {SLOT_MAX, 5000, 100000, 100 * MS};
@@ -389,7 +399,10 @@ TEST(test_lateness)
 	free(one.shaper);
 }
 
-/* Polled at every tick one leaves when its slot is over: none early, and a slot late at most. */
+/*
+ * Polled at every tick, a packet leaves at the end of its slot: never early, and at most a slot
+ * late.
+ */
 TEST(test_every_tick)
 {
 	for (uint32_t cost = 1; cost < 3 * SLOT_MAX; cost += 61) {
@@ -408,9 +421,9 @@ TEST(test_every_tick)
 }
 
 /*
- * Beside one that is not: neither keeps the other one from leaving. They come as they were due, but
- * for what one of them fills a call with, and for a slot, and one more as that is left when it is
- * over.
+ * A timed and an untimed queue do not delay each other. Packets leave in the order of their
+ * departures. Exceptions are the packets of one call and two slots, because a slot is emptied when
+ * it is over.
  */
 TEST(test_both_kinds)
 {
@@ -452,7 +465,7 @@ TEST(test_both_kinds)
 	}
 }
 
-/* In bursts, at any rates, with limits that come and go: as from exact buckets. */
+/* Bursts, random rates and changing limits, compared with exact buckets. */
 static void random_world(uint64_t seed, uint32_t most, bool changes)
 {
 	static struct world w;
@@ -471,7 +484,7 @@ static void random_world(uint64_t seed, uint32_t most, bool changes)
 			world_check(&w);
 	}
 	world_drain(&w);
-	/* Each outcome has come about some times. */
+	/* Each outcome occurred several times. */
 	if (w.passed < STEPS / 100 || w.full < STEPS / 100 || w.released < STEPS / 100 ||
 		(most < 10 && w.pool_full == 0))
 		world_fail(&w, "%u have waited, %u passed, %u not", w.released, w.passed, w.full);

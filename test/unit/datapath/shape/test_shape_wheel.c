@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The wheel of a shaper: beyond its horizon, past the end of its clock, with many queues, and with
- * little room for what is due.
+ * The wheel of a shaper: beyond its horizon, over the wrap of its clock, with many queues, and with
+ * little room for due packets.
  */
 #include "shape_world.h"
 #include "scope.h"
 
-/* Polled at what shaper_next() says; how often that is in vain. */
+/*
+ * Polls at the times of shaper_next() until a packet leaves. Returns the number of polls without
+ * one.
+ */
 static unsigned next_departure(struct shaper *shaper, uint64_t *now, struct shape_packet **out)
 {
 	unsigned vain = 0;
@@ -43,7 +46,9 @@ TEST(test_horizon)
 	assert_false(shaper_waits(shaper));
 }
 
-/* One queue more on the wheel than there may be packets would be too many for its memory. */
+/*
+ * If more queues than the largest number of packets were on the wheel, its memory would overflow.
+ */
 TEST(test_memory)
 {
 	size_t bytes = shaper_bytes(1);
@@ -64,7 +69,7 @@ TEST(test_memory)
 		assert_int_equal(memory[bytes + i], 0);
 }
 
-/* Departures of random traffic, by a clock that begins somewhere. */
+/* Records the departures of random traffic, with a clock that starts at `start`. */
 static void record_departures(uint64_t seed, uint64_t start, uint64_t *left, unsigned n)
 {
 	struct shape_packet *packets = calloc(n, sizeof(*packets)), *out[OUT];
@@ -93,7 +98,7 @@ static void record_departures(uint64_t seed, uint64_t start, uint64_t *left, uns
 	free(packets);
 }
 
-/* A clock that wraps on the way is as good as any. */
+/* A clock that wraps has no effect. */
 TEST(test_clock_that_wraps)
 {
 	enum { N = 3000 };
@@ -108,7 +113,7 @@ TEST(test_clock_that_wraps)
 	}
 }
 
-/* A queue with ten thousand packets that are due at once does not keep another from leaving. */
+/* A queue with 10,000 due packets does not delay another queue. */
 TEST(test_turns)
 {
 	enum { N = 10000 };
@@ -119,7 +124,7 @@ TEST(test_turns)
 	bool out_yet = false;
 
 	assert_non_null(packets);
-	queue_make(&many, 800 * GHZ, 1, FOR_EVER, 0); /* 100 bytes a tick */
+	queue_make(&many, 800 * GHZ, 1, FOR_EVER, 0); /* 100 bytes per tick */
 	queue_make(&one, 8 * GHZ, 1, FOR_EVER, 0);
 	shape_queue_spend(&many);
 	shape_queue_spend(&one);
@@ -138,7 +143,7 @@ TEST(test_turns)
 	free(packets);
 }
 
-/* Queues that were due long ago come as they were due, those of an earlier slot first. */
+/* Queues that have been due for long leave in the order of their departures, by slots. */
 TEST(test_earliest_first)
 {
 	enum { N = 200 };
@@ -158,7 +163,7 @@ TEST(test_earliest_first)
 		n += shaper_release(shaper, 100 * MS, out + n, 7);
 	for (unsigned i = 0; i < n; i++) {
 		bool slow = out[i] < packets[1];
-		/* 100 bytes at 0.1 and 0.2 bytes a tick */
+		/* 100 bytes at 0.1 and 0.2 bytes per tick */
 		uint64_t due = slow ? (out[i] - packets[0] + 1) * 1000
 				    : (out[i] - packets[1] + 1) * 500;
 
@@ -168,8 +173,8 @@ TEST(test_earliest_first)
 }
 
 /*
- * To a slot, which is no more than half a microsecond: of the lengths that it may have, where they
- * are the longest. A queue that has much that is due does not come before what another has earlier.
+ * In the order of slots of at most half a microsecond, with the counter that has the longest ones.
+ * A queue with many due packets does not leave before earlier packets of another one.
  */
 TEST(test_earliest_slot_first)
 {
@@ -192,7 +197,7 @@ TEST(test_earliest_slot_first)
 		for (unsigned q = 0; q < QUEUES; q++) {
 			uint64_t at = 0;
 
-			queue_make(&queues[q], 8 * GHZ, 1, FOR_EVER, 0); /* a byte a tick */
+			queue_make(&queues[q], 8 * GHZ, 1, FOR_EVER, 0); /* a byte per tick */
 			shape_queue_spend(&queues[q]);
 			for (unsigned i = 0; i < N; i++) {
 				uint32_t cost = 1 + prng_below(&prng, 60 << q);
@@ -220,8 +225,8 @@ TEST(test_earliest_slot_first)
 }
 
 /*
- * As many queues as a box may have, all of them due within little time: nothing is early, all come
- * out, and none late by more than what a slot and the room in each call account for.
+ * The largest number of queues of a limiter, all due within a short time. No packet is early, all
+ * leave, and none is later than a slot and the room of each call explain.
  */
 TEST(test_many_queues)
 {
@@ -239,7 +244,7 @@ TEST(test_many_queues)
 	for (unsigned i = 0; i < N; i++) {
 		queue_make(&queues[i], 8000000, 1500, FOR_EVER, 0); /* a byte in 1000 ticks */
 		shape_queue_spend(&queues[i]);
-		/* Within 4 ms, 25 of them in a microsecond. */
+		/* Within 4 ms, 25 in each microsecond. */
 		shape_world_arrive(
 			shaper, &queues[i], &packets[i], 1000 + prng_below(&prng, 4000), 0);
 	}
@@ -260,7 +265,7 @@ TEST(test_many_queues)
 	free(packets);
 }
 
-/* Any of the queues of a slot may leave the wheel, or be filed anew: the others stay. */
+/* Each queue of a slot can leave the wheel or move to another slot, and the others stay. */
 TEST(test_off_the_wheel)
 {
 	enum { N = 100 };

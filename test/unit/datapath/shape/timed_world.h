@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Queues that are timed, each beside an exact bucket that says when its packets are to leave. Any
- * counter, any limits; packets in bursts, backwards by a little, after pauses of years; a worker
- * that is busy for a tenth of a second, and has little room. Each test says which of this it wants.
+ * Timed queues, each next to an exact bucket with the departures of its packets. Any counter and
+ * any limits. Packets come in bursts, with small steps of time backwards, and after pauses of
+ * years. The worker is busy for up to a tenth of a second and has little room. Each test selects
+ * from these.
  */
 #ifndef WEIR_TEST_TIMED_WORLD_H
 #define WEIR_TEST_TIMED_WORLD_H
@@ -16,7 +17,7 @@
 #define STEPS  3000
 #define BATCH  8
 
-/* A slot of the calendar is no longer. */
+/* Returns the longest slot of the calendar, in ticks. */
 static inline uint64_t slot_most(uint64_t hz)
 {
 	return hz >> 18 ? hz >> 18 : 1;
@@ -27,30 +28,30 @@ struct message {
 	struct message *next;
 	uint64_t due;
 	unsigned queue;
-	bool taken; /* out of the calendar, before its slot is over */
+	bool taken; /* left the calendar before the end of its slot */
 };
 
-/* A queue, and what is to be known of it. */
+/* A queue, and its expected state. */
 struct line {
 	struct shape_queue queue;
 	struct exact_bucket bucket;
 	struct shape_params params;
-	struct message *head, **tail; /* that wait */
-	uint32_t packets;             /* likewise */
-	bool clean;                   /* released dry since one has waited */
+	struct message *head, **tail; /* waiting messages */
+	uint32_t packets;             /* number of waiting messages */
+	bool clean;                   /* empty since a complete release */
 	bool leaves;
-	bool flushed; /* what comes next may wait once more for when that would have left */
+	bool flushed; /* the next packet can also wait until the flushed ones would have left */
 };
 
 struct world {
-	uint64_t seed, hz, start, now, dry; /* ticks; dry: all that was due had been released */
+	uint64_t seed, hz, start, now, dry; /* ticks; dry: time of the last complete release */
 	struct prng prng;
 	struct shaper *shaper;
 	uint32_t most;
 	struct line lines[QUEUES];
 	struct message messages[STEPS * BATCH];
 	unsigned sent, released, full, passed, pool_full, taken;
-	unsigned ghosts; /* entries of the calendar at most that have been taken out */
+	unsigned ghosts; /* most entries of the calendar that belong to packets taken out */
 };
 
 #define world_fail(w, ...)                                                                      \
@@ -60,13 +61,13 @@ struct world {
 		fail_msg(__VA_ARGS__);                                                          \
 	} while (0)
 
-/* A number below 2^bits, of any length. */
+/* Draws a number below 2^bits of random length. */
 static inline uint64_t any_of(struct prng *prng, unsigned bits)
 {
 	return prng_next(prng) >> (64 - bits) >> prng_below(prng, bits);
 }
 
-/* From 1 kbit/s to 400 Gbit/s, where the counter allows; bursts of a unit to 2^39 - 1. */
+/* From 1 kbit/s to 400 Gbit/s if the counter allows it, with bursts of 1 to 2^39 - 1 units. */
 static inline struct token_bucket_profile world_limit(struct world *w)
 {
 	struct token_bucket_params params = {
@@ -125,7 +126,7 @@ static inline void world_make(struct world *w, uint64_t seed, uint32_t most)
 		line_begin(w, q);
 }
 
-/* What costs about as much as comes within a share of the delay; and what costs nothing, or all. */
+/* Draws about the units that are earned within a part of the delay; sometimes none, or the most. */
 static inline uint32_t world_cost(struct world *w, const struct line *line)
 {
 	tokens_t in_delay = (tokens_t)line->bucket.rate * line->params.delay >> TOKEN_SHIFT;
@@ -136,7 +137,7 @@ static inline uint32_t world_cost(struct world *w, const struct line *line)
 		return 0;
 	case 1:
 		return UINT32_MAX;
-	case 2: /* all that the bucket holds, and a unit more */
+	case 2: /* all tokens of the bucket, and one unit more */
 		if (line->bucket.level > 0 && line->bucket.level >> TOKEN_SHIFT < UINT32_MAX)
 			return (uint32_t)(line->bucket.level >> TOKEN_SHIFT) + (w->sent & 1);
 	}
@@ -152,7 +153,7 @@ static inline unsigned world_waits(const struct world *w)
 	return n;
 }
 
-/* Whether anything waits that leaves. */
+/* Returns true if a queue that leaves still has packets. */
 static inline bool world_leaves(const struct world *w)
 {
 	bool leaves = false;
@@ -174,7 +175,10 @@ static inline void line_waits(
 	line->tail = &message->next;
 	line->packets++;
 	line->clean = line->flushed = false;
-	/* With the one before it if it is due by now, and the calendar does not go so far. */
+	/*
+	 * The due time can be that of the previous packet if it is due by now, because the calendar
+	 * does not reach further.
+	 */
 	if ((tick_is_after(want->earliest, due) && tick_is_after(want->earliest, w->now)) ||
 		tick_is_after(due, want->latest))
 		world_fail(w, "due %" PRId64 " ticks after the earliest, the latest is %" PRId64,
@@ -182,12 +186,12 @@ static inline void line_waits(
 	line->bucket.last = due;
 }
 
-/* Whether a packet may, or has to be, refused as it would wait for too long. */
+/* Returns true if a packet would wait too long, with some slack. */
 static inline bool line_is_full(
 	const struct line *line, uint64_t due, uint64_t arrival, unsigned slack)
 {
 	uint64_t wait = due - arrival, delay = line->params.delay, units = line->params.units;
-	/* What came under a former limit leaves before this one holds. */
+	/* Packets of an earlier limit leave before this one is valid. */
 	uint64_t held = due - tick_latest(arrival, line->bucket.from);
 	tokens_t most = (tokens_t)(units && units < UINT32_MAX ? units : UINT32_MAX) << TOKEN_SHIFT;
 
@@ -196,7 +200,7 @@ static inline bool line_is_full(
 		       held > (most + line->bucket.rate - 1) / line->bucket.rate + slack);
 }
 
-/* The verdict is one that the exact bucket allows. */
+/* The exact bucket allows this verdict. */
 static inline void line_judge(struct world *w, struct line *line, struct message *message,
 	uint64_t arrival, enum shape_verdict verdict)
 {
@@ -225,7 +229,7 @@ static inline void line_judge(struct world *w, struct line *line, struct message
 		line_waits(w, line, message, &want);
 }
 
-/* A packet of a queue at a tick. */
+/* A packet of this cost arrives at a queue at this tick. */
 static inline void world_arrive(struct world *w, unsigned q, uint32_t cost, uint64_t arrival)
 {
 	struct message *message = &w->messages[w->sent++];
@@ -238,7 +242,7 @@ static inline void world_arrive(struct world *w, unsigned q, uint32_t cost, uint
 	w->full += verdict == SHAPE_FULL;
 	w->passed += verdict == SHAPE_PASSES;
 	w->pool_full += verdict == SHAPE_POOL_FULL;
-	/* While anything leaves it may go behind what has been taken out. */
+	/* While any queue leaves, a packet can be queued behind those already taken out. */
 	if (aside && verdict != SHAPE_PASSES && !leaves)
 		world_fail(w, "queue %u leaves, and nothing waits there: %d", q, verdict);
 	if (!aside || verdict != SHAPE_PASSES)
@@ -256,7 +260,7 @@ static inline void world_arrivals(struct world *w)
 	}
 }
 
-/* Each is the first of its queue. */
+/* Removes a packet that came out. It must be the first of its queue. */
 static inline struct line *world_comes_out(struct world *w, struct shape_packet *packet)
 {
 	struct message *message = (struct message *)packet;
@@ -271,7 +275,7 @@ static inline struct line *world_comes_out(struct world *w, struct shape_packet 
 	return line;
 }
 
-/* Returns how many. */
+/* Returns the number of released packets. */
 static inline unsigned world_release(struct world *w, unsigned most)
 {
 	struct shape_packet *out[OUT];
@@ -288,7 +292,7 @@ static inline unsigned world_release(struct world *w, unsigned most)
 	return n;
 }
 
-/* What was taken out before its slot was over counts until it is. */
+/* A packet taken out counts until its slot is over. */
 static inline void world_lay_ghosts(struct world *w)
 {
 	w->ghosts = 0;
@@ -300,7 +304,7 @@ static inline void world_lay_ghosts(struct world *w)
 	}
 }
 
-/* All that is due: of the others none was due a slot ago. */
+/* Releases all due packets. No remaining packet was due more than a slot ago. */
 static inline void world_release_all(struct world *w)
 {
 	while (world_release(w, 1 + prng_below(&w->prng, OUT)) > 0 ||
@@ -325,7 +329,7 @@ static inline const struct shape_queue *world_whose(const struct shape_packet *p
 	return &w->lines[message->queue].queue;
 }
 
-/* Packets of queues that leave, whether they are due or not. Returns how many. */
+/* Flushes packets of leaving queues, whether they are due or not. Returns their number. */
 static inline unsigned world_flush_leaving(struct world *w, unsigned most)
 {
 	struct shape_packet *out[OUT];
@@ -361,7 +365,7 @@ static inline void world_flush(struct world *w, unsigned most)
 	w->taken += n;
 }
 
-/* What anybody may ask. */
+/* Checks all queries. */
 static inline void world_check(struct world *w)
 {
 	const struct shaper_counts *counts = shaper_counts(w->shaper);
@@ -382,7 +386,7 @@ static inline void world_check(struct world *w)
 		assert_true(next - w->now > w->hz);
 }
 
-/* Polled when something is due, until nothing waits. */
+/* Releases packets when they are due, until none waits. */
 static inline void world_drain(struct world *w)
 {
 	while (shaper_waits(w->shaper)) {
@@ -393,7 +397,7 @@ static inline void world_drain(struct world *w)
 	world_check(w);
 }
 
-/* The clock goes on: by a little, by what a worker may be busy for, or by years without packets. */
+/* Advances the clock: slightly, by the time of a busy worker, or by years without packets. */
 static inline void world_tick(struct world *w)
 {
 	uint64_t tenth = w->hz / 10;
@@ -421,7 +425,7 @@ static inline void world_change(struct world *w)
 		shape_change(w->shaper, &line->queue, &line->params, w->now);
 		exact_wait(&line->bucket, w->now, line->params.delay + line->params.delay / 64);
 		return;
-	case 1: /* nothing passes */
+	case 1: /* a limit of nothing */
 		profile.rate = -(int64_t)any_of(&w->prng, 40);
 		break;
 	case 2:
