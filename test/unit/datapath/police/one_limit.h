@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One limiter's part of a policy, as a worker has it, and packets that it charges.
+ * One limiter's share of a policy on one worker, and packets charged to it.
  */
 #ifndef WEIR_TEST_ONE_LIMIT_H
 #define WEIR_TEST_ONE_LIMIT_H
@@ -18,7 +18,7 @@ struct one_limit {
 	void *memory;
 };
 
-/* `rate`: units a second. */
+/* `rate` is in units a second. */
 static inline void one_limit_begin(
 	struct one_limit *limit, const struct policy *policy, double rate, uint64_t hz)
 {
@@ -39,7 +39,7 @@ static inline void one_limit_end(struct one_limit *limit)
 	free(limit->memory);
 }
 
-/* Returns true if a frame of this length passes; the policy must charge `cost` for it. */
+/* Returns true if a frame of this length passes. The policy must charge `cost` for it. */
 static inline bool one_limit_passes(
 	struct one_limit *limit, uint32_t length, uint32_t cost, uint64_t now)
 {

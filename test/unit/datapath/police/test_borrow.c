@@ -17,7 +17,7 @@ struct box {
 	struct policy_state workers[2];
 };
 
-/* 1 byte a tick, at tick 0. */
+/* Earns 1 byte a tick from tick 0. */
 static struct box box_of_frames(uint64_t burst, uint32_t frame)
 {
 	struct token_bucket_params params = {.rate_bps = 8 * GHZ, .burst_bytes = burst};
@@ -49,7 +49,7 @@ static bool lend_passes(struct box *box, unsigned worker, uint64_t now, uint32_t
 	return police_charge_simple(&box->workers[worker], bytes, now) == VERDICT_PASS;
 }
 
-/* A bucket that is too small for quanta: just conforming and just not, on either worker. */
+/* A bucket too small for quanta: packets that just conform and just do not, on either worker. */
 TEST(test_pairs)
 {
 	struct box box = box_of(3000);
@@ -62,7 +62,7 @@ TEST(test_pairs)
 	assert_true(lend_passes(&box, 1, 0, 1000));
 	assert_false(lend_passes(&box, 0, 499, 500));
 	assert_true(lend_passes(&box, 1, 500, 500));
-	/* Nothing is earned but by the shared bucket, however long it takes. */
+	/* Only the shared bucket earns tokens, however long it takes. */
 	assert_false(lend_passes(&box, 0, 100000, 3001));
 	assert_true(lend_passes(&box, 0, 100000, 3000));
 	assert_false(lend_passes(&box, 1, 100000, 1));
@@ -71,7 +71,10 @@ TEST(test_pairs)
 	assert_int_equal(box.workers[1].bytes - box.workers[1].dropped_bytes, 1500);
 }
 
-/* At the start and after a rest all that one bucket would let through at once, does pass. */
+/*
+ * At the start and after a pause the workers together pass a whole burst immediately, like one
+ * bucket.
+ */
 TEST(test_whole_burst)
 {
 	const uint64_t burst = 1 << 20;
@@ -85,7 +88,7 @@ TEST(test_whole_burst)
 	assert_in_range(passed, burst - 2 * (1000 + box.profile.least), burst);
 }
 
-/* What one asks for in a burst that cannot be had at one go is had packet by packet. */
+/* A burst that cannot be borrowed in one call is borrowed packet by packet. */
 TEST(test_more_than_there_is)
 {
 	struct box box = box_of(3000);
@@ -94,13 +97,13 @@ TEST(test_more_than_there_is)
 	assert_false(police_borrow(&box.workers[0], &box.shared, 3500, 0));
 	assert_int_equal(box.workers[0].bucket.tokens, 0);
 	assert_true(police_borrow(&box.workers[0], &box.shared, 2500, 0));
-	assert_true(police_borrow(&box.workers[0], &box.shared, 2500, 0)); /* has it already */
+	assert_true(police_borrow(&box.workers[0], &box.shared, 2500, 0)); /* already has it */
 	assert_int_equal(box.workers[0].bucket.tokens >> TOKEN_BYTE, 2500);
 	assert_true(lend_passes(&box, 1, 0, 500));
 	assert_false(lend_passes(&box, 1, 0, 1));
 }
 
-/* Two workers, random loads: never more than the bucket (r, b) that they share. */
+/* Two workers with random loads never pass more than their shared bucket (r, b). */
 TEST(test_bound)
 {
 	const uint64_t seed = 5;
@@ -130,7 +133,7 @@ TEST(test_bound)
 	}
 }
 
-/* What begins spent has nothing at first, and then what it earns and no more. */
+/* A bucket that starts spent has nothing at first, and later exactly its earnings. */
 TEST(test_spent)
 {
 	const uint64_t burst = 1 << 20;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A policy that its classes share: from "classes" in a configuration to verdicts.
+ * A policy whose classes share it: from "classes" in a configuration to verdicts.
  */
 #include "check.h"
 #include "scope.h"
@@ -17,8 +17,8 @@
 
 END_POINTER(config_free, struct config *)
 
-#define FRAME 1014    /* bytes: 1000 of L3 */
-#define LIMIT 1000000 /* bytes a second */
+#define FRAME 1014    /* bytes, 1000 of L3 */
+#define LIMIT 1000000 /* byte/s */
 
 #define PHANTOM(members) LIMITED(", 'meter': 'phantom'" members)
 #define CLASSES(members) PHANTOM(", 'classes': {" members "}")
@@ -100,7 +100,7 @@ TEST(test_defaults)
 	assert_int_equal(b->weights[0], 1);
 }
 
-/* Other classes have other counts: the policy restarts. */
+/* A change of the classes restarts the policy. */
 TEST(test_diff)
 {
 	static const struct {
@@ -199,7 +199,7 @@ static enum verdict send_one(struct lane *lane, uint32_t flow, uint8_t dscp, uin
 	return police_charge(&lane->state, &packet, NULL, cost, now);
 }
 
-/* Two for a second, of which one sends ten times the limit and the other as much as it is. */
+/* Runs two classes for a second. One sends ten times the limit, the other exactly the limit. */
 static void compete_one_second(struct lane *lane, uint64_t now, unsigned passed[2])
 {
 	passed[0] = passed[1] = 0;
@@ -235,7 +235,7 @@ TEST(test_verdicts)
 		compete_one_second(&lane, GHZ, passed);
 		assert_in_range(passed[0], cases[i].first - 20, cases[i].first + 20);
 		assert_in_range(passed[1], cases[i].second - 20, cases[i].second + 20);
-		/* Half the limit, and with it half of everything. */
+		/* Half the limit: each class gets half as much. */
 		profile_make(&lane.config->policies[0], LIMIT / 2.0, 20000, &profile);
 		police_limit(&lane.state, &profile, 2 * GHZ);
 		compete_one_second(&lane, 2 * GHZ, passed);
@@ -249,7 +249,7 @@ TEST(test_verdicts)
 	}
 }
 
-/* Flows with a queue count while they send, and not after a time without packets. */
+/* Flows with a queue count while they send, and no longer after a second without packets. */
 TEST(test_backlogged)
 {
 	static const char *const documents[] = {PHANTOM(""), PHANTOM(", 'action': 'count'")};
@@ -259,7 +259,7 @@ TEST(test_backlogged)
 		struct lane lane;
 
 		lane_start(&lane, documents[i]);
-		for (unsigned k = 0; k < 6; k++) { /* 6000 bytes of 50000: from no active flow */
+		for (unsigned k = 0; k < 6; k++) { /* 6000 of 50000 bytes: no flow counts */
 			assert_int_equal(send_one(&lane, k, 0, 0), VERDICT_PASS);
 			assert_int_equal(police_backlogged(&lane.state), 0);
 		}
@@ -267,7 +267,7 @@ TEST(test_backlogged)
 		assert_int_equal(police_backlogged(&lane.state), 1);
 		compete_one_second(&lane, GHZ, passed);
 		assert_int_equal(police_backlogged(&lane.state), 2);
-		/* They have ended, and the next flow is alone. */
+		/* The two flows have ended; the next one is alone. */
 		for (unsigned k = 0; k < 7; k++)
 			assert_int_equal(send_one(&lane, 8, 0, 4 * GHZ), VERDICT_PASS);
 		assert_int_equal(police_backlogged(&lane.state), 1);
@@ -275,7 +275,7 @@ TEST(test_backlogged)
 	}
 }
 
-/* After the burst no class passes anything immediately, and later its earned share. */
+/* After spending no class passes immediately. Later each passes the share it earned. */
 TEST(test_spent)
 {
 	ENDED_BY(lane_stop) struct lane lane;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A policy whose packets have colours: from a configuration to verdicts, marks and counts; and over
- * limiters whose parts move. That colours are those of the RFCs is test_colours.c's.
+ * A policy whose packets have colours: from a configuration to verdicts, marks and counters. It
+ * also runs over several limiters whose shares change. test_colours.c tests the colours against the
+ * RFCs.
  */
 #include "check.h"
 #include "scope.h"
@@ -54,7 +55,10 @@ TEST(test_keys)
 					"'5Mbit/s'}"),
 			AT "*'excess'*'meter': 'srtcm' or 'trtcm-4115'\n"},
 		{LIMITED(", 'colours': {}"), AT "'colours'*'meter': " ALL3},
-		/* A peak is at least the limit, and its burst at least the burst of the limit. */
+		/*
+		 * The peak must be at least the limit, and its burst at least the burst of the
+		 * limit.
+		 */
 		{LIMITED(METER("trtcm") ", 'peak': {'limit': '10Mbit/s'}"), ""},
 		{LIMITED(METER("trtcm") ", 'peak': {'limit': '9999999bit/s'}"),
 			AT "peak.limit: '9999999bit/s': expected at least the limit, 10Mbit/s\n"},
@@ -79,7 +83,7 @@ TEST(test_keys)
 			AT "peak.limit: '10/s': expected at least the limit, 601/min\n"},
 		{POLICY(METER("srtcm") ", 'count': 'flows', 'limit': '600/min'"),
 			AT "*'meter'*'count': 'flows'*another meter\n"},
-		/* other keys that exclude it */
+		/* Keys that exclude each other. */
 		{TRTCM(", 'per': 'src'"), AT "*'meter'*'per'*another meter\n"},
 		{TRTCM(", 'action': 'drop'"), AT "*'action'*'meter'*'colours'\n"},
 		{TRTCM(", 'mark': 'ef'"), AT "'mark'*'meter': 'trtcm'*'colours'\n"},
@@ -99,7 +103,7 @@ TEST(test_keys)
 			AT
 			"schedule.entries[0].limit: '21Mbit/s': expected at most that of 'peak', "
 			"20Mbit/s\n"},
-		/* colours */
+		/* Colours. */
 		{COLOURS_("'green': 'pass', 'yellow': {'mark': 'af12'}, 'red': 'drop'"), ""},
 		{COLOURS_("'green': {'mark': 10}, 'yellow': 'count', 'red': {'mark': 'ecn'}"), ""},
 		{COLOURS_("'green': 'shape'"),
@@ -143,7 +147,7 @@ TEST(test_defaults)
 	const struct policy *a = &config->policies[0], *b = a + 1, *c = a + 2;
 
 	assert_int_equal(a->colours.second.burst_bytes, a->burst_bytes);
-	assert_int_equal(a->burst_bytes, 312500);                 /* like that of a token bucket */
+	assert_int_equal(a->burst_bytes, 312500);                 /* default of a token bucket */
 	assert_int_equal(b->colours.second.burst_bytes, 2000000); /* no less than the burst */
 	assert_int_equal(c->colours.second.burst_bytes, 625000);
 	assert_int_equal(a->action, ACTION_DROP);
@@ -164,7 +168,7 @@ TEST(test_defaults)
 	assert_false(policy_is_one_bucket(a));
 }
 
-/* The counters of a policy continue, and so do its buckets if the colours stay. */
+/* The counters of a policy continue. Its buckets continue if the colours stay the same. */
 TEST(test_diff)
 {
 	static const struct {
@@ -236,7 +240,7 @@ TEST(test_words)
 	}
 }
 
-/* In shadow no packet is dropped or marked; green packets stay as they are. */
+/* In shadow mode no packet is dropped or marked, and green packets stay as they are. */
 TEST(test_shadow)
 {
 	ENDED_BY(config_free_at)
@@ -260,7 +264,7 @@ struct lane {
 	void *memory;
 };
 
-static const struct sampling every = {0}; /* packet */
+static const struct sampling every = {0}; /* every packet */
 
 static struct limiter_view view_of(const struct policy *policy, double part)
 {
@@ -316,7 +320,7 @@ TEST(test_actions)
 		bool markable;
 		enum verdict verdicts[COLOURS];
 		int marks[COLOURS];
-		uint64_t dropped, over, beyond; /* bytes, but of the last */
+		uint64_t dropped, over, beyond; /* bytes, except the last */
 	} rows[] = {
 		{ACTS(""), true, {VERDICT_PASS, VERDICT_PASS, VERDICT_DROP}, {0}, 1500, 0, 1},
 		{ACTS("'green': {'mark': 10}, 'yellow': {'mark': 12}, 'red': {'mark': 'ecn'}"),
@@ -383,7 +387,7 @@ TEST(test_aware)
 	}
 }
 
-/* Another limit, none for a while, and all spent: both buckets follow. */
+/* Both buckets follow a new limit, a limit of 0 and spending. */
 TEST(test_limits)
 {
 	ENDED_BY(lane_stop) struct lane lane;
@@ -398,7 +402,7 @@ TEST(test_limits)
 	assert_int_equal(lane_police(&lane, 1, 0, true, 0, &mark), VERDICT_DROP);
 	view = view_of(policy, 0);
 	assert_int_equal(limit_profile_init(&profile, policy, 0, &view, &every, 1, GHZ), 0);
-	police_limit(&lane.state, &profile, 700); /* less than a byte */
+	police_limit(&lane.state, &profile, 700); /* less than one byte */
 	assert_int_equal(lane_police(&lane, 1, 0, true, GHZ, &mark), VERDICT_DROP);
 	view = view_of(policy, 0.5);
 	assert_int_equal(limit_profile_init(&profile, policy, 0, &view, &every, 1, GHZ), 0);
@@ -406,7 +410,7 @@ TEST(test_limits)
 	assert_int_equal(lane_police(&lane, 1, 0, true, GHZ + 1000, &mark), VERDICT_DROP);
 	assert_int_equal(lane_police(&lane, 1, 0, true, GHZ + 1601, &mark), VERDICT_PASS);
 	assert_int_equal(police_coloured(lane.state.other)->colour, COLOUR_GREEN);
-	police_expire(&lane.state, UINT8_MAX, GHZ + 1601); /* all of it ends */
+	police_expire(&lane.state, UINT8_MAX, GHZ + 1601); /* all of the limit ends */
 	assert_int_equal(lane_police(&lane, 1, 0, true, 3 * GHZ, &mark), VERDICT_DROP);
 }
 
@@ -447,7 +451,7 @@ TEST(test_parts)
 	static const struct {
 		const char *document;
 		double part, share;
-		uint64_t rate, second; /* bytes a second */
+		uint64_t rate, second; /* byte/s */
 		uint64_t burst, deep;
 	} rows[] = {
 #define PARTS(guarantee)                                                    \
@@ -490,7 +494,7 @@ TEST(test_parts)
 	}
 }
 
-/* A limit of one packet an hour, and a peak of very many a second: each by units of its own. */
+/* A limit of one packet an hour with a peak of 100,000 a second: each has its own units. */
 TEST(test_far_apart)
 {
 	ENDED_BY(config_free_at)
@@ -511,7 +515,7 @@ TEST(test_far_apart)
 
 #define LIMITERS 2
 #define WORKERS  3
-#define RATE     1250000 /* bytes a second, committed */
+#define RATE     1250000 /* byte/s, committed */
 #define PEAK     2500000
 #define BURST    60000
 #define DEEP     150000
@@ -521,7 +525,7 @@ struct limiters {
 	const struct policy *policy;
 	struct engine engines[LIMITERS];
 	struct limiter_view views[LIMITERS];
-	double rate; /* shares of the limit that are moving */
+	double rate; /* moving share of the limit, byte/s */
 	uint64_t burst;
 	struct prng prng;
 };
@@ -533,7 +537,7 @@ static void enforce_part(struct limiters *l, unsigned i, uint64_t now)
 	assert_int_equal(engine_enforce(&l->engines[i], &limit, now), 0);
 }
 
-/* A limiter releases a part of its share, or a moving part arrives: never both together. */
+/* A limiter releases a part of its share, or a released part arrives. Never both in one call. */
 static void move_parts(struct limiters *l, uint64_t now)
 {
 	unsigned i = prng_below(&l->prng, LIMITERS);
@@ -606,9 +610,9 @@ static void offer_packets(struct limiters *l, uint64_t now)
 }
 
 /*
- * The limit is conserved: with any shares, and while they move, the green packets of any time are
- * within the limit and its burst. The peak is soft: its shares follow those of the limit, so here
- * only the rounding of bursts can exceed it.
+ * The limit is hard. With any shares, also while they move, green packets stay within the limit and
+ * its burst over any time. The peak is soft: its shares follow those of the limit. So here only the
+ * rounding of bursts can exceed it.
  */
 TEST(test_conserved)
 {
@@ -634,7 +638,7 @@ TEST(test_conserved)
 				move_parts(&l, now);
 			offer_packets(&l, now);
 			totals = totals_of(&l);
-			/* Another bucket, which is never empty. */
+			/* The model's bucket, which never holds less than 0. */
 			green_room += earned;
 			green_room = green_room < BURST ? green_room : BURST;
 			room += 2 * earned;
@@ -659,7 +663,7 @@ TEST(test_conserved)
 
 #define FLOWS 20
 
-/* Flows of even rates, three times the limit together, that may change their worker. */
+/* Flows of constant rates, together three times the limit, that can change their worker. */
 struct crowd {
 	struct engine engine;
 	struct engine_limit limit;
@@ -684,7 +688,7 @@ static void begin_crowd(struct crowd *c, const struct policy *policy, unsigned w
 		c->worker[f] = prng_below(&c->prng, workers);
 }
 
-/* Each interval the workers get their present shares of the limit. */
+/* Every interval the workers get their current shares of the limit. */
 static void look_at_crowd(struct crowd *c, uint64_t now)
 {
 	struct limiter_sample sample;
@@ -695,7 +699,7 @@ static void look_at_crowd(struct crowd *c, uint64_t now)
 	}
 }
 
-/* The next packet, of 1000 bytes; when that was. */
+/* Sends the next packet of 1000 bytes and returns its time. */
 static uint64_t send_of_crowd(struct crowd *c)
 {
 	static const struct packet packet = {.family = PACKET_IPV4};
@@ -708,14 +712,14 @@ static uint64_t send_of_crowd(struct crowd *c)
 		f = c->next[k] < c->next[f] ? k : f;
 	now = c->next[f];
 	c->next[f] += gap / 2 + prng_below(&c->prng, (uint32_t)gap);
-	if (prng_below(&c->prng, 3 * RATE / 1000) == 0) /* once a second */
+	if (prng_below(&c->prng, 3 * RATE / 1000) == 0) /* once a second on average */
 		c->worker[f] = prng_below(&c->prng, c->engine.n_workers);
 	look_at_crowd(c, now);
 	(void)engine_states_police(&c->engine, c->worker[f], 0, &packet, NULL, 1000, now, &cost);
 	return now;
 }
 
-/* Divided by demand over workers, also where flows move between them: all of both rates is used. */
+/* Workers share both rates by demand and use all of both, even if flows move between workers. */
 TEST(test_workers)
 {
 	ENDED_BY(config_free_at) struct config *config = must_parse(TRTCM(", 'accounting': 'l2'"));
@@ -744,7 +748,7 @@ TEST(test_workers)
 	}
 }
 
-/* Yellow packets pass, and they count as demand beyond the limit. */
+/* Yellow packets pass, and they count as demand above the limit. */
 TEST(test_evidence)
 {
 	struct policy_totals totals = {

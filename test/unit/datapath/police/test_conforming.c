@@ -20,8 +20,8 @@
 #define PACKETS 2000
 
 /*
- * A tick earns limit_bps parts, which is 8 times the units in so many seconds; so a unit is 8 ·
- * seconds · hz of them.
+ * One tick earns limit_bps parts. That is 8 times the units in `limit_s` seconds, so one unit is 8
+ * · seconds · hz parts.
  */
 struct whole_bucket {
 	unsigned __int128 level, burst, unit;
@@ -56,7 +56,7 @@ static bool whole_takes(struct whole_bucket *bucket, uint64_t now, uint32_t cost
 	return fits;
 }
 
-/* The first tick, not before `now`, at which a packet conforms. */
+/* Returns the first tick, not before `now`, at which a packet conforms. */
 static uint64_t whole_due(struct whole_bucket *bucket, uint64_t now, uint32_t cost)
 {
 	unsigned __int128 need = cost * bucket->unit;
@@ -93,13 +93,13 @@ struct scene {
 static const uint64_t clocks[] = {
 	400000000, GHZ, UINT64_C(2099999973), UINT64_C(3693249999), UINT64_C(1) << 31, 5 * GHZ};
 
-/* A number of that many bits or fewer, with all residues. */
+/* Returns a random number of at most this many bits, of any residue. */
 static uint64_t any_number(struct prng *prng, unsigned bits)
 {
 	return 1 + (prng_next(prng) >> (64 - 1 - prng_below(prng, bits)));
 }
 
-/* Packets in a second, a minute, an hour, a day or any other time; or bits in a second. */
+/* Draws packets a second, a minute, an hour, a day or any other time; or bits a second. */
 static void draw_limit(struct scene *scene)
 {
 	static const uint32_t spans[] = {1, 60, 3600, 86400};
@@ -160,7 +160,7 @@ static void scene_fail(const struct scene *scene, uint64_t seed, unsigned kind, 
 		scene->cost, scene->hz, what);
 }
 
-/* All that is sent conforms, some of it after pauses. */
+/* Sends only conforming packets, some of them after pauses. */
 static void check_conforming(struct scene *scene, uint64_t seed, unsigned kind)
 {
 	unsigned pause = prng_below(&scene->prng, 2) ? 0 : 20;
@@ -198,7 +198,7 @@ static void check_above(struct scene *scene, uint64_t seed, unsigned kind)
 	whole_begin(&bucket, &scene->policy, scene->hz);
 	cost = scene->cost * bucket.unit;
 	off = cost / 256 + 2 * bucket.per_tick;
-	/* The bucket stays above 0. */
+	/* Keeps the bucket above 0. */
 	bucket.level += off;
 	bucket.burst += off;
 	for (unsigned i = 0; i < PACKETS; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Eight packets at a time against police_over() of one after the other: the same do not conform,
- * and every word of every line is the same; and nobody is left but who has to be.
+ * Charging eight packets in one call is compared with calls of police_over() one by one. The same
+ * packets exceed the limit, and every word of every line is the same. Only packets that the eight
+ * cannot charge are left to the caller.
  */
 #include "check.h"
 #include "scope.h"
@@ -25,13 +26,13 @@ struct world {
 	unsigned n;
 };
 
-/* Which packets there are. */
+/* A mix of packets. */
 struct row {
 	const char *name;
-	unsigned policies;  /* that they are of */
-	unsigned none;      /* of 8 packets have none */
-	unsigned other;     /* packets of 8 that are not to be charged, though they have one */
-	bool sampled, late; /* some policies are, or some lines were last looked at long ago */
+	unsigned policies;  /* number of policies */
+	unsigned none;      /* of 8 packets, have no policy */
+	unsigned other;     /* of 8 packets, not to be charged although they have one */
+	bool sampled, late; /* some policies are sampled; some lines were last refilled long ago */
 	bool lends;
 };
 
@@ -40,7 +41,7 @@ static uint64_t up_to(struct prng *prng, unsigned bits)
 	return prng_next(prng) >> (64 - bits) >> prng_below(prng, bits);
 }
 
-/* A line of anything that may be in one, often at the ends of what a word holds. */
+/* Fills a line with random values, often at the limits of their fields. */
 static struct policy_state random_line(struct prng *prng, const struct row *row)
 {
 	static const unsigned shifts[] = {0, 3, POLICE_SHIFT_MAX, POLICE_UNSAMPLED};
@@ -99,7 +100,7 @@ static uint32_t cost_of(const struct world *w, const struct policy_state *state,
 	return police_bytes(state, w->uncharged[i], w->len[i]);
 }
 
-/* Whether a packet's eight may leave it, as the line is before that. */
+/* Returns true if the eight may leave this packet to the caller, given the line before the call. */
 static bool may_be_left(struct world *w, unsigned i)
 {
 	struct policy_state *state, line;
@@ -116,7 +117,10 @@ static bool may_be_left(struct world *w, unsigned i)
 	return w->packets.lends && police_over(&line, cost_of(w, state, i), NOW);
 }
 
-/* Charges one eight, and what that leaves; which of it do not conform, and how many were left. */
+/*
+ * Charges one eight, and then the packets that it left. Returns the packets that exceed the limit;
+ * *n_left is the number left.
+ */
 static uint64_t charge_eight_here(struct world *w, unsigned at, unsigned *n_left)
 {
 	uint64_t over = 0, left = 0, may = 0;
@@ -138,7 +142,7 @@ static uint64_t charge_eight_here(struct world *w, unsigned at, unsigned *n_left
 	return over;
 }
 
-/* Returns true if a packet is charged and does not conform. */
+/* Returns true if a packet is charged and exceeds the limit. */
 static bool charge_there(struct world *w, unsigned i)
 {
 	struct policy_state *state;
@@ -212,7 +216,7 @@ TEST(test_one_by_one)
 	}
 }
 
-/* A call goes on until somebody is left, and leaves what is no whole eight alone. */
+/* A call stops after an eight that leaves packets. It ignores an incomplete eight at the end. */
 TEST(test_how_far)
 {
 	static const struct row row = {.policies = POLICIES};

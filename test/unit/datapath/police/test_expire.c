@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a worker lets pass of a limit that has ended by itself, however late it looks: against exact
- * bounds, for each meter that a conserved policy may have, and for a bucket that workers share.
+ * The packets that a worker passes under a limit whose lease has expired, however late the worker
+ * runs. They are compared with exact bounds, for each meter that a hard limit can have and for a
+ * bucket that workers share.
  */
 #include "check.h"
 
@@ -14,9 +15,9 @@
 #include "police/expire.h"
 #include "police/extended.h"
 
-#define RATE   UINT64_C(1000000) /* bytes a second */
+#define RATE   UINT64_C(1000000) /* byte/s */
 #define BURST  UINT64_C(50000)
-#define AFTER  UINT64_C(300000) /* what is promised to nobody */
+#define AFTER  UINT64_C(300000) /* byte/s, unreserved share */
 #define ENDS   (2 * GHZ)        /* tick */
 #define RUN    (4 * GHZ)
 #define LARGE  1500
@@ -64,7 +65,7 @@ static uint64_t passes(struct lane *lane, uint32_t cost, uint64_t now)
 	return police_charge(&lane->state, &packet, data, cost, now) == VERDICT_PASS ? cost : 0;
 }
 
-/* A backlog of packets of any size; the worker sleeps over the end, or not. */
+/* Charges a backlog of random sizes. In some runs the worker is stalled when the lease expires. */
 static void run_lane(const struct policy *policy, uint64_t seed, const char *what)
 {
 	uint64_t sleeps = seed % 3 ? ENDS - GHZ / 4 : UINT64_MAX, passed = 0, passed_after = 0;
@@ -91,7 +92,7 @@ static void run_lane(const struct policy *policy, uint64_t seed, const char *wha
 			passed_after += ended ? cost : 0;
 		}
 	}
-	/* A 2^-8 of a byte is all that a meter may be off, and here it is a whole one. */
+	/* A meter can be wrong by 2^-8 byte; here the bound allows a whole byte. */
 	most = BURST * AFTER / RATE + AFTER * (now - ENDS) / GHZ + 1;
 	least = (AFTER - RATE / 200) * (now - ENDS - GHZ) / GHZ - LARGE;
 	if (passed > RATE * 2 + BURST + 1)
@@ -103,7 +104,7 @@ static void run_lane(const struct policy *policy, uint64_t seed, const char *wha
 	free(lane.memory);
 }
 
-/* What is beyond the limit does not pass, so that what passes is what was conserved. */
+/* Packets above the limit are dropped, so that only the hard limit passes. */
 #define GREEN_ALONE                                                                           \
 	{                                                                                     \
 		.second = {.limit_bps = RATE * 8 * 2, .burst_bytes = BURST * 2}, .actions = { \
@@ -171,7 +172,7 @@ static void sharing_start(struct sharing *s, uint64_t seed)
 				POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L2)};
 }
 
-/* One worker's packet, of any size: bytes that pass. */
+/* Charges one packet of random size on a worker; returns the bytes that pass. */
 static uint64_t draw(struct sharing *s, unsigned worker, bool ended, uint64_t now)
 {
 	struct policy_state *state = &s->states[worker];
@@ -185,7 +186,7 @@ static uint64_t draw(struct sharing *s, unsigned worker, bool ended, uint64_t no
 	return police_charge_simple(state, cost, now) == VERDICT_PASS ? cost : 0;
 }
 
-/* Packets on the workers of a mask, from a time to another. */
+/* Sends packets on the workers in the mask, from one time to another. Returns the bytes passed. */
 static uint64_t draw_until(
 	struct sharing *s, unsigned workers, bool ended, uint64_t from, uint64_t to)
 {
@@ -206,7 +207,10 @@ static void expect_between(
 			seed, got, least, most);
 }
 
-/* All have seen the end; then control tells them again, and nothing is there that has not come. */
+/*
+ * All workers have seen the end of the lease. Then control publishes a limit again, and the bucket
+ * starts empty.
+ */
 TEST(shared_bucket_goes_slower_and_goes_on)
 {
 	uint64_t back = ENDS + 2 * GHZ, left = AFTER * 2;
@@ -223,13 +227,13 @@ TEST(shared_bucket_goes_slower_and_goes_on)
 		at = expiry_slowed(ENDS, back, ending());
 		shared_bucket_trim(&s.shared, at, at, ending(), 0);
 		shared_bucket_change_since(&s.shared, &profile, at, back);
-		/* They had taken all that there was. */
+		/* Before, the workers had taken everything. */
 		expect_between("again", seed, draw_until(&s, 7, false, back, back + GHZ),
 			RATE - RATE / 100, RATE + 2 * LARGE);
 	}
 }
 
-/* However far apart the two clocks are, what one has taken is not there for the other. */
+/* However far the clocks of two workers differ, tokens taken by one are not there for the other. */
 TEST(slow_worker_knows_what_is_taken)
 {
 	for (unsigned bit = 30; bit < 62; bit++) {
@@ -245,7 +249,7 @@ TEST(slow_worker_knows_what_is_taken)
 	}
 }
 
-/* One worker alone has been away: the others have all of the limit, and it has less of it. */
+/* One stalled worker does not reduce the limit of the others, and gets less of it. */
 TEST(slow_worker_takes_from_nobody_else)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -264,7 +268,7 @@ TEST(slow_worker_takes_from_nobody_else)
 	}
 }
 
-/* The clock is set back: the bucket goes on from there, without what it had or what it missed. */
+/* The clock steps back. The bucket continues from there, without its tokens and missed earnings. */
 TEST(shared_bucket_restarts)
 {
 	struct shared_bucket_profile profile = shared_profile();
@@ -281,8 +285,8 @@ TEST(shared_bucket_restarts)
 }
 
 /*
- * At its end all that is left is borrowed, and no unit more: in bytes, and in parts of packets.
- * What a bucket holds already is asked of nobody.
+ * At the end of a lease exactly the remaining tokens can be borrowed, in bytes and in parts of
+ * packets. Tokens that a worker's bucket already holds need no borrowing.
  */
 TEST(test_borrow_what_is_left)
 {
@@ -327,7 +331,7 @@ TEST(test_borrow_what_is_left)
 	}
 }
 
-/* What earned nothing earns nothing then, and what drains does not. */
+/* A bucket with rate 0 earns nothing after the lease, and a draining one drains no more. */
 TEST(test_nothing_left_of_nothing)
 {
 	static const int64_t rates[] = {-1000, -1, 0};
@@ -343,7 +347,10 @@ TEST(test_nothing_left_of_nothing)
 	}
 }
 
-/* What a shared bucket holds back at its end: two full frames, or packets, in parts of its own. */
+/*
+ * Tests the least that a shared bucket holds at the end of its lease: two full frames, or two
+ * packets, in parts of its unit.
+ */
 TEST(test_least_of_a_burst)
 {
 	static const struct {
@@ -373,7 +380,7 @@ TEST(test_least_of_a_burst)
 	}
 }
 
-/* A meter that is not what such a policy may have goes on as it was; a GCRA goes slower. */
+/* A meter that no hard limit can have does not change at the end. A GCRA slows down. */
 TEST(test_other_meters)
 {
 	static const uint64_t seconds = 10;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Flows that somebody has made to look alike, as he can who knows how packet_hash() is computed:
- * that is undone from its end, a step at a time.
+ * Flows that were crafted to have the same hash: packet_hash() is known, so an attacker can invert
+ * it step by step from its end.
  */
 #include "check.h"
 
@@ -21,11 +21,11 @@ struct crafted {
 	uint8_t data[V6];
 };
 
-/* The word that makes a step of packet_hash() end with h: its bijection, backwards. */
+/* Returns the word that makes a step of packet_hash() end with h: its inverse. */
 static uint64_t unstep_hash(uint64_t h)
 {
 	const uint64_t c = UINT64_C(0x9e3779b97f4a7c15);
-	uint64_t inverse = c; /* Newton's, modulo 2^64 */
+	uint64_t inverse = c; /* Newton's method, modulo 2^64 */
 
 	for (unsigned i = 0; i < 6; i++)
 		inverse *= 2 - c * inverse;
@@ -39,8 +39,8 @@ static uint64_t step_hash(uint64_t h, uint64_t word)
 }
 
 /*
- * Flow number n of those that all have one hash: their ports are what they like, and the last word
- * of their addresses makes up for it.
+ * Returns flow number n of flows that all have one hash. Their ports differ, and the last word of
+ * their addresses compensates for it.
  */
 static struct crafted craft_colliding_flow(unsigned family, uint32_t n, struct prng *prng)
 {
@@ -83,7 +83,7 @@ static unsigned count_distinct(uint32_t *hashes, unsigned n)
 
 static const unsigned families[] = {PACKET_IPV4, PACKET_IPV6};
 
-/* 500 of 2^32: a pair of them is alike once in 34,000 keys, and these are four. */
+/* 500 of 2^32 values: two of them are equal once in 34,000 keys. There are four keys. */
 TEST(test_crafted_are_told_apart)
 {
 	struct prng prng;
@@ -111,7 +111,7 @@ TEST(test_crafted_are_told_apart)
 	}
 }
 
-/* All of the flow's identity matters, and nothing of what the device has told. */
+/* The key covers the flow's whole identity and nothing that the device reported. */
 TEST(test_what_makes_a_flow)
 {
 	for (unsigned f = 0; f < 2; f++) {
@@ -140,7 +140,7 @@ TEST(test_what_makes_a_flow)
 	}
 }
 
-/* Each costs one, also where a device says that they are one. */
+/* Each crafted flow costs one, even if the device reports the same hash for all. */
 TEST(test_crafted_are_counted)
 {
 	static const struct sampling every = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets that are charged at several levels: to all or to none, and counted as far as they come.
- * Against buckets of whole bytes, or packets, that are kept one by one.
+ * Packets that are charged at several levels: to all of them or to none. A level counts the packets
+ * that reach it. The model has buckets of whole bytes or packets, charged one by one.
  */
 #include "check.h"
 
@@ -11,9 +11,9 @@
 
 #define LEVELS POLICY_LEVELS_MOST
 #define TOKENS (UINT64_C(1000) << TOKEN_BYTE)
-#define MARKS  10 /* DSCP of the lowest level, and so on */
+#define MARKS  10 /* DSCP of the lowest level; higher levels follow */
 
-/* Levels that earn a byte, or a packet, in so many ticks; and what they are by the model. */
+/* Levels that earn a byte or a packet every `period` ticks, and their model. */
 struct world {
 	struct policy_state states[LEVELS];
 	struct policy_extended others[LEVELS];
@@ -21,7 +21,7 @@ struct world {
 	bool packets;
 	struct level {
 		enum action action;
-		uint64_t period, burst, last; /* ticks a unit; units; when it earned the last one */
+		uint64_t period, burst, last; /* ticks a unit; units; last earning */
 		uint64_t units;
 		uint64_t seen, dropped, over, seen_units;
 	} model[LEVELS];
@@ -73,11 +73,11 @@ static void level_earn(struct level *level, uint64_t now)
 	level->last += earned * level->period;
 	if (level->units >= level->burst) {
 		level->units = level->burst;
-		level->last = now; /* a full one keeps no part of a unit */
+		level->last = now; /* a full bucket keeps no part of a unit */
 	}
 }
 
-/* Whether the packet passes, by the model, which charges and counts it. */
+/* Charges and counts a packet in the model. Returns true if it passes. */
 static bool model_passes(struct world *w, uint64_t cost, uint64_t now, int *mark)
 {
 	unsigned seen = w->lineage.n;
@@ -110,7 +110,7 @@ static bool model_passes(struct world *w, uint64_t cost, uint64_t now, int *mark
 	return passes;
 }
 
-/* What a level has not been asked for it has not earned yet. */
+/* A level earns tokens only when it is charged. */
 static void check_counts(struct world *w, uint64_t now)
 {
 	for (unsigned k = 0; k < w->lineage.n; k++) {
@@ -163,11 +163,11 @@ TEST(test_against_model)
 			marked += verdict == VERDICT_MARK;
 		}
 	}
-	/* All of it was tried. */
+	/* All outcomes occurred often. */
 	assert_true(passed > 10000 && dropped > 10000 && marked > 10000);
 }
 
-/* A packet that was to be marked and cannot be is refused where it would have been marked. */
+/* A packet that cannot be marked is refused at the level that had to mark it. */
 TEST(test_unmarkable)
 {
 	struct policy_extended other = {.action = ACTION_MARK};
@@ -188,7 +188,10 @@ TEST(test_unmarkable)
 	assert_int_equal(top.packets, 0);
 }
 
-/* What three levels say of a packet that each has just enough for, in parts, or not quite. */
+/*
+ * Tests all answers of three levels to a packet. Each level has exactly enough tokens, only a part
+ * of them, or not quite enough.
+ */
 TEST(test_each_answer)
 {
 	static const enum action actions[] = {ACTION_DROP, ACTION_MARK, ACTION_COUNT};
@@ -254,7 +257,7 @@ TEST(test_each_answer)
 	}
 }
 
-/* Several at once that a plain level has the tokens for. */
+/* Several packets in one call, for which a simple level has the tokens. */
 TEST(test_several_pass)
 {
 	struct policy_state level = {.bucket.tokens = TOKENS, .packets = 3, .bytes = 50};

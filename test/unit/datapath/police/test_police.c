@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * From packet to verdict, and that everything is counted. What meters and tables decide by
- * themselves is tested with them; here, that they are asked for the right thing.
+ * Tests of policing, from packet to verdict, and of all its counters. Meters and source tables have
+ * tests of their own; these tests check that policing calls them correctly.
  */
 #include "check.h"
 #include "scope.h"
@@ -16,12 +16,12 @@
 #include "engine/profile.h"
 #include "policy/kind.h"
 
-#define BPS UINT64_C(8) /* a unit a second */
+#define BPS UINT64_C(8) /* unit/s */
 
 enum { ICMP = 1, TCP = 6, UDP = 17, SCTP = 132 };
 enum { FIN = 0x01, SYN = 0x02, RST = 0x04, ACK = 0x10, ECE_CWR = 0xc0 };
 
-/* A policy on one worker, and all that it needs. */
+/* One policy on one worker, with its state. */
 struct lane {
 	struct policy policy;
 	struct limit_profile profile;
@@ -29,7 +29,7 @@ struct lane {
 	void *memory;
 };
 
-static const struct sampling every = {0}; /* packet */
+static const struct sampling every = {0}; /* every packet */
 
 static const struct policy defaults = {
 	.limit_bps = 1000 * BPS,
@@ -105,7 +105,7 @@ TEST(test_cost_of_bytes_and_packets)
 		{COUNT_BYTES, ACCOUNTING_L3, 22, 1522, 1500},
 		{COUNT_BYTES, ACCOUNTING_WIRE, 14, 60, 84},
 		{COUNT_BYTES, ACCOUNTING_WIRE, 18, 60, 84},
-		{COUNT_BYTES, ACCOUNTING_L3, 9, 9, 0}, /* a runt is all Ethernet */
+		{COUNT_BYTES, ACCOUNTING_L3, 9, 9, 0}, /* a runt has no L3 bytes */
 		{COUNT_BYTES, ACCOUNTING_L2, 14, 9018, 9018},
 		{COUNT_PACKETS, ACCOUNTING_L2, 14, 9018, 1},
 		{COUNT_PACKETS, ACCOUNTING_WIRE, 14, 60, 1},
@@ -131,7 +131,7 @@ TEST(test_cost_of_bytes_and_packets)
 	}
 }
 
-/* Which policies take the short way: nothing else may. */
+/* Tests which policies take the fast path. No other policy may take it. */
 TEST(test_plain)
 {
 	struct policy policy = defaults;
@@ -153,7 +153,7 @@ TEST(test_plain)
 	}
 }
 
-/* Spent: nothing passes now, and what does later has been earned since. */
+/* After policy_state_spend() nothing passes until tokens have been earned. */
 TEST(test_spent)
 {
 	static const enum meter_kind kinds[] = {
@@ -165,13 +165,13 @@ TEST(test_spent)
 		struct lane lane;
 
 		policy.meter = kinds[i / 2];
-		policy.burst_bytes = UINT64_C(4) << 30; /* more than one packet can be */
+		policy.burst_bytes = UINT64_C(4) << 30; /* more than the largest packet */
 		policy.limit_bps = 1000000 * BPS;
 		policy.action = i % 2 ? ACTION_COUNT : ACTION_DROP;
 		lane_start(&lane, &policy, SECOND);
 		policy_state_spend(&lane.state, SECOND);
 		assert_counters(&lane, 0, 0, 0, 0, 0, 0);
-		assert_int_equal(police_backlogged(&lane.state), 0); /* it has no classes */
+		assert_int_equal(police_backlogged(&lane.state), 0); /* no classes */
 		if (lane_police(&lane, &packet, NULL, 1, SECOND) == VERDICT_PASS)
 			fail_msg("%s: something is left", meter_name(kinds[i / 2]));
 		if (lane_police(&lane, &packet, NULL, 1000, 3 * SECOND) != VERDICT_PASS)
@@ -180,7 +180,10 @@ TEST(test_spent)
 	}
 }
 
-/* A placed policy keeps what leads its sources to workers, too. */
+/*
+ * A policy that places its sources on workers also keeps its state only if the keys of the
+ * placement stay the same.
+ */
 TEST(test_placed_lasts)
 {
 	struct policy placed = defaults, next[7];
@@ -204,7 +207,7 @@ TEST(test_placed_lasts)
 	}
 }
 
-/* What a line says once for all, and what it does not. */
+/* Tests which changes of a policy keep its state and which do not. */
 TEST(test_lasts)
 {
 	struct policy own = defaults, next[6];
@@ -222,7 +225,10 @@ TEST(test_lasts)
 		assert_int_equal(policy_state_lasts(&own, &next[i]), i >= 4);
 		assert_int_equal(policy_state_lasts(&next[i], &own), i >= 4);
 	}
-	/* One of whose limit others had parts had no sample of flows. */
+	/*
+	 * A policy without sharers has no sample of flows, so it cannot continue as one with
+	 * sharers.
+	 */
 	next[0] = own;
 	next[0].sharers = 1;
 	assert_true(policy_state_lasts(&own, &next[0]));
@@ -233,7 +239,7 @@ TEST(test_lasts)
 	assert_true(policy_state_lasts(&next[0], &next[1]));
 }
 
-/* The short way and the long one are the same way. */
+/* The fast path and the slow path give the same results. */
 TEST(test_ways_agree)
 {
 	const uint64_t seed = 11;
@@ -246,7 +252,7 @@ TEST(test_ways_agree)
 	policy.limit_bps = BPS * 1000000;
 	policy.accounting = ACCOUNTING_L3;
 	lane_start(&shorter, &policy, now);
-	policy.allocator = allocator_find("gtb"); /* not plain, but that nobody drains it */
+	policy.allocator = allocator_find("gtb"); /* not simple, and no other limiter drains it */
 	lane_start(&longer, &policy, now);
 	assert_true(police_is_simple(&shorter.state) && !police_is_simple(&longer.state));
 	prng_seed(&prng, seed);
@@ -270,7 +276,10 @@ TEST(test_ways_agree)
 	lane_stop(&longer);
 }
 
-/* A burst at once is its packets one by one: verdicts, counters, tokens, samples. */
+/*
+ * A burst charged in one call gives the same verdicts, counters, tokens and samples as its packets
+ * one by one.
+ */
 TEST(test_bursts_are_packets)
 {
 	const uint64_t seed = 14;
@@ -285,7 +294,7 @@ TEST(test_bursts_are_packets)
 	policy.allocator = allocator_find("fps");
 	lane_start(&one, &policy, now);
 	lane_start(&burst, &policy, now);
-	one.profile.meter.bucket.rate = INT64_C(25) << TOKEN_SHIFT; /* bytes a tick */
+	one.profile.meter.bucket.rate = INT64_C(25) << TOKEN_SHIFT; /* bytes/tick */
 	burst.profile = one.profile;
 	prng_seed(&prng, seed);
 	for (unsigned i = 0; i < 20000; i++) {
@@ -297,7 +306,9 @@ TEST(test_bursts_are_packets)
 		one.profile.sample_shift = burst.profile.sample_shift = i / 1000 % 8;
 		police_limit(&one.state, &one.profile, now);
 		police_limit(&burst.state, &burst.profile, now);
-		/* Mostly nothing is earned, and what is fits round sizes to the byte. */
+		/*
+		 * Mostly no tokens are earned. The tokens often match the round sizes to the byte.
+		 */
 		now += i % 4 ? 0 : 8 * prng_below(&prng, 1000);
 		got = police_samples_burst(&burst.state, n);
 		for (unsigned k = 0; k < n; k++) {
@@ -320,7 +331,7 @@ TEST(test_bursts_are_packets)
 	assert_true(all > 1000 && none > 1000 && some > 1000 && exact > 10);
 }
 
-/* Counters of 32 bits wrap, and the totals go on. */
+/* Counters of 32 bits wrap; the 64-bit totals continue. */
 TEST(test_totals)
 {
 	uint64_t total = UINT32_MAX - 1, before = total;
@@ -334,7 +345,10 @@ TEST(test_totals)
 	}
 }
 
-/* What passed is what was not dropped, and never goes back, whenever a worker is looked at. */
+/*
+ * Passed packets are all packets minus drops. This number never decreases, even if it is read while
+ * a worker updates its counters.
+ */
 TEST(test_passed)
 {
 	static const struct {
@@ -342,10 +356,10 @@ TEST(test_passed)
 		uint64_t bytes, dropped_bytes, want_packets, want_bytes;
 	} looks[] = {
 		{UINT32_MAX, 5, 1000, 500, UINT32_MAX - UINT64_C(5), 500},
-		{UINT32_MAX, 6, 1000, 600, UINT32_MAX - UINT64_C(5), 500}, /* all is yet to come */
+		{UINT32_MAX, 6, 1000, 600, UINT32_MAX - UINT64_C(5), 500}, /* only drops are new */
 		{0, 6, 1100, 600, UINT32_MAX - UINT64_C(5), 500},
 		{9, 6, 1700, 600, UINT32_MAX + UINT64_C(4), 1100},
-		{9, 6, 1700, 2000, UINT32_MAX + UINT64_C(4), 1100}, /* more than all */
+		{9, 6, 1700, 2000, UINT32_MAX + UINT64_C(4), 1100}, /* more drops than packets */
 		{10, 7, 2100, 600, UINT32_MAX + UINT64_C(4), 1500},
 	};
 	struct police_totals totals = {0};
@@ -368,7 +382,10 @@ TEST(test_passed)
 	}
 }
 
-/* What is more than charged is set aside: all that is not plain, and else what is sampled. */
+/*
+ * Tests which packets take the slow path: all packets of policies that are not simple, and sampled
+ * packets of simple ones.
+ */
 TEST(test_aside)
 {
 	for (unsigned shift = 0; shift <= POLICE_UNSAMPLED; shift++)
@@ -393,7 +410,7 @@ TEST(test_aside)
 		}
 }
 
-/* Each kind of meter is asked, with its own profile and state. */
+/* Each kind of meter decides with its own profile and state. */
 TEST(test_every_kind)
 {
 	struct prng prng;
@@ -406,7 +423,10 @@ TEST(test_every_kind)
 		struct lane lane;
 		uint32_t cost;
 
-		/* What these say is not their bucket's alone: test_classes.c, test_coloured.c. */
+		/*
+		 * The verdicts of these meters do not depend on their bucket alone. See
+		 * test_classes.c and test_coloured.c.
+		 */
 		if (kind == METER_PHANTOM || meter_can(kind, METER_COLOURS))
 			continue;
 		policy.meter = kind;
@@ -426,7 +446,7 @@ TEST(test_every_kind)
 			struct packet packet = {0};
 			bool want;
 
-			now += prng_below(&prng, 1500000); /* up to 2 a ms, limit 1 a ms */
+			now += prng_below(&prng, 1500000); /* 0 to 1.5 ms; the limit is 1 a ms */
 			want = meter_conforms(kind, &meter, &lane.profile.meter, now, cost);
 			assert_int_equal(
 				lane_police(&lane, &packet, NULL, 60 + i, now) == VERDICT_PASS,
@@ -457,7 +477,7 @@ TEST(test_random_drop_of_all_and_nothing)
 		assert_int_equal(lane_police(&lane, &packet, NULL, 1000, i), VERDICT_DROP);
 }
 
-/* What happens beyond the limit, and where it is counted. A bucket of 10 packets of 100 bytes. */
+/* Verdicts and counters of packets above the limit. The bucket holds 10 packets of 100 bytes. */
 TEST(test_actions)
 {
 	static const struct {
@@ -488,25 +508,28 @@ TEST(test_actions)
 				lane_police(&lane, &packet, NULL, 100, 7), rows[i].verdict);
 			if (rows[i].verdict != VERDICT_MARK)
 				continue;
-			/* Counted when it is known as what. */
+			/* A packet is counted after its verdict is final. */
 			assert_int_equal(lane.state.packets, 10 + n);
 			police_marked(&lane.state, &packet, NULL, 100, 7, rows[i].marked);
 		}
 		expect_counters(&lane, rows[i].want);
-		/* What was over has not been taken from the bucket. */
+		/* Packets above the limit took no tokens. */
 		assert_int_equal(lane_police(&lane, &packet, NULL, 99, 7), VERDICT_PASS);
 		lane_stop(&lane);
 	}
 }
 
-/* Makes the profile one of a credit, and tells the lane. */
+/* Joins the profile to a credit and publishes it to the lane. */
 static void lane_join(struct lane *lane, struct credit *credit, uint16_t generation)
 {
 	credit_profile_join(&lane->profile.meter.credit, credit, generation, 250);
 	police_limit(&lane->state, &lane->profile, 7);
 }
 
-/* A total of 1000, beside it a bucket of 300, in packets of 100: 13 pass, then the action. */
+/*
+ * A quota of 1000 bytes with a fallback bucket of 300. Of packets of 100 bytes 13 pass; then the
+ * action applies.
+ */
 TEST(test_total)
 {
 	static const struct {
@@ -554,7 +577,9 @@ TEST(test_total)
 	}
 }
 
-/* Without a limit beside it not a packet more; and a period takes with it what nobody has used. */
+/*
+ * Without a fallback limit no packet passes above the quota. Unused credit expires with its period.
+ */
 TEST(test_total_alone)
 {
 	struct policy policy = defaults;
@@ -564,7 +589,7 @@ TEST(test_total_alone)
 
 	policy.allocator = allocator_find("quota");
 	policy.limit_bps = 0;
-	policy.burst_bytes = 100000; /* of no limit */
+	policy.burst_bytes = 100000; /* without effect: the limit is 0 */
 	lane_start(&lane, &policy, 7);
 	credit = (struct credit){0};
 	credit_put(&credit, 1000);
@@ -572,11 +597,11 @@ TEST(test_total_alone)
 	lane_join(&lane, &credit, 0);
 	assert_int_equal(lane_police(&lane, &packet, NULL, 100, 7), VERDICT_PASS);
 	assert_int_equal(police_returns(&lane.state, 0), 250);
-	policy_state_spend(&lane.state, 7); /* what is shared, and paid for, is not touched */
+	policy_state_spend(&lane.state, 7); /* shared, paid credit stays */
 	assert_int_equal(police_returns(&lane.state, 0), 250);
 	assert_int_equal(credit_turn(&credit, 1), 650);
 	credit_put(&credit, 120);
-	assert_int_equal(police_returns(&lane.state, 1), 0); /* though it has not heard */
+	assert_int_equal(police_returns(&lane.state, 1), 0); /* not yet updated */
 	lane_join(&lane, &credit, 1);
 	assert_int_equal(police_returns(&lane.state, 1), 0);
 	assert_int_equal(lane_police(&lane, &packet, NULL, 200, 7), VERDICT_PASS);
@@ -595,12 +620,12 @@ TEST(test_total_alone)
 enum {
 	FIRST = PACKET_FRAGMENT_FIRST,
 	LATER = PACKET_FRAGMENT_LATER,
-	UNKNOWN_SHIFT = 4, /* of what is not known of a packet, beside which fragment it is */
+	UNKNOWN_SHIFT = 4, /* bits of PACKET_UNKNOWN_*, above the fragment */
 	NO_FLAGS = PACKET_UNKNOWN_FLAGS << UNKNOWN_SHIFT,
 	NOTHING = PACKET_UNKNOWN_TRANSPORT << UNKNOWN_SHIFT,
 };
 
-/* One story of flows, step by step; the bucket never fills again. */
+/* Steps of several flows in one policy. The bucket earns nothing. */
 static const struct step {
 	const char *what;
 	uint8_t proto, tcp_flags, fragment;
@@ -645,7 +670,7 @@ static const struct step {
 	{"TCP goes on", TCP, ACK, 0, 1, 59, 0, VERDICT_PASS},
 };
 
-/* `data` is the header of IPv4, of which only protocol and addresses count. */
+/* Returns the packet of a step. `data` is the IPv4 header; only protocol and addresses are set. */
 static struct packet packet_of(const struct step *step, uint8_t *data)
 {
 	data[PACKET_IPV4_PROTO] = step->proto;
@@ -666,7 +691,7 @@ TEST(test_flows)
 	ENDED_BY(lane_stop) struct lane lane;
 
 	policy.count = COUNT_FLOWS;
-	policy.limit_bps = 1; /* an eighth of a flow a second: 7 in this story of a minute */
+	policy.limit_bps = 1; /* 1/8 flow/s; the profile's rate is set to 0 below */
 	policy.burst_bytes = 10;
 	policy.meter = METER_TOKEN_BUCKET;
 	lane_start(&lane, &policy, 0);
@@ -686,7 +711,10 @@ TEST(test_flows)
 	assert_counters(&lane, COUNT(story) - 6, 10, 6, 6, 0, 0);
 }
 
-/* A flow that passes marked, or in shadow mode, has begun; one that could not be marked has not. */
+/*
+ * A flow has begun if its first packet passed marked or in shadow mode, but not if it could not be
+ * marked.
+ */
 TEST(test_flows_over_the_limit)
 {
 	static const struct {
@@ -718,7 +746,7 @@ TEST(test_flows_over_the_limit)
 	}
 }
 
-/* An address in data, at its offset. */
+/* Writes the address into data at its offset and returns the packet. */
 static struct packet packet_from(uint8_t *data, unsigned family, const char *address)
 {
 	struct packet packet = {.family = (uint8_t)family, .src_off = 26};
@@ -727,12 +755,12 @@ static struct packet packet_from(uint8_t *data, unsigned family, const char *add
 	return packet;
 }
 
-/* Every source has its own limit of 10; what makes a source is in the policy. */
+/* Every source has its own limit of 10. The policy's prefix lengths define a source. */
 TEST(test_sources)
 {
 	static const struct {
 		uint8_t per_v4, per_v6, family;
-		const char *one, *other; /* 16 bytes, of which IPv4 has 4 */
+		const char *one, *other; /* 16 bytes; IPv4 uses 4 */
 		bool same;
 	} rows[] = {
 		{32, 128, 4, "\x0a\0\0\1", "\x0a\0\0\2", false},
@@ -764,18 +792,23 @@ TEST(test_sources)
 		assert_int_equal(lane_police(&lane, &one, data[0], 60, 1), VERDICT_DROP);
 		if ((lane_police(&lane, &other, data[1], 60, 1) == VERDICT_DROP) != rows[i].same)
 			fail_msg("row %u", i);
-		/* Without an address: the policy's own meter, whatever the sources have used. */
+		/*
+		 * Packets without an address use the policy's own meter, independent of the
+		 * sources.
+		 */
 		for (unsigned n = 0; n < 10; n++)
 			assert_int_equal(lane_police(&lane, &none, NULL, 60, 1), VERDICT_PASS);
 		assert_int_equal(lane_police(&lane, &none, NULL, 60, 1), VERDICT_DROP);
-		/* A second later all is as before. */
+		/* One second later the source has its limit again. */
 		assert_int_equal(lane_police(&lane, &one, data[0], 60, 1 + SECOND), VERDICT_PASS);
 		policy_state_age(&lane.state, 2 * SECOND, 16);
 		lane_stop(&lane);
 	}
 }
 
-/* Every meter that may be a source's; each source gets what a private one would give. */
+/*
+ * Each source gets the same verdicts as with a private meter, for every meter allowed per source.
+ */
 TEST(test_sources_of_every_kind)
 {
 	static const enum meter_kind kinds[] = {
@@ -820,7 +853,7 @@ TEST(test_sources_of_every_kind)
 	}
 }
 
-/* The line of a policy that is sampled, one packet in 2^shift. */
+/* Returns the state of a policy that samples one packet in 2^shift. */
 static struct policy_state sampled_policy(unsigned shift, uint32_t flags, uint32_t packets)
 {
 	return (struct policy_state){
@@ -830,13 +863,13 @@ static struct policy_state sampled_policy(unsigned shift, uint32_t flags, uint32
 	};
 }
 
-/* Samples stand for all, TCP alone if so wanted; none, if none are wanted. */
+/* Samples represent all packets, or TCP alone with POLICE_TCP_ONLY; or there are none. */
 TEST(test_sample)
 {
 	static const struct {
 		unsigned shift;
 		uint32_t flags;
-		double share; /* of all packets, a quarter of which are TCP */
+		double share; /* of all packets; a quarter of them is TCP */
 	} rows[] = {{0, 0, 1}, {2, 0, 1}, {7, 0, 1}, {0, POLICE_TCP_ONLY, 0.25},
 		{3, POLICE_TCP_ONLY, 0.25}};
 	enum { N = 200000, COST = 100 };
@@ -867,8 +900,8 @@ TEST(test_sample)
 }
 
 /*
- * Traffic in step with anything: of the packets that come every m-th (of a flow that alternates
- * with m - 1 others) as large a part is sampled as of all, wherever the count began.
+ * Sampling has no beat with periodic traffic. Of every m-th packet, such as one of m alternating
+ * flows, the same fraction is sampled as of all packets. The initial count makes no difference.
  */
 TEST(test_sample_does_not_beat)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the queue of a policy is told that shapes, and what is counted of its packets.
+ * Tests the terms that a shaping policy gives to its queue, and the counters of its packets.
  */
 #include "check.h"
 #include "scope.h"
@@ -35,7 +35,7 @@ static void lane_start(struct lane *lane, const struct shape_config *shape, uint
 			.meter = METER_TOKEN_BUCKET,
 			.limit_bps = limit_bps,
 			.burst_bytes = 10000,
-			.guarantee = GUARANTEE_CONSERVED, /* else tail drop is timed */
+			.guarantee = GUARANTEE_CONSERVED, /* otherwise tail drop has a time */
 			.shape = *shape}};
 	lane->policy.allocator = allocator_find("central");
 	bytes = policy_extended_bytes(&lane->policy);
@@ -66,7 +66,7 @@ static struct shaper *make_shaper(void)
 	return shaper;
 }
 
-/* By what each goes, without what lies between its members. */
+/* Compares the terms of two queues member by member, without their padding. */
 static bool goes_as(const struct lane *a, const struct lane *b)
 {
 	const struct shape_queue *one = &police_shape(a->state.other)->queue;
@@ -79,7 +79,7 @@ static bool goes_as(const struct lane *a, const struct lane *b)
 	       one->codel.interval == other->codel.interval && one->codel.ecn == other->codel.ecn;
 }
 
-/* Whatever is changed of it alone: the queue is as if it had begun with that. */
+/* After a change of any one term the queue has the same terms as a new one with it. */
 TEST(test_each_term_alone)
 {
 	ENDED_BY(free_at) struct shaper *shaper = make_shaper();
@@ -108,7 +108,7 @@ TEST(test_each_term_alone)
 	}
 }
 
-/* Arrivals, those that are refused, and those that had waited and are dropped: each once. */
+/* Arrivals, refused packets and packets dropped after waiting are each counted once. */
 TEST(test_counts_of_shaped)
 {
 	const struct policy_shape *shape;
@@ -144,7 +144,7 @@ TEST(test_counts_of_shaped)
 	free(lane.memory);
 }
 
-/* Where the bucket of a queue is spent nothing passes at once. */
+/* With a spent bucket the queue passes nothing immediately. */
 TEST(test_shaped_spent)
 {
 	for (int spent = 0; spent < 2; spent++) {

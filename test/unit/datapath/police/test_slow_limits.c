@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limits of a few packets or flows a minute, an hour or a day, as written in a configuration and as
- * a packet meets them, against whole numbers: over months nothing drifts, whatever the clock.
+ * Limits of a few packets or flows a minute, an hour or a day. They are read from a configuration
+ * and compared with a model in whole numbers. Over months nothing drifts, with any clock rate.
  */
 #include "check.h"
 #include "scope.h"
@@ -16,7 +16,7 @@
 #include "source/source_table.h"
 
 #define DAY_S UINT64_C(86400)
-#define MOST  4 /* parts */
+#define MOST  4 /* shares */
 
 static const char *const limits[] = {
 	"100/min", "5/min", "1/min", "7/h", "10k/h", "1000/h", "1/d", "13/d", "100k/min", "1/s"};
@@ -48,22 +48,22 @@ static bool slow_packet_passes(struct one_limit *part, uint64_t now)
 	return one_limit_passes(part, 60, 1, now);
 }
 
-/* Packets that such a limit earns in so many ticks, rounded down. */
+/* Returns the packets that a limit earns in this many ticks, rounded down. */
 static uint64_t packets_earned(const struct policy *policy, uint64_t ticks, uint64_t hz)
 {
 	return (uint64_t)((unsigned __int128)policy->limit_bps * ticks / policy->limit_s / hz / 8);
 }
 
 /*
- * A backlog over so many seconds, looked at again before the burst is full. No more than r·t + b
- * passes up to any look, with r rounded up by at most 1e-7. In the end no less passes, except one
+ * Charges a backlog for this many seconds, each time before the burst is full. Up to any time at
+ * most r·t + b passes, with r rounded up by at most 1e-7. At the end no less passes, except one
  * packet of each part and a millionth.
  */
 static void check_backlog(const struct policy *policy, const double *parts, unsigned n, uint64_t hz,
 	uint64_t seconds, struct prng *prng)
 {
 	uint64_t now = 1, end = 1 + seconds * hz, passed = 0, burst = n * policy->burst_bytes;
-	/* One class alone leaves some of the bucket to others: of that not all need pass. */
+	/* One class alone leaves some of the bucket to others, so it cannot pass all of it. */
 	bool alone = policy->meter == METER_PHANTOM;
 	uint64_t depth = alone ? 2 : policy->burst_bytes, least = alone ? 2 : burst;
 	double fill = (double)(depth - 1) / policy_rate(policy) * (double)hz;
@@ -89,7 +89,7 @@ static void check_backlog(const struct policy *policy, const double *parts, unsi
 		one_limit_end(&part[i]);
 }
 
-/* Seconds that so many packets take, but ten years at most. */
+/* Returns the seconds in which the limit earns this many packets, at most ten years. */
 static uint64_t seconds_of(const struct policy *policy, double packets)
 {
 	return (uint64_t)fmin(packets / policy_rate(policy), (double)(3650 * DAY_S));
@@ -121,7 +121,7 @@ TEST(test_buckets)
 	}
 }
 
-/* Two months, of those that pass the most. */
+/* Two months, for the limits that pass the most. */
 TEST(test_months)
 {
 	static const char *const rows[] = {"100/min", "10k/h"};
@@ -136,7 +136,7 @@ TEST(test_months)
 	}
 }
 
-/* The parts of several limiters are one limit, also where each is less than one a day. */
+/* The shares of several limiters add up to the limit, even if each is below one a day. */
 TEST(test_parts)
 {
 	static const double rows[][MOST] = {
@@ -154,7 +154,7 @@ TEST(test_parts)
 	}
 }
 
-/* Just not yet, and just so: what the burst has left is nothing, and one more takes 1/rate. */
+/* A packet conforms 1/rate after the burst is used up, and not before. */
 TEST(test_next)
 {
 	for (size_t i = 0; i < COUNT(limits); i++) {
@@ -177,7 +177,7 @@ TEST(test_next)
 	}
 }
 
-/* 100/min is a hundred in a minute, from the first packet on, and none more until it is over. */
+/* 100/min passes exactly 100 from the first packet on, and none until the minute is over. */
 TEST(test_windows)
 {
 	static const enum meter_kind kinds[] = {METER_FIXED_WINDOW, METER_HYBRID};
@@ -202,7 +202,7 @@ TEST(test_windows)
 	}
 }
 
-/* What is left beside a total that is spent. */
+/* Tests the fallback limit after the quota is spent. */
 TEST(test_beside_a_total)
 {
 	struct policy policy = policy_of("6/h", METER_CREDIT, false);
@@ -217,7 +217,10 @@ TEST(test_beside_a_total)
 	assert_false(slow_packet_passes(&part, 601 * GHZ));
 }
 
-/* Bytes are as they were; a burst that is large leaves fewer bits, and a fast limit needs none. */
+/*
+ * Bytes have the usual unit. A large burst leaves fewer bits for parts of a packet. A fast limit
+ * needs no such bits.
+ */
 TEST(test_bits)
 {
 	static const struct {
@@ -244,7 +247,7 @@ TEST(test_bits)
 		policy.burst_bytes = rows[i].burst;
 		assert_int_equal(policy_unit_bits(&policy), rows[i].bits);
 		for (unsigned meter = METER_TOKEN_BUCKET; meter <= METER_GCRA; meter++) {
-			policy.meter = meter; /* the slowest clock that is known */
+			policy.meter = meter; /* the slowest clock supported */
 			one_limit_begin(&part, &policy, policy_rate(&policy), 400000000);
 			one_limit_end(&part);
 		}
@@ -256,7 +259,7 @@ TEST(test_bits)
 	assert_int_equal(policy_unit_bits(&policy), 0);
 }
 
-/* A worker whose packets are counted in other parts begins anew. */
+/* The state is discarded if packets are counted in other parts. */
 TEST(test_states_that_last)
 {
 	struct policy slow = policy_of("100/min", METER_TOKEN_BUCKET, false), other = slow;
@@ -267,7 +270,7 @@ TEST(test_states_that_last)
 	assert_false(policy_state_lasts(&slow, &other));
 }
 
-/* A ledger of units a minute is none of units an hour; what is not conserved has no ledger. */
+/* A limit a minute and a limit an hour have different ledgers. A soft limit has none. */
 TEST(test_ledgers)
 {
 	struct policy minute = policy_of("100/min", METER_TOKEN_BUCKET, false), hour = minute;

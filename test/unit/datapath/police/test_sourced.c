@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets of a burst that are metered together, by their sources: what they get is what each would
- * have got alone.
+ * Packets of a burst that are metered together by source get the same results as each packet alone.
  */
 #include "check.h"
 
@@ -15,7 +14,7 @@
 
 enum { TCP = 6, UDP = 17, SOURCES = 200, BURSTS = 400 };
 
-static const struct sampling every = {0}; /* packet */
+static const struct sampling every = {0}; /* every packet */
 
 static const struct policy policies[] = {
 	{.meter = METER_TOKEN_BUCKET, .per_v4 = 32, .per_v6 = 128, .action = ACTION_DROP},
@@ -62,7 +61,7 @@ static void lane_start(struct lane *lane, uint64_t now)
 
 		policy.allocator = allocator_find("central");
 		policy.mark = MARK_ECN;
-		policy.sources = 4 * SOURCES; /* room for all: then order does not matter */
+		policy.sources = 4 * SOURCES; /* room for all, in any order */
 		policy.window_ns = GHZ / 4;
 		if (policy.count == COUNT_BYTES) {
 			policy.burst_bytes = policy.action == ACTION_MARK ? 1500 : 4000;
@@ -88,8 +87,8 @@ static void lane_stop(struct lane *lane)
 }
 
 /*
- * A burst arrives, of one policy alone if `only` is one: so are most, where a policy is all there
- * is.
+ * Draws a packet. If `only` is the number of a policy, all packets of the burst have this policy,
+ * which is the case if there is only one.
  */
 static void arrive_sourced(struct arrival *arrival, struct prng *prng, unsigned only)
 {
@@ -160,14 +159,14 @@ static bool are_of_one_policy(const struct arrival *arrivals, unsigned n)
 	return true;
 }
 
-/* Also that the test is about anything: of each packet, whether it is metered with the others. */
+/* Also checks which packets are metered together, so that the test has an effect. */
 static void run_burst(struct lane *alone, struct lane *together, const struct arrival *arrivals,
 	unsigned n, uint64_t now, uint64_t seed)
 {
 	static const struct sourced nobody;
 	struct sourced sourced;
 
-	memset(&sourced, 0xff, sizeof(sourced)); /* as another burst may have left it */
+	memset(&sourced, 0xff, sizeof(sourced)); /* as left by another burst */
 	sourced_begin(&sourced);
 	for (unsigned i = 0; i < n; i++) {
 		const struct arrival *a = &arrivals[i];
@@ -234,7 +233,7 @@ TEST(test_together_as_alone)
 	}
 }
 
-/* Packets of one policy are counted at one go: as many as there are, and no others. */
+/* Packets of one policy are counted together: exactly those of the burst. */
 TEST(test_counted_alike)
 {
 	static const struct {
