@@ -9,14 +9,17 @@
 
 #define RATE   8000000 /* bit/s: one byte a microsecond */
 #define BURST  3000
-#define WINDOW (3 * MS) /* in which BURST bytes pass, too */
+#define WINDOW (3 * MS) /* BURST bytes pass in it */
 #define SEEDS  4
 
 static const enum meter_kind kinds[] = {METER_GCRA, METER_FIXED_WINDOW, METER_HYBRID};
 
 #define KINDS (COUNT(kinds))
 
-/* Holds BURST bytes; rate 0 is busy for ever once it has sent anything. */
+/*
+ * Returns a profile whose burst is BURST bytes. With rate 0 a source stays busy forever once it has
+ * sent anything.
+ */
 static union meter_profile profile_of(enum meter_kind kind, uint64_t rate_bps)
 {
 	struct meter_params params = {
@@ -37,7 +40,7 @@ static struct source_table *table_of(enum meter_kind kind, unsigned sources, uin
 	struct source_table *table;
 
 	assert_non_null(memory);
-	/* An address of its own choice, so that free() finds what malloc() gave. */
+	/* Aligned, so that the table begins here. The word in front holds malloc's pointer. */
 	table = source_table_init(
 		(void *)(((uintptr_t)memory + SOURCE_LINE) & -(uintptr_t)SOURCE_LINE), kind,
 		sources, secret);
@@ -66,7 +69,7 @@ static uint64_t hash_of(const struct source_table *table, uint32_t source)
 	return source_hash(table, (const uint8_t *)&source, 4, 32);
 }
 
-/* Ways to ask for a verdict; verdicts are tested in all. Without AVX2 the last is the second. */
+/* How tests request verdicts. All forms are tested. Without AVX2 the last equals the second. */
 static enum form { SINGLY, BURST_PLAIN, BURST_AVX2, FORMS } form;
 
 static uint64_t decide_source_burst(struct source_table *table, const union meter_profile *profile,
@@ -107,7 +110,7 @@ static void sweep_source_table(
 	assert_true(source_table_age(table, profile, now, table->n_lines));
 }
 
-/* What lines say of themselves. */
+/* Counts the places in use, and checks that the headers of the lines are consistent. */
 static void count_table_lines(const struct source_table *table, unsigned *used, unsigned *guests)
 {
 	unsigned away = 0;
@@ -134,7 +137,7 @@ static void test_sizes(void **state)
 	static const struct {
 		enum meter_kind kind;
 		unsigned sources;
-		double bytes; /* a source */
+		double bytes; /* per source */
 	} cases[] = {
 		{METER_GCRA, 5000000, 26.001},
 		{METER_FIXED_WINDOW, 5000000, 50.001},
@@ -156,7 +159,7 @@ static void test_sizes(void **state)
 	}
 }
 
-/* What a meter's row says of it. */
+/* A kind of meter has tables if METER_PER_SOURCE is in its row. */
 static void test_kinds_of_tables(void **state)
 {
 	for (enum meter_kind kind = 0; kind < METER_KINDS; kind++)
@@ -164,7 +167,7 @@ static void test_kinds_of_tables(void **state)
 			source_table_bytes(kind, 1000) > 0, meter_can(kind, METER_PER_SOURCE));
 }
 
-/* Memory of any alignment is enough as said, and none beside it is written. */
+/* source_table_bytes() is enough for memory of any alignment, and nothing outside is written. */
 static void test_memory_is_the_callers(void **state)
 {
 	enum { SOURCES = 1001, FENCE = 64 };
@@ -190,26 +193,26 @@ static void test_memory_is_the_callers(void **state)
 	}
 }
 
-/* Packets that are yet to be decided, and what they should hear. */
+/* Packets without a verdict, and the expected verdicts. */
 struct waiting {
 	struct source_burst burst;
 	uint64_t want;
 };
 
-/* Packets of one kind of traffic, decided by a table and by as many meters as there are sources. */
+/* Packets of one kind of traffic, checked by a table and by one meter for each source. */
 struct race {
 	struct waiting waiting;
 	struct source_table *table;
 	union meter_profile profile;
 	union meter *own;
 	unsigned sources, packets;
-	uint64_t gap; /* ticks between packets, at most; on average half */
+	uint64_t gap; /* maximum ticks between packets, on average half */
 	uint64_t passed;
 	unsigned longest; /* burst */
 	struct prng prng;
 };
 
-/* A few sources send most of it, and most send little. */
+/* A few sources send most of the traffic; most sources send little. */
 static uint32_t skewed_source(struct race *race)
 {
 	double u = prng_unit(&race->prng);
@@ -249,7 +252,7 @@ static void run_race(struct race *race, enum meter_kind kind, uint64_t seed)
 			&race->waiting.burst, race->table, hash_of(race->table, source), cost);
 		if (race->waiting.burst.n == SOURCE_BURST)
 			decide_race(race, now, kind, seed);
-		if (prng_below(&race->prng, 16) == 0) { /* else in one burst */
+		if (prng_below(&race->prng, 16) == 0) { /* otherwise in one burst */
 			decide_race(race, now, kind, seed);
 			now += prng_below(&race->prng, (uint32_t)(16 * race->gap));
 		}
@@ -261,8 +264,8 @@ static void run_race(struct race *race, enum meter_kind kind, uint64_t seed)
 }
 
 /*
- * As long as nothing overflows, verdicts are those of a meter a source: with many more sources than
- * places, most of them idle; and with as many busy ones as there are places.
+ * If no shared meter is used, verdicts are those of one meter a source. The cases are many
+ * more sources than places, mostly idle, and as many busy sources as places.
  */
 static void test_verdicts_of_a_meter_a_source(void **state)
 {
@@ -291,7 +294,9 @@ static void test_verdicts_of_a_meter_a_source(void **state)
 		assert_int_equal(stats_of(race.table).overflows, 0);
 		assert_int_equal(stats_of(race.table).displaced, 0);
 		assert_true(race.longest == SOURCE_BURST);
-		/* Both verdicts were common; places changed hands; and sources lived away. */
+		/*
+		 * Both verdicts were common, places changed their owner, and sources were guests.
+		 */
 		assert_in_range(race.passed, race.packets / 100, race.packets * 95 / 100);
 		if (cases[c].crowded)
 			assert_true(guests > cases[c].capacity / 20);
@@ -301,7 +306,7 @@ static void test_verdicts_of_a_meter_a_source(void **state)
 	}
 }
 
-/* So many places as were asked for, and how full a table is when the first newcomer has none. */
+/* A table has the requested capacity. Checks how full it is when the first source gets no place. */
 static void test_capacity(void **state)
 {
 	static const double at_least[] = {0.9, 0.84, 0.74}; /* of all ways, by kind */
@@ -329,9 +334,9 @@ static void test_capacity(void **state)
 }
 
 /*
- * A thousand clients with millions of new sources around them, and without. Windows have an instant
- * without information between them; so a table that the flood fills is a test for GCRA alone, whose
- * clients are busy always.
+ * A thousand clients have the same verdicts with millions of new sources around them as without. At
+ * the end of a window its meter has no state and its source can lose its place. So only GCRA, whose
+ * clients stay busy, runs in a table that the flood fills.
  */
 static void test_flood(void **state)
 {
@@ -381,9 +386,9 @@ static void test_flood(void **state)
 }
 
 /*
- * Forged addresses, a packet each, fill a table whose meters stay busy; then come clients of some
- * packets, while the forging goes on. None of them loses a packet, nor gets more than its quota;
- * and who was over half of his before is not forgotten.
+ * Forged addresses of one packet each fill a table whose meters stay busy. Then clients send a few
+ * packets while the forging continues. No client loses a packet, and none passes more than its
+ * burst. Sources that used over half of their burst before the flood keep their places.
  */
 static void test_forged_sources(void **state)
 {
@@ -411,7 +416,10 @@ static void test_forged_sources(void **state)
 			assert_false(source_conforms(table, &profile, source, now, BURST / 2));
 		assert_in_range(stats_of(table).overflows, FORGED - 20000, 2 * FORGED);
 		assert_in_range(stats_of(table).displaced, CLIENTS / 10, CLIENTS + 1000);
-		/* Clients that go on are over half of theirs, and are not forgotten any more. */
+		/*
+		 * Clients that continue use over half of their burst, and keep their places from
+		 * then on.
+		 */
 		for (uint32_t client = 0; client < CLIENTS; client++)
 			source_conforms(table, &profile, REGULARS + client, now, BURST / 2 + 1);
 		for (uint32_t i = 0; i < FORGED; i++)
@@ -446,11 +454,11 @@ static void test_displaced_are_remembered(void **state)
 }
 
 /*
- * A flood of forged sources, and the packets of other senders that pass. The oracle is a table
- * without end: no sender passes more than with a meter of its own. Greedy senders send up to 16
- * times the limit to gain by each change of their meter. Honest ones send half of the limit: single
- * packets if the shared meters grant twice the flood (light), and otherwise pairs, in a flood of up
- * to 8 times that.
+ * A flood of forged sources, and the packets of other senders that pass. The oracle is a table of
+ * unlimited size: no sender passes more than with a meter of its own. Greedy senders send up to 16
+ * times the limit to gain from each change of their meter. Honest ones send half of the limit. They
+ * send single packets if the shared meters grant twice the flood (light). Otherwise they send
+ * pairs, in a flood of up to 8 times that.
  */
 enum { HONEST = 40, GREEDY = 10, COST = 100, EACH = 48 };
 
@@ -468,7 +476,7 @@ struct flood {
 	uint32_t forged;
 };
 
-/* Windows pass the rate and two quotas at most. A GCRA replays the packets that passed. */
+/* Windows pass at most the rate and two bursts. For GCRA the passed packets are replayed. */
 static void check_sender(struct flood *flood, unsigned i, uint64_t now)
 {
 	uint64_t window = flood->packet * flood->burst;
@@ -513,7 +521,7 @@ static void draw_flood(struct flood *flood, struct prng *prng)
 		meter_init(params.kind, &flood->own[i], &flood->profile, GHZ, 0);
 }
 
-/* One packet of the flood. */
+/* Sends one packet of the flood. */
 static void send_forged(struct flood *flood, struct prng *prng, uint64_t now)
 {
 	source_conforms(flood->table, &flood->profile, flood->forged, now, COST);
@@ -528,7 +536,7 @@ static void run_flood(struct flood *flood, struct prng *prng)
 	const uint64_t end = GHZ + EACH * 2 * flood->packet;
 	const uint32_t odds = (uint32_t)(2 * flood->packet * pairs / gap) + 1;
 
-	/* Begins with more sources than there are places. */
+	/* Starts with more sources than places. */
 	for (uint64_t i = 0; i < 2 * flood->table->n_shared; i++)
 		send_forged(flood, prng, GHZ);
 	for (uint64_t now = GHZ; now < end; now += gap) {
@@ -566,7 +574,7 @@ static void test_drawn_floods(void **state)
 	}
 }
 
-/* Places of sources that have become idle are places again, swept or not. */
+/* Places of sources that became idle are free again, with or without a sweep. */
 static void test_idle_give_way(void **state)
 {
 	for (size_t i = 0; i < KINDS * 2; i++) {
@@ -600,7 +608,7 @@ static void test_idle_give_way(void **state)
 	}
 }
 
-/* A client that was moved away in a crowd is at home again soon after it. */
+/* A client that was a guest while the table was crowded soon returns to its home line. */
 static void test_guests_go_home(void **state)
 {
 	union meter_profile profile = profile_of(METER_GCRA, RATE);
@@ -612,7 +620,7 @@ static void test_guests_go_home(void **state)
 	count_table_lines(table, &used, &guests);
 	assert_true(guests > 20);
 	assert_true(table->crowded);
-	/* Now the even ones are idle, and the others are busy where they are. */
+	/* Now the even sources are idle, and the odd ones are busy where they are. */
 	sweep_source_table(table, &profile, GHZ + 2 * MS);
 	for (uint32_t source = 1; source < 1000; source += 2)
 		assert_false(source_conforms(table, &profile, source, GHZ + 2 * MS, 2001));
@@ -622,7 +630,7 @@ static void test_guests_go_home(void **state)
 	assert_false(table->crowded);
 }
 
-/* A burst of newcomers; returns the bytes that pass. */
+/* Sends a burst of new sources; returns the bytes that pass. */
 static uint64_t pass_newcomers(struct source_table *table, const union meter_profile *profile,
 	uint32_t source, uint64_t now)
 {
@@ -637,7 +645,10 @@ static uint64_t pass_newcomers(struct source_table *table, const union meter_pro
 	return passed;
 }
 
-/* A table that never has room again: newcomers share, are counted, and get no more than said. */
+/*
+ * In a table that stays full, new sources share meters and are counted. They pass no more than the
+ * shared meters grant.
+ */
 static void test_full_table(void **state)
 {
 	enum { NEWCOMERS = 3200 * SOURCE_BURST };
@@ -649,7 +660,10 @@ static void test_full_table(void **state)
 		uint64_t now = GHZ, passed = 0, most, placed, shared;
 		uint32_t regulars = 100000;
 
-		/* Enough for every way; all spent at once, so busy for as long as we look. */
+		/*
+		 * Enough sources for every way. All spend their burst immediately, so they stay
+		 * busy.
+		 */
 		for (uint32_t packet = 0; packet < 2 * regulars; packet++)
 			source_conforms(table, &profile, packet / 2, now, BURST);
 		now += WINDOW / 3;
@@ -662,10 +676,12 @@ static void test_full_table(void **state)
 			passed += pass_newcomers(table, &profile, regulars + i, now);
 		assert_int_equal(stats_of(table).new_sources, placed);
 		assert_int_equal(stats_of(table).overflows, shared + NEWCOMERS);
-		/* What a GCRA has earned since the regulars spent all; a window has not ended. */
+		/* A GCRA has earned a third of its burst since then. A window has not ended yet. */
 		most = kind == METER_GCRA ? BURST / 3 * table->n_shared : 0;
 		assert_in_range(passed, most - most / 10, most);
-		/* When the crowd is gone, there are places again, and a fresh share. */
+		/*
+		 * When the sources are idle, there are places again and the shared meters are full.
+		 */
 		now += 2 * WINDOW;
 		sweep_source_table(table, &profile, now);
 		assert_int_equal(table->shared_used, 0);
@@ -677,8 +693,8 @@ static void test_full_table(void **state)
 }
 
 /*
- * While searches for room find nothing they become rare, whatever the time; but rare is not never,
- * and all ways fill up.
+ * While searches for a place fail, they become rare, independent of time. But they do not
+ * stop, and all ways fill up.
  */
 static void test_searches_become_rare(void **state)
 {
@@ -698,7 +714,7 @@ static void test_searches_become_rare(void **state)
 	assert_int_equal(used, table->n_lines * table->ways);
 }
 
-/* As many as the capacity, all idle between their packets: most are remembered all the same. */
+/* As many sources as the capacity, idle between their packets: most keep their places. */
 static void test_idle_are_seldom_forgotten(void **state)
 {
 	enum { SOURCES = 10000, ROUNDS = 50 };
@@ -711,7 +727,7 @@ static void test_idle_are_seldom_forgotten(void **state)
 	assert_in_range(stats_of(table).new_sources, SOURCES, ROUNDS * SOURCES / 4);
 }
 
-/* A hash of choice: a line and a tag in it. */
+/* Returns a hash with this line and tag. */
 static uint64_t hash_at(const struct source_table *table, uint32_t line, uint32_t tag)
 {
 	uint64_t first = (((uint64_t)line << 32) + table->n_lines - 1) / table->n_lines;
@@ -720,7 +736,7 @@ static uint64_t hash_at(const struct source_table *table, uint32_t line, uint32_
 	return first << 32 | tag;
 }
 
-/* What looks like a tag in the meters of a kind with fewer ways is none. */
+/* With fewer ways a line has meters in place of some tags. Their state is not compared as tags. */
 static void test_state_is_no_tag(void **state)
 {
 	for (size_t k = 0; k < KINDS; k++) {
@@ -748,7 +764,7 @@ static void test_state_is_no_tag(void **state)
 	}
 }
 
-/* Where a source of line 0 with this tag goes when its home is full. */
+/* Returns the second line of a source with this tag and home line 0. */
 static uint32_t other_of(uint32_t tag)
 {
 	union meter_profile profile = profile_of(METER_GCRA, 0);
@@ -765,7 +781,7 @@ static uint32_t other_of(uint32_t tag)
 	return other;
 }
 
-/* Two with one tag, each at home in the other's other line, are two. */
+/* Two sources with one tag, each at home in the other's second line, are distinct. */
 static void test_guest_and_resident(void **state)
 {
 	const uint32_t tag = 12345, other = other_of(tag), crowd = 1000000;
@@ -786,7 +802,7 @@ static void test_guest_and_resident(void **state)
 	assert_int_equal(guests, 2);
 }
 
-/* A burst that was made for another table with the same secret. */
+/* Checks a burst that was made for another table with the same secret. */
 static uint64_t conforms_elsewhere(struct source_table *table, const union meter_profile *profile,
 	const struct source_burst *burst, const struct source_table *was, uint64_t now)
 {
@@ -797,7 +813,7 @@ static uint64_t conforms_elsewhere(struct source_table *table, const union meter
 	return source_table_conforms_burst(table, profile, &moved, now);
 }
 
-/* As many as there are numbers of packets, of few sources: each has its place, once. */
+/* Bursts of every size with few sources: each source gets one place. */
 static void test_newcomers_of_a_burst(void **state)
 {
 	for (unsigned n = 0; n <= SOURCE_BURST; n++) {
@@ -808,7 +824,7 @@ static void test_newcomers_of_a_burst(void **state)
 		uint64_t want = 0;
 
 		for (unsigned k = 0; k < n; k++) {
-			/* The first two of each pass, and whatever costs nothing. */
+			/* Two packets of each source pass, and all packets without a cost. */
 			uint32_t cost = k % 7 == 6 ? 0 : BURST / 2;
 
 			source_burst_add(&burst, table, hash_of(table, k % 5), cost);
@@ -826,8 +842,8 @@ static void test_newcomers_of_a_burst(void **state)
 }
 
 /*
- * Both ways through a burst leave the same table behind, whatever it was: states anywhere in
- * virtual time, and clocks that step back or far ahead.
+ * The AVX2 path and the plain path leave the same table, with any states of the meters and with
+ * clocks that step back or far ahead.
  */
 static void test_bursts_agree(void **state)
 {
@@ -868,7 +884,10 @@ static void test_bursts_agree(void **state)
 	}
 }
 
-/* By a source's meter, asked and then charged, it is as if the table had been asked at once. */
+/*
+ * Testing a source's meter and then charging it gives the same result as charging through the
+ * table.
+ */
 static void test_meters_agree(void **state)
 {
 	enum { SOURCES = 300, PACKETS = ROUNDS(60000) };
@@ -948,7 +967,7 @@ static void test_families(void **state)
 				source_hash(table, v6[j], 6, 128));
 }
 
-/* Knowing where sources are under one secret says nothing about another. */
+/* The lines of sources under one secret reveal nothing about those under another. */
 static void test_secret(void **state)
 {
 	enum { N = 10000 };
@@ -970,7 +989,7 @@ static void test_secret(void **state)
 	assert_int_equal(tags, 0);
 }
 
-/* Chi squared of 4096 cells with 16 each on average: 4095, give or take 90 (one sigma). */
+/* Returns chi squared of 4096 cells with 16 each on average. Expected: 4095 ± 90 (one sigma). */
 static double chi_squared(const struct source_table *table, const uint8_t (*addr)[16], unsigned n,
 	unsigned family, unsigned shift)
 {
@@ -987,7 +1006,7 @@ static double chi_squared(const struct source_table *table, const uint8_t (*addr
 	return sum;
 }
 
-/* Neighbours, one bit apart or many, spread as random ones would: home and tag alike. */
+/* Addresses that differ in one bit or many spread like random ones, in both home line and tag. */
 static void test_spread(void **state)
 {
 	enum { N = 65536 };
