@@ -28,7 +28,7 @@ TEST(test_counts_its_holder)
 		assert_true(i == SLOT || flow_slot_read(&s, i) == 0);
 }
 
-/* A holder with v votes survives v packets of others, and not one more. */
+/* A holder with v votes survives v packets of other flows, and not one more. */
 TEST(test_displacement)
 {
 	for (unsigned votes = 1; votes <= FLOW_SCORE_MAX + 3; votes++) {
@@ -46,7 +46,7 @@ TEST(test_displacement)
 	}
 }
 
-/* An ended flow gives way to the one that goes on; a large one is not driven out by small ones. */
+/* A flow that ended gives way to one that continues. Small flows do not displace a large one. */
 TEST(test_the_large_stays)
 {
 	struct flow_sample s = {0};

@@ -30,7 +30,10 @@ TEST(test_sizes)
 		sizeof(struct new_flows) + UINT64_C(8) * NEW_FLOW_MAX_ENTRIES);
 }
 
-/* Known for 30 seconds after it was last seen, on any clock; a refused flow stays new. */
+/*
+ * A flow stays in the table for 30 seconds after its last packet, with any clock rate. A refused
+ * flow stays new.
+ */
 TEST(test_how_long)
 {
 	static const uint64_t hz[] = {1000, GHZ, 2499999999, 5 * GHZ};
@@ -44,7 +47,7 @@ TEST(test_how_long)
 			assert_false(new_flows_known(flows, 5, then));
 			new_flows_remember(flows, 5, then);
 			assert_true(new_flows_known(flows, 5, then));
-			/* Another core's clock. */
+			/* The clock of another core, which is late. */
 			assert_true(new_flows_known(flows, 5, then - hz[i] / 7));
 			for (int k = 0; k < 3; k++) {
 				then += 30 * hz[i];
@@ -56,7 +59,7 @@ TEST(test_how_long)
 	}
 }
 
-/* Every hash is somebody, 0 too, and in an empty table nobody is known. */
+/* Every hash is valid, also 0; an empty table has no flow. */
 TEST(test_any_hash)
 {
 	ENDED_BY(free_at) struct new_flows *flows = table_of(4096, GHZ);
@@ -75,7 +78,7 @@ TEST(test_any_hash)
 	}
 }
 
-/* In a full set the one longest unseen gives way: not the first in, and not one seen since. */
+/* In a full set the entry with the oldest last packet is evicted, not the oldest entry. */
 TEST(test_who_gives_way)
 {
 	ENDED_BY(free_at) struct new_flows *flows = table_of(1, GHZ);
@@ -92,7 +95,7 @@ TEST(test_who_gives_way)
 	assert_true(new_flows_known(flows, 100, now));
 }
 
-/* A flow that begins anew takes its own entry, not another's as well. */
+/* A flow that starts again reuses its own entry and evicts no other. */
 TEST(test_one_entry_a_flow)
 {
 	ENDED_BY(free_at) struct new_flows *flows = table_of(1, GHZ);
@@ -109,8 +112,8 @@ TEST(test_one_entry_a_flow)
 }
 
 /*
- * Half full, hardly anyone is forgotten, though all hashes agree in the bits that chose the queue;
- * and a flood of once seen flows does not drive out those that keep speaking.
+ * In a half-full table hardly any flow is forgotten, although all hashes have the same queue bits.
+ * A flood of flows with one packet each does not evict the flows that continue.
  */
 TEST(test_flood)
 {

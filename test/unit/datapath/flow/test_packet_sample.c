@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What packets stand for adds up to what there was, whatever comes how regularly; and no more of
- * them are taken than was asked for, whatever the rate.
+ * The weights of sampled packets add up to the number of all packets, even for regular traffic. No
+ * more packets are sampled than requested, at any rate.
  */
 #include "check.h"
 
@@ -14,16 +14,19 @@
 #define BURST 32
 #define SEED  UINT64_C(7)
 
-/* What comes in bursts of so many, so many a second; the first of each burst is one sender's. */
+/*
+ * Bursts of `burst` packets, `bursts_per_s` times a second. The first packet of each burst belongs
+ * to one sender.
+ */
 struct traffic {
 	unsigned burst;
 	double bursts_per_s;
 };
 
 struct outcome {
-	double all, firsts; /* that there were */
+	double all, firsts; /* packets that were offered */
 	uint64_t taken;
-	double stood_all, stood_firsts; /* that samples stand for */
+	double stood_all, stood_firsts; /* weights of the samples */
 	double variance, firsts_variance;
 };
 
@@ -48,7 +51,7 @@ static void offer_traffic(struct packet_sample *sample, const struct traffic *tr
 	}
 }
 
-/* Over many seeds the mean error of each sum is none, and its variance what is said of it. */
+/* Over many seeds the mean error of each sum is 0, and its variance is the estimated one. */
 TEST(nobody_is_preferred)
 {
 	static const struct traffic cases[] = {
@@ -79,7 +82,7 @@ TEST(nobody_is_preferred)
 	}
 }
 
-/* Up to what was asked for all are taken, and stand for themselves. */
+/* Up to the requested rate all packets are sampled, each with weight 1. */
 TEST(few_are_all_taken)
 {
 	const struct traffic slow = {4, 100};
@@ -94,7 +97,9 @@ TEST(few_are_all_taken)
 	assert_near(o.variance, 0, 0);
 }
 
-/* About so many a second; and of a flood no more at once than a few rounds. */
+/*
+ * The samples a second are near the requested rate; a flood gets at most a few rounds immediately.
+ */
 TEST(many_are_bounded)
 {
 	static const double rates[] = {100, 3000, 50000, 450000};
@@ -113,7 +118,7 @@ TEST(many_are_bounded)
 	}
 }
 
-/* After a flood it is soon back with the few that come then. */
+/* After a flood the sample soon adapts to a low rate. */
 TEST(a_flood_is_forgotten)
 {
 	const struct traffic flood = {BURST, 400000}, few = {1, 200};
@@ -130,7 +135,7 @@ TEST(a_flood_is_forgotten)
 	assert_near((double)then.taken, then.all, 0);
 }
 
-/* Only candidates are taken, and of none there is none. */
+/* Only candidates are sampled; without candidates there is no sample. */
 TEST(only_candidates)
 {
 	const uint64_t some = UINT64_C(0x8000000100010010);

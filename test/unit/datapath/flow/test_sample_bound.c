@@ -7,18 +7,18 @@
 #include "flow/sample_bound.h"
 
 #define HZ     UINT64_C(1000000000)
-#define PER_S  1000 /* samples that are allowed: a round may take 64 ms */
+#define PER_S  1000 /* samples allowed; 64 of them make a round */
 #define LEAST  (BOUND_ROUND * HZ / PER_S)
 #define SEED   UINT64_C(11)
-#define RANDOM 0.2 /* of the time between two candidates, either way */
+#define RANDOM 0.2 /* of the time between two candidates, plus or minus */
 
-/* What came of candidates in a stretch of time. */
+/* The candidates in an interval and how many of them were sampled. */
 struct outcome {
 	uint64_t candidates, taken;
 	uint64_t stood_for;
 };
 
-/* So many candidates a second, for so long, from *now on. */
+/* Offers per_s candidates a second for this many seconds, from *now on. */
 static struct outcome offer_candidates(
 	struct sample_bound *bound, struct prng *prng, uint64_t *now, double per_s, double seconds)
 {
@@ -36,7 +36,10 @@ static struct outcome offer_candidates(
 	return outcome;
 }
 
-/* Below the bound all are taken; above it no more than it says, and they stand for all. */
+/*
+ * Below the bound all candidates are sampled; above it their number is bounded. Weights add up to
+ * all.
+ */
 TEST(test_bound)
 {
 	static const double rates[] = {10, 999 / (1 + RANDOM), 1500, 5000, 100000, 1000000};
@@ -55,7 +58,10 @@ TEST(test_bound)
 		stood_for = (double)outcome.stood_for / (double)outcome.candidates;
 		if (rates[i] < PER_S && outcome.taken != outcome.candidates)
 			fail_msg("row %u: left out though below", i);
-		/* A shift that just does is tried and left again: a round in five, at most. */
+		/*
+		 * A shift that is barely enough is tried and given up again, in at most one round
+		 * of five.
+		 */
 		if ((double)outcome.taken > 1.1 * 4 * PER_S)
 			fail_msg("row %u: %u taken", i, (unsigned)outcome.taken);
 		if (rates[i] > PER_S && (double)outcome.taken < 4 * PER_S / 4.5)
@@ -65,7 +71,7 @@ TEST(test_bound)
 	}
 }
 
-/* A flood is bounded from its first packets on: each doubling costs a round. */
+/* A flood is bounded from its first packets on. Each doubling costs one round. */
 TEST(test_flood_is_bounded_at_once)
 {
 	struct sample_bound bound;
@@ -81,7 +87,7 @@ TEST(test_flood_is_bounded_at_once)
 	assert_int_equal(bound.shift, BOUND_SHIFT_MAX);
 }
 
-/* A quiet policy after a flood of others has its samples back with a few candidates. */
+/* After a flood of others, a policy with few packets is sampled again within a few candidates. */
 TEST(test_quiet_after_flood)
 {
 	struct sample_bound bound = {0};
@@ -90,7 +96,7 @@ TEST(test_quiet_after_flood)
 	sample_bound_init(&bound, PER_S, HZ);
 	bound.shift = BOUND_SHIFT_MAX;
 	bound.began = now;
-	/* Just not: as long as that it may be a slow round. */
+	/* Barely not: a slow round can take this long. */
 	now += 4 * LEAST;
 	sample_bound_takes(&bound, now);
 	assert_int_equal(bound.shift, BOUND_SHIFT_MAX);
@@ -99,13 +105,13 @@ TEST(test_quiet_after_flood)
 	for (unsigned i = 1; i < BOUND_SHIFT_MAX; i++)
 		sample_bound_takes(&bound, now + 1 + i * (4 * LEAST + 1));
 	assert_int_equal(bound.shift, 0);
-	/* And with the very next one if the pause was long. */
+	/* After a long pause the next candidate is enough. */
 	bound.shift = BOUND_SHIFT_MAX;
 	assert_true(sample_bound_takes(&bound, now + 3600 * HZ));
 	assert_int_equal(bound.shift, 0);
 }
 
-/* What came before a pause is of another round. */
+/* Candidates before a pause belong to another round. */
 TEST(test_pause_begins_a_round)
 {
 	struct sample_bound bound;
@@ -122,7 +128,7 @@ TEST(test_pause_begins_a_round)
 	assert_int_equal(bound.shift, 1);
 }
 
-/* Policies whose candidates come in turns are all seen, whatever their number. */
+/* Policies whose candidates take turns are all sampled, for any number of policies. */
 TEST(test_turns_are_all_seen)
 {
 	for (unsigned n = 2; n <= 64; n++) {
