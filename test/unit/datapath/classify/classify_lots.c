@@ -3,7 +3,7 @@
  */
 #include "classify_lots.h"
 
-/* Few bits are ever set, and those near where prefixes end, so that most prefixes nest. */
+/* Sets few bits, near the ends of prefixes, so that most prefixes nest. */
 static void random_address(uint8_t family, bool wide, uint8_t *addr)
 {
 	static const uint8_t bits4[] = {4, 7, 15, 16, 22, 23, 24, 25, 30, 31};
@@ -113,7 +113,7 @@ struct policy random_policy(const struct flavour *flavour)
 		.match = match, .accounting = flavour->l3 ? ACCOUNTING_L3 : ACCOUNTING_L2};
 }
 
-/* The address of some policy, if it has one, and behind its prefix any other. */
+/* Replaces the first bits of the address by a policy's prefix, if it has one. */
 static void borrow_address(const struct prefix *prefix, uint8_t family, uint8_t *addr)
 {
 	if (prefix->family != family)

@@ -241,7 +241,7 @@ void free_frames(struct frames *frames, unsigned n)
 		free((void *)(uintptr_t)frames->data[i]);
 }
 
-/* Whether the policies are those expected, and the L2 lengths are right, if there are any. */
+/* Checks the policies, and the L2 lengths if there are any. */
 static void check_policies(const char *name, const struct frame *sent, unsigned n,
 	const struct frames *frames, const uint32_t *expect)
 {
@@ -255,7 +255,7 @@ static void check_policies(const char *name, const struct frame *sent, unsigned 
 	}
 }
 
-/* Nobody has to parse a plain frame to know where it came from. */
+/* Reads a source address. This must not parse a plain frame. */
 static void check_source(struct frames *frames, unsigned i, const struct packet *packet)
 {
 	const bool plain = frames->plain >> i & 1, parsed = frames->parsed >> i & 1;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is said of packets of which something is known, against what the classifier does with
- * packets that fit it: of all that is known the first candidate that takes all is the packet's
- * policy; of less, no packet goes to one that is no candidate, or to one behind the first that
- * takes all.
+ * Compares classify_candidate() with the classifier, for packets of which some fields are given. If
+ * all fields are given, the first candidate that takes all is the packet's policy. If fewer are
+ * given, no packet that agrees goes to a policy that is no candidate. Neither does one go to a
+ * policy after the first that takes all.
  */
 #include "classify_world.h"
 
@@ -71,7 +71,7 @@ static uint32_t policy_of_packet(const struct classifier *classifier, const stru
 	return frames.policy[0];
 }
 
-/* All that is known of the packet, or each thing in one of two. */
+/* Returns all fields of the packet, or each with a probability of one half. */
 static struct match question_of(
 	const struct row *row, unsigned wire, enum direction direction, bool all)
 {
@@ -118,7 +118,7 @@ static bool comes_before(const struct policy *policies, unsigned a, unsigned b)
 	return differ ? differ < 0 : a < b;
 }
 
-/* The first of those that take all; CLASSIFY_NONE if none does. */
+/* Returns the first policy that takes all packets, or CLASSIFY_NONE. */
 static uint32_t first_that_takes_all(const struct policy *policies, const struct match *question)
 {
 	uint32_t first = CLASSIFY_NONE;
@@ -171,7 +171,7 @@ TEST(random_questions)
 	}
 }
 
-/* One address says of which family the other is. */
+/* One address determines the family of the other. */
 TEST(other_address)
 {
 	static const struct {
@@ -204,7 +204,7 @@ TEST(other_address)
 	}
 }
 
-/* Also the first port is one; what is not said may be any. */
+/* The range includes its first port. A field that is not given can have any value. */
 TEST(ports)
 {
 	static const struct {
@@ -237,7 +237,7 @@ TEST(ports)
 		}
 }
 
-/* Prefixes around and within the one that is asked about; ties; both families. */
+/* Prefixes that contain the question's or lie in it; equal ones; both families. */
 TEST(prefixes)
 {
 	static const struct {
@@ -251,7 +251,7 @@ TEST(prefixes)
 		{"10.1.1.0/24", "138.1.1.0/24", CANDIDATE_NONE}, /* the first bit */
 		{"10.1.1.0/24", "128.0.0.0/1", CANDIDATE_NONE},
 		{"10.1.1.0/24", "0.0.0.0/1", CANDIDATE_ALL},
-		{"1.0.0.0/8", "0.0.0.0/4", CANDIDATE_ALL}, /* and no bit behind the length */
+		{"1.0.0.0/8", "0.0.0.0/4", CANDIDATE_ALL}, /* no bit after the length */
 		{"10.1.1.255/32", "10.1.1.254/31", CANDIDATE_ALL},
 		{"10.1.1.255/32", "10.1.1.254/32", CANDIDATE_NONE},
 		{"10.1.1.0/24", "2001:db8::/32", CANDIDATE_NONE},

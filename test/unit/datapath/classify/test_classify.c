@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which policy a packet has, from tables: the order of precedence, and who asks the parser.
+ * Tests of a classifier's tables: the order of precedence of policies, and the frames that need the
+ * parser.
  */
 #include "classify_world.h"
 #include "scope.h"
@@ -272,7 +273,7 @@ TEST(test_scenarios)
 		check_scenario(&scenarios[i]);
 }
 
-/* Whether the last of n frames, and no other, is parsed. */
+/* Checks that of n frames only the last is parsed, if `parsed`, or none. */
 static void check_parsed(const struct classifier *classifier, const struct tunnels *tunnels,
 	const struct frame *sent, unsigned n, bool parsed)
 {
@@ -288,7 +289,10 @@ static void check_parsed(const struct classifier *classifier, const struct tunne
 	free_frames(&frames, n);
 }
 
-/* What the parser knows more of, or might, it is asked about; what is plain it is not. */
+/*
+ * Frames are parsed if the parser can find out more about them, for example inside a tunnel. Plain
+ * frames are not parsed.
+ */
 TEST(test_who_is_parsed)
 {
 	static const struct {
@@ -334,7 +338,7 @@ TEST(test_who_is_parsed)
 			.dport = tunnels.vxlan_port,
 			.vlan = rows[i].tag ? 7 : CONFIG_ANY};
 		put_frame(&sent[1]);
-		/* Alone, and behind a frame of another kind. */
+		/* Alone, and after a frame of another kind. */
 		for (unsigned n = 1; n <= 2; n++) {
 			check_parsed(classifier, NULL, sent + 2 - n, n, rows[i].parsed);
 			check_parsed(classifier, &tunnels, sent + 2 - n, n, rows[i].by_tunnels);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Random policies, of one match each and of several, against a reference that knows nothing but the
- * documented order, on frames of every form.
+ * Random policies of one match and of several, on frames of every form. The reference implements
+ * only the documented order.
  */
 #include "classify_lots.h"
 
 #include "packet/of_link.h"
 
-/* The reference: whether one policy matches one packet, and which of two goes first. */
+/* The reference: does a policy match a packet, and which of two takes precedence? */
 
 static bool in_prefix(const struct prefix *prefix, const struct frame *frame, const uint8_t *addr)
 {
@@ -51,7 +51,7 @@ static int bits_named(const struct prefix *prefix)
 	return prefix->family == 0 ? -1 : prefix->length;
 }
 
-/* The fewer, the more is named. */
+/* Fewer ports make a match more specific. */
 static int ports_left_out(const struct port_range *range)
 {
 	return range->first == 0 ? -65536 : range->first - range->last;
@@ -93,7 +93,7 @@ static uint32_t reference_policy(const struct policy *policies, unsigned n,
 	return best;
 }
 
-/* Rows as the reference has them, and the policies that they are of. */
+/* Rows for the reference, and the policies that they belong to. */
 struct world {
 	struct policy *rows, *joined;
 	struct match *matches;
@@ -147,7 +147,7 @@ static void free_world(struct world *world)
 	free(world->joins);
 }
 
-/* One in `alone` rows begins another policy; 0: each does. */
+/* One row in `alone` begins another policy. With 0, every row does. */
 static void check_random(
 	unsigned n_rows, unsigned alone, unsigned bursts, const struct flavour *flavour)
 {
@@ -162,7 +162,7 @@ static void check_random(
 	free_world(&world);
 }
 
-/* A failure is repeated with the seed that is printed before it. */
+/* To repeat a failure, set WEIR_SEED to the printed seed. */
 TEST(test_random)
 {
 	const char *text = getenv("WEIR_SEED");
@@ -184,7 +184,10 @@ TEST(test_random)
 	check_random(100000, 3, 8, &flavour);
 }
 
-/* Whether a frame on a wire that drops what no policy takes is refused. */
+/*
+ * Returns true if a frame without a policy must be refused on a wire that drops such packets.
+ * Packets of the link itself are never refused.
+ */
 static bool is_refused(const struct frames *frames, unsigned i)
 {
 	struct packet packet;
@@ -217,7 +220,7 @@ static void check_drops(const struct classifier *classifier, const struct world 
 	free_frames(&frames, n);
 }
 
-/* Wires that drop what no policy takes, whatever the policies and the form of a burst. */
+/* Wires that drop packets without a policy, for all policies and forms of bursts. */
 TEST(test_drops)
 {
 	unsigned refused = 0;
@@ -241,7 +244,7 @@ TEST(test_drops)
 	assert_in_range(refused, 1000, UINT32_MAX);
 }
 
-/* The L2 lengths are there if a policy charges without them, whatever else is asked. */
+/* Frames have their L2 lengths if any policy needs them. */
 TEST(test_l2_lengths)
 {
 	struct policy policies[] = {make_policy(&(struct row){.used = true}),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The tables of a classifier: prefixes of every kind, several tables at once, and memory that does
- * not suffice.
+ * The tables of a classifier: prefixes of every kind, several tables at a time, and too little
+ * memory.
  */
 #include "classify_world.h"
 #include "scope.h"
@@ -13,7 +13,7 @@
 
 END_POINTER(classifier_destroy, struct classifier *)
 
-/* Prefixes that share nothing below 24 bits need as many groups of slots as there are of them. */
+/* 2000 prefixes that differ in their first 24 bits need 2000 groups of slots. */
 TEST(test_scattered_prefixes)
 {
 	enum { N = 2000 };
@@ -44,7 +44,7 @@ TEST(test_scattered_prefixes)
 	}
 }
 
-/* The policy of a packet to 10.0.group.last. */
+/* Returns the policy of a packet to 10.0.group.last. */
 static uint32_t policy_of(const struct classifier *classifier, uint8_t group, uint8_t last)
 {
 	const struct packet packet = {.family = PACKET_IPV4, .vlan = PARSE_NO_VLAN};
@@ -55,7 +55,7 @@ static uint32_t policy_of(const struct classifier *classifier, uint8_t group, ui
 	return policy;
 }
 
-/* As many groups of slots as there is room for, and in each a prefix that ends with its group. */
+/* As many groups of slots as there is room for, each with a prefix that ends with its group. */
 TEST(test_full_groups)
 {
 	static const unsigned counts[] = {1, 63, 64, 65, 128};
@@ -84,7 +84,7 @@ static void check_one(const struct classifier *classifier, const char *dst, int 
 	check_packet(classifier, &row, dst, PLAIN);
 }
 
-/* As during a reload: the new one is built beside the old one, which goes away later. */
+/* Like a reload: the new table is built while the old one exists, which is then destroyed. */
 TEST(test_two_at_once)
 {
 	const struct policy old[] = {make_policy(&(struct row){.dst = "10.0.0.0/8"}),
@@ -103,9 +103,7 @@ TEST(test_two_at_once)
 	classifier_destroy(second);
 }
 
-/*
- * What it answers is the caller's; who wins is decided by the order of the policies all the same.
- */
+/* The caller chooses the answers. They have no influence on the order of the policies. */
 TEST(test_answers)
 {
 	struct policy policies[] = {make_policy(&(struct row){.dst = "10.0.0.0/8"}),
@@ -125,7 +123,7 @@ TEST(test_answers)
 	check_one(classifier, "2001:db8::1", (1u << 30) - 1);
 	check_one(classifier, "11.0.0.0", NOTHING);
 	classifier_destroy(classifier);
-	/* Ranges that overlap: the first in the file takes what is in both. */
+	/* The first of two overlapping ranges takes the ports that are in both. */
 	for (unsigned i = 0; i < 2; i++)
 		policies[i] = make_policy(&(struct row){.proto = 6, .sport = {9 - i, 10 - i}});
 	assert_int_equal(classifier_create_as(policies, answers, 2, -1, &classifier), 0);
@@ -140,7 +138,7 @@ static unsigned count_table_allocs(void)
 	return stats.alloc_count;
 }
 
-/* What a thread that is none of EAL's does a few times: returns how often it failed. */
+/* Builds and destroys tables in a thread without EAL. Returns the number of failures. */
 static void *build_some(void *arg)
 {
 	const struct policy *policy = arg;
@@ -158,7 +156,7 @@ static void *build_some(void *arg)
 	return (void *)failed;
 }
 
-/* Nothing is left of those built by two other threads at once, and lookups here go on. */
+/* Two other threads build and destroy tables. They leave nothing, and lookups here continue. */
 TEST(test_built_aside)
 {
 	struct policy used = make_policy(&(struct row){.dst = "10.0.0.0/23"});
@@ -180,7 +178,7 @@ TEST(test_built_aside)
 	assert_int_equal(count_table_allocs(), before);
 }
 
-/* Takes EAL's memory up to the last block of a size, so that it can be given back bit by bit. */
+/* Allocates all memory of EAL in blocks of a size, so that it can be freed step by step. */
 static void *hoard_memory(size_t block)
 {
 	void **newest = NULL, **older;
@@ -195,8 +193,8 @@ static void *hoard_memory(size_t block)
 }
 
 /*
- * A classifier that does not fit is refused, and leaves nothing behind. With ever more memory,
- * every one of its allocations is once the first that fails.
+ * A classifier that does not fit is refused and leaves nothing. With increasing memory each of its
+ * allocations is the first to fail in some round.
  */
 static void fill_memory(const struct policy *policies, unsigned n_policies, size_t block)
 {

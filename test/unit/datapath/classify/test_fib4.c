@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Longest prefix match of IPv4 against one that asks every prefix, at and beside all edges of them
- * all. Built twice: with vectors, and as for a CPU that has none.
+ * Longest prefix match of IPv4, compared with a search through all prefixes. Addresses are at and
+ * next to the edges of all prefixes. Built twice: with vectors, and for a CPU without.
  */
 #include "check.h"
 #include "scope.h"
@@ -21,9 +21,9 @@ END_POINTER(fib4_destroy, struct fib4 *)
 #define MANY      3000
 #define OTHERWISE UINT32_MAX
 #define ENOUGH    (3 * FIB4_BURST_MAX * (FIB4_BURST_MAX + 1) / 2) /* addresses of a set */
-#define CROWD     20                                              /* more ranges than are few */
+#define CROWD     20                                              /* too many ranges for n_few */
 
-static unsigned n_wide; /* bursts that were looked up by wide_lookup4(), too */
+static unsigned n_wide; /* bursts also looked up by wide_lookup4() */
 
 struct set {
 	struct lpm_prefix prefix[MANY];
@@ -60,7 +60,7 @@ static void add_test_prefix(struct set *set, uint32_t addr, unsigned length, uin
 	memcpy(prefix->addr, &addr, sizeof(addr));
 }
 
-/* As the builder of classifiers hands them over: sorted, no two alike. */
+/* Sorts the prefixes and removes duplicates, like the builder of classifiers does. */
 static void sort_test_prefixes(struct set *set)
 {
 	unsigned n = 0;
@@ -76,7 +76,7 @@ static uint32_t expected_answer(const struct set *set, uint32_t addr)
 {
 	uint32_t answer = OTHERWISE;
 
-	/* Sorted: of those that hold it, a longer one comes later. */
+	/* Sorted: of the prefixes that contain the address, a longer one comes later. */
 	for (unsigned i = 0; i < set->n; i++)
 		if (((addr ^ addr_of_prefix(&set->prefix[i])) &
 			    length_mask4(set->prefix[i].length)) == 0)
@@ -84,7 +84,7 @@ static uint32_t expected_answer(const struct set *set, uint32_t addr)
 	return answer;
 }
 
-/* Around the edges of a prefix, in it, and anywhere. */
+/* Returns an address at the edges of a prefix, in it, or anywhere. */
 static uint32_t interesting_address(const struct set *set, struct prng *prng, unsigned i)
 {
 	static const struct lpm_prefix some = {.length = 1};
@@ -107,7 +107,7 @@ static uint32_t interesting_address(const struct set *set, struct prng *prng, un
 	}
 }
 
-/* Compares with the vectors of 512 bits. */
+/* Compares with the lookup that uses 512-bit vectors. */
 static void check_wide(
 	const struct fib4 *fib, const uint32_t *addr, unsigned n, const uint32_t *answers)
 {
@@ -128,7 +128,7 @@ static void check_wide(
 static void check_burst(
 	const struct fib4 *fib, const struct set *set, const uint32_t *addr, unsigned n)
 {
-	static const char lines[1]; /* nobody reads what is fetched */
+	static const char lines[1]; /* prefetched, never read */
 	uint32_t answers[FIB4_BURST_MAX], want, high = 0, got;
 
 	got = fib4_lookup(fib, addr, n, n % 2 ? NULL : lines, answers);
@@ -143,7 +143,7 @@ static void check_burst(
 	check_wide(fib, addr, n, answers);
 }
 
-/* Bursts of all sizes, a few times. */
+/* Looks up bursts of all sizes, several times. */
 static void check_set(struct set *set, struct prng *prng)
 {
 	uint32_t addr[FIB4_BURST_MAX];
@@ -162,7 +162,7 @@ static void check_set(struct set *set, struct prng *prng)
 	}
 }
 
-/* A set of few prefixes by itself, and then among others, as there are other ways for both. */
+/* Checks a set of few prefixes alone and then with many others, because the lookup differs. */
 static void check_alone_and_not(struct set *set, struct prng *prng)
 {
 	const unsigned n = set->n;
@@ -185,7 +185,7 @@ static uint64_t seed_of_run(void)
 
 TEST(test_random)
 {
-	/* Within a prefix, of lengths from and to; and of how many answers. */
+	/* Prefixes within one, of lengths `from` to `to`, with this number of answers. */
 	static const struct {
 		uint32_t within;
 		unsigned within_length, from, to, n, answers;
@@ -193,12 +193,12 @@ TEST(test_random)
 		{0, 0, 1, 32, 1, MANY}, {0, 0, 1, 32, 300, MANY}, {0, 0, 20, 32, MANY, MANY},
 		{0x0a000000, 8, 24, 24, MANY, MANY},  /* tables, no ranges */
 		{0x0a000000, 12, 20, 28, MANY, MANY}, /* both */
-		{0xc0a80000, 16, 17, 32, MANY, MANY}, /* tables behind tables */
+		{0xc0a80000, 16, 17, 32, MANY, MANY}, /* tables that point to tables */
 		{0xc0a80100, 24, 25, 32, 200, MANY},  /* the same for 256 addresses */
-		{0xfffffff0, 28, 29, 32, 20, MANY},   /* the last there are */
+		{0xfffffff0, 28, 29, 32, 20, MANY},   /* the last addresses */
 		{0, 24, 25, 32, 100, MANY},           /* and the first */
 		{0xc0a80000, 20, 21, 32, 1000, 2},    /* neighbours with one answer */
-		{0, 0, 9, 18, 1000, MANY},            /* longer than a block and shorter */
+		{0, 0, 9, 18, 1000, MANY},            /* longer and shorter than a block */
 	};
 	static struct set set;
 	struct prng prng;
@@ -219,7 +219,7 @@ TEST(test_random)
 	}
 }
 
-/* As many ranges in a block as fit side by side, one fewer, and one more. */
+/* As many ranges in a block as fit next to each other, one fewer, and one more. */
 TEST(test_full_blocks)
 {
 	static struct set set;
@@ -233,13 +233,16 @@ TEST(test_full_blocks)
 				add_test_prefix(
 					&set, 0x0a010000 + (k << (touching ? 4 : 5)), 28, k);
 			check_alone_and_not(&set, &prng);
-			/* The last of the block is the last of a range. */
+			/* The last address of the block is the last of a range. */
 			add_test_prefix(&set, 0x0a01ffff, 32, n);
 			check_set(&set, &prng);
 		}
 }
 
-/* More and more ranges of all addresses: at first few, and then more; to the very last, or not. */
+/*
+ * An increasing number of ranges over all addresses: first few, then many. The last ends at the
+ * last address or before.
+ */
 TEST(test_few)
 {
 	static struct set set;
@@ -258,7 +261,7 @@ TEST(test_few)
 		}
 }
 
-/* Two ranges that meet at any address: also where the highest bit of one is another. */
+/* Two ranges that meet at any address, also where the highest bit changes. */
 TEST(test_halves)
 {
 	static struct set set;
@@ -273,7 +276,7 @@ TEST(test_halves)
 		}
 }
 
-/* 32 prefixes, each in the one before; at one edge of it, and then at the other. */
+/* 32 nested prefixes, at the lower or upper edge of each other. */
 TEST(test_nested)
 {
 	static struct set set;
@@ -288,7 +291,9 @@ TEST(test_nested)
 	}
 }
 
-/* Chains of rules, whose upper bits are set, and prefixes that say "nothing". */
+/*
+ * Answers with their upper bits set, for chains of rules, and prefixes with the answer "nothing".
+ */
 TEST(test_answers)
 {
 	static struct set set;
@@ -336,7 +341,7 @@ static int stop_eal(void **state)
 	return rte_eal_cleanup();
 }
 
-/* The vectors are compared with, where the CPU has them. */
+/* If the CPU has vectors of 512 bits, their lookup was tested too. */
 TEST(test_wide)
 {
 	print_message("%u bursts were also looked at by vectors of 512 bits\n", n_wide);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * From frames to policies where the parse alone does not say it all: what is inside tunnels, and
- * fragments. All ways through the classifier: bursts of one kind, which it would rather not parse,
+ * From frames to policies in cases that need more than the headers: packets inside tunnels, and
+ * fragments. Covers all paths of the classifier: uniform bursts, which it parses only if it must,
  * and mixed ones.
  */
 #include "check.h"
@@ -17,7 +17,7 @@ END_POINTER(classifier_destroy, struct classifier *)
 
 #define BURST 32
 
-/* The builder's addresses: those of the first IP packet in a frame, and of the second. */
+/* The builder's addresses: of the first IP packet in a frame and of the second. */
 enum { OUTSIDE, INSIDE, OUTSIDE_PORT, INSIDE_PORT, POLICIES };
 #define NONE CLASSIFY_NONE
 #define PORT ((PATTERN + 2) << 8 | (PATTERN + 3))
@@ -42,7 +42,7 @@ static struct policy to_host(const uint8_t *addr, bool port)
 static const struct {
 	const char *name;
 	layer layers[LAYERS_MAX];
-	uint32_t outer, inner; /* the policies by "classify" */
+	uint32_t outer, inner; /* policy with "classify": "outer", "inner" */
 } cases[] = {
 	{"tcp", {OUTER, {V4, TCP}, {PAYLOAD, 20}}, OUTSIDE_PORT, OUTSIDE_PORT},
 	{"udp", {OUTER, {V4, UDP}, {PAYLOAD, 20}}, OUTSIDE_PORT, OUTSIDE_PORT},
@@ -87,7 +87,7 @@ static struct classifier *make_classifier(void)
 	return classifier;
 }
 
-/* Frames first, first + step and so on of the cases, as a burst. */
+/* Checks the frames first, first + step, first + 2 · step … of the cases as one burst. */
 static void check_burst(const struct classifier *classifier, const struct tunnels *tunnels,
 	unsigned first, unsigned step)
 {
@@ -128,8 +128,9 @@ TEST(test_tunnels)
 }
 
 /*
- * A later fragment is charged as its first. Without one it is charged to the stricter of the two
- * that it could be of, or as without ports, or it is refused.
+ * A later fragment is charged like its first one. If the first one is unknown, there are three
+ * cases. The packet is charged to the stricter of its two possible policies, or like one without
+ * ports, or it is refused.
  */
 TEST(test_fragments)
 {

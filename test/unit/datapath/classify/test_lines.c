@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is written of a classifier for others: how much, where, and that each part is there. Whether
- * a search in it finds what the workers do is asked by the kernel program's test.
+ * The representation of a classifier in lines, for the XDP program: its size, its place and all its
+ * parts. The test of the XDP program checks that searches in it find the same policies as the
+ * workers.
  */
 #include "classify_world.h"
 #include "scope.h"
 
 #include "classify/lines.h"
 
-#define BEHIND 8 /* lines that are nobody's */
+#define BEHIND 8 /* lines after the classifier */
 
 struct written {
 	struct classifier *classifier;
@@ -17,7 +18,7 @@ struct written {
 	size_t n;
 };
 
-/* With lines of 0xa5 behind them. */
+/* Writes the classifier of the rows, with lines of 0xa5 after it. */
 static struct written write_rows(const struct row *rows, unsigned n_rows)
 {
 	struct policy policies[64] = {0};
@@ -57,7 +58,7 @@ TEST(test_nothing)
 	assert_int_equal(header_of(&written)->src.directions, 0);
 }
 
-/* Every kind of part: two families, few ranges and many, VLANs, rules in the middle of others. */
+/* Every kind of part: two families, few ranges and many, VLANs, and rules among answers. */
 static const struct row all_parts[] = {
 	{.dst = "10.0.0.0/8"},
 	{.dst = "10.1.0.0/16"},
@@ -75,7 +76,7 @@ static const struct row all_parts[] = {
 	{.used = true},
 };
 
-/* Parts lie one behind the other, and all of them count. */
+/* Parts lie one after the other without gaps. */
 TEST(test_parts)
 {
 	ENDED_BY(free_written) struct written written = write_rows(all_parts, COUNT(all_parts));
@@ -97,7 +98,7 @@ TEST(test_parts)
 	assert_int_equal(((uint32_t *)&written.lines[header->by_vlan])[8], 13);
 }
 
-/* Only from the first rule with a condition to the last: others are answers themselves. */
+/* Only rules from the first with a condition to the last are written. Others are answers. */
 TEST(test_rules)
 {
 	ENDED_BY(free_written) struct written written = write_rows(all_parts, COUNT(all_parts));
@@ -109,7 +110,7 @@ TEST(test_rules)
 	assert_int_equal(rule[0].next, 1);
 }
 
-/* Few ranges: where each begins, and behind the last one nothing does. */
+/* Few ranges: their first addresses, and none after the last one. */
 TEST(test_few)
 {
 	ENDED_BY(free_written) struct written written = write_rows(all_parts, COUNT(all_parts));
@@ -136,7 +137,7 @@ TEST(test_no_room)
 	assert_int_equal(classifier_lines_write(written.classifier, written.lines, written.n), 0);
 }
 
-/* Every line is written whole, and none behind them. */
+/* Every line is written completely, and no line after them. */
 TEST(test_extent)
 {
 	ENDED_BY(free_written) struct written first = write_rows(all_parts, COUNT(all_parts));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Longest prefix match of IPv6: what is found against a list that is asked one by one, how far
- * behind its bucket anything lies, and how much memory that takes.
+ * Longest prefix match of IPv6, compared with a search through a list. Also checks the length of
+ * the chains of buckets and the memory.
  */
 #include "classify_world.h"
 #include "scope.h"
@@ -13,7 +13,7 @@ END_POINTER(lpm6_destroy, struct lpm6 *)
 
 #define OTHERWISE UINT32_MAX
 
-/* What the prefixes of a set are like. */
+/* Kinds of prefixes in a set. */
 enum kind { SITES, HOSTS, NESTED };
 
 struct set {
@@ -35,7 +35,7 @@ static void clear_behind(uint8_t *addr, unsigned length)
 		addr[bit / 8] &= ~(0x80 >> bit % 8);
 }
 
-/* Nested ones begin as one that is there already does. */
+/* Returns a random prefix. A nested one often begins like an existing one. */
 static struct lpm_prefix set_prefix(const struct set *set, enum kind kind)
 {
 	struct lpm_prefix prefix = {.answer = set->n};
@@ -51,7 +51,7 @@ static struct lpm_prefix set_prefix(const struct set *set, enum kind kind)
 	return prefix;
 }
 
-/* As the builder of classifiers hands them over: sorted, no two alike. */
+/* Returns sorted prefixes without duplicates, like the builder of classifiers. */
 static struct set make_set(enum kind kind, unsigned n)
 {
 	struct set set = {.prefix = calloc(n, sizeof(*set.prefix))};
@@ -76,7 +76,7 @@ static struct lpm6 *create_table(const struct set *set)
 	return lpm;
 }
 
-/* Sorted: of those that hold it, a longer one comes later. */
+/* Sorted: of the prefixes that contain the address, a longer one comes later. */
 static uint32_t expected_answer(const struct set *set, const uint8_t *addr)
 {
 	uint32_t answer = OTHERWISE;
@@ -92,7 +92,7 @@ static uint32_t expected_answer(const struct set *set, const uint8_t *addr)
 	return answer;
 }
 
-/* A prefix's first address, its last, one within, and one that differs in a bit. */
+/* Returns a prefix's first or last address, one within it, or one that differs in a bit. */
 static void near_address(const struct set *set, unsigned kind, uint8_t *addr)
 {
 	const struct lpm_prefix *prefix = &set->prefix[random_next() % set->n];
@@ -137,7 +137,7 @@ TEST(test_answers)
 		}
 }
 
-/* How many buckets are behind one, or more than there may be. */
+/* Returns the number of buckets chained to one; more than LPM6_FURTHER_MAX is an error. */
 static unsigned count_further(const struct lpm6 *lpm, uint32_t at)
 {
 	unsigned n = 0;
@@ -150,8 +150,8 @@ static unsigned count_further(const struct lpm6 *lpm, uint32_t at)
 }
 
 /*
- * Nothing is far, however many there are; and for that no table grows to more than twice what it
- * would take with every second slot in use.
+ * Chains stay short, however many prefixes there are. For that no table is larger than twice the
+ * size at half load.
  */
 static void check_chains(const struct set *set, double bytes_max)
 {
@@ -178,7 +178,7 @@ TEST(test_chains)
 		}
 }
 
-/* Two tables of one set are the same, whatever was built before. */
+/* Two tables of one set are equal, also after other tables. */
 TEST(test_same_again)
 {
 	struct lpm6 *first, *second;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Layer-3 accounting of generated frames: IPv4, IPv6 and others, below tags, labels or PPPoE, bare,
- * padded or with a trailer. The oracle is the length that the IP header was built with.
+ * Layer-3 accounting of generated frames: IPv4, IPv6 and others, below tags, labels or PPPoE.
+ * Frames are bare, padded or have a trailer. The oracle is the length from which the IP header was
+ * built.
  */
 #include "classify_world.h"
 
@@ -10,7 +11,7 @@
 
 #define ROOM   256
 #define ROUND  20000
-#define PADDED 46 /* bytes of the smallest payload of Ethernet */
+#define PADDED 46 /* bytes of Ethernet's smallest payload */
 
 struct padded {
 	unsigned len, l2_len, charged; /* charged: by layer 3 */
@@ -29,7 +30,7 @@ static unsigned put16(uint8_t *at, unsigned value)
 	return 2;
 }
 
-/* Addresses, up to two tags, then labels, PPPoE or the type itself. */
+/* Writes addresses, up to two tags, and labels, PPPoE or the type itself. */
 static unsigned put_layers(uint8_t *frame, unsigned type)
 {
 	unsigned at = 12, labels = below(3);
@@ -107,7 +108,7 @@ static void check_burst(const struct classifier *classifier, const struct policy
 
 TEST(test_charges_of_layer_3)
 {
-	/* One policy takes all without a look at addresses, the other one by a prefix. */
+	/* One policy takes all without reading addresses, the other one by a prefix. */
 	static const struct row rows[] = {{.used = true}, {.used = true, .dst = "0.0.0.0/1"}};
 	struct policy_state line = {
 		.bucket.fraction = police_owner(POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L3)};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is found out of a whole burst at once, against what is said of one frame byte by byte: all
- * frames are plain but one, of which one field is another.
+ * The check of a whole burst is compared with a check byte by byte. All frames are plain except
+ * one, in which one field differs.
  */
 #include "check.h"
 
@@ -22,7 +22,7 @@ struct sent {
 	uint32_t len[FRAMES];
 };
 
-static unsigned n_wide; /* bursts that were looked at by wide_plain4(), too */
+static unsigned n_wide; /* bursts also checked by wide_plain4() */
 
 static const uint16_t tags[] = {ETHERTYPE_VLAN, ETHERTYPE_QINQ, ETHERTYPE_9100};
 
@@ -32,7 +32,7 @@ static void put_plain_u16(uint8_t *at, uint16_t word)
 	at[1] = (uint8_t)word;
 }
 
-/* Everything that may be anything is random. */
+/* Fills all fields without a required value with random bytes. */
 static void make_frame(struct prng *prng, const struct sent *sent, uint16_t tag, uint8_t *frame)
 {
 	uint8_t *ip = frame + sent->l2;
@@ -67,7 +67,7 @@ static void make_burst(struct prng *prng, struct sent *sent, unsigned n, unsigne
 	}
 }
 
-/* Whether a frame is as its burst is said to be. */
+/* Returns true if a frame is plain and has the form of its burst. */
 static bool expect_plain(const struct sent *sent, unsigned i)
 {
 	const uint8_t *frame = sent->data[i], *ip = frame + sent->l2;
@@ -104,7 +104,7 @@ static void check_addresses(
 	}
 }
 
-/* Compares with the vectors of 512 bits, which take only frames that are long enough. */
+/* Compares with the check that uses 512-bit vectors, for frames that are long enough. */
 static void check_wide(const struct sent *sent, const uint32_t *addr4, bool expect)
 {
 	uint32_t wide[FRAMES];
@@ -118,7 +118,7 @@ static void check_wide(const struct sent *sent, const uint32_t *addr4, bool expe
 	n_wide++;
 }
 
-/* Both of the burst and of each frame alone, which has any tag. */
+/* Checks the burst, and each frame alone with any tag. */
 static void check_plain_burst(const struct sent *sent)
 {
 	struct lpm6_addr addr6[FRAMES];
@@ -142,7 +142,7 @@ static void check_plain_burst(const struct sent *sent)
 		check_addresses(sent, addr4, addr6);
 }
 
-/* Each bit of one frame's headers, and its length. */
+/* Changes each bit of one frame's headers, and its length. */
 static void check_one_other(struct prng *prng, struct sent *sent)
 {
 	const unsigned other = prng_below(prng, sent->n), headers = sent->l2 + (sent->v6 ? 40 : 20);
@@ -181,7 +181,7 @@ TEST(test_one_other)
 		}
 }
 
-/* The words whose neighbours could carry into one another: total length, with TOS and ID. */
+/* Words whose fields could carry into each other: total length, with TOS and ID. */
 TEST(test_total_length)
 {
 	static const uint16_t totals[] = {0, 19, 20, 21, 0xff, 0x100, 0x113, 0x8000, 0xffff};
@@ -215,7 +215,7 @@ TEST(test_next_headers)
 	}
 }
 
-/* The vectors are compared with, where the CPU has them. */
+/* If the CPU has vectors of 512 bits, their check was tested too. */
 TEST(test_wide)
 {
 	print_message("%u bursts were also looked at by vectors of 512 bits\n", n_wide);

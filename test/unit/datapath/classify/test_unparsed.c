@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets that are not understood: the policy that a walk over all policies finds, in the order of
- * precedence and by the strictness that classify.h defines, is the classifier's.
+ * Packets that cannot be parsed completely. The classifier must find the same policy as a walk over
+ * all policies, in the order of precedence and of the strictness that classify.h defines.
  */
 
 #include "base/prng.h"
@@ -23,7 +23,7 @@ static struct policy any_policy(void)
 		.limit_bps = 1000000};
 }
 
-/* Few values of everything, so that matches overlap. */
+/* Draws from few values of everything, so that matches overlap. */
 static struct policy random_policy(struct prng *prng)
 {
 	static const uint8_t protos[] = {0, 0, IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
@@ -53,7 +53,7 @@ static struct policy random_policy(struct prng *prng)
 	return policy;
 }
 
-/* Longer seconds are stricter, within what an action is. */
+/* Within one class of actions a policy is stricter if a packet takes it more seconds. */
 static double strictness_of(const struct policy *policy, bool opens)
 {
 	static const int classes[] = {
@@ -76,7 +76,10 @@ struct question {
 	struct packet packet;
 };
 
-/* Matches by all that is known; *sure if it asks for nothing else. */
+/*
+ * Returns true if the policy's match agrees with all parsed fields. Sets *sure if it names no
+ * unknown field.
+ */
 static bool could_match(const struct policy *policy, const struct question *q, bool *sure)
 {
 	const struct match *match = &policy->match;
@@ -95,7 +98,7 @@ static bool could_match(const struct policy *policy, const struct question *q, b
 			       packet->dst_port <= match->dst_port.last));
 }
 
-/* Whether policy a is more specific than b, of those that match one packet. */
+/* Returns true if policy a is more specific than b. Both match one packet. */
 static bool precedes(const struct policy *policies, uint32_t a, uint32_t b)
 {
 	const struct match *x = &policies[a].match, *y = &policies[b].match;
@@ -222,7 +225,7 @@ TEST(test_strictest)
 	}
 }
 
-/* What decides between two policies of one port each, of packets whose ports are not known. */
+/* Tests the order of two policies with one port each for packets with unknown ports. */
 TEST(test_order_of_strictness)
 {
 	static const struct {
@@ -291,8 +294,8 @@ TEST(test_order_of_strictness)
 }
 
 /*
- * What is above a policy makes it strict, and takes no packet itself unless it has a match: those
- * of other ports are nobody's.
+ * A parent makes its child stricter. It takes no packets itself unless it has a match, so
+ * packets to other ports have no policy.
  */
 TEST(test_levels)
 {
@@ -328,7 +331,7 @@ TEST(test_levels)
 		}
 }
 
-/* A packet of which not even the address is known, and one that contradicts another. */
+/* Packets with an unknown address or contradictory headers are refused. */
 TEST(test_refused)
 {
 	struct policy policies[1] = {any_policy()};
