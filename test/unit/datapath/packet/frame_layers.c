@@ -33,7 +33,7 @@ static void put_ipv4(struct frame *frame, const unsigned *args)
 	begin_ip(frame, false);
 	put_layer_u8(frame, 0x45 + args[2]);
 	put_layer_u8(frame, DSCP_EF << 2 | ECT1);
-	put_layer_u16(frame, 0); /* total length, at the end */
+	put_layer_u16(frame, 0); /* total length, set at the end */
 	put_layer_u16(frame, 0x1234);
 	put_layer_u16(frame, args[3]);
 	put_layer_u8(frame, 64);
@@ -48,7 +48,7 @@ static void put_ipv6(struct frame *frame, const unsigned *args)
 	begin_ip(frame, true);
 	put_layer_u16(frame, 6 << 12 | DSCP_EF << 6 | ECT1 << 4);
 	put_layer_u16(frame, 0xf10);
-	put_layer_u16(frame, 0); /* payload length, at the end */
+	put_layer_u16(frame, 0); /* payload length, set at the end */
 	put_layer_u8(frame, args[1]);
 	put_layer_u8(frame, 64);
 	put_pattern(frame, 32, 0x20 * frame->n_ip);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Frames for tests of parsing, put together from layers, and what a parse of them should say.
+ * Builds frames from layers for tests of parsing, and compares the parsed fields.
  */
 #ifndef WEIR_TEST_FRAME_LAYERS_H
 #define WEIR_TEST_FRAME_LAYERS_H
@@ -27,9 +27,9 @@ enum layer_kind {
 	V6,           /* next header */
 	EXT,          /* next header, length byte, bytes */
 	V6FRAG,       /* next header, offset and flag */
-	LABEL,        /* MPLS: label, whether it is the bottom of the stack */
-	PPPOE,        /* the PPP protocol, of a session */
-	GRE_HEADER,   /* flags and version, type; with all that the flags promise */
+	LABEL,        /* MPLS: label, bottom-of-stack bit */
+	PPPOE,        /* PPP protocol of a session */
+	GRE_HEADER,   /* flags and version, type; includes all fields that the flags announce */
 	UDP_HEADER,   /* destination port */
 	VXLAN_HEADER, /* flags */
 	PAYLOAD,      /* bytes, counted in the IP lengths */
@@ -37,13 +37,13 @@ enum layer_kind {
 	PATCH,        /* offset in the frame, byte: overwritten at the end */
 };
 
-/* The kind and what is listed beside it above; an array, as zeros may be left out of those. */
+/* A layer's kind and the values listed after it above. In an array zeros can be left out. */
 typedef unsigned layer[4];
 
 struct frame {
 	uint8_t bytes[600];
 	unsigned len, end;             /* end: of the IP packets */
-	unsigned n_ip, l3[4], ipv6[4]; /* those packets, from the outermost on */
+	unsigned n_ip, l3[4], ipv6[4]; /* IP packets, outermost first */
 };
 
 #define PACKET_V4(l2, id, p, l4)                                                         \
@@ -80,13 +80,13 @@ struct frame {
 		EXT, (n), 0, 8 \
 	}
 
-/* The layers up to the first END. Lengths are filled in. */
+/* Builds a frame from the layers before the first END. Sets the lengths. */
 void build_frame(const layer *layers, struct frame *frame);
 
-/* The checksum of the IPv4 header behind so many bytes: the builder leaves it 0. */
+/* Writes the checksum of the IPv4 header at offset l3. The builder leaves it 0. */
 void put_checksum(uint8_t *bytes, unsigned l3);
 
-/* All but ports, flags and hash. */
+/* Compares all fields except ports, flags and hash. */
 void expect_fields(const char *name, const struct packet *got, const struct packet *want);
 
 #endif

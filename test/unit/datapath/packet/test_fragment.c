@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which fragments find the ports of their first, on a fake clock; what a flood can displace.
+ * Fragments that get the ports of their first fragment, with a fake clock, and the entries that a
+ * flood can evict.
  */
 #include "check.h"
 #include "scope.h"
@@ -13,15 +14,15 @@
 
 #define HZ         UINT64_C(2500000000)
 #define SECRET     UINT64_C(0x0123456789abcdef)
-#define SRC_PORT   (PATTERN << 8 | (PATTERN + 1)) /* what the builder writes */
+#define SRC_PORT   (PATTERN << 8 | (PATTERN + 1)) /* of the builder */
 #define DST_PORT   ((PATTERN + 2) << 8 | (PATTERN + 3))
 #define ADDRESS_V4 26
 #define ID_V4      18
 
 static const layer first4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 64}};
-/* A gap is between the first and this one. */
+/* There is a gap between the first fragment and this one. */
 static const layer apart4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0, 0x0010}, {PAYLOAD, 9}};
-/* These come right after the first, and the last one is the end. */
+/* These follow the first fragment directly, and last4 is the last of the packet. */
 static const layer later4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0, 0x2008}, {PAYLOAD, 64}};
 static const layer last4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0, 0x0008}, {PAYLOAD, 9}};
 static const layer first6[LAYERS_MAX] = {
@@ -38,7 +39,7 @@ static struct fragments *table_new(uint64_t secret)
 	return table;
 }
 
-/* A frame as it stands. */
+/* Looks up the ports of a frame, without changes to it. */
 static struct packet see_exactly(struct fragments *table, const struct frame *frame, uint64_t now)
 {
 	struct packet packet;
@@ -74,7 +75,7 @@ static void expect_ports(const char *name, const struct packet *packet, bool kno
 		fail_msg("%s: ports %u and %u", name, packet->src_port, packet->dst_port);
 }
 
-/* What belongs to the first fragment before it, and what differs in one thing. */
+/* Fragments of the same packet as the first one, and others that differ in one field. */
 TEST(test_belongs)
 {
 	static const struct {
@@ -151,7 +152,7 @@ TEST(test_belongs)
 			assert_int_equal(later.proto, UDP);
 			assert_int_equal(later.flow_hash, first.flow_hash);
 		}
-		/* Three bytes with more to follow: nobody would take them. */
+		/* No receiver accepts a first fragment of three bytes that is not the last. */
 		if (first.unparsed == UNPARSED_FRAGMENT_MALFORMED)
 			assert_string_equal(rows[i].name, "v4, cut before the ports");
 		assert_int_equal(table->first, first.unparsed != UNPARSED_FRAGMENT_MALFORMED);
@@ -160,7 +161,7 @@ TEST(test_belongs)
 	}
 }
 
-/* A flow has one hash, whether its packets are whole or in pieces. */
+/* A flow has the same hash in whole packets and in fragments. */
 TEST(test_hash)
 {
 	const layer whole[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 64}};
@@ -175,7 +176,7 @@ TEST(test_hash)
 		see_fragment(table, later4, 0).flow_hash, packet_flow_hash(&packet, frame.bytes));
 }
 
-/* Returns true if a first fragment lends its ports so many seconds later. */
+/* Returns true if a first fragment lends its ports after this time. */
 static bool lends_after(uint64_t hz, double seconds)
 {
 	const uint64_t start = hz * 7 + 12345;
@@ -189,7 +190,7 @@ static bool lends_after(uint64_t hz, double seconds)
 	return packet.src_port == SRC_PORT;
 }
 
-/* At every clock rate, on both sides of the line, and when the clock stepped back. */
+/* For every clock rate, just in time and just too late, and with a clock that stepped back. */
 TEST(test_time)
 {
 	static const uint64_t rates[] = {1000000000, 2499998000, 3700000000};
@@ -210,7 +211,7 @@ static struct packet see_other_first(struct fragments *table, uint64_t now)
 	return see_frame(table, &frame, now);
 }
 
-/* Ports go to those that follow in order, and to none after anything else of the packet. */
+/* Ports are found for fragments in order, and for none after any other fragment of the packet. */
 TEST(test_order)
 {
 	static const layer malformed[LAYERS_MAX] = {
@@ -241,13 +242,13 @@ TEST(test_order)
 		expect_ports(rows[i].name, &packet, rows[i].known);
 		packet = see_other_first(table, 9);
 		assert_int_equal(packet.unparsed, UNPARSED_FRAGMENT_CONFLICT);
-		assert_int_equal(packet.unknown, 0); /* all its fields are there */
+		assert_int_equal(packet.unknown, 0); /* no field is unknown */
 		assert_int_equal(table->conflict, 1);
 		free(table);
 	}
 }
 
-/* With its last bytes a packet ends; what comes then is of another. */
+/* The last fragment ends a packet. Later fragments belong to another packet. */
 TEST(test_whole)
 {
 	ENDED_BY(free_at) struct fragments *table = table_new(SECRET);
@@ -256,7 +257,7 @@ TEST(test_whole)
 	see_fragment(table, first4, 5);
 	packet = see_fragment(table, last4, 6);
 	expect_ports("the end", &packet, true);
-	/* Another packet with the same identification: with the same ports, or later. */
+	/* Another packet with the same identification, with the same ports or later. */
 	see_fragment(table, first4, 7);
 	packet = see_fragment(table, last4, 8);
 	expect_ports("of the next packet", &packet, true);
@@ -278,7 +279,7 @@ static void set_addresses(struct frame *frame, uint64_t addresses)
 	memcpy(frame->bytes + ADDRESS_V4, &addresses, sizeof(addresses));
 }
 
-/* Sets and entries in use. */
+/* Counts the sets and entries in use. */
 static void count_used(const struct fragments *table, unsigned *sets, unsigned *entries)
 {
 	*sets = *entries = 0;
@@ -292,7 +293,7 @@ static void count_used(const struct fragments *table, unsigned *sets, unsigned *
 	}
 }
 
-/* The only line in use. */
+/* Returns the only line in use. */
 static unsigned line_of(const struct fragments *table)
 {
 	unsigned line = 0;
@@ -302,7 +303,7 @@ static unsigned line_of(const struct fragments *table)
 	return line;
 }
 
-/* Packets between two hosts, any number of them, stay in their lines; the newest are known. */
+/* Packets between two hosts stay in their lines, in any number. The newest keep their entries. */
 TEST(test_one_pair)
 {
 	ENDED_BY(free_at) struct fragments *table = table_new(SECRET);
@@ -322,7 +323,9 @@ TEST(test_one_pair)
 	count_used(table, &sets, &entries);
 	assert_int_equal(sets, FRAGMENT_LINES);
 	assert_int_equal(entries, FRAGMENT_LINES * FRAGMENT_WAYS);
-	/* The 32 newest are known but for some of those whose line was hit more than four times. */
+	/*
+	 * The 32 newest keep their entries, except a few whose line was hit more than four times.
+	 */
 	for (uint32_t id = 65536 - FRAGMENT_LINES * FRAGMENT_WAYS; id < 65536; id++) {
 		set_id(&later, id);
 		known += see_frame(table, &later, 65536 * 1000).src_port == SRC_PORT;
@@ -330,7 +333,7 @@ TEST(test_one_pair)
 	assert_in_range(known, 20, FRAGMENT_LINES * FRAGMENT_WAYS);
 }
 
-/* Identifications of packets between two hosts that share a line. */
+/* Finds identifications of packets between two hosts that share a line. */
 static void find_line_mates(uint32_t *ids, unsigned count)
 {
 	struct frame first;
@@ -349,8 +352,8 @@ static void find_line_mates(uint32_t *ids, unsigned count)
 }
 
 /*
- * Packets whose last fragments come first, as many as a line holds, end with their firsts; what
- * comes then under the same identification is of another packet.
+ * The last fragments of as many packets as a line holds come first. The packets end with their
+ * first fragments. Later fragments with the same identification belong to other packets.
  */
 TEST(test_reversed)
 {
@@ -378,7 +381,7 @@ TEST(test_reversed)
 	}
 }
 
-/* In a full line the oldest goes. */
+/* In a full line the oldest entry is evicted. */
 TEST(test_oldest_goes)
 {
 	ENDED_BY(free_at) struct fragments *table = table_new(SECRET);
@@ -399,7 +402,7 @@ TEST(test_oldest_goes)
 	}
 }
 
-/* A flood between two hosts leaves others' packets alone, but for those of the same lines. */
+/* A flood between two hosts evicts only packets in the lines of these hosts. */
 TEST(test_flood_of_one_pair)
 {
 	enum { OTHERS = 1000 };
@@ -427,12 +430,12 @@ TEST(test_flood_of_one_pair)
 		set_addresses(&later, addresses[i]);
 		lost += see_frame(table, &later, 3000).src_port != SRC_PORT;
 	}
-	/* 1 in FRAGMENT_SETS / FRAGMENT_LINES shares the lines: 2 of 1000, hardly ever 12. */
+	/* 1 in FRAGMENT_SETS / FRAGMENT_LINES shares the lines: 2 of 1000, and hardly ever 12. */
 	if (lost > 12)
 		fail_msg("seed %#" PRIx64 ": %u lost", seed, lost);
 }
 
-/* Forged addresses fill the table evenly: none of its lines is left, none gets many. */
+/* Packets with forged addresses fill the table evenly, so that few lines overflow. */
 TEST(test_spread)
 {
 	const uint64_t seed = 0x5eed0004;
@@ -448,13 +451,13 @@ TEST(test_spread)
 		see_frame(table, &first, 1000);
 	}
 	count_used(table, &sets, &entries);
-	/* 1 - 1/e of the sets are hit, with a deviation of 20; hardly anything is displaced. */
+	/* 1 - 1/e of the sets are hit, with a deviation of 20; hardly any entry is evicted. */
 	if (sets < FRAGMENT_SETS * 0.6 || sets > FRAGMENT_SETS * 0.66 ||
 		entries < FRAGMENT_SETS * 0.99)
 		fail_msg("seed %#" PRIx64 ": %u sets, %u entries", seed, sets, entries);
 }
 
-/* Where a packet goes is a secret. */
+/* The line of a packet depends on the secret. */
 TEST(test_secret)
 {
 	unsigned same = 0;
@@ -472,7 +475,7 @@ TEST(test_secret)
 	assert_true(same <= 2);
 }
 
-/* A burst in which the later fragment is asked for as frames_packet() says. */
+/* A burst whose later fragment is looked up through frames_packet(). */
 TEST(test_frames)
 {
 	const layer inside[2][LAYERS_MAX] = {

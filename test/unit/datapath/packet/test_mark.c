@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Marks: what a frame looks like afterwards, byte by byte. Frames lie at the end of heap copies of
- * exactly the bytes that may be touched, so that AddressSanitizer sees any that may not.
+ * Tests marked frames byte by byte. Frames are at the end of heap copies of exactly the bytes that
+ * may be touched, so that AddressSanitizer detects any other access.
  */
 #include "check.h"
 
@@ -13,7 +13,7 @@
 enum { NOT_ECT = 0, ECT1 = 1, ECT0 = 2, CE = 3 };
 enum { ETHER = 14, TAG = 4, V4 = 20, V6 = 40, CHECKSUM = 10, FRAME = 120 };
 
-/* RFC 1071, a byte at a time: nothing in common with an update. */
+/* RFC 1071, byte by byte, unlike the incremental update under test. */
 static uint16_t checksum_of(const uint8_t *header, unsigned len)
 {
 	uint32_t sum = 0;
@@ -37,7 +37,7 @@ static void put_checksum(uint8_t *header, uint16_t checksum)
 	header[CHECKSUM + 1] = checksum & 0xff;
 }
 
-/* A random frame of a UDP packet; returns where the IP header is. */
+/* Builds a random frame with a UDP packet; returns the offset of its IP header. */
 static unsigned build_marked_frame(
 	uint8_t *frame, int version, bool tagged, uint8_t dscp, uint8_t ecn, struct prng *prng)
 {
@@ -106,7 +106,7 @@ static const struct {
 	{33, 30, ECT1, true, 33, ECT1},
 };
 
-/* Only the byte of DSCP and ECN differs, and what it costs in the checksum. */
+/* Checks that marking changes only the byte of DSCP and ECN and the checksum. */
 static void check_case(unsigned i, int version, bool tagged, struct prng *prng)
 {
 	uint8_t before[FRAME], after[FRAME], want[FRAME];
@@ -139,7 +139,7 @@ TEST(test_cases)
 			check_case(i, variant & 1 ? 4 : 6, variant & 2, &prng);
 }
 
-/* Options are part of the checksum and of nothing else. */
+/* Options are included in the checksum, and marking does not change them. */
 TEST(test_options)
 {
 	enum { HEADER = 60 };
@@ -157,7 +157,7 @@ TEST(test_options)
 	assert_int_equal(checksum_in(frame + l3), checksum_of(frame + l3, HEADER));
 }
 
-/* Not IP; and IP whose header does not lie within the bytes given, on both sides of the line. */
+/* Frames without IP, and frames with all bytes of the IP header and one fewer. */
 TEST(test_unmarkable)
 {
 	static const struct {
@@ -187,7 +187,7 @@ TEST(test_unmarkable)
 
 		build_marked_frame(frame, rows[i].version, rows[i].tagged, 0, ECT0, &prng);
 		memcpy(before, frame, FRAME);
-		packet_parse(frame, FRAME, &packet); /* of the whole: of a chain, say */
+		packet_parse(frame, FRAME, &packet); /* e.g. a whole buffer chain */
 		if (mark_exactly(frame, rows[i].len, &packet, MARK_ECN) != rows[i].marked)
 			fail_msg("row %u", i);
 		assert_int_equal(memcmp(frame, before, FRAME) != 0, rows[i].marked);
@@ -197,7 +197,10 @@ TEST(test_unmarkable)
 	}
 }
 
-/* Every way from one byte to another, in random headers; the checksum as if made anew. */
+/*
+ * Every change from one value of the byte to another, in random headers. The updated checksum
+ * equals a new one.
+ */
 TEST(test_checksum_everywhere)
 {
 	const uint64_t seed = 4;
@@ -216,8 +219,8 @@ TEST(test_checksum_everywhere)
 }
 
 /*
- * The two zeros of one's complement: headers whose checksum is 0 before or after, where a careless
- * update writes 0xffff; and a checksum of 0xffff, which a receiver takes for 0.
+ * The two zeros of one's complement. The checksum is 0 before or after the mark, where a wrong
+ * update writes 0xffff. Or it is 0xffff before, which receivers accept as 0.
  */
 TEST(test_checksum_zeros)
 {
@@ -232,14 +235,17 @@ TEST(test_checksum_zeros)
 		uint8_t *ip = frame + l3;
 		uint32_t id;
 
-		/* The identification absorbs the checksum: now the header sums up to 0xffff. */
+		/*
+		 * The identification compensates for the checksum, so that the header adds up to
+		 * 0xffff.
+		 */
 		memset(ip + 4, 0, 2);
 		id = checksum_of(ip, V4);
 		ip[4] = (uint8_t)(id >> 8);
 		ip[5] = (uint8_t)id;
 		assert_int_equal(checksum_of(ip, V4), 0);
 		put_checksum(ip, i % 3 == 2 ? 0xffff : 0);
-		if (i % 3 == 1) { /* the same, but of the header as it will be */
+		if (i % 3 == 1) { /* the same for the header after the mark */
 			ip[1] = (uint8_t)(dscp << 2 | ECT1);
 			put_checksum(ip, checksum_of(ip, V4));
 			after_zero += dscp != mark;
@@ -249,13 +255,13 @@ TEST(test_checksum_zeros)
 		assert_true(parse_and_mark(frame, FRAME, mark));
 		if (dscp != mark)
 			assert_int_equal(checksum_in(ip), checksum_of(ip, V4));
-		else if (i % 3 == 2) /* nothing to mark, nothing to touch */
+		else if (i % 3 == 2) /* no change, so no write */
 			assert_int_equal(checksum_in(ip), 0xffff);
 	}
 	assert_true(before_zero > 900 && after_zero > 900 && before_ones > 900);
 }
 
-/* A damaged header is not repaired: the receiver still finds it out. */
+/* A damaged checksum is not repaired, so that the receiver detects the damage. */
 TEST(test_wrong_stays_wrong)
 {
 	struct prng prng;
@@ -276,7 +282,7 @@ TEST(test_wrong_stays_wrong)
 	}
 }
 
-/* What is said of a mark for ECN is what becomes of one, whatever the header has, however long. */
+/* mark_understood() returns the same as marking with ECN, for any header and length. */
 TEST(test_understood)
 {
 	struct prng prng;

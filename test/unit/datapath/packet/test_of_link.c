@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the ends of a link say to each other, in pairs of what is just that and what is just not.
+ * Link-local packets, which only the ends of a link exchange, in pairs of one that is link-local
+ * and one that barely is not.
  */
 #include "check.h"
 
@@ -10,7 +11,7 @@
 #include "packet/tunnel.h"
 #include "policy/config.h"
 
-/* In a frame with no tag: an address, the hop limit, the type of ICMPv6. */
+/* Offsets in a frame without a tag: addresses, the hop limit, the type of ICMPv6. */
 enum { DST4 = 30, LIMIT6 = 21, SRC6 = 22, DST6 = 38, TYPE6 = 54 };
 enum { ICMP6 = 58, NONE_FORWARDS = 255 };
 
@@ -96,7 +97,7 @@ TEST(test_rows)
 	}
 }
 
-/* A tunnel goes wherever its own addresses say. */
+/* The outer addresses of a tunnel decide if it is link-local. */
 TEST(test_inside)
 {
 	static const layer layers[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Frames are put together from layers, parsed whole and cut at every length. Every parse works on
- * a heap copy of exactly the bytes it may read, so that AddressSanitizer sees any it may not.
+ * Frames are built from layers, parsed whole and cut at every length. Each parse gets a heap copy
+ * of exactly the bytes that it may read, so that AddressSanitizer detects any other read.
  */
 #include "check.h"
 
@@ -11,7 +11,7 @@
 struct parse_case {
 	const char *name;
 	layer layers[LAYERS_MAX];
-	struct packet expect; /* but for the hash and what TCP says */
+	struct packet expect; /* without the hash and the TCP flags */
 };
 
 /* Parses a copy that ends where the packet does. */
@@ -300,7 +300,7 @@ TEST(test_fields)
 	}
 }
 
-/* What must hold for any bytes at all. */
+/* Checks the conditions that hold for any bytes. */
 static void check_sound(const struct packet *packet, uint32_t len)
 {
 	const unsigned size = packet->family == PACKET_IPV4 ? 4 : 16;
@@ -333,7 +333,7 @@ static void check_sound(const struct packet *packet, uint32_t len)
 	}
 }
 
-/* A cut frame may be known less well than the whole, but never differently. */
+/* Checks that a cut frame has fewer parsed fields than the whole one, but no different ones. */
 static void check_cut(const struct packet *cut, const struct packet *whole)
 {
 	assert_true(cut->vlan == whole->vlan || cut->vlan == PARSE_NO_VLAN);
@@ -372,7 +372,7 @@ TEST(test_cut_everywhere)
 	}
 }
 
-/* Where exactly knowledge begins, on both sides of each line. */
+/* The exact lengths at which fields can be parsed: one byte less, and enough. */
 TEST(test_cut_exactly)
 {
 	static const struct {
@@ -416,7 +416,7 @@ TEST(test_cut_exactly)
 	}
 }
 
-/* The flags are there when their byte is: in the frame, in the packet, in what is looked at. */
+/* The flags are parsed if their byte is in the frame, in the IP packet and in the parsed bytes. */
 TEST(test_tcp_flags)
 {
 	enum { FLAGS = PATTERN + TCP_FLAGS };
@@ -474,7 +474,7 @@ TEST(test_ecn)
 	}
 }
 
-/* A cut header leaves a hash of what is known: the same for all ports. */
+/* The hash of a packet with a cut header covers the other fields. It is the same for all ports. */
 TEST(test_cut_hash)
 {
 	const layer layers[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 20}};
@@ -528,7 +528,7 @@ TEST(test_fragments_hash_alike)
 	assert_int_not_equal(parse_layers(tcp).flow_hash, parse_layers(v4[0]).flow_hash);
 }
 
-/* Which bytes of a frame the hash is of: those of the 5-tuple and no other. */
+/* Checks which bytes of a frame are in the hash: the 5-tuple and no others. */
 static void check_hash_bytes(const layer *layers, unsigned len, const uint8_t *tuple)
 {
 	struct frame frame;
@@ -557,7 +557,7 @@ TEST(test_hash_bytes)
 	check_hash_bytes(arp, 60, tuple);
 
 	memset(tuple, 0, sizeof(tuple));
-	memset(tuple + 12, 1, 3); /* EtherType, version: no longer the same kind of packet */
+	memset(tuple + 12, 1, 3); /* EtherType, version: another kind of packet */
 	memset(tuple + 23, 1, 1); /* protocol */
 	memset(tuple + 26, 1, 12);
 	tuple[20] = 1; /* offset: a fragment */
@@ -580,7 +580,7 @@ TEST(test_hash_ignores_tags)
 	assert_int_equal(parse_layers(plain).flow_hash, parse_layers(tagged).flow_hash);
 }
 
-/* Whether the first four bytes of a transport header are ports depends on the protocol. */
+/* The protocol determines if the first four bytes of a transport header are ports. */
 TEST(test_hash_ports)
 {
 	static const struct {
@@ -602,7 +602,10 @@ TEST(test_hash_ports)
 	}
 }
 
-/* Where the IP packet of a frame ends, by its own word; of a jumbogram, and of none, it is 0. */
+/*
+ * The end of the IP packet in a frame according to its header. It is 0 for a jumbogram and for
+ * other frames.
+ */
 TEST(test_ip_end)
 {
 	enum { HOP_BY_HOP = 0 };
@@ -658,8 +661,8 @@ TEST(test_runts)
 #define HASH_BITS_TOP 27
 
 /*
- * A chi-square of 31 degrees of freedom has mean 31 and deviation 7.9, so 80 is six deviations
- * off. A hash that merely counts would pass too, hence the collisions below.
+ * Chi-square with 31 degrees of freedom has mean 31 and deviation 7.9, so 80 is six deviations
+ * away. A hash that counts would pass too, so check_collisions() is also needed.
  */
 static void check_spread(const char *what, const uint32_t *hashes)
 {
@@ -680,7 +683,7 @@ static void check_spread(const char *what, const uint32_t *hashes)
 	}
 }
 
-/* 65,536 values thrown into 2^27 boxes meet 16 times, give or take 4. */
+/* 65,536 values in 2^27 cells collide 16 times, plus or minus 4. */
 static void check_collisions(const char *what, const uint32_t *hashes)
 {
 	uint8_t *seen = calloc(1u << (HASH_BITS_TOP - 3), 1);
@@ -698,7 +701,7 @@ static void check_collisions(const char *what, const uint32_t *hashes)
 		fail_msg("%s: %u collisions in the top 27 bits", what, met);
 }
 
-/* Counts upwards in two bytes of a frame, one after the other or apart. */
+/* Hashes a frame with all values in two of its bytes, which can be apart. */
 static void check_sequence(const char *what, const layer *layers, unsigned high, unsigned low)
 {
 	static uint32_t hashes[FLOWS];
@@ -741,7 +744,7 @@ TEST(test_hash_spreads)
 	check_sequence("both MAC addresses", arp, 5, 11);
 }
 
-/* Flipping any one bit of the tuple flips each bit of the hash about every other time. */
+/* Checks that each flipped bit of the tuple flips each bit of the hash about every other time. */
 static void check_avalanche(const layer *layers, unsigned from, unsigned to)
 {
 	enum { ROUNDS = 4096 };
@@ -788,7 +791,7 @@ static uint64_t random_next(uint64_t *state)
 	return *state;
 }
 
-/* The cases with a few bytes changed, cut anywhere. */
+/* Parses the cases with a few bytes changed, cut anywhere. */
 TEST(test_mutations)
 {
 	const uint64_t seed = 0x5eed0001;
@@ -843,7 +846,7 @@ TEST(test_mutations)
 #define PORTS PACKET_UNKNOWN_PORTS
 #define ALL   PACKET_UNKNOWN_TRANSPORT
 
-/* Why a packet is not understood, and what is not known of it, on both sides of each line. */
+/* The reasons why a packet is not parsed, and its unknown fields: barely enough, and too little. */
 TEST(test_unparsed)
 {
 	static const struct {
@@ -915,7 +918,7 @@ TEST(test_unparsed)
 	}
 }
 
-/* So many extension headers are followed, and not one more. */
+/* 64 extension headers are parsed, and no more. */
 TEST(test_longest_chain)
 {
 	for (unsigned n = 63; n <= 65; n++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What packet_enter_tunnels() finds inside, and what it leaves as it was outside. Every parse works
- * on a heap copy of exactly the bytes it may read, so that AddressSanitizer sees any it may not.
+ * The fields that packet_enter_tunnels() changes to those inside, and the others. Each
+ * parse gets a heap copy of exactly the bytes that it may read, so that AddressSanitizer detects
+ * any other read.
  */
 #include "check.h"
 
@@ -11,7 +12,7 @@
 #include "frame_layers.h"
 #include "packet/mark.h"
 
-/* Outer headers: Ethernet 14, IPv4 20 and then GRE at 34; IPv6 40 and then GRE at 54. */
+/* Outer headers: Ethernet 14, IPv4 20, then GRE at 34; IPv6 40, then GRE at 54. */
 #define OUTER4(p)        \
 	{ETHER, T_IPV4}, \
 	{                \
@@ -178,7 +179,7 @@ static const struct tunnel_case {
 		INNER4(14, 34, UDP, 0)},
 };
 
-/* Enters, in a copy that ends where the packet does. */
+/* Enters tunnels in a copy that ends where the packet does. */
 static struct packet enter_exactly(const uint8_t *bytes, uint32_t len, const struct tunnels *how)
 {
 	const uint32_t readable = len < PARSE_BYTES_MAX ? len : PARSE_BYTES_MAX;
@@ -211,7 +212,7 @@ static bool same_addresses(const struct packet *a, const struct packet *b)
 	return a->family == b->family && a->src_off == b->src_off && a->dst_off == b->dst_off;
 }
 
-/* A cut frame is what it is outside, or part of what it is inside: nothing else. */
+/* A cut frame has the fields of its outer packet, or some of its inner packet, and no others. */
 TEST(test_cut_everywhere)
 {
 	struct packet cut, whole, outside;
@@ -237,7 +238,7 @@ TEST(test_cut_everywhere)
 	}
 }
 
-/* Each line of what may be looked at, from both sides: ports of the inner packet. */
+/* The exact lengths at which the ports of the inner packet can be parsed. */
 TEST(test_cut_exactly)
 {
 	static const layer gre[LAYERS_MAX] = {
@@ -267,7 +268,7 @@ TEST(test_cut_exactly)
 	}
 }
 
-/* Ports and flags are those of inside, and no others are left behind. */
+/* Ports and flags are those of the inner packet. None of the outer packet remain. */
 TEST(test_transport)
 {
 	const layer tcp[LAYERS_MAX] = {OUTER4(UDP), {UDP_HEADER, VXLAN}, {VXLAN_HEADER, 8},
@@ -302,7 +303,7 @@ TEST(test_port)
 	assert_int_equal(packet.src_off, 26);
 }
 
-/* The flow is the one inside: the hash is that of the bare packet, whatever is around it. */
+/* The flow is the inner one: the hash is that of the bare packet, in any tunnel. */
 TEST(test_hash)
 {
 	static const layer bare[LAYERS_MAX] = {OUTER4(UDP), {PAYLOAD, 20}};
@@ -321,7 +322,10 @@ TEST(test_hash)
 	for (unsigned i = 0; i < COUNT(around); i++) {
 		build_frame(around[i], &frame);
 		packet = enter_exactly(frame.bytes, frame.len, &tunnels);
-		/* The builder gives every IP packet other addresses: back to the bare one's. */
+		/*
+		 * The builder gives every IP packet other addresses, so restore those of the bare
+		 * packet.
+		 */
 		for (unsigned b = 0; b < 8; b++)
 			frame.bytes[packet.src_off + b] = 10 + b;
 		packet = enter_exactly(frame.bytes, frame.len, &tunnels);
@@ -329,13 +333,13 @@ TEST(test_hash)
 	}
 }
 
-/* A mark goes to the outermost header, also where the inner one is of the other family. */
+/* A mark is set in the outermost header, also if the inner packet has the other family. */
 TEST(test_mark)
 {
 	static const struct {
 		layer layers[LAYERS_MAX];
 		unsigned at;
-		uint8_t ecn, dscp; /* the byte there after either mark */
+		uint8_t ecn, dscp; /* byte at this place after either mark */
 	} rows[] = {
 		{{OUTER4(SIXIN4), {V6, TCP}, {PAYLOAD, 20}}, 15, DSCP_EF << 2 | 3, 8 << 2 | ECT1},
 		{{OUTER4(IPIP), {V4, TCP}, {PAYLOAD, 20}}, 15, DSCP_EF << 2 | 3, 8 << 2 | ECT1},
@@ -361,7 +365,10 @@ TEST(test_mark)
 		}
 }
 
-/* The cases with a few bytes changed, cut anywhere: offsets stay inside, ASan sees the rest. */
+/*
+ * Parses the cases with a few bytes changed, cut anywhere. Offsets must be inside; AddressSanitizer
+ * detects other errors.
+ */
 TEST(test_mutations)
 {
 	const uint64_t seed = 0x5eed0002;
@@ -386,7 +393,10 @@ TEST(test_mutations)
 	}
 }
 
-/* A piece of a tunnel's packet: no address inside is known, and what else is not stays so. */
+/*
+ * In a fragment of a tunnelled packet the inner address is unknown. All other unknown fields stay
+ * unknown.
+ */
 TEST(test_doubt)
 {
 	static const struct {
