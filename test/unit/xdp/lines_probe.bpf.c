@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Copyright (c) 2026 The Weir authors
  *
- * What the classifier of kernel programs makes of a frame: for tests of it.
+ * A program for tests that returns the result of the XDP program's classifier for a frame.
  */
 #include "classify.bpf.h"
 
 #include "lines_probe.h"
 
-/* As those of a real one: another takes its place while packets come. */
+/* Like the maps of the XDP data plane, whose inner map is replaced while packets arrive. */
 struct inner {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_INNER_MAP | BPF_F_MMAPABLE);
@@ -31,7 +31,7 @@ struct {
 	__type(value, struct lines_probe);
 } probe SEC(".maps");
 
-/* Answers by what it leaves in `probe`. */
+/* Parses and classifies the frame. Writes its result into `probe`. */
 SEC("xdp.frags")
 int probe_frame(struct xdp_md *ctx)
 {
@@ -50,7 +50,7 @@ int probe_frame(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* What a program costs that does nothing. */
+/* Does nothing, to measure the cost of an empty program. */
 SEC("xdp.frags")
 int probe_nothing(struct xdp_md *ctx)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Shared by lines_probe.bpf.c and who runs it.
+ * Shared by lines_probe.bpf.c and its user.
  */
 #ifndef WEIR_TEST_LINES_PROBE_H
 #define WEIR_TEST_LINES_PROBE_H

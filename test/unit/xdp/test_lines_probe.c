@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The classifier of kernel programs, run by the kernel, against that of the workers: random
- * policies and frames of every form, and long lists of prefixes against one that asks each of them.
- * Without the right to load programs it is skipped.
+ * The classifier of the XDP program, run by the kernel, is compared with that of the workers.
+ * Frames of every form meet random policies. Addresses meet long lists of prefixes, compared with a
+ * search through each list. Without the right to load programs the test is skipped.
  */
 #include "classify_lots.h"
 
@@ -16,12 +16,12 @@
 #include "lines_probe.h"
 #include "lines_probe.skel.h"
 
-/* The verifier gives up at a million, and what a program does beside this is still to come. */
+/* The verifier's limit is a million. A whole program has more instructions than these. */
 #define VERIFIED_MAX 100000
 
 #define FRAME_BYTES_MAX 9000
 
-static struct lines_probe_bpf *loaded; /* NULL: may not */
+static struct lines_probe_bpf *loaded; /* NULL: not permitted */
 static struct lines_probe *probe;
 static uint64_t seed;
 
@@ -63,7 +63,7 @@ static void need_probe(void)
 		skip();
 }
 
-/* The map in place, mapped. */
+/* The current inner map, mapped into memory. */
 static struct classify_line *lines;
 static size_t n_lines;
 
@@ -85,7 +85,7 @@ static void replace_map(size_t n)
 	close(fd);
 }
 
-/* Into a map that has room for just this, or the one in place with something else behind it. */
+/* Writes the lines into a map of exactly their size, or into a larger one with 0xa5 after them. */
 static void publish_lines(const struct classifier *classifier, bool exactly)
 {
 	const size_t n = classifier_lines_count(classifier);
@@ -96,7 +96,10 @@ static void publish_lines(const struct classifier *classifier, bool exactly)
 	assert_int_equal(classifier_lines_write(classifier, lines, n_lines), 0);
 }
 
-/* So many bytes are in the first segment. Returns whether the kernel can do that. */
+/*
+ * Runs the program with `first` bytes in the first segment. Returns false if the kernel cannot do
+ * this.
+ */
 static bool probe_segments(
 	const uint8_t *bytes, uint32_t len, uint32_t first, unsigned wire, enum direction direction)
 {
@@ -173,7 +176,7 @@ static void check_facts(const uint8_t *bytes, uint32_t len, const struct packet 
 	check_address("the destination", bytes, len, packet->family, packet->dst_off, facts->dst);
 }
 
-/* Both ways to the same; whether the kernel's answered at all. */
+/* Compares the policies of both ways. Returns true if the XDP program classified the frame. */
 static bool check_probe(const struct classifier *classifier, const uint8_t *bytes, uint32_t len,
 	unsigned wire, enum direction direction)
 {
@@ -201,7 +204,7 @@ static bool check_bytes(const struct classifier *classifier, const uint8_t *byte
 	return check_probe(classifier, bytes, len, wire, direction);
 }
 
-/* Whether it has to be understood where it is fastest. */
+/* Returns true if the XDP program must parse this frame, rather than leave it to a worker. */
 static bool is_for_the_plane(const struct frame *frame)
 {
 	const bool ip = frame->bytes[frame->l2_len - 2] == 0x08
@@ -218,7 +221,7 @@ static bool is_for_the_plane(const struct frame *frame)
 
 /* --- random policies, random frames ---------------------------------------------------------- */
 
-/* Another type where one is, or behind a tag that may be one; one more tag in the front. */
+/* Changes the type, or the word after a tag's place. Or inserts one more tag. */
 static uint32_t mutate_type(uint8_t *bytes, uint32_t len, uint32_t room)
 {
 	static const uint16_t types[] = {
@@ -239,7 +242,7 @@ static uint32_t mutate_type(uint8_t *bytes, uint32_t len, uint32_t room)
 	return len;
 }
 
-/* Headers that are none: bytes that differ, other layers, and less of them. */
+/* Checks invalid headers: with flipped bits, other types, and cut. */
 static void check_mutated(const struct classifier *classifier, const struct frame *frame,
 	unsigned wire, enum direction direction)
 {
@@ -276,7 +279,10 @@ static void check_frames(const struct classifier *classifier, const struct polic
 	}
 }
 
-/* As many matches as policies, or several each; a row more for frames that are of none. */
+/*
+ * Checks random policies, with one match or several each. One more row gives frames without a
+ * policy.
+ */
 static void check_policies(
 	unsigned n_rows, bool several, unsigned bursts, const struct flavour *flavour)
 {
@@ -335,16 +341,16 @@ TEST(test_random)
 	check_policies(100000, true, 30, &flavour);
 }
 
-/* --- what others understand ----------------------------------------------------------------- */
+/* --- protocols left to workers -------------------------------------------------------------- */
 
-/* What is between the addresses of a plain frame and its type. */
+/* The bytes between the addresses of a plain frame and its type. */
 struct between {
 	const char *name;
 	uint8_t bytes[20], n;
 	bool answered;
 };
 
-/* Under labels and in sessions there is IP, and a fifth tag may hide it. */
+/* Frames with labels, sessions or too many tags can contain IP, so they are left to workers. */
 TEST(test_between)
 {
 	static const struct between all[] = {
@@ -373,7 +379,7 @@ TEST(test_between)
 	for (unsigned i = 0; i < COUNT(all); i++) {
 		const bool tags = i < 5;
 		uint8_t bytes[sizeof(frame.bytes) + sizeof(all[i].bytes)];
-		/* A label or a session takes the place of the type. */
+		/* A label or a session replaces the type. */
 		const unsigned behind = tags ? 12 : 14;
 
 		memcpy(bytes, frame.bytes, 12);
@@ -389,8 +395,8 @@ TEST(test_between)
 /* --- frames in segments ---------------------------------------------------------------------- */
 
 /*
- * The rest of a long frame is nobody's business but for its length. Whether the kernel can make
- * a first segment as short as a header.
+ * Only the headers and the length of a long frame matter. Returns true if the kernel can make a
+ * first segment as short as the headers.
  */
 static bool check_segments(const struct classifier *classifier, const struct frame *frame)
 {
@@ -434,7 +440,10 @@ TEST(test_segments)
 
 /* --- lists of prefixes ----------------------------------------------------------------------- */
 
-/* Lengths as they are in a backbone's table, and hosts; a third inside one that came before. */
+/*
+ * Returns a prefix with a length as in a backbone's table, or a host. A third lies in an earlier
+ * one.
+ */
 static struct prefix list_prefix(uint8_t family, const struct policy *before, unsigned n)
 {
 	const unsigned max = family == 4 ? 32 : 128, least = family == 4 ? 12 : 24;
@@ -469,7 +478,7 @@ static void add_to_address(uint8_t *addr, unsigned bytes, int one)
 	}
 }
 
-/* The first of a prefix, the one before, its last, the one behind, one within, any. */
+/* Writes an address: the first or last of a prefix, the one before or after, one within, or any. */
 static void listed_address(const struct prefix *prefix, unsigned kind, uint8_t *addr)
 {
 	const unsigned max = prefix->family == 4 ? 32 : 128;
@@ -551,7 +560,7 @@ TEST(test_lists)
 	check_list(6, 100000, ROUNDS(4200));
 }
 
-/* --- where it gives up ----------------------------------------------------------------------- */
+/* --- limits of the program ------------------------------------------------------------------- */
 
 static void check_row(const struct row *row, const char *what, uint32_t want)
 {
@@ -563,7 +572,7 @@ static void check_row(const struct row *row, const char *what, uint32_t want)
 		fail_msg("%s: %u, not %u", what, probe->answer, want);
 }
 
-/* As many rules as are followed, and one more. */
+/* The program follows 64 rules. It leaves longer chains to workers. */
 TEST(test_long_chain)
 {
 	const struct row last = {.dst = "10.0.0.1", .proto = 6, .sport = {9, 9}, .dport = {64, 64}};
@@ -584,7 +593,7 @@ TEST(test_long_chain)
 	}
 }
 
-/* What is not as it is written is no policy of anybody: a worker knows it. */
+/* Damaged lines give no policy; the frame is left to a worker. */
 TEST(test_broken_lines)
 {
 	const struct policy policies[] = {make_policy(&(struct row){.dst = "2001:db8::/32"}),
@@ -602,7 +611,7 @@ TEST(test_broken_lines)
 	publish_lines(classifier, true);
 	header = (struct lines_header *)(void *)lines;
 	bucket = (struct lines_bucket *)(void *)&lines[header->dst.v6 + LINES_NODES];
-	bucket[1].further = 1; /* for ever */
+	bucket[1].further = 1; /* an endless chain */
 	check_row(&in, "what is in the first bucket", 0);
 	check_row(&out, "what is in none of a chain without end", LINES_ASIDE);
 	bucket[1].further = (uint32_t)n_lines;

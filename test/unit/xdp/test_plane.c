@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the kernel's data plane makes of a packet, run by the kernel: against the workers' own way
- * to charge it, packet by packet and bit by bit; on several CPUs at once, against what a limit
- * allows; and what becomes of what it leaves to workers. Without the right to load programs it is
- * skipped.
+ * The XDP data plane, run by the kernel, is compared with the workers' policing bit by bit for each
+ * packet. Several CPUs together are compared with the limit. Also tests the packets that it leaves
+ * to workers. Without the right to load programs the test is skipped.
  */
 #include "classify_world.h"
 #include "scope.h"
@@ -46,9 +45,9 @@ END_POINTER(plane_destroy, struct plane *)
 #define BPF_FILES "/sys/fs/bpf"
 #define KEPT      BPF_FILES "/weir-test"
 #define SLOTS     8
-#define SLOT      0  /* of the one policy that there is */
-#define LINES     64 /* of a classifier: more than one without addresses has */
-#define LOOPBACK  1  /* the interface that takes what passes: nothing is sent in a test run */
+#define SLOT      0  /* of the only policy */
+#define LINES     64 /* of a classifier; one without addresses needs fewer */
+#define LOOPBACK  1  /* output interface; a test run sends nothing */
 #define FRAME_MAX 1514
 #define TICKS_HZ  UINT64_C(2500000000)
 #define TRIALS    120
@@ -56,7 +55,7 @@ END_POINTER(plane_destroy, struct plane *)
 #define PACKETS   600
 #define LEASE     10 /* jiffies */
 #define LEASES    5
-#define VERIFIED  100000 /* instructions that the verifier may have to follow */
+#define VERIFIED  100000 /* maximum number of instructions verified */
 
 static bool may_load;
 static uint64_t seed = 0x5eed0017;
@@ -121,10 +120,10 @@ static void close_world(struct world *world)
 	plane_destroy(world->plane);
 }
 
-/* Nobody is away: there are no workers, and no sockets. */
+/* No worker or socket can be absent, because there are none. */
 static const struct bypass_setup served = {.plane = 1, .slots = SLOTS, .direction = 1};
 
-/* UDP over IPv6 in Ethernet: one flow. */
+/* Makes UDP over IPv6 in Ethernet, always of one flow. Returns the offset of the IP header. */
 static unsigned make_udp6(uint8_t *frame, unsigned bytes)
 {
 	memset(frame, 0, bytes);
@@ -136,7 +135,7 @@ static unsigned make_udp6(uint8_t *frame, unsigned bytes)
 	return 14;
 }
 
-/* UDP over IPv4 in Ethernet, perhaps tagged: one flow. */
+/* Makes UDP over IPv4 in Ethernet, always of one flow, perhaps tagged. */
 static unsigned make_udp(uint8_t *frame, unsigned bytes, bool tagged)
 {
 	static const uint8_t ip[] = {
@@ -155,7 +154,7 @@ static unsigned make_udp(uint8_t *frame, unsigned bytes, bool tagged)
 	return at + 2;
 }
 
-/* `after`: what becomes of the frame, or NULL. */
+/* Runs the program on a frame. Stores the resulting frame in `after`, unless it is NULL. */
 static uint32_t run_and_see(
 	const struct world *world, const uint8_t *frame, unsigned bytes, int times, uint8_t *after)
 {
@@ -174,21 +173,21 @@ static uint32_t run_frame(
 	return run_and_see(world, frame, bytes, times, NULL);
 }
 
-/* As a worker has it. */
+/* A worker's state of the policy. */
 struct model {
 	struct policy policy;
-	struct policy_extended other; /* where it is not plain */
+	struct policy_extended other; /* if it is not simple */
 	struct policy_state line;
 	struct shared_bucket shared;
 	struct flow_sample sample;
 	struct expiry lease;
 	uint8_t ending;
-	bool ipv6; /* its one flow */
+	bool ipv6; /* of its only flow */
 };
 
 static const struct allocator divides_evenly = {.name = "static"};
 
-/* Any that has one bucket. */
+/* Returns a random policy that has one bucket. */
 static struct policy random_policy(struct prng *prng)
 {
 	static const enum action actions[] = {ACTION_DROP, ACTION_MARK, ACTION_COUNT};
@@ -229,7 +228,7 @@ static struct shared_bucket_profile random_limit(struct prng *prng, const struct
 	return profile;
 }
 
-/* The kernel's line, to control, is plain. */
+/* The kernel's line is simple, for control. */
 static uint32_t owner_of(const struct model *model, unsigned shift, bool simple)
 {
 	unsigned flags = (simple ? POLICE_SIMPLE : 0) |
@@ -276,7 +275,7 @@ static const struct token_bucket *bucket_of(const struct model *model)
 	return police_borrows(&model->line) ? &model->other.meter.bucket : &model->line.bucket;
 }
 
-/* Units that a limit that has ended leaves of its burst. */
+/* Returns the units of a burst that remain after the lease of a limit has expired. */
 static uint64_t least_of(const struct policy *policy)
 {
 	if (policy_is_conserved(policy))
@@ -286,8 +285,8 @@ static uint64_t least_of(const struct policy *policy)
 }
 
 /*
- * What a worker holds already needs no lease; by a clock of before the span nobody borrows of what
- * is never exceeded, and of the others everybody.
+ * Tokens in the worker's bucket need no lease. With a time before the span of the lease, soft
+ * limits can borrow and hard limits cannot.
  */
 static void model_borrows(struct model *model, uint32_t cost, uint64_t now)
 {
@@ -309,7 +308,7 @@ static void model_borrows(struct model *model, uint32_t cost, uint64_t now)
 	}
 }
 
-/* The way of a packet on a worker, which may mark it. */
+/* Charges a packet like a worker, which can mark it. */
 static bool model_passes(struct model *model, uint8_t *frame, unsigned bytes, uint64_t now)
 {
 	struct policy_state *line = &model->line;
@@ -331,7 +330,10 @@ static bool model_passes(struct model *model, uint8_t *frame, unsigned bytes, ui
 	return marked;
 }
 
-/* Flows are told by another hash: it is one, so its bytes are in one slot, whichever that is. */
+/*
+ * The program hashes flows differently. There is one flow, so all bytes are in one slot, at any
+ * index.
+ */
 static uint64_t sampled_bytes(const struct flow_sample *sample)
 {
 	uint64_t bytes = 0;
@@ -361,7 +363,7 @@ static void expect_equal(const struct model *model, struct plane *plane)
 		sampled_bytes(plane_sample_of(plane, 0, 0)), sampled_bytes(&model->sample));
 }
 
-/* Marked in one of three ways: with any class and, of IPv4, any checksum. */
+/* Makes IPv6, IPv4 or tagged IPv4, with any class and, for IPv4, any checksum. */
 static void random_frame(uint8_t *frame, unsigned bytes, bool ipv6, struct prng *prng)
 {
 	uint8_t class = (uint8_t)prng_next(prng);
@@ -422,7 +424,7 @@ static void renew_lease(struct world *world, struct model *model, struct prng *p
 
 	expiry_init(&model->lease, until, SPAN);
 	expiry_init(conserved ? lease : membership, until, SPAN);
-	expiry_init(conserved ? membership : lease, prng_next(prng), SPAN); /* is not looked at */
+	expiry_init(conserved ? membership : lease, prng_next(prng), SPAN); /* is not read */
 }
 
 static void pin_to(unsigned cpu)
@@ -459,7 +461,7 @@ static void play_trial(struct world *world, struct prng *prng)
 	renew_lease(world, &model, prng, now);
 	for (unsigned i = 0; i < PACKETS; i++) {
 		now += prng_next(prng) >> (34 + prng_next(prng) % 20);
-		/* Another CPU's clock may be behind; if by much, it is another clock. */
+		/* The clock of another CPU can be late. If it is very late, it is another clock. */
 		back = prng_next(prng) % 16 ? 0 : prng_next(prng) >> (24 + prng_next(prng) % 30);
 		take_packet(world, &model, prng, now - back);
 		if (prng_next(prng) % 64 == 0)
@@ -470,7 +472,7 @@ static void play_trial(struct world *world, struct prng *prng)
 	expect_equal(&model, world->plane);
 }
 
-/* Also where time has gone on for years, or begins at nothing. */
+/* Includes clocks that have run for years and clocks that start at 0. */
 TEST(test_as_workers)
 {
 	ENDED_BY(close_world) struct world world;
@@ -591,7 +593,7 @@ static void sleep_ns(uint64_t ns)
 	nanosleep(&(struct timespec){(time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS)}, NULL);
 }
 
-/* The whole burst, quanta included, and what the rate grants: never more. */
+/* Passes at most the burst, which includes quanta, and the earnings of the rate. */
 TEST(test_together)
 {
 	struct sender senders[SENDERS];
@@ -613,13 +615,13 @@ TEST(test_together)
 	assert_in_range(passed, DEPTH / 2, most);
 }
 
-/* So little, and so deep, that a machine which others use, too, costs nothing. */
+/* A low rate and a deep bucket, so that other load on the machine has no effect. */
 #define SETTLED_BPS   UINT64_C(20000000)
 #define SETTLED_DEPTH UINT64_C(10000000)
 #define ENDED_CPUS    4
 #define ENDED_S       4
 #define ENDED_FRAMES  8   /* in 10 ms: more than any of these limits */
-#define SETTLED_PARTS 500 /* what passes is as exact as a part in so many, and what CPUs hold */
+#define SETTLED_PARTS 500 /* error: one part in so many, plus the tokens that CPUs hold */
 #define PATIENCE_NS   (60 * SECOND_NS)
 
 struct reading {
@@ -635,7 +637,10 @@ static uint64_t dropped_packets(struct plane *plane)
 	return packets;
 }
 
-/* As one was dropped a moment ago: else there is what nobody has had time for. */
+/*
+ * Reads the counters shortly after a drop. Without a drop, senders can have unused tokens because
+ * they did not run.
+ */
 static struct reading read_passed(struct plane *plane)
 {
 	struct reading reading, before;
@@ -650,7 +655,7 @@ static struct reading read_passed(struct plane *plane)
 	return reading;
 }
 
-/* With the bucket empty the rate passes; and never more than it and the burst. */
+/* With an empty bucket the rate passes. In total no more passes than the rate and the burst. */
 static void settle_with(unsigned n_senders)
 {
 	const char *seconds = getenv("WEIR_SETTLED_S");
@@ -691,7 +696,10 @@ TEST(test_settled)
 		settle_with(n);
 }
 
-/* A limit on one CPU, of a membership that ended at a tick; by time that this test tells. */
+/*
+ * Begins a limit on one CPU. Its membership has ended at the tick `at`. The test publishes the
+ * time.
+ */
 static void begin_ended(struct plane *plane, const struct policy *policy,
 	const struct token_bucket_params *params, uint8_t ending, uint64_t at)
 {
@@ -711,7 +719,10 @@ static void begin_ended(struct plane *plane, const struct policy *policy,
 	expiry_init(plane_membership(plane), at, 2 * SECOND_NS);
 }
 
-/* Packets that pass in so many seconds, and an instant, of a backlog of full-sized frames. */
+/*
+ * Sends a backlog of full-sized frames for this many seconds, and once more. Returns the packets
+ * that pass.
+ */
 static uint64_t pass_for(struct world *world, uint64_t from, unsigned seconds)
 {
 	uint8_t frame[FRAME_MAX];
@@ -727,14 +738,14 @@ static uint64_t pass_for(struct world *world, uint64_t from, unsigned seconds)
 }
 
 /*
- * The Nth part of a soft limit passes when it has ended, also of so many limiters that nothing of a
- * small burst would be left to a full-sized frame.
+ * The Nth part of a soft limit passes after its end. This also holds if a small burst divided by N
+ * is smaller than a full-sized frame.
  */
 TEST(test_soft_end)
 {
 	static const struct {
 		enum counting count;
-		uint64_t rate, burst; /* units, and a second */
+		uint64_t rate, burst; /* units, units/s */
 		unsigned n;
 	} rows[] = {
 		{COUNT_BYTES, 1000000, 20000, 2},
@@ -771,9 +782,9 @@ TEST(test_soft_end)
 }
 
 /*
- * CPUs and a worker draw from a bucket whose limit has ended long ago: as they go by one clock, the
- * Nth part passes whoever has packets. A worker that goes by its own clock, as one that has not
- * looked yet, has what it takes, and CPUs do not take that for something of long ago.
+ * CPUs and a worker draw from a bucket whose limit ended long ago. If they use the same slow clock,
+ * they get the Nth part together, independent of their loads. A worker that has not yet seen the
+ * end uses its own clock and gets its tokens. CPUs must not take this for a time of long ago.
  */
 TEST(test_two_clocks)
 {
@@ -812,7 +823,7 @@ TEST(test_two_clocks)
 	}
 }
 
-/* A BPF file system of this process's own. */
+/* Mounts a BPF file system for this process alone. */
 static void make_kept(void)
 {
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
@@ -820,7 +831,7 @@ static void make_kept(void)
 		skip();
 }
 
-/* Frames that pass at this moment. */
+/* Returns the number of frames that pass at this moment. */
 static unsigned pass_now(const struct world *world)
 {
 	uint8_t frame[FRAME_MAX];
@@ -832,7 +843,7 @@ static unsigned pass_now(const struct world *world)
 	return n;
 }
 
-/* Maps of another layout are left alone, and reported. */
+/* Maps with another layout are not used, and are reported. */
 static void expect_other_layout(void)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
@@ -851,9 +862,10 @@ static void expect_other_layout(void)
 }
 
 /*
- * What is taken of a former process's bucket is taken by the clock of its programs, whatever its
- * own is now and whether a limit has ended: they go on with the half that they are left, of the
- * limit as well. And what one has made ready that was killed before its stroke is not believed.
+ * A new process takes tokens of a previous process's bucket with the clock of the previous
+ * programs. Its own clock and the end of a limit have no influence. The previous programs continue
+ * with half of the tokens and half of the limit. Maps of a process that was killed before the
+ * switch are not used.
  */
 TEST(test_former)
 {
@@ -893,7 +905,7 @@ TEST(test_former)
 			shared_bucket_read(&plane_buckets(world.plane)[SLOT]).rate, rate / 2);
 		assert_in_range(pass_now(&world), 4, 6);
 		plane_tell_time(world.plane, boot_ns(), now + 4 * SECOND_NS, SECOND_NS);
-		assert_in_range(pass_now(&world), 4, 6); /* it has earned by then */
+		assert_in_range(pass_now(&world), 4, 6); /* has earned by then */
 		(void)plane_take_half(next, SLOT, rate);
 		assert_int_equal(
 			shared_bucket_read(&plane_buckets(world.plane)[SLOT]).rate, rate / 2);
@@ -910,7 +922,7 @@ TEST(test_former)
 	assert_int_equal(umount(BPF_FILES), 0);
 }
 
-/* A process that is killed while it tells the time leaves the one before. */
+/* A process that is killed while it publishes the time leaves the previous time in use. */
 TEST(test_half_told)
 {
 	uint8_t frame[FRAME_MAX];
@@ -924,7 +936,7 @@ TEST(test_half_told)
 	clock = mmap(NULL, sizeof(*clock), PROT_READ | PROT_WRITE, MAP_SHARED,
 		bpf_map__fd(world.program->maps.plane_clocks), 0);
 	assert_ptr_not_equal(clock, MAP_FAILED);
-	/* By this one it would stay as late as it is now. */
+	/* With this time the clock would stand still. */
 	clock->times[(clock->written + 1) & 1] = clock->times[clock->written & 1];
 	clock->times[(clock->written + 1) & 1].rate = 0;
 	make_udp(frame, 300, false);
@@ -944,7 +956,10 @@ static uint32_t table_in_force(const struct world *world)
 	return id;
 }
 
-/* What does not fit leaves packets to workers, and what fits comes into force again. */
+/*
+ * A classifier that is too large leaves packets to workers. The next one that fits comes into
+ * force.
+ */
 TEST(test_room)
 {
 	static struct policy policies[2 * LINES];
@@ -971,7 +986,7 @@ TEST(test_room)
 		assert_int_equal(plane_publish(world.plane, world.classifier), 0);
 		assert_int_equal(run_frame(&world, frame, 300, 1), XDP_REDIRECT);
 	}
-	/* Each is written where nobody looks yet. */
+	/* Each is written into the map that is not in use. */
 	before = table_in_force(&world);
 	assert_int_equal(plane_publish(world.plane, world.classifier), 0);
 	assert_int_not_equal(table_in_force(&world), before);
@@ -990,7 +1005,7 @@ static void set_kind(struct plane *plane, unsigned kind)
 		plane_leave(plane, 0, SLOT, kind == NEVER);
 }
 
-/* A later fragment is what only workers understand. */
+/* Runs a frame of this kind. Only workers can charge later fragments. */
 static uint32_t run_kind(const struct world *world, unsigned kind)
 {
 	uint8_t frame[FRAME_MAX];
@@ -1001,7 +1016,7 @@ static uint32_t run_kind(const struct world *world, unsigned kind)
 	return run_frame(world, frame, 100, 1);
 }
 
-/* Its worker does not come round. */
+/* The worker is stalled. */
 TEST(test_unserved)
 {
 	static const struct {
@@ -1029,7 +1044,7 @@ TEST(test_unserved)
 			print_message("fail %u, kind %u\n", rows[i].fail, kind);
 			assert_int_equal(run_kind(&world, kind), rows[i].answers[kind]);
 		}
-		/* And with the limits spent only what is unlimited then passes. */
+		/* With the limits spent only unlimited packets pass. */
 		set_kind(world.plane, HELD);
 		plane_lines(world.plane, 0)[SLOT].bucket.tokens = 0;
 		shared_bucket_spend(&plane_buckets(world.plane)[SLOT]);
@@ -1041,8 +1056,9 @@ TEST(test_unserved)
 }
 
 /*
- * A program before its start is over leaves packets to the host. Without a classifier, and with
- * lines that were never written, packets are workers', and lost while these are away.
+ * Before its start is complete the program leaves packets to the host. Without a classifier, or
+ * with lines that were never written, it leaves packets to workers. These packets are lost while
+ * workers are absent.
  */
 TEST(test_empty)
 {
@@ -1098,8 +1114,8 @@ static void make_of_nobody(uint8_t *frame, unsigned which)
 }
 
 /*
- * What no policy takes, on a wire that drops that: it is the workers', and lost while they are
- * away; but for what is the link's own, or may be.
+ * Packets without a policy on a wire that drops them are left to workers, and lost while these are
+ * absent. Exceptions are packets that are, or can be, link-local.
  */
 TEST(test_of_nobody)
 {
@@ -1148,7 +1164,7 @@ TEST(test_of_nobody)
 	}
 }
 
-/* Writes an address of a link, and flips up to two of its first bits. */
+/* Writes a link-local address, and flips up to two of its first bits. */
 static void random_address(struct prng *prng, uint8_t *addr, bool ipv6)
 {
 	static const uint8_t of_links[2][4][4] = {
@@ -1163,7 +1179,7 @@ static void random_address(struct prng *prng, uint8_t *addr, bool ipv6)
 	}
 }
 
-/* The program recognises packets of the link by the bits of their addresses, like workers. */
+/* The program recognises link-local packets by the bits of their addresses, like workers. */
 TEST(test_link_addresses)
 {
 	struct bypass_setup setup = served;
@@ -1201,7 +1217,7 @@ TEST(test_link_addresses)
 	classifier_destroy(classifier);
 }
 
-/* Jiffies, by the coarse clock, which advances with them. */
+/* Returns the time in jiffies, from the coarse clock, which advances with them. */
 static uint64_t jiffies_now(void)
 {
 	struct timespec now, jiffy;
@@ -1212,8 +1228,8 @@ static uint64_t jiffies_now(void)
 }
 
 /*
- * A worker counts as there for a lease after the program has seen a new turn of it, and not longer.
- * Readings of the clock before and after a packet bound its time; one jiffy is for their rounding.
+ * A worker counts as present for one lease after the program has seen a new turn, and no longer.
+ * Clock readings before and after a packet bound its time. One jiffy allows for their rounding.
  */
 TEST(test_lease)
 {
@@ -1229,7 +1245,7 @@ TEST(test_lease)
 	need_kernel();
 	make_udp(frame, 100, false);
 	open_world(&world, &setup);
-	set_kind(world.plane, SOFT); /* a worker's, and without a limit here */
+	set_kind(world.plane, SOFT); /* left to workers, no limit here */
 	for (uint32_t turn = 1; turn <= LEASES; turn++) {
 		const struct bypass_beat beat = {.turn = turn};
 		uint64_t begun = jiffies_now(), seen, before, after;

@@ -283,7 +283,7 @@ TEST(test_garbage)
 	assert_in_range(n_refused, TRIALS / 10, TRIALS * 9 / 10);
 }
 
-/* A BPF file system of this process's own. */
+/* Mounts a BPF file system for this process alone. */
 static int start_test(void **state)
 {
 	if (getenv("WEIR_SEED"))
