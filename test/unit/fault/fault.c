@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Blocks that are held stand in a table by their address, so that what a library gave and the code
- * under test frees is not taken for one.
+ * A table holds the addresses of the allocated blocks. So a block that a library allocated and the
+ * tested code frees is not counted.
  */
 #include "fault.h"
 
@@ -29,19 +29,19 @@
 
 static struct {
 	unsigned kinds;
-	unsigned next, at; /* things asked for; the one to refuse */
+	unsigned next, at; /* requests so far; the refused one */
 	bool refused;
 	const char *what;
 	const void *caller;
 } fault;
 static _Thread_local bool armed;
-static uint64_t usual; /* said by one that is refused nothing */
+static uint64_t usual; /* messages without a refusal */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const void *held[PLACES];
 static unsigned n_held;
 
-/* Its place, or the one where it would be. */
+/* Returns the block's place in the table, or the place to insert it. */
 static unsigned place_of(const void *block)
 {
 	unsigned at = (unsigned)(((uintptr_t)block >> 4) * 2654435761U) % PLACES;
@@ -63,7 +63,7 @@ static void *hold(void *block)
 	return block;
 }
 
-/* Those behind it come again, since one of them may have wanted its place. */
+/* Removes a block. Inserts all blocks after it again, since one of them can belong in its place. */
 static void let_go(const void *block)
 {
 	unsigned at;
@@ -96,11 +96,11 @@ static bool refuse(enum fault_kind kind, const char *what, const void *caller, i
 	return true;
 }
 
-/* ---- what the linker puts in place of the library's */
+/* ---- functions that replace those of libraries */
 
 #define CALLER __builtin_return_address(0)
 
-/* A function of memory: what it is declared as, and called with. */
+/* Defines a function of memory with its parameters and arguments. */
 #define MEMORY(name, parameters, arguments)                        \
 	void *__real_##name parameters;                            \
 	void *__wrap_##name parameters;                            \
@@ -138,7 +138,7 @@ void __wrap_rte_free(void *block)
 	__real_rte_free(block);
 }
 
-/* The block as it was is gone when there is another, even at its place. */
+/* Replaces the previous block by a new one, even at the same address. */
 static void *moved(const void *former, void *block)
 {
 	if (block)
@@ -202,7 +202,10 @@ int __wrap_vasprintf(char **text, const char *format, va_list args)
 	return print_text(text, "vasprintf", CALLER, format, args);
 }
 
-/* With FORTIFY, the C library calls it in place of vasprintf(), and the next one of asprintf(). */
+/*
+ * With FORTIFY the C library calls this function in place of vasprintf(), and the next in place of
+ * asprintf().
+ */
 int __wrap___vasprintf_chk(char **text, int flag, const char *format, va_list args);
 int __wrap___vasprintf_chk(char **text, int flag, const char *format, va_list args)
 {
@@ -242,7 +245,7 @@ FILE *__wrap_open_memstream(char **text, size_t *size)
 		       : __real_open_memstream(text, size);
 }
 
-/* It is not held here, since it is not given back block by block. */
+/* A mapping is not held in the table, since it is not freed like a block. */
 void *__real_mmap64(void *at, size_t len, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap64(void *at, size_t len, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap64(void *at, size_t len, int protection, int flags, int fd, off_t offset)
@@ -252,7 +255,7 @@ void *__wrap_mmap64(void *at, size_t len, int protection, int flags, int fd, off
 		       : __real_mmap64(at, len, protection, flags, fd, offset);
 }
 
-/* A function of files, that says -1. */
+/* Defines a function of files that returns -1 on failure. */
 #define KERNEL(name, error, parameters, arguments)                                                \
 	int __real_##name parameters;                                                             \
 	int __wrap_##name parameters;                                                             \
@@ -313,7 +316,7 @@ static unsigned open_files(void)
 	return n;
 }
 
-/* Where it was, as addr2line wants it. */
+/* Returns a text with the place of the refusal, for addr2line. */
 static const char *describe(const struct fault_subject *subject)
 {
 	static char text[256];
@@ -342,7 +345,7 @@ static void check_rest(const struct fault_subject *subject, unsigned blocks, uns
 		fail_msg("%s: %d files left", describe(subject), (int)(open_files() - files));
 }
 
-/* Its result, with the one thing refused. */
+/* Runs the subject with one request refused; returns its result. */
 static int run_armed(const struct fault_subject *subject)
 {
 	int rc;
@@ -355,7 +358,7 @@ static int run_armed(const struct fault_subject *subject)
 	return rc;
 }
 
-/* Whether it succeeded though it was refused something, and did not say so. */
+/* Returns true if the subject succeeded despite a refusal, without a message. */
 static bool is_silent(const struct fault_subject *subject, int rc, uint64_t said)
 {
 	return fault.refused && rc == 0 && (!subject->said || subject->said() - said <= usual);
@@ -378,10 +381,10 @@ static bool try_one(const struct fault_subject *subject, unsigned *unsaid)
 	return fault.refused;
 }
 
-/* On a machine that has others to do most runs may say that they were late. */
+/* On a busy machine most runs can report that they were late. */
 #define USUAL_RUNS 12
 
-/* The least of some runs. */
+/* Returns the least number of messages of several runs. */
 static uint64_t usually_said(const struct fault_subject *subject)
 {
 	uint64_t least = UINT64_MAX;

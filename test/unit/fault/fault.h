@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Refuses the n-th thing that the code under test asks of the C library, the kernel or DPDK:
- * memory, a file, a socket, a thread. What it asks passes through here, as the linker is told
- * (fault_dep); what libraries ask by themselves does not, but for JSON. Only what the thread that
- * armed it asks is counted and refused. From one thread.
+ * Makes the n-th request of the code under test to the C library, the kernel or DPDK fail: for
+ * memory, a file, a socket or a thread. The linker redirects the calls of the tested code to these
+ * functions (fault_dep). Calls within libraries are not redirected, except those of JSON. Only
+ * requests of the thread that armed the fault are counted and refused. To be called from one
+ * thread.
  */
 #ifndef WEIR_TEST_FAULT_H
 #define WEIR_TEST_FAULT_H
@@ -12,34 +13,40 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is refused: each with the errno that stands there. */
+/* The kinds of refused requests, each with its errno. */
 enum fault_kind {
 	FAULT_MEMORY = 1, /* ENOMEM */
-	FAULT_KERNEL = 2, /* EMFILE for what would be a file, ENOSPC for what would be written */
+	FAULT_KERNEL = 2, /* EMFILE for files, ENOSPC for writes */
 };
 
-/* One that makes something and unmakes it: 0 or a negative errno, with nothing left in any case. */
+/*
+ * A function that makes something and destroys it. It returns 0 or a negative errno, and leaves
+ * nothing in either case.
+ */
 struct fault_subject {
 	const char *name;
 	int (*run)(const void *argument);
 	const void *argument;
 	unsigned kinds; /* of enum fault_kind */
-	/* How much has been said, by one that does without something and says so. */
+	/*
+	 * Returns the number of messages so far, if the subject reports requests that it can do
+	 * without.
+	 */
 	uint64_t (*said)(void);
-	unsigned unsaid;   /* so many at most it does without in silence, since it tries again */
-	int result;        /* where nothing is refused it; else it may be so, if an error */
-	int words;         /* an errno of what is said in words instead, or 0 */
-	unsigned at_least; /* so many things it must ask for, or nothing was tried */
+	unsigned unsaid;   /* maximum of refusals without a message, since it tries again */
+	int result;        /* if nothing is refused; an error is also allowed after a refusal */
+	int words;         /* an errno that goes with a text instead, or 0 */
+	unsigned at_least; /* minimum of requests; with fewer the test fails */
 };
 
 /*
- * Runs the subject with the first thing refused, with the second, and so on until it comes through
- * with none. A test fails if it then fails, if it does not fail by one that it was refused, if it
- * fails with another errno, or if memory or a file is left.
+ * Runs the subject with the first request refused, then with the second, until a run has none
+ * refused. The test fails if that run fails, or if a run with a refusal succeeds. It also fails if
+ * a run returns another errno, or leaves memory or a file.
  */
 void fault_try(const struct fault_subject *subject);
 
-/* JSON's memory is of it too, from here on. */
+/* From here on the memory of JSON counts as well. */
 void fault_take_json(void);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What decides without a file or a socket says what memory it was refused, and leaves none: a row
- * each, beside what is read and made (test_makers.c).
+ * Allocators, limiters and engines, which use no files or sockets, return an error if memory is
+ * refused and leave none allocated. One row each. test_makers.c tests functions that read or make
+ * something.
  */
 #include "check.h"
 
@@ -23,7 +24,7 @@
 
 #define NODES    4
 #define POLICIES 3
-#define UNSAID   8 /* what is to be said to peers is made again with the next tick */
+#define UNSAID   8 /* refused messages to peers are made again with the next tick */
 
 static int make_hierarchy(const void *argument)
 {
@@ -38,7 +39,7 @@ static int make_hierarchy(const void *argument)
 	return rc;
 }
 
-/* With a record of what arrived, whose phases are noted. */
+/* With a record of arrivals, whose phases are stored. */
 static int make_placement(const void *argument)
 {
 	static const struct place_source sources[] = {{.rate = 10, .batch = 1, .period = 1},
@@ -71,7 +72,7 @@ static int make_placement(const void *argument)
 	return rc;
 }
 
-/* The first is below the second. */
+/* The first policy is a child of the second. */
 static void fill_policies(struct limiter_policy policies[POLICIES])
 {
 	for (unsigned p = 0; p < POLICIES; p++)
@@ -90,7 +91,7 @@ static void fill_policies(struct limiter_policy policies[POLICIES])
 			.guarantee = p == 1 ? LIMITER_CONSERVED : LIMITER_SOFT};
 }
 
-/* As it was, where nothing has changed: of each policy what is let pass. */
+/* Checks that the limits and bursts of all policies are unchanged. */
 static void assert_as_before(
 	const struct limiter *limiter, const struct limiter_view before[POLICIES])
 {
@@ -103,7 +104,7 @@ static void assert_as_before(
 	}
 }
 
-/* And other policies: all of them, or none. */
+/* Makes a limiter and updates it to other policies: all change, or none. */
 static int make_limiter(const void *argument)
 {
 	static const unsigned from[] = {2, LIMITER_ADDED, 0, 1};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What makes or reads something says what it was refused, and leaves nothing: a row each, beside
- * what the start of a box makes (test_start.c).
+ * Functions that make or read something return an error if a request is refused, and leave nothing.
+ * One row each. test_start.c tests the start of a limiter.
  */
 #include "check.h"
 
@@ -57,7 +57,7 @@
 	"{'limiter': 'me', 'eal': ['--in-memory'], " PORTS ", " WIRES ", " GOSSIP \
 	", 'ledger': {'store': '/nowhere'}, 'policies': [" policies "]}"
 
-static char top[32]; /* of what is made on a disk */
+static char top[32]; /* for files that are made on disk */
 
 static char *in_top(const char *name)
 {
@@ -97,7 +97,7 @@ static void write_blank_file(const char *name, int len)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* Nobody reads them, but they are made. */
+/* Receives messages that are not read. */
 static FILE *nowhere;
 
 static int parse(const void *argument)
@@ -138,7 +138,7 @@ static int load_document(const void *argument)
 	return rc;
 }
 
-/* A file alone, which is longer than what memory is asked for at first. */
+/* Reads a file alone, which is longer than the first allocation. */
 static int read_document(const void *argument)
 {
 	struct document document = {0};
@@ -162,7 +162,7 @@ static int load_values(const void *argument)
 	return rc;
 }
 
-/* Configurations that are there already. */
+/* Existing configurations. */
 static struct config *before, *after;
 
 static int differ(const void *argument)
@@ -216,7 +216,7 @@ static int store(const void *argument)
 	return rc;
 }
 
-/* What a change makes of JSON: from, with, and what comes of it. */
+/* An edit of a JSON document: before, the edit, and the result. */
 struct edition {
 	const char *from, *with, *comes;
 	int (*make)(json_t *document, json_t *with);
@@ -227,7 +227,7 @@ static json_t *read_json(const char *text)
 	return json_loads(quoted(text), 0, NULL);
 }
 
-/* All of what comes of it, or nothing has changed. */
+/* Checks that the edit has its complete result, or that nothing has changed. */
 static int change_json(const void *argument)
 {
 	const struct edition *edition = argument;
@@ -261,7 +261,7 @@ static int carry(json_t *document, json_t *with)
 
 #define ONE_AT(limit) "{'name': 'a', 'match': {'vlan': 1}, 'limit': '" limit "'}"
 #define TWO           "{'name': 'b', 'match': {'vlan': 2}, 'limit': '3Mbit/s'}"
-/* More than a list holds without asking for memory. */
+/* More than a list holds without an allocation. */
 #define MORE                                                                                   \
 	"{'name': '1'}, {'name': '2'}, {'name': '3'}, {'name': '4'}, {'name': '5'}, {'name': " \
 	"'6'}, {'name': '7'}, {'name': '8'}"
@@ -317,7 +317,7 @@ static int etcd(const void *argument)
 	return rc;
 }
 
-/* More than the first chains are for; what was found before is found without memory, too. */
+/* More names than the first chains hold. Names that exist are found without an allocation, too. */
 static int requests(const void *argument)
 {
 	struct asks asks = {0};
@@ -383,7 +383,7 @@ static int roster(const void *argument)
 
 #define BOTH (FAULT_MEMORY | FAULT_KERNEL)
 
-/* Words of the one warning, a spare descriptor, and files that nobody reads are done without. */
+/* Refusals without an error: the text of the only warning, a spare descriptor, and unread files. */
 static const struct fault_subject subjects[] = {
 	{.name = "parse",
 		.run = parse,
@@ -476,7 +476,9 @@ static struct config *config_of(const char *text)
 static int setup(void **state)
 {
 	fault_take_json();
-	/* And libcurl's, of which the first to ask for it says where it is from. */
+	/*
+	 * Includes the memory of libcurl. The first call of this function determines the functions.
+	 */
 	if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, free, realloc, strdup, calloc))
 		return -1;
 	nowhere = fopen("/dev/null", "w");
