@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Flow specifications made policies: their matches, their actions, and their lifetime."""
+"""Tests of flow specifications as policies: matches, actions and lifetime."""
 
 import json
 import unittest
@@ -47,7 +47,7 @@ def down(peer=PEER):
 
 
 class Session(Announcements):
-    """Announcements whose messages are kept."""
+    """Announcements that store their messages."""
 
     def __init__(self, prefix="flowspec-", **more):
         self.messages = []
@@ -75,7 +75,7 @@ class Rules(Test):
             self.assertEqual(policy, wanted)
 
     def test_rules(self):
-        """Each rule becomes its policy, or is refused; one of another family is ignored."""
+        """Each rule becomes its policy or is refused. A rule of another family is ignored."""
         for family, rule, actions, wanted, why in self.each("rules"):
             session = Session()
             taken = session.take(announce(rule, family=family, actions=actions))
@@ -94,7 +94,7 @@ class Rules(Test):
             self.check(session, taken, wanted, why)
 
     def test_packets(self):
-        """A packet is of the matches if and only if it is of the rule, component by component."""
+        """A packet is in the matches if and only if it is in the rule, component by component."""
         made = count = 0
         for rng in self.rounds(0.75):
             ipv6 = rng.random() < 0.3
@@ -117,7 +117,7 @@ class Rules(Test):
         self.assertGreater(made, count / 5)
 
     def check_addresses(self, rule, ipv6, matches):
-        """All matches have the prefixes of the rule, without the offset of IPv6."""
+        """All matches have the prefixes of the rule. The offset "/0" of IPv6 is omitted."""
         for side, key in (("destination", "dst"), ("source", "src")):
             text = rule.get(f"{side}-ipv{6 if ipv6 else 4}", [None])[0]
             wanted = text.removesuffix("/0") if text and ipv6 else text
@@ -127,7 +127,7 @@ class Rules(Test):
 
     @staticmethod
     def is_of(packet, match):
-        """Returns true if a packet with these numbers is of a match."""
+        """Returns true if a packet with these numbers is in a match."""
         proto = match.get("proto", packet["proto"])
         proto = values.PROTOCOLS.get(proto, proto)
         ports = all(int(first) <= packet[key] <= int(last or first)
@@ -147,8 +147,7 @@ class Rules(Test):
         return any(all(map(holds, text.split("&"))) for text in texts)
 
     def is_of_rule(self, packet, rule):
-        """Returns true if a packet is of a rule by RFC 8955, whose ports are those of TCP and UDP.
-        """
+        """Returns true if a packet is in a rule by RFC 8955; ports are those of TCP and UDP."""
         numbers = {"protocol": ["proto"], "next-header": ["proto"], "dscp": ["dscp"],
                    "traffic-class": ["dscp"], "destination-port": ["dst-port"],
                    "source-port": ["src-port"], "port": ["src-port", "dst-port"]}
@@ -177,7 +176,7 @@ class Rules(Test):
             self.assertTrue(all(a[1] + 1 < b[0] for a, b in zip(ranges, ranges[1:])))
 
     def test_many_sides(self):
-        """A port of either side is two matches, and a policy has 64 of them."""
+        """A port of either side gives two matches; a policy can have 64."""
         for count in (32, 33):
             session = Session()
             rule = {"protocol": ["=udp"], "port": [f"={1 + 2 * i}" for i in range(count)]}
@@ -189,7 +188,7 @@ class Texts(Test):
     """Names, notes and messages."""
 
     def test_messages(self):
-        """Messages to their last word: of two rules, of one that cannot be, and of no line."""
+        """Compares complete messages: of two rules, of an invalid rule, and of an invalid line."""
         no_line = "weir-import: not a line of ExaBGP's JSON, or of GoBGP's: "
         address = {"destination-ipv4": ["192.0.2.7/32"]}
         session = Session()
@@ -214,7 +213,7 @@ class Texts(Test):
             self.assertEqual(session.messages, wanted)
 
     def test_no_lines(self):
-        """Texts that no speaker writes."""
+        """Texts that no speaker sends."""
         for text in (b"x", b"7", b"{", b'{"neighbor":{"state":"down"}}', b'{"neighbor":null}',
                      b'{"neighbor":{"address":{"peer":7},"message":{}}}'):
             session = Session()
@@ -223,7 +222,7 @@ class Texts(Test):
             self.assertEqual(len(session.messages), 1)
 
     def test_notes(self):
-        """A note has 200 bytes of the speaker's text, or the rule; and the peer."""
+        """A note contains at most 200 bytes of the speaker's text or of the rule, and the peer."""
         for length in (1, 199, 200, 201, 300):
             session = Session()
             session.take(announce({**RULE, "string": "x" * length}))
@@ -233,7 +232,7 @@ class Texts(Test):
         self.assertEqual(session.policies()[0]["note"][0], '{"destination-ipv4":["192.0.2.7/32"]}')
 
     def test_names(self):
-        """A name has the prefix, the address and 16 digits."""
+        """A name contains the prefix, the address and 16 digits."""
         both = {"destination-ipv4": ["192.0.2.7/32"], "source-ipv4": ["10.0.0.0/8"]}
         for prefix, rule, begins in (
                 ("fs-", both, "fs-192.0.2.7_32"),
@@ -247,7 +246,7 @@ class Texts(Test):
             self.assertRegex(session.policies()[0]["name"], f"^{begins}-[0-9a-f]{{16}}$")
 
     def test_same_name(self):
-        """Names are the same for the same packets in any order, at all limiters and versions."""
+        """Names are the same for the same packets in any order, in all limiters and versions."""
         session = Session()
         session.take(announce(RULE))
         self.assertEqual(session.policies()[0]["name"], "flowspec-192.0.2.7_32-5bbb7bb6bcffd3ec")
@@ -264,7 +263,7 @@ class Texts(Test):
 
 
 class Lifetime(Test):
-    """Rules come and go."""
+    """Rules are announced and withdrawn."""
 
     def steps(self, name, **more):
         """Takes the lines of a table one after another."""
@@ -275,7 +274,7 @@ class Lifetime(Test):
             self.assertEqual(session.messages, [])
 
     def test_announced_and_withdrawn(self):
-        """The least rate of two peers applies, until the peers end."""
+        """The least rate of two peers applies, until the peers withdraw it."""
         self.steps("steps")
 
     def test_kept(self):
@@ -283,14 +282,14 @@ class Lifetime(Test):
         self.steps("kept_steps", keep=True)
 
     def test_refused_in_place(self):
-        """A rule that cannot be takes the former one of its name away."""
+        """A rule that is refused removes the previous rule of its name."""
         session = Session()
         session.take(announce(RULE))
         self.assertTrue(session.take(announce(RULE, actions=[{"string": "redirect:1:2"}])))
         self.assertEqual(session.limits(), [])
 
     def test_overlaps(self):
-        """Two rules of the same packets are named once, and not after one has gone."""
+        """Two rules with common packets are reported once, and no more after one is withdrawn."""
         for first, second, overlap in self.each("overlaps"):
             session = Session()
             session.take(announce(first))
@@ -303,7 +302,7 @@ class Lifetime(Test):
             self.assertEqual(len(session.messages), overlap)
 
     def test_many(self):
-        """A peer has 10,000 rules at most; a change of one of them is no new rule."""
+        """A peer can have 10,000 rules; a changed rule is not a new rule."""
         session = Session()
         session.say = lambda text: session.messages.append(text)
         for i in range(RULES_MOST + 1):
@@ -314,7 +313,7 @@ class Lifetime(Test):
         self.assertTrue(session.take(announce({"destination-ipv4": ["10.0.0.1/32"]}, "250000")))
 
     def test_either_speaker(self):
-        """A rule has one name with both speakers, and GoBGP withdraws its own."""
+        """A rule has the same name with both speakers. GoBGP withdraws its own rule."""
         path = {"nlri": {"value": [{"type": 1, "value": {"prefix": "192.0.2.7/32"}},
                                    {"type": 3, "value": [{"op": 129, "value": 17}]}]},
                 "attrs": [{"type": 14, "afi": 1, "safi": 133}, {"type": 16, "value": [
@@ -327,7 +326,7 @@ class Lifetime(Test):
             self.assertEqual(session.limits(), limits)
 
     def test_complete(self):
-        """A family of a peer is complete after End-of-RIB; GoBGP is so with its first path."""
+        """A family of a peer is complete after End-of-RIB, or with GoBGP after its first path."""
         session = Session()
         for text in (line(PEER, eor={"afi": "ipv4", "safi": "unicast"}),
                      line(PEER, eor={"safi": "flow"}),
@@ -346,7 +345,7 @@ class Lifetime(Test):
         self.assertTrue(session.complete)
 
     def test_told(self):
-        """Withdrawn and refused rules are noted by their names, each family for itself."""
+        """Withdrawn and refused rules are recorded by their names, separately for each family."""
         session = Session()
         for text, count in (
                 (withdraw(RULE), 1), (announce({**RULE, "next-hop": "x"}), 1),
@@ -358,7 +357,7 @@ class Lifetime(Test):
             self.assertEqual(len(session.told[PEER]), count)
 
     def test_peers(self):
-        """A note has each peer once, in an order that does not depend on sessions."""
+        """A note lists each peer once, in an order that does not depend on the sessions."""
         session = Session(keep=True)
         first, last = "127.0.0.1", "127.0.0.9"
         for text, peers in ((announce(RULE, peer=last), [last]),
@@ -372,10 +371,10 @@ class Lifetime(Test):
 
 
 class Former(Test):
-    """Rules that an earlier process has left."""
+    """Rules of an earlier process."""
 
     def test_formers(self):
-        """Each state of a limiter and of the peers has its policies."""
+        """Tests the policies for each state of a limiter and of the peers."""
         for told, running, wanted, result, left in self.each("formers"):
             told = {peer: frozenset(words) for peer, words in told.items()}
             before = json.dumps([running, wanted])
@@ -383,7 +382,7 @@ class Former(Test):
             self.assertEqual(json.dumps([running, wanted]), before)  # shared by threads
 
     def test_another_process(self):
-        """Rules of two peers after one of them has sent something to the next process."""
+        """Tests rules of two peers after one of them has sent lines to the next process."""
         other = {"destination-ipv4": ["192.0.2.8/32"]}
         first = Session()
         first.take(announce(RULE))
@@ -400,7 +399,7 @@ class Former(Test):
             self.assertEqual((len(kept), left), (stay, stay))
 
     def test_any_lines(self):
-        """Any lines are refused with a message or taken; policies have names, limits, matches."""
+        """Any line is refused with a message, or gives policies with names, limits and matches."""
         for rng in self.rounds(0.4):
             running = []
             for _ in range(2):

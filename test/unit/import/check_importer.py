@@ -63,7 +63,7 @@ def announce(number, verb="announce", peer="127.0.0.1"):
 
 
 class Program(Test):
-    """A folder for sockets and files."""
+    """A test with a folder for sockets and files."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="weir-import-")
@@ -100,7 +100,7 @@ class CommandLine(Program):
     """Words and options."""
 
     def test_wrong_usage(self):
-        """Each mistake is named, with the usage, and the status is 2."""
+        """Each mistake is reported with the usage, and the status is 2."""
         for words, wanted in WRONG_USAGE:
             with self.subTest(words=words):
                 out, err = self.run_with(*words, status=2)
@@ -109,7 +109,7 @@ class CommandLine(Program):
                 self.assertIn("Usage: weir-import [OPTIONS] csv FILE | flowspec\n", err)
 
     def test_forms(self):
-        """Options can be shortened, joined with their values, and stand anywhere."""
+        """Options can be shortened, joined with their values, and at any place."""
         limiter = self.limiter()
         for words in (["-s" + limiter.path, *CSV], [*CSV, "--sock=" + limiter.path],
                       ["--js", *CSV, "-s", limiter.path], [
@@ -129,7 +129,7 @@ class CommandLine(Program):
 
 
 class Moved(Program):
-    """The command of earlier releases."""
+    """The command `weirctl import` of earlier releases."""
 
     def call(self, *words, path):
         """Calls weirctl with this PATH."""
@@ -137,7 +137,7 @@ class Moved(Program):
                               check=False, env={**os.environ, "PATH": path}, timeout=PATIENCE_S)
 
     def test_moved(self):
-        """`weirctl import` names the program and runs it, with the options before and after."""
+        """`weirctl import` reports and runs the program, with options before and after it."""
         limiter = self.limiter()
         path = os.pathsep.join((os.path.dirname(PROGRAM), os.environ["PATH"]))
         for words in (["-s", limiter.path, "import", *CSV], ["import", *CSV, "-s", limiter.path],
@@ -159,7 +159,7 @@ class Moved(Program):
         self.assertIn(": install the package weir-import\n", done.stderr)
 
     def test_other_words(self):
-        """The word has another meaning behind a command or an option."""
+        """The word `import` has another meaning after a command or an option."""
         limiter = self.limiter()
         for words in (["-s", "import", "status"], ["-s", limiter.path, "policy", "import"]):
             self.assertNotIn("weir-import", self.call(*words, path=self.folder).stderr)
@@ -169,7 +169,7 @@ class Lists(Program):
     """A list for a limiter."""
 
     def test_changed_once(self):
-        """A list is one change; again, it changes nothing."""
+        """A list is one change. The same list again changes nothing."""
         limiter = self.limiter(policies=[{"name": "own", "limit": "1Mbit/s"}])
         out, _ = self.run_with("-s", limiter.path, *CSV)
         self.assertEqual(out, "prefix     p-\nadded      2\nremoved    0\nchanged    0\n"
@@ -181,7 +181,7 @@ class Lists(Program):
         self.assertEqual(len(limiter.changes), 1)
 
     def test_long_list(self):
-        """Edits that are longer than a request go along as a descriptor."""
+        """Edits longer than a request are sent as a descriptor."""
         limiter = self.limiter()
         self.run_with("-s", limiter.path, *CSV, text="name,addresses,limit\n" + "".join(
             f"{i},10.0.{i // 256}.{i % 256},1Mbit/s\n" for i in range(3000)))
@@ -189,7 +189,7 @@ class Lists(Program):
         self.assertEqual(len(limiter.changes), 1)
 
     def test_several(self):
-        """Each limiter has the list, and one that is absent keeps it from no other."""
+        """Each limiter receives the list. An absent limiter does not prevent this."""
         limiters = [self.limiter(name) for name in "ab"]
         members = [{"name": name, "socket": self.path(name + ".sock")} for name in "abc"]
         with open(self.path("group.json"), "w", encoding="utf-8") as out:
@@ -211,7 +211,7 @@ class Lists(Program):
             self.assertIn(wanted, err)
 
     def test_refused(self):
-        """A refusal has the line of the list, and nothing is written."""
+        """A refusal is reported with the line of the list, and stdout is empty."""
         limiter = self.limiter(refuse=lambda edits: [
             'edits[1]: policy "p-2".match: same match as "own"', "another\x1b[2J"])
         out, err = self.run_with("-s", limiter.path, *CSV, status=1)
@@ -227,7 +227,7 @@ class Lists(Program):
         self.assertIn("weir keeps no configuration there: start it with --state", err)
 
     def test_other_changes(self):
-        """Another change is waited for; after one that hides the outcome, it looks again."""
+        """Waits for another change, and reads the policies again if a change hides the outcome."""
         limiter = self.limiter()
         limiter.answers = {
             "/weir/policy_change": [{"busy": True}, {"busy": True}, {"started": 5}],
@@ -238,7 +238,7 @@ class Lists(Program):
         self.assertEqual(limiter.names(), ["p-1", "p-2"])
 
     def test_removals(self):
-        """A list that is cut is refused, unless as many removals are allowed."""
+        """A truncated list is refused, unless the option allows as many removals."""
         policies = [{"name": f"p-{i}", "limit": "1Mbit/s", "match": {"dst": f"192.0.2.{i}/32"}}
                     for i in range(1, 11)]
         for count, options, good in ((9, [], True), (8, [], False), (0, [], False),
@@ -255,7 +255,7 @@ class Lists(Program):
                 limiter.close()
 
     def test_sockets(self):
-        """Sockets without a limiter are named, with the remedy."""
+        """Sockets without a limiter are reported with the remedy."""
         path = self.path("x.sock")
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
             server.bind(path)
@@ -274,7 +274,7 @@ class Lists(Program):
             limiter.close()
 
     def test_files(self):
-        """Files that cannot be read, and outputs that cannot be written."""
+        """Files that cannot be read, and outputs that cannot be written, are reported."""
         _, err = self.run_with("csv", self.path("none"), *CSV[2:], status=1)
         self.assertEqual(err, f"weir-import: {self.path('none')}: No such file or directory\n")
         for text, wanted in (("{", ":1: "), ('{"a":1,"a":2}', '"a" occurs twice'),
@@ -291,7 +291,7 @@ class Lists(Program):
                          (1, "weir-import: standard output: No space left on device\n"))
 
     def test_interrupted(self):
-        """Ctrl-C ends it without a word, and a closed pipe too."""
+        """After Ctrl-C or a closed pipe the program ends without a message."""
         with subprocess.Popen([PROGRAM, *CSV], stdin=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True) as process:
             with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
@@ -332,11 +332,11 @@ class Follower(Program):
             return err.read()
 
     def has(self, limiter, count):
-        """Waits until a limiter has so many rules."""
+        """Waits until a limiter has this many rules."""
         self.wait_until(lambda: len(limiter.names()) == count, limiter.names)
 
     def test_comes_and_goes(self):
-        """Rules are in force until they are withdrawn, or the speaker ends."""
+        """Rules are in force until they are withdrawn or the speaker ends."""
         limiter = self.limiter()
         process = self.follow("-s", limiter.path)
         process.stdin.write(announce(1) + announce(2))
@@ -350,7 +350,7 @@ class Follower(Program):
         self.assertEqual(limiter.names(), [])
 
     def test_signals(self):
-        """A signal ends it as the speaker does; with --keep rules stay."""
+        """A signal has the same effect as the end of the speaker. With --keep rules stay."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             for options, left in (((), 0), (("--keep",), 1)):
                 limiter = self.limiter()
@@ -364,7 +364,7 @@ class Follower(Program):
                 limiter.close()
 
     def test_restarts(self):
-        """A limiter that is absent, ends, or loses policies has them as soon as it can."""
+        """A limiter that was absent, ended or lost policies gets them again as soon as possible."""
         process = self.follow("-s", self.path("box.sock"))
         process.stdin.write(announce(1))
         self.wait_until(lambda: "no such socket" in self.messages(), self.messages)
@@ -386,7 +386,7 @@ class Follower(Program):
         self.assertIn("box.sock: its rules are left there", err)
 
     def test_hangs(self):
-        """A limiter that hangs delays no other."""
+        """A limiter that hangs does not delay the others."""
         hung, other = self.limiter("hung"), self.limiter("other")
         with hung.lock:
             process = self.follow("-s", hung.path, "-s", other.path, "--timeout", "30")
@@ -397,20 +397,20 @@ class Follower(Program):
         self.assertEqual(hung.names() + other.names(), [])
 
     def test_refused(self):
-        """A rule that a limiter rejects keeps no other away, and is named once."""
+        """A rule that a limiter rejects does not prevent others, and is reported once."""
         limiter = self.limiter(refuse=lambda edits: [
             f'policy "{edit["name"]}": no' for edit in edits if "192.0.2.3_" in edit["name"]
             and edit["do"] == "add"] or None)
         process = self.follow("-s", limiter.path)
         process.stdin.write(b"".join(map(announce, range(8))))
         self.has(limiter, 7)
-        self.assertLess(limiter.requests.count("/weir/running"), 3)  # halves, in one look
+        self.assertLess(limiter.requests.count("/weir/running"), 3)  # halves, in one attempt
         process.stdin.write(announce(9))
         self.has(limiter, 8)
         self.assertEqual(self.ends(process).count("refuses flowspec-192.0.2.3_32-"), 1)
 
     def test_no_room(self):
-        """Rules without room wait; withdrawals make room immediately."""
+        """Rules without room wait. Withdrawals make room immediately."""
         limiter = self.limiter()
 
         def refuse(edits):
@@ -430,7 +430,7 @@ class Follower(Program):
         self.assertIn("all rules are in force", err)
 
     def test_former(self):
-        """Rules of a process that was killed stay until their peers let go of them."""
+        """Rules of a killed process stay until their peers withdraw them."""
         limiter = self.limiter()
         process = self.follow("-s", limiter.path)
         process.stdin.write(announce(1) + announce(2, peer="127.0.0.9"))

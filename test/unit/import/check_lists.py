@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Lists of subscribers as policies, mistakes with places, and the change between two lists."""
+"""Lists of subscribers as policies, mistakes with their places, and edits between two lists."""
 
 import json
 import unittest
@@ -23,7 +23,7 @@ LIBREQOS = ("Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,MAC,IPv4,
 
 
 def read(data, **terms):
-    """Returns the policies of a list, None if it is refused, its messages, and the list."""
+    """Returns the policies of a list or None, the messages, and the list."""
     messages = []
     listed = SubscriberList(Terms(**{"file": "t.csv", "prefix": "t-", **terms}),
                             Diagnostics(messages.append))
@@ -44,13 +44,13 @@ class Lists(Test):
         self.assertIn(said, text)
 
     def test_lists(self):
-        """Each list is refused with its words, or has its policies."""
+        """Each list is refused with its messages, or has its policies."""
         for text, way, flat, wanted, said in self.each("lists"):
             found, messages, _ = read(text, upload=way == "upload", flat=flat, running=RUNNING)
             self.check(wanted, said, found, messages)
 
     def test_networks(self):
-        """Nodes that circuits are below of become policies."""
+        """Nodes above circuits become policies."""
         for network, lines, wanted, said in self.each("networks"):
             found, messages, _ = read(LIBREQOS + lines, network=network, network_file="n.json",
                                       running=RUNNING)
@@ -66,30 +66,30 @@ class Lists(Test):
             self.assertEqual("lowest" in nodes, taken)
 
     def test_one_message(self):
-        """An address that is wrong is not missing as well."""
+        """A wrong address is not also reported as missing."""
         _, messages, _ = read("name,addresses,limit\na,192.0.2.256,1Mbit/s\n")
         self.assertEqual(len(messages), 1)
 
     def test_no_text(self):
-        """A text with a NUL may end there or not: none of it is taken."""
+        """A text with a NUL can be truncated there, so none of it is used."""
         found, messages, _ = read("name,addresses,limit\na,192.0.2.1,1Mbit/s\n\0")
         self.assertIsNone(found)
         self.assertEqual(messages, ["t.csv: NUL characters: expected UTF-8"])
 
     def test_many_mistakes(self):
-        """The first twenty are written, and the number of all."""
+        """The first twenty mistakes are reported, and the number of all."""
         _, messages, _ = read("name,addresses,limit\n" + "".join(
             f"n{i},192.0.2.{i},x\n" for i in range(25)))
         self.assertTrue(messages[19].startswith("t.csv:21: limit"))
         self.assertEqual(messages[20:], ["t.csv: and 5 more errors, 25 in all"])
 
     def test_lines(self):
-        """A policy has the line that it begins in."""
+        """A policy has the number of the line in which it begins."""
         _, _, listed = read('name,addresses,limit\na,192.0.2.1,1Mbit/s\n\n"b",192.0.2.2,1Mbit/s\n')
         self.assertEqual(listed.lines, {"t-a": 2, "t-b": 4})
 
     def test_skipped_lines(self):
-        """With skip_bad the other lines make the policies that they make alone."""
+        """With skip_bad the good lines give the same policies as without the bad ones."""
         for rng in self.rounds():
             good = [f"g{i},10.0.{i}.1,{i + 1}Mbit/s" for i in range(rng.randrange(5))]
             bad = [rng.choice([f"b{i},10.1.0.{i},fast", f"b{i},10.1.0,1Mbit/s",
@@ -107,8 +107,7 @@ class Lists(Test):
             self.assertTrue(all(": warning: " in line for line in messages))
 
     def test_any_list(self):
-        """A random list is refused with a message, or each policy has a name, a place and a limit.
-        """
+        """A random list is refused with a message, or gives policies with name, place and limit."""
         refused = count = 0
         for rng in self.rounds(1.25):
             count += 1
@@ -131,7 +130,7 @@ class Lists(Test):
         self.assertTrue(count / 20 < refused < count * 0.95, refused)
 
     def check_guarantees(self, policies, nodes):
-        """No node of a network guarantees more than it has."""
+        """Checks that the guarantees of a node's children do not exceed its own."""
         by_name, sums = {policy["name"]: policy for policy in policies}, {}
         for policy in policies:
             above = by_name.get(policy.get("parent"))
@@ -144,7 +143,7 @@ class Lists(Test):
 
 
 class Edits(Test):
-    """The change between two lists."""
+    """The edits between two lists."""
 
     def test_cases(self):
         """Each pair of lists has its edits and counts."""
@@ -154,7 +153,7 @@ class Edits(Test):
                                             found.unchanged]], [edits, counts])
 
     def test_any_edits(self):
-        """Edits make the policies of the prefix those of the list, and change no others."""
+        """Edits give the policies with the prefix the values of the list, and change no others."""
         def policies(rng):
             return [{"name": rng.choice(["t-", "u-"]) + name, "limit": rng.choice("ab"),
                      **({"note": rng.choice([1, 1.0, [1], {"x": 1}])}

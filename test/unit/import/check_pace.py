@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Attempts without room become rare, and nothing that has room waits."""
+"""Attempts without room become rare, and edits that have room do not wait."""
 
 import unittest
 
@@ -43,7 +43,7 @@ STEPS = (
 
 
 def edits(removals, additions):
-    """Returns so many edits of each kind."""
+    """Returns this many edits of each kind."""
     return [{"do": "add"}] * additions + [{"do": "remove"}] * removals
 
 
@@ -76,14 +76,14 @@ class Paces(Test):
             now_s = pace.until_s
 
     def test_order(self):
-        """Removals go first, changes need no room, additions wait."""
+        """Removals are sent first, changes need no room, additions wait."""
         pace = Pace()
         pace.refused(0)
         sent, waiting = pace.hold([{"do": verb} for verb in ("add", "set", "remove")], 0.001)
         self.assertEqual(([edit["do"] for edit in sent], waiting), (["remove", "set"], 1))
 
     def test_room(self):
-        """With a limiter of random size, every rule is in force within a minute of room."""
+        """With a limiter of any size, every rule is in force within a minute of room."""
         for rng in self.rounds(0.1):
             pace, now_s, here, room = Pace(), 0.0, set(), rng.randrange(1, 40)
             wanted = set(rng.sample(range(60), rng.randrange(50)))

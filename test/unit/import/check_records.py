@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Records of comma-separated values: cases, and random files against the csv module of Python."""
+"""Records of comma-separated values: cases, and random files compared with Python's module csv."""
 
 import csv
 import io
@@ -20,10 +20,10 @@ def read(text):
 
 
 class Records(Test):
-    """Records and lines that are none."""
+    """Records, and lines that are not records."""
 
     def test_cases(self):
-        """Each case has its records with their lines; a problem contains its words."""
+        """Each case has its records with their lines. A problem contains its words."""
         for text, wanted in self.each("records"):
             found = read(csv_file.decode(text.encode()))
             self.assertEqual([(line, fields) for line, fields, _ in wanted],
@@ -33,7 +33,7 @@ class Records(Test):
                 self.assertEqual(bool(problem), bool(record.problem))
 
     def test_written_by_python(self):
-        """Records that Python writes are read as they were; a lone CR has no special meaning."""
+        """Records written by Python are read unchanged. A lone CR has no special meaning."""
         for rng in self.rounds():
             rows = [["".join(rng.choices(PARTS, k=rng.randrange(4))) for _ in range(
                 rng.randrange(1, 65))] for _ in range(rng.randrange(1, 8))]
@@ -43,7 +43,7 @@ class Records(Test):
             self.assertEqual([record.fields for record in read(out.getvalue())], rows)
 
     def test_any_text(self):
-        """Any text is records with rising lines, at most 64 fields each, or problems."""
+        """Any text gives records with increasing lines and at most 64 fields each, or problems."""
         for rng in self.rounds():
             text = "".join(rng.choices(PARTS, k=rng.randrange(40)))
             line = 0
@@ -54,7 +54,7 @@ class Records(Test):
             self.assertLessEqual(line, text.count("\n") + 1)
 
     def test_columns(self):
-        """64 columns are a record, 65 are none, with quotes and without."""
+        """A record can have 64 columns but not 65, with quotes and without."""
         for field in ("", '"x"'):
             for count in (64, 65):
                 text = ",".join([field] * count) + "\nb\n"
@@ -63,7 +63,7 @@ class Records(Test):
                 self.assertEqual(last.fields, ["b"])
 
     def test_no_text(self):
-        """A text with a NUL may end there or not: none of it is read."""
+        """A text with a NUL can be truncated there, so none of it is read."""
         with self.assertRaisesRegex(ValueError, "NUL characters: expected UTF-8"):
             csv_file.decode(b"a\0b")
         self.assertEqual(read(csv_file.decode(b"")), [])

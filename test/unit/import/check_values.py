@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Quantities, prefixes, names, suggestions and JSON, each against another way to compute it."""
+"""Quantities, prefixes, names, suggestions and JSON, each compared with another implementation."""
 
 import fractions
 import ipaddress
@@ -30,7 +30,7 @@ class Quantities(Test):
     """Units are exact."""
 
     def test_parse(self):
-        """A rate is its number times its unit, if that is whole and has 64 bits."""
+        """A rate is its number times its unit, if the product is an integer of 64 bits."""
         for rng in self.rounds():
             number = f"{rng.randrange(10 ** rng.randrange(1, 21))}"
             if rng.random() < 0.7:
@@ -56,7 +56,7 @@ class Quantities(Test):
             self.assertTrue(float(text.rstrip("kMGTbit/s")) < 1000 or "T" in text)
 
     def test_mbps(self):
-        """The nearest bit/s; halves go up."""
+        """Converts to the nearest bit/s and rounds halves up."""
         for rng in self.rounds():
             mbps = round(rng.uniform(0, 1e5), rng.randrange(16))
             exact = fractions.Fraction(mbps * 1e6) + fractions.Fraction(1, 2)
@@ -66,7 +66,7 @@ class Quantities(Test):
         self.assertEqual(values.rate_of_mbps(-1e-9), 0)
 
     def test_prefix(self):
-        """Prefixes are those of Python's module, and host bits are found."""
+        """Compares prefixes with Python's module. Host bits are reported."""
         for rng in self.rounds():
             family, bits = rng.choice([(ipaddress.IPv4Network, 32), (ipaddress.IPv6Network, 128)])
             number = rng.getrandbits(bits) & rng.choice([-1, -1 << 16, -1 << bits - 8])
@@ -81,7 +81,8 @@ class Quantities(Test):
             self.assertEqual(found[1], wanted.network_address != address)
 
     def test_names(self):
-        """63 bytes of a few characters; LibreQoS's IDs become such names byte by byte."""
+        """A name has at most 63 bytes of a few characters. IDs of LibreQoS become names byte by
+        byte."""
         self.assertTrue(values.name_valid("a" * 63))
         for name in ("", "a" * 64, "a b", "é", "a\n"):
             self.assertFalse(values.name_valid(name))
@@ -92,17 +93,17 @@ class Quantities(Test):
             self.assertEqual(len(plain), len(text.encode("utf-8", "surrogateescape")))
 
     def test_prefix_of_names(self):
-        """A prefix leaves room for a name."""
+        """A prefix must leave room for a name."""
         for prefix, good in (("isp-", True), ("", False), ("isp/", False), ("1" * 30, True),
                              ("1" * 31, False)):
             self.assertEqual(values.prefix_valid(prefix), good)
 
 
 class Suggestions(Test):
-    """Slips and foreign units."""
+    """Typing errors and other units."""
 
     def test_distance(self):
-        """One slip is found again, and the distance is symmetric."""
+        """A word with one typing error is found. The distance is symmetric."""
         words = ["download", "upload", "guaranteed", "accounting", "addresses"]
         for rng in self.rounds():
             word = rng.choice(words)
@@ -115,7 +116,7 @@ class Suggestions(Test):
             self.assertEqual(suggest.nearest(slip, words), word)
 
     def test_units(self):
-        """A suggestion is accepted by the parser that refused the text."""
+        """The parser that refused a text accepts the suggestion."""
         for text, meant in (("10Mbps", "10Mbit/s"), ("1,5 Gbps", "1.5Gbit/s"), ("10k", "10kbit/s"),
                             ("10MB/s", "80Mbit/s"), ("10MBps", "80Mbit/s"), ("10 mb/s", "10Mbit/s"),
                             ("fast", ""), ("10 s", ""), ("1.2.3Mbps", "")):
@@ -124,7 +125,7 @@ class Suggestions(Test):
 
 
 class Documents(Test):
-    """JSON is read strictly and written as other programs read it."""
+    """JSON is read strictly and written for other programs."""
 
     def test_written(self):
         """Python's module reads every written document."""
@@ -140,7 +141,7 @@ class Documents(Test):
             self.assertTrue(documents.same(again, value))
 
     def test_exact_bytes(self):
-        """The forms that files and names depend on."""
+        """Tests the bytes on which files and names depend."""
         self.assertEqual(documents.compact({"b": [1, 2.0, 1e20, 1e-7, None], "a": "é\x1f/"}, True),
                          '{"a":"é\\u001F/","b":[1,2.0,1e20,9.9999999999999995e-8,null]}')
         self.assertEqual(documents.pretty({"a": [{}, []], "b": {"c": "é😀"}}),

@@ -14,7 +14,7 @@ REPLY_MOST = 1 << 14
 
 
 class FakeLimiter:
-    """Answers as a limiter does. Threads; the test reads `policies` and `requests`."""
+    """Answers like a limiter, in threads. The test reads `policies` and `requests`."""
 
     def __init__(self, path, policies=(), refuse=None, answers=None):
         self.path = path
@@ -22,7 +22,7 @@ class FakeLimiter:
         self.requests = []         # all commands
         self.changes = []          # the edits of each change
         self.refuse = refuse       # edits → messages of a refusal, or None
-        self.answers = answers or {}  # command → answers that go before the usual ones
+        self.answers = answers or {}  # command → answers used before the usual ones
         self.serial = 0
         self.ok, self.messages = True, []
         self.lock = threading.Lock()
@@ -43,7 +43,7 @@ class FakeLimiter:
             threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
 
     def serve(self, connection):
-        """Greets, and answers until the client ends."""
+        """Sends the greeting, and answers until the client closes the connection."""
         try:
             connection.send(json.dumps({"version": "x", "pid": 1,
                                         "max_output_len": REPLY_MOST}).encode())
@@ -82,7 +82,7 @@ class FakeLimiter:
             os.close(descriptor)
 
     def change(self, edits):
-        """Makes edits as a whole."""
+        """Applies all edits, or none."""
         self.serial += 1
         self.changes.append(edits)
         self.messages = self.refuse(edits) if self.refuse else None
@@ -104,7 +104,7 @@ class FakeLimiter:
             return sorted(policy["name"] for policy in self.policies)
 
     def close(self):
-        """Ends, as a process does."""
+        """Ends like a process that exits."""
         self.server.shutdown(socket.SHUT_RDWR)
         self.server.close()
         for connection in self.connections:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The tests of weir-import: its modules, their cases, and random numbers with a seed."""
+"""Shared by the tests of weir-import: its modules, test cases, and random numbers with a seed."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Random lists of subscribers, networks, and lines of BGP speakers, good and wrong."""
+"""Random lists of subscribers, networks, and lines of BGP speakers, valid and invalid."""
 
 import json
 
@@ -60,7 +60,7 @@ def shaped(rng):
 
 
 def network(rng, depth=1, names=None):
-    """Returns a document such as network.json, with or without mistakes."""
+    """Returns a document like network.json, with or without mistakes."""
     names = names if names is not None else rng.sample(NODES, len(NODES))
     nodes = {}
     while names and rng.random() < 0.7:
@@ -152,7 +152,7 @@ SESSIONS = [lines for _, lines in cases("sessions")]
 
 
 def damage(rng, line):
-    """Returns a line, now and then with another byte in it."""
+    """Returns the line, sometimes with one byte changed."""
     if rng.random() < 0.05:
         at = rng.randrange(len(line))
         line = line[:at] + bytes([rng.randrange(256)]) + line[at + 1:]
@@ -160,13 +160,13 @@ def damage(rng, line):
 
 
 def recorded(rng):
-    """Returns lines that real speakers have written, in any order, some of them broken."""
+    """Returns lines of real speakers in random order, some of them damaged."""
     lines = rng.choice(SESSIONS) + rng.choice(SESSIONS)
     return [damage(rng, json.dumps(line).encode()) for line in rng.sample(lines, len(lines))]
 
 
 def session(rng):
-    """Returns lines of a speaker, some of them broken."""
+    """Returns lines of a speaker, some of them damaged."""
     rules = [(ipv6, rule(rng, ipv6)) for ipv6 in rng.choices([False, True], k=4)]
     lines = []
     for _ in range(rng.randrange(1, 16)):
