@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Random configurations with secrets, in files and in wrong places: no part of an archive has one.
+"""Random configurations with secrets, in files and at wrong places. No part of an archive may
+contain a secret.
 
-The generator lists each secret. Its bytes may not be in the text that is left.
+The generator lists each secret. Its bytes must not be in the redacted text.
 """
 
 import json
@@ -23,7 +24,7 @@ SEED = int(os.environ.get("WEIR_SEED", "1"))
 ROUNDS = int(os.environ.get("WEIR_ROUNDS", "1000"))
 KEY = "00112233445566778899aabbccddeeff" * 2
 R = "REDACTED"
-# Texts, and the same without the secrets "hunter22" and "hunter22-long".
+# Texts, and the same texts without the secrets "hunter22" and "hunter22-long".
 CASES = (
     ("nothing", "nothing"),
     ('{"limit": "10Mbit/s"}', '{"limit": "10Mbit/s"}'),
@@ -59,17 +60,17 @@ TOKENS = ('"', '"', "\\", "\n", ":", ",", "{", "}", "[", "]", " ", "//", "/*", "
 
 
 class Random:
-    """A configuration with secrets, each in a place that hides it."""
+    """A configuration with secrets, each at a place that must be redacted."""
 
     def __init__(self, rng):
         self.rng = rng
         self.n = 0
-        self.secrets = []  # strings that no part may have
+        self.secrets = []  # strings that no part may contain
         self.words = set()  # words in files of secrets
         self.files = set()  # names of these files
 
     def secret(self, special=""):
-        """Returns a new secret, which nothing else contains."""
+        """Returns a new secret that is no part of other texts."""
         self.n += 1
         letters = LETTERS + special
         found = "".join(self.rng.choices(letters, k=self.rng.randrange(6, 20))) + f"<{self.n}>"
@@ -81,7 +82,7 @@ class Random:
         return self.rng.choice([1, "10Mbit/s", None, [], {"a": [2]}, "é", 'a"b', "x\\"])
 
     def name(self):
-        """Returns the name of a member that has a secret, which can end in anything but _file."""
+        """Returns the name of a member with a secret. It has any ending except _file."""
         word = self.rng.choice(SECRET_WORDS)
         return self.rng.choice(["", "etcd_", "my-", "é"]) + word + self.rng.choice(
             ["", "s", "_x", "_file_x", "2"])
@@ -96,7 +97,7 @@ class Random:
         return self.secret(' "\\]},:/é\n')
 
     def line(self):
-        """Returns a member, or something else, with a secret."""
+        """Returns a member or another text with a secret."""
         kind = self.rng.randrange(6)
         if kind == 0:
             return f'"url": "http://{self.secret(":")}@host:2379/"'
@@ -126,7 +127,7 @@ class Random:
         return text
 
     def text(self):
-        """Returns a configuration; a line can be a comment, and commas can be absent."""
+        """Returns a configuration. A line can be a comment, and commas can be missing."""
         lines = []
         for _ in range(self.rng.randrange(1, 12)):
             line = self.line() if self.rng.random() < 0.6 else self.neighbour()
@@ -136,10 +137,10 @@ class Random:
 
 
 class Redact(unittest.TestCase):
-    """The text that is left."""
+    """Tests of the redacted text."""
 
     def test_cases(self):
-        """Each rule, and its limits."""
+        """Tests each rule and its limits."""
         words = redact.words_of(b"hunter22 \n hunter22-long short\n")
         self.assertEqual(words, {b"hunter22", b"hunter22-long"})
         for text, wanted in CASES:
@@ -148,7 +149,7 @@ class Redact(unittest.TestCase):
                                  wanted)
 
     def test_files(self):
-        """A key, the end of its name, or a certificate names a file of secrets."""
+        """A key, a name with certain endings, or a certificate names a file of secrets."""
         text = (b'{ // a comment\n"gossip": {"key_files": ["/a", "b"], "identity_file": "/c"},\n'
                 b'"etcd": {"password_file":"/d", "key": "/e\\u0031", "cert": "/f", "pem": "/g"},'
                 b'"include": ["p.json"]}')
@@ -158,7 +159,7 @@ class Redact(unittest.TestCase):
         self.assertEqual(redact.included(text), [b"p.json"])
 
     def test_random(self):
-        """In every configuration the secrets are found, and the files of secrets."""
+        """All secrets and files of secrets of random configurations are found."""
         for seed in range(SEED, SEED + ROUNDS):
             with self.subTest(seed=seed):
                 config = Random(random.Random(seed))
@@ -175,7 +176,7 @@ class Redact(unittest.TestCase):
                 self.assertEqual(redact.hide(left, ()), left, "another time changes nothing")
 
     def test_anywhere(self):
-        """A secret that a configuration has, or its files, is hidden in other texts also."""
+        """A secret in a configuration or its files is also redacted in other texts."""
         for seed in range(SEED, SEED + ROUNDS // 10):
             with self.subTest(seed=seed):
                 config = Random(random.Random(seed))
@@ -188,7 +189,7 @@ class Redact(unittest.TestCase):
                         self.assertNotIn(form.encode(), log)
 
     def test_noise(self):
-        """Any bytes are a text. A secret member in them is hidden."""
+        """Any bytes are accepted as text. A secret member in them is redacted."""
         for seed in range(SEED, SEED + ROUNDS):
             with self.subTest(seed=seed):
                 rng = random.Random(seed)

@@ -33,7 +33,7 @@ NET = f"127.{1 + os.getpid() // 256 % 254}.{os.getpid() % 256}"
 
 
 class Limiter:
-    """A limiter with two rings, a configuration with secrets in it, and files of secrets."""
+    """A limiter with two rings, a configuration that contains secrets, and files of secrets."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -69,13 +69,13 @@ class Limiter:
             time.sleep(0.05)
 
     def end(self):
-        """Ends the process, if it runs."""
+        """Ends the process if it runs."""
         self.process.kill()
         self.process.wait()
 
 
 class Support(unittest.TestCase):
-    """One limiter for all tests; the last one ends it."""
+    """All tests share one limiter. The last one ends it."""
 
     @classmethod
     def setUpClass(cls):
@@ -91,7 +91,7 @@ class Support(unittest.TestCase):
         self.output = os.path.join(folder.name, "a.tar.gz")
 
     def run_with(self, *words, status=0, program=WEIRCTL, **more):
-        """Runs weirctl, or a program, to its end; returns both of its outputs."""
+        """Runs weirctl or another program to its end. Returns both of its outputs."""
         done = subprocess.run([program, *words], capture_output=True, text=True, check=False,
                               timeout=PATIENCE_S, **more)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
@@ -99,7 +99,7 @@ class Support(unittest.TestCase):
         return done.stdout, done.stderr
 
     def archive(self, *words, **more):
-        """Returns the parts of an archive of the limiter."""
+        """Makes an archive of the limiter and returns its parts."""
         out, err = self.run_with("-s", self.limiter.socket, *words, "support", "-o", self.output,
                                  **more)
         self.assertIn(self.output, out)
@@ -112,7 +112,7 @@ class Support(unittest.TestCase):
         return parts, out, err
 
     def test_parts(self):
-        """All that matters is in it and nothing that is secret."""
+        """The archive contains all parts and no secret."""
         parts, out, _ = self.archive("--json")
         commands = json.loads(self.run_with("help", "--json")[0])
         asked = [row["command"] for row in commands if row["only_reads"]]
@@ -136,7 +136,7 @@ class Support(unittest.TestCase):
                 self.assertNotIn(secret.encode(), text, name)
 
     def test_key_table(self):
-        """Each key that the table marks as a file of secrets is one without the table, too."""
+        """Each key that the table marks as a file of secrets is also found without the table."""
         out, _ = self.run_with("--keys", program=WEIR)
         rows = [json.loads(line) for line in out.splitlines()]
         marked = [row["path"].rpartition(".")[2] for row in rows if row.get("secret")]
@@ -149,7 +149,7 @@ class Support(unittest.TestCase):
                 self.assertTrue(row.get("secret"), row["path"])
 
     def test_refused(self):
-        """No archive is written over, and a failure leaves nothing."""
+        """Existing archives are not overwritten, and a failure leaves no file."""
         pathlib.Path(self.output).touch()
         _, err = self.run_with("-s", self.limiter.socket, "support", "-o", self.output, status=1)
         self.assertIn("File exists", err)
@@ -164,7 +164,7 @@ class Support(unittest.TestCase):
         self.assertEqual(os.listdir(os.path.dirname(self.output)), [])
 
     def test_signals(self):
-        """A signal while the archive is written leaves nothing."""
+        """A signal while the archive is written leaves no file."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             for wait in (0, 0.3, 0.8):
                 process = subprocess.Popen(
@@ -183,7 +183,8 @@ class Support(unittest.TestCase):
                 self.assertEqual(os.listdir(os.path.dirname(self.output)), [])
 
     def test_no_answer(self):
-        """A limiter that is stopped or absent leaves the rest, also among several."""
+        """If a limiter is stopped or absent, the other parts are complete. Also tests several
+        limiters."""
         self.limiter.process.send_signal(signal.SIGSTOP)
         try:
             parts, _, err = self.archive("--timeout", "0.2")
@@ -196,7 +197,7 @@ class Support(unittest.TestCase):
         self.assertIn("without none-*.json: " + self.folder + "/none.sock: no such socket", err)
 
     def test_words(self):
-        """weirctl hands over its words; the program also takes them by itself."""
+        """weirctl passes its words to the program, which also accepts them directly."""
         for words in (["--js", "sup", "--out"], ["support", "--json", "-o"]):
             out, _ = self.run_with("-s", self.limiter.socket, *words, self.output)
             self.assertEqual(json.loads(out)["file"], self.output)
@@ -216,7 +217,7 @@ class Support(unittest.TestCase):
         self.assertIn("--output FILE", self.run_with("--help", program=SUPPORT)[0])
 
     def test_no_program(self):
-        """Without the program, or without Python, weirctl names the package to install."""
+        """Without the program or without Python, weirctl names the package to install."""
         alone = shutil.copy(WEIRCTL, os.path.dirname(self.output))
         _, err = self.run_with("-s", "x", "support", program=alone, status=2, env={"PATH": "/none"})
         self.assertIn("install the package weir-support", err)
