@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Whether Weir does its work on PCI cards: those that QEMU emulates, driven by DPDK's own drivers.
+"""Tests Weir on PCI cards that QEMU emulates, with DPDK's own drivers.
 
-By default one guest has a pair of each of the usual kinds, joined by one Weir. With --long each
-kind has a guest of its own, and everything is tried there that takes a Weir of its own, or time.
-Speeds mean nothing here, and are not told. Exits with 77 where this cannot be done.
+By default one guest has a pair of cards of each usual kind, joined by one Weir. With --long each
+kind has its own guest, and also runs the checks that take time or need their own Weir. Speeds are
+not reported, because CPUs are emulated. Exits with 77 if the tests cannot run here.
 """
 
 import argparse
@@ -26,15 +26,15 @@ from box import SKIP, Skip  # noqa: E402
 from weir import Weir  # noqa: E402
 
 USUAL = ("e1000e", "virtio", "vmxnet3")
-EACH = {  # what gives the cards to DPDK: vfio-pci where there is an emulated IOMMU
+EACH = {  # the driver that gives cards to DPDK; vfio-pci needs an emulated IOMMU
     "uio_pci_generic": ("e1000", "igb", *USUAL, "virtio-small", "virtio-packed", "virtio-rss"),
     "vfio-pci": ("e1000", "igb", *USUAL),
 }
 PAGES = 256  # of 2 MB
-NICE = 5  # the guest's CPUs make room for tests that look at the clock
+NICE = 5  # the guest's CPUs yield to tests that measure time
 
 
-# What is tried on each pair of those that one Weir joins; what ends it; and what takes others.
+# Checks of each pair that a shared Weir joins; its last check; checks with a Weir of their own.
 JOINED = (checks.ping, checks.frames, checks.limit, checks.link)
 LAST = checks.stop
 OWN = (checks.tcp, checks.reload, checks.flaps, LAST, checks.pages, checks.again, checks.follow,
@@ -42,7 +42,7 @@ OWN = (checks.tcp, checks.reload, checks.flaps, LAST, checks.pages, checks.again
 
 
 def scenario_of(check, lab, weir, pair):
-    """A check as what box.play() takes."""
+    """Returns a check as a function for box.play()."""
     def scenario(_):
         return check(lab, weir, pair)
     scenario.__name__ = f"{pair.kind}_{check.__name__}"
@@ -50,19 +50,19 @@ def scenario_of(check, lab, weir, pair):
 
 
 class Trial:
-    """Plays what is wanted, and keeps the verdicts."""
+    """Runs the selected checks and stores their verdicts."""
 
     def __init__(self, words):
         self.words, self.verdicts = words, []
         self.watch = machine.Watch(box.die_with_parent)
 
     def play(self, scenario):
-        """Whether it went well."""
+        """Returns true if the scenario succeeded."""
         self.verdicts.append(box.play(scenario, self.watch))
         return self.verdicts[-1] == "ok"
 
     def play_all(self, checks_of_pairs, lab, weir):
-        """Each check on each pair."""
+        """Runs each check on each pair."""
         for check in checks_of_pairs:
             if not self.words or any(word in check.__name__ for word in self.words):
                 for pair in lab.pairs if check is not LAST else lab.pairs[:1]:
@@ -70,7 +70,7 @@ class Trial:
 
 
 def in_one_guest(trial, kinds, more, cpus, iommu=False, **settings):
-    """Pairs of these kinds, joined by one Weir."""
+    """Runs the checks on pairs of these kinds, joined by one Weir in one guest."""
     with labs.Lab(kinds, pages=PAGES, cpus=cpus, iommu=iommu) as lab:
         weir = Weir(lab)
 
@@ -82,7 +82,7 @@ def in_one_guest(trial, kinds, more, cpus, iommu=False, **settings):
 
 
 def emulated(kind):
-    """Whether this QEMU has such a card."""
+    """Returns true if this QEMU has such a card."""
     device = labs.CARDS[kind][0].split(",")[0]
     said = subprocess.run(["qemu-system-x86_64", "-device", f"{device},help"], check=False,
                           capture_output=True)
@@ -90,7 +90,7 @@ def emulated(kind):
 
 
 def possible():
-    """Raises Skip, and why."""
+    """Raises Skip with the reason if the tests cannot run here."""
     if os.geteuid():
         raise Skip("needs root")
     for program in ("qemu-system-x86_64", "cpio", "iperf3", "strip"):
@@ -105,7 +105,7 @@ def possible():
 
 
 def main():
-    """The exit status."""
+    """Returns the exit status."""
     parser = argparse.ArgumentParser(prog="accept.py", description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("--long", action="store_true", help="everything; default: the usual kinds")
     parser.add_argument("--driver", choices=EACH, help="of --long only by this")

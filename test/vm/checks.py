@@ -21,13 +21,13 @@ def near_the_limit(rate, tolerance):
 # Checks of a pair that a running Weir joins.
 
 def ping(lab, _, pair):
-    """ARP and neighbour discovery, followed by IP packets."""
+    """ARP and neighbour discovery work, and then IP packets."""
     traffic.answers(lab.near, pair.far)
     traffic.answers(lab.near, pair.far6)
 
 
 def frames(lab, weir, pair):
-    """Frames of every kind cross unchanged both ways, and a VLAN's policy counts its own."""
+    """Frames of every kind cross unchanged both ways. A policy for a VLAN counts its packets."""
     kinds = traffic.every_kind()
     before = weir.judged(f"{pair.kind}-tag")[0]
     with lab.mtu(pair, 1508):  # two tags on a full frame
@@ -75,7 +75,7 @@ def limit(lab, weir, pair, seconds=4, size=1000):
 
 
 def link(lab, weir, pair):
-    """Weir notices a pulled cable and its return, and then packets cross again."""
+    """Weir detects a pulled cable and its return. Then packets cross again."""
     for end, name in enumerate(pair.ports):
         for plugged, word in ((False, "DOWN"), (True, "UP")):
             lab.cable(pair, end, plugged)
@@ -85,7 +85,8 @@ def link(lab, weir, pair):
 
 
 def shared(lab, weir, pair, number=256, each=4):
-    """All workers get packets of many flows, or an event names the one queue that gets them all."""
+    """All workers receive packets of many flows, or an event names the only queue that receives
+    them."""
     before = weir.received()
     traffic.flows(lab, pair, number, each)
 
@@ -104,7 +105,7 @@ def shared(lab, weir, pair, number=256, each=4):
 
 
 def stop(lab, weir, pair):
-    """All buffers come back under traffic."""
+    """All buffers are returned after a stop under traffic."""
     with traffic.Flood(lab, pair):
         time.sleep(0.5)
         return f"{weir.stop():.1f} s"
@@ -206,9 +207,9 @@ def again(lab, weir, pair):
 
 
 def follow(lab, weir, pair, number=20):
-    """With "link": "follow" a lost link takes down the other end, under traffic and with flapping.
+    """With "link": "follow" a lost link takes down the other end, also with traffic and flapping.
 
-    A card whose driver cannot take its link down is refused.
+    Weir rejects a card if its driver cannot take the link down.
     """
     weir.stop_if_running()
     weir.start(wait=False, more={"wire": {"link": "follow"}})
@@ -238,7 +239,7 @@ def follow(lab, weir, pair, number=20):
 
 
 def pages(lab, weir, pair):
-    """Too few hugepages are an error with the necessary number and a command, which then works.
+    """With too few hugepages Weir reports the necessary number and a command, which then works.
 
     Weir also starts without hugepages and without a hugetlbfs.
     """
@@ -262,7 +263,7 @@ def pages(lab, weir, pair):
 
 
 def few_pages(lab, weir):
-    """Some numbers of hugepages: one too few, and just enough."""
+    """Tests some numbers of hugepages: one too few, and exactly enough."""
     words = []
     for number in ("0", "26", "27"):
         lab.sh(f"echo {number} >/proc/sys/vm/nr_hugepages")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What a guest is booted with: a kernel of Debian's, and a file system in memory of what this tree
-has built, DPDK's drivers, and a busybox.
+"""Makes the files that boot a guest: a Debian kernel and an initial file system in memory. The
+latter has the built programs, DPDK's drivers and a busybox.
 
-Kernel and busybox are those that tools/setup has unpacked. DPDK's drivers lie where they do here,
-each file once and links as links: two copies of a driver end DPDK as it starts.
+Kernel and busybox are those that tools/setup has unpacked. DPDK's drivers have the same paths as
+here, each file once and links as links: DPDK exits at its start if it finds two copies of a driver.
 """
 
 import ctypes.util
@@ -28,7 +28,7 @@ XZ = b"\xfd7zXZ\0"
 
 
 def newest(pattern):
-    """What tools/setup has unpacked."""
+    """Returns the newest file that tools/setup has unpacked for this pattern."""
     found = sorted(glob.glob(os.path.join(UNPACKED, pattern), recursive=True))
     if not found:
         raise Skip(f"there is no build-unpacked/{pattern}: tools/setup test")
@@ -36,8 +36,8 @@ def newest(pattern):
 
 
 def kernel(to):
-    """The kernel itself, as what unpacks it takes seconds where the CPU is emulated, if what it is
-    packed with is known here."""
+    """Writes the kernel image. Unpacks it if its compression is XZ, because on an emulated CPU this
+    takes seconds."""
     with open(newest("boot/vmlinuz-*"), "rb") as file:
         image = file.read()
     sectors, = struct.unpack_from("B", image, 0x1f1)
@@ -51,7 +51,7 @@ def kernel(to):
 
 
 def add(root, path):
-    """A file as it is named here, and what it is linked with."""
+    """Adds a file and the libraries that it is linked with, under their names here."""
     linked = subprocess.run(["ldd", path], check=False, capture_output=True, text=True).stdout
     for name in [path] + [word for word in linked.split() if word.startswith("/")]:
         real = os.path.realpath(name)
@@ -67,7 +67,7 @@ def add(root, path):
 
 
 def add_drivers(root):
-    """Where weir looks for them, and where they look for each other."""
+    """Adds DPDK's drivers where weir looks for them, and where they look for each other."""
     folder = glob.glob("/usr/lib/*/dpdk/pmds-*")
     if not folder:
         raise Skip("there is no folder of DPDK's drivers")
@@ -80,7 +80,7 @@ def add_drivers(root):
 
 
 def add_kernel_modules(root):
-    """Those that give a card to DPDK."""
+    """Adds the kernel modules that give a card to DPDK."""
     for name in MODULES:
         for path in glob.glob(f"{UNPACKED}/**/lib/modules/**/{name}.ko*", recursive=True):
             with (lzma.open if path.endswith(".xz") else open)(path, "rb") as packed:
@@ -90,20 +90,20 @@ def add_kernel_modules(root):
 
 
 def add_programs(root):
-    """Weir's, and a busybox for all others."""
+    """Adds Weir's programs, and a busybox for all others."""
     shutil.copy(newest("**/bin/busybox"), f"{root}/bin/busybox")
     for program in ("weir", "weirctl"):
         path = os.path.join(BUILD, "app", program, program)
         add(root, path)
         subprocess.run(["strip", "-o", f"{root}/bin/{program}", path], check=True)
         os.remove(root + path)
-    threads = ctypes.util.find_library("gcc_s")  # what ends one looks for it only then
+    threads = ctypes.util.find_library("gcc_s")  # loaded only when a thread ends
     for path in glob.glob(f"/lib/*/{threads}"):
         add(root, path)
 
 
 def build(folder):
-    """Makes `kernel` and `initrd` there."""
+    """Makes `kernel` and `initrd` in the folder."""
     root = os.path.join(folder, "root")
     for name in FOLDERS:
         os.makedirs(os.path.join(root, name))

@@ -5,9 +5,9 @@
     near: tap n0 ── card ┐                 ┌ card ── far: tap n0
           tap n1 ── card ┤  guest: wires   ├ card ──      tap n1
 
-There is no KVM in this: the CPUs are emulated too, so that speeds mean nothing. The guest has no
-network of its own. It is told what to do by a serial port, and QEMU by QMP. The namespaces have no
-name and QEMU ends with its parent, so that nothing is left whatever ends a test.
+KVM is not used. The CPUs are emulated, so that speeds have no meaning. The guest has no network of
+its own. It receives commands through a serial port, and QEMU receives them through QMP. The
+namespaces have no name and QEMU ends with its parent, so that nothing is left after a test.
 """
 
 import base64
@@ -30,29 +30,29 @@ TUNSETIFF = 0x400454CA
 IFF_TAP, IFF_NO_PI, IFF_VNET_HDR, IFF_MULTI_QUEUE = 0x0002, 0x1000, 0x4000, 0x0100
 CLONE_NEWNET = 0x40000000
 BOOTS = 3
-BOOT_S = 240  # where others have the CPUs
-SETTINGS = {  # of what is made in a namespace
+BOOT_S = 240  # for a loaded machine
+SETTINGS = {  # in each namespace
     "ipv4/tcp_congestion_control": "reno", "ipv4/tcp_no_metrics_save": "1",
     "ipv6/conf/default/accept_dad": "0", "ipv6/conf/default/router_solicitations": "0",
     "ipv6/conf/default/accept_ra": "0",
 }
 
-# What QEMU emulates and DPDK drives.
+# Cards that QEMU emulates and DPDK can drive.
 CARDS = {
     "e1000": ("e1000", "pcie-pci-bridge"),
     "e1000e": ("e1000e", ""),
-    "igb": ("igb", ""),  # of QEMU 8
+    "igb": ("igb", ""),  # since QEMU 8
     "virtio": ("virtio-net-pci,disable-legacy=on", ""),
     "virtio-small": ("virtio-net-pci,disable-legacy=on,mrg_rxbuf=off", ""),
     "virtio-packed": ("virtio-net-pci,disable-legacy=on,packed=on", ""),
     "virtio-rss": ("virtio-net-pci,disable-legacy=on,mq=on,vectors=6,rss=on,hash=on", ""),
     "vmxnet3": ("vmxnet3", ""),
 }
-QUEUES = {"virtio-rss": 2}  # of the tap, where it is not one
+QUEUES = {"virtio-rss": 2}  # of the tap; otherwise 1
 
 
 class Side:
-    """A network namespace: the machines at one end of all wires, each with a tap."""
+    """A network namespace with a tap for each wire: the machines at one end of all wires."""
 
     def __init__(self):
         home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
@@ -70,7 +70,7 @@ class Side:
 
     @contextlib.contextmanager
     def inside(self):
-        """This thread is there, with the sockets that it makes and the processes it starts."""
+        """Moves this thread into the namespace, with its new sockets and processes."""
         home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
         expect(box.LIBC.setns(self.namespace, CLONE_NEWNET) == 0, "cannot go there")
         try:
@@ -80,14 +80,14 @@ class Side:
             os.close(home)
 
     def sh(self, line):
-        """What a line of shell writes there; for __init__ and with inside()."""
+        """Returns the output of a command in the namespace; for __init__ and with inside()."""
         done = subprocess.run(line, shell=True, check=False, capture_output=True, text=True,
                               stdin=subprocess.DEVNULL)
         expect(done.returncode == 0, f"{line}: {done.stderr}")
         return done.stdout
 
     def tap(self, name, queues, addresses):
-        """Descriptors of a tap, for QEMU."""
+        """Makes a tap and returns its descriptors, for QEMU."""
         flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | (IFF_MULTI_QUEUE if queues > 1 else 0)
         fds = []
         with self.inside():
@@ -99,19 +99,19 @@ class Side:
         return fds
 
     def set_mtu(self, name, mtu):
-        """A tap's."""
+        """Sets the MTU of a tap."""
         with self.inside():
             self.sh(f"ip link set {name} mtu {mtu}")
 
     def dropped(self, name):
-        """Packets that QEMU did not take from a tap."""
+        """Returns the number of packets that QEMU did not take from a tap."""
         with self.inside():
             link, = json.loads(self.sh(f"ip -s -j link show {name}"))
         return link["stats64"]["tx"]["dropped"]
 
 
 class Pair:
-    """Two cards of a kind, and the addresses before and behind them."""
+    """Two cards of a kind, and the addresses at both ends of their wire."""
 
     def __init__(self, kind, index, iommu=False):
         self.iommu = iommu
@@ -124,7 +124,7 @@ class Pair:
         self.addresses = ()  # on the guest's PCI bus
 
     def devices(self, fds):
-        """QEMU's arguments, given the descriptors of both taps."""
+        """Returns QEMU's arguments for the descriptors of both taps."""
         words = []
         device, bridge = CARDS[self.kind]
         for end, name in enumerate(self.ids):
@@ -140,18 +140,18 @@ class Pair:
         return words
 
     def card(self, end):
-        """QEMU's device for one end."""
+        """Returns QEMU's device for one end."""
         device, bridge = CARDS[self.kind]
         slot = 2 * self.index + end + 1
         bus = f"br{slot},addr=1" if bridge else f"rp{slot}"
         if self.iommu and device.startswith("virtio"):
-            device += ",iommu_platform=on"  # or it goes past the IOMMU
+            device += ",iommu_platform=on"  # otherwise it bypasses the IOMMU
         return (f"{device},netdev=net{slot},id={self.ids[end]},bus={bus},"
                 f"mac=02:77:00:00:{self.index:02x}:1{end}")
 
 
 class Serial:
-    """The guest's process 1: lines in, what they wrote out. One at a time."""
+    """Runs commands through process 1 of the guest, one at a time."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -160,7 +160,7 @@ class Serial:
         self.lock = threading.Lock()
 
     def until(self, mark, timeout):
-        """What comes before a mark, and the rest of its line."""
+        """Returns the text before a mark, and the rest of the mark's line."""
         deadline = time.monotonic() + timeout
         while True:
             at = self.buffer.find(mark)
@@ -178,7 +178,7 @@ class Serial:
             self.buffer += more
 
     def ask(self, line, timeout):
-        """(exit status, output) of a line of shell."""
+        """Runs a shell command; returns (exit status, output)."""
         with self.lock:
             self.serial += 1
             self.socket.sendall(f"{self.serial} {line}\n".encode())
@@ -187,7 +187,7 @@ class Serial:
 
 
 class Qmp:
-    """QEMU's own socket."""
+    """QEMU's control socket."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -199,7 +199,7 @@ class Qmp:
         self.tell("qmp_capabilities")
 
     def tell(self, command, **arguments):
-        """Gives a command, and waits for its end."""
+        """Sends a command and waits for its end."""
         with self.lock:
             self.socket.sendall(json.dumps({"execute": command, "arguments": arguments}).encode())
             while True:
@@ -220,7 +220,7 @@ class Lab:
         self.near = self.far = self.qemu = self.serial = self.qmp = None
 
     def path(self, name):
-        """A file of this lab."""
+        """Returns the path of a file of this lab."""
         return os.path.join(self.folder.name, name)
 
     def __enter__(self):
@@ -242,8 +242,8 @@ class Lab:
         return self
 
     def command(self, fds):
-        """QEMU, given the taps' descriptors."""
-        # The clock of an emulated CPU need not be measured; and nobody attacks it.
+        """Returns QEMU's command line for the taps' descriptors."""
+        # The clock of an emulated CPU need not be calibrated, and there are no attackers.
         words = (f"console=ttyS0 quiet panic=-1 weir.pages={self.pages} "
                  f"weir.driver={self.driver} "
                  "tsc=reliable no_timer_check mitigations=off"
@@ -260,7 +260,7 @@ class Lab:
                 *(word for pair, of_pair in zip(self.pairs, fds) for word in pair.devices(of_pair))]
 
     def boot(self):
-        """Until its process 1 listens."""
+        """Starts QEMU, and waits until process 1 of the guest reads commands."""
         fds = [(self.near.tap(pair.tap, pair.queues, (pair.near + "/24", pair.near6 + "/64")),
                 self.far.tap(pair.tap, pair.queues, (pair.far + "/24", pair.far6 + "/64")))
                for pair in self.pairs]
@@ -282,29 +282,29 @@ class Lab:
             raise
 
     def said(self, name):
-        """The end of a file of this lab."""
+        """Returns the end of a file of this lab."""
         with contextlib.suppress(FileNotFoundError):
             with open(self.path(name), encoding="utf-8", errors="replace") as file:
                 return file.read()[-4000:]
         return ""
 
     def find_cards(self):
-        """Where they are: the slots' order is the ports'."""
+        """Finds the cards of each pair. Slots have the same order as ports."""
         found = self.cards()
         for pair in self.pairs:
             pair.addresses = found[2 * pair.index:2 * pair.index + 2]
 
     def cards(self):
-        """Addresses of all Ethernet cards."""
+        """Returns the addresses of all Ethernet cards."""
         return self.sh("for d in /sys/bus/pci/devices/*; do case $(cat $d/class) in"
                        " 0x0200*) echo ${d##*/};; esac; done").split()
 
     def ask(self, line, timeout=box.PATIENCE_S):
-        """(exit status, output) of a line of shell in the guest."""
+        """Runs a shell command in the guest; returns (exit status, output)."""
         return self.serial.ask(line, timeout)
 
     def sh(self, line, timeout=box.PATIENCE_S):
-        """What a line of shell writes that has to succeed."""
+        """Runs a shell command that must succeed; returns its output."""
         status, out = self.ask(line, timeout)
         expect(status == 0, f"in the guest: {line}: {status}: {out}")
         return out
@@ -315,7 +315,7 @@ class Lab:
 
     @contextlib.contextmanager
     def mtu(self, pair, mtu):
-        """That of a pair's taps, for a while."""
+        """Sets the MTU of a pair's taps for the duration of a with-block."""
         try:
             for side in (self.near, self.far):
                 side.set_mtu(pair.tap, mtu)
@@ -325,24 +325,24 @@ class Lab:
                 side.set_mtu(pair.tap, 1500)
 
     def cable(self, pair, end, plugged):
-        """Plugs the cable of a card, or pulls it."""
+        """Plugs or pulls the cable of a card."""
         self.qmp.tell("set_link", name=pair.ids[end], up=plugged)
 
     def remove(self, pair, end):
-        """Takes a card away, and waits until the guest has let it go."""
+        """Removes a card, and waits until the guest has released it."""
         self.qmp.tell("device_del", id=pair.ids[end])
         wait_until(lambda: pair.addresses[end] not in self.cards(), "the card does not go")
 
     def put_back(self, pair, end):
-        """Another one like it, at the same place and given to DPDK."""
+        """Adds a card of the same kind at the same place, and gives it to DPDK."""
         self.qmp.tell("human-monitor-command", **{"command-line": "device_add " + pair.card(end)})
         wait_until(lambda: pair.addresses[end] in self.cards(), "no card comes")
         self.sh(f"cd /sys/bus/pci/devices/{pair.addresses[end]}; echo {self.driver} "
                 f">driver_override; echo {pair.addresses[end]} >/sys/bus/pci/drivers_probe")
 
     def clock_agrees(self):
-        """Whether seconds are as long in the guest as here. Its kernel measures its clock as it
-        boots, badly where others have the CPUs, and all that a limiter does goes by it."""
+        """Returns true if the guest's seconds are as long as here. Its kernel calibrates its clock
+        at the boot, which is wrong on a loaded machine, and limiters depend on it."""
         moments = []
         for _ in range(2):
             before = time.monotonic()
@@ -356,7 +356,7 @@ class Lab:
         return False
 
     def end(self):
-        """The guest's, which holds nothing that is of use to anybody."""
+        """Kills the guest, whose state is not needed."""
         self.qemu.kill()
         self.qemu.wait()
         self.qemu = None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What is sent before a guest's cards, and looked at behind them."""
+"""Sends traffic at one end of a guest's cards, and checks it at the other."""
 
 import contextlib
 import json
@@ -19,11 +19,11 @@ SO_SNDBUFFORCE, SO_RCVBUFFORCE, ROOM = 32, 33, 1 << 24
 IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
 SOL_PACKET, PACKET_AUXDATA, PACKET_OUTGOING, TP_STATUS_VLAN_VALID = 263, 8, 4, 0x10
 SENDER, RECEIVER = bytes.fromhex("027700000aa1"), bytes.fromhex("027700000bb2")
-ANSWERS_S = 1.0  # a ping that crosses the guest twice takes some milliseconds
+ANSWERS_S = 1.0  # a ping crosses the guest twice, in a few milliseconds
 
 
 def checksum(data):
-    """The internet's."""
+    """Returns the Internet checksum."""
     total = sum(struct.unpack(f"!{len(data) // 2}H", data[:len(data) & ~1]))
     total += data[-1] << 8 if len(data) & 1 else 0
     while total >> 16:
@@ -32,7 +32,7 @@ def checksum(data):
 
 
 class Ping:
-    """Echo requests to one address, of packets of some size, that nobody may fragment."""
+    """Sends echo requests of any size to one address, without fragmentation."""
 
     def __init__(self, side, address):
         self.address, self.number = address, 0
@@ -52,7 +52,7 @@ class Ping:
         self.socket.close()
 
     def once(self, size=84):
-        """Whether one is answered."""
+        """Sends one request; returns true if it is answered."""
         self.number += 1
         head = struct.pack("!HH", self.id, self.number)
         body = bytes(size - (48 if self.six else 28))
@@ -71,14 +71,14 @@ class Ping:
 
 
 def answers(side, address):
-    """Waits until the first ping is answered, and expects that of the next, too."""
+    """Waits until a ping is answered, and expects answers to the next five."""
     with Ping(side, address) as ping:
         wait_until(ping.once, f"no answer from {address}")
         expect(sum(ping.once() for _ in range(5)) == 5, f"of 5 pings to {address} some are lost")
 
 
 class Flood(threading.Thread):
-    """Packets of UDP in both directions, until it ends."""
+    """Sends UDP packets in both directions in a with-block."""
 
     def __init__(self, lab, pair):
         super().__init__(daemon=True)
@@ -92,7 +92,7 @@ class Flood(threading.Thread):
     def run(self):
         while not self.ends.wait(0.001):
             for sock, to in self.ways:
-                with contextlib.suppress(OSError):  # what nobody listens for is refused
+                with contextlib.suppress(OSError):  # an unused port refuses them
                     sock.sendto(bytes(500), (to, 9))
 
     def __exit__(self, *_):
@@ -103,7 +103,7 @@ class Flood(threading.Thread):
 
 
 def udp(side, address, port=0):
-    """A socket of UDP there, with room for much."""
+    """Returns a UDP socket in the namespace, with large buffers."""
     with side.inside():
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     for option in (SO_SNDBUFFORCE, SO_RCVBUFFORCE):
@@ -113,7 +113,7 @@ def udp(side, address, port=0):
 
 
 class Arrivals(threading.Thread):
-    """(when, what) of all that comes into a socket meanwhile, by a clock that nobody sets."""
+    """Records (time, data) of all arrivals at a socket, by the monotonic clock."""
 
     def __init__(self, sock):
         super().__init__(daemon=True)
@@ -136,7 +136,7 @@ class Arrivals(threading.Thread):
 
 
 def raw(side, tap):
-    """All frames of a tap."""
+    """Returns a socket that receives all frames of a tap."""
     with side.inside():
         sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
     sock.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
@@ -146,7 +146,7 @@ def raw(side, tap):
 
 
 def take_frame(sock):
-    """The next frame that came in, its VLAN tag back where the kernel took it from."""
+    """Returns the next received frame. Inserts the VLAN tag that the kernel has removed."""
     data, extra, _, address = sock.recvmsg(70000, 256)
     if address[2] == PACKET_OUTGOING:
         return None
@@ -159,8 +159,8 @@ def take_frame(sock):
 
 
 def cross(side, other, tap, frames, patience=box.PATIENCE_S, least=None):
-    """Names of the frames that are sent at one end of a wire and do not come out at the other as
-    they were (but for what Ethernet pads them with), after so long without one of them."""
+    """Sends frames at one end of a wire. Returns the names of frames that do not arrive unchanged
+    at the other end, except for padding, within `patience` seconds."""
     wanted = {frame + bytes(max(0, 60 - len(frame))): name for name, frame in frames.items()}
     with raw(side, tap) as out, raw(other, tap) as into:
         for frame in frames.values():
@@ -177,7 +177,7 @@ def cross(side, other, tap, frames, patience=box.PATIENCE_S, least=None):
 
 
 def ipv4(payload, protocol=17, wrong=0, length=None):
-    """A packet, of which checksum and length may be wrong, behind its EtherType."""
+    """Returns an EtherType and a packet; checksum and length can be wrong."""
     length = 20 + len(payload) if length is None else length
     head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, length, 1, 0, 64, protocol, 0,
                        bytes([192, 0, 2, 1]), bytes([192, 0, 2, 2]))
@@ -186,7 +186,7 @@ def ipv4(payload, protocol=17, wrong=0, length=None):
 
 
 def every_kind():
-    """Frames that a card or its driver might take for its own, mend, or throw away."""
+    """Returns frames that a card or its driver might consume, fix or drop."""
     frames = {}
 
     def add(name, body, to=RECEIVER):
@@ -219,7 +219,7 @@ def every_kind():
 
 
 def flows(lab, pair, number, each):
-    """Sends packets of so many flows, slowly enough that each is a burst."""
+    """Sends packets of this many flows, slowly enough that each packet is a burst."""
     sockets = [udp(lab.near, pair.near) for _ in range(number)]
     try:
         for i in range(number * each):
@@ -232,7 +232,7 @@ def flows(lab, pair, number, each):
 
 
 def iperf(lab, pair, seconds, *options):
-    """What iperf3 says at its end of TCP from near to far."""
+    """Runs TCP from near to far; returns the "end" section of iperf3's results."""
     six = "-6" in options
     to = pair.far6 if six else pair.far
     quiet = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT, "text": True}
@@ -255,7 +255,7 @@ def iperf(lab, pair, seconds, *options):
 
 
 def wrong_checksums(side):
-    """What the kernel there has found wrong with what it received."""
+    """Returns the number of errors that the kernel there has found in received packets."""
     with side.inside():
         out = side.sh("nstat -asz TcpInCsumErrors UdpInCsumErrors IpInHdrErrors TcpInErrs")
     return sum(int(line.split()[1]) for line in out.splitlines() if line and line[0] != "#")

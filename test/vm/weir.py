@@ -9,8 +9,8 @@ from types import MappingProxyType
 from box import PATIENCE_S, expect, wait_until
 
 LIMIT = 5_000_000
-# 0.4 s of it: Linux waits 0.2 s at least before it sends again what it has heard nothing of, and
-# with less a flow of a shorter round trip gets half of what any policer passes.
+# 0.4 s of the limit. Linux waits at least 0.2 s before it retransmits. With a smaller burst, a flow
+# with a shorter round trip gets half of the packets that a policer passes.
 BURST = LIMIT // 8 * 2 // 5
 
 START = ("rm -f /tmp/status; (weir -c /tmp/weir.json >/tmp/log 2>&1 & echo $! >/tmp/pid;"
@@ -18,13 +18,13 @@ START = ("rm -f /tmp/status; (weir -c /tmp/weir.json >/tmp/log 2>&1 & echo $! >/
 
 
 class Weir:
-    """The one in the guest."""
+    """The Weir in the guest."""
 
     def __init__(self, lab, idle="sleep"):
         self.lab, self.idle = lab, idle
 
     def config(self, workers, distribute, mtu, keys, more=MappingProxyType({})):
-        """A wire for each pair, with a limit for what goes from near to far."""
+        """Returns a configuration with a wire for each pair, and limits from near to far."""
         config = {"limiter": "box", "workers": list(workers), "idle": self.idle,
                   "ports": {}, "wires": [], "policies": []}
         for pair in self.lab.pairs:
@@ -43,8 +43,8 @@ class Weir:
 
     def start(self, workers=(1,), distribute=False, mtu=1500, keys=MappingProxyType({}), wait=True,
               more=MappingProxyType({})):
-        """Starts it, with more keys of ports by kind, of wires and of the whole, and waits until it
-        answers and its links are up; how long that took."""
+        """Starts Weir with more keys of ports by kind, of wires and of the whole. Waits for an
+        answer and its links; returns the seconds until the first answer."""
         self.lab.put("/tmp/weir.json", json.dumps(self.config(workers, distribute, mtu, keys,
                                                               more)))
         self.lab.sh(START)
@@ -57,45 +57,46 @@ class Weir:
         return took
 
     def answers(self):
-        """Whether its socket does."""
+        """Returns true if its socket answers."""
         return self.lab.ask("weirctl -n box ports")[0] == 0
 
     def ended(self):
-        """Its exit status, as a word, once it has one."""
+        """Returns its exit status as a word, or "" before its end."""
         return self.lab.ask("cat /tmp/status")[1] if self.lab.ask("[ -e /tmp/status ]")[0] == 0 \
             else ""
 
     def runs(self):
-        """Whether it has been started, and has not ended."""
+        """Returns true if it was started and has not ended."""
         return self.lab.ask("[ -e /tmp/pid ] && [ ! -e /tmp/status ]")[0] == 0
 
     def log(self):
-        """What it said."""
+        """Returns the end of its log."""
         return self.lab.sh("tail -c 6000 /tmp/log")
 
     def get(self, what):
-        """What weirctl answers."""
+        """Returns the answer of weirctl."""
         return json.loads(self.lab.sh(f"weirctl -n box --json {what}"))
 
     def port(self, name):
-        """What is known of a port."""
+        """Returns the row of a port."""
         return next(port for port in self.get("ports") if port["name"] == name)
 
     def links(self):
-        """Each port's link."""
+        """Returns the link state of each port."""
         return {port["name"]: port["link"] for port in self.get("ports")}
 
     def received(self):
-        """Packets that each worker has looked at."""
+        """Returns the packets that each worker has received."""
         return [worker["rx_packets"] for worker in self.get("workers")]
 
     def judged(self, name):
-        """Packets of a policy that passed, and that were dropped."""
+        """Returns the passed and the dropped packets of a policy."""
         policy = self.get(f"policy {name}")
         return policy["passed"]["packets"], policy["dropped"]["packets"]
 
     def end(self, number="TERM"):
-        """Sends a signal, waits for the end; the exit status, and how long that took."""
+        """Sends a signal and waits for the end. Returns the exit status and the seconds that it
+        took."""
         began = time.monotonic()
         self.lab.sh(f"kill -{number} $(cat /tmp/pid); n=0; while [ ! -e /tmp/status ] &&"
                     f" [ $n -lt {PATIENCE_S * 10} ]; do usleep 100000; n=$((n + 1)); done",
@@ -104,14 +105,14 @@ class Weir:
         return int(self.ended()), time.monotonic() - began
 
     def pages_left(self):
-        """That it has ended with all hugepages given back, and no file of one left."""
+        """Checks that all hugepages are free and no file of one is left."""
         expect(self.lab.sh("ls /dev/hugepages") == "", "files of hugepages are left")
         total, free = self.lab.sh(
             "sed -n 's/HugePages_[TF][a-z]*: *//p' /proc/meminfo").split()
         expect(free == total, f"of {total} hugepages {free} are free")
 
     def stop(self):
-        """An orderly end, and all that it means."""
+        """Stops Weir and checks its exit, its buffers and its hugepages. Returns the seconds."""
         status, took = self.end()
         expect(status == 0 and "every packet buffer is back" in self.log(),
                f"exit status {status}: {self.log()}")
@@ -119,11 +120,11 @@ class Weir:
         return took
 
     def stop_if_running(self):
-        """For what wants another."""
+        """Stops the current Weir, if any."""
         if self.runs():
             self.stop()
 
     def afresh(self, **settings):
-        """Another one."""
+        """Starts another Weir."""
         self.stop_if_running()
         return self.start(**settings)
