@@ -74,7 +74,7 @@ void set_test_fixtures(CMFixtureFunction before, CMFixtureFunction after);
 /* Runs all tests; returns the number of failed tests. Called by main(). */
 int run_all_tests(void);
 
-/* Within a tolerance, saying both numbers when not. */
+/* Compares within a tolerance; prints both numbers on failure. */
 #define assert_near(got, want, tolerance)                                                      \
 	do {                                                                                   \
 		double got_ = (got), want_ = (want);                                           \

@@ -38,14 +38,14 @@ def tables(text, sections):
 
 
 def rules(text):
-    """{alert: expression}"""
+    """Returns {alert: expression}."""
     blocks = re.split(r"^ *- alert: ", text, flags=re.M)[1:]
     return {block.split("\n", 1)[0]: re.search(r"expr: (.*?)\n +for:", block, re.S)[1]
             for block in blocks}
 
 
 def tested(text):
-    """{alert: {True: an evaluation expects it, False: another expects none}}"""
+    """Returns {alert: {True: an evaluation expects it, False: another expects none}}."""
     found = {}
     for test in re.split(r"- alertname: ", text)[1:]:
         found.setdefault(test.split("\n", 1)[0], set()).add("exp_alerts" in test)
@@ -53,7 +53,7 @@ def tested(text):
 
 
 def check_cell(cell, alarms, exprs):
-    """The problems of one cell."""
+    """Yields the problems of one cell."""
     names = re.findall(r"`(\w+)`", cell)
     if not names:
         yield "no alarm"
@@ -67,7 +67,7 @@ def check_cell(cell, alarms, exprs):
 
 
 def check(root):
-    """The problems of all tables and rules."""
+    """Yields the problems of all tables and rules."""
     def read(name):
         return (root / name).read_text(encoding="utf-8")
 
@@ -101,7 +101,7 @@ def check(root):
 
 
 def main():
-    """Every complaint is a line; exits with whether there were any."""
+    """Prints a line for each problem; exits with 1 if there are any."""
     wrong = list(check(pathlib.Path(sys.argv[1])))
     for line in wrong:
         print(line)

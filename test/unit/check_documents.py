@@ -238,7 +238,7 @@ def check_text(programs, text, *options):
 
 
 def warnings(said):
-    """Warnings, except those of CPUs that this machine lacks."""
+    """Returns the warnings, except those of CPUs that this machine lacks."""
     return [line for line in said.splitlines() if ": warning: " in line and not re.search(
         r" (workers(\[\d+\])?|control\.cpu): .*: not on this machine", line)]
 
@@ -320,7 +320,7 @@ def check_index(pages, root):
 
 
 def check_ratios(readme, performance):
-    """Checks that each ratio of the README is the one that the page of figures has now."""
+    """Checks that each ratio in the README equals the current one on the page of figures."""
     commit = re.search(r"[Mm]easured at commit `(\w+)`", performance)
     for key in re.findall(r"tools/bench --only (\w+)`", readme):
         row = re.search(rf"^\| `{key}` \| ([\d.]+) \(([\d.–]+)\)", performance, re.M)
@@ -353,7 +353,7 @@ def self_test(programs):
 
 
 def main():
-    """Prints a line a complaint; exits with 1 if there are any."""
+    """Prints a line for each mistake; exits with 1 if there are any."""
     here = pathlib.Path(__file__).resolve()
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else here.parents[2]).resolve()
     build = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else root / "build").resolve()

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Events are one table: whoever says one gives the fields of its text, and the manual has them all.
+"""Events are in one table. Each call of event() must give the fields of its text, and the manual
+must have all events.
 
 Usage: check_events.py SOURCE_ROOT WEIR
 """
@@ -15,7 +16,6 @@ ROW = re.compile(r"^\tX\((\w+),")
 FIELD = re.compile(r"\{(\w+)(?::\+?\d)?\}")
 CALL = re.compile(r"\bevent\(([A-Z]\w*)")
 GIVEN = re.compile(r'\bevent_(?:word|count|real)\(\s*"(\w+)"')
-# Said by event.c itself, whose fields have no place of their own in a call.
 # Rows without a bound on their lines: once in a start or for each of its ports, or at the stop. All
 # rows that a client or a peer can cause have a bound.
 ONCE = set("""
@@ -26,25 +26,26 @@ ONCE = set("""
     LEDGER_NO_STORE LEDGER_NOT_NEEDED LEDGER_NOT_OPENED LEDGER_DAMAGED
     LEDGER_SENTINEL_MISSING LEDGER_HANGS RELOAD_HANGS RUNS LAST_GOOD CHANGE_HANGS
     """.split())
+# Logged by event.c itself, so that no call elsewhere gives their fields.
 BY_ITSELF = {"DRIVER", "STDERR", "LINES_HELD", "LINES_LOST"}
 
 
 def rows(text):
-    """(ID, text) of each row."""
+    """Yields (ID, text) of each row."""
     body = re.sub(r"\s*\\\n\s*", " ", text[text.index("#define EVENT_ROWS"):])
     for row in re.finditer(r'X\((\w+), \w+, \d+, \w+,((?: *"(?:[^"\\]|\\.)*")+)\)', body):
         yield row[1], "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', row[2]))
 
 
 def unbounded(text):
-    """The rows whose `most`, or that of the row they end, is 0."""
+    """Returns the rows whose `most`, or that of the row that they end, is 0."""
     found = re.findall(r"X\((\w+), \w+, (\d+), (\w+),", re.sub(r"\s*\\\n\s*", " ", text))
     most = {name: int(number) for name, number, _ in found}
     return {name for name, _, ends in found if most[ends] == 0}
 
 
 def call_at(text, start):
-    """The whole call, up to its bracket."""
+    """Returns the whole call, up to its closing bracket."""
     depth = 0
     for place, char in enumerate(text[start:], start):
         depth += (char == "(") - (char == ")")
@@ -54,7 +55,7 @@ def call_at(text, start):
 
 
 def check_calls(root, table, said):
-    """What is wrong with those who say something."""
+    """Yields the problems of calls of event()."""
     for path in sorted((root / "app/weir").rglob("*.c")):
         text = path.read_text(encoding="utf-8")
         for call in CALL.finditer(text):
@@ -68,7 +69,7 @@ def check_calls(root, table, said):
 
 
 def check(root, weir):
-    """All that is wrong."""
+    """Yields all problems."""
     header = (root / "app/weir/shared/event_table.h").read_text(encoding="utf-8")
     table, said = dict(rows(header)), set(BY_ITSELF)
     if len(table) != len([line for line in header.splitlines() if ROW.match(line)]):
@@ -91,7 +92,7 @@ def check(root, weir):
 
 
 def main():
-    """Every complaint is a line; exits with whether there were any."""
+    """Prints a line for each problem; exits with 1 if there are any."""
     wrong = list(check(pathlib.Path(sys.argv[1]), sys.argv[2]))
     for line in wrong:
         print(line)

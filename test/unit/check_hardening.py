@@ -30,7 +30,7 @@ FLAGS = ["-fstack-protector-strong", "-fcf-protection=full", "-mbranch-protectio
 
 
 def protections(path):
-    """The protections of a program."""
+    """Returns the protections of a program."""
     text = subprocess.run(["readelf", "-W", "-h", "-l", "-d", "-n", "-s", path],
                           capture_output=True, text=True, check=True).stdout
     found = {
@@ -48,7 +48,7 @@ def protections(path):
 
 
 def model(compiler, optimization):
-    """The protections that this compiler has."""
+    """Returns the protections that this compiler supports."""
     with tempfile.TemporaryDirectory(prefix="weir-hardening-") as folder:
         source, program = os.path.join(folder, "model.c"), os.path.join(folder, "model")
         with open(source, "w", encoding="ascii") as file:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Random files of LibreQoS: weir-import makes the policies of the model, and weir takes them."""
+"""Random files of LibreQoS: weir-import makes the policies of the model, and weir accepts them."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def expect(true, words):
 
 
 def bps(text):
-    """A rate of a policy."""
+    """Returns the rate of a policy in bit/s."""
     number, unit = re.fullmatch(r"([\d.]+)(\D+)", text).groups()
     return round(float(number) * SCALES[unit])
 
@@ -41,7 +41,7 @@ class Node:
         self.mark = rng.choice(["virtual", "type"])
 
     def written(self):
-        """Its part of network.json."""
+        """Returns the node's part of network.json."""
         out = {"downloadBandwidthMbps": self.rate, "uploadBandwidthMbps": self.rate}
         if self.virtual:
             out = out | {"virtual": True} if self.mark == "virtual" else {"type": "Virtual"}
@@ -50,7 +50,7 @@ class Node:
         return out
 
     def real(self):
-        """The node, or the next one above it that has a limit; None: there is none."""
+        """Returns the node, or the next one above it that has a limit, or None."""
         node = self
         while node and node.virtual:
             node = node.above
@@ -71,11 +71,11 @@ class Circuit:
         self.bad, self.twin = rng.random() < 0.1, False
 
     def policy(self):
-        """The name of its policy."""
+        """Returns the name of its policy."""
         return "t-" + re.sub("[^A-Za-z0-9_.-]", "_", self.name)
 
     def lines(self, rng):
-        """A line for each device."""
+        """Yields a line for each device."""
         for k, address in enumerate(self.addresses):
             if rng.random() < 0.3:
                 address = ".".join(part.rjust(3, "0") for part in address.split("."))
@@ -85,7 +85,7 @@ class Circuit:
 
 
 def tree(rng):
-    """Nodes, the top ones first."""
+    """Returns random nodes, parents before children."""
     nodes = []
     for i in range(rng.randint(1, 14)):
         above = rng.choice([None, *nodes[-2:], *nodes[-2:], *nodes[-2:]])
@@ -96,17 +96,17 @@ def tree(rng):
 
 
 def node_policy(node):
-    """The name of its policy."""
+    """Returns the name of the node's policy."""
     return "t-" + re.sub("[^A-Za-z0-9_.-]", "_", node.name)
 
 
 def mbps(number):
-    """Bit/s, to the nearest one."""
+    """Converts to bit/s, rounded to the nearest."""
     return round(number * 1e6)
 
 
 def scale(wanted, kept):
-    """Each guarantee is the smallest part that a node above leaves of it."""
+    """Scales guarantees: each is the smallest part that a node above leaves of it."""
     def above(policy):
         node = policy[2] if policy[3] else None
         while node:
@@ -124,7 +124,7 @@ def scale(wanted, kept):
 
 
 def model(circuits):
-    """The policies that are to come of it: {name: (limit, guaranteed, parent, addresses)}."""
+    """Returns the expected policies: {name: (limit, guaranteed, parent, addresses)}."""
     height = {}
     for one in circuits:
         node, level = one.node.real() if one.node else None, 1
@@ -149,7 +149,7 @@ def model(circuits):
 
 
 def imported(policies):
-    """The policies that weir-import has written, in the same form."""
+    """Returns the policies that weir-import has written, in the form of the model."""
     found = {}
     for one in policies:
         match = one.get("match", {}).get("dst", one.get("match", {}).get("src", []))
@@ -160,7 +160,7 @@ def imported(policies):
 
 
 def check_files(seed, weir, importer, directory):
-    """One pair of files."""
+    """Checks one pair of files."""
     rng = random.Random(seed)
     nodes = tree(rng)
     circuits = [Circuit(rng, i, nodes) for i in range(rng.randint(1, 60))]
@@ -203,7 +203,7 @@ def check_files(seed, weir, importer, directory):
 
 
 if __name__ == "__main__":
-    # `weir --check` judges lists that are printed.
+    # `weir --check` must be found for printed lists.
     os.environ["PATH"] = os.pathsep.join((os.path.dirname(sys.argv[1]), os.environ["PATH"]))
     for number in SEEDS:
         with tempfile.TemporaryDirectory() as place:

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What is installed beside the programs: manuals and completion know every command and option, and
-systemd takes the unit, with little that could be taken away from it.
+"""Checks the installed manuals, completion and units. Manuals and completion must have every
+command and option. systemd must accept the units and rate their exposure as low.
 
 Usage: check_installed.py SOURCE_ROOT BUILD_ROOT
 """
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-# Where a program's tables of commands and options stand, and its manual's section.
+# The section of each program's manual, and the files with its tables of commands and options.
 PROGRAMS = {
     "weir": ("8", "app/weir/main.c"),
     "weirctl": ("8", "app/weirctl/ctl_options.c", "app/weirctl/commands.c"),
@@ -24,11 +24,11 @@ PROGRAMS = {
     "weir-import": ("8", "app/import/weir_import/options.py"),
     "weir-support": ("8", "app/support/weir_support/options.py"),
 }
-EXPOSED = 2.5  # at most, as systemd-analyze security counts
+EXPOSED = 2.5  # maximum exposure by systemd-analyze security
 
 
 def tables(root, paths):
-    """The names of commands and of long options in tables of C, or of Python."""
+    """Returns the names of commands and long options in tables of C or Python."""
     commands, options = [], []
     for path in paths:
         text = (root / path).read_text(encoding="utf-8")
@@ -45,19 +45,19 @@ def tables(root, paths):
 
 
 def plain(text):
-    """A manual without roff's dashes, or what completion says."""
+    """Returns the text without roff's escapes of dashes."""
     return text.replace("\\-", "-")
 
 
 def knows(text, name, kind):
-    """Whether a document has a command or an option as a word of its own."""
+    """Returns true if a document has a command or an option as a separate word."""
     if kind == "fish" and name.startswith("--"):
         name = "-l " + name[2:]
     return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", plain(text)) is not None
 
 
 def check_manuals(root, build):
-    """All names in all documents."""
+    """Checks that all manuals and completions have all names."""
     for program, (section, *paths) in PROGRAMS.items():
         commands, options = tables(root, paths)
         if program in ("weirctl", "weirsim") and len(commands) < 3 or (
@@ -72,7 +72,7 @@ def check_manuals(root, build):
 
 
 def check_words(build):
-    """Shells that there are take their files."""
+    """Checks that installed shells accept their completion files."""
     for program in PROGRAMS:
         for shell, name in (("bash", f"{program}.bash"), ("zsh", f"_{program}"),
                             ("fish", f"{program}.fish")):
@@ -85,8 +85,8 @@ def check_words(build):
 
 
 def complete(build, *words):
-    """What bash offers behind these words, of which the last has been begun. weirctl names what it
-    was called with, as a limiter would its policies."""
+    """Returns bash's completions of these words, of which the last can be incomplete. A fake
+    weirctl prints its arguments in place of the names of policies."""
     script = f"""source {build}/tools/manual/{words[0]}.bash
         weirctl() {{ printf '%s\\n' "$*" | tr ' /' '+_'; }}
         COMP_WORDS=({' '.join(word or "''" for word in words)}); COMP_CWORD={len(words) - 1}
@@ -96,7 +96,7 @@ def complete(build, *words):
 
 
 def check_completion(build):
-    """Some that a hand would type."""
+    """Tests some completions."""
     for words, wanted in ((("weirctl", "po"), {"policies", "policy", "ports"}),
                           (("weirctl", "-s", "/x", "le"), {"ledger"}),
                           (("weirctl", "watch", "sta"), {"status"}),
@@ -121,7 +121,7 @@ def check_completion(build):
 
 
 def check_unit(build, name, programs):
-    """As systemd itself sees it."""
+    """Checks a unit with systemd's own tools."""
     if not shutil.which("systemd-analyze"):
         return
     text = (build / "config/systemd" / name).read_text(encoding="utf-8")
@@ -148,7 +148,7 @@ def check_unit(build, name, programs):
 
 
 def main():
-    """Says what is wrong with what is installed."""
+    """Prints the problems of installed files; exits with 1 if there are any."""
     root, build = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
     complaints = [*check_manuals(root, build), *check_words(build), *check_completion(build),
                   *check_unit(build, "weir@.service", ("weir/weir", "weirctl/weirctl")),

@@ -3,8 +3,8 @@
 # Copyright (c) 2026 The Weir authors
 """Checks the messages about wrong keys and words of a configuration, generated from the schema.
 
-Every key of every object is misspelt, replaced by each of its synonyms and put into other objects;
-every word of an enumeration is misspelt; pairs of settings that exclude each other are searched.
+Every key of every object is misspelt, replaced by each of its synonyms and put into other objects.
+Every word of an enumeration is misspelt. Pairs of settings that exclude each other are searched.
 Each message must have the right place, and its first suggestion must be the right word.
 
 Usage: check_keys.py WEIR SOURCE_ROOT [--seed N] [--rounds N]
@@ -50,7 +50,7 @@ SETTINGS = [
     {"trial": {"limit": "2Mbit/s"}}, {"trial": {"meter": "gcra"}}, {"accounting": "l2"},
     {"interval": "100ms"}, {"ewma": 0.5},
 ]
-# Settings that need another key, with that key, of a policy or at a path.
+# Settings that require another key, with that key, in a policy or at a path.
 REQUIRED = [
     ("policies[0].sources", 1024, "per"), ("policies[0].window", "1s", "meter"),
     ("policies[0].classes", {"by": "flow"}, "meter"), ("policies[0].colours", {}, "meter"),
@@ -115,12 +115,12 @@ QUANTITIES = [
 
 
 def without_marks(word):
-    """A word in the form in which words are compared: without case, "_", "-", "." and blanks."""
+    """Returns a word in the form for comparisons: without case, "_", "-", "." and blanks."""
     return re.sub(r"[-_. ]", "", word.lower())
 
 
 def distance(one, other):
-    """Mistakes between two words: inserted, dropped, replaced, and neighbours swapped."""
+    """Counts mistakes between two words: inserted, dropped, replaced, and neighbours swapped."""
     rows = [list(range(len(other) + 1))]
     for i, letter in enumerate(one, 1):
         row = [i]
@@ -189,12 +189,12 @@ class Vocabulary:
 
 
 def plain_place(place):
-    """A place without the marks of arrays and names."""
+    """Returns a place without the marks of arrays and names."""
     return place.replace("[]", "").replace(".NAME", "")
 
 
 def table_faults(root, schema, vocabulary):
-    """A line for each row that is missing, too many, or of no use."""
+    """Yields a line for each row that is missing, superfluous or useless."""
     for place, keys in schema.keys.items():
         table = vocabulary.objects.get(place, {})
         for key in keys:
@@ -253,7 +253,7 @@ def put(document, place, members):
 
 
 def path_of(place, key):
-    """The path in messages of a key in the object at a place."""
+    """Returns the path of a key in messages, for the object at a place."""
     path = place.replace("[]", "[0]").replace("NAME", "lan")
     if not re.fullmatch(r"[A-Za-z0-9_-]+", key):
         return f"{path}[{json.dumps(key)}]"
@@ -261,7 +261,7 @@ def path_of(place, key):
 
 
 def policy_document(*policies, **members):
-    """A document of policies, each with a name and a limit; the last is the parent "link"."""
+    """Returns a document of policies with names and limits. The last is the parent "link"."""
     listed = [{"name": f"p{i}", "match": {"vlan": i + 1}, "limit": "1Mbit/s", **one}
               for i, one in enumerate(policies)]
     listed = [{key: value for key, value in one.items() if value is not None} for one in listed]
@@ -270,7 +270,7 @@ def policy_document(*policies, **members):
 
 
 class Weir:
-    """Checks documents, many in one run, and keeps every error for all_parts()."""
+    """Checks documents, many in one run, and stores every error for part_faults()."""
 
     def __init__(self, program):
         self.program = program
@@ -278,7 +278,7 @@ class Weir:
         self.documents = 0
 
     def check(self, documents):
-        """The errors of each document."""
+        """Returns the errors of each document."""
         found = []
         with tempfile.TemporaryDirectory(prefix="weir-keys-") as folder:
             files = []
@@ -314,7 +314,7 @@ class Case:
 
 
 def mistakes(chance, key, rounds):
-    """Misspellings of a key, by kind."""
+    """Yields misspellings of a key, by kind."""
     letters = string.ascii_lowercase + "_-"
     for _ in range(rounds):
         at = chance.randrange(len(key))
@@ -336,7 +336,7 @@ def mistakes(chance, key, rounds):
 
 
 def key_cases(chance, schema, vocabulary, rounds):
-    """Misspelt keys and synonyms of every object."""
+    """Yields misspelt keys and synonyms of every object."""
     for place, keys in schema.keys.items():
         for key in keys:
             for kind, wrong in mistakes(chance, key, rounds):
@@ -349,14 +349,14 @@ def key_cases(chance, schema, vocabulary, rounds):
 
 
 def suggestions(error):
-    """The keys that a message suggests, in order; and its text without the manual's heading."""
+    """Returns the suggested keys in order, and the message's text without the manual's heading."""
     text = " ".join(filter(None, (error.get("expected"), error.get("remedy"))))
     text = re.sub(r"[Ss]ee \S+, \"[^\"]*\"$", "", text)
     return re.findall(r'(?<! in )"([^"]+)"', text), text
 
 
 def nearest(case, schema, vocabulary):
-    """Other keys that are as near to the wrong word as the one that is meant."""
+    """Yields other keys that are as near to the wrong word as the one that is meant."""
     plain = without_marks(case.wrong)
     table = vocabulary.objects.get(case.place, {})
     for key in schema.keys[case.place]:
@@ -370,7 +370,8 @@ def nearest(case, schema, vocabulary):
 
 
 def twice_fault(case, names, schema, vocabulary, message):
-    """The fault of a message about a key with two mistakes, or None: the key is suggested."""
+    """Returns the fault of a message about a key with two mistakes, or None if the key is
+    suggested."""
     plain = without_marks(case.wrong)
     near = distance(without_marks(case.key), plain)
     nearer = any(distance(without_marks(key), plain) < min(near, 2)
@@ -384,7 +385,7 @@ def twice_fault(case, names, schema, vocabulary, message):
 
 
 def key_fault(case, errors, schema, vocabulary):
-    """The fault of a message about a wrong key, or None."""
+    """Returns the fault of a message about a wrong key, or None."""
     path = path_of(case.place, case.wrong)
     about = [one for one in errors if one.get("path") == path and one["found"] == "unknown key"]
     if len(about) != 1:
@@ -414,7 +415,7 @@ def key_fault(case, errors, schema, vocabulary):
 
 
 def pack(cases):
-    """Cases of one object in documents with several wrong keys each."""
+    """Packs cases of one object into documents with several wrong keys each."""
     groups = collections.OrderedDict()
     for case in cases:
         most = 1 if case.place == "ledger.overlay" else MOST
@@ -430,7 +431,7 @@ def pack(cases):
 
 
 def unknown_faults(weir, chance, schema, vocabulary, rounds):
-    """Misspelt keys and synonyms."""
+    """Checks misspelt keys and synonyms."""
     packed = list(pack(key_cases(chance, schema, vocabulary, rounds)))
     number = 0
     for (_, cases), errors in zip(packed, weir.check([document for document, _ in packed])):
@@ -443,7 +444,7 @@ def unknown_faults(weir, chance, schema, vocabulary, rounds):
 
 
 def term_faults(weir, schema):
-    """Keys of other tools."""
+    """Checks keys of other tools."""
     documents = []
     for term in TERMS:
         above, _, key = term.rpartition(".")
@@ -457,7 +458,7 @@ def term_faults(weir, schema):
 
 
 def shown_place(place, own):
-    """An object as messages show it, in a message about a key of another object."""
+    """Returns an object as messages show it, in a message about a key of another object."""
     if not place:
         return "at the top level"
     inside = place.startswith(own + ".") if own else False
@@ -465,7 +466,7 @@ def shown_place(place, own):
 
 
 def misplaced_faults(weir, chance, schema, vocabulary):
-    """Each key in some objects that do not have it: the message names an object that has it."""
+    """Puts keys into objects that do not have them. Messages must name an object that has it."""
     cases = []
     for place, keys in schema.keys.items():
         for key in keys:
@@ -491,7 +492,7 @@ def misplaced_faults(weir, chance, schema, vocabulary):
 # --- words and quantities ------------------------------------------------------------------------
 
 def word_faults(weir, chance, schema, vocabulary):
-    """Misspelt words of enumerations, and other tools' words for them."""
+    """Checks misspelt words of enumerations, and words of other tools."""
     cases = []
     for place, known in schema.words.items():
         if place.endswith("proto") or place.endswith("mark") or "dscp" in place or "[]" in \
@@ -519,7 +520,7 @@ def word_faults(weir, chance, schema, vocabulary):
 
 
 def quantity_faults(weir, chance):
-    """Quantities with other units."""
+    """Checks quantities with other units."""
     cases = []
     for key, form, meant in QUANTITIES:
         n = chance.randrange(10, 100)
@@ -534,7 +535,7 @@ def quantity_faults(weir, chance):
 # --- rules across keys ---------------------------------------------------------------------------
 
 def required_document(path, value):
-    """A document with a setting at a path, and the objects that it stands in."""
+    """Returns a document with a setting at a path, and the objects that contain it."""
     quota = {"allocator": "quota", "total": "1TB", "limit": None}
     document = policy_document(
         {}, {"meter": "phantom", "classes": {"by": "flow"}},
@@ -548,12 +549,12 @@ def required_document(path, value):
 
 
 def names_key(text, key):
-    """Returns true if a text names a key: in quotes, or as a step of a path."""
+    """Returns true if a text contains a key in quotes or as a step of a path."""
     return re.search(rf'["`.\s]{re.escape(key)}(?:["`.:\s]|$)', text) is not None
 
 
 def required_faults(weir):
-    """Keys without the key that they require."""
+    """Checks keys without the key that they require."""
     documents = [required_document(path, value) for path, value, _ in REQUIRED]
     for (path, _, other), errors in zip(REQUIRED, weir.check(documents)):
         key = path.rsplit(".", 1)[1]
@@ -564,7 +565,7 @@ def required_faults(weir):
 
 
 def schema_requirements(schema, node=None, place="policies[]"):
-    """Keys of the schema's "dependencies" that need another key: (place, key, other)."""
+    """Yields keys of the schema's "dependencies" that require another key: (place, key, other)."""
     node = node or schema.root["definitions"]["policy"]
     for key, rule in node.get("dependencies", {}).items():
         others = rule if isinstance(rule, list) else rule.get("required", [])
@@ -572,14 +573,15 @@ def schema_requirements(schema, node=None, place="policies[]"):
 
 
 def unlisted_faults(schema):
-    """Requirements of the schema that REQUIRED does not have."""
+    """Yields requirements of the schema that are not in REQUIRED."""
     listed = {(path.rsplit(".", 1)[1], other) for path, _, other in REQUIRED}
     yield from (f"REQUIRED has no row for {key}, which requires {other}"
                 for _, key, other in schema_requirements(schema) if (key, other) not in listed)
 
 
 def pair_faults(weir):
-    """Settings that are accepted each alone and not together: the message names a key of both."""
+    """Checks settings that are valid alone but not together. The message must contain a key of
+    both."""
     members = {"gossip": GROUP}
     alone = weir.check([policy_document(one, **members) for one in SETTINGS])
     valid = [one for one, errors in zip(SETTINGS, alone) if not errors]
@@ -600,7 +602,7 @@ def pair_faults(weir):
 
 
 def part_faults(weir):
-    """Every error of the run has a place, a problem and an action."""
+    """Checks that every error of the run has a place, a problem and an action."""
     for error in weir.errors:
         place = error.get("path") or error.get("line")
         problem = error.get("found") or "requires" in error["message"]
@@ -613,7 +615,7 @@ def part_faults(weir):
 
 
 def main():
-    """Prints a line a fault; exits with 1 if there are any."""
+    """Prints a line for each fault; exits with 1 if there are any."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("weir")
     parser.add_argument("root", type=pathlib.Path)

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Maps of the XDP data plane outlive a process: another layout of them needs another number.
+"""Checks that a changed layout of the XDP data plane's maps has a new number, because these maps
+outlive a process.
 
 Usage: check_layout.py SOURCE_ROOT
 """
@@ -11,23 +12,23 @@ import os
 import re
 import sys
 
-# By PLANE_LAYOUT: the digest of the definitions, without comments and white space.
+# PLANE_LAYOUT → digest of the definitions, without comments and white space.
 DIGESTS = {"plane_books_1": "a28266035a4a56c6"}
 
 
 def code_of(root, *path):
-    """The text of a file without comments."""
+    """Returns the text of a file without comments."""
     with open(os.path.join(root, *path), encoding="ascii") as file:
         return re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
 
 
 def struct(code, name):
-    """The definition of a structure."""
+    """Returns the definition of a structure."""
     return re.search(rf"struct {name} \{{.*?\n\}}[^;]*;", code, re.S).group()
 
 
 def definitions(root):
-    """The code that defines the maps that are kept."""
+    """Returns the layout and the code that defines the maps that are kept."""
     maps = code_of(root, "drivers", "xdp", "plane_maps.h")
     bucket = code_of(root, "lib", "datapath", "meter", "bucket_core.h")
     layout = re.search(r'#define PLANE_LAYOUT "(\w+)"', maps).group(1)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Checks the schemas in config/: every example agrees with its own, and bad documents do not.
+"""Checks the schemas in config/: they accept every example and refuse bad documents.
 
 tools/keys/keys.py --check compares the schema of configurations with the tables of its reader.
 
@@ -41,7 +41,7 @@ def port(device, **members):
 
 
 def gossip(n, known=0, **members):
-    """A group of n, of whom so many have a public key."""
+    """Returns a group of n limiters, of which `known` have a public key."""
     roster = [{"name": f"l{i}", "address": f"10.0.0.{i}:7946"} for i in range(n)]
     for i in range(known):
         roster[i]["public_key"] = f"{i + 9:064x}"
@@ -53,7 +53,7 @@ def schedule(zone="Europe/Berlin", **members):
     return policy(schedule={"zone": zone, "entries": [entry]})
 
 
-# Accepted and refused, in pairs as close to each other as they get.
+# Accepted and refused documents, in pairs with the least difference.
 GOOD = [
     schedule(),
     schedule(zone="America/Argentina/Ushuaia", days="Sat,Sun", to="24:00"),
@@ -521,12 +521,12 @@ BAD_SCENARIOS = [
 ]
 
 
-# What every object may have, and no table does.
+# Keys that every object can have, without an entry in a table.
 REMARKS = {"$schema", "note"}
 
 
 def schema_keys(schema):
-    """Every key that the schema knows, at any depth."""
+    """Returns every key in the schema, at any depth."""
     keys = set(schema.get("properties", {}))
     for value in schema.values():
         for part in value if isinstance(value, list) else [value]:
@@ -536,7 +536,7 @@ def schema_keys(schema):
 
 
 def table_keys(source):
-    """Every key of tables such as lib/policy/*keys.c: rows of a name, then its reader."""
+    """Returns every key of tables such as lib/policy/*keys.c: rows of a name, then its reader."""
     return set(re.findall(r'(?:\{"(?=[\w-]+",\s*(?:read|keep)_)|_KEY\(")([\w-]+)"', source))
 
 
@@ -558,14 +558,14 @@ def check_estimators(root, configuration, scenario):
 
 
 def load(path):
-    """A schema that is one, by the rules of its draft."""
+    """Returns a schema, and checks it by the rules of its draft."""
     schema = json.loads(path.read_text())
     jsonschema.validators.validator_for(schema).check_schema(schema)
     return schema
 
 
 def documents(validator, examples, good, bad):
-    """Yields one line for each document that is judged otherwise than it should be."""
+    """Yields one line for each document with the wrong verdict."""
     if not examples:
         yield "no example"
     for example in examples:
@@ -580,7 +580,7 @@ def documents(validator, examples, good, bad):
 
 
 def words(known, schema, reference):
-    """Yields one line for each key that the reader, the schema and the manual do not all know."""
+    """Yields one line for each key that is missing in the reader, the schema or the manual."""
     for key in sorted(known ^ schema_keys(schema)):
         yield f"only one of the schema and the tables of its reader knows {key}"
     text = reference.read_text()
@@ -590,7 +590,7 @@ def words(known, schema, reference):
 
 
 def check_configuration(root, schema):
-    """Yields one line for each thing that is wrong."""
+    """Yields one line for each problem."""
     examples = sorted(path for path in (root / "config").glob("*.json")
                       if not path.name.endswith(".schema.json"))
     validator = jsonschema.validators.validator_for(schema)(schema)
@@ -598,7 +598,7 @@ def check_configuration(root, schema):
 
 
 def check_scenario(root, schema, configuration):
-    """Checks the scenarios; what is as in a configuration is in that schema."""
+    """Checks the scenarios. Their schema refers to that of configurations for common parts."""
     resolver = jsonschema.RefResolver("", schema, store={"weir.schema.json": configuration})
     validator = jsonschema.validators.validator_for(schema)(schema, resolver=resolver)
     examples = sorted((root / "config" / "scenarios").glob("*.json"))
@@ -612,7 +612,7 @@ def check_scenario(root, schema, configuration):
 
 
 def check(root):
-    """Yields one line for each thing that is wrong."""
+    """Yields one line for each problem."""
     configuration = load(root / "config" / "weir.schema.json")
     yield from check_configuration(root, configuration)
     scenario_schema = load(root / "config" / "scenario.schema.json")

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Random groups with policies of every kind: the page and weirctl state the numbers of the model.
+"""Random groups with policies of every kind: the page and weirctl show the numbers of the model.
 
-The limiters are made up: each answers on a socket as weir would. The model has all of them; the
-exporter has sockets of some, so the rest must be unknown on the page.
+The limiters are fakes, which answer on a socket like weir. The model has all of them. The exporter
+has sockets of some, so the page must show the others as unknown.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ def expect(true, words):
 
 
 def split(rng, whole, n):
-    """Whole parts that add up."""
+    """Returns n integers that add up to the whole."""
     cuts = sorted(rng.randint(0, whole) for _ in range(n - 1))
     return [b - a for a, b in zip([0, *cuts], [*cuts, whole])]
 
@@ -58,7 +58,7 @@ class Policy:
         self.exceeding = {"mark": "mark", "count": "count", "shape": "shape",
                           "red_passes": "pass"}.get(kind, "drop")
         self.share = self.limit
-        if self.is_child:  # its parent has no more for it now
+        if self.is_child:  # the current share of its parent
             self.share = self.limit * rng.randint(1, 10) // 10
         self.local = [None] * n if self.limit is None else split(rng, self.share, n)
         self.demand = [rng.randint(0, 2 * (self.limit or 1000)) for _ in range(n)]
@@ -71,20 +71,20 @@ class Policy:
         self.ready = [rng.randint(0, 10 ** 4) for _ in range(n)]
 
     def beyond(self):
-        """The rate up to which colours pass is so many times the limit."""
+        """Returns the rate up to which colours pass, as a multiple of the limit."""
         if self.kind in ("srtcm", "yellow_drops"):
             return 1
         return self.second + (self.kind == "trtcm4115")
 
     def may(self, i=None):
-        """The rate that may pass at a limiter, or in the group; inf: all packets."""
+        """Returns the rate that can pass at a limiter or in the group; inf: all packets."""
         if self.exceeding in ("mark", "count", "pass"):
             return float("inf")
         rate = self.share if i is None else self.local[i]
         return rate if rate is None or not self.coloured else rate * self.beyond()
 
     def row(self, i, turn):
-        """The row of limiter i at a turn, and each turn is a second."""
+        """Returns the row of limiter i at a turn; a turn is a second."""
         peak = [rate * self.beyond() if self.coloured else None
                 for rate in (self.limit, self.local[i])]
         quota = [self.total - sum(self.spent), self.spent[i], self.ready[i]] if self.total \
@@ -98,7 +98,7 @@ class Policy:
                 self.exceeding]
 
     def shares(self, names, i):
-        """The reports that limiter i has of the others."""
+        """Returns the reports that limiter i has of the others."""
         if not self.gossips:
             return None
         key = "demand_bps" if self.count == "bytes" else "demand_per_s"
@@ -109,7 +109,7 @@ class Policy:
 
 
 class Limiter:
-    """A socket that answers as limiter i of the group."""
+    """A socket that answers like limiter i of the group."""
 
     def __init__(self, directory, names, policies, i):
         self.names, self.policies, self.i, self.turn = names, policies, i, 0
@@ -120,13 +120,13 @@ class Limiter:
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
-        """Each client has a thread."""
+        """Serves each client in a thread."""
         while True:
             client = self.listener.accept()[0]
             threading.Thread(target=self.serve, args=(client,), daemon=True).start()
 
     def serve(self, client):
-        """Until the client leaves."""
+        """Answers until the client closes the connection."""
         with contextlib.suppress(OSError), client:
             client.send(b'{"version":"Weir 0","pid":1,"max_output_len":1048576}')
             while request := client.recv(4096).decode():
@@ -134,7 +134,7 @@ class Limiter:
                 client.send(json.dumps({name: self.answer(name, params)}).encode())
 
     def answer(self, name, params):
-        """The value that weir would send."""
+        """Returns the value that weir would send."""
         if name == "/weir/policy_stats":
             self.turn += 1
             return {"generation": 1, "at_ms": 1000 * self.turn, "columns": COLUMNS,
@@ -179,7 +179,7 @@ def events_of(port, policy, n):
 
 
 def same(shown, want, words):
-    """A rate or null; infinity is no bound and null, too."""
+    """Compares a rate or null; infinity means no bound and is null, too."""
     if want is None or want == float("inf"):
         expect(shown is None, f"{words}: {shown}, not {want}")
     else:
@@ -188,7 +188,7 @@ def same(shown, want, words):
 
 
 def check_sum(shown, values, words):
-    """The last row of the table: values add up, and an unknown one is no zero."""
+    """Checks the last row of the table: values add up, and an unknown value is not 0."""
     known = [value for value in values if value is not None]
     same(shown["known"], sum(known) if known else None, f"sum of {words}")
     expect(shown["whole"] == (len(known) == len(values)), f"sum of {words} is whole: {shown}")
@@ -196,7 +196,7 @@ def check_sum(shown, values, words):
 
 
 def check_page(policy, names, asked, shown):
-    """One policy of the page."""
+    """Checks one policy of the page."""
     may, others = policy.may(), [i for i in range(len(names)) if i not in asked]
     rows = {row["name"]: row for row in shown["limiters"] + shown["told"]}
     expect(sorted(rows) == names, f"{policy.name}: rows of {sorted(rows)}, not {names}")
@@ -237,7 +237,7 @@ def check_page(policy, names, asked, shown):
 
 
 def rate_of(text, count):
-    """A cell of weirctl, in units a second; None: it has no value."""
+    """Returns a cell of weirctl in units a second, or None if it has no value."""
     if text == "-":
         return None
     number, unit = text.split()
@@ -246,12 +246,12 @@ def rate_of(text, count):
 
 
 def table(weirctl, limiter, *words):
-    """The cells of a table, by the name of the policy and the head of the column."""
+    """Returns the cells of a table, by the name of the policy and the heading of the column."""
     text = subprocess.run([weirctl, "-s", limiter.path, *words], capture_output=True, text=True,
                           check=True, timeout=PATIENCE_S).stdout
     lines = text[text.index("POLICY"):].splitlines()
     heads = re.split(r"\s{2,}", lines[0].strip())
-    if "PASSES" in heads:  # packets a second are in columns without a head
+    if "PASSES" in heads:  # packets a second are in columns without a heading
         heads.insert(heads.index("PASSES") + 1, "packets passed")
         heads.insert(heads.index("DROPS") + 1, "packets dropped")
     return {line.split()[0]: dict(zip(heads, re.split(r"\s{2,}", line.strip())))
@@ -259,7 +259,7 @@ def table(weirctl, limiter, *words):
 
 
 def check_rates(one, row, wanted):
-    """Rates of one policy in a table; None: its cell has no value."""
+    """Checks the rates of one policy in a table; None means a cell without a value."""
     for head, want in wanted:
         count = "packets" if head.startswith("packets") else one.count
         got = rate_of(row[head], count)
@@ -270,7 +270,7 @@ def check_rates(one, row, wanted):
 
 
 def check_columns(weirctl, limiter, policies):
-    """Each cell of `weirctl policies` and of `weirctl top`."""
+    """Checks each cell of `weirctl policies` and of `weirctl top`."""
     listed = table(weirctl, limiter, "policies")
     moving = table(weirctl, limiter, "top", "--count", "1", "--interval", "0.1")
     for one in policies:
@@ -293,7 +293,7 @@ def check_columns(weirctl, limiter, policies):
 
 @contextlib.contextmanager
 def exporter(program, limiters):
-    """Its port."""
+    """Starts an exporter for the limiters; yields its port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -312,7 +312,7 @@ def exporter(program, limiters):
 
 
 def check_group(seed, program, weirctl):
-    """One random group."""
+    """Checks one random group."""
     rng = random.Random(seed)
     n = seed if seed < 3 else rng.randint(3, 5)
     names = [f"box{i}" for i in range(n)]

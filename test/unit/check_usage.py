@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What weir makes of its command line: what it takes, does and prints; all else is wrong usage.
+"""Tests weir's command line: the commands it accepts, their effects and output. Everything else is
+wrong usage.
 
 Usage: check_usage.py WEIR
 """
@@ -27,13 +28,14 @@ CONFIG = {
 
 
 class Table:
-    """Runs weir in a folder, and notes what is not as it should be."""
+    """Runs weir in a folder, and records failures."""
 
     def __init__(self, weir, folder):
         self.weir, self.folder, self.wrong, self.n = weir, folder, [], 0
 
     def run(self, status, *arguments, out=None):
-        """Expects that status, or one of them, and standard output like that, which it returns."""
+        """Expects a status, or one of several, and standard output of this form. Returns the
+        output."""
         wanted = status if isinstance(status, tuple) else (status,)
         done = subprocess.run([self.weir, *arguments], capture_output=True, text=True,
                               stdin=subprocess.DEVNULL, cwd=self.folder, timeout=PATIENCE_S,
@@ -48,13 +50,13 @@ class Table:
         return done.stdout
 
     def expect(self, holds, what):
-        """Notes what does not."""
+        """Records a failure if the condition is false."""
         if not holds:
             self.wrong.append(what)
 
 
 def commands(table):
-    """One at a time, with what it needs and no more."""
+    """Tests one command at a time, with exactly the arguments that it needs."""
     for words in ([], ["--nonsense"], ["-c"], ["good.json"], ["-c", "good.json", "more"],
                   ["-c", "good.json", "-c", "good.json"], ["-c", "good.json", "--quiet"],
                   ["--shadow"], ["--state", "here"], ["--quiet"], ["--strict"], ["--json"]):
@@ -70,7 +72,7 @@ def commands(table):
 
 
 def checks(table):
-    """--check takes several files, and says of each; others take one."""
+    """--check accepts several files and reports each; other commands accept one."""
     good, bad = "good.json", "bad.json"
     table.run(WRONG, "--check")
     table.run(0, "--check", good)
@@ -79,7 +81,7 @@ def checks(table):
     table.run(1, "--check", good, bad)
     table.run(1, "--check", bad, good)
     table.run(0, "--check", "--quiet", good, out="")
-    table.run(1, "--check", "--strict", good)  # it warns that nothing bounds a restart
+    table.run(1, "--check", "--strict", good)  # warns because nothing bounds a restart
     table.run(0, "--json", "--check", good, out=r"\{.*\}\n")
     table.run(WRONG, "--check", "--state", "here", good)
     table.run(WRONG, "--check", "--shadow", good)
@@ -109,7 +111,7 @@ def full(table):
 
 
 def doctors(table):
-    """What --doctor finds is this machine's, but for a device that is nowhere."""
+    """--doctor reports on this machine, except for a device that is absent everywhere."""
     table.run((0, 1), "--doctor", "good.json", out=r"(.|\n)+\ngood\.json: (.*\b)?fit\b.*\n")
     for words in (["--json", "--doctor"], ["--doctor", "--json"]):
         table.run((0, 1), *words, "good.json", out=r"(\{.*\}\n){2,}")
@@ -119,10 +121,10 @@ def doctors(table):
 
 
 def keys(table):
-    """Secrets go to files that only their owner can read."""
+    """Secrets are written to files that only their owner can read."""
     table.run(0, "--new-key", out="[0-9a-f]{64}\n")
     table.run(0, "--new-key", "key", out="")
-    table.run(1, "--new-key", "key")  # what is there stays
+    table.run(1, "--new-key", "key")  # existing files stay
     table.run(WRONG, "--new-key", "another", "more")
     table.run(WRONG, "--new-identity")
     public = table.run(0, "--new-identity", "identity", out="[0-9a-f]{64}\n")
@@ -139,13 +141,13 @@ def keys(table):
 
 
 def ledgers(table):
-    """The identity is the first word, where there are two."""
+    """If there are two words, the first is the identity."""
     table.run(WRONG, "--new-ledger")
     table.run(WRONG, "--new-ledger", IDENTITY, "good.json", "more")
     table.run(1, "--new-ledger", "no identity", "good.json")
     table.run(1, "--new-ledger", "bad.json")
     table.run(0, "--new-ledger", "good.json", out=r".*/store0: an empty ledger [0-9a-f]{32}: .*\n")
-    table.run(1, "--new-ledger", "good.json")  # it is there
+    table.run(1, "--new-ledger", "good.json")  # exists
     table.run(0, "--new-ledger", IDENTITY, "second.json", out=f".*ledger {IDENTITY}: .*\n")
     table.run(WRONG, "--accept-ledger")
     table.run(WRONG, "--accept-ledger", "good.json", "more")
@@ -154,7 +156,7 @@ def ledgers(table):
 
 
 def main():
-    """Every complaint is a line; exits with whether there were any."""
+    """Prints a line for each failure; returns 1 if there are any."""
     with tempfile.TemporaryDirectory(prefix="weir-usage-") as name:
         folder = pathlib.Path(name)
         for n, file in enumerate(("good.json", "second.json")):

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 PATIENCE_S = 60
-KINDS = 200  # at least so many
+KINDS = 200  # minimum number of cases
 SENTINEL = "@@here@@"
 KEY = "5a" * 32 + "\n"
 
@@ -277,7 +277,7 @@ VALUES = [
     ("policies[10].accounting", "l2", "expected the same as its parent"),
     ("policies[0].weight", 2, '"weight" requires*"parent"'),
     ("policies[0].guaranteed", "1Mbit/s", '"guaranteed" requires*"parent"'),
-    # the box
+    # the limiter
     ("limiter", "a b", "expected a name of 1 to 63 characters"),
     ("limiter", 3, "expected a name of 1 to 63 characters"),
     ("eal", "--no-huge -m 640", "expected an array of at most 32 strings"),
@@ -395,7 +395,7 @@ VALUES = [
     ("include[0]", "nonexistent.d/", "No such file or directory"),
 ]
 
-# An unknown key, and the words about it.
+# An unknown key, and words of the message.
 UNKNOWN = [
     ("limitr", 'did you mean "limiter"?'), ("polices", "policies"),
     ("colour", '"colours" in "policies[]"'),
@@ -413,7 +413,7 @@ UNKNOWN = [
     ("comment", "expected a key such as"),
 ]
 
-# Keys that have to be there.
+# Required keys.
 MISSING = ["limiter", "policies[0].name", "policies[0].limit", "policies[1].total",
            "ports.lan.device", "wires[0].a", "wires[0].name", "gossip.roster", "gossip.key_file",
            "gossip.roster[1].address", "gossip.roster[1].name", "policies[3].classes.by",
@@ -500,13 +500,13 @@ FILES = [
 
 
 def steps(path):
-    """policies[0].limit → ["policies", 0, "limit"]."""
+    """Splits a path: policies[0].limit → ["policies", 0, "limit"]."""
     return [int(part[1:-1]) if part[0] == "[" else part
             for part in re.findall(r"\[\d+\]|[^.\[\]]+", path)]
 
 
 def put(document, path, value):
-    """The document with another value at a path; makes the objects above it."""
+    """Returns the document with another value at a path; makes the objects above it."""
     document = copy.deepcopy(document)
     at = document
     *above, last = steps(path)
@@ -519,7 +519,7 @@ def put(document, path, value):
 
 
 def remove(document, path):
-    """The document without a key."""
+    """Returns the document without a key."""
     document = copy.deepcopy(document)
     at = document
     *above, last = steps(path)
@@ -530,7 +530,7 @@ def remove(document, path):
 
 
 def shown(path):
-    """A path as messages have it."""
+    """Returns a path in the form of messages."""
     return re.sub(r"(^|\.)(\$\w+)", r'["\2"]', path)
 
 
@@ -547,7 +547,7 @@ class Case:
         self.bytes = text if isinstance(text, bytes) else text.encode("utf-8")
 
     def wrong(self, said):
-        """The fault of the messages, or None."""
+        """Returns the fault of the messages, or None."""
         errors = [one for one in said if one["severity"] == "error"]
         about = [one for one in errors if self.path in (None, one.get("path")) and
                  has_parts(one["message"], self.words or "")]
@@ -564,13 +564,13 @@ class Case:
 
 
 def line_of(document, path):
-    """The line at which json.dumps() puts the value at a path."""
+    """Returns the line at which json.dumps() puts the value at a path."""
     text = json.dumps(put(document, path, SENTINEL), indent=1)
     return text[:text.index(SENTINEL)].count("\n") + 1
 
 
 def cases(good):
-    """All of them."""
+    """Yields all cases."""
     for path, value, words in VALUES:
         document = put(good, path, value)
         inner = words is None
@@ -594,7 +594,7 @@ def cases(good):
 
 
 def write_keys(folder):
-    """Key files, good and bad ones, by the names that cases have for them."""
+    """Writes key files, valid and invalid, under the names that cases use."""
     rows = {"KEY": (KEY, 0o600), "OPEN": (KEY, 0o644), "SHORT": ("5a5a\n", 0o600),
             "EMPTY": ("", 0o600)}
     for name, (text, mode) in rows.items():
@@ -604,7 +604,7 @@ def write_keys(folder):
 
 
 def resolve_keys(document, folder):
-    """A text whose key files lie in the folder."""
+    """Replaces names of key files by their paths in the folder."""
     for name in (b"KEY", b"OPEN", b"SHORT", b"EMPTY"):
         document = document.replace(b'"key_file": "' + name + b'"',
                                     b'"key_file": "' + os.fsencode(folder / name.decode()) + b'"')
@@ -612,7 +612,7 @@ def resolve_keys(document, folder):
 
 
 def check(weir, files):
-    """The exit status, the messages of each file and standard error."""
+    """Returns the exit status, the messages of each file and standard error."""
     done = subprocess.run([weir, "--check", "--json", *files], capture_output=True, check=False,
                           timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
     said = {file: [] for file in files}
@@ -623,7 +623,7 @@ def check(weir, files):
 
 
 def absences(weir, folder):
-    """A line for each thing of another machine that is an error, or has no warning."""
+    """Yields a line for each absent file or group that is an error or has no warning."""
     path = folder / "absent.json"
     for place, value, words in ABSENT:
         document = put(GOOD, place, value)
@@ -640,7 +640,7 @@ def absences(weir, folder):
 
 
 def failures(weir, folder):
-    """A line for each case that is not as it should be."""
+    """Yields a line for each case with a wrong result."""
     write_keys(folder)
     good = folder / "good.json"
     good.write_bytes(resolve_keys(json.dumps(GOOD).encode(), folder))
@@ -667,7 +667,7 @@ def failures(weir, folder):
 
 
 def main():
-    """Every complaint is a line; exits with whether there were any."""
+    """Prints a line for each failure; exits with 1 if there are any."""
     with tempfile.TemporaryDirectory(prefix="weir-wrong-") as folder:
         os.chmod(folder, 0o700)
         wrong = list(failures(sys.argv[1], pathlib.Path(folder)))

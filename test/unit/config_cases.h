@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * For tests of the configuration: tables of a document and the parts of every message about it. In
+ * Tables for tests of the configuration: a document, and the parts of every message about it. In
  * them ' stands for ", * for any text within a line, @ for the names of the allocators, and ^ for
  * the names of the meters in a message about an unknown one.
  */
@@ -53,7 +53,7 @@
 #define RATE_RANGE       "expected 8kbit/s to 400Gbit/s\n"
 #define EXPECTED_PREFIX  "expected a prefix such as '192.0.2.0/24' or '2001:db8::/32'\n"
 
-#define UNKNOWN_KEY "unknown key: expected*see*\n" /* one that is like no key */
+#define UNKNOWN_KEY "unknown key: expected*see*\n" /* not similar to any key */
 #define DUPLICATE   ": duplicate key: expected it once: line 1 has it too\n"
 
 struct config_case {

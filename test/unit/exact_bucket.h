@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A token bucket in exact integers that is brought up to arrivals alone. Below 0 it owes to those
- * that wait, who leave when it would have come up to 0 again. No rate's inverse, nothing rounded:
- * what a queue is held against that settles departures by fixed-point times.
+ * A token bucket in exact integers, updated only at arrivals. A level below 0 is a debt to waiting
+ * packets, which leave when the level would be 0 again. It uses no inverse of a rate and rounds
+ * nothing. Tests compare it with a queue that computes departures as fixed-point times.
  */
 #ifndef WEIR_TEST_EXACT_BUCKET_H
 #define WEIR_TEST_EXACT_BUCKET_H
@@ -12,23 +12,23 @@
 
 typedef __int128 level_t; /* 2^-56 units */
 
-/* Below so many tokens a tick nothing passes a queue that is timed: see shape/edt.h. */
+/* Below this rate, in 2^-56 units a tick, a timed queue passes nothing: see shape/edt.h. */
 #define EXACT_RATE_LEAST (INT64_C(1) << 26)
 
-/* A bucket that takes longer to fill never does; ticks. */
+/* A bucket that takes more than this to fill never does; ticks. */
 #define EXACT_DEPTH_MOST (UINT64_C(1) << 62)
 
 struct exact_bucket {
 	level_t level, burst;
 	uint64_t rate;       /* 2^-56 units a tick */
 	uint64_t at;         /* tick up to which tokens have been credited */
-	uint64_t last;       /* tick at which the newest packet leaves that has waited */
-	uint64_t from, told; /* ticks: since when the limit holds, and at which it was told */
-	level_t slack;       /* by which changes may have put the other one off, either way */
+	uint64_t last;       /* tick at which the newest waiting packet leaves */
+	uint64_t from, told; /* ticks: start of the limit, and its publication */
+	level_t slack;       /* error of the tested queue's level by changes, plus or minus */
 	bool closed;
 };
 
-/* The ticks at which a packet may be due. */
+/* The ticks at which a packet can be due. */
 struct exact_due {
 	uint64_t earliest, latest;
 };
@@ -65,7 +65,9 @@ static inline void exact_init(
 	bucket->level = bucket->closed ? 0 : bucket->burst;
 }
 
-/* Before a packet that finds it as deep as it costs. */
+/*
+ * Adds tokens before a packet. A packet can cost more than the burst; then the bucket is as deep.
+ */
 static inline void exact_refill(struct exact_bucket *bucket, uint32_t cost, uint64_t at)
 {
 	level_t need = (level_t)cost << TOKEN_SHIFT, level;
@@ -73,7 +75,7 @@ static inline void exact_refill(struct exact_bucket *bucket, uint32_t cost, uint
 
 	if (!tick_is_after(at, bucket->at))
 		return;
-	if (bucket->closed) { /* what it has is kept */
+	if (bucket->closed) { /* keeps its tokens */
 		bucket->at = at;
 		return;
 	}
@@ -82,20 +84,22 @@ static inline void exact_refill(struct exact_bucket *bucket, uint32_t cost, uint
 	bucket->at = at;
 }
 
-/* Ticks, rounded up, in which so many tokens come; below 0 it is as long ago that they had. */
+/*
+ * Returns the ticks in which so many tokens are earned, rounded up. Negative values are ticks ago.
+ */
 static inline int64_t exact_ticks(const struct exact_bucket *bucket, level_t lack)
 {
 	level_t rate = (level_t)bucket->rate, ticks = lack / rate + (lack > 0 && lack % rate);
-	level_t most = (level_t)1 << 62; /* of one that lets anything pass it takes no more */
+	level_t most = (level_t)1 << 62; /* of a bucket that is not closed */
 
 	ticks = ticks > -most / 2 ? ticks : -most / 2;
 	return (int64_t)(ticks < most ? ticks : most);
 }
 
 /*
- * When the tokens of a packet are there that arrives then. A rate's inverse is rounded, so that it
- * may be a tick later where tokens come just on a tick, to 2^-10 of one, or to 2^-60 of what the
- * bucket takes to fill.
+ * Returns the ticks at which a packet of this arrival has its tokens. The tested queue rounds the
+ * inverse of a rate, so it can be a tick late if tokens are complete exactly on a tick. "Exactly"
+ * means to 2^-10 of a tick, or to 2^-60 of the time in which the bucket fills.
  */
 static inline struct exact_due exact_due(
 	const struct exact_bucket *bucket, uint32_t cost, uint64_t arrival)
@@ -113,7 +117,7 @@ static inline struct exact_due exact_due(
 	};
 }
 
-/* That one takes its tokens. */
+/* Takes the tokens of this packet. */
 static inline void exact_take(struct exact_bucket *bucket, uint32_t cost, uint64_t arrival)
 {
 	exact_refill(bucket, cost, arrival);
@@ -121,8 +125,8 @@ static inline void exact_take(struct exact_bucket *bucket, uint32_t cost, uint64
 }
 
 /*
- * Another limit holds from when all has left that waits; and the one before is in force for as long
- * as it was meant to, but no longer than until the bucket is full, or so many tokens less.
+ * Returns the start of another limit: when all waiting packets have left. The previous limit stays
+ * in force as long as intended, but at most until the bucket is full, less this number of tokens.
  */
 static inline uint64_t exact_begins(const struct exact_bucket *bucket, uint64_t now, level_t less)
 {
@@ -134,7 +138,7 @@ static inline uint64_t exact_begins(const struct exact_bucket *bucket, uint64_t 
 	return tick_latest(tick_latest(now, bucket->last), after);
 }
 
-/* Packets may wait so long from now on: the limit begins by then. */
+/* From now on packets wait at most `patience`, so the limit begins by then. */
 static inline void exact_wait(struct exact_bucket *bucket, uint64_t now, uint64_t patience)
 {
 	if (!tick_is_after(bucket->from, now + patience))
@@ -143,7 +147,7 @@ static inline void exact_wait(struct exact_bucket *bucket, uint64_t now, uint64_
 	bucket->from = now + patience;
 }
 
-/* `actual`: since when the other one takes it to hold. */
+/* `actual` is the tick at which the tested queue begins the limit. */
 static inline void exact_change(struct exact_bucket *bucket,
 	const struct token_bucket_profile *profile, uint64_t now, uint64_t actual)
 {
@@ -157,7 +161,7 @@ static inline void exact_change(struct exact_bucket *bucket,
 	bucket->told = now;
 	exact_refill(bucket, 0, from);
 	bucket->at = from;
-	/* 2^-32 ticks at the former rate; and a rate's inverse has 62 bits. */
+	/* 2^-32 ticks at the previous rate, and the inverse of a rate has 62 bits. */
 	bucket->slack += (level_t)(bucket->rate >> 31) + (bucket->burst >> 58);
 	exact_set(bucket, profile);
 	bucket->level = bucket->level < bucket->burst ? bucket->level : bucket->burst;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A network of this process alone, which has a loopback and nothing else, and what is set of that.
+ * A network namespace for this process alone, with only a loopback interface, and its settings.
  */
 #ifndef WEIR_TEST_LOOPBACK_H
 #define WEIR_TEST_LOOPBACK_H
@@ -15,13 +15,13 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-/* False where the machine lets nobody have one. */
+/* Enters a new network namespace. Returns false if the machine does not allow this. */
 static inline bool loopback_alone(void)
 {
 	return unshare(CLONE_NEWNET) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0;
 }
 
-/* What ifr says, to the loopback. */
+/* Sets the properties in ifr on the loopback. */
 static inline void set_interface(unsigned long request, struct ifreq *ifr)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The keys of a limiter whose group has one key, or none, and no identities.
+ * The keys of a limiter whose group has one key or none, and no identities.
  */
 #ifndef WEIR_TEST_ONE_KEY_H
 #define WEIR_TEST_ONE_KEY_H
@@ -21,7 +21,7 @@ static inline struct keyring *one_key(
 	return ring;
 }
 
-/* Ends one that was given keys of its own. */
+/* Destroys a gossip with its own keys. */
 static inline void end_gossip_and_keys(struct gossip *gossip)
 {
 	struct keyring *ring = gossip ? gossip_rekey(gossip, NULL) : NULL;
