@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A whole box whose policies are timed: each packet's departure is committed as it arrives.
- * Whatever becomes of their limits and of themselves, packets leave in order, none is lost, none
- * before its time, and what comes after a change goes by the new limit.
+ * A whole limiter with timed policies: the departure of each packet is fixed at its arrival. Limits
+ * and policies change. Packets must leave in order and not before their time, and none is lost.
+ * Later packets follow the new limit.
  */
 #include "shape_in_world.h"
 #include "scope.h"
@@ -19,12 +19,12 @@
 #define DELAY   "'shape': {'delay': '125ms'}"
 #define FAST    8000000 /* bit/s: a packet in 50 us, 2500 of them in 125 ms */
 #define SLOWER  40000   /* a packet in 10 ms */
-#define BURST_B 100     /* what passes at once */
+#define BURST_B 100     /* passes immediately */
 
 #define SECOND_NS UINT64_C(1000000000)
-#define PATIENCE  (60 * SECOND_NS) /* until a machine that is busy counts as one that has failed */
+#define PATIENCE  (60 * SECOND_NS) /* a busy machine fails the test after this time */
 
-/* A policy of that name and limit, and what else stands there. */
+/* A policy with this name and limit, and more keys. */
 #define SHAPED(name, limit, more)                                            \
 	"{'name': '" name "', 'limit': '" limit "', 'burst': '100B', " MATCH \
 	", 'action': 'shape'" more "}"
@@ -36,7 +36,7 @@ static bool is_timed(const struct instance_world *w)
 	return policy_is_timed(&w->inst.policies[0]);
 }
 
-/* In all slots: of a policy that has moved some are in the former one. */
+/* Counts waiting packets in all slots. If a policy has moved, some are in its previous slot. */
 static uint64_t waiting_anywhere(const struct instance_world *w)
 {
 	uint64_t packets = 0;
@@ -46,7 +46,7 @@ static uint64_t waiting_anywhere(const struct instance_world *w)
 	return packets;
 }
 
-/* Nothing is lost, nor twice there; of a policy, and the one that it has become. */
+/* Checks that no packet is lost or counted twice, also if the policy has changed its kind. */
 static void check_none_lost(const struct instance_world *w)
 {
 	assert_int_equal(wire_left() + waiting_anywhere(w) + instance_dropped(w), wire_came());
@@ -62,7 +62,7 @@ static void check_counted(struct instance_world *w)
 	assert_int_equal(totals.dropped_packets, instance_dropped(w));
 }
 
-/* Turns until so many packets wait. */
+/* Runs the workers until this many packets wait. */
 static void fill_until_waiting(struct instance_world *w, unsigned packets)
 {
 	uint64_t began = control_now();
@@ -73,19 +73,19 @@ static void fill_until_waiting(struct instance_world *w, unsigned packets)
 	}
 }
 
-/* Packets that a limit grants in a time, beside a burst. */
+/* Returns the packets that a limit grants in a time, in addition to its burst. */
 static uint64_t grant_packets(uint64_t bps, uint64_t ns)
 {
 	return bps / 8 * ns / SECOND_NS / INSTANCE_BYTES + 1;
 }
 
-/* The box goes by a file; meanwhile packets come. */
+/* Reloads the policies while packets arrive. */
 static void become_policies(struct instance_world *w, const char *policies)
 {
 	end_reload(w, begin_reload(w, policies));
 }
 
-/* The box stops, and all that waits leaves. */
+/* Stops the limiter. All waiting packets leave. */
 static void stop_and_drain(struct instance_world *w)
 {
 	uint64_t lost = instance_dropped(w);
@@ -95,7 +95,7 @@ static void stop_and_drain(struct instance_world *w)
 	assert_int_equal(wire_left() + lost, wire_came());
 }
 
-/* Both workers are told of a limit that has changed. */
+/* Publishes a changed limit to both workers. */
 static void tell_both_workers(struct instance_world *w)
 {
 	do
@@ -104,7 +104,7 @@ static void tell_both_workers(struct instance_world *w)
 	turn_all_workers(w, 1);
 }
 
-/* All that is due by now. */
+/* Sends all packets that are due by now. */
 static void send_due(struct instance_world *w)
 {
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
@@ -112,7 +112,7 @@ static void send_due(struct instance_world *w)
 			;
 }
 
-/* A limit of a few packets a second is none that could be timed: its burst passes all the same. */
+/* A limit of a few packets a second cannot be timed. Its burst passes anyway. */
 TEST(test_few_packets)
 {
 	ENDED_BY(close_wire) struct instance_world w;
@@ -125,10 +125,10 @@ TEST(test_few_packets)
 	check_none_lost(&w);
 }
 
-/* As long as much waits: for as long as a machine may take between two steps. */
+/* The start of a time in which enough packets wait for any pause of the machine. */
 struct backlog {
 	uint64_t since;
-	unsigned left; /* by then */
+	unsigned left; /* before that time */
 };
 
 static void follow_backlog(struct instance_world *w, struct backlog *backlog)
@@ -146,8 +146,8 @@ static void follow_backlog(struct instance_world *w, struct backlog *backlog)
 }
 
 /*
- * Over any time from the start no more leaves than the limit grants, of both workers together; and
- * no less, as long as some wait. No more wait than leave in the delay.
+ * From the start both workers together pass no more than the limit grants in any time. They pass no
+ * less while packets wait. At most as many packets wait as leave within the delay.
  */
 TEST(test_on_time)
 {
@@ -173,7 +173,7 @@ TEST(test_on_time)
 	assert_int_equal(drops_of(&w, DROP_QUEUE_FULL), instance_dropped(&w));
 }
 
-/* How many of those that leave had come after a moment. */
+/* Returns the number of sent packets that arrived after a moment. */
 static unsigned left_since(const unsigned came_before[])
 {
 	unsigned n = 0;
@@ -185,9 +185,8 @@ static unsigned left_since(const unsigned came_before[])
 }
 
 /*
- * A lower limit is that of what comes after it: what waits leaves as it was told, and behind it
- * pass, soon, as many as the new limit grants, not more, and not none for as long as what had been
- * booked would have taken.
+ * A lower limit applies to later arrivals. Waiting packets leave as scheduled. Soon after them the
+ * new limit passes exactly its packets, without a pause as long as the booked time.
  */
 TEST(test_lowered)
 {
@@ -204,7 +203,7 @@ TEST(test_lowered)
 	memcpy(came_before, wire.came, sizeof(came_before));
 	waited = wire_left() + (unsigned)instance_waiting_now(&w).packets;
 	end_reload(&w, x);
-	do { /* 20 of the new ones: in 0.3 s or so, or, of what was booked, after 15 s */
+	do { /* 20 new packets: after about 0.3 s, or after 15 s if booked time counted */
 		wait_ms(1);
 		turn_all_workers(&w, 1);
 		most = 2 + grant_packets(SLOWER, control_now() - since);
@@ -215,7 +214,7 @@ TEST(test_lowered)
 	assert_true(wire_left() >= waited);
 }
 
-/* A higher one likewise: behind what waits. */
+/* A higher limit also applies after the waiting packets. */
 TEST(test_raised)
 {
 	ENDED_BY(stop_and_drain) struct instance_world w;
@@ -230,7 +229,7 @@ TEST(test_raised)
 	x = begin_reload(&w, TIMED("p", "8Mbit/s"));
 	tell_both_workers(&w);
 	end_reload(&w, x);
-	do { /* with the former limit in 40 s */
+	do { /* with the previous limit in 40 s */
 		turn_all_workers(&w, 1);
 		check_counted(&w);
 		assert_in_range(
@@ -239,7 +238,7 @@ TEST(test_raised)
 	} while (wire_left() < before + 8000);
 }
 
-/* Up and down by any factor, with packets that wait all the time. */
+/* Limits rise and fall by any factor while packets always wait. */
 TEST(test_any_limits)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS(16); seed++) {
@@ -270,7 +269,9 @@ TEST(test_any_limits)
 	}
 }
 
-/* All that a policy may become that waits: what is timed, what is not, and what does not wait. */
+/*
+ * All kinds that a policy with waiting packets can change to: timed, untimed, and without a queue.
+ */
 static const struct {
 	const char *policy;
 	bool timed, waits;
@@ -286,7 +287,7 @@ static const struct {
 
 #define KINDS (COUNT(kinds))
 
-/* From any to any: in order, and nothing is lost, and the counts go on. */
+/* Changes between all kinds: packets stay in order, none is lost, and counters continue. */
 TEST(test_becomes)
 {
 	for (unsigned from = 0; from < KINDS - 1; from++) {
@@ -315,8 +316,8 @@ TEST(test_becomes)
 }
 
 /*
- * To one that is never exceeded, and back: of the former all that waits leaves, of the other none
- * without its tokens. Both begin anew.
+ * Changes to a hard limit and back. All packets that wait for the soft limit leave. None of the
+ * hard limit leave without tokens. Both limits start again.
  */
 TEST(test_conserved)
 {
@@ -339,7 +340,7 @@ TEST(test_conserved)
 		become_policies(&w, conserved);
 		assert_false(is_timed(&w));
 		assert_true(wire_left() >= before + waits);
-		/* Until it is let go it has no limit. */
+		/* Only full queues and the end of the hard limit's queue drop packets. */
 		assert_int_equal(instance_dropped(&w),
 			drops_of(&w, DROP_QUEUE_FULL) + drops_of(&w, DROP_STOPPED));
 		check_none_lost(&w);
@@ -352,7 +353,10 @@ TEST(test_conserved)
 	remove_store();
 }
 
-/* Removed: all leaves, until a worker has come by its slot stays, and what comes after passes. */
+/*
+ * A policy is removed. All its packets leave, its slot stays until each worker has passed, and
+ * later packets pass.
+ */
 TEST(test_removed)
 {
 	ENDED_BY(close_wire) struct instance_world w;
@@ -366,7 +370,7 @@ TEST(test_removed)
 	assert_false(policy_txn_finish(x));
 	while (w.inst.workers[0].generation == w.inst.workers[1].generation)
 		instance_world_turn(&w, 0);
-	rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 1); /* it has packets in it all the same */
+	rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 1); /* it still has packets of the policy */
 	assert_false(policy_txn_finish(x));
 	assert_true(engine_waiting(&w.inst.engine, slot).packets > 0);
 	check_none_lost(&w);
@@ -379,7 +383,7 @@ TEST(test_removed)
 	check_order();
 }
 
-/* A slot that a policy has left, with packets in it, is another's: and then one's more. */
+/* A slot that a policy has left with packets in it is used by another policy, and then again. */
 TEST(test_slot_again)
 {
 	static const char *const files[] = {TIMED("p", "8Mbit/s"), TIMED("q", "4Mbit/s"),
@@ -403,15 +407,15 @@ TEST(test_slot_again)
 }
 
 /*
- * As many as may wait do, and leave before their time: they have no place then that keeps others
- * from waiting.
+ * As many packets as can wait do so. If they leave before their time, their places are free again
+ * for others.
  */
 TEST(test_room_again)
 {
 	ENDED_BY(stop_and_drain) struct instance_world w;
 	uint64_t began;
 
-	/* 81 on each worker; and of these none is due for a while. */
+	/* 81 on each worker, none of them due for a while. */
 	open_wire(&w, "'shape': {'pool': '1%'}, ", TIMED("p", "700kbit/s"));
 	for (unsigned i = 0; i < 5; i++) {
 		began = control_now();
@@ -425,7 +429,7 @@ TEST(test_room_again)
 	}
 }
 
-/* What leaves takes nothing along that stays, whoever has been in its slot before. */
+/* The packets of a removed policy leave without those of other policies, whoever used its slot. */
 TEST(test_others_stay)
 {
 #define OTHER                                                                            \
@@ -455,7 +459,7 @@ TEST(test_others_stay)
 	stop_and_drain(&w);
 }
 
-/* What is timed leaves beside what is not; and all of it is sent, but what is never exceeded. */
+/* Timed and untimed policies are removed together. All packets of soft limits are sent. */
 TEST(test_leave_together)
 {
 #define BOTH                                                                         \
@@ -484,7 +488,7 @@ TEST(test_leave_together)
 	}
 }
 
-/* As the box stops: also in the middle of a reload, of which one worker has heard. */
+/* The limiter stops, also in the middle of a reload that only one worker has seen. */
 TEST(test_stop)
 {
 	for (unsigned reloads = 0; reloads < 2; reloads++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What workers hold leaves as they stop, as the wire takes it, and by whoever owns the queue: none
- * of it is lost for as long as the wire is up, however slow it is and whoever has no CPU meanwhile;
- * and nobody waits for ever.
+ * Packets that workers hold leave when the workers stop, at the speed of the wire and through the
+ * owner of each queue. None is lost while the wire is up, even on a slow wire or if a thread has no
+ * CPU for a while. No thread waits forever.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -30,16 +30,16 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 
-/* What a device takes of a burst. */
+/* The part of a burst that a device accepts. */
 enum takes { TAKES_ALL, TAKES_NONE, TAKES_ONE, TAKES_ROOM, TAKES_EVERY_OTHER };
 
 static struct {
 	const struct rte_eth_rxtx_callback *rx, *tx;
 	uint16_t a, b;
 	unsigned came, left;
-	enum takes takes; /* atomics */
+	enum takes takes; /* atomic */
 	unsigned room;    /* TAKES_ROOM: packets */
-	unsigned calls;   /* TAKES_EVERY_OTHER: of which each second takes all */
+	unsigned calls;   /* TAKES_EVERY_OTHER: every second call accepts all */
 } wire;
 
 static void wait_ms(unsigned ms)
@@ -61,7 +61,7 @@ static uint16_t min_u16(uint16_t n, unsigned most)
 	return n < most ? n : (uint16_t)most;
 }
 
-/* The first refusal takes longer than a wire is waited for: whoever called had no CPU. */
+/* The first refusal takes longer than a worker waits for a wire, like a caller without a CPU. */
 static uint16_t every_other(uint16_t n)
 {
 	if (wire.calls++ % 2 == 1)
@@ -102,7 +102,7 @@ static void set_takes(enum takes takes)
 	__atomic_store_n(&wire.takes, takes, __ATOMIC_RELAXED);
 }
 
-/* On queue 0, by which all of these tests send. */
+/* Opens a wire for queue 0, which all these tests use for sending. */
 static void open_wire(struct instance_world *w, const char *limit)
 {
 	char policy[256];
@@ -113,12 +113,12 @@ static void open_wire(struct instance_world *w, const char *limit)
 		limit);
 	memset(&wire, 0, sizeof(wire));
 	instance_world_open(w, policy);
-	w->pieces += 2; /* DPDK keeps callbacks that are removed */
+	w->pieces += 2; /* DPDK keeps removed callbacks */
 	wire.a = w->inst.port_ids[0];
 	wire.b = w->inst.port_ids[1];
 }
 
-/* From here on packets are counted, those that wait as having come. */
+/* Counts packets from here on. Those that wait now count as arrived. */
 static void watch_wire(struct instance_world *w)
 {
 	wire.came = engine_waiting(&w->inst.engine, w->inst.slots.of[0]).packets;
@@ -136,19 +136,19 @@ static void close_wire(struct instance_world *w)
 	assert_int_equal(rte_eth_remove_tx_callback(wire.b, 0, wire.tx), 0);
 }
 
-/* At least so many packets wait at a worker. */
+/* Runs a worker until at least this many packets wait at it. */
 static void fill_worker_queue(struct instance_world *w, unsigned worker, unsigned packets)
 {
 	uint32_t slot = w->inst.slots.of[0];
 
-	/* In a few turns more than bring as many: meanwhile some leave. */
+	/* Runs more turns than necessary, because some packets leave in the meantime. */
 	for (unsigned i = 0; i < packets / INSTANCE_BURST * 4; i++)
 		if (engine_waiting(&w->inst.engine, slot).packets <= packets)
 			instance_world_turn(w, worker);
 	assert_true(engine_waiting(&w->inst.engine, slot).packets > packets);
 }
 
-/* The first worker owns the queue of them all, by which packets go from `a` to `b`. */
+/* Makes the first worker the owner of the queue that all workers use from `a` to `b`. */
 static struct rx_rings *share_first_queue(struct instance_world *w, unsigned n_workers)
 {
 	struct worker *workers = w->inst.workers;
@@ -171,17 +171,19 @@ static uint64_t count_drops(const struct instance_world *w)
 	return sum;
 }
 
-/* The owner of the queue by which a worker's packets leave, who does something else for a while. */
+/*
+ * The owner of the queue through which a worker's packets leave. It is absent or busy for a while.
+ */
 struct owner {
 	pthread_t thread;
 	struct worker *worker;
 	unsigned away_ms, busy_ms;
 	uint64_t began;
-	uint64_t stood_ns; /* at most between two looks at the clock: it had no CPU */
-	bool ends;         /* atomics */
+	uint64_t stood_ns; /* maximum between two readings of the clock: it had no CPU */
+	bool ends;         /* atomic */
 };
 
-/* The wire has room for his own packet, and none for what came back. */
+/* The wire accepts the owner's own packet, but no returned packets. */
 static void send_own(struct worker *w)
 {
 	struct rte_mbuf *m;
@@ -224,7 +226,7 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000 * NS_PER_MS + (uint64_t)ts.tv_nsec;
 }
 
-/* How long it took until all that waited had left the worker; and of that, had a CPU. */
+/* The time in which all waiting packets left the worker, and its CPU time. */
 struct took {
 	unsigned ms, cpu_ms;
 };
@@ -245,16 +247,16 @@ static struct took leave_by(struct instance_world *w, struct owner *owner)
 	return took;
 }
 
-/* The most is of CPU time, to which nothing is added while others have the CPU. */
+/* The maximum is CPU time, which does not grow while other processes have the CPU. */
 struct patience_row {
 	unsigned away_ms, busy_ms, least_ms, most_cpu_ms;
 	bool down, all;
 };
 
 /*
- * Whether a worker has been seen to wait as it should. An owner who had no CPU for as long as this,
- * unasked, may be one whom nobody promised to wait for: that says nothing, and is tried anew. So is
- * what took too long, as a host may have been away meanwhile: each time, it is not.
+ * Returns true if a worker was seen to wait correctly. A result is not valid and is measured again
+ * in two cases. If the owner had no CPU for STOOD_NS by chance, the worker does not have to wait
+ * for it. If the run took too long, the host may have paused, but it does not in each try.
  */
 #define STOOD_NS (100 * NS_PER_MS)
 #define TRIES    20
@@ -290,8 +292,9 @@ static bool is_patient(const struct patience_row *row)
 }
 
 /*
- * More than a ring holds leaves by another worker: who has no CPU for a while is waited for, but
- * not for ever; and not one who looks and whose wire takes nothing, of anybody's.
+ * More packets than a ring holds leave through another worker. A worker without a CPU is waited
+ * for, with a time limit. There is no wait for a worker that runs while its wire accepts no packet
+ * of any worker.
  */
 TEST(test_patience)
 {
@@ -312,7 +315,9 @@ TEST(test_patience)
 	}
 }
 
-/* A counter that was set back: all that waits leaves, as nobody knows its time any more. */
+/*
+ * The counter was set back. All waiting packets leave, because their times are not valid any more.
+ */
 TEST(test_set_back)
 {
 	ENDED_BY(close_wire) struct instance_world w;
@@ -325,7 +330,7 @@ TEST(test_set_back)
 	watch_wire(&w);
 	now = tick_now();
 	shape_out_clock(worker, now);
-	assert_int_equal(wire.left, 0); /* it goes on */
+	assert_int_equal(wire.left, 0); /* the clock continues */
 	before = now - 3600 * tick_hz();
 	shape_out_clock(worker, before);
 	assert_int_equal(wire.left, wire.came);
@@ -335,7 +340,7 @@ TEST(test_set_back)
 	assert_int_equal(engine_waiting(&w.inst.engine, w.inst.slots.of[0]).packets, 0);
 }
 
-/* A worker that had no CPU between two tries finds that the wire is up. */
+/* A worker that had no CPU between two attempts detects that the wire is up. */
 TEST(test_no_cpu)
 {
 	ENDED_BY(close_wire) struct instance_world w;
@@ -360,7 +365,7 @@ static void give_back(struct worker *w, struct path *path, unsigned bursts)
 	}
 }
 
-/* Whoever waits for a slow wire has his part of it. */
+/* Each worker that waits for a slow wire gets its share of it. */
 TEST(test_takes_turns)
 {
 	static struct worker third = {.index = 2};
@@ -393,7 +398,7 @@ static void *worker_thread(void *worker)
 	return NULL;
 }
 
-/* The owner of a queue ends when all is on its way, in however many steps. */
+/* The owner of a queue stops after all packets are sent, in any number of steps. */
 TEST(test_land)
 {
 	struct worker *workers;
@@ -418,13 +423,13 @@ TEST(test_land)
 }
 
 #define MARKED_BYTES 60
-#define ECT          2 /* may be marked */
-#define CE           3 /* is */
+#define ECT          2 /* can be marked */
+#define CE           3 /* is marked */
 
-/* A packet that waits, and what is to become of it. */
+/* A waiting packet, and its expected result. */
 struct departing {
 	uint8_t ecn, flags;
-	bool shared, clone; /* others have it, too, or have its bytes */
+	bool shared, clone; /* others hold the mbuf, or its bytes */
 	bool leaves, marked;
 	enum drop_reason why;
 };
@@ -460,7 +465,7 @@ static uint16_t note_ecn(
 	return n;
 }
 
-/* A frame of IPv4 with that number. */
+/* Returns a frame of IPv4 with this number. */
 static struct rte_mbuf *numbered_frame(struct instance_world *w, uint8_t number, uint8_t ecn)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(w->inst.ports[0].pool);
@@ -486,7 +491,7 @@ static enum shape_verdict arrive(struct worker *w, uint32_t slot, struct rte_mbu
 		&(struct held){.m = m, .slot = slot, .cost = 46, .ecn = true}, tick_now());
 }
 
-/* CoDel's marks are made in bytes that are ours alone; what cannot be marked is dropped. */
+/* CoDel marks only bytes that no other mbuf shares. Packets that cannot be marked are dropped. */
 TEST(test_codel_marks)
 {
 	struct rte_mbuf *mbufs[N_DEPARTING], *others[N_DEPARTING] = {NULL};
@@ -508,7 +513,7 @@ TEST(test_codel_marks)
 	callback = rte_eth_add_tx_callback(
 		worker->paths[0].tx_port, worker->paths[0].queue, note_ecn, NULL);
 	assert_non_null(callback);
-	for (;; passed++) { /* until nothing passes at once any more */
+	for (;; passed++) { /* until nothing passes immediately */
 		struct rte_mbuf *filler = numbered_frame(&w, N_DEPARTING, 0);
 
 		if (arrive(worker, slot, filler) == SHAPE_WAITS)
@@ -544,7 +549,7 @@ TEST(test_codel_marks)
 							    : row->ecn);
 	}
 	assert_int_equal(worker->counters.tx_packets - sent, leaves + 1);
-	/* decide() adds those that wait: here they only leave. */
+	/* decide() adds waiting packets; here they only leave. */
 	assert_int_equal(
 		worker->paths[0].counters.waiting, -(uint64_t)(leaves + 1 + codel + exceeded));
 	assert_int_equal(worker->counters.dropped[DROP_CODEL], codel);
