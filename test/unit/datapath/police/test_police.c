@@ -527,7 +527,7 @@ static void lane_join(struct lane *lane, struct credit *credit, uint16_t generat
 }
 
 /*
- * A quota of 1000 bytes with a fallback bucket of 300. Of packets of 100 bytes 13 pass; then the
+ * A quota of 1000 bytes with a fallback bucket of 300. 13 packets of 100 bytes pass. Then the
  * action applies.
  */
 TEST(test_total)
@@ -900,8 +900,8 @@ TEST(test_sample)
 }
 
 /*
- * Sampling has no beat with periodic traffic. Of every m-th packet, such as one of m alternating
- * flows, the same fraction is sampled as of all packets. The initial count makes no difference.
+ * Sampling has no beat with periodic traffic. The fraction of sampled packets is the same for every
+ * m-th packet, such as one of m alternating flows. The initial count makes no difference.
  */
 TEST(test_sample_does_not_beat)
 {
