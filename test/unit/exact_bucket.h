@@ -85,7 +85,7 @@ static inline void exact_refill(struct exact_bucket *bucket, uint32_t cost, uint
 }
 
 /*
- * Returns the ticks in which so many tokens are earned, rounded up. Negative values are ticks ago.
+ * Returns the ticks in which `lack` tokens are earned, rounded up. Negative values are ticks ago.
  */
 static inline int64_t exact_ticks(const struct exact_bucket *bucket, level_t lack)
 {

@@ -621,7 +621,7 @@ TEST(test_together)
 #define ENDED_CPUS    4
 #define ENDED_S       4
 #define ENDED_FRAMES  8   /* in 10 ms: more than any of these limits */
-#define SETTLED_PARTS 500 /* error: one part in so many, plus the tokens that CPUs hold */
+#define SETTLED_PARTS 500 /* error: one part in this number, plus the tokens that CPUs hold */
 #define PATIENCE_NS   (60 * SECOND_NS)
 
 struct reading {

@@ -3,7 +3,7 @@
  *
  * Compares meters with colours with their RFCs: with a model in exact arithmetic, written from the
  * texts, and token by token as in RFC 2697 and RFC 2698. Sizes, gaps, bursts of packets, their
- * previous colours and changes of limits are random. `test_colours [SEED [PACKETS]]` runs so many
+ * previous colours and changes of limits are random. `test_colours [SEED [PACKETS]]` runs this many
  * packets of each meter and mode, from SEED on. A difference prints its seed.
  */
 #include "check.h"

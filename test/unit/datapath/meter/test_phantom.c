@@ -381,7 +381,7 @@ static void change_phantom_limit(struct world *world, uint64_t bps, uint64_t bur
 	world_wait(world, 0);
 }
 
-/* Limits change repeatedly: the bound holds, no class is stuck, and each gets its part again. */
+/* Limits change repeatedly: the bound holds, no class is stalled, and each gets its part again. */
 TEST(test_changes)
 {
 	const uint64_t seed = 5;

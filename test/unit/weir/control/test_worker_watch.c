@@ -103,7 +103,7 @@ static void test_one_of_two(void **state)
 	instance_world_close(&w);
 }
 
-/* A worker without a first turn is stalled since the first check, not for ever. */
+/* A worker without a first turn is stalled since the first check, not forever. */
 static void test_before_the_first_turn(void **state)
 {
 	struct instance_world w;
@@ -263,7 +263,7 @@ static const char *said_since(uint64_t since)
 	return lines;
 }
 
-/* The line of an event of a worker that has stood for so many periods. */
+/* The line of an event of a worker that has been stalled for so many periods. */
 static const char *line_of(const char *event, unsigned worker, unsigned periods)
 {
 	static char line[64];

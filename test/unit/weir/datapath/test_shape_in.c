@@ -654,7 +654,7 @@ static void end_strictly(struct instance_world *w, const char *after)
 }
 
 /*
- * A packet of a conserved limit never leaves without its tokens. However its queue ends, waiting
+ * A packet of a hard limit never leaves without its tokens. However its queue ends, waiting
  * packets are dropped, and so are packets that arrive while another policy's queue drains.
  */
 TEST(test_conserved)

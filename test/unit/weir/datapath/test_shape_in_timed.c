@@ -429,7 +429,7 @@ TEST(test_room_again)
 	}
 }
 
-/* The packets of a removed policy leave without those of other policies, whoever used its slot. */
+/* The packets of a removed policy leave without those of other policies, also in a reused slot. */
 TEST(test_others_stay)
 {
 #define OTHER                                                                            \

@@ -524,7 +524,7 @@ TEST(test_sizes)
 }
 
 /*
- * Draws are bounded by the total in force and the remaining units. If nothing remains, the next
+ * Draws are bounded by the quota in force and the remaining units. If nothing remains, the next
  * draw waits.
  */
 TEST(test_dry)
@@ -545,7 +545,7 @@ TEST(test_dry)
 	look_later(50 * MS_NS);
 	assert_int_equal(fake.n_draws, 3);
 	check_draw(2, "p0", 7, 6000);
-	/* A new period starts immediately with the whole total. */
+	/* A new period starts immediately with the whole quota. */
 	answer_units(0, 300000, 310 + CHUNK, 0);
 	assert_false(look_now());
 	fake.views[0].period = 8;

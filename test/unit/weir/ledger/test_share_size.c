@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The size of draws from an external total: enough for the rate, a small part of the total, and
+ * The size of draws from an external quota: enough for the rate, a small part of the quota, and
  * less and less towards its end.
  */
 #include "check.h"
@@ -22,7 +22,7 @@ TEST(test_stock)
 		{TOTAL, TOTAL, 20000 * PACE, 200000},
 		{TOTAL, TOTAL, 0, CHUNK},
 		{TOTAL, TOTAL, CHUNK / 10 * PACE, CHUNK},
-		/* at most a hundredth of the total, */
+		/* at most a hundredth of the quota, */
 		{TOTAL, TOTAL, 100000 * PACE, TOTAL / 100},
 		{TOTAL, TOTAL, 100001 * PACE, TOTAL / 100},
 		{TOTAL, TOTAL, UINT64_MAX, TOTAL / 100},

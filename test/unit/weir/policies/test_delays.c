@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Delays of packets by policy: counted beyond the 32 bits of the workers, over all slots that a
- * policy has had, and compared with its objective at the promised pace.
+ * policy has had, and compared with its objective once a second.
  */
 #include "instance_world.h"
 #include "scope.h"

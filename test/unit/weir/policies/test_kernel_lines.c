@@ -47,7 +47,7 @@ struct plane {
 	uint64_t there[FORMER]; /* bytes in its bucket */
 	uint64_t rate[FORMER];  /* rate that is left for the previous program */
 	unsigned n_former, awaited;
-	const char *refused; /* the fault of former maps */
+	const char *refused; /* the fault of previous maps */
 	bool unknown_never;
 	uint8_t ending[CPUS][SLOTS];
 	const struct policy *terms[CPUS][SLOTS];
@@ -773,7 +773,7 @@ static uint64_t since_of(const struct instance *inst, uint32_t slot)
 }
 
 /*
- * A policy inherits by name. While two programs draw, even for ever, it gets half of the bucket and
+ * A policy inherits by name. While two programs draw, even forever, it gets half of the bucket and
  * of the limit. Then it gets the rest, the bytes of the previous CPUs and the books. A policy
  * without a namesake, or one that workers decide, keeps its state.
  */

@@ -617,7 +617,7 @@ static void check_members(const json_t *json, const char *above, const char *cou
 	}
 }
 
-/* Former names of columns have the values of the present ones. */
+/* Previous names of columns have the values of the current ones. */
 static void check_former(const json_t *row)
 {
 	char name[NUMBER_NAME_MAX], former[NUMBER_NAME_MAX];

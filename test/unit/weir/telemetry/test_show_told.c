@@ -71,7 +71,7 @@ static struct {
 	bool drawn;
 	struct budget_share_view share;
 	struct quota_view quota;
-	unsigned taps; /* workers for whom there is memory for one */
+	unsigned taps; /* workers that get memory for one */
 } told;
 
 /* The linker puts these in the place of the real ones, which answer while nothing is made up. */
