@@ -83,7 +83,7 @@ void eal_args_add_lcores(struct eal_args *args, const struct config *config)
 	eal_args_add(args, "--lcores=%s", lcores);
 }
 
-bool eal_is_told(const struct config *config, const char *beginning)
+bool eal_has_argument(const struct config *config, const char *beginning)
 {
 	bool told = false;
 
@@ -104,7 +104,7 @@ static void forget_page_names(struct eal_args *args, const struct config *config
 	bool given = false;
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		given |= eal_is_told(config, others[i]);
+		given |= eal_has_argument(config, others[i]);
 	if (!given)
 		eal_args_add(args, "--huge-unlink=always");
 }

@@ -29,7 +29,7 @@ void eal_args_build(struct eal_args *args, const struct config *config);
 void eal_args_free(struct eal_args *args);
 
 /* Returns whether an argument of the operator begins with `beginning`, for example `--no-huge`. */
-bool eal_is_told(const struct config *config, const char *beginning);
+bool eal_has_argument(const struct config *config, const char *beginning);
 
 /* Writes EAL's name of a port's device. */
 void eal_device_name(const struct port_config *port, char name[CONFIG_DEVICE_MAX]);

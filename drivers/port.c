@@ -306,7 +306,7 @@ int port_clock(const struct port *port, uint64_t *clock)
 }
 
 /* Returns whether packets are stamped by a clock that can be read: otherwise stamps are useless. */
-static bool tells_time(const struct port *port)
+static bool has_clock(const struct port *port)
 {
 	uint64_t clock;
 
@@ -348,7 +348,7 @@ static int open_port(struct port *port, bool outlived)
 	if (ret)
 		return complain_port(port, "cannot start", ret);
 	port->started = true;
-	port->timestamps = tells_time(port);
+	port->timestamps = has_clock(port);
 	ret = make_promiscuous(port, outlived);
 	if (ret && !(ret == -ENOTSUP && is_virtual(port)))
 		return complain_port(port, "cannot receive what is not addressed to it", ret);

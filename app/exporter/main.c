@@ -131,8 +131,8 @@ static void print_metrics(void)
 	for (const struct metric *metric = metrics; metric->name; metric++)
 		printf("| `%s%s` | %s | %s%s%s | %s |\n", metric->name, ends[metric->type],
 			types[metric->type], metric->label ? metric->label : "",
-			metric_is_told(metric) ? ", " : "",
-			metric_is_told(metric) ? metric->value : "", metric->help);
+			metric_has_label(metric) ? ", " : "",
+			metric_has_label(metric) ? metric->value : "", metric->help);
 }
 
 /* Blocks signals before any thread starts, so that only the loop gets them. */

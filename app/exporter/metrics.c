@@ -67,12 +67,12 @@ static void begin_sample(
 static void write_info(struct text *text, const struct metric *metric, const char *limiter,
 	const char *label, const json_t *value)
 {
-	const char *told = metric_is_told(metric) ? json_string_value(value) : label;
+	const char *told = metric_has_label(metric) ? json_string_value(value) : label;
 
 	if (!told)
 		return;
 	begin_sample(text, metric, limiter, label);
-	if (metric_is_told(metric))
+	if (metric_has_label(metric))
 		write_label(text, metric->value, told);
 	text_print(text, "\"} 1\n");
 }

@@ -39,7 +39,7 @@ struct metric {
 };
 
 /* Returns whether its value is a text and becomes another label, with that name. */
-static inline bool metric_is_told(const struct metric *metric)
+static inline bool metric_has_label(const struct metric *metric)
 {
 	return metric->type == METRIC_INFO && metric->value != NULL;
 }

@@ -353,7 +353,7 @@ static bool is_asked(const struct picture *picture, const char *name)
 	return false;
 }
 
-static double told_demand(const json_t *one)
+static double reported_demand(const json_t *one)
 {
 	return json_number_value(json_object_get(one, "demand_bps")) / 8 +
 	       json_number_value(json_object_get(one, "demand_per_s"));
@@ -367,7 +367,7 @@ static void add_told(json_t *told, const char *name, const json_t *one, double o
 	double per_weight, struct sums *sums)
 {
 	const json_t *weight = json_object_get(one, "weight");
-	double demand = weight ? told_demand(one) : NAN;
+	double demand = weight ? reported_demand(one) : NAN;
 	double part = weight ? per_weight * json_number_value(weight) : NAN;
 	double about = over > 0 && part < demand ? part : demand;
 
@@ -408,7 +408,7 @@ static void add_heard(
 			"limiters");
 	json_array_foreach (list, k, one) {
 		weights += json_number_value(json_object_get(one, "weight"));
-		demands += told_demand(one);
+		demands += reported_demand(one);
 	}
 	json_array_foreach (list, k, one) {
 		const char *name = json_string_value(json_object_get(one, "name"));

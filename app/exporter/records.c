@@ -196,7 +196,7 @@ static bool is_due(const struct turn *turn, uint64_t told_ms)
 }
 
 /* Adds the templates, first in a datagram, so there is room. */
-static void tell_templates(const struct turn *turn)
+static void export_templates(const struct turn *turn)
 {
 	struct source_limiter *limiter = turn->limiter;
 
@@ -215,7 +215,7 @@ static bool has_counted(const struct delta *delta)
 }
 
 /* Adds a policy's name: before its first record, after a change of its limit, and periodically. */
-static void tell_name(const struct turn *turn, struct delta *delta)
+static void export_name(const struct turn *turn, struct delta *delta)
 {
 	struct netflow *stream = &turn->limiter->stream;
 
@@ -230,7 +230,7 @@ static void tell_name(const struct turn *turn, struct delta *delta)
 	memcpy(delta->told_limit, delta->limit, sizeof(delta->limit));
 }
 
-static void tell_counts(const struct turn *turn, const struct delta *delta,
+static void export_counts(const struct turn *turn, const struct delta *delta,
 	const struct delta_counts *counts, enum netflow_status status)
 {
 	const struct netflow_record record = {.packets = counts->packets,
@@ -249,21 +249,21 @@ static void tell_counts(const struct turn *turn, const struct delta *delta,
 }
 
 /* Adds names first, and then records sorted by unit, so that there are few sets with few heads. */
-static void tell_deltas(const struct turn *turn)
+static void export_deltas(const struct turn *turn)
 {
 	const struct deltas *deltas = &turn->limiter->deltas;
 
 	for (size_t i = 0; i < deltas->n; i++)
 		if (has_counted(&deltas->deltas[i]))
-			tell_name(turn, &deltas->deltas[i]);
+			export_name(turn, &deltas->deltas[i]);
 	for (unsigned unit = 0; unit < NETFLOW_UNITS; unit++)
 		for (size_t i = 0; i < deltas->n; i++) {
 			const struct delta *delta = &deltas->deltas[i];
 
 			if (delta->unit != unit)
 				continue;
-			tell_counts(turn, delta, &delta->passed, NETFLOW_FORWARDED);
-			tell_counts(turn, delta, &delta->dropped, delta->status);
+			export_counts(turn, delta, &delta->passed, NETFLOW_FORWARDED);
+			export_counts(turn, delta, &delta->dropped, delta->status);
 		}
 }
 
@@ -292,8 +292,8 @@ static void take_limiter(struct turn *turn, const struct metrics_of *of, uint64_
 		limiter->stream.boot_ms = turn->end_ms - turn->end_ms % 1000;
 	deltas_read(&limiter->deltas, of, has_restarted(turn, of->document));
 	begin_datagram(turn);
-	tell_templates(turn);
-	tell_deltas(turn);
+	export_templates(turn);
+	export_deltas(turn);
 	end_datagram(turn);
 	limiter->end_ms = turn->end_ms;
 	limiter->steady_ms = turn->steady_ms + took_ms;

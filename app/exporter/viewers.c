@@ -192,7 +192,7 @@ static void write_event(struct text *text, const char *name, json_t *data)
 	json_decref(data);
 }
 
-static void tell_viewer(struct viewer *viewer, struct picture *picture, const struct text *group)
+static void send_to_viewer(struct viewer *viewer, struct picture *picture, const struct text *group)
 {
 	json_t *policy;
 
@@ -226,7 +226,7 @@ static uint64_t monotonic_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-void viewers_tell(struct viewers *viewers, struct picture *picture, unsigned interval_ms)
+void viewers_send(struct viewers *viewers, struct picture *picture, unsigned interval_ms)
 {
 	struct text group = {0};
 	json_t *json = picture_group(picture);
@@ -238,7 +238,7 @@ void viewers_tell(struct viewers *viewers, struct picture *picture, unsigned int
 		struct viewer *viewer = &viewers->of[i];
 
 		if (viewer->connection && viewer->at == viewer->text.length)
-			tell_viewer(viewer, picture, &group);
+			send_to_viewer(viewer, picture, &group);
 		else if (viewer->connection && !viewer->behind_ms)
 			viewer->behind_ms = monotonic_ms();
 	}

@@ -36,7 +36,7 @@ struct MHD_Response *viewers_admit(
 	struct viewers *viewers, struct MHD_Connection *connection, const char *policy);
 
 /* Sends an event to each viewer that has taken the previous one. Others miss this one. */
-void viewers_tell(struct viewers *viewers, struct picture *picture, unsigned interval_ms);
+void viewers_send(struct viewers *viewers, struct picture *picture, unsigned interval_ms);
 
 /* Ends the connections of viewers that have taken nothing for too long. */
 void viewers_end_slow(struct viewers *viewers, uint64_t now_ms);

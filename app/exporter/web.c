@@ -218,7 +218,7 @@ static void end_round(struct web *web)
 	if (!viewers_count(web->viewers))
 		picture_forget(web->picture);
 	else if (boxes)
-		viewers_tell(web->viewers, web->picture, web->interval_ms);
+		viewers_send(web->viewers, web->picture, web->interval_ms);
 	for (unsigned i = 0; i < SLOTS_ALL; i++)
 		if (web->slots[i].waits)
 			resume_waiting(&web->slots[i]);

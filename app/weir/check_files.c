@@ -39,10 +39,10 @@ static void check_cpu(unsigned cpu, const char *place, const struct complaint_si
 
 	snprintf(found, sizeof(found), "CPU %u", cpu);
 	if (!eal_has_cpu(cpu))
-		complaint_tell(to, &(struct complaint){.place = place,
-					   .found = found,
-					   .remedy = "lscpu -e",
-					   .absent = true});
+		complaint_write(to, &(struct complaint){.place = place,
+					    .found = found,
+					    .remedy = "lscpu -e",
+					    .absent = true});
 }
 
 /* Without /sys the CPUs are unknown. */
@@ -70,9 +70,9 @@ static void check_twins(const struct config *config, const struct complaint_sink
 		snprintf(place, sizeof(place), "ports.%s.device", config->ports[i].name);
 		snprintf(expected, sizeof(expected), "another one than ports.%s stands on",
 			config->ports[twin].name);
-		complaint_tell(to, &(struct complaint){.place = place,
-					   .found = config->ports[i].device,
-					   .expected = expected});
+		complaint_write(to, &(struct complaint){.place = place,
+					    .found = config->ports[i].device,
+					    .expected = expected});
 	}
 }
 

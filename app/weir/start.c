@@ -526,7 +526,7 @@ static int limits_start(struct instance *inst)
 	if (inst->clock.doubt)
 		event(TSC_DOUBTED, event_word("why", inst->clock.doubt));
 	renewal_start(inst);
-	kernel_lines_tell_time(inst);
+	kernel_lines_publish_time(inst);
 	return publish_first(inst);
 }
 
@@ -614,7 +614,7 @@ static const struct task tasks[] = {
 	{.name = "ledger", .fd = commit_fd, .next_ns = commit_next, .run = ledger_run},
 	{.name = "totals", .next_ns = credits_next, .run = credits_look},
 	{.name = "etcd", .fd = etcd_share_fd, .next_ns = etcd_share_next, .run = etcd_share_look},
-	{.name = "news", .tell = brain_tell},
+	{.name = "news", .tell = brain_publish},
 	{.name = "placement", .next_ns = placings_next, .run = placement_run},
 	{.name = "links", .fd = links_fd, .next_ns = links_next, .run = links_run},
 	{.name = "offloads",

@@ -36,7 +36,7 @@ bool terminal_size(unsigned *columns, unsigned *rows)
 }
 
 /* Writes to the terminal, which takes the whole text. Errors of a closed terminal do not matter. */
-static void tell_terminal(const char *text)
+static void write_terminal(const char *text)
 {
 	ssize_t n;
 
@@ -60,7 +60,7 @@ int terminal_enter(void)
 	if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw))
 		return -errno;
 	saved.entered = true;
-	tell_terminal(ALTERNATE);
+	write_terminal(ALTERNATE);
 	return 0;
 }
 
@@ -69,7 +69,7 @@ void terminal_leave(void)
 	if (!saved.entered)
 		return;
 	saved.entered = false;
-	tell_terminal(ORIGINAL);
+	write_terminal(ORIGINAL);
 	tcsetattr(STDIN_FILENO, TCSADRAIN, &saved.before);
 }
 

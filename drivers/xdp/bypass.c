@@ -99,7 +99,7 @@ static int complain_of_port(
 	snprintf(place, sizeof(place), "ports.%s", port->name);
 	snprintf(found, sizeof(found), "%s: %s%s%s", what, strerror(-ret),
 		last_words[0] ? ": " : "", last_words);
-	complaint_tell(
+	complaint_write(
 		opening->to, &(struct complaint){.place = place, .found = found, .remedy = remedy});
 	return ret;
 }
@@ -380,7 +380,7 @@ static int attach_program(const struct opening *opening, struct bypass_port *por
 	return port->link < 0 ? complain_of_attach(opening, -errno) : 0;
 }
 
-static int tell_partner(const struct opening *opening, const struct bypass_port *port, int partner)
+static int set_partner(const struct opening *opening, const struct bypass_port *port, int partner)
 {
 	uint32_t only = 0;
 	int ret = bpf_map_update_elem(
@@ -409,7 +409,7 @@ static int open_port(const struct opening *opening)
 	/* Attached until the process ends. */
 	port->unsent = bpf_program__attach(port->program->progs.see_unsent);
 	port->refused = bpf_program__attach(port->program->progs.see_refused);
-	ret = tell_partner(opening, port, partner);
+	ret = set_partner(opening, port, partner);
 	return ret ? ret : attach_program(opening, port);
 }
 
@@ -516,7 +516,7 @@ static int keep_aside(struct bypass *bypass, const struct complaint_sink *to)
 	if (ret == 0)
 		return 0;
 	snprintf(found, sizeof(found), "%s: %s", bypass->directory, strerror(-ret));
-	complaint_tell(to, &(struct complaint){.place = "wires", .found = found});
+	complaint_write(to, &(struct complaint){.place = "wires", .found = found});
 	return ret;
 }
 

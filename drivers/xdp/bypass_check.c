@@ -69,7 +69,7 @@ static int check_queues(const struct config *config, const struct port_config *p
 			: "DPDK's driver uses combined queues of both ports, or one queue");
 	snprintf(remedy, sizeof(remedy), "ethtool -L %s %s %u", name,
 		queues.receive > queues.pairs ? "rx" : "combined", most);
-	complaint_tell(to, &(struct complaint){.place = place, .found = found, .remedy = remedy});
+	complaint_write(to, &(struct complaint){.place = place, .found = found, .remedy = remedy});
 	return -EINVAL;
 }
 
@@ -200,7 +200,7 @@ static void complain_of_stray(const struct config *config, unsigned port, const 
 		config->ports[port].device, limiter, served ? "" : ", and no process serves it");
 	snprintf(remedy, sizeof(remedy), served ? "stop limiter %s" : "rm -r %s",
 		served ? limiter : directory);
-	complaint_tell(to, &(struct complaint){.place = place, .found = found, .remedy = remedy});
+	complaint_write(to, &(struct complaint){.place = place, .found = found, .remedy = remedy});
 }
 
 /* Reports programs of other limiters at its ports, such as its own under a previous name. */
@@ -238,14 +238,14 @@ int bypass_check(const struct config *config, const struct complaint_sink *to)
 	if (ret || !config_has_programs(config))
 		return ret;
 	if (statfs(BPF_FILES, &fs) || fs.f_type != BPF_FS_MAGIC)
-		complaint_tell(
+		complaint_write(
 			to, &(struct complaint){.place = "wires",
 				    .found = BPF_FILES " is no BPF file system, and the kernel's "
 						       "programs of wires are kept there",
 				    .remedy = "mount -t bpf bpf " BPF_FILES});
 	else if (access(BYPASS_DIRECTORY, F_OK) ? access(BPF_FILES, W_OK | X_OK)
 						: access(BYPASS_DIRECTORY, W_OK | X_OK))
-		complaint_tell(
+		complaint_write(
 			to, &(struct complaint){.place = "wires",
 				    .found = BYPASS_DIRECTORY " is not to be written to, and the "
 							      "kernel's programs of wires are kept "
@@ -253,7 +253,7 @@ int bypass_check(const struct config *config, const struct complaint_sink *to)
 				    .remedy = "the drop-in fail_wire.conf of its unit, or "
 					      "sudo"});
 	else if (access(KERNEL_TYPES, R_OK))
-		complaint_tell(
+		complaint_write(
 			to, &(struct complaint){.place = "wires",
 				    .found = KERNEL_TYPES ": no types of this kernel, by which its "
 							  "programs of wires are loaded",

@@ -445,7 +445,7 @@ void plane_leave_unknown(struct plane *plane, bool never)
 	__atomic_store_n(&clock->all_soft, !never, __ATOMIC_RELAXED);
 }
 
-void plane_tell_time(struct plane *plane, uint64_t ns, uint64_t tick, uint64_t hz)
+void plane_set_time(struct plane *plane, uint64_t ns, uint64_t tick, uint64_t hz)
 {
 	struct plane_clock *clock = plane->clock.memory;
 	uint32_t written = clock->written + 1;

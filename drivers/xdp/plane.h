@@ -161,7 +161,7 @@ void plane_unkeep(const char *path);
 bool plane_is_whole(const struct plane *plane);
 
 /* Publishes the clock: CLOCK_BOOTTIME `ns` is that tick, at hz ticks per second. */
-void plane_tell_time(struct plane *plane, uint64_t ns, uint64_t tick, uint64_t hz);
+void plane_set_time(struct plane *plane, uint64_t ns, uint64_t tick, uint64_t hz);
 
 /*
  * Publishes a classifier whose answers are slots. When it returns, no CPU uses the previous one.

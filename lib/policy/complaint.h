@@ -24,7 +24,7 @@ struct complaint_sink {
 };
 
 /* Passes the complaint to the sink. */
-static inline void complaint_tell(const struct complaint_sink *to, const struct complaint *what)
+static inline void complaint_write(const struct complaint_sink *to, const struct complaint *what)
 {
 	to->take(to->context, what);
 }

@@ -186,7 +186,7 @@ bool policy_has_part(const struct policy *policies, unsigned index)
 	       policy_divider(policies, index) != POLICY_NO_PARENT;
 }
 
-bool policy_is_told_of(const struct policy *policies, unsigned index)
+bool policy_is_published(const struct policy *policies, unsigned index)
 {
 	return policies[index].allocator->gossips || policies[index].sharers > 0 ||
 	       policy_has_part(policies, index);

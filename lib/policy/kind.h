@@ -70,11 +70,11 @@ int policy_divider(const struct policy *policies, unsigned index);
 
 /*
  * policy_has_part() returns true if the policy has a part of the limit of its policy_divider().
- * policy_is_told_of() returns true if limiters exchange the policy's demand. They do if its own
+ * policy_is_published() returns true if limiters exchange the policy's demand. They do if its own
  * limit, or that of an ancestor, depends on it. Any thread.
  */
 bool policy_has_part(const struct policy *policies, unsigned index);
-bool policy_is_told_of(const struct policy *policies, unsigned index);
+bool policy_is_published(const struct policy *policies, unsigned index);
 
 /* Returns the guaranteed part of the parent's limit, in units per second over all limiters. */
 static inline double policy_guaranteed(const struct policy *policy)

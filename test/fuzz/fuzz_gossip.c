@@ -402,12 +402,12 @@ static void ask_about_peers(struct world *w, unsigned who)
 	for (unsigned i = 0; i < N; i++) {
 		struct gossip_sum told;
 
-		if (gossip_told(w->g[who], 0, i, &told))
+		if (gossip_reported_sum(w->g[who], 0, i, &told))
 			check(told.weight >= 0 && told.lost == 0);
 		if (gossip_peer(w->g[who], i) != NULL)
 			check(gossip_doubt(w->g[who], i) <= GOSSIP_TWICE);
 	}
-	while (gossip_tells_news(w->g[who]) && next < w->n_policies[who])
+	while (gossip_reports_news(w->g[who]) && next < w->n_policies[who])
 		next = gossip_next_news(w->g[who], next) + 1;
 	check(gossip_silent(w->g[who]) < N);
 	if (w->sealed)

@@ -243,7 +243,7 @@ static void log_differing_peers(struct instance *inst)
 		log_differing_peer(inst, i, now);
 }
 
-void brain_tell(struct instance *inst)
+void brain_publish(struct instance *inst)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	uint64_t tick = tick_now();
@@ -293,7 +293,7 @@ static void control_tick(struct instance *inst)
 	limiter_tick(inst->limiter, control_now(), measure_policy, inst);
 	engine_share_samples(&inst->engine, control_now());
 	delays_look(inst, control_now());
-	brain_tell(inst);
+	brain_publish(inst);
 	log_peers(inst);
 	log_differing_peers(inst);
 }
@@ -315,7 +315,7 @@ bool brain_run(struct instance *inst, uint64_t now_ns)
 		publish_rest(inst);
 	if (now_ns >= limiter_next_look(inst->limiter)) {
 		limiter_look(inst->limiter, control_now());
-		brain_tell(inst);
+		brain_publish(inst);
 	}
 	renewal_run(inst);
 	return false;
@@ -395,5 +395,5 @@ void gossip_take(struct instance *inst)
 			note_refusal(inst, i, verdict, now);
 	}
 	if (messages)
-		brain_tell(inst);
+		brain_publish(inst);
 }

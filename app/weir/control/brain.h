@@ -34,7 +34,7 @@ uint64_t brain_next(const struct instance *inst);
 bool brain_run(struct instance *inst, uint64_t now_ns);
 
 /* Sends changed limits to the workers, and messages to the peers. */
-void brain_tell(struct instance *inst);
+void brain_publish(struct instance *inst);
 
 /* Opens and closes the group's socket. Start returns 0 or a negative errno, logged. */
 int gossip_start(struct instance *inst);

@@ -182,7 +182,7 @@ bool bypasses_run(struct instance *inst, uint64_t now_ns)
 	if (!bypasses || now_ns - bypasses->looked_ns < LOOK_NS)
 		return false;
 	bypasses->looked_ns = now_ns;
-	kernel_lines_tell_time(inst);
+	kernel_lines_publish_time(inst);
 	look_at_pins(bypasses);
 	for (unsigned i = 0; i < inst->config->n_ports; i++)
 		if (bypass_has(bypasses->bypass, i))

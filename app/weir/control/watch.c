@@ -81,7 +81,7 @@ struct watch_stalls watch_control_stalls(const struct instance *inst)
 	return inst->watch->control;
 }
 
-static void tell_stall(const struct instance *inst, unsigned worker, const char *what)
+static void report_stall(const struct instance *inst, unsigned worker, const char *what)
 {
 	char text[64];
 
@@ -103,7 +103,7 @@ static void begin_stall(struct instance *inst, unsigned worker, uint64_t now_ns)
 	event(WORKER_STUCK, event_count("worker", worker),
 		event_count("cpu", inst->config->workers[worker]),
 		event_real("ms", (double)(now_ns - w->since_ns) / MS_NS));
-	tell_stall(inst, worker, "stalled");
+	report_stall(inst, worker, "stalled");
 }
 
 static void end_stall(struct instance *inst, unsigned worker, uint64_t now_ns)
@@ -119,7 +119,7 @@ static void end_stall(struct instance *inst, unsigned worker, uint64_t now_ns)
 	event(WORKER_CAME_ROUND, event_count("worker", worker),
 		event_count("cpu", inst->config->workers[worker]),
 		event_real("ms", (double)stood / MS_NS));
-	tell_stall(inst, worker, "runs again");
+	report_stall(inst, worker, "runs again");
 }
 
 /* Frees and closes nothing, because the worker can continue at any moment. */

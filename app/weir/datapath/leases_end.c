@@ -50,7 +50,7 @@ bool expire_lasts(struct worker *w)
 	return w->own.ended != 0;
 }
 
-void expire_told(struct worker *w, uint32_t slot, uint64_t now)
+void expire_replaced(struct worker *w, uint32_t slot, uint64_t now)
 {
 	if (w->ending[slot])
 		end_limit(w, slot, now);

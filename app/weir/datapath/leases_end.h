@@ -38,7 +38,7 @@ static inline void expire_look(struct worker *w, uint64_t now)
 bool expire_lasts(struct worker *w);
 
 /* Ends a limit that control sent before it noticed the end. */
-void expire_told(struct worker *w, uint32_t slot, uint64_t now);
+void expire_replaced(struct worker *w, uint32_t slot, uint64_t now);
 
 /* Ends the limits of policies that a newer snapshot has added since the end. */
 void expire_added(struct worker *w);

@@ -27,7 +27,7 @@ static void apply_limit(
 		shaped_limit(w->shaper, state, limit, now, w->ticks_per_us * 1000000);
 	w->ending[limit->policy] = limit->ending;
 	if (unlikely(ended))
-		expire_told(w, limit->policy, now);
+		expire_replaced(w, limit->policy, now);
 }
 
 void worker_apply_limits(struct worker *w, const struct limit_profile *limits, unsigned n)

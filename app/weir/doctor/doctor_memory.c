@@ -268,7 +268,7 @@ void check_hugepages(struct doctor *doctor)
 	bool mounted = find_hugetlbfs(doctor->root, wanted, &left_behind);
 	struct huge huge = count_huge(doctor, left_behind);
 
-	if (eal_is_told(config, "--no-huge")) {
+	if (eal_has_argument(config, "--no-huge")) {
 		doctor_skip(doctor, "EAL runs with --no-huge");
 		return;
 	}
@@ -281,7 +281,7 @@ void check_hugepages(struct doctor *doctor)
 	else
 		for (unsigned i = 0; i < config->n_ports; i++)
 			check_node_pages(doctor, &config->ports[i]);
-	if (!eal_is_told(config, "--in-memory") && !mounted)
+	if (!eal_has_argument(config, "--in-memory") && !mounted)
 		doctor_find(doctor,
 			&(struct finding){.verdict = DOCTOR_FAIL,
 				.found = "no hugetlbfs is mounted",
@@ -330,7 +330,7 @@ static void check_heap(struct doctor *doctor, uint64_t heap, uint64_t need)
 void check_memory(struct doctor *doctor)
 {
 	const struct config *config = doctor->config;
-	bool huge = !eal_is_told(config, "--no-huge");
+	bool huge = !eal_has_argument(config, "--no-huge");
 	uint64_t available = machine_kilobytes(doctor->root, "/proc/meminfo", "MemAvailable");
 	uint64_t heap = huge ? 0 : EAL_OWN + doctor_heap(config, 1, SMALL_PAGE);
 	uint64_t need = heap + least_tables(config);
@@ -387,7 +387,7 @@ void doctor_explain_memory(
 	struct doctor doctor = {
 		.config = config, .root = root, .out = out, .brief = true, .huge_free = &huge_free};
 
-	if (eal_is_told(config, "--no-huge")) {
+	if (eal_has_argument(config, "--no-huge")) {
 		check_memory(&doctor);
 		return;
 	}

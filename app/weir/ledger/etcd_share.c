@@ -168,10 +168,10 @@ int etcd_share_check(
 
 	if (!ledger->etcd_user[0] || etcd_password_check(file, user, why) == 0)
 		return 0;
-	complaint_tell(to, &(struct complaint){.place = "ledger.etcd.password_file",
-				   .found = why,
-				   .remedy = password_remedy(file, user, text, sizeof(text)),
-				   .absent = access(file, F_OK) && errno == ENOENT});
+	complaint_write(to, &(struct complaint){.place = "ledger.etcd.password_file",
+				    .found = why,
+				    .remedy = password_remedy(file, user, text, sizeof(text)),
+				    .absent = access(file, F_OK) && errno == ENOENT});
 	return -EACCES;
 }
 

@@ -293,7 +293,7 @@ void credits_stop(struct instance *inst)
 	inst->credits = NULL;
 }
 
-uint8_t *credits_told(const struct instance *inst, uint32_t slot)
+uint8_t *credits_published(const struct instance *inst, uint32_t slot)
 {
 	struct slot_credit *mine = credit_in_slot(inst, slot);
 

@@ -63,7 +63,7 @@ bool credits_look(struct instance *inst, uint64_t now_ns);
 void credits_retry(struct instance *inst);
 
 /* Returns the level that telemetry last reported for the policy in a slot; NULL: no quota. */
-uint8_t *credits_told(const struct instance *inst, uint32_t slot);
+uint8_t *credits_published(const struct instance *inst, uint32_t slot);
 
 /* Returns the units in the credit of the policy in a slot. For operators. */
 uint64_t credits_held(const struct instance *inst, uint32_t slot);

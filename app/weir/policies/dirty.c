@@ -40,7 +40,7 @@ uint32_t dirty_next(const struct dirty *dirty)
 	return slot < n ? slot : bitmap_next(dirty->slots, n, 0);
 }
 
-void dirty_told(struct dirty *dirty, uint32_t slot)
+void dirty_published(struct dirty *dirty, uint32_t slot)
 {
 	dirty_clear(dirty, slot);
 	dirty->next = slot + 1;

@@ -35,7 +35,7 @@ void dirty_clear(struct dirty *dirty, uint32_t slot);
 uint32_t dirty_next(const struct dirty *dirty);
 
 /* Removes the slot that dirty_next() returned, after it was published. */
-void dirty_told(struct dirty *dirty, uint32_t slot);
+void dirty_published(struct dirty *dirty, uint32_t slot);
 
 static inline bool dirty_is_empty(const struct dirty *dirty)
 {

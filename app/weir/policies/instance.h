@@ -155,7 +155,7 @@ static inline bool instance_in_shadow(const struct instance *inst)
 }
 
 /* Returns true if all changes for a worker are in its ring. */
-static inline bool instance_has_told(const struct instance *inst, unsigned worker)
+static inline bool instance_has_published(const struct instance *inst, unsigned worker)
 {
 	return dirty_is_empty(&inst->dirty) && dirty_is_empty(&inst->behind[worker]);
 }

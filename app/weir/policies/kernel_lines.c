@@ -298,7 +298,8 @@ void kernel_lines_begun(struct instance *inst, unsigned cpu, const struct limit_
 	hold_line(inst, cpu, profile->policy, policy, true);
 }
 
-void kernel_lines_tell(struct instance *inst, unsigned cpu, const struct limit_profile *profile)
+void kernel_lines_set_limit(
+	struct instance *inst, unsigned cpu, const struct limit_profile *profile)
 {
 	struct policy_state *line = &plane_lines(inst->plane, cpu)[profile->policy];
 	uint8_t ending = inst->kernel_lines->ending[profile->policy];
@@ -557,12 +558,12 @@ void kernel_lines_publish(struct instance *inst)
 		event(PLANE_FAILED, event_word("why", strerror(-ret)));
 }
 
-void kernel_lines_tell_time(struct instance *inst)
+void kernel_lines_publish_time(struct instance *inst)
 {
 	const struct tsc_clock *clock = &inst->clock;
 
 	if (inst->plane)
-		plane_tell_time(inst->plane, clock->last.ns, clock->last.tsc, clock->hz);
+		plane_set_time(inst->plane, clock->last.ns, clock->last.tsc, clock->hz);
 }
 
 /* Makes the bucket empty at any time of any clock. */
@@ -596,5 +597,5 @@ void kernel_lines_clock(struct instance *inst, enum tsc_news news)
 		return;
 	if (news == TSC_SET_BACK || (news == TSC_JUMPED && inst->clock.jumped_ns < 0))
 		begin_anew(inst);
-	kernel_lines_tell_time(inst);
+	kernel_lines_publish_time(inst);
 }

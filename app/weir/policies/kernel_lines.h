@@ -36,7 +36,8 @@ struct shared_bucket *kernel_lines_buckets(const struct instance *inst);
 
 /* Called when a CPU's line gets its first profile, or another one, for its sampling. */
 void kernel_lines_begun(struct instance *inst, unsigned cpu, const struct limit_profile *profile);
-void kernel_lines_tell(struct instance *inst, unsigned cpu, const struct limit_profile *profile);
+void kernel_lines_set_limit(
+	struct instance *inst, unsigned cpu, const struct limit_profile *profile);
 
 /* Called before the limit of a policy changes to the one of this view. */
 void kernel_lines_before(struct instance *inst, unsigned policy, const struct limiter_view *view);
@@ -74,7 +75,7 @@ void kernel_lines_settle(struct instance *inst);
 void kernel_lines_publish(struct instance *inst);
 
 /* Gives the kernel the time of the workers' clock. Due every second. */
-void kernel_lines_tell_time(struct instance *inst);
+void kernel_lines_publish_time(struct instance *inst);
 
 /*
  * Called immediately after a change of the clock. Buckets restart if CPUs have already used later

@@ -78,7 +78,7 @@ struct receivers {
 
 static const struct receivers receivers[] = {
 	{count_rings, begin_ring, send_ring},
-	{kernel_lines_cpus, kernel_lines_begun, kernel_lines_tell},
+	{kernel_lines_cpus, kernel_lines_begun, kernel_lines_set_limit},
 };
 
 /* Returns the row of a receiver, and changes *i to its index within the row. */
@@ -129,11 +129,11 @@ static void catch_up(struct instance *inst, unsigned worker)
 		if (engine_trial(&inst->engine, &limit, &trial) &&
 			!send_worker_limit(inst, &trial.limit, worker))
 			return;
-		dirty_told(behind, slot);
+		dirty_published(behind, slot);
 	}
 }
 
-static void tell_round(struct instance *inst)
+static void publish_round(struct instance *inst)
 {
 	for (unsigned i = 0; i < PUBLISH_ROUND && !dirty_is_empty(&inst->dirty); i++) {
 		uint32_t slot = dirty_next(&inst->dirty);
@@ -142,7 +142,7 @@ static void tell_round(struct instance *inst)
 
 		kernel_lines_before(inst, policy, &limit.view);
 		log_limit(limit.policy, engine_enforce(&inst->engine, &limit, tick_now()));
-		dirty_told(&inst->dirty, slot);
+		dirty_published(&inst->dirty, slot);
 	}
 }
 
@@ -156,7 +156,7 @@ void publish_never(struct instance *inst, uint32_t slot)
 bool publish_is_done(const struct instance *inst)
 {
 	for (unsigned w = 0; w < inst->config->n_workers; w++)
-		if (!instance_has_told(inst, w))
+		if (!instance_has_published(inst, w))
 			return false;
 	return true;
 }
@@ -203,7 +203,7 @@ bool publish_rest(struct instance *inst)
 	renewal_shorten(inst);
 	for (unsigned w = 0; w < inst->config->n_workers; w++)
 		catch_up(inst, w);
-	tell_round(inst);
+	publish_round(inst);
 	return publish_is_done(inst);
 }
 

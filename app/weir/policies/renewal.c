@@ -74,7 +74,7 @@ void renewal_shorten(struct instance *inst)
 		shorten_lease(kernel, end);
 }
 
-static void tell_again(struct instance *inst, struct worker *worker)
+static void publish_again(struct instance *inst, struct worker *worker)
 {
 	const unsigned *conserved = inst->sourced + inst->n_sourced;
 
@@ -99,7 +99,7 @@ static void limits_ended(struct instance *inst, uint64_t since)
 		if (inst->engine.shared_buckets && slot->ending && !slot->ended)
 			slot->ended = since;
 	}
-	tell_again(inst, NULL);
+	publish_again(inst, NULL);
 }
 
 /* Control ran after all limits had ended, so workers used the unreserved share. */
@@ -129,7 +129,7 @@ static void say_ended(struct renewal *renewal, const struct worker *worker)
  */
 static bool renew_worker(struct instance *inst, struct worker *worker, uint64_t end, uint64_t now)
 {
-	bool all_taken = instance_has_told(inst, worker->index) &&
+	bool all_taken = instance_has_published(inst, worker->index) &&
 			 limit_ring_is_taken(&worker->limit_ring);
 	uint64_t present = expiry_until(&worker->expiry), next = end;
 
@@ -145,7 +145,7 @@ static bool renew_worker(struct instance *inst, struct worker *worker, uint64_t 
 		return false;
 	inst->renewal.until = RTE_MAX(inst->renewal.until, next);
 	if (present == 0) {
-		tell_again(inst, worker);
+		publish_again(inst, worker);
 		inst->renewal.said &= ~(UINT64_C(1) << worker->index);
 		event(LIMITS_RENEWED, event_count("cpu", worker->cpu));
 	}

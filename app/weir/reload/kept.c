@@ -104,7 +104,7 @@ int kept_read(struct kept *kept, uint64_t number, struct keep_record *record)
 void kept_know_file(struct kept *kept, struct seen *seen, const char digest[CHANGE_DIGEST_MAX])
 {
 	seen_free(kept->file_seen);
-	kept->file_seen = seen_will_tell(seen) ? seen : NULL;
+	kept->file_seen = seen_is_reliable(seen) ? seen : NULL;
 	if (kept->file_seen)
 		memcpy(kept->file_digest, digest, sizeof(kept->file_digest));
 	else

@@ -37,10 +37,10 @@ static int check_store(const struct config *config, uid_t user, const struct com
 	if (ret == 0)
 		return 0;
 	snprintf(found, sizeof(found), "%s: %s", config->ledger.store, refusal.what);
-	complaint_tell(to, &(struct complaint){.place = "ledger.store",
-				   .found = found,
-				   .expected = refusal.expected,
-				   .remedy = refusal.remedy});
+	complaint_write(to, &(struct complaint){.place = "ledger.store",
+				    .found = found,
+				    .expected = refusal.expected,
+				    .remedy = refusal.remedy});
 	return ret;
 }
 

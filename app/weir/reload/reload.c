@@ -197,7 +197,7 @@ static int prepare_reload(struct reload *reload, FILE *err)
 	return ret ? ret : prepare_exchange(reload, err);
 }
 
-static void tell_control(const struct reload *reload)
+static void wake_control(const struct reload *reload)
 {
 	const uint64_t done = 1;
 
@@ -223,7 +223,7 @@ static void *read_again(void *arg)
 			fprintf(err, "%s\n", strerror(-reload->error));
 		fclose(err);
 	}
-	tell_control(reload);
+	wake_control(reload);
 	return NULL;
 }
 
@@ -234,7 +234,7 @@ static void *save_change(void *arg)
 
 	reload->keep_error = change_end(
 		&reload->change, reload->inst->kept, reload->error, reload->changed.messages);
-	tell_control(reload);
+	wake_control(reload);
 	return NULL;
 }
 
@@ -250,7 +250,7 @@ static void *clear_change(void *arg)
 	reload->digest[0] = '\0';
 	kept_digest(reload->inst->kept, reload->digest);
 	change_clear(&reload->change);
-	tell_control(reload);
+	wake_control(reload);
 	return NULL;
 }
 
@@ -596,7 +596,7 @@ static void log_keys(const struct keyring *former, const struct keyring *keyring
 }
 
 /* Sets the service manager's status text, which stays until the next one. */
-static void tell_over(const struct reload *reload)
+static void log_end(const struct reload *reload)
 {
 	const struct reload_outcome *last = &reload->changed;
 	char text[256];
@@ -624,7 +624,7 @@ static void commit_keys(struct reload *reload)
 	reload->keyring = NULL;
 }
 
-static void tell_shadow(const struct instance *inst, bool was)
+static void log_shadow(const struct instance *inst, bool was)
 {
 	if (instance_in_shadow(inst) && !was)
 		event(SHADOW);
@@ -675,7 +675,7 @@ static bool put_in_force(struct reload *reload)
 		exchanged = reload->error == 0;
 		if (!exchanged)
 			exchange_groups(reload);
-		tell_shadow(reload->inst, shadow);
+		log_shadow(reload->inst, shadow);
 	}
 	if (reload->error == 0 && x)
 		reload->inst->differs_alarm_ns = alarm_ns;
@@ -724,7 +724,7 @@ static void commit_reload(struct reload *reload)
 	note_in_force(reload);
 	note_outcome(reload, reload->error == 0 && x ? policy_txn_diff(x) : NULL);
 	if (x || reload->error)
-		tell_over(reload);
+		log_end(reload);
 	reload->prepared = NULL;
 	if (exchanged)
 		reload->policy_txn = x;

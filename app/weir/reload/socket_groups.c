@@ -21,11 +21,11 @@ static int find_named_group(const char *place, const char *name, struct telemetr
 	snprintf(found, sizeof(found), "\"%s\"%s%s", name, ret == -ENOENT ? "" : ": ",
 		ret == -ENOENT ? "" : strerror(-ret));
 	snprintf(remedy, sizeof(remedy), "groupadd %s", name);
-	complaint_tell(to, &(struct complaint){.place = place,
-				   .found = found,
-				   .expected = ret == -ENOENT ? "a group of this machine" : NULL,
-				   .remedy = ret == -ENOENT ? remedy : NULL,
-				   .absent = ret == -ENOENT});
+	complaint_write(to, &(struct complaint){.place = place,
+				    .found = found,
+				    .expected = ret == -ENOENT ? "a group of this machine" : NULL,
+				    .remedy = ret == -ENOENT ? remedy : NULL,
+				    .absent = ret == -ENOENT});
 	return ret;
 }
 

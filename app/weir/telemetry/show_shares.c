@@ -34,7 +34,7 @@ static bool share_of(const struct shares *of, unsigned i, double *demand, double
 		*weight = view.weight;
 		return true;
 	}
-	if (!gossip_told(limiter_gossip(limiter), of->policy, i, &told))
+	if (!gossip_reported_sum(limiter_gossip(limiter), of->policy, i, &told))
 		return false;
 	*demand = told.demand;
 	*weight = told.weight;

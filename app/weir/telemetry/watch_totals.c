@@ -35,7 +35,7 @@ static void say_total(const struct policy *policy, const struct show_total *of,
 /* Returns true if the policy has a quota. */
 static bool look_at_total(struct instance *inst, unsigned i)
 {
-	uint8_t *told = credits_told(inst, inst->slots.of[i]);
+	uint8_t *told = credits_published(inst, inst->slots.of[i]);
 	const struct policy *policy = &inst->policies[i];
 	enum total_level level;
 	struct show_total of;

@@ -176,10 +176,10 @@ static bool is_other_policy(const struct budget_policy *a, const struct budget_p
 	       a->unit != b->unit;
 }
 
-void unit_retell_terms(struct budget *b, struct unit_account *a, uint64_t now_ns)
+void unit_resend_terms(struct budget *b, struct unit_account *a, uint64_t now_ns)
 {
 	for (unsigned e = 0; e < b->book.n_edges; e++)
-		quota_tell(a->quota, e, false);
+		quota_wake_edge(a->quota, e, false);
 	unit_reconsider_terms(b, a, now_ns);
 }
 
@@ -192,7 +192,7 @@ void unit_set(struct budget *b, struct unit_account *a, const struct budget_poli
 	quota_set_chunk(a->quota, policy->chunk);
 	quota_raise_total(a->quota, policy->drawn ? LEDGER_MOST : policy->total);
 	if (other)
-		unit_retell_terms(b, a, now_ns);
+		unit_resend_terms(b, a, now_ns);
 	if (drawn && !policy->drawn)
 		(void)quota_set_share(a->quota, unit_share(b, a), now_ns);
 	if (policy->period > quota_view(a->quota, now_ns).period)
@@ -314,7 +314,7 @@ static uint64_t ask_for_terms(const struct budget *b, struct unit_account *a, ui
 			continue;
 		any = true;
 		if (now_ns >= a->ask_ns && b->book.links[e].alive)
-			quota_tell(a->quota, e, true);
+			quota_wake_edge(a->quota, e, true);
 	}
 	if (any && now_ns >= a->ask_ns)
 		a->ask_ns = now_ns + NEWS_REPEATS * b->params.repeat_ns;

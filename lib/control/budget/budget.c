@@ -114,7 +114,7 @@ int budget_update(
 		a = unit_at(b, i);
 		if (a->book.gone) {
 			quota_forgo(a->quota);
-			unit_retell_terms(b, a, now_ns);
+			unit_resend_terms(b, a, now_ns);
 		}
 		unit_wake(b, a);
 	}

@@ -141,7 +141,7 @@ extern const struct book_ops unit_ops;
 
 /* Apply changed terms: of a neighbour; or of this limiter, which sends them to all neighbours. */
 void unit_reconsider_terms(struct budget *b, struct unit_account *account, uint64_t now_ns);
-void unit_retell_terms(struct budget *b, struct unit_account *account, uint64_t now_ns);
+void unit_resend_terms(struct budget *b, struct unit_account *account, uint64_t now_ns);
 
 /* Set another policy, whose total fits; all drawn units; and another period. */
 void unit_set(struct budget *b, struct unit_account *account, const struct budget_policy *policy,

@@ -229,7 +229,7 @@ static void refuse_part(struct budget *b, struct unit_account *a, unsigned edge,
 {
 	b->counters.differing++;
 	if (message->parts & QUOTA_CONFIRM)
-		quota_tell(a->quota, edge, false);
+		quota_wake_edge(a->quota, edge, false);
 	unit_wake(b, a);
 }
 
@@ -240,7 +240,7 @@ static bool one_limiter_speaks(struct budget *b, struct unit_account *a, unsigne
 	enum book_doubt doubt = b->book.links[edge].doubt;
 
 	if (doubt >= BOOK_RIVAL) /* see one_limiter_speaks() of rates */
-		quota_tell(a->quota, edge, false);
+		quota_wake_edge(a->quota, edge, false);
 	return doubt == BOOK_SURE || (doubt == BOOK_YOUNG && message->statement.epoch > 0);
 }
 

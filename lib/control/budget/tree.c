@@ -82,13 +82,13 @@ static bool is_feasible(const struct budget *b, const struct route *route)
 	return is_newer(route, least) || (is_same(route, least) && route->rank < least->rank);
 }
 
-static void tell_all_neighbours(struct budget *b)
+static void notify_neighbours(struct budget *b)
 {
 	for (unsigned e = 0; e < b->book.n_edges; e++)
 		b->links[e].due = true;
 }
 
-static void tell_children(struct budget *b)
+static void notify_children(struct budget *b)
 {
 	for (unsigned e = 0; e < b->book.n_edges; e++)
 		b->links[e].due |= b->links[e].child;
@@ -99,9 +99,9 @@ static void set_route(struct budget *b, const struct route *route, uint64_t now_
 	struct route *least = &b->feasible[route->root];
 
 	if (route->root != b->route.root)
-		tell_all_neighbours(b);
+		notify_neighbours(b);
 	else
-		tell_children(b);
+		notify_children(b);
 	if (route->root != b->route.root || is_newer(route, &b->route))
 		b->fresh_ns = now_ns;
 	b->route = *route;
@@ -349,7 +349,7 @@ static void reconsider_parent(struct budget *b, uint64_t now_ns)
 
 void tree_hurry(struct budget *b)
 {
-	tell_all_neighbours(b);
+	notify_neighbours(b);
 }
 
 void tree_begin(struct budget *b, uint64_t now_ns)
@@ -362,7 +362,7 @@ void tree_begin(struct budget *b, uint64_t now_ns)
 	for (unsigned e = 0; e < b->book.n_edges; e++)
 		b->links[e].failed_ns = now_ns;
 	be_root(b, now_ns);
-	tell_all_neighbours(b);
+	notify_neighbours(b);
 }
 
 uint64_t tree_tick(struct budget *b, uint64_t now_ns)

@@ -36,7 +36,7 @@ static int conserve_create_links(struct conserve *c, uint64_t now_ns)
 }
 
 /* Makes new accounts due, after a start or an update. */
-static void tell_new_accounts(struct conserve *c)
+static void announce_accounts(struct conserve *c)
 {
 	for (unsigned i = 0; i < c->book.n; i++) {
 		struct rate_account *a = rate_at(c, i);
@@ -79,7 +79,7 @@ static int conserve_create_parts(
 	if (ret)
 		return ret;
 	c->mesh = c->book.overlay->degree[c->book.position] == n - 1;
-	tell_new_accounts(c);
+	announce_accounts(c);
 	return 0;
 }
 
@@ -138,7 +138,7 @@ int conserve_update(
 		if (a->policy.limit != limit)
 			rate_due_to_all(c, a); /* they wait for it */
 	}
-	tell_new_accounts(c);
+	announce_accounts(c);
 	return 0;
 }
 

@@ -201,7 +201,7 @@ static bool is_silent(const struct conserve *c, unsigned edge, uint64_t now_ns)
  * Sends accounts of a range that is not in the digest one by one, if they were not sent in this
  * tick. The last entry of a settled one can be lost, so it is sent again, too, but later.
  */
-static void tell_range(
+static void send_range(
 	struct conserve *c, unsigned edge, struct digest_range range, uint64_t now_ns, bool settled)
 {
 	struct rate_account *a;
@@ -246,7 +246,7 @@ size_t digest_write(struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t 
 
 		if (!fits || !range_settled(c, edge, range, now_ns, &with_stamp, &with_echo)) {
 			if (!is_silent(c, edge, now_ns))
-				tell_range(c, edge, range, now_ns, !fits);
+				send_range(c, edge, range, now_ns, !fits);
 			continue;
 		}
 		stamp = with_stamp;

@@ -193,7 +193,7 @@ static int begin_shared_bucket(
 
 	if (ret)
 		return ret;
-	engine->slots[limit->slot].shared_told = 0;
+	engine->slots[limit->slot].shared_published = 0;
 	engine->slots[limit->slot].ended = 0;
 	engine->slots[limit->slot].ending = limit->view.ending;
 	shared_bucket_init(shared, &profile, now);
@@ -283,8 +283,8 @@ int engine_begin_trial(
 	return begin_limit(engine, &trial.limit, now, now_ns, false);
 }
 
-static void tell_worker(struct engine *engine, const struct engine_limit *limit, unsigned worker,
-	const struct limit_profile *profile, uint64_t now)
+static void publish_to_worker(struct engine *engine, const struct engine_limit *limit,
+	unsigned worker, const struct limit_profile *profile, uint64_t now)
 {
 	const struct engine_driver *driver = &engine->driver;
 	struct policy_state *state = &engine->workers[worker].states[limit->slot];
@@ -323,7 +323,7 @@ static void change_present(struct shared_bucket *shared,
 {
 	if (policy_is_timed(limit->policy))
 		shared_bucket_change_booked(
-			shared, profile, &slot->shared_told, longest_wait(limit), now);
+			shared, profile, &slot->shared_published, longest_wait(limit), now);
 	else
 		shared_bucket_change(shared, profile, now);
 }
@@ -355,17 +355,18 @@ static int change_shared_bucket(
  * Sends profiles without a rate, because the shared bucket has it. Calculating the rate again would
  * be most of the cost of a change.
  */
-static void tell_borrowers(struct engine *engine, const struct engine_limit *limit, uint64_t now)
+static void publish_to_borrowers(
+	struct engine *engine, const struct engine_limit *limit, uint64_t now)
 {
 	struct limit_profile profile;
 
 	limit_profile_borrowed(&profile, limit->policy, limit->slot, &limit->view,
 		&engine->slots[limit->slot].sampling);
 	for (unsigned w = 0; w < engine_lines_of(engine, limit->slot); w++)
-		tell_worker(engine, limit, w, &profile, now);
+		publish_to_worker(engine, limit, w, &profile, now);
 }
 
-static int tell_workers(struct engine *engine, const struct engine_limit *limit, uint64_t now)
+static int publish_limit(struct engine *engine, const struct engine_limit *limit, uint64_t now)
 {
 	double parts[CONFIG_WORKERS_MAX];
 	struct limit_profile profile;
@@ -377,7 +378,7 @@ static int tell_workers(struct engine *engine, const struct engine_limit *limit,
 		if (w == 0 || part_of_line(engine, parts, w) != part_of_line(engine, parts, w - 1))
 			err = make_profile(engine, limit, part_of_line(engine, parts, w), &profile);
 		if (err == 0)
-			tell_worker(engine, limit, w, &profile, now);
+			publish_to_worker(engine, limit, w, &profile, now);
 		ret = ret ? ret : err;
 	}
 	return ret;
@@ -388,13 +389,13 @@ static int enforce_limit(struct engine *engine, const struct engine_limit *limit
 	int ret;
 
 	if (!engine_is_borrowed(engine, limit->policy))
-		return tell_workers(engine, limit, now);
+		return publish_limit(engine, limit, now);
 	ret = change_shared_bucket(engine, limit, now);
 	if (ret)
 		return ret;
 	if (policy_is_shaped(limit->policy))
-		return tell_workers(engine, limit, now);
-	tell_borrowers(engine, limit, now);
+		return publish_limit(engine, limit, now);
+	publish_to_borrowers(engine, limit, now);
 	return 0;
 }
 

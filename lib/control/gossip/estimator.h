@@ -87,7 +87,7 @@ struct estimator {
 
 	struct gossip_sum (*sum)(const struct gossip *g, unsigned policy);
 
-	/* Writes the values that one peer has sent, see gossip_told(). NULL: it keeps only sums. */
+	/* Writes the values that one peer has sent, see gossip_reported_sum(). NULL: it keeps only sums. */
 	bool (*told)(
 		const struct gossip *g, unsigned policy, unsigned peer, struct gossip_sum *told);
 	unsigned (*alive)(const struct gossip *g);
@@ -105,7 +105,7 @@ struct estimator {
 	/* Moves the state of policies; g->policies is still the old one. Returns 0 or -ENOMEM. */
 	int (*update)(struct gossip *g, const struct remap *map);
 
-	bool tells_news; /* calls estimator_news(), or sets g->all_news */
+	bool reports_news; /* calls estimator_news(), or sets g->all_news */
 };
 
 extern const struct estimator estimator_state, estimator_tree;

@@ -269,14 +269,15 @@ struct gossip_sum gossip_sum(const struct gossip *g, unsigned policy)
 	return g->estimator->sum(g, policy);
 }
 
-bool gossip_told(const struct gossip *g, unsigned policy, unsigned peer, struct gossip_sum *told)
+bool gossip_reported_sum(
+	const struct gossip *g, unsigned policy, unsigned peer, struct gossip_sum *told)
 {
 	return g->estimator->told && peer != g->self && g->estimator->told(g, policy, peer, told);
 }
 
-bool gossip_tells_news(const struct gossip *g)
+bool gossip_reports_news(const struct gossip *g)
 {
-	return g->estimator->tells_news;
+	return g->estimator->reports_news;
 }
 
 static void spread_news(struct gossip *g)

@@ -177,7 +177,7 @@ struct gossip_sum gossip_sum(const struct gossip *gossip, unsigned policy);
  * Writes an active peer's values of a policy into *told, where `lost` stays 0. Returns false if the
  * peer is lost or has sent no values, or if the estimator keeps only sums (tree).
  */
-bool gossip_told(
+bool gossip_reported_sum(
 	const struct gossip *gossip, unsigned policy, unsigned peer, struct gossip_sum *told);
 
 /* Sums of local limits, bytes per second, over this limiter and the peers with reports. */
@@ -195,7 +195,7 @@ struct gossip_enforced gossip_enforced(const struct gossip *gossip, unsigned pol
  * Returns true if gossip_next_news() reports each change. Only `state` does: with the others any
  * sum can change at any time.
  */
-bool gossip_tells_news(const struct gossip *gossip);
+bool gossip_reports_news(const struct gossip *gossip);
 
 /*
  * Returns the next policy from `from` on whose sum can have changed since this function returned

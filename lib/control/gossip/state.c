@@ -78,7 +78,7 @@ struct pending {
 };
 
 /* The datagrams to one peer in this tick. */
-struct tell_turn {
+struct send_turn {
 	unsigned to, datagrams; /* datagrams: how many more are allowed */
 	uint32_t number;
 	unsigned words;     /* words of pending, still to be examined */
@@ -98,7 +98,7 @@ struct state {
 	uint64_t *relayed;              /* n rows of n_words: a bit for each fresh entry */
 	bool *alive;                    /* n: at the last tick */
 	struct echo *echoes;            /* n */
-	struct tell_turn turn;
+	struct send_turn turn;
 	unsigned relay_at; /* where the next datagram continues */
 };
 
@@ -176,7 +176,7 @@ static void state_destroy(struct gossip *g)
  * Returns true if every limiter sends to every other in each tick. Otherwise others relay news,
  * which compensates losses. Then an echo does not show which limiter delivered our tick.
  */
-static bool tells_all(const struct gossip *g)
+static bool sends_all(const struct gossip *g)
 {
 	return g->roster->n - 1 <= g->branching;
 }
@@ -299,7 +299,7 @@ static bool write_word(struct gossip *g, struct cursor *cursor, unsigned word, u
 static bool write_state_news(struct gossip *g, struct cursor *cursor, uint16_t *n)
 {
 	struct state *s = g->own;
-	struct tell_turn *turn = &s->turn;
+	struct send_turn *turn = &s->turn;
 	unsigned *at = &s->word_at[turn->to];
 
 	while (turn->words > 0) {
@@ -319,7 +319,7 @@ static bool write_state_news(struct gossip *g, struct cursor *cursor, uint16_t *
 static bool write_refresh(struct gossip *g, struct cursor *cursor, uint16_t *n)
 {
 	struct state *s = g->own;
-	struct tell_turn *turn = &s->turn;
+	struct send_turn *turn = &s->turn;
 	unsigned *at = &s->refresh_at[turn->to];
 
 	for (; turn->refresh > 0 && turn->looks > 0; turn->looks--) {
@@ -345,7 +345,7 @@ static void begin_turn(struct gossip *g, unsigned to)
 	const struct pending *pending = pending_of(g, s->word_at[to], to);
 
 	refresh = refresh > REFRESH ? refresh : REFRESH;
-	s->turn = (struct tell_turn){
+	s->turn = (struct send_turn){
 		.to = to,
 		.datagrams = TURN_DATAGRAMS,
 		.number = s->turn.number + 1,
@@ -604,7 +604,7 @@ static void take_echo(struct gossip *g, const struct datagram_body *body, unsign
 	enum echo_verdict verdict;
 	bool advance;
 
-	if (!tells_all(g) || body->echo_epoch != g->epoch || serial_newer(body->echo_tick, g->tick))
+	if (!sends_all(g) || body->echo_epoch != g->epoch || serial_newer(body->echo_tick, g->tick))
 		return;
 	verdict = echo_take(echo, body->echo_tick);
 	advance = echo_advance(echo, g->tick);
@@ -737,7 +737,7 @@ static uint16_t state_write(struct gossip *g, struct cursor *cursor, unsigned to
 	uint16_t n = write_own(g, cursor);
 
 	s->turn.datagrams--;
-	if (!tells_all(g) && !s->turn.unsaid)
+	if (!sends_all(g) && !s->turn.unsaid)
 		write_sections(g, cursor, to);
 	if (!s->turn.unsaid)
 		enforced_write(g, cursor, to);
@@ -854,5 +854,5 @@ const struct estimator estimator_state = {
 	.spread = state_spread,
 	.said = state_said,
 	.update = state_update,
-	.tells_news = true,
+	.reports_news = true,
 };

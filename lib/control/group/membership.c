@@ -49,7 +49,7 @@ static bool claim_is_void(const struct peer_claim *claim, uint32_t tick, uint32_
 
 static bool claim_is_refuted(const struct peer_claim *claim, uint32_t tick, uint32_t wait)
 {
-	return claim->was_told && tick - claim->told >= wait;
+	return claim->was_sent && tick - claim->told >= wait;
 }
 
 /* Returns the place of a new claim: a free one, or that of a refuted claim, or NULL. */
@@ -99,13 +99,13 @@ void peer_claim(struct peer *peer, const struct peer_claim *said, uint32_t tick,
 
 /* Returns the claim whose turn it is: of all claims, or of those never echoed; or NULL. */
 static struct peer_claim *claim_in_turn(
-	struct peer *peer, uint32_t tick, uint32_t wait, bool told_as_well)
+	struct peer *peer, uint32_t tick, uint32_t wait, bool told_too)
 {
 	for (unsigned i = 0; i < PEER_CLAIMS; i++) {
 		unsigned at = (peer->claim_turn + i) % PEER_CLAIMS;
 		struct peer_claim *claim = &peer->claims[at];
 
-		if (claim_is_void(claim, tick, wait) || (claim->was_told && !told_as_well) ||
+		if (claim_is_void(claim, tick, wait) || (claim->was_sent && !told_too) ||
 			(peer->alive && claim_is_refuted(claim, tick, wait)))
 			continue;
 		peer->claim_turn = (uint8_t)((at + 1) % PEER_CLAIMS);
@@ -120,10 +120,10 @@ const struct peer_claim *peer_next_claim(struct peer *peer, uint32_t tick, uint3
 
 	if (!claim)
 		claim = claim_in_turn(peer, tick, wait, true);
-	if (claim && !claim->was_told)
+	if (claim && !claim->was_sent)
 		claim->told = tick;
 	if (claim)
-		claim->was_told = true;
+		claim->was_sent = true;
 	return claim;
 }
 

@@ -42,7 +42,7 @@ struct peer_claim {
 	uint32_t tick;  /* newest claimed tick of that epoch */
 	uint32_t said;  /* when it was last claimed */
 	uint32_t told;  /* when it was first echoed */
-	bool was_told;
+	bool was_sent;
 	struct peer_speaks speaks;
 };
 

@@ -77,7 +77,7 @@ struct limiter {
 	struct gossip_params told; /* without the borrowed arrays */
 	struct agree *agree;
 	bool terms_stale; /* the terms sent to peers are outdated: there was no memory */
-	struct book_identity identity_told;
+	struct book_identity identity_reported;
 	uint64_t watched;          /* gossip_changes() of when peers were last looked at, */
 	bool watches;              /* if they ever were */
 	struct conserve *conserve; /* NULL: there has never been a conserved policy */

@@ -392,7 +392,7 @@ static bool may_idle(const struct limiter *l, const struct aggregate *a,
 	       !(aggregate_conserved(a) && (a->target_moved || now_ns < a->starves_until_ns)) &&
 	       !aggregate_remembers(a, now_ns) &&
 	       (!aggregate_gossips(a) ||
-		       (gossip_tells_news(l->gossip) && l->speaks && now_ns >= a->hold_until_ns));
+		       (gossip_reports_news(l->gossip) && l->speaks && now_ns >= a->hold_until_ns));
 }
 
 static void end_interval(

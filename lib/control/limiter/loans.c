@@ -55,7 +55,7 @@ static uint64_t loan_spare(void *context, unsigned policy, unsigned peer)
 	double part;
 
 	if (!aggregate_lends(a) || a->global_weight <= 0 ||
-		!gossip_told(l->gossip, policy, peer, &told))
+		!gossip_reported_sum(l->gossip, policy, peer, &told))
 		return 0;
 	part = a->effective_limit * told.weight / a->global_weight;
 	if (part - told.demand <= part / SPARE_PART)

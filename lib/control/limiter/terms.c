@@ -352,7 +352,7 @@ void terms_set(struct limiter *l, uint64_t now_ns)
 	}
 	l->terms_stale = !policies || !values ||
 			 agree_set(l->agree, group, policies, l->n_policies, now_ns);
-	l->identity_told = limiter_identity(l);
+	l->identity_reported = limiter_identity(l);
 	free(policies);
 	free(values);
 }
@@ -385,7 +385,7 @@ static void watch_peers(struct limiter *l)
 
 void terms_tick(struct limiter *l, uint64_t now_ns)
 {
-	if (l->terms_stale || !book_identity_equal(l->identity_told, limiter_identity(l)))
+	if (l->terms_stale || !book_identity_equal(l->identity_reported, limiter_identity(l)))
 		terms_set(l, now_ns);
 	watch_peers(l);
 	agree_tick(l->agree, now_ns);

@@ -174,7 +174,7 @@ static void fill_quota_message(struct quota_node *q, uint32_t edge, struct quota
 		e->granted_ns = now_ns;
 }
 
-void quota_tell(struct quota_node *q, uint32_t edge, bool asks)
+void quota_wake_edge(struct quota_node *q, uint32_t edge, bool asks)
 {
 	q->edges[edge].speak = true;
 	if (asks)

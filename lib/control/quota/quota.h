@@ -150,7 +150,7 @@ void quota_forgo(struct quota_node *q);
  * Makes a message to the neighbour due, with a request for an answer if `asks`: for news that rides
  * with messages, such as terms.
  */
-void quota_tell(struct quota_node *q, uint32_t edge, bool asks);
+void quota_wake_edge(struct quota_node *q, uint32_t edge, bool asks);
 
 /* Takes a message from a neighbour. Returns false if it makes no sense (and changes nothing). */
 bool quota_receive(

@@ -456,7 +456,7 @@ static void give_late(struct quota_node *q, uint64_t now_ns)
 }
 
 /* Sends a message to a neighbour whose last hint from us was nothing, when there are units. */
-static void tell_news(struct quota_node *q, uint64_t now_ns)
+static void announce_news(struct quota_node *q, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
 		struct quota_edge *e = &q->edges[i];
@@ -486,7 +486,7 @@ void round_consider(struct quota_node *q, uint64_t now_ns)
 			return;
 	}
 	give_late(q, now_ns);
-	tell_news(q, now_ns);
+	announce_news(q, now_ns);
 }
 
 /*

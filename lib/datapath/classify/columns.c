@@ -61,7 +61,7 @@ void frames_look_further(struct frames *frames, unsigned i)
 }
 
 /* Checks frame by frame: a plain frame gets its L2 length; any other frame is parsed. */
-static void tell_apart(struct frames *frames, unsigned n)
+static void find_l2_lengths(struct frames *frames, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		const uint8_t *data = frames->data[i];
@@ -128,7 +128,7 @@ static bool find_headers(struct burst *burst, struct frames *frames, enum side s
 	}
 	if (frames->tunnels == NULL && all_frames_plain(burst, frames, l2, side))
 		return true;
-	tell_apart(frames, burst->n);
+	find_l2_lengths(frames, burst->n);
 	return false;
 }
 

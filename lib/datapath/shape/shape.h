@@ -115,7 +115,7 @@ struct shape_edt {
 };
 
 /* The limit of a timed queue; private. */
-struct shape_told {
+struct shape_announced {
 	struct token_bucket_profile profile;
 	uint64_t from, at; /* ticks: start of this limit, and time of the call that set it */
 };
@@ -154,7 +154,7 @@ struct shape_queue {
 
 	union {
 		struct shape_codel codel;
-		struct shape_told told; /* timed queues */
+		struct shape_announced told; /* timed queues */
 	};
 	uint32_t gone;  /* packets that have departed but are still queued */
 	uint32_t held;  /* units booked in the shared bucket and not used */

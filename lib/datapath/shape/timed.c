@@ -491,7 +491,7 @@ void timed_spend(struct shape_queue *queue)
  */
 static uint64_t limit_begin_time(const struct shape_queue *queue, uint64_t now)
 {
-	const struct shape_told *told = &queue->told;
+	const struct shape_announced *told = &queue->told;
 	const struct shape_edt *edt = &queue->edt;
 	uint64_t after = told->from + (now - told->at);
 

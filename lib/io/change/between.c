@@ -29,7 +29,7 @@ static bool is_told(const char *key)
 	return strcmp(key, "note") != 0 && strcmp(key, "$schema") != 0;
 }
 
-static void tell_change(
+static void add_change(
 	struct comparison *c, const char *key, const json_t *before, const json_t *now)
 {
 	if (c->n++ < c->most)
@@ -38,7 +38,7 @@ static void tell_change(
 					 key, "old", before, "new", now));
 }
 
-static void tell_value(struct comparison *c, const json_t *before, const json_t *now)
+static void add_value(struct comparison *c, const json_t *before, const json_t *now)
 {
 	char key[KEY_MAX] = "";
 	size_t len = 0;
@@ -46,7 +46,7 @@ static void tell_value(struct comparison *c, const json_t *before, const json_t 
 	for (unsigned i = 0; i < c->depth && len < sizeof(key); i++)
 		len += (size_t)snprintf(
 			key + len, sizeof(key) - len, "%s%s", i > 0 ? "." : "", c->key[i]);
-	tell_change(c, key, before, now);
+	add_change(c, key, before, now);
 }
 
 static void compare_values(struct comparison *c, json_t *before, json_t *now);
@@ -92,7 +92,7 @@ static void compare_values(struct comparison *c, json_t *before, json_t *now)
 	if (deep)
 		compare_objects(c, before, now);
 	else if (before == NULL || now == NULL || !json_equal(before, now))
-		tell_value(c, before, now);
+		add_value(c, before, now);
 }
 
 /* A list that is searched by name, normally in the order of its members. */
@@ -146,13 +146,13 @@ static void compare_policies(struct comparison *c, const json_t *before, const j
 	json_array_foreach (old.list, i, policy) {
 		c->policy = name_of(policy);
 		if (c->policy != NULL && find_policy(&new, c->policy) == NULL && !new.failed)
-			tell_change(c, NULL, policy, NULL);
+			add_change(c, NULL, policy, NULL);
 	}
 	json_array_foreach (new.list, i, policy) {
 		c->policy = name_of(policy);
 		was = c->policy != NULL ? find_policy(&old, c->policy) : policy;
 		if (was == NULL && !old.failed)
-			tell_change(c, NULL, NULL, policy);
+			add_change(c, NULL, NULL, policy);
 		else if (was != NULL && was != policy)
 			compare_objects(c, was, policy);
 	}

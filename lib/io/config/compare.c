@@ -23,9 +23,9 @@ struct fixed_check {
 static void complain_fixed(struct fixed_check *c, const char *place)
 {
 	c->n++;
-	complaint_tell(c->to, &(struct complaint){.place = place,
-				      .found = "cannot change while the limiter runs",
-				      .remedy = "restart it"});
+	complaint_write(c->to, &(struct complaint){.place = place,
+				       .found = "cannot change while the limiter runs",
+				       .remedy = "restart it"});
 }
 
 static void check_rows(struct fixed_check *c, const char *above, const struct key *keys,

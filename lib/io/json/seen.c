@@ -95,7 +95,7 @@ bool seen_unchanged(const struct seen *seen)
 	return true;
 }
 
-bool seen_will_tell(const struct seen *seen)
+bool seen_is_reliable(const struct seen *seen)
 {
 	time_t now = time(NULL);
 

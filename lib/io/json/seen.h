@@ -31,6 +31,6 @@ bool seen_unchanged(const struct seen *seen);
  * Returns true if seen_unchanged() will detect any write from now on. Returns false for a pipe, or
  * after a very recent write: the clock of a file system might not distinguish the next one from it.
  */
-bool seen_will_tell(const struct seen *seen);
+bool seen_is_reliable(const struct seen *seen);
 
 #endif

@@ -107,7 +107,7 @@ static void send_owed(struct notify *notify)
 }
 
 /* Sets and sends the status. `state` NULL keeps the state. */
-static void tell_manager(struct notify *notify, const char *state, const char *status)
+static void notify_manager(struct notify *notify, const char *state, const char *status)
 {
 	if (!notify)
 		return;
@@ -156,7 +156,7 @@ void notify_close(struct notify *notify)
 
 void notify_ready(struct notify *notify, const char *text)
 {
-	tell_manager(notify, "READY=1\n", text);
+	notify_manager(notify, "READY=1\n", text);
 }
 
 /* The time lets the manager match the next READY=1 to this reload, and not to an earlier one. */
@@ -168,17 +168,17 @@ void notify_reloading(struct notify *notify, const char *text)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n",
 		(uint64_t)now.tv_sec * (SECOND_NS / US_NS) + (uint64_t)now.tv_nsec / US_NS);
-	tell_manager(notify, state, text);
+	notify_manager(notify, state, text);
 }
 
 void notify_stopping(struct notify *notify, const char *text)
 {
-	tell_manager(notify, "STOPPING=1\n", text);
+	notify_manager(notify, "STOPPING=1\n", text);
 }
 
 void notify_status(struct notify *notify, const char *text)
 {
-	tell_manager(notify, NULL, text);
+	notify_manager(notify, NULL, text);
 }
 
 void notify_alive(struct notify *notify, uint64_t now_ns)

@@ -54,7 +54,7 @@
 	X(LIMITED, now->policy->limit_bps != 0, "policies with a limit")                           \
 	X(TIMED, now->timed.by != TIMED_PLAIN,                                                     \
 		"policies with another limit than the configured one")                             \
-	X(GROUP, policy_is_told_of(now->inst->policies, now->index),                               \
+	X(GROUP, policy_is_published(now->inst->policies, now->index),                             \
 		"policies whose demand peers exchange")                                            \
 	X(BELOW, policy_has_parent(now->policy), "policies with a parent")                         \
 	X(OVERSHOOT, now->over.known,                                                              \

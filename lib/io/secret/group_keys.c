@@ -42,7 +42,7 @@ static int read_keys_of_group(struct group_secrets *secrets, const struct gossip
 		return ret;
 	snprintf(found, sizeof(found), "%s: the key that %s has, too", gossip->key_files[1],
 		gossip->key_files[0]);
-	complaint_tell(to,
+	complaint_write(to,
 		&(struct complaint){
 			.place = "gossip.key_files[1]", .found = found, .expected = "another one"});
 	return -EEXIST;
@@ -66,7 +66,7 @@ static int read_identity(struct group_secrets *secrets, const struct gossip_conf
 	snprintf(found, sizeof(found), "%s: its public key is %s", gossip->identity_file,
 		sodium_bin2hex(text, sizeof(text), public_key, sizeof(public_key)));
 	snprintf(expected, sizeof(expected), "that of gossip.roster[%u].public_key", gossip->self);
-	complaint_tell(
+	complaint_write(
 		to, &(struct complaint){.place = place, .found = found, .expected = expected});
 	return -EINVAL;
 }
@@ -114,7 +114,7 @@ static int make_keyring(const struct group_secrets *secrets, const struct gossip
 	roster_destroy(roster);
 	free(publics);
 	if (ret)
-		complaint_tell(to,
+		complaint_write(to,
 			&(struct complaint){.place = ret == -EINVAL ? "gossip.roster" : "gossip",
 				.found = ret == -EINVAL ? "a public_key that is no X25519 key"
 							: strerror(-ret)});

@@ -27,11 +27,11 @@ static int refuse_secret(const struct secret_file *file, int error, const char *
 	char found[SAID_MAX];
 
 	snprintf(found, sizeof(found), "%s: %s", file->path, what);
-	complaint_tell(file->to, &(struct complaint){.place = file->place,
-					 .found = found,
-					 .expected = expected,
-					 .remedy = remedy,
-					 .absent = error == -ENOENT});
+	complaint_write(file->to, &(struct complaint){.place = file->place,
+					  .found = found,
+					  .expected = expected,
+					  .remedy = remedy,
+					  .absent = error == -ENOENT});
 	return error;
 }
 

@@ -536,7 +536,7 @@ static int check_owner(struct db *db, const char *directory)
  * Writes the sentinel. On error the store stays usable, but an older copy of it would go
  * undetected.
  */
-static void tell_sentinel(struct db *db, bool sync)
+static void write_sentinel(struct db *db, bool sync)
 {
 	db->sentinel_error = sentinel_write(&db->sentinel, db->commits, db->owner.word, sync);
 }
@@ -558,7 +558,7 @@ static int begin_start(struct db *db, uint64_t epoch)
 	while (owner.word == 0)
 		randombytes_buf(&owner.word, sizeof(owner.word));
 	if (db->owner.word)
-		tell_sentinel(db, true);
+		write_sentinel(db, true);
 	if (db->owner.word && db->sentinel_error) {
 		owner.word = db->owner.word;
 		owner.previous = db->owner.previous;
@@ -570,7 +570,7 @@ static int begin_start(struct db *db, uint64_t epoch)
 	if (err)
 		return err;
 	db->owner = owner;
-	tell_sentinel(db, true);
+	write_sentinel(db, true);
 	return 0;
 }
 
@@ -696,7 +696,7 @@ int db_write(struct db *db, const struct batch *batch)
 	if (err)
 		close_file(db);
 	else
-		tell_sentinel(db, false);
+		write_sentinel(db, false);
 	return err;
 }
 

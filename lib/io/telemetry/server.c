@@ -126,10 +126,10 @@ static void note_denied(struct telemetry_server *server, uid_t uid, const char *
 
 	server->stats.denied++;
 	if (!server->options.denied ||
-		(server->denied_told > 0 && now_ns - server->denied_ns < TELEMETRY_DENIED_NS))
+		(server->denied_reported > 0 && now_ns - server->denied_ns < TELEMETRY_DENIED_NS))
 		return;
-	server->options.denied(uid, command, server->stats.denied - server->denied_told);
-	server->denied_told = server->stats.denied;
+	server->options.denied(uid, command, server->stats.denied - server->denied_reported);
+	server->denied_reported = server->stats.denied;
 	server->denied_ns = now_ns;
 }
 

@@ -45,7 +45,8 @@ struct telemetry_server {
 	struct telemetry_client clients[TELEMETRY_MAX_CLIENTS]; /* in order of their connects */
 	const struct telemetry_peer *asker; /* peer of the present request, or NULL */
 	struct telemetry_stats stats;
-	uint64_t denied_told, denied_ns; /* denials reported so far, and time of the last report */
+	uint64_t denied_reported,
+		denied_ns; /* denials reported so far, and time of the last report */
 	struct sockaddr_un address;
 	struct stat file; /* socket that we bound; only this one is removed */
 };

@@ -395,7 +395,7 @@ static void take_packet(struct world *world, struct model *model, struct prng *p
 	random_frame(frame, ip, model->ipv6, prng);
 	memcpy(expected, frame, bytes);
 	passes = model_passes(model, expected, bytes, now);
-	plane_tell_time(world->plane, 0, now, 0);
+	plane_set_time(world->plane, 0, now, 0);
 	assert_int_equal(
 		run_and_see(world, frame, bytes, 1, after), passes ? XDP_REDIRECT : XDP_DROP);
 	assert_memory_equal(after, expected, bytes);
@@ -557,7 +557,7 @@ static void begin_limit(struct plane *plane, uint64_t rate_bps, uint64_t depth, 
 	assert_int_equal(shared_bucket_profile_init(
 				 &profile, &params, plane_cpus(plane), FRAME_MAX, SECOND_NS),
 		0);
-	plane_tell_time(plane, now, now, SECOND_NS);
+	plane_set_time(plane, now, now, SECOND_NS);
 	shared_bucket_init(&plane_buckets(plane)[SLOT], &profile, now);
 	for (unsigned cpu = 0; cpu < plane_cpus(plane); cpu++) {
 		struct policy_state *line = &plane_lines(plane, cpu)[SLOT];
@@ -730,7 +730,7 @@ static uint64_t pass_for(struct world *world, uint64_t from, unsigned seconds)
 
 	make_udp(frame, FRAME_MAX, false);
 	for (unsigned ms = 0; ms <= 1000 * seconds; ms += 10) {
-		plane_tell_time(world->plane, 0, from + ms * (SECOND_NS / 1000), 0);
+		plane_set_time(world->plane, 0, from + ms * (SECOND_NS / 1000), 0);
 		for (unsigned i = 0; i < ENDED_FRAMES; i++)
 			passed += run_frame(world, frame, FRAME_MAX, 1) == XDP_REDIRECT;
 	}
@@ -886,7 +886,7 @@ TEST(test_former)
 		open_world_in(&killed, &served, KEPT);
 		strcpy(plane_book(world.plane, SLOT)->name, "soft");
 		strcpy(plane_book(killed.plane, SLOT)->name, "killed");
-		plane_tell_time(world.plane, boot_ns(), now, SECOND_NS);
+		plane_set_time(world.plane, boot_ns(), now, SECOND_NS);
 		begin_ended(world.plane, &policy, &params, expiry_ending(16, 1), at);
 		assert_in_range(pass_now(&world), 5, ENDED_FRAMES);
 		shared_bucket_init(&plane_buckets(world.plane)[SLOT],
@@ -904,7 +904,7 @@ TEST(test_former)
 		assert_int_equal(
 			shared_bucket_read(&plane_buckets(world.plane)[SLOT]).rate, rate / 2);
 		assert_in_range(pass_now(&world), 4, 6);
-		plane_tell_time(world.plane, boot_ns(), now + 4 * SECOND_NS, SECOND_NS);
+		plane_set_time(world.plane, boot_ns(), now + 4 * SECOND_NS, SECOND_NS);
 		assert_in_range(pass_now(&world), 4, 6); /* has earned by then */
 		(void)plane_take_half(next, SLOT, rate);
 		assert_int_equal(

@@ -83,16 +83,16 @@ TEST(test_who_has_parts)
 	for (unsigned i = 0; i < SLOTS; i++) {
 		assert_int_equal(policy_divider(policies, i), dividers[i]);
 		assert_int_equal(policy_has_part(policies, i), parts[i]);
-		assert_int_equal(policy_is_told_of(policies, i), told_of[i]);
+		assert_int_equal(policy_is_published(policies, i), told_of[i]);
 		assert_int_equal(policy_samples_flows(&policies[i]), samples[i]);
 	}
 	policies[LINK].allocator = policies[PAGE].allocator = allocator_find("static");
-	assert_true(policy_is_told_of(policies, LINK));
-	assert_true(policy_is_told_of(policies, PAGE));
+	assert_true(policy_is_published(policies, LINK));
+	assert_true(policy_is_published(policies, PAGE));
 	policies[YEAR].above = 0; /* a policy below only a quota has no part */
 	policies[PAGE].above = 1;
 	assert_int_equal(policy_divider(policies, PAGE), POLICY_NO_PARENT);
-	assert_false(policy_is_told_of(policies, PAGE));
+	assert_false(policy_is_published(policies, PAGE));
 }
 
 TEST(test_what_the_brain_is_told)

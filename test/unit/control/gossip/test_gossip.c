@@ -390,7 +390,7 @@ static void check_told(const struct gossip *g, unsigned self, unsigned policy)
 	struct gossip_sum told;
 
 	for (unsigned peer = 0; peer < 6; peer++) {
-		assert_int_equal(gossip_told(g, policy, peer, &told), peer != self);
+		assert_int_equal(gossip_reported_sum(g, policy, peer, &told), peer != self);
 		if (peer == self)
 			continue;
 		assert_near(told.weight, peer, 1e-6);

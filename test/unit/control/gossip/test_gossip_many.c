@@ -286,7 +286,7 @@ TEST(test_news)
 	set_all(p, 0, 1e6);
 	for (int t = 0; t < 10; t++)
 		tick_gossip_pair(p);
-	assert_true(gossip_tells_news(p->g[1]));
+	assert_true(gossip_reports_news(p->g[1]));
 	for (unsigned i = 0; i < 200; i++)
 		assert_int_equal(gossip_next_news(p->g[1], i), i);
 	assert_int_equal(gossip_next_news(p->g[1], 0), 200);

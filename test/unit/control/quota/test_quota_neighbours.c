@@ -182,7 +182,7 @@ static struct quota_message told_to(struct quota_node *q, uint32_t edge, uint64_
 {
 	struct quota_message m;
 
-	quota_tell(q, edge, false);
+	quota_wake_edge(q, edge, false);
 	assert_true(quota_next_to(q, now, edge, &m));
 	return m;
 }
@@ -254,7 +254,7 @@ TEST(test_turns)
 
 	for (uint32_t i = 0; i < 7; i++) {
 		for (uint32_t k = 0; k < 3; k++)
-			quota_tell(q, k, false);
+			quota_wake_edge(q, k, false);
 		assert_true(quota_next(q, SECOND, &edge, &m));
 		assert_int_equal(edge, i % 3);
 	}

@@ -408,7 +408,7 @@ TEST(test_neighbour_in_another_period)
 			while (quota_next(start, now, &edge, &m))
 				assert_true(quota_receive(other, 0, &m, now));
 			if (periods[i][1] < periods[i][0])
-				quota_tell(other, 0, false);
+				quota_wake_edge(other, 0, false);
 			while (quota_next(other, now, &edge, &m)) {
 				assert_true(quota_receive(start, 0, &m, now));
 				answers++;

@@ -253,7 +253,7 @@ static bool tells_of_age(time_t s)
 		seen = NULL;
 		set_age(&file, s);
 		assert_int_equal(seen_note(&seen, PATH, &file), 0);
-		tells = seen_will_tell(seen);
+		tells = seen_is_reliable(seen);
 		seen_free(seen);
 	} while (time(NULL) != now);
 	return tells;
@@ -266,12 +266,12 @@ static void will_tell(void **state)
 	struct stat file;
 
 	(void)state;
-	assert_false(seen_will_tell(NULL));
+	assert_false(seen_is_reliable(NULL));
 	write_file("1");
 	assert_int_equal(stat(PATH, &file), 0);
 	set_age(&file, 10);
 	assert_int_equal(seen_note(&seen, PATH, &file), 0);
-	assert_true(seen_will_tell(seen));
+	assert_true(seen_is_reliable(seen));
 	assert_false(tells_of_age(2));
 	assert_true(tells_of_age(3));
 	for (unsigned i = 0; i < 2; i++) {
@@ -280,7 +280,7 @@ static void will_tell(void **state)
 		set_age(&file, 10);
 		*(i ? &file.st_mtim.tv_sec : &file.st_ctim.tv_sec) += 9;
 		assert_int_equal(seen_note(&young, PATH, &file), 0);
-		assert_false(seen_will_tell(young));
+		assert_false(seen_is_reliable(young));
 		seen_free(young);
 	}
 	seen_free(seen);
@@ -288,7 +288,7 @@ static void will_tell(void **state)
 	set_age(&file, 10);
 	file.st_mode = S_IFIFO;
 	assert_int_equal(seen_note(&seen, "-", &file), 0);
-	assert_false(seen_will_tell(seen));
+	assert_false(seen_is_reliable(seen));
 	assert_true(seen_unchanged(seen));
 	seen_free(seen);
 }

@@ -117,10 +117,10 @@ TEST(test_told)
 		open_world(&world);
 		note_profiles(&world, before);
 		slot = world.w.inst.slots.of[rows[i]];
-		expire_told(world.worker, slot, tick_now());
+		expire_replaced(world.worker, slot, tick_now());
 		expect_ended(&world, before, rows[i] == PLAIN ? 0 : 1u << rows[i]);
 		if (rows[i] != PLAIN) { /* not twice */
-			expire_told(world.worker, slot, tick_now());
+			expire_replaced(world.worker, slot, tick_now());
 			expect_ended(&world, before, 1u << rows[i]);
 		}
 		close_world(&world);

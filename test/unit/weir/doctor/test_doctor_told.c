@@ -147,8 +147,8 @@ int __wrap_eal_trial(const struct config *config, FILE *err);
 int __wrap_eal_trial(const struct config *config, FILE *err)
 {
 	fputs(told.trial_text, err);
-	if (told.conflict[0] &&
-		!(eal_is_told(config, told.conflict[0]) && eal_is_told(config, told.conflict[1])))
+	if (told.conflict[0] && !(eal_has_argument(config, told.conflict[0]) &&
+					eal_has_argument(config, told.conflict[1])))
 		return 0;
 	return told.trial_error;
 }

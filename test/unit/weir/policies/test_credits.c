@@ -238,7 +238,7 @@ TEST(test_one_leaves)
 		for (unsigned i = 0; i < 3; i++) {
 			slots[i] = inst->slots.of[i];
 			held[i] = credits_held(inst, slots[i]);
-			assert_non_null(credits_told(inst, slots[i]));
+			assert_non_null(credits_published(inst, slots[i]));
 		}
 		reload_prepaid_instance(world, THREE ", " SOFT); /* all of them stay */
 		for (unsigned i = 0; i < 3; i++)
@@ -257,7 +257,7 @@ TEST(test_one_leaves)
 		while (!policy_txn_finish(x))
 			instance_world_turn_all(&world->w);
 		policy_txn_free(x);
-		assert_null(credits_told(inst, slots[leaves]));
+		assert_null(credits_published(inst, slots[leaves]));
 		credits_give_back(inst);
 		for (unsigned i = 0; i < 2; i++) {
 			assert_int_equal(credits_held(inst, inst->slots.of[i]), 0);
@@ -299,8 +299,8 @@ TEST(test_moves)
 	while (!policy_txn_finish(x))
 		instance_world_turn_all(&world->w);
 	policy_txn_free(x);
-	assert_null(credits_told(inst, from));
-	assert_non_null(credits_told(inst, inst->slots.of[0]));
+	assert_null(credits_published(inst, from));
+	assert_non_null(credits_published(inst, inst->slots.of[0]));
 	for (unsigned i = 0; i < 50; i++)
 		turn_prepaid_instance(world);
 	assert_true(passed_bytes_total(world) > passed);
@@ -329,7 +329,7 @@ TEST(test_budget_of)
 		assert_int_equal(view.balance, expected.balance);
 	}
 	assert_false(instance_budget(inst, 1, &view));
-	assert_null(credits_told(inst, inst->slots.of[1]));
+	assert_null(credits_published(inst, inst->slots.of[1]));
 	assert_int_equal(credits_held(inst, inst->slots.of[1]), 0);
 }
 

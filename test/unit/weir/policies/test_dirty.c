@@ -22,7 +22,7 @@ TEST(test_set)
 	dirty_clear(&dirty, 5);
 	assert_false(dirty_is_empty(&dirty));
 	assert_int_equal(dirty_next(&dirty), SLOTS - 1);
-	dirty_told(&dirty, SLOTS - 1);
+	dirty_published(&dirty, SLOTS - 1);
 	assert_true(dirty_is_empty(&dirty));
 	dirty_mark(&dirty, 0); /* after the last slot comes the first */
 	assert_int_equal(dirty_next(&dirty), 0);
@@ -42,7 +42,7 @@ TEST(test_turns)
 			dirty_mark(&dirty, 60 * n);
 		slot = dirty_next(&dirty);
 		told[slot / 60]++;
-		dirty_told(&dirty, slot);
+		dirty_published(&dirty, slot);
 	}
 	for (unsigned n = 0; n < 3; n++)
 		assert_int_equal(told[n], 10);

@@ -280,7 +280,7 @@ void plane_await_former(void)
 	plane.awaited++;
 }
 
-void plane_tell_time(struct plane *p, uint64_t ns, uint64_t tick, uint64_t hz)
+void plane_set_time(struct plane *p, uint64_t ns, uint64_t tick, uint64_t hz)
 {
 	assert_ptr_equal(p, &plane);
 	(void)ns, (void)tick, (void)hz;
@@ -488,7 +488,7 @@ TEST_WITH(test_ending, forget_before, NULL)
 	assert_int_equal(plane.ending[0][slot], 20);
 	assert_int_equal(plane.ending[1][slot], 30);
 	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
-		kernel_lines_tell(&inst, cpu, &told);
+		kernel_lines_set_limit(&inst, cpu, &told);
 		assert_int_equal(plane.ending[cpu][slot], 20);
 		assert_int_equal(kernel_lines_soft_ending(&inst)[slot], 0); /* not soft */
 	}
@@ -513,7 +513,7 @@ TEST_WITH(test_sampled, forget_before, NULL)
 		const struct policy_state *line = &plane.lines[1][slot];
 		const unsigned flags = police_flags(line), accounting = police_accounting(line);
 
-		kernel_lines_tell(&inst, 1, &told);
+		kernel_lines_set_limit(&inst, 1, &told);
 		assert_int_equal(police_shift(line), shift);
 		assert_int_equal(police_flags(line), flags);
 		assert_int_equal(police_accounting(line), accounting);
@@ -558,7 +558,7 @@ TEST_WITH(test_soft_ending, forget_before, NULL)
 
 		kernel_lines_before(&inst, rows[i].policy, &view);
 		assert_int_equal(*soft, was > rows[i].ending ? was : rows[i].ending);
-		kernel_lines_tell(&inst, 0, &told);
+		kernel_lines_set_limit(&inst, 0, &told);
 		assert_int_equal(plane.ending[0][told.policy], rows[i].ending);
 		assert_int_equal(*soft, rows[i].ending);
 	}

@@ -147,9 +147,9 @@ TEST(test_behind)
 			assert_int_equal(last.policy, w.inst.slots.of[p]);
 			assert_int_equal(last.sample_shift, shift);
 		}
-		assert_true(instance_has_told(&w.inst, 1));
+		assert_true(instance_has_published(&w.inst, 1));
 	}
-	assert_false(instance_has_told(&w.inst, 0));
+	assert_false(instance_has_published(&w.inst, 0));
 	/* The second policy is removed meanwhile. */
 	publish_never(&w.inst, w.inst.slots.of[1]);
 	assert_true(take_posted_limits(&w, 0, &last) > 1);

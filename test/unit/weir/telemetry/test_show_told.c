@@ -141,7 +141,7 @@ MADE_UP(bool, limiter_neighbour,
 	fill(neighbour, &told.neighbour, sizeof(*neighbour), told.is_edge))
 MADE_UP(const struct timekeeper *, limiter_timekeeper, (const struct limiter *limiter), (limiter),
 	&told.keeper)
-MADE_UP(bool, gossip_told,
+MADE_UP(bool, gossip_reported_sum,
 	(const struct gossip *gossip, unsigned policy, unsigned peer, struct gossip_sum *sum),
 	(gossip, policy, peer, sum),
 	fill(sum, &told.sum, sizeof(*sum), told.told &&policy == 0 && peer == 1))
