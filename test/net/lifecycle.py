@@ -107,7 +107,7 @@ def new_ledger(scene):
                                  "ledger": {"store": os.path.join(made, "edge")}})
     for words in (("--new-ledger",), ("-c",)):
         status, _, err = blocked.run(*words, blocked.config_path)
-        expect(status == 1 and "Not a directory" in err and "mend the path" in err, err)
+        expect(status == 1 and "Not a directory" in err and "correct the path" in err, err)
 
 
 def refused_configuration(scene):

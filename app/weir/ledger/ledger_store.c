@@ -166,7 +166,7 @@ const char *ledger_store_reason(int error)
 	case -EROFS:
 		return "Read-only file system: mount it for writing";
 	case -ENOTDIR:
-		return "Not a directory, or its parent is not one: move that away, or mend it";
+		return "Not a directory, or its parent is not one: move it, or correct the path";
 	case -ENOSPC:
 		return "No space left on device: make room";
 	case -EDQUOT:

@@ -42,8 +42,7 @@ struct engine_slot {
 	uint64_t packets;                      /* arrived until measured_ns */
 	uint64_t passed_packets, passed_bytes; /* last reported, see police_passed() */
 	struct sampling sampling;
-	uint64_t
-		shared_published; /* policy_is_timed(): tick of the shared bucket's last change, or 0 */
+	uint64_t shared_published; /* tick of the shared bucket's last change, if timed; or 0 */
 	bool held;      /* passes nothing yet: workers might still use the slot's previous policy */
 	bool kernel;    /* the kernel's CPUs have lines too; set before engine_begin() */
 	uint8_t ending; /* part of the shared limit that ends with the lease, as last published */

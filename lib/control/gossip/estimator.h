@@ -87,7 +87,7 @@ struct estimator {
 
 	struct gossip_sum (*sum)(const struct gossip *g, unsigned policy);
 
-	/* Writes the values that one peer has sent, see gossip_reported_sum(). NULL: it keeps only sums. */
+	/* Writes the values of one peer, see gossip_reported_sum(). NULL: it keeps only sums. */
 	bool (*told)(
 		const struct gossip *g, unsigned policy, unsigned peer, struct gossip_sum *told);
 	unsigned (*alive)(const struct gossip *g);

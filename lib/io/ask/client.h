@@ -25,11 +25,11 @@ struct client {
 /* Connects and reads the greeting. Returns 0, an error of source.ask(), or of connect(2). */
 int client_open(struct client *client, const char *path);
 
-/* The same, with a timeout for each answer. */
+/* Like client_open(), with a timeout for each answer. */
 int client_open_patient(struct client *client, const char *path, double seconds);
 
 /*
- * The same, with one deadline: calls return -ETIMEDOUT after `ms` milliseconds at the latest,
+ * Like client_open(), with one deadline: calls return -ETIMEDOUT after `ms` milliseconds at the latest,
  * however many requests are sent and however slowly the answers arrive.
  */
 int client_open_until(struct client *client, const char *path, unsigned ms);

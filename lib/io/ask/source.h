@@ -39,7 +39,7 @@ struct source {
 /* Calls source->ask(), and returns -ENOENT for null. */
 int source_get(struct source *source, const char *request, json_t **value);
 
-/* The same, for a command with a parameter. */
+/* Like source_get(), for a command with a parameter. */
 int source_get_of(struct source *source, const char *command, const char *name, json_t **value);
 
 /*
@@ -56,7 +56,7 @@ int source_list(struct source *source, const char *command, const char *name, co
  */
 int source_each(struct source *source, const char *command, size_t most, json_t **array);
 
-/* The same, for the names that the command itself lists (in `what`) if it has no parameter. */
+/* Like source_each(), for the names that the command lists (in `what`) without a parameter. */
 int source_each_listed(
 	struct source *source, const char *command, const char *what, json_t **array);
 

@@ -222,7 +222,7 @@ TEST(test_words)
 			"    no better than*by DSCP: 12 yellow, 14 "
 			"red, 20 yellow, 22 red, 28 yellow, 30 red, 36 yellow, 38 red, 46 red, others "
 			"green\n"},
-		{SRTCM(""), "  yellow: *unused, burst 312.5kB; passes\n"},
+		{SRTCM(""), "  yellow: *unused part*, burst 312.5kB; passes\n"},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {

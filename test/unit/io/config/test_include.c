@@ -216,7 +216,7 @@ static void test_not_included(void **state)
 		       "w.json:1: include[2]: '\\n': expected the path of a file or of a "
 		       "directory\n",
 		{"x.json", "{}"}, {"w.json", MAIN(", 'include': ['x.json', 3, '\\n']")});
-	/* The same in a directory. */
+	/* Also in a directory. */
 	assert_int_equal(mkdir("d/a.json", 0700), 0);
 	assert_int_equal(symlink("nowhere", "d/b.json"), 0);
 	EXPECT_REFUSED("w.json:1: include: d/a.json: expected a regular file\n"

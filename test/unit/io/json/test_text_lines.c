@@ -43,7 +43,7 @@ static void lines(void **state)
 	}
 }
 
-/* The same text as Jansson's: each kind of value, keys and strings with escapes, and depth. */
+/* Writes the text that Jansson writes: each kind of value, keys and strings with escapes, and depth. */
 static void one_line(void **state)
 {
 	static const char *const rows[] = {

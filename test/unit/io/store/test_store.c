@@ -649,7 +649,7 @@ TEST(test_cut_off)
 	}
 	assert_int_equal(truncate(p.file, 0), 0);
 	assert_damaged(&p);
-	/* The same length, with zeros. */
+	/* Zeros of equal length. */
 	assert_int_equal(truncate(p.file, (off_t)size), 0);
 	assert_damaged(&p);
 }

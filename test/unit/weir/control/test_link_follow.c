@@ -108,7 +108,7 @@ TEST(slow_links_do_not_flap)
 	assert_int_equal(c.acts, 2);
 }
 
-/* The same holds for links at a start. A link that stays down counts as lost. */
+/* Links at a start are followed, too. A link that stays down counts as lost. */
 TEST(slow_at_the_start)
 {
 	struct cables c;

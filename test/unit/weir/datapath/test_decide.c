@@ -953,7 +953,7 @@ TEST(test_what_is_free)
 	}
 }
 
-/* The same with meters per source: not packets of policies that mark or only count. */
+/* Also with meters per source: not packets of policies that mark or only count. */
 TEST(test_free_sources)
 {
 	static const struct {

@@ -372,7 +372,7 @@ TEST(test_from_one_worker)
 	assert_true(migration_keeps(migration, &world.reta, 2));
 }
 
-/* Kept packets that become the owner's own are returned in order, as many as it has room for. */
+/* Kept packets that become the owner's own are returned in order, until it is full. */
 TEST(test_gives_own)
 {
 	static const unsigned given[] = {2, 2, 1, 0};

@@ -129,7 +129,7 @@ TEST(test_reasons)
 		{-EACCES, "Permission denied: ", "the user that weir runs as"},
 		{-EPERM, "Permission denied: ", "the user that weir runs as"},
 		{-EROFS, "Read-only file system: ", "mount it for writing"},
-		{-ENOTDIR, "Not a directory, ", "mend the path"},
+		{-ENOTDIR, "Not a directory, ", "correct the path"},
 		{-ENOSPC, "No space left on device: ", "make room"},
 		{-EDQUOT, "File too large ", "LimitFSIZE="},
 		{-EFBIG, "File too large ", "LimitFSIZE="},

@@ -94,7 +94,7 @@ TEST(test_freed)
 }
 
 /*
- * The same for a policy that is not committed, and for a change that the limiter's stop interrupts.
+ * Also for a policy that is not committed, and for a change that the limiter's stop interrupts.
  */
 TEST(test_freed_early)
 {
