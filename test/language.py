@@ -80,6 +80,8 @@ def plant(name, text):
         return text + f"/* {sentence} */\n"
     if ending == "json" and '"description": "' in text:
         return text.replace('"description": "', f'"description": "{sentence} ', 1)
+    if re.fullmatch(r"[1-8]", ending):
+        return text + f".Pp\n{sentence}\n"
     if ending in ("py", "build", "yml", "in", "control") or text.startswith("#!"):
         return text + f"# {sentence}\n"
     return None
@@ -146,7 +148,8 @@ def self_test():
               "x.sh": "#!/bin/sh\n# The limit. {}\n", "y.py": "# The limit. {}\nx = 1\n",
               "x.json": '{{"description": "{}"}}\n', "x.html": "<p>{}</p>\n",
               "meson.build": "# The limit. {}\n", "x.yml": "# SPDX\n  - summary: '{}'\n",
-              "control": "# SPDX\nDescription: one line\n {}\n"}
+              "control": "# SPDX\nDescription: one line\n {}\n",
+              "x.8": ".Sh DESCRIPTION\n{}\n"}
     for name, shape in shapes.items():
         found = count_of(name, shape.format(plain))
         if sum(found.of(kind) for kind in KINDS):

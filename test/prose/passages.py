@@ -205,6 +205,27 @@ def of_markdown(text):
             paragraph.append(re.sub(r"^\s*(?:#+|[-*]|\d+\.|>) ", "", line).strip())
 
 
+def of_mdoc(text):
+    """Paragraphs and items of a manual page, without literal blocks; a macro is a span of code."""
+    paragraph, begun, literal = [], 1, False
+    for number, line in enumerate([*text.split("\n"), ".Pp"], 1):
+        macro = (re.match(r"\.(\w\w)\b", line) or " .")[1]
+        literal = literal and macro != "Ed" or line.startswith(".Bd -literal")
+        if literal or line.startswith('.\\"') or macro == "Dl":
+            continue
+        if macro in ("Dd", "Dt", "Os", "Sh", "Ss", "Pp", "Bl", "El", "It", "Bd", "Ed"):
+            if WORD.search(" ".join(paragraph).replace(CODE, "")):
+                yield begun, "document", " ".join(paragraph)
+            paragraph = []
+            continue
+        begun = begun if paragraph else number
+        if macro == "Nd":
+            line = line.removeprefix(".Nd ")
+        elif macro != ".":
+            line = CODE + "".join(re.findall(r" ([.,;:)])(?= |$)", line))
+        paragraph.append(re.sub(r"\\f.|\\", "", line))
+
+
 def passages_of(name, text):
     """All passages of a file, by the kind of file of that name; tests have no messages."""
     messages = not name.startswith("test/")
@@ -219,6 +240,8 @@ def passages_of(name, text):
         yield from of_json(text)
     elif ending == "html":
         yield from of_html(text)
+    elif re.fullmatch(r"[1-8]", ending):
+        yield from of_mdoc(text)
     elif text.startswith("#!/usr/bin/python3"):
         yield from of_python(text, messages)
     elif text.startswith("#") or ending in ("build", "yml", "conf", "txt", "in"):
