@@ -597,6 +597,32 @@ def check_configuration(root, schema):
     yield from documents(validator, examples, GOOD, BAD)
 
 
+def schemas_of(root, node, name):
+    """Yields the schemas of a key below a node of the schema, through references and arrays."""
+    if name in node.get("properties", {}):
+        yield node["properties"][name]
+    elif "$ref" in node:
+        yield from schemas_of(root, root["definitions"][node["$ref"].rpartition("/")[2]], name)
+    else:
+        for inner in (node.get("items"), node.get("additionalProperties"), *node.get("anyOf", ()),
+                      *node.get("oneOf", ())):
+            if isinstance(inner, dict):
+                yield from schemas_of(root, inner, name)
+
+
+def check_key_examples(root, schema):
+    """Yields one line for each example of weir.json(5) that the schema rejects."""
+    spec = json.loads((root / "tools/keys/schema.json").read_text())
+    validator = jsonschema.validators.validator_for(schema)
+    resolver = jsonschema.RefResolver("", schema)
+    for path, example in spec["examples"].items():
+        nodes = [schema]
+        for name in path.split("."):
+            nodes = [inner for node in nodes for inner in schemas_of(schema, node, name)]
+        if not any(validator(node, resolver=resolver).is_valid(example) for node in nodes):
+            yield f"tools/keys/schema.json: examples: {path}: {json.dumps(example)}"
+
+
 def check_scenario(root, schema, configuration):
     """Checks the scenarios. Their schema refers to that of configurations for common parts."""
     resolver = jsonschema.RefResolver("", schema, store={"weir.schema.json": configuration})
@@ -615,6 +641,7 @@ def check(root):
     """Yields one line for each problem."""
     configuration = load(root / "config" / "weir.schema.json")
     yield from check_configuration(root, configuration)
+    yield from check_key_examples(root, configuration)
     scenario_schema = load(root / "config" / "scenario.schema.json")
     yield from check_scenario(root, scenario_schema, configuration)
     yield from check_estimators(root, configuration, scenario_schema)

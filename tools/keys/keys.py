@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Writes the JSON schema and the key tables of the manual from the tables of lib/io/config.
+"""Writes the schema, the key tables of the manual and weir.json(5) from the tables of keys.
 
-`weir --keys` prints the tables. schema.json has the rest: the value types that only Weir has, and
-the rules between keys. With --check it writes nothing and exits with 1 if a file is out of date.
+`weir --keys` prints the tables of lib/io/config. schema.json has the rest: the value types that
+only Weir has, the rules between keys, and examples. With --check it writes nothing and exits with 1
+if a file is out of date.
 
 Usage: keys.py [--check] WEIR SOURCE_ROOT
 """
@@ -16,8 +17,11 @@ import re
 import subprocess
 import sys
 
+import key_page
+
 SCHEMA = "config/weir.schema.json"
 MANUAL = "doc/operate/configuration.md"
+PAGE = "doc/man/weir.json.5"
 WIDTH = 132
 REMARKS = {"note": {"$ref": "#/definitions/note"}, "$schema": {"type": "string"}}
 BLOCK = re.compile(r"(<!-- keys(?: ([\w.-]+))?: ([\w ,-]+) -->\n).*?(?=<!-- end of keys -->)", re.S)
@@ -172,14 +176,19 @@ def default_words(row):
     return value if re.fullmatch(r"[\d.]+", value) else f"`{value}`"
 
 
+def words_of(table, row):
+    """The type of a key of the table for people."""
+    return type_words(row, table.spec["words"].get(
+        row["path"], table.spec["types"][row["type"]]["words"]))
+
+
 def table_lines(table, path, names):
     """Yields the table of some keys of an object."""
     yield "| key | type | default | meaning |"
     yield "|---|---|---|---|"
     for name in names:
         row = table.rows[f"{path}.{name}" if path else name]
-        words = table.spec["words"].get(row["path"], table.spec["types"][row["type"]]["words"])
-        yield f"| `{name}` | {type_words(row, words)} | {default_words(row)} | {row['meaning']} |"
+        yield f"| `{name}` | {words_of(table, row)} | {default_words(row)} | {row['meaning']} |"
 
 
 def manual_of(table, text):
@@ -198,7 +207,7 @@ def manual_of(table, text):
 # --- files ---------------------------------------------------------------------------------------
 
 def main():
-    """Writes both files, or compares them. Returns the exit status."""
+    """Writes the files, or compares them. Returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--check", action="store_true", help="write nothing, compare")
     parser.add_argument("weir")
@@ -207,9 +216,12 @@ def main():
     table = Table(options.weir, options.root)
     schema, manual = options.root / SCHEMA, options.root / MANUAL
     text, shown = manual_of(table, manual.read_text(encoding="utf-8"))
-    wanted = {schema: dump(Schema(table).document()) + "\n", manual: text}
+    wanted = {schema: dump(Schema(table).document()) + "\n", manual: text,
+              options.root / PAGE: key_page.page(
+                  table, options.root, lambda row: words_of(table, row), default_words)}
     faults = [f"{path}: out of date: run tools/keys/keys.py {options.weir} ."
-              for path, new in wanted.items() if path.read_text(encoding="utf-8") != new]
+              for path, new in wanted.items()
+              if not path.exists() or path.read_text(encoding="utf-8") != new]
     if not options.check:
         faults = []
         for path, new in wanted.items():
@@ -219,6 +231,8 @@ def main():
                for path in table.rows if path not in shown and path not in elsewhere]
     faults += [f"{MANUAL}: two tables have the key {path}"
                for path in set(shown) if shown.count(path) > 1]
+    faults += [f"tools/keys/schema.json: examples: no example of {path}"
+               for path in key_page.without_example(table)]
     for line in faults:
         print(line, file=sys.stderr)
     return 1 if faults else 0
