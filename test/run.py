@@ -343,7 +343,7 @@ def meson_test(directory, test, result):
     """One test of a build directory."""
     began = time.monotonic()
     status, output = run(test["cmd"], folder=directory, WEIR_ANSWERS_S=str(ANSWERS_S),
-                         **SANITIZERS)
+                         WEIR_TOOLS="all", **SANITIZERS)
     result.add(f"{directory}/{test['name']}", verdict_of(status), time.monotonic() - began, output)
 
 
