@@ -49,7 +49,7 @@ def field(deb, name):
 
 
 def contents(top):
-    """Checks the architecture of the programs, and that each has a manual, built from its help."""
+    """Checks the architecture of the programs, and that each has a manual page."""
     for package, programs in PROGRAMS.items():
         deb, = glob.glob(f"{top}{OUTPUT}/{package}_*_{ARCH}.deb")
         if field(deb, "Architecture") != ARCH:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Help texts of weirctl, also the source of manuals and completion (tools/manual).
+ * Help texts of weirctl, also the source of completion (tools/manual).
  */
 #ifndef WEIR_WEIRCTL_HELP_H
 #define WEIR_WEIRCTL_HELP_H

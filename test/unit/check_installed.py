@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Checks the installed manuals, completion and units. Manuals and completion must have every
-command and option. systemd must accept the units and rate their exposure as low.
+"""Checks the installed completion and units. Completion must have every command and option.
+systemd must accept the units and rate their exposure as low.
 
 Usage: check_installed.py SOURCE_ROOT BUILD_ROOT
 """
@@ -15,14 +15,14 @@ import subprocess
 import sys
 import tempfile
 
-# The section of each program's manual, and the files with its tables of commands and options.
+# The files with each program's tables of commands and options.
 PROGRAMS = {
-    "weir": ("8", "app/weir/main.c"),
-    "weirctl": ("8", "app/weirctl/ctl_options.c", "app/weirctl/commands.c"),
-    "weirsim": ("1", "app/weirsim/main.c"),
-    "weir-exporter": ("8", "app/exporter/main.c"),
-    "weir-import": ("8", "app/import/weir_import/options.py"),
-    "weir-support": ("8", "app/support/weir_support/options.py"),
+    "weir": ("app/weir/main.c",),
+    "weirctl": ("app/weirctl/ctl_options.c", "app/weirctl/commands.c"),
+    "weirsim": ("app/weirsim/main.c",),
+    "weir-exporter": ("app/exporter/main.c",),
+    "weir-import": ("app/import/weir_import/options.py",),
+    "weir-support": ("app/support/weir_support/options.py",),
 }
 EXPOSED = 2.5  # maximum exposure by systemd-analyze security
 
@@ -44,27 +44,22 @@ def tables(root, paths):
     return commands, options
 
 
-def plain(text):
-    """Returns the text without roff's escapes of dashes."""
-    return text.replace("\\-", "-")
-
-
 def knows(text, name, kind):
     """Returns true if a document has a command or an option as a separate word."""
     if kind == "fish" and name.startswith("--"):
         name = "-l " + name[2:]
-    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", plain(text)) is not None
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
 
 
-def check_manuals(root, build):
-    """Checks that all manuals and completions have all names."""
-    for program, (section, *paths) in PROGRAMS.items():
+def check_names(root, build):
+    """Checks that all files of completion have all names."""
+    for program, paths in PROGRAMS.items():
         commands, options = tables(root, paths)
         if program in ("weirctl", "weirsim") and len(commands) < 3 or (
                 program != "weirsim" and len(options) < 5):
             yield f"{paths}: no table is found: {commands} {options}"
-        for kind, name in (("man", f"{program}.{section}"), ("bash", f"{program}.bash"),
-                           ("zsh", f"_{program}"), ("fish", f"{program}.fish")):
+        for kind, name in (("bash", f"{program}.bash"), ("zsh", f"_{program}"),
+                           ("fish", f"{program}.fish")):
             text = (build / "tools/manual" / name).read_text(encoding="utf-8")
             for word in commands + options:
                 if not knows(text, word, kind):
@@ -150,7 +145,7 @@ def check_unit(build, name, programs):
 def main():
     """Prints the problems of installed files; exits with 1 if there are any."""
     root, build = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
-    complaints = [*check_manuals(root, build), *check_words(build), *check_completion(build),
+    complaints = [*check_names(root, build), *check_words(build), *check_completion(build),
                   *check_unit(build, "weir@.service", ("weir/weir", "weirctl/weirctl")),
                   *check_unit(build, "weir-exporter.service", ("exporter/weir-exporter",))]
     for complaint in complaints:

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Generates manual pages and shell completion from the programs' --help. So each table of commands
-and options exists in one place, the program.
+"""Writes the completion for a shell from the help texts of a program.
 
-Usage: manual.py man|bash|zsh|fish SECTION VERSION [EMULATOR] PROGRAM
+Usage: manual.py bash|zsh|fish [EMULATOR] PROGRAM
+
+test/unit/check_man.py compares the same help texts with the manual pages.
 """
 
 import collections
@@ -88,68 +89,6 @@ def ask(program, *words):
     done = subprocess.run([*program, *words, "--help"], capture_output=True, text=True, check=True,
                           stdin=subprocess.DEVNULL)
     return Help(done.stdout)
-
-
-# --- a manual page -------------------------------------------------------------------------------
-
-def roff(text):
-    """Escapes text for roff."""
-    text = text.replace("\\", "\\e").replace("-", "\\-")
-    return re.sub(r"^([.'])", r"\\&\1", text, flags=re.M)
-
-
-def table(items):
-    """Yields tagged paragraphs."""
-    for item in items:
-        yield ".TP"
-        yield (".B " + roff(", ".join(item.names))) + (
-            f" \\fI{roff(item.value)}\\fR" if item.value else "")
-        yield roff(item.text) if item.text else "\\&"
-
-
-def paragraphs(texts):
-    """Yields paragraphs, one below the other."""
-    for number, text in enumerate(texts):
-        if number:
-            yield ".PP"
-        yield roff(text)
-
-
-def described(text):
-    """Returns a description for a title: without a capital letter and a full stop."""
-    first = text.split(". ", 1)[0].rstrip(".")
-    return first if first.split()[0] == "Weir" else first[0].lower() + first[1:]
-
-
-def man(name, section, version, main, commands):
-    """Yields the lines of the page."""
-    yield f'.TH {name.upper()} {section} "" "weir {version}" "Weir"'
-    yield from (".SH NAME", f"{name} \\- {roff(described(main.words[0]))}", ".SH SYNOPSIS")
-    # Alternative ways to call it; a bar within brackets is a choice.
-    for number, line in enumerate(re.split(r" \| (?![^\[]*\])", " ".join(main.usage))):
-        if number:
-            yield ".br"
-        yield ".B " + roff(line if line.startswith(name) else f"{name} {line}")
-    yield ".SH DESCRIPTION"
-    yield from paragraphs(main.words)
-    for title, items in (("COMMANDS", main.commands), ("OPTIONS", main.options)):
-        if items:
-            yield f".SH {title}"
-            yield from table(items)
-    for command, text in commands.items():
-        yield from (f'.SH "{name.upper()} {command.upper()}"', ".B " + roff(" ".join(text.usage)),
-                    ".PP")
-        yield from paragraphs([words for words in text.words if not words.startswith(COMMON)])
-        yield from table(text.commands + text.options)
-        if text.status:
-            yield from (".PP", "Exit status: " + roff(text.status))
-    if main.status:
-        yield from (".SH EXIT STATUS", roff(main.status))
-    others = [other for other in ("weir(8)", "weirctl(8)", "weir-import(8)", "weir-support(8)",
-                              "weirsim(1)")
-              if not other.startswith(name + "(")]
-    yield from (".SH SEE ALSO", ",\n".join(f".BR {other.replace('(', ' (')}" for other in others)
-                .replace(",\n", " ,\n"))
 
 
 # --- completion ----------------------------------------------------------------------------------
@@ -338,15 +277,14 @@ def fish_option(name, item, when):
 
 def main_program():
     """Writes one document to standard output."""
-    kind, section, version, *program = sys.argv[1:]
+    kind, *program = sys.argv[1:]
     name = os.path.basename(program[-1])
     main = ask(program)
     # Programs whose commands have their own help mention "COMMAND --help".
     more = any("COMMAND --help" in text for text in main.words)
     commands = {item.names[0]: ask(program, item.names[0]) for item in main.commands
                 if more and not item.names[0].startswith("-")}
-    lines = man(name, section, version, main, commands) if kind == "man" else {
-        "bash": bash, "zsh": zsh, "fish": fish}[kind](name, main, commands)
+    lines = {"bash": bash, "zsh": zsh, "fish": fish}[kind](name, main, commands)
     print("\n".join(lines))
 
 

@@ -210,7 +210,7 @@ def _check_flowspec(options: Options) -> None:
 
 
 def help_text() -> str:
-    """Returns the help, in a form that manuals and completion are made of."""
+    """Returns the help, in a form that completion is made of."""
     lines = []
     for row in ROWS:
         brief = f"-{row.brief}, " if row.brief else "    "

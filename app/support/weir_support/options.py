@@ -111,7 +111,7 @@ def parse(arguments: list[str]) -> Options:
 
 
 def help_text() -> str:
-    """Returns the help, in a form that manuals and completion are made of."""
+    """Returns the help, in a form that completion is made of."""
     lines = []
     for row in ROWS:
         brief = f"-{row.brief}, " if row.brief else "    "
