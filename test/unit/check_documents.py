@@ -311,10 +311,10 @@ def check_complete(pages, programs):
 
 
 def check_index(pages, root):
-    """Checks that doc/README.md links every page of doc/."""
+    """Checks that doc/README.md links every page of doc/, and every manual page."""
     index = root / "doc/README.md"
     linked = {(index.parent / link.split("#", 1)[0]).resolve() for link in pages[index].links}
-    for path in pages:
+    for path in [*pages, *sorted((root / "doc/man").iterdir())]:
         if path.is_relative_to(root / "doc") and path not in linked and path != index:
             yield f"doc/README.md does not link {path.relative_to(root)}"
 
