@@ -9,14 +9,16 @@ import scenario
 import stats
 from report import Result
 
-PAPER = ("Nothing: its limits are exceeded while news travels. Here the same FPS says where the "
-         "limit should go, and a ledger moves it ([ledger.md](../design/ledger.md)).")
+PAPER = ("The paper has no such limits: its limits are exceeded while news travels. Here the "
+         "same FPS decides where the limit should go, and a ledger moves it "
+         "([ledger.md](../design/ledger.md)). `conserved` is a hard limit.")
 
 # "Settled" refers to local limits, and in E4 to rates.
-BUCKETS = ("A conserved burst is divided as the limit is, and nobody has more than his part: of 40 "
-           "kB a tenth is less than three packets, which TCP feels. A soft limit has at least six "
-           "packets at each limiter, whatever the burst says, and so passes up to several bursts "
-           "beyond it. A conserved policy wants a burst of six packets for each limiter.")
+BUCKETS = ("The burst of a hard limit is divided like the limit, and no limiter has more than "
+           "its part. A tenth of 40 kB is less than three packets, which slows down TCP. A "
+           "soft limit has at least six packets at each limiter for any burst, and so passes "
+           "up to several bursts more. For a hard limit, configure a burst of six packets for "
+           "each limiter.")
 
 SIX_PACKETS = 9000  # bytes
 
@@ -108,12 +110,12 @@ def judge(result, pairs):
                  for here, there in zip(soft["settle_s"], hard["settle_s"])
                  if here != dynamics.NEVER)
     hard = [pair[1] for pair in pairs]
-    result.target("never more enforced than the limit, nor more admitted between any two times "
-                  "than limit × time + burst",
+    result.target("at most the limit enforced, and at most limit × time + burst admitted "
+                  "between any two times",
                   all(row["limits_ratio"] <= 1 and row["excess_bursts"] <= 1 for row in hard),
                   f"at most {max(row['limits_ratio'] for row in hard):.3f} of the limit and "
                   f"{max(row['excess_bursts'] for row in hard):.2f} of the burst")
-    result.target("where six packets fit in an equal part of the burst: aggregate within 1 % of "
+    result.target("if six packets fit in an equal part of the burst: aggregate within 1 % of "
                   "the soft limit's, Jain's index within 0.02", apart <= 0.01 and jain <= 0.02,
                   f"aggregate at most {apart * 100:.1f} % apart, Jain's index {jain:.3f} lower")
     result.target("settled in at most twice the time", slower <= 2,
@@ -138,10 +140,11 @@ def show_calls(sim, result):
         result.rows.append(row)
         lines.append([words, f"{row['aggregate_ratio']:.3f}", f"{row['dropped'] * 100:.1f} %",
                       f"{row['excess_bursts']:.2f}"])
-    result.say("Traffic that does not adapt: a hundred calls, 10, 20, 30 and 40 at each of four "
-               "limiters and halfway the other way round, which ask for 1.07 times the limit in "
-               "the mean. With the allocator gdrl ([gdrl.md](../design/gdrl.md)) an indicator "
-               "moves the limit, and it is always conserved.")
+    result.say("Traffic that does not adapt: a hundred calls, 10, 20, 30 and 40 at each of "
+               "four limiters, and the reverse order after half of the time. Their mean "
+               "demand is 1.07 times the limit. With the allocator `gdrl` "
+               "([gdrl.md](../design/gdrl.md)) an indicator moves the limit, which is always "
+               "a hard limit.")
     result.table(["", "aggregate / limit", "packets dropped",
                   "beyond limit × time, most, in bursts"], lines)
 

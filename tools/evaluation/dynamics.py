@@ -64,8 +64,8 @@ def picture(result, name, title, run, columns):
     result.picture(name, title, "s", "Mbit/s", curves(run, columns))
 
 
-JOIN_PAPER = ("FPS varies least even with 500 ms between estimates; GRD needs 50 ms to come near "
-              "the central bucket.")
+JOIN_PAPER = ("FPS varies least, even with 500 ms between estimates. GRD needs 50 ms to be "
+              "near the central bucket.")
 
 
 def join_settles(run, columns):
@@ -121,9 +121,9 @@ def deeper_buckets(result, sim):
         runs = sim.runs(scenario.joins("fps", burst=burst), series=True)
         row = join_row("fps", "50ms", runs)
         lines.append([burst, f"{row['aggregate_ratio']:.3f}", f"{row['jain']:.3f}"])
-    result.say("Most of what FPS leaves unused is for want of tokens to start on: the bucket is "
-               "divided as the limit is, so a flow that joins four others has a part of 75 kB that "
-               "its slow start overruns. A deeper one:")
+    result.say("FPS leaves a part unused mostly because flows lack tokens for their start. "
+               "The bucket is divided like the limit, so a flow that joins four others has a "
+               "part of 75 kB, and its slow start exceeds that. A deeper bucket:")
     result.table(["fps, bucket", "aggregate / limit", "Jain, second by second"], lines)
 
 
@@ -159,8 +159,8 @@ def flows_join(sim, quick):
     return result
 
 
-BOTTLENECK_PAPER = ("FPS shares out what seven bottlenecked flows leave, and again when a flow "
-                    "without bottleneck joins them: in about 8 s.")
+BOTTLENECK_PAPER = ("FPS divides the part that seven bottlenecked flows leave unused, and again "
+                    "when a flow without bottleneck joins them. It takes about 8 s.")
 
 
 def bottleneck_settles(runs):
@@ -192,13 +192,13 @@ def bottlenecked(sim, _quick):
                           f"6:4 in {middle(second)} (slowest {worst(second)})")
             picture(result, "e4-fps", "Bottlenecked flows: fps", runs[0], ["cdn/l1", "cdn/l2"])
     result.table(["", "8:2, median", "slowest", "6:4, median", "slowest"], lines)
-    result.say("`grd` and `fps-drop`, which drop at random, settle late or never here: rates "
-               "follow the drops, and the drops the rates.")
+    result.say("`grd` and `fps-drop`, which drop at random, settle late or never here, "
+               "because rates follow the drops and drops follow the rates.")
     return result
 
 
-SHIFT_PAPER = ("limit/N cannot use what six idle sites leave; FPS delivers the full limit, with "
-               "occasional bursts above it.")
+SHIFT_PAPER = ("limit/N cannot use the parts of six idle sites. FPS delivers the full limit, "
+               "with occasional bursts above it.")
 
 
 def over_limit(run, limit):
@@ -221,10 +221,11 @@ def shift_row(allocator, runs, phase=30):
 
 
 SHIFT_TRAFFIC = (
-    "The paper's demand is of requests for Web objects at PlanetLab nodes, which we do not have: "
-    "as many long TCP flows stand in for them. It does not say how deep its buckets are; these are "
-    "40 kB in all. Gossip of 48 bytes to 4 peers every 100 ms, as there, would be 15.4 kbit/s a "
-    "limiter; the default estimator `state` costs what the table says (E7 has `tree`).")
+    "The paper's demand is requests for Web objects at PlanetLab nodes, which we do not have. "
+    "Here it is the same number of long TCP flows. The paper does not give the depth of its "
+    "buckets; these are 40 kB in all. The paper's gossip, 48 bytes to 4 peers every 100 ms, "
+    "would be 15.4 kbit/s a limiter. The table has the cost of the default estimator `state`, "
+    "and E7 that of `tree`.")
 
 
 def shifting(sim, _quick):

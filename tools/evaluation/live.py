@@ -148,8 +148,8 @@ def agreement(pairs):
         for name, key, form in FIGURES)
     there = ", ".join(f"{name} {worst[0][key]:{form}} live and {worst[1][key]:{form}} simulated"
                       for name, key, form in FIGURES if worst[0][key] is not None)
-    return (f"Live and simulated are furthest apart for {worst[0]['allocator']}: {there}. For the "
-            f"others the means differ at most thus: {most}.")
+    return (f"Live and simulated results differ most for {worst[0]['allocator']}: {there}. For "
+            f"the others the means differ at most by this: {most}.")
 
 
 def show(result, key, found, sim):
@@ -181,13 +181,14 @@ Not part of this run: `./tools/evaluate --live` repeats {keys} on live limiters.
 SOMETHING = """\
 ## Live limiters
 
-Rows called *live* in {keys} are of the program that is installed, measured at commit {commits}:
-each limiter a process of its own in a network namespace, with DPDK's af_packet driver; flows are
-iperf3's with the kernel's TCP Reno; the links are weir-emu's ([testbed.md](../design/testbed.md)).
-Limits, buckets, delays and losses of gossip are the scenario's. All of it ran on one machine of two
-CPUs, beside another testbed, the cases in turn, {runs} runs each. Times count from when iperf3 is
-asked to start, and data follow some round trips later. In the worst run 99 % of the packets left
-every flow's link less than {late:.1f} ms late.
+Rows called *live* in {keys} are of the installed program, measured at commit {commits}. Each
+limiter is a process in its own network namespace, with DPDK's af_packet driver. Flows are iperf3's
+with the kernel's TCP Reno, and links are those of weir-emu ([testbed.md](../design/testbed.md)).
+Limits, buckets, delays and losses of gossip are the scenario's.
+
+All cases ran in turn on one machine of two CPUs, next to another testbed, {runs} runs each. Times
+begin with the start of iperf3, and data follow some round trips later. In the worst run 99 % of the
+packets left each flow's link less than {late:.1f} ms late.
 """
 
 

@@ -50,30 +50,34 @@ LIVE = os.path.join(ROOT, "doc", "study", "evaluation", "live.json")
 
 INTRODUCTION = """\
 <!-- SPDX-License-Identifier: BSD-3-Clause -->
-<!-- Written by tools/evaluate: what is changed here by hand is lost. -->
+<!-- Written by tools/evaluate: changes by hand are lost. -->
 
 # Evaluation
 
-The experiments of Raghavan et al., "Cloud Control with Distributed Rate Limiting" (SIGCOMM 2007),
-repeated in weirsim ([weirsim.md](../operate/weirsim.md)) with the code that the appliance runs,
-of commit `{commit}`: {seeds} seeds each where nothing else is said, figures as mean, or as median
-(least–most). Flows are TCP NewReno with SACK, round-trip times 40 ms, estimates every 50 ms, EWMA
-0.1, as in section 5.1 there. "central" is one token bucket that all flows pass: what a
-distributed limiter should look like. What has not settled before the next change has *never*
-settled, and counts so in a median. "Reached" and "Not reached" are said of targets of ours, each
-with its rule; where the rule compares with the paper's figures, these are of the authors' testbed
-and traffic, which we do not have: what stands in for them is named beside the figure.
+This study repeats the experiments of Raghavan et al., "Cloud Control with Distributed Rate
+Limiting" (SIGCOMM 2007), for evaluators. It runs the code of the appliance in weirsim
+([weirsim.md](../operate/weirsim.md)).
 
-Limiters with `fps` lend each other tokens, as by default in groups of up to 64
-([loans](../design/loans.md)). The live ones were measured before, without loans.
+- **Runs.** They are of commit `{commit}`, with {seeds} seeds each unless the text has another
+  number. Figures are the mean, or the median (least–most).
+- **Traffic.** Flows are TCP NewReno with SACK, round-trip times are 40 ms, estimates are made every
+  50 ms, and EWMA is 0.1, as in section 5.1 of the paper. The authors' testbed and traffic are not
+  available; the text next to a figure has the replacement.
+- **Central** is one token bucket for all flows: the model for a distributed limiter.
+- **Never.** A run that has not settled before the next change has *never* settled, and counts so in
+  a median.
+- **Reached, Not reached** are results for our own targets, each with its rule. Some rules compare
+  with the paper's figures.
+- **Loans.** Limiters with `fps` lend each other tokens, the default in groups of up to 64
+  ([loans](../design/loans.md)). The live runs are older, and have no loans.
+
+Figures are simulated, except those called *live*. Live limiters run with kernel TCP in network
+namespaces of one machine (see the last section).
 
     ./tools/evaluate               # all of this: about {minutes:.0f} minutes on two CPUs
     ./tools/evaluate --only E7     # one experiment, on the terminal
     ./tools/evaluate --live        # some of it on live limiters too: as root, half an hour more
-    ./tools/evaluate --verify      # whether {verified} still come out as they stand here
-
-Where nothing else is said, figures are simulated. Those called *live* are of limiters with kernel
-TCP, in network namespaces of one machine, beside the same in weirsim: see the last section.
+    ./tools/evaluate --verify      # compare {verified} with this page
 """
 
 

@@ -12,11 +12,12 @@ WEB_PAPER = {  # kbit/s: mean, deviation; fairness
     "fps": (6989.76, 219.55, 2090.25, 57.98, (25.71, 335.80, 571.40, 765.26), 0.962),
 }
 TRAFFIC = (
-    "The paper draws the sizes of its objects from a CAIDA trace of the Web, which we do not have: "
-    "here they are of a bounded Pareto distribution (3 kB to 10 MB, exponent 1.2), 15 requests a "
-    "second as there. Objects below 5 kB come about ten times as fast as in the paper whatever "
-    "limits them, the central bucket included: 28 kbit/s are more than a second for 4 kB, which "
-    "round trips of 40 ms do not explain, and what its servers and clients added is not known.")
+    "The paper draws the sizes of its objects from a CAIDA trace of the Web, which we do not "
+    "have. Here they are of a bounded Pareto distribution (3 kB to 10 MB, exponent 1.2), with "
+    "the paper's 15 requests a second. Objects below 5 kB arrive about ten times as fast as "
+    "in the paper with any limiter, also with the central bucket. The paper's 28 kbit/s are "
+    "more than a second for 4 kB. Round trips of 40 ms do not explain that, and the delay of "
+    "its servers and clients is unknown.")
 CLASSES = ("< 5 kB", "5–50 kB", "50–500 kB", "≥ 500 kB")
 
 
@@ -64,16 +65,17 @@ def bulk_target(result, allocator, rows):
     spread = 2 * WEB_PAPER[allocator][1] / WEB_PAPER["central"][0]
     near, nearer = abs(ours - theirs) <= spread, abs(ours - 1) <= abs(theirs - 1)
     held = [words for words, holds in (("the first", near), ("the second", nearer)) if holds]
-    result.target(f"{allocator}'s bulk goodput by central's: either within two deviations of the "
-                  "paper's, or nearer to 1", near or nearer,
+    result.target(f"{allocator}'s bulk goodput divided by central's: within two deviations of "
+                  "the paper's, or nearer to 1", near or nearer,
                   f"{ours:.3f}; paper {theirs:.3f} ± {spread:.3f}"
                   + (f"; {' and '.join(held)} holds" if held else ""))
 
 
 def web(sim, _quick):
     """Runs E3."""
-    result = Result("bulk flows and the Web", "all three allocators give both kinds of traffic "
-                    "what the central bucket gives them (table 1).")
+    result = Result(
+        "bulk flows and the Web",
+        "All three allocators give both kinds of traffic the same as the central bucket (table 1).")
     lines = []
     for allocator in ("central", "grd", "fps", "fps-drop"):
         lines += web_row(allocator, sim.runs(scenario.web(allocator)), result)
@@ -98,10 +100,10 @@ def deeper_buckets(result, sim):
         runs = sim.runs(scenario.round_trips("fps", burst=burst))
         lines.append([burst, stats.spread(run.summary["aggregate_ratio"] for run in runs),
                       f"{stats.mean(per_flow(run, 'traffic1') for run in runs):.2f}"])
-    result.say("A bucket is shared as the limit is, and three flows of 100 ms cannot fill 3 Mbit/s "
-               "through three tenths of 75 kB, which is less than they have under way (37 kB). The "
-               "one bucket of `central` is deep enough for them, as long as the others leave it "
-               "so. What a deeper one does:")
+    result.say("The bucket is divided like the limit. Three flows of 100 ms cannot fill 3 "
+               "Mbit/s through three tenths of 75 kB, because they have more data on their "
+               "way (37 kB). The one bucket of `central` is deep enough for them while the "
+               "others do not drain it. The effect of a deeper bucket:")
     result.table(["fps, bucket", "aggregate / limit", "long, Mbit/s a flow"], lines)
 
 
@@ -126,8 +128,10 @@ def trip_row(allocator, runs):
 
 def round_trips(sim, quick):
     """Runs E5."""
-    result = Result("short and long round-trip times", "the aggregate is the same; FPS gives long "
-                    "round-trip times more than one bucket does (table 2).")
+    result = Result(
+        "short and long round-trip times",
+        "The aggregate is the same. FPS gives flows with long round-trip times more than one "
+        "bucket does (table 2).")
     lines = []
     for allocator in ("central", "grd", "fps", "fps-drop"):
         runs = sim.runs(scenario.round_trips(allocator))
@@ -142,7 +146,8 @@ def round_trips(sim, quick):
         if allocator == "fps":
             result.target("aggregate within 2 %", max(abs(r - 1) for r in ratio) <= 0.02,
                           stats.spread(ratio))
-            result.target("long round-trip times get at least the paper's 0.57 Mbit/s",
+            result.target("flows with long round-trip times get at least the paper's 0.57 "
+                          "Mbit/s",
                           stats.mean(long) >= 0.57, f"{stats.mean(long):.2f} Mbit/s")
     result.table(["", "aggregate / limit", "short, Mbit/s a flow", "long, Mbit/s a flow",
                   "paper: aggregate, short, long"], lines)
@@ -156,8 +161,10 @@ FLOWS_PAPER = {"central": (51, 0.34), "grd": (53, 0.44), "fps": (46, 0.33)}
 
 def many_flows(sim, quick):
     """Runs E6."""
-    result = Result("5,000 flows share 50 Mbit/s", "utilisation 53 Mbit/s (GRD), 46 (FPS), 51 (one "
-                    "bucket); all unfair, as TCP is with less than a packet a round trip.")
+    result = Result(
+        "5,000 flows share 50 Mbit/s",
+        "The utilisation is 53 Mbit/s (GRD), 46 (FPS), 51 (one bucket). All are unfair, like TCP "
+        "with less than a packet a round trip.")
     lines, jains = [], {}
     for allocator in ("central", "grd", "fps", "fps-drop"):
         runs = sim.runs(scenario.many_flows(allocator), 3 if quick else None)
@@ -179,6 +186,6 @@ def many_flows(sim, quick):
             result.target("Jain at least central's", jains["fps"] >= jains["central"],
                           f"{jains['fps']:.3f}, central {jains['central']:.3f}")
     result.table(["", "aggregate / limit", "Jain", "paper: aggregate, Jain"], lines)
-    result.say("Jain's index is higher here than in the paper for each of them, one bucket's "
-               "included; what made its 5,000 flows less even we do not know.")
+    result.say("Jain's index is higher here than in the paper for each of them, also for one "
+               "bucket. The reason for the paper's lower values is unknown.")
     return result

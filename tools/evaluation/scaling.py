@@ -11,26 +11,26 @@ from report import Result
 LIMIT = 50e6
 PAPER_BPS = 48 * 20 * 3 * 8  # 48 bytes, 20 times a second, to 3 peers: bit/s a limiter
 
-PAPER = ("FPS holds the limit at 490 limiters with branching 3 for 23 kbit/s a limiter; GRD fails "
-         "beyond 50.")
+PAPER = ("FPS holds the limit at 490 limiters with branching 3 for 23 kbit/s a limiter. GRD "
+         "fails with more than 50.")
 
 ESTIMATORS = (
-    f"The paper's gossip is 48 bytes to 3 peers 20 times a second: {PAPER_BPS / 1e3:.0f} kbit/s "
-    "a limiter. `tree` costs less, and what is its branching is the degree of the tree. "
-    "`state`, which is the default up to 64 limiters, tells everybody everything at once, and "
-    "costs what it says: rather choose `tree` where gossip has little room. **From 1,000 "
-    "limiters on the group passes more than its limit**, in the mean and more so in single "
-    "seconds, and the more the larger it is. Traces of the local limits at commit `a6bb8e10`, "
-    "seed 1 of 490 and 10,000 limiters, show two causes. Both are arrivals of flows. E7 has no "
-    "crashes. First, the buckets: a limiter's bucket holds six packets, however small its part "
-    "of the limit is. With 10,000 limiters that is the mean local limit of 14 s, and from "
-    "second 10 to 15 between 211 and 253 limiters a second receive their first flow. In these "
-    "seconds, limiters in their first second passed 0.30 to 0.39 of the limit, with local "
-    "limits of 0.04 to 0.07 of it. Second, the news: a new weight counts at its limiter "
-    "immediately and at the others later, so the sum of the local limits was 1.04 to 1.07 of "
-    "the limit in these seconds. With 490 limiters the news is the main cause: the sum was 1.02 "
-    "to 1.04 in the worst seconds, and the buckets added at most 0.02. Use `conserved` for a "
-    "limit that is never exceeded (E11). From 1,000 limiters on these are one run each.")
+    f"The paper's gossip is 48 bytes to 3 peers 20 times a second: {PAPER_BPS / 1e3:.0f} "
+    "kbit/s a limiter. `tree` costs less; its branching is the degree of the tree. `state`, "
+    "the default up to 64 limiters, sends each change to all peers immediately, and costs "
+    "more. Choose `tree` if bandwidth for gossip is scarce. **From 1,000 limiters on the "
+    "group passes more than its limit**, in the mean and more in single seconds, and larger "
+    "groups pass more. Traces of the local limits at commit `a6bb8e10`, seed 1 of 490 and "
+    "10,000 limiters, show two causes. Both are arrivals of flows; E7 has no crashes. First, "
+    "the buckets: a limiter's bucket holds six packets for any part of the limit. With 10,000 "
+    "limiters that is the mean local limit of 14 s, and from second 10 to 15 between 211 and "
+    "253 limiters a second receive their first flow. In these seconds, limiters in their "
+    "first second passed 0.30 to 0.39 of the limit, with local limits of 0.04 to 0.07 of it. "
+    "Second, the news: a new weight counts at its limiter immediately and at the others "
+    "later. So the sum of the local limits was 1.04 to 1.07 of the limit in these seconds. "
+    "With 490 limiters the news is the main cause: the sum was 1.02 to 1.04 in the worst "
+    "seconds, and the buckets added at most 0.02. Use a hard limit for a limit that is never "
+    "exceeded (E11). From 1,000 limiters on these are one run each.")
 
 # Bounds of CPU time for a virtual second, relative to the first row: linear in the group, with room
 # for cache misses of large groups.
@@ -41,7 +41,7 @@ def cost(result, rows):
     """Adds the cost of runs of large groups, relative to a small one."""
     each = [row["cpu_s"] / row["virtual_s"] for row in rows]
     times = [seconds / each[0] for seconds in each]
-    result.say("What a run takes in weirsim, on one CPU that others use too, mean of its seeds:")
+    result.say("The cost of a run in weirsim, on one shared CPU, mean of its seeds:")
     result.table(["limiters", "flows", "virtual time", "CPU", "CPU a virtual second",
                   f"times that of {rows[0]['limiters']}", "million events a second", "memory"],
                  [[row["limiters"], row["flows"], f"{row['virtual_s']:.0f} s",
@@ -111,9 +111,11 @@ def verdicts(result, fps, grd):
     """Adds targets from the paper."""
     result.target("FPS within 2 % of the limit at 490 limiters and 1 % loss",
                   abs(fps["aggregate_ratio"] - 1) <= 0.02, f"{fps['aggregate_ratio']:.3f}")
-    result.target("for at most the paper's 23 kbit/s a limiter", fps["control_bps"] <= PAPER_BPS,
+    result.target("gossip of at most the paper's 23 kbit/s a limiter",
+                  fps["control_bps"] <= PAPER_BPS,
                   f"{fps['control_bps'] / 1e3:.1f} kbit/s")
-    result.target("GRD within 5 % at 490, with a filter (EWMA 0.75) that is slower than the news",
+    result.target("GRD within 5 % at 490 limiters, with a filter (EWMA 0.75) that is slower "
+                  "than the news",
                   abs(grd["aggregate_ratio"] - 1) <= 0.05, f"{grd['aggregate_ratio']:.3f}")
 
 
@@ -175,7 +177,8 @@ def side_share(run, side, begin, end):
 def faults(sim, quick):
     """Runs E10."""
     result = Result("a partition, a crash and a restart among 50 limiters",
-                    "never tried; it proposes to cut the limit by 1/N for each lost peer.")
+                    "This was not tried. The paper proposes to reduce the limit by 1/N for "
+                    "each lost peer.")
     runs = sim.runs(lambda seed: scenario.scaling("fps", N, loss=0.01, seed=seed, events=FAULTS,
                                                   seconds=110),
                     3 if quick else None, series=True)
@@ -191,17 +194,17 @@ def faults(sim, quick):
                         "aggregate_ratio": stats.mean(r.summary["aggregate_ratio"] for r in runs),
                         "aggregate_ratio_max_1s": max(r.summary["aggregate_ratio_max_1s"]
                                                       for r in runs)})
-    result.say(f"Without faults the sum of local limits is at most {before:.3f} of the limit in "
-               "these runs (20 to 40 s): weights change, and news of that takes its time. That is "
-               "the bound below, so 0.0 s says that a fault adds nothing to what weights do, not "
-               "that the sum is the limit.")
+    result.say(f"Without faults the sum of local limits is at most {before:.3f} of the limit "
+               "in these runs (20 to 40 s), because weights change and the news takes time. "
+               "That is the bound below. So 0.0 s means that a fault adds nothing to this "
+               "effect, not that the sum is the limit.")
     result.table(["after", f"sum of local limits above {calm:.3f} of the limit for at most"],
                  [[name, f"{seconds:.1f} s"] for name, seconds in over.items()])
-    result.target("back to that within the lost-peer time of "
-                  f"{LOST_PEER_S:.1f} s",
+    result.target(f"back to that bound within the lost-peer time of {LOST_PEER_S:.1f} s",
                   max(over.values()) <= LOST_PEER_S, f"at most {max(over.values()):.1f} s")
     # The sum of half as many limiters varies by a factor of √2 more.
-    result.target("each side of the partition at most its 1/N shares, and what a sum wavers by",
+    result.target("each side of the partition at most its 1/N shares, plus the usual "
+                  "variation of a sum",
                   max(sides) - 1 <= math.sqrt(2) * (calm - 1),
                   f"{sides[0]:.4f} and {sides[1]:.4f} of them")
     return result
