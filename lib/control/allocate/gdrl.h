@@ -44,8 +44,9 @@
  *   have brought by then, half of the step at most. test_gdrl_world.c shows that it settles.
  *
  * A round, like in tools/study/gdrl/gdrl_world.c: ledger_receive() takes a neighbour's message and,
- * if it is new there, gdrl_receive() takes its statement. Then follow gdrl_step(), ledger_grant() of
- * each amount, and settling. Then gdrl_state() and ledger_state() go to every neighbour, together.
+ * if it is new there, gdrl_receive() takes its statement. Then follow gdrl_step(), ledger_grant()
+ * of each amount, and settling. Then gdrl_state() and ledger_state() go to every neighbour,
+ * together.
  *
  * Pure functions. Rates are in bytes per second, or in the unit and time of the limit. For a ledger
  * that counts packets a minute, demands are packets a minute, and the size of a packet is 60, so

@@ -29,8 +29,8 @@ int client_open(struct client *client, const char *path);
 int client_open_patient(struct client *client, const char *path, double seconds);
 
 /*
- * Like client_open(), with one deadline: calls return -ETIMEDOUT after `ms` milliseconds at the latest,
- * however many requests are sent and however slowly the answers arrive.
+ * Like client_open(), with one deadline: calls return -ETIMEDOUT after `ms` milliseconds at the
+ * latest, however many requests are sent and however slowly the answers arrive.
  */
 int client_open_until(struct client *client, const char *path, unsigned ms);
 

@@ -43,7 +43,7 @@ static void lines(void **state)
 	}
 }
 
-/* Writes the text that Jansson writes: each kind of value, keys and strings with escapes, and depth. */
+/* Writes the text that Jansson writes: each kind of value, keys and strings with escapes, depth. */
 static void one_line(void **state)
 {
 	static const char *const rows[] = {
