@@ -328,7 +328,7 @@ def keys_that_differ(scene):
     def pair_key(config):
         config["gossip"]["roster"][0]["public_key"] = identities[2][1]
 
-    for words, change in (("key: what it sends", set_gossip(key_file=other)),
+    for words, change in (("key: it encrypts", set_gossip(key_file=other)),
                           ("key or identity:", pair_key)):
         before = [pair.peer(i)["refused"] for i in range(2)]
         slowest.note(words, pair.shown(words, pair.reload(change)))

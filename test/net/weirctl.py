@@ -76,7 +76,7 @@ def commands(scene):
         expect(set(got) - {"each"} == set(asked) if isinstance(asked, dict)
                else len(got) == len(asked), f"{name}: {got}")
     expect("no such policy" in ctl(weir.socket, "policy", "p151", status=1), "policy p151")
-    expect("no policy has a total" in ctl(weir.socket, "tree", status=1), "tree")
+    expect("no policy has a quota" in ctl(weir.socket, "tree", status=1), "tree")
     expect("drawn from there" in ctl(weir.socket, "etcd", status=1), "etcd")
     expect("has no ledger" in ctl(weir.socket, "ledger", "p1", status=1), "ledger p1")
     with open("/dev/full", "w", encoding="ascii") as full:
@@ -350,7 +350,7 @@ def servers_that_misbehave(scene):
             ((GREETING, "[" * 100000), "longer than"),
             ((GREETING, "[" * 16000), "does not use"),
             ((GREETING, {"/weir/other": 1}), "does not use"),
-            ((GREETING, {"/weir/drops": None}), "knows nothing of drops"),
+            ((GREETING, {"/weir/drops": None}), "this weir has no drops"),
             ((GREETING, {"/weir/drops": {"x": "y" * 20000}}), "longer than")):
         got = ctl_of(path, said, "drops")
         expect(want in got, f"{said!r:.200}: {got}, not {want}")

@@ -203,7 +203,7 @@ def results_that_were_kept():
     for wanted in ("| fps | live | 2 | 1.000 (1.000–1.000) | 1.000 (1.000–1.000) | "
                    "31.0% (30.0%–32.0%) | 0.520 (0.510–0.530) |",
                    "|  | simulated | 2 | 1.000 | 1.000 | 30.0% | 0.500 |",
-                   "apart for central-drop", "Jain's index 0.750 live and 0.500 simulated",
+                   "differ most for central-drop", "Jain's index 0.750 live and 0.500 simulated",
                    "three flows by 1.0%, Jain's index by 0.020", "evaluation/e1-live-fps.svg"):
         expect((wanted, wanted in text), (wanted, True))
     expect({(row["live"], row["seeds"]) for row in result.rows}, {(True, 2)})
