@@ -77,7 +77,7 @@ def commands(scene):
                else len(got) == len(asked), f"{name}: {got}")
     expect("no such policy" in ctl(weir.socket, "policy", "p151", status=1), "policy p151")
     expect("no policy has a quota" in ctl(weir.socket, "tree", status=1), "tree")
-    expect("drawn from there" in ctl(weir.socket, "etcd", status=1), "etcd")
+    expect("draws a quota from it" in ctl(weir.socket, "etcd", status=1), "etcd")
     expect("has no ledger" in ctl(weir.socket, "ledger", "p1", status=1), "ledger p1")
     with open("/dev/full", "w", encoding="ascii") as full:
         done = subprocess.run([CTL, "-s", weir.socket, "policies"], stdout=full, text=True,
