@@ -264,7 +264,7 @@ def with_address(config):
 
 OF_GROUPS = [
     ("roster", with_member),
-    ("never heard", with_address),
+    ("no gossip", with_address),
     ("gossip timeout", set_gossip(timeout="500ms")),
     ("estimator", set_gossip(estimator="tree")),
     ("lease", set_ledger(lease="12s")),

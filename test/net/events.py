@@ -178,7 +178,7 @@ def a_total(scene):
 
 def begin_troubles(weir, ta, said):
     """Begins each fault and expects one event."""
-    said.once("peer_differs", "peer other: differs: never heard")
+    said.once("peer_differs", "peer other: differs: no gossip")
     for serial in range(50):
         ta.send(truncated(serial))
     said.once("packets_lost", "drops started: reason=truncated")

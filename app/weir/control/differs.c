@@ -126,7 +126,7 @@ static void name_silence(
 		differs->fixed |= refusal->verdict == GOSSIP_VERSION;
 		keep_differing_since(differs, refusal->since_ns);
 	} else if (differs_unheard(inst, i, now_ns)) {
-		snprintf(differs->text[differs->named++], DIFFERS_TEXT, "never heard");
+		snprintf(differs->text[differs->named++], DIFFERS_TEXT, "no gossip");
 		keep_differing_since(differs, inst->hears_since_ns);
 	}
 }

@@ -229,7 +229,7 @@ TEST(test_third_peer)
 	expect_both(&pair, "peer_heard peer", "peer_heard test");
 	expect_said(&pair, NULL);
 	pass_time(&pair, SECOND_NS, true);
-	expect_both(&pair, "peer_differs third: never heard", "peer_differs third: never heard");
+	expect_both(&pair, "peer_differs third: no gossip", "peer_differs third: no gossip");
 	expect_said(&pair, NULL);
 	pass_time(&pair, TIMEOUT + TIMEOUT / 2, false);
 	expect_said(&pair, "peer_lost peer 1/3");

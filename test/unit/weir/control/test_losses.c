@@ -296,7 +296,7 @@ TEST_WITH(test_unheard, wait_long, NULL)
 	assert_int_equal(differs.since_ns, now);
 	assert_int_equal(differs.named, 1);
 	assert_false(differs.fixed);
-	assert_string_equal(differs.text[0], "never heard");
+	assert_string_equal(differs.text[0], "no gossip");
 	differs = differs_of(&w.inst, 0, now + 5 * SECOND_NS);
 	assert_int_equal(differs.since_ns + differs.named, 0);
 }
@@ -335,7 +335,7 @@ TEST_WITH(test_refused, wait_long, NULL)
 		differs = differs_of(&w.inst, 1, last + 5 * SECOND_NS - 1);
 		assert_memory_equal(differs.text[0], rows[i].text, strlen(rows[i].text));
 		differs = differs_of(&w.inst, 1, last + 5 * SECOND_NS);
-		assert_string_equal(differs.text[0], "never heard");
+		assert_string_equal(differs.text[0], "no gossip");
 		instance_world_close(&w);
 	}
 }
