@@ -361,9 +361,9 @@ static uint32_t attach_flags(const struct port_config *port)
 }
 
 /*
- * Attaches the program. If a previous process's program is attached, it stays for now, also for the
- * sockets to come. These sockets need a program, too. The new one leaves packets to the host until
- * bypass_take_over(), and is removed with the process until it is pinned there.
+ * Attaches the program, because AF_XDP sockets need one. If a previous process's program is
+ * attached, it stays until bypass_take_over() replaces it. The new program leaves packets to the
+ * host until then. It is removed with the process unless bypass_take_over() has pinned it.
  */
 static int attach_program(const struct opening *opening, struct bypass_port *port)
 {

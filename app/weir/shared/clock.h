@@ -30,7 +30,7 @@ struct tsc_reading {
 enum tsc_news {
 	TSC_SAME,
 	TSC_REFINED, /* hz has changed, by a longer baseline */
-	TSC_JUMPED,  /* the TSC is not where its rate predicts; hz stays the same for now */
+	TSC_JUMPED,  /* the TSC differs from the value that its rate predicts; hz is kept */
 	TSC_SET_BACK /* the same, and before its last reading: times by it are in the future */
 };
 

@@ -66,7 +66,7 @@ const char *senders_write(
 	char address[ADDRESS_TEXT_MAX];
 	size_t len = 0;
 
-	snprintf(text, SENDERS_TEXT, "no recent address");
+	snprintf(text, SENDERS_TEXT, "an unknown address");
 	for (unsigned i = 0; s && i < 2; i++) {
 		const struct sighting *one = &s->of[limiter][i];
 

@@ -32,7 +32,7 @@ void senders_note(struct senders *senders, unsigned limiter, const struct sockad
 	uint64_t now_ns);
 
 /*
- * Writes "ADDRESS", "ADDRESS and ADDRESS", or "no recent address", as when senders is NULL. Returns
+ * Writes "ADDRESS", "ADDRESS and ADDRESS", or "an unknown address", as when senders is NULL. Returns
  * text.
  */
 const char *senders_write(

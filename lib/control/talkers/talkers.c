@@ -12,7 +12,7 @@
 
 struct entry {
 	struct talker talker;
-	uint32_t next;    /* next entry with the same hash, or NOBODY */
+	uint32_t next;    /* next entry with this hash; NOBODY: none */
 	uint32_t in_heap; /* index in heap[] */
 };
 
@@ -21,7 +21,7 @@ struct talkers {
 	uint32_t capacity, n;
 	uint32_t mask; /* of first[] */
 	struct talker all;
-	uint32_t *first;       /* by hash: first entry, or NOBODY */
+	uint32_t *first;       /* first entry by hash; NOBODY: none */
 	uint32_t *heap;        /* entry with the least rank at the top */
 	struct entry *entries; /* n of them */
 };

@@ -283,7 +283,7 @@ static int search_room(const struct visit *visit, union source_line *home, union
 
 /* Use of a source, compared with that of others to decide which one loses its place. */
 struct usage {
-	uint64_t used; /* of the burst, in virtual time; or of this window's quota, in units */
+	uint64_t used; /* part of the burst in virtual time, or units of this window's quota */
 	uint64_t start;
 };
 

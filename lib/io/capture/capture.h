@@ -26,7 +26,7 @@ struct capture_packet {
 /* Private to capture.c. */
 struct capture {
 	FILE *file;
-	struct pcap *pcap; /* of libpcap; NULL until the first packet is read */
+	struct pcap *pcap; /* libpcap's handle; NULL until the first packet is read */
 	int link, ended;   /* ended: 0, or the error that all further calls return */
 	uint32_t fcs;      /* bytes of FCS at the end of each packet */
 	uint64_t packets;

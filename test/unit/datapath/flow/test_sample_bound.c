@@ -10,7 +10,7 @@
 #define PER_S  1000 /* samples allowed; 64 of them make a round */
 #define LEAST  (BOUND_ROUND * HZ / PER_S)
 #define SEED   UINT64_C(11)
-#define RANDOM 0.2 /* of the time between two candidates, plus or minus */
+#define RANDOM 0.2 /* largest deviation of the time between two candidates, as a part */
 
 /* The candidates in an interval and how many of them were sampled. */
 struct outcome {

@@ -14,7 +14,7 @@
 
 #define HZ         UINT64_C(2500000000)
 #define SECRET     UINT64_C(0x0123456789abcdef)
-#define SRC_PORT   (PATTERN << 8 | (PATTERN + 1)) /* of the builder */
+#define SRC_PORT   (PATTERN << 8 | (PATTERN + 1)) /* source port of built packets */
 #define DST_PORT   ((PATTERN + 2) << 8 | (PATTERN + 3))
 #define ADDRESS_V4 26
 #define ID_V4      18

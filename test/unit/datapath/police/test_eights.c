@@ -30,8 +30,8 @@ struct world {
 struct row {
 	const char *name;
 	unsigned policies;  /* number of policies */
-	unsigned none;      /* of 8 packets, have no policy */
-	unsigned other;     /* of 8 packets, not to be charged although they have one */
+	unsigned none;      /* packets of 8 without a policy */
+	unsigned other;     /* packets of 8 with a policy that are not charged */
 	bool sampled, late; /* some policies are sampled; some lines were last refilled long ago */
 	bool lends;
 };

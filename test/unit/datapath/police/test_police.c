@@ -869,7 +869,7 @@ TEST(test_sample)
 	static const struct {
 		unsigned shift;
 		uint32_t flags;
-		double share; /* of all packets; a quarter of them is TCP */
+		double share; /* part of all packets; a quarter of them is TCP */
 	} rows[] = {{0, 0, 1}, {2, 0, 1}, {7, 0, 1}, {0, POLICE_TCP_ONLY, 0.25},
 		{3, POLICE_TCP_ONLY, 0.25}};
 	enum { N = 200000, COST = 100 };

@@ -47,7 +47,7 @@ static void expect_text(const struct senders *senders, const struct datagram *hi
 
 	senders_write(senders, limiter, now, text);
 	if (n_found == 0) {
-		assert_string_equal(text, "no recent address");
+		assert_string_equal(text, "an unknown address");
 	} else if (n_found == 1) {
 		assert_string_equal(text, texts[found[0]]);
 	} else {
@@ -91,6 +91,6 @@ TEST(test_none)
 {
 	char text[SENDERS_TEXT];
 
-	assert_string_equal(senders_write(NULL, 0, SECOND_NS, text), "no recent address");
+	assert_string_equal(senders_write(NULL, 0, SECOND_NS, text), "an unknown address");
 	senders_destroy(NULL);
 }
