@@ -67,7 +67,7 @@ static bool take_within(const char *text, unsigned *seconds)
 static bool take_box(struct options *options, const char *socket, const char *limiter)
 {
 	if (options->n_boxes == BOXES_MAX)
-		return refuse_argument(socket ? socket : limiter, "too many boxes");
+		return refuse_argument(socket ? socket : limiter, "more than 256 limiters");
 	options->boxes[options->n_boxes++] = (struct box_name){socket, limiter};
 	return true;
 }
@@ -245,8 +245,10 @@ static bool parse_words(int n, char **words, struct options *options, unsigned s
 				: NULL;
 	if (command->wants && !request->word)
 		return refuse_missing(command);
-	if (options->watch && (command->changes || command->run))
-		return refuse_argument(command->name, "cannot be watched");
+	if (options->watch && (command->changes || command->run || (special & OPTION_FORGET) ||
+				      (command->changes_by && n > 2)))
+		return refuse_argument(
+			command->name, "watch repeats only commands that change nothing");
 	if (options->watch)
 		special &= ~(unsigned)(OPTION_INTERVAL | OPTION_COUNT);
 	if (!refuse_special(command, special))

@@ -247,7 +247,7 @@ static void add_head(json_t *lines, json_t *change)
 			: gone ? '-'
 			       : '+',
 			policy ? "policy " : "outside of policies", policy ? policy : "",
-			json_is_true(json_object_get(change, "begins_anew")) ? " (begins anew)"
+			json_is_true(json_object_get(change, "begins_anew")) ? " (starts again)"
 									     : ""));
 }
 

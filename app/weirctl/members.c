@@ -61,8 +61,8 @@ int peers_print(const json_t *document, struct view *view)
 		{"PEER", "name", KIND_TEXT},
 		{"ADDRESS", "address", KIND_TEXT | OPTIONAL(1)},
 		{"STATE", "state", KIND_TEXT},
-		{"HEARD", "heard_ms_ago", KIND_MS},
-		{"HEARS US", "confirmed_ms_ago", KIND_MS},
+		{"LAST SEEN", "heard_ms_ago", KIND_MS},
+		{"CONFIRMED", "confirmed_ms_ago", KIND_MS},
 		{"RESTARTS", "restarts", KIND_COUNT | OPTIONAL(4)},
 		{"FORMAT", "format", KIND_COUNT | OPTIONAL(5)},
 		{"NOT READ", "unreadable_format", KIND_COUNT | OPTIONAL(5)},
@@ -72,7 +72,7 @@ int peers_print(const json_t *document, struct view *view)
 		{"IMPLAUSIBLE", "implausible", KIND_COUNT | OPTIONAL(3)},
 		{"REFUSED", "refused", KIND_COUNT | OPTIONAL(2)},
 		{"REFUSED AS", "refused_as", KIND_TEXT | OPTIONAL(3)},
-		{"DIFFERS", "differs", KIND_TEXT},
+		{"MISMATCH", "differs", KIND_TEXT},
 	};
 	const json_t *peers = json_object_get(document, "peers");
 

@@ -323,8 +323,9 @@ static json_t *basis_lines(const json_t *document)
 			lines, json_sprintf("all %.0f packets of %s", packets, seconds));
 	else
 		json_array_append_new(lines,
-			json_sprintf("%.0f of %.0f packets in %s, by lot; who sends less than %s "
-				     "may not be here",
+			json_sprintf(
+				"%.0f of %.0f packets in %s, chosen at random; senders of less than "
+				"%s can be missing",
 				samples, packets, seconds, unseen));
 	if (lost > 0)
 		json_array_append_new(

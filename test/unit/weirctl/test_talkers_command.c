@@ -221,8 +221,8 @@ static void by_lot(void **state)
 
 	(void)state;
 	assert_prints(rows_of(some, rows), &request,
-		"4 of 4000 packets in 5.00 s, by lot; who sends less than 614 packets/s may not be "
-		"here\n"
+		"4 of 4000 packets in 5.00 s, chosen at random; senders of less than 614 packets/s "
+		"can be missing\n"
 		"12 more were lost: all rates are too low\n"
 		"\n"
 		"SOURCE     VLAN  POLICY   SHARE     +/-         RATE          +/-    PACKETS  "

@@ -328,15 +328,15 @@ static void pages(void **state)
 
 	(void)state;
 	assert_prints("peers", rows,
-		"PEER  ADDRESS  STATE  HEARD  HEARS US  RESTARTS  FORMAT  NOT READ  KEY  LEDGER  INVALID"
-		"  IMPLAUSIBLE  REFUSED  REFUSED AS  DIFFERS\n"
-		"a     -        self       -         -         -       -         -  -    -             -"
+		"PEER  ADDRESS  STATE  LAST SEEN  CONFIRMED  RESTARTS  FORMAT  NOT READ  KEY  LEDGER  INVALID"
+		"  IMPLAUSIBLE  REFUSED  REFUSED AS  MISMATCH\n"
+		"a     -        self           -          -         -       -         -  -    -             -"
 		"            -        -  -           -\n"
-		"b     -        alive      -         -         -       -         -  -    -             -"
+		"b     -        alive          -          -         -       -         -  -    -             -"
 		"            -        -  -           -\n"
-		"c     -        lost       -         -         -       -         -  -    -             -"
+		"c     -        lost           -          -         -       -         -  -    -             -"
 		"            -        -  -           -\n"
-		"d     -        alive      -         -         -       -         -  -    -             -"
+		"d     -        alive          -          -         -       -         -  -    -             -"
 		"            -        -  -           -\n");
 }
 
