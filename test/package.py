@@ -290,9 +290,9 @@ def outlived(machine):
     machine.do("mount", "-t", "bpf", "-o", "mode=700", "bpf", "/sys/fs/bpf")
     for end in ("ta", "tb"):
         call("nsenter", "-t", machine.leader, "-n", "ethtool", "-K", end, "gro", "on")
-    fails = dict(CONFIG["wires"][0], fail="wire")
+    fails = dict(CONFIG["wires"][0], fail="open")
     machine.write(CONFIG | {"wires": [fails]})
-    machine.do("install", "-D", "-m", "0644", "/usr/share/doc/weir/systemd/fail_wire.conf",
+    machine.do("install", "-D", "-m", "0644", "/usr/share/doc/weir/systemd/fail_open.conf",
                f"{place}/fail.conf")
     machine.do("systemctl", "daemon-reload")
     machine.do("systemctl", "start", UNIT)

@@ -553,7 +553,7 @@ def build_and_give(directory, crew, quick, wanted, result):
 QUIET = ("split",)
 ALONE = ("conservation", "actions", "colours", "levels", "lifecycle", "loans", "shape", "placement",
          "groups", "agreement", "offloads", "sites")
-IN_COMPANY = ("drawn", "quota", "reload", "reload_keys", "etcd", "weirctl", "kill9", "conserved",
+IN_COMPANY = ("drawn", "quota", "reload", "reload_keys", "etcd", "weirctl", "kill9", "hard_limits",
               "stuck", "trial", "shadow",
               "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",
               "ctl_live", "doctor", "manual", "timed", "page", "events", "flows", "decoys",

@@ -192,7 +192,7 @@ static int classifier_start(struct instance *inst)
 		ret = policy_names_create(inst->policies, n, &inst->names);
 	if (ret == 0) {
 		inst->sourced = slots_per_source(
-			inst->policies, inst->slots.of, n, &inst->n_sourced, &inst->n_conserved);
+			inst->policies, inst->slots.of, n, &inst->n_sourced, &inst->n_hard);
 		ret = inst->sourced ? 0 : -ENOMEM;
 	}
 	if (ret == 0)

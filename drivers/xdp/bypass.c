@@ -185,7 +185,7 @@ static uint64_t jiffies_of(uint64_t ns)
 static void set_up(const struct opening *opening, struct bypass_bpf *program)
 {
 	static const uint32_t fails[] = {[FAIL_CLOSED] = BYPASS_CLOSED,
-		[FAIL_WIRE] = BYPASS_WIRE,
+		[FAIL_OPEN] = BYPASS_OPEN,
 		[FAIL_LAST_LIMITS] = BYPASS_LAST_LIMITS};
 	const struct config *config = opening->config;
 	const struct wire *wire = &config->wires[opening->wire];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Wires of kernel interfaces that outlive this process ("fail": "wire"). On each port, a kernel
+ * Wires of kernel interfaces that outlive this process ("fail": "open"). On each port, a kernel
  * program (bypass.bpf.c) passes packets to Weir while its workers run their loops, and otherwise to
  * the partner port. It is pinned in /sys/fs/bpf/weir/LIMITER. So it is there before the ports are
  * opened and after the process has ended. The next process takes it over without a gap.

@@ -250,7 +250,7 @@ int bypass_check(const struct config *config, const struct complaint_sink *to)
 				    .found = BYPASS_DIRECTORY " is not to be written to, and the "
 							      "kernel's programs of wires are kept "
 							      "there",
-				    .remedy = "the drop-in fail_wire.conf of its unit, or "
+				    .remedy = "the drop-in fail_open.conf of its unit, or "
 					      "sudo"});
 	else if (access(KERNEL_TYPES, R_OK))
 		complaint_write(

@@ -43,7 +43,7 @@ struct bypass_count {
 };
 
 /* Handling of packets while workers are away. */
-enum { BYPASS_CLOSED, BYPASS_WIRE, BYPASS_LAST_LIMITS };
+enum { BYPASS_CLOSED, BYPASS_OPEN, BYPASS_LAST_LIMITS };
 
 /* Constants of a loaded program. */
 struct bypass_setup {

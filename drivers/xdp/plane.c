@@ -402,7 +402,7 @@ void plane_set_terms(struct plane *plane, unsigned cpu, uint32_t slot, const str
 
 	if (policy->count == COUNT_PACKETS)
 		terms |= PLANE_PACKETS;
-	if (!policy_is_conserved(policy))
+	if (!policy_is_hard(policy))
 		terms |= PLANE_SOFT;
 	if (policy->action == ACTION_COUNT)
 		terms |= PLANE_COUNTS;

@@ -110,7 +110,7 @@ struct port_config {
 enum fail_mode {
 	FAIL_UNSAID,     /* not configured: wire_fail() decides */
 	FAIL_CLOSED,     /* packets are lost */
-	FAIL_WIRE,       /* the kernel sends packets to the partner port: see bypass.h */
+	FAIL_OPEN,       /* the kernel sends packets to the partner port: see bypass.h */
 	FAIL_LAST_LIMITS /* also enforces the last limits that it received: see plane.h */
 };
 

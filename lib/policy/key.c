@@ -21,7 +21,7 @@ struct policy_key policy_key(const struct policy *policy)
 
 	_Static_assert(sizeof(hash) >= crypto_generichash_BYTES_MIN, "a whole hash");
 	/* No name has a slash or a colon. */
-	if (policy_is_conserved(policy) && seconds > 1)
+	if (policy_is_hard(policy) && seconds > 1)
 		snprintf(text, sizeof(text), "%s/%" PRIu32 "s", policy->name, seconds);
 	else if (policy_is_quota(policy))
 		budget_name(policy, text, sizeof(text));

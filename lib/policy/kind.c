@@ -18,7 +18,7 @@ bool policy_is_quota(const struct policy *policy)
 
 bool policy_is_never_exceeded(const struct policy *policy)
 {
-	return policy_is_conserved(policy) || policy_is_quota(policy) || policy->under_conserved;
+	return policy_is_hard(policy) || policy_is_quota(policy) || policy->under_hard;
 }
 
 enum meter_kind policy_meter_kind(const struct policy *policy)
@@ -27,7 +27,7 @@ enum meter_kind policy_meter_kind(const struct policy *policy)
 		return METER_CREDIT;
 	if (policy_is_per_source(policy) && policy->meter == METER_TOKEN_BUCKET)
 		return METER_GCRA;
-	if (policy_is_conserved(policy) && policy->meter == METER_GCRA)
+	if (policy_is_hard(policy) && policy->meter == METER_GCRA)
 		return METER_TOKEN_BUCKET;
 	return policy->meter;
 }
@@ -52,7 +52,7 @@ bool policy_is_simple(const struct policy *policy)
 
 bool policy_lends(const struct policy *policy, enum loans loans)
 {
-	bool hard = policy_is_conserved(policy);
+	bool hard = policy_is_hard(policy);
 	bool waits = policy_is_shaped(policy) && policy->count == COUNT_BYTES &&
 		     !policy_is_timed(policy);
 
@@ -244,7 +244,7 @@ bool policies_ask_first(const struct policy *policies, unsigned n)
 
 bool policy_is_timed(const struct policy *policy)
 {
-	return policy->action == ACTION_SHAPE && !policy_is_conserved(policy) &&
+	return policy->action == ACTION_SHAPE && !policy_is_hard(policy) &&
 	       !policy_has_parent(policy) && policy->count == COUNT_BYTES &&
 	       policy->shape.drop == SHAPE_DROP_TAIL &&
 	       policy->shape.delay_ns <= SECOND_NS / SHAPE_TIMED_PARTS;

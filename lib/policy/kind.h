@@ -32,9 +32,9 @@ static inline bool policy_is_per_source(const struct policy *policy)
 }
 
 /* Returns true if the sum over all limiters never exceeds the limit. */
-static inline bool policy_is_conserved(const struct policy *policy)
+static inline bool policy_is_hard(const struct policy *policy)
 {
-	return policy->guarantee == GUARANTEE_CONSERVED;
+	return policy->guarantee == GUARANTEE_HARD;
 }
 
 /* Returns true if its packets are charged to policy->parent as well. */

@@ -102,8 +102,8 @@ enum counting {
 
 /* Guarantee of a limit while messages between limiters travel. */
 enum guarantee {
-	GUARANTEE_SOFT,      /* can be exceeded for a while */
-	GUARANTEE_CONSERVED, /* hard limit: the ledger moves parts; with "gdrl" always */
+	GUARANTEE_SOFT, /* can be exceeded for a while */
+	GUARANTEE_HARD, /* hard limit: the ledger moves parts; with "gdrl" always */
 };
 
 /* Limits whose unused tokens the limiters of a group lend each other. */
@@ -236,7 +236,7 @@ struct policy {
 	 */
 	int parent;
 	uint8_t above;           /* number of ancestors */
-	bool under_conserved;    /* an ancestor's limit is hard */
+	bool under_hard;         /* an ancestor's limit is hard */
 	bool unmatched;          /* a parent without a match: it has no packets of its own */
 	uint32_t children;       /* number of policies with this parent */
 	uint32_t sharers;        /* policies with a part of its limit: policy_divider() */

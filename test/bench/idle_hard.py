@@ -3,7 +3,7 @@
 # Copyright (c) 2026 The Weir authors
 """The cost of idle policies for a limiter of a group: a table in Markdown.
 
-    idle_hard.py [--policies 10000] [--limiters 3] [--seconds 20] [--guarantees soft,conserved]
+    idle_hard.py [--policies 10000] [--limiters 3] [--seconds 20] [--guarantees soft,hard]
 
 No packet arrives. The table shows the time until the first limiter sends less than 60 kB/s. After
 that come the part of a CPU that control uses, the datagrams, and their bytes with all headers.
@@ -108,7 +108,7 @@ def main():
     parser.add_argument("--policies", type=int, default=10000)
     parser.add_argument("--limiters", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--guarantees", default="soft,conserved")
+    parser.add_argument("--guarantees", default="soft,hard")
     parser.add_argument("--json", action="store_true", help="print rows of JSON")
     options = parser.parse_args()
     box.enter_netns()

@@ -78,7 +78,7 @@ def bbr_figures(run, _scenario):
             "Jain": run.summary["jain"]}
 
 
-HOW = {"fps": {}, "loans": {}, "shape": {"action": "shape"}, "hard": {"guarantee": "conserved"}}
+HOW = {"fps": {}, "loans": {}, "shape": {"action": "shape"}, "hard": {"guarantee": "hard"}}
 
 
 def outage(allocator, seed, _seconds):

@@ -92,7 +92,7 @@ class Shapers(Testbed):
             policy |= {"action": "shape", "shape": {"delay": LONGEST}}
             if len(self.boxes()) > 1 and not self.options.soft:
                 config["ledger"] = {"store": self.journal.path(f"store{i}")}
-                policy["guarantee"] = "conserved"
+                policy["guarantee"] = "hard"
 
     def start(self):
         """Creates empty ledgers, then starts the limiters."""

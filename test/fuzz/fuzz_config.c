@@ -62,9 +62,9 @@ static void check_policy(const struct policy *policy)
 		quota != (policy->meter == METER_CREDIT) ||
 		(policy->period == PERIOD_FIXED) != (policy->period_ns > 0))
 		abort();
-	if (policy->guarantee > GUARANTEE_CONSERVED ||
+	if (policy->guarantee > GUARANTEE_HARD ||
 		policy->allocator->moves != (policy->indicator != NULL) ||
-		(policy->allocator->moves && policy->guarantee != GUARANTEE_CONSERVED))
+		(policy->allocator->moves && policy->guarantee != GUARANTEE_HARD))
 		abort();
 	if (policy->count > COUNT_FLOWS || policy->meter >= METER_KINDS ||
 		policy->action > (policy_is_coloured(policy) ? ACTION_PASS : ACTION_SHAPE) ||

@@ -131,7 +131,7 @@ def box_between(scene, config):
 def wire(scene, driver, **keys):
     """A port of a DPDK driver."""
     config = box.wire(f"{driver}0,iface=a", f"{driver}1,iface=b", policies=POLICIES)
-    config["wires"][0] |= {"fail": "wire"} | keys
+    config["wires"][0] |= {"fail": "open"} | keys
     return box_between(scene, config)
 
 

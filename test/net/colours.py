@@ -16,7 +16,7 @@ import time
 
 import actions
 import box
-import conserved
+import hard_limits
 from actions import CE, ECT0, compare, judge, marked
 from box import expect
 from conservation import MACS, SLACK, charge, check_sums
@@ -203,23 +203,23 @@ class Tally:
         peak."""
         green, passed = (now - then for now, then in zip(self.look(), self.before))
         seconds = time.monotonic() - self.began
-        most = conserved.LIMIT / 8 * seconds * conserved.CLOCKS + conserved.BURST
+        most = hard_limits.LIMIT / 8 * seconds * hard_limits.CLOCKS + hard_limits.BURST
         expect(green <= most, f"{green} bytes green in {seconds:.3f} s, {green / most:.4f} of it")
         return green / most, passed / 2 / most
 
 
 def group_of_two(scene):
     """A hard committed rate moves with the load, and the peak moves with it."""
-    terms = {"guarantee": "conserved", "meter": "trtcm",
+    terms = {"guarantee": "hard", "meter": "trtcm",
              "peak": {"limit": "20Mbit/s", "burst": "150kB"}}
     told = []
-    with conserved.Group(scene, 2, **terms) as group:
+    with hard_limits.Group(scene, 2, **terms) as group:
         group.start()
-        with conserved.Watch(group) as watch:
+        with hard_limits.Watch(group) as watch:
             whole = Tally(group)
             for i in group.bed.boxes():
-                group.load(i, 3 * conserved.LIMIT)
-                group.until_share(i, conserved.MOST)
+                group.load(i, 3 * hard_limits.LIMIT)
+                group.until_share(i, hard_limits.MOST)
                 steady = Tally(group)
                 time.sleep(2)
                 green, passed = steady.check()

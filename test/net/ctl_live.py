@@ -53,7 +53,7 @@ def good(*words, **more):
 def policies():
     """Returns a soft limit, a hard limit, a quota, and many policies with long names."""
     return [{"name": "video", "match": {"vlan": 1}, "limit": "10Mbit/s", "burst": "75kB",
-             "guarantee": "conserved", "allocator": "fps"},
+             "guarantee": "hard", "allocator": "fps"},
             {"name": "prepaid", "match": {"vlan": 2}, "allocator": "quota", "total": "500MB",
              "period": "24h"},
             {"name": "guests", "match": {"vlan": 40}, "limit": "10Mbit/s", "burst": "75kB"},

@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import box  # noqa: E402
 from box import WEIR, expect, wait_until  # noqa: E402
-from conserved import LIMIT, Group  # noqa: E402
+from hard_limits import LIMIT, Group  # noqa: E402
 from stall import Passed  # noqa: E402
 
 CTL = os.path.join(box.BUILD, "app", "weirctl", "weirctl")
@@ -43,7 +43,7 @@ def policies():
     """Returns one policy of each kind."""
     return [{"name": "soft", "match": {"src": "10.0.0.0/8"}, "limit": "10Mbit/s", "burst": "75kB"},
             {"name": "cap", "match": {"src": "11.0.0.0/8"}, "limit": "10Mbit/s", "burst": "75kB",
-             "guarantee": "conserved"},
+             "guarantee": "hard"},
             {"name": "volume", "match": {"src": "12.0.0.0/8"}, "allocator": "quota",
              "total": "1GB", "period": "24h"}]
 
@@ -425,7 +425,7 @@ class Apart(Group):
 
     def __init__(self, scene):
         self.second, self.lease = {}, "4s"
-        super().__init__(scene, 2, guarantee="conserved")
+        super().__init__(scene, 2, guarantee="hard")
 
     def _configure(self, i, config):
         super()._configure(i, config)

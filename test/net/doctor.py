@@ -222,7 +222,7 @@ def secrets(scene):
 
 def roster(scene):
     """A store whose records are of another roster."""
-    policy = POLICY["policies"][0] | {"guarantee": "conserved"}
+    policy = POLICY["policies"][0] | {"guarantee": "hard"}
     config = RINGS | group(insecure=True) | {"policies": [policy],
                                              "ledger": {"store": scene.path("store")}}
     weir = scene.box(config, "box1")

@@ -29,7 +29,7 @@ from lifecycle import cable, raw, udp_frame, write_key
 PORTS = [17946, 17947]
 POLICIES = {"policies": [
     {"name": "udp", "match": {"proto": "udp", "dst-port": 9}, "limit": "1Gbit/s"},
-    {"name": "kept", "limit": "10Mbit/s", "burst": "75kB", "guarantee": "conserved"}]}
+    {"name": "kept", "limit": "10Mbit/s", "burst": "75kB", "guarantee": "hard"}]}
 DATAGRAMS, REQUESTS, FRAMES = 20000, 2000, 2000  # number of each; multiplied by --times
 BATCH = 200  # inputs between two checks of the counters
 CLIENTS = 64

@@ -164,7 +164,7 @@ class Station:
                     for name in totals]
         policies[0] |= {"count": "packets", "total": totals["packets"]}
         policies[1] |= {"total": f"{totals['bytes']}B", "accounting": "l3"}
-        policies.append({"name": "rate", "guarantee": "conserved", "limit": f"{LIMIT:.0f}bit/s",
+        policies.append({"name": "rate", "guarantee": "hard", "limit": f"{LIMIT:.0f}bit/s",
                          "burst": f"{BURST:.0f}B", "accounting": "l3",
                          "match": {"direction": "b-to-a", "proto": "udp",
                                    "dst-port": PORTS["rate"]}})
@@ -496,7 +496,7 @@ def check_rate(began):
     passed = sum(received - ETHERNET * packets
                  for received, packets in (counters(f"s{i}") for i in (1, 2)))
     most = LIMIT / 8 * (time.monotonic() - began) * CLOCKS + BURST
-    expect(0 < passed <= most, f"{passed} bytes of the conserved policy, of {most:.0f}")
+    expect(0 < passed <= most, f"{passed} bytes of the hard limit, of {most:.0f}")
     return passed / most
 
 
@@ -523,7 +523,7 @@ def kill9(scene):
             campaign.run(senders)
         rate = check_rate(began)
     return (f"{campaign.killed()} kills {campaign.kills} in {campaign.rounds} rounds, "
-            f"{campaign.moving} while units moved; {campaign.words()}; conserved: {rate:.3f} of "
+            f"{campaign.moving} while units moved; {campaign.words()}; hard: {rate:.3f} of "
             f"what may; {check_cost(campaign)}")
 
 

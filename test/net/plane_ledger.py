@@ -114,7 +114,7 @@ class Traffic:
 
 
 @contextlib.contextmanager
-def two_boxes(scene, guarantee="conserved"):
+def two_boxes(scene, guarantee="hard"):
     """Starts both; for a hard limit, each with a new ledger."""
     try:
         for i, (tester_a, a, b, tester_b) in WIRES.items():
@@ -126,10 +126,10 @@ def two_boxes(scene, guarantee="conserved"):
                       "timeout": f"{TIMEOUT_S}s"}
             config = box.wire(f"xdp:{a}", f"xdp:{b}", policies=[policy], gossip=gossip,
                               eal=["--no-huge", "-m", "192", "--no-shconf", "--no-pci"])
-            if guarantee == "conserved":
+            if guarantee == "hard":
                 config["ledger"] = {"store": scene.path(f"store{i}"), "lease": f"{LEASE_S}s"}
             weir = scene.box(config, f"box{i}")
-            if guarantee == "conserved":
+            if guarantee == "hard":
                 status, _, words = weir.run("--new-ledger", box.LEDGER, weir.config_path)
                 expect(status == 0, words)
         yield [weir.start() for weir in scene.boxes]

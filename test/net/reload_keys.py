@@ -187,7 +187,7 @@ class Group:
         def fails(doc, **more):
             put(doc, "ports.a", kernel)
             put(doc, "ports.b", kernel | {"device": "net_af_packet8,iface=other"})
-            doc["wires"][0].update({"fail": "wire"} | more)
+            doc["wires"][0].update({"fail": "open"} | more)
             doc["policies"] = []
 
         def both_xdp(doc):
@@ -239,7 +239,7 @@ class Group:
             "policies.colours.red.mark": of("policies.7.colours.red", {"mark": "af13"}),
             "policies.count": lambda doc: doc["policies"][4].update(
                 {"count": "packets", "limit": "500/s"}),
-            "policies.guarantee": of("policies.4.guarantee", "conserved"),
+            "policies.guarantee": of("policies.4.guarantee", "hard"),
             "policies.match.wire": lambda doc: doc["policies"][0]["match"].pop("wire"),
             "policies.shape.drop": of("policies.3.shape", {"delay": "50ms", "drop": "tail"}),
             "policies.trial.classes.by": of("policies.5.trial.classes", {"by": "dscp"}),

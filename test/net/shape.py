@@ -237,12 +237,12 @@ def stopped(scene):
     return f"{held} waited"
 
 
-def conserved(scene):
+def hard(scene):
     """A hard limit's packets never leave without tokens, also at a removal and at a stop."""
     n, limit, words = 250, RATE / 4, []
     for stops in (False, True):
         store = {"store": scene.path(f"store{stops}")}
-        policy = shaped(limit, guarantee="conserved")
+        policy = shaped(limit, guarantee="hard")
         with scenery(scene, [policy], ledger=store) as (wire, receiver):
             began = time.monotonic()
             send(wire, 0, n)
@@ -307,7 +307,7 @@ def tcp(_):
 
 def main():
     """The scenarios' cables are in their own namespace; the testbed creates its own."""
-    box.main([at_the_limit, queue_bounds, limit_changes, policy_leaves, timed, stopped, conserved,
+    box.main([at_the_limit, queue_bounds, limit_changes, policy_leaves, timed, stopped, hard,
               crowds, tcp], box.enter_netns)
 
 

@@ -4,7 +4,7 @@
 """A thread of one of two live limiters is stalled for longer than a lease: control, a worker, or
 the writer of the store. Both together pass at most limit × time + burst in every measured period.
 
-    limiter 1 ─ conserved, 10 Mbit/s ─ limiter 2      UDP of twice the limit at each
+    limiter 1 ─ hard limit, 10 Mbit/s ─ limiter 2      UDP of twice the limit at each
 
 The test reads the counters of the ports in the kernel, because a limiter with a stalled control
 does not answer. (As a program of its own, --count INTERFACE prints the sent bytes repeatedly.)
@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import box  # noqa: E402
 import threads  # noqa: E402
 from box import expect, wait_until  # noqa: E402
-from conserved import BURST, CLOCKS, HEADERS, LIMIT, PAYLOAD, Group  # noqa: E402
+from hard_limits import BURST, CLOCKS, HEADERS, LIMIT, PAYLOAD, Group  # noqa: E402
 
 LEASE_S = 2
 STALL_S = 3 * LEASE_S
@@ -47,7 +47,7 @@ class StallGroup(Group):
     """Two limiters with short leases."""
 
     def __init__(self, scene):
-        super().__init__(scene, 2, guarantee="conserved")
+        super().__init__(scene, 2, guarantee="hard")
 
     def _configure(self, i, config):
         super()._configure(i, config)

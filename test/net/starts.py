@@ -34,16 +34,16 @@ WEIR_FAULTS = os.path.join(box.BUILD, "app", "weir", "weir_start_faults")
 BURST = 20000
 LIMIT = {"name": "udp", "match": {"direction": "a-to-b"}, "limit": "8Mbit/s", "accounting": "l2",
          "burst": f"{BURST}B"}
-HARD = LIMIT | {"guarantee": "conserved"}
+HARD = LIMIT | {"guarantee": "hard"}
 GROUP = {"gossip": {"listen": "127.0.0.1:5998", "insecure": True, "roster": [
     {"name": "box1", "address": "127.0.0.1:5998"}, {"name": "other", "address": "127.0.0.2:5998"}]}}
 # Each kind of port: devices, keys of the wire, the policy.
 KINDS = {"null": (("net_null0", "net_null1"), {}, HARD),
          "af_packet": (("net_af_packet0,iface=a", "net_af_packet1,iface=b"), {}, HARD),
          "af_packet wire": (("net_af_packet0,iface=a", "net_af_packet1,iface=b"),
-                            {"fail": "wire"}, LIMIT),
+                            {"fail": "open"}, LIMIT),
          "af_xdp": (("net_af_xdp0,iface=a", "net_af_xdp1,iface=b"), {}, HARD),
-         "af_xdp wire": (("net_af_xdp0,iface=a", "net_af_xdp1,iface=b"), {"fail": "wire"}, LIMIT),
+         "af_xdp wire": (("net_af_xdp0,iface=a", "net_af_xdp1,iface=b"), {"fail": "open"}, LIMIT),
          "xdp": (("xdp:a", "xdp:b"), {}, HARD)}
 OBJ_PIN, LINK_CREATE = 6, 28
 # System calls of a start on the XDP data plane: number, first argument, number of calls before it.

@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import box  # noqa: E402
 from box import expect, wait_until  # noqa: E402
-from conserved import BURST, CLOCKS, LIMIT, Group, reload  # noqa: E402
+from hard_limits import BURST, CLOCKS, LIMIT, Group, reload  # noqa: E402
 from stall import Passed  # noqa: E402
 from testbed.bed import POLICY  # noqa: E402
 
@@ -93,7 +93,7 @@ def check_passed(passed, low_from, low_to):
 
 def entry_begins_and_ends(scene):
     """For some seconds an entry lowers a hard limit from 10 to 3 Mbit/s, and both receive more."""
-    with Group(scene, 2, guarantee="conserved") as group:
+    with Group(scene, 2, guarantee="hard") as group:
         group.start()
         both = Both(group)
         group.load(1)
@@ -133,7 +133,7 @@ def entry_begins_and_ends(scene):
 def schedules_differ(scene):
     """One limiter's entry has another limit: both report it, though the same limit is in force now.
     The report ends when the entries are equal again."""
-    with Group(scene, 2, guarantee="conserved") as group:
+    with Group(scene, 2, guarantee="hard") as group:
         far = time.time() + 6 * 3600
         group.settings["schedule"] = schedule(far, far + 3600)
         group.start()

@@ -134,9 +134,9 @@ def told(weir, *words):
     return json.loads(ctl(weir.socket, "--json", *words))
 
 
-def conserved(scene):
+def hard(scene):
     """Two limiters with a hard limit: the parts that each holds."""
-    boxes = pair(scene, [policy(1, guarantee="conserved", allocator="fps")])
+    boxes = pair(scene, [policy(1, guarantee="hard", allocator="fps")])
     wait_until(lambda: all(told(weir, "ledger")["state"] == "committed" for weir in boxes),
                "the ledgers to be committed")
     held = [told(weir, "ledger", "p1") for weir in boxes]
@@ -226,7 +226,7 @@ def documented(scene):
         blocks = re.findall(r"^    \$ weirctl (.*)\n((?:    .+\n|\n(?=    [^$]))*)", page.read(),
                             re.M)
     match = {"match": {"direction": "a-to-b"}}
-    boxes = pair(scene, [policy(1, guarantee="conserved", name="video"),
+    boxes = pair(scene, [policy(1, guarantee="hard", name="video"),
                          policy(2, name="guests", match={"direction": "b-to-a"}),
                          {"name": "prepaid", "allocator": "quota", "total": "500MB",
                           "period": "24h"} | match])
@@ -413,7 +413,7 @@ def watched(scene):
     weir.stop()
 
 
-SCENARIOS = [usage, commands, reloads, conserved, budget, documented, refusals,
+SCENARIOS = [usage, commands, reloads, hard, budget, documented, refusals,
              servers_that_misbehave, watched]
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ CONTENDERS = {
     "fps": {"allocator": "fps"},
     "grd": {"allocator": "grd", "meter": "token-bucket"},
     "adaptor": {"allocator": "adaptor"},
-    "adaptor, conserved": {"allocator": "adaptor", "guarantee": "conserved"},
+    "adaptor, hard": {"allocator": "adaptor", "guarantee": "hard"},
     "adaptor, history 2s": {"allocator": "adaptor", "history": "2s", "step": "200ms"},
 }
 
@@ -92,8 +92,8 @@ def main():
             failures.append(f"{what}: adaptor is no better than half of static")
     if not found["adaptor"][1] < found["fps"][1] / 1.5:
         failures.append("at rest: adaptor does not gain by its burst")
-    if not found["adaptor, conserved"][0] < found["static"][0] / 2:
-        failures.append("moving: conserved does not follow")
+    if not found["adaptor, hard"][0] < found["static"][0] / 2:
+        failures.append("moving: the hard limit does not follow")
     print("\n".join("FAIL  " + words for words in failures) or "ok")
     sys.exit(1 if failures else 0)
 

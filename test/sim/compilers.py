@@ -11,7 +11,7 @@ from suite import BUILD, ROOT, WEIRSIM
 from weirsim import SCENARIOS, outputs
 
 OTHER = os.path.join(ROOT, "build-asan", os.path.relpath(WEIRSIM, BUILD))
-NAMES = ("baseline.json", "faults.json", "shift-conserved.json")
+NAMES = ("baseline.json", "faults.json", "shift-hard.json")
 SKIP = 77
 
 

@@ -30,7 +30,7 @@ def scenario(n, promise, demand):
         traffic += [flows | {"limiter": f"l{i}", "start": f"{DEATH_S}s"} for i in range(1, n)]
     return {"name": "dead", "duration": f"{END_S}s", "limiters": n, "traffic": traffic,
             "policies": [{"name": "cap", "limit": "20Mbit/s", "burst": "200kB",
-                          "allocator": "fps", "guarantee": "conserved"}],
+                          "allocator": "fps", "guarantee": "hard"}],
             "ledger": {"lease": f"{LEASE_S}s", "promise": promise}, "network": {"delay": "10ms"},
             "events": [{"at": f"{DEATH_S}s", "crash": f"l{n}"}]}
 

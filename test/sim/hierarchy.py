@@ -151,7 +151,7 @@ def settled(options, n, conserve=False, wait=False):
         if conserve:
             for policy in scenario["policies"]:
                 if dice.random() < 0.6:
-                    policy["guarantee"] = "conserved"
+                    policy["guarantee"] = "hard"
         if wait:
             let_wait(dice, link, scenario["policies"])
         summary, path, replay = simulate(f"hierarchy-{n}", scenario, seed)
@@ -183,7 +183,7 @@ def ten_limiters(options):
     return settled(options, 10)
 
 
-def conserved_levels(options):
+def hard_levels(options):
     """Hard limits at any level, independently of the others."""
     return settled(options, 3, conserve=True)
 
@@ -227,7 +227,7 @@ def never_above(options):
                                 "reorder": dice.choice([0, 0.2])}}
         for policy in scenario["policies"]:
             if dice.random() < 0.8:
-                policy["guarantee"] = "conserved"
+                policy["guarantee"] = "hard"
         let_wait(dice, link, scenario["policies"])
         summary, path, replay = simulate("hierarchy-faults", scenario, seed)
         used = summary["aggregate_ratio"]
@@ -243,7 +243,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--verbose", action="store_true", help="show all, and refuse nothing")
-    run_tests([two_limiters, ten_limiters, conserved_levels, waiting_levels, never_above],
+    run_tests([two_limiters, ten_limiters, hard_levels, waiting_levels, never_above],
               parser.parse_args())
 
 

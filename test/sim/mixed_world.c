@@ -45,10 +45,10 @@ enum {
 	PARENT,
 	CHILD,
 	OTHER_CHILD,
-	CONSERVED,
-	CONSERVED_ADAPTOR,
+	HARD,
+	HARD_ADAPTOR,
 	GDRL,
-	CONSERVED_CHILD,
+	HARD_CHILD,
 	QUOTA,
 	DRAWN,
 	PERIODIC,
@@ -137,19 +137,19 @@ static struct limiter_policy soft_policy(unsigned kind, unsigned version)
 	};
 }
 
-static void make_conserved(struct limiter_policy *policy, unsigned kind)
+static void make_hard(struct limiter_policy *policy, unsigned kind)
 {
-	policy->guarantee = LIMITER_CONSERVED;
+	policy->guarantee = LIMITER_HARD;
 	policy->interval_ns = 100 * MS;
 	policy->burst_bytes = 200000;
-	if (kind == CONSERVED_ADAPTOR) {
+	if (kind == HARD_ADAPTOR) {
 		policy->allocator = allocator_find("adaptor");
 		policy->history_ns = 3 * SECOND;
 		policy->step_ns = SECOND;
 	} else if (kind == GDRL) {
 		policy->allocator = allocator_find("gdrl");
 		policy->indicator = gdrl_indicator_find("utilisation");
-	} else if (kind == CONSERVED) {
+	} else if (kind == HARD) {
 		policy->limit_s = 60;
 	}
 }
@@ -175,18 +175,18 @@ static struct limiter_policy mixed_policy(
 	struct limiter_policy policy = soft_policy(kind, box->version);
 	int64_t wall_s = box->limiter ? limiter_wall_s(box->limiter, w->now_ns) : TIME_UNKNOWN;
 
-	if (kind == CHILD || kind == OTHER_CHILD || kind == CONSERVED_CHILD) {
+	if (kind == CHILD || kind == OTHER_CHILD || kind == HARD_CHILD) {
 		policy.child = true;
-		policy.parent = 100 + (kind == CONSERVED_CHILD ? CONSERVED : PARENT);
+		policy.parent = 100 + (kind == HARD_CHILD ? HARD : PARENT);
 		policy.below = UINT64_C(1) << 32 | policy.parent;
 		policy.weight = kind == CHILD ? 3 : 0;
 		policy.guaranteed_bps = kind == OTHER_CHILD ? 500000 : 0;
-		if (kind == CONSERVED_CHILD)
+		if (kind == HARD_CHILD)
 			policy.interval_ns = 100 * MS;
 	}
 	policy.own = kind == PARENT;
-	if (kind >= CONSERVED && kind <= GDRL)
-		make_conserved(&policy, kind);
+	if (kind >= HARD && kind <= GDRL)
+		make_hard(&policy, kind);
 	if (kind >= QUOTA && kind <= PERIODIC)
 		make_counted(w, &policy, kind, wall_s);
 	return policy;
@@ -209,7 +209,7 @@ static void choose_kinds(struct world *w, struct box *box)
 	for (unsigned k = 0; k < KINDS; k++) {
 		unsigned at;
 
-		if (mixed_chance(w, box_has(&had, k) ? 8 : 3) && k != PARENT && k != CONSERVED)
+		if (mixed_chance(w, box_has(&had, k) ? 8 : 3) && k != PARENT && k != HARD)
 			continue;
 		at = prng_below(&w->prng, box->n + 1);
 		box->kinds[box->n++] = box->kinds[at];

@@ -382,9 +382,9 @@ def gossip_is_lost(seed):
     run.near("lost", gossip["lost"], gossip["datagrams"] / 3, 4)
 
 
-CONSERVED = {"limiters": 2, "network": {"delay": "10ms"},
+HARD = {"limiters": 2, "network": {"delay": "10ms"},
              "policies": [{"name": "p", "limit": "10Mbit/s", "burst": "75kB",
-                           "guarantee": "conserved"}]}
+                           "guarantee": "hard"}]}
 
 
 def settling(seed):
@@ -393,7 +393,7 @@ def settling(seed):
     traffic = [cbr(rate="20Mbit/s", limiter="l1")]
     for settle in (0, 3, 4):
         run = Run(seed, series=True, duration="10s", traffic=traffic, commit=f"{settle}s",
-                  ledger={"promise": 0}, **CONSERVED)
+                  ledger={"promise": 0}, **HARD)
         for row in run.during(0, settle):
             run.near(f"limit at {row['time_s']} s", row["p/l1:limit"], 5e6, 8)
         risen = [row["time_s"] for row in run.rows if row["p/l1:limit"] > 9e6]
@@ -402,7 +402,7 @@ def settling(seed):
 
 def first_bucket(seed):
     """A hard limit's bucket starts empty; when full, it holds the limit's part of the burst."""
-    for guarantee, begins in (("soft", 75e3), ("conserved", 10e6 * 0.01 / 8)):  # first 10 ms
+    for guarantee, begins in (("soft", 75e3), ("hard", 10e6 * 0.01 / 8)):  # first 10 ms
         policies = [{"name": "p", "limit": "10Mbit/s", "burst": "75kB", "guarantee": guarantee,
                      "allocator": "static"}]
         traffic = [cbr(rate="100Mbit/s", stop="1s"), cbr(rate="100Mbit/s", start="2s", stop="3s")]
@@ -428,7 +428,7 @@ def restart(seed):
     traffic = [cbr(rate="20Mbit/s", limiter="l1", stop="9s"),
                cbr(rate="20Mbit/s", limiter="l2", start="9s")]
     for at in (5, 9.2, 12):
-        run = Run(seed, series=True, duration="20s", traffic=traffic, **CONSERVED,
+        run = Run(seed, series=True, duration="20s", traffic=traffic, **HARD,
                   events=[{"at": f"{at}s", "restart": "l2"}, {"at": f"{at + 2}s", "restart": "l1"}])
         run.expect(excess(run.rows, 10e6) <= 8 * 75e3, "more passes than the burst")
         run.near("limit of the first", run.during(8.5, 9)[0]["p/l1:limit"], 10e6, 1e6)
@@ -440,7 +440,7 @@ def lease(seed):
     little later its own promises are inherited. Without promises nothing moves."""
     traffic = [cbr(rate="20Mbit/s", limiter="l1"), cbr(rate="20Mbit/s", limiter="l2")]
     for promise in (0, 40, 80):
-        run = Run(seed, series=True, duration="20s", traffic=traffic, **CONSERVED,
+        run = Run(seed, series=True, duration="20s", traffic=traffic, **HARD,
                   ledger={"lease": "4s", "promise": promise},
                   events=[{"at": "5s", "crash": "l2"}, {"at": "15s", "restart": "l2"}])
         for row in run.during(4, 6.5) + run.during(9.5, 14.9) + run.during(16, 20):
@@ -456,7 +456,7 @@ def stalled_lease(seed):
     traffic = [cbr(rate="20Mbit/s", limiter="l1"), cbr(rate="20Mbit/s", limiter="l2")]
     for workers, promise in ((1, 0), (1, 40), (2, 80)):
         run = Run(seed, series=True, duration="22s", traffic=traffic, workers=workers,
-                  **CONSERVED, ledger={"lease": "4s", "promise": promise},
+                  **HARD, ledger={"lease": "4s", "promise": promise},
                   events=[{"at": "5s", "pause": "l2", "for": "12s"}])
         left = (1 - promise / 100) * 5e6
         for start, end, expected in ((4, 6.5, 5e6), (9.5, 16.9, left), (19, 22, 5e6)):
@@ -474,7 +474,7 @@ def random_pauses(seed):
     dice = random.Random(seed)
     for _ in range(12):
         names = [f"l{i}" for i in range(1, dice.randint(2, 5) + 1)]
-        policy = {"name": "p", "limit": "5Mbit/s", "burst": "100kB", "guarantee": "conserved"}
+        policy = {"name": "p", "limit": "5Mbit/s", "burst": "100kB", "guarantee": "hard"}
         if dice.random() < 0.4:
             policy.update(action="shape", shape={"drop": dice.choice(("tail", "codel"))})
         elif dice.random() < 0.3:
@@ -542,7 +542,7 @@ def hard_limit_changes(seed):
     for _ in range(6):
         limits = [5e6] + [round(dice.uniform(1e6, 15e6), -3) for _ in range(2)]
         run = Run(seed, series=True, duration="45s", limiters=3,
-                  policies=[{"name": "p", "limit": "5Mbit/s", "guarantee": "conserved"}],
+                  policies=[{"name": "p", "limit": "5Mbit/s", "guarantee": "hard"}],
                   network={"delay": f"{dice.randint(1, 60)}ms",
                            "loss": dice.choice((0, dice.uniform(0, 0.2)))},
                   traffic=[cbr(rate="20Mbit/s", limiter="l1"), cbr(limiter="l2", start="20s")],
@@ -571,7 +571,7 @@ def links_of_pairs(seed):
               events=[{"at": "30s", "network": {"pairs": []}}])
     gossip = run.summary["gossip"]
     run.near("lost", gossip["lost"], gossip["datagrams"] / 6, 4)
-    run = Run(seed, series=True, duration="10s", limiters=3, policies=CONSERVED["policies"],
+    run = Run(seed, series=True, duration="10s", limiters=3, policies=HARD["policies"],
               traffic=[cbr(rate="20Mbit/s", limiter="l1")], ledger={"promise": 0},
               network={"delay": "1ms", "pairs": [{"between": [["l2"], ["l1"]], "delay": "300ms"}]})
     for start, end, parts in ((0.4, 0.85, 2 / 3), (3, 10, 1)):  # there and back, and a statement

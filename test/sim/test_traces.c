@@ -170,11 +170,11 @@ static void trace_torture_of(const char *name, enum torture_guarantee guarantee,
 	trace_end();
 }
 
-static void trace_conserved(const char *name, uint64_t seed)
+static void trace_hard(const char *name, uint64_t seed)
 {
 	(void)name;
 	trace_torture_of("gdrl", TORTURE_GDRL, TRACE_CONSERVE, seed, torture_rates);
-	trace_torture_of("conserved", TORTURE_CONSERVED, TRACE_CONSERVE, seed, torture_rates);
+	trace_torture_of("hard", TORTURE_HARD, TRACE_CONSERVE, seed, torture_rates);
 	trace_torture_of("adaptor", TORTURE_ADAPTOR, TRACE_CONSERVE, seed, torture_rates);
 	trace_torture_of("levels", TORTURE_LEVELS, TRACE_CONSERVE, seed, torture_rates);
 }
@@ -199,13 +199,12 @@ static const struct record {
 	uint64_t step; /* difference between successive seeds */
 } records[] = {
 	{"soft", trace_scenario, 1, 1}, {"tree", trace_scenario, 1, 1},
-	{"push-sum", trace_scenario, 1, 1}, {"conserved", trace_scenario, 1, 1},
+	{"push-sum", trace_scenario, 1, 1}, {"hard", trace_scenario, 1, 1},
 	{"hierarchy", trace_scenario, 1, 1}, {"totals", trace_scenario, 1, 1},
 	{"waiting", trace_scenario, 1, 1}, {"meters", trace_scenario, 1, 1},
 	{"groups", trace_groups, 1, 1}, {"mixed", trace_mixed, 2, 1}, {"agree", trace_agree, 2, 1},
-	{"place", trace_place, 15, 1}, {"rates", trace_conserved, 3, 1},
-	{"quotas", trace_quotas, 3, 1}, {"periods", trace_periods, 3, 1},
-	{"ledgers", trace_ledger, 24, 1},
+	{"place", trace_place, 15, 1}, {"rates", trace_hard, 3, 1}, {"quotas", trace_quotas, 3, 1},
+	{"periods", trace_periods, 3, 1}, {"ledgers", trace_ledger, 24, 1},
 	{"budgets", trace_budget, 2, 6}, /* seeds with small groups */
 };
 

@@ -347,7 +347,7 @@ static void write_limiters(const struct trace_subject *subjects, unsigned n)
 	write_all_limits(subjects, n);
 }
 
-/* ---- conserved rates */
+/* ---- hard limits */
 
 static uint64_t latest_ns; /* newest time of any call; only for display */
 
@@ -423,7 +423,7 @@ WATCHED(int, conserve_receive, struct conserve *c, unsigned from, uint64_t now_n
 	return ret;
 }
 
-static void write_conserved(const struct trace_subject *subjects, unsigned n)
+static void write_hard(const struct trace_subject *subjects, unsigned n)
 {
 	unsigned policies = 0;
 
@@ -830,7 +830,7 @@ void trace_write_subjects(void)
 	if (trace_watches(TRACE_LIMITER))
 		write_limiters(subjects, n);
 	else if (trace_watches(TRACE_CONSERVE))
-		write_conserved(subjects, n);
+		write_hard(subjects, n);
 	else if (trace_watches(TRACE_QUOTA))
 		write_quotas(subjects, n);
 	else if (trace_watches(TRACE_BUDGET))

@@ -41,7 +41,7 @@ def outputs(program, path, folder):
 
 def same_seed_same_bytes(_):
     """One seed writes the same bytes each time, and more than a few."""
-    for name in ("baseline.json", "faults.json", "shift-conserved.json"):
+    for name in ("baseline.json", "faults.json", "shift-hard.json"):
         with tempfile.TemporaryDirectory() as folder:
             first, second = (outputs(WEIRSIM, os.path.join(SCENARIOS, name), folder)
                              for _ in range(2))
@@ -211,7 +211,7 @@ def conserve(dice, policy):
     if policy["allocator"] in ("grd", "gtb") or "per" in policy or dice.random() < 0.4:
         return
     policy.pop("window", None)
-    policy.update(guarantee="conserved", meter=dice.choice(["token-bucket", "gcra"]))
+    policy.update(guarantee="hard", meter=dice.choice(["token-bucket", "gcra"]))
     if dice.random() < 0.3:
         policy.update(allocator="gdrl", indicator=dice.choice(["spare", "utilisation", "loss",
                                                                "drops", "delay"]))
@@ -387,7 +387,7 @@ def workers_share_one_limit(_):
     never exceeded."""
     found = {}
     for name, more in (("reserve", {}), ("shares", {"meter": "gcra"}),
-                       ("conserved", {"guarantee": "conserved"})):
+                       ("hard", {"guarantee": "hard"})):
         for workers in (1, 4):
             scenario = {"duration": "25s", "warmup": "5s", "limiters": 2, "workers": workers,
                         "policies": [{"name": "p", "limit": "20Mbit/s", "burst": "300kB",
@@ -405,7 +405,7 @@ def what_waits_keeps_the_limit(_):
     """Shaped packets leave at the limit, second by second, and each is accounted for: delivered,
     dropped, lost in a crash, or still waiting."""
     found = {}
-    for guarantee in ("soft", "conserved"):
+    for guarantee in ("soft", "hard"):
         for workers in (1, 4):
             scenario = {"duration": "25s", "warmup": "5s", "limiters": 2, "workers": workers,
                         "policies": [{"name": "p", "limit": "20Mbit/s", "burst": "30kB",
@@ -419,7 +419,7 @@ def what_waits_keeps_the_limit(_):
             packets, most = summary["packets"], summary["aggregate_ratio_max_1s"]
             expect(packets["sent"] == sum(packets.values()) - packets["sent"], packets)
             expect(packets["down"] > 0 and packets["under_way"] > 0, packets)
-            bound = 1.005 if guarantee == "conserved" else 1.05  # while gossip is in flight
+            bound = 1.005 if guarantee == "hard" else 1.05  # while gossip is in flight
             expect(0.9 < summary["aggregate_ratio"] < 1 and most < bound,
                    f"{guarantee}, {workers} workers: {summary['aggregate_ratio']}, {most}")
             found[f"{guarantee} {workers}"] = most

@@ -17,7 +17,7 @@ struct limiter_policy copies_rates(void)
 		.burst_bytes = 100000,
 		.interval_ns = COPIES_TICK,
 		.keep_per_second = 0.1,
-		.guarantee = LIMITER_CONSERVED};
+		.guarantee = LIMITER_HARD};
 }
 
 void copies_start(struct copies_world *w, unsigned i)

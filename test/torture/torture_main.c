@@ -19,7 +19,7 @@
 #define JOBS_MAX 64
 
 static const char *const names[] = {
-	"gdrl", "conserved", "adaptor", "levels", "loans", "quota", "periods", "copies"};
+	"gdrl", "hard", "adaptor", "levels", "loans", "quota", "periods", "copies"};
 
 static const char usage_text[] =
 	"Usage: torture [OPTION]...\n"
@@ -29,7 +29,7 @@ static const char usage_text[] =
 	"are stepped, and demands and limits change. Checked at every event, exactly; and in the end\n"
 	"nothing is missing, and what may pass does.\n"
 	"\n"
-	"  --guarantee G  gdrl, conserved, adaptor, levels, loans, quota, periods, copies or all (all)\n"
+	"  --guarantee G  gdrl, hard, adaptor, levels, loans, quota, periods, copies or all (all)\n"
 	"  --seeds N      runs of each (100)\n"
 	"  --first SEED   the first seed (1)\n"
 	"  --minutes M    of virtual time, 2 to 1000 (10)\n"
@@ -71,7 +71,7 @@ static bool choose_guarantee(const char *text, void *options)
 	}
 	if (!found)
 		fprintf(stderr,
-			"--guarantee: \"%s\": expected gdrl, conserved, adaptor, levels, loans, quota, periods, copies or all\n",
+			"--guarantee: \"%s\": expected gdrl, hard, adaptor, levels, loans, quota, periods, copies or all\n",
 			text);
 	return found;
 }

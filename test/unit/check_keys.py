@@ -38,7 +38,7 @@ SETTINGS = [
     {"allocator": "gtb"}, {"allocator": "grd"}, {"allocator": "adaptor"}, {"allocator": "gdrl"},
     {"allocator": "quota", "total": "1TB"}, {"parent": "link"},
     {"parent": "link", "weight": 3}, {"parent": "link", "guaranteed": "8kbit/s"},
-    {"guarantee": "conserved"}, {"guarantee": "soft"}, {"meter": "token-bucket"},
+    {"guarantee": "hard"}, {"guarantee": "soft"}, {"meter": "token-bucket"},
     {"meter": "gcra"}, {"meter": "fixed-window", "window": "1s"},
     {"meter": "hybrid", "window": "1s"}, {"meter": "random-drop"}, {"meter": "phantom"},
     {"meter": "srtcm"}, {"meter": "trtcm", "peak": {"limit": "2Mbit/s"}},

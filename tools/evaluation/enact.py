@@ -196,7 +196,7 @@ def configure(scenario):
             policy.pop("burst")
         if "gossip" in config:
             config["gossip"] |= scenario["gossip"]
-        if policy.get("guarantee") == "conserved":
+        if policy.get("guarantee") == "hard":
             folder = os.path.dirname(config["control"]["socket"])
             config["ledger"] = {"store": os.path.join(folder, f"store{i}")}
     return change

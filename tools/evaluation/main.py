@@ -21,7 +21,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import baseline  # noqa: E402 (needs the path above)
-import conserved  # noqa: E402
+import hard_limits  # noqa: E402
 import dynamics  # noqa: E402
 import live  # noqa: E402
 import mixes  # noqa: E402
@@ -38,7 +38,7 @@ from testbed.revision import commit  # noqa: E402
 EXPERIMENTS = {"E1": baseline.run, "E2": dynamics.flows_join, "E3": mixes.web,
                "E4": dynamics.bottlenecked, "E5": mixes.round_trips, "E6": mixes.many_flows,
                "E7": scaling.many_limiters, "E8": dynamics.shifting, "E9": throttle.throttling,
-               "E10": scaling.faults, "E11": conserved.conserved, "sums": sums.estimators}
+               "E10": scaling.faults, "E11": hard_limits.hard_limits, "sums": sums.estimators}
 
 # Experiments that --verify repeats: each takes seconds, and each is of another kind.
 VERIFIED = ("E3", "E4", "E9")

@@ -229,7 +229,7 @@ def draw_return(case):
     if action != "drop":
         case.settings.update(action="shape", shape={"drop": action})
     if case.dice.random() < 0.5:
-        case.settings["guarantee"] = "conserved"
+        case.settings["guarantee"] = "hard"
     if how == "quiet":
         entry = case.traffic[site - 1]
         entry["stop"] = f"{begin}s"
@@ -255,7 +255,7 @@ def draw_change(case):
     least = max(0.2, min(1, FLOW_BPS * flows / case.limit), 64e3 / case.limit)
     limit = significant(case.limit * least * (3 / least) ** case.dice.random())
     if case.dice.random() < 0.3:
-        case.settings["guarantee"] = "conserved"
+        case.settings["guarantee"] = "hard"
     case.warmup = max(case.warmup, 20)
     case.seconds = max(case.seconds, 30, run_seconds(limit))
     case.change = (case.warmup + round(case.seconds * case.dice.uniform(0.2, 0.5)), limit,

@@ -18,9 +18,9 @@ static void end_limits(struct worker *w, uint64_t from)
 {
 	const struct snapshot *view = &w->own.view;
 
-	for (unsigned i = 0; i < view->n_conserved; i++)
-		if (w->ending[view->conserved[i]])
-			end_limit(w, view->conserved[i], from);
+	for (unsigned i = 0; i < view->n_hard; i++)
+		if (w->ending[view->hard[i]])
+			end_limit(w, view->hard[i], from);
 }
 
 void expire_limits(struct worker *w, uint64_t now)

@@ -116,7 +116,7 @@ int new_ledger(const struct config *config, const char *typed)
 	if (!typed)
 		print_next_step("--new-ledger", config, identity);
 	if (!config_needs_ledger(config))
-		printf("no policy needs it yet: none is \"conserved\", and none has a \"total\"\n");
+		printf("no policy needs it yet: none is \"hard\", and none has a \"total\"\n");
 	return 0;
 }
 

@@ -99,18 +99,18 @@ void policy_detach(struct instance *inst, uint32_t slot)
 }
 
 unsigned *slots_per_source(const struct policy *policies, const uint32_t *slots, unsigned n,
-	unsigned *n_sourced, unsigned *n_conserved)
+	unsigned *n_sourced, unsigned *n_hard)
 {
 	unsigned *sourced = calloc((size_t)n + 1, sizeof(*sourced));
 
-	*n_sourced = *n_conserved = 0;
+	*n_sourced = *n_hard = 0;
 	for (unsigned i = 0; sourced && i < n; i++)
 		if (policies[i].per_v4 || policies[i].per_v6)
 			sourced[(*n_sourced)++] = slots[i];
 	/* No policy is both. */
 	for (unsigned i = 0; sourced && i < n; i++)
-		if (policy_is_conserved(&policies[i]))
-			sourced[*n_sourced + (*n_conserved)++] = slots[i];
+		if (policy_is_hard(&policies[i]))
+			sourced[*n_sourced + (*n_hard)++] = slots[i];
 	return sourced;
 }
 

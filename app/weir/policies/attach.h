@@ -42,11 +42,11 @@ extern const struct policy_part shares_part;
 extern const struct policy_part lines_part;
 
 /*
- * Returns the slots of policies with a meter for each source, then of conserved policies. The
- * caller frees it; NULL: no memory.
+ * Returns the slots of policies with a meter for each source, then of policies with hard limits.
+ * The caller frees it; NULL: no memory.
  */
 unsigned *slots_per_source(const struct policy *policies, const uint32_t *slots, unsigned n,
-	unsigned *n_sourced, unsigned *n_conserved);
+	unsigned *n_sourced, unsigned *n_hard);
 
 /*
  * Writes to *parents the slot of each policy's parent, by slot, as in struct snapshot; NULL if no

@@ -92,9 +92,9 @@ struct instance {
 	struct interfaces *interfaces;     /* NULL: no port has a kernel interface */
 	struct lengths *lengths;           /* longest packets that ports accept */
 	struct classifier *classifier;
-	unsigned *sourced;               /* slots of policies with a meter for each source, */
-	unsigned n_sourced, n_conserved; /* followed by the slots of conserved policies */
-	uint32_t *parents;               /* layout of `parents` in struct snapshot */
+	unsigned *sourced;          /* slots of policies with a meter for each source, */
+	unsigned n_sourced, n_hard; /* followed by the slots of policies with hard limits */
+	uint32_t *parents;          /* layout of `parents` in struct snapshot */
 	struct publisher publisher;
 	struct worker *workers;
 	bool stop;          /* read by workers: atomics only */

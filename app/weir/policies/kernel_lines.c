@@ -138,7 +138,7 @@ static uint8_t ending_of(
 {
 	unsigned n = inst->config->gossip.n_roster;
 
-	if (policy_is_conserved(policy))
+	if (policy_is_hard(policy))
 		return view->ending;
 	if (!policy->allocator->gossips || n < 2)
 		return 0;
@@ -289,7 +289,7 @@ void kernel_lines_begun(struct instance *inst, unsigned cpu, const struct limit_
 
 	limiter_view(inst->limiter, index, &view);
 	inst->kernel_lines->ending[profile->policy] = ending_of(inst, policy, &view);
-	if (!policy_is_conserved(policy))
+	if (!policy_is_hard(policy))
 		set_soft(inst, profile->policy, inst->kernel_lines->ending[profile->policy]);
 	plane_lines(inst->plane, cpu)[profile->policy].over = (struct police_over){0};
 	plane_set_terms(inst->plane, cpu, profile->policy, policy);
@@ -327,8 +327,7 @@ void kernel_lines_before(struct instance *inst, unsigned policy, const struct li
 	if (!inst->plane || !inst->engine.slots[slot].kernel)
 		return;
 	ending = inst->kernel_lines->ending[slot] = ending_of(inst, &inst->policies[policy], view);
-	if (!policy_is_conserved(&inst->policies[policy]) &&
-		inst->kernel_lines->soft[slot] < ending)
+	if (!policy_is_hard(&inst->policies[policy]) && inst->kernel_lines->soft[slot] < ending)
 		set_soft(inst, slot, ending);
 	for (unsigned cpu = 0; cpu < inst->engine.n_cpus; cpu++)
 		if (plane_ending(inst->plane, cpu, slot) < ending)

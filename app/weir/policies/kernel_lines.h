@@ -50,7 +50,7 @@ const struct expiry *kernel_lines_membership(const struct instance *inst);
  */
 const uint8_t *kernel_lines_soft_ending(const struct instance *inst);
 
-/* Returns the lease of the CPUs' conserved limits, or NULL. Only the caller writes it. */
+/* Returns the lease of the CPUs' hard limits, or NULL. Only the caller writes it. */
 struct expiry *kernel_lines_lease(const struct instance *inst);
 
 /*

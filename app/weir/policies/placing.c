@@ -194,7 +194,7 @@ static void begin_lane(
 	const struct policy *policy = &inst->policies[inst->slots.policy[placing->slot]];
 
 	reta_init(lane->reta, &placing->reta_target);
-	lane->reta->strict = policy_is_conserved(policy);
+	lane->reta->strict = policy_is_hard(policy);
 	for (unsigned w = 0; w < placing->n_workers; w++)
 		lane->reta->queues[w] = (struct reta_queue){
 			.waited = &shape_on(inst, placing, w)->waited,

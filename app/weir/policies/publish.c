@@ -211,7 +211,7 @@ void publish_begin(struct instance *inst, unsigned policy, bool spent)
 {
 	struct engine_limit limit = published_limit(inst, policy);
 
-	spent |= policy_is_conserved(limit.policy);
+	spent |= policy_is_hard(limit.policy);
 	renewal_shorten(inst);
 	parts_begin(inst, policy);
 	log_limit(limit.policy,
@@ -244,8 +244,8 @@ void publish_classifier(
 	snapshot->classifier = inst->classifier;
 	snapshot->sourced = inst->sourced;
 	snapshot->n_sourced = inst->n_sourced;
-	snapshot->conserved = inst->sourced + inst->n_sourced;
-	snapshot->n_conserved = inst->n_conserved;
+	snapshot->hard = inst->sourced + inst->n_sourced;
+	snapshot->n_hard = inst->n_hard;
 	snapshot->parents = inst->parents;
 	publisher_publish(&inst->publisher, snapshot);
 	kernel_lines_publish(inst);

@@ -31,7 +31,7 @@ int publish_first(struct instance *inst);
 /*
  * Sets the present limit of a policy in a slot that is prepared for it, and that no worker can
  * reach yet. The policy begins with its burst. If `spent`, it begins without, and so does every
- * conserved policy.
+ * policy with a hard limit.
  */
 void publish_begin(struct instance *inst, unsigned policy, bool spent);
 

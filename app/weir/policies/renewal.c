@@ -76,25 +76,25 @@ void renewal_shorten(struct instance *inst)
 
 static void publish_again(struct instance *inst, struct worker *worker)
 {
-	const unsigned *conserved = inst->sourced + inst->n_sourced;
+	const unsigned *hard = inst->sourced + inst->n_sourced;
 
-	for (unsigned i = 0; i < inst->n_conserved; i++) {
+	for (unsigned i = 0; i < inst->n_hard; i++) {
 		if (worker)
-			limit_ring_forget(&worker->limit_ring, conserved[i]);
-		dirty_mark(&inst->dirty, conserved[i]);
+			limit_ring_forget(&worker->limit_ring, hard[i]);
+		dirty_mark(&inst->dirty, hard[i]);
 	}
 }
 
 /*
- * Marks conserved limits as ended since a tick: shared buckets used the unreserved share from then
+ * Marks hard limits as ended since a tick: shared buckets used the unreserved share from then
  * on.
  */
 static void limits_ended(struct instance *inst, uint64_t since)
 {
-	const unsigned *conserved = inst->sourced + inst->n_sourced;
+	const unsigned *hard = inst->sourced + inst->n_sourced;
 
-	for (unsigned i = 0; i < inst->n_conserved; i++) {
-		struct engine_slot *slot = &inst->engine.slots[conserved[i]];
+	for (unsigned i = 0; i < inst->n_hard; i++) {
+		struct engine_slot *slot = &inst->engine.slots[hard[i]];
 
 		if (inst->engine.shared_buckets && slot->ending && !slot->ended)
 			slot->ended = since;

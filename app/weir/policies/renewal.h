@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Renews the workers' lease of conserved limits (base/expiry.h). Control renews it in each run of
+ * Renews the workers' lease of hard limits (base/expiry.h). Control renews it in each run of
  * its loop. If control stalls for a lease, or a worker stalled, the worker continues with the
  * unreserved share, and control sends it all its limits again. Control.
  */

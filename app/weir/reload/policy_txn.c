@@ -48,7 +48,7 @@ struct generation {
 	unsigned n;
 	struct policy_names *names;
 	struct classifier *classifier;
-	unsigned *sourced, n_sourced, n_conserved;
+	unsigned *sourced, n_sourced, n_hard;
 	uint32_t *parents;
 	uint32_t *slots;          /* n: slots of the policies */
 	struct timed_list *timed; /* limits in force by the schedules */
@@ -212,8 +212,8 @@ static int prepare_tables(struct policy_txn *x, const char *file, FILE *err)
 		classifier_set_unparsed(x->next.classifier, config_unparsed(x->next.config));
 	if (ret == 0)
 		classifier_set_drops(x->next.classifier, config_drops(x->next.config));
-	x->next.sourced = slots_per_source(x->next.policies, x->next.slots, x->next.n,
-		&x->next.n_sourced, &x->next.n_conserved);
+	x->next.sourced = slots_per_source(
+		x->next.policies, x->next.slots, x->next.n, &x->next.n_sourced, &x->next.n_hard);
 	if (ret == 0 && !x->next.sourced)
 		ret = -ENOMEM;
 	if (ret == 0)
@@ -366,7 +366,7 @@ static void swap_generations(struct policy_txn *x)
 		.classifier = inst->classifier,
 		.sourced = inst->sourced,
 		.n_sourced = inst->n_sourced,
-		.n_conserved = inst->n_conserved,
+		.n_hard = inst->n_hard,
 		.parents = inst->parents,
 		.slots = previous->slots,
 		.timed = next->timed,
@@ -379,7 +379,7 @@ static void swap_generations(struct policy_txn *x)
 	inst->classifier = next->classifier;
 	inst->sourced = next->sourced;
 	inst->n_sourced = next->n_sourced;
-	inst->n_conserved = next->n_conserved;
+	inst->n_hard = next->n_hard;
 	inst->parents = next->parents;
 	timed_exchange(inst, &previous->timed);
 	slot_map_commit(&inst->slots, next->slots, next->n);
@@ -409,7 +409,7 @@ static void begin_policies(struct policy_txn *x)
 		if (x->keeps[i] == SLOT_ANEW) {
 			if (moves)
 				carry_totals(x, i);
-			inst->engine.slots[inst->slots.of[i]].held = policy_is_conserved(policy);
+			inst->engine.slots[inst->slots.of[i]].held = policy_is_hard(policy);
 			publish_begin(inst, i, moves);
 		} else if (x->diff->changes[i]) {
 			dirty_mark(&inst->dirty, inst->slots.of[i]);
@@ -426,12 +426,12 @@ static void begin_policies(struct policy_txn *x)
 	}
 }
 
-enum leaving { LEAVES_TIMED, LEAVES_LISTED, LEAVES_CONSERVED, LEAVINGS };
+enum leaving { LEAVES_TIMED, LEAVES_LISTED, LEAVES_HARD, LEAVINGS };
 
 static enum leaving leaving_of(const struct policy *policy)
 {
-	if (policy_is_conserved(policy))
-		return LEAVES_CONSERVED;
+	if (policy_is_hard(policy))
+		return LEAVES_HARD;
 	return policy_is_timed(policy) ? LEAVES_TIMED : LEAVES_LISTED;
 }
 
@@ -540,8 +540,8 @@ int policy_txn_commit(struct policy_txn *x)
 }
 
 /*
- * Starts conserved policies, now that their previous lines earn nothing any more: both together
- * would pass more than the limit.
+ * Starts policies with hard limits, now that their previous lines earn nothing any more: both
+ * together would pass more than the limit.
  */
 static void let_go(struct instance *inst)
 {

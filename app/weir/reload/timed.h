@@ -3,8 +3,8 @@
  *
  * Limits that hold for a while: by time of day (a policy's schedule), or until a time (an
  * operator's override). The time is that of the limiter (budget/timekeeper.h). Such a limit changes
- * only the limiter's terms: slot, bucket and counts of the policy stay. Conserved limits stay
- * conserved while peers change to the same limit, as after a reload.
+ * only the limiter's terms: slot, bucket and counts of the policy stay. Hard limits stay
+ * hard while peers change to the same limit, as after a reload.
  *
  * While the time is unknown after a start, a policy has its plain limit; if it becomes unknown
  * later, the policy keeps its present limit. All functions: control.

@@ -37,8 +37,8 @@ struct snapshot {
 	const struct classifier *classifier;
 	const unsigned *sourced; /* policies with a meter for each source */
 	unsigned n_sourced;
-	const unsigned *conserved; /* policies whose limits can end by themselves */
-	unsigned n_conserved;
+	const unsigned *hard; /* policies whose limits can end by themselves */
+	unsigned n_hard;
 	unsigned kinds;          /* a bit for each enum police_kind that a policy has */
 	const uint32_t *parents; /* by slot: the parent's, or SLOT_NONE; NULL: no parents */
 	/*

@@ -103,7 +103,7 @@ static const char *now_guarantee(const struct policy_now *now)
 {
 	if (now->policy->allocator->counts_units)
 		return NULL;
-	return policy_is_conserved(now->policy) ? "conserved" : "soft";
+	return policy_is_hard(now->policy) ? "hard" : "soft";
 }
 
 static const struct policy *now_parent(const struct policy_now *now)

@@ -87,7 +87,7 @@ static int policy_create(struct sim *sim, struct node *node, unsigned p)
 	}
 	if (ret)
 		return ret;
-	return engine_begin(&node->engine, &limit, now, now, policy_is_conserved(limit.policy));
+	return engine_begin(&node->engine, &limit, now, now, policy_is_hard(limit.policy));
 }
 
 /* Returns the most bytes that a packet can cost, with any accounting. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Commits of a limiter with conserved policies between its ticks, in virtual time. It commits its
+ * Commits of a limiter with hard limits between its ticks, in virtual time. It commits its
  * grants, sends them immediately, and does not sleep beyond the end of a lease.
  */
 #ifndef WEIR_SIM_NODE_COMMIT_H

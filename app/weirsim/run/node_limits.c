@@ -80,7 +80,7 @@ static void check_view(struct sim *sim, const struct node *node, unsigned p)
 	limiter_view(node->limiter, p, &v);
 	most = v.limit;
 	/* A limiter can have more of a hard limit than a lower one, while another one owes. */
-	if (policy_is_conserved(policy))
+	if (policy_is_hard(policy))
 		most = fmax(most, (double)sim->in_force[p].most_bps / 8 / policy_limit_s(policy));
 	if (!isfinite(v.local_limit) || !isfinite(v.effective_limit) || !isfinite(v.demand) ||
 		!isfinite(v.weight) || !isfinite(v.global_demand) || !isfinite(v.global_weight) ||
@@ -162,7 +162,7 @@ static void check_enforced_sum(struct sim *sim, unsigned p)
 	const struct in_force *f = &sim->in_force[p];
 	double bps = all->rate * 8;
 
-	if (!policy_is_conserved(policy))
+	if (!policy_is_hard(policy))
 		return;
 	settle_lower_limit(sim, p);
 	/* Each limiter divides its burst by its own limit. */
@@ -243,7 +243,7 @@ void node_lease_renew(struct sim *sim, struct node *node)
 		return;
 	node->ended = 0;
 	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++)
-		if (policy_is_conserved(&sim->scenario->group.policies[p]))
+		if (policy_is_hard(&sim->scenario->group.policies[p]))
 			node_enforce(sim, node, p);
 }
 

@@ -95,7 +95,7 @@ static uint64_t trial_burst(const struct engine_limit *limit, const struct polic
 	uint64_t burst = (uint64_t)((double)trial->burst_bytes * part);
 	uint64_t least = limit_burst_least(limit->policy);
 
-	if (!policy_is_conserved(limit->policy) && part > 0 && burst < least)
+	if (!policy_is_hard(limit->policy) && part > 0 && burst < least)
 		burst = min_u64(least, trial->burst_bytes);
 	return burst;
 }
@@ -134,8 +134,8 @@ static void divide_limit(
 	for (unsigned w = 0; w < engine->n_workers; w++)
 		parts[w] = 1; /* single worker, or a shared bucket that limits all */
 	if (shares)
-		shares_divide(policy_is_conserved(limit->policy) ? even : shares, engine->n_workers,
-			parts);
+		shares_divide(
+			policy_is_hard(limit->policy) ? even : shares, engine->n_workers, parts);
 }
 
 int engine_profile(const struct engine *engine, const struct engine_limit *limit, double part,
@@ -156,8 +156,7 @@ int engine_profile(const struct engine *engine, const struct engine_limit *limit
  */
 static bool holds_quanta(const struct policy *policy)
 {
-	return !policy_is_conserved(policy) && !policy_is_shaped(policy) &&
-	       policy->count == COUNT_BYTES;
+	return !policy_is_hard(policy) && !policy_is_shaped(policy) && policy->count == COUNT_BYTES;
 }
 
 static int shared_bucket_profile_of(const struct engine *engine, const struct engine_limit *limit,

@@ -130,7 +130,7 @@ static uint64_t second_digest(const struct policy *policy)
 
 struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t unix_s)
 {
-	bool conserved = policy_is_conserved(policy);
+	bool hard = policy_is_hard(policy);
 	struct policy_key key = policy_key(policy);
 
 	return (struct limiter_policy){
@@ -147,7 +147,7 @@ struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t 
 		.step_ns = policy->step_ns,
 		.burst_floor = burst_floor(policy),
 		.packet = policy->count == COUNT_BYTES ? 0 : 1,
-		.guarantee = conserved ? LIMITER_CONSERVED : LIMITER_SOFT,
+		.guarantee = hard ? LIMITER_HARD : LIMITER_SOFT,
 		.indicator = policy->indicator,
 		.eta = policy->eta,
 		.total = policy->total,
@@ -175,7 +175,7 @@ static uint64_t worker_burst(const struct policy *policy, uint64_t local, double
 		[COUNT_PACKETS] = WORKER_PACKETS,
 		[COUNT_FLOWS] = WORKER_FLOWS,
 	};
-	uint64_t least = policy_is_conserved(policy) ? 0 : floors[policy->count];
+	uint64_t least = policy_is_hard(policy) ? 0 : floors[policy->count];
 	uint64_t burst = (uint64_t)((double)local * share);
 
 	if (burst < least)

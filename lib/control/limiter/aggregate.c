@@ -59,7 +59,7 @@ uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a)
 	double limit = a->share;
 	uint64_t burst, least = policy_burst_floor(&a->policy);
 
-	if (aggregate_conserved(a))
+	if (aggregate_hard(a))
 		return aggregate_whole_burst(l, a) -
 		       min_u64(a->withheld, aggregate_whole_burst(l, a));
 	if (a->policy.allocator->whole_burst)

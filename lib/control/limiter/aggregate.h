@@ -27,8 +27,8 @@ struct aggregate {
 	unsigned n_flows;
 	struct allocate_state state;
 	double share; /* bytes per second of the limit to be divided, see levels.c */
-	double held;  /* conserved: the ledger's amount, of the limit and not of the share */
-	double wanted, wanted_burst; /* conserved: the allocator's last targets for the ledger */
+	double held;  /* hard: the ledger's amount, of the limit and not of the share */
+	double wanted, wanted_burst; /* hard: the allocator's last targets for the ledger */
 	bool target_moved;           /* with the last answer */
 	unsigned level;              /* in struct levels, or LEVEL_NONE */
 	double pressure; /* a level's: part of the intervals in which packets were dropped */
@@ -80,14 +80,14 @@ struct limiter {
 	struct book_identity identity_reported;
 	uint64_t watched;          /* gossip_changes() of when peers were last looked at, */
 	bool watches;              /* if they ever were */
-	struct conserve *conserve; /* NULL: there has never been a conserved policy */
+	struct conserve *conserve; /* NULL: there has never been a hard limit */
 	struct budget *budget;     /* NULL: there has never been one that counts units */
 	struct levels *levels;     /* NULL: no policy is below another */
 	struct limiter_ledger ledger;
 	const struct roster *roster;
 	unsigned self;
 	unsigned silent;           /* lost peers at the last tick; for allocators without gossip */
-	uint64_t now_ns, lease_ns; /* the last call's; when a conserved limit falls by itself */
+	uint64_t now_ns, lease_ns; /* the last call's; when a hard limit falls by itself */
 	struct timekeeper keeper;  /* used without a budget */
 	uint64_t budget_ns;        /* when budgets are to be ticked */
 	uint64_t asked;            /* agree_changes() at the last requests to neighbours */
@@ -155,10 +155,10 @@ void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns);
 /* Returns true if the burst of a policy has an account of its own. */
 static inline bool aggregate_has_burst_account(const struct limiter_policy *policy)
 {
-	return policy->guarantee == LIMITER_CONSERVED && policy->allocator->remembers;
+	return policy->guarantee == LIMITER_HARD && policy->allocator->remembers;
 }
 
-/* Returns the bytes of a conserved policy's bucket here, including the part withheld for offers. */
+/* Returns the bytes of a hard limit's bucket here, including the part withheld for offers. */
 uint64_t aggregate_whole_burst(const struct limiter *l, const struct aggregate *a);
 
 /* Returns the depth of the bucket here in bytes. */
@@ -172,10 +172,10 @@ void aggregate_remember(const struct limiter *l, struct aggregate *a,
 bool aggregate_remembers(const struct aggregate *a, uint64_t now_ns);
 void aggregate_forget(struct aggregate *a);
 
-/* Conserved policies; see rates.c. */
-static inline bool aggregate_conserved(const struct aggregate *a)
+/* Policies with hard limits; see rates.c. */
+static inline bool aggregate_hard(const struct aggregate *a)
 {
-	return a->policy.guarantee == LIMITER_CONSERVED;
+	return a->policy.guarantee == LIMITER_HARD;
 }
 
 /*
@@ -202,8 +202,7 @@ void limiter_rates_receive(
 
 /*
  * Settings that all must share; see terms.c. Hashes of the units of a policy's limit, and of the
- * settings that must be equal where anything conserved is to move; and the exchange of all settings
- * with peers.
+ * settings without which no share of a hard limit moves; and the exchange of all with peers.
  */
 uint32_t terms_unit(const struct limiter_policy *policy);
 uint64_t terms_that_move(const struct limiter *l, const struct limiter_policy *policy);

@@ -307,7 +307,7 @@ static double least_limit(const struct limiter *l, const struct aggregate *a, ui
 {
 	double part;
 
-	if (!aggregate_conserved(a) || now_ns >= a->starves_until_ns || a->policy.burst_bytes == 0)
+	if (!aggregate_hard(a) || now_ns >= a->starves_until_ns || a->policy.burst_bytes == 0)
 		return 0;
 	part = STARVE_PACKETS * full_packet(a) / (double)a->policy.burst_bytes;
 	return min_double(part, STARVE_MOST / l->n) * a->share;
@@ -357,7 +357,7 @@ static void allocate_limit(
 	a->policy.allocator->allocate(&a->state, &in, &out);
 	a->asked = in.demand;
 	a->n_flows = in.n_flows;
-	if (aggregate_conserved(a)) {
+	if (aggregate_hard(a)) {
 		/* The ledger decides the enforced limit; the allocator continues from that. */
 		limiter_rates_want(l, a);
 		a->state.local_limit = before.local_limit;
@@ -389,7 +389,7 @@ static bool may_idle(const struct limiter *l, const struct aggregate *a,
 	const struct allocate_state *before, uint64_t now_ns)
 {
 	return l->skips_idle && a->demand.rate <= 0 && same_answer(before, &a->state) &&
-	       !(aggregate_conserved(a) && (a->target_moved || now_ns < a->starves_until_ns)) &&
+	       !(aggregate_hard(a) && (a->target_moved || now_ns < a->starves_until_ns)) &&
 	       !aggregate_remembers(a, now_ns) &&
 	       (!aggregate_gossips(a) ||
 		       (gossip_reports_news(l->gossip) && l->speaks && now_ns >= a->hold_until_ns));

@@ -28,8 +28,8 @@
 #define LIMITER_BURST_FLOOR UINT64_C(9084)
 
 enum limiter_guarantee {
-	LIMITER_SOFT,      /* exceeded while news travels */
-	LIMITER_CONSERVED, /* never: see conserve/conserve.h, also of its buckets */
+	LIMITER_SOFT, /* exceeded while news travels */
+	LIMITER_HARD, /* never: see conserve/conserve.h, also of its buckets */
 };
 
 /* A limit and a burst, as struct limiter_policy has them. */
@@ -45,7 +45,7 @@ struct limiter_policy {
 	const char *name;
 	const struct allocator *allocator;
 	uint64_t limit_bps;           /* over all limiters: bit/s, or eighths of units in limit_s */
-	uint32_t limit_s;             /* seconds; 0: one. A conserved limit is whole units in it */
+	uint32_t limit_s;             /* seconds; 0: one. A hard limit is whole units in it */
 	uint64_t burst_bytes;         /* over all limiters */
 	uint64_t interval_ns;         /* estimate interval */
 	double keep_per_second;       /* see demand_keep() */
@@ -53,7 +53,7 @@ struct limiter_policy {
 	uint64_t burst_floor;         /* a bucket below it stops flows; 0: six full-sized packets */
 	uint32_t packet;              /* size of a full-sized packet; 0: 1514 bytes */
 	enum limiter_guarantee guarantee;
-	const struct gdrl_indicator *indicator; /* conserved: GDRL, not the allocator */
+	const struct gdrl_indicator *indicator; /* hard: GDRL, not the allocator */
 	double eta;                             /* see struct gdrl_self */
 	/*
 	 * With an allocator that counts units (allocator->counts_units): see struct budget_policy.
@@ -94,12 +94,12 @@ struct limiter_policy {
 	uint64_t second; /* a digest of settings next to the limit: a peak; 0: nothing */
 };
 
-/* The id under which the burst of a conserved policy moves, where the allocator divides it. */
+/* The id under which the burst of a hard limit moves, where the allocator divides it. */
 uint64_t limiter_burst_id(uint64_t id);
 
 /* Kind of a record; ids of two kinds may be the same. */
 enum limiter_record_kind {
-	LIMITER_RATES = 1, /* a conserved policy's */
+	LIMITER_RATES = 1, /* a hard limit's */
 	LIMITER_UNITS = 2, /* a budget's */
 };
 
@@ -110,9 +110,9 @@ struct limiter_record {
 	size_t len;
 };
 
-/* Settings for a conserved policy or a budget; see conserve_params, budget_params. */
+/* Settings for a hard limit or a budget; see conserve_params, budget_params. */
 struct limiter_ledger {
-	struct overlay_params overlay;        /* conserved; the roster is filled in here */
+	struct overlay_params overlay;        /* hard limits; the roster is filled in here */
 	const struct limiter_record *records; /* only during limiter_create() */
 	unsigned n_records;
 	bool recovering, durable;
@@ -240,8 +240,8 @@ struct limiter_change_terms {
 
 /*
  * Sets other limits of n policies by their index, each named once, like a limiter_update() that
- * leaves the rest of the policies. Conserved limits stay so while peers come to the same limits or
- * to others; see conserve/conserve.h. Only limits that are not conserved can be in another time
+ * leaves the rest of the policies. Hard limits stay so while peers come to the same limits or
+ * to others; see conserve/conserve.h. Only soft limits can be in another time
  * than before. Returns 0; or -EINVAL, -EOVERFLOW or -ENOMEM, without any change. Not between the
  * limiter_send() calls of one tick.
  */
@@ -302,7 +302,7 @@ unsigned limiter_next_change(struct limiter *limiter, unsigned from);
 
 /*
  * See gossip_send() and gossip_receive(). The caller reads the time after the datagram. With
- * conserved policies and budgets there may also be something to send, and limits may have changed,
+ * hard limits and budgets there may also be something to send, and limits may have changed,
  * after limiter_receive() and limiter_committed().
  */
 size_t limiter_send(struct limiter *limiter, uint8_t *buf, unsigned *peer);
@@ -336,7 +336,7 @@ const struct timekeeper *limiter_timekeeper(const struct limiter *limiter);
 void limiter_remembers(struct limiter *limiter, int64_t wall_s);
 
 /*
- * Commits the grants of conserved policies and of budgets, like book_save() and the functions
+ * Commits the grants of hard limits and of budgets, like book_save() and the functions
  * there. For each kind a round ends with the record to which `write` answers more than 0. A caller
  * without a disk gives no `write`. A round ends well when the records are durable and the workers
  * enforce no more than limiter_view() returned at the time of limiter_save(). Call limiter_send()
@@ -396,7 +396,7 @@ const char *limiter_name_taken(const struct limiter *limiter, const struct limit
 bool limiter_record_taken(const struct limiter_record *records, unsigned n,
 	const struct limiter_policy *policy, char name[BOOK_NAME_MAX]);
 
-/* For operators: NULL if no policy was ever conserved; an index in it, or LIMITER_ADDED. */
+/* For operators: NULL if no limit was ever hard; an index in it, or LIMITER_ADDED. */
 const struct conserve *limiter_conserve(const struct limiter *limiter);
 unsigned limiter_conserve_index(const struct limiter *limiter, unsigned policy);
 /* The index of its burst, if that has an account of its own. */

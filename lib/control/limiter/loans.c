@@ -73,7 +73,7 @@ static struct loan_lender loan_lender(void *context, unsigned policy)
 	if (!aggregate_lends(a))
 		return lender;
 	lender.bucket = l->buckets.look(l->buckets.context, policy);
-	if (!aggregate_conserved(a))
+	if (!aggregate_hard(a))
 		return lender;
 	lender.bucket.burst = aggregate_whole_burst(l, a);
 	/* Half of it is at least three full packets. */
@@ -87,7 +87,7 @@ static struct loan_taken loan_take(void *context, unsigned policy, uint64_t keep
 {
 	struct limiter *l = context;
 	struct aggregate *a = &l->aggregates[policy];
-	bool withhold = aggregate_conserved(a);
+	bool withhold = aggregate_hard(a);
 	struct loan_taken taken = l->buckets.take(l->buckets.context, policy, keep, most, withhold);
 
 	if (!withhold)
@@ -105,7 +105,7 @@ static uint64_t loan_give(void *context, unsigned policy, uint64_t bytes, uint64
 
 	if (!aggregate_lends(a))
 		return 0;
-	if (!aggregate_conserved(a))
+	if (!aggregate_hard(a))
 		return l->buckets.give(l->buckets.context, policy, bytes, UINT64_MAX);
 	if (until_ns == UINT64_MAX)
 		return 0;
@@ -145,7 +145,7 @@ void loans_index(struct limiter *l)
 		const struct aggregate *a = &l->aggregates[i];
 
 		l->lends |= aggregate_lends(a);
-		l->lends_hard |= aggregate_lends(a) && aggregate_conserved(a);
+		l->lends_hard |= aggregate_lends(a) && aggregate_hard(a);
 	}
 }
 
@@ -162,7 +162,7 @@ static void look_at(struct limiter *l, unsigned policy, uint64_t now_ns)
 	const struct aggregate *a = &l->aggregates[policy];
 	struct loan_bucket bucket = {0};
 
-	if (aggregate_conserved(a) && limiter_rates_withhold(l, policy, now_ns))
+	if (aggregate_hard(a) && limiter_rates_withhold(l, policy, now_ns))
 		bitmap_set(l->changed, policy);
 	if (aggregate_lends(a))
 		bucket = l->buckets.look(l->buckets.context, policy);

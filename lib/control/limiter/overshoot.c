@@ -11,7 +11,7 @@
 
 static bool is_metered(const struct aggregate *a)
 {
-	return !aggregate_conserved(a) && !a->policy.allocator->counts_units;
+	return !aggregate_hard(a) && !a->policy.allocator->counts_units;
 }
 
 struct limiter_overshoot limiter_overshoot(const struct limiter *l, unsigned policy)

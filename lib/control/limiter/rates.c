@@ -37,7 +37,7 @@ static unsigned list_rates(const struct limiter *l, const struct limiter_policy 
 	unsigned found = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		if (policies[i].guarantee != LIMITER_CONSERVED)
+		if (policies[i].guarantee != LIMITER_HARD)
 			continue;
 		out[found++] = (struct conserve_policy){
 			.id = policies[i].id,
@@ -110,7 +110,7 @@ int limiter_rates_set(struct limiter *l, const struct limiter_policy *policies, 
 
 void limiter_rates_index(const struct limiter *l, struct aggregate *a)
 {
-	struct book *book = aggregate_conserved(a) ? conserve_book(l->conserve) : NULL;
+	struct book *book = aggregate_hard(a) ? conserve_book(l->conserve) : NULL;
 
 	if (book)
 		a->rate_account = book_find(book, a->policy.id)->index;
@@ -221,7 +221,7 @@ bool limiter_rates_refresh(struct limiter *l, uint64_t now_ns)
 
 	l->lease_ns = UINT64_MAX;
 	for (unsigned i = 0; l->conserve && i < l->n_policies; i++)
-		if (aggregate_conserved(&l->aggregates[i]))
+		if (aggregate_hard(&l->aggregates[i]))
 			changed |= refresh_rate(l, i, now_ns);
 	return changed;
 }
@@ -273,7 +273,7 @@ bool limiter_rates_tick(struct limiter *l, uint64_t now_ns)
 	/* Their shares may be others, see levels.c. */
 	for (unsigned i = bitmap_next(l->active, l->n_policies, 0); i < l->n_policies;
 		i = bitmap_next(l->active, l->n_policies, i + 1))
-		if (aggregate_conserved(&l->aggregates[i]))
+		if (aggregate_hard(&l->aggregates[i]))
 			changed |= refresh_rate(l, i, now_ns);
 	return changed;
 }
@@ -299,7 +299,7 @@ unsigned limiter_conserve_index(const struct limiter *l, unsigned policy)
 {
 	const struct aggregate *a = &l->aggregates[policy];
 
-	return aggregate_conserved(a) ? a->rate_account : LIMITER_ADDED;
+	return aggregate_hard(a) ? a->rate_account : LIMITER_ADDED;
 }
 
 unsigned limiter_conserve_burst_index(const struct limiter *l, unsigned policy)

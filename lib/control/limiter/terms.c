@@ -11,7 +11,7 @@
 
 enum {
 	FIXED = 1, /* cannot change while a limiter runs: a reload under way is no reason */
-	MOVES = 2, /* conserved amounts do not move to a limiter with another one */
+	MOVES = 2, /* amounts of hard limits do not move to a limiter with another one */
 };
 
 enum { CLOCK }; /* the group's thing that is not compared by its value */

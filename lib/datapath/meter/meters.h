@@ -19,7 +19,7 @@ enum meter_ability {
 	METER_BURST = 1 << 0,      /* "burst" is its depth, and it counts in parts of a unit */
 	METER_WINDOW = 1 << 1,     /* "window" is the length of its quota's window */
 	METER_AT_RANDOM = 1 << 2,  /* drops a part of the packets, and has nothing that runs out */
-	METER_CONSERVED = 1 << 3,  /* its parts add up, even while units move between them */
+	METER_HARD = 1 << 3,       /* its parts add up, even while units move between them */
 	METER_DEEPENED = 1 << 4,   /* the depth alone may change ("adaptor") */
 	METER_DRAINED = 1 << 5,    /* copy of all limiters' bucket, drained by all ("gtb", "grd") */
 	METER_SHAPES = 1 << 6,     /* packets may wait for it */
@@ -56,9 +56,9 @@ enum meter_ability {
 #define METERS_TO_CHOOSE(whole, per_source) \
 	whole(TOKEN_BUCKET, bucket, token_bucket, token_bucket, token_bucket_profile, \
 		token_bucket_set, "token-bucket", "token bucket", \
-		METER_BURST | METER_CONSERVED | METER_DEEPENED | METER_DRAINED | METER_SHAPES) \
+		METER_BURST | METER_HARD | METER_DEEPENED | METER_DRAINED | METER_SHAPES) \
 	per_source(GCRA, gcra, gcra, gcra, gcra_profile, gcra_set, \
-		"gcra", "GCRA", METER_BURST | METER_CONSERVED | METER_DEEPENED) \
+		"gcra", "GCRA", METER_BURST | METER_HARD | METER_DEEPENED) \
 	per_source(FIXED_WINDOW, window, fixed_window, fixed_window, quota, quota_set, \
 		"fixed-window", "fixed window", METER_WINDOW) \
 	per_source(HYBRID, hybrid, hybrid, hybrid, quota, quota_set, \
@@ -67,16 +67,16 @@ enum meter_ability {
 		"random-drop", "random drop", METER_AT_RANDOM) \
 	whole(PHANTOM, phantom, token_bucket, token_bucket, token_bucket_profile, \
 		phantom_bucket_set, "phantom", "phantom queues", \
-		METER_BURST | METER_CONSERVED | METER_CLASSES) \
+		METER_BURST | METER_HARD | METER_CLASSES) \
 	whole(SRTCM, srtcm, committed, token_bucket, colour_profile, colour_profile_set, \
 		"srtcm", "one rate, three colours: RFC 2697", \
-		METER_BURST | METER_CONSERVED | METER_COLOURS | METER_EXCESS | METER_SPILLS) \
+		METER_BURST | METER_HARD | METER_COLOURS | METER_EXCESS | METER_SPILLS) \
 	whole(TRTCM, trtcm, committed, token_bucket, colour_profile, colour_profile_set, \
 		"trtcm", "two rates, three colours: RFC 2698", \
-		METER_BURST | METER_CONSERVED | METER_COLOURS | METER_PEAK) \
+		METER_BURST | METER_HARD | METER_COLOURS | METER_PEAK) \
 	whole(TRTCM_4115, trtcm_4115, committed, token_bucket, colour_profile, \
 		colour_profile_set, "trtcm-4115", "two rates, three colours: RFC 4115", \
-		METER_BURST | METER_CONSERVED | METER_COLOURS | METER_EXCESS)
+		METER_BURST | METER_HARD | METER_COLOURS | METER_EXCESS)
 
 /* All meters: also that of the allocator quota, which people cannot choose. */
 #define METERS(whole, per_source) \

@@ -16,7 +16,7 @@ static struct token_bucket_profile bucket_left(
 	};
 }
 
-/* Handles the meters that a conserved policy can have. */
+/* Handles the meters that a hard limit can have. */
 static void expire_other(struct policy_extended *other, uint8_t ending, uint64_t from)
 {
 	struct token_bucket_profile bucket = bucket_left(&other->profile.bucket, ending);

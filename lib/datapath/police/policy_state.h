@@ -102,10 +102,10 @@ struct shape_terms {
 	uint64_t units; /* most units that wait; 0: as many as leave in the delay */
 	uint32_t delay_us, target_us, interval_us;
 	bool codel : 1, ecn : 1;
-	bool conserved : 1; /* see shaped_is_strict() */
-	bool timed : 1;     /* see policy_is_timed() */
-	bool below : 1;     /* other levels decide, too: a parent, see police/lineage.h */
-	uint8_t clock;      /* another one: ticks are of a clock that has been set back meanwhile */
+	bool hard : 1;  /* see shaped_is_strict() */
+	bool timed : 1; /* see policy_is_timed() */
+	bool below : 1; /* other levels decide, too: a parent, see police/lineage.h */
+	uint8_t clock;  /* another one: ticks are of a clock that has been set back meanwhile */
 };
 
 /*

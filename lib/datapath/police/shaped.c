@@ -20,7 +20,7 @@ struct shape_terms shaped_terms(const struct policy *policy)
 		.interval_us = (uint32_t)(shape->interval_ns / US_NS),
 		.codel = shape->drop == SHAPE_DROP_CODEL,
 		.ecn = shape->ecn,
-		.conserved = policy_is_conserved(policy) || policy->under_conserved,
+		.hard = policy_is_hard(policy) || policy->under_hard,
 		.timed = policy_is_timed(policy),
 		.below = policy_has_parent(policy),
 	};

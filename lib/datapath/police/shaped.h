@@ -132,7 +132,7 @@ static inline void shaped_fetch_leaving(
  */
 static inline bool shaped_is_strict(const struct policy_shape *shape)
 {
-	return shape->terms.conserved;
+	return shape->terms.hard;
 }
 
 /* Returns the cost of a packet of so many bytes. The one writer. */

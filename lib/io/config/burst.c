@@ -61,7 +61,7 @@ static unsigned depth_ms(const struct policy *policy)
 /* The bucket of a hard limit is no larger than its part, so each part needs the minimum. */
 static uint64_t least_burst(const struct policy *policy, unsigned n_limiters)
 {
-	unsigned parts = policy_is_conserved(policy) ? n_limiters : 1;
+	unsigned parts = policy_is_hard(policy) ? n_limiters : 1;
 	uint64_t part = UINT64_C(1) * parts * LEAST_PART;
 
 	if (policy->count != COUNT_BYTES)
@@ -98,7 +98,7 @@ static bool has_bucket(const struct policy *policy)
 /* Returns true if each limiter's bucket is at most a part of the burst. */
 static bool is_parted(const struct policy *policy)
 {
-	return policy_is_conserved(policy) && policy->action != ACTION_SHAPE;
+	return policy_is_hard(policy) && policy->action != ACTION_SHAPE;
 }
 
 /* Warns if the burst, or a limiter's part of it, is too small for a frame. Returns true then. */

@@ -13,11 +13,11 @@ void describe_guarantee(const struct policy *policy, unsigned n, FILE *out)
 {
 	char rate[UNITS_TEXT_MAX];
 
-	if (policy_is_conserved(policy)) {
+	if (policy_is_hard(policy)) {
 		fprintf(out, "  never above %s", format_limit(policy, 1, rate, sizeof(rate)));
 		if (n > 1)
 			fprintf(out, " over all %u limiters", n);
-		fputs(" plus the burst (conserved)\n", out);
+		fputs(" plus the burst (hard limit)\n", out);
 	} else if (n > 1 && policy->allocator->gossips) {
 		fputs("  more can pass until gossip has arrived (soft)\n", out);
 	}
@@ -33,7 +33,7 @@ void describe_share(const struct policy *policy, unsigned n, FILE *out)
 	if (n <= 1 || policy_is_quota(policy))
 		return;
 	format_limit(policy, n, text, sizeof(text));
-	if (policy_is_conserved(policy))
+	if (policy_is_hard(policy))
 		fprintf(out,
 			"  at the very start: %s here (limit/%u); at a partition: its share at that time\n",
 			text, n);

@@ -113,7 +113,7 @@ static void check_last_limits(
 
 	if (wire->a < config->n_ports && wire->b < config->n_ports && !wire_has_plane(config, wire))
 		reader_expected(reader, at,
-			"\"closed\" or \"wire\": only devices \"xdp:...\" can keep their limits "
+			"\"closed\" or \"open\": only devices \"xdp:...\" can keep their limits "
 			"without Weir");
 }
 
@@ -124,7 +124,7 @@ static void check_fail(struct reader *reader, const struct json_path *wire,
 	const struct json_path after = {.parent = wire, .key = "fail_after"};
 
 	switch (config->wires[i].fail) {
-	case FAIL_WIRE:
+	case FAIL_OPEN:
 		check_ports(reader, &at, config, i);
 		check_policies(reader, &at, config, i);
 		break;
@@ -136,7 +136,7 @@ static void check_fail(struct reader *reader, const struct json_path *wire,
 			!(config->wires[i].a < config->n_ports &&
 				config->wires[i].b < config->n_ports &&
 				wire_has_plane(config, &config->wires[i])))
-			reader_requires(reader, &after, "\"fail\": \"wire\"");
+			reader_requires(reader, &after, "\"fail\": \"open\"");
 	}
 }
 
@@ -171,7 +171,7 @@ static void describe_plane(const struct config *config, FILE *out)
 void describe_fail(const struct config *config, const struct wire *wire, FILE *out)
 {
 	static const char *const words[] = {
-		[FAIL_WIRE] = "pass unlimited",
+		[FAIL_OPEN] = "pass unlimited",
 		[FAIL_LAST_LIMITS] = "keep to the last limits; packets of the workers pass, or are "
 				     "lost if they could belong to a hard limit",
 		[FAIL_CLOSED] = "are lost",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Checks of policies with hard limits: conserved limits and quotas.
+ * Checks of policies with hard limits and with quotas.
  */
 #include <inttypes.h>
 
@@ -48,12 +48,12 @@ void guarantee_complete(const struct reader *reader, const struct json_path *pat
 	if (policy->allocator == NULL || !policy->allocator->moves)
 		return;
 	if (!reader_has(reader, path, "guarantee"))
-		policy->guarantee = GUARANTEE_CONSERVED;
+		policy->guarantee = GUARANTEE_HARD;
 	if (policy->indicator == NULL)
 		policy->indicator = &gdrl_spare;
 }
 
-/* GDRL moves shares in a ledger, so its policies are conserved. */
+/* GDRL moves shares in a ledger, so its limits are hard. */
 static void check_moved(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
@@ -62,15 +62,15 @@ static void check_moved(
 	char meters[METERS_TEXT_MAX];
 
 	if (policy->guarantee == GUARANTEE_SOFT)
-		reader_excludes(reader, &guarantee, "set \"guarantee\": \"conserved\"",
+		reader_excludes(reader, &guarantee, "set \"guarantee\": \"hard\"",
 			"\"allocator\": \"%s\"", policy->allocator->name);
-	if (!meter_may(policy, METER_CONSERVED))
+	if (!meter_may(policy, METER_HARD))
 		reader_expected(reader, &meter, "%s with the allocator \"%s\"",
-			meters_that(METER_CONSERVED, meters), policy->allocator->name);
+			meters_that(METER_HARD, meters), policy->allocator->name);
 }
 
-/* Conserved limits need a bucket at each limiter that holds a part of the limit. */
-static void check_conserved(
+/* Hard limits need a bucket at each limiter that holds a part of the limit. */
+static void check_hard(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
 	struct json_path at = {.parent = path, .key = "guarantee"};
@@ -80,7 +80,7 @@ static void check_conserved(
 			reader, &at, BE_SOFT, "\"allocator\": \"%s\"", policy->allocator->name);
 	else if (policy->per_v4 != 0)
 		reader_excludes(reader, &at, BE_SOFT, "\"per\"");
-	else if (!meter_may(policy, METER_CONSERVED))
+	else if (!meter_may(policy, METER_HARD))
 		reader_excludes(
 			reader, &at, BE_SOFT, "\"meter\": \"%s\"", meter_name(policy->meter));
 }
@@ -95,7 +95,7 @@ void guarantee_check_parts(struct reader *reader, const struct json_path *path,
 
 	if (policy->limit_bps == 0 || policy->limit_bps >= least || policy->count == CHOICE_REFUSED)
 		return;
-	reader_expected(reader, &at, "at least %s: parts of a conserved limit are whole %s",
+	reader_expected(reader, &at, "at least %s: parts of a hard limit are whole %s",
 		policy->count == COUNT_BYTES ? units_format_rate(least, text, sizeof(text))
 					     : units_format_count_rate(least,
 						       policy_limit_s(policy), text, sizeof(text)),
@@ -121,9 +121,9 @@ void guarantee_check(struct reader *reader, const struct json_path *path,
 	}
 	if (policy->allocator != NULL && policy->allocator->moves)
 		check_moved(reader, path, policy);
-	else if (policy_is_conserved(policy))
-		check_conserved(reader, path, policy);
-	if (policy_is_conserved(policy))
+	else if (policy_is_hard(policy))
+		check_hard(reader, path, policy);
+	if (policy_is_hard(policy))
 		guarantee_check_parts(reader, path, policy, n_limiters);
 }
 

@@ -17,7 +17,7 @@
 
 const struct choice guarantees[] = {
 	{"soft", GUARANTEE_SOFT},
-	{"conserved", GUARANTEE_CONSERVED},
+	{"hard", GUARANTEE_HARD},
 	{0},
 };
 

@@ -170,12 +170,12 @@ static void count_levels(const struct reader *reader, struct policy *policies, u
 }
 
 /* A packet of a child counts for all policies above it. */
-static void note_conserved(struct policy *policies, unsigned n)
+static void note_hard(struct policy *policies, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		for (int at = policies[i].parent; at >= 0; at = policies[at].parent)
-			policies[i].under_conserved |= policy_is_conserved(&policies[at]) ||
-						       policy_is_quota(&policies[at]);
+			policies[i].under_hard |= policy_is_hard(&policies[at]) ||
+						  policy_is_quota(&policies[at]);
 }
 
 /* Writes a rate in the unit of a policy. */
@@ -251,7 +251,7 @@ void parents_complete(struct reader *reader, struct policy *policies, unsigned n
 	refuse_places(reader, policies, n, refused);
 	free(refused);
 	count_levels(reader, policies, n);
-	note_conserved(policies, n);
+	note_hard(policies, n);
 	complete_guaranteed(reader, policies, n);
 }
 

@@ -127,7 +127,7 @@ static const struct vocabulary_entry count_values[] = {
 
 static const struct vocabulary_entry guarantee_values[] = {
 	{"soft", "eventual besteffort"},
-	{"conserved", "hard strict strong"},
+	{"hard", "strict strong conserve"},
 	{0},
 };
 
@@ -335,10 +335,11 @@ const struct key policy_keys[] = {
 		"reset cycle renewal billingcycle every resetinterval refill", .same = same_period,
 		.form = "period", .value_words = period_values),
 	KEY("guarantee", read_marked_choice, POLICY_ANEW, KEY_FIELD(struct policy, guarantee),
-		UNSET("`\"soft\"`; with `gdrl` `\"conserved\"`"),
-		"`\"conserved\"` is a hard limit, see [Guarantees](#guarantees). Not with `quota`",
+		UNSET("`\"soft\"`; with `gdrl` `\"hard\"`"),
+		"`\"hard\"` is a hard limit, see [Guarantees](#guarantees). Not with `quota`",
 		"consistency strict hard mode hardlimit", .detail = guarantees,
-		.value_words = guarantee_values),
+		.value_words = guarantee_values,
+		.former = (const struct vocabulary_entry[]){{"hard", "conserved"}, {0}}),
 	KEY("indicator", read_indicator, POLICY_TERMS, KEY_FIELD(struct policy, indicator),
 		UNSET("`\"spare\"`"),
 		"the value that `gdrl` makes equal at all limiters ([which "

@@ -181,7 +181,7 @@ static const struct choice link_modes[] = {
 
 static const struct choice fail_modes[] = {
 	{"closed", FAIL_CLOSED},
-	{"wire", FAIL_WIRE},
+	{"open", FAIL_OPEN},
 	{"last-limits", FAIL_LAST_LIMITS},
 	{0},
 };
@@ -200,7 +200,7 @@ static const struct vocabulary_entry default_values[] = {
 
 static const struct vocabulary_entry fail_values[] = {
 	{"closed", "drop block"},
-	{"wire", "open bypass pass"},
+	{"open", "bypass pass"},
 	{"last-limits", "hold"},
 	{0},
 };
@@ -231,11 +231,12 @@ static const struct key wire_keys[] = {
 		UNSET("`\"last-limits\"` for ports `xdp:…`, otherwise `\"closed\"`"),
 		"treatment of packets while Weir is down, see below",
 		"failopen failclosed bypass failmode onfailure failsafe", .detail = fail_modes,
-		.value_words = fail_values),
+		.value_words = fail_values,
+		.former = (const struct vocabulary_entry[]){{"open", "wire"}, {0}}),
 	KEY("fail_after", read_quantity, KEY_FIXED, KEY_FIELD(struct wire, fail_after_ns),
 		DEFAULT("\"100ms\""),
 		"a worker that has not run its loop for this time counts as down. Only with "
-		"`\"fail\": \"wire\"` or ports `xdp:…`",
+		"`\"fail\": \"open\"` or ports `xdp:…`",
 		"failtimeout bypassafter failovertime deadtime", .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 20 * MS_NS,
 			10 * SECOND_NS, "20ms to 10s", "ns"}),

@@ -47,10 +47,10 @@ void terms_check(struct reader *reader, const struct json_path *path, const stru
 	if (reader_has(reader, path, burst.key) && !meter_may(policy, METER_BURST))
 		reader_excludes(reader, &burst, "remove \"burst\"", "\"meter\": \"%s\"",
 			meter_name(policy->meter));
-	if (policy_is_conserved(policy) && policy_limit_s(&other) != policy_limit_s(policy))
+	if (policy_is_hard(policy) && policy_limit_s(&other) != policy_limit_s(policy))
 		reader_expected(reader, &limit,
 			"a number in the time of the policy's limit: its parts are whole");
-	else if (policy_is_conserved(policy))
+	else if (policy_is_hard(policy))
 		guarantee_check_parts(reader, path, &other, n_limiters);
 	colours_check_terms(reader, path, policy, &other);
 	if (!policy_window_is_whole(&other))

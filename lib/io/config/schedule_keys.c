@@ -53,7 +53,7 @@ static const struct key entry_keys[] = {
 		"end until stop till endtime", .form = "time-of-day"),
 	KEY("limit", read_limit, KEY_PART, KEY_FIELD(struct entry_reading, policy.limit_bps),
 		REQUIRED,
-		"the limit at that time. With `\"guarantee\": \"conserved\"` a number in the unit "
+		"the limit at that time. With `\"guarantee\": \"hard\"` a number in the unit "
 		"of time of the policy's own limit",
 		"rate bandwidth speed cir maxrate", .form = "limit"),
 	KEY("burst", read_policy_burst, KEY_PART,

@@ -69,7 +69,7 @@ static unsigned meters_to_try(const struct policy *policy)
 {
 	if (policy_is_shaped(policy))
 		return METER_SHAPES;
-	return policy_is_conserved(policy) ? METER_CONSERVED : METER_BURST | METER_WINDOW;
+	return policy_is_hard(policy) ? METER_HARD : METER_BURST | METER_WINDOW;
 }
 
 /* Returns the setting that restricts the meters of a trial, in words. */
@@ -77,7 +77,7 @@ static const char *words_of_restriction(const struct policy *policy)
 {
 	if (policy_is_shaped(policy))
 		return "with the action \"shape\"";
-	return policy_is_conserved(policy) ? "with \"guarantee\": \"conserved\"" : "in a trial";
+	return policy_is_hard(policy) ? "with \"guarantee\": \"hard\"" : "in a trial";
 }
 
 static void check_trial_meter(struct reader *reader, const struct json_path *path,

@@ -232,7 +232,7 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 		reader_warn(reader, &per,
 			"a source whose flows are spread over %u workers may get up to %u times its limit",
 			n_workers, n_workers);
-	if (policy_is_conserved(policy) && n_workers > 1 && !workers_share(policy, config))
+	if (policy_is_hard(policy) && n_workers > 1 && !workers_share(policy, config))
 		reader_warn(reader, &guarantee,
 			"each of %u workers has an even part of it, at any load: workers share "
 			"only limits that drop and count bytes",

@@ -88,7 +88,7 @@
 	X(allocator, TEXT, TEXT, ALWAYS, COLUMN, "allocator", SHOWN, "allocator", "ALLOCATOR",     \
 		now->policy->allocator->name, "Name of the allocator")                             \
 	X(guarantee, TEXT, TEXT, ALWAYS, DETAIL, "guarantee", SHOWN, "guarantee", "",              \
-		now_guarantee(now), "`soft` or `conserved`; null for a quota")                     \
+		now_guarantee(now), "`soft` or `hard`; null for a quota")                          \
 	X(meter, TEXT, TEXT, ALWAYS, DETAIL, "meter", SHOWN, "meter", "",                          \
 		meter_name(now->policy->meter), "Name of the meter")                               \
 	X(count, TEXT, TEXT, ALWAYS, COLUMN, "count", SHOWN, "counts", "",                         \

@@ -88,7 +88,7 @@ static void fill_policies(struct limiter_policy policies[POLICIES])
 			.chunk = 1000,
 			.child = p == 0,
 			.parent = 2,
-			.guarantee = p == 1 ? LIMITER_CONSERVED : LIMITER_SOFT};
+			.guarantee = p == 1 ? LIMITER_HARD : LIMITER_SOFT};
 }
 
 /* Checks that the limits and bursts of all policies are unchanged. */

@@ -45,7 +45,7 @@
 	"'shape', 'slo': {'p99': '50ms'}}, "                                                 \
 	"{'name': 'total', 'match': {'vlan': 4}, 'allocator': 'quota', 'total': '1GB'}, "    \
 	"{'name': 'firm', 'match': {'vlan': 5}, 'limit': '1Gbit/s', 'guarantee': "           \
-	"'conserved', 'trial': {'limit': '2Gbit/s'}}, "                                      \
+	"'hard', 'trial': {'limit': '2Gbit/s'}}, "                                           \
 	"{'name': 'timed', 'match': {'vlan': 6}, 'limit': '1Mbit/s', 'schedule': {'zone': "  \
 	"'UTC', 'entries': [{'days': 'daily', 'from': '00:00', 'to': '12:00', 'limit': "     \
 	"'2Mbit/s'}]}}"

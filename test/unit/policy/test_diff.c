@@ -348,8 +348,8 @@ TEST(test_fixed_parts)
 			NET("'ports': {'lan': {'device': 'net_null0', 'mtu': 1501}, 'wan': "
 			    "{'device': 'net_null1'}}, " WIRES),
 			"ports.lan.mtu"},
-		{PLANE(""), PLANE(", 'fail': 'wire'"), "wires[0].fail"},
-		{PLANE(", 'fail': 'wire'"), PLANE(", 'fail': 'wire', 'fail_after': '21ms'"),
+		{PLANE(""), PLANE(", 'fail': 'open'"), "wires[0].fail"},
+		{PLANE(", 'fail': 'open'"), PLANE(", 'fail': 'open', 'fail_after': '21ms'"),
 			"wires[0].fail_after"},
 		/* A single limiter can be without a key, and without "insecure" as well. */
 		{ALONE(""), ALONE(", 'key_file': '/k'"), "gossip.key_file"},
@@ -430,9 +430,8 @@ TEST(test_keys)
 		{", 'per': 'src'", ", 'per': 'src/24'", POLICY_ANEW},
 		{", 'per': 'src'", ", 'per': 'src/56'", POLICY_ANEW},
 		{", 'per': 'src'", ", 'per': 'src', 'sources': 2048", POLICY_ANEW},
-		{"", ", 'guarantee': 'conserved'", POLICY_ANEW},
-		{", 'guarantee': 'conserved'", ", 'guarantee': 'conserved', 'ewma': 0.5",
-			POLICY_TERMS},
+		{"", ", 'guarantee': 'hard'", POLICY_ANEW},
+		{", 'guarantee': 'hard'", ", 'guarantee': 'hard', 'ewma': 0.5", POLICY_TERMS},
 		{GDRL, GDRL ", 'indicator': 'loss'", POLICY_TERMS},
 		{GDRL, GDRL ", 'indicator': 'spare'", 0},
 		{GDRL, GDRL ", 'eta': 0.5", POLICY_TERMS},

@@ -528,7 +528,7 @@ TEST(test_history)
 			"with the allocator 'adaptor'\n"},
 		{ADAPTOR(", 'per': 'src'"),
 			"w.json:1: policies[0] 'p'*'per'*'allocator': 'static'*\n"},
-		{ADAPTOR(", 'guarantee': 'conserved', 'history': '20s', 'step': '2s'"), ""},
+		{ADAPTOR(", 'guarantee': 'hard', 'history': '20s', 'step': '2s'"), ""},
 		{ADAPTOR(", 'history': '2s'"), ""},
 		{ADAPTOR(", 'history': '64s'"), ""},
 		{ADAPTOR(", 'history': '1s'"),
@@ -798,7 +798,7 @@ TEST(test_meter_by_its_row)
 		{", 'classes': {'by': 'flow'}", METER_CLASSES},
 		{", 'burst': '1MiB'", METER_BURST},
 		{", 'colours': {'red': 'pass'}", METER_COLOURS},
-		{", 'guarantee': 'conserved'", METER_CONSERVED},
+		{", 'guarantee': 'hard'", METER_HARD},
 	};
 
 	for (enum meter_kind kind = 0; kind < METER_CREDIT; kind++) {
@@ -831,7 +831,7 @@ TEST(test_timed)
 		{", 'limit': '500/s', 'count': 'packets', 'action': 'shape', 'shape': {'delay': "
 		 "'125ms'}",
 			false},
-		{", 'limit': '10Mbit/s', 'guarantee': 'conserved', 'action': 'shape'", false},
+		{", 'limit': '10Mbit/s', 'guarantee': 'hard', 'action': 'shape'", false},
 		{", 'limit': '10Mbit/s', 'parent': 'top', 'action': 'shape'", false},
 	};
 

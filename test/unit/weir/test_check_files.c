@@ -33,7 +33,7 @@
 
 #define HARD                                                                       \
 	"{'name': 'h', 'match': {'vlan': 3}, 'limit': '1Gbit/s', 'burst': '2MB', " \
-	"'guarantee': 'conserved'}"
+	"'guarantee': 'hard'}"
 #define TOTALS "limiter test of 1; ports 2, wires 1, policies "
 
 static char top[32];

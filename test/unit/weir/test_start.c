@@ -25,7 +25,7 @@
 	"'endpoints': ['https://127.0.0.1:9']}}, "
 
 #define SOFT  "{'name': 'soft', 'match': {'vlan': 1}, 'limit': '1Gbit/s', 'allocator': 'fps'}"
-#define FIRM  "{'name': 'firm', 'match': {'vlan': 2}, 'limit': '1Gbit/s', 'guarantee': 'conserved'}"
+#define FIRM  "{'name': 'firm', 'match': {'vlan': 2}, 'limit': '1Gbit/s', 'guarantee': 'hard'}"
 #define GDRL  "{'name': 'gdrl', 'match': {'vlan': 3}, 'limit': '8Mbit/s', 'allocator': 'gdrl'}"
 #define TOTAL "{'name': 'total', 'match': {'vlan': 4}, 'allocator': 'quota', 'total': '1GB'}"
 #define PERIOD                                                                            \
@@ -78,7 +78,7 @@ static const struct box boxes[] = {
 	{"timed", GOSSIP(""), (SOFT ", " TIMED), 16},
 	{"totals", GOSSIP("") STORE, (TOTAL ", " PERIOD), 10},
 	{"etcd", GOSSIP("") ETCD, (TOTAL ", " PERIOD), 10},
-	{"conserved", GOSSIP("") STORE, (FIRM ", " GDRL), 10},
+	{"hard", GOSSIP("") STORE, (FIRM ", " GDRL), 10},
 };
 
 static void unlink_all(const char *directory)

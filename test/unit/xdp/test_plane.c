@@ -203,7 +203,7 @@ static struct policy random_policy(struct prng *prng)
 		.allocator = &divides_evenly};
 
 	if (prng_next(prng) % 2)
-		policy.guarantee = GUARANTEE_CONSERVED;
+		policy.guarantee = GUARANTEE_HARD;
 	policy.mark = prng_next(prng) % 2 ? MARK_ECN : (int)(prng_next(prng) % 64);
 	return policy;
 }
@@ -278,7 +278,7 @@ static const struct token_bucket *bucket_of(const struct model *model)
 /* Returns the units of a burst that remain after the lease of a limit has expired. */
 static uint64_t least_of(const struct policy *policy)
 {
-	if (policy_is_conserved(policy))
+	if (policy_is_hard(policy))
 		return 0;
 	return policy->count == COUNT_BYTES ? POLICE_LEAST_BYTES
 					    : POLICE_LEAST_PACKETS << policy_unit_bits(policy);
@@ -295,7 +295,7 @@ static void model_borrows(struct model *model, uint32_t cost, uint64_t now)
 	bool past = model->ending && expiry_is_past(&model->lease, now);
 
 	if (past && (int64_t)(now - until) < 0)
-		past = policy_is_conserved(&model->policy);
+		past = policy_is_hard(&model->policy);
 	if (past) {
 		const struct police_end end = {until, least_of(&model->policy), model->ending};
 
@@ -420,11 +420,11 @@ static void renew_lease(struct world *world, struct model *model, struct prng *p
 	uint64_t until = now + prng_next(prng) % (SPAN / 2);
 	struct expiry *lease = plane_lease(world->plane);
 	struct expiry *membership = plane_membership(world->plane);
-	bool conserved = policy_is_conserved(&model->policy);
+	bool hard = policy_is_hard(&model->policy);
 
 	expiry_init(&model->lease, until, SPAN);
-	expiry_init(conserved ? lease : membership, until, SPAN);
-	expiry_init(conserved ? membership : lease, prng_next(prng), SPAN); /* is not read */
+	expiry_init(hard ? lease : membership, until, SPAN);
+	expiry_init(hard ? membership : lease, prng_next(prng), SPAN); /* is not read */
 }
 
 static void pin_to(unsigned cpu)
@@ -1023,7 +1023,7 @@ TEST(test_unserved)
 		uint32_t fail, answers[KINDS];
 	} rows[] = {
 		{BYPASS_CLOSED, {XDP_DROP, XDP_DROP, XDP_DROP, XDP_DROP, XDP_DROP}},
-		{BYPASS_WIRE,
+		{BYPASS_OPEN,
 			{XDP_REDIRECT, XDP_REDIRECT, XDP_REDIRECT, XDP_REDIRECT, XDP_REDIRECT}},
 		{BYPASS_LAST_LIMITS,
 			{XDP_REDIRECT, XDP_REDIRECT, XDP_DROP, XDP_REDIRECT, XDP_DROP}},
@@ -1050,7 +1050,7 @@ TEST(test_unserved)
 		shared_bucket_spend(&plane_buckets(world.plane)[SLOT]);
 		shared_bucket_spend(&plane_buckets(world.plane)[SLOT]);
 		assert_int_equal(run_kind(&world, HELD),
-			rows[i].fail == BYPASS_WIRE ? XDP_REDIRECT : XDP_DROP);
+			rows[i].fail == BYPASS_OPEN ? XDP_REDIRECT : XDP_DROP);
 		close_world(&world);
 	}
 }
@@ -1062,13 +1062,13 @@ TEST(test_unserved)
  */
 TEST(test_empty)
 {
-	static const uint32_t fails[] = {BYPASS_CLOSED, BYPASS_WIRE, BYPASS_LAST_LIMITS};
+	static const uint32_t fails[] = {BYPASS_CLOSED, BYPASS_OPEN, BYPASS_LAST_LIMITS};
 	uint8_t frame[100];
 
 	need_kernel();
 	make_udp(frame, sizeof(frame), false);
 	for (unsigned i = 0; i < 3; i++) {
-		bool wire = fails[i] == BYPASS_WIRE;
+		bool wire = fails[i] == BYPASS_OPEN;
 		struct bypass_setup away = served;
 		struct world world;
 		uint32_t only = 0;

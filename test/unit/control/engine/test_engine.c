@@ -327,7 +327,7 @@ TEST(test_ended)
 		struct world w;
 
 		world_make(&w, METER_TOKEN_BUCKET);
-		w.policy.guarantee = GUARANTEE_CONSERVED; /* no worker holds quanta */
+		w.policy.guarantee = GUARANTEE_HARD; /* no worker holds quanta */
 		w.limit.view.ending = told ? 0 : rows[i / 2].ending;
 		world_begin(&w, WORKERS);
 		w.limit.view.ending = rows[i / 2].ending;

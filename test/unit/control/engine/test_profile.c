@@ -224,10 +224,10 @@ TEST(test_out_of_range)
 /* The guarantee in the brain's policy. */
 TEST(test_guarantees)
 {
-	struct policy quota = policy_of(METER_CREDIT, COUNT_BYTES, false), conserved, soft;
+	struct policy quota = policy_of(METER_CREDIT, COUNT_BYTES, false), hard, soft;
 	struct limiter_policy brain;
 
-	soft = conserved = quota;
+	soft = hard = quota;
 	soft.allocator = allocator_find("fps");
 	soft.meter = METER_TOKEN_BUCKET;
 	brain = limit_profile_policy(&soft, 86400);
@@ -235,14 +235,14 @@ TEST(test_guarantees)
 	assert_int_equal(brain.period, 0);
 	assert_int_equal(brain.id, policy_key(&soft).id);
 
-	conserved = soft;
-	conserved.allocator = allocator_find("gdrl");
-	conserved.guarantee = GUARANTEE_CONSERVED;
-	conserved.indicator = gdrl_indicator_find("loss");
-	conserved.eta = 0.25;
-	brain = limit_profile_policy(&conserved, 86400);
-	assert_int_equal(brain.guarantee, LIMITER_CONSERVED);
-	assert_ptr_equal(brain.indicator, conserved.indicator);
+	hard = soft;
+	hard.allocator = allocator_find("gdrl");
+	hard.guarantee = GUARANTEE_HARD;
+	hard.indicator = gdrl_indicator_find("loss");
+	hard.eta = 0.25;
+	brain = limit_profile_policy(&hard, 86400);
+	assert_int_equal(brain.guarantee, LIMITER_HARD);
+	assert_ptr_equal(brain.indicator, hard.indicator);
 	assert_true(brain.eta == 0.25);
 
 	quota.allocator = allocator_find("quota");
@@ -263,7 +263,7 @@ TEST(test_guarantees)
 }
 
 /* Parts of hard limits add up, however small they are; all are token buckets. */
-TEST(test_conserved_parts)
+TEST(test_hard_parts)
 {
 	static const enum counting counts[] = {COUNT_BYTES, COUNT_PACKETS, COUNT_FLOWS};
 	static const enum meter_kind meters[] = {METER_TOKEN_BUCKET, METER_GCRA};
@@ -273,7 +273,7 @@ TEST(test_conserved_parts)
 			meters[i % COUNT(meters)], counts[i / COUNT(meters)], false);
 		struct limit_profile profile;
 
-		policy.guarantee = GUARANTEE_CONSERVED;
+		policy.guarantee = GUARANTEE_HARD;
 		assert_int_equal(policy_meter_kind(&policy), METER_TOKEN_BUCKET);
 		assert_int_equal(make_test_profile(&profile, &policy, &whole, 1e-6, GHZ), 0);
 		assert_int_equal(profile.kind, METER_TOKEN_BUCKET);

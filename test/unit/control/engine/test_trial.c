@@ -39,15 +39,15 @@ static const struct trial_row {
 	enum action action;
 	enum meter_kind meter, tried;
 	enum classes_by by;
-	bool per_source, conserved;
+	bool per_source, hard;
 } trial_rows[] = {
 	{"bucket, L3", .accounting = ACCOUNTING_L3},
 	{"bucket, L2", .accounting = ACCOUNTING_L2},
 	{"bucket, on the wire", .accounting = ACCOUNTING_WIRE},
 	{"bucket that marks", .action = ACTION_MARK},
 	{"bucket that counts", .accounting = ACCOUNTING_L3, .action = ACTION_COUNT},
-	{"conserved bucket", .conserved = true},
-	{"conserved gcra", .tried = METER_GCRA, .conserved = true},
+	{"hard bucket", .hard = true},
+	{"hard gcra", .tried = METER_GCRA, .hard = true},
 	{"gcra", .accounting = ACCOUNTING_L3, .tried = METER_GCRA},
 	{"window", .tried = METER_FIXED_WINDOW},
 	{"hybrid", .accounting = ACCOUNTING_WIRE, .tried = METER_HYBRID},
@@ -85,8 +85,8 @@ static void make_policies(struct trial_world *w, const struct trial_row *row)
 		.limit_bps = rate,
 		.burst_bytes = bursts[row->count],
 		.window_ns = 100 * MS_NS,
-		.allocator = row->per_source || row->conserved ? &allocator_static : &allocator_fps,
-		.guarantee = row->conserved ? GUARANTEE_CONSERVED : GUARANTEE_SOFT,
+		.allocator = row->per_source || row->hard ? &allocator_static : &allocator_fps,
+		.guarantee = row->hard ? GUARANTEE_HARD : GUARANTEE_SOFT,
 		.classes = {.by = row->by, .n = 64},
 		.per_v4 = row->per_source ? 32 : 0,
 		.per_v6 = row->per_source ? 128 : 0,

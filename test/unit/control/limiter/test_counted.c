@@ -18,7 +18,7 @@
 #define BUFFER 1400
 #define RECORD 2048
 
-enum { SOFT, PREPAID, CONSERVED, MONTHLY, POLICIES };
+enum { SOFT, PREPAID, HARD, MONTHLY, POLICIES };
 
 struct record {
 	enum limiter_record_kind kind;
@@ -44,12 +44,12 @@ static void fill_counted_policies(struct limiter_policy policies[POLICIES])
 	for (unsigned p = 0; p < POLICIES; p++)
 		policies[p] = (struct limiter_policy){
 			.id = p == MONTHLY ? 2 : 1 + p,
-			.allocator = allocator_find(p == SOFT || p == CONSERVED ? "fps" : "quota"),
+			.allocator = allocator_find(p == SOFT || p == HARD ? "fps" : "quota"),
 			.limit_bps = p == PREPAID ? 0 : LIMIT,
 			.burst_bytes = BURST,
 			.interval_ns = TICK,
 			.keep_per_second = 0.1,
-			.guarantee = p == CONSERVED ? LIMITER_CONSERVED : LIMITER_SOFT,
+			.guarantee = p == HARD ? LIMITER_HARD : LIMITER_SOFT,
 			.total = TOTAL,
 			.period = p == MONTHLY ? 600 : 0,
 			.chunk = 1000,
@@ -205,7 +205,7 @@ TEST(test_spend)
 	ENDED_BY(group_free_at) struct group *g = group_new();
 
 	assert_int_equal(limiter_budget_index(g->l[1], SOFT), LIMITER_ADDED);
-	assert_int_equal(limiter_budget_index(g->l[1], CONSERVED), LIMITER_ADDED);
+	assert_int_equal(limiter_budget_index(g->l[1], HARD), LIMITER_ADDED);
 	assert_int_equal(limiter_budget_index(g->l[1], MONTHLY), 1);
 	assert_int_equal(limiter_conserve_index(g->l[1], MONTHLY), LIMITER_ADDED);
 	run_counted_group(g, 2000 * MS);
@@ -224,7 +224,7 @@ TEST(test_spend)
 TEST(test_limit)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new();
-	static const unsigned same[] = {SOFT, PREPAID, CONSERVED, MONTHLY};
+	static const unsigned same[] = {SOFT, PREPAID, HARD, MONTHLY};
 	struct limiter_view view;
 
 	run_counted_group(g, 1000 * MS);
@@ -326,7 +326,7 @@ TEST(test_waits_apart)
 /* Another order, another total, and a policy that loses its quota. */
 TEST(test_reload)
 {
-	static const unsigned from[] = {MONTHLY, SOFT, PREPAID, CONSERVED};
+	static const unsigned from[] = {MONTHLY, SOFT, PREPAID, HARD};
 	ENDED_BY(group_free_at) struct group *g = group_new();
 	struct limiter_policy new[POLICIES];
 	struct quota_view view;

@@ -292,7 +292,7 @@ TEST(test_group)
 }
 
 /* A hard-limited child has a part of the ledger's share at each limiter; the same for a parent. */
-TEST(test_conserved)
+TEST(test_hard)
 {
 	ENDED_BY(end_world)
 	struct world w = {
@@ -301,7 +301,7 @@ TEST(test_conserved)
 		.n = 3};
 
 	make_policies(&w, "fps");
-	w.policies[0].guarantee = w.policies[1].guarantee = LIMITER_CONSERVED;
+	w.policies[0].guarantee = w.policies[1].guarantee = LIMITER_HARD;
 	start_world(&w, 2, NULL);
 	for (unsigned k = 0; k < 200; k++) {
 		run_world(&w, 0.1);

@@ -65,7 +65,7 @@ static void fill_policies(struct limiter_policy policies[POLICIES])
 		.burst_bytes = 100000,
 		.interval_ns = TICK,
 		.keep_per_second = 0.1,
-		.guarantee = LIMITER_CONSERVED};
+		.guarantee = LIMITER_HARD};
 	policies[PREPAID] = (struct limiter_policy){.id = 2,
 		.allocator = allocator_find("quota"),
 		.burst_bytes = 100000,

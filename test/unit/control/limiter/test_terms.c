@@ -20,7 +20,7 @@
 #define BUFFER   1200
 #define SOON     (10 * SECOND_NS)
 
-enum { SOFT, CONSERVED, TOTAL };
+enum { SOFT, HARD, TOTAL };
 
 struct told {
 	struct limiter_params params;
@@ -71,26 +71,26 @@ static void tell_other_limit(struct limiter_policy *policy, uint64_t limit_bps)
 	policy->limit_bps = policy->plain.limit_bps = limit_bps;
 }
 
-TELLS(tell_limit, tell_other_limit(&told->policies[CONSERVED], 80000000))
+TELLS(tell_limit, tell_other_limit(&told->policies[HARD], 80000000))
 TELLS(tell_soft_limit, tell_other_limit(&told->policies[SOFT], 8000008))
-TELLS(tell_time, told->policies[CONSERVED].limit_s = told->policies[CONSERVED].plain.limit_s = 60)
+TELLS(tell_time, told->policies[HARD].limit_s = told->policies[HARD].plain.limit_s = 60)
 TELLS(tell_burst, told->policies[SOFT].burst_bytes = ++told->policies[SOFT].plain.burst_bytes)
 TELLS(tell_second, told->policies[SOFT].second = 7)
-TELLS(tell_schedule, told->policies[CONSERVED].schedule = 7)
+TELLS(tell_schedule, told->policies[HARD].schedule = 7)
 TELLS(tell_override, told->policies[SOFT].override = 7)
 TELLS(tell_count, told->policies[SOFT].counts = 1)
-TELLS(tell_accounting, told->policies[CONSERVED].accounting = 2)
+TELLS(tell_accounting, told->policies[HARD].accounting = 2)
 TELLS(tell_allocator, told->policies[SOFT].allocator = allocator_find("adaptor"))
-TELLS(tell_guarantee, told->policies[CONSERVED].guarantee = LIMITER_SOFT)
-TELLS(tell_indicator, told->policies[CONSERVED].indicator = &gdrl_utilisation)
+TELLS(tell_guarantee, told->policies[HARD].guarantee = LIMITER_SOFT)
+TELLS(tell_indicator, told->policies[HARD].indicator = &gdrl_utilisation)
 TELLS(tell_interval, told->policies[SOFT].interval_ns *= 2)
 TELLS(tell_averaging, told->policies[SOFT].keep_per_second = 0.5)
 TELLS(tell_history, told->policies[SOFT].history_ns *= 2)
 TELLS(tell_total, told->policies[TOTAL].total *= 10)
 TELLS(tell_period, told->policies[TOTAL].period_length = 7)
 TELLS(tell_drawn, told->policies[TOTAL].drawn = true)
-TELLS(tell_parent, told->policies[SOFT].child = true; told->policies[SOFT].parent = 1 + CONSERVED;
-	told->policies[SOFT].below = 1 + CONSERVED)
+TELLS(tell_parent, told->policies[SOFT].child = true; told->policies[SOFT].parent = 1 + HARD;
+	told->policies[SOFT].below = 1 + HARD)
 TELLS(tell_weight, tell_parent(told); told->policies[SOFT].weight = 2)
 TELLS(tell_guaranteed, tell_parent(told); told->policies[SOFT].guaranteed_bps = 8)
 TELLS(tell_presence, told->params.n_policies--)
@@ -126,18 +126,18 @@ static const struct kind kinds[] = {
 	{"degree of the tree", -1, tell_tree_degree, NULL},
 	{"identity of the ledger", -1, tell_identity, NULL},
 	{"clock", -1, tell_clock, NULL},
-	{"limit", CONSERVED, tell_limit, NULL},
+	{"limit", HARD, tell_limit, NULL},
 	{"limit", SOFT, tell_soft_limit, NULL},
-	{"time of the limit", CONSERVED, tell_time, NULL},
+	{"time of the limit", HARD, tell_time, NULL},
 	{"burst", SOFT, tell_burst, NULL},
 	{"burst", SOFT, tell_second, NULL},
-	{"schedule", CONSERVED, tell_schedule, NULL},
+	{"schedule", HARD, tell_schedule, NULL},
 	{"override", SOFT, tell_override, NULL},
 	{"count", SOFT, tell_count, NULL},
-	{"accounting", CONSERVED, tell_accounting, NULL},
+	{"accounting", HARD, tell_accounting, NULL},
 	{"allocator", SOFT, tell_allocator, NULL},
-	{"guarantee", CONSERVED, tell_guarantee, NULL},
-	{"indicator", CONSERVED, tell_indicator, NULL},
+	{"guarantee", HARD, tell_guarantee, NULL},
+	{"indicator", HARD, tell_indicator, NULL},
 	{"interval", SOFT, tell_interval, NULL},
 	{"averaging", SOFT, tell_averaging, NULL},
 	{"history", SOFT, tell_history, NULL},
@@ -171,7 +171,7 @@ static void tell_usual(struct told *told, unsigned i)
 			.keep_per_second = 0.1,
 			.history_ns = 2 * SECOND_NS,
 			.step_ns = SECOND_NS / 5,
-			.guarantee = p == CONSERVED ? LIMITER_CONSERVED : LIMITER_SOFT,
+			.guarantee = p == HARD ? LIMITER_HARD : LIMITER_SOFT,
 			.total = p == TOTAL ? 1000000 : 0,
 			.chunk = 1000,
 			.plain = {8000000, 0, 100000},
@@ -384,7 +384,7 @@ TEST(test_no_kind)
 /* With 8 and 80 Mbit/s configured, the group soon has 8 together, and no more later. */
 TEST(test_lowest_limit)
 {
-	static const struct kind kind = {"limit", CONSERVED, tell_limit, NULL};
+	static const struct kind kind = {"limit", HARD, tell_limit, NULL};
 	ENDED_BY(end_terms) struct group g = {0};
 	uint64_t bursts = 0;
 	double sum = 0;
@@ -395,7 +395,7 @@ TEST(test_lowest_limit)
 	for (unsigned i = 0; i < NODES; i++) {
 		struct limiter_view view;
 
-		limiter_view(g.l[i], CONSERVED, &view);
+		limiter_view(g.l[i], HARD, &view);
 		sum += view.local_limit;
 		bursts += view.local_burst;
 	}
@@ -406,7 +406,7 @@ TEST(test_lowest_limit)
 static void set_terms(struct group *g, unsigned i, uint64_t limit_bps)
 {
 	const struct limiter_change_terms changes[] = {
-		{SOFT, {limit_bps, 0, 50000}, 0}, {CONSERVED, {limit_bps, 0, 50000}, 0}};
+		{SOFT, {limit_bps, 0, 50000}, 0}, {HARD, {limit_bps, 0, 50000}, 0}};
 
 	assert_int_equal(limiter_set_terms(g->l[i], changes, 2, now_of(g, i)), 0);
 }
@@ -450,7 +450,7 @@ static void change_by_time(struct group *g, uint64_t seed, uint64_t from_bps, ui
 		for (unsigned step = 0; step < 1 + seed % 20; step++) {
 			run_terms(g, TICK);
 			expect_at_one(g, seed);
-			sum = sum_of_limits(g, CONSERVED, &bursts);
+			sum = sum_of_limits(g, HARD, &bursts);
 			if (sum > higher || bursts > 100000)
 				fail_msg("seed %llu: %g B/s", (unsigned long long)seed, sum);
 		}
@@ -459,7 +459,7 @@ static void change_by_time(struct group *g, uint64_t seed, uint64_t from_bps, ui
 	expect_at_one(g, seed);
 	if (g->loss) /* a lease may expire, and its share is unused then */
 		return;
-	assert_near(sum_of_limits(g, CONSERVED, &bursts), (double)to_bps / 8, 10);
+	assert_near(sum_of_limits(g, HARD, &bursts), (double)to_bps / 8, 10);
 	assert_true(bursts <= 50000);
 	assert_near(sum_of_limits(g, SOFT, &bursts), (double)to_bps / 8, 10);
 }
@@ -485,7 +485,7 @@ static void tell_one_policy(struct told *told, unsigned policy)
 	told->params.n_policies = 1;
 }
 
-TELLS(tell_conserved_alone, tell_one_policy(told, CONSERVED))
+TELLS(tell_hard_alone, tell_one_policy(told, HARD))
 TELLS(tell_total_alone, tell_one_policy(told, TOTAL))
 TELLS(tell_no_identity, told->params.ledger.identity = (struct book_identity){0})
 
@@ -496,8 +496,8 @@ TELLS(tell_no_identity, told->params.ledger.identity = (struct book_identity){0}
 TEST(test_learnt)
 {
 	static const struct kind learns[] = {
-		{"conserved and total", -1, tell_no_identity, NULL},
-		{"conserved", -1, tell_no_identity, tell_conserved_alone},
+		{"hard and total", -1, tell_no_identity, NULL},
+		{"hard", -1, tell_no_identity, tell_hard_alone},
 		{"total", -1, tell_no_identity, tell_total_alone},
 	};
 
@@ -518,25 +518,25 @@ TEST(test_learnt)
 
 static void tell_lower_in_packets(struct told *told)
 {
-	told->policies[CONSERVED].limit_bps /= 10;
-	told->policies[CONSERVED].counts = 1;
+	told->policies[HARD].limit_bps /= 10;
+	told->policies[HARD].counts = 1;
 }
 
 static void tell_lower_a_minute(struct told *told)
 {
-	told->policies[CONSERVED].limit_bps /= 10;
-	told->policies[CONSERVED].limit_s = 60;
+	told->policies[HARD].limit_bps /= 10;
+	told->policies[HARD].limit_s = 60;
 }
 
 static void tell_lower_on_the_wire(struct told *told)
 {
-	told->policies[CONSERVED].limit_bps /= 10;
-	told->policies[CONSERVED].accounting = 2;
+	told->policies[HARD].limit_bps /= 10;
+	told->policies[HARD].accounting = 2;
 }
 
 static void tell_lower(struct told *told)
 {
-	told->policies[CONSERVED].limit_bps /= 10;
+	told->policies[HARD].limit_bps /= 10;
 }
 
 /* A lower limit applies to the others only if it counts in the same units. */
@@ -553,7 +553,7 @@ TEST(test_other_units)
 	};
 
 	for (size_t k = 0; k < COUNT(rows); k++) {
-		const struct kind kind = {"limit", CONSERVED, rows[k].tell, NULL};
+		const struct kind kind = {"limit", HARD, rows[k].tell, NULL};
 		struct limiter_view view;
 		struct group g = {0};
 		uint64_t bursts;
@@ -562,8 +562,8 @@ TEST(test_other_units)
 		prng_seed(&g.prng, 1);
 		start_terms(&g, &kind);
 		run_terms(&g, SOON);
-		limiter_view(g.l[ODD], CONSERVED, &view);
-		others = sum_of_limits(&g, CONSERVED, &bursts) - view.local_limit;
+		limiter_view(g.l[ODD], HARD, &view);
+		others = sum_of_limits(&g, HARD, &bursts) - view.local_limit;
 		/* Except the share reserved for a neighbour that does not take part. */
 		assert_true(others <= rows[k].most + 10 && others > rows[k].most / 2);
 		end_terms(&g);
@@ -581,7 +581,7 @@ TEST(test_other_roster)
 	prng_seed(&g.prng, 1);
 	start_terms(&g, &kind);
 	run_terms(&g, SOON);
-	sum = sum_of_limits(&g, CONSERVED, &bursts);
+	sum = sum_of_limits(&g, HARD, &bursts);
 	assert_true(sum <= 0.75e6 + 10 && sum > 0.5e6);
 }
 

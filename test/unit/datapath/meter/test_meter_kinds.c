@@ -70,7 +70,7 @@ TEST(test_abilities)
 	}
 	assert_true(meter_can(METER_GCRA, METER_PER_SOURCE));
 	assert_false(meter_can(METER_PHANTOM, METER_PER_SOURCE));
-	assert_false(meter_can(METER_RANDOM_DROP, METER_CONSERVED));
+	assert_false(meter_can(METER_RANDOM_DROP, METER_HARD));
 	assert_true(meter_can(METER_TRTCM, METER_PEAK));
 	assert_true(meter_can(METER_SRTCM, METER_SPILLS));
 	assert_false(meter_can(METER_TRTCM_4115, METER_SPILLS));

@@ -29,7 +29,7 @@ TEST(test_keys)
 	static const struct config_case cases[] = {
 		{PHANTOM(""), ""},
 		{PHANTOM(", 'burst': '75kB', 'action': 'count'"), ""},
-		{PHANTOM(", 'guarantee': 'conserved'"), ""},
+		{PHANTOM(", 'guarantee': 'hard'"), ""},
 		{CLASSES("'by': 'flow'"), ""},
 		{CLASSES("'by': 'flow', 'n': 16"), ""},
 		{CLASSES("'by': 'flow', 'n': 8"),
@@ -222,7 +222,7 @@ TEST(test_verdicts)
 		{CLASSES("'by': 'dscp', 'weights': {'46': 3}"), 250, 750},
 		{CLASSES("'by': 'dscp', 'weights': {'0': 4}"), 800, 200},
 		{PHANTOM(", 'action': 'count'"), 500, 500},
-		{PHANTOM(", 'guarantee': 'conserved'"), 500, 500},
+		{PHANTOM(", 'guarantee': 'hard'"), 500, 500},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {

@@ -40,7 +40,7 @@ TEST(test_keys)
 		{RFC4115(""), ""},
 		{SRTCM(""), ""},
 		{SRTCM(", 'excess': {'burst': '1B'}"), ""},
-		{TRTCM(", 'guarantee': 'conserved'"), ""},
+		{TRTCM(", 'guarantee': 'hard'"), ""},
 		{LIMITED(METER("trtcm")), AT "peak: missing: expected an object such as {'limit': "
 					     "'200Mbit/s'} with the meter 'trtcm'\n"},
 		{LIMITED(METER("trtcm-4115")),
@@ -460,9 +460,9 @@ TEST(test_parts)
 		{PARTS("soft"), 1, 1, 1250000, 2500000, 1000000, 4000000},
 		{PARTS("soft"), 0.5, 1, 625000, 1250000, 500000, 2000000},
 		{PARTS("soft"), 0.5, 0.25, 156250, 312500, 125000, 500000},
-		{PARTS("conserved"), 0.25, 0.5, 156250, 312500, 125000, 500000},
+		{PARTS("hard"), 0.25, 0.5, 156250, 312500, 125000, 500000},
 		{PARTS("soft"), 0.001, 1, 1250, 2500, 1000, 9084}, /* six frames */
-		{PARTS("conserved"), 0, 1, 0, 0, 0, 0},
+		{PARTS("hard"), 0, 1, 0, 0, 0, 0},
 		{SRTCM(", 'burst': '1MB', 'excess': {'burst': '2MB'}"), 0.5, 0.5, 312500, 0, 250000,
 			500000},
 		{LIMITED(METER("trtcm-4115") ", 'burst': '1MB', 'excess': {'limit': '5Mbit/s', "
@@ -614,11 +614,11 @@ static void offer_packets(struct limiters *l, uint64_t now)
  * its burst over any time. The peak is soft: its shares follow those of the limit. So here only the
  * rounding of bursts can exceed it.
  */
-TEST(test_conserved)
+TEST(test_hard)
 {
 	ENDED_BY(config_free_at)
 	struct config *config = must_parse(LIMITED(METER(
-		"trtcm") ", 'accounting': 'l2', 'guarantee': 'conserved', 'match': {'proto': 'udp'}, 'burst': "
+		"trtcm") ", 'accounting': 'l2', 'guarantee': 'hard', 'match': {'proto': 'udp'}, 'burst': "
 			 "'60kB', 'peak': {'limit': '20Mbit/s', 'burst': '150kB'}"));
 
 	for (uint64_t seed = 1; seed <= 40; seed++) {

@@ -139,7 +139,7 @@ TEST(each_meter_keeps_to_what_is_left)
 			policy.mark = MARK_ECN;
 			policy.accounting = ACCOUNTING_L2;
 			policy.classes.n = 64;
-			policy.guarantee = GUARANTEE_CONSERVED;
+			policy.guarantee = GUARANTEE_HARD;
 			run_lane(&policy, seed, rows[i].what);
 		}
 }

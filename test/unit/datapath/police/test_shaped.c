@@ -35,7 +35,7 @@ static void lane_start(struct lane *lane, const struct shape_config *shape, uint
 			.meter = METER_TOKEN_BUCKET,
 			.limit_bps = limit_bps,
 			.burst_bytes = 10000,
-			.guarantee = GUARANTEE_CONSERVED, /* otherwise tail drop has a time */
+			.guarantee = GUARANTEE_HARD, /* otherwise tail drop has a time */
 			.shape = *shape}};
 	lane->policy.allocator = allocator_find("central");
 	bytes = policy_extended_bytes(&lane->policy);

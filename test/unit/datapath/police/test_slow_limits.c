@@ -277,6 +277,6 @@ TEST(test_ledgers)
 
 	hour.limit_s = 3600;
 	assert_int_equal(policy_key(&minute).id, policy_key(&hour).id);
-	minute.guarantee = hour.guarantee = GUARANTEE_CONSERVED;
+	minute.guarantee = hour.guarantee = GUARANTEE_HARD;
 	assert_int_not_equal(policy_key(&minute).id, policy_key(&hour).id);
 }

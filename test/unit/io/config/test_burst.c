@@ -54,7 +54,7 @@ static void test_default_burst_of_parts(void **state)
 	struct config *config = must_parse(
 		"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2
 		", {'name': 'she', 'address': '10.0.0.3:1'}]}, 'policies': ["
-		"{'name': 'c', 'limit': '8kbit/s', 'guarantee': 'conserved', 'match': {'vlan': 1}},"
+		"{'name': 'c', 'limit': '8kbit/s', 'guarantee': 'hard', 'match': {'vlan': 1}},"
 		"{'name': 's', 'limit': '8kbit/s', 'match': {'vlan': 2}}]}");
 
 	(void)state;
@@ -105,10 +105,10 @@ static void test_burst_of_tcp(void **state)
 #define PHANTOM(burst)     LIMITED(", 'meter': 'phantom', 'burst': '" burst "'")
 #define TINY(more)         LIMITED(", 'burst': '2kB'" more)
 #define FAST(limit, burst) POLICY(", 'limit': '" limit "', 'burst': '" burst "'")
-#define CONSERVED(limit, burst)                                                             \
+#define HARD(limit, burst)                                                                  \
 	"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2 \
 	"]}, 'policies': [{'name': 'p', 'limit': '" limit                                   \
-	"', 'guarantee': 'conserved', 'burst': '" burst "'}]}"
+	"', 'guarantee': 'hard', 'burst': '" burst "'}]}"
 	static const struct config_case cases[] = {
 		{BURST("250kB"), ""},
 		{BURST("249999B"), TCP_WARNING("249999B", "312.5kB")},
@@ -135,12 +135,12 @@ static void test_burst_of_tcp(void **state)
 		{FAST("400Gbit/s", "6MB"), ""},
 		{FAST("400Gbit/s", "5999999B"), TCP_WARNING("5999999B", "7.5MB")},
 		/* Two limiters have twice the burst; a hard limit divides its burst. */
-		{CONSERVED("480Mbit/s", "12MB"), ""},
-		{CONSERVED("480Mbit/s", "11999999B"), TCP_WARNING("11999999B", "15MB")},
-		{CONSERVED("10Mbit/s", "250kB"), ""},
-		{CONSERVED("10Mbit/s", "249999B"), TCP_WARNING("249999B", "312.5kB")},
-		{CONSERVED("100kbit/s", "18216B"), ""},
-		{CONSERVED("100kbit/s", "18215B"), PARTS_WARNING("18215B", "18.216kB")},
+		{HARD("480Mbit/s", "12MB"), ""},
+		{HARD("480Mbit/s", "11999999B"), TCP_WARNING("11999999B", "15MB")},
+		{HARD("10Mbit/s", "250kB"), ""},
+		{HARD("10Mbit/s", "249999B"), TCP_WARNING("249999B", "312.5kB")},
+		{HARD("100kbit/s", "18216B"), ""},
+		{HARD("100kbit/s", "18215B"), PARTS_WARNING("18215B", "18.216kB")},
 		{0},
 	};
 

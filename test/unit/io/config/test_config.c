@@ -108,9 +108,9 @@ static void test_ports(void **state)
 	"'wan': {'device': 'net_af_xdp1,iface=eth1'}, 'p': {'device': 'net_null0'}, " \
 	"'q': {'device': 'net_null1'}}, 'wires': ["                                   \
 	"{'name': 'v', 'a': 'p', 'b': 'q'}, "                                         \
-	"{'name': 'w', 'a': 'lan', 'b': 'wan', 'fail': 'wire'}], "                    \
+	"{'name': 'w', 'a': 'lan', 'b': 'wan', 'fail': 'open'}], "                    \
 	"'policies': [{'name': 'x', " policy "}]}"
-#define EXCEEDED "w.json:1: wires[1] 'w'.fail: 'wire': expected 'closed'*'x'*\n"
+#define EXCEEDED "w.json:1: wires[1] 'w'.fail: 'open': expected 'closed'*'x'*\n"
 #define MTU(mtu)                                                   \
 	NET("'ports': {'lan': {'device': 'net_null0', 'mtu': " mtu \
 	    "}, 'wan': {'device': 'net_null1'}}, " WIRES)
@@ -140,14 +140,14 @@ static void test_ports(void **state)
 		{DEVICES("net_null" TEN("01234") "123456", "net_null1"),
 			"w.json:1: ports.lan.device: 'net_null" TEN(
 				"01234") "12345...': " EXPECTED_DEVICE},
-		{FAIL("net_af_xdp", "'fail': 'wire'"), ""},
-		{FAIL("net_af_packet", "'fail': 'wire', 'fail_after': '20ms'"), ""},
+		{FAIL("net_af_xdp", "'fail': 'open'"), ""},
+		{FAIL("net_af_packet", "'fail': 'open', 'fail_after': '20ms'"), ""},
 		{FAIL("net_null", "'fail': 'closed'"), ""},
-		{FAIL("net_null", "'fail': 'wire'"),
-			"w.json:1: wires[0] 'w'.fail: 'wire': expected 'closed'*'lan'*net_af_xdp*\n"},
+		{FAIL("net_null", "'fail': 'open'"),
+			"w.json:1: wires[0] 'w'.fail: 'open': expected 'closed'*'lan'*net_af_xdp*\n"},
 		{PLANE("xdp:eth0", "xdp:eth1", "'fail': 'last-limits', 'fail_after': '20ms'"), ""},
 		{PLANE("xdp:eth0", "xdp:eth1", "'fail': 'closed', 'fail_after': '20ms'"), ""},
-		{PLANE("xdp:eth0", "xdp:eth0123456789ab", "'fail': 'wire'"), ""},
+		{PLANE("xdp:eth0", "xdp:eth0123456789ab", "'fail': 'open'"), ""},
 		{PLANE("xdp:eth0", "xdp:eth0123456789abc", "'link': 'keep'"),
 			"w.json:1: ports.wan.device: 'xdp:eth0123456789abc': " EXPECTED_DEVICE},
 		{PLANE("xdp:", "xdp:eth1,queues=1", "'link': 'keep'"),
@@ -164,8 +164,8 @@ static void test_ports(void **state)
 			 "xdp:eth1', 'generic': true, 'note': '", "'link': 'keep'"),
 			""},
 		{LAN("'generic': true"), "w.json:1: ports.lan*'generic'*'device' 'xdp:...'\n"},
-		{PLANE("net_af_xdp0,iface=eth0", "net_null1", "'fail': 'wire'"),
-			"w.json:1: wires[0] 'w'.fail: 'wire': expected 'closed'*'wan'*net_af_xdp*\n"},
+		{PLANE("net_af_xdp0,iface=eth0", "net_null1", "'fail': 'open'"),
+			"w.json:1: wires[0] 'w'.fail: 'open': expected 'closed'*'wan'*net_af_xdp*\n"},
 		{PLANE("xdp:eth0", "xdp:eth1", "'fail_after': '20ms'"), ""},
 		{PLANE("xdp:eth0", "net_af_xdp1,iface=eth1", "'link': 'keep'"),
 			"w.json:1: wires[0] 'w'.b: 'wan': expected another port whose device is "
@@ -174,25 +174,27 @@ static void test_ports(void **state)
 			"w.json:1: wires[0] 'w'.b: 'wan': expected another port whose device is "
 			"'xdp:...' with port 'wan'\n"},
 		{FAIL("net_af_xdp", "'fail': 'last-limits'"),
-			"w.json:1: wires[0] 'w'.fail: 'last-limits': expected 'closed' or 'wire'*'xdp:...'*\n"},
-		{FAIL_WITH("'limit': '8Mbit/s', 'guarantee': 'conserved'"), EXCEEDED},
-		{FAIL_WITH("'limit': '8Mbit/s', 'guarantee': 'conserved', 'match': {'wire': 'w'}"),
+			"w.json:1: wires[0] 'w'.fail: 'last-limits': expected 'closed' or 'open'*'xdp:...'*\n"},
+		{FAIL_WITH("'limit': '8Mbit/s', 'guarantee': 'hard'"), EXCEEDED},
+		{FAIL_WITH("'limit': '8Mbit/s', 'guarantee': 'hard', 'match': {'wire': 'w'}"),
 			EXCEEDED},
-		{FAIL_WITH("'limit': '8Mbit/s', 'guarantee': 'conserved', 'match': {'wire': 'v'}"),
-			""},
+		{FAIL_WITH("'limit': '8Mbit/s', 'guarantee': 'hard', 'match': {'wire': 'v'}"), ""},
 		{FAIL_WITH("'allocator': 'quota', 'total': '1GB'"), EXCEEDED},
-		{FAIL("net_af_xdp", "'fail': 'open'"),
-			"w.json:1: wires[0] 'w'.fail: 'open': expected 'closed' or 'wire' or "
-			"'last-limits': did you mean 'wire'?\n"},
-		{FAIL("net_af_xdp", "'fail': 'wire', 'fail_after': '19ms'"),
+		{FAIL("net_af_xdp", "'fail': 'wire'"),
+			"w.json:1: warning: wires[0] 'w'.fail: 'wire': renamed to 'open'; the former "
+			"word is valid until version 1.0\n"},
+		{FAIL("net_af_xdp", "'fail': 'bypass'"),
+			"w.json:1: wires[0] 'w'.fail: 'bypass': expected 'closed' or 'open' or "
+			"'last-limits': did you mean 'open'?\n"},
+		{FAIL("net_af_xdp", "'fail': 'open', 'fail_after': '19ms'"),
 			"w.json:1: wires[0] 'w'.fail_after: '19ms': expected 20ms to 10s\n"},
-		{FAIL("net_af_xdp", "'fail': 'wire', 'fail_after': '10s'"), ""},
-		{FAIL("net_af_xdp", "'fail': 'wire', 'fail_after': '10.000000001s'"),
+		{FAIL("net_af_xdp", "'fail': 'open', 'fail_after': '10s'"), ""},
+		{FAIL("net_af_xdp", "'fail': 'open', 'fail_after': '10.000000001s'"),
 			"w.json:1: wires[0] 'w'.fail_after: '10.000000001s': expected 20ms to 10s\n"},
 		{FAIL("net_af_xdp", "'link': 'up'"),
 			"w.json:1: wires[0] 'w'.link: 'up': expected 'keep' or 'follow': did you mean 'keep'?\n"},
 		{FAIL("net_af_xdp", "'fail_after': '100ms'"),
-			"w.json:1: wires[0] 'w'*'fail_after'*'fail': 'wire'\n"},
+			"w.json:1: wires[0] 'w'*'fail_after'*'fail': 'open'\n"},
 		{MTU("1500"), ""},
 		{MTU("64"),
 			"w.json:1: warning: wires[0] 'w': lan has an MTU of 64 and wan one of 1500" UNEVEN},
@@ -1062,7 +1064,7 @@ static void test_more_values(void **state)
 		"5000, 'buffer_size': 2049, 'queues': 3, 'offloads': 'refuse', 'mtu': 1400}, 'wan': "
 		"{'device': 'net_af_xdp1,iface=eth1', 'offloads': 'ignore', 'mtu': 1400}}, 'wires': "
 		"[{'name': 'w', 'a': 'wan', 'b': 'lan', 'link': 'follow', 'distribute': true, "
-		"'fail': 'wire', 'fail_after': '30ms'}], 'on_refused': 'stop', 'shadow': true, "
+		"'fail': 'open', 'fail_after': '30ms'}], 'on_refused': 'stop', 'shadow': true, "
 		"'unparsed': 'pass', 'log': {'level': 'debug', 'format': 'json'}, 'control': "
 		"{'group': 'g', 'operators': 'o', 'watchdog': '2s'}, 'gossip': {'key_files': ['k', "
 		"'l'], 'identity_file': 'i', 'identities': 'optional', 'sources': 'any', "
@@ -1080,7 +1082,7 @@ static void test_more_values(void **state)
 	assert_int_equal(config->wires[0].b, 0);
 	assert_int_equal(config->wires[0].link, LINK_FOLLOW);
 	assert_true(config->wires[0].distribute);
-	assert_int_equal(config->wires[0].fail, FAIL_WIRE);
+	assert_int_equal(config->wires[0].fail, FAIL_OPEN);
 	assert_int_equal(config->wires[0].fail_after_ns, 30000000);
 	assert_int_equal(config->on_refused, REFUSED_STOP);
 	assert_true(config->shadow);

@@ -125,14 +125,14 @@ static void test_describe_guarantee(void **state)
 		const char *members, *lines;
 	} cases[] = {
 		{true, "'limit': '8Mbit/s'", "  more can pass until gossip has arrived (soft)\n"},
-		{true, "'limit': '8Mbit/s', 'guarantee': 'conserved'",
-			"  never above 8Mbit/s over all 2 limiters plus the burst (conserved)\n"},
-		{true, "'limit': '8Mbit/s', 'guarantee': 'conserved'",
+		{true, "'limit': '8Mbit/s', 'guarantee': 'hard'",
+			"  never above 8Mbit/s over all 2 limiters plus the burst (hard limit)\n"},
+		{true, "'limit': '8Mbit/s', 'guarantee': 'hard'",
 			"  at the very start: 4Mbit/s here (limit/2); at a partition: its share at that time\n"},
-		{false, "'limit': '500/s', 'count': 'flows', 'guarantee': 'conserved'",
-			"  never above 500/s plus the burst (conserved)\n"},
+		{false, "'limit': '500/s', 'count': 'flows', 'guarantee': 'hard'",
+			"  never above 500/s plus the burst (hard limit)\n"},
 		{true, "'limit': '8Mbit/s', 'allocator': 'gdrl', 'indicator': 'loss'",
-			"  never above 8Mbit/s over all 2 limiters plus the burst (conserved)\n"
+			"  never above 8Mbit/s over all 2 limiters plus the burst (hard limit)\n"
 			"  moves until \"loss\" is the same at all limiters\n"},
 		{true,
 			"'total': '500GB', 'allocator': 'quota', 'period': 'month', 'limit': "
@@ -150,11 +150,11 @@ static void test_describe_guarantee(void **state)
 			"  begins with all of it here; a crash costs up to twice 4.096k, and the units of 0.1s\n"},
 		{false, "'total': '5GB', 'allocator': 'quota', 'limit': '1Mbit/s'",
 			", once (prepaid)\n  then 1Mbit/s, burst 31.25kB, the excess is dropped\n"},
-		{true, "'limit': '8Mbit/s', 'guarantee': 'conserved'",
+		{true, "'limit': '8Mbit/s', 'guarantee': 'hard'",
 			"ledger: store /var/lib/weir/me\n"
 			"  lease 5s, 50% promised to the best friend, clocks within 1000 ppm\n"
 			"  neighbours: by the size of the group\n"},
-		{false, "'limit': '8Mbit/s', 'guarantee': 'conserved'",
+		{false, "'limit': '8Mbit/s', 'guarantee': 'hard'",
 			"ledger: store /var/lib/weir/me\npolicy p\n"},
 	};
 
@@ -533,7 +533,7 @@ static const struct {
 	{"{'limiter': 'me', 'ports': {'lan': {'device': 'xdp:e0'}, 'wan': {'device': 'xdp:e1'}, "
 	 "'dmz': {'device': 'net_af_xdp0,iface=a'}, 'out': {'device': 'net_af_xdp1,iface=b'}}, "
 	 "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', 'default': 'drop'}, {'name': 'v', 'a': 'dmz', 'b': 'out', "
-	 "'fail': 'wire', 'fail_after': '30ms'}], 'unparsed': 'pass', 'shadow': true, 'policies': [{'name': 'p', 'match': "
+	 "'fail': 'open', 'fail_after': '30ms'}], 'unparsed': 'pass', 'shadow': true, 'policies': [{'name': 'p', 'match': "
 	 "{'vlan': 1}, 'limit': '10Mbit/s'}, {'name': 'q', 'parent': 'p', 'match': {'vlan': 2, 'proto': 'udp'}, "
 	 "'limit': '1Mbit/s'}, {'name': 'r', 'match': {'vlan': 3}, 'limit': '9Mbit/s', 'meter': "
 	 "'srtcm'}, {'name': 's', 'match': {'vlan': 4}, 'limit': '2Mbit/s', 'trial': {'limit': "
@@ -701,11 +701,11 @@ static const struct {
 		"  waits at most 90ms, 64KiB in all; a full queue drops; a new limit applies to later packets\n"
 		"  target: 99 % of the packets wait at most 10ms\n"
 		"  allocator central every 50ms, past demand counts 10% after a second\n"},
-	{"'limit': '10Mbit/s', 'action': 'shape', 'guarantee': 'conserved', 'sha"
+	{"'limit': '10Mbit/s', 'action': 'shape', 'guarantee': 'hard', 'sha"
 	 "pe': {'delay': '90ms', 'drop': 'codel', 'queue': '64KiB', 'ecn': true}",
 		"  takes every packet that no other policy takes\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
-		"  never above 10Mbit/s plus the burst (conserved)\n"
+		"  never above 10Mbit/s plus the burst (hard limit)\n"
 		"  burst 125kB, the excess waits (token bucket)\n"
 		"  waits at most 90ms, 64KiB a worker; above 5ms for 100ms CoDel marks, or drops unmarkable packets\n"
 		"  allocator central every 50ms, past demand counts 10% after a second\n"},

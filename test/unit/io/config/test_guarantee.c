@@ -14,46 +14,49 @@
 #define GROUP(gossip, policies)                                                             \
 	"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2 \
 	"]" gossip "}, 'policies': [" policies "]}"
-#define LIMITED2(members)   GROUP("", "{'name': 'p', 'limit': '10Mbit/s'" members "}")
-#define CONSERVED2(members) LIMITED2(", 'guarantee': 'conserved'" members)
-#define GDRL2(members)      LIMITED2(", 'allocator': 'gdrl'" members)
-#define QUOTA2(members)     GROUP("", "{'name': 'p', 'allocator': 'quota'" members "}")
+#define LIMITED2(members) GROUP("", "{'name': 'p', 'limit': '10Mbit/s'" members "}")
+#define HARD2(members)    LIMITED2(", 'guarantee': 'hard'" members)
+#define GDRL2(members)    LIMITED2(", 'allocator': 'gdrl'" members)
+#define QUOTA2(members)   GROUP("", "{'name': 'p', 'allocator': 'quota'" members "}")
 
-static void test_conserved(void **state)
+static void test_hard(void **state)
 {
-#define SOFT_WITH(words) "w.json:1: policies[0] 'p'*'conserved'*'soft'\n"
+#define SOFT_WITH(words) "w.json:1: policies[0] 'p'*'hard'*'soft'\n"
 	static const struct config_case cases[] = {
-		{CONSERVED2(""), ""},
+		{HARD2(""), ""},
 		{LIMITED2(", 'guarantee': 'soft'"), ""},
-		{LIMITED2(", 'guarantee': 'hard'"),
-			"w.json:1: policies[0] 'p'.guarantee: 'hard': "
-			"expected 'soft' or 'conserved': did you mean 'conserved'?\n"},
+		{LIMITED2(", 'guarantee': 'conserved'"),
+			"w.json:1: warning: policies[0] 'p'.guarantee: 'conserved': renamed to 'hard'; "
+			"the former word is valid until version 1.0\n"},
+		{LIMITED2(", 'guarantee': 'strict'"),
+			"w.json:1: policies[0] 'p'.guarantee: 'strict': "
+			"expected 'soft' or 'hard': did you mean 'hard'?\n"},
 		{LIMITED2(", 'guarantee': true"), "w.json:1: policies[0] 'p'.guarantee: true: "
-						  "expected 'soft' or 'conserved'\n"},
-		{CONSERVED2(", 'allocator': 'static'"), ""},
-		{CONSERVED2(", 'allocator': 'fps', 'weigh': 'tcp'"), ""},
-		{CONSERVED2(", 'allocator': 'gdrl'"), ""},
-		{CONSERVED2(", 'allocator': 'adaptor'"), ""},
-		{CONSERVED2(", 'allocator': 'adaptor', 'meter': 'random-drop'"),
+						  "expected 'soft' or 'hard'\n"},
+		{HARD2(", 'allocator': 'static'"), ""},
+		{HARD2(", 'allocator': 'fps', 'weigh': 'tcp'"), ""},
+		{HARD2(", 'allocator': 'gdrl'"), ""},
+		{HARD2(", 'allocator': 'adaptor'"), ""},
+		{HARD2(", 'allocator': 'adaptor', 'meter': 'random-drop'"),
 			"w.json:1: policies[0] 'p'.meter: 'random-drop': expected 'token-bucket' or "
 			"'gcra' with the allocator 'adaptor'\n" SOFT_WITH(
 				"with the meter 'random-drop'")},
-		{LIMITED(", 'guarantee': 'conserved'"), ""},
-		{LIMITED(", 'guarantee': 'conserved', 'allocator': 'central'"), ""},
-		{CONSERVED2(", 'allocator': 'gtb'"), SOFT_WITH("with the allocator 'gtb'")},
-		{CONSERVED2(", 'allocator': 'grd'"), SOFT_WITH("with the allocator 'grd'")},
-		{CONSERVED2(", 'meter': 'gcra'"), ""},
-		{CONSERVED2(", 'meter': 'random-drop'"), SOFT_WITH("with the meter 'random-drop'")},
-		{CONSERVED2(", 'meter': 'fixed-window', 'window': '1s'"),
+		{LIMITED(", 'guarantee': 'hard'"), ""},
+		{LIMITED(", 'guarantee': 'hard', 'allocator': 'central'"), ""},
+		{HARD2(", 'allocator': 'gtb'"), SOFT_WITH("with the allocator 'gtb'")},
+		{HARD2(", 'allocator': 'grd'"), SOFT_WITH("with the allocator 'grd'")},
+		{HARD2(", 'meter': 'gcra'"), ""},
+		{HARD2(", 'meter': 'random-drop'"), SOFT_WITH("with the meter 'random-drop'")},
+		{HARD2(", 'meter': 'fixed-window', 'window': '1s'"),
 			SOFT_WITH("with the meter 'fixed-window'")},
-		{CONSERVED2(", 'meter': 'hybrid', 'window': '1s'"),
+		{HARD2(", 'meter': 'hybrid', 'window': '1s'"),
 			SOFT_WITH("with the meter 'hybrid'")},
-		{CONSERVED2(", 'per': 'src', 'allocator': 'static'"), SOFT_WITH("beside 'per'")},
+		{HARD2(", 'per': 'src', 'allocator': 'static'"), SOFT_WITH("beside 'per'")},
 		/* A value with an error has one message. */
-		{CONSERVED2(", 'meter': 'leaky'"),
+		{HARD2(", 'meter': 'leaky'"),
 			"w.json:1: policies[0] 'p'.meter: 'leaky': expected ^*\n"},
-		{LIMITED2(", 'guarantee': 'hard', 'meter': 'random-drop'"),
-			"w.json:1: policies[0] 'p'.guarantee: 'hard': expected 'soft' or 'conserved': did you mean 'conserved'?\n"},
+		{LIMITED2(", 'guarantee': 'strict', 'meter': 'random-drop'"),
+			"w.json:1: policies[0] 'p'.guarantee: 'strict': expected 'soft' or 'hard': did you mean 'hard'?\n"},
 		{0},
 	};
 
@@ -65,7 +68,7 @@ static void test_conserved(void **state)
 static void test_parts(void **state)
 {
 #define RATE(limit) \
-	GROUP("", "{'name': 'p', 'guarantee': 'conserved', 'limit': '" limit "', " COUNTED "}")
+	GROUP("", "{'name': 'p', 'guarantee': 'hard', 'limit': '" limit "', " COUNTED "}")
 #define COUNTED "'count': 'flows'"
 	static const struct config_case cases[] = {
 		{RATE("2/s"), ""},
@@ -75,8 +78,8 @@ static void test_parts(void **state)
 		{RATE("1.875/d"),
 			"w.json:1: policies[0] 'p'.limit: '1.875/d': expected at least 2/d*\n"},
 		{GROUP("", "{'name': 'p', 'limit': '0.125/s', 'count': 'flows'}"), ""},
-		{POLICY(", 'guarantee': 'conserved', 'limit': '1/s', 'count': 'flows'"), ""},
-		{POLICY(", 'guarantee': 'conserved', 'limit': '0.875/s', 'count': 'flows'"),
+		{POLICY(", 'guarantee': 'hard', 'limit': '1/s', 'count': 'flows'"), ""},
+		{POLICY(", 'guarantee': 'hard', 'limit': '0.875/s', 'count': 'flows'"),
 			"w.json:1: policies[0] 'p'.limit: '0.875/s': expected at least 1/s*\n"},
 		{0},
 	};
@@ -108,9 +111,9 @@ static void test_gdrl(void **state)
 		{GDRL2(", 'eta': '1'"),
 			"w.json:1: policies[0] 'p'.eta: '1': expected a number from 0 to "
 			"1e+12\n"},
-		{GDRL2(", 'guarantee': 'conserved'"), ""},
+		{GDRL2(", 'guarantee': 'hard'"), ""},
 		{GDRL2(", 'guarantee': 'soft'"),
-			"w.json:1: policies[0] 'p'*'guarantee': 'soft'*'allocator': 'gdrl'*'conserved'\n"},
+			"w.json:1: policies[0] 'p'*'guarantee': 'soft'*'allocator': 'gdrl'*'hard'\n"},
 		{GDRL2(", 'meter': 'gcra'"), ""},
 		{GDRL2(", 'meter': 'random-drop'"),
 			"w.json:1: policies[0] 'p'.meter: 'random-drop': expected 'token-bucket', "
@@ -189,7 +192,7 @@ static void test_quota_and(void **state)
 		{AND(", 'burst': '64KiB'"), "w.json:1: policies[0] 'p'*'burst'*'limit'\n"},
 		{AND(", 'limit': '1MB', 'burst': '64KiB'"),
 			"w.json:1: policies[0] 'p'.limit: '1MB': " EXPECTED_RATE},
-		{AND(", 'guarantee': 'conserved'"),
+		{AND(", 'guarantee': 'hard'"),
 			"w.json:1: policies[0] 'p'*'guarantee'*'allocator': 'quota'*remove*\n"},
 		{AND(", 'guarantee': 'soft'"),
 			"w.json:1: policies[0] 'p'*'guarantee'*'allocator': 'quota'*remove*\n"},
@@ -238,16 +241,16 @@ static void test_clashes(void **state)
 
 static void test_warnings(void **state)
 {
-#define BURST(burst) CONSERVED2(", 'burst': '" burst "'")
+#define BURST(burst) HARD2(", 'burst': '" burst "'")
 #define KERNEL2(limit, members)                                                         \
 	"{'limiter': 'me', 'ports': {'lan': {'device': 'xdp:eth0'}, 'wan': {'device': " \
 	"'xdp:eth1'}}, " WIRES ", 'workers': [1, 2], 'policies': [{'name': 'p', "       \
-	"'guarantee': 'conserved', 'limit': '" limit "', " members "}]}"
+	"'guarantee': 'hard', 'limit': '" limit "', " members "}]}"
 #define WORKERS2(members)                                                      \
 	"{'limiter': 'me', " PORTS WIRES ", 'workers': [1, 2], 'policies': [{" \
 	"'name': 'p', 'limit': '10Mbit/s', " members "}]}"
 	static const struct config_case cases[] = {
-		{CONSERVED2(", 'burst': '3036B', 'match': {'proto': 'udp'}"), ""},
+		{HARD2(", 'burst': '3036B', 'match': {'proto': 'udp'}"), ""},
 		{BURST("3035B"),
 			"w.json:1: warning: policies[0] 'p'.burst: '3035B': its part at each of 2 "
 			"limiters is less than 1518 bytes, so the largest frames pass only where "
@@ -257,22 +260,22 @@ static void test_warnings(void **state)
 		{LIMITED2(", 'burst': '3035B', 'action': 'shape'"), ""},
 		{BURST("3035B', 'action': 'shape"), ""},
 		{GROUP("", "{'name': 'p', 'count': 'flows', 'limit': '5/s', 'burst': 2, "
-			   "'guarantee': 'conserved'}"),
+			   "'guarantee': 'hard'}"),
 			""},
 		{GROUP("", "{'name': 'p', 'count': 'flows', 'limit': '5/s', 'burst': 1, "
-			   "'guarantee': 'conserved'}"),
+			   "'guarantee': 'hard'}"),
 			"w.json:1: warning: policies[0] 'p'.burst: 1: less than one for each of 2 "
 			"limiters: nothing passes where it is none\n"},
-		{WORKERS2("'guarantee': 'conserved'"), ""},
+		{WORKERS2("'guarantee': 'hard'"), ""},
 		{WORKERS2("'action': 'count'"), ""},
-		{WORKERS2("'guarantee': 'conserved', 'action': 'count'"),
-			"w.json:1: warning: policies[0] 'p'.guarantee: 'conserved': *2 workers*even part*\n"},
+		{WORKERS2("'guarantee': 'hard', 'action': 'count'"),
+			"w.json:1: warning: policies[0] 'p'.guarantee: 'hard': *2 workers*even part*\n"},
 		/*
 		 * CPUs of the kernel and workers share one bucket, if the policy has a shared one.
 		 */
 		{KERNEL2("10Mbit/s", "'action': 'count'"), ""},
 		{KERNEL2("5/s", "'count': 'flows', 'burst': 2"),
-			"w.json:1: warning: policies[0] 'p'.guarantee: 'conserved': *2 workers*even part*\n"},
+			"w.json:1: warning: policies[0] 'p'.guarantee: 'hard': *2 workers*even part*\n"},
 		{TOTAL("'1280KiB'"), ""},
 		{TOTAL("'1310719B'"),
 			"w.json:1: warning: policies[0] 'p'.total: '1310719B': less than 10 times the 64KiB*2 limiters*\n"},
@@ -293,18 +296,18 @@ static void test_warnings(void **state)
 static void test_defaults(void **state)
 {
 	struct config *config = must_parse(GROUP("",
-		"{'name': 'c', 'limit': '80kbit/s', 'guarantee': 'conserved', 'match': {'vlan': 1}},"
+		"{'name': 'c', 'limit': '80kbit/s', 'guarantee': 'hard', 'match': {'vlan': 1}},"
 		"{'name': 'g', 'limit': '1Gbit/s', 'allocator': 'gdrl', 'match': {'vlan': 2}},"
 		"{'name': 'q', 'allocator': 'quota', 'total': '5GB', 'match': {'vlan': 3}},"
 		"{'name': 'r', 'limit': '1Gbit/s', 'match': {'vlan': 4}}"));
 	const struct policy *p = config->policies;
 
 	(void)state;
-	assert_int_equal(p[0].guarantee, GUARANTEE_CONSERVED);
+	assert_int_equal(p[0].guarantee, GUARANTEE_HARD);
 	assert_ptr_equal(p[0].allocator, &allocator_fps);
 	assert_null(p[0].indicator);
 	assert_int_equal(p[0].burst_bytes, 2 * 15000); /* ten packets at each limiter */
-	assert_int_equal(p[1].guarantee, GUARANTEE_CONSERVED);
+	assert_int_equal(p[1].guarantee, GUARANTEE_HARD);
 	assert_ptr_equal(p[1].indicator, &gdrl_spare);
 	assert_true(p[1].eta == 0);
 	assert_int_equal(p[1].burst_bytes, 31250000);
@@ -378,7 +381,7 @@ static void test_group(void **state)
 	group_check(&reader, &group, 4);
 	assert_int_equal(reader_finish(&reader), 0);
 	assert_int_equal(group.policies[0].chunk, 1 << 20);
-	assert_int_equal(group.policies[1].guarantee, GUARANTEE_CONSERVED);
+	assert_int_equal(group.policies[1].guarantee, GUARANTEE_HARD);
 	group_free(&group);
 	free(text);
 }
@@ -386,7 +389,7 @@ static void test_group(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_conserved),
+		cmocka_unit_test(test_hard),
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_gdrl),
 		cmocka_unit_test(test_quota),

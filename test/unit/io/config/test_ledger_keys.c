@@ -9,7 +9,7 @@
 
 #define MEMBER(name, host) "{'name': '" name "', 'address': '10.0.0." host ":1'}"
 #define ROSTER4            MEMBER("a", "1") "," MEMBER("b", "2") "," MEMBER("c", "3") "," MEMBER("d", "4")
-#define POLICY_P           "{'name': 'p', 'limit': '10Mbit/s', 'guarantee': 'conserved'}"
+#define POLICY_P           "{'name': 'p', 'limit': '10Mbit/s', 'guarantee': 'hard'}"
 #define IN_GROUP(gossip, members, policies)                                                 \
 	"{'limiter': 'a', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" ROSTER4 \
 	"]" gossip "}, 'ledger': {" members "}, 'policies': [" policies "]}"
@@ -18,7 +18,7 @@
 #define ALONE(members)                                                                        \
 	"{'limiter': 'a', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" MEMBER(   \
 		"a", "1") "]}, 'ledger': {" members "}, 'policies': [{'name': 'p', 'limit': " \
-			  "'10Mbit/s', 'guarantee': 'conserved', 'interval': '60ms'}]}"
+			  "'10Mbit/s', 'guarantee': 'hard', 'interval': '60ms'}]}"
 #define EDGES(edges)  LEDGER("'overlay': {'edges': " edges "}")
 #define ETCD(members) LEDGER("'etcd': {" members "}")
 #define ENDPOINT(url) ETCD("'endpoints': ['" url "']")
@@ -90,15 +90,15 @@ static void test_lease(void **state)
 		{TIMEOUT("160ms", "'lease': '199ms'"),
 			"w.json:1: ledger.lease: '199ms': expected 200ms to 24h\n"},
 		{IN_GROUP(", 'timeout': '210ms'", "'lease': '240ms'",
-			 "{'name': 'p', 'limit': '1Mbit/s', 'guarantee': 'conserved', 'interval': "
+			 "{'name': 'p', 'limit': '1Mbit/s', 'guarantee': 'hard', 'interval': "
 			 "'60ms'}"),
 			""},
 		{IN_GROUP(", 'timeout': '210ms'", "'lease': '239ms'",
-			 "{'name': 'p', 'limit': '1Mbit/s', 'guarantee': 'conserved', 'interval': "
+			 "{'name': 'p', 'limit': '1Mbit/s', 'guarantee': 'hard', 'interval': "
 			 "'60ms'}"),
 			"w.json:1: warning: ledger.lease: '239ms': less than 4 intervals of 60ms: *late message*\n"},
 		{IN_GROUP(", 'timeout': '210ms'", "'lease': '239ms', 'promise': 0",
-			 "{'name': 'p', 'limit': '1Mbit/s', 'guarantee': 'conserved', 'interval': "
+			 "{'name': 'p', 'limit': '1Mbit/s', 'guarantee': 'hard', 'interval': "
 			 "'60ms'}"),
 			""},
 		/* A limiter without peers needs no lease. */

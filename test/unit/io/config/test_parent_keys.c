@@ -356,10 +356,10 @@ static void test_fields(void **state)
 }
 
 /* Packets below a hard limit must not pass uncounted. */
-static void test_under_conserved(void **state)
+static void test_under_hard(void **state)
 {
 	static const char text[] = POLICIES(P("top", "") ", " P(
-		"mid", ", 'parent': 'top', 'guarantee': 'conserved'") ", " CHILD("1", "mid",
+		"mid", ", 'parent': 'top', 'guarantee': 'hard'") ", " CHILD("1", "mid",
 		"") ", " CHILD("2", "top", "") ", " P("5", ", 'match': {'vlan': 5}"));
 	static const bool never[] = {false, true, true, false, false};
 	struct config *config = must_parse(text);
@@ -419,7 +419,7 @@ int main(void)
 		cmocka_unit_test(test_guaranteed),
 		cmocka_unit_test(test_scheduled_time),
 		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_under_conserved),
+		cmocka_unit_test(test_under_hard),
 		cmocka_unit_test(test_changes),
 	};
 

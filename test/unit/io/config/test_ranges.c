@@ -6,7 +6,7 @@
 #include "config_cases.h"
 
 #define WIRE(members) \
-	NET(PORTS "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', 'fail': 'wire'" members "}]")
+	NET(PORTS "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', 'fail': 'open'" members "}]")
 #define PORT(members)                                                                 \
 	NET("'ports': {'lan': {'device': 'net_null0'" members "}, 'wan': {'device': " \
 	    "'net_null1'}}, " WIRES)

@@ -73,7 +73,7 @@ static void test_beside(void **state)
 			AT "*'allocator': 'grd'*'action': 'shape'*another allocator\n"},
 		{SHAPED(", 'allocator': 'quota', 'total': '5TB'"),
 			AT "*'allocator': 'quota'*'action': 'shape'*another allocator\n"},
-		{SHAPED(", 'guarantee': 'conserved'"), ""},
+		{SHAPED(", 'guarantee': 'hard'"), ""},
 		{POLICY(", 'limit': '500/s', 'count': 'packets', 'action': 'shape', "
 			"'shape': {'queue': 100}"),
 			""},

@@ -63,7 +63,7 @@ static void test_trial_beside(void **state)
 			   "'fixed-window', 'hybrid' or 'phantom'" TRIED},
 		{BESIDE(", 'action': 'shape'", "'meter': 'gcra'"),
 			AT "trial.meter: 'gcra': expected 'token-bucket'" TRIED},
-		{BESIDE(", 'guarantee': 'conserved'", "'meter': 'hybrid', 'window': '1s'"),
+		{BESIDE(", 'guarantee': 'hard'", "'meter': 'hybrid', 'window': '1s'"),
 			AT "trial.meter: 'hybrid': expected 'token-bucket', 'gcra' or "
 			   "'phantom'" TRIED},
 		{BESIDE(", 'per': 'src'", "'meter': 'phantom'"),

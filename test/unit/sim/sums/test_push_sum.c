@@ -58,7 +58,7 @@ static void expect_right(const struct world *w, double tolerance)
  * Datagrams are never lost, but may be repeated and reordered: the sums become exact, also after
  * changes.
  */
-TEST(test_conserved)
+TEST(test_hard)
 {
 	static const struct {
 		unsigned n, policies;

@@ -53,7 +53,7 @@ static void draw_wire(struct prng *prng, unsigned i)
 	world.wires[i] = (struct wire){.a = 2 * i,
 		.b = 2 * i + 1,
 		.distribute = prng_below(prng, 8) == 0,
-		.fail = prng_below(prng, 2) ? FAIL_WIRE : FAIL_UNSAID,
+		.fail = prng_below(prng, 2) ? FAIL_OPEN : FAIL_UNSAID,
 		.fail_after_ns = (20 + prng_below(prng, 200)) * MS_NS};
 	for (unsigned end = 0; end < 2; end++) {
 		strcpy(world.port_configs[2 * i + end].device, device);

@@ -21,13 +21,13 @@ enum { SOFT, PACKETS, GCRA, SHAPED, PLAIN, POLICIES };
 static const char policies[] =
 	"{'name': 'soft', 'match': {'vlan': 1}, 'limit': '1k/s', 'count': 'packets'}, "
 	"{'name': 'packets', 'match': {'vlan': 2}, 'limit': '1k/s', 'count': 'packets', 'burst': "
-	"1000, 'guarantee': 'conserved'}, "
+	"1000, 'guarantee': 'hard'}, "
 	"{'name': 'gcra', 'match': {'vlan': 3}, 'limit': '1k/s', 'count': 'packets', 'burst': 1000, "
-	"'meter': 'gcra', 'guarantee': 'conserved'}, "
+	"'meter': 'gcra', 'guarantee': 'hard'}, "
 	"{'name': 'shaped', 'match': {'vlan': 4}, 'limit': '8Mbit/s', 'burst': '60kB', 'action': "
-	"'shape', 'shape': {'delay': '50ms'}, 'guarantee': 'conserved'}, "
+	"'shape', 'shape': {'delay': '50ms'}, 'guarantee': 'hard'}, "
 	"{'name': 'plain', 'match': {'vlan': 5}, 'limit': '8Mbit/s', 'burst': '60kB', "
-	"'guarantee': 'conserved'}";
+	"'guarantee': 'hard'}";
 
 struct world {
 	struct instance_world w;

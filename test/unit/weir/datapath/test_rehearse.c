@@ -608,7 +608,7 @@ TEST(leases_that_ended)
 
 		world_open(world, 0,
 			"{'name': 'p', 'match': {}, 'limit': '1k/s', 'count': 'packets', "
-			"'burst': 100, 'guarantee': 'conserved'}");
+			"'burst': 100, 'guarantee': 'hard'}");
 		w = &world->w.inst.workers[1];
 		slot = world->w.inst.slots.of[0];
 		ahead = rte_get_tsc_cycles() + membership.span / 2;

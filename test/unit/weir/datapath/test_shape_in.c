@@ -657,10 +657,10 @@ static void end_strictly(struct instance_world *w, const char *after)
  * A packet of a hard limit never leaves without its tokens. However its queue ends, waiting
  * packets are dropped, and so are packets that arrive while another policy's queue drains.
  */
-TEST(test_conserved)
+TEST(test_hard)
 {
 #define BOTH(name, more)                                                         \
-	"{'name': '" name "', " SLOW ", 'guarantee': 'conserved', "              \
+	"{'name': '" name "', " SLOW ", 'guarantee': 'hard', "                   \
 	"'action': 'shape', 'shape': {'delay': '10s'}" more "}, "                \
 	"{'name': 'q', 'limit': '8kbit/s', 'burst': '100B', 'action': 'shape', " \
 	"'match': {'direction': 'b-to-a'}, 'shape': {'delay': '10s'}" more "}"
@@ -723,7 +723,7 @@ TEST(test_due_leave)
 
 		open_wire(&w, more,
 			"{'name': 'p', 'limit': '8Mbit/s', 'burst': '100B', 'guarantee': "
-			"'conserved', 'match': {'direction': 'a-to-b'}, 'action': 'shape', "
+			"'hard', 'match': {'direction': 'a-to-b'}, 'action': 'shape', "
 			"'shape': {'delay': '10s'}}, "
 			"{'name': 'q', 'limit': '8kbit/s', 'match': {'vlan': 1}, 'action': "
 			"'shape'}");

@@ -319,15 +319,14 @@ TEST(test_becomes)
  * Changes to a hard limit and back. All packets that wait for the soft limit leave. None of the
  * hard limit leave without tokens. Both limits start again.
  */
-TEST(test_conserved)
+TEST(test_hard)
 {
-	static const char *const conserved = SHAPED(
-		"p", "8Mbit/s", ", 'guarantee': 'conserved', " DELAY);
+	static const char *const hard = SHAPED("p", "8Mbit/s", ", 'guarantee': 'hard', " DELAY);
 	struct instance_world w;
 	char more[64];
 
 	with_store(more, sizeof(more));
-	open_wire(&w, more, conserved);
+	open_wire(&w, more, hard);
 	for (unsigned i = 0; i < 3; i++) {
 		unsigned before;
 		uint64_t waits;
@@ -337,7 +336,7 @@ TEST(test_conserved)
 		fill_until_waiting(&w, 300);
 		before = wire_left();
 		waits = instance_waiting_now(&w).packets;
-		become_policies(&w, conserved);
+		become_policies(&w, hard);
 		assert_false(is_timed(&w));
 		assert_true(wire_left() >= before + waits);
 		/* Only full queues and the end of the hard limit's queue drop packets. */

@@ -554,7 +554,7 @@ TEST_WITH(rights_of_wires, set_up, tear_down)
 	paper->config.wires = wires;
 	paper->config.n_wires = 2;
 	for (unsigned fails = 0; fails < 2; fails++) {
-		wires[1].fail = fails ? FAIL_WIRE : FAIL_CLOSED;
+		wires[1].fail = fails ? FAIL_OPEN : FAIL_CLOSED;
 		for (size_t i = 0; i < COUNT(rows); i++) {
 			snprintf(status, sizeof(status), "CapEff:\t%s\n", rows[i].effective);
 			put(paper, "/proc/self/status", status);

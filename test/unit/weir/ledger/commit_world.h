@@ -19,10 +19,9 @@
 #define MOVED                                                                      \
 	"{'name': 'moved', 'match': {'direction': 'a-to-b'}, 'limit': '8Mbit/s', " \
 	"'burst': '100kB', 'interval': '10ms', 'allocator': 'gdrl'}"
-#define CAP(more) \
-	"{'name': 'cap', 'match': {'direction': 'a-to-b'}, 'guarantee': 'conserved'" more "}"
-#define SOFT "{'name': 'cap', 'match': {'direction': 'a-to-b'}" FEW "}"
-#define FEW  ", 'limit': '8kbit/s', 'burst': '4096B'"
+#define CAP(more) "{'name': 'cap', 'match': {'direction': 'a-to-b'}, 'guarantee': 'hard'" more "}"
+#define SOFT      "{'name': 'cap', 'match': {'direction': 'a-to-b'}" FEW "}"
+#define FEW       ", 'limit': '8kbit/s', 'burst': '4096B'"
 
 /* The disk: one store, which remembers records of one policy. */
 struct commit_disk {

@@ -156,8 +156,7 @@ TEST(test_a_store_for_nothing)
 TEST(test_stores_that_do_not_open)
 {
 	static const struct policy soft = {.allocator = &allocator_fps};
-	static const struct policy cap = {
-		.allocator = &allocator_fps, .guarantee = GUARANTEE_CONSERVED};
+	static const struct policy cap = {.allocator = &allocator_fps, .guarantee = GUARANTEE_HARD};
 	static const struct config config = {.ledger = {.store = "/nowhere/weir"}};
 	static const struct config root = {.ledger = {.store = "/"}};
 	static const struct config unset;

@@ -17,7 +17,7 @@
 
 #define STEADY_OF(more)                                                             \
 	"{'name': 'steady', 'match': {'direction': 'a-to-b'}, 'limit': '8Mbit/s', " \
-	"'burst': '100kB', 'guarantee': 'conserved'" more "}"
+	"'burst': '100kB', 'guarantee': 'hard'" more "}"
 #define STEADY         STEADY_OF("")
 #define STEADY_COUNTED STEADY_OF(", 'meter': 'gcra'")
 #define STEADY_SHAPED  STEADY_OF(", 'action': 'shape', 'shape': {'delay': '50ms'}")
@@ -191,7 +191,7 @@ TEST(test_limits_are_renewed_when_taken)
 /* A soft limit starts with a full burst. A hard limit starts empty, also after a reload. */
 TEST(test_buckets_begin_empty)
 {
-	static const char *const conserved[] = {
+	static const char *const hard[] = {
 		CAP(FEW ", 'allocator': 'static'"),
 		CAP(FEW ", 'allocator': 'static', 'meter': 'gcra'"),
 		CAP(FEW ", 'allocator': 'static', 'action': 'count'"),
@@ -204,10 +204,10 @@ TEST(test_buckets_begin_empty)
 	instance_world_turn_all(&w);
 	assert_int_equal(instance_world_totals(&w, 0).passed_packets, 2 * INSTANCE_BURST);
 	instance_world_close(&w);
-	for (unsigned i = 0; i < COUNT(conserved); i++) {
+	for (unsigned i = 0; i < COUNT(hard); i++) {
 		struct policy_totals totals;
 
-		instance_world_open_more(&w, ALONE, conserved[i]);
+		instance_world_open_more(&w, ALONE, hard[i]);
 		instance_world_turn_all(&w);
 		totals = instance_world_totals(&w, 0);
 		assert_int_equal(totals.passed_packets - totals.over_packets, 0);

@@ -122,23 +122,23 @@ TEST(test_slots_per_source)
 {
 	const struct policy policies[N] = {
 		{.per_v4 = 32},
-		{.guarantee = GUARANTEE_CONSERVED},
+		{.guarantee = GUARANTEE_HARD},
 		{.per_v6 = 64},
 		{.guarantee = GUARANTEE_SOFT},
-		{.guarantee = GUARANTEE_CONSERVED},
+		{.guarantee = GUARANTEE_HARD},
 	};
 	static const unsigned want[] = {4, 6, 0, 2};
-	unsigned n_sourced, n_conserved, *listed;
+	unsigned n_sourced, n_hard, *listed;
 
-	listed = slots_per_source(policies, slots, N, &n_sourced, &n_conserved);
+	listed = slots_per_source(policies, slots, N, &n_sourced, &n_hard);
 	assert_non_null(listed);
 	assert_int_equal(n_sourced, 2);
-	assert_int_equal(n_conserved, 2);
+	assert_int_equal(n_hard, 2);
 	assert_memory_equal(listed, want, sizeof(want));
 	free(listed);
-	listed = slots_per_source(policies + 3, slots + 3, 1, &n_sourced, &n_conserved);
+	listed = slots_per_source(policies + 3, slots + 3, 1, &n_sourced, &n_hard);
 	assert_non_null(listed); /* an empty list, not a failed allocation */
-	assert_int_equal(n_sourced + n_conserved, 0);
+	assert_int_equal(n_sourced + n_hard, 0);
 	free(listed);
 }
 

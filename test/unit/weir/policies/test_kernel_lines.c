@@ -421,9 +421,9 @@ TEST_WITH(test_never, forget_before, NULL)
 		enum action action;
 		bool never;
 	} rows[] = {
-		{GUARANTEE_SOFT, ACTION_DROP, false}, {GUARANTEE_CONSERVED, ACTION_DROP, true},
-		{GUARANTEE_CONSERVED, ACTION_MARK, true},
-		{GUARANTEE_CONSERVED, ACTION_COUNT, false}, /* because the limiter runs in shadow */
+		{GUARANTEE_SOFT, ACTION_DROP, false}, {GUARANTEE_HARD, ACTION_DROP, true},
+		{GUARANTEE_HARD, ACTION_MARK, true},
+		{GUARANTEE_HARD, ACTION_COUNT, false}, /* because the limiter runs in shadow */
 	};
 	struct instance inst;
 	struct config *config;
@@ -481,7 +481,7 @@ TEST_WITH(test_ending, forget_before, NULL)
 
 	open_plane(&inst, &config, SOFT ", " WAITS);
 	told.policy = slot = slot_of(&inst, 0);
-	config->policies[0].guarantee = GUARANTEE_CONSERVED;
+	config->policies[0].guarantee = GUARANTEE_HARD;
 	plane.ending[0][slot] = 10;
 	plane.ending[1][slot] = 30;
 	kernel_lines_before(&inst, 0, &view);
@@ -1066,10 +1066,10 @@ TEST_WITH(test_clock, forget_before, NULL)
 		bool anew;
 	} rows[] = {
 		{-10 * (int64_t)SECOND_NS, 0, GUARANTEE_SOFT, true},
-		{-10 * (int64_t)SECOND_NS, 0, GUARANTEE_CONSERVED, true},
-		{0, -INT64_C(20000000000), GUARANTEE_CONSERVED, false},
+		{-10 * (int64_t)SECOND_NS, 0, GUARANTEE_HARD, true},
+		{0, -INT64_C(20000000000), GUARANTEE_HARD, false},
 		{0, INT64_C(1) << 50, GUARANTEE_SOFT, true},
-		{0, INT64_C(1) << 50, GUARANTEE_CONSERVED, true},
+		{0, INT64_C(1) << 50, GUARANTEE_HARD, true},
 	};
 
 	for (unsigned i = 0; i < COUNT(rows); i++) {
@@ -1092,7 +1092,7 @@ TEST_WITH(test_clock, forget_before, NULL)
 		assert_int_equal(plane.told_time, told + 1);
 		assert_int_equal(plane.allowed_when_told, ahead);
 		assert_int_equal(plane.when_told.burst == 0,
-			rows[i].anew && rows[i].guarantee == GUARANTEE_CONSERVED);
+			rows[i].anew && rows[i].guarantee == GUARANTEE_HARD);
 		assert_true(shared_bucket_read(shared).burst > 0);
 		assert_int_equal(shared->state.allow_at != ahead, rows[i].anew);
 		assert_in_range(level_at(&inst, 0, since_of(&inst, 0)), 0, 1);

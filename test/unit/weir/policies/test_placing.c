@@ -734,7 +734,7 @@ TEST(test_fragments)
 /* Packets that the owner keeps at the stop have not been decided. Those of soft limits are sent. */
 TEST(test_kept_back)
 {
-	static const enum guarantee guarantees[] = {GUARANTEE_SOFT, GUARANTEE_CONSERVED};
+	static const enum guarantee guarantees[] = {GUARANTEE_SOFT, GUARANTEE_HARD};
 
 	for (unsigned i = 0; i < 2; i++) {
 		struct rte_mbuf *mbufs[4];

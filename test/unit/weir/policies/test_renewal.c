@@ -22,8 +22,8 @@
 
 #define POLICIES                                                                     \
 	"{'name': 'soft', 'match': {'vlan': 9}, 'limit': '8Mbit/s'}, {'name': 'a', " \
-	"'match': {'vlan': 7}, 'limit': '8Mbit/s', 'guarantee': 'conserved'}, "      \
-	"{'name': 'b', 'match': {'vlan': 8}, 'limit': '8Mbit/s', 'guarantee': 'conserved'}"
+	"'match': {'vlan': 7}, 'limit': '8Mbit/s', 'guarantee': 'hard'}, "           \
+	"{'name': 'b', 'match': {'vlan': 8}, 'limit': '8Mbit/s', 'guarantee': 'hard'}"
 
 static struct expiry kernel;
 static bool has_kernel;

@@ -722,7 +722,7 @@ TEST(test_order_of_leaving)
 		slots[i] = w.inst.slots.of[i];
 	x = prepare_policies(&w, OTHER(8));
 	/* Hard limits without their ledger. */
-	w.config->policies[0].guarantee = w.config->policies[3].guarantee = GUARANTEE_CONSERVED;
+	w.config->policies[0].guarantee = w.config->policies[3].guarantee = GUARANTEE_HARD;
 	assert_int_equal(policy_txn_commit(x), 0);
 	current = w.inst.publisher.current;
 	assert_int_equal(current->n_leaving, 6);

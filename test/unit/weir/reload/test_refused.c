@@ -21,7 +21,7 @@
 #include "store/store.h"
 
 #define SOFT "{'name': 'soft', 'match': {'vlan': 1}, 'limit': '1Gbit/s'}"
-#define FIRM "{'name': 'firm', 'match': {'vlan': 2}, 'limit': '1Gbit/s', 'guarantee': 'conserved'}"
+#define FIRM "{'name': 'firm', 'match': {'vlan': 2}, 'limit': '1Gbit/s', 'guarantee': 'hard'}"
 #define SOURCES                                                                       \
 	"{'name': 'sources', 'match': {'dst': '2001:db8::/32'}, 'limit': '1Mbit/s', " \
 	"'per': 'src/64', 'sources': 1024}"

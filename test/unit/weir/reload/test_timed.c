@@ -300,7 +300,7 @@ TEST_WITH(test_refused, wait_long, NULL)
 #define PEER ", {'name': 'peer', 'address': '127.%u.%u.83:7946'}"
 #define FIRM                                                                           \
 	"{'name': 'firm', 'match': {'vlan': 4}, 'limit': '1Gbit/s', 'burst': '10MB', " \
-	"'guarantee': 'conserved'}"
+	"'guarantee': 'hard'}"
 #define TOTAL "{'name': 'total', 'match': {'vlan': 5}, 'allocator': 'quota', 'total': '1GB'}"
 
 /* Waits until the limiter, without a message from a peer, uses its own clock. */

@@ -18,9 +18,9 @@
 /* The longest name. */
 #define LONG "a-name-that-is-as-long-as-names-may-be-and-therefore-takes-room"
 
-#define HELD                                                                                    \
-	"{'name': '" LONG "', 'limit': '8Mbit/s', 'burst': '60kB', 'guarantee': 'conserved'}, " \
-	"{'name': 'soft', 'match': {'vlan': 7}, 'limit': '8Mbit/s', 'allocator': 'fps'}, "      \
+#define HELD                                                                               \
+	"{'name': '" LONG "', 'limit': '8Mbit/s', 'burst': '60kB', 'guarantee': 'hard'}, " \
+	"{'name': 'soft', 'match': {'vlan': 7}, 'limit': '8Mbit/s', 'allocator': 'fps'}, " \
 	"{'name': 'alone', 'match': {'vlan': 8}, 'limit': '8Mbit/s', 'allocator': 'static'}"
 
 #define EXPECT(w, rows) show_expect_rows(w, rows, COUNT(rows))
@@ -121,7 +121,7 @@ TEST(test_names)
 
 	open_group(&w, 2,
 		"{'name': '" LONG "', 'limit': '8Mbit/s', 'burst': '60kB', 'allocator': 'fps', "
-		"'guarantee': 'conserved'}, {'name': 'soft', 'match': {'vlan': 7}, 'limit': "
+		"'guarantee': 'hard'}, {'name': 'soft', 'match': {'vlan': 7}, 'limit': "
 		"'8Mbit/s'}, {'name': 'alone', 'match': {'vlan': 8}, 'limit': '8Mbit/s', "
 		"'allocator': 'static'}");
 	EXPECT(&w, rows);

@@ -46,7 +46,7 @@
 	"{'name': 'waits', 'match': {'vlan': 15}, 'limit': '8Mbit/s', 'burst': '3kB', "      \
 	"'action': 'shape', 'shape': {'delay': '5ms'}}, "                                    \
 	"{'name': 'held', 'match': {'vlan': 17}, 'limit': '8Mbit/s', 'burst': '60kB', "      \
-	"'guarantee': 'conserved'}, "                                                        \
+	"'guarantee': 'hard'}, "                                                             \
 	"{'name': 'total', 'match': {'vlan': 18}, 'allocator': 'quota', 'total': '1GB', "    \
 	"'period': '24h'}, "                                                                 \
 	"{'name': 'prepaid', 'match': {'vlan': 20}, 'allocator': 'quota', 'total': '100k', " \
@@ -131,7 +131,7 @@ static const struct show_row of_policies[] = {
 		"'pool_full': 0, 'codel': 0, 'delay_exceeded': 0, 'stopped': 0}, "
 		"'waiting_bytes': 0}, 'slo': null, '...': 0}"},
 	{"/weir/policy", "held",
-		"{'guarantee': 'conserved', 'local_limit_bps': 0, 'local_burst_bytes': 0, '...': "
+		"{'guarantee': 'hard', 'local_limit_bps': 0, 'local_burst_bytes': 0, '...': "
 		"0}"},
 	{"/weir/policy", "total",
 		"{'allocator': 'quota', 'guarantee': null, 'meter': 'credit', 'limit': null, "
@@ -713,7 +713,7 @@ TEST(test_alarms)
 {
 	ENDED_BY(close_all) struct instance_world w;
 
-	open_all(&w, "", "{'name': 'held', 'limit': '1Mbit/s', 'guarantee': 'conserved'}");
+	open_all(&w, "", "{'name': 'held', 'limit': '1Mbit/s', 'guarantee': 'hard'}");
 	w.inst.clock.doubted = true;
 	w.inst.clock.jumped_ns = 1500000;
 	w.inst.clock.jumps = 3;

@@ -38,7 +38,7 @@
 
 #define HELD                                                                            \
 	"{'name': 'soft', 'limit': '8Mbit/s', 'match': {'vlan': 7}}, {'name': 'held', " \
-	"'limit': '120/min', 'count': 'packets', 'burst': 20, 'guarantee': 'conserved'}"
+	"'limit': '120/min', 'count': 'packets', 'burst': 20, 'guarantee': 'hard'}"
 
 #define BURST_INDEX 7 /* selects the account of a burst in the test, and not that of a limit */
 

@@ -11,7 +11,7 @@ from report import Result
 
 PAPER = ("The paper has no such limits: its limits are exceeded while news travels. Here the "
          "same FPS decides where the limit should go, and a ledger moves it "
-         "([ledger.md](../design/ledger.md)). `conserved` is a hard limit.")
+         "([ledger.md](../design/ledger.md)).")
 
 # "Settled" refers to local limits, and in E4 to rates.
 BUCKETS = ("The burst of a hard limit is divided like the limit, and no limiter has more than "
@@ -22,7 +22,7 @@ BUCKETS = ("The burst of a hard limit is divided like the limit, and no limiter 
 
 SIX_PACKETS = 9000  # bytes
 
-GUARANTEES = ("soft", "conserved")
+GUARANTEES = ("soft", "hard")
 
 
 def change_policy(made, **settings):
@@ -122,7 +122,7 @@ def judge(result, pairs):
                   f"at most {slower:.2f} times (medians)")
 
 
-CALLS = (("static", {}), ("fps", {}), ("fps", {"guarantee": "conserved"}),
+CALLS = (("static", {}), ("fps", {}), ("fps", {"guarantee": "hard"}),
          *(("gdrl", {"indicator": name}) for name in ("spare", "utilisation", "loss")))
 
 
@@ -149,7 +149,7 @@ def show_calls(sim, result):
                   "beyond limit × time, most, in bursts"], lines)
 
 
-def conserved(sim, quick):
+def hard_limits(sim, quick):
     """Runs E11."""
     result = Result("limits that are never exceeded", PAPER)
     pairs = []

@@ -33,7 +33,7 @@ struct group {
 	unsigned turn;
 };
 
-static void fill_conserved_policies(struct limiter_policy policies[POLICIES])
+static void fill_hard_policies(struct limiter_policy policies[POLICIES])
 {
 	for (unsigned p = 0; p < POLICIES; p++)
 		policies[p] = (struct limiter_policy){
@@ -45,7 +45,7 @@ static void fill_conserved_policies(struct limiter_policy policies[POLICIES])
 			.keep_per_second = 0.1,
 			.history_ns = 2000 * MS,
 			.step_ns = 200 * MS,
-			.guarantee = p == SOFT ? LIMITER_SOFT : LIMITER_CONSERVED,
+			.guarantee = p == SOFT ? LIMITER_SOFT : LIMITER_HARD,
 			.indicator = p == GDRL ? &gdrl_utilisation : NULL,
 		};
 }
@@ -71,7 +71,7 @@ static struct limiter *limiter_new(
 	};
 	struct limiter *limiter;
 
-	fill_conserved_policies(policies);
+	fill_hard_policies(policies);
 	assert_int_equal(limiter_create(&params, g->now, &limiter), 0);
 	return limiter;
 }
@@ -114,7 +114,7 @@ static void group_free(struct group *g)
 
 END_POINTER(group_free, struct group *)
 
-static void measure_conserved(void *context, unsigned policy, struct limiter_sample *sample)
+static void measure_hard(void *context, unsigned policy, struct limiter_sample *sample)
 {
 	struct group *g = context;
 
@@ -123,7 +123,7 @@ static void measure_conserved(void *context, unsigned policy, struct limiter_sam
 		.slots = g->slots};
 }
 
-static double conserved_local_limit(const struct group *g, unsigned i, unsigned policy)
+static double hard_local_limit(const struct group *g, unsigned i, unsigned policy)
 {
 	struct limiter_view view;
 
@@ -157,7 +157,7 @@ static void check_sums(const struct group *g, unsigned n_policies)
 	}
 }
 
-static void save_conserved_node(struct group *g, unsigned i)
+static void save_hard_node(struct group *g, unsigned i)
 {
 	if (g->stuck[i] || !limiter_uncommitted(g->l[i]))
 		return;
@@ -165,7 +165,7 @@ static void save_conserved_node(struct group *g, unsigned i)
 		limiter_committed(g->l[i], g->now);
 }
 
-static void post_conserved_node(struct group *g, unsigned i, unsigned n_policies)
+static void post_hard_node(struct group *g, unsigned i, unsigned n_policies)
 {
 	uint8_t buf[BUFFER];
 	uint64_t before;
@@ -177,16 +177,16 @@ static void post_conserved_node(struct group *g, unsigned i, unsigned n_policies
 		if (g->cut[i] || g->cut[to])
 			continue;
 		before = n_policies > ADAPTOR ? burst_of(g, to) : 0;
-		rate = n_policies > ADAPTOR ? conserved_local_limit(g, to, ADAPTOR) : 0;
+		rate = n_policies > ADAPTOR ? hard_local_limit(g, to, ADAPTOR) : 0;
 		if (limiter_receive(g->l[to], g->now, buf, len) == GOSSIP_MESSAGE)
 			g->messages += len > DATAGRAM_MIN &&
 				       *gossip_message_at(buf) != AGREE_MESSAGE;
-		if (n_policies > ADAPTOR && conserved_local_limit(g, to, ADAPTOR) == rate)
+		if (n_policies > ADAPTOR && hard_local_limit(g, to, ADAPTOR) == rate)
 			g->told_bursts += burst_of(g, to) != before;
 	}
 }
 
-static void step_conserved_group(struct group *g, unsigned n_policies)
+static void step_hard_group(struct group *g, unsigned n_policies)
 {
 	g->now += TICK;
 	for (unsigned i = 0; i < N; i++) {
@@ -196,17 +196,17 @@ static void step_conserved_group(struct group *g, unsigned n_policies)
 			if (g->demand[i][p])
 				limiter_wake(g->l[i], p);
 		}
-		limiter_tick(g->l[i], g->now, measure_conserved, g);
-		save_conserved_node(g, i);
-		post_conserved_node(g, i, n_policies);
+		limiter_tick(g->l[i], g->now, measure_hard, g);
+		save_hard_node(g, i);
+		post_hard_node(g, i, n_policies);
 		check_sums(g, n_policies);
 	}
 }
 
-static void step_conserved_times(struct group *g, unsigned n, unsigned n_policies)
+static void step_hard_times(struct group *g, unsigned n, unsigned n_policies)
 {
 	while (n--)
-		step_conserved_group(g, n_policies);
+		step_hard_group(g, n_policies);
 }
 
 static double sum_of(const struct group *g, unsigned policy)
@@ -214,7 +214,7 @@ static double sum_of(const struct group *g, unsigned policy)
 	double sum = 0;
 
 	for (unsigned i = 0; i < N; i++)
-		sum += conserved_local_limit(g, i, policy);
+		sum += hard_local_limit(g, i, policy);
 	return sum;
 }
 
@@ -224,21 +224,20 @@ TEST(test_follows_fps)
 	uint64_t all = LIMIT / 8 * TICK / (1000 * MS);
 
 	for (unsigned p = 0; p < POLICIES; p++)
-		assert_near(conserved_local_limit(g, 0, p), LIMIT / 8.0 / N, 1);
+		assert_near(hard_local_limit(g, 0, p), LIMIT / 8.0 / N, 1);
 	g->demand[2][FPS] = g->demand[2][SOFT] = all;
 	g->demand[0][GDRL] = all / 4;
 	g->demand[1][GDRL] = g->demand[2][GDRL] = g->demand[3][GDRL] = all / 12;
-	step_conserved_times(g, 200, POLICIES);
-	assert_true(conserved_local_limit(g, 2, FPS) > LIMIT / 8.0 * 0.9);
-	assert_near(conserved_local_limit(g, 2, FPS), conserved_local_limit(g, 2, SOFT),
-		LIMIT / 8.0 * 0.05);
-	assert_near(conserved_local_limit(g, 0, GDRL), LIMIT / 8.0 / 2, LIMIT / 8.0 * 0.05);
+	step_hard_times(g, 200, POLICIES);
+	assert_true(hard_local_limit(g, 2, FPS) > LIMIT / 8.0 * 0.9);
+	assert_near(hard_local_limit(g, 2, FPS), hard_local_limit(g, 2, SOFT), LIMIT / 8.0 * 0.05);
+	assert_near(hard_local_limit(g, 0, GDRL), LIMIT / 8.0 / 2, LIMIT / 8.0 * 0.05);
 	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
 	/* The demand moves to another limiter. */
 	g->demand[2][FPS] = 0;
 	g->demand[1][FPS] = all;
-	step_conserved_times(g, 200, POLICIES);
-	assert_true(conserved_local_limit(g, 1, FPS) > LIMIT / 8.0 * 0.9);
+	step_hard_times(g, 200, POLICIES);
+	assert_true(hard_local_limit(g, 1, FPS) > LIMIT / 8.0 * 0.9);
 	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
 }
 
@@ -248,8 +247,8 @@ static double part_after_packet(struct group *g, bool is_lost, unsigned ticks)
 	g->arrived[1][FPS] += 1500;
 	limiter_wake(g->l[1], FPS);
 	g->dropped[1] += is_lost;
-	step_conserved_times(g, ticks, POLICIES);
-	return conserved_local_limit(g, 1, FPS) / (LIMIT / 8.0);
+	step_hard_times(g, ticks, POLICIES);
+	return hard_local_limit(g, 1, FPS) / (LIMIT / 8.0);
 }
 
 /* A site that loses all its packets keeps a bucket of a packet or two, for a minute. */
@@ -259,7 +258,7 @@ TEST(test_starving_site_keeps_a_packet)
 	unsigned minute = 60000 * MS / TICK;
 
 	g->demand[2][FPS] = LIMIT / 8 * TICK / (1000 * MS);
-	step_conserved_times(g, 200, POLICIES);
+	step_hard_times(g, 200, POLICIES);
 	assert_true(part_after_packet(g, false, 200) < 0.005);
 	assert_near(part_after_packet(g, true, 200), 0.1 / N, 0.004);
 	assert_true(0.1 / N * BURST > 1514);
@@ -275,14 +274,14 @@ TEST(test_stuck_disk)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
 
-	step_conserved_times(g, 20, POLICIES);
+	step_hard_times(g, 20, POLICIES);
 	g->stuck[0] = true;
 	g->demand[2][FPS] = LIMIT / 8 * TICK / (1000 * MS);
-	step_conserved_times(g, 100, POLICIES);
-	assert_true(conserved_local_limit(g, 0, FPS) < LIMIT / 8.0 / N);
+	step_hard_times(g, 100, POLICIES);
+	assert_true(hard_local_limit(g, 0, FPS) < LIMIT / 8.0 / N);
 	assert_true(sum_of(g, FPS) < LIMIT / 8.0 - 1000);
 	g->stuck[0] = false;
-	step_conserved_times(g, 20, POLICIES);
+	step_hard_times(g, 20, POLICIES);
 	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
 }
 
@@ -293,20 +292,20 @@ TEST(test_lease)
 	bool falls = false;
 	double before;
 
-	step_conserved_times(g, 40, POLICIES);
+	step_hard_times(g, 40, POLICIES);
 	g->cut[1] = true;
-	before = conserved_local_limit(g, 1, FPS);
+	before = hard_local_limit(g, 1, FPS);
 	/* Digests renew the leases of policies at different times. */
-	for (unsigned k = 0; k < 200 && conserved_local_limit(g, 1, FPS) >= before * 0.6; k++) {
+	for (unsigned k = 0; k < 200 && hard_local_limit(g, 1, FPS) >= before * 0.6; k++) {
 		assert_true(limiter_next(g->l[1]) > g->now);
-		assert_near(conserved_local_limit(g, 1, FPS), before, 1);
+		assert_near(hard_local_limit(g, 1, FPS), before, 1);
 		g->now = limiter_next(g->l[1]) - 1;
-		assert_false(limiter_tick(g->l[1], g->now, measure_conserved, g));
+		assert_false(limiter_tick(g->l[1], g->now, measure_hard, g));
 		g->now++;
-		falls = limiter_tick(g->l[1], g->now, measure_conserved, g);
+		falls = limiter_tick(g->l[1], g->now, measure_hard, g);
 	}
 	assert_true(falls);
-	assert_true(conserved_local_limit(g, 1, FPS) < before * 0.6);
+	assert_true(hard_local_limit(g, 1, FPS) < before * 0.6);
 	assert_true(limiter_next_change(g->l[1], 0) < POLICIES);
 }
 
@@ -317,7 +316,7 @@ TEST(test_ending)
 	struct limiter_view soft, before, after;
 	double left;
 
-	step_conserved_times(g, 40, POLICIES);
+	step_hard_times(g, 40, POLICIES);
 	limiter_view(g->l[1], FPS, &before);
 	limiter_view(g->l[1], SOFT, &soft);
 	assert_int_equal(soft.ending, 0);
@@ -326,7 +325,7 @@ TEST(test_ending)
 	left = before.local_limit * (255 - before.ending) / 255;
 	g->cut[1] = true;
 	for (unsigned k = 0; k < 200 && limiter_lease_ends(g->l[1]) != UINT64_MAX; k++)
-		step_conserved_group(g, POLICIES);
+		step_hard_group(g, POLICIES);
 	assert_int_equal(limiter_lease_ends(g->l[1]), UINT64_MAX);
 	limiter_view(g->l[1], FPS, &after);
 	assert_int_equal(after.ending, 0);
@@ -364,9 +363,9 @@ TEST(test_given_ledger)
 	struct kept *kept = test_calloc(1, sizeof(*kept));
 	double holds;
 
-	fill_conserved_policies(policies);
+	fill_hard_policies(policies);
 	g->stuck[1] = true;
-	step_conserved_times(g, 40, POLICIES);
+	step_hard_times(g, 40, POLICIES);
 	assert_int_equal(limiter_save(g->l[1], keep_record, kept), 0);
 	holds = conserve_view(limiter_conserve(g->l[1]), 0, g->now).balance;
 	limiter_destroy(g->l[1]);
@@ -411,12 +410,12 @@ TEST(test_drift)
 		struct group *g = group_of_drift(FPS + 1, rows[i].ppm);
 		uint64_t cut_ns, took;
 
-		step_conserved_times(g, 40, FPS + 1);
+		step_hard_times(g, 40, FPS + 1);
 		assert_int_equal(sum_inherited(g, 1), 0);
 		g->cut[1] = true;
 		cut_ns = g->now;
 		while (sum_inherited(g, 1) == 0 && g->now - cut_ns < 5 * LEASE)
-			step_conserved_group(g, FPS + 1);
+			step_hard_group(g, FPS + 1);
 		took = g->now - cut_ns;
 		print_message("drift %u ppm: after %llu ms\n", rows[i].ppm,
 			(unsigned long long)(took / MS));
@@ -435,18 +434,18 @@ TEST(test_recovering)
 	struct limiter_ledger ledger = test_ledger(100);
 
 	g->demand[1][FPS] = LIMIT / 8 * TICK / (1000 * MS);
-	step_conserved_times(g, 100, POLICIES);
-	assert_true(conserved_local_limit(g, 1, FPS) > LIMIT / 8.0 * 0.9);
+	step_hard_times(g, 100, POLICIES);
+	assert_true(hard_local_limit(g, 1, FPS) > LIMIT / 8.0 * 0.9);
 	limiter_destroy(g->l[1]);
 	ledger.recovering = true;
 	ledger.epoch = 2;
 	g->l[1] = limiter_new(g, 1, POLICIES, &ledger);
 	for (unsigned p = FPS; p < POLICIES; p++)
-		assert_near(conserved_local_limit(g, 1, p), 0, 0);
+		assert_near(hard_local_limit(g, 1, p), 0, 0);
 	assert_int_equal(burst_of(g, 1), 0);
 	check_sums(g, POLICIES);
-	step_conserved_times(g, 60, POLICIES);
-	assert_true(conserved_local_limit(g, 1, FPS) > LIMIT / 8.0 * 0.9);
+	step_hard_times(g, 60, POLICIES);
+	assert_true(hard_local_limit(g, 1, FPS) > LIMIT / 8.0 * 0.9);
 	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
 }
 
@@ -458,13 +457,13 @@ TEST(test_reload)
 	double before;
 
 	g->demand[2][FPS] = LIMIT / 8 * TICK / (1000 * MS);
-	step_conserved_times(g, 100, POLICIES);
-	fill_conserved_policies(old);
+	step_hard_times(g, 100, POLICIES);
+	fill_hard_policies(old);
 	for (unsigned i = 0; i < POLICIES; i++)
 		new[i] = old[from[i]];
-	before = conserved_local_limit(g, 2, FPS);
+	before = hard_local_limit(g, 2, FPS);
 	assert_int_equal(limiter_update(g->l[2], new, POLICIES, from, g->now), 0);
-	assert_near(conserved_local_limit(g, 2, 3), before, 0);
+	assert_near(hard_local_limit(g, 2, 3), before, 0);
 	assert_int_equal(limiter_conserve_index(g->l[2], 0), 0);
 	assert_int_equal(limiter_conserve_index(g->l[2], 1), LIMITER_ADDED);
 	assert_int_equal(limiter_conserve_index(g->l[2], 2), 1);
@@ -492,20 +491,20 @@ TEST(test_burst_moves)
 	g->demand[0][ADAPTOR] = all * 6 / 10; /* smooth */
 	for (unsigned k = 0; k < 200; k++) {
 		g->demand[1][ADAPTOR] = k % 20 ? 0 : all * 4; /* a fifth, once a second */
-		step_conserved_group(g, POLICIES);
+		step_hard_group(g, POLICIES);
 	}
 	g->demand[1][ADAPTOR] = 0;
-	assert_true(conserved_local_limit(g, 0, ADAPTOR) > 0.6 * LIMIT / 8);
+	assert_true(hard_local_limit(g, 0, ADAPTOR) > 0.6 * LIMIT / 8);
 	assert_true(burst_of(g, 1) > 2 * burst_of(g, 0));
 	assert_true(burst_of(g, 2) < BURST / N);
 	assert_true(g->told_bursts > 0); /* enforced on arrival, not a tick later */
-	step_conserved_times(g, 10, POLICIES);
+	step_hard_times(g, 10, POLICIES);
 	assert_near(sum_of(g, ADAPTOR), LIMIT / 8.0, 1);
 	assert_int_equal(sum_of_bursts(g), BURST);
 	/* The bursts move to another limiter, and the previous one becomes silent. */
 	for (unsigned k = 0; k < 200; k++) {
 		g->demand[3][ADAPTOR] = k % 20 ? 0 : all * 4;
-		step_conserved_group(g, POLICIES);
+		step_hard_group(g, POLICIES);
 	}
 	assert_true(burst_of(g, 3) > 2 * burst_of(g, 1));
 }
@@ -516,17 +515,17 @@ TEST(test_burst_is_under_way)
 	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
 	uint64_t all = LIMIT / 8 * TICK / (1000 * MS);
 
-	step_conserved_times(g, 20, POLICIES);
+	step_hard_times(g, 20, POLICIES);
 	g->stuck[0] = true;
 	for (unsigned k = 0; k < 100; k++) {
 		g->demand[2][ADAPTOR] = k % 20 ? 0 : all * 4;
-		step_conserved_group(g, POLICIES);
+		step_hard_group(g, POLICIES);
 	}
 	g->demand[2][ADAPTOR] = 0;
 	assert_true(burst_of(g, 0) < BURST / N);
 	assert_true(sum_of_bursts(g) < BURST - 1000);
 	g->stuck[0] = false;
-	step_conserved_times(g, 20, POLICIES);
+	step_hard_times(g, 20, POLICIES);
 	assert_int_equal(sum_of_bursts(g), BURST);
 }
 
@@ -537,13 +536,13 @@ TEST(test_other_burst)
 	ENDED_BY(group_free_at) struct group *g = group_new(POLICIES);
 	struct limiter_policy policies[POLICIES];
 
-	fill_conserved_policies(policies);
+	fill_hard_policies(policies);
 	policies[ADAPTOR].burst_bytes = BURST / 2;
 	for (unsigned i = 0; i < N; i++) {
-		step_conserved_times(g, 5, POLICIES);
+		step_hard_times(g, 5, POLICIES);
 		assert_int_equal(limiter_update(g->l[i], policies, POLICIES, from, g->now), 0);
 	}
-	step_conserved_times(g, 40, POLICIES);
+	step_hard_times(g, 40, POLICIES);
 	assert_int_equal(sum_of_bursts(g), BURST / 2);
 	/* With an allocator that does not divide the burst, it follows the rate again. */
 	policies[ADAPTOR].allocator = allocator_find("fps");
@@ -551,7 +550,7 @@ TEST(test_other_burst)
 		assert_int_equal(limiter_update(g->l[i], policies, POLICIES, from, g->now), 0);
 	assert_int_equal(limiter_conserve_burst_index(g->l[0], ADAPTOR), LIMITER_ADDED);
 	assert_near((double)burst_of(g, 1),
-		BURST / 2.0 * conserved_local_limit(g, 1, ADAPTOR) * 8 / LIMIT, 1);
+		BURST / 2.0 * hard_local_limit(g, 1, ADAPTOR) * 8 / LIMIT, 1);
 }
 
 /* Without a hard limit there is no ledger, and no message. */
@@ -559,7 +558,7 @@ TEST(test_soft)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new(1);
 
-	step_conserved_times(g, 100, 1);
+	step_hard_times(g, 100, 1);
 	assert_int_equal(g->messages, 0);
 	assert_null(limiter_conserve(g->l[0]));
 	assert_false(limiter_uncommitted(g->l[0]));
@@ -612,13 +611,13 @@ TEST(test_repeats)
 	l = limiter_new(g, 0, POLICIES, &ledger);
 	counters = conserve_counters(limiter_conserve(l));
 	for (unsigned k = 0; k < 8; k++) {
-		limiter_tick(l, g->now, measure_conserved, g);
+		limiter_tick(l, g->now, measure_hard, g);
 		if (limiter_uncommitted(l) && limiter_save(l, NULL, NULL) == 0)
 			limiter_committed(l, g->now);
 		while (limiter_send(l, buf, &to) > 0)
 			;
 		assert_int_equal(counters->messages_sent, (k + 1) * (N - 1));
-		limiter_tick(l, g->now + TICK - 1, measure_conserved, g);
+		limiter_tick(l, g->now + TICK - 1, measure_hard, g);
 		while (limiter_send(l, buf, &to) > 0)
 			;
 		assert_int_equal(counters->messages_sent, (k + 1) * (N - 1));

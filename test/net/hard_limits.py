@@ -206,7 +206,7 @@ class Meter:
 def limit_follows_the_load(scene):
     """Three limiters: one gets all of the load, then the next one."""
     times = []
-    with Group(scene, 3, guarantee="conserved") as group:
+    with Group(scene, 3, guarantee="hard") as group:
         group.start()
         with Watch(group) as watch:
             meter = Meter(group)
@@ -223,7 +223,7 @@ def limit_follows_the_load(scene):
 
 def crash_and_lost_store(scene):
     """After kill -9 a limiter has its part again. Without its store it must recover first."""
-    with Group(scene, 2, guarantee="conserved") as group:
+    with Group(scene, 2, guarantee="hard") as group:
         group.start()
         group.load(1)
         group.until_share(1, MOST)
@@ -251,7 +251,7 @@ def crash_and_lost_store(scene):
 def few_policies(n):
     """Returns policies without traffic, whose records fill a disk."""
     return [{"name": f"spare{k}", "match": {"dst": f"198.{18 + k // 256}.{k % 256}.0/28"},
-             "limit": "1Mbit/s", "guarantee": "conserved"} for k in range(n)]
+             "limit": "1Mbit/s", "guarantee": "hard"} for k in range(n)]
 
 
 def mounted(path, size):
@@ -283,7 +283,7 @@ def full_disk(scene):
     disk = scene.path("disk")
     mounted(disk, "4M")
     try:
-        with Group(scene, 2, guarantee="conserved") as group:
+        with Group(scene, 2, guarantee="hard") as group:
             group.store = lambda i: os.path.join(disk, f"store{i}") if i == 1 else \
                 Group.store(group, i)
             return fill(group.start(), disk)
@@ -370,16 +370,16 @@ def rate_and_burst_part(scene):
     with Group(scene, 2, **terms) as group:
         group.bed.start()
         soft = change_places(group)
-    with Group(scene, 2, guarantee="conserved", **terms) as group:
+    with Group(scene, 2, guarantee="hard", **terms) as group:
         group.start()
         with Watch(group) as watch:
             meter = Meter(group)
-            conserved = change_places(group)
+            hard = change_places(group)
             words = meter.check()
         words = f"{watch.check()}; {words}"
         ledger = group.ledger(1)["burst"]
         expect(ledger["limit_bytes"] == BURST and not ledger["recovering"], str(ledger))
-    return f"{words}; in place in {soft}, conserved in {conserved}"
+    return f"{words}; in place in {soft}, hard in {hard}"
 
 
 SCENARIOS = [limit_follows_the_load, crash_and_lost_store, full_disk, gdrl_follows_demand,
