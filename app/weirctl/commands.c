@@ -92,7 +92,7 @@ const struct command commands[] = {
 		.lists = "neighbours", .print = tree_print},
 	{"etcd", "", "quotas in etcd, and the state of etcd", .example = "etcd",
 		.absent = "no etcd: no policy draws a quota from it", .asks = "/weir/etcd",
-		.lists = "budgets", .print = etcd_print},
+		.lists = "quotas", .print = etcd_print},
 	{"events", "[--follow]", "kept events",
 		.more = "--follow continues with new events until Ctrl-C, and waits for a limiter "
 			"that ends. With --json it prints an object per line.",

@@ -178,7 +178,7 @@ int quota_gather(struct source *source, const struct request *request, json_t **
 static int print_quotas(const json_t *document, struct view *view)
 {
 	static const struct field whole[] = {
-		{"quotas", "budgets", KIND_COUNT},
+		{"quotas", "quotas", KIND_COUNT},
 		{"messages sent", "messages_sent", KIND_COUNT},
 		{"messages received", "messages_heard", KIND_COUNT},
 		{"malformed messages", "malformed", KIND_COUNT | NONZERO},
@@ -279,5 +279,5 @@ int etcd_print(const json_t *document, struct view *view)
 	};
 	int ret = fields_detail(document, FIELDS(whole), view);
 
-	return ret ? ret : print_list(json_object_get(document, "budgets"), FIELDS(each), view);
+	return ret ? ret : print_list(json_object_get(document, "quotas"), FIELDS(each), view);
 }

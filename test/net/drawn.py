@@ -139,7 +139,7 @@ class Group:
     @staticmethod
     def known(weir):
         """Returns true if the limiter has received the drawn sum from etcd."""
-        return weir.get("/weir/etcd")["budgets"][0]["as_of_ms_ago"] is not None
+        return weir.get("/weir/etcd")["quotas"][0]["as_of_ms_ago"] is not None
 
     def roots(self):
         """Returns the running limiters that regard themselves as the root."""
@@ -191,11 +191,11 @@ class Group:
 
     def drawn_elsewhere(self, name):
         """Sets the drawn sum in etcd to the part that other sites have drawn."""
-        self.etcd.put(f"/weir/budgets/{name}/1/drawn", str(TOTAL - REST))
+        self.etcd.put(f"/weir/quotas/{name}/1/drawn", str(TOTAL - REST))
 
     def drawn(self, name="p"):
         """Returns the bytes that these limiters have drawn, as stored in etcd."""
-        return int(self.etcd.get(f"/weir/budgets/{name}/1/drawn")) - (TOTAL - REST)
+        return int(self.etcd.get(f"/weir/quotas/{name}/1/drawn")) - (TOTAL - REST)
 
     def state(self, weir):
         """Returns the state of etcd as a limiter reports it."""
@@ -216,7 +216,7 @@ def to_the_last(scene):
             expect("state      connected\n" in shown and "\np " in shown, shown)
             expect(weir.get("/weir/quota,p")["total_bytes"] == TOTAL, "the total")
         began, before = time.monotonic(), group.passed()
-        group.etcd.put("/weir/budgets/p/total", str(TOTAL + REST // 2))
+        group.etcd.put("/weir/quotas/p/total", str(TOTAL + REST // 2))
         group.until_passed(before + PACKET)
         took = time.monotonic() - began
         second = group.until_spent(REST + REST // 2)
@@ -234,7 +234,7 @@ def the_root_dies(scene):
         root = group.roots()[0]
         other = group.boxes[1 - group.boxes.index(root)]
         root.kill()
-        mine = f"/weir/budgets/p/1/drawn/{os.path.basename(other.config_path)[:-5]}"
+        mine = f"/weir/quotas/p/1/drawn/{os.path.basename(other.config_path)[:-5]}"
         began, before = time.monotonic(), group.etcd.get(mine)
         wait_until(lambda: group.etcd.get(mine) != before, "the other one to draw")
         took = time.monotonic() - began
@@ -256,9 +256,9 @@ def the_root_is_fenced(scene):
         name = os.path.basename(root.config_path)[:-5]
         group.etcd.put(f"/weir/limiters/{name}", "f" * 16)
         wait_until(lambda: group.state(root) == "fenced", "the root to be fenced")
-        mine = group.etcd.get(f"/weir/budgets/p/1/drawn/{name}")
+        mine = group.etcd.get(f"/weir/quotas/p/1/drawn/{name}")
         used = group.until_spent(REST)
-        expect(group.etcd.get(f"/weir/budgets/p/1/drawn/{name}") == mine, "it has drawn")
+        expect(group.etcd.get(f"/weir/quotas/p/1/drawn/{name}") == mine, "it has drawn")
         expect(group.roots() == [root], "another root")
     return f"{used:.5f} of the total, {int(mine) / REST:.5f} drawn before"
 
@@ -303,7 +303,7 @@ def etcd_is_away(scene):
 def refused(group, words):
     """Returns true if each limiter reports and has logged why it draws nothing."""
     seen = [weir.get("/weir/etcd") for weir in group.boxes]
-    return all((words in (one["error"] or "") or one["budgets"][0]["error"]) and words in weir.log()
+    return all((words in (one["error"] or "") or one["quotas"][0]["error"]) and words in weir.log()
                for one, weir in zip(seen, group.boxes))
 
 
@@ -318,7 +318,7 @@ def rights_are_revoked(scene):
     """The users lose the right to the budget, then their password, then their tokens, under load.
     Only the held quota passes meanwhile. Limiters report the missing right, and continue without
     help when they have it again."""
-    words, below = [], "/weir/budgets/p"
+    words, below = [], "/weir/quotas/p"
     with Group(scene, users=True) as group:
         etcd = group.etcd
         group.load()
@@ -394,7 +394,7 @@ def a_reload_brings_it(scene):
         group.until_passed(group.passed() + REST / 2)
         weir.config["policies"].append(group.policy | {"match": {"direction": "b-to-a"}})
         group.reload(weir)
-        expect([one["policy"] for one in weir.get("/weir/etcd")["budgets"]] == ["p", "q"], "names")
+        expect([one["policy"] for one in weir.get("/weir/etcd")["quotas"]] == ["p", "q"], "names")
         wait_until(lambda: group.known(weir), "the other one to be asked about")
         group.until_quiet(2 * REST)
         wait_until(lambda: group.drawn("q") == REST, "all to be drawn")

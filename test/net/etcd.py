@@ -138,7 +138,7 @@ class Etcd:
 
     def grant_least(self, limiter, budget, prefix=PREFIX):
         """Grants the rights that the manual lists for a limiter."""
-        below = f"{prefix}/budgets/{budget}"
+        below = f"{prefix}/quotas/{budget}"
         self.grant(limiter, "READWRITE", f"{prefix}/limiters/{limiter}")
         self.grant(limiter, "READ", below + "/total")
         self.grant(limiter, "READWRITE", below + "/0", below + "/:")
@@ -274,7 +274,7 @@ class Relay(http.server.BaseHTTPRequestHandler):
 
 def drawn_key(budget="b", period=1, prefix=PREFIX):
     """Returns the key of the sum that was drawn."""
-    return f"{prefix}/budgets/{budget}/{period}/drawn"
+    return f"{prefix}/quotas/{budget}/{period}/drawn"
 
 
 def exhaust(drawer, budgets, total, rng, outcome):
@@ -440,7 +440,7 @@ def between_read_and_write(scene):
     expect(slow.draw("b", 0, 100) == ("0", 100, 0, 100), "claims")
     meanwhile(proxy, lambda: other.draw("b", 95, 100))
     expect(slow.draw("b", 10, 100) == ("0", 100, 5, 0), "another drew first")
-    meanwhile(proxy, lambda: etcd.put(PREFIX + "/budgets/c/total", "3"))
+    meanwhile(proxy, lambda: etcd.put(PREFIX + "/quotas/c/total", "3"))
     expect(slow.draw("c", 10, 100) == ("0", 3, 3, 0), "the total was lowered first")
     new = Drawer(scene, "edge", 2, etcd.url, timeout_ms=20000)
     meanwhile(proxy, lambda: new.draw("d", 0, 100))
@@ -481,7 +481,7 @@ def totals_of_operators(scene):
     not a number allows no draw."""
     etcd = Etcd(scene).start()
     drawer = Drawer(scene, "edge", 1, etcd.url, timeout_ms=20000)
-    key = PREFIX + "/budgets/b/total"
+    key = PREFIX + "/quotas/b/total"
     expect(drawer.draw("b", 200, 100) == ("0", 100, 100, 0), "all of it")
     etcd.put(key, "150")
     expect(drawer.draw("b", 20, 100) == ("0", 150, 120, 30), "a top-up")
@@ -509,7 +509,7 @@ def odd_characters(scene):
     prefix = '/wëir "x"\\ %2F?&#'
     drawer = Drawer(scene, "lïm%2F", 1, etcd.url, prefix=prefix)
     expect(drawer.draw('"b"\\ü', 3, 10) == ("0", 10, 3, 7), "a draw")
-    expect(etcd.get(prefix + '/budgets/"b"\\ü/1/drawn/lïm%2F') == "3", "its key")
+    expect(etcd.get(prefix + '/quotas/"b"\\ü/1/drawn/lïm%2F') == "3", "its key")
     expect(etcd.get(prefix + "/limiters/lïm%2F").startswith("%016x-" % 1), "the fence")
     expect(drawer.draw("a/b", 3, 10)[0] == "EINVAL", "a slash")
     drawer.end()
@@ -711,15 +711,15 @@ def least_privilege(scene):
     drawer = Drawer(scene, "edge", 1, etcd.url, timeout_ms=20000, options=as_user("edge", path))
     expect(drawer.draw("b", 10, 100) == ("0", 100, 10, 90), "its own budget")
     expect(drawer.draw("b", 10, 100, period=250) == ("0", 100, 10, 90), "another period")
-    refuses(drawer, "EPERM", "/weir/budgets/c/1/drawn", budget="c")
+    refuses(drawer, "EPERM", "/weir/quotas/c/1/drawn", budget="c")
     token, own = etcd.log_in("edge", 'p"\\w 1'), etcd.token
     etcd.token = token
-    for key in (f"{PREFIX}/budgets/b/total", f"{PREFIX}/limiters/other", "/else"):
+    for key in (f"{PREFIX}/quotas/b/total", f"{PREFIX}/limiters/other", "/else"):
         with contextlib.suppress(urllib.error.HTTPError):
             etcd.put(key, "1")
             expect(False, f"may write {key}")
     etcd.token = own
-    below = PREFIX + "/budgets/b"
+    below = PREFIX + "/quotas/b"
     etcd.revoke("edge", below + "/0", below + "/:")
     refuses(drawer, "EPERM", "permission denied")
     expect(etcd.get(drawn_key()) == "10", "what was drawn is drawn")
@@ -770,7 +770,7 @@ def as_documented(scene):
                     options=as_user("edge-ams-1", path))
     total = 750000000000  # the value in the manual's top-up
     expect(drawer.draw("customer-7", 10, 100) == ("0", total, 10, total - 10), "its own budget")
-    refuses(drawer, "EPERM", "/weir/budgets/customer-8/1/drawn", budget="customer-8")
+    refuses(drawer, "EPERM", "/weir/quotas/customer-8/1/drawn", budget="customer-8")
     drawer.end()
     return f"{len(did)} commands"
 

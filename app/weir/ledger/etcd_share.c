@@ -325,7 +325,7 @@ static void fail_budget(
 	bool raced = answer->result == -EAGAIN;
 
 	if (a->view.error != answer->result && !raced && d->said++ < SAID_MAX)
-		event(ETCD_REFUSED, event_word("budget", a->name), event_word("why", answer->why));
+		event(ETCD_REFUSED, event_word("quota", a->name), event_word("why", answer->why));
 	note_draw_error(d, answer->why);
 	a->view.error = answer->result;
 	a->next_ns = control_now() + (raced ? RACED_NS : WRONG_NS);
@@ -354,7 +354,7 @@ static bool take_drawn_units(
 	int ret = news ? limiter_set_share(inst->limiter, a->policy, answer->drawn, now) : 0;
 
 	if (ret) {
-		event(ETCD_NOT_TAKEN, event_word("budget", a->name),
+		event(ETCD_NOT_TAKEN, event_word("quota", a->name),
 			event_count("units", answer->drawn), event_word("why", strerror(-ret)));
 		view->error = ret;
 		a->next_ns = now + WRONG_NS;

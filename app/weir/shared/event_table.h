@@ -306,9 +306,9 @@
 	X(ETCD_ANSWERS, INFO, 20, ETCD_AWAY, "etcd: {how}")                                        \
 	X(ETCD_FENCED, ERROR, 20, ETCD_FENCED, "etcd: fenced: another process {did}: {why}")       \
 	X(ETCD_REFUSED, ERROR, 50, ETCD_REFUSED,                                                   \
-		"etcd: budget {budget}: {why}; nothing is drawn of it")                            \
+		"etcd: quota {quota}: {why}; nothing is drawn of it")                              \
 	X(ETCD_NOT_TAKEN, ERROR, 50, ETCD_NOT_TAKEN,                                               \
-		"etcd: budget {budget}: cannot use the drawn quota of {units}: {why}")             \
+		"etcd: quota {quota}: cannot use the drawn {units}: {why}")                        \
 	/* Reloads. */                                                                             \
 	X(RELOAD_ASKED, INFO, 20, RELOAD_ASKED, "{by}: reload {state}, requested by uid {uid}")    \
 	X(RELOAD_NO_THREAD, ERROR, 20, RELOAD_NO_THREAD, "reload: no thread: {why}")               \

@@ -56,7 +56,7 @@ json_t *show_etcd(const char *params, void *context)
 	if (!etcd_share_view(inst, &etcd_share))
 		return NULL;
 	json = show_page(
-		"budgets", params, etcd_share_budgets(inst), TELEMETRY_PAGE, budget_json, inst);
+		"quotas", params, etcd_share_budgets(inst), TELEMETRY_PAGE, budget_json, inst);
 	json_object_set_new(json, "state", json_string(state_names[etcd_share.state]));
 	json_object_set_new(json, "endpoints", endpoints_json(&inst->config->ledger));
 	json_object_set_new(json, "user",

@@ -154,7 +154,7 @@ void alarm_wall_clock(const struct instance *inst, json_t *alarms)
 static json_t *whole_quota_json(const struct instance *inst)
 {
 	const struct budget *budget = limiter_budget(inst->limiter);
-	json_t *json = json_pack("{s:i}", "budgets", (int)count_budgets(inst));
+	json_t *json = json_pack("{s:i}", "quotas", (int)count_budgets(inst));
 
 	if (!budget)
 		return json;

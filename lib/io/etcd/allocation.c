@@ -55,11 +55,11 @@ static void name_keys(struct attempt *at)
 
 	snprintf(at->keys[FENCE], DRAW_KEY_MAX, "%s/limiters/%s", allocation_session->prefix,
 		allocation_session->limiter);
-	snprintf(at->keys[TOTAL], DRAW_KEY_MAX, "%s/budgets/%s/total", allocation_session->prefix,
+	snprintf(at->keys[TOTAL], DRAW_KEY_MAX, "%s/quotas/%s/total", allocation_session->prefix,
 		what->budget);
-	snprintf(at->keys[DRAWN], DRAW_KEY_MAX, "%s/budgets/%s/%" PRIu64 "/drawn",
+	snprintf(at->keys[DRAWN], DRAW_KEY_MAX, "%s/quotas/%s/%" PRIu64 "/drawn",
 		allocation_session->prefix, what->budget, what->period);
-	snprintf(at->keys[OURS], DRAW_KEY_MAX, "%s/budgets/%s/%" PRIu64 "/drawn/%s",
+	snprintf(at->keys[OURS], DRAW_KEY_MAX, "%s/quotas/%s/%" PRIu64 "/drawn/%s",
 		allocation_session->prefix, what->budget, what->period,
 		allocation_session->limiter);
 }

@@ -9,10 +9,10 @@
  *     PREFIX/limiters/LIMITER               the fencing token: the epoch of its newest start, 16
  *                                           hexadecimal digits, and a random number, so that of
  *                                           two copies of one store only one can draw
- *     PREFIX/budgets/BUDGET/total           units per period, if different from the configured
+ *     PREFIX/quotas/QUOTA/total             units per period, if different from the configured
  *                                           ones: operators can set it
- *     PREFIX/budgets/BUDGET/PERIOD/drawn            by all limiters
- *     PREFIX/budgets/BUDGET/PERIOD/drawn/LIMITER    by this limiter
+ *     PREFIX/quotas/QUOTA/PERIOD/drawn            by all limiters
+ *     PREFIX/quotas/QUOTA/PERIOD/drawn/LIMITER    by this limiter
  *
  * Each draw is one transaction. It succeeds only if the fence is the session's own, and the
  * counters are as read before. So the sum of all draws never exceeds the quota. And after another

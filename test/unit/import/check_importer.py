@@ -370,11 +370,13 @@ class Follower(Program):
         self.wait_until(lambda: "no such socket" in self.messages(), self.messages)
         limiter = self.limiter()
         self.has(limiter, 1)
+        self.wait_until(lambda: self.messages().count("it is there again") == 1, self.messages)
         limiter.close()
         process.stdin.write(announce(2))
         self.wait_until(lambda: self.messages().count("it is tried again") > 1, self.messages)
         limiter = self.limiter()
         self.has(limiter, 2)
+        self.wait_until(lambda: self.messages().count("it is there again") == 2, self.messages)
         with limiter.lock:
             del limiter.policies[0]
             limiter.serial += 1

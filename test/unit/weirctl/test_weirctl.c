@@ -419,7 +419,7 @@ static const struct row three_policies[] = {
 		0},
 	{"/weir/policy,c", "{\"name\": \"c\", \"demand_per_s\": 20, \"dropped\": {\"packets\": 9}}",
 		0},
-	{"/weir/quota", "{\"budgets\": 1}", 0},
+	{"/weir/quota", "{\"quotas\": 1}", 0},
 	{"/weir/quota,c",
 		"{\"name\": \"c\", \"total_bytes\": 5e11, \"remaining_bytes\": 1e9, "
 		"\"exhausted_in_s\": 90}",
@@ -596,7 +596,7 @@ static void totals_elsewhere(void **state)
 			"{\"state\": \"away\", \"endpoints\": [\"http://a:1\", \"http://b:1\"], "
 			"\"user\": \"edge\", \"logged_in\": true, "
 			"\"prefix\": \"/weir\", \"error\": \"refused\", \"next\": null, "
-			"\"budgets\": [{\"policy\": \"c\", \"name\": \"c:month\", \"total_bytes\": 5e11, "
+			"\"quotas\": [{\"policy\": \"c\", \"name\": \"c:month\", \"total_bytes\": 5e11, "
 			"\"drawn_bytes\": 2e9, \"left_bytes\": 1e9, \"as_of_ms_ago\": 20, \"error\": null}, "
 			"{\"policy\": \"d\", \"name\": \"d\", \"error\": \"wrong\"}]}",
 			0},

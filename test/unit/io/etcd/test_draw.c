@@ -217,7 +217,7 @@ static void check_answer(const struct drawer *d, uint64_t total, uint64_t drawn,
 	assert_int_equal(d->answer.left, left);
 }
 
-#define B "/weir/budgets/b/"
+#define B "/weir/quotas/b/"
 
 TEST(test_drawn)
 {
@@ -266,7 +266,7 @@ TEST(test_totals)
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		put_key(B "total", bad[i]);
 		assert_int_equal(draw_of(&a, 1), -EPROTO);
-		assert_non_null(strstr(a.answer.why, "/weir/budgets/b/total: \""));
+		assert_non_null(strstr(a.answer.why, "/weir/quotas/b/total: \""));
 		for (const char *c = a.answer.why; *c; c++)
 			assert_true(*c >= ' ' && *c < 0x7f);
 	}
@@ -428,7 +428,7 @@ TEST(test_rights)
 	assert_int_equal(draw_of(&a, 1), -EPERM);
 	assert_string_equal(a.answer.why,
 		"permission denied: the user has to read and write /weir/limiters/a, "
-		"/weir/budgets/b/7/drawn and below, and to read /weir/budgets/b/total");
+		"/weir/quotas/b/7/drawn and below, and to read /weir/quotas/b/total");
 }
 
 /* A restart finds the amount drawn before; a period starts with nothing drawn. */

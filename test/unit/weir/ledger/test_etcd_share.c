@@ -663,7 +663,7 @@ TEST(test_budget_errors)
 		fake.views[0].remaining = 0;
 		look_later(50 * MS_NS);
 		snprintf(why, sizeof(why), "error %d", -rows[i].result);
-		snprintf(fields, sizeof(fields), "budget=p0;why=%s;", why);
+		snprintf(fields, sizeof(fields), "quota=p0;why=%s;", why);
 		for (unsigned k = 0; k < 2; k++) {
 			add_answer(0, rows[i].result);
 			assert_false(look_now());
@@ -841,7 +841,7 @@ TEST(test_not_taken)
 	answer_units(0, TOTAL, 300, TOTAL);
 	fake.share_error = -EINVAL;
 	assert_false(look_now());
-	check_event(2, EVENT_ETCD_NOT_TAKEN, "budget=p0;units=300;why=Invalid argument;");
+	check_event(2, EVENT_ETCD_NOT_TAKEN, "quota=p0;units=300;why=Invalid argument;");
 	assert_int_equal(etcd_share_budget(&inst, 0).error, -EINVAL);
 	assert_false(etcd_share_budget(&inst, 0).known);
 	look_later(5000 * MS_NS - 1);

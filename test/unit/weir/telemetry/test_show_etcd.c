@@ -74,7 +74,7 @@ TEST(test_budgets)
 	share.budgets[1] = (struct budget_share_view){
 		.name = "cap/q", .policy = 1, .period = 7, .total = 5, .error = -ETIMEDOUT};
 	show_expect(show_etcd(NULL, &w.inst),
-		"{'budgets': [{'policy': 'p', 'name': 'cap/p', 'period_number': 20000, "
+		"{'quotas': [{'policy': 'p', 'name': 'cap/p', 'period_number': 20000, "
 		"'total_bytes': 1000, 'drawn_bytes': 300, 'left_bytes': 700, "
 		"'as_of_ms_ago': 3000, 'asked': true, 'error': null}, "
 		"{'policy': 'q', 'name': 'cap/q', 'period_number': 7, 'as_of_ms_ago': null, "
@@ -82,7 +82,7 @@ TEST(test_budgets)
 		"'endpoints': [], 'user': null, 'logged_in': false, 'error': null, '...': 0}");
 	share.budgets[1].known = true;
 	share.budgets[1].left = 4;
-	show_expect(show_etcd("1", &w.inst), "{'budgets': [{'policy': 'q', 'total': 5, 'left': 4, "
+	show_expect(show_etcd("1", &w.inst), "{'quotas': [{'policy': 'q', 'total': 5, 'left': 4, "
 					     "'drawn': 0, '...': 0}], '...': 0}");
 }
 

@@ -190,7 +190,7 @@ static const struct show_row of_ledgers[] = {
 	{"/weir/ledger", "plain", NULL},
 	{"/weir/ledger", "nobody", NULL},
 	{"/weir/quota", NULL,
-		"{'budgets': 2, 'messages_sent': 0, 'messages_heard': 0, 'parts_sent': 0, "
+		"{'quotas': 2, 'messages_sent': 0, 'messages_heard': 0, 'parts_sent': 0, "
 		"'parts_heard': 0, 'unknown': 0, 'differing': 0, 'malformed': 0, "
 		"'clock': 'waits', 'clock_ms': '*', 'clock_time': null, 'clock_apart_ms': 0.0, "
 		"'clock_synchronised': false, 'clock_steps': 0, 'clock_followed': 0}"},
@@ -442,7 +442,7 @@ TEST(test_budget_counters)
 	ms = json_number_value(json_object_get(reply, "clock_time"));
 	assert_true(ms >= 1800000000 && ms < 1800003600);
 	show_expect(reply,
-		"{'budgets': 1, 'messages_sent': 1, 'messages_heard': 2, 'parts_sent': 3, "
+		"{'quotas': 1, 'messages_sent': 1, 'messages_heard': 2, 'parts_sent': 3, "
 		"'parts_heard': 4, 'unknown': 5, 'differing': 6, 'malformed': 7, 'clock': "
 		"'follows the group', 'clock_ms': '*', 'clock_time': '*', 'clock_apart_ms': -2.5, "
 		"'clock_synchronised': true, 'clock_steps': 9, 'clock_followed': 10}");
