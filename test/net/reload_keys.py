@@ -25,7 +25,8 @@ from reload import outcome
 FIXED = "cannot change while the limiter runs: restart it"
 # Other tests check the effect of these, which needs two limiters, or peers with different settings.
 ELSEWHERE = {"gossip.identity_file": "group_keys.py", "gossip.roster.public_key": "group_keys.py",
-             "gossip.differs_alarm": "test_reload.c", "include": "test_include.c"}
+             "gossip.differs_alarm": "test_reload.c",
+             "gossip.overshoot_alarm": "test_reload.c", "include": "test_include.c"}
 GROUPS = ("daemon", "bin")  # in every Debian
 
 

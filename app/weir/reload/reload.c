@@ -663,12 +663,16 @@ static bool put_in_force(struct reload *reload)
 	struct policy_txn *x = reload->prepared;
 	bool exchanged = false, shadow = instance_in_shadow(reload->inst);
 	struct log_config log;
-	uint64_t alarm_ns;
+	double overshoot_alarm = 0;
+	uint64_t alarm_ns = 0;
 
 	if (reload->error == 0 && x)
 		reload->error = exchange_groups(reload);
 	/* Copied now: the transaction no longer owns its configuration after the commit. */
-	alarm_ns = reload->error || !x ? 0 : policy_txn_config(x)->gossip.differs_alarm_ns;
+	if (reload->error == 0 && x) {
+		alarm_ns = policy_txn_config(x)->gossip.differs_alarm_ns;
+		overshoot_alarm = policy_txn_config(x)->gossip.overshoot_alarm;
+	}
 	log = reload->error || !x ? events_configured() : policy_txn_config(x)->log;
 	if (reload->error == 0 && x && !policy_txn_is_empty(x)) {
 		reload->error = policy_txn_commit(x);
@@ -677,8 +681,10 @@ static bool put_in_force(struct reload *reload)
 			exchange_groups(reload);
 		log_shadow(reload->inst, shadow);
 	}
-	if (reload->error == 0 && x)
+	if (reload->error == 0 && x) {
 		reload->inst->differs_alarm_ns = alarm_ns;
+		limiter_set_overshoot_alarm(reload->inst->limiter, overshoot_alarm);
+	}
 	events_configure(&log);
 	commit_keys(reload);
 	return exchanged;

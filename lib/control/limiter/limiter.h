@@ -412,6 +412,9 @@ struct limiter_overshoot limiter_overshoot(const struct limiter *limiter, unsign
 /* Returns the start of the time above 1 + overshoot_alarm limits, or 0. */
 uint64_t limiter_overshoot_since(const struct limiter *limiter, unsigned policy);
 
+/* Changes params.overshoot_alarm. Policies above another one begin to be so now. */
+void limiter_set_overshoot_alarm(struct limiter *limiter, double part);
+
 /*
  * Returns the peers with a config mismatch: see agree_peer(). limiter_thing() returns the name of
  * the first of a difference's settings, of the group or of a policy, and removes it from `things`.

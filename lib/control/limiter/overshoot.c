@@ -34,6 +34,15 @@ uint64_t limiter_overshoot_since(const struct limiter *l, unsigned policy)
 	return l->aggregates[policy].above_since_ns;
 }
 
+void limiter_set_overshoot_alarm(struct limiter *l, double part)
+{
+	if (part == l->overshoot_alarm)
+		return;
+	l->overshoot_alarm = part;
+	for (unsigned i = 0; i < l->n_policies; i++)
+		l->aggregates[i].above_since_ns = 0;
+}
+
 static void compare_with_alarm(struct limiter *l, unsigned policy, uint64_t now_ns)
 {
 	struct aggregate *a = &l->aggregates[policy];

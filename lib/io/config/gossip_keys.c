@@ -286,7 +286,7 @@ const struct key gossip_keys[] = {
 		"mismatchalarm driftalarm configmismatch", .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 1000000000,
 			86400000000000, "1s to 24h", "ns"}),
-	KEY("overshoot_alarm", read_real, KEY_FIXED,
+	KEY("overshoot_alarm", read_real, KEY_LIVE,
 		KEY_FIELD(struct gossip_config, overshoot_alarm), DEFAULT("0.5"),
 		"a part of each soft limit: an [alarm](symptoms.md#the-group-exceeds-a-limit) if "
 		"the group may enforce so much more than the limit for 10 s. 0: no alarm",

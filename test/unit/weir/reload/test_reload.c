@@ -19,6 +19,7 @@
 #include "base/time.h"
 #include "clock.h"
 #include "gossip/keyring.h"
+#include "limiter/aggregate.h"
 #include "reload.h"
 
 #define A(limit) "{'name': 'a', 'match': {'direction': 'a-to-b'}, 'limit': '" limit "'}"
@@ -578,9 +579,15 @@ TEST_WITH(test_log_level, wait_long, NULL)
 /* An address of this process only, because other processes run the same test. */
 #define KEYED                                                                 \
 	"'gossip': {'listen': '127.%1$u.%2$u.84:7946', 'key_files': [%3$s], " \
-	"'differs_alarm': '%4$us', 'roster': ["                               \
+	"'differs_alarm': '%4$us', 'overshoot_alarm': %4$u, 'roster': ["      \
 	"{'name': 'test', 'address': '127.%1$u.%2$u.84:7946'}, "              \
 	"{'name': 'peer', 'address': '127.%1$u.%2$u.85:7946'}]}, "
+
+static bool alarms_are(const struct instance *inst, unsigned number)
+{
+	return inst->differs_alarm_ns == number * SECOND_NS &&
+	       inst->limiter->overshoot_alarm == number;
+}
 
 struct keyed {
 	struct instance_world w;
@@ -678,13 +685,13 @@ TEST_WITH(test_keys, wait_long, NULL)
 	snprintf(one, sizeof(one), "gossip: |key %08x|only", first);
 	reload_keys(&k, A("2Gbit/s"), one, NULL);
 
-	assert_true(k.w.inst.differs_alarm_ns == 60000000000);
+	assert_true(alarms_are(&k.w.inst, 60));
 	k.alarm_s = 70;
 	name_keys(&k, "one", NULL);
 	reload_keys(&k, A("2Gbit"), NULL, NULL); /* refused */
-	assert_true(k.w.inst.differs_alarm_ns == 60000000000);
+	assert_true(alarms_are(&k.w.inst, 60));
 	reload_keys(&k, A("2Gbit/s"), NULL, NULL);
-	assert_true(k.w.inst.differs_alarm_ns == 70000000000);
+	assert_true(alarms_are(&k.w.inst, 70));
 	instance_world_close(&k.w);
 	snprintf(command, sizeof(command), "rm -r %s", k.top);
 	assert_int_equal(system(command), 0);

@@ -25,7 +25,6 @@
 #define POLICY(name, vlan, more) \
 	"{'name': '" name "', 'match': {'vlan': " vlan "}, 'limit': '8Mbit/s'" more "}"
 
-#define THRESHOLD  1.25 /* part of the limit, as in GROUP */
 #define ALARM_NS   (10 * SECOND_NS)
 #define POLICIES   3
 #define PEERS      3
@@ -51,6 +50,7 @@ struct policy_drawn {
 };
 
 static struct policy_drawn drawn[POLICIES];
+static double alarm_part; /* part of the limit, at first as in GROUP; 0: no alarm */
 static uint64_t now_ns = 100 * SECOND_NS;
 static bool ticking;
 static unsigned n_raised, n_fell, n_idled;
@@ -91,7 +91,7 @@ struct gossip_enforced __wrap_gossip_enforced(const struct gossip *gossip, unsig
 	if (ticking) {
 		assert_false(p->compared);
 		p->compared = true;
-		p->above = fmax(bound, estimate) > p->rate * THRESHOLD;
+		p->above = fmax(bound, estimate) > p->rate * (1 + alarm_part);
 	}
 	return (struct gossip_enforced){.at_ns = now_ns, .most = bound, .now = estimate};
 }
@@ -176,7 +176,7 @@ static void expect_alarm(struct policy_drawn *p, const char *name)
 {
 	bool was_due = p->due;
 
-	if (!p->measured)
+	if (!p->measured || alarm_part == 0)
 		p->compared_ns = now_ns;
 	if (p->compared) {
 		p->compared_ns = now_ns;
@@ -216,6 +216,22 @@ static void look_at_alarms(struct instance_world *w)
 	json_decref(alarms);
 }
 
+/* Another alarm, or none, as after a reload. It starts again for all policies. */
+static void draw_alarm(struct prng *prng, struct limiter *limiter)
+{
+	static const double parts[] = {0, 0.05, 0.25, 0.6};
+	double part = parts[prng_below(prng, 4)];
+
+	if (prng_below(prng, 1000) != 0)
+		return;
+	limiter_set_overshoot_alarm(limiter, part);
+	if (part == alarm_part)
+		return; /* present alarms continue */
+	alarm_part = part;
+	for (unsigned i = 0; i < POLICIES; i++)
+		drawn[i].above_since_ns = 0;
+}
+
 static void run_alarms(uint64_t seed)
 {
 	unsigned id = (unsigned)getpid();
@@ -226,6 +242,7 @@ static void run_alarms(uint64_t seed)
 	snprintf(group, sizeof(group), GROUP, 1 + id / 256 % 254, id % 256);
 	prng_seed(&prng, seed);
 	memset(drawn, 0, sizeof(drawn));
+	alarm_part = 0.25;
 	for (unsigned i = 0; i < POLICIES; i++)
 		drawn[i].rate = 1e6;
 	instance_world_open_more(&w, group,
@@ -242,6 +259,7 @@ static void run_alarms(uint64_t seed)
 			expect_alarm(&drawn[k], w.inst.policies[k].name);
 		}
 		look_at_alarms(&w);
+		draw_alarm(&prng, w.inst.limiter);
 	}
 }
 
