@@ -140,9 +140,20 @@ def write(path, text):
     write_file(path, text)
 
 
+def summary(results):
+    """Returns a section with a row for each experiment: targets reached, and those missed."""
+    lines = ["## Results", "", "| experiment | targets reached | not reached |", "|---|---|---|"]
+    for key, result in results.items():
+        missed = [f"{target[:1].upper()}{target[1:]}: {words}."
+                  for target, reached, words in result.verdicts if not reached]
+        lines.append(f"| {key}: {result.title} | {len(result.verdicts) - len(missed)} of "
+                     f"{len(result.verdicts)} | {' '.join(missed)} |")
+    return "\n".join(lines) + "\n"
+
+
 def document(results, measured, seeds, seconds):
     """Writes doc/study/evaluation.md and its pictures."""
-    sections = [result.markdown(key) for key, result in results.items()]
+    sections = [summary(results), *(result.markdown(key) for key, result in results.items())]
     sections.append(live.section(measured))
     text = INTRODUCTION.format(seeds=seeds, minutes=seconds / 60, commit=commit(),
                                verified=", ".join(VERIFIED))
