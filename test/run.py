@@ -554,7 +554,7 @@ QUIET = ("split",)
 ALONE = ("conservation", "actions", "colours", "levels", "lifecycle", "loans", "shape", "placement",
          "groups", "agreement", "offloads", "sites")
 IN_COMPANY = ("drawn", "quota", "reload", "reload_keys", "etcd", "weirctl", "kill9", "hard_limits",
-              "stuck", "trial", "shadow",
+              "copies", "stuck", "trial", "shadow",
               "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",
               "ctl_live", "doctor", "manual", "timed", "page", "events", "flows", "decoys",
               "explain", "changes", "bypass", "plane", "plane_counts", "plane_ledger", "import",

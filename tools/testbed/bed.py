@@ -149,8 +149,9 @@ class Testbed:
                 journal.remove(self.journal.state, self.journal.directory)
             self.journal = self.processes = None
 
-    def start(self):
-        """Starts emulators and limiters; returns when all of them answer."""
+    def start(self, limiters=None):
+        """Starts emulators and limiters (or only these); returns when all of them answer."""
+        limiters = limiters or self.boxes()
         for k, links in self.topology.emulators().items():
             name = f"emu{k}"
             emulator = Emulator(self.processes, self.binary("tools/emu/weir-emu"), name,
@@ -158,11 +159,11 @@ class Testbed:
             emulator.start(links, memory_megabytes(len(links), self.rtt, self.link_bps),
                            self.seed * 100 + k)
             self.emulators[k] = emulator
-        for i in self.boxes():
+        for i in limiters:
             self.spawn_limiter(i)
         for emulator in self.emulators.values():
             emulator.ready()
-        for i in self.boxes():
+        for i in limiters:
             self._await(i)
 
     def binary(self, path):
@@ -319,6 +320,10 @@ class Testbed:
         else:
             self.set_gossip_link(1, "loss=0", "a-to-b" if source == 1 else "b-to-a")
 
+    def aim_gossip(self, source, destination, machine):
+        """Sends gossip from source to destination's address to another machine of the hub."""
+        self._aim(source, destination, mac(f"c{machine}"))
+
     def isolate(self, i, cut=True):
         """Cuts limiter i off from all its peers in both directions, or joins it again."""
         change = self.cut_gossip if cut else self.heal_gossip
@@ -358,8 +363,10 @@ class Testbed:
         """Returns L3 bytes forwarded to each sink so far; None if the limiter does not answer."""
         values = []
         for entry in self.topology.entries():
-            stats = self._ask(self.topology.home(entry), f"/ethdev/stats,{self.outside[entry]}")
-            values.append(stats and forwarded_bytes(stats))
+            port = self.outside.get(entry)  # None: the limiter has never run
+            stats = port is not None and self._ask(
+                self.topology.home(entry), f"/ethdev/stats,{port}")
+            values.append(forwarded_bytes(stats) if stats else None)
         return values
 
     def _ask(self, i, request):

@@ -375,6 +375,18 @@ static bool is_authentic(unsigned verdict)
 	       verdict == GOSSIP_UNPROVEN || verdict == GOSSIP_REPLAY;
 }
 
+/* Notes the address of an authentic datagram, which shows if a peer's name is used twice. */
+static void note_sender(struct instance *inst, unsigned datagram, uint64_t now)
+{
+	unsigned peer = gossip_socket_note_sender(inst->gossip, datagram, inst->senders, now);
+	char addresses[SENDERS_TEXT];
+
+	if (peer < inst->config->gossip.n_roster)
+		event(PEER_TWICE, event_word("peer", inst->config->gossip.roster[peer].name),
+			event_word(
+				"addresses", senders_write(inst->senders, peer, now, addresses)));
+}
+
 void gossip_take(struct instance *inst)
 {
 	unsigned n = gossip_socket_read(inst->gossip);
@@ -390,7 +402,7 @@ void gossip_take(struct instance *inst)
 			verdict = limiter_receive(inst->limiter, now, at, len);
 		messages |= verdict == GOSSIP_MESSAGE;
 		if (is_authentic(verdict))
-			gossip_socket_note_sender(inst->gossip, i, inst->senders, now);
+			note_sender(inst, i, now);
 		if (refusals_count(verdict))
 			note_refusal(inst, i, verdict, now);
 	}

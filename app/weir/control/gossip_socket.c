@@ -367,13 +367,14 @@ unsigned gossip_socket_source(const struct gossip_socket *gs, unsigned i)
 	return refusals_source(gs->refusals, &gs->batch->from[i], named_sender(gs, i));
 }
 
-void gossip_socket_note_sender(
+unsigned gossip_socket_note_sender(
 	const struct gossip_socket *gs, unsigned i, struct senders *senders, uint64_t now_ns)
 {
 	unsigned sender = named_sender(gs, i);
 
-	if (sender < gs->roster->n)
-		senders_note(senders, sender, &gs->batch->from[i], now_ns);
+	return sender < gs->roster->n && senders_note(senders, sender, &gs->batch->from[i], now_ns)
+		       ? sender
+		       : gs->roster->n;
 }
 
 uint64_t gossip_socket_drops(const struct gossip_socket *gs)

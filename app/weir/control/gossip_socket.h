@@ -69,8 +69,11 @@ uint8_t *gossip_socket_datagram(struct gossip_socket *socket, unsigned i, size_t
 /* Returns the limiter of the roster whose address a datagram came from, or n_roster. */
 unsigned gossip_socket_source(const struct gossip_socket *socket, unsigned i);
 
-/* Notes the address of an authentic datagram that names a limiter of the roster. */
-void gossip_socket_note_sender(
+/*
+ * Notes the address of an authentic datagram that names a limiter of the roster. Returns that
+ * limiter if it has begun to send from two addresses in turn, otherwise n_roster.
+ */
+unsigned gossip_socket_note_sender(
 	const struct gossip_socket *socket, unsigned i, struct senders *senders, uint64_t now_ns);
 
 /* Returns the datagrams that the kernel dropped: from strangers, or because the buffer was full. */

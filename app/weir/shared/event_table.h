@@ -154,6 +154,9 @@
 	X(PEER_DIFFERS, WARNING, 50, PEER_DIFFERS,                                                 \
 		"peer {peer}: differs: {things}; see weirctl peers")                               \
 	X(PEER_AGREES, INFO, 50, PEER_DIFFERS, "peer {peer}: differs in nothing any more")         \
+	X(PEER_TWICE, ERROR, 50, PEER_TWICE,                                                       \
+		"peer {peer}: sends from {addresses} in turn: find and stop the second limiter "   \
+		"with this name")                                                                  \
 	X(GOSSIP_SEND_FAILED, WARNING, 20, GOSSIP_SEND_FAILED, "gossip to {peer}: {why}")          \
 	X(GOSSIP_SENDS, INFO, 20, GOSSIP_SEND_FAILED, "gossip: no send error for {quiet_s} s")     \
 	X(DATAGRAMS_REFUSED, WARNING, 20, DATAGRAMS_REFUSED,                                       \

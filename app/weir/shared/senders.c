@@ -4,7 +4,6 @@
 #include "senders.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +13,15 @@ struct sighting {
 	uint64_t seen_ns;                /* time of the newest datagram; 0: none */
 };
 
+struct sender {
+	struct sighting of[2];
+	unsigned last;                     /* index of the newest datagram's address */
+	unsigned turns;                    /* datagrams from another address than the one before */
+	uint64_t turned_ns[SENDERS_TURNS]; /* times of the newest; a ring */
+};
+
 struct senders {
-	struct sighting (*of)[2]; /* n_roster */
+	struct sender *each; /* n_roster */
 };
 
 int senders_create(unsigned n_roster, struct senders **out)
@@ -25,8 +31,8 @@ int senders_create(unsigned n_roster, struct senders **out)
 	*out = s;
 	if (!s)
 		return -ENOMEM;
-	s->of = calloc(n_roster, sizeof(*s->of));
-	if (s->of)
+	s->each = calloc(n_roster, sizeof(*s->each));
+	if (s->each)
 		return 0;
 	senders_destroy(s);
 	*out = NULL;
@@ -37,7 +43,7 @@ void senders_destroy(struct senders *s)
 {
 	if (!s)
 		return;
-	free(s->of);
+	free(s->each);
 	free(s);
 }
 
@@ -48,16 +54,30 @@ static bool is_same(const struct sockaddr_storage *a, const struct sockaddr_stor
 						: sizeof(struct sockaddr_in)) == 0;
 }
 
-void senders_note(
+bool senders_note(
 	struct senders *s, unsigned limiter, const struct sockaddr_storage *from, uint64_t now_ns)
 {
-	struct sighting *of = s->of[limiter];
+	struct sender *sender = &s->each[limiter];
+	struct sighting *of = sender->of;
+	bool were_two = senders_two(s, limiter, now_ns);
 	unsigned k = of[1].seen_ns < of[0].seen_ns;
 
 	for (unsigned i = 0; i < 2; i++)
 		if (of[i].seen_ns && is_same(&of[i].address, from))
 			k = i;
+	if (of[sender->last].seen_ns && !is_same(&of[sender->last].address, from))
+		sender->turned_ns[sender->turns++ % SENDERS_TURNS] = now_ns;
 	of[k] = (struct sighting){.address = *from, .seen_ns = now_ns};
+	sender->last = k;
+	return !were_two && senders_two(s, limiter, now_ns);
+}
+
+bool senders_two(const struct senders *s, unsigned limiter, uint64_t now_ns)
+{
+	const struct sender *sender = &s->each[limiter];
+
+	return sender->turns >= SENDERS_TURNS &&
+	       now_ns - sender->turned_ns[sender->turns % SENDERS_TURNS] < SENDERS_TURNS_NS;
 }
 
 const char *senders_write(
@@ -68,7 +88,7 @@ const char *senders_write(
 
 	snprintf(text, SENDERS_TEXT, "an unknown address");
 	for (unsigned i = 0; s && i < 2; i++) {
-		const struct sighting *one = &s->of[limiter][i];
+		const struct sighting *one = &s->each[limiter].of[i];
 
 		if (one->seen_ns && now_ns - one->seen_ns < SENDERS_RECENT_NS)
 			len += (size_t)snprintf(text + len, SENDERS_TEXT - len, "%s%s",

@@ -101,20 +101,25 @@ void alarm_name_twice(const struct instance *inst, json_t *alarms)
 	const struct gossip_config *gossip = &inst->config->gossip;
 	struct limiter_neighbour neighbour;
 	char addresses[SENDERS_TEXT];
+	uint64_t now = control_now();
 
 	if (closure.held || (closure.closed && closure.reason == BOOK_NAME_TWICE))
 		json_array_append_new(alarms,
 			json_sprintf("another limiter is named %s: hard limits and quotas pass "
 				     "nothing here until one of the two stops",
 				gossip->roster[gossip->self].name));
-	for (unsigned i = 0; i < gossip->n_roster; i++)
-		if (limiter_neighbour(inst->limiter, i, &neighbour) && neighbour.twice)
-			json_array_append_new(alarms,
-				json_sprintf("two limiters are named %s, and send from "
-					     "%s: nothing moves between them and this "
-					     "limiter",
+	for (unsigned i = 0; i < gossip->n_roster; i++) {
+		bool twice = limiter_neighbour(inst->limiter, i, &neighbour) && neighbour.twice;
+
+		if (!twice && !(inst->senders && senders_two(inst->senders, i, now)))
+			continue;
+		json_array_append_new(
+			alarms, json_sprintf("two limiters are named %s, and send from %s: %s",
 					gossip->roster[i].name,
-					senders_write(inst->senders, i, control_now(), addresses)));
+					senders_write(inst->senders, i, now, addresses),
+					twice ? "nothing moves between them and this limiter"
+					      : "find and stop one of them"));
+	}
 }
 
 void alarm_datagrams_refused(const struct instance *inst, json_t *alarms)

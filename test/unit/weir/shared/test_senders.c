@@ -19,6 +19,8 @@ END_POINTER(senders_destroy, struct senders *)
 static const char *const texts[ADDRESSES] = {
 	"192.0.2.1:4700", "192.0.2.1:4701", "[2001:db8::1]:4700", "[2001:db8::2]:4700"};
 
+static unsigned n_two; /* times at which a limiter had two addresses */
+
 struct datagram {
 	unsigned limiter, address;
 	uint64_t at_ns;
@@ -57,13 +59,31 @@ static void expect_text(const struct senders *senders, const struct datagram *hi
 	}
 }
 
+/* Returns true if the limiter's address has changed often enough, datagram by datagram. */
+static bool takes_turns(const struct datagram *history, unsigned n, unsigned limiter, uint64_t now)
+{
+	unsigned last = ADDRESSES, turns = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (history[i].limiter != limiter)
+			continue;
+		if (last != ADDRESSES && history[i].address != last &&
+			now - history[i].at_ns < SENDERS_TURNS_NS)
+			turns++;
+		last = history[i].address;
+	}
+	return turns >= SENDERS_TURNS;
+}
+
 static void one_history(uint64_t seed)
 {
+	static const unsigned longest_ms[8] = {100, 300, 1000, 1000, 3000, 3000, 10000, 180000};
 	ENDED_BY(senders_destroy_at) struct senders *senders;
 	struct sockaddr_storage addresses[ADDRESSES];
 	struct datagram history[DATAGRAMS];
 	uint64_t now = SECOND_NS;
 	struct prng prng;
+	bool were_two;
 	socklen_t len;
 
 	prng_seed(&prng, seed);
@@ -71,13 +91,20 @@ static void one_history(uint64_t seed)
 		assert_int_equal(address_parse(texts[i], &addresses[i], &len), 0);
 	assert_int_equal(senders_create(LIMITERS, &senders), 0);
 	for (unsigned n = 0; n < DATAGRAMS; n++) {
-		for (unsigned i = 0; i < LIMITERS; i++)
+		for (unsigned i = 0; i < LIMITERS; i++) {
 			expect_text(senders, history, n, i, now);
-		now += prng_below(&prng, prng_below(&prng, 10) ? 10000 : 180000) * MS_NS;
+			assert_true(
+				senders_two(senders, i, now) == takes_turns(history, n, i, now));
+			n_two += senders_two(senders, i, now);
+		}
+		now += prng_below(&prng, longest_ms[prng_below(&prng, 8)]) * MS_NS;
 		history[n] = (struct datagram){.limiter = prng_below(&prng, LIMITERS),
 			.address = prng_below(&prng, ADDRESSES),
 			.at_ns = now};
-		senders_note(senders, history[n].limiter, &addresses[history[n].address], now);
+		were_two = senders_two(senders, history[n].limiter, now);
+		assert_true(senders_note(senders, history[n].limiter,
+				    &addresses[history[n].address], now) ==
+			    (!were_two && takes_turns(history, n + 1, history[n].limiter, now)));
 	}
 }
 
@@ -85,6 +112,7 @@ TEST(test_histories)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++)
 		one_history(seed);
+	assert_true(n_two > 100);
 }
 
 TEST(test_none)
