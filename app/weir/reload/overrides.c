@@ -101,9 +101,14 @@ int overrides_load(const char *directory, struct overrides *overrides)
 	if (snprintf(path, sizeof(path), "%s/%s", directory, FILE_NAME) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	file = fd < 0 ? NULL : fdopen(fd, "r");
-	if (!file)
+	if (fd < 0)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+	file = fdopen(fd, "r");
+	if (!file) {
+		ret = -errno;
+		close(fd);
+		return ret;
+	}
 	ret = read_list(file, overrides);
 	fclose(file);
 	return ret;
@@ -116,8 +121,8 @@ static json_t *override_json(const struct override *each)
 }
 
 /*
- * Returns the text, or NULL. The buffer has its full size before: if jansson cannot get memory
- * while it writes, it can leave out a piece and continue.
+ * Returns the text, or NULL. Measures first, then writes into a buffer of that size: if jansson
+ * cannot get memory while it writes, it can leave out a piece and continue.
  */
 static char *json_text(const json_t *root)
 {
@@ -130,7 +135,10 @@ static char *json_text(const json_t *root)
 	return NULL;
 }
 
-/* Returns the text of all overrides, or NULL: a missing one would be lost at the next start. */
+/*
+ * Returns the text of all overrides or NULL, never a part of them: the rest would be lost at the
+ * next start.
+ */
 static char *list_text(const struct overrides *overrides)
 {
 	json_t *list = json_array(), *root = json_pack("{s:o}", "overrides", list);

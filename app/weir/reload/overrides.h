@@ -34,14 +34,17 @@ const struct override *overrides_find(const struct overrides *overrides, const c
 /* Adds an override, or replaces that of the same policy. Returns 0 or -ENOSPC. */
 int overrides_put(struct overrides *overrides, const struct override *override);
 
-/* Removes the override of a policy; or all that have ended. Returns true if there was any. */
+/*
+ * Removes the override of a policy; overrides_end() removes all whose time is over. Returns true if
+ * there was any.
+ */
 bool overrides_drop(struct overrides *overrides, const char *policy);
 bool overrides_end(struct overrides *overrides, int64_t unix_s);
 
 /*
  * Load the list from its file in a directory, and save it there. After a power failure the file has
- * the old or the new list. A missing file is an empty list. Returns 0, -EBADMSG (invalid file), or
- * another negative errno. Waits for the disk.
+ * the old or the new list. A missing file is an empty list, also if `directory` is not a directory
+ * (ENOTDIR). Returns 0, -EBADMSG (invalid file), or another negative errno. Waits for the disk.
  */
 int overrides_load(const char *directory, struct overrides *overrides);
 int overrides_save(const char *directory, const struct overrides *overrides);
