@@ -5,9 +5,9 @@
  * queue runs its loop, and otherwise directly to the partner port. If the XDP data plane is
  * configured, it decides the packets that it can.
  *
- * The kernel needs no time from a worker. A worker is present if its turn has changed since the
- * last packet, or, if not, for the lease after that. So the worker reads no clock for it, and a
- * wire that was idle for an hour is not considered dead.
+ * A worker is present if its turn has changed since the last packet that checked it, or a packet
+ * saw it change at most a lease ago (jiffies). The worker itself reads no clock, and a wire that
+ * was idle for an hour is not considered dead.
  */
 #include <stdbool.h>
 
@@ -62,7 +62,7 @@ volatile __u32 frame_max = 0xffffffff;
 /* Each CPU with a packet writes it. Two CPUs at a time can at worst renew a lease twice. */
 volatile struct bypass_seen seen[BYPASS_WORKERS];
 
-static bool comes_round(__u32 worker, __u64 now)
+static bool worker_is_present(__u32 worker, __u64 now)
 {
 	const struct bypass_beat *beat = bpf_map_lookup_elem(&beats, &worker);
 	volatile struct bypass_seen *last;
@@ -80,11 +80,11 @@ static bool comes_round(__u32 worker, __u64 now)
 	return now - last->at <= setup.lease;
 }
 
-/* If the socket spreads packets, any worker can have a flow's packets. */
-static bool all_come_round(__u64 now)
+/* Without AF_XDP, sockets of the stack spread packets: any worker can have a flow's packets. */
+static bool all_are_present(__u64 now)
 {
 	for (__u32 i = 0; i < BYPASS_WORKERS && i < setup.workers; i++)
-		if (!comes_round(i, now))
+		if (!worker_is_present(i, now))
 			return false;
 	return true;
 }
@@ -95,8 +95,8 @@ static bool is_served(__u32 queue)
 	__u64 now = bpf_jiffies64();
 
 	if (!setup.sockets)
-		return all_come_round(now);
-	return queue < BYPASS_QUEUES && comes_round(setup.worker_of[queue], now);
+		return all_are_present(now);
+	return queue < BYPASS_QUEUES && worker_is_present(setup.worker_of[queue], now);
 }
 
 static __always_inline struct bypass_count *count_of_port(void)
@@ -122,7 +122,10 @@ static __always_inline int to_partner(struct bypass_count *count)
 	return lose_unsent(count);
 }
 
-/* The longest frame in bytes that the partner accepts now; from the kernel while Weir is away. */
+/*
+ * Returns the longest frame in bytes that the partner accepts now. Queries the kernel for it if the
+ * queue is not served.
+ */
 static __always_inline __u32 partner_takes(struct xdp_md *ctx, bool served)
 {
 	__u32 mtu = 0;
@@ -168,7 +171,10 @@ static __always_inline int enact_verdict(enum plane_verdict verdict)
 	return to_partner(count);
 }
 
-/* Handles a packet while no worker serves its queue. */
+/*
+ * Handles a packet while no worker serves its queue. `never`: the verdict was PLANE_ASKS_ALONE, so
+ * only a worker could decide.
+ */
 static __always_inline int go_unserved(struct xdp_md *ctx, bool never)
 {
 	if (setup.fail == BYPASS_CLOSED || (setup.fail == BYPASS_LAST_LIMITS && never))

@@ -43,16 +43,16 @@ static void shuffle_peer_order(struct mesh *mesh, struct gossip *g)
 
 static bool expire_mesh_peers(struct mesh *mesh, struct gossip *g, uint64_t now_ns)
 {
-	uint64_t silence = mesh_silence(g);
+	uint64_t timeout_ns = mesh_timeout_ns(g);
 	bool changed = false;
 
 	estimator_looks(g, g->roster->n);
 	for (unsigned i = 0; i < g->roster->n; i++) {
 		struct peer *peer = &mesh->peers[i];
 
-		if (i == g->self || !peer_expire(peer, now_ns, silence))
+		if (i == g->self || !peer_expire(peer, now_ns, timeout_ns))
 			continue;
-		mesh->alive += peer->alive ? 1U : -1U;
+		mesh->n_active += peer->alive ? 1U : -1U;
 		g->changes++;
 		changed = true;
 	}
@@ -79,12 +79,12 @@ unsigned mesh_next(struct mesh *mesh, const struct gossip *g)
 	return mesh->order[mesh->at++];
 }
 
-unsigned mesh_silent(const struct mesh *mesh, const struct gossip *g)
+unsigned mesh_n_silent(const struct mesh *mesh, const struct gossip *g)
 {
-	return g->roster->n - 1 - mesh->alive;
+	return g->roster->n - 1 - mesh->n_active;
 }
 
-uint64_t mesh_silence(const struct gossip *g)
+uint64_t mesh_timeout_ns(const struct gossip *g)
 {
 	unsigned peers = g->roster->n - 1;
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Every limiter sends to every other in turn: each tick to `branching` random peers, but to each
- * once a round, so that the longest silence is bounded. Memory grows with the roster. One thread.
+ * Every limiter sends to every other in turn: each tick to up to `branching` peers, the next in a
+ * random order. All have one turn per round; then the order is shuffled again. So the longest
+ * silence is bounded. Used by the estimator `state`, and by push-sum of weirsim. Memory grows with
+ * the roster. One thread.
  */
 #ifndef WEIR_GOSSIP_MESH_H
 #define WEIR_GOSSIP_MESH_H
@@ -14,23 +16,26 @@ struct mesh {
 	unsigned *order;    /* n - 1 peers, shuffled for each round */
 	unsigned at;        /* index of the next of them */
 	unsigned to_send;   /* peers left in this tick */
-	unsigned alive;     /* active peers at the last tick */
+	unsigned n_active;  /* active peers at the last tick */
 };
 
 /* Returns 0 or -ENOMEM; mesh_destroy() in either case. */
 int mesh_create(struct mesh *mesh, const struct gossip *g, uint64_t now_ns);
 void mesh_destroy(struct mesh *mesh);
 
-/* Decides which peers are active, and chooses those of this tick. True: the active ones changed. */
+/*
+ * Decides which peers are active, and chooses the receivers of this tick. Returns true if a peer
+ * became active or lost.
+ */
 bool mesh_tick(struct mesh *mesh, struct gossip *g, uint64_t now_ns);
 
 /* Returns the index of the next peer of this tick, or n. */
 unsigned mesh_next(struct mesh *mesh, const struct gossip *g);
 
-/* Returns the number of all peers that are not active. */
-unsigned mesh_silent(const struct mesh *mesh, const struct gossip *g);
+/* Returns the number of peers that are not active. */
+unsigned mesh_n_silent(const struct mesh *mesh, const struct gossip *g);
 
 /* Returns the configured timeout times the ticks of a round, nanoseconds. */
-uint64_t mesh_silence(const struct gossip *g);
+uint64_t mesh_timeout_ns(const struct gossip *g);
 
 #endif

@@ -573,7 +573,7 @@ static bool take_section(
 		estimator_believe(g, origin, section->epoch, section->tick, now_ns);
 	if (peer->epoch != section->epoch)
 		return false;
-	if (!peer_can_be_at(peer, section->tick, now_ns, mesh_silence(g), least)) {
+	if (!peer_can_be_at(peer, section->tick, now_ns, mesh_timeout_ns(g), least)) {
 		estimator_implausible(g, teller);
 		return false;
 	}
@@ -761,14 +761,14 @@ static unsigned state_alive(const struct gossip *g)
 {
 	const struct state *s = g->own;
 
-	return s->mesh.alive;
+	return s->mesh.n_active;
 }
 
 static unsigned state_silent(const struct gossip *g)
 {
 	const struct state *s = g->own;
 
-	return mesh_silent(&s->mesh, g);
+	return mesh_n_silent(&s->mesh, g);
 }
 
 /* Returns 0: limiters relay records, but each decides by itself which peers are active. */
@@ -850,7 +850,7 @@ const struct estimator estimator_state = {
 	.told = state_told,
 	.alive = state_alive,
 	.silent = state_silent,
-	.silence = mesh_silence,
+	.silence = mesh_timeout_ns,
 	.spread = state_spread,
 	.said = state_said,
 	.update = state_update,

@@ -362,14 +362,14 @@ static unsigned push_sum_alive(const struct gossip *g)
 {
 	const struct push_sum *s = g->own;
 
-	return s->mesh.alive;
+	return s->mesh.n_active;
 }
 
 static unsigned push_sum_silent(const struct gossip *g)
 {
 	const struct push_sum *s = g->own;
 
-	return mesh_silent(&s->mesh, g);
+	return mesh_n_silent(&s->mesh, g);
 }
 
 static struct gossip_sum push_sum_sum(const struct gossip *g, unsigned policy)
@@ -434,15 +434,15 @@ static int push_sum_update(struct gossip *g, const struct remap *map)
 	return 0;
 }
 
-#define ESTIMATOR(creates)                                                                 \
-	{                                                                                  \
-		.create = creates, .destroy = push_sum_destroy, .set = push_sum_set,       \
-		.tick = push_sum_tick, .next = push_sum_next, .write = push_sum_write,     \
-		.find = push_sum_find, .watched = push_sum_find, .admit = push_sum_admit,  \
-		.forget = push_sum_forget, .check = push_sum_check, .take = push_sum_take, \
-		.sum = push_sum_sum, .alive = push_sum_alive, .silent = push_sum_silent,   \
-		.silence = mesh_silence, .spread = push_sum_spread, .said = push_sum_said, \
-		.update = push_sum_update,                                                 \
+#define ESTIMATOR(creates)                                                                    \
+	{                                                                                     \
+		.create = creates, .destroy = push_sum_destroy, .set = push_sum_set,          \
+		.tick = push_sum_tick, .next = push_sum_next, .write = push_sum_write,        \
+		.find = push_sum_find, .watched = push_sum_find, .admit = push_sum_admit,     \
+		.forget = push_sum_forget, .check = push_sum_check, .take = push_sum_take,    \
+		.sum = push_sum_sum, .alive = push_sum_alive, .silent = push_sum_silent,      \
+		.silence = mesh_timeout_ns, .spread = push_sum_spread, .said = push_sum_said, \
+		.update = push_sum_update,                                                    \
 	}
 
 const struct estimator estimator_push_sum = ESTIMATOR(push_sum_create);
