@@ -88,7 +88,7 @@ static bool complain_of_answer(const json_t *answer)
 	const char *needs = json_string_value(json_object_get(answer, "needs"));
 
 	if (json_object_get(answer, "denied"))
-		fprintf(stderr, "weirctl: not permitted: it takes %s\n",
+		fprintf(stderr, "weirctl: not permitted: this needs %s\n",
 			needs ? needs : "more rights");
 	else if (why)
 		fprintf(stderr, "weirctl: capture: %s\n", why);

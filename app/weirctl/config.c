@@ -125,7 +125,7 @@ bool reload_refused(const json_t *document, FILE *err)
 	if (!err)
 		return refused_at_all(document);
 	if (json_object_get(document, "denied")) {
-		fprintf(err, "weirctl: not permitted: it takes %s\n",
+		fprintf(err, "weirctl: not permitted: this needs %s\n",
 			needs ? needs : "more rights");
 		return true;
 	}

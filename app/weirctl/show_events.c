@@ -73,7 +73,10 @@ static int print_events(const json_t *page, bool json)
 	return ret || fflush(stdout) ? -EIO : 0;
 }
 
-/* Prints new events; `from` is the number of the next one. */
+/*
+ * Prints new events; `from` is the number of the next one. In a page, `next` is a number if another
+ * page is ready, and `to_come` is the number to request next.
+ */
 static int follow_on(struct box *box, char from[NUMBER], bool json)
 {
 	bool more = true;
@@ -103,14 +106,14 @@ static void rest_a_moment(void)
 	nanosleep(&moment, NULL);
 }
 
-/* Waits for a limiter that ends: the events of the next process begin at 1 again. */
+/* If the limiter ends, waits for its next process, whose events begin at 1. */
 int events_follow(struct boxes *boxes, const struct options *options)
 {
 	struct box *box = &boxes->each[0];
 	char from[NUMBER] = "0";
 
 	if (boxes->n > 1) {
-		fputs("weirctl: events --follow: of one limiter\n", stderr);
+		fputs("weirctl: events --follow: name exactly one limiter\n", stderr);
 		return EXIT_FAILURE;
 	}
 	if (box_open(box)) {
@@ -156,7 +159,7 @@ bool log_refused(const json_t *document, FILE *err)
 	if (!json_object_get(document, "denied"))
 		return false;
 	if (err)
-		fprintf(err, "weirctl: not permitted: it takes %s\n",
+		fprintf(err, "weirctl: not permitted: this needs %s\n",
 			needs ? needs : "more rights");
 	return true;
 }

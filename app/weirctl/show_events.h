@@ -7,8 +7,8 @@
 #include "ask_boxes.h"
 
 /*
- * "events --follow", for one limiter: runs until a signal ends the program, or returns the exit
- * status.
+ * "events --follow". Returns EXIT_FAILURE if there is more than one limiter, or if it cannot be
+ * reached at first. Otherwise runs until a signal or an output error ends the program.
  */
 int events_follow(struct boxes *boxes, const struct options *options);
 

@@ -297,7 +297,7 @@ bool talkers_refused(const json_t *document, FILE *err)
 	if (!err)
 		return true;
 	if (json_object_get(document, "denied"))
-		fprintf(err, "weirctl: not permitted: it takes %s\n",
+		fprintf(err, "weirctl: not permitted: this needs %s\n",
 			needs ? needs : "more rights");
 	else if (why)
 		fprintf(err, "weirctl: talkers: %s\n", why);

@@ -69,7 +69,7 @@ static uint64_t wanted_packets(const struct tap *tap, const struct rx_burst *bur
 	return wanted;
 }
 
-/* Copies the addresses of an IP packet or of an Ethernet frame, if it has any. */
+/* Copies the IP addresses; for other packets those of Ethernet, if the frame is long enough. */
 static void copy_addresses(
 	struct tap_lot *lot, const struct packet *packet, const uint8_t *data, uint32_t len)
 {

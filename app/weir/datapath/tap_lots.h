@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A tap that takes packets at random (flow/packet_sample.h), to estimate from. It takes only their
- * addresses, ports and protocol. Bursts are judged as usual. A packet is described before that, and
- * is found again among those that pass or are dropped.
+ * A tap that draws packets at random (flow/packet_sample.h), for estimates. Bursts are decided as
+ * usual: a packet is described before the decision, and its verdict is looked up after it.
  */
 #ifndef WEIR_APP_TAP_LOTS_H
 #define WEIR_APP_TAP_LOTS_H
@@ -44,7 +43,7 @@ struct tap_lots {
 };
 
 /*
- * Creates a tap of about `rate` wanted packets a second, with ticks of `hz`. Returns NULL if out of
+ * Creates a tap of about `rate` packets a second, with ticks of `hz`. Returns NULL if out of
  * memory. Free it with tap_destroy(). Control.
  */
 struct tap *tap_lots_create(
@@ -57,8 +56,8 @@ bool tap_lots_read(struct tap *tap, struct tap_lot *lot);
 void tap_lots_draw(struct tap *tap, struct rx_burst *burst, unsigned n, struct tap_lots *lots);
 
 /*
- * Sets the verdicts of the chosen packets and puts them into the ring. A packet that is in neither
- * array waits. The worker.
+ * Sets the verdicts of the chosen packets and puts them into the ring. A packet in neither array
+ * gets TAP_WAIT. The worker.
  */
 void tap_lots_take(struct tap *tap, struct tap_lots *lots, struct rte_mbuf *const *passing,
 	unsigned n_pass, struct rte_mbuf *const *dropped, unsigned n_dropped);

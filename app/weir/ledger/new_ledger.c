@@ -42,7 +42,7 @@ static void complain_ledger(const char *command, const char *directory, int err)
 {
 	fprintf(stderr, "weir: %s: %s: ", command, directory);
 	if (err == -EBUSY)
-		fputs("a running weir has it\n", stderr);
+		fputs("in use by a running weir\n", stderr);
 	else
 		fprintf(stderr, "%s\n", ledger_store_reason(err));
 }
@@ -90,7 +90,8 @@ static void print_next_step(
 	if (config->gossip.n_roster > 1)
 		printf("at each of the %u other limiters of the group type\n"
 		       "    weir %s %s CONFIG\n"
-		       "with its own CONFIG: limiters of different ledgers move nothing to each other\n",
+		       "with its own CONFIG: limiters with different identities do not exchange "
+		       "rates or quotas\n",
 			config->gossip.n_roster - 1, command, text);
 }
 

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Weir authors
  *
  * A packet moves from `received` to the queues of shaped policies, to the rings between workers,
- * and to its end. Stages that are read in this order can have a packet twice, and never miss one:
- * that is a lower bound of the missing packets. The opposite order gives one of the surplus.
+ * and to its end. Reading in this order can count a packet twice but never skip one, so received
+ * minus the rest is a lower bound of the missing packets. The opposite order gives one of the
+ * surplus.
  */
 #include "packet_balance.h"
 
@@ -15,7 +16,7 @@
 #include "base/counter.h"
 #include "rx_rings.h"
 
-/* The burst in work, one from the rings, one from shaped policies, and one of reserve. */
+/* The burst in work, one from the rings, one from shaped policies, and one spare. */
 #define BURSTS_IN_WORK 4
 
 struct stages {

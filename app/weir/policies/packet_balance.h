@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The balance of packets: received = transmitted + dropped + waiting. Workers count without locks,
- * so a running worker is in the middle of a burst. Both errors are lower bounds: neither is above
- * `in_work` unless a packet is in no counter, or in two of them.
+ * so the counters can be read in the middle of a burst. `missing` and `surplus` are lower bounds:
+ * neither is above `in_work` unless a packet is in no counter, or in two of them.
  */
 #ifndef WEIR_APP_PACKET_BALANCE_H
 #define WEIR_APP_PACKET_BALANCE_H

@@ -10,9 +10,9 @@
 #include "base/math.h"
 
 /*
- * A child with a demand below HELD_FROM of its share is held back elsewhere, and from HELD_ALL on
- * by the share. Flows that are held back here send more than they get, except for moments. Between
- * the two, a nearly satisfied child keeps a part from the others.
+ * A child with a demand below HELD_FROM of its share is limited elsewhere; from HELD_ALL on, by its
+ * share. Flows that are held back here send more than they get, except for moments. Between the
+ * two, a nearly satisfied child keeps a part from the others.
  */
 #define HELD_FROM 0.92
 #define HELD_ALL  0.98
@@ -20,7 +20,7 @@
 struct hierarchy {
 	unsigned n;
 	unsigned *child;            /* n: children of each parent together, from `first` on */
-	unsigned *first;            /* n + 1, by parent */
+	unsigned *first;            /* n + 2, by parent; the last one is only for counting */
 	unsigned *order;            /* n: parents before their children */
 	struct share_claim *claims; /* the children of one parent, and its own packets */
 	struct share_level *levels;
@@ -39,7 +39,10 @@ static int hierarchy_alloc(struct hierarchy *h, unsigned n)
 	return h->child && h->first && h->order && h->claims && h->levels ? 0 : -ENOMEM;
 }
 
-/* Counts are moved up by one, so that filling moves each to its place. */
+/*
+ * Counts a parent's children at parent + 2. So first[parent + 1] is where they begin, and filling
+ * moves it to where they end.
+ */
 static void list_children(struct hierarchy *h, const struct hierarchy_node *nodes)
 {
 	for (unsigned i = 0; i < h->n; i++)

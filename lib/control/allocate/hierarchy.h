@@ -8,16 +8,17 @@
  * Networks", 1995).
  *
  * From its parent each child gets its guaranteed rate, as far as it claims it, and a part of the
- * rest by weight, up to its claim. So no child gets less, for its weight, than another with more
- * than its guaranteed rate, unless it gets all of its claim.
+ * rest by weight, up to its claim. Above the guaranteed rates, a child that gets less than its
+ * claim gets at least as much for its weight as any other.
  *
  * A child's share is the rate that it would get if it claimed its own limit, and the others had
- * their claims. So it has room to grow immediately, and an idle one has a part that is ready.
- * Little depends on the decision which ones are held back. All shares together exceed the parent's
- * rate while some child does not use its own; the parent's limit still applies.
+ * their claims. It has room to grow immediately, and an idle one has a part that is ready. So an
+ * error about the children that are held back matters little. All shares together exceed the
+ * parent's rate while some child does not use its own; the parent's limit still applies.
  *
- * The claim of another child is its demand. But one with a demand of nearly its share is held back
- * by it, and claims the share. So a part that backing-off flows leave unused is not given away.
+ * The claim of another child is its demand. But a child whose demand is nearly its share counts as
+ * held back by the share, and claims all of it. So a part that backing-off flows leave unused is
+ * not given away.
  *
  * Pure; one thread. Rates in units (bytes, packets) a second, over all limiters.
  */
@@ -46,8 +47,8 @@ void hierarchy_destroy(struct hierarchy *hierarchy);
 
 /*
  * Sets the share of each, from the present limits and demands: at most its limit and its parent's
- * share, and at least its part of ALLOCATE_FLOOR of that. So a flow can begin for any guaranteed
- * rates of others. Takes n log n of the nodes with a demand, and n.
+ * share, and at least its part of ALLOCATE_FLOOR of that. So a flow can always begin, however much
+ * is guaranteed to others. Takes O(n log d) for n nodes, d of which have a demand.
  */
 void hierarchy_share(struct hierarchy *hierarchy, struct hierarchy_node *nodes);
 
@@ -58,7 +59,10 @@ struct share_claim {
 	double share;                       /* the result */
 };
 
-/* Level at which one has its whole claim, units for a weight of 1; and sums of those before it. */
+/*
+ * `at`: level (units per weight) that meets one claim; `weight`: of that claim. `taken`, `weights`:
+ * sums of units and weights over the lower levels.
+ */
 struct share_level {
 	double at, weight;
 	double taken, weights;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * State that survives a restart, and when statements can contain a decision. A record is numbers of
- * eight bytes, big-endian:
+ * The saved record of a ledger, and the commit after which statements to neighbours can contain a
+ * change (see ledger_save()). A record is numbers of eight bytes, big-endian:
  *
  *   magic and version, n_edges, share, spent, balance, epoch, most, count, word;
  *   of each of LEDGER_LIVES former lives epoch, count, word;
  *   of each edge granted, promised, locked, received, inherited, least epoch, and of the
- *   neighbour its epoch, and the count and word of its life (2^32 is added if it is unproven);
+ *   neighbour its epoch, and the count and word of its life (bit 32 of the word: unproven);
  *   the sum of all bytes before it (FNV-1a, 64 bits, to which each single byte matters).
  *
  * Version 1 ended the first line with the epoch, had no lives, and nothing of the neighbour.
  *
- * Other numbers of neighbours are not in it: they would be too old to use.
+ * Nothing else that neighbours reported is in it: it would be too old to use.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -126,7 +126,10 @@ static bool read_edge_records(struct ledger *l, const uint8_t *at, bool first_ve
 	return balance == l->balance && balance <= (int64_t)LEDGER_MOST;
 }
 
-/* Reads the former lives; the newest is the one that wrote the record. */
+/*
+ * Reads the former lives. The one that wrote the record becomes the newest, so the oldest is read
+ * and dropped.
+ */
 static const uint8_t *read_lives(struct ledger *l, uint64_t epoch, const uint8_t *at)
 {
 	uint64_t word;

@@ -19,7 +19,10 @@
 #define PACKET_BYTES 1500
 #define MONTH_S      (30 * 86400.0)
 
-/* Classes of actions, in the upper bits of the number. The lower bits are seconds as a float. */
+/*
+ * Classes of actions, in the upper bits of the number. The lower bits: the seconds in which the
+ * limit earns one packet or flow, a float.
+ */
 enum strict_class { STRICT_COUNTS, STRICT_MARKS, STRICT_HOLDS };
 
 #define CLASS_SHIFT 30

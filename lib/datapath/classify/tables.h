@@ -85,10 +85,10 @@ struct table {
 	bool used;                /* has any rule */
 };
 
-/* Strictness of a policy, higher is stricter: for packets that can begin a flow, and for others. */
+/* Strictness of a policy, higher is stricter. */
 struct strictness {
-	uint32_t answer;
-	uint32_t opens, carries;
+	uint32_t answer;         /* policy value that the tables return */
+	uint32_t opens, carries; /* for packets that can begin a flow; for others */
 };
 
 struct classifier {

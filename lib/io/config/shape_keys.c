@@ -36,7 +36,7 @@ static const struct key count_queue = {
 	KEY_FIELD(struct policy, shape.bytes),
 };
 
-/* The queue has the unit of the limit. */
+/* A queue is measured in bytes or packets, like the limit. After a bad "count" it is not checked. */
 static void read_queue(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -64,7 +64,8 @@ const struct key shape_keys[] = {
 		.detail = &(const struct quantity_range){units_parse_time, MS_NS, 10 * SECOND_NS,
 			"1ms to 10s", "ns"}),
 	KEY("queue", read_queue, POLICY_TERMS, KEY_FIELD(struct policy, shape.bytes),
-		UNSET("by `delay`"), "bound on the waiting amount, for any delay, see below",
+		UNSET("amount that `delay` allows"),
+		"bound on the waiting amount, for any delay, see below",
 		"limit depth queuesize qlen queuelimit backlog", .form = "queue"),
 	KEY("drop", read_marked_choice, POLICY_TERMS, KEY_FIELD(struct policy, shape.drop),
 		DEFAULT("\"tail\""),
@@ -81,7 +82,7 @@ const struct key shape_keys[] = {
 			"100us to 1s", "ns"}),
 	KEY("interval", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, shape.interval_ns),
 		DEFAULT("\"100ms\""),
-		"time for which they can wait longer, about a round trip. Only with `codel`",
+		"time for which packets can exceed `target`, about a round trip. Only with `codel`",
 		"codelinterval period window", .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, MS_NS, 10 * SECOND_NS,
 			"1ms to 10s", "ns"}),

@@ -14,7 +14,7 @@
 #include <sodium.h>
 
 #define SLOTS      2
-#define SLOT_BYTES 4096                         /* no write of a disk is in both slots */
+#define SLOT_BYTES 4096                         /* no single disk write is in both slots */
 #define VERSION    UINT64_C(0x5745495253454e31) /* "WEIRSEN1" */
 
 struct sentinel_slot {
@@ -92,7 +92,7 @@ static int sync_parent(const char *path)
 		slash ? path : ".");
 	fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == EACCES ? 0 : -errno; /* writable and not readable */
+		return errno == EACCES ? 0 : -errno; /* writable, not readable: cannot sync it */
 	err = fsync(fd) ? -errno : 0;
 	close(fd);
 	return err;

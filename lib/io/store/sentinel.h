@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The sentinel of a store: a file next to the store's directory with the number of commits and the
- * random word of the newest start. A store that was restored has fewer commits, or another word.
+ * random word of the newest start. A store restored from an older copy has fewer commits than its
+ * sentinel, or another word.
  *
  *     slot 0 at 0, slot 1 at 4096: version, sequence, commits, word, checksum (8 bytes each)
  *
@@ -23,10 +24,16 @@ struct sentinel {
 	uint64_t commits, word; /* content of the valid slot */
 };
 
-/* Names and reads the sentinel of a directory. Returns 0, also if there is none, or an error. */
+/*
+ * Sets the path of the sentinel of a directory, and reads the file if there is one. Returns 0, also
+ * without a file, or an error.
+ */
 int sentinel_read(struct sentinel *sentinel, const char *directory);
 
-/* Returns 0 after the write, which is durable if `sync`. */
+/*
+ * Writes the next slot. Returns 0 or an error. The content is durable if `sync`; the name of a new
+ * file always, unless its directory cannot be opened.
+ */
 int sentinel_write(struct sentinel *sentinel, uint64_t commits, uint64_t word, bool sync);
 
 /* Removes it durably, for a store that is new. Returns 0 if there is none. */

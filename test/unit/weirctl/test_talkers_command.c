@@ -276,7 +276,7 @@ static void refusals(void **state)
 	assert_refused("{'refused': 'policy: there is none of that name'}",
 		"weirctl: talkers: policy: there is none of that name\n");
 	assert_refused("{'denied': '/weir/talkers', 'needs': 'the group weir'}",
-		"weirctl: not permitted: it takes the group weir\n");
+		"weirctl: not permitted: this needs the group weir\n");
 }
 
 /*

@@ -939,7 +939,7 @@ static void reload_that_is_denied(void **state)
 	assert_int_equal(pauses, 0);
 	assert_true(reload_refused(document, err));
 	fclose(err);
-	assert_string_equal(text, "weirctl: not permitted: it takes uid 0\n");
+	assert_string_equal(text, "weirctl: not permitted: this needs uid 0\n");
 	free(text);
 	json_decref(document);
 }
