@@ -111,6 +111,7 @@ int events_follow(struct boxes *boxes, const struct options *options)
 {
 	struct box *box = &boxes->each[0];
 	char from[NUMBER] = "0";
+	json_int_t followed = 0;
 
 	if (boxes->n > 1) {
 		fputs("weirctl: events --follow: name exactly one limiter\n", stderr);
@@ -124,9 +125,15 @@ int events_follow(struct boxes *boxes, const struct options *options)
 		return EXIT_FAILURE;
 	}
 	for (;;) {
-		if (box_open(box) || follow_on(box, from, options->json)) {
-			box_close(box);
-			snprintf(from, NUMBER, "0");
+		if (box_open(box) == 0) {
+			json_int_t pid = json_integer_value(
+				json_object_get(box->client.greeting, "pid"));
+
+			if (pid != followed)
+				snprintf(from, NUMBER, "0");
+			followed = pid;
+			if (follow_on(box, from, options->json))
+				box_close(box); /* it has ended, or has not answered in time */
 		}
 		rest_a_moment();
 	}

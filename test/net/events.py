@@ -442,6 +442,36 @@ def who_asks(scene):
         weir.stop()
 
 
+def follow_once(scene):
+    """A follower prints each event once, also if an answer is late; a new process begins at 1."""
+    with limiter(scene, "text") as (weir, _, _):
+        with subprocess.Popen([WEIRCTL, "-s", weir.socket, "--timeout", "0.3", "--json", "events",
+                               "--follow"], stdout=subprocess.PIPE, text=True) as follower:
+            def until(event):
+                """Returns the numbers of the printed events, up to one of this kind."""
+                numbers = []
+                for line in follower.stdout:
+                    numbers.append(json.loads(line)["number"])
+                    if json.loads(line)["event"] == event:
+                        break
+                return numbers
+
+            first = until("started")
+            weir.process.send_signal(signal.SIGSTOP)
+            time.sleep(1.5)
+            weir.process.send_signal(signal.SIGCONT)
+            ctl(weir, "log", "debug")
+            first += until("log_changed")
+            expect(first == list(range(first[0], first[0] + len(first))), first)
+            weir.stop()
+            weir.start()
+            again = until("started")
+            begins = again.index(1)
+            expect(again[:begins] == list(range(first[-1] + 1, first[-1] + 1 + begins)), again)
+            expect(again[begins:] == list(range(1, 1 + len(again) - begins)), again)
+            follower.terminate()
+
+
 def each_line_once(scene):
     """The log goes only to standard error. With journald each line has its priority."""
     if os.path.lexists("/dev/log"):
@@ -478,4 +508,4 @@ def enter_namespaces():
 
 if __name__ == "__main__":
     box.main([as_text, as_json, a_total, another_period, sending, refusing, missing, other_key,
-              full_disk, late, who_asks, each_line_once], setup=enter_namespaces)
+              full_disk, late, who_asks, follow_once, each_line_once], setup=enter_namespaces)
