@@ -133,7 +133,7 @@ int events_follow(struct boxes *boxes, const struct options *options)
 				snprintf(from, NUMBER, "0");
 			followed = pid;
 			if (follow_on(box, from, options->json))
-				box_close(box); /* it has ended, or has not answered in time */
+				box_close(box); /* the limiter has ended, or its answer is late */
 		}
 		rest_a_moment();
 	}
