@@ -163,7 +163,7 @@
 		"Peers without a recent report: each can enforce up to the whole limit")           \
 	X(unheard, RATE, GAUGE, OVERSHOOT, DETAIL, "overshoot.unheard", HIDDEN,                    \
 		"they enforce at most", "", now->over.unheard_most,                                \
-		"Upper bound of what unheard peers enforce: the limit for each")                   \
+		"Upper bound of the rate that unheard peers enforce: the limit for each")          \
 	/* Demand. */                                                                              \
 	X(demand, RATE, GAUGE, ALWAYS, ALL, "demand", SHOWN, "demand here", "DEMAND",              \
 		now->view.demand, "Demand at this limiter")                                        \
