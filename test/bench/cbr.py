@@ -56,7 +56,7 @@ def main():
     bound = LIMIT / 8 * (ended[0] - idle[0]) + BURST
     total = ended[1] - idle[1]
     print(markdown_table(
-        ["", "seconds", "bytes that passed", "what the limit grants", "difference"],
+        ["", "seconds", "bytes that passed", "bytes that the limit grants", "difference"],
         [["backlogged", f"{lasted:.3f}", f"{passed:,}", f"{LIMIT / 8 * lasted:,.0f}",
           f"{(passed * 8 / lasted / LIMIT - 1) * 100:+.4f} %"],
          ["since before the first packet", f"{ended[0] - idle[0]:.3f}", f"{total:,}",

@@ -89,7 +89,7 @@ def estimators(*cases):
                      f"{float(rate):.1f}", sent, size, f"{short(mean)} %", f"{short(most)} %",
                      f"{known} s" if float(known) < 60 else "not in 60 s"])
     return markdown_table(["estimator", "N", "kbit/s a limiter", "datagrams a second",
-                           "bytes of each", "mean error", "largest", "known after"], rows)
+                           "bytes of each", "mean error", "largest", "within 1 % after"], rows)
 
 
 def push_sum():
@@ -244,7 +244,7 @@ def phantom(*words):
         rows.append(phantom_row(f"{int(n):,}, above", cycles, ratios,
                                 ("bucket_10k_pressed", "phantom_10k_pressed")))
     return markdown_table(["policies", "token bucket, cycles", "phantom, cycles", "ratio",
-                           "where the device tells no hash", "dropped"], rows)
+                           "ratio without a device hash", "dropped"], rows)
 
 
 def few(*words):

@@ -85,7 +85,7 @@ void quota_report_markdown(const struct quota_row *rows, unsigned n, FILE *out)
 	for (unsigned i = 0; i < n; i++)
 		print_cost(&rows[i], out);
 	fputs("\n| nodes | trace | requests | a reallocation takes | paper | than polling | paper | "
-	      "than polling at once | used before the first refusal |\n"
+	      "than parallel polling | used before the first refusal |\n"
 	      "|---|---|---|---|---|---|---|---|---|\n",
 		out);
 	for (unsigned i = 0; i < n; i++)
