@@ -60,7 +60,8 @@ static int refuse_twins(const struct config *config)
 
 		if (twin == i)
 			continue;
-		fprintf(stderr, "weir: ports.%s (%s): it stands on what ports.%s has already\n",
+		fprintf(stderr,
+			"weir: ports.%s (%s): same device as ports.%s: each port needs its own\n",
 			config->ports[i].name, config->ports[i].device, config->ports[twin].name);
 		ret = -EEXIST;
 	}
@@ -162,8 +163,8 @@ int eal_find_ports(const struct config *config, uint16_t ids[CONFIG_PORTS_MAX])
 		if (eal_find_port(&config->ports[i], &ids[i]))
 			ret = -ENODEV;
 	if (ret == 0 && fanout_defragments()) {
-		fputs("weir: af_packet ports: the kernel would put IPv4 fragments together, and "
-		      "DPDK's driver could not be kept from asking for it\n",
+		fputs("weir: af_packet ports: the kernel would reassemble IPv4 fragments, because "
+		      "DPDK's driver does not call Weir's setsockopt()\n",
 			stderr);
 		ret = -ENOTSUP;
 	}

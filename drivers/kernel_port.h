@@ -72,8 +72,9 @@ int kernel_set_mtu(const char *name, unsigned mtu);
 
 /*
  * The longest frames that the kernel can send now on the interface with this index, in bytes
- * without FCS. any: any frame; tagged: one with an 802.1Q tag (0x8100) as the outermost. 0 if the
- * interface is down or missing. The kernel drops longer frames without a count.
+ * without FCS. `any` is for any frame, `tagged` for one with an 802.1Q tag (0x8100) as the
+ * outermost. Both are 0 if the interface is down or missing. The kernel drops longer frames without
+ * a count.
  */
 struct kernel_frames {
 	unsigned any, tagged;

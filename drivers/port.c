@@ -351,7 +351,7 @@ static int open_port(struct port *port, bool outlived)
 	port->timestamps = has_clock(port);
 	ret = make_promiscuous(port, outlived);
 	if (ret && !(ret == -ENOTSUP && is_virtual(port)))
-		return complain_port(port, "cannot receive what is not addressed to it", ret);
+		return complain_port(port, "cannot become promiscuous", ret);
 	if (port_is_af_packet(port->config) && af_packet_keep_tags(port->id, port->queues))
 		complain_port(port, "its outer 802.1ad tags become 802.1Q", -ENOTSUP);
 	forget_strangers(port);

@@ -350,7 +350,7 @@ static void complain_offloads(
 							      : "warning";
 
 	log_offloads(ERR,
-		"ports.%s (%s): %s:%s of %s: what arrives would not be what was on the wire: "
+		"ports.%s (%s): %s:%s of %s: received packets would differ from the wire: "
 		"ethtool -K %s%s",
 		port->name, port->device, why, found->names, w->interface, w->interface,
 		found->command);
@@ -471,11 +471,11 @@ bool wire_offloads_look(struct wire_offloads *offloads, char news[WIRE_OFFLOADS_
 		next = look_at_interface(offloads, i, &found);
 		if (found.n)
 			snprintf(news, WIRE_OFFLOADS_NEWS,
-				"ports.%s: somebody has switched on%s of %s: ethtool -K %s%s", name,
-				found.names, w->interface, w->interface, found.command);
+				"ports.%s: another program has switched on%s of %s: ethtool -K %s%s",
+				name, found.names, w->interface, w->interface, found.command);
 		else if (found.n_fixed)
 			snprintf(news, WIRE_OFFLOADS_NEWS,
-				"ports.%s: somebody has switched on%s of %s: switched off again",
+				"ports.%s: another program has switched on%s of %s: switched off again",
 				name, found.fixed, w->interface);
 		if (found.n || found.n_fixed)
 			return true;

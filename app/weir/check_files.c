@@ -68,7 +68,7 @@ static void check_twins(const struct config *config, const struct complaint_sink
 		if (twin == i)
 			continue;
 		snprintf(place, sizeof(place), "ports.%s.device", config->ports[i].name);
-		snprintf(expected, sizeof(expected), "another one than ports.%s stands on",
+		snprintf(expected, sizeof(expected), "another device than that of ports.%s",
 			config->ports[twin].name);
 		complaint_write(to, &(struct complaint){.place = place,
 					    .found = config->ports[i].device,

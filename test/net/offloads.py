@@ -203,13 +203,13 @@ def switched_on_meanwhile(scene):
         weir = scene.box(config()).start()
         run("ethtool", "-K", "a", "gro", "on")
         wait_until(lambda: not feature("a", "generic-receive-offload"), "GRO to be off again")
-        wait_until(lambda: "somebody has switched on rx-gro of a: switched off again"
+        wait_until(lambda: "another program has switched on rx-gro of a: switched off again"
                    in weir.log(), "the log to say so")
         weir.stop()
         expect(feature("a", "generic-receive-offload"), "that somebody wants it on is forgotten")
         weir = scene.box(config(offloads="ignore"), "other").start()
         run("ethtool", "-K", "b", "gro", "on")
-        wait_until(lambda: "somebody has switched on rx-gro of b: ethtool -K b gro off"
+        wait_until(lambda: "another program has switched on rx-gro of b: ethtool -K b gro off"
                    in weir.log(), "the log to say so")
         wait_until(lambda: weir.get("/weir/ports")[1]["offloads"] == "b:rx-gro", "telemetry")
         weir.stop()

@@ -423,7 +423,7 @@ MISSING = ["limiter", "policies[0].name", "policies[0].limit", "policies[1].tota
 SLIPS = [
     ("one interface for two ports", r'"net_null0"(?:.|\n)*?"net_null1"',
      '"net_af_packet0,iface=x"}, "wan": {"device": "net_af_packet1,iface=x"',
-     "another one than ports.lan stands on"),
+     "another device than that of ports.lan"),
     ("a large MTU of AF_XDP", r'"net_null0"', '"net_af_xdp0,iface=x", "mtu": 3303',
      "expected at most 3262"),
     ("large buffers of AF_XDP", r'"net_null0"', '"net_af_xdp0,iface=x", "buffer_size": 3585',
