@@ -20,7 +20,7 @@ struct delta_counts {
 
 struct delta {
 	char *name;
-	char limit[NETFLOW_DESCRIPTION + 1]; /* as text */
+	char limit[NETFLOW_DESCRIPTION + 1]; /* text of a record */
 	enum netflow_unit unit;
 	enum netflow_status status; /* status of dropped packets */
 	struct delta_counts passed, dropped;

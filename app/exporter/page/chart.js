@@ -100,8 +100,8 @@ export class Chart {
 	}
 
 	/**
-	 * {points: [{at, known, parts: {name: rate}, limit, asked}], series: [{name, color, told}],
-	 * count, spanMs, gapMs, now}
+	 * Draws an object with `points`, `series`, `count`, `spanMs`, `gapMs` and `now`. A point is
+	 * `{at, known, parts: {name: rate}, limit, asked}`, and a series is `{name, color, told}`.
 	 */
 	show(data) {
 		this.data = data;
@@ -220,7 +220,7 @@ export class Chart {
 		if (asked?.asked > this.most)
 			yield element("text", {x: this.box.right, y: this.box.top - 12,
 				"text-anchor": "end"},
-			`↑ asked ${rateText(asked.asked, this.data.count)}`);
+			`↑ demand ${rateText(asked.asked, this.data.count)}`);
 	}
 
 	// Puts each name next to its area, as near as the other names allow.

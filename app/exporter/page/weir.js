@@ -15,14 +15,14 @@ const FIND_AFTER_MS = 150;
 
 // The reasons of doc/operate/telemetry.md.
 const REASONS = {
-	limit: "over its policy's limit",
-	quota: "its policy's total is spent, or not here yet",
-	unmarkable: "over the limit, and cannot be marked",
+	limit: "exceeds its policy's limit",
+	quota: "its policy's quota is exhausted, or its rest is not here yet",
+	unmarkable: "exceeds the limit, and cannot carry the mark",
 	unparsed: "not understood",
 	tx_full: "the port out took no more",
 	ring_full: "its worker took no more",
 	oversize: "longer than the port's MTU",
-	truncated: "longer than what came of it",
+	truncated: "its IP header has a larger length than the frame",
 	queue_full: "too many of its policy wait",
 	pool_full: "too many wait",
 	codel: "has waited too long in its queue",
@@ -30,8 +30,8 @@ const REASONS = {
 	stopped: "its queue has ended",
 	rx_missed: "no worker took it in time",
 	rx_no_buffer: "no buffer was free",
-	rx_errors: "damaged, says the device",
-	tx_errors: "not sent, says the device",
+	rx_errors: "reported as damaged by the device",
+	tx_errors: "reported as unsent by the device",
 };
 
 const $ = id => document.getElementById(id);
@@ -272,8 +272,8 @@ function showPolicy(policy) {
 	setText($("policy-name"), policy.name);
 	setText($("rate"), sumRate(sums.passed, count));
 	setText($("of-limit"), limitText(policy));
-	setText($("held-sentence"), `${sumRate(sums.demand, count)} asked, ${droppedText(policy)}` +
-		boundText(policy));
+	setText($("held-sentence"), `demand ${sumRate(sums.demand, count)}, ` +
+		droppedText(policy) + boundText(policy));
 	remember(policy, state.at);
 	fillShares(policy);
 	showTotal(policy);
@@ -367,7 +367,7 @@ function fillHistory() {
 	const points = (state.histories.get(policy.name) || []).filter(
 		({at}) => at >= state.at - state.spanMs);
 	const every = Math.max(1, Math.ceil(points.length / ROWS_OF_HISTORY));
-	const head = ["Time", ...series.map(({name}) => name), "together", "may pass", "asked",
+	const head = ["Time", ...series.map(({name}) => name), "together", "may pass", "demand",
 		"dropped"];
 	const tr = $("history").querySelector("thead tr");
 	if (tr.words !== head.join()) {
@@ -421,7 +421,7 @@ function fillDrops(drops) {
 	const rows = Object.entries(drops).map(([reason, one]) => ({reason, ...one}));
 	rows.sort((a, b) => b.per_s - a.per_s || b.total - a.total);
 	const most = Math.max(...rows.map(row => row.per_s || 0), 1);
-	setText($("drops-count"), rows.length ? "All limiters asked here, all policies" : "");
+	setText($("drops-count"), rows.length ? "All limiters of this page, all policies" : "");
 	fill($("drops").tBodies[0], rows.map(({reason, per_s, total}) => ({key: reason, cells: [
 		{text: reason, more: REASONS[reason]},
 		number(packetsText(per_s), {bar: (per_s || 0) / most}),
@@ -500,7 +500,7 @@ const finder = {
 
 	open(found) {
 		this.names = [null, ...found.map(({name}) => name)];
-		this.list.replaceChildren(this.option("whichever drops most", "", 0),
+		this.list.replaceChildren(this.option("the policy that drops most", "", 0),
 			...found.map((one, i) => this.option(one.name, this.figure(one), i + 1)));
 		this.list.hidden = false;
 		this.input.ariaExpanded = "true";
