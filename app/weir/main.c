@@ -142,8 +142,9 @@ static void print_usage(FILE *out)
 {
 	fputs("Usage: weir -c CONFIG [--state DIRECTORY] [--shadow] |\n"
 	      "       --check [--quiet] [--strict] [--json] CONFIG... |\n"
-	      "       --describe CONFIG | --doctor [--json] CONFIG |\n"
-	      "       --new-ledger [IDENTITY] CONFIG | --accept-ledger CONFIG |\n"
+	      "       --describe CONFIG | --doctor [--json] CONFIG |\n",
+		out);
+	fputs("       --new-ledger [IDENTITY] CONFIG | --accept-ledger CONFIG |\n"
 	      "       --new-key [FILE] | --new-identity FILE |\n"
 	      "       --public-key FILE | --events | --keys | --numbers | --version | --help\n"
 	      "\n"
@@ -153,9 +154,10 @@ static void print_usage(FILE *out)
 	option_print_rows(&weir_options, 0, HELP_COLUMN, HELP_WIDTH, out);
 	fputs("\n"
 	      "Exit status: 0 done; 1 refused or failed, with the reason on standard error;\n"
-	      "2 wrong usage. --doctor: 1 if something will fail. -c: 78 if the configuration\n"
-	      "is refused, and a restart does not help; 75 if a restart can help: a key, a\n"
-	      "password or a group is not usable yet, or a removed interface is back.\n",
+	      "2 wrong usage. With --doctor: 1 if something will fail. With -c: 78 if Weir\n"
+	      "rejects the configuration, and a restart does not help. 75 if a restart can\n"
+	      "help: a key, a password or a group is not usable yet, or a removed interface\n"
+	      "is back.\n",
 		out);
 }
 
@@ -345,7 +347,7 @@ static int run_limiter(const struct config *config, const char *file, struct kep
 		ret = run_started(config, file, kept, signal_fd, notify, outcome);
 		events_close(LOG_PATIENCE_S);
 		if (outcome->left_behind)
-			_exit(ret ? EXIT_FAILURE : EXIT_SUCCESS); /* it may still come back */
+			_exit(ret ? EXIT_FAILURE : EXIT_SUCCESS); /* a thread can still run */
 	}
 	notify_close(notify);
 	close(signal_fd);

@@ -44,7 +44,7 @@ void help_all(const struct command *all, FILE *out)
 	fputc('\n', out);
 	option_print_rows(&option_rows, 0, OPTION_COLUMN, 0, out);
 	fputs("\nA command can be shortened while it is unambiguous. See weirctl COMMAND --help.\n"
-	      "-s and -n can be repeated: the request goes to several limiters at once.\n"
+	      "-s and -n can be repeated: the request goes to each of these limiters.\n"
 	      "\n"
 	      "Exit status: 0 done; 1 refused or failed, with the reason on standard error;\n"
 	      "2 wrong usage. status: 3 if a limiter has a problem.\n",

@@ -133,7 +133,7 @@ int events_follow(struct boxes *boxes, const struct options *options)
 				snprintf(from, NUMBER, "0");
 			followed = pid;
 			if (follow_on(box, from, options->json))
-				box_close(box); /* the limiter has ended, or its answer is late */
+				box_close(box); /* the limiter ended, or did not answer in time */
 		}
 		rest_a_moment();
 	}

@@ -302,7 +302,8 @@ bool talkers_refused(const json_t *document, FILE *err)
 	else if (why)
 		fprintf(err, "weirctl: talkers: %s\n", why);
 	else
-		fputs("weirctl: talkers: somebody else watches packets: a capture, or this\n", err);
+		fputs("weirctl: talkers: another capture or sample is running: try again after it\n",
+			err);
 	return true;
 }
 

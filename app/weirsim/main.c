@@ -32,7 +32,7 @@ static void write_sim_usage(FILE *out)
 		out);
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
-	fputs("\n\"weirsim COMMAND --help\" says more.\n", out);
+	fputs("\nSee weirsim COMMAND --help.\n", out);
 }
 
 static int sim_help_main(int argc, char **argv)

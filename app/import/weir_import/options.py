@@ -55,10 +55,11 @@ Imports policies from a list of subscribers, or from a BGP speaker.
 """
 MORE = """
 csv: FILE (- is standard input) has a line for each subscriber, or is LibreQoS's
-ShapedDevices.csv. One change makes the policies of the prefix those of the file;
-no other policy changes. flowspec: standard input is JSON of ExaBGP or GoBGP, until
-it ends; a rule that is withdrawn goes. -s and -n may be repeated: each limiter has
-the policies then.
+ShapedDevices.csv. One change makes the policies of the prefix those of the file.
+No other policy changes.
+
+flowspec: standard input is JSON of ExaBGP or GoBGP, until it ends. A withdrawn rule
+loses its policy. -s and -n can be repeated. Each limiter then has the policies.
 
 Exit status: 0 done; 1 refused or failed, with the reason on standard error;
 2 wrong usage.

@@ -2,8 +2,8 @@
 # Copyright (c) 2026 The Weir authors
 """A list of subscribers as CSV, made policies: doc/operate/import.md.
 
-Its header names the columns: those of Weir's own format, or those of LibreQoS's ShapedDevices.csv,
-where several lines of one circuit are one policy. Without files and sockets.
+Its header names the columns of Weir's own format, or of LibreQoS's ShapedDevices.csv. In the
+latter, several lines of one circuit are one policy. This module uses no files and no sockets.
 """
 
 import dataclasses

@@ -8,8 +8,8 @@
  *
  * Sources that burst together, those of one prefix, have neighbouring buckets. A prefix of up to
  * RETA_SIZE consecutive hosts has a bucket for each host. If control assigns the buckets to workers
- * in turn, a prefix's burst is split over the workers (section IV-C of "Impact of Distributed Rate
- * Limiting on Load Distribution in a Latency-sensitive Messaging Service").
+ * in turn, a prefix's burst is split over the workers. See section IV-C of "Impact of Distributed
+ * Rate Limiting on Load Distribution in a Latency-sensitive Messaging Service".
  */
 #ifndef WEIR_APP_RETA_H
 #define WEIR_APP_RETA_H

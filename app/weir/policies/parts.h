@@ -48,7 +48,7 @@ struct policy_part {
 	void (*give_up)(struct instance *inst, uint32_t slot);
 
 	/*
-	 * Called before limiter_update() with n policies: known[] has each policy's index in the
+	 * Called before limiter_update() with n policies. `known` has each policy's index in the
 	 * limiter so far, or LIMITER_ADDED. The limiter can refuse, and then nothing has changed.
 	 */
 	void (*before_update)(struct instance *inst, const unsigned *known, unsigned n);

@@ -275,7 +275,7 @@ static int choose_last_good(
 	int ret = refusal;
 
 	if (record->number > 0 && stops_when_refused(record)) {
-		fprintf(err, "weir: the last good configuration says \"on_refused\": \"stop\"\n");
+		fprintf(err, "weir: the last good configuration has \"on_refused\": \"stop\"\n");
 		return refusal;
 	}
 	while (ret && record->number > 0) {

@@ -110,7 +110,7 @@ json_t *about_make(
 bool kept_digest(const struct kept *kept, char digest[CHANGE_DIGEST_MAX]);
 void kept_put_digest(struct kept *kept, const char *digest);
 
-/* Returns a line of history with "what", the present time and the user. The caller adds members. */
+/* Returns a line of history with `what`, the present time and the user. The caller adds members. */
 json_t *history_line(const char *what, int64_t uid, int64_t gid, int64_t pid);
 
 /* Adds the line to those in memory; takes the reference. Control, or before it runs. */

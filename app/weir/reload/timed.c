@@ -93,9 +93,9 @@ static const char *override_refusal(const struct instance *inst, const struct po
 		return "has a quota: change \"total\" in the file of every limiter, and reload "
 		       "them";
 	if (policy_is_hard(policy) && inst->config->gossip.n_roster > 1)
-		return "is a hard limit, and the lowest one of the group is in force: change "
-		       "\"limit\" in the file of every limiter and reload them, or give the policy "
-		       "a \"schedule\"";
+		return "is a hard limit. The group enforces the lowest one: change \"limit\" in "
+		       "the file of every limiter and reload them, or give the policy a "
+		       "\"schedule\"";
 	return NULL;
 }
 

@@ -25,7 +25,7 @@
 		"{version}: limiter {limiter} of {limiters} started: workers={workers} "           \
 		"policies={policies} socket={socket}; {gossip}")                                   \
 	X(START_TOOK, INFO, 0, START_TOOK,                                                         \
-		"start took {seconds:2} s: EAL {eal:2}, ports {ports:2}, all else {rest:2}")       \
+		"start took {seconds:2} s: EAL {eal:2}, ports {ports:2}, other {rest:2}")          \
 	X(NOT_STARTED, ERROR, 0, NOT_STARTED,                                                      \
 		"start failed: {module}: {why}; for the remedy run weir --doctor CONFIG")          \
 	X(START_HANGS, ERROR, 0, START_HANGS,                                                      \

@@ -20,7 +20,7 @@ json_t *show_differs(const struct differs *differs)
 		json_array_append_new(json, json_string(differs->text[i]));
 	if (differs->others || differs->more)
 		json_array_append_new(json, json_sprintf("%u more%s", differs->others,
-						    differs->more ? ", not all known yet" : ""));
+						    differs->more ? ", list incomplete" : ""));
 	return json;
 }
 

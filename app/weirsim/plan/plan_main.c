@@ -18,9 +18,8 @@
 
 static const char usage_text[] =
 	"Usage: weirsim plan SCENARIO [OPTION]...\n"
-	"Proposes which source of an aggregate should be sent to which limiter, and what part of the\n"
-	"limit each gets, so that packets that wait for it do not wait longer than they may; with what\n"
-	"they are predicted to wait.\n"
+	"Proposes a limiter for each source of an aggregate, and the limiter's part of the limit.\n"
+	"With them, waiting packets stay within the objective. Predicts their waiting times, too.\n"
 	"\n";
 
 static const char notes_text[] =

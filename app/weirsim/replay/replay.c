@@ -56,7 +56,7 @@ static const struct option_row option_rows[] = {
 	TEXT("wire", wire, "NAME", "where the capture was taken (default: the first wire)"),
 	TEXT("direction", direction, "D", "a-to-b or b-to-a (default: a-to-b)"),
 	TEXT("limiters", limiters, "N",
-		"enforce limit/N, as one of N boxes that do not talk (default: 1)"),
+		"enforce limit/N, like one of N limiters without gossip (default: 1)"),
 	TEXT("verdicts", verdicts, "FILE", "write a row of CSV for each packet"),
 	TEXT("json", json, "FILE", "write the summary here instead of to standard output"),
 	OPTION_ROW_FLAG(
@@ -75,14 +75,14 @@ static int print_replay_help(void)
 {
 	fputs("Usage: weirsim replay --config CONFIG --pcap FILE [OPTION...]\n"
 	      "\n"
-	      "What a limiter with this configuration would do with the packets of a capture.\n"
+	      "Runs the packets of a capture through a limiter's policies.\n"
 	      "\n",
 		stdout);
 	option_print_rows(&set, 0, HELP_COLUMN, 0, stdout);
 	fputs("\n"
 	      "Exit status: 0 done; 1 refused or failed, with the reason on standard error;\n"
-	      "2 wrong usage; 3 the capture ends in the middle of a packet, and what was said\n"
-	      "is of the packets before it.\n",
+	      "2 wrong usage; 3 the capture ends in the middle of a packet. The output then\n"
+	      "covers the packets before it.\n",
 		stdout);
 	return fflush(stdout) || ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

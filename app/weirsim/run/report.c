@@ -421,7 +421,7 @@ bool report_verdict(const struct sim *sim, const json_t *summary, FILE *err)
 		passed = false;
 	}
 	if (!packets_conserved(sim)) {
-		fputs("packets are missing: sent is not what is counted and under way\n", err);
+		fputs("packets are missing: sent differs from counted plus under way\n", err);
 		passed = false;
 	}
 	for (unsigned i = 0; i < sim->scenario->n_expect; i++) {
@@ -434,7 +434,7 @@ bool report_verdict(const struct sim *sim, const json_t *summary, FILE *err)
 		if (json_is_number(found))
 			fprintf(err, "%s is %g", e->key, value);
 		else
-			fprintf(err, "%s is not known", e->key);
+			fprintf(err, "%s has no value", e->key);
 		fprintf(err, ", expected %g to %g\n", e->least, e->most);
 		passed = false;
 	}

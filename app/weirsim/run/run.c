@@ -30,7 +30,7 @@ static const char usage_text[] =
 	"\n";
 
 static const char notes_text[] =
-	"Exit status: 0; 1 when a run did not do what it should; 2 when it could not be run.\n";
+	"Exit status: 0; 1 if a run failed its checks; 2 if it could not be run.\n";
 
 static bool take_seed(const char *text, void *options)
 {
@@ -49,14 +49,14 @@ static bool take_seed(const char *text, void *options)
 static const struct option_row rows[] = {
 	OPTION_ROW_OTHER("seed", take_seed, .value = "N", .help = "in place of the scenario's"),
 	OPTION_ROW_UNSIGNED("seeds", struct run_options, seeds, 1, 1000000, .value = "N",
-		.help = "N runs, with this seed and those that follow it"),
+		.help = "N runs, with this seed and the following ones"),
 	OPTION_ROW_TEXT("json", struct run_options, json, .value = "FILE",
 		.help = "the summary ('-': standard output); of several runs an array"),
 	OPTION_ROW_TEXT("series", struct run_options, series, .value = "FILE",
 		.help = "a row an interval, CSV ('-': standard output); of the last run; "
 			"tools/plot draws it"),
-	OPTION_ROW_FLAG("check", struct run_options, check,
-		.help = "read the scenario, say what is wrong with it, and run nothing"),
+	OPTION_ROW_FLAG(
+		"check", struct run_options, check, .help = "check the scenario and run nothing"),
 	OPTION_ROW_FLAG("quiet", struct run_options, quiet,
 		.help = "no report and no progress on the terminal"),
 };

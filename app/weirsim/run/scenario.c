@@ -472,7 +472,7 @@ static const char *what_policy_lacks(const struct policy *policy, const char *ke
 	if (strcmp(key, "spent_ratio") == 0 && !policy_is_quota(policy))
 		return "has no total";
 	if (strcmp(key, "sum_of_limits_max_ratio") == 0 && policy->limit_bps == 0)
-		return "has no limit beside its total";
+		return "has no limit in addition to its total";
 	return NULL;
 }
 

@@ -27,7 +27,7 @@ POLICY = {"name": "p", "match": {"vlan": 1}, "limit": "1Mbit/s"}
 NET = f"127.{1 + os.getpid() // 256 % 254}.{os.getpid() % 256}"
 GROUP = {"listen": f"{NET}.82:7946", "roster": [{"name": "l0", "address": f"{NET}.82:7946"},
                                                 {"name": "l1", "address": f"{NET}.83:7946"}]}
-TOOK = r"weir: start took (\S+) s: EAL (\S+), ports (\S+), all else (\S+)"
+TOOK = r"weir: start took (\S+) s: EAL (\S+), ports (\S+), other (\S+)"
 STOPPED = "weir: stopped: every packet buffer is back in its pool"
 WORDS = "1 worker(s), 1 policies"
 EXPLAINED = "weir: eal: EAL is given 16 MB without hugepages: expected at least "

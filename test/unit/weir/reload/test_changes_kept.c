@@ -281,7 +281,7 @@ TEST(test_stops_when_refused)
 	assert_true(k.chosen < 0);
 	assert_null(k.config);
 	assert_non_null(strstr(k.said, "4Gbat/s"));
-	assert_non_null(strstr(k.said, "says \"on_refused\": \"stop\""));
+	assert_non_null(strstr(k.said, "has \"on_refused\": \"stop\""));
 }
 
 /* Words about the running configuration, from a made-up `about`, in a buffer of each size. */

@@ -390,7 +390,7 @@ TEST(test_peers_differ)
 	told.differs[2].more = true;
 	show_expect(show_ask(&w, "/weir/peers", "2"),
 		"{'peers': [{'differs': ['limit of p', 'burst of p', "
-		"'0 more, not all known yet'], '...': 0}], '...': 0}");
+		"'0 more, list incomplete'], '...': 0}], '...': 0}");
 	told.unheard[2] = true; /* which is worse */
 	expect_alarms(&w, "'no gossip from three since the start: check its process, address and "
 			  "key'");
