@@ -90,7 +90,7 @@ static inline void exact_refill(struct exact_bucket *bucket, uint32_t cost, uint
 static inline int64_t exact_ticks(const struct exact_bucket *bucket, level_t lack)
 {
 	level_t rate = (level_t)bucket->rate, ticks = lack / rate + (lack > 0 && lack % rate);
-	level_t most = (level_t)1 << 62; /* of a bucket that is not closed */
+	level_t most = (level_t)1 << 62; /* maximum of a bucket that is not closed */
 
 	ticks = ticks > -most / 2 ? ticks : -most / 2;
 	return (int64_t)(ticks < most ? ticks : most);

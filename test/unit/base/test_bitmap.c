@@ -8,7 +8,7 @@
 
 #define BITS 300
 
-/* Against an array of bools: every next one, from everywhere, whatever lies beyond the end. */
+/* Compares each bit and each next one with an array of bools, with any bits after the end. */
 static void expect_alike(const uint64_t *bits, const bool *set, unsigned n)
 {
 	unsigned next = n;
@@ -31,7 +31,7 @@ TEST(test_random_sets)
 		bool set[BITS];
 
 		assert_in_range(bitmap_words(n), 1, COUNT(bits));
-		memset(bits, n % 2 ? 0xff : 0, sizeof(bits)); /* of odd ones all, and beyond too */
+		memset(bits, n % 2 ? 0xff : 0, sizeof(bits)); /* odd n: all, also after n */
 		memset(set, n % 2, sizeof(set));
 		expect_alike(bits, set, n);
 		for (unsigned i = 0; n && i < 100; i++) {

@@ -10,7 +10,7 @@
 
 #define SPAN 1000
 
-/* What is left is never more than what is promised to nobody, and less by a 255th at most. */
+/* The rest is at most the unreserved amount, and smaller by at most a 255th of the limit. */
 TEST(parts_are_rounded_down)
 {
 	struct prng prng;
@@ -33,7 +33,7 @@ TEST(parts_are_rounded_down)
 	assert_int_equal(expiry_left(UINT64_MAX, EXPIRY_PARTS), 0);
 }
 
-TEST(slowed_clock_goes_at_what_is_left)
+TEST(slowed_clock_runs_at_unreserved_part)
 {
 	assert_int_equal(expiry_slowed(1000, 1000, 100), 1000);
 	assert_int_equal(expiry_slowed(1000, 1255, 0), 1255);

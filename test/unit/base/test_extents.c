@@ -5,7 +5,7 @@
 
 #include "base/extents.h"
 
-/* As many as there is room for; one more is said, and not added. */
+/* The list takes EXTENTS_MAX pieces. One more sets the overflow, and is not added. */
 TEST(test_room)
 {
 	static const char bytes[EXTENTS_MAX + 1];
@@ -25,7 +25,7 @@ TEST(test_room)
 	}
 }
 
-/* A length of 32 bits at most; what is longer is said, and others may come yet. */
+/* A piece has a length of at most 32 bits. A longer one sets the overflow; others can follow. */
 TEST(test_length)
 {
 	struct extents extents = {0};

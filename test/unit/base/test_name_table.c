@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Names that come, get another number and go, beside a plain list of them.
+ * Names that come, get another number and go, compared with a plain list of them.
  */
 #include "check.h"
 #include "scope.h"

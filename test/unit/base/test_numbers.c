@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Random numbers, hashes and numbers in messages, by what their authors have published: what one
- * version of Weir says to another depends on them.
+ * Random numbers, hashes and numbers in messages, compared with the published results of their
+ * authors. Messages between versions of Weir depend on them.
  */
 #include "check.h"
 
@@ -69,7 +69,8 @@ TEST(test_below)
 {
 	static const struct {
 		uint32_t bound;
-		uint64_t number, result; /* of the upper half */
+		uint64_t number; /* upper half of the drawn number */
+		uint64_t result;
 	} rows[] = {
 		{1, UINT32_MAX, 0},
 		{10, UINT32_MAX, 9},
@@ -165,7 +166,7 @@ TEST(test_wire)
 	assert_int_equal(read_be16(expected + 1), 0x2301);
 	assert_int_equal(read_be32(expected + 1), 0x23012345);
 	assert_int_equal(read_be64(expected + 7), 0x23456789abcdefc0);
-	/* As they lie there. */
+	/* In the byte order of memory. */
 	memcpy(&n16, expected + 1, sizeof(n16));
 	memcpy(&n32, expected + 1, sizeof(n32));
 	memcpy(&n64, expected + 1, sizeof(n64));
@@ -174,7 +175,7 @@ TEST(test_wire)
 	assert_int_equal(read_raw64(expected + 1), n64);
 }
 
-/* What is counted in 32 bits is folded into 64, also where it has begun anew meanwhile. */
+/* Counters of 32 bits are folded into 64 bits, also after they have wrapped. */
 TEST(test_counters)
 {
 	uint32_t counter = 0;

@@ -27,7 +27,7 @@ struct fault_subject {
 	const char *name;
 	int (*run)(const void *argument);
 	const void *argument;
-	unsigned kinds; /* of enum fault_kind */
+	unsigned kinds; /* bits of enum fault_kind */
 	/*
 	 * Returns the number of messages so far, if the subject reports requests that it can do
 	 * without.

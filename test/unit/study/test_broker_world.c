@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The brokers of the simulator: what publishers send, the bucket that fits it, and what a placement
- * comes to.
+ * The brokers of the simulator: the messages of publishers, the bucket that fits them, and the
+ * results of a placement.
  */
 #include "check.h"
 #include "scope.h"
@@ -19,7 +19,7 @@ static const struct broker_traffic kinds[] = {
 
 #define KINDS (COUNT(kinds))
 
-/* By time; as much as was asked for; at the rate that was, and members of a group together. */
+/* A trace is in order, has the given messages and rate, and sends a group's messages together. */
 TEST(test_trace)
 {
 	for (unsigned i = 0; i < KINDS; i++) {
@@ -59,7 +59,7 @@ static double trace_waiting_units(
 	return (double)n / (double)(trace->n * batch);
 }
 
-/* Section VI: just so deep that one of 100 may wait, and not an eighth of a message less. */
+/* Section VI: one of 100 messages waits at most. A bucket an eighth of a message smaller fails. */
 TEST(test_burst)
 {
 	for (unsigned i = 0; i < KINDS; i++) {
@@ -96,7 +96,7 @@ static void run_broker_case(const struct broker_case *c, enum broker_method meth
 		assert_int_equal(broker_run(&world, method, out), 0);
 }
 
-/* One broker holds what fits its bucket; all of them make it wait. And again the same. */
+/* On one broker no message waits for tokens; on all six some do. A second run is the same. */
 TEST(test_split_costs)
 {
 	struct broker_case c = {
@@ -114,7 +114,7 @@ TEST(test_split_costs)
 	assert_near(six.measured.p99, again.measured.p99, 0);
 }
 
-/* Groups that send at once, in parts: whose parts are by group do not wait, others do. */
+/* Groups that send in bursts do not wait if the placement separates them; otherwise they do. */
 TEST(test_groups)
 {
 	struct broker_case c = {.traffic = {true, 600, 10, 10, 30, 0, 100000}};
@@ -127,7 +127,7 @@ TEST(test_groups)
 	assert_true(lot.measured.access_p99 > 0);
 }
 
-/* What else a broker does is in the way. */
+/* Other load of the brokers delays messages, but not in the bucket. */
 TEST(test_others)
 {
 	struct broker_case c = {.traffic = {false, 1000, 10, 1, 1, 0, 100000}};
@@ -142,8 +142,8 @@ TEST(test_others)
 }
 
 /*
- * What needs no round is right, whatever is sent: not as in any figure. Whoever was sure and wrong
- * is on other brokers in the end.
+ * A placement without a round of measurement is nearly always right, for traffic of no figure.
+ * After a wrong one, the sources are on other brokers in the end.
  */
 TEST(test_sure_is_right)
 {

@@ -40,8 +40,8 @@ static unsigned slots_to_settle(struct gdrl_case c, uint64_t seed, const char *w
 }
 
 /*
- * The answer, not only that all are alike: with known demands everybody's spare capacity is the
- * same part of what the demands leave, but for rounding, which is 1/eta on each edge.
+ * Checks the values, not only that all are alike. With exact demands, all servers have the same
+ * part of the capacity that the demands leave. The tolerance is for rounding, 1/eta on each edge.
  */
 TEST(test_ring_without_noise)
 {
@@ -71,7 +71,7 @@ TEST(test_ring)
 		assert_true(slots_to_settle(c, seed, "ring") < 100);
 }
 
-/* Figures 5 and 6: after an abrupt change of known demands it has to settle anew. */
+/* Figures 5 and 6: after an abrupt change of exact demands, the index must settle again. */
 TEST(test_changes)
 {
 	ENDED_BY(gdrl_run_free) struct gdrl_run run = {.c = ring, .name = "changes"};
@@ -134,7 +134,7 @@ TEST(test_delay_slows)
 	}
 }
 
-/* What is lost is only late: when the network is silent long enough all is where it belongs. */
+/* Losses only delay: after a long enough silence, the ledgers hold the whole limit. */
 TEST(test_nothing_is_lost)
 {
 	struct gdrl_case c = ring;

@@ -59,7 +59,7 @@ TEST(test_excess)
 	}
 }
 
-/* Formula (1) is what it is for a depth of one packet, and not less than that for any other. */
+/* Formula (1) is exact for a depth of one packet, and above the exact value for a larger depth. */
 TEST(test_paper_is_above)
 {
 	for (double load = 0.1; load < 0.99; load += 0.1) {
@@ -81,9 +81,9 @@ TEST(test_line)
 	} packets[] = {
 		{0, 0, 1000},     /* full: 2000 */
 		{0, 0, 1000},     /* none left */
-		{10, 1000, 1000}, /* waits for what is short */
+		{10, 1000, 1000}, /* waits for missing tokens */
 		{20, 1001, 1},    /* in line, though it would have had its token at 1000 */
-		{500, 2000, 999}, /* and so on */
+		{500, 2000, 999}, /* in line, too */
 		{9000, 9000, 1999},
 		{9000, 9000, 1},
 		{9000, 9001, 1},
@@ -97,7 +97,7 @@ TEST(test_line)
 	assert_int_equal(penalty_queue_init(&queue, 1024 * PENALTY_HZ, 2000), -ERANGE);
 }
 
-/* The bucket of lib/datapath/meter, asked at each tick, lets a packet pass then and not before. */
+/* The bucket of lib/datapath/meter, tried at each tick, passes a packet then and not before. */
 TEST(test_first_tick)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++) {
@@ -137,18 +137,18 @@ struct world {
 	struct prng prng;
 	unsigned parts;
 	uint32_t bytes;
-	uint64_t rate, burst; /* of the one */
+	uint64_t rate, burst; /* whole bucket */
 	uint64_t part_rate[PARTS], part_burst[PARTS];
 	uint64_t at[PACKETS], one[PACKETS], split[PACKETS]; /* ticks: arrival, and departures */
 };
 
-/* Part i of a whole gets what is left, or any share of it: nothing, too. */
+/* Cuts part i from the rest: a random share, which can be 0. The last part is the whole rest. */
 static uint64_t cut_random_share(struct world *w, uint64_t *left, unsigned i)
 {
 	uint64_t share = i + 1 == w->parts ? *left : prng_next(&w->prng) % (*left + 1);
 
 	if (i + 1 < w->parts && prng_below(&w->prng, 2))
-		share = *left / (w->parts - i); /* as even as it gets */
+		share = *left / (w->parts - i); /* even */
 	*left -= share;
 	return share;
 }
@@ -173,7 +173,7 @@ static void make_buckets(struct world *w, uint64_t seed)
 	}
 }
 
-/* Alone, close together, and many at once; at loads from little to far too much. */
+/* Packets come alone, close together or many in one tick, at loads from low to far too high. */
 static void make_packets(struct world *w)
 {
 	double gap = 8.0 * w->bytes * PENALTY_HZ / (double)w->rate;
@@ -201,7 +201,7 @@ static void pass_one_and_parts(struct world *w)
 	}
 	for (unsigned i = 0; i < PACKETS; i++) {
 		w->one[i] = penalty_queue_leave(&one, w->at[i], w->bytes);
-		/* Where no part can let a packet pass, they wait for ever. */
+		/* If no part can let a packet pass, they wait for ever. */
 		w->split[i] = n ? penalty_queue_leave(
 					  &parts[able[prng_below(&w->prng, n)]], w->at[i], w->bytes)
 				: UINT64_MAX;
@@ -240,14 +240,14 @@ static void check_sums(const struct world *w)
 }
 
 /*
- * Proposition 1, and what its proof says: at no time wait fewer packets in the parts.
+ * Proposition 1 and the statement of its proof: at no time do fewer packets wait in the parts.
  *
- * Tolerance: none. Arrivals and departures are whole ticks and buckets are exact, so that each tick
- * is a step of the proof's queues, in which no more work is done by the parts: their rates, rounded
- * down each, add up to no more than the whole's. What could favour the parts is tokens that the one
- * bucket loses while a packet waits, less than a tick, for the rest of its own: where its burst has
- * no room for a tick's tokens above a packet's. But where two parts can let packets pass at all, it
- * has room for two packets, and a tick's tokens are less than one.
+ * Tolerance: none. Arrivals and departures are whole ticks and buckets are exact, so each tick is a
+ * step of the proof's queues. In a step the parts do no more work: their rates, each rounded down,
+ * add up to at most the whole rate. The parts could only gain by tokens that the one bucket loses
+ * while a packet waits, less than a tick, for the rest of its tokens. The bucket loses tokens only
+ * if its burst has no room for a packet's tokens and a tick's tokens. But if two parts can let
+ * packets pass at all, it has room for two packets. A tick's tokens are less than a packet's.
  */
 TEST(test_split_never_helps)
 {
@@ -309,7 +309,7 @@ static void run_seeds(struct penalty_row *row, const struct penalty_case *c, uns
 		assert_int_equal(penalty_run(row, c, seed, &total), 0);
 }
 
-/* The simulation's means are the exact formula's, within what their own spread allows. */
+/* The simulation's means are the exact formula's, within four times their own error. */
 TEST(test_simulation_is_the_formula)
 {
 	static const unsigned parts[] = {2, 4, 8};

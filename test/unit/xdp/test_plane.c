@@ -45,8 +45,8 @@ END_POINTER(plane_destroy, struct plane *)
 #define BPF_FILES "/sys/fs/bpf"
 #define KEPT      BPF_FILES "/weir-test"
 #define SLOTS     8
-#define SLOT      0  /* of the only policy */
-#define LINES     64 /* of a classifier; one without addresses needs fewer */
+#define SLOT      0  /* the only policy's */
+#define LINES     64 /* maximum of a classifier, which needs fewer without addresses */
 #define LOOPBACK  1  /* output interface; a test run sends nothing */
 #define FRAME_MAX 1514
 #define TICKS_HZ  UINT64_C(2500000000)
@@ -182,7 +182,7 @@ struct model {
 	struct flow_sample sample;
 	struct expiry lease;
 	uint8_t ending;
-	bool ipv6; /* of its only flow */
+	bool ipv6; /* family of its only flow */
 };
 
 static const struct allocator divides_evenly = {.name = "static"};

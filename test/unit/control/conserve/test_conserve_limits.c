@@ -295,7 +295,7 @@ static void request_entries(struct group *g, unsigned from, unsigned to)
 
 /*
  * Delivers the messages of node `from`; returns the request in the last one to `to`. With
- * asks_hops, if not negative, each entry to `to` becomes a request of ASKED over so many hops.
+ * asks_hops, if not negative, each entry to `to` becomes a request over so many hops.
  */
 static struct asked speak(struct group *g, unsigned from, unsigned to, int asks_hops)
 {

@@ -55,7 +55,7 @@ static uint32_t policy_of(const struct classifier *classifier, uint8_t group, ui
 	return policy;
 }
 
-/* As many groups of slots as there is room for, each with a prefix that ends with its group. */
+/* Up to the maximum number of groups of slots, each with a prefix that ends with its group. */
 TEST(test_full_groups)
 {
 	static const unsigned counts[] = {1, 63, 64, 65, 128};

@@ -196,7 +196,7 @@ TEST(test_random)
 		{0xc0a80000, 16, 17, 32, MANY, MANY}, /* tables that point to tables */
 		{0xc0a80100, 24, 25, 32, 200, MANY},  /* the same for 256 addresses */
 		{0xfffffff0, 28, 29, 32, 20, MANY},   /* the last addresses */
-		{0, 24, 25, 32, 100, MANY},           /* and the first */
+		{0, 24, 25, 32, 100, MANY},           /* the first ones */
 		{0xc0a80000, 20, 21, 32, 1000, 2},    /* neighbours with one answer */
 		{0, 0, 9, 18, 1000, MANY},            /* longer and shorter than a block */
 	};
@@ -219,7 +219,7 @@ TEST(test_random)
 	}
 }
 
-/* As many ranges in a block as fit next to each other, one fewer, and one more. */
+/* A block has exactly the number of adjacent ranges that fits, one fewer, and one more. */
 TEST(test_full_blocks)
 {
 	static struct set set;

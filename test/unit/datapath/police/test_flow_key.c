@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Flows that were crafted to have the same hash: packet_hash() is known, so an attacker can invert
+ * Flows that were crafted to have the same hash: packet_hash() is public, so an attacker can invert
  * it step by step from its end.
  */
 #include "check.h"

@@ -166,7 +166,7 @@ static void run_burst(struct lane *alone, struct lane *together, const struct ar
 	static const struct sourced nobody;
 	struct sourced sourced;
 
-	memset(&sourced, 0xff, sizeof(sourced)); /* as left by another burst */
+	memset(&sourced, 0xff, sizeof(sourced)); /* rest of another burst */
 	sourced_begin(&sourced);
 	for (unsigned i = 0; i < n; i++) {
 		const struct arrival *a = &arrivals[i];

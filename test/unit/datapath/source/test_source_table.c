@@ -309,7 +309,7 @@ static void test_verdicts_of_a_meter_a_source(void **state)
 /* A table has the requested capacity. Checks how full it is when the first source gets no place. */
 static void test_capacity(void **state)
 {
-	static const double at_least[] = {0.9, 0.84, 0.74}; /* of all ways, by kind */
+	static const double at_least[] = {0.9, 0.84, 0.74}; /* share of all ways, by kind */
 
 	for (size_t i = 0; i < KINDS * SEEDS; i++) {
 		enum meter_kind kind = kinds[i % KINDS];
@@ -714,7 +714,7 @@ static void test_searches_become_rare(void **state)
 	assert_int_equal(used, table->n_lines * table->ways);
 }
 
-/* As many sources as the capacity, idle between their packets: most keep their places. */
+/* The capacity is the number of sources. Most keep their places while they are idle. */
 static void test_idle_are_seldom_forgotten(void **state)
 {
 	enum { SOURCES = 10000, ROUNDS = 50 };

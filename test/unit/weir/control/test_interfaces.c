@@ -201,7 +201,7 @@ TEST(test_both)
 	interfaces_stop(&inst);
 }
 
-/* An event names the bridge that also gets the frames of an interface, if the kernel knows it. */
+/* An event names the bridge that also gets the frames of an interface, if the kernel reports it. */
 TEST(test_in_bridge)
 {
 	struct instance inst = {.config = &config};

@@ -125,8 +125,8 @@ TEST(test_refused_since)
 }
 
 /*
- * Stale, repeated datagrams and those of another estimator do not count: keys are not their
- * problem.
+ * Stale datagrams, repeated ones and datagrams of another estimator do not count: keys are not
+ * their problem.
  */
 TEST(test_counted)
 {

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Packets that wait in a whole limiter. They get numbers when they arrive at `a`, and the test
- * checks them when they leave at `b`, whatever happens to their policies.
+ * checks them when they leave at `b`, also if their policies have changed.
  */
 #ifndef WEIR_TEST_SHAPE_IN_WORLD_H
 #define WEIR_TEST_SHAPE_IN_WORLD_H

@@ -3,8 +3,8 @@
  *
  * Frames in several segments, through all steps of a packet. A frame cut anywhere, even within its
  * headers, is charged, marked, delayed, dropped and sent like the frame in one segment. The
- * net_ring ports return what is sent to them: a frame that the worker moves from `a` to `b` arrives
- * at `a` again in the same turn. Only one direction has policies.
+ * net_ring ports return the frames that they get: a frame that the worker moves from `a` to `b`
+ * arrives at `a` again in the same turn. Only one direction has policies.
  */
 #include "check.h"
 

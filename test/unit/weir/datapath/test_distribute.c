@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The owner of a queue, with workers of which one is stalled. Its flows go to the others and no
- * packet is lost. Packets that workers return are sent, wait for the wire or are dropped, as they
- * requested. The frames are net_null's, all of one flow.
+ * packet is lost. The owner sends the packets that workers return, keeps them for the wire or drops
+ * them, by the worker's decision. The frames are net_null's, all of one flow.
  */
 #include "instance_world.h"
 #include "scope.h"
@@ -422,7 +422,7 @@ static void give_back_of(struct test_wire *wire, unsigned worker, uint16_t n)
 	}
 }
 
-/* Returned packets whose wire is gone are dropped, whichever worker returned them. */
+/* The owner drops returned packets whose wire is gone, from any worker. */
 TEST(test_drop)
 {
 	static const uint16_t given[] = {1, BURST - 1, BURST, 2 * BURST + 3};

@@ -351,7 +351,7 @@ TEST(test_most)
 	}
 }
 
-/* Buckets of one worker move together. Those of another worker move after them. */
+/* Buckets of one worker move together. Buckets of another worker move after them. */
 TEST(test_from_one_worker)
 {
 	ENDED_BY(migration_world_close) struct migration_world world;

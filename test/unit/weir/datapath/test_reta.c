@@ -124,7 +124,7 @@ TEST(test_tables)
 
 	reta_target_init(&reta_target, &(struct place_key){24, 64}, 3);
 	reta_target_set(&reta_target, 17, 1);
-	memset(&reta, 0xff, sizeof(reta)); /* as left by an earlier one */
+	memset(&reta, 0xff, sizeof(reta)); /* rest of an earlier table */
 	reta_init(&reta, &reta_target);
 	assert_ptr_equal(reta.reta_target, &reta_target);
 	assert_false(reta.strict);

@@ -810,7 +810,7 @@ TEST(test_level_above)
 		w.pieces += 2; /* DPDK keeps removed callbacks */
 		for (unsigned k = 0; k < 2000 && wire_left() < 80; k++)
 			instance_world_turn(&w, 0);
-		/* The whole burst, whichever worker asks, and at most one in 50 ms. */
+		/* The whole burst, from any worker, and at most one in 50 ms. */
 		assert_in_range(marks.unmarked, 2000 / 64,
 			2000 / 50 + 1 + (control_now() - began) / PAUSE_NS);
 		assert_int_equal(marks.marked > 1, rows[i].marked);
@@ -920,7 +920,7 @@ TEST(test_arrival)
 
 #define NIC_NOW UINT64_C(7000000000)
 
-/* A device's stamp is used if its clock is known and the stamp is at most a second old. */
+/* A device's stamp is used if its clock is calibrated and the stamp is at most a second old. */
 TEST(test_stamps_of_device)
 {
 	enum { TICKS_PER_US = 3, MOST = 3000000, NOW = 2000000000 };

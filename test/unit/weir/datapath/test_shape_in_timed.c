@@ -369,7 +369,7 @@ TEST(test_removed)
 	assert_false(policy_txn_finish(x));
 	while (w.inst.workers[0].generation == w.inst.workers[1].generation)
 		instance_world_turn(&w, 0);
-	rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 1); /* it still has packets of the policy */
+	rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 1); /* still has packets of the policy */
 	assert_false(policy_txn_finish(x));
 	assert_true(engine_waiting(&w.inst.engine, slot).packets > 0);
 	check_none_lost(&w);
@@ -406,7 +406,7 @@ TEST(test_slot_again)
 }
 
 /*
- * As many packets as can wait do so. If they leave before their time, their places are free again
+ * The maximum number of packets waits. If they leave before their time, their places are free again
  * for others.
  */
 TEST(test_room_again)

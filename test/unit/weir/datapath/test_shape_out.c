@@ -118,7 +118,7 @@ static void open_wire(struct instance_world *w, const char *limit)
 	wire.b = w->inst.port_ids[1];
 }
 
-/* Counts packets from here on. Those that wait now count as arrived. */
+/* Counts packets from here on. Packets that wait now count as arrived. */
 static void watch_wire(struct instance_world *w)
 {
 	wire.came = engine_waiting(&w->inst.engine, w->inst.slots.of[0]).packets;

@@ -556,7 +556,7 @@ TEST(names)
 		assert_string_equal(tap_verdict_name(verdict), verdicts[verdict]);
 }
 
-/* Pacing is exact to the tick: the saved allowance, and what remains of it. */
+/* Pacing is exact to the tick: the saved allowance, and its remainder. */
 TEST(paces)
 {
 	/* 10 of 1000 ticks a second are taken: one packet each 100 ticks, and one is saved. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A worker's turn. Each received packet is sent or counted, whatever its length. An idle worker
+ * A worker's turn. Each received packet of any length is sent or counted. An idle worker
  * sleeps. Ports from the first fragment of a datagram are kept for later bursts.
  */
 #include "instance_world.h"

@@ -117,7 +117,7 @@ TEST(test_done)
 
 static const uint32_t slots[N] = {4, 0, 6, 3, 2};
 
-/* Slots with a meter per source come first, followed by those of hard limits. */
+/* Slots with a meter per source come first, then slots of hard limits. */
 TEST(test_slots_per_source)
 {
 	const struct policy policies[N] = {

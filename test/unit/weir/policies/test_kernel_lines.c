@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The updates that control sends to the XDP data plane, here a model in plain memory. The tests
- * cover the policies that its CPUs decide, the contents of their lines and books, the state that a
- * process inherits from the previous one, and the events of packets that bypassed Weir.
+ * cover the policies that its CPUs decide, and the contents of their lines and books. They also
+ * cover the state that a process inherits from the previous one, and the events of packets that
+ * bypassed Weir.
  */
 #include "check.h"
 #include "scope.h"

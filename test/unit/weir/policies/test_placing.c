@@ -731,7 +731,7 @@ TEST(test_fragments)
 	assert_int_equal(rte_eth_remove_rx_callback(port, 0, callback), 0);
 }
 
-/* Packets that the owner keeps at the stop have not been decided. Those of soft limits are sent. */
+/* The owner has undecided packets at the stop. It sends them for soft limits only. */
 TEST(test_kept_back)
 {
 	static const enum guarantee guarantees[] = {GUARANTEE_SOFT, GUARANTEE_HARD};

@@ -404,8 +404,7 @@ static uint64_t sum_passed(struct instance_world *w)
 }
 
 /*
- * A packet counts once, however many levels have counted it and in whichever order they are
- * removed.
+ * A packet counts once, however many levels have counted it, and for each order of their removal.
  */
 TEST(test_gone_levels)
 {
@@ -703,7 +702,7 @@ TEST(test_drops)
 #define SOON "'shape': {'delay': '50ms'}"
 #define LATE "'shape': {'delay': '5s'}"
 
-/* Timed queues are emptied first, and those of hard limits last. */
+/* Timed queues are emptied first, and queues of hard limits last. */
 TEST(test_order_of_leaving)
 {
 	static const unsigned order[] = {2, 5, 1, 4, 0, 3};
