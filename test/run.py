@@ -441,7 +441,7 @@ def script(folder, name, wanted, result):
 
 
 def known_mutants(wanted, result):
-    """Checks that test/mutate returns the right verdicts for known mutants."""
+    """Checks that test/mutate returns the right verdicts for its sample mutants."""
     name = "mutate"
     if not wanted(name):
         return

@@ -4,7 +4,7 @@
  * The cost of several matches a policy in the classifier: 100,000 policies of three matches (two
  * IPv4 prefixes and an IPv6 one). They are compared with the same 300,000 matches as separate
  * policies, and with 100,000 policies of one match each. All get the same packets in turn, so only
- * the tables differ. Cycles are printed next to those of reading the packet alone.
+ * the tables differ. Cycles are printed next to the cycles of reading the packet alone.
  *
  * 	bench_classify_matches [ROUNDS] [-- EAL ARGUMENTS]
  */

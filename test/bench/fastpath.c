@@ -6,8 +6,8 @@
  *     fastpath --json FILE [--rounds 31] [--slice-us 20000] [--only QUESTION,...] [--huge]
  *
  * tools/bench runs it, and makes tables of its output. The cycles of a packet are written for each
- * question (in fastpath_questions.c), round and contender. net_null receives and transmits without
- * a cost of its own, so all cycles are the contenders'.
+ * question (in fastpath_questions.c), round and contender. The driver net_null receives and
+ * transmits without a cost of its own, so all cycles are the contenders'.
  */
 #include <getopt.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Sends the packets of `weir-study penalty` to live limiters. With the same seed they are as many,
- * at the same times and for the same parts: UDP to an address for each part. No packet is sent
- * early. Prints the lateness at the end, as one line of JSON.
+ * Sends the packets of `weir-study penalty` to live limiters. The same seed gives the same number
+ * of packets, at the same times and for the same parts: UDP to an address for each part. No packet
+ * is sent early. At the end it prints the lateness in one line of JSON.
  */
 #include <arpa/inet.h>
 #include <errno.h>

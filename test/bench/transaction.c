@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Times each step of a change of many policies. The steps lead from the bytes of the edits to a
- * record on disk, and to a difference that can be applied. test/net/changes.py measures the rest,
- * in control and workers (`changes.py --edits 10000 transaction`).
+ * record on disk, and to a difference that can be applied. The live test test/net/changes.py
+ * measures the rest, in control and workers (`changes.py --edits 10000 transaction`).
  *
  *     bench_transaction DIR [POLICIES [EDITS [ROUNDS]]]    10000 of both, 10 times
  *
- * The first table sets the limit of EDITS policies; the second adds 3 of 10, removes as many and
- * sets
- * 4. Each line is a step: the least and the median of its milliseconds of thread CPU time. Other
- *    processes affect that only through shared memory bandwidth. DIR is created.
+ * The first table sets the limit of EDITS policies. In the second, 3 of 10 edits add a policy, 3
+ * remove one and 4 set one. Each line is a step: the least and the median of its milliseconds of
+ * thread CPU time. Other processes affect that only through shared memory bandwidth. The test
+ * creates DIR.
  */
 #include <errno.h>
 #include <stdio.h>

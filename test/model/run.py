@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The ledger's protocol, every order of events within small bounds, by spin; and each rule of it
-that is broken on purpose is found. Exits with 77 where there is no spin."""
+"""Checks the ledger's protocol with spin, for every order of events within small bounds.
+
+Then breaks each rule of the protocol: spin must find the violation. Exits with 77 without spin.
+"""
 
 import os
 import re
@@ -13,10 +15,10 @@ import tempfile
 
 MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ledger.pml")
 SKIP = 77
-# That a program may take: it has hung, or waits for a CPU, and who runs all tests knows of those.
+# Time limit of a program; a longer one has hung, or waits for a CPU. test/run.py sets it.
 ANSWERS_S = int(os.environ.get("WEIR_ANSWERS_S", "600"))
 
-# What is bounded, and what may happen within.
+# The bounds, by the events that are possible within them.
 BOUNDS = {
     "grants and promises": "-DSAYS_A=2",
     "promises taken back": "-DSAYS_F=3 -DTOTAL=1 -DMOST=1 -DBACK=0",
@@ -54,7 +56,7 @@ def search(folder, options, effort):
 
 
 def main():
-    """Every complaint is a line."""
+    """Prints a line for each search."""
     failed = False
     if not shutil.which("spin"):
         print("no spin")

@@ -50,7 +50,7 @@ def commands():
 
 
 def user(*groups):
-    """Returns a prefix that runs a command as user nobody, in these groups only."""
+    """Returns a prefix that runs a command as an unprivileged user, in these groups only."""
     told = ["--groups", ",".join(groups)] if groups else ["--clear-groups"]
     return ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, *told]
 

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
 """Each fault of a live limiter has one event at its start and one at its end, as text and as JSON.
-The troubles are a link, drops in all places, rejected datagrams, a missing peer, a stalled worker,
-a quota, reloads, another key, a forger, a full disk and a stall of control.
+The wire has a link that fails, drops in all places and a stalled worker. The group has rejected
+datagrams, a missing peer, another key and a forger. The other faults are a quota, reloads, a full
+disk and a stall of control.
 
 Runs in a network namespace and a mount namespace of its own. Usage: events.py [SCENARIO...].
 """

@@ -137,7 +137,7 @@ def libreqos(scene, weir, download):
     ten = written(scene, "ten.csv", LIBREQOS.replace(",155,", ",ten,"))
     imported(weir, "csv", ten, *download,
         fails='ten.csv:3: Download Max Mbps: "ten": expected')
-    # Includes its nodes: those above circuits become policies.
+    # Includes its nodes: nodes above circuits become policies.
     nodes = written(scene, "network.json", json.dumps({"Site": {
         "downloadBandwidthMbps": 800, "uploadBandwidthMbps": 100, "children": {
             name: {"downloadBandwidthMbps": 300, "uploadBandwidthMbps": 50}
@@ -613,7 +613,7 @@ def announced(peer, address, verb="announce"):
 
 @contextlib.contextmanager
 def importing(weir, *options):
-    """Runs a follower that reads the lines of say(), and kills it at the end."""
+    """Runs a follower, yields it and a function that sends it lines, and kills it at the end."""
     with subprocess.Popen([IMPORT, "-s", weir.socket, "flowspec", *options], text=True,
                           stdin=subprocess.PIPE, stderr=subprocess.PIPE,
                           preexec_fn=box.die_with_parent) as importer:
@@ -635,7 +635,7 @@ def addresses(weir):
 
 def two_peers(scene):
     """A killed process leaves the rules of two peers. Each peer removes its own old rules, but not
-    those of the other, which might never be sent to the next process."""
+    the rules of the other peer, which might never send them to the next process."""
     weir = keeping(scene, RINGS | {"policies": [policy("own", "10.0.0.0/8")]}).start()
     change(weir)
     first, second = "127.0.0.1", "127.0.0.2"

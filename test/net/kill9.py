@@ -25,8 +25,9 @@ middle of a write to the store. Units move because the load alternates between t
 restart then uses the store's files of that moment. Each restart is timed. At the end every unit is
 found again (held, spent or in flight), and nearly all have passed.
 
-Usage: kill9.py [--kills N] [--seed S] [--break stale|new]. --break does an action that the manual
-forbids, so that the test fails: "stale" restores an older copy of the store, "new" an empty one.
+Usage: kill9.py [--kills N] [--seed S] [--break stale|new]. The option --break does an action that
+the manual forbids, so that the test fails. The action "stale" restores an older copy of the store,
+"new" an empty one.
 """
 
 import argparse

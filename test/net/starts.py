@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""A start that fails at any of its steps, on each kind of port, leaves the machine as it was, and
+"""A start that fails at any of its steps leaves the machine as it was, on each kind of port. It
 passes no packet that a running limiter would not pass.
 
 Runs in network and mount namespaces of its own. Usage: starts.py [--all] [SCENARIO...]. Without
---all each kind of port has the last step, which takes back most, and two more, and of four system
-calls one is refused.
+--all, each kind of port fails at the last step, which takes back most, and at two others. The test
+then also refuses only every fourth system call.
 """
 
 import contextlib

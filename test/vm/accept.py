@@ -30,7 +30,7 @@ EACH = {  # the driver that gives cards to DPDK; vfio-pci needs an emulated IOMM
     "uio_pci_generic": ("e1000", "igb", *USUAL, "virtio-small", "virtio-packed", "virtio-rss"),
     "vfio-pci": ("e1000", "igb", *USUAL),
 }
-PAGES = 256  # of 2 MB
+PAGES = 256  # each of 2 MB
 NICE = 5  # the guest's CPUs yield to tests that measure time
 
 

@@ -48,7 +48,7 @@ CARDS = {
     "virtio-rss": ("virtio-net-pci,disable-legacy=on,mq=on,vectors=6,rss=on,hash=on", ""),
     "vmxnet3": ("vmxnet3", ""),
 }
-QUEUES = {"virtio-rss": 2}  # of the tap; otherwise 1
+QUEUES = {"virtio-rss": 2}  # queues of the tap; otherwise 1
 
 
 class Side:
