@@ -40,8 +40,8 @@
  *   neighbour made it after it received all earlier grants. So the capacity under way to a limiter
  *   is never more than its half, because each edge's part of it is based on one statement. A pair
  *   that acts alone (theorem 2, bound 17) is the case of one edge. With delays the paper has no
- *   proof (section IV) and we have none: an edge that is slower than the others may bring what they
- *   have brought by then, half of the step at most. test_gdrl_world.c shows that it settles.
+ *   proof (section IV) and we have none: an edge that is slower than the others can deliver as much
+ *   as they did by then, half of the step at most. test_gdrl_world.c shows that it settles.
  *
  * A round, like in tools/study/gdrl/gdrl_world.c: ledger_receive() takes a neighbour's message and,
  * if it is new there, gdrl_receive() takes its statement. Then follow gdrl_step(), ledger_grant()

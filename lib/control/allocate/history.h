@@ -48,10 +48,10 @@ void history_add(
 	struct history *history, uint64_t from_ns, uint64_t now_ns, double bytes, double backlog);
 
 /*
- * Return values at now_ns, which is not before the last interval that was added. history_rate() has
- * the average rate of arrivals in bytes per second, 0 before any time has passed. history_recent()
- * has that of the newest HISTORY_RECENT steps alone, less a burst of so many bytes.
- * history_backlog() has the largest backlog, bytes.
+ * Return values at now_ns, which is not before the last added interval. The rate is the average of
+ * arrivals in bytes per second, 0 before any time has passed. The recent rate is that of the newest
+ * HISTORY_RECENT steps alone, less a burst of so many bytes. The backlog is the largest one, in
+ * bytes.
  */
 double history_rate(const struct history *history, uint64_t now_ns);
 double history_recent(const struct history *history, uint64_t now_ns, double burst);

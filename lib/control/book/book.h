@@ -205,8 +205,8 @@ struct book {
 /*
  * Makes the overlay and the links, with no neighbour alive; then an account for each policy and for
  * each other record. Both return 0; -EINVAL (also a damaged record, or one of other edges); -EEXIST
- * (a record has the id of a policy and another name), -ENOMEM, or an error of overlay_create().
- * book_close() is due in any case.
+ * (a record has the id of a policy and another name), -ENOMEM, or an error of overlay_create(). The
+ * caller calls book_close() in any case.
  */
 int book_open(struct book *book, const struct book_params *params);
 int book_fill(struct book *book, const struct book_params *params, uint64_t now_ns);

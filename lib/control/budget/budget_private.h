@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Types and functions that the files of lib/control/budget share, except timekeeper.c, which uses
- * none of them. terms.c has the neighbours' terms, account.c one account, tree.c the tree and
- * message.c the messages. budget.c uses them all. Each calls only the files that are named before
- * it, and the book.
+ * none of them. The neighbours' terms are in terms.c, one account in account.c, the tree in tree.c
+ * and the messages in message.c. The last file, budget.c, uses them all. Each calls only the files
+ * that are named before it, and the book.
  */
 #ifndef WEIR_BUDGET_PRIVATE_H
 #define WEIR_BUDGET_PRIVATE_H

@@ -16,7 +16,7 @@
  *
  * At the start there is no such pair. Then the wall clock is accepted once a majority of the
  * roster, including ourselves, agrees with it. It is also accepted after the time in which
- * neighbours' messages arrive, if two conditions hold: no majority of the living neighbours
+ * neighbours' messages arrive, if two conditions hold. No majority of the living neighbours
  * disagrees, and it is not before the time of the ledger's records. A synchronised clock needs only
  * the first, because a record can be of a wrong clock. Until then the time is unknown, and no
  * period turns. Neighbours send the time that they use, not that of their wall clocks. So a group

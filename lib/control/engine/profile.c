@@ -25,7 +25,8 @@
 #define WORKER_PACKETS UINT64_C(2)
 #define WORKER_FLOWS   UINT64_C(1)
 
-static_assert(POLICE_LEAST_BYTES == LIMITER_BURST_FLOOR, "a worker leaves what the brain would");
+static_assert(
+	POLICE_LEAST_BYTES == LIMITER_BURST_FLOOR, "workers and control have the same least burst");
 
 /* bit/s: the most that a meter supports; an estimate of the drain can be larger */
 #define DRAIN_MAX 400e9

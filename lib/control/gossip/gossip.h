@@ -174,11 +174,11 @@ unsigned gossip_from(const struct gossip *gossip);
 struct gossip_sum gossip_sum(const struct gossip *gossip, unsigned policy);
 
 /*
- * Writes an active peer's values of a policy into *told, where `lost` stays 0. Returns false if the
- * peer is lost or has sent no values, or if the estimator keeps only sums (tree).
+ * Writes an active peer's values of a policy into *values, where `lost` stays 0. Returns false if
+ * the peer is lost or has sent no values, or if the estimator keeps only sums (tree).
  */
 bool gossip_reported_sum(
-	const struct gossip *gossip, unsigned policy, unsigned peer, struct gossip_sum *told);
+	const struct gossip *gossip, unsigned policy, unsigned peer, struct gossip_sum *values);
 
 /* Sums of local limits, bytes per second, over this limiter and the peers with reports. */
 struct gossip_enforced {

@@ -11,7 +11,8 @@
 
 /*
  * Returns the fixed part of a body to a peer with this state (or NULL). It echoes the accepted
- * epoch, in turns with the claimed ones. *speaks: abilities that the peer has reported in it.
+ * epoch, in turns with the claimed ones. Sets *`speaks` to the abilities that the peer has reported
+ * in that epoch.
  */
 struct datagram_body proof_body(
 	const struct gossip *g, unsigned to, struct peer *peer, struct peer_speaks *speaks);

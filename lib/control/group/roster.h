@@ -20,7 +20,7 @@ struct roster {
 	uint32_t *ids;              /* n: by index, in the given order */
 	struct roster_name *sorted; /* n: by position, which is the order of the ids */
 	struct roster_name *slots;  /* by hash, at most half of them taken; index n: free */
-	unsigned shift;             /* of the hash: 2^(32 - shift) slots */
+	unsigned shift;             /* right shift of a hash: 2^(32 - shift) slots */
 };
 
 /* Ids already are hashes of names, but those of names with the same beginning are close. */

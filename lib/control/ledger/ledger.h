@@ -228,10 +228,10 @@ enum ledger_verdict ledger_receive_repeat(
 	struct ledger *l, uint32_t edge, uint64_t now_ns, uint64_t stamp, uint64_t echo_stamp);
 
 /*
- * Inheriting: ledger_inheritable() returns the amount that can now be taken of a neighbour's
- * balance as its best friend; 0 while it might be alive. ledger_inherit() takes it, and returns the
- * amount added to the balance. The promise must be to this start of ours: after a restart, the
- * neighbour must have received a statement of ours.
+ * Inheriting. ledger_inheritable() returns the amount that can now be taken of a neighbour's
+ * balance as its best friend; 0 while it might be alive. The function ledger_inherit() takes it,
+ * and returns the amount added to the balance. The promise must be to this start of ours: after a
+ * restart, the neighbour must have received a statement of ours.
  */
 bool ledger_was_promised(const struct ledger *l, uint32_t edge); /* an amount, for later */
 uint64_t ledger_inheritable(const struct ledger *l, uint32_t edge, uint64_t now_ns);

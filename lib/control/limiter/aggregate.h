@@ -120,8 +120,9 @@ uint64_t policy_burst_floor(const struct limiter_policy *policy);
 /*
  * Policies below others; see levels.c. levels_create() gets all policies. It returns 0, with *out
  * NULL if no policy has a parent. It returns -ENOMEM, or -EINVAL for a parent that is not another
- * policy. levels_index() links them with the limiter's aggregates. levels_tick() finds shares
- * before any allocation, and levels_wanted() returns the demand of a parent's children on it here.
+ * policy. Then levels_index() links them with the limiter's aggregates. At each tick, levels_tick()
+ * finds shares before any allocation. The function levels_wanted() returns the demand of a parent's
+ * children on it here.
  */
 int levels_create(const struct limiter_policy *policies, unsigned n, struct levels **out);
 void levels_destroy(struct levels *levels);

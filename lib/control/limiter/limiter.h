@@ -416,10 +416,10 @@ uint64_t limiter_overshoot_since(const struct limiter *limiter, unsigned policy)
 void limiter_set_overshoot_alarm(struct limiter *limiter, double part);
 
 /*
- * Returns the peers with a config mismatch: see agree_peer(). limiter_thing() returns the name of
- * the first of a difference's settings, of the group or of a policy, and removes it from `things`.
- * It sets `fixed` if that setting cannot change while a limiter runs. Then the difference is not
- * caused by a reload in progress.
+ * Returns the peers with a config mismatch: see agree_peer(). The other function returns the name
+ * of the first of a difference's settings, of the group or of a policy, and removes it from
+ * `things`. It sets `fixed` if that setting cannot change while a limiter runs. Then the difference
+ * is not caused by a reload in progress.
  */
 const struct agree *limiter_agree(const struct limiter *limiter);
 const char *limiter_thing(bool group, uint32_t *things, bool *fixed);

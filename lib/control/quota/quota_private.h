@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Private to the files of this library: balance.c has the held and prepaid units; hints.c the
- * estimates of others; round.c requests and gives; message.c has the messages; quota.c has the
- * periods and the records. Each calls only files that are named before it.
+ * Private to the files of this library. The held and prefetched units are in balance.c, the
+ * estimates of others in hints.c, requests and grants in round.c, messages in message.c. Periods
+ * and records are in quota.c. Each calls only files that are named before it.
  */
 #ifndef WEIR_QUOTA_PRIVATE_H
 #define WEIR_QUOTA_PRIVATE_H

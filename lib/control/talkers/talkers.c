@@ -8,20 +8,20 @@
 
 #include "base/hash.h"
 
-#define NOBODY UINT32_MAX
+#define NO_ENTRY UINT32_MAX
 
 struct entry {
 	struct talker talker;
-	uint32_t next;    /* next entry with this hash; NOBODY: none */
+	uint32_t next;    /* next entry with this hash; NO_ENTRY: none */
 	uint32_t in_heap; /* index in heap[] */
 };
 
 struct talkers {
 	uint64_t seed;
 	uint32_t capacity, n;
-	uint32_t mask; /* of first[] */
+	uint32_t mask; /* number of lists in first[], less 1 */
 	struct talker all;
-	uint32_t *first;       /* first entry by hash; NOBODY: none */
+	uint32_t *first;       /* first entry by hash; NO_ENTRY: none */
 	uint32_t *heap;        /* entry with the least rank at the top */
 	struct entry *entries; /* n of them */
 };
@@ -120,7 +120,7 @@ static uint32_t find_entry(const struct talkers *talkers, const struct talker_ke
 {
 	uint32_t i = *first_of(talkers, key);
 
-	while (i != NOBODY && memcmp(&talkers->entries[i].talker.key, key, sizeof(*key)) != 0)
+	while (i != NO_ENTRY && memcmp(&talkers->entries[i].talker.key, key, sizeof(*key)) != 0)
 		i = talkers->entries[i].next;
 	return i;
 }
@@ -181,7 +181,7 @@ void talkers_add(struct talkers *talkers, const struct talkers_sample *sample)
 {
 	uint32_t i = find_entry(talkers, &sample->key);
 
-	if (i == NOBODY)
+	if (i == NO_ENTRY)
 		i = make_entry(talkers, sample);
 	add_sample(&talkers->entries[i].talker, sample);
 	add_sample(&talkers->all, sample);

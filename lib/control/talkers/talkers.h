@@ -4,8 +4,8 @@
  * Top talkers: the senders of most bytes, estimated from a sample of packets that each stand for
  * several (flow/packet_sample.h). Estimates have an error margin. The memory has a fixed size.
  *
- * A new key without room replaces the key with the fewest bytes and keeps that number as `missed`:
- * the new key can have sent so much before, unnoticed (Space-Saving, Metwally et al., ICDT 2005).
+ * A new key without room replaces the key with the fewest bytes and keeps that number as `missed`.
+ * The new key can have sent so much before, unnoticed (Space-Saving, Metwally et al., ICDT 2005).
  * So the table contains all keys with more than 1/capacity of all bytes. No key misses more than
  * 1/capacity of all bytes, however many addresses an attacker makes up.
  *
@@ -43,8 +43,8 @@ struct talker {
 	double packets_variance; /* variances of the estimates: 0 if every packet was sampled */
 	double bytes_variance;
 	double missed; /* bytes that it can have sent in addition, before it had an entry */
-	uint32_t tag;  /* of its first sample */
-	bool tags;     /* it has samples with another tag */
+	uint32_t tag;  /* tag of its first sample */
+	bool tags;     /* a later sample has another tag */
 };
 
 struct talkers;
