@@ -523,7 +523,7 @@ int classifier_create(
 void classifier_set_unparsed(struct classifier *classifier, enum unparsed_action action)
 {
 	classifier->unparsed = action;
-	if (action == UNPARSED_DROP) /* it checks each packet */
+	if (action == UNPARSED_DROP) /* this action needs a check of each packet */
 		classifier->any_alike = false;
 }
 

@@ -4,8 +4,8 @@
  * Maps packets to policies. The most specific match wins, among all matches of all policies. An
  * operator can work out the order without a tool. The longest destination prefix comes first, then
  * the longest source prefix. Between equals, these decide in turn: a named VLAN; a named DSCP; a
- * named protocol; the narrower range of destination ports, then of source ports; a named wire; a
- * named direction; the place in the file.
+ * named protocol; the narrower range of destination ports, then of source ports. The last are a
+ * named wire, a named direction and the place in the file.
  *
  * Control builds a classifier (it allocates; EAL must be up; no lcore is needed). Workers read it.
  * It never changes: control builds a new one and exchanges the pointer.

@@ -30,7 +30,7 @@
  */
 #define START_CHAIN (3u << 30)
 #define START_NONE  UINT32_MAX
-static_assert(START_NONE == CLASSIFY_NONE, "what no table knows has no policy");
+static_assert(START_NONE == CLASSIFY_NONE, "without a match in any table there is no policy");
 static_assert(RULES_MAX <= 1u << 29, "a chain is never START_NONE, and a policy never a chain");
 
 static inline bool start_is_chain(uint32_t start)

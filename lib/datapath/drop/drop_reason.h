@@ -21,7 +21,7 @@ enum drop_reason {
 	DROP_QUEUE_FULL,     /* its policy's queue was full, or its delay would be too long */
 	DROP_POOL_FULL,      /* the pool of waiting packets of all policies was full */
 	DROP_CODEL,          /* its policy's packets had been waiting for too long */
-	DROP_DELAY_EXCEEDED, /* it waited for longer than allowed, because the limit fell */
+	DROP_DELAY_EXCEEDED, /* waited for longer than allowed, because the limit fell */
 	DROP_STOPPED,        /* came or waited while the queue of its hard limit ended */
 	DROP_REASONS
 };

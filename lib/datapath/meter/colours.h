@@ -195,6 +195,6 @@ static inline void committed_change(struct token_bucket *committed, struct colou
 }
 
 static_assert(sizeof(struct token_bucket) + sizeof(struct colour_profile) <= 64,
-	"a bucket and what both are filled by: a line");
+	"a bucket and both fill rates fit in a cache line");
 
 #endif

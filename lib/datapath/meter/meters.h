@@ -27,8 +27,8 @@ enum meter_ability {
 	METER_PER_SOURCE = 1 << 8, /* each source may have one; see the rows */
 	METER_COLOURS = 1 << 9,    /* gives one of three colours, with an action each */
 	METER_PEAK = 1 << 10,   /* "peak" is its second bucket: beyond the limit, and all in all */
-	METER_EXCESS = 1 << 11, /* "excess" is: in addition to the limit; */
-	METER_SPILLS = 1 << 12  /* and gets the overflow of the limit's own, no rate */
+	METER_EXCESS = 1 << 11, /* "excess" is its second bucket: in addition to the limit */
+	METER_SPILLS = 1 << 12  /* the second bucket has no rate: the first overflows into it */
 };
 
 /*

@@ -708,7 +708,8 @@ static inline void phantom_change(struct phantom *p, struct token_bucket *bucket
 
 static_assert(PHANTOM_CLASSES_MIN % PHANTOM_WAYS == 0, "whole sets");
 static_assert(sizeof(struct phantom_class) * PHANTOM_WAYS == 64, "a set is a line");
-static_assert(offsetof(struct phantom, slots) == 64, "what each packet reads, before them");
+static_assert(
+	offsetof(struct phantom, slots) == 64, "fields that each packet reads are before them");
 static_assert(PHANTOM_WEIGHT_ALL < 1 << PHANTOM_SLOT_WEIGHT, "any sum of weights fits");
 static_assert(PHANTOM_CLASSES_MAX <= PHANTOM_WEIGHT_ALL, "flows too");
 

@@ -62,9 +62,9 @@ static inline uint64_t shared_bucket_hand(uint64_t burst, unsigned n_workers, ui
 
 /*
  * Sets the shared bucket of a limit, in units, from which n_workers (at least 1) draw, on a counter
- * of hz ticks a second. frame: cost of the largest packet, in bytes. That part of the burst is not
- * divided, so that all packets that a single bucket would pass can pass here. It is 0 if units are
- * packets or flows. Returns 0, or -ERANGE like gcra_profile_init(). Control thread.
+ * of hz ticks a second. The frame is the cost of the largest packet, in bytes. That part of the
+ * burst is not divided, so that all packets that a single bucket would pass can pass here. It is 0
+ * if units are packets or flows. Returns 0, or -ERANGE like gcra_profile_init(). Control thread.
  */
 static inline int shared_bucket_profile_init(struct shared_bucket_profile *profile,
 	const struct token_bucket_params *params, unsigned n_workers, uint32_t frame, uint64_t hz)
@@ -117,7 +117,7 @@ static inline void shared_bucket_store(
 /*
  * Returns the limit in force, whole, from either place. Acquire of the count pairs with the release
  * of it in shared_bucket_write(): the place that it leads to has been written. Acquire of each word
- * pairs with the release of that word: a reader of a word of a later change finds the count that
+ * pairs with the release of that word. A reader of a word of a later change finds the count that
  * was stored before it, and reads again. Any thread; never waits: it repeats only when control has
  * come further.
  */

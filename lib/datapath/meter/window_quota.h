@@ -28,8 +28,8 @@ static inline unsigned __int128 quota_whole(unsigned __int128 product, unsigned 
 }
 
 /*
- * Sets the grant of rate_bps in window_ns, rounded down but at least one unit of any rate; the
- * window is rounded up to ticks. rate_bps is eight times units per second, of which rate_below bits
+ * Sets the grant of rate_bps in window_ns, rounded down but at least one unit of any rate. The
+ * window is rounded up to ticks. The rate is eight times units per second, of which rate_below bits
  * are below the point. A rate with such bits stands for the nearest one that has not: a third of a
  * unit a second is a whole one in three. A grant that is less than 2^-40 of it short of a whole
  * unit is one. Returns 0, -EINVAL without a window, or -ERANGE for no ticks, 2^60 bit/s and more,

@@ -50,7 +50,7 @@
 struct fragment {
 	uint32_t tag;
 	uint32_t time : 24;          /* coarse, of the first fragment: wraps after 12 days */
-	uint32_t ttl : 8;            /* of the first fragment */
+	uint32_t ttl : 8;            /* TTL of the first fragment */
 	uint16_t src_port, dst_port; /* host order */
 	uint8_t proto;
 	uint8_t used : 1;

@@ -25,8 +25,8 @@ static inline const struct tunnels *tunnels_to_enter(const struct config *config
  * marked, and lengths count from it.
  *
  * Not entered: fragments of tunnel packets (only the first could be); GRE of other versions or with
- * routing; VXLAN-GPE; packets cut off before the end of the inner IP header. packet->flow_hash must
- * be 0. A device would compute it from the outer headers.
+ * routing; VXLAN-GPE; packets cut off before the end of the inner IP header. The caller sets
+ * packet->flow_hash to 0, because a device would compute it from the outer headers.
  */
 void packet_enter_tunnels(
 	const uint8_t *data, uint32_t len, const struct tunnels *tunnels, struct packet *packet);

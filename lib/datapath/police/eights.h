@@ -31,7 +31,7 @@ struct police_eights {
  * Charges those of n packets that are to be charged, which arrived at `now`, and counts them. It
  * begins with packet `from`, the first of an eight, and ends after the first eight of which it
  * leaves packets to the caller, or after the last whole eight. It leaves a packet, and does not
- * change its line, in four cases: an earlier packet of the eight has the same policy;
+ * change its line, in four cases. An earlier packet of the eight has the same policy;
  * police_is_slow(); the packet can borrow tokens; the line was last charged 2^32 ticks ago or more.
  * Sets a bit in *over for each packet that does not conform, and in *left for each packet that it
  * leaves. Returns the number to go on from after those have been charged, in their order. The

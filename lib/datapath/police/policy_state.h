@@ -129,7 +129,7 @@ struct limit_profile {
 		struct {
 			struct token_bucket_profile bucket; /* meter.bucket */
 			struct shape_terms terms;
-		} shape; /* of policies that police_is_shaped() */
+		} shape; /* if police_is_shaped() */
 	};
 	uint32_t policy;      /* its index: the sender's and the receiver's */
 	uint8_t kind;         /* enum meter_kind */

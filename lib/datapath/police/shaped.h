@@ -43,8 +43,7 @@ struct policy_shape {
 	bool by_packet;           /* whose cost is 1, not their bytes */
 	bool leaving;             /* no packets are sent here any more, none is still on its way */
 	uint32_t slot;            /* its policy's on the worker */
-	struct delay_bins delay __attribute__((aligned(CACHE_LINE))); /* of packets that left, from
-									 their arrival */
+	struct delay_bins delay __attribute__((aligned(CACHE_LINE))); /* arrival to departure */
 	uint64_t dropped[DROP_SHAPE_REASONS], marked; /* the first is of DROP_SHAPE_FIRST */
 } __attribute__((aligned(CACHE_LINE)));
 
@@ -52,7 +51,7 @@ static_assert(offsetof(struct policy_shape, queue) == 0, "see shaped_fetch()");
 static_assert(offsetof(struct policy_shape, waited) % CACHE_LINE == 0 &&
 		      offsetof(struct policy_shape, delay) ==
 			      offsetof(struct policy_shape, waited) + CACHE_LINE,
-	"what every packet needs is a line");
+	"fields that every packet needs fit in a cache line");
 
 /* Returns "shape" as a worker gets it. Control. */
 struct shape_terms shaped_terms(const struct policy *policy);

@@ -368,7 +368,7 @@ void shape_restart(struct shaper *shaper, struct shape_queue *queue,
 	const struct shape_params *params, const struct token_bucket_profile *profile,
 	uint64_t now);
 
-static_assert(sizeof(struct shape_packet) == 24, "what a packet buffer has room for");
+static_assert(sizeof(struct shape_packet) == 24, "room in a packet buffer");
 static_assert(sizeof(struct shape_queue) == 192, "three lines");
 
 #endif

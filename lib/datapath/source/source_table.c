@@ -41,7 +41,7 @@ static const struct geometry {
 #define MEASURED(constant, member, prefix, meter, ...)                                    \
 	static_assert(SOURCE_WAYS(struct meter) == 5 || SOURCE_WAYS(struct meter) == 3 || \
 			      SOURCE_WAYS(struct meter) == 2,                             \
-		"of struct " #meter " nobody has measured how a table fills: see geometries[]");
+		"struct " #meter ": measure how a table of it fills, see geometries[]");
 METERS(METER_SKIP, MEASURED)
 #undef MEASURED
 

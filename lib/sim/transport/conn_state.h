@@ -30,6 +30,6 @@ struct conn {
 	};
 };
 
-static_assert(sizeof(struct conn) <= 1856, "tens of thousands of them are alive at once");
+static_assert(sizeof(struct conn) <= 1856, "tens of thousands of them are alive together");
 
 #endif
