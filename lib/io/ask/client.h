@@ -22,7 +22,7 @@ struct client {
 	json_t *greeting;
 };
 
-/* Connects and reads the greeting. Returns 0, an error of source.ask(), or of connect(2). */
+/* Connects and reads the greeting. Returns 0, an error of `source.ask()`, or of connect(2). */
 int client_open(struct client *client, const char *path);
 
 /* Like client_open(), with a timeout for each answer. */

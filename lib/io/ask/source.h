@@ -12,14 +12,14 @@
 struct source {
 	/*
 	 * Sends a request such as "/weir/policy,NAME" and receives the answer. Returns 0 and the
-	 * value (a new reference; JSON null for an object that does not exist), -ETIMEDOUT,
-	 * -ECONNRESET (the server closed the connection), -EMSGSIZE (larger than announced),
-	 * -EBADMSG (not the protocol) or another negative errno.
+	 * value: a new reference; JSON null for an object that does not exist. Or returns
+	 * -ETIMEDOUT, -ECONNRESET (the server closed the connection), -EMSGSIZE (larger than
+	 * announced), -EBADMSG (not the protocol) or another negative errno.
 	 */
 	int (*ask)(struct source *source, const char *request, json_t **value);
 
 	/*
-	 * The two halves of ask(), with the same results, for work in between. send() sends the
+	 * The two halves of `ask()`, with the same results, for work in between. send() sends the
 	 * request; receive() waits for the answer to the same request. NULL: not supported.
 	 */
 	int (*send)(struct source *source, const char *request);
@@ -29,14 +29,15 @@ struct source {
 	double (*pause)(struct source *source, unsigned ms);
 
 	/*
-	 * ask() with a descriptor that is sent along (-1: none) and stays the caller's. *taken is a
-	 * descriptor received with the answer, which the caller closes, or -1. NULL: not supported.
+	 * Like `ask()`, with a descriptor that is sent along (-1: none) and stays the caller's.
+	 * *taken is a descriptor received with the answer, which the caller closes, or -1. NULL:
+	 * not supported.
 	 */
 	int (*ask_with)(
 		struct source *source, const char *request, int given, int *taken, json_t **value);
 };
 
-/* Calls source->ask(), and returns -ENOENT for null. */
+/* Calls `source->ask()`, and returns -ENOENT for null. */
 int source_get(struct source *source, const char *request, json_t **value);
 
 /* Like source_get(), for a command with a parameter. */
@@ -45,7 +46,7 @@ int source_get_of(struct source *source, const char *command, const char *name, 
 /*
  * Requests all pages of a listing, for a name or for all (NULL). Returns the first page's object,
  * with the members of all pages in its array `what`. Returns -ENOENT, -EBADMSG (a page that leads
- * back), or an error of ask().
+ * back), or an error of `ask()`.
  */
 int source_list(struct source *source, const char *command, const char *name, const char *what,
 	json_t **listing);

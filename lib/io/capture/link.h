@@ -18,8 +18,8 @@
 /* A frame, as far as a worker reads it. */
 struct frame {
 	uint64_t time_ns;
-	uint64_t index;    /* of the packet in the capture, from 1 */
-	uint32_t bytes;    /* of the whole frame on the wire, without its FCS */
+	uint64_t index;    /* number of the packet in the capture, from 1 */
+	uint32_t bytes;    /* length of the whole frame on the wire, without its FCS */
 	uint32_t captured; /* bytes in data */
 	bool cut;          /* the capture does not contain all bytes */
 	uint8_t data[FRAME_BYTES];

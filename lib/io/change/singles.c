@@ -165,8 +165,8 @@ static bool carry_single(struct carrying *c, const json_t *single)
 		return false;
 	if (!json_equal(there, json_object_get(single, "was"))) {
 		fprintf(c->say,
-			"warning: policy \"%s\": the file has another one by now: what was changed "
-			"singly is gone\n",
+			"warning: policy \"%s\": the file has a newer one: its single change is "
+			"discarded\n",
 			name);
 		return false;
 	}

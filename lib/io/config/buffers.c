@@ -106,7 +106,8 @@ void shape_warn(struct reader *reader, const struct config *config, const struct
 {
 	static const struct json_path ports = {.key = "ports"};
 	const struct config *pools = running ? running : config;
-	const char *whose = running ? "as the pools were made at the start" : "as \"buffers\" says";
+	const char *whose = running ? "as the pools were made at the start"
+				    : "as set by \"buffers\"";
 	uint64_t packets = packets_waiting(config);
 	uint32_t room = room_waiting(pools);
 

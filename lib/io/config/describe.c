@@ -522,7 +522,7 @@ static void describe_unparsed(const struct config *config, FILE *out)
 
 	if (policies_ask_first(config->policies, config->n_policies))
 		fprintf(out,
-			"fragments belong to the policy of their first fragment; those without it, and other packets that are not parsed, %s\n",
+			"fragments belong to the policy of their first fragment; fragments without it, and other packets that are not parsed, %s\n",
 			what[config_unparsed(config)]);
 }
 

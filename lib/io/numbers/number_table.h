@@ -9,19 +9,19 @@
  *
  * Each argument is a column, so a row without one does not compile.
  *
- * stem     the first part of the name; the unit adds the rest (NUMBER_UNITS_TABLE)
- * kind     GAUGE, COUNTER, INFO (a metric that is 1 and has the text as a label), or TEXT
- * applies  the policies that have the number (NUMBER_APPLIES_TABLE)
- * shown    ALL: in /weir/policy, as a column of /weir/policy_stats, and as a metric;
- *          COLUMN: the same without the metric; METRIC: a column and a metric;
- *          DETAIL: in /weir/policy alone; GIVEN: there too, and other code writes the value
- * path     the place in /weir/policy: objects and a member, to which the unit adds its suffix.
- *          "*" is the unit: "passed.*" is passed.bytes or passed.flows
- * zero     SHOWN, or HIDDEN: `weirctl policy` leaves the row out while the number is 0
- * label    in `weirctl policy`; "": not there
- * head     of the column in lists of weirctl; "": no list has it
- * value    how the limiter reads it from its struct policy_now (app/weir/telemetry/policy_now.h)
- * help     one sentence for the metric and the manual
+ *   stem     the first part of the name; the unit adds the rest (NUMBER_UNITS_TABLE)
+ *   kind     GAUGE, COUNTER, INFO (a metric that is 1 and has the text as a label), or TEXT
+ *   applies  the policies that have the number (NUMBER_APPLIES_TABLE)
+ *   shown    ALL: in /weir/policy, as a column of /weir/policy_stats, and as a metric;
+ *            COLUMN: the same without the metric; METRIC: a column and a metric;
+ *            DETAIL: in /weir/policy alone; GIVEN: there too, and other code writes the value
+ *   path     the place in /weir/policy: objects and a member, to which the unit adds its suffix.
+ *            "*" is the unit: "passed.*" is passed.bytes or passed.flows
+ *   zero     SHOWN, or HIDDEN: `weirctl policy` leaves the row out while the number is 0
+ *   label    in `weirctl policy`; "": not there
+ *   head     of the column in lists of weirctl; "": no list has it
+ *   value    how the limiter reads it from its struct policy_now (app/weir/telemetry/policy_now.h)
+ *   help     one sentence for the metric and the manual
  *
  * The order is that of `weirctl policy`.
  */
@@ -29,8 +29,8 @@
 #define WEIR_NUMBERS_NUMBER_TABLE_H
 
 /*
- * X(unit, suffix of the column, words). /weir/policy has rates of bytes in bit/s and adds "_bps" or
- * "_per_s"; it adds "_bytes" to a UNITS number of a policy that counts bytes.
+ * X(unit, suffix of the column, words). In /weir/policy, rates of bytes are in bit/s and end in
+ * "_bps". Other rates end in "_per_s". A UNITS number of a policy that counts bytes ends in "_bytes".
  */
 #define NUMBER_UNITS_TABLE(X)                                                                \
 	X(RATE, "_per_s", "bytes, packets or flows a second; in /weir/policy bits a second") \

@@ -20,7 +20,7 @@
 #define SERVICE_USER "weir"
 
 struct secret_file {
-	const char *place; /* as in a struct complaint */
+	const char *place; /* place of an error, see struct complaint */
 	const char *path;
 	uid_t user; /* allowed owner in addition to root; a user of the secret passes geteuid() */
 	const struct complaint_sink *to; /* receives one report of each error */

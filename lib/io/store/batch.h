@@ -19,7 +19,7 @@ struct batch {
 struct batch_record {
 	uint8_t kind;
 	uint64_t id;
-	const void *at; /* of any alignment; NULL: none */
+	const void *at; /* any alignment; NULL: none */
 	size_t len;
 };
 

@@ -68,8 +68,8 @@ int store_look(const char *directory);
 /*
  * Makes and opens a store after store_open() found none, for a recovering start (ledger/ledger.h).
  * The store records that its earlier state is unknown. Epochs continue from the wall clock, `now_s`
- * seconds since 1970, so that they exceed the lost ones. -EEXIST: there is a store. -ETIME: the
- * clock is not set, and peers would take our messages for old ones.
+ * seconds since 1970, so that they exceed the lost ones. Returns -EEXIST if there is a store, and
+ * -ETIME if the clock is not set: peers would take our messages for old ones.
  */
 #define STORE_CLOCK_LEAST_S 1767225600 /* 2026-01-01: Weir is not older */
 int store_open_recovering(
@@ -92,9 +92,9 @@ int store_sentinel_error(const struct store *store);
 bool store_sentinel_missing(const struct store *store);
 
 /*
- * Returns the identity. store_set_identity() sets an unknown one; it becomes durable with the next
- * successful commit, like a record. -EBUSY: a commit has not ended, or its result was not
- * collected.
+ * Returns the identity. The other function sets an unknown one, which becomes durable with the next
+ * successful commit, like a record. It returns -EBUSY if a commit has not ended, or if its result
+ * was not collected.
  */
 struct store_identity store_identity(const struct store *store);
 int store_set_identity(struct store *store, struct store_identity identity);
@@ -132,10 +132,11 @@ void store_discard(struct store *store);
 int store_commit(struct store *store);
 
 /*
- * store_fd() is readable when a commit has ended. store_result() returns its outcome once: 0
- * (durable); -EAGAIN (not ended, or none was started); or the reason why none of it may be durable:
- * -ENOSPC, -EIO, -EBADMSG, -ENOMEM, -ENOENT (the file was removed) or -ESTALE (another process has
- * changed or replaced it). The next commit does not depend on that failure.
+ * The descriptor store_fd() is readable when a commit has ended. The function store_result()
+ * returns its outcome once: 0 (durable), -EAGAIN (not ended, or none was started), or an error.
+ * After an error, possibly none of it is durable: -ENOSPC, -EIO, -EBADMSG, -ENOMEM, -ENOENT (the
+ * file was removed) or -ESTALE (another process has changed or replaced it). The next commit does
+ * not depend on that failure.
  */
 int store_fd(const struct store *store);
 int store_result(struct store *store);

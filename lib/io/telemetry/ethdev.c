@@ -339,7 +339,7 @@ const struct telemetry_command telemetry_ethdev[] = {
 	{"/ethdev/stats", "Returns the common stats of a port. Parameters: int port_id",
 		ethdev_stats, TELEMETRY_PARAMS, TELEMETRY_READS},
 	{"/ethdev/xstats",
-		"Returns the extended stats of a port, as many as one reply holds. Parameters: "
+		"Returns the extended stats of a port, up to one reply. Parameters: "
 		"int port_id, hide_zero=true|false (optional), from=int (optional, how many to skip)",
 		ethdev_xstats, TELEMETRY_PARAMS, TELEMETRY_READS},
 	{"/ethdev/info", "Returns the device info of a port. Parameters: int port_id", ethdev_info,

@@ -24,7 +24,7 @@ static const struct telemetry_command builtin[] = {
 		TELEMETRY_PARAMS, TELEMETRY_READS},
 	{"/info", "Returns version, pid and the longest reply. Takes no parameters", show_info,
 		TELEMETRY_PARAMS, TELEMETRY_READS},
-	{"/weir/telemetry", "Returns what this server did. Takes no parameters", show_stats,
+	{"/weir/telemetry", "Returns the counters of this server. Takes no parameters", show_stats,
 		TELEMETRY_PARAMS, TELEMETRY_READS},
 	{0},
 };

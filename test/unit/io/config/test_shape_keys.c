@@ -241,7 +241,7 @@ static void test_least(void **state)
 	(void)state;
 	assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), 0);
 	assert_int_equal(config_waiting(config), 1);
-	assert_non_null(strstr(messages, "40 packets may wait, as \"buffers\" says, not one on "
+	assert_non_null(strstr(messages, "40 packets may wait, as set by \"buffers\", not one on "
 					 "each of 41 workers: each lets one wait all the same"));
 	config_free(config);
 	free(messages);

@@ -508,8 +508,8 @@ TEST(test_carried)
 	expect_words(&k, "; the file differs; 1 changed singly");
 	reload_to(&k, A("4Gbit/s") ", " B); /* the file is newer, and a warning reports it */
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 4 * GBIT);
-	assert_non_null(strstr(reload_last_change(&k.w.inst)->messages,
-		"policy \"a\": the file has another one by now"));
+	assert_non_null(strstr(
+		reload_last_change(&k.w.inst)->messages, "policy \"a\": the file has a newer one"));
 	assert_false(kept_differs(k.w.inst.kept));
 	assert_int_equal(json_array_size(json_object_get(k.w.inst.kept->about, "singles")), 0);
 	request = limit_of("5Gbit/s");
