@@ -22,8 +22,8 @@ static const struct command {
 	{"gdrl", "equal indicators under a limit that is never exceeded: the GDRL paper's figures",
 		gdrl_main},
 	{"quota", "use up a total that is never exceeded, and count messages", quota_main},
-	{"penalty", "what packets wait for when one bucket is split into parts", penalty_main},
-	{"brokers", "what it is worth to place sources well: figures of a paper", broker_main},
+	{"penalty", "waits of packets when one bucket is split into parts", penalty_main},
+	{"brokers", "effect of good places for sources: figures of a paper", broker_main},
 	{"--help", "write this", study_help_main},
 	{"--version", "write the version", study_version_main},
 };
@@ -35,7 +35,7 @@ static void write_study_usage(FILE *out)
 		out);
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
-	fputs("\n\"weir-study COMMAND --help\" says more.\n", out);
+	fputs("\nSee \"weir-study COMMAND --help\" for more.\n", out);
 }
 
 static int study_help_main(int argc, char **argv)

@@ -50,7 +50,7 @@ static const struct broker_figure figures[BROKER_FIGURES] = {
 	{6, "max-min: brokers with other topics", "publishers", 4, 5, 3, FOUR_PANELS, PUBLISHERS,
 		{BROKER_CONC, BROKER_MAX_MIN, BROKER_WEIR}, 0, 1,
 		{10000, 40000, 50000, 60000, 70000, 80000}},
-	{7, "correlation: groups that send at once", "group", 2, 6, 3, TWO_PANELS, GROUPS,
+	{7, "correlation: groups that send together", "group", 2, 6, 3, TWO_PANELS, GROUPS,
 		{BROKER_MAX_MIN, BROKER_SRTM, BROKER_WEIR}, 0, 1, {0}},
 	{8, "correlation, on as many brokers as SRTM", "group", 2, 6, 2, TWO_PANELS, GROUPS,
 		{BROKER_MAX_MIN, BROKER_SRTM}, 0, 1, {0}},

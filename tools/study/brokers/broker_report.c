@@ -124,8 +124,9 @@ void broker_table_text(const void *what, FILE *out)
 	double paper = 0, search = 0, weir = 0, confirmed = 0;
 
 	fputs("Table I: rounds of measurement until a placement is settled; means over the seeds.\n"
-	      "search: the paper's procedure here; Weir: predicted before it is tried; untried: so surely\n"
-	      "that it takes no round, and of these, those that then missed the objective.\n\n"
+	      "search: the paper's procedure here; Weir: with a prediction before each trial.\n\n"
+	      "untried: predicted with enough certainty to take no round, and the number of these that\n"
+	      "missed the objective.\n\n"
 	      "group  paper  search  by iteration                        k    p99  met"
 	      "    Weir    k    p99  met   untried  of search\n",
 		out);
@@ -148,7 +149,7 @@ void broker_table_text(const void *what, FILE *out)
 	fprintf(out, "%5s  %5.0f  %6.1f %71.1f %36.2f\n", "all", paper, search, weir,
 		weir / search);
 	fprintf(out,
-		"Weir's rounds, of the paper's: %.2f; with one more to confirm what is not tried:\n"
+		"Weir's rounds, of the paper's: %.2f; with one more to confirm untried ones:\n"
 		"%.1f, and %.2f. A round there takes %u s.\n",
 		weir / paper, weir + confirmed, (weir + confirmed) / paper, BROKER_ROUND_S);
 }

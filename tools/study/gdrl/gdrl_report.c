@@ -17,7 +17,7 @@ void gdrl_report_head(FILE *out)
 		"the last "
 		"quarter\n"
 		"figure  limiters  degree    slots  start  seed     reaches %.2f  stays there   mean    least   "
-		"true    the paper says\n",
+		"true    in the paper\n",
 		GDRL_GOAL);
 }
 
@@ -52,7 +52,7 @@ static void print_change(const struct gdrl_change *change, const char *name, FIL
 void gdrl_report_changes(const struct gdrl_run *run, FILE *out)
 {
 	static const char *const names[GDRL_CHANGES] = {
-		"turned around at once", "begin to turn back", "are back"};
+		"turned around suddenly", "begin to turn back", "are back"};
 
 	for (unsigned k = 0; k < run->n_changes; k++)
 		print_change(&run->changes[k], names[k], out);

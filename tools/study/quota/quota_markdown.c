@@ -77,8 +77,8 @@ static void print_time(const struct quota_row *row, FILE *out)
 
 void quota_report_markdown(const struct quota_row *rows, unsigned n, FILE *out)
 {
-	fputs("| nodes | trace | requests | Weir: less than a centre | paper | polling: less than a "
-	      "centre | paper | Weir: less than polling | paper | less than a centre, each message 1 | "
+	fputs("| nodes | trace | requests | Weir: less than central | paper | polling: less than "
+	      "central | paper | Weir: less than polling | paper | less than a centre, each message 1 | "
 	      "Weir: in the last tenth | polling |\n"
 	      "|---|---|---|---|---|---|---|---|---|---|---|---|\n",
 		out);

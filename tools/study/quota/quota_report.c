@@ -8,7 +8,7 @@
 #include "command/output.h"
 
 static const char *const contenders[QUOTA_CONTENDERS] = {
-	"centralised", "polling", "polling at once", "weir"};
+	"centralised", "polling", "parallel polling", "weir"};
 const char *const quota_workloads[QUOTA_WORKLOADS] = {"zipf", "worldcup"};
 
 /* "A tree-based protocol for enforcing quotas in clouds". The 42 % is of no size that it names. */
@@ -112,7 +112,7 @@ static void print_quota_row(const struct quota_row *row, FILE *out)
 	fprintf(out,
 		"  hops: %.1f %% less than polling; of all, %.0f %% in the last tenth, polling %.0f %%\n",
 		row->of[QUOTA_TREE].fewer, row->of[QUOTA_TREE].last, row->of[QUOTA_POLL].last);
-	fprintf(out, "  faster than polling %.1f times, than polling at once %.1f times\n",
+	fprintf(out, "  faster than polling %.1f times, than parallel polling %.1f times\n",
 		row->of[QUOTA_POLL].response_ms / row->of[QUOTA_TREE].response_ms,
 		row->of[QUOTA_POLL_AT_ONCE].response_ms / row->of[QUOTA_TREE].response_ms);
 	if (!p)
