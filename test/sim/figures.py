@@ -52,7 +52,7 @@ def faults_are_found():
                             (good.replace("checked:", "begin:"), "none of its figures is checked"),
                             (good.replace("of commit", "of"), "expected one"),
                             (good + "\n<!-- measured: build/x -->\n1 s\n<!-- end -->\n",
-                             "do not say at which commit"),
+                             "the commit of its figures is missing"),
                             (good.replace(head() or "unknown", "0" * 10),
                              "not one that led here" if head() else "this program"),
                             (good.replace(COMMAND, COMMAND + " --nonsense"), "")):

@@ -39,11 +39,12 @@ def parse_arguments(argv):
     add = parser.add_argument
     add("--quick", action="store_true", help="as many rounds, but shorter ones")
     add("--json", metavar="FILE", help="write everything there ('-': standard output)")
-    add("--only", metavar="KEY", nargs="+", default=[], help="only what these keys need")
-    add("--list", action="store_true", help="say the keys and end")
+    add("--only", metavar="KEY", nargs="+", default=[],
+        help="run only the parts that these keys need")
+    add("--list", action="store_true", help="list the keys and exit")
     add("--doc", action="store_true",
-        help="write figures and pictures of doc/study/performance.md anew")
-    add("--from", dest="source", metavar="FILE", help="do not measure: what --json has written")
+        help="rewrite the figures and pictures of doc/study/performance.md")
+    add("--from", dest="source", metavar="FILE", help="use this file of --json, do not measure")
     args = parser.parse_args(argv)
     names = keys.all_names()
     if args.list:

@@ -120,7 +120,7 @@ def testpmd_rate(mode, seconds, huge):
     # Two ports a period; the first period is start-up.
     periods = [sum(rates[k:k + 2]) for k in range(0, len(rates) - 1, 2)][1:]
     if not periods or max(periods) == 0:
-        raise BenchError("dpdk-testpmd told no rates:\n" + text[-2000:])
+        raise BenchError("dpdk-testpmd reported no rates:\n" + text[-2000:])
     return statistics.median(periods)
 
 

@@ -339,7 +339,7 @@ def run_one(scenario, seed):
 def interleaved(cases, runs):
     """Returns {case: [Run]}, interleaved, so that the machine's speed affects all cases."""
     if os.geteuid():
-        raise EvaluationError("live limiters need root: run tools/evaluate, which asks for it")
+        raise EvaluationError("live limiters need root: run tools/evaluate, which uses sudo")
     results = {name: [] for name in cases}
     for number in range(1, runs + 1):
         for name, scenario in cases.items():

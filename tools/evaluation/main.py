@@ -62,10 +62,10 @@ Limiting" (SIGCOMM 2007), for evaluators. It runs the code of the appliance in w
   number. Figures are the mean, or the median (least–most).
 - **Traffic.** Flows are TCP NewReno with SACK, round-trip times are 40 ms, estimates are made every
   50 ms, and EWMA is 0.1, as in section 5.1 of the paper. The authors' testbed and traffic are not
-  available; the text next to a figure has the replacement.
+  available. The text next to a figure has the replacement.
 - **Central** is one token bucket for all flows: the model for a distributed limiter.
-- **Never.** A run that has not settled before the next change has *never* settled, and counts so in
-  a median.
+- **Never.** A run that has not settled before the next change has *never* settled. It also counts
+  so in a median.
 - **Reached, Not reached** are results for our own targets, each with its rule. Some rules compare
   with the paper's figures.
 - **Loans.** Limiters with `fps` lend each other tokens, the default in groups of up to 64
@@ -74,9 +74,9 @@ Limiting" (SIGCOMM 2007), for evaluators. It runs the code of the appliance in w
 Figures are simulated, except those called *live*. Live limiters run with kernel TCP in network
 namespaces of one machine (see the last section).
 
-    ./tools/evaluate               # all of this: about {minutes:.0f} minutes on two CPUs
+    ./tools/evaluate               # all: about {minutes:.0f} minutes on two CPUs
     ./tools/evaluate --only E7     # one experiment, on the terminal
-    ./tools/evaluate --live        # some of it on live limiters too: as root, half an hour more
+    ./tools/evaluate --live        # also live: 30 minutes more, root
     ./tools/evaluate --verify      # compare {verified} with this page
 """
 
@@ -92,12 +92,12 @@ def parse_arguments(argv):
     add("--seeds", type=int, metavar="N", help="runs of each case; default 20, quick 3")
     add("--json", metavar="FILE", help="write all rows here ('-': standard output)")
     add("--verify", action="store_true",
-        help=f"compare the document with {', '.join(VERIFIED)} or those of --only, made anew")
+        help=f"compare the document with {', '.join(VERIFIED)} or the ones of --only, run again")
     add_live(parser)
     args = parser.parse_args(argv)
     check_live(parser, args)
     if args.verify and (args.quick or args.seeds or args.live or args.live_to):
-        parser.error("--verify repeats what the document has, and nothing else")
+        parser.error("--verify repeats the document's runs: omit --quick, --seeds and --live")
     args.chosen = args.only.split(",") if args.only else list(
         VERIFIED if args.verify else EXPERIMENTS)
     unknown = [name for name in args.chosen if name not in EXPERIMENTS]
@@ -167,7 +167,7 @@ def kept_seeds(text):
     """Returns the number of seeds of the document."""
     found = re.search(r"(\d+) seeds each", text)
     if not found:
-        raise EvaluationError(f"{DOCUMENT}: does not say how many seeds it is of")
+        raise EvaluationError(f"{DOCUMENT}: has no number of seeds")
     return int(found[1])
 
 

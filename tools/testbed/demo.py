@@ -128,15 +128,15 @@ def parse_arguments(argv):
     add("--rate", type=positive(quantity(units.RATE)), metavar="RATE",
         help="limit of all limiters together; default 10Mbit/s; with --web 20Mbit/s")
     add("--burst", type=positive(quantity(units.SIZE)), metavar="SIZE",
-        help="depth of the bucket, of all limiters together; default 1.5 times what RATE sends in "
-        "one RTT, like the paper: 75kB")
+        help="depth of the bucket, of all limiters together; default RATE during 1.5 RTT, "
+        "like the paper: 75kB")
     add("--interval", type=positive(quantity(units.TIME)), default=0.05, metavar="TIME",
         help="estimate interval; default 50ms")
     add("--rtt", type=quantity(units.TIME), default=0.04, metavar="TIME",
         help="round-trip time of flows and between limiters; default 40ms")
     add("--loss", type=share, default=0.0, help="on the flows' links, each way; default 0%%")
     add("--gossip-loss", type=share, default=0.0, metavar="LOSS",
-        help="of what limiters say to each other; default 0%%")
+        help="of messages between limiters; default 0%%")
     add("--seconds", type=seconds, metavar="S",
         help="time measured, after the warm-up; default 60")
     add("--warmup", type=seconds, default=5.0, metavar="S",
@@ -146,7 +146,7 @@ def parse_arguments(argv):
     add("--plot", type=target, metavar="FILE", default="weir-demo.svg",
         help="write the time series here, as SVG; default weir-demo.svg")
     add("--keep", action="store_true", help="leave limiters and network up at the end")
-    add("--teardown", action="store_true", help="remove what --keep has left, and do nothing else")
+    add("--teardown", action="store_true", help="remove the testbed that --keep has left, and exit")
     args = parser.parse_args(argv)
     args.flows = args.flows or ([6, 2, 1] if args.web else [3, 7])
     check_size(parser, args)
@@ -232,7 +232,7 @@ def write_results(args, run, summary, out):
 def explain_kept(bed, out):
     """Prints commands to examine the testbed that was kept."""
     client = os.path.join(os.path.abspath(bed.build), "app", "weirctl", "weirctl")
-    say("\nStill up, as you wished. Look around (as root):", out)
+    say("\nStill up because of --keep. Look around (as root):", out)
     say(f"  {client} -s {bed.socket(1)} policy {POLICY}", out)
     say(f"  ip netns exec {bed.topology.limiter_namespace(1)} ip -stats link", out)
     say(f"  namespaces: {', '.join(bed.topology.namespaces())}", out)
@@ -285,7 +285,7 @@ def main(argv):
     """Returns the exit status."""
     args = parse_arguments(argv)
     if os.geteuid():
-        say("Namespaces need root: run tools/demo, which asks for it.", sys.stderr)
+        say("Namespaces need root: run tools/demo, which uses sudo.", sys.stderr)
         return 1
     try:
         if args.teardown:

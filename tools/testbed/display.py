@@ -94,9 +94,9 @@ def bar(share, width=30):
 
 
 # Expected results of each allocator, from the paper's baseline.
-EXPECTED_SPLIT = {"static": "equal parts, whatever the flows", "central": "as the flows"}
+EXPECTED_SPLIT = {"static": "equal parts for any flows", "central": "as the flows"}
 EXPECTED_FAIRNESS = {"static": "below the central bucket's: the parts do not follow the flows",
-                     "central": "what the other allocators are measured against"}
+                     "central": "the reference for the other allocators"}
 
 
 def verdict(good, close):

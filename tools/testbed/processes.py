@@ -43,7 +43,7 @@ def wait_until(condition, timeout, what):
         if value:
             return value
         if time.monotonic() > deadline:
-            raise TestbedError(f"waited {timeout:g} s in vain: {what}")
+            raise TestbedError(f"timeout after {timeout:g} s: {what}")
         time.sleep(0.01)
 
 
