@@ -277,7 +277,7 @@ def singly(scene):
     change(weir)
     weir.get("/weir/reload")
     wait_until(lambda: limits(weir, "a", "b", "c", "z") == [9 * M, None, 5 * M, None], "overruled")
-    expect("the file has another one" in weir.log(), "it is said")
+    expect("the file has a newer one" in weir.log(), "it is said")
     weir.stop()
 
 

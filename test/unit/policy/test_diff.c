@@ -356,7 +356,6 @@ TEST(test_fixed_parts)
 		{ALONE(""), ALONE(", 'sources': 'any'"), "gossip.sources"},
 		{ALONE(""), ALONE(", 'estimator': 'tree'"), "gossip.estimator"},
 		{ALONE(""), ALONE(", 'loans': 'all'"), "gossip.loans"},
-		{ALONE(""), ALONE(", 'overshoot_alarm': 2"), "gossip.overshoot_alarm"},
 		{GOSSIP("'roster': [{'name': 'me', 'address': '10.0.0.1:1'}]"),
 			GOSSIP("'roster': [{'name': 'me', 'address': '[::1]:1'}]"),
 			"gossip.roster[0].address"},

@@ -308,7 +308,7 @@ static const struct carry_row carries[] = {
 		"[{'name':'a','l':2}]", "", ""},
 	/* The file has another policy, which is newer. */
 	{"[{'name':'a','l':1}]", "[{'name':'a','l':2}]", "a", "[{'name':'a','l':3}]",
-		"[{'name':'a','l':3}]", "", "policy \"a\": the file has another one"},
+		"[{'name':'a','l':3}]", "", "policy \"a\": the file has a newer one"},
 	{"[{'name':'a','l':1}]", "[{'name':'a','l':2}]", "a", "[]", "[]", "",
 		"policy \"a\": the file"},
 	/* Added, and removed. */

@@ -168,8 +168,8 @@ TEST(test_looks)
 	switch_gro(true);
 	look(&inst);
 	assert_int_equal(count_said(began, "offloads", text, sizeof(text)), 1);
-	assert_string_equal(
-		text, "ports.b: somebody has switched on rx-gro of lo: ethtool -K lo gro off");
+	assert_string_equal(text,
+		"ports.b: another program has switched on rx-gro of lo: ethtool -K lo gro off");
 	interfaces_at_work(&inst, 1, names, sizeof(names));
 	assert_non_null(strstr(names, "lo:rx-gro"));
 	interfaces_at_work(&inst, 0, names, sizeof(names));

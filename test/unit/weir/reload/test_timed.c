@@ -343,7 +343,7 @@ static const char *give_of_group(bool peer, const char *policy)
 	return said;
 }
 
-#define FIRM_REFUSAL  "policy \"firm\" cannot have an override: it is a hard limit, "
+#define FIRM_REFUSAL  "policy \"firm\" cannot have an override: it is a hard limit. "
 #define TOTAL_REFUSAL "policy \"total\" cannot have an override: it has a quota: change "
 
 /* One limiter of a group cannot override a hard limit, and none can override a quota. */
