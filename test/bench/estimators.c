@@ -7,7 +7,7 @@
  *   estimators ESTIMATOR N [LOSS [SECONDS [SEED [BRANCHING]]]]
  *
  * ESTIMATOR is state, tree, push-sum, compensated (push-sum) or flow-updating. Ticks of 50 ms, 20
- * ms one way, one policy, sealed datagrams; kbit/s include IPv4 and UDP headers.
+ * ms one way, one policy with a soft limit, sealed datagrams; kbit/s include IPv4 and UDP headers.
  */
 #include <malloc.h>
 #include <math.h>
@@ -170,6 +170,7 @@ int main(int argc, char **argv)
 		.n_policies = 1,
 		.branching = 3,
 		.sealed = true,
+		.enforces = true,
 		.tick_ns = 50 * MS,
 		.timeout_ns = 1000 * MS,
 		.delay_ns = 20 * MS};

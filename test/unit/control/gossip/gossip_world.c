@@ -177,6 +177,9 @@ void world_run(struct world *w, uint64_t ns)
 			if (!node->gossip || w->now_ns < node->next_ns)
 				continue;
 			node->next_ns += w->params.tick_ns;
+			for (unsigned p = 0; w->params.enforces && p < w->params.n_policies; p++)
+				gossip_enforce(node->gossip, p,
+					w->weights[(size_t)i * w->params.n_policies + p]);
 			gossip_tick(node->gossip, w->now_ns);
 			while ((len = gossip_send(node->gossip, buf, &to)) > 0)
 				fly_gossip_datagram(w, i, to, buf, len);

@@ -25,6 +25,7 @@ struct world_params {
 	enum gossip_estimator estimator;
 	const struct estimator *study; /* see gossip_params */
 	bool sealed;
+	bool enforces; /* limiters report local limits: their weights */
 	uint64_t tick_ns, timeout_ns;
 	uint64_t delay_ns, jitter_ns; /* one way */
 	double loss, repeat;          /* probabilities per datagram */
