@@ -75,7 +75,7 @@ struct command {
 	bool many;           /* any number of words: request->words */
 	bool counts;         /* the word is a number */
 	bool changes;        /* has an effect: must not be repeated */
-	bool changes_by;     /* the same with two words, the first of which is a verb */
+	bool verb_changes;   /* the same if a verb is before the name: "policy set video" */
 	bool takes_a_while;  /* pauses by itself */
 	unsigned options;
 	enum names names; /* kind of names of the word */

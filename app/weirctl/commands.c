@@ -39,7 +39,7 @@ const struct command commands[] = {
 			"changes, or one per line: {\"do\": \"set\", \"name\": \"video\", "
 			"\"keys\": {\"limit\": \"5Mbit/s\"}}.",
 		.example = "policy set video limit=5Mbit/s match.dst=203.0.113.0/24", .wants = true,
-		.many = true, .changes_by = true, .names = NAMES_POLICIES,
+		.many = true, .verb_changes = true, .names = NAMES_POLICIES,
 		.check = policy_change_check, .gather = policy_gather,
 		.print = policy_or_change_print, .refused = change_refused},
 	{"limits", "", "limits by time of day: the current one, and its end", .example = "limits",
@@ -82,7 +82,7 @@ const struct command commands[] = {
 	{"ledger", "[POLICY], or forget NAME|--all-unused", "hard limits and their shares",
 		.more = "forget deletes records of removed policies. Do it at all limiters of a "
 			"group before you use the name again: then it starts with an empty record.",
-		.example = "ledger", .many = true, .changes_by = true, .names = NAMES_POLICIES,
+		.example = "ledger", .many = true, .verb_changes = true, .names = NAMES_POLICIES,
 		.options = OPTION_FORGET, .check = ledger_words_check, .gather = ledger_gather,
 		.print = ledger_print, .refused = ledger_refused},
 	{"quota", "[POLICY]", "quotas and their remaining units", .example = "quota", .takes = true,

@@ -246,7 +246,7 @@ static bool parse_words(int n, char **words, struct options *options, unsigned s
 	if (command->wants && !request->word)
 		return refuse_missing(command);
 	if (options->watch && (command->changes || command->run || (special & OPTION_FORGET) ||
-				      (command->changes_by && n > 2)))
+				      (command->verb_changes && n > 2)))
 		return refuse_argument(
 			command->name, "watch repeats only commands that change nothing");
 	if (options->watch)

@@ -412,7 +412,7 @@ struct limiter_overshoot limiter_overshoot(const struct limiter *limiter, unsign
 /* Returns the start of the time above 1 + overshoot_alarm limits, or 0. */
 uint64_t limiter_overshoot_since(const struct limiter *limiter, unsigned policy);
 
-/* Changes params.overshoot_alarm. Policies above another one begin to be so now. */
+/* Changes params.overshoot_alarm. With another value, limiter_overshoot_since() starts again. */
 void limiter_set_overshoot_alarm(struct limiter *limiter, double part);
 
 /*
