@@ -6,8 +6,9 @@
  *
  *   estimators ESTIMATOR N [LOSS [SECONDS [SEED [BRANCHING]]]]
  *
- * ESTIMATOR is state, tree, push-sum, compensated (push-sum) or flow-updating. Ticks of 50 ms, 20
- * ms one way, one policy with a soft limit, sealed datagrams; kbit/s include IPv4 and UDP headers.
+ * ESTIMATOR is state, tree, push-sum, compensated (push-sum) or flow-updating. BRANCHING is 3, or 8
+ * for a tree. Ticks of 50 ms, or 10 ms for a tree, 20 ms one way, one policy with a soft limit,
+ * sealed datagrams; kbit/s include IPv4 and UDP headers.
  */
 #include <malloc.h>
 #include <math.h>
@@ -47,6 +48,7 @@ static int parse_estimator_args(struct world_params *p, int argc, char **argv)
 			p->estimator = kinds[i].estimator;
 			p->study = kinds[i].study;
 			p->n = (unsigned)strtoul(argv[2], NULL, 10);
+			p->branching = p->estimator == GOSSIP_TREE ? 8 : 3;
 		}
 	if (argc > 3)
 		p->loss = strtod(argv[3], NULL);
@@ -54,6 +56,7 @@ static int parse_estimator_args(struct world_params *p, int argc, char **argv)
 		p->seed = strtoull(argv[5], NULL, 10);
 	if (argc > 6)
 		p->branching = (unsigned)strtoul(argv[6], NULL, 10);
+	p->tick_ns = gossip_clock(p->estimator, 50 * MS);
 	return p->n ? 0 : -1;
 }
 
@@ -168,10 +171,8 @@ int main(int argc, char **argv)
 {
 	struct world_params params = {.seed = 1,
 		.n_policies = 1,
-		.branching = 3,
 		.sealed = true,
 		.enforces = true,
-		.tick_ns = 50 * MS,
 		.timeout_ns = 1000 * MS,
 		.delay_ns = 20 * MS};
 	struct world world;

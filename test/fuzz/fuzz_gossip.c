@@ -202,9 +202,14 @@ static void write_some_sections(struct world *w, struct cursor *cursor)
 	}
 }
 
-static void write_some_sums(struct world *w, struct cursor *cursor, unsigned n)
+static void write_some_sums(struct world *w, struct cursor *cursor, unsigned n, uint8_t version)
 {
-	datagram_write_link(cursor, (enum datagram_link)(next_gossip_byte(w) % 4));
+	struct datagram_edge edge = {.link = next_gossip_byte(w) % 4,
+		.asks = next_gossip_byte(w) & 1,
+		.sequence = next_gossip_byte(w),
+		.received = {next_gossip_byte(w) & 1, next_gossip_byte(w), next_gossip_byte(w)}};
+
+	datagram_write_edge(cursor, &edge, version);
 	while (n--) {
 		unsigned policy = next_gossip_byte(w) % (N_POLICIES + 1);
 		struct datagram_sum sum = {policy < N_POLICIES ? w->policies[policy] : 0x0badbad0,
@@ -214,7 +219,7 @@ static void write_some_sums(struct world *w, struct cursor *cursor, unsigned n)
 	}
 }
 
-static void write_some_body(struct world *w, struct cursor *cursor, unsigned to)
+static void write_some_body(struct world *w, struct cursor *cursor, unsigned to, uint8_t version)
 {
 	struct datagram_body body = {
 		.receiver = next_gossip_byte(w) < 0xf0 ? w->ids[to] : some_name(w),
@@ -227,7 +232,7 @@ static void write_some_body(struct world *w, struct cursor *cursor, unsigned to)
 	body.n_records = (uint16_t)(next_gossip_byte(w) < 0xf8 ? records : next_gossip_byte(w));
 	datagram_write_body(cursor, &body);
 	if (w->estimator == GOSSIP_TREE) {
-		write_some_sums(w, cursor, records);
+		write_some_sums(w, cursor, records, version);
 	} else {
 		write_some_records(w, cursor, records);
 		write_some_sections(w, cursor);
@@ -242,9 +247,10 @@ static void deliver_insider(struct world *w, unsigned to, bool structured)
 	unsigned kind = next_gossip_byte(w) < 0xf0 ? w->estimator << DATAGRAM_ESTIMATOR_SHIFT
 						   : DATAGRAM_MESSAGE;
 	unsigned from = w->honest ? 2 + next_gossip_byte(w) % (N - 2) : next_gossip_byte(w) % N;
-	struct datagram_header header = {.version = DATAGRAM_VERSION,
+	uint8_t version = next_gossip_byte(w) & 1 ? DATAGRAM_VERSION : DATAGRAM_OLDEST;
+	struct datagram_header header = {.version = version,
 		.flags = (uint8_t)((w->sealed ? DATAGRAM_SEALED : 0) | kind),
-		.newest = (uint8_t)(next_gossip_byte(w) % 4),
+		.newest = (uint8_t)(next_gossip_byte(w) % 6),
 		.oldest = 1,
 		.sender = w->ids[from],
 		.epoch = some_epoch(w),
@@ -255,7 +261,7 @@ static void deliver_insider(struct world *w, unsigned to, bool structured)
 
 	datagram_write_header(&cursor, &header);
 	if (structured)
-		write_some_body(w, &cursor, to);
+		write_some_body(w, &cursor, to, version);
 	cursor.at += next_bytes(w, cursor.at, LENGTH_MAX / 2);
 	check(!cursor.failed && cursor.at <= cursor.end);
 	len = (size_t)(cursor.at - buf);

@@ -12,6 +12,7 @@ Bounds are wide, because the machine is shared; the figures are printed.
 
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
 
@@ -168,6 +169,45 @@ def peer_killed_and_back(_):
     return words
 
 
+def with_tree(_, config):
+    """Sums along a tree, in which the first limiter has two children and one of them a child."""
+    config["gossip"].update(estimator="tree", branching=2)
+
+
+def tree_misses_only_the_dead(_):
+    """In a tree, the others miss a killed limiter, and no more than that one."""
+    words = []
+    with Testbed(flows=[2, 2, 2, 2], configure=with_tree) as bed:
+        bed.start()
+        box.wait_until(lambda: not any(lost(bed, i) for i in bed.boxes()), "all to count")
+        for dead in bed.boxes():
+            others = [i for i in bed.boxes() if i != dead]
+            began = time.monotonic()
+            bed.kill_limiter(dead)
+            seen = box.wait_until(lambda: all_lost(bed, others), "the loss to be known")
+            words.append(f"{time.monotonic() - began:.2f} s")
+            expect(seen == [1] * 3, f"limiter {dead} killed: {seen} are lost")
+            for i in others:
+                effective = bed.policy(i)["effective_limit_bps"]
+                expect(abs(effective - LIMIT * 3 / 4) < 1, f"limiter {i}: {effective}")
+            bed.start_limiter(dead)
+            box.wait_until(lambda: not any(lost(bed, i) for i in bed.boxes()), "it to return")
+        use, _, figures = measured(bed, 8)
+    expect(0.7 < use < 1.06, figures)
+    return "losses known after " + ", ".join(words) + "; then " + figures
+
+
+def lost(bed, i):
+    """Returns how many peers the policy of limiter i misses."""
+    return bed.policy(i)["peers_lost"]
+
+
+def all_lost(bed, boxes):
+    """Returns how many peers each of these limiters misses, once all of them miss any."""
+    each = [lost(bed, i) for i in boxes]
+    return each if all(each) else None
+
+
 def other_key():
     """Returns a configure() that gives limiter 2 a different key."""
     def configure(i, config):
@@ -197,7 +237,7 @@ def wrong_key_is_a_stranger(_):
 
 SCENARIOS = [central_is_one_bucket, static_splits_evenly, fps_splits_by_flows, three_limiters,
              two_wires_one_limiter, cut_gossip_keeps_the_limit, peer_killed_and_back,
-             wrong_key_is_a_stranger]
+             tree_misses_only_the_dead, wrong_key_is_a_stranger]
 
 if __name__ == "__main__":
     box.main(SCENARIOS)

@@ -288,10 +288,14 @@ static void look_at_clocks(struct instance *inst)
 
 static void control_tick(struct instance *inst)
 {
+	bool measures = limiter_measures(inst->limiter, control_now());
+
 	look_at_clocks(inst);
-	engine_wake(&inst->engine, inst->limiter, inst->slots.of, inst->n_policies);
+	if (measures)
+		engine_wake(&inst->engine, inst->limiter, inst->slots.of, inst->n_policies);
 	limiter_tick(inst->limiter, control_now(), measure_policy, inst);
-	engine_share_samples(&inst->engine, control_now());
+	if (measures)
+		engine_share_samples(&inst->engine, control_now());
 	delays_look(inst, control_now());
 	brain_publish(inst);
 	log_peers(inst);

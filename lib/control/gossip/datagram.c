@@ -156,14 +156,33 @@ void datagram_read_record(struct cursor *cursor, struct datagram_record *record)
 	record->weight = get_float(cursor);
 }
 
-void datagram_write_link(struct cursor *cursor, enum datagram_link link)
+void datagram_write_edge(struct cursor *cursor, const struct datagram_edge *edge, uint8_t version)
 {
-	cursor_put(cursor, link, 1);
+	unsigned flags = (edge->asks ? DATAGRAM_ASKS : 0) | (edge->holds ? DATAGRAM_HOLDS : 0);
+
+	if (version < DATAGRAM_REPORTS) {
+		cursor_put(cursor, edge->link, 1);
+		return;
+	}
+	cursor_put(cursor, edge->link | flags, 1);
+	cursor_put_u32(cursor, edge->sequence);
+	cursor_put(cursor, edge->received.generation, 1);
+	cursor_put_u32(cursor, edge->received.newest);
+	cursor_put(cursor, edge->received.window, 8);
 }
 
-unsigned datagram_read_link(struct cursor *cursor)
+void datagram_read_edge(struct cursor *cursor, struct datagram_edge *edge, uint8_t version)
 {
-	return (unsigned)cursor_get(cursor, 1);
+	*edge = (struct datagram_edge){.link = (unsigned)cursor_get(cursor, 1)};
+	if (version < DATAGRAM_REPORTS)
+		return;
+	edge->asks = edge->link & DATAGRAM_ASKS;
+	edge->holds = edge->link & DATAGRAM_HOLDS;
+	edge->link &= ~(unsigned)(DATAGRAM_ASKS | DATAGRAM_HOLDS);
+	edge->sequence = cursor_get_u32(cursor);
+	edge->received.generation = (uint8_t)cursor_get(cursor, 1);
+	edge->received.newest = cursor_get_u32(cursor);
+	edge->received.window = cursor_get(cursor, 8);
 }
 
 void datagram_write_sum(struct cursor *cursor, const struct datagram_sum *sum)

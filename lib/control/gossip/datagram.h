@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The gossip datagram, format 3. All integers and floats (IEEE 754 binary32) are big-endian.
+ * The gossip datagram, format 4. All integers and floats (IEEE 754 binary32) are big-endian.
  *
  *   offset  bytes
- *        0      1  format, 3
+ *        0      1  format, 4, or 3 for a receiver that has not reported to support 4
  *        1      1  flags: bit 0, the body is sealed; bits 1 and 2, the estimator (0 state, 1 tree,
  *                  2 one of weirsim alone); bit 3, it is a message; bit 4, the sender opens
  *                  datagrams sealed with identities (see keyring.h); the others are 0
@@ -23,7 +23,8 @@
  * Bytes 0 and 2 to 7 stay the same in every later format, so a limiter that cannot read a format
  * can still identify the sender.
  *
- * Formats 1 and 2 had 32-bit ids of policies, so two names could have one id. They are not read.
+ * The body of a tree in format 3 has neither bit and nothing between role and records. Formats 1
+ * and 2 had 32-bit ids of policies, so two names could have one id. They are not read.
  *
  *   body
  *        0      4  receiver: FNV-1a of its name; a datagram has one receiver
@@ -45,7 +46,12 @@
  *                   16  2  number of records, which follow as above
  *
  *   or, for a tree,
- *        0      1  role of the receiver for the sender (enum datagram_link)
+ *        0      1  role of the receiver for the sender (enum datagram_link); bit 7: an answer is
+ *                  needed soon; bit 6: the sums have parts of lost links
+ *        1      4  sequence: of this datagram on this edge
+ *        5      1  generation: another one when the sender has dropped the receiver's sums
+ *        6      4  the newest sequence from the receiver whose sums the sender has taken
+ *       10      8  which: bit i is for that sequence less i; 0: none
  *          and the records, each the newest at the sender's tick
  *                    0  8  id of the policy
  *                    8  4  limiters that have it, among those on the sender's side of the edge
@@ -64,13 +70,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DATAGRAM_VERSION         3 /* the newest format */
+#define DATAGRAM_VERSION         4 /* the newest format */
 #define DATAGRAM_OLDEST          3 /* the oldest that is read */
 #define DATAGRAM_SEALED          0x01
 #define DATAGRAM_ESTIMATOR       0x06
 #define DATAGRAM_ESTIMATOR_SHIFT 1 /* bit in the flags */
 #define DATAGRAM_MESSAGE         0x08
 #define DATAGRAM_IDENTITY        0x10
+
+#define DATAGRAM_REPORTS 4 /* the first format with sequences and reports in a tree */
 
 #define DATAGRAM_HEADER     32
 #define DATAGRAM_TAG        16
@@ -107,6 +115,7 @@ struct datagram_body {
 	uint32_t echo_tick;
 	uint32_t tick;
 	uint16_t n_records;
+	uint8_t version; /* from the header */
 };
 
 struct datagram_section {
@@ -121,7 +130,9 @@ enum datagram_link {
 	DATAGRAM_APART, /* none: a probe, an answer to one, or the end of a link. No records */
 	DATAGRAM_UP,    /* the receiver is its parent */
 	DATAGRAM_DOWN,  /* the receiver is its child */
-	DATAGRAM_LINKS
+	DATAGRAM_LINKS,
+	DATAGRAM_ASKS = 0x80,
+	DATAGRAM_HOLDS = 0x40
 };
 
 struct datagram_sum {
@@ -129,6 +140,22 @@ struct datagram_sum {
 	uint32_t count;
 	float demand;
 	float weight;
+};
+
+/* The datagrams of a neighbour whose sums have been taken. */
+struct datagram_received {
+	uint8_t generation;
+	uint32_t newest;
+	uint64_t window;
+};
+
+/* The head of a tree's body. */
+struct datagram_edge {
+	unsigned link; /* enum datagram_link; when it is read, any number */
+	bool asks;     /* for an answer, because the sender has long received nothing */
+	bool holds;    /* the sender holds sums of lost links, which are in these */
+	uint32_t sequence;
+	struct datagram_received received;
 };
 
 /* A place in a buffer. Reads and writes past `end` do nothing but set `failed`. */
@@ -147,7 +174,7 @@ void datagram_write_header(struct cursor *cursor, const struct datagram_header *
 void datagram_write_body(struct cursor *cursor, const struct datagram_body *body);
 void datagram_write_section(struct cursor *cursor, const struct datagram_section *section);
 void datagram_write_record(struct cursor *cursor, const struct datagram_record *record);
-void datagram_write_link(struct cursor *cursor, enum datagram_link link);
+void datagram_write_edge(struct cursor *cursor, const struct datagram_edge *edge, uint8_t version);
 void datagram_write_sum(struct cursor *cursor, const struct datagram_sum *sum);
 
 void datagram_read_header(struct cursor *cursor, struct datagram_header *header);
@@ -156,8 +183,8 @@ void datagram_read_section(struct cursor *cursor, struct datagram_section *secti
 void datagram_read_record(struct cursor *cursor, struct datagram_record *record);
 void datagram_read_sum(struct cursor *cursor, struct datagram_sum *sum);
 
-/* Returns the byte unchecked: the caller checks that it is below DATAGRAM_LINKS. */
-unsigned datagram_read_link(struct cursor *cursor);
+/* Format 3 has none of the rest, which is 0. The caller checks the link. */
+void datagram_read_edge(struct cursor *cursor, struct datagram_edge *edge, uint8_t version);
 
 /*
  * Seals buf in place: a header and a body of together len bytes become len + DATAGRAM_TAG. The

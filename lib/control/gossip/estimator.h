@@ -56,14 +56,17 @@ struct estimator {
 
 	void (*set)(struct gossip *g, unsigned policy, float demand, float weight);
 
+	/* See gossip_set_limit(). NULL: not needed. */
+	void (*set_limit)(struct gossip *g, unsigned policy, float rate);
+
 	/* Decides which peers are active and which get datagrams; g->tick is the new tick. */
 	void (*tick)(struct gossip *g, uint64_t now_ns);
 
 	/* Returns the next receiver in this tick, or none. */
 	unsigned (*next)(struct gossip *g);
 
-	/* Writes the rest of a body after its fixed part; returns the number of own records. */
-	uint16_t (*write)(struct gossip *g, struct cursor *cursor, unsigned to);
+	/* Writes a body of this format after its fixed part; returns the number of own records. */
+	uint16_t (*write)(struct gossip *g, struct cursor *cursor, unsigned to, uint8_t version);
 
 	/* Returns the state kept for a limiter, or NULL. */
 	struct peer *(*find)(const struct gossip *g, unsigned index);

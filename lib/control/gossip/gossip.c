@@ -95,6 +95,19 @@ const struct keyring *gossip_keyring(const struct gossip *g)
 	return g->keyring;
 }
 
+uint64_t gossip_clock(enum gossip_estimator estimator, uint64_t interval_ns)
+{
+	if (estimator == GOSSIP_TREE && interval_ns > GOSSIP_TREE_TICK_NS)
+		return GOSSIP_TREE_TICK_NS;
+	return interval_ns;
+}
+
+void gossip_set_limit(struct gossip *g, unsigned policy, double rate)
+{
+	if (g->estimator->set_limit)
+		g->estimator->set_limit(g, policy, (float)rate);
+}
+
 void gossip_set(struct gossip *g, unsigned policy, double demand, double weight)
 {
 	g->estimator->set(g, policy, (float)demand, (float)weight);
@@ -122,7 +135,7 @@ size_t gossip_send(struct gossip *g, uint8_t *buf, unsigned *peer)
 	datagram_write_header(&cursor, &header);
 	again = cursor;
 	datagram_write_body(&cursor, &body);
-	body.n_records = g->estimator->write(g, &cursor, *peer);
+	body.n_records = g->estimator->write(g, &cursor, *peer, header.version);
 	datagram_write_body(&again, &body);
 	return seal_datagram(g, buf, (size_t)(cursor.at - buf), &header, *peer);
 }
@@ -233,6 +246,7 @@ static enum gossip_verdict take_datagram(
 		return verdict;
 	cursor.end = buf + len;
 	datagram_read_body(&cursor, &body);
+	body.version = header.version;
 	if (cursor.failed)
 		return GOSSIP_TRUNCATED;
 	if (body.receiver != g->roster->ids[g->self])

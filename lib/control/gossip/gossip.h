@@ -36,6 +36,9 @@ enum gossip_estimator { GOSSIP_STATE, GOSSIP_TREE, GOSSIP_ESTIMATORS, GOSSIP_STU
 
 struct estimator;
 
+/* The tick of a tree, so that news waits only shortly at each limiter on its way. */
+#define GOSSIP_TREE_TICK_NS 10000000
+
 struct gossip_params {
 	const struct roster *roster; /* FNV-1a of N names, ours included; outlives the gossip */
 	unsigned self;               /* our index in it */
@@ -47,7 +50,7 @@ struct gossip_params {
 	/* Bits that no copy of this machine also draws, see datagram.h. NULL: by the seed. */
 	uint32_t (*random_bits)(void);
 	unsigned branching;    /* peers contacted a tick; in a tree, children of a limiter */
-	uint64_t tick_ns;      /* length of a tick */
+	uint64_t tick_ns;      /* see gossip_clock() */
 	uint64_t timeout_ns;   /* see gossip_timeout() */
 	unsigned datagram_max; /* bytes of UDP payload, DATAGRAM_MIN + 64 to DATAGRAM_MAX */
 	enum gossip_estimator estimator;
@@ -118,6 +121,18 @@ const struct keyring *gossip_keyring(const struct gossip *gossip);
  */
 int gossip_update(struct gossip *gossip, const uint64_t *policies, unsigned n, const unsigned *from,
 	uint64_t tick_ns, uint64_t now_ns);
+
+/*
+ * Returns the length of a tick of gossip, in ns, for the shortest estimate interval of the
+ * policies: with a tree at most GOSSIP_TREE_TICK_NS.
+ */
+uint64_t gossip_clock(enum gossip_estimator estimator, uint64_t interval_ns);
+
+/*
+ * Sets the limit of a policy, bytes per second, so that a tree can ignore changes of demand that
+ * are small for it. It never needs to be exact.
+ */
+void gossip_set_limit(struct gossip *gossip, unsigned policy, double rate);
 
 /* Sets our own record of a policy; datagrams carry it from the next tick on. */
 void gossip_set(struct gossip *gossip, unsigned policy, double demand, double weight);
@@ -192,8 +207,8 @@ struct gossip_enforced {
 struct gossip_enforced gossip_enforced(const struct gossip *gossip, unsigned policy);
 
 /*
- * Returns true if gossip_next_news() reports each change. Only `state` does: with the others any
- * sum can change at any time.
+ * Returns true if gossip_next_news() reports each change. Estimators of papers do not: with them
+ * any sum can change at any time.
  */
 bool gossip_reports_news(const struct gossip *gossip);
 
@@ -209,9 +224,10 @@ unsigned gossip_next_news(struct gossip *gossip, unsigned from);
  *
  *   state  the configured timeout times the ticks that a round of all peers takes,
  *          ceil((N - 1) / branching).
- *   tree   the configured timeout, after which its neighbours have noticed, and a tick for each of
- *          the at most 2 × depth edges that the news crosses; depth is log(N) / log(branching). A
- *          datagram lost on the way costs a heartbeat more.
+ *   tree   one and a half times the configured timeout, after which its neighbours no longer hold
+ *          its sums (tree_sums.c), and the longest wait of news at a limiter (tree_send.c) for each
+ *          of the at most 2 × depth edges that the news crosses; depth is log(N) / log(branching).
+ *          A datagram lost on the way costs a heartbeat more.
  */
 uint64_t gossip_timeout(const struct gossip *gossip);
 

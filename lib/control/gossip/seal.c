@@ -24,7 +24,8 @@ static uint32_t draw_bits(struct gossip *g)
 struct datagram_header seal_header(struct gossip *g, struct peer_speaks speaks, uint8_t flags)
 {
 	bool identity = speaks.version ? speaks.identity : draw_bits(g) & 2;
-	struct datagram_header header = {.version = DATAGRAM_VERSION,
+	struct datagram_header header = {
+		.version = speaks.version ? speaks.version : DATAGRAM_OLDEST,
 		.flags = flags,
 		.newest = DATAGRAM_VERSION,
 		.oldest = DATAGRAM_OLDEST,

@@ -731,11 +731,12 @@ static unsigned state_next(struct gossip *g)
 	return to;
 }
 
-static uint16_t state_write(struct gossip *g, struct cursor *cursor, unsigned to)
+static uint16_t state_write(struct gossip *g, struct cursor *cursor, unsigned to, uint8_t version)
 {
 	struct state *s = g->own;
 	uint16_t n = write_own(g, cursor);
 
+	(void)version; /* the formats are alike here */
 	s->turn.datagrams--;
 	if (!sends_all(g) && !s->turn.unsaid)
 		write_sections(g, cursor, to);

@@ -13,62 +13,36 @@
  *   - it sends UP to one that is alive. This one becomes its parent when it sends DOWN, and counts
  *     no fewer limiters than the old parent or a timeout has passed: a limiter that has just
  *     restarted might not have found its own parent yet;
- *   - only then it sends APART to the old parent, which drops its sums immediately. For that short
- *     time the subtree counts twice: its weights make limits smaller, but its count can hide a
- *     loss. The other order would take a part of the limit from all limiters at each move.
+ *   - only then it sends APART to the old parent, which holds its sums until those of the new one
+ *     have arrived, see tree_sums.c.
  *
  * A limiter that receives DOWN from one that is not its parent answers APART, so a lost APART heals
  * too. Limiters for which there is no room get no answer: they find the next candidate.
  */
+#include "gossip/tree_private.h"
+
 #include <errno.h>
-#include <float.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gossip/estimator.h"
-#include "gossip/tree_shape.h"
-#include "gossip/tree_table.h"
+#include "base/bitmap.h"
+#include "base/math.h"
+#include "base/time.h"
 
-/* A change of this share of the total is sent in the next tick; a smaller one by the heartbeat. */
-#define CHANGED_ENOUGH (1.0 / 200)
+/* Probes in a timeout while there is no parent, and the longest time between two. */
+#define PROBES       20
+#define PROBE_NS_MAX (100 * MS_NS)
 
-/* Datagrams that carry a changed record, if they need not carry all records anyway. */
-#define FRESH 3
+/* So many times as long is the time between probes of better candidates than the parent. */
+#define PATIENCE 8
 
-/* Unchanged records that a datagram carries: all of them are repeated in turn. */
-#define REFRESH 8
-
-/* Heartbeats in a timeout, so that a few can be lost; and most ticks between two. */
-#define HEARTBEATS    10
-#define HEARTBEAT_MAX 4
-
-/* Heartbeats between probes of better candidates, while there is a parent. */
-#define PATIENCE 4
+/* A lost link's sums are held for 1/HOLD_SHARE of the timeout, see tree_sums.c. */
+#define HOLD_SHARE 2
 
 /*
  * A peer without a link that is silent for 1/IDLE_SHARE of the timeout is dropped if room is short.
  */
 #define IDLE_SHARE 4
-
-struct sum {
-	double demand, weight;
-	unsigned count;
-};
-
-struct tree {
-	struct tree_table table;
-	struct part *own; /* n_policies; a count of 1 if we have the policy */
-	unsigned position, b, depth;
-	unsigned n_candidates;
-	unsigned candidates[TREE_CANDIDATES];
-	unsigned parent, target; /* positions, or n; the target is to become the parent */
-	uint32_t target_tick;    /* since when it is the target */
-	unsigned probe;          /* position to probe in this tick, or n */
-	unsigned probe_at;       /* candidate whose turn it is */
-	uint32_t probe_tick;     /* tick of the last probe */
-	unsigned send_at;        /* neighbour with which gossip_send() continues */
-};
 
 static unsigned no_position(const struct gossip *g)
 {
@@ -79,7 +53,6 @@ static int tree_create(struct gossip *g, uint64_t now_ns)
 {
 	struct tree *t = calloc(1, sizeof(*t));
 
-	(void)now_ns;
 	g->own = t;
 	if (!t)
 		return -ENOMEM;
@@ -88,8 +61,13 @@ static int tree_create(struct gossip *g, uint64_t now_ns)
 	t->position = roster_position(g->roster, g->roster->ids[g->self]);
 	t->n_candidates = tree_candidates(t->position, t->b, t->candidates);
 	t->parent = t->target = t->probe = no_position(g);
+	t->now_ns = now_ns;
 	t->own = calloc((size_t)g->policies->n + 1, sizeof(*t->own));
-	return t->own ? table_create(&t->table, 1 + t->b + TREE_EXTRA) : -ENOMEM;
+	t->limits = calloc((size_t)g->policies->n + 1, sizeof(*t->limits));
+	t->dirty = calloc(bitmap_words(g->policies->n), sizeof(*t->dirty));
+	if (!t->own || !t->limits || !t->dirty)
+		return -ENOMEM;
+	return table_create(&t->table, 1 + t->b + TREE_EXTRA);
 }
 
 static void tree_destroy(struct gossip *g)
@@ -100,7 +78,25 @@ static void tree_destroy(struct gossip *g)
 		return;
 	table_destroy(&t->table);
 	free(t->own);
+	free(t->limits);
+	free(t->dirty);
 	free(t);
+}
+
+/*
+ * Passes over the ticks of a pause of this limiter, so that ticks measure time. Otherwise an echo
+ * of a tick before the pause would seem young: we would count neighbours that have lost us
+ * meanwhile, and offer them sums from before the pause.
+ */
+static void pass_ticks(struct gossip *g, uint64_t now_ns)
+{
+	struct tree *t = g->own;
+	uint64_t passed = (now_ns - t->now_ns) / g->tick_ns;
+
+	if (passed < 2)
+		return;
+	g->tick += (uint32_t)(passed - 1);
+	t->now_ns += (passed - 1) * g->tick_ns;
 }
 
 static void tree_set(struct gossip *g, unsigned policy, float demand, float weight)
@@ -108,81 +104,14 @@ static void tree_set(struct gossip *g, unsigned policy, float demand, float weig
 	struct tree *t = g->own;
 
 	t->own[policy] = (struct part){.demand = demand, .weight = weight, .count = 1};
+	bitmap_set(t->dirty, policy);
 }
 
-static bool is_child(const struct tree *t, const struct neighbour *e)
+static void tree_set_limit(struct gossip *g, unsigned policy, float rate)
 {
-	return e->position > t->position;
-}
+	struct tree *t = g->own;
 
-/* Returns true if the neighbour's sums are part of ours. */
-static bool link_is_counted(const struct tree *t, const struct neighbour *e)
-{
-	return e->peer.alive && e->heard && (is_child(t, e) || e->position == t->parent);
-}
-
-static void sum_add(struct sum *sum, const struct part *part)
-{
-	sum->demand += part->demand;
-	sum->weight += part->weight;
-	sum->count += part->count;
-}
-
-/* Sums our own record and the links' sums, without that of `except`, and upwards of the parent. */
-static struct sum tree_partial_sum(
-	const struct gossip *g, unsigned policy, const struct neighbour *except, bool upwards)
-{
-	const struct tree *t = g->own;
-	struct sum sum = {0};
-
-	estimator_looks(g, t->table.n);
-	sum_add(&sum, &t->own[policy]);
-	for (unsigned i = 0; i < t->table.n; i++) {
-		const struct neighbour *e = t->table.at[i];
-
-		if (e != except && link_is_counted(t, e) && (is_child(t, e) || !upwards))
-			sum_add(&sum, &e->heard[policy]);
-	}
-	return sum;
-}
-
-/* Returns the sums to send to a neighbour; their count is at most the largest possible one. */
-static struct part part_for(const struct gossip *g, unsigned policy, const struct neighbour *e)
-{
-	const struct tree *t = g->own;
-	unsigned most = is_child(t, e) ? g->roster->n - 1 : g->roster->n - t->position;
-	struct sum sum = tree_partial_sum(g, policy, e, !is_child(t, e));
-
-	return (struct part){
-		.demand = (float)fmin(sum.demand, FLT_MAX),
-		.weight = (float)fmin(sum.weight, FLT_MAX),
-		.count = sum.count < most ? sum.count : most,
-	};
-}
-
-static bool sum_changed_enough(
-	const struct part *from, const struct part *to, const struct sum *total)
-{
-	return from->count != to->count ||
-	       fabs((double)to->demand - from->demand) > CHANGED_ENOUGH * total->demand ||
-	       fabs((double)to->weight - from->weight) > CHANGED_ENOUGH * total->weight;
-}
-
-/* Marks sums to send to a neighbour immediately; returns true if there are any. */
-static bool mark_changes(struct gossip *g, struct neighbour *e)
-{
-	bool changed = false;
-
-	for (unsigned i = 0; i < g->policies->n; i++) {
-		struct part part = part_for(g, i, e);
-		struct sum total = tree_partial_sum(g, i, NULL, false);
-
-		if (!sum_changed_enough(&e->said[i], &part, &total))
-			continue;
-		e->said[i].fresh = FRESH;
-		changed = true;
-	}
-	return changed;
+	t->limits[policy] = rate;
 }
 
 static uint64_t tree_silence(const struct gossip *g)
@@ -190,19 +119,24 @@ static uint64_t tree_silence(const struct gossip *g)
 	return g->timeout_ns;
 }
 
+static uint64_t tree_hold_ns(const struct gossip *g)
+{
+	return g->timeout_ns / HOLD_SHARE;
+}
+
 static uint64_t tree_spread(const struct gossip *g)
 {
 	const struct tree *t = g->own;
 
-	return 2 * t->depth * g->tick_ns;
+	return tree_hold_ns(g) + 2 * t->depth * tree_wait_ns(g);
 }
 
-/* Ticks between two heartbeats. */
-static uint32_t heartbeat_ticks(const struct gossip *g)
+static uint64_t probe_pause_ns(const struct gossip *g)
 {
-	uint64_t ticks = g->timeout_ns / (HEARTBEATS * g->tick_ns);
+	uint64_t pause = min_u64(g->timeout_ns / PROBES, PROBE_NS_MAX);
+	const struct tree *t = g->own;
 
-	return ticks < 1 ? 1 : ticks > HEARTBEAT_MAX ? HEARTBEAT_MAX : (uint32_t)ticks;
+	return t->parent == no_position(g) ? pause : PATIENCE * pause;
 }
 
 /* Sets if the loss of the neighbour would matter. */
@@ -212,24 +146,45 @@ static void set_link_watched(struct gossip *g, struct neighbour *e, bool watched
 	e->watched = watched;
 }
 
-/* Voids links of neighbours that are not active any more; drops neighbours that are long silent. */
-static void expire_tree_links(struct gossip *g, uint64_t now_ns)
+/* The link of a neighbour ends: if its sums are part of ours, they are held for a while. */
+static void end_link(struct gossip *g, struct neighbour *e, bool counted)
 {
 	struct tree *t = g->own;
-	uint64_t silence = tree_silence(g);
+
+	neighbour_unlink(e);
+	e->link = DATAGRAM_APART;
+	if (counted && !e->held_until_ns)
+		tree_hold(g, e, t->now_ns + tree_hold_ns(g));
+	if (!counted)
+		tree_drop_sums(g, e);
+}
+
+/* Ends links of neighbours that are not active any more; drops neighbours that are long silent. */
+static void expire_tree_links(struct gossip *g)
+{
+	struct tree *t = g->own;
+	uint64_t silence = tree_silence(g), now = t->now_ns;
 
 	estimator_looks(g, t->table.n);
 	for (unsigned i = t->table.n; i-- > 0;) {
 		struct neighbour *e = t->table.at[i];
+		bool counted = link_is_counted(t, e);
 
-		g->changes += peer_expire(&e->peer, now_ns, silence);
-		if (!e->peer.alive) {
-			neighbour_forget(e);
-			neighbour_unlink(e);
+		if (peer_expire(&e->peer, now, silence)) {
+			g->changes++;
+			t->all_dirty = true;
 		}
+		if (e->peer.alive && e->link != DATAGRAM_APART &&
+			(is_child(t, e) || e->position == t->parent))
+			tree_hold(g, e, 0); /* the link is back */
+		if (e->held_until_ns && now >= e->held_until_ns)
+			tree_drop_sums(g, e);
+		else if (!e->peer.alive)
+			end_link(g, e, counted);
 		/* Not earlier, or an echo in a recorded datagram might still be recent. */
-		if ((int64_t)(now_ns - e->spoke_ns) > 2 * (int64_t)silence) {
+		if ((int64_t)(now - e->spoke_ns) > 2 * (int64_t)silence) {
 			set_link_watched(g, e, false);
+			tree_drop_sums(g, e);
 			table_drop(&t->table, i);
 		}
 	}
@@ -267,15 +222,19 @@ static void adopt_new_parent(struct gossip *g)
 	struct neighbour *old = find_neighbour(g, t->parent);
 
 	if (old) {
-		neighbour_forget(old);
+		tree_drop_sums(g, old);
 		set_link_watched(g, old, false);
 		old->answer = true;
 	}
+	tree_hold(g, find_neighbour(g, t->target), 0);
 	t->parent = t->target;
 	t->target = no_position(g);
 }
 
-/* True: the target sent DOWN, and counts as many as the parent, or a timeout has passed. */
+/*
+ * True: the target sent DOWN, and counts as many as the parent by live links, or a timeout has
+ * passed. One that has just been cut off itself holds sums of all others, but is on its own.
+ */
 static bool is_ready(const struct gossip *g, const struct neighbour *target)
 {
 	const struct tree *t = g->own;
@@ -285,6 +244,8 @@ static bool is_ready(const struct gossip *g, const struct neighbour *target)
 		return false;
 	if (!parent || !parent->heard || (g->tick - t->target_tick) * g->tick_ns >= tree_silence(g))
 		return true;
+	if (target->holds)
+		return false;
 	for (unsigned i = 0; i < g->policies->n; i++)
 		if (target->heard[i].count < parent->heard[i].count)
 			return false;
@@ -312,7 +273,7 @@ static void choose_parent(struct gossip *g)
 	if (t->parent != no_position(g) && !is_alive(g, t->parent)) {
 		t->parent = no_position(g);
 		t->probe_at = 0;
-		t->probe_tick = g->tick - heartbeat_ticks(g);
+		t->probe_ns = t->now_ns - probe_pause_ns(g);
 	}
 	choose_target(g);
 	if (t->target != no_position(g) && is_ready(g, find_neighbour(g, t->target)))
@@ -322,14 +283,13 @@ static void choose_parent(struct gossip *g)
 static void choose_probe(struct gossip *g)
 {
 	struct tree *t = g->own;
-	uint32_t pause = heartbeat_ticks(g) * (t->parent == no_position(g) ? 1 : PATIENCE);
 	unsigned n = count_better_parents(t);
 	struct neighbour *e;
 
 	t->probe = no_position(g);
-	if (n == 0 || g->tick - t->probe_tick < pause)
+	if (n == 0 || t->now_ns - t->probe_ns < probe_pause_ns(g))
 		return;
-	t->probe_tick = g->tick;
+	t->probe_ns = t->now_ns;
 	t->probe = t->candidates[t->probe_at++ % n];
 	e = find_neighbour(g, t->probe);
 	if (!e)
@@ -346,30 +306,39 @@ static bool edge_is_link(const struct tree *t, const struct neighbour *e)
 	return e->position == t->parent || e->position == t->target;
 }
 
-static void choose_due(struct gossip *g, struct neighbour *e)
+/* Keeps the sums that are sent over an edge for as long as it is a link. */
+static void keep_outbox(struct gossip *g, struct neighbour *e)
 {
-	if (!edge_is_link(g->own, e))
+	struct tree *t = g->own;
+
+	if (!edge_is_link(t, e)) {
 		neighbour_unlink(e);
-	else if (!e->said)
-		e->said = calloc((size_t)g->policies->n + 1, sizeof(*e->said));
-	e->due = e->answer;
-	e->answer = false;
-	if (!e->said)
 		return;
-	set_link_watched(g, e, true);
-	e->due |= mark_changes(g, e) || g->tick - e->sent_tick >= heartbeat_ticks(g);
+	}
+	if (!e->said) {
+		/* In ms, so that it is newer than all before: fewer datagrams are sent. */
+		e->said = outbox_create(g->policies->n, (uint32_t)(t->now_ns / MS_NS));
+		t->all_dirty |= e->said != NULL;
+	}
+	if (e->said)
+		set_link_watched(g, e, true);
 }
 
 static void tree_tick(struct gossip *g, uint64_t now_ns)
 {
 	struct tree *t = g->own;
 
-	expire_tree_links(g, now_ns);
+	pass_ticks(g, now_ns);
+	t->now_ns = now_ns;
+	expire_tree_links(g);
 	choose_parent(g);
 	choose_probe(g);
 	estimator_looks(g, t->table.n);
 	for (unsigned i = 0; i < t->table.n; i++)
-		choose_due(g, t->table.at[i]);
+		keep_outbox(g, t->table.at[i]);
+	tree_mark_changes(g);
+	for (unsigned i = 0; i < t->table.n; i++)
+		tree_pace(g, t->table.at[i]);
 	t->send_at = 0;
 }
 
@@ -389,10 +358,8 @@ static unsigned tree_next(struct gossip *g)
 		return index_at(g, probe);
 	}
 	for (; t->send_at < t->table.n; t->send_at++)
-		if (t->table.at[t->send_at]->due) {
-			t->table.at[t->send_at]->due = false;
+		if (tree_turn(t->table.at[t->send_at]))
 			return index_at(g, t->table.at[t->send_at]->position);
-		}
 	return no_position(g);
 }
 
@@ -401,44 +368,21 @@ static struct neighbour *neighbour_of(const struct gossip *g, unsigned index)
 	return find_neighbour(g, roster_position(g->roster, g->roster->ids[index]));
 }
 
-/* Writes changed sums, and a few others; the next call continues where the room ended. */
-static uint16_t write_sums(struct gossip *g, struct cursor *cursor, struct neighbour *e)
-{
-	unsigned refresh = REFRESH, i = 0, m = g->policies->n;
-	uint16_t n = 0;
-
-	for (; i < m && cursor_left(cursor) >= DATAGRAM_RECORD; i++) {
-		unsigned policy = (e->at + i) % m;
-		uint8_t fresh = e->said[policy].fresh;
-		struct part part;
-
-		if (fresh == 0 && refresh == 0)
-			continue;
-		part = part_for(g, policy, e);
-		part.fresh = fresh ? fresh - 1 : 0;
-		refresh -= fresh == 0;
-		e->said[policy] = part;
-		datagram_write_sum(cursor, &(struct datagram_sum){g->policies->ids[policy],
-						   part.count, part.demand, part.weight});
-		n++;
-	}
-	if (m)
-		e->at = (e->at + (i < m ? i : REFRESH)) % m;
-	return n;
-}
-
-static uint16_t tree_write(struct gossip *g, struct cursor *cursor, unsigned to)
+static uint16_t tree_write(struct gossip *g, struct cursor *cursor, unsigned to, uint8_t version)
 {
 	struct neighbour *e = neighbour_of(g, to);
+	struct datagram_edge edge = {.link = DATAGRAM_APART};
 
 	if (e)
-		e->sent_tick = g->tick;
-	if (!e || !e->said) {
-		datagram_write_link(cursor, DATAGRAM_APART);
-		return 0;
+		edge.received = e->received;
+	if (e && e->said) {
+		edge.link = is_child(g->own, e) ? DATAGRAM_DOWN : DATAGRAM_UP;
+		edge.sequence = ++e->said->sequence;
+		edge.asks = tree_suspects(g, e);
+		edge.holds = tree_holds(g, e);
 	}
-	datagram_write_link(cursor, is_child(g->own, e) ? DATAGRAM_DOWN : DATAGRAM_UP);
-	return write_sums(g, cursor, e);
+	datagram_write_edge(cursor, &edge, version);
+	return edge.link == DATAGRAM_APART ? 0 : tree_write_sums(g, cursor, e);
 }
 
 static struct peer *tree_find(const struct gossip *g, unsigned index)
@@ -468,6 +412,7 @@ static struct peer *tree_admit(struct gossip *g, unsigned index, uint64_t now_ns
 	struct tree *t = g->own;
 	struct neighbour *e = neighbour_of(g, index);
 
+	pass_ticks(g, now_ns);
 	if (!e) {
 		uint32_t id = g->roster->ids[index];
 		unsigned position = roster_position(g->roster, id);
@@ -477,8 +422,10 @@ static struct peer *tree_admit(struct gossip *g, unsigned index, uint64_t now_ns
 				&t->table, position, id, now_ns - tree_silence(g) / IDLE_SHARE);
 		if (!e)
 			return NULL;
-		e->sent_tick = g->tick - HEARTBEAT_MAX;
+		e->sent_ns = now_ns - tree_heartbeat_ns(g);
+		e->received.generation = (uint8_t)g->tick;
 		g->changes++; /* one that is watched may have made room */
+		t->all_dirty = true;
 	}
 	e->spoke_ns = now_ns;
 	/*
@@ -495,15 +442,16 @@ static void tree_forget(struct gossip *g, unsigned index)
 	struct neighbour *e = neighbour_of(g, index);
 
 	/* The restarted peer does not have our sums either. */
-	neighbour_forget(e);
+	tree_drop_sums(g, e);
 	neighbour_unlink(e);
 }
 
 static bool tree_check(
 	const struct gossip *g, struct cursor cursor, const struct datagram_body *body)
 {
-	unsigned link = datagram_read_link(&cursor);
+	struct datagram_edge edge;
 
+	datagram_read_edge(&cursor, &edge, body->version);
 	for (unsigned i = 0; i < body->n_records; i++) {
 		struct datagram_sum sum;
 
@@ -512,39 +460,8 @@ static bool tree_check(
 			!estimator_rate_valid(sum.demand) || !estimator_rate_valid(sum.weight))
 			return false;
 	}
-	return !cursor.failed && cursor_left(&cursor) == 0 && link < DATAGRAM_LINKS &&
-	       (link != DATAGRAM_APART || body->n_records == 0);
-}
-
-/*
- * Beyond a child are limiters with positions no lower than its own, beyond the parent all except
- * us. Demand and weight must be plausible for as many as the sum counts.
- */
-static bool sum_is_plausible(
-	const struct gossip *g, const struct neighbour *e, const struct datagram_sum *sum)
-{
-	unsigned n = g->roster->n, most = is_child(g->own, e) ? n - e->position : n - 1;
-
-	return sum->count <= most && estimator_plausible(g, sum->count, sum->demand, sum->weight);
-}
-
-static void take_sums(
-	struct gossip *g, struct cursor cursor, unsigned n, struct neighbour *e, unsigned from)
-{
-	for (unsigned i = 0; i < n; i++) {
-		struct datagram_sum sum;
-		unsigned policy;
-
-		datagram_read_sum(&cursor, &sum);
-		policy = id_table_find(g->policies, sum.policy);
-		if (policy == g->policies->n)
-			g->counters.unknown_policy++;
-		else if (!sum_is_plausible(g, e, &sum))
-			estimator_implausible(g, from);
-		else
-			e->heard[policy] = (struct part){
-				.demand = sum.demand, .weight = sum.weight, .count = sum.count};
-	}
+	return !cursor.failed && cursor_left(&cursor) == 0 && edge.link < DATAGRAM_LINKS &&
+	       (edge.link != DATAGRAM_APART || body->n_records == 0);
 }
 
 /* Returns a neighbour's view of the edge if our view allows it, otherwise DATAGRAM_APART. */
@@ -558,48 +475,81 @@ static enum datagram_link link_agreed(
 	return said == DATAGRAM_DOWN ? DATAGRAM_DOWN : DATAGRAM_APART;
 }
 
+/* Notes a datagram whose sums are taken, for the next report. */
+static void note_sequence(struct datagram_received *received, uint32_t sequence)
+{
+	uint32_t ahead = sequence - received->newest, behind = received->newest - sequence;
+
+	if (received->window == 0 || serial_newer(sequence, received->newest)) {
+		received->window = received->window && ahead < 64 ? received->window << ahead : 0;
+		received->window |= 1;
+		received->newest = sequence;
+	} else if (behind < 64) {
+		received->window |= UINT64_C(1) << behind;
+	}
+}
+
+/* Takes the report about our datagrams. A neighbour that has dropped our sums gets all again. */
+static void take_report(
+	struct gossip *g, struct neighbour *e, const struct datagram_received *received)
+{
+	struct tree *t = g->own;
+	struct outbox *said = e->said;
+
+	if (said->reported && said->generation != received->generation) {
+		neighbour_unlink(e);
+		t->all_dirty = true;
+		return;
+	}
+	said->reported = true;
+	said->generation = received->generation;
+	if (received->window)
+		outbox_report(said, received);
+}
+
 static void tree_take(struct gossip *g, struct cursor cursor, const struct datagram_body *body,
 	unsigned from, uint64_t now_ns)
 {
 	struct neighbour *e = neighbour_of(g, from);
-	enum datagram_link said = (enum datagram_link)datagram_read_link(&cursor), link;
+	struct datagram_edge edge;
+	enum datagram_link said, link;
 
 	(void)now_ns;
-	/* One datagram a tick: another has overtaken this one. */
+	/* Datagrams of one tick may have any order. One of an older tick was overtaken. */
 	if (body->tick != e->peer.tick)
 		return;
+	datagram_read_edge(&cursor, &edge, body->version);
+	said = (enum datagram_link)edge.link;
 	link = link_agreed(g->own, e, said);
 	if (link == DATAGRAM_APART) {
 		/* The peer treats the edge as a link that is none, or has ended or lost one. */
 		e->answer |= said != DATAGRAM_APART || e->link != DATAGRAM_APART;
 		set_link_watched(g, e, false);
-		neighbour_forget(e);
-		neighbour_unlink(e);
+		end_link(g, e, link_is_counted(g->own, e));
 		return;
 	}
 	if (!e->heard)
 		e->heard = calloc((size_t)g->policies->n + 1, sizeof(*e->heard));
 	if (!e->heard)
 		return;
-	e->answer |= e->link != link;
+	e->answer |= edge.asks || e->link != link;
 	e->link = link;
-	take_sums(g, cursor, body->n_records, e, from);
+	e->holds = edge.holds;
+	if (body->version >= DATAGRAM_REPORTS)
+		note_sequence(&e->received, edge.sequence);
+	if (body->version >= DATAGRAM_REPORTS && e->said)
+		take_report(g, e, &edge.received);
+	tree_take_sums(g, cursor, body->n_records, e, from);
 }
 
 static struct gossip_sum tree_sum(const struct gossip *g, unsigned policy)
 {
-	const struct tree *t = g->own;
-	unsigned peers = g->roster->n - 1;
-	struct sum sum = {0};
+	struct link_sums sum = tree_link_sums(g, policy);
 
-	estimator_looks(g, t->table.n);
-	for (unsigned i = 0; i < t->table.n; i++)
-		if (link_is_counted(t, t->table.at[i]))
-			sum_add(&sum, &t->table.at[i]->heard[policy]);
 	return (struct gossip_sum){
 		.weight = sum.weight,
 		.demand = sum.demand,
-		.lost = sum.count < peers ? peers - sum.count : 0,
+		.lost = g->roster->n - 1 - sum.count,
 	};
 }
 
@@ -610,7 +560,7 @@ static unsigned tree_alive(const struct gossip *g)
 
 	estimator_looks(g, t->table.n);
 	for (unsigned i = 0; i < t->table.n; i++)
-		alive += link_is_counted(t, t->table.at[i]);
+		alive += link_is_counted(t, t->table.at[i]) && t->table.at[i]->peer.alive;
 	return alive;
 }
 
@@ -632,44 +582,78 @@ static bool tree_said(const struct gossip *g, unsigned policy)
 	return t->own[policy].count > 0;
 }
 
-/* Copies the arrays of a neighbour by the map; returns false if there is no memory for them. */
-static bool remap_neighbour(
-	const struct remap *map, const struct neighbour *e, struct part **heard, struct part **said)
+/* The state of a tree for other policies. */
+struct moved {
+	struct part *own, **heard;
+	struct outbox **said;
+	float *limits;
+	uint64_t *dirty;
+};
+
+static bool moved_alloc(struct moved *m, const struct gossip *g, const struct remap *map)
 {
-	*heard = e->heard ? remap_rows(map, e->heard, sizeof(**heard)) : NULL;
-	*said = e->said ? remap_rows(map, e->said, sizeof(**said)) : NULL;
-	return (*heard || !e->heard) && (*said || !e->said);
+	const struct tree *t = g->own;
+	bool complete;
+
+	m->own = remap_rows(map, t->own, sizeof(*m->own));
+	m->limits = remap_rows(map, t->limits, sizeof(*m->limits));
+	m->dirty = calloc(bitmap_words(map->n), sizeof(*m->dirty));
+	m->heard = calloc(t->table.n + 1, sizeof(struct part *));
+	m->said = calloc(t->table.n + 1, sizeof(struct outbox *));
+	complete = m->own && m->limits && m->dirty && m->heard && m->said;
+	for (unsigned i = 0; complete && i < t->table.n; i++) {
+		const struct neighbour *e = t->table.at[i];
+
+		m->heard[i] = e->heard ? remap_rows(map, e->heard, sizeof(struct part)) : NULL;
+		m->said[i] = e->said ? outbox_remap(e->said, map) : NULL;
+		complete = !e->heard == !m->heard[i] && !e->said == !m->said[i];
+	}
+	return complete;
+}
+
+static void moved_free(struct moved *m, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (m->heard)
+			free(m->heard[i]);
+		if (m->said)
+			free(m->said[i]);
+	}
+	free(m->own);
+	free(m->limits);
+	free(m->dirty);
+	free(m->heard);
+	free(m->said);
 }
 
 static int tree_update(struct gossip *g, const struct remap *map)
 {
 	struct tree *t = g->own;
-	struct part **moved = calloc(2 * (size_t)t->table.n + 1, sizeof(struct part *));
-	struct part *own = remap_rows(map, t->own, sizeof(*own));
-	bool complete = moved && own;
+	struct moved moved = {0};
+	bool complete = moved_alloc(&moved, g, map);
 
-	for (unsigned i = 0; complete && i < t->table.n; i++)
-		complete = remap_neighbour(map, t->table.at[i], &moved[2 * i], &moved[2 * i + 1]);
-	for (unsigned i = 0; complete && i < t->table.n; i++) {
-		struct neighbour *e = t->table.at[i];
-		struct part *heard = e->heard, *said = e->said;
-
-		e->heard = moved[2 * i];
-		e->said = moved[2 * i + 1];
-		moved[2 * i] = heard;
-		moved[2 * i + 1] = said;
-		e->at = 0;
-	}
 	if (complete) {
-		struct part *old = t->own;
+		struct moved old = {.own = t->own, .limits = t->limits, .dirty = t->dirty};
 
-		t->own = own;
-		own = old;
+		t->own = moved.own;
+		t->limits = moved.limits;
+		t->dirty = moved.dirty;
+		t->all_dirty = true;
+		moved.own = old.own;
+		moved.limits = old.limits;
+		moved.dirty = old.dirty;
+		for (unsigned i = 0; i < t->table.n; i++) {
+			struct neighbour *e = t->table.at[i];
+			struct part *heard = e->heard;
+			struct outbox *said = e->said;
+
+			e->heard = moved.heard[i];
+			e->said = moved.said[i];
+			moved.heard[i] = heard;
+			moved.said[i] = said;
+		}
 	}
-	for (unsigned i = 0; moved && i < 2 * t->table.n; i++)
-		free(moved[i]);
-	free(moved);
-	free(own);
+	moved_free(&moved, t->table.n);
 	return complete ? 0 : -ENOMEM;
 }
 
@@ -677,6 +661,7 @@ const struct estimator estimator_tree = {
 	.create = tree_create,
 	.destroy = tree_destroy,
 	.set = tree_set,
+	.set_limit = tree_set_limit,
 	.tick = tree_tick,
 	.next = tree_next,
 	.write = tree_write,
@@ -693,4 +678,5 @@ const struct estimator estimator_tree = {
 	.spread = tree_spread,
 	.said = tree_said,
 	.update = tree_update,
+	.reports_news = true,
 };

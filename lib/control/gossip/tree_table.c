@@ -88,6 +88,7 @@ void table_drop(struct tree_table *table, unsigned k)
 void neighbour_forget(struct neighbour *neighbour)
 {
 	neighbour->link = DATAGRAM_APART;
+	neighbour->held_until_ns = 0;
 	free(neighbour->heard);
 	neighbour->heard = NULL;
 }

@@ -8,30 +8,30 @@
 #define WEIR_GOSSIP_TREE_TABLE_H
 
 #include "gossip/datagram.h"
+#include "gossip/tree_outbox.h"
 #include "group/membership.h"
 
 /* Room for a parent and B children, and for so many more that look for a parent, or are ours. */
 #define TREE_EXTRA 64
 
-/* Values of one policy on one edge: the sum over one side of it. */
-struct part {
-	float demand, weight;
-	uint32_t count; /* limiters in it */
-	uint8_t fresh;  /* in sums to send: datagrams that are still to carry it */
-};
-
 struct neighbour {
 	struct peer peer;
 	unsigned position;
 	uint64_t spoke_ns;       /* when its last authentic datagram arrived */
-	uint32_t sent_tick;      /* ours, when we last sent to it */
+	uint64_t sent_ns;        /* when we last sent to it */
+	uint64_t paced_ns;       /* when credit_ns was last counted */
+	uint64_t credit_ns;      /* time saved for datagrams with news, see tree_send.c */
+	uint64_t held_until_ns;  /* the link is lost, but its sums still count; 0: they are live */
 	enum datagram_link link; /* its view of this edge, in its last datagram */
+	bool holds;              /* `heard` has sums of lost links, which the neighbour holds */
+	bool counted;            /* its sums were part of ours at the last tick */
 	bool watched;            /* was linked, and has not ended the link */
-	bool answer;             /* gets a datagram at the next tick */
+	bool answer;             /* gets a datagram as soon as possible */
 	bool due;                /* gets a datagram in this tick */
-	unsigned at;             /* policy with which the next datagram begins */
-	struct part *heard;      /* n_policies: received sums; NULL: none are valid */
-	struct part *said;       /* n_policies: sent sums; NULL: we have no link on the edge */
+	unsigned more;           /* further ones that it can get in this tick */
+	struct datagram_received received; /* its datagrams with the sums in `heard` */
+	struct part *heard;                /* n_policies: received sums; NULL: none are valid */
+	struct outbox *said;               /* sent sums; NULL: we have no link on the edge */
 };
 
 struct tree_table {

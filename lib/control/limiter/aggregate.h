@@ -67,7 +67,8 @@ static inline bool aggregate_lends(const struct aggregate *a)
 struct limiter {
 	unsigned n, n_policies, n_workers;
 	uint64_t started_ns, ticked_ns, tick_ns, next_ns;
-	bool speaks; /* we send demands, on which peers can rely */
+	uint64_t gossip_tick_ns, gossip_ns; /* see gossip_clock(); its next tick */
+	bool speaks;                        /* we send demands, on which peers can rely */
 	bool skips_idle;
 	struct gossip *gossip;
 	struct aggregate *aggregates;

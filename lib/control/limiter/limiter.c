@@ -77,7 +77,7 @@ static int create_gossip(struct limiter *l, const struct limiter_params *params,
 		ids[i] = limiter_key(&params->policies[i]);
 	gossip.policies = ids;
 	gossip.n_policies = params->n_policies;
-	gossip.tick_ns = l->tick_ns;
+	gossip.tick_ns = l->gossip_tick_ns;
 	ret = gossip_create(&gossip, now_ns, &l->gossip);
 	free(ids);
 	return ret;
@@ -131,6 +131,8 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	timekeeper_begin(&l->keeper, 0, now_ns, now_ns);
 	l->tick_ns = policies_tick(params->policies, params->n_policies);
 	l->next_ns = now_ns + l->tick_ns;
+	l->gossip_tick_ns = gossip_clock(params->gossip.estimator, l->tick_ns);
+	l->gossip_ns = now_ns + l->gossip_tick_ns;
 	ret = create_aggregates(l, params, now_ns);
 	if (ret == 0)
 		ret = create_gossip(l, params, now_ns);
@@ -181,9 +183,9 @@ void limiter_destroy(struct limiter *l)
 
 uint64_t limiter_next(const struct limiter *l)
 {
-	uint64_t lease = limiter_rates_next(l), next = lease < l->next_ns ? lease : l->next_ns;
+	uint64_t next = min_u64(l->next_ns, l->gossip_ns);
 
-	return l->budget_ns < next ? l->budget_ns : next;
+	return min_u64(next, min_u64(limiter_rates_next(l), l->budget_ns));
 }
 
 /* The tick after this one, on the old beat unless that has been missed altogether. */
@@ -371,8 +373,10 @@ static void allocate_limit(
 	a->claimed = a->level == LEVEL_NONE ? in.demand : levels_claim(l, a, &in);
 	a->global_demand = sum.demand + a->claimed;
 	a->global_weight = sum.weight + out.weight;
-	if (l->speaks && aggregate_gossips(a))
+	if (l->speaks && aggregate_gossips(a)) {
+		gossip_set_limit(l->gossip, policy, limiter_policy_rate(&a->policy));
 		gossip_set(l->gossip, policy, a->claimed, out.weight);
+	}
 }
 
 static bool same_answer(const struct allocate_state *a, const struct allocate_state *b)
@@ -437,13 +441,29 @@ static void find_voice(struct limiter *l, uint64_t now_ns)
 		l->speaks = true;
 }
 
+bool limiter_measures(const struct limiter *l, uint64_t now_ns)
+{
+	return now_ns >= l->next_ns;
+}
+
+static void tick_gossip(struct limiter *l, uint64_t now_ns)
+{
+	if (now_ns < l->gossip_ns)
+		return;
+	gossip_tick(l->gossip, now_ns);
+	l->silent = gossip_silent(l->gossip);
+	l->gossip_ns = next_beat(l->gossip_ns, l->gossip_tick_ns, now_ns);
+}
+
 bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, void *context)
 {
 	bool changed = false;
 
 	limiter_units_tick(l, now_ns);
-	if (now_ns < l->next_ns)
+	if (!limiter_measures(l, now_ns)) {
+		tick_gossip(l, now_ns);
 		return now_ns >= limiter_rates_next(l) && limiter_rates_refresh(l, now_ns);
+	}
 	accounts_watch_names(l, now_ns);
 	find_voice(l, now_ns);
 	if (l->skips_idle)
@@ -460,8 +480,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 		overshoot_tick(l, i, now_ns);
 	}
 	changed |= limiter_rates_tick(l, now_ns);
-	gossip_tick(l->gossip, now_ns);
-	l->silent = gossip_silent(l->gossip);
+	tick_gossip(l, now_ns);
 	l->now_ns = now_ns;
 	terms_tick(l, now_ns);
 	limiter_units_ask(l);

@@ -249,8 +249,8 @@ int limiter_set_terms(struct limiter *limiter, const struct limiter_change_terms
 	unsigned n, uint64_t now_ns);
 
 /*
- * Returns when to call limiter_tick() next: a tick, or a lease that ends. It can be earlier after
- * every other call.
+ * Returns when to call limiter_tick() next: a tick, one of gossip, or a lease that ends. It can be
+ * earlier after every other call.
  */
 uint64_t limiter_next(const struct limiter *limiter);
 
@@ -261,6 +261,9 @@ uint64_t limiter_next(const struct limiter *limiter);
  * publishes a lower limit before the end.
  */
 uint64_t limiter_lease_ends(const struct limiter *limiter);
+
+/* Returns true if a limiter_tick() now would measure policies, not only gossip or end a lease. */
+bool limiter_measures(const struct limiter *limiter, uint64_t now_ns);
 
 /*
  * Ends the estimate interval of every policy that is due: measures, allocates, and chooses the
@@ -289,8 +292,7 @@ const struct loan_counters *limiter_loan_counters(const struct limiter *limiter)
  * Marks, before a tick, that bytes of a policy have arrived since the last one. With `skips_idle`,
  * ticks leave out a policy without demand, at no cost, until this or news of a peer wakes it. Its
  * decision then is the one that it would have made if active, except that a demand of less than a
- * byte in a quarter of an hour is none. (With the estimator tree only policies whose allocator does
- * not gossip idle.) Does nothing for an active policy.
+ * byte in a quarter of an hour is none. Does nothing for an active policy.
  */
 void limiter_wake(struct limiter *limiter, unsigned policy);
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/math.h"
 #include "limiter/aggregate.h"
 
 /* New data, which takes effect when nothing can fail any more. */
@@ -183,8 +184,9 @@ static void change_tick(struct limiter *l, uint64_t tick_ns, uint64_t now_ns)
 	if (l->tick_ns == tick_ns)
 		return;
 	l->tick_ns = tick_ns;
-	if (l->next_ns > now_ns + tick_ns)
-		l->next_ns = now_ns + tick_ns;
+	l->gossip_tick_ns = gossip_clock(l->told.estimator, tick_ns);
+	l->next_ns = min_u64(l->next_ns, now_ns + tick_ns);
+	l->gossip_ns = min_u64(l->gossip_ns, now_ns + l->gossip_tick_ns);
 }
 
 static void limiter_update_commit(struct limiter *l, struct limiter_change *u, unsigned n)
@@ -229,7 +231,8 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 	l->ledger.records = NULL;
 	l->ledger.n_records = 0;
 	if (ret == 0) {
-		ret = gossip_update(l->gossip, u.ids, n, from, tick_ns, now_ns);
+		ret = gossip_update(l->gossip, u.ids, n, from,
+			gossip_clock(l->told.estimator, tick_ns), now_ns);
 		if (ret)
 			accounts_restore(l, now_ns);
 	}

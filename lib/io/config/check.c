@@ -15,7 +15,9 @@
 #include "policy/kind.h"
 #include "policy/value.h"
 
-#define STATE_LIMITERS 64 /* largest group in which each keeps all records by default */
+#define STATE_LIMITERS  64 /* largest group in which each keeps all records by default */
+#define STATE_BRANCHING 3
+#define TREE_BRANCHING  8
 
 static const struct json_path path_gossip = {.key = "gossip"};
 static const struct json_path path_roster = {.parent = &path_gossip, .key = "roster"};
@@ -60,6 +62,9 @@ void gossip_complete(const struct reader *reader, struct gossip_config *gossip)
 	if (!reader_has(reader, &path_gossip, "estimator"))
 		gossip->estimator = gossip->n_roster <= STATE_LIMITERS ? ESTIMATOR_STATE
 								       : ESTIMATOR_TREE;
+	if (!reader_has(reader, &path_gossip, "branching"))
+		gossip->branching = gossip->estimator == ESTIMATOR_TREE ? TREE_BRANCHING
+									: STATE_BRANCHING;
 	if (!reader_has(reader, &path_gossip, "loans"))
 		gossip->loans = gossip->n_roster > 1 && gossip->estimator == ESTIMATOR_STATE
 					? LOANS_SOFT

@@ -145,8 +145,13 @@ static void describe_gossip(const struct gossip_config *gossip, FILE *out)
 	describe_keys(gossip, out);
 	fprintf(out, "  listens on %s\n",
 		address_format(&gossip->listen, address, sizeof(address)));
-	fprintf(out, "  sends to %u peer%s an interval, in datagrams of at most %u bytes\n", told,
-		plural_suffix(told), gossip->datagram_max);
+	if (gossip->estimator == ESTIMATOR_TREE)
+		fprintf(out,
+			"  sends to a parent and to at most %u %s, in datagrams of at most %u bytes\n",
+			told, told == 1 ? "child" : "children", gossip->datagram_max);
+	else
+		fprintf(out, "  sends to %u peer%s an interval, in datagrams of at most %u bytes\n",
+			told, plural_suffix(told), gossip->datagram_max);
 	fprintf(out, "  demand of the group: %s\n", estimator_words(gossip));
 	fprintf(out,
 		"  a peer is lost after %s a round without gossip, and 1/%u of each limit with it\n",

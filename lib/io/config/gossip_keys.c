@@ -293,7 +293,9 @@ const struct key gossip_keys[] = {
 		"exceedalarm overlimitalarm overrun",
 		.detail = &(const struct real_range){0, 100, .below = false}),
 	KEY("branching", read_integer, KEY_FIXED, KEY_FIELD(struct gossip_config, branching),
-		DEFAULT("3"), "peers that receive a message in each estimate interval",
+		UNSET("`3` with `state`, `8` with `tree`"),
+		"with `state` the peers that receive a message in each estimate interval, with "
+		"`tree` the largest number of children of a limiter",
 		"fanout gossipnodes degree width", .detail = &(const struct integer_range){1, 64},
 		.simulated = true),
 	KEY("timeout", read_quantity, KEY_FIXED, KEY_FIELD(struct gossip_config, timeout_ns),

@@ -231,13 +231,15 @@ static void hand_over(struct gossip *g, struct cursor *cursor, unsigned policy, 
 	sums_write_share(cursor, &share, s->style == TOTALS);
 }
 
-static uint16_t push_sum_write(struct gossip *g, struct cursor *cursor, unsigned to)
+static uint16_t push_sum_write(
+	struct gossip *g, struct cursor *cursor, unsigned to, uint8_t version)
 {
 	struct push_sum *s = g->own;
 	struct sums_round round = {.generation = s->generation};
 	size_t bytes = s->style == TOTALS ? TOTAL_BYTES : SHARE_BYTES;
 	unsigned n = 0, m = g->policies->n;
 
+	(void)version;
 	if (!s->mesh.peers[to].alive) {
 		sums_write_round(cursor, &round);
 		return 0;

@@ -222,7 +222,7 @@ TEST(test_fixed)
 			 ""),
 			"gossip.datagram"},
 		{LIMITER("'control': {'socket': '/run/w'}, 'gossip': {'roster': [" GROUP2
-			 "], 'key_file': '/k', 'estimator': 'tree'}, ",
+			 "], 'key_file': '/k', 'estimator': 'tree', 'branching': 3}, ",
 			 ""),
 			"gossip.estimator"},
 		{LIMITER(KEYS "'ledger': {'store': '/s'}, ", ""), "ledger.store"},
@@ -354,7 +354,7 @@ TEST(test_fixed_parts)
 		/* A single limiter can be without a key, and without "insecure" as well. */
 		{ALONE(""), ALONE(", 'key_file': '/k'"), "gossip.key_file"},
 		{ALONE(""), ALONE(", 'sources': 'any'"), "gossip.sources"},
-		{ALONE(""), ALONE(", 'estimator': 'tree'"), "gossip.estimator"},
+		{ALONE(""), ALONE(", 'estimator': 'tree', 'branching': 3"), "gossip.estimator"},
 		{ALONE(""), ALONE(", 'loans': 'all'"), "gossip.loans"},
 		{GOSSIP("'roster': [{'name': 'me', 'address': '10.0.0.1:1'}]"),
 			GOSSIP("'roster': [{'name': 'me', 'address': '[::1]:1'}]"),

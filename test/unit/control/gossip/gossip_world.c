@@ -54,7 +54,10 @@ static bool receive_gossip(void *world, unsigned from, unsigned to, uint8_t *buf
 
 	if (!w->nodes[to].gossip || w->nodes[from].side != w->nodes[to].side)
 		return false;
-	world_deliver(w, from, to, buf, len);
+	if (w->now_ns < w->nodes[to].pauses_ns)
+		simnet_carry(&w->net, from, to, w->nodes[to].pauses_ns, buf, len);
+	else
+		world_deliver(w, from, to, buf, len);
 	return true;
 }
 
@@ -132,6 +135,15 @@ void world_set(struct world *w, unsigned i, unsigned policy, double weight)
 {
 	w->weights[(size_t)i * w->params.n_policies + policy] = weight;
 	gossip_set(w->nodes[i].gossip, policy, 1000 * weight, weight);
+}
+
+void world_pause(struct world *w, unsigned i, uint64_t ns)
+{
+	struct world_node *node = &w->nodes[i];
+
+	node->pauses_ns = w->now_ns + ns;
+	while (node->next_ns < node->pauses_ns)
+		node->next_ns += w->params.tick_ns;
 }
 
 static bool datagram_arrives(struct world *w, unsigned from, unsigned to)

@@ -35,7 +35,8 @@ struct world_params {
 struct world_node {
 	struct gossip *gossip; /* NULL while crashed */
 	struct keyring *keyring;
-	uint64_t next_ns; /* its next tick */
+	uint64_t next_ns;   /* its next tick */
+	uint64_t pauses_ns; /* until then it handles nothing */
 	unsigned starts;
 	unsigned side; /* its side of a partition */
 };
@@ -67,6 +68,9 @@ void world_destroy(struct world *world);
 
 void world_start(struct world *world, unsigned i);
 void world_crash(struct world *world, unsigned i);
+
+/* Stops limiter i for so long: datagrams to it wait, and its next tick too. */
+void world_pause(struct world *world, unsigned i, uint64_t ns);
 
 /* Delivers a datagram to limiter `to`, which must run; buf is opened in place. */
 enum gossip_verdict world_deliver(

@@ -221,7 +221,7 @@ TEST(test_codec_vector)
 	};
 	struct datagram_header header = {
 		3, 0, 0, 0, 0x11223344, 0x0102030405060708, 42, 0xcafef00d, 0x01020304};
-	struct datagram_body body = {0xaabbccdd, 0x1020304050607080, 7, 9, 1};
+	struct datagram_body body = {0xaabbccdd, 0x1020304050607080, 7, 9, 1, 3};
 	struct datagram_record record = {0xfeedfacedeadbeef, 8, 1250000.0f, 3.5f};
 	struct datagram_section section = {0x01010101, 5, 256, 0};
 	uint8_t buf[sizeof(want)];
@@ -264,15 +264,15 @@ TEST(test_pair_vector)
 		0, 0, 0, 0,                                     /* key: filled in */
 	};
 	uint8_t buf[DATAGRAM_MIN + DATAGRAM_TAG], copy[sizeof(buf)], want[DATAGRAM_HEADER];
-	struct datagram_header header = {.version = DATAGRAM_VERSION,
+	struct datagram_header header = {.version = 3,
 		.flags = DATAGRAM_SEALED,
-		.newest = DATAGRAM_VERSION,
-		.oldest = DATAGRAM_OLDEST,
+		.newest = 3,
+		.oldest = 3,
 		.epoch = 0x0102030405060708,
 		.counter = 42,
 		.random = 0xcafef00d};
 	struct cursor cursor = {buf, buf + DATAGRAM_MIN, false};
-	struct datagram_body body = {0, 0x1020304050607080, 7, 9, 0};
+	struct datagram_body body = {0, 0x1020304050607080, 7, 9, 0, 3};
 	struct keyring *ring;
 	struct group group;
 	char hex[2 * sizeof(buf) + 1];
@@ -312,8 +312,7 @@ TEST(test_pair_vector)
 		datagram_open(copy, sizeof(copy), keyring_find(ring, 0, header.key)), DATAGRAM_MIN);
 	cursor = (struct cursor){copy, copy + DATAGRAM_MIN, false};
 	datagram_read_header(&cursor, &header);
-	assert_true(header.version == DATAGRAM_VERSION && header.random == 0xcafef00d &&
-		    header.counter == 42);
+	assert_true(header.version == 3 && header.random == 0xcafef00d && header.counter == 42);
 	keyring_destroy(ring);
 	group_stop(&group);
 }
@@ -747,8 +746,8 @@ TEST(test_each_verdict)
 	assert_int_equal(SEND(len - 1), GOSSIP_FORGED);
 	assert_int_equal(SEND_WITH(0, 0), GOSSIP_VERSION);
 	assert_int_equal(gossip_peer(g, 0)->unreadable, 0);
-	for (uint8_t other = 1; other < 5; other++) {
-		if (other == DATAGRAM_VERSION)
+	for (uint8_t other = 1; other <= DATAGRAM_VERSION + 1; other++) {
+		if (other >= DATAGRAM_OLDEST && other <= DATAGRAM_VERSION)
 			continue;
 		assert_int_equal(SEND_WITH(0, other), GOSSIP_VERSION);
 		assert_int_equal(gossip_peer(g, 0)->unreadable, other);
@@ -772,7 +771,7 @@ TEST(test_each_verdict)
 	assert_int_equal(gossip_receive(group.g[2], group.now, buf, len), GOSSIP_FORGED);
 	memcpy(buf, good, len);
 	assert_int_equal(gossip_receive(group.g[0], group.now, buf, len), GOSSIP_SELF);
-	assert_int_equal(gossip_peer(g, 0)->unreadable, 4);
+	assert_int_equal(gossip_peer(g, 0)->unreadable, DATAGRAM_VERSION + 1);
 	assert_int_equal(SEND(len), GOSSIP_ACCEPTED);
 	assert_int_equal(gossip_peer(g, 0)->unreadable, 0);
 	assert_int_equal(SEND(len), GOSSIP_REPLAY);
@@ -817,7 +816,7 @@ static enum gossip_verdict send_echo(
 		.sender = group->ids[0],
 		.epoch = epoch,
 		.counter = counter};
-	struct datagram_body body = {group->ids[1], 101, echo_tick, 1, 0};
+	struct datagram_body body = {group->ids[1], 101, echo_tick, 1, 0, 3};
 
 	datagram_write_header(&cursor, &header);
 	datagram_write_body(&cursor, &body);
@@ -930,7 +929,7 @@ TEST(test_malformed)
 			.epoch = 77,
 			.counter = 1,
 			.key = keyring_name(ring, false)};
-		struct datagram_body body = {group.ids[1], 0, 0, 1, (uint16_t)cases[i].records};
+		struct datagram_body body = {group.ids[1], 0, 0, 1, (uint16_t)cases[i].records, 3};
 		struct datagram_record record = {
 			group.policies[0], 1, cases[i].demand, cases[i].weight};
 		size_t len;

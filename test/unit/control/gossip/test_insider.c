@@ -330,17 +330,20 @@ static unsigned write_lies(struct world *w, struct cursor *cursor, struct prng *
 {
 	struct datagram_sum sum = {w->policies[prng_below(prng, 2)], prng_below(prng, N),
 		some_value(prng), some_value(prng)};
-	enum datagram_link link;
+	struct datagram_edge edge = {.asks = prng_below(prng, 2),
+		.sequence = (uint32_t)prng_next(prng),
+		.received = {
+			(uint8_t)prng_below(prng, 3), (uint32_t)prng_next(prng), prng_next(prng)}};
 
 	if (w->params.estimator == GOSSIP_STATE) {
 		write_state_lies(w, cursor, prng, to);
 		return 0;
 	}
-	link = (enum datagram_link)prng_below(prng, DATAGRAM_LINKS);
-	datagram_write_link(cursor, link);
-	if (link != DATAGRAM_APART)
+	edge.link = prng_below(prng, DATAGRAM_LINKS);
+	datagram_write_edge(cursor, &edge, DATAGRAM_VERSION);
+	if (edge.link != DATAGRAM_APART)
 		datagram_write_sum(cursor, &sum);
-	return link != DATAGRAM_APART;
+	return edge.link != DATAGRAM_APART;
 }
 
 /* Sends any lie, to any limiter. */

@@ -442,7 +442,8 @@ TEST(test_malformed)
 			.sender = w.roster->ids[0],
 			.epoch = 77,
 			.counter = 1};
-		struct datagram_body body = {w.roster->ids[1], 0, 0, 1, (uint16_t)cases[i].records};
+		struct datagram_body body = {
+			w.roster->ids[1], 0, 0, 1, (uint16_t)cases[i].records, 3};
 		struct sums_round round = {0, 1};
 		struct sums_share share = {w.policies[0], cases[i].push, cases[i].demand, 1};
 
@@ -659,7 +660,9 @@ TEST(test_timeout)
 	static const struct {
 		const struct estimator *study;
 		enum gossip_estimator estimator;
-		unsigned n, branching, timeouts, ticks;
+		unsigned n, branching;
+		double timeouts;
+		unsigned edges;
 	} cases[] = {
 		{&estimator_push_sum, GOSSIP_STATE, 2, 1, 1, 0},
 		{&estimator_push_sum, GOSSIP_STATE, 20, 3, 7, 0},
@@ -668,9 +671,9 @@ TEST(test_timeout)
 		{NULL, GOSSIP_STATE, 20, 3, 7, 0},
 		{NULL, GOSSIP_STATE, 19, 3, 6, 0},
 		{NULL, GOSSIP_STATE, 1, 3, 1, 0},
-		{NULL, GOSSIP_TREE, 13, 3, 1, 2 * 2},
-		{NULL, GOSSIP_TREE, 14, 3, 1, 2 * 3},
-		{NULL, GOSSIP_TREE, 1, 3, 1, 0},
+		{NULL, GOSSIP_TREE, 13, 3, 1.5, 2 * 2},
+		{NULL, GOSSIP_TREE, 14, 3, 1.5, 2 * 3},
+		{NULL, GOSSIP_TREE, 1, 3, 1.5, 0},
 	};
 
 	for (size_t c = 0; c < COUNT(cases); c++) {
@@ -683,7 +686,8 @@ TEST(test_timeout)
 		params.branching = cases[c].branching;
 		world_create(&w, &params);
 		assert_int_equal(gossip_timeout(w.nodes[0].gossip),
-			cases[c].timeouts * TIMEOUT + cases[c].ticks * TICK);
+			(uint64_t)(cases[c].timeouts * TIMEOUT) +
+				cases[c].edges * (TICK + 50 * MS));
 		world_destroy(&w);
 	}
 }
@@ -716,7 +720,7 @@ static void write_head(struct cursor *cursor)
 		.epoch = UINT64_C(0x5152535455565758),
 		.counter = UINT64_C(0x6162636465666768)};
 	const struct datagram_body body = {
-		0x71727374, UINT64_C(0x8182838485868788), 0x91929394, 0x41424344, 3};
+		0x71727374, UINT64_C(0x8182838485868788), 0x91929394, 0x41424344, 3, 3};
 
 	datagram_write_header(cursor, &header);
 	datagram_write_body(cursor, &body);
