@@ -256,11 +256,27 @@ static const char *standing_directory(struct doctor *doctor, const char *path)
 	return len > 0 ? doctor_words(doctor, "%.*s", (int)len, path) : ".";
 }
 
+/*
+ * Returns the remedy for a missing store. In a group, --new-ledger without the identity of the
+ * group's ledger separates this limiter from the others. After an earlier start it also declares
+ * shares and units unused that the neighbours have records of.
+ */
+static const char *new_store_remedy(struct doctor *doctor)
+{
+	if (doctor->config->gossip.n_roster <= 1)
+		return doctor_words(doctor, "weir --new-ledger %s", doctor->file);
+	return doctor_words(doctor,
+		"if this limiter has run before, none: start it, and wait for its neighbours. Only "
+		"before its first start: weir --new-ledger IDENTITY %s, with the identity that "
+		"weirctl ledger shows at another limiter. Omit IDENTITY only at the first limiter "
+		"of a new group",
+		doctor->file);
+}
+
 /* A start creates a missing store, which then is in the state "recovering". */
 static void check_new_store(struct doctor *doctor, const char *store)
 {
 	const char *directory = standing_directory(doctor, store);
-	const char *new = doctor_words(doctor, "weir --new-ledger %s", doctor->file);
 
 	if (access(directory, W_OK | X_OK))
 		find_store_problem(doctor, DOCTOR_FAIL,
@@ -274,7 +290,7 @@ static void check_new_store(struct doctor *doctor, const char *store)
 				"%s: the store is missing; hard limits would pass nothing until "
 				"the neighbours have reported their state",
 				store),
-			new);
+			new_store_remedy(doctor));
 }
 
 static void check_store_room(struct doctor *doctor, const char *store)

@@ -135,14 +135,16 @@ const char *ledger_store_reason(int error)
 	switch (error) {
 	case -ENOENT:
 		return "it is not there: put it back, or, if this limiter has never run, make it and "
-		       "its parent directory with weir --new-ledger";
+		       "its parent directory with weir --new-ledger. If its group has a ledger, add "
+		       "the IDENTITY that weirctl ledger shows at another limiter";
 	case -EBUSY:
 		return "another process has it open";
 	case -EBADMSG:
 		return "it is damaged; without it (moved away) the limiter begins without memory";
 	case -ENODATA:
 		return "it is of an earlier version. Stop all limiters of the group, move their "
-		       "stores away, and run weir --new-ledger at each. Quotas start again";
+		       "stores away, run weir --new-ledger at one, and weir --new-ledger IDENTITY "
+		       "at each other. Quotas start again";
 	case -EPROTONOSUPPORT:
 		return "it is of a later version of weir than this one: start that one";
 	case -ETIME:

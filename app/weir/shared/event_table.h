@@ -245,7 +245,7 @@
 		"ledger: no store in {store}: this limiter has no record of reserved or spent "    \
 		"amounts, and it passes no traffic of hard limits until its neighbours have "      \
 		"sent theirs; if it has never run before, stop it, remove {store}, and run "       \
-		"weir --new-ledger CONFIG")                                                        \
+		"weir --new-ledger IDENTITY CONFIG, with the identity of the neighbours' ledger")  \
 	X(LEDGER_NOT_NEEDED, WARNING, 0, LEDGER_NOT_NEEDED,                                        \
 		"ledger.store: {store}: {why}; no policy needs it")                                \
 	X(LEDGER_NOT_OPENED, ERROR, 0, LEDGER_NOT_OPENED, "ledger.store: {store}: {why}")          \

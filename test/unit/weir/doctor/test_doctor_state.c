@@ -179,6 +179,23 @@ static void configure_listen(struct place *place, const char *address)
 	configure(place, place->more);
 }
 
+/*
+ * In a group the remedy for a missing store must not make another ledger. So it has the identity of
+ * the group's ledger, after the advice to start without one.
+ */
+TEST_WITH(the_store_of_a_group, set_up, tear_down)
+{
+	struct place *place = *state;
+	const char *start, *new;
+
+	configure_listen(place, "127.6.1.2:7946");
+	assert_says(place, check_ledger, "warn", "store: the store is missing");
+	start = strstr(place->text, "remedy: if this limiter has run before, none: start it");
+	new = strstr(place->text, "weir --new-ledger IDENTITY f.json");
+	assert_true(start && new &&start < new);
+	assert_null(strstr(place->text, "weir --new-ledger f.json"));
+}
+
 TEST_WITH(the_address, set_up, tear_down)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET};

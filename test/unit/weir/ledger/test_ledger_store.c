@@ -116,10 +116,11 @@ TEST(test_reasons)
 		const char *words; /* its beginning */
 		const char *advice;
 	} rows[] = {
-		{-ENOENT, "it is not there: ", "weir --new-ledger"},
+		{-ENOENT, "it is not there: ", "add the IDENTITY that weirctl ledger shows"},
 		{-EBUSY, "another process has it open", ""},
 		{-EBADMSG, "it is damaged; ", "begins without memory"},
-		{-ENODATA, "it is of an earlier version", "weir --new-ledger"},
+		{-ENODATA, "it is of an earlier version",
+			"weir --new-ledger IDENTITY at each other"},
 		{-EPROTONOSUPPORT, "it is of a later version", "start that one"},
 		{-EILSEQ, "it is older than its sentinel", "weir --accept-ledger"},
 		{-EXDEV, "it belongs to another machine", "weir --accept-ledger"},
