@@ -537,11 +537,13 @@ static void complete_line(struct change *change, int error, const char *messages
 int change_end(struct change *change, struct kept *kept, int error, const char *messages)
 {
 	int ret, added;
+	bool unconfirmed;
 
 	if (change->lists)
 		list_changes(change, kept);
 	ret = settle_records(change, kept->keep, error);
-	complete_line(change, error, messages);
+	unconfirmed = ret && change->request.kind == CHANGE_CONFIRM;
+	complete_line(change, unconfirmed ? ret : error, unconfirmed ? strerror(-ret) : messages);
 	added = journal_add(kept->keep, change->line);
 	if (error == 0)
 		exchange_configuration(change, kept);

@@ -752,6 +752,24 @@ static void note_trouble(struct kept *kept, int error)
 			event_word("why", strerror(-error)));
 }
 
+/* A confirmation that is not durable is refused: the change waits on. */
+static void end_confirmation(struct reload *reload)
+{
+	struct reload_outcome *last = &reload->changed;
+	struct kept *kept = reload->inst->kept;
+
+	reload->error = last->error = reload->keep_error;
+	if (reload->error == 0) {
+		confirm_accept(&kept->confirm);
+		return;
+	}
+	free(last->messages);
+	if (asprintf(&last->messages,
+		    "%s: cannot keep the confirmation: %s: the change still waits for it\n",
+		    kept->directory, strerror(-reload->error)) < 0)
+		last->messages = NULL;
+}
+
 /* Called when the outcome is durable: makes it available. */
 static void end_change(struct reload *reload)
 {
@@ -764,11 +782,8 @@ static void end_change(struct reload *reload)
 	/* If no record runs, a refused or empty change does not change that. */
 	if (error || kept->confirm.running)
 		note_trouble(kept, error);
-	if (change->request.kind == CHANGE_CONFIRM) {
-		reload->error = reload->changed.error = reload->keep_error;
-		if (reload->error == 0)
-			confirm_accept(&kept->confirm);
-	}
+	if (change->request.kind == CHANGE_CONFIRM)
+		end_confirmation(reload);
 	if (change->file >= 0) {
 		if (kept->running_file >= 0)
 			close(kept->running_file);

@@ -372,17 +372,30 @@ static void prune_records(const struct keep *keep)
 	}
 }
 
-int keep_confirm(struct keep *keep, uint64_t number)
+/*
+ * A file can be good already: a change applied the running configuration again, or an earlier
+ * attempt failed after its rename.
+ */
+static int rename_to_good(const struct keep *keep, uint64_t number)
 {
 	char trial[NAME_ROOM], good[NAME_ROOM];
-	int rc;
 
 	record_name(trial, number, TRIAL);
 	record_name(good, number, GOOD);
 	keep_step(keep);
-	if (renameat(keep->directory, trial, keep->directory, good) < 0)
-		return -errno;
-	rc = sync_records(keep);
+	if (renameat(keep->directory, trial, keep->directory, good) == 0)
+		return 0;
+	if (errno == ENOENT && faccessat(keep->directory, good, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	return -errno;
+}
+
+int keep_confirm(struct keep *keep, uint64_t number)
+{
+	int rc = rename_to_good(keep, number);
+
+	if (rc == 0)
+		rc = sync_records(keep);
 	if (rc == 0)
 		prune_records(keep);
 	return rc;

@@ -69,8 +69,8 @@ int keep_write(
 	struct keep *keep, const json_t *about, const json_t *configuration, uint64_t *number);
 
 /*
- * keep_confirm() makes a file good, durably, and removes the oldest ones. After an error the file
- * may or may not be good after a crash. keep_forget() removes the file.
+ * keep_confirm() makes a file good, durably, and removes the oldest ones. A file that is good stays
+ * so. After an error the file may or may not be good after a crash. keep_forget() removes the file.
  */
 int keep_confirm(struct keep *keep, uint64_t number);
 int keep_forget(struct keep *keep, uint64_t number);

@@ -6,6 +6,7 @@
 #include "instance_world.h"
 #include "scope.h"
 
+#include "base/prng.h"
 #include "base/time.h"
 #include "clock.h"
 #include "kept_world.h"
@@ -177,6 +178,118 @@ TEST(test_waits_for_word)
 	assert_string_equal(reload_last_change(&k.w.inst)->messages,
 		"a change waits for its confirmation: weirctl confirm, or weirctl rollback\n");
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+}
+
+/* The limit that must be in force, and the one that a start would run. */
+struct waited {
+	unsigned running, good;
+	bool waits;
+};
+
+#define LIMITS 3
+#define STEPS  60
+
+static void apply_limit(
+	struct kept_world *k, char *const texts[], unsigned limit, bool within, struct waited *w)
+{
+	struct change_request request = request_of(CHANGE_APPLY);
+
+	request.fd = sealed(texts[limit], F_SEAL_SHRINK | F_SEAL_WRITE);
+	request.within_ns = within ? 3600 * SECOND_NS : 0;
+	if (w->waits) {
+		assert_int_equal(ask(k, &request), -EBUSY);
+		return;
+	}
+	assert_int_equal(change(k, &request), 0);
+	w->running = limit;
+	w->waits = within;
+	if (!within)
+		w->good = limit;
+}
+
+/* Ends the wait by a confirmation, a rollback or the time. */
+static void end_wait(struct kept_world *k, uint32_t how, struct waited *w)
+{
+	struct change_request request = request_of(how == 0 ? CHANGE_CONFIRM : CHANGE_ROLLBACK);
+
+	if (!w->waits) {
+		request.kind = CHANGE_CONFIRM;
+		assert_int_equal(ask(k, &request), -EALREADY);
+		return;
+	}
+	if (how < 2) {
+		assert_int_equal(change(k, &request), 0);
+	} else {
+		k->w.inst.kept->confirm.until_ns = control_now();
+		reload_advance(&k->w.inst);
+		settle(k);
+	}
+	w->waits = false;
+	if (how == 0)
+		w->good = w->running;
+	else
+		w->running = w->good;
+}
+
+/*
+ * Random applies of a few configurations, also of the running one, and all ends of their wait. Each
+ * is accepted, no directory is called broken, and a start runs the last good configuration.
+ */
+TEST(test_waits_of_any_change)
+{
+	static const char *const policies[] = {A("1Gbit/s"), A("2Gbit/s"), A("3Gbit/s")};
+	struct waited w = {0};
+	struct prng rng;
+	char *texts[LIMITS];
+	ENDED_BY(close_kept) struct kept_world k;
+
+	open_kept(&k);
+	prng_seed(&rng, 7);
+	for (unsigned i = LIMITS; i-- > 0;) { /* the last one written is in force already */
+		instance_world_write(&k.w, policies[i]);
+		texts[i] = text_of_file(&k);
+	}
+	for (unsigned i = 0; i < STEPS; i++) {
+		if (prng_percent(&rng, w.waits ? 20 : 80))
+			apply_limit(
+				&k, texts, prng_below(&rng, LIMITS), prng_percent(&rng, 75), &w);
+		else
+			end_wait(&k, prng_below(&rng, 3), &w);
+		assert_int_equal(confirm_waits(&k.w.inst.kept->confirm), w.waits);
+		assert_int_equal(k.w.inst.policies[0].limit_bps, (w.running + 1) * GBIT);
+		assert_true(json_is_true(line(&k, "ok")));
+		assert_null(k.w.inst.kept->trouble);
+	}
+	forget(&k);
+	choose(&k, NULL);
+	assert_int_equal(k.config->policies[0].limit_bps, (w.good + 1) * GBIT);
+	for (unsigned i = 0; i < LIMITS; i++)
+		free(texts[i]);
+}
+
+/* A confirmation that the disk refuses has a reason, and the change waits on. */
+TEST(test_not_confirmed)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	ENDED_BY(close_kept) struct kept_world k;
+	char from[96], to[96];
+
+	open_kept(&k);
+	request.within_ns = 3600 * SECOND_NS;
+	assert_int_equal(change(&k, &request), 0);
+	snprintf(from, sizeof(from), "%s/0000000002.trial.json", k.directory);
+	snprintf(to, sizeof(to), "%s/away", k.directory);
+	assert_int_equal(rename(from, to), 0);
+	request = request_of(CHANGE_CONFIRM);
+	expect_refused(&k, &request,
+		": cannot keep the confirmation: No such file or directory: the change still waits");
+	assert_true(confirm_waits(&k.w.inst.kept->confirm));
+	assert_true(json_is_false(line(&k, "ok")));
+	assert_string_equal(json_string_value(line(&k, "messages")), "No such file or directory");
+	assert_int_equal(rename(to, from), 0);
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(k.w.inst.kept->confirm.good, 2);
+	assert_true(json_is_true(line(&k, "ok")));
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)
