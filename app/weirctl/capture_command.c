@@ -18,12 +18,14 @@
 #include "capture/pcapng.h"
 #include "exits.h"
 #include "field.h"
+#include "typed_time.h"
 
 #define BUSY_TRIES   50
 #define BUSY_MS      100
 #define POLL_MS      50
 #define REQUEST_MOST 512
 #define DATA_MOST    65536
+#define SECONDS_MOST 86400
 
 static volatile sig_atomic_t capture_ends;
 
@@ -67,15 +69,19 @@ static void add_wish(char *text, size_t room, const char *key, const char *value
 		snprintf(text + used, room - used, " %s=%s", key, value);
 }
 
-/* Writes the request for the server. */
+/* Writes the request for the server, which refuses a wrong time. */
 static void write_request(const struct request *request, char text[REQUEST_MOST])
 {
-	char count[24];
+	unsigned long s = request->seconds ? typed_seconds(request->seconds, TYPED_UNIT_OPTIONAL,
+						     SECONDS_MOST)
+					   : 0;
+	char count[24], seconds[24];
 
+	snprintf(seconds, sizeof(seconds), "%lu", s);
 	snprintf(text, REQUEST_MOST, "/weir/capture,%s", request->whole ? "whole" : "");
 	add_wish(text, REQUEST_MOST, "policy", request->policy);
 	add_wish(text, REQUEST_MOST, "reason", request->reason);
-	add_wish(text, REQUEST_MOST, "seconds", request->seconds);
+	add_wish(text, REQUEST_MOST, "seconds", s ? seconds : request->seconds);
 	add_wish(text, REQUEST_MOST, "rate", request->rate);
 	snprintf(count, sizeof(count), "%lu", request->count);
 	add_wish(text, REQUEST_MOST, "count", request->count ? count : NULL);

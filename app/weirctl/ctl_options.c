@@ -4,11 +4,11 @@
 #include "ctl_options.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sockets.h"
+#include "typed_time.h"
 
 #define TIMEOUT_S    5.0
 #define INTERVAL_S   1.0
@@ -24,11 +24,8 @@ static bool refuse_argument(const char *word, const char *why)
 
 static bool take_seconds(const char *text, double least, double *seconds)
 {
-	char *end;
-
-	*seconds = strtod(text, &end);
-	if (end != text && !*end && isfinite(*seconds) && *seconds >= least &&
-		*seconds <= SECONDS_MOST)
+	*seconds = typed_time(text, TYPED_UNIT_OPTIONAL);
+	if (*seconds >= least && *seconds <= SECONDS_MOST)
 		return true;
 	fprintf(stderr, "weirctl: %s: expected %g to %g seconds\n", text, least, SECONDS_MOST);
 	return false;
@@ -45,23 +42,11 @@ static bool take_count(const char *text, unsigned long *count)
 	return refuse_argument(text, "expected a number from 1");
 }
 
-/* "60", "60s", "5m" or "1h". */
 static bool take_within(const char *text, unsigned *seconds)
 {
-	static const char units[] = "smh";
-	static const unsigned of_unit[] = {1, 60, 3600};
-	unsigned long n;
-	char *end;
-	const char *unit;
-
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	unit = *end ? strchr(units, *end) : units;
-	if (*text < '0' || *text > '9' || errno || !unit || (*end && end[1]) || n == 0 ||
-		n > (unsigned)SECONDS_MOST / of_unit[unit - units])
-		return refuse_argument(text, "expected a time from 1s to 24h such as 60s or 5m");
-	*seconds = (unsigned)n * of_unit[unit - units];
-	return true;
+	*seconds = (unsigned)typed_seconds(text, TYPED_UNIT_OPTIONAL, (unsigned long)SECONDS_MOST);
+	return *seconds > 0 ||
+	       refuse_argument(text, "expected a time from 1s to 24h such as 60s or 10min");
 }
 
 static bool take_box(struct options *options, const char *socket, const char *limiter)

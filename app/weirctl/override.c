@@ -11,10 +11,13 @@
 #include <time.h>
 
 #include "field.h"
+#include "typed_time.h"
 
 #define LOOK_MS 50
 #define LOOKS   (60 * 1000 / LOOK_MS)
 #define DAY_S   86400
+
+#define LASTS_MOST_S (366UL * DAY_S)
 
 /* "18:00", the next one by this machine's clocks, or "2026-11-23T18:00". 0: neither. */
 static time_t time_meant(const char *text)
@@ -41,22 +44,6 @@ static time_t time_meant(const char *text)
 	tm.tm_mday++;
 	tm.tm_isdst = -1;
 	return mktime(&tm);
-}
-
-/* "90s", "30min", "2h", "3d" in seconds; 0: none of these. */
-static unsigned long time_lasts(const char *text)
-{
-	static const struct {
-		const char *name;
-		unsigned long s;
-	} units[] = {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", DAY_S}};
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
-
-	for (size_t i = 0; *text >= '0' && *text <= '9' && i < 4; i++)
-		if (strcmp(end, units[i].name) == 0 && n <= 366UL * DAY_S / units[i].s)
-			return n * units[i].s;
-	return 0;
 }
 
 /* The words of an override; a word that is not there is NULL. */
@@ -94,7 +81,8 @@ static bool read_end(const char *const *words, unsigned n, const char *before,
 			err, lasts ? "a time such as 2h" : "a time such as 18:00", words[0]);
 	if (n > 2)
 		return refuse_word(err, words[2], "nothing after the time");
-	value = lasts ? (long long)time_lasts(words[1]) : (long long)time_meant(words[1]);
+	value = lasts ? (long long)typed_seconds(words[1], TYPED_UNIT_NEEDED, LASTS_MOST_S)
+		      : (long long)time_meant(words[1]);
 	snprintf(out->end, sizeof(out->end), "%s=%lld", words[0], value);
 	if (value > 0)
 		return true;

@@ -60,6 +60,12 @@ static const struct unit_suffix long_times[] = {
 	{NULL, 0},
 };
 
+static const struct unit_suffix typed_times[] = {
+	{"m", 60 * SECOND_NS},
+	{"d", 86400 * SECOND_NS},
+	{NULL, 0},
+};
+
 static const struct unit_suffix counts[] = {
 	{"", 1},
 	{"k", 1000},
@@ -209,6 +215,13 @@ int units_parse_time(const char *text, uint64_t *ns)
 	int rc = parse_quantity(times, text, ns);
 
 	return rc == -EINVAL ? parse_quantity(long_times, text, ns) : rc;
+}
+
+int units_parse_duration(const char *text, uint64_t *ns)
+{
+	int rc = units_parse_time(text, ns);
+
+	return rc == -EINVAL ? parse_quantity(typed_times, text, ns) : rc;
 }
 
 int units_parse_count(const char *text, uint64_t *count)

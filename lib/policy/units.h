@@ -27,6 +27,9 @@ int units_parse_size(const char *text, uint64_t *bytes);
 /* Parses ns us ms s min h into ns. */
 int units_parse_time(const char *text, uint64_t *ns);
 
+/* Parses the same, and m (a minute) and d, which people type in commands. */
+int units_parse_duration(const char *text, uint64_t *ns);
+
 /* Parses a number alone, or with k M G (steps of 1000). */
 int units_parse_count(const char *text, uint64_t *count);
 

@@ -66,6 +66,8 @@ static void lasts(void **state)
 	assert_requests("p limit=1Mbit/s for 90s", "/weir/override,p,limit=1Mbit/s,for=90");
 	assert_requests("p limit=1Mbit/s for 1s", "/weir/override,p,limit=1Mbit/s,for=1");
 	assert_requests("p limit=1Mbit/s for 30min", "/weir/override,p,limit=1Mbit/s,for=1800");
+	assert_requests("p limit=1Mbit/s for 30m", "/weir/override,p,limit=1Mbit/s,for=1800");
+	assert_requests("p limit=1Mbit/s for 1.5h", "/weir/override,p,limit=1Mbit/s,for=5400");
 	assert_requests("p limit=1Mbit/s for 2h", "/weir/override,p,limit=1Mbit/s,for=7200");
 	assert_requests("p limit=1Mbit/s for 366d", "/weir/override,p,limit=1Mbit/s,for=31622400");
 	assert_requests("p limit=1Mbit/s burst=1MB for 8784h",
@@ -138,8 +140,8 @@ static void refused(void **state)
 		"p limit=1Mbit/s for h",
 		"p limit=1Mbit/s for -2h",
 		"p limit=1Mbit/s for +2h",
-		"p limit=1Mbit/s for 1.5h",
-		"p limit=1Mbit/s for 2m",
+		"p limit=1Mbit/s for 1.5s",
+		"p limit=1Mbit/s for 2months",
 		"p limit=1Mbit/s for 2hours",
 		"p limit=1Mbit/s for 367d",
 		"p limit=1Mbit/s for 8785h",
