@@ -13,6 +13,7 @@
 #include "change/singles.h"
 #include "config/load.h"
 #include "json/copy.h"
+#include "json/diagnostics.h"
 #include "json/seen.h"
 #include "machine_errors.h"
 #include "requester.h"
@@ -407,6 +408,8 @@ static int choose_kept(struct kept *kept, const char *file, FILE *err, struct co
 		ret = try_file(kept, file, &record, said, out);
 	if (said)
 		fclose(said);
+	if (ret && kept->refused)
+		diagnostics_errors_first(kept->refused);
 	if (kept->refused)
 		fputs(kept->refused, err);
 	if (ret == 0) {

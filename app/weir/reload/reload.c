@@ -19,6 +19,7 @@
 #include "kept.h"
 #include "policy_txn.h"
 #include "event.h"
+#include "json/diagnostics.h"
 #include "notify/notify.h"
 #include "secret/group_keys.h"
 #include "socket_groups.h"
@@ -223,6 +224,8 @@ static void *read_again(void *arg)
 			fprintf(err, "%s\n", strerror(-reload->error));
 		fclose(err);
 	}
+	if (reload->error && reload->messages)
+		diagnostics_errors_first(reload->messages);
 	wake_control(reload);
 	return NULL;
 }
@@ -441,7 +444,7 @@ static void log_errors(const struct reload_outcome *last, enum change_kind kind)
 		char message[EVENT_TEXT];
 
 		snprintf(message, sizeof(message), "%.*s", (int)len, line);
-		log_message(kind, message, true);
+		log_message(kind, message, !diagnostics_is_warning(line, len));
 		line += len + (line[len] == '\n');
 	}
 	if (*line)

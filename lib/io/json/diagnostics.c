@@ -4,6 +4,7 @@
 #include "json/diagnostics.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -147,4 +148,44 @@ void diagnostics_rest(struct diagnostics *d, const char *file)
 	write_rest(d, file, true, d->warnings - d->old_warnings);
 	d->old_errors = d->errors;
 	d->old_warnings = d->warnings;
+}
+
+#define WARNING "warning: "
+
+bool diagnostics_is_warning(const char *line, size_t len)
+{
+	const char *quote = memchr(line, '"', len); /* the words of a value do not count */
+	size_t words = quote ? (size_t)(quote - line) : len;
+	const char *found = memmem(line, words, ": " WARNING, strlen(": " WARNING));
+
+	return found || (words >= strlen(WARNING) && strncmp(line, WARNING, strlen(WARNING)) == 0);
+}
+
+/* Returns the length of the first message with its newline, and the source lines below it. */
+static size_t message_length(const char *lines)
+{
+	size_t len = 0;
+
+	do {
+		len += strcspn(lines + len, "\n");
+		len += lines[len] == '\n';
+	} while (lines[len] == ' ');
+	return len;
+}
+
+void diagnostics_errors_first(char *lines)
+{
+	char *copy = strdup(lines), *out = lines;
+
+	for (unsigned warnings = 0; copy && warnings < 2; warnings++)
+		for (const char *at = copy; *at;) {
+			size_t len = message_length(at);
+
+			if (diagnostics_is_warning(at, strcspn(at, "\n")) == (warnings == 1)) {
+				memcpy(out, at, len);
+				out += len;
+			}
+			at += len;
+		}
+	free(copy);
 }

@@ -57,6 +57,16 @@ bool diagnostics_count(struct diagnostics *d, bool warning);
  * the source line with a caret below. */
 void diagnostic_write(struct diagnostics *d, const struct diagnostic *what);
 
+/* Returns true for a line of a warning: `FILE:LINE: warning: PLACE: …` or `warning: …`. */
+bool diagnostics_is_warning(const char *line, size_t len);
+
+/*
+ * Moves the lines of errors before those of warnings, in place. Each kind keeps its order, and a
+ * source line stays below its message. So the first line of a refusal has its reason. Without
+ * memory the order stays.
+ */
+void diagnostics_errors_first(char *lines);
+
 /* Writes how many more this document has, if any were not written. Begins another document. */
 void diagnostics_rest(struct diagnostics *d, const char *file);
 

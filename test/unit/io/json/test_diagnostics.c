@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/prng.h"
 #include "json/diagnostics.h"
 
 struct written {
@@ -228,6 +229,51 @@ static void test_rest(void **state)
 	end_writing(&w);
 }
 
+#define MESSAGES 12
+
+/*
+ * Random lists of errors and warnings, some with source lines, against the same lists written one
+ * kind after the other.
+ */
+static void test_errors_first(void **state)
+{
+	static const struct {
+		bool warning;
+		const char *text;
+	} forms[] = {
+		{false, "f:%u: a: \"x\": expected y\n"},
+		{true, "f:%u: warning: a: \"x\": late\n"},
+		{true, "warning: f: %u changes are lost\n"},
+		{false, "f:%u:7: no JSON\n     2 | {\n       | ^\n"},
+		{true, "the file: warning: b %u\n     2 | {\n"},
+		{false, "f:%u: a: \": warning: \": expected y\n"},
+		{false, "gossip.key_file: /k%u: No such file\n"},
+		{false, "warn%u\n"},
+	};
+	struct prng rng;
+
+	(void)state;
+	prng_seed(&rng, 4);
+	for (unsigned round = 0; round < 2000; round++) {
+		char lines[MESSAGES * 64] = "", parts[2][sizeof(lines)] = {"", ""};
+		unsigned n = prng_below(&rng, MESSAGES + 1);
+
+		for (unsigned i = 0; i < n; i++) {
+			unsigned form = prng_below(&rng, sizeof(forms) / sizeof(forms[0]));
+			char line[64];
+
+			snprintf(line, sizeof(line), forms[form].text, i);
+			assert_int_equal(diagnostics_is_warning(line, strcspn(line, "\n")),
+				forms[form].warning);
+			strcat(lines, line);
+			strcat(parts[forms[form].warning], line);
+		}
+		strcat(parts[0], parts[1]);
+		diagnostics_errors_first(lines);
+		assert_string_equal(lines, parts[0]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +283,7 @@ int main(void)
 		cmocka_unit_test(test_for_programs),
 		cmocka_unit_test(test_unsaid),
 		cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_errors_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

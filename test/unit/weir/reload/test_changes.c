@@ -541,6 +541,59 @@ TEST(test_carried_wrong)
 	assert_int_equal(k.w.inst.kept->confirm.running, 3);
 }
 
+/* Writes the file with a group that this machine does not have. */
+static void write_with_group(struct kept_world *k, const char *policies)
+{
+	ENDED_BY(free_at) char *text = NULL;
+	FILE *file;
+	char *at;
+
+	instance_world_write(&k->w, policies);
+	text = text_of_file(k);
+	at = strstr(text, "\"control\": {");
+	assert_non_null(at);
+	at = strchr(at, '{') + 1;
+	file = fopen(k->w.file, "w");
+	assert_non_null(file);
+	fprintf(file, "%.*s\"group\": \"no such group\", %s", (int)(at - text), text, at);
+	fclose(file);
+}
+
+/*
+ * A refusal begins with its reason, although the file also has a warning: in the messages, in the
+ * log, and at a start.
+ */
+TEST(test_reason_first)
+{
+	static const char policies[] =
+		"{'name': 'a', 'match': {'direction': 'a-to-b'}, 'limit': '1Gbit/s', "
+		"'burst': '2kB'}";
+	struct change_request request = request_of(CHANGE_RELOAD);
+	ENDED_BY(close_kept) struct kept_world k;
+	uint64_t since;
+	const char *said;
+	json_t *row;
+
+	open_kept(&k);
+	write_with_group(&k, policies);
+	since = events_number();
+	expect_refused(&k, &request, "burst");
+	said = reload_last(&k.w.inst)->messages;
+	assert_in_range(strstr(said, "control.group: ") - said, 0, strcspn(said, "\n"));
+	assert_true(strstr(said, "warning: ") > strchr(said, '\n'));
+	assert_int_equal(count_rows(since, "reload_error"), 1);
+	assert_int_equal(count_rows(since, "reload_warning"), 1);
+	row = events_from(&since);
+	said = json_string_value(json_object_get(row, "text"));
+	assert_non_null(strstr(said, "control.group: "));
+	json_decref(row);
+	forget(&k);
+	choose(&k, NULL);
+	said = k.w.inst.kept->refused;
+	assert_in_range(strstr(said, "control.group: ") - said, 0, strcspn(said, "\n"));
+	assert_non_null(strstr(said, "burst"));
+}
+
 /* A request must have a sealed descriptor with the right content; otherwise the error has both. */
 TEST(test_sent_wrong)
 {
