@@ -202,7 +202,8 @@ def errors_of_a_start(scene):
     readers = RINGS | POLICY | {"control": {"group": "nobody-has-this"}}
     operators = RINGS | POLICY | {"control": {"operators": "nobody-has-this"}}
     missing = "No such file or directory"
-    wants = f"{path}: No such file or directory: expected a file of one key: weir --new-key {path}"
+    wants = (f"{path}: No such file or directory: expected a file of one key: copy it from another "
+             f"limiter of the group; only for a new group: weir --new-key {path}")
     password = "ledger.etcd.password_file"
     cases = (
         (keyed, None, "gossip.key_file", wants),

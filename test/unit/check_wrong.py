@@ -473,7 +473,9 @@ SLIPS = [
 
 # Files and groups that another machine can have, and the words of the warning.
 ABSENT = [
-    ("gossip.key_file", "/nonexistent/gossip.key", "weir --new-key /nonexistent/gossip.key"),
+    ("gossip.key_file", "/nonexistent/gossip.key",
+     "copy it from another limiter of the group; only for a new group: "
+     "weir --new-key /nonexistent/gossip.key"),
     ("control.group", "no-such-group-here", "groupadd no-such-group-here"),
     ("control.operators", "no-such-group-here", "groupadd no-such-group-here"),
     ("ledger.etcd", {"endpoints": ["https://e"], "user": "u", "password_file": "/nonexistent/p"},

@@ -40,15 +40,26 @@ static int refuse_errno(const struct secret_file *file, int error)
 	return refuse_secret(file, -error, strerror(error), NULL, NULL);
 }
 
-/* Reports a failed open; for a missing file with the command that makes one. */
+/*
+ * Reports a failed open; for a missing file with its source. A new key would separate this limiter
+ * from a group that has one, and a new identity needs the rosters of all limiters.
+ */
 static int refuse_open(const struct secret_file *file, int error)
 {
-	const char *command = strstr(file->place, "key_file") ? "--new-key" : "--new-identity";
 	char remedy[FOUND_MAX];
 
 	if (error != ENOENT)
 		return refuse_errno(file, error);
-	snprintf(remedy, sizeof(remedy), "weir %s %s", command, file->path);
+	if (strstr(file->place, "key_file"))
+		snprintf(remedy, sizeof(remedy),
+			"copy it from another limiter of the group; only for a new group: "
+			"weir --new-key %s",
+			file->path);
+	else
+		snprintf(remedy, sizeof(remedy),
+			"weir --new-identity %s; its public key belongs in the roster of all "
+			"limiters",
+			file->path);
 	return refuse_secret(file, -error, strerror(error), "a file of one key", remedy);
 }
 

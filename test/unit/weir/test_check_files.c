@@ -178,7 +178,8 @@ TEST(test_wrong)
 #define OF_KEY "file:1: gossip.key_file: key: "
 #define ABSENT                                                                                 \
 	"file:1: warning: gossip.key_file: \"key\": not on this machine, where a start would " \
-	"fail: weir --new-key key\n"
+	"fail: copy it from another limiter of the group; only for a new group: weir "         \
+	"--new-key key\n"
 
 /*
  * A missing key is a warning, because it can exist on another machine. An invalid key is an error.

@@ -242,12 +242,14 @@ TEST(test_no_files)
 
 	assert_refused("/nowhere/at/all", -ENOENT, "No such file");
 	assert_string_equal(said, "gossip.key_file: /nowhere/at/all: No such file or directory: "
-				  "expected a file of one key: weir --new-key /nowhere/at/all\n");
+				  "expected a file of one key: copy it from another limiter of the "
+				  "group; only for a new group: weir --new-key /nowhere/at/all\n");
 	assert_int_equal(secret_file_read(&identity, secret), -ENOENT);
 	fclose(err);
 	assert_string_equal(said,
 		"gossip.identity_file: /nowhere: No such file or directory: expected a file of one "
-		"key: weir --new-identity /nowhere\n");
+		"key: weir --new-identity /nowhere; its public key belongs in the roster of all "
+		"limiters\n");
 	assert_refused(directory, -EINVAL, "a directory: expected a regular file");
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_refused(path, -EINVAL, "no regular file");
