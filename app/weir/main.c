@@ -375,6 +375,34 @@ static char **copy_environment(void)
 	return copy;
 }
 
+/* Copies the text of an error. Returns false for the summary, which follows the errors. */
+static bool note_error(const json_t *row, bool of_driver, char cause[EVENT_TEXT])
+{
+	const char *event = json_string_value(json_object_get(row, "event"));
+	const char *level = json_string_value(json_object_get(row, "level"));
+	const char *text = json_string_value(json_object_get(row, "text"));
+
+	if (strcmp(event, "not_started") == 0)
+		return false;
+	if (strcmp(level, "error") == 0 && (of_driver || strcmp(event, "driver") != 0))
+		snprintf(cause, EVENT_TEXT, "%s", text);
+	return true;
+}
+
+/* Copies the text of the last error of a failed start; "" if it has none. */
+static void find_cause(const char *step, char cause[EVENT_TEXT])
+{
+	bool of_driver = strcmp(step, "EAL") == 0; /* other steps have events of their own */
+	bool more = true;
+	json_t *row;
+
+	cause[0] = '\0';
+	for (uint64_t number = 1; more && (row = events_from(&number)); number++) {
+		more = note_error(row, of_driver, cause);
+		json_decref(row);
+	}
+}
+
 /*
  * Starts again with the last good configuration, by exec, because EAL starts once in a process.
  * Returns only on an error.
@@ -382,13 +410,14 @@ static char **copy_environment(void)
 static void start_last_good(
 	char **argv, char **environment, const struct start_outcome *outcome, int error)
 {
+	char failed[EVENT_TEXT + 256], cause[EVENT_TEXT];
 	size_t n = 0;
-	char failed[256];
 
 	while (environment[n])
 		n++;
-	snprintf(failed, sizeof(failed), START_FAILED "=its start failed: %s: %s",
-		outcome->failed_step, strerror(-error));
+	find_cause(outcome->failed_step, cause);
+	snprintf(failed, sizeof(failed), START_FAILED "=its start failed: %s: %s%s%s",
+		outcome->failed_step, strerror(-error), cause[0] ? ": " : "", cause);
 	environment[n] = failed;
 	close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 	execve("/proc/self/exe", argv, environment);

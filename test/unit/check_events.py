@@ -16,6 +16,7 @@ ROW = re.compile(r"^\tX\((\w+),")
 FIELD = re.compile(r"\{(\w+)(?::\+?\d)?\}")
 CALL = re.compile(r"\bevent\(([A-Z]\w*)")
 GIVEN = re.compile(r'\bevent_(?:word|count|real)\(\s*"(\w+)"')
+PLACE = re.compile(r'(doc/\S+\.md), \\"([^"\\]+)\\"')
 # Rows without a bound on their lines: once in a start or for each of its ports, or at the stop. All
 # rows that a client or a peer can cause have a bound.
 ONCE = set("""
@@ -68,6 +69,14 @@ def check_calls(root, table, said):
                 yield f"{place}: has {sorted(given)}, its text {FIELD.findall(table[call[1]])}"
 
 
+def check_places(root, table):
+    """Yields the texts that name a heading which their page does not have."""
+    for name, text in table.items():
+        for page, heading in PLACE.findall(text):
+            if f"# {heading}\n" not in (root / page).read_text(encoding="utf-8"):
+                yield f"{name}: {page} has no heading {heading}"
+
+
 def check(root, weir):
     """Yields all problems."""
     header = (root / "app/weir/shared/event_table.h").read_text(encoding="utf-8")
@@ -79,6 +88,7 @@ def check(root, weir):
             yield f"{name}: {sorted(reserved)} is what each event has"
     yield from (f"{name}: without a bound, or no more" for name in sorted(unbounded(header) ^ ONCE))
     yield from check_calls(root, table, said)
+    yield from check_places(root, table)
     yield from (f"{name}: nobody says it" for name in sorted(table.keys() - said))
     manual = (root / "doc/operate/events.md").read_text(encoding="utf-8")
     done = subprocess.run([weir, "--events"], capture_output=True, text=True, check=True)

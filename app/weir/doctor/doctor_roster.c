@@ -93,6 +93,6 @@ void check_roster(struct doctor *doctor)
 						"%s: its records are of another roster or overlay",
 						doctor->config->ledger.store),
 					.expected = "the roster with which they were written",
-					.remedy = "\"A limiter comes or goes\" in "
-						  "doc/operate/guarantees.md"});
+					.remedy = "\"Start another ledger\" in "
+						  "doc/operate/group.md"});
 }

@@ -251,8 +251,8 @@
 	X(LEDGER_NOT_OPENED, ERROR, 0, LEDGER_NOT_OPENED, "ledger.store: {store}: {why}")          \
 	X(LEDGER_DAMAGED, ERROR, 0, LEDGER_DAMAGED,                                                \
 		"ledger: {store}: its records are damaged, or not of this roster and overlay; "    \
-		"after a change of these all limiters need a new ledger: see "                     \
-		"doc/operate/guarantees.md, \"A limiter comes or goes\"")                          \
+		"after a change of these all limiters need another ledger: see "                   \
+		"doc/operate/group.md, \"Start another ledger\"")                                  \
 	X(LEDGER_NOT_SAVED, ERROR, 20, LEDGER_NOT_SAVED,                                           \
 		"ledger: {store}: cannot be saved: {why}; until it is saved, this limiter "        \
 		"gives nothing away, and packets pass within its present share")                   \
@@ -274,7 +274,8 @@
 		"changes since the last commit are lost as after a crash")                         \
 	X(LEDGER_FOREIGN, ERROR, 50, LEDGER_FOREIGN,                                               \
 		"ledger: {peer} uses ledger {theirs}, but this limiter uses {ours}: nothing "      \
-		"moves between them; see doc/operate/guarantees.md, \"First start\"")              \
+		"moves between them; see doc/operate/guarantees.md, \"A neighbour has another "    \
+		"ledger\"")                                                                        \
 	X(LEDGER_COMMON, INFO, 50, LEDGER_FOREIGN,                                                 \
 		"ledger: {peer} uses the ledger of this limiter now")                              \
 	X(LEDGER_NAME_TAKEN, ERROR, 20, LEDGER_NAME_TAKEN,                                         \
