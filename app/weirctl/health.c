@@ -84,7 +84,8 @@ static double reload_failed_of(const json_t *status)
 {
 	if (!member_at(status, "config"))
 		return NAN;
-	return json_is_false(member_at(status, "config.last_reload.ok"));
+	return json_is_false(member_at(status, "config.last_reload.ok")) &&
+	       !json_is_true(member_at(status, "config.last_reload.superseded"));
 }
 
 static double totals_spent_of(const json_t *status)

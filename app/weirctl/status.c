@@ -214,7 +214,8 @@ static json_t *reload_of(const json_t *document)
 	const char *state = json_string_value(member_at(document, "config.reload"));
 	const char *at = json_string_value(member_at(document, "config.last_reload.at"));
 
-	if (json_is_false(member_at(document, "config.last_reload.ok")))
+	if (json_is_false(member_at(document, "config.last_reload.ok")) &&
+		!json_is_true(member_at(document, "config.last_reload.superseded")))
 		return json_sprintf(
 			"REFUSED at %s, see: weirctl config", at ? at : "an unknown time");
 	return state && strcmp(state, "idle") != 0 ? json_string(state) : json_null();

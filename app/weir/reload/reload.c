@@ -578,6 +578,7 @@ static void note_outcome(struct reload *reload, const struct config_diff *diff)
 		free(reload->last.messages);
 		reload->last = *last;
 		reload->last.messages = strdup(last->messages ? last->messages : "");
+		reload->last.superseded = last->error == -EBUSY && reload->change.waits;
 	}
 	if (diff || last->error)
 		log_outcome(reload);
@@ -719,6 +720,9 @@ static void note_in_force(struct reload *reload)
 		free(kept->refused);
 		kept->refused = NULL;
 	}
+	if ((request->kind == CHANGE_APPLY || request->kind == CHANGE_ROLLBACK) &&
+		!request->within_ns)
+		reload->last.superseded = reload->last.error != 0;
 }
 
 /* Called when the thread has ended reading. */
@@ -764,6 +768,7 @@ static void end_confirmation(struct reload *reload)
 	reload->error = last->error = reload->keep_error;
 	if (reload->error == 0) {
 		confirm_accept(&kept->confirm);
+		reload->last.superseded = reload->last.error != 0;
 		return;
 	}
 	free(last->messages);

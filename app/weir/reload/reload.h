@@ -33,6 +33,7 @@ struct reload_outcome {
 	char *messages;            /* warnings and errors, one a line; never NULL if `known` */
 	const char *what;          /* kind: "reload", "apply" */
 	uint64_t serial;           /* number of the change */
+	bool superseded;           /* refused, but without a need to act: see reload_last() */
 	int kept_error; /* in force, but not durable: why the record or the history is not kept */
 };
 
@@ -104,6 +105,8 @@ int reload_waits_for(const struct instance *inst);
 
 /*
  * Returns the outcome of the last reload that has ended or is committing; NULL if there is no file.
+ * A refusal is superseded if only an unconfirmed change was in its way, or if another configuration
+ * has been applied and confirmed since, or an earlier one rolled back to.
  */
 const struct reload_outcome *reload_last(const struct instance *inst);
 

@@ -47,19 +47,20 @@ static json_t *outcome_json(const struct reload_outcome *last)
 {
 	if (!last || !last->known)
 		return json_null();
-	return json_pack("{s:b, s:o, s:f, s:i, s:i, s:i, s:i, s:o}", "ok", last->error == 0, "at",
-		json_utc(last->when.tv_sec), "took_ms", (double)last->took_ns / MS_NS, "added",
-		(int)last->added, "removed", (int)last->removed, "changed", (int)last->changed,
-		"unchanged", (int)last->unchanged, "messages", json_lines(last->messages));
+	return json_pack("{s:b, s:b, s:o, s:f, s:i, s:i, s:i, s:i, s:o}", "ok", last->error == 0,
+		"superseded", last->superseded, "at", json_utc(last->when.tv_sec), "took_ms",
+		(double)last->took_ns / MS_NS, "added", (int)last->added, "removed",
+		(int)last->removed, "changed", (int)last->changed, "unchanged",
+		(int)last->unchanged, "messages", json_lines(last->messages));
 }
 
-/* The configuration in force is not the file's, until a later reload is accepted. */
+/* The configuration in force is not the file's, until a later reload or apply is accepted. */
 void alarm_refused_reload(const struct instance *inst, json_t *alarms)
 {
 	const struct reload_outcome *last = reload_last(inst);
 	json_t *when;
 
-	if (!last || !last->known || last->error == 0)
+	if (!last || !last->known || last->error == 0 || last->superseded)
 		return;
 	when = json_utc(last->when.tv_sec);
 	json_array_append_new(alarms,

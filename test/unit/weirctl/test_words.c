@@ -260,6 +260,8 @@ static void health(void **state)
 		{"{" WELL ", \"ledger\": {\"state\": \"committing\"}}", HEALTH_OK},
 		{"{" WELL ", \"ledger\": {\"state\": \"failing\"}}", HEALTH_CRITICAL},
 		{"{" WELL ", \"config\": {\"last_reload\": {\"ok\": false}}}", HEALTH_WARNING},
+		{"{" WELL ", \"config\": {\"last_reload\": {\"ok\": false, \"superseded\": true}}}",
+			HEALTH_OK},
 		{"{" WELL ", \"config\": {\"last_reload\": null}}", HEALTH_OK},
 		{"{" WELL ", \"rates\": {\"drops_pps\": {\"tx_full\": 1}}}", HEALTH_WARNING},
 		{"{" WELL ", \"rates\": null}", HEALTH_OK},

@@ -75,6 +75,7 @@ TEST(test_confirmed)
 	reload_request(&k.w.inst, "test", getuid()); /* the file has no effect meanwhile */
 	settle(&k);
 	assert_int_equal(reload_last(&k.w.inst)->error, -EBUSY);
+	assert_true(reload_last(&k.w.inst)->superseded); /* the file is not the reason */
 	request = request_of(CHANGE_CONFIRM);
 	assert_int_equal(change(&k, &request), 0);
 	assert_int_equal(k.w.inst.kept->confirm.good, 2);
@@ -265,6 +266,51 @@ TEST(test_waits_of_any_change)
 	assert_int_equal(k.config->policies[0].limit_bps, (w.good + 1) * GBIT);
 	for (unsigned i = 0; i < LIMITS; i++)
 		free(texts[i]);
+}
+
+/* Makes a change that must succeed, and returns true if the refusal of the reload is superseded. */
+static bool supersedes(struct kept_world *k, struct change_request request)
+{
+	assert_int_equal(change(k, &request), 0);
+	return reload_last(&k->w.inst)->superseded;
+}
+
+/*
+ * A refused reload needs an operator until another configuration has been applied and confirmed, or
+ * an earlier one rolled back to. A single change leaves the file as wrong as it was.
+ */
+TEST(test_refusal_superseded)
+{
+	struct change_request request = request_of(CHANGE_RELOAD);
+	ENDED_BY(close_kept) struct kept_world k;
+	ENDED_BY(free_at) char *text;
+
+	open_kept(&k);
+	instance_world_write(&k.w, A("2Gbit/s"));
+	text = text_of_file(&k);
+	instance_world_write(&k.w, A("2Gbat/s"));
+	for (unsigned end = 0; end < 4; end++) {
+		expect_refused(&k, &request, "2Gbat/s");
+		assert_false(reload_last(&k.w.inst)->superseded);
+		assert_false(supersedes(&k, limit_of("3Gbit/s")));
+		request = request_of(CHANGE_APPLY);
+		request.fd = sealed(text, F_SEAL_SHRINK | F_SEAL_WRITE);
+		request.within_ns = end < 2 ? 3600 * SECOND_NS : 0;
+		if (end < 3)
+			assert_int_equal(supersedes(&k, request), end == 2);
+		else
+			close(request.fd);
+		if (end == 0)
+			assert_true(supersedes(&k, request_of(CHANGE_CONFIRM)));
+		else if (end == 1) /* undone */
+			assert_false(supersedes(&k, request_of(CHANGE_ROLLBACK)));
+		else if (end == 3)
+			assert_true(supersedes(&k, request_of(CHANGE_ROLLBACK)));
+		request = request_of(CHANGE_RELOAD);
+	}
+	instance_world_write(&k.w, A("1Gbit/s"));
+	assert_int_equal(change(&k, &request), 0);
+	assert_false(reload_last(&k.w.inst)->superseded);
 }
 
 /* A confirmation that the disk refuses has a reason, and the change waits on. */

@@ -273,9 +273,13 @@ TEST(test_last_reload)
 	expect_alarms(&w, "'the reload of 2001-09-09T01:46:40Z was refused, and the previous "
 			  "configuration is in force: f.json:3: limit: no'");
 	show_expect(show_ask(&w, "/weir/config", NULL),
-		"{'last_reload': {'ok': false, 'at': '2001-09-09T01:46:40Z', 'took_ms': 2.5, "
-		"'added': 1, 'removed': 2, 'changed': 3, 'unchanged': 4, 'messages': "
+		"{'last_reload': {'ok': false, 'superseded': false, 'at': "
+		"'2001-09-09T01:46:40Z', 'took_ms': 2.5, 'added': 1, 'removed': 2, 'changed': 3, 'unchanged': 4, 'messages': "
 		"['f.json:3: limit: no', 'f.json:4: nor this']}, '...': 0}");
+	told.reload.superseded = true;
+	expect_alarms(&w, "");
+	show_expect(show_ask(&w, "/weir/config", NULL),
+		"{'last_reload': {'ok': false, 'superseded': true, '...': 0}, '...': 0}");
 	told.reload.error = 0;
 	expect_alarms(&w, "");
 	show_expect(show_ask(&w, "/weir/config", NULL),
