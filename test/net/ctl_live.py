@@ -417,7 +417,8 @@ def checked(scene):
     boxes[0].process.send_signal(signal.SIGCONT)
     check(path, 1)
     got, out, _ = ctl("-s", path, "-s", boxes[1].socket, "check")
-    expect(got == 2 and LINE.fullmatch(out) and "ams: 1 peer is lost; fra: " in out and
+    expect(got == 2 and LINE.fullmatch(out) and "ams: peer fra is lost: " in out and
+           "1 peer is lost; fra: " in out and
            "'ams.peers_lost'=1" in out, f"{got} {out}")
     boxes[0].stop()
     check(path, 2)

@@ -148,10 +148,11 @@ void show_timed(json_t *json, const struct instance *inst, unsigned policy);
 /* Adds the texts of an alarm that is active; each is a row in show_health.c. */
 typedef void alarm_fn(const struct instance *inst, json_t *alarms);
 
-alarm_fn alarm_peers_that_differ, alarm_peers_never_heard; /* show_differs.c */
-alarm_fn alarm_wall_clock, alarm_spent_totals;             /* show_quota.c */
-alarm_fn alarm_refused_reload;                             /* show_config.c */
-alarm_fn alarm_overshoots, alarm_full_sources;             /* show_policy.c */
+/* show_differs.c */
+alarm_fn alarm_peers_that_differ, alarm_peers_lost, alarm_peers_never_heard;
+alarm_fn alarm_wall_clock, alarm_spent_totals; /* show_quota.c */
+alarm_fn alarm_refused_reload;                 /* show_config.c */
+alarm_fn alarm_overshoots, alarm_full_sources; /* show_policy.c */
 /* alarm_ledger.c */
 alarm_fn alarm_ledger_failing, alarm_ledger_exchanged, alarm_ledger_recovering;
 alarm_fn alarm_ledger_sentinel, alarm_ledger_other, alarm_ledger_invalid;

@@ -198,6 +198,7 @@ static const struct {
 	{"packet_balance", alarm_balance},
 	{"pins_missing", alarm_pins},
 	{"peer_differs", alarm_peers_that_differ},
+	{"peer_lost", alarm_peers_lost},
 	{"peer_unheard", alarm_peers_never_heard},
 	{"datagrams_refused", alarm_datagrams_refused},
 	{"ledger_failing", alarm_ledger_failing},

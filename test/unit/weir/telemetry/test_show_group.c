@@ -6,6 +6,7 @@
 #include "show_world.h"
 #include "scope.h"
 
+#include "base/prng.h"
 #include "base/time.h"
 #include "instance.h"
 #include "policy/value.h"
@@ -158,6 +159,46 @@ TEST(test_peer)
 	w.config->gossip.n_key_files = 1;
 	show_expect(show_ask(&w, "/weir/peers", "2"), "{'sealed': true, '...': 0}");
 	w.config->gossip.n_key_files = 0;
+}
+
+#define MANY 36 /* limiters: more lost peers than an alarm names */
+
+/* Random peers are lost: each has a line, up to a maximum; then one line counts the others. */
+TEST(test_lost_peers)
+{
+	ENDED_BY(close_group) struct instance_world w;
+	struct prng prng;
+
+	open_group(&w, MANY, HELD);
+	prng_seed(&prng, 3);
+	for (unsigned round = 0; round < 200; round++) {
+		unsigned percent = prng_below(&prng, 101), lost = 0;
+		json_t *health, *alarms = json_array();
+
+		for (unsigned i = 0; i < MANY; i++) {
+			struct peer *peer = (struct peer *)(uintptr_t)gossip_peer(
+				limiter_gossip(w.inst.limiter), i);
+
+			peer->proven = true;
+			peer->known = prng_percent(&prng, 90);
+			peer->alive = peer->known && !prng_percent(&prng, percent);
+			if (i == w.config->gossip.self || !peer->known || peer->alive ||
+				++lost > 32)
+				continue;
+			json_array_append_new(alarms,
+				json_sprintf("peer %s is lost: 1/36 of each soft limit is unused",
+					w.config->gossip.roster[i].name));
+		}
+		if (lost == 33)
+			json_array_append_new(alarms, json_string("1 more peer is lost"));
+		else if (lost > 33)
+			json_array_append_new(
+				alarms, json_sprintf("%u more peers are lost", lost - 32));
+		health = show_ask(&w, "/weir/health", NULL);
+		assert_true(json_equal(json_object_get(health, "alarms"), alarms));
+		json_decref(health);
+		json_decref(alarms);
+	}
 }
 
 /* An address with colons is in brackets. */
