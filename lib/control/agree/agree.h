@@ -33,8 +33,8 @@
 #define AGREE_PERIOD_NS UINT64_C(2000000000)
 
 /*
- * Times of day differ if they are further apart than this in two consecutive summaries. Messages
- * that are under way for longer have the same effect.
+ * Times of day differ if they are further apart than this in all summaries that arrive within a
+ * second. Messages that are under way for longer have the same effect.
  */
 #define AGREE_CLOCK_NS UINT64_C(2000000000)
 

@@ -9,9 +9,6 @@
 
 #include "agree/agree_private.h"
 
-/* Summaries that prove a different clock: a single one can have been under way for long. */
-#define CLOCKS_SURE 2
-
 int peer_begin(struct agree *a, struct agree_peer *p)
 {
 	if (!p->said)
@@ -111,8 +108,7 @@ static bool thing_differs(const struct agree *a, const struct agree_peer *p, uns
 {
 	if (p->said[thing] == 0 || a->group[thing] == 0)
 		return false;
-	return thing == a->clock ? p->clocks_apart >= CLOCKS_SURE
-				 : p->said[thing] != a->group[thing];
+	return thing == a->clock ? p->clock_differs : p->said[thing] != a->group[thing];
 }
 
 void compare_group(struct agree *a, struct agree_peer *p, uint64_t now_ns)

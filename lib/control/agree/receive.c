@@ -10,6 +10,12 @@
 #include "base/wire.h"
 
 /*
+ * Summaries prove a different clock if they arrive for so long. After a stop of this process the
+ * waiting ones arrive together, each with an old time.
+ */
+#define CLOCK_SURE_NS UINT64_C(1000000000)
+
+/*
  * Returns true if the sender has already sent a later change. A message of another start is from
  * the present one, because gossip delivers no others.
  */
@@ -25,20 +31,26 @@ static void walk_anew(struct agree_peer *p)
 	p->walk->branch = BRANCHES;
 }
 
-/* Compares a peer's time of day with ours, which is later by the time the message took. */
-static void receive_clock(const struct agree *a, struct agree_peer *p, uint64_t now_ns)
+/* Returns true if a peer's time of day is far from ours, which is later by the message's delay. */
+static bool is_clock_apart(const struct agree *a, const struct agree_peer *p, uint64_t now_ns)
 {
-	uint64_t ours, apart_ns;
+	uint64_t apart_ns;
 
-	if (a->clock == a->n_group || !a->group[a->clock] || !p->said[a->clock]) {
-		p->clocks_apart = 0;
-		return;
-	}
-	ours = group_value(a, a->clock, now_ns);
-	apart_ns = ours - p->said[a->clock];
+	if (a->clock == a->n_group || !a->group[a->clock] || !p->said[a->clock])
+		return false;
+	apart_ns = group_value(a, a->clock, now_ns) - p->said[a->clock];
 	if (apart_ns > INT64_MAX)
 		apart_ns = -apart_ns;
-	p->clocks_apart = apart_ns > AGREE_CLOCK_NS ? p->clocks_apart + 1 : 0;
+	return apart_ns > AGREE_CLOCK_NS;
+}
+
+static void receive_clock(const struct agree *a, struct agree_peer *p, uint64_t now_ns)
+{
+	if (!is_clock_apart(a, p, now_ns))
+		p->clock_since_ns = 0;
+	else if (p->clock_since_ns == 0)
+		p->clock_since_ns = now_ns;
+	p->clock_differs = p->clock_since_ns && now_ns - p->clock_since_ns >= CLOCK_SURE_NS;
 }
 
 static int receive_summary(

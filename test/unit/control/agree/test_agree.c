@@ -435,26 +435,35 @@ static void set_clock(struct agree *a, bool compared, uint64_t ahead_ns, uint64_
 	agree_clock(a, 1700000000 * SECOND_NS + ahead_ns);
 }
 
+/* Waits for the next summary of a limiter. Returns its length. */
+static size_t send_summary(struct agree *from, uint64_t *now, uint8_t buf[ROOM])
+{
+	unsigned peer;
+	size_t len;
+
+	do {
+		*now += TICK;
+		agree_tick(from, *now);
+		len = agree_send(from, *now, buf, ROOM, &peer);
+	} while (len == 0 || buf[1] != 0);
+	return len;
+}
+
 /*
  * Delivers one summary of limiter 1; returns the number of differences that limiter 0 reports then.
  */
 static unsigned hear_one_summary(struct agree *const pair[2], uint64_t *now)
 {
 	uint8_t buf[ROOM];
-	unsigned peer;
-	size_t len;
+	size_t len = send_summary(pair[1], now, buf);
 
-	do {
-		*now += TICK;
-		agree_tick(pair[1], *now);
-		len = agree_send(pair[1], *now, buf, ROOM, &peer);
-	} while (len == 0 || buf[1] != 0);
 	assert_int_equal(agree_receive(pair[0], 1, *now, buf, len), 0);
 	return agree_peer(pair[0], 1).n;
 }
 
 /*
- * A difference needs two successive summaries, without one in between that agrees or has no time.
+ * A difference needs successive summaries for a second, without one in between that agrees or has
+ * no time.
  */
 TEST(test_clocks_are_sure)
 {
@@ -472,6 +481,37 @@ TEST(test_clocks_are_sure)
 	}
 	agree_destroy(pair[0]);
 	agree_destroy(pair[1]);
+}
+
+#define WAITING 10
+
+/*
+ * A limiter that stood still receives all summaries of that time within milliseconds, each with an
+ * old time of day. They prove no difference, however many there are. The next is of the present.
+ */
+TEST(test_clocks_after_a_stop)
+{
+	for (unsigned n = 1; n <= WAITING; n++) {
+		struct agree *pair[2] = {make_clocked(0), make_clocked(1)};
+		uint64_t now = 100 * SECOND_NS;
+		uint8_t bufs[WAITING][ROOM];
+		size_t lens[WAITING];
+
+		set_clock(pair[0], true, 0, now);
+		set_clock(pair[1], true, 0, now);
+		assert_int_equal(hear_one_summary(pair, &now), 0);
+		for (unsigned i = 0; i < n; i++)
+			lens[i] = send_summary(pair[1], &now, bufs[i]);
+		now += AGREE_CLOCK_NS + TICK;
+		for (unsigned i = 0; i < n; i++) {
+			now += MS_NS;
+			assert_int_equal(agree_receive(pair[0], 1, now, bufs[i], lens[i]), 0);
+			assert_int_equal(agree_peer(pair[0], 1).n, 0);
+		}
+		assert_int_equal(hear_one_summary(pair, &now), 0);
+		agree_destroy(pair[0]);
+		agree_destroy(pair[1]);
+	}
 }
 
 /* One of five limiters, with the given compared things and the usual policy. */
