@@ -44,10 +44,12 @@ void alarm_ledger_recovering(const struct instance *inst, json_t *alarms)
 	unsigned n = commit_count_recovering(inst, control_now());
 
 	if (n > 0)
-		json_array_append_new(alarms,
-			json_sprintf("the ledger is recovering: %u hard limits and quotas pass "
-				     "nothing until every neighbour has reported",
-				n));
+		json_array_append_new(
+			alarms, json_sprintf("the ledger is recovering: %u %s nothing until every "
+					     "neighbour has reported",
+					n,
+					n == 1 ? "hard limit or quota passes"
+					       : "hard limits and quotas pass"));
 }
 
 void alarm_ledger_sentinel(const struct instance *inst, json_t *alarms)

@@ -137,8 +137,8 @@ static void write_rest(struct diagnostics *d, const char *file, bool warning, un
 
 	if (!d->out || n <= DIAGNOSTICS_MOST || (warning && d->errors_only))
 		return;
-	snprintf(text, sizeof(text), "and %u more %s, %u in all", n - DIAGNOSTICS_MOST,
-		warning ? "warnings" : "errors", n);
+	snprintf(text, sizeof(text), "and %u more %s%s, %u in all", n - DIAGNOSTICS_MOST,
+		warning ? "warning" : "error", n - DIAGNOSTICS_MOST == 1 ? "" : "s", n);
 	diagnostic_write(d, &(struct diagnostic){.warning = warning, .file = file, .text = text});
 }
 

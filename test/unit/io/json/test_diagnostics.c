@@ -181,7 +181,7 @@ static void test_unsaid(void **state)
 		assert_int_equal(diagnostics_count(&w.d, false), i < DIAGNOSTICS_MOST);
 	}
 	diagnostics_rest(&w.d, "w");
-	check_written(&w, "w: and 1 more errors, 21 in all\n");
+	check_written(&w, "w: and 1 more error, 21 in all\n");
 	assert_int_equal(w.d.warnings, DIAGNOSTICS_MOST + 1);
 	end_writing(&w);
 	diagnostics_init(&nowhere, NULL, DIAGNOSTICS_TEXT);
@@ -200,7 +200,7 @@ static void test_rest(void **state)
 		const char *said;
 	} documents[] = {
 		{DIAGNOSTICS_MOST, DIAGNOSTICS_MOST, ""},
-		{DIAGNOSTICS_MOST + 1, 0, "w: and 1 more errors, 21 in all\n"},
+		{DIAGNOSTICS_MOST + 1, 0, "w: and 1 more error, 21 in all\n"},
 		{3, DIAGNOSTICS_MOST + 5, "w: warning: and 5 more warnings, 25 in all\n"},
 		{1, 1, ""},
 		{DIAGNOSTICS_MOST + 2, DIAGNOSTICS_MOST + 3,

@@ -120,7 +120,10 @@ static void expect_alarms(json_t *health)
 		{"ledger_exchanged", "is closed: another process",
 			state_of.commit.error == -ESTALE},
 		{"ledger_sentinel", "x.sentinel cannot be used", state_of.commit.sentinel_error},
-		{"ledger_recovering", "recovering: ", state_of.recovering},
+		{"ledger_recovering",
+			state_of.recovering == 2 ? "recovering: 2 hard limits and quotas pass "
+						 : "recovering: 1 hard limit or quota passes ",
+			state_of.recovering},
 		{"ledger_other", "uses another ledger", state_of.foreign},
 		{"ledger_invalid", "sends impossible statements", state_of.disputed},
 		{"ledger_older", "is older than",
