@@ -18,6 +18,7 @@
 #include "change/edit.h"
 #include "config/lists.h"
 #include "edit_file.h"
+#include "shorten.h"
 #include "field.h"
 #include "load_file.h"
 #include "running.h"
@@ -387,14 +388,17 @@ int history_gather(struct source *source, const struct request *request, json_t 
 	return ret;
 }
 
-static char *short_value(const json_t *value)
+/* Shortens the values of a change around their first difference. For free(). */
+static void short_values(const json_t *change, char **before, char **now)
 {
-	char *text = json_is_string(value) ? strdup(json_string_value(value))
-					   : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+	char *old = value_text(json_object_get(change, "old"));
+	char *new = value_text(json_object_get(change, "new"));
+	size_t at = old && new ? first_difference(old, new) : 0;
 
-	if (text && strlen(text) > VALUE_SHOWN)
-		snprintf(text + VALUE_SHOWN - 3, sizeof("..."), "...");
-	return text;
+	*before = old ? shorten(old, at, VALUE_SHOWN) : NULL;
+	*now = new ? shorten(new, at, VALUE_SHOWN) : NULL;
+	free(old);
+	free(new);
 }
 
 /* Returns "video limit 1Mbit/s -> 2Mbit/s, and 3 more", or the reason of a refusal. */
@@ -413,8 +417,7 @@ static json_t *words_of_line(const json_t *line)
 			messages ? messages : "");
 	if (!first)
 		return json_string("");
-	before = short_value(json_object_get(first, "old"));
-	now = short_value(json_object_get(first, "new"));
+	short_values(first, &before, &now);
 	if (n > 1)
 		snprintf(more, sizeof(more), ", and %lld more", (long long)n - 1);
 	if (key)

@@ -15,6 +15,7 @@
 
 #include "change/between.h"
 #include "config/load.h"
+#include "shorten.h"
 #include "field.h"
 #include "load_file.h"
 #include "config/compare.h"
@@ -194,17 +195,13 @@ int diff_gather(struct source *source, const struct request *request, json_t **d
 	return ret;
 }
 
-/* Adds one line of at most 80 columns: "-     limit: 1Mbit/s". */
-static void add_line(json_t *lines, char sign, const char *key, const json_t *value)
+/* Adds one line of at most 80 columns with the byte `at` of the value: "-     limit: 1Mbit/s". */
+static void add_line(json_t *lines, char sign, const char *key, const char *value, size_t at)
 {
-	char *text = json_is_string(value) ? strdup(json_string_value(value))
-					   : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-	int room = LINE_MOST - 6 - (int)strlen(key);
-	bool cut = text && room > 3 && strlen(text) > (size_t)room;
+	size_t len = strlen(key) + 6, room = len < LINE_MOST ? LINE_MOST - len : 0;
+	char *text = shorten(value, at, room);
 
-	json_array_append_new(lines, json_sprintf("%c   %s: %.*s%s", sign, key,
-					     cut ? room - 3 : (int)(text ? strlen(text) : 0),
-					     text ? text : "", cut ? "..." : ""));
+	json_array_append_new(lines, json_sprintf("%c   %s: %s", sign, key, text ? text : "..."));
 	free(text);
 }
 
@@ -213,25 +210,36 @@ static void add_whole(json_t *lines, char sign, json_t *policy)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach (policy, key, value)
+	json_object_foreach (policy, key, value) {
+		char *text = value_text(value);
+
 		if (strcmp(key, "name") != 0)
-			add_line(lines, sign, key, value);
+			add_line(lines, sign, key, text ? text : "", 0);
+		free(text);
+	}
 }
 
 static void add_change(json_t *lines, json_t *change)
 {
 	const char *key = json_string_value(json_object_get(change, "key"));
 	json_t *before = json_object_get(change, "old"), *now = json_object_get(change, "new");
+	char *old, *new;
+	size_t at;
 
 	if (!key) {
 		add_whole(lines, '-', before);
 		add_whole(lines, '+', now);
 		return;
 	}
+	old = value_text(before);
+	new = value_text(now);
+	at = old && new ? first_difference(old, new) : 0;
 	if (!json_is_null(before))
-		add_line(lines, '-', key, before);
+		add_line(lines, '-', key, old ? old : "", at);
 	if (!json_is_null(now))
-		add_line(lines, '+', key, now);
+		add_line(lines, '+', key, new ? new : "", at);
+	free(old);
+	free(new);
 }
 
 /* Adds the head of a policy, or of changes outside of policies. */
