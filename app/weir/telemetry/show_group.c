@@ -48,13 +48,14 @@ static void add_ledger_neighbour(json_t *json, const struct instance *inst, unsi
 	json_object_set_new(json, "invalid_statements", json_uint(neighbour.invalid));
 }
 
-/* Adds the format and the key of a peer's last accepted datagram. */
-static void add_speech(json_t *json, const struct peer *peer)
+/* Adds the format and the key of a peer's last accepted datagram; of ours, the sealing key. */
+static void add_speech(json_t *json, const struct peer *peer, const struct keyring *own)
 {
+	uint32_t key = own ? keyring_name(own, true) : peer->key;
+
 	json_object_set_new(json, "format",
 		peer->speaks.version ? json_integer(peer->speaks.version) : json_null());
-	json_object_set_new(
-		json, "key", peer->key ? json_sprintf("%08x", (unsigned)peer->key) : json_null());
+	json_object_set_new(json, "key", key ? json_sprintf("%08x", (unsigned)key) : json_null());
 	json_object_set_new(json, "unreadable_format",
 		peer->unreadable ? json_integer(peer->unreadable) : json_null());
 }
@@ -105,7 +106,7 @@ static json_t *peer_json(const void *context, unsigned i)
 		age_ms(peer->confirmed, peer->confirmed_ns, now), "restarts",
 		json_uint(peer->restarts), "implausible", json_uint(peer->implausible));
 	add_ledger_neighbour(json, inst, i);
-	add_speech(json, peer);
+	add_speech(json, peer, i == config->self ? inst->keyring : NULL);
 	add_refusals(json, inst, i);
 	add_differs(json, inst, i);
 	return json;

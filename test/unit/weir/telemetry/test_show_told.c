@@ -450,9 +450,11 @@ TEST(test_peers)
 		"'identities': 'optional', '...': 0}");
 	told.required = true;
 	told.key = 0xabc;
-	w.inst.keyring = (void *)&told; /* with simulated names */
-	show_expect(show_ask(&w, "/weir/peers", "2"),
-		"{'keys': ['00000abc'], 'identities': 'required', '...': 0}");
+	w.inst.keyring = (void *)&told;                /* with simulated names */
+	show_expect(show_ask(&w, "/weir/peers", NULL), /* the sealing key of this limiter alone */
+		"{'peers': [{'state': 'self', 'key': '00000abc', '...': 0}, {'key': null, '...': "
+		"0}, {'key': null, '...': 0}], 'keys': ['00000abc'], 'identities': 'required', "
+		"'...': 0}");
 	told.key_also = 0x12345678;
 	show_expect(
 		show_ask(&w, "/weir/peers", "2"), "{'keys': ['00000abc', '12345678'], '...': 0}");
