@@ -150,7 +150,7 @@
 	/* The group. */                                                                           \
 	X(PEER_LOST, WARNING, 50, PEER_LOST,                                                       \
 		"peer {peer}: lost; 1/{limiters} of each soft limit is unused")                    \
-	X(PEER_HEARD, INFO, 50, PEER_LOST, "peer {peer}: active")                                  \
+	X(PEER_HEARD, INFO, 50, PEER_LOST, "peer {peer}: alive")                                   \
 	X(PEER_DIFFERS, WARNING, 50, PEER_DIFFERS,                                                 \
 		"peer {peer}: differs: {things}; see weirctl peers")                               \
 	X(PEER_AGREES, INFO, 50, PEER_DIFFERS, "peer {peer}: differs in nothing any more")         \
