@@ -7,6 +7,7 @@
 #include "command.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@
 #define ASKS        "/weir/explain,"
 #define POLL_MS     1
 #define TRIES       5000 /* polls of one packet: seconds */
+#define DROPS_MS    1000 /* time in which the drops of the policy are counted */
 #define PACKETS     10   /* default number, from a capture */
 #define PACKETS_MAX 10000
 
@@ -178,6 +180,48 @@ static int append_answer(struct source *source, const struct probe_packet *probe
 	return ret;
 }
 
+/* Packets of a policy since it began; NaN if the limiter does not report them. */
+struct policy_packets {
+	double passed, dropped;
+};
+
+static struct policy_packets count_packets(struct source *source, const char *policy)
+{
+	struct policy_packets packets = {NAN, NAN};
+	json_t *json = NULL;
+
+	if (source_get_of(source, "/weir/policy", policy, &json) == 0)
+		packets = (struct policy_packets){field_number(json, "passed.packets"),
+			field_number(json, "dropped.packets")};
+	json_decref(json);
+	return packets;
+}
+
+/*
+ * Adds a note if the policy drops a part of its packets: then the verdict on one packet depends on
+ * the moment. Only a policy that has dropped before is observed, because that takes a second.
+ */
+static void note_drops(struct source *source, json_t *answer)
+{
+	const char *policy = json_string_value(json_object_get(answer, "policy"));
+	struct policy_packets before, now;
+	double dropped;
+
+	if (!policy)
+		return;
+	before = count_packets(source, policy);
+	if (!(before.dropped > 0))
+		return;
+	source->pause(source, DROPS_MS);
+	now = count_packets(source, policy);
+	dropped = now.dropped - before.dropped;
+	if (dropped > 0)
+		json_array_append_new(json_object_get(answer, "notes"),
+			json_sprintf("this policy dropped %.0f of %.0f packets in the second "
+				     "after this one",
+				dropped, dropped + now.passed - before.passed));
+}
+
 /* Converts a packet of a capture to the frame that the limiter would receive. */
 static void probe_of(const struct capture_packet *packet, const struct probe_packet *as,
 	struct probe_packet *probe)
@@ -235,8 +279,12 @@ int explain_gather(struct source *source, const struct request *request, json_t 
 	if (ret)
 		return ret;
 	*document = json_array();
-	if (!explained.file)
-		return append_answer(source, &explained.probe, *document);
+	if (!explained.file) {
+		ret = append_answer(source, &explained.probe, *document);
+		if (ret == 0)
+			note_drops(source, json_array_get(*document, 0));
+		return ret;
+	}
 	if (strcmp(explained.file, "-") != 0)
 		file = fopen(explained.file, "re");
 	if (file)
