@@ -74,7 +74,38 @@ REQUIRED = [
     ("gossip.identity_file", "/i", "key_file"), ("wires[0].fail_after", "1s", "fail"),
     ("ports.lan.generic", True, "device"), ("ledger.etcd.cert", "/c", "key"),
     ("ledger.etcd.key", "/k", "cert"), ("ledger.etcd.user", "u", "password_file"),
-    ("ledger.etcd.password_file", "/p", "user"),
+    ("ledger.etcd.password_file", "/p", "user"), ("policies[7].accounting", "l2", "count"),
+    ("policies[8].burst", "64KiB", "meter"), ("policies[0].trial.window", "1s", "meter"),
+    ("policies[8].trial.burst", "64KiB", "meter"),
+    ("policies[0].trial.classes", {"by": "flow"}, "meter"),
+    ("policies[10].trial.classes.n", 64, "by"), ("policies[9].trial.classes.weights", {}, "by"),
+    ("gossip.loans", "all", "estimator"),
+]
+# Settings that exclude another key, with that key and other settings that lead to the exclusion.
+QUOTA = {"policies[0].allocator": "quota", "policies[0].total": "1TB"}
+COLOURED = {"policies[0].meter": "trtcm", "policies[0].peak": {"limit": "2Mbit/s"}}
+EXCLUDED = [
+    ("gossip.key_file", "/k", "key_files", {"gossip.key_files": ["/k"]}),
+    ("gossip.insecure", True, "key_file", {"gossip.key_file": "/k"}),
+    ("gossip.insecure", True, "key_files", {"gossip.key_files": ["/k"]}),
+    ("policies[0].weight", 3, "allocator", {"policies[0].parent": "link", **QUOTA}),
+    ("policies[0].weight", 3, "per", {"policies[0].parent": "link", "policies[0].per": "src"}),
+    ("policies[0].guaranteed", "8kbit/s", "allocator", {"policies[0].parent": "link", **QUOTA}),
+    ("policies[0].guaranteed", "8kbit/s", "per",
+     {"policies[0].parent": "link", "policies[0].per": "src"}),
+    ("policies[0].guarantee", "soft", "allocator", QUOTA),
+    ("policies[0].meter", "gcra", "allocator", QUOTA),
+    ("policies[0].classes", {"by": "flow"}, "allocator", QUOTA),
+    ("policies[0].colours", {}, "allocator", QUOTA),
+    ("policies[0].peak", {"limit": "2Mbit/s"}, "allocator", QUOTA),
+    ("policies[0].excess", {"limit": "2Mbit/s"}, "allocator", QUOTA),
+    ("policies[0].window", "1s", "allocator", QUOTA),
+    ("policies[0].schedule", {"zone": "UTC", "entries": [
+        {"from": "08:00", "to": "18:00", "limit": "2Mbit/s"}]}, "allocator", QUOTA),
+    ("policies[0].per", "src", "action", {"policies[0].action": "shape"}),
+    ("policies[0].action", "drop", "meter", COLOURED),
+    ("policies[0].mark", "ecn", "meter", COLOURED),
+    ("policies[0].trial", {"limit": "2Mbit/s"}, "allocator", {"policies[0].allocator": "gtb"}),
 ]
 # Keys of other tools, and the key of Weir that a message must suggest first.
 TERMS = {
@@ -176,6 +207,8 @@ class Vocabulary:
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         places = {plain_place(place): place for place in schema.keys}
         self.objects, self.values, self.headings = {}, {}, {}
+        self.relations = [(row["path"], relation) for row in rows
+                          for relation in row.get("relations", [])]
         for row in rows:
             above, _, key = row["path"].rpartition(".")
             place = places[above]
@@ -541,7 +574,11 @@ def required_document(path, value):
         {}, {"meter": "phantom", "classes": {"by": "flow"}},
         {"meter": "phantom", "classes": {"by": "dscp"}}, {"meter": "srtcm", "colours": {}},
         {"action": "shape", "shape": {}}, quota, {"allocator": "static"},
-        gossip=copy.deepcopy(GROUP), ledger={"etcd": {"endpoints": ["https://192.0.2.1"]}})
+        {"count": "packets", "limit": "900/s"}, {"meter": "hybrid", "window": "1s"},
+        {"meter": "phantom", "trial": {"classes": {"by": "flow"}}},
+        {"meter": "phantom", "trial": {"classes": {"by": "dscp"}}},
+        gossip={**copy.deepcopy(GROUP), "estimator": "tree"},
+        ledger={"etcd": {"endpoints": ["https://192.0.2.1"]}})
     if "generic" not in path and "etcd" not in path:
         del document["ledger"]
     above, key = path.rsplit(".", 1)
@@ -564,19 +601,30 @@ def required_faults(weir):
             yield f"{path} without {other!r}: {[one['message'] for one in errors]}"
 
 
-def schema_requirements(schema, node=None, place="policies[]"):
-    """Yields keys of the schema's "dependencies" that require another key: (place, key, other)."""
-    node = node or schema.root["definitions"]["policy"]
-    for key, rule in node.get("dependencies", {}).items():
-        others = rule if isinstance(rule, list) else rule.get("required", [])
-        yield from ((place, key, other) for other in others)
+def excluded_faults(weir):
+    """Checks keys together with a key that they exclude."""
+    documents = []
+    for path, value, _, more in EXCLUDED:
+        document = policy_document({}, gossip=copy.deepcopy(GROUP))
+        for place, member in {path: value, **more}.items():
+            above, key = place.rsplit(".", 1)
+            put(document, above, {key: member})
+        documents.append(document)
+    for (path, _, other, _), errors in zip(EXCLUDED, weir.check(documents)):
+        key = path.rsplit(".", 1)[1]
+        if not any(one["path"] == path and names_key(one["message"], key)
+                   and names_key(one["message"], other)
+                   and "cannot be combined" in one["message"] for one in errors):
+            yield f"{path} with {other!r}: {[one['message'] for one in errors]}"
 
 
-def unlisted_faults(schema):
-    """Yields requirements of the schema that are not in REQUIRED."""
-    listed = {(path.rsplit(".", 1)[1], other) for path, _, other in REQUIRED}
-    yield from (f"REQUIRED has no row for {key}, which requires {other}"
-                for _, key, other in schema_requirements(schema) if (key, other) not in listed)
+def unlisted_faults(vocabulary):
+    """Yields relations of the rows that are not in REQUIRED or EXCLUDED."""
+    listed = {(False, re.sub(r"\[\d+\]", "", path), other) for path, _, other in REQUIRED}
+    listed |= {(True, re.sub(r"\[\d+\]", "", path), other) for path, _, other, _ in EXCLUDED}
+    for path, relation in vocabulary.relations:
+        if (relation["excluded"], path, relation["keys"][0]) not in listed:
+            yield f"neither REQUIRED nor EXCLUDED has {path}: {relation}"
 
 
 def pair_faults(weir):
@@ -631,7 +679,8 @@ def main():
         unknown_faults(weir, chance, schema, vocabulary, options.rounds),
         term_faults(weir, schema), misplaced_faults(weir, chance, schema, vocabulary),
         word_faults(weir, chance, schema, vocabulary), quantity_faults(weir, chance),
-        required_faults(weir), unlisted_faults(schema), pair_faults(weir), part_faults(weir))
+        required_faults(weir), excluded_faults(weir), unlisted_faults(vocabulary),
+        pair_faults(weir), part_faults(weir))
     wrong = list(faults)
     for line in wrong:
         print(line, file=sys.stderr)

@@ -4,8 +4,8 @@
 """Writes the schema, the key tables of the manual and weir.json(5) from the tables of keys.
 
 `weir --keys` prints the tables of lib/io/config. schema.json has the rest: the value types that
-only Weir has, the rules between keys, and examples. With --check it writes nothing and exits with 1
-if a file is out of date.
+only Weir has, the rules between keys that are no relations of a row, and examples. With --check it
+writes nothing and exits with 1 if a file is out of date.
 
 Usage: keys.py [--check] WEIR SOURCE_ROOT
 """
@@ -18,6 +18,7 @@ import subprocess
 import sys
 
 import key_page
+import relations
 
 SCHEMA = "config/weir.schema.json"
 MANUAL = "doc/operate/configuration.md"
@@ -37,6 +38,8 @@ class Table:
         for row in self.rows.values():
             if "names" in row:
                 row["values"] = re.findall(r"[\w-]+", row["names"])
+            row["meaning"] = ". ".join(filter(None, [
+                row["meaning"], relations.sentences(self, row)]))
         path = root / "tools/keys/schema.json"
         self.spec = json.loads(path.read_text(encoding="utf-8"))
         for place, schema in self.spec["values"].items():
@@ -112,7 +115,10 @@ class Schema:
         node["properties"] = {**REMARKS, **{row["path"].rpartition(".")[2]: self.value(row)
                                             for row in rows}}
         name = self.table.spec["names"].get(path)
-        node.update(self.table.spec["rules"].get(name or path, {}))
+        rules = dict(self.table.spec["rules"].get(name or path, {}))
+        needs = relations.dependencies(self.table, rows, rules.pop("dependencies", {}))
+        node.update({"dependencies": needs} if needs else {})
+        node.update(rules)
         if name is None:
             return node
         if self.definitions.setdefault(name, node) != node:

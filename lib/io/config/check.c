@@ -10,6 +10,8 @@
 #include <strings.h>
 
 #include "base/hash.h"
+#include "config/keys.h"
+#include "config/relations.h"
 #include "config/unique.h"
 #include "config/zones.h"
 #include "policy/kind.h"
@@ -216,19 +218,14 @@ static void check_gossip_families(struct reader *reader, const struct gossip_con
 	}
 }
 
+/* Limiters that exchange messages have a key, or state that they need none. */
 static void check_key(struct reader *reader, const struct gossip_config *gossip)
 {
 	struct json_path key_file = {.parent = &path_gossip, .key = "key_file"};
-	struct json_path insecure = {.parent = &path_gossip, .key = "insecure"};
-	bool one = reader_has(reader, &path_gossip, "key_file");
-	bool several = reader_has(reader, &path_gossip, "key_files");
 
-	if (one && several)
-		reader_excludes(reader, &key_file, REMOVE_ONE, "\"key_files\"");
-	else if (gossip->insecure && (one || several))
-		reader_excludes(
-			reader, &insecure, REMOVE_ONE, "\"%s\"", one ? "key_file" : "key_files");
-	else if (gossip->n_roster > 1 && !gossip->insecure && !one && !several)
+	if (gossip->n_roster > 1 && !gossip->insecure &&
+		!reader_has(reader, &path_gossip, "key_file") &&
+		!reader_has(reader, &path_gossip, "key_files"))
 		reader_expected(reader, &key_file,
 			"the path of the key that the %u limiters share, or \"insecure\": true",
 			gossip->n_roster);
@@ -244,7 +241,6 @@ static bool has_public_key(const struct peer_config *peer)
 static void check_identities(struct reader *reader, const struct gossip_config *gossip)
 {
 	struct json_path file = {.parent = &path_gossip, .key = "identity_file"};
-	struct json_path identities = {.parent = &path_gossip, .key = "identities"};
 	bool own = reader_has(reader, &path_gossip, "identity_file");
 	unsigned with = 0, without = gossip->n_roster;
 
@@ -254,8 +250,6 @@ static void check_identities(struct reader *reader, const struct gossip_config *
 		else
 			without = i;
 	}
-	if (own && gossip->n_key_files == 0)
-		reader_requires(reader, &file, "\"key_file\" or \"key_files\"");
 	if (own && without < gossip->n_roster) {
 		struct json_path element = {.parent = &path_roster, .index = without};
 		struct json_path at = {.parent = &element, .key = "public_key"};
@@ -265,18 +259,7 @@ static void check_identities(struct reader *reader, const struct gossip_config *
 	} else if (!own && with > 0) {
 		reader_expected(reader, &file,
 			"the path of this limiter's secret: \"public_key\" in the roster requires it");
-	} else if (!own && reader_has(reader, &path_gossip, "identities")) {
-		reader_requires(reader, &identities, "\"identity_file\"");
 	}
-}
-
-void gossip_check(struct reader *reader, const struct gossip_config *gossip)
-{
-	struct json_path loans = {.parent = &path_gossip, .key = "loans"};
-
-	if (gossip->loans != LOANS_NONE && gossip->loans != CHOICE_REFUSED &&
-		gossip->estimator != ESTIMATOR_STATE && gossip->estimator != CHOICE_REFUSED)
-		reader_requires(reader, &loans, "\"estimator\": \"state\"");
 }
 
 /* Workers that sleep can share a CPU; a worker that polls never yields it. */
@@ -297,15 +280,6 @@ static void check_workers(struct reader *reader, const struct config *config)
 		}
 }
 
-static void check_tunnels(struct reader *reader, const struct tunnels *tunnels)
-{
-	struct json_path path_tunnels = {.key = "tunnels"};
-	struct json_path port = {.parent = &path_tunnels, .key = "vxlan-port"};
-
-	if (tunnels->classify == TUNNELS_OUTER && reader_has(reader, &path_tunnels, "vxlan-port"))
-		reader_requires(reader, &port, "\"classify\": \"inner\"");
-}
-
 void config_check(struct reader *reader, const struct config *config)
 {
 	const struct gossip_config *gossip = &config->gossip;
@@ -320,10 +294,9 @@ void config_check(struct reader *reader, const struct config *config)
 	check_workers(reader, config);
 	check_self(reader, config);
 	check_gossip_families(reader, gossip);
+	keys_check(reader, NULL, config_keys, config);
 	check_key(reader, gossip);
 	check_identities(reader, gossip);
-	gossip_check(reader, gossip);
-	check_tunnels(reader, &config->tunnels);
 	policies_check_matches(reader, config->policies, config->n_policies);
 	policies_check(reader, config->policies, config->n_policies, gossip->n_roster);
 	guarantee_check_gossip(reader, gossip, config->policies, config->n_policies);

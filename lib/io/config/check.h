@@ -39,9 +39,8 @@ void config_check(struct reader *reader, const struct config *config);
  */
 void config_warn(struct reader *reader, const struct config *config, const struct config *running);
 
-/* Completes and checks gossip, and policies, that a group of n_limiters shares. */
+/* Completes gossip; completes and checks policies, that a group of n_limiters shares. */
 void gossip_complete(const struct reader *reader, struct gossip_config *gossip);
-void gossip_check(struct reader *reader, const struct gossip_config *gossip);
 void policies_complete(
 	struct reader *reader, struct policy *policies, unsigned n, unsigned n_limiters);
 void policies_check(
@@ -76,12 +75,7 @@ void colours_check(
 void colours_check_terms(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct policy *other);
 
-/*
- * Reject keys that the meter does not use, and check its window. For a policy at its path, or for
- * policy_trial() at the path of its trial.
- */
-void policy_check_metered(struct reader *reader, const struct json_path *path,
-	const struct policy *policy, bool trial);
+/* Checks the window of a policy at its path, or of policy_trial() at the path of its trial. */
 void policy_check_window(
 	struct reader *reader, const struct json_path *path, const struct policy *policy);
 
@@ -126,7 +120,6 @@ void burst_warn(struct reader *reader, const struct json_path *path, const struc
 
 /* Check one policy with the action "shape"; and all of them. */
 void shape_check(struct reader *reader, const struct json_path *path, const struct policy *policy);
-void place_check(struct reader *reader, const struct json_path *path);
 void shape_warn(struct reader *reader, const struct config *config, const struct config *running);
 
 /* Checks "fail" of wires. */

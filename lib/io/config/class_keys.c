@@ -7,6 +7,7 @@
 
 #include "config/check.h"
 #include "config/keys.h"
+#include "config/relations.h"
 #include "json/vocabulary.h"
 
 #define CLASSES_DEFAULT 64
@@ -69,18 +70,17 @@ static const struct vocabulary_entry by_values[] = {
 };
 
 const struct key class_keys[] = {
-	KEY("by", read_choice, KEY_PART, KEY_FIELD(struct classes_config, by), REQUIRED,
+	KEY("by", read_marked_choice, KEY_PART, KEY_FIELD(struct classes_config, by), REQUIRED,
 		"the class of a packet: its flow (addresses, protocol and ports), or its DSCP",
 		"key type hash classifier mode", .detail = bys, .value_words = by_values),
 	KEY("n", read_number, KEY_PART, KEY_FIELD(struct classes_config, n), UNSET("64"),
-		"recently active flows that are distinguished at a time; more flows share classes. "
-		"Only with `\"by\": \"flow\"`",
-		"count number queues buckets size flows", .form = "power-of-two"),
+		"recently active flows that are distinguished at a time; more flows share classes",
+		"count number queues buckets size flows", .form = "power-of-two",
+		RELATIONS({NEEDS_VALUE("by", "flow")})),
 	KEY("weights", read_weights, KEY_PART, KEY_FIELD(struct classes_config, weights),
-		UNSET("1 each"),
-		"a class of weight 4 gets four times the part of one of weight 1. Only with "
-		"`\"by\": \"dscp\"`",
-		"shares quantum priorities ratios dscp", .form = "weights"),
+		UNSET("1 each"), "a class of weight 4 gets four times the part of one of weight 1",
+		"shares quantum priorities ratios dscp", .form = "weights",
+		RELATIONS({NEEDS_VALUE("by", "dscp")})),
 	{0},
 };
 
@@ -88,17 +88,9 @@ void read_classes(struct reader *reader, const struct json_path *path, json_t *v
 	const struct key *key, void *base)
 {
 	struct classes_config *classes = key_field(key, base);
-	struct json_path n = {.parent = path, .key = "n"};
-	struct json_path weights = {.parent = path, .key = "weights"};
-	const char *by = json_string_value(json_object_get(value, "by"));
 
 	read_keys(reader, path, value, class_keys, classes);
-	if (by == NULL)
-		return;
-	if (strcmp(by, "dscp") == 0 && reader_has(reader, path, n.key))
-		reader_requires(reader, &n, "\"by\": \"flow\"");
-	if (strcmp(by, "flow") == 0 && reader_has(reader, path, weights.key))
-		reader_requires(reader, &weights, "\"by\": \"dscp\"");
+	keys_check(reader, path, class_keys, classes);
 }
 
 void classes_complete(struct policy *policy)

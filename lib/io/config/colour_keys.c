@@ -108,9 +108,9 @@ const struct key colour_keys[] = {
 		"coloraware colouraware colormode mode", .same = same_colours),
 	KEY("dscp", read_dscp_colours, POLICY_TERMS, KEY_FIELD(struct policy, colours.of_dscp),
 		UNSET("AFx1 green, AFx2 yellow, AFx3 red, all others green"),
-		"the colours that packets arrive with; unlisted DSCPs keep the default. Only with "
-		"`\"aware\": true`",
-		"map dscpmap classes codepoints", .same = same_colours, .form = "dscp-colours"),
+		"the colours that packets arrive with; unlisted DSCPs keep the default",
+		"map dscpmap classes codepoints", .same = same_colours, .form = "dscp-colours",
+		RELATIONS({NEEDS_VALUE("aware", "true")})),
 	KEY("green", read_colour_action, POLICY_TERMS,
 		KEY_FIELD(struct policy, colours.actions[COLOUR_GREEN]), DEFAULT("\"pass\""),
 		"action for green packets", "conform conforming conformaction ok committed",
@@ -298,15 +298,11 @@ void colours_check_terms(struct reader *reader, const struct json_path *path,
 
 void colours_check(struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
-	struct json_path at = {.parent = path, .key = "colours"};
-	struct json_path dscp = {.parent = &at, .key = "dscp"};
 	struct json_path peak = {.parent = path, .key = "peak"};
 	struct json_path excess = {.parent = path, .key = "excess"};
 
 	if (!policy_is_coloured(policy))
 		return;
-	if (!policy->colours.aware && reader_has(reader, &at, dscp.key))
-		reader_requires(reader, &dscp, "\"aware\": true");
 	if (meter_can(policy->meter, METER_PEAK) && !reader_has(reader, path, peak.key))
 		reader_expected(reader, &peak,
 			"an object such as {\"limit\": \"200Mbit/s\"} with the meter \"%s\"",

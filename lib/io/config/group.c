@@ -9,6 +9,7 @@
 
 #include "config/check.h"
 #include "config/keys.h"
+#include "config/relations.h"
 #include "config/value_keys.h"
 #include "policy/matches.h"
 
@@ -45,12 +46,9 @@ void read_group_policies(struct reader *reader, const struct json_path *path, js
 	reader->vocabulary = vocabulary;
 }
 
-void read_group_gossip(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base)
+/* Copies the rows of gossip that a simulated group has. */
+static void copy_simulated(struct key keys[SIMULATED_KEYS_MAX])
 {
-	const struct vocabulary *vocabulary = reader->vocabulary;
-	struct group *group = key_field(key, base);
-	struct key keys[SIMULATED_KEYS_MAX] = {0};
 	unsigned n = 0;
 
 	for (const struct key *row = gossip_keys; row->name != NULL; row++) {
@@ -64,6 +62,16 @@ void read_group_gossip(struct reader *reader, const struct json_path *path, json
 		}
 		n++;
 	}
+}
+
+void read_group_gossip(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const struct vocabulary *vocabulary = reader->vocabulary;
+	struct group *group = key_field(key, base);
+	struct key keys[SIMULATED_KEYS_MAX] = {0};
+
+	copy_simulated(keys);
 	reader->vocabulary = &config_vocabulary;
 	read_keys(reader, path, value, keys, &group->gossip);
 	reader->vocabulary = vocabulary;
@@ -86,11 +94,14 @@ static void refuse_schedules(struct reader *reader, const struct group *group)
 
 void group_check(struct reader *reader, struct group *group, unsigned n_limiters)
 {
+	struct key keys[SIMULATED_KEYS_MAX] = {0};
+
 	group->gossip.n_roster = n_limiters;
 	if (n_limiters == 0)
 		return;
 	gossip_complete(reader, &group->gossip);
-	gossip_check(reader, &group->gossip);
+	copy_simulated(keys);
+	keys_check(reader, &(const struct json_path){.key = "gossip"}, keys, &group->gossip);
 	policies_complete(reader, group->policies, group->n_policies, n_limiters);
 	policies_check(reader, group->policies, group->n_policies, n_limiters);
 	guarantee_check_gossip(reader, &group->gossip, group->policies, group->n_policies);

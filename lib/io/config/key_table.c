@@ -14,6 +14,7 @@
 #include "allocate/allocate.h"
 #include "allocate/gdrl.h"
 #include "config/keys.h"
+#include "config/relations.h"
 #include "config/value_keys.h"
 #include "json/vocabulary.h"
 #include "policy/units.h"
@@ -122,7 +123,45 @@ static void add_words(json_t *row, const struct key *key)
 		json_object_set_new(row, "values_also", words);
 }
 
-static int print_row(const struct key *key, const char *path, FILE *out)
+/* Adds the values of the other key: true or false as such, others as words. */
+static void add_values(json_t *entry, const struct key_relation *relation, const struct key *other)
+{
+	const char *words[RELATION_WORDS_MOST];
+	unsigned n = relation_words(relation, other, NULL, words);
+	json_t *values = json_array();
+
+	for (unsigned i = 0; i < n; i++)
+		json_array_append_new(values, other->read == read_bool
+						      ? json_boolean(words[i][0] == 't')
+						      : json_string(words[i]));
+	json_object_set_new(entry, "values", values);
+}
+
+static void add_relations(json_t *row, const struct key *key, const struct key *keys)
+{
+	json_t *relations = key->relations != NULL ? json_array() : NULL;
+
+	for (const struct key_relation *relation = key->relations;
+		relation != NULL && relation->key != NULL; relation++) {
+		json_t *entry = json_pack(
+			"{s:[s], s:b}", "keys", relation->key, "excluded", relation->excluded);
+
+		if (relation->or_key != NULL)
+			json_array_append_new(
+				json_object_get(entry, "keys"), json_string(relation->or_key));
+		if (relation->values != NULL || relation->traits != 0)
+			add_values(entry, relation, key_find(keys, relation->key));
+		if (relation->unless != NULL)
+			json_object_set_new(entry, "unless",
+				key->read == read_bool ? json_false()
+						       : json_string(relation->unless));
+		json_array_append_new(relations, entry);
+	}
+	if (relations != NULL)
+		json_object_set_new(row, "relations", relations);
+}
+
+static int print_row(const struct key *key, const struct key *keys, const char *path, FILE *out)
 {
 	json_t *row = type_of(key);
 	int rc;
@@ -142,6 +181,7 @@ static int print_row(const struct key *key, const char *path, FILE *out)
 		json_object_set_new(row, "secret", json_true());
 	add_names(row, key);
 	add_words(row, key);
+	add_relations(row, key, keys);
 	rc = json_dumpf(row, out, JSON_COMPACT | JSON_SORT_KEYS);
 	fputc('\n', out);
 	json_decref(row);
@@ -157,7 +197,7 @@ static int print_rows(const struct key *keys, const char *above, FILE *out)
 		int rc;
 
 		snprintf(path, sizeof(path), "%s%s%s", above, *above ? "." : "", key->name);
-		rc = print_row(key, path, out);
+		rc = print_row(key, keys, path, out);
 		if (rc == 0 && inside != NULL)
 			rc = print_rows(inside, path, out);
 		if (rc < 0)

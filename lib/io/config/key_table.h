@@ -9,9 +9,9 @@
 #include <stdio.h>
 
 /*
- * Writes each key as a line of JSON: its path, type, range, default, meaning, and the effect of
- * another value at a reload. The keys of an object follow it. Returns 0, -ENOMEM or -EIO. Any
- * thread.
+ * Writes each key as a line of JSON: its path, type, range, default, meaning, relations to other
+ * keys, and the effect of another value at a reload. The keys of an object follow it. Returns 0,
+ * -ENOMEM or -EIO. Any thread.
  */
 int config_print_keys(FILE *out);
 

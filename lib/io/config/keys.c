@@ -240,9 +240,9 @@ static const struct key tunnels_keys[] = {
 		"headers inspect match decap mode", .detail = tunnels_classify,
 		.value_words = classify_values),
 	KEY("vxlan-port", read_integer, KEY_FIXED, KEY_FIELD(struct tunnels, vxlan_port),
-		DEFAULT("4789"), "UDP destination port of VXLAN. Only with `\"inner\"`",
-		"udpport port vxlan vxlandstport",
-		.detail = &(const struct integer_range){1, UINT16_MAX}),
+		DEFAULT("4789"), "UDP destination port of VXLAN", "udpport port vxlan vxlandstport",
+		.detail = &(const struct integer_range){1, UINT16_MAX},
+		RELATIONS({NEEDS_VALUE("classify", "inner")})),
 	{0},
 };
 

@@ -37,14 +37,46 @@
 #define NO_FIELD      .offset = 0
 
 /*
+ * Column `relations` of a row: the other keys of the object that the key requires or excludes. The
+ * check of a configuration, the schema and the manual use it. Relations of other forms are checks
+ * in *_check.c.
+ *
+ *	RELATIONS({NEEDS_VALUE("action", "mark")}, {EXCLUDES("per", REMOVE_ONE)})
+ *
+ * The METER forms mean every meter with one of the abilities. The remedy completes the message
+ * about an excluded key.
+ */
+#define RELATIONS(...)                             \
+	.relations = (const struct key_relation[]) \
+	{                                          \
+		__VA_ARGS__,                       \
+		{                                  \
+			.key = NULL                \
+		}                                  \
+	}
+#define VALUES_OF(...)                  \
+	.values = (const char *const[]) \
+	{                               \
+		__VA_ARGS__, NULL       \
+	}
+#define NEEDS(key_)                        .key = (key_)
+#define NEEDS_EITHER(key_, or_)            .key = (key_), .or_key = (or_)
+#define NEEDS_VALUE(key_, ...)             .key = (key_), VALUES_OF(__VA_ARGS__)
+#define NEEDS_METER(abilities)             .key = "meter", .traits = (abilities)
+#define EXCLUDES(key_, remedy_)            .key = (key_), .excluded = true, .remedy = (remedy_)
+#define EXCLUDES_VALUE(remedy_, key_, ...) EXCLUDES(key_, remedy_), VALUES_OF(__VA_ARGS__)
+#define EXCLUDES_METER(remedy_, abilities) EXCLUDES("meter", remedy_), .traits = (abilities)
+
+/*
  * Effect of another value at a reload: struct key's `change` (compare.h). Each row has one, except
  * an object, whose own rows have it. Keys of a policy have values of enum policy_change.
  */
 enum key_change {
 	KEY_PART = 0, /* a row of the object's rows, or of the key that holds the object, decides */
-	KEY_FIXED = 16,    /* rejected: only a restart changes it */
-	KEY_LIVE = 32,     /* in force when the reload ends */
-	KEY_ELEMENTS = 64, /* a list whose elements are compared in their order */
+	KEY_FIXED = 16, /* rejected: only a restart changes it */
+	KEY_LIVE = 32,  /* in force when the reload ends */
+	KEY_ELEMENTS =
+		64, /* a list of a fixed length, whose elements are compared in their order */
 };
 
 /* Keys of a struct config, and the words of their values. */
@@ -65,6 +97,7 @@ extern const struct choice simulated_estimators[];
 
 /* Keys of a struct policy. */
 extern const struct key policy_keys[];
+extern const struct key trial_keys[];
 void policy_init(void *policy); /* values without a key */
 
 /*

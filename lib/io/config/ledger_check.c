@@ -155,14 +155,6 @@ static bool has_https(const struct ledger_config *ledger)
 	return ledger->n_etcd == 0; /* all of them have errors */
 }
 
-static void check_both(struct reader *reader, const char *have, const char *need)
-{
-	struct json_path at = {.parent = &path_etcd, .key = have};
-
-	if (reader_has(reader, &path_etcd, have) && !reader_has(reader, &path_etcd, need))
-		reader_requires(reader, &at, "\"%s\"", need);
-}
-
 /* Returns true if the URL's host is this machine: its whole name, not the beginning of it. */
 static bool is_here(const char *url)
 {
@@ -215,10 +207,6 @@ static void check_etcd(struct reader *reader, const struct ledger_config *ledger
 		if (reader_has(reader, &path_etcd, files[i]))
 			reader_requires(reader, &at, "an https URL in \"endpoints\"");
 	}
-	check_both(reader, "cert", "key");
-	check_both(reader, "key", "cert");
-	check_both(reader, "user", "password_file");
-	check_both(reader, "password_file", "user");
 	check_in_clear(reader, ledger);
 }
 

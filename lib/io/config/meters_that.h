@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "allocate/allocate.h"
 #include "config/value_keys.h"
 #include "policy/policy.h"
 
@@ -26,6 +27,25 @@ const char *meters_that_but(unsigned abilities, unsigned without, char text[METE
 static inline const char *meters_that(unsigned abilities, char text[METERS_TEXT_MAX])
 {
 	return meters_that_but(abilities, 0, text);
+}
+
+/*
+ * Returns the abilities of which the meter must have one for the allocator: GTB drains a bucket,
+ * GRD drops at random or fills one, adaptor divides the depth of buckets. 0: no requirement.
+ */
+static inline unsigned allocator_asks(const struct policy *policy)
+{
+	if (policy->allocator == &allocator_gtb)
+		return METER_DRAINED;
+	if (policy->allocator == &allocator_adaptor)
+		return METER_DEEPENED;
+	return policy->allocator == &allocator_grd ? METER_AT_RANDOM | METER_DRAINED : 0;
+}
+
+/* Returns true if its allocator can use the meter. */
+static inline bool allocator_allows(const struct policy *policy, enum meter_kind meter)
+{
+	return allocator_asks(policy) == 0 || meter_can(meter, allocator_asks(policy));
 }
 
 /* Returns true if its meter has any of these abilities, or has an error. */

@@ -337,22 +337,20 @@ static bool is_below_totals(const struct policy *policies, unsigned index)
 	return above->parent == POLICY_NO_PARENT;
 }
 
-/* Shares need two rates: the policy's and that of a policy above it. */
+/* Shares need two rates: the policy's, by its rows, and that of a policy above it. */
 static void check_part(struct reader *reader, const struct json_path *path,
 	const struct policy *policies, unsigned index)
 {
 	static const char *const keys[] = {"guaranteed", "weight"};
-	const char *why = NULL;
 
-	if (!policy_limits_rate(&policies[index]))
-		why = policy_is_quota(&policies[index]) ? "\"allocator\": \"quota\"" : "\"per\"";
-	else if (is_below_totals(policies, index))
-		why = "a parent that is a quota, which has no rate to share";
-	for (size_t i = 0; why != NULL && i < sizeof(keys) / sizeof(keys[0]); i++) {
+	if (!policy_limits_rate(&policies[index]) || !is_below_totals(policies, index))
+		return;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		struct json_path at = {.parent = path, .key = keys[i]};
 
 		if (reader_has(reader, path, at.key))
-			reader_excludes(reader, &at, REMOVE_ONE, "%s", why);
+			reader_excludes(reader, &at, REMOVE_ONE,
+				"a parent that is a quota, which has no rate to share");
 	}
 }
 

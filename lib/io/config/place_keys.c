@@ -64,14 +64,6 @@ const struct key place_keys[] = {
 	{0},
 };
 
-void place_check(struct reader *reader, const struct json_path *path)
-{
-	struct json_path at = {.parent = path, .key = "place"};
-
-	if (reader_has(reader, path, "place") && !reader_has(reader, path, "slo"))
-		reader_requires(reader, &at, "\"slo\"");
-}
-
 /* Returns true if the policy's packets can arrive on a wire with "distribute". */
 static bool is_distributed(const struct config *config, const struct policy *policy)
 {

@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "config/check.h"
 #include "config/keys.h"
+#include "config/meters_that.h"
 #include "config/value_keys.h"
 #include "json/suggest.h"
 #include "json/vocabulary.h"
@@ -39,6 +40,14 @@ static void read_allocator(struct reader *reader, const struct json_path *path, 
 	reader_advise(reader, path, suggest_remedy(meant, remedy), "one of %s", allocator_names());
 }
 
+static const char *allocator_word(const struct key *key, const void *base)
+{
+	const struct policy *policy = base;
+
+	(void)key;
+	return policy->allocator != NULL ? policy->allocator->name : NULL;
+}
+
 static const struct choice counts[] = {
 	{"bytes", COUNT_BYTES},
 	{"packets", COUNT_PACKETS},
@@ -53,6 +62,16 @@ static const struct quantity_range window_range = {
 	{name, METER_##constant},
 static const struct choice meters[] = {METERS_TO_CHOOSE(METER_CHOICE, METER_CHOICE){0}};
 #undef METER_CHOICE
+
+static bool meter_has(int meter, unsigned abilities)
+{
+	return meter_can((enum meter_kind)meter, abilities);
+}
+
+static bool meter_fits(const void *base, int meter)
+{
+	return allocator_allows(base, (enum meter_kind)meter);
+}
 
 /*
  * Reads "src" or "src/N": N bits of an IPv4 address, with one IPv6 subnet; above 32 of an IPv6
@@ -165,27 +184,28 @@ static const struct vocabulary_entry weigh_values[] = {
 	{0},
 };
 
-static const struct key trial_keys[] = {
+const struct key trial_keys[] = {
 	KEY("limit", read_limit, KEY_PART, KEY_FIELD(struct policy, limit_bps),
 		UNSET("the policy's"), "the limit of the trial", "rate bandwidth speed cir maxrate",
 		.form = "limit"),
 	KEY("burst", read_policy_burst, KEY_PART, KEY_FIELD(struct policy, burst_bytes),
 		UNSET("the policy's `burst` if the file sets it, otherwise the default for the limit of the trial"),
-		"the burst of the trial", "bucket cbs burstsize depth", .form = "burst"),
+		"the burst of the trial", "bucket cbs burstsize depth", .form = "burst",
+		RELATIONS({NEEDS_METER(METER_BURST)})),
 	KEY("meter", read_marked_choice, KEY_PART, KEY_FIELD(struct policy, meter),
 		UNSET("the policy's"),
 		"for a hard limit `\"token-bucket\"`, `\"gcra\"` or `\"phantom\"`; with `shape` "
 		"`\"token-bucket\"`",
 		"policer limiter tokenbucket algorithm", .detail = meters,
-		.value_words = trial_meter_values),
+		.value_words = trial_meter_values, .has = meter_has),
 	KEY("window", read_quantity, KEY_PART, KEY_FIELD(struct policy, window_ns),
-		UNSET("the policy's"), "only with `\"fixed-window\"` and `\"hybrid\"`",
+		UNSET("the policy's"), "the window of the trial",
 		"windowsize timewindow slidingwindow", .expected = EXPECTED_TIME,
-		.detail = &window_range),
+		.detail = &window_range, RELATIONS({NEEDS_METER(METER_WINDOW)})),
 	KEY("classes", read_classes, KEY_PART, KEY_FIELD(struct policy, classes),
-		UNSET("the policy's"), "only with `\"phantom\"`",
+		UNSET("the policy's"), "the classes of the trial",
 		"fairness fair flows fairqueueing", .form = "object", .keys = class_keys,
-		.heading = "Classes"),
+		.heading = "Classes", RELATIONS({NEEDS_METER(METER_CLASSES)})),
 	{0},
 };
 
@@ -285,6 +305,15 @@ static bool same_trial(const struct key *key, const void *a, const void *b)
 	return policy_trials_equal(a, b);
 }
 
+/* Relations of several rows. */
+#define OF_METER(abilities)                                                                  \
+	RELATIONS({EXCLUDES_VALUE("remove it: a quota has no meter", "allocator", "quota")}, \
+		{NEEDS_METER(abilities)})
+#define OF_PARENT                                                                        \
+	RELATIONS({NEEDS("parent")}, {EXCLUDES_VALUE(REMOVE_ONE, "allocator", "quota")}, \
+		{EXCLUDES("per", REMOVE_ONE)})
+#define NO_COLOURS EXCLUDES_METER("set the action of each colour in \"colours\"", METER_COLOURS)
+
 const struct key policy_keys[] = {
 	KEY("name", read_name, POLICY_ADDED, KEY_FIELD(struct policy, name), REQUIRED,
 		"a unique name, the same in all files of the group",
@@ -303,7 +332,7 @@ const struct key policy_keys[] = {
 		UNSET("`\"fps\"` in a group, otherwise `\"central\"`"),
 		"the rule that divides the limit, see below",
 		"distribution algorithm divide sharing split strategy scope", .form = "allocator",
-		.value_words = allocator_values),
+		.value_words = allocator_values, .word = allocator_word),
 	KEY("limit", read_limit, POLICY_TERMS, KEY_FIELD(struct policy, limit_bps),
 		CALLED("required, except for `quota`"),
 		"the limit of all limiters together. For `quota`, see below",
@@ -315,128 +344,133 @@ const struct key policy_keys[] = {
 		.form = "policy-name"),
 	KEY("weight", read_integer, POLICY_TERMS, KEY_FIELD(struct policy, weight), DEFAULT("1"),
 		"its part, compared with other children of its parent, of the rate that is not "
-		"guaranteed. Only with a `parent` that has a rate, directly or above it",
+		"guaranteed. A policy above it has a rate",
 		"priority share prio quantum ratio",
-		.detail = &(const struct integer_range){1, POLICY_WEIGHT_MOST}),
+		.detail = &(const struct integer_range){1, POLICY_WEIGHT_MOST}, OF_PARENT),
 	KEY("guaranteed", read_guaranteed, POLICY_TERMS, KEY_FIELD(struct policy, guaranteed_bps),
 		UNSET("none; for a parent the sum of its children's"),
-		"the part of its parent's limit that it gets before others. Only with such a "
-		"`parent` too",
+		"the part of its parent's limit that it gets before others. A policy above "
+		"it has a rate",
 		"min minrate rtrate reserved downloadmin assured minbandwidth commit",
-		.form = "guaranteed"),
+		.form = "guaranteed", OF_PARENT),
 	KEY("total", read_total, POLICY_TERMS, KEY_FIELD(struct policy, total),
 		CALLED("required for `quota`"),
-		"the quota: the amount for a period, for all limiters together. Only with `quota`",
-		"quota cap volume allowance datacap budget bytelimit", .form = "total"),
+		"the quota: the amount for a period, for all limiters together",
+		"quota cap volume allowance datacap budget bytelimit", .form = "total",
+		RELATIONS({NEEDS_VALUE("allocator", "quota")})),
 	KEY("period", read_period, POLICY_ANEW, KEY_FIELD(struct policy, period),
 		DEFAULT("\"none\""),
-		"the time after which the quota begins again, see [Guarantees](#guarantees). Only "
-		"with `quota`",
+		"the time after which the quota begins again, see [Guarantees](#guarantees)",
 		"reset cycle renewal billingcycle every resetinterval refill", .same = same_period,
-		.form = "period", .value_words = period_values),
+		.form = "period", .value_words = period_values,
+		RELATIONS({NEEDS_VALUE("allocator", "quota")})),
 	KEY("guarantee", read_marked_choice, POLICY_ANEW, KEY_FIELD(struct policy, guarantee),
 		UNSET("`\"soft\"`; with `gdrl` `\"hard\"`"),
-		"`\"hard\"` is a hard limit, see [Guarantees](#guarantees). Not with `quota`",
+		"`\"hard\"` is a hard limit, see [Guarantees](#guarantees)",
 		"consistency strict hard mode hardlimit", .detail = guarantees,
 		.value_words = guarantee_values,
-		.former = (const struct vocabulary_entry[]){{"hard", "conserved"}, {0}}),
+		.former = (const struct vocabulary_entry[]){{"hard", "conserved"}, {0}},
+		RELATIONS({EXCLUDES_VALUE(
+			"remove \"guarantee\": a quota is never exceeded", "allocator", "quota")})),
 	KEY("indicator", read_indicator, POLICY_TERMS, KEY_FIELD(struct policy, indicator),
 		UNSET("`\"spare\"`"),
 		"the value that `gdrl` makes equal at all limiters ([which "
-		"one](../design/gdrl.md#which-indicator)). Only with `gdrl`",
-		"metric signal balance criterion", .form = "indicator"),
+		"one](../design/gdrl.md#which-indicator))",
+		"metric signal balance criterion", .form = "indicator",
+		RELATIONS({NEEDS_VALUE("allocator", "gdrl")})),
 	KEY("eta", read_real, POLICY_TERMS, KEY_FIELD(struct policy, eta), DEFAULT("0"),
 		"bytes a second that move for a difference of 1 in the indicator. 0 and too large "
-		"values mean the largest stable rate. Only with `gdrl`",
+		"values mean the largest stable rate",
 		"gain stepsize learningrate",
-		.detail = &(const struct real_range){0, 1e12, .below = false}),
+		.detail = &(const struct real_range){0, 1e12, .below = false},
+		RELATIONS({NEEDS_VALUE("allocator", "gdrl")})),
 	KEY("meter", read_marked_choice, POLICY_ANEW, KEY_FIELD(struct policy, meter),
 		UNSET("`\"token-bucket\"`; with `grd` `\"random-drop\"`"),
-		"the algorithm that measures conformance, see below. Not with `quota`",
+		"the algorithm that measures conformance, see below",
 		"policer limiter tokenbucket metering ratelimiter buckettype", .detail = meters,
-		.value_words = meter_values),
+		.value_words = meter_values, .has = meter_has, .fits = meter_fits,
+		.fits_by = "allocator",
+		RELATIONS({EXCLUDES_VALUE(
+			"remove \"meter\": a quota counts without one", "allocator", "quota")})),
 	KEY("classes", read_classes, POLICY_ANEW, KEY_FIELD(struct policy, classes),
 		UNSET("`{\"by\": \"flow\"}`"),
-		"the parties that share the limit, see [Classes](#classes). Only with `phantom`",
+		"the parties that share the limit, see [Classes](#classes)",
 		"fairness fair flows subqueues fairqueueing sfq", .form = "object",
-		.keys = class_keys, .heading = "Classes"),
+		.keys = class_keys, .heading = "Classes", OF_METER(METER_CLASSES)),
 	KEY("colours", read_object, KEY_PART, NO_FIELD, UNSET("see there"),
-		"the action for each colour, see [Colours](#colours). Only with `srtcm`, `trtcm` "
-		"and `trtcm-4115`",
+		"the action for each colour, see [Colours](#colours)",
 		"color conform colormode tricolor coloring", .detail = colour_keys,
-		.heading = "Colours"),
+		.heading = "Colours", OF_METER(METER_COLOURS)),
 	KEY("peak", read_second, POLICY_TERMS, KEY_FIELD(struct policy, colours.second),
-		UNSET("required"),
-		"the most that can pass in all, see [Colours](#colours). Only with `trtcm`",
+		UNSET("required"), "the most that can pass in all, see [Colours](#colours)",
 		"pir pbs peakrate eir maximumrate", .same = same_second, .form = "object",
-		.keys = rated_keys, .heading = "Colours"),
+		.keys = rated_keys, .heading = "Colours", OF_METER(METER_PEAK)),
 	KEY("excess", read_second, POLICY_TERMS, KEY_FIELD(struct policy, colours.second),
 		UNSET("required for `trtcm-4115`; for `srtcm` the `burst`"),
-		"the amount that can pass in addition to the limit, see [Colours](#colours). Only "
-		"with `trtcm-4115` and `srtcm`",
+		"the amount that can pass in addition to the limit, see [Colours](#colours)",
 		"ebs be excessburst excessrate", .same = same_second, .detail = spilt_keys,
-		.form = "object", .keys = rated_keys, .heading = "Colours"),
+		.form = "object", .keys = rated_keys, .heading = "Colours", OF_METER(METER_EXCESS)),
 	KEY("window", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, window_ns),
 		UNSET("the unit of time of `limit` if it counts packets or flows (`\"100/min\"`: a minute), otherwise required"),
-		"the time in which limit × window can pass. Only with `fixed-window` and `hybrid`; "
-		"a whole number of packets or flows",
+		"the time in which limit × window can pass: a whole number of packets or flows",
 		"windowsize timewindow slidingwindow fixedwindow", .expected = EXPECTED_TIME,
-		.detail = &window_range),
+		.detail = &window_range, OF_METER(METER_WINDOW)),
 	KEY("burst", read_policy_burst, POLICY_TERMS, KEY_FIELD(struct policy, burst_bytes),
 		UNSET("[250 ms of the limit](#burst)"),
 		"the amount that can pass immediately above the rate, for all limiters together. "
-		"Only with `token-bucket`, `gcra`, `phantom`, a meter of colours, or a quota with "
-		"a `limit`",
+		"A quota has one only with a `limit`",
 		"bucket cbs burstsize depth bucketsize bc capacity maxtokens committedburst",
-		.form = "burst", .common = true),
+		.form = "burst", .common = true, RELATIONS({NEEDS_METER(METER_BURST)})),
 	KEY("schedule", read_schedule, POLICY_TERMS, KEY_FIELD(struct policy, schedule),
-		UNSET("none"),
-		"other limits by weekday and [time of day](#times-of-day). Not with `quota`",
+		UNSET("none"), "other limits by weekday and [time of day](#times-of-day)",
 		"timeofday hours timetable times timerange calendar", .same = same_schedule,
-		.form = "object", .keys = schedule_keys, .heading = "Times of day"),
+		.form = "object", .keys = schedule_keys, .heading = "Times of day",
+		RELATIONS({EXCLUDES_VALUE("remove \"schedule\": \"total\" is the limit of a quota",
+			"allocator", "quota")})),
 	KEY("per", read_per, POLICY_ANEW, KEY_FIELD(struct policy, per_v4),
 		UNSET("none: one limit for all"), "each source gets the limit, see below",
 		"key perhost perip groupby descriptor persource srcip perclient mask",
-		.same = same_per, .form = "sources"),
+		.same = same_per, .form = "sources",
+		RELATIONS({EXCLUDES_VALUE(REMOVE_ONE, "action", "shape")})),
 	KEY("sources", read_integer, POLICY_ANEW, KEY_FIELD(struct policy, sources), UNSET("65536"),
-		"sources that a worker can distinguish at a time, about 26 bytes each. Only with "
-		"`per`",
+		"sources that a worker can distinguish at a time, about 26 bytes each",
 		"maxsources tablesize hosts sourcetable maxhosts maxentries",
-		.detail = &(const struct integer_range){1024, 16777216}),
+		.detail = &(const struct integer_range){1024, 16777216}, RELATIONS({NEEDS("per")})),
 	KEY("weigh", read_choice, POLICY_TERMS, KEY_FIELD(struct policy, weigh_tcp_only),
-		DEFAULT("\"all\""), "the flows that `fps` compares, see below. Only with `fps`",
+		DEFAULT("\"all\""), "the flows that `fps` compares, see below",
 		"flowweighting evidence tcponly demand", .detail = weighs,
-		.value_words = weigh_values),
+		.value_words = weigh_values, RELATIONS({NEEDS_VALUE("allocator", "fps")})),
 	KEY("action", read_marked_choice, POLICY_TERMS, KEY_FIELD(struct policy, action),
-		DEFAULT("\"drop\""),
-		"treatment of exceeding packets, see below. Not with meters of colours",
+		DEFAULT("\"drop\""), "treatment of exceeding packets, see below",
 		"exceed exceedaction onexceed verdict then police enforcement violateaction policing",
-		.detail = actions, .value_words = action_values, .common = true),
+		.detail = actions, .value_words = action_values, .common = true,
+		RELATIONS({NO_COLOURS})),
 	KEY("mark", read_mark, POLICY_TERMS, KEY_FIELD(struct policy, mark), DEFAULT("\"ecn\""),
-		"the mark. Only with `\"action\": \"mark\"`", "setdscp tos dscpmark remark setmark",
-		.form = "mark"),
+		"the mark of exceeding packets", "setdscp tos dscpmark remark setmark",
+		.form = "mark", RELATIONS({NO_COLOURS}, {NEEDS_VALUE("action", "mark")})),
 	KEY("shape", read_object, KEY_PART, NO_FIELD, UNSET("see there"),
-		"details of the queue, see [Shape](#shape). Only with `\"action\": \"shape\"`",
-		"queueing aqm shaping fqcodel cake", .detail = shape_keys, .heading = "Shape"),
+		"details of the queue, see [Shape](#shape)", "queueing aqm shaping fqcodel cake",
+		.detail = shape_keys, .heading = "Shape",
+		RELATIONS({NEEDS_VALUE("action", "shape")})),
 	KEY("slo", read_object, KEY_PART, NO_FIELD, UNSET("none"),
 		"objective for telemetry, and for wires with `distribute` ([Place](#place)): 99 % "
-		"of the packets wait at most this long. Only with `\"action\": \"shape\"`",
-		"latency objective target latencytarget", .detail = slo_keys, .heading = "Shape"),
+		"of the packets wait at most this long",
+		"latency objective target latencytarget", .detail = slo_keys, .heading = "Shape",
+		RELATIONS({NEEDS_VALUE("action", "shape")})),
 	KEY("place", read_object, KEY_PART, NO_FIELD, UNSET("see there"),
-		"placement of sources, see [Place](#place). Only with `slo`",
+		"placement of sources, see [Place](#place)",
 		"steering placement affinity pinning distribute", .detail = place_keys,
-		.heading = "Place"),
+		.heading = "Place", RELATIONS({NEEDS("slo")})),
 	KEY("accounting", read_choice, POLICY_TERMS, KEY_FIELD(struct policy, accounting),
-		DEFAULT("\"l3\""),
-		"the bytes of a packet that are charged, see below. Only with `\"count\": "
-		"\"bytes\"`",
+		DEFAULT("\"l3\""), "the bytes of a packet that are charged, see below",
 		"overhead linklayer framing layer", .detail = accountings,
-		.value_words = accounting_values),
+		.value_words = accounting_values, RELATIONS({NEEDS_VALUE("count", "bytes")})),
 	KEY("trial", read_trial, POLICY_TERMS, KEY_FIELD(struct policy, trial), UNSET("none"),
 		"another limit, burst or meter that is counted next to the enforced one, see "
-		"[Trial](#trial). Not with `gtb`, `grd` and `quota`",
+		"[Trial](#trial)",
 		"test shadow dryrun experiment canary", .same = same_trial, .form = "object",
-		.keys = trial_keys, .heading = "Trial"),
+		.keys = trial_keys, .heading = "Trial",
+		RELATIONS({EXCLUDES_VALUE(REMOVE_ONE, "allocator", "gtb", "grd", "quota")})),
 	KEY("interval", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, interval_ns),
 		DEFAULT("\"50ms\""),
 		"estimate interval: the time between two divisions of the limit",
@@ -452,18 +486,18 @@ const struct key policy_keys[] = {
 		.detail = &(const struct real_range){0, 1, .below = true}),
 	KEY("history", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, history_ns),
 		DEFAULT("\"10s\""),
-		"the time over which `adaptor` looks back: 2 to 64 times `step`. Only with "
-		"`adaptor`",
+		"the time over which `adaptor` looks back: 2 to 64 times `step`",
 		"lookback memory past samples", .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 200000000,
-			3600 * SECOND_NS, "200ms to 1h", "ns"}),
+			3600 * SECOND_NS, "200ms to 1h", "ns"},
+		RELATIONS({NEEDS_VALUE("allocator", "adaptor")})),
 	KEY("step", read_quantity, POLICY_TERMS, KEY_FIELD(struct policy, step_ns),
 		DEFAULT("\"1s\""),
-		"the step in which `adaptor` removes old values: at least `interval`. Only with "
-		"`adaptor`",
+		"the step in which `adaptor` removes old values: at least `interval`",
 		"granularity resolution slot", .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 100000000,
-			600 * SECOND_NS, "100ms to 600s", "ns"}),
+			600 * SECOND_NS, "100ms to 600s", "ns"},
+		RELATIONS({NEEDS_VALUE("allocator", "adaptor")})),
 	{0},
 };
 

@@ -20,16 +20,9 @@ static void expect_of(struct reader *reader, const struct json_path *path, const
 static void check_codel(
 	struct reader *reader, const struct json_path *path, const struct shape_config *shape)
 {
-	static const char *const keys[] = {"target", "interval", "ecn"};
 	struct json_path at = {.parent = path, .key = "shape"};
 	struct json_path target = {.parent = &at, .key = "target"};
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		struct json_path key = {.parent = &at, .key = keys[i]};
-
-		if (shape->drop == SHAPE_DROP_TAIL && reader_has(reader, &at, keys[i]))
-			reader_requires(reader, &key, "\"drop\": \"codel\"");
-	}
 	if (shape->drop == SHAPE_DROP_CODEL && shape->target_ns >= shape->interval_ns)
 		reader_expected(reader, &target, "less than the interval");
 	else if (shape->drop == SHAPE_DROP_CODEL && shape->target_ns >= shape->delay_ns)
@@ -46,9 +39,6 @@ void shape_check(struct reader *reader, const struct json_path *path, const stru
 	if (reader_has(reader, path, "meter"))
 		expect_of(reader, path, "meter", meter_may(policy, METER_SHAPES),
 			meters_that(METER_SHAPES, meters));
-	if (policy->per_v4 != 0)
-		reader_excludes(reader, &(const struct json_path){.parent = path, .key = "per"},
-			REMOVE_ONE, "\"action\": \"shape\"");
 	expect_of(reader, path, "count", policy->count != COUNT_FLOWS, "\"bytes\" or \"packets\"");
 	if (allocator != NULL &&
 		(allocator->drains || allocator == &allocator_grd || allocator->counts_units))

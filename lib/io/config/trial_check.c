@@ -6,7 +6,9 @@
 #include "allocate/allocate.h"
 #include "base/time.h"
 #include "config/check.h"
+#include "config/keys.h"
 #include "config/meters_that.h"
+#include "config/relations.h"
 #include "policy/kind.h"
 #include "policy/trial.h"
 
@@ -104,15 +106,11 @@ void trial_check(struct reader *reader, const struct json_path *path, const stru
 	struct json_path at = {.parent = path, .key = "trial"};
 	struct policy tried;
 
-	if (!policy_has_trial(policy) || policy->allocator == NULL)
+	if (!policy_has_trial(policy) || policy->allocator == NULL ||
+		!allocator_can_be_tried(policy))
 		return;
-	if (!allocator_can_be_tried(policy)) {
-		reader_excludes(
-			reader, &at, REMOVE_ONE, "\"allocator\": \"%s\"", policy->allocator->name);
-		return;
-	}
 	tried = policy_trial(policy);
 	check_trial_meter(reader, &at, policy, &tried);
-	policy_check_metered(reader, &at, &tried, true);
+	keys_check(reader, &at, trial_keys, &tried);
 	policy_check_window(reader, &at, &tried);
 }

@@ -14,8 +14,6 @@
 #include "json/unknown.h"
 #include "json/vocabulary.h"
 
-#define KEYS_MOST 96 /* rows of a table */
-
 bool key_is_remark(const char *name)
 {
 	return same_word(name, "note") || same_word(name, "$schema");
@@ -41,8 +39,7 @@ void read_remark(struct reader *reader, const struct json_path *path, const json
 		reader_expected(reader, path, "the path or the URL of a schema");
 }
 
-/* Returns the row of that name, or the row that ends the table. */
-static const struct key *find_key(const struct key *keys, const char *name)
+const struct key *key_find(const struct key *keys, const char *name)
 {
 	while (keys->name != NULL && !same_word(keys->name, name))
 		keys++;
@@ -63,7 +60,7 @@ static void sort_members(struct reader *reader, const struct json_path *path, js
 
 	json_object_foreach (object, name, member) {
 		struct json_path at = {.parent = path, .key = name};
-		const struct key *key = find_key(keys, name);
+		const struct key *key = key_find(keys, name);
 
 		if (key_is_remark(name))
 			read_remark(reader, &at, member);

@@ -84,6 +84,20 @@ struct key;
 typedef void (*key_reader)(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
+/*
+ * A relation of a key to another key of its object. Without values or traits, any value of the
+ * other key counts. A missing key has its default.
+ */
+struct key_relation {
+	const char *key;           /* the other key; NULL ends the relations of a row */
+	const char *or_key;        /* a second key that is as good as the first one, or NULL */
+	const char *const *values; /* words of the other key, then NULL; true and false too */
+	unsigned traits;           /* values with any of these traits, see struct key's `has` */
+	bool excluded;             /* false: required */
+	const char *remedy;        /* for an excluded key */
+	const char *unless;        /* word of the key itself, or false, without this relation */
+};
+
 struct key {
 	const char *name; /* NULL ends a table */
 	key_reader read;
@@ -94,6 +108,15 @@ struct key {
 	unsigned change;      /* effect of another value on a running program */
 	/* Returns true if both structs have the same value. NULL: compares the field's bytes. */
 	bool (*same)(const struct key *key, const void *a, const void *b);
+	const struct key_relation *relations; /* to other keys of its object; NULL: none */
+	/*
+	 * For relations to this key. Returns the value as a word, or NULL after an error in it.
+	 * NULL: read_bool(), or a choice whose words are in `detail`.
+	 */
+	const char *(*word)(const struct key *key, const void *base);
+	bool (*has)(int value, unsigned traits);   /* true if a choice has any of the traits */
+	bool (*fits)(const void *base, int value); /* true if the key fits_by in base allows it */
+	const char *fits_by;
 	/* For keys_preset(), and for programs that print the table. */
 	const char *preset;     /* default, as JSON; NULL: the field stays as it is */
 	const char *usual;      /* default in words; NULL: see preset and required */
@@ -111,6 +134,8 @@ struct key {
 	bool common;         /* one of the keys that an object has most often */
 	bool secret;         /* path of a file whose content no support archive may have */
 };
+
+#define KEYS_MOST 96 /* rows of a table */
 
 #define KEY_FIELD(type, member) \
 	.offset = offsetof(type, member), .size = sizeof(((type *)NULL)->member)
@@ -170,6 +195,9 @@ bool key_is_remark(const char *name);
 
 /* Reports a "$schema" that is not a text, and a note that is not a text or an array of texts. */
 void read_remark(struct reader *reader, const struct json_path *path, const json_t *value);
+
+/* Returns the row of that name, or the row that ends the table. */
+const struct key *key_find(const struct key *keys, const char *name);
 
 /* Reads every key of the table into base, and reports unknown keys. */
 void read_keys(struct reader *reader, const struct json_path *path, json_t *value,

@@ -498,7 +498,7 @@ TEST(test_allocators)
 		{IN_GROUP(", 'window': '1s', 'meter': 'hybrid'"), ""},
 		/* A burst is checked with the default meter, also when no meter is given. */
 		{IN_GROUP(", 'allocator': 'grd', 'burst': '64KiB'"),
-			"w.json:1: policies[0] 'p'*'burst'*'allocator': 'grd'*'token-bucket'\n"},
+			"w.json:1: policies[0] 'p'*'burst' requires 'meter': 'token-bucket' with 'allocator': 'grd'\n"},
 		{IN_GROUP(", 'allocator': 'gtb', 'burst': '512KiB'"), GTB_WARNS},
 		{IN_GROUP(", 'weigh': 'tcp'"), ""},
 		{IN_GROUP(", 'weigh': 'all', 'allocator': 'fps'"), ""},
