@@ -347,6 +347,16 @@ def place_pattern(key):
         re.escape(step) for step in key.split(".")) + r": " + FIXED)
 
 
+def reload_effects():
+    """Returns by key the effect of a reload that weir --keys states. None: its parts state it."""
+    done = subprocess.run([WEIR, "--keys"], capture_output=True, text=True, check=True)
+    effects = {row["path"]: row.get("reload") for row in map(json.loads, done.stdout.splitlines())}
+    for key in effects:
+        above = key.rpartition(".")[0]
+        effects[key] = effects[key] or effects.get(above)
+    return effects
+
+
 def judge(group, key, change):
     """Tries one change of the document; returns "applied", "refused", or None if no file can have
     it."""
@@ -386,7 +396,7 @@ def each_key(scene):
     """Tries every key of the schema."""
     group = Group(scene)
     expect(reloaded(group, group.base)["ok"], "the same file")
-    keys, changes = schema_keys(), changes_of(group)
+    keys, changes, effects = schema_keys(), changes_of(group), reload_effects()
     containers = {key for key in keys if any(other.startswith(key + ".") for other in keys)}
     verdicts, wrong = {}, []
     for key in sorted(keys):
@@ -398,6 +408,9 @@ def each_key(scene):
                                                for change in changes[key])), None)
             expect(verdicts[key], f"{key}: no other value is good: "
                    f"{group.weir.get('/weir/config')['last_reload']}")
+            stated = effects[key] and ("refused" if effects[key] == "restart" else "applied")
+            expect(stated in (None, verdicts[key]),
+                   f"{key}: {verdicts[key]}, but weir --keys states {effects[key]!r}")
         except AssertionError as why:
             wrong.append(str(why))
             reloaded(group, group.base)

@@ -70,7 +70,8 @@ static void check_rows(struct fixed_check *c, const char *above, const struct ke
 			check_rows(c, place, key->detail, key_field(key, a), key_field(key, b));
 		else if (key->change == KEY_ELEMENTS)
 			check_elements(c, place, key, a, b);
-		else if (key->change == KEY_FIXED && !key_is_same(key, a, b))
+		else if ((key->change == KEY_FIXED || key->change == KEY_KIND) &&
+			 !key_is_same(key, a, b))
 			complain_fixed(c, place);
 	}
 }

@@ -248,7 +248,7 @@ const struct key gossip_keys[] = {
 		"peers members nodes neighbours neighbors seeds hosts servers",
 		.expected = "an array of the limiters of the group, this one included",
 		.detail = &roster_list, .common = true),
-	KEY("key_file", read_key_file, KEY_FIXED, KEY_FIELD(struct gossip_config, key_files[0]),
+	KEY("key_file", read_key_file, KEY_KIND, KEY_FIELD(struct gossip_config, key_files[0]),
 		UNSET("none"), "the key that seals gossip, see below",
 		"key secret psk password sharedkey keyfilename", .same = same_sealing,
 		.expected = "a path", .form = "text", .common = true, .secret = true,

@@ -25,8 +25,10 @@ static const char *change_word(const struct key *key)
 {
 	switch (key->change) {
 	case KEY_FIXED:
+	case KEY_ELEMENTS:
 		return "restart";
 	case KEY_LIVE:
+	case KEY_KIND:
 	case POLICY_MATCH:
 	case POLICY_TERMS:
 		return "in force";

@@ -75,8 +75,8 @@ enum key_change {
 	KEY_PART = 0, /* a row of the object's rows, or of the key that holds the object, decides */
 	KEY_FIXED = 16, /* rejected: only a restart changes it */
 	KEY_LIVE = 32,  /* in force when the reload ends */
-	KEY_ELEMENTS =
-		64, /* a list of a fixed length, whose elements are compared in their order */
+	KEY_KIND = 48,  /* KEY_LIVE if `same` is true, which compares kinds; otherwise rejected */
+	KEY_ELEMENTS = 64, /* a list of a fixed length, compared by element */
 };
 
 /* Keys of a struct config, and the words of their values. */
