@@ -63,6 +63,8 @@ def key_lines(table, row, words, default):
     facts = [("Type", words), ("Unit", UNITS.get(row["type"])),
              ("Default", None if default == "see there" else default),
              ("Change", CHANGES.get(row.get("reload"))),
+             ("Group", f"the limiters compare it as \u201c{row['group']}\u201d"
+              if "group" in row else None),
              ("Keys", f"section `{row['path']}`" if table.inside(row["path"]) else None)]
     for title, text in facts:
         if text:

@@ -208,6 +208,8 @@ void limiter_rates_receive(
  */
 uint32_t terms_unit(const struct limiter_policy *policy);
 uint64_t terms_that_move(const struct limiter *l, const struct limiter_policy *policy);
+/* Stores the values of a policy that peers compare, by limiter_thing(). Returns their number. */
+unsigned terms_of_policy(const struct limiter_policy *policy, uint64_t *values);
 int terms_create(struct limiter *l); /* 0 or -ENOMEM */
 void terms_set(struct limiter *l, uint64_t now_ns);
 void terms_received(struct limiter *l, unsigned peer);

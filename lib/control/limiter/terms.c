@@ -335,6 +335,13 @@ int terms_create(struct limiter *l)
 	return agree_create(&params, &l->agree);
 }
 
+unsigned terms_of_policy(const struct limiter_policy *policy, uint64_t *values)
+{
+	for (unsigned t = 0; t < POLICY_THINGS; t++)
+		values[t] = policy_things[t].value(policy);
+	return POLICY_THINGS;
+}
+
 void terms_set(struct limiter *l, uint64_t now_ns)
 {
 	struct agree_policy *policies = calloc((size_t)l->n_policies + 1, sizeof(*policies));
@@ -346,8 +353,7 @@ void terms_set(struct limiter *l, uint64_t now_ns)
 	for (unsigned i = 0; policies && values && i < l->n_policies; i++) {
 		uint64_t *row = values + (size_t)i * POLICY_THINGS;
 
-		for (unsigned t = 0; t < POLICY_THINGS; t++)
-			row[t] = policy_things[t].value(&l->aggregates[i].policy);
+		terms_of_policy(&l->aggregates[i].policy, row);
 		policies[i] = (struct agree_policy){l->aggregates[i].policy.id, row};
 	}
 	l->terms_stale = !policies || !values ||

@@ -179,6 +179,8 @@ static int print_row(const struct key *key, const struct key *keys, const char *
 		json_object_set_new(row, "default_words", json_string(key->usual));
 	if (change_word(key) != NULL)
 		json_object_set_new(row, "reload", json_string(change_word(key)));
+	if (key->group != NULL)
+		json_object_set_new(row, "group", json_string(key->group));
 	if (key->secret)
 		json_object_set_new(row, "secret", json_true());
 	add_names(row, key);

@@ -117,6 +117,7 @@ struct key {
 	bool (*has)(int value, unsigned traits);   /* true if a choice has any of the traits */
 	bool (*fits)(const void *base, int value); /* true if the key fits_by in base allows it */
 	const char *fits_by;
+	const char *group; /* setting that limiters of a group compare; NULL: each one's own */
 	/* For keys_preset(), and for programs that print the table. */
 	const char *preset;     /* default, as JSON; NULL: the field stays as it is */
 	const char *usual;      /* default in words; NULL: see preset and required */
