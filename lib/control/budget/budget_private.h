@@ -81,6 +81,7 @@ struct tree_link {
 	bool child; /* we keep a place for it as a child, whether it uses the place or not */
 	bool linked;
 	bool due;           /* a message is due immediately */
+	unsigned nearer;    /* successive looks at which it was nearer than the parent; bounded */
 	uint64_t failed_ns; /* earliest time of another attempt, after a failed one */
 	unsigned failed;
 };

@@ -15,7 +15,9 @@
  * possible, in which no number is new: it ends like a dead root.
  *
  * Nearness. A limiter requests a place from a neighbour that is nearer than its parent and has
- * room. For a while it does not pass on newer numbers of its parent. If the neighbour sends the
+ * room. It must be nearer by a part of the round trip and by a time that matters, at several looks
+ * in succession. Round trips vary, and after each change the limiters report their units again. For
+ * a while the limiter does not pass on newer numbers of its parent. If the neighbour sends the
  * newer number, it does not have it from us: it is no descendant, and becomes the parent. Otherwise
  * there is no other request soon.
  *
@@ -39,9 +41,16 @@
 /* Timeouts without a newer number from the root, after which it is dead or we are in a loop. */
 #define TIMEOUTS_STALE 4
 
-/* A nearer parent is one whose round trip is less than NUM / DEN of the present one's. */
+/*
+ * A nearer parent has a round trip of less than NUM / DEN of the present one's, and one that is
+ * shorter by NEARER_NS. That is about the time of a commit, for which units wait at each limiter.
+ */
 #define NEARER_NUM 3
 #define NEARER_DEN 4
+#define NEARER_NS  UINT64_C(5000000)
+
+/* Successive looks at which it must be nearer. */
+#define NEARER_LOOKS 5
 
 /* Most doublings of the time before another request, after failed ones. */
 #define FAILED_MOST 6
@@ -227,22 +236,46 @@ static unsigned best_leader(const struct budget *b, uint64_t now_ns)
 	return best;
 }
 
-/* Returns the nearest neighbour that is nearer than the parent, or n_edges. */
-static unsigned find_nearer_parent(const struct budget *b, uint64_t now_ns)
+/* Returns true if the neighbour's distance makes it a better parent. */
+static bool is_nearer(const struct budget *b, const struct tree_link *link)
 {
-	uint64_t bound = round_trip(&b->links[b->parent]) / NEARER_DEN * NEARER_NUM;
+	uint64_t parent = round_trip(&b->links[b->parent]), trip = round_trip(link);
+
+	return trip < parent / NEARER_DEN * NEARER_NUM && parent - trip > NEARER_NS &&
+	       link->said.route.root == b->route.root;
+}
+
+/*
+ * Looks at all distances. Returns the nearest of the neighbours that have been nearer than the
+ * parent for long enough, or n_edges.
+ */
+static unsigned find_nearer_parent(struct budget *b, uint64_t now_ns)
+{
 	unsigned best = b->book.n_edges;
 
 	for (unsigned e = 0; e < b->book.n_edges; e++) {
-		const struct tree_link *link = &b->links[e];
+		struct tree_link *link = &b->links[e];
 
-		if (round_trip(link) >= bound || link->said.route.root != b->route.root ||
-			!may_be_candidate(b, e, now_ns))
-			continue;
-		best = e;
-		bound = round_trip(link);
+		if (!is_nearer(b, link))
+			link->nearer = 0;
+		else if (link->nearer < NEARER_LOOKS)
+			link->nearer++;
+		if (link->nearer == NEARER_LOOKS && may_be_candidate(b, e, now_ns) &&
+			(best == b->book.n_edges || round_trip(link) < round_trip(&b->links[best])))
+			best = e;
 	}
 	return best;
+}
+
+/* Sets another parent, and compares the others' distances with its own from now on. */
+static void set_parent(struct budget *b, unsigned edge, uint64_t now_ns)
+{
+	if (b->parent < b->book.n_edges)
+		b->links[b->parent].due = true;
+	b->parent = edge;
+	b->improve_ns = now_ns + jitter_interval(b, b->params.timeout_ns);
+	for (unsigned e = 0; e < b->book.n_edges; e++)
+		b->links[e].nearer = 0;
 }
 
 static void set_candidate(struct budget *b, unsigned edge, uint64_t wait_ns, uint64_t now_ns)
@@ -285,10 +318,7 @@ static void heed_candidate(struct budget *b, uint64_t now_ns)
 	leads = link->said.route.root <= b->route.root && is_feasible(b, &link->said.route);
 	if (welcome && leads && book_alive(&b->book, edge, now_ns)) {
 		end_candidacy(b, false, now_ns);
-		if (b->parent < b->book.n_edges)
-			b->links[b->parent].due = true;
-		b->parent = edge;
-		b->improve_ns = now_ns + jitter_interval(b, b->params.timeout_ns);
+		set_parent(b, edge, now_ns);
 		follow_parent(b, now_ns);
 		return;
 	}
