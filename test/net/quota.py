@@ -143,7 +143,9 @@ class Group:
         telemetry = self.bed.telemetry(i)
 
         def agree():
-            left = [telemetry.get(f"/weir/quota,{name}")["remaining_bytes"] for name in PORTS]
+            left = [telemetry.get(f"/weir/quota,{name}").get("remaining_bytes") for name in PORTS]
+            if None in left: # the limiters have not all reported
+                return False
             health = telemetry.get("/weir/health")
             n = sum(units <= TOTAL // 1000 for units in left)
             said = [text for text in health["alarms"] if "spent" in text]

@@ -125,7 +125,8 @@ json_t *show_differing_peers(const struct instance *inst);
 struct show_total {
 	uint64_t total, left;       /* in force; of the group, by the latest reports */
 	uint64_t spent, prefetched; /* by traffic here; prefetched for it and not used */
-	bool known; /* `left` is valid: there is a period, and neighbours or etcd have replied */
+	bool known; /* `left` is valid: there is a period, and all limiters or etcd have reported */
+	bool held;  /* `left` is an estimate while the tree changes: see struct quota_group */
 };
 
 /* Returns false for a policy without a quota. */

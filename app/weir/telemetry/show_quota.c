@@ -3,6 +3,7 @@
  */
 #include "show.h"
 
+#include <math.h>
 #include <time.h>
 
 #include "instance.h"
@@ -51,7 +52,7 @@ static void show_group_quota(
 {
 	const struct policy *policy = &now->inst->policies[now->index];
 	const struct limiter *limiter = now->inst->limiter;
-	double rate = (double)view->pace / PER_UNIT;
+	double rate = view->group.known ? (double)view->group.pace / PER_UNIT : NAN;
 	struct budget_share_view share = {0};
 
 	if (!policy->drawn)

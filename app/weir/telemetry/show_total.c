@@ -16,6 +16,7 @@ static void read_total(const struct instance *inst, unsigned i, const struct quo
 	struct show_total *of)
 {
 	const struct policy *policy = &inst->policies[i];
+	uint64_t left = view->group.remaining;
 	struct budget_share_view share = {0};
 	bool drawn = etcd_share_budget_of(inst, i, &share) && share.known;
 	uint64_t credit = credits_held(inst, inst->slots.of[i]), total;
@@ -25,8 +26,10 @@ static void read_total(const struct instance *inst, unsigned i, const struct quo
 		.prefetched = view->prepaid + credit,
 		/* For the ledger, units are spent once they are taken. */
 		.spent = view->spent - RTE_MIN(view->spent, view->prepaid + credit),
-		.left = view->remaining + RTE_MIN(credit, total - RTE_MIN(total, view->remaining)),
-		.known = !view->undated && !view->recovering && (!policy->drawn || drawn)};
+		.left = left + RTE_MIN(credit, total - RTE_MIN(total, left)),
+		.known = view->group.known && !view->undated && !view->recovering &&
+			 (!policy->drawn || drawn),
+		.held = view->group.held};
 	/* The reply of etcd can be older than the reports of the group. */
 	if (drawn)
 		of->left = RTE_MIN(of->left + share.left, RTE_MAX(of->total, of->left));

@@ -40,7 +40,8 @@ static bool look_at_total(struct instance *inst, unsigned i)
 	enum total_level level;
 	struct show_total of;
 
-	if (!told || !show_total_of(inst, i, &of) || !of.known)
+	/* An estimate is no event: the reports that follow can correct it. */
+	if (!told || !show_total_of(inst, i, &of) || !of.known || of.held)
 		return told != NULL;
 	level = total_level(
 		*told, of.left, of.total, policy->count == COUNT_BYTES ? PACKET_BYTES : 0);

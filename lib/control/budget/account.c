@@ -57,6 +57,7 @@ static struct quota_params quota_params(struct budget *b, const struct unit_acco
 		.theta_ns = b->params.theta_ns,
 		.memory_ns = b->params.memory_ns,
 		.repeat_ns = b->params.repeat_ns,
+		.limiters = b->params.n,
 		.seed = prng_next(&b->prng),
 	};
 }
@@ -298,10 +299,11 @@ void unit_wake(struct budget *b, struct unit_account *a)
 /* Prepares the next report to neighbours if it is due. Returns when to look again. */
 static uint64_t unit_next_refresh(const struct budget *b, struct unit_account *a, uint64_t now_ns)
 {
-	if (now_ns < a->news_ns)
+	if (now_ns < a->news_ns && !quota_is_news(a->quota))
 		return a->news_ns;
 	a->news_ns = now_ns + NEWS_REPEATS * b->params.repeat_ns;
-	return quota_refresh(a->quota, now_ns) ? a->news_ns : UINT64_MAX;
+	/* No viewer misses a report about a policy that is gone. */
+	return quota_refresh(a->quota, !a->book.gone, now_ns) ? a->news_ns : UINT64_MAX;
 }
 
 /* Requests terms again that are missing or differ from ours. Returns when to look again. */

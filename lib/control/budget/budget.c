@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/math.h"
 #include "budget/budget_private.h"
 
 /*
@@ -257,8 +258,10 @@ struct quota_view budget_view(const struct budget *b, unsigned policy, uint64_t 
 	uint64_t most = a->total > used ? a->total - used : 0;
 
 	/* A report can be of another tree, or another total. A drawn policy has no total. */
-	if (!a->policy.drawn && view.remaining > most)
-		view.remaining = most;
+	if (!a->policy.drawn) {
+		view.remaining = min_u64(view.remaining, most);
+		view.group.remaining = min_u64(view.group.remaining, most);
+	}
 	return view;
 }
 

@@ -33,15 +33,18 @@
 
 #define BUDGET_DEGREE 4 /* most edges of a limiter in the tree; default of params.degree */
 
-/* First byte of a message, like CONSERVE_MESSAGE. */
-#define BUDGET_MESSAGE 15 /* 2 had no identity, 4 no time and terms, 8 no lives, 10 no check */
+/*
+ * First byte of a message, like CONSERVE_MESSAGE. 2 had no identity, 4 no time and terms, 8 no
+ * lives, 10 no check, 15 no number of limiters.
+ */
+#define BUDGET_MESSAGE 16
 
 #define BUDGET_MESSAGE_MIN 512 /* least room for a message */
 
 /* Bytes before the parts of a message; bytes of a part; offset of the statement in a part. */
 #define BUDGET_HEAD         (BOOK_HEAD + 68)
-#define BUDGET_PART         185
-#define BUDGET_AT_STATEMENT 73
+#define BUDGET_PART         189
+#define BUDGET_AT_STATEMENT 77
 
 struct budget_policy {
 	uint64_t id; /* distinct; these three as struct book_name */

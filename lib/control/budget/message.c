@@ -25,11 +25,12 @@
  *       25      4  round
  *       29      4  answer
  *       33     40  `need`, `urgent`, `asking`, `held`, `pace`: 8 each
- *       73     88  the ledger's statement
- *      161      8  terms, see struct unit_terms; 0: the policy is gone here
- *      169      8  total,
- *      177      4  unit, and
- *      181      4  number of limiters
+ *       73      4  number of limiters in `held`
+ *       77     88  the ledger's statement
+ *      165      8  terms, see struct unit_terms; 0: the policy is gone here
+ *      173      8  total,
+ *      181      4  unit, and
+ *      185      4  number of limiters in the roster
  *
  * Parts to one neighbour at one time share a message, as far as there is room.
  */
@@ -122,6 +123,7 @@ static void write_part(const struct budget *b, const struct unit_account *a,
 	at = wire_put64(at, m->asking);
 	at = wire_put64(at, m->held);
 	at = wire_put64(at, m->pace);
+	at = wire_put32(at, m->limiters);
 	ledger_statement_write(&m->statement, at);
 }
 
@@ -143,6 +145,7 @@ static bool read_part(const uint8_t *at, uint64_t *id, uint64_t *check, struct q
 	at = wire_get64(at, &m->asking);
 	at = wire_get64(at, &m->held);
 	at = wire_get64(at, &m->pace);
+	at = wire_get32(at, &m->limiters);
 	return ledger_statement_read(&m->statement, at, LEDGER_STATEMENT_BYTES) == 0;
 }
 

@@ -125,15 +125,16 @@ static uint64_t repeat_grants(struct quota_node *q, uint64_t now_ns)
 
 uint64_t quota_tick(struct quota_node *q, uint64_t now_ns)
 {
-	uint64_t next, again;
+	uint64_t next, again, settled;
 
 	if (q->params.undated)
 		return UINT64_MAX;
 	quota_forfeit(q);
+	settled = hint_settle(q, now_ns);
 	if (quota_waits(q, now_ns))
-		return min_u64(repeat_grants(q, now_ns),
+		return min_u64(min_u64(repeat_grants(q, now_ns), settled),
 			max_u64(q->params.proof_until_ns, now_ns + q->params.repeat_ns));
-	next = round_timeouts(q, now_ns);
+	next = min_u64(round_timeouts(q, now_ns), settled);
 	again = repeat_grants(q, now_ns); /* also grants of just now */
 	quota_commit_now(q);
 	return again < next ? again : next;
@@ -166,6 +167,7 @@ static void fill_quota_message(struct quota_node *q, uint32_t edge, struct quota
 	e->told_dry = m->known && m->held == 0;
 	e->told = true;
 	e->told_held = m->held;
+	e->told_limiters = m->known ? m->limiters : 0;
 	e->told_pace = m->pace;
 	e->told_ns = now_ns;
 	e->due = 0;

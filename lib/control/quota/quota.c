@@ -169,6 +169,7 @@ void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess
 		return;
 	e->linked = linked;
 	e->known = e->told = false;
+	q->news = true;
 	e->told_pace = 0;
 	e->claim = CLAIM_NONE;
 	e->answered = true;
@@ -276,6 +277,9 @@ static void forget_period(struct quota_node *q)
 	q->behind = false;
 	q->failures = 0;
 	q->reach = REACH_FIRST;
+	q->news = true;
+	q->counted = 0;
+	q->group.known = false;
 }
 
 int quota_period(struct quota_node *q, uint64_t period, uint64_t share, uint64_t now_ns)
@@ -447,6 +451,7 @@ struct quota_view quota_view(const struct quota_node *q, uint64_t now_ns)
 		.threshold = q->low ? 0 : hint_threshold(q, now_ns),
 		.remaining = hint_remaining(q, now_ns),
 		.pace = hint_pace(q, now_ns),
+		.group = hint_group(q, now_ns),
 		.recovering = ledger_recovering(q->ledger),
 		.waits = q->waits,
 		.low = q->low,

@@ -55,6 +55,7 @@ struct quota_params {
 	uint64_t theta_ns; /* a reallocation's time, until one has been seen */
 	uint64_t memory_ns; /* half-life of the measured rate */
 	uint64_t repeat_ns; /* interval of repeated messages until a neighbour confirms */
+	uint32_t limiters;  /* in the group, at most; 0: unknown */
 	uint64_t seed;
 };
 
@@ -79,7 +80,19 @@ struct quota_message {
 	uint64_t pace;         /* rate at which they are spent */
 	bool partial;          /* report: some limiter got no request, or did not answer */
 	bool known;            /* `held` is no guess: reported for all of them */
+	uint32_t limiters;     /* whose units it has, if it is no guess */
 	struct ledger_statement statement;
+};
+
+/*
+ * Sum of the reports over the tree. While the tree changes, some limiters can be missing, and
+ * others count twice. Then this is the last sum without such doubt, less the units that the group
+ * has spent since at its last rate.
+ */
+struct quota_group {
+	bool known; /* false: the rest is zero */
+	bool held;  /* an earlier sum */
+	uint64_t remaining, pace;
 };
 
 struct quota_view {
@@ -91,11 +104,12 @@ struct quota_view {
 	uint64_t rate;      /* see above */
 	uint64_t theta_ns;  /* a reallocation takes so long */
 	uint64_t threshold; /* tau: below it we request units */
-	uint64_t remaining; /* left of the total, by the messages received */
+	uint64_t remaining; /* left of the total, by the messages received, and by guesses */
 	uint64_t pace;      /* rate of all limiters, by the messages received */
-	bool recovering;    /* holds nothing until all neighbours have reported */
-	bool waits;         /* for neighbours to confirm its record; nothing is spent or given */
-	bool low;           /* the total runs low: thresholds are 0 */
+	struct quota_group group;
+	bool recovering; /* holds nothing until all neighbours have reported */
+	bool waits;      /* for neighbours to confirm its record; nothing is spent or given */
+	bool low;        /* the total runs low: thresholds are 0 */
 	bool asking, waiting;
 	uint64_t rounds, short_rounds, messages, invalid;
 	uint64_t fetches, fetches_ns; /* rounds of our own with requests; their time */
@@ -192,10 +206,13 @@ uint64_t quota_tick(struct quota_node *q, uint64_t now_ns);
 
 /*
  * Queues messages with the held units and their rate, if these are no longer near the last sent
- * values: for viewers, because spending sends requests when necessary. Call it as often as such
- * news may be sent. Returns true if there can be more without any other event.
+ * values: for viewers, because spending sends requests when necessary. If `asks`, a neighbour
+ * without a report gets a request for one. Call it as often as such news may be sent, and
+ * immediately if quota_is_news() returns true: the limiters behind an edge have changed. Returns
+ * true if there can be more without any other event.
  */
-bool quota_refresh(struct quota_node *q, uint64_t now_ns);
+bool quota_refresh(struct quota_node *q, bool asks, uint64_t now_ns);
+bool quota_is_news(const struct quota_node *q);
 
 /*
  * Begins a later period, with such a share. The held units are void. A node that was undated now

@@ -26,12 +26,14 @@ struct quota_edge {
 	uint64_t held; /* behind it, at most; includes our grants since */
 	uint64_t pace;
 	uint64_t hint_ns;
-	bool heard;    /* the neighbour has sent these */
-	bool known;    /* `held` is no guess */
-	bool told_dry; /* our last message had nothing behind us */
-	bool early;    /* sent while the edge was not in the tree, or not for us */
-	bool told;     /* since it is in the tree we have sent these: */
+	bool heard;        /* the neighbour has sent these */
+	bool known;        /* `held` is no guess */
+	uint32_t limiters; /* number of limiters with these units */
+	bool told_dry;     /* our last message had nothing behind us */
+	bool early;        /* sent while the edge was not in the tree, or not for us */
+	bool told;         /* since it is in the tree we have sent these: */
 	uint64_t told_held, told_pace, told_ns;
+	uint32_t told_limiters; /* 0: a guess */
 
 	bool asked, answered, resent; /* in the round under way; answered: or not waited for */
 	bool vague;                   /* there can be units behind it without a report to us */
@@ -98,6 +100,14 @@ struct quota_node {
 	unsigned reach; /* thresholds to have after a reallocation: the paper's 1 + beta */
 	uint32_t next;  /* edge with which quota_next() goes on */
 	uint64_t rounds, short_rounds, messages, invalid, fetches, fetches_ns;
+
+	bool news;                /* see quota_is_news() */
+	uint32_t counted;         /* limiters in the sum of the reports; 0: none yet */
+	uint64_t counted_ns;      /* time of the last change of that number */
+	bool settled;             /* the number has lasted for long enough */
+	uint64_t unsettled_ns;    /* time of the last end of that */
+	struct quota_group group; /* last sum that had settled: see hint_settle() */
+	uint64_t group_ns;        /* its time */
 };
 
 /* balance.c */
@@ -136,6 +146,14 @@ uint64_t hint_target(const struct quota_node *q, uint64_t now_ns);
 uint64_t hint_behind(const struct quota_edge *e, uint64_t now_ns);
 uint64_t hint_remaining(const struct quota_node *q, uint64_t now_ns);
 uint64_t hint_pace(const struct quota_node *q, uint64_t now_ns);
+
+/*
+ * hint_settle() counts the limiters in the reports, and keeps the sum while their number is
+ * settled. Call it after each change. Returns when to call again. hint_group() returns the sum for
+ * viewers.
+ */
+uint64_t hint_settle(struct quota_node *q, uint64_t now_ns);
+struct quota_group hint_group(const struct quota_node *q, uint64_t now_ns);
 
 /*
  * Returns true if the branch can have nothing, so that a request is useless. It ends after a while,

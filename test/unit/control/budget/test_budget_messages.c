@@ -28,11 +28,11 @@ TEST(test_messages)
 	for (unsigned p = 0; p < 3; p++)
 		assert_int_equal(budget_spend(g->nodes[0].b, p, 600, g->now), -EAGAIN);
 	len = budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to);
-	assert_int_equal(len, 85 + 3 * 185);
+	assert_int_equal(len, 85 + 3 * 189);
 	assert_int_equal(budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 0);
 	assert_int_equal(budget_counters(g->nodes[0].b)->messages_sent, messages + 1);
 	for (size_t cut = 0; cut < len; cut++)
-		if (cut < 85 || (cut - 85) % 185 != 0)
+		if (cut < 85 || (cut - 85) % 189 != 0)
 			assert_int_equal(
 				budget_receive(g->nodes[1].b, 0, g->now, buf, cut), -EBADMSG);
 	buf[17] |= 128;
@@ -79,7 +79,7 @@ TEST(test_heads)
 		run_budget_group(g, 4 * TIMEOUT);
 		assert_int_equal(budget_spend(g->nodes[0].b, PREPAID, 600, g->now), -EAGAIN);
 		assert_int_equal(
-			budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 85 + 185);
+			budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 85 + 189);
 		if (rows[k].at == 84)
 			buf[84] = (uint8_t)rows[k].value;
 		else
@@ -175,11 +175,11 @@ TEST(test_terms_of_parts)
 		run_budget_group(g, 4 * TIMEOUT);
 		assert_int_equal(budget_spend(g->nodes[0].b, PREPAID, 600, g->now), -EAGAIN);
 		assert_int_equal(
-			budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 85 + 185);
+			budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 85 + 189);
 		wire_put32(
-			wire_put32(wire_put64(part + 169, rows[k].total), (uint32_t)rows[k].unit),
+			wire_put32(wire_put64(part + 173, rows[k].total), (uint32_t)rows[k].unit),
 			(uint32_t)rows[k].n);
-		assert_int_equal(budget_receive(g->nodes[1].b, 0, g->now, buf, 85 + 185), 0);
+		assert_int_equal(budget_receive(g->nodes[1].b, 0, g->now, buf, 85 + 189), 0);
 		assert_int_equal(budget_total(g->nodes[1].b, PREPAID), rows[k].want);
 		assert_int_equal(budget_counters(g->nodes[1].b)->differing, rows[k].unit);
 		group_free(g);
@@ -263,7 +263,8 @@ TEST(test_news)
 	update_budget_group(g, 1, TOTAL);
 	for (unsigned i = 0; i < g->n; i++)
 		assert_true(budget_node_view(g, i, PREPAID).remaining <=
-			    TOTAL - budget_node_view(g, i, PREPAID).spent);
+			    TOTAL - budget_node_view(g, i, PREPAID).spent +
+				    budget_node_view(g, i, PREPAID).prepaid);
 	run_budget_group(g, 10 * SECOND);
 	all_believe(g, TOTAL - spent);
 }
@@ -494,7 +495,7 @@ TEST(test_terms_missed)
 /* Returns true if the first part of a message requests an answer. */
 static bool asks_for_answer(const struct message *message)
 {
-	enum { HEAD = 85, PART = 185, AT_PARTS = HEAD + 16 };
+	enum { HEAD = 85, PART = 189, AT_PARTS = HEAD + 16 };
 
 	assert_int_equal(message->len, HEAD + PART);
 	return message->at[AT_PARTS] & QUOTA_CONFIRM;

@@ -144,6 +144,7 @@ TEST(test_news_of_units)
 /* ---- estimates for other limiters, and reports about them */
 
 #define TOLD_CHUNK 8
+#define GROUP      7 /* limiters */
 
 /* A limiter between three, with units of its own, that sends requests as rarely as possible. */
 static struct quota_node *make_quota_middle(uint64_t share, uint64_t guess)
@@ -156,6 +157,7 @@ static struct quota_node *make_quota_middle(uint64_t share, uint64_t guess)
 		.theta_ns = 1,
 		.memory_ns = SECOND,
 		.repeat_ns = 10 * SECOND,
+		.limiters = GROUP,
 		.seed = 3};
 	struct quota_node *q;
 
@@ -165,17 +167,25 @@ static struct quota_node *make_quota_middle(uint64_t share, uint64_t guess)
 	return q;
 }
 
-static void hear_of_units(
-	struct quota_node *q, uint32_t edge, uint64_t held, uint64_t pace, bool known, uint64_t now)
+/* A report of so many limiters; 0: a guess. */
+static void hear_of_limiters(struct quota_node *q, uint32_t edge, uint64_t held, uint64_t pace,
+	uint32_t limiters, uint64_t now)
 {
 	uint64_t granted = quota_edge(q, edge).received;
-	struct quota_message m = {.period = 1,
+	struct quota_message m = {.period = quota_view(q, now).period,
 		.held = held,
 		.pace = pace,
-		.known = known,
+		.known = limiters > 0,
+		.limiters = limiters,
 		.statement = {.epoch = 9, .stamp = now, .granted = granted, .promised = granted}};
 
 	assert_true(quota_receive(q, edge, &m, now));
+}
+
+static void hear_of_units(
+	struct quota_node *q, uint32_t edge, uint64_t held, uint64_t pace, bool known, uint64_t now)
+{
+	hear_of_limiters(q, edge, held, pace, known, now);
 }
 
 static struct quota_message told_to(struct quota_node *q, uint32_t edge, uint64_t now)
@@ -327,11 +337,12 @@ TEST(test_news_by_amount)
 		struct quota_message m;
 
 		quota_link(q, 2, false, 0);
+		hear_of_units(q, 0, 0, 0, true, SECOND);
 		hear_of_units(q, 1, rows[k].told_held, rows[k].told_pace, true, SECOND);
 		for (uint32_t i = 0; i < 2; i++)
 			told_to(q, i, SECOND);
 		hear_of_units(q, 1, rows[k].held, rows[k].pace, true, later + 1);
-		assert_int_equal(quota_refresh(q, later),
+		assert_int_equal(quota_refresh(q, true, later),
 			rows[k].news || rows[k].pace > 0 || rows[k].told_pace > 0);
 		assert_int_equal(quota_next_to(q, later, 0, &m), rows[k].news);
 		assert_false(quota_next_to(q, later, 1, &m)); /* this neighbour reported it */
@@ -339,54 +350,133 @@ TEST(test_news_by_amount)
 	}
 }
 
-/* A neighbour without a report guesses that nothing changed; a difference from that is news. */
-TEST(test_news_for_a_stranger)
-{
-	static const struct {
-		uint64_t guess;    /* guess of the units behind another edge */
-		uint32_t heard_on; /* edge with a report; 3: none */
-		uint64_t spent;    /* long ago */
-		bool told_before;
-		bool news;
-	} rows[] = {
-		{0, 3, 0, false, false}, {0, 3, 12, false, false},
-		{0, 3, 13, false, true}, /* more than an eighth of a hundred */
-		{0, 3, 0, true, true}, {50, 3, 0, false, false}, {50, 0, 0, false, true},
-		{0, 0, 0, false, false}, {0, 1, 0, false, true},
-		{0, 2, 0, false, false}, /* from no neighbour */
-	};
-
-	for (size_t k = 0; k < COUNT(rows); k++) {
-		struct quota_node *q = make_quota_middle(100, 0);
-		uint64_t now = 200 * SECOND; /* a hundred half-lives */
-		struct quota_message m;
-
-		quota_link(q, 2, false, 0);
-		quota_link(q, 1, false, 0);
-		quota_link(q, 1, true, rows[k].guess);
-		if (rows[k].told_before) {
-			told_to(q, 0, SECOND);
-			quota_link(q, 0, false, 0);
-			quota_link(q, 0, true, 0);
-		}
-		assert_int_equal(quota_spend(q, rows[k].spent, SECOND), 0);
-		if (rows[k].heard_on < 3)
-			hear_of_units(q, rows[k].heard_on, rows[k].guess, 0, true, now);
-		quota_refresh(q, now);
-		assert_int_equal(quota_next_to(q, now, 0, &m), rows[k].news);
-		quota_destroy(q);
-	}
-}
-
-/* A top-up is not news, because every limiter gets it. */
-TEST(test_no_news_of_a_top_up)
+/*
+ * A neighbour without a report gets one, and a request for its own. Other news: the number of
+ * limiters behind us, or that it is a guess. Only these are due immediately.
+ */
+TEST(test_news_of_limiters)
 {
 	ENDED_BY(quota_destroy_at) struct quota_node *q = make_quota_middle(100, 0);
 	struct quota_message m;
 
+	quota_link(q, 2, false, 0);
+	assert_true(quota_is_news(q));
+	assert_true(quota_refresh(q, false, SECOND));
+	assert_false(quota_is_news(q));
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_true(quota_next_to(q, SECOND, i, &m));
+		assert_int_equal(m.parts, 0);
+		assert_false(m.known);
+	}
+	quota_refresh(q, true, SECOND);
+	assert_true(quota_next_to(q, SECOND, 0, &m));
+	assert_int_equal(m.parts, QUOTA_CONFIRM);
+	hear_of_limiters(q, 0, 100, 0, 2, SECOND + 1);
+	assert_true(quota_is_news(q));
+	quota_refresh(q, false, SECOND);
+	assert_false(quota_next_to(q, SECOND, 0, &m)); /* this neighbour reported it */
+	assert_true(quota_next_to(q, SECOND, 1, &m));
+	assert_true(m.known);
+	assert_int_equal(m.limiters, 3);
+	hear_of_limiters(q, 0, 101, 0, 2, SECOND + 2);
+	assert_false(quota_is_news(q));
+	hear_of_limiters(q, 0, 101, 0, 3, SECOND + 3);
+	assert_true(quota_is_news(q));
+	hear_of_limiters(q, 0, 101, 0, 0, SECOND + 4);
+	quota_refresh(q, false, SECOND);
+	assert_true(quota_next_to(q, SECOND, 1, &m));
+	assert_false(m.known);
+	assert_false(quota_next_to(q, SECOND, 2, &m)); /* not in the tree */
+}
+
+/* In a loop, the number of limiters ends at one above that of the group. */
+TEST(test_limiters_of_a_loop)
+{
+	ENDED_BY(quota_destroy_at) struct quota_node *q = make_quota_middle(100, 0);
+
+	for (uint32_t i = 0; i < 3; i++)
+		hear_of_limiters(q, i, 40, 0, UINT32_MAX, SECOND);
+	assert_int_equal(told_to(q, 0, SECOND).limiters, GROUP + 1);
+	tick_quota(q, SECOND);
+	tick_quota(q, 10000 * SECOND);
+	assert_false(quota_view(q, 10000 * SECOND).group.known);
+}
+
+static void expect_group(
+	struct quota_node *q, uint64_t now, uint64_t remaining, uint64_t pace, bool held)
+{
+	struct quota_group group;
+
+	tick_quota(q, now);
+	group = quota_view(q, now).group;
+	assert_true(group.known);
+	assert_int_equal(group.held, held);
+	assert_int_equal(group.remaining, remaining);
+	assert_int_equal(group.pace, pace);
+}
+
+/*
+ * Viewers get the sum of all limiters. While some are missing or count twice, they get the last
+ * sum, less the units spent since. The sum of fewer limiters counts when their number has not
+ * changed for long.
+ */
+TEST(test_group)
+{
+	ENDED_BY(quota_destroy_at) struct quota_node *q = make_quota_middle(100, 1000);
+	const uint64_t repeat = 10 * SECOND;
+	uint64_t now = SECOND;
+
+	hear_of_limiters(q, 0, 400, 0, 2, now);
+	hear_of_limiters(q, 1, 500, 1000, 3, now);
+	tick_quota(q, now);
+	tick_quota(q, now += repeat);
+	assert_false(quota_view(q, now).group.known);
+	hear_of_limiters(q, 2, 10, 0, 1, now);
+	tick_quota(q, now);
+	assert_int_equal(quota_view(q, now += repeat - 1).group.known, false);
+	expect_group(q, now += 1, 100 + 400 + 500 - 20 + 10, 1000, false);
+	/* Two limiters move from one branch to another: they count twice, and then not. */
+	hear_of_limiters(q, 0, 900, 0, 4, now);
+	expect_group(q, now, 990, 1000, true);
+	expect_group(q, now += repeat, 980, 1000, true);
+	hear_of_limiters(q, 1, 0, 0, 1, now);
+	expect_group(q, now, 980, 1000, true);
+	expect_group(q, now += repeat, 100 + 900 + 10, 0, false);
+	/* A branch is gone, and does not return. */
+	quota_link(q, 2, false, 0);
+	expect_group(q, now, 1010, 0, true);
+	expect_group(q, now += 19 * repeat, 1010, 0, true);
+	expect_group(q, now += repeat, 1000, 0, false);
+	/* Numbers that always change. */
+	for (unsigned i = 0; i < 10; i++) {
+		hear_of_limiters(q, 0, 1, 0, 2 + i % 2, now += 5 * repeat);
+		tick_quota(q, now);
+		assert_int_equal(quota_view(q, now).group.known, i < 9);
+	}
+	/* The next period has no sum yet; it settles sooner without some limiters. */
+	assert_int_equal(quota_period(q, 2, 100, now), 0);
+	assert_false(quota_view(q, now).group.known);
+	tick_quota(q, now);
+	tick_quota(q, now += 4 * repeat - 1);
+	assert_false(quota_view(q, now).group.known);
+	expect_group(q, now += 1, 100, 0, false);
+}
+
+/* A top-up is news: the neighbours have reports with the share of before. */
+TEST(test_news_of_a_top_up)
+{
+	ENDED_BY(quota_destroy_at) struct quota_node *q = make_quota_middle(100, 0);
+	struct quota_message m;
+
+	for (uint32_t i = 0; i < 3; i++)
+		hear_of_units(q, i, 40, 0, true, SECOND);
+	for (uint32_t i = 0; i < 3; i++)
+		told_to(q, i, SECOND);
+	assert_false(quota_refresh(q, true, SECOND));
 	assert_int_equal(quota_set_share(q, 300, SECOND), 0);
-	assert_false(quota_refresh(q, SECOND));
-	assert_false(quota_next_to(q, SECOND, 0, &m));
+	assert_true(quota_refresh(q, true, SECOND));
+	assert_true(quota_next_to(q, SECOND, 0, &m));
+	assert_int_equal(m.held, 380);
 }
 
 /*

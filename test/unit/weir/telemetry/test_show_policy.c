@@ -8,12 +8,25 @@
 #include <math.h>
 
 #include "ask/member.h"
+#include "budget/budget.h"
 #include "clock.h"
 #include "numbers/policy_number.h"
 #include "scope.h"
 #include "show.h"
 #include "show_world.h"
 #include "store/store.h"
+
+/* The sum of the reports, as if all limiters had reported. */
+struct quota_view __real_budget_view(const struct budget *b, unsigned policy, uint64_t now_ns);
+struct quota_view __wrap_budget_view(const struct budget *b, unsigned policy, uint64_t now_ns);
+struct quota_view __wrap_budget_view(const struct budget *b, unsigned policy, uint64_t now_ns)
+{
+	struct quota_view view = __real_budget_view(b, policy, now_ns);
+
+	view.group = (struct quota_group){
+		.known = true, .remaining = view.remaining, .pace = view.pace};
+	return view;
+}
 
 /* A group of two with policies of all kinds, before any packet or message. */
 #define GROUP                                                                  \

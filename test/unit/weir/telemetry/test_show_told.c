@@ -643,12 +643,19 @@ TEST(test_wall_clock)
 TEST(test_drawn)
 {
 	ENDED_BY(close_told) struct instance_world w;
+	json_t *json;
 
 	open_told(&w, "", "{'name': 'day', 'allocator': 'quota', 'total': '1GB'}");
-	told.quota = (struct quota_view){.remaining = 400, .spent = 10, .pace = 2000};
+	told.quota = (struct quota_view){
+		.group = {.known = true, .remaining = 400, .pace = 2000}, .spent = 10};
 	show_expect(show_ask(&w, "/weir/quota", "day"),
 		"{'total_bytes': 1000000000, 'remaining_bytes': 400, 'global_rate_bps': 16, "
 		"'exhausted_in_s': 200.0, '...': 0}");
+	told.quota.group.known = false; /* not all limiters have reported */
+	json = show_ask(&w, "/weir/quota", "day");
+	assert_null(json_object_get(json, "remaining_bytes"));
+	show_expect(json, "{'global_rate_bps': null, 'exhausted_in_s': null, '...': 0}");
+	told.quota.group.known = true;
 	told.drawn = true; /* without a value from etcd */
 	told.share = (struct budget_share_view){.total = 1000, .left = 500};
 	show_expect(show_ask(&w, "/weir/quota", "day"), "{'total_bytes': 1000000000, '...': 0}");
@@ -660,14 +667,19 @@ TEST(test_drawn)
 		"'exhausted_in_s': 450.0, '...': 0}");
 	told.share.left = 601;
 	show_expect(show_ask(&w, "/weir/quota", "day"), "{'remaining_bytes': 1000, '...': 0}");
-	told.quota.remaining = 1400; /* from an earlier quota */
+	told.quota.group.remaining = 1400; /* from an earlier quota */
 	show_expect(show_ask(&w, "/weir/quota", "day"),
 		"{'remaining_bytes': 1400, 'undrawn_bytes': 601, '...': 0}");
 	told.share.left = 0;
-	told.quota.remaining = 2;
+	told.quota.group.remaining = 2;
 	expect_alarms(&w, "");
-	told.quota.remaining = 1; /* a thousandth */
+	told.quota.group.remaining = 1; /* a thousandth */
 	expect_alarms(&w, "'the total of day is spent'");
+	told.quota.group.held = true; /* the alarm stays while the tree changes */
+	expect_alarms(&w, "'the total of day is spent'");
+	told.quota.group.known = false;
+	expect_alarms(&w, "");
+	told.quota.group.known = true;
 	told.quota.recovering = true;
 	expect_alarms(&w, "");
 	told.quota.recovering = false;

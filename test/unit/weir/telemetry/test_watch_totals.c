@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/time.h"
+#include "budget/budget.h"
 #include "event.h"
 #include "store/store.h"
 #include "watch_totals.h"
@@ -22,6 +23,18 @@
 	"{'name': 'undated', 'match': {'vlan': 4}, 'allocator': 'quota', 'total': '1GB', " \
 	"'period': '24h'}"
 #define GIGA UINT64_C(1000000000) /* remaining units; the test varies the total */
+
+static bool tree_changes;
+
+struct quota_view __real_budget_view(const struct budget *b, unsigned policy, uint64_t now_ns);
+struct quota_view __wrap_budget_view(const struct budget *b, unsigned policy, uint64_t now_ns);
+struct quota_view __wrap_budget_view(const struct budget *b, unsigned policy, uint64_t now_ns)
+{
+	struct quota_view view = __real_budget_view(b, policy, now_ns);
+
+	view.group.held = tree_changes;
+	return view;
+}
 
 static void expect_event(uint64_t number, const char *name, const char *policy)
 {
@@ -68,6 +81,12 @@ TEST(test_each_level)
 							  : w.config->policies[1].total;
 		w.config->policies[2].total = rows[i].two ? rows[i].two
 							  : w.config->policies[2].total;
+		/* An estimate is no event. */
+		tree_changes = true;
+		assert_false(watch_totals(&w.inst, now));
+		assert_int_equal(events_number(), number);
+		tree_changes = false;
+		now += SECOND_NS / 4;
 		assert_false(watch_totals(&w.inst, now));
 		if (events_number() - number != (rows[i].event != NULL))
 			fail_msg("row %zu: %u events", i, (unsigned)(events_number() - number));
