@@ -8,6 +8,9 @@
 Equal in every run, because all is seeded and in virtual time:
 
     estimators ESTIMATOR:N...    cost and error of each kind of gossip, with so many limiters
+    group ESTIMATOR:N...         gossip with one policy: bytes, age of news, a death
+    policies ESTIMATOR:N:POLICIES:CHANGES...
+                                 gossip with many policies
     push-sum                     push-sum under losses
     split [all]                  one limit over several workers; or the worst of each traffic
     unlike                       flows of unlike kinds, by the meter that polices them
@@ -90,6 +93,43 @@ def estimators(*cases):
                      f"{known} s" if float(known) < 60 else "not in 60 s"])
     return markdown_table(["estimator", "N", "kbit/s a limiter", "datagrams a second",
                            "bytes of each", "mean error", "largest", "within 1 % after"], rows)
+
+
+def group_said(*words):
+    """Returns the figures of one run of gossip_group, by the words before each."""
+    line = said_by("test/bench/gossip_group", *words)[0]
+    return {key: found(rf"{key} {NUMBER}", [line])[0][0] for key in
+            ("all counted after", "median", "p95", "known by all", "most missed")
+            if key in line} | {"kbit/s": (found(rf"{NUMBER} kbit/s", [line])[0][0]
+                                          if "kbit/s" in line else "")}
+
+
+def group(*cases):
+    """Returns one row for each estimator and number of limiters."""
+    rows = []
+    for case in cases:
+        name, n = case.split(":")
+        steady, busy = (group_said("news", name, n, "1", changes, "20") for changes in "04")
+        death = group_said("death", name, n, "1")
+        rows.append([name, n, steady["kbit/s"], busy["kbit/s"], f"{steady['median']} ms",
+                     f"{steady['p95']} ms", f"{death['known by all']} s", death["most missed"]])
+    return markdown_table(["estimator", "N", "kbit/s a limiter", "if each changes 4 times a second",
+                           "median age of news", "95 %", "all miss a dead limiter after",
+                           "most missed"], rows)
+
+
+def policies(*cases):
+    """Returns one row for each number of policies, and part of them that changes in a second."""
+    rows = []
+    for case in cases:
+        name, n, many, changes = case.split(":")
+        got = group_said("news", name, n, many, changes, "6")
+        rows.append([name, n, f"{int(many):,}", f"{float(changes):.0%}".replace("%", " %"),
+                     got["kbit/s"], f"{got['median']} ms", f"{got['p95']} ms",
+                     f"{got['all counted after']} s"])
+    return markdown_table(["estimator", "N", "policies", "that change in a second",
+                           "kbit/s a limiter", "median age of news", "95 %",
+                           "all counted after a start"], rows)
 
 
 def push_sum():
@@ -316,7 +356,8 @@ def shape(*words):
     return markdown_table(["", *columns], list(zip(heads, *columns.values())))
 
 
-TABLES = {"estimators": estimators, "push-sum": push_sum, "split": split, "unlike": unlike,
+TABLES = {"estimators": estimators, "group": group, "policies": policies,
+          "push-sum": push_sum, "split": split, "unlike": unlike,
           "control-loop": control_loop, "demo": demo, "distribute": distribute, "few": few,
           "own": own, "sizing": sizing,
           "phantom": phantom, "plane": plane, "reserve": reserve, "shape": shape}
