@@ -520,6 +520,7 @@ def long_tests(wanted, result):
     """Thousands of seeds: some minutes on an idle machine."""
     commands = {f"build/{name}": command for name, command in LONG.items()}
     commands["net/starts"] = [*PYTHON, os.path.join(ROOT, "test", "net", "starts.py"), "--all"]
+    commands["net/versions"] = [*PYTHON, os.path.join(ROOT, "test", "net", "versions.py")]
     commands["sim/weirsim"] = [*PYTHON, os.path.join(ROOT, "test", "sim", "weirsim.py"), "--long"]
     commands["build/hierarchy"] = [*PYTHON, os.path.join(ROOT, "test", "sim", "hierarchy.py"),
                                    "--seeds", "20"]
