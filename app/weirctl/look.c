@@ -80,6 +80,10 @@ int look_at_first_policies(struct source *source, size_t most, json_t **look)
 		if (next && next <= before) /* would loop for ever */
 			ret = -EBADMSG;
 	} while (ret == 0 && next && json_object_size(*look) < most);
+	if (ret) {
+		json_decref(*look);
+		*look = NULL;
+	}
 	return ret;
 }
 

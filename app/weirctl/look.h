@@ -11,7 +11,7 @@
 
 /*
  * Returns an object of each policy's columns by its name, in their order, from the first pages with
- * at least `most` policies. Returns 0, or an error of source.h.
+ * at least `most` policies. Returns 0, or an error of source.h and NULL.
  */
 int look_at_first_policies(struct source *source, size_t most, json_t **look);
 int look_at_policies(struct source *source, json_t **look); /* all */
