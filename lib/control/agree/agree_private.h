@@ -73,11 +73,10 @@ struct agree_peer {
 	uint64_t root;
 	unsigned sent;             /* messages within the present PACE_NS */
 	uint64_t *said, *since_ns; /* n_group: its values, and since when each differs */
-	uint64_t
-		clock_since_ns; /* first of consecutive summaries of another time of day; 0: none */
-	bool clock_differs;     /* they have arrived for CLOCK_SURE_NS */
-	uint64_t things_since_ns; /* since when it compares other things; 0: the same ones */
-	struct agree_walk *walk;  /* NULL: the roots have never differed */
+	uint64_t clock_since_ns;   /* since when summaries have another time of day; 0: none */
+	bool clock_differs;        /* they have had it for CLOCK_SURE_NS */
+	uint64_t things_since_ns;  /* since when it compares other things; 0: the same ones */
+	struct agree_walk *walk;   /* NULL: the roots have never differed */
 	struct agree_found *found;
 	unsigned n_found, room;
 	uint64_t roots_since_ns; /* since when the roots differ; 0: they do not */

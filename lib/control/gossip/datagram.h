@@ -78,7 +78,8 @@
 #define DATAGRAM_MESSAGE         0x08
 #define DATAGRAM_IDENTITY        0x10
 
-#define DATAGRAM_REPORTS 4 /* the first format with sequences and reports in a tree */
+#define DATAGRAM_REPORTS 4  /* the first format with sequences and reports in a tree */
+#define DATAGRAM_WINDOW  64 /* datagrams in such a report */
 
 #define DATAGRAM_HEADER     32
 #define DATAGRAM_TAG        16

@@ -18,8 +18,9 @@ static uint32_t draw_bits(struct gossip *g)
 }
 
 /*
- * A peer without a report yet gets datagrams sealed with identities and without them by turns. It
- * might open only one kind, and wait for a datagram first (a tree's parent does).
+ * A peer without a report yet gets datagrams of the oldest format, sealed with identities and
+ * without them by turns. It might open only one kind, and wait for a datagram first (a tree's
+ * parent does).
  */
 struct datagram_header seal_header(struct gossip *g, struct peer_speaks speaks, uint8_t flags)
 {

@@ -481,10 +481,10 @@ static void note_sequence(struct datagram_received *received, uint32_t sequence)
 	uint32_t ahead = sequence - received->newest, behind = received->newest - sequence;
 
 	if (received->window == 0 || serial_newer(sequence, received->newest)) {
-		received->window = received->window && ahead < 64 ? received->window << ahead : 0;
+		received->window = ahead < DATAGRAM_WINDOW ? received->window << ahead : 0;
 		received->window |= 1;
 		received->newest = sequence;
-	} else if (behind < 64) {
+	} else if (behind < DATAGRAM_WINDOW) {
 		received->window |= UINT64_C(1) << behind;
 	}
 }

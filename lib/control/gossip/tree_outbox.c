@@ -8,8 +8,6 @@
 #include "base/bitmap.h"
 #include "gossip/estimator.h"
 
-#define WINDOW 64 /* datagrams in a report */
-
 struct outbox *outbox_create(unsigned n, uint32_t sequence)
 {
 	size_t words = bitmap_words(n), maps = NEWS_KINDS + 3;
@@ -169,7 +167,7 @@ void outbox_report(struct outbox *o, const struct datagram_received *received)
 			continue;
 		bitmap_clear(o->in_flight, i);
 		bitmap_clear(o->once, i);
-		if (age < WINDOW && received->window >> age & 1)
+		if (age < DATAGRAM_WINDOW && received->window >> age & 1)
 			clear_due(o, i, NEWS_AGAIN);
 		else
 			outbox_mark(

@@ -26,11 +26,16 @@
 /* The demand of an almost idle policy is compared with this share of its limit instead. */
 #define LIMIT_SHARE (1.0 / 8)
 
+static void sum_join(struct link_sums *sum, const struct link_sums *more)
+{
+	sum->demand += more->demand;
+	sum->weight += more->weight;
+	sum->count += more->count;
+}
+
 static void sum_add(struct link_sums *sum, const struct part *part)
 {
-	sum->demand += part->demand;
-	sum->weight += part->weight;
-	sum->count += part->count;
+	sum_join(sum, &(struct link_sums){part->demand, part->weight, part->count});
 }
 
 static void sum_scale(struct link_sums *sum, double factor)
@@ -45,13 +50,11 @@ static void add_held(struct link_sums *sum, const struct part *part, bool alive)
 {
 	struct link_sums beyond = {part->demand, part->weight, part->count};
 
-	if (part->count < (alive ? 1 : 2))
+	if (part->count == 0)
 		return;
 	if (!alive)
 		sum_scale(&beyond, (double)(part->count - 1) / part->count);
-	sum->demand += beyond.demand;
-	sum->weight += beyond.weight;
-	sum->count += beyond.count;
+	sum_join(sum, &beyond);
 }
 
 /* Sums over live and over held links. */
@@ -95,9 +98,7 @@ static struct link_sums join_sums(const struct both_sums *sums, double part)
 	struct link_sums held = sums->held, joined = sums->live;
 
 	sum_scale(&held, part);
-	joined.demand += held.demand;
-	joined.weight += held.weight;
-	joined.count += held.count;
+	sum_join(&joined, &held);
 	return joined;
 }
 
