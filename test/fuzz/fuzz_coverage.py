@@ -24,6 +24,7 @@ OWN = {
     "fragment": ("lib/datapath/packet/fragment", 66),
     "gossip": ("lib/control/gossip/", 62),
     "ledger": ("lib/control/ledger/", 56),
+    "members": ("lib/control/members/", 50),
     "parse": ("lib/datapath/packet/(?:parse|tunnel)", 60),
     "probe": ("lib/io/probe/(?:probe|tuple)", 77),
     "scenario": ("app/weirsim/run/scenario", 63),
