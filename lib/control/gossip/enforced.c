@@ -113,6 +113,48 @@ int enforced_update(struct gossip *g, const struct remap *map)
 	return 0;
 }
 
+/* Moves the reports of each row behind our own limits. */
+static char *regroup_reports(const struct gossip *g, const struct regroup *map)
+{
+	size_t size = sizeof(struct limits_row) + map->roster->n * sizeof(struct limit_report);
+	char *rows = calloc((size_t)g->policies->n + 1, size);
+
+	for (unsigned policy = 0; rows && policy < g->policies->n; policy++) {
+		const struct limits_row *from = row_of(g, policy);
+		struct limits_row *to = (void *)(rows + policy * size);
+
+		to->own = from->own;
+		for (unsigned i = 0; i < map->roster->n; i++)
+			if (map->from[i] != GOSSIP_ADDED)
+				to->reports[i] = from->reports[map->from[i]];
+	}
+	return rows;
+}
+
+int enforced_regroup(struct gossip *g, const struct regroup *map)
+{
+	struct limit_reports *e = g->enforced;
+	unsigned n = map->roster->n;
+	struct limit_reports *moved = calloc(1, sizeof(*moved) + n * sizeof(unsigned));
+	char *rows = regroup_reports(g, map);
+
+	if (!moved || !rows) {
+		free(moved);
+		free(rows);
+		return -ENOMEM;
+	}
+	memcpy(moved->began_ns, e->began_ns, sizeof(e->began_ns));
+	moved->rows = rows;
+	moved->metered = e->metered;
+	for (unsigned i = 0; i < n; i++)
+		if (map->from[i] != GOSSIP_ADDED)
+			moved->last[i] = e->last[map->from[i]];
+	free(e->rows);
+	free(e);
+	g->enforced = moved;
+	return 0;
+}
+
 void enforced_tick(struct gossip *g, uint64_t now_ns)
 {
 	g->enforced->began_ns[g->tick % TICKS] = now_ns;

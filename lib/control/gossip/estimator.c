@@ -4,6 +4,8 @@
 #include "gossip/estimator.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 void estimator_believe(
 	struct gossip *g, unsigned index, uint64_t epoch, uint32_t tick, uint64_t now_ns)
@@ -35,4 +37,21 @@ void estimator_implausible(struct gossip *g, unsigned teller)
 bool estimator_rate_valid(float value)
 {
 	return isfinite(value) && value >= 0;
+}
+
+void *regroup_rows(const struct gossip *g, const struct regroup *map, const void *rows, unsigned n,
+	size_t size)
+{
+	size_t width = map->roster->n;
+	char *moved = calloc(n * width + 1, size);
+
+	for (size_t i = 0; moved && i < n * width; i++) {
+		unsigned from = map->from[i % width];
+
+		if (from != GOSSIP_ADDED)
+			memcpy(moved + i * size,
+				(const char *)rows + (i / width * g->roster->n + from) * size,
+				size);
+	}
+	return moved;
 }

@@ -48,6 +48,21 @@ struct remap {
 /* Returns a copy of an array of one row a policy, ordered by the map, or NULL. Added rows are 0. */
 void *remap_rows(const struct remap *map, const void *rows, size_t size);
 
+/* Another roster, see gossip_regroup(). */
+struct regroup {
+	const struct roster *roster;
+	unsigned self;
+	unsigned *from; /* roster->n: index of each limiter in the previous one, or GOSSIP_ADDED */
+	uint64_t now_ns;
+};
+
+/*
+ * Returns a copy of n rows of one element a limiter of g->roster, as rows of one a limiter of the
+ * new roster, or NULL. Elements of added limiters are 0.
+ */
+void *regroup_rows(const struct gossip *g, const struct regroup *map, const void *rows, unsigned n,
+	size_t size);
+
 /* Limiters are named by their index in the roster; roster->n stands for none. */
 struct estimator {
 	/* Sets g->own. Returns 0 or -ENOMEM; destroy is called in either case. */
@@ -108,19 +123,26 @@ struct estimator {
 	/* Moves the state of policies; g->policies is still the old one. Returns 0 or -ENOMEM. */
 	int (*update)(struct gossip *g, const struct remap *map);
 
+	/*
+	 * Moves the state of limiters; g->roster is still the old one. Returns 0, or -ENOMEM and
+	 * nothing has changed. NULL: not supported.
+	 */
+	int (*regroup)(struct gossip *g, const struct regroup *map);
+
 	bool reports_news; /* calls estimator_news(), or sets g->all_news */
 };
 
 extern const struct estimator estimator_state, estimator_tree;
 
 /*
- * Reports of local limits, of `state` alone; see enforced.c. create, destroy, update and tick are
- * called by the functions of an estimator of that name. A section whose origin is the sender has
- * reports: enforced_take() reads its records.
+ * Reports of local limits, of `state` alone; see enforced.c. create, destroy, update, regroup and
+ * tick are called by the functions of an estimator of that name. A section whose origin is the
+ * sender has reports: enforced_take() reads its records.
  */
 int enforced_create(struct gossip *g, uint64_t now_ns);
 void enforced_destroy(struct gossip *g);
 int enforced_update(struct gossip *g, const struct remap *map);
+int enforced_regroup(struct gossip *g, const struct regroup *map);
 void enforced_tick(struct gossip *g, uint64_t now_ns);
 void enforced_write(struct gossip *g, struct cursor *cursor, unsigned to);
 void enforced_take(struct gossip *g, struct cursor *cursor, const struct datagram_section *section,

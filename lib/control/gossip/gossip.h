@@ -40,8 +40,9 @@ struct estimator;
 #define GOSSIP_TREE_TICK_NS 10000000
 
 struct gossip_params {
-	const struct roster *roster; /* FNV-1a of N names, ours included; outlives the gossip */
-	unsigned self;               /* our index in it */
+	/* FNV-1a of N names, ours included; outlives the gossip, or see gossip_regroup() */
+	const struct roster *roster;
+	unsigned self; /* our index in it */
 	unsigned n_policies;
 	const uint64_t *policies; /* n_policies ids, distinct */
 	struct keyring *keyring;  /* outlives the gossip, or see gossip_rekey(); NULL: plain */
@@ -121,6 +122,24 @@ const struct keyring *gossip_keyring(const struct gossip *gossip);
  */
 int gossip_update(struct gossip *gossip, const uint64_t *policies, unsigned n, const unsigned *from,
 	uint64_t tick_ns, uint64_t now_ns);
+
+/*
+ * Continues with another roster, which has our id at index `self`, and with keys made for it. NULL:
+ * plain, as before. The epoch, ticks and records stay, and all state of limiters that are in both
+ * rosters: peers that stay notice nothing. Limiters that are not in the new roster count no longer,
+ * not even as lost; new ones are lost until they prove themselves. A limiter that is removed and
+ * added again within a timeout must have restarted, because its replay window was dropped.
+ *
+ * The group's limiters can do this at different times. Until all have done so, a tree can count
+ * a removed limiter. Its sums include the part of that limiter, so that they never are too small.
+ *
+ * Returns 0: the previous roster and keys are not used any more, the caller frees them. Otherwise
+ * nothing has changed: -EINVAL (our id is not at `self`, or keys where there were none, or none
+ * where there were keys), -ENOTSUP (an estimator of papers) or -ENOMEM. Allowed at any time between
+ * other calls; the present tick sends to no new limiter.
+ */
+int gossip_regroup(struct gossip *gossip, const struct roster *roster, unsigned self,
+	struct keyring *keyring, uint64_t now_ns);
 
 /*
  * Returns the length of a tick of gossip, in ns, for the shortest estimate interval of the

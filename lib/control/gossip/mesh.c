@@ -24,6 +24,47 @@ int mesh_create(struct mesh *mesh, const struct gossip *g, uint64_t now_ns)
 	return 0;
 }
 
+/* Peers of both rosters keep their order, and new ones follow. */
+static void regroup_order(struct mesh *mesh, const struct mesh *before, const struct gossip *g,
+	const struct regroup *map)
+{
+	unsigned n = map->roster->n, k = 0;
+
+	for (unsigned i = 0; i + 1 < g->roster->n; i++) {
+		unsigned peer = roster_find(map->roster, g->roster->ids[before->order[i]]);
+
+		if (peer == n)
+			continue;
+		mesh->at += i < before->at;
+		mesh->to_send += i >= before->at && i - before->at < before->to_send;
+		mesh->order[k++] = peer;
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (map->from[i] == GOSSIP_ADDED)
+			mesh->order[k++] = i;
+}
+
+int mesh_regroup(struct mesh *mesh, const struct mesh *before, const struct gossip *g,
+	const struct regroup *map)
+{
+	unsigned n = map->roster->n;
+
+	*mesh = (struct mesh){
+		.peers = regroup_rows(g, map, before->peers, 1, sizeof(*mesh->peers)),
+		.order = calloc(n, sizeof(*mesh->order)),
+	};
+	if (!mesh->peers || !mesh->order)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++) {
+		mesh->peers[i].id = map->roster->ids[i];
+		if (map->from[i] == GOSSIP_ADDED)
+			mesh->peers[i].heard_ns = map->now_ns;
+		mesh->n_active += mesh->peers[i].alive;
+	}
+	regroup_order(mesh, before, g, map);
+	return 0;
+}
+
 void mesh_destroy(struct mesh *mesh)
 {
 	free(mesh->peers);

@@ -24,6 +24,13 @@ int mesh_create(struct mesh *mesh, const struct gossip *g, uint64_t now_ns);
 void mesh_destroy(struct mesh *mesh);
 
 /*
+ * Makes a mesh of another roster from one that stays as it is. Its peers that stay keep their place
+ * in this round; new ones have the last turns. Returns 0 or -ENOMEM; mesh_destroy() in either case.
+ */
+int mesh_regroup(struct mesh *mesh, const struct mesh *before, const struct gossip *g,
+	const struct regroup *map);
+
+/*
  * Decides which peers are active, and chooses the receivers of this tick. Returns true if a peer
  * became active or lost.
  */

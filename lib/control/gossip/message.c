@@ -8,6 +8,7 @@
  */
 #include "gossip/message.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,25 @@ void messages_destroy(struct gossip *g)
 	for (unsigned i = 0; g->correspondents && i < g->roster->n; i++)
 		free(g->correspondents[i]);
 	free(g->correspondents);
+}
+
+int messages_regroup(const struct gossip *g, const struct regroup *map, struct correspondent ***out)
+{
+	*out = NULL;
+	if (g->correspondents)
+		*out = regroup_rows(g, map, g->correspondents, 1, sizeof(**out));
+	return g->correspondents && !*out ? -ENOMEM : 0;
+}
+
+void messages_commit(struct gossip *g, const struct regroup *map, struct correspondent **moved)
+{
+	for (unsigned i = 0; moved && i < map->roster->n; i++)
+		if (moved[i])
+			g->correspondents[map->from[i]] = NULL;
+	for (unsigned i = 0; moved && i < g->roster->n; i++)
+		g->n_answers -= g->correspondents[i] && g->correspondents[i]->answer;
+	messages_destroy(g);
+	g->correspondents = moved;
 }
 
 /* Created when the first authentic message arrives; NULL: out of memory. */

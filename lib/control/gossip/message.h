@@ -22,4 +22,9 @@ enum gossip_verdict message_take(struct gossip *g, unsigned from,
 
 void messages_destroy(struct gossip *g);
 
+/* Prepares the correspondents of another roster, and puts them in force. 0 or -ENOMEM. */
+int messages_regroup(
+	const struct gossip *g, const struct regroup *map, struct correspondent ***out);
+void messages_commit(struct gossip *g, const struct regroup *map, struct correspondent **moved);
+
 #endif

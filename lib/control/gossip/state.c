@@ -156,6 +156,19 @@ static void free_rows(struct state *s)
 	free(s->relayed);
 }
 
+/* Frees the state with a place for each limiter, except for `announced`. */
+static void free_places(struct state *s)
+{
+	mesh_destroy(&s->mesh);
+	free(s->entries);
+	free(s->pending);
+	free(s->relayed);
+	free(s->word_at);
+	free(s->refresh_at);
+	free(s->alive);
+	free(s->echoes);
+}
+
 static void state_destroy(struct gossip *g)
 {
 	struct state *s = g->own;
@@ -163,12 +176,8 @@ static void state_destroy(struct gossip *g)
 	enforced_destroy(g);
 	if (!s)
 		return;
-	mesh_destroy(&s->mesh);
-	free_rows(s);
-	free(s->word_at);
-	free(s->refresh_at);
-	free(s->alive);
-	free(s->echoes);
+	free_places(s);
+	free(s->announced);
 	free(s);
 }
 
@@ -834,6 +843,38 @@ static int state_update(struct gossip *g, const struct remap *map)
 	return 0;
 }
 
+static bool state_regroup_alloc(
+	const struct gossip *g, const struct regroup *map, const struct state *s, struct state *to)
+{
+	size_t relayed = s->n_words * sizeof(*s->relayed);
+
+	to->entries = regroup_rows(g, map, s->entries, g->policies->n + 1, sizeof(*s->entries));
+	to->pending = regroup_rows(g, map, s->pending, s->n_words, sizeof(*s->pending));
+	to->relayed = regroup_rows(g, map, s->relayed, 1, relayed);
+	to->word_at = regroup_rows(g, map, s->word_at, 1, sizeof(*s->word_at));
+	to->refresh_at = regroup_rows(g, map, s->refresh_at, 1, sizeof(*s->refresh_at));
+	to->alive = regroup_rows(g, map, s->alive, 1, sizeof(*s->alive));
+	to->echoes = regroup_rows(g, map, s->echoes, 1, sizeof(*s->echoes));
+	return mesh_regroup(&to->mesh, &s->mesh, g, map) == 0 && to->entries && to->pending &&
+	       to->relayed && to->word_at && to->refresh_at && to->alive && to->echoes;
+}
+
+/* News that a turn has not sent yet stays due: the rest of the present turn ends. */
+static int state_regroup(struct gossip *g, const struct regroup *map)
+{
+	struct state *s = g->own, moved = *s;
+
+	moved.turn = (struct send_turn){.number = s->turn.number};
+	moved.relay_at = 0;
+	if (!state_regroup_alloc(g, map, s, &moved) || enforced_regroup(g, map)) {
+		free_places(&moved);
+		return -ENOMEM;
+	}
+	free_places(s);
+	*s = moved;
+	return 0;
+}
+
 const struct estimator estimator_state = {
 	.create = state_create,
 	.destroy = state_destroy,
@@ -855,5 +896,6 @@ const struct estimator estimator_state = {
 	.spread = state_spread,
 	.said = state_said,
 	.update = state_update,
+	.regroup = state_regroup,
 	.reports_news = true,
 };

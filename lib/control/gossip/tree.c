@@ -56,6 +56,7 @@ static int tree_create(struct gossip *g, uint64_t now_ns)
 	g->own = t;
 	if (!t)
 		return -ENOMEM;
+	t->id = g->roster->ids[g->self];
 	t->b = g->branching < 2 ? 2 : g->branching;
 	t->depth = tree_depth(g->roster->n, t->b);
 	t->position = roster_position(g->roster, g->roster->ids[g->self]);
@@ -266,15 +267,22 @@ static void choose_target(struct gossip *g)
 	t->target = target;
 }
 
+/* The search for another parent begins with the next tick, and with the best candidate. */
+static void lose_parent(struct gossip *g, unsigned none)
+{
+	struct tree *t = g->own;
+
+	t->parent = none;
+	t->probe_at = 0;
+	t->probe_ns = t->now_ns - probe_pause_ns(g);
+}
+
 static void choose_parent(struct gossip *g)
 {
 	struct tree *t = g->own;
 
-	if (t->parent != no_position(g) && !is_alive(g, t->parent)) {
-		t->parent = no_position(g);
-		t->probe_at = 0;
-		t->probe_ns = t->now_ns - probe_pause_ns(g);
-	}
+	if (t->parent != no_position(g) && !is_alive(g, t->parent))
+		lose_parent(g, no_position(g));
 	choose_target(g);
 	if (t->target != no_position(g) && is_ready(g, find_neighbour(g, t->target)))
 		adopt_new_parent(g);
@@ -330,6 +338,10 @@ static void tree_tick(struct gossip *g, uint64_t now_ns)
 
 	pass_ticks(g, now_ns);
 	t->now_ns = now_ns;
+	if (t->removed && now_ns >= t->removed_until_ns) {
+		t->removed = 0;
+		t->all_dirty = true;
+	}
 	expire_tree_links(g);
 	choose_parent(g);
 	choose_probe(g);
@@ -456,7 +468,7 @@ static bool tree_check(
 		struct datagram_sum sum;
 
 		datagram_read_sum(&cursor, &sum);
-		if (cursor.failed || sum.count >= g->roster->n ||
+		if (cursor.failed || sum.count > tree_others(g) + TREE_ROSTERS_APART ||
 			!estimator_rate_valid(sum.demand) || !estimator_rate_valid(sum.weight))
 			return false;
 	}
@@ -549,7 +561,7 @@ static struct gossip_sum tree_sum(const struct gossip *g, unsigned policy)
 	return (struct gossip_sum){
 		.weight = sum.weight,
 		.demand = sum.demand,
-		.lost = g->roster->n - 1 - sum.count,
+		.lost = g->roster->n - 1 - min_u32(sum.count, g->roster->n - 1),
 	};
 }
 
@@ -657,6 +669,91 @@ static int tree_update(struct gossip *g, const struct remap *map)
 	return complete ? 0 : -ENOMEM;
 }
 
+/*
+ * The group has another shape, but a link that works is better than a new one: while a subtree
+ * moves, it can count twice. So the parent is the best candidate until it is lost.
+ */
+static void keep_parent(struct tree *t)
+{
+	unsigned at = count_better_parents(t);
+
+	t->n_candidates += at == t->n_candidates;
+	memmove(&t->candidates[1], t->candidates, at * sizeof(*t->candidates));
+	t->candidates[0] = t->parent;
+}
+
+/* Limiters beyond a removed neighbour are held like those beyond a lost one. */
+static void remove_neighbour(struct gossip *g, struct neighbour *e)
+{
+	bool counted = link_is_counted(g->own, e);
+
+	set_link_watched(g, e, false);
+	e->peer.known = e->peer.alive = false;
+	e->due = e->answer = false;
+	e->position = TREE_REMOVED;
+	end_link(g, e, counted);
+}
+
+static void regroup_neighbours(struct gossip *g, const struct roster *roster)
+{
+	struct tree *t = g->own;
+
+	for (unsigned i = 0; i < t->table.n; i++) {
+		struct neighbour *e = t->table.at[i];
+		unsigned position = roster_position(roster, e->peer.id);
+
+		if (e->position == TREE_REMOVED)
+			continue;
+		if (position == roster->n)
+			remove_neighbour(g, e);
+		else
+			e->position = position;
+	}
+}
+
+/* Returns the most limiters that the sums of a policy count. */
+static unsigned most_counted(const struct gossip *g)
+{
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < g->policies->n; i++) {
+		unsigned count = tree_link_sums(g, i).count;
+
+		most = count > most ? count : most;
+	}
+	return most;
+}
+
+/* Returns the position of a candidate in another roster; n: it is not there, or there is none. */
+static unsigned position_in(const struct gossip *g, const struct roster *roster, unsigned position)
+{
+	return position == no_position(g) ? roster->n
+					  : roster_position(roster, g->roster->sorted[position].id);
+}
+
+static int tree_regroup(struct gossip *g, const struct regroup *map)
+{
+	const struct roster *roster = map->roster;
+	struct tree *t = g->own;
+	unsigned parent = position_in(g, roster, t->parent), counted = most_counted(g);
+
+	t->removed = counted < roster->n ? 0 : counted + 1 - roster->n;
+	t->removed_until_ns = map->now_ns + tree_silence(g) + tree_spread(g);
+	regroup_neighbours(g, roster);
+	if (parent == roster->n)
+		lose_parent(g, parent);
+	t->parent = parent;
+	t->target = position_in(g, roster, t->target);
+	t->probe = position_in(g, roster, t->probe);
+	t->position = roster_position(roster, t->id);
+	t->depth = tree_depth(roster->n, t->b);
+	t->n_candidates = tree_candidates(t->position, t->b, t->candidates);
+	if (parent != roster->n)
+		keep_parent(t);
+	t->all_dirty = true;
+	return 0;
+}
+
 const struct estimator estimator_tree = {
 	.create = tree_create,
 	.destroy = tree_destroy,
@@ -678,5 +775,6 @@ const struct estimator estimator_tree = {
 	.spread = tree_spread,
 	.said = tree_said,
 	.update = tree_update,
+	.regroup = tree_regroup,
 	.reports_news = true,
 };

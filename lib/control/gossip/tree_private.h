@@ -11,7 +11,14 @@
 #include "gossip/tree_shape.h"
 #include "gossip/tree_table.h"
 
+/* Position of a neighbour that is not in the roster any more, while its sums are held. */
+#define TREE_REMOVED UINT_MAX
+
+/* A peer's roster can have so many more limiters than ours while a group changes. */
+#define TREE_ROSTERS_APART 16
+
 struct tree {
+	uint32_t id; /* ours */
 	struct tree_table table;
 	struct part *own; /* n_policies; a count of 1 if we have the policy */
 	float *limits;    /* n_policies, see gossip_set_limit() */
@@ -20,13 +27,15 @@ struct tree {
 	uint64_t now_ns;  /* time of the last tick */
 	unsigned position, b, depth;
 	unsigned n_candidates;
-	unsigned candidates[TREE_CANDIDATES];
+	unsigned candidates[TREE_CANDIDATES + 1]; /* with a parent of an earlier roster */
 	unsigned parent, target; /* positions, or n; the target is to become the parent */
 	uint32_t target_tick;    /* since when it is the target */
 	unsigned probe;          /* position to probe in this tick, or n */
 	unsigned probe_at;       /* candidate whose turn it is */
 	uint64_t probe_ns;       /* time of the last probe */
 	unsigned send_at;        /* neighbour with which gossip_send() continues */
+	unsigned removed;        /* limiters of earlier rosters that sums can have */
+	uint64_t removed_until_ns;
 };
 
 /* Sums of one policy over all links, without our own record. */
@@ -35,9 +44,18 @@ struct link_sums {
 	unsigned count;
 };
 
+/* Positions are in the order of ids in every roster, so this never changes. */
 static inline bool is_child(const struct tree *t, const struct neighbour *e)
 {
-	return e->position > t->position;
+	return e->peer.id > t->id;
+}
+
+/* Returns the most limiters that sums of all others are of. */
+static inline unsigned tree_others(const struct gossip *g)
+{
+	const struct tree *t = g->own;
+
+	return g->roster->n - 1 + t->removed;
 }
 
 /* Returns true if the neighbour's sums are part of ours. */

@@ -45,16 +45,24 @@ static void sum_scale(struct link_sums *sum, double factor)
 	sum->count = (unsigned)lrint(sum->count * factor);
 }
 
-/* Adds the sum of a link that has ended; of a lost neighbour without its own, average part. */
-static void add_held(struct link_sums *sum, const struct part *part, bool alive)
+/*
+ * Adds the sum of a link that has ended; of a lost neighbour without its own, average part. The
+ * part of a removed one is unknown too, but it does not count as lost: without demand, no limiter
+ * beyond it may seem to have less.
+ */
+static void add_held(struct link_sums *sum, const struct neighbour *e, unsigned policy)
 {
+	const struct part *part = &e->heard[policy];
 	struct link_sums beyond = {part->demand, part->weight, part->count};
 
 	if (part->count == 0)
 		return;
-	if (!alive)
+	if (e->position == TREE_REMOVED)
+		beyond.count--;
+	else if (!e->peer.alive)
 		sum_scale(&beyond, (double)(part->count - 1) / part->count);
-	sum_join(sum, &beyond);
+	if (beyond.count > 0)
+		sum_join(sum, &beyond);
 }
 
 /* Sums over live and over held links. */
@@ -76,7 +84,7 @@ static struct both_sums add_links(
 		if (e == except || !link_is_counted(t, e) || (!is_child(t, e) && upwards))
 			continue;
 		if (e->held_until_ns)
-			add_held(&sums.held, &e->heard[policy], e->peer.alive);
+			add_held(&sums.held, e, policy);
 		else
 			sum_add(&sums.live, &e->heard[policy]);
 	}
@@ -104,9 +112,9 @@ static struct link_sums join_sums(const struct both_sums *sums, double part)
 
 struct link_sums tree_link_sums(const struct gossip *g, unsigned policy)
 {
-	unsigned peers = g->roster->n - 1;
+	unsigned peers = tree_others(g);
 	struct both_sums all = add_links(g, policy, NULL, false);
-	struct link_sums sum = join_sums(&all, held_part(&all, peers));
+	struct link_sums sum = join_sums(&all, held_part(&all, g->roster->n - 1));
 
 	if (sum.count > peers)
 		sum_scale(&sum, (double)peers / sum.count);
@@ -121,7 +129,7 @@ static struct part part_for(
 	const struct gossip *g, unsigned policy, const struct neighbour *e, double part)
 {
 	const struct tree *t = g->own;
-	unsigned most = is_child(t, e) ? g->roster->n - 1 : g->roster->n - t->position;
+	unsigned most = is_child(t, e) ? tree_others(g) : tree_others(g) + 1 - t->position;
 	struct both_sums sums = add_links(g, policy, e, !is_child(t, e));
 	struct link_sums sum = join_sums(&sums, part);
 
@@ -244,14 +252,17 @@ uint16_t tree_write_sums(struct gossip *g, struct cursor *cursor, struct neighbo
 
 /*
  * Beyond a child are limiters with positions no lower than its own, beyond the parent all except
- * us. Demand and weight must be plausible for as many as the sum counts.
+ * us; more in the roster of a peer that has another one. Demand and weight must be plausible for
+ * as many as the sum counts.
  */
 static bool sum_is_plausible(
 	const struct gossip *g, const struct neighbour *e, const struct datagram_sum *sum)
 {
-	unsigned n = g->roster->n, most = is_child(g->own, e) ? n - e->position : n - 1;
+	unsigned others = tree_others(g);
+	unsigned most = is_child(g->own, e) ? others + 1 - e->position : others;
 
-	return sum->count <= most && estimator_plausible(g, sum->count, sum->demand, sum->weight);
+	return sum->count <= most + TREE_ROSTERS_APART &&
+	       estimator_plausible(g, sum->count, sum->demand, sum->weight);
 }
 
 void tree_take_sums(

@@ -63,7 +63,11 @@ static bool receive_gossip(void *world, unsigned from, unsigned to, uint8_t *buf
 
 static struct keyring *world_keyring(const struct world *w, unsigned i)
 {
-	struct keyring_params params = {.roster = w->roster, .self = i, .n_keys = 1, .keys = &key};
+	const struct roster *roster = w->nodes[i].roster;
+	struct keyring_params params = {.roster = roster,
+		.self = roster_find(roster, w->roster->ids[i]),
+		.n_keys = 1,
+		.keys = &key};
 	struct keyring *ring = NULL;
 
 	if (w->params.sealed && keyring_create(&params, &ring))
@@ -80,8 +84,10 @@ void world_create(struct world *w, const struct world_params *params)
 	w->nodes = or_abort(calloc(params->n, sizeof(*w->nodes)));
 	w->weights = or_abort(
 		calloc((size_t)params->n * params->n_policies + 1, sizeof(*w->weights)));
-	for (unsigned i = 0; i < params->n; i++)
+	for (unsigned i = 0; i < params->n; i++) {
+		w->nodes[i].roster = w->roster;
 		world_start(w, i);
+	}
 }
 
 void world_destroy(struct world *w)
@@ -101,8 +107,8 @@ void world_start(struct world *w, unsigned i)
 	const struct world_params *p = &w->params;
 	struct world_node *node = &w->nodes[i];
 	struct gossip_params params = {
-		.roster = w->roster,
-		.self = i,
+		.roster = node->roster,
+		.self = roster_find(node->roster, w->roster->ids[i]),
 		.n_policies = p->n_policies,
 		.policies = w->policies,
 		.keyring = node->keyring = world_keyring(w, i),
@@ -121,6 +127,19 @@ void world_start(struct world *w, unsigned i)
 		abort();
 	node->next_ns = w->now_ns + WORLD_STEP +
 			prng_below(&w->prng, (uint32_t)(p->tick_ns / WORLD_STEP)) * WORLD_STEP;
+}
+
+void world_regroup(struct world *w, unsigned i, const struct roster *roster)
+{
+	struct world_node *node = &w->nodes[i];
+	struct keyring *before = node->keyring;
+
+	node->roster = roster;
+	node->keyring = world_keyring(w, i);
+	if (gossip_regroup(node->gossip, roster, roster_find(roster, w->roster->ids[i]),
+		    node->keyring, w->now_ns))
+		abort();
+	keyring_destroy(before);
 }
 
 void world_crash(struct world *w, unsigned i)
@@ -194,7 +213,8 @@ void world_run(struct world *w, uint64_t ns)
 					w->weights[(size_t)i * w->params.n_policies + p]);
 			gossip_tick(node->gossip, w->now_ns);
 			while ((len = gossip_send(node->gossip, buf, &to)) > 0)
-				fly_gossip_datagram(w, i, to, buf, len);
+				fly_gossip_datagram(w, i,
+					roster_find(w->roster, node->roster->ids[to]), buf, len);
 		}
 	}
 }

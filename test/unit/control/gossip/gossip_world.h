@@ -35,8 +35,9 @@ struct world_params {
 struct world_node {
 	struct gossip *gossip; /* NULL while crashed */
 	struct keyring *keyring;
-	uint64_t next_ns;   /* its next tick */
-	uint64_t pauses_ns; /* until then it handles nothing */
+	const struct roster *roster; /* its group; borrowed */
+	uint64_t next_ns;            /* its next tick */
+	uint64_t pauses_ns;          /* until then it handles nothing */
 	unsigned starts;
 	unsigned side; /* its side of a partition */
 };
@@ -67,6 +68,10 @@ void world_create(struct world *world, const struct world_params *params);
 void world_destroy(struct world *world);
 
 void world_start(struct world *world, unsigned i);
+
+/* Continues with another roster, which outlives its use; its limiters are among all n. */
+void world_regroup(struct world *world, unsigned i, const struct roster *roster);
+
 void world_crash(struct world *world, unsigned i);
 
 /* Stops limiter i for so long: datagrams to it wait, and its next tick too. */
