@@ -35,16 +35,20 @@ int agree_create(const struct agree_params *params, struct agree **out)
 	return 0;
 }
 
+static void peer_free(struct agree_peer *p)
+{
+	free(p->said);
+	free(p->since_ns);
+	free(p->walk);
+	free(p->found);
+}
+
 void agree_destroy(struct agree *a)
 {
 	if (!a)
 		return;
-	for (unsigned i = 0; i < a->n_peers; i++) {
-		free(a->peers[i].said);
-		free(a->peers[i].since_ns);
-		free(a->peers[i].walk);
-		free(a->peers[i].found);
-	}
+	for (unsigned i = 0; i < a->n_peers; i++)
+		peer_free(&a->peers[i]);
 	free(a->peers);
 	rows_destroy(a->rows);
 	free(a);
@@ -99,6 +103,34 @@ struct agree_peer *peer_get(struct agree *a, unsigned index)
 	a->n_peers++;
 	a->peers[at] = (struct agree_peer){.index = index, .summary_due = true};
 	return &a->peers[at];
+}
+
+static int compare_peers(const void *a, const void *b)
+{
+	unsigned left = ((const struct agree_peer *)a)->index;
+	unsigned right = ((const struct agree_peer *)b)->index;
+
+	return left < right ? -1 : left > right;
+}
+
+void agree_regroup(struct agree *a, unsigned n, unsigned self, const unsigned *to)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < a->n_peers; i++) {
+		a->peers[i].index = to[a->peers[i].index];
+		if (a->peers[i].index < n)
+			a->peers[kept++] = a->peers[i];
+		else
+			peer_free(&a->peers[i]);
+	}
+	a->n = n;
+	a->self = self;
+	a->n_peers = kept;
+	a->next = 0;
+	a->views++;
+	if (kept > 0)
+		qsort(a->peers, kept, sizeof(*a->peers), compare_peers);
 }
 
 static bool group_equal(const struct agree *a, const uint64_t *group)

@@ -94,6 +94,12 @@ int agree_set(struct agree *a, const uint64_t *group, const struct agree_policy 
 	unsigned n, uint64_t now_ns);
 
 /*
+ * Continues with another roster of n limiters, in which our index is self. to[i] is the new index
+ * of the limiter with the previous index i. It is n if the limiter is gone.
+ */
+void agree_regroup(struct agree *a, unsigned n, unsigned self, const unsigned *to);
+
+/*
  * Sets the time of day to now_ns plus ahead_ns nanoseconds; to be called as often as that can
  * change. The value in agree_set() only decides if the time is compared; 0: it is not.
  */

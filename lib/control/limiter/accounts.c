@@ -156,6 +156,7 @@ void accounts_receive(struct limiter *l, uint64_t now_ns, const struct gossip_me
 		(void)agree_receive(l->agree, message->from, now_ns, message->at, message->len);
 	if (l->loan && message->len > 0 && message->at[0] == LOAN_MESSAGE)
 		loans_receive(l, now_ns, message);
+	limiter_members_receive(l, message);
 	follow_closure(l, now_ns);
 }
 
@@ -172,6 +173,8 @@ size_t accounts_send(struct limiter *l, uint8_t *buf, unsigned *peer)
 		len = agree_send(l->agree, l->now_ns, at, room, peer);
 	if (len == 0 && l->loan)
 		len = loans_send(l, at, room, peer);
+	if (len == 0)
+		len = limiter_members_send(l, at, room, peer);
 	return len > 0 ? gossip_seal_message(l->gossip, buf, len, *peer)
 		       : gossip_answer(l->gossip, buf, peer);
 }

@@ -97,8 +97,12 @@ struct limiter {
 	uint64_t look_ns, looked_ns; /* next and last limiter_look() */
 	unsigned look_from;          /* policy where it begins */
 	bool lends, lends_hard;      /* any policy does; with a hard limit */
-	uint64_t commit_ns;     /* no grant is committed before: policies may have left offers */
-	double overshoot_alarm; /* see struct limiter_params */
+	uint64_t commit_ns;        /* no grant is committed before: policies may have left offers */
+	double overshoot_alarm;    /* see struct limiter_params */
+	bool left;                 /* see limiter_leave() */
+	struct exchange *exchange; /* NULL: no set of members */
+	uint64_t *member_epochs;   /* n: peers' when their sets were last asked for */
+	uint64_t members_watched;  /* gossip_changes() of when peers were last looked at */
 	struct limiter_closure closure; /* limiter_closure() adds the rest */
 	uint64_t closures;              /* number of both books that it covers */
 	uint64_t held_until_ns;
@@ -246,6 +250,19 @@ int loans_create(struct limiter *l, const struct limiter_params *params, uint64_
 void loans_rest(struct limiter *l, unsigned policy, uint64_t now_ns);
 void loans_receive(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 size_t loans_send(struct limiter *l, uint8_t *buf, size_t room, unsigned *peer);
+
+/*
+ * Members of the group (members.c), if params.members is set. limiter_members_send() writes a
+ * message into buf and returns its length, or 0. limiter_members_regroup() is called before the
+ * roster changes, see exchange_regroup(); with an exchange it takes over n epochs, all 0.
+ */
+int limiter_members_create(struct limiter *l, struct members *members);
+void limiter_members_destroy(struct limiter *l);
+void limiter_members_tick(struct limiter *l);
+void limiter_members_receive(struct limiter *l, const struct gossip_message *message);
+size_t limiter_members_send(struct limiter *l, uint8_t *buf, size_t room, unsigned *peer);
+void limiter_members_regroup(
+	struct limiter *l, unsigned n, unsigned self, const unsigned *to, uint64_t *epochs);
 
 /*
  * loans_hold_grants() returns true while a part of the ledger's grants may be depth that an offer

@@ -144,6 +144,8 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 		ret = accounts_set(l, params->policies, params->n_policies, now_ns);
 	if (ret == 0)
 		ret = loans_create(l, params, now_ns);
+	if (ret == 0)
+		ret = limiter_members_create(l, params->members);
 	l->ledger.records = NULL;
 	l->ledger.n_records = 0;
 	if (ret) {
@@ -177,6 +179,7 @@ void limiter_destroy(struct limiter *l)
 	agree_destroy(l->agree);
 	levels_destroy(l->levels);
 	loan_destroy(l->loan);
+	limiter_members_destroy(l);
 	gossip_destroy(l->gossip);
 	free(l);
 }
@@ -483,6 +486,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 	tick_gossip(l, now_ns);
 	l->now_ns = now_ns;
 	terms_tick(l, now_ns);
+	limiter_members_tick(l);
 	limiter_units_ask(l);
 	l->ticked_ns = now_ns;
 	l->next_ns = next_beat(l->next_ns, l->tick_ns, now_ns);
@@ -527,10 +531,10 @@ void limiter_view(const struct limiter *l, unsigned policy, struct limiter_view 
 		.limit = limiter_policy_rate(&a->policy),
 		.share = a->share,
 		.effective_limit = a->effective_limit,
-		.local_limit = a->state.local_limit,
+		.local_limit = l->left ? 0 : a->state.local_limit,
 		.drain = a->state.drain,
 		.drop = a->state.drop,
-		.local_burst = aggregate_burst(l, a),
+		.local_burst = l->left ? 0 : aggregate_burst(l, a),
 		.ending = a->ending,
 		.demand = a->asked,
 		.weight = a->state.weight,

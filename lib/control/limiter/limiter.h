@@ -18,6 +18,7 @@
 #include "conserve/conserve.h"
 #include "gossip/gossip.h"
 #include "loan/loan.h"
+#include "members/exchange.h"
 
 /*
  * The burst is shared as the limit is, which keeps the aggregate's bound of r·t + b. Below six
@@ -159,7 +160,8 @@ struct limiter_params {
 	bool skips_idle;    /* limiter_wake() is called for every policy with arrivals */
 	struct limiter_ledger ledger;
 	struct limiter_buckets buckets; /* all NULL: this limiter takes no part in loans */
-	double overshoot_alarm; /* part of a limit, see struct limiter_overshoot; 0: no alarm */
+	double overshoot_alarm;  /* part of a limit, see struct limiter_overshoot; 0: no alarm */
+	struct members *members; /* to be exchanged with the peers, borrowed; NULL: none */
 };
 
 /* The workers' counts of one policy since they started. */
@@ -230,6 +232,24 @@ void limiter_give_ledger(struct limiter *limiter, const struct limiter_ledger *l
  */
 int limiter_update(struct limiter *limiter, const struct limiter_policy *policies, unsigned n,
 	const unsigned *from, uint64_t now_ns);
+
+/*
+ * Continues with another roster, which has our id at index `self`, and with keys made for it, like
+ * gossip_regroup(). Peers that stay notice nothing. Policies keep their estimates and the state of
+ * their allocators. The next limiter_tick() decides all limits with the new number of limiters, of
+ * which each new one is lost: it leaves limit/N to it.
+ *
+ * Limiters can do this at different times. Local limits add up to no more than the limit then, if
+ * the group keeps this order. An added limiter starts when all others have its roster. A removed
+ * one stops, or enforces limits of 0, before the first other continues without it. With a tree,
+ * wait for a limiter_timeout() after a removal before the next limiter starts.
+ *
+ * Returns 0: the previous roster and keys are not used any more, the caller frees them. Otherwise
+ * nothing has changed: -ENOTSUP (hard limits or quotas, even earlier ones), and the errors of
+ * gossip_regroup(). Allowed at any time between other calls.
+ */
+int limiter_regroup(struct limiter *limiter, const struct roster *roster, unsigned self,
+	struct keyring *keyring, uint64_t now_ns);
 
 /* Another limit that holds from now on for a policy, and the hash of the operator's; 0: none. */
 struct limiter_change_terms {
@@ -426,7 +446,16 @@ void limiter_set_overshoot_alarm(struct limiter *limiter, double part);
 const struct agree *limiter_agree(const struct limiter *limiter);
 const char *limiter_thing(bool group, uint32_t *things, bool *fixed);
 
-/* See gossip_rekey(). */
+/*
+ * With `left` this limiter is no member of the group: all its limits are 0, because the others share
+ * them without it. Without, it takes part again.
+ */
+void limiter_leave(struct limiter *limiter, bool left);
+
+/* Returns the exchange of params.members, or NULL. */
+struct exchange *limiter_exchange(const struct limiter *limiter);
+
+/* See gossip_rekey(), and limiter_regroup() for keys of another roster. */
 struct keyring *limiter_rekey(struct limiter *limiter, struct keyring *keyring);
 
 /* Nanoseconds of silence after which a peer is lost. */

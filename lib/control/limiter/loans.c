@@ -18,7 +18,10 @@
  */
 #define SPARE_PART 20
 
-/* Only the estimator `state` keeps the demand of each peer, so the others have no loans. */
+/*
+ * Only the estimator `state` keeps the demand of each peer, so the others have no loans. A limiter
+ * that is alone has none either, until its roster has others.
+ */
 int loans_create(struct limiter *l, const struct limiter_params *params, uint64_t now_ns)
 {
 	uint64_t epoch = params->gossip.epoch;
@@ -30,7 +33,7 @@ int loans_create(struct limiter *l, const struct limiter_params *params, uint64_
 	uint64_t *ids;
 	int ret;
 
-	if (!params->buckets.look || params->gossip.estimator != GOSSIP_STATE || l->n < 2)
+	if (!params->buckets.look || params->gossip.estimator != GOSSIP_STATE)
 		return 0;
 	ids = calloc((size_t)l->n_policies + 1, sizeof(*ids));
 	if (!ids)
@@ -151,7 +154,7 @@ void loans_index(struct limiter *l)
 
 uint64_t limiter_next_look(const struct limiter *l)
 {
-	bool active = l->loan && l->lends &&
+	bool active = l->loan && l->n > 1 && l->lends &&
 		      bitmap_next(l->active, l->n_policies, 0) < l->n_policies;
 
 	return active ? l->look_ns : UINT64_MAX;
@@ -217,5 +220,5 @@ struct loan_totals limiter_loans(const struct limiter *l, unsigned policy)
 
 const struct loan_counters *limiter_loan_counters(const struct limiter *l)
 {
-	return l->loan ? loan_counters(l->loan) : NULL;
+	return l->loan && l->n > 1 ? loan_counters(l->loan) : NULL;
 }

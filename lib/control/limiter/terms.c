@@ -144,7 +144,7 @@ static uint64_t value_clock(const struct limiter *l)
 
 static const struct group_thing group_things[] = {
 	[CLOCK] = {"clock", FIXED, value_clock},
-	{"roster", FIXED | MOVES, value_roster},
+	{"roster", MOVES, value_roster},
 	{"gossip timeout", FIXED, value_timeout},
 	{"estimator", FIXED, value_estimator},
 	{"branching", FIXED, value_branching},

@@ -164,6 +164,34 @@ void loan_change_commit(struct loan *loan, struct loan_change *change)
 	*change = (struct loan_change){0};
 }
 
+struct loan_edge *loan_regroup_begin(unsigned n)
+{
+	return calloc(n, sizeof(struct loan_edge));
+}
+
+void loan_regroup_commit(
+	struct loan *loan, unsigned n, unsigned self, const unsigned *to, struct loan_edge *edges)
+{
+	struct loan_edge *waiting = NULL;
+
+	for (unsigned i = 0; i < loan->n; i++) {
+		struct loan_edge *edge = &loan->edges[i];
+
+		if (to[i] < n) {
+			edges[to[i]] = *edge;
+			waiting = edge == loan->waiting ? &edges[to[i]] : waiting;
+			continue;
+		}
+		loan->n_requests -= edge->request != NULL;
+		edge_free(edge);
+	}
+	free(loan->edges);
+	loan->edges = edges;
+	loan->waiting = waiting;
+	loan->n = n;
+	loan->self = self;
+}
+
 /* Returns the bytes by which a bucket fills in `ns` nanoseconds, rounded up. */
 static uint64_t filled_bytes(uint64_t rate, uint64_t ns)
 {

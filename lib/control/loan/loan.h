@@ -126,6 +126,7 @@ struct loan_counters {
 
 struct loan;
 struct loan_policy;
+struct loan_edge;
 struct id_table;
 
 /* Returns 0, -EINVAL (a parameter is out of range) or -ENOMEM. Control. */
@@ -149,6 +150,15 @@ int loan_change_begin(const struct loan *loan, const uint64_t *policies, unsigne
 	const unsigned *from, struct loan_change *change);
 void loan_change_commit(struct loan *loan, struct loan_change *change);
 void loan_change_cancel(struct loan_change *change);
+
+/*
+ * Prepares another roster of n limiters. Returns NULL without memory. A commit puts it in force,
+ * free() drops it. The commit gets our new index and, as to[i], that of each previous limiter i.
+ * It is n if the limiter is gone: its requests end. Control.
+ */
+struct loan_edge *loan_regroup_begin(unsigned n);
+void loan_regroup_commit(
+	struct loan *loan, unsigned n, unsigned self, const unsigned *to, struct loan_edge *edges);
 
 /*
  * Reports a policy's bucket. The policy is short while it is less than half full; it stays short,

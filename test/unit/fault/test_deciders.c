@@ -157,6 +157,51 @@ static int make_limiter(const void *argument)
 	return rc;
 }
 
+static struct loan_bucket look_at_nothing(void *context, unsigned policy)
+{
+	return (struct loan_bucket){0};
+}
+
+/* Makes a limiter and continues with another roster: all changes, or nothing. */
+static int make_regrouped(const void *argument)
+{
+	static const uint32_t ids[NODES] = {11, 7, 13, 5}, other_ids[] = {3, 13, 2, 11, 9};
+	struct limiter_policy policies[POLICIES];
+	struct roster *roster = NULL, *other = NULL;
+	struct limiter *limiter = NULL;
+	struct limiter_params params = {
+		.gossip = {.epoch = 1,
+			.seed = 1,
+			.branching = 2,
+			.timeout_ns = SECOND_NS,
+			.datagram_max = 1400,
+			.estimator = *(const enum gossip_estimator *)argument},
+		.policies = policies,
+		.n_policies = POLICIES,
+		.n_workers = 2,
+		.buckets = {.look = look_at_nothing},
+	};
+	int rc = roster_create(ids, NODES, &roster);
+
+	if (rc == 0)
+		rc = roster_create(other_ids, NODES + 1, &other);
+	fill_policies(policies);
+	policies[1].guarantee = LIMITER_SOFT; /* no hard limits, no quotas */
+	policies[2].allocator = policies[1].allocator;
+	params.gossip.roster = roster;
+	if (rc == 0)
+		rc = limiter_create(&params, SECOND_NS, &limiter);
+	if (rc == 0) {
+		rc = limiter_regroup(limiter, other, 3, NULL, SECOND_NS);
+		assert_int_equal(
+			gossip_sum(limiter_gossip(limiter), 0).lost, rc == 0 ? NODES : NODES - 1);
+	}
+	limiter_destroy(limiter);
+	roster_destroy(roster);
+	roster_destroy(other);
+	return rc;
+}
+
 /* A shaped policy, one with a trial, and one whose flows are sampled, on two workers. */
 static int make_engine(const void *argument)
 {
@@ -219,6 +264,18 @@ static const struct fault_subject subjects[] = {
 		.kinds = FAULT_MEMORY,
 		.unsaid = UNSAID,
 		.at_least = 40},
+	{.name = "regrouped limiter, state",
+		.run = make_regrouped,
+		.argument = &by_state,
+		.kinds = FAULT_MEMORY,
+		.unsaid = UNSAID,
+		.at_least = 40},
+	{.name = "regrouped limiter, tree",
+		.run = make_regrouped,
+		.argument = &by_tree,
+		.kinds = FAULT_MEMORY,
+		.unsaid = UNSAID,
+		.at_least = 30},
 	{.name = "engine", .run = make_engine, .kinds = FAULT_MEMORY, .at_least = 10},
 };
 
