@@ -34,6 +34,7 @@ enum {
 	OPTION_CAPTURE = 128,
 	OPTION_TALKERS = 256,
 	OPTION_FORGET = 512,
+	OPTION_GROUP = 1024,
 };
 
 #define THRESHOLDS_MAX 32
@@ -59,6 +60,8 @@ struct request {
 	unsigned long top;        /* number of talkers; 0: the default */
 	bool unmatched, unparsed; /* only these packets */
 	bool all_unused;
+	bool dead; /* the limiter to remove has ended */
+	bool yes;  /* does not ask the operator */
 	bool follow;
 	struct threshold thresholds[THRESHOLDS_MAX];
 	unsigned n_thresholds;
@@ -165,6 +168,11 @@ int balance_print(const json_t *document, struct view *view);
 int workers_print(const json_t *document, struct view *view);
 int process_print(const json_t *document, struct view *view);
 int ports_print(const json_t *document, struct view *view);
+
+bool group_words_check(const struct request *request);
+int group_gather(struct source *source, const struct request *request, json_t **document);
+bool group_refused(const json_t *document, FILE *err);
+int group_print(const json_t *document, struct view *view);
 
 bool ledger_words_check(const struct request *request);
 bool ledger_refused(const json_t *document, FILE *err);

@@ -65,6 +65,16 @@ const struct command commands[] = {
 		.print = placement_print},
 	{"peers", "[PEER]", "limiters of the group and their states", .example = "peers",
 		.takes = true, .names = NAMES_PEERS, .gather = peers_gather, .print = peers_print},
+	{"group", "[add NAME ADDRESS [PUBLIC-KEY]|remove NAME [--dead]|move NAME ADDRESS] [--yes]",
+		"members of the group, or a change of them",
+		.more = "A change at one limiter reaches all of them. On a terminal it first shows "
+			"its effects, and asks; --yes does not ask. plan before a change only "
+			"shows its effects. remove: the limits of NAME become 0. --dead: it has "
+			"ended, and does not return.",
+		.example = "group plan remove edge-3", .many = true, .verb_changes = true,
+		.takes_a_while = true, .options = OPTION_GROUP, .names = NAMES_PEERS,
+		.check = group_words_check, .gather = group_gather, .print = group_print,
+		.refused = group_refused},
 	{"gossip", "", "gossip datagrams: sent, and received by verdict", .example = "gossip",
 		.asks = "/weir/gossip", .print = gossip_print},
 	{"drops", "", "dropped packets, by reason", .example = "drops", .asks = "/weir/drops",
