@@ -286,8 +286,8 @@ struct start_outcome {
 	const char *failed_step;
 };
 
-static int run_started(const struct config *config, const char *file, struct kept *kept,
-	int signal_fd, struct notify *notify, struct start_outcome *outcome)
+static int run_started(struct config *config, const char *file, struct kept *kept, int signal_fd,
+	struct notify *notify, struct start_outcome *outcome)
 {
 	static struct instance inst;
 	const uint64_t huge_free = doctor_free_huge(""), began_ns = control_now();
@@ -324,7 +324,7 @@ static int run_started(const struct config *config, const char *file, struct kep
 }
 
 /* Creates the thread of the log before EAL binds this thread to the CPU of control. */
-static int run_limiter(const struct config *config, const char *file, struct kept *kept,
+static int run_limiter(struct config *config, const char *file, struct kept *kept,
 	const char *warnings, struct start_outcome *outcome)
 {
 	struct notify *notify = NULL;

@@ -39,6 +39,8 @@
 #include "busy.h"
 #include "bypasses.h"
 #include "event.h"
+#include "group_task.h"
+#include "kept.h"
 #include "pages.h"
 #include "placing.h"
 #include "policy/names.h"
@@ -605,6 +607,7 @@ static const struct task tasks[] = {
 		.next_ns = reload_next,
 		.run = reload_run,
 		.hang_up = reload_hang_up},
+	{.name = "group", .fd = group_fd, .next_ns = group_next, .run = group_run},
 	{.name = "timed",
 		.fd = timed_fd,
 		.read = timed_read,
@@ -672,6 +675,7 @@ static const struct module {
 	{"waits", waits_start, waits_stop, NULL, true},
 	{"lengths", lengths_start, lengths_stop, NULL, false},
 	{"delays", delays_start, delays_stop, NULL, true},
+	{"group", group_start, group_stop, group_settle, false},
 	{"ledger", commit_start, commit_stop, commit_settle, false},
 	{"limiter", brain_start, brain_stop, NULL, false},
 	{"timed", timed_start, timed_stop, NULL, false},
@@ -764,10 +768,15 @@ static int start_modules(struct instance *inst, unsigned n)
 	return 0;
 }
 
-int instance_start(struct instance *inst, const struct config *config, const char *file,
+int instance_start(struct instance *inst, struct config *config, const char *file,
 	struct kept *kept, struct notify *notify)
 {
-	*inst = (struct instance){.config = config, .file = file, .kept = kept, .notify = notify};
+	*inst = (struct instance){.config = config,
+		.live_gossip = &config->gossip,
+		.file = file,
+		.kept = kept,
+		.state_directory = kept ? kept->directory : NULL,
+		.notify = notify};
 	return start_modules(inst, RTE_DIM(modules));
 }
 

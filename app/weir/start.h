@@ -13,9 +13,10 @@
  * `file` is the file of the configuration, for reloads; NULL if it cannot be read again. `kept` is
  * the state from which kept_choose() chose the configuration; NULL: none. It must outlive the
  * instance. `notify` (NULL: no service manager) gets reloads and stuck workers; the caller reports
- * the start and the end. Returns 0 or a negative errno, logged.
+ * the start and the end. The roster of the configuration changes with the group. Returns 0 or a
+ * negative errno, logged.
  */
-int instance_start(struct instance *inst, const struct config *config, const char *file,
+int instance_start(struct instance *inst, struct config *config, const char *file,
 	struct kept *kept, struct notify *notify);
 
 /*

@@ -162,6 +162,7 @@ struct gossip_config {
 	char identity_file[4096];               /* "": no limiter has an identity */
 	enum identities identities;
 	bool insecure;
+	bool join; /* the roster has some members only, see app/weir/group/group_task.h */
 	enum sources sources;
 	uint64_t differs_alarm_ns; /* alarm after a config mismatch of a peer lasts so long */
 	unsigned branching;

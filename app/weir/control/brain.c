@@ -104,6 +104,7 @@ static int limiter_build(struct instance *inst, const struct limiter_policy *pol
 		.ledger = commit_ledger(inst),
 		.buckets = loans_buckets(inst),
 		.overshoot_alarm = gossip->overshoot_alarm,
+		.members = inst->members,
 	};
 
 	do
@@ -139,6 +140,8 @@ int brain_start(struct instance *inst)
 	if (ret == 0) {
 		ret = limiter_build(inst, policies);
 		commit_begun(inst, ret);
+		if (ret == 0 && (inst->removed || inst->joining))
+			limiter_leave(inst->limiter, true);
 	}
 	if (ret)
 		brain_free(inst);
@@ -174,6 +177,101 @@ int brain_try(const struct config *config, struct ledger_store *opened)
 	free(inst);
 	free(policies);
 	return ret;
+}
+
+/* The parts of control with an entry for each limiter of the roster. */
+struct by_limiter {
+	struct roster *roster, *of_socket;
+	struct refusals *refusals;
+	struct senders *senders;
+	bool *alive, *differs;
+};
+
+static void free_by_limiter(struct by_limiter *by)
+{
+	roster_destroy(by->roster);
+	roster_destroy(by->of_socket);
+	refusals_destroy(by->refusals);
+	senders_destroy(by->senders);
+	free(by->alive);
+	free(by->differs);
+}
+
+static int make_by_limiter(const struct gossip_config *config, struct by_limiter *by)
+{
+	int ret = group_keys_roster(config, &by->roster);
+
+	if (ret == 0)
+		ret = group_keys_roster(config, &by->of_socket);
+	if (ret == 0)
+		ret = refusals_create(config, &by->refusals);
+	if (ret == 0)
+		ret = senders_create(config->n_roster, &by->senders);
+	by->alive = calloc(config->n_roster, sizeof(*by->alive));
+	by->differs = calloc(config->n_roster, sizeof(*by->differs));
+	return ret == 0 && !(by->alive && by->differs) ? -ENOMEM : ret;
+}
+
+/* Takes them over, with what was logged of each limiter. */
+static void take_by_limiter(struct instance *inst, const struct by_limiter *by)
+{
+	struct brain *brain = inst->brain;
+
+	for (unsigned i = 0; i < by->roster->n; i++) {
+		unsigned was = roster_find(brain->roster, by->roster->ids[i]);
+
+		if (was == brain->roster->n)
+			continue;
+		by->alive[i] = brain->alive[was];
+		by->differs[i] = brain->differs[was];
+	}
+	gossip_socket_regroup(inst->gossip, by->of_socket, by->refusals);
+	senders_destroy(inst->senders);
+	inst->senders = by->senders;
+	roster_destroy(brain->roster);
+	free(brain->alive);
+	free(brain->differs);
+	brain->roster = by->roster;
+	brain->alive = by->alive;
+	brain->differs = by->differs;
+	/* A limiter that is new here has not been silent since the start. */
+	inst->hears_since_ns = control_now();
+	brain->peers_seen = 0;
+}
+
+static void swap_rosters(struct gossip_config *a, struct gossip_config *b)
+{
+	struct peer_config *roster = a->roster;
+	unsigned n = a->n_roster, self = a->self;
+
+	a->roster = b->roster;
+	a->n_roster = b->n_roster;
+	a->self = b->self;
+	b->roster = roster;
+	b->n_roster = n;
+	b->self = self;
+}
+
+int brain_regroup(struct instance *inst, struct gossip_config *live, struct gossip_config *next,
+	struct keyring **keyring)
+{
+	struct keyring *keys = *keyring;
+	struct by_limiter by = {0};
+	int ret;
+
+	swap_rosters(live, next);
+	ret = make_by_limiter(live, &by);
+	if (ret == 0)
+		ret = limiter_regroup(inst->limiter, by.roster, live->self, keys, control_now());
+	if (ret) {
+		swap_rosters(live, next);
+		free_by_limiter(&by);
+		return ret;
+	}
+	*keyring = inst->keyring;
+	inst->keyring = keys;
+	take_by_limiter(inst, &by);
+	return 0;
 }
 
 static void log_peers(struct instance *inst)

@@ -11,7 +11,9 @@
 #include <stdint.h>
 
 struct config;
+struct gossip_config;
 struct instance;
+struct keyring;
 struct ledger_store;
 
 /* Start-up module, after the ledger's. Returns 0 or a negative errno, and then nothing is left. */
@@ -23,6 +25,16 @@ void brain_stop(struct instance *inst);
  * nothing: -EINVAL if the records are not of its roster. Takes the store. Main thread.
  */
 int brain_try(const struct config *config, struct ledger_store *opened);
+
+/*
+ * Continues with another roster and the keys that were made for it (NULL: plain gossip). Limits,
+ * counters and peers that stay are kept. Exchanges the roster of `live`, which is the configuration
+ * of the instance, for that of `next`, and the keys for *keyring: the caller has the former ones.
+ * Returns 0; or -ENOTSUP (with a ledger) or -ENOMEM, and nothing has changed. Not between two
+ * datagrams of one tick.
+ */
+int brain_regroup(struct instance *inst, struct gossip_config *live, struct gossip_config *next,
+	struct keyring **keyring);
 
 /* Returns when brain_run() is due: at a tick, or while limits wait for room in a worker's ring. */
 uint64_t brain_next(const struct instance *inst);

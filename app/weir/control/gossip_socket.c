@@ -65,20 +65,32 @@ static struct gossip_batch *batch_new(void)
 	return batch;
 }
 
-/* If it fails, Weir still rejects datagrams of strangers, but each takes control's time. */
-static bool keep_strangers_out(int fd, const struct gossip_config *config)
+/*
+ * Lets the kernel drop datagrams from addresses that are not the roster's. If it cannot, Weir still
+ * rejects them, but each takes control's time.
+ */
+static void filter_sources(struct gossip_socket *gs)
 {
-	struct sock_filter *code = calloc(SOURCE_FILTER_MOST, sizeof(*code));
-	int n = code ? source_filter_build(config, code) : -ENOMEM;
-	struct sock_fprog program = {.len = (unsigned short)(n > 0 ? n : 0), .filter = code};
+	const struct gossip_config *config = gs->config;
+	struct sock_fprog program;
+	struct sock_filter *code;
+	int n, none = 0;
 
-	if (n > 0 && setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
+	if (config->sources != SOURCES_ROSTER)
+		return;
+	code = calloc(SOURCE_FILTER_MOST, sizeof(*code));
+	n = code ? source_filter_build(config, code) : -ENOMEM;
+	program = (struct sock_fprog){.len = (unsigned short)(n > 0 ? n : 0), .filter = code};
+	if (n > 0 && setsockopt(gs->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
 		n = -errno;
 	free(code);
-	if (n < 0)
-		event(GOSSIP_NO_FILTER, event_count("limiters", config->n_roster),
-			event_word("why", strerror(-n)));
-	return n > 0;
+	gs->filtered = n >= 0;
+	if (gs->filtered)
+		return;
+	/* The filter of a former roster would drop the datagrams of new limiters. */
+	setsockopt(gs->fd, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof(none));
+	event(GOSSIP_NO_FILTER, event_count("limiters", config->n_roster),
+		event_word("why", strerror(-n)));
 }
 
 /*
@@ -116,8 +128,7 @@ static int prepare_socket(struct gossip_socket *gs)
 		ret = -ENOMEM;
 	if (ret)
 		return ret;
-	if (config->sources == SOURCES_ROSTER)
-		gs->filtered = keep_strangers_out(gs->fd, config);
+	filter_sources(gs);
 	gs->pins = can_pin(config);
 	grow_receive_buffer(gs->fd, config->datagram_max);
 	return 0;
@@ -189,6 +200,17 @@ int gossip_socket_open(const struct gossip_config *config, struct gossip_socket 
 	gossip_socket_close(gs);
 	*out = NULL;
 	return ret;
+}
+
+void gossip_socket_regroup(
+	struct gossip_socket *gs, struct roster *roster, struct refusals *refusals)
+{
+	roster_destroy(gs->roster);
+	refusals_destroy(gs->refusals);
+	gs->roster = roster;
+	gs->refusals = refusals;
+	filter_sources(gs);
+	gs->pins = can_pin(gs->config);
 }
 
 uint64_t gossip_socket_next(const struct gossip_socket *gs)

@@ -50,6 +50,13 @@ void gossip_socket_close(struct gossip_socket *socket);
 /* Binds the address and closes the socket again, as a test. Returns 0 or a negative errno. */
 int gossip_socket_try(const struct gossip_config *config);
 
+/*
+ * Follows the configuration's roster, which has changed. Takes both over, and destroys the former
+ * ones.
+ */
+void gossip_socket_regroup(
+	struct gossip_socket *socket, struct roster *roster, struct refusals *refusals);
+
 /* Returns when gossip_socket_retry() is due, or UINT64_MAX. */
 uint64_t gossip_socket_next(const struct gossip_socket *socket);
 void gossip_socket_retry(struct gossip_socket *socket, uint64_t now_ns);

@@ -33,7 +33,9 @@ struct delays;
 struct tap_session;
 struct explainer;
 struct lengths;
+struct members;
 struct gossip_socket;
+struct group_task;
 struct senders;
 struct bypasses;
 struct interfaces;
@@ -69,8 +71,13 @@ struct instance {
 	const struct config *config; /* configuration of the start; its policies can be outdated: */
 	const struct policy *policies; /* policies in force */
 	unsigned n_policies;
-	struct policy_names *names; /* names of `policies` */
-	struct config *loaded;      /* owner of `policies` after a reload, or NULL */
+	struct gossip_config *live_gossip; /* that of `config`, whose roster changes; or NULL */
+	const char *state_directory;       /* of --state; NULL: nothing is kept there */
+	struct group_task *group;          /* NULL: the roster does not change */
+	struct members *members;           /* of the group; NULL without `group` */
+	bool removed, joining;             /* no part of the group: all limits are 0 */
+	struct policy_names *names;        /* names of `policies` */
+	struct config *loaded;             /* owner of `policies` after a reload, or NULL */
 	struct slot_map slots;
 	const char *file;        /* configuration file for reloads, or NULL */
 	struct kept *kept;       /* state directory; NULL: nothing is kept */
@@ -118,6 +125,7 @@ struct instance {
 	unsigned reload_gate;                   /* see policy_txn_prepare() */
 	struct timed *timed;                    /* limits that hold for a while */
 	struct reload *reload;                  /* NULL: there is no file to reload */
+	bool reloading;                         /* a change of the configuration is under way */
 	struct commit *commit;                  /* NULL: no ledger is kept */
 	struct etcd_share *etcd_share;          /* NULL: no etcd share */
 	struct carried_over *carried_over;      /* by slot */

@@ -17,11 +17,12 @@
 #include "instance.h"
 #include "config/load.h"
 #include "kept.h"
+#include "plain_thread.h"
 #include "policy_txn.h"
 #include "event.h"
+#include "group_task.h"
 #include "json/diagnostics.h"
 #include "notify/notify.h"
-#include "secret/group_keys.h"
 #include "socket_groups.h"
 #include "base/time.h"
 #include "policy/diff.h"
@@ -176,8 +177,10 @@ static int prepare_exchange(struct reload *reload, FILE *err)
 	if (ret == 0)
 		ret = socket_groups_find(policy_txn_config(reload->prepared), &reload->groups, &to);
 	if (ret == 0)
-		ret = group_keys_load(&policy_txn_config(reload->prepared)->gossip, geteuid(), &to,
-			&reload->keyring);
+		ret = group_check_file(reload->inst, policy_txn_config(reload->prepared), err);
+	if (ret == 0)
+		ret = group_load_keys(
+			reload->inst, policy_txn_config(reload->prepared), err, &reload->keyring);
 	if (ret && reload->prepared) {
 		policy_txn_free(reload->prepared);
 		reload->prepared = NULL;
@@ -257,23 +260,6 @@ static void *clear_change(void *arg)
 	return NULL;
 }
 
-/* Runs the thread without control's real-time class: a long computation would delay control. */
-static int start_reload_thread(struct reload *reload, void *(*run)(void *))
-{
-	const struct sched_param no_priority = {0};
-	pthread_attr_t attr;
-	int ret = pthread_attr_init(&attr);
-
-	if (ret)
-		return -ret;
-	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
-	pthread_attr_setschedparam(&attr, &no_priority);
-	ret = pthread_create(&reload->thread, &attr, run, reload);
-	pthread_attr_destroy(&attr);
-	return -ret;
-}
-
 static int begin_phase(struct reload *reload, enum phase phase)
 {
 	static void *(*const runs[])(void *) = {
@@ -281,7 +267,7 @@ static int begin_phase(struct reload *reload, enum phase phase)
 	int ret;
 
 	__atomic_store_n(&reload->inst->reload_gate, RELOAD_READING, __ATOMIC_RELEASE);
-	ret = start_reload_thread(reload, runs[phase]);
+	ret = plain_thread_start(&reload->thread, runs[phase], reload);
 	if (ret)
 		event(RELOAD_NO_THREAD, event_word("why", strerror(-ret)));
 	else
@@ -315,6 +301,7 @@ static int begin_change(struct reload *reload, const struct change_request *requ
 	if (request->kind == CHANGE_CONFIRM)
 		reload->change.number = reload->change.running;
 	reload->serial++;
+	reload->inst->reloading = true;
 	reload->hz = reload->inst->clock.hz;
 	reload->began_ns = control_now();
 	return begin_phase(reload, READING);
@@ -327,6 +314,12 @@ static const struct change_request reload_by_nobody = {
 static bool is_idle(const struct reload *reload)
 {
 	return reload->phase == IDLE && !reload->policy_txn;
+}
+
+/* Not while the keys for another roster are made: there would be two exchanges of keys at once. */
+static bool can_begin(const struct reload *reload)
+{
+	return is_idle(reload) && !group_is_busy(reload->inst);
 }
 
 static void begin_reload(struct reload *reload, const struct change_request *request)
@@ -353,7 +346,7 @@ static void say_asked(const struct instance *inst, const char *by, uint64_t uid,
 
 static const char *begin_or_queue(struct reload *reload, const struct change_request *request)
 {
-	if (!is_idle(reload)) {
+	if (!can_begin(reload)) {
 		reload->again = true;
 		reload->asked = *request;
 		return "queued";
@@ -393,7 +386,7 @@ static int ask_change(struct reload *reload, struct change_request *request)
 
 	if (!kept)
 		return -ENOSYS;
-	if (!is_idle(reload) || reload->again)
+	if (!can_begin(reload) || reload->again)
 		return -EAGAIN;
 	if (request->kind == CHANGE_CONFIRM && !confirm_waits(&kept->confirm))
 		return -EALREADY;
@@ -665,6 +658,7 @@ static int exchange_groups(struct reload *reload)
 static bool put_in_force(struct reload *reload)
 {
 	struct policy_txn *x = reload->prepared;
+	const struct gossip_config *gossip = x ? &policy_txn_config(x)->gossip : NULL;
 	bool exchanged = false, shadow = instance_in_shadow(reload->inst);
 	struct log_config log;
 	double overshoot_alarm = 0;
@@ -674,8 +668,8 @@ static bool put_in_force(struct reload *reload)
 		reload->error = exchange_groups(reload);
 	/* Copied now: the transaction no longer owns its configuration after the commit. */
 	if (reload->error == 0 && x) {
-		alarm_ns = policy_txn_config(x)->gossip.differs_alarm_ns;
-		overshoot_alarm = policy_txn_config(x)->gossip.overshoot_alarm;
+		alarm_ns = gossip->differs_alarm_ns;
+		overshoot_alarm = gossip->overshoot_alarm;
 	}
 	log = reload->error || !x ? events_configured() : policy_txn_config(x)->log;
 	if (reload->error == 0 && x && !policy_txn_is_empty(x)) {
@@ -686,6 +680,7 @@ static bool put_in_force(struct reload *reload)
 		log_shadow(reload->inst, shadow);
 	}
 	if (reload->error == 0 && x) {
+		group_take_file(reload->inst, gossip);
 		reload->inst->differs_alarm_ns = alarm_ns;
 		limiter_set_overshoot_alarm(reload->inst->limiter, overshoot_alarm);
 	}
@@ -872,8 +867,9 @@ void reload_advance(struct instance *inst)
 	if (reload->policy_txn && policy_txn_finish(reload->policy_txn))
 		end_reload(reload);
 	log_waiting(reload);
-	if (is_idle(reload))
+	if (can_begin(reload))
 		begin_what_is_due(reload);
+	inst->reloading = !is_idle(reload);
 }
 
 int reload_fd(const struct instance *inst)

@@ -157,6 +157,18 @@
 	X(PEER_TWICE, ERROR, 50, PEER_TWICE,                                                       \
 		"peer {peer}: sends from {addresses} in turn: find and stop the second limiter "   \
 		"with this name")                                                                  \
+	X(GROUP_EDITED, INFO, 20, GROUP_EDITED, "group: {verb} {limiter}, by uid {uid}")           \
+	X(GROUP_JOINED, INFO, 50, GROUP_JOINED, "group: {limiter} is a member")                    \
+	X(GROUP_PARTED, INFO, 50, GROUP_PARTED, "group: {limiter} has left")                       \
+	X(GROUP_LEFT, ERROR, 20, GROUP_LEFT,                                                       \
+		"group: this limiter, {limiter}, was removed: its limits are 0 until it is added " \
+		"again")                                                                           \
+	X(GROUP_TAKES_PART, INFO, 20, GROUP_LEFT,                                                  \
+		"group: this limiter, {limiter}, takes part, with {limiters} limiters")            \
+	X(GROUP_TROUBLE, ERROR, 20, GROUP_TROUBLE, "group: {why}")                                 \
+	X(GROUP_WELL, INFO, 20, GROUP_TROUBLE, "group: its members are in force here and kept")    \
+	X(GROUP_NOT_READ, ERROR, 0, GROUP_NOT_READ,                                                \
+		"group: {directory}/group: {why}: the roster of the file is used")                 \
 	X(GOSSIP_SEND_FAILED, WARNING, 20, GOSSIP_SEND_FAILED, "gossip to {peer}: {why}")          \
 	X(GOSSIP_SENDS, INFO, 20, GOSSIP_SEND_FAILED, "gossip: no send error for {quiet_s} s")     \
 	X(DATAGRAMS_REFUSED, WARNING, 20, DATAGRAMS_REFUSED,                                       \

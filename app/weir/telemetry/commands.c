@@ -50,6 +50,13 @@ const struct telemetry_command show_commands[] = {
 	{"/weir/peers",
 		"The limiters of the roster and their states. Parameter: first index of a page",
 		show_peers, TELEMETRY_PARAMS, TELEMETRY_READS},
+	{"/weir/group", "The members of the group. Parameter: first index of a page", show_members,
+		TELEMETRY_PARAMS, TELEMETRY_READS},
+	{"/weir/group_change",
+		"Adds, removes or moves a limiter of the group. Parameter: an object such as "
+		"{\"do\":\"add\",\"name\":\"edge-3\",\"address\":\"10.0.0.3:7946\"}; with "
+		"\"plan\":true it only returns the effects",
+		do_group, TELEMETRY_PARAMS, TELEMETRY_CHANGES},
 	{"/weir/gossip", "Datagrams sent, and received by verdict", show_gossip, TELEMETRY_ALONE,
 		TELEMETRY_READS},
 	{"/weir/drops", "Dropped packets, by reason", show_drops, TELEMETRY_ALONE, TELEMETRY_READS},

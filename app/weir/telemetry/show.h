@@ -40,6 +40,8 @@ extern const struct telemetry_command show_commands[];
 json_t *json_lines(const char *text);
 json_t *json_utc(time_t when);
 
+json_t *show_members(const char *params, void *context);
+json_t *do_group(const char *params, void *context);
 json_t *show_change(const char *params, void *context);
 json_t *show_running(const char *params, void *context);
 json_t *show_history(const char *params, void *context);
@@ -152,6 +154,7 @@ typedef void alarm_fn(const struct instance *inst, json_t *alarms);
 /* show_differs.c */
 alarm_fn alarm_peers_that_differ, alarm_peers_lost, alarm_peers_never_heard;
 alarm_fn alarm_wall_clock, alarm_spent_totals; /* show_quota.c */
+alarm_fn alarm_group;                          /* show_members.c */
 alarm_fn alarm_refused_reload;                 /* show_config.c */
 alarm_fn alarm_overshoots, alarm_full_sources; /* show_policy.c */
 /* alarm_ledger.c */

@@ -200,6 +200,7 @@ static const struct {
 	{"peer_differs", alarm_peers_that_differ},
 	{"peer_lost", alarm_peers_lost},
 	{"peer_unheard", alarm_peers_never_heard},
+	{"group", alarm_group},
 	{"datagrams_refused", alarm_datagrams_refused},
 	{"ledger_failing", alarm_ledger_failing},
 	{"ledger_exchanged", alarm_ledger_exchanged},

@@ -447,8 +447,8 @@ const struct agree *limiter_agree(const struct limiter *limiter);
 const char *limiter_thing(bool group, uint32_t *things, bool *fixed);
 
 /*
- * With `left` this limiter is no member of the group: all its limits are 0, because the others share
- * them without it. Without, it takes part again.
+ * With `left` this limiter is no member of the group: all its limits are 0, because the others
+ * share them without it. Without, it takes part again.
  */
 void limiter_leave(struct limiter *limiter, bool left);
 

@@ -50,9 +50,9 @@ int members_seed(struct members *m, const char *name, const struct member_addres
 
 /*
  * Adds a member for an operator. A name that is not in the set gets the same identity as from
- * members_seed(); otherwise `random_born` is its `born`. It has version 1. Returns 0; -EEXIST if a member with that
- * name or its id is present; -EINVAL also if the name has had that random number; or another
- * error of members_merge().
+ * members_seed(); otherwise `random_born` is its `born`. It has version 1. Returns 0; -EEXIST if a
+ * member with that name or its id is present; -EINVAL also if the name has had that random number;
+ * or another error of members_merge().
  *
  * If the name has left in another limiter's set only, the new entry is MEMBER_LEFT after the merge.
  * So add a name again at a limiter whose set its peers have confirmed.

@@ -143,9 +143,9 @@ static bool same_sealing(const struct key *key, const void *a, const void *b)
 }
 
 static const struct key peer_keys[] = {
-	KEY("name", read_name, KEY_FIXED, KEY_FIELD(struct peer_config, name), REQUIRED,
+	KEY("name", read_name, KEY_LIVE, KEY_FIELD(struct peer_config, name), REQUIRED,
 		"name of the limiter, unique in the group", "id node hostname limiter"),
-	KEY("address", read_peer_address, KEY_FIXED, KEY_FIELD(struct peer_config, address),
+	KEY("address", read_peer_address, KEY_LIVE, KEY_FIELD(struct peer_config, address),
 		REQUIRED, "address and port to which the other limiters send",
 		"ip addr host endpoint hostport peeraddress", .same = same_address,
 		.detail = &(const size_t){offsetof(struct peer_config, address_len)},
@@ -243,11 +243,16 @@ const struct key gossip_keys[] = {
 		"bind address bindaddr listenaddress port advertise", .same = same_address,
 		.detail = &(const size_t){offsetof(struct gossip_config, listen_len)},
 		.form = "address", .common = true),
-	KEY("roster", read_list, KEY_ELEMENTS, KEY_FIELD(struct gossip_config, roster), REQUIRED,
-		"all limiters of the group, including this one",
+	KEY("roster", read_list, KEY_LIVE, KEY_FIELD(struct gossip_config, roster), REQUIRED,
+		"the limiters of the group, including this one. A reload adds new ones, see [The "
+		"members](group.md#the-members)",
 		"peers members nodes neighbours neighbors seeds hosts servers",
 		.expected = "an array of the limiters of the group, this one included",
 		.detail = &roster_list, .common = true, .group = "roster"),
+	KEY("join", read_bool, KEY_LIVE, KEY_FIELD(struct gossip_config, join), DEFAULT("false"),
+		"true: `roster` has only this limiter and some of the others. At a start without "
+		"kept members all limits are 0 until one of them has reported the rest",
+		"seeds seed partial bootstrap joining learner"),
 	KEY("key_file", read_key_file, KEY_KIND, KEY_FIELD(struct gossip_config, key_files[0]),
 		UNSET("none"), "the key that seals gossip, see below",
 		"key secret psk password sharedkey keyfilename", .same = same_sealing,

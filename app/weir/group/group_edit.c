@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Changes of the group by an operator.
+ */
+#include "group_task.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "event.h"
+#include "gossip/keyring.h"
+#include "instance.h"
+#include "limiter/limiter.h"
+#include "member_peer.h"
+#include "members/exchange.h"
+#include "members/members.h"
+#include "policy/kind.h"
+#include "policy/value.h"
+
+/* Writes a reason; returns false. */
+__attribute__((format(printf, 2, 3))) static bool refuse(
+	char why[GROUP_TEXT], const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, GROUP_TEXT, format, args);
+	va_end(args);
+	return false;
+}
+
+/* Returns the first policy that has a hard limit or a quota, or NULL. */
+static const struct policy *first_in_ledger(const struct instance *inst)
+{
+	for (unsigned i = 0; i < inst->n_policies; i++)
+		if (policies_need_ledger(&inst->policies[i], 1))
+			return &inst->policies[i];
+	return NULL;
+}
+
+static bool is_alive(const struct instance *inst, unsigned i)
+{
+	const struct peer *peer = gossip_peer(limiter_gossip(inst->limiter), i);
+
+	return i == inst->config->gossip.self || (peer && peer->alive);
+}
+
+/* Returns an active limiter whose version has no members, or NULL. */
+static const char *find_older(const struct instance *inst)
+{
+	const struct gossip_config *gossip = &inst->config->gossip;
+
+	for (unsigned i = 0; i < gossip->n_roster; i++)
+		if (i != gossip->self && is_alive(inst, i) &&
+			!exchange_speaks(limiter_exchange(inst->limiter), i))
+			return gossip->roster[i].name;
+	return NULL;
+}
+
+static bool group_can_change(const struct instance *inst, char why[GROUP_TEXT])
+{
+	const struct policy *policy = first_in_ledger(inst);
+	const char *older;
+
+	if (!inst->group)
+		return refuse(why, "this limiter runs alone: give it a roster of two or more in "
+				   "its file, and restart it");
+	if (inst->removed)
+		return refuse(why, "this limiter was removed from the group: use another one");
+	if (policy || inst->commit)
+		return refuse(why,
+			"%s%s%s: its parts belong to the present limiters. Stop all of them first, "
+			"see doc/operate/group.md",
+			policy ? "policy " : "the ledger of this limiter is in use",
+			policy ? policy->name : "", policy ? " has a hard limit or a quota" : "");
+	older = find_older(inst);
+	if (older)
+		return refuse(why,
+			"limiter %s has not reported its members: its version is older, or it has "
+			"just started. Upgrade it, or try again",
+			older);
+	return true;
+}
+
+static const struct member_entry *find_member(const struct instance *inst, const char *name)
+{
+	return members_find(inst->members, name);
+}
+
+/* Returns the member that has the address, or NULL. */
+static const struct member_entry *find_address(
+	const struct instance *inst, const struct member_address *address)
+{
+	const struct member_entry *member;
+	unsigned position = 0;
+
+	while ((member = members_present(inst->members, &position)))
+		if (memcmp(&member->address, address, sizeof(*address)) == 0)
+			return member;
+	return NULL;
+}
+
+static bool address_is_free(
+	const struct instance *inst, const struct peer_config *peer, char why[GROUP_TEXT])
+{
+	const struct member_address address = member_address_of(peer);
+	const struct member_entry *other = find_address(inst, &address);
+	char text[ADDRESS_TEXT_MAX];
+
+	if (!other || strcmp(other->name, peer->name) == 0)
+		return true;
+	return refuse(why, "limiter %s has the address %s", other->name,
+		address_format(&peer->address, text, sizeof(text)));
+}
+
+static bool may_add(const struct instance *inst, const struct peer_config *peer, char *why)
+{
+	if (find_member(inst, peer->name))
+		return refuse(
+			why, "limiter %s is a member: for another address use move", peer->name);
+	if (inst->config->gossip.n_roster >= CONFIG_ROSTER_MAX ||
+		members_count(inst->members) >= MEMBERS_MOST)
+		return refuse(why, "the group has %u limiters, and the most names",
+			inst->config->gossip.n_roster);
+	if (keyring_requires_identities(inst->keyring) && !peer_key(peer))
+		return refuse(why,
+			"the limiters of this group have identities: add the public key that "
+			"weir --public-key FILE prints at %s",
+			peer->name);
+	return address_is_free(inst, peer, why);
+}
+
+static bool may_remove(
+	const struct instance *inst, const char *name, bool dead, char why[GROUP_TEXT])
+{
+	const struct gossip_config *gossip = &inst->config->gossip;
+	unsigned i = 0;
+
+	while (i < gossip->n_roster && strcmp(gossip->roster[i].name, name) != 0)
+		i++;
+	if (i == gossip->n_roster)
+		return refuse(why, "no limiter of the group is called %s", name);
+	if (!dead && !is_alive(inst, i))
+		return refuse(why,
+			"limiter %s is lost, or no neighbour of this one: run the command at a "
+			"neighbour of it, or stop it and use remove %s --dead",
+			name, name);
+	if (dead && is_alive(inst, i))
+		return refuse(
+			why, "limiter %s is alive: use remove %s, or stop it first", name, name);
+	return true;
+}
+
+static bool may_move(const struct instance *inst, const struct peer_config *peer, char *why)
+{
+	if (!find_member(inst, peer->name))
+		return refuse(why, "no limiter of the group is called %s", peer->name);
+	return address_is_free(inst, peer, why);
+}
+
+bool group_may(const struct instance *inst, const struct group_edit *edit, char why[GROUP_TEXT])
+{
+	if (!group_can_change(inst, why))
+		return false;
+	switch (edit->verb) {
+	case GROUP_ADD:
+		return may_add(inst, &edit->peer, why);
+	case GROUP_REMOVE:
+		return may_remove(inst, edit->peer.name, edit->dead, why);
+	case GROUP_MOVE:
+		return may_move(inst, &edit->peer, why);
+	}
+	return false;
+}
+
+int group_edit(struct instance *inst, const struct group_edit *edit, uid_t by)
+{
+	static const char *const verbs[] = {
+		[GROUP_ADD] = "add", [GROUP_REMOVE] = "remove", [GROUP_MOVE] = "move"};
+	const struct member_address address = member_address_of(&edit->peer);
+	struct members *set = inst->members;
+	uint64_t born;
+	int ret = 0;
+
+	switch (edit->verb) {
+	case GROUP_ADD:
+		randombytes_buf(&born, sizeof(born));
+		ret = members_add(set, edit->peer.name, &address, peer_key(&edit->peer), born);
+		break;
+	case GROUP_REMOVE:
+		ret = members_remove(set, edit->peer.name, edit->dead);
+		break;
+	case GROUP_MOVE:
+		ret = members_move(set, edit->peer.name, &address);
+		break;
+	}
+	if (ret == 0)
+		event(GROUP_EDITED, event_word("verb", verbs[edit->verb]),
+			event_word("limiter", edit->peer.name), event_count("uid", by));
+	return ret;
+}

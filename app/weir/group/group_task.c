@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "group_task.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "base/hash.h"
+#include "base/time.h"
+#include "brain.h"
+#include "change/replace.h"
+#include "event.h"
+#include "gossip/keyring.h"
+#include "group/roster.h"
+#include "instance.h"
+#include "limiter/limiter.h"
+#include "member_peer.h"
+#include "members/exchange.h"
+#include "members/members.h"
+#include "plain_thread.h"
+#include "policy/kind.h"
+#include "publish.h"
+#include "secret/group_keys.h"
+
+#define GROUP_FILE "group"
+
+/* Time until a roster that could not be exchanged, or kept, is tried again. */
+#define AGAIN_NS (10 * SECOND_NS)
+
+struct group_task {
+	struct members *set;
+	struct gossip_config *live; /* that of the instance, whose roster changes */
+	int directory;              /* of --state; -1: the set is not kept */
+	int event_fd;
+	uint64_t serial;          /* of the set that was prepared last */
+	uint64_t again_ns;        /* the next try after a failure; 0: none */
+	char trouble[GROUP_TEXT]; /* "": none */
+
+	/* While the thread runs, these are its own. */
+	bool busy;
+	pthread_t thread;
+	struct gossip_config next; /* keys in force, and the new roster, which is owned */
+	struct keyring *keyring;
+	void *content; /* of the file */
+	size_t len;
+	int error, keep_error;
+	char *messages;
+};
+
+bool group_is_busy(const struct instance *inst)
+{
+	return inst->group && inst->group->busy;
+}
+
+const char *group_trouble(const struct instance *inst)
+{
+	return inst->group && inst->group->trouble[0] ? inst->group->trouble : NULL;
+}
+
+static const char *own_name(const struct group_task *group)
+{
+	return group->live->roster[group->live->self].name;
+}
+
+/* Returns the index of a name, or n. */
+static unsigned find_name(const struct peer_config *roster, unsigned n, const char *name)
+{
+	unsigned i = 0;
+
+	while (i < n && strcmp(roster[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+/* Adds the limiters of a file. Changes by an operator prevail over it. */
+static int seed_members(struct members *set, const struct gossip_config *file)
+{
+	for (unsigned i = 0; i < file->n_roster; i++) {
+		const struct peer_config *peer = &file->roster[i];
+		struct member_address address = member_address_of(peer);
+		int ret = members_seed(set, peer->name, &address, peer_key(peer));
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/*
+ * Makes the roster of the members: those of the present one in its order, then the others. This
+ * limiter is in it even if it was removed, so that it can hear when it is added again. The caller
+ * frees it.
+ */
+static int make_roster(const struct group_task *group, struct peer_config **out, unsigned *n)
+{
+	const struct gossip_config *live = group->live;
+	struct peer_config *roster = calloc(members_count(group->set) + 1, sizeof(*roster));
+	const struct member_entry *member;
+	unsigned position = 0;
+	struct roster *present;
+	int ret = roster ? group_keys_roster(live, &present) : -ENOMEM;
+
+	*n = 0;
+	*out = roster;
+	if (ret) {
+		free(roster);
+		return ret;
+	}
+	for (unsigned i = 0; i < live->n_roster; i++) {
+		member = members_find(group->set, live->roster[i].name);
+		if (member)
+			roster[(*n)++] = peer_of_member(member);
+		else if (i == live->self)
+			roster[(*n)++] = live->roster[i];
+	}
+	while ((member = members_present(group->set, &position)))
+		if (roster_find(present, member->id) == present->n)
+			roster[(*n)++] = peer_of_member(member);
+	roster_destroy(present);
+	return 0;
+}
+
+static bool is_member(const struct group_task *group)
+{
+	return members_find(group->set, own_name(group));
+}
+
+/* Reads the set that was kept. A damaged one is reported, and not used. */
+static void read_kept(struct group_task *group, const char *directory)
+{
+	int fd = openat(group->directory, GROUP_FILE, O_RDONLY | O_CLOEXEC), ret = -errno;
+	off_t len = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
+	uint8_t *content = len > 0 ? malloc((size_t)len) : NULL;
+
+	if (fd >= 0)
+		ret = -EIO;
+	if (content && pread(fd, content, (size_t)len, 0) == len)
+		ret = members_decode(content, (size_t)len, &group->set);
+	if (ret && ret != -ENOENT)
+		event(GROUP_NOT_READ, event_word("directory", directory),
+			event_word("why", strerror(-ret)));
+	free(content);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Makes the members the roster of the start. */
+static int begin_with_members(struct instance *inst, struct group_task *group, bool kept)
+{
+	struct gossip_config *live = group->live;
+	struct peer_config *roster;
+	unsigned n;
+	int ret = make_roster(group, &roster, &n);
+
+	if (ret)
+		return ret;
+	live->self = find_name(roster, n, own_name(group));
+	free(live->roster);
+	live->roster = roster;
+	live->n_roster = n;
+	inst->removed = !is_member(group);
+	inst->joining = live->join && !kept;
+	if (inst->removed)
+		event(GROUP_LEFT, event_word("limiter", own_name(group)));
+	return 0;
+}
+
+static int open_group(struct instance *inst, struct group_task *group)
+{
+	bool kept;
+	int ret = 0;
+
+	group->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (group->event_fd < 0)
+		return -errno;
+	if (inst->state_directory)
+		group->directory = open(inst->state_directory, O_DIRECTORY | O_CLOEXEC);
+	if (group->directory >= 0)
+		read_kept(group, inst->state_directory);
+	kept = group->set;
+	if (!kept)
+		ret = members_create(&group->set);
+	if (ret == 0)
+		ret = seed_members(group->set, group->live);
+	inst->members = group->set;
+	return ret ? ret : begin_with_members(inst, group, kept);
+}
+
+int group_start(struct instance *inst)
+{
+	struct gossip_config *live = inst->live_gossip;
+	struct group_task *group;
+	int ret;
+
+	if (!live || live->listen_len == 0 || live->n_roster < 2)
+		return 0;
+	group = calloc(1, sizeof(*group));
+	if (!group)
+		return -ENOMEM;
+	group->live = live;
+	group->directory = group->event_fd = -1;
+	inst->group = group;
+	ret = open_group(inst, group);
+	if (ret)
+		group_stop(inst);
+	return ret;
+}
+
+static void drop_prepared(struct group_task *group)
+{
+	keyring_destroy(group->keyring);
+	free(group->next.roster);
+	free(group->content);
+	free(group->messages);
+	group->keyring = NULL;
+	group->next.roster = NULL;
+	group->content = NULL;
+	group->messages = NULL;
+}
+
+void group_settle(struct instance *inst, const struct timespec *until)
+{
+	struct group_task *group = inst->group;
+
+	if (!group || !group->busy)
+		return;
+	if (pthread_clockjoin_np(group->thread, NULL, CLOCK_MONOTONIC, until) == 0) {
+		group->busy = false;
+		return;
+	}
+	pthread_detach(group->thread);
+	inst->left_behind = true;
+	inst->group = NULL; /* the thread's */
+}
+
+void group_stop(struct instance *inst)
+{
+	struct group_task *group = inst->group;
+
+	if (!group)
+		return;
+	if (group->busy)
+		pthread_join(group->thread, NULL);
+	drop_prepared(group);
+	members_destroy(group->set);
+	if (group->event_fd >= 0)
+		close(group->event_fd);
+	if (group->directory >= 0)
+		close(group->directory);
+	free(group);
+	inst->group = NULL;
+	inst->members = NULL;
+}
+
+/* Work of the thread. */
+static void *prepare_roster(void *arg)
+{
+	const uint64_t done = 1;
+	struct group_task *group = arg;
+	struct replacement file = {.directory = group->directory,
+		.name = GROUP_FILE,
+		.aside = GROUP_FILE ".new",
+		.mode = 0640};
+	const struct iovec content = {group->content, group->len};
+	size_t size;
+	FILE *err = open_memstream(&group->messages, &size);
+
+	group->keep_error = group->directory >= 0 ? replace_file(&file, &content, 1) : 0;
+	group->error = -ENOMEM;
+	if (err) {
+		const struct complaint_sink to = complaint_sink_of(err);
+
+		group->error = group_keys_load(&group->next, geteuid(), &to, &group->keyring);
+		fclose(err);
+	}
+	while (write(group->event_fd, &done, sizeof(done)) < 0 && errno == EINTR)
+		;
+	return NULL;
+}
+
+/* Takes part in the group, or gives the others the part of this limiter. */
+static void set_part(struct instance *inst, bool removed, bool joining)
+{
+	if (inst->removed == removed && inst->joining == joining)
+		return;
+	if (removed && !inst->removed)
+		event(GROUP_LEFT, event_word("limiter", own_name(inst->group)));
+	else if (!removed && !joining)
+		event(GROUP_TAKES_PART, event_word("limiter", own_name(inst->group)),
+			event_count("limiters", inst->group->live->n_roster));
+	inst->removed = removed;
+	inst->joining = joining;
+	limiter_leave(inst->limiter, removed || joining);
+	publish(inst);
+}
+
+/* Returns the keys in force, for another roster. */
+static struct gossip_config with_roster(const struct instance *inst, const struct group_task *group,
+	struct peer_config *roster, unsigned n)
+{
+	const struct config *config = inst->loaded ? inst->loaded : inst->config;
+	struct gossip_config gossip = config->gossip;
+
+	gossip.roster = roster;
+	gossip.n_roster = n;
+	gossip.self = find_name(roster, n, own_name(group));
+	return gossip;
+}
+
+/* Begins to prepare the roster of the present set. */
+static int begin_prepare(struct instance *inst, struct group_task *group)
+{
+	struct peer_config *roster;
+	unsigned n;
+	int ret = make_roster(group, &roster, &n);
+
+	if (ret)
+		return ret;
+	group->next = with_roster(inst, group, roster, n);
+	group->len = members_bytes(group->set);
+	group->content = malloc(group->len);
+	if (!group->content)
+		return -ENOMEM;
+	members_encode(group->set, group->content);
+	group->serial = members_serial(group->set);
+	ret = plain_thread_start(&group->thread, prepare_roster, group);
+	group->busy = ret == 0;
+	return ret;
+}
+
+/* Logs which limiters of one roster are not in the other. */
+static void log_missing(
+	const struct peer_config *roster, unsigned n, const struct roster *other, bool joined)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (roster_find(other, name_hash(roster[i].name)) < other->n)
+			continue;
+		if (joined)
+			event(GROUP_JOINED, event_word("limiter", roster[i].name));
+		else
+			event(GROUP_PARTED, event_word("limiter", roster[i].name));
+	}
+}
+
+static void log_members(const struct gossip_config *before, const struct gossip_config *after)
+{
+	struct roster *was, *is;
+
+	if (group_keys_roster(before, &was))
+		return;
+	if (group_keys_roster(after, &is) == 0) {
+		log_missing(after->roster, after->n_roster, was, true);
+		log_missing(before->roster, before->n_roster, is, false);
+		roster_destroy(is);
+	}
+	roster_destroy(was);
+}
+
+/* Exchanges the roster. The set stays kept and known even if that fails. */
+static int exchange_roster(struct instance *inst, struct group_task *group)
+{
+	struct gossip_config *next = &group->next;
+	int ret;
+
+	if (!is_member(group)) { /* it has its roster until it ends, or is added again */
+		set_part(inst, true, inst->joining);
+		return 0;
+	}
+	ret = brain_regroup(inst, group->live, next, &group->keyring);
+	if (ret)
+		return ret;
+	log_members(next, group->live);
+	set_part(inst, false, inst->joining);
+	return 0;
+}
+
+static void set_trouble(struct group_task *group, const char *format, const char *why)
+{
+	char text[GROUP_TEXT];
+
+	snprintf(text, sizeof(text), format, why);
+	if (strcmp(group->trouble, text) == 0)
+		return;
+	memcpy(group->trouble, text, sizeof(text));
+	if (text[0])
+		event(GROUP_TROUBLE, event_word("why", text));
+	else
+		event(GROUP_WELL);
+}
+
+/* Called when the thread has ended. */
+static void commit_roster(struct instance *inst, struct group_task *group)
+{
+	int ret = group->error;
+	char line[GROUP_TEXT / 2];
+
+	pthread_join(group->thread, NULL);
+	group->busy = false;
+	snprintf(line, sizeof(line), "%.*s", (int)strcspn(group->messages, "\n"), group->messages);
+	if (ret == 0)
+		ret = exchange_roster(inst, group);
+	if (ret == -ENOTSUP)
+		set_trouble(group,
+			"the group has other members than this limiter, whose %s has their parts: "
+			"stop all, see doc/operate/group.md",
+			"ledger");
+	else if (group->error)
+		set_trouble(group, "the keys for the group's new roster: %s", line);
+	else if (ret)
+		set_trouble(group, "the group's new roster: %s", strerror(-ret));
+	else if (group->keep_error)
+		set_trouble(group, "the members of the group are not kept: %s",
+			strerror(-group->keep_error));
+	else
+		set_trouble(group, "%s", "");
+	group->again_ns = ret || group->keep_error ? control_now() + AGAIN_NS : 0;
+	drop_prepared(group);
+}
+
+/* A limiter that leaves has left when its workers have no limits any more. */
+static void end_leaving(struct instance *inst, struct group_task *group)
+{
+	const struct member_entry *own = members_find(group->set, own_name(group));
+
+	if (!own || own->state != MEMBER_LEAVING)
+		return;
+	set_part(inst, true, inst->joining);
+	if (publish_is_done(inst))
+		members_left(group->set, own_name(group));
+}
+
+void group_count(const struct instance *inst, unsigned *alive, unsigned *confirmed)
+{
+	const struct gossip_config *gossip = &inst->config->gossip;
+
+	*alive = *confirmed = 0;
+	for (unsigned i = 0; i < gossip->n_roster; i++) {
+		const struct peer *peer = gossip_peer(limiter_gossip(inst->limiter), i);
+
+		if (i == gossip->self || !peer || !peer->alive)
+			continue;
+		++*alive;
+		*confirmed += exchange_confirmed(limiter_exchange(inst->limiter), i);
+	}
+}
+
+/* A limiter has joined when its roster has the members that all active neighbours have. */
+static void end_joining(struct instance *inst, const struct group_task *group)
+{
+	unsigned alive, confirmed;
+
+	if (!inst->joining || group->busy || members_serial(group->set) != group->serial)
+		return;
+	group_count(inst, &alive, &confirmed);
+	if (alive > 0 && confirmed == alive)
+		set_part(inst, inst->removed, false);
+}
+
+int group_fd(const struct instance *inst)
+{
+	return inst->group ? inst->group->event_fd : -1;
+}
+
+uint64_t group_next(const struct instance *inst)
+{
+	const struct group_task *group = inst->group;
+
+	return group && group->again_ns && !group->busy ? group->again_ns : UINT64_MAX;
+}
+
+bool group_run(struct instance *inst, uint64_t now_ns)
+{
+	struct group_task *group = inst->group;
+	uint64_t done;
+
+	if (!group)
+		return false;
+	if (group->busy && read(group->event_fd, &done, sizeof(done)) > 0)
+		commit_roster(inst, group);
+	end_leaving(inst, group);
+	end_joining(inst, group);
+	if (group->busy || inst->reloading)
+		return false;
+	if (members_serial(group->set) == group->serial &&
+		(group->again_ns == 0 || now_ns < group->again_ns))
+		return false;
+	if (begin_prepare(inst, group)) {
+		drop_prepared(group);
+		group->again_ns = now_ns + AGAIN_NS;
+	}
+	return false;
+}
+
+void group_take_file(struct instance *inst, const struct gossip_config *file)
+{
+	if (inst->group && seed_members(inst->group->set, file))
+		set_trouble(inst->group, "the names of the file: %s", "out of memory");
+}

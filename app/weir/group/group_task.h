@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The members of the group, which change while packets flow: by an operator at any limiter, or by a
+ * new name in the file of one. Each limiter has the same set (members/members.h), which gossip
+ * spreads; a limiter that was added elsewhere is learnt from it. A change takes effect in three
+ * steps:
+ *
+ *     merge    into the set: control
+ *     prepare  writes the set to the state directory, and makes the keys for the new roster: a
+ *              thread, because both read or write files
+ *     commit   exchanges the roster of limiter, socket and telemetry between two datagrams: control
+ *
+ * A limiter whose file has only some members (gossip.join) passes nothing until it knows all: a
+ * smaller roster would give it a larger part of each limit. One that was removed passes nothing,
+ * either.
+ *
+ * With a hard limit or a quota the roster is that of the ledger, and cannot change: then an alarm
+ * shows the difference. Control thread, unless a comment says otherwise.
+ */
+#ifndef WEIR_APP_GROUP_TASK_H
+#define WEIR_APP_GROUP_TASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <sys/types.h>
+
+#include "policy/config.h"
+
+struct instance;
+struct keyring;
+
+/*
+ * Start-up module before the limiter: reads the set of the state directory, adds the names of the
+ * file, and makes the result the roster of the configuration. A set that cannot be read is
+ * reported, and the file's roster holds. Returns 0 or a negative errno.
+ */
+int group_start(struct instance *inst);
+void group_stop(struct instance *inst);
+
+/* Waits until the thread has ended; past `until` it is left behind. */
+void group_settle(struct instance *inst, const struct timespec *until);
+
+/* The task of the control loop. */
+int group_fd(const struct instance *inst);
+uint64_t group_next(const struct instance *inst);
+bool group_run(struct instance *inst, uint64_t now_ns);
+
+/* Returns true while the thread prepares a roster. No other change of keys may begin then. */
+bool group_is_busy(const struct instance *inst);
+
+/*
+ * Compares the roster of a new configuration with the group: warns of members that it does not
+ * name, and rejects new names with a ledger (-EINVAL, reported to err). Any thread, while no change
+ * of the group is prepared.
+ */
+int group_check_file(const struct instance *inst, const struct config *config, FILE *err);
+
+/* Loads the keys of a new configuration for the present roster, like group_keys_load(). */
+int group_load_keys(
+	const struct instance *inst, const struct config *config, FILE *err, struct keyring **out);
+
+/* Adds the names of a configuration that is in force now, and takes its addresses and keys. */
+void group_take_file(struct instance *inst, const struct gossip_config *file);
+
+enum group_verb { GROUP_ADD, GROUP_REMOVE, GROUP_MOVE };
+
+/* A change by an operator. */
+struct group_edit {
+	enum group_verb verb;
+	struct peer_config peer; /* name; to add: all; to move: the address */
+	bool dead;               /* to remove: it has ended and does not return */
+};
+
+#define GROUP_TEXT 512
+
+/* Returns true if the change is possible; otherwise writes why not, and what to do. */
+bool group_may(const struct instance *inst, const struct group_edit *edit, char why[GROUP_TEXT]);
+
+/* Makes a change for which group_may() returned true. Returns 0 or -ENOMEM. */
+int group_edit(struct instance *inst, const struct group_edit *edit, uid_t by);
+
+/* Counts the active neighbours, and those with the same members. */
+void group_count(const struct instance *inst, unsigned *alive, unsigned *confirmed);
+
+/* Why the group cannot be followed or kept; NULL: nothing. For an alarm. */
+const char *group_trouble(const struct instance *inst);
+
+#endif
