@@ -25,7 +25,7 @@ MANUAL = "doc/operate/configuration.md"
 PAGE = "doc/man/weir.json.5"
 WIDTH = 132
 REMARKS = {"note": {"$ref": "#/definitions/note"}, "$schema": {"type": "string"}}
-BLOCK = re.compile(r"(<!-- keys(?: ([\w.-]+))?: ([\w ,-]+) -->\n).*?(?=<!-- end of keys -->)", re.S)
+BLOCK = re.compile(r"(<!-- keys(?: ([\w.-]+))?: ([\w ,.-]+) -->\n).*?(?=<!-- end of keys)", re.S)
 
 
 class Table:
