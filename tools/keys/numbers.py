@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 TELEMETRY, MONITORING = "doc/operate/telemetry.md", "doc/operate/monitoring.md"
-BLOCK = re.compile(r"(<!-- numbers: ([\w -]+) -->\n).*?(?=<!-- end of numbers -->)", re.S)
+BLOCK = re.compile(r"(<!-- numbers -->\n).*?(?=<!-- end of numbers -->)", re.S)
 METRICS = re.compile(r"(<!-- metrics -->\n).*?(?=<!-- end of metrics -->)", re.S)
 METRICS_HEAD = "| metric | type | labels | meaning |\n|---|---|---|---|\n"
 
@@ -27,35 +27,30 @@ def output(*command):
     return subprocess.run(command, capture_output=True, check=True, timeout=60, text=True).stdout
 
 
-def place(row):
-    """Returns a number's object in the reply: "-" for the reply itself, "columns" for neither."""
-    if "path" not in row:
-        return "columns"
-    return row["path"].split(".")[0] if "." in row["path"] else "-"
+def merged(rows):
+    """Yields the rows, with a number in packets and the same one in units as one row."""
+    before = None
+    for row in rows:
+        names = {key: ([row[key]] if key in row else []) for key in ("path", "column")}
+        row = {**row, **names}
+        if before and before["help"] == row["help"] + ", in packets":
+            row = {**row, **{key: before[key] + row[key] for key in ("path", "column", "former")}}
+        elif before:
+            yield before
+        before = row
+    yield before
 
 
 def table(rows):
-    """Yields the lines of a table, with the policies unless all rows have the same ones."""
-    mixed = len({row["applies"] for row in rows}) > 1
-    yield f"| `/weir/policy` | `/weir/policy_stats` |{' policies |' if mixed else ''} meaning |"
-    yield f"|---|---|{'---|' if mixed else ''}---|"
-    for row in rows:
-        path, column = (f"`{row[key]}`" if key in row else "" for key in ("path", "column"))
-        former = ", ".join(f"`{name}`" for name in row["former"])
-        yield (f"| {path} | {column} |{' ' + row['applies'] + ' |' if mixed else ''} {row['help']}"
+    """Yields the lines of the table of numbers."""
+    yield "| `/weir/policy` | `/weir/policy_stats` | policies | meaning |"
+    yield "|---|---|---|---|"
+    for row in merged(rows):
+        path, column, former = (", ".join(f"`{name}`" for name in row[key])
+                                for key in ("path", "column", "former"))
+        applies = row["applies"].removesuffix(" policies").removeprefix("policies ")
+        yield (f"| {path} | {column} | {applies} | {row['help']}"
                f"{'. Former: ' + former if former else ''} |")
-
-
-def telemetry_of(rows, text):
-    """Returns the page with its tables written again, and the numbers in them."""
-    shown = []
-
-    def block(match):
-        inside = [row for row in rows if place(row) in match.group(2).split()]
-        shown.extend(inside)
-        return match.group(1) + "\n".join(table(inside)) + "\n"
-
-    return BLOCK.sub(block, text), shown
 
 
 def main():
@@ -69,8 +64,9 @@ def main():
     rows = [json.loads(line) for line in output(options.weir, "--numbers").splitlines()]
     metrics = output(options.exporter, "--metrics")
     telemetry, monitoring = options.root / TELEMETRY, options.root / MONITORING
-    text, shown = telemetry_of(rows, telemetry.read_text(encoding="utf-8"))
-    wanted = {telemetry: text,
+    numbers = "\n".join(table(rows)) + "\n"
+    wanted = {telemetry: BLOCK.sub(lambda match: match.group(1) + numbers,
+                                   telemetry.read_text(encoding="utf-8")),
               monitoring: METRICS.sub(lambda match: match.group(1) + METRICS_HEAD + metrics,
                                       monitoring.read_text(encoding="utf-8"))}
     command = f"run tools/keys/numbers.py {options.weir} {options.exporter} ."
@@ -80,8 +76,8 @@ def main():
             faults.append(f"{path}: out of date: {command}")
         elif not options.check:
             path.write_text(new, encoding="utf-8")
-    faults += [f"{TELEMETRY}: {shown.count(row)} tables have the number {row['help']!r}"
-               for row in rows if shown.count(row) != 1]
+    faults += [f"{path}: no marker of the table" for path, block in (
+        (telemetry, BLOCK), (monitoring, METRICS)) if not block.search(wanted[path])]
     for line in faults:
         print(line, file=sys.stderr)
     return 1 if faults else 0
