@@ -483,7 +483,8 @@ def expressions(value):
 
 
 def names(_):
-    """Metrics in the rules, dashboard and manual exist, and the manual lists all of them."""
+    """Metrics in the rules, dashboard and manual exist. tools/keys/numbers.py writes the manual's
+    table of all of them."""
     table = subprocess.run([EXPORTER, "--metrics"], capture_output=True, text=True, check=True)
     known = set(re.findall(r"^\| `(\w+)`", table.stdout, re.M))
     with open(os.path.join(PROMETHEUS, "weir.dashboard.json"), encoding="utf-8") as file:
@@ -497,9 +498,6 @@ def names(_):
     manual = os.path.join(box.ROOT, "doc", "operate", "monitoring.md")
     with open(manual, encoding="utf-8") as file:
         text = file.read()
-    rows = re.findall(r"^\| `weir_.*$", text, re.M)
-    expect(rows == table.stdout.splitlines(), "monitoring.md has another table of metrics than "
-           "weir-exporter --metrics")
     for name in re.findall(r"`(weir_\w+)`", text):
         expect(name in known, f"monitoring.md: there is no {name}")
 

@@ -20,6 +20,8 @@ TELEMETRY, MONITORING = "doc/operate/telemetry.md", "doc/operate/monitoring.md"
 BLOCK = re.compile(r"(<!-- numbers -->\n).*?(?=<!-- end of numbers -->)", re.S)
 METRICS = re.compile(r"(<!-- metrics -->\n).*?(?=<!-- end of metrics -->)", re.S)
 METRICS_HEAD = "| metric | type | labels | meaning |\n|---|---|---|---|\n"
+METRIC = re.compile(r"(\| `weir_policy_\w+_)(bytes|packets|flows)(_per_second`|_total`|`)( .*?)"
+                    r"(?:, in (?:packets|flows|bytes as the policy accounts for them))? \|")
 
 
 def output(*command):
@@ -53,6 +55,17 @@ def table(rows):
                f"{'. Former: ' + former if former else ''} |")
 
 
+def metrics_of(text):
+    """Returns the rows of metrics. Metrics of a policy that differ only in their unit share one."""
+    rows = {}  # the text before and after the unit: units
+    for line in text.splitlines():
+        found = METRIC.fullmatch(line)
+        rows.setdefault((found[1], f"{found[3]}{found[4]} |") if found else (line, ""), []).extend(
+            [found[2]] if found else [])
+    return "".join(head + (f"{{{','.join(units)}}}" if units[1:] else "".join(units)) + tail + "\n"
+                   for (head, tail), units in rows.items())
+
+
 def main():
     """Writes both files, or compares them. Returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
@@ -67,8 +80,9 @@ def main():
     numbers = "\n".join(table(rows)) + "\n"
     wanted = {telemetry: BLOCK.sub(lambda match: match.group(1) + numbers,
                                    telemetry.read_text(encoding="utf-8")),
-              monitoring: METRICS.sub(lambda match: match.group(1) + METRICS_HEAD + metrics,
-                                      monitoring.read_text(encoding="utf-8"))}
+              monitoring: METRICS.sub(
+                  lambda match: match.group(1) + METRICS_HEAD + metrics_of(metrics),
+                  monitoring.read_text(encoding="utf-8"))}
     command = f"run tools/keys/numbers.py {options.weir} {options.exporter} ."
     faults = []
     for path, new in wanted.items():
