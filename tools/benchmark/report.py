@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-from keys import FIGURES, KEYS, STAGES, WORST_DROP
+from keys import FEW, FIGURES, KEYS, STAGES, WORST_DROP
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -53,6 +53,25 @@ PICTURES = {
         ("rte_sched", "rte_sched", False))),
 }
 
+# Ratios that other programs measure: {name: (target, words)}.
+OTHERS = {
+    "per_source_vs_line": (1.10, "a meter for each source, against one cache line"),
+    "testpmd_io_vs_io": (None, "dpdk-testpmd --forward-mode=io, a separate process, against io"),
+    "testpmd_mac_vs_mac": (None, "the same with --forward-mode=mac, against mac"),
+}
+
+# Families of ratios in one table each: {stem: words of the row}, {ending: words of the column}.
+FEW_WAYS = {"vs_library": "against `rte_lpm` and `rte_meter`",
+            "vs_10k": "against 10,000 policies"}
+SOURCES = {"per_source": "IPv4, few are busy", "per_source_ipv6": "IPv6, few are busy",
+           "per_source_busy": "IPv4, all are busy",
+           "per_source_scan": "IPv4, a scan with room for newcomers",
+           "per_source_full": "IPv4, a scan, all places taken",
+           "per_source_small_pages": "IPv4, few are busy, pages of 4 kB"}
+SOURCE_WAYS = {"vs_line": "line found by a hash", "vs_line_no_hash": "without a hash",
+               "ahead_vs_line_ahead": "both prefetch the next burst",
+               "singly_vs_line": "packet by packet"}
+
 # Row of the difference in cycles between half of the packets dropped and none.
 HALF_DROPPED = "difference with half of the packets dropped"
 
@@ -90,9 +109,8 @@ def ratio_rows(result):
         if spread:
             yield (key.name, cell(spread), verdict(spread["median"], key.target, key.least),
                    key.words + dropped_words(result, key))
-    targets = {"per_source_vs_line": (1.10, "a meter for each source, against one cache line")}
     for name, spread in ratios.items():
-        target, words = targets.get(name, (None, ""))
+        target, words = OTHERS.get(name, (None, ""))
         yield name, cell(spread), verdict(spread["median"], target), words
 
 
@@ -164,14 +182,12 @@ def stage_table(result):
     return markdown_table(["stage", "cycles a packet"], rows)
 
 
-def contender_tables(result):
-    """Returns a table of contenders for each question."""
-    parts = []
-    for question, contenders in result["cycles"]["contenders"].items():
-        rows = [[name, cell(one), f"{one['dropped']:.1%}"] for name, one in contenders.items()]
-        parts.append(f"`{question}`\n\n"
-                     + markdown_table(["contender", "cycles a packet", "dropped"], rows))
-    return "\n\n".join(parts)
+def contender_table(result):
+    """Returns the table of the contenders of all questions."""
+    rows = [[question, name, cell(one), f"{one['dropped']:.1%}" if one["dropped"] > 0.0005 else ""]
+            for question, contenders in result["cycles"]["contenders"].items()
+            for name, one in contenders.items()]
+    return markdown_table(["question", "contender", "cycles a packet", "dropped"], rows)
 
 
 # Bytes on the wire, with preamble and gap. Frames of 64 and 300 bytes are counted with their FCS; a
@@ -202,6 +218,34 @@ def ratio_table(result):
     return markdown_table(["key", "median (p10–p90)", "target", "measured"], rows)
 
 
+def family_table(ratios, head, stems, ways):
+    """Returns a table of a family of ratios: a row for each stem, a column for each way."""
+    rows = [[f"`{stem}_…`", words,
+             *(cell(ratios[f"{stem}_{way}"]) if f"{stem}_{way}" in ratios else ""
+               for way in ways)]
+            for stem, words in stems.items() if any(f"{stem}_{way}" in ratios for way in ways)]
+    targets = {key.name: key.target for key in KEYS}
+    targets |= {name: target for name, (target, _) in OTHERS.items()}
+    columns = []
+    for way, words in ways.items():
+        target = targets.get(f"{next(iter(stems))}_{way}")
+        columns.append(f"`…_{way}`: {words}" + (f", target ≤ {target:g}" if target else ""))
+    return markdown_table(["key", head, *columns], rows)
+
+
+def ratio_tables(result):
+    """Returns all ratios and figures; the document about the kernel has its own ratios."""
+    few = {f"few_{name}": words for name, words in FEW.items()}
+    families = {f"{stem}_{way}" for stems, ways in ((few, FEW_WAYS), (SOURCES, SOURCE_WAYS))
+                for stem in stems for way in ways}
+    ratios = {name: one for name, one in result["ratios"].items()
+              if name not in families and not name.startswith("kernel_")}
+    return "\n\n".join((ratio_table(result | {"ratios": ratios}),
+                        family_table(result["ratios"], "few policies", few, FEW_WAYS),
+                        family_table(result["ratios"], "a meter for each source, against a "
+                                     "cache line each", SOURCES, SOURCE_WAYS)))
+
+
 def gallery(result):
     """Returns the lines that show the pictures."""
     return "\n\n".join(f"![{PICTURES[name][0]}](performance/{name}.svg)"
@@ -209,8 +253,8 @@ def gallery(result):
 
 
 BLOCKS = {
-    "machine": machine_words, "stages": stage_table, "ratios": ratio_table,
-    "pictures": gallery, "contenders": contender_tables,
+    "machine": machine_words, "stages": stage_table, "ratios": ratio_tables,
+    "pictures": gallery, "contenders": contender_table,
 }
 
 
