@@ -64,8 +64,12 @@ def picture(result, name, title, run, columns):
     result.picture(name, title, "s", "Mbit/s", curves(run, columns))
 
 
-JOIN_PAPER = ("FPS varies least, even with 500 ms between estimates. GRD needs 50 ms to be "
-              "near the central bucket.")
+JOIN_WORDS = ("flows join and leave",
+              "A flow joins every 10 s, at a limiter of its own, up to five; then they leave.",
+              "FPS varies least, even with 500 ms between estimates. GRD needs 50 ms to be near "
+              "the central bucket.",
+              "the same, and FPS is fairer than one bucket; most changes settle within 2 s, not "
+              "all, and a part of the limit is unused.")
 
 
 def join_settles(run, columns):
@@ -115,21 +119,21 @@ def join_row(allocator, interval, runs):
 
 
 def deeper_buckets(result, sim):
-    """Adds a table of the effect of deeper buckets."""
-    lines = []
+    """Names the effect of deeper buckets."""
+    found = []
     for burst in ("75kB", "150kB", "300kB"):
         runs = sim.runs(scenario.joins("fps", burst=burst), series=True)
         row = join_row("fps", "50ms", runs)
-        lines.append([burst, f"{row['aggregate_ratio']:.3f}", f"{row['jain']:.3f}"])
-    result.say("FPS leaves a part unused mostly because flows lack tokens for their start. "
-               "The bucket is divided like the limit, so a flow that joins four others has a "
-               "part of 75 kB, and its slow start exceeds that. A deeper bucket:")
-    result.table(["fps, bucket", "aggregate / limit", "Jain, second by second"], lines)
+        found.append(f"{burst} {row['aggregate_ratio']:.3f} ({row['jain']:.3f})")
+    result.say("A part is unused because flows lack tokens for their start. The bucket is divided "
+               "like the limit, so a flow that joins four others has a part of 75 kB, and its slow "
+               "start exceeds that. A deeper bucket helps. Aggregate / limit (Jain, second by "
+               f"second) of fps: {', '.join(found)}.")
 
 
 def flows_join(sim, quick):
     """Runs E2."""
-    result = Result("flows join and leave", JOIN_PAPER)
+    result = Result(*JOIN_WORDS)
     lines = []
     for allocator, interval in (("central", "50ms"), ("fps", "50ms"), ("fps", "500ms"),
                                 ("grd", "50ms"), ("grd", "500ms")):
@@ -159,8 +163,14 @@ def flows_join(sim, quick):
     return result
 
 
-BOTTLENECK_PAPER = ("FPS divides the part that seven bottlenecked flows leave unused, and again "
-                    "when a flow without bottleneck joins them. It takes about 8 s.")
+BOTTLENECK_WORDS = (
+    "bottlenecked flows",
+    "Three and seven flows. The seven are held to 2 Mbit/s from 15 s on, so 8:2 is fair. A flow "
+    "without bottleneck joins them at 31 s: 6:4.",
+    "FPS divides the part that the seven leave unused, and again when the flow joins. It takes "
+    "about 8 s.",
+    "FPS takes at most 2 s; `grd` and `fps-drop`, which drop at random, settle late or never, "
+    "because rates follow the drops and drops follow the rates.")
 
 
 def bottleneck_settles(runs):
@@ -178,7 +188,7 @@ def bottleneck_row(allocator, runs):
 
 def bottlenecked(sim, _quick):
     """Runs E4."""
-    result = Result("bottlenecked flows", BOTTLENECK_PAPER)
+    result = Result(*BOTTLENECK_WORDS)
     lines = []
     for allocator in ("fps", "fps-drop", "grd"):
         runs = sim.runs(scenario.bottlenecked(allocator), series=True)
@@ -192,13 +202,19 @@ def bottlenecked(sim, _quick):
                           f"6:4 in {middle(second)} (slowest {worst(second)})")
             picture(result, "e4-fps", "Bottlenecked flows: fps", runs[0], ["cdn/l1", "cdn/l2"])
     result.table(["", "8:2, median", "slowest", "6:4, median", "slowest"], lines)
-    result.say("`grd` and `fps-drop`, which drop at random, settle late or never here, "
-               "because rates follow the drops and drops follow the rates.")
     return result
 
 
-SHIFT_PAPER = ("limit/N cannot use the parts of six idle sites. FPS delivers the full limit, "
-               "with occasional bursts above it.")
+SHIFT_WORDS = (
+    "demand moves from ten sites to four and back",
+    "Ten limiters, 5 Mbit/s, a bucket of 40 kB in all. 30 long TCP flows are at all sites, at "
+    "four from 30 s on, at all from 60 s on. The paper has as many requests for Web objects at "
+    "PlanetLab nodes, and does not give its buckets. The gossip is that of the default estimator "
+    "`state`; E7 has that of `tree`.",
+    "limit/N cannot use the parts of six idle sites. FPS delivers the full limit, with "
+    "occasional bursts above it. Its gossip, 48 bytes to 4 peers every 100 ms, would be 15.4 "
+    "kbit/s a limiter.",
+    "the same; bursts above 1.05 of the limit last about a second.")
 
 
 def over_limit(run, limit):
@@ -220,17 +236,9 @@ def shift_row(allocator, runs, phase=30):
             "over_s": max(over_limit(r, 5e6) for r in runs)}
 
 
-SHIFT_TRAFFIC = (
-    "The paper's demand is requests for Web objects at PlanetLab nodes, which we do not have. "
-    "Here it is the same number of long TCP flows. The paper does not give the depth of its "
-    "buckets; these are 40 kB in all. The paper's gossip, 48 bytes to 4 peers every 100 ms, "
-    "would be 15.4 kbit/s a limiter. The table has the cost of the default estimator `state`, "
-    "and E7 that of `tree`.")
-
-
 def shifting(sim, _quick):
     """Runs E8."""
-    result = Result("demand moves from ten sites to four and back", SHIFT_PAPER)
+    result = Result(*SHIFT_WORDS)
     lines = []
     for allocator in ("fps", "grd", "static"):
         runs = sim.runs(scenario.shifting(allocator), series=True)
@@ -248,5 +256,4 @@ def shifting(sim, _quick):
                 ["cdn", *(f"cdn/l{k}" for k in range(1, 8))])
     result.table(["", "aggregate / limit at four sites", "settles, median", "slowest",
                   "longest above 1.05", "gossip a limiter"], lines)
-    result.say(SHIFT_TRAFFIC)
     return result

@@ -9,16 +9,19 @@ import scenario
 import stats
 from report import Result
 
-PAPER = ("The paper has no such limits: its limits are exceeded while news travels. Here the "
-         "same FPS decides where the limit should go, and a ledger moves it "
-         "([ledger.md](../design/ledger.md)).")
+WORDS = ("limits that are never exceeded",
+         "The scenarios of E1, E2, E4 and E8 with a soft and a hard limit. The same FPS decides "
+         "where the limit should go, and a ledger moves a hard limit "
+         "([ledger.md](../design/ledger.md)).",
+         "no such limits: its limits are exceeded while news travels.",
+         "a hard limit is never exceeded, and has the soft limit's rates and shares if the burst "
+         "is deep enough.")
 
 # "Settled" refers to local limits, and in E4 to rates.
-BUCKETS = ("The burst of a hard limit is divided like the limit, and no limiter has more than "
-           "its part. A tenth of 40 kB is less than three packets, which slows down TCP. A "
-           "soft limit has at least six packets at each limiter for any burst, and so passes "
-           "up to several bursts more. For a hard limit, configure a burst of six packets for "
-           "each limiter.")
+BUCKETS = ("**Configure a burst of six packets for each limiter of a hard limit**: it is divided "
+           "like the limit. A tenth of 40 kB is less than three packets, which slows down TCP. A "
+           "soft limit has at least six packets at each limiter, and so passes up to "
+           "several bursts more.")
 
 SIX_PACKETS = 9000  # bytes
 
@@ -140,18 +143,17 @@ def show_calls(sim, result):
         result.rows.append(row)
         lines.append([words, f"{row['aggregate_ratio']:.3f}", f"{row['dropped'] * 100:.1f} %",
                       f"{row['excess_bursts']:.2f}"])
-    result.say("Traffic that does not adapt: a hundred calls, 10, 20, 30 and 40 at each of "
-               "four limiters, and the reverse order after half of the time. Their mean "
-               "demand is 1.07 times the limit. With the allocator `gdrl` "
-               "([gdrl.md](../design/gdrl.md)) an indicator moves the limit, which is always "
-               "a hard limit.")
+    result.say("Traffic that does not adapt: 10, 20, 30 and 40 calls at four limiters, the "
+               "reverse after half of the time; mean demand 1.07 of the limit. With the "
+               "allocator `gdrl` ([gdrl.md](../design/gdrl.md)) an indicator moves the limit, "
+               "always a hard one.")
     result.table(["", "aggregate / limit", "packets dropped",
                   "beyond limit × time, most, in bursts"], lines)
 
 
 def hard_limits(sim, quick):
     """Runs E11."""
-    result = Result("limits that are never exceeded", PAPER)
+    result = Result(*WORDS)
     pairs = []
     for name, made, limit, burst, settle in CASES[:5] if quick else CASES:
         pair = []

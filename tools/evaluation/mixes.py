@@ -11,13 +11,17 @@ WEB_PAPER = {  # kbit/s: mean, deviation; fairness
     "grd": (7257.87, 75.87, 1974.35, 93.90, (25.84, 342.96, 612.08, 751.98), 0.997),
     "fps": (6989.76, 219.55, 2090.25, 57.98, (25.71, 335.80, 571.40, 765.26), 0.962),
 }
-TRAFFIC = (
-    "The paper draws the sizes of its objects from a CAIDA trace of the Web, which we do not "
-    "have. Here they are of a bounded Pareto distribution (3 kB to 10 MB, exponent 1.2), with "
-    "the paper's 15 requests a second. Objects below 5 kB arrive about ten times as fast as "
-    "in the paper with any limiter, also with the central bucket. The paper's 28 kbit/s are "
-    "more than a second for 4 kB. Round trips of 40 ms do not explain that, and the delay of "
-    "its servers and clients is unknown.")
+WEB_WORDS = (
+    "bulk flows and the Web",
+    "Ten bulk flows at one limiter, 15 requests a second at the other. Sizes are of a bounded "
+    "Pareto distribution (3 kB to 10 MB, exponent 1.2), because we do not have the paper's CAIDA "
+    "trace.",
+    "All three allocators give both kinds of traffic the same as the central bucket (table 1).",
+    "the same; FPS leaves a little of the limit unused.")
+SMALL = (
+    "Objects below 5 kB arrive about ten times as fast as in the paper with any limiter, also with "
+    "one bucket. The paper's 28 kbit/s are more than a second for 4 kB, which round trips of 40 ms "
+    "do not explain.")
 CLASSES = ("< 5 kB", "5–50 kB", "50–500 kB", "≥ 500 kB")
 
 
@@ -73,14 +77,12 @@ def bulk_target(result, allocator, rows):
 
 def web(sim, _quick):
     """Runs E3."""
-    result = Result(
-        "bulk flows and the Web",
-        "All three allocators give both kinds of traffic the same as the central bucket (table 1).")
+    result = Result(*WEB_WORDS)
     lines = []
     for allocator in ("central", "grd", "fps", "fps-drop"):
         lines += web_row(allocator, sim.runs(scenario.web(allocator)), result)
     result.table(["kbit/s", "aggregate / limit", "bulk", "Web", *CLASSES, "Jain, bulk"], lines)
-    result.say(TRAFFIC)
+    result.say(SMALL)
     rows = {row["allocator"]: row for row in result.rows}
     for allocator in ("grd", "fps"):
         bulk_target(result, allocator, rows)
@@ -94,19 +96,25 @@ def web(sim, _quick):
 
 
 def deeper_buckets(result, sim):
-    """Adds a table of the effect of deeper buckets on long round-trip times."""
-    lines = []
+    """Names the effect of deeper buckets on long round-trip times."""
+    found = []
     for burst in ("75kB", "100kB", "150kB"):
         runs = sim.runs(scenario.round_trips("fps", burst=burst))
-        lines.append([burst, stats.spread(run.summary["aggregate_ratio"] for run in runs),
-                      f"{stats.mean(per_flow(run, 'traffic1') for run in runs):.2f}"])
-    result.say("The bucket is divided like the limit. Three flows of 100 ms cannot fill 3 "
-               "Mbit/s through three tenths of 75 kB, because they have more data on their "
-               "way (37 kB). The one bucket of `central` is deep enough for them while the "
-               "others do not drain it. The effect of a deeper bucket:")
-    result.table(["fps, bucket", "aggregate / limit", "long, Mbit/s a flow"], lines)
+        ratio = stats.mean(run.summary["aggregate_ratio"] for run in runs)
+        flow = stats.mean(per_flow(run, "traffic1") for run in runs)
+        found.append(f"{burst} {ratio:.3f} ({flow:.2f})")
+    result.say("The bucket is divided like the limit: three flows of 100 ms have 37 kB on their "
+               "way, which three tenths of 75 kB cannot hold. The one bucket of `central` is deep "
+               "enough while the others do not drain it. A deeper bucket helps. Aggregate / limit "
+               f"(long, Mbit/s a flow) of fps: {', '.join(found)}.")
 
 
+TRIP_WORDS = (
+    "short and long round-trip times",
+    "Three flows of 100 ms at one limiter, seven of 10 ms at the other.",
+    "The aggregate is the same. FPS gives flows with long round-trip times more than one bucket "
+    "does (table 2).",
+    "the same, and the long flows get more than in the paper.")
 RTT_PAPER = {"central": (10.57, 1.41, 0.10), "grd": (10.63, 1.35, 0.16), "fps": (10.43, 0.92, 0.57)}
 
 
@@ -128,10 +136,7 @@ def trip_row(allocator, runs):
 
 def round_trips(sim, quick):
     """Runs E5."""
-    result = Result(
-        "short and long round-trip times",
-        "The aggregate is the same. FPS gives flows with long round-trip times more than one "
-        "bucket does (table 2).")
+    result = Result(*TRIP_WORDS)
     lines = []
     for allocator in ("central", "grd", "fps", "fps-drop"):
         runs = sim.runs(scenario.round_trips(allocator))
@@ -156,15 +161,19 @@ def round_trips(sim, quick):
     return result
 
 
+FLOWS_WORDS = (
+    "5,000 flows share 50 Mbit/s",
+    "1,500 and 3,500 flows at two limiters, a bucket of 375 kB.",
+    "The utilisation is 53 Mbit/s (GRD), 46 (FPS), 51 (one bucket). All are unfair, like TCP "
+    "with less than a packet a round trip.",
+    "FPS uses the whole limit, and is as unfair as one bucket; all are fairer than in the paper, "
+    "for an unknown reason.")
 FLOWS_PAPER = {"central": (51, 0.34), "grd": (53, 0.44), "fps": (46, 0.33)}
 
 
 def many_flows(sim, quick):
     """Runs E6."""
-    result = Result(
-        "5,000 flows share 50 Mbit/s",
-        "The utilisation is 53 Mbit/s (GRD), 46 (FPS), 51 (one bucket). All are unfair, like TCP "
-        "with less than a packet a round trip.")
+    result = Result(*FLOWS_WORDS)
     lines, jains = [], {}
     for allocator in ("central", "grd", "fps", "fps-drop"):
         runs = sim.runs(scenario.many_flows(allocator), 3 if quick else None)
@@ -186,6 +195,4 @@ def many_flows(sim, quick):
             result.target("Jain at least central's", jains["fps"] >= jains["central"],
                           f"{jains['fps']:.3f}, central {jains['central']:.3f}")
     result.table(["", "aggregate / limit", "Jain", "paper: aggregate, Jain"], lines)
-    result.say("Jain's index is higher here than in the paper for each of them, also for one "
-               "bucket. The reason for the paper's lower values is unknown.")
     return result

@@ -15,9 +15,10 @@ from plotter import COLOURS, Lines, Series, picture  # noqa: E402 (needs the pat
 class Result:
     """Rows for the JSON, a section of the document, and pictures by name."""
 
-    def __init__(self, title, paper):
-        self.title = title
-        self.paper = paper  # result in the paper, in a sentence
+    def __init__(self, title, method, paper, conclusion):
+        """method: the scenario; paper: its result; conclusion: Weir's; a sentence or two each."""
+        self.title, self.method = title, method
+        self.paper, self.conclusion = paper, conclusion
         self.rows = []
         self.parts = []
         self.pictures = {}
@@ -42,11 +43,15 @@ class Result:
         series = [Series(label, points, COLOURS[k % len(COLOURS)], width=1.8)
                   for k, (label, points) in enumerate(lines)]
         self.pictures[name] = picture(Lines(title, x_label, y_label, series, note))
-        self.parts.append(f"![{title}](evaluation/{name}.svg)")
+        shown = f"![{title}](evaluation/{name}.svg)"
+        if self.parts and self.parts[-1].startswith("!["):  # pictures in a row are one paragraph
+            shown = self.parts.pop() + "\n" + shown
+        self.parts.append(shown)
 
     def markdown(self, key):
         """Returns the section."""
-        lines = [f"## {key}: {self.title}", f"In the paper: {self.paper}", *self.parts]
+        lines = [f"## {key}: {self.title}", f"{self.method} **Paper:** {self.paper} "
+                 f"**Weir:** {self.conclusion}", *self.parts]
         if self.verdicts:
             lines.append("\n".join(
                 f"- {'Reached' if reached else '**Not reached**'}: {target}. {words}"

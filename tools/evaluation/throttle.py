@@ -73,22 +73,28 @@ def expected(meter, factor):
 
 def throttling(_sim, _quick):
     """Runs E9."""
-    result = Result("requests before the throttle", "Finch: a linear limiter lets n = q·a/(a-1) "
-                    "requests through at a times the limit; a quota reset and the hybrid q.")
-    lines, wrong = [], []
+    result = Result(
+        "requests before the throttle",
+        "A client sends at a times the limit until the first request is refused.",
+        "Tony Finch: a linear limiter lets n = q·a/(a-1) requests through; a quota reset and the "
+        "hybrid q.", "exact for every meter, in whole requests.")
+    lines, wrong = {}, []
+    counts = {meter: [] for meter in METERS}
     for text in FACTORS:
         factor = fractions.Fraction(text)
         formula = QUOTA * factor / (factor - 1)
-        line = [f"{float(factor):g}", f"{float(formula):.1f}",
-                expected("gcra", factor)]
+        lines.setdefault("n = q·a/(a-1)", []).append(f"{float(formula):.1f}")
         for meter in METERS:
             n = before_throttle(meter, factor)
             result.rows.append({"meter": meter, "factor": float(factor), "requests": n,
                                 "expected": expected(meter, factor), "formula": float(formula)})
             if n != expected(meter, factor):
                 wrong.append((meter, text, n))
-            line.append(n)
-        lines.append(line)
-    result.table(["times the limit", "n = q·a/(a-1)", "of whole requests", *METERS], lines)
+            counts[meter].append(n)
+    for found in sorted(set(map(tuple, counts.values())), reverse=True):  # equal meters in a row
+        lines[", ".join(f"`{meter}`" for meter, n in counts.items() if tuple(n) == found)] = found
+    result.table(["requests at a times the limit",
+                  *(f"{float(fractions.Fraction(text)):g}" for text in FACTORS)],
+                 [[name, *cells] for name, cells in lines.items()])
     result.target("exact", not wrong, f"all {len(result.rows)}" if not wrong else str(wrong))
     return result
