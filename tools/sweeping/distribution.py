@@ -99,7 +99,7 @@ def late_seconds(row):
     return min(row["back_s"], 999) - min(row["back_alone_s"], 999)
 
 
-def page(rows, commit, command, worst=20):
+def page(rows, commit, command, worst=10):
     """Returns a page of the study: figures of `rows`, which `command` creates at a commit."""
     late = [late_seconds(row) for row in rows if "back_s" in row]
     more = (f"Seconds until a site has half of its part again, more than with a limit of its own, "
