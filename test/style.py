@@ -42,7 +42,8 @@ FIELD = {
     "usher": "steering", "seats": "reta", "seating": "reta_target", "mover": "migration",
     "hush": "drain", "tenant": "policy, attach", "lately": "delay_window", "purse": "credit",
     "pocket": "prepaid", "letter": "message", "obeyed": "enforced", "untold": "dirty, pending",
-    "adopted": "inherited", "naps": "skips_idle", "handover": "grace",
+    "adopted": "inherited", "naps": "skips_idle", "handover": "grace", "judge": "policer, verdict",
+    "judges": "policers", "judged": "decided",
 }
 
 

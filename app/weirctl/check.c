@@ -93,7 +93,7 @@ static json_t *limit_json(double limit)
 }
 
 /* Returns the findings about one limiter: its state, its problems in words, and each value. */
-static json_t *judge_status(const json_t *status, const struct limits *limits)
+static json_t *findings_of_status(const json_t *status, const struct limits *limits)
 {
 	json_t *words = json_array(), *values = json_object();
 	const json_t *alarms = member_at(status, "health.alarms");
@@ -121,7 +121,7 @@ static json_t *judge_status(const json_t *status, const struct limits *limits)
 }
 
 /* A limiter without a reply is CRITICAL; UNKNOWN if this user has no permission to connect. */
-static json_t *judge_silence(const struct box *box)
+static json_t *findings_of_silence(const struct box *box)
 {
 	enum health_state is = box->error == EACCES || box->error == EPERM ? HEALTH_UNKNOWN
 									   : HEALTH_CRITICAL;
@@ -260,8 +260,8 @@ static int check_boxes(struct boxes *boxes, const struct options *options)
 	for (unsigned i = 0; i < boxes->n; i++) {
 		struct box *box = &boxes->each[i];
 
-		found[i] = box->document ? judge_status(box->document, &limits)
-					 : judge_silence(box);
+		found[i] = box->document ? findings_of_status(box->document, &limits)
+					 : findings_of_silence(box);
 		worst = health_worse(worst,
 			(enum health_state)json_integer_value(json_object_get(found[i], "status")));
 	}

@@ -106,7 +106,7 @@ static json_t *flags_by_name(const struct config_diff *diff, const struct config
 }
 
 /* Removes changes of spelling alone, and marks policies that restart. */
-static void judge_changes(
+static void refine_changes(
 	json_t *changes, const struct config_diff *diff, const struct config *config)
 {
 	json_t *flags = flags_by_name(diff, config);
@@ -155,7 +155,7 @@ static int compare_in_force(
 	if (ret == 0)
 		ret = config_diff(old, new, name, said, &diff);
 	if (ret == 0)
-		judge_changes(changes, diff, new);
+		refine_changes(changes, diff, new);
 	config_diff_free(diff);
 	config_free(old);
 	config_free(new);

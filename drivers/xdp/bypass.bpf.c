@@ -197,7 +197,7 @@ int xsk_def_prog(struct xdp_md *ctx)
 	if (!most || (!served && bpf_xdp_get_buff_len(ctx) > most))
 		return lose_unsent(count_of_port());
 	if (setup.plane && (served || setup.fail == BYPASS_LAST_LIMITS)) {
-		verdict = plane_judge(ctx, &setup, most);
+		verdict = plane_decide(ctx, &setup, most);
 		if (verdict < PLANE_ASKS)
 			return enact_verdict(verdict);
 	}

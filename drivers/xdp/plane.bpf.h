@@ -462,7 +462,7 @@ static __always_inline void keep_in_memory(const void *object)
 /*
  * Returns the verdict on a packet. Frames longer than `most` bytes go to workers, which count them.
  */
-static __always_inline enum plane_verdict plane_judge(
+static __always_inline enum plane_verdict plane_decide(
 	struct xdp_md *ctx, const volatile struct bypass_setup *setup, __u32 most)
 {
 	struct plane_facts facts = {.wire = setup->wire, .direction = setup->direction};

@@ -34,7 +34,7 @@
 #define BURST_MIN 9084 /* bytes: six full frames, the least that control grants */
 
 struct figures {
-	double lost[JUDGES], unfair[JUDGES], jain[JUDGES], depth[JUDGES];
+	double lost[POLICERS], unfair[POLICERS], jain[POLICERS], depth[POLICERS];
 	double bytes_a_take; /* bytes passed for each quantum */
 };
 
@@ -63,26 +63,26 @@ static struct world_params params_of(
 
 static struct figures measure_split(const struct world_params *params)
 {
-	struct world_result results[JUDGES];
+	struct world_result results[POLICERS];
 	struct figures figures = {0};
 	double jain;
 
 	world_run(params, results);
-	jain = world_jain(params, &results[JUDGE_ONE]);
-	for (unsigned k = 0; k < JUDGES; k++) {
-		figures.lost[k] = world_lost(params, results, (enum judge_kind)k);
-		figures.unfair[k] = world_unfair(params, results, (enum judge_kind)k);
+	jain = world_jain(params, &results[POLICER_ONE]);
+	for (unsigned k = 0; k < POLICERS; k++) {
+		figures.lost[k] = world_lost(params, results, (enum policer_kind)k);
+		figures.unfair[k] = world_unfair(params, results, (enum policer_kind)k);
 		figures.jain[k] = world_jain(params, &results[k]) - jain;
 		figures.depth[k] = results[k].depth / (double)params->burst_bytes;
 	}
-	figures.bytes_a_take = results[JUDGE_SHARED_BUCKET].passed /
-			       fmax((double)results[JUDGE_SHARED_BUCKET].takes, 1);
+	figures.bytes_a_take = results[POLICER_SHARED_BUCKET].passed /
+			       fmax((double)results[POLICER_SHARED_BUCKET].takes, 1);
 	return figures;
 }
 
 static void keep_worst_figures(struct figures *worst, const struct figures *figures)
 {
-	for (unsigned k = 0; k < JUDGES; k++) {
+	for (unsigned k = 0; k < POLICERS; k++) {
 		worst->lost[k] = fmax(worst->lost[k], figures->lost[k]);
 		worst->unfair[k] = fmax(worst->unfair[k], figures->unfair[k]);
 		worst->jain[k] = fmin(worst->jain[k], figures->jain[k]);
@@ -93,15 +93,15 @@ static void keep_worst_figures(struct figures *worst, const struct figures *figu
 static void print_head(void)
 {
 	printf("%-40s", "lost %, unfair %, Jain, depth %:");
-	for (unsigned k = JUDGE_EVEN; k < JUDGES; k++)
-		printf("  %-28s", world_judge_name((enum judge_kind)k));
+	for (unsigned k = POLICER_EVEN; k < POLICERS; k++)
+		printf("  %-28s", world_policer_name((enum policer_kind)k));
 	printf("\n");
 }
 
 static void print_figures(const char *name, const struct figures *figures)
 {
 	printf("%-40s", name);
-	for (unsigned k = JUDGE_EVEN; k < JUDGES; k++)
+	for (unsigned k = POLICER_EVEN; k < POLICERS; k++)
 		printf("  %6.2f %6.2f %6.3f %6.1f", 100 * figures->lost[k],
 			100 * figures->unfair[k], figures->jain[k], 100 * figures->depth[k]);
 	if (figures->bytes_a_take > 0)
@@ -146,13 +146,13 @@ static int write_json(const char *path, const struct figures *worst)
 		return -errno;
 	fprintf(out, "{\"ratios\": {");
 	for (unsigned t = 0; t < TRAFFICS; t++)
-		for (unsigned k = JUDGE_SHARES; k < JUDGES; k++)
+		for (unsigned k = POLICER_SHARES; k < POLICERS; k++)
 			fprintf(out, "%s\n\t\"%s/%s/lost\": %.5f, \"%s/%s/unfair\": %.5f",
-				t || k > JUDGE_SHARES ? "," : "",
+				t || k > POLICER_SHARES ? "," : "",
 				world_traffic_name((enum traffic)t),
-				world_judge_name((enum judge_kind)k), worst[t].lost[k],
+				world_policer_name((enum policer_kind)k), worst[t].lost[k],
 				world_traffic_name((enum traffic)t),
-				world_judge_name((enum judge_kind)k), worst[t].unfair[k]);
+				world_policer_name((enum policer_kind)k), worst[t].unfair[k]);
 	fprintf(out, "\n}}\n");
 	return fclose(out) ? -errno : 0;
 }

@@ -141,7 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size == 0)
 		return 0;
 	must(sodium_init() >= 0);
-	must(login_judge(200 + 2L * data[0], answer + 1, size - 1) <= LOGIN_OFF);
+	must(login_interpret(200 + 2L * data[0], answer + 1, size - 1) <= LOGIN_OFF);
 	fuzz_transaction(answer + 1, size - 1);
 	fuzz_login(answer + 1, size - 1);
 	fuzz_texts(answer + 1, size - 1);

@@ -87,7 +87,7 @@ static bool queue_full(const struct lane *lane, uint32_t bytes)
 	return p->queue_bytes && lane->waiting_bytes + bytes > p->queue_bytes;
 }
 
-static enum lane_verdict judge_lane_packet(struct lane *lane, uint32_t bytes)
+static enum lane_verdict lane_decide(struct lane *lane, uint32_t bytes)
 {
 	if (draw_uniform(&lane->random) < lane->params.loss) {
 		lane->counters.lost++;
@@ -111,7 +111,7 @@ enum lane_verdict lane_push(struct lane *lane, void *packet, uint32_t bytes, uin
 	start_transmissions(lane, now_ns);
 	lane->counters.received++;
 	lane->counters.received_bytes += bytes;
-	verdict = judge_lane_packet(lane, bytes);
+	verdict = lane_decide(lane, bytes);
 	if (verdict != LANE_QUEUED)
 		return verdict;
 	lane->ring[lane->tail & lane->mask] = (struct lane_entry){packet, now_ns, bytes};

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The outcome of a passing packet at its policy and the levels above, from the counters that have
- * changed. For callers that judge packets one by one: the worker's own thread, or the owner of a
+ * changed. For callers that decide packets one by one: the worker's own thread, or the owner of a
  * copy of a worker.
  */
 #ifndef WEIR_APP_COUNTED_H

@@ -5,19 +5,19 @@
 
 #include <string.h>
 
-#include "judge.h"
-#include "judge_lend.h"
+#include "policer.h"
+#include "policer_lend.h"
 #include "trying.h"
 #include "worker_data.h"
 
-static const struct judge *const judges[JUDGES] = {
-	[POLICE_OTHER] = &judge_other,
-	[POLICE_SIMPLE] = &judge_simple,
-	[POLICE_TOTAL] = &judge_total,
-	[POLICE_PHANTOM] = &judge_phantom,
-	[POLICE_SHAPED] = &judge_shaped,
-	[POLICE_SOURCED] = &judge_sourced,
-	[JUDGE_LEVEL] = &judge_level,
+static const struct policer *const policers[POLICERS] = {
+	[POLICE_OTHER] = &policer_other,
+	[POLICE_SIMPLE] = &policer_simple,
+	[POLICE_TOTAL] = &policer_total,
+	[POLICE_PHANTOM] = &policer_phantom,
+	[POLICE_SHAPED] = &policer_shaped,
+	[POLICE_SOURCED] = &policer_sourced,
+	[POLICER_LEVEL] = &policer_level,
 };
 
 /* Moves `passes` (bit mask) to the front, in order, and the others to dropped[]. */
@@ -26,7 +26,7 @@ static uint16_t split_passed_dropped(
 {
 	unsigned n_pass = 0;
 
-	if (passes == judge_all(n))
+	if (passes == burst_mask(n))
 		return n;
 	if (passes == 0) {
 		memcpy(dropped, mbufs, n * sizeof(*dropped));
@@ -72,7 +72,7 @@ static __rte_noinline void count_refused(struct worker *w, struct rx_burst *burs
 /* Counts all unparsed packets, whether they pass or not. */
 static __rte_noinline void count_unparsed(struct worker *w, struct rx_burst *burst, uint16_t n)
 {
-	uint64_t unparsed = burst->frames.unparsed & judge_all(n);
+	uint64_t unparsed = burst->frames.unparsed & burst_mask(n);
 
 	for (; unparsed; unparsed &= unparsed - 1) {
 		const unsigned i = (unsigned)__builtin_ctzll(unparsed);
@@ -111,7 +111,7 @@ static void divide_burst(
 		if (all || policies[i] != CLASSIFY_NONE)
 			rte_prefetch0(&w->policies[policies[i]]);
 	if (all && is_of_one_kind(w, policies, n)) {
-		packets[judge_row(judge_policy(w, burst, 0))] = judge_all(n);
+		packets[policer_row(burst_policy(w, burst, 0))] = burst_mask(n);
 		return;
 	}
 	for (uint16_t i = 0; i < n; i++) {
@@ -119,9 +119,9 @@ static void divide_burst(
 		const struct policy_state *state;
 
 		if (policies[i] != CLASSIFY_NONE) {
-			state = judge_policy(w, burst, i);
-			row = judge_row(state);
-			if (!judges[row]->tries && unlikely(police_trial(state)))
+			state = burst_policy(w, burst, i);
+			row = policer_row(state);
+			if (!policers[row]->tries && unlikely(police_trial(state)))
 				try_packet(w, state, burst, i, now);
 		}
 		packets[row] |= UINT64_C(1) << i;
@@ -132,42 +132,42 @@ static void divide_burst(
 static __rte_noinline uint64_t charge_divided(
 	struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
 {
-	uint64_t packets[JUDGES] = {0}, drops = 0;
+	uint64_t packets[POLICERS] = {0}, drops = 0;
 
 	divide_burst(w, burst, packets, n, now);
 	sourced_begin(&burst->sourced);
-	for (unsigned row = 0; row < JUDGES; row++)
-		if (packets[row] && judges[row]->fetch)
-			judges[row]->fetch(w, burst, packets[row], now);
-	for (unsigned row = 0; row < JUDGES; row++)
+	for (unsigned row = 0; row < POLICERS; row++)
+		if (packets[row] && policers[row]->fetch)
+			policers[row]->fetch(w, burst, packets[row], now);
+	for (unsigned row = 0; row < POLICERS; row++)
 		if (packets[row])
-			drops |= judges[row]->charge(w, burst, packets[row], now);
+			drops |= policers[row]->charge(w, burst, packets[row], now);
 	return drops;
 }
 
 /*
  * Returns the row of all policies if they have the same one, so that no burst is divided, or NULL.
  */
-static const struct judge *only_row(const struct worker *w)
+static const struct policer *only_row(const struct worker *w)
 {
 	const struct snapshot *view = &w->own.view;
 
 	if (view->kinds & ~(1U << POLICE_SIMPLE))
 		return NULL;
 	if (!view->parents)
-		return &judge_simple;
-	/* judge_level decides packets without a policy only while limits have not ended. */
-	return judge_loans_end(w) ? NULL : &judge_level;
+		return &policer_simple;
+	/* policer_level decides packets without a policy only while limits have not ended. */
+	return policer_loans_end(w) ? NULL : &policer_level;
 }
 
 static uint64_t charge_each(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
 {
-	const struct judge *judge = only_row(w);
+	const struct policer *policer = only_row(w);
 
 	if (unlikely(burst->frames.refused))
 		count_refused(w, burst);
-	if (likely(judge != NULL))
-		return judge->charge(w, burst, judge_all(n), now);
+	if (likely(policer != NULL))
+		return policer->charge(w, burst, burst_mask(n), now);
 	return charge_divided(w, burst, n, now);
 }
 
@@ -186,23 +186,23 @@ static bool all_same_policy(struct rx_burst *burst, uint16_t n)
 }
 
 /* Returns the row of a burst of one policy, if it can charge the whole burst; otherwise NULL. */
-static const struct judge *judge_alike(const struct worker *w, const struct rx_burst *burst)
+static const struct policer *policer_alike(const struct worker *w, const struct rx_burst *burst)
 {
 	const struct policy_state *state = &w->policies[burst->frames.policy[0]];
-	const struct judge *judge = judges[judge_row(state)];
+	const struct policer *policer = policers[policer_row(state)];
 
 	/*
 	 * After limits of shared buckets have ended, and with a trial, packets are charged one by
 	 * one.
 	 */
-	if (unlikely(judge_loans_end(w) || police_trial(state)))
+	if (unlikely(policer_loans_end(w) || police_trial(state)))
 		return NULL;
-	return judge->charge_alike ? judge : NULL;
+	return policer->charge_alike ? policer : NULL;
 }
 
 static uint64_t charge_burst(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
 {
-	const struct judge *judge;
+	const struct policer *policer;
 
 	if (!all_same_policy(burst, n) || burst->frames.refused)
 		return charge_each(w, burst, n, now);
@@ -210,8 +210,8 @@ static uint64_t charge_burst(struct worker *w, struct rx_burst *burst, uint16_t 
 		counter_add(&w->counters.unmatched_packets, n);
 		return 0;
 	}
-	judge = judge_alike(w, burst);
-	return judge ? judge->charge_alike(w, burst, n, now) : charge_each(w, burst, n, now);
+	policer = policer_alike(w, burst);
+	return policer ? policer->charge_alike(w, burst, n, now) : charge_each(w, burst, n, now);
 }
 
 /* Counts n dropped packets by reason, except those of the shaper and of count_refused(). */
@@ -239,7 +239,7 @@ uint16_t decide(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t n
 	burst->n_held = 0;
 	burst->held = 0;
 	burst->n_sampled = 0;
-	passes = ~charge_burst(w, burst, n, now) & judge_all(n) & ~burst->frames.refused;
+	passes = ~charge_burst(w, burst, n, now) & burst_mask(n) & ~burst->frames.refused;
 	n_pass = split_passed_dropped(burst->mbufs, passes, n, dropped);
 	if (unlikely(burst->n_held))
 		leave_held(w, burst, dropped, passes);

@@ -6,7 +6,7 @@
 #include "police/expire.h"
 #include "worker_data.h"
 
-/* Ends the limit of a slot. A policy that borrows keeps its `ending`: judge_lend() needs it. */
+/* Ends the limit of a slot. A policy that borrows keeps its `ending`: policer_lend() needs it. */
 static void end_limit(struct worker *w, uint32_t slot, uint64_t from)
 {
 	if (police_end_limit(

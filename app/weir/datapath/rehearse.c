@@ -15,7 +15,7 @@
 
 #include "altered.h"
 #include "counted.h"
-#include "judge_burst.h"
+#include "burst_decide.h"
 #include "police/coloured.h"
 #include "police/excerpt.h"
 #include "police/extended.h"
@@ -355,7 +355,7 @@ static void find_doer(struct stage *stage, const struct specimen *s, const struc
 			out->also[out->n_also++] = before->slots[k];
 }
 
-enum drop_reason rehearse_judge(
+enum drop_reason rehearse_decide(
 	struct worker *w, const struct path *path, struct rx_burst *burst, uint64_t now, bool *pass)
 {
 	struct rte_mbuf *dropped[BURST];
@@ -364,16 +364,16 @@ enum drop_reason rehearse_judge(
 	burst->frames.tunnels = w->tunnels;
 	rx_gather(burst, 1);
 	why = altered_frame(path, burst, 0);
-	*pass = why == DROP_REASONS && judge_burst(w, path, burst, 1, now, dropped) == 1;
+	*pass = why == DROP_REASONS && burst_decide(w, path, burst, 1, now, dropped) == 1;
 	return why;
 }
 
-static void judge_specimen(struct stage *stage, struct specimen *s, struct rehearsed *out)
+static void decide_specimen(struct stage *stage, struct specimen *s, struct rehearsed *out)
 {
 	struct counted before = counted_before(&stage->worker, s->slot);
 	bool pass;
 
-	out->reason = rehearse_judge(&stage->worker, &stage->path, &stage->burst, s->now, &pass);
+	out->reason = rehearse_decide(&stage->worker, &stage->path, &stage->burst, s->now, &pass);
 	out->altered = out->reason != DROP_REASONS;
 	out->packet = *frames_packet(&stage->burst.frames, 0);
 	if (out->altered) {
@@ -415,7 +415,7 @@ int rehearse(struct specimen *s, const struct worker *w, const struct policy *po
 	};
 	ret = stage_set(stage, s, w, policy);
 	if (ret == 0)
-		judge_specimen(stage, s, out);
+		decide_specimen(stage, s, out);
 	stage_free(stage);
 	return ret;
 }

@@ -60,12 +60,12 @@ int rehearse(struct specimen *specimen, const struct worker *worker, const struc
 	struct rehearsed *out);
 
 /*
- * Judges the one packet in burst->mbufs. It passes, or is counted as dropped, or waits
+ * Decides the one packet in burst->mbufs. It passes, or is counted as dropped, or waits
  * (burst->n_held). The packet stays the caller's: it is not sent, freed or sampled. Returns the
  * reason to drop the frame for any policy, or DROP_REASONS. The worker is a copy, or the
  * caller is its thread.
  */
-enum drop_reason rehearse_judge(struct worker *worker, const struct path *path,
+enum drop_reason rehearse_decide(struct worker *worker, const struct path *path,
 	struct rx_burst *burst, uint64_t now, bool *pass);
 
 const char *rehearsed_verdict_name(enum rehearsed_verdict verdict);

@@ -5,8 +5,8 @@
 
 #include <rte_mbuf.h>
 
-#include "judge_lend.h"
-#include "judge_mark.h"
+#include "policer_lend.h"
+#include "policer_mark.h"
 #include "police/lineage.h"
 #include "police/shaped.h"
 #include "shape_mbuf.h"
@@ -35,7 +35,8 @@ static void lend_levels(struct levels_above *above, struct worker *w, uint64_t n
 
 	for (unsigned k = 0; w->shared_buckets && k < lineage->n; k++)
 		if (police_is_simple(lineage->levels[k]) || police_borrows(lineage->levels[k]))
-			judge_lend(w, lineage->levels[k], above->slots[k + 1], lineage->cost, now);
+			policer_lend(
+				w, lineage->levels[k], above->slots[k + 1], lineage->cost, now);
 }
 
 /* Marks a packet for the level that marks. Returns true if it was marked. */
@@ -45,7 +46,7 @@ static bool mark_waiting(struct rte_mbuf *m, const struct lineage *lineage)
 	struct packet packet;
 
 	packet_parse(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, &packet);
-	return judge_mark(m, &packet, police_mark(level));
+	return policer_mark(m, &packet, police_mark(level));
 }
 
 /*

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * A sample of a worker's packets for a capture, with the outcome of each. Without a capture, a
- * worker checks for a tap once a burst. During a capture, a burst is judged packet by packet, by
+ * worker checks for a tap once a burst. During a capture, a burst is decided packet by packet, by
  * the same functions, up to TAP_EXAMINED_S packets a second. Below that rate all packets are
  * examined; above it, some bursts.
  *
@@ -80,7 +80,7 @@ void tap_destroy(struct tap *tap);
 /* Moves the oldest record to `record`, of tap->record bytes. Returns false if none. Control. */
 bool tap_read(struct tap *tap, struct tap_record *record);
 
-/* Returns true if a burst of n packets must be judged one by one. The worker. */
+/* Returns true if a burst of n packets must be decided one by one. The worker. */
 bool tap_examines(struct tap *tap, uint16_t n, uint64_t now);
 
 /* Takes a packet, if it is wanted and there is room. The worker. */

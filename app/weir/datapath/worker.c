@@ -11,8 +11,8 @@
 #include "decide.h"
 #include "drop.h"
 #include "in_flight.h"
-#include "judge_burst.h"
-#include "judge_tapped.h"
+#include "burst_decide.h"
+#include "burst_decide_tapped.h"
 #include "leases_end.h"
 #include "packet/parse.h"
 #include "rx.h"
@@ -80,7 +80,7 @@ static void finish_burst(struct worker *w, struct path *path, struct rx_burst *b
 	tap = __atomic_load_n(&w->tap, __ATOMIC_ACQUIRE);
 	if (unlikely(tap != NULL)) {
 		in_flight_fetch_headers(next, IN_FLIGHT_FIRST);
-		pass = judge_tapped(w, tap, path, burst, n, now, dropped);
+		pass = burst_decide_tapped(w, tap, path, burst, n, now, dropped);
 	} else {
 		look_up_burst(w, path, burst, n, now);
 		in_flight_fetch_headers(next, IN_FLIGHT_FIRST);

@@ -293,7 +293,7 @@ static bool is_missed(
 }
 
 /* After a gathering without success, doubles the time until the next one. */
-static void judge_gathering(struct rebalance *rebalance)
+static void gathering_adapt(struct rebalance *rebalance)
 {
 	if (!rebalance->gathering)
 		return;
@@ -311,7 +311,7 @@ static bool conclude_trial(struct rebalance *rebalance, enum place_fit_state sta
 		rebalance->trials++;
 		return changed;
 	}
-	judge_gathering(rebalance);
+	gathering_adapt(rebalance);
 	end_trial(rebalance);
 	rebalance->calm = 0;
 	rebalance->state = state == PLACE_SETTLED ? REBALANCE_SETTLED : REBALANCE_FULL;

@@ -28,7 +28,7 @@
 #define REBALANCE_PACKETS 1000
 
 enum rebalance_state {
-	REBALANCE_QUIET,   /* too few packets to judge */
+	REBALANCE_QUIET,   /* too few packets to measure */
 	REBALANCE_SETTLED, /* the objective is kept */
 	REBALANCE_TRYING,  /* a trial is under way */
 	REBALANCE_TOKENS,  /* missed because packets wait for tokens: placement cannot help */

@@ -8,7 +8,7 @@
 
 struct instance;
 
-/* Gives the limiter the time of both clocks. Logs an event if its judgement of them changes. */
+/* Gives the limiter the time of both clocks. Logs an event if its verdict on them changes. */
 void wall_look(struct instance *inst);
 
 #endif

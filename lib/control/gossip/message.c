@@ -60,7 +60,7 @@ static void answer_is_due(struct gossip *g, struct correspondent *c, bool due)
 }
 
 /* Checks that this message was written for our present start, by a present one. */
-static enum gossip_verdict judge_epochs(struct gossip *g, struct peer *peer,
+static enum gossip_verdict check_epochs(struct gossip *g, struct peer *peer,
 	const struct datagram_header *header, const struct datagram_body *body)
 {
 	enum gossip_verdict verdict = proof_of_epoch(g, peer, header, body);
@@ -77,7 +77,7 @@ enum gossip_verdict message_take(struct gossip *g, unsigned from,
 
 	if (!c)
 		return GOSSIP_NO_ROOM;
-	verdict = judge_epochs(g, &c->peer, header, body);
+	verdict = check_epochs(g, &c->peer, header, body);
 	if (verdict == GOSSIP_UNPROVEN)
 		answer_is_due(g, c, true);
 	if (verdict != GOSSIP_ACCEPTED)

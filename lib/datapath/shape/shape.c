@@ -135,7 +135,7 @@ static bool above_takes(
 }
 
 /* Decides on a packet that is due. Returns the flags that it leaves with, and sets them. */
-static __attribute__((noinline)) uint8_t queue_judge(
+static __attribute__((noinline)) uint8_t queue_decide(
 	struct shape_queue *queue, struct shape_packet *packet)
 {
 	uint64_t due = queue->due;
@@ -155,7 +155,7 @@ void queue_depart(struct shape_queue *queue, struct shape_packet *packet)
 	bool leaves = true;
 
 	if (queue->state & (QUEUE_LATE | QUEUE_CODEL))
-		leaves = !(queue_judge(queue, packet) & SHAPE_DROP);
+		leaves = !(queue_decide(queue, packet) & SHAPE_DROP);
 	if (queue->shared) {
 		queue->bucket.last = queue->due;
 		/* The next packet uses the booking of a packet that does not leave. */

@@ -264,7 +264,7 @@ static int errno_of_refusal(enum login_verdict verdict)
 }
 
 /* Returns the errno for the status. etcd has the reason in its body. */
-static int judge_status(struct http *http, const char *url, char why[ETCD_WHY_MAX])
+static int interpret_status(struct http *http, const char *url, char why[ETCD_WHY_MAX])
 {
 	int len = (int)(http->len < WHY_OF_BODY ? http->len : WHY_OF_BODY);
 	long status = 0;
@@ -275,7 +275,7 @@ static int judge_status(struct http *http, const char *url, char why[ETCD_WHY_MA
 	snprintf(why, ETCD_WHY_MAX, "%.80s: HTTP %ld: %.*s", url, status, len, http->answer);
 	if (status >= HTTP_SERVER)
 		return -ETIMEDOUT;
-	return errno_of_refusal(login_judge(status, http->answer, http->len));
+	return errno_of_refusal(login_interpret(status, http->answer, http->len));
 }
 
 static int post_to(struct http *http, const char *endpoint, const char *path, const char *body,
@@ -294,7 +294,7 @@ static int post_to(struct http *http, const char *endpoint, const char *path, co
 	if (code == CURLE_OK)
 		code = curl_easy_perform(http->easy);
 	if (code == CURLE_OK)
-		return judge_status(http, url, why);
+		return interpret_status(http, url, why);
 	snprintf(why, ETCD_WHY_MAX, "%.80s: %.150s", endpoint,
 		code == CURLE_WRITE_ERROR ? "the answer is too long"
 		: http->error[0]          ? http->error

@@ -19,7 +19,7 @@
 #define ESCAPED_MAX       2 /* bytes of JSON for each byte of a user or password */
 #define FORM              "{\"name\":\"\",\"password\":\"\"}"
 
-enum login_verdict login_judge(long status, const char *answer, size_t len)
+enum login_verdict login_interpret(long status, const char *answer, size_t len)
 {
 	static const struct {
 		const char *words;

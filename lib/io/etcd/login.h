@@ -30,7 +30,7 @@ enum login_verdict {
  * Interprets the status and the words of the body. The words differ less between versions than the
  * status.
  */
-enum login_verdict login_judge(long status, const char *answer, size_t len);
+enum login_verdict login_interpret(long status, const char *answer, size_t len);
 
 /*
  * Returns the body of a login in memory of sodium_malloc(), for sodium_free(); or NULL, with the

@@ -54,7 +54,7 @@ static unsigned slots_below(const struct gdrl_run *run, unsigned from, unsigned 
 	return to - from;
 }
 
-static void judge_goal(struct gdrl_run *run)
+static void measure_goal(struct gdrl_run *run)
 {
 	unsigned below = slots_below(run, 0, run->n);
 
@@ -66,7 +66,7 @@ static void judge_goal(struct gdrl_run *run)
 	run->stays = below < run->n ? below : GDRL_NEVER;
 }
 
-static void judge_end(struct gdrl_run *run)
+static void measure_end(struct gdrl_run *run)
 {
 	unsigned from = run->n - (run->n + 3) / 4;
 
@@ -80,7 +80,7 @@ static void judge_end(struct gdrl_run *run)
 	}
 }
 
-static void judge_changes(struct gdrl_run *run)
+static void measure_changes(struct gdrl_run *run)
 {
 	unsigned period = run->c.period;
 
@@ -112,9 +112,9 @@ int gdrl_run(struct gdrl_run *run)
 	}
 	run->spread = gdrl_world_spread(w);
 	run->totals = gdrl_world_totals(w);
-	judge_goal(run);
-	judge_end(run);
-	judge_changes(run);
+	measure_goal(run);
+	measure_end(run);
+	measure_changes(run);
 	gdrl_world_destroy(w);
 	return 0;
 }

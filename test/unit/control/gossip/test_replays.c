@@ -56,7 +56,7 @@ static void record(struct world *w, unsigned from, unsigned to, const uint8_t *b
 }
 
 /* Checks that a datagram is accepted only once, and never from a replaced incarnation. */
-static void judge(struct world *w, unsigned from, unsigned to, const uint8_t *buf,
+static void check_taken(struct world *w, unsigned from, unsigned to, const uint8_t *buf,
 	enum gossip_verdict verdict)
 {
 	struct adversary *a = w->sees;
@@ -132,7 +132,7 @@ static struct adversary *enter(struct world *w, const struct world_params *param
 	world_create(w, params);
 	w->sees = a;
 	w->sees_sent = record;
-	w->sees_taken = judge;
+	w->sees_taken = check_taken;
 	for (unsigned i = 0; i < params->n; i++)
 		world_set(w, i, 0, 1 + i);
 	return a;

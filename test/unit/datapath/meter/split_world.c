@@ -20,9 +20,9 @@ struct bucket {
 	struct token_bucket state;
 };
 
-struct judge {
-	enum judge_kind kind;
-	struct bucket bucket[WORLD_WORKERS_MAX]; /* JUDGE_ONE uses the first one */
+struct policer {
+	enum policer_kind kind;
+	struct bucket bucket[WORLD_WORKERS_MAX]; /* POLICER_ONE uses the first one */
 	struct share share[WORLD_WORKERS_MAX];
 	uint64_t arrived[WORLD_WORKERS_MAX], looked;
 	struct shared_bucket shared;
@@ -64,58 +64,59 @@ static void bucket_init(struct bucket *bucket, uint64_t bps, uint64_t burst)
 	token_bucket_init(&bucket->state, &bucket->profile, 0);
 }
 
-static void judge_init(struct judge *judge, enum judge_kind kind, const struct world_params *p)
+static void policer_init(
+	struct policer *policer, enum policer_kind kind, const struct world_params *p)
 {
 	struct token_bucket_params whole = {.rate_bps = p->rate_bps, .burst_bytes = p->burst_bytes};
-	unsigned n = kind == JUDGE_ONE ? 1 : p->workers;
+	unsigned n = kind == POLICER_ONE ? 1 : p->workers;
 	struct shared_bucket_profile profile;
 
-	*judge = (struct judge){.kind = kind, .looked = 0};
+	*policer = (struct policer){.kind = kind, .looked = 0};
 	for (unsigned w = 0; w < n; w++)
-		bucket_init(&judge->bucket[w], p->rate_bps / n, p->burst_bytes / n);
+		bucket_init(&policer->bucket[w], p->rate_bps / n, p->burst_bytes / n);
 	if (shared_bucket_profile_init(&profile, &whole, p->workers, FRAME, WORLD_SECOND))
 		abort();
-	shared_bucket_init(&judge->shared, &profile, 0);
+	shared_bucket_init(&policer->shared, &profile, 0);
 }
 
 /* Control's work for shares. All workers change at the same time. */
-static void judge_look(struct judge *judge, const struct world_params *p, uint64_t now)
+static void policer_look(struct policer *policer, const struct world_params *p, uint64_t now)
 {
-	double interval_s = (double)(now - judge->looked) / WORLD_SECOND;
+	double interval_s = (double)(now - policer->looked) / WORLD_SECOND;
 	double keep = shares_keep(interval_s), parts[WORLD_WORKERS_MAX];
 
 	for (unsigned w = 0; w < p->workers; w++)
-		share_look(&judge->share[w], judge->arrived[w], interval_s, keep);
-	shares_divide(judge->share, p->workers, parts);
+		share_look(&policer->share[w], policer->arrived[w], interval_s, keep);
+	shares_divide(policer->share, p->workers, parts);
 	for (unsigned w = 0; w < p->workers; w++)
-		bucket_set(&judge->bucket[w], (uint64_t)((double)p->rate_bps * parts[w]),
+		bucket_set(&policer->bucket[w], (uint64_t)((double)p->rate_bps * parts[w]),
 			(uint64_t)((double)p->burst_bytes * parts[w]), now);
-	judge->looked = now;
+	policer->looked = now;
 }
 
-static bool judge_conforms(
-	struct judge *judge, unsigned worker, uint64_t now, uint32_t bytes, uint64_t *takes)
+static bool policer_conforms(
+	struct policer *policer, unsigned worker, uint64_t now, uint32_t bytes, uint64_t *takes)
 {
-	struct bucket *bucket = &judge->bucket[judge->kind == JUDGE_ONE ? 0 : worker];
-	uint64_t before = judge->shared.state.allow_at;
+	struct bucket *bucket = &policer->bucket[policer->kind == POLICER_ONE ? 0 : worker];
+	uint64_t before = policer->shared.state.allow_at;
 	bool passes;
 
-	if (judge->kind != JUDGE_SHARED_BUCKET)
+	if (policer->kind != POLICER_SHARED_BUCKET)
 		return token_bucket_conforms(&bucket->state, &bucket->profile, now, bytes);
-	passes = shared_bucket_conforms(&judge->shared, &judge->held[worker], now, bytes);
-	*takes += judge->shared.state.allow_at != before;
+	passes = shared_bucket_conforms(&policer->shared, &policer->held[worker], now, bytes);
+	*takes += policer->shared.state.allow_at != before;
 	return passes;
 }
 
-static bool judge_packet(struct judge *judge, const struct world_params *p,
+static bool policer_packet(struct policer *policer, const struct world_params *p,
 	struct world_result *result, unsigned flow, unsigned worker, uint64_t now, uint32_t bytes)
 {
 	bool passes;
 
-	while (judge->kind == JUDGE_SHARES && now - judge->looked >= p->period)
-		judge_look(judge, p, judge->looked + p->period);
-	judge->arrived[worker] += bytes;
-	passes = judge_conforms(judge, worker, now, bytes, &result->takes);
+	while (policer->kind == POLICER_SHARES && now - policer->looked >= p->period)
+		policer_look(policer, p, policer->looked + p->period);
+	policer->arrived[worker] += bytes;
+	passes = policer_conforms(policer, worker, now, bytes, &result->takes);
 	result->packets++;
 	result->offered += bytes;
 	result->flow_offered[flow] += bytes;
@@ -123,10 +124,10 @@ static bool judge_packet(struct judge *judge, const struct world_params *p,
 		return false;
 	result->passed += bytes;
 	result->flow_passed[flow] += bytes;
-	judge->fill -= (double)(now - judge->filled) / WORLD_SECOND * (double)p->rate_bps / 8;
-	judge->fill = fmax(judge->fill, 0) + bytes;
-	judge->filled = now;
-	result->depth = fmax(result->depth, judge->fill);
+	policer->fill -= (double)(now - policer->filled) / WORLD_SECOND * (double)p->rate_bps / 8;
+	policer->fill = fmax(policer->fill, 0) + bytes;
+	policer->filled = now;
+	result->depth = fmax(result->depth, policer->fill);
 	return true;
 }
 
@@ -238,8 +239,8 @@ static struct flow *next_flow(struct world *world)
 	return next;
 }
 
-/* Plays the traffic once, for some of the judges. */
-static void play_split_world(const struct world_params *p, struct judge *judges,
+/* Plays the traffic once, for some of the policers. */
+static void play_split_world(const struct world_params *p, struct policer *policers,
 	struct world_result *results, unsigned n)
 {
 	struct world world;
@@ -254,33 +255,33 @@ static void play_split_world(const struct world_params *p, struct judge *judges,
 		if (flow->next >= p->ticks)
 			return;
 		for (unsigned k = 0; k < n; k++)
-			passed = judge_packet(
-				&judges[k], p, &results[k], f, flow->worker, flow->next, bytes);
+			passed = policer_packet(
+				&policers[k], p, &results[k], f, flow->worker, flow->next, bytes);
 		if (p->traffic == TRAFFIC_TCP)
 			adapt_flow_window(flow, flow->next, passed);
 		schedule_next_packet(&world, flow, bytes);
 	}
 }
 
-void world_run(const struct world_params *p, struct world_result results[JUDGES])
+void world_run(const struct world_params *p, struct world_result results[POLICERS])
 {
-	struct judge judges[JUDGES];
+	struct policer policers[POLICERS];
 
-	memset(results, 0, JUDGES * sizeof(results[0]));
-	for (unsigned k = 0; k < JUDGES; k++)
-		judge_init(&judges[k], (enum judge_kind)k, p);
+	memset(results, 0, POLICERS * sizeof(results[0]));
+	for (unsigned k = 0; k < POLICERS; k++)
+		policer_init(&policers[k], (enum policer_kind)k, p);
 	if (p->traffic != TRAFFIC_TCP)
-		play_split_world(p, judges, results, JUDGES);
-	for (unsigned k = 0; p->traffic == TRAFFIC_TCP && k < JUDGES; k++)
-		play_split_world(p, &judges[k], &results[k], 1);
+		play_split_world(p, policers, results, POLICERS);
+	for (unsigned k = 0; p->traffic == TRAFFIC_TCP && k < POLICERS; k++)
+		play_split_world(p, &policers[k], &results[k], 1);
 }
 
 double world_lost(
-	const struct world_params *p, const struct world_result *results, enum judge_kind kind)
+	const struct world_params *p, const struct world_result *results, enum policer_kind kind)
 {
 	double granted = (double)p->rate_bps / 8 * (double)p->ticks / WORLD_SECOND;
 
-	return (results[JUDGE_ONE].passed - results[kind].passed) / granted;
+	return (results[POLICER_ONE].passed - results[kind].passed) / granted;
 }
 
 /* Returns the part of its demand that a flow got; for TCP, the part of an equal share. */
@@ -293,12 +294,12 @@ static double flow_satisfaction(
 }
 
 double world_unfair(
-	const struct world_params *p, const struct world_result *results, enum judge_kind kind)
+	const struct world_params *p, const struct world_result *results, enum policer_kind kind)
 {
 	double worst = 0;
 
 	for (unsigned f = 0; f < p->flows; f++) {
-		double less = flow_satisfaction(p, &results[JUDGE_ONE], f) -
+		double less = flow_satisfaction(p, &results[POLICER_ONE], f) -
 			      flow_satisfaction(p, &results[kind], f);
 
 		if (less > worst) /* fmax() here causes an internal error of gcc 12 for arm64 */
@@ -336,13 +337,13 @@ const char *world_traffic_name(enum traffic traffic)
 	return names[traffic];
 }
 
-const char *world_judge_name(enum judge_kind kind)
+const char *world_policer_name(enum policer_kind kind)
 {
-	static const char *const names[JUDGES] = {
-		[JUDGE_ONE] = "one",
-		[JUDGE_EVEN] = "even",
-		[JUDGE_SHARES] = "shares",
-		[JUDGE_SHARED_BUCKET] = "reserve",
+	static const char *const names[POLICERS] = {
+		[POLICER_ONE] = "one",
+		[POLICER_EVEN] = "even",
+		[POLICER_SHARES] = "shares",
+		[POLICER_SHARED_BUCKET] = "reserve",
 	};
 
 	return names[kind];

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * One limit over several workers in virtual time. The same traffic, spread over the workers, is
- * judged by one bucket and by each method that works without it. A tick is a nanosecond.
+ * metered by one bucket and by each method that works without it. A tick is a nanosecond.
  */
 #ifndef WEIR_TEST_SPLIT_WORLD_H
 #define WEIR_TEST_SPLIT_WORLD_H
@@ -34,12 +34,12 @@ static inline bool shared_bucket_conforms(
 #define WORLD_FLOWS_MAX   64
 #define WORLD_SECOND      UINT64_C(1000000000) /* ticks */
 
-enum judge_kind {
-	JUDGE_ONE,           /* a single bucket */
-	JUDGE_EVEN,          /* a bucket for each worker, of 1/n */
-	JUDGE_SHARES,        /* a bucket for each worker, divided by demand at intervals */
-	JUDGE_SHARED_BUCKET, /* quanta from one shared bucket */
-	JUDGES
+enum policer_kind {
+	POLICER_ONE,           /* a single bucket */
+	POLICER_EVEN,          /* a bucket for each worker, of 1/n */
+	POLICER_SHARES,        /* a bucket for each worker, divided by demand at intervals */
+	POLICER_SHARED_BUCKET, /* quanta from one shared bucket */
+	POLICERS
 };
 
 enum traffic {
@@ -58,7 +58,7 @@ struct world_params {
 	uint64_t rate_bps, burst_bytes;
 	unsigned workers, flows;
 	enum traffic traffic;
-	uint64_t period; /* ticks between two updates of JUDGE_SHARES */
+	uint64_t period; /* ticks between two updates of POLICER_SHARES */
 	uint64_t ticks;  /* ticks to run */
 	uint64_t seed;
 };
@@ -71,25 +71,25 @@ struct world_result {
 };
 
 /*
- * Runs the traffic and returns the result of each judge. TRAFFIC_TCP reacts to each judge, so the
- * offered load differs.
+ * Runs the traffic and returns the result of each policer. TRAFFIC_TCP reacts to each policer, so
+ * the offered load differs.
  */
-void world_run(const struct world_params *params, struct world_result results[JUDGES]);
+void world_run(const struct world_params *params, struct world_result results[POLICERS]);
 
-/* Returns the part of the granted units that this judge loses compared with one bucket. */
+/* Returns the part of the granted units that this policer loses compared with one bucket. */
 double world_lost(const struct world_params *params, const struct world_result *results,
-	enum judge_kind kind);
+	enum policer_kind kind);
 
 /*
  * Returns the largest loss of a flow compared with one bucket, as a part of its packets that pass.
  */
 double world_unfair(const struct world_params *params, const struct world_result *results,
-	enum judge_kind kind);
+	enum policer_kind kind);
 
 /* Returns Jain's index of each flow's throughput, relative to its demand. */
 double world_jain(const struct world_params *params, const struct world_result *result);
 
 const char *world_traffic_name(enum traffic traffic);
-const char *world_judge_name(enum judge_kind kind);
+const char *world_policer_name(enum policer_kind kind);
 
 #endif

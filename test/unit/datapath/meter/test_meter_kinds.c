@@ -418,7 +418,7 @@ TEST(test_gcra_succession)
 		meter_profile_succeed(kind, &next, &p, 1280 * i);
 		p = next;
 	}
-	/* A packet from before the change is judged as at the time of the change. */
+	/* A packet from before the change is metered as at the time of the change. */
 	assert_false(meter_conforms(kind, &m, &p, 3000, 10 + 1280 + 10 + 1));
 	assert_false(meter_conforms(kind, &m, &p, 3840 + 500, 10 + 1280 + 10 + 500 + 1));
 	assert_true(meter_conforms(kind, &m, &p, 3840 + 500, 10 + 1280 + 10 + 500));

@@ -416,7 +416,7 @@ TEST(test_shared_bucket_as_one_bucket)
 	static const struct {
 		uint64_t bps, burst;
 	} limits[] = {{1000000, 9084}, {10000000, 62500}, {100000000, 62500}, {100000000, 625000}};
-	struct world_result results[JUDGES];
+	struct world_result results[POLICERS];
 
 	for (unsigned t = 0; t < TRAFFIC_TCP; t++)
 		for (unsigned i = 0; i < COUNT(limits); i++)
@@ -425,12 +425,13 @@ TEST(test_shared_bucket_as_one_bucket)
 					limits[i].bps, limits[i].burst, n, (enum traffic)t);
 
 				world_run(&p, results);
-				assert_near(world_lost(&p, results, JUDGE_SHARED_BUCKET), 0, 0.01);
-				for (unsigned k = 0; k < JUDGES; k++)
+				assert_near(
+					world_lost(&p, results, POLICER_SHARED_BUCKET), 0, 0.01);
+				for (unsigned k = 0; k < POLICERS; k++)
 					assert_true(
 						results[k].depth <= (double)limits[i].burst + 1);
-				assert_near(world_jain(&p, &results[JUDGE_SHARED_BUCKET]),
-					world_jain(&p, &results[JUDGE_ONE]), 0.05);
+				assert_near(world_jain(&p, &results[POLICER_SHARED_BUCKET]),
+					world_jain(&p, &results[POLICER_ONE]), 0.05);
 			}
 }
 
@@ -438,28 +439,28 @@ TEST(test_shared_bucket_as_one_bucket)
 TEST(test_shared_bucket_beside_an_elephant)
 {
 	struct world_params p = world_of(10 * GHZ, 6250000, 8, TRAFFIC_ELEPHANT);
-	struct world_result results[JUDGES];
+	struct world_result results[POLICERS];
 
 	p.ticks /= 8;
 	world_run(&p, results);
-	assert_true(world_unfair(&p, results, JUDGE_SHARED_BUCKET) < 0.05);
+	assert_true(world_unfair(&p, results, POLICER_SHARED_BUCKET) < 0.05);
 }
 
 /* TCP fills the limit through a shared bucket as through one bucket. */
 TEST(test_shared_bucket_tcp)
 {
 	struct world_params p = world_of(100000000, 625000, 8, TRAFFIC_TCP);
-	struct world_result results[JUDGES];
+	struct world_result results[POLICERS];
 
 	p.ticks *= 4;
 	p.flows = 6; /* at least two workers have none */
 	world_run(&p, results);
-	assert_near(world_lost(&p, results, JUDGE_SHARED_BUCKET), 0, 0.01);
-	assert_near(world_jain(&p, &results[JUDGE_SHARED_BUCKET]),
-		world_jain(&p, &results[JUDGE_ONE]), 0.05);
+	assert_near(world_lost(&p, results, POLICER_SHARED_BUCKET), 0, 0.01);
+	assert_near(world_jain(&p, &results[POLICER_SHARED_BUCKET]),
+		world_jain(&p, &results[POLICER_ONE]), 0.05);
 	/*
 	 * The purpose of the shared bucket: with even parts, those of workers without flows are
 	 * lost.
 	 */
-	assert_true(world_lost(&p, results, JUDGE_EVEN) > 0.2);
+	assert_true(world_lost(&p, results, POLICER_EVEN) > 0.2);
 }

@@ -117,7 +117,7 @@ static enum verdict marked_at_random(struct policy_state *state, const struct ar
 	return verdict;
 }
 
-static enum verdict judge_sourced(struct lane *lane, const struct sourced *sourced,
+static enum verdict verdict_sourced(struct lane *lane, const struct sourced *sourced,
 	const struct arrival *arrival, unsigned i, uint64_t now)
 {
 	struct policy_state *state = &lane->state[arrival->policy];
@@ -190,8 +190,8 @@ static void run_burst(struct lane *alone, struct lane *together, const struct ar
 	else
 		sourced_meter(&sourced, now);
 	for (unsigned i = 0; i < n; i++) {
-		enum verdict want = judge_sourced(alone, &nobody, &arrivals[i], i, now);
-		enum verdict got = judge_sourced(together, &sourced, &arrivals[i], i, now);
+		enum verdict want = verdict_sourced(alone, &nobody, &arrivals[i], i, now);
+		enum verdict got = verdict_sourced(together, &sourced, &arrivals[i], i, now);
 
 		if (want != got)
 			fail_msg("seed %" PRIu64 ": packet %u of %u, policy %u: %d, not %d", seed,

@@ -84,8 +84,8 @@ static void world_free(struct world *w)
 }
 
 /* Checks that one bucket for all workers allows the verdict. */
-static void world_judge(struct world *w, const struct worker *worker, const struct exact_due *want,
-	uint64_t arrival, enum shape_verdict verdict)
+static void world_check_verdict(struct world *w, const struct worker *worker,
+	const struct exact_due *want, uint64_t arrival, enum shape_verdict verdict)
 {
 	uint64_t earliest = tick_latest(want->earliest, worker->last) - arrival;
 	uint64_t latest = tick_latest(want->latest, worker->last) - arrival;
@@ -125,7 +125,7 @@ static void world_arrive(struct world *w, unsigned who, uint32_t cost, uint64_t 
 	message->packet = (struct shape_packet){.cost = cost, .path = (uint16_t)who};
 	verdict = shape_arrive(
 		worker->shaper, &worker->queue, &message->packet, cost, arrival, w->now);
-	world_judge(w, worker, &want, arrival, verdict);
+	world_check_verdict(w, worker, &want, arrival, verdict);
 	w->sent++;
 	w->full += verdict == SHAPE_FULL;
 	w->pool_full += verdict == SHAPE_POOL_FULL;

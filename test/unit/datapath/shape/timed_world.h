@@ -201,7 +201,7 @@ static inline bool line_is_full(
 }
 
 /* The exact bucket allows this verdict. */
-static inline void line_judge(struct world *w, struct line *line, struct message *message,
+static inline void line_check_verdict(struct world *w, struct line *line, struct message *message,
 	uint64_t arrival, enum shape_verdict verdict)
 {
 	struct exact_due want = exact_due(&line->bucket, message->packet.cost, arrival);
@@ -246,7 +246,7 @@ static inline void world_arrive(struct world *w, unsigned q, uint32_t cost, uint
 	if (aside && verdict != SHAPE_PASSES && !leaves)
 		world_fail(w, "queue %u leaves, and nothing waits there: %d", q, verdict);
 	if (!aside || verdict != SHAPE_PASSES)
-		line_judge(w, line, message, arrival, verdict);
+		line_check_verdict(w, line, message, arrival, verdict);
 }
 
 static inline void world_arrivals(struct world *w)

@@ -35,9 +35,10 @@ TEST(test_refusals)
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++)
-		assert_int_equal(login_judge(rows[i].status, rows[i].body, strlen(rows[i].body)),
+		assert_int_equal(
+			login_interpret(rows[i].status, rows[i].body, strlen(rows[i].body)),
 			rows[i].verdict);
-	assert_int_equal(login_judge(400, "invalid auth token", 17), LOGIN_FINE);
+	assert_int_equal(login_interpret(400, "invalid auth token", 17), LOGIN_FINE);
 }
 
 static void check_token(const char *answer, const char *expected)

@@ -19,8 +19,8 @@
 #include "police/borrow.h"
 #include "police/expire.h"
 #include "police/lineage.h"
-#include "judge.h"
-#include "judge_free.h"
+#include "policer.h"
+#include "policer_free.h"
 #include "slot_map.h"
 #include "packet/mark.h"
 #include "police/extended.h"
@@ -443,7 +443,7 @@ static enum verdict charge_levels(
 }
 
 /* Charges a packet that has a policy. Returns true if it passes. */
-static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64_t now)
+static bool charge_one(struct bench *bench, struct sent *sent, unsigned i, uint64_t now)
 {
 	const uint32_t policy = sent->burst.frames.policy[i], len = sent->burst.frames.len[i];
 	struct policy_state *state = &bench->there.states[policy];
@@ -492,8 +492,8 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 	return marked;
 }
 
-/* Judges either the packets whose policy has a parent (`below`), or the others. */
-static void judge_some(
+/* Decides either the packets whose policy has a parent (`below`), or the others. */
+static void charge_some(
 	struct bench *bench, struct sent *sent, bool below, bool *passes, uint64_t now)
 {
 	for (unsigned i = 0; i < sent->n; i++) {
@@ -503,11 +503,11 @@ static void judge_some(
 		if ((!none && police_is_below(&bench->there.states[policy])) != below)
 			continue;
 		sent->unmatched += none;
-		passes[i] = none || judge_one(bench, sent, i, now);
+		passes[i] = none || charge_one(bench, sent, i, now);
 	}
 }
 
-static void judge_each(struct bench *bench, struct sent *sent, uint64_t now)
+static void charge_each_alone(struct bench *bench, struct sent *sent, uint64_t now)
 {
 	const struct policy_state *shared = &bench->there.states[SHARED];
 	bool passes[BURST];
@@ -523,8 +523,8 @@ static void judge_each(struct bench *bench, struct sent *sent, uint64_t now)
 	/*
 	 * Packets of policies with a parent come last, as in decide(). Both groups charge the link.
 	 */
-	judge_some(bench, sent, false, passes, now);
-	judge_some(bench, sent, true, passes, now);
+	charge_some(bench, sent, false, passes, now);
+	charge_some(bench, sent, true, passes, now);
 	for (unsigned i = 0; i < sent->n; i++)
 		if (passes[i])
 			sent->want_pass[sent->n_pass++] = &sent->mbufs[i];
@@ -582,7 +582,7 @@ static void check_burst(struct bench *bench, struct sent *sent, uint64_t now)
 	struct rx_burst *burst = &sent->burst;
 	unsigned n;
 
-	judge_each(bench, sent, now);
+	charge_each_alone(bench, sent, now);
 	burst->mbufs = sent->received;
 	burst->len = burst->frames.len;
 	burst->rx_hash = false;
@@ -872,7 +872,7 @@ TEST(test_sampled_flow)
 		sent->mbufs[0].hash.rss = rss;
 		sent->mbufs[0].ol_flags = rows[i].told ? RTE_MBUF_F_RX_RSS_HASH : 0;
 		sample_all(bench, rows[i].tcp_only);
-		judge_sample(&bench->worker, burst, 0, 100);
+		policer_sample(&bench->worker, burst, 0, 100);
 		assert_int_equal(burst->n_sampled, rows[i].sampled);
 		if (!rows[i].sampled)
 			continue;
@@ -943,10 +943,10 @@ TEST(test_what_is_free)
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct bench *bench = bench_open(false);
-		uint64_t drops = 0, all = judge_all(3);
+		uint64_t drops = 0, all = burst_mask(3);
 
 		make_free_burst(bench, sent, rows[i].policies, rows[i].short_of);
-		if (judge_free(&bench->worker, &sent->burst, all, 0, &drops) != rows[i].free)
+		if (policer_free(&bench->worker, &sent->burst, all, 0, &drops) != rows[i].free)
 			fail_msg("row %zu", i);
 		assert_int_equal(drops, 0);
 		bench_close(bench);
@@ -970,13 +970,13 @@ TEST(test_free_sources)
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct bench *bench = bench_open(false);
 		struct rx_burst *burst = &sent->burst;
-		uint64_t drops = 0, all = judge_all(3);
+		uint64_t drops = 0, all = burst_mask(3);
 
 		make_free_burst(bench, sent, rows[i].policies, rows[i].short_of);
 		sourced_begin(&burst->sourced);
 		for (unsigned k = 0; k < 3; k++)
-			judge_add_source(burst, k, judge_policy(&bench->worker, burst, k));
-		if (judge_free_sources(&bench->worker, burst, all, 0, &drops) != rows[i].free)
+			policer_add_source(burst, k, burst_policy(&bench->worker, burst, k));
+		if (policer_free_sources(&bench->worker, burst, all, 0, &drops) != rows[i].free)
 			fail_msg("row %zu", i);
 		assert_int_equal(drops, 0);
 		bench_close(bench);
@@ -1009,7 +1009,7 @@ TEST(test_free_alike)
 		uint64_t drops = 0;
 
 		make_free_burst(bench, sent, policies, rows[i].short_of);
-		if (judge_free_alike(&bench->worker, &sent->burst, 3, 0, &drops) != rows[i].free)
+		if (policer_free_alike(&bench->worker, &sent->burst, 3, 0, &drops) != rows[i].free)
 			fail_msg("row %zu", i);
 		assert_int_equal(bench->here.states[rows[i].policy].packets, rows[i].free ? 3 : 0);
 		bench_close(bench);

@@ -9,7 +9,7 @@
 #include "scope.h"
 
 #include "base/prng.h"
-#include "judge.h"
+#include "policer.h"
 #include "police/borrow.h"
 #include "police/charge.h"
 #include "police/eights.h"

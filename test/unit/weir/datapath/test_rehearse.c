@@ -367,7 +367,7 @@ static struct rehearsed really(
 	memcpy(rte_pktmbuf_append(m, (uint16_t)world->len), world->frame, world->len);
 	burst->mbufs = &m;
 	burst->n_held = 0;
-	got.reason = rehearse_judge(w, &w->paths[path], burst, now, &pass);
+	got.reason = rehearse_decide(w, &w->paths[path], burst, now, &pass);
 	got.altered = got.reason != DROP_REASONS;
 	after = what_is_said(w, expected_slot);
 	got.verdict = got.altered     ? REHEARSED_DROP

@@ -159,7 +159,7 @@ static void run_tick(struct instance_world *w, struct prng *prng, bool quiet)
 }
 
 /* The alarm at the last tick, now that this tick has shown whether the policy idled in it. */
-static void judge_last_alarm(struct policy_drawn *p, uint64_t seed)
+static void check_last_alarm(struct policy_drawn *p, uint64_t seed)
 {
 	bool idled = !p->measured;
 
@@ -255,7 +255,7 @@ static void run_alarms(uint64_t seed)
 	for (unsigned i = 0; i < TICKS; i++) {
 		run_tick(&w, &prng, false);
 		for (unsigned k = 0; k < POLICIES; k++) {
-			judge_last_alarm(&drawn[k], seed);
+			check_last_alarm(&drawn[k], seed);
 			expect_alarm(&drawn[k], w.inst.policies[k].name);
 		}
 		look_at_alarms(&w);

@@ -2,18 +2,18 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Policies that have no row of their own: other meters, counts of packets and flows, and the
- * actions mark and count. Also the packets of per-source policies that judge_sourced.c does not
+ * actions mark and count. Also the packets of per-source policies that policer_sourced.c does not
  * count.
  */
-#include "judge.h"
+#include "policer.h"
 
-#include "judge_lend.h"
-#include "judge_mark.h"
+#include "policer_lend.h"
+#include "policer_mark.h"
 
 /* Charges a packet. Returns true if it passes. Its source might have been metered already. */
 static bool charge_other(struct worker *w, struct rx_burst *burst, unsigned i, uint64_t now)
 {
-	struct policy_state *state = judge_policy(w, burst, i);
+	struct policy_state *state = burst_policy(w, burst, i);
 	const struct packet *packet = burst_packet(burst, i);
 	const uint8_t *data = burst->frames.data[i];
 	uint32_t cost = police_cost(state, packet, data, burst->len[i], now);
@@ -21,20 +21,20 @@ static bool charge_other(struct worker *w, struct rx_burst *burst, unsigned i, u
 	bool marked;
 
 	if (police_samples(state))
-		judge_sample(w, burst, i, cost);
+		policer_sample(w, burst, i, cost);
 	if (sourced_knows(&burst->sourced, i)) {
 		verdict = police_enact(
 			state, packet, data, cost, now, sourced_conforms(&burst->sourced, i));
 	} else {
 		if (police_borrows(state))
-			judge_lend(w, state, burst->frames.policy[i], cost, now);
+			policer_lend(w, state, burst->frames.policy[i], cost, now);
 		verdict = police_charge(state, packet, data, cost, now);
 	}
 	if (verdict == VERDICT_DROP)
 		burst->unpaid += police_is_quota(state);
 	if (verdict != VERDICT_MARK)
 		return verdict != VERDICT_DROP;
-	marked = judge_mark(burst->mbufs[i], packet, police_mark(state));
+	marked = policer_mark(burst->mbufs[i], packet, police_mark(state));
 	police_marked(state, packet, data, cost, now, marked);
 	burst->unmarkable += !marked;
 	return marked;
@@ -53,4 +53,4 @@ static uint64_t charge_others(
 	return drops;
 }
 
-const struct judge judge_other = {.charge = charge_others};
+const struct policer policer_other = {.charge = charge_others};

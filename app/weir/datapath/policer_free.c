@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "judge_free.h"
+#include "policer_free.h"
 
-#include "judge.h"
-#include "judge_lines.h"
+#include "policer.h"
+#include "policer_lines.h"
 #include "police/lineage.h"
 #include "worker_data.h"
 
@@ -93,7 +93,7 @@ static uint64_t find_plain(struct worker *w, const struct rx_burst *burst, uint6
 		unsigned i = (unsigned)__builtin_ctzll(packets);
 
 		if (burst->frames.policy[i] != CLASSIFY_NONE &&
-			!police_is_simple(judge_policy(w, burst, i)))
+			!police_is_simple(burst_policy(w, burst, i)))
 			found &= ~(UINT64_C(1) << i);
 	}
 	return found;
@@ -163,7 +163,7 @@ static void sample_run(
 		unsigned i = (unsigned)__builtin_ctzll(left);
 
 		if (samples & 1)
-			judge_sample_of(
+			policer_sample_of(
 				w, burst, i, (uint32_t)(run->state - w->policies), costs[i]);
 	}
 }
@@ -206,16 +206,16 @@ static __rte_always_inline void charge_above(struct worker *w, struct rx_burst *
 static uint64_t charge_free(struct worker *w, struct rx_burst *burst, const struct above *above,
 	uint64_t packets, uint64_t now)
 {
-	uint64_t drops, matched = judge_matched(burst, packets);
-	struct judge_lines lines;
+	uint64_t drops, matched = burst_matched(burst, packets);
+	struct policer_lines lines;
 	uint32_t costs[BURST];
 
 	if (unlikely(matched != packets))
 		counter_add(&w->counters.unmatched_packets,
 			(unsigned)__builtin_popcountll(packets & ~matched) - burst->n_refused);
-	judge_lines_find(&lines, w, burst, matched, now);
-	if (!judge_lines_charge_eights(w, burst, matched, now, &drops))
-		drops = judge_lines_charge(&lines, w, burst, now) & packets;
+	policer_lines_find(&lines, w, burst, matched, now);
+	if (!policer_lines_charge_eights(w, burst, matched, now, &drops))
+		drops = policer_lines_charge(&lines, w, burst, now) & packets;
 	for (unsigned i = 0; i < burst->n; i++)
 		costs[i] = lines.costs[police_accounting(lines.states[i])][i];
 	for (unsigned k = 0; k < above->n; k++)
@@ -223,7 +223,7 @@ static uint64_t charge_free(struct worker *w, struct rx_burst *burst, const stru
 	return drops;
 }
 
-uint64_t judge_free(
+uint64_t policer_free(
 	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now, uint64_t *drops)
 {
 	struct above above;
@@ -245,7 +245,7 @@ static uint64_t find_plain_sources(struct worker *w, const struct rx_burst *burs
 
 	for (; packets; packets &= packets - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(packets);
-		const struct policy_state *own = judge_policy(w, burst, i);
+		const struct policy_state *own = burst_policy(w, burst, i);
 
 		if (own->other->action != ACTION_DROP || police_trial(own))
 			found &= ~(UINT64_C(1) << i);
@@ -263,14 +263,14 @@ static uint64_t count_sources(
 		unsigned i = (unsigned)__builtin_ctzll(packets);
 
 		costs[i] = sourced_cost(&burst->sourced, i);
-		if (unlikely(police_samples(judge_policy(w, burst, i))))
-			judge_sample(w, burst, i, costs[i]);
+		if (unlikely(police_samples(burst_policy(w, burst, i))))
+			policer_sample(w, burst, i, costs[i]);
 		drops |= sourced_count(&burst->sourced, i) << i;
 	}
 	return drops;
 }
 
-uint64_t judge_free_sources(
+uint64_t policer_free_sources(
 	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now, uint64_t *drops)
 {
 	uint64_t tokens = whole_burst(burst), refused;
@@ -296,20 +296,20 @@ uint64_t judge_free_sources(
 static uint64_t charge_plain_alike(
 	struct worker *w, struct rx_burst *burst, uint32_t *costs, uint16_t n, uint64_t now)
 {
-	judge_costs_alike(costs, burst, police_accounting(judge_policy(w, burst, 0)), n);
-	return judge_simple.charge_alike(w, burst, n, now);
+	policer_costs_alike(costs, burst, police_accounting(burst_policy(w, burst, 0)), n);
+	return policer_simple.charge_alike(w, burst, n, now);
 }
 
 /*
- * Charges n packets that judge_add_sources() has added, each with a source's meter. Returns those
+ * Charges n packets that policer_add_sources() has added, each with a source's meter. Returns those
  * that do not pass.
  */
 static uint64_t charge_sources_alike(
 	struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
 {
-	sourced_take(&burst->sourced, judge_all(n));
+	sourced_take(&burst->sourced, burst_mask(n));
 	sourced_meter_alike(&burst->sourced, now);
-	judge_sample_alike(w, judge_policy(w, burst, 0), burst, burst->sourced.count, n);
+	policer_sample_alike(w, burst_policy(w, burst, 0), burst, burst->sourced.count, n);
 	return sourced_count_alike(&burst->sourced, n);
 }
 
@@ -327,10 +327,10 @@ static void charge_above_alike(struct worker *w, struct rx_burst *burst, const u
 	}
 }
 
-bool judge_free_alike(
+bool policer_free_alike(
 	struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now, uint64_t *drops)
 {
-	struct policy_state *own = judge_policy(w, burst, 0);
+	struct policy_state *own = burst_policy(w, burst, 0);
 	uint32_t slots[POLICY_LEVELS_MOST], costs[BURST];
 	unsigned levels = lineage_of(w, burst->frames.policy[0], slots);
 	uint64_t tokens = whole_burst(burst);
@@ -340,16 +340,16 @@ bool judge_free_alike(
 			return false;
 	if (police_is_simple(own)) {
 		*drops = charge_plain_alike(w, burst, costs, n, now);
-		charge_above_alike(w, burst, slots, levels, costs, ~*drops & judge_all(n), false);
+		charge_above_alike(w, burst, slots, levels, costs, ~*drops & burst_mask(n), false);
 		return true;
 	}
 	if (police_kind(own) != POLICE_SOURCED || own->other->action != ACTION_DROP)
 		return false;
-	judge_add_sources(burst, own, n);
-	if (burst->sourced.below != judge_all(n))
+	policer_add_sources(burst, own, n);
+	if (burst->sourced.below != burst_mask(n))
 		return false;
 	*drops = charge_sources_alike(w, burst, n, now);
 	charge_above_alike(
-		w, burst, slots, levels, burst->sourced.count, ~*drops & judge_all(n), true);
+		w, burst, slots, levels, burst->sourced.count, ~*drops & burst_mask(n), true);
 	return true;
 }

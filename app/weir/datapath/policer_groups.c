@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "judge_groups.h"
+#include "policer_groups.h"
 
-#include "judge_lend.h"
+#include "policer_lend.h"
 
 /* Packets of a burst, a bit each, by policy. */
 struct groups {
-	uint32_t which[JUDGE_GROUPS];
+	uint32_t which[POLICER_GROUPS];
 	uint32_t none; /* packets without a policy */
 	unsigned n;
 };
@@ -54,7 +54,7 @@ static bool find_groups(
 			groups->none = which;
 			continue;
 		}
-		if (groups->n == JUDGE_GROUPS || police_trial(judge_policy(w, burst, first)))
+		if (groups->n == POLICER_GROUPS || police_trial(burst_policy(w, burst, first)))
 			return false;
 		groups->which[groups->n++] = which;
 	}
@@ -94,14 +94,14 @@ static uint32_t charge_group(
 	return drops;
 }
 
-bool judge_groups_charge(
+bool policer_groups_charge(
 	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now, uint64_t *drops)
 {
 	unsigned accounting = ACCOUNTING_WIRE + 1; /* no costs yet */
 	uint32_t costs[BURST], samples = 0;
 	struct groups groups;
 
-	if (judge_loans_end(w) || !find_groups(&groups, w, burst, (uint32_t)packets))
+	if (policer_loans_end(w) || !find_groups(&groups, w, burst, (uint32_t)packets))
 		return false;
 	*drops = 0;
 	for (unsigned k = 0; k < groups.n; k++) {
@@ -110,7 +110,7 @@ bool judge_groups_charge(
 
 		if (police_accounting(state) != accounting) {
 			accounting = police_accounting(state);
-			judge_costs_alike(costs, burst, accounting, BURST);
+			policer_costs_alike(costs, burst, accounting, BURST);
 		}
 		samples |= find_samples(state, groups.which[k]);
 		*drops |= charge_group(w, policy, costs, groups.which[k], now);
@@ -119,7 +119,7 @@ bool judge_groups_charge(
 	for (; samples; samples &= samples - 1) {
 		unsigned i = (unsigned)__builtin_ctz(samples);
 
-		judge_sample(w, burst, i, judge_bytes(judge_policy(w, burst, i), burst, i));
+		policer_sample(w, burst, i, policer_bytes(burst_policy(w, burst, i), burst, i));
 	}
 	counter_add(&w->counters.unmatched_packets,
 		(uint32_t)__builtin_popcount(groups.none) - burst->n_refused);

@@ -6,8 +6,8 @@
  * like any plain policy, and the levels above are charged for the packets that it passed. Private
  * to this room; the worker's own thread.
  */
-#ifndef WEIR_APP_JUDGE_FREE_H
-#define WEIR_APP_JUDGE_FREE_H
+#ifndef WEIR_APP_POLICER_FREE_H
+#define WEIR_APP_POLICER_FREE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,21 +20,21 @@ struct worker;
  * have ended. `packets` is a bit mask of candidates. Returns those that it has charged, and adds to
  * *drops those of them that do not pass.
  */
-uint64_t judge_free(struct worker *worker, struct rx_burst *burst, uint64_t packets, uint64_t now,
+uint64_t policer_free(struct worker *worker, struct rx_burst *burst, uint64_t packets, uint64_t now,
 	uint64_t *drops);
 
 /*
  * Does the same for packets whose own policies have a meter for each source, and that were added to
- * burst->sourced. Call it after judge_free().
+ * burst->sourced. Call it after policer_free().
  */
-uint64_t judge_free_sources(struct worker *worker, struct rx_burst *burst, uint64_t packets,
+uint64_t policer_free_sources(struct worker *worker, struct rx_burst *burst, uint64_t packets,
 	uint64_t now, uint64_t *drops);
 
 /*
- * judge_free() of all n packets of a burst of one policy, which is below others and has no trial.
+ * policer_free() of all n packets of a burst of one policy, which is below others and has no trial.
  * Returns false, and has charged nothing, if it cannot decide them.
  */
-bool judge_free_alike(
+bool policer_free_alike(
 	struct worker *worker, struct rx_burst *burst, uint16_t n, uint64_t now, uint64_t *drops);
 
 #endif

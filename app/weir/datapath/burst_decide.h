@@ -3,8 +3,8 @@
  *
  * The stages of a gathered burst: classify its packets, then decide them. The worker's own thread.
  */
-#ifndef WEIR_APP_JUDGE_BURST_H
-#define WEIR_APP_JUDGE_BURST_H
+#ifndef WEIR_APP_BURST_DECIDE_H
+#define WEIR_APP_BURST_DECIDE_H
 
 #include <stdint.h>
 
@@ -36,7 +36,7 @@ static __rte_always_inline void look_up_burst(struct worker *worker, const struc
 }
 
 /* Classifies and decides the burst; the rest is as for decide(). */
-static __rte_always_inline uint16_t judge_burst(struct worker *worker, const struct path *path,
+static __rte_always_inline uint16_t burst_decide(struct worker *worker, const struct path *path,
 	struct rx_burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
 {
 	look_up_burst(worker, path, burst, n, now);

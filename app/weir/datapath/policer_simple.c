@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Plain policies, and packets without a policy (judge_lines.h).
+ * Plain policies, and packets without a policy (policer_lines.h).
  */
-#include "judge.h"
+#include "policer.h"
 
-#include "judge_groups.h"
-#include "judge_lend.h"
-#include "judge_lines.h"
+#include "policer_groups.h"
+#include "policer_lend.h"
+#include "policer_lines.h"
 
 static uint64_t charge_simple(
 	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
 {
-	struct judge_lines lines;
+	struct policer_lines lines;
 	uint64_t drops, matched;
 
-	if (judge_groups_pay(burst) && judge_groups_charge(w, burst, packets, now, &drops))
+	if (policer_groups_pay(burst) && policer_groups_charge(w, burst, packets, now, &drops))
 		return drops;
-	matched = judge_matched(burst, packets);
+	matched = burst_matched(burst, packets);
 	if (unlikely(matched != packets))
 		counter_add(&w->counters.unmatched_packets,
 			(unsigned)__builtin_popcountll(packets & ~matched) - burst->n_refused);
-	if (judge_lines_charge_eights(w, burst, matched, now, &drops))
+	if (policer_lines_charge_eights(w, burst, matched, now, &drops))
 		return drops;
-	judge_lines_find(&lines, w, burst, matched, now);
-	return judge_lines_charge(&lines, w, burst, now);
+	policer_lines_find(&lines, w, burst, matched, now);
+	return policer_lines_charge(&lines, w, burst, now);
 }
 
 /*
@@ -56,15 +56,15 @@ static uint64_t charge_one(struct worker *w, struct rx_burst *burst, uint16_t n,
 	struct police_costs all;
 	uint64_t passes;
 
-	judge_costs_alike(costs, burst, police_accounting(state), n);
-	judge_sample_alike(w, state, burst, costs, n);
+	policer_costs_alike(costs, burst, police_accounting(state), n);
+	policer_sample_alike(w, state, burst, costs, n);
 	all = police_sum_costs(costs, n);
 	if (w->shared_buckets)
 		passes = charge_borrowed(state, &w->shared_buckets[policy], costs, n, &all, now);
 	else
 		passes = police_charge_burst(state, costs, n, &all, now);
-	return ~passes & judge_all(n);
+	return ~passes & burst_mask(n);
 }
 
-const struct judge judge_simple = {
+const struct policer policer_simple = {
 	.charge = charge_simple, .charge_alike = charge_one, .tries = true};

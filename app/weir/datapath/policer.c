@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "judge.h"
+#include "policer.h"
 
 #include "worker_data.h"
 
@@ -31,7 +31,7 @@ static bool sampled_hash(
 	return police_samples_packet(state, packet);
 }
 
-void judge_fetch_above(struct worker *w, uint32_t slot)
+void policer_fetch_above(struct worker *w, uint32_t slot)
 {
 	uint32_t slots[POLICY_LEVELS_MOST];
 	unsigned n = lineage_of(w, slot, slots);
@@ -40,13 +40,13 @@ void judge_fetch_above(struct worker *w, uint32_t slot)
 		rte_prefetch0(&w->policies[slots[k]]);
 }
 
-void judge_sample(struct worker *w, struct rx_burst *burst, unsigned i, uint32_t cost)
+void policer_sample(struct worker *w, struct rx_burst *burst, unsigned i, uint32_t cost)
 {
-	judge_sample_of(w, burst, i, burst->frames.policy[i], cost);
+	policer_sample_of(w, burst, i, burst->frames.policy[i], cost);
 }
 
 /* Out of line, because few packets come here and the others need the registers. */
-__rte_noinline void judge_sample_of(
+__rte_noinline void policer_sample_of(
 	struct worker *w, struct rx_burst *burst, unsigned i, uint32_t policy, uint32_t cost)
 {
 	uint32_t hash;
@@ -63,7 +63,7 @@ __rte_noinline void judge_sample_of(
 	flow_sample_prefetch(w->samples[policy], hash);
 }
 
-__rte_noinline uint32_t judge_keep_flow_hash(struct rx_burst *burst, unsigned i)
+__rte_noinline uint32_t burst_keep_flow_hash(struct rx_burst *burst, unsigned i)
 {
 	struct packet *packet = burst_packet(burst, i);
 
@@ -71,7 +71,7 @@ __rte_noinline uint32_t judge_keep_flow_hash(struct rx_burst *burst, unsigned i)
 	return packet->flow_hash;
 }
 
-void judge_costs_alike(
+void policer_costs_alike(
 	uint32_t *costs, const struct rx_burst *burst, enum accounting accounting, uint16_t n)
 {
 	const uint32_t l2 = accounting == ACCOUNTING_L3 ? UINT32_MAX : 0;

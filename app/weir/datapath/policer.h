@@ -5,8 +5,8 @@
  * in a file of its own. decide.c divides a burst by these rows; most bursts have only one kind and
  * are not divided. Private to this room; the worker's own thread.
  */
-#ifndef WEIR_APP_JUDGE_H
-#define WEIR_APP_JUDGE_H
+#ifndef WEIR_APP_POLICER_H
+#define WEIR_APP_POLICER_H
 
 #include <stdint.h>
 
@@ -18,20 +18,20 @@
 #include "rx_burst.h"
 
 /* Rows: one for each kind of state, and one for policies below others. */
-enum { JUDGE_LEVEL = POLICE_KINDS, JUDGES };
+enum { POLICER_LEVEL = POLICE_KINDS, POLICERS };
 
 /*
  * Returns the row of a policy by its state. A shaped policy keeps its row even if it is below
  * others: the levels above are charged when its packets leave.
  */
-static inline unsigned judge_row(const struct policy_state *state)
+static inline unsigned policer_row(const struct policy_state *state)
 {
 	enum police_kind kind = police_kind(state);
 
-	return police_is_below(state) && kind != POLICE_SHAPED ? JUDGE_LEVEL : kind;
+	return police_is_below(state) && kind != POLICE_SHAPED ? POLICER_LEVEL : kind;
 }
 
-struct judge {
+struct policer {
 	/*
 	 * Begins to fetch the data that packets (bit mask) need in addition to their policies'
 	 * lines, which have been fetched. Can be NULL.
@@ -56,40 +56,40 @@ struct judge {
 	bool tries; /* charge() also makes the packets' trials */
 };
 
-extern const struct judge judge_simple; /* also packets without a policy */
-extern const struct judge judge_total;
-extern const struct judge judge_phantom;
-extern const struct judge judge_shaped;
-extern const struct judge judge_sourced;
-/* Policies of police_is_below(). While limits have not ended, also those of judge_simple. */
-extern const struct judge judge_level;
-extern const struct judge judge_other;
+extern const struct policer policer_simple; /* also packets without a policy */
+extern const struct policer policer_total;
+extern const struct policer policer_phantom;
+extern const struct policer policer_shaped;
+extern const struct policer policer_sourced;
+/* Policies of police_is_below(). While limits have not ended, also those of policer_simple. */
+extern const struct policer policer_level;
+extern const struct policer policer_other;
 
 /* Returns the policy of a packet that has one. */
-static inline struct policy_state *judge_policy(
+static inline struct policy_state *burst_policy(
 	struct worker *worker, const struct rx_burst *burst, unsigned i)
 {
 	return &worker->policies[burst->frames.policy[i]];
 }
 
 /* Begins to fetch the lines of the levels above the policy in that slot. */
-void judge_fetch_above(struct worker *worker, uint32_t slot);
+void policer_fetch_above(struct worker *worker, uint32_t slot);
 
 /* Returns the bytes that a packet's policy charges. */
-static inline uint32_t judge_bytes(
+static inline uint32_t policer_bytes(
 	const struct policy_state *state, const struct rx_burst *burst, unsigned i)
 {
 	return police_bytes(state, burst->frames.uncharged[i], burst->len[i]);
 }
 
 /* Returns a mask of n packets. */
-static inline uint64_t judge_all(unsigned n)
+static inline uint64_t burst_mask(unsigned n)
 {
 	return UINT64_MAX >> (64 - n);
 }
 
 /* Returns those of the packets (bit mask) that have a policy. */
-static inline uint64_t judge_matched(const struct rx_burst *burst, uint64_t packets)
+static inline uint64_t burst_matched(const struct rx_burst *burst, uint64_t packets)
 {
 	if (likely(!burst->unmatched))
 		return packets;
@@ -102,32 +102,32 @@ static inline uint64_t judge_matched(const struct rx_burst *burst, uint64_t pack
  * Notes a packet that its policy samples, if the worker's bound allows. Begins to fetch the memory
  * that the sample will be written to.
  */
-void judge_sample(struct worker *worker, struct rx_burst *burst, unsigned i, uint32_t cost);
+void policer_sample(struct worker *worker, struct rx_burst *burst, unsigned i, uint32_t cost);
 
-/* judge_sample() for another policy, in that slot, that the packet is charged to. */
-void judge_sample_of(
+/* policer_sample() for another policy, in that slot, that the packet is charged to. */
+void policer_sample_of(
 	struct worker *worker, struct rx_burst *burst, unsigned i, uint32_t slot, uint32_t cost);
 
-/* judge_sample() for the packets of a burst of one policy that police_samples_burst() selects. */
-static inline void judge_sample_alike(struct worker *worker, const struct policy_state *state,
+/* policer_sample() for the packets of a burst of one policy that police_samples_burst() selects. */
+static inline void policer_sample_alike(struct worker *worker, const struct policy_state *state,
 	struct rx_burst *burst, const uint32_t *costs, uint16_t n)
 {
 	for (uint64_t samples = police_samples_burst(state, n); samples; samples &= samples - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(samples);
 
-		judge_sample(worker, burst, i, costs[i]);
+		policer_sample(worker, burst, i, costs[i]);
 	}
 }
 
 /* Sets costs[] to police_bytes() of every packet by one accounting. Masks allow vectors. */
-void judge_costs_alike(
+void policer_costs_alike(
 	uint32_t *costs, const struct rx_burst *burst, enum accounting accounting, uint16_t n);
 
 /*
  * Begins to fetch the meter of a packet's source. Returns 1 if the packet can be added, see
  * sourced_fetch().
  */
-static inline uint64_t judge_fetch_source(
+static inline uint64_t policer_fetch_source(
 	struct rx_burst *burst, unsigned i, const struct sourced_policy *policy, uint32_t bytes)
 {
 	struct sourced_packet packet = {.bytes = bytes};
@@ -137,39 +137,41 @@ static inline uint64_t judge_fetch_source(
 }
 
 /* Adds a packet of a per-source policy to the packets that are metered together. */
-static inline void judge_add_source(struct rx_burst *burst, unsigned i, struct policy_state *state)
+static inline void policer_add_source(
+	struct rx_burst *burst, unsigned i, struct policy_state *state)
 {
 	const struct sourced_policy policy = sourced_policy(state);
-	const uint32_t bytes = judge_bytes(state, burst, i);
+	const uint32_t bytes = policer_bytes(state, burst, i);
 
-	sourced_add(&burst->sourced, &policy, judge_fetch_source(burst, i, &policy, bytes) << i);
+	sourced_add(&burst->sourced, &policy, policer_fetch_source(burst, i, &policy, bytes) << i);
 }
 
 /* Adds all n packets of a burst of one such policy, and no others. */
-static inline void judge_add_sources(struct rx_burst *burst, struct policy_state *state, uint16_t n)
+static inline void policer_add_sources(
+	struct rx_burst *burst, struct policy_state *state, uint16_t n)
 {
 	const struct sourced_policy policy = sourced_policy(state);
 	uint32_t bytes[BURST];
 	uint64_t packets = 0;
 
 	sourced_begin(&burst->sourced);
-	judge_costs_alike(bytes, burst, police_accounting(state), n);
+	policer_costs_alike(bytes, burst, police_accounting(state), n);
 	for (uint16_t i = 0; i < n; i++)
-		packets |= judge_fetch_source(burst, i, &policy, bytes[i]) << i;
+		packets |= policer_fetch_source(burst, i, &policy, bytes[i]) << i;
 	sourced_add(&burst->sourced, &policy, packets);
 }
 
 /*
- * judge_flow_hash() without a hash from the device. Keeps the result in the packet for later calls.
+ * burst_flow_hash() without a hash from the device. Keeps the result in the packet for later calls.
  */
-uint32_t judge_keep_flow_hash(struct rx_burst *burst, unsigned i);
+uint32_t burst_keep_flow_hash(struct rx_burst *burst, unsigned i);
 
 /* Returns the hash of a packet's flow. */
-static inline uint32_t judge_flow_hash(struct rx_burst *burst, unsigned i)
+static inline uint32_t burst_flow_hash(struct rx_burst *burst, unsigned i)
 {
 	if (likely(burst_has_hash(burst, i)))
 		return burst->mbufs[i]->hash.rss;
-	return judge_keep_flow_hash(burst, i);
+	return burst_keep_flow_hash(burst, i);
 }
 
 #endif

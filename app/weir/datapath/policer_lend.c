@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "judge_lend.h"
+#include "policer_lend.h"
 
 /*
  * Returns true if the limit of a borrowing policy has ended, and sets *end. No policy ends in both
@@ -22,13 +22,13 @@ static __rte_noinline bool limit_has_ended(const struct worker *w, const struct 
 	return end->ending;
 }
 
-void judge_lend(
+void policer_lend(
 	struct worker *w, struct policy_state *state, uint32_t policy, uint32_t cost, uint64_t now)
 {
 	struct shared_bucket *shared = &w->shared_buckets[policy];
 	struct police_end end;
 
-	if (unlikely(judge_limits_end(w)) && limit_has_ended(w, state, policy, &end))
+	if (unlikely(policer_limits_end(w)) && limit_has_ended(w, state, policy, &end))
 		police_borrow_ended(state, shared, cost, now, &end);
 	else if (police_is_simple(state))
 		police_borrow(state, shared, cost, now);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "judge_tapped.h"
+#include "burst_decide_tapped.h"
 
 #include <string.h>
 
 #include "counted.h"
-#include "judge_burst.h"
+#include "burst_decide.h"
 #include "packet/parse.h"
 #include "rx.h"
 #include "tap.h"
@@ -33,7 +33,7 @@ static uint32_t header_bytes(const struct rx_burst *burst)
 }
 
 /* Puts a decided packet into the tap. Finds its verdict in the counters that have changed. */
-static void tap_judged(struct worker *w, struct tap *tap, const struct rx_burst *burst,
+static void tap_decided(struct worker *w, struct tap *tap, const struct rx_burst *burst,
 	const struct rte_mbuf *m, bool pass, const uint64_t *dropped, const struct counted *before)
 {
 	static const uint8_t passed[] = {
@@ -54,7 +54,7 @@ static void tap_judged(struct worker *w, struct tap *tap, const struct rx_burst 
 }
 
 /* Decides the packets one by one, and puts each with its verdict into the tap. */
-static __rte_noinline uint16_t judge_one_by_one(struct worker *w, struct tap *tap,
+static __rte_noinline uint16_t decide_one_by_one(struct worker *w, struct tap *tap,
 	const struct path *path, struct rx_burst *burst, uint16_t n, uint64_t now,
 	struct rte_mbuf **dropped)
 {
@@ -74,7 +74,7 @@ static __rte_noinline uint16_t judge_one_by_one(struct worker *w, struct tap *ta
 		before = counted_before(w, burst->frames.policy[0]);
 		pass = decide(w, burst, 1, now, &dropped[n_dropped]) == 1;
 		decide_samples(burst);
-		tap_judged(w, tap, burst, all[i], pass, dropped_before, &before);
+		tap_decided(w, tap, burst, all[i], pass, dropped_before, &before);
 		if (pass)
 			passing[n_pass++] = all[i];
 		n_held += burst->n_held;
@@ -87,7 +87,7 @@ static __rte_noinline uint16_t judge_one_by_one(struct worker *w, struct tap *ta
 }
 
 /* Decides the whole burst, and puts addresses of random packets into the tap. */
-static __rte_noinline uint16_t judge_sampled(struct worker *w, struct tap *tap,
+static __rte_noinline uint16_t decide_and_sample(struct worker *w, struct tap *tap,
 	const struct path *path, struct rx_burst *burst, uint16_t n, uint64_t now,
 	struct rte_mbuf **dropped)
 {
@@ -101,13 +101,13 @@ static __rte_noinline uint16_t judge_sampled(struct worker *w, struct tap *tap,
 	return pass;
 }
 
-uint16_t judge_tapped(struct worker *w, struct tap *tap, const struct path *path,
+uint16_t burst_decide_tapped(struct worker *w, struct tap *tap, const struct path *path,
 	struct rx_burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
 {
 	tap->parents = w->own.view.parents;
 	if (tap->by_lot)
-		return judge_sampled(w, tap, path, burst, n, now, dropped);
+		return decide_and_sample(w, tap, path, burst, n, now, dropped);
 	if (tap_examines(tap, n, now))
-		return judge_one_by_one(w, tap, path, burst, n, now, dropped);
-	return judge_burst(w, path, burst, n, now, dropped);
+		return decide_one_by_one(w, tap, path, burst, n, now, dropped);
+	return burst_decide(w, path, burst, n, now, dropped);
 }

@@ -4,7 +4,7 @@
  * Policies whose limit flows share. The policy's line decides while there is no pressure on the
  * limit. Otherwise the queue decides that an ideal scheduler would have for the flow.
  */
-#include "judge.h"
+#include "policer.h"
 
 /*
  * Refills the shared buckets, and begins to fetch the data of police_over_flow(). Packets that the
@@ -16,15 +16,15 @@ static void fetch_classes(struct worker *w, struct rx_burst *burst, uint64_t pac
 
 	for (; packets; packets &= packets - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(packets);
-		struct policy_state *state = judge_policy(w, burst, i);
+		struct policy_state *state = burst_policy(w, burst, i);
 
-		asks |= (uint64_t)police_fetch_phantom(state, judge_bytes(state, burst, i), now)
+		asks |= (uint64_t)police_fetch_phantom(state, policer_bytes(state, burst, i), now)
 			<< i;
 	}
 	for (; asks; asks &= asks - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(asks);
 
-		police_fetch_class(judge_policy(w, burst, i), judge_flow_hash(burst, i));
+		police_fetch_class(burst_policy(w, burst, i), burst_flow_hash(burst, i));
 	}
 }
 
@@ -32,14 +32,14 @@ static void fetch_classes(struct worker *w, struct rx_burst *burst, uint64_t pac
 static __rte_always_inline uint64_t charge_phantom(
 	struct worker *w, struct policy_state *state, struct rx_burst *burst, unsigned i)
 {
-	uint32_t bytes = judge_bytes(state, burst, i);
+	uint32_t bytes = policer_bytes(state, burst, i);
 	uint64_t over;
 
 	if (unlikely(police_samples(state)))
-		judge_sample(w, burst, i, bytes);
+		policer_sample(w, burst, i, bytes);
 	over = police_over_line(state, bytes);
 	if (over == POLICE_ASKS_FLOW)
-		over = police_over_flow(state, bytes, judge_flow_hash(burst, i));
+		over = police_over_flow(state, bytes, burst_flow_hash(burst, i));
 	return over;
 }
 
@@ -52,7 +52,7 @@ static uint64_t charge_phantoms(
 	for (; packets; packets &= packets - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(packets);
 
-		drops |= (charge_phantom(w, judge_policy(w, burst, i), burst, i) & 1) << i;
+		drops |= (charge_phantom(w, burst_policy(w, burst, i), burst, i) & 1) << i;
 	}
 	return drops;
 }
@@ -64,30 +64,30 @@ static __rte_noinline uint64_t charge_flows(struct policy_state *state, struct r
 	uint32_t hashes[BURST];
 
 	for (uint16_t i = 0; i < n; i++)
-		hashes[i] = judge_flow_hash(burst, i);
-	return ~police_charge_flows(state, costs, hashes, n, now) & judge_all(n);
+		hashes[i] = burst_flow_hash(burst, i);
+	return ~police_charge_flows(state, costs, hashes, n, now) & burst_mask(n);
 }
 
 static uint64_t charge_one(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
 {
-	struct policy_state *state = judge_policy(w, burst, 0);
+	struct policy_state *state = burst_policy(w, burst, 0);
 	uint32_t costs[BURST], least = UINT32_MAX;
 	uint64_t sum = 0;
 
-	judge_costs_alike(costs, burst, police_accounting(state), n);
+	policer_costs_alike(costs, burst, police_accounting(state), n);
 	for (uint16_t i = 0; i < n; i++) {
 		least = costs[i] < least ? costs[i] : least;
 		sum += costs[i];
 	}
-	judge_sample_alike(w, state, burst, costs, n);
+	policer_sample_alike(w, state, burst, costs, n);
 	if (police_charge_free(state, n, sum, now))
 		return 0;
 	if (police_refuse_all(state, n, sum, least))
-		return judge_all(n);
+		return burst_mask(n);
 	return charge_flows(state, burst, costs, n, now);
 }
 
-const struct judge judge_phantom = {
+const struct policer policer_phantom = {
 	.fetch = fetch_classes,
 	.charge = charge_phantoms,
 	.charge_alike = charge_one,

@@ -4,13 +4,13 @@
  * Packets of a burst that are charged to one line each, in one step. Private to this room; the
  * worker's own thread.
  */
-#ifndef WEIR_APP_JUDGE_LINES_H
-#define WEIR_APP_JUDGE_LINES_H
+#ifndef WEIR_APP_POLICER_LINES_H
+#define WEIR_APP_POLICER_LINES_H
 
-#include "judge.h"
+#include "policer.h"
 
 /* The policy's state and the costs of each packet. */
-struct judge_lines {
+struct policer_lines {
 	struct policy_state *states[BURST];         /* plain; `none` if it is not charged */
 	uint32_t costs[ACCOUNTING_WIRE + 1][BURST]; /* police_bytes() by each accounting */
 	/*
@@ -24,19 +24,19 @@ struct judge_lines {
  * Fills in `lines` and begins to fetch the policies' lines. `matched`: bit mask of the packets to
  * charge; they have plain policies.
  */
-void judge_lines_find(struct judge_lines *lines, struct worker *worker,
+void policer_lines_find(struct policer_lines *lines, struct worker *worker,
 	const struct rx_burst *burst, uint64_t matched, uint64_t now);
 
 /* Charges, samples and counts them. Returns those of the burst that do not pass, as a bit mask. */
-uint64_t judge_lines_charge(
-	struct judge_lines *lines, struct worker *worker, struct rx_burst *burst, uint64_t now);
+uint64_t policer_lines_charge(
+	struct policer_lines *lines, struct worker *worker, struct rx_burst *burst, uint64_t now);
 
 /*
- * Charges, samples and counts packets like judge_lines_charge(), eight at a time. Sets *drops to
+ * Charges, samples and counts packets like policer_lines_charge(), eight at a time. Sets *drops to
  * the packets that do not pass, as a bit mask. Returns false, and has done nothing, if the CPU
  * cannot, if limits have ended, or if it is slower because more than one eight repeats a policy.
  */
-bool judge_lines_charge_eights(struct worker *worker, struct rx_burst *burst, uint64_t matched,
+bool policer_lines_charge_eights(struct worker *worker, struct rx_burst *burst, uint64_t matched,
 	uint64_t now, uint64_t *drops);
 
 #endif

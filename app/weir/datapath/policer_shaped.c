@@ -3,7 +3,7 @@
  *
  * Policies whose packets wait: a packet passes immediately, joins a queue, or finds it full.
  */
-#include "judge.h"
+#include "policer.h"
 
 #include "packet/mark.h"
 #include "police/shaped.h"
@@ -17,13 +17,13 @@ static void fetch_queues(struct worker *w, struct rx_burst *burst, uint64_t pack
 	for (uint64_t left = packets; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
 
-		shaped_fetch(judge_policy(w, burst, i));
-		if (police_is_below(judge_policy(w, burst, i)))
-			judge_fetch_above(w, burst->frames.policy[i]);
+		shaped_fetch(burst_policy(w, burst, i));
+		if (police_is_below(burst_policy(w, burst, i)))
+			policer_fetch_above(w, burst->frames.policy[i]);
 		rte_prefetch0(shape_mbuf_packet(burst->mbufs[i]));
 	}
 	for (; packets; packets &= packets - 1)
-		shaped_fetch_tail(judge_policy(w, burst, (unsigned)__builtin_ctzll(packets)));
+		shaped_fetch_tail(burst_policy(w, burst, (unsigned)__builtin_ctzll(packets)));
 }
 
 /* Returns true if a packet's sender understands CoDel's mark (ECN). */
@@ -38,18 +38,18 @@ static bool speaks_ecn(struct rx_burst *burst, unsigned i)
  */
 static bool charge_shaped(struct worker *w, struct rx_burst *burst, unsigned i, uint64_t now)
 {
-	struct policy_state *state = judge_policy(w, burst, i);
+	struct policy_state *state = burst_policy(w, burst, i);
 	const struct held held = {
 		.m = burst->mbufs[i],
 		.slot = burst->frames.policy[i],
-		.cost = shaped_cost(state, judge_bytes(state, burst, i)),
+		.cost = shaped_cost(state, policer_bytes(state, burst, i)),
 		.path = burst->path,
 		.ecn = shaped_marks(state) && speaks_ecn(burst, i),
 	};
 	enum shape_verdict verdict;
 
 	if (police_samples(state))
-		judge_sample(w, burst, i, held.cost);
+		policer_sample(w, burst, i, held.cost);
 	verdict = shape_in_arrive(w, state, &held, now);
 	burst->held |= (uint64_t)(verdict == SHAPE_WAITS) << i;
 	burst->n_held += verdict == SHAPE_WAITS;
@@ -70,4 +70,4 @@ static uint64_t charge_all_shaped(
 	return drops;
 }
 
-const struct judge judge_shaped = {.fetch = fetch_queues, .charge = charge_all_shaped};
+const struct policer policer_shaped = {.fetch = fetch_queues, .charge = charge_all_shaped};

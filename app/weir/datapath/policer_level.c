@@ -3,13 +3,13 @@
  *
  * Policies below others. A packet is charged to its own policy and all levels above it, or to none
  * (police/lineage.h). Packets that no level above refuses are charged first, in one step
- * (judge_free.h); the others one by one.
+ * (policer_free.h); the others one by one.
  */
-#include "judge.h"
+#include "policer.h"
 
-#include "judge_free.h"
-#include "judge_lend.h"
-#include "judge_mark.h"
+#include "policer_free.h"
+#include "policer_lend.h"
+#include "policer_mark.h"
 #include "police/lineage.h"
 #include "police/sourced.h"
 #include "trying.h"
@@ -21,11 +21,11 @@ static void fetch_levels(struct worker *w, struct rx_burst *burst, uint64_t pack
 	(void)now;
 	for (; packets; packets &= packets - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(packets);
-		struct policy_state *own = judge_policy(w, burst, i);
+		struct policy_state *own = burst_policy(w, burst, i);
 
-		judge_fetch_above(w, burst->frames.policy[i]);
+		policer_fetch_above(w, burst->frames.policy[i]);
 		if (police_kind(own) == POLICE_SOURCED)
-			judge_add_source(burst, i, own);
+			policer_add_source(burst, i, own);
 	}
 }
 
@@ -34,7 +34,7 @@ static bool mark_level(struct rx_burst *burst, unsigned i, struct lineage *linea
 {
 	unsigned k = police_lineage_marker(lineage);
 
-	if (judge_mark(burst->mbufs[i], burst_packet(burst, i), police_mark(lineage->levels[k])))
+	if (policer_mark(burst->mbufs[i], burst_packet(burst, i), police_mark(lineage->levels[k])))
 		return true;
 	police_lineage_refuse(lineage, k);
 	return false;
@@ -55,7 +55,7 @@ static void sample_above(struct worker *w, struct rx_burst *burst, unsigned i,
 {
 	for (unsigned k = 1; k < police_lineage_reached(lineage); k++)
 		if (police_samples(lineage->levels[k]))
-			judge_sample_of(w, burst, i, slots[k], lineage->cost);
+			policer_sample_of(w, burst, i, slots[k], lineage->cost);
 }
 
 /* Charges a packet to all levels or to none. Returns true if it passes. */
@@ -69,12 +69,12 @@ static bool charge_lineage(struct worker *w, struct rx_burst *burst, unsigned i,
 		l.levels[k] = &w->policies[slots[k]];
 	if (unlikely(police_trial(l.levels[0])))
 		try_packet(w, l.levels[0], burst, i, now);
-	police_lineage_begin(&l, judge_bytes(l.levels[0], burst, i));
+	police_lineage_begin(&l, policer_bytes(l.levels[0], burst, i));
 	if (unlikely(police_samples(l.levels[0])))
-		judge_sample(w, burst, i, l.cost);
+		policer_sample(w, burst, i, l.cost);
 	for (unsigned k = 0; w->shared_buckets && k < l.n; k++)
 		if (police_is_simple(l.levels[k]) || police_borrows(l.levels[k]))
-			judge_lend(w, l.levels[k], slots[k], l.cost, now);
+			policer_lend(w, l.levels[k], slots[k], l.cost, now);
 	if (police_lineage_asks_source(&l))
 		police_lineage_source(&l, burst_packet(burst, i), burst->frames.data[i], now);
 	markable = ask_lineage(burst, i, &l, now);
@@ -103,12 +103,12 @@ static uint64_t charge_levels(
 	uint64_t drops = 0, sources;
 
 	/* After limits of shared buckets have ended, each packet is charged by itself. */
-	if (likely(!judge_loans_end(w))) {
+	if (likely(!policer_loans_end(w))) {
 		sources = packets & ready_sources(w, burst);
 		if (packets != sources)
-			packets &= ~judge_free(w, burst, packets, now, &drops);
+			packets &= ~policer_free(w, burst, packets, now, &drops);
 		if (sources)
-			packets &= ~judge_free_sources(w, burst, sources, now, &drops);
+			packets &= ~policer_free_sources(w, burst, sources, now, &drops);
 	}
 	for (; packets; packets &= packets - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(packets);
@@ -122,14 +122,14 @@ static uint64_t charge_one(struct worker *w, struct rx_burst *burst, uint16_t n,
 {
 	uint64_t drops;
 
-	if (judge_free_alike(w, burst, n, now, &drops))
+	if (policer_free_alike(w, burst, n, now, &drops))
 		return drops;
 	sourced_begin(&burst->sourced);
-	fetch_levels(w, burst, judge_all(n), now);
-	return charge_levels(w, burst, judge_all(n), now);
+	fetch_levels(w, burst, burst_mask(n), now);
+	return charge_levels(w, burst, burst_mask(n), now);
 }
 
-const struct judge judge_level = {
+const struct policer policer_level = {
 	.fetch = fetch_levels,
 	.charge = charge_levels,
 	.charge_alike = charge_one,

@@ -4,9 +4,9 @@
  * Plain policies are decided from and into their line, by arithmetic without a branch on the
  * verdict. Packets without a policy are charged to a line that is never empty.
  */
-#include "judge_lines.h"
+#include "policer_lines.h"
 
-#include "judge_lend.h"
+#include "policer_lend.h"
 #include "police/eights.h"
 #include "trying.h"
 
@@ -19,7 +19,7 @@ static enum loan loan_of(const struct worker *w)
 {
 	if (!w->shared_buckets)
 		return LOAN_NONE;
-	return judge_limits_end(w) ? LOAN_ENDED : LOAN_SHARED;
+	return policer_limits_end(w) ? LOAN_ENDED : LOAN_SHARED;
 }
 
 /* Lends when limits might have ended. A packet without a policy borrows nothing. */
@@ -27,7 +27,7 @@ static __rte_noinline void lend_tokens(
 	struct worker *w, struct policy_state *state, uint32_t policy, uint32_t bytes, uint64_t now)
 {
 	if (policy != CLASSIFY_NONE)
-		judge_lend(w, state, policy, bytes, now);
+		policer_lend(w, state, policy, bytes, now);
 }
 
 /* police_over() of a policy that can borrow. */
@@ -52,7 +52,7 @@ static void states_of(struct policy_state *states[], struct worker *w, const str
 	struct policy_state *first = w->policies;
 	uint16_t n = burst->n;
 
-	if (unlikely(matched != judge_all(n))) {
+	if (unlikely(matched != burst_mask(n))) {
 		for (uint16_t i = 0; i < n; i++)
 			states[i] = matched >> i & 1 ? &first[policies[i]] : none;
 		return;
@@ -80,12 +80,12 @@ static void costs_of(uint32_t costs[][BURST], const struct rx_burst *burst)
 static __rte_noinline void look_aside(
 	struct worker *w, struct rx_burst *burst, unsigned i, uint32_t bytes, uint64_t now)
 {
-	struct policy_state *state = judge_policy(w, burst, i);
+	struct policy_state *state = burst_policy(w, burst, i);
 
 	if (unlikely(police_trial(state)))
 		try_packet(w, state, burst, i, now);
 	if (police_samples(state))
-		judge_sample(w, burst, i, bytes);
+		policer_sample(w, burst, i, bytes);
 }
 
 static uint64_t reverse_bits(uint64_t bits)
@@ -106,7 +106,7 @@ static __rte_always_inline uint64_t charge_line(struct worker *w, struct rx_burs
 }
 
 static __rte_always_inline uint64_t charge_lines(struct worker *w, struct rx_burst *burst,
-	const struct judge_lines *lines, uint16_t n, uint64_t now, enum loan loan)
+	const struct policer_lines *lines, uint16_t n, uint64_t now, enum loan loan)
 {
 	uint64_t drops = 0; /* lowest bit: the last packet */
 
@@ -119,7 +119,7 @@ static __rte_always_inline uint64_t charge_lines(struct worker *w, struct rx_bur
 	return reverse_bits(drops) >> (64 - n);
 }
 
-void judge_lines_find(struct judge_lines *lines, struct worker *w, const struct rx_burst *burst,
+void policer_lines_find(struct policer_lines *lines, struct worker *w, const struct rx_burst *burst,
 	uint64_t matched, uint64_t now)
 {
 	lines->none = (struct policy_state){
@@ -132,8 +132,8 @@ void judge_lines_find(struct judge_lines *lines, struct worker *w, const struct 
 	costs_of(lines->costs, burst); /* the lines arrive meanwhile */
 }
 
-uint64_t judge_lines_charge(
-	struct judge_lines *lines, struct worker *w, struct rx_burst *burst, uint64_t now)
+uint64_t policer_lines_charge(
+	struct policer_lines *lines, struct worker *w, struct rx_burst *burst, uint64_t now)
 {
 	enum loan loan = loan_of(w);
 	uint16_t n = burst->n;
@@ -153,15 +153,15 @@ static __rte_noinline uint64_t charge_left(
 
 	for (; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
-		struct policy_state *state = judge_policy(w, burst, i);
-		uint32_t cost = judge_bytes(state, burst, i);
+		struct policy_state *state = burst_policy(w, burst, i);
+		uint32_t cost = policer_bytes(state, burst, i);
 
 		drops |= charge_line(w, burst, i, state, cost, now, loan) & (left & -left);
 	}
 	return drops;
 }
 
-bool judge_lines_charge_eights(
+bool policer_lines_charge_eights(
 	struct worker *w, struct rx_burst *burst, uint64_t matched, uint64_t now, uint64_t *drops)
 {
 	enum loan loan = loan_of(w);
