@@ -43,7 +43,7 @@ FIELD = {
     "hush": "drain", "tenant": "policy, attach", "lately": "delay_window", "purse": "credit",
     "pocket": "prepaid", "letter": "message", "obeyed": "enforced", "untold": "dirty, pending",
     "adopted": "inherited", "naps": "skips_idle", "handover": "grace", "judge": "policer, verdict",
-    "judges": "policers", "judged": "decided",
+    "judges": "policers", "judged": "decided", "rehearse": "dry_run", "rehearsed": "dry_run_result",
 }
 
 

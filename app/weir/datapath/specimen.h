@@ -4,7 +4,7 @@
  * Control requests the verdict that a worker would return for a packet now, without any effect. It
  * gives the worker a frame. Between two bursts the worker finds the policy with its own snapshot,
  * and copies the state that the verdict depends on, mostly a few lines. Then control tries the
- * frame on the copy, with the code that workers run (rehearse.h).
+ * frame on the copy, with the code that workers run (dry_run.h).
  *
  * A request delays the worker once, by the time of about one burst. The worker checks for a request
  * in each turn: a load and a branch.

@@ -18,7 +18,7 @@
 #include "policy/kind.h"
 #include "policy/value.h"
 #include "probe/probe.h"
-#include "rehearse.h"
+#include "dry_run.h"
 #include "show.h"
 #include "specimen.h"
 #include "unknown_name.h"
@@ -259,7 +259,7 @@ static json_t *packet_json(
 }
 
 /* The limit here, and the rest of it: null if the policy's meter has several levels. */
-static json_t *state_json(struct instance *inst, const struct rehearsed *r,
+static json_t *state_json(struct instance *inst, const struct dry_run_result *r,
 	const struct policy *policy, unsigned index)
 {
 	struct limiter_view view;
@@ -298,7 +298,7 @@ static bool is_total(const struct instance *inst, uint32_t slot)
 }
 
 /* Returns the reason of the verdict, by the name of its counter. */
-static const char *reason_of(const struct instance *inst, const struct rehearsed *r)
+static const char *reason_of(const struct instance *inst, const struct dry_run_result *r)
 {
 	if (r->reason != DROP_REASONS)
 		return drop_reason_name(r->reason);
@@ -307,9 +307,9 @@ static const char *reason_of(const struct instance *inst, const struct rehearsed
 	if (r->colour == COLOUR_GREEN)
 		return "conforms";
 	switch (r->verdict) {
-	case REHEARSED_PASS:
+	case DRY_RUN_PASS:
 		return r->fallback ? "fallback" : "conforms";
-	case REHEARSED_WAIT:
+	case DRY_RUN_WAIT:
 		return "waits";
 	default:
 		return is_total(inst, r->doer) ? "quota" : "limit";
@@ -327,7 +327,7 @@ static void note_level(const struct instance *inst, uint32_t slot, const char *l
 }
 
 /* Levels above the packet's policy that have no tokens for it, or do not pay. */
-static void note_levels(const struct instance *inst, const struct rehearsed *r, json_t *notes)
+static void note_levels(const struct instance *inst, const struct dry_run_result *r, json_t *notes)
 {
 	if (r->doer != r->slot)
 		note_level(inst, r->doer, "has no room for it", notes);
@@ -337,7 +337,7 @@ static void note_levels(const struct instance *inst, const struct rehearsed *r, 
 }
 
 static json_t *notes_json(
-	const struct instance *inst, const struct explainer *e, const struct rehearsed *r)
+	const struct instance *inst, const struct explainer *e, const struct dry_run_result *r)
 {
 	const struct path *path = &inst->workers[e->worker].paths[e->specimen->path];
 	json_t *notes = json_array();
@@ -363,11 +363,11 @@ static json_t *notes_json(
 }
 
 static json_t *verdict_json(struct instance *inst, const struct explainer *e,
-	const struct rehearsed *r, const struct policy *policy)
+	const struct dry_run_result *r, const struct policy *policy)
 {
 	const struct path *path = &inst->workers[e->worker].paths[e->specimen->path];
 	json_t *json = json_pack("{s:s, s:s, s:s?, s:s, s:s, s:i}", "verdict",
-		rehearsed_verdict_name(r->verdict), "reason", reason_of(inst, r), "policy",
+		dry_run_verdict_name(r->verdict), "reason", reason_of(inst, r), "policy",
 		policy ? policy->name : NULL, "wire", inst->config->wires[path->wire].name,
 		"direction", direction_name(path->direction), "worker", (int)e->worker);
 
@@ -386,7 +386,7 @@ static json_t *answer_question(struct instance *inst, struct explainer *e)
 {
 	struct specimen *s = e->specimen;
 	const struct policy *policy = NULL;
-	struct rehearsed rehearsed;
+	struct dry_run_result result;
 	int ret;
 
 	e->open = false;
@@ -396,12 +396,12 @@ static json_t *answer_question(struct instance *inst, struct explainer *e)
 		return json_pack("{s:b}", "busy", true); /* the worker has an older snapshot */
 	if (s->slot != CLASSIFY_NONE)
 		policy = &inst->policies[inst->slots.policy[s->slot]];
-	ret = rehearse(s, &inst->workers[e->worker], policy, &rehearsed);
+	ret = dry_run(s, &inst->workers[e->worker], policy, &result);
 	if (ret)
 		return refusal_json(strerror(-ret));
-	if (rehearsed.slot == CLASSIFY_NONE)
+	if (result.slot == CLASSIFY_NONE)
 		policy = NULL;
-	return verdict_json(inst, e, &rehearsed, policy);
+	return verdict_json(inst, e, &result, policy);
 }
 
 json_t *show_explain(const char *params, void *context)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Rehearses random packets under random policies of all kinds. The result is that of a worker which
- * then really handles the packet, and the rehearsal changes no state.
+ * Makes dry runs of random packets under random policies of all kinds. The result is that of a
+ * worker which then really handles the packet, and the dry run changes no state.
  */
 #include "instance_world.h"
 
@@ -21,7 +21,7 @@
 #include "police/extended.h"
 #include "police/shaped.h"
 #include "publish.h"
-#include "rehearse.h"
+#include "dry_run.h"
 #include "shape_out.h"
 #include "specimen.h"
 #include "worker_data.h"
@@ -40,7 +40,7 @@ struct world {
 	struct rte_mempool *pool;
 	uint8_t frame[FRAME];
 	uint32_t len;
-	unsigned seen[REHEARSED_WAIT + 1][DROP_REASONS + 1];
+	unsigned seen[DRY_RUN_WAIT + 1][DROP_REASONS + 1];
 	char policies[8192], directory[64], store[80], more[256];
 };
 
@@ -341,7 +341,7 @@ static struct said what_is_said(const struct worker *w, uint32_t slot)
 }
 
 /* A green packet does not count as exceeding, marked or not. */
-static void note_colour(struct rehearsed *got, const struct worker *w)
+static void note_colour(struct dry_run_result *got, const struct worker *w)
 {
 	const struct policy_state *state = &w->policies[got->slot];
 
@@ -349,31 +349,31 @@ static void note_colour(struct rehearsed *got, const struct worker *w)
 	if (got->slot == CLASSIFY_NONE || !police_is_coloured(state))
 		return;
 	got->colour = coloured_last(state->other);
-	if (got->verdict == REHEARSED_PASS && state->other->action == ACTION_MARK)
-		got->verdict = REHEARSED_MARK;
+	if (got->verdict == DRY_RUN_PASS && state->other->action == ACTION_MARK)
+		got->verdict = DRY_RUN_MARK;
 }
 
 /* Processes the packet with the worker itself. Returns the observed outcome. */
-static struct rehearsed really(
+static struct dry_run_result really(
 	struct world *world, struct worker *w, uint16_t path, uint64_t now, uint32_t expected_slot)
 {
 	struct said before = what_is_said(w, expected_slot), after;
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
 	struct rx_burst *burst = world->burst;
-	struct rehearsed got = {.slot = CLASSIFY_NONE};
+	struct dry_run_result got = {.slot = CLASSIFY_NONE};
 	bool pass;
 
 	assert_non_null(m);
 	memcpy(rte_pktmbuf_append(m, (uint16_t)world->len), world->frame, world->len);
 	burst->mbufs = &m;
 	burst->n_held = 0;
-	got.reason = rehearse_decide(w, &w->paths[path], burst, now, &pass);
+	got.reason = dry_run_decide(w, &w->paths[path], burst, now, &pass);
 	got.altered = got.reason != DROP_REASONS;
 	after = what_is_said(w, expected_slot);
-	got.verdict = got.altered     ? REHEARSED_DROP
-		      : pass          ? REHEARSED_PASS
-		      : burst->n_held ? REHEARSED_WAIT
-				      : REHEARSED_DROP;
+	got.verdict = got.altered     ? DRY_RUN_DROP
+		      : pass          ? DRY_RUN_PASS
+		      : burst->n_held ? DRY_RUN_WAIT
+				      : DRY_RUN_DROP;
 	if (!got.altered)
 		got.slot = burst->frames.policy[0];
 	for (unsigned r = 0; r < DROP_REASONS; r++)
@@ -385,11 +385,11 @@ static struct rehearsed really(
 			     after.levels[k].state->other->action == ACTION_MARK;
 
 		got.fallback |= after.levels[k].fallback != before.levels[k].fallback;
-		if (after.levels[k].over != before.levels[k].over && got.verdict != REHEARSED_MARK)
-			got.verdict = marks ? REHEARSED_MARK : REHEARSED_COUNT;
+		if (after.levels[k].over != before.levels[k].over && got.verdict != DRY_RUN_MARK)
+			got.verdict = marks ? DRY_RUN_MARK : DRY_RUN_COUNT;
 	}
 	got.cost = (uint32_t)(after.bytes - before.bytes);
-	if (got.verdict != REHEARSED_WAIT)
+	if (got.verdict != DRY_RUN_WAIT)
 		rte_pktmbuf_free(m);
 	return got;
 }
@@ -399,8 +399,8 @@ static const struct policy *policy_of(const struct instance *inst, uint32_t slot
 	return slot == CLASSIFY_NONE ? NULL : &inst->policies[inst->slots.policy[slot]];
 }
 
-static void compare(struct world *world, unsigned round, const struct rehearsed *said,
-	const struct rehearsed *did)
+static void compare(struct world *world, unsigned round, const struct dry_run_result *said,
+	const struct dry_run_result *did)
 {
 	if (said->verdict == did->verdict && said->reason == did->reason &&
 		said->slot == did->slot && said->altered == did->altered &&
@@ -408,8 +408,8 @@ static void compare(struct world *world, unsigned round, const struct rehearsed 
 		(said->altered || said->colour == did->colour))
 		return;
 	fail_msg("packet %u: said %s, reason %u, slot %u, cost %u; did %s, %u, %u, %u: %s", round,
-		rehearsed_verdict_name(said->verdict), said->reason, said->slot, said->cost,
-		rehearsed_verdict_name(did->verdict), did->reason, did->slot, did->cost,
+		dry_run_verdict_name(said->verdict), said->reason, said->slot, said->cost,
+		dry_run_verdict_name(did->verdict), did->reason, did->slot, did->cost,
 		did->slot == CLASSIFY_NONE ? "" : policy_of(&world->w.inst, did->slot)->name);
 }
 
@@ -419,7 +419,7 @@ static void try_packet(struct world *world, unsigned round)
 	struct worker *w = &inst->workers[prng_below(&world->prng, INSTANCE_WORKERS)];
 	struct specimen *s = world->specimen;
 	bool all = round % 64 == 0, ended;
-	struct rehearsed said, did;
+	struct dry_run_result said, did;
 	uint64_t sum;
 
 	if (prng_percent(&world->prng, 20))
@@ -436,7 +436,7 @@ static void try_packet(struct world *world, unsigned round)
 		specimen_take(w);
 		assert_true(specimen_is_taken(s));
 	} while (expire_lasts(w) != ended);
-	assert_int_equal(rehearse(s, w, policy_of(inst, s->slot), &said), 0);
+	assert_int_equal(dry_run(s, w, policy_of(inst, s->slot), &said), 0);
 	assert_true(sum == state_sum(world, w, all));
 	did = really(world, w, s->path, s->now, said.slot);
 	compare(world, round, &said, &did);
@@ -473,7 +473,7 @@ static void world_open(struct world *world, unsigned set, const char *policies)
 	static const char *const mores[] = {"", "'unparsed': 'drop', ", "'unparsed': 'pass', ",
 		"'tunnels': {'classify': 'inner'}, "};
 
-	strcpy(world->directory, "/tmp/weir-rehearse-XXXXXX");
+	strcpy(world->directory, "/tmp/weir-dry-run-XXXXXX");
 	assert_non_null(mkdtemp(world->directory));
 	snprintf(world->store, sizeof(world->store), "%s/store", world->directory);
 	snprintf(world->more, sizeof(world->more), "%s'ledger': {'store': '%s'}, ", mores[set % 4],
@@ -523,16 +523,16 @@ TEST(random_packets)
 			try_packet(world, i);
 		world_close(world);
 	}
-	for (unsigned v = 0; v <= REHEARSED_WAIT; v++)
+	for (unsigned v = 0; v <= DRY_RUN_WAIT; v++)
 		for (unsigned r = 0, any = 0; r <= DROP_REASONS; r++) {
 			reasons += world->seen[v][r] > 0;
 			verdicts += world->seen[v][r] > 0 && !any++;
 			if (world->seen[v][r] > 0)
-				print_message("%-5s %-12s %u\n", rehearsed_verdict_name(v),
+				print_message("%-5s %-12s %u\n", dry_run_verdict_name(v),
 					r < DROP_REASONS ? drop_reason_name(r) : "-",
 					world->seen[v][r]);
 		}
-	assert_int_equal(verdicts, REHEARSED_WAIT + 1);
+	assert_int_equal(verdicts, DRY_RUN_WAIT + 1);
 	assert_true(reasons >= 10);
 	world_delete(world);
 }
@@ -590,7 +590,7 @@ TEST(asked_and_withdrawn)
 	world_delete(world);
 }
 
-/* A rehearsal first checks whether the worker's limits have ended. */
+/* A dry run first checks whether the worker's limits have ended. */
 TEST(leases_that_ended)
 {
 	static const struct {
@@ -642,7 +642,7 @@ static int start(void **state)
 
 	if (ret == 0)
 		pool = rte_pktmbuf_pool_create(
-			"rehearse", 4095, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+			"dry_run", 4095, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	return ret ? ret : pool ? 0 : -1;
 }
 
@@ -660,20 +660,20 @@ struct question {
 	uint32_t slot;
 };
 
-/* Submits once and rehearses repeatedly. */
-static int rehearse_it(const void *context)
+/* Submits once and makes repeated dry runs. */
+static int dry_run_it(const void *context)
 {
 	const struct question *question = context;
 	const struct worker *w = &question->world->w.inst.workers[1];
-	struct rehearsed out;
-	int ret = rehearse(question->world->specimen, w, question->policy, &out);
+	struct dry_run_result out;
+	int ret = dry_run(question->world->specimen, w, question->policy, &out);
 
 	if (ret == 0)
 		assert_int_equal(out.slot, question->slot);
 	return ret;
 }
 
-/* Without memory, a policy of any kind is not rehearsed, and no memory leaks. */
+/* Without memory, a policy of any kind gets no dry run, and no memory leaks. */
 TEST(no_memory)
 {
 	static const char *const policies[] = {
@@ -703,12 +703,12 @@ TEST(no_memory)
 		instance_world_turn(&world->w, 1);
 		assert_true(specimen_is_taken(world->specimen));
 		fault_try(&(struct fault_subject){.name = policies[i],
-			.run = rehearse_it,
+			.run = dry_run_it,
 			.argument = &question,
 			.kinds = FAULT_MEMORY | FAULT_KERNEL,
 			.at_least = 5});
 		world->specimen->complete = false;
-		assert_int_equal(rehearse_it(&question), -E2BIG);
+		assert_int_equal(dry_run_it(&question), -E2BIG);
 		world_close(world);
 		world_delete(world);
 	}

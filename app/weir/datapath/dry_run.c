@@ -4,7 +4,7 @@
  * Tables are as large as the worker's, so that the same offsets are valid. Only pages that are
  * written take memory.
  */
-#include "rehearse.h"
+#include "dry_run.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -255,23 +255,23 @@ static enum drop_reason counted_reason(const struct worker_counters *counters)
 }
 
 /* Sets the colour. The mark of a green packet is not counted as exceeding. */
-static void find_colour(const struct policy_extended *other, struct rehearsed *out)
+static void find_colour(const struct policy_extended *other, struct dry_run_result *out)
 {
 	out->colour = coloured_last(other);
-	if (out->verdict == REHEARSED_PASS && other->action == ACTION_MARK)
-		out->verdict = REHEARSED_MARK;
+	if (out->verdict == DRY_RUN_PASS && other->action == ACTION_MARK)
+		out->verdict = DRY_RUN_MARK;
 }
 
 /* Finds the outcome at the policy and the levels above, from the counters that have changed. */
 static void find_outcome(const struct stage *stage, const struct specimen *s,
-	const struct counted *before, struct rehearsed *out)
+	const struct counted *before, struct dry_run_result *out)
 {
 	const struct policy_state *after = &stage->worker.policies[s->slot];
 	enum verdict verdict = counted_verdict(before, &stage->worker);
 
 	out->cost = (uint32_t)(after->bytes - s->state.bytes);
 	if (verdict != VERDICT_PASS)
-		out->verdict = verdict == VERDICT_MARK ? REHEARSED_MARK : REHEARSED_COUNT;
+		out->verdict = verdict == VERDICT_MARK ? DRY_RUN_MARK : DRY_RUN_COUNT;
 	for (unsigned k = 0; k < before->n; k++)
 		out->fallback |= counted_fallback(before, &stage->worker, k);
 	if (police_is_coloured(after))
@@ -279,7 +279,7 @@ static void find_outcome(const struct stage *stage, const struct specimen *s,
 }
 
 /* Finds the tokens that were there for the packet, if the policy has one bucket. */
-static void find_levels(const struct specimen *s, struct rehearsed *out)
+static void find_levels(const struct specimen *s, struct dry_run_result *out)
 {
 	struct policy_state state = s->state;
 
@@ -311,12 +311,12 @@ static unsigned find_refuser(const struct stage *stage, const struct specimen *s
 
 /* Returns true if a level is one that causes the verdict on a passing packet. */
 static bool level_does(const struct counted *before, const struct worker *w, unsigned k,
-	enum rehearsed_verdict verdict)
+	enum dry_run_verdict verdict)
 {
-	if (verdict == REHEARSED_PASS)
+	if (verdict == DRY_RUN_PASS)
 		return counted_fallback(before, w, k);
 	return counted_over(before, w, k) &&
-	       (verdict != REHEARSED_MARK ||
+	       (verdict != DRY_RUN_MARK ||
 		       w->policies[before->slots[k]].other->action == ACTION_MARK);
 }
 
@@ -325,7 +325,7 @@ static bool level_does(const struct counted *before, const struct worker *w, uns
  * Returns 0, the packet's own policy, if there is none.
  */
 static unsigned find_passer(
-	const struct stage *stage, const struct counted *before, enum rehearsed_verdict verdict)
+	const struct stage *stage, const struct counted *before, enum dry_run_verdict verdict)
 {
 	for (unsigned k = 0; k < before->n; k++)
 		if (level_does(before, &stage->worker, k, verdict))
@@ -342,12 +342,12 @@ static unsigned find_holder(struct stage *stage, const struct specimen *s)
 }
 
 static void find_doer(struct stage *stage, const struct specimen *s, const struct counted *before,
-	struct rehearsed *out)
+	struct dry_run_result *out)
 {
 	const struct worker *w = &stage->worker;
-	unsigned doer = out->verdict == REHEARSED_DROP   ? find_refuser(stage, s)
-			: out->verdict == REHEARSED_WAIT ? find_holder(stage, s)
-							 : find_passer(stage, before, out->verdict);
+	unsigned doer = out->verdict == DRY_RUN_DROP   ? find_refuser(stage, s)
+			: out->verdict == DRY_RUN_WAIT ? find_holder(stage, s)
+						       : find_passer(stage, before, out->verdict);
 
 	out->doer = before->slots[doer];
 	for (unsigned k = 1; k < before->n; k++)
@@ -355,7 +355,7 @@ static void find_doer(struct stage *stage, const struct specimen *s, const struc
 			out->also[out->n_also++] = before->slots[k];
 }
 
-enum drop_reason rehearse_decide(
+enum drop_reason dry_run_decide(
 	struct worker *w, const struct path *path, struct rx_burst *burst, uint64_t now, bool *pass)
 {
 	struct rte_mbuf *dropped[BURST];
@@ -368,24 +368,22 @@ enum drop_reason rehearse_decide(
 	return why;
 }
 
-static void decide_specimen(struct stage *stage, struct specimen *s, struct rehearsed *out)
+static void decide_specimen(struct stage *stage, struct specimen *s, struct dry_run_result *out)
 {
 	struct counted before = counted_before(&stage->worker, s->slot);
 	bool pass;
 
-	out->reason = rehearse_decide(&stage->worker, &stage->path, &stage->burst, s->now, &pass);
+	out->reason = dry_run_decide(&stage->worker, &stage->path, &stage->burst, s->now, &pass);
 	out->altered = out->reason != DROP_REASONS;
 	out->packet = *frames_packet(&stage->burst.frames, 0);
 	if (out->altered) {
-		out->verdict = REHEARSED_DROP;
+		out->verdict = DRY_RUN_DROP;
 		out->slot = CLASSIFY_NONE;
 		return;
 	}
 	out->slot = stage->burst.frames.policy[0];
-	out->verdict = pass                  ? REHEARSED_PASS
-		       : stage->burst.n_held ? REHEARSED_WAIT
-					     : REHEARSED_DROP;
-	if (out->verdict == REHEARSED_DROP)
+	out->verdict = pass ? DRY_RUN_PASS : stage->burst.n_held ? DRY_RUN_WAIT : DRY_RUN_DROP;
+	if (out->verdict == DRY_RUN_DROP)
 		out->reason = counted_reason(&stage->worker.counters);
 	if (s->slot == CLASSIFY_NONE)
 		return;
@@ -394,8 +392,8 @@ static void decide_specimen(struct stage *stage, struct specimen *s, struct rehe
 	find_doer(stage, s, &before, out);
 }
 
-int rehearse(struct specimen *s, const struct worker *w, const struct policy *policy,
-	struct rehearsed *out)
+int dry_run(struct specimen *s, const struct worker *w, const struct policy *policy,
+	struct dry_run_result *out)
 {
 	struct stage *stage;
 	int ret;
@@ -406,7 +404,7 @@ int rehearse(struct specimen *s, const struct worker *w, const struct policy *po
 	if (!stage)
 		return -ENOMEM;
 	memset(stage, 0, sizeof(*stage));
-	*out = (struct rehearsed){
+	*out = (struct dry_run_result){
 		.slot = s->slot,
 		.before = s->state,
 		.doer = s->slot,
@@ -420,14 +418,14 @@ int rehearse(struct specimen *s, const struct worker *w, const struct policy *po
 	return ret;
 }
 
-const char *rehearsed_verdict_name(enum rehearsed_verdict verdict)
+const char *dry_run_verdict_name(enum dry_run_verdict verdict)
 {
 	static const char *const names[] = {
-		[REHEARSED_PASS] = "pass",
-		[REHEARSED_DROP] = "drop",
-		[REHEARSED_MARK] = "mark",
-		[REHEARSED_COUNT] = "count",
-		[REHEARSED_WAIT] = "wait",
+		[DRY_RUN_PASS] = "pass",
+		[DRY_RUN_DROP] = "drop",
+		[DRY_RUN_MARK] = "mark",
+		[DRY_RUN_COUNT] = "count",
+		[DRY_RUN_WAIT] = "wait",
 	};
 
 	return names[verdict];

@@ -4,8 +4,8 @@
  * Tries a packet on the copied state of a worker (specimen.h), with the functions that workers run.
  * The worker consists only of copies, so all changes are discarded. Control.
  */
-#ifndef WEIR_APP_REHEARSE_H
-#define WEIR_APP_REHEARSE_H
+#ifndef WEIR_APP_DRY_RUN_H
+#define WEIR_APP_DRY_RUN_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,16 +18,16 @@
 
 struct rx_burst;
 
-enum rehearsed_verdict {
-	REHEARSED_PASS,
-	REHEARSED_DROP,
-	REHEARSED_MARK,  /* passes, with a mark */
-	REHEARSED_COUNT, /* passes, and counts as exceeding the limit */
-	REHEARSED_WAIT,
+enum dry_run_verdict {
+	DRY_RUN_PASS,
+	DRY_RUN_DROP,
+	DRY_RUN_MARK,  /* passes, with a mark */
+	DRY_RUN_COUNT, /* passes, and counts as exceeding the limit */
+	DRY_RUN_WAIT,
 };
 
-struct rehearsed {
-	enum rehearsed_verdict verdict;
+struct dry_run_result {
+	enum dry_run_verdict verdict;
 	enum drop_reason reason; /* DROP_REASONS: not dropped */
 	bool altered;            /* dropped before it is classified: see altered.h */
 	struct packet packet;    /* parsed by the classifier */
@@ -56,8 +56,8 @@ struct rehearsed {
  * Decides the specimen as its worker would. `policy` is the present one of the slot; NULL for
  * CLASSIFY_NONE. Returns 0, -ENOMEM, or -E2BIG if the state did not fit into the specimen.
  */
-int rehearse(struct specimen *specimen, const struct worker *worker, const struct policy *policy,
-	struct rehearsed *out);
+int dry_run(struct specimen *specimen, const struct worker *worker, const struct policy *policy,
+	struct dry_run_result *out);
 
 /*
  * Decides the one packet in burst->mbufs. It passes, or is counted as dropped, or waits
@@ -65,9 +65,9 @@ int rehearse(struct specimen *specimen, const struct worker *worker, const struc
  * reason to drop the frame for any policy, or DROP_REASONS. The worker is a copy, or the
  * caller is its thread.
  */
-enum drop_reason rehearse_decide(struct worker *worker, const struct path *path,
+enum drop_reason dry_run_decide(struct worker *worker, const struct path *path,
 	struct rx_burst *burst, uint64_t now, bool *pass);
 
-const char *rehearsed_verdict_name(enum rehearsed_verdict verdict);
+const char *dry_run_verdict_name(enum dry_run_verdict verdict);
 
 #endif
