@@ -33,7 +33,7 @@ static bool run_at(const char *path, char **words)
 }
 
 /* Runs the program in the place where it is installed or built. */
-static bool run_beside(const char *command, const char *program, char **words)
+static bool run_from_own_folder(const char *command, const char *program, char **words)
 {
 	char own[PATH_MAX], path[PATH_MAX + 2 * PROGRAM_MAX];
 	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
@@ -65,7 +65,7 @@ int hand_over(const char *command, int argc, char **argv, int at)
 	for (int i = 1; i < argc; i++)
 		if (i != at)
 			words[n++] = argv[i];
-	if (!run_beside(command, program, words)) {
+	if (!run_from_own_folder(command, program, words)) {
 		execvp(program, words);
 		fprintf(stderr, "weirctl: %s: %s: install the package %s\n", program,
 			strerror(errno), program);

@@ -114,13 +114,13 @@ void stand_in_detach_send(const struct port *ports, unsigned n_ports);
 /* ---- contenders ---- */
 
 /* A thread that runs next to the measuring one. Zeroed before use. */
-struct beside {
+struct companion {
 	clockid_t clock; /* CPU time of the thread */
 	bool told;       /* atomics only */
 };
 
 /* Called by the thread before it runs: publishes its CPU clock. */
-void beside_tell(struct beside *beside);
+void companion_publish(struct companion *companion);
 
 struct contender {
 	const char *name;
@@ -143,8 +143,8 @@ struct contender {
 	void (*begin)(void *self);
 	void (*end)(void *self);
 	void (*close)(void *self);
-	const struct beside *beside; /* a thread that shares the work, or NULL */
-	unsigned longer;             /* factor of the slice's length; 0: 1 */
+	const struct companion *companion; /* a thread that shares the work, or NULL */
+	unsigned longer;                   /* factor of the slice's length; 0: 1 */
 
 	/* results */
 	double *cycles; /* cycles a packet, in each round */
@@ -207,9 +207,9 @@ struct bench_instance {
 	struct config *config;
 	struct instance inst;
 	struct instance_params params;
-	struct around *around; /* sum over the slices: drops missing to the target share */
-	struct beside beside;  /* the second worker, if launched */
-	bool launched;         /* the second worker runs too, on its lcore */
+	struct around *around;      /* sum over the slices: drops missing to the target share */
+	struct companion companion; /* the second worker, if launched */
+	bool launched;              /* the second worker runs too, on its lcore */
 	bool stop;
 	double pressed;           /* limit of each policy under pressure, bytes a second */
 	double lacking;           /* sum over the slices of the share that it did not drop */

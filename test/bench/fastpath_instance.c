@@ -217,7 +217,7 @@ static int turn_worker(void *arg)
 	struct bench_instance *bench = arg;
 	struct worker *worker = &bench->inst.workers[1];
 
-	beside_tell(&bench->beside);
+	companion_publish(&bench->companion);
 	worker_begin(worker);
 	while (!__atomic_load_n(worker->stop, __ATOMIC_RELAXED))
 		worker_turn(worker);
@@ -285,7 +285,7 @@ struct contender instance_contender(
 		.ports = bench->inst.ports,
 		.n_ports = bench->config->n_ports,
 		.traffic = traffic,
-		.beside = bench->launched ? &bench->beside : NULL,
+		.companion = bench->launched ? &bench->companion : NULL,
 		.turn = instance_turn,
 		.counted = instance_counted,
 		.commit = instance_commit,

@@ -100,7 +100,7 @@ struct contender io_contender(const struct port *ports, const struct traffic *tr
 struct io_two {
 	struct forwarder first __rte_aligned(2 * RTE_CACHE_LINE_SIZE);
 	struct forwarder second __rte_aligned(2 * RTE_CACHE_LINE_SIZE);
-	struct beside beside __rte_aligned(2 * RTE_CACHE_LINE_SIZE);
+	struct companion companion __rte_aligned(2 * RTE_CACHE_LINE_SIZE);
 	bool stop;
 };
 
@@ -108,7 +108,7 @@ static int io_second(void *self)
 {
 	struct io_two *two = self;
 
-	beside_tell(&two->beside);
+	companion_publish(&two->companion);
 	while (!__atomic_load_n(&two->stop, __ATOMIC_RELAXED))
 		io_turn(&two->second);
 	return 0;
@@ -153,7 +153,7 @@ struct contender io_two_contender(
 	two->second.queue = apart ? 0 : 1;
 	contender.self = two;
 	contender.n_ports = 2 + apart;
-	contender.beside = &two->beside;
+	contender.companion = &two->companion;
 	contender.begin = io_two_begin;
 	contender.end = io_two_end;
 	contender.counted = io_two_counted;

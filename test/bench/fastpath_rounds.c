@@ -91,11 +91,11 @@ static void commit_contender(const struct lab *lab, struct contender *c)
 	detach_traffic(c);
 }
 
-void beside_tell(struct beside *beside)
+void companion_publish(struct companion *companion)
 {
-	if (pthread_getcpuclockid(pthread_self(), &beside->clock))
+	if (pthread_getcpuclockid(pthread_self(), &companion->clock))
 		die("a thread has no clock");
-	__atomic_store_n(&beside->told, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&companion->told, true, __ATOMIC_RELEASE);
 }
 
 static double cycles_of(clockid_t clock)
@@ -114,11 +114,11 @@ static double cycles_had(const struct contender *c)
 {
 	double own = cycles_of(CLOCK_THREAD_CPUTIME_ID);
 
-	if (!c->beside)
+	if (!c->companion)
 		return own;
-	while (!__atomic_load_n(&c->beside->told, __ATOMIC_ACQUIRE))
+	while (!__atomic_load_n(&c->companion->told, __ATOMIC_ACQUIRE))
 		rte_pause();
-	return (own + cycles_of(c->beside->clock)) / 2;
+	return (own + cycles_of(c->companion->clock)) / 2;
 }
 
 static void time_slice(const struct lab *lab, struct contender *c, unsigned round)

@@ -25,7 +25,7 @@
 #define N_MAX    10
 #define FLYING   4096
 #define TRAFFIC  7 /* id of the policy with traffic */
-#define BESIDE   4 /* most policies that come and go around it */
+#define OTHERS   4 /* most policies that come and go around it */
 
 struct flight {
 	uint64_t at;
@@ -318,9 +318,9 @@ static void crash_and_restart(struct world *w)
 static void reload_group_node(struct world *w, unsigned i)
 {
 	struct node *node = &w->nodes[i];
-	unsigned n = 1 + prng_below(&w->prng, BESIDE), at = prng_below(&w->prng, n);
-	struct limiter_policy policies[BESIDE];
-	unsigned from[BESIDE];
+	unsigned n = 1 + prng_below(&w->prng, OTHERS), at = prng_below(&w->prng, n);
+	struct limiter_policy policies[OTHERS];
+	unsigned from[OTHERS];
 	double before = local_limit(node);
 
 	for (unsigned k = 0; k < n; k++) {

@@ -28,7 +28,7 @@
 #define NAMES       128
 
 /* The name of an interface, and others that get or alter its packets; "": none. */
-struct beside {
+struct attachments {
 	char name[IFNAMSIZ];
 	char master[IFNAMSIZ], address[INET6_ADDRSTRLEN], program[64];
 };
@@ -40,13 +40,13 @@ struct look {
 	unsigned back; /* index of the interface that has its name, once it is gone; 0: none */
 	bool filtered;
 	struct kernel_kin kin;
-	struct beside beside;
+	struct attachments attachments;
 };
 
 struct interfaces {
 	struct wire_offloads *offloads; /* the thread's during a look, like looks[] */
 	struct look looks[CONFIG_PORTS_MAX];
-	struct beside seen[CONFIG_PORTS_MAX];
+	struct attachments seen[CONFIG_PORTS_MAX];
 	unsigned own_program[CONFIG_PORTS_MAX]; /* ID of AF_XDP's; 0: not looked at yet */
 	int reopening;                          /* port that workers are leaving; -1: none */
 	uint64_t moment;                        /* see publisher_moment() */
@@ -60,23 +60,23 @@ struct interfaces {
 };
 
 /* Any thread. The kernel's network stack also gets every frame: see the texts of the events. */
-static void look_beside(const struct port_config *port, struct look *look)
+static void look_at_attachments(const struct port_config *port, struct look *look)
 {
 	char configured[IFNAMSIZ];
-	struct beside *beside = &look->beside;
+	struct attachments *attachments = &look->attachments;
 	unsigned again;
 
-	*beside = (struct beside){0};
+	*attachments = (struct attachments){0};
 	look->back = 0;
 	if (!kernel_interface(port, configured))
 		return;
 	again = look->gone || !look->interface ? if_nametoindex(configured) : 0;
 	look->back = look->gone && again;
-	if (look->gone || !if_indextoname(again ? again : look->interface, beside->name) ||
-		kernel_kin(beside->name, &look->kin))
+	if (look->gone || !if_indextoname(again ? again : look->interface, attachments->name) ||
+		kernel_kin(attachments->name, &look->kin))
 		return;
-	memcpy(beside->master, look->kin.master, sizeof(beside->master));
-	kernel_address(beside->name, beside->address, sizeof(beside->address));
+	memcpy(attachments->master, look->kin.master, sizeof(attachments->master));
+	kernel_address(attachments->name, attachments->address, sizeof(attachments->address));
 	look->filtered = kernel_has_filter((unsigned)look->kin.index);
 }
 
@@ -85,18 +85,18 @@ static void name_program(struct interfaces *interfaces, const struct port_config
 {
 	struct look *look = &interfaces->looks[i];
 	unsigned id = look->kin.program, *own = &interfaces->own_program[i];
-	char *program = look->beside.program;
+	char *program = look->attachments.program;
 
-	if (!look->beside.name[0])
+	if (!look->attachments.name[0])
 		return;
 	if (port_is_af_xdp(port) && *own == 0)
 		*own = id;
 	if (id != *own && id)
-		snprintf(program, sizeof(look->beside.program), "the XDP program %u", id);
+		snprintf(program, sizeof(look->attachments.program), "the XDP program %u", id);
 	else if (id != *own)
-		snprintf(program, sizeof(look->beside.program), "no XDP program of Weir");
+		snprintf(program, sizeof(look->attachments.program), "no XDP program of Weir");
 	else if (look->filtered)
-		snprintf(program, sizeof(look->beside.program), "a filter of tc");
+		snprintf(program, sizeof(look->attachments.program), "a filter of tc");
 }
 
 static bool is_new(const char *was, const char *is)
@@ -104,7 +104,8 @@ static bool is_new(const char *was, const char *is)
 	return !was[0] && is[0];
 }
 
-static void say_changes(const char *port, const struct beside *was, const struct beside *is)
+static void say_changes(
+	const char *port, const struct attachments *was, const struct attachments *is)
 {
 	const char *name = is->name[0] ? is->name : was->name;
 
@@ -165,18 +166,18 @@ static void compare_looks(struct instance *inst)
 		const struct port_config *port = &inst->config->ports[i];
 
 		name_program(interfaces, port, i);
-		say_changes(port->name, &interfaces->seen[i], &interfaces->looks[i].beside);
+		say_changes(port->name, &interfaces->seen[i], &interfaces->looks[i].attachments);
 		memcpy(before, interfaces->seen[i].name, sizeof(before));
-		interfaces->seen[i] = interfaces->looks[i].beside;
+		interfaces->seen[i] = interfaces->looks[i].attachments;
 		say_name(inst, i, before);
 	}
 }
 
 bool interfaces_altered(const struct instance *inst, unsigned port, char *text, size_t size)
 {
-	static const struct beside none;
+	static const struct attachments none;
 	const struct interfaces *interfaces = inst->interfaces;
-	const struct beside *seen = interfaces ? &interfaces->seen[port] : &none;
+	const struct attachments *seen = interfaces ? &interfaces->seen[port] : &none;
 	bool ignored = !interfaces || inst->config->ports[port].offloads == OFFLOADS_IGNORE;
 	const struct {
 		const char *kind, *name;
@@ -279,7 +280,7 @@ static void look_at_interfaces(void *context)
 	struct interfaces *interfaces = inst->interfaces;
 
 	for (unsigned i = 0; i < inst->config->n_ports; i++) {
-		look_beside(&inst->config->ports[i], &interfaces->looks[i]);
+		look_at_attachments(&inst->config->ports[i], &interfaces->looks[i]);
 		if (interfaces->looks[i].back)
 			wire_offloads_renew(interfaces->offloads, i, interfaces->looks[i].back);
 	}
@@ -314,7 +315,7 @@ int interfaces_start(struct instance *inst)
 	inst->interfaces = interfaces;
 	read_at_work(inst);
 	for (unsigned i = 0; i < inst->config->n_ports; i++) {
-		look_beside(&inst->config->ports[i], &interfaces->looks[i]);
+		look_at_attachments(&inst->config->ports[i], &interfaces->looks[i]);
 		interfaces->looks[i].kin.program = 0; /* the start replaces its own */
 	}
 	compare_looks(inst);

@@ -192,7 +192,7 @@ static int stage_slot(struct stage *stage, struct specimen *s, const struct work
 static int stage_memory(struct stage *stage, struct specimen *s, const struct policy *policy)
 {
 	const void *from = policy_state_memory(&s->state);
-	struct police_beside beside = {
+	struct police_secondary secondary = {
 		.from = from,
 		.credit = &s->credit,
 		.last = &stage->last,
@@ -205,10 +205,10 @@ static int stage_memory(struct stage *stage, struct specimen *s, const struct po
 	if (ret)
 		return ret;
 	region_fill(&stage->memory, from, s);
-	beside.to = stage->memory.at;
+	secondary.to = stage->memory.at;
 	if (stage->shared_buckets.at)
-		beside.shared = &stage->worker.shared_buckets[s->slot];
-	police_excerpt_settle(&stage->worker.policies[s->slot], &beside);
+		secondary.shared = &stage->worker.shared_buckets[s->slot];
+	police_excerpt_settle(&stage->worker.policies[s->slot], &secondary);
 	return 0;
 }
 

@@ -288,7 +288,7 @@ int policy_txn_prepare(
 	struct instance *inst, const char *file, uint64_t hz, FILE *err, struct policy_txn **out)
 {
 	struct config *config;
-	int ret = config_load_beside(file, inst->config, err, &config);
+	int ret = config_load_for_running(file, inst->config, err, &config);
 
 	*out = NULL;
 	if (ret)

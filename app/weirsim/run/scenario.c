@@ -417,7 +417,7 @@ static void read_change(struct reader *reader, const struct json_path *path, str
 }
 
 /* Reports keys of an event that require "limit". */
-static void check_beside(
+static void check_requires_limit(
 	struct reader *reader, const struct json_path *path, const struct fault *fault)
 {
 	static const char *const keys[] = {"policy", "burst", "limiters", "every"};
@@ -442,7 +442,7 @@ static void check_faults(struct reader *reader, struct scenario *s, const struct
 				(f->changed != NULL) + (f->limit != NULL) + (f->crash[0] != '\0') +
 				(f->restart[0] != '\0') + (f->pause[0] != '\0');
 
-		check_beside(reader, &path, f);
+		check_requires_limit(reader, &path, f);
 		if (said != 1) {
 			reader_expected(reader, &path,
 				"one of partition, heal, crash, restart, pause, network, limit");

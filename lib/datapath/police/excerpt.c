@@ -58,35 +58,36 @@ const struct shared_bucket *police_shape_shared(const struct policy_state *state
 }
 
 /* Returns the place in the copy of an address in the original's memory. */
-static void *moved_pointer(const struct police_beside *beside, const void *at)
+static void *moved_pointer(const struct police_secondary *secondary, const void *at)
 {
-	return at ? (uint8_t *)beside->to + ((const uint8_t *)at - (const uint8_t *)beside->from)
+	return at ? (uint8_t *)secondary->to +
+			       ((const uint8_t *)at - (const uint8_t *)secondary->from)
 		  : NULL;
 }
 
-void police_excerpt_settle(struct policy_state *copy, const struct police_beside *beside)
+void police_excerpt_settle(struct policy_state *copy, const struct police_secondary *secondary)
 {
 	struct policy_extended *other;
 	struct policy_shape *shape;
 
 	if (police_is_phantom(copy))
-		copy->phantom = moved_pointer(beside, copy->phantom);
+		copy->phantom = moved_pointer(secondary, copy->phantom);
 	if (!police_is_extended(copy))
 		return;
-	other = copy->other = moved_pointer(beside, copy->other);
-	other->sources = moved_pointer(beside, other->sources);
-	other->flows = moved_pointer(beside, other->flows);
+	other = copy->other = moved_pointer(secondary, copy->other);
+	other->sources = moved_pointer(secondary, other->sources);
+	other->flows = moved_pointer(secondary, other->flows);
 	if (other->sources) {
-		other->sources->lines = moved_pointer(beside, other->sources->lines);
-		other->sources->shared = moved_pointer(beside, other->sources->shared);
-		other->sources->seen = moved_pointer(beside, other->sources->seen);
+		other->sources->lines = moved_pointer(secondary, other->sources->lines);
+		other->sources->shared = moved_pointer(secondary, other->sources->shared);
+		other->sources->seen = moved_pointer(secondary, other->sources->seen);
 	}
 	if (police_is_quota(copy) && other->profile.credit.credit)
-		other->profile.credit.credit = beside->credit;
+		other->profile.credit.credit = secondary->credit;
 	if (!police_is_shaped(copy))
 		return;
 	shape = police_shape(other);
 	shape->seat = NULL;
 	shape_queue_excerpt_settle(
-		&shape->queue, beside->last, shape->queue.shared ? beside->shared : NULL);
+		&shape->queue, secondary->last, shape->queue.shared ? secondary->shared : NULL);
 }

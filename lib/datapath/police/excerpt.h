@@ -35,7 +35,7 @@ const struct credit *police_credit(const struct policy_state *state);
 const struct shared_bucket *police_shape_shared(const struct policy_state *state);
 
 /* The copy's own data, for pointers of the original. */
-struct police_beside {
+struct police_secondary {
 	const void *from; /* the original's memory */
 	void *to;         /* the copy's */
 	struct credit *credit;
@@ -43,7 +43,9 @@ struct police_beside {
 	struct shape_packet *last; /* a packet that the others wait before */
 };
 
-/* Redirects a copy's pointers: they then lead only to itself and to `beside`. The copy's owner. */
-void police_excerpt_settle(struct policy_state *copy, const struct police_beside *beside);
+/*
+ * Redirects a copy's pointers: they then lead only to itself and to `secondary`. The copy's owner.
+ */
+void police_excerpt_settle(struct policy_state *copy, const struct police_secondary *secondary);
 
 #endif

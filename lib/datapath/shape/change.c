@@ -66,9 +66,9 @@ void shape_queue_excerpt_settle(
 
 void shaper_hold(struct shaper *shaper, int32_t buffers)
 {
-	uint32_t most = shaper->most, beside = shaper->beside += (uint32_t)buffers;
+	uint32_t most = shaper->most, extra = shaper->extra += (uint32_t)buffers;
 
-	__atomic_store_n(&shaper->counts.most, beside < most ? most - beside : 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&shaper->counts.most, extra < most ? most - extra : 0, __ATOMIC_RELAXED);
 }
 
 void shaper_ask(struct shaper *shaper, const struct shape_above *above)

@@ -11,7 +11,7 @@
 #include "shape/wheel.h"
 
 struct shaper {
-	uint32_t most, beside; /* buffers: limit, and those held beyond one a packet */
+	uint32_t most, extra; /* buffers: limit, and those held beyond one a packet */
 	struct shaper_counts counts __attribute__((aligned(64)));
 	unsigned ahead; /* queues due next that are already prefetched */
 

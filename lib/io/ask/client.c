@@ -15,7 +15,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
-#include "beside/beside.h"
+#include "fd_pass/fd_pass.h"
 
 /*
  * Default time for one answer. A limiter answers between two ticks, so one that takes longer is
@@ -53,17 +53,17 @@ static int set_patience(int fd, double patience_s, double until_s)
 /* Receives one packet and adds a NUL. Returns its length or a negative errno. */
 static ssize_t receive_reply(struct client *client)
 {
-	union beside beside;
+	union fd_pass control;
 	struct iovec data = {client->reply, client->room - 1};
 	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
 	ssize_t n;
 
-	beside_expect(&message, &beside);
+	fd_pass_expect(&message, &control);
 	do
 		n = recvmsg(client->fd, &message, MSG_TRUNC | MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
 	if (n > 0) {
-		int fd = beside_take(&message);
+		int fd = fd_pass_take(&message);
 
 		if (client->taken >= 0)
 			close(client->taken);
@@ -108,11 +108,11 @@ static int take_value(const json_t *reply, const char *request, json_t **value)
 static ssize_t send_request(struct client *client, const char *request)
 {
 	struct iovec data = {(char *)(uintptr_t)request, strlen(request)};
-	union beside beside;
+	union fd_pass control;
 	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
 	ssize_t n;
 
-	beside_give(&message, &beside, client->given);
+	fd_pass_attach(&message, &control, client->given);
 	do
 		n = sendmsg(client->fd, &message, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);

@@ -35,7 +35,7 @@ void config_check(struct reader *reader, const struct config *config);
 
 /*
  * Warns of valid settings that are probably mistakes. Only for a configuration without errors.
- * `running`: see config_load_beside(); or NULL.
+ * `running`: see config_load_for_running(); or NULL.
  */
 void config_warn(struct reader *reader, const struct config *config, const struct config *running);
 

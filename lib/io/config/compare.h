@@ -15,8 +15,8 @@
 
 /*
  * Reports each place of the new configuration that differs and cannot change while the limiter
- * runs, such as "gossip.roster" or "ports.NAME.mtu". Returns their number. config_load_beside()
- * calls it, and adds the lines.
+ * runs, such as "gossip.roster" or "ports.NAME.mtu". Returns their number.
+ * config_load_for_running() calls it, and adds the lines.
  */
 unsigned config_fixed(
 	const struct config *old, const struct config *config, const struct complaint_sink *to);

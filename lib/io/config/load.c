@@ -107,10 +107,10 @@ int config_read_document(const json_t *document, const char *name, const struct 
 
 int config_load(const char *path, FILE *err, struct config **out)
 {
-	return config_load_beside(path, NULL, err, out);
+	return config_load_for_running(path, NULL, err, out);
 }
 
-int config_load_beside(
+int config_load_for_running(
 	const char *path, const struct config *running, FILE *err, struct config **out)
 {
 	struct diagnostics diagnostics;

@@ -46,13 +46,13 @@ int config_load(const char *path, FILE *err, struct config **out);
  * change while it runs. Warnings refer to the resources of that limiter. `running` is the
  * configuration that it started with; NULL: none runs.
  */
-int config_load_beside(
+int config_load_for_running(
 	const char *path, const struct config *running, FILE *err, struct config **out);
 
 /* Like config_load(), from memory; `name` stands for the file in messages. */
 int config_parse(const char *text, size_t len, const char *name, FILE *err, struct config **out);
 
-/* Reads a document in the same way. `running` is as in config_load_beside(), or NULL. */
+/* Reads a document in the same way. `running` is as in config_load_for_running(), or NULL. */
 int config_read_document(const json_t *document, const char *name, const struct config *running,
 	FILE *err, struct config **out);
 

@@ -249,7 +249,7 @@ static void include_path(
 		report_value(in, from, path, value, "the path of a file or of a directory");
 		return;
 	}
-	file = path_beside(in->reader->documents[from].name, text);
+	file = path_relative_to(in->reader->documents[from].name, text);
 	if (file == NULL)
 		in->reader->no_memory = true;
 	else if (stat(file, &state) < 0)

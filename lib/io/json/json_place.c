@@ -226,7 +226,7 @@ const char *json_file_of(const struct reader *reader, const struct json_path *pa
 	return file;
 }
 
-char *path_beside(const char *from, const char *text)
+char *path_relative_to(const char *from, const char *text)
 {
 	const char *slash = strrchr(from, '/');
 	char *path;

@@ -49,7 +49,7 @@ struct line_lists {
 void line_lists_free(struct reader *reader);
 
 /* Returns `text` as a path relative to the file `from`, for free(). NULL without memory. */
-char *path_beside(const char *from, const char *text);
+char *path_relative_to(const char *from, const char *text);
 
 /* Returns the line of the first of several equal keys. */
 unsigned json_place_first_line(const struct document *document, const struct json_path *path);

@@ -254,7 +254,7 @@ json_t *reader_line_list(
 		reader->no_memory |= !has_lists(reader);
 		return NULL;
 	}
-	file = path_beside(json_file_of(reader, path), text);
+	file = path_relative_to(json_file_of(reader, path), text);
 	if (file == NULL || !has_lists(reader)) {
 		reader->no_memory = true;
 		free(file);

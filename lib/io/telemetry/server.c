@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "beside/beside.h"
+#include "fd_pass/fd_pass.h"
 #include "telemetry/telemetry_server.h"
 
 #define ACCEPTS_PER_CALL 16 /* so that many connects delay the control loop only a little */
@@ -57,10 +57,10 @@ unsigned telemetry_pollfds(const struct telemetry_server *server, struct pollfd 
 static int send_text_with(int fd, const char *text, int given)
 {
 	struct iovec data = {(char *)(uintptr_t)text, strlen(text)};
-	union beside beside;
+	union fd_pass control;
 	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
 
-	beside_give(&message, &beside, given);
+	fd_pass_attach(&message, &control, given);
 	return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ? 0 : -errno;
 }
 
@@ -72,14 +72,14 @@ static int send_text(int fd, const char *text)
 static ssize_t receive_request(struct telemetry_server *server, int fd, char *request, size_t room)
 {
 	struct iovec data = {request, room};
-	union beside beside;
+	union fd_pass control;
 	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
 	ssize_t len;
 
-	beside_expect(&message, &beside);
+	fd_pass_expect(&message, &control);
 	len = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (len >= 0)
-		server->taken = beside_take(&message);
+		server->taken = fd_pass_take(&message);
 	return len;
 }
 

@@ -103,7 +103,7 @@ TEST(test_lines)
 
 		assert_int_equal(ftruncate(fd, 0), 0);
 		assert_int_equal(pwrite(fd, text, strlen(text), 0), strlen(text));
-		assert_int_equal(config_load_beside(path, running, err, &config), -EINVAL);
+		assert_int_equal(config_load_for_running(path, running, err, &config), -EINVAL);
 		assert_null(config);
 		fclose(err);
 		snprintf(expected, sizeof(expected),
@@ -568,26 +568,26 @@ TEST(test_retargets)
 #define ALSO(vlan)                                                                          \
 	"{'name': 'also', 'limit': '1Mbit/s', 'match': [{'vlan': 8}, {'vlan': " vlan "}], " \
 	"'action': 'shape', 'slo': {'p99': '1ms'}}, "
-#define MORE(other)  "{'name': 'b', 'limit': '1Mbit/s', 'match': [{'vlan': 3}, {" other "}]}"
-#define TWO(x, y)    P(x, "1Mbit/s", "5") ", " P(y, "1Mbit/s", "6")
-#define BESIDE(vlan) PLACED("1") PLACED("2") P("b", "1Mbit/s", vlan)
+#define MORE(other)       "{'name': 'b', 'limit': '1Mbit/s', 'match': [{'vlan': 3}, {" other "}]}"
+#define TWO(x, y)         P(x, "1Mbit/s", "5") ", " P(y, "1Mbit/s", "6")
+#define WITH_PLACED(vlan) PLACED("1") PLACED("2") P("b", "1Mbit/s", vlan)
 	static const struct {
 		const char *before, *after;
 		uint64_t pairs;
 		bool retargets;
 	} rows[] = {
 		/* The changed match, before and after, with two placed ones, before and after. */
-		{BESIDE("3"), BESIDE("4"), 8, false},
-		{BESIDE("3"), BESIDE("4"), 7, true},
-		{BESIDE("3"), BESIDE("2, 'dscp': 8"), 8, true},
-		{BESIDE("3"), BESIDE("3"), 0, false},
+		{WITH_PLACED("3"), WITH_PLACED("4"), 8, false},
+		{WITH_PLACED("3"), WITH_PLACED("4"), 7, true},
+		{WITH_PLACED("3"), WITH_PLACED("2, 'dscp': 8"), 8, true},
+		{WITH_PLACED("3"), WITH_PLACED("3"), 0, false},
 		{P("b", "1Mbit/s", "3"), P("b", "1Mbit/s", "4"), 0, false},
 		/* Each match of the changed policy and of the placed ones. */
-		{BESIDE("3"), PLACED("1") PLACED("2") MORE("'vlan': 4"), 12, false},
-		{BESIDE("3"), PLACED("1") PLACED("2") MORE("'vlan': 4"), 11, true},
-		{BESIDE("3"), PLACED("1") PLACED("2") MORE("'vlan': 2, 'dscp': 8"), 12, true},
-		{ALSO("9") BESIDE("3"), ALSO("9") BESIDE("4"), 16, false},
-		{ALSO("9") BESIDE("3"), ALSO("9") BESIDE("9, 'dscp': 8"), 16, true},
+		{WITH_PLACED("3"), PLACED("1") PLACED("2") MORE("'vlan': 4"), 12, false},
+		{WITH_PLACED("3"), PLACED("1") PLACED("2") MORE("'vlan': 4"), 11, true},
+		{WITH_PLACED("3"), PLACED("1") PLACED("2") MORE("'vlan': 2, 'dscp': 8"), 12, true},
+		{ALSO("9") WITH_PLACED("3"), ALSO("9") WITH_PLACED("4"), 16, false},
+		{ALSO("9") WITH_PLACED("3"), ALSO("9") WITH_PLACED("9, 'dscp': 8"), 16, true},
 		/*
 		 * Among equal matches the first policy wins, so their order counts, for any
 		 * matches.
@@ -595,8 +595,9 @@ TEST(test_retargets)
 		{PLACED("1") TWO("b", "c"), PLACED("1") TWO("b", "c"), 0, false},
 		{PLACED("1") TWO("b", "c"), PLACED("1") TWO("c", "b"), 99, true},
 		/* A removed policy. */
-		{P("a", "1Mbit/s", "2, 'dscp': 8") ", " BESIDE("3"), BESIDE("3"), 99, true},
-		{P("a", "1Mbit/s", "4") ", " BESIDE("3"), BESIDE("3"), 99, false},
+		{P("a", "1Mbit/s", "2, 'dscp': 8") ", " WITH_PLACED("3"), WITH_PLACED("3"), 99,
+			true},
+		{P("a", "1Mbit/s", "4") ", " WITH_PLACED("3"), WITH_PLACED("3"), 99, false},
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {

@@ -471,7 +471,7 @@ TEST(test_own_packets)
 }
 
 /* The share of the first child while the second is offered so much. */
-static double share_beside(struct world *w, double offered)
+static double share_next_to_load(struct world *w, double offered)
 {
 	w->levels[2].offered[0] = offered;
 	run_world(w, 40); /* until it is stable */
@@ -487,10 +487,10 @@ TEST(test_idle_share)
 	double share;
 
 	start_world(&w, 1, "central");
-	assert_near(share_beside(&w, 0), LIMIT, 0);
-	assert_near(share_beside(&w, 6e4), LIMIT, 0);
-	share = share_beside(&w, 6.4e4);
+	assert_near(share_next_to_load(&w, 0), LIMIT, 0);
+	assert_near(share_next_to_load(&w, 6e4), LIMIT, 0);
+	share = share_next_to_load(&w, 6.4e4);
 	assert_true(share > LIMIT - 6.4e4 - 1 && share <= LIMIT * 15 / 16);
-	assert_near(share_beside(&w, 4e4), share, 0);
-	assert_true(share_beside(&w, 0) >= share * 17 / 16);
+	assert_near(share_next_to_load(&w, 4e4), share, 0);
+	assert_true(share_next_to_load(&w, 0) >= share * 17 / 16);
 }

@@ -258,7 +258,7 @@ TEST(test_order_of_strictness)
 			POLICY(.limit_bps = 8001), true},
 		{"a month", POLICY(.total = 30 * 86400 * 10, .period = PERIOD_MONTH),
 			POLICY(.limit_bps = 81), true},
-		{"and beside it", POLICY(.limit_bps = 40),
+		{"and next to it", POLICY(.limit_bps = 40),
 			POLICY(.total = 86400 * 30, .limit_bps = 33), true},
 	};
 

@@ -436,7 +436,7 @@ TEST(test_shared_bucket_as_one_bucket)
 }
 
 /* The throughput of a flow does not depend on the number of packets of its worker. */
-TEST(test_shared_bucket_beside_an_elephant)
+TEST(test_shared_bucket_with_an_elephant)
 {
 	struct world_params p = world_of(10 * GHZ, 6250000, 8, TRAFFIC_ELEPHANT);
 	struct world_result results[POLICERS];

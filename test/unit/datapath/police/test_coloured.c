@@ -419,7 +419,7 @@ TEST(test_excerpt)
 {
 	const struct packet packet = {.family = PACKET_IPV4};
 	struct extents extents = {0};
-	struct police_beside beside;
+	struct police_secondary secondary;
 	struct policy_state copy;
 	ENDED_BY(lane_stop) struct lane lane;
 	ENDED_BY(free_at) uint8_t *memory;
@@ -436,8 +436,8 @@ TEST(test_excerpt)
 		memcpy(memory + ((const uint8_t *)extents.of[i].at - (uint8_t *)lane.memory),
 			extents.of[i].at, extents.of[i].bytes);
 	copy = lane.state;
-	beside = (struct police_beside){.from = lane.memory, .to = memory};
-	police_excerpt_settle(&copy, &beside);
+	secondary = (struct police_secondary){.from = lane.memory, .to = memory};
+	police_excerpt_settle(&copy, &secondary);
 	assert_int_equal(police_charge(&copy, &packet, NULL, 2001, 0), VERDICT_MARK);
 	assert_int_equal(police_mark(&copy), 8);
 	assert_int_equal(police_charge(&copy, &packet, NULL, 2000, 0), VERDICT_PASS);

@@ -182,7 +182,7 @@ TEST(test_one_by_one)
 		{.name = "one", .policies = 1},
 		{.name = "few, and none", .policies = 6, .none = 3},
 		{.name = "none", .policies = 1, .none = 8},
-		{.name = "others beside them", .policies = POLICIES, .none = 1, .other = 3},
+		{.name = "others next to them", .policies = POLICIES, .none = 1, .other = 3},
 		{.name = "sampled", .policies = POLICIES, .none = 1, .sampled = true},
 		{.name = "looked at last long ago, or in what is to come",
 			.policies = POLICIES,

@@ -203,7 +203,7 @@ TEST(test_windows)
 }
 
 /* Tests the fallback limit after the quota is spent. */
-TEST(test_beside_a_total)
+TEST(test_after_a_total)
 {
 	struct policy policy = policy_of("6/h", METER_CREDIT, false);
 	ENDED_BY(one_limit_end) struct one_limit part;

@@ -36,7 +36,7 @@ struct server {
 	int given[4], got[3];
 };
 
-union beside_packet {
+union fd_message {
 	struct cmsghdr header;
 	char room[CMSG_SPACE(2 * sizeof(int))];
 };
@@ -44,16 +44,16 @@ union beside_packet {
 static void say_with(int fd, const char *text, int given, bool twice)
 {
 	size_t len = sizeof(int) * (twice ? 2 : 1);
-	union beside_packet beside = {.header = {.cmsg_len = CMSG_LEN(len),
-					      .cmsg_level = SOL_SOCKET,
-					      .cmsg_type = SCM_RIGHTS}};
+	union fd_message control = {.header = {.cmsg_len = CMSG_LEN(len),
+					    .cmsg_level = SOL_SOCKET,
+					    .cmsg_type = SCM_RIGHTS}};
 	struct iovec data = {(char *)(uintptr_t)text, strlen(text)};
 	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
 
 	if (given >= 0) {
-		memcpy(CMSG_DATA(&beside.header), &given, sizeof(given));
-		memcpy(CMSG_DATA(&beside.header) + len - sizeof(given), &given, sizeof(given));
-		message.msg_control = &beside;
+		memcpy(CMSG_DATA(&control.header), &given, sizeof(given));
+		memcpy(CMSG_DATA(&control.header) + len - sizeof(given), &given, sizeof(given));
+		message.msg_control = &control;
 		message.msg_controllen = CMSG_SPACE(len);
 	}
 	(void)sendmsg(fd, &message, MSG_NOSIGNAL);
@@ -61,12 +61,12 @@ static void say_with(int fd, const char *text, int given, bool twice)
 
 static bool is_asked(int fd, char *text, size_t room, int *got)
 {
-	union beside_packet beside = {0};
+	union fd_message control = {0};
 	struct iovec data = {text, room};
 	struct msghdr message = {.msg_iov = &data,
 		.msg_iovlen = 1,
-		.msg_control = &beside,
-		.msg_controllen = sizeof(beside)};
+		.msg_control = &control,
+		.msg_controllen = sizeof(control)};
 
 	*got = -1;
 	if (recvmsg(fd, &message, 0) <= 0)

@@ -51,7 +51,7 @@ static void test_hard(void **state)
 			SOFT_WITH("with the meter 'fixed-window'")},
 		{HARD2(", 'meter': 'hybrid', 'window': '1s'"),
 			SOFT_WITH("with the meter 'hybrid'")},
-		{HARD2(", 'per': 'src', 'allocator': 'static'"), SOFT_WITH("beside 'per'")},
+		{HARD2(", 'per': 'src', 'allocator': 'static'"), SOFT_WITH("next to 'per'")},
 		/* A value with an error has one message. */
 		{HARD2(", 'meter': 'leaky'"),
 			"w.json:1: policies[0] 'p'.meter: 'leaky': expected ^*\n"},

@@ -88,7 +88,7 @@ static void test_overlaps(void **state)
 	run_cases(cases);
 }
 
-static void test_beside(void **state)
+static void test_with_other_keys(void **state)
 {
 #define COUNTED(members, limit)                                          \
 	POLICY(", 'limit': '100/min', 'count': 'packets'" members ZONED( \
@@ -272,7 +272,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_overlaps),
-		cmocka_unit_test(test_beside),
+		cmocka_unit_test(test_with_other_keys),
 		cmocka_unit_test(test_bursts),
 		cmocka_unit_test(test_zones),
 		cmocka_unit_test(test_changes),

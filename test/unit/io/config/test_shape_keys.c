@@ -53,7 +53,7 @@ static void test_values(void **state)
 	run_cases(cases);
 }
 
-static void test_beside(void **state)
+static void test_with_other_keys(void **state)
 {
 #define WITH " with the action 'shape'\n"
 	static const struct config_case cases[] = {
@@ -361,7 +361,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_beside),
+		cmocka_unit_test(test_with_other_keys),
 		cmocka_unit_test(test_box),
 		cmocka_unit_test(test_parsed),
 		cmocka_unit_test(test_buffers),

@@ -11,11 +11,11 @@
 #include "policy/kind.h"
 #include "policy/trial.h"
 
-#define TRIAL(members)         LIMITED(", 'trial': {" members "}")
-#define BESIDE(terms, members) LIMITED(terms ", 'trial': {" members "}")
-#define AT                     "w.json:1: policies[0] 'p'*"
-#define EMPTY                  "expected at least one of 'limit', 'burst', 'meter', 'window' and 'classes'\n"
-#define TRIED                  " *\n"
+#define TRIAL(members)             LIMITED(", 'trial': {" members "}")
+#define WITH_TRIAL(terms, members) LIMITED(terms ", 'trial': {" members "}")
+#define AT                         "w.json:1: policies[0] 'p'*"
+#define EMPTY                      "expected at least one of 'limit', 'burst', 'meter', 'window' and 'classes'\n"
+#define TRIED                      " *\n"
 
 static void test_trial_values(void **state)
 {
@@ -46,27 +46,29 @@ static void test_trial_values(void **state)
 	run_cases(cases);
 }
 
-static void test_trial_beside(void **state)
+static void test_trial_with_other_keys(void **state)
 {
 #define FIVE "'limit': '5Mbit/s'"
 	static const struct config_case cases[] = {
-		{BESIDE(", 'action': 'shape'", FIVE), ""},
-		{BESIDE(", 'action': 'mark'", FIVE), ""},
-		{BESIDE(", 'per': 'src'", FIVE), ""},
-		{BESIDE(", 'allocator': 'adaptor'", FIVE), ""},
-		{BESIDE(", 'allocator': 'gtb'", FIVE), AT "*'trial'*'allocator': 'gtb'*remove*\n"},
-		{BESIDE(", 'allocator': 'grd'", FIVE), AT "*'trial'*'allocator': 'grd'*remove*\n"},
-		{BESIDE(", 'allocator': 'quota', 'total': '5TB'", FIVE),
+		{WITH_TRIAL(", 'action': 'shape'", FIVE), ""},
+		{WITH_TRIAL(", 'action': 'mark'", FIVE), ""},
+		{WITH_TRIAL(", 'per': 'src'", FIVE), ""},
+		{WITH_TRIAL(", 'allocator': 'adaptor'", FIVE), ""},
+		{WITH_TRIAL(", 'allocator': 'gtb'", FIVE),
+			AT "*'trial'*'allocator': 'gtb'*remove*\n"},
+		{WITH_TRIAL(", 'allocator': 'grd'", FIVE),
+			AT "*'trial'*'allocator': 'grd'*remove*\n"},
+		{WITH_TRIAL(", 'allocator': 'quota', 'total': '5TB'", FIVE),
 			AT "*'trial'*'allocator': 'quota'*remove*\n"},
 		{TRIAL("'meter': 'random-drop'"),
 			AT "trial.meter: 'random-drop': expected 'token-bucket', 'gcra', "
 			   "'fixed-window', 'hybrid' or 'phantom'" TRIED},
-		{BESIDE(", 'action': 'shape'", "'meter': 'gcra'"),
+		{WITH_TRIAL(", 'action': 'shape'", "'meter': 'gcra'"),
 			AT "trial.meter: 'gcra': expected 'token-bucket'" TRIED},
-		{BESIDE(", 'guarantee': 'hard'", "'meter': 'hybrid', 'window': '1s'"),
+		{WITH_TRIAL(", 'guarantee': 'hard'", "'meter': 'hybrid', 'window': '1s'"),
 			AT "trial.meter: 'hybrid': expected 'token-bucket', 'gcra' or "
 			   "'phantom'" TRIED},
-		{BESIDE(", 'per': 'src'", "'meter': 'phantom'"),
+		{WITH_TRIAL(", 'per': 'src'", "'meter': 'phantom'"),
 			AT "trial*'meter'*'per'*another meter\n"},
 		{POLICY(", 'limit': '5/s', 'count': 'flows', 'trial': {'meter': 'phantom'}"),
 			AT "trial*'meter'*'count': 'flows'*another meter\n"},
@@ -74,7 +76,7 @@ static void test_trial_beside(void **state)
 			"trial.limit: '5Mbit/s': expected a number per time such as '500/s', '100/min', '10k/h' or '5/d'*\n"},
 		/* A value with an error has one message. */
 		{TRIAL("'meter': 'bucket'"), AT "trial.meter: 'bucket': expected ^*\n"},
-		{BESIDE(", 'allocator': 'magic'", "'meter': 'random-drop'"),
+		{WITH_TRIAL(", 'allocator': 'magic'", "'meter': 'random-drop'"),
 			AT "allocator: 'magic': expected one of @\n"},
 		{0},
 	};
@@ -186,7 +188,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trial_values),
-		cmocka_unit_test(test_trial_beside),
+		cmocka_unit_test(test_trial_with_other_keys),
 		cmocka_unit_test(test_inherits),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_trial_changes),

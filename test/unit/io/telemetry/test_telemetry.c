@@ -417,26 +417,26 @@ static json_t *test_pass(const char *params, void *context)
 	return json_integer(1);
 }
 
-#define MOST_BESIDE 4
+#define MOST_FDS 4
 
-union beside_packet {
+union fd_message {
 	struct cmsghdr header;
-	char room[CMSG_SPACE(MOST_BESIDE * sizeof(int))];
+	char room[CMSG_SPACE(MOST_FDS * sizeof(int))];
 };
 
 /* Sends a request with n descriptors, all the same. */
-static void send_beside(int fd, const char *text, int given, unsigned n)
+static void send_with_fds(int fd, const char *text, int given, unsigned n)
 {
-	union beside_packet beside = {.header = {.cmsg_len = CMSG_LEN(n * sizeof(int)),
-					      .cmsg_level = SOL_SOCKET,
-					      .cmsg_type = SCM_RIGHTS}};
+	union fd_message control = {.header = {.cmsg_len = CMSG_LEN(n * sizeof(int)),
+					    .cmsg_level = SOL_SOCKET,
+					    .cmsg_type = SCM_RIGHTS}};
 	struct iovec data = {(char *)(uintptr_t)text, strlen(text)};
 	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
 
 	for (unsigned i = 0; i < n; i++)
-		memcpy(CMSG_DATA(&beside.header) + i * sizeof(given), &given, sizeof(given));
+		memcpy(CMSG_DATA(&control.header) + i * sizeof(given), &given, sizeof(given));
 	if (n > 0) {
-		message.msg_control = &beside;
+		message.msg_control = &control;
 		message.msg_controllen = CMSG_SPACE(n * sizeof(int));
 	}
 	assert_int_equal(sendmsg(fd, &message, MSG_NOSIGNAL), data.iov_len);
@@ -444,19 +444,19 @@ static void send_beside(int fd, const char *text, int given, unsigned n)
 
 static void send_along(int fd, int given)
 {
-	send_beside(fd, "/test/pass", given, given >= 0);
+	send_with_fds(fd, "/test/pass", given, given >= 0);
 }
 
 /* Returns the descriptor sent with the reply, or -1. */
 static int receive_along(int fd)
 {
 	char reply[64] = "";
-	union beside_packet beside = {0};
+	union fd_message control = {0};
 	struct iovec data = {reply, sizeof(reply) - 1};
 	struct msghdr message = {.msg_iov = &data,
 		.msg_iovlen = 1,
-		.msg_control = &beside,
-		.msg_controllen = sizeof(beside)};
+		.msg_control = &control,
+		.msg_controllen = sizeof(control)};
 	int got = -1;
 
 	assert_true(recvmsg(fd, &message, 0) > 0);
@@ -553,7 +553,7 @@ static void test_descriptors_of_nobody(void **state)
 	} rows[] = {
 		{"/nope", NULL_NOPE, 1},
 		{"/nope", NULL_NOPE, 2},
-		{"/nope", NULL_NOPE, MOST_BESIDE},
+		{"/nope", NULL_NOPE, MOST_FDS},
 		{"", "{\"\":null}", 1},
 		{"", "{\"\":null}", 2},
 	};
@@ -561,7 +561,7 @@ static void test_descriptors_of_nobody(void **state)
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
-		send_beside(fd, rows[i].request, ends[1], rows[i].n);
+		send_with_fds(fd, rows[i].request, ends[1], rows[i].n);
 		telemetry_serve(server);
 		expect_reply(fd, rows[i].reply);
 		close(ends[1]);

@@ -187,7 +187,7 @@ TEST(test_pool_full)
 }
 
 /* Packets of policies without a queue are not delayed by waiting ones. */
-TEST(test_beside)
+TEST(test_other_policies)
 {
 	struct policy_totals totals;
 	ENDED_BY(close_wire) struct instance_world w;

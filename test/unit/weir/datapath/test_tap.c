@@ -321,7 +321,7 @@ TEST(headers_only)
 		{"UDP of such bytes as TCP has", 0x0800, 0, 17, 0xf0, 200, L4 + 8},
 		{"UDP without anything", 0x0800, 0, 17, 0xee, L4 + 8, L4 + 8},
 		{"TCP", 0x0800, 0, 6, 0x50, 200, L4 + 20},
-		{"TCP with a flag beside the offset", 0x0800, 0, 6, 0x5f, 200, L4 + 20},
+		{"TCP with a flag next to the offset", 0x0800, 0, 6, 0x5f, 200, L4 + 20},
 		{"TCP with options", 0x0800, 0, 6, 0x80, 200, L4 + 32},
 		{"TCP with most", 0x0800, 0, 6, 0xf0, 200, L4 + 60},
 		{"TCP without anything", 0x0800, 0, 6, 0x50, L4 + 20, L4 + 20},

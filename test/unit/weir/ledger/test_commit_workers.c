@@ -279,7 +279,7 @@ TEST(test_workers_hold_nothing)
 }
 
 /* A new line earns nothing until the last worker has left the old one. */
-TEST(test_no_line_earns_beside_another)
+TEST(test_no_line_earns_during_another)
 {
 	struct policy_txn *x;
 	ENDED_BY(instance_world_close) struct instance_world w;

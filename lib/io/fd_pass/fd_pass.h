@@ -3,39 +3,39 @@
  *
  * One descriptor sent with a message over a Unix socket (SCM_RIGHTS). Any thread.
  */
-#ifndef WEIR_BESIDE_BESIDE_H
-#define WEIR_BESIDE_BESIDE_H
+#ifndef WEIR_FD_PASS_FD_PASS_H
+#define WEIR_FD_PASS_FD_PASS_H
 
 #include <string.h>
 #include <sys/socket.h>
 
 /* Control buffer for one descriptor. Its padding has room for a second one. */
-union beside {
+union fd_pass {
 	struct cmsghdr header;
 	char room[CMSG_SPACE(sizeof(int))];
 };
 
 /* Attaches a descriptor to a message before it is sent; -1: none. */
-static inline void beside_give(struct msghdr *message, union beside *beside, int fd)
+static inline void fd_pass_attach(struct msghdr *message, union fd_pass *control, int fd)
 {
 	if (fd < 0)
 		return;
-	*beside = (union beside){.header = {.cmsg_len = CMSG_LEN(sizeof(fd)),
-					 .cmsg_level = SOL_SOCKET,
-					 .cmsg_type = SCM_RIGHTS}};
-	memcpy(CMSG_DATA(&beside->header), &fd, sizeof(fd));
-	message->msg_control = beside;
-	message->msg_controllen = sizeof(*beside);
+	*control = (union fd_pass){.header = {.cmsg_len = CMSG_LEN(sizeof(fd)),
+					   .cmsg_level = SOL_SOCKET,
+					   .cmsg_type = SCM_RIGHTS}};
+	memcpy(CMSG_DATA(&control->header), &fd, sizeof(fd));
+	message->msg_control = control;
+	message->msg_controllen = sizeof(*control);
 }
 
 /*
  * Prepares a message to receive one descriptor. The length excludes the padding, so no second one
  * fits.
  */
-static inline void beside_expect(struct msghdr *message, union beside *beside)
+static inline void fd_pass_expect(struct msghdr *message, union fd_pass *control)
 {
-	*beside = (union beside){0};
-	message->msg_control = beside;
+	*control = (union fd_pass){0};
+	message->msg_control = control;
 	message->msg_controllen = CMSG_LEN(sizeof(int));
 }
 
@@ -43,7 +43,7 @@ static inline void beside_expect(struct msghdr *message, union beside *beside)
  * Returns the received descriptor, which the caller closes, or -1. The kernel closes those without
  * room.
  */
-static inline int beside_take(struct msghdr *message)
+static inline int fd_pass_take(struct msghdr *message)
 {
 	const struct cmsghdr *header = CMSG_FIRSTHDR(message);
 	int fd = -1;
