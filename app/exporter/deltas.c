@@ -131,14 +131,14 @@ static struct delta_counts counts_since(
  * Computes the counts since the last reading. A counter that went back was reset, and with it the
  * policy's other counters.
  */
-static void take_counts(struct delta *delta, const struct reading *reading, bool anew)
+static void take_counts(struct delta *delta, const struct reading *reading, bool from_zero)
 {
 	static const struct delta_counts zero;
 
-	anew = anew || went_back(&reading->passed, &delta->all_passed) ||
-	       went_back(&reading->dropped, &delta->all_dropped);
-	delta->passed = counts_since(&reading->passed, anew ? &zero : &delta->all_passed);
-	delta->dropped = counts_since(&reading->dropped, anew ? &zero : &delta->all_dropped);
+	from_zero = from_zero || went_back(&reading->passed, &delta->all_passed) ||
+		    went_back(&reading->dropped, &delta->all_dropped);
+	delta->passed = counts_since(&reading->passed, from_zero ? &zero : &delta->all_passed);
+	delta->dropped = counts_since(&reading->dropped, from_zero ? &zero : &delta->all_dropped);
 }
 
 /* Takes one reading. A new name after a complete reading has counted since that reading. */

@@ -120,7 +120,7 @@ static void refine_changes(
 			json_array_remove(changes, i);
 			continue;
 		}
-		if (flag && json_integer_value(flag) & POLICY_ANEW)
+		if (flag && json_integer_value(flag) & POLICY_RESTARTS)
 			json_object_set_new(change, "begins_anew", json_true());
 		i++;
 	}

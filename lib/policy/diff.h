@@ -17,10 +17,10 @@
  * them.
  */
 enum policy_change {
-	POLICY_ADDED = 1, /* no policy of the old configuration has its name */
-	POLICY_MATCH = 2, /* matches other packets */
-	POLICY_TERMS = 4, /* its state is kept */
-	POLICY_ANEW = 8,  /* its state starts empty */
+	POLICY_ADDED = 1,    /* no policy of the old configuration has its name */
+	POLICY_MATCH = 2,    /* matches other packets */
+	POLICY_TERMS = 4,    /* its state is kept */
+	POLICY_RESTARTS = 8, /* its state starts empty */
 };
 
 struct config_diff {

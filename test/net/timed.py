@@ -119,7 +119,7 @@ def entry_begins_and_ends(scene):
         words = check_passed(passed, low_from, low_to)
         for was, now in zip(before, both.policies()):
             for verdict in ("passed", "dropped"):
-                expect(now[verdict]["packets"] >= was[verdict]["packets"], "counts began anew")
+                expect(now[verdict]["packets"] >= was[verdict]["packets"], "counts began again")
         for policy in during:
             expect(policy["limit_bps"] == LOW and policy["limit_until"].endswith("+00:00") and
                    policy["configured_limit"] == "10Mbit/s", f"while it held: {policy}")

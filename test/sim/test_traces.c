@@ -285,7 +285,7 @@ static bool compare_traces(const struct record *record)
 		fprintf(stderr, "%s: the brain does something else than it did\n", record->name);
 		say_difference(was, is);
 		fprintf(stderr,
-			"if that is meant, write it anew: meson compile -C BUILD test_traces && "
+			"if that is meant, write it again: meson compile -C BUILD test_traces && "
 			"BUILD/test/sim/test_traces %s --write\n",
 			directory);
 	}

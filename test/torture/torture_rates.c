@@ -45,7 +45,7 @@ static void rates_box_at(
 		what | number << 8 | (uint64_t)box->life << 32);
 }
 
-static bool is_told_anew(const struct world *w, const struct rates_node *box)
+static bool is_update_due(const struct world *w, const struct rates_node *box)
 {
 	const struct told *last = &box->told;
 	struct told now;
@@ -126,7 +126,7 @@ static void watch_expiry(struct world *w, struct rates_node *box)
  */
 static void renew_expiry(struct world *w, struct rates_node *box)
 {
-	bool all_taken = !box->taking && !box->pending && !is_told_anew(w, box);
+	bool all_taken = !box->taking && !box->pending && !is_update_due(w, box);
 	uint64_t present = expiry_until(&box->expiry), next;
 	struct told now;
 
@@ -321,7 +321,7 @@ static void save_and_tell(struct world *w, struct rates_node *box)
 	}
 	if (stands_still(w, box))
 		return;
-	if (box->pending || (!box->taking && is_told_anew(w, box)))
+	if (box->pending || (!box->taking && is_update_due(w, box)))
 		start_taking(w, box);
 	else
 		renew_expiry(w, box);

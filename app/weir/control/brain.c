@@ -380,7 +380,7 @@ static void look_at_clocks(struct instance *inst)
 		return;
 	case TSC_SET_BACK:
 		event(TSC_SET_BACK, event_real("ms", (double)clock->jumped_ns / MS_NS));
-		publish_anew(inst);
+		publish_restart(inst);
 	}
 }
 

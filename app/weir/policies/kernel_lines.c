@@ -575,7 +575,7 @@ static void close_bucket(struct shared_bucket *shared)
 }
 
 /* Restarts the buckets in the next rounds of publish(); closes those of hard limits until then. */
-static void begin_anew(struct instance *inst)
+static void restart_buckets(struct instance *inst)
 {
 	for (unsigned i = 0; i < inst->n_policies; i++) {
 		uint32_t slot = inst->slots.of[i];
@@ -595,6 +595,6 @@ void kernel_lines_clock(struct instance *inst, enum tsc_news news)
 	if (!inst->plane)
 		return;
 	if (news == TSC_SET_BACK || (news == TSC_JUMPED && inst->clock.jumped_ns < 0))
-		begin_anew(inst);
+		restart_buckets(inst);
 	kernel_lines_publish_time(inst);
 }

@@ -174,7 +174,7 @@ static void forget_line(struct instance *inst, uint32_t slot)
 		limit_ring_forget(&inst->workers[w].limit_ring, slot);
 }
 
-void publish_anew(struct instance *inst)
+void publish_restart(struct instance *inst)
 {
 	for (unsigned p = 0; p < inst->n_policies; p++) {
 		uint32_t slot = inst->slots.of[p];

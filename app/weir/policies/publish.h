@@ -66,7 +66,7 @@ void publish_all_later(struct instance *inst);
  * Sends all limits to the workers again and restarts shared buckets empty. Called after the TSC was
  * set back.
  */
-void publish_anew(struct instance *inst);
+void publish_restart(struct instance *inst);
 
 /*
  * Publishes changed limits: at most one round, and to each worker as many as its ring takes. The

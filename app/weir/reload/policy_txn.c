@@ -61,7 +61,7 @@ struct policy_txn {
 	struct generation previous; /* only slots before the commit: the instance has the rest */
 
 	struct config_diff *diff;
-	unsigned *keeps; /* by new index: old index whose slot it keeps, or SLOT_ANEW */
+	unsigned *keeps; /* by new index: old index whose slot it keeps, or SLOT_UNASSIGNED */
 	unsigned *known; /* by new index: limiter's index of the old policy, or LIMITER_ADDED */
 	struct limiter_policy *limits;
 	struct ledger_store opened; /* first ledger of this limiter; before the commit */
@@ -76,9 +76,9 @@ struct policy_txn {
 	unsigned ended, said; /* previous policies that have ended, removed ones that are logged */
 };
 
-static bool begins_anew(const struct policy_txn *x, unsigned i)
+static bool is_restarted(const struct policy_txn *x, unsigned i)
 {
-	return x->diff->changes[i] & (POLICY_ADDED | POLICY_ANEW);
+	return x->diff->changes[i] & (POLICY_ADDED | POLICY_RESTARTS);
 }
 
 /* Returns true if the policy's parent is the same policy in the same slot. */
@@ -100,9 +100,9 @@ static void map_lineages(struct policy_txn *x)
 {
 	for (unsigned above = 0; above < POLICY_LEVELS_MOST; above++)
 		for (unsigned i = 0; i < x->next.n; i++)
-			if (x->next.policies[i].above == above && x->keeps[i] != SLOT_ANEW &&
+			if (x->next.policies[i].above == above && x->keeps[i] != SLOT_UNASSIGNED &&
 				!parent_lasts(x, i))
-				x->keeps[i] = SLOT_ANEW;
+				x->keeps[i] = SLOT_UNASSIGNED;
 }
 
 /*
@@ -112,12 +112,12 @@ static void map_policies(struct policy_txn *x)
 {
 	for (unsigned i = 0; i < x->next.n; i++) {
 		unsigned old = x->diff->from[i];
-		bool anew = begins_anew(x, i);
+		bool restarts = is_restarted(x, i);
 
-		x->known[i] = anew ? LIMITER_ADDED : old;
+		x->known[i] = restarts ? LIMITER_ADDED : old;
 		x->keeps[i] = old;
-		if (anew || !policy_state_lasts(&x->inst->policies[old], &x->next.policies[i]))
-			x->keeps[i] = SLOT_ANEW;
+		if (restarts || !policy_state_lasts(&x->inst->policies[old], &x->next.policies[i]))
+			x->keeps[i] = SLOT_UNASSIGNED;
 	}
 	map_lineages(x);
 }
@@ -151,7 +151,7 @@ static int plan_parts(struct policy_txn *x)
 	if (!keeps)
 		return -ENOMEM;
 	for (unsigned i = 0; i < x->next.n; i++)
-		keeps[i] = x->keeps[i] != SLOT_ANEW;
+		keeps[i] = x->keeps[i] != SLOT_UNASSIGNED;
 	x->retargets = policies_retarget(
 		x->diff, inst->policies, inst->n_policies, x->next.policies, keeps, OVERLAP_PAIRS);
 	parts_plan(x->inst, x->next.slots, keeps, x->next.n);
@@ -180,7 +180,7 @@ static int prepare_slot(struct policy_txn *x, unsigned i, uint64_t hz)
 	struct instance *inst = x->inst;
 	int ret = policy_attach(inst, &x->next.policies[i], x->next.slots[i], hz);
 
-	if (ret == 0 && !begins_anew(x, i))
+	if (ret == 0 && !is_restarted(x, i))
 		ret = parts_prepare_move(inst, inst->slots.of[x->diff->from[i]], x->next.slots[i]);
 	return ret;
 }
@@ -194,7 +194,7 @@ static int attach_policies(struct policy_txn *x, uint64_t hz)
 	for (; ret == 0 && x->prepared < x->next.n; x->prepared++) {
 		unsigned i = x->prepared;
 
-		if (x->keeps[i] == SLOT_ANEW)
+		if (x->keeps[i] == SLOT_UNASSIGNED)
 			ret = prepare_slot(x, i, hz);
 		else
 			ret = parts_prepare_change(
@@ -404,9 +404,9 @@ static void begin_policies(struct policy_txn *x)
 
 	for (unsigned i = 0; i < inst->n_policies; i++) {
 		const struct policy *policy = &inst->policies[i];
-		bool moves = !begins_anew(x, i);
+		bool moves = !is_restarted(x, i);
 
-		if (x->keeps[i] == SLOT_ANEW) {
+		if (x->keeps[i] == SLOT_UNASSIGNED) {
 			if (moves)
 				carry_totals(x, i);
 			inst->engine.slots[inst->slots.of[i]].held = policy_is_hard(policy);
@@ -655,7 +655,7 @@ void policy_txn_free(struct policy_txn *x)
 	if (!x)
 		return;
 	for (unsigned i = 0; x->step == PREPARED && i < x->prepared; i++)
-		if (x->keeps[i] == SLOT_ANEW)
+		if (x->keeps[i] == SLOT_UNASSIGNED)
 			policy_detach(x->inst, x->next.slots[i]);
 		else
 			parts_give_up(x->inst, x->next.slots[i]);

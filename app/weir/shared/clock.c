@@ -17,7 +17,7 @@
 #define READINGS 16
 
 /* Duration of each of the two measurements that must agree after a jump. */
-#define ANEW_NS SECOND_NS
+#define REMEASURE_NS SECOND_NS
 
 /* Allowed error in addition to the rate's and the reading's: adjustments of a hypervisor. */
 #define SLACK_NS (50 * US_NS)
@@ -76,7 +76,7 @@ static bool has_jumped(const struct tsc_reading *last, const struct tsc_reading 
 	return jump > most || -jump > most;
 }
 
-static void measure_anew(struct tsc_clock *clock, const struct tsc_reading *now)
+static void restart_measurement(struct tsc_clock *clock, const struct tsc_reading *now)
 {
 	clock->first = *now;
 	clock->measured = 0;
@@ -100,14 +100,14 @@ static bool jumps_again(const struct tsc_clock *clock, const struct tsc_reading 
 }
 
 /* After a jump, accepts a rate when two consecutive measurements agree. */
-static enum tsc_news take_anew(
+static enum tsc_news take_after_jump(
 	struct tsc_clock *clock, const struct tsc_reading *last, const struct tsc_reading *now)
 {
 	uint64_t rate, before = clock->hz;
 
 	if (jumps_again(clock, last, now))
-		measure_anew(clock, now);
-	if (now->ns - clock->first.ns < ANEW_NS)
+		restart_measurement(clock, now);
+	if (now->ns - clock->first.ns < REMEASURE_NS)
 		return TSC_SAME;
 	rate = rate_between(&clock->first, now);
 	if (clock->measured == 0 || !is_believed(rate, clock->measured)) {
@@ -127,7 +127,7 @@ static enum tsc_news say_jump(
 	clock->jumped_ns = jump > INT64_MAX   ? INT64_MAX
 			   : jump < INT64_MIN ? INT64_MIN
 					      : (int64_t)jump;
-	measure_anew(clock, now);
+	restart_measurement(clock, now);
 	return back ? TSC_SET_BACK : TSC_JUMPED;
 }
 
@@ -148,7 +148,7 @@ enum tsc_news tsc_clock_take(struct tsc_clock *clock, const struct tsc_reading *
 	if (back || (jumped && !clock->doubted))
 		return say_jump(clock, now, jump, back);
 	if (clock->doubted)
-		return take_anew(clock, &last, now);
+		return take_after_jump(clock, &last, now);
 	if (now->ns < clock->refine_ns)
 		return TSC_SAME;
 	rate = rate_between(&clock->first, now);

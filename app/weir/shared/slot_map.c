@@ -32,7 +32,7 @@ int slot_map_plan(const struct slot_map *slots, const unsigned *keeps, unsigned 
 	uint32_t slot = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		if (keeps[i] != SLOT_ANEW) {
+		if (keeps[i] != SLOT_UNASSIGNED) {
 			of[i] = slots->of[keeps[i]];
 			continue;
 		}

@@ -12,8 +12,8 @@
 #include <limits.h>
 #include <stdint.h>
 
-#define SLOT_ANEW UINT_MAX   /* for slot_map_plan(): a policy that has no slot yet */
-#define SLOT_NONE UINT32_MAX /* no slot */
+#define SLOT_UNASSIGNED UINT_MAX   /* for slot_map_plan(): a policy that has no slot yet */
+#define SLOT_NONE       UINT32_MAX /* no slot */
 
 /* Values in place of a policy's index. */
 #define SLOT_FREE UINT32_MAX
@@ -35,8 +35,8 @@ void slot_map_free(struct slot_map *slots);
 
 /*
  * Sets of[] to the slots of n policies. A policy keeps the slot of the present policy keeps[i],
- * each at most once, or gets a free one for SLOT_ANEW. Returns 0 or -ENOSPC. Changes nothing. Any
- * thread, while none changes the slots.
+ * each at most once, or gets a free one for SLOT_UNASSIGNED. Returns 0 or -ENOSPC. Changes nothing.
+ * Any thread, while none changes the slots.
  */
 int slot_map_plan(const struct slot_map *slots, const unsigned *keeps, unsigned n, uint32_t *of);
 

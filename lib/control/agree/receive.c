@@ -25,7 +25,7 @@ static bool is_overtaken(const struct agree_peer *p, uint64_t epoch, uint32_t ch
 }
 
 /* Restarts the walk immediately, for another root: the differences are compared again. */
-static void walk_anew(struct agree_peer *p)
+static void restart_walk(struct agree_peer *p)
 {
 	memset(p->walk, 0, sizeof(*p->walk));
 	p->walk->branch = BRANCHES;
@@ -70,7 +70,7 @@ static int receive_summary(
 				p->said[t] = value;
 	}
 	if (root != p->root)
-		walk_anew(p);
+		restart_walk(p);
 	p->root = root;
 	p->same_things = things == a->things;
 	receive_clock(a, p, now_ns);

@@ -100,7 +100,7 @@ static uint8_t policy_changes(const struct config *old, const struct policy *bef
 			0)
 		changes |= POLICY_TERMS;
 	if (policy_key(before).id != policy_key(policy).id) /* another policy for the group */
-		changes |= POLICY_ANEW;
+		changes |= POLICY_RESTARTS;
 	return (uint8_t)changes;
 }
 

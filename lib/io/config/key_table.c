@@ -34,7 +34,7 @@ static const char *change_word(const struct key *key)
 		return "in force";
 	case POLICY_ADDED:
 		return "another policy";
-	case POLICY_ANEW:
+	case POLICY_RESTARTS:
 		return "policy begins again";
 	default:
 		return NULL; /* the rows inside, or the key that holds this object, have one */

@@ -64,12 +64,12 @@ TEST(test_promise_moves)
  * Half of the amount above the floor is promised; the promise changes only if it is off by a
  * sixteenth of the balance.
  */
-TEST(test_promise_is_made_anew)
+TEST(test_promise_is_renewed)
 {
 	const uint64_t share = 1 << 20, floor = share / 100;
 	static const struct {
 		uint64_t gives;
-		bool anew;
+		bool renewed;
 	} rows[] = {
 		{1 << 15, false},
 		{1 << 18, true},
@@ -88,10 +88,11 @@ TEST(test_promise_is_made_anew)
 		conserve_target(g->nodes[1].c, 0, (double)(share + rows[k].gives));
 		step_conserve_times(g, 5);
 		assert_int_equal(limit_of(g, 0, 0), left);
-		assert_int_equal(
-			promised_by(g, 0), rows[k].anew ? (left - floor) / 2 : (share - floor) / 2);
-		assert_int_equal(promised_by(g, 1),
-			rows[k].anew ? (share + rows[k].gives - floor) / 2 : (share - floor) / 2);
+		assert_int_equal(promised_by(g, 0),
+			rows[k].renewed ? (left - floor) / 2 : (share - floor) / 2);
+		assert_int_equal(promised_by(g, 1), rows[k].renewed
+							    ? (share + rows[k].gives - floor) / 2
+							    : (share - floor) / 2);
 		group_free(g);
 	}
 }

@@ -193,7 +193,7 @@ TEST(test_waits_for_the_disk)
  * After a long time without traffic, the request has expired. Then the initial prefetch is
  * requested again.
  */
-TEST(test_asks_anew)
+TEST(test_requests_again)
 {
 	ENDED_BY(world_close) struct world w;
 

@@ -256,7 +256,7 @@ static enum shape_verdict arrive_at(struct world *w, struct shape_packet *packet
  * Ticks start again: a queue takes no packet until it is updated, then continues as if its tokens
  * were just spent.
  */
-TEST(test_ticks_begin_anew)
+TEST(test_ticks_restart)
 {
 	const uint64_t before = 100 * SECOND;
 

@@ -761,7 +761,7 @@ TEST(test_update)
 }
 
 /* After a time with burst 0 there are no proportions left: each limiter gets the same part. */
-TEST(test_burst_anew)
+TEST(test_burst_restarts)
 {
 	static const double rates[N] = {0.6 * LIMIT, 0.1 * LIMIT, 0};
 	ENDED_BY(group_free_at) struct group *g = group_new("adaptor");

@@ -108,10 +108,11 @@ TEST(test_diff)
 		uint8_t change;
 	} cases[] = {
 		{CLASSES("'by': 'flow', 'n': 64"), PHANTOM(""), 0},
-		{CLASSES("'by': 'flow', 'n': 64"), CLASSES("'by': 'flow', 'n': 128"), POLICY_ANEW},
-		{CLASSES("'by': 'flow'"), CLASSES("'by': 'dscp'"), POLICY_ANEW},
+		{CLASSES("'by': 'flow', 'n': 64"), CLASSES("'by': 'flow', 'n': 128"),
+			POLICY_RESTARTS},
+		{CLASSES("'by': 'flow'"), CLASSES("'by': 'dscp'"), POLICY_RESTARTS},
 		{CLASSES("'by': 'dscp', 'weights': {'1': 2}"), CLASSES("'by': 'dscp'"),
-			POLICY_ANEW},
+			POLICY_RESTARTS},
 		{CLASSES("'by': 'dscp', 'weights': {'1': 1}"), CLASSES("'by': 'dscp'"), 0},
 	};
 

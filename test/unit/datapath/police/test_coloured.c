@@ -186,8 +186,8 @@ TEST(test_diff)
 			POLICY_TERMS, false},
 		{COLOURS_("'aware': true"), COLOURS_("'aware': true, 'dscp': {'0': 'red'}"),
 			POLICY_TERMS, false},
-		{TRTCM(""), RFC4115(""), POLICY_ANEW | POLICY_TERMS, true},
-		{LIMITED(""), SRTCM(""), POLICY_ANEW | POLICY_TERMS, false},
+		{TRTCM(""), RFC4115(""), POLICY_RESTARTS | POLICY_TERMS, true},
+		{LIMITED(""), SRTCM(""), POLICY_RESTARTS | POLICY_TERMS, false},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {

@@ -88,7 +88,7 @@ TEST(test_each_term_alone)
 	for (unsigned i = 0; i < TERMS; i++) {
 		uint64_t limit_bps = i == 7 ? 2 * 8 * MS : 8 * MS;
 		struct shape_config other = usual;
-		struct lane changed, anew;
+		struct lane changed, fresh;
 
 		other.bytes += i == 1;
 		other.delay_ns += i == 2 ? 1000 : 0;
@@ -97,14 +97,14 @@ TEST(test_each_term_alone)
 		other.drop = i == 5 ? SHAPE_DROP_TAIL : other.drop;
 		other.ecn = i != 6;
 		lane_start(&changed, &usual, 8 * MS);
-		lane_start(&anew, &other, limit_bps);
-		assert_int_equal(goes_as(&changed, &anew), i == 0);
-		shaped_limit(shaper, &changed.state, &anew.profile, NOW, GHZ);
-		if (!goes_as(&changed, &anew))
+		lane_start(&fresh, &other, limit_bps);
+		assert_int_equal(goes_as(&changed, &fresh), i == 0);
+		shaped_limit(shaper, &changed.state, &fresh.profile, NOW, GHZ);
+		if (!goes_as(&changed, &fresh))
 			fail_msg("term %u", i);
 		assert_int_equal(shaped_marks(&changed.state), other.ecn);
 		free(changed.memory);
-		free(anew.memory);
+		free(fresh.memory);
 	}
 }
 

@@ -1064,7 +1064,7 @@ TEST_WITH(test_clock, forget_before, NULL)
 	static const struct {
 		int64_t ns, ticks; /* shift of the last reading */
 		enum guarantee guarantee;
-		bool anew;
+		bool restarts;
 	} rows[] = {
 		{-10 * (int64_t)SECOND_NS, 0, GUARANTEE_SOFT, true},
 		{-10 * (int64_t)SECOND_NS, 0, GUARANTEE_HARD, true},
@@ -1093,9 +1093,9 @@ TEST_WITH(test_clock, forget_before, NULL)
 		assert_int_equal(plane.told_time, told + 1);
 		assert_int_equal(plane.allowed_when_told, ahead);
 		assert_int_equal(plane.when_told.burst == 0,
-			rows[i].anew && rows[i].guarantee == GUARANTEE_HARD);
+			rows[i].restarts && rows[i].guarantee == GUARANTEE_HARD);
 		assert_true(shared_bucket_read(shared).burst > 0);
-		assert_int_equal(shared->state.allow_at != ahead, rows[i].anew);
+		assert_int_equal(shared->state.allow_at != ahead, rows[i].restarts);
 		assert_in_range(level_at(&inst, 0, since_of(&inst, 0)), 0, 1);
 		config->policies[0].guarantee = GUARANTEE_SOFT;
 		close_plane(&inst, config);

@@ -76,7 +76,7 @@ TEST(test_never)
 }
 
 /* After the TSC was set back, all limits are published again and shared buckets restart. */
-TEST(test_anew)
+TEST(test_restart)
 {
 	struct limit_profile last;
 	ENDED_BY(instance_world_close) struct instance_world w;
@@ -86,7 +86,7 @@ TEST(test_anew)
 	assert_true(publish_rest(&w.inst));
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
 		assert_int_equal(take_posted_limits(&w, i, &last), 0);
-	publish_anew(&w.inst);
+	publish_restart(&w.inst);
 	for (unsigned p = 0; p < w.inst.n_policies; p++)
 		assert_true(w.inst.engine.slots[w.inst.slots.of[p]].restarts);
 	assert_true(publish_rest(&w.inst));

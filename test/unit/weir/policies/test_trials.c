@@ -243,7 +243,7 @@ TEST(test_kinds)
 }
 
 /* Publishes the limits of all policies and their trials again, and no others. */
-TEST(test_told_anew)
+TEST(test_published_again)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
 	struct engine_slot *slots;
@@ -263,7 +263,7 @@ TEST(test_told_anew)
 	for (uint32_t i = 0; i < trial_lines(n); i++)
 		slots[i].restarts = false;
 	assert_true(dirty_is_empty(&w.inst.dirty));
-	publish_anew(&w.inst);
+	publish_restart(&w.inst);
 	assert_int_equal(w.inst.dirty.n, 2);
 	for (uint32_t i = 0; i < trial_lines(n); i++)
 		assert_int_equal(slots[i].restarts, i == first || i == second || i == trial);

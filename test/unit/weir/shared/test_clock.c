@@ -135,8 +135,8 @@ TEST(test_jumps)
 		{"it is written ahead", (int64_t)(HZ / 100), 0, 1 << 20, false, false},
 		{"it is written far ahead", INT64_MAX / 2, 0, 1 << 20, false, false},
 		{"it is written back", -(int64_t)(10 * HZ), 0, 100 * HZ, false, true},
-		{"it begins anew", 0, 0, 1000000 * HZ, true, true},
-		{"it begins anew after an hour asleep", 0, 3600 * SECOND_NS, 1000000 * HZ, true,
+		{"it starts again", 0, 0, 1000000 * HZ, true, true},
+		{"it starts again after an hour asleep", 0, 3600 * SECOND_NS, 1000000 * HZ, true,
 			true},
 		{"it wraps", 0, 0, UINT64_MAX - 90 * HZ, false, false},
 	};
@@ -326,7 +326,7 @@ TEST(test_edge_of_a_rate)
 }
 
 /* After a jump two full seconds are measured, which must agree. */
-TEST(test_edge_of_anew)
+TEST(test_edge_of_remeasuring)
 {
 	struct tsc_clock clock;
 
@@ -345,7 +345,7 @@ TEST(test_edge_of_anew)
 }
 
 /* A jump between these two seconds restarts the measurement. */
-TEST(test_anew_after_another)
+TEST(test_jump_after_another)
 {
 	const int64_t ahead = (int64_t)SECOND_NS, further = 5 * ahead;
 	const uint64_t again = SECOND_NS + 3 * MS_NS;
@@ -365,7 +365,7 @@ TEST(test_anew_after_another)
 }
 
 /* If two seconds do not agree, the second one is compared with a third. */
-TEST(test_anew_until_they_agree)
+TEST(test_remeasures_until_they_agree)
 {
 	const int64_t ahead = (int64_t)SECOND_NS, off = EVEN / 1000000 * TSC_BELIEVED_PPM;
 	struct tsc_clock clock;

@@ -41,16 +41,16 @@ TEST(test_first)
 /* Without earlier policies, the first one gets the first slot. */
 TEST(test_first_of_all)
 {
-	const unsigned anew[] = {SLOT_ANEW, SLOT_ANEW, SLOT_ANEW};
+	const unsigned unassigned[] = {SLOT_UNASSIGNED, SLOT_UNASSIGNED, SLOT_UNASSIGNED};
 	ENDED_BY(slot_map_free) struct slot_map slots;
 	uint32_t of[3];
 
 	assert_int_equal(slot_map_init(&slots, 0, 2), 0);
 	assert_int_equal(slots.policy[0], SLOT_FREE);
-	assert_int_equal(slot_map_plan(&slots, anew, 2, of), 0);
+	assert_int_equal(slot_map_plan(&slots, unassigned, 2, of), 0);
 	assert_int_equal(of[0], 0);
 	assert_int_equal(of[1], 1);
-	assert_int_equal(slot_map_plan(&slots, anew, 3, of), -ENOSPC);
+	assert_int_equal(slot_map_plan(&slots, unassigned, 3, of), -ENOSPC);
 }
 
 /*
@@ -59,7 +59,8 @@ TEST(test_first_of_all)
  */
 TEST(test_left)
 {
-	const unsigned one_stays[] = {SLOT_ANEW, 2, SLOT_ANEW}, all_anew[] = {SLOT_ANEW, SLOT_ANEW};
+	const unsigned one_stays[] = {SLOT_UNASSIGNED, 2, SLOT_UNASSIGNED},
+		       all_unassigned[] = {SLOT_UNASSIGNED, SLOT_UNASSIGNED};
 	uint32_t none[2];
 	ENDED_BY(slot_map_free) struct slot_map slots;
 
@@ -71,22 +72,22 @@ TEST(test_left)
 	assert_int_equal(slots.policy[2], 1);
 	assert_int_equal(slots.policy[0], SLOT_LEFT);
 	assert_int_equal(slots.policy[1], SLOT_LEFT);
-	assert_int_equal(slot_map_plan(&slots, all_anew, 1, none), -ENOSPC);
+	assert_int_equal(slot_map_plan(&slots, all_unassigned, 1, none), -ENOSPC);
 	slot_map_release(&slots, 1);
-	assert_int_equal(slot_map_plan(&slots, all_anew, 2, none), -ENOSPC);
-	slot_map_commit(&slots, plan_test_slots(&slots, all_anew, 1), 1);
+	assert_int_equal(slot_map_plan(&slots, all_unassigned, 2, none), -ENOSPC);
+	slot_map_commit(&slots, plan_test_slots(&slots, all_unassigned, 1), 1);
 	assert_int_equal(slots.of[0], 1);
 }
 
 /* A plan changes nothing. */
 TEST(test_plan_changes_nothing)
 {
-	const unsigned anew[] = {SLOT_ANEW, 0};
+	const unsigned unassigned[] = {SLOT_UNASSIGNED, 0};
 	ENDED_BY(slot_map_free) struct slot_map slots;
 
 	assert_int_equal(slot_map_init(&slots, 1, 2), 0);
 	for (int i = 0; i < 3; i++) {
-		uint32_t *of = plan_test_slots(&slots, anew, 2);
+		uint32_t *of = plan_test_slots(&slots, unassigned, 2);
 
 		assert_int_equal(of[0], 1);
 		assert_int_equal(of[1], 0);
@@ -142,7 +143,7 @@ static unsigned choose_kept(struct world *w, unsigned *keeps)
 		if (prng_below(&w->prng, 4))
 			keeps[n++] = i;
 	for (unsigned come = prng_below(&w->prng, 8); come > 0 && n < CAPACITY; come--)
-		keeps[n++] = SLOT_ANEW;
+		keeps[n++] = SLOT_UNASSIGNED;
 	for (unsigned i = n; i > 1; i--) {
 		unsigned j = prng_below(&w->prng, i), keep = keeps[i - 1];
 
@@ -163,7 +164,7 @@ static void reload_slots(struct world *w)
 		return;
 	}
 	for (unsigned i = 0; i < n; i++) {
-		if (keeps[i] == SLOT_ANEW) {
+		if (keeps[i] == SLOT_UNASSIGNED) {
 			assert_int_equal(w->at[of[i]], 0); /* the slot is unused */
 			w->at[of[i]] = ++w->next;
 		} else {
